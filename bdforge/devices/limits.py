@@ -1,0 +1,96 @@
+"""Limits of the tiles of AIE2 (XDNA) and AIE2P (XDNA2).
+
+Both generations share all counts and register widths below (RT, compared field by field);
+they differ in stream width, burst length, padding value and MAC rate.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+GRANULE_BYTES = 4  # a DMA addresses and counts 32-bit words (RT, MA)
+
+
+class TileKind(StrEnum):
+    """What a tile is; decides memory, locks, channels and BD layout."""
+
+    SHIM = "shim"
+    MEMTILE = "memtile"
+    CORE = "core"
+
+
+@dataclass(frozen=True, slots=True)
+class TileLimits:
+    """What one tile of a kind offers. Sizes and steps of BDs are in granules (32-bit words).
+
+    `wraps` are the largest sizes that the registers of the inner dimensions hold, innermost first; dimensions
+    beyond them have no size field: the length ends them. `static_size` is the largest size that `aie.dma_bd`'s
+    verifier accepts outside a runtime sequence.
+    """
+
+    kind: TileKind
+    memory_bytes: int
+    locks: int
+    lock_value_max: int
+    channels: int  # per direction
+    bds: int
+    dims: int
+    wraps: tuple[int, ...]
+    step_max: int
+    length_max: int
+    iteration_wrap_max: int
+    static_size: int
+    pad_max: tuple[int, ...] = ()  # words before or after, innermost first; memtile MM2S only
+
+    def bds_of_channel(self, channel: int) -> range:
+        """BDs that a channel may use: a memtile's even channels own the lower half, odd ones the upper (MA, 020)."""
+        if self.kind is not TileKind.MEMTILE:
+            return range(self.bds)
+        half = self.bds // 2
+        return range(half) if channel % 2 == 0 else range(half, self.bds)
+
+
+# Register widths: RT. Counts: MA, RT. Static sizes: MA verifier (512), tightened to the 8-bit wrap of core tiles.
+SHIM = TileLimits(
+    kind=TileKind.SHIM, memory_bytes=0, locks=16, lock_value_max=63, channels=2, bds=16, dims=3,
+    wraps=(1023, 1023), step_max=1 << 20, length_max=(1 << 32) - 1, iteration_wrap_max=64, static_size=512,
+)  # fmt: skip
+MEMTILE = TileLimits(
+    kind=TileKind.MEMTILE, memory_bytes=0x80000, locks=64, lock_value_max=63, channels=6, bds=48, dims=4,
+    wraps=(1023, 1023, 1023), step_max=1 << 17, length_max=(1 << 17) - 1, iteration_wrap_max=64, static_size=512,
+    pad_max=(63, 31, 15),
+)  # fmt: skip
+CORE = TileLimits(
+    kind=TileKind.CORE, memory_bytes=0x10000, locks=16, lock_value_max=63, channels=2, bds=16, dims=3,
+    wraps=(255, 255), step_max=1 << 13, length_max=(1 << 14) - 1, iteration_wrap_max=64, static_size=255,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One generation of the array."""
+
+    name: str
+    stream_bytes: int  # per cycle and port; AIE2P inferred from AM027's 64-bit switches and published kernel rates
+    bursts: tuple[int, ...]  # bytes, in order of the register code (MA, RT)
+    int8_macs_per_cycle: int  # per core (Taka et al.; API)
+    vector_align_bytes: int  # strictest alignment of a vector access (API, `detail/ld_st.hpp`)
+    instruction_generation: int  # byte 2 of an instruction stream (MA)
+    peano_target: str  # triple of clang++ (mlir-aie makefiles)
+    tiles: tuple[TileLimits, TileLimits, TileLimits] = (SHIM, MEMTILE, CORE)
+
+    def limits(self, kind: TileKind) -> TileLimits:
+        """Limits of one kind of tile."""
+        return next(t for t in self.tiles if t.kind is kind)
+
+
+AIE2 = Generation("AIE2", 4, (64, 128, 256), 256, 32, 3, "aie2-none-unknown-elf")
+AIE2P = Generation("AIE2P", 8, (64, 128, 256, 512), 512, 64, 4, "aie2p-none-unknown-elf")
+
+DEFAULT_STACK_BYTES = 0x400  # at the bottom of a core's data memory (MA)
+PROGRAM_MEMORY_BYTES = 0x4000  # per core (RT, 020)
+TASK_QUEUE_ENTRIES = 4  # per channel (RT, 020); the running task is counted, the safe reading
+TASK_REPEAT_MAX = 256  # 8 bits, stored minus 1 (RT)
+PACKET_IDS = 32  # 5 bits (RT)
+PACKET_TYPES = 8  # 3 bits (RT)
+# One destination's buffering between two DMAs: a DMA's input holds 15 to 16 words (xdna-emu, measured on Phoenix).
+STREAM_BUFFER_WORDS = 16

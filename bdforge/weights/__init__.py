@@ -1,0 +1,73 @@
+"""Ternary weights: reading them from files, and packing them for a design.
+
+    matrix = read("model.gguf", ["blk.0.ffn_gate.weight", "blk.0.ffn_up.weight"])
+    check_shape(matrix, 2560, 13824)
+    packed = pack(pad(matrix.weights, 2560, 13824), k=128, n=64)
+
+Two formats are read, told apart by content: Hugging Face's packed safetensors of BitNet-b1.58-2B-4T (`huggingface`) and
+bitnet.cpp's GGUF `I2_S` (`gguf`). Everything wrong with a file, a tensor or an array is a `WeightError`.
+"""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from types import ModuleType
+
+from bdforge.weights import gguf, huggingface
+from bdforge.weights.errors import WeightError
+from bdforge.weights.files import write_packed
+from bdforge.weights.matrix import TernaryMatrix, check_shape, fuse
+from bdforge.weights.packing import pack, pad, unpack
+
+__all__ = [
+    "TernaryMatrix",
+    "WeightError",
+    "check_shape",
+    "fuse",
+    "pack",
+    "pad",
+    "read",
+    "tensors",
+    "unpack",
+    "write_packed",
+]
+
+BEGINNING_BYTES = 16
+
+
+def read(path: str | PathLike[str], names: Sequence[str]) -> TernaryMatrix:
+    """The ternary matrix K x N of the tensors called `names`, side by side along N (gate and up make one matrix).
+
+    Raises `WeightError` when the file cannot be read, is of no known format or damaged, when it lacks a tensor, or
+    when a tensor is not ternary or differs in K from the others.
+    """
+    names = [names] if isinstance(names, str) else names
+    return fuse(_reader(Path(path)).read(Path(path), names))
+
+
+def tensors(path: str | PathLike[str]) -> list[tuple[str, tuple[int, int]]]:
+    """Name and (K, N) of every ternary matrix that `read` can read from the file, in the file's order.
+
+    Raises `WeightError` as `read` does for the file.
+    """
+    return _reader(Path(path)).tensors(Path(path))
+
+
+def _reader(path: Path) -> ModuleType:
+    """The module that reads the file's format."""
+    beginning = _beginning(path)
+    for reader in (gguf, huggingface):
+        if reader.recognised(beginning):
+            return reader
+    shown = f"it begins with {beginning.hex(' ')}" if beginning else "it is empty"
+    raise WeightError(f"{path}: neither GGUF nor safetensors, {shown}; give a .gguf or .safetensors file")
+
+
+def _beginning(path: Path) -> bytes:
+    if path.exists() and not path.is_file():
+        raise WeightError(f"{path}: not a regular file; give a .gguf or .safetensors file")
+    try:
+        with path.open("rb") as file:
+            return file.read(BEGINNING_BYTES)
+    except OSError as error:
+        raise WeightError(f"{path}: cannot be read: {error.strerror}") from error

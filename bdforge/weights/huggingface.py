@@ -1,0 +1,117 @@
+"""BitNet-b1.58-2B-4T's packed safetensors, as published on Hugging Face.
+
+A linear layer of K inputs and N outputs is a uint8 tensor of shape (N/4, K): byte [i, k] holds the codes w + 1 of
+output rows i, i + N/4, i + N/2, i + 3N/4 at bits 0, 2, 4, 6. The header does not say what a uint8 matrix means, so
+every one is taken for such a layer. Tensor `X.weight` has its scale in `X.weight_scale`, one bf16 or float32.
+
+The `safetensors` library opens and checks the file. Its numpy side has no bf16, so the few bytes of a scale are
+found by the header (8 bytes of length, then JSON; https://github.com/huggingface/safetensors, section Format).
+"""
+
+import json
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+from bdforge.weights.codes import decode, refuse_invalid
+from bdforge.weights.errors import WeightError, missing_tensor
+from bdforge.weights.matrix import TernaryMatrix
+
+ROWS_PER_BYTE = 4
+HEADER_BYTES_MAX = 100_000_000  # safetensors, `MAX_HEADER_SIZE`
+
+
+def recognised(beginning: bytes) -> bool:
+    """Whether a file with these first bytes looks like safetensors: a length, then JSON."""
+    if len(beginning) < 9:
+        return False
+    (header_bytes,) = struct.unpack_from("<Q", beginning)
+    return header_bytes <= HEADER_BYTES_MAX and beginning[8:9] == b"{"
+
+
+def tensors(path: Path) -> list[tuple[str, tuple[int, int]]]:
+    """Name and (K, N) of every uint8 matrix in the file."""
+    with _opened(path) as file:
+        return list(_matrices(file).items())
+
+
+def read(path: Path, names: Sequence[str]) -> list[TernaryMatrix]:
+    """The tensors called `names`, transposed to K x N; scale 1.0 where the file has none.
+
+    Raises `WeightError` for a file that is no intact safetensors file, for a missing tensor, one that is no uint8
+    matrix, code 3, and a scale that is not one finite bf16 or float32.
+    """
+    with _opened(path) as file:
+        return [_read_one(path, file, name) for name in names]
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    try:
+        with safe_open(path, framework="np") as file:
+            yield file
+    except (SafetensorError, OSError) as error:
+        raise WeightError(f"{path}: no intact safetensors file: {error}; get the file again") from error
+
+
+def _matrices(file: Any) -> dict[str, tuple[int, int]]:
+    found = {}
+    for name in file.keys():  # noqa: SIM118  a safe_open is no dict
+        tensor = file.get_slice(name)
+        shape = tensor.get_shape()
+        if tensor.get_dtype() == "U8" and len(shape) == 2 and min(shape) > 0:
+            found[name] = (shape[1], shape[0] * ROWS_PER_BYTE)
+    return found
+
+
+def _read_one(path: Path, file: Any, name: str) -> TernaryMatrix:
+    matrices = _matrices(file)
+    if name not in matrices:
+        raise _unreadable(path, file, name, list(matrices))
+    depth, columns = matrices[name]
+    packed = np.ascontiguousarray(file.get_tensor(name).T)
+    quarter = columns // ROWS_PER_BYTE
+    weights = np.empty((depth, columns), np.int8)
+    for field in range(ROWS_PER_BYTE):
+        weights[:, field * quarter : (field + 1) * quarter] = decode(packed, 2 * field)
+    refuse_invalid(weights, f"{path}: tensor {name}")
+    return TernaryMatrix(weights, (name,), (columns,), (_scale(path, file, f"{name}_scale"),))
+
+
+def _unreadable(path: Path, file: Any, name: str, known: list[str]) -> WeightError:
+    if name not in file.keys():  # noqa: SIM118
+        return missing_tensor(path, name, known)
+    tensor = file.get_slice(name)
+    return WeightError(
+        f"{path}: tensor {name} is {tensor.get_dtype()} of shape {tensor.get_shape()}, expected packed ternary "
+        "weights, U8 of shape [N/4, K]; unpacked checkpoints (bf16, f32) are not read"
+    )
+
+
+def _scale(path: Path, file: Any, name: str) -> float:
+    if name not in file.keys():  # noqa: SIM118
+        return 1.0
+    tensor = file.get_slice(name)
+    dtype, shape = tensor.get_dtype(), tensor.get_shape()
+    if dtype not in ("BF16", "F32") or shape not in ([], [1]):
+        raise WeightError(f"{path}: scale {name} is {dtype} of shape {shape}, expected one BF16 or F32")
+    # bf16 is the upper half of a little-endian float32
+    (scale,) = struct.unpack("<f", _tensor_bytes(path, name).rjust(4, b"\0"))
+    if not isfinite(scale):
+        raise WeightError(f"{path}: scale {name} is {scale}, expected a finite number")
+    return scale
+
+
+def _tensor_bytes(path: Path, name: str) -> bytes:
+    """The bytes of a tensor of a file that the library has checked."""
+    with path.open("rb") as file:
+        (header_bytes,) = struct.unpack("<Q", file.read(8))
+        begin, end = json.loads(file.read(header_bytes))[name]["data_offsets"]
+        file.seek(8 + header_bytes + begin)
+        return file.read(end - begin)

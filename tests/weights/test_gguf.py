@@ -1,0 +1,178 @@
+"""bitnet.cpp's I2_S tensors in GGUF files, written byte by byte."""
+
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.weight_files import (
+    gguf_entry,
+    gguf_file,
+    gguf_string,
+    i2s_bytes,
+    i2s_entries,
+    ternary,
+    write_gguf_i2s,
+)
+
+from bdforge.weights import WeightError, read, tensors
+
+NAME = "blk.0.ffn_gate.weight"
+F32, I2_S = 0, 36
+
+
+def by_hand(w, scale, version=3):
+    """The file with one tensor, every byte from the layout's description."""
+    depth, columns = w.shape
+    head = b"GGUF" + struct.pack("<IQQ", version, 1, 1)
+    head += struct.pack("<Q", 5) + b"a.key" + struct.pack("<I", 4) + struct.pack("<I", 7)
+    head += struct.pack("<Q", len(NAME)) + NAME.encode() + struct.pack("<IQQIQ", 2, depth, columns, 36, 0)
+    head += b"\0" * (-len(head) % 32)
+    content = bytearray(depth * columns // 4)
+    for row in range(columns):
+        for element in range(depth):
+            block, inside = divmod(element, 128)
+            bit = 6 - 2 * (inside // 32)
+            content[row * depth // 4 + block * 32 + inside % 32] |= (int(w[element, row]) + 1) << bit
+    return head + bytes(content) + struct.pack("<f", scale) + bytes(28)
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "model.gguf"
+
+
+def write(file, entries, **options):
+    file.write_bytes(gguf_file(entries, **options))
+    return file
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize(("depth", "columns"), [(128, 1), (384, 5)])
+def test_a_file_written_byte_by_byte_reads_back(file, depth, columns, version):
+    w = ternary(1, depth, columns)
+    file.write_bytes(by_hand(w, 0.75, version))
+    matrix = read(file, [NAME])
+    np.testing.assert_array_equal(matrix.weights, w, strict=True)
+    assert matrix.weights.flags.c_contiguous
+    assert (matrix.name, matrix.scales, matrix.columns) == (NAME, (0.75,), (columns,))
+
+
+def test_the_test_writer_writes_the_same_layout():
+    w = ternary(2, 256, 3)
+    assert by_hand(w, 2.5).endswith(i2s_bytes(w, 2.5))
+
+
+def test_matrices_are_listed_with_k_and_n(file):
+    others = {"norm": (F32, (8,), bytes(32)), "flat": (I2_S, (128,), bytes(64))}
+    write(file, others | i2s_entries({"b": (ternary(3, 256, 3), 1.0), "a": (ternary(4, 128, 2), 1.0)}))
+    assert tensors(file) == [("b", (256, 3)), ("a", (128, 2))]
+
+
+@pytest.mark.parametrize("alignment", [8, 32, 64, 4096])
+def test_tensors_are_found_at_any_alignment(file, alignment):
+    metadata = (gguf_entry("general.alignment", 4, struct.pack("<I", alignment)),)
+    weights = {name: (ternary(seed, 128, 1 + seed), 1.0) for seed, name in enumerate("abc")}
+    norm = {"norm": (F32, (3,), bytes(12))}
+    write(file, norm | i2s_entries(weights), alignment=alignment, metadata=metadata)
+    for name, (w, _) in weights.items():
+        np.testing.assert_array_equal(read(file, [name]).weights, w)
+
+
+def test_padding_after_the_last_tensor_is_accepted(file):
+    metadata = (gguf_entry("general.alignment", 4, struct.pack("<I", 128)),)
+    w = ternary(5, 128, 2)
+    content = gguf_file(i2s_entries({"w": (w, 1.0)}), alignment=128, metadata=metadata)
+    file.write_bytes(content + bytes(-len(content) % 128))
+    np.testing.assert_array_equal(read(file, ["w"]).weights, w)
+
+
+def test_metadata_of_every_type_are_skipped(file):
+    scalars = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+    metadata = [gguf_entry(f"scalar.{kind}", kind, struct.pack(f"<{form}", 1)) for kind, form in scalars.items()]
+    metadata += [
+        gguf_entry(f"array.{kind}", 9, struct.pack(f"<IQ3{form}", kind, 3, 1, 1, 1)) for kind, form in scalars.items()
+    ]
+    strings = struct.pack("<IQ", 8, 3) + gguf_string("") + gguf_string("ä") + gguf_string("token")
+    metadata.append(gguf_entry("strings", 9, strings))
+    metadata.append(gguf_entry("nested", 9, struct.pack("<IQ", 9, 2) + strings + struct.pack("<IQB", 0, 1, 5)))
+    metadata.append(gguf_entry("empty", 9, struct.pack("<IQ", 4, 0)))
+    w = ternary(6, 128, 2)
+    write(file, i2s_entries({"w": (w, 1.0)}), metadata=tuple(metadata))
+    np.testing.assert_array_equal(read(file, ["w"]).weights, w)
+
+
+@pytest.mark.parametrize(
+    ("kind", "dims", "content", "reason"),
+    [
+        (F32, (128, 2), bytes(1024), r"has type 0, expected 36 \(I2_S\)"),
+        (I2_S, (128,), bytes(64), "has 1 dimensions, expected 2"),
+        (I2_S, (128, 2, 1), bytes(96), "has 3 dimensions, expected 2"),
+        (I2_S, (64, 4), bytes(96), "has K = 64, expected a multiple of 128"),
+        (I2_S, (128, 2), bytes(64), "takes 64 bytes, expected 96 for 128 x 2"),
+        (I2_S, (128, 2), bytes(128), "takes 128 bytes, expected 96"),
+    ],
+)
+@pytest.mark.parametrize("last", [True, False])
+def test_tensors_that_do_not_fit_the_layout_are_refused(file, kind, dims, content, reason, last):
+    entries = {"w": (kind, dims, content)} | ({} if last else {"after": (F32, (8,), bytes(32))})
+    with pytest.raises(WeightError, match=f"tensor w {reason}"):
+        read(write(file, entries), ["w"])
+    assert tensors(file) == []
+
+
+def test_code_3_is_named_by_row_and_column(file):
+    content = bytearray(i2s_bytes(ternary(7, 256, 3), 1.0))
+    content[2 * 64 + 32 + 5] |= 3 << 2  # row 2, block 1, byte 5, field 2: element 128 + 64 + 5
+    with pytest.raises(WeightError, match=r"tensor w: code 3 at row 197, column 2 \(of K x N\)"):
+        read(write(file, {"w": (I2_S, (256, 3), bytes(content))}), ["w"])
+
+
+@pytest.mark.parametrize("scale", [np.nan, np.inf])
+def test_a_scale_that_is_not_finite_is_refused(file, scale):
+    write_gguf_i2s(file, {"w": (ternary(8, 128, 2), scale)})
+    with pytest.raises(WeightError, match=f"the scale of tensor w is {scale}"):
+        read(file, ["w"])
+
+
+def test_a_file_cut_anywhere_is_refused(file):
+    whole = by_hand(ternary(9, 128, 3), 1.0)
+    for size in range(len(whole)):
+        file.write_bytes(whole[:size])
+        with pytest.raises(WeightError, match=r"model\.gguf: "):
+            read(file, [NAME])
+
+
+@pytest.mark.parametrize(
+    ("cut", "reason"), [(33, "tensor last of 256 elements needs 64"), (96, "tensor last begins at")]
+)
+def test_a_file_cut_off_is_refused_for_its_whole_tensors_too(file, cut, reason):
+    whole = gguf_file(i2s_entries({"first": (ternary(10, 128, 2), 1.0), "last": (ternary(11, 128, 2), 1.0)}))
+    file.write_bytes(whole[:-cut])
+    with pytest.raises(WeightError, match=f"{reason}.*the file is cut off"):
+        read(file, ["first"])
+
+
+@pytest.mark.parametrize("kind", [F32, 1, 30, I2_S])
+@pytest.mark.parametrize("dims", [(128, 1 << 62), ((1 << 64) - 128, (1 << 64) - 1)])
+def test_absurd_dimensions_are_refused(file, kind, dims):
+    write(file, {"w": (kind, dims, bytes(64))})
+    for call in (tensors, lambda file: read(file, ["w"])):
+        with pytest.raises(WeightError, match=r"tensor w of .* elements needs .* bytes, it has 64"):
+            call(file)
+
+
+@settings(deadline=None, derandomize=True, max_examples=500)
+@given(data=st.data())
+def test_damaged_files_give_weights_or_one_error(tmp_path_factory, data):
+    file = tmp_path_factory.getbasetemp() / "damaged.gguf"
+    content = bytearray(by_hand(ternary(12, 128, 1), 1.0))
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(4, len(content) - 1))] = data.draw(st.integers(0, 255))
+    file.write_bytes(content)
+    try:
+        matrix = read(file, [NAME])
+    except WeightError:
+        return
+    assert abs(matrix.weights).max() <= 1

@@ -1,0 +1,129 @@
+"""Damaged and hostile GGUF headers."""
+
+import struct
+import time
+from pathlib import Path
+
+import pytest
+from support.weight_files import gguf_entry, gguf_file, gguf_string
+
+from bdforge.weights import WeightError, gguf_header
+from bdforge.weights.gguf_header import read_header
+
+F32 = 0
+HUGE = (1 << 64) - 1
+TENSOR = {"w": (F32, (8,), bytes(32))}
+
+
+def refused(content, reason):
+    with pytest.raises(WeightError, match=reason) as caught:
+        read_header(Path("model.gguf"), content)
+    assert str(caught.value).startswith("model.gguf: ")
+
+
+def head(version=3, tensors=0, entries=0):
+    return b"GGUF" + struct.pack("<IQQ", version, tensors, entries)
+
+
+def test_positions_count_from_the_beginning_of_the_file():
+    header = read_header(Path("model.gguf"), gguf_file({"a": (F32, (1,), b"abcd"), "b": (F32, (2, 1), b"efghijkl")}))
+    a, b = header.tensors["a"], header.tensors["b"]
+    assert (a.dims, b.dims, header.alignment) == ((1,), (2, 1), 32)
+    assert (a.end - a.start, b.end - b.start) == (32, 8)
+    content = gguf_file({"a": (F32, (1,), b"abcd"), "b": (F32, (2, 1), b"efghijkl")})
+    assert content[a.start : a.start + 4] + content[b.start : b.end] == b"abcdefghijkl"
+
+
+@pytest.mark.parametrize("version", [0, 1, 4, 77])
+def test_other_versions_are_refused(version):
+    refused(head(version), f"version {version} is not read, expected 2 or 3")
+
+
+def test_big_endian_files_are_refused_by_name():
+    refused(b"GGUF" + struct.pack(">IQQ", 3, 0, 0), "big-endian GGUF is not read")
+
+
+@pytest.mark.parametrize("count", [1, 1 << 20, 1 << 40, HUGE])
+def test_absurd_counts_are_refused_before_anything_is_allocated(count):
+    refused(head(tensors=count), f"{count} tensors needs {count * 33} bytes, 8 are left; the file is cut off")
+    refused(head(entries=count), f"{count} metadata entries needs {count * 14} bytes, 0 are left")
+    key = gguf_string("k")
+    refused(head(entries=1) + key + struct.pack("<IQ", 8, count), "a string needs")
+    for kind in (0, 4, 8, 9, 12):
+        refused(head(entries=1) + key + struct.pack("<IIQ", 9, kind, count), f"{count} array elements needs")
+
+
+def test_string_lengths_are_checked():
+    refused(head(entries=1) + struct.pack("<Q", HUGE) + bytes(20), f"a metadata key has {HUGE} bytes, expected 1 to")
+    refused(head(entries=1) + bytes(40), "a metadata key has 0 bytes")
+    refused(head(tensors=1) + struct.pack("<Q", 257) + bytes(400), "a tensor's name has 257 bytes, expected 1 to 256")
+
+
+@pytest.mark.parametrize("kind", [13, 99, HUGE >> 32])
+def test_unknown_value_types_are_refused(kind):
+    refused(head(entries=1) + gguf_string("k") + struct.pack("<I", kind) + bytes(8), f"value type {kind} is unknown")
+    array = struct.pack("<IIQ", 9, kind, 1)
+    refused(head(entries=1) + gguf_string("k") + array, f"value type {kind} is unknown")
+
+
+def test_arrays_nested_without_end_are_refused():
+    nested = struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 5000
+    refused(head(entries=1) + gguf_string("k") + nested, "arrays are nested deeper than 8")
+
+
+@pytest.mark.parametrize("rank", [0, 5, 1 << 31])
+def test_ranks_are_one_to_four(rank):
+    refused(head(tensors=1) + gguf_string("w") + struct.pack("<I", rank) + bytes(64), f"tensor w has {rank} dimensions")
+
+
+def test_dimensions_are_at_least_one():
+    refused(gguf_file({"w": (F32, (8, 0), bytes(32))}), r"tensor w has dimensions \(8, 0\), expected at least 1")
+
+
+def test_two_tensors_of_one_name_are_refused():
+    content = gguf_file({"w": (F32, (8,), bytes(32)), "v": (F32, (8,), bytes(32))})
+    refused(content.replace(gguf_string("v"), gguf_string("w")), "two tensors are called w")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "reason"),
+    [
+        (4, struct.pack("<I", 0), "is 0, expected a power of two"),
+        (4, struct.pack("<I", 24), "is 24, expected a power of two"),
+        (10, struct.pack("<Q", 32), "has value type 10, expected 4"),
+    ],
+)
+def test_alignment_is_a_power_of_two_of_type_uint32(kind, value, reason):
+    refused(gguf_file(TENSOR, metadata=(gguf_entry("general.alignment", kind, value),)), f"general.alignment {reason}")
+
+
+def test_an_alignment_larger_than_the_file_is_refused():
+    metadata = (gguf_entry("general.alignment", 4, struct.pack("<I", 1 << 31)),)
+    refused(gguf_file(TENSOR, metadata=metadata), f"tensor w begins at byte {1 << 31}, the file has")
+
+
+@pytest.mark.parametrize(("offset", "reason"), [(4, "offset 4, no multiple of 32"), (1 << 63, "begins at byte")])
+def test_offsets_are_aligned_and_inside_the_file(offset, reason):
+    info = gguf_string("w") + struct.pack("<IQIQ", 1, 8, F32, offset)
+    refused(head(tensors=1) + info + bytes(100), f"tensor w .*{reason}|tensor w {reason}")
+
+
+def test_names_that_are_no_utf8_are_readable_in_messages():
+    content = gguf_file(TENSOR).replace(b"w", b"\xff")
+    assert list(read_header(Path("model.gguf"), content).tensors) == ["\\xff"]
+
+
+def test_a_header_over_the_limit_is_refused(monkeypatch):
+    monkeypatch.setattr(gguf_header, "HEADER_BYTES_MAX", 60)
+    metadata = (gguf_entry("text", 8, gguf_string("x" * 40)),)
+    refused(gguf_file(TENSOR, metadata=metadata), "a string needs 40 bytes, headers over 60 bytes are not read")
+
+
+def test_a_large_vocabulary_is_skipped_quickly(record_property):
+    count = 128_256  # Llama 3's, which BitNet-b1.58-2B-4T uses
+    vocabulary = struct.pack("<IQ", 8, count) + gguf_string("token") * count
+    content = gguf_file(TENSOR, metadata=(gguf_entry("tokenizer.ggml.tokens", 9, vocabulary),))
+    start = time.process_time()
+    header = read_header(Path("model.gguf"), content)
+    record_property("header_seconds", time.process_time() - start)
+    assert header.tensors["w"].end == len(content)

@@ -1,0 +1,163 @@
+"""BitNet's packed safetensors, written byte by byte."""
+
+import json
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.weight_files import (
+    bf16_bytes,
+    bitnet_bytes,
+    bitnet_entries,
+    safetensors_file,
+    ternary,
+    write_safetensors_bitnet,
+)
+
+from bdforge.weights import WeightError, read, tensors
+
+NAME = "model.layers.0.mlp.gate_proj.weight"
+
+
+def by_hand(w, scale):
+    """The file with one tensor, every byte from the layout's description."""
+    depth, columns = w.shape
+    content = bytearray()
+    for i in range(columns // 4):
+        for k in range(depth):
+            codes = [int(w[k, i + part * columns // 4]) + 1 for part in range(4)]
+            content.append(codes[0] | codes[1] << 2 | codes[2] << 4 | codes[3] << 6)
+    size = len(content)
+    header = {
+        "__metadata__": {"format": "pt"},
+        NAME: {"dtype": "U8", "shape": [columns // 4, depth], "data_offsets": [0, size]},
+        f"{NAME}_scale": {"dtype": "BF16", "shape": [1], "data_offsets": [size, size + 2]},
+    }
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + bytes(content) + struct.pack("<f", scale)[2:]
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "model.safetensors"
+
+
+def write(file, entries):
+    file.write_bytes(safetensors_file(entries))
+    return file
+
+
+@pytest.mark.parametrize(("depth", "columns"), [(1, 4), (5, 12), (24, 8)])
+def test_a_file_written_byte_by_byte_reads_back(file, depth, columns):
+    w = ternary(1, depth, columns)
+    file.write_bytes(by_hand(w, 1.5))
+    matrix = read(file, [NAME])
+    np.testing.assert_array_equal(matrix.weights, w, strict=True)
+    assert matrix.weights.flags.c_contiguous
+    assert (matrix.name, matrix.scales, matrix.columns) == (NAME, (1.5,), (columns,))
+
+
+def test_the_test_writer_writes_the_same_layout():
+    w = ternary(2, 6, 20)
+    assert by_hand(w, 1.0).endswith(bitnet_bytes(w) + bf16_bytes(1.0))
+
+
+@pytest.mark.parametrize(("dtype", "scale", "shape"), [("BF16", -0.09375, []), ("F32", 1 / 3, []), ("F32", 7e-9, [1])])
+def test_scales_are_bf16_or_float32(file, dtype, scale, shape):
+    entries = bitnet_entries({"w": (ternary(3, 3, 8), scale)}, dtype)
+    _, _, content = entries["w_scale"]
+    write(file, entries | {"w_scale": (dtype, shape, content)})
+    assert read(file, ["w"]).scales == (pytest.approx(scale, rel=1e-7),)
+
+
+def test_without_a_scale_it_is_one(file):
+    write_safetensors_bitnet(file, {"w": (ternary(4, 3, 8), None)})
+    assert read(file, ["w"]).scales == (1.0,)
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        (("F16", [1], b"\0\0"), "F16 of shape .1., expected one BF16 or F32"),
+        (("F32", [2], bytes(8)), "F32 of shape .2., expected one"),
+        (("F32", [1], struct.pack("<f", np.nan)), "is nan, expected a finite number"),
+        (("BF16", [1], bf16_bytes(np.inf)), "is inf, expected a finite number"),
+    ],
+)
+def test_other_scales_are_refused(file, entry, reason):
+    write(file, bitnet_entries({"w": (ternary(5, 3, 8), None)}) | {"w_scale": entry})
+    with pytest.raises(WeightError, match=f"scale w_scale .*{reason}"):
+        read(file, ["w"])
+
+
+def test_only_uint8_matrices_are_listed(file):
+    others = {"norm": ("F32", [2], bytes(8)), "flags": ("U8", [4], bytes(4)), "empty": ("U8", [0, 4], b"")}
+    write(file, bitnet_entries({"b": (ternary(6, 3, 8), 1.0), "a": (ternary(7, 5, 4), 1.0)}) | others)
+    assert sorted(tensors(file)) == [("a", (5, 4)), ("b", (3, 8))]
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        (("F32", [2, 3], bytes(24)), "F32 of shape .2, 3., expected packed ternary weights, U8"),
+        (("BF16", [2, 3], bytes(12)), "BF16 of shape"),
+        (("I8", [2, 3], bytes(6)), "I8 of shape"),
+        (("U8", [6], bytes(6)), "U8 of shape .6., expected"),
+        (("U8", [2, 3, 1], bytes(6)), "U8 of shape .2, 3, 1., expected"),
+        (("U8", [2, 0], b""), "U8 of shape .2, 0., expected"),
+    ],
+)
+def test_tensors_of_another_kind_are_refused(file, entry, reason):
+    with pytest.raises(WeightError, match=f"tensor w is {reason}"):
+        read(write(file, {"w": entry}), ["w"])
+
+
+def test_code_3_is_named_by_row_and_column(file):
+    content = bytearray(bitnet_bytes(ternary(8, 5, 12)))
+    content[2 * 5 + 4] |= 3 << 4  # byte [i, k] = [2, 4], field 2
+    with pytest.raises(WeightError, match=r"tensor w: code 3 at row 4, column 8 \(of K x N\)"):
+        read(write(file, {"w": ("U8", [3, 5], bytes(content))}), ["w"])
+
+
+def test_a_file_cut_anywhere_is_refused(file):
+    whole = by_hand(ternary(9, 5, 8), 1.0)
+    for size in range(len(whole)):
+        file.write_bytes(whole[:size])
+        with pytest.raises(WeightError, match=r"model\.safetensors: "):
+            read(file, [NAME])
+
+
+@settings(deadline=None, derandomize=True, max_examples=300)
+@given(data=st.data())
+def test_damaged_files_give_weights_or_one_error(tmp_path_factory, data):
+    file = tmp_path_factory.getbasetemp() / "damaged.safetensors"
+    content = bytearray(by_hand(ternary(10, 4, 8), 1.0))
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    file.write_bytes(content)
+    try:
+        matrix = read(file, [NAME])
+    except WeightError:
+        return
+    assert abs(matrix.weights).max() <= 1
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"w": {"dtype": "U8", "shape": [1 << 62, 1 << 62], "data_offsets": [0, 4]}},
+        {"w": {"dtype": "U8", "shape": [2, 2], "data_offsets": [0, 1 << 63]}},
+        {"w": {"dtype": "U8", "shape": [2, 2], "data_offsets": [4, 0]}},
+        {"w": {"dtype": "U8", "shape": [2, 3], "data_offsets": [0, 4]}},
+        {"w": {"dtype": "U2", "shape": [2, 2], "data_offsets": [0, 4]}},
+        {"w": []},
+        {"w": {"dtype": "U8"}},
+    ],
+)
+def test_headers_that_contradict_themselves_are_refused(file, header):
+    text = json.dumps(header).encode()
+    file.write_bytes(struct.pack("<Q", len(text)) + text + bytes(4))
+    with pytest.raises(WeightError, match="no intact safetensors file"):
+        read(file, ["w"])

@@ -1,0 +1,18 @@
+// Host stand-in for the part of the AIE API that GEMM-like integer kernels use.
+//
+// The same kernel source compiles against the real headers (Peano, for the device) and against these (g++ or clang,
+// C++20, for the emulator). Results are those of the device; what the real headers refuse is refused at compile time,
+// and what the device does silently wrong (misaligned accesses, undefined vectors and accumulators) throws
+// hostapi::Fault. Left out: bfloat16, float, bfp16, sparse operands, tensor streams, dynamic sign, unaligned accesses.
+#pragma once
+
+#include "accum.hpp"
+#include "arithmetic.hpp"
+#include "config.hpp"
+#include "mask.hpp"
+#include "memory.hpp"
+#include "mmul.hpp"
+#include "modes.hpp"
+#include "shuffle.hpp"
+#include "types.hpp"
+#include "vector.hpp"

@@ -1,0 +1,70 @@
+"""Compiling kernels with g++ against the host stand-in of the AIE API, and calling them through ctypes."""
+
+import ctypes
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+KERNELS = Path(__file__).resolve().parents[2] / "kernels"
+HERE = Path(__file__).resolve().parent
+SOURCES = [*sorted((KERNELS / "aie2p").glob("*.cc")), *sorted((KERNELS / "reference").glob("*.cc"))]
+ENTRY = KERNELS / "hostapi" / "entry.cc"
+ALIGNMENT_BYTES = 64
+MESSAGE_BYTES = 512
+AIE2_PLAIN = ("-O0", "-D__AIE_ARCH__=20", "-DHOSTAPI_PLAIN")  # first generation, no SIMD builtins
+
+
+class KernelError(Exception):
+    """A refusal of the stand-in, with its sentence."""
+
+
+def gxx(*options: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run g++ with the stand-in's include path."""
+    command = ["g++", "-std=c++20", "-Wall", "-Wextra", f"-I{KERNELS / 'hostapi'}", *map(str, options)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def tile_options(m: int, k: int, n: int) -> list[str]:
+    """The tile as g++ options."""
+    return [f"-DDIM_M={m}", f"-DDIM_K={k}", f"-DDIM_N={n}"]
+
+
+class Library:
+    """A shared library of kernels, compiled without a warning."""
+
+    def __init__(self, path: Path, sources: Sequence[Path], *options: str):
+        result = gxx("-fPIC", "-shared", *options, *sources, ENTRY, "-o", path)
+        assert (result.returncode, result.stderr) == (0, "")
+        self.library = ctypes.CDLL(str(path))
+
+    def call(self, name: str, *args: np.ndarray | int, core: int = 0) -> None:
+        """Call a kernel with arrays and integers as one core. Raises KernelError with the stand-in's sentence."""
+        function = ctypes.cast(getattr(self.library, name), ctypes.c_void_p)
+        words = [arg.ctypes.data if isinstance(arg, np.ndarray) else arg % 2**64 for arg in args]
+        message = ctypes.create_string_buffer(MESSAGE_BYTES)
+        array = (ctypes.c_uint64 * max(len(words), 1))(*words)
+        if self.library.hostapi_call(function, core, array, len(words), message, ctypes.c_size_t(MESSAGE_BYTES)):
+            raise KernelError(message.value.decode())
+
+    def reset(self) -> None:
+        """Rounding and saturation of all cores as after a reset."""
+        self.library.hostapi_reset()
+
+
+def aligned(shape: int | tuple[int, ...], dtype: Any, skew_bytes: int = 0) -> np.ndarray:
+    """A zeroed array that starts `skew_bytes` past an alignment boundary."""
+    size_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    room = np.zeros(size_bytes + 2 * ALIGNMENT_BYTES, np.uint8)
+    start = -room.ctypes.data % ALIGNMENT_BYTES + skew_bytes
+    return room[start : start + size_bytes].view(dtype).reshape(shape)
+
+
+def aligned_copy(values: Any, dtype: Any) -> np.ndarray:
+    """An aligned array with these values."""
+    values = np.asarray(values)
+    array = aligned(values.shape, dtype)
+    array[...] = values
+    return array

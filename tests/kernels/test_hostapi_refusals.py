@@ -1,0 +1,122 @@
+"""What the stand-in refuses: at compile time with a sentence, at run time with a fault."""
+
+import re
+from collections import defaultdict
+from functools import cache
+
+import pytest
+from kernel_library import AIE2_PLAIN, HERE, KernelError, aligned, gxx
+
+REFUSALS = HERE / "hostapi_refusals.cc"
+SNIPPET = re.compile(r"void f(\d+)\(.*// (.*?)(?: \[(\d+)\])?$")
+
+
+def snippets():
+    """Line, expected sentence and architecture (0 for both) of each snippet."""
+    for number, line in enumerate(REFUSALS.read_text().splitlines(), 1):
+        if match := SNIPPET.match(line):
+            yield pytest.param(number, match[2], int(match[3] or 0), id=f"f{match[1]}")
+
+
+@cache
+def errors_by_line(arch: int) -> dict[int, list[str]]:
+    """g++'s errors under the snippet lines whose instantiation caused them."""
+    result = gxx("-fsyntax-only", f"-D__AIE_ARCH__={arch}", REFUSALS)
+    errors = defaultdict(list)
+    context: set[int] = set()
+    for line in result.stderr.splitlines():
+        if ": In " in line:
+            context = set()
+        if match := re.match(rf"{re.escape(str(REFUSALS))}:(\d+):", line):
+            context.add(int(match[1]))
+        if " error: " in line:
+            for number in context:
+                errors[number].append(line.split(" error: ")[1])
+    return errors
+
+
+@pytest.mark.parametrize("arch", [20, 21])
+@pytest.mark.parametrize(("line", "sentence", "only"), list(snippets()))
+def test_illegal_code_does_not_compile(line, sentence, only, arch):
+    messages = "\n".join(errors_by_line(arch)[line])
+    if only in (0, arch):
+        assert "static assertion failed: aie" in messages
+        assert sentence in messages
+    else:
+        assert messages == ""
+
+
+def test_every_snippet_is_read():
+    assert len(list(snippets())) == REFUSALS.read_text().count("\nvoid f")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("fault_undefined_vector", "aie::add: lane 0 of the vector was never written"),
+        ("fault_undefined_half", "aie::store_v: lane 32 of the vector was never written"),
+        ("fault_undefined_lane", "aie::vector::get: lane 5 of the vector was never written"),
+        ("fault_undefined_accum", "aie::accum::to_vector: lane 0 of the accumulator was never written"),
+        ("fault_undefined_mmul", "aie::mmul::to_vector: the accumulator is uninitialised"),
+        ("fault_undefined_initial", "aie::mmul::mmul: lane 0 of the accumulator was never written"),
+        ("fault_undefined_operand", "aie::mmul::mul: lane 0 of the vector was never written"),
+        ("fault_get_beyond", "aie::vector::get: lane 64 is outside 0 to 63"),
+        ("fault_extract_beyond", "aie::vector::extract: part 2 is outside 0 to 1"),
+    ],
+)
+def test_undefined_values_are_faults(probe, name, sentence):
+    with pytest.raises(KernelError, match=sentence):
+        probe.call(name, aligned(256, "int32"))
+
+
+@pytest.mark.parametrize(("bits", "alignment"), [(128, 16), (256, 32), (512, 64)])
+def test_alignment_is_demanded_by_access_width(probe, bits, alignment):
+    for skew in range(0, 65, 4):
+        source, target = aligned(bits // 8, "uint8", skew), aligned(bits // 8, "uint8")
+        if skew % alignment == 0:
+            probe.call(f"load_{bits}", source, target)
+            continue
+        sentence = (
+            f"aie::load_v: {bits // 8} lanes at .*, which is {skew % alignment} bytes past a {alignment}-byte boundary"
+        )
+        with pytest.raises(KernelError, match=sentence):
+            probe.call(f"load_{bits}", source, target)
+        with pytest.raises(KernelError, match=r"aie::store_v: .*make the buffer and every step a multiple of"):
+            probe.call(f"load_{bits}", target, source)
+
+
+def test_a_512_bit_access_needs_only_32_bytes_on_aie2(gemm_library):
+    library = gemm_library(32, 24, 64, *AIE2_PLAIN)
+    library.call("zero_i32", aligned(32 * 64, "int32", 32))
+    with pytest.raises(KernelError, match="16 bytes past a 32-byte boundary"):
+        library.call("zero_i32", aligned(32 * 64, "int32", 16))
+
+
+@pytest.mark.parametrize(
+    ("call", "numbers", "sentence"),
+    [
+        ("transpose_int8", (4, 8), "aie::transpose: 4 x 8 is not the vector's 64 lanes"),
+        ("filter_int4", (1,), "aie::filter_(even|odd): step 1 is shorter than a byte"),
+        ("filter_int8", (3,), "aie::filter_(even|odd): step 3 is not a power of two"),
+        ("filter_int8", (64,), "aie::filter_(even|odd): step 64 is outside 1 to 32"),
+        ("upshift_int8", (-1,), "aie::upshift: shift -1 is outside 0 to 31"),
+    ],
+)
+def test_meaningless_arguments_are_faults(probe, call, numbers, sentence):
+    with pytest.raises(KernelError, match=sentence):
+        probe.call(call, aligned(64, "int8"), aligned(64, "int8"), *numbers)
+
+
+def test_downshift_refuses_modes_in_which_releases_differ(probe):
+    probe.call("set_modes", 12, 0)
+    with pytest.raises(KernelError, match="aie::downshift: rounding mode is not floor"):
+        probe.call("arithmetic_int8", aligned(64, "int8"), aligned(64, "int8"), aligned(14 * 64, "int8"))
+
+
+@pytest.mark.parametrize(
+    ("core", "count", "sentence"),
+    [(1024, 1, "core 1024 is outside"), (-1, 1, "core -1 is outside"), (0, 9, "argument count 9 is outside 0 to 8")],
+)
+def test_impossible_calls_are_refused(probe, core, count, sentence):
+    with pytest.raises(KernelError, match=sentence):
+        probe.call("get_modes", *[aligned(2, "uint32")] * count, core=core)

@@ -1,0 +1,230 @@
+"""Vector operations of the stand-in against numpy."""
+
+import numpy as np
+import pytest
+from kernel_library import aligned, aligned_copy
+
+SATURATE, SYMMETRIC = 1, 3
+
+
+def random(dtype, count, seed=0):
+    info = np.iinfo(dtype)
+    values = np.random.default_rng(seed).integers(info.min, info.max + 1, count, np.int64)
+    values[:3] = info.min, info.max, 3
+    return aligned_copy(values, dtype)
+
+
+def nibbles(data, signed):
+    """Low nibble first."""
+    values = np.stack([data & 15, data >> 4], axis=-1).ravel().astype(np.int16)
+    return (values ^ 8) - 8 if signed else values
+
+
+def packed_nibbles(values):
+    values = np.asarray(values).astype(np.int64) & 15
+    return (values[0::2] | values[1::2] << 4).astype(np.uint8)
+
+
+def lanes(dtype):
+    return 64 // np.dtype(dtype).itemsize
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32"])
+def test_arithmetic_wraps_in_the_element_type(probe, dtype):
+    n = lanes(dtype)
+    a, b = random(dtype, n, 1), random(dtype, n, 2)
+    out = aligned((14, n), dtype)
+    probe.call(f"arithmetic_{dtype}", a, b, out)
+    x, y = a.astype(np.int64), b.astype(np.int64)
+    mask = (1 << 8 * a.itemsize) - 1
+    expected = [
+        x + y, x - y, x - 1, np.maximum(x, y), np.minimum(x, y), np.where((x < y) & (x != 3), y, x),
+        x << 3, x >> 3, (x & mask) >> 3, np.full(n, x.sum()), np.full(n, x.max()), np.full(n, x.min()), -x, np.abs(x),
+    ]  # fmt: skip
+    assert np.array_equal(out, np.array(expected).astype(dtype))
+
+
+def test_bitwise_operations(probe):
+    a, b = random("uint8", 64, 1), random("uint8", 64, 2)
+    out = aligned((5, 64), np.uint8)
+    probe.call("bitwise", a, b, out)
+    assert np.array_equal(out, np.array([a & b, a | b, a ^ b, a & 0x30, ~a]))
+
+
+@pytest.mark.parametrize(("mode", "low", "high"), [(0, None, None), (SATURATE, -128, 127), (SYMMETRIC, -127, 127)])
+def test_upshift_clamps_only_when_saturation_is_on(probe, mode, low, high):
+    probe.call("set_modes", 0, mode)
+    a, out = random("int8", 64), aligned(64, np.int8)
+    probe.call("upshift_int8", a, out, 2)
+    wide = a.astype(np.int64) << 2
+    assert np.array_equal(out, (wide if low is None else np.clip(wide, low, high)).astype(np.int8))
+
+
+def test_masks_combine_and_count(probe):
+    a, b, out = random("int8", 64, 1), random("int8", 64, 2), aligned(2, np.uint32)
+    probe.call("count_less", a, b, out)
+    assert list(out) == [(a < b).sum(), ((a >= 0) | (np.arange(64) < 2)).sum()]
+
+
+@pytest.mark.parametrize(
+    ("name", "signed"), [("unpack_int4", True), ("unpack_uint4", False), ("unpack_bytes_as_int4", True)]
+)
+def test_nibbles_unpack_low_first(probe, name, signed):
+    data, out = random("uint8", 64), aligned(128, np.int8)
+    probe.call(name, data, out)
+    assert np.array_equal(out, nibbles(data, signed))
+
+
+def test_wider_lanes_unpack_by_the_sign_of_their_type(probe):
+    small, out = random("int8", 64), aligned(64, np.int16)
+    probe.call("unpack_int8", small, out)
+    assert np.array_equal(out, small)
+    unsigned, wide = random("uint16", 32), aligned(32, np.uint32)
+    probe.call("unpack_uint16", unsigned, wide)
+    assert np.array_equal(wide, unsigned)
+
+
+@pytest.mark.parametrize(("mode", "low", "high"), [(0, None, None), (SATURATE, -128, 127), (SYMMETRIC, -127, 127)])
+def test_pack_keeps_low_bits_or_clamps(probe, mode, low, high):
+    probe.call("set_modes", 0, mode)
+    a, out = random("int16", 32), aligned(32, np.int8)
+    probe.call("pack_int16", a, out)
+    assert np.array_equal(out, (a if low is None else np.clip(a, low, high)).astype(np.int8))
+
+
+@pytest.mark.parametrize(("mode", "low", "high"), [(0, None, None), (SATURATE, -8, 7), (SYMMETRIC, -7, 7)])
+def test_pack_to_nibbles_puts_the_even_lane_low(probe, mode, low, high):
+    probe.call("set_modes", 0, mode)
+    a, out = random("int8", 64), aligned(32, np.uint8)
+    probe.call("pack_int8", a, out)
+    assert np.array_equal(out, packed_nibbles(a if low is None else np.clip(a, low, high)))
+
+
+def test_unsigned_pack_clamps_to_its_own_range(probe):
+    probe.call("set_modes", 0, SATURATE)
+    a, out = random("uint32", 16), aligned(16, np.uint16)
+    probe.call("pack_uint32", a, out)
+    assert np.array_equal(out, np.minimum(a, 65535))
+
+
+def test_casts_are_little_endian(probe):
+    a, out = random("int32", 16), aligned(64, np.uint8)
+    probe.call("cast_int32_to_uint8", a, out)
+    assert out.tobytes() == a.astype("<i4").tobytes()
+
+
+def test_a_4_bit_pointer_steps_in_bytes(probe):
+    data, out = random("uint8", 192), aligned(64, np.uint8)
+    for steps in (0, 64, 128):
+        probe.call("step_int4", data, out, steps)
+        assert np.array_equal(out, data[steps : steps + 64])
+
+
+def test_iterators_step_whole_vectors_of_nibbles(probe):
+    data, out = random("uint8", 160), aligned(160, np.uint8)
+    probe.call("copy_with_iterators", data, out, 5)
+    assert np.array_equal(out, data)
+    numbers, last = random("int16", 96), aligned(32, np.int16)
+    probe.call("last_vector", numbers, last, 3)
+    assert np.array_equal(last, numbers[64:])
+
+
+def test_single_nibbles_are_read_and_written(probe):
+    data, out, read = random("uint8", 16), aligned(16, np.uint8), aligned(32, np.int32)
+    probe.call("get_and_set_int4", data, out, read)
+    assert np.array_equal(read, nibbles(data, signed=True))
+    assert np.array_equal(out, packed_nibbles(read[::-1]))
+
+
+def moved(probe, name, dtype, arrays, *numbers):
+    """Call with values of numpy type `dtype`, or 4-bit values for int4; returns values again."""
+    if dtype != "int4":
+        out = aligned(arrays[0].size * len(arrays), dtype)
+        probe.call(f"{name}_{dtype}", *(aligned_copy(a, dtype) for a in arrays), out, *numbers)
+        return out
+    out = aligned(arrays[0].size * len(arrays) // 2, np.uint8)
+    probe.call(f"{name}_int4", *(aligned_copy(packed_nibbles(a), np.uint8) for a in arrays), out, *numbers)
+    return nibbles(out, signed=True)
+
+
+def lane_values(dtype, seed=0):
+    if dtype == "int4":
+        return np.random.default_rng(seed).integers(-8, 8, 128)
+    return random(dtype, lanes(dtype), seed)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int4"])
+def test_transpose_swaps_rows_and_columns(probe, dtype):
+    v = lane_values(dtype)
+    for rows in (2, 4, 16):
+        columns = v.size // rows
+        assert np.array_equal(moved(probe, "transpose", dtype, [v], rows, columns), v.reshape(rows, columns).T.ravel())
+
+
+@pytest.mark.parametrize(("dtype", "steps"), [("int8", (1, 4, 64)), ("int16", (1, 8)), ("int4", (2, 16))])
+def test_zip_unzip_and_filter_move_chunks(probe, dtype, steps):
+    a, b = lane_values(dtype, 1), lane_values(dtype, 2)
+    for step in steps:
+        zipped = np.stack([a.reshape(-1, step), b.reshape(-1, step)], axis=1).ravel()
+        assert np.array_equal(moved(probe, "zip", dtype, [a, b], step), zipped)
+        chunks = np.concatenate([a, b]).reshape(-1, 2, step)
+        assert np.array_equal(moved(probe, "unzip", dtype, [a, b], step), chunks.transpose(1, 0, 2).ravel())
+        if step <= a.size // 2:
+            filtered = a.reshape(-1, 2, step).transpose(1, 0, 2).ravel()
+            assert np.array_equal(moved(probe, "filter", dtype, [a], step), filtered)
+
+
+def test_parts_move_without_reading_undefined_lanes(probe):
+    v, out = random("int16", 32), aligned(32, np.int16)
+    probe.call("swap_halves", v, out)
+    assert np.array_equal(out, np.concatenate([v[16:], v[:16]]))
+
+
+def test_elementwise_products_accumulate_and_wrap(probe):
+    a, b, out = random("int16", 32, 1), random("int16", 32, 2), aligned(32, np.int32)
+    probe.call("multiply_add", a, b, out)
+    x, y = a.astype(np.int64), b.astype(np.int64)
+    assert np.array_equal(out, (3 * (2 * x * y + x * x - y * y)).astype(np.int32))
+
+
+def test_scalars_pass_as_registers(probe):
+    out = aligned(3, np.int64)
+    probe.call("scalars", -5, 4_000_000_000, -(2**40), out)
+    assert list(out) == [-5, 4_000_000_000, -(2**40)]
+
+
+@pytest.mark.parametrize(
+    ("arch", "options"), [(20, ()), (21, ()), (21, ("-DHOSTAPI_PLAIN",)), (21, ("-march=native",))], ids=str
+)
+def test_every_mmul_shape_multiplies_row_major_blocks(mmul_library, arch, options):
+    library = mmul_library(arch, *options)
+    for index in range(library.library.shape_count()):
+        shape = aligned(6, np.uint32)
+        library.call("shape", index, shape)
+        check_shape(library, index, *map(int, shape))
+
+
+def check_shape(library, index, bits_a, bits_b, m, k, n, accumulator_bits):
+    for signed_a in (True, False):
+        a, stored_a = operand(bits_a, signed_a, m * k, 1)
+        b, stored_b = operand(bits_b, not signed_a, k * n, 2)
+        c, wide = aligned(m * n, np.int32), aligned(m * n, np.int64)
+        library.call("multiply", index, signed_a, stored_a, stored_b, c, wide)
+        exact = 2 * (a.astype(object).reshape(m, k) @ b.astype(object).reshape(k, n)).ravel()
+        where = f"{bits_a}x{bits_b} {m}x{k}x{n} signed_a={signed_a}"
+        assert [wrapped(x, 32) for x in exact] == list(c), where
+        assert [wrapped(x, accumulator_bits) for x in exact] == list(wide), where
+
+
+def operand(bits, signed, count, seed):
+    """Values and their storage."""
+    if bits != 4:
+        values = random(f"{'' if signed else 'u'}int{bits}", count, seed)
+        return values, values
+    low = -8 if signed else 0
+    values = np.random.default_rng(seed).integers(low, low + 16, count)
+    return values, aligned_copy(packed_nibbles(values), np.uint8)
+
+
+def wrapped(value, bits):
+    return (int(value) + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)

@@ -1,0 +1,154 @@
+"""Our GEMM kernels against numpy and against their plain references."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from kernel_library import AIE2_PLAIN, KERNELS, KernelError, aligned, aligned_copy, gxx, tile_options
+
+TILES = [(16, 8, 32), (32, 24, 64), (48, 40, 96), (64, 128, 64)]
+Operands = Callable[[np.random.Generator, int, int, int], tuple[np.ndarray, np.ndarray]]
+AS_BUILT = ("-O3", "-march=native")
+EXTREME: dict[str, Operands] = {
+    "random": lambda rng, m, k, n: (rng.integers(-128, 128, (m, k)), rng.integers(-1, 2, (k, n))),
+    "lowest activations, all +1": lambda rng, m, k, n: (np.full((m, k), -128), np.ones((k, n), int)),
+    "lowest activations, all -1": lambda rng, m, k, n: (np.full((m, k), -128), -np.ones((k, n), int)),
+    "highest activations, all 0": lambda rng, m, k, n: (np.full((m, k), 127), np.zeros((k, n), int)),
+}
+
+
+def micro_tiled(matrix):
+    rows, columns = matrix.shape
+    return matrix.reshape(rows // 8, 8, columns // 8, 8).transpose(0, 2, 1, 3).ravel()
+
+
+def from_micro_tiles(tiles, rows, columns):
+    return tiles.reshape(rows // 8, columns // 8, 8, 8).transpose(0, 2, 1, 3).reshape(rows, columns)
+
+
+def packed(weights):
+    """Byte by byte, from the contract's words."""
+    k, n = weights.shape
+    out = np.zeros((n // 32, k // 8, 8, 8), np.uint8)
+    for row in range(k):
+        for column in range(n):
+            q, j, within = column // 32, column % 32 // 8, column % 8
+            out[q, row // 8, row % 8, within] |= (int(weights[row, column]) + 1) << (2 * j)
+    return out.ravel()
+
+
+def scale(n):
+    return 4 ** (np.arange(n) // 8 % 4)
+
+
+def operands(tile, kind="random", seed=1):
+    activations, weights = EXTREME[kind](np.random.default_rng(seed), *tile)
+    return (
+        activations,
+        weights,
+        aligned_copy(micro_tiled(activations), np.int8),
+        aligned_copy(packed(weights), np.uint8),
+    )
+
+
+@pytest.mark.parametrize("kind", EXTREME)
+@pytest.mark.parametrize("tile", TILES, ids=str)
+def test_product_is_exact(gemm_library, tile, kind):
+    m, _, n = tile
+    library = gemm_library(*tile, *(AS_BUILT if tile == TILES[-1] else ()))
+    activations, weights, a, b = operands(tile, kind)
+    c = aligned_copy(np.full(m * n, 0x5A5A5A5A), np.int32)
+    library.call("zero_i32", c)
+    assert not c.any()
+    library.call("mm_i8_i2_i32", a, b, c)
+    assert np.array_equal(from_micro_tiles(c, m, n), activations @ weights * scale(n))
+    library.call("unscale_i32", c)
+    assert np.array_equal(from_micro_tiles(c, m, n), activations @ weights)
+
+
+@pytest.mark.parametrize("options", [(), AIE2_PLAIN], ids=str)
+def test_calls_accumulate_over_steps_of_k(gemm_library, options):
+    m, _, n = tile = 32, 24, 64
+    library = gemm_library(*tile, *options)
+    c = aligned(m * n, np.int32)
+    library.call("zero_i32", c)
+    expected = np.zeros((m, n), np.int64)
+    for seed in range(5):
+        activations, weights, a, b = operands(tile, seed=seed)
+        library.call("mm_i8_i2_i32", a, b, c)
+        expected += activations @ weights
+    library.call("unscale_i32", c)
+    assert np.array_equal(from_micro_tiles(c, m, n), expected)
+
+
+@pytest.mark.parametrize("tile", TILES[:3], ids=str)
+def test_kernels_agree_with_their_references_on_any_bytes(gemm_library, tile):
+    m, k, n = tile
+    library = gemm_library(*tile)
+    rng = np.random.default_rng(7)
+    a = aligned_copy(rng.integers(-128, 128, m * k), np.int8)
+    b = aligned_copy(sum(rng.integers(0, 3, k * n // 4) << shift for shift in (0, 2, 4, 6)), np.uint8)
+    c = aligned_copy(rng.integers(-(2**31), 2**31, m * n), np.int32)
+    for name, inputs in (("mm_i8_i2_i32", (a, b)), ("unscale_i32", ()), ("zero_i32", ())):
+        plain = aligned_copy(c, np.int32)
+        library.call(name, *inputs, c)
+        library.call(f"{name}_ref", *inputs, plain)
+        assert np.array_equal(c, plain), name
+
+
+def test_sums_stay_in_int32_up_to_the_stated_depth(gemm_library):
+    m, k, n = tile = 16, 8, 32
+    library = gemm_library(*tile)
+    _, _, a, b = operands(tile, "lowest activations, all -1")
+    c = aligned_copy(np.full(m * n, 128 * (262144 - 2 * k)) * micro_tiled(np.tile(scale(n), (m, 1))), np.int32)
+    library.call("mm_i8_i2_i32", a, b, c)
+    library.call("unscale_i32", c)
+    assert (c == 128 * (262144 - k)).all()
+
+
+def test_modes_left_by_another_kernel_do_not_change_the_result(gemm_library):
+    m, _, n = tile = 16, 8, 32
+    library = gemm_library(*tile)
+    library.call("set_modes", 1, 3)  # ceil, symmetric
+    c = aligned_copy(np.arange(m * n) - 200, np.int32)
+    expected = from_micro_tiles(c, m, n) // scale(n)
+    library.call("unscale_i32", c)
+    assert np.array_equal(from_micro_tiles(c, m, n), expected)
+
+
+@pytest.mark.parametrize("place", ["a", "b", "c"])
+def test_misaligned_operands_are_refused(gemm_library, place):
+    m, k, n = 16, 8, 32
+    skew = {name: 16 if name == place else 0 for name in "abc"}
+    a = aligned(m * k, np.int8, skew["a"])
+    b = aligned(k * n // 4, np.uint8, skew["b"])
+    c = aligned(m * n, np.int32, skew["c"])
+    with pytest.raises(KernelError, match=r"aie::load_v: 64 lanes at .*, which is 16 bytes past a 64-byte"):
+        gemm_library(m, k, n).call("mm_i8_i2_i32", a, b, c)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (tile_options(16, 8, 32)[:2], "define the tile with -DDIM_M=m -DDIM_K=k -DDIM_N=n"),
+        (tile_options(24, 8, 32), "m must be a positive multiple of 16"),
+        (tile_options(16, 12, 32), "k must be a positive multiple of 8"),
+        (tile_options(16, 8, 48), "n must be a positive multiple of 32"),
+        (tile_options(0, 8, 32), "m must be a positive multiple of 16"),
+    ],
+)
+def test_illegal_tiles_do_not_compile(options, sentence):
+    result = gxx("-fsyntax-only", "-x", "c++", KERNELS / "aie2p" / "dims.h", *options)
+    assert result.returncode != 0
+    assert sentence in result.stderr
+
+
+def preprocessed(name: str, *options: str) -> str:
+    result = gxx("-E", "-P", *options, *tile_options(16, 40, 32), KERNELS / "aie2p" / name)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_loop_promises_follow_the_tile_for_peano_and_vanish_on_hosts():
+    assert "#pragma clang loop min_iteration_count(40 / 8)" in preprocessed("mm_i8_i2_i32.cc", "-D__AIECC__")
+    assert "#pragma clang" not in preprocessed("mm_i8_i2_i32.cc")

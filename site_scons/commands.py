@@ -1,0 +1,69 @@
+"""What the site tools share: builders that run one command, with a short line and whole outputs or none."""
+
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import SCons.Errors
+from SCons.Script import Action, Builder, Value
+
+from bdforge.toolchain import Tool, ToolError, run_tool
+
+
+def tool_builder(label: str, words: Callable, needs: Callable, beside_target: bool = False):
+    """A builder that runs the command `words(target, source, env)`, which names its outputs by their paths.
+
+    The command is part of the signature, as are the nodes `needs(env)`. `beside_target` runs it in the targets' folder;
+    it must then name absolute paths. env["TOOL_PATH"], when set, comes before PATH.
+    """
+
+    def emit(target, source, env):
+        env.Depends(target, [Value(shlex.join(words(target, source, env))), *needs(env)])
+        return target, source
+
+    def run(target, source, env):
+        environ = dict(env["ENV"])
+        if folders := env.get("TOOL_PATH"):
+            environ["PATH"] = f"{folders}:{environ.get('PATH', '')}"
+        outputs = [Path(node.get_abspath() if beside_target else str(node)) for node in target]
+        cwd = outputs[0].parent if beside_target else None
+        try:
+            say(run_tool(words(target, source, env), outputs, cwd, environ))
+        except ToolError as error:
+            say(error.output)
+            raise SCons.Errors.BuildError(node=target[0], errstr=str(error)) from None
+
+    def line(target, source, env) -> str:
+        return shlex.join(words(target, source, env)) if env["verbose"] else short_line(label, target)
+
+    return Builder(action=Action(run, line), emitter=emit)
+
+
+def short_line(label: str, target) -> str:
+    """`  [CXX] build/strix_halo/...`."""
+    return f"  [{label}] {target[0]}"
+
+
+def say(text: str):
+    """Pass on what a tool said."""
+    if text.strip():
+        sys.stdout.flush()
+        sys.stderr.write(f"{text.rstrip()}\n")
+
+
+def tree_files(env, folder: str, *suffixes: str) -> list:
+    """Nodes of all files below a folder of the tree with one of `suffixes`."""
+    root = Path(env.Dir("#").get_abspath())
+    found = (path for path in sorted((root / folder).rglob("*")) if path.suffix in suffixes)
+    return [env.File(f"#{path.relative_to(root)}") for path in found]
+
+
+def kernel_headers(env) -> list:
+    """Every header below kernels/, since any source may include any of them."""
+    return tree_files(env, "kernels", ".h", ".hpp")
+
+
+def versions(tools: Sequence[Tool]) -> list:
+    """Tools as part of a signature: another version builds again."""
+    return [Value(f"{tool.path} {tool.version}") for tool in tools]

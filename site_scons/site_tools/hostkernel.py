@@ -1,0 +1,47 @@
+"""HostKernels: AIE kernels, compiled for this machine, for the emulated array.
+
+    env.HostKernels(library, sources, KERNEL_DEFINES=["-DDIM_M=64", ...])
+
+kernels/hostapi stands for the AIE API. Compiled again when a source, a header, a definition, the compiler's
+version or (native=yes) the processor changes.
+"""
+
+import platform
+from pathlib import Path
+
+from commands import kernel_headers, tool_builder, versions
+from SCons.Script import Value
+
+from bdforge.toolchain import find_cxx
+
+
+def command(target, source, env) -> list[str]:
+    """Sources to one shared library."""
+    arch = ["-march=native"] if env["native"] else []
+    flags = ["-std=c++20", "-O3", *arch, "-fPIC", "-shared", "-Ikernels/hostapi"]
+    return [env["cxx"], *flags, *env["KERNEL_DEFINES"], "-o", str(target[0]), *map(str, source)]
+
+
+def needs(env) -> list:
+    """Headers, compiler and machine."""
+    return [*kernel_headers(env), *versions([env["HOST_COMPILER"]]), Value(_processor(env["native"]))]
+
+
+def _processor(native: bool) -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if not native or not cpuinfo.exists():
+        return platform.machine()
+    kept = ("model name", "flags", "Features", "CPU part")
+    lines = [line for line in cpuinfo.read_text().splitlines() if line.startswith(kept)]
+    return "\n".join(dict.fromkeys([platform.machine(), *lines]))
+
+
+def generate(env):
+    """Find the compiler and add the builder."""
+    env["HOST_COMPILER"] = find_cxx(env["cxx"], env["ENV"])
+    env["BUILDERS"]["HostKernels"] = tool_builder("CXX", command, needs)
+
+
+def exists(env):
+    """Whether the chosen compiler is there."""
+    return bool(find_cxx(env["cxx"], env["ENV"]))

@@ -1,0 +1,170 @@
+"""The command `go`: what it says when something is missing, and when it installs. Python and pip are stand-ins."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from scratch_tree import program
+
+ROOT = Path(__file__).resolve().parents[2]
+NEEDED = ("bash", "env", "dirname", "cat", "sha256sum", "rm", "mkdir", "touch", "tail", "flock", "cp", "sh")
+
+# Makes "environments" that hold a copy of itself; writes down every call; pip fails while the file `broken` exists.
+PYTHON = """
+here="LOG"
+echo "$*" >>"$here/calls"
+case "$*" in
+  -V) echo Python 3.13.1 ;;
+  "-m venv"*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && cp "$0" "$3/bin/bdforge"
+              echo "VIRTUAL_ENV='$3'" >"$3/bin/activate" ;;
+  *"pip install"*) if test -e "$here/broken"; then echo "no wheel fits"; exit 1; fi ;;
+  "run "*) echo "a table"; exit 1 ;;
+esac
+"""
+
+
+class Go:
+    """`go` in a folder of its own, with a PATH of its own."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.log, self.bin = folder / "my bdforge", folder / "log", folder / "bin"
+        for made in (self.folder, self.log, self.bin):
+            made.mkdir()
+        for name in ("go", "requirements.lock", "pyproject.toml"):
+            shutil.copy(ROOT / name, self.folder)
+        for name in NEEDED:
+            if found := shutil.which(name):
+                (self.bin / name).symlink_to(found)
+        program(self.bin / "g++", "true")
+        program(self.bin / "python3", PYTHON.replace("LOG", str(self.log)))
+
+    def __call__(self, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.folder / "go", *arguments], cwd=cwd or self.folder, env={"PATH": str(self.bin)},
+            text=True, capture_output=True, timeout=20, check=False,
+        )  # fmt: skip
+
+    def calls(self, word: str) -> list[str]:
+        """Calls of Python so far that contain `word`."""
+        return [line for line in (self.log / "calls").read_text().splitlines() if word in line]
+
+
+@pytest.fixture
+def go(tmp_path: Path) -> Go:
+    return Go(tmp_path)
+
+
+def refusal(result) -> str:
+    """The only line of a refusal."""
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    return result.stderr
+
+
+def test_help_needs_nothing(go):
+    (go.bin / "g++").unlink()
+    result = go("help")
+    assert result.returncode == 0
+    assert "./go run" in result.stdout
+    assert not (go.folder / ".venv").exists()
+
+
+def test_without_a_compiler_it_names_the_package(go):
+    (go.bin / "g++").unlink()
+    assert "sudo apt-get install g++" in refusal(go("run"))
+
+
+def test_without_python_it_names_the_package(go):
+    (go.bin / "python3").unlink()
+    assert "sudo apt-get install python3 python3-venv" in refusal(go("test"))
+
+
+def test_an_old_python_does_not_count(go):
+    program(go.bin / "python3", 'case "$*" in *version_info*) exit 1;; esac')
+    assert "needs Python 3.11 or newer" in refusal(go("run"))
+
+
+def test_a_python_without_venv_names_the_package(go):
+    program(go.bin / "python3", 'case "$*" in *ensurepip*) exit 1;; esac')
+    assert "sudo apt-get install python3-venv" in refusal(go("run"))
+
+
+def test_the_second_call_installs_nothing(go, tmp_path):
+    first = go("run", "--some option")
+    assert first.returncode == 1, first.stderr  # what `bdforge run` ends with
+    assert first.stdout == "a table\n"
+    assert len(go.calls("pip install")) == 2
+    assert "--require-hashes -r" in go.calls("pip install")[0]
+    second = go("run", cwd=tmp_path)
+    assert second.stderr == ""
+    assert len(go.calls("pip install")) == 2
+    assert go.calls("run build/strix_halo/gemm_i8_i2_bitnet") == [
+        "run build/strix_halo/gemm_i8_i2_bitnet --some option"
+    ]
+    assert go.calls(f"run {go.folder}/build/strix_halo/gemm_i8_i2_bitnet")
+
+
+def test_a_changed_lock_file_updates_in_place(go):
+    go("run")
+    (go.folder / ".venv" / "kept").touch()
+    with (go.folder / "requirements.lock").open("a") as lock:
+        lock.write("# changed\n")
+    go("run")
+    assert len(go.calls("pip install")) == 4
+    assert (go.folder / ".venv" / "kept").exists()
+
+
+def test_an_installation_that_failed_shows_why_and_is_redone(go):
+    (go.log / "broken").touch()
+    failed = go("run")
+    assert failed.returncode == 2
+    assert "no wheel fits\ngo: installing requirements.lock failed" in failed.stderr
+    (go.log / "broken").unlink()
+    (go.folder / ".venv" / "half of it").touch()
+    assert go("run").returncode == 1
+    assert not (go.folder / ".venv" / "half of it").exists()
+
+
+def test_an_update_that_failed_is_redone_in_full(go):
+    go("run")
+    (go.log / "broken").touch()
+    (go.folder / "pyproject.toml").write_text("")
+    assert go("run").returncode == 2
+    (go.log / "broken").unlink()
+    go("run")
+    assert len(go.calls("--force-reinstall")) == 1
+
+
+def test_a_moved_tree_gets_an_environment_of_its_own(go):
+    go("run")
+    moved = go.folder.with_name("elsewhere")
+    shutil.copytree(go.folder, moved)
+    go.folder = moved
+    go("run")
+    assert len(go.calls("-m venv")) == 2
+
+
+def test_tests_stop_at_the_first_stage_that_fails(go):
+    script = PYTHON.replace("LOG", str(go.log)).replace("case", 'case "$*" in *pyright*) exit 3;; esac\ncase', 1)
+    program(go.bin / "python3", script)
+    result = go("test")
+    assert result.returncode == 3
+    assert result.stdout.splitlines()[-1] == "== pyright"
+    assert "go test: pyright failed (exit code 3)" in result.stderr
+    assert not go.calls("-m pytest")
+
+
+def test_tests_pass_arguments_on(go):
+    result = go("test", "-k", "locks")
+    assert result.returncode == 0, result.stderr
+    assert go.calls("-m pytest") == ["-m pytest -n 2 -m not slow -k locks"]
+    assert go.calls("SCons")[-1] == "-m SCons -Q --silent device=strix_halo host"
+
+
+def test_an_unknown_command_is_named(go):
+    result = go("runn")
+    assert result.returncode == 2
+    assert "unknown command 'runn'" in result.stderr
+    assert not os.path.exists(go.folder / ".venv")

@@ -1,0 +1,87 @@
+"""What SCons says to right and wrong choices."""
+
+import pytest
+from scratch_tree import built
+
+from bdforge.devices import DEVICES
+
+
+def sentence(result) -> str:
+    """The only line of a refusal."""
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr + result.stdout
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+def test_help_lists_each_variable_with_default_and_choices(scons, tree):
+    text = scons("--help").stdout
+    assert f"device: NPU to build for ({'|'.join(DEVICES)})\n    default: strix_halo" in text
+    for variable in ("design", "cxx", "native", "verbose", "build", "cache"):
+        assert f"\n{variable}: " in text
+    assert text.count("\n    default: ") == 7
+    assert not (tree / "build").exists()
+
+
+@pytest.mark.parametrize(
+    ("argument", "expected"),
+    [
+        ("devise=strix", "unknown variable 'devise', did you mean 'device'?"),
+        ("colour=no", "unknown variable 'colour'; 'scons --help' lists all."),
+        ("device=strix_hola", "'strix_hola'"),
+        ("native=perhaps", "'perhaps'"),
+        ("design=gemm_i8", "unknown design 'gemm_i8'; there is all, gemm_i8_i2_bitnet"),
+        ("cxx=no-such-compiler", "cxx=no-such-compiler is not on PATH; install g++"),
+    ],
+)
+def test_a_misspelt_choice_is_one_sentence(scons, tree, argument, expected):
+    assert expected in sentence(scons(argument, "host"))
+    assert not (tree / "build").exists()
+
+
+def test_a_misspelt_choice_in_local_conf_is_one_sentence(scons, tree):
+    (tree / "local.conf").write_text("devise = 'strix'\n")
+    assert "unknown variable 'devise'" in sentence(scons("host"))
+
+
+def test_a_local_conf_that_is_no_python_is_one_sentence(scons, tree):
+    (tree / "local.conf").write_text("device: strix\ncxx = (\n")
+    assert "local.conf" in sentence(scons("host"))
+
+
+def test_outside_of_the_environment_the_way_in_is_named(scons, tmp_path):
+    (tmp_path / "pydantic.py").write_text("raise ModuleNotFoundError('no pydantic', name='pydantic')\n")
+    assert "'. .venv/bin/activate' first" in sentence(scons("host", PYTHONPATH=str(tmp_path)))
+
+
+def test_a_device_without_a_design_is_one_sentence(scons):
+    assert "no design for device=phoenix (AIE2) yet" in sentence(scons("device=phoenix", "emulate"))
+
+
+def test_a_faulty_spec_stops_with_every_reason_before_any_work(scons, tree):
+    spec = tree / "designs" / "gemm_i8_i2_bitnet.toml"
+    spec.write_text(spec.read_text().replace("m = 64", "m = 63").replace("n = 64", "n = 65"))
+    result = scons("host")
+    assert result.returncode == 2
+    assert "tile.m = 63" in result.stderr
+    assert "tile.n = 65" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert built(tree) == set()
+
+
+def test_missing_tools_are_named_together_before_any_work(scons, tree):
+    result = scons("device=strix_halo", PATH="/usr/bin:/bin", PEANO_INSTALL_DIR="/nowhere/peano")
+    assert result.returncode == 2
+    for part in ("Peano clang++: looked in PEANO_INSTALL_DIR=/nowhere/peano", "aiecc: looked in", "mlir_aie wheel",
+                 "xclbinutil (XRT): looked in", "PATH", "get it: pip install llvm-aie"):  # fmt: skip
+        assert part in result.stderr
+    assert "'scons device=strix_halo emulate' needs none of them." in result.stderr
+    assert result.stdout == ""
+    assert not (tree / "build").exists()
+
+
+@pytest.mark.parametrize("target", ["all", "build", "build/strix_halo/gemm_i8_i2_bitnet/insts.bin"])
+def test_every_way_to_ask_for_an_xclbin_needs_the_tools(scons, target):
+    result = scons(target, PATH="/usr/bin:/bin", PEANO_INSTALL_DIR="/nowhere/peano")
+    assert "needs tools that are not there" in result.stderr

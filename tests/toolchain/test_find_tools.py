@@ -1,0 +1,74 @@
+"""Where tools are looked for, against folders made for each test."""
+
+from pathlib import Path
+
+import pytest
+
+from bdforge.toolchain import find, find_aie_api, find_aiecc, find_cxx, find_peano, find_xrt, missing_report
+
+
+def script(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def wheels(tmp_path: Path, monkeypatch) -> Path:
+    """An empty site-packages."""
+    folder = tmp_path / "site-packages"
+    monkeypatch.setattr(find, "site_packages", lambda: folder)
+    return folder
+
+
+def test_a_variable_comes_before_the_wheel(tmp_path, wheels):
+    script(wheels / "llvm-aie" / "bin" / "clang++", "echo clang version 19")
+    chosen = script(tmp_path / "mine" / "bin" / "clang++", "echo clang version 21")
+    assert find_peano({}).version == "clang version 19"
+    tool = find_peano({"PEANO_INSTALL_DIR": str(tmp_path / "mine")})
+    assert (tool.path, tool.version, tool.root) == (chosen, "clang version 21", tmp_path / "mine")
+
+
+def test_a_variable_that_points_nowhere_is_not_passed_over(tmp_path, wheels):
+    script(wheels / "llvm-aie" / "bin" / "clang++", "echo clang version 19")
+    tool = find_peano({"PEANO_INSTALL_DIR": str(tmp_path / "typo")})
+    assert tool.path is None
+    assert tool.searched == (f"PEANO_INSTALL_DIR={tmp_path / 'typo'} (holds no bin/clang++)",)
+
+
+def test_another_clang_on_path_is_not_peano(tmp_path, wheels):
+    clang = script(tmp_path / "clang++", 'case "$1" in --print-targets) echo "x86-64 - 64-bit";; esac')
+    tool = find_peano({"PATH": str(tmp_path)})
+    assert tool.path is None
+    assert tool.searched[-1] == f"PATH ({clang}: not Peano, it knows no aie2 target)"
+    script(clang, 'case "$1" in --print-targets) echo "aie2p - AI Engine";; *) echo clang 20;; esac')
+    assert find_peano({"PATH": str(tmp_path)}).path == clang
+
+
+def test_a_tool_without_an_answer_is_found_with_an_unknown_version(tmp_path, wheels):
+    script(tmp_path / "bin" / "xclbinutil", "echo segmentation fault; exit 139")
+    tool = find_xrt({"XILINX_XRT": str(tmp_path)})
+    assert tool
+    assert tool.version == "unknown"
+
+
+def test_the_aie_api_of_an_aiecc_from_path_is_found_beside_it(tmp_path, wheels):
+    script(tmp_path / "bin" / "aiecc", "echo aiecc 1.4")
+    header = tmp_path / "include" / "aie_api" / "aie.hpp"
+    environ = {"PATH": str(tmp_path / "bin")}
+    assert find_aiecc(environ).version == "aiecc 1.4"
+    assert not find_aie_api(environ)
+    header.parent.mkdir(parents=True)
+    header.touch()
+    assert find_aie_api(environ).path == header
+
+
+def test_the_report_names_place_and_remedy_of_missing_tools_only(tmp_path, wheels):
+    script(tmp_path / "c++", "echo c++ 12")
+    environ = {"PATH": str(tmp_path)}
+    report = missing_report([find_cxx("c++", environ), find_aiecc(environ), find_peano(environ)])
+    assert f"  aiecc: looked in MLIR_AIE_INSTALL_DIR (not set); mlir_aie wheel ({wheels / 'mlir_aie'}); PATH" in report
+    assert "pip install llvm-aie" in report
+    assert "c++ 12" not in report
+    assert missing_report([find_cxx("c++", environ)]) == ""

@@ -1,0 +1,44 @@
+"""Running a tool: whole outputs or none."""
+
+import pytest
+
+from bdforge.toolchain import ToolError, run_tool
+
+
+def shell(text: str, *arguments) -> list:
+    return ["sh", "-c", text, "tool", *arguments]
+
+
+def test_outputs_appear_together_after_success(tmp_path):
+    first, second = tmp_path / "out" / "a b.bin", tmp_path / "out" / "c.bin"
+    command = shell('echo 1 >"$1"; test ! -e "$3"; echo 2 >"${2#--name=}"; echo done', first, f"--name={second}", first)
+    assert run_tool(command, [first, second]) == "done\n"
+    assert (first.read_text(), second.read_text()) == ("1\n", "2\n")
+    assert sorted(path.name for path in first.parent.iterdir()) == ["a b.bin", "c.bin"]
+
+
+def test_a_failure_keeps_the_old_output_and_shows_text_and_command(tmp_path):
+    output = tmp_path / "lib.so"
+    output.write_text("old")
+    with pytest.raises(ToolError, match="sh failed with exit code 3; to repeat: sh -c") as caught:
+        run_tool(shell('echo half >"$1"; echo why; exit 3', output), [output])
+    assert caught.value.output == "why\n"
+    assert str(output) in str(caught.value)
+    assert output.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["lib.so"]
+
+
+def test_success_without_an_output_is_a_failure(tmp_path):
+    with pytest.raises(ToolError, match=r"succeeded but did not write .*b\.bin"):
+        run_tool(shell('echo 1 >"$1"', tmp_path / "a.bin"), [tmp_path / "a.bin", tmp_path / "b.bin"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_tool_that_does_not_start_is_named(tmp_path):
+    with pytest.raises(ToolError, match="/no/such/tool does not start: No such file"):
+        run_tool(["/no/such/tool"], [tmp_path / "a.bin"])
+
+
+def test_a_killed_tool_names_the_signal(tmp_path):
+    with pytest.raises(ToolError, match="sh failed with signal 9"):
+        run_tool(shell("kill -9 $$"), [tmp_path / "a.bin"])

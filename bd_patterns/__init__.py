@@ -1,0 +1,54 @@
+"""Access patterns of DMAs: their algebra, their legality in buffer descriptors, a GEMM's reorders and walks."""
+
+from bd_patterns.encoding import encode_dims
+from bd_patterns.gemm import (
+    a_micro_tiles,
+    b_column_major_elementwise,
+    b_column_major_micro_tiles,
+    b_micro_tiles,
+    c_rows,
+)
+from bd_patterns.granules import GRANULE_BITS, to_granules
+from bd_patterns.legality import Runs, problems, require_legal
+from bd_patterns.pattern import Pattern, PatternError, compose
+from bd_patterns.walk import (
+    AwaitC,
+    Problem,
+    RuntimeParameters,
+    Start,
+    Step,
+    Tiling,
+    Transfer,
+    WalkError,
+    runtime_parameters,
+    schedule,
+    walk,
+)
+
+__all__ = [
+    "GRANULE_BITS",
+    "AwaitC",
+    "Pattern",
+    "PatternError",
+    "Problem",
+    "Runs",
+    "RuntimeParameters",
+    "Start",
+    "Step",
+    "Tiling",
+    "Transfer",
+    "WalkError",
+    "a_micro_tiles",
+    "b_column_major_elementwise",
+    "b_column_major_micro_tiles",
+    "b_micro_tiles",
+    "c_rows",
+    "compose",
+    "encode_dims",
+    "problems",
+    "require_legal",
+    "runtime_parameters",
+    "schedule",
+    "to_granules",
+    "walk",
+]

@@ -1,0 +1,76 @@
+"""The reorders of a GEMM between a memtile and a core: row-major slabs to micro-tiles and back.
+
+Sizes are elements; `m k n` a core's tile, `r s t` the MAC shape. Micro-tiles follow each other row by row, each
+row-major inside, which is how `aie::mmul` kernels read their operands. Every function raises PatternError
+for sizes that do not divide.
+"""
+
+from bd_patterns.pattern import Pattern, PatternError
+
+
+def _require_multiples(*pairs: tuple[str, int, str, int]) -> None:
+    faults = [
+        f"{name} = {size} is no multiple of {part_name} = {part}"
+        for name, size, part_name, part in pairs
+        if part < 1 or size < 1 or size % part
+    ]
+    if faults:
+        raise PatternError("; ".join(faults))
+
+
+def _block(rows: int, columns: int, row_stride: int | None, column: int) -> Pattern:
+    """`rows` x `columns` elements at `column` of a row-major array whose rows are `row_stride` apart."""
+    stride = columns if row_stride is None else row_stride
+    if not 0 <= column <= stride - columns:
+        raise PatternError(
+            f"columns {column} to {column + columns - 1} lie outside a row of {stride} elements; check the row stride"
+        )
+    return Pattern((rows, columns), (stride, 1), column)
+
+
+def a_micro_tiles(m: int, k: int, r: int, s: int, *, k_mt: int | None = None, column: int = 0) -> Pattern:
+    """A from L2 to L1: `(m/r, r*k)(k/s, s)(r, k)(s, 1)`, r x s micro-tiles of an m x k tile.
+
+    With `k_mt` the tile is k columns of an m x k_mt slab, starting at `column`.
+    """
+    _require_multiples(("m", m, "r", r), ("k", k, "s", s))
+    return _block(m, k, k_mt, column).tiled(r, s)
+
+
+def b_micro_tiles(k: int, n: int, s: int, t: int, *, row_stride: int | None = None, column: int = 0) -> Pattern:
+    """Row-major B from L2 to L1: `(k/s, s*n)(n/t, t)(s, n)(t, 1)`, s x t micro-tiles of a k x n tile.
+
+    With `row_stride` the tile is n columns of wider rows, starting at `column`.
+    """
+    _require_multiples(("k", k, "s", s), ("n", n, "t", t))
+    return _block(k, n, row_stride, column).tiled(s, t)
+
+
+def b_column_major_elementwise(k: int, n: int, s: int, t: int) -> Pattern:
+    """Column-major B (memory n x k, row-major) in the order of `b_micro_tiles`: `(k/s, s)(n/t, t*k)(s, 1)(t, k)`.
+
+    Its innermost stride is k, one element of a column at a time: only 32-bit elements can travel so. A DMA moves
+    words, and the elements of one word of memory belong to different rows of the micro-tile; narrower types use
+    `b_column_major_micro_tiles`.
+    """
+    _require_multiples(("k", k, "s", s), ("n", n, "t", t))
+    return Pattern((k // s, n // t, s, t), (s, t * k, 1, k))
+
+
+def b_column_major_micro_tiles(k: int, n: int, s: int, t: int) -> Pattern:
+    """Column-major B (memory n x k, row-major) as transposed t x s micro-tiles: `(k/s, s)(n/t, t*k)(t, k)(s, 1)`.
+
+    The micro-tiles come in the order of `b_micro_tiles`, each transposed, so that runs of s elements stay together;
+    the kernel transposes t x s registers after loading them.
+    """
+    _require_multiples(("k", k, "s", s), ("n", n, "t", t))
+    return Pattern((k // s, n // t, t, s), (s, t * k, k, 1))
+
+
+def c_rows(m: int, n: int, r: int, t: int) -> Pattern:
+    """C from micro-tiles back to rows: `(m/r, r*n)(r, t)(n/t, r*t)(t, 1)`, read from m x n stored as r x t micro-tiles.
+
+    The inverse of the order in which `a_micro_tiles(m, n, r, t)` made them.
+    """
+    _require_multiples(("m", m, "r", r), ("n", n, "t", t))
+    return Pattern((m // r, r, n // t, t), (r * n, t, r * t, 1))

@@ -1,0 +1,288 @@
+"""Does a pattern fit a buffer descriptor? Every reason why not, against the limits of a tile kind.
+
+Two sets of rules meet here: what the registers hold (`TileLimits`; steps and sizes in granules), and what mlir-aie
+accepts: its verifier of a static `aie.dma_bd` (AIEDialect.cpp) or of the runtime sequence's transfers
+(AIEXDialect.cpp), both at 5ff2ab97. Patterns are judged as written; a message says when coalescing would help.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from bd_patterns.granules import GRANULE_BITS, granule_faults
+from bd_patterns.pattern import Pattern, PatternError
+from bdforge.devices.limits import SHIM, TASK_REPEAT_MAX, TileKind, TileLimits
+
+STATIC_STRIDE_END = 1 << 19  # elements; the verifier of aie.dma_bd wants strides below it, on every tile kind
+RUNTIME_ELEMENT_BITS_MAX = 32  # the verifier of npu.dma_memcpy_nd
+
+Padding = Sequence[tuple[int, int]]
+"""Zero elements before and after, one pair for each dimension, outermost first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """A pattern split into what a BD walks in one run and how often it runs.
+
+    Each run starts `stride` elements after the one before (0: the same place again).
+    """
+
+    bd: Pattern
+    count: int
+    stride: int
+
+    @classmethod
+    def of(cls, pattern: Pattern, limits: TileLimits, *, static: bool) -> "Runs":
+        """Split `pattern`: at run time an outermost stride of 0, or one dimension more than the BD has, means runs.
+
+        A runtime transfer has four sizes, of which the outermost is the runs, on every kind of tile.
+        """
+        more_dims = pattern.rank == bd_dims(limits, static=static) + 1
+        repeats = pattern.rank > 1 and pattern.sizes[0] > 1 and pattern.strides[0] == 0
+        if static or not (more_dims or repeats):
+            return cls(pattern, 1, 0)
+        bd = Pattern(pattern.sizes[1:], pattern.strides[1:], pattern.offset)
+        return cls(bd, pattern.sizes[0], pattern.strides[0])
+
+
+def bd_dims(limits: TileLimits, *, static: bool) -> int:
+    """Dimensions of one BD: a runtime transfer describes three, as a shim BD has, even for a memtile."""
+    return limits.dims if static else min(limits.dims, SHIM.dims)
+
+
+def problems(
+    pattern: Pattern,
+    limits: TileLimits,
+    element_bits: int,
+    *,
+    static: bool,
+    buffer_elements: int | None = None,
+    repeat: int = 1,
+    padding: Padding | None = None,
+) -> list[str]:
+    """Every reason why `pattern` is no legal BD of this kind of tile; empty when it is.
+
+    `static` chooses the rules of `aie.dma_bd` outside a runtime sequence, otherwise those of a runtime transfer, whose
+    outermost dimension may be the task's runs. A static one-dimensional contiguous pattern is meant to be written
+    without dimension list (`offset, len`). `repeat` is how often the task queue runs the whole pattern. Padding makes
+    zeros around the data of a memtile's MM2S; the caller knows the direction.
+    """
+    if element_bits < 1:
+        return [f"element width {element_bits} bit is below 1"]
+
+    def judge(candidate: Pattern) -> list[str]:
+        return _judge(candidate, limits, element_bits, static, buffer_elements, repeat, padding)
+
+    found, coalesced = judge(pattern), pattern.coalesced()
+    if not found or padding or coalesced == pattern or judge(coalesced):
+        return found
+    return [*found[:-1], f"{found[-1]}; coalesced as {coalesced} it fits"]
+
+
+def _judge(
+    pattern: Pattern,
+    limits: TileLimits,
+    element_bits: int,
+    static: bool,
+    buffer_elements: int | None,
+    repeat: int,
+    padding: Padding | None,
+) -> list[str]:
+    runs = Runs.of(pattern, limits, static=static)
+    found = list(_rank_problems(pattern, limits, static))
+    found += granule_faults(pattern, element_bits)
+    found += _run_problems(runs, limits, element_bits, repeat)
+    if not _needs_no_dims(runs.bd, padding, static):
+        found += _size_problems(pattern, runs.bd, limits, element_bits)
+        found += _step_problems(pattern, runs.bd, limits, element_bits, static)
+        found += _static_problems(pattern, limits, element_bits, buffer_elements) if static else []
+    found += [] if static else _runtime_problems(pattern, element_bits)
+    found += _length_problems(runs.bd, limits, element_bits, padding)
+    found += _bounds_problems(pattern, buffer_elements)
+    found += _padding_problems(pattern, runs.bd, limits, element_bits, padding) if padding else []
+    return found
+
+
+def require_legal(
+    pattern: Pattern,
+    limits: TileLimits,
+    element_bits: int,
+    *,
+    static: bool,
+    buffer_elements: int | None = None,
+    repeat: int = 1,
+    padding: Padding | None = None,
+) -> None:
+    """PatternError with all of `problems(...)`, if there are any."""
+    found = problems(
+        pattern,
+        limits,
+        element_bits,
+        static=static,
+        buffer_elements=buffer_elements,
+        repeat=repeat,
+        padding=padding,
+    )
+    if found:
+        what = f"pattern {pattern} of {element_bits}-bit elements is no {_where(limits, static)}"
+        raise PatternError("\n  - ".join([f"{what}:", *found]))
+
+
+def _where(limits: TileLimits, static: bool) -> str:
+    return f"{'static' if static else 'runtime'} {limits.kind} BD"
+
+
+def _needs_no_dims(bd: Pattern, padding: Padding | None, static: bool) -> bool:
+    """Whether offset and length say it all; at run time also as sizes `[1, 1, n]` with strides `[0, 0, 1]`."""
+    outer = list(bd.dims())[:-1]
+    plain = not outer if static else all(dim == (1, 0) for dim in outer)
+    return plain and bd.strides[-1] == 1 and not padding
+
+
+def _rank_problems(pattern: Pattern, limits: TileLimits, static: bool) -> Iterator[str]:
+    allowed = bd_dims(limits, static=static)
+    total = allowed if static else allowed + 1
+    if pattern.rank <= total:
+        return
+    extra = "" if static else " and one of runs"
+    yield (
+        f"{pattern.rank} dimensions exceed the {allowed} of a {limits.kind} BD{extra}; "
+        "share the reorder with the DMA's partner"
+    )
+
+
+def _named(pattern: Pattern, bd: Pattern) -> Iterator[tuple[int, str, int, int]]:
+    """(register dimension, name, size, stride) of the BD's dimensions, outermost first; names count in `pattern`."""
+    for axis, (size, stride) in enumerate(bd.dims()):
+        number = bd.rank - 1 - axis
+        yield number, f"dimension {axis + pattern.rank - bd.rank} (d{number})", size, stride
+
+
+def _split_hint(size: int, limit: int) -> str:
+    inner = next((d for d in range(min(limit, size), 1, -1) if size % d == 0), 1)
+    return f"split it as ({size // inner}, {inner})" if inner > 1 else f"choose a size with a factor up to {limit}"
+
+
+def _size_problems(pattern: Pattern, bd: Pattern, limits: TileLimits, element_bits: int) -> Iterator[str]:
+    for number, name, size, stride in _named(pattern, bd):
+        if number >= len(limits.wraps):
+            continue
+        limit = limits.wraps[number]
+        granules = _granules(size, element_bits) if number == 0 and stride == 1 else size
+        if granules <= limit:
+            continue
+        unit = f" elements = {granules} granules" if number == 0 else ""
+        largest = limit * GRANULE_BITS // element_bits if number == 0 else limit
+        yield f"size {size}{unit} in {name} exceeds the {limit} of a {limits.kind} BD; {_split_hint(size, largest)}"
+
+
+def _granules(elements: int, element_bits: int) -> int:
+    return -(-elements * element_bits // GRANULE_BITS)
+
+
+def _step_problems(pattern: Pattern, bd: Pattern, limits: TileLimits, element_bits: int, static: bool) -> Iterator[str]:
+    for _, name, size, stride in _named(pattern, bd):
+        if size > 1 and stride == 0:
+            yield (
+                f"stride 0 in {name} cannot be expressed, since steps are stored minus 1; "
+                f"repeat with {'repeat_count of the task' if static else 'the outermost dimension or the task'}"
+            )
+        granules = _granules(stride, element_bits)
+        if granules > limits.step_max:
+            yield (
+                f"stride {stride} elements = {granules} granules in {name} exceeds the {limits.step_max} "
+                f"of a {limits.kind} BD; lay the data out closer or use one BD for each position"
+            )
+
+
+def _run_problems(runs: Runs, limits: TileLimits, element_bits: int, repeat: int) -> Iterator[str]:
+    if repeat < 1:
+        yield f"repeat {repeat} is below 1"
+    if runs.count > limits.iteration_wrap_max:
+        yield (
+            f"size {runs.count} in dimension 0 (runs of the task) exceeds the {limits.iteration_wrap_max} "
+            f"of the iteration; {_split_hint(runs.count, limits.iteration_wrap_max)} in several tasks"
+        )
+    granules = _granules(runs.stride, element_bits)
+    if granules > limits.step_max:
+        yield (
+            f"stride {runs.stride} elements = {granules} granules in dimension 0 (runs of the task) exceeds the "
+            f"{limits.step_max} of the iteration step; use one task for each run"
+        )
+    if runs.count * repeat > TASK_REPEAT_MAX:
+        yield (
+            f"{runs.count} x {repeat} runs exceed the {TASK_REPEAT_MAX} of one task queue entry; "
+            f"use several tasks of at most {TASK_REPEAT_MAX} runs"
+        )
+
+
+def _static_problems(
+    pattern: Pattern, limits: TileLimits, element_bits: int, buffer_elements: int | None
+) -> Iterator[str]:
+    for _, name, size, stride in _named(pattern, pattern):
+        if size > limits.static_size:
+            yield (
+                f"size {size} in {name} exceeds the {limits.static_size} that aie.dma_bd takes on a {limits.kind}; "
+                f"{_split_hint(size, limits.static_size)}"
+            )
+        if stride < 1 and size == 1:
+            yield f"stride 0 in {name} is below 1, which aie.dma_bd refuses; leave out the dimension of size 1"
+        if stride >= STATIC_STRIDE_END:
+            yield f"stride {stride} in {name} is not below {STATIC_STRIDE_END} elements, which aie.dma_bd demands"
+        if buffer_elements is not None and stride > buffer_elements:
+            yield f"stride {stride} in {name} exceeds the buffer's {buffer_elements} elements; check the buffer"
+    if element_bits > GRANULE_BITS and pattern.strides[-1] != 1:
+        yield f"innermost stride {pattern.strides[-1]} of {element_bits}-bit elements must be 1 for aie.dma_bd"
+
+
+def _runtime_problems(pattern: Pattern, element_bits: int) -> Iterator[str]:
+    if element_bits > RUNTIME_ELEMENT_BITS_MAX:
+        yield f"elements of {element_bits} bit exceed the {RUNTIME_ELEMENT_BITS_MAX} of a runtime transfer; use i32"
+    for axis, (size, stride) in enumerate(zip(pattern.sizes[:-1], pattern.strides[:-1], strict=True)):
+        if size == 1 and stride * element_bits % GRANULE_BITS:
+            yield f"stride {stride} in dimension {axis} of size 1 is no whole number of words; write 0"
+
+
+def _length_problems(bd: Pattern, limits: TileLimits, element_bits: int, padding: Padding | None) -> Iterator[str]:
+    sizes = bd.sizes
+    if padding and len(padding) == bd.rank:
+        sizes = tuple(size + before + after for size, (before, after) in zip(sizes, padding, strict=True))
+    granules = _granules(prod(sizes), element_bits)
+    if granules > limits.length_max:
+        yield (
+            f"length {granules} granules exceeds the {limits.length_max} of a {limits.kind} BD; "
+            "slice the outermost dimension into several BDs"
+        )
+
+
+def _bounds_problems(pattern: Pattern, buffer_elements: int | None) -> Iterator[str]:
+    last = pattern.span[1]
+    if buffer_elements is not None and last >= buffer_elements:
+        yield f"last index {last} is outside the buffer of {buffer_elements} elements; shorten the pattern"
+
+
+def _padding_problems(
+    pattern: Pattern, bd: Pattern, limits: TileLimits, element_bits: int, padding: Padding
+) -> Iterator[str]:
+    if limits.kind is not TileKind.MEMTILE:
+        yield f"padding needs a memtile's MM2S; a {limits.kind} BD has none"
+        return
+    if len(padding) != bd.rank:
+        yield f"{len(padding)} pairs of padding for {bd.rank} dimensions; give one pair for each"
+        return
+    for (number, name, _, _), pair in zip(_named(pattern, bd), padding, strict=True):
+        for side, elements in zip(("before", "after"), pair, strict=True):
+            yield from _pad_problems(number, f"padding {elements} {side} in {name}", elements, limits, element_bits)
+
+
+def _pad_problems(number: int, what: str, elements: int, limits: TileLimits, element_bits: int) -> Iterator[str]:
+    if elements < 0:
+        yield f"{what} is negative"
+        return
+    if number == 0 and elements * element_bits % GRANULE_BITS:
+        yield f"{what} is {elements * element_bits} bit, no multiple of {GRANULE_BITS} bit"
+    limit = limits.pad_max[number] if number < len(limits.pad_max) else 0
+    count = _granules(elements, element_bits) if number == 0 else elements
+    if count > limit:
+        unit = " granules" if number == 0 else ""
+        yield f"{what} exceeds the {limit}{unit} of a {limits.kind} BD; pad in the kernel or on the host"

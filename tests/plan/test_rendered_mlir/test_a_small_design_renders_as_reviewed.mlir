@@ -1,0 +1,527 @@
+// small: int8 x int2 -> int32, tile 16 x 16 x 32 (m x k x n), 1 x 2 cores (rows x columns).
+// Rendered by bdforge from spec be3b20329f1f1e6f; edit the spec or the templates instead.
+module {
+  aie.device(npu2_2col) {
+    %shim_0 = aie.tile(0, 0)
+    %shim_1 = aie.tile(1, 0)
+    %mem_0 = aie.tile(0, 1)
+    %mem_1 = aie.tile(1, 1)
+    %core_0_2 = aie.tile(0, 2)
+    %core_1_2 = aie.tile(1, 2)
+
+    // A: DRAM to memtiles
+    aie.flow(%shim_0, DMA : 0, %mem_0, DMA : 1)
+
+    // A: broadcast along each row of cores
+    aie.flow(%mem_0, DMA : 1, %core_0_2, DMA : 0)
+    aie.flow(%mem_0, DMA : 1, %core_1_2, DMA : 0)
+
+    // B: DRAM to memtiles
+    aie.flow(%shim_0, DMA : 1, %mem_0, DMA : 0)
+    aie.flow(%shim_1, DMA : 1, %mem_1, DMA : 0)
+
+    // B: broadcast up each column
+    aie.flow(%mem_0, DMA : 0, %core_0_2, DMA : 1)
+    aie.flow(%mem_1, DMA : 0, %core_1_2, DMA : 1)
+
+    // C: tiles of a column join in its memtile
+    aie.flow(%core_0_2, DMA : 0, %mem_0, DMA : 2)
+    aie.flow(%core_1_2, DMA : 0, %mem_1, DMA : 2)
+
+    // C: memtiles to DRAM
+    aie.flow(%mem_0, DMA : 2, %shim_0, DMA : 0)
+    aie.flow(%mem_1, DMA : 2, %shim_1, DMA : 0)
+
+    aie.shim_dma_allocation @a_0 (%shim_0, MM2S, 0)
+    aie.shim_dma_allocation @b_0 (%shim_0, MM2S, 1)
+    aie.shim_dma_allocation @c_0 (%shim_0, S2MM, 0)
+    aie.shim_dma_allocation @b_1 (%shim_1, MM2S, 1)
+    aie.shim_dma_allocation @c_1 (%shim_1, S2MM, 0)
+
+    func.func private @zero_i32(memref<512xi32>)
+    func.func private @mm_i8_i2_i32(memref<256xi8>, memref<128xi8>, memref<512xi32>)
+    func.func private @unscale_i32(memref<512xi32>)
+
+    // memtile (0, 1)
+    %mem_0_b_ping = aie.buffer(%mem_0) {sym_name = "mem_0_b_ping"} : memref<128xi8>  // B tile, packed, in the order of the kernel, ping
+    %mem_0_b_pong = aie.buffer(%mem_0) {sym_name = "mem_0_b_pong"} : memref<128xi8>  // B tile, packed, in the order of the kernel, pong
+    %mem_0_a_ping = aie.buffer(%mem_0) {sym_name = "mem_0_a_ping"} : memref<512xi8>  // slab of A, 16 x 32, for core row 0, ping
+    %mem_0_a_pong = aie.buffer(%mem_0) {sym_name = "mem_0_a_pong"} : memref<512xi8>  // slab of A, 16 x 32, for core row 0, pong
+    %mem_0_c0_ping = aie.buffer(%mem_0) {sym_name = "mem_0_c0_ping"} : memref<512xi32>  // C tile of core row 0, ping
+    %mem_0_c0_pong = aie.buffer(%mem_0) {sym_name = "mem_0_c0_pong"} : memref<512xi32>  // C tile of core row 0, pong
+    %mem_0_b_free = aie.lock(%mem_0, 0) {init = 2 : i32, sym_name = "mem_0_b_free"}  // B: room
+    %mem_0_b_full = aie.lock(%mem_0, 1) {init = 0 : i32, sym_name = "mem_0_b_full"}  // B: data
+    %mem_0_a_free = aie.lock(%mem_0, 2) {init = 4 : i32, sym_name = "mem_0_a_free"}  // A, in slices of k: room
+    %mem_0_a_full = aie.lock(%mem_0, 3) {init = 0 : i32, sym_name = "mem_0_a_full"}  // A, in slices of k: data
+    %mem_0_c0_free = aie.lock(%mem_0, 4) {init = 2 : i32, sym_name = "mem_0_c0_free"}  // C of core row 0: room
+    %mem_0_c0_full = aie.lock(%mem_0, 5) {init = 0 : i32, sym_name = "mem_0_c0_full"}  // C of core row 0: data
+    %dma_mem_0 = aie.memtile_dma(%mem_0) {
+      %0 = aie.dma_start(S2MM, 0, ^s2mm0_bd0, ^start1)  // B from DRAM
+    ^start1:
+      %1 = aie.dma_start(S2MM, 1, ^s2mm1_bd0, ^start2)  // A from DRAM
+    ^start2:
+      %2 = aie.dma_start(S2MM, 2, ^s2mm2_bd0, ^start3)  // C from core row 0
+    ^start3:
+      %3 = aie.dma_start(MM2S, 0, ^mm2s0_bd0, ^start4)  // B up
+    ^start4:
+      %4 = aie.dma_start(MM2S, 1, ^mm2s1_bd0, ^start5)  // A along the row
+    ^start5:
+      %5 = aie.dma_start(MM2S, 2, ^mm2s2_bd0, ^end)  // C of the column, row-major, top tile first
+    ^s2mm0_bd0:
+      aie.use_lock(%mem_0_b_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_b_ping : memref<128xi8>, 0, 128)
+      aie.use_lock(%mem_0_b_full, Release, 1)
+      aie.next_bd ^s2mm0_bd1
+    ^s2mm0_bd1:
+      aie.use_lock(%mem_0_b_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_b_pong : memref<128xi8>, 0, 128)
+      aie.use_lock(%mem_0_b_full, Release, 1)
+      aie.next_bd ^s2mm0_bd0
+    ^s2mm1_bd0:
+      aie.use_lock(%mem_0_a_free, AcquireGreaterEqual, 2)
+      aie.dma_bd(%mem_0_a_ping : memref<512xi8>, 0, 512)
+      aie.use_lock(%mem_0_a_full, Release, 2)
+      aie.next_bd ^s2mm1_bd1
+    ^s2mm1_bd1:
+      aie.use_lock(%mem_0_a_free, AcquireGreaterEqual, 2)
+      aie.dma_bd(%mem_0_a_pong : memref<512xi8>, 0, 512)
+      aie.use_lock(%mem_0_a_full, Release, 2)
+      aie.next_bd ^s2mm1_bd0
+    ^s2mm2_bd0:
+      aie.use_lock(%mem_0_c0_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_c0_ping : memref<512xi32>, 0, 512)
+      aie.use_lock(%mem_0_c0_full, Release, 1)
+      aie.next_bd ^s2mm2_bd1
+    ^s2mm2_bd1:
+      aie.use_lock(%mem_0_c0_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_c0_pong : memref<512xi32>, 0, 512)
+      aie.use_lock(%mem_0_c0_full, Release, 1)
+      aie.next_bd ^s2mm2_bd0
+    ^mm2s0_bd0:
+      aie.use_lock(%mem_0_b_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_b_ping : memref<128xi8>, 0, 128)
+      aie.use_lock(%mem_0_b_free, Release, 1)
+      aie.next_bd ^mm2s0_bd1
+    ^mm2s0_bd1:
+      aie.use_lock(%mem_0_b_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_b_pong : memref<128xi8>, 0, 128)
+      aie.use_lock(%mem_0_b_free, Release, 1)
+      aie.next_bd ^mm2s0_bd0
+    ^mm2s1_bd0:
+      aie.use_lock(%mem_0_a_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_a_ping : memref<512xi8>, 0, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>])
+      aie.use_lock(%mem_0_a_free, Release, 1)
+      aie.next_bd ^mm2s1_bd1
+    ^mm2s1_bd1:
+      aie.use_lock(%mem_0_a_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_a_ping : memref<512xi8>, 16, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>])
+      aie.use_lock(%mem_0_a_free, Release, 1)
+      aie.next_bd ^mm2s1_bd2
+    ^mm2s1_bd2:
+      aie.use_lock(%mem_0_a_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_a_pong : memref<512xi8>, 0, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>])
+      aie.use_lock(%mem_0_a_free, Release, 1)
+      aie.next_bd ^mm2s1_bd3
+    ^mm2s1_bd3:
+      aie.use_lock(%mem_0_a_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_a_pong : memref<512xi8>, 16, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>])
+      aie.use_lock(%mem_0_a_free, Release, 1)
+      aie.next_bd ^mm2s1_bd0
+    ^mm2s2_bd0:
+      aie.use_lock(%mem_0_c0_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_c0_ping : memref<512xi32>, 0, 512, [<size = 2, stride = 256>, <size = 8, stride = 8>, <size = 4, stride = 64>, <size = 8, stride = 1>])
+      aie.use_lock(%mem_0_c0_free, Release, 1)
+      aie.next_bd ^mm2s2_bd1
+    ^mm2s2_bd1:
+      aie.use_lock(%mem_0_c0_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_c0_pong : memref<512xi32>, 0, 512, [<size = 2, stride = 256>, <size = 8, stride = 8>, <size = 4, stride = 64>, <size = 8, stride = 1>])
+      aie.use_lock(%mem_0_c0_free, Release, 1)
+      aie.next_bd ^mm2s2_bd0
+    ^end:
+      aie.end
+    }
+
+    // memtile (1, 1)
+    %mem_1_b_ping = aie.buffer(%mem_1) {sym_name = "mem_1_b_ping"} : memref<128xi8>  // B tile, packed, in the order of the kernel, ping
+    %mem_1_b_pong = aie.buffer(%mem_1) {sym_name = "mem_1_b_pong"} : memref<128xi8>  // B tile, packed, in the order of the kernel, pong
+    %mem_1_c0_ping = aie.buffer(%mem_1) {sym_name = "mem_1_c0_ping"} : memref<512xi32>  // C tile of core row 0, ping
+    %mem_1_c0_pong = aie.buffer(%mem_1) {sym_name = "mem_1_c0_pong"} : memref<512xi32>  // C tile of core row 0, pong
+    %mem_1_b_free = aie.lock(%mem_1, 0) {init = 2 : i32, sym_name = "mem_1_b_free"}  // B: room
+    %mem_1_b_full = aie.lock(%mem_1, 1) {init = 0 : i32, sym_name = "mem_1_b_full"}  // B: data
+    %mem_1_c0_free = aie.lock(%mem_1, 4) {init = 2 : i32, sym_name = "mem_1_c0_free"}  // C of core row 0: room
+    %mem_1_c0_full = aie.lock(%mem_1, 5) {init = 0 : i32, sym_name = "mem_1_c0_full"}  // C of core row 0: data
+    %dma_mem_1 = aie.memtile_dma(%mem_1) {
+      %0 = aie.dma_start(S2MM, 0, ^s2mm0_bd0, ^start1)  // B from DRAM
+    ^start1:
+      %1 = aie.dma_start(S2MM, 2, ^s2mm2_bd0, ^start2)  // C from core row 0
+    ^start2:
+      %2 = aie.dma_start(MM2S, 0, ^mm2s0_bd0, ^start3)  // B up
+    ^start3:
+      %3 = aie.dma_start(MM2S, 2, ^mm2s2_bd0, ^end)  // C of the column, row-major, top tile first
+    ^s2mm0_bd0:
+      aie.use_lock(%mem_1_b_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_1_b_ping : memref<128xi8>, 0, 128)
+      aie.use_lock(%mem_1_b_full, Release, 1)
+      aie.next_bd ^s2mm0_bd1
+    ^s2mm0_bd1:
+      aie.use_lock(%mem_1_b_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_1_b_pong : memref<128xi8>, 0, 128)
+      aie.use_lock(%mem_1_b_full, Release, 1)
+      aie.next_bd ^s2mm0_bd0
+    ^s2mm2_bd0:
+      aie.use_lock(%mem_1_c0_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_1_c0_ping : memref<512xi32>, 0, 512)
+      aie.use_lock(%mem_1_c0_full, Release, 1)
+      aie.next_bd ^s2mm2_bd1
+    ^s2mm2_bd1:
+      aie.use_lock(%mem_1_c0_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_1_c0_pong : memref<512xi32>, 0, 512)
+      aie.use_lock(%mem_1_c0_full, Release, 1)
+      aie.next_bd ^s2mm2_bd0
+    ^mm2s0_bd0:
+      aie.use_lock(%mem_1_b_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_1_b_ping : memref<128xi8>, 0, 128)
+      aie.use_lock(%mem_1_b_free, Release, 1)
+      aie.next_bd ^mm2s0_bd1
+    ^mm2s0_bd1:
+      aie.use_lock(%mem_1_b_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_1_b_pong : memref<128xi8>, 0, 128)
+      aie.use_lock(%mem_1_b_free, Release, 1)
+      aie.next_bd ^mm2s0_bd0
+    ^mm2s2_bd0:
+      aie.use_lock(%mem_1_c0_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_1_c0_ping : memref<512xi32>, 0, 512, [<size = 2, stride = 256>, <size = 8, stride = 8>, <size = 4, stride = 64>, <size = 8, stride = 1>])
+      aie.use_lock(%mem_1_c0_free, Release, 1)
+      aie.next_bd ^mm2s2_bd1
+    ^mm2s2_bd1:
+      aie.use_lock(%mem_1_c0_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_1_c0_pong : memref<512xi32>, 0, 512, [<size = 2, stride = 256>, <size = 8, stride = 8>, <size = 4, stride = 64>, <size = 8, stride = 1>])
+      aie.use_lock(%mem_1_c0_free, Release, 1)
+      aie.next_bd ^mm2s2_bd0
+    ^end:
+      aie.end
+    }
+
+    // core (0, 2)
+    %core_0_2_a_ping = aie.buffer(%core_0_2) {sym_name = "core_0_2_a_ping"} : memref<256xi8>  // A tile, r x s micro-tiles, ping
+    %core_0_2_a_pong = aie.buffer(%core_0_2) {sym_name = "core_0_2_a_pong"} : memref<256xi8>  // A tile, r x s micro-tiles, pong
+    %core_0_2_b_ping = aie.buffer(%core_0_2) {sym_name = "core_0_2_b_ping"} : memref<128xi8>  // B tile, packed, ping
+    %core_0_2_b_pong = aie.buffer(%core_0_2) {sym_name = "core_0_2_b_pong"} : memref<128xi8>  // B tile, packed, pong
+    %core_0_2_c_ping = aie.buffer(%core_0_2) {sym_name = "core_0_2_c_ping"} : memref<512xi32>  // C tile, r x t micro-tiles, ping
+    %core_0_2_rtp = aie.buffer(%core_0_2) {sym_name = "core_0_2_rtp"} : memref<16xi32>  // run-time parameters: K/k, output tiles
+    %core_0_2_a_free = aie.lock(%core_0_2, 0) {init = 2 : i32, sym_name = "core_0_2_a_free"}  // A: room
+    %core_0_2_a_full = aie.lock(%core_0_2, 1) {init = 0 : i32, sym_name = "core_0_2_a_full"}  // A: data
+    %core_0_2_b_free = aie.lock(%core_0_2, 2) {init = 2 : i32, sym_name = "core_0_2_b_free"}  // B: room
+    %core_0_2_b_full = aie.lock(%core_0_2, 3) {init = 0 : i32, sym_name = "core_0_2_b_full"}  // B: data
+    %core_0_2_c_free = aie.lock(%core_0_2, 4) {init = 1 : i32, sym_name = "core_0_2_c_free"}  // C: room
+    %core_0_2_c_full = aie.lock(%core_0_2, 5) {init = 0 : i32, sym_name = "core_0_2_c_full"}  // C: data
+    %core_0_2_go = aie.lock(%core_0_2, 6) {init = 0 : i32, sym_name = "core_0_2_go"}  // set by the host when the run-time parameters are in place
+    %dma_core_0_2 = aie.mem(%core_0_2) {
+      %0 = aie.dma_start(S2MM, 0, ^s2mm0_bd0, ^start1)  // A in
+    ^start1:
+      %1 = aie.dma_start(S2MM, 1, ^s2mm1_bd0, ^start2)  // B in
+    ^start2:
+      %2 = aie.dma_start(MM2S, 0, ^mm2s0_bd0, ^end)  // C out
+    ^s2mm0_bd0:
+      aie.use_lock(%core_0_2_a_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_0_2_a_ping : memref<256xi8>, 0, 256)
+      aie.use_lock(%core_0_2_a_full, Release, 1)
+      aie.next_bd ^s2mm0_bd1
+    ^s2mm0_bd1:
+      aie.use_lock(%core_0_2_a_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_0_2_a_pong : memref<256xi8>, 0, 256)
+      aie.use_lock(%core_0_2_a_full, Release, 1)
+      aie.next_bd ^s2mm0_bd0
+    ^s2mm1_bd0:
+      aie.use_lock(%core_0_2_b_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_0_2_b_ping : memref<128xi8>, 0, 128)
+      aie.use_lock(%core_0_2_b_full, Release, 1)
+      aie.next_bd ^s2mm1_bd1
+    ^s2mm1_bd1:
+      aie.use_lock(%core_0_2_b_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_0_2_b_pong : memref<128xi8>, 0, 128)
+      aie.use_lock(%core_0_2_b_full, Release, 1)
+      aie.next_bd ^s2mm1_bd0
+    ^mm2s0_bd0:
+      aie.use_lock(%core_0_2_c_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_0_2_c_ping : memref<512xi32>, 0, 512)
+      aie.use_lock(%core_0_2_c_free, Release, 1)
+      aie.next_bd ^mm2s0_bd0
+    ^end:
+      aie.end
+    }
+
+    // core (1, 2)
+    %core_1_2_a_ping = aie.buffer(%core_1_2) {sym_name = "core_1_2_a_ping"} : memref<256xi8>  // A tile, r x s micro-tiles, ping
+    %core_1_2_a_pong = aie.buffer(%core_1_2) {sym_name = "core_1_2_a_pong"} : memref<256xi8>  // A tile, r x s micro-tiles, pong
+    %core_1_2_b_ping = aie.buffer(%core_1_2) {sym_name = "core_1_2_b_ping"} : memref<128xi8>  // B tile, packed, ping
+    %core_1_2_b_pong = aie.buffer(%core_1_2) {sym_name = "core_1_2_b_pong"} : memref<128xi8>  // B tile, packed, pong
+    %core_1_2_c_ping = aie.buffer(%core_1_2) {sym_name = "core_1_2_c_ping"} : memref<512xi32>  // C tile, r x t micro-tiles, ping
+    %core_1_2_rtp = aie.buffer(%core_1_2) {sym_name = "core_1_2_rtp"} : memref<16xi32>  // run-time parameters: K/k, output tiles
+    %core_1_2_a_free = aie.lock(%core_1_2, 0) {init = 2 : i32, sym_name = "core_1_2_a_free"}  // A: room
+    %core_1_2_a_full = aie.lock(%core_1_2, 1) {init = 0 : i32, sym_name = "core_1_2_a_full"}  // A: data
+    %core_1_2_b_free = aie.lock(%core_1_2, 2) {init = 2 : i32, sym_name = "core_1_2_b_free"}  // B: room
+    %core_1_2_b_full = aie.lock(%core_1_2, 3) {init = 0 : i32, sym_name = "core_1_2_b_full"}  // B: data
+    %core_1_2_c_free = aie.lock(%core_1_2, 4) {init = 1 : i32, sym_name = "core_1_2_c_free"}  // C: room
+    %core_1_2_c_full = aie.lock(%core_1_2, 5) {init = 0 : i32, sym_name = "core_1_2_c_full"}  // C: data
+    %core_1_2_go = aie.lock(%core_1_2, 6) {init = 0 : i32, sym_name = "core_1_2_go"}  // set by the host when the run-time parameters are in place
+    %dma_core_1_2 = aie.mem(%core_1_2) {
+      %0 = aie.dma_start(S2MM, 0, ^s2mm0_bd0, ^start1)  // A in
+    ^start1:
+      %1 = aie.dma_start(S2MM, 1, ^s2mm1_bd0, ^start2)  // B in
+    ^start2:
+      %2 = aie.dma_start(MM2S, 0, ^mm2s0_bd0, ^end)  // C out
+    ^s2mm0_bd0:
+      aie.use_lock(%core_1_2_a_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_1_2_a_ping : memref<256xi8>, 0, 256)
+      aie.use_lock(%core_1_2_a_full, Release, 1)
+      aie.next_bd ^s2mm0_bd1
+    ^s2mm0_bd1:
+      aie.use_lock(%core_1_2_a_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_1_2_a_pong : memref<256xi8>, 0, 256)
+      aie.use_lock(%core_1_2_a_full, Release, 1)
+      aie.next_bd ^s2mm0_bd0
+    ^s2mm1_bd0:
+      aie.use_lock(%core_1_2_b_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_1_2_b_ping : memref<128xi8>, 0, 128)
+      aie.use_lock(%core_1_2_b_full, Release, 1)
+      aie.next_bd ^s2mm1_bd1
+    ^s2mm1_bd1:
+      aie.use_lock(%core_1_2_b_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_1_2_b_pong : memref<128xi8>, 0, 128)
+      aie.use_lock(%core_1_2_b_full, Release, 1)
+      aie.next_bd ^s2mm1_bd0
+    ^mm2s0_bd0:
+      aie.use_lock(%core_1_2_c_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_1_2_c_ping : memref<512xi32>, 0, 512)
+      aie.use_lock(%core_1_2_c_free, Release, 1)
+      aie.next_bd ^mm2s0_bd0
+    ^end:
+      aie.end
+    }
+
+    %run_core_0_2 = aie.core(%core_0_2) {
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      %forever = arith.constant 9223372036854775807 : index
+      %even = arith.constant false
+      %flip = arith.constant true
+      scf.for %gemm = %zero to %forever step %one iter_args(%turn = %even, %c_turn = %even) -> (i1, i1) {
+        aie.use_lock(%core_0_2_go, AcquireGreaterEqual, 1)
+        %k_steps_word = memref.load %core_0_2_rtp[%zero] : memref<16xi32>
+        %tiles_word = memref.load %core_0_2_rtp[%one] : memref<16xi32>
+        %k_steps = arith.index_cast %k_steps_word : i32 to index
+        %tiles = arith.index_cast %tiles_word : i32 to index
+        %after:2 = scf.for %tile = %zero to %tiles step %one iter_args(%tile_turn = %turn, %c_is_1 = %c_turn) -> (i1, i1) {
+          %c_is_0 = arith.xori %c_is_1, %flip : i1
+          aie.use_lock(%core_0_2_c_free, AcquireGreaterEqual, 1)
+          func.call @zero_i32(%core_0_2_c_ping) : (memref<512xi32>) -> ()
+          %next_turn = scf.for %k = %zero to %k_steps step %one iter_args(%odd = %tile_turn) -> (i1) {
+            aie.use_lock(%core_0_2_a_full, AcquireGreaterEqual, 1)
+            aie.use_lock(%core_0_2_b_full, AcquireGreaterEqual, 1)
+            scf.if %odd {
+              func.call @mm_i8_i2_i32(%core_0_2_a_pong, %core_0_2_b_pong, %core_0_2_c_ping) : (memref<256xi8>, memref<128xi8>, memref<512xi32>) -> ()
+            } else {
+              func.call @mm_i8_i2_i32(%core_0_2_a_ping, %core_0_2_b_ping, %core_0_2_c_ping) : (memref<256xi8>, memref<128xi8>, memref<512xi32>) -> ()
+            }
+            aie.use_lock(%core_0_2_a_free, Release, 1)
+            aie.use_lock(%core_0_2_b_free, Release, 1)
+            %flipped = arith.xori %odd, %flip : i1
+            scf.yield %flipped : i1
+          }
+          func.call @unscale_i32(%core_0_2_c_ping) : (memref<512xi32>) -> ()
+          aie.use_lock(%core_0_2_c_full, Release, 1)
+          scf.yield %next_turn, %c_is_0 : i1, i1
+        }
+        scf.yield %after#0, %after#1 : i1, i1
+      }
+      aie.end
+    } {link_with = "small.o", stack_size = 1024 : i32}
+
+    %run_core_1_2 = aie.core(%core_1_2) {
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      %forever = arith.constant 9223372036854775807 : index
+      %even = arith.constant false
+      %flip = arith.constant true
+      scf.for %gemm = %zero to %forever step %one iter_args(%turn = %even, %c_turn = %even) -> (i1, i1) {
+        aie.use_lock(%core_1_2_go, AcquireGreaterEqual, 1)
+        %k_steps_word = memref.load %core_1_2_rtp[%zero] : memref<16xi32>
+        %tiles_word = memref.load %core_1_2_rtp[%one] : memref<16xi32>
+        %k_steps = arith.index_cast %k_steps_word : i32 to index
+        %tiles = arith.index_cast %tiles_word : i32 to index
+        %after:2 = scf.for %tile = %zero to %tiles step %one iter_args(%tile_turn = %turn, %c_is_1 = %c_turn) -> (i1, i1) {
+          %c_is_0 = arith.xori %c_is_1, %flip : i1
+          aie.use_lock(%core_1_2_c_free, AcquireGreaterEqual, 1)
+          func.call @zero_i32(%core_1_2_c_ping) : (memref<512xi32>) -> ()
+          %next_turn = scf.for %k = %zero to %k_steps step %one iter_args(%odd = %tile_turn) -> (i1) {
+            aie.use_lock(%core_1_2_a_full, AcquireGreaterEqual, 1)
+            aie.use_lock(%core_1_2_b_full, AcquireGreaterEqual, 1)
+            scf.if %odd {
+              func.call @mm_i8_i2_i32(%core_1_2_a_pong, %core_1_2_b_pong, %core_1_2_c_ping) : (memref<256xi8>, memref<128xi8>, memref<512xi32>) -> ()
+            } else {
+              func.call @mm_i8_i2_i32(%core_1_2_a_ping, %core_1_2_b_ping, %core_1_2_c_ping) : (memref<256xi8>, memref<128xi8>, memref<512xi32>) -> ()
+            }
+            aie.use_lock(%core_1_2_a_free, Release, 1)
+            aie.use_lock(%core_1_2_b_free, Release, 1)
+            %flipped = arith.xori %odd, %flip : i1
+            scf.yield %flipped : i1
+          }
+          func.call @unscale_i32(%core_1_2_c_ping) : (memref<512xi32>) -> ()
+          aie.use_lock(%core_1_2_c_full, Release, 1)
+          scf.yield %next_turn, %c_is_0 : i1, i1
+        }
+        scf.yield %after#0, %after#1 : i1, i1
+      }
+      aie.end
+    } {link_with = "small.o", stack_size = 1024 : i32}
+
+    // C (40 x 64) = A (40 x 48) B (48 x 64), padding: M 40→48, K 48→64
+    aie.runtime_sequence @gemm_40x48x64(%A: memref<3072xi8>, %B: memref<1024xi8>, %C: memref<3072xi32>) {
+      aiex.npu.rtp_write(@core_0_2_rtp, 0, 4)
+      aiex.npu.rtp_write(@core_0_2_rtp, 1, 3)
+      aiex.set_lock(%core_0_2_go, 1)
+      aiex.npu.rtp_write(@core_1_2_rtp, 0, 4)
+      aiex.npu.rtp_write(@core_1_2_rtp, 1, 3)
+      aiex.set_lock(%core_1_2_go, 1)
+      // step 0: row panel 0, column step 0
+      %a0_step0 = aiex.dma_configure_task_for @a_0 {
+        aie.dma_bd(%A : memref<3072xi8>, 0, 1024, [<size = 2, stride = 32>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 0 : i32}
+        aie.end
+      }
+      %b0_step0 = aiex.dma_configure_task_for @b_0 {
+        aie.dma_bd(%B : memref<1024xi8>, 0, 512) {bd_id = 1 : i32}
+        aie.end
+      }
+      %c0_step0 = aiex.dma_configure_task_for @c_0 {
+        aie.dma_bd(%C : memref<3072xi32>, 0, 512, [<size = 1, stride = 64>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 2 : i32}
+        aie.end
+      } {issue_token = true}
+      %b1_step0 = aiex.dma_configure_task_for @b_1 {
+        aie.dma_bd(%B : memref<1024xi8>, 512, 512) {bd_id = 1 : i32}
+        aie.end
+      }
+      %c1_step0 = aiex.dma_configure_task_for @c_1 {
+        aie.dma_bd(%C : memref<3072xi32>, 32, 512, [<size = 1, stride = 64>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 2 : i32}
+        aie.end
+      } {issue_token = true}
+      aiex.dma_start_task(%c0_step0)
+      aiex.dma_start_task(%c1_step0)
+      aiex.dma_start_task(%a0_step0)
+      aiex.dma_start_task(%b0_step0)
+      aiex.dma_start_task(%b1_step0)
+      // step 1: row panel 1, column step 0
+      %a0_step1 = aiex.dma_configure_task_for @a_0 {
+        aie.dma_bd(%A : memref<3072xi8>, 1024, 1024, [<size = 2, stride = 32>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 3 : i32}
+        aie.end
+      }
+      %b0_step1 = aiex.dma_configure_task_for @b_0 {
+        aie.dma_bd(%B : memref<1024xi8>, 0, 512) {bd_id = 4 : i32}
+        aie.end
+      }
+      %c0_step1 = aiex.dma_configure_task_for @c_0 {
+        aie.dma_bd(%C : memref<3072xi32>, 1024, 512, [<size = 1, stride = 64>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 5 : i32}
+        aie.end
+      } {issue_token = true}
+      %b1_step1 = aiex.dma_configure_task_for @b_1 {
+        aie.dma_bd(%B : memref<1024xi8>, 512, 512) {bd_id = 4 : i32}
+        aie.end
+      }
+      %c1_step1 = aiex.dma_configure_task_for @c_1 {
+        aie.dma_bd(%C : memref<3072xi32>, 1056, 512, [<size = 1, stride = 64>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 5 : i32}
+        aie.end
+      } {issue_token = true}
+      aiex.dma_start_task(%c0_step1)
+      aiex.dma_start_task(%c1_step1)
+      aiex.dma_start_task(%a0_step1)
+      aiex.dma_start_task(%b0_step1)
+      aiex.dma_start_task(%b1_step1)
+      // step 2: row panel 2, column step 0
+      %a0_step2 = aiex.dma_configure_task_for @a_0 {
+        aie.dma_bd(%A : memref<3072xi8>, 2048, 1024, [<size = 2, stride = 32>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 6 : i32}
+        aie.end
+      }
+      %b0_step2 = aiex.dma_configure_task_for @b_0 {
+        aie.dma_bd(%B : memref<1024xi8>, 0, 512) {bd_id = 7 : i32}
+        aie.end
+      }
+      %c0_step2 = aiex.dma_configure_task_for @c_0 {
+        aie.dma_bd(%C : memref<3072xi32>, 2048, 512, [<size = 1, stride = 64>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 8 : i32}
+        aie.end
+      } {issue_token = true}
+      %b1_step2 = aiex.dma_configure_task_for @b_1 {
+        aie.dma_bd(%B : memref<1024xi8>, 512, 512) {bd_id = 7 : i32}
+        aie.end
+      }
+      %c1_step2 = aiex.dma_configure_task_for @c_1 {
+        aie.dma_bd(%C : memref<3072xi32>, 2080, 512, [<size = 1, stride = 64>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 8 : i32}
+        aie.end
+      } {issue_token = true}
+      aiex.dma_start_task(%c0_step2)
+      aiex.dma_start_task(%c1_step2)
+      aiex.dma_start_task(%a0_step2)
+      aiex.dma_start_task(%b0_step2)
+      aiex.dma_start_task(%b1_step2)
+      // step 0 is complete when its C tokens are here; its BDs are free again
+      aiex.dma_await_task(%c0_step0)
+      aiex.dma_await_task(%c1_step0)
+      aiex.dma_free_task(%a0_step0)
+      aiex.dma_free_task(%b0_step0)
+      aiex.dma_free_task(%b1_step0)
+      // step 1 is complete when its C tokens are here; its BDs are free again
+      aiex.dma_await_task(%c0_step1)
+      aiex.dma_await_task(%c1_step1)
+      aiex.dma_free_task(%a0_step1)
+      aiex.dma_free_task(%b0_step1)
+      aiex.dma_free_task(%b1_step1)
+      // step 2 is complete when its C tokens are here; its BDs are free again
+      aiex.dma_await_task(%c0_step2)
+      aiex.dma_await_task(%c1_step2)
+      aiex.dma_free_task(%a0_step2)
+      aiex.dma_free_task(%b0_step2)
+      aiex.dma_free_task(%b1_step2)
+    }
+
+    // C (16 x 128) = A (16 x 16) B (16 x 128), padding: K 16→32
+    aie.runtime_sequence @gemm_16x16x128(%A: memref<512xi8>, %B: memref<1024xi8>, %C: memref<2048xi32>) {
+      aiex.npu.rtp_write(@core_0_2_rtp, 0, 2)
+      aiex.npu.rtp_write(@core_0_2_rtp, 1, 2)
+      aiex.set_lock(%core_0_2_go, 1)
+      aiex.npu.rtp_write(@core_1_2_rtp, 0, 2)
+      aiex.npu.rtp_write(@core_1_2_rtp, 1, 2)
+      aiex.set_lock(%core_1_2_go, 1)
+      // step 0: row panel 0, column steps 0 to 1
+      %a0_step0 = aiex.dma_configure_task_for @a_0 {
+        aie.dma_bd(%A : memref<512xi8>, 0, 512) {bd_id = 0 : i32}
+        aie.end
+      } {repeat_count = 1 : i32}
+      %b0_step0 = aiex.dma_configure_task_for @b_0 {
+        aie.dma_bd(%B : memref<1024xi8>, 0, 512, [<size = 2, stride = 512>, <size = 1, stride = 256>, <size = 256, stride = 1>]) {bd_id = 1 : i32}
+        aie.end
+      }
+      %c0_step0 = aiex.dma_configure_task_for @c_0 {
+        aie.dma_bd(%C : memref<2048xi32>, 0, 1024, [<size = 2, stride = 64>, <size = 16, stride = 128>, <size = 32, stride = 1>]) {bd_id = 2 : i32}
+        aie.end
+      } {issue_token = true}
+      %b1_step0 = aiex.dma_configure_task_for @b_1 {
+        aie.dma_bd(%B : memref<1024xi8>, 256, 512, [<size = 2, stride = 512>, <size = 1, stride = 256>, <size = 256, stride = 1>]) {bd_id = 1 : i32}
+        aie.end
+      }
+      %c1_step0 = aiex.dma_configure_task_for @c_1 {
+        aie.dma_bd(%C : memref<2048xi32>, 32, 1024, [<size = 2, stride = 64>, <size = 16, stride = 128>, <size = 32, stride = 1>]) {bd_id = 2 : i32}
+        aie.end
+      } {issue_token = true}
+      aiex.dma_start_task(%c0_step0)
+      aiex.dma_start_task(%c1_step0)
+      aiex.dma_start_task(%a0_step0)
+      aiex.dma_start_task(%b0_step0)
+      aiex.dma_start_task(%b1_step0)
+      // step 0 is complete when its C tokens are here; its BDs are free again
+      aiex.dma_await_task(%c0_step0)
+      aiex.dma_await_task(%c1_step0)
+      aiex.dma_free_task(%a0_step0)
+      aiex.dma_free_task(%b0_step0)
+      aiex.dma_free_task(%b1_step0)
+    }
+  }
+}

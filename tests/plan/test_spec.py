@@ -1,0 +1,106 @@
+"""Design specs: what a user may write, and every message when it is wrong."""
+
+import pytest
+from support.built_designs import spec_content
+
+from bdforge.devices import device_named
+from bdforge.plan import Problem, SpecError, load_spec, padding, plan_gemm, spec_from
+
+STRIX_HALO = device_named("strix_halo")
+
+FLAGSHIP = "designs/gemm_i8_i2_bitnet.toml"
+
+
+def planned(device: str = "strix_halo", **changes):
+    arguments = {"m": 16, "k": 16, "n": 32} | changes
+    return plan_gemm(spec_from(spec_content(**arguments), "small"), device_named(device))
+
+
+def test_the_flagship_reads_and_names_bitnets_layers(pytestconfig):
+    spec = load_spec(pytestconfig.rootpath / FLAGSHIP)
+    shapes = [(256, 2560, 2560), (256, 2560, 640), (256, 2560, 13824), (256, 6912, 2560)]
+    assert list(spec.problems) == [Problem(*shape) for shape in shapes]
+
+
+def test_a_spec_survives_its_own_content():
+    spec = spec_from(spec_content(16, 16, 32, k_mt=32), "small")
+    assert spec_from(spec.content, "small") == spec
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("kind = 'gemm'\n[tile\n", "cannot read this design"),
+        ("kind = 'gemm'", "types: missing; add it"),
+        ("tyle = 1", "tyle: unexpected key; remove it or check its spelling"),
+        ("[tile]\nm = 'big'", "tile.m: input should be a valid integer, got 'big'"),
+        ("[tile]\nm = 0", "tile.m: input should be greater than or equal to 1, got 0"),
+        ("[tile]\nm = 1.5", "tile.m: input should be a valid integer"),
+        ("[buffers]\nc_buffers = 3", "buffers.c_buffers: input should be 1 or 2, got 3"),
+        ("[types]\na = 'int9'", "types.a: input should be 'int8', got 'int9'"),
+    ],
+)
+def test_a_faulty_file_is_named_with_every_fault(tmp_path, text, message):
+    path = tmp_path / "faulty.toml"
+    path.write_text(text)
+    with pytest.raises(SpecError) as error:
+        load_spec(path)
+    assert message in str(error.value)
+    assert all(line.startswith(str(path)) for line in str(error.value).splitlines() if ":" in line and "at line" not in line)
+
+
+def test_a_missing_or_binary_file_is_one_sentence(tmp_path):
+    with pytest.raises(SpecError, match="No such file"):
+        load_spec(tmp_path / "absent.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SpecError, match="cannot read this design"):
+        load_spec(tmp_path / "binary.toml")
+
+
+def test_all_reasons_of_an_illegal_tile_are_listed():
+    with pytest.raises(SpecError) as error:
+        planned(m=20, k=12, n=48, k_mt=20, stack_bytes=100, rows=4, columns=6)
+    text = str(error.value)
+    assert "tile.m = 20 is not a multiple of 16, which mm_i8_i2_i32 needs; use 16 or 32" in text
+    assert "tile.k = 12 is not a multiple of 8, which mm_i8_i2_i32 needs; use 8 or 16" in text
+    assert "tile.n = 48 is not a multiple of 32, which mm_i8_i2_i32 needs; use 32 or 64" in text
+    assert "buffers.k_mt = 20 is not a multiple of tile.k = 12" in text
+    assert "buffers.stack_bytes = 100 is not a multiple of 64" in text
+    assert "array.columns = 6 is not a multiple of array.rows = 4" in text
+    assert len(text.splitlines()) == 6
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"m": 128, "k": 128, "n": 64}, r"core tile: 70720 bytes of 65536 \("),
+        ({"m": 128, "n": 128}, r"16384 words exceed a BD's length of 16383"),
+        ({"m": 64, "k": 64, "k_mt": 4096}, r"memtile: .* bytes of 524288"),
+        ({"k_mt": 16 * 12}, r"BDs for channels that share BD 24 to 47; use a smaller buffers.k_mt"),
+        ({"k_mt": 16 * 40}, r"memtile: lock starts at 80, above 63"),
+        ({"columns": 8, "rows": 4, "device": "phoenix"}, r"array.columns = 8, but phoenix has 4"),
+        ({"device": "phoenix"}, r"mm_i8_i2_i32 is a kernel for AIE2P, but phoenix is AIE2"),
+    ],
+)
+def test_what_the_hardware_cannot_hold_is_refused(changes, message):
+    with pytest.raises(SpecError, match=message):
+        planned(**changes)
+
+
+def test_the_limit_itself_is_accepted():
+    """2*m*k + 2*k*n/4 + 4*m*n + stack + parameters, just below 64 KiB."""
+    plan = planned(m=64, k=256, n=64)
+    core = plan.cores[0].tile
+    assert sum(buffer.bytes for buffer in core.buffers) + plan.spec.stack_bytes == 2 * 16384 + 2 * 4096 + 16384 + 64 + 1024
+
+
+def test_padding_reaches_whole_panels():
+    padded = padding(planned(m=16, k=16, n=32, k_mt=32), Problem(33, 40, 65))
+    assert (padded.M, padded.K, padded.N) == (64, 64, 128)
+    assert str(padded) == "M 33→64, K 40→64, N 65→128"
+    assert str(padding(planned(), Problem(32, 16, 64))) == "none"
+
+
+def test_a_depth_that_could_overflow_is_refused():
+    with pytest.raises(SpecError, match=r"K = 262144 could overflow mm_i8_i2_i32's sums; at most 262143"):
+        padding(planned(), Problem(1, 262_144, 32))

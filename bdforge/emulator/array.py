@@ -1,0 +1,75 @@
+"""The array: tiles, streams, cores and completion tokens, reached by addresses as the controller does."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from bdforge.devices import Device, DeviceError
+from bdforge.devices.registers import split_address
+from bdforge.emulator.bd import decode_bd
+from bdforge.emulator.dma import Channel
+from bdforge.emulator.errors import RegisterAccessError
+from bdforge.emulator.host import HostMemory
+from bdforge.emulator.lock import Lock
+from bdforge.emulator.scheduler import Agent, Scheduler
+from bdforge.emulator.tile import Tile
+
+TokenKey = tuple[int, int, str, int]
+"""Column, row, direction, channel."""
+
+
+class Array:
+    """A configured array. `write` and `read` act on the same state as BDs, locks and cores do."""
+
+    def __init__(self, device: Device, host: HostMemory):
+        self.device, self.host = device, host
+        self.scheduler = Scheduler()
+        self.tiles: dict[tuple[int, int], Tile] = {}
+        self.cores: list[Agent] = []
+        self.core_releases: dict[int, list[Agent]] = {}  # id of a lock: cores whose program releases it
+        self.tokens: Counter[TokenKey] = Counter()
+
+    def tile(self, column: int, row: int) -> Tile:
+        """The tile at (column, row), made on first use."""
+        if (column, row) not in self.tiles:
+            self.tiles[column, row] = Tile(self, column, row)
+        return self.tiles[column, row]
+
+    def write(self, address: int, value: int, source: str = "") -> None:
+        """Store a 32-bit word at a full address."""
+        tile, offset = self._at(address, source)
+        tile.write(offset, value, source)
+
+    def read(self, address: int) -> int:
+        """The 32-bit word at a full address."""
+        tile, offset = self._at(address, "")
+        return tile.read(offset)
+
+    def _at(self, address: int, source: str) -> tuple[Tile, int]:
+        column, row, offset = split_address(address)
+        try:
+            self.device.kind(column, row)
+        except DeviceError as error:
+            raise RegisterAccessError(f"address {address:#x}: {error}{source}") from None
+        return self.tile(column, row), offset
+
+    def issue_token(self, channel: Channel) -> None:
+        """A task that asked for a token has ended."""
+        self.tokens[channel.tile.column, channel.tile.row, channel.direction, channel.index] += 1
+
+    def channels(self) -> Iterator[Channel]:
+        """Every channel of every tile in use."""
+        for tile in self.tiles.values():
+            yield from tile.channels.values()
+
+    def releasers(self, lock: Lock) -> list[Agent]:
+        """Cores and channels with tasks that could release `lock`."""
+        return [*self.core_releases.get(id(lock), []), *(c for c in self.channels() if _releases(c, lock))]
+
+
+def _releases(channel: Channel, lock: Lock) -> bool:
+    for task in channel.tasks:
+        for bd in task.chain:
+            release = decode_bd(channel.tile.kind, channel.tile.bd_words(bd)).release
+            if release is not None and channel.tile.dma_lock(release[0], channel) is lock:
+                return True
+    return False

@@ -1,0 +1,129 @@
+"""What the words of a BD mean: which memory words move, in which order, under which locks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from bdforge.devices import TileKind
+from bdforge.devices.registers import TILE_REGISTERS
+
+PAD = -1
+"""In an order: a padded word, which no memory holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Word offsets of a transfer, relative to the BD's base, in stream order.
+
+    `offsets` is None for a contiguous run from 0. `low` and `high` bound the memory touched.
+    """
+
+    length: int
+    offsets: np.ndarray | None
+    low: int
+    high: int
+    padded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedBd:
+    """A BD's fields, ready to run. Addresses in words (shim: bytes); `acquire_value` as in the register."""
+
+    address: int
+    order: Order
+    use_next: bool
+    next: int
+    acquire: tuple[int, int] | None  # lock id, value: negative means at least, positive means equal
+    release: tuple[int, int] | None
+    iteration_wrap: int
+    iteration_step: int
+    valid: bool
+    packet: tuple[int, int] | None  # id, type
+
+
+@lru_cache(maxsize=4096)
+def decode_bd(kind: TileKind, words: tuple[int, ...]) -> DecodedBd:
+    """The meaning of a BD's register words (RT; hardware facts 1.4)."""
+    f = TILE_REGISTERS[kind].bd.decode(words)
+    base = f["address_high"] << 32 | f["address_low"] & ~3 if kind is TileKind.SHIM else f["address"]
+    return DecodedBd(
+        address=base,
+        order=_order(f["length"], _dims(kind, f), _pads(kind, f)),
+        use_next=bool(f["use_next"]),
+        next=f["next"],
+        acquire=(f["acquire_id"], f["acquire_value"]) if f["acquire_enable"] else None,
+        release=(f["release_id"], f["release_value"]) if f["release_value"] else None,
+        iteration_wrap=f["iteration_wrap"] + 1,
+        iteration_step=f["iteration_step"] + 1,
+        valid=bool(f["valid"]),
+        packet=(f["packet_id"], f["packet_type"]) if f["packet_enable"] else None,
+    )
+
+
+def _dims(kind: TileKind, f: dict[str, int]) -> tuple[tuple[int, int], ...]:
+    """(wrap, step) innermost first; wrap 0 never wraps, the outermost dimension has no wrap field."""
+    inner = [(f["d0_wrap"], f["d0_step"] + 1), (f["d1_wrap"], f["d1_step"] + 1)]
+    if kind is TileKind.MEMTILE:
+        return (*inner, (f["d2_wrap"], f["d2_step"] + 1), (0, f["d3_step"] + 1))
+    return (*inner, (0, f["d2_step"] + 1))
+
+
+def _pads(kind: TileKind, f: dict[str, int]) -> tuple[tuple[int, int], ...]:
+    if kind is not TileKind.MEMTILE:
+        return ()
+    return tuple((f[f"d{d}_pad_before"], f[f"d{d}_pad_after"]) for d in range(3))
+
+
+@lru_cache(maxsize=512)
+def _order(length: int, dims: tuple[tuple[int, int], ...], pads: tuple[tuple[int, int], ...]) -> Order:
+    padded = any(before or after for before, after in pads)
+    offsets = _padded(length, dims, pads) if padded else _offsets(length, dims)
+    touched = offsets[offsets != PAD] if padded else offsets
+    if not len(touched):
+        return Order(length, offsets, 0, -1, padded)
+    low, high = int(touched.min()), int(touched.max())
+    linear = not padded and low == 0 and high == length - 1 and dims[0][1] == 1 and bool((np.diff(offsets) == 1).all())
+    return Order(length, None if linear else offsets, low, high, padded)
+
+
+def _offsets(length: int, dims: Sequence[tuple[int, int]]) -> np.ndarray:
+    rest = np.arange(length, dtype=np.int64)
+    offsets = np.zeros(length, dtype=np.int64)
+    for wrap, step in dims:
+        if not wrap:
+            return offsets + rest * step
+        offsets += rest % wrap * step
+        rest //= wrap
+    return offsets
+
+
+def _padded(length: int, dims: Sequence[tuple[int, int]], pads: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Padding widens dimensions 0 to 2; the length counts padded words (MA, RT)."""
+    rest = np.arange(length, dtype=np.int64)
+    offsets = np.zeros(length, dtype=np.int64)
+    inside = np.ones(length, dtype=bool)
+    for (wrap, step), (before, after) in zip(dims, [*pads, (0, 0)], strict=True):
+        if not wrap:
+            inside &= rest >= before
+            offsets += (rest - before) * step
+            break
+        index = rest % (wrap + before + after) - before
+        inside &= (index >= 0) & (index < wrap)
+        offsets += index * step
+        rest //= wrap + before + after
+    return np.where(inside, offsets, PAD)
+
+
+def chain(kind: TileKind, read, first: int) -> list[int]:
+    """Ids of the BDs that a task starting at `first` runs, each once; `read(id)` gives a BD's words."""
+    seen: list[int] = []
+    bd = first
+    while bd not in seen:
+        seen.append(bd)
+        decoded = decode_bd(kind, read(bd))
+        if not decoded.use_next:
+            break
+        bd = decoded.next
+    return seen

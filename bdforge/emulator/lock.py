@@ -1,0 +1,70 @@
+"""Counting semaphores of tiles."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from bdforge.emulator.errors import LockError
+from bdforge.emulator.scheduler import Agent
+
+
+@dataclass(slots=True)
+class LockWait:
+    """An agent waits for a lock's value."""
+
+    lock: "Lock"
+    need: int
+    equal: bool
+    where: Callable[[], str]
+
+    def sentence(self) -> str:
+        relation = "=" if self.equal else ">="
+        return f"waits for lock {self.lock.name} {relation} {self.need}, which is {self.lock.value}{self.where()}"
+
+    def providers(self) -> Iterator[Agent]:
+        return iter(self.lock.releasers())
+
+
+@dataclass(slots=True, eq=False)
+class Lock:
+    """A lock of one tile. Waiters are served in turn: who has waited longest is asked first."""
+
+    name: str
+    highest: int
+    wake: Callable[[Agent], None]
+    value: int = 0
+    waiters: deque[tuple[Agent, LockWait]] = field(default_factory=deque)
+    releasers: Callable[[], list[Agent]] = list
+
+    def take(self, agent: Agent, need: int, equal: bool = False, where: Callable[[], str] = str) -> bool:
+        """Take `need` now and say True, or queue `agent`, which is woken with the lock taken, and say False."""
+        if self.value == need if equal else self.value >= need:
+            self.value -= need
+            return True
+        agent.waiting = wait = LockWait(self, need, equal, where)
+        self.waiters.append((agent, wait))
+        return False
+
+    def add(self, amount: int, where: Callable[[], str] = str) -> None:
+        """Raise the value (a negative amount lowers it) and serve waiters; LockError outside the register's range."""
+        self.set(self.value + amount, where)
+
+    def set(self, value: int, where: Callable[[], str] = str) -> None:
+        """Store a value and serve waiters."""
+        if not 0 <= value <= self.highest:
+            raise LockError(
+                f"lock {self.name} would become {value}, outside 0 to {self.highest}{where()}; "
+                "check who releases it without an acquire"
+            )
+        self.value = value
+        if self.waiters:
+            self._serve()
+
+    def _serve(self) -> None:
+        for _ in range(len(self.waiters)):
+            agent, wait = self.waiters.popleft()
+            if self.value == wait.need if wait.equal else self.value >= wait.need:
+                self.value -= wait.need
+                self.wake(agent)
+            else:
+                self.waiters.append((agent, wait))

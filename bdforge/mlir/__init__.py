@@ -1,0 +1,209 @@
+"""The aie and aiex dialects: text to operations and back.
+
+`parse` reads and verifies text; `print_module` writes the custom form, `print_generic` the generic one. Operations
+carry accessors (`TileOp.column`, `DmaBdOp.dims`, ...), and `location` tells where each stood in its text.
+"""
+
+from functools import cache
+
+from xdsl.dialects.builtin import ModuleOp
+
+from bdforge.mlir.array_ops import (
+    BufferOp,
+    CoreOp,
+    DeviceOp,
+    EndOp,
+    Endpoint,
+    ExternalBufferOp,
+    FlowOp,
+    LockOp,
+    ShimDmaAllocationOp,
+    TileOp,
+    UseLockOp,
+    tile_of,
+)
+from bdforge.mlir.attributes import (
+    BlockFloatType,
+    Dimension,
+    PacketInfo,
+    Padding,
+)
+from bdforge.mlir.dense import numpy_of
+from bdforge.mlir.dialects import AIE, AIEX, context
+from bdforge.mlir.dma_ops import (
+    BdChainOp,
+    DmaBdOp,
+    DmaBdPacketOp,
+    DmaOp,
+    DmaProgramOp,
+    DmaStartOp,
+    MemOp,
+    MemtileDmaOp,
+    NextBdOp,
+    ShimDmaOp,
+    bd_chain_from,
+    bd_of,
+)
+from bdforge.mlir.errors import Location, MlirError, Source
+from bdforge.mlir.places import error_at, location
+from bdforge.mlir.printer import print_generic, print_module
+from bdforge.mlir.register_ops import (
+    AddressedOp,
+    ConfigureOp,
+    ControlPacketOp,
+    DmaStartBdChainForOp,
+    DmaStartBdChainOp,
+    NpuAddressPatchOp,
+    NpuBlockWriteOp,
+    NpuLoadPdiOp,
+    NpuMaskWrite32Op,
+    NpuPreemptOp,
+    NpuPushQueueOp,
+    NpuWrite32Op,
+    NpuWriteBdOp,
+    RunOp,
+    StartBdChainOp,
+    sequence_named,
+)
+from bdforge.mlir.sequence_ops import (
+    ConfigureTaskOp,
+    DmaAwaitTaskOp,
+    DmaConfigureTaskForOp,
+    DmaConfigureTaskOp,
+    DmaFreeTaskOp,
+    DmaStartTaskOp,
+    NpuDmaMemcpyNdOp,
+    NpuDmaWaitOp,
+    NpuRtpWriteOp,
+    NpuSyncOp,
+    RuntimeSequenceOp,
+    SetLockOp,
+    TaskOp,
+    TaskUserOp,
+    allocation_named,
+    buffer_named,
+    constant_of,
+)
+from bdforge.mlir.stream_ops import (
+    CascadeFlowOp,
+    ConfigureCascadeOp,
+    EventOp,
+    GetCascadeOp,
+    GetStreamOp,
+    PacketDestOp,
+    PacketFlowOp,
+    PacketSourceOp,
+    PutCascadeOp,
+    PutStreamOp,
+)
+from bdforge.mlir.upstream import GlobalOp
+from bdforge.mlir.verify import read_module
+from bdforge.mlir.words import (
+    Bundle,
+    CascadeDirection,
+    DeviceName,
+    Direction,
+    LockAction,
+)
+
+_context = cache(context)
+
+
+def parse(text: str, file: str = "<string>") -> ModuleOp:
+    """Read and verify MLIR text in custom or generic form.
+
+    MlirError names the place (of `file`) and what is wrong, for any text; no other exception leaves this function.
+    """
+    return read_module(_context(), Source(text, file))
+
+
+__all__ = [
+    "AIE",
+    "AIEX",
+    "AddressedOp",
+    "BdChainOp",
+    "BlockFloatType",
+    "BufferOp",
+    "Bundle",
+    "CascadeDirection",
+    "CascadeFlowOp",
+    "ConfigureCascadeOp",
+    "ConfigureOp",
+    "ConfigureTaskOp",
+    "ControlPacketOp",
+    "CoreOp",
+    "DeviceName",
+    "DeviceOp",
+    "Dimension",
+    "Direction",
+    "DmaAwaitTaskOp",
+    "DmaBdOp",
+    "DmaBdPacketOp",
+    "DmaConfigureTaskForOp",
+    "DmaConfigureTaskOp",
+    "DmaFreeTaskOp",
+    "DmaOp",
+    "DmaProgramOp",
+    "DmaStartBdChainForOp",
+    "DmaStartBdChainOp",
+    "DmaStartOp",
+    "DmaStartTaskOp",
+    "EndOp",
+    "Endpoint",
+    "EventOp",
+    "ExternalBufferOp",
+    "FlowOp",
+    "GetCascadeOp",
+    "GetStreamOp",
+    "GlobalOp",
+    "Location",
+    "LockAction",
+    "LockOp",
+    "MemOp",
+    "MemtileDmaOp",
+    "MlirError",
+    "NextBdOp",
+    "NpuAddressPatchOp",
+    "NpuBlockWriteOp",
+    "NpuDmaMemcpyNdOp",
+    "NpuDmaWaitOp",
+    "NpuLoadPdiOp",
+    "NpuMaskWrite32Op",
+    "NpuPreemptOp",
+    "NpuPushQueueOp",
+    "NpuRtpWriteOp",
+    "NpuSyncOp",
+    "NpuWrite32Op",
+    "NpuWriteBdOp",
+    "PacketDestOp",
+    "PacketFlowOp",
+    "PacketInfo",
+    "PacketSourceOp",
+    "Padding",
+    "PutCascadeOp",
+    "PutStreamOp",
+    "RunOp",
+    "RuntimeSequenceOp",
+    "SetLockOp",
+    "ShimDmaAllocationOp",
+    "ShimDmaOp",
+    "StartBdChainOp",
+    "TaskOp",
+    "TaskUserOp",
+    "TileOp",
+    "UseLockOp",
+    "allocation_named",
+    "bd_chain_from",
+    "bd_of",
+    "buffer_named",
+    "constant_of",
+    "context",
+    "error_at",
+    "location",
+    "numpy_of",
+    "parse",
+    "print_generic",
+    "print_module",
+    "sequence_named",
+    "tile_of",
+]

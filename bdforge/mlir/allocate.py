@@ -1,0 +1,172 @@
+"""Addresses of buffers and ids of locks that the text leaves open, chosen as aiecc's basic-sequential scheme chooses.
+
+Source: mlir-aie 5ff2ab97, `AIEAssignBuffers.cpp` (`basicAllocation`) and `AIEAssignLockIDs.cpp`.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IndexType, MemRefType
+from xdsl.ir import Attribute
+
+from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, LockOp, TileOp
+from bdforge.mlir.attributes import BlockFloatType
+from bdforge.mlir.errors import Location, MlirError
+from bdforge.mlir.places import source_of
+
+Coordinates = tuple[int, int]
+
+# Bits of one block of elements with a shared exponent: 8-bit mantissas and one 8-bit exponent per 8 of them (API).
+_BLOCK_FLOAT_BITS = {"v8bfp16ebs8": 72, "v16bfp16ebs16": 136}
+_INDEX_BITS = 64
+
+
+class AllocationError(MlirError):
+    """Buffers or locks that a tile cannot hold; points at the one that does not fit."""
+
+
+def _error(op: BufferOp | LockOp, message: str) -> AllocationError:
+    text = f"{_describe(op.tile)}: {_name(op)} {message}"
+    found = source_of(op)
+    if found is None:
+        return AllocationError(text, Location("<built>", 1, 1))
+    error = AllocationError.at(*found, text)
+    assert isinstance(error, AllocationError)
+    return error
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """Where every buffer and lock of a device stands: byte address in its tile's memory, id among its tile's locks."""
+
+    buffers: dict[BufferOp, int]
+    locks: dict[LockOp, int]
+
+
+def element_bits(element: Attribute) -> int:
+    """Bits that one element takes in memory; ValueError for types without a size."""
+    if isinstance(element, IndexType):
+        return _INDEX_BITS
+    if isinstance(element, BlockFloatType) and element.block_type.data in _BLOCK_FLOAT_BITS:
+        return _BLOCK_FLOAT_BITS[element.block_type.data]
+    bits = getattr(element, "bitwidth", None)
+    if not isinstance(bits, int):
+        raise ValueError(f"elements of type {element} have no known size in memory")
+    return bits
+
+
+def memref_bytes(memref: MemRefType) -> int:
+    """Bytes of a memref with a static shape, rounded up."""
+    return -(-math.prod(memref.get_shape()) * element_bits(memref.element_type) // 8)
+
+
+def buffer_bytes(buffer: BufferOp) -> int:
+    """Bytes of a buffer."""
+    return memref_bytes(buffer.type)
+
+
+def allocate(device_op: DeviceOp) -> Allocation:
+    """Place every buffer and number every lock of a device.
+
+    A tile's buffers without address go largest first (else in program order) from the end of the core's stack, or from
+    0 where there is no core, upwards around those with an address; `mem_bank` alone moves none. Locks without
+    id take the lowest free one in program order. AllocationError names tile, buffer or lock, bytes and limit.
+    """
+    buffers: dict[Coordinates, list[BufferOp]] = defaultdict(list)
+    locks: dict[Coordinates, list[LockOp]] = defaultdict(list)
+    stacks: dict[Coordinates, int] = {}
+    for op in device_op.walk():
+        if isinstance(op, BufferOp):
+            buffers[_coordinates(op.tile)].append(op)
+        elif isinstance(op, LockOp):
+            locks[_coordinates(op.tile)].append(op)
+        elif isinstance(op, CoreOp):
+            stacks[_coordinates(op.tile)] = op.stack_size
+    addresses = {op: at for tile, ops in buffers.items() for op, at in _place(ops, stacks.get(tile, 0)).items()}
+    return Allocation(addresses, {op: lock_id for ops in locks.values() for op, lock_id in _number(ops).items()})
+
+
+def _coordinates(tile: TileOp) -> Coordinates:
+    return tile.column, tile.row
+
+
+def _describe(tile: TileOp) -> str:
+    return f"{tile.kind} ({tile.column}, {tile.row})"
+
+
+def _name(op: BufferOp | LockOp) -> str:
+    what = "buffer" if isinstance(op, BufferOp) else "lock"
+    return f"{what} @{op.symbol}" if op.symbol else f"{what} without a name"
+
+
+def _place(buffers: Sequence[BufferOp], stack_bytes: int) -> dict[BufferOp, int]:
+    """Addresses of one tile's buffers."""
+    placed = {op: op.address for op in buffers if op.address is not None}
+    _check_fixed(placed, stack_bytes)
+    fixed = sorted((address, address + buffer_bytes(op)) for op, address in placed.items())
+    at = stack_bytes
+    for op in sorted((op for op in buffers if op.address is None), key=buffer_bytes, reverse=True):
+        at = _first_gap(at, buffer_bytes(op), fixed)
+        placed[op] = at
+        at += buffer_bytes(op)
+        _check_end(op, at, buffers, stack_bytes)
+    return placed
+
+
+def _first_gap(at: int, size_bytes: int, fixed: Iterable[tuple[int, int]]) -> int:
+    """Lowest address from `at` on where `size_bytes` bytes touch none of the sorted `fixed` ranges."""
+    for start, end in fixed:
+        if at < end and start < at + size_bytes:
+            at = end
+    return at
+
+
+def _check_fixed(placed: dict[BufferOp, int], stack_bytes: int) -> None:
+    end, before = stack_bytes, "the core's stack"
+    for op, address in sorted(placed.items(), key=lambda item: item[1]):
+        if address < end:
+            raise _error(op, f"at {address:#x} overlaps {before}, which ends at {end:#x}")
+        end, before = address + buffer_bytes(op), _name(op)
+        limit = op.tile.limits.memory_bytes
+        if end > limit:
+            raise _error(op, f"at {address:#x} with {buffer_bytes(op)} bytes ends beyond the tile's {limit} bytes")
+
+
+def _check_end(op: BufferOp, end: int, buffers: Sequence[BufferOp], stack_bytes: int) -> None:
+    limit = op.tile.limits.memory_bytes
+    if end <= limit:
+        return
+    total = stack_bytes + sum(map(buffer_bytes, buffers))
+    raise _error(
+        op,
+        f"with {buffer_bytes(op)} bytes would end at {end}, beyond the tile's {limit} bytes; stack ({stack_bytes} "
+        f"bytes) and buffers take {total} bytes together: make a buffer smaller or move one to another tile",
+    )
+
+
+def _number(locks: Sequence[LockOp]) -> dict[LockOp, int]:
+    """Ids of one tile's locks."""
+    owners: dict[int, LockOp] = {}
+    for op in locks:
+        if op.id is not None:
+            _check_lock(op, op.id, owners)
+            owners[op.id] = op
+    for op in locks:
+        if op.id is None:
+            free = next(i for i in range(len(locks)) if i not in owners)
+            if free >= op.tile.limits.locks:
+                raise _error(
+                    op, f"finds no free id; the tile has {op.tile.limits.locks} and the design uses {len(locks)} there"
+                )
+            owners[free] = op
+    return {op: lock_id for lock_id, op in owners.items()}
+
+
+def _check_lock(op: LockOp, lock_id: int, owners: dict[int, LockOp]) -> None:
+    limit = op.tile.limits.locks
+    if not 0 <= lock_id < limit:
+        raise _error(op, f"has id {lock_id}; ids run from 0 to {limit - 1}")
+    if lock_id in owners:
+        raise _error(op, f"and {_name(owners[lock_id])} both have id {lock_id}")

@@ -1,0 +1,263 @@
+"""Buffer descriptors (BDs) and their chains."""
+
+import math
+
+from xdsl.dialects.builtin import (
+    MemRefType,
+    ShapedType,
+    UnrankedMemRefType,
+)
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    successor_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsTerminator
+
+from bdforge.mlir.array_ops import BufferOp, ExternalBufferOp, UseLockOp
+from bdforge.mlir.attributes import Dimension, DimensionsAttr, PacketInfo, PacketInfoAttr, Padding, PaddingsAttr
+from bdforge.mlir.operation import (
+    OPTIONS,
+    AieOperation,
+    Int32,
+    number,
+    parse_attr_dict,
+    print_attr_dict,
+)
+
+
+@irdl_op_definition
+class NextBdOp(AieOperation):
+    """Go on with another BD block."""
+
+    name = "aie.next_bd"
+    dest = successor_def()
+    traits = traits_def(IsTerminator())
+    assembly_format = "$dest attr-dict"
+
+
+@irdl_op_definition
+class DmaBdPacketOp(AieOperation):
+    """Packet header of the BD in the same block."""
+
+    name = "aie.dma_bd_packet"
+    packet_type = prop_def(Int32)
+    packet_id = prop_def(Int32)
+    assembly_format = "`(` $packet_type `,` $packet_id `)` attr-dict"
+    irdl_options = OPTIONS
+
+    @property
+    def packet(self) -> PacketInfo:
+        """Type and id."""
+        return PacketInfo(self.number("packet_type"), self.number("packet_id"))
+
+
+_BD_POSITIONAL = ("offset", "len", "dimensions", "pad_dimensions", "pad_value")
+
+
+@irdl_op_definition
+class DmaBdOp(AieOperation):
+    """One transfer: which elements of a buffer, in which order."""
+
+    name = "aie.dma_bd"
+    buffer_value = operand_def(AnyAttr())
+    offset_attr = prop_def(Int32, prop_name="offset", default_value=number(0))
+    length_attr = opt_prop_def(Int32, prop_name="len")
+    dimensions = opt_prop_def(DimensionsAttr)
+    pad_dimensions = opt_prop_def(PaddingsAttr)
+    pad_value_attr = opt_prop_def(Int32, prop_name="pad_value")
+    bd_id_attr = opt_prop_def(Int32, prop_name="bd_id")
+    packet_attr = opt_prop_def(PacketInfoAttr, prop_name="packet")
+    next_bd_id_attr = opt_prop_def(Int32, prop_name="next_bd_id")
+    burst_length_attr = opt_prop_def(Int32, prop_name="burst_length")
+
+    @property
+    def buffer(self) -> SSAValue:
+        """Memory that it reads or writes: result of a buffer op, or an argument of the sequence."""
+        return self.buffer_value
+
+    @property
+    def buffer_op(self) -> BufferOp | ExternalBufferOp | None:
+        """The operation that defines the buffer, or None for host memory of a sequence."""
+        owner = self.buffer_value.owner
+        return owner if isinstance(owner, BufferOp | ExternalBufferOp) else None
+
+    @property
+    def buffer_type(self) -> MemRefType | UnrankedMemRefType:
+        """Its memref type."""
+        memref = self.buffer_value.type
+        assert isinstance(memref, MemRefType | UnrankedMemRefType)
+        return memref
+
+    @property
+    def element_type(self) -> Attribute:
+        """Type of one element."""
+        return self.buffer_type.element_type
+
+    @property
+    def offset(self) -> int:
+        """First element; 0 by default."""
+        return self.number("offset", 0)
+
+    @property
+    def length(self) -> int:
+        """Elements moved, padding included; the whole buffer by default (0 where the type has no shape)."""
+        if (length := self.number("len")) is not None:
+            return length
+        memref = self.buffer_type
+        return math.prod(memref.get_shape()) if isinstance(memref, ShapedType) else 0
+
+    @property
+    def has_length(self) -> bool:
+        """Whether the text gives a length."""
+        return "len" in self.properties
+
+    @property
+    def dims(self) -> list[Dimension]:
+        """(size, stride) in elements, outermost first; empty means linear."""
+        attribute = self.properties.get("dimensions")
+        return list(attribute.data) if isinstance(attribute, DimensionsAttr) else []
+
+    @property
+    def padding(self) -> list[Padding]:
+        """(before, after) in elements, outermost first; empty means none."""
+        attribute = self.properties.get("pad_dimensions")
+        return list(attribute.data) if isinstance(attribute, PaddingsAttr) else []
+
+    @property
+    def pad_value(self) -> int:
+        """Value of padding; 0 by default."""
+        return self.number("pad_value", 0)
+
+    @property
+    def bd_id(self) -> int | None:
+        """BD number, if fixed."""
+        return self.number("bd_id")
+
+    @property
+    def next_bd_id(self) -> int | None:
+        """Number of the next BD, if fixed."""
+        return self.number("next_bd_id")
+
+    @property
+    def packet(self) -> PacketInfo | None:
+        """Packet header, from the attribute or an aie.dma_bd_packet in the block."""
+        attribute = self.properties.get("packet")
+        if isinstance(attribute, PacketInfoAttr):
+            return attribute.data
+        block = self.parent_block()
+        headers = [] if block is None else [op.packet for op in block.ops if isinstance(op, DmaBdPacketOp)]
+        return headers[0] if headers else None
+
+    @property
+    def burst_length(self) -> int:
+        """Bytes of a shim's bursts; 0 means the longest."""
+        return self.number("burst_length", 0)
+
+    @property
+    def use_locks(self) -> list[UseLockOp]:
+        """Lock operations of its block, in text order."""
+        block = self.parent_block()
+        return [] if block is None else [op for op in block.ops if isinstance(op, UseLockOp)]
+
+    @property
+    def acquires(self) -> list[UseLockOp]:
+        """Locks acquired before the transfer."""
+        return [op for op in self.use_locks if op.is_acquire]
+
+    @property
+    def releases(self) -> list[UseLockOp]:
+        """Locks released after it."""
+        return [op for op in self.use_locks if not op.is_acquire]
+
+    @property
+    def next(self) -> "DmaBdOp | None":
+        """The BD that the block goes on with, or None where the chain ends (block form)."""
+        block = self.parent_block()
+        last = None if block is None else block.last_op
+        return bd_of(last.dest) if isinstance(last, NextBdOp) else None
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "DmaBdOp":
+        """Read `(%buffer : type, offset, len, [dims], [pads], pad_value = v) {...}`."""
+        parser.parse_punctuation("(")
+        operand = parser.parse_unresolved_operand()
+        parser.parse_punctuation(":")
+        buffer = parser.resolve_operand(operand, parser.parse_type())
+        properties: dict[str, Attribute] = {}
+        while parser.parse_optional_punctuation(","):
+            _parse_bd_part(parser, properties)
+        parser.parse_punctuation(")")
+        attributes = parse_attr_dict(parser, cls, properties)
+        return cls(operands=[buffer], properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        printer.print_string("(")
+        printer.print_ssa_value(self.buffer_value)
+        printer.print_string(" : ")
+        printer.print_attribute(self.buffer_value.type)
+        if self.has_length:
+            printer.print_string(f", {self.offset}, {self.length}")
+        elif self.offset:
+            printer.print_string(f", {self.offset}")
+        shown = self._positional()
+        for name in shown:
+            if isinstance(attribute := self.properties.get(name), DimensionsAttr | PaddingsAttr):
+                printer.print_string(", ")
+                attribute.print_parameter(printer)
+        if "pad_value" in shown:
+            printer.print_string(f", pad_value = {self.pad_value}")
+        printer.print_string(")")
+        print_attr_dict(printer, self, shown)
+
+    def _positional(self) -> tuple[str, ...]:
+        """Properties that can stand in parentheses: upstream's format takes each part only after those before it."""
+        given = [name in self.properties for name in _BD_POSITIONAL]
+        count = 2 if self.has_length else 1
+        while count > 1 and count < len(given) and given[count]:
+            count += 1
+        return _BD_POSITIONAL[:count]
+
+
+def _parse_bd_part(parser: Parser, properties: dict[str, Attribute]) -> None:
+    start = parser.pos
+    if (integer := parser.parse_optional_integer(allow_boolean=False)) is not None:
+        name = "offset" if "offset" not in properties else "len"
+        value: Attribute = number(integer)
+    elif parser.parse_optional_keyword("pad_value"):
+        parser.parse_punctuation("=")
+        name, value = "pad_value", number(parser.parse_integer(allow_boolean=False))
+    elif "dimensions" not in properties:
+        name, value = "dimensions", DimensionsAttr(DimensionsAttr.parse_parameter(parser))
+    else:
+        name, value = "pad_dimensions", PaddingsAttr(PaddingsAttr.parse_parameter(parser))
+    if name in properties or (name in ("offset", "len") and "dimensions" in properties):
+        parser.raise_error("expected (buffer : type, offset, len, [dimensions], [padding], pad_value = v)", start)
+    properties[name] = value
+
+
+def bd_of(block: Block) -> DmaBdOp | None:
+    """The BD of a block, or None for a block without one (end of a chain)."""
+    return next((op for op in block.ops if isinstance(op, DmaBdOp)), None)
+
+
+def bd_chain_from(block: Block) -> tuple[list[Block], Block | None]:
+    """BD blocks from `block` on, following next_bd, and the block it loops back to (None if it ends)."""
+    blocks: dict[Block, None] = {}
+    while block not in blocks:
+        last = block.last_op
+        if bd_of(block) is None and not isinstance(last, NextBdOp):
+            return list(blocks), None
+        blocks[block] = None
+        if not isinstance(last, NextBdOp):
+            return list(blocks), None
+        block = last.dest
+    return list(blocks), block

@@ -1,0 +1,164 @@
+"""Reconfiguration, and templates of tasks."""
+
+from xdsl.dialects.builtin import (
+    IndexType,
+    IntegerAttr,
+    SymbolRefAttr,
+)
+from xdsl.irdl import (
+    AnyAttr,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import NoTerminator
+
+from bdforge.mlir.array_ops import DeviceOp, TileOp, tile_of
+from bdforge.mlir.dma_ops import BdChainOp
+from bdforge.mlir.operation import (
+    OPTIONS,
+    AieOperation,
+    Int32,
+    UInt8,
+    UInt64,
+    enclosing,
+)
+from bdforge.mlir.sequence_ops import RuntimeSequenceOp, TaskOp
+from bdforge.mlir.words import WORD_DIRECTIVES, Direction
+
+
+@irdl_op_definition
+class NpuPreemptOp(AieOperation):
+    """A point where the controller may switch; no effect."""
+
+    name = "aiex.npu.preempt"
+    level = prop_def(UInt8)
+    assembly_format = "attr-dict"
+    irdl_options = OPTIONS
+
+
+@irdl_op_definition
+class NpuLoadPdiOp(AieOperation):
+    """Load a device's configuration."""
+
+    name = "aiex.npu.load_pdi"
+    device_attr = opt_prop_def(SymbolRefAttr, prop_name="device_ref")
+    id_attr = opt_prop_def(IntegerAttr, prop_name="id")
+    size_attr = opt_prop_def(IntegerAttr, prop_name="size")
+    address_attr = opt_prop_def(UInt64, prop_name="address")
+    assembly_format = "attr-dict"
+    irdl_options = OPTIONS
+
+    @property
+    def device_ref(self) -> str | None:
+        """Name of the device, if given."""
+        return self.text("device_ref")
+
+
+@irdl_op_definition
+class ConfigureOp(AieOperation):
+    """Load a device's configuration, then run the body."""
+
+    name = "aiex.configure"
+    symbol_attr = prop_def(SymbolRefAttr, prop_name="symbol")
+    body = region_def()
+    traits = traits_def(NoTerminator())
+    assembly_format = "$symbol $body attr-dict"
+    irdl_options = OPTIONS
+
+    @property
+    def symbol(self) -> str:
+        """Name of the device."""
+        return self.text("symbol") or ""
+
+
+@irdl_op_definition
+class RunOp(AieOperation):
+    """Run a runtime sequence of the configured device."""
+
+    name = "aiex.run"
+    sequence_attr = prop_def(SymbolRefAttr, prop_name="runtime_sequence_symbol")
+    args = var_operand_def(AnyAttr())
+    assembly_format = "$runtime_sequence_symbol `(` $args `)` `:` `(` type($args) `)` attr-dict"
+    irdl_options = OPTIONS
+
+    @property
+    def symbol(self) -> str:
+        """Name of the sequence."""
+        return self.text("runtime_sequence_symbol") or ""
+
+
+class StartBdChainOp(TaskOp):
+    """Base of the operations that make a task from an aie.bd_chain and start it."""
+
+    symbol_attr = prop_def(SymbolRefAttr, prop_name="symbol")
+    irdl_options = OPTIONS
+
+    @property
+    def symbol(self) -> str:
+        """Name of the aie.bd_chain."""
+        return self.text("symbol") or ""
+
+    @property
+    def template(self) -> BdChainOp:
+        """The aie.bd_chain; ValueError if nothing has that name."""
+        device = enclosing(self, DeviceOp)
+        for other in [] if device is None else device.body.block.ops:
+            if isinstance(other, BdChainOp) and other.symbol == self.symbol:
+                return other
+        raise ValueError(f"no aie.bd_chain is called @{self.symbol}")
+
+
+@irdl_op_definition
+class DmaStartBdChainOp(StartBdChainOp):
+    """Start a template on a tile's channel."""
+
+    name = "aiex.dma_start_bd_chain"
+    args = var_operand_def(AnyAttr())
+    tile_value = operand_def(IndexType)
+    direction_code = prop_def(Int32, prop_name="direction")
+    channel_attr = prop_def(Int32, prop_name="channel")
+    custom_directives = WORD_DIRECTIVES
+    assembly_format = (
+        "$symbol `(` $args `)` `:` `(` type($args) `)` "
+        "`on` `(` $tile_value `,` custom<DirectionWord>($direction) `,` $channel `)` attr-dict"
+    )
+
+    @property
+    def tile(self) -> TileOp:
+        """Tile of the channel."""
+        return tile_of(self.tile_value)
+
+    @property
+    def direction(self) -> Direction:
+        """S2MM or MM2S."""
+        return Direction.from_code(self.number("direction"))
+
+    @property
+    def channel(self) -> int:
+        """Channel of that direction."""
+        return self.number("channel")
+
+
+@irdl_op_definition
+class DmaStartBdChainForOp(StartBdChainOp):
+    """Start a template on a named shim channel."""
+
+    name = "aiex.dma_start_bd_chain_for"
+    args = var_operand_def(AnyAttr())
+    alloc = prop_def(SymbolRefAttr)
+    assembly_format = "$symbol `(` $args `)` `:` `(` type($args) `)` `for` $alloc attr-dict"
+
+
+def sequence_named(device: DeviceOp, symbol: str) -> RuntimeSequenceOp:
+    """A device's runtime sequence; ValueError names the known ones."""
+    known = [op for op in device.body.block.ops if isinstance(op, RuntimeSequenceOp)]
+    for sequence in known:
+        if sequence.symbol == symbol:
+            return sequence
+    names = ", ".join(f"@{op.symbol}" for op in known) or "none"
+    raise ValueError(f"device @{device.symbol} has no runtime sequence @{symbol}; it has {names}")

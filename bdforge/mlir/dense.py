@@ -1,0 +1,99 @@
+"""Values of `dense<...>`: bytes from text, numpy arrays from attributes."""
+
+import json
+import math
+import re
+from typing import TypeGuard
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    AnyDenseElement,
+    AnyFloat,
+    BFloat16Type,
+    BytesAttr,
+    DenseIntOrFPElementsAttr,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    RankedStructure,
+    Signedness,
+)
+from xdsl.ir import Attribute
+
+DENSE_BYTES_MAX = 1 << 28
+"""Largest constant that is read; a guard against `dense<0>` of absurd types, far above any tile's memory."""
+
+_LITERAL = re.compile(r"[-+0-9.eE,\[\]\s]*(?=>)")
+_FLOATS = {Float16Type: np.float16, Float32Type: np.float32, Float64Type: np.float64, BFloat16Type: np.uint16}
+
+
+def dtype_of(element: Attribute) -> np.dtype | None:
+    """numpy's type of an element: bf16 as its bits in uint16, index as int64; None where numpy has none."""
+    if isinstance(element, IndexType):
+        return np.dtype(np.int64)
+    if isinstance(element, IntegerType):
+        width = element.width.data
+        if width == 1:
+            return np.dtype(np.bool_)
+        kind = "u" if element.signedness.data is Signedness.UNSIGNED else "i"
+        return np.dtype(f"{kind}{width // 8}") if width in (8, 16, 32, 64) else None
+    kind = _FLOATS.get(type(element))  # pyright: ignore[reportArgumentType]
+    return None if kind is None else np.dtype(kind)
+
+
+def numpy_of(attribute: DenseIntOrFPElementsAttr) -> np.ndarray:
+    """The constant in its shape; bf16 comes as its bits (uint16), as memory holds them."""
+    shape, data = attribute.get_shape(), attribute.data.data
+    dtype = dtype_of(attribute.get_element_type())
+    if dtype is None:
+        return np.array(attribute.get_values(), dtype=object).reshape(shape)
+    return np.frombuffer(data, dtype=dtype).reshape(shape).copy()
+
+
+def is_dense(structure: RankedStructure) -> TypeGuard[RankedStructure[AnyDenseElement]]:
+    """Whether there are constants of this type."""
+    return isinstance(structure.element_type, IntegerType | IndexType | AnyFloat)
+
+
+def dense_bytes(structure: RankedStructure[AnyDenseElement]) -> int:
+    """Bytes that a constant of this type takes."""
+    return math.prod(structure.get_shape()) * structure.element_type.compile_time_size
+
+
+def literal_end(text: str, start: int) -> int | None:
+    """Where the plain numbers of a literal that starts at `start` end (at its `>`), or None if it is not plain."""
+    match = _LITERAL.match(text, start)
+    return match.end() if match else None
+
+
+def plain_dense(literal: str, structure: RankedStructure[AnyDenseElement]) -> DenseIntOrFPElementsAttr | None:
+    """The constant whose literal is plain decimal numbers in brackets, or None to read it the slow way."""
+    dtype = dtype_of(structure.element_type)
+    if dtype is None or isinstance(structure.element_type, BFloat16Type) or dtype == np.bool_:
+        return None
+    try:
+        values = np.array(json.loads(literal))
+    except ValueError:
+        return None
+    if values.dtype.kind not in "iuf" or (values.ndim and values.shape != tuple(structure.get_shape())):
+        return None
+    packed = _pack(values, structure.element_type, dtype)
+    if packed is None:
+        return None
+    count = 1 if values.ndim else math.prod(structure.get_shape())
+    return DenseIntOrFPElementsAttr(structure, BytesAttr(packed.tobytes() * count))
+
+
+def _pack(values: np.ndarray, element: Attribute, dtype: np.dtype) -> np.ndarray | None:
+    if isinstance(element, AnyFloat):
+        with np.errstate(over="ignore"):
+            return values.astype(np.float64).astype(dtype)
+    if values.dtype.kind == "f":
+        return None
+    bits = 8 * dtype.itemsize
+    low = 0 if dtype.kind == "u" else -(1 << (bits - 1))
+    if values.size and (int(values.min()) < low or int(values.max()) >= 1 << bits):
+        return None
+    return values.astype(np.int64 if values.dtype.kind == "i" else np.uint64).astype(dtype)

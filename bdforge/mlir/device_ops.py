@@ -1,0 +1,148 @@
+"""Devices and their tiles."""
+
+from xdsl.dialects.builtin import (
+    IndexType,
+    StringAttr,
+    SymbolNameConstraint,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsTerminator, SymbolOpInterface, SymbolTable
+
+from bdforge.devices import MLIR_DEVICES, Device, TileKind, TileLimits
+from bdforge.mlir.attributes import PacketInfo, PacketInfoAttr
+from bdforge.mlir.operation import (
+    OPTIONS,
+    AieOperation,
+    Int32,
+    body_of,
+    enclosing,
+    parse_attr_dict,
+    print_attr_dict,
+)
+from bdforge.mlir.words import DeviceName, parse_word
+
+DEFAULT_DEVICE = "main"
+
+
+@irdl_op_definition
+class EndOp(AieOperation):
+    """End of a device, core, packet flow or DMA program."""
+
+    name = "aie.end"
+    traits = traits_def(IsTerminator())
+    assembly_format = "attr-dict"
+
+
+@irdl_op_definition
+class DeviceOp(AieOperation):
+    """One configuration of an array."""
+
+    name = "aie.device"
+    device_code = prop_def(Int32, prop_name="device")
+    sym_name = prop_def(SymbolNameConstraint(), default_value=StringAttr(DEFAULT_DEVICE))
+    body = region_def("single_block")
+    traits = traits_def(SymbolTable(), SymbolOpInterface())
+
+    @property
+    def symbol(self) -> str:
+        """Name among the devices of a module; "main" by default."""
+        return self.text("sym_name") or DEFAULT_DEVICE
+
+    @property
+    def device_name(self) -> DeviceName:
+        """Its word in the text."""
+        return DeviceName.from_code(self.number("device"))
+
+    @property
+    def device(self) -> Device:
+        """Facts of the array."""
+        return MLIR_DEVICES[self.device_name]
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "DeviceOp":
+        """Read `(name) @symbol {...} {...}`."""
+        with parser.in_parens():
+            properties: dict[str, Attribute] = {"device": parse_word(parser, DeviceName).attribute}
+        if (symbol := parser.parse_optional_symbol_name()) is not None:
+            properties["sym_name"] = symbol
+        body = body_of(parser)
+        block = body.blocks[-1]
+        if not isinstance(block.last_op, EndOp):
+            block.add_op(EndOp())
+        attributes = parse_attr_dict(parser, cls, properties)
+        return cls.build(properties=properties, attributes=attributes, regions=[body])
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        printer.print_string(f"({self.device_name})")
+        if self.symbol != DEFAULT_DEVICE:
+            printer.print_string(" ")
+            printer.print_symbol_name(self.symbol)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_block_terminators=False)
+        print_attr_dict(printer, self, ("device", "sym_name"))
+
+
+@irdl_op_definition
+class TileOp(AieOperation):
+    """A tile of the array."""
+
+    name = "aie.tile"
+    col = prop_def(Int32)
+    row_number = prop_def(Int32, prop_name="row")
+    allocation_scheme = opt_prop_def(StringAttr)
+    result = result_def(IndexType)
+    assembly_format = "`(` $col `,` $row `)` attr-dict"
+    irdl_options = OPTIONS
+
+    @property
+    def column(self) -> int:
+        """Column, from the west, 0 first."""
+        return self.number("col")
+
+    @property
+    def row(self) -> int:
+        """Row, 0 is the shim."""
+        return self.number("row")
+
+    @property
+    def device_op(self) -> DeviceOp:
+        """The device around it."""
+        device = enclosing(self, DeviceOp)
+        if device is None:
+            raise ValueError("aie.tile outside of an aie.device")
+        return device
+
+    @property
+    def kind(self) -> TileKind:
+        """Shim, memtile or core."""
+        return self.device_op.device.kind(self.column, self.row)
+
+    @property
+    def limits(self) -> TileLimits:
+        """What this tile offers."""
+        return self.device_op.device.limits(self.column, self.row)
+
+    @property
+    def controller_id(self) -> PacketInfo | None:
+        """Packet of this tile's completion tokens, if given."""
+        attribute = self.attributes.get("controller_id")
+        return attribute.data if isinstance(attribute, PacketInfoAttr) else None
+
+
+def tile_of(value: SSAValue) -> TileOp:
+    """The aie.tile that defines `value`; ValueError for anything else (refused when verifying)."""
+    owner = value.owner
+    if not isinstance(owner, TileOp):
+        raise ValueError("a tile operand must come from aie.tile")
+    return owner

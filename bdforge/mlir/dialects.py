@@ -1,0 +1,50 @@
+"""The dialects that a design may use."""
+
+from xdsl.context import Context
+from xdsl.dialects.affine import Affine
+from xdsl.dialects.arith import Arith
+from xdsl.dialects.builtin import Builtin
+from xdsl.dialects.cf import Cf
+from xdsl.dialects.func import Func
+from xdsl.dialects.math import Math
+from xdsl.dialects.memref import MemRef
+from xdsl.dialects.scf import Scf
+from xdsl.dialects.ub import UB
+from xdsl.dialects.vector import Vector
+from xdsl.ir import Dialect, Operation
+
+from bdforge.mlir import array_ops, dma_ops, register_ops, sequence_ops, stream_ops
+from bdforge.mlir.attributes import (
+    BlockFloatType,
+    DimensionAttr,
+    DimensionsAttr,
+    PacketInfoAttr,
+    PaddingAttr,
+    PaddingsAttr,
+)
+from bdforge.mlir.operation import AieOperation
+from bdforge.mlir.upstream import with_replacements
+
+_MODULES = (array_ops, dma_ops, stream_ops, sequence_ops, register_ops)
+
+
+def _operations(dialect: str) -> list[type[Operation]]:
+    found = [item for module in _MODULES for item in vars(module).values() if isinstance(item, type)]
+    named: list[type[Operation]] = [
+        op for op in found if issubclass(op, AieOperation) and getattr(op, "name", "").startswith(f"{dialect}.")
+    ]
+    return list(dict.fromkeys(named))
+
+
+AIE = Dialect("aie", _operations("aie"), [PacketInfoAttr, DimensionAttr, DimensionsAttr, PaddingAttr, PaddingsAttr])
+AIEX = Dialect("aiex", _operations("aiex"), [BlockFloatType])
+
+
+def context() -> Context:
+    """A new xDSL context with every dialect that a design may use."""
+    made = Context()
+    for dialect in (Builtin, Arith, Scf, Cf, MemRef, Func, Affine, Vector, Math, UB):
+        made.load_dialect(with_replacements(dialect))
+    made.load_dialect(AIE)
+    made.load_dialect(AIEX)
+    return made

@@ -1,0 +1,70 @@
+"""The one error of this package and the places it points at."""
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+
+class Location(NamedTuple):
+    """A place in MLIR text; line and column start at 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class Source:
+    """MLIR text that turns character offsets into lines and columns."""
+
+    def __init__(self, text: str, file: str):
+        self.text, self.file = text, file
+        self._line_starts = [0]
+        start = text.find("\n")
+        while start >= 0:
+            self._line_starts.append(start + 1)
+            start = text.find("\n", start + 1)
+
+    def location(self, offset: int) -> Location:
+        """Where the character at `offset` stands."""
+        offset = max(0, min(offset, len(self.text)))
+        line = bisect_right(self._line_starts, offset)
+        return Location(self.file, line, offset - self._line_starts[line - 1] + 1)
+
+    def line(self, number: int) -> str:
+        """Text of line `number`, without its end."""
+        start = self._line_starts[number - 1]
+        end = self.text.find("\n", start)
+        return self.text[start : len(self.text) if end < 0 else end].rstrip("\r")
+
+
+class MlirError(ValueError):
+    """MLIR text that cannot be used: what is wrong, and where.
+
+    `str()` gives `file:line:column: message`, then the source line and a caret below the place.
+    """
+
+    def __init__(self, message: str, location: Location, source_line: str | None = None):
+        self.message = message
+        self.file, self.line, self.column = location
+        self.source_line = source_line
+        super().__init__(message)
+
+    @classmethod
+    def at(cls, source: Source, offset: int, message: str) -> "MlirError":
+        """The error at a character offset of `source`."""
+        location = source.location(offset)
+        return cls(message, location, source.line(location.line))
+
+    @property
+    def location(self) -> Location:
+        """The place as one value."""
+        return Location(self.file, self.line, self.column)
+
+    def __str__(self) -> str:
+        text = f"{self.location}: {self.message}"
+        if self.source_line is None:
+            return text
+        caret = "".join("\t" if c == "\t" else " " for c in self.source_line[: self.column - 1]) + "^"
+        return f"{text}\n{self.source_line}\n{caret}"

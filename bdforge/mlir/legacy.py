@@ -1,0 +1,53 @@
+"""Forms that older mlir-aie took and this one refuses, each with what replaces it."""
+
+import re
+
+LEGACY_DEVICES = {
+    "npu": "device 'npu' was renamed: write 'npu1'",
+    "ipu": "device 'ipu' was renamed: write 'npu1'",
+    "npu1_4col": "device 'npu1_4col' was dropped: the whole array with 4 columns is 'npu1'",
+    "npu2_8col": "device 'npu2_8col' was dropped: the whole array with 8 columns is 'npu2'",
+    "xcvc1902": "'xcvc1902' is no NPU; bdforge knows npu1, npu2 and their npu1_Ncol, npu2_Ncol parts",
+    "xcve2302": "'xcve2302' is no NPU; bdforge knows npu1, npu2 and their npu1_Ncol, npu2_Ncol parts",
+    "xcve2802": "'xcve2802' is no NPU; bdforge knows npu1, npu2 and their npu1_Ncol, npu2_Ncol parts",
+}
+
+LEGACY_OPERATIONS = {
+    "aiex.runtime_sequence": "'aiex.runtime_sequence' was renamed: write 'aie.runtime_sequence'",
+    "aiex.npu.shimtile_push_queue": "'aiex.npu.shimtile_push_queue' was replaced by 'aiex.npu.push_queue'",
+}
+
+LEGACY_DIMENSION = "dimensions without names were dropped: write <size = 4, stride = 1> instead of <4, 1>"
+
+_LEGACY_FORMS = (
+    (
+        "aie.shim_dma_allocation",
+        re.compile(r"\s*@[^\s(]+\s*\(\s*\"?(MM2S|S2MM)"),
+        "shim_dma_allocation by column was dropped: write aie.shim_dma_allocation @name (%tile, MM2S, channel) "
+        "with a shim's aie.tile",
+    ),
+    (
+        "aiex.npu.dma_memcpy_nd",
+        re.compile(r"\s*\(\s*-?\d+\s*,\s*-?\d+\s*,"),
+        "dma_memcpy_nd with a leading column and row was dropped: write aiex.npu.dma_memcpy_nd(%a[..][..][..]); "
+        "the metadata's shim_dma_allocation names the tile",
+    ),
+)
+
+
+def legacy_operation(name: str) -> str | None:
+    """What replaced an operation that is gone, or None for one that never was."""
+    if name in LEGACY_OPERATIONS:
+        return LEGACY_OPERATIONS[name]
+    if name.startswith("aiex.ipu."):
+        return f"'{name}' was renamed: write 'aiex.npu.{name.removeprefix('aiex.ipu.')}'"
+    if name.startswith(("AIE.", "AIEX.")):
+        return f"'{name}' was renamed: write '{name.lower()}'"
+    if name.startswith("aie.objectfifo"):
+        return f"'{name}' is not explicit: lower it with aie-opt --aie-objectFifo-stateful-transform first"
+    return None
+
+
+def legacy_form(name: str, rest: str) -> str | None:
+    """What replaced the spelling that follows an operation's name, or None."""
+    return next((hint for op, form, hint in _LEGACY_FORMS if op == name and form.match(rest)), None)

@@ -1,0 +1,48 @@
+"""Tokens of MLIR text, one regular expression match each."""
+
+import re
+
+from xdsl.utils.exceptions import ParseError
+from xdsl.utils.lexer import Input, Span, Token
+from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRLexer, MLIRTokenKind
+
+_SUFFIX = r"(?:[0-9]+|[a-zA-Z$._-][a-zA-Z0-9$._-]*)"
+_TOKENS = re.compile(
+    r"(?:[ \t\r\n]+|//[^\n]*)*"
+    r"(?:(?P<PERCENT_IDENT>%" + _SUFFIX + r")"
+    r"|(?P<BARE_IDENT>[a-zA-Z_][a-zA-Z0-9_$.]*)"
+    r"|(?P<punctuation>->|[:,()}\[\]<>=+/*?|]|-|\{(?!-\#))"
+    r"|(?P<FLOAT_LIT>[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?)"
+    r"|(?P<INTEGER_LIT>0x[0-9a-fA-F]+|[0-9]+)"
+    r"|(?P<AT_IDENT>@[a-zA-Z_][a-zA-Z0-9_$.]*)"
+    r"|(?P<CARET_IDENT>\^" + _SUFFIX + r")"
+    r"|(?P<HASH_IDENT>\#(?!-\})" + _SUFFIX + r")"
+    r"|(?P<EXCLAMATION_IDENT>!" + _SUFFIX + r")"
+    r"|(?P<STRING_LIT>\"[^\"\\\n\v\f]*\")"
+    r")",
+    re.ASCII,
+)
+_KINDS = {name: MLIRTokenKind[name] for name in _TOKENS.groupindex if name != "punctuation"}
+
+
+class TextLexer(MLIRLexer):
+    """xDSL's lexer, with the frequent tokens matched at once."""
+
+    input: Input[str]
+
+    def lex(self) -> Token[MLIRTokenKind, str]:
+        """The next token; rare ones are left to xDSL."""
+        match = _TOKENS.match(self.input.content, self.pos)
+        if match is None:
+            return self._lex_rare()
+        name = match.lastgroup
+        assert name is not None
+        start, self.pos = match.span(name)
+        kind = _KINDS.get(name) or KIND_BY_PUNCTUATION_SPELLING[match[name]]
+        return Token(kind, Span(start, self.pos, self.input))
+
+    def _lex_rare(self) -> Token[MLIRTokenKind, str]:
+        try:
+            return super().lex()
+        except (ValueError, OverflowError) as error:
+            raise ParseError(Span(self.pos, self.pos, self.input), str(error)) from error

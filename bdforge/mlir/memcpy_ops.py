@@ -1,0 +1,197 @@
+"""Transfers of host buffers."""
+
+from collections.abc import Sequence
+
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseArrayBase,
+    IntegerAttr,
+    MemRefType,
+    SymbolRefAttr,
+    UnrankedMemRefType,
+    i1,
+    i64,
+)
+from xdsl.dialects.utils import parse_dynamic_index_list_without_types
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+from bdforge.mlir.array_ops import ShimDmaAllocationOp
+from bdforge.mlir.attributes import PacketInfo, PacketInfoAttr
+from bdforge.mlir.operation import (
+    AieOperation,
+    Bool,
+    Int64,
+    parse_attr_dict,
+    print_attr_dict,
+)
+from bdforge.mlir.task_ops import allocation_named
+
+
+def constant_of(value: SSAValue) -> int | None:
+    """The integer that an arith.constant gives, or None."""
+    owner = value.owner
+    if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
+
+
+@irdl_op_definition
+class NpuDmaMemcpyNdOp(AieOperation):
+    """Program a shim BD for a host buffer and start it."""
+
+    name = "aiex.npu.dma_memcpy_nd"
+    memref_value = operand_def(AnyAttr())
+    dynamic_offsets = var_operand_def(i64)
+    dynamic_sizes = var_operand_def(i64)
+    dynamic_strides = var_operand_def(i64)
+    static_offsets = prop_def(DenseArrayBase)
+    static_sizes = prop_def(DenseArrayBase)
+    static_strides = prop_def(DenseArrayBase)
+    packet_attr = opt_prop_def(PacketInfoAttr, prop_name="packet")
+    metadata_attr = prop_def(SymbolRefAttr, prop_name="metadata")
+    id_attr = prop_def(Int64, prop_name="id")
+    issue_token_attr = opt_prop_def(Bool, prop_name="issue_token", default_value=IntegerAttr(0, i1))
+    burst_length_attr = opt_prop_def(Int64, prop_name="burst_length", default_value=IntegerAttr(0, 64))
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def _entries(self, name: str, dynamic: Sequence[SSAValue]) -> tuple[int | SSAValue, ...]:
+        static = self.properties[name]
+        assert isinstance(static, DenseArrayBase)
+        rest = iter(dynamic)
+        return tuple(next(rest) if entry == DYNAMIC_INDEX else int(entry) for entry in static.get_values())
+
+    def _resolved(self, name: str, dynamic: Sequence[SSAValue]) -> tuple[int, ...]:
+        entries = [e if isinstance(e, int) else constant_of(e) for e in self._entries(name, dynamic)]
+        if None in entries:
+            raise ValueError(f"{name.removeprefix('static_')} of {self.name} must be constants")
+        return tuple(entry for entry in entries if entry is not None)
+
+    @property
+    def buffer(self) -> SSAValue:
+        """The host buffer."""
+        return self.memref_value
+
+    @property
+    def buffer_type(self) -> MemRefType | UnrankedMemRefType:
+        """Its memref type."""
+        memref = self.memref_value.type
+        assert isinstance(memref, MemRefType | UnrankedMemRefType)
+        return memref
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """Four offsets, outermost first, in units of the strides; ValueError unless constant."""
+        return self._resolved("static_offsets", self.dynamic_offsets)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Four sizes, outermost first, in elements; ValueError unless constant."""
+        return self._resolved("static_sizes", self.dynamic_sizes)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Four strides, outermost first, in elements; ValueError unless constant."""
+        return self._resolved("static_strides", self.dynamic_strides)
+
+    @property
+    def offset(self) -> int:
+        """First element: the sum of offsets times strides, whatever the memref's shape."""
+        return sum(o * t for o, t in zip(self.offsets, self.strides, strict=True))
+
+    @property
+    def metadata(self) -> str:
+        """Name of the shim_dma_allocation."""
+        return self.text("metadata") or ""
+
+    @property
+    def allocation(self) -> ShimDmaAllocationOp:
+        """The named channel; ValueError if nothing has that name."""
+        return allocation_named(self, self.metadata)
+
+    @property
+    def id(self) -> int:
+        """BD number on the shim."""
+        return self.number("id")
+
+    @property
+    def issue_token(self) -> bool:
+        """Whether its end sends a token (S2MM always does)."""
+        return self.flag("issue_token")
+
+    @property
+    def burst_length(self) -> int:
+        """Bytes of the bursts; 0 means the longest."""
+        return self.number("burst_length", 0)
+
+    @property
+    def packet(self) -> PacketInfo | None:
+        """Packet header, if any."""
+        attribute = self.properties.get("packet")
+        return attribute.data if isinstance(attribute, PacketInfoAttr) else None
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "NpuDmaMemcpyNdOp":
+        """Read `(%a[offsets][sizes][strides], packet = <...>) {...} : type`."""
+        parser.parse_punctuation("(")
+        buffer = parser.parse_unresolved_operand()
+        names = ("static_offsets", "static_sizes", "static_strides")
+        lists = [_parse_entries(parser, name) for name in names]
+        properties: dict[str, Attribute] = {
+            name: DenseArrayBase.from_list(i64, static) for name, (_, static) in zip(names, lists, strict=True)
+        }
+        if parser.parse_optional_punctuation(","):
+            parser.parse_keyword("packet")
+            parser.parse_punctuation("=")
+            properties["packet"] = PacketInfoAttr(PacketInfoAttr.parse_parameter(parser))
+        parser.parse_punctuation(")")
+        attributes = parse_attr_dict(parser, cls, properties)
+        parser.parse_punctuation(":")
+        memref = parser.resolve_operand(buffer, parser.parse_type())
+        dynamic = [[parser.resolve_operand(value, i64) for value in values] for values, _ in lists]
+        return cls(operands=[memref, *dynamic], properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        printer.print_string("(")
+        printer.print_ssa_value(self.memref_value)
+        dynamic = (self.dynamic_offsets, self.dynamic_sizes, self.dynamic_strides)
+        for name, values in zip(("static_offsets", "static_sizes", "static_strides"), dynamic, strict=True):
+            with printer.in_square_brackets():
+                printer.print_list(self._entries(name, values), lambda entry: _print_entry(printer, entry))
+        if isinstance(packet := self.properties.get("packet"), PacketInfoAttr):
+            printer.print_string(", packet = ")
+            packet.print_parameter(printer)
+        printer.print_string(")")
+        elsewhere = ("static_offsets", "static_sizes", "static_strides", "packet", "operandSegmentSizes")
+        print_attr_dict(printer, self, elsewhere)
+        printer.print_string(" : ")
+        printer.print_attribute(self.memref_value.type)
+
+
+def _parse_entries(parser: Parser, name: str):
+    start = parser.pos
+    values, static = parse_dynamic_index_list_without_types(parser, DYNAMIC_INDEX)
+    if len(static) != 4:
+        what = name.removeprefix("static_")
+        hint = "; the form with three strides was dropped, add the innermost stride 1" if what == "strides" else ""
+        parser.raise_error(f"expected 4 {what}, outermost first, got {len(static)}{hint}", start)
+    return values, static
+
+
+def _print_entry(printer: Printer, entry: int | SSAValue) -> None:
+    if isinstance(entry, SSAValue):
+        printer.print_ssa_value(entry)
+    else:
+        printer.print_string(str(entry))

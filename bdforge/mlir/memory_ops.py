@@ -1,0 +1,258 @@
+"""Memory and locks of tiles."""
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    MemRefType,
+    SymbolNameConstraint,
+    TensorType,
+)
+from xdsl.ir import Attribute
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import OptionalSymbolOpInterface
+
+from bdforge.mlir.dense import is_dense, numpy_of
+from bdforge.mlir.device_ops import TileOp, tile_of
+from bdforge.mlir.operation import (
+    OPTIONS,
+    AieOperation,
+    Bool,
+    Int32,
+    Int64,
+    number,
+    parse_attr_dict,
+    print_attr_dict,
+)
+from bdforge.mlir.words import Blocking, LockAction, parse_word
+
+
+@irdl_op_definition
+class BufferOp(AieOperation):
+    """Memory of a tile."""
+
+    name = "aie.buffer"
+    tile_value = operand_def(IndexType)
+    sym_name = opt_prop_def(SymbolNameConstraint())
+    address_attr = opt_prop_def(Int32, prop_name="address")
+    mem_bank = opt_prop_def(Int32)
+    initial_value_attr = opt_prop_def(DenseIntOrFPElementsAttr, prop_name="initial_value")
+    result = result_def(MemRefType)
+    traits = traits_def(OptionalSymbolOpInterface())
+
+    @property
+    def tile(self) -> TileOp:
+        """Tile that holds it."""
+        return tile_of(self.tile_value)
+
+    @property
+    def symbol(self) -> str | None:
+        """Its name, if it has one."""
+        return self.text("sym_name")
+
+    @property
+    def type(self) -> MemRefType:
+        """Shape and element type."""
+        assert isinstance(self.result.type, MemRefType)
+        return self.result.type
+
+    @property
+    def address(self) -> int | None:
+        """Byte address in its tile, if fixed."""
+        return self.number("address")
+
+    @property
+    def bank(self) -> int | None:
+        """Memory bank, if fixed."""
+        return self.number("mem_bank")
+
+    @property
+    def initial_value(self) -> np.ndarray | None:
+        """Contents on load, if given, in the buffer's shape."""
+        attribute = self.properties.get("initial_value")
+        return numpy_of(attribute) if isinstance(attribute, DenseIntOrFPElementsAttr) else None
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "BufferOp":
+        """Read `(%tile) {...} : type = value`."""
+        with parser.in_parens():
+            tile = parser.parse_operand(IndexType())
+        properties: dict[str, Attribute] = {}
+        attributes = parse_attr_dict(parser, cls, properties)
+        parser.parse_punctuation(":")
+        start = parser.pos
+        buffer_type = parser.parse_type()
+        if not isinstance(buffer_type, MemRefType):
+            parser.raise_error(f"a buffer is a memref with a shape, not {buffer_type}", start)
+        if parser.parse_optional_punctuation("="):
+            start = parser.pos
+            tensor = TensorType(buffer_type.element_type, buffer_type.get_shape())
+            properties["initial_value"] = parse_initial_value(parser, tensor)
+        return cls.build(operands=[tile], properties=properties, attributes=attributes, result_types=[buffer_type])
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        printer.print_string("(")
+        printer.print_ssa_value(self.tile_value)
+        printer.print_string(")")
+        print_attr_dict(printer, self, ("initial_value",))
+        printer.print_string(" : ")
+        printer.print_attribute(self.type)
+        if (value := self.properties.get("initial_value")) is not None:
+            assert isinstance(value, DenseIntOrFPElementsAttr)
+            printer.print_string(" = ")
+            value.print_without_type(printer)
+
+
+def parse_initial_value(parser: Parser, tensor: TensorType) -> Attribute:
+    """Read `dense<...>`, whose type the memref gives; a trailing `: tensor<...>` is allowed."""
+    start = parser.pos
+    if parser.parse_optional_keyword("dense") is None:
+        value = parser.parse_attribute()
+        if not isinstance(value, DenseIntOrFPElementsAttr):
+            parser.raise_error("an initial value is dense<...>", start)
+        return value
+    if not is_dense(tensor):
+        parser.raise_error(f"there are no constants of type {tensor.element_type}", start)
+    value = parser.parse_dense_int_or_fp_elements_attr(tensor)
+    if parser.parse_optional_punctuation(":"):
+        start = parser.pos
+        if parser.parse_type() != tensor:
+            parser.raise_error(f"the initial value's type must be {tensor}", start)
+    return value
+
+
+@irdl_op_definition
+class ExternalBufferOp(AieOperation):
+    """Host memory for aie.shim_dma."""
+
+    name = "aie.external_buffer"
+    sym_name = opt_prop_def(SymbolNameConstraint())
+    address_attr = opt_prop_def(Int64, prop_name="address")
+    result = result_def(MemRefType)
+    traits = traits_def(OptionalSymbolOpInterface())
+    assembly_format = "attr-dict `:` type($result)"
+    irdl_options = OPTIONS
+
+    @property
+    def symbol(self) -> str | None:
+        """Its name, if it has one."""
+        return self.text("sym_name")
+
+    @property
+    def type(self) -> MemRefType:
+        """Shape and element type."""
+        assert isinstance(self.result.type, MemRefType)
+        return self.result.type
+
+
+@irdl_op_definition
+class LockOp(AieOperation):
+    """A counting semaphore of a tile."""
+
+    name = "aie.lock"
+    tile_value = operand_def(IndexType)
+    lock_id = opt_prop_def(Int32, prop_name="lockID")
+    init_attr = opt_prop_def(Int32, prop_name="init")
+    sym_name = opt_prop_def(SymbolNameConstraint())
+    result = result_def(IndexType)
+    traits = traits_def(OptionalSymbolOpInterface())
+    assembly_format = "`(` $tile_value (`,` $lockID^)? `)` attr-dict"
+    irdl_options = OPTIONS
+
+    @property
+    def tile(self) -> TileOp:
+        """Tile that holds it."""
+        return tile_of(self.tile_value)
+
+    @property
+    def symbol(self) -> str | None:
+        """Its name, if it has one."""
+        return self.text("sym_name")
+
+    @property
+    def id(self) -> int | None:
+        """Number in its tile, if fixed."""
+        return self.number("lockID")
+
+    @property
+    def init(self) -> int:
+        """Value on load."""
+        return self.number("init", 0)
+
+
+@irdl_op_definition
+class UseLockOp(AieOperation):
+    """Acquire or release a lock."""
+
+    name = "aie.use_lock"
+    lock_value = operand_def(IndexType)
+    action_code = prop_def(Int32, prop_name="action")
+    value_attr = opt_prop_def(Int32, prop_name="value")
+    blocking_code = opt_prop_def(Int32, prop_name="blocking")
+    acq_en = opt_prop_def(Bool)
+
+    @property
+    def lock(self) -> LockOp:
+        """The lock."""
+        owner = self.lock_value.owner
+        if not isinstance(owner, LockOp):
+            raise ValueError("aie.use_lock on a value that is no aie.lock")
+        return owner
+
+    @property
+    def action(self) -> LockAction:
+        """Acquire, AcquireGreaterEqual or Release."""
+        return LockAction.from_code(self.number("action"))
+
+    @property
+    def is_acquire(self) -> bool:
+        """Whether it waits (and subtracts)."""
+        return self.action is not LockAction.RELEASE
+
+    @property
+    def value(self) -> int:
+        """How much it takes or gives; 1 by default."""
+        return self.number("value", 1)
+
+    @property
+    def enabled(self) -> bool:
+        """False where `acq_en = false` switches the acquire off."""
+        return self.flag("acq_en", True)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "UseLockOp":
+        """Read `(%lock, action, value, blocking) {...}`."""
+        parser.parse_punctuation("(")
+        lock = parser.parse_operand(IndexType())
+        parser.parse_punctuation(",")
+        properties: dict[str, Attribute] = {"action": parse_word(parser, LockAction).attribute}
+        if parser.parse_optional_punctuation(","):
+            if (value := parser.parse_optional_integer(allow_boolean=False)) is not None:
+                properties["value"] = number(value)
+            if value is None or parser.parse_optional_punctuation(","):
+                properties["blocking"] = parse_word(parser, Blocking).attribute
+        parser.parse_punctuation(")")
+        attributes = parse_attr_dict(parser, cls, properties)
+        return cls(operands=[lock], properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        printer.print_string("(")
+        printer.print_ssa_value(self.lock_value)
+        printer.print_string(f", {self.action}")
+        if "value" in self.properties:
+            printer.print_string(f", {self.value}")
+        if "blocking" in self.properties:
+            printer.print_string(f", {Blocking.from_code(self.number('blocking'))}")
+        printer.print_string(")")
+        print_attr_dict(printer, self, ("action", "value", "blocking"))

@@ -1,0 +1,269 @@
+"""The parser: xDSL's, with locations, isolated names and one kind of error."""
+
+import re
+from collections.abc import Iterable
+from typing import NoReturn
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    AnyDenseElement,
+    AnyFloat,
+    ComplexType,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    LocationAttr,
+    ModuleOp,
+    RankedStructure,
+    UnknownLoc,
+)
+from xdsl.ir import Attribute, Operation, Region, SSAValue, TypeAttribute
+from xdsl.parser import Parser, ParserState, UnresolvedOperand
+from xdsl.traits import IsolatedFromAbove
+from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRTokenKind
+
+from bdforge.mlir.constraints import property_problem
+from bdforge.mlir.dense import DENSE_BYTES_MAX, dense_bytes, literal_end, plain_dense
+from bdforge.mlir.errors import MlirError, Source
+from bdforge.mlir.legacy import legacy_form, legacy_operation
+from bdforge.mlir.lexer import TextLexer
+from bdforge.mlir.places import location, place, source_of
+from bdforge.mlir.upstream import PARSERS
+
+DenseElement = IntegerType | IndexType | AnyFloat | ComplexType[IntegerType | AnyFloat]
+_PLAIN_TYPE = re.compile(r"memref<[0-9x]+[a-z]+[0-9]+>|[a-z]*i[0-9]+\b", re.ASCII)
+_PLAIN_INTEGER = re.compile(r"[0-9]+ : [a-z]*i[0-9]+\b", re.ASCII)
+
+
+class TextParser(Parser):
+    """Reads a module from text; raises ParseError and VerifyException, which `parse_text` turns into MlirError."""
+
+    def __init__(self, context: Context, source: Source):
+        super().__init__(context, "", source.file)
+        self._parser_state = ParserState(TextLexer(Input(source.text, source.file)))
+        self.source = source
+        self._operations: list[tuple[type[Operation], int]] = []
+        self._dictionary_start: int | None = None
+        self._forward_spans: dict[str, Span] = {}
+        self._types: dict[str, TypeAttribute | None] = {}
+        self._numbers: dict[str, IntegerAttr | FloatAttr | None] = {}
+
+    def parse_operation(self) -> Operation:
+        """Read one operation and remember where its name stands."""
+        results_start = self._current_token.span
+        bound_results = self._parse_op_result_list()
+        name_token = self._current_token
+        start = name_token.span.start
+        generic = name_token.kind is MLIRTokenKind.STRING_LIT
+        if not generic and name_token.kind is not MLIRTokenKind.BARE_IDENT:
+            self.raise_error("expected an operation's name")
+        name = name_token.span.text.strip('"')
+        op_type = self._operation_named(name, start)
+        self._consume_token()
+        op = self._parse_body_of(op_type, start, generic)
+        place(op, self.source, start)
+        count = sum(size for _, size in bound_results)
+        if bound_results and count != len(op.results):
+            self.raise_error(f"'{name}' has {len(op.results)} results, not {count}", results_start)
+        index = 0
+        for span, size in bound_results:
+            self._register_ssa_definition(span.text[1:], op.results[index : index + size], span)
+            index += size
+        return op
+
+    def _operation_named(self, name: str, start: int) -> type[Operation]:
+        op_type = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
+        if op_type is None:
+            self.raise_error(legacy_operation(name) or f"operation '{name}' is unknown", start, start + len(name))
+        return op_type
+
+    def _parse_body_of(self, op_type: type[Operation], start: int, generic: bool) -> Operation:
+        self._parser_state.dialect_stack.append(op_type.dialect_name())
+        self._operations.append((op_type, start))
+        name_end = self.lexer.pos
+        outer_dictionary, self._dictionary_start = self._dictionary_start, None
+        try:
+            if generic:
+                op = self._parse_generic_operation(op_type)
+            else:
+                op = PARSERS.get(op_type.name, op_type.parse)(self)
+                if (found := self.parse_optional_location()) is not None:
+                    op.location = found
+        except VerifyException as error:
+            problem = str(error).split("\n")[0]
+            raise ParseError(self._span(self._fault_start(start)), f"'{op_type.name}': {problem}") from error
+        except ParseError as error:
+            self._raise_legacy(op_type, name_end, error)
+            raise
+        if (problem := property_problem(op)) is not None:
+            self.raise_error(problem, self._fault_start(start))
+        self._dictionary_start = outer_dictionary
+        self._operations.pop()
+        self._parser_state.dialect_stack.pop()
+        return op
+
+    def _fault_start(self, start: int) -> int:
+        return start if self._dictionary_start is None else self._dictionary_start
+
+    def _span(self, start: int) -> Span:
+        return Span(start, start, self.lexer.input)
+
+    def _raise_legacy(self, op_type: type[Operation], name_end: int, error: ParseError) -> None:
+        if self._operations[-1][0] is not op_type or getattr(error, "explained", False):
+            return
+        error.explained = True  # pyright: ignore[reportAttributeAccessIssue]
+        hint = legacy_form(op_type.name, self.source.text[self._operations[-1][1] + len(op_type.name) :][:200])
+        if hint is not None:
+            error.msg = hint
+
+    def parse_optional_attr_dict(self) -> dict[str, Attribute]:
+        """Read `{...}` and remember where it starts, for complaints about its values."""
+        if self._current_token.kind is MLIRTokenKind.L_BRACE:
+            start = self.pos
+            attributes = super().parse_optional_attr_dict()
+            self._dictionary_start = start
+            return attributes
+        return {}
+
+    def parse_optional_properties_dict(self) -> dict[str, Attribute]:
+        """Read `<{...}>` and remember where it starts, for complaints about its values."""
+        if self._current_token.kind is MLIRTokenKind.LESS:
+            start = self.pos
+            properties = super().parse_optional_properties_dict()
+            self._dictionary_start = start
+            return properties
+        return {}
+
+    def parse_optional_location(self) -> LocationAttr | None:
+        """Skip `loc(...)`, whose aliases may be defined later: `location` tells where the text itself stands."""
+        if self._current_token.kind is not MLIRTokenKind.BARE_IDENT or not self.parse_optional_keyword("loc"):
+            return None
+        start, depth = self.pos, 0
+        while True:
+            kind = self._consume_token().kind
+            depth += {MLIRTokenKind.L_PAREN: 1, MLIRTokenKind.R_PAREN: -1}.get(kind, 0)
+            if depth <= 0:
+                return UnknownLoc()
+            if kind is MLIRTokenKind.EOF:
+                self.raise_error("this location is never closed", start)
+
+    def parse_optional_argument(self, expect_type: bool = True):  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Read `%name: type`, and a location after it."""
+        argument = super().parse_optional_argument(expect_type)
+        if argument is not None and expect_type:
+            self.parse_optional_location()
+        return argument
+
+    def parse_optional_region(self, arguments: Iterable[Parser.Argument] | None = None) -> Region | None:
+        """Read a region; those of isolated operations see no outer names."""
+        if self._current_token.kind is not MLIRTokenKind.L_BRACE:
+            return None
+        arguments = None if arguments is None else list(arguments)
+        if not self._operations or not self._operations[-1][0].has_trait(IsolatedFromAbove):
+            return super().parse_optional_region(arguments)
+        values, forward = self.ssa_values, self.forward_ssa_references
+        self.ssa_values, self.forward_ssa_references = {}, {}
+        region = super().parse_optional_region(arguments)
+        self._require_definitions()
+        self.ssa_values, self.forward_ssa_references = values, forward
+        return region
+
+    def resolve_operand(self, operand: UnresolvedOperand, type: Attribute) -> SSAValue:
+        """The value of a name; remembers where a name was used first."""
+        if operand.operand_name not in self.ssa_values:
+            self._forward_spans.setdefault(operand.operand_name, operand.span)
+        return super().resolve_operand(operand, type)
+
+    def parse_optional_type(self) -> TypeAttribute | None:
+        """A type; one that was read before in the same plain spelling is not read again."""
+        if self._current_token.kind is not MLIRTokenKind.BARE_IDENT:
+            return super().parse_optional_type()
+        match = _PLAIN_TYPE.match(self.source.text, self.pos)
+        if match is None:
+            return super().parse_optional_type()
+        known = self._types.get(match[0])
+        if known is None:
+            known = self._types[match[0]] = super().parse_optional_type()
+        else:
+            self._resume_from(match.end())
+        return known
+
+    def parse_optional_builtin_int_or_float_attr(self) -> IntegerAttr | FloatAttr | None:
+        """A number; an integer that was read before in the same plain spelling is not read again."""
+        if self._current_token.kind is not MLIRTokenKind.INTEGER_LIT:
+            return super().parse_optional_builtin_int_or_float_attr()
+        match = _PLAIN_INTEGER.match(self.source.text, self.pos)
+        if match is None:
+            return super().parse_optional_builtin_int_or_float_attr()
+        known = self._numbers.get(match[0])
+        if known is None:
+            known = self._numbers[match[0]] = super().parse_optional_builtin_int_or_float_attr()
+        else:
+            self._resume_from(match.end())
+        return known
+
+    def _require_definitions(self) -> None:
+        for name in self.forward_ssa_references:
+            self.raise_error(f"%{name} is used but never defined", self._forward_spans[name])
+
+    def _parse_dense_literal_type(self) -> RankedStructure[DenseElement]:
+        start = self.pos
+        structure = super()._parse_dense_literal_type()
+        self._limit_dense(structure, start)
+        return structure
+
+    def _limit_dense(self, structure: RankedStructure[AnyDenseElement], start: int) -> None:
+        size = dense_bytes(structure)
+        if size > DENSE_BYTES_MAX:
+            self.raise_error(f"a constant of {size} bytes is too large; the limit is {DENSE_BYTES_MAX}", start)
+
+    def parse_dense_int_or_fp_elements_attr(
+        self, type: RankedStructure[AnyDenseElement] | None
+    ) -> DenseIntOrFPElementsAttr:
+        """Read what follows `dense`; plain numbers at once, anything else as xDSL does."""
+        start = self.pos
+        if type is not None:
+            self._limit_dense(type, start)
+        end = literal_end(self.source.text, start + 1) if self._current_token.kind is MLIRTokenKind.LESS else None
+        if end is not None:
+            self._resume_from(end + 1)
+            structure = type
+            if structure is None:
+                self.parse_punctuation(":", " in dense attribute")
+                structure = self._parse_dense_literal_type()
+            if (dense := plain_dense(self.source.text[start + 1 : end], structure)) is not None:
+                return dense
+            self._resume_from(start)
+        return super().parse_dense_int_or_fp_elements_attr(type)
+
+    def fault(self, error: Exception) -> NoReturn:
+        """Turn whatever went wrong while reading into an MlirError."""
+        if isinstance(error, ParseError):
+            raise MlirError.at(self.source, error.span.start, error.msg) from error
+        if isinstance(error, RecursionError):
+            raise MlirError.at(self.source, self._last_operation(), "nested too deeply to read") from None
+        raise MlirError.at(self.source, self.pos, f"cannot read this: {error}") from error
+
+    def _last_operation(self) -> int:
+        return self._operations[0][1] if self._operations else 0
+
+
+def parse_text(context: Context, source: Source) -> ModuleOp:
+    """A module from text; MlirError for whatever is wrong with it."""
+    try:
+        parser = TextParser(context, source)
+    except ParseError as error:
+        raise MlirError.at(source, error.span.start, error.msg) from error
+    try:
+        module = parser.parse_module()
+        parser._require_definitions()
+    except Exception as error:
+        parser.fault(error)
+    return module
+
+
+__all__ = ["TextParser", "location", "parse_text", "source_of"]

@@ -1,0 +1,327 @@
+"""Operations of the runtime sequence close to registers, and reconfiguration."""
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    IntegerAttr,
+    SymbolRefAttr,
+)
+from xdsl.dialects.memref import GetGlobalOp
+from xdsl.irdl import (
+    AnyAttr,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+)
+
+from bdforge.mlir.array_ops import BufferOp, DeviceOp
+from bdforge.mlir.control_ops import (
+    ConfigureOp,
+    DmaStartBdChainForOp,
+    DmaStartBdChainOp,
+    NpuLoadPdiOp,
+    NpuPreemptOp,
+    RunOp,
+    StartBdChainOp,
+    sequence_named,
+)
+from bdforge.mlir.dense import numpy_of
+from bdforge.mlir.operation import (
+    OPTIONS,
+    AieOperation,
+    Bool,
+    Int32,
+    UInt32,
+    enclosing,
+)
+from bdforge.mlir.sequence_ops import buffer_named
+from bdforge.mlir.upstream import GlobalOp
+from bdforge.mlir.words import WORD_DIRECTIVES, Direction
+
+
+class AddressedOp(AieOperation):
+    """Base of raw stores: a full address, an offset in a tile, or words from the start of a buffer."""
+
+    address_attr = prop_def(UInt32, prop_name="address")
+    buffer_attr = opt_prop_def(SymbolRefAttr, prop_name="buffer")
+    column_attr = opt_prop_def(Int32, prop_name="column")
+    row_attr = opt_prop_def(Int32, prop_name="row")
+    irdl_options = OPTIONS
+
+    @property
+    def address(self) -> int:
+        """Words from the buffer's start if there is a buffer, else bytes: in the tile if there is one, else full."""
+        return self.number("address")
+
+    @property
+    def buffer(self) -> str | None:
+        """Name of the buffer, if any."""
+        return self.text("buffer")
+
+    @property
+    def buffer_op(self) -> BufferOp | None:
+        """The buffer, if any; ValueError if nothing has that name."""
+        return None if self.buffer is None else buffer_named(self, self.buffer)
+
+    @property
+    def column(self) -> int | None:
+        """Column of the tile, if any."""
+        return self.number("column")
+
+    @property
+    def row(self) -> int | None:
+        """Row of the tile, if any."""
+        return self.number("row")
+
+
+@irdl_op_definition
+class NpuWrite32Op(AddressedOp):
+    """Store 32 bits."""
+
+    name = "aiex.npu.write32"
+    value_attr = prop_def(UInt32, prop_name="value")
+    assembly_format = "attr-dict"
+
+    @property
+    def value(self) -> int:
+        """What is stored."""
+        return self.number("value")
+
+
+@irdl_op_definition
+class NpuMaskWrite32Op(AddressedOp):
+    """Change the masked bits of 32."""
+
+    name = "aiex.npu.maskwrite32"
+    value_attr = prop_def(UInt32, prop_name="value")
+    mask_attr = prop_def(UInt32, prop_name="mask")
+    assembly_format = "attr-dict"
+
+    @property
+    def value(self) -> int:
+        """What is stored where the mask is 1."""
+        return self.number("value")
+
+    @property
+    def mask(self) -> int:
+        """Bits that change."""
+        return self.number("mask")
+
+
+@irdl_op_definition
+class NpuBlockWriteOp(AddressedOp):
+    """Store the words of a memref.global one after the other."""
+
+    name = "aiex.npu.blockwrite"
+    data_value = operand_def(AnyAttr())
+    assembly_format = "`(` $data_value `)` attr-dict `:` type($data_value)"
+
+    @property
+    def data(self) -> np.ndarray:
+        """The words, as uint32; ValueError unless they come from a memref.global with a value."""
+        return global_words(self)
+
+
+def global_words(op: NpuBlockWriteOp) -> np.ndarray:
+    """Words of the memref.global behind a blockwrite."""
+    owner = op.data_value.owner
+    if not isinstance(owner, GetGlobalOp):
+        raise ValueError("the data of aiex.npu.blockwrite must come from memref.get_global")
+    symbol = owner.name_.root_reference.data
+    device = enclosing(op, DeviceOp)
+    for other in [] if device is None else device.body.block.ops:
+        if isinstance(other, GlobalOp) and other.sym_name.data == symbol:
+            value = other.properties.get("initial_value")
+            if not isinstance(value, DenseIntOrFPElementsAttr):
+                raise ValueError(f"memref.global @{symbol} has no value to write")
+            return np.frombuffer(numpy_of(value).tobytes(), dtype=np.uint32)
+    raise ValueError(f"no memref.global is called @{symbol}")
+
+
+@irdl_op_definition
+class NpuWriteBdOp(AieOperation):
+    """Write a BD from raw fields: sizes are wraps, strides are steps less 1, lengths are words."""
+
+    name = "aiex.npu.writebd"
+    column = prop_def(Int32)
+    row_attr = prop_def(Int32, prop_name="row")
+    bd_id = prop_def(Int32)
+    buffer_length = prop_def(Int32)
+    buffer_offset = prop_def(Int32)
+    enable_packet = prop_def(Int32)
+    out_of_order_id = prop_def(Int32)
+    packet_id = prop_def(Int32)
+    packet_type = prop_def(Int32)
+    d0_size = prop_def(Int32)
+    d0_stride = prop_def(Int32)
+    d1_size = prop_def(Int32)
+    d1_stride = prop_def(Int32)
+    d2_size = prop_def(Int32)
+    d2_stride = prop_def(Int32)
+    iteration_current = prop_def(Int32)
+    iteration_size = prop_def(Int32)
+    iteration_stride = prop_def(Int32)
+    next_bd = prop_def(Int32)
+    use_next_bd = prop_def(Int32)
+    valid_bd = prop_def(Int32)
+    lock_rel_val = prop_def(Int32)
+    lock_rel_id = prop_def(Int32)
+    lock_acq_enable = prop_def(Int32)
+    lock_acq_val = prop_def(Int32)
+    lock_acq_id = prop_def(Int32)
+    d0_zero_before = prop_def(Int32)
+    d1_zero_before = prop_def(Int32)
+    d2_zero_before = prop_def(Int32)
+    d0_zero_after = prop_def(Int32)
+    d1_zero_after = prop_def(Int32)
+    d2_zero_after = prop_def(Int32)
+    burst_length = opt_prop_def(Int32)
+    assembly_format = "attr-dict"
+    irdl_options = OPTIONS
+
+    @property
+    def fields(self) -> dict[str, int]:
+        """Every field by its name in the text."""
+        return {name: a.value.data for name, a in self.properties.items() if isinstance(a, IntegerAttr)}
+
+
+@irdl_op_definition
+class NpuAddressPatchOp(AieOperation):
+    """Put the address of a host buffer into a BD."""
+
+    name = "aiex.npu.address_patch"
+    addr = prop_def(UInt32)
+    arg_idx = prop_def(Int32)
+    arg_plus = prop_def(Int32)
+    assembly_format = "attr-dict"
+    irdl_options = OPTIONS
+
+    @property
+    def address(self) -> int:
+        """Full address of the BD's address field."""
+        return self.number("addr")
+
+    @property
+    def argument(self) -> int:
+        """Which argument of the sequence."""
+        return self.number("arg_idx")
+
+    @property
+    def offset_bytes(self) -> int:
+        """Bytes added to the buffer's address."""
+        return self.number("arg_plus")
+
+
+@irdl_op_definition
+class NpuPushQueueOp(AieOperation):
+    """Start a BD by its number."""
+
+    name = "aiex.npu.push_queue"
+    column_attr = prop_def(Int32, prop_name="column")
+    row_attr = prop_def(Int32, prop_name="row")
+    direction_code = prop_def(Int32, prop_name="direction")
+    channel_attr = prop_def(Int32, prop_name="channel")
+    issue_token_attr = prop_def(Bool, prop_name="issue_token")
+    repeat_count_attr = prop_def(Int32, prop_name="repeat_count")
+    bd_id_attr = prop_def(Int32, prop_name="bd_id")
+    custom_directives = WORD_DIRECTIVES
+    assembly_format = "`(` $column `,` $row `,` custom<DirectionWord>($direction) `:` $channel `)` attr-dict"
+    irdl_options = OPTIONS
+
+    @property
+    def column(self) -> int:
+        """Column of the tile."""
+        return self.number("column")
+
+    @property
+    def row(self) -> int:
+        """Row of the tile."""
+        return self.number("row")
+
+    @property
+    def direction(self) -> Direction:
+        """S2MM or MM2S."""
+        return Direction.from_code(self.number("direction"))
+
+    @property
+    def channel(self) -> int:
+        """Channel of that direction."""
+        return self.number("channel")
+
+    @property
+    def issue_token(self) -> bool:
+        """Whether the task's end sends a token."""
+        return self.flag("issue_token")
+
+    @property
+    def repeat_count(self) -> int:
+        """How often the task runs again after the first time."""
+        return self.number("repeat_count")
+
+    @property
+    def bd_id(self) -> int:
+        """The BD to start with."""
+        return self.number("bd_id")
+
+
+@irdl_op_definition
+class ControlPacketOp(AieOperation):
+    """A packet that reads or writes registers."""
+
+    name = "aiex.control_packet"
+    address_attr = prop_def(UInt32, prop_name="address")
+    length_attr = opt_prop_def(Int32, prop_name="length")
+    opcode_attr = prop_def(Int32, prop_name="opcode")
+    stream_id_attr = prop_def(Int32, prop_name="stream_id")
+    data_attr = opt_prop_def(DenseArrayBase, prop_name="data")
+    assembly_format = "attr-dict"
+    irdl_options = OPTIONS
+
+    @property
+    def address(self) -> int:
+        """Register address; which tile depends on the packet's route."""
+        return self.number("address")
+
+    @property
+    def length(self) -> int | None:
+        """Words to read, if given."""
+        return self.number("length")
+
+    @property
+    def opcode(self) -> int:
+        """0 write, 1 read."""
+        return self.number("opcode")
+
+    @property
+    def stream_id(self) -> int:
+        """Packet id of the answer."""
+        return self.number("stream_id")
+
+    @property
+    def data(self) -> list[int]:
+        """Words to write."""
+        attribute = self.properties.get("data")
+        return [int(v) for v in attribute.get_values()] if isinstance(attribute, DenseArrayBase) else []
+
+
+__all__ = [
+    "AddressedOp",
+    "ConfigureOp",
+    "ControlPacketOp",
+    "DmaStartBdChainForOp",
+    "DmaStartBdChainOp",
+    "NpuAddressPatchOp",
+    "NpuBlockWriteOp",
+    "NpuLoadPdiOp",
+    "NpuMaskWrite32Op",
+    "NpuPreemptOp",
+    "NpuPushQueueOp",
+    "NpuWrite32Op",
+    "NpuWriteBdOp",
+    "RunOp",
+    "StartBdChainOp",
+    "global_words",
+    "sequence_named",
+]

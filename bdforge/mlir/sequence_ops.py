@@ -1,0 +1,242 @@
+"""The host's program: runtime sequence, tasks, transfers, waits."""
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    IndexType,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolRefAttr,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    region_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import NoTerminator, SymbolOpInterface
+
+from bdforge.mlir.array_ops import BufferOp, DeviceOp, LockOp, ShimDmaAllocationOp
+from bdforge.mlir.dma_ops import print_arguments_and_body
+from bdforge.mlir.memcpy_ops import (
+    NpuDmaMemcpyNdOp,
+    constant_of,
+)
+from bdforge.mlir.operation import (
+    OPTIONS,
+    AieOperation,
+    Int32,
+    UInt32,
+    enclosing,
+    parse_attr_dict,
+    print_attr_dict,
+)
+from bdforge.mlir.task_ops import (
+    ConfigureTaskOp,
+    DmaAwaitTaskOp,
+    DmaConfigureTaskForOp,
+    DmaConfigureTaskOp,
+    DmaFreeTaskOp,
+    DmaStartTaskOp,
+    TaskOp,
+    TaskUserOp,
+    allocation_named,
+)
+from bdforge.mlir.words import Direction
+
+DEFAULT_SEQUENCE = "sequence"
+
+
+@irdl_op_definition
+class RuntimeSequenceOp(AieOperation):
+    """Program that the host has the array's controller run; its arguments are host buffers."""
+
+    name = "aie.runtime_sequence"
+    sym_name = prop_def(SymbolNameConstraint(), default_value=StringAttr(DEFAULT_SEQUENCE))
+    body = region_def("single_block")
+    traits = traits_def(NoTerminator(), SymbolOpInterface())
+
+    @property
+    def symbol(self) -> str:
+        """Its name; "sequence" by default."""
+        return self.text("sym_name") or DEFAULT_SEQUENCE
+
+    @property
+    def arguments(self) -> Sequence[SSAValue]:
+        """Host buffers and scalars by position."""
+        return self.body.block.args
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "RuntimeSequenceOp":
+        """Read `@name (%a: type, ...) {...}`."""
+        properties: dict[str, Attribute] = {}
+        if (symbol := parser.parse_optional_symbol_name()) is not None:
+            properties["sym_name"] = symbol
+        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        body = parser.parse_region(arguments)
+        attributes = parse_attr_dict(parser, cls, properties)
+        return cls.build(properties=properties, attributes=attributes, regions=[body])
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        if self.symbol != DEFAULT_SEQUENCE:
+            printer.print_string(" ")
+            printer.print_symbol_name(self.symbol)
+        print_arguments_and_body(printer, self.body)
+        print_attr_dict(printer, self, ("sym_name",))
+
+
+@irdl_op_definition
+class NpuDmaWaitOp(AieOperation):
+    """Wait for one token of a named channel."""
+
+    name = "aiex.npu.dma_wait"
+    symbol_attr = prop_def(SymbolRefAttr, prop_name="symbol")
+    assembly_format = "attr-dict"
+    irdl_options = OPTIONS
+
+    @property
+    def symbol(self) -> str:
+        """Name of the shim_dma_allocation."""
+        return self.text("symbol") or ""
+
+    @property
+    def allocation(self) -> ShimDmaAllocationOp:
+        """The named channel; ValueError if nothing has that name."""
+        return allocation_named(self, self.symbol)
+
+
+@irdl_op_definition
+class NpuSyncOp(AieOperation):
+    """Wait for one token of each of a block of channels."""
+
+    name = "aiex.npu.sync"
+    column_attr = prop_def(Int32, prop_name="column")
+    row_attr = prop_def(Int32, prop_name="row")
+    direction_code = prop_def(Int32, prop_name="direction")
+    channel_attr = prop_def(Int32, prop_name="channel")
+    column_num = prop_def(Int32)
+    row_num = prop_def(Int32)
+    assembly_format = "attr-dict"
+    irdl_options = OPTIONS
+
+    @property
+    def column(self) -> int:
+        """First column."""
+        return self.number("column")
+
+    @property
+    def row(self) -> int:
+        """First row."""
+        return self.number("row")
+
+    @property
+    def columns(self) -> int:
+        """Number of columns."""
+        return self.number("column_num")
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.number("row_num")
+
+    @property
+    def direction(self) -> Direction:
+        """S2MM or MM2S."""
+        return Direction.from_code(self.number("direction"))
+
+    @property
+    def channel(self) -> int:
+        """Channel of that direction."""
+        return self.number("channel")
+
+
+@irdl_op_definition
+class NpuRtpWriteOp(AieOperation):
+    """Store a 32-bit runtime parameter."""
+
+    name = "aiex.npu.rtp_write"
+    buffer_attr = prop_def(SymbolRefAttr, prop_name="buffer")
+    index_attr = prop_def(UInt32, prop_name="index")
+    value_attr = prop_def(Int32, prop_name="value")
+    assembly_format = "`(` $buffer `,` $index `,` $value `)` attr-dict"
+    irdl_options = OPTIONS
+
+    @property
+    def buffer(self) -> str:
+        """Name of the buffer."""
+        return self.text("buffer") or ""
+
+    @property
+    def buffer_op(self) -> BufferOp:
+        """The buffer; ValueError if nothing has that name."""
+        return buffer_named(self, self.buffer)
+
+    @property
+    def index(self) -> int:
+        """Which 32-bit word of the buffer."""
+        return self.number("index")
+
+    @property
+    def value(self) -> int:
+        """What is stored."""
+        return self.number("value")
+
+
+def buffer_named(op: AieOperation, symbol: str | None) -> BufferOp:
+    """The device's aie.buffer called `symbol`; ValueError if there is none."""
+    device = enclosing(op, DeviceOp)
+    for other in [] if device is None else device.body.block.ops:
+        if isinstance(other, BufferOp) and other.symbol == symbol:
+            return other
+    raise ValueError(f"no aie.buffer is called @{symbol}")
+
+
+@irdl_op_definition
+class SetLockOp(AieOperation):
+    """Store a lock's value."""
+
+    name = "aiex.set_lock"
+    lock_value = operand_def(IndexType)
+    value_attr = prop_def(Int32, prop_name="value")
+    assembly_format = "`(` $lock_value `,` $value `)` attr-dict"
+    irdl_options = OPTIONS
+
+    @property
+    def lock(self) -> LockOp:
+        """The lock."""
+        owner = self.lock_value.owner
+        if not isinstance(owner, LockOp):
+            raise ValueError("aiex.set_lock on a value that is no aie.lock")
+        return owner
+
+    @property
+    def value(self) -> int:
+        """What is stored."""
+        return self.number("value")
+
+
+__all__ = [
+    "DEFAULT_SEQUENCE",
+    "ConfigureTaskOp",
+    "DmaAwaitTaskOp",
+    "DmaConfigureTaskForOp",
+    "DmaConfigureTaskOp",
+    "DmaFreeTaskOp",
+    "DmaStartTaskOp",
+    "NpuDmaMemcpyNdOp",
+    "NpuDmaWaitOp",
+    "NpuRtpWriteOp",
+    "NpuSyncOp",
+    "RuntimeSequenceOp",
+    "SetLockOp",
+    "TaskOp",
+    "TaskUserOp",
+    "allocation_named",
+    "buffer_named",
+    "constant_of",
+]

@@ -1,0 +1,249 @@
+"""Packets, cascades and streams of cores."""
+
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Attribute
+from xdsl.irdl import (
+    AnyAttr,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import NoTerminator
+
+from bdforge.mlir.array_ops import EndOp, Endpoint, TileOp, tile_of
+from bdforge.mlir.operation import (
+    OPTIONS,
+    AieOperation,
+    Bool,
+    Int8,
+    Int32,
+    body_of,
+    number,
+    parse_attr_dict,
+    print_attr_dict,
+    wrapped,
+)
+from bdforge.mlir.words import WORD_DIRECTIVES, Bundle, CascadeDirection, parse_word
+
+_PACKET_ID_BITS = 8  # width of the attribute, not of the hardware's field
+
+
+class PacketEndOp(AieOperation):
+    """Base of the ends of a packet flow."""
+
+    tile_value = operand_def(IndexType)
+    bundle_code = prop_def(Int32, prop_name="bundle")
+    channel_attr = prop_def(Int32, prop_name="channel")
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Tile, bundle and channel."""
+        bundle = Bundle.from_code(self.number("bundle"))
+        return Endpoint(tile_of(self.tile_value), bundle, self.number("channel"))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "PacketEndOp":
+        """Read `<%tile, bundle : channel>`."""
+        with parser.in_angle_brackets():
+            tile = parser.parse_operand(IndexType())
+            parser.parse_punctuation(",")
+            bundle = parse_word(parser, Bundle)
+            parser.parse_punctuation(":")
+            channel = parser.parse_integer(allow_boolean=False)
+        properties: dict[str, Attribute] = {"bundle": bundle.attribute, "channel": number(channel)}
+        attributes = parse_attr_dict(parser, cls, properties)
+        return cls(operands=[tile], properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        with printer.in_angle_brackets():
+            printer.print_ssa_value(self.tile_value)
+            printer.print_string(f", {Bundle.from_code(self.number('bundle'))} : {self.number('channel')}")
+        print_attr_dict(printer, self, ("bundle", "channel"))
+
+
+@irdl_op_definition
+class PacketSourceOp(PacketEndOp):
+    """Where a packet flow starts."""
+
+    name = "aie.packet_source"
+
+
+@irdl_op_definition
+class PacketDestOp(PacketEndOp):
+    """Where a packet flow arrives."""
+
+    name = "aie.packet_dest"
+
+
+@irdl_op_definition
+class PacketFlowOp(AieOperation):
+    """Packets of one id go from one source to all destinations."""
+
+    name = "aie.packet_flow"
+    id_attr = prop_def(Int8, prop_name="ID")
+    keep_header_attr = opt_prop_def(Bool, prop_name="keep_pkt_header")
+    priority_attr = opt_prop_def(Bool, prop_name="priority_route")
+    ports = region_def("single_block")
+    traits = traits_def(NoTerminator())
+
+    @property
+    def id(self) -> int:
+        """Packet id."""
+        return self.number("ID") % (1 << _PACKET_ID_BITS)
+
+    @property
+    def keep_header(self) -> bool:
+        """Whether the header word stays in front of the data."""
+        return self.flag("keep_pkt_header")
+
+    @property
+    def priority_route(self) -> bool:
+        """Whether the router places it first."""
+        return self.flag("priority_route")
+
+    @property
+    def sources(self) -> list[Endpoint]:
+        """Where packets enter; one after verifying."""
+        return [op.endpoint for op in self.ports.block.ops if isinstance(op, PacketSourceOp)]
+
+    @property
+    def source(self) -> Endpoint:
+        """Where packets enter."""
+        return self.sources[0]
+
+    @property
+    def destinations(self) -> list[Endpoint]:
+        """Where packets leave."""
+        return [op.endpoint for op in self.ports.block.ops if isinstance(op, PacketDestOp)]
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "PacketFlowOp":
+        """Read `(id) {sources and destinations} {...}`."""
+        parser.parse_punctuation("(")
+        start = parser.pos
+        packet_id = parser.parse_integer(allow_boolean=False)
+        if not -(1 << (_PACKET_ID_BITS - 1)) <= packet_id < 1 << _PACKET_ID_BITS:
+            parser.raise_error(f"packet id {packet_id} does not fit {_PACKET_ID_BITS} bits", start)
+        parser.parse_punctuation(")")
+        properties: dict[str, Attribute] = {"ID": wrapped(packet_id, _PACKET_ID_BITS)}
+        body = body_of(parser)
+        if not isinstance(body.blocks[-1].last_op, EndOp):
+            body.blocks[-1].add_op(EndOp())
+        attributes = parse_attr_dict(parser, cls, properties)
+        return cls.build(properties=properties, attributes=attributes, regions=[body])
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        printer.print_string(f"({self.id}) ")
+        printer.print_region(self.ports, print_block_terminators=False)
+        print_attr_dict(printer, self, ("ID",))
+
+
+@irdl_op_definition
+class CascadeFlowOp(AieOperation):
+    """A 512-bit FIFO from one core to its neighbour."""
+
+    name = "aie.cascade_flow"
+    source_value = operand_def(IndexType)
+    dest_value = operand_def(IndexType)
+    assembly_format = "`(` $source_value `,` $dest_value `)` attr-dict"
+
+    @property
+    def source(self) -> TileOp:
+        """Core that puts."""
+        return tile_of(self.source_value)
+
+    @property
+    def destination(self) -> TileOp:
+        """Core that gets."""
+        return tile_of(self.dest_value)
+
+
+@irdl_op_definition
+class ConfigureCascadeOp(AieOperation):
+    """Sides on which a core's cascade enters and leaves."""
+
+    name = "aie.configure_cascade"
+    tile_value = operand_def(IndexType)
+    input_code = prop_def(Int32, prop_name="inputDir")
+    output_code = prop_def(Int32, prop_name="outputDir")
+    custom_directives = WORD_DIRECTIVES
+    assembly_format = (
+        "`(` $tile_value `,` custom<CascadeWord>($inputDir) `,` custom<CascadeWord>($outputDir) `)` attr-dict"
+    )
+    irdl_options = OPTIONS
+
+    @property
+    def tile(self) -> TileOp:
+        """The core tile."""
+        return tile_of(self.tile_value)
+
+    @property
+    def input(self) -> CascadeDirection:
+        """Where it gets from."""
+        return CascadeDirection.from_code(self.number("inputDir"))
+
+    @property
+    def output(self) -> CascadeDirection:
+        """Where it puts to."""
+        return CascadeDirection.from_code(self.number("outputDir"))
+
+
+@irdl_op_definition
+class GetCascadeOp(AieOperation):
+    """Take a value from the cascade; waits for one."""
+
+    name = "aie.get_cascade"
+    cascade_value = result_def(AnyAttr())
+    assembly_format = "`(` `)` attr-dict `:` type($cascade_value)"
+
+
+@irdl_op_definition
+class PutCascadeOp(AieOperation):
+    """Give a value to the cascade; waits for room."""
+
+    name = "aie.put_cascade"
+    cascade_value = operand_def(AnyAttr())
+    assembly_format = "`(` $cascade_value `:` type($cascade_value) `)` attr-dict"
+
+
+@irdl_op_definition
+class GetStreamOp(AieOperation):
+    """Take a word from a stream port of the core."""
+
+    name = "aie.get_stream"
+    channel = operand_def(AnyAttr())
+    stream_value = result_def(AnyAttr())
+    assembly_format = "`(` $channel `:` type($channel) `)` attr-dict `:` type($stream_value)"
+
+
+@irdl_op_definition
+class PutStreamOp(AieOperation):
+    """Give a word to a stream port of the core."""
+
+    name = "aie.put_stream"
+    channel = operand_def(AnyAttr())
+    stream_value = operand_def(AnyAttr())
+    assembly_format = "`(` $channel `:` type($channel) `,` $stream_value `:` type($stream_value) `)` attr-dict"
+
+
+@irdl_op_definition
+class EventOp(AieOperation):
+    """A marker in the trace; no effect."""
+
+    name = "aie.event"
+    value_attr = prop_def(Int32, prop_name="val")
+    assembly_format = "`(` $val `)` attr-dict"
+    irdl_options = OPTIONS
+
+    @property
+    def value(self) -> int:
+        """0 or 1."""
+        return self.number("val")

@@ -1,0 +1,253 @@
+"""Operations of upstream's dialects that xDSL lacks, or whose text it does not read."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from xdsl.dialects import memref, scf
+from xdsl.dialects.affine import IfOp as AffineIfOp
+from xdsl.dialects.builtin import (
+    AffineSetAttr,
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    SymbolNameConstraint,
+    TensorType,
+    UnitAttr,
+)
+from xdsl.ir import Attribute, Block, Dialect, Operation, Region, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import SymbolOpInterface
+
+from bdforge.mlir.array_ops import parse_initial_value
+from bdforge.mlir.operation import parse_attr_dict, print_attr_dict
+
+
+@irdl_op_definition
+class GlobalOp(IRDLOperation):
+    """A named constant or buffer; data for aiex.npu.blockwrite."""
+
+    name = "memref.global"
+    sym_name = prop_def(SymbolNameConstraint())
+    sym_visibility = opt_prop_def(StringAttr)
+    type = prop_def(MemRefType)
+    initial_value = opt_prop_def(AnyAttr())
+    constant = opt_prop_def(UnitAttr)
+    alignment = opt_prop_def(IntegerAttr)
+    traits = traits_def(SymbolOpInterface())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "GlobalOp":
+        """Read `"private" constant @name : type = dense<...> {...}`."""
+        properties: dict[str, Attribute] = {}
+        if (visibility := parser.parse_optional_str_literal()) is not None:
+            properties["sym_visibility"] = StringAttr(visibility)
+        if parser.parse_optional_keyword("constant"):
+            properties["constant"] = UnitAttr()
+        properties["sym_name"] = parser.parse_symbol_name()
+        parser.parse_punctuation(":")
+        start = parser.pos
+        kind = parser.parse_type()
+        if not isinstance(kind, MemRefType):
+            parser.raise_error(f"a global is a memref with a shape, not {kind}", start)
+        properties["type"] = kind
+        if parser.parse_optional_punctuation("="):
+            tensor = TensorType(kind.element_type, kind.get_shape())
+            unset = parser.parse_optional_keyword("uninitialized") is not None
+            properties["initial_value"] = UnitAttr() if unset else parse_initial_value(parser, tensor)
+        attributes = parse_attr_dict(parser, cls, properties)
+        return cls(properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        if self.sym_visibility is not None:
+            printer.print_string(" ")
+            printer.print_string_literal(self.sym_visibility.data)
+        printer.print_string(" constant " if self.constant is not None else " ")
+        printer.print_symbol_name(self.sym_name.data)
+        printer.print_string(" : ")
+        printer.print_attribute(self.type)
+        if isinstance(value := self.initial_value, DenseIntOrFPElementsAttr):
+            printer.print_string(" = ")
+            value.print_without_type(printer)
+        elif value is not None:
+            printer.print_string(" = uninitialized")
+        print_attr_dict(printer, self, ("sym_name", "sym_visibility", "type", "initial_value", "constant"))
+
+
+@irdl_op_definition
+class ShapeCastOp(IRDLOperation):
+    """The elements of a vector in another shape."""
+
+    name = "vector.shape_cast"
+    source = operand_def(AnyAttr())
+    result = result_def(AnyAttr())
+    assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
+
+
+@irdl_op_definition
+class IndexCastUiOp(IRDLOperation):
+    """Unsigned integer to index, or back."""
+
+    name = "arith.index_castui"
+    input = operand_def(AnyAttr())
+    result = result_def(AnyAttr())
+    assembly_format = "$input attr-dict `:` type($input) `to` type($result)"
+
+
+REPLACED: Mapping[str, type[Operation]] = {op.name: op for op in (GlobalOp, ShapeCastOp, IndexCastUiOp)}
+
+
+def with_replacements(dialect: Dialect) -> Dialect:
+    """A dialect of xDSL's with this module's operations in place of, or beside, its own."""
+    own = [op for name, op in REPLACED.items() if name.startswith(f"{dialect.name}.")]
+    kept = [op for op in dialect.operations if op.name not in REPLACED]
+    return Dialect(dialect.name, [*kept, *own], list(dialect.attributes))
+
+
+def _parse_copy(parser: Parser) -> Operation:
+    source = parser.parse_unresolved_operand()
+    parser.parse_punctuation(",")
+    target = parser.parse_unresolved_operand()
+    attributes = parser.parse_optional_attr_dict()
+    parser.parse_punctuation(":")
+    read = parser.resolve_operand(source, parser.parse_type())
+    parser.parse_keyword("to")
+    op = memref.CopyOp(read, parser.resolve_operand(target, parser.parse_type()))
+    op.attributes |= attributes
+    return op
+
+
+def _print_copy(printer: Printer, op: Operation) -> None:
+    printer.print_string(" ")
+    printer.print_list(op.operands, printer.print_ssa_value)
+    printer.print_op_attributes(op.attributes)
+    _print_types(printer, op.operands[0], op.operands[1])
+
+
+def _parse_cast(kind: type[memref.CastOp] | type[memref.MemorySpaceCastOp]) -> Callable[[Parser], Operation]:
+    def parse(parser: Parser) -> Operation:
+        source = parser.parse_unresolved_operand()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        operand = parser.resolve_operand(source, parser.parse_type())
+        parser.parse_keyword("to")
+        return kind.build(operands=[operand], result_types=[parser.parse_type()], attributes=attributes)
+
+    return parse
+
+
+def _print_cast(printer: Printer, op: Operation) -> None:
+    printer.print_string(" ")
+    printer.print_ssa_value(op.operands[0])
+    printer.print_op_attributes(op.attributes)
+    _print_types(printer, op.operands[0], op.results[0])
+
+
+def _print_types(printer: Printer, first: SSAValue, second: SSAValue) -> None:
+    printer.print_string(" : ")
+    printer.print_attribute(first.type)
+    printer.print_string(" to ")
+    printer.print_attribute(second.type)
+
+
+def _parse_while(parser: Parser) -> Operation:
+    if parser.parse_optional_punctuation(":") is None:
+        return scf.WhileOp.parse(parser)
+    start = parser.pos
+    kind = parser.parse_function_type()
+    if kind.inputs.data:
+        parser.raise_error("scf.while without arguments cannot take any", start)
+    before = parser.parse_region([])
+    parser.parse_keyword("do")
+    after = parser.parse_region()
+    attributes = parser.parse_optional_attr_dict_with_keyword()
+    op = scf.WhileOp([], list(kind.outputs.data), before, after)
+    if attributes is not None:
+        op.attributes |= attributes.data
+    return op
+
+
+def _parse_affine_if(parser: Parser) -> Operation:
+    start = parser.pos
+    condition = parser.parse_attribute()
+    if not isinstance(condition, AffineSetAttr):
+        parser.raise_error("the condition of affine.if is an affine_set", start)
+    index = IndexType()
+    operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parser.parse_operand(index))
+    symbols = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_operand(index))
+    results: Sequence[Attribute] = ()
+    if parser.parse_optional_punctuation("->"):
+        listed = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+        results = [parser.parse_type()] if listed is None else listed
+    then = _yielding(parser.parse_region())
+    otherwise = _yielding(parser.parse_region()) if parser.parse_optional_keyword("else") else Region()
+    return AffineIfOp.build(
+        operands=[[*operands, *(symbols or [])]],
+        properties={"condition": condition},
+        attributes=parser.parse_optional_attr_dict(),
+        result_types=[results],
+        regions=[then, otherwise],
+    )
+
+
+def _yielding(region: Region) -> Region:
+    from xdsl.dialects.affine import YieldOp
+
+    if not region.blocks:
+        region.add_block(Block())
+    if not isinstance(region.blocks[-1].last_op, YieldOp):
+        region.blocks[-1].add_op(YieldOp.get())
+    return region
+
+
+def _print_execute_region(printer: Printer, op: Operation) -> None:
+    if op.results:
+        printer.print_string(" -> ")
+        with printer.in_parens():
+            printer.print_list(op.result_types, printer.print_attribute)
+    printer.print_string(" ")
+    printer.print_region(op.regions[0], print_entry_block_args=False)
+    printer.print_op_attributes(op.attributes)
+
+
+def _print_module(printer: Printer, op: Operation) -> None:
+    assert isinstance(op, ModuleOp)
+    if op.sym_name is not None:
+        printer.print_string(" ")
+        printer.print_symbol_name(op.sym_name.data)
+    if op.attributes:
+        printer.print_op_attributes(op.attributes, print_keyword=True)
+    printer.print_string(" ")
+    printer.print_region(op.body, print_empty_block=False)
+
+
+PARSERS: Mapping[str, Callable[[Parser], Operation]] = {
+    "memref.copy": _parse_copy,
+    "memref.cast": _parse_cast(memref.CastOp),
+    "memref.memory_space_cast": _parse_cast(memref.MemorySpaceCastOp),
+    "scf.while": _parse_while,
+    "affine.if": _parse_affine_if,
+}
+"""Readers that stand in for xDSL's."""
+
+PRINTERS: Mapping[str, Callable[[Printer, Operation], None]] = {
+    "memref.copy": _print_copy,
+    "memref.cast": _print_cast,
+    "memref.memory_space_cast": _print_cast,
+    "scf.execute_region": _print_execute_region,
+    "builtin.module": _print_module,
+}
+"""Writers that stand in for xDSL's."""

@@ -1,0 +1,180 @@
+"""The verifier: structure, values in scope, and the rules of each operation."""
+
+from collections.abc import Callable, Iterable
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FunctionType, ModuleOp, SymbolRefAttr
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.traits import IsTerminator, NoTerminator, SymbolTable
+
+from bdforge.mlir.dominance import Dominance
+from bdforge.mlir.errors import MlirError, Source
+from bdforge.mlir.operation import AieOperation
+from bdforge.mlir.parser import parse_text
+from bdforge.mlir.places import error_at
+from bdforge.mlir.verify_array import ARRAY_RULES
+from bdforge.mlir.verify_dma import DMA_RULES
+from bdforge.mlir.verify_sequence import SEQUENCE_RULES
+
+Rule = Callable[..., Iterable[tuple[Operation, str]]]
+_RULES: dict[type[Operation], list[Rule]] = {}
+for _table in (ARRAY_RULES, DMA_RULES, SEQUENCE_RULES):
+    for _kind, _rules in _table.items():
+        _RULES.setdefault(_kind, []).extend(_rules)
+
+
+def read_module(context: Context, source: Source) -> ModuleOp:
+    """Parse and verify; MlirError for whatever is wrong with the text."""
+    module = parse_text(context, source)
+    try:
+        verify(module)
+    except MlirError:
+        raise
+    except RecursionError:
+        raise MlirError.at(source, 0, "nested too deeply to check") from None
+    return module
+
+
+def verify(module: ModuleOp) -> None:
+    """Check a parsed module; MlirError at the first operation that breaks a rule."""
+    _Scope().check(module)
+    functions = _Functions()
+    for op in module.walk():
+        if isinstance(op, CallOp):
+            functions.check(op)
+        else:
+            _verify_operation(op)
+    for op in module.walk():
+        for rule in _RULES.get(type(op), ()):
+            _apply(rule, op)
+
+
+def _apply(rule: Rule, op: Operation) -> None:
+    try:
+        fault = next(iter(rule(op)), None)
+    except Exception as error:  # a rule may meet a later operation that is itself malformed
+        raise error_at(op, f"{op.name}: {error}") from error
+    if fault is not None:
+        raise error_at(fault[0], f"{fault[0].name}: {fault[1]}")
+
+
+def _verify_operation(op: Operation) -> None:
+    for successor in op.successors:
+        if successor.parent is not op.parent_region():
+            raise error_at(op, f"{op.name} leads to a block of another region")
+    for region in op.regions:
+        for block in region.blocks:
+            _verify_end(op, region, block)
+    try:
+        op.verify_()
+    except Exception as error:  # xDSL's verifiers raise whatever their accessors do on malformed operations
+        raise error_at(op, f"{op.name}: {(str(error) or 'malformed').splitlines()[0]}") from error
+
+
+def _verify_end(op: Operation, region: Region, block: Block) -> None:
+    if len(region.blocks) == 1 and op.has_trait(NoTerminator):
+        return
+    last = block.last_op
+    if last is None or not last.has_trait(IsTerminator):
+        wanted = "aie.end" if isinstance(op, AieOperation) else "a terminator"
+        raise error_at(last or op, f"{op.name}: a block of its region must end with {wanted}" + _found(last))
+
+
+def _found(last: Operation | None) -> str:
+    return ", but it is empty" if last is None else f", not {last.name}"
+
+
+class _Functions:
+    """Calls against their functions; each device's functions are looked up once (xDSL searches for every call)."""
+
+    def __init__(self) -> None:
+        self._tables: dict[Operation, dict[str, FuncOp]] = {}
+
+    def check(self, call: CallOp) -> None:
+        """A call must name a function of its device and fit its type."""
+        callee = call.properties.get("callee")
+        if not isinstance(callee, SymbolRefAttr):
+            raise error_at(call, "func.call needs the name of a function, as in func.call @kernel(...)")
+        name, holder = callee.root_reference.data, call.parent_op()
+        while holder is not None and not holder.has_trait(SymbolTable):
+            holder = holder.parent_op()
+        table = {} if holder is None else self._table(holder)
+        if name not in table:
+            known = ", ".join(f"@{known}" for known in table) or "none"
+            raise error_at(call, f"func.call: no func.func is called @{name} here; known: {known}")
+        wanted = table[name].function_type
+        given = FunctionType.from_lists(list(call.operand_types), list(call.result_types))
+        if wanted != given:
+            raise error_at(call, f"func.call: @{name} is of type {wanted}, but is called as {given}")
+
+    def _table(self, holder: Operation) -> dict[str, FuncOp]:
+        if holder not in self._tables:
+            blocks = [block for region in holder.regions for block in region.blocks]
+            found = [op for block in blocks for op in block.ops if isinstance(op, FuncOp)]
+            self._tables[holder] = {op.sym_name.data: op for op in found}
+        return self._tables[holder]
+
+
+class _Scope:
+    """Which values each operation may use: those defined before it, in its region or around it."""
+
+    def __init__(self) -> None:
+        self._visible: dict[SSAValue, Block] = {}
+        self._passed: set[SSAValue] = set()
+        self._dominance: dict[Region, Dominance] = {}
+
+    def check(self, op: Operation) -> None:
+        """Check an operation and all in it."""
+        for operand in op.operands:
+            self._check_operand(op, operand)
+        for region in op.regions:
+            self._check_region(region)
+
+    def _check_region(self, region: Region) -> None:
+        own: list[SSAValue] = []
+        if len(region.blocks) > 1:
+            for block in region.blocks:
+                self._show(block, [*block.args, *(result for op in block.ops for result in op.results)], own)
+        for block in region.blocks:
+            self._show(block, block.args, own)
+            self._passed.update(block.args)
+            for op in block.ops:
+                self.check(op)
+                self._show(block, op.results, own)
+                self._passed.update(op.results)
+        for value in own:
+            self._visible.pop(value, None)
+
+    def _show(self, block: Block, values: Iterable[SSAValue], own: list[SSAValue]) -> None:
+        for value in values:
+            self._visible[value] = block
+            own.append(value)
+
+    def _check_operand(self, op: Operation, operand: SSAValue) -> None:
+        name = f"%{operand.name_hint}" if operand.name_hint else "a value"
+        block = self._visible.get(operand)
+        if block is None:
+            raise error_at(op, f"{op.name} uses {name}, which is not defined before it in a scope that it sees")
+        region = block.parent
+        if region is None or len(region.blocks) == 1:
+            return
+        user = _block_in(region, op)
+        if user is block:
+            before = operand in self._passed
+        else:
+            before = user is None or self._dominance_of(region).dominates(block, user)
+        if not before:
+            raise error_at(op, f"{op.name} uses {name}, which is not defined on every way to it")
+
+    def _dominance_of(self, region: Region) -> Dominance:
+        if region not in self._dominance:
+            self._dominance[region] = Dominance(region)
+        return self._dominance[region]
+
+
+def _block_in(region: Region, op: Operation) -> Block | None:
+    current: Operation | None = op
+    while current is not None and current.parent_region() is not region:
+        current = current.parent_op()
+    return None if current is None else current.parent_block()

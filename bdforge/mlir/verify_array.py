@@ -1,0 +1,244 @@
+"""Rules of the array's operations. A rule yields (operation at fault, message)."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from bdforge.devices import TileKind
+from bdforge.devices.limits import PACKET_IDS, PACKET_TYPES
+from bdforge.devices.topology import DeviceError
+from bdforge.mlir.array_ops import (
+    BufferOp,
+    CoreOp,
+    DeviceOp,
+    EndOp,
+    FlowOp,
+    LockOp,
+    ShimDmaAllocationOp,
+    TileOp,
+    UseLockOp,
+)
+from bdforge.mlir.attributes import PacketInfo
+from bdforge.mlir.dma_ops import BdChainOp, DmaProgramOp
+from bdforge.mlir.operation import AieOperation, enclosing
+from bdforge.mlir.sequence_ops import ConfigureTaskOp
+from bdforge.mlir.stream_ops import (
+    CascadeFlowOp,
+    ConfigureCascadeOp,
+    PacketDestOp,
+    PacketEndOp,
+    PacketFlowOp,
+    PacketSourceOp,
+)
+from bdforge.mlir.words import Blocking, Bundle, CascadeDirection, CodedWord, DeviceName, Direction, LockAction
+
+Faults = Iterator[tuple[Operation, str]]
+
+
+def tile_operands(op: AieOperation) -> Faults:
+    """Every operand that names a tile must come from aie.tile."""
+    for name in ("tile_value", "source_value", "dest_value"):
+        value = getattr(op, name, None)
+        if value is not None and not isinstance(value.owner, TileOp):
+            yield op, "its tile operand must come from aie.tile"
+
+
+def device(op: DeviceOp) -> Faults:
+    """A known array, standing in the module."""
+    try:
+        _ = op.device
+    except (ValueError, KeyError) as error:
+        yield op, str(error)
+    if enclosing(op, DeviceOp) is not None:
+        yield op, "devices stand side by side in the module, not in one another"
+
+
+def tile(op: TileOp) -> Faults:
+    """Inside the device."""
+    holder = enclosing(op, DeviceOp)
+    if holder is None:
+        yield op, "must stand in an aie.device"
+        return
+    try:
+        holder.device.kind(op.column, op.row)
+    except DeviceError as error:
+        yield op, str(error)
+
+
+def buffer(op: BufferOp) -> Faults:
+    """On a tile with memory, of a known size, used from tiles that reach it."""
+    if op.tile.kind is TileKind.SHIM:
+        yield op, f"tile ({op.tile.column}, {op.tile.row}) is a shim, which has no data memory; use host memory"
+    if DYNAMIC_INDEX in op.type.get_shape():
+        yield op, f"its size must be known, but the type is {op.type}"
+    value = op.properties.get("initial_value")
+    if isinstance(value, DenseIntOrFPElementsAttr):
+        same_shape = tuple(value.get_shape()) == tuple(op.type.get_shape())
+        if not same_shape or value.get_element_type() != op.type.element_type:
+            yield op, f"its initial value is of type {value.type}, but the buffer of type {op.type}"
+    yield from reach(op, op.tile, "buffer")
+
+
+def lock(op: LockOp) -> Faults:
+    """With an id that its tile has, used from tiles that reach it."""
+    limit = op.tile.limits.locks - 1
+    if op.id is not None and not 0 <= op.id <= limit:
+        where = f"{op.tile.kind} ({op.tile.column}, {op.tile.row})"
+        yield op, f"id {op.id} is outside 0 to {limit}, the locks of {where}"
+    yield from reach(op, op.tile, "lock")
+
+
+def reach(op: BufferOp | LockOp, home: TileOp, what: str) -> Faults:
+    """Cores and DMAs that use a buffer or lock must reach its tile."""
+    for use in op.result.uses:
+        user = use.operation
+        program = enclosing(user, CoreOp) or enclosing(user, DmaProgramOp)
+        if program is None or not isinstance(program.tile_value.owner, TileOp):
+            continue
+        if not reaches(program, home):
+            at = program.tile
+            yield (
+                op,
+                (
+                    f"this {what} of tile ({home.column}, {home.row}) is used by the {program.name} of tile "
+                    f"({at.column}, {at.row}), which reaches {_reach_of(program)}"
+                ),
+            )
+
+
+def reaches(program: CoreOp | DmaProgramOp, home: TileOp) -> bool:
+    """Whether a core or a tile's DMA reaches the memory and locks of a tile (MA, `isLegalMemAffinity`)."""
+    at = program.tile
+    east, north = home.column - at.column, home.row - at.row
+    if (east, north) == (0, 0):
+        return True
+    if isinstance(program, CoreOp):
+        return home.kind is TileKind.CORE and (east, north) in ((0, 1), (0, -1), (-1, 0))
+    return at.kind is TileKind.MEMTILE and home.kind is TileKind.MEMTILE and north == 0 and abs(east) == 1
+
+
+def _reach_of(program: CoreOp | DmaProgramOp) -> str:
+    if isinstance(program, CoreOp):
+        return "its own memory and that of the core tiles north, south and west of it"
+    if program.tile.kind is TileKind.MEMTILE:
+        return "its own memory and that of the memtiles west and east of it"
+    return "only its own memory"
+
+
+def use_lock(op: UseLockOp) -> Faults:
+    """On a lock, in a program that may wait."""
+    if not isinstance(op.lock_value.owner, LockOp) and enclosing(op, FuncOp) is None:
+        yield op, "its operand must come from aie.lock"
+    places = (CoreOp, FuncOp, DmaProgramOp, ConfigureTaskOp, BdChainOp)
+    if not any(enclosing(op, kind) for kind in places):
+        yield op, "stands outside of cores, functions, DMA programs and tasks; nothing there can wait for a lock"
+
+
+def core(op: CoreOp) -> Faults:
+    """On a core tile; with a body, or with a finished program instead."""
+    if op.tile.kind is not TileKind.CORE:
+        yield op, f"tile ({op.tile.column}, {op.tile.row}) is a {op.tile.kind}, which has no core"
+    if not op.body.blocks:
+        yield op, "needs a body, at least { aie.end }"
+        return
+    only_end = len(op.body.blocks) == 1 and isinstance(op.body.block.first_op, EndOp)
+    if op.elf_file is not None and not only_end:
+        yield op, f'elf_file = "{op.elf_file}" is the whole program, so the body must be just {{ aie.end }}'
+
+
+def allocation(op: ShimDmaAllocationOp) -> Faults:
+    """On a shim."""
+    if op.tile.kind is not TileKind.SHIM:
+        yield op, f"tile ({op.tile.column}, {op.tile.row}) is a {op.tile.kind}; only a shim's channel can be named"
+    yield from packet(op, op.packet)
+
+
+def packet(op: Operation, info: PacketInfo | None) -> Faults:
+    """A packet header must fit its fields."""
+    if info is None:
+        return
+    if not 0 <= info.id < PACKET_IDS:
+        yield op, f"pkt_id = {info.id} is outside 0 to {PACKET_IDS - 1}, what the header's field holds"
+    if not 0 <= info.type < PACKET_TYPES:
+        yield op, f"pkt_type = {info.type} is outside 0 to {PACKET_TYPES - 1}, what the header's field holds"
+
+
+def packet_flow(op: PacketFlowOp) -> Faults:
+    """One source, at least one destination, nothing else."""
+    others = [o for o in op.ports.block.ops if not isinstance(o, PacketEndOp | EndOp)]
+    if others:
+        yield others[0], "only aie.packet_source and aie.packet_dest may stand in an aie.packet_flow"
+    sources = sum(isinstance(o, PacketSourceOp) for o in op.ports.block.ops)
+    if sources != 1:
+        yield op, f"needs exactly one aie.packet_source, has {sources}"
+    if not any(isinstance(o, PacketDestOp) for o in op.ports.block.ops):
+        yield op, "needs at least one aie.packet_dest"
+
+
+def packet_end(op: PacketEndOp) -> Faults:
+    """Inside a packet flow."""
+    if not isinstance(op.parent_op(), PacketFlowOp):
+        yield op, "must stand in an aie.packet_flow"
+
+
+def cascade_flow(op: CascadeFlowOp) -> Faults:
+    """Between neighbouring cores."""
+    ends = (op.source, op.destination)
+    for end in ends:
+        if end.kind is not TileKind.CORE:
+            yield op, f"tile ({end.column}, {end.row}) is a {end.kind}; cascades join core tiles"
+    distance = abs(ends[0].column - ends[1].column) + abs(ends[0].row - ends[1].row)
+    if distance != 1:
+        yield (
+            op,
+            (
+                f"tiles ({ends[0].column}, {ends[0].row}) and ({ends[1].column}, {ends[1].row}) are no neighbours; "
+                "a cascade joins adjacent core tiles"
+            ),
+        )
+
+
+def configure_cascade(op: ConfigureCascadeOp) -> Faults:
+    """In from north or west, out to south or east, on a core tile."""
+    if op.tile.kind is not TileKind.CORE:
+        yield op, f"tile ({op.tile.column}, {op.tile.row}) is a {op.tile.kind}, which has no cascade"
+    if op.input not in (CascadeDirection.NORTH, CascadeDirection.WEST):
+        yield op, f"a cascade comes in from North or West, not {op.input}"
+    if op.output not in (CascadeDirection.SOUTH, CascadeDirection.EAST):
+        yield op, f"a cascade goes out to South or East, not {op.output}"
+
+
+_WORDS: dict[str, type[CodedWord]] = {
+    "channel_dir": Direction, "direction": Direction, "source_bundle": Bundle, "dest_bundle": Bundle,
+    "bundle": Bundle, "action": LockAction, "blocking": Blocking, "device": DeviceName,
+    "inputDir": CascadeDirection, "outputDir": CascadeDirection,
+}  # fmt: skip
+
+
+def words(op: AieOperation) -> Faults:
+    """Codes of the generic form must stand for words."""
+    for name, kind in _WORDS.items():
+        if name in op.properties:
+            try:
+                kind.from_code(op.number(name))
+            except ValueError as error:
+                yield op, f"'{name}': {error}"
+
+
+ARRAY_RULES: dict[type[Operation], list[Callable[..., Iterable[tuple[Operation, str]]]]] = {
+    DeviceOp: [words, device],
+    TileOp: [tile],
+    BufferOp: [tile_operands, buffer],
+    LockOp: [tile_operands, lock],
+    UseLockOp: [words, use_lock],
+    CoreOp: [tile_operands, core],
+    FlowOp: [words, tile_operands],
+    ShimDmaAllocationOp: [words, tile_operands, allocation],
+    PacketFlowOp: [packet_flow],
+    PacketSourceOp: [words, tile_operands, packet_end],
+    PacketDestOp: [words, tile_operands, packet_end],
+    CascadeFlowOp: [tile_operands, cascade_flow],
+    ConfigureCascadeOp: [words, tile_operands, configure_cascade],
+}

@@ -1,0 +1,288 @@
+"""Rules of static DMA programs and their BDs. A rule yields (operation at fault, message).
+
+Source of the rules on `aie.dma_bd`: mlir-aie 5ff2ab97, `DMABDOp::verify` and `MemTileDMAOp::verify`.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+
+from xdsl.dialects.builtin import MemRefType, UnrankedMemRefType
+from xdsl.ir import Block, Operation
+
+from bdforge.devices import TileKind
+from bdforge.devices.limits import GRANULE_BYTES, MEMTILE
+from bdforge.mlir.allocate import AllocationError, element_bits
+from bdforge.mlir.array_ops import BufferOp, EndOp, ExternalBufferOp, LockOp, TileOp, UseLockOp
+from bdforge.mlir.dma_ops import (
+    BdChainOp,
+    DmaBdOp,
+    DmaBdPacketOp,
+    DmaOp,
+    DmaProgramOp,
+    DmaStartOp,
+    MemOp,
+    MemtileDmaOp,
+    NextBdOp,
+    ShimDmaOp,
+    bd_chain_from,
+    bd_of,
+)
+from bdforge.mlir.operation import enclosing
+from bdforge.mlir.sequence_ops import ConfigureTaskOp
+from bdforge.mlir.verify_array import packet, tile_operands, words
+from bdforge.mlir.words import Direction
+
+Faults = Iterator[tuple[Operation, str]]
+
+_KINDS = {MemOp: TileKind.CORE, MemtileDmaOp: TileKind.MEMTILE, ShimDmaOp: TileKind.SHIM}
+_GRANULE_BITS = 8 * GRANULE_BYTES
+_MEMTILE_LOCAL_CHANNEL = 4  # this memtile channel and later ones reach only their own tile (MA, 020)
+
+
+def program(op: DmaProgramOp) -> Faults:
+    """On its kind of tile, with well-formed blocks and no more channels and BDs than the tile has."""
+    kind = _KINDS[type(op)]
+    at = op.tile
+    if at.kind is not kind:
+        yield op, f"programs a {kind}'s DMA, but tile ({at.column}, {at.row}) is a {at.kind}"
+        return
+    if not op.body.blocks:
+        yield op, "needs a body, at least { aie.end }"
+    blocks = [block for block in op.body.blocks if _is_bd_block(block)]
+    for block in blocks:
+        yield from _bd_block(op, block)
+    bds = len(blocks) + sum(len(dma.blocks) for dma in op.region_dmas)
+    if bds > at.limits.bds:
+        yield op, f"has {bds} BDs, but {kind} ({at.column}, {at.row}) has {at.limits.bds}"
+    yield from _ends(op)
+    yield from _channels(op)
+
+
+def _is_bd_block(block: Block) -> bool:
+    return any(isinstance(op, DmaBdOp | UseLockOp) for op in block.ops)
+
+
+def _bd_block(program: Operation, block: Block) -> Faults:
+    bds = [op for op in block.ops if isinstance(op, DmaBdOp)]
+    if len(bds) != 1:
+        yield program, f"a BD block holds exactly one aie.dma_bd, this one {len(bds)}"
+    uses = [op for op in block.ops if isinstance(op, UseLockOp)]
+    for what, count in (("acquires", _acquires(uses)), ("releases", len(uses) - _acquires(uses))):
+        if count > 1:
+            yield program, f"a BD block has at most one lock that it {what}, this one {count}"
+
+
+def _acquires(uses: list[UseLockOp]) -> int:
+    return sum(op.is_acquire for op in uses)
+
+
+def _ends(op: DmaProgramOp) -> Faults:
+    for block in op.body.blocks:
+        if not isinstance(block.last_op, DmaStartOp | NextBdOp | EndOp):
+            last = op if block.last_op is None else block.last_op
+            yield last, "a block of a DMA program ends with aie.dma_start, aie.next_bd or aie.end"
+    if op.region_dmas and (op.starts or len(op.body.blocks) > 1):
+        yield op.region_dmas[0], "the region form aie.dma cannot be mixed with aie.dma_start in one program"
+
+
+def _channels(op: DmaProgramOp) -> Faults:
+    limit = op.tile.limits.channels
+    used = [dma for block in op.body.blocks for dma in block.ops if isinstance(dma, DmaStartOp | DmaOp)]
+    for direction in Direction:
+        channels = {dma.channel for dma in used if dma.direction is direction}
+        if len(channels) > limit:
+            where = f"{op.tile.kind} ({op.tile.column}, {op.tile.row})"
+            yield op, f"uses {len(channels)} {direction} channels, but {where} has {limit}"
+
+
+def memtile_reach(op: MemtileDmaOp) -> Faults:
+    """The upper channels of a memtile reach only their own tile."""
+    for dma in [dma for block in op.body.blocks for dma in block.ops if isinstance(dma, DmaStartOp | DmaOp)]:
+        if dma.channel < _MEMTILE_LOCAL_CHANNEL:
+            continue
+        blocks = dma.blocks if isinstance(dma, DmaOp) else bd_chain_from(dma.first_block)[0]
+        for used, home in (found for block in blocks for found in _homes(block)):
+            if home is not None and (home.column, home.row) != (op.tile.column, op.tile.row):
+                yield (
+                    used,
+                    (
+                        f"belongs to channel {dma.channel}, which reaches only its own memtile ({op.tile.column}, "
+                        f"{op.tile.row}), not ({home.column}, {home.row}); channels 0 to {_MEMTILE_LOCAL_CHANNEL - 1} "
+                        "reach neighbours"
+                    ),
+                )
+
+
+def _homes(block: Block) -> Iterator[tuple[Operation, TileOp | None]]:
+    for op in block.ops:
+        if isinstance(op, DmaBdOp) and isinstance(op.buffer_op, BufferOp):
+            yield op, op.buffer_op.tile
+        elif isinstance(op, UseLockOp) and isinstance(op.lock_value.owner, LockOp):
+            yield op, op.lock.tile
+
+
+def region_form(op: DmaOp) -> Faults:
+    """In a program of one block; per BD one transfer and two lock operations."""
+    parent = op.parent_op()
+    if not isinstance(parent, DmaProgramOp):
+        yield op, "must stand in aie.mem, aie.memtile_dma or aie.shim_dma"
+    for block in op.blocks:
+        locks = sum(isinstance(o, UseLockOp) for o in block.ops)
+        if locks != 2:
+            yield op, f"every BD of the region form needs exactly two aie.use_lock, this one has {locks}"
+        yield from _bd_block(op, block)
+
+
+def start(op: DmaStartOp) -> Faults:
+    """In a DMA program, on a channel."""
+    if not isinstance(op.parent_op(), DmaProgramOp):
+        yield op, "must stand in aie.mem, aie.memtile_dma or aie.shim_dma"
+    if op.channel < 0:
+        yield op, f"channel {op.channel} is negative"
+
+
+def next_bd(op: NextBdOp) -> Faults:
+    """In a chain of BDs."""
+    if not isinstance(op.parent_op(), DmaProgramOp | ConfigureTaskOp | BdChainOp):
+        yield op, "must stand in a DMA program, a task or an aie.bd_chain"
+
+
+def static_bd(op: DmaBdOp) -> Faults:
+    """A BD anywhere; one in a static program also against its tile."""
+    yield from packet(op, op.packet)
+    if not isinstance(op.buffer_value.type, MemRefType | UnrankedMemRefType):
+        yield op, f"moves a memref, not {op.buffer_value.type}"
+        return
+    holder = enclosing(op, DmaProgramOp)
+    if holder is None or not isinstance(op.parent_op(), DmaProgramOp | DmaOp):
+        return
+    if not isinstance(op.buffer_value.owner, BufferOp | ExternalBufferOp):
+        yield op, "its buffer must come from aie.buffer or aie.external_buffer"
+        return
+    try:
+        bits = element_bits(op.element_type)
+    except AllocationError as error:
+        yield op, str(error)
+        return
+    yield from _length(op, bits)
+    yield from _ids(op, holder.tile)
+    yield from _dimensions(op, holder.tile, bits)
+    yield from _padding(op, holder.tile, bits)
+    yield from _address(op, holder.tile, bits)
+    yield from _burst(op, holder.tile)
+
+
+def _length(op: DmaBdOp, bits: int) -> Faults:
+    if op.length * bits % _GRANULE_BITS:
+        yield (
+            op,
+            (
+                f"{op.length} elements of {bits} bits are {op.length * bits / 8:g} bytes; "
+                f"a transfer must be a multiple of {GRANULE_BYTES} bytes"
+            ),
+        )
+
+
+def _ids(op: DmaBdOp, at: TileOp) -> Faults:
+    for name, value in (("bd_id", op.bd_id), ("next_bd_id", op.next_bd_id)):
+        if value is not None and not 0 <= value < at.limits.bds:
+            yield op, f"{name} = {value} is outside 0 to {at.limits.bds - 1}, the BDs of a {at.kind}"
+
+
+def _dimensions(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
+    dims = op.dims
+    if not dims:
+        return
+    if len(dims) > at.limits.dims:
+        yield op, f"has {len(dims)} dimensions, but a {at.kind}'s BD has at most {at.limits.dims}"
+    elements = math.prod(op.buffer_type.get_shape()) if isinstance(op.buffer_type, MemRefType) else 0
+    for size, stride in dims:
+        what = f"<size = {size}, stride = {stride}>"
+        if size < 1:
+            yield op, f"{what}: a size must be positive"
+        if stride < 1:
+            yield op, f"{what}: a stride must be positive"
+        if stride > elements:
+            yield op, f"{what}: the stride exceeds the {elements} elements of the buffer"
+        if size > MEMTILE.static_size:
+            yield op, f"{what}: a static BD's size may not exceed {MEMTILE.static_size}; split the dimension"
+    last = sum((size - 1) * stride for size, stride in dims)
+    if last >= elements:
+        yield op, f"its dimensions reach element {last}, but the buffer has {elements} elements"
+    if bits != _GRANULE_BITS and dims[-1].stride != 1:
+        yield (
+            op,
+            (
+                f"the innermost stride is {dims[-1].stride}, but for elements of {bits} bits it must be 1: "
+                f"DMAs address {_GRANULE_BITS}-bit words"
+            ),
+        )
+
+
+def _padding(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
+    pads, dims = op.padding, op.dims
+    if "pad_dimensions" not in op.properties:
+        return
+    if at.kind is not TileKind.MEMTILE:
+        yield op, f"pads, which only a memtile's DMA can, not a {at.kind}'s"
+    if len(pads) != len(dims):
+        yield op, f"pads {len(pads)} dimensions but walks {len(dims)}; give one padding per dimension"
+        return
+    if not op.has_length:
+        yield op, "pads, so it needs a length, which counts the padding"
+    if any(pad.before < 0 or pad.after < 0 for pad in pads):
+        yield op, "padding cannot be negative"
+    product = 1
+    for pad, dim in zip(pads, dims, strict=True):
+        product *= pad.before + dim.size + pad.after
+        if product > op.length:
+            yield op, f"its padded dimensions hold at least {product} elements, more than its length {op.length}"
+            return
+    for name, count in zip(("before", "after"), pads[-1] if pads else (), strict=False):
+        if count * bits % _GRANULE_BITS:
+            yield op, f"pads {count} elements of {bits} bits {name} a row, which is no whole number of words"
+
+
+def _address(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
+    buffer = op.buffer_op
+    if not isinstance(buffer, BufferOp) or buffer.address is None:
+        return
+    first_bits = 8 * buffer.address + op.offset * bits
+    if first_bits % _GRANULE_BITS:
+        yield (
+            op,
+            (
+                f"starts at byte {first_bits / 8:g} (buffer at {buffer.address}, offset {op.offset} elements of {bits} "
+                f"bits), which is no multiple of {GRANULE_BYTES}"
+            ),
+        )
+
+
+def _burst(op: DmaBdOp, at: TileOp) -> Faults:
+    if not op.burst_length:
+        return
+    bursts = at.device_op.device.generation.bursts
+    if at.kind is not TileKind.SHIM:
+        yield op, f"burst_length = {op.burst_length} is for shims; a {at.kind}'s DMA has no bursts"
+    elif op.burst_length not in bursts:
+        yield op, f"burst_length = {op.burst_length}; the device has {', '.join(map(str, bursts))} bytes"
+
+
+def bd_packet(op: DmaBdPacketOp) -> Faults:
+    """A header that fits, beside a BD."""
+    yield from packet(op, op.packet)
+    block = op.parent_block()
+    if block is None or bd_of(block) is None:
+        yield op, "must stand in a block with an aie.dma_bd"
+
+
+DMA_RULES: dict[type[Operation], list[Callable[..., Iterable[tuple[Operation, str]]]]] = {
+    MemOp: [tile_operands, program],
+    MemtileDmaOp: [tile_operands, program, memtile_reach],
+    ShimDmaOp: [tile_operands, program],
+    DmaOp: [words, region_form],
+    DmaStartOp: [words, start],
+    NextBdOp: [next_bd],
+    DmaBdOp: [static_bd],
+    DmaBdPacketOp: [bd_packet],
+}

@@ -1,0 +1,246 @@
+"""Rules of the runtime sequence. A rule yields (operation at fault, message).
+
+Source of the rules on `aiex.npu.dma_memcpy_nd`: mlir-aie 5ff2ab97, `NpuDmaMemcpyNdOp::verify` and `verifyStridesWraps`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from xdsl.dialects.builtin import MemRefType, UnrankedMemRefType
+from xdsl.ir import Operation
+
+from bdforge.devices.limits import GRANULE_BYTES, SHIM, TASK_REPEAT_MAX
+from bdforge.mlir.allocate import AllocationError, element_bits
+from bdforge.mlir.array_ops import DeviceOp, LockOp
+from bdforge.mlir.attributes import BlockFloatType
+from bdforge.mlir.operation import enclosing
+from bdforge.mlir.register_ops import (
+    AddressedOp,
+    ConfigureOp,
+    DmaStartBdChainForOp,
+    DmaStartBdChainOp,
+    NpuBlockWriteOp,
+    NpuMaskWrite32Op,
+    NpuPushQueueOp,
+    NpuWrite32Op,
+    RunOp,
+    StartBdChainOp,
+    sequence_named,
+)
+from bdforge.mlir.sequence_ops import (
+    DmaAwaitTaskOp,
+    DmaConfigureTaskForOp,
+    DmaConfigureTaskOp,
+    DmaFreeTaskOp,
+    DmaStartTaskOp,
+    NpuDmaMemcpyNdOp,
+    NpuSyncOp,
+    RuntimeSequenceOp,
+    SetLockOp,
+    TaskOp,
+    TaskUserOp,
+)
+from bdforge.mlir.verify_array import packet, tile_operands, words
+
+Faults = Iterator[tuple[Operation, str]]
+
+_GRANULE_BITS = 8 * GRANULE_BYTES
+
+
+def sequence(op: RuntimeSequenceOp) -> Faults:
+    """Directly in a device."""
+    if not isinstance(op.parent_op(), DeviceOp):
+        yield op, "must stand directly in an aie.device"
+
+
+def in_sequence(op: Operation) -> Faults:
+    """Tasks belong to the sequence itself, not to a loop or an aiex.configure in it."""
+    if not isinstance(op.parent_op(), RuntimeSequenceOp):
+        parent = op.parent_op()
+        inside = "" if parent is None else f", not in {parent.name}"
+        yield op, f"must stand directly in an aie.runtime_sequence{inside}"
+
+
+def task(op: TaskOp) -> Faults:
+    """A packet header that fits, a repeat count that is one."""
+    yield from packet(op, op.packet)
+    if op.repeat_count < 0:
+        yield op, f"repeat_count = {op.repeat_count} is negative"
+
+
+def task_user(op: TaskUserOp) -> Faults:
+    """On a task."""
+    if not isinstance(op.task_value.owner, TaskOp):
+        yield op, "its operand must come from aiex.dma_configure_task or a relative"
+
+
+def set_lock(op: SetLockOp) -> Faults:
+    """On a lock, with a value that it holds."""
+    if not isinstance(op.lock_value.owner, LockOp):
+        yield op, "its operand must come from aie.lock"
+        return
+    limit = op.lock.tile.limits.lock_value_max
+    if not 0 <= op.value <= limit:
+        yield op, f"value {op.value} is outside 0 to {limit}, what a lock holds"
+
+
+def push_queue(op: NpuPushQueueOp) -> Faults:
+    """With a repeat count that fits its field."""
+    limit = TASK_REPEAT_MAX - 1
+    if not 0 <= op.repeat_count <= limit:
+        yield op, f"repeat_count = {op.repeat_count} is outside 0 to {limit}, what the queue's field holds"
+
+
+def addressed(op: AddressedOp) -> Faults:
+    """Column and row come together."""
+    if (op.column is None) != (op.row is None):
+        yield op, "needs both column and row, or neither"
+
+
+def memcpy(op: NpuDmaMemcpyNdOp) -> Faults:
+    """A transfer that a shim BD can make."""
+    if not isinstance(op.memref_value.type, MemRefType | UnrankedMemRefType):
+        yield op, f"moves a memref, not {op.memref_value.type}"
+        return
+    yield from packet(op, op.packet)
+    try:
+        sizes, strides, offset = op.sizes[::-1], op.strides[::-1], op.offset
+        bits = element_bits(op.buffer_type.element_type)
+    except (ValueError, AllocationError) as error:
+        yield op, str(error)
+        return
+    if bits > _GRANULE_BITS and not isinstance(op.buffer_type.element_type, BlockFloatType):
+        yield op, f"elements of {bits} bits are too wide; the widest have {_GRANULE_BITS}"
+        return
+    yield from _alignment(op, offset, sizes, strides, bits)
+    yield from _positive(op, sizes, strides)
+    yield from _ranges(op, sizes, strides, bits)
+    yield from _burst(op)
+
+
+def _alignment(op: Operation, offset: int, sizes: tuple[int, ...], strides: tuple[int, ...], bits: int) -> Faults:
+    if offset * bits % _GRANULE_BITS:
+        yield op, f"starts at byte {offset * bits / 8:g}, which is no multiple of {GRANULE_BYTES}"
+    if sizes[0] * bits % _GRANULE_BITS:
+        yield (
+            op,
+            (
+                f"the innermost size, {sizes[0]} elements of {bits} bits, is {sizes[0] * bits / 8:g} bytes; "
+                f"it must be a multiple of {GRANULE_BYTES}"
+            ),
+        )
+    for dimension, stride in enumerate(strides):
+        if stride * bits % _GRANULE_BITS and not (dimension == 0 and stride == 1):
+            yield (
+                op,
+                (
+                    f"the stride of dimension {dimension}, {stride} elements of {bits} bits, is {stride * bits / 8:g} "
+                    f"bytes; it must be a multiple of {GRANULE_BYTES}"
+                ),
+            )
+
+
+def _positive(op: Operation, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Faults:
+    for dimension, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
+        if size < 1:
+            yield op, f"the size of dimension {dimension} is {size}; it must be positive"
+        lowest = 0 if dimension == len(sizes) - 1 else 1
+        if size > 1 and stride < lowest:
+            yield op, f"the stride of dimension {dimension} is {stride}; it must be at least {lowest}"
+
+
+def _ranges(op: Operation, sizes: tuple[int, ...], strides: tuple[int, ...], bits: int) -> Faults:
+    inner_words = sizes[0] * bits // _GRANULE_BITS
+    linear = sizes[1:3] == (1, 1) and strides[:3] == (1, 0, 0)
+    if inner_words > SHIM.wraps[0] and not linear:
+        yield op, f"the innermost size is {inner_words} words; a shim BD holds at most {SHIM.wraps[0]}, so split it"
+    if sizes[1] > SHIM.wraps[1]:
+        yield op, f"the size of dimension 1 is {sizes[1]}; a shim BD holds at most {SHIM.wraps[1]}, so split it"
+    if sizes[3] > SHIM.iteration_wrap_max:
+        yield op, f"the outermost size is {sizes[3]}; a shim BD repeats at most {SHIM.iteration_wrap_max} times"
+    for dimension, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
+        words = stride * bits // _GRANULE_BITS
+        if words > SHIM.step_max and size > 1:
+            yield op, f"the stride of dimension {dimension} is {words} words; a shim BD holds at most {SHIM.step_max}"
+
+
+def _burst(op: NpuDmaMemcpyNdOp) -> Faults:
+    device = enclosing(op, DeviceOp)
+    if not op.burst_length or device is None:
+        return
+    bursts = device.device.generation.bursts
+    if op.burst_length not in bursts:
+        yield op, f"burst_length = {op.burst_length}; the device has {', '.join(map(str, bursts))} bytes (0: longest)"
+
+
+def configure(op: ConfigureOp) -> Faults:
+    """Of a device of the module, the same kind of array, from a sequence."""
+    if enclosing(op, RuntimeSequenceOp) is None:
+        yield op, "must stand in an aie.runtime_sequence"
+    target, parent = _device_named(op, op.symbol), enclosing(op, DeviceOp)
+    if target is None:
+        yield op, f"no aie.device is called @{op.symbol}"
+    elif parent is not None and target.device_name is not parent.device_name:
+        yield op, f"device @{op.symbol} is {target.device_name}, but the running one {parent.device_name}"
+
+
+def _device_named(op: Operation, symbol: str) -> DeviceOp | None:
+    holder = enclosing(op, DeviceOp)
+    module = None if holder is None else holder.parent_block()
+    devices = [] if module is None else [o for o in module.ops if isinstance(o, DeviceOp)]
+    return next((device for device in devices if device.symbol == symbol), None)
+
+
+def run(op: RunOp) -> Faults:
+    """In an aiex.configure, a sequence of its device, with arguments of its types."""
+    holder = enclosing(op, ConfigureOp)
+    if holder is None:
+        yield op, "must stand in an aiex.configure"
+        return
+    device = _device_named(op, holder.symbol)
+    if device is None:
+        return
+    try:
+        target = sequence_named(device, op.symbol)
+    except ValueError as error:
+        yield op, str(error)
+        return
+    wanted, given = [a.type for a in target.arguments], [a.type for a in op.args]
+    if len(wanted) != len(given):
+        yield op, f"@{op.symbol} takes {len(wanted)} arguments, not {len(given)}"
+    for index, (want, got) in enumerate(zip(wanted, given, strict=False)):
+        if want != got:
+            yield op, f"argument {index} of @{op.symbol} is of type {want}, not {got}"
+
+
+def start_chain(op: StartBdChainOp) -> Faults:
+    """Of a template, with arguments of its types."""
+    try:
+        template = op.template
+    except ValueError as error:
+        yield op, str(error)
+        return
+    wanted = [a.type for a in template.body.blocks[0].args]
+    given = [a.type for a in op.operands if isinstance(a.type, MemRefType | UnrankedMemRefType)]
+    if wanted != given:
+        yield op, f"@{op.symbol} takes ({', '.join(map(str, wanted))}), not ({', '.join(map(str, given))})"
+
+
+SEQUENCE_RULES: dict[type[Operation], list[Callable[..., Iterable[tuple[Operation, str]]]]] = {
+    RuntimeSequenceOp: [sequence],
+    DmaConfigureTaskOp: [words, tile_operands, in_sequence, task],
+    DmaConfigureTaskForOp: [in_sequence, task],
+    DmaStartBdChainOp: [words, tile_operands, in_sequence, task, start_chain],
+    DmaStartBdChainForOp: [in_sequence, task, start_chain],
+    DmaStartTaskOp: [in_sequence, task_user],
+    DmaAwaitTaskOp: [in_sequence, task_user],
+    DmaFreeTaskOp: [in_sequence, task_user],
+    NpuDmaMemcpyNdOp: [memcpy],
+    NpuSyncOp: [words],
+    SetLockOp: [set_lock],
+    NpuPushQueueOp: [words, push_queue],
+    NpuWrite32Op: [addressed],
+    NpuMaskWrite32Op: [addressed],
+    NpuBlockWriteOp: [addressed],
+    ConfigureOp: [configure],
+    RunOp: [run],
+}

@@ -1,0 +1,101 @@
+"""Kernels for the emulated array: shared libraries built from the AIE sources, or Python modules."""
+
+import ctypes
+import importlib.util
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+MESSAGE_BYTES = 512
+MOST_ARGUMENTS = 8
+
+
+class KernelLibraryError(ValueError):
+    """A kernel library that cannot be loaded."""
+
+
+class KernelFault(RuntimeError):
+    """A kernel broke a rule of its core: misaligned access, use of undefined values, and so on."""
+
+
+class SharedLibrary(Mapping[str, Callable[..., None]]):
+    """Kernels of a shared library by symbol name.
+
+    Libraries built with `kernels/hostapi/entry.cc` are called through `hostapi_call`, which keeps the modes of each
+    core apart and turns faults into messages; others are called directly.
+    """
+
+    def __init__(self, path: Path):
+        try:
+            self._library = ctypes.CDLL(str(path.resolve()))
+        except OSError as error:
+            raise KernelLibraryError(f"{path}: cannot load this kernel library: {error}") from None
+        self._entry = getattr(self._library, "hostapi_call", None)
+        if self._entry is not None:
+            self._library.hostapi_reset()
+
+    def __getitem__(self, name: str) -> "NativeKernel":
+        try:
+            function = self._library[name]
+        except AttributeError:
+            raise KeyError(name) from None
+        return NativeKernel(function, self._entry, 0)
+
+    def __iter__(self) -> Iterator[str]:
+        """Nothing: a shared library is asked by name."""
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+class NativeKernel:
+    """One compiled kernel, as it runs on core number `core`."""
+
+    def __init__(self, function, entry, core: int):
+        self._function, self._entry, self._core = function, entry, core
+        self._address = ctypes.cast(function, ctypes.c_void_p)
+        self._message = ctypes.create_string_buffer(MESSAGE_BYTES)
+
+    def for_core(self, core: int) -> "NativeKernel":
+        """The same kernel on another core, which has modes of its own."""
+        return NativeKernel(self._function, self._entry, core)
+
+    def __call__(self, *arguments: np.ndarray | int) -> None:
+        """Call with memory views and integers; KernelFault says what the kernel did wrong."""
+        if len(arguments) > MOST_ARGUMENTS:
+            raise KernelFault(f"{len(arguments)} arguments; compiled kernels take at most {MOST_ARGUMENTS}")
+        words = (ctypes.c_uint64 * len(arguments))(*[_word(a) for a in arguments])
+        if self._entry is None:
+            self._function(*[ctypes.c_uint64(w) for w in words])
+            return
+        if self._entry(self._address, self._core, words, len(words), self._message, MESSAGE_BYTES):
+            raise KernelFault(self._message.value.decode(errors="replace"))
+
+
+def _word(argument: np.ndarray | int) -> int:
+    if isinstance(argument, np.ndarray):
+        return argument.__array_interface__["data"][0]
+    if isinstance(argument, int):
+        return argument & 0xFFFF_FFFF_FFFF_FFFF
+    raise KernelFault(f"an argument of type {type(argument).__name__} cannot be passed to a compiled kernel")
+
+
+def load_kernels(path: Path | str) -> Mapping[str, Callable[..., None]]:
+    """Kernels from `lib.so` or `module.py`; KernelLibraryError says why not."""
+    path = Path(path)
+    if not path.is_file():
+        raise KernelLibraryError(f"{path}: no such kernel library")
+    return _module(path) if path.suffix == ".py" else SharedLibrary(path)
+
+
+def _module(path: Path) -> Mapping[str, Callable[..., None]]:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise KernelLibraryError(f"{path}: {type(error).__name__}: {error}") from error
+    return {name: value for name, value in vars(module).items() if callable(value) and not name.startswith("_")}

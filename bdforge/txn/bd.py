@@ -1,0 +1,215 @@
+"""From the fields of a buffer descriptor to the words of its registers, for shims, memtiles and core tiles.
+
+Runtime tasks and static DMA programs use the same words. Sizes and strides run outermost first, as in MLIR; the
+registers number dimensions from the innermost, d0. Sources: RT for the fields, mlir-aie 5ff2ab97 (`AIEXDialect.cpp`,
+`getHardwareStridesWraps`; `AIERT.cpp`) for the conversion from elements.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bdforge.devices import Generation, TileKind, TileLimits
+from bdforge.devices.limits import GRANULE_BYTES
+from bdforge.devices.registers import TILE_REGISTERS, RegisterError
+
+GRANULE_BITS = 8 * GRANULE_BYTES
+
+
+class BdError(ValueError):
+    """A buffer descriptor that no register can hold: field, value and limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class BdLock:
+    """One side of a BD's locking: acquire or release `value` at lock `id`, as the BD's DMA numbers locks.
+
+    As in the register, an acquire of -v waits for at least v, an acquire of +v for exactly v (both then subtract v).
+    """
+
+    id: int
+    value: int
+
+
+def granules(elements: int, element_bits: int, what: str) -> int:
+    """`elements` elements in 32-bit words; BdError if they are not whole words."""
+    bits = elements * element_bits
+    if bits % GRANULE_BITS:
+        raise BdError(
+            f"{what} is {elements} elements of {element_bits} bits, {bits / 8:g} bytes; it must be a multiple of "
+            f"{GRANULE_BYTES} bytes"
+        )
+    return bits // GRANULE_BITS
+
+
+def dims_in_words(dims: Sequence[tuple[int, int]], element_bits: int) -> list[tuple[int, int]]:
+    """(size, stride) in 32-bit words of `dims` in elements, both outermost first.
+
+    The innermost size and the outer strides are scaled by element_bits / 32 and must come out whole. Elements of other
+    than 32 bits need an innermost stride of 1, for a DMA cannot step over part of a word.
+    """
+    if not dims:
+        return []
+    *outer, (size, stride) = dims
+    number = len(dims)
+    words = [(s, granules(t, element_bits, f"stride of dimension {number - 1 - i}")) for i, (s, t) in enumerate(outer)]
+    if element_bits != GRANULE_BITS and stride != 1 and size != 1:
+        raise BdError(f"innermost stride is {stride}; it must be 1 for elements of {element_bits} bits")
+    inner_stride = stride if element_bits == GRANULE_BITS else 1
+    return [*words, (granules(size, element_bits, "size of dimension 0"), inner_stride)]
+
+
+def burst_code(generation: Generation, burst_bytes: int) -> int:
+    """Register code of a shim's burst length in bytes; 0 asks for the longest. BdError lists the lengths there are."""
+    if burst_bytes == 0:
+        return len(generation.bursts) - 1
+    if burst_bytes not in generation.bursts:
+        known = ", ".join(map(str, generation.bursts))
+        raise BdError(f"burst length is {burst_bytes} bytes; {generation.name} has {known} (0 for the longest)")
+    return generation.bursts.index(burst_bytes)
+
+
+def encode_bd(
+    kind: TileKind,
+    *,
+    length_words: int,
+    dims_words: Sequence[tuple[int, int]] = (),
+    iteration: tuple[int, int] | None = None,
+    address: int = 0,
+    packet: tuple[int, int] | None = None,
+    next_bd: int | None = None,
+    acquire: BdLock | None = None,
+    release: BdLock | None = None,
+    padding: Sequence[tuple[int, int]] = (),
+    burst: int = 0,
+    axi_cache: int = 0,
+    valid: bool = True,
+) -> list[int]:
+    """Register words of one BD: 8 of a shim or memtile, 6 of a core tile.
+
+    `dims_words` holds (size, stride) in words, outermost first; a size of 0 never wraps (the length ends it), and
+    neither does the outermost dimension that the hardware has. `iteration` is (count, stride): each execution adds the
+    stride, after `count` executions the BD starts over; a stride of 0 is no iteration. `address` is in bytes as the
+    tile's DMA sees memory (a memtile's own memory starts at MEMTILE_WINDOW_BYTES). `packet` is (type, id). `padding`
+    holds (before, after) in words, one per dimension, outermost first. `burst` is a register code (`burst_code`).
+    BdError names the field, its value and its limit.
+    """
+    values = {"length": length_words, "valid": int(valid)}
+    values |= _address(kind, address) | _dimensions(kind, dims_words) | _iteration(iteration) | _padding(kind, padding)
+    if packet is not None:
+        values |= {"packet_enable": 1, "packet_type": packet[0], "packet_id": packet[1]}
+    if next_bd is not None:
+        values |= {"use_next": 1, "next": next_bd}
+    if acquire is not None:
+        values |= {"acquire_enable": 1, "acquire_value": acquire.value, "acquire_id": acquire.id}
+    if release is not None:
+        values |= {"release_value": release.value, "release_id": release.id}
+    if kind is TileKind.SHIM:
+        values |= {"burst": burst, "axi_cache": axi_cache}
+    try:
+        return TILE_REGISTERS[kind].bd.encode(values)
+    except RegisterError as error:
+        raise BdError(str(error)) from error
+
+
+def _address(kind: TileKind, address: int) -> dict[str, int]:
+    if address % GRANULE_BYTES:
+        raise BdError(f"address {address:#x} is not a multiple of {GRANULE_BYTES} bytes")
+    if kind is TileKind.SHIM:
+        return {"address_low": address & 0xFFFFFFFF, "address_high": address >> 32}
+    return {"address": address // GRANULE_BYTES}
+
+
+def _dimensions(kind: TileKind, dims: Sequence[tuple[int, int]]) -> dict[str, int]:
+    fields = TILE_REGISTERS[kind].bd.fields
+    values = {}
+    for number, (size, stride) in enumerate(reversed(dims)):
+        if f"d{number}_step" not in fields:
+            raise BdError(f"{len(dims)} dimensions; a {kind} BD has {number}")
+        if size != 1 and stride < 1:
+            raise BdError(f"stride of dimension {number} is {stride} words; a BD steps by at least 1")
+        if f"d{number}_wrap" in fields:
+            values[f"d{number}_wrap"] = size
+        values[f"d{number}_step"] = max(stride - 1, 0) if size != 1 or number == 0 else 0
+    return values
+
+
+def _iteration(iteration: tuple[int, int] | None) -> dict[str, int]:
+    if iteration is None or iteration[0] == 1 or iteration[1] == 0:
+        return {}
+    count, stride = iteration
+    if count < 1 or stride < 0:
+        raise BdError(f"iteration of {count} executions by {stride} words; both must be positive")
+    return {"iteration_wrap": count - 1, "iteration_step": stride - 1}
+
+
+def _padding(kind: TileKind, padding: Sequence[tuple[int, int]]) -> dict[str, int]:
+    fields = TILE_REGISTERS[kind].bd.fields
+    values = {}
+    for number, (before, after) in enumerate(reversed(padding)):
+        if before == after == 0:
+            continue
+        if f"d{number}_pad_before" not in fields:
+            raise BdError(f"padding of dimension {number}: a {kind} BD cannot pad it")
+        values |= {f"d{number}_pad_before": before, f"d{number}_pad_after": after}
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """What a runtime transfer puts into its BD, in 32-bit words; `dims_words` is empty for a linear one."""
+
+    length_words: int
+    dims_words: tuple[tuple[int, int], ...]
+    iteration: tuple[int, int] | None
+
+
+def runtime_transfer(limits: TileLimits, sizes: Sequence[int], strides: Sequence[int], element_bits: int) -> Transfer:
+    """Transfer of four sizes and strides in elements, outermost first, as `dma_memcpy_nd` and task BDs give them.
+
+    length = s0 s1 s2 element_bits / 32 words; the outermost dimension becomes the iteration, unless its stride is 0 (a
+    plain repeat). A linear transfer (s1 = s2 = 1, t0 = 1, t1 = t2 = 0) leaves all dimensions out and may be of any
+    length. Checks as in mlir-aie's `verifyStridesWraps`, and what that one lets slip: an innermost stride over elements
+    of other than 32 bits, 65 iterations, a step one too large. BdError names dimension, value and limit.
+    """
+    for i, (size, stride) in enumerate(zip(reversed(sizes), reversed(strides), strict=True)):
+        if size < 1:
+            raise BdError(f"size of dimension {i} is {size}; sizes are at least 1")
+        if size > 1 and stride < (0 if i == 3 else 1):
+            raise BdError(f"stride of dimension {i} is {stride}; it must be {'0 or more' if i == 3 else 'positive'}")
+    dims = dims_in_words(list(zip(sizes, strides, strict=True)), element_bits)
+    (runs, run_stride), *inner = dims
+    length_words = math.prod(size for size, _ in inner)
+    if runs > limits.iteration_wrap_max:
+        raise BdError(f"size of dimension 3 is {runs}; a BD iterates at most {limits.iteration_wrap_max} times")
+    _check_steps(limits, dims)
+    iteration = (runs, run_stride) if runs > 1 and run_stride else None
+    if tuple(sizes[1:3]) == (1, 1) and tuple(strides[1:]) == (0, 0, 1):
+        return Transfer(length_words, (), iteration)
+    _check_wraps(limits, inner)
+    return Transfer(length_words, tuple(_without_outer_wrap(limits, inner)), iteration)
+
+
+def _check_steps(limits: TileLimits, dims: Sequence[tuple[int, int]]) -> None:
+    for i, (size, stride) in enumerate(reversed(dims)):
+        if size > 1 and stride > limits.step_max:
+            raise BdError(
+                f"stride of dimension {i} is {stride} words; a {limits.kind} BD steps by at most {limits.step_max}"
+            )
+
+
+def _check_wraps(limits: TileLimits, inner: Sequence[tuple[int, int]]) -> None:
+    for i, ((size, _), wrap) in enumerate(zip(reversed(inner), limits.wraps[:2], strict=False)):
+        if size > wrap:
+            what = "words" if i == 0 else "steps"
+            raise BdError(
+                f"size of dimension {i} is {size} {what}; a {limits.kind} BD holds at most {wrap}: split the dimension"
+            )
+
+
+def _without_outer_wrap(limits: TileLimits, inner: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """A memtile's third dimension has a wrap, which mlir-aie's runtime path never writes; the length ends it."""
+    (size, stride), *rest = inner
+    if limits.kind is not TileKind.MEMTILE:
+        return [(size, stride), *rest]
+    return [(0, stride), *rest] if size > 1 else rest

@@ -1,0 +1,318 @@
+"""From a runtime sequence in MLIR to the operations of an instruction stream, as mlir-aie lowers it, word for word.
+
+Sources: mlir-aie 5ff2ab97, `AIEDmaToNpu.cpp`, `AIEDMATasksToNPU.cpp`, `AIEXDialect.cpp`, `AIETargetNPU.cpp`. What
+mlir-aie refuses is refused; what it silently cuts to a field's width is refused too.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.dialects.builtin import MemRefType, ModuleOp, UnrankedMemRefType
+from xdsl.ir import Block, SSAValue
+from xdsl.ir import Operation as MlirOperation
+
+from bdforge.devices import Device
+from bdforge.devices.limits import GRANULE_BYTES
+from bdforge.devices.registers import RUNTIME_AXI_CACHE, address
+from bdforge.mlir.allocate import Allocation
+from bdforge.mlir.array_ops import DeviceOp
+from bdforge.mlir.places import location
+from bdforge.mlir.register_ops import (
+    ConfigureOp,
+    NpuAddressPatchOp,
+    NpuBlockWriteOp,
+    NpuLoadPdiOp,
+    NpuMaskWrite32Op,
+    NpuPreemptOp,
+    NpuPushQueueOp,
+    NpuWrite32Op,
+    NpuWriteBdOp,
+    RunOp,
+    StartBdChainOp,
+)
+from bdforge.mlir.sequence_ops import (
+    ConfigureTaskOp,
+    NpuDmaMemcpyNdOp,
+    NpuDmaWaitOp,
+    NpuRtpWriteOp,
+    NpuSyncOp,
+    RuntimeSequenceOp,
+    SetLockOp,
+)
+from bdforge.txn.bd import GRANULE_BITS, burst_code, encode_bd, runtime_transfer
+from bdforge.txn.operations import BlockWrite, LoadPdi, MaskWrite, Operation, Patch, Preempt
+from bdforge.txn.raw import raw_bd_words
+from bdforge.txn.target import Channel, LoweringError, Target, faults_of, lowering_error
+from bdforge.txn.tasks import Tasks
+from bdforge.txn.values import VIEWS, HostMemory, Values, bits_of
+
+__all__ = ["LoweringError", "lower", "lower_module", "select_sequence"]
+
+_SILENT = ("arith.constant", "memref.get_global", "aie.end")
+
+
+def lower(
+    sequence: RuntimeSequenceOp, device_op: DeviceOp | None = None, allocation: Allocation | None = None
+) -> list[Operation]:
+    """Operations that a runtime sequence executes, each with the MLIR location that it came from.
+
+    The device is the one around the sequence unless given; `allocation` places its buffers and locks
+    (`bdforge.mlir.allocate` by default). LoweringError names file, line and column of what cannot be lowered;
+    AllocationError is raised for a device that its tiles cannot hold.
+    """
+    device_op = device_op or _device_around(sequence)
+    lowering = _Lowering(Target(device_op, [], allocation))
+    lowering.bind_arguments(sequence)
+    lowering.block(sequence.body.block)
+    return lowering.target.operations
+
+
+def lower_module(module: ModuleOp, sequence: str | None = None) -> tuple[Device, list[Operation]]:
+    """Device and operations of a module's runtime sequence; `sequence` is its name where there are several."""
+    chosen = select_sequence(module, sequence)
+    return _device_around(chosen).device, lower(chosen)
+
+
+def select_sequence(module: ModuleOp, name: str | None = None) -> RuntimeSequenceOp:
+    """The module's runtime sequence called `name` (or `device::name`), or its only one; LoweringError lists them."""
+    found = [op for op in module.walk() if isinstance(op, RuntimeSequenceOp)]
+    chosen = [op for op in found if name in (None, op.symbol, f"{_device_around(op).symbol}::{op.symbol}")]
+    if len(chosen) == 1:
+        return chosen[0]
+    names = ", ".join(f"{_device_around(op).symbol}::{op.symbol}" for op in found) or "none"
+    wanted = "a runtime sequence" if name is None else f"a runtime sequence called {name!r}"
+    problem = "no" if not chosen else "more than one"
+    raise lowering_error(module, f"{problem} match for {wanted}; the module has {names}")
+
+
+def _device_around(op: MlirOperation) -> DeviceOp:
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, DeviceOp):
+        parent = parent.parent_op()
+    if parent is None:
+        raise lowering_error(op, "is outside of an aie.device")
+    return parent
+
+
+class _Lowering:
+    """Walks a sequence in program order."""
+
+    def __init__(self, target: Target):
+        self.target = target
+        self.values = Values()
+        self.tasks = Tasks(self.values)
+        self.targets = {target.device_op: target}
+        self.pdi_ids: dict[str, int] = {}
+        self.running: list[RuntimeSequenceOp] = []
+
+    def bind_arguments(self, sequence: RuntimeSequenceOp) -> None:
+        """Let a sequence's memref arguments stand for host memory, by position."""
+        self.running.append(sequence)
+        for index, argument in enumerate(sequence.arguments):
+            if isinstance(argument.type, MemRefType | UnrankedMemRefType):
+                self.values.bind(argument, HostMemory(index))
+
+    def block(self, block: Block) -> None:
+        """Lower every operation of a block."""
+        for op in block.ops:
+            with faults_of(op):
+                self.operation(op)
+
+    def operation(self, op: MlirOperation) -> None:
+        """Lower one operation."""
+        if op.name in _SILENT:
+            return
+        if op.name in VIEWS:
+            self.values.view(op)
+            return
+        handler = _HANDLERS.get(op.name)
+        if handler is None:
+            raise lowering_error(op, "has no form in an instruction stream")
+        handler(self, op)
+
+    # transfers and tasks
+
+    def memcpy(self, op: NpuDmaMemcpyNdOp) -> None:
+        target, allocation = self.target, self.target.shim_channel(op.metadata)
+        column, row = allocation.tile.column, allocation.tile.row
+        limits = target.limits(column, row)
+        memory, bits = self.values.memory(op.buffer), bits_of(op.buffer)
+        if not isinstance(memory, HostMemory):
+            raise ValueError("the memory must be an argument of the runtime sequence or a view of one")
+        if bits > GRANULE_BITS:
+            raise ValueError(f"elements have {bits} bits; dma_memcpy_nd takes at most {GRANULE_BITS}")
+        transfer = runtime_transfer(limits, op.sizes, op.strides, bits)
+        packet = op.packet or allocation.packet
+        words = encode_bd(
+            limits.kind,
+            length_words=transfer.length_words,
+            dims_words=transfer.dims_words,
+            iteration=transfer.iteration,
+            packet=packet,
+            burst=burst_code(target.device.generation, op.burst_length),
+            axi_cache=RUNTIME_AXI_CACHE,
+        )
+        offset_bits = op.offset * bits
+        if offset_bits % GRANULE_BITS:
+            raise ValueError(f"offset is {offset_bits / 8:g} bytes; it must be a multiple of {GRANULE_BYTES}")
+        target.write_bd(op, column, row, op.id, words)
+        target.patch(op, column, row, op.id, memory.argument, memory.offset_bytes + offset_bits // 8)
+        self.tasks.ids.written[column, row, op.id] = op
+        channel = Channel(column, row, allocation.direction, allocation.channel)
+        token = op.issue_token or allocation.direction == "S2MM"  # S2MM transfers always send a token
+        target.push(op, channel, op.id, op.sizes[0] - 1, token)
+
+    def dma_wait(self, op: NpuDmaWaitOp) -> None:
+        allocation = self.target.shim_channel(op.symbol)
+        tile = allocation.tile
+        self.target.sync(op, Channel(tile.column, tile.row, allocation.direction, allocation.channel))
+
+    def configure_task(self, op: ConfigureTaskOp) -> None:
+        self.tasks.configure(self.target, op, op.body)
+
+    def start_bd_chain(self, op: StartBdChainOp) -> None:
+        template = op.template
+        arguments: tuple[SSAValue, ...] = tuple(getattr(op, "args"))  # noqa: B009
+        parameters = template.body.blocks[0].args
+        _check_types(op.symbol, arguments, parameters)
+        for parameter, argument in zip(parameters, arguments, strict=True):
+            self.values.bind(parameter, self.values.memory(argument))
+        self.tasks.start(self.target, op, self.tasks.configure(self.target, op, template.body))
+
+    def start_task(self, op: MlirOperation) -> None:
+        self.tasks.start(self.target, op, self.tasks.of(op))
+
+    def await_task(self, op: MlirOperation) -> None:
+        self.tasks.wait(self.target, op, self.tasks.of(op))
+
+    def free_task(self, op: MlirOperation) -> None:
+        self.tasks.free(op, self.tasks.of(op))
+
+    # registers
+
+    def sync(self, op: NpuSyncOp) -> None:
+        self.target.sync(op, Channel(op.column, op.row, op.direction, op.channel), op.columns, op.rows)
+
+    def rtp_write(self, op: NpuRtpWriteOp) -> None:
+        self.target.write(op, self.target.word_of_buffer(op.buffer, op.index), op.value)
+
+    def set_lock(self, op: SetLockOp) -> None:
+        tile = op.lock.tile
+        limit = self.target.limits(tile.column, tile.row).lock_value_max
+        if not 0 <= op.value <= limit:
+            raise ValueError(f"lock value {op.value} is outside 0 to {limit}")
+        offset = self.target.registers(tile.column, tile.row).lock_offset(self.target.lock_id(op.lock))
+        self.target.write(op, address(tile.column, tile.row, offset), op.value)
+
+    def write32(self, op: NpuWrite32Op) -> None:
+        self.target.write(op, self.target.register_address(op), op.value)
+
+    def maskwrite32(self, op: NpuMaskWrite32Op) -> None:
+        self.target.emit(MaskWrite(self.target.register_address(op), op.value, op.mask, location=location(op)))
+
+    def blockwrite(self, op: NpuBlockWriteOp) -> None:
+        hint = 0 if op.column is None or op.row is None else op.column | op.row << 8
+        words = tuple(int(word) for word in op.data)
+        self.target.emit(BlockWrite(self.target.register_address(op), words, hint, location=location(op)))
+
+    def writebd(self, op: NpuWriteBdOp) -> None:
+        fields = dict(op.fields)
+        column, row, bd = fields.pop("column"), fields.pop("row"), fields.pop("bd_id")
+        words = raw_bd_words(self.target.device.kind(column, row), self.target.device.generation, fields)
+        self.target.write_bd(op, column, row, bd, words)
+
+    def address_patch(self, op: NpuAddressPatchOp) -> None:
+        for what, value in (("arg_idx", op.argument), ("arg_plus", op.offset_bytes)):
+            if value < 0:
+                raise ValueError(f"{what} is {value}; it must be 0 or more")
+        self.target.emit(Patch(op.address, op.argument, op.offset_bytes, location=location(op)))
+
+    def push_queue(self, op: NpuPushQueueOp) -> None:
+        channel = Channel(op.column, op.row, op.direction, op.channel)
+        self.target.push(op, channel, op.bd_id, op.repeat_count, op.issue_token)
+
+    def preempt(self, op: NpuPreemptOp) -> None:
+        self.target.emit(Preempt(op.number("level"), location=location(op)))
+
+    # other configurations
+
+    def load_pdi(self, op: NpuLoadPdiOp) -> None:
+        self._load(op, op.device_ref, op.number("id"), op.number("size", 0), op.number("address", 0))
+
+    def _load(
+        self, op: MlirOperation, device: str | None, pdi_id: int | None = None, size: int = 0, at: int = 0
+    ) -> None:
+        """LOADPDI; without an id, devices are numbered from 1 in the order in which they are loaded."""
+        if device is not None:
+            self._device_named(op, device)
+            pdi_id = self.pdi_ids.setdefault(device, len(self.pdi_ids) + 1) if pdi_id is None else pdi_id
+        self.target.emit(LoadPdi(pdi_id or 0, size, at, device=device, location=location(op)))
+
+    def configure(self, op: ConfigureOp) -> None:
+        """Load a device, then run the body against it."""
+        configured = self._device_named(op, op.symbol)
+        self._load(op, op.symbol)
+        outer, self.target = self.target, self._target_of(configured)
+        self.block(op.body.block)
+        self.target = outer
+
+    def run(self, op: RunOp) -> None:
+        """Run another sequence of the configured device in place."""
+        sequence = self.target.symbols.get(op.symbol)
+        if not isinstance(sequence, RuntimeSequenceOp):
+            raise ValueError(f"device @{self.target.device_op.symbol} has no runtime sequence @{op.symbol}")
+        if sequence in self.running:
+            raise ValueError(f"runtime sequence @{op.symbol} runs itself")
+        arguments = tuple(op.args)
+        _check_types(op.symbol, arguments, tuple(sequence.arguments))
+        for parameter, argument in zip(sequence.arguments, arguments, strict=True):
+            if isinstance(argument.type, MemRefType | UnrankedMemRefType):
+                self.values.bind(parameter, self.values.memory(argument))
+        self.running.append(sequence)
+        self.block(sequence.body.block)
+        self.running.pop()
+
+    def _device_named(self, op: MlirOperation, symbol: str) -> DeviceOp:
+        parent = self.target.device_op.parent_op()
+        devices = [] if parent is None else [o for o in parent.walk() if isinstance(o, DeviceOp)]
+        for device in devices:
+            if device.symbol == symbol:
+                return device
+        raise lowering_error(op, f"no aie.device is called @{symbol}")
+
+    def _target_of(self, device_op: DeviceOp) -> Target:
+        if device_op not in self.targets:
+            self.targets[device_op] = Target(device_op, self.target.operations)
+        return self.targets[device_op]
+
+
+def _check_types(symbol: str, arguments: tuple[SSAValue, ...], parameters: tuple[SSAValue, ...]) -> None:
+    given, wanted = [str(a.type) for a in arguments], [str(p.type) for p in parameters]
+    if given != wanted:
+        raise ValueError(f"@{symbol} takes ({', '.join(wanted)}), not ({', '.join(given)})")
+
+
+_HANDLERS: dict[str, Callable[[_Lowering, Any], None]] = {
+    "aiex.npu.dma_memcpy_nd": _Lowering.memcpy,
+    "aiex.npu.dma_wait": _Lowering.dma_wait,
+    "aiex.dma_configure_task": _Lowering.configure_task,
+    "aiex.dma_configure_task_for": _Lowering.configure_task,
+    "aiex.dma_start_bd_chain": _Lowering.start_bd_chain,
+    "aiex.dma_start_bd_chain_for": _Lowering.start_bd_chain,
+    "aiex.dma_start_task": _Lowering.start_task,
+    "aiex.dma_await_task": _Lowering.await_task,
+    "aiex.dma_free_task": _Lowering.free_task,
+    "aiex.npu.sync": _Lowering.sync,
+    "aiex.npu.rtp_write": _Lowering.rtp_write,
+    "aiex.set_lock": _Lowering.set_lock,
+    "aiex.npu.write32": _Lowering.write32,
+    "aiex.npu.maskwrite32": _Lowering.maskwrite32,
+    "aiex.npu.blockwrite": _Lowering.blockwrite,
+    "aiex.npu.writebd": _Lowering.writebd,
+    "aiex.npu.address_patch": _Lowering.address_patch,
+    "aiex.npu.push_queue": _Lowering.push_queue,
+    "aiex.npu.preempt": _Lowering.preempt,
+    "aiex.npu.load_pdi": _Lowering.load_pdi,
+    "aiex.configure": _Lowering.configure,
+    "aiex.run": _Lowering.run,
+}

@@ -1,0 +1,221 @@
+"""Where the operations of a lowering go: register writes of one array configuration, with the places they came from."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from xdsl.ir import Operation as MlirOperation
+
+from bdforge.devices import AIE2P, Device, TileKind, TileLimits
+from bdforge.devices.limits import GRANULE_BYTES
+from bdforge.devices.registers import (
+    CONTROLLER_ID_MASK,
+    MEMTILE_WINDOW_BYTES,
+    OFFSET_MASK,
+    QUEUE,
+    TILE_REGISTERS,
+    TileRegisters,
+    address,
+)
+from bdforge.mlir.allocate import Allocation, allocate, buffer_bytes
+from bdforge.mlir.array_ops import BufferOp, DeviceOp, LockOp, ShimDmaAllocationOp, TileOp
+from bdforge.mlir.errors import Location, MlirError
+from bdforge.mlir.places import location, source_of
+from bdforge.mlir.register_ops import AddressedOp
+from bdforge.mlir.words import Direction
+from bdforge.txn.operations import BlockWrite, MaskWrite, Operation, Patch, Sync, Write
+
+WORD_MASK = 0xFFFFFFFF
+
+
+class LoweringError(MlirError):
+    """A runtime sequence that no instruction stream can express, or that mlir-aie would not lower."""
+
+
+def lowering_error(op: MlirOperation, message: str) -> LoweringError:
+    """The error at an operation of the MLIR text."""
+    found = source_of(op)
+    if found is None:
+        return LoweringError(f"{op.name}: {message}", Location("<built>", 1, 1))
+    error = LoweringError.at(*found, f"{op.name}: {message}")
+    assert isinstance(error, LoweringError)
+    return error
+
+
+@contextmanager
+def faults_of(op: MlirOperation) -> Iterator[None]:
+    """Give errors about values (fields, names, allocation) the place of the operation that holds them."""
+    try:
+        yield
+    except LoweringError:
+        raise
+    except ValueError as error:
+        raise lowering_error(op, str(error)) from error
+
+
+class Channel(NamedTuple):
+    """A DMA channel of a tile."""
+
+    column: int
+    row: int
+    direction: Direction
+    number: int
+
+
+class Target:
+    """One `aie.device`, and the operations emitted for it so far."""
+
+    def __init__(self, device_op: DeviceOp, operations: list[Operation], allocation: Allocation | None = None):
+        self.device_op = device_op
+        self.device: Device = device_op.device
+        self.operations = operations
+        self.allocation = allocate(device_op) if allocation is None else allocation
+        self.symbols = {
+            symbol: op for op in device_op.body.block.ops if isinstance(symbol := getattr(op, "symbol", None), str)
+        }
+        self._controllers = {
+            (op.column, op.row): op.controller_id.id
+            for op in device_op.walk()
+            if isinstance(op, TileOp) and op.controller_id is not None
+        }
+
+    def limits(self, column: int, row: int) -> TileLimits:
+        """What the tile offers; DeviceError outside the device."""
+        return self.device.limits(column, row)
+
+    def registers(self, column: int, row: int) -> TileRegisters:
+        """Registers of the tile; DeviceError outside the device."""
+        return TILE_REGISTERS[self.device.kind(column, row)]
+
+    def describe(self, column: int, row: int) -> str:
+        """The tile in words."""
+        return f"{self.device.kind(column, row)} ({column}, {row})"
+
+    def check_channel(self, channel: Channel) -> None:
+        """ValueError for a channel that the tile has not."""
+        count = self.limits(channel.column, channel.row).channels
+        if not 0 <= channel.number < count:
+            tile = self.describe(channel.column, channel.row)
+            raise ValueError(f"{channel.direction} {channel.number} of {tile}: channels run from 0 to {count - 1}")
+
+    def buffer_address(self, buffer: BufferOp) -> int:
+        """Byte address of a buffer in its tile; ValueError for one of another device."""
+        if buffer not in self.allocation.buffers:
+            raise ValueError(f"buffer @{buffer.symbol} is not part of device @{self.device_op.symbol}")
+        return self.allocation.buffers[buffer]
+
+    def lock_id(self, lock: LockOp) -> int:
+        """Id of a lock in its tile; ValueError for one of another device."""
+        if lock not in self.allocation.locks:
+            raise ValueError(f"the lock is not part of device @{self.device_op.symbol}")
+        return self.allocation.locks[lock]
+
+    def shim_channel(self, symbol: str) -> ShimDmaAllocationOp:
+        """The aie.shim_dma_allocation called `symbol`; ValueError if there is none."""
+        found = self.symbols.get(symbol)
+        if not isinstance(found, ShimDmaAllocationOp):
+            names = sorted(f"@{name}" for name, op in self.symbols.items() if isinstance(op, ShimDmaAllocationOp))
+            known = ", ".join(names) or "none"
+            raise ValueError(
+                f"no aie.shim_dma_allocation is called @{symbol}; device @{self.device_op.symbol} has {known}"
+            )
+        return found
+
+    def register_address(self, op: AddressedOp) -> int:
+        """Address that `address` and `buffer` or `column` and `row` of a raw write give; ValueError if unclear.
+
+        With a buffer, `address` counts words from its start; with column and row, its low 20 bits are the offset in
+        that tile; else it is a full address.
+        """
+        if op.buffer is not None:
+            return self.word_of_buffer(op.buffer, op.address)
+        if op.column is None and op.row is None:
+            return op.address
+        if op.column is None or op.row is None:
+            raise ValueError("column and row go together; only one is given")
+        self.device.kind(op.column, op.row)
+        return address(op.column, op.row, op.address & OFFSET_MASK)
+
+    def word_of_buffer(self, symbol: str, index: int) -> int:
+        """Full address of 32-bit word `index` of a named buffer; ValueError outside of it."""
+        buffer = self.symbols.get(symbol)
+        if not isinstance(buffer, BufferOp):
+            raise ValueError(f"no aie.buffer is called @{symbol}")
+        words = buffer_bytes(buffer) // GRANULE_BYTES
+        if not 0 <= index < words:
+            raise ValueError(f"word {index} is outside buffer @{symbol}, which has words 0 to {words - 1}")
+        byte = self.buffer_address(buffer) + GRANULE_BYTES * index
+        if byte % GRANULE_BYTES:
+            raise ValueError(f"buffer @{symbol} starts at {byte:#x}, which is no multiple of {GRANULE_BYTES} bytes")
+        return address(buffer.tile.column, buffer.tile.row, byte)
+
+    def emit(self, operation: Operation) -> None:
+        """Append an operation."""
+        self.operations.append(operation)
+
+    def write(self, op: MlirOperation, full_address: int, value: int) -> None:
+        """WRITE; negative values become their 32-bit pattern."""
+        self.emit(Write(full_address, value & WORD_MASK, location=location(op)))
+
+    def write_bd(self, op: MlirOperation, column: int, row: int, bd: int, words: Sequence[int]) -> None:
+        """BLOCKWRITE of a whole BD; ValueError for a BD that the tile has not."""
+        count = self.limits(column, row).bds
+        if not 0 <= bd < count:
+            raise ValueError(f"BD {bd} of {self.describe(column, row)}: BDs run from 0 to {count - 1}")
+        at = address(column, row, self.registers(column, row).bd_offset(bd))
+        self.emit(BlockWrite(at, tuple(words), location=location(op)))
+
+    def patch(self, op: MlirOperation, column: int, row: int, bd: int, argument: int, plus_bytes: int) -> None:
+        """DDR_PATCH of a shim BD's address."""
+        if plus_bytes < 0:
+            raise ValueError(f"the transfer starts {-plus_bytes} bytes before argument {argument}")
+        registers = self.registers(column, row)
+        word = registers.bd.fields["address_low"].word
+        at = address(column, row, registers.bd_offset(bd) + GRANULE_BYTES * word)
+        self.emit(Patch(at, argument, plus_bytes, location=location(op)))
+
+    def point_bd_at(self, op: MlirOperation, column: int, row: int, bd: int, byte: int) -> None:
+        """MASKWRITE of the address field of a memtile's or core tile's BD to byte `byte` of the tile's own memory.
+
+        As in mlir-aie (`AIEDMATasksToNPU.cpp`) a memtile's address moves to its own window on AIE2P only; what AIE2
+        then reaches, its own memory or its western neighbour's, the sources leave open.
+        """
+        if byte % GRANULE_BYTES:
+            raise ValueError(
+                f"the transfer starts at byte {byte:#x} of its tile, which is no multiple of {GRANULE_BYTES}"
+            )
+        registers = self.registers(column, row)
+        if self.device.kind(column, row) is TileKind.MEMTILE and self.device.generation is AIE2P:
+            byte += MEMTILE_WINDOW_BYTES
+        field = registers.bd.fields["address"]
+        at = address(column, row, registers.bd_offset(bd) + GRANULE_BYTES * field.word)
+        value = (byte // GRANULE_BYTES) << field.low
+        self.emit(MaskWrite(at, value, field.mask, location=location(op)))
+
+    def push(self, op: MlirOperation, channel: Channel, bd: int, repeat_count: int, token: bool) -> None:
+        """WRITE of a channel's task queue for `repeat_count` + 1 runs, after the tile's controller id if it has one."""
+        self.check_channel(channel)
+        column, row, direction, number = channel
+        registers = self.registers(column, row)
+        limit = QUEUE.fields["bd"].bounds[1]
+        if bd > limit:
+            raise ValueError(
+                f"BD {bd} of {self.describe(column, row)} cannot be started at run time: mlir-aie's queue word keeps "
+                f"4 bits of the BD number, 0 to {limit}"
+            )
+        controller = self._controllers.get((column, row))
+        if token and controller is not None:
+            at = address(column, row, registers.control_offset(direction, number))
+            value = registers.control.encode({"controller_id": controller})[0]
+            self.emit(MaskWrite(at, value, CONTROLLER_ID_MASK, location=location(op)))
+        word = registers.queue.encode({"token": int(token), "repeat": repeat_count, "bd": bd})[0]
+        self.write(op, address(column, row, registers.queue_offset(direction, number)), word)
+
+    def sync(self, op: MlirOperation, channel: Channel, columns: int = 1, rows: int = 1) -> None:
+        """TCT: wait for a token of the channel, in each tile of the rectangle."""
+        self.check_channel(channel)
+        column, row, direction, number = channel
+        if columns < 1 or rows < 1:
+            raise ValueError(f"{columns} columns x {rows} rows; both are at least 1")
+        self.device.kind(column + columns - 1, row + rows - 1)
+        self.emit(Sync(direction.code, row, column, rows, columns, number, location=location(op)))

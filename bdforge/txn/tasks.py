@@ -1,0 +1,329 @@
+"""Tasks of a runtime sequence: BD ids, BD chains, starts and waits.
+
+Source: mlir-aie 5ff2ab97, `AIEAssignRuntimeSequenceBDIDs.cpp` (ids) and `AIEDMATasksToNPU.cpp` (registers).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from bdforge.devices import TileKind, TileLimits
+from bdforge.devices.limits import GRANULE_BYTES
+from bdforge.devices.registers import MEMTILE_WINDOW_LOCKS, RUNTIME_AXI_CACHE
+from bdforge.mlir.array_ops import BufferOp, UseLockOp
+from bdforge.mlir.attributes import PacketInfo
+from bdforge.mlir.dma_ops import DmaBdOp, NextBdOp
+from bdforge.mlir.places import location
+from bdforge.mlir.sequence_ops import TaskOp
+from bdforge.mlir.words import LockAction
+from bdforge.txn.bd import BdLock, Transfer, burst_code, encode_bd, granules, runtime_transfer
+from bdforge.txn.target import Channel, Target, faults_of, lowering_error
+from bdforge.txn.values import HostMemory, Values, bits_of
+
+DIMENSIONS = 4
+"""Dimensions of a runtime transfer; the outermost is the BD's iteration."""
+
+
+@dataclass(eq=False, slots=True)
+class Task:
+    """A configured task; `bds` are its BD ids in text order, `first` starts its chain."""
+
+    op: TaskOp
+    channel: Channel
+    bds: tuple[int, ...]
+    first: int
+    freed: bool = False
+
+
+@dataclass(slots=True)
+class BdIds:
+    """BD ids of every tile: who holds them, and whose BD was written last."""
+
+    holders: dict[tuple[int, int, int], Task | Operation] = field(default_factory=dict)
+    written: dict[tuple[int, int, int], Operation] = field(default_factory=dict)
+
+    def take(self, column: int, row: int, limits: TileLimits, bds: Sequence[DmaBdOp], task: Operation) -> list[int]:
+        """Ids of a chain's BDs: explicit ones first, then the lowest free ones in text order."""
+        for bd in bds:
+            if bd.bd_id is not None:
+                self._reserve(column, row, limits, bd, task)
+        return [self._id_of(column, row, limits, bd, task) for bd in bds]
+
+    def _reserve(self, column: int, row: int, limits: TileLimits, bd: DmaBdOp, task: Operation) -> None:
+        assert bd.bd_id is not None
+        if not 0 <= bd.bd_id < limits.bds:
+            raise lowering_error(bd, f"bd_id {bd.bd_id} is outside 0 to {limits.bds - 1}, the BDs of a {limits.kind}")
+        if (holder := self.holders.get((column, row, bd.bd_id))) is not None:
+            where = location(holder if isinstance(holder, Operation) else holder.op)
+            raise lowering_error(
+                bd, f"bd_id {bd.bd_id} of {limits.kind} ({column}, {row}) is in use by the task at {where}; "
+                "await or free that task first",
+            )  # fmt: skip
+        self.holders[column, row, bd.bd_id] = task
+
+    def _id_of(self, column: int, row: int, limits: TileLimits, bd: DmaBdOp, task: Operation) -> int:
+        if bd.bd_id is not None:
+            return bd.bd_id
+        free = next((i for i in range(limits.bds) if (column, row, i) not in self.holders), None)
+        if free is None:
+            raise lowering_error(
+                bd, f"all {limits.bds} BDs of {limits.kind} ({column}, {row}) are in use; await or free a task first"
+            )
+        self.holders[column, row, free] = task
+        return free
+
+    def free(self, task: Task) -> None:
+        """Give a task's ids back."""
+        task.freed = True
+        for bd in task.bds:
+            del self.holders[task.channel.column, task.channel.row, bd]
+
+
+class Tasks:
+    """The tasks of one sequence."""
+
+    def __init__(self, values: Values):
+        self.values, self.ids = values, BdIds()
+        self.tasks: dict[SSAValue, Task] = {}
+
+    def configure(self, target: Target, op: TaskOp, body: Region) -> Task:
+        """Write the BDs of a chain."""
+        tile = op.tile
+        channel = Channel(tile.column, tile.row, op.direction, op.channel)
+        target.check_channel(channel)
+        entry, blocks = _chain_blocks(op, body)
+        bds = [_bd_of_block(op, block) for block in blocks]
+        limits = target.limits(tile.column, tile.row)
+        ids = self.ids.take(tile.column, tile.row, limits, bds, op)
+        id_of = dict(zip(blocks, ids, strict=True))
+        task = Task(op, channel, tuple(ids), id_of[entry])
+        packet = op.packet or (op.allocation_of("alloc").packet if "alloc" in op.properties else None)
+        for bd, block in zip(bds, blocks, strict=True):
+            following = _next_id(block, bd, entry, id_of)
+            with faults_of(bd):
+                self._write(target, bd, channel, id_of[block], following, bd.packet or packet)
+            self.ids.written[channel.column, channel.row, id_of[block]] = op
+        self.tasks[op.result] = task
+        return task
+
+    def start(self, target: Target, op: Operation, task: Task) -> None:
+        """Push a task to its channel's queue."""
+        column, row = task.channel.column, task.channel.row
+        for bd in task.bds:
+            writer = self.ids.written[column, row, bd]
+            if writer is not task.op:
+                place = f"BD {bd} of {target.describe(column, row)}"
+                raise lowering_error(
+                    op, f"{place} was freed and then rewritten at {location(writer)}; start the task before that"
+                )
+        target.push(op, task.channel, task.first, task.op.repeat_count, task.op.issue_token)
+
+    def wait(self, target: Target, op: Operation, task: Task) -> None:
+        """Wait for a task's token, then free its BDs."""
+        if not task.op.issue_token:
+            raise lowering_error(
+                op, f"the task at {location(task.op)} issues no token to wait for; give it issue_token = true"
+            )
+        target.sync(op, task.channel)
+        if not task.freed:
+            self.ids.free(task)
+
+    def free(self, op: Operation, task: Task) -> None:
+        """Free a task's BDs without waiting."""
+        if task.freed:
+            raise lowering_error(op, f"the BDs of the task at {location(task.op)} are free already")
+        self.ids.free(task)
+
+    def of(self, op: Operation) -> Task:
+        """The task that an operation names."""
+        task = self.tasks.get(op.operands[0])
+        if task is None:
+            raise lowering_error(op, "its operand is no task that was configured before")
+        return task
+
+    def _write(
+        self,
+        target: Target,
+        bd: DmaBdOp,
+        channel: Channel,
+        bd_id: int,
+        following: int | None,
+        packet: PacketInfo | None,
+    ) -> None:
+        """Words of one BD, then where its memory is."""
+        column, row = channel.column, channel.row
+        limits = target.limits(column, row)
+        _check_parity(limits, channel, bd_id)
+        memory = self.values.memory(bd.buffer)
+        bits = bits_of(bd.buffer)
+        _check_memory(memory, bd, limits, column, row)
+        transfer, padding = _transfer(bd, limits, channel, bits)
+        if transfer.length_words < 1:
+            raise ValueError("a transfer moves at least one 32-bit word; give its length")
+        offset_bytes = GRANULE_BYTES * granules(bd.offset, bits, "offset")
+        acquire, release = _locks(target, bd, column, row)
+        words = encode_bd(
+            limits.kind,
+            length_words=transfer.length_words,
+            dims_words=transfer.dims_words,
+            iteration=transfer.iteration,
+            # mlir-aie puts bytes into a memtile's field of words here; the masked write that follows replaces them.
+            address=offset_bytes * (GRANULE_BYTES if limits.kind is TileKind.MEMTILE else 1),
+            packet=packet,
+            next_bd=following,
+            acquire=acquire,
+            release=release,
+            padding=padding,
+            burst=_burst(target, bd, limits.kind),
+            axi_cache=RUNTIME_AXI_CACHE,
+        )
+        target.write_bd(bd, column, row, bd_id, words)
+        if isinstance(memory, HostMemory):
+            target.patch(bd, column, row, bd_id, memory.argument, memory.offset_bytes + offset_bytes)
+        else:
+            target.point_bd_at(bd, column, row, bd_id, target.buffer_address(memory) + offset_bytes)
+
+
+def _chain_blocks(op: TaskOp, body: Region) -> tuple[Block, list[Block]]:
+    """First BD block and all BD blocks in text order; an entry block with nothing but next_bd only points there."""
+    blocks = list(body.blocks)
+    entry = blocks[0] if blocks else None
+    if entry is not None and isinstance(entry.first_op, NextBdOp):
+        entry, blocks = entry.first_op.dest, blocks[1:]
+    if entry is None or entry not in blocks:
+        raise lowering_error(op, "the task has no buffer descriptor; write at least one aie.dma_bd")
+    return entry, blocks
+
+
+def _bd_of_block(op: TaskOp, block: Block) -> DmaBdOp:
+    bds = [o for o in block.ops if isinstance(o, DmaBdOp)]
+    if len(bds) != 1:
+        raise lowering_error(
+            block.last_op or op, f"its block holds {len(bds)} aie.dma_bd; a BD block holds exactly one"
+        )
+    return bds[0]
+
+
+def _next_id(block: Block, bd: DmaBdOp, entry: Block, id_of: dict[Block, int]) -> int | None:
+    last = block.last_op
+    if not isinstance(last, NextBdOp):
+        return bd.next_bd_id
+    # Only the entry block may lack a BD, and it leads to the first one.
+    return id_of.get(last.dest, id_of[entry])
+
+
+def _check_parity(limits: TileLimits, channel: Channel, bd_id: int) -> None:
+    usable = limits.bds_of_channel(channel.number)
+    if bd_id not in usable:
+        raise ValueError(
+            f"{channel.direction} {channel.number} of {limits.kind} ({channel.column}, {channel.row}) cannot use BD "
+            f"{bd_id}: the channel reaches BDs {usable.start} to {usable.stop - 1}"
+        )
+
+
+def _check_memory(memory: HostMemory | BufferOp, bd: DmaBdOp, limits: TileLimits, column: int, row: int) -> None:
+    if isinstance(memory, HostMemory):
+        if limits.kind is not TileKind.SHIM:
+            raise ValueError(f"host memory is reached from shims only, not from {limits.kind} ({column}, {row})")
+        if not bd.dims and not memory.contiguous:
+            raise ValueError("the view's elements do not follow one another; give the transfer sizes and strides")
+        return
+    place = memory.tile.column, memory.tile.row
+    if place != (column, row):
+        raise ValueError(
+            f"buffer @{memory.symbol} is in tile {place}; a task's BD reaches only the memory of its own tile "
+            f"({column}, {row})"
+        )
+
+
+def _transfer(bd: DmaBdOp, limits: TileLimits, channel: Channel, bits: int) -> tuple[Transfer, list[tuple[int, int]]]:
+    """Length, dimensions and padding of a task's BD, in words."""
+    length_words = granules(bd.length, bits, "length")
+    if not bd.dims:
+        if bd.padding:
+            raise ValueError("padding needs dimensions")
+        return Transfer(length_words, (), None), []
+    if len(bd.dims) > DIMENSIONS:
+        raise ValueError(f"{len(bd.dims)} dimensions; a transfer has at most {DIMENSIONS}")
+    missing = DIMENSIONS - len(bd.dims)
+    sizes = [1] * missing + [dim.size for dim in bd.dims]
+    strides = [0] * missing + [dim.stride for dim in bd.dims]
+    transfer = runtime_transfer(limits, sizes, strides, bits)
+    padding = _padding(bd, limits, channel, bits)
+    moved = math.prod(
+        size + before + after
+        for size, (before, after) in zip(_sizes_words(sizes, bits), padding or [(0, 0)] * 3, strict=True)
+    )
+    if moved != length_words:
+        raise ValueError(
+            f"length is {length_words} words, but the three inner dimensions move {moved}; a fourth dimension only "
+            "sets the step between runs, whose number is repeat_count + 1"
+        )
+    return Transfer(length_words, transfer.dims_words, transfer.iteration), padding
+
+
+def _sizes_words(sizes: Sequence[int], bits: int) -> list[int]:
+    return [*sizes[1:3], granules(sizes[3], bits, "size of dimension 0")]
+
+
+def _padding(bd: DmaBdOp, limits: TileLimits, channel: Channel, bits: int) -> list[tuple[int, int]]:
+    """(before, after) of the three inner dimensions in words, or nothing."""
+    if not any(pad.before or pad.after for pad in bd.padding):
+        return []
+    if limits.kind is not TileKind.MEMTILE or channel.direction != "MM2S":
+        raise ValueError("only a memtile's MM2S channels pad")
+    if len(bd.padding) != len(bd.dims) or len(bd.dims) >= DIMENSIONS:
+        raise ValueError(f"{len(bd.padding)} paddings for {len(bd.dims)} dimensions; give one each, of at most 3")
+    pads = [(0, 0)] * (DIMENSIONS - 1 - len(bd.padding)) + [(pad.before, pad.after) for pad in bd.padding]
+    *outer, (before, after) = pads
+    if outer[0][1]:
+        raise ValueError(
+            f"padding of {outer[0][1]} after dimension 2 cannot work at run time: mlir-aie never writes the size of "
+            "that dimension"
+        )
+    inner = granules(before, bits, "padding before dimension 0"), granules(after, bits, "padding after dimension 0")
+    return [*outer, inner]
+
+
+def _burst(target: Target, bd: DmaBdOp, kind: TileKind) -> int:
+    if kind is TileKind.SHIM:
+        return burst_code(target.device.generation, bd.burst_length)
+    if bd.burst_length:
+        raise ValueError(f"burst_length is for shims, not for a {kind}")
+    return 0
+
+
+def _locks(target: Target, bd: DmaBdOp, column: int, row: int) -> tuple[BdLock | None, BdLock | None]:
+    """What a BD acquires and releases; a memtile's DMA counts its own locks from MEMTILE_WINDOW_LOCKS on."""
+    if not bd.use_locks:
+        return None, None
+    if len(bd.acquires) != 1 or len(bd.releases) != 1:
+        raise ValueError("a task's BD uses no lock, or acquires one and releases one")
+    base = MEMTILE_WINDOW_LOCKS if target.device.kind(column, row) is TileKind.MEMTILE else 0
+    acquire, release = bd.acquires[0], bd.releases[0]
+    ids = [base + _lock_id(target, use, (column, row)) for use in (acquire, release)]
+    taken = BdLock(ids[0], acquire_value(acquire)) if acquire.enabled else None
+    return taken, BdLock(ids[1], release.value)
+
+
+def _lock_id(target: Target, use: UseLockOp, tile: tuple[int, int]) -> int:
+    place = use.lock.tile.column, use.lock.tile.row
+    if place != tile:
+        raise ValueError(f"the lock is in tile {place}; a task's BD uses the locks of its own tile {tile}")
+    return target.lock_id(use.lock)
+
+
+def acquire_value(use: UseLockOp) -> int:
+    """The acquire value of a BD: +v waits for v, -v for at least v. ValueError for AcquireGreaterEqual 0.
+
+    Negative zero does not exist, so hardware would read AcquireGreaterEqual 0 as Acquire 0.
+    """
+    if use.action is LockAction.ACQUIRE:
+        return use.value
+    if use.value == 0:
+        raise ValueError(
+            "AcquireGreaterEqual of 0 would be read as Acquire of 0; leave the acquire out or take 1 or more"
+        )
+    return -use.value

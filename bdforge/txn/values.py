@@ -1,0 +1,110 @@
+"""What the SSA values of a runtime sequence stand for: host memory, a tile's buffers, constants."""
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, MemRefType, ShapedType
+from xdsl.ir import Operation, SSAValue
+
+from bdforge.mlir.allocate import element_bits
+from bdforge.mlir.array_ops import BufferOp
+
+UNCHANGED_VIEWS = ("memref.cast", "memref.assume_alignment", "memref.memory_space_cast")
+VIEWS = (*UNCHANGED_VIEWS, "memref.subview", "memref.reinterpret_cast")
+
+
+@dataclass(frozen=True, slots=True)
+class HostMemory:
+    """Argument `argument` of the runtime sequence from byte `offset_bytes` on."""
+
+    argument: int
+    offset_bytes: int = 0
+    contiguous: bool = True
+
+
+Memory = HostMemory | BufferOp
+
+
+class Values:
+    """What values mean at the current point of a sequence."""
+
+    def __init__(self):
+        self._memory: dict[SSAValue, Memory] = {}
+
+    def bind(self, value: SSAValue, memory: Memory) -> None:
+        """Let `value` stand for `memory` from now on."""
+        self._memory[value] = memory
+
+    def memory(self, value: SSAValue) -> Memory:
+        """The memory that a memref value stands for; ValueError if it is neither host memory nor a buffer."""
+        if (found := self._memory.get(value)) is not None:
+            return found
+        if isinstance(value.owner, BufferOp):
+            return value.owner
+        owner = value.owner.name if isinstance(value.owner, Operation) else "a block argument"
+        raise ValueError(
+            f"this memory comes from {owner}; it must be an argument of the runtime sequence, a view of one or a buffer"
+        )
+
+    def view(self, op: Operation) -> None:
+        """Bind the result of a view of host memory (one of VIEWS); ValueError unless offsets are constant."""
+        if not op.results:
+            return
+        source = self.memory(op.operands[0])
+        if not isinstance(source, HostMemory):
+            raise ValueError(f"{op.name} of a tile's buffer; only host memory has views in a runtime sequence")
+        offset_bytes = source.offset_bytes
+        if op.name == "memref.subview":
+            offset_bytes += _bytes(op, _subview_offset(op))
+        elif op.name == "memref.reinterpret_cast":
+            # Counted from the start of the memory below the source, not from the source's own first element.
+            offset_bytes = _bytes(op, sum(_static(op, "static_offsets")))
+        result = op.results[0]
+        contiguous = _is_contiguous(result) if isinstance(result.type, MemRefType) else source.contiguous
+        self._memory[result] = HostMemory(source.argument, offset_bytes, contiguous)
+
+
+def bits_of(value: SSAValue) -> int:
+    """Bits per element of a memref value."""
+    if not isinstance(value.type, ShapedType) and not hasattr(value.type, "element_type"):
+        raise ValueError(f"{value.type} is no memref")
+    return element_bits(value.type.element_type)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _static(op: Operation, name: str) -> tuple[int, ...]:
+    attribute = op.properties.get(name)
+    values = attribute.get_values() if isinstance(attribute, DenseArrayBase) else ()
+    if DYNAMIC_INDEX in values:
+        raise ValueError(f"{name.removeprefix('static_')} of {op.name} must be constants in a runtime sequence")
+    return tuple(int(value) for value in values)
+
+
+def _subview_offset(op: Operation) -> int:
+    """First element of a subview, counted from its source's first; ValueError unless its strides are 1."""
+    if any(stride != 1 for stride in _static(op, "static_strides")):
+        raise ValueError("memref.subview with strides other than 1 cannot be lowered; put them into the transfer")
+    source = op.operands[0].type
+    strides = source.get_strides() if isinstance(source, MemRefType) else None
+    if strides is None or None in strides:
+        raise ValueError(f"memref.subview of {source}, whose strides are not known")
+    return sum(offset * (stride or 0) for offset, stride in zip(_static(op, "static_offsets"), strides, strict=True))
+
+
+def _bytes(op: Operation, elements: int) -> int:
+    bits = elements * bits_of(op.operands[0])
+    if elements < 0 or bits % 8:
+        raise ValueError(f"{op.name} starts at element {elements}, which is not a whole byte of its source")
+    return bits // 8
+
+
+def _is_contiguous(value: SSAValue) -> bool:
+    """Whether a memref's elements follow one another in row-major order."""
+    assert isinstance(value.type, MemRefType)
+    strides = value.type.get_strides()
+    if strides is None:
+        return False
+    expected = 1
+    for size, stride in zip(reversed(value.type.get_shape()), reversed(strides), strict=True):
+        if size != 1 and stride != expected:
+            return False
+        expected *= size
+    return True

@@ -1,0 +1,124 @@
+"""Addresses and lock ids that the text leaves open."""
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from xdsl.dialects.builtin import IntegerType, bf16
+
+from bdforge.mlir import Source, context
+from bdforge.mlir.allocate import Allocation, AllocationError, allocate, element_bits
+from bdforge.mlir.array_ops import BufferOp, DeviceOp
+from bdforge.mlir.parser import parse_text
+
+SETTINGS = settings(deadline=None, derandomize=True, max_examples=40)
+
+
+def allocated(*lines: str) -> Allocation:
+    """Allocation of a device with these lines; unverified, for allocation refuses by itself."""
+    body = "\n".join(lines)
+    text = f"aie.device(npu2) {{\n%c = aie.tile(1, 2)\n%m = aie.tile(1, 1)\n%m2 = aie.tile(2, 1)\n{body}\n}}"
+    module = parse_text(context(), Source(text, "design.mlir"))
+    return allocate(next(op for op in module.walk() if isinstance(op, DeviceOp)))
+
+
+def by_symbol(allocation: Allocation) -> dict[str | None, int]:
+    return {op.symbol: value for op, value in (allocation.buffers | allocation.locks).items()}
+
+
+def buffer(name: str, size: int, tile: str = "%c", options: str = "") -> str:
+    return f'%buffer_{name} = aie.buffer({tile}) {{sym_name = "{name}"{options}}} : memref<{size}xi8>'
+
+
+CORE = "%k = aie.core(%c) { aie.end }"
+
+
+def test_buffers_go_largest_first_from_the_stack_upwards():
+    found = allocated(buffer("a", 64), buffer("b", 256), buffer("c", 64), buffer("d", 128), CORE)
+    assert by_symbol(found) == {"b": 0x400, "d": 0x500, "a": 0x580, "c": 0x5C0}
+
+
+def test_the_stack_is_as_large_as_its_core_says_and_absent_without_one():
+    stacked = allocated(buffer("a", 64), "%k = aie.core(%c) { aie.end } {stack_size = 3328 : i32}")
+    assert by_symbol(stacked) == {"a": 3328}
+    assert by_symbol(allocated(buffer("a", 64), buffer("x", 8, "%m"))) == {"a": 0, "x": 0}
+
+
+def test_buffers_with_an_address_are_left_where_they_are():
+    found = allocated(
+        buffer("low", 100, options=", address = 1100 : i32"), buffer("big", 1000), buffer("small", 10), CORE
+    )
+    assert by_symbol(found) == {"low": 1100, "big": 1200, "small": 2200}
+
+
+def test_tiles_do_not_share_memory_and_repeated_tiles_do():
+    again = "%again = aie.tile(1, 1)"
+    found = allocated(again, buffer("a", 64, "%m"), buffer("b", 64, "%m2"), buffer("c", 32, "%again"))
+    assert by_symbol(found) == {"a": 0, "b": 0, "c": 64}
+
+
+@given(st.lists(st.tuples(st.integers(1, 9000), st.none() | st.integers(0, 60)), min_size=1, max_size=6))
+@SETTINGS
+def test_placed_buffers_never_overlap(entries):
+    lines = [
+        buffer(f"b{i}", size, options="" if slot is None else f", address = {1024 + 1024 * slot} : i32")
+        for i, (size, slot) in enumerate(entries)
+    ]
+    try:
+        found = allocated(*lines, CORE)
+    except AllocationError:
+        fixed = [(1024 + 1024 * slot, size) for size, slot in entries if slot is not None]
+        clash = any(a < b + m and b < a + n for (a, n), (b, m) in itertools.combinations(fixed, 2))
+        crowded = sum(size for size, _ in entries) + 9000 * len(fixed) + 1024 * 62 > 0x10000
+        assert clash or crowded
+        return
+    spans = sorted((at, at + entries[int((op.symbol or "")[1:])][0]) for op, at in found.buffers.items())
+    assert spans[0][0] >= 1024
+    assert spans[-1][1] <= 0x10000
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
+
+
+def test_locks_take_the_lowest_free_ids_in_program_order():
+    found = allocated(
+        '%a = aie.lock(%c) {sym_name = "a"}', '%b = aie.lock(%c, 1) {sym_name = "b"}',
+        '%d = aie.lock(%c) {sym_name = "d"}', '%e = aie.lock(%m, 0) {sym_name = "e"}',
+        '%f = aie.lock(%m) {sym_name = "f"}', '%g = aie.lock(%c, 0) {sym_name = "g"}',
+    )  # fmt: skip
+    assert by_symbol(found) == {"a": 2, "b": 1, "d": 3, "e": 0, "f": 1, "g": 0}
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "message"),
+    [
+        (
+            [buffer("a", 60000), buffer("b", 5000), CORE], 6,
+            r"core \(1, 2\): buffer @b with 5000 bytes would end at 66024, beyond the tile's 65536 bytes; "
+            r"stack \(1024 bytes\) and buffers take 66024 bytes together",
+        ),
+        ([buffer("a", 524289, "%m")], 5, r"memtile \(1, 1\): buffer @a with 524289 bytes .* 524288 bytes"),
+        ([buffer("a", 64, options=", address = 65500 : i32")], 5, "at 0xffdc with 64 bytes ends beyond"),
+        (
+            [buffer("a", 64, options=", address = 2048 : i32"), buffer("b", 64, options=", address = 2111 : i32")], 6,
+            "buffer @b at 0x83f overlaps buffer @a, which ends at 0x840",
+        ),
+        ([buffer("a", 64, options=", address = 1023 : i32"), CORE], 5, "@a at 0x3ff overlaps the core's stack"),
+        (
+            ["%a = aie.lock(%c, 3)", '%b = aie.lock(%c, 3) {sym_name = "b"}'], 6,
+            "lock @b and lock without a name both have id 3",
+        ),
+        (['%a = aie.lock(%c, 16) {sym_name = "l"}'], 5, "lock @l has id 16; ids run from 0 to 15"),
+        ([f"%l{i} = aie.lock(%c)" for i in range(17)], 21, "finds no free id; the tile has 16 and the design uses 17"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_named(lines, line, message):
+    with pytest.raises(AllocationError, match=message) as caught:
+        allocated(*lines)
+    assert (caught.value.file, caught.value.line) == ("design.mlir", line)
+
+
+def test_elements_have_sizes():
+    text = 'aie.device(npu2) {\n%t = aie.tile(0, 2)\n%b = aie.buffer(%t) : memref<8x!aiex.bfp<"v8bfp16ebs8">>\n}'
+    module = parse_text(context(), Source(text, "design.mlir"))
+    blocked = next(op for op in module.walk() if isinstance(op, BufferOp))
+    assert [element_bits(t) for t in (IntegerType(4), bf16, blocked.type.element_type)] == [4, 16, 72]

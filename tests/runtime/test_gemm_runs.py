@@ -1,0 +1,162 @@
+"""GEMMs of many tile sizes and ragged shapes against numpy, and what happens when something is wrong."""
+
+import re
+
+import numpy as np
+import pytest
+from support.built_designs import build, spec_content
+
+from bdforge.emulator import ArgumentError, Deadlock, EmulationError, emulate
+from bdforge.plan import Problem, padding, render
+from bdforge.runtime import BuildError, BuiltDesign, Mismatch, first_mismatch, reference, run_gemm
+from bdforge.weights import pack, pad
+
+
+def operands(m: int, k: int, n: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    a, weights = rng.integers(-128, 128, (m, k), np.int8), rng.integers(-1, 2, (k, n), np.int8)
+    a[:, 0], weights[0, 0] = 77, 1  # one element is never all zeros
+    return a, weights
+
+
+def exact(design: BuiltDesign, m: int, k: int, n: int) -> None:
+    a, weights = operands(m, k, n)
+    run = run_gemm(design, a, weights)
+    expected = a.astype(np.int64) @ weights.astype(np.int64)
+    assert expected.any()
+    np.testing.assert_array_equal(run.c, expected)
+
+
+@pytest.mark.parametrize("shape", [(32, 16, 64), (1, 1, 1), (33, 17, 65), (70, 100, 130), (5, 300, 64)])
+def test_ragged_shapes_are_exact(small, shape):
+    exact(small, *shape)
+
+
+TILES = [
+    ((16, 8, 32), {"rows": 1, "columns": 1}),
+    ((32, 24, 64), {"rows": 1, "columns": 2, "c_buffers": 2}),
+    ((48, 40, 32), {"rows": 2, "columns": 2, "k_mt": 120}),
+    ((16, 64, 96), {"rows": 2, "columns": 4, "k_mt": 128, "c_buffers": 2}),
+    ((80, 16, 128), {"rows": 4, "columns": 4, "k_mt": 64}),
+    ((32, 8, 160), {"rows": 4, "columns": 8, "k_mt": 72, "stack_bytes": 2048}),
+]
+
+
+@pytest.mark.parametrize(("tile", "layout"), TILES, ids=[f"{m}x{k}x{n}" for (m, k, n), _ in TILES])
+def test_other_tiles_and_buffering_are_exact(tmp_path, tile, layout):
+    """Unequal m, k, n; odd numbers of k-steps; more than one panel and column step; ragged edges."""
+    design = build(tmp_path, spec_content(*tile, **layout))
+    rows, columns = layout["rows"], layout["columns"]
+    exact(design, rows * tile[0] * 2 + 3, tile[1] * 5 - 1, columns * tile[2] + 7)
+    exact(design, 1, tile[1], tile[2])
+
+
+def test_extreme_values_do_not_overflow(small):
+    a = np.full((32, 512), -128, np.int8)
+    weights = np.ones((512, 64), np.int8)
+    weights[:, 1::2] = -1
+    np.testing.assert_array_equal(run_gemm(small, a, weights).c, a.astype(np.int64) @ weights)
+
+
+def test_the_loaded_array_serves_one_problem_after_the_other(small):
+    """Two sequences in one run, the first with an odd number of k-steps: the ping-pong turn carries over."""
+    first, second = Problem(32, 48, 64), Problem(64, 32, 128)
+    text = render(small.plan, [first, second])
+    head, one, two = re.split(r"(?=    // C \()", text)
+    body = one[one.index("{\n") + 2 : one.rindex("    }")]
+    two = two.replace("(%A:", f"({arguments(one)}, %A:", 1).replace("{\n", "{\n" + renamed(body), 1)
+    arrays = [*host_arrays(small, first, 1), *host_arrays(small, second, 2)]
+    emulate(head + two, [array for array, _ in arrays], small.kernels)
+    for c, expected in (arrays[2], arrays[5]):
+        np.testing.assert_array_equal(c, expected)
+
+
+def arguments(sequence: str) -> str:
+    return renamed(re.search(r"\((%A.*?)\) \{", sequence)[1])  # type: ignore[index]
+
+
+def renamed(text: str) -> str:
+    """Names of a sequence that shares its text with another one."""
+    return re.sub(r"%(A|B|C|[abc]\d_step\d+)\b", r"%first_\1", text)
+
+
+def host_arrays(design: BuiltDesign, problem: Problem, seed: int) -> list[tuple[np.ndarray, np.ndarray | None]]:
+    padded, tile = padding(design.plan, problem), design.plan.spec.tile
+    a, weights = operands(padded.M, padded.K, padded.N, seed)
+    packed = pack(pad(weights, padded.K, padded.N), k=tile.k, n=tile.n)
+    c = np.zeros((padded.M, padded.N), np.int32)
+    return [(a, None), (packed, None), (c, reference(a, weights))]
+
+
+MUTATIONS = {
+    "two strides swapped": (
+        r"(%mem_0_a_ping : memref<\d+xi8>, 0, \d+, \[<size = 2, stride = )(\d+)(>, <size = 2, stride = )(\d+)", r"\1\4\3\2",
+    ),
+    "a lock release dropped": (r"aie.use_lock\(%core_0_2_a_free, Release, 1\)", ""),
+    "a BD one granule short": (r"(aie.dma_bd\(%core_1_3_a_pong : memref<256xi8>, 0, )256", r"\g<1>252"),
+    "a memtile's lock order swapped": (
+        r"use_lock\(%mem_1_b_full, AcquireGreaterEqual, 1\)", "use_lock(%mem_1_b_free, AcquireGreaterEqual, 1)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_a_mutated_design_never_gives_the_right_answer_silently(small, mutation):
+    problem = Problem(32, 64, 64)
+    text = render(small.plan, [problem])
+    mutated = re.sub(*MUTATIONS[mutation], text, count=1)
+    assert mutated != text
+    (a, _), (b, _), (c, expected) = host_arrays(small, problem, 5)
+    assert expected is not None
+    try:
+        emulate(mutated, [a, b, c], small.kernels, file="mutated.mlir")
+    except EmulationError as fault:
+        assert isinstance(fault, Deadlock)
+        assert "mutated.mlir:" in str(fault)
+        return
+    assert first_mismatch(c, expected) is not None
+
+
+def test_one_flipped_weight_bit_shows_in_one_column(small):
+    problem = Problem(32, 16, 64)
+    (a, _), (b, _), (c, expected) = host_arrays(small, problem, 5)
+    b.reshape(-1)[0] ^= 1  # the code of row 0, column 0; every row of A is 77 there
+    emulate(small.mlir_for(problem), [a, b, c], small.kernels, problem.sequence)
+    wrong = c != expected
+    assert wrong[:, 0].all()
+    assert not wrong[:, 1:].any()
+
+
+def test_the_first_wrong_element_is_named():
+    got, expected = np.zeros((3, 4), np.int32), np.zeros((3, 4), np.int32)
+    expected[1, 2], expected[2, 0] = 5, 6
+    wrong = first_mismatch(got, expected)
+    assert wrong == Mismatch(1, 2, 0, 5, 2)
+    assert str(wrong) == "C[1, 2] is 0, expected 5; 2 elements are wrong"
+
+
+@pytest.mark.parametrize(
+    ("a", "weights", "message"),
+    [
+        (np.zeros((2, 3), np.int16), np.zeros((3, 4), np.int8), r"a must be an int8 matrix, got int16 of shape \(2, 3\)"),
+        (np.zeros(3, np.int8), np.zeros((3, 4), np.int8), r"a must be an int8 matrix, got int8 of shape \(3,\)"),
+        (np.zeros((2, 6), np.int8)[:, ::2], np.zeros((3, 4), np.int8), "a is not C-contiguous"),
+        (np.zeros((2, 3), np.int8), np.zeros((4, 4), np.int8), "a is 2 x 3, but weights are 4 x 4"),
+        (np.zeros((0, 3), np.int8), np.zeros((3, 4), np.int8), "a must be an int8 matrix, got int8 of shape"),
+        ([[1]], np.zeros((3, 4), np.int8), "a must be an int8 matrix, got list"),
+    ],
+)
+def test_operands_that_do_not_fit_are_refused(small, a, weights, message):
+    with pytest.raises(ArgumentError, match=message):
+        run_gemm(small, a, weights)
+
+
+def test_a_folder_without_a_design_says_what_to_do(tmp_path):
+    with pytest.raises(BuildError, match="build the design first"):
+        BuiltDesign.load(tmp_path)
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(BuildError, match="not a manifest"):
+        BuiltDesign.load(tmp_path)
+    (tmp_path / "manifest.json").write_text('{"schema": 99}')
+    with pytest.raises(BuildError, match="its schema is not 1"):
+        BuiltDesign.load(tmp_path)

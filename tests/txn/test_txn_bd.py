@@ -1,0 +1,174 @@
+"""Buffer descriptors in words, against a walk of the registers as hardware reads them."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bdforge.devices import AIE2, AIE2P, TileKind
+from bdforge.devices.registers import TILE_REGISTERS
+from bdforge.txn.bd import BdError, BdLock, burst_code, dims_in_words, encode_bd, granules, runtime_transfer
+
+SETTINGS = settings(deadline=None, derandomize=True, max_examples=120)
+SHIM, MEMTILE, CORE = (AIE2P.limits(kind) for kind in (TileKind.SHIM, TileKind.MEMTILE, TileKind.CORE))
+
+
+def walk(kind: TileKind, words: list[int], executions: int = 1) -> list[int]:
+    """Word offsets that a BD's registers visit: wrap 0 never wraps, steps are stored less 1, the length ends it all."""
+    values = TILE_REGISTERS[kind].bd.decode(words)
+    base = values["address_low"] // 4 if kind is TileKind.SHIM else values["address"]
+    steps = [values[f"d{i}_step"] + 1 for i in range(4) if f"d{i}_step" in values]
+    wraps = [values.get(f"d{i}_wrap", 0) for i in range(len(steps))]
+    visited = []
+    for execution in range(executions):
+        start = base + execution % (values["iteration_wrap"] + 1) * (values["iteration_step"] + 1)
+        for word in range(values["length"]):
+            rest, offset = word, start
+            for wrap, step in zip(wraps, steps, strict=True):
+                index, rest = (rest, 0) if wrap == 0 else (rest % wrap, rest // wrap)
+                offset += index * step
+            visited.append(offset)
+    return visited
+
+
+def loops(sizes, strides, offset=0) -> list[int]:
+    """Element offsets of nested loops, first entry outermost."""
+    indices = itertools.product(*map(range, sizes))
+    return [offset + sum(i * t for i, t in zip(index, strides, strict=True)) for index in indices]
+
+
+@given(st.data(), st.sampled_from([SHIM, MEMTILE, CORE]))
+@SETTINGS
+def test_registers_visit_what_the_dimensions_say(data, limits):
+    rank = data.draw(st.integers(1, limits.dims))
+    dims = data.draw(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 90)), min_size=rank, max_size=rank))
+    runs, stride = data.draw(st.tuples(st.integers(1, 4), st.integers(0, 50)))
+    base = data.draw(st.integers(0, 300))
+    sizes, strides = zip(*dims, strict=True)
+    words = encode_bd(
+        limits.kind, length_words=int(np.prod(sizes)), dims_words=dims, iteration=(runs, stride), address=4 * base
+    )
+    assert walk(limits.kind, words, runs) == loops((runs, *sizes), (stride, *strides), base)
+
+
+@given(st.data(), st.sampled_from([SHIM, MEMTILE, CORE]), st.sampled_from([8, 16, 32]))
+@SETTINGS
+def test_runtime_transfers_move_the_elements_of_their_loops(data, limits, bits):
+    per_word = 32 // bits
+    sizes = data.draw(st.tuples(*[st.integers(1, 4)] * 3, st.integers(1, 6).map(lambda n: n * per_word)))
+    strides = data.draw(st.tuples(*[st.integers(0 if i == 0 else 1, 40) for i in range(3)]))
+    strides = (*(t * per_word for t in strides), data.draw(st.integers(1, 5)) if bits == 32 else 1)
+    transfer = runtime_transfer(limits, sizes, strides, bits)
+    words = encode_bd(
+        limits.kind,
+        length_words=transfer.length_words, dims_words=transfer.dims_words, iteration=transfer.iteration,
+    )  # fmt: skip
+    elements = np.array(walk(limits.kind, words, sizes[0]))[:, None] * per_word + np.arange(per_word)
+    assert elements.ravel().tolist() == loops(sizes, strides)
+
+
+def test_linear_transfers_may_be_longer_than_any_wrap():
+    transfer = runtime_transfer(SHIM, (1, 1, 1, 8_388_608), (0, 0, 0, 1), 32)
+    assert (transfer.length_words, transfer.dims_words, transfer.iteration) == (8_388_608, (), None)
+
+
+def test_a_run_stride_of_zero_is_a_plain_repeat():
+    assert runtime_transfer(SHIM, (5, 2, 3, 8), (0, 64, 16, 1), 32).iteration is None
+    assert runtime_transfer(SHIM, (5, 2, 3, 8), (128, 64, 16, 1), 32).iteration == (5, 128)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "words"),
+    [
+        (
+            TileKind.SHIM,
+            {
+                "length_words": 0x800, "dims_words": [(2, 2048), (32, 64), (32, 1)], "burst": 2, "axi_cache": 2,
+                "address": 0x1_0000_0010, "packet": (5, 17), "next_bd": 3, "iteration": (4, 0x1000),
+                "acquire": BdLock(3, -1), "release": BdLock(4, 2),
+            },
+            [
+                0x800, 0x10, 1 << 30 | 17 << 19 | 5 << 16 | 1, 32 << 20, 2 << 30 | 32 << 20 | 63, 2 << 24 | 2047,
+                3 << 20 | 0xFFF, 3 << 27 | 1 << 26 | 1 << 25 | 2 << 18 | 4 << 13 | 1 << 12 | 127 << 5 | 3,
+            ],
+        ),
+        (
+            TileKind.MEMTILE,
+            {
+                "length_words": 60, "dims_words": [(3, 100), (2, 50), (4, 8), (8, 1)], "address": 0x80010,
+                "packet": (0, 1), "next_bd": 24, "padding": [(0, 0), (1, 2), (3, 4), (5, 6)],
+                "acquire": BdLock(69, -2), "release": BdLock(68, 1), "iteration": (2, 9),
+            },
+            [
+                1 << 31 | 1 << 23 | 60, 5 << 26 | 24 << 20 | 1 << 19 | 0x20004, 8 << 17, 3 << 27 | 4 << 17 | 7,
+                1 << 27 | 2 << 17 | 49, 2 << 28 | 4 << 23 | 6 << 17 | 99, 1 << 17 | 8,
+                1 << 31 | 1 << 24 | 68 << 16 | 1 << 15 | 126 << 8 | 69,
+            ],
+        ),
+        (
+            TileKind.CORE,
+            {
+                "length_words": 512, "dims_words": [(4, 8), (16, 32), (8, 1)], "address": 0x2400, "next_bd": 15,
+                "packet": (1, 2), "acquire": BdLock(15, 1), "release": BdLock(0, -1),
+            },
+            [
+                0x900 << 14 | 512, 1 << 30 | 2 << 19 | 1 << 16, 31 << 13, 16 << 21 | 8 << 13 | 7, 0,
+                15 << 27 | 1 << 26 | 1 << 25 | 127 << 18 | 1 << 12 | 1 << 5 | 15,
+            ],
+        ),
+    ],
+    ids=["shim", "memtile", "core"],
+)  # fmt: skip
+def test_every_field_stands_where_the_register_list_says(kind, values, words):
+    assert [f"{word:08x}" for word in encode_bd(kind, **values)] == [f"{word:08x}" for word in words]
+
+
+def test_elements_become_words():
+    assert dims_in_words([(4, 128), (16, 8), (64, 1)], 8) == [(4, 32), (16, 2), (16, 1)]
+    assert dims_in_words([(3, 6), (10, 1)], 16) == [(3, 3), (5, 1)]
+    assert dims_in_words([(3, 7), (5, 2)], 32) == [(3, 7), (5, 2)]
+    assert dims_in_words([(2, 16), (32, 1)], 2) == [(2, 1), (2, 1)]
+    assert dims_in_words([(2, 5), (3, 1)], 64) == [(2, 10), (6, 1)]
+    assert dims_in_words([], 8) == []
+    assert granules(48, 2, "length") == 3
+
+
+def test_bursts_have_codes():
+    assert [burst_code(AIE2P, b) for b in (0, 64, 128, 256, 512)] == [3, 0, 1, 2, 3]
+    assert burst_code(AIE2, 0) == 2
+    with pytest.raises(BdError, match=r"burst length is 512 bytes; AIE2 has 64, 128, 256"):
+        burst_code(AIE2, 512)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: granules(30, 8, "length"), "length is 30 elements of 8 bits, 30 bytes; it must be a multiple of 4"),
+        (lambda: dims_in_words([(4, 66), (64, 1)], 8), "stride of dimension 1 is 66 elements of 8 bits"),
+        (lambda: dims_in_words([(4, 64), (6, 1)], 8), "size of dimension 0 is 6 elements"),
+        (lambda: dims_in_words([(8, 2)], 16), "innermost stride is 2; it must be 1 for elements of 16 bits"),
+        (lambda: encode_bd(TileKind.MEMTILE, length_words=1 << 17), r"length = 131072 does not fit .*0 to 131071"),
+        (lambda: encode_bd(TileKind.CORE, length_words=1, dims_words=[(256, 9), (4, 1)]), "d1_wrap = 256"),
+        (lambda: encode_bd(TileKind.SHIM, length_words=1, dims_words=[(2, 0), (4, 1)]), "dimension 1 is 0 words"),
+        (lambda: encode_bd(TileKind.SHIM, length_words=1, dims_words=[(2, 9)] * 4), "4 dimensions; a shim BD has 3"),
+        (lambda: encode_bd(TileKind.SHIM, length_words=1, address=6), "address 0x6 is not a multiple of 4"),
+        (lambda: encode_bd(TileKind.CORE, length_words=1, padding=[(1, 0)]), "a core BD cannot pad it"),
+        (lambda: encode_bd(TileKind.MEMTILE, length_words=1, padding=[(64, 0)]), "d0_pad_before = 64"),
+        (lambda: encode_bd(TileKind.CORE, length_words=1, packet=(8, 0)), "packet_type = 8"),
+        (lambda: encode_bd(TileKind.CORE, length_words=1, acquire=BdLock(0, 64)), "acquire_value = 64"),
+        (lambda: encode_bd(TileKind.SHIM, length_words=1, iteration=(65, 4)), "iteration_wrap = 64"),
+        (lambda: runtime_transfer(SHIM, (1, 1, 2, 1024), (0, 0, 2048, 1), 32), "dimension 0 is 1024 words; .* 1023"),
+        (lambda: runtime_transfer(SHIM, (1, 1, 1024, 4), (0, 0, 8, 1), 8), "dimension 1 is 1024 steps"),
+        (lambda: runtime_transfer(CORE, (1, 1, 2, 256), (0, 0, 512, 1), 32), "dimension 0 is 256 words; .* 255"),
+        (lambda: runtime_transfer(SHIM, (65, 1, 2, 4), (8, 0, 16, 1), 32), "dimension 3 is 65; .* at most 64 times"),
+        (lambda: runtime_transfer(SHIM, (2, 1, 2, 4), (-8, 0, 16, 1), 32), "dimension 3 is -8; it must be 0 or more"),
+        (lambda: runtime_transfer(SHIM, (1, 2, 2, 4), (0, 0, 16, 1), 32), "dimension 2 is 0; it must be positive"),
+        (lambda: runtime_transfer(SHIM, (1, 0, 2, 4), (0, 8, 16, 1), 32), "size of dimension 2 is 0"),
+        (lambda: runtime_transfer(CORE, (1, 1, 2, 4), (0, 0, 8193, 1), 32), "steps by at most 8192"),
+    ],
+)
+def test_what_does_not_fit_is_named_with_its_limit(call, message):
+    with pytest.raises(BdError, match=message):
+        call()

@@ -1,0 +1,156 @@
+"""Listings, JSON and differences of instruction streams."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bdforge.devices import MLIR_DEVICES
+from bdforge.mlir import Location
+from bdforge.txn import (
+    BlockWrite,
+    Header,
+    LoadPdi,
+    MaskWrite,
+    Noop,
+    Patch,
+    Preempt,
+    Stream,
+    Sync,
+    TxnError,
+    Unknown,
+    Write,
+    decode,
+    encode,
+    insts,
+)
+from bdforge.txn.bd import BdLock, encode_bd
+from bdforge.txn.describe import as_json, describe, describe_operation, diff, register_at
+
+NPU2 = MLIR_DEVICES["npu2"]
+HEADER = Header.of(NPU2)
+VECTOR = json.loads((Path(__file__).parent / "data" / "npu2_i8_panel_repeat.json").read_text())
+
+
+def bd(kind: str, **fields) -> tuple[int, ...]:
+    return tuple(encode_bd(NPU2.kind(0, {"shim": 0, "memtile": 1, "core": 2}[kind]), **fields))
+
+
+def test_a_real_stream_reads_line_by_line():
+    assert describe(decode([int(word, 16) for word in VECTOR["words"]])).splitlines() == [
+        "version 0.1, generation 4, 8 columns x 6 rows, 7 operations",
+        "0  BlockWrite shim (0, 0) BD 3: length 40960, d0_wrap 16, d0_step 1, burst 3, d1_wrap 64, d1_step 640, "
+        "axi_cache 2, d2_step 16, valid 1",
+        "1  Patch shim (0, 0) BD 3 word 1 = argument 0 + 163840 bytes",
+        "2  Write shim (0, 0) MM2S 0 queue = repeat 5, bd 3",
+        "3  BlockWrite shim (0, 0) BD 7: length 16384, d0_wrap 64, d0_step 1, burst 3, d1_wrap 64, d1_step 256, "
+        "axi_cache 2, d2_step 64, iteration_wrap 2, iteration_step 131072, valid 1",
+        "4  Patch shim (0, 0) BD 7 word 1 = argument 1 + 0 bytes",
+        "5  Write shim (0, 0) S2MM 1 queue = token 1, repeat 2, bd 7",
+        "6  Sync token of shim (0, 0) S2MM 1",
+    ]
+
+
+MEMTILE = bd(
+    "memtile", length_words=60, dims_words=[(3, 9), (4, 1)], padding=[(0, 0), (1, 2)], address=0x80010, next_bd=2
+)
+CORE = bd("core", length_words=5, acquire=BdLock(3, -1), release=BdLock(4, 1), address=64)
+
+
+@pytest.mark.parametrize(
+    ("operation", "line"),
+    [
+        (Write(0x00208004, 41), "Write core (0, 2) memory 0x8004 = 41 (0x29)"),
+        (Write(0x021C0030, 2), "Write memtile (1, 1) lock 3 = 2 (0x2)"),
+        (Write(0x0023F000, 1), "Write core (0, 2) register 0x3f000 = 1 (0x1)"),
+        (Write(0x021A0634, 0x8003002F), "Write memtile (1, 1) MM2S 0 queue = token 1, repeat 4, bd 47"),
+        (
+            MaskWrite(0x1D208, 0xF00, 0x1F00),
+            "MaskWrite shim (0, 0) S2MM 1 control = controller_id 15 (mask 0x00001f00)",
+        ),
+        (
+            BlockWrite(0x001A0020, MEMTILE),
+            "BlockWrite memtile (0, 1) BD 1: length 60, next 2, use_next 1, address 131076, d0_wrap 4, d0_step 1, "
+            "d1_wrap 3, d1_step 9, d0_pad_before 1, d0_pad_after 2, valid 1",
+        ),
+        (
+            BlockWrite(0x0021D1E0, CORE),
+            "BlockWrite core (0, 2) BD 15: address 16, length 5, valid 1, release_value 1, release_id 4, "
+            "acquire_enable 1, acquire_value -1, acquire_id 3",
+        ),
+        (BlockWrite(0x1D008, (1, 0xAB)), "BlockWrite shim (0, 0) BD 0 word 2: 2 words 00000001 000000ab"),
+        (Sync(1, 2, 3, 4, 2, 1), "Sync token of core (3, 2) and on, 2 columns x 4 rows MM2S 1"),
+        (Preempt(1), "Preempt memtile"),
+        (Noop(), "Noop"),
+        (LoadPdi(2, 64, 0x10, device="d"), "LoadPdi 2 @d: 64 bytes at 0x10"),
+        (Unknown(200, (1, 2)), "Unknown code 200: 00000001 00000002"),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
+)
+def test_registers_are_named_by_their_tile(operation, line):
+    described = describe_operation(operation, HEADER)
+    assert sorted(described.replace(":", ",").split(", ")) == sorted(line.replace(":", ",").split(", "))
+
+
+def test_lines_end_with_the_mlir_place():
+    stream = Stream(HEADER, (Write(4, 1, location=Location("a.mlir", 3, 7)), Noop()))
+    assert describe(stream).splitlines()[1:] == ["0  Write shim (0, 0) register 0x4 = 1 (0x1)  ; a.mlir:3:7", "1  Noop"]
+
+
+@pytest.mark.parametrize(
+    ("offset", "name"),
+    [
+        (0x1D200, "S2MM 0 control"), (0x1D20C, "S2MM 1 queue"), (0x1D218, "MM2S 1 control"), (0x1D1E4, "BD 15 word 1"),
+        (0x140F0, "lock 15"), (0x14100, "register 0x14100"), (0x1D220, "register 0x1d220"),
+    ],
+)  # fmt: skip
+def test_shim_registers_have_names(offset, name):
+    assert register_at(4 << 25 | offset, HEADER).name == name
+    assert str(register_at(4 << 25 | offset, HEADER)).startswith("shim (4, 0) ")
+
+
+def test_json_holds_every_operation_and_the_raw_fields():
+    stream = decode([int(word, 16) for word in VECTOR["words"]])
+    document = json.loads(json.dumps(as_json(stream)))
+    assert document["header"]["columns"] == 8
+    block, patch, push, *_, sync = document["operations"]
+    assert block["fields"]["d1_step"] == 639
+    assert (block["tile"], block["name"], block["words"][0]) == ("shim", "BD 3", 40960)
+    assert (patch["operation"], patch["argument"], patch["plus"], patch["name"]) == ("Patch", 0, 163840, "BD 3 word 1")
+    assert push["fields"] == {"token": 0, "repeat": 4, "bd": 3}
+    assert sync["channel"] == 1
+    placed = as_json(Stream(HEADER, (Noop(location=Location("a.mlir", 3, 7)),)))
+    assert placed["operations"] == [{"operation": "Noop", "location": "a.mlir:3:7"}]
+
+
+def test_differences_name_the_lines_that_differ():
+    first = Stream(HEADER, (Write(0x1D214, 7), Patch(0x1D004, 0, 4), Noop()))
+    second = Stream(HEADER, (Write(0x1D214, 7), Patch(0x1D004, 0, 8), Noop()))
+    assert diff(first, first) == []
+    changed = [line for line in diff(first, second) if line[0] in "+-" and line[:3] not in ("+++", "---")]
+    assert changed == [
+        "-Patch shim (0, 0) BD 0 word 1 = argument 0 + 4 bytes",
+        "+Patch shim (0, 0) BD 0 word 1 = argument 0 + 8 bytes",
+    ]
+    hinted = Stream(HEADER, (BlockWrite(0, (1,), hint=3),))
+    assert diff(hinted, Stream(HEADER, (BlockWrite(0, (1,)),))) == [
+        "the streams differ only in words that readers ignore"
+    ]
+
+
+def test_files_hold_little_endian_words(tmp_path):
+    words = encode([Write(0x1D214, 7)], NPU2)
+    path = tmp_path / "insts.bin"
+    insts.write(path, words)
+    assert path.read_bytes()[:8] == bytes([0, 1, 4, 6, 8, 1, 0, 0])
+    assert insts.read(path) == decode(words)
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(TxnError, match=r"insts\.bin: word 9: 37 bytes are not a whole number of 32-bit words"):
+        insts.read(path)
+
+
+def test_mlir_text_becomes_words():
+    np.testing.assert_array_equal(
+        insts.encode_mlir(VECTOR["mlir"]), np.array([int(word, 16) for word in VECTOR["words"]], np.uint32)
+    )

@@ -1,0 +1,535 @@
+"""Runtime sequences become the words that mlir-aie makes of them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bdforge.devices.registers import CORE_BD, MEMTILE_BD, SHIM_BD, address
+from bdforge.mlir import Source, context, parse
+from bdforge.mlir.parser import parse_text
+from bdforge.txn import BlockWrite, LoadPdi, MaskWrite, Patch, Preempt, Sync, Write, decode, encode
+from bdforge.txn.describe import diff
+from bdforge.txn.insts import encode_mlir
+from bdforge.txn.lower import LoweringError, lower_module
+
+VECTORS = sorted((Path(__file__).parent / "data").glob("*.json"))
+
+ARRAY = """module {
+  aie.device(npu2) {
+    %s0 = aie.tile(0, 0)
+    %s1 = aie.tile(1, 0) {controller_id = #aie.packet_info<pkt_type = 0, pkt_id = 5>}
+    %m0 = aie.tile(0, 1)
+    %m1 = aie.tile(1, 1)
+    %c0 = aie.tile(0, 2)
+    %mb = aie.buffer(%m0) {sym_name = "mb", address = 4096 : i32} : memref<1024xi32>
+    %odd = aie.buffer(%m0) {sym_name = "odd", address = 65538 : i32} : memref<64xi8>
+    %far = aie.buffer(%m1) {sym_name = "far"} : memref<1024xi32>
+    %cb = aie.buffer(%c0) {sym_name = "cb", address = 2048 : i32} : memref<256xi16>
+    %ml = aie.lock(%m0, 3) {sym_name = "ml"}
+    %mk = aie.lock(%m0, 4)
+    %cl = aie.lock(%c0, 9)
+    %ck = aie.lock(%c0, 2)
+    aie.shim_dma_allocation @in (%s0, MM2S, 1)
+    aie.shim_dma_allocation @tagged (%s0, MM2S, 0, <pkt_type = 2, pkt_id = 6>)
+    aie.shim_dma_allocation @out (%s1, S2MM, 0)
+    memref.global "private" constant @words : memref<3xi32> = dense<[1, -2, 4294967295]>
+    aie.bd_chain @copy(%v: memref<64xi32>) {
+      aie.dma_bd(%v : memref<64xi32>, 0, 32)
+      aie.next_bd ^second
+    ^second:
+      aie.dma_bd(%v : memref<64xi32>, 32, 32)
+      aie.end
+    }
+    aie.runtime_sequence(%x: memref<64xi32>, %n: i32, %y: memref<8x16xi32>, %z: memref<4096xi8>) {
+"""
+FIRST_LINE = ARRAY.count("\n") + 1
+END = "    }\n  }\n}\n"
+
+
+def design(*lines: str, device: str = "npu2") -> str:
+    return ARRAY.replace("npu2", device) + "".join(f"      {line}\n" for line in lines) + END
+
+
+def lowered(*lines: str, device: str = "npu2") -> list:
+    return lower_module(parse(design(*lines, device=device), "design.mlir"))[1]
+
+
+def task(bd: str, tile: str = "%s0", channel: str = "MM2S, 0", options: str = "", start: bool = True) -> list[str]:
+    end = [] if start is False else ["aiex.dma_start_task(%t)"]
+    return [f"%t = aiex.dma_configure_task({tile}, {channel}) {{", bd, "aie.end", f"}} {options}", *end]
+
+
+@pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)
+def test_words_equal_those_of_the_real_compiler(path):
+    data = json.loads(path.read_text())
+    expected = np.array([int(word, 16) for word in data["words"]], np.uint32)
+    words = encode_mlir(data["mlir"], path.name)
+    assert not diff(decode(expected), decode(words))
+    np.testing.assert_array_equal(words, expected)
+
+
+@pytest.mark.parametrize(("device", "fifth"), [("npu1", "8200003F"), ("npu2", "C200003F")])
+def test_memcpy_gives_the_published_words(device, fifth):
+    text = f"""aie.device({device}) {{
+      %t = aie.tile(0, 0)
+      aie.shim_dma_allocation @a (%t, MM2S, 0)
+      aie.runtime_sequence(%x: memref<2x2x64x64xi32>) {{
+        aiex.npu.dma_memcpy_nd(%x[1, 0, 0, 0][1, 2, 32, 32][4096, 2048, 64, 1]) {{id = 0 : i64, metadata = @a}} :
+          memref<2x2x64x64xi32>
+      }}
+    }}"""
+    block, patch, push = lower_module(parse(text))[1]
+    assert isinstance(block, BlockWrite)
+    golden = f"00000800 00000000 00000000 02000000 {fifth} 020007FF 00000000 02000000"
+    assert " ".join(f"{word:08X}" for word in block.words) == golden
+    assert block.address == 0x1D000
+    assert (patch, push) == (Patch(0x1D004, 0, 16384), Write(0x1D214, 0))
+
+
+def test_operations_know_their_mlir_lines():
+    operations = lowered(
+        "aiex.npu.rtp_write(@cb, 1, 5)",
+        *task("aie.dma_bd(%x : memref<64xi32>, 0, 64)"),
+    )
+    places = [str(operation.location) for operation in operations]
+    first = FIRST_LINE
+    assert places == [
+        f"design.mlir:{first}:7", f"design.mlir:{first + 2}:7", f"design.mlir:{first + 2}:7",
+        f"design.mlir:{first + 5}:7",
+    ]  # fmt: skip
+
+
+def test_arguments_are_counted_by_position_scalars_included():
+    operations = lowered(*task("aie.dma_bd(%y : memref<8x16xi32>, 16, 64)"))
+    assert operations[1] == Patch(0x1D004, 2, 64)
+
+
+def test_raw_operations_become_themselves():
+    operations = lowered(
+        "%d = memref.get_global @words : memref<3xi32>",
+        "aiex.npu.blockwrite(%d) {address = 256 : ui32, column = 3 : i32, row = 2 : i32} : memref<3xi32>",
+        "aiex.npu.blockwrite(%d) {address = 4096 : ui32} : memref<3xi32>",
+        "aiex.npu.write32 {address = 3 : ui32, buffer = @cb, value = 4294967295 : ui32}",
+        "aiex.npu.write32 {address = 34603016 : ui32, value = 1 : ui32}",
+        "aiex.npu.maskwrite32 {address = 0x1001D200 : ui32, column = 1 : i32, row = 0 : i32, mask = 7 : ui32, "
+        "value = 5 : ui32}",
+        "aiex.npu.preempt {level = 2 : ui8}",
+        "aiex.set_lock(%ml, 63)",
+        "aiex.set_lock(%ck, 1)",
+        "aiex.npu.rtp_write(@cb, 2, -7)",
+        "aiex.npu.sync {channel = 1 : i32, column = 0 : i32, column_num = 2 : i32, direction = 1 : i32, "
+        "row = 2 : i32, row_num = 3 : i32}",
+    )
+    data = (1, 0xFFFFFFFE, 0xFFFFFFFF)
+    assert operations == [
+        BlockWrite(address(3, 2, 256), data, hint=0x203), BlockWrite(4096, data),
+        Write(address(0, 2, 2048 + 12), 0xFFFFFFFF), Write(34603016, 1), MaskWrite(address(1, 0, 0x1D200), 5, 7),
+        Preempt(2), Write(address(0, 1, 0xC0030), 63), Write(address(0, 2, 0x1F020), 1),
+        Write(address(0, 2, 2048 + 8), 0xFFFFFFF9), Sync(1, 2, 0, 3, 2, 1),
+    ]  # fmt: skip
+
+
+def test_raw_bds_put_fields_where_they_belong():
+    locks = [f"lock_{name}" for name in ("rel_val", "rel_id", "acq_enable", "acq_val", "acq_id")]
+    pads = [f"d{i}_zero_{side}" for i in range(3) for side in ("before", "after")]
+    dims = [f"d{i}_{part}" for i in range(3) for part in ("size", "stride")]
+    packet = ["enable_packet", "out_of_order_id", "packet_id", "packet_type"]
+    iteration = ["iteration_current", "iteration_size", "iteration_stride"]
+    place = ["column", "row", "bd_id", "buffer_length", "buffer_offset"]
+    names = [*place, *packet, *dims, *iteration, "next_bd", "use_next_bd", "valid_bd", *locks, *pads]
+
+    def write_bd(**given: int):
+        values = dict.fromkeys(names, 0) | given
+        return lowered(f"aiex.npu.writebd {{{', '.join(f'{name} = {value} : i32' for name, value in values.items())}}}")
+
+    (block,) = write_bd(bd_id=3, buffer_length=64, d0_size=8, d0_stride=1, lock_acq_val=127, valid_bd=1)
+    assert block.address == 0x1D060
+    values = SHIM_BD.decode(block.words)
+    assert {name: value for name, value in values.items() if value} == {
+        "length": 64, "d0_wrap": 8, "d0_step": 1, "burst": 3, "axi_cache": 2, "acquire_value": -1, "valid": 1,
+    }  # fmt: skip
+    (block,) = write_bd(row=1, bd_id=40, buffer_offset=0x20400, d2_size=9, d2_stride=3, d1_zero_after=31)
+    assert block.address == address(0, 1, 0xA0000 + 40 * 0x20)
+    values = MEMTILE_BD.decode(block.words)
+    assert {name: value for name, value in values.items() if value} == {
+        "address": 0x20400, "d2_step": 3, "d1_pad_after": 31,
+    }  # fmt: skip
+    (block,) = write_bd(row=2, buffer_offset=0x400, buffer_length=5)
+    assert len(block.words) == 6
+    assert block.words[0] == 0x100 << 14 | 5
+    with pytest.raises(LoweringError, match="d0_zero_before = 1, but a core BD has no such field"):
+        write_bd(row=2, d0_zero_before=1)
+    with pytest.raises(LoweringError, match="d0_wrap = 1024 does not fit"):
+        write_bd(d0_size=1024)
+
+
+def test_push_queue_and_address_patch_are_written_out():
+    operations = lowered(
+        "aiex.npu.address_patch {addr = 118788 : ui32, arg_idx = 3 : i32, arg_plus = 20 : i32}",
+        "aiex.npu.push_queue(0, 1, S2MM : 5) {bd_id = 15 : i32, issue_token = true, repeat_count = 255 : i32}",
+    )
+    assert operations == [Patch(118788, 3, 20), Write(address(0, 1, 0xA0600 + 40 + 4), 0x80FF000F)]
+
+
+def test_tokens_carry_the_controller_id_of_their_tile():
+    operations = lowered(
+        "aiex.npu.dma_memcpy_nd(%x[0, 0, 0, 0][1, 1, 1, 64][0, 0, 0, 1]) "
+        "{id = 2 : i64, metadata = @out} : memref<64xi32>",
+        "aiex.npu.dma_wait {symbol = @out}",
+    )
+    assert operations[2:] == [
+        MaskWrite(address(1, 0, 0x1D200), 0x500, 0x1F00), Write(address(1, 0, 0x1D204), 0x80000002),
+        Sync(0, 0, 1, 1, 1, 0),
+    ]  # fmt: skip
+
+
+def test_packets_come_from_the_transfer_or_the_allocation():
+    memcpy = (
+        "aiex.npu.dma_memcpy_nd(%x[0, 0, 0, 0][1, 1, 1, 64][0, 0, 0, 1]{}) "
+        "{{id = 2 : i64, metadata = @tagged}} : memref<64xi32>"
+    )
+    own, named, configured, written = (
+        lowered(*lines)[0]
+        for lines in (
+            [memcpy.format(", packet = <pkt_id = 3, pkt_type = 1>")],
+            [memcpy.format("")],
+            ["%t = aiex.dma_configure_task_for @tagged {", "aie.dma_bd(%x : memref<64xi32>, 0, 4)", "aie.end", "}"],
+            task(
+                "aie.dma_bd(%x : memref<64xi32>, 0, 4) {packet = #aie.packet_info<pkt_type = 4, pkt_id = 31>}",
+                channel="MM2S, 0, <pkt_type = 1, pkt_id = 1>",
+            ),
+        )
+    )
+    fields = ("packet_enable", "packet_type", "packet_id")
+    decoded = [SHIM_BD.decode(block.words) for block in (own, named, configured, written)]
+    packets = [tuple(values[name] for name in fields) for values in decoded]
+    assert packets == [(1, 1, 3), (1, 2, 6), (1, 2, 6), (1, 4, 31)]
+
+
+def test_memtile_tasks_point_into_their_own_window():
+    bd = (
+        "aie.use_lock(%ml, AcquireGreaterEqual, 2)  "
+        "aie.dma_bd(%mb : memref<1024xi32>, 8, 48, "
+        "[<size = 3, stride = 64>, <size = 2, stride = 16>, <size = 8, stride = 1>])  "
+        "aie.use_lock(%mk, Release, 1)"
+    )
+    block, mask, push = lowered(*task(bd, "%m0", "MM2S, 2", "{repeat_count = 6 : i32}"))
+    values = MEMTILE_BD.decode(block.words)
+    del values["address"]  # replaced by the masked write
+    assert {name: value for name, value in values.items() if value} == {
+        "length": 48, "d0_wrap": 8, "d1_wrap": 2, "d1_step": 15, "d2_step": 63, "valid": 1,
+        "acquire_enable": 1, "acquire_value": -2, "acquire_id": 67, "release_value": 1, "release_id": 68,
+    }  # fmt: skip
+    assert mask == MaskWrite(address(0, 1, 0xA0004), (0x80000 + 4096 + 32) // 4, 0x7FFFF)
+    assert push == Write(address(0, 1, 0xA0630 + 16 + 4), 6 << 16)
+    _, mask, _ = lowered(*task(bd, "%m0", "MM2S, 2"), device="npu1")
+    assert mask.value == (4096 + 32) // 4
+
+
+def test_core_tile_tasks_use_six_words_and_their_own_memory():
+    bd = (
+        "aie.use_lock(%cl, Acquire, 1)  aie.dma_bd(%cb : memref<256xi16>, 4, 64, [<size = 8, stride = 32>, "
+        "<size = 8, stride = 1>])  aie.use_lock(%ck, Release, 3)"
+    )
+    block, mask, push = lowered(*task(bd, "%c0", "S2MM, 1", "{issue_token = true}"))
+    assert len(block.words) == 6
+    values = CORE_BD.decode(block.words)
+    del values["address"]
+    assert {name: value for name, value in values.items() if value} == {
+        "length": 32, "d0_wrap": 4, "d1_wrap": 8, "d1_step": 15, "valid": 1,
+        "acquire_enable": 1, "acquire_value": 1, "acquire_id": 9, "release_value": 3, "release_id": 2,
+    }  # fmt: skip
+    assert mask == MaskWrite(address(0, 2, 0x1D000), (2048 + 8) // 4 << 14, 0x0FFFC000)
+    assert push == Write(address(0, 2, 0x1DE0C), 0x80000000)
+
+
+def test_padding_is_counted_in_words():
+    bd = (
+        "aie.dma_bd(%mb : memref<1024xi32>, 0, 60, [<size = 4, stride = 8>, <size = 8, stride = 1>], "
+        "[<const_pad_before = 1, const_pad_after = 0>, <const_pad_before = 1, const_pad_after = 3>])"
+    )
+    block, *_ = lowered(*task(bd, "%m0", "MM2S, 0"))
+    values = MEMTILE_BD.decode(block.words)
+    names = ("d1_pad_before", "d1_pad_after", "d0_pad_before", "d0_pad_after", "length")
+    assert [values[name] for name in names] == [1, 0, 1, 3, 60]
+
+
+def test_a_first_block_with_only_next_bd_lets_a_chain_loop():
+    operations = lowered(
+        "%t = aiex.dma_configure_task(%s0, MM2S, 0) {",
+        "aie.next_bd ^a",
+        "^a:", "aie.dma_bd(%x : memref<64xi32>, 0, 32)", "aie.next_bd ^b",
+        "^b:", "aie.dma_bd(%x : memref<64xi32>, 32, 32)", "aie.next_bd ^a",
+        "}",
+        "aiex.dma_start_task(%t)",
+    )  # fmt: skip
+    blocks = [operation for operation in operations if isinstance(operation, BlockWrite)]
+    links = [(values["use_next"], values["next"]) for values in (SHIM_BD.decode(block.words) for block in blocks)]
+    assert links == [(1, 1), (1, 0)]
+    assert operations[-1] == Write(0x1D214, 0)
+
+
+def bd_numbers(operations: list) -> list[int]:
+    return [(op.address - 0x1D000) // 0x20 for op in operations if isinstance(op, BlockWrite)]
+
+
+def test_bd_ids_are_the_lowest_free_ones_and_come_back():
+    def one(name: str, attributes: str = "", options: str = "") -> list[str]:
+        bd = f"aie.dma_bd(%x : memref<64xi32>, 0, 4) {attributes}"
+        return [f"%{name} = aiex.dma_configure_task(%s0, MM2S, 0) {{", bd, "aie.end", f"}} {options}"]
+
+    operations = lowered(
+        *one("a"),
+        *one("b", "{bd_id = 2 : i32}"),
+        *one("c", options="{issue_token = true}"),
+        *one("d"),
+        "aiex.dma_free_task(%a)",
+        *one("e"),
+        "aiex.dma_start_task(%c)",
+        "aiex.dma_await_task(%c)",
+        *one("f"),
+        *one("g", "{bd_id = 15 : i32}"),
+    )
+    assert bd_numbers(operations) == [0, 2, 1, 3, 0, 1, 15]
+
+
+def test_explicit_ids_of_a_chain_are_reserved_before_others_are_chosen():
+    operations = lowered(
+        "%t = aiex.dma_configure_task(%s0, MM2S, 0) {",
+        "aie.dma_bd(%x : memref<64xi32>, 0, 32)", "aie.next_bd ^b",
+        "^b:", "aie.dma_bd(%x : memref<64xi32>, 32, 32) {bd_id = 0 : i32}", "aie.end",
+        "}",
+        "aiex.dma_start_task(%t)",
+    )  # fmt: skip
+    assert bd_numbers(operations) == [1, 0]
+    assert operations[-1] == Write(0x1D214, 1)
+
+
+def test_templates_are_instantiated_for_their_arguments():
+    operations = lowered(
+        "%u = memref.reinterpret_cast %y to offset: [0], sizes: [64], strides: [1] : "
+        "memref<8x16xi32> to memref<64xi32>",
+        "%t = aiex.dma_start_bd_chain @copy(%x) : (memref<64xi32>) on (%s0, MM2S, 0) {issue_token = true}",
+        "%s = aiex.dma_start_bd_chain_for @copy(%u) : (memref<64xi32>) for @in {repeat_count = 2 : i32}",
+        "aiex.dma_await_task(%t)",
+    )
+    assert bd_numbers(operations) == [0, 1, 2, 3]
+    assert [op for op in operations if isinstance(op, Patch)] == [
+        Patch(0x1D004, 0, 0), Patch(0x1D024, 0, 128), Patch(0x1D044, 2, 0), Patch(0x1D064, 2, 128),
+    ]  # fmt: skip
+    assert [op for op in operations if isinstance(op, Write)] == [Write(0x1D214, 0x80000000), Write(0x1D21C, 0x20002)]
+    assert operations[-1] == Sync(1, 0, 0, 1, 1, 0)
+
+
+def test_views_of_arguments_move_the_patch():
+    operations = lowered(
+        "%a = memref.assume_alignment %z, 64 : memref<4096xi8>",
+        "%v = memref.subview %a[128] [1024] [1] : memref<4096xi8> to memref<1024xi8, strided<[1], offset: 128>>",
+        "aiex.npu.dma_memcpy_nd(%v[0, 0, 1, 8][1, 1, 4, 32][0, 0, 64, 1]) {id = 0 : i64, metadata = @in} : "
+        "memref<1024xi8, strided<[1], offset: 128>>",
+    )
+    assert operations[1] == Patch(0x1D004, 3, 128 + 64 + 8)
+    rows = "memref<4x16xi32, strided<[16, 1], offset: 32>>"
+    flat = "memref<16xi32, strided<[1], offset: 48>>"
+    operations = lowered(
+        f"%v = memref.subview %y[2, 0] [4, 16] [1, 1] : memref<8x16xi32> to {rows}",
+        f"%w = memref.reinterpret_cast %v to offset: [48], sizes: [16], strides: [1] : {rows} to {flat}",
+        *task(f"aie.dma_bd(%v : {rows}, 4, 32)"),
+        *(line.replace("%t", "%u") for line in task(f"aie.dma_bd(%w : {flat}, 4, 8)")),
+    )
+    assert [op for op in operations if isinstance(op, Patch)] == [Patch(0x1D004, 2, 144), Patch(0x1D024, 2, 208)]
+
+
+def test_entries_of_a_memcpy_may_be_constants_from_elsewhere():
+    operations = lowered(
+        "%c2 = arith.constant 2 : i64",
+        "aiex.npu.dma_memcpy_nd(%x[0, 0, %c2, 0][%c2, 1, %c2, 8][0, 0, 16, 1]) "
+        "{id = 0 : i64, metadata = @in} : memref<64xi32>",
+    )
+    assert operations[1:] == [Patch(0x1D004, 0, 128), Write(0x1D21C, 0x10000)]
+
+
+def test_other_devices_are_loaded_and_their_sequences_run():
+    text = """module {
+      aie.device(npu2_2col) @work {
+        %t = aie.tile(1, 0)
+        %c = aie.tile(1, 2)
+        %b = aie.buffer(%c) {sym_name = "b", address = 1024 : i32} : memref<4xi32>
+        aie.shim_dma_allocation @out (%t, S2MM, 1)
+        aie.runtime_sequence @go(%p: memref<16xi32>) {
+          aiex.npu.rtp_write(@b, 1, 9)
+          aiex.npu.dma_memcpy_nd(%p[0, 0, 0, 0][1, 1, 1, 16][0, 0, 0, 1])
+            {id = 4 : i64, metadata = @out} : memref<16xi32>
+        }
+      }
+      aie.device(npu2_2col) @main {
+        aie.runtime_sequence @all(%x: memref<16xi32>, %y: memref<16xi32>) {
+          aiex.configure @work { aiex.run @go(%y) : (memref<16xi32>) }
+          aiex.npu.load_pdi {device_ref = @work}
+          aiex.npu.load_pdi {device_ref = @main}
+        }
+      }
+    }"""
+    module = parse(text)
+    _, operations = lower_module(module, "all")
+    assert operations[0] == LoadPdi(1, 0, 0)
+    assert operations[0].device == "work"  # pyright: ignore
+    assert operations[1] == Write(address(1, 2, 1028), 9)
+    assert operations[3] == Patch(address(1, 0, 0x1D084), 1, 0)
+    assert operations[5:] == [LoadPdi(1, 0, 0), LoadPdi(2, 0, 0)]
+    assert lower_module(module, "work::go")[1][0] == operations[1]
+    with pytest.raises(LoweringError, match=r"more than one match .* the module has work::go, main::all"):
+        lower_module(module)
+    with pytest.raises(LoweringError, match="no match for a runtime sequence called 'gone'"):
+        lower_module(module, "gone")
+
+
+def memcpy(sizes: str, strides: str, offsets: str = "0, 0, 0, 0", options: str = "id = 0 : i64, metadata = @in") -> str:
+    return f"aiex.npu.dma_memcpy_nd(%z[{offsets}][{sizes}][{strides}]) {{{options}}} : memref<4096xi8>"
+
+
+X = "aie.dma_bd(%x : memref<64xi32>, 0, 64{})"
+MB = "aie.dma_bd(%mb : memref<1024xi32>, 0, {})"
+REFUSED = {
+    "wrap": ([memcpy("1, 2, 1024, 4", "0, 4, 4, 1")], 0, "dimension 1 is 1024 steps; a shim BD holds at most 1023"),
+    "iterations": ([memcpy("65, 1, 2, 4", "8, 0, 16, 1")], 0, "size of dimension 3 is 65"),
+    "repeats": ([memcpy("66, 1, 2, 4", "0, 0, 16, 1")], 0, "size of dimension 3 is 66"),
+    "stride": ([memcpy("1, 1, 4, 64", "0, 0, 66, 1")], 0, "stride of dimension 1 is 66 elements of 8 bits, 66 bytes"),
+    "innermost stride": ([memcpy("1, 1, 4, 8", "0, 0, 16, 4")], 0, "innermost stride is 4"),
+    "size": ([memcpy("1, 1, 4, 6", "0, 0, 16, 1")], 0, "size of dimension 0 is 6 elements of 8 bits"),
+    "offset": ([memcpy("1, 1, 1, 8", "0, 0, 0, 1", "0, 0, 0, 2")], 0, "offset is 2 bytes; it must be a multiple of 4"),
+    "negative offset": ([memcpy("1, 1, 1, 8", "0, 0, 0, 1", "0, 0, 0, -8")], 0, "starts 8 bytes before argument 3"),
+    "BD 16": ([memcpy("1, 1, 1, 8", "0, 0, 0, 1", options="id = 16 : i64, metadata = @in")], 0, "BD 16 of shim"),
+    "no allocation": (
+        [memcpy("1, 1, 1, 8", "0, 0, 0, 1", options="id = 1 : i64, metadata = @inn")], 0,
+        "no aie.shim_dma_allocation is called @inn; device @main has @in, @out, @tagged",
+    ),
+    "burst": (
+        [memcpy("1, 1, 1, 8", "0, 0, 0, 1", options="id = 1 : i64, metadata = @in, burst_length = 96 : i64")], 0,
+        "burst length is 96 bytes; AIE2P has 64, 128, 256, 512",
+    ),
+    "wait": (["aiex.npu.dma_wait {symbol = @gone}"], 0, "no aie.shim_dma_allocation is called @gone"),
+    "await": ([*task(X.format("")), "aiex.dma_await_task(%t)"], 5, "no token to wait for; give it issue_token = true"),
+    "repeat": (task(X.format(""), options="{repeat_count = 256 : i32}"), 4, "repeat = 256 does not fit .* 0 to 255"),
+    "task repeat of dimensions": (
+        task(
+            X.format(
+                ", [<size = 2, stride = 0>, <size = 4, stride = 16>, <size = 2, stride = 8>, <size = 4, stride = 1>]"
+            )
+        ), 1, "length is 64 words, but the three inner dimensions move 32; .* repeat_count",
+    ),
+    "five dimensions": (task(X.format(", [" + ", ".join(["<size = 1, stride = 1>"] * 5) + "]")), 1, "5 dimensions"),
+    "core wrap": (
+        task(
+            "aie.dma_bd(%cb : memref<256xi16>, 0, 512, [<size = 256, stride = 2>, <size = 2, stride = 1>])",
+            "%c0", "S2MM, 0",
+        ), 1, "a core BD holds at most 255",
+    ),
+    "length": (task("aie.dma_bd(%z : memref<4096xi8>, 0, 0)"), 1, "moves at least one 32-bit word"),
+    "taken BD": (
+        [
+            *task(X.format("") + " {bd_id = 3 : i32}"),
+            *(line.replace("%t", "%u") for line in task(X.format("") + " {bd_id = 3 : i32}")),
+        ], 6, rf"bd_id 3 of shim \(0, 0\) is in use by the task at design.mlir:{FIRST_LINE}:12",
+    ),
+    "all BDs": (
+        [line.replace("%t", f"%t{i}") for i in range(17) for line in task(X.format(""), start=False)], 16 * 4 + 1,
+        r"all 16 BDs of shim \(0, 0\) are in use",
+    ),
+    "BD id": (task(X.format("") + " {bd_id = 16 : i32}"), 1, "bd_id 16 is outside 0 to 15"),
+    "memtile BD 16": (task(MB.format(4) + " {bd_id = 16 : i32}", "%m0", "MM2S, 0"), 4, "keeps 4 bits of the BD number"),
+    "memtile push 16": (
+        ["aiex.npu.push_queue(0, 1, MM2S : 0) {bd_id = 16 : i32, issue_token = false, repeat_count = 0 : i32}"], 0,
+        r"BD 16 of memtile \(0, 1\) cannot be started",
+    ),
+    "odd memtile channel": (
+        task(MB.format(4), "%m0", "S2MM, 1"), 1,
+        r"S2MM 1 of memtile \(0, 1\) cannot use BD 0: the channel reaches BDs 24 to 47",
+    ),
+    "channel": (task(X.format(""), channel="MM2S, 2"), 0, "channels run from 0 to 1"),
+    "free twice": ([*task(X.format("")), "aiex.dma_free_task(%t)", "aiex.dma_free_task(%t)"], 6, "are free already"),
+    "rewritten": (
+        [
+            *task(X.format("")), "aiex.dma_free_task(%t)",
+            *(line.replace("%t", "%u") for line in task(X.format(""), start=False)), "aiex.dma_start_task(%t)",
+        ], 10, rf"BD 0 of shim \(0, 0\) was freed and then rewritten at design.mlir:{FIRST_LINE + 6}:12",
+    ),
+    "two BDs": (
+        ["%t = aiex.dma_configure_task(%s0, MM2S, 0) {", X.format(""), X.format(""), "aie.end", "}"], 3,
+        "holds 2 aie.dma_bd",
+    ),
+    "no BD": (["%t = aiex.dma_configure_task(%s0, MM2S, 0) {", "aie.end", "}"], 1, "holds 0 aie.dma_bd"),
+    "one lock": (
+        task("aie.use_lock(%cl, Release, 1) aie.dma_bd(%cb : memref<256xi16>, 0, 4)", "%c0"), 1, "uses no lock",
+    ),
+    "lock elsewhere": (
+        task(
+            "aie.use_lock(%ml, Acquire, 1) aie.dma_bd(%cb : memref<256xi16>, 0, 4) aie.use_lock(%cl, Release, 1)", "%c0"
+        ), 1, r"the lock is in tile \(0, 1\)",
+    ),
+    "greater equal 0": (
+        task(
+            "aie.use_lock(%cl, AcquireGreaterEqual, 0) aie.dma_bd(%cb : memref<256xi16>, 0, 4) "
+            "aie.use_lock(%ck, Release, 1)", "%c0",
+        ), 1, "AcquireGreaterEqual of 0",
+    ),
+    "host memory in a core": (task(X.format(""), "%c0"), 1, r"reached from shims only, not from core \(0, 2\)"),
+    "far buffer": (
+        task("aie.dma_bd(%far : memref<1024xi32>, 0, 4)", "%m0"), 1, r"buffer @far is in tile \(1, 1\)",
+    ),
+    "odd address": (task("aie.dma_bd(%odd : memref<64xi8>, 0, 4)", "%m0"), 1, "starts at byte 0x10002 of its tile"),
+    "rtp at an odd address": (["aiex.npu.rtp_write(@odd, 0, 1)"], 0, "buffer @odd starts at 0x10002"),
+    "padding on S2MM": (
+        task(
+            MB.format("6, [<size = 4, stride = 1>], [<const_pad_before = 1, const_pad_after = 1>]"), "%m0", "S2MM, 0"
+        ), 1, "only a memtile's MM2S channels pad",
+    ),
+    "padding after": (
+        task(
+            MB.format(
+                "12, [<size = 2, stride = 8>, <size = 2, stride = 4>, <size = 2, stride = 1>], "
+                "[<const_pad_before = 0, const_pad_after = 1>, <const_pad_before = 0, const_pad_after = 0>, "
+                "<const_pad_before = 0, const_pad_after = 0>]"
+            ), "%m0", "MM2S, 0",
+        ), 1, "mlir-aie never writes the size",
+    ),
+    "gaps": (
+        [
+            "%v = memref.subview %y[0, 4] [8, 4] [1, 1] : memref<8x16xi32> to "
+            "memref<8x4xi32, strided<[16, 1], offset: 4>>",
+            *task("aie.dma_bd(%v : memref<8x4xi32, strided<[16, 1], offset: 4>>, 0, 32)"),
+        ], 2, "elements do not follow one another",
+    ),
+    "strided view": (
+        ["%v = memref.subview %x[0] [8] [2] : memref<64xi32> to memref<8xi32, strided<[2]>>"], 0,
+        "strides other than 1",
+    ),
+    "rtp outside": (["aiex.npu.rtp_write(@cb, 128, 1)"], 0, "word 128 is outside buffer @cb, which has words 0 to 127"),
+    "rtp nowhere": (["aiex.npu.rtp_write(@bc, 0, 1)"], 0, "no aie.buffer is called @bc"),
+    "control packet": (
+        ["aiex.control_packet {address = 4 : ui32, opcode = 0 : i32, stream_id = 0 : i32, data = array<i32: 1>}"], 0,
+        "aiex.control_packet: has no form in an instruction stream",
+    ),
+    "patch": (["aiex.npu.address_patch {addr = 4 : ui32, arg_idx = -1 : i32, arg_plus = 0 : i32}"], 0, "arg_idx is -1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("lines", "at", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_lowered_is_refused_at_its_line(lines, at, message):
+    module = parse_text(context(), Source(design(*lines), "design.mlir"))  # unverified: lowering refuses by itself
+    with pytest.raises(LoweringError, match=message) as caught:
+        lower_module(module)
+    assert (caught.value.file, caught.value.line) == ("design.mlir", FIRST_LINE + at)
+
+
+def test_awaiting_frees_and_a_later_start_of_the_same_bds_is_fine():
+    operations = lowered(
+        *task("aie.dma_bd(%x : memref<64xi32>, 0, 64)", options="{issue_token = true}"),
+        "aiex.dma_await_task(%t)",
+        "aiex.dma_start_task(%t)",
+        "aiex.dma_await_task(%t)",
+    )
+    assert [type(op) for op in operations] == [BlockWrite, Patch, Write, Sync, Write, Sync]
+    assert len(encode(operations, lower_module(parse(ARRAY + END))[0])) > 4

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from bd_patterns import PatternError, WalkError
@@ -20,8 +19,16 @@ from bdforge.weights import WeightError
 
 BAD_INPUT = 2
 USER_ERRORS = (
-    ArrayFileError, BuildError, DeviceError, KernelLibraryError, MlirError, PatternError, SpecError, WalkError, WeightError,
-)  # fmt: skip
+    ArrayFileError,
+    BuildError,
+    DeviceError,
+    KernelLibraryError,
+    MlirError,
+    PatternError,
+    SpecError,
+    WalkError,
+    WeightError,
+)
 
 app = typer.Typer(
     name="bdforge", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
@@ -31,17 +38,19 @@ app = typer.Typer(
 
 def _shape(text: str) -> Problem:
     try:
-        sizes = [int(part) for part in text.replace("x", ",").split(",")]
-        if len(sizes) != 3 or min(sizes) < 1:
+        m, k, n = (int(part) for part in text.replace("x", ",").split(","))
+        if min(m, k, n) < 1:
             raise ValueError
     except ValueError:
         raise typer.BadParameter(f"{text!r} is not M,K,N, three positive numbers") from None
-    return Problem(*sizes)
+    return Problem(m, k, n)
 
 
 @app.command()
 def run(
-    design: Annotated[Path, typer.Argument(help="Folder of a built design, such as build/strix_halo/gemm_i8_i2_bitnet.")],
+    design: Annotated[
+        Path, typer.Argument(help="Folder of a built design, such as build/strix_halo/gemm_i8_i2_bitnet.")
+    ],
     shape: Annotated[list[str] | None, typer.Option(help="M,K,N instead of the design's problems; repeatable.")] = None,
     weights: Annotated[Path | None, typer.Option(help="Ternary weights: .safetensors or .gguf.")] = None,
     tensor: Annotated[list[str] | None, typer.Option(help="Tensors of that file, fused along N; repeatable.")] = None,

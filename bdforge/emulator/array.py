@@ -11,6 +11,7 @@ from bdforge.emulator.errors import RegisterAccessError
 from bdforge.emulator.host import HostMemory
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.scheduler import Agent, Scheduler
+from bdforge.emulator.strictness import Strictness
 from bdforge.emulator.tile import Tile
 
 TokenKey = tuple[int, int, str, int]
@@ -20,9 +21,9 @@ TokenKey = tuple[int, int, str, int]
 class Array:
     """A configured array. `write` and `read` act on the same state as BDs, locks and cores do."""
 
-    def __init__(self, device: Device, host: HostMemory):
+    def __init__(self, device: Device, host: HostMemory, scheduler: Scheduler, strictness: Strictness):
         self.device, self.host = device, host
-        self.scheduler = Scheduler()
+        self.scheduler, self.strictness = scheduler, strictness
         self.tiles: dict[tuple[int, int], Tile] = {}
         self.cores: list[Agent] = []
         self.core_releases: dict[int, list[Agent]] = {}  # id of a lock: cores whose program releases it

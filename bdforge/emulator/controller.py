@@ -22,10 +22,10 @@ def execute(array: Array, operations: Iterable[Operation]) -> None:
         match operation:
             case Write(address, value):
                 array.write(address, value, source)
-                array.scheduler.run()
+                array.scheduler.between_operations()
             case MaskWrite(address, value, mask):
                 array.write(address, array.read(address) & ~mask | value & mask, source)
-                array.scheduler.run()
+                array.scheduler.between_operations()
             case BlockWrite(address, words):
                 for i, word in enumerate(words):
                     array.write(address + _WORD_BYTES * i, word, source)
@@ -58,6 +58,10 @@ def _await_token(array: Array, key: TokenKey, source: str) -> None:
     if (direction, channel) not in array.tile(column, row).channels:
         raise EmulationError(f"a token of {direction} {channel} of tile ({column}, {row}) is awaited, which has none{source}")
     array.scheduler.run()
+    wait = TokenWait(array, key, source)
     if not array.tokens[key]:
-        raise deadlock(array, TokenWait(array, key, source))
+        if not wait.possible():
+            array.strictness.fault("missing-token", deadlock(array, wait))
+            return
+        raise deadlock(array, wait)
     array.tokens[key] -= 1

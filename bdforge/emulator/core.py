@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from bdforge.emulator.core_ops import EMITTERS
 from bdforge.emulator.errors import BudgetExceeded, CoreError
 from bdforge.emulator.lock import Lock
-from bdforge.emulator.scheduler import Agent
+from bdforge.emulator.scheduler import Agent, Scheduler
 from bdforge.mlir import location
 from bdforge.mlir.array_ops import BufferOp, CoreOp, LockOp
 
@@ -33,8 +33,8 @@ class Surroundings(Protocol):
 class Core(Agent):
     """A core tile's processor."""
 
-    def __init__(self, name: str, op: CoreOp, outside: Surroundings):
-        super().__init__(name)
+    def __init__(self, name: str, op: CoreOp, outside: Surroundings, scheduler: Scheduler):
+        super().__init__(name, scheduler)
         self.fuel = LOOP_BUDGET
         self.released: list[Lock] = []
         self._program = Translation(self, op, outside).compile()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import networkx as nx
 
 from bdforge.emulator.array import Array, TokenKey
+from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import Deadlock
 from bdforge.emulator.scheduler import Agent
 
@@ -21,17 +22,22 @@ class TokenWait:
     key: TokenKey
     where: str
 
+    @property
+    def channel(self) -> Channel:
+        """Who is to issue the token."""
+        column, row, direction, index = self.key
+        return self.array.tile(column, row).channels[direction, index]
+
+    def possible(self) -> bool:
+        """Whether a task in flight will issue a token."""
+        return any(task.token for task in self.channel.tasks)
+
     def sentence(self) -> str:
-        column, row, direction, channel = self.key
-        name = self.array.tile(column, row).channels[direction, channel].name
-        tasks = self.array.tile(column, row).channels[direction, channel].tasks
-        if not any(task.token for task in tasks):
-            return f"awaits a token of {name}, but no task there will issue one{self.where}"
-        return f"awaits a token of {name}{self.where}"
+        doubt = "" if self.possible() else ", but no task there will issue one"
+        return f"awaits a token of {self.channel.name}{doubt}{self.where}"
 
     def providers(self) -> Iterator[Agent]:
-        column, row, direction, channel = self.key
-        yield self.array.tile(column, row).channels[direction, channel]
+        yield self.channel
 
 
 def deadlock(array: Array, wait: TokenWait) -> Deadlock:
@@ -80,4 +86,5 @@ def _dead_end(graph: nx.DiGraph, sequence: Agent) -> Agent:
 
 
 def _line(agent: Agent) -> str:
-    return f"  {agent.name} {agent.waiting.sentence() if agent.waiting else 'has ended'}"
+    last = f"; last: {', '.join(agent.history)}" if agent.history else ""
+    return f"  {agent.name} {agent.waiting.sentence() if agent.waiting else 'has ended'}{last}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES
-from bdforge.emulator.bd import PAD, DecodedBd, chain, decode_bd
+from bdforge.emulator.bd import PAD, DecodedBd, Order, chain, decode_bd
 from bdforge.emulator.errors import DmaError
 from bdforge.emulator.scheduler import Agent
 from bdforge.emulator.stream import DataWait, RoomWait, Sink, Stream
@@ -38,11 +38,16 @@ class NoTask:
         return iter(())
 
 
+def base_outside(base: int, order: Order, memory: np.ndarray) -> bool:
+    """Whether a (permitted) transfer leaves its memory."""
+    return base + order.low < 0 or base + order.high >= len(memory)
+
+
 class Channel(Agent):
     """One direction of one DMA channel. BDs are latched when their turn comes."""
 
     def __init__(self, tile: "Tile", direction: str, index: int):
-        super().__init__(f"{tile.name} {direction} {index}")
+        super().__init__(f"{tile.name} {direction} {index}", tile.array.scheduler)
         self.tile, self.direction, self.index = tile, direction, index
         self.tasks: deque[Task] = deque()
         self.waiting = NoTask()
@@ -61,15 +66,18 @@ class Channel(Agent):
     def push(self, bd: int, runs: int, token: bool) -> None:
         """Queue a task; DmaError when the queue is full or the channel may not use the BD."""
         if len(self.tasks) >= TASK_QUEUE_ENTRIES:
-            raise DmaError(
+            error = DmaError(
                 f"{self.name}: BD {bd} is pushed while {len(self.tasks)} tasks are in flight; the queue holds "
                 f"{TASK_QUEUE_ENTRIES} and hardware loses the entry; await a token of this channel first"
             )
+            self.array.strictness.fault("queue-overflow", error)
+            return
         ids = chain(self.tile.kind, self.tile.bd_words, bd)
         allowed = self.tile.limits.bds_of_channel(self.index)
         for used in ids:
             if used not in allowed:
-                raise DmaError(f"{self.name} cannot use BD {used}, only {allowed.start} to {allowed.stop - 1}")
+                error = DmaError(f"{self.name} cannot use BD {used}, only {allowed.start} to {allowed.stop - 1}")
+                self.array.strictness.fault("bd-half", error)
         if not self.tasks:
             self.array.scheduler.wake(self)
         self.tasks.append(Task(bd, runs, token, tuple(ids)))
@@ -99,10 +107,12 @@ class Channel(Agent):
                 if not self.tile.dma_lock(lock, self).take(self, abs(value), value >= 0, self.source):
                     yield
             self._latch(bd)
+            self.note("begin", f"BD {self.bd}")
             yield from self._receive_all(bd) if self.sink is not None else self._send_all(bd)
             if bd.release is not None:
                 lock, value = bd.release
                 self.tile.dma_lock(lock, self).add(value, self.source)
+            self.note("end", f"BD {self.bd}")
             if not bd.use_next:
                 return
             self.bd = bd.next
@@ -114,6 +124,10 @@ class Channel(Agent):
             base += self.tile.advance_iteration(self.bd, bd.iteration_wrap) * step
         self._memory, self._base = self.tile.dma_memory(base, bd.order, self)
         self._offsets, self._position = bd.order.offsets, 0
+        if base_outside(self._base, bd.order, self._memory):
+            self._offsets = np.arange(bd.order.length) if self._offsets is None else self._offsets
+            self._offsets = np.where(self._offsets == PAD, PAD, (self._base + self._offsets) % len(self._memory))
+            self._base = 0
 
     def _receive_all(self, bd: DecodedBd) -> Generator[None, None, None]:
         sink, length = self.sink, bd.order.length
@@ -136,6 +150,7 @@ class Channel(Agent):
             count = min(left, stream.room() if self.pressed else stream.wanted())
             self.pressed = False
             if count:
+                count = self.array.scheduler.portion(count)
                 stream.send(self._fetch(count, bd.order.padded))
                 continue
             self.waiting = RoomWait(stream, left, self.source)
@@ -159,6 +174,10 @@ class Channel(Agent):
             self._memory[self._base + start : self._base + self._position] = words
         else:
             self._memory[self._base + self._offsets[start : self._position]] = words
+
+    def missing_words(self) -> int:
+        """Words that an S2MM BD still waits for after it has got some."""
+        return self.sink.demand if self.sink is not None and self._position else 0
 
     def source(self) -> str:
         """Where the current BD stands in the MLIR, as a suffix of messages."""

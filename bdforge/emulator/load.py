@@ -10,7 +10,6 @@ from xdsl.ir import Attribute, Operation
 from bdforge.emulator.array import Array
 from bdforge.emulator.core import Core
 from bdforge.emulator.errors import DesignError, KernelError
-from bdforge.emulator.host import HostMemory
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.static_dma import load_dma
 from bdforge.mlir import location
@@ -40,8 +39,8 @@ def dtype_of(element: Attribute) -> np.dtype:
 class Configuration:
     """A device's operations placed on an array, as aiecc would: everything but the runtime sequence."""
 
-    def __init__(self, device: DeviceOp, host: HostMemory, kernels: Mapping[str, Callable]):
-        self.array, self.kernels = Array(device.device, host), kernels
+    def __init__(self, device: DeviceOp, array: Array, kernels: Mapping[str, Callable]):
+        self.array, self.kernels = array, kernels
         self.allocation = allocate(device)
         operations = list(device.walk())
         for op in operations:
@@ -104,7 +103,7 @@ class Configuration:
     def _start(self, op: CoreOp) -> None:
         if op.elf_file is not None:
             raise DesignError(f"{location(op)}: a core given as elf_file cannot be emulated; give its body")
-        core = Core(f"core ({op.tile.column}, {op.tile.row})", op, self)
+        core = Core(f"core ({op.tile.column}, {op.tile.row})", op, self, self.array.scheduler)
         self.array.cores.append(core)
         self.array.scheduler.wake(core)
         for lock in core.released:
@@ -118,11 +117,13 @@ class Configuration:
         kernel = self.kernels[name]
         if (for_core := getattr(kernel, "for_core", None)) is not None:
             kernel = for_core(len(self.array.cores))
-        return partial(_call, kernel, f"{location(op)}: {name} on {core.name}")
+        return partial(_call, kernel, core, name, f"{location(op)}: {name} on {core.name}")
 
 
-def _call(kernel: Callable, where: str, *arguments) -> None:
+def _call(kernel: Callable, core: Core, name: str, where: str, *arguments) -> None:
+    core.note("begin", name)
     try:
         kernel(*arguments)
     except Exception as error:
         raise KernelError(f"{where}: {error or type(error).__name__}") from error
+    core.note("end", name)

@@ -35,11 +35,13 @@ class Lock:
     value: int = 0
     waiters: deque[tuple[Agent, LockWait]] = field(default_factory=deque)
     releasers: Callable[[], list[Agent]] = list
+    tell: Callable[[int], None] | None = None
+    fault: Callable[[LockError], None] | None = None
 
     def take(self, agent: Agent, need: int, equal: bool = False, where: Callable[[], str] = str) -> bool:
         """Take `need` now and say True, or queue `agent`, which is woken with the lock taken, and say False."""
         if self.value == need if equal else self.value >= need:
-            self.value -= need
+            self._store(self.value - need)
             return True
         agent.waiting = wait = LockWait(self, need, equal, where)
         self.waiters.append((agent, wait))
@@ -52,19 +54,32 @@ class Lock:
     def set(self, value: int, where: Callable[[], str] = str) -> None:
         """Store a value and serve waiters."""
         if not 0 <= value <= self.highest:
-            raise LockError(
-                f"lock {self.name} would become {value}, outside 0 to {self.highest}{where()}; "
-                "check who releases it without an acquire"
-            )
-        self.value = value
+            value = self._outside(value, where)
+        self._store(value)
         if self.waiters:
             self._serve()
+
+    def _store(self, value: int) -> None:
+        self.value = value
+        if self.tell is not None:
+            self.tell(value)
+
+    def _outside(self, value: int, where: Callable[[], str]) -> int:
+        """Report a value outside of the range; where that is permitted, the value it saturates at."""
+        error = LockError(
+            f"lock {self.name} would become {value}, outside 0 to {self.highest}{where()}; "
+            "check who releases it without an acquire"
+        )
+        if self.fault is None:
+            raise error
+        self.fault(error)
+        return max(-self.highest - 1, min(value, self.highest))
 
     def _serve(self) -> None:
         for _ in range(len(self.waiters)):
             agent, wait = self.waiters.popleft()
             if self.value == wait.need if wait.equal else self.value >= wait.need:
-                self.value -= wait.need
+                self._store(self.value - wait.need)
                 self.wake(agent)
             else:
                 self.waiters.append((agent, wait))

@@ -52,6 +52,9 @@ class Tile:
         name = f"{index} of {self.name}"
         lock = Lock(name, self.limits.lock_value_max, self.array.scheduler.wake)
         lock.releasers = lambda: self.array.releasers(lock)
+        lock.fault = lambda error: self.array.strictness.fault("lock-range", error)
+        if self.array.scheduler.observers:
+            lock.tell = lambda value: self.array.scheduler.tell(f"lock {lock.name}", "value", str(value))
         return lock
 
     def bd_words(self, bd: int) -> tuple[int, ...]:
@@ -98,19 +101,21 @@ class Tile:
             side, base = divmod(base, MEMTILE_WINDOW_BYTES // _WORD)
             tile = self._neighbour(side, channel, "memory")
         if base + order.low < 0 or base + order.high >= len(tile.memory):
-            raise DmaError(
+            error = DmaError(
                 f"{channel.where()} touches words {base + order.low} to {base + order.high} of {tile.name}, "
                 f"whose memory has {len(tile.memory)}"
             )
+            self.array.strictness.fault("dma-bounds", error)
         return tile.memory, base
 
     def _neighbour(self, side: int, channel: Channel, what: str) -> "Tile":
         if side == 1:
             return self
         if channel.index >= NEIGHBOUR_CHANNELS:
-            raise DmaError(
+            error = DmaError(
                 f"{channel.where()} reaches a neighbour's {what}; only channels 0 to {NEIGHBOUR_CHANNELS - 1} can"
             )
+            self.array.strictness.fault("neighbour-channel", error)
         column = self.column + side - 1
         if side > 2 or not 0 <= column < self.array.device.columns:
             raise DmaError(f"{channel.where()} reaches {what} beyond the array's edge")
@@ -154,10 +159,11 @@ class Tile:
         if word >= self.registers.bd.words:
             return
         if self._busy[bd]:
-            raise DmaError(
+            error = DmaError(
                 f"{self.name}: BD {bd} is rewritten while a task that uses it is queued or running{source}; "
                 "await that task's token first"
             )
+            self.array.strictness.fault("bd-rewrite", error)
         words = list(self._bds[bd])
         words[word] = value
         field = self.registers.bd.fields["iteration_current"]

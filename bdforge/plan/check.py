@@ -43,9 +43,9 @@ def _tile_sizes(spec: GemmSpec, device: Device) -> Iterator[str]:
             yield f"tile.{axis} = {size} is not a multiple of {multiple}, which {kernel.multiply} needs; use {near}"
     if spec.k_mt % spec.tile.k:
         yield f"buffers.k_mt = {spec.k_mt} is not a multiple of tile.k = {spec.tile.k}"
-    align = device.generation.vector_align_bytes
-    if spec.stack_bytes % align:
-        yield f"buffers.stack_bytes = {spec.stack_bytes} is not a multiple of {align}; the buffers behind it would misalign"
+    stack, align = spec.stack_bytes, device.generation.vector_align_bytes
+    if stack % align:
+        yield f"buffers.stack_bytes = {stack} is not a multiple of {align}; the buffers behind it would misalign"
 
 
 def array_problems(array: Array, generation: Generation, stack_bytes: int) -> list[str]:
@@ -57,23 +57,26 @@ def array_problems(array: Array, generation: Generation, stack_bytes: int) -> li
 def _tile(tile: Tile, generation: Generation, stack_bytes: int) -> Iterator[str]:
     limits = generation.limits(tile.kind)
     what = f"{tile.kind} tile" if tile.kind is not TileKind.MEMTILE else "memtile"
-    stack = stack_bytes if tile.kind is TileKind.CORE else 0
-    if (used := stack + sum(b.bytes for b in tile.buffers)) > limits.memory_bytes:
-        parts = [f"{b.role}: {b.bytes}" for b in tile.buffers]
-        yield (
-            f"{what}: {used} bytes of {limits.memory_bytes} ({', '.join(parts)}{f', stack: {stack}' if stack else ''}); "
-            "choose a smaller tile or less buffering"
-        )
-    for buffer in tile.buffers:
-        if buffer.bytes % generation.vector_align_bytes:
-            yield f"{what}: {buffer.role}: {buffer.bytes} bytes are not a multiple of {generation.vector_align_bytes}"
-    yield from (f"{what}: lock starts at {k.init}, above {limits.lock_value_max}" for k in tile.locks
-                if k.init > limits.lock_value_max)  # fmt: skip
+    yield from _memory(what, tile, generation, stack_bytes if tile.kind is TileKind.CORE else 0)
+    for lock in tile.locks:
+        if lock.init > limits.lock_value_max:
+            yield f"{what}: lock starts at {lock.init}, above {limits.lock_value_max}; use a smaller buffers.k_mt"
     yield from _bd_counts(tile, generation)
     for channel in tile.channels:
-        for bd in channel.bds:
-            yield from (f"{what}, {channel.direction} {channel.index} ({channel.role}): {p}"
-                        for p in bd_problems(bd, tile, generation))  # fmt: skip
+        where = f"{what}, {channel.direction} {channel.index} ({channel.role})"
+        yield from (f"{where}: {problem}" for bd in channel.bds for problem in bd_problems(bd, tile, generation))
+
+
+def _memory(what: str, tile: Tile, generation: Generation, stack_bytes: int) -> Iterator[str]:
+    limit, align = generation.limits(tile.kind).memory_bytes, generation.vector_align_bytes
+    used = stack_bytes + sum(buffer.bytes for buffer in tile.buffers)
+    if used > limit:
+        parts = [f"{buffer.role}: {buffer.bytes}" for buffer in tile.buffers]
+        parts += [f"stack: {stack_bytes}"] if stack_bytes else []
+        yield f"{what}: {used} bytes of {limit} ({', '.join(parts)}); choose a smaller tile or less buffering"
+    for buffer in tile.buffers:
+        if buffer.bytes % align:
+            yield f"{what}: {buffer.role}: {buffer.bytes} bytes are not a multiple of {align}"
 
 
 def bd_problems(bd: Bd, tile: Tile, generation: Generation) -> list[str]:

@@ -150,7 +150,11 @@ class _Builder:
         k, r, s = self.size.k, self.kernel.r, self.kernel.s
         slices = [a_micro_tiles(m, k, r, s, k_mt=k_mt, column=i * k) for i in range(self.slices)]
         send = tuple(Bd(b, pattern, full, free) for b in buffers for pattern in slices)
-        return buffers, (free, full), [Channel("S2MM", 1, fill, "A from DRAM"), Channel("MM2S", 1, send, "A along the row")]
+        return (
+            buffers,
+            (free, full),
+            [Channel("S2MM", 1, fill, "A from DRAM"), Channel("MM2S", 1, send, "A along the row")],
+        )
 
     def memtile_c(self, tile: str, row: int):
         elements = self.size.m * self.size.n

@@ -34,7 +34,7 @@ def padding(plan: Plan, problem: Problem) -> Padding:
         _up(problem.K, spec.k_mt),
         _up(problem.N, spec.columns * spec.tile.n),
     )
-    if padded.K > kernel.depth_limit:
+    if kernel.depth_limit < padded.K:
         raise SpecError(f"K = {padded.K} could overflow {kernel.multiply}'s sums; at most {kernel.depth_limit}")
     return padded
 

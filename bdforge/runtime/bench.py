@@ -31,7 +31,9 @@ def run_problems(
     for i, problem in enumerate(problems):
         if stored is not None:
             check_shape(stored, problem.K, problem.N)
-        with console.status(f"{i + 1}/{len(problems)}: {problem} {problem.name} on the emulated {design.plan.device.name}"):
+        with console.status(
+            f"{i + 1}/{len(problems)}: {problem} {problem.name} on the emulated {design.plan.device.name}"
+        ):
             rows.append(_run_one(design, problem, None if stored is None else stored.weights, seed))
     _print(console, design, rows)
     return 1 if any(wrong is not None for _, _, wrong in rows) else 0
@@ -57,7 +59,15 @@ def _print(console: Console, design: BuiltDesign, rows: Sequence[tuple[Problem, 
     tile = design.plan.spec.tile
     width = None if console.is_terminal else TABLE_WIDTH
     table = Table(title=f"{design.plan.spec.name} on the emulated {design.plan.device.name}", width=width)
-    for name in ("shape M x K x N", "layer", "tile m x k x n", "padding", "MACs", "check against numpy", "s (emulated)"):
+    for name in (
+        "shape M x K x N",
+        "layer",
+        "tile m x k x n",
+        "padding",
+        "MACs",
+        "check against numpy",
+        "s (emulated)",
+    ):
         table.add_column(name, justify="right" if name in ("MACs", "s (emulated)") else "left")
     for problem, run, wrong in rows:
         table.add_row(

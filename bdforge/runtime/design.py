@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from bdforge.devices import device_named
 from bdforge.plan import Plan, Problem, plan_gemm, render, spec_from
@@ -31,9 +32,14 @@ class BuiltDesign:
         """Read `manifest.json` and what it names; BuildError says what is missing or does not match."""
         folder = Path(folder)
         manifest = _manifest(folder / "manifest.json")
-        plan = plan_gemm(spec_from(manifest["spec"], manifest["design"], str(folder / "manifest.json")), device_named(manifest["device"]))
+        plan = plan_gemm(
+            spec_from(manifest["spec"], manifest["design"], str(folder / "manifest.json")),
+            device_named(manifest["device"]),
+        )
         if plan.spec.hash != manifest["spec_hash"]:
-            raise BuildError(f"{folder}: the manifest was built from another spec ({manifest['spec_hash']}); build again")
+            raise BuildError(
+                f"{folder}: the manifest was built from another spec ({manifest['spec_hash']}); build again"
+            )
         design = cls(
             folder, plan, plan.spec.problems,
             folder / manifest["files"]["mlir"], folder / manifest["files"]["host_kernels"],
@@ -49,7 +55,7 @@ class BuiltDesign:
         return self.mlir_file.read_text(encoding="utf-8")
 
     @cached_property
-    def kernels(self) -> Mapping[str, Callable[..., None]]:
+    def kernels(self) -> Mapping[str, Callable[..., Any]]:
         """The kernels, compiled for this host."""
         return load_kernels(self.kernel_library)
 

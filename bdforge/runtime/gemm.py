@@ -48,7 +48,9 @@ def run_gemm(design: BuiltDesign, a: np.ndarray, weights: np.ndarray) -> GemmRun
     _check("a", a)
     _check("weights", weights)
     if a.shape[1] != weights.shape[0]:
-        raise ArgumentError(f"a is {a.shape[0]} x {a.shape[1]}, but weights are {weights.shape[0]} x {weights.shape[1]}")
+        raise ArgumentError(
+            f"a is {a.shape[0]} x {a.shape[1]}, but weights are {weights.shape[0]} x {weights.shape[1]}"
+        )
     problem = Problem(a.shape[0], a.shape[1], weights.shape[1])
     padded = padding(design.plan, problem)
     tile = design.plan.spec.tile

@@ -4,6 +4,7 @@ import ctypes
 import importlib.util
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ class KernelFault(RuntimeError):
     """A kernel broke a rule of its core: misaligned access, use of undefined values, and so on."""
 
 
-class SharedLibrary(Mapping[str, Callable[..., None]]):
+class SharedLibrary(Mapping[str, Callable[..., Any]]):
     """Kernels of a shared library by symbol name.
 
     Libraries built with `kernels/hostapi/entry.cc` are called through `hostapi_call`, which keeps the modes of each
@@ -82,7 +83,7 @@ def _word(argument: np.ndarray | int) -> int:
     raise KernelFault(f"an argument of type {type(argument).__name__} cannot be passed to a compiled kernel")
 
 
-def load_kernels(path: Path | str) -> Mapping[str, Callable[..., None]]:
+def load_kernels(path: Path | str) -> Mapping[str, Callable[..., Any]]:
     """Kernels from `lib.so` or `module.py`; KernelLibraryError says why not."""
     path = Path(path)
     if not path.is_file():
@@ -90,9 +91,10 @@ def load_kernels(path: Path | str) -> Mapping[str, Callable[..., None]]:
     return _module(path) if path.suffix == ".py" else SharedLibrary(path)
 
 
-def _module(path: Path) -> Mapping[str, Callable[..., None]]:
+def _module(path: Path) -> Mapping[str, Callable[..., Any]]:
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from support.small_designs import loopback
 
 import bdforge
 from bdforge.emulator import ArgumentError, Deadlock, DesignError, DmaError, LockError
+from support.small_designs import loopback
 
 
 def run(text: str, elements: int = 96, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -119,15 +119,19 @@ def test_a_transfer_beyond_its_argument_is_named():
 
 
 def test_unread_tokens_are_a_warning():
-    text = loopback(sequence="""
+    text = loopback(
+        sequence="""
       aiex.npu.dma_memcpy_nd(%b[0, 0, 0, 0][1, 1, 1, 32][0, 0, 0, 1]) {id = 1 : i64, metadata = @out} : memref<96xi32>
-      aiex.npu.dma_memcpy_nd(%a[0, 0, 0, 0][1, 1, 1, 32][0, 0, 0, 1]) {id = 0 : i64, metadata = @in} : memref<96xi32>""")
+      aiex.npu.dma_memcpy_nd(%a[0, 0, 0, 0][1, 1, 1, 32][0, 0, 0, 1]) {id = 0 : i64, metadata = @in} : memref<96xi32>"""
+    )
     a, b = np.arange(96, dtype=np.int32), np.zeros(96, np.int32)
     assert bdforge.emulate(text, [a, b]).warnings == ("1 token of S2MM 0 of tile (0, 0) nobody awaited",)
 
 
 def test_two_flows_into_one_port_are_refused():
-    text = loopback().replace("aie.shim_dma_allocation @in", "aie.flow(%shim, DMA : 1, %mem, DMA : 0)\n    aie.shim_dma_allocation @in")
+    text = loopback().replace(
+        "aie.shim_dma_allocation @in", "aie.flow(%shim, DMA : 1, %mem, DMA : 0)\n    aie.shim_dma_allocation @in"
+    )
     with pytest.raises(DesignError, match=r"two flows end in memtile \(0, 1\) S2MM 0"):
         run(text)
 

@@ -3,11 +3,11 @@
 import re
 
 import pytest
-from support.built_designs import spec_content
 
 from bdforge.devices import device_named
 from bdforge.mlir import parse
 from bdforge.plan import Problem, load_spec, plan_gemm, render, spec_from
+from support.built_designs import spec_content
 
 STRIX_HALO = device_named("strix_halo")
 SMALL = (Problem(40, 48, 64), Problem(16, 16, 128))
@@ -52,7 +52,9 @@ def test_sequences_differ_only_in_shim_bds_and_parameters(flagship):
     """Outside of BDs, tasks and the two parameter words, two sequences of as many steps are the same text."""
     texts = [render(flagship, [problem]) for problem in flagship.spec.problems[:3]]
     parts = [text[text.index("aie.runtime_sequence") :] for text in texts]
-    neutral = [re.sub(r"@gemm_\S+?\(|memref<\d+|rtp_write\(.*\)|dma_bd\(.*|//.*|repeat_count = \d+", "", p) for p in parts]
+    neutral = [
+        re.sub(r"@gemm_\S+?\(|memref<\d+|rtp_write\(.*\)|dma_bd\(.*|//.*|repeat_count = \d+", "", p) for p in parts
+    ]
     assert len(set(neutral)) == 1
     assert len(set(parts)) == 3
 

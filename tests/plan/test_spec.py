@@ -1,10 +1,10 @@
 """Design specs: what a user may write, and every message when it is wrong."""
 
 import pytest
-from support.built_designs import spec_content
 
 from bdforge.devices import device_named
 from bdforge.plan import Problem, SpecError, load_spec, padding, plan_gemm, spec_from
+from support.built_designs import spec_content
 
 STRIX_HALO = device_named("strix_halo")
 
@@ -46,7 +46,9 @@ def test_a_faulty_file_is_named_with_every_fault(tmp_path, text, message):
     with pytest.raises(SpecError) as error:
         load_spec(path)
     assert message in str(error.value)
-    assert all(line.startswith(str(path)) for line in str(error.value).splitlines() if ":" in line and "at line" not in line)
+    assert all(
+        line.startswith(str(path)) for line in str(error.value).splitlines() if ":" in line and "at line" not in line
+    )
 
 
 def test_a_missing_or_binary_file_is_one_sentence(tmp_path):
@@ -91,7 +93,9 @@ def test_the_limit_itself_is_accepted():
     """2*m*k + 2*k*n/4 + 4*m*n + stack + parameters, just below 64 KiB."""
     plan = planned(m=64, k=256, n=64)
     core = plan.cores[0].tile
-    assert sum(buffer.bytes for buffer in core.buffers) + plan.spec.stack_bytes == 2 * 16384 + 2 * 4096 + 16384 + 64 + 1024
+    assert (
+        sum(buffer.bytes for buffer in core.buffers) + plan.spec.stack_bytes == 2 * 16384 + 2 * 4096 + 16384 + 64 + 1024
+    )
 
 
 def test_padding_reaches_whole_panels():

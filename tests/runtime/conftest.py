@@ -1,10 +1,10 @@
 """Built designs, each made once per test session."""
 
 import pytest
-from support.built_designs import ROOT, build, spec_content
 
 from bdforge.plan import load_spec
 from bdforge.runtime import BuiltDesign
+from support.built_designs import ROOT, build, spec_content
 
 
 @pytest.fixture(scope="session")

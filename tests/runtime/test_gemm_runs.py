@@ -4,12 +4,12 @@ import re
 
 import numpy as np
 import pytest
-from support.built_designs import build, spec_content
 
-from bdforge.emulator import ArgumentError, Deadlock, EmulationError, emulate
+from bdforge.emulator import ArgumentError, Deadlock, emulate
 from bdforge.plan import Problem, padding, render
 from bdforge.runtime import BuildError, BuiltDesign, Mismatch, first_mismatch, reference, run_gemm
 from bdforge.weights import pack, pad
+from support.built_designs import build, spec_content
 
 
 def operands(m: int, k: int, n: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
@@ -88,33 +88,50 @@ def host_arrays(design: BuiltDesign, problem: Problem, seed: int) -> list[tuple[
     return [(a, None), (packed, None), (c, reference(a, weights))]
 
 
-MUTATIONS = {
-    "two strides swapped": (
-        r"(%mem_0_a_ping : memref<\d+xi8>, 0, \d+, \[<size = 2, stride = )(\d+)(>, <size = 2, stride = )(\d+)", r"\1\4\3\2",
-    ),
-    "a lock release dropped": (r"aie.use_lock\(%core_0_2_a_free, Release, 1\)", ""),
-    "a BD one granule short": (r"(aie.dma_bd\(%core_1_3_a_pong : memref<256xi8>, 0, )256", r"\g<1>252"),
-    "a memtile's lock order swapped": (
-        r"use_lock\(%mem_1_b_full, AcquireGreaterEqual, 1\)", "use_lock(%mem_1_b_free, AcquireGreaterEqual, 1)",
-    ),
-}  # fmt: skip
+STRIDE = r"%mem_0_a_ping : memref<\d+xi8>, 0, \d+, \[<size = 2, stride = (\d+)>, <size = 2, stride = (\d+)>"
+RELEASE = r"aie.use_lock\(%core_0_2_a_free, Release, 1\)"
+LENGTH = r"(?<=%core_1_3_a_pong : memref<256xi8>, 0, )256"
+LOCK = r"%mem_1_b_full(?=, AcquireGreaterEqual)"
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS)
-def test_a_mutated_design_never_gives_the_right_answer_silently(small, mutation):
+def run_mutated(small: BuiltDesign, pattern: str, replacement) -> tuple[Mismatch | None, tuple[str, ...]]:
     problem = Problem(32, 64, 64)
     text = render(small.plan, [problem])
-    mutated = re.sub(*MUTATIONS[mutation], text, count=1)
+    mutated = re.sub(pattern, replacement, text, count=1)
     assert mutated != text
     (a, _), (b, _), (c, expected) = host_arrays(small, problem, 5)
     assert expected is not None
-    try:
-        emulate(mutated, [a, b, c], small.kernels, file="mutated.mlir")
-    except EmulationError as fault:
-        assert isinstance(fault, Deadlock)
-        assert "mutated.mlir:" in str(fault)
-        return
-    assert first_mismatch(c, expected) is not None
+    result = emulate(mutated, [a, b, c], small.kernels, file="mutated.mlir")
+    return first_mismatch(c, expected), result.warnings
+
+
+def test_two_swapped_strides_give_a_wrong_element(small):
+    def swapped(match: re.Match[str]) -> str:
+        first, second = (f"= {stride}>" for stride in match.groups())
+        return match[0].replace(first, "= X>").replace(second, first).replace("= X>", second)
+
+    wrong, _ = run_mutated(small, STRIDE, swapped)
+    assert wrong is not None
+    assert wrong.row < 16  # memtile 0 feeds the first row of cores
+
+
+def test_a_dropped_lock_release_is_a_deadlock_at_a_named_line(small):
+    with pytest.raises(Deadlock) as fault:
+        run_mutated(small, RELEASE, "")
+    assert "lock core_0_2_a_free" in str(fault.value)
+    assert "mutated.mlir:" in str(fault.value)
+
+
+def test_a_bd_one_granule_short_leaves_its_channel_in_the_middle(small):
+    wrong, warnings = run_mutated(small, LENGTH, "252")
+    assert wrong is not None
+    assert any("core (1, 3) S2MM 0 stopped in the middle of BD 0, 62 words are missing" in w for w in warnings)
+
+
+def test_a_swapped_lock_order_gives_a_wrong_column(small):
+    wrong, _ = run_mutated(small, LOCK, "%mem_1_b_free")
+    assert wrong is not None
+    assert wrong.column >= 32  # memtile 1 feeds the second column of cores
 
 
 def test_one_flipped_weight_bit_shows_in_one_column(small):
@@ -138,7 +155,11 @@ def test_the_first_wrong_element_is_named():
 @pytest.mark.parametrize(
     ("a", "weights", "message"),
     [
-        (np.zeros((2, 3), np.int16), np.zeros((3, 4), np.int8), r"a must be an int8 matrix, got int16 of shape \(2, 3\)"),
+        (
+            np.zeros((2, 3), np.int16),
+            np.zeros((3, 4), np.int8),
+            r"a must be an int8 matrix, got int16 of shape \(2, 3\)",
+        ),
         (np.zeros(3, np.int8), np.zeros((3, 4), np.int8), r"a must be an int8 matrix, got int8 of shape \(3,\)"),
         (np.zeros((2, 6), np.int8)[:, ::2], np.zeros((3, 4), np.int8), "a is not C-contiguous"),
         (np.zeros((2, 3), np.int8), np.zeros((4, 4), np.int8), "a is 2 x 3, but weights are 4 x 4"),

@@ -36,11 +36,15 @@ module {{
 }}
 """
 
-COPY_SEQUENCE = """
-      aiex.npu.dma_memcpy_nd(%b[0, 0, 0, 0][1, 1, 1, {elements}][0, 0, 0, 1]) {{id = 1 : i64, metadata = @out, issue_token = true}} : memref<{elements}xi32>
-      aiex.npu.dma_memcpy_nd(%a[0, 0, 0, 0][1, 1, 1, {elements}][0, 0, 0, 1]) {{id = 0 : i64, metadata = @in}} : memref<{elements}xi32>
-      aiex.npu.dma_wait {{symbol = @out}}
-"""
+COPY = """
+      aiex.npu.dma_memcpy_nd(%{buffer}[0, 0, 0, 0][1, 1, 1, {elements}][0, 0, 0, 1])
+        {{id = {bd} : i64, metadata = @{channel}{token}}} : memref<{elements}xi32>"""
+
+
+def _copy_sequence(elements: int) -> str:
+    out = COPY.format(buffer="b", bd=1, channel="out", token=", issue_token = true", elements=elements)
+    into = COPY.format(buffer="a", bd=0, channel="in", token="", elements=elements)
+    return f"{out}{into}\n      aiex.npu.dma_wait {{symbol = @out}}"
 
 
 def loopback(words: int = 32, runs: int = 3, device: str = "npu2", **parts: str) -> str:
@@ -56,7 +60,7 @@ def loopback(words: int = 32, runs: int = 3, device: str = "npu2", **parts: str)
         "fill_release": "aie.use_lock(%full, Release, 1)",
         "send_acquire": "aie.use_lock(%full, AcquireGreaterEqual, 1)",
         "send_release": "aie.use_lock(%free, Release, 1)",
-        "sequence": COPY_SEQUENCE.format(elements=elements),
+        "sequence": _copy_sequence(elements),
     } | parts
     return LOOPBACK.format(device=device, words=words, elements=elements, **pieces)
 

@@ -1,0 +1,57 @@
+"""What the emulated array refuses by default, by name, and what happens when a check is switched off.
+
+Sources of the rules: hardware facts 1.3 to 1.7 and the traps that others met (design rules of this project).
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from bdforge.emulator.errors import ArgumentError, EmulationError
+
+CHECKS = {
+    "queue-overflow": "a push to a full task queue; off: the entry is lost, as on silicon",
+    "bd-rewrite": "a BD written while a task that uses it is queued or running; off: the words change",
+    "bd-half": "a memtile channel that uses a BD of the other half; off: it runs",
+    "dma-bounds": "a transfer outside of its memory; off: addresses wrap at the memory's size",
+    "neighbour-channel": "memtile channel 4 or 5 that reaches a neighbour; off: it does",
+    "lock-range": "a lock that leaves 0 to 63; off: it saturates at -64 and 63",
+    "acquire-zero": "AcquireGreaterEqual 0; off: the hardware's reading, wait for exactly 0",
+    "field-width": "a value too wide for its register field; off: the upper bits are lost",
+    "memory-overflow": "buffers and stack beyond a tile's memory; off: the tile's memory grows",
+    "routing": "more flows than the stream switches have ports for; off: they are not routed",
+    "missing-token": "awaiting a token that nobody will issue; off: the wait is skipped",
+}
+"""Every check that can be switched off, with what happens then."""
+
+
+class StrictnessError(ArgumentError):
+    """A name that is no check."""
+
+
+@dataclass
+class Strictness:
+    """The checks in force and what the switched-off ones let pass."""
+
+    permitted: frozenset[str] = frozenset()
+    warnings: list[str] = field(default_factory=list)
+
+    @classmethod
+    def without(cls, names: Collection[str]) -> "Strictness":
+        """All checks but `names`; StrictnessError lists the known ones."""
+        if unknown := sorted(set(names) - CHECKS.keys()):
+            raise StrictnessError(f"no check is called {', '.join(unknown)}; there is {', '.join(CHECKS)}")
+        return cls(frozenset(names))
+
+    def fault(self, name: str, error: EmulationError) -> None:
+        """Raise `error`, or remember it as a warning where the check is off."""
+        assert name in CHECKS
+        if name not in self.permitted:
+            raise error
+        warning = f"{name} (permitted): {error}"
+        if warning not in self.warnings:
+            self.warnings.append(warning)
+
+    def permits(self, name: str) -> bool:
+        """Whether a check is off."""
+        assert name in CHECKS
+        return name in self.permitted

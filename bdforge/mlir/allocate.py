@@ -5,7 +5,7 @@ Source: mlir-aie 5ff2ab97, `AIEAssignBuffers.cpp` (`basicAllocation`) and `AIEAs
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IndexType, MemRefType
@@ -25,6 +25,9 @@ _INDEX_BITS = 64
 
 class AllocationError(MlirError):
     """Buffers or locks that a tile cannot hold; points at the one that does not fit."""
+
+
+Overflow = Callable[[AllocationError], None]
 
 
 def _error(op: BufferOp | LockOp, message: str) -> AllocationError:
@@ -67,12 +70,13 @@ def buffer_bytes(buffer: BufferOp) -> int:
     return memref_bytes(buffer.type)
 
 
-def allocate(device_op: DeviceOp) -> Allocation:
+def allocate(device_op: DeviceOp, overflow: Callable[[AllocationError], None] | None = None) -> Allocation:
     """Place every buffer and number every lock of a device.
 
     A tile's buffers without address go largest first (else in program order) from the end of the core's stack, or from
     0 where there is no core, upwards around those with an address; `mem_bank` alone moves none. Locks without
-    id take the lowest free one in program order. AllocationError names tile, buffer or lock, bytes and limit.
+    id take the lowest free one in program order. AllocationError names tile, buffer or lock, bytes and limit. Where
+    `overflow` is given, it gets the errors of buffers beyond a tile's memory (and may raise them) and they stay there.
     """
     buffers: dict[Coordinates, list[BufferOp]] = defaultdict(list)
     locks: dict[Coordinates, list[LockOp]] = defaultdict(list)
@@ -84,7 +88,7 @@ def allocate(device_op: DeviceOp) -> Allocation:
             locks[_coordinates(op.tile)].append(op)
         elif isinstance(op, CoreOp):
             stacks[_coordinates(op.tile)] = op.stack_size
-    addresses = {op: at for tile, ops in buffers.items() for op, at in _place(ops, stacks.get(tile, 0)).items()}
+    addresses = {op: at for tile, ops in buffers.items() for op, at in _place(ops, stacks.get(tile, 0), overflow or _refuse).items()}
     return Allocation(addresses, {op: lock_id for ops in locks.values() for op, lock_id in _number(ops).items()})
 
 
@@ -101,17 +105,21 @@ def _name(op: BufferOp | LockOp) -> str:
     return f"{what} @{op.symbol}" if op.symbol else f"{what} without a name"
 
 
-def _place(buffers: Sequence[BufferOp], stack_bytes: int) -> dict[BufferOp, int]:
+def _refuse(error: AllocationError) -> None:
+    raise error
+
+
+def _place(buffers: Sequence[BufferOp], stack_bytes: int, overflow: Overflow) -> dict[BufferOp, int]:
     """Addresses of one tile's buffers."""
     placed = {op: op.address for op in buffers if op.address is not None}
-    _check_fixed(placed, stack_bytes)
+    _check_fixed(placed, stack_bytes, overflow)
     fixed = sorted((address, address + buffer_bytes(op)) for op, address in placed.items())
     at = stack_bytes
     for op in sorted((op for op in buffers if op.address is None), key=buffer_bytes, reverse=True):
         at = _first_gap(at, buffer_bytes(op), fixed)
         placed[op] = at
         at += buffer_bytes(op)
-        _check_end(op, at, buffers, stack_bytes)
+        _check_end(op, at, buffers, stack_bytes, overflow)
     return placed
 
 
@@ -123,7 +131,7 @@ def _first_gap(at: int, size_bytes: int, fixed: Iterable[tuple[int, int]]) -> in
     return at
 
 
-def _check_fixed(placed: dict[BufferOp, int], stack_bytes: int) -> None:
+def _check_fixed(placed: dict[BufferOp, int], stack_bytes: int, overflow: Overflow) -> None:
     end, before = stack_bytes, "the core's stack"
     for op, address in sorted(placed.items(), key=lambda item: item[1]):
         if address < end:
@@ -131,19 +139,20 @@ def _check_fixed(placed: dict[BufferOp, int], stack_bytes: int) -> None:
         end, before = address + buffer_bytes(op), _name(op)
         limit = op.tile.limits.memory_bytes
         if end > limit:
-            raise _error(op, f"at {address:#x} with {buffer_bytes(op)} bytes ends beyond the tile's {limit} bytes")
+            overflow(_error(op, f"at {address:#x} with {buffer_bytes(op)} bytes ends beyond the tile's {limit} bytes"))
 
 
-def _check_end(op: BufferOp, end: int, buffers: Sequence[BufferOp], stack_bytes: int) -> None:
+def _check_end(op: BufferOp, end: int, buffers: Sequence[BufferOp], stack_bytes: int, overflow: Overflow) -> None:
     limit = op.tile.limits.memory_bytes
     if end <= limit:
         return
     total = stack_bytes + sum(map(buffer_bytes, buffers))
-    raise _error(
+    error = _error(
         op,
         f"with {buffer_bytes(op)} bytes would end at {end}, beyond the tile's {limit} bytes; stack ({stack_bytes} "
         f"bytes) and buffers take {total} bytes together: make a buffer smaller or move one to another tile",
     )
+    overflow(error)
 
 
 def _number(locks: Sequence[LockOp]) -> dict[LockOp, int]:

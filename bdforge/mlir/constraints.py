@@ -12,20 +12,25 @@ from bdforge.mlir.operation import UNSIGNED8, UNSIGNED32, UNSIGNED64, AieOperati
 _INTEGERS = (i1, i8, i32, i64, UNSIGNED8, UNSIGNED32, UNSIGNED64)
 
 
-def property_problem(op: Operation) -> str | None:
-    """What is wrong with the properties of an aie or aiex operation, or None."""
+def value_problem(kind: type[Operation], name: str, value: Attribute) -> str | None:
+    """What is wrong with a value given to a property of an aie or aiex operation, or None."""
+    if not issubclass(kind, AieOperation) or name not in _expectations(kind):
+        return None
+    _, integer, constraint = _expectations(kind)[name]
+    if integer is not None:
+        fits = isinstance(value, IntegerAttr) and value.type == integer
+        return None if fits else f"'{kind.name}': {_integer_problem(name, value, integer)}"
+    problem = _constraint_problem(constraint, value)
+    return None if problem is None else f"'{kind.name}': '{name}' cannot be {value}: {problem}"
+
+
+def missing_problem(op: Operation) -> str | None:
+    """Which property an aie or aiex operation lacks, or None."""
     if not isinstance(op, AieOperation):
         return None
-    for name, (required, integer, constraint) in _expectations(type(op)).items():
-        value = op.properties.get(name)
-        if value is None:
-            if required:
-                return f"'{op.name}' needs '{name}'" + (f", as in {_example(name, integer)}" if integer else "")
-        elif integer is not None:
-            if not isinstance(value, IntegerAttr) or value.type != integer:
-                return f"'{op.name}': {_integer_problem(name, value, integer)}"
-        elif (problem := _constraint_problem(constraint, value)) is not None:
-            return f"'{op.name}': '{name}' cannot be {value}: {problem}"
+    for name, (required, integer, _) in _expectations(type(op)).items():
+        if required and name not in op.properties:
+            return f"'{op.name}' needs '{name}'" + (f", as in {_example(name, integer)}" if integer else "")
     return None
 
 

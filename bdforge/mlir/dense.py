@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import struct
 from typing import TypeGuard
 
 import numpy as np
@@ -25,7 +26,8 @@ from xdsl.ir import Attribute
 DENSE_BYTES_MAX = 1 << 28
 """Largest constant that is read; a guard against `dense<0>` of absurd types, far above any tile's memory."""
 
-_LITERAL = re.compile(r"[-+0-9.eE,\[\]\s]*(?=>)")
+_LITERAL = re.compile(r"[-+0-9.a-fA-Fx,\[\]\s]*+(?=>)")
+_HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")
 _FLOATS = {Float16Type: np.float16, Float32Type: np.float32, Float64Type: np.float64, BFloat16Type: np.uint16}
 
 
@@ -69,31 +71,38 @@ def literal_end(text: str, start: int) -> int | None:
 
 
 def plain_dense(literal: str, structure: RankedStructure[AnyDenseElement]) -> DenseIntOrFPElementsAttr | None:
-    """The constant whose literal is plain decimal numbers in brackets, or None to read it the slow way."""
-    dtype = dtype_of(structure.element_type)
-    if dtype is None or isinstance(structure.element_type, BFloat16Type) or dtype == np.bool_:
+    """The constant whose literal is plain numbers in brackets, or None to read it the slow way."""
+    element = structure.element_type
+    dtype = dtype_of(element)
+    if dtype is None or dtype == np.bool_:
         return None
     try:
-        values = np.array(json.loads(literal))
-    except ValueError:
-        return None
-    if values.dtype.kind not in "iuf" or (values.ndim and values.shape != tuple(structure.get_shape())):
-        return None
-    packed = _pack(values, structure.element_type, dtype)
-    if packed is None:
+        values = np.array(json.loads(_HEXADECIMAL.sub(lambda match: _decimal(match[0], element), literal)))
+        if values.dtype.kind not in "iuf" or (values.ndim and values.shape != tuple(structure.get_shape())):
+            return None
+        packed = _pack(values, element, dtype)
+    except (ValueError, OverflowError, struct.error):
         return None
     count = 1 if values.ndim else math.prod(structure.get_shape())
-    return DenseIntOrFPElementsAttr(structure, BytesAttr(packed.tobytes() * count))
+    return None if packed is None else DenseIntOrFPElementsAttr(structure, BytesAttr(packed * count))
 
 
-def _pack(values: np.ndarray, element: Attribute, dtype: np.dtype) -> np.ndarray | None:
+def _decimal(hexadecimal: str, element: Attribute) -> str:
+    """A hexadecimal number in decimal: for floats it gives the bits, as in MLIR."""
+    value = int(hexadecimal, 16)
+    if not isinstance(element, AnyFloat):
+        return str(value)
+    (number,) = element.unpack(value.to_bytes(element.compile_time_size, "little"), 1)
+    return json.dumps(number)
+
+
+def _pack(values: np.ndarray, element: Attribute, dtype: np.dtype) -> bytes | None:
     if isinstance(element, AnyFloat):
-        with np.errstate(over="ignore"):
-            return values.astype(np.float64).astype(dtype)
+        return element.pack(values.astype(np.float64).ravel().tolist())
     if values.dtype.kind == "f":
         return None
     bits = 8 * dtype.itemsize
     low = 0 if dtype.kind == "u" else -(1 << (bits - 1))
     if values.size and (int(values.min()) < low or int(values.max()) >= 1 << bits):
         return None
-    return values.astype(np.int64 if values.dtype.kind == "i" else np.uint64).astype(dtype)
+    return values.astype(np.int64 if values.dtype.kind == "i" else np.uint64).astype(dtype).tobytes()

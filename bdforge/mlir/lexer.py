@@ -8,7 +8,7 @@ from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRLexer, MLIRT
 
 _SUFFIX = r"(?:[0-9]+|[a-zA-Z$._-][a-zA-Z0-9$._-]*)"
 _TOKENS = re.compile(
-    r"(?:[ \t\r\n]+|//[^\n]*)*"
+    r"(?:[ \t\r\n]++|//[^\n]*+)*+"
     r"(?:(?P<PERCENT_IDENT>%" + _SUFFIX + r")"
     r"|(?P<BARE_IDENT>[a-zA-Z_][a-zA-Z0-9_$.]*)"
     r"|(?P<punctuation>->|[:,()}\[\]<>=+/*?|]|-|\{(?!-\#))"
@@ -29,6 +29,8 @@ class TextLexer(MLIRLexer):
     """xDSL's lexer, with the frequent tokens matched at once."""
 
     input: Input[str]
+    # xDSL's expression backtracks without end on a string that is never closed
+    _unescaped_characters_regex = re.compile(r"\"(?:[^\"\\\n\v\f]++|\\(?:[\"nt\\]|[0-9A-Fa-f]{2}))*+\"")
 
     def lex(self) -> Token[MLIRTokenKind, str]:
         """The next token; rare ones are left to xDSL."""

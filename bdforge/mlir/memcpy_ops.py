@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import (
     MemRefType,
     SymbolRefAttr,
     UnrankedMemRefType,
-    i1,
     i64,
 )
 from xdsl.dialects.utils import parse_dynamic_index_list_without_types
@@ -62,8 +61,8 @@ class NpuDmaMemcpyNdOp(AieOperation):
     packet_attr = opt_prop_def(PacketInfoAttr, prop_name="packet")
     metadata_attr = prop_def(SymbolRefAttr, prop_name="metadata")
     id_attr = prop_def(Int64, prop_name="id")
-    issue_token_attr = opt_prop_def(Bool, prop_name="issue_token", default_value=IntegerAttr(0, i1))
-    burst_length_attr = opt_prop_def(Int64, prop_name="burst_length", default_value=IntegerAttr(0, 64))
+    issue_token_attr = opt_prop_def(Bool, prop_name="issue_token")
+    burst_length_attr = opt_prop_def(Int64, prop_name="burst_length")
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def _entries(self, name: str, dynamic: Sequence[SSAValue]) -> tuple[int | SSAValue, ...]:

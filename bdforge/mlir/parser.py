@@ -1,7 +1,7 @@
 """The parser: xDSL's, with locations, isolated names and one kind of error."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 from xdsl.context import Context
@@ -19,14 +19,14 @@ from xdsl.dialects.builtin import (
     RankedStructure,
     UnknownLoc,
 )
-from xdsl.ir import Attribute, Operation, Region, SSAValue, TypeAttribute
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, TypeAttribute
 from xdsl.parser import Parser, ParserState, UnresolvedOperand
 from xdsl.traits import IsolatedFromAbove
-from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from bdforge.mlir.constraints import property_problem
+from bdforge.mlir.constraints import missing_problem, value_problem
 from bdforge.mlir.dense import DENSE_BYTES_MAX, dense_bytes, literal_end, plain_dense
 from bdforge.mlir.errors import MlirError, Source
 from bdforge.mlir.legacy import legacy_form, legacy_operation
@@ -99,7 +99,7 @@ class TextParser(Parser):
         except ParseError as error:
             self._raise_legacy(op_type, name_end, error)
             raise
-        if (problem := property_problem(op)) is not None:
+        if (problem := missing_problem(op)) is not None:
             self.raise_error(problem, self._fault_start(start))
         self._dictionary_start = outer_dictionary
         self._operations.pop()
@@ -124,19 +124,22 @@ class TextParser(Parser):
         """Read `{...}` and remember where it starts, for complaints about its values."""
         if self._current_token.kind is MLIRTokenKind.L_BRACE:
             start = self.pos
-            attributes = super().parse_optional_attr_dict()
-            self._dictionary_start = start
-            return attributes
+            return self._checked(super().parse_optional_attr_dict(), start)
         return {}
 
     def parse_optional_properties_dict(self) -> dict[str, Attribute]:
         """Read `<{...}>` and remember where it starts, for complaints about its values."""
         if self._current_token.kind is MLIRTokenKind.LESS:
             start = self.pos
-            properties = super().parse_optional_properties_dict()
-            self._dictionary_start = start
-            return properties
+            return self._checked(super().parse_optional_properties_dict(), start)
         return {}
+
+    def _checked(self, values: dict[str, Attribute], start: int) -> dict[str, Attribute]:
+        self._dictionary_start = start
+        for name, value in values.items():
+            if (problem := value_problem(self._operations[-1][0], name, value)) is not None:
+                self.raise_error(problem, start)
+        return values
 
     def parse_optional_location(self) -> LocationAttr | None:
         """Skip `loc(...)`, whose aliases may be defined later: `location` tells where the text itself stands."""
@@ -178,6 +181,33 @@ class TextParser(Parser):
             self._forward_spans.setdefault(operand.operand_name, operand.span)
         return super().resolve_operand(operand, type)
 
+    def parse_optional_successor(self) -> Block | None:
+        """A block's label, defined or not yet."""
+        token = self._parse_optional_token(MLIRTokenKind.CARET_IDENT)
+        return None if token is None else self._get_block_from_name(token.span)
+
+    def _get_block_from_name(self, block_name: Span) -> Block:
+        name = block_name.text[1:]
+        if name not in self.blocks:
+            self.forward_block_references[name].append(block_name)
+            self.blocks[name] = (_labelled_block(name), None)
+        return self.blocks[name][0]
+
+    def _parse_block(self) -> Block:
+        """A labelled block; unlike xDSL's, any label that MLIR takes, and complaints about one that is given twice."""
+        span = self._parse_token(MLIRTokenKind.CARET_IDENT, "expected an operation, a block's label or '}'").span
+        name = span.text[1:]
+        block, defined = self.blocks.get(name) or (_labelled_block(name), None)
+        if defined is not None:
+            line = self.source.location(defined.start).line
+            self.raise_error(f"block ^{name} is already defined in line {line}", span)
+        self.blocks[name] = (block, span)
+        self.forward_block_references.pop(name, None)
+        self._parse_optional_block_arg_list(block)
+        self.parse_punctuation(":")
+        self._parse_block_body(block)
+        return block
+
     def parse_optional_type(self) -> TypeAttribute | None:
         """A type; one that was read before in the same plain spelling is not read again."""
         if self._current_token.kind is not MLIRTokenKind.BARE_IDENT:
@@ -205,6 +235,12 @@ class TextParser(Parser):
         else:
             self._resume_from(match.end())
         return known
+
+    def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
+        super()._register_ssa_definition(name, values, span)
+        for value in values:
+            if value.name_hint is not None:
+                value._name = name  # the setter of name_hint would cut a number off its end
 
     def _require_definitions(self) -> None:
         for name in self.forward_ssa_references:
@@ -238,10 +274,25 @@ class TextParser(Parser):
             if (dense := plain_dense(self.source.text[start + 1 : end], structure)) is not None:
                 return dense
             self._resume_from(start)
-        return super().parse_dense_int_or_fp_elements_attr(type)
+        try:
+            return super().parse_dense_int_or_fp_elements_attr(type)
+        except (VerifyException, ValueError, OverflowError) as error:
+            self.raise_error(str(error).split("\n")[0], start)
+
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        """Read the whole text: a module, or bare operations."""
+        try:
+            return super().parse_module(allow_implicit_module)
+        except ParseError:
+            if self._current_token.kind is MLIRTokenKind.EOF and not self._operations:
+                self._require_definitions()
+            raise
 
     def fault(self, error: Exception) -> NoReturn:
         """Turn whatever went wrong while reading into an MlirError."""
+        if isinstance(error, MultipleSpansParseError) and error.refs:
+            span = error.refs[0][0]
+            raise MlirError.at(self.source, span.start, f"block {span.text} is used but never defined") from error
         if isinstance(error, ParseError):
             raise MlirError.at(self.source, error.span.start, error.msg) from error
         if isinstance(error, RecursionError):
@@ -252,6 +303,13 @@ class TextParser(Parser):
         return self._operations[0][1] if self._operations else 0
 
 
+def _labelled_block(name: str) -> Block:
+    block = Block()
+    if Block.is_valid_name(name) and not Block.is_default_block_name(name):
+        block.name_hint = name
+    return block
+
+
 def parse_text(context: Context, source: Source) -> ModuleOp:
     """A module from text; MlirError for whatever is wrong with it."""
     try:
@@ -259,11 +317,9 @@ def parse_text(context: Context, source: Source) -> ModuleOp:
     except ParseError as error:
         raise MlirError.at(source, error.span.start, error.msg) from error
     try:
-        module = parser.parse_module()
-        parser._require_definitions()
+        return parser.parse_module()
     except Exception as error:
         parser.fault(error)
-    return module
 
 
 __all__ = ["TextParser", "location", "parse_text", "source_of"]

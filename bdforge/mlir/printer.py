@@ -3,14 +3,30 @@
 from io import StringIO
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.printer import Printer
 
 from bdforge.mlir.upstream import PRINTERS
 
 
 class TextPrinter(Printer):
-    """xDSL's printer with the writers that it lacks."""
+    """xDSL's printer with the writers that it lacks, and names that never clash."""
+
+    def __init__(self, stream: StringIO, generic: bool):
+        super().__init__(stream=stream, print_generic_format=generic)
+        self._names: set[str] = set()
+        self._labels: dict[Region | None, set[str]] = {}
+
+    def print_ssa_value(self, value: SSAValue) -> str:
+        """Write a value's name: its own where nothing else has it, else with a number behind."""
+        if value not in self._ssa_values and value.name_hint:
+            self._ssa_values[value] = _free_name(value.name_hint, self._names)
+        return super().print_ssa_value(value)
+
+    def _populate_block_name(self, block: Block, block_index: int | None = None) -> None:
+        labels = self._labels.setdefault(block.parent, set())
+        number = len(labels) if block_index is None else block_index
+        self._blocks[block] = _free_name(block.name_hint or f"bb{number}", labels)
 
     def print_op(self, op: Operation) -> None:
         """Write one operation, in custom form where there is one."""
@@ -21,6 +37,14 @@ class TextPrinter(Printer):
         self._print_results(op)
         self.print_string(op.name.removeprefix("builtin."))
         form(self, op)
+
+
+def _free_name(wanted: str, used: set[str]) -> str:
+    name, number = wanted, 0
+    while name in used:
+        name, number = f"{wanted}_{number}", number + 1
+    used.add(name)
+    return name
 
 
 def print_module(module: ModuleOp) -> str:
@@ -35,5 +59,5 @@ def print_generic(module: ModuleOp) -> str:
 
 def _print(module: ModuleOp, generic: bool) -> str:
     stream = StringIO()
-    TextPrinter(stream=stream, print_generic_format=generic).print_op(module)
+    TextPrinter(stream, generic).print_op(module)
     return stream.getvalue() + "\n"

@@ -2,9 +2,7 @@
 
 from xdsl.dialects.builtin import (
     IndexType,
-    IntegerAttr,
     SymbolRefAttr,
-    i1,
 )
 from xdsl.ir import Block
 from xdsl.irdl import (
@@ -33,8 +31,8 @@ from bdforge.mlir.words import WORD_DIRECTIVES, Direction
 class TaskOp(AieOperation):
     """Base of the operations that make a task: BDs of one channel, not yet started."""
 
-    issue_token_attr = opt_prop_def(Bool, prop_name="issue_token", default_value=IntegerAttr(0, i1))
-    repeat_count_attr = opt_prop_def(Int32, prop_name="repeat_count", default_value=IntegerAttr(0, 32))
+    issue_token_attr = opt_prop_def(Bool, prop_name="issue_token")
+    repeat_count_attr = opt_prop_def(Int32, prop_name="repeat_count")
     packet_attr = opt_prop_def(PacketInfoAttr, prop_name="packet")
     result = result_def(IndexType)
 

@@ -1,0 +1,41 @@
+"""Forms of older mlir-aie are refused by name, with what replaces them."""
+
+import pytest
+from mlir_texts import bd, device, sequence
+
+from bdforge.mlir import MlirError, parse
+
+LEGACY = {
+    "sequence": (device("aiex.runtime_sequence(%x: memref<8xi32>) {\n}"), "write 'aie.runtime_sequence'"),
+    "npu": (device("", "npu"), "write 'npu1'"),
+    "npu1_4col": (device("", "npu1_4col"), "the whole array with 4 columns is 'npu1'"),
+    "npu2_8col": (device("", "npu2_8col"), "the whole array with 8 columns is 'npu2'"),
+    "versal": (device("", "xcve2802"), "is no NPU"),
+    "positional dims": (bd(", 0, 16, [<4, 4>, <4, 1>])"), "write <size = 4, stride = 1> instead of <4, 1>"),
+    "allocation by column": (device("aie.shim_dma_allocation @x(MM2S, 0, 0)"), "(%tile, MM2S, channel)"),
+    "memcpy with column and row": (
+        sequence("aiex.npu.dma_memcpy_nd(0, 0, %x[0,0,0,0][1,1,1,4][0,0,0,1]) {id = 0} : memref<8192xi32>"),
+        "leading column and row was dropped",
+    ),
+    "three strides": (
+        sequence("aiex.npu.dma_memcpy_nd(%x[0,0,0,0][1,1,1,4][0,0,0]) {id = 0, metadata = @a} : memref<8192xi32>"),
+        "expected 4 strides, outermost first, got 3; the form with three strides was dropped",
+    ),
+    "ipu": (sequence("aiex.ipu.dma_wait {symbol = @a}"), "write 'aiex.npu.dma_wait'"),
+    "capitals": ("AIE.device(npu1) {}", "write 'aie.device'"),
+    "object fifo": (device('aie.objectfifo @f(%s, {%m}, 2 : i32)'), "lower it with aie-opt"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", LEGACY)
+def test_legacy_forms_name_what_replaces_them(form: str):
+    text, words = LEGACY[form]
+    with pytest.raises(MlirError) as caught:
+        parse(text)
+    assert words in caught.value.message
+
+
+def test_an_operation_that_never_was_is_just_unknown():
+    with pytest.raises(MlirError, match=r"operation 'aie\.tyle' is unknown") as caught:
+        parse("aie.device(npu1) {\n  %t = aie.tyle(0, 0)\n}")
+    assert (caught.value.line, caught.value.column) == (2, 8)

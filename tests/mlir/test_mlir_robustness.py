@@ -1,0 +1,107 @@
+"""Whatever the text: an MlirError or a module, soon, and nothing else."""
+
+import random
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mlir_texts import TOKEN, VECTORS, device
+from xdsl.dialects.builtin import ModuleOp
+
+from bdforge.mlir import MlirError, parse, print_generic, print_module
+
+TEXTS = [TOKEN.findall(path.read_text()) for path in VECTORS]
+WORDS = sorted({word for text in TEXTS for word in text})
+
+HOSTILE = {
+    "nothing": "",
+    "only a comment": "// nothing",
+    "one brace": "module {",
+    "too many braces": "module { } }",
+    "deep brackets": device(f"aie.lock(%c) {{x = {'[' * 5000}"),
+    "deep regions": device("scf.execute_region {" * 5000),
+    "deep dense": device(f"aie.buffer(%c) : memref<4xi32> = dense<{'[' * 5000}1{']' * 5000}>"),
+    "string without end": device('aie.lock(%c) {x = "' + "a" * 5000),
+    "long space": "module {" + " " * 5000 + "§",
+    "long comment": "//" + "x" * 50000 + "\n%",
+    "huge number": device("aie.lock(%c, " + "9" * 5000 + ")"),
+    "number beyond its type": device("aie.lock(%c, 99999999999)"),
+    "huge constant": device("aie.buffer(%c) : memref<99999999x99999999xi32> = dense<0>"),
+    "huge vector": device("%v = arith.constant dense<0> : vector<99999x99999xi32>"),
+    "no such character": "module { € }",
+    "digits of another script": "module { ² }",
+    "half a surrogate": "module { \ud800 }",
+    "null": "module { \0 }",
+    "alias of itself": "!t = !t",
+    "unbalanced location": "module { } loc((((",
+    "an attribute of no dialect": device("aie.lock(%c) {x = #nothing.at<all>}"),
+    "resources": "{-# dialect_resources: { builtin: { x: \"0x00\" } } #-}",
+    "operation without result type": device('"aie.lock"(%c) : (index) -> ()'),
+    "operation without operand": device('"aie.lock"() : () -> index'),
+    "operation of another arity": device('"aie.flow"(%c) : (index) -> ()'),
+    "code of no word": device('"aie.use_lock"(%c) <{action = 9 : i32}> : (index) -> ()'),
+    "code of no device": '"aie.device"() <{device = 1 : i32}> ({ "aie.end"() : () -> () }) : () -> ()',
+    "device of two blocks": '"aie.device"() <{device = 8 : i32}> ({ ^a: "aie.end"() : () -> ()\n^b: }) : () -> ()',
+    "loop without body": device('"scf.for"(%c, %c, %c) ({}) : (index, index, index) -> ()'),
+    "while without blocks": device('"scf.while"() ({}, {}) : () -> ()'),
+    "call of nothing": device('"func.call"() : () -> ()'),
+    "sequence without block": device('"aie.runtime_sequence"() ({}) : () -> ()'),
+    "memcpy without segments": device('"aiex.npu.dma_memcpy_nd"() : () -> ()'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_texts_end_in_one_error(name: str):
+    started = time.monotonic()
+    with pytest.raises(MlirError) as caught:
+        parse(HOSTILE[name], "hostile.mlir")
+    assert str(caught.value).startswith("hostile.mlir:")
+    assert time.monotonic() - started < 5
+
+
+def mutated(seed: int) -> str:
+    """A vector with a few words deleted, repeated, swapped or replaced, or cut off."""
+    rng = random.Random(seed)
+    words = list(rng.choice(TEXTS))
+    for _ in range(rng.choice((1, 1, 2, 5))):
+        at, other = rng.randrange(len(words)), rng.randrange(len(words))
+        match rng.randrange(5):
+            case 0:
+                del words[at]
+            case 1:
+                words[at] = rng.choice(WORDS)
+            case 2:
+                words[at], words[other] = words[other], words[at]
+            case 3:
+                words[at:at] = words[at : at + rng.randrange(30)]
+            case _:
+                words = words[: at + 1]
+    return "".join(words)
+
+
+def outcome(text: str) -> ModuleOp | MlirError:
+    """The module, or why there is none."""
+    try:
+        return parse(text)
+    except MlirError as error:
+        return error
+
+
+@pytest.mark.parametrize("start", range(0, 400, 100))
+def test_mutated_designs_load_or_are_refused(start: int):
+    outcomes = {seed: outcome(mutated(seed)) for seed in range(start, start + 100)}
+    refused = [result for result in outcomes.values() if isinstance(result, MlirError)]
+    assert [str(error) for error in refused if "cannot read this" in error.message] == []
+    assert 0 < len(refused) < len(outcomes)
+    loaded = {seed: module for seed, module in outcomes.items() if isinstance(module, ModuleOp)}
+    for seed, module in loaded.items():
+        for write in (print_module, print_generic):
+            assert module.is_structurally_equivalent(parse(write(module))), f"seed {seed}"
+
+
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(st.text(alphabet=st.sampled_from('aie.device(npu2){}%^@#!<>[]:,="0x1-/* \n\\loc'), max_size=60))
+def test_random_text_never_escapes(text: str):
+    result = outcome(text)
+    assert isinstance(result, ModuleOp) or min(result.line, result.column) >= 1

@@ -1,0 +1,252 @@
+"""The verifier's rules, each with its message; what aie-opt takes although it is dangerous still loads."""
+
+import pytest
+from mlir_texts import bd, core, device, sequence
+
+from bdforge.mlir import MlirError, parse
+
+
+def memcpy(entries: str, element: str = "i32", attributes: str = "", direction: str = "a") -> str:
+    memref = f"memref<65536x{element}>"
+    return sequence(
+        f"aiex.npu.dma_memcpy_nd(%x{entries}) {{id = 0, metadata = @{direction}{attributes}}} : {memref}",
+        f"%x: {memref}",
+    )
+
+
+def program(blocks: str, kind: str = "mem", tile: str = "c", start: str = "aie.dma_start(S2MM, 0, ^bd, ^end)") -> str:
+    return device(
+        f"""%b = aie.buffer(%{tile}) : memref<64xi32>
+        %l = aie.lock(%{tile}, 0)
+        %k = aie.lock(%{tile}, 1)
+        aie.{kind}(%{tile}) {{
+          {start}
+        {blocks}
+        ^end:
+          aie.end
+        }}"""
+    )
+
+
+def block(name: str, body: str = "aie.dma_bd(%b : memref<64xi32>)", following: str = "^end") -> str:
+    return f"^{name}:\n{body}\naie.next_bd {following}\n"
+
+
+def reconfigured(run: str, other: str = "npu2", body: str = "") -> str:
+    return (
+        f"aie.device({other}) @d {{\naie.runtime_sequence @q(%y: memref<4xi32>) {{}}\n}}\n"
+        "aie.device(npu2) {\n%s = aie.tile(0, 0)\n"
+        "aie.runtime_sequence(%x: memref<4xi32>, %z: memref<8xi32>) {\n"
+        f"aiex.configure @d {{\n{run}\n}}\n{body}\n}}\n}}"
+    )
+
+
+def run(sequence: str, argument: str = "%x", kind: str = "memref<4xi32>") -> str:
+    return f"aiex.run @{sequence}({argument}) : ({kind})"
+
+
+def cascade(source: str, destination: str) -> str:
+    return device(f"aie.cascade_flow(%{source}, %{destination})")
+
+
+BD = "aie.dma_bd(%b : memref<64xi32>)"
+TASK = "%t = aiex.dma_configure_task_for @a {{ aie.dma_bd(%x : memref<8192xi32>{}) aie.end }}"
+CHAIN = "^bd:\n" + "".join(f"{BD}\naie.next_bd ^b{n}\n^b{n}:\n" for n in range(16)) + f"{BD}\naie.next_bd ^end\n"
+
+REFUSED = {
+    "tile row": (device("aie.tile(0, 6)"), "row 6 is outside npu2"),
+    "tile outside of a device": ("%t = aie.tile(0, 0)", "must stand in an aie.device"),
+    "tile from elsewhere": (device("%i = arith.constant 0 : index\naie.lock(%i)"), "must come from aie.tile"),
+    "dynamic buffer": (device("aie.buffer(%c) : memref<?xi32>"), "its size must be known"),
+    "two names": (device('aie.lock(%c) {sym_name = "x"}\naie.lock(%m) {sym_name = "x"}'), "x"),
+    "core on a memtile": (device("aie.core(%m) { aie.end }"), "is a memtile, which has no core"),
+    "core without body": (device("aie.core(%c) { }"), "needs a body"),
+    "core without end": (device("aie.core(%c) { aie.lock(%c) }"), "must end with aie.end, not aie.lock"),
+    "program and elf": (device('aie.core(%c) { aie.event(0) aie.end } {elf_file = "a"}'), "the whole program"),
+    "core to the east": (
+        device("%l = aie.lock(%east)\naie.core(%c) { aie.use_lock(%l, Release) aie.end }"),
+        "lock of tile (1, 2) is used"),
+    "core to a memtile": (
+        device("%l = aie.lock(%m)\naie.core(%c) { aie.use_lock(%l, Release) aie.end }"), "lock of tile (0, 1) is used"),
+    "core DMA to the north": (
+        program(block("bd")).replace("aie.buffer(%c)", "aie.buffer(%north)"), "which reaches only its own memory"),
+    "memtile DMA two away": (
+        program(block("bd"), "memtile_dma", "m").replace("aie.buffer(%m)", "aie.buffer(%far)").replace(
+            "%b =", "%far = aie.tile(2, 1)\n%b ="), "memtiles west and east"),
+    "lock in the sequence": (
+        device("%l = aie.lock(%c)\naie.runtime_sequence() { aie.use_lock(%l, Release) }"), "nothing there can wait"),
+    "lock that is none": (core("aie.use_lock(%c0, Release)"), "must come from aie.lock"),
+    "unknown function": (core("func.call @gone() : () -> ()"), "no func.func is called @gone here; known: @k, @g"),
+    "function's type": (core("func.call @k(%b, %f) : (memref<64xi32>, f32) -> ()"), "but is called as"),
+    "allocation on a memtile": (device("aie.shim_dma_allocation @x(%m, MM2S, 0)"), "only a shim's channel"),
+    "packet type 8": (
+        device("aie.shim_dma_allocation @x(%s, MM2S, 0, <pkt_type = 8, pkt_id = 0>)"),
+        "pkt_type = 8 is outside 0 to 7"),
+    "packet to nowhere": (
+        device("aie.packet_flow(1) { aie.packet_source<%m, DMA : 0> }"), "at least one aie.packet_dest"),
+    "packet from nowhere": (
+        device("aie.packet_flow(1) { aie.packet_dest<%m, DMA : 0> }"), "exactly one aie.packet_source, has 0"),
+    "packet end alone": (device("aie.packet_dest<%m, DMA : 0>"), "must stand in an aie.packet_flow"),
+    "guest in a packet flow": (device("aie.packet_flow(1) { aie.lock(%c) }"), "only aie.packet_source and"),
+    "cascade from afar": (
+        cascade("c", "far").replace("aie.cascade", "%far = aie.tile(0, 5)\naie.cascade"), "are no neighbours"),
+    "cascade of a memtile": (cascade("m", "c"), "cascades join core tiles"),
+    "cascade in from south": (device("aie.configure_cascade(%c, South, East)"), "from North or West, not South"),
+    "cascade out to west": (device("aie.configure_cascade(%c, North, West)"), "to South or East, not West"),
+    "kind of program": (program(block("bd"), "mem", "m"), "programs a core's DMA, but tile (0, 1) is a memtile"),
+    "BD block without BD": (program(block("bd", "aie.use_lock(%l, Release)")), "exactly one aie.dma_bd, this one 0"),
+    "two BDs in a block": (program(block("bd", f"{BD}\n{BD}")), "exactly one aie.dma_bd, this one 2"),
+    "two releases": (
+        program(block("bd", f"aie.use_lock(%l, Release)\n{BD}\naie.use_lock(%k, Release)")), "releases, this one 2"),
+    "17 BDs": (program(CHAIN), "has 17 BDs, but core (0, 2) has 16"),
+    "end of a block": (program(f"^bd:\n{BD}\ncf.br ^end"), "ends with aie.dma_start, aie.next_bd or aie.end"),
+    "block without end": (program(f"^bd:\n{BD}"), "must end with aie.end, not aie.dma_bd"),
+    "three channels": (
+        program(block("bd") + "^two:\naie.dma_start(S2MM, 1, ^bd, ^three)\n^three:\naie.dma_start(S2MM, 2, ^bd, ^end)",
+                start="aie.dma_start(S2MM, 0, ^bd, ^two)"), "uses 3 S2MM channels, but core (0, 2) has 2"),
+    "start outside": (
+        device("func.func @f() {\naie.dma_start(S2MM, 0, ^a, ^a)\n^a:\naie.end\n}"),
+        "must stand in aie.mem"),
+    "region form with one lock": (
+        device(f"%b = aie.buffer(%c) : memref<64xi32>\n%l = aie.lock(%c)\naie.mem(%c) {{\n"
+               f"aie.dma(S2MM, 0) [{{ aie.use_lock(%l, Release) {BD} }}]\naie.end\n}}"),
+        "exactly two aie.use_lock, this one has 1"),
+    "both forms": (
+        program(block("bd"), start="aie.dma(S2MM, 1) [{ aie.use_lock(%l, Acquire)\n"
+                f"{BD}\naie.use_lock(%l, Release) }}]\naie.dma_start(S2MM, 0, ^bd, ^end)"),
+        "cannot be mixed with aie.dma_start"),
+    "no such BD": (bd(", 0, 64) {bd_id = 48 : i32}"), "bd_id = 48 is outside 0 to 47"),
+    "no such next BD": (bd(", 0, 64) {next_bd_id = 16 : i32}", "c"), "next_bd_id = 16 is outside 0 to 15"),
+    "BD of a scalar": (
+        device("aie.mem(%c) {\naie.dma_start(S2MM, 0, ^a, ^a)\n^a:\naie.dma_bd(%c : index)\naie.end\n}"),
+        "moves a memref"),
+    "stride beyond the buffer": (bd(", 0, 64, [<size = 1, stride = 65>])"), "exceeds the 64 elements of the buffer"),
+    "size 0": (bd(", 0, 64, [<size = 0, stride = 1>])"), "a size must be positive"),
+    "inner stride of i64": (
+        bd(", 0, 8, [<size = 8, stride = 2>])", buffer="memref<64xi64>"), "for elements of 64 bits it must be 1"),
+    "address": (
+        bd(", 1, 4)", buffer="memref<64xi8>").replace("(%m) :", "(%m) {address = 0 : i32} :"), "starts at byte 1 "),
+    "padding without dimensions": (
+        bd(", 0, 64, [], [<const_pad_before = 1, const_pad_after = 0>])"), "pads 1 dimensions but walks 0"),
+    "padding without length": (
+        bd(") {dimensions = #aie<bd_dim_layout_array[<size = 8, stride = 1>]>, pad_dimensions = "
+           "#aie<bd_pad_layout_array[<const_pad_before = 1, const_pad_after = 0>]>}"), "needs a length"),
+    "padding beyond the length": (
+        bd(", 0, 9, [<size = 8, stride = 1>], [<const_pad_before = 1, const_pad_after = 1>])"),
+        "more than its length 9"),
+    "padding of half words": (
+        bd(", 0, 12, [<size = 8, stride = 1>], [<const_pad_before = 2, const_pad_after = 2>])", buffer="memref<64xi8>"),
+        "pads 2 elements of 8 bits before a row"),
+    "burst of a memtile": (bd(", 0, 64) {burst_length = 64 : i32}"), "a memtile's DMA has no bursts"),
+    "burst of a shim": (bd(", 0, 64) {burst_length = 100 : i32}", "s"), "the device has 64, 128, 256, 512 bytes"),
+    "memcpy of wide elements": (memcpy("[0,0,0,0][1,1,1,4][0,0,0,1]", "i64"), "elements of 64 bits are too wide"),
+    "memcpy of variable size": (
+        sequence("aiex.npu.dma_memcpy_nd(%x[0,0,0,0][1,1,1,%v][0,0,0,1]) {id = 0, metadata = @a} : memref<8xi32>",
+                 "%x: memref<8xi32>, %v: i64"), "sizes of aiex.npu.dma_memcpy_nd must be constants"),
+    "memcpy start": (memcpy("[0,0,0,2][1,1,1,4][0,0,0,1]", "i8"), "starts at byte 2"),
+    "memcpy of 6 bytes": (memcpy("[0,0,0,0][1,1,1,6][0,0,0,1]", "i8"), "6 elements of 8 bits, is 6 bytes"),
+    "memcpy stride 0": (memcpy("[0,0,0,0][1,1,2,4][0,0,0,1]"), "stride of dimension 1 is 0; it must be at least 1"),
+    "memcpy size 0": (memcpy("[0,0,0,0][1,0,2,4][0,0,4,1]"), "size of dimension 2 is 0"),
+    "memcpy size 1": (memcpy("[0,0,0,0][1,1,1024,4][0,0,4,1]"), "size of dimension 1 is 1024"),
+    "memcpy stride": (memcpy("[0,0,0,0][1,1,2,4][0,0,1048577,1]"), "stride of dimension 1 is 1048577 words"),
+    "memcpy burst": (
+        memcpy("[0,0,0,0][1,1,1,4][0,0,0,1]", attributes=", burst_length = 32 : i64"),
+        "burst_length = 32"),
+    "sequence in the module": ("aie.runtime_sequence() {}", "must stand directly in an aie.device"),
+    "task in a loop": (
+        sequence("scf.for %i = %n to %n step %n : i64 { " + TASK.format("") + " }", "%x: memref<8192xi32>, %n: i64"),
+        "must stand directly in an aie.runtime_sequence, not in scf.for"),
+    "task in a configure": (
+        reconfigured("%t = aiex.dma_configure_task(%s, MM2S, 0) { aie.end }"), "not in aiex.configure"),
+    "await of no task": (sequence("aiex.dma_await_task(%i)", "%i: index"), "must come from aiex.dma_configure_task"),
+    "negative repeat": (sequence(TASK.format("") + " {repeat_count = -1 : i32}"), "repeat_count = -1 is negative"),
+    "column without row": (
+        sequence("aiex.npu.write32 {address = 0 : ui32, value = 0 : ui32, column = 0 : i32}"), "both column and row"),
+    "another array": (reconfigured("", "npu1"), "device @d is npu1, but the running one npu2"),
+    "unknown device": (reconfigured("").replace("configure @d", "configure @e"), "no aie.device is called @e"),
+    "unknown sequence": (reconfigured(run("p")), "has no runtime sequence @p; it has @q"),
+    "argument's type": (reconfigured(run("q", "%z", "memref<8xi32>")), "argument 0 of @q is of type memref<4xi32>"),
+    "arguments": (reconfigured("aiex.run @q() : ()"), "@q takes 1 arguments, not 0"),
+    "run alone": (reconfigured("", body=run("q")), "must stand in an aiex.configure"),
+    "unknown template": (
+        sequence("%t = aiex.dma_start_bd_chain_for @q(%x) : (memref<8192xi32>) for @a"),
+        "no aie.bd_chain is called @q"),
+    "use before definition": (device("aie.lock(%late)\n%late = aie.tile(3, 3)"), "not defined before it"),
+    "value of a sibling": (core(
+        "scf.if %p { aie.event(0) %q = arith.addi %i, %i : i32 }\n%r = arith.addi %q, %q : i32"),
+                           "%q"),
+    "value of a block that may be missed": (
+        device("func.func @f(%p: i1) -> i32 {\ncf.cond_br %p, ^a, ^b\n^a:\n%v = arith.constant 1 : i32\ncf.br ^b\n"
+               "^b:\nreturn %v : i32\n}"), "not defined on every way to it"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", REFUSED)
+def test_broken_rules_are_refused(rule: str):
+    text, words = REFUSED[rule]
+    with pytest.raises(MlirError) as caught:
+        parse(text)
+    assert words in caught.value.message
+
+
+DANGEROUS = {
+    "offset and length beyond the buffer": bd(", 60, 64)"),
+    "dimensions that do not make the length": bd(", 0, 8, [<size = 4, stride = 4>, <size = 4, stride = 1>])"),
+    "core size beyond 8 bits": bd(", 0, 512, [<size = 512, stride = 1>])", "c", "memref<512xi32>"),
+    "channel beyond the tile": bd(", 0, 64)", channel=9),
+    "allocation of channel 2": device("aie.shim_dma_allocation @x(%s, MM2S, 2)"),
+    "stride of half words": bd(", 0, 8, [<size = 2, stride = 3>, <size = 4, stride = 1>])", buffer="memref<64xi8>"),
+    "padding while receiving": bd(
+        ", 0, 9, [<size = 8, stride = 1>], [<const_pad_before = 1, const_pad_after = 0>])", direction="S2MM"),
+    "pad value": bd(
+        ", 0, 9, [<size = 8, stride = 1>], [<const_pad_before = 1, const_pad_after = 0>], pad_value = 7)"),
+    "wide padding": bd(", 0, 108, [<size = 8, stride = 1>], [<const_pad_before = 100, const_pad_after = 0>])"),
+    "lock values": device(
+        "%l = aie.lock(%c, 0) {init = 99 : i32}\naie.core(%c) {\naie.use_lock(%l, Acquire, -7)\naie.end }"),
+    "one id twice": device("aie.lock(%c, 3)\naie.lock(%c, 3)"),
+    "two cores on a tile": device("aie.core(%c) { aie.end }\naie.core(%c) { aie.end }"),
+    "two flows into a port": device("aie.flow(%s, DMA : 0, %m, DMA : 0)\naie.flow(%s, DMA : 1, %m, DMA : 0)"),
+    "packet flow id 40": device("aie.packet_flow(40) { aie.packet_source<%m, DMA : 0> aie.packet_dest<%c, DMA : 0> }"),
+    "cascade to the north": cascade("c", "north"),
+    "metadata that names nothing": memcpy("[0,0,0,0][1,1,1,4][0,0,0,1]", direction="nothing"),
+    "memcpy beyond the memref": memcpy("[0,0,0,65536][1,1,1,65536][0,0,0,1]"),
+    "memcpy of half words": memcpy("[0,0,0,0][1,1,1,8][0,0,0,2]", "i16"),
+    "long linear memcpy": memcpy("[0,0,0,0][1,1,1,65536][0,0,0,1]"),
+    "many rows on a shim": memcpy("[0,0,0,0][1,4096,2,4][0,8,4,1]"),
+    "large buffer": device("aie.buffer(%c) : memref<100000xi32>"),
+    "await without token": sequence(TASK.format("") + "\naiex.dma_await_task(%t)"),
+    "four dimensions and odd sizes in a task": sequence(
+        TASK.format(", 0, 8, [<size = 2, stride = 0>, <size = 3, stride = 1>, "
+                    "<size = 9, stride = 9>, <size = 1, stride = 1>]")),
+    "host buffer in a core's task": sequence(
+        "%t = aiex.dma_configure_task(%c, MM2S, 0) { aie.dma_bd(%x : memref<8192xi32>) aie.end }"),
+    "raw write anywhere": sequence("aiex.npu.write32 {address = 0x3FFFFFFF : ui32, value = 0xFFFFFFFF : ui32}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("design", DANGEROUS)
+def test_what_only_the_emulator_refuses_still_loads(design: str):
+    parse(DANGEROUS[design])
+
+
+REACHED = {
+    "core and its neighbours": device(
+        "%w = aie.tile(0, 3)\n%n = aie.lock(%north)\n%own = aie.lock(%c)\n%west = aie.lock(%c, 5)\n"
+        "aie.core(%c) { aie.use_lock(%n, Release) aie.use_lock(%own, Release) aie.end }\n"
+        "aie.core(%east) { aie.use_lock(%west, Release) aie.end }\n"
+        "aie.core(%north) { aie.use_lock(%own, Release) aie.end }"),
+    "memtile to the east": bd(", 0, 64)").replace("aie.buffer(%m)", "aie.buffer(%m1)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("design", REACHED)
+def test_memory_in_reach_is_accepted(design: str):
+    parse(REACHED[design])
+
+
+def test_reach_is_judged_where_the_memory_stands():
+    text = device("%l = aie.lock(%m)\naie.core(%c) {\naie.use_lock(%l, Release)\naie.end }")
+    with pytest.raises(MlirError) as caught:
+        parse(text)
+    assert text.splitlines()[caught.value.line - 1] == "%l = aie.lock(%m)"
+    assert caught.value.column == 6

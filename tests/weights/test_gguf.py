@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from bdforge.weights import WeightError, read, tensors
 from support.weight_files import (
     gguf_entry,
     gguf_file,
@@ -15,8 +17,6 @@ from support.weight_files import (
     ternary,
     write_gguf_i2s,
 )
-
-from bdforge.weights import WeightError, read, tensors
 
 NAME = "blk.0.ffn_gate.weight"
 F32, I2_S = 0, 36

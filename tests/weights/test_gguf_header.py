@@ -5,10 +5,10 @@ import time
 from pathlib import Path
 
 import pytest
-from support.weight_files import gguf_entry, gguf_file, gguf_string
 
 from bdforge.weights import WeightError, gguf_header
 from bdforge.weights.gguf_header import read_header
+from support.weight_files import gguf_entry, gguf_file, gguf_string
 
 F32 = 0
 HUGE = (1 << 64) - 1

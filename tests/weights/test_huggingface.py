@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from bdforge.weights import WeightError, read, tensors
 from support.weight_files import (
     bf16_bytes,
     bitnet_bytes,
@@ -15,8 +17,6 @@ from support.weight_files import (
     ternary,
     write_safetensors_bitnet,
 )
-
-from bdforge.weights import WeightError, read, tensors
 
 NAME = "model.layers.0.mlp.gate_proj.weight"
 

@@ -4,9 +4,9 @@ import os
 
 import numpy as np
 import pytest
-from support.weight_files import ternary, write_gguf_i2s, write_safetensors_bitnet
 
 from bdforge.weights import WeightError, check_shape, fuse, pack, read, tensors, write_packed
+from support.weight_files import ternary, write_gguf_i2s, write_safetensors_bitnet
 
 WRITERS = [write_gguf_i2s, write_safetensors_bitnet]
 

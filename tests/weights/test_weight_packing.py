@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.weight_files import ternary
 
 from bdforge.weights import WeightError, pack, pad, unpack
+from support.weight_files import ternary
 
 SECONDS_MAX = 1.0  # of processor time; the requirement for the largest layer of BitNet-b1.58-2B-4T
 PEAK_BYTES_MAX = 300_000_000

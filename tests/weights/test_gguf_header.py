@@ -1,7 +1,6 @@
 """Damaged and hostile GGUF headers."""
 
 import struct
-import time
 from pathlib import Path
 
 import pytest
@@ -119,11 +118,9 @@ def test_a_header_over_the_limit_is_refused(monkeypatch):
     refused(gguf_file(TENSOR, metadata=metadata), "a string needs 40 bytes, headers over 60 bytes are not read")
 
 
-def test_a_large_vocabulary_is_skipped_quickly(record_property):
+def test_a_large_vocabulary_is_skipped():
     count = 128_256  # Llama 3's, which BitNet-b1.58-2B-4T uses
     vocabulary = struct.pack("<IQ", 8, count) + gguf_string("token") * count
     content = gguf_file(TENSOR, metadata=(gguf_entry("tokenizer.ggml.tokens", 9, vocabulary),))
-    start = time.process_time()
     header = read_header(Path("model.gguf"), content)
-    record_property("header_seconds", time.process_time() - start)
     assert header.tensors["w"].end == len(content)

@@ -1,0 +1,10 @@
+"""A lowered whole-array design loads; how fast is for `benchmarks/mlir_loading.py`."""
+
+from bdforge.mlir import CoreOp, DmaBdOp, parse
+from support.lowered_design import design
+
+
+def test_a_lowered_whole_array_design_loads():
+    operations = list(parse(design(5_000)).walk())
+    assert sum(isinstance(op, CoreOp) for op in operations) == 32
+    assert sum(isinstance(op, DmaBdOp) for op in operations) > 40 * 6

@@ -10,6 +10,7 @@ Nothing outside this package may state a hardware number. Sources are named in t
 """
 
 from bdforge.devices.limits import AIE2, AIE2P, Generation, TileKind, TileLimits
+from bdforge.devices.switches import PortBundle, Switch, neighbour, switch_of
 from bdforge.devices.topology import DEVICES, MLIR_DEVICES, Device, DeviceError, device_named, mlir_device_named
 
 __all__ = [
@@ -20,8 +21,12 @@ __all__ = [
     "Device",
     "DeviceError",
     "Generation",
+    "PortBundle",
+    "Switch",
     "TileKind",
     "TileLimits",
     "device_named",
     "mlir_device_named",
+    "neighbour",
+    "switch_of",
 ]

@@ -94,3 +94,6 @@ PACKET_IDS = 32  # 5 bits (RT)
 PACKET_TYPES = 8  # 3 bits (RT)
 # One destination's buffering between two DMAs: a DMA's input holds 15 to 16 words (xdna-emu, measured on Phoenix).
 STREAM_BUFFER_WORDS = 16
+CORE_STREAM_PORTS = 1  # of a core itself, per direction (MA, RT)
+CASCADE_BITS = 512  # moved at a time between neighbouring cores (MA, 020)
+CASCADE_FIFO_VALUES = 2  # that the FIFO at each end of a cascade holds (020)

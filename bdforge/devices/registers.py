@@ -3,10 +3,10 @@
 Source of every layout and address: RT (`xaie2pgbl_params.h`, `xaiemlgbl_params.h`), the same on AIE2 and AIE2P.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from bdforge.devices.limits import TileKind
+from bdforge.devices.limits import PROGRAM_MEMORY_BYTES, TileKind
 
 
 class RegisterError(ValueError):
@@ -46,17 +46,23 @@ class Layout:
     def __init__(self, name: str, words: int, fields: Mapping[str, Field]):
         self.name, self.words, self.fields = name, words, fields
 
-    def encode(self, values: Mapping[str, int]) -> list[int]:
-        """Words that hold `values`, every other field 0; RegisterError names field, value and limit."""
+    def encode(self, values: Mapping[str, int], too_wide: Callable[["RegisterError"], None] | None = None) -> list[int]:
+        """Words that hold `values`, every other field 0; RegisterError names field, value and limit.
+
+        Where `too_wide` is given, it gets the error (and may raise it), and the value's upper bits are lost.
+        """
         words = [0] * self.words
         for name, value in values.items():
             field = self.fields[name]
             lowest, highest = field.bounds
             if not lowest <= value <= highest:
                 bits = f"word {field.word} [{field.high}:{field.low}]"
-                raise RegisterError(
+                error = RegisterError(
                     f"{self.name}: {name} = {value} does not fit {bits}, which holds {lowest} to {highest}"
                 )
+                if too_wide is None:
+                    raise error
+                too_wide(error)
             words[field.word] |= (value & ((1 << (field.high - field.low + 1)) - 1)) << field.low
         return words
 
@@ -124,6 +130,25 @@ CONTROL = Layout("channel control", 1, {
     "out_of_order": Field(0, 3, 3), "reset": Field(0, 1, 1),
 })  # fmt: skip
 
+# First word of a packet, and of what follows it at a tile's control port (020, RT). A word is odd in its number of ones.
+PACKET_HEADER = Layout("packet header", 1, {
+    "parity": Field(0, 31, 31), "source_column": Field(0, 27, 21), "source_row": Field(0, 20, 16),
+    "type": Field(0, 14, 12), "id": Field(0, 4, 0),
+})  # fmt: skip
+CONTROL_PACKET = Layout("control packet", 1, {
+    "parity": Field(0, 31, 31), "response_id": Field(0, 30, 24), "operation": Field(0, 23, 22),
+    "words": Field(0, 21, 20), "offset": Field(0, 19, 0),  # words: minus 1; offset: bytes inside the tile
+})  # fmt: skip
+
+# Channel status, as far as this project models it; memtiles number their BD with two bits more. State: 0 idle,
+# 1 starting, 2 running. Whether the queue's size counts the running task is open (TASK_QUEUE_ENTRIES).
+_STATUS_FIELDS = {
+    "queue_size": Field(0, 22, 20), "running": Field(0, 19, 19), "queue_overflow": Field(0, 18, 18),
+    "stream_stall": Field(0, 4, 4), "acquire_stall": Field(0, 2, 2), "state": Field(0, 1, 0),
+}  # fmt: skip
+STATUS = Layout("channel status", 1, {"bd": Field(0, 27, 24)} | _STATUS_FIELDS)
+MEMTILE_STATUS = Layout("memtile channel status", 1, {"bd": Field(0, 29, 24)} | _STATUS_FIELDS)
+
 # What mlir-aie's runtime path writes (MA): the AXI cache code of shim BDs ("enable upsizing in NoC") and the bits of
 # a channel's controller id, of which it writes five.
 RUNTIME_AXI_CACHE = 2
@@ -140,7 +165,15 @@ class TileRegisters:
     s2mm_base: int  # control of S2MM 0; its queue follows at + 4, the next channel at + 8
     mm2s_base: int
     lock_base: int
+    s2mm_status: int  # of S2MM 0; the next channel at + 4
+    mm2s_status: int
+    first_register: int  # below it, above the data memory, there is nothing
+    switch_config: range  # master ports, slave ports and packet rules of the stream switch
     control: Layout = CONTROL
+    status: Layout = STATUS
+    pad_value_base: int | None = None  # of MM2S 0; the next channel at + 4; AIE2P only
+    core_control: int | None = None  # bit 0 enables the core, bit 1 resets it
+    program_memory: range = range(0)
     bd_stride: int = 0x20
     channel_stride: int = 8
     lock_stride: int = 0x10
@@ -158,6 +191,10 @@ class TileRegisters:
         """Offset of a channel's task queue register."""
         return self.control_offset(direction, channel) + 4
 
+    def status_offset(self, direction: str, channel: int) -> int:
+        """Offset of a channel's status register."""
+        return (self.s2mm_status if direction == "S2MM" else self.mm2s_status) + 4 * channel
+
     def channel_register(self, offset: int, channels: int) -> tuple[str, int, str] | None:
         """(direction, channel, "control" or "queue") of the channel register at `offset`, or None if it is none."""
         for direction, base in (("S2MM", self.s2mm_base), ("MM2S", self.mm2s_base)):
@@ -172,10 +209,20 @@ class TileRegisters:
 
 
 TILE_REGISTERS: Mapping[TileKind, TileRegisters] = {
-    TileKind.SHIM: TileRegisters(SHIM_BD, QUEUE, 0x1D000, 0x1D200, 0x1D210, 0x14000, SHIM_CONTROL),
-    TileKind.MEMTILE: TileRegisters(MEMTILE_BD, MEMTILE_QUEUE, 0xA0000, 0xA0600, 0xA0630, 0xC0000),
-    TileKind.CORE: TileRegisters(CORE_BD, QUEUE, 0x1D000, 0x1DE00, 0x1DE10, 0x1F000),
-}
+    TileKind.SHIM: TileRegisters(
+        SHIM_BD, QUEUE, 0x1D000, 0x1D200, 0x1D210, 0x14000, 0x1D220, 0x1D228,
+        first_register=0x14000, switch_config=range(0x3F000, 0x3F400), control=SHIM_CONTROL,
+    ),
+    TileKind.MEMTILE: TileRegisters(
+        MEMTILE_BD, MEMTILE_QUEUE, 0xA0000, 0xA0600, 0xA0630, 0xC0000, 0xA0660, 0xA0680,
+        first_register=0x91000, switch_config=range(0xB0000, 0xB0400), status=MEMTILE_STATUS, pad_value_base=0xA06E0,
+    ),
+    TileKind.CORE: TileRegisters(
+        CORE_BD, QUEUE, 0x1D000, 0x1DE00, 0x1DE10, 0x1F000, 0x1DF00, 0x1DF10,
+        first_register=0x11000, switch_config=range(0x3F000, 0x3F400), core_control=0x32000,
+        program_memory=range(0x20000, 0x20000 + PROGRAM_MEMORY_BYTES),
+    ),
+}  # fmt: skip
 
 MEMTILE_WINDOW_BYTES = 0x80000  # a memtile DMA sees west at 0, own at 0x80000, east at 0x100000 (MA, RT, 020)
 MEMTILE_WINDOW_LOCKS = 64  # and their locks at 0, 64, 128 (MA, 020)

@@ -1,0 +1,41 @@
+"""Routes of flows through the stream switches, as aiecc must find them too.
+
+`route` joins every aie.flow and aie.packet_flow of a device, or says which ports are over-subscribed and by whom. The
+routes are ours: aiecc may choose others, but the capacities and legal connections are the array's.
+"""
+
+from bdforge.mlir.array_ops import DeviceOp
+from bdforge.routing.cuts import check_cuts
+from bdforge.routing.errors import RoutingError
+from bdforge.routing.fabric import fabric_of
+from bdforge.routing.negotiate import Negotiation
+from bdforge.routing.nets import Net, Port, nets_of
+from bdforge.routing.packets import PacketRule
+from bdforge.routing.result import Connection, LinkUse, Path, Routing, SwitchUse
+
+
+def route(device: DeviceOp) -> Routing:
+    """Routes for all flows of a device, the same in every run.
+
+    RoutingError names tile, direction, streams wanted and available, and the flows; it is `definite` unless only the
+    search gave up.
+    """
+    nets = nets_of(device)
+    check_cuts(device.device, nets)
+    negotiation = Negotiation(fabric_of(device.device), nets)
+    setup = negotiation.run()
+    return Routing(negotiation.fabric, {net: negotiation.trees[net] for net in nets}, setup.rules)
+
+
+__all__ = [
+    "Connection",
+    "LinkUse",
+    "Net",
+    "PacketRule",
+    "Path",
+    "Port",
+    "Routing",
+    "RoutingError",
+    "SwitchUse",
+    "route",
+]

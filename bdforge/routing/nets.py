@@ -1,0 +1,175 @@
+"""From flows to nets: what the router has to join, with the faults that a single port shows."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from bdforge.devices import PortBundle, TileKind, switch_of
+from bdforge.devices.limits import PACKET_IDS
+from bdforge.devices.switches import SHIM_MM2S_SLAVES, SHIM_S2MM_MASTERS, STEPS
+from bdforge.mlir.array_ops import DeviceOp, Endpoint, FlowOp
+from bdforge.mlir.places import location
+from bdforge.mlir.stream_ops import PacketFlowOp
+from bdforge.routing.errors import routing_error
+
+AnyFlow = FlowOp | PacketFlowOp
+_NAMED = 6  # flows that a message lists before it only counts
+
+
+class Port(NamedTuple):
+    """A slave or master port of a tile's switch."""
+
+    column: int
+    row: int
+    bundle: PortBundle
+    channel: int
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Column and row."""
+        return self.column, self.row
+
+    def __str__(self) -> str:
+        return f"({self.column}, {self.row}) {self.bundle} : {self.channel}"
+
+
+@dataclass(eq=False, slots=True)
+class Net:
+    """Words of one slave port, as a circuit or as packets of one id, to all of their master ports."""
+
+    source: Port
+    packet_id: int | None
+    start: Endpoint
+    priority: bool = False
+    sinks: dict[Port, AnyFlow] = field(default_factory=dict)
+    ends: dict[Port, Endpoint] = field(default_factory=dict)
+
+    @property
+    def flows(self) -> list[AnyFlow]:
+        """Its operations, in the order of the text."""
+        return list(dict.fromkeys(self.sinks.values()))
+
+    def shares_with(self, other: "Net") -> bool:
+        """Whether both may use one slave port: packets can, if an id leads to one place."""
+        if self.packet_id is None or other.packet_id is None:
+            return False
+        return self.packet_id != other.packet_id or self.joins(other)
+
+    def joins(self, other: "Net") -> bool:
+        """Whether both carry packets of one id to the same single place, so that one may end in the other's route."""
+        if self.packet_id is None or self.packet_id != other.packet_id:
+            return False
+        return len(self.sinks) == 1 and self.sinks.keys() == other.sinks.keys()
+
+    def __str__(self) -> str:
+        what = "" if self.packet_id is None else f"packets {self.packet_id} of "
+        where = end_text(next(iter(self.ends.values()))) if len(self.ends) == 1 else f"{len(self.ends)} places"
+        lines = sorted({location(flow).line for flow in self.flows})
+        span = f"line {lines[0]}" if len(lines) == 1 else f"lines {lines[0]} to {lines[-1]}"
+        return f"{what}{end_text(self.start)} to {where} ({span})"
+
+
+def end_text(end: Endpoint) -> str:
+    """An end of a flow, as the text names it."""
+    return f"({end.tile.column}, {end.tile.row}) {end.bundle} : {end.channel}"
+
+
+def named(nets: Iterable[Net]) -> str:
+    """Nets for a message."""
+    texts = [str(net) for net in nets]
+    rest = f"; and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
+    return "; ".join(texts[:_NAMED]) + rest
+
+
+def first_flows(nets: Sequence[Net]) -> list[AnyFlow]:
+    """One operation of each net."""
+    return [net.flows[0] for net in nets]
+
+
+def nets_of(device: DeviceOp) -> list[Net]:
+    """Every net of a device, circuits first, then packets with priority; RoutingError for ports that cannot be."""
+    nets: dict[tuple[Port, int | None], Net] = {}
+    for flow, packet_id, source, sink in _ends(device):
+        start, end = _slave(flow, source), _master(flow, sink)
+        net = nets.setdefault((start, packet_id), Net(start, packet_id, source))
+        net.priority |= isinstance(flow, PacketFlowOp) and flow.priority_route
+        if end in net.sinks:
+            before = location(net.sinks[end]).line
+            text = f"{end_text(source)} leads to {end_text(sink)} already (line {before}); drop one of both"
+            raise routing_error([flow], text)
+        net.sinks[end], net.ends[end] = flow, sink
+    _check_sharing(nets.values())
+    return sorted(nets.values(), key=lambda net: (net.packet_id is not None, not net.priority))
+
+
+def _ends(device: DeviceOp) -> Iterator[tuple[AnyFlow, int | None, Endpoint, Endpoint]]:
+    for op in device.walk():
+        if isinstance(op, FlowOp):
+            yield op, None, op.source, op.destination
+        elif isinstance(op, PacketFlowOp):
+            if op.id >= PACKET_IDS:
+                raise routing_error([op], f"packet id {op.id} is outside 0 to {PACKET_IDS - 1}, what a header holds")
+            yield from ((op, op.id, op.source, sink) for sink in op.destinations)
+
+
+def slave_of(end: Endpoint) -> Port:
+    """The slave port where an endpoint's words enter; a shim's DMA enters from the south (no check)."""
+    return _port(end, SHIM_MM2S_SLAVES)
+
+
+def master_of(end: Endpoint) -> Port:
+    """The master port where words for an endpoint leave; a shim's DMA is to the south (no check)."""
+    return _port(end, SHIM_S2MM_MASTERS)
+
+
+def _port(end: Endpoint, shim_channels: Sequence[int]) -> Port:
+    bundle, channel = PortBundle(end.bundle), end.channel
+    if end.tile.kind is TileKind.SHIM and bundle is PortBundle.DMA:
+        bundle, channel = PortBundle.SOUTH, shim_channels[channel]
+    return Port(end.tile.column, end.tile.row, bundle, channel)
+
+
+def _slave(flow: AnyFlow, end: Endpoint) -> Port:
+    _check(flow, end, "MM2S channels", "slave", len(SHIM_MM2S_SLAVES))
+    return slave_of(end)
+
+
+def _master(flow: AnyFlow, end: Endpoint) -> Port:
+    _check(flow, end, "S2MM channels", "master", len(SHIM_S2MM_MASTERS))
+    return master_of(end)
+
+
+def _check(flow: AnyFlow, end: Endpoint, channels: str, side: str, shim_channels: int) -> None:
+    """RoutingError unless a flow may start (slave) or end (master) at `end`."""
+    tile, bundle = end.tile, str(end.bundle)
+    name = f"{tile.kind} ({tile.column}, {tile.row})"
+    switch = switch_of(tile.device_op.device, tile.column, tile.row)
+    present = {str(b): count for b, count in (switch.slaves if side == "slave" else switch.masters).items()}
+    to_outside = tile.kind is TileKind.SHIM and bundle == PortBundle.SOUTH
+    if bundle in STEPS and not to_outside:
+        raise routing_error([flow], f"{name} {bundle} : {end.channel} only leads to the next tile; name the port where "
+                            "the stream starts or ends")  # fmt: skip
+    count = shim_channels if tile.kind is TileKind.SHIM and bundle == PortBundle.DMA else present.get(bundle, 0)
+    if count == 0:
+        known = ", ".join(b for b in present if b not in STEPS)
+        raise routing_error([flow], f"{name} has no {side} port {bundle}; flows may use {known}")
+    if not 0 <= end.channel < count:
+        what = channels if bundle == PortBundle.DMA else f"{side} ports {bundle}"
+        raise routing_error([flow], f"{name} has {what} 0 to {count - 1}, not {end.channel}")
+
+
+def _check_sharing(nets: Iterable[Net]) -> None:
+    """A circuit has its first and its last port for itself."""
+    users: dict[tuple[str, Port], list[tuple[Net, AnyFlow, Endpoint]]] = defaultdict(list)
+    for net in nets:
+        users["start at", net.source].append((net, net.flows[0], net.start))
+        for sink, flow in net.sinks.items():
+            users["end in", sink].append((net, flow, net.ends[sink]))
+    for (verb, _), sharing in users.items():
+        if len(sharing) > 1 and any(net.packet_id is None for net, *_ in sharing):
+            raise routing_error(
+                [sharing[1][1]],
+                f"{len(sharing)} streams {verb} {end_text(sharing[0][2])}, which carries 1 circuit, or packets only: "
+                f"{named(net for net, *_ in sharing)}; use another channel, or packet flows for all of them",
+            )

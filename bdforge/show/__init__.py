@@ -1,0 +1,34 @@
+"""Tables and pictures of a design: tiles, buffers, locks, streams, switches and memory maps."""
+
+from pathlib import Path
+
+from bdforge.mlir import parse
+from bdforge.show.errors import ShowError
+from bdforge.show.image import check_path, chosen_device, picture, save
+from bdforge.show.memory import Span, TileMemory, memory_map
+from bdforge.show.model import devices_of, use_of
+from bdforge.show.report import as_text, design_tables, tables
+
+
+def command(design: Path, out: Path | None = None, device: str | None = None, force: bool = False) -> str:
+    """What `bdforge show` prints for the MLIR file `design`; with `out`, also draws it as PNG or SVG, by suffix.
+
+    MlirError (with AllocationError and RoutingError) for the design, ShowError for files and for drawing.
+    """
+    try:
+        source = design.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise ShowError(f"{design}: cannot be read: {reason}") from None
+    module = parse(source, str(design))
+    if out is None:
+        return as_text(tables(module))
+    check_path(out, force)
+    chosen = chosen_device(module, device)
+    uses = {op: use_of(op) for op in devices_of(module)}
+    save(uses[chosen], out, design.name)
+    text = as_text(part for use in uses.values() for part in design_tables(use))
+    return f"{text}\nwrote {out}\n"
+
+
+__all__ = ["ShowError", "Span", "TileMemory", "as_text", "command", "memory_map", "picture", "tables"]

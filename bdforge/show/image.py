@@ -1,0 +1,69 @@
+"""Pictures of a design as PNG or SVG files."""
+
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from bdforge.mlir import DeviceOp
+from bdforge.show.errors import ShowError
+from bdforge.show.model import DesignUse, devices_of, use_of
+
+_SUFFIXES = (".png", ".svg")
+
+
+def picture(module: ModuleOp, path: Path, *, device: str | None = None, force: bool = False, title: str = "") -> None:
+    """Draw the array of a module's device to `path`, in the format that its suffix names; the same bytes every time.
+
+    `device` picks one by name where there are several. Existing files are kept unless `force`. ShowError for that, for
+    other suffixes, and without matplotlib; AllocationError and RoutingError where the design does not fit.
+    """
+    check_path(path, force)
+    save(use_of(chosen_device(module, device)), path, title)
+
+
+def check_path(path: Path, force: bool) -> None:
+    """ShowError for a picture's path that cannot be used."""
+    if path.suffix not in _SUFFIXES:
+        raise ShowError(f"{path}: pictures are written as {' or '.join(_SUFFIXES)}; choose such a name")
+    if path.exists() and not force:
+        raise ShowError(f"{path} exists already; choose another name, or --force to replace it")
+
+
+def save(use: DesignUse, path: Path, title: str = "") -> None:
+    """Draw one device to `path`, in the format that its suffix names."""
+    try:
+        from matplotlib import rc_context
+
+        from bdforge.show.draw import figure_of
+    except ImportError:
+        raise ShowError("pictures need matplotlib, which is not installed; pip install 'bdforge[plot]'") from None
+    with rc_context({"svg.hashsalt": "bdforge", "font.family": "DejaVu Sans"}):
+        figure = figure_of(use, _title(use, title))
+        try:
+            figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        except OSError as error:
+            raise ShowError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def chosen_device(module: ModuleOp, name: str | None) -> DeviceOp:
+    """The module's device with that name, or its only one; ShowError if there is no such."""
+    devices = devices_of(module)
+    names = ", ".join(f"@{device.symbol}" for device in devices) or "none"
+    fitting = [device for device in devices if name in (None, device.symbol)]
+    if not fitting:
+        wanted = f"device @{name}" if name else "aie.device"
+        raise ShowError(f"there is no {wanted} to draw; the module has {names}")
+    if len(fitting) > 1:
+        raise ShowError(f"the module has several devices ({names}); name the one to draw")
+    return fitting[0]
+
+
+def _title(use: DesignUse, title: str) -> str:
+    device, busiest = use.device, use.routing.busiest
+    text = f"{title + ': ' if title else ''}@{device.symbol} on {device.device_name}"
+    streams = len(use.routing.nets)
+    text += f"\n{streams} stream{'s' * (streams != 1)}"
+    if busiest is not None:
+        kind = device.device.kind(busiest.column, busiest.row)
+        text += f"; busiest switch: {kind} ({busiest.column}, {busiest.row}), {busiest.share:.0%} of its ports"
+    return text

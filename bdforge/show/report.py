@@ -1,0 +1,178 @@
+"""Tables of a design: tiles, streams, switches, memory and locks. Tiles that are alike share a row."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from io import StringIO
+from itertools import zip_longest
+from typing import TypeVar
+
+from rich import box
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+from xdsl.dialects.builtin import ModuleOp
+
+from bdforge.mlir import Direction
+from bdforge.routing import LinkUse, Net
+from bdforge.show.memory import FREE, STACK, Span
+from bdforge.show.model import Coordinates, DesignUse, TileUse, devices_of, places, ranges, use_of
+
+Item = TypeVar("Item")
+_WIDTH = 120  # characters; tables take less where they can
+
+
+def tables(module: ModuleOp) -> list[RenderableType]:
+    """Tables of every device of a module, for a rich console.
+
+    AllocationError and RoutingError (both MlirError) where a design does not fit.
+    """
+    return [part for device in devices_of(module) for part in design_tables(use_of(device))]
+
+
+def design_tables(use: DesignUse) -> list[RenderableType]:
+    """Tables of one device."""
+    parts = [_summary(use), _tile_table(use), _stream_table(use), _memory_table(use), _lock_table(use)]
+    return [part for part in parts if not isinstance(part, Table) or part.row_count]
+
+
+def as_text(parts: Iterable[RenderableType], width: int = _WIDTH) -> str:
+    """Tables as plain text of at most `width` characters per line, without trailing blanks."""
+    console = Console(file=StringIO(), width=width, color_system=None, force_terminal=False, highlight=False)
+    for part in parts:
+        console.print(part)
+    assert isinstance(console.file, StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
+
+
+def _summary(use: DesignUse) -> Text:
+    device, routing = use.device, use.routing
+    counts = f"{_count(len(use.tiles), 'tile')}, {_count(len(routing.nets), 'stream')}"
+    lines = [f"device @{device.symbol}: {device.device_name}, {counts}"]
+    if (busiest := routing.busiest) is not None:
+        kind = device.device.kind(busiest.column, busiest.row)
+        lines.append(
+            f"busiest switch: {kind} ({busiest.column}, {busiest.row}), {busiest.masters} of "
+            f"{busiest.masters_available} masters and {busiest.slaves} of {busiest.slaves_available} slaves in use"
+        )
+    if routing.links:
+        lines.append(f"fullest links: {_fullest(routing.links)}")
+    return Text("\n".join(lines) + "\n")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _fullest(links: Sequence[LinkUse]) -> str:
+    """Links with the largest share of their wires in use, by side."""
+    share = max(link.used / link.available for link in links)
+    sides: dict[str, list[LinkUse]] = defaultdict(list)
+    for link in links:
+        if link.used / link.available == share:
+            sides[f"{link.side.lower()}, {link.used} of {link.available} wires"].append(link)
+    return "; ".join(f"{places([(link.column, link.row) for link in same])} {text}" for text, same in sides.items())
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in columns:
+        number = name.startswith(">")
+        table.add_column(name.lstrip(">"), justify="right" if number else "left", no_wrap=number, overflow="fold")
+    return table
+
+
+def _alike(items: Iterable[tuple[Hashable, Item]]) -> list[list[Item]]:
+    """Items with equal keys together, in the order of the first of each."""
+    groups: dict[Hashable, list[Item]] = defaultdict(list)
+    for key, item in items:
+        groups[key].append(item)
+    return list(groups.values())
+
+
+def _tile_table(use: DesignUse) -> Table:
+    table = _table("Tiles", "tile", "kind", ">buffers", ">memory, bytes", ">locks", ">BDs", ">BDs in sequence",
+                   "S2MM", "MM2S")  # fmt: skip
+    for group in _alike((_tile_row(tile), tile) for tile in use.tiles.values()):
+        table.add_row(places([(t.column, t.row) for t in group]), *_tile_row(group[0]))
+    return table
+
+
+def _tile_row(tile: TileUse) -> tuple[str, ...]:
+    limits, memory = tile.limits, tile.memory
+    runtime = f"{len(tile.runtime_bds)}{'+' if tile.open_bds else ''}" if tile.runtime_bds or tile.open_bds else "-"
+    return (
+        tile.kind,
+        str(len(tile.buffers)) if memory else "-",
+        f"{memory.used_bytes} / {memory.limit_bytes}" if memory else "-",
+        f"{len(tile.locks)} / {limits.locks}",
+        f"{tile.static_bds} / {limits.bds}",
+        runtime if runtime == "-" else f"{runtime} / {limits.bds}",
+        _channels(tile, Direction.S2MM),
+        _channels(tile, Direction.MM2S),
+    )
+
+
+def _channels(tile: TileUse, direction: Direction) -> str:
+    return ranges(channel for way, channel in tile.channels if way is direction) or "-"
+
+
+def _stream_table(use: DesignUse) -> Table:
+    table = _table("Streams", "from", "port", "to", "port", "kind", ">streams", ">ends", ">hops")
+    for nets in _alike((_stream_key(net), net) for net in use.routing.nets):
+        ends = [end for net in nets for end in net.ends.values()]
+        hops = {path.hops for net in nets for path in use.routing.paths(net)}
+        table.add_row(
+            _where([(net.start.tile.column, net.start.tile.row) for net in nets], nets[0].start.tile.kind),
+            f"{nets[0].start.bundle} : {nets[0].start.channel}",
+            _where([(end.tile.column, end.tile.row) for end in ends], *{end.tile.kind: None for end in ends}),
+            ", ".join(sorted({f"{end.bundle} : {end.channel}" for end in ends})),
+            _kind(nets), str(len(nets)), str(len(ends)),
+            str(min(hops)) if len(hops) == 1 else f"{min(hops)}-{max(hops)}",
+        )  # fmt: skip
+    for source, sink in use.cascades:
+        table.add_row(_where([source], "core"), "cascade", _where([sink], "core"), "cascade", "cascade", "1", "1", "1")
+    return table
+
+
+def _stream_key(net: Net) -> Hashable:
+    ends = tuple(sorted({(end.tile.kind, end.bundle, end.channel) for end in net.ends.values()}))
+    return net.start.tile.kind, net.start.bundle, net.start.channel, net.packet_id is None, ends
+
+
+def _kind(nets: Sequence[Net]) -> str:
+    ids = [net.packet_id for net in nets if net.packet_id is not None]
+    return f"packets {ranges(ids)}" if ids else "circuit"
+
+
+def _where(tiles: Sequence[Coordinates], *kinds: str) -> str:
+    return f"{'/'.join(kinds)} {places(tiles)}"
+
+
+def _memory_table(use: DesignUse) -> Table:
+    table = _table("Memory, bytes", "tile", ">start", ">end", ">size", "holds")
+    maps = [tile.memory for tile in use.tiles.values() if tile.memory and tile.memory.used_bytes]
+    for group in _alike(((m.kind, tuple((s.start, s.end, s.what in (FREE, STACK)) for s in m.spans)), m) for m in maps):
+        first = group[0]
+        labels = _labels(first.kind, [(m.column, m.row) for m in group])
+        for span, label in zip_longest(first.spans, labels[: len(first.spans)], fillvalue=""):
+            assert isinstance(span, Span)
+            table.add_row(label, f"{span.start:#x}", f"{span.end:#x}", str(span.size_bytes), Text(span.what))
+        table.add_section()
+    return table
+
+
+def _lock_table(use: DesignUse) -> Table:
+    table = _table("Locks", "tile", "id:name=first value")
+    holders = [tile for tile in use.tiles.values() if tile.locks]
+    for group in _alike(((tile.kind, tuple((i, op.init) for i, op in tile.locks)), tile) for tile in holders):
+        first = group[0]
+        label = "\n".join(_labels(first.kind, [(t.column, t.row) for t in group]))
+        texts = [f"{i}:{'@' + op.symbol if op.symbol else '-'}={op.init}" for i, op in first.locks]
+        table.add_row(label, Text(", ".join(texts)))
+    return table
+
+
+def _labels(kind: str, tiles: Sequence[Coordinates]) -> list[str]:
+    """What stands beside tiles that are alike, line by line."""
+    label = f"{kind} {places(tiles)}"
+    return [label] if len(tiles) == 1 else [label, f"  names of ({tiles[0][0]}, {tiles[0][1]})"]

@@ -1,0 +1,78 @@
+"""What the parts of a picture share: the design, the layout, colours of streams, and used ports."""
+
+from collections import defaultdict
+
+from bdforge.devices import PortBundle, TileKind
+from bdforge.devices.switches import OPPOSITE, SHIM_MM2S_SLAVES, SHIM_S2MM_MASTERS, STEPS
+from bdforge.routing import Connection, Port
+from bdforge.show.layout import Layout, LocalPort, Point, local_port, local_slots
+from bdforge.show.model import Coordinates, DesignUse
+from bdforge.show.style import STREAM_COLORS, Role, roles_of
+
+_REFERENCE_INCHES = 2.1  # side of a tile for which sizes in points are given
+
+
+class Scene:
+    """A design laid out; `ports` holds, by tile, the colour of each used port inside it."""
+
+    def __init__(self, use: DesignUse, layout: Layout, inches: float):
+        self.use, self.layout, self.inches = use, layout, inches
+        self.device = use.device.device
+        self.roles = roles_of(use.routing.nets)
+        order = list(dict.fromkeys(self.roles.values()))
+        self.colors: dict[Role, str] = {role: STREAM_COLORS[i % len(STREAM_COLORS)] for i, role in enumerate(order)}
+        self.ports: dict[Coordinates, dict[LocalPort, str]] = defaultdict(dict)
+        self._slaves: set[Port] = set()
+        for net in use.routing.nets:
+            for connection in use.routing.connections(net):
+                self._note(connection, self.colors[self.roles[net]])
+
+    def points(self, size: float) -> float:
+        """A size in points, grown with the tiles."""
+        return size * self.inches / _REFERENCE_INCHES
+
+    def slots(self, tile: Coordinates) -> list[LocalPort]:
+        """Ports inside a tile, from the top down."""
+        return local_slots(self.device.limits(*tile), self.ports[tile])
+
+    def place(self, port: Port, way: str) -> tuple[Point, int | None]:
+        """Where a port stands in its tile, and its slot if it is inside."""
+        if self._is_wire(port):
+            return (self.layout.slave_lane(port) if way == "out" else self.layout.master_lane(port)), None
+        slots = self.slots(port.tile)
+        slot = slots.index(self._local(port, way))
+        return (self.layout.ports_right, self.layout.slot_y(slot, len(slots))), slot
+
+    def way(self, connection: Connection) -> list[Point]:
+        """A connection as points of the picture."""
+        (start, out_slot), (end, in_slot) = self.place(connection.slave, "out"), self.place(connection.master, "in")
+        slot = next((s for s in (out_slot, in_slot) if s is not None), connection.slave.channel)
+        points = self.layout.polyline(connection, start, end, slot, self._lane_is_shared(connection))
+        column, row = connection.slave.tile
+        return [(column + x, row + y) for x, y in points]
+
+    def ends_inside(self, connection: Connection) -> bool:
+        """Whether a connection ends at a port of its tile."""
+        return not self._is_wire(connection.master)
+
+    def _note(self, connection: Connection, color: str) -> None:
+        self._slaves.add(connection.slave)
+        for port, way in ((connection.slave, "out"), (connection.master, "in")):
+            if not self._is_wire(port):
+                self.ports[port.tile][self._local(port, way)] = color
+
+    def _lane_is_shared(self, connection: Connection) -> bool:
+        """Whether the lane in which a connection leaves holds another stream on its way into the tile."""
+        master = connection.master
+        if not self._is_wire(master):
+            return False
+        facing = Port(*master.tile, OPPOSITE[master.bundle], master.channel)
+        return facing != connection.slave and facing in self._slaves and self._is_wire(facing)
+
+    def _is_wire(self, port: Port) -> bool:
+        outside = self.device.kind(*port.tile) is TileKind.SHIM and port.bundle is PortBundle.SOUTH
+        return port.bundle in STEPS and not outside
+
+    def _local(self, port: Port, way: str) -> LocalPort:
+        channels = SHIM_S2MM_MASTERS if way == "in" else SHIM_MM2S_SLAVES
+        return local_port(port, way, self.device.kind(*port.tile), channels)

@@ -1,0 +1,112 @@
+"""Over-subscribed designs: refused with tile, direction, how many streams and which."""
+
+import pytest
+from route_designs import circuit, flows_only, packets
+
+import bdforge.routing.negotiate as negotiate
+from bdforge.mlir import MlirError
+from bdforge.routing import RoutingError, route
+
+
+def refusal(device: str, *flows: str) -> RoutingError:
+    with pytest.raises(RoutingError) as caught:
+        route(flows_only(device, *flows))
+    return caught.value
+
+
+def test_two_circuits_into_one_channel_are_refused_with_both():
+    error = refusal("npu2", circuit((0, 0, "DMA", 0), (0, 1, "DMA", 2)), circuit((3, 4, "DMA", 1), (0, 1, "DMA", 2)))
+    assert (error.message, error.line, error.definite) == (
+        "2 streams end in (0, 1) DMA : 2, which carries 1 circuit, or packets only: (0, 0) DMA : 0 to (0, 1) DMA : 2 "
+        "(line 3); (3, 4) DMA : 1 to (0, 1) DMA : 2 (line 4); use another channel, or packet flows for all of them",
+        4,
+        True,
+    )
+    assert isinstance(error, MlirError)
+
+
+def test_a_circuit_and_packets_cannot_start_at_one_channel():
+    error = refusal("npu1", circuit((0, 2, "DMA", 0), (0, 1, "DMA", 0)), packets(3, (0, 2, "DMA", 0), (0, 3, "DMA", 0)))
+    assert "2 streams start at (0, 2) DMA : 0" in error.message
+    assert "packets 3 of (0, 2) DMA : 0 to (0, 3) DMA : 0 (line 4)" in error.message
+
+
+def test_a_shims_dma_and_its_south_port_are_the_same_port():
+    error = refusal("npu1", circuit((0, 2, "DMA", 0), (0, 0, "DMA", 0)), circuit((0, 3, "DMA", 0), (0, 0, "South", 2)))
+    assert "2 streams end in (0, 0) DMA : 0" in error.message
+
+
+def test_a_flow_given_twice_is_refused():
+    flow = circuit((0, 2, "DMA", 0), (0, 1, "DMA", 0))
+    assert refusal("npu1", flow, flow).message == (
+        "(0, 2) DMA : 0 leads to (0, 1) DMA : 0 already (line 3); drop one of both"
+    )
+
+
+@pytest.mark.parametrize(
+    ("flow", "message"),
+    [
+        (circuit((0, 2, "DMA", 2), (0, 1, "DMA", 0)), "core (0, 2) has MM2S channels 0 to 1, not 2"),
+        (circuit((0, 2, "DMA", 0), (0, 1, "DMA", 6)), "memtile (0, 1) has S2MM channels 0 to 5, not 6"),
+        (circuit((0, 0, "DMA", 2), (0, 1, "DMA", 0)), "shim (0, 0) has MM2S channels 0 to 1, not 2"),
+        (circuit((0, 2, "DMA", -1), (0, 1, "DMA", 0)), "core (0, 2) has MM2S channels 0 to 1, not -1"),
+        (circuit((0, 0, "South", 8), (0, 1, "DMA", 0)), "shim (0, 0) has slave ports South 0 to 7, not 8"),
+        (circuit((0, 1, "Core", 0), (0, 2, "DMA", 0)), "memtile (0, 1) has no slave port Core; flows may use DMA, "
+         "TileControl, Trace"),
+        (circuit((0, 2, "DMA", 0), (0, 2, "Trace", 0)), "core (0, 2) has no master port Trace; flows may use Core, "
+         "DMA, TileControl, FIFO"),
+        (circuit((0, 0, "PLIO", 0), (0, 2, "DMA", 0)), "shim (0, 0) has no slave port PLIO"),
+        (circuit((0, 2, "North", 0), (0, 2, "DMA", 0)), "core (0, 2) North : 0 only leads to the next tile; name the "
+         "port where the stream starts or ends"),
+        (packets(32, (0, 1, "DMA", 0), (0, 2, "DMA", 0)), "packet id 32 is outside 0 to 31, what a header holds"),
+    ],
+)  # fmt: skip
+def test_ports_that_do_not_exist_or_cannot_be_reached_are_named(flow, message):
+    error = refusal("npu2_1col", flow)
+    assert error.message.startswith(message)
+    assert (error.definite, error.line) == (True, 3)
+
+
+def test_a_seventh_stream_north_is_refused_by_tile_and_direction():
+    flows = [circuit((0, 1, "DMA", i), (0, 2 + i // 2, "DMA", i % 2)) for i in range(6)]
+    error = refusal("npu2_1col", *flows, circuit((0, 0, "DMA", 0), (0, 5, "DMA", 0)))
+    assert error.definite
+    assert error.message.startswith("7 streams must go north from memtile (0, 1), which has 6 ports on that side: ")
+    assert error.message.endswith("(0, 1) DMA : 5 to (0, 4) DMA : 1 (line 8); and 1 more")
+
+
+def test_a_fifth_stream_south_is_refused_by_tile_and_direction():
+    flows = [circuit((0, 2 + i // 2, "DMA", i % 2), (0, 1, "DMA", i)) for i in range(5)]
+    error = refusal("npu1_1col", *flows)
+    assert error.message.startswith("5 streams must go south from core (0, 2), which has 4 ports on that side: ")
+    assert "(0, 4) DMA : 0 to (0, 1) DMA : 4 (line 7)" in error.message
+
+
+def test_more_streams_between_columns_than_wires_are_refused():
+    # Two columns: rows 0 and 2 to 5 have 4 wires east each, so 20 in all; 22 streams want to cross.
+    sources = [(0, 1, "DMA", i) for i in range(6)] + [(0, row, "DMA", i) for row in (0, 2, 3, 4, 5) for i in (0, 1)]
+    sinks = [(1, 1, "DMA", i) for i in range(6)] + [(1, row, "DMA", i) for row in (0, 2, 3, 4, 5) for i in (0, 1)]
+    error = refusal("npu2_2col", *(circuit(*pair) for pair in zip(sources, sinks, strict=True)),
+                    *(circuit((0, row, bundle, 0), (1, row, "Core", 0))
+                      for row, bundle in ((2, "Core"), (3, "Core"), (4, "Core"), (5, "Core"))),
+                    circuit((0, 2, "TileControl", 0), (1, 2, "TileControl", 0)))  # fmt: skip
+    assert error.definite
+    assert "21 streams must leave tiles (0, 0) to (0, 5), which 20 wires do (20 east)" in error.message
+
+
+def test_packets_count_as_one_stream_at_a_border():
+    circuits = [circuit((0, 1, "DMA", i), (0, 2 + i // 2, "DMA", i % 2)) for i in range(5)]
+    many = [packets(i, (0, 0, "DMA", 0), (0, 5, "DMA", i)) for i in (0, 1)]
+    route(flows_only("npu2_1col", *circuits, *many))
+    error = refusal("npu2_1col", *circuits, circuit((0, 1, "DMA", 5), (0, 4, "DMA", 1)), *many)
+    assert error.message.startswith("7 streams must go north from memtile (0, 1)")
+
+
+def test_giving_up_is_not_called_impossible(monkeypatch):
+    monkeypatch.setattr(negotiate, "_FIRST_PRESSURE", 0)
+    monkeypatch.setattr(negotiate, "_ROUNDS", 1)
+    error = refusal("npu2_1col", *(circuit((0, 1, "DMA", i), (0, 2 + i, "DMA", 0)) for i in (0, 1)),
+                    circuit((0, 0, "DMA", 0), (0, 3, "DMA", 1)))  # fmt: skip
+    assert not error.definite
+    assert "no routes were found: 2 ports stay contested ((0, 1) North : 0 is wanted by 3" in error.message
+    assert "The search is a heuristic, so routes may exist" in error.message

@@ -1,0 +1,51 @@
+"""Memory maps of tiles, worked out by hand."""
+
+import pytest
+from show_designs import CHAIN
+
+from bdforge.mlir import DeviceOp, MlirError, parse
+from bdforge.show import Span, memory_map
+
+
+def maps(text: str):
+    return memory_map(next(op for op in parse(text).walk() if isinstance(op, DeviceOp)))
+
+
+def design(body: str) -> str:
+    return f"module {{ aie.device(npu2) {{ {body} }} }}"
+
+
+def test_a_map_has_stack_buffers_and_free_space_without_gaps():
+    memtile, core = maps(CHAIN.read_text())
+    assert core.spans == (
+        Span(0, 0xD00, "stack"), Span(0xD00, 0xF00, "@ca0"), Span(0xF00, 0x1100, "@ca1"),
+        Span(0x1100, 0x1300, "@cc0"), Span(0x1300, 0x1308, "@rtp"), Span(0x1308, 0x10000, "free"),
+    )  # fmt: skip
+    assert (core.used_bytes, core.limit_bytes) == (0xD00 + 3 * 512 + 8, 65536)
+    # mc0 stands at 4096; the others start at 0, since a memtile has no stack.
+    assert [tuple(span) for span in memtile.spans] == [
+        (0, 1024, "@ma0"), (1024, 2048, "@ma1"), (2048, 4096, "free"), (4096, 4608, "@mc0"), (4608, 524288, "free"),
+    ]  # fmt: skip
+
+
+def test_tiles_without_memory_are_left_out_and_empty_ones_are_free():
+    (tile,) = maps(design("%s = aie.tile(3, 0) %c = aie.tile(3, 4)"))
+    assert (tile.column, tile.row, tile.used_bytes, tile.spans) == (3, 4, 0, (Span(0, 65536, "free"),))
+
+
+def test_a_full_tile_has_no_free_span():
+    (tile,) = maps(design("%t = aie.tile(0, 1) %b = aie.buffer(%t) : memref<131072xi32>"))
+    assert tile.spans == (Span(0, 524288, "unnamed buffer"),)
+
+
+def test_a_tile_named_twice_is_one_tile():
+    (tile,) = maps(design(
+        "%t = aie.tile(0, 2) %u = aie.tile(0, 2) %a = aie.buffer(%t) {sym_name = \"a\"} : memref<2xi8> "
+        "%b = aie.buffer(%u) {sym_name = \"b\"} : memref<8xi32>"
+    ))  # fmt: skip
+    assert [span.what for span in tile.spans] == ["@b", "@a", "free"]
+
+
+def test_buffers_that_do_not_fit_are_refused():
+    with pytest.raises(MlirError, match=r"core \(0, 2\): buffer @b .* beyond the tile's 65536 bytes"):
+        maps(design('%t = aie.tile(0, 2) %b = aie.buffer(%t) {sym_name = "b"} : memref<65537xi8>'))

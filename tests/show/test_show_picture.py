@@ -1,0 +1,111 @@
+"""Pictures of designs; skipped without matplotlib, but for the sentence that says so."""
+
+import builtins
+import sys
+from itertools import combinations, pairwise
+
+import pytest
+from show_designs import CHAIN, MIXED, TWO_DEVICES
+
+from bdforge.mlir import DeviceOp, parse
+from bdforge.routing import route
+from bdforge.show import ShowError, command, picture
+from bdforge.show.model import use_of
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def test_a_png_shows_every_tile(tmp_path):
+    image = pytest.importorskip("matplotlib.image", reason="matplotlib is not installed")
+    text = command(CHAIN, tmp_path / "chain.png")
+    assert text.endswith(f"\nwrote {tmp_path / 'chain.png'}\n")
+    assert (tmp_path / "chain.png").read_bytes().startswith(PNG)
+    pixels = image.imread(tmp_path / "chain.png")
+    assert pixels.shape[0] > pixels.shape[1] > 500  # one column of three tiles
+    colors = {tuple((pixel[:3] * 255).round().astype(int)) for line in pixels[::5] for pixel in line[::5]}
+    assert {(0xEE, 0xF7, 0xEA), (0xEA, 0xF2, 0xFB), (0xFD, 0xF3, 0xE1)} <= colors  # core, memtile, shim
+
+
+@pytest.mark.parametrize(("suffix", "text"), [(".png", CHAIN.read_text()), (".svg", MIXED)])
+def test_pictures_are_the_same_every_time(tmp_path, suffix, text):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    paths = [tmp_path / f"{name}{suffix}" for name in ("first", "second")]
+    for path in paths:
+        picture(parse(text), path)
+    first, second = (path.read_bytes() for path in paths)
+    assert len(first) > 20_000
+    assert first == second
+
+
+def pieces(points):
+    """(axis, position, from, to) of each piece of a right-angled line."""
+    for (x0, y0), (x1, y1) in pairwise(points):
+        if x0 == x1:
+            yield "up", round(x0, 6), min(y0, y1), max(y0, y1)
+        else:
+            assert y0 == y1
+            yield "across", round(y0, 6), min(x0, x1), max(x0, x1)
+
+
+def test_streams_of_different_roles_lie_apart():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    from bdforge.show.draw import scene_of
+
+    use = use_of(next(op for op in parse(MIXED).walk() if isinstance(op, DeviceOp)))
+    scene = scene_of(use, inches=2.0)
+    drawn = [
+        (scene.roles[net], piece)
+        for net in use.routing.nets
+        for connection in use.routing.connections(net)
+        for piece in pieces(scene.way(connection))
+    ]
+    assert len({role for role, _ in drawn}) == 10
+    for (role, (axis, at, low, high)), (other, (axis2, at2, low2, high2)) in combinations(drawn, 2):
+        if role != other and (axis, at) == (axis2, at2):
+            assert min(high, high2) - max(low, low2) < 1e-6, (role, other, axis, at)
+
+
+def test_existing_files_are_kept_unless_forced(tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    path = tmp_path / "chain.png"
+    path.write_text("mine")
+    with pytest.raises(ShowError, match=r"chain\.png exists already; choose another name, or --force"):
+        command(CHAIN, path)
+    assert path.read_text() == "mine"
+    command(CHAIN, path, force=True)
+    assert path.read_bytes().startswith(PNG)
+
+
+def test_other_formats_and_unwritable_places_are_refused(tmp_path):
+    with pytest.raises(ShowError, match=r"chain\.pdf: pictures are written as \.png or \.svg"):
+        command(CHAIN, tmp_path / "chain.pdf")
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    with pytest.raises(ShowError, match="cannot be written: No such file or directory"):
+        command(CHAIN, tmp_path / "nowhere" / "chain.png")
+
+
+def test_one_of_several_devices_is_drawn_by_name(tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    module = parse(TWO_DEVICES)
+    with pytest.raises(ShowError, match=r"several devices \(@one, @two\); name the one to draw"):
+        picture(module, tmp_path / "some.png")
+    with pytest.raises(ShowError, match=r"no device @three to draw; the module has @one, @two"):
+        picture(module, tmp_path / "some.png", device="three")
+    picture(module, tmp_path / "some.png", device="two")
+    assert route(next(op for op in module.walk() if isinstance(op, DeviceOp))).nets == []
+
+
+def test_without_matplotlib_one_sentence_says_what_to_install(tmp_path, monkeypatch):
+    real = builtins.__import__
+
+    def refuse(name, *args, **kwargs):
+        if name.partition(".")[0] == "matplotlib":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    for name in [name for name in sys.modules if name.startswith(("matplotlib", "bdforge.show.draw"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(ShowError, match=r"pictures need matplotlib.*pip install 'bdforge\[plot\]'"):
+        command(CHAIN, tmp_path / "chain.png")
+    assert "device @main" in command(CHAIN)

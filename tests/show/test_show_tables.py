@@ -1,0 +1,97 @@
+"""Tables of designs."""
+
+from pathlib import Path
+
+import pytest
+from show_designs import CHAIN, MIXED, TWO_DEVICES
+
+from bdforge.devices import device_named
+from bdforge.mlir import MlirError, parse
+from bdforge.plan import load_spec, plan_gemm, render
+from bdforge.routing import RoutingError
+from bdforge.show import ShowError, as_text, command, tables
+from bdforge.show.model import places, ranges
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_tables_of_one_column(file_regression):
+    file_regression.check(as_text(tables(parse(CHAIN.read_text()))), extension=".txt")
+
+
+def test_tables_of_packets_trace_and_cascades(file_regression):
+    file_regression.check(as_text(tables(parse(MIXED))), extension=".txt")
+
+
+def test_tiles_that_are_alike_share_rows():
+    spec = load_spec(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")
+    text = as_text(tables(parse(render(plan_gemm(spec, device_named("strix_halo")), spec.problems))))
+    assert sum(line.startswith(" (0-7, 2-5)") for line in text.splitlines()) == 1
+    assert "fullest links: (0-7, 2) south, 4 of 4 wires" in text
+    assert len(text.splitlines()) < 90
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_every_device_has_its_tables():
+    text = as_text(tables(parse(TWO_DEVICES)))
+    assert "device @one: npu2_1col, 1 tile, 0 streams" in text
+    assert "device @two: npu2_1col, 1 tile, 0 streams" in text
+    assert "Streams" not in text
+
+
+@pytest.mark.parametrize(
+    ("tiles", "text"),
+    [
+        ([(0, 2)], "(0, 2)"),
+        ([(c, r) for c in range(8) for r in range(2, 6)], "(0-7, 2-5)"),
+        ([(6, 1), (0, 1), (2, 1), (4, 1)], "(0, 2, 4, 6; 1)"),
+        ([(0, 2), (0, 3), (0, 2)], "(0; 2, 3)"),
+        ([(0, 2), (0, 3), (2, 3)], "(0, 2) (0, 2; 3)"),
+    ],
+)
+def test_places_are_written_by_columns_and_rows(tiles, text):
+    assert places(tiles) == text
+
+
+def test_ranges_join_runs_of_three():
+    assert ranges([5, 0, 1, 2, 3, 7, 8]) == "0-3, 5, 7, 8"
+    assert ranges([]) == ""
+
+
+def test_a_design_that_does_not_route_is_refused_with_its_place(tmp_path):
+    path = tmp_path / "twice.mlir"
+    flow = "aie.flow(%a, DMA : 0, %b, DMA : 0)"
+    path.write_text(f"module {{ aie.device(npu1) {{\n%a = aie.tile(0, 2)\n%b = aie.tile(0, 1)\n{flow}\n{flow}\n}} }}")
+    with pytest.raises(RoutingError) as caught:
+        command(path)
+    assert str(caught.value).startswith(f"{path}:5:1: (0, 2) DMA : 0 leads to (0, 1) DMA : 0 already (line 4)")
+    assert isinstance(caught.value, MlirError)
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path):
+    with pytest.raises(ShowError, match=r"missing\.mlir: cannot be read: No such file"):
+        command(tmp_path / "missing.mlir")
+    (tmp_path / "binary.mlir").write_bytes(b"\xff\xfe")
+    with pytest.raises(ShowError, match=r"binary\.mlir: cannot be read: not UTF-8 text"):
+        command(tmp_path / "binary.mlir")
+
+
+def test_bds_without_id_are_marked():
+    text = as_text(
+        tables(
+            parse("""
+module { aie.device(npu1) {
+  %s = aie.tile(0, 0)
+  aie.shim_dma_allocation @in (%s, MM2S, 1)
+  aie.runtime_sequence(%x: memref<64xi32>) {
+    aiex.npu.dma_memcpy_nd(%x[0, 0, 0, 0][1, 1, 1, 64][0, 0, 0, 1]) {id = 3 : i64, metadata = @in} : memref<64xi32>
+    %t = aiex.dma_configure_task(%s, S2MM, 0) {
+      aie.dma_bd(%x : memref<64xi32>, 0, 64)
+      aie.end
+    }
+  }
+} }""")
+        )
+    )
+    (row,) = [line.split() for line in text.splitlines() if line.startswith(" (0, 0)")]
+    assert row[-5:] == ["1+", "/", "16", "0", "1"]

@@ -9,25 +9,16 @@ from bd_patterns.gemm import (
     c_rows,
 )
 from bd_patterns.granules import GRANULE_BITS, to_granules
+from bd_patterns.grid import Grid, Problem, RuntimeParameters, Tiling, WalkError, runtime_parameters
 from bd_patterns.legality import Runs, problems, require_legal
 from bd_patterns.pattern import Pattern, PatternError, compose
-from bd_patterns.walk import (
-    AwaitC,
-    Problem,
-    RuntimeParameters,
-    Start,
-    Step,
-    Tiling,
-    Transfer,
-    WalkError,
-    runtime_parameters,
-    schedule,
-    walk,
-)
+from bd_patterns.schedule import AwaitC, Start, schedule
+from bd_patterns.walk import Step, Transfer, walk
 
 __all__ = [
     "GRANULE_BITS",
     "AwaitC",
+    "Grid",
     "Pattern",
     "PatternError",
     "Problem",

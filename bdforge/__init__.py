@@ -1,6 +1,7 @@
 """bdforge: explicit, checked and emulated designs for AMD's NPU.
 
-`bdforge.emulate` runs a design on the emulated array; `bdforge.Result` is what it returns.
+`bdforge.emulate` runs any design on the emulated array and returns a `bdforge.Result`; `bdforge.load` makes a built
+GEMM a function of numpy arrays, on the emulated array or the NPU.
 """
 
 from importlib import import_module
@@ -8,12 +9,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bdforge.emulator import Result, emulate
+    from bdforge.runtime import load
 
-__all__ = ["Result", "emulate"]
+__all__ = ["Result", "emulate", "load"]
+_HOMES = {"Result": "bdforge.emulator", "emulate": "bdforge.emulator", "load": "bdforge.runtime"}
 
 
 def __getattr__(name: str):
     """Import the emulator on first use: facts of devices and patterns need no MLIR parser."""
-    if name in __all__:
-        return getattr(import_module("bdforge.emulator"), name)
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'bdforge' has no attribute {name!r}")

@@ -1,23 +1,30 @@
-"""From a design spec to a Plan with every number, and from a Plan to MLIR text and manifest."""
+"""From a design spec to a Plan with every number, from a Plan to MLIR text and manifest, and to instruction words."""
 
+from bdforge.plan.cpp_design import cpp_design
 from bdforge.plan.gemm import Plan, plan_gemm
 from bdforge.plan.manifest import manifest
-from bdforge.plan.padding import Padding, padding
+from bdforge.plan.mlir_sequence import plan_sequence
 from bdforge.plan.render import render
-from bdforge.plan.sequence import plan_sequence
+from bdforge.plan.sequence import Counts, Edges, GemmSequence, sequence
 from bdforge.plan.spec import GemmSpec, Problem, SpecError, load_spec, spec_from
+from bdforge.plan.staging import Staged, Staging
 
 __all__ = [
+    "Counts",
+    "Edges",
+    "GemmSequence",
     "GemmSpec",
-    "Padding",
     "Plan",
     "Problem",
     "SpecError",
+    "Staged",
+    "Staging",
+    "cpp_design",
     "load_spec",
     "manifest",
-    "padding",
     "plan_gemm",
     "plan_sequence",
     "render",
+    "sequence",
     "spec_from",
 ]

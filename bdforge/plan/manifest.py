@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from bdforge.plan.gemm import RTP_K_STEPS, RTP_OUTPUT_TILES, Plan
-from bdforge.plan.padding import padding
+from bdforge.plan.runtime_facts import runtime_facts
+from bdforge.plan.sequence import sequence
 from bdforge.plan.spec import Problem
+from bdforge.plan.staging import Staged
 
 SCHEMA_VERSION = 1
 
@@ -30,6 +32,7 @@ def manifest(plan: Plan, problems: Sequence[Problem]) -> dict[str, Any]:
             {"name": "C", "dtype": spec.c, "layout": "row-major M x N"},
         ],
         "runtime_parameters": {"K/k": RTP_K_STEPS, "output tiles per core": RTP_OUTPUT_TILES},
+        "runtime": runtime_facts(plan),
         "spec": spec.content,
         "files": {"mlir": f"{spec.name}.mlir", "host_kernels": f"kernels/lib{spec.name}.so"},
         "problems": [_problem(plan, problem) for problem in dict.fromkeys(problems)],
@@ -39,18 +42,24 @@ def manifest(plan: Plan, problems: Sequence[Problem]) -> dict[str, Any]:
 def _packing(plan: Plan) -> str:
     kernel = plan.kernel
     return (
-        f"ternary, four codes u = w + 1 to a byte: [N/n][K/k][n/{4 * kernel.t}][k/{kernel.s}][{kernel.s}][{kernel.t}], "
+        "ternary, four codes u = w + 1 to a byte: "
+        f"[n-tile][K/k][n/{4 * kernel.t}][k/{kernel.s}][{kernel.s}][{kernel.t}], "
         f"bits 2j+1:2j hold column j * {kernel.t} of a group of {4 * kernel.t}"
     )
 
 
 def _problem(plan: Plan, problem: Problem) -> dict[str, Any]:
-    padded = padding(plan, problem)
+    planned = sequence(plan, problem.M, problem.K, problem.N)
     return {
         "name": problem.name,
         "sequence": problem.sequence,
         "M": problem.M,
         "K": problem.K,
         "N": problem.N,
-        "padded": {"M": padded.M, "K": padded.K, "N": padded.N},
+        "edges": str(planned.edges()),
+        "staged": {"A": _shape(planned.staging.a), "C": _shape(planned.staging.c)},
     }
+
+
+def _shape(staged: Staged | None) -> list[int] | None:
+    return None if staged is None else [staged.rows, staged.columns]

@@ -1,26 +1,24 @@
 """From a Plan to MLIR text. Templates place values; every number is computed before."""
 
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
-
-import jinja2
 
 from bdforge.plan.gemm import Plan
-from bdforge.plan.sequence import plan_sequence
+from bdforge.plan.mlir_sequence import mlir_sequence, plan_sequence
+from bdforge.plan.sequence import GemmSequence
 from bdforge.plan.spec import Problem
-
-TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
-
-
-def render(plan: Plan, problems: Sequence[Problem]) -> str:
-    """MLIR of the array configuration with one runtime sequence for each problem."""
-    sequences = [plan_sequence(plan, problem) for problem in dict.fromkeys(problems)]
-    text = _environment().get_template("gemm.mlir.j2").render(plan=plan, sequences_of_problems=sequences)
-    return text if text.endswith("\n") else text + "\n"
+from bdforge.plan.templates import render_template
 
 
-@cache
-def _environment() -> jinja2.Environment:
-    loader = jinja2.FileSystemLoader(TEMPLATES)
-    return jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+def render(plan: Plan, problems: Sequence[Problem | GemmSequence]) -> str:
+    """MLIR of the array configuration with one runtime sequence for each problem, or for each planned one."""
+    sequences = [
+        mlir_sequence(problem) if isinstance(problem, GemmSequence) else plan_sequence(plan, problem)
+        for problem in _without_doubles(problems)
+    ]
+    return render_template("gemm.mlir.j2", plan=plan, sequences_of_problems=sequences)
+
+
+def _without_doubles(problems: Sequence[Problem | GemmSequence]) -> list[Problem | GemmSequence]:
+    """The first problem of each name: a sequence is called after its sizes."""
+    named = {(p.problem if isinstance(p, GemmSequence) else p).sequence: p for p in reversed(problems)}
+    return list(reversed(named.values()))

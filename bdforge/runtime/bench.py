@@ -63,7 +63,7 @@ def _print(console: Console, design: BuiltDesign, rows: Sequence[tuple[Problem, 
         "shape M x K x N",
         "layer",
         "tile m x k x n",
-        "padding",
+        "edges",
         "MACs",
         "check against numpy",
         "s (emulated)",
@@ -71,8 +71,8 @@ def _print(console: Console, design: BuiltDesign, rows: Sequence[tuple[Problem, 
         table.add_column(name, justify="right" if name in ("MACs", "s (emulated)") else "left")
     for problem, run, wrong in rows:
         table.add_row(
-            str(problem), problem.name, f"{tile.m}x{tile.k}x{tile.n}", str(run.padding), f"{problem.macs / 1e9:.2f} G",
-            "exact" if wrong is None else f"WRONG: {wrong}", f"{run.seconds:.1f}",
+            str(problem), problem.name, f"{tile.m}x{tile.k}x{tile.n}", run.sequence.edges().brief,
+            f"{problem.macs / 1e9:.2f} G", "exact" if wrong is None else f"WRONG: {wrong}", f"{run.seconds:.1f}",
         )  # fmt: skip
     Console(width=width).print(table) if width else console.print(table)
     for problem, run, _ in rows:

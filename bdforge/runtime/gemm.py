@@ -1,4 +1,4 @@
-"""GEMMs on the emulated array: padding, packing, the run and the comparison with numpy."""
+"""GEMMs on the emulated array: packing, staging, the run and the comparison with numpy."""
 
 import time
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bdforge.emulator import ArgumentError, emulate
-from bdforge.plan import Padding, Problem, padding
+from bdforge.plan import GemmSequence, Problem, sequence
 from bdforge.runtime.design import BuiltDesign
-from bdforge.weights import pack, pad
+from bdforge.runtime.operands import c_buffer, packed_weights, staged_a
 
 _EXACT_FLOAT32 = 1 << 24  # integers up to here are exact in float32
 _LARGEST_INT8 = 128
@@ -16,10 +16,10 @@ _LARGEST_INT8 = 128
 
 @dataclass(frozen=True, slots=True)
 class GemmRun:
-    """Result of one GEMM: C without padding, how it was padded, seconds of emulation, warnings of the run."""
+    """Result of one GEMM: C, the sequence that made it, seconds of emulation, warnings of the run."""
 
     c: np.ndarray
-    padding: Padding
+    sequence: GemmSequence
     seconds: float
     warnings: tuple[str, ...]
 
@@ -45,27 +45,24 @@ def run_gemm(design: BuiltDesign, a: np.ndarray, weights: np.ndarray) -> GemmRun
     `a`: int8 (M, K), row-major. `weights`: int8 (K, N) of -1, 0, 1. ArgumentError for other types or shapes,
     EmulationError for what the array would not survive.
     """
-    _check("a", a)
-    _check("weights", weights)
+    check_matrix("a", a)
+    check_matrix("weights", weights)
     if a.shape[1] != weights.shape[0]:
         raise ArgumentError(
             f"a is {a.shape[0]} x {a.shape[1]}, but weights are {weights.shape[0]} x {weights.shape[1]}"
         )
     problem = Problem(a.shape[0], a.shape[1], weights.shape[1])
-    padded = padding(design.plan, problem)
-    tile = design.plan.spec.tile
-    a_padded = np.zeros((padded.M, padded.K), np.int8)
-    a_padded[: problem.M, : problem.K] = a
-    b = pack(pad(weights, padded.K, padded.N), k=tile.k, n=tile.n)
-    c = np.zeros((padded.M, padded.N), np.int32)
+    planned = sequence(design.plan, problem.M, problem.K, problem.N)
+    a_host, b, c = staged_a(planned, a), packed_weights(design.plan, weights), c_buffer(planned)
     start = time.perf_counter()
     mlir = design.mlir_for(problem)
-    result = emulate(mlir, [a_padded, b, c], design.kernels, problem.sequence, file=str(design.mlir_file))
+    result = emulate(mlir, [a_host, b, c], design.kernels, problem.sequence, file=str(design.mlir_file))
     seconds = time.perf_counter() - start
-    return GemmRun(c[: problem.M, : problem.N], padded, seconds, result.warnings)
+    return GemmRun(c[: problem.M, : problem.N], planned, seconds, result.warnings)
 
 
-def _check(name: str, array: np.ndarray) -> None:
+def check_matrix(name: str, array: np.ndarray) -> None:
+    """ArgumentError unless `array` is a C-contiguous int8 matrix."""
     if not isinstance(array, np.ndarray) or array.dtype != np.int8 or array.ndim != 2 or not array.size:
         got = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
         raise ArgumentError(f"{name} must be an int8 matrix, got {got}")

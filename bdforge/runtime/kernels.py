@@ -58,6 +58,7 @@ class NativeKernel:
         self._function, self._entry, self._core = function, entry, core
         self._address = ctypes.cast(function, ctypes.c_void_p)
         self._message = ctypes.create_string_buffer(MESSAGE_BYTES)
+        self._prepared: dict[tuple[int, ...], tuple[tuple, ctypes.Array[ctypes.c_uint64]]] = {}
 
     def for_core(self, core: int) -> "NativeKernel":
         """The same kernel on another core, which has modes of its own."""
@@ -65,14 +66,24 @@ class NativeKernel:
 
     def __call__(self, *arguments: np.ndarray | int) -> None:
         """Call with memory views and integers; KernelFault says what the kernel did wrong."""
-        if len(arguments) > MOST_ARGUMENTS:
-            raise KernelFault(f"{len(arguments)} arguments; compiled kernels take at most {MOST_ARGUMENTS}")
-        words = (ctypes.c_uint64 * len(arguments))(*[_word(a) for a in arguments])
+        words = self._words(arguments)
         if self._entry is None:
             self._function(*[ctypes.c_uint64(w) for w in words])
             return
         if self._entry(self._address, self._core, words, len(words), self._message, MESSAGE_BYTES):
             raise KernelFault(self._message.value.decode(errors="replace"))
+
+    def _words(self, arguments: tuple[np.ndarray | int, ...]) -> ctypes.Array[ctypes.c_uint64]:
+        """Arguments as registers; kept for views, since a core calls with the same few buffers again and again."""
+        key = tuple(map(id, arguments))
+        if (known := self._prepared.get(key)) is not None:
+            return known[1]
+        if len(arguments) > MOST_ARGUMENTS:
+            raise KernelFault(f"{len(arguments)} arguments; compiled kernels take at most {MOST_ARGUMENTS}")
+        words = (ctypes.c_uint64 * len(arguments))(*[_word(a) for a in arguments])
+        if all(isinstance(a, np.ndarray) for a in arguments):
+            self._prepared[key] = arguments, words  # holding the views keeps their ids their own
+        return words
 
 
 def _word(argument: np.ndarray | int) -> int:

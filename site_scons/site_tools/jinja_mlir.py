@@ -19,7 +19,7 @@ from bd_patterns import WalkError
 from bdforge.devices import device_named
 from bdforge.plan import SpecError, load_spec, manifest, plan_gemm, render
 
-CODE = ("bdforge/plan", "bdforge/devices", "bd_patterns")
+CODE = ("bdforge/plan", "bdforge/devices", "bdforge/mlir", "bdforge/txn", "bd_patterns")
 
 
 def write_design(target, source, env):

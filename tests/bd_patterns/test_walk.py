@@ -1,13 +1,17 @@
-"""The shim walks replayed element by element."""
+"""The shim walks replayed: streams become tiles, tiles become C, and C must be A times B."""
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bd_patterns import (
     AwaitC,
+    Pattern,
     Problem,
     Start,
     Step,
@@ -22,107 +26,136 @@ from bd_patterns import (
 from bdforge.devices.limits import AIE2P, TileKind
 
 SHIM = AIE2P.limits(TileKind.SHIM)
-SMALL = Tiling(m=2, k=8, n=4, k_mt=16, rows=2, columns=4)
-PROBLEM = Problem(M=12, K=32, N=80, lda=36, ldc=83)
+SMALL = Tiling(m=2, k=8, n=4, k_mt=16, rows=2, columns=4, b_bits=8)
 ONE_CORE = Tiling(m=4, k=4, n=8, k_mt=4, rows=1, columns=1, b_bits=8)
+TALL_TILE = Tiling(m=512, k=4, n=4, k_mt=4, rows=2, columns=2, b_bits=8)  # a panel has more rows than a wrap
+WIDE = Problem(M=12, K=32, N=80, lda=36, ldc=83)
+FLAGSHIP = Tiling(64, 128, 64, 256)
 
-CASES = [
-    (SMALL, PROBLEM, {}),
-    (SMALL, PROBLEM, {"max_count": 2}),
-    (SMALL, PROBLEM, {"max_count": 1, "slots": 1}),
-    (SMALL, PROBLEM, {"max_count": 3, "slots": 3}),
-    (SMALL, Problem(M=4, K=16, N=16, lda=16, ldc=16), {}),
-    (ONE_CORE, Problem(M=8, K=12, N=24, lda=12, ldc=24), {"max_count": 2, "slots": 2}),
-    (Tiling(m=2, k=8, n=4, k_mt=24, rows=4, columns=4), Problem(M=16, K=48, N=32, lda=48, ldc=40), {"max_count": 1}),
-]
-every_case = pytest.mark.parametrize(("tiling", "problem", "options"), CASES)
-
-
-def stream(transfers: list[Transfer]) -> list[int]:
-    """Host offsets in the order in which these tasks of one channel move them."""
-    return [offset for t in transfers for _ in range(t.repeat) for offset in t.pattern.offsets()]
-
-
-def tasks(steps: tuple[Step, ...], operand: str, column: int) -> list[Transfer]:
-    return [t for step in steps for t in step.transfers if (t.operand, t.column) == (operand, column)]
-
-
-def host(rows: int, leading: int) -> np.ndarray:
-    """A host buffer whose elements are their own offsets."""
-    return np.arange(rows * leading).reshape(rows, leading)
-
-
-@every_case
-def test_each_core_row_gets_its_rows_of_a_in_slabs_for_every_column_step(tiling: Tiling, problem: Problem, options):
-    steps = walk(tiling, problem, SHIM, **options)
-    a = host(problem.M, problem.lda)
-    repeats = problem.N // (tiling.columns * tiling.n)
-    for row in range(tiling.rows):
-        wanted: list[int] = []
-        for panel in range(0, problem.M, tiling.rows * tiling.m):
-            mine = a[panel + row * tiling.m :][: tiling.m]
-            slabs = [mine[:, k : k + tiling.k_mt].ravel() for k in range(0, problem.K, tiling.k_mt)]
-            wanted += np.concatenate(slabs).tolist() * repeats
-        assert stream(tasks(steps, "A", row * tiling.columns // tiling.rows)) == wanted
+CASES = {
+    "whole tiles, one panel of three": (SMALL, WIDE, {}),
+    "two column steps at a time": (SMALL, WIDE, {"max_count": 2}),
+    "one column step at a time": (SMALL, WIDE, {"max_count": 1}),
+    "one step of all": (SMALL, Problem(M=4, K=16, N=16, lda=16, ldc=16), {}),
+    "tall: more panels than column steps": (SMALL, Problem(M=28, K=32, N=16, lda=32, ldc=16), {}),
+    "tall, three panels at a time": (SMALL, Problem(M=28, K=32, N=32, lda=40, ldc=33), {"max_count": 3}),
+    "the last panel moves back": (SMALL, Problem(M=27, K=32, N=16, lda=32, ldc=16), {}),
+    "a single panel lacks rows": (SMALL, Problem(M=3, K=16, N=40, lda=16, ldc=40), {}),
+    "a single panel of one tile": (SMALL, Problem(M=2, K=16, N=48, lda=16, ldc=48), {}),
+    "a single panel and a moved column step": (SMALL, Problem(M=3, K=16, N=43, lda=16, ldc=43), {}),
+    "the last slab moves back": (SMALL, Problem(M=4, K=44, N=16, lda=44, ldc=16), {}),
+    "the last slab moves back, tall": (SMALL, Problem(M=17, K=20, N=16, lda=20, ldc=16), {}),
+    "the last column step moves back": (SMALL, Problem(M=8, K=16, N=52, lda=16, ldc=52), {}),
+    "the last n-tile moves back": (SMALL, Problem(M=8, K=16, N=31, lda=16, ldc=31), {}),
+    "fewer n-tiles than columns": (SMALL, Problem(M=8, K=16, N=9, lda=16, ldc=9), {}),
+    "everything is ragged": (SMALL, Problem(M=11, K=28, N=37, lda=28, ldc=41), {}),
+    "one core": (ONE_CORE, Problem(M=9, K=12, N=29, lda=12, ldc=29), {"max_count": 2}),
+    "more rows than a wrap": (TALL_TILE, Problem(M=1024, K=4, N=20, lda=4, ldc=20), {}),
+    "more rows than a wrap, moved": (TALL_TILE, Problem(M=1100, K=8, N=18, lda=8, ldc=18), {}),
+    "no factors of B fit": (replace(ONE_CORE, k_mt=8), Problem(M=4, K=8 * 1031, N=24, lda=8248, ldc=24), {}),
+}
+every_case = pytest.mark.parametrize(("tiling", "problem", "options"), CASES.values(), ids=CASES)
 
 
-@every_case
-def test_a_is_read_once_for_each_column_step_and_nothing_else_is(tiling: Tiling, problem: Problem, options):
-    steps = walk(tiling, problem, SHIM, **options)
-    read = Counter(stream([t for step in steps for t in step.of("A")]))
-    wanted = host(problem.M, problem.lda)[:, : problem.K].ravel().tolist()
-    assert read == dict.fromkeys(wanted, problem.N // (tiling.columns * tiling.n))
+def moves(transfer: Transfer) -> Iterator[np.ndarray]:
+    """Host offsets of each run of each BD: a fourth dimension only moves on from run to run."""
+    for run in range(transfer.runs):
+        for bd in transfer.bds:
+            if bd.rank < 4:
+                yield bd.order()
+                continue
+            turn = run % bd.sizes[0]
+            yield Pattern(bd.sizes[1:], bd.strides[1:], bd.offset + turn * bd.strides[0]).order()
 
 
-@every_case
-def test_each_column_gets_its_packed_tiles_of_b_for_every_row_panel(tiling: Tiling, problem: Problem, options):
-    steps = walk(tiling, problem, SHIM, **options)
-    tile_bytes = problem.K * tiling.n * tiling.b_bits // 8
-    packed = np.arange(problem.N // tiling.n * tile_bytes).reshape(-1, tile_bytes)
-    panels = problem.M // (tiling.rows * tiling.m)
-    assert tiling.b_tile_bytes(problem.K) == tile_bytes
+def stream(steps: Iterable[Step], operand: str, column: int) -> np.ndarray:
+    """Host offsets in the order in which one channel moves them."""
+    tasks = [t for step in steps for t in step.transfers if (t.operand, t.column) == (operand, column)]
+    return np.concatenate([offsets for task in tasks for offsets in moves(task)])
+
+
+def moved_back(size: int, tile: int) -> np.ndarray:
+    """First positions of tiles, of which the last ends at `size`."""
+    return np.array([min(first, size - tile) for first in range(0, size, tile)])
+
+
+def packed(tiling: Tiling, weights: np.ndarray) -> np.ndarray:
+    """B as the cores eat it, a byte to a weight, tiles row-major; what two slabs cover counts in the first only."""
+    K, N = weights.shape
+    slabs = moved_back(K, tiling.k_mt)
+    depth = (slabs[:, None] + np.arange(tiling.k_mt)).ravel()
+    fresh = np.concatenate([[True], np.diff(np.maximum.accumulate(depth)) > 0])
+    tiles = [(weights[depth] * fresh[:, None])[:, n : n + tiling.n] for n in moved_back(N, tiling.n)]
+    return np.concatenate([tile.ravel() for tile in tiles])
+
+
+def computed(tiling: Tiling, problem: Problem, steps: tuple[Step, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """C as cores make it of the streams, and A times B."""
+    rng = np.random.default_rng(5)
+    a = rng.integers(-9, 9, (problem.M, problem.lda))
+    weights = rng.integers(-1, 2, (problem.K, problem.N))
+    b, c = packed(tiling, weights), np.full(problem.M * problem.ldc, 99)
+    k_steps, tiles = runtime_parameters(tiling, problem)
+    depth = k_steps * tiling.k
+    slabs = (tiles, depth // tiling.k_mt, tiling.m, tiling.k_mt)
+    a_rows = [a.ravel()[stream(steps, "A", tiling.a_column(row))].reshape(slabs) for row in range(tiling.rows)]
+    a_tiles = [slab.transpose(0, 2, 1, 3).reshape(tiles, tiling.m, depth) for slab in a_rows]
     for column in range(tiling.columns):
-        wanted = packed[column :: tiling.columns].ravel().tolist() * panels
-        assert stream(tasks(steps, "B", column)) == wanted
+        b_tiles = b[stream(steps, "B", column)].reshape(tiles, depth, tiling.n)
+        joined = np.concatenate([a_tiles[row] @ b_tiles for row in range(tiling.rows)], axis=1)
+        c[stream(steps, "C", column)] = joined.ravel()
+    return c.reshape(problem.M, problem.ldc), a[:, : problem.K] @ weights
 
 
 @every_case
-def test_each_column_writes_its_joined_tiles_of_c(tiling: Tiling, problem: Problem, options):
-    steps = walk(tiling, problem, SHIM, **options)
-    c = host(problem.M, problem.ldc)
-    height, width = tiling.rows * tiling.m, tiling.columns * tiling.n
-    for column in range(tiling.columns):
-        wanted = [
-            c[panel : panel + height, first : first + tiling.n].ravel()
-            for panel in range(0, problem.M, height)
-            for first in range(column * tiling.n, problem.N, width)
-        ]
-        assert stream(tasks(steps, "C", column)) == np.concatenate(wanted).tolist()
+def test_the_streams_make_c(tiling: Tiling, problem: Problem, options):
+    c, expected = computed(tiling, problem, walk(tiling, problem, SHIM, **options))
+    np.testing.assert_array_equal(c[:, : problem.N], expected)
+    assert (c[:, problem.N :] == 99).all()
+
+
+SIZES = st.tuples(*[st.integers(1, 40)] * 3, st.integers(0, 2), st.integers(0, 5), st.integers(1, 5))
+
+
+@given(SIZES)
+@settings(deadline=None, derandomize=True, max_examples=60)
+def test_the_streams_of_any_size_make_c(sizes: tuple[int, ...]):
+    m, k, n, lda, ldc, max_count = sizes
+    problem = Problem(m + 1, 4 * (k + 3), n + 3, 4 * (k + 3 + lda), n + 3 + ldc)
+    c, expected = computed(SMALL, problem, walk(SMALL, problem, SHIM, max_count=max_count))
+    np.testing.assert_array_equal(c[:, : problem.N], expected)
 
 
 @every_case
-def test_c_is_written_exactly_once(tiling: Tiling, problem: Problem, options):
+def test_nothing_is_touched_outside_of_the_users_elements(tiling: Tiling, problem: Problem, options):
     steps = walk(tiling, problem, SHIM, **options)
-    written = Counter(stream([t for step in steps for t in step.of("C")]))
-    assert written == dict.fromkeys(host(problem.M, problem.ldc)[:, : problem.N].ravel().tolist(), 1)
+    inside = {"A": (problem.M, problem.K, problem.lda), "C": (problem.M, problem.N, problem.ldc)}
+    for step in steps:
+        for transfer in step.of("A") + step.of("C"):
+            rows, columns, leading = inside[transfer.operand]
+            for offsets in moves(transfer):
+                assert (offsets % leading < columns).all()
+                assert (offsets // leading < rows).all()
 
 
 @every_case
 def test_every_transfer_is_a_legal_bd(tiling: Tiling, problem: Problem, options):
-    sizes = {"A": problem.M * problem.lda, "B": problem.N // tiling.n * tiling.b_tile_bytes(problem.K)}
-    sizes["C"] = problem.M * problem.ldc
+    b_bytes = len(packed(tiling, np.zeros((problem.K, problem.N), int)))
+    sizes = {"A": problem.M * problem.lda, "B": b_bytes, "C": problem.M * problem.ldc}
     for step in walk(tiling, problem, SHIM, **options):
         for t in step.transfers:
-            buffer = sizes[t.operand]
-            repeat = t.repeat
-            assert problems(t.pattern, SHIM, t.element_bits, static=False, buffer_elements=buffer, repeat=repeat) == []
+            for bd in t.bds:
+                buffer = sizes[t.operand]
+                assert problems(bd, SHIM, t.element_bits, static=False, buffer_elements=buffer) == []
+                assert bd.rank < 4 or bd.sizes[0] == t.runs
+            assert t.runs <= 256
 
 
 def test_operands_travel_on_their_columns_and_only_c_asks_for_tokens():
     (step,) = walk(Tiling(64, 128, 64, 512), Problem(256, 2560, 2560, 2560, 2560), SHIM)
     assert [t.column for t in step.of("A")] == [0, 2, 4, 6]
     assert [t.column for t in step.of("B")] == [t.column for t in step.of("C")] == list(range(8))
-    assert {(t.operand, t.direction, t.token, t.repeat) for t in step.transfers} == {
+    assert {(t.operand, t.direction, t.token, t.runs) for t in step.transfers} == {
         ("A", "MM2S", False, 5),
         ("B", "MM2S", False, 1),
         ("C", "S2MM", True, 1),
@@ -132,18 +165,38 @@ def test_operands_travel_on_their_columns_and_only_c_asks_for_tokens():
 def test_bitnets_widest_layer_is_one_step():
     tiling, problem = Tiling(64, 128, 64, 512), Problem(256, 2560, 13824, 2560, 13824)
     (step,) = walk(tiling, problem, SHIM)
-    assert (step.count, str(step.of("A")[1].pattern)) == (27, "(5, 64, 512):(512, 2560, 1)+163840")
-    assert str(step.of("B")[1].pattern) == "(27, 16, 2560):(327680, 2560, 1)+40960"
-    assert str(step.of("C")[1].pattern) == "(27, 256, 64):(512, 13824, 1)+64"
+    assert (step.count, str(step.of("A")[1].bds[0])) == (27, "(5, 64, 512):(512, 2560, 1)+163840")
+    assert str(step.of("B")[1].bds[0]) == "(27, 16, 2560):(327680, 2560, 1)+40960"
+    assert str(step.of("C")[1].bds[0]) == "(27, 256, 64):(512, 13824, 1)+64"
+    assert {len(t.bds) for t in step.transfers} == {1}
     assert runtime_parameters(tiling, problem) == (20, 27)
 
 
+def areas(steps: Iterable[Step]) -> list[tuple[int, int, int, int]]:
+    return [(s.panel, s.panels, s.first, s.count) for s in steps]
+
+
+def test_the_order_is_the_one_that_needs_fewer_steps():
+    """4096 x 2560: 16 panels, 5 column steps. 70,000 x 512: 273 panels that one column step serves, and one moved."""
+    assert areas(walk(FLAGSHIP, Problem(4096, 6912, 2560, 6912, 2560), SHIM)) == [(0, 16, s, 1) for s in range(5)]
+    starts = [(p, min(64, 273 - p), 0, 1) for p in range(0, 273, 64)]
+    assert areas(walk(FLAGSHIP, Problem(70_000, 512, 512, 512, 512), SHIM)) == [*starts, (273, 1, 0, 1)]
+
+
+def test_panels_too_far_apart_for_a_bd_go_one_by_one():
+    """256 rows of 20,000 bytes are more than 2^20 words."""
+    steps = walk(FLAGSHIP, Problem(1024, 20_000, 512, 20_000, 512), SHIM)
+    assert areas(steps) == [(p, 1, 0, 1) for p in range(4)]
+
+
 def test_steps_cover_all_column_steps_of_each_panel_within_the_cap():
-    steps = walk(SMALL, PROBLEM, SHIM, max_count=2)
-    ranges = [(panel, first, count) for panel in range(3) for first, count in ((0, 2), (2, 2), (4, 1))]
-    assert [(s.panel, s.first, s.count) for s in steps] == ranges
-    assert [s.slot for s in steps] == [0, 1, 2, 3, 0, 1, 2, 3, 0]
-    assert {t.bd_id for t in steps[6].transfers} == {6, 7, 8}
+    steps = walk(SMALL, WIDE, SHIM, max_count=2)
+    assert areas(steps) == [(panel, 1, *columns) for panel in range(3) for columns in ((0, 2), (2, 2), (4, 1))]
+    steps = walk(SMALL, replace(WIDE, M=21, N=17), SHIM, max_count=3)
+    assert areas(steps) == [
+        *((*panels, s, 1) for s in range(2) for panels in ((0, 3), (3, 2))),
+        (5, 1, 0, 2),
+    ]
 
 
 def test_a_step_repeats_a_at_most_256_times():
@@ -160,59 +213,80 @@ def test_a_step_repeats_a_at_most_256_times():
 )
 def test_b_falls_back_to_one_linear_column_step(depth: int, n: int):
     tiling = Tiling(m=2, k=8, n=n, k_mt=8, rows=2, columns=8)
-    problem = Problem(M=4, K=depth, N=3 * 8 * n, lda=depth, ldc=3 * 8 * n)
-    steps = walk(tiling, problem, SHIM)
+    steps = walk(tiling, Problem(M=4, K=depth, N=3 * 8 * n, lda=depth, ldc=3 * 8 * n), SHIM)
     assert [s.count for s in steps] == [1, 1, 1]
     length = tiling.b_tile_bytes(depth)
-    assert str(steps[2].of("B")[1].pattern) == f"({length}):(1)+{(2 * 8 + 1) * length}"
+    assert str(steps[2].of("B")[1].bds[0]) == f"({length}):(1)+{(2 * 8 + 1) * length}"
 
 
+@pytest.mark.parametrize("in_flight", [1, 2, 4])
 @every_case
-def test_the_schedule_never_overfills_a_queue_nor_reuses_a_waiting_bd(tiling: Tiling, problem: Problem, options):
+def test_the_schedule_never_overfills_a_queue_nor_reuses_a_waiting_bd(tiling, problem, options, in_flight):
     steps = walk(tiling, problem, SHIM, **options)
-    slots = options.get("slots", 4)
-    in_flight: Counter[tuple[str, int]] = Counter()
-    busy: set[tuple[int, int]] = set()
+    flying: Counter[tuple[str, int]] = Counter()
+    busy: dict[tuple[int, int], int] = {}
     order = []
-    for event in schedule(steps):
-        for t in event.step.transfers:
-            bd, channel = (t.column, t.bd_id), (t.operand, t.column)
-            if isinstance(event, Start):
-                assert bd not in busy
-                assert t.bd_id < SHIM.bds
-                busy.add(bd)
-                in_flight[channel] += 1
-            else:
-                busy.remove(bd)
-                in_flight[channel] -= 1
-            assert 0 <= in_flight[channel] <= slots
-        order.append((type(event), event.step.index))
+    for event in schedule(steps, SHIM, in_flight=in_flight):
+        index = event.step.index
+        order.append((type(event), index))
+        flying.update({(t.operand, t.column): 1 if isinstance(event, Start) else -1 for t in event.step.transfers})
+        assert all(0 <= count <= in_flight for count in flying.values())
+        if isinstance(event, AwaitC):
+            busy = {bd: user for bd, user in busy.items() if user != index}
+            continue
+        for transfer, ids in zip(event.step.transfers, event.bd_ids, strict=True):
+            assert len(ids) == len(transfer.bds)
+            for bd in ids:
+                assert (transfer.column, bd) not in busy
+                assert 0 <= bd < SHIM.bds
+                busy[transfer.column, bd] = index
     assert not busy
     assert [i for kind, i in order if kind is Start] == list(range(len(steps)))
     assert [i for kind, i in order if kind is AwaitC] == list(range(len(steps)))
 
 
-def test_a_step_starts_as_soon_as_its_slot_is_free():
-    steps = walk(SMALL, PROBLEM, SHIM, max_count=2, slots=2)[:4]
-    names = [f"{'start' if isinstance(e, Start) else 'await'} {e.step.index}" for e in schedule(steps)]
+def test_a_step_starts_as_soon_as_there_is_room():
+    steps = walk(SMALL, replace(WIDE, M=4), SHIM, max_count=1)[:4]
+    names = [
+        f"{'start' if isinstance(e, Start) else 'await'} {e.step.index}" for e in schedule(steps, SHIM, in_flight=2)
+    ]
     assert names == ["start 0", "start 1", "await 0", "start 2", "await 1", "start 3", "await 2", "await 3"]
 
 
-def test_runtime_parameters_count_k_steps_and_tiles():
-    assert runtime_parameters(SMALL, PROBLEM) == (4, 3 * 5)
+def test_steps_of_many_bds_wait_for_bds_and_not_only_for_the_queue():
+    """Of 16 BDs a step with two of A, one of B and one of C takes four; with three and more of C it takes more."""
+    problem = Problem(M=3, K=20, N=4 * 16 * 4, lda=20, ldc=256)
+    steps = walk(replace(SMALL, rows=4), problem, SHIM, max_count=1)
+    needs = {sum(len(t.bds) for t in step.transfers if t.column == 0) for step in steps}
+    assert needs == {2 + 1 + 4}
+    awaited = 0
+    for started, event in enumerate(e for e in schedule(steps, SHIM)):
+        if isinstance(event, AwaitC):
+            assert started == 2  # a third step would need 21 BDs
+            break
+        awaited += 1
+    assert awaited == 2
+
+
+def test_runtime_parameters_count_whole_slabs_and_tiles():
+    assert runtime_parameters(SMALL, WIDE) == (4, 3 * 5)
+    assert runtime_parameters(SMALL, replace(WIDE, M=13, K=36, N=81)) == (6, 4 * 6)
 
 
 def test_illegal_sizes_are_refused_with_every_reason():
-    with pytest.raises(WalkError) as caught:
-        walk(replace(SMALL, k_mt=12), Problem(M=13, K=32, N=81, lda=31, ldc=80), SHIM, slots=5, max_count=0)
+    tiling = replace(SMALL, k_mt=12, columns=3, k=8)
+    with pytest.raises(WalkError, match="cannot be walked with") as caught:
+        walk(tiling, Problem(M=1, K=10, N=3, lda=9, ldc=2), SHIM, max_count=0)
     for reason in (
-        "M = 13 is no multiple of rows * m = 4; pad it to 16",
-        "K = 32 is no multiple of k_mt = 12; pad it to 36",
         "k_mt = 12 is no multiple of k = 8",
-        "N = 81 is no multiple of columns * n = 16; pad it to 96",
-        "lda = 31 is below K = 32",
-        "ldc = 80 is below N = 81",
-        "slots = 5 is outside 1 to 4",
+        "columns = 3 is no multiple of rows = 2",
+        "M = 1 is below m = 2; stage the operand in a larger buffer",
+        "K = 10 is below k_mt = 12; stage",
+        "N = 3 is below n = 4; stage",
+        "K = 10 is no multiple of 4; a DMA moves 32 bit at a time and the elements have 8",
+        "lda = 9 is no multiple of 4",
+        "lda = 9 is below K = 10",
+        "ldc = 2 is below N = 3",
         "max_count = 0 is below 1",
     ):
         assert f"  - {reason}" in str(caught.value)
@@ -221,12 +295,11 @@ def test_illegal_sizes_are_refused_with_every_reason():
 @pytest.mark.parametrize(
     ("tiling", "problem", "reasons"),
     [
-        (SMALL, replace(PROBLEM, lda=33), ["A: stride 33 x 8 bit = 264 bit"]),
-        (SMALL, replace(PROBLEM, lda=1 << 23, ldc=1 << 21), ["A: stride 8388608", "C: stride 2097152"]),
-        (replace(SMALL, m=0), replace(PROBLEM, N=-1), ["m = 0 is below 1", "N = -1 is below 1"]),
-        (replace(SMALL, columns=3), replace(PROBLEM, N=48), ["columns = 3 is no multiple of rows = 2"]),
-        (replace(SMALL, k=2, k_mt=4), PROBLEM, ["k * n * b_bits = 16 bit"]),
-        (Tiling(1024, 8, 4, 8, 1, 1), Problem(1024, 8, 4, 8, 4), ["A: size 1024 in dimension 1", "C: size 1024"]),
+        (SMALL, replace(WIDE, lda=1 << 23, ldc=1 << 21), ["A: stride 8388608", "C: stride 2097152"]),
+        (replace(SMALL, m=0), replace(WIDE, N=-1), ["m = 0 is below 1", "N = -1 is below 1"]),
+        (replace(SMALL, k=2, k_mt=4, b_bits=2), WIDE, ["k * n * b_bits = 16 bit"]),
+        (Tiling(1024, 8, 4, 8, 1, 1), Problem(1024, 8, 4, 8, 4), ["A: size 1024 in dimension 1"]),
+        (Tiling(16, 4096, 4, 4096, 1, 1), Problem(16, 4096, 4, 4096, 4), ["A: size 4096 elements = 1024 granules"]),
     ],
 )
 def test_a_problem_that_no_bd_describes_is_refused(tiling: Tiling, problem: Problem, reasons: list[str]):
@@ -235,6 +308,6 @@ def test_a_problem_that_no_bd_describes_is_refused(tiling: Tiling, problem: Prob
     assert all(reason in str(caught.value) for reason in reasons), str(caught.value)
 
 
-def test_runtime_parameters_refuse_sizes_that_do_not_divide():
-    with pytest.raises(WalkError, match="N = 81 is no multiple"):
-        runtime_parameters(SMALL, replace(PROBLEM, N=81))
+def test_runtime_parameters_refuse_sizes_below_a_tile():
+    with pytest.raises(WalkError, match="N = 3 is below n = 4"):
+        runtime_parameters(SMALL, replace(WIDE, N=3))

@@ -3,7 +3,7 @@
 import pytest
 
 from bdforge.devices import device_named
-from bdforge.plan import Problem, SpecError, load_spec, padding, plan_gemm, spec_from
+from bdforge.plan import Problem, SpecError, load_spec, plan_gemm, spec_from
 from support.built_designs import spec_content
 
 STRIX_HALO = device_named("strix_halo")
@@ -96,15 +96,3 @@ def test_the_limit_itself_is_accepted():
     assert (
         sum(buffer.bytes for buffer in core.buffers) + plan.spec.stack_bytes == 2 * 16384 + 2 * 4096 + 16384 + 64 + 1024
     )
-
-
-def test_padding_reaches_whole_panels():
-    padded = padding(planned(m=16, k=16, n=32, k_mt=32), Problem(33, 40, 65))
-    assert (padded.M, padded.K, padded.N) == (64, 64, 128)
-    assert str(padded) == "M 33→64, K 40→64, N 65→128"
-    assert str(padding(planned(), Problem(32, 16, 64))) == "none"
-
-
-def test_a_depth_that_could_overflow_is_refused():
-    with pytest.raises(SpecError, match=r"K = 262144 could overflow mm_i8_i2_i32's sums; at most 262143"):
-        padding(planned(), Problem(1, 262_144, 32))

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from bdforge.emulator import ArgumentError, Deadlock, emulate
-from bdforge.plan import Problem, padding, render
-from bdforge.runtime import BuildError, BuiltDesign, Mismatch, first_mismatch, reference, run_gemm
-from bdforge.weights import pack, pad
+from bdforge.plan import Problem, render
+from bdforge.runtime import BuildError, BuiltDesign, Mismatch, first_mismatch, packed_weights, reference, run_gemm
 from support.built_designs import build, spec_content
 
 
@@ -81,11 +80,9 @@ def renamed(text: str) -> str:
 
 
 def host_arrays(design: BuiltDesign, problem: Problem, seed: int) -> list[tuple[np.ndarray, np.ndarray | None]]:
-    padded, tile = padding(design.plan, problem), design.plan.spec.tile
-    a, weights = operands(padded.M, padded.K, padded.N, seed)
-    packed = pack(pad(weights, padded.K, padded.N), k=tile.k, n=tile.n)
-    c = np.zeros((padded.M, padded.N), np.int32)
-    return [(a, None), (packed, None), (c, reference(a, weights))]
+    a, weights = operands(problem.M, problem.K, problem.N, seed)
+    c = np.zeros((problem.M, problem.N), np.int32)
+    return [(a, None), (packed_weights(design.plan, weights), None), (c, reference(a, weights))]
 
 
 STRIDE = r"%mem_0_a_ping : memref<\d+xi8>, 0, \d+, \[<size = 2, stride = (\d+)>, <size = 2, stride = (\d+)>"

@@ -376,113 +376,89 @@ module {
       aie.end
     } {link_with = "small.o", stack_size = 1024 : i32}
 
-    // C (40 x 64) = A (40 x 48) B (48 x 64), padding: M 40→48, K 48→64
-    aie.runtime_sequence @gemm_40x48x64(%A: memref<3072xi8>, %B: memref<1024xi8>, %C: memref<3072xi32>) {
+    // C (40 x 64) = A (40 x 48) B (48 x 64), edges: A reads 8 rows again, reads 16 columns again; B holds weight 0 for 16 rows of the last slab; C writes 8 rows again
+    aie.runtime_sequence @gemm_40x48x64(%A: memref<1920xi8>, %B: memref<1024xi8>, %C: memref<2560xi32>) {
       aiex.npu.rtp_write(@core_0_2_rtp, 0, 4)
       aiex.npu.rtp_write(@core_0_2_rtp, 1, 3)
       aiex.set_lock(%core_0_2_go, 1)
       aiex.npu.rtp_write(@core_1_2_rtp, 0, 4)
       aiex.npu.rtp_write(@core_1_2_rtp, 1, 3)
       aiex.set_lock(%core_1_2_go, 1)
-      // step 0: row panel 0, column step 0
+      // step 0: row panels 0 to 1, column step 0
       %a0_step0 = aiex.dma_configure_task_for @a_0 {
-        aie.dma_bd(%A : memref<3072xi8>, 0, 1024, [<size = 2, stride = 32>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 0 : i32}
+        aie.dma_bd(%A : memref<1920xi8>, 0, 512, [<size = 2, stride = 768>, <size = 1, stride = 32>, <size = 16, stride = 48>, <size = 32, stride = 1>]) {bd_id = 0 : i32}
+        aie.next_bd ^a0_step0_bd1
+      ^a0_step0_bd1:
+        aie.dma_bd(%A : memref<1920xi8>, 16, 512, [<size = 2, stride = 768>, <size = 1, stride = 0>, <size = 16, stride = 48>, <size = 32, stride = 1>]) {bd_id = 1 : i32}
         aie.end
-      }
+      } {repeat_count = 1 : i32}
+      aiex.dma_start_task(%a0_step0)
       %b0_step0 = aiex.dma_configure_task_for @b_0 {
-        aie.dma_bd(%B : memref<1024xi8>, 0, 512) {bd_id = 1 : i32}
+        aie.dma_bd(%B : memref<1024xi8>, 0, 512) {bd_id = 2 : i32}
         aie.end
-      }
-      %c0_step0 = aiex.dma_configure_task_for @c_0 {
-        aie.dma_bd(%C : memref<3072xi32>, 0, 512, [<size = 1, stride = 64>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 2 : i32}
-        aie.end
-      } {issue_token = true}
+      } {repeat_count = 1 : i32}
+      aiex.dma_start_task(%b0_step0)
       %b1_step0 = aiex.dma_configure_task_for @b_1 {
-        aie.dma_bd(%B : memref<1024xi8>, 512, 512) {bd_id = 1 : i32}
+        aie.dma_bd(%B : memref<1024xi8>, 512, 512) {bd_id = 0 : i32}
         aie.end
-      }
-      %c1_step0 = aiex.dma_configure_task_for @c_1 {
-        aie.dma_bd(%C : memref<3072xi32>, 32, 512, [<size = 1, stride = 64>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 2 : i32}
+      } {repeat_count = 1 : i32}
+      aiex.dma_start_task(%b1_step0)
+      %c0_step0 = aiex.dma_configure_task_for @c_0 {
+        aie.dma_bd(%C : memref<2560xi32>, 0, 1024, [<size = 1, stride = 64>, <size = 32, stride = 64>, <size = 32, stride = 1>]) {bd_id = 3 : i32}
         aie.end
       } {issue_token = true}
       aiex.dma_start_task(%c0_step0)
-      aiex.dma_start_task(%c1_step0)
-      aiex.dma_start_task(%a0_step0)
-      aiex.dma_start_task(%b0_step0)
-      aiex.dma_start_task(%b1_step0)
-      // step 1: row panel 1, column step 0
-      %a0_step1 = aiex.dma_configure_task_for @a_0 {
-        aie.dma_bd(%A : memref<3072xi8>, 1024, 1024, [<size = 2, stride = 32>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 3 : i32}
-        aie.end
-      }
-      %b0_step1 = aiex.dma_configure_task_for @b_0 {
-        aie.dma_bd(%B : memref<1024xi8>, 0, 512) {bd_id = 4 : i32}
-        aie.end
-      }
-      %c0_step1 = aiex.dma_configure_task_for @c_0 {
-        aie.dma_bd(%C : memref<3072xi32>, 1024, 512, [<size = 1, stride = 64>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 5 : i32}
+      %c1_step0 = aiex.dma_configure_task_for @c_1 {
+        aie.dma_bd(%C : memref<2560xi32>, 32, 1024, [<size = 1, stride = 64>, <size = 32, stride = 64>, <size = 32, stride = 1>]) {bd_id = 1 : i32}
         aie.end
       } {issue_token = true}
-      %b1_step1 = aiex.dma_configure_task_for @b_1 {
-        aie.dma_bd(%B : memref<1024xi8>, 512, 512) {bd_id = 4 : i32}
+      aiex.dma_start_task(%c1_step0)
+      // step 1: row panel 2, column step 0
+      %a0_step1 = aiex.dma_configure_task_for @a_0 {
+        aie.dma_bd(%A : memref<1920xi8>, 1152, 512, [<size = 1, stride = 32>, <size = 16, stride = 48>, <size = 32, stride = 1>]) {bd_id = 4 : i32}
+        aie.next_bd ^a0_step1_bd1
+      ^a0_step1_bd1:
+        aie.dma_bd(%A : memref<1920xi8>, 1168, 512, [<size = 1, stride = 0>, <size = 16, stride = 48>, <size = 32, stride = 1>]) {bd_id = 5 : i32}
         aie.end
       }
-      %c1_step1 = aiex.dma_configure_task_for @c_1 {
-        aie.dma_bd(%C : memref<3072xi32>, 1056, 512, [<size = 1, stride = 64>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 5 : i32}
+      aiex.dma_start_task(%a0_step1)
+      %b0_step1 = aiex.dma_configure_task_for @b_0 {
+        aie.dma_bd(%B : memref<1024xi8>, 0, 512) {bd_id = 6 : i32}
+        aie.end
+      }
+      aiex.dma_start_task(%b0_step1)
+      %b1_step1 = aiex.dma_configure_task_for @b_1 {
+        aie.dma_bd(%B : memref<1024xi8>, 512, 512) {bd_id = 2 : i32}
+        aie.end
+      }
+      aiex.dma_start_task(%b1_step1)
+      %c0_step1 = aiex.dma_configure_task_for @c_0 {
+        aie.dma_bd(%C : memref<2560xi32>, 1536, 512, [<size = 1, stride = 64>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 7 : i32}
         aie.end
       } {issue_token = true}
       aiex.dma_start_task(%c0_step1)
+      %c1_step1 = aiex.dma_configure_task_for @c_1 {
+        aie.dma_bd(%C : memref<2560xi32>, 1568, 512, [<size = 1, stride = 64>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 3 : i32}
+        aie.end
+      } {issue_token = true}
       aiex.dma_start_task(%c1_step1)
-      aiex.dma_start_task(%a0_step1)
-      aiex.dma_start_task(%b0_step1)
-      aiex.dma_start_task(%b1_step1)
-      // step 2: row panel 2, column step 0
-      %a0_step2 = aiex.dma_configure_task_for @a_0 {
-        aie.dma_bd(%A : memref<3072xi8>, 2048, 1024, [<size = 2, stride = 32>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 6 : i32}
-        aie.end
-      }
-      %b0_step2 = aiex.dma_configure_task_for @b_0 {
-        aie.dma_bd(%B : memref<1024xi8>, 0, 512) {bd_id = 7 : i32}
-        aie.end
-      }
-      %c0_step2 = aiex.dma_configure_task_for @c_0 {
-        aie.dma_bd(%C : memref<3072xi32>, 2048, 512, [<size = 1, stride = 64>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 8 : i32}
-        aie.end
-      } {issue_token = true}
-      %b1_step2 = aiex.dma_configure_task_for @b_1 {
-        aie.dma_bd(%B : memref<1024xi8>, 512, 512) {bd_id = 7 : i32}
-        aie.end
-      }
-      %c1_step2 = aiex.dma_configure_task_for @c_1 {
-        aie.dma_bd(%C : memref<3072xi32>, 2080, 512, [<size = 1, stride = 64>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 8 : i32}
-        aie.end
-      } {issue_token = true}
-      aiex.dma_start_task(%c0_step2)
-      aiex.dma_start_task(%c1_step2)
-      aiex.dma_start_task(%a0_step2)
-      aiex.dma_start_task(%b0_step2)
-      aiex.dma_start_task(%b1_step2)
       // step 0 is complete when its C tokens are here; its BDs are free again
-      aiex.dma_await_task(%c0_step0)
-      aiex.dma_await_task(%c1_step0)
+      aiex.npu.sync {channel = 0 : i32, column = 0 : i32, column_num = 2 : i32, direction = 0 : i32, row = 0 : i32, row_num = 1 : i32}
       aiex.dma_free_task(%a0_step0)
       aiex.dma_free_task(%b0_step0)
       aiex.dma_free_task(%b1_step0)
+      aiex.dma_free_task(%c0_step0)
+      aiex.dma_free_task(%c1_step0)
       // step 1 is complete when its C tokens are here; its BDs are free again
-      aiex.dma_await_task(%c0_step1)
-      aiex.dma_await_task(%c1_step1)
+      aiex.npu.sync {channel = 0 : i32, column = 0 : i32, column_num = 2 : i32, direction = 0 : i32, row = 0 : i32, row_num = 1 : i32}
       aiex.dma_free_task(%a0_step1)
       aiex.dma_free_task(%b0_step1)
       aiex.dma_free_task(%b1_step1)
-      // step 2 is complete when its C tokens are here; its BDs are free again
-      aiex.dma_await_task(%c0_step2)
-      aiex.dma_await_task(%c1_step2)
-      aiex.dma_free_task(%a0_step2)
-      aiex.dma_free_task(%b0_step2)
-      aiex.dma_free_task(%b1_step2)
+      aiex.dma_free_task(%c0_step1)
+      aiex.dma_free_task(%c1_step1)
     }
 
-    // C (16 x 128) = A (16 x 16) B (16 x 128), padding: K 16→32
+    // C (16 x 128) = A (16 x 16) B (16 x 128), edges: A staged as 16 x 32: K = 16 is below k_mt = 32
     aie.runtime_sequence @gemm_16x16x128(%A: memref<512xi8>, %B: memref<1024xi8>, %C: memref<2048xi32>) {
       aiex.npu.rtp_write(@core_0_2_rtp, 0, 2)
       aiex.npu.rtp_write(@core_0_2_rtp, 1, 2)
@@ -492,36 +468,37 @@ module {
       aiex.set_lock(%core_1_2_go, 1)
       // step 0: row panel 0, column steps 0 to 1
       %a0_step0 = aiex.dma_configure_task_for @a_0 {
-        aie.dma_bd(%A : memref<512xi8>, 0, 512) {bd_id = 0 : i32}
+        aie.dma_bd(%A : memref<512xi8>, 0, 512, [<size = 1, stride = 32>, <size = 16, stride = 32>, <size = 32, stride = 1>]) {bd_id = 0 : i32}
         aie.end
       } {repeat_count = 1 : i32}
+      aiex.dma_start_task(%a0_step0)
       %b0_step0 = aiex.dma_configure_task_for @b_0 {
         aie.dma_bd(%B : memref<1024xi8>, 0, 512, [<size = 2, stride = 512>, <size = 1, stride = 256>, <size = 256, stride = 1>]) {bd_id = 1 : i32}
         aie.end
       }
+      aiex.dma_start_task(%b0_step0)
+      %b1_step0 = aiex.dma_configure_task_for @b_1 {
+        aie.dma_bd(%B : memref<1024xi8>, 256, 512, [<size = 2, stride = 512>, <size = 1, stride = 256>, <size = 256, stride = 1>]) {bd_id = 0 : i32}
+        aie.end
+      }
+      aiex.dma_start_task(%b1_step0)
       %c0_step0 = aiex.dma_configure_task_for @c_0 {
         aie.dma_bd(%C : memref<2048xi32>, 0, 1024, [<size = 2, stride = 64>, <size = 16, stride = 128>, <size = 32, stride = 1>]) {bd_id = 2 : i32}
         aie.end
       } {issue_token = true}
-      %b1_step0 = aiex.dma_configure_task_for @b_1 {
-        aie.dma_bd(%B : memref<1024xi8>, 256, 512, [<size = 2, stride = 512>, <size = 1, stride = 256>, <size = 256, stride = 1>]) {bd_id = 1 : i32}
-        aie.end
-      }
+      aiex.dma_start_task(%c0_step0)
       %c1_step0 = aiex.dma_configure_task_for @c_1 {
-        aie.dma_bd(%C : memref<2048xi32>, 32, 1024, [<size = 2, stride = 64>, <size = 16, stride = 128>, <size = 32, stride = 1>]) {bd_id = 2 : i32}
+        aie.dma_bd(%C : memref<2048xi32>, 32, 1024, [<size = 2, stride = 64>, <size = 16, stride = 128>, <size = 32, stride = 1>]) {bd_id = 1 : i32}
         aie.end
       } {issue_token = true}
-      aiex.dma_start_task(%c0_step0)
       aiex.dma_start_task(%c1_step0)
-      aiex.dma_start_task(%a0_step0)
-      aiex.dma_start_task(%b0_step0)
-      aiex.dma_start_task(%b1_step0)
       // step 0 is complete when its C tokens are here; its BDs are free again
-      aiex.dma_await_task(%c0_step0)
-      aiex.dma_await_task(%c1_step0)
+      aiex.npu.sync {channel = 0 : i32, column = 0 : i32, column_num = 2 : i32, direction = 0 : i32, row = 0 : i32, row_num = 1 : i32}
       aiex.dma_free_task(%a0_step0)
       aiex.dma_free_task(%b0_step0)
       aiex.dma_free_task(%b1_step0)
+      aiex.dma_free_task(%c0_step0)
+      aiex.dma_free_task(%c1_step0)
     }
   }
 }

@@ -55,5 +55,5 @@
       aie.end
     } {link_with = "small.o", stack_size = 1024 : i32}
 
-    // C (40 x 64) = A (40 x 48) B (48 x 64), padding: M 40→48
+    // C (40 x 64) = A (40 x 48) B (48 x 64), edges: A reads 8 rows again; C writes 8 rows again
     

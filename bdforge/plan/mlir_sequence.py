@@ -1,0 +1,143 @@
+"""A runtime sequence as the template places it: tasks by name, in the order of the instruction stream."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from bd_patterns import AwaitC, Pattern, Start, Step, Transfer
+from bdforge.plan.gemm import RTP_K_STEPS, RTP_OUTPUT_TILES, Plan
+from bdforge.plan.model import Buffer, Lock
+from bdforge.plan.sequence import GemmSequence, sequence, shim_channels
+from bdforge.plan.spec import Problem
+from bdforge.txn.operations import DIRECTIONS
+
+_BD_DIMS = 3  # of a runtime transfer's sizes; a fourth one is the runs of the task
+
+
+@dataclass(frozen=True, slots=True)
+class TaskBd:
+    """One BD of a task's chain; `linear` BDs need no dimensions. `label` is its block, none for the first."""
+
+    buffer: Buffer
+    pattern: Pattern
+    bd_id: int
+    label: str
+
+    @property
+    def linear(self) -> bool:
+        """Whether offset and length say it all."""
+        return self.pattern.rank == 1
+
+    @property
+    def elements(self) -> int:
+        """Elements that one run moves: a fourth dimension only steps from run to run."""
+        return prod(self.pattern.sizes[-_BD_DIMS:])
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One shim task: a chain of BDs on a named channel. `repeat_count` is the number of runs minus 1, as in MLIR."""
+
+    name: str
+    allocation: str
+    bds: tuple[TaskBd, ...]
+    repeat_count: int
+    token: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TokenWait:
+    """Wait for a token of the same channel of `columns` shims, from column 0 on."""
+
+    direction: int
+    channel: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A stretch of the sequence: configure and start tasks, or wait and free."""
+
+    comment: str
+    tasks: tuple[Task, ...] = ()
+    wait: TokenWait | None = None
+    free: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A runtime sequence: arguments A, B, C; run-time parameters of every core; events in order."""
+
+    name: str
+    comment: str
+    arguments: tuple[Buffer, Buffer, Buffer]
+    cores: tuple[tuple[Buffer, Lock], ...]
+    parameters: tuple[tuple[int, int], ...]
+    events: tuple[Event, ...]
+
+
+def plan_sequence(plan: Plan, problem: Problem) -> Sequence:
+    """The sequence that computes `problem` on arrays without gaps; SpecError and WalkError as `sequence`."""
+    return mlir_sequence(sequence(plan, problem.M, problem.K, problem.N))
+
+
+def mlir_sequence(planned: GemmSequence) -> Sequence:
+    """The MLIR of a planned sequence; lowered, it is the same stream of words."""
+    plan, problem, parameters = planned.plan, planned.problem, planned.parameters
+    arguments = _arguments(planned)
+    return Sequence(
+        name=problem.sequence,
+        comment=f"C ({problem.M} x {problem.N}) = A ({problem.M} x {problem.K}) B ({problem.K} x {problem.N}), "
+        f"edges: {planned.edges()}",
+        arguments=arguments,
+        cores=tuple((core.rtp, core.locks["go"]) for core in plan.cores),
+        parameters=((RTP_K_STEPS, parameters.k_steps), (RTP_OUTPUT_TILES, parameters.output_tiles)),
+        events=tuple(_events(planned, dict(zip("ABC", arguments, strict=True)))),
+    )
+
+
+def _arguments(planned: GemmSequence) -> tuple[Buffer, Buffer, Buffer]:
+    kernel = planned.plan.kernel
+    return (
+        Buffer("A", planned.a_elements, kernel.memory_a, "row-major"),
+        Buffer("B", planned.b_bytes, "i8", "packed tile by tile, n-tile by n-tile"),
+        Buffer("C", planned.c_elements, kernel.memory_c, "row-major"),
+    )
+
+
+def _events(planned: GemmSequence, arguments: dict[str, Buffer]) -> Iterator[Event]:
+    channels = shim_channels(planned.plan)
+    for event in planned.events:
+        match event:
+            case Start(step, bd_ids):
+                yield Event(
+                    f"step {step.index}: {_range('row panel', step.panel, step.panels)}, "
+                    f"{_range('column step', step.first, step.count)}",
+                    tuple(
+                        _task(channels[t.operand, t.column].name, _name(step, t), t, ids, arguments[t.operand])
+                        for t, ids in zip(step.transfers, bd_ids, strict=True)
+                    ),
+                )
+            case AwaitC(step):
+                c = channels["C", 0]
+                yield Event(
+                    f"step {step.index} is complete when its C tokens are here; its BDs are free again",
+                    wait=TokenWait(DIRECTIONS.index(c.direction), c.channel, planned.plan.spec.columns),
+                    free=tuple(_name(step, t) for t in step.transfers),
+                )
+
+
+def _range(what: str, first: int, count: int) -> str:
+    return f"{what} {first}" if count == 1 else f"{what}s {first} to {first + count - 1}"
+
+
+def _task(allocation: str, name: str, transfer: Transfer, ids: tuple[int, ...], buffer: Buffer) -> Task:
+    bds = tuple(
+        TaskBd(buffer, pattern, bd_id, f"{name}_bd{i}" if i else "")
+        for i, (pattern, bd_id) in enumerate(zip(transfer.bds, ids, strict=True))
+    )
+    return Task(name, allocation, bds, transfer.runs - 1, transfer.token)
+
+
+def _name(step: Step, transfer: Transfer) -> str:
+    return f"{transfer.operand.lower()}{transfer.column}_step{step.index}"

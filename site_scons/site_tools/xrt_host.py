@@ -1,0 +1,102 @@
+"""CxxObject, CObject, Archive, CxxShared, CxxProgram and Filled: the C++ library over XRT and what belongs to it.
+
+    objects = [env.CxxObject(object, source) for ...]
+    env.Archive(library, objects); env.CxxShared(library, objects); env.CxxProgram(program, [*objects, library])
+    env.Filled(text, template, FILLED={"PREFIX": ...})
+
+Built with what `xrt=` names: headers and libxrt_coreutil of an XRT, or none. Compiled again when a source, a header it
+includes, the compiler's version or the command changes.
+"""
+
+import os
+from pathlib import Path
+
+import SCons.Tool
+from commands import short_line, tool_builder, versions
+from SCons.Script import Action, Builder
+
+from bdforge.toolchain import find_cxx
+from bdforge.xrt import find_development
+
+WARNINGS = ["-Wall", "-Wextra", "-Werror"]
+
+
+def compile_command(target, source, env) -> list[str]:
+    """One source to one object, for archive and shared library alike."""
+    needs_xrt = env["XRT"] and Path(str(source[0])).parent.name == "xrt"
+    system = ["-isystem", str(env["XRT"].include)] if needs_xrt else []
+    include = [f"-I{folder}" for folder in env["CPPPATH"]]
+    flags = ["-std=c++17", "-O0" if env["sanitize"] else "-O2", "-fPIC", *WARNINGS, *_sanitizers(env), *include, *system]
+    return [env["cxx"], *flags, "-c", str(source[0]), "-o", str(target[0])]
+
+
+def c_command(target, source, env) -> list[str]:
+    """A source in C, whose users the C API is for."""
+    include = [f"-I{folder}" for folder in env["CPPPATH"]]
+    flags = ["-x", "c", "-std=c11", "-pedantic", "-O1", *WARNINGS, *_sanitizers(env), *include]
+    return [env["cxx"], *flags, "-c", str(source[0]), "-o", str(target[0])]
+
+
+def archive_command(target, source, env) -> list[str]:
+    """Objects to a static library."""
+    return ["ar", "rcsD", str(target[0]), *map(str, source)]
+
+
+def shared_command(target, source, env) -> list[str]:
+    """Objects to a shared library."""
+    soname = f"-Wl,-soname,{target[0].name}"
+    return [env["cxx"], "-shared", soname, *_sanitizers(env), "-o", str(target[0]), *map(str, source), *_libraries(env)]
+
+
+def program_command(target, source, env) -> list[str]:
+    """Objects and archives to a program."""
+    return [env["cxx"], *_sanitizers(env), "-o", str(target[0]), *map(str, source), *_libraries(env), "-pthread"]
+
+
+def _sanitizers(env) -> list[str]:
+    names = env["sanitize"]
+    return [f"-fsanitize={names}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g1"] if names else []
+
+
+def _libraries(env) -> list[str]:
+    """XRT's library; the program may be linked on a system older than the one that XRT was built for."""
+    xrt = env["XRT"]
+    if not xrt:
+        return []
+    return [f"-L{xrt.library}", "-lxrt_coreutil", "-luuid", "-Wl,--unresolved-symbols=ignore-in-shared-libs"]
+
+
+def fill(target, source, env):
+    """Replace @NAME@ in a template by the text of that name."""
+    text = source[0].get_text_contents()
+    for name, value in env["FILLED"].items():
+        text = text.replace(f"@{name}@", value)
+    part = Path(f"{target[0]}.part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, str(target[0]))
+
+
+def generate(env):
+    """Find compiler and XRT and add the builders."""
+    env["XRT"] = find_development(env["xrt"], env["ENV"])
+    cxx = find_cxx(env["cxx"], env["ENV"])
+    builders = {
+        "CxxObject": ("CXX", compile_command),
+        "CObject": ("CC", c_command),
+        "Archive": ("AR", archive_command),
+        "CxxShared": ("LINK", shared_command),
+        "CxxProgram": ("LINK", program_command),
+    }
+    for name, (label, command) in builders.items():
+        env["BUILDERS"][name] = tool_builder(label, command, lambda env: versions([cxx]))
+    for name in ("CxxObject", "CObject"):
+        env["BUILDERS"][name].source_scanner = SCons.Tool.SourceFileScanner
+    SCons.Tool.SourceFileScanner.add_scanner(".cpp", SCons.Tool.CScanner)
+    fill_action = Action(fill, lambda target, source, env: short_line("TEXT", target), varlist=["FILLED"])
+    env["BUILDERS"]["Filled"] = Builder(action=fill_action)
+    env.Tool("install")
+
+
+def exists(env):
+    """Whether the chosen compiler is there."""
+    return bool(find_cxx(env["cxx"], env["ENV"]))

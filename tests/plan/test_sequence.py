@@ -1,0 +1,157 @@
+"""Planned sequences: the same words as their MLIR lowered, staging and edges, counts, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bdforge.devices import device_named
+from bdforge.mlir import parse
+from bdforge.mlir.allocate import allocate
+from bdforge.mlir.array_ops import DeviceOp
+from bdforge.plan import Plan, Problem, SpecError, load_spec, manifest, plan_gemm, render, sequence, spec_from
+from bdforge.plan.addresses import core_addresses
+from bdforge.txn import BlockWrite, Patch, Sync, decode, encode
+from bdforge.txn.lower import lower_module
+from support.built_designs import spec_content
+
+STRIX_HALO = device_named("strix_halo")
+
+
+def planned(**design) -> Plan:
+    return plan_gemm(spec_from(spec_content(**design), "small"), STRIX_HALO)
+
+
+@pytest.fixture(scope="module")
+def small() -> Plan:
+    return planned(m=16, k=16, n=32, k_mt=32)
+
+
+@pytest.fixture(scope="module")
+def flagship(pytestconfig) -> Plan:
+    return plan_gemm(load_spec(pytestconfig.rootpath / "designs/gemm_i8_i2_bitnet.toml"), STRIX_HALO)
+
+
+DESIGNS = [
+    {"m": 16, "k": 16, "n": 32, "k_mt": 32},
+    {"m": 16, "k": 8, "n": 32, "rows": 4, "columns": 4},
+    {"m": 320, "k": 8, "n": 32, "rows": 4, "columns": 4},
+]
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda d: "x".join(str(d[axis]) for axis in "mkn"))
+def test_the_words_are_those_of_the_mlir(design):
+    """Every kind of edge, views, many steps: the rendered sequence lowered is the stream."""
+    plan = planned(**design)
+    rng = np.random.default_rng(4)
+    sequences = []
+    for _ in range(6):
+        M, K, N = (int(s) for s in rng.integers(1, [6 * design["m"], 100, 300]))
+        sequences.append(sequence(plan, M, K, N, lda=K + int(rng.integers(0, 6)), ldc=N + int(rng.integers(0, 6))))
+    module = parse(render(plan, sequences), "sequences.mlir")
+    for one in sequences:
+        device, operations = lower_module(module, one.problem.sequence)
+        assert operations == one.operations()
+        np.testing.assert_array_equal(encode(operations, device), one.words())
+
+
+def test_the_flagships_words_are_those_of_its_mlir(flagship):
+    problems = [Problem(1, 2560, 2560), Problem(300, 2562, 700), Problem(4096, 6912, 2560)]
+    module = parse(render(flagship, problems), "flagship.mlir")
+    for p in problems:
+        device, operations = lower_module(module, p.sequence)
+        np.testing.assert_array_equal(encode(operations, device), sequence(flagship, p.M, p.K, p.N).words())
+
+
+def test_parameters_lie_where_the_whole_design_allocates_them():
+    plan = planned(m=16, k=16, n=32, rows=2, columns=4, stack_bytes=2048, c_buffers=2)
+    device = next(op for op in parse(render(plan, []), "whole.mlir").walk() if isinstance(op, DeviceOp))
+    placed = {op.symbol: at for op, at in allocate(device).buffers.items()}
+    for core, addresses in zip(plan.cores, core_addresses(plan), strict=True):
+        assert addresses.parameters & 0xFFFFF == placed[core.rtp.name]
+        assert addresses.parameters >> 20 == core.tile.column << 5 | core.tile.row
+        assert addresses.go == (core.tile.column << 25 | core.tile.row << 20) + 0x1F000 + 16 * core.locks["go"].id
+
+
+@pytest.mark.parametrize(
+    ("sizes", "a", "c"),
+    [
+        ((16, 32, 32), None, None),
+        ((33, 44, 65), None, None),
+        ((15, 32, 32), (16, 32), (16, 32)),
+        ((1, 5, 7), (16, 32), (16, 32)),
+        ((40, 28, 40), (40, 32), None),
+        ((40, 33, 40), (40, 36), None),
+        ((40, 36, 31), None, (40, 32)),
+        ((40, 36, 40, 41, 40), (40, 36), None),
+        ((40, 36, 40, 44, 41), None, None),
+        ((40, 36, 40, (1 << 22) + 4, 1 << 20), (40, 36), None),
+        ((40, 36, 40, 1 << 22, (1 << 20) + 1), None, (40, 40)),
+    ],
+)
+def test_operands_are_staged_only_where_they_must_be(small, sizes, a, c):
+    leading = dict(zip(("lda", "ldc"), sizes[3:], strict=False))
+    staging = sequence(small, *sizes[:3], **leading).staging
+    shapes = [s and (s.rows, s.columns) for s in (staging.a, staging.c)]
+    assert shapes == [a, c]
+
+
+def test_edges_are_said_operand_by_operand(small):
+    edges = sequence(small, 33, 43, 65).edges()
+    assert edges.a == (
+        "staged as 33 x 44: K = 43 is no multiple of 4, so that rows do not start at whole words",
+        "reads 31 rows again",
+        "reads 20 columns again",
+    )
+    assert edges.b == ("holds weight 0 for 20 rows of the last slab", "is packed in 3 n-tiles")
+    assert edges.c == ("writes 31 rows again", "writes 63 columns again")
+    assert edges.brief == "M, K, N overlap; A staged"
+    assert str(sequence(small, 32, 32, 64).edges()) == sequence(small, 32, 32, 64).edges().brief == "none"
+
+
+def test_every_reason_to_refuse_is_listed(small):
+    with pytest.raises(SpecError) as caught:
+        sequence(small, 0, 262_144, (1 << 20) + 1, lda=5, ldc=6)
+    reasons = str(caught.value).splitlines()
+    assert [reason.split(": ", 2)[2] for reason in reasons] == [
+        "M = 0 is outside 1 to 1048576",
+        "N = 1048577 is outside 1 to 1048576",
+        "K = 262144 could overflow mm_i8_i2_i32's sums; at most 262143",
+        "lda = 5 is below K = 262144; rows would overlap",
+        "ldc = 6 is below N = 1048577; rows would overlap",
+    ]
+
+
+def test_a_bitnet_layer_is_four_dozen_bds_and_one_wait(flagship):
+    planned = sequence(flagship, 256, 2560, 2560)
+    operations, counts = planned.operations(), planned.counts()
+    assert sum(isinstance(op, BlockWrite) for op in operations) == sum(isinstance(op, Patch) for op in operations) == 20
+    assert [op for op in operations if isinstance(op, Sync)] == [Sync(0, 0, 0, 1, 8, 0)]
+    assert (counts.steps, counts.output_tiles, counts.operations) == (1, 160, 3 * 32 + 3 * 20 + 1)
+    assert counts.words == len(planned.words()) == 4 + 6 * 96 + (12 + 12 + 6) * 20 + 4
+    assert counts.bytes == 4 * counts.words
+    assert counts.macs == 256 * 2560 * 2560
+
+
+def test_streams_grow_with_steps_and_not_with_tiles(flagship):
+    """Twice the panels or columns add no words while one task can hold them; 16 x 5 tiles of a core cost 5 steps."""
+    words = {shape: sequence(flagship, *shape).counts().words for shape in [(256, 2560, 512 * n) for n in (1, 5, 40)]}
+    assert len(set(words.values())) == 1
+    tall = sequence(flagship, 4096, 6912, 2560).counts()
+    assert tall.steps == 5
+    assert tall.words_per_tile < 1.5
+
+
+def test_steps_overlap_as_far_as_the_queue_allows(flagship):
+    """Four steps are started before the first wait; then each wait is followed by the next step."""
+    operations = decode(sequence(flagship, 4096, 2560, 13_824).words()).operations
+    kinds = ["wait" if isinstance(op, Sync) else "bd" for op in operations if isinstance(op, Sync | BlockWrite)]
+    assert kinds.index("wait") == 4 * 20
+    assert kinds == ["bd"] * 80 + (["wait"] + ["bd"] * 20) * 12 + ["wait"] * 4
+
+
+def test_the_manifest_tells_hosts_what_is_staged(small):
+    facts = json.loads(json.dumps(manifest(small, [Problem(33, 43, 65), Problem(32, 32, 64)])))
+    assert [problem["staged"] for problem in facts["problems"]] == [{"A": [33, 44], "C": None}, {"A": None, "C": None}]
+    assert facts["problems"][1]["edges"] == "none"
+    assert len(facts["runtime"]["cores"]) == 4

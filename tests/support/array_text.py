@@ -1,0 +1,160 @@
+"""Designs as text: tiles, buffers, DMA programs and raw register operations put together from short pieces."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+KINDS = {0: "shim_dma", 1: "memtile_dma"}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A channel's chain of BD blocks, each the text of its operations without the branch; `loop` closes the chain."""
+
+    direction: str
+    channel: int
+    bds: Sequence[str]
+    loop: bool = False
+    repeat: int = 0
+
+
+def module(device: str, *parts: str) -> str:
+    """A module with one device of these parts."""
+    return "module {\naie.device(" + device + ") {\n" + "\n".join(parts) + "\n}\n}\n"
+
+
+def tile(column: int, row: int) -> str:
+    """A tile called %t<column><row>."""
+    return f"%t{column}{row} = aie.tile({column}, {row})"
+
+
+def buffer(name: str, at: str, elements: int, values: Iterable[int] | None = None, element: str = "i32") -> str:
+    """A buffer %name of a tile such as "01"."""
+    point = ".0" if "f" in element else ""
+    initial = "" if values is None else f" = dense<[{', '.join(f'{int(v)}{point}' for v in values)}]>"
+    return f'%{name} = aie.buffer(%t{at}) {{sym_name = "{name}"}} : memref<{elements}x{element}>{initial}'
+
+
+def program(at: str, *tasks: Task) -> str:
+    """The DMA program of a tile such as "01"; the tasks are queued in this order."""
+    blocks: list[str] = []
+    starts: list[str] = []
+    for number, task in enumerate(tasks):
+        following = f"^start{number + 1}" if number + 1 < len(tasks) else "^end"
+        repeat = f", repeat_count = {task.repeat}" if task.repeat else ""
+        label = "" if number == 0 else f"^start{number}:\n"
+        start = f"aie.dma_start({task.direction}, {task.channel}, ^bd{number}_0, {following}{repeat})"
+        starts.append(f"{label}%s{number} = {start}")
+        for place, bd in enumerate(task.bds):
+            next_bd = f"^bd{number}_{place + 1}" if place + 1 < len(task.bds) else "^end"
+            if task.loop and place + 1 == len(task.bds):
+                next_bd = f"^bd{number}_0"
+            blocks.append(f"^bd{number}_{place}:\n{bd}\naie.next_bd {next_bd}")
+    kind = KINDS.get(int(at[1]), "mem")
+    body = "\n".join([*starts, *blocks, "^end:", "aie.end"])
+    return f"%dma{at} = aie.{kind}(%t{at}) {{\n{body}\n}}"
+
+
+def packet_flow(number: int, source: str, *destinations: str, keep: bool = False) -> str:
+    """Packets of one id from one end to others; an end is written "01 DMA : 0"."""
+    ends = [f"aie.packet_source<{_end(source)}>", *(f"aie.packet_dest<{_end(end)}>" for end in destinations)]
+    return f"aie.packet_flow({number}) {{ {' '.join(ends)} }}" + (" {keep_pkt_header = true}" if keep else "")
+
+
+def flow(source: str, destination: str) -> str:
+    """A circuit between two ends, written as in `packet_flow`."""
+    return f"aie.flow({_end(source)}, {_end(destination)})"
+
+
+def _end(end: str) -> str:
+    at, port = end.split(" ", 1)
+    return f"%t{at}, {port}"
+
+
+def bd(name: str, elements: int, arguments: str = "", packet: int | None = None, element: str = "i32") -> str:
+    """A BD over %name of so many elements; `arguments` are its offset, length and dimensions."""
+    shown = f", {arguments}" if arguments else ""
+    header = "" if packet is None else f" {{packet = #aie.packet_info<pkt_type = 0, pkt_id = {packet}>}}"
+    return f"aie.dma_bd(%{name} : memref<{elements}x{element}>{shown}){header}"
+
+
+def acquire(lock: str, value: int = 1) -> str:
+    """Wait for a lock to be at least `value`, and take as much."""
+    return f"aie.use_lock(%{lock}, AcquireGreaterEqual, {value})"
+
+
+def release(lock: str, value: int = 1) -> str:
+    """Raise a lock."""
+    return f"aie.use_lock(%{lock}, Release, {value})"
+
+
+def lock(name: str, at: str, number: int, init: int = 0) -> str:
+    """A lock %name of a tile."""
+    return f'%{name} = aie.lock(%t{at}, {number}) {{init = {init} : i32, sym_name = "{name}"}}'
+
+
+WRITEBD = (
+    "bd_id",
+    "buffer_length",
+    "buffer_offset",
+    "column",
+    "row",
+    "enable_packet",
+    "out_of_order_id",
+    "packet_id",
+    "packet_type",
+    "d0_size",
+    "d0_stride",
+    "d1_size",
+    "d1_stride",
+    "d2_size",
+    "d2_stride",
+    "iteration_current",
+    "iteration_size",
+    "iteration_stride",
+    "next_bd",
+    "use_next_bd",
+    "valid_bd",
+    "lock_rel_val",
+    "lock_rel_id",
+    "lock_acq_enable",
+    "lock_acq_val",
+    "lock_acq_id",
+    "d0_zero_before",
+    "d1_zero_before",
+    "d2_zero_before",
+    "d0_zero_after",
+    "d1_zero_after",
+    "d2_zero_after",
+)
+"""Attributes of aiex.npu.writebd."""
+
+MEMTILE_OWN_WORDS = 0x20000
+"""Where a memtile's own memory starts for its DMA; its `buffer_offset` counts words from there."""
+
+SUPPRESS_TLAST = 1 << 31
+"""In a BD's word that holds the bit: word 2 of a memtile, 5 of a core, 7 of a shim."""
+
+
+def writebd(at: str, number: int, **fields: int) -> str:
+    """An aiex.npu.writebd of a tile such as "01"; fields that are not given are 0."""
+    values = (
+        dict.fromkeys(WRITEBD, 0) | {"bd_id": number, "column": int(at[0]), "row": int(at[1]), "valid_bd": 1} | fields
+    )
+    return "aiex.npu.writebd {" + ", ".join(f"{name} = {value} : i32" for name, value in values.items()) + "}"
+
+
+def write_word(at: str, offset: int, value: int, mask: int = 0xFFFFFFFF) -> str:
+    """A masked write of the word at an offset inside a tile."""
+    place = f"address = {offset} : ui32, column = {at[0]} : i32, row = {at[1]} : i32"
+    return f"aiex.npu.maskwrite32 {{{place}, value = {value} : ui32, mask = {mask} : ui32}}"
+
+
+def push(at: str, direction: str, channel: int, number: int, repeat: int = 0) -> str:
+    """A push to a channel's task queue."""
+    options = f"issue_token = false, repeat_count = {repeat} : i32, bd_id = {number} : i32"
+    return f"aiex.npu.push_queue({at[0]}, {at[1]}, {direction} : {channel}) {{{options}}}"
+
+
+def sequence(*operations: str) -> str:
+    """A runtime sequence without arguments."""
+    return "aie.runtime_sequence() {\n" + "\n".join(operations) + "\n}"

@@ -130,7 +130,7 @@ CONTROL = Layout("channel control", 1, {
     "out_of_order": Field(0, 3, 3), "reset": Field(0, 1, 1),
 })  # fmt: skip
 
-# First word of a packet, and of what follows it at a tile's control port (020, RT). A word is odd in its number of ones.
+# First word of a packet, and of what follows it at a control port (020, RT). A word is odd in its number of ones.
 PACKET_HEADER = Layout("packet header", 1, {
     "parity": Field(0, 31, 31), "source_column": Field(0, 27, 21), "source_row": Field(0, 20, 16),
     "type": Field(0, 14, 12), "id": Field(0, 4, 0),
@@ -167,7 +167,7 @@ class TileRegisters:
     lock_base: int
     s2mm_status: int  # of S2MM 0; the next channel at + 4
     mm2s_status: int
-    first_register: int  # below it, above the data memory, there is nothing
+    gaps: tuple[range, ...]  # offsets where there is neither memory nor a register
     switch_config: range  # master ports, slave ports and packet rules of the stream switch
     control: Layout = CONTROL
     status: Layout = STATUS
@@ -211,16 +211,17 @@ class TileRegisters:
 TILE_REGISTERS: Mapping[TileKind, TileRegisters] = {
     TileKind.SHIM: TileRegisters(
         SHIM_BD, QUEUE, 0x1D000, 0x1D200, 0x1D210, 0x14000, 0x1D220, 0x1D228,
-        first_register=0x14000, switch_config=range(0x3F000, 0x3F400), control=SHIM_CONTROL,
+        gaps=(range(0x14000),), switch_config=range(0x3F000, 0x3F400), control=SHIM_CONTROL,
     ),
     TileKind.MEMTILE: TileRegisters(
         MEMTILE_BD, MEMTILE_QUEUE, 0xA0000, 0xA0600, 0xA0630, 0xC0000, 0xA0660, 0xA0680,
-        first_register=0x91000, switch_config=range(0xB0000, 0xB0400), status=MEMTILE_STATUS, pad_value_base=0xA06E0,
+        gaps=(range(0x80000, 0x91000),), switch_config=range(0xB0000, 0xB0400), status=MEMTILE_STATUS,
+        pad_value_base=0xA06E0,
     ),
     TileKind.CORE: TileRegisters(
         CORE_BD, QUEUE, 0x1D000, 0x1DE00, 0x1DE10, 0x1F000, 0x1DF00, 0x1DF10,
-        first_register=0x11000, switch_config=range(0x3F000, 0x3F400), core_control=0x32000,
-        program_memory=range(0x20000, 0x20000 + PROGRAM_MEMORY_BYTES),
+        gaps=(range(0x10000, 0x11000), range(0x24000, 0x30000)), switch_config=range(0x3F000, 0x3F400),
+        core_control=0x32000, program_memory=range(0x20000, 0x20000 + PROGRAM_MEMORY_BYTES),
     ),
 }  # fmt: skip
 

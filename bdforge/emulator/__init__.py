@@ -11,6 +11,7 @@ from bdforge.emulator.errors import (
     EmulationError,
     KernelError,
     LockError,
+    PoisonError,
     RegisterAccessError,
 )
 
@@ -24,6 +25,7 @@ __all__ = [
     "EmulationError",
     "KernelError",
     "LockError",
+    "PoisonError",
     "RegisterAccessError",
     "Result",
     "emulate",

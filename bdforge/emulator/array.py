@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from bdforge.devices import Device, DeviceError
+from bdforge.devices import Device, DeviceError, TileKind
 from bdforge.devices.registers import split_address
 from bdforge.emulator.bd import decode_bd
 from bdforge.emulator.dma import Channel
@@ -19,39 +19,75 @@ TokenKey = tuple[int, int, str, int]
 
 
 class Array:
-    """A configured array. `write` and `read` act on the same state as BDs, locks and cores do."""
+    """A configured array. `write` and `read` act on the same state as BDs, locks and cores do.
 
-    def __init__(self, device: Device, host: HostMemory, scheduler: Scheduler, strictness: Strictness):
+    With `poison` its memory remembers who wrote it (`bdforge.emulator.poison`).
+    """
+
+    def __init__(
+        self, device: Device, host: HostMemory, scheduler: Scheduler, strictness: Strictness, poison: bool = False
+    ):
         self.device, self.host = device, host
         self.scheduler, self.strictness = scheduler, strictness
+        self.poison = poison
         self.tiles: dict[tuple[int, int], Tile] = {}
         self.cores: list[Agent] = []
         self.core_releases: dict[int, list[Agent]] = {}  # id of a lock: cores whose program releases it
         self.tokens: Counter[TokenKey] = Counter()
 
     def tile(self, column: int, row: int) -> Tile:
-        """The tile at (column, row), made on first use."""
+        """The tile at (column, row), made on first use; DeviceError where the device has none."""
         if (column, row) not in self.tiles:
             self.tiles[column, row] = Tile(self, column, row)
         return self.tiles[column, row]
 
+    def restart(self) -> None:
+        """Before another configuration: no tasks, streams or cores; memory and lock values stay.
+
+        Tasks and tokens that nobody awaited are lost, with a warning.
+        """
+        for channel in self.channels():
+            if channel.tile.kind is TileKind.SHIM and channel.tasks:
+                self.strictness.warn(f"{channel.name} had {len(channel.tasks)} tasks left at a reconfiguration")
+        for warning in self.left_over():
+            self.strictness.warn(f"{warning}, at a reconfiguration")
+        self.tokens.clear()
+        self.scheduler.clear()
+        self.cores.clear()
+        self.core_releases.clear()
+        for tile in self.tiles.values():
+            tile.restart()
+
+    def left_over(self) -> Iterator[str]:
+        """Tokens nobody awaited, words that no BD took, and BDs that began and never got the rest."""
+        for (column, row, direction, index), count in self.tokens.items():
+            if count:
+                tokens = f"{count} token{'s' if count > 1 else ''}"
+                yield f"{tokens} of {direction} {index} of tile ({column}, {row}) nobody awaited"
+        for channel in self.channels():
+            if channel.sink is not None and channel.sink.held:
+                yield f"{channel.sink.held} words were left in the input of {channel.name}{channel.source()}"
+            if missing := channel.missing_words():
+                where = f"BD {channel.bd}, {missing} words are missing{channel.source()}"
+                yield f"{channel.name} stopped in the middle of {where}"
+
     def write(self, address: int, value: int, source: str = "") -> None:
         """Store a 32-bit word at a full address."""
-        tile, offset = self._at(address, source)
+        tile, offset = self.at(address, source)
         tile.write(offset, value, source)
 
-    def read(self, address: int) -> int:
+    def read(self, address: int, source: str = "") -> int:
         """The 32-bit word at a full address."""
-        tile, offset = self._at(address, "")
+        tile, offset = self.at(address, source)
         return tile.read(offset)
 
-    def _at(self, address: int, source: str) -> tuple[Tile, int]:
+    def at(self, address: int, source: str = "") -> tuple[Tile, int]:
+        """Tile and offset of a full address; RegisterAccessError outside of every tile."""
         column, row, offset = split_address(address)
         try:
-            self.device.kind(column, row)
+            return self.tile(column, row), offset
         except DeviceError as error:
             raise RegisterAccessError(f"address {address:#x}: {error}{source}") from None
-        return self.tile(column, row), offset
 
     def issue_token(self, channel: Channel) -> None:
         """A task that asked for a token has ended."""

@@ -40,7 +40,9 @@ class DecodedBd:
     iteration_wrap: int
     iteration_step: int
     valid: bool
-    packet: tuple[int, int] | None  # id, type
+    packet: tuple[int, int] | None  # type, id
+    ends_packet: bool  # its last word carries TLAST
+    refusal: str = ""  # why no channel runs it
 
 
 @lru_cache(maxsize=4096)
@@ -58,8 +60,22 @@ def decode_bd(kind: TileKind, words: tuple[int, ...]) -> DecodedBd:
         iteration_wrap=f["iteration_wrap"] + 1,
         iteration_step=f["iteration_step"] + 1,
         valid=bool(f["valid"]),
-        packet=(f["packet_id"], f["packet_type"]) if f["packet_enable"] else None,
+        packet=(f["packet_type"], f["packet_id"]) if f["packet_enable"] else None,
+        ends_packet=not f["suppress_tlast"],
+        refusal=_refusal(f, _dims(kind, f), _pads(kind, f)),
     )
+
+
+def _refusal(f: dict[str, int], dims: Sequence[tuple[int, int]], pads: Sequence[tuple[int, int]]) -> str:
+    if f.get("compress"):
+        return "it compresses or expands data, which is not emulated"
+    if f["packet_enable"] and f["out_of_order_id"]:
+        return f"it puts out-of-order id {f['out_of_order_id']} into its packet header, which is not emulated"
+    endless = next((number for number, (wrap, _) in enumerate(dims) if not wrap), len(pads))
+    behind = [*(after for _, after in pads[endless : endless + 1]), *(n for pad in pads[endless + 1 :] for n in pad)]
+    if any(behind):
+        return f"it pads behind dimension {endless}, which has no wrap and never ends; hardware demands 0 there"
+    return ""
 
 
 def _dims(kind: TileKind, f: dict[str, int]) -> tuple[tuple[int, int], ...]:

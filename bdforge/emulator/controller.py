@@ -1,62 +1,131 @@
 """The controller: runs the operations of a runtime sequence or instruction stream on an array, in order."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
+from bdforge.devices import AIE2, DeviceError, TileKind
+from bdforge.devices.registers import MEMTILE_WINDOW_BYTES
 from bdforge.emulator.array import Array, TokenKey
 from bdforge.emulator.diagnose import TokenWait, deadlock
-from bdforge.emulator.errors import DesignError, EmulationError
-from bdforge.txn.operations import BlockWrite, MaskWrite, Noop, Operation, Patch, Preempt, Sync, Write
+from bdforge.emulator.errors import ArgumentError, DesignError, RegisterAccessError
+from bdforge.emulator.registers import WORD_BYTES
+from bdforge.emulator.scheduler import Agent
+from bdforge.txn.operations import (
+    DIRECTIONS,
+    BlockWrite,
+    LoadPdi,
+    MaskPoll,
+    MaskPollBusy,
+    MaskWrite,
+    Noop,
+    Operation,
+    Patch,
+    Preempt,
+    Sync,
+    Write,
+)
 
-DIRECTION_NAMES = ("S2MM", "MM2S")
-_WORD_BYTES = 4
+Load = Callable[[LoadPdi, str], None]
+"""Loads another configuration; the string says where, as a suffix of messages."""
 
 
-def execute(array: Array, operations: Iterable[Operation]) -> None:
+def execute(array: Array, operations: Iterable[Operation], load: Load) -> None:
     """Run every operation; the array moves as far as it can between any two of them.
 
-    Cores run until they block before the first operation, as on silicon. Faults carry the operation's line.
+    Cores run until they block before the first operation and after each reconfiguration, as on silicon. Faults carry
+    the operation's line, or its number in an instruction stream.
     """
     array.scheduler.run()
-    for operation in operations:
-        source = "" if operation.location is None else f" ({operation.location})"
-        match operation:
-            case Write(address, value):
-                array.write(address, value, source)
-                array.scheduler.between_operations()
-            case MaskWrite(address, value, mask):
-                array.write(address, array.read(address) & ~mask | value & mask, source)
-                array.scheduler.between_operations()
-            case BlockWrite(address, words):
-                for i, word in enumerate(words):
-                    array.write(address + _WORD_BYTES * i, word, source)
-            case Patch():
-                _patch(array, operation, source)
-            case Sync():
-                _sync(array, operation, source)
-            case Noop() | Preempt():
-                pass
-            case _:
-                raise DesignError(f"{type(operation).__name__} cannot be emulated{source}")
+    for index, operation in enumerate(operations):
+        place = operation.location
+        source = f" (operation {index} of the instruction stream)" if place is None else f" ({place})"
+        _run(array, operation, load, source)
+
+
+def _run(array: Array, operation: Operation, load: Load, source: str) -> None:
+    match operation:
+        case Write(address, value):
+            array.write(address, value, source)
+            array.scheduler.between_operations()
+        case MaskWrite():
+            _mask_write(array, operation, source)
+            array.scheduler.between_operations()
+        case BlockWrite(address, words):
+            for i, word in enumerate(words):
+                array.write(address + WORD_BYTES * i, word, source)
+            array.scheduler.between_operations()
+        case Patch():
+            _patch(array, operation, source)
+        case Sync():
+            _sync(array, operation, source)
+        case MaskPoll() | MaskPollBusy():
+            _poll(array, operation, source)
+        case LoadPdi():
+            load(operation, source)
+            array.scheduler.run()
+        case Noop() | Preempt():
+            pass
+        case _:
+            raise DesignError(f"{type(operation).__name__} cannot be emulated{source}")
+
+
+def _mask_write(array: Array, write: MaskWrite, source: str) -> None:
+    array.write(write.address, array.read(write.address, source) & ~write.mask | write.value & write.mask, source)
+    _flag_window(array, write, source)
+
+
+def _flag_window(array: Array, write: MaskWrite, source: str) -> None:
+    """On AIE2, mlir-aie points memtile BDs of the runtime sequence at the window of the western neighbour.
+
+    Whether silicon reads that as the own memory is open (hardware facts 3, no. 4): emulated as written, with a warning.
+    """
+    tile, offset = array.at(write.address)
+    if array.device.generation is not AIE2 or tile.kind is not TileKind.MEMTILE:
+        return
+    field, place = tile.registers.bd.fields["address"], tile.map.bd_place(offset)
+    if place is None or place[1] != field.word or write.mask != field.mask:
+        return
+    if write.value & field.mask < (MEMTILE_WINDOW_BYTES // WORD_BYTES) << field.low:
+        array.strictness.warn(
+            f"{tile.name}: BD {place[0]} points into the window of the western neighbour's memory, as mlir-aie writes "
+            f"it for npu1; sources differ on whether silicon then reaches the own memory. Emulated as written{source}"
+        )
 
 
 def _patch(array: Array, patch: Patch, source: str) -> None:
     """Bits 31:0 and 47:32 of a host address go to words 1 and 2 of a shim BD; the other bits of word 2 stay."""
-    address = array.host.address_of(patch.argument) + patch.plus
+    tile, offset = array.at(patch.register, source)
+    place = tile.map.bd_place(offset)
+    if tile.kind is not TileKind.SHIM or place is None or place[1] != tile.registers.bd.fields["address_low"].word:
+        raise RegisterAccessError(
+            f"the address of argument {patch.argument} is patched into {tile.map.name(offset)} of {tile.name}; "
+            f"only word 1 of a shim's BD takes one{source}"
+        )
+    try:
+        address = array.host.address_of(patch.argument) + patch.plus
+    except ArgumentError as error:
+        raise ArgumentError(f"{error}{source}") from None
     array.write(patch.register, address & 0xFFFFFFFF, source)
-    second = patch.register + _WORD_BYTES
-    array.write(second, array.read(second) & 0xFFFF0000 | address >> 32, source)
+    second = patch.register + WORD_BYTES
+    high = tile.registers.bd.fields["address_high"]
+    array.write(second, array.read(second) & ~high.mask | (address >> 32) << high.low & high.mask, source)
 
 
 def _sync(array: Array, sync: Sync, source: str) -> None:
     for column in range(sync.column, sync.column + sync.columns):
         for row in range(sync.row, sync.row + sync.rows):
-            _await_token(array, (column, row, DIRECTION_NAMES[sync.direction], sync.channel), source)
+            _await_token(array, (column, row, DIRECTIONS[sync.direction], sync.channel), source)
 
 
 def _await_token(array: Array, key: TokenKey, source: str) -> None:
     column, row, direction, channel = key
-    if (direction, channel) not in array.tile(column, row).channels:
-        raise EmulationError(f"a token of {direction} {channel} of tile ({column}, {row}) is awaited, which has none{source}")
+    what = f"a token of {direction} {channel} of tile ({column}, {row}) is awaited"
+    try:
+        channels = array.tile(column, row).channels
+    except DeviceError as error:
+        raise RegisterAccessError(f"{what}: {error}{source}") from None
+    if (direction, channel) not in channels:
+        raise RegisterAccessError(f"{what}, which has no such channel{source}")
     array.scheduler.run()
     wait = TokenWait(array, key, source)
     if not array.tokens[key]:
@@ -65,3 +134,38 @@ def _await_token(array: Array, key: TokenKey, source: str) -> None:
             return
         raise deadlock(array, wait)
     array.tokens[key] -= 1
+
+
+@dataclass(slots=True)
+class PollWait:
+    """The controller polls a register."""
+
+    array: Array
+    poll: MaskPoll | MaskPollBusy
+    source: str
+
+    def met(self) -> bool:
+        """Whether the masked register has the value that is waited for."""
+        return self.array.read(self.poll.address, self.source) & self.poll.mask == self.poll.value
+
+    def sentence(self) -> str:
+        tile, offset = self.array.at(self.poll.address)
+        return (
+            f"polls {tile.map.name(offset)} of {tile.name} until it is {self.poll.value:#x} under mask "
+            f"{self.poll.mask:#x}, but it is {tile.read(offset):#x}{self.source}"
+        )
+
+    def providers(self) -> Iterator[Agent]:
+        tile, offset = self.array.at(self.poll.address)
+        if (lock := tile.map.lock_at(offset)) is not None:
+            yield from lock.releasers()
+        if (channel := tile.map.channel_at(offset)) is not None:
+            yield channel
+
+
+def _poll(array: Array, poll: MaskPoll | MaskPollBusy, source: str) -> None:
+    """Wait until a register has a value, looked at after every step: values that pass by count."""
+    wait = PollWait(array, poll, source)
+    while not wait.met():
+        if not array.scheduler.step():
+            raise deadlock(array, wait)

@@ -1,21 +1,24 @@
-"""Core programs: an `aie.core` body becomes a Python generator that yields wherever the core would stall.
+"""A core: the agent that runs an `aie.core` body, with its ends of cascades and streams."""
 
-Translation to Python source keeps one meaning per operation (`core_ops.py`) and runs about as fast as Python can.
-Integers are kept as signed Python ints of their type's range, `index` as 64 bits, i1 as 0 or 1.
-"""
-
-from collections.abc import Callable, Generator
-from typing import Any, Protocol
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
-from bdforge.emulator.core_ops import EMITTERS
-from bdforge.emulator.errors import BudgetExceeded, CoreError
+from bdforge.emulator.core_ports import StreamInput, StreamOutput
+from bdforge.emulator.core_translation import Translation
+from bdforge.emulator.errors import BudgetExceeded, CoreError, EmulationError
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.scheduler import Agent, Scheduler
 from bdforge.mlir import location
-from bdforge.mlir.array_ops import BufferOp, CoreOp, LockOp
+from bdforge.mlir.array_ops import BufferOp, CoreOp, LockOp, UseLockOp
+
+if TYPE_CHECKING:
+    from bdforge.emulator.array import Array
+    from bdforge.emulator.cascade import Cascade
 
 LOOP_BUDGET = 1 << 28
 
@@ -23,119 +26,86 @@ LOOP_BUDGET = 1 << 28
 class Surroundings(Protocol):
     """What a core program reaches outside of itself."""
 
+    array: "Array"
+
+    @property
+    def functions(self) -> Mapping[str, FuncOp]: ...
+
     def lock(self, op: LockOp) -> Lock: ...
 
     def view(self, op: BufferOp) -> np.ndarray: ...
 
-    def kernel(self, name: str, core: "Core", op: Operation) -> Callable[..., None]: ...
+    def kernel(self, name: str, core: "Core", op: Operation) -> Callable[..., Any]: ...
+
+    def check_acquire(self, use: UseLockOp) -> None: ...
+
+
+@dataclass(slots=True)
+class NoProgram:
+    """A core without an aie.core: the end of other waits."""
+
+    def sentence(self) -> str:
+        return "has no program"
+
+    def providers(self) -> Iterator[Agent]:
+        return iter(())
 
 
 class Core(Agent):
-    """A core tile's processor."""
+    """A core tile's processor. Without a program it does nothing, but cascades and streams may lead to it."""
 
-    def __init__(self, name: str, op: CoreOp, outside: Surroundings, scheduler: Scheduler):
-        super().__init__(name, scheduler)
-        self.fuel = LOOP_BUDGET
+    def __init__(self, column: int, row: int, scheduler: Scheduler):
+        super().__init__(f"core ({column}, {row})", scheduler)
+        self.place = column, row
+        self.waiting = NoProgram()
+        self.fuel = self.budget = min(LOOP_BUDGET, scheduler.budget)
         self.released: list[Lock] = []
-        self._program = Translation(self, op, outside).compile()
+        self.cascade_in: Cascade | None = None
+        self.cascade_out: Cascade | None = None
+        self.input = StreamInput(self)
+        self.output = StreamOutput(self, scheduler)
+        self._translation: Translation | None = None
+        self._program: Callable[[Core], Generator[None, None, None]] | None = None
+
+    def load(self, op: CoreOp, outside: Surroundings) -> None:
+        """Take over a program; CoreError for operations that cannot be run."""
+        self._translation = Translation(self, op, outside)
+        self._program = self._translation.compile()
+        self.waiting = None
 
     def run(self) -> Generator[None, None, None]:
-        return self._program(self)
+        if self._program is None:
+            return
+        try:
+            yield from self._program(self)
+        except CoreError as error:
+            raise CoreError(f"{self.name}: {error}") from None
+        except EmulationError:
+            raise
+        except Exception as error:
+            raise CoreError(f"{self.name}: {type(error).__name__}: {error}{self._place(error)}") from error
+
+    def _place(self, error: Exception) -> str:
+        """Where in the MLIR the program stood when it failed."""
+        assert self._translation is not None
+        trace = error.__traceback__
+        line = None
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self._translation.file:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        return "" if line is None else f" ({location(self._translation.origin(line))})"
 
     def exhausted(self, where: Callable[[], str]) -> None:
         """A loop that went round too often without an end."""
-        raise BudgetExceeded(f"{self.name}: no end after {LOOP_BUDGET} loop iterations{where()}")
+        raise BudgetExceeded(f"{self.name}: no end after {self.budget} loop iterations{where()}")
 
 
-class Translation:
-    """Source text of one core program and the objects that it refers to."""
-
-    def __init__(self, core: Core, op: CoreOp, outside: Surroundings):
-        self.core, self.op, self.outside = core, op, outside
-        self.lines: list[str] = []
-        self.depth = 1
-        self.names: dict[SSAValue, str] = {}
-        self.objects: dict[str, Any] = {"np": np}
-        self.blocks: dict[Block, int] = {}
-
-    def compile(self) -> Callable[[Core], Generator[None, None, None]]:
-        """The program as a generator function of its core."""
-        self.region(self.op.body)
-        source = "def program(core):\n" + "\n".join(self.lines) + "\n    return\n    yield\n"
-        exec(compile(source, f"<{self.core.name}>", "exec"), self.objects)
-        return self.objects["program"]
-
-    def region(self, region: Region) -> None:
-        """A core's body: straight code, or a loop over its blocks where there are several."""
-        blocks = list(region.blocks)
-        if len(blocks) == 1:
-            self.block(blocks[0])
-            return
-        self.blocks = {block: i for i, block in enumerate(blocks)}
-        self.line("block = 0")
-        self.line("while True:")
-        self.indented(lambda: [self._case(block) for block in blocks])
-
-    def _case(self, block: Block) -> None:
-        self.line(f"if block == {self.blocks[block]}:")
-        self.indented(lambda: (self.spend_fuel(block.ops.first), self.block(block)))
-
-    def block(self, block: Block) -> None:
-        """Every operation of a block."""
-        for op in block.ops:
-            self.operation(op)
-
-    def body(self, block: Block, before: Callable[[], None] = lambda: None) -> None:
-        """An indented block, never empty."""
-        self.indented(lambda: (self.line("pass"), before(), self.block(block)))
-
-    def operation(self, op: Operation) -> None:
-        """One operation; CoreError for those without a meaning here."""
-        emit = EMITTERS.get(op.name)
-        if emit is None:
-            raise CoreError(f"{location(op)}: {op.name} is not supported in a core program")
-        emit(self, op)
-
-    def indented(self, write: Callable[[], Any]) -> None:
-        """What `write` emits, one level deeper."""
-        self.depth += 1
-        write()
-        self.depth -= 1
-
-    def line(self, text: str) -> None:
-        """Add a line of source."""
-        self.lines.append("    " * self.depth + text)
-
-    def value(self, value: SSAValue) -> str:
-        """The expression that holds `value`."""
-        if value not in self.names:
-            owner = value.owner
-            if isinstance(owner, BufferOp):
-                return self.define(value, self.object("B", self.outside.view(owner)))
-            self.names[value] = f"v{len(self.names)}"
-        return self.names[value]
-
-    def define(self, value: SSAValue, expression: str) -> str:
-        """Let `expression` stand for `value`."""
-        self.names[value] = expression
-        return expression
-
-    def assign(self, op: Operation, expression: str) -> None:
-        """Store the only result of `op`."""
-        self.line(f"{self.value(op.results[0])} = {expression}")
-
-    def object(self, prefix: str, thing: Any) -> str:
-        """A global name for `thing`."""
-        name = f"{prefix}{len(self.objects)}"
-        self.objects[name] = thing
-        return name
-
-    def where(self, op: Operation) -> str:
-        """Name of a function that says where `op` stands, as a suffix of messages."""
-        suffix = f" ({location(op)})"
-        return self.object("S", lambda: suffix)
-
-    def spend_fuel(self, op: Operation | None) -> None:
-        """Bound the number of loop iterations."""
-        self.line("core.fuel -= 1")
-        self.line(f"if core.fuel < 0: core.exhausted({self.where(op or self.op)})")
+def core_at(array: "Array", column: int, row: int) -> Core:
+    """The core of a tile, made on first use."""
+    for core in array.cores:
+        if isinstance(core, Core) and core.place == (column, row):
+            return core
+    core = Core(column, row, array.scheduler)
+    array.cores.append(core)
+    return core

@@ -8,7 +8,7 @@ import networkx as nx
 from bdforge.emulator.array import Array, TokenKey
 from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import Deadlock
-from bdforge.emulator.scheduler import Agent
+from bdforge.emulator.scheduler import Agent, Wait
 
 LONGEST_REPORT = 24
 SEQUENCE = "runtime sequence"
@@ -40,11 +40,12 @@ class TokenWait:
         yield self.channel
 
 
-def deadlock(array: Array, wait: TokenWait) -> Deadlock:
+def deadlock(array: Array, wait: Wait) -> Deadlock:
     """The cycle of waits that `wait` leads into, or the chain to the party that has nothing to do."""
     sequence = Agent(SEQUENCE)
     sequence.waiting = wait
     graph = nx.DiGraph()
+    graph.add_node(sequence)
     pending, seen = [sequence], {sequence}
     while pending:
         agent = pending.pop(0)

@@ -10,6 +10,9 @@ import numpy as np
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES
 from bdforge.emulator.bd import PAD, DecodedBd, Order, chain, decode_bd
 from bdforge.emulator.errors import DmaError
+from bdforge.emulator.lock import LockWait
+from bdforge.emulator.packet import packet_header
+from bdforge.emulator.poison import check_written
 from bdforge.emulator.scheduler import Agent
 from bdforge.emulator.stream import DataWait, RoomWait, Sink, Stream
 
@@ -61,14 +64,16 @@ class Channel(Agent):
             self.stream = Stream(self, tile.array.scheduler)
         self._memory = np.zeros(0, np.uint32)
         self._offsets: np.ndarray | None = None
+        self._written: np.ndarray | None = None
         self._base = self._position = 0
+        self.pad_value = 0
 
-    def push(self, bd: int, runs: int, token: bool) -> None:
+    def push(self, bd: int, runs: int, token: bool, source: str = "") -> None:
         """Queue a task; DmaError when the queue is full or the channel may not use the BD."""
         if len(self.tasks) >= TASK_QUEUE_ENTRIES:
             error = DmaError(
                 f"{self.name}: BD {bd} is pushed while {len(self.tasks)} tasks are in flight; the queue holds "
-                f"{TASK_QUEUE_ENTRIES} and hardware loses the entry; await a token of this channel first"
+                f"{TASK_QUEUE_ENTRIES} and hardware loses the entry; await a token of this channel first{source}"
             )
             self.array.strictness.fault("queue-overflow", error)
             return
@@ -76,12 +81,39 @@ class Channel(Agent):
         allowed = self.tile.limits.bds_of_channel(self.index)
         for used in ids:
             if used not in allowed:
-                error = DmaError(f"{self.name} cannot use BD {used}, only {allowed.start} to {allowed.stop - 1}")
+                error = DmaError(
+                    f"{self.name} cannot use BD {used}, only {allowed.start} to {allowed.stop - 1}{source}"
+                )
                 self.array.strictness.fault("bd-half", error)
         if not self.tasks:
             self.array.scheduler.wake(self)
         self.tasks.append(Task(bd, runs, token, tuple(ids)))
         self.tile.mark_busy(ids)
+
+    def reset(self) -> None:
+        """Drop every task, the running one included; what was received stays, words on their way stay in the stream."""
+        for task in self.tasks:
+            self.tile.clear_busy(task.chain)
+        self.tasks.clear()
+        if isinstance(self.waiting, LockWait):
+            self.waiting.lock.forget(self)
+        self.steps, self.waiting = None, NoTask()
+        if self.sink is not None:
+            self.sink.demand = 0
+        if self.stream is not None:
+            self.stream.blocked = False
+            if self.stream.packets is not None:
+                self.stream.packets.forget()
+
+    def finish_on_tlast(self, mode: int, source: str) -> None:
+        """Let TLAST end a BD (modes 1 to 3) or only its length (0); DmaError for MM2S, which has no such mode.
+
+        Modes 1 to 3 differ in how the controller learns the word counts, which no operation here reads.
+        """
+        if self.sink is not None:
+            self.sink.finishes = bool(mode)
+        elif mode:
+            raise DmaError(f"{self.name}: finish_on_tlast = {mode}, but only S2MM channels finish on TLAST{source}")
 
     def run(self) -> Generator[None, None, None]:
         while True:
@@ -102,6 +134,8 @@ class Channel(Agent):
             bd = decode_bd(self.tile.kind, self.tile.bd_words(self.bd))
             if not bd.valid:
                 raise DmaError(f"{self.where()}: the BD is not valid; nobody has configured it")
+            if bd.refusal:
+                raise DmaError(f"{self.where()}: {bd.refusal}")
             if bd.acquire is not None:
                 lock, value = bd.acquire
                 if not self.tile.dma_lock(lock, self).take(self, abs(value), value >= 0, self.source):
@@ -122,7 +156,7 @@ class Channel(Agent):
         if bd.iteration_wrap > 1:
             step = bd.iteration_step * (4 if self.tile.kind == "shim" else 1)  # shim addresses are in bytes
             base += self.tile.advance_iteration(self.bd, bd.iteration_wrap) * step
-        self._memory, self._base = self.tile.dma_memory(base, bd.order, self)
+        self._memory, self._base, self._written = self.tile.dma_memory(base, bd.order, self)
         self._offsets, self._position = bd.order.offsets, 0
         if base_outside(self._base, bd.order, self._memory):
             self._offsets = np.arange(bd.order.length) if self._offsets is None else self._offsets
@@ -136,6 +170,8 @@ class Channel(Agent):
             raise DmaError(f"{self.where()}: only MM2S can pad")
         while sink.held and self._position < length:
             self._receive(sink.take(length - self._position))
+            if sink.over:
+                return
         sink.demand = length - self._position
         if sink.source is not None:
             sink.source.changed()
@@ -146,30 +182,63 @@ class Channel(Agent):
     def _send_all(self, bd: DecodedBd) -> Generator[None, None, None]:
         stream, length = self.stream, bd.order.length
         assert stream is not None
+        if stream.packets is not None or bd.packet is not None:
+            yield from self._send_header(stream, bd)
         while left := length - self._position:
             count = min(left, stream.room() if self.pressed else stream.wanted())
             self.pressed = False
             if count:
                 count = self.array.scheduler.portion(count)
-                stream.send(self._fetch(count, bd.order.padded))
+                stream.send(self._fetch(count, bd.order.padded), count == left and bd.ends_packet)
                 continue
             self.waiting = RoomWait(stream, left, self.source)
             stream.blocked = True
             stream.changed()
             yield
+        if stream.packets is not None and bd.ends_packet:
+            yield from stream.packets.end()
+
+    def _send_header(self, stream: Stream, bd: DecodedBd) -> Iterator[None]:
+        """Steps that send the BD's header or, without one, that route a packet by the first word in memory."""
+        if bd.packet is not None and not bd.order.length:
+            raise DmaError(f"{self.where()}: inserts a packet header but moves no words, which hardware does not allow")
+        switch = stream.packets
+        starts = switch is not None and switch.current is None and bool(bd.order.length)
+        if bd.packet is not None:
+            header = packet_header(self.tile.column, self.tile.row, *bd.packet)
+        elif starts:
+            header = int(self._fetch(1, bd.order.padded)[0])
+        else:
+            return
+        last = self._position == bd.order.length and bd.ends_packet
+        if switch is not None and starts:
+            yield from switch.start(header, self.where, last)
+        else:
+            yield from stream.push(np.array([header], np.uint32), self.source, last)
 
     def _fetch(self, count: int, padded: bool) -> np.ndarray:
         start, self._position = self._position, self._position + count
+        if self._written is not None:
+            check_written(self._written, self._base, self._touched(start), self.where)
         if self._offsets is None:
             return self._memory[self._base + start : self._base + start + count].copy()
         offsets = self._offsets[start : start + count]
         words = self._memory[self._base + offsets]
         if padded:
-            words[offsets == PAD] = 0
+            words[offsets == PAD] = self.pad_value
         return words
+
+    def _touched(self, start: int) -> np.ndarray:
+        """Offsets of the words from `start` to the current position; padded ones are left out."""
+        if self._offsets is None:
+            return np.arange(start, self._position)
+        offsets = self._offsets[start : self._position]
+        return offsets[offsets != PAD]
 
     def _receive(self, words: np.ndarray) -> None:
         start, self._position = self._position, self._position + len(words)
+        if self._written is not None:
+            self._written[self._base + self._touched(start)] = True
         if self._offsets is None:
             self._memory[self._base + start : self._base + self._position] = words
         else:

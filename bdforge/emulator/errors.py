@@ -21,6 +21,10 @@ class RegisterAccessError(EmulationError):
     """A write to a tile or register that does not exist."""
 
 
+class PoisonError(EmulationError):
+    """Memory that is read although nobody wrote it (poison mode)."""
+
+
 class CoreError(EmulationError):
     """A core program that does something undefined or unsupported."""
 

@@ -1,6 +1,6 @@
 """Host memory as the shim DMAs see it: the runtime sequence's arguments at addresses of their own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from bdforge.emulator.errors import ArgumentError, DmaError
 
 FIRST_ADDRESS = 1 << 32
 GUARD_BYTES = 1 << 20
+SPARE_BYTES = GUARD_BYTES // 2
 _WORD_BYTES = 4
 
 
@@ -28,25 +29,30 @@ class HostBuffer:
     copied: bool
 
     @property
-    def end(self) -> int:
-        """First address behind the user's bytes."""
-        return self.address + self.array.nbytes
+    def last_word_end(self) -> int:
+        """First address behind the words that hold the user's bytes."""
+        return self.address + -(-self.array.nbytes // _WORD_BYTES) * _WORD_BYTES
 
     def write_back(self) -> None:
         """Bring results of a copied array home."""
-        if self.copied:
+        if self.copied and self.array.flags.writeable:
             raw = self.words.view(np.uint8)[: self.array.nbytes]
             self.array.reshape(-1).view(np.uint8)[:] = raw
 
 
 class HostMemory:
-    """All host buffers of a run, in argument order."""
+    """All host buffers of a run, in argument order.
 
-    def __init__(self, arrays: Sequence[tuple[str, np.ndarray]] = ()):
+    `beyond`, if given, gets the error of a transfer beyond an argument and may let it pass: then each argument is
+    followed by SPARE_BYTES of zeros, which such transfers read and write.
+    """
+
+    def __init__(self, arrays: Sequence[tuple[str, np.ndarray]] = (), beyond: Callable[[DmaError], None] | None = None):
         self.buffers: list[HostBuffer] = []
+        self._beyond = beyond
         address = FIRST_ADDRESS
         for name, array in arrays:
-            self.buffers.append(_host_buffer(name, array, address))
+            self.buffers.append(_host_buffer(name, array, address, 0 if beyond is None else SPARE_BYTES))
             address += -(-(array.nbytes + GUARD_BYTES) // GUARD_BYTES) * GUARD_BYTES
 
     def address_of(self, argument: int) -> int:
@@ -59,12 +65,15 @@ class HostMemory:
         """Words and index of address `base` (bytes), with all of `order` inside one buffer."""
         low, high = base + order.low * _WORD_BYTES, base + (order.high + 1) * _WORD_BYTES
         for buffer in self.buffers:
-            if buffer.address <= base < buffer.address + buffer.array.nbytes + GUARD_BYTES // 2:
-                if low < buffer.address or high > buffer.address + buffer.words.nbytes:
-                    raise DmaError(
+            if buffer.address <= base < buffer.address + buffer.array.nbytes + SPARE_BYTES:
+                if low < buffer.address or high > buffer.last_word_end:
+                    error = DmaError(
                         f"{where} touches bytes {low - buffer.address} to {high - buffer.address - 1} of argument "
                         f"{buffer.name}, which has {buffer.array.nbytes}"
                     )
+                    if self._beyond is None or low < buffer.address or high > buffer.address + buffer.words.nbytes:
+                        raise error
+                    self._beyond(error)
                 if writing and not buffer.array.flags.writeable:
                     raise DmaError(f"{where} writes to argument {buffer.name}, which is read-only")
                 return buffer.words, (base - buffer.address) // _WORD_BYTES
@@ -76,10 +85,10 @@ class HostMemory:
             buffer.write_back()
 
 
-def _host_buffer(name: str, array: np.ndarray, address: int) -> HostBuffer:
+def _host_buffer(name: str, array: np.ndarray, address: int, spare_bytes: int) -> HostBuffer:
     flat = array.reshape(-1).view(np.uint8)
-    if not array.nbytes % _WORD_BYTES and array.ctypes.data % _WORD_BYTES == 0:
+    if not spare_bytes and not array.nbytes % _WORD_BYTES and array.ctypes.data % _WORD_BYTES == 0:
         return HostBuffer(name, array, address, flat.view(np.uint32), copied=False)
-    words = np.zeros(-(-array.nbytes // _WORD_BYTES), np.uint32)
+    words = np.zeros(-(-(array.nbytes + spare_bytes) // _WORD_BYTES), np.uint32)
     words.view(np.uint8)[: array.nbytes] = flat
     return HostBuffer(name, array, address, words, copied=True)

@@ -2,21 +2,28 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IndexType, IntegerType
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from bdforge.emulator.array import Array
-from bdforge.emulator.core import Core
+from bdforge.emulator.cascade import connect_cascades
+from bdforge.emulator.core import Core, core_at
 from bdforge.emulator.errors import DesignError, KernelError
+from bdforge.emulator.flows import Flows
 from bdforge.emulator.lock import Lock
+from bdforge.emulator.poison import PoisonedView, unpoisoned
+from bdforge.emulator.routes import check_routes
 from bdforge.emulator.static_dma import load_dma
 from bdforge.mlir import location
-from bdforge.mlir.allocate import allocate
-from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, Endpoint, FlowOp, LockOp
+from bdforge.mlir.allocate import allocate, buffer_bytes
+from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, FlowOp, LockOp, UseLockOp
 from bdforge.mlir.dma_ops import DmaProgramOp
-from bdforge.mlir.words import Bundle
+from bdforge.mlir.stream_ops import PacketFlowOp
+from bdforge.txn.tasks import acquire_value
 
 _FLOATS = {Float16Type: np.float16, Float32Type: np.float32, Float64Type: np.float64}
 
@@ -41,8 +48,15 @@ class Configuration:
 
     def __init__(self, device: DeviceOp, array: Array, kernels: Mapping[str, Callable]):
         self.array, self.kernels = array, kernels
-        self.allocation = allocate(device)
+        strictness = array.strictness
+        self.allocation = allocate(device, partial(strictness.fault, "memory-overflow"))
+        self._grow()
+        for op in device.walk():
+            if isinstance(op, CoreOp):
+                self._clear_locks(op)
+        self.flows = Flows(array)
         operations = list(device.walk())
+        self.functions = {op.sym_name.data: op for op in operations if isinstance(op, FuncOp)}
         for op in operations:
             match op:
                 case BufferOp():
@@ -50,9 +64,14 @@ class Configuration:
                 case LockOp():
                     if op.symbol:
                         self.lock(op).name = f"{op.symbol} ({self.lock(op).name})"
-                    self.lock(op).set(op.init, lambda op=op: f" ({location(op)})")
+                    if op.init_attr is not None:
+                        self.lock(op).set(op.init, lambda op=op: f" ({location(op)})")
                 case FlowOp():
-                    self._connect(op)
+                    self.flows.circuit(op)
+                case PacketFlowOp():
+                    self.flows.packets(op)
+        check_routes(device, strictness)
+        connect_cascades(operations, partial(core_at, array))
         for op in operations:
             if isinstance(op, DmaProgramOp):
                 load_dma(self.array, op, self.allocation)
@@ -61,7 +80,7 @@ class Configuration:
 
     def views(self) -> dict[str, np.ndarray]:
         """Memory of every named buffer."""
-        return {op.symbol: self.view(op) for op in self.allocation.buffers if op.symbol}
+        return {op.symbol: self.view(op).view(np.ndarray) for op in self.allocation.buffers if op.symbol}
 
     def lock(self, op: LockOp) -> Lock:
         """The lock of an aie.lock."""
@@ -72,58 +91,61 @@ class Configuration:
         tile = self.array.tile(op.tile.column, op.tile.row)
         dtype, shape = dtype_of(op.type.element_type), op.type.get_shape()
         start = self.allocation.buffers[op]
-        return tile.bytes[start : start + int(np.prod(shape)) * dtype.itemsize].view(dtype).reshape(shape)
+        end = start + int(np.prod(shape)) * dtype.itemsize
+        view = tile.bytes[start:end].view(dtype).reshape(shape)
+        return view if tile.written is None else PoisonedView.of(view, tile.written[start:end], f"@{op.symbol}")
+
+    def _grow(self) -> None:
+        """Room for buffers that were permitted to leave their tile's memory."""
+        for op, start in self.allocation.buffers.items():
+            self.array.tile(op.tile.column, op.tile.row).grow(start + buffer_bytes(op))
+
+    def _clear_locks(self, op: CoreOp) -> None:
+        """All locks of a tile with a core start at 0; elsewhere only an explicit `init` sets one (MA-t)."""
+        for lock in self.array.tile(op.tile.column, op.tile.row).locks:
+            lock.set(0)
 
     def _fill(self, op: BufferOp) -> None:
         if (value := op.initial_value) is not None:
             view = self.view(op)
             view[...] = value.astype(view.dtype)
 
-    def _connect(self, op: FlowOp) -> None:
-        if Bundle.TRACE in (op.source.bundle, op.destination.bundle):
-            return
-        where = location(op)
-        source = self._channel(op.source, "MM2S", where).stream
-        target = self._channel(op.destination, "S2MM", where)
-        assert source is not None and target.sink is not None
-        if target.sink.source is not None:
-            raise DesignError(f"{where}: two flows end in {target.name}; a circuit port takes one")
-        source.connect(target.sink)
-
-    def _channel(self, end: Endpoint, direction: str, where):
-        if end.bundle is not Bundle.DMA:
-            raise DesignError(f"{where}: flows of bundle {end.bundle} are not emulated; use DMA")
-        tile = self.array.tile(end.tile.column, end.tile.row)
-        if (direction, end.channel) not in tile.channels:
-            raise DesignError(
-                f"{where}: {tile.name} has {direction} channels 0 to {tile.limits.channels - 1}, not {end.channel}"
-            )
-        return tile.channels[direction, end.channel]
-
     def _start(self, op: CoreOp) -> None:
         if op.elf_file is not None:
             raise DesignError(f"{location(op)}: a core given as elf_file cannot be emulated; give its body")
-        core = Core(f"core ({op.tile.column}, {op.tile.row})", op, self, self.array.scheduler)
-        self.array.cores.append(core)
+        core = core_at(self.array, op.tile.column, op.tile.row)
+        core.load(op, self)
         self.array.scheduler.wake(core)
         for lock in core.released:
             self.array.core_releases.setdefault(id(lock), []).append(core)
 
-    def kernel(self, name: str, core: Core, op: Operation) -> Callable[..., None]:
+    def check_acquire(self, use: UseLockOp) -> None:
+        """Refuse what the hardware would misread in a core's acquire."""
+        where = location(use)
+        acquire_value(use, lambda error: self._acquire_zero(f"{where}: {error}"))
+
+    def _acquire_zero(self, message: str) -> None:
+        self.array.strictness.fault("acquire-zero", DesignError(message))
+
+    def kernel(self, name: str, core: Core, op: Operation) -> Callable[..., Any]:
         """The callable behind a func.call, with its faults named."""
         if name not in self.kernels:
             known = f"; given: {', '.join(sorted(self.kernels))}" if self.kernels else ""
-            raise KernelError(f"{location(op)}: no kernel {name!r} was given{known}; pass one with kernels= or --kernels")
+            missing = f"no kernel {name!r} was given{known}"
+            raise KernelError(f"{location(op)}: {missing}; pass one with kernels= or --kernels")
         kernel = self.kernels[name]
         if (for_core := getattr(kernel, "for_core", None)) is not None:
-            kernel = for_core(len(self.array.cores))
+            kernel = for_core(self.array.cores.index(core))
+        if self.array.poison:
+            kernel = unpoisoned(kernel)
         return partial(_call, kernel, core, name, f"{location(op)}: {name} on {core.name}")
 
 
-def _call(kernel: Callable, core: Core, name: str, where: str, *arguments) -> None:
+def _call(kernel: Callable, core: Core, name: str, where: str, *arguments) -> Any:
     core.note("begin", name)
     try:
-        kernel(*arguments)
+        returned = kernel(*arguments)
     except Exception as error:
         raise KernelError(f"{where}: {error or type(error).__name__}") from error
     core.note("end", name)
+    return returned

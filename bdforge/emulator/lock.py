@@ -18,8 +18,9 @@ class LockWait:
     where: Callable[[], str]
 
     def sentence(self) -> str:
-        relation = "=" if self.equal else ">="
-        return f"waits for lock {self.lock.name} {relation} {self.need}, which is {self.lock.value}{self.where()}"
+        wanted = f"{'=' if self.equal else '>='} {self.need}"
+        alone = "" if self.lock.releasers() else " and which nobody releases"
+        return f"waits for lock {self.lock.name} {wanted}, which is {self.lock.value}{alone}{self.where()}"
 
     def providers(self) -> Iterator[Agent]:
         return iter(self.lock.releasers())
@@ -58,6 +59,10 @@ class Lock:
         self._store(value)
         if self.waiters:
             self._serve()
+
+    def forget(self, agent: Agent) -> None:
+        """Let `agent` wait no longer."""
+        self.waiters = deque(waiter for waiter in self.waiters if waiter[0] is not agent)
 
     def _store(self, value: int) -> None:
         self.value = value

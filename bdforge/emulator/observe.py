@@ -35,7 +35,8 @@ class Timeline:
             case "end":
                 self._close(party, clock)
             case "value":
-                self.events.append({"ph": "C", "name": party, "ts": clock, "pid": 0, "tid": track, "args": {"value": int(what)}})
+                value = {"value": int(what)}
+                self.events.append({"ph": "C", "name": party, "ts": clock, "pid": 0, "tid": track, "args": value})
             case _:
                 self.events.append({"ph": "i", "s": "t", "name": f"{kind} {what}", "ts": clock, "pid": 0, "tid": track})
 
@@ -46,7 +47,8 @@ class Timeline:
 
     def write(self, path: Path) -> None:
         """Write the trace; what is still open ends at the last event."""
-        last = max((event["ts"] for event in self.events), default=0) + 1
+        begun = [event for stack in self._open.values() for event in stack]
+        last = max((event["ts"] for event in (*self.events, *begun)), default=0) + 1
         for party, stack in self._open.items():
             for _ in range(len(stack)):
                 self._close(party, last)

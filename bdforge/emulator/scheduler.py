@@ -81,6 +81,15 @@ class Scheduler:
         agent.scheduled = True
         self._ready.append(agent)
 
+    def clear(self) -> None:
+        """Forget everybody who could run."""
+        self._ready.clear()
+        self._patient.clear()
+
+    def step(self) -> bool:
+        """Let one party make progress; False when nobody can."""
+        return self._advance()
+
     def wake_when_idle(self, patient: Patient) -> None:
         """Let the owner run when nobody else can, if it is still blocked then."""
         if not patient.listed:

@@ -1,22 +1,27 @@
 """Static DMA programs: `aie.mem`, `memtile_dma` and `shim_dma` regions become BD words and queued tasks."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.ir import Block
 
 from bdforge.devices import TileKind, TileLimits
-from bdforge.devices.limits import TASK_REPEAT_MAX
+from bdforge.devices.limits import GRANULE_BYTES, TASK_REPEAT_MAX
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES, MEMTILE_WINDOW_LOCKS
 from bdforge.emulator.array import Array
 from bdforge.emulator.errors import DesignError
+from bdforge.emulator.strictness import Strictness
 from bdforge.emulator.tile import Tile
 from bdforge.mlir import location
 from bdforge.mlir.allocate import Allocation, element_bits
 from bdforge.mlir.array_ops import BufferOp, TileOp, UseLockOp
 from bdforge.mlir.dma_ops import DmaBdOp, DmaProgramOp, bd_chain_from, bd_of
-from bdforge.mlir.words import LockAction
 from bdforge.txn.bd import BdError, BdLock, dims_in_words, encode_bd, granules
+from bdforge.txn.tasks import acquire_value
+
+Fault = Callable[[str, ValueError], None]
+"""Decides about a fault by the name of its check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,42 +36,71 @@ class StaticTask:
     where: str
 
 
+@dataclass(frozen=True, slots=True)
+class PlacedBd:
+    """A BD with its number and that of the one that follows."""
+
+    op: DmaBdOp
+    id: int
+    next: int | None
+
+
 def load_dma(array: Array, program: DmaProgramOp, allocation: Allocation) -> None:
     """Write a region's BDs and queue its tasks; DesignError or DmaError with the place in the text."""
     tile = array.tile(program.tile.column, program.tile.row)
-    ids: dict[DmaBdOp, int] = {}
-    tasks = list(_tasks(program))
-    for task in tasks:
-        if not 0 <= task.channel < tile.limits.channels:
-            raise DesignError(
-                f"{task.where}: {tile.name} has {task.direction} channels 0 to {tile.limits.channels - 1}, not {task.channel}"
-            )
-        for bd in task.bds:
-            if bd not in ids:
-                ids[bd] = _choose_id(bd, tile.limits, task.channel, set(ids.values()))
-    for task in tasks:
-        for place, bd in enumerate(task.bds):
-            following = place + 1 if place + 1 < len(task.bds) else task.loops_to
-            _write(tile, ids[bd], bd, None if following is None else ids[task.bds[following]], allocation)
+    tasks = static_tasks(tile, program)
+    bds = {bd.op: bd for bd in placed_bds(tile, tasks)}
+    for bd in bds.values():
+        _write(tile, bd, static_words(tile, bd, allocation))
     for task in tasks:
         if task.bds:
             token = tile.kind is TileKind.SHIM and task.direction == "S2MM"
-            tile.channels[task.direction, task.channel].push(ids[task.bds[0]], task.runs, token)
+            tile.channels[task.direction, task.channel].push(bds[task.bds[0]].id, task.runs, token, f" ({task.where})")
 
 
-def _tasks(program: DmaProgramOp) -> Iterator[StaticTask]:
+def static_tasks(tile: Tile, program: DmaProgramOp) -> list[StaticTask]:
+    """The tasks that a region starts, in order; DesignError for a channel that the tile has not."""
+    tasks = list(_tasks(program, tile.array.strictness))
+    for task in tasks:
+        if not 0 <= task.channel < tile.limits.channels:
+            raise DesignError(
+                f"{task.where}: {tile.name} has {task.direction} channels 0 to {tile.limits.channels - 1}, "
+                f"not {task.channel}"
+            )
+    return tasks
+
+
+def placed_bds(tile: Tile, tasks: Sequence[StaticTask]) -> list[PlacedBd]:
+    """Every BD once, with its number: explicit ones first, then the lowest free one that the channel may use."""
+    ids: dict[DmaBdOp, int] = {}
+    following: dict[DmaBdOp, DmaBdOp | None] = {}
+    for bd in dict.fromkeys(bd for task in tasks for bd in task.bds):
+        if bd.bd_id is not None:
+            ids[bd] = _explicit_id(bd, tile.limits, ids.values())
+    for task in tasks:
+        for place, bd in enumerate(task.bds):
+            if bd not in ids:
+                ids[bd] = _free_id(bd, tile.limits, task.channel, ids.values())
+            after = place + 1 if place + 1 < len(task.bds) else task.loops_to
+            following[bd] = None if after is None else task.bds[after]
+    return [PlacedBd(bd, ids[bd], None if after is None else ids[after]) for bd, after in following.items()]
+
+
+def _tasks(program: DmaProgramOp, strictness: Strictness) -> Iterator[StaticTask]:
     for start in program.starts:
         blocks, back = bd_chain_from(start.first_block)
         bds = [bd_of(block) for block in blocks]
         loops_to = None if back is None else _first_bd(blocks, blocks.index(back))
         yield StaticTask(
             start.direction, start.channel, tuple(bd for bd in bds if bd is not None), loops_to,
-            _runs(start.repeat_count, str(location(start))), str(location(start)),
+            _runs(start.repeat_count, str(location(start)), strictness), str(location(start)),
         )  # fmt: skip
     for dma in program.region_dmas:
         bds = tuple(bd for block in dma.blocks if (bd := bd_of(block)) is not None)
         where = str(location(dma))
-        yield StaticTask(dma.direction, dma.channel, bds, 0 if dma.loop else None, _runs(dma.repeat_count, where), where)
+        yield StaticTask(
+            dma.direction, dma.channel, bds, 0 if dma.loop else None, _runs(dma.repeat_count, where, strictness), where
+        )
 
 
 def _first_bd(blocks: list[Block], start: int) -> int:
@@ -74,20 +108,24 @@ def _first_bd(blocks: list[Block], start: int) -> int:
     return sum(bd_of(block) is not None for block in blocks[:start])
 
 
-def _runs(repeat_count: int, where: str) -> int:
+def _runs(repeat_count: int, where: str, strictness: Strictness) -> int:
     if not 0 <= repeat_count < TASK_REPEAT_MAX:
-        raise DesignError(f"{where}: repeat_count = {repeat_count} is outside 0 to {TASK_REPEAT_MAX - 1}")
-    return repeat_count + 1
+        error = DesignError(f"{where}: repeat_count = {repeat_count} is outside 0 to {TASK_REPEAT_MAX - 1}")
+        strictness.fault("field-width", error)
+    return repeat_count % TASK_REPEAT_MAX + 1
 
 
-def _choose_id(bd: DmaBdOp, limits: TileLimits, channel: int, used: set[int]) -> int:
+def _explicit_id(bd: DmaBdOp, limits: TileLimits, used: Collection[int]) -> int:
+    assert bd.bd_id is not None
+    if bd.bd_id in used:
+        raise DesignError(f"{location(bd)}: bd_id = {bd.bd_id} is used twice in this tile")
+    if bd.bd_id not in range(limits.bds):
+        raise DesignError(f"{location(bd)}: bd_id = {bd.bd_id} is outside 0 to {limits.bds - 1}")
+    return bd.bd_id
+
+
+def _free_id(bd: DmaBdOp, limits: TileLimits, channel: int, used: Collection[int]) -> int:
     allowed = limits.bds_of_channel(channel)
-    if bd.bd_id is not None:
-        if bd.bd_id in used:
-            raise DesignError(f"{location(bd)}: bd_id = {bd.bd_id} is used twice in this tile")
-        if bd.bd_id not in range(limits.bds):
-            raise DesignError(f"{location(bd)}: bd_id = {bd.bd_id} is outside 0 to {limits.bds - 1}")
-        return bd.bd_id
     free = next((i for i in allowed if i not in used), None)
     if free is None:
         raise DesignError(
@@ -96,33 +134,44 @@ def _choose_id(bd: DmaBdOp, limits: TileLimits, channel: int, used: set[int]) ->
     return free
 
 
-def _write(tile: Tile, bd_id: int, bd: DmaBdOp, next_bd: int | None, allocation: Allocation) -> None:
-    try:
-        words = _words(tile, bd, next_bd, allocation)
-    except BdError as error:
-        raise DesignError(f"{location(bd)}: {error}") from None
-    source = f" ({location(bd)})"
-    base = tile.registers.bd_offset(bd_id)
+def _write(tile: Tile, bd: PlacedBd, words: list[int]) -> None:
+    source = f" ({location(bd.op)})"
+    base = tile.registers.bd_offset(bd.id)
     for i, word in enumerate(words):
-        tile.write(base + 4 * i, word, source)
+        tile.write(base + GRANULE_BYTES * i, word, source)
 
 
-def _words(tile: Tile, bd: DmaBdOp, next_bd: int | None, allocation: Allocation) -> list[int]:
+def static_words(tile: Tile, bd: PlacedBd, allocation: Allocation) -> list[int]:
+    """Register words of a BD; DesignError with its place for what registers cannot hold."""
+
+    def fault(check: str, error: ValueError) -> None:
+        tile.array.strictness.fault(check, DesignError(f"{location(bd.op)}: {error}"))
+
+    try:
+        return _encoded(tile, bd.op, bd.next, allocation, fault)
+    except BdError as error:
+        raise DesignError(f"{location(bd.op)}: {error}") from None
+
+
+def _encoded(tile: Tile, bd: DmaBdOp, next_bd: int | None, allocation: Allocation, fault: Fault) -> list[int]:
     buffer = bd.buffer_op
     if not isinstance(buffer, BufferOp):
         raise BdError("a static BD needs an aie.buffer; host memory has no address here")
+    if bd.pad_value and bd.padding:
+        raise BdError(f"pad_value = {bd.pad_value} has no field in a BD, so mlir-aie leaves it out; pad with 0")
     bits = element_bits(bd.element_type)
     address = _window(tile, buffer.tile, "buffer") * MEMTILE_WINDOW_BYTES + allocation.buffers[buffer]
     return encode_bd(
         tile.kind,
         length_words=granules(bd.length, bits, "length"),
         dims_words=dims_in_words([(d.size, d.stride) for d in bd.dims], bits),
-        address=address + granules(bd.offset, bits, "offset") * 4,
+        address=address + granules(bd.offset, bits, "offset") * GRANULE_BYTES,
         packet=None if bd.packet is None else (bd.packet.type, bd.packet.id),
         next_bd=next_bd,
-        acquire=_lock(tile, bd.acquires, allocation),
-        release=_lock(tile, bd.releases, allocation),
+        acquire=_lock(tile, bd.acquires, allocation, fault),
+        release=_lock(tile, bd.releases, allocation, fault),
         padding=_padding(bd, bits),
+        too_wide=partial(fault, "field-width"),
     )
 
 
@@ -134,18 +183,11 @@ def _padding(bd: DmaBdOp, bits: int) -> list[tuple[int, int]]:
     return [*outer, (granules(before, bits, "padding before"), granules(after, bits, "padding after"))]
 
 
-def _lock(tile: Tile, ops: list[UseLockOp], allocation: Allocation) -> BdLock | None:
-    if not ops:
+def _lock(tile: Tile, ops: list[UseLockOp], allocation: Allocation, fault: Fault) -> BdLock | None:
+    if not ops or not ops[0].enabled:
         return None
     op = ops[0]
-    value = op.value
-    if op.is_acquire:
-        if not op.enabled:
-            return None
-        if op.action is LockAction.ACQUIRE_GREATER_EQUAL:
-            if value == 0:
-                raise BdError("AcquireGreaterEqual 0 is encoded as 0, which hardware reads as 'wait for exactly 0'")
-            value = -value
+    value = acquire_value(op, partial(fault, "acquire-zero")) if op.is_acquire else op.value
     return BdLock(_window(tile, op.lock.tile, "lock") * MEMTILE_WINDOW_LOCKS + allocation.locks[op.lock], value)
 
 

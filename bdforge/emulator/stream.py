@@ -1,23 +1,36 @@
-"""Circuit streams: one source port, one or many sinks, each with a small finite buffer.
+"""Streams: one source port, one or many sinks, each with a small finite buffer.
 
 A word leaves its source only when every sink has room for it. A sink whose DMA is in the middle of a BD *demands*
 the rest of that BD: such words go straight to memory, so whole BDs move at once; the buffer matters when they
 cannot. Both are schedules that the hardware may follow, and values are the same.
+
+The sinks of a circuit stay; those of a packet-switched source change with every packet (`bdforge.emulator.packet`).
 """
 
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bdforge.devices.limits import STREAM_BUFFER_WORDS
 from bdforge.emulator.scheduler import Agent, Scheduler
 
+if TYPE_CHECKING:
+    from bdforge.emulator.packet import Arbiter, PacketSource
+
+TLAST = np.zeros(0, np.uint32)
+"""Among the words that a sink holds: the word before it was the last of its packet."""
+
 
 @dataclass(slots=True, eq=False)
 class Sink:
-    """The receiving end of a stream: an S2MM channel's input."""
+    """The receiving end of a stream: an S2MM channel's input.
+
+    `source` is the circuit's, or whose packet is arriving at the `arbiter`. TLAST matters only where it `finishes` a
+    transfer; then `over` tells that the last word taken carried it.
+    """
 
     owner: Agent
     receive: Callable[[np.ndarray], None]
@@ -25,17 +38,24 @@ class Sink:
     held: int = 0
     chunks: deque[np.ndarray] = field(default_factory=deque)
     source: "Stream | None" = None
+    arbiter: "Arbiter | None" = None
+    finishes: bool = False
+    over: bool = False
 
-    def deliver(self, words: np.ndarray, scheduler: Scheduler) -> None:
-        """Take words from the source: what is demanded goes to memory, the rest is held."""
+    def deliver(self, words: np.ndarray, scheduler: Scheduler, last: bool) -> None:
+        """Take words from the source: what is demanded goes to memory, the rest is held. `last` is TLAST."""
         if direct := min(self.demand, len(words)):
             self.receive(words[:direct])
             self.demand -= direct
+            if self.finishes:
+                self._finish(last and direct == len(words))
             if not self.demand:
                 scheduler.wake(self.owner)
         if direct < len(words):
             self.chunks.append(words[direct:])
             self.held += len(words) - direct
+            if last and self.finishes:
+                self.chunks.append(TLAST)
 
     def take(self, limit: int) -> np.ndarray:
         """Up to `limit` held words, oldest first."""
@@ -44,7 +64,16 @@ class Sink:
             self.chunks.appendleft(words[limit:])
             words = words[:limit]
         self.held -= len(words)
+        ended = bool(self.chunks) and not len(self.chunks[0])
+        if ended:
+            self.chunks.popleft()
+        self.over = ended and self.finishes
         return words
+
+    def _finish(self, over: bool) -> None:
+        self.over = over
+        if over:
+            self.demand = 0
 
 
 @dataclass(slots=True)
@@ -55,12 +84,19 @@ class DataWait:
     where: Callable[[], str]
 
     def sentence(self) -> str:
-        if self.sink.source is None:
-            return f"waits for {self.sink.demand} words, but no flow leads to it{self.where()}"
-        return f"waits for {self.sink.demand} words from {self.sink.source.owner.name}{self.where()}"
+        sink = self.sink
+        if sink.source is not None:
+            packet = "" if sink.arbiter is None else ", whose packet is arriving"
+            return f"waits for {sink.demand} words from {sink.source.owner.name}{packet}{self.where()}"
+        if sink.arbiter is None:
+            return f"waits for {sink.demand} words, but no flow leads to it{self.where()}"
+        senders = ", ".join(agent.name for agent in self.providers())
+        return f"waits for {sink.demand} words in a packet, which may come from {senders}{self.where()}"
 
     def providers(self) -> Iterator[Agent]:
-        return iter([] if self.sink.source is None else [self.sink.source.owner])
+        if self.sink.source is not None:
+            return iter([self.sink.source.owner])
+        return iter([] if self.sink.arbiter is None else [source.owner for source in self.sink.arbiter.sources])
 
 
 @dataclass(slots=True)
@@ -81,16 +117,20 @@ class RoomWait:
 
 @dataclass(slots=True, eq=False)
 class Stream:
-    """The sending end: an MM2S channel's output and all its sinks."""
+    """The sending end: an MM2S channel's output and all its sinks.
+
+    With `packets` it is packet-switched: `sinks` are those of the current packet.
+    """
 
     owner: Agent
     scheduler: Scheduler
     sinks: list[Sink] = field(default_factory=list)
     blocked: bool = False
     listed: bool = False
+    packets: "PacketSource | None" = None
 
     def connect(self, sink: Sink) -> None:
-        """Add a sink."""
+        """Add a sink of a circuit."""
         self.sinks.append(sink)
         sink.source = self
 
@@ -106,10 +146,10 @@ class Stream:
         """Words that every sink can take, buffers included."""
         return min((self.room_of(sink) for sink in self.sinks), default=0)
 
-    def send(self, words: np.ndarray) -> None:
-        """Hand words, no more than `room()`, to every sink."""
+    def send(self, words: np.ndarray, last: bool = False) -> None:
+        """Hand words, no more than `room()`, to every sink; `last` marks the final one with TLAST."""
         for sink in self.sinks:
-            sink.deliver(words, self.scheduler)
+            sink.deliver(words, self.scheduler, last)
 
     def changed(self) -> None:
         """A sink demands more or has freed room: a blocked source may go on."""
@@ -120,3 +160,17 @@ class Stream:
             self.scheduler.wake(self.owner)
         elif self.room():
             self.scheduler.wake_when_idle(self)
+
+    def push(self, words: np.ndarray, where: Callable[[], str], last: bool = False) -> Iterator[None]:
+        """Steps of the owner that send a few words, as soon as every sink can take them."""
+        while len(words):
+            count = min(len(words), self.room() if self.owner.pressed else self.wanted())
+            self.owner.pressed = False
+            if count:
+                self.send(words[:count], last and count == len(words))
+                words = words[count:]
+                continue
+            self.owner.waiting = RoomWait(self, len(words), where)
+            self.blocked = True
+            self.changed()
+            yield

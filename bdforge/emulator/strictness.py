@@ -6,22 +6,27 @@ Sources of the rules: hardware facts 1.3 to 1.7 and the traps that others met (d
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from bdforge.emulator.errors import ArgumentError, EmulationError
+from bdforge.emulator.errors import ArgumentError
 
 CHECKS = {
     "queue-overflow": "a push to a full task queue; off: the entry is lost, as on silicon",
     "bd-rewrite": "a BD written while a task that uses it is queued or running; off: the words change",
     "bd-half": "a memtile channel that uses a BD of the other half; off: it runs",
-    "dma-bounds": "a transfer outside of its memory; off: addresses wrap at the memory's size",
-    "neighbour-channel": "memtile channel 4 or 5 that reaches a neighbour; off: it does",
+    "dma-bounds": "a transfer outside of its memory; off: tile addresses wrap at the memory's size, and behind a host "
+    "array come 512 KiB that are read as 0 and then forgotten",
+    "neighbour-channel": "memtile channel 4 or 5 that reaches a neighbour (by registers: text that does is no valid "
+    "MLIR); off: it does",
     "lock-range": "a lock that leaves 0 to 63; off: it saturates at -64 and 63",
     "acquire-zero": "AcquireGreaterEqual 0; off: the hardware's reading, wait for exactly 0",
     "field-width": "a value too wide for its register field; off: the upper bits are lost",
     "memory-overflow": "buffers and stack beyond a tile's memory; off: the tile's memory grows",
-    "routing": "more flows than the stream switches have ports for; off: they are not routed",
+    "routing": "more flows than the stream switches have ports for; off: they flow all the same",
     "missing-token": "awaiting a token that nobody will issue; off: the wait is skipped",
 }
-"""Every check that can be switched off, with what happens then."""
+"""Every check that can be switched off, with what happens then. Each leaves a warning when it lets something pass.
+
+Program memory is not checked: how long a core's program becomes only its compiler knows.
+"""
 
 
 class StrictnessError(ArgumentError):
@@ -42,12 +47,15 @@ class Strictness:
             raise StrictnessError(f"no check is called {', '.join(unknown)}; there is {', '.join(CHECKS)}")
         return cls(frozenset(names))
 
-    def fault(self, name: str, error: EmulationError) -> None:
+    def fault(self, name: str, error: Exception) -> None:
         """Raise `error`, or remember it as a warning where the check is off."""
         assert name in CHECKS
         if name not in self.permitted:
             raise error
-        warning = f"{name} (permitted): {error}"
+        self.warn(f"{name} (permitted): {error}")
+
+    def warn(self, warning: str) -> None:
+        """Remember a warning, once."""
         if warning not in self.warnings:
             self.warnings.append(warning)
 

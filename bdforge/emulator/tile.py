@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bdforge.devices import TileKind
-from bdforge.devices.limits import TASK_REPEAT_MAX
+from bdforge.devices import AIE2, TileKind
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES, MEMTILE_WINDOW_LOCKS, TILE_REGISTERS
 from bdforge.emulator.bd import Order
 from bdforge.emulator.dma import Channel
-from bdforge.emulator.errors import DmaError, RegisterAccessError
+from bdforge.emulator.errors import DmaError
 from bdforge.emulator.lock import Lock
+from bdforge.emulator.poison import poisoned
+from bdforge.emulator.registers import RegisterMap
 
 if TYPE_CHECKING:
     from bdforge.emulator.array import Array
@@ -30,7 +31,10 @@ def _aligned_words(size_bytes: int) -> np.ndarray:
 
 
 class Tile:
-    """State of a tile. Everything a controller can write is written through `write`, word by word."""
+    """State of a tile. Everything a controller can write is written through `write`, word by word.
+
+    `written` says of every byte of memory whether anybody wrote it; it exists in poison mode only.
+    """
 
     def __init__(self, array: "Array", column: int, row: int):
         self.array, self.column, self.row = array, column, row
@@ -40,17 +44,41 @@ class Tile:
         self.name = f"{self.kind} ({column}, {row})"
         self.memory = _aligned_words(self.limits.memory_bytes)
         self.bytes = self.memory.view(np.uint8)
+        self.written = poisoned(self.bytes) if array.poison else None
         self.locks = [self._lock(i) for i in range(self.limits.locks)]
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget BDs, tasks and what waits for locks, as before a configuration; memory and lock values stay.
+
+        BDs become invalid: what silicon keeps of them is not documented.
+        """
+        for index, lock in enumerate(self.locks):
+            lock.name = self._lock_name(index)
+            lock.waiters.clear()
         self.channels = {(d, i): Channel(self, d, i) for d in DIRECTIONS for i in range(self.limits.channels)}
         self._bds = [(0,) * self.registers.bd.words for _ in range(self.limits.bds)]
         self._iterations = [0] * self.limits.bds
         self._busy = [0] * self.limits.bds
         self._sources = [""] * self.limits.bds
-        self._queues = {self.registers.queue_offset(d, i): c for (d, i), c in self.channels.items()}
+        self.map = RegisterMap(self)
+
+    def grow(self, size_bytes: int) -> None:
+        """Make room for buffers beyond the tile's memory, where that is permitted."""
+        if size_bytes <= self.bytes.nbytes:
+            return
+        memory = _aligned_words(-(-size_bytes // _WORD) * _WORD)
+        memory[: len(self.memory)] = self.memory
+        if self.written is not None:
+            old, self.written = self.written, poisoned(memory.view(np.uint8)[self.bytes.nbytes :])
+            self.written = np.concatenate([old, self.written])
+        self.memory, self.bytes = memory, memory.view(np.uint8)
+
+    def _lock_name(self, index: int) -> str:
+        return f"{index} of {self.name}"
 
     def _lock(self, index: int) -> Lock:
-        name = f"{index} of {self.name}"
-        lock = Lock(name, self.limits.lock_value_max, self.array.scheduler.wake)
+        lock = Lock(self._lock_name(index), self.limits.lock_value_max, self.array.scheduler.wake)
         lock.releasers = lambda: self.array.releasers(lock)
         lock.fault = lambda error: self.array.strictness.fault("lock-range", error)
         if self.array.scheduler.observers:
@@ -58,7 +86,9 @@ class Tile:
         return lock
 
     def bd_words(self, bd: int) -> tuple[int, ...]:
-        """Register words of a BD, iteration counter excluded: that is kept apart."""
+        """Register words of a BD without its iteration counter, which is kept apart; DmaError if there is none."""
+        if bd >= self.limits.bds:
+            raise DmaError(f"{self.name}: a chain leads to BD {bd}, but the tile has {self.limits.bds}")
         return self._bds[bd]
 
     def bd_source(self, bd: int) -> str:
@@ -92,10 +122,10 @@ class Tile:
         side, lock = divmod(index, MEMTILE_WINDOW_LOCKS)
         return self._neighbour(side, channel, f"lock {index}").locks[lock]
 
-    def dma_memory(self, base: int, order: Order, channel: Channel) -> tuple[np.ndarray, int]:
-        """Memory words and start index of a transfer; DmaError when it leaves the memory."""
+    def dma_memory(self, base: int, order: Order, channel: Channel) -> tuple[np.ndarray, int, np.ndarray | None]:
+        """Memory words, start index and, in poison mode, who wrote the words; DmaError when it leaves the memory."""
         if self.kind is TileKind.SHIM:
-            return self.array.host.locate(base, order, channel.direction == "S2MM", channel.where())
+            return *self.array.host.locate(base, order, channel.direction == "S2MM", channel.where()), None
         tile: Tile = self
         if self.kind is TileKind.MEMTILE:
             side, base = divmod(base, MEMTILE_WINDOW_BYTES // _WORD)
@@ -106,7 +136,7 @@ class Tile:
                 f"whose memory has {len(tile.memory)}"
             )
             self.array.strictness.fault("dma-bounds", error)
-        return tile.memory, base
+        return tile.memory, base, None if tile.written is None else tile.written.reshape(-1, _WORD)
 
     def _neighbour(self, side: int, channel: Channel, what: str) -> "Tile":
         if side == 1:
@@ -118,46 +148,36 @@ class Tile:
             self.array.strictness.fault("neighbour-channel", error)
         column = self.column + side - 1
         if side > 2 or not 0 <= column < self.array.device.columns:
-            raise DmaError(f"{channel.where()} reaches {what} beyond the array's edge")
+            raise DmaError(f"{channel.where()} reaches {what} beyond the array's edge{self._window_hint()}")
         return self.array.tile(column, self.row)
 
+    def _window_hint(self) -> str:
+        if self.array.device.generation is AIE2:
+            return "; on npu1 mlir-aie does not add the own memory's window to BDs of the runtime sequence"
+        return ""
+
     def write(self, offset: int, value: int, source: str = "") -> None:
-        """Store one 32-bit word at a tile offset: memory, BD, task queue or lock; other registers are ignored."""
-        if offset % _WORD:
-            raise RegisterAccessError(f"{self.name}: offset {offset:#x} is not a multiple of {_WORD}{source}")
-        if offset < self.limits.memory_bytes:
-            self.memory[offset // _WORD] = value
-        elif (channel := self._queues.get(offset)) is not None:
-            self._push(channel, value)
-        elif 0 <= (place := offset - self.registers.bd_base) < self.limits.bds * self.registers.bd_stride:
-            self._write_bd(*divmod(place, self.registers.bd_stride), value, source)
-        elif 0 <= (place := offset - self.registers.lock_base) < self.limits.locks * self.registers.lock_stride:
-            if not place % self.registers.lock_stride:
-                self.locks[place // self.registers.lock_stride].set(value & 0x3F)
+        """Store one 32-bit word at a tile offset, as the controller does."""
+        self.map.write(offset, value, source)
 
     def read(self, offset: int) -> int:
-        """The word at a tile offset; registers that are not modelled read as 0."""
-        if offset < self.limits.memory_bytes:
-            return int(self.memory[offset // _WORD])
-        if 0 <= (place := offset - self.registers.bd_base) < self.limits.bds * self.registers.bd_stride:
-            bd, byte = divmod(place, self.registers.bd_stride)
-            return self._bds[bd][byte // _WORD] if byte // _WORD < self.registers.bd.words else 0
-        if 0 <= (place := offset - self.registers.lock_base) < self.limits.locks * self.registers.lock_stride:
-            return self.locks[place // self.registers.lock_stride].value
-        return 0
+        """The word at a tile offset; registers that are not modelled read as they were written."""
+        return self.map.read(offset)
 
-    def _push(self, channel: Channel, value: int) -> None:
-        fields = self.registers.queue.decode([value])
-        if fields["bd"] >= self.limits.bds:
-            raise DmaError(f"{channel.name}: BD {fields['bd']} is pushed, but the tile has {self.limits.bds}")
-        runs = fields["repeat"] + 1
-        assert runs <= TASK_REPEAT_MAX
-        channel.push(fields["bd"], runs, bool(fields["token"]))
+    def store(self, word: int, value: int) -> None:
+        """Store one word of data memory."""
+        self.memory[word] = value
+        if self.written is not None:
+            self.written[_WORD * word : _WORD * (word + 1)] = True
 
-    def _write_bd(self, bd: int, byte: int, value: int, source: str) -> None:
-        word = byte // _WORD
-        if word >= self.registers.bd.words:
-            return
+    def read_bd(self, bd: int, word: int) -> int:
+        """A word of a BD with its iteration counter."""
+        value = self._bds[bd][word]
+        field = self.registers.bd.fields["iteration_current"]
+        return value | self._iterations[bd] << field.low if field.word == word else value
+
+    def write_bd(self, bd: int, word: int, value: int, source: str) -> None:
+        """Store a word of a BD; DmaError while a task that uses the BD is in flight."""
         if self._busy[bd]:
             error = DmaError(
                 f"{self.name}: BD {bd} is rewritten while a task that uses it is queued or running{source}; "
@@ -169,6 +189,6 @@ class Tile:
         field = self.registers.bd.fields["iteration_current"]
         if field.word == word:
             self._iterations[bd] = field.extract(words)
-            words[word] &= ~(((1 << (field.high - field.low + 1)) - 1) << field.low)
+            words[word] &= ~field.mask
         self._bds[bd] = tuple(words)
         self._sources[bd] = source or self._sources[bd]

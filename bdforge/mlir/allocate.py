@@ -88,7 +88,11 @@ def allocate(device_op: DeviceOp, overflow: Callable[[AllocationError], None] | 
             locks[_coordinates(op.tile)].append(op)
         elif isinstance(op, CoreOp):
             stacks[_coordinates(op.tile)] = op.stack_size
-    addresses = {op: at for tile, ops in buffers.items() for op, at in _place(ops, stacks.get(tile, 0), overflow or _refuse).items()}
+    addresses = {
+        op: at
+        for tile, ops in buffers.items()
+        for op, at in _place(ops, stacks.get(tile, 0), overflow or _refuse).items()
+    }
     return Allocation(addresses, {op: lock_id for ops in locks.values() for op, lock_id in _number(ops).items()})
 
 

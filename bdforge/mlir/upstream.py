@@ -31,6 +31,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import SymbolOpInterface
 
+from bdforge.mlir import elementwise
 from bdforge.mlir.array_ops import parse_initial_value
 from bdforge.mlir.operation import parse_attr_dict, print_attr_dict
 
@@ -97,17 +98,7 @@ class ShapeCastOp(IRDLOperation):
     assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
 
 
-@irdl_op_definition
-class IndexCastUiOp(IRDLOperation):
-    """Unsigned integer to index, or back."""
-
-    name = "arith.index_castui"
-    input = operand_def(AnyAttr())
-    result = result_def(AnyAttr())
-    assembly_format = "$input attr-dict `:` type($input) `to` type($result)"
-
-
-REPLACED: Mapping[str, type[Operation]] = {op.name: op for op in (GlobalOp, ShapeCastOp, IndexCastUiOp)}
+REPLACED: Mapping[str, type[Operation]] = {op.name: op for op in (GlobalOp, ShapeCastOp, *elementwise.OPERATIONS)}
 
 
 def with_replacements(dialect: Dialect) -> Dialect:

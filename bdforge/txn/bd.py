@@ -6,7 +6,7 @@ registers number dimensions from the innermost, d0. Sources: RT for the fields, 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bdforge.devices import Generation, TileKind, TileLimits
@@ -84,6 +84,7 @@ def encode_bd(
     burst: int = 0,
     axi_cache: int = 0,
     valid: bool = True,
+    too_wide: Callable[[BdError], None] | None = None,
 ) -> list[int]:
     """Register words of one BD: 8 of a shim or memtile, 6 of a core tile.
 
@@ -92,7 +93,8 @@ def encode_bd(
     stride, after `count` executions the BD starts over; a stride of 0 is no iteration. `address` is in bytes as the
     tile's DMA sees memory (a memtile's own memory starts at MEMTILE_WINDOW_BYTES). `packet` is (type, id). `padding`
     holds (before, after) in words, one per dimension, outermost first. `burst` is a register code (`burst_code`).
-    BdError names the field, its value and its limit.
+    BdError names the field, its value and its limit. Where `too_wide` is given, it gets the error of a value that its
+    field cannot hold (and may raise it), and the value's upper bits are lost.
     """
     values = {"length": length_words, "valid": int(valid)}
     values |= _address(kind, address) | _dimensions(kind, dims_words) | _iteration(iteration) | _padding(kind, padding)
@@ -106,10 +108,14 @@ def encode_bd(
         values |= {"release_value": release.value, "release_id": release.id}
     if kind is TileKind.SHIM:
         values |= {"burst": burst, "axi_cache": axi_cache}
-    try:
-        return TILE_REGISTERS[kind].bd.encode(values)
-    except RegisterError as error:
-        raise BdError(str(error)) from error
+
+    def wide(error: RegisterError) -> None:
+        fault = BdError(str(error))
+        if too_wide is None:
+            raise fault from error
+        too_wide(fault)
+
+    return TILE_REGISTERS[kind].bd.encode(values, wide)
 
 
 def _address(kind: TileKind, address: int) -> dict[str, int]:
@@ -164,14 +170,22 @@ class Transfer:
     iteration: tuple[int, int] | None
 
 
-def runtime_transfer(limits: TileLimits, sizes: Sequence[int], strides: Sequence[int], element_bits: int) -> Transfer:
+def runtime_transfer(
+    limits: TileLimits,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    element_bits: int,
+    too_wide: Callable[[BdError], None] | None = None,
+) -> Transfer:
     """Transfer of four sizes and strides in elements, outermost first, as `dma_memcpy_nd` and task BDs give them.
 
     length = s0 s1 s2 element_bits / 32 words; the outermost dimension becomes the iteration, unless its stride is 0 (a
     plain repeat). A linear transfer (s1 = s2 = 1, t0 = 1, t1 = t2 = 0) leaves all dimensions out and may be of any
     length. Checks as in mlir-aie's `verifyStridesWraps`, and what that one lets slip: an innermost stride over elements
-    of other than 32 bits, 65 iterations, a step one too large. BdError names dimension, value and limit.
+    of other than 32 bits, 65 iterations, a step one too large. BdError names dimension, value and limit; where
+    `too_wide` is given, it gets those of values that no field holds (and may raise them).
     """
+    refuse = too_wide or _refuse
     for i, (size, stride) in enumerate(zip(reversed(sizes), reversed(strides), strict=True)):
         if size < 1:
             raise BdError(f"size of dimension {i} is {size}; sizes are at least 1")
@@ -181,29 +195,32 @@ def runtime_transfer(limits: TileLimits, sizes: Sequence[int], strides: Sequence
     (runs, run_stride), *inner = dims
     length_words = math.prod(size for size, _ in inner)
     if runs > limits.iteration_wrap_max:
-        raise BdError(f"size of dimension 3 is {runs}; a BD iterates at most {limits.iteration_wrap_max} times")
-    _check_steps(limits, dims)
+        refuse(BdError(f"size of dimension 3 is {runs}; a BD iterates at most {limits.iteration_wrap_max} times"))
+    _check_steps(limits, dims, refuse)
     iteration = (runs, run_stride) if runs > 1 and run_stride else None
     if tuple(sizes[1:3]) == (1, 1) and tuple(strides[1:]) == (0, 0, 1):
         return Transfer(length_words, (), iteration)
-    _check_wraps(limits, inner)
+    _check_wraps(limits, inner, refuse)
     return Transfer(length_words, tuple(_without_outer_wrap(limits, inner)), iteration)
 
 
-def _check_steps(limits: TileLimits, dims: Sequence[tuple[int, int]]) -> None:
+def _refuse(error: BdError) -> None:
+    raise error
+
+
+def _check_steps(limits: TileLimits, dims: Sequence[tuple[int, int]], refuse: Callable[[BdError], None]) -> None:
     for i, (size, stride) in enumerate(reversed(dims)):
         if size > 1 and stride > limits.step_max:
-            raise BdError(
-                f"stride of dimension {i} is {stride} words; a {limits.kind} BD steps by at most {limits.step_max}"
-            )
+            limit = f"a {limits.kind} BD steps by at most {limits.step_max}"
+            refuse(BdError(f"stride of dimension {i} is {stride} words; {limit}"))
 
 
-def _check_wraps(limits: TileLimits, inner: Sequence[tuple[int, int]]) -> None:
+def _check_wraps(limits: TileLimits, inner: Sequence[tuple[int, int]], refuse: Callable[[BdError], None]) -> None:
     for i, ((size, _), wrap) in enumerate(zip(reversed(inner), limits.wraps[:2], strict=False)):
         if size > wrap:
             what = "words" if i == 0 else "steps"
-            raise BdError(
-                f"size of dimension {i} is {size} {what}; a {limits.kind} BD holds at most {wrap}: split the dimension"
+            refuse(
+                BdError(f"size of dimension {i} is {size} {what}; a {limits.kind} BD holds at most {wrap}: split it")
             )
 
 

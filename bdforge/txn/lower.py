@@ -42,7 +42,7 @@ from bdforge.mlir.sequence_ops import (
 from bdforge.txn.bd import GRANULE_BITS, burst_code, encode_bd, runtime_transfer
 from bdforge.txn.operations import BlockWrite, LoadPdi, MaskWrite, Operation, Patch, Preempt
 from bdforge.txn.raw import raw_bd_words
-from bdforge.txn.target import Channel, LoweringError, Target, faults_of, lowering_error
+from bdforge.txn.target import Channel, LoweringError, Policy, Target, faults_of, lowering_error
 from bdforge.txn.tasks import Tasks
 from bdforge.txn.values import VIEWS, HostMemory, Values, bits_of
 
@@ -52,16 +52,20 @@ _SILENT = ("arith.constant", "memref.get_global", "aie.end")
 
 
 def lower(
-    sequence: RuntimeSequenceOp, device_op: DeviceOp | None = None, allocation: Allocation | None = None
+    sequence: RuntimeSequenceOp,
+    device_op: DeviceOp | None = None,
+    allocation: Allocation | None = None,
+    policy: Policy | None = None,
 ) -> list[Operation]:
     """Operations that a runtime sequence executes, each with the MLIR location that it came from.
 
     The device is the one around the sequence unless given; `allocation` places its buffers and locks
-    (`bdforge.mlir.allocate` by default). LoweringError names file, line and column of what cannot be lowered;
-    AllocationError is raised for a device that its tiles cannot hold.
+    (`bdforge.mlir.allocate` by default). `policy` may let pass what hardware or mlir-aie would misread. LoweringError
+    names file, line and column of what cannot be lowered; AllocationError is raised for a device that its tiles cannot
+    hold.
     """
     device_op = device_op or _device_around(sequence)
-    lowering = _Lowering(Target(device_op, [], allocation))
+    lowering = _Lowering(Target(device_op, [], allocation, policy))
     lowering.bind_arguments(sequence)
     lowering.block(sequence.body.block)
     return lowering.target.operations
@@ -115,6 +119,7 @@ class _Lowering:
     def block(self, block: Block) -> None:
         """Lower every operation of a block."""
         for op in block.ops:
+            self.target.place = op
             with faults_of(op):
                 self.operation(op)
 
@@ -141,7 +146,7 @@ class _Lowering:
             raise ValueError("the memory must be an argument of the runtime sequence or a view of one")
         if bits > GRANULE_BITS:
             raise ValueError(f"elements have {bits} bits; dma_memcpy_nd takes at most {GRANULE_BITS}")
-        transfer = runtime_transfer(limits, op.sizes, op.strides, bits)
+        transfer = runtime_transfer(limits, op.sizes, op.strides, bits, target.too_wide)
         packet = op.packet or allocation.packet
         words = encode_bd(
             limits.kind,
@@ -151,6 +156,7 @@ class _Lowering:
             packet=packet,
             burst=burst_code(target.device.generation, op.burst_length),
             axi_cache=RUNTIME_AXI_CACHE,
+            too_wide=target.too_wide,
         )
         offset_bits = op.offset * bits
         if offset_bits % GRANULE_BITS:
@@ -218,7 +224,9 @@ class _Lowering:
     def writebd(self, op: NpuWriteBdOp) -> None:
         fields = dict(op.fields)
         column, row, bd = fields.pop("column"), fields.pop("row"), fields.pop("bd_id")
-        words = raw_bd_words(self.target.device.kind(column, row), self.target.device.generation, fields)
+        words = raw_bd_words(
+            self.target.device.kind(column, row), self.target.device.generation, fields, self.target.too_wide
+        )
         self.target.write_bd(op, column, row, bd, words)
 
     def address_patch(self, op: NpuAddressPatchOp) -> None:
@@ -282,7 +290,7 @@ class _Lowering:
 
     def _target_of(self, device_op: DeviceOp) -> Target:
         if device_op not in self.targets:
-            self.targets[device_op] = Target(device_op, self.target.operations)
+            self.targets[device_op] = Target(device_op, self.target.operations, policy=self.target.policy)
         return self.targets[device_op]
 
 

@@ -3,11 +3,11 @@
 Source: mlir-aie 5ff2ab97, `AIEDmaToNpu.cpp` (`WriteBdToBlockWritePattern`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from bdforge.devices import Generation, TileKind
 from bdforge.devices.limits import GRANULE_BYTES
-from bdforge.devices.registers import RUNTIME_AXI_CACHE, TILE_REGISTERS, Field
+from bdforge.devices.registers import RUNTIME_AXI_CACHE, TILE_REGISTERS, Field, RegisterError
 from bdforge.txn.bd import burst_code
 
 # Register field of each attribute; `buffer_offset` and `burst_length` depend on the tile.
@@ -24,12 +24,17 @@ _FIELDS = {
 }  # fmt: skip
 
 
-def raw_bd_words(kind: TileKind, generation: Generation, values: Mapping[str, int]) -> list[int]:
+def raw_bd_words(
+    kind: TileKind,
+    generation: Generation,
+    values: Mapping[str, int],
+    too_wide: Callable[[RegisterError], None] | None = None,
+) -> list[int]:
     """Register words of `aiex.npu.writebd`, whose `values` go into the fields as they are.
 
     As in mlir-aie `d2_size` is left out everywhere (shims and core tiles have no such field), and `buffer_offset`
-    counts bytes on shims and core tiles but words on memtiles. RegisterError names a field that its value does not fit;
-    ValueError one that the tile's BD has not.
+    counts bytes on shims and core tiles but words on memtiles. RegisterError names a field that its value does not fit
+    (`too_wide` gets it and may let it pass); ValueError one that the tile's BD has not.
     """
     layout = TILE_REGISTERS[kind].bd
     fields: dict[str, int] = {}
@@ -45,7 +50,7 @@ def raw_bd_words(kind: TileKind, generation: Generation, values: Mapping[str, in
         fields["burst"] = burst_code(generation, values.get("burst_length", 0))
     else:
         fields["address"] = offset // GRANULE_BYTES if kind is TileKind.CORE else offset
-    return layout.encode(fields)
+    return layout.encode(fields, too_wide)
 
 
 def _pattern(field: Field, value: int) -> int:

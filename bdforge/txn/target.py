@@ -1,7 +1,8 @@
 """Where the operations of a lowering go: register writes of one array configuration, with the places they came from."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 from xdsl.ir import Operation as MlirOperation
@@ -53,6 +54,10 @@ def faults_of(op: MlirOperation) -> Iterator[None]:
         raise lowering_error(op, str(error)) from error
 
 
+Policy = Callable[[str, MlirError], None]
+"""Decides about a fault by the name of its check (`bdforge.emulator.strictness`): raises it or lets it pass."""
+
+
 class Channel(NamedTuple):
     """A DMA channel of a tile."""
 
@@ -63,13 +68,24 @@ class Channel(NamedTuple):
 
 
 class Target:
-    """One `aie.device`, and the operations emitted for it so far."""
+    """One `aie.device`, and the operations emitted for it so far.
 
-    def __init__(self, device_op: DeviceOp, operations: list[Operation], allocation: Allocation | None = None):
-        self.device_op = device_op
+    `place` is the operation being lowered; `policy` decides about faults that a caller may let pass.
+    """
+
+    def __init__(
+        self,
+        device_op: DeviceOp,
+        operations: list[Operation],
+        allocation: Allocation | None = None,
+        policy: Policy | None = None,
+    ):
+        self.device_op, self.policy = device_op, policy
+        self.place: MlirOperation = device_op
         self.device: Device = device_op.device
         self.operations = operations
-        self.allocation = allocate(device_op) if allocation is None else allocation
+        overflow = None if policy is None else partial(policy, "memory-overflow")
+        self.allocation = allocate(device_op, overflow) if allocation is None else allocation
         self.symbols = {
             symbol: op for op in device_op.body.block.ops if isinstance(symbol := getattr(op, "symbol", None), str)
         }
@@ -78,6 +94,16 @@ class Target:
             for op in device_op.walk()
             if isinstance(op, TileOp) and op.controller_id is not None
         }
+
+    def fault(self, check: str, error: ValueError) -> None:
+        """Raise `error`, unless the policy lets faults of this check pass."""
+        if self.policy is None:
+            raise error
+        self.policy(check, lowering_error(self.place, str(error)))
+
+    def too_wide(self, error: ValueError) -> None:
+        """A value that its register field cannot hold."""
+        self.fault("field-width", error)
 
     def limits(self, column: int, row: int) -> TileLimits:
         """What the tile offers; DeviceError outside the device."""
@@ -199,16 +225,18 @@ class Target:
         registers = self.registers(column, row)
         limit = QUEUE.fields["bd"].bounds[1]
         if bd > limit:
-            raise ValueError(
+            error = ValueError(
                 f"BD {bd} of {self.describe(column, row)} cannot be started at run time: mlir-aie's queue word keeps "
                 f"4 bits of the BD number, 0 to {limit}"
             )
+            self.too_wide(error)
+            bd &= limit
         controller = self._controllers.get((column, row))
         if token and controller is not None:
             at = address(column, row, registers.control_offset(direction, number))
             value = registers.control.encode({"controller_id": controller})[0]
             self.emit(MaskWrite(at, value, CONTROLLER_ID_MASK, location=location(op)))
-        word = registers.queue.encode({"token": int(token), "repeat": repeat_count, "bd": bd})[0]
+        word = registers.queue.encode({"token": int(token), "repeat": repeat_count, "bd": bd}, self.too_wide)[0]
         self.write(op, address(column, row, registers.queue_offset(direction, number)), word)
 
     def sync(self, op: MlirOperation, channel: Channel, columns: int = 1, rows: int = 1) -> None:

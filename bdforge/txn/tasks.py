@@ -4,8 +4,9 @@ Source: mlir-aie 5ff2ab97, `AIEAssignRuntimeSequenceBDIDs.cpp` (ids) and `AIEDMA
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -102,6 +103,7 @@ class Tasks:
         packet = op.packet or (op.allocation_of("alloc").packet if "alloc" in op.properties else None)
         for bd, block in zip(bds, blocks, strict=True):
             following = _next_id(block, bd, entry, id_of)
+            target.place = bd
             with faults_of(bd):
                 self._write(target, bd, channel, id_of[block], following, bd.packet or packet)
             self.ids.written[channel.column, channel.row, id_of[block]] = op
@@ -155,11 +157,11 @@ class Tasks:
         """Words of one BD, then where its memory is."""
         column, row = channel.column, channel.row
         limits = target.limits(column, row)
-        _check_parity(limits, channel, bd_id)
+        _check_parity(target, channel, bd_id)
         memory = self.values.memory(bd.buffer)
         bits = bits_of(bd.buffer)
         _check_memory(memory, bd, limits, column, row)
-        transfer, padding = _transfer(bd, limits, channel, bits)
+        transfer, padding = _transfer(target, bd, channel, bits)
         if transfer.length_words < 1:
             raise ValueError("a transfer moves at least one 32-bit word; give its length")
         offset_bytes = GRANULE_BYTES * granules(bd.offset, bits, "offset")
@@ -178,6 +180,7 @@ class Tasks:
             padding=padding,
             burst=_burst(target, bd, limits.kind),
             axi_cache=RUNTIME_AXI_CACHE,
+            too_wide=target.too_wide,
         )
         target.write_bd(bd, column, row, bd_id, words)
         if isinstance(memory, HostMemory):
@@ -214,13 +217,15 @@ def _next_id(block: Block, bd: DmaBdOp, entry: Block, id_of: dict[Block, int]) -
     return id_of.get(last.dest, id_of[entry])
 
 
-def _check_parity(limits: TileLimits, channel: Channel, bd_id: int) -> None:
+def _check_parity(target: Target, channel: Channel, bd_id: int) -> None:
+    limits = target.limits(channel.column, channel.row)
     usable = limits.bds_of_channel(channel.number)
     if bd_id not in usable:
-        raise ValueError(
+        error = ValueError(
             f"{channel.direction} {channel.number} of {limits.kind} ({channel.column}, {channel.row}) cannot use BD "
             f"{bd_id}: the channel reaches BDs {usable.start} to {usable.stop - 1}"
         )
+        target.fault("bd-half", error)
 
 
 def _check_memory(memory: HostMemory | BufferOp, bd: DmaBdOp, limits: TileLimits, column: int, row: int) -> None:
@@ -238,8 +243,9 @@ def _check_memory(memory: HostMemory | BufferOp, bd: DmaBdOp, limits: TileLimits
         )
 
 
-def _transfer(bd: DmaBdOp, limits: TileLimits, channel: Channel, bits: int) -> tuple[Transfer, list[tuple[int, int]]]:
+def _transfer(target: Target, bd: DmaBdOp, channel: Channel, bits: int) -> tuple[Transfer, list[tuple[int, int]]]:
     """Length, dimensions and padding of a task's BD, in words."""
+    limits = target.limits(channel.column, channel.row)
     length_words = granules(bd.length, bits, "length")
     if not bd.dims:
         if bd.padding:
@@ -250,7 +256,7 @@ def _transfer(bd: DmaBdOp, limits: TileLimits, channel: Channel, bits: int) -> t
     missing = DIMENSIONS - len(bd.dims)
     sizes = [1] * missing + [dim.size for dim in bd.dims]
     strides = [0] * missing + [dim.stride for dim in bd.dims]
-    transfer = runtime_transfer(limits, sizes, strides, bits)
+    transfer = runtime_transfer(limits, sizes, strides, bits, target.too_wide)
     padding = _padding(bd, limits, channel, bits)
     moved = math.prod(
         size + before + after
@@ -304,7 +310,7 @@ def _locks(target: Target, bd: DmaBdOp, column: int, row: int) -> tuple[BdLock |
     base = MEMTILE_WINDOW_LOCKS if target.device.kind(column, row) is TileKind.MEMTILE else 0
     acquire, release = bd.acquires[0], bd.releases[0]
     ids = [base + _lock_id(target, use, (column, row)) for use in (acquire, release)]
-    taken = BdLock(ids[0], acquire_value(acquire)) if acquire.enabled else None
+    taken = BdLock(ids[0], acquire_value(acquire, partial(target.fault, "acquire-zero"))) if acquire.enabled else None
     return taken, BdLock(ids[1], release.value)
 
 
@@ -315,15 +321,15 @@ def _lock_id(target: Target, use: UseLockOp, tile: tuple[int, int]) -> int:
     return target.lock_id(use.lock)
 
 
-def acquire_value(use: UseLockOp) -> int:
-    """The acquire value of a BD: +v waits for v, -v for at least v. ValueError for AcquireGreaterEqual 0.
+def acquire_value(use: UseLockOp, zero: Callable[[ValueError], None]) -> int:
+    """The acquire value of a BD or core: +v waits for v, -v for at least v. `zero` gets AcquireGreaterEqual 0's error.
 
     Negative zero does not exist, so hardware would read AcquireGreaterEqual 0 as Acquire 0.
     """
     if use.action is LockAction.ACQUIRE:
         return use.value
     if use.value == 0:
-        raise ValueError(
+        zero(ValueError(
             "AcquireGreaterEqual of 0 would be read as Acquire of 0; leave the acquire out or take 1 or more"
-        )
+        ))  # fmt: skip
     return -use.value

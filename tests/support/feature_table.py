@@ -9,8 +9,8 @@ TABLE = ROOT / "docs" / "features.md"
 FOLDERS = ("tests/emulator", "tests/mlir", "tests/routing")
 HEAD = """# What the emulated array does, and the test that shows it
 
-Made from the tests by `python tests/support/feature_table.py`; a test keeps it current. A row is a test: its name is the
-feature, and most run on npu1 and npu2. Answers come from numpy, Python integers or hand-worked tables.
+Made from the tests by `python tests/support/feature_table.py`; a test keeps it current. A row is a test, its name the
+feature; most run on npu1 and npu2. Answers come from numpy, Python integers or hand-worked tables.
 """
 
 

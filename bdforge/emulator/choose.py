@@ -1,0 +1,114 @@
+"""Which device and runtime sequence of a module to run, and which host arrays it takes."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.ir import Operation
+
+from bdforge.emulator.errors import ArgumentError, DesignError
+from bdforge.emulator.load import dtype_of
+from bdforge.mlir.array_ops import DeviceOp
+from bdforge.mlir.register_ops import ConfigureOp, NpuLoadPdiOp, RunOp
+from bdforge.mlir.sequence_ops import RuntimeSequenceOp
+
+
+def choose(
+    module: ModuleOp, sequence: str | None, device: str | None, file: str, runs_words: bool = False
+) -> tuple[DeviceOp, RuntimeSequenceOp | None]:
+    """The device to start with and the sequence to run, if any; DesignError when names fit none, or several fit.
+
+    `sequence` is a name or `device::name`. Without one, sequences that others call (`aiex.run`) and those of devices
+    that others load are left out. With `runs_words`, instruction words take the sequence's place: it only points at a
+    device.
+    """
+    devices = [op for op in module.walk() if isinstance(op, DeviceOp)]
+    if not devices:
+        raise DesignError(f"{file}: there is no aie.device")
+    sequences = [op for op in module.walk() if isinstance(op, RuntimeSequenceOp)]
+    if device is not None:
+        devices = [op for op in devices if op.symbol == device]
+        if not devices:
+            names = ", ".join(op.symbol for op in module.walk() if isinstance(op, DeviceOp))
+            raise DesignError(f"{file}: there is no device {device!r}; there is {names}")
+        sequences = [op for op in sequences if _parent(op) is devices[0]]
+    if runs_words and sequence is None and len(homes := {_parent(op) for op in sequences if not _is_called(op)}) == 1:
+        return homes.pop(), None
+    chosen = _chosen(sequences, sequence, file)
+    if chosen is not None:
+        return _parent(chosen), chosen
+    if len(devices) > 1:
+        names = ", ".join(op.symbol for op in devices)
+        raise DesignError(f"{file}: choose one of the devices {names} (device= or --device)")
+    return devices[0], None
+
+
+def _chosen(sequences: list[RuntimeSequenceOp], name: str | None, file: str) -> RuntimeSequenceOp | None:
+    names = ", ".join(_full_name(op) for op in sequences) or "none"
+    if name is None:
+        found = [op for op in sequences if not _is_called(op)] or sequences
+    else:
+        found = [op for op in sequences if name in (op.symbol, _full_name(op))]
+        if not found:
+            raise DesignError(f"{file}: there is no runtime sequence {name!r}; there is {names}")
+    if len(found) > 1:
+        raise DesignError(f"{file}: choose one of the runtime sequences {names} (sequence= or --sequence)")
+    return found[0] if found else None
+
+
+def _parent(sequence: RuntimeSequenceOp) -> DeviceOp:
+    parent = sequence.parent_op()
+    assert isinstance(parent, DeviceOp)
+    return parent
+
+
+def _full_name(sequence: RuntimeSequenceOp) -> str:
+    return f"{_parent(sequence).symbol}::{sequence.symbol}"
+
+
+def _is_called(sequence: RuntimeSequenceOp) -> bool:
+    """Whether an aiex.run of the module names this sequence, or a sequence of another device loads its device."""
+    device = _parent(sequence)
+    module = device.parent_op()
+    return module is not None and any(_calls(op, device, sequence) for op in module.walk())
+
+
+def _calls(op: Operation, device: DeviceOp, sequence: RuntimeSequenceOp) -> bool:
+    if isinstance(op, RunOp):
+        holder = op.parent_op()
+        return op.symbol == sequence.symbol and isinstance(holder, ConfigureOp) and holder.symbol == device.symbol
+    loads = isinstance(op, ConfigureOp) and op.symbol == device.symbol
+    loads = loads or (isinstance(op, NpuLoadPdiOp) and op.device_ref == device.symbol)
+    return loads and not device.is_ancestor(op)
+
+
+def host_arrays(
+    entry: RuntimeSequenceOp | None, args: Sequence[np.ndarray], any_type: bool
+) -> list[tuple[str, np.ndarray]]:
+    """The arrays with the names of the arguments they stand for; ArgumentError for those that do not fit."""
+    expected = [] if entry is None else list(entry.arguments)
+    if any_type:
+        for index, array in enumerate(args):
+            _check_array(f"argument {index}", None, array)
+        return [(str(index), array) for index, array in enumerate(args)]
+    if len(args) != len(expected):
+        what = "the design has no runtime sequence" if entry is None else f"@{entry.symbol} takes {len(expected)}"
+        raise ArgumentError(f"{len(args)} arrays were given, but {what}")
+    names = [value.name_hint or str(i) for i, value in enumerate(expected)]
+    for name, value, array in zip(names, expected, args, strict=True):
+        _check_array(f"argument {name}", value.type, array)
+    return list(zip(names, args, strict=True))
+
+
+def _check_array(what: str, type_, array: np.ndarray) -> None:
+    if not isinstance(array, np.ndarray):
+        raise ArgumentError(f"{what} must be a numpy array, got {type(array).__name__}")
+    if not array.flags.c_contiguous:
+        raise ArgumentError(f"{what} is not C-contiguous; pass np.ascontiguousarray of it")
+    if not isinstance(type_, MemRefType):
+        return
+    dtype, elements = dtype_of(type_.element_type), int(np.prod(type_.get_shape()))
+    if array.dtype.itemsize != dtype.itemsize or (array.dtype.kind == "f") != (dtype.kind == "f"):
+        raise ArgumentError(f"{what} must hold {dtype} elements ({type_}), got {array.dtype}")
+    if array.size != elements:
+        raise ArgumentError(f"{what} must have {elements} elements ({type_}), got {array.size}, shape {array.shape}")

@@ -1,0 +1,181 @@
+"""Packet switching: the first word of a packet, its header, chooses the sinks of the words up to TLAST.
+
+A source sends one packet after the other. A destination takes one packet at a time: its arbiter belongs to a source
+from the header to TLAST, then to the next source that waits, in turn (RT, 020; hardware facts 1.7). A packet with
+several destinations takes their arbiters one after the other, in the order in which the flows first name them; real
+switches take them as the header travels. Arbiters that flows share on the way depend on the routes and are left out.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bdforge.devices.registers import PACKET_HEADER
+from bdforge.emulator.errors import DesignError, DmaError
+from bdforge.emulator.scheduler import Agent
+from bdforge.emulator.stream import Sink, Stream
+
+_PARITY = PACKET_HEADER.fields["parity"].mask
+_ID = PACKET_HEADER.fields["id"]
+
+
+def odd_parity(word: int) -> int:
+    """The word with the parity bit that makes its number of ones odd; bit 31 must be 0."""
+    return word if word.bit_count() % 2 else word | _PARITY
+
+
+def packet_header(column: int, row: int, packet_type: int, packet_id: int) -> int:
+    """Header of a packet that leaves the tile at (column, row)."""
+    fields = {"source_column": column, "source_row": row, "type": packet_type, "id": packet_id}
+    return odd_parity(PACKET_HEADER.encode(fields)[0])
+
+
+def packet_id(header: int) -> int:
+    """The id by which a packet is routed."""
+    return _ID.extract([header])
+
+
+@dataclass(slots=True)
+class ArbiterWait:
+    """A source waits until the packet of another one has ended."""
+
+    arbiter: "Arbiter"
+    id: int
+    where: Callable[[], str]
+
+    def sentence(self) -> str:
+        holder = "nobody" if self.arbiter.holder is None else self.arbiter.holder.owner.name
+        return (
+            f"waits to send a packet of id {self.id} to {self.arbiter.sink.owner.name}, whose arbiter {holder} holds "
+            f"until its packet ends{self.where()}"
+        )
+
+    def providers(self) -> Iterator[Agent]:
+        return iter([] if self.arbiter.holder is None else [self.arbiter.holder.owner])
+
+
+@dataclass(slots=True, eq=False)
+class Arbiter:
+    """Decides whose packet a destination takes; `sources` are those that flows lead from, in order of the text."""
+
+    sink: Sink
+    number: int
+    sources: list[Stream] = field(default_factory=list)
+    holder: Stream | None = None
+    waiters: list[Stream] = field(default_factory=list)
+
+    def take(self, source: Stream) -> bool:
+        """Give the destination to `source` now, or queue it: it is woken when it holds the destination."""
+        if self.holder is None:
+            self._give(source)
+        elif self.holder is not source:
+            self.waiters.append(source)
+        return self.holder is source
+
+    def release(self) -> None:
+        """The packet has ended: the next source in turn that waits goes on."""
+        assert self.holder is not None
+        last, count = self.sources.index(self.holder), len(self.sources)
+        self.holder = self.sink.source = None
+        if not self.waiters:
+            return
+        chosen = min(self.waiters, key=lambda source: (self.sources.index(source) - last - 1) % count)
+        self.waiters.remove(chosen)
+        self._give(chosen)
+        chosen.scheduler.wake(chosen.owner)
+
+    def forget(self, source: Stream) -> None:
+        """`source` wants nothing any more."""
+        if source in self.waiters:
+            self.waiters.remove(source)
+        if self.holder is source:
+            self.release()
+
+    def _give(self, source: Stream) -> None:
+        self.holder = self.sink.source = source
+
+
+@dataclass(slots=True)
+class Route:
+    """Where packets of one id go; `keepers` are the sinks that get the header too."""
+
+    sinks: list[Sink] = field(default_factory=list)
+    keepers: list[Sink] = field(default_factory=list)
+
+    def arbiters(self) -> list[Arbiter]:
+        """Arbiters of the sinks, in the order in which they are to be taken."""
+        found = [sink.arbiter for sink in self.sinks if sink.arbiter is not None]
+        return sorted(found, key=lambda arbiter: arbiter.number)
+
+
+@dataclass(slots=True, eq=False)
+class PacketSource:
+    """What makes a stream packet-switched: its routes by packet id, and that of the packet under way."""
+
+    stream: Stream
+    routes: dict[int, Route] = field(default_factory=dict)
+    current: Route | None = None
+
+    def start(self, header: int, where: Callable[[], str], last: bool = False) -> Iterator[None]:
+        """Steps that begin a packet: find the route, take its arbiters, hand the header to those who keep it.
+
+        `last` says that the packet is nothing but its header.
+        """
+        route = self.routes.get(packet_id(header))
+        if route is None:
+            known = ", ".join(map(str, sorted(self.routes)))
+            raise DmaError(
+                f"{where()}: packet id {packet_id(header)} (header {header:#010x}) matches no aie.packet_flow from "
+                f"{self.stream.owner.name}, whose flows carry {known}"
+            )
+        for arbiter in route.arbiters():
+            granted = arbiter.take(self.stream)
+            while not granted:
+                self.stream.owner.waiting = ArbiterWait(arbiter, packet_id(header), where)
+                yield
+                granted = arbiter.holder is self.stream
+        self.stream.sinks = route.keepers
+        if route.keepers:
+            yield from self.stream.push(np.array([header], np.uint32), where, last)
+        self.current, self.stream.sinks = route, route.sinks
+
+    def end(self) -> Iterator[None]:
+        """Steps after the packet's last word has left: sources that share a destination let each other go first."""
+        route, self.current = self.current, None
+        self.stream.sinks = []
+        arbiters = [] if route is None else route.arbiters()
+        for arbiter in arbiters:
+            arbiter.release()
+        if any(len(arbiter.sources) > 1 for arbiter in arbiters):
+            self.stream.scheduler.wake(self.stream.owner)
+            yield
+
+    def forget(self) -> None:
+        """The source was reset. A packet under way stays open, for its TLAST never left; one that waited is gone."""
+        if self.current is not None:
+            return
+        self.stream.sinks = []
+        for route in self.routes.values():
+            for arbiter in route.arbiters():
+                arbiter.forget(self.stream)
+
+
+def connect_packets(source: Stream, sink: Sink, ids: int, keep_header: bool, number: int, where: str) -> None:
+    """Let packets of id `ids` go from `source` to `sink`; DesignError where a circuit has either of them already."""
+    if source.packets is None:
+        if source.sinks:
+            raise DesignError(f"{where}: packets leave {source.owner.name}, which a circuit (aie.flow) uses already")
+        source.packets = PacketSource(source)
+    if sink.arbiter is None:
+        if sink.source is not None:
+            raise DesignError(f"{where}: packets arrive at {sink.owner.name}, where a circuit (aie.flow) ends already")
+        sink.arbiter = Arbiter(sink, number)
+    if source not in sink.arbiter.sources:
+        sink.arbiter.sources.append(source)
+    route = source.packets.routes.setdefault(ids, Route())
+    if sink in route.sinks:
+        raise DesignError(f"{where}: packets of id {ids} from {source.owner.name} go to {sink.owner.name} already")
+    route.sinks.append(sink)
+    if keep_header:
+        route.keepers.append(sink)

@@ -1,0 +1,190 @@
+"""What the controller reads and writes at the offsets of one tile: memory, BDs, channels, locks, and the rest.
+
+Modelled: data memory, BD words, task queues, channel control (reset) and status, lock values, padding values. Writes
+to trace, event, port-selection and timer registers are kept for reading back and have no effect. Writes that would
+change what this emulator takes from the MLIR (stream switches, core control) are kept with a warning.
+"""
+
+from typing import TYPE_CHECKING
+
+from bdforge.devices import AIE2
+from bdforge.devices.limits import TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
+from bdforge.emulator.dma import Channel
+from bdforge.emulator.errors import DesignError, DmaError, RegisterAccessError
+from bdforge.emulator.lock import Lock, LockWait
+
+if TYPE_CHECKING:
+    from bdforge.emulator.tile import Tile
+
+WORD_BYTES = 4
+_CORE_ENABLE = 1
+_UNSUPPORTED = ("compression", "out_of_order")
+_IDLE, _RUNNING = 0, 2
+
+
+class RegisterMap:
+    """The registers of a tile, whose state lives in the tile, its channels and its locks."""
+
+    def __init__(self, tile: "Tile"):
+        self.tile = tile
+        self.layout = layout = tile.registers
+        channels = tile.channels
+        self._queues = {layout.queue_offset(d, i): c for (d, i), c in channels.items()}
+        self._controls = {layout.control_offset(d, i): c for (d, i), c in channels.items()}
+        self._statuses = {layout.status_offset(d, i): c for (d, i), c in channels.items()}
+        self._pads = {} if layout.pad_value_base is None or tile.array.device.generation is AIE2 else {
+            layout.pad_value_base + WORD_BYTES * i: c for (d, i), c in channels.items() if d == "MM2S"
+        }  # fmt: skip
+        self._stored: dict[int, int] = {}
+        self._overflowed: set[Channel] = set()
+
+    def write(self, offset: int, value: int, source: str) -> None:
+        """Store a word; RegisterAccessError where there is nothing to store it in."""
+        tile = self.tile
+        if offset % WORD_BYTES:
+            raise RegisterAccessError(f"{tile.name}: offset {offset:#x} is not a multiple of {WORD_BYTES}{source}")
+        if offset < tile.limits.memory_bytes:
+            tile.store(offset // WORD_BYTES, value)
+        elif (place := self.bd_place(offset)) is not None:
+            tile.write_bd(*place, value, source)
+        elif (channel := self._queues.get(offset)) is not None:
+            self._push(channel, value, source)
+        elif (lock := self._lock_at(offset)) is not None:
+            self._set_lock(lock, value, source)
+        elif (channel := self._controls.get(offset)) is not None:
+            self._control(channel, offset, value, source)
+        else:
+            self._store_other(offset, value, source)
+
+    def read(self, offset: int) -> int:
+        """The word at an offset; what was last written for registers without effect, else 0."""
+        tile = self.tile
+        if offset < tile.limits.memory_bytes:
+            return int(tile.memory[offset // WORD_BYTES])
+        if (place := self.bd_place(offset)) is not None:
+            return tile.read_bd(*place)
+        if (lock := self._lock_at(offset)) is not None:
+            return tile.locks[lock].value & self._lock_mask
+        if (channel := self._statuses.get(offset)) is not None:
+            return self._status(channel)
+        return self._stored.get(offset, 0)
+
+    def channel_at(self, offset: int) -> Channel | None:
+        """The channel whose status is at an offset."""
+        return self._statuses.get(offset)
+
+    def lock_at(self, offset: int) -> Lock | None:
+        """The lock whose value is at an offset."""
+        index = self._lock_at(offset)
+        return None if index is None else self.tile.locks[index]
+
+    def name(self, offset: int) -> str:
+        """An offset in words."""
+        if offset < self.tile.limits.memory_bytes:
+            return f"memory word at {offset:#x}"
+        if (place := self.bd_place(offset)) is not None:
+            return f"word {place[1]} of BD {place[0]}"
+        if (lock := self._lock_at(offset)) is not None:
+            return f"value of lock {lock}"
+        if (channel := self._statuses.get(offset)) is not None:
+            return f"status of {channel.direction} {channel.index}"
+        return f"register {offset:#x}"
+
+    @property
+    def _lock_mask(self) -> int:
+        return self.tile.limits.lock_value_max
+
+    def bd_place(self, offset: int) -> tuple[int, int] | None:
+        """(BD, word) of an offset that is a BD's."""
+        place = offset - self.layout.bd_base
+        if not 0 <= place < self.tile.limits.bds * self.layout.bd_stride:
+            return None
+        bd, byte = divmod(place, self.layout.bd_stride)
+        return (bd, byte // WORD_BYTES) if byte < WORD_BYTES * self.layout.bd.words else None
+
+    def _lock_at(self, offset: int) -> int | None:
+        place = offset - self.layout.lock_base
+        lock, rest = divmod(place, self.layout.lock_stride)
+        return lock if 0 <= lock < self.tile.limits.locks and not rest else None
+
+    def _set_lock(self, lock: int, value: int, source: str) -> None:
+        if value > self._lock_mask:
+            error = RegisterAccessError(
+                f"{self.tile.name}: {value:#x} is written to the value of lock {lock}, which holds 0 to "
+                f"{self._lock_mask}{source}"
+            )
+            self.tile.array.strictness.fault("field-width", error)
+        self.tile.locks[lock].set(value & self._lock_mask, lambda: source)
+
+    def _push(self, channel: Channel, value: int, source: str) -> None:
+        fields = self.layout.queue.decode([value])
+        if fields["bd"] >= self.tile.limits.bds:
+            raise DmaError(
+                f"{channel.name}: BD {fields['bd']} is pushed, but the tile has {self.tile.limits.bds}{source}"
+            )
+        if self._held_in_reset(channel):
+            raise DmaError(
+                f"{channel.name}: BD {fields['bd']} is pushed while the channel is held in reset{source}; "
+                "write 0 to the reset bit of its control register first"
+            )
+        runs = fields["repeat"] + 1
+        assert runs <= TASK_REPEAT_MAX
+        if len(channel.tasks) >= TASK_QUEUE_ENTRIES:
+            self._overflowed.add(channel)
+        channel.push(fields["bd"], runs, bool(fields["token"]), source)
+
+    def _held_in_reset(self, channel: Channel) -> bool:
+        stored = self._stored.get(self.layout.control_offset(channel.direction, channel.index), 0)
+        return "reset" in self.layout.control.fields and bool(self.layout.control.decode([stored])["reset"])
+
+    def _control(self, channel: Channel, offset: int, value: int, source: str) -> None:
+        """A reset drops the channel's tasks; pausing a shim channel has no effect here and gives a warning."""
+        fields = self.layout.control.decode([value])
+        for name in _UNSUPPORTED:
+            if fields.get(name):
+                raise DesignError(
+                    f"{channel.name}: {name} = {fields[name]} in its control register is not emulated{source}"
+                )
+        channel.finish_on_tlast(fields["finish_on_tlast"], source)
+        self._stored[offset] = value
+        if fields.get("reset"):
+            channel.reset()
+            self._overflowed.discard(channel)
+        if fields.get("pause_stream") or fields.get("pause_memory"):
+            self.tile.array.strictness.warn(f"{channel.name}: pausing a channel has no effect here{source}")
+
+    def _store_other(self, offset: int, value: int, source: str) -> None:
+        tile, layout = self.tile, self.layout
+        if any(offset in gap for gap in layout.gaps):
+            memory = f"its data memory has {tile.limits.memory_bytes} bytes"
+            raise RegisterAccessError(f"{tile.name}: nothing is at offset {offset:#x}; {memory}{source}")
+        if offset in layout.program_memory:
+            raise RegisterAccessError(
+                f"{tile.name}: offset {offset:#x} is program memory; code written at run time cannot be emulated"
+                f"{source}"
+            )
+        if (channel := self._pads.get(offset)) is not None:
+            channel.pad_value = value
+        if offset in layout.switch_config:
+            tile.array.strictness.warn(
+                f"{tile.name}: its streams stay as the MLIR routes them, whatever is written{source}"
+            )
+        if offset == layout.core_control and value != _CORE_ENABLE:
+            tile.array.strictness.warn(
+                f"{tile.name}: its core runs whatever is written to its control register{source}"
+            )
+        self._stored[offset] = value
+
+    def _status(self, channel: Channel) -> int:
+        """Status as far as it is modelled. The queue's size counts the running task: the safe reading."""
+        busy, waits_for_lock = bool(channel.tasks), isinstance(channel.waiting, LockWait)
+        values = {
+            "bd": channel.bd if busy else 0,
+            "queue_size": len(channel.tasks),
+            "running": int(busy),
+            "queue_overflow": int(channel in self._overflowed),
+            "stream_stall": int(busy and channel.waiting is not None and not waits_for_lock),
+            "acquire_stall": int(busy and waits_for_lock),
+            "state": _RUNNING if busy else _IDLE,
+        }
+        return self.layout.status.encode(values)[0]

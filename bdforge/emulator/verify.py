@@ -1,0 +1,119 @@
+"""Everything that can be said about a design without running it."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from bdforge.emulator.array import Array
+from bdforge.emulator.errors import EmulationError
+from bdforge.emulator.host import HostMemory
+from bdforge.emulator.scheduler import Scheduler
+from bdforge.emulator.static_dma import placed_bds, static_tasks, static_words
+from bdforge.emulator.strictness import Strictness
+from bdforge.mlir import MlirError, location, parse
+from bdforge.mlir.allocate import Allocation, allocate
+from bdforge.mlir.array_ops import BufferOp, DeviceOp, FlowOp, LockOp, TileOp
+from bdforge.mlir.dma_ops import DmaProgramOp
+from bdforge.mlir.sequence_ops import RuntimeSequenceOp
+from bdforge.mlir.stream_ops import PacketFlowOp
+from bdforge.routing import route
+from bdforge.txn.lower import lower
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Every fault found (none for a good design), warnings, and the design in one line."""
+
+    faults: tuple[str, ...]
+    warnings: tuple[str, ...]
+    summary: str
+
+
+class _Collector(Strictness):
+    """Remembers faults instead of raising them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults: list[str] = []
+
+    def fault(self, name: str, error: Exception) -> None:
+        self.add(error)
+
+    def add(self, error: Exception) -> None:
+        """One more fault, once."""
+        if str(error) not in self.faults:
+            self.faults.append(str(error))
+
+
+def verify_design(mlir: str, file: str = "<string>") -> Verification:
+    """Parse, verify, allocate, encode all static BDs, route all flows and lower all sequences; nothing runs.
+
+    MlirError for text that is no valid MLIR; all other faults are in the result.
+    """
+    module = parse(mlir, file)
+    collector = _Collector()
+    counts: Counter[str] = Counter()
+    for device in module.walk():
+        if isinstance(device, DeviceOp):
+            _device(device, collector, counts)
+    return Verification(tuple(collector.faults), tuple(collector.warnings), _summary(module, counts))
+
+
+def _device(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> None:
+    try:
+        allocation = allocate(device, collector.add)
+    except MlirError as error:
+        collector.add(error)
+        return
+    array = Array(device.device, HostMemory(), Scheduler(), collector)
+    for op in device.walk():
+        try:
+            match op:
+                case LockOp():
+                    _lock(op, collector)
+                case DmaProgramOp():
+                    counts["BDs"] += _program(array, op, allocation, collector)
+                case RuntimeSequenceOp():
+                    counts["operations"] += len(lower(op, device, allocation, collector.fault))
+        except (MlirError, EmulationError) as error:
+            collector.add(error)
+    _routes(device, collector)
+
+
+def _lock(op: LockOp, collector: _Collector) -> None:
+    limit = op.tile.limits.lock_value_max
+    if not 0 <= op.init <= limit:
+        collector.add(ValueError(f"{location(op)}: a lock starts at {op.init}, outside 0 to {limit}"))
+
+
+def _program(array: Array, op: DmaProgramOp, allocation: Allocation, collector: _Collector) -> int:
+    """Number of BDs in a region; every one that cannot be encoded is a fault."""
+    tile = array.tile(op.tile.column, op.tile.row)
+    bds = placed_bds(tile, static_tasks(tile, op))
+    for bd in bds:
+        try:
+            static_words(tile, bd, allocation)
+        except EmulationError as error:
+            collector.add(error)
+    return len(bds)
+
+
+def _routes(device: DeviceOp, collector: _Collector) -> None:
+    try:
+        route(device)
+    except MlirError as error:
+        if getattr(error, "definite", True):
+            collector.add(error)
+        else:
+            collector.warn(str(error))
+
+
+def _summary(module: ModuleOp, counts: Counter[str]) -> str:
+    kinds = {
+        "devices": DeviceOp, "tiles": TileOp, "buffers": BufferOp, "locks": LockOp, "flows": FlowOp | PacketFlowOp,
+        "runtime sequences": RuntimeSequenceOp,
+    }  # fmt: skip
+    found = {name: sum(isinstance(op, kind) for op in module.walk()) for name, kind in kinds.items()}
+    found = found | {"static BDs": counts["BDs"], "operations": counts["operations"]}
+    return ", ".join(f"{number} {name if number != 1 else name.removesuffix('s')}" for name, number in found.items())

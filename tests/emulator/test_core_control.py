@@ -1,0 +1,219 @@
+"""Loops, branches and regions of core programs."""
+
+import numpy as np
+import pytest
+
+from bdforge.emulator import BudgetExceeded, CoreError
+from bdforge.emulator import core as core_module
+from support.core_bodies import run_core
+
+ZEROS = np.zeros(8, np.int32)
+M = "memref<8xi32>"
+
+
+def result_of(body: str, values=ZEROS, **options) -> list[int]:
+    return run_core(body, {"d": np.array(values, np.int32)}, **options)["d"].tolist()
+
+
+def put(value: str, place: int) -> str:
+    return f"memref.store {value}, %d[%c{place}] : {M}\n"
+
+
+@pytest.mark.parametrize(("low", "high", "step"), [(0, 7, 3), (2, 2, 1), (5, 3, 1), (-4, 5, 4)])
+def test_a_loop_visits_what_range_does(low, high, step):
+    body = f"""
+      %l = arith.constant {low} : i32
+      %h = arith.constant {high} : i32
+      %s = arith.constant {step} : i32
+      %z = arith.constant 0 : i32
+      %one = arith.constant 1 : i32
+      %t:2 = scf.for %i = %l to %h step %s iter_args(%n = %z, %sum = %z) -> (i32, i32) : i32 {{
+        %m = arith.addi %n, %one : i32
+        %a = arith.addi %sum, %i : i32
+        scf.yield %m, %a : i32, i32
+      }}
+      {put("%t#0", 0)} {put("%t#1", 1)}"""
+    assert result_of(body)[:2] == [len(range(low, high, step)), sum(range(low, high, step))]
+
+
+def test_a_loop_whose_step_is_not_positive_is_an_error():
+    body = "%n = arith.subi %c0, %c1 : index\nscf.for %i = %c0 to %c8 step %n {\n}"
+    with pytest.raises(CoreError, match=r"the step of a loop is -1; it must be positive \(.*:\d+:\d+\)"):
+        result_of(body)
+
+
+@pytest.mark.parametrize(("value", "expected"), [(2, 20), (5, 50), (3, 99)])
+def test_a_switch_over_an_index_takes_its_case(value, expected):
+    body = f"""
+      %r = scf.index_switch %c{value} -> i32
+      case 2 {{
+        %k = arith.constant 20 : i32
+        scf.yield %k : i32
+      }}
+      case 5 {{
+        %k = arith.constant 50 : i32
+        scf.yield %k : i32
+      }}
+      default {{
+        %k = arith.constant 99 : i32
+        scf.yield %k : i32
+      }}
+      {put("%r", 0)}"""
+    assert result_of(body)[0] == expected
+
+
+@pytest.mark.parametrize(("value", "expected"), [(1, [11, 0]), (4, [44, 4]), (6, [0, 60])])
+def test_a_branch_by_value_passes_its_arguments(value, expected):
+    body = f"""
+      %flag = arith.constant {value} : i32
+      %a = arith.constant 11 : i32
+      %b = arith.constant 44 : i32
+      %c = arith.constant 4 : i32
+      %z = arith.constant 0 : i32
+      %s = arith.constant 60 : i32
+      cf.switch %flag : i32, [
+        default: ^join(%z, %s : i32, i32),
+        1: ^join(%a, %z : i32, i32),
+        4: ^join(%b, %c : i32, i32)
+      ]
+    ^join(%x: i32, %y: i32):
+      {put("%x", 0)} {put("%y", 1)}"""
+    assert result_of(body)[:2] == expected
+
+
+def test_blocks_exchange_their_arguments_at_once():
+    """A loop of five blocks computes a greatest common divisor by swapping its two arguments."""
+    body = f"""
+      %x = memref.load %d[%c0] : {M}
+      %y = memref.load %d[%c1] : {M}
+      %z = arith.constant 0 : i32
+      cf.br ^head(%x, %y : i32, i32)
+    ^head(%a: i32, %b: i32):
+      %done = arith.cmpi eq, %b, %z : i32
+      cf.cond_br %done, ^end(%a : i32), ^test
+    ^test:
+      %less = arith.cmpi slt, %a, %b : i32
+      cf.cond_br %less, ^head(%b, %a : i32, i32), ^subtract
+    ^subtract:
+      %n = arith.subi %a, %b : i32
+      cf.br ^head(%n, %b : i32, i32)
+    ^end(%g: i32):
+      {put("%g", 2)}"""
+    assert result_of(body, [84, 132, 0, 0, 0, 0, 0, 0])[2] == np.gcd(84, 132)
+
+
+def test_a_region_with_blocks_inside_of_a_loop_yields():
+    body = f"""
+      scf.for %i = %c0 to %c8 step %c1 {{
+        %v = scf.execute_region -> i32 {{
+          %odd = arith.andi %i, %c1 : index
+          %is = arith.cmpi eq, %odd, %c1 : index
+          %w = arith.index_cast %i : index to i32
+          cf.cond_br %is, ^odd, ^even
+        ^odd:
+          %t = arith.constant -1 : i32
+          scf.yield %t : i32
+        ^even:
+          scf.yield %w : i32
+        }}
+        memref.store %v, %d[%i] : {M}
+      }}"""
+    assert result_of(body) == [0, -1, 2, -1, 4, -1, 6, -1]
+
+
+def test_parallel_loops_reduce():
+    body = f"""
+      %z = arith.constant 0 : i32
+      %r = "scf.parallel"(%c0, %c0, %c4, %c3, %c1, %c2, %z) <{{operandSegmentSizes = array<i32: 2, 2, 2, 1>}}> ({{
+      ^bb0(%i: index, %j: index):
+        %p = arith.muli %i, %j : index
+        %q = arith.addi %p, %c1 : index
+        %w = arith.index_cast %q : index to i32
+        "scf.reduce"(%w) ({{
+        ^bb0(%l: i32, %m: i32):
+          %s = arith.addi %l, %m : i32
+          "scf.reduce.return"(%s) : (i32) -> ()
+        }}) : (i32) -> ()
+      }}) : (index, index, index, index, index, index, i32) -> i32
+      {put("%r", 0)}"""
+    assert result_of(body)[0] == sum(i * j + 1 for i in range(4) for j in range(0, 3, 2))
+
+
+def test_loops_carry_memrefs_in_turn():
+    """Double buffering by exchanging two memrefs."""
+    body = """
+      %r:2 = scf.for %i = %c0 to %c3 step %c1 iter_args(%now = %d, %next = %e) -> (memref<8xi32>, memref<8xi32>) {
+        %x = memref.load %now[%c0] : memref<8xi32>
+        %y = arith.addi %x, %x : i32
+        memref.store %y, %next[%c0] : memref<8xi32>
+        scf.yield %next, %now : memref<8xi32>, memref<8xi32>
+      }"""
+    got = run_core(body, {"d": np.array([3] + [0] * 7, np.int32), "e": ZEROS})
+    assert (got["d"][0], got["e"][0]) == (12, 24)
+
+
+def test_a_failed_assertion_says_so():
+    body = '%no = arith.constant false\ncf.assert %no, "full {house}"'
+    with pytest.raises(CoreError, match=r"core \(1, 3\): the program's assertion failed: full \{house\} \(.*:\d+"):
+        result_of(body)
+
+
+def test_an_endless_scf_loop_ends_by_the_budget():
+    forever = """
+      %big = arith.constant 9223372036854775807 : index
+      scf.for %i = %c0 to %big step %c1 {
+        scf.for %j = %c0 to %c8 step %c1 {
+        }
+      }"""
+    with pytest.raises(BudgetExceeded, match=r"core \(1, 3\): no end after 5000 loop iterations \(.*:\d+:\d+\)"):
+        result_of(forever, budget=5000)
+
+
+def test_an_endless_while_loop_ends_by_the_budget(monkeypatch):
+    monkeypatch.setattr(core_module, "LOOP_BUDGET", 700)
+    forever = """
+      %yes = arith.constant true
+      scf.while : () -> () {
+        scf.condition(%yes)
+      } do {
+        scf.yield
+      }"""
+    with pytest.raises(BudgetExceeded, match="no end after 700 loop iterations"):
+        result_of(forever)
+
+
+def test_twenty_loops_inside_one_another_run_and_more_are_refused_by_a_sentence():
+    def nest(depth: int) -> str:
+        loops = "".join(f"scf.for %i{k} = %c0 to %c1 step %c1 {{\n" for k in range(depth))
+        return f"%v = arith.constant 5 : i32\n{loops}{put('%v', 0)}{'}' * depth}"
+
+    assert result_of(nest(19))[0] == 5
+    with pytest.raises(CoreError, match=r":\d+:\d+: the program of core \(1, 3\) is nested too deeply .* func\.func"):
+        result_of(nest(21))
+
+
+def test_a_hundred_conditions_inside_one_another_are_refused_by_a_sentence():
+    def nest(depth: int) -> str:
+        start = "%yes = arith.constant true\n%v = arith.constant 5 : i32\n"
+        return f"{start}{'scf.if %yes {' * depth}{put('%v', 0)}{'}' * depth}"
+
+    assert result_of(nest(90))[0] == 5
+    with pytest.raises(CoreError, match=r":\d+:\d+: the program of core \(1, 3\) is nested too deeply"):
+        result_of(nest(100))
+
+
+def test_a_chain_of_two_hundred_blocks_runs():
+    links = "\n".join(
+        f"^b{k}(%x{k}: i32):\n%y{k} = arith.addi %x{k}, %one : i32\ncf.br ^b{k + 1}(%y{k} : i32)" for k in range(200)
+    )
+    body = f"%one = arith.constant 1 : i32\ncf.br ^b0(%one : i32)\n{links}\n^b200(%x: i32):\n{put('%x', 0)}"
+    assert result_of(body)[0] == 201
+
+
+def test_poison_stands_for_a_value_that_nobody_uses():
+    body = f"""%p = ub.poison : i32
+      %v = arith.constant 3 : i32
+      %y = arith.constant true
+      %s = arith.select %y, %v, %p : i32
+      {put("%s", 0)}"""
+    assert result_of(body)[0] == 3

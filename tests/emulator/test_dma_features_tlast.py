@@ -1,0 +1,149 @@
+"""TLAST: where packets end, and what that means for receiving BDs."""
+
+import numpy as np
+import pytest
+
+import bdforge
+from bdforge.emulator import DmaError
+from support.array_text import (
+    MEMTILE_OWN_WORDS,
+    SUPPRESS_TLAST,
+    Task,
+    acquire,
+    bd,
+    buffer,
+    flow,
+    lock,
+    module,
+    packet_flow,
+    program,
+    push,
+    sequence,
+    tile,
+    write_word,
+    writebd,
+)
+
+DEVICES = ("npu1_3col", "npu2_3col")
+TILES = (tile(0, 1), tile(0, 2), tile(1, 2))
+DATA = np.random.default_rng(6).integers(-(2**31), 2**31, 16, np.int32)
+
+
+def run(device: str, *parts: str, **options) -> dict[str, np.ndarray]:
+    return dict(bdforge.emulate(module(device, *TILES, *parts), **options).buffers)
+
+
+def receives_three(loop_lock: str = "go") -> str:
+    """Three BDs of 8 words, each behind a lock."""
+    return program("02", Task("S2MM", 0, [acquire(loop_lock) + "\n" + bd("x", 24, f"{8 * i}, 8") for i in range(3)]))
+
+
+PIECES = ((0, 5), (5, 8), (13, 2))  # (start, words) of what three packets carry
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("mode", [0, 1, 2, 3])
+@pytest.mark.parametrize("packets", [False, True], ids=["circuit", "packets"])
+@pytest.mark.parametrize("early", [False, True], ids=["waiting", "late"])
+def test_tlast_ends_a_receiving_bd_only_in_a_finishing_mode(device, mode, packets, early):
+    """5, 8 and 2 words: with a mode each fills its own BD; `late` receivers find the words in the stream's buffer."""
+    connection = packet_flow(1, "01 DMA : 0", "02 DMA : 0") if packets else flow("01 DMA : 0", "02 DMA : 0")
+    chain = [
+        acquire("send") + "\n" + bd("a", 15, f"{start}, {count}", 1 if packets else None) for start, count in PIECES
+    ]
+    opened = ["aiex.set_lock(%send, 3)", "aiex.set_lock(%go, 3)"]
+    found = run(
+        device,
+        buffer("a", "01", 15, DATA[:15]),
+        buffer("x", "02", 24),
+        lock("go", "02", 0),
+        lock("send", "01", 0),
+        connection,
+        program("01", Task("MM2S", 0, chain)),
+        receives_three(),
+        sequence(write_word("02", 0x1DE00, mode << 16), *(opened if early else reversed(opened))),
+    )
+    expected = np.zeros(24, np.int32)
+    if mode:
+        for place, (start, count) in enumerate(PIECES):
+            expected[8 * place : 8 * place + count] = DATA[start : start + count]
+    else:
+        expected[:15] = DATA[:15]
+    np.testing.assert_array_equal(found["x"], expected)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_tlast_ends_bds_whatever_the_schedule(seed):
+    chain = [bd("a", 15, f"{start}, {count}", 1) for start, count in PIECES]
+    found = run(
+        "npu2_3col",
+        buffer("a", "01", 15, DATA[:15]),
+        buffer("x", "02", 24),
+        lock("go", "02", 0),
+        lock("send", "01", 0),
+        packet_flow(1, "01 DMA : 0", "02 DMA : 0"),
+        receives_three(),
+        program("01", Task("MM2S", 0, [acquire("send") + "\n" + chain[0], *chain[1:]])),
+        sequence(write_word("02", 0x1DE00, 1 << 16), "aiex.set_lock(%send, 1)", "aiex.set_lock(%go, 3)"),
+        schedule="random",
+        seed=seed,
+    )
+    for place, (start, count) in enumerate(PIECES):
+        np.testing.assert_array_equal(
+            found["x"][8 * place : 8 * place + 8], [*DATA[start : start + count], *[0] * (8 - count)]
+        )
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_sending_channel_cannot_finish_on_tlast(device):
+    with pytest.raises(DmaError, match=r"core \(0, 2\) MM2S 1: finish_on_tlast = 2, but only S2MM channels"):
+        run(device, sequence(write_word("02", 0x1DE18, 2 << 16)))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_bds_without_tlast_make_one_packet(device):
+    """A header, then the words of a chain of two BDs; the second one ends the packet, and a third is its own."""
+    own = {"buffer_length": 4, "enable_packet": 1, "packet_id": 9}
+    found = run(
+        device,
+        buffer("a", "01", 16, DATA[:16]),
+        buffer("x", "02", 16),
+        packet_flow(9, "01 DMA : 0", "02 DMA : 0", keep=True),
+        program("02", Task("S2MM", 0, [bd("x", 16)])),
+        sequence(
+            writebd("01", 0, buffer_offset=MEMTILE_OWN_WORDS, use_next_bd=1, next_bd=1, **own),
+            write_word("01", 0xA0008, SUPPRESS_TLAST, SUPPRESS_TLAST),
+            writebd("01", 1, buffer_length=3, buffer_offset=MEMTILE_OWN_WORDS + 8),
+            push("01", "MM2S", 0, 0),
+            writebd("01", 2, buffer_offset=MEMTILE_OWN_WORDS + 12, **own),
+            push("01", "MM2S", 0, 2),
+        ),
+    )
+    header = 1 << 16 | 9 | 0
+    assert bin(header).count("1") % 2 == 1
+    np.testing.assert_array_equal(found["x"][:13], [header, *DATA[:4], *DATA[8:11], header, *DATA[12:16]])
+
+
+def test_a_packet_without_tlast_keeps_others_waiting():
+    """Core (0, 2)'s words come in two BDs, the first without TLAST; the other core's packet may not come between."""
+    suppressed = write_word("02", 0x1D014, SUPPRESS_TLAST, SUPPRESS_TLAST)
+    found = run(
+        "npu2_3col",
+        buffer("a", "02", 8, DATA[:8]),
+        buffer("b", "12", 4, DATA[8:12]),
+        buffer("x", "01", 12),
+        lock("go", "12", 0),
+        packet_flow(1, "02 DMA : 0", "01 DMA : 0"),
+        packet_flow(2, "12 DMA : 0", "01 DMA : 0"),
+        program("01", Task("S2MM", 0, [bd("x", 12)])),
+        program("12", Task("MM2S", 0, [acquire("go") + "\n" + bd("b", 4, "", 2)])),
+        sequence(
+            writebd("02", 0, buffer_length=4, enable_packet=1, packet_id=1),
+            suppressed,
+            push("02", "MM2S", 0, 0),
+            "aiex.set_lock(%go, 1)",
+            writebd("02", 1, buffer_length=4, buffer_offset=16),
+            push("02", "MM2S", 0, 1),
+        ),
+    )
+    np.testing.assert_array_equal(found["x"], DATA[:12])

@@ -1,0 +1,354 @@
+"""Register writes of the runtime sequence act on the same state as structured operations."""
+
+import numpy as np
+import pytest
+
+import bdforge
+from bdforge.devices import TileKind
+from bdforge.devices.registers import address
+from bdforge.emulator import Deadlock, DesignError, DmaError, RegisterAccessError, Result
+from bdforge.txn import MaskPoll, decode, encode
+from bdforge.txn.bd import encode_bd
+from bdforge.txn.insts import encode_mlir
+from support.register_designs import (
+    blockwrite,
+    column,
+    copy_through_memtile,
+    global_words,
+    patch,
+    push,
+    sync,
+    write32,
+    writebd,
+)
+from support.small_designs import loopback
+
+DATA = np.random.default_rng(5).integers(-(2**31), 2**31, 64, np.int32)
+SHIM, MEM, CORE = (0, 0), (0, 1), (0, 2)
+OWN = 0x20000 + 4096 // 4  # the memtile buffer in the words of its DMA
+IN_BUFFER = ", buffer = @cb"
+DEVICES = pytest.mark.parametrize("device", ["npu1", "npu2"])
+
+
+def run(text: str) -> tuple[np.ndarray, Result]:
+    a, b = DATA.copy(), np.zeros(64, np.int32)
+    return b, bdforge.emulate(text, [a, b])
+
+
+def polled(lines: list[str], *polls: MaskPoll) -> np.ndarray:
+    """Instruction words of these lines, then polls, which read registers back: an unmet one is a deadlock."""
+    stream = decode(encode_mlir(column(*lines)))
+    return encode([*stream.operations, *polls], stream.header)
+
+
+def run_words(words: np.ndarray) -> Result:
+    return bdforge.emulate(column(), [DATA.copy(), np.zeros(64, np.int32)], instructions=words)
+
+
+def core_words(*lines: str, **options) -> list[int]:
+    """Words of the core's buffer after these lines, as unsigned numbers."""
+    return run(column(*lines, **options))[1].buffers["cb"].view(np.uint32).tolist()
+
+
+@pytest.mark.parametrize(
+    ("place", "where"),
+    [(address(0, 2, 2048 + 4 * 3), ""), (2048 + 4 * 3, ", column = 0 : i32, row = 2 : i32"), (3, IN_BUFFER)],
+    ids=["full address", "offset in a tile", "word of a buffer"],
+)
+def test_write32_stores_a_word_however_it_is_addressed(place, where):
+    assert core_words(write32(place, 0xDEADBEEF, where=where)) == [0, 0, 0, 0xDEADBEEF] + [0] * 12
+
+
+def test_the_low_bits_of_an_address_count_inside_a_tile():
+    assert core_words(write32(address(5, 1, 2048), 7, where=", column = 0 : i32, row = 2 : i32"))[0] == 7
+
+
+def test_maskwrite32_changes_the_masked_bits_only():
+    lines = [write32(0, 0x12345678, where=IN_BUFFER), write32(0, 0xFFFFFFFF, 0x00FF0F00, IN_BUFFER)]
+    assert core_words(*lines)[0] == 0x12FF5F78
+
+
+def test_blockwrite_stores_consecutive_words():
+    words = [1, 2**32 - 1, 3, 2**31]
+    lines = blockwrite("words", 4, 5, IN_BUFFER)
+    assert core_words(*lines, extra=global_words("words", words)) == [0] * 5 + words + [0] * 7
+
+
+def test_rtp_write_stores_a_word_of_a_buffer():
+    assert core_words("aiex.npu.rtp_write(@cb, 2, -5)")[2] == 2**32 - 5
+
+
+@DEVICES
+def test_a_copy_by_raw_registers_is_exact(device):
+    b, result = run(column(*copy_through_memtile(), device=device))
+    np.testing.assert_array_equal(b, DATA)
+    np.testing.assert_array_equal(result.buffers["mb"], DATA)
+    assert result.warnings == ()
+
+
+def test_raw_registers_equal_dma_memcpy_nd():
+    """3 runs of 2 x 4 rows of 4 words, the runs 4 words apart: the same walk twice."""
+    sequence = """
+      aiex.npu.dma_memcpy_nd(%b[0, 0, 0, 0][1, 1, 1, 96][0, 0, 0, 1]) {id = 1 : i64, metadata = @out} : memref<96xi32>
+      aiex.npu.dma_memcpy_nd(%a[0, 0, 0, 4][3, 2, 4, 4][4, 44, 8, 1]) {id = 0 : i64, metadata = @in} : memref<96xi32>
+      aiex.npu.dma_wait {symbol = @out}"""
+    walk = {
+        "d0_size": 4, "d0_stride": 0, "d1_size": 4, "d1_stride": 7, "d2_stride": 43, "iteration_size": 2,
+        "iteration_stride": 3,
+    }  # fmt: skip
+    raw = "\n".join([
+        writebd(SHIM, 1, 96), patch(0x1D024, 1), push(SHIM, "S2MM : 0", 1, token=True),
+        writebd(SHIM, 0, 32, **walk), patch(0x1D004, 0, 16), push(SHIM, "MM2S : 0", 0, repeat=2), sync(SHIM, 0),
+    ])  # fmt: skip
+    a = np.arange(96, dtype=np.int32)
+    structured, registers = np.zeros((2, 96), np.int32)
+    bdforge.emulate(loopback(sequence=sequence), [a, structured])
+    bdforge.emulate(loopback(sequence=raw), [a, registers])
+    assert structured.any()
+    np.testing.assert_array_equal(structured, registers)
+
+
+@DEVICES
+def test_raw_bds_of_a_core_use_byte_offsets_and_its_locks(device):
+    """Lock 5 is 1, so the core takes one task; the second waits for a release."""
+    lines = [
+        *(write32(i, 100 + i, where=", buffer = @mb") for i in range(16)),
+        writebd(CORE, 2, 8, 2048, lock_acq_enable=1, lock_acq_val=-1, lock_acq_id=5),
+        writebd(CORE, 3, 8, 2048 + 32, lock_acq_enable=1, lock_acq_val=-1, lock_acq_id=5),
+        push(CORE, "S2MM : 0", 2), push(CORE, "S2MM : 0", 3), writebd(MEM, 24, 16, OWN),
+        write32(0xA063C, 24, where=", column = 0 : i32, row = 1 : i32"),
+    ]  # fmt: skip
+    assert core_words(*lines, device=device) == [*range(100, 108)] + [0] * 8
+    lock = write32(address(0, 2, 0x1F050), 1)
+    assert core_words(*lines, lock, device=device) == [*range(100, 116)]
+    assert core_words(*lines, "aiex.set_lock(%cl, 1)", device=device) == [*range(100, 116)]
+
+
+def test_a_bd_written_as_a_block_of_words_works():
+    """A transposed send from the memtile, its queue written as a plain word."""
+    words = encode_bd(TileKind.MEMTILE, length_words=16, dims_words=[(0, 1), (4, 4)], address=0x80000 + 4096)
+    lines = [
+        *(write32(i, i, where=", buffer = @mb") for i in range(16)),
+        *blockwrite("bd", 8, address(0, 1, 0xA0000 + 24 * 32)),
+        writebd(CORE, 0, 16, 2048), push(CORE, "S2MM : 0", 0), write32(address(0, 1, 0xA063C), 24),
+    ]  # fmt: skip
+    expected = np.arange(16).reshape(4, 4).T.ravel().tolist()
+    assert core_words(*lines, extra=global_words("bd", words)) == expected
+
+
+def test_tokens_of_any_tile_can_be_awaited():
+    lines = [
+        writebd(MEM, 24, 16, OWN), writebd(CORE, 0, 16, 2048), push(CORE, "S2MM : 0", 0, token=True),
+        write32(address(0, 1, 0xA063C), 1 << 31 | 24), sync(CORE, 0), sync(MEM, 1, channel=1),
+    ]  # fmt: skip
+    assert run(column(*lines))[1].warnings == ()
+    with pytest.raises(Deadlock, match=r"awaits a token of memtile \(0, 1\) MM2S 1"):
+        run(column(*lines, sync(MEM, 1, channel=1)))
+
+
+def test_a_lock_register_starts_a_waiting_core():
+    core = """
+    %n = aie.buffer(%c) {sym_name = "n", address = 3072 : i32} : memref<1xi32>
+    %core = aie.core(%c) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      aie.use_lock(%cl, AcquireGreaterEqual, 2)
+      %x = memref.load %n[%c0] : memref<1xi32>
+      memref.store %x, %cb[%c1] : memref<16xi32>
+      aie.end
+    }"""
+    assert core_words("aiex.npu.rtp_write(@n, 0, 42)", extra=core)[1] == 0
+    assert core_words("aiex.npu.rtp_write(@n, 0, 42)", write32(address(0, 2, 0x1F050), 2), extra=core)[1] == 42
+
+
+def test_a_reset_clears_a_channels_queue():
+    """Two tasks wait for data; after the reset only the task pushed last runs."""
+    control = address(0, 2, 0x1DE00)
+    lines = [
+        writebd(CORE, 0, 4, 2048), writebd(CORE, 1, 4, 2048 + 16), push(CORE, "S2MM : 0", 0), push(CORE, "S2MM : 0", 1),
+        write32(control, 2), write32(control, 0), writebd(CORE, 0, 4, 2048 + 32), push(CORE, "S2MM : 0", 0),
+        *(write32(i, 7, where=", buffer = @mb") for i in range(4)), writebd(MEM, 24, 4, OWN),
+        write32(address(0, 1, 0xA063C), 24),
+    ]  # fmt: skip
+    assert core_words(*lines) == [0] * 8 + [7] * 4 + [0] * 4
+
+
+def test_a_push_to_a_channel_in_reset_is_an_error():
+    lines = [writebd(CORE, 0, 4, 2048), write32(address(0, 2, 0x1DE00), 2), push(CORE, "S2MM : 0", 0)]
+    with pytest.raises(DmaError, match=r"core \(0, 2\) S2MM 0: BD 0 is pushed while the channel is held in reset"):
+        run(column(*lines))
+
+
+def test_a_lock_waiter_that_is_reset_takes_nothing_later():
+    lines = [
+        writebd(CORE, 0, 4, 2048, lock_acq_enable=1, lock_acq_val=-2, lock_acq_id=5), push(CORE, "S2MM : 0", 0),
+        write32(address(0, 2, 0x1DE00), 2), "aiex.set_lock(%cl, 2)",
+    ]  # fmt: skip
+    run_words(polled(lines, MaskPoll(address(0, 2, 0x1F050), 2, 0x3F)))
+
+
+@pytest.mark.parametrize(
+    ("offset", "value", "named"),
+    [
+        (0x1DE00, 1 << 4, r"core \(0, 2\) S2MM 0: compression = 1 in its control register is not emulated"),
+        (0x1DE10, 1 << 3, r"core \(0, 2\) MM2S 0: out_of_order = 1 in its control register is not emulated"),
+    ],
+)
+def test_channel_features_that_are_not_emulated_are_named(offset, value, named):
+    with pytest.raises(DesignError, match=named):
+        run(column(write32(address(0, 2, offset), value)))
+
+
+def test_pausing_a_shim_channel_has_no_effect_and_warns():
+    b, result = run(column(write32(0x1D210, 2), *copy_through_memtile(), write32(0x1D210, 0)))
+    np.testing.assert_array_equal(b, DATA)
+    assert [w.partition(" (")[0] for w in result.warnings] == ["shim"]
+    assert "shim (0, 0) MM2S 0: pausing a channel has no effect here" in result.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "offset",
+    [
+        *((0, o) for o in (0x31000, 0x34000, 0x3404C, 0x3FF00, 0x1F000, 0x35000)),
+        *((1, o) for o in (0x91000, 0x94000, 0x94068, 0x96048, 0xB0F00, 0xA06A0)),
+        *((2, o) for o in (0x11000, 0x14000, 0x340D0, 0x31500, 0x34008, 0x3FF00, 0x32008)),
+    ],
+)
+def test_trace_event_and_timer_registers_are_ignored(offset):
+    row, place = offset
+    lines = [write32(address(0, row, place), 0x12345), write32(address(0, row, place), 1, 0xF0)]
+    b, result = run(column(*lines, *copy_through_memtile()))
+    np.testing.assert_array_equal(b, DATA)
+    assert result.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("row", "offset", "warning"),
+    [
+        (0, 0x3F000, "streams stay as the MLIR routes them"),
+        (1, 0xB0100, "streams stay as the MLIR routes them"),
+        (2, 0x3F204, "streams stay as the MLIR routes them"),
+        (2, 0x32000, "its core runs whatever is written to its control register"),
+    ],
+)
+def test_switch_and_core_control_registers_are_ignored_with_a_warning(row, offset, warning):
+    result = run(column(write32(address(0, row, offset), 2)))[1]
+    assert len(result.warnings) == 1
+    assert warning in result.warnings[0]
+    assert "<string>:18:" in result.warnings[0]
+
+
+def test_enabling_a_core_is_no_news():
+    assert run(column(write32(address(0, 2, 0x32000), 1)))[1].warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("place", "named"),
+    [
+        (address(9, 1, 0), "column 9 is outside npu2, which has columns 0 to 7"),
+        (address(0, 6, 0), "row 6 is outside npu2, which has rows 0 to 5"),
+        (0x100, r"shim \(0, 0\): nothing is at offset 0x100; its data memory has 0 bytes"),
+        (address(0, 1, 0x80000), r"memtile \(0, 1\): nothing is at offset 0x80000; its data memory has 524288 bytes"),
+        (address(0, 2, 0x10000), r"core \(0, 2\): nothing is at offset 0x10000; its data memory has 65536 bytes"),
+        (address(0, 2, 0x24000), r"core \(0, 2\): nothing is at offset 0x24000"),
+        (address(0, 2, 0x20010), "program memory; code written at run time cannot be emulated"),
+        (address(0, 2, 0x802), "offset 0x802 is not a multiple of 4"),
+    ],
+)
+@pytest.mark.parametrize("mask", [None, 0xFF])
+def test_writes_to_nowhere_are_named_with_their_line(place, named, mask):
+    with pytest.raises(RegisterAccessError, match=named) as fault:
+        run(column(write32(place, 1, mask)))
+    assert "(<string>:18:" in str(fault.value)
+
+
+def test_a_patch_of_anything_but_a_shims_bd_is_an_error():
+    with pytest.raises(RegisterAccessError, match=r"argument 0 is patched into word 2 of BD 0 of shim \(0, 0\)"):
+        run(column(patch(0x1D008, 0)))
+    with pytest.raises(RegisterAccessError, match=r"patched into word 1 of BD 0 of memtile \(0, 1\)"):
+        run(column(patch(address(0, 1, 0xA0004), 0)))
+
+
+def test_a_patch_keeps_the_packet_fields_of_its_bd():
+    """Word 2 shares the high half of the address with the packet's: both survive."""
+    lines = [writebd(SHIM, 0, 4, enable_packet=1, packet_id=9, packet_type=3), patch(0x1D004, 0)]
+    expected = 1 << 30 | 9 << 19 | 3 << 16 | 1  # host memory begins at 1 << 32
+    run_words(polled(lines, MaskPoll(address(0, 0, 0x1D008), expected, 0xFFFFFFFF)))
+
+
+def test_a_push_of_a_bd_that_nobody_wrote_is_an_error():
+    with pytest.raises(DmaError, match=r"core \(0, 2\) S2MM 0, BD 6: the BD is not valid; nobody has configured it"):
+        run(column(push(CORE, "S2MM : 0", 6)))
+
+
+def test_a_chain_beyond_the_last_bd_is_an_error():
+    lines = [writebd(MEM, 0, 4, OWN, use_next_bd=1, next_bd=50), push(MEM, "S2MM : 0", 0)]
+    with pytest.raises(DmaError, match=r"memtile \(0, 1\): a chain leads to BD 50, but the tile has 48"):
+        run(column(*lines))
+
+
+def test_the_iteration_counter_can_be_set():
+    """The counter starts at 2 of 3: the third block is sent first."""
+    lines = [
+        *(write32(i, i, where=", buffer = @mb") for i in range(6)),
+        writebd(MEM, 24, 2, OWN, iteration_size=2, iteration_stride=1, iteration_current=2),
+        writebd(CORE, 0, 6, 2048), push(CORE, "S2MM : 0", 0), write32(address(0, 1, 0xA063C), 2 << 16 | 24),
+    ]  # fmt: skip
+    assert core_words(*lines)[:6] == [4, 5, 0, 1, 2, 3]
+
+
+def test_a_padding_value_register_fills_padding():
+    lines = [
+        *(write32(i, 9, where=", buffer = @mb") for i in range(2)), write32(address(0, 1, 0xA06E4), 0xABCD),
+        writebd(MEM, 24, 4, OWN, d0_size=2, d0_zero_before=1, d0_zero_after=1),
+        writebd(CORE, 0, 4, 2048), push(CORE, "S2MM : 0", 0), write32(address(0, 1, 0xA063C), 24),
+    ]  # fmt: skip
+    assert core_words(*lines)[:4] == [0xABCD, 9, 9, 0xABCD]
+
+
+def task(tile: str, channel: str, buffer: str, count: int, kind: str) -> list[str]:
+    name = f"%{tile[1:]}{channel[0]}{channel[-1]}"
+    return [
+        f"{name} = aiex.dma_configure_task({tile}, {channel}) {{",
+        f"  aie.dma_bd({buffer} : {kind}, 0, {count})", "  aie.end", "} {issue_token = true}",
+        f"aiex.dma_start_task({name})",
+    ]  # fmt: skip
+
+
+MEMTILE_TASKS = [
+    *task("%m", "S2MM, 0", "%mb", 64, "memref<64xi32>"), *task("%s", "MM2S, 0", "%a", 64, "memref<64xi32>"),
+    "aiex.dma_await_task(%mS0)",
+]  # fmt: skip
+
+
+def test_runtime_tasks_of_memtiles_reach_their_own_memory_on_npu2():
+    result = run(column(*MEMTILE_TASKS))[1]
+    np.testing.assert_array_equal(result.buffers["mb"], DATA)
+
+
+def test_runtime_tasks_of_memtiles_are_emulated_as_written_on_npu1():
+    """mlir-aie adds no window there, so the task reaches the western neighbour; a warning says so."""
+    west = '%w = aie.tile(0, 1)\n    %wb = aie.buffer(%w) {sym_name = "wb", address = 4096 : i32} : memref<64xi32>'
+    result = run(column(*MEMTILE_TASKS, device="npu1", at=1, extra=f"    {west}"))[1]
+    np.testing.assert_array_equal(result.buffers["wb"], DATA)
+    assert not result.buffers["mb"].any()
+    flags = [w for w in result.warnings if "sources differ" in w]
+    assert len(flags) == 1
+    assert "memtile (1, 1): BD 0 points into the window of the western neighbour's memory" in flags[0]
+
+
+def test_a_runtime_task_of_npu1s_first_memtile_leaves_the_array():
+    with pytest.raises(
+        DmaError, match=r"beyond the array's edge; on npu1 mlir-aie does not add the own memory's window"
+    ):
+        run(column(*MEMTILE_TASKS, device="npu1"))
+
+
+@DEVICES
+def test_runtime_tasks_of_cores_reach_their_memory(device):
+    lines = [
+        *task("%c", "S2MM, 0", "%cb", 16, "memref<16xi32>"),
+        *(write32(i, i, where=", buffer = @mb") for i in range(16)),
+        writebd(MEM, 24, 16, OWN), write32(address(0, 1, 0xA063C), 24), "aiex.dma_await_task(%cS0)",
+    ]  # fmt: skip
+    assert core_words(*lines, device=device) == [*range(16)]

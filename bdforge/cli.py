@@ -8,13 +8,22 @@ from typing import Annotated
 import typer
 
 from bd_patterns import PatternError, WalkError
+from bdforge import cli_insts, cli_weights, show
+from bdforge.cli_files import FileError, named, new_file, read_bytes, read_text
 from bdforge.devices import DEVICES, DeviceError, device_named
 from bdforge.emulator import EmulationError, emulate
+from bdforge.emulator.observe import Timeline
+from bdforge.emulator.scheduler import SCHEDULES
+from bdforge.emulator.strictness import CHECKS
+from bdforge.emulator.verify import verify_design
 from bdforge.mlir import MlirError
 from bdforge.plan import Problem, SpecError, load_spec, manifest, plan_gemm, render
 from bdforge.runtime import BuildError, BuiltDesign, KernelLibraryError, load_kernels
 from bdforge.runtime.arrays import ArrayFileError, load_arrays, save_arrays
 from bdforge.runtime.bench import run_problems
+from bdforge.runtime.xrt import NpuError
+from bdforge.toolchain.doctor import examine
+from bdforge.txn import TxnError
 from bdforge.weights import WeightError
 
 BAD_INPUT = 2
@@ -22,10 +31,14 @@ USER_ERRORS = (
     ArrayFileError,
     BuildError,
     DeviceError,
+    FileError,
     KernelLibraryError,
     MlirError,
+    NpuError,
     PatternError,
+    show.ShowError,
     SpecError,
+    TxnError,
     WalkError,
     WeightError,
 )
@@ -34,6 +47,9 @@ app = typer.Typer(
     name="bdforge", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
     help="Explicit, checked and emulated designs for AMD's NPU.",
 )  # fmt: skip
+
+app.add_typer(cli_insts.app)
+app.add_typer(cli_weights.app)
 
 
 def _shape(text: str) -> Problem:
@@ -68,18 +84,53 @@ def emulate_command(
     out: Annotated[Path | None, typer.Option(help="Folder for the arrays after the run (new files only).")] = None,
     kernels: Annotated[Path | None, typer.Option(help="Kernels: lib.so or module.py.")] = None,
     sequence: Annotated[str | None, typer.Option(help="Runtime sequence, when there are several.")] = None,
+    device: Annotated[str | None, typer.Option(help="aie.device, when there are several.")] = None,
+    insts: Annotated[Path | None, typer.Option(help="Instruction words to run instead of a sequence.")] = None,
+    permissive: Annotated[
+        list[str] | None, typer.Option(help=f"Switch a check off; repeatable. One of {', '.join(CHECKS)}.")
+    ] = None,
+    schedule: Annotated[str, typer.Option(help=f"Order of what is possible: {', '.join(SCHEDULES)}.")] = "in-order",
+    seed: Annotated[int, typer.Option(help="Seed of the random schedule.")] = 0,
+    trace: Annotated[Path | None, typer.Option(help="New file for a timeline that Perfetto opens.")] = None,
+    poison: Annotated[bool, typer.Option("--poison", help="Reading memory that nobody wrote is an error.")] = False,
 ) -> None:
     """Run any explicit design on the emulated array."""
+    timeline = None if trace is None else Timeline()
     files = arg or []
-    text = _read_text(design)
-    arrays = load_arrays(files)
-    result = emulate(text, arrays, load_kernels(kernels) if kernels else None, sequence, file=str(design))
+    text, arrays = read_text(design), load_arrays(files)
+    words = None if insts is None else read_bytes(insts)
+    if trace is not None:
+        new_file(trace)
+    try:
+        result = emulate(
+            text, arrays, load_kernels(kernels) if kernels else None, sequence,
+            instructions=words, file=str(design), schedule=schedule, seed=seed, permissive=permissive or [],
+            observers=[] if timeline is None else [timeline], device=device, poison=poison,
+        )  # fmt: skip
+    finally:  # what led to a fault is worth most
+        if trace is not None and timeline is not None and timeline.tracks:
+            with named(trace, "written"):
+                timeline.write(trace)
+            typer.echo(f"wrote {trace}", err=True)
     for warning in result.warnings:
         typer.echo(f"warning: {warning}", err=True)
     if out is not None:
         for path in save_arrays(out, files, arrays):
             typer.echo(f"wrote {path}")
     typer.echo(f"{design}: ended (emulated), {len(arrays)} host buffers, {len(result.buffers)} named tile buffers")
+
+
+@app.command(name="verify")
+def verify_command(design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device.")]) -> None:
+    """Check a design without running it: dialect, memory, BDs, runtime sequences, routes."""
+    found = verify_design(read_text(design), str(design))
+    for warning in found.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    for fault in found.faults:
+        typer.echo(f"bdforge: {fault}", err=True)
+    if found.faults:
+        raise typer.Exit(BAD_INPUT)
+    typer.echo(f"{design}: {found.summary}")
 
 
 @app.command(name="render")
@@ -96,12 +147,27 @@ def render_command(
     typer.echo(json.dumps(manifest(plan, problems), indent=2) if with_manifest else render(plan, problems), nl=False)
 
 
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise ArrayFileError(f"{path}: cannot be read: {reason}") from None
+@app.command(name="show")
+def show_command(
+    design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device.")],
+    out: Annotated[Path | None, typer.Option(help="Picture of the array: a .png or .svg file.")] = None,
+    device: Annotated[str | None, typer.Option(help="aie.device to draw, when there are several.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the picture.")] = False,
+) -> None:
+    """Print a design's tiles, memory and switches, and draw its array."""
+    typer.echo(show.command(design, out, device, force), nl=False)
+
+
+@app.command()
+def doctor() -> None:
+    """Tell what running on a real NPU needs, what of it is here, and how to get the rest."""
+    findings = examine()
+    for finding in findings:
+        typer.echo(f"{'ok     ' if finding.present else 'missing'}  {finding.name}: {finding.detail}")
+        if not finding.present:
+            typer.echo(f"         {finding.remedy}")
+    missing = sum(not finding.present for finding in findings)
+    typer.echo(f"{missing} missing; the emulated array needs none of them" if missing else "all there")
 
 
 def main() -> None:

@@ -1,0 +1,55 @@
+"""`bdforge insts`: instruction streams to and from words."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bdforge.cli_files import named, new_file, read_text
+from bdforge.txn import Stream, describe, insts
+
+app = typer.Typer(
+    name="insts", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+    help="Instruction streams: the words of a runtime sequence, and what they mean.",
+)  # fmt: skip
+
+File = Annotated[Path, typer.Argument(help="Instruction stream, such as insts.bin.")]
+
+
+@app.command()
+def encode(
+    design: Annotated[Path, typer.Argument(help="MLIR text with a runtime sequence.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the words (a new one).")],
+    sequence: Annotated[str | None, typer.Option(help="Runtime sequence, when there are several.")] = None,
+) -> None:
+    """Write the words of a runtime sequence, as mlir-aie encodes them."""
+    text = read_text(design)
+    words = insts.encode_mlir(text, str(design), sequence)
+    with named(new_file(out), "written"):
+        insts.write(out, words)
+    typer.echo(f"wrote {out}: {len(words)} words")
+
+
+@app.command()
+def decode(
+    file: File,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of lines.")] = False,
+) -> None:
+    """Print a stream: one operation a line, registers and fields by name."""
+    stream = _stream(file)
+    typer.echo(json.dumps(describe.as_json(stream), indent=1) if as_json else describe.describe(stream))
+
+
+@app.command()
+def diff(first: File, second: File) -> None:
+    """Print where two streams differ; the exit code is 1 if they do."""
+    lines = describe.diff(_stream(first), _stream(second), (str(first), str(second)))
+    for line in lines:
+        typer.echo(line)
+    raise typer.Exit(1 if lines else 0)
+
+
+def _stream(path: Path) -> Stream:
+    with named(path, "read"):
+        return insts.read(path)

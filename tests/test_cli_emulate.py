@@ -1,0 +1,258 @@
+"""`bdforge emulate`, `insts` and `verify`: what they print, write and refuse."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bdforge.cli import main
+from bdforge.emulator.strictness import CHECKS
+from bdforge.txn.insts import encode_mlir
+from support.built_designs import ROOT
+from support.register_designs import column, push, write32, writebd
+from support.small_designs import loopback
+from support.two_devices import configuration
+
+A = np.arange(96, dtype=np.int32)
+
+
+@pytest.fixture
+def command(monkeypatch, capsys, tmp_path):
+    """Runs a command line in a folder of its own: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["bdforge", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return int(end.value.code or 0), out, err
+
+    return run
+
+
+@pytest.fixture
+def design(tmp_path) -> list[str]:
+    """Arguments for a loopback of 96 words: its file and its arrays."""
+    (tmp_path / "copy.mlir").write_text(loopback())
+    np.save(tmp_path / "a.npy", A)
+    np.save(tmp_path / "b.npy", np.zeros_like(A))
+    return ["copy.mlir", "--arg", "a.npy", "--arg", "b.npy"]
+
+
+def test_a_design_runs_and_its_arrays_are_written(command, design):
+    code, out, err = command("emulate", *design, "--out", "after")
+    assert (code, err) == (0, "")
+    assert "copy.mlir: ended (emulated), 2 host buffers, 1 named tile buffers" in out
+    np.testing.assert_array_equal(np.load("after/b.npy"), A)
+
+
+def test_a_random_schedule_gives_the_same_arrays(command, design):
+    code, _, _ = command("emulate", *design, "--schedule", "random", "--seed", "9", "--poison", "--out", "after")
+    assert code == 0
+    np.testing.assert_array_equal(np.load("after/b.npy"), A)
+
+
+def test_a_timeline_is_a_chrome_trace(command, design):
+    code, _, err = command("emulate", *design, "--trace", "run.json")
+    assert (code, err) == (0, "wrote run.json\n")
+    trace = json.loads(Path("run.json").read_text())
+    tracks = {e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
+    assert {"memtile (0, 1) S2MM 0", "shim (0, 0) MM2S 0", "lock free (0 of memtile (0, 1))"} <= tracks
+    spans = [e for e in trace["traceEvents"] if e["ph"] == "X"]
+    assert len(spans) >= 8
+    assert all(e["dur"] > 0 for e in spans)
+
+
+def test_a_timeline_is_never_overwritten(command, design):
+    Path("run.json").write_text("mine")
+    code, _, err = command("emulate", *design, "--trace", "run.json")
+    assert (code, err) == (2, "bdforge: run.json exists; choose another file or remove it\n")
+    assert Path("run.json").read_text() == "mine"
+    code, _, err = command("emulate", *design, "--trace", "nowhere/run.json")
+    assert (code, err) == (2, "bdforge: nowhere/run.json: there is no folder nowhere\n")
+
+
+def test_a_timeline_shows_what_led_to_a_deadlock(command, design):
+    Path("stuck.mlir").write_text(loopback(send_release=""))
+    code, _, err = command("emulate", "stuck.mlir", *design[1:], "--trace", "run.json")
+    assert code == 1
+    assert err.startswith("wrote run.json\nbdforge: deadlock: ")
+    assert len(json.loads(Path("run.json").read_text())["traceEvents"]) > 10
+
+
+def test_instruction_words_replace_the_sequence(command, design):
+    Path("insts.bin").write_bytes(encode_mlir(loopback()).tobytes())
+    code, _, err = command("emulate", *design, "--insts", "insts.bin", "--out", "after")
+    assert (code, err) == (0, "")
+    np.testing.assert_array_equal(np.load("after/b.npy"), A)
+
+
+def test_a_permission_turns_an_error_into_a_warning(command, design):
+    Path("late.mlir").write_text(column("aiex.npu.dma_wait {symbol = @in}"))
+    for name in "ab":
+        np.save(f"{name}.npy", np.zeros(64, np.int32))
+    code, _, err = command("emulate", "late.mlir", *design[1:])
+    assert code == 1
+    assert err.startswith("bdforge: deadlock: nothing can move")
+    permissions = ["--permissive", "routing", "--permissive", "missing-token"]
+    code, out, err = command("emulate", "late.mlir", *design[1:], *permissions)
+    assert code == 0
+    assert err.startswith("warning: missing-token (permitted): deadlock")
+    assert "ended" in out
+
+
+def test_poison_is_off_unless_asked_for(command, design):
+    lines = [writebd((0, 1), 24, 2, 0x20000), writebd((0, 2), 0, 2, 0), push((0, 2), "S2MM : 0", 0),
+             write32((1 << 20) + 0xA063C, 24)]  # fmt: skip
+    Path("fresh.mlir").write_text(column(*lines))
+    for name in "ab":
+        np.save(f"{name}.npy", np.zeros(64, np.int32))
+    assert command("emulate", "fresh.mlir", *design[1:])[0] == 0
+    code, _, err = command("emulate", "fresh.mlir", *design[1:], "--poison")
+    assert code == 1
+    assert "reads 2 words that nobody wrote" in err
+
+
+def test_a_device_is_chosen_by_name(command):
+    Path("two.mlir").write_text(configuration("one", "addi", 1) + configuration("two", "muli", 3))
+    np.save("a.npy", A[:8])
+    np.save("b.npy", np.zeros_like(A[:8]))
+    arrays = ["--arg", "a.npy", "--arg", "b.npy"]
+    assert command("emulate", "two.mlir", *arrays, "--device", "two", "--out", "after")[0] == 0
+    np.testing.assert_array_equal(np.load("after/b.npy"), A[:8] * 3)
+    code, _, err = command("emulate", "two.mlir", *arrays)
+    assert code == 2
+    assert err == "bdforge: two.mlir: choose one of the runtime sequences one::go, two::go (sequence= or --sequence)\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--permissive", "everything"], f"no check is called everything; there is {', '.join(CHECKS)}"),
+        (["--schedule", "chaotic"], "no schedule is called 'chaotic'; there is in-order, random"),
+        (["--sequence", "other"], "copy.mlir: there is no runtime sequence 'other'; there is main::sequence"),
+        (["--device", "other"], "copy.mlir: there is no device 'other'; there is main"),
+        (["--insts", "missing.bin"], "missing.bin: cannot be read: No such file or directory"),
+        (["--insts", "a.npy"], "instruction stream: word 0: "),
+        (["--arg", "missing.npy"], "missing.npy: cannot be read: No such file or directory"),
+        (["--arg", "a.npy"], "3 arrays were given, but @sequence takes 2"),
+    ],
+)
+def test_wrong_options_give_one_message_and_code_2(command, design, options, message):
+    code, out, err = command("emulate", *design, *options)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"bdforge: {message}")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [["--seed", "x"], ["--tracee", "t"], []])
+def test_misspelt_options_are_named_by_the_command_line(command, design, arguments):
+    code, _, err = command("emulate", *(design if arguments else []), *arguments)
+    assert code == 2
+    assert "Traceback" not in err
+    assert "emulate --help" in err
+
+
+def test_words_are_encoded_printed_and_compared(command, design):
+    code, out, _ = command("insts", "encode", "copy.mlir", "-o", "insts.bin")
+    words = encode_mlir(loopback())
+    assert (code, out) == (0, f"wrote insts.bin: {len(words)} words\n")
+    assert Path("insts.bin").read_bytes() == words.tobytes()
+    code, out, _ = command("insts", "decode", "insts.bin")
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0] == "version 0.1, generation 4, 8 columns x 6 rows, 7 operations"
+    assert len(lines) == 8
+    assert "token of shim (0, 0) S2MM 0" in lines[-1]
+    code, out, _ = command("insts", "decode", "insts.bin", "--json")
+    assert [op["operation"] for op in json.loads(out)["operations"]][-1] == "Sync"
+    assert command("insts", "diff", "insts.bin", "insts.bin") == (0, "", "")
+    changed = words.copy()
+    changed[8] += 1
+    Path("other.bin").write_bytes(changed.tobytes())
+    code, out, _ = command("insts", "diff", "insts.bin", "other.bin")
+    assert code == 1
+    assert out.startswith("--- insts.bin")
+    assert "+BlockWrite shim (0, 0) BD 1" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["decode", "missing.bin"], "missing.bin: cannot be read: No such file or directory"),
+        (["decode", "copy.mlir"], "copy.mlir: word "),
+        (["encode", "missing.mlir", "-o", "x.bin"], "missing.mlir: cannot be read: No such file or directory"),
+        (["encode", "copy.mlir", "-o", "a.npy"], "a.npy exists; choose another file or remove it"),
+        (["encode", "copy.mlir", "-o", "none/x.bin"], "none/x.bin: there is no folder none"),
+        (["diff", "a.npy", "b.npy"], "a.npy: word 0: "),
+    ],
+)
+def test_faults_of_instruction_files_give_one_message_and_code_2(command, design, arguments, message):
+    code, out, err = command("insts", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"bdforge: {message}")
+    assert err.count("\n") == 1
+
+
+def test_a_sequence_that_is_not_there_is_named_at_its_module(command, design):
+    code, _, err = command("insts", "encode", "copy.mlir", "-o", "x.bin", "--sequence", "other")
+    assert code == 2
+    assert "no match for a runtime sequence called 'other'; the module has main::sequence" in err
+    assert not Path("x.bin").exists()
+
+
+def test_a_good_design_verifies_in_one_line(command, design):
+    code, out, err = command("verify", "copy.mlir")
+    expected = (
+        "copy.mlir: 1 device, 2 tiles, 1 buffer, 2 locks, 2 flows, 1 runtime sequence, 2 static BDs, 7 operations\n"
+    )
+    assert (code, out, err) == (0, expected, "")
+
+
+def test_all_faults_of_a_design_are_listed(command):
+    """A lock, two BDs, a sequence and a route are wrong."""
+    text = loopback(
+        send="0, 32, [<size = 8, stride = 1>, <size = 4, stride = 8>], "
+        "[<const_pad_before = 0, const_pad_after = 0>, <const_pad_before = 0, const_pad_after = 0>]",
+        fill_acquire="aie.use_lock(%free, AcquireGreaterEqual, 0)",
+        send_release="aie.use_lock(%free, Release, 100)",
+        sequence="aiex.npu.dma_wait {symbol = @nothing}",
+    ).replace("init = 1 : i32", "init = 64 : i32").replace(
+        "aie.shim_dma_allocation @in", "aie.flow(%shim, DMA : 1, %mem, DMA : 0)\n    aie.shim_dma_allocation @in"
+    )  # fmt: skip
+    Path("wrong.mlir").write_text(text)
+    code, out, err = command("verify", "wrong.mlir")
+    assert (code, out) == (2, "")
+    faults = [line for line in err.splitlines() if line.startswith("bdforge: wrong.mlir:")]
+    wanted = ["a lock starts at 64", "AcquireGreaterEqual of 0", "release_value = 100", "@nothing", "end in"]
+    assert len(faults) == len(wanted)
+    for part in wanted:
+        assert any(part in line for line in faults), part
+
+
+def test_text_that_is_no_mlir_is_named_with_its_place(command):
+    Path("broken.mlir").write_text("module {\n  aie.device(npu2) {\n    %t = aie.tile(0, 9)\n  }\n}")
+    code, out, err = command("verify", "broken.mlir")
+    assert (code, out) == (2, "")
+    assert err.startswith("bdforge: broken.mlir:3:")
+
+
+def test_buffers_that_do_not_fit_are_a_fault(command):
+    text = "aie.device(npu2) {\n  %t = aie.tile(0, 2)\n  %b = aie.buffer(%t) : memref<20000xi32>\n}"
+    Path("big.mlir").write_text(text)
+    code, _, err = command("verify", "big.mlir")
+    assert code == 2
+    assert "beyond the tile's 65536 bytes" in err
+
+
+def test_the_installed_command_ends_without_a_traceback(tmp_path):
+    run = subprocess.run(
+        [sys.executable, "-m", "bdforge.cli", "emulate", "missing.mlir"],
+        cwd=tmp_path, env={"PYTHONPATH": str(ROOT), "PATH": ""}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr == "bdforge: missing.mlir: cannot be read: No such file or directory\n"

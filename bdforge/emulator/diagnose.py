@@ -52,6 +52,8 @@ def deadlock(array: Array, wait: Wait) -> Deadlock:
         if agent.waiting is None:
             continue
         for provider in agent.waiting.providers():
+            if provider is agent:  # it would end its own wait only after it
+                continue
             graph.add_edge(agent, provider)
             if provider not in seen:
                 seen.add(provider)

@@ -30,8 +30,9 @@ class AllocationError(MlirError):
 Overflow = Callable[[AllocationError], None]
 
 
-def _error(op: BufferOp | LockOp, message: str) -> AllocationError:
-    text = f"{_describe(op.tile)}: {_name(op)} {message}"
+def _error(op: BufferOp | LockOp | CoreOp, message: str) -> AllocationError:
+    named = f"{_name(op)} " if not isinstance(op, CoreOp) else ""
+    text = f"{_describe(op.tile)}: {named}{message}"
     found = source_of(op)
     if found is None:
         return AllocationError(text, Location("<built>", 1, 1))
@@ -87,13 +88,20 @@ def allocate(device_op: DeviceOp, overflow: Callable[[AllocationError], None] | 
         elif isinstance(op, LockOp):
             locks[_coordinates(op.tile)].append(op)
         elif isinstance(op, CoreOp):
-            stacks[_coordinates(op.tile)] = op.stack_size
+            stacks[_coordinates(op.tile)] = _stack(op)
     addresses = {
         op: at
         for tile, ops in buffers.items()
         for op, at in _place(ops, stacks.get(tile, 0), overflow or _refuse).items()
     }
     return Allocation(addresses, {op: lock_id for ops in locks.values() for op, lock_id in _number(ops).items()})
+
+
+def _stack(core: CoreOp) -> int:
+    size, limit = core.stack_size, core.tile.limits.memory_bytes
+    if not 0 <= size <= limit:
+        raise _error(core, f"stack_size = {size} is outside 0 to {limit}, the tile's memory")
+    return size
 
 
 def _coordinates(tile: TileOp) -> Coordinates:

@@ -157,3 +157,16 @@ def test_a_result_that_may_not_be_written_is_refused():
     b.flags.writeable = False
     with pytest.raises(DmaError, match="argument b, which is read-only"):
         bdforge.emulate(loopback(), [a, b])
+
+
+def test_a_party_that_waits_for_its_own_release_does_not_hide_the_others():
+    """The fill waits for a lock that only itself and the send release: the report goes on to the send."""
+    with pytest.raises(Deadlock) as fault:
+        run(
+            loopback(
+                fill_release="aie.use_lock(%free, Release, 1)",
+                fill_acquire="aie.use_lock(%free, AcquireGreaterEqual, 2)",
+            )
+        )
+    assert "circle" in str(fault.value) or "nothing can move" in str(fault.value)
+    assert "memtile (0, 1) MM2S 0 waits for lock full" in str(fault.value)

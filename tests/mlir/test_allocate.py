@@ -122,3 +122,10 @@ def test_elements_have_sizes():
     module = parse_text(context(), Source(text, "design.mlir"))
     blocked = next(op for op in module.walk() if isinstance(op, BufferOp))
     assert [element_bits(t) for t in (IntegerType(4), bf16, blocked.type.element_type)] == [4, 16, 72]
+
+
+@pytest.mark.parametrize("size", [2147483648, -64, 0x10001])
+def test_a_stack_beyond_its_tile_is_refused(size):
+    core = f"%k = aie.core(%c) {{ aie.end }} {{stack_size = {size} : i32}}"
+    with pytest.raises(AllocationError, match=r"core \(1, 2\): stack_size = -?\d+ is outside 0 to 65536"):
+        allocated(buffer("a", 64), core)

@@ -1,0 +1,53 @@
+"""Random small designs on the emulated array against the slow interpreter: all arrays and buffers, byte for byte."""
+
+import pytest
+
+from bdforge.emulator import Deadlock, DmaError, LockError
+from oracle.array_text import mlir
+from oracle.comparison import disagreement, expected_of, explanation, kind_of
+from oracle.faulty_designs import FAULTS, faulty_design
+from oracle.slow_array import Outcome
+
+SEEDS = range(60)
+SWEEP = [range(start, start + 50) for start in range(1000, 3500, 50)]
+FAULTY_SEEDS = range(3 * len(FAULTS))
+FAULTY_SWEEP = range(100, 100 + 40 * len(FAULTS))
+ERRORS = {Outcome.DEADLOCK: Deadlock, Outcome.LOCK_RANGE: LockError, Outcome.QUEUE_FULL: DmaError}
+
+
+def check(seed: int) -> None:
+    expected = expected_of(seed)
+    if text := disagreement(expected.design, expected.memory, seed):
+        pytest.fail(explanation(seed, expected, text), pytrace=False)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_random_design_leaves_the_memory_that_the_slow_interpreter_leaves(seed):
+    check(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", SWEEP, ids=lambda seeds: f"from_{seeds.start}")
+def test_many_random_designs_leave_the_memory_that_the_slow_interpreter_leaves(seeds):
+    for seed in seeds:
+        check(seed)
+
+
+def check_fault(seed: int) -> None:
+    faulty = faulty_design(seed)
+    ended = disagreement(faulty.design, {}, seed)
+    if kind_of(ended) != ERRORS[faulty.outcome].__name__:
+        what = ended or "it ends well"
+        text = f"seed {seed}, {faulty.fault}: {what}; expected: {faulty.outcome}\n{mlir(faulty.design)}"
+        pytest.fail(text, pytrace=False)
+
+
+@pytest.mark.parametrize("seed", FAULTY_SEEDS)
+def test_a_deliberate_fault_ends_with_its_named_error(seed):
+    check_fault(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", FAULTY_SWEEP)
+def test_many_deliberate_faults_end_with_their_named_errors(seed):
+    check_fault(seed)

@@ -28,6 +28,8 @@ Targets (none: all):
   all      everything for the device, the xclbin too; needs Peano, aiecc and XRT's xclbinutil
   host     what emulation needs: MLIR, manifest and host-compiled kernels
   emulate  host, then the design's problems on the emulated array
+  cpp      the C++ library, bdforge-gemm and their package files, with the XRT that xrt= names
+  install  cpp, below prefix=
   -c       removes everything that was built
 """
 
@@ -49,6 +51,9 @@ def variables(designs: list[str]) -> Variables:
         BoolVariable("native", "compile host kernels for this machine's processor only", True),
         BoolVariable("verbose", "print whole commands", False),
         ("build", "folder for everything that is built (a path)", "build"),
+        ("xrt", "XRT that the C++ library is built with (auto|none|a prefix)", "auto"),
+        ("sanitize", "sanitizers for the C++ library, separated by commas (address,undefined), empty for none", ""),
+        ("prefix", "where install puts the C++ library (a path)", "/usr/local"),
         ("cache", "folder that keeps results for other builds, empty for none (a path)", ""),
     )
     return choices

@@ -26,8 +26,9 @@ def compile_command(target, source, env) -> list[str]:
     needs_xrt = env["XRT"] and Path(str(source[0])).parent.name == "xrt"
     system = ["-isystem", str(env["XRT"].include)] if needs_xrt else []
     include = [f"-I{folder}" for folder in env["CPPPATH"]]
-    flags = ["-std=c++17", "-O0" if env["sanitize"] else "-O2", "-fPIC", *WARNINGS, *_sanitizers(env), *include, *system]
-    return [env["cxx"], *flags, "-c", str(source[0]), "-o", str(target[0])]
+    optimise = "-O0" if env["sanitize"] else env["OPTIMISE"]  # sanitized sources compile three times as fast so
+    flags = ["-std=c++17", optimise, "-fPIC", *WARNINGS, *_sanitizers(env)]
+    return [env["cxx"], *flags, *include, *system, "-c", str(source[0]), "-o", str(target[0])]
 
 
 def c_command(target, source, env) -> list[str]:
@@ -78,6 +79,7 @@ def fill(target, source, env):
 
 def generate(env):
     """Find compiler and XRT and add the builders."""
+    env["OPTIMISE"] = "-O2"
     env["XRT"] = find_development(env["xrt"], env["ENV"])
     cxx = find_cxx(env["cxx"], env["ENV"])
     builders = {

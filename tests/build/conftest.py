@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("SConstruct", "site_scons", "designs", "templates", "kernels", "bdforge", "bd_patterns")
+PARTS = ("SConstruct", "site_scons", "designs", "templates", "kernels", "host", "bdforge", "bd_patterns")
 VARIABLES = ("PEANO_INSTALL_DIR", "MLIR_AIE_INSTALL_DIR", "XILINX_XRT", "SCONSFLAGS")
 
 Run = subprocess.CompletedProcess[str]

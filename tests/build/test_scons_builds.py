@@ -28,7 +28,7 @@ def test_host_builds_what_emulation_needs(scons, tree, quick_cxx):
 
 def test_an_edit_renders_again_and_a_touch_does_not(scons, tree, quick_cxx):
     scons("host", quick_cxx)
-    template, code = tree / "templates" / "ops.mlir.j2", tree / "bdforge" / "plan" / "padding.py"
+    template, code = tree / "templates" / "ops.mlir.j2", tree / "bdforge" / "plan" / "sequence.py"
     for file in (template, code):
         os.utime(file, (1, 1))
     assert "[MLIR]" not in scons("host", quick_cxx).stdout

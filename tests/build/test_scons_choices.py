@@ -18,9 +18,9 @@ def sentence(result) -> str:
 def test_help_lists_each_variable_with_default_and_choices(scons, tree):
     text = scons("--help").stdout
     assert f"device: NPU to build for ({'|'.join(DEVICES)})\n    default: strix_halo" in text
-    for variable in ("design", "cxx", "native", "verbose", "build", "cache"):
+    for variable in ("design", "cxx", "native", "verbose", "build", "cache", "xrt", "sanitize", "prefix"):
         assert f"\n{variable}: " in text
-    assert text.count("\n    default: ") == 7
+    assert text.count("\n    default: ") == 10
     assert not (tree / "build").exists()
 
 

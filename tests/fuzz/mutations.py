@@ -75,6 +75,35 @@ def exchange_name(random: Random, text: str) -> str:
     return "".join(tokens)
 
 
+def change_match(pattern: re.Pattern, others: Callable[[Random, list[str]], str]) -> Mutation:
+    """Exchanges one match of a pattern, or now and then all that are alike."""
+
+    def mutate(random: Random, text: str) -> str:
+        found = list(pattern.finditer(text))
+        if not found:
+            return text
+        match = random.choice(found)
+        other = others(random, [m.group() for m in found])
+        if random.random() < 0.3:
+            return text.replace(match.group(), other)
+        return text[: match.start()] + other + text[match.end() :]
+
+    return mutate
+
+
+TYPES = ("i1", "i8", "i16", "i32", "i64", "index", "f16", "bf16", "f32", "f64", "i5", "i128", "i512", "ui32", "none",
+         "vector<4xi32>", "vector<16xf32>", "vector<[4]xi8>", "memref<8xi32>", "memref<?xi32>", "memref<4x4xbf16>",
+         "tensor<4xi32>", "tuple<>", "(i32) -> i32", "complex<f32>", '!aiex.bfp<"v8bfp16ebs8">')  # fmt: skip
+change_type = change_match(re.compile(r"(?<![%@^a-wyz_])(?:i|f|bf)\d+\b|\bindex\b"), lambda r, _: r.choice(TYPES))
+change_operation = change_match(
+    re.compile(r"\b(?:arith|memref|vector|scf|cf|affine|aie|aiex|func|math)\.[a-z_.]+"),
+    lambda r, names: r.choice(names),
+)
+change_shape = change_match(
+    re.compile(r"\d+x"), lambda r, _: r.choice(("0x", "1x", "3x", "16x", "?x", "4x4x", "9999999x"))
+)
+
+
 def line_edit(edit: Callable[[Random, list[str]], None]) -> Mutation:
     def mutate(random: Random, text: str) -> str:
         lines = text.splitlines(keepends=True)
@@ -123,7 +152,10 @@ SLIPS: tuple[Mutation, ...] = (
     delete_token, double_token, swap_tokens, delete_line, double_line, swap_lines, shuffle_lines, cut_off,
     insert_character,
 )  # fmt: skip
-CHANGES: tuple[Mutation, ...] = (change_number, change_number, exchange_name, exchange_name, delete_line, double_line)
+CHANGES: tuple[Mutation, ...] = (
+    change_number, change_number, change_number, exchange_name, exchange_name, delete_line, double_line, change_type,
+    change_operation, change_shape,
+)  # fmt: skip
 
 
 def mutated(random: Random, text: str) -> str:

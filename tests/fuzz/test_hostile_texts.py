@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bdforge.mlir import MlirError, parse
 from fuzz.corpus import samples
-from fuzz.mutations import tokens_of
+from fuzz.mutations import TYPES, tokens_of
 from fuzz.worker import Worker
 from support.small_designs import core, loopback
 
@@ -66,6 +66,8 @@ HOSTILE = {
     "sequence_runs_itself": "module { aie.device(npu2) @d { aie.runtime_sequence @s() {"
                             " aiex.configure @d { aiex.run @s() : () } } } }",
 }  # fmt: skip
+
+HOSTILE |= {f"buffer_of_{element}": DEVICE.format(f"%b = aie.buffer(%t) : memref<2x{element}>") for element in TYPES}
 
 
 @pytest.fixture(scope="module")

@@ -104,13 +104,13 @@ def examine(text: str, arguments: list[tuple[str, int]], seed: int) -> Report:
 
 
 class Kernels(dict):
-    """Every function exists and does nothing."""
+    """Every function exists, and returns 1."""
 
     def __contains__(self, name: object) -> bool:
         return True
 
     def __missing__(self, name: str):
-        return lambda *arguments: None
+        return lambda *arguments: 1
 
     def get(self, name, default=None):
         return self[name]

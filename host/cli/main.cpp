@@ -1,0 +1,76 @@
+/// bdforge-gemm: one GEMM on an NPU, checked and timed.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "options.hpp"
+#include "trial.hpp"
+
+namespace {
+
+enum Exit { good = 0, wrong = 1, refused = 2, failed = 3 };
+
+int run(const bdforge::cli::Options& options) {
+    using namespace bdforge;
+    const Device device = Device::open(options.device);
+    const Design design = Design::load(device, options.design, {"", "", options.any_device});
+    const cli::Problem problem = cli::make_problem(options, design);
+    const Weights weights = design.pack(problem.weights.data(), problem.K, problem.N);
+    Gemm gemm(design, problem.M, weights);
+    for (std::size_t row = 0; row < problem.M; ++row) {
+        std::copy_n(problem.a.data() + row * problem.K, problem.K, gemm.a() + row * gemm.lda());
+    }
+    std::printf("design: %s for %s on %s\n", design.manifest().design.c_str(), design.manifest().device.c_str(),
+                device.name().c_str());
+    std::printf("problem: %zu x %zu x %zu, B %zu bytes, stream %zu words\n", problem.M, problem.K, problem.N,
+                weights.bytes(), gemm.stream_words());
+    const std::vector<double> times_ms = cli::timed_runs(gemm, options);
+    if (options.verify) {
+        const std::string mismatch = cli::first_mismatch(problem, gemm);
+        if (!mismatch.empty()) {
+            std::fprintf(stderr, "bdforge-gemm: wrong result: %s; run it on the emulated array: bdforge run\n",
+                         mismatch.c_str());
+            return wrong;
+        }
+        std::printf("verified: %zu elements\n", problem.M * problem.N);
+    }
+    std::puts(cli::timing(problem, times_ms, device.is_npu()).c_str());
+    return good;
+}
+
+/// Reports the fault in one line.
+int report(const char* text, int code) {
+    std::fprintf(stderr, "bdforge-gemm: %s\n", text);
+    return code;
+}
+
+int guarded(const std::vector<std::string>& words) {
+    try {
+        const bdforge::cli::Options options = bdforge::cli::parse(words);
+        if (!options.help) return run(options);
+        std::fputs(bdforge::cli::usage().c_str(), stdout);
+        return good;
+    } catch (const bdforge::TimeoutError& error) {
+        report(error.what(), failed);
+        std::fflush(nullptr);
+        _exit(failed);  // XRT aborts a process that ends in order while a run is going
+    } catch (const bdforge::RunError& error) {
+        return report(error.what(), failed);
+    } catch (const std::bad_alloc&) {
+        return report("out of memory; choose smaller sizes", refused);
+    } catch (const std::exception& error) {
+        return report(error.what(), refused);
+    }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+    return guarded(std::vector<std::string>(words + (count > 0 ? 1 : 0), words + count));
+}

@@ -1,0 +1,120 @@
+#include "options.hpp"
+
+#include <charconv>
+
+namespace bdforge::cli {
+namespace {
+
+constexpr std::size_t count_max = 1'000'000'000;
+
+struct Flag {
+    const char* name;
+    const char* other_name;
+    bool Options::*place;
+};
+struct Text {
+    const char* name;
+    const char* other_name;
+    std::string Options::*place;
+};
+struct Number {
+    const char* name;
+    const char* other_name;
+    std::size_t Options::*place;
+    std::size_t lowest;
+};
+
+constexpr Flag flags[] = {
+    {"--verify", "--verify", &Options::verify},
+    {"--any-device", "--any-device", &Options::any_device},
+    {"-h", "--help", &Options::help},
+};
+constexpr Text texts[] = {
+    {"-x", "--xclbin", &Options::design},
+    {"-d", "--device", &Options::device},
+    {"-w", "--weights", &Options::weights},
+};
+constexpr Number numbers[] = {
+    {"-M", "-M", &Options::M, 1},
+    {"-K", "-K", &Options::K, 1},
+    {"-N", "-N", &Options::N, 1},
+    {"-i", "--iters", &Options::iterations, 1},
+    {"--warmup", "--warmup", &Options::warmup, 0},
+    {"--timeout", "--timeout", &Options::timeout_ms, 1},
+};
+
+template <class Option, std::size_t count>
+const Option* find(const Option (&options)[count], const std::string& word) {
+    for (const Option& option : options) {
+        if (word == option.name || word == option.other_name) return &option;
+    }
+    return nullptr;
+}
+
+std::size_t number(const std::string& option, const std::string& word, std::size_t lowest) {
+    std::size_t value = 0;
+    const char* end = word.data() + word.size();
+    const auto [stop, error] = std::from_chars(word.data(), end, value);
+    if (error != std::errc{} || stop != end || value < lowest || value > count_max) {
+        throw UsageError(option + " takes a number from " + std::to_string(lowest) + " to " +
+                         std::to_string(count_max) + ", got '" + word + "'; see --help");
+    }
+    return value;
+}
+
+/// Follows the option at `words[at]`; returns how many words it took.
+std::size_t follow(const std::vector<std::string>& words, std::size_t at, Options& options) {
+    const std::string& word = words[at];
+    if (const Flag* flag = find(flags, word)) {
+        options.*flag->place = true;
+        return 1;
+    }
+    const Text* text = find(texts, word);
+    const Number* count = find(numbers, word);
+    if (text == nullptr && count == nullptr) throw UsageError("unknown option '" + word + "'; see --help");
+    if (at + 1 == words.size()) throw UsageError(word + " needs a value; see --help");
+    if (text != nullptr) {
+        options.*text->place = words[at + 1];
+    } else {
+        options.*count->place = number(word, words[at + 1], count->lowest);
+    }
+    return 2;
+}
+
+void check(const Options& options) {
+    if (options.design.empty()) throw UsageError("-x is missing: give the design's xclbin; see --help");
+    if (options.M == 0) throw UsageError("-M is missing: give the rows of A; see --help");
+    if (options.weights.empty() && (options.K == 0 || options.N == 0)) {
+        throw UsageError("-K and -N are missing: give both, or weights with -w; see --help");
+    }
+}
+
+}  // namespace
+
+Options parse(const std::vector<std::string>& words) {
+    Options options;
+    for (std::size_t at = 0; at < words.size();) at += follow(words, at, options);
+    if (!options.help) check(options);
+    return options;
+}
+
+std::string usage() {
+    return R"(usage: bdforge-gemm -x DESIGN.xclbin -M ROWS -K DEPTH -N COLUMNS [options]
+Runs C (M x N, int32) = A (M x K, int8) * W (K x N, ternary) on an NPU and says how long it took.
+
+  -x, --xclbin FILE   design: an xclbin, or a full ELF (*.elf); manifest.json lies beside it
+  -M -K -N COUNT      sizes of the problem; K and N may be left out with -w
+  -w, --weights FILE  int8 weights of -1, 0, 1, K x N, written by numpy.save; random without
+  --verify            compare every element of C with the processor's
+  -i, --iters COUNT   timed runs (10)
+  --warmup COUNT      runs before them (2)
+  --timeout MS        longest wait for one run (10000)
+  -d, --device NAME   XRT's index, PCI address, or "software", which needs no NPU and is slow (0)
+  --any-device        load on a device whose name the library does not know
+  -h, --help          this text
+
+Exit code: 0; 1 when C is wrong; 2 when something is missing or does not fit; 3 when a run failed or timed out.
+)";
+}
+
+}  // namespace bdforge::cli

@@ -1,0 +1,34 @@
+#pragma once
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace bdforge::cli {
+
+/// A command line that cannot be followed; the message is one sentence.
+class UsageError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+struct Options {
+    std::string design;  // xclbin or full ELF
+    std::string device = "0";
+    std::string weights;  // .npy, "" for random ones
+    std::size_t M = 0, K = 0, N = 0;
+    std::size_t iterations = 10;
+    std::size_t warmup = 2;
+    std::size_t timeout_ms = 10'000;
+    bool verify = false;
+    bool any_device = false;
+    bool help = false;
+};
+
+/// Reads the words behind the program's name; UsageError names the first that is wrong.
+Options parse(const std::vector<std::string>& words);
+
+/// What --help prints.
+std::string usage();
+
+}  // namespace bdforge::cli

@@ -1,0 +1,107 @@
+#ifndef BDFORGE_H
+#define BDFORGE_H
+/* bdforge for C: GEMMs of int8 activations and ternary weights on AMD's NPU; docs/embedding.md shows each call.
+ *
+ * Every call that can fail returns a bdforge_status; bdforge_message() then says what, where, the limit and the next
+ * step. Handles are made by one call and given back by its *_free (NULL is fine). A handle may be freed in any order:
+ * what others still need stays. Different handles may be used by different threads, one handle by one at a time.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#define BDFORGE_VERSION "0.1.0"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum bdforge_status {
+    BDFORGE_OK = 0,
+    BDFORGE_FILE = 1,     /* a file is missing or not what its name says */
+    BDFORGE_MANIFEST = 2, /* the manifest does not fit the design, the device or this library */
+    BDFORGE_DEVICE = 3,   /* no NPU, or the driver refuses */
+    BDFORGE_ARGUMENT = 4, /* sizes, pointers or strides that the call cannot take */
+    BDFORGE_WEIGHTS = 5,  /* weights are truncated or not ternary */
+    BDFORGE_RUN = 6,      /* the device reports that the run failed */
+    BDFORGE_TIMEOUT = 7,  /* no result in time; the run may still be going */
+    BDFORGE_STATE = 8,    /* the call comes at the wrong moment */
+    BDFORGE_INTERNAL = 9  /* out of memory, or a fault of the library */
+} bdforge_status;
+
+typedef struct bdforge_device bdforge_device;
+typedef struct bdforge_design bdforge_design;
+typedef struct bdforge_weights bdforge_weights;
+typedef struct bdforge_gemm bdforge_gemm;
+typedef struct bdforge_batch bdforge_batch;
+
+/* Message of this thread's last failed call, "" when none failed; valid until its next call. */
+const char* bdforge_message(void);
+
+/* Name of a status, such as "TIMEOUT". */
+const char* bdforge_status_name(bdforge_status status);
+
+/* XRT's version that the library was built with, "none" without. */
+const char* bdforge_xrt_version(void);
+
+/* Opens a device: XRT's index "0", a PCI address, or "software", which needs no NPU and is slow. */
+bdforge_status bdforge_device_open(const char* name, bdforge_device** device);
+/* The device's name, such as "NPU Strix Halo". */
+const char* bdforge_device_name(const bdforge_device* device);
+/* 1 for an NPU, 0 for software. */
+int bdforge_device_is_npu(const bdforge_device* device);
+void bdforge_device_free(bdforge_device* device);
+
+/* Loads an xclbin (or full ELF, *.elf) with the manifest.json beside it. Once per process is enough for all sizes. */
+bdforge_status bdforge_design_load(const bdforge_device* device, const char* path, bdforge_design** design);
+void bdforge_design_free(bdforge_design* design);
+
+/* Packs K x N int8 weights of -1, 0, 1, row-major, `stride` elements from row to row (0: N); they may be freed then. */
+bdforge_status bdforge_weights_pack(const bdforge_design* design, const int8_t* weights, size_t K, size_t N,
+                                    size_t stride, bdforge_weights** packed);
+/* Takes weights that were packed before, for the same tile sizes. */
+bdforge_status bdforge_weights_packed(const bdforge_design* design, const void* data, size_t bytes, size_t K, size_t N,
+                                      bdforge_weights** packed);
+/* Bytes of the packed form. */
+size_t bdforge_weights_bytes(const bdforge_weights* weights);
+void bdforge_weights_free(bdforge_weights* weights);
+
+/* C (M x N, int32) = A (M x K, int8) * weights, in memory of the library. */
+bdforge_status bdforge_gemm_create(const bdforge_design* design, size_t M, const bdforge_weights* weights,
+                                   bdforge_gemm** gemm);
+/* The same with memory of the caller: aligned to 4096 bytes, alive as long as the handle. NULL: the library's.
+ * Strides in elements from row to row, 0: no gap. */
+bdforge_status bdforge_gemm_create_shared(const bdforge_design* design, size_t M, const bdforge_weights* weights,
+                                          int8_t* a, size_t a_stride, int32_t* c, size_t c_stride, bdforge_gemm** gemm);
+void bdforge_gemm_free(bdforge_gemm* gemm);
+
+/* Where A is to be written and C can be read, and the elements from row to row. */
+int8_t* bdforge_gemm_a(bdforge_gemm* gemm);
+size_t bdforge_gemm_a_stride(const bdforge_gemm* gemm);
+const int32_t* bdforge_gemm_c(const bdforge_gemm* gemm);
+size_t bdforge_gemm_c_stride(const bdforge_gemm* gemm);
+
+/* Runs and waits, at most timeout_ms (>= 1). */
+bdforge_status bdforge_gemm_run(bdforge_gemm* gemm, unsigned timeout_ms);
+/* Starts; the processor is free until bdforge_gemm_wait. */
+bdforge_status bdforge_gemm_run_async(bdforge_gemm* gemm);
+/* Waits for bdforge_gemm_run_async. After BDFORGE_TIMEOUT it may be called again. */
+bdforge_status bdforge_gemm_wait(bdforge_gemm* gemm, unsigned timeout_ms);
+/* Copies A in, runs, copies C out. Strides in elements, 0: no gap. */
+bdforge_status bdforge_gemm_run_copy(bdforge_gemm* gemm, const int8_t* a, size_t a_stride, int32_t* c, size_t c_stride,
+                                     unsigned timeout_ms);
+/* out[i][j] = C[i][j] * row_scales[i] * column_scales[j] * scale; NULL scales are 1; stride 0: no gap. */
+bdforge_status bdforge_gemm_scaled(const bdforge_gemm* gemm, float* out, size_t stride, const float* row_scales,
+                                   const float* column_scales, float scale);
+
+/* GEMMs of one design, submitted at once and run in order. */
+bdforge_status bdforge_batch_create(const bdforge_design* design, bdforge_gemm* const* gemms, size_t count,
+                                    bdforge_batch** batch);
+bdforge_status bdforge_batch_run(bdforge_batch* batch, unsigned timeout_ms);
+bdforge_status bdforge_batch_run_async(bdforge_batch* batch);
+bdforge_status bdforge_batch_wait(bdforge_batch* batch, unsigned timeout_ms);
+void bdforge_batch_free(bdforge_batch* batch);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

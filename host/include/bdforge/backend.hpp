@@ -1,0 +1,82 @@
+#pragma once
+/// What the library needs of a device. Two backends exist: XRT, and software for tests and first steps.
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bdforge {
+
+struct Manifest;
+
+/// The operands of C = A B; also their order as arguments of the runtime sequence.
+enum class Operand { a, b, c };
+constexpr std::size_t operand_count = 3;
+
+/// Memory that host and device see. Not for use by two threads at once.
+class Buffer {
+public:
+    virtual ~Buffer() = default;
+    virtual void* data() = 0;
+    virtual std::size_t bytes() const = 0;
+    /// Makes what the host wrote visible to the device.
+    virtual void to_device() = 0;
+    /// Makes what the device wrote visible to the host.
+    virtual void from_device() = 0;
+};
+
+enum class Outcome { completed, timed_out };
+
+/// Work for the device; may be started again after it completed. Dropping one that is running stops the process in
+/// XRT, so owners keep it until `wait` said completed, or for ever.
+class Command {
+public:
+    virtual ~Command() = default;
+    virtual void start() = 0;
+    /// Waits for `timeout` at most, which is above 0; only after `start`. RunError when the device reports a failure.
+    virtual Outcome wait(std::chrono::milliseconds timeout) = 0;
+};
+
+/// What a command runs: an instruction stream, or the name of a sequence inside a full ELF.
+struct Program {
+    std::shared_ptr<Buffer> instructions;
+    std::string sequence;
+};
+
+using Arguments = std::array<std::shared_ptr<Buffer>, operand_count>;
+
+/// A design that is loaded on a device, ready for any number of commands.
+class Context {
+public:
+    virtual ~Context() = default;
+    virtual std::shared_ptr<Buffer> allocate(Operand operand, std::size_t bytes) = 0;
+    /// Memory of the caller, which must be aligned to pages and outlive the buffer; nothing is copied.
+    virtual std::shared_ptr<Buffer> adopt(Operand operand, void* memory, std::size_t bytes) = 0;
+    virtual std::shared_ptr<Buffer> instructions(const std::vector<std::uint32_t>& words) = 0;
+    virtual std::unique_ptr<Command> command(const Program& program, const Arguments& arguments) = 0;
+    /// The commands one after another, submitted at once; they must outlive it.
+    virtual std::unique_ptr<Command> batch(const std::vector<Command*>& commands) = 0;
+};
+
+/// A built design: the file that configures the array, and its manifest.
+struct Image {
+    std::string path;
+    bool full_elf;
+    const Manifest& manifest;
+};
+
+class Backend {
+public:
+    virtual ~Backend() = default;
+    /// The device's name, such as "NPU Strix Halo".
+    virtual std::string name() const = 0;
+    /// Whether it is an NPU; results of others must not be called measured.
+    virtual bool is_npu() const = 0;
+    virtual std::unique_ptr<Context> load(const Image& image) = 0;
+};
+
+}  // namespace bdforge

@@ -1,0 +1,64 @@
+#pragma once
+/// What a host must know of a built design: `manifest.json` beside the xclbin.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bdforge/json.hpp"
+
+namespace bdforge {
+
+/// The manifest's schema that this library reads.
+constexpr std::int64_t manifest_schema = 1;
+
+/// A file of the build, relative to the manifest's folder. `sha256` is "" where the build does not record it.
+struct BuiltFile {
+    std::string path;
+    std::string sha256;
+};
+
+/// A problem whose sequence is part of the build: the only ones that a full ELF can run.
+struct BuiltProblem {
+    std::string sequence;
+    std::int64_t M;
+    std::int64_t K;
+    std::int64_t N;
+};
+
+/// A core's tile m x k x n, the depth k_mt of a memtile's slab, the MAC shape r x s x t.
+struct TileSizes {
+    std::int64_t m, k, n, k_mt, r, s, t;
+};
+
+/// A manifest, checked. `file` is its own path, `content` everything in it.
+struct Manifest {
+    std::string file;
+    std::string design;
+    std::string spec_hash;
+    std::string device;       // the product it was built for, such as "strix_halo"
+    std::string mlir_device;  // its array, such as "npu2"
+    std::string kernel;       // name of the xclbin's kernel
+    std::string elf_kernel;   // name of the full ELF's kernel; its instances are sequences
+    TileSizes tile;
+    std::int64_t rows;
+    std::int64_t columns;
+    std::map<std::string, BuiltFile> files;
+    std::vector<BuiltProblem> problems;
+    Json content;
+
+    /// `content` with its place, for reading more of it.
+    JsonView view() const { return JsonView(content, file); }
+};
+
+/// Reads a manifest; FileError when it cannot be read, ManifestError names the first thing that is missing or wrong.
+Manifest load_manifest(const std::string& path);
+
+/// The manifest in `text`; `file` heads every message.
+Manifest parse_manifest(const std::string& text, const std::string& file);
+
+/// The manifest beside an xclbin or ELF: `manifest.json` in its folder.
+std::string manifest_beside(const std::string& image_path);
+
+}  // namespace bdforge

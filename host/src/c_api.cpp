@@ -1,0 +1,218 @@
+#include "bdforge.h"
+
+#include <chrono>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "bdforge/bdforge.hpp"
+
+struct bdforge_device {
+    bdforge::Device device;
+};
+struct bdforge_design {
+    bdforge::Design design;
+};
+struct bdforge_weights {
+    bdforge::Weights weights;
+};
+struct bdforge_gemm {
+    bdforge::Gemm gemm;
+};
+struct bdforge_batch {
+    bdforge::Batch batch;
+};
+
+namespace {
+
+std::string& message() {
+    thread_local std::string text;
+    return text;
+}
+
+bdforge_status failed(bdforge_status status, const char* text) noexcept {
+    try {
+        message() = text;
+    } catch (...) {
+        return BDFORGE_INTERNAL;  // no memory for the message either
+    }
+    return status;
+}
+
+/// The status of the exception that is being handled.
+bdforge_status status_of_exception() noexcept {
+    try {
+        throw;
+    } catch (const bdforge::FileError& error) {
+        return failed(BDFORGE_FILE, error.what());
+    } catch (const bdforge::ManifestError& error) {
+        return failed(BDFORGE_MANIFEST, error.what());
+    } catch (const bdforge::DeviceError& error) {
+        return failed(BDFORGE_DEVICE, error.what());
+    } catch (const bdforge::ArgumentError& error) {
+        return failed(BDFORGE_ARGUMENT, error.what());
+    } catch (const bdforge::WeightError& error) {
+        return failed(BDFORGE_WEIGHTS, error.what());
+    } catch (const bdforge::RunError& error) {
+        return failed(BDFORGE_RUN, error.what());
+    } catch (const bdforge::TimeoutError& error) {
+        return failed(BDFORGE_TIMEOUT, error.what());
+    } catch (const bdforge::StateError& error) {
+        return failed(BDFORGE_STATE, error.what());
+    } catch (const std::bad_alloc&) {
+        return failed(BDFORGE_INTERNAL, "out of memory; free some and try again");
+    } catch (const std::exception& error) {
+        return failed(BDFORGE_INTERNAL, error.what());
+    } catch (...) {
+        return failed(BDFORGE_INTERNAL, "unknown fault; please report it");
+    }
+}
+
+/// Calls `act`; no exception gets out.
+template <class Act>
+bdforge_status guarded(Act act) noexcept {
+    try {
+        message().clear();
+        act();
+        return BDFORGE_OK;
+    } catch (...) {
+        return status_of_exception();
+    }
+}
+
+template <class Pointer>
+Pointer* given(Pointer* pointer, const char* name) {
+    if (pointer == nullptr)
+        throw bdforge::ArgumentError(std::string(name) + " is NULL; pass what the call before it made");
+    return pointer;
+}
+
+/// Clears `out`, then sets it to what `make` returns.
+template <class Handle, class Make>
+bdforge_status made(Handle** out, Make make) noexcept {
+    return guarded([&] {
+        *given(out, "the handle's place") = nullptr;
+        *out = new Handle{make()};
+    });
+}
+
+std::chrono::milliseconds milliseconds(unsigned count) { return std::chrono::milliseconds{count}; }
+
+}  // namespace
+
+const char* bdforge_message(void) { return message().c_str(); }
+
+const char* bdforge_status_name(bdforge_status status) {
+    constexpr const char* names[] = {"OK",      "FILE", "MANIFEST", "DEVICE", "ARGUMENT",
+                                     "WEIGHTS", "RUN",  "TIMEOUT",  "STATE",  "INTERNAL"};
+    const auto index = static_cast<std::size_t>(status);
+    return index < sizeof(names) / sizeof(names[0]) ? names[index] : "UNKNOWN";
+}
+
+const char* bdforge_xrt_version(void) {
+    static const std::string version = bdforge::xrt_version();
+    return version.c_str();
+}
+
+bdforge_status bdforge_device_open(const char* name, bdforge_device** device) {
+    return made(device, [&] { return bdforge::Device::open(given(name, "name")); });
+}
+
+const char* bdforge_device_name(const bdforge_device* device) {
+    thread_local std::string name;
+    name = device == nullptr ? "" : device->device.name();
+    return name.c_str();
+}
+
+int bdforge_device_is_npu(const bdforge_device* device) { return device != nullptr && device->device.is_npu(); }
+
+void bdforge_device_free(bdforge_device* device) { delete device; }
+
+bdforge_status bdforge_design_load(const bdforge_device* device, const char* path, bdforge_design** design) {
+    return made(design, [&] { return bdforge::Design::load(given(device, "device")->device, given(path, "path")); });
+}
+
+void bdforge_design_free(bdforge_design* design) { delete design; }
+
+bdforge_status bdforge_weights_pack(const bdforge_design* design, const int8_t* weights, size_t K, size_t N,
+                                    size_t stride, bdforge_weights** packed) {
+    return made(packed, [&] { return given(design, "design")->design.pack(weights, K, N, stride); });
+}
+
+bdforge_status bdforge_weights_packed(const bdforge_design* design, const void* data, size_t bytes, size_t K, size_t N,
+                                      bdforge_weights** packed) {
+    return made(packed, [&] { return given(design, "design")->design.packed(data, bytes, K, N); });
+}
+
+size_t bdforge_weights_bytes(const bdforge_weights* weights) {
+    return weights == nullptr ? 0 : weights->weights.bytes();
+}
+
+void bdforge_weights_free(bdforge_weights* weights) { delete weights; }
+
+bdforge_status bdforge_gemm_create(const bdforge_design* design, size_t M, const bdforge_weights* weights,
+                                   bdforge_gemm** gemm) {
+    return bdforge_gemm_create_shared(design, M, weights, nullptr, 0, nullptr, 0, gemm);
+}
+
+bdforge_status bdforge_gemm_create_shared(const bdforge_design* design, size_t M, const bdforge_weights* weights,
+                                          int8_t* a, size_t a_stride, int32_t* c, size_t c_stride,
+                                          bdforge_gemm** gemm) {
+    return made(gemm, [&] {
+        const bdforge::GemmOptions options{{a, a_stride}, {c, c_stride}};
+        return bdforge::Gemm(given(design, "design")->design, M, given(weights, "weights")->weights, options);
+    });
+}
+
+void bdforge_gemm_free(bdforge_gemm* gemm) { delete gemm; }
+
+int8_t* bdforge_gemm_a(bdforge_gemm* gemm) { return gemm == nullptr ? nullptr : gemm->gemm.a(); }
+size_t bdforge_gemm_a_stride(const bdforge_gemm* gemm) { return gemm == nullptr ? 0 : gemm->gemm.lda(); }
+const int32_t* bdforge_gemm_c(const bdforge_gemm* gemm) { return gemm == nullptr ? nullptr : gemm->gemm.c(); }
+size_t bdforge_gemm_c_stride(const bdforge_gemm* gemm) { return gemm == nullptr ? 0 : gemm->gemm.ldc(); }
+
+bdforge_status bdforge_gemm_run(bdforge_gemm* gemm, unsigned timeout_ms) {
+    return guarded([&] { given(gemm, "gemm")->gemm.run(milliseconds(timeout_ms)); });
+}
+
+bdforge_status bdforge_gemm_run_async(bdforge_gemm* gemm) {
+    return guarded([&] { given(gemm, "gemm")->gemm.run_async(); });
+}
+
+bdforge_status bdforge_gemm_wait(bdforge_gemm* gemm, unsigned timeout_ms) {
+    return guarded([&] { given(gemm, "gemm")->gemm.wait(milliseconds(timeout_ms)); });
+}
+
+bdforge_status bdforge_gemm_run_copy(bdforge_gemm* gemm, const int8_t* a, size_t a_stride, int32_t* c, size_t c_stride,
+                                     unsigned timeout_ms) {
+    return guarded([&] { given(gemm, "gemm")->gemm.run(a, a_stride, c, c_stride, milliseconds(timeout_ms)); });
+}
+
+bdforge_status bdforge_gemm_scaled(const bdforge_gemm* gemm, float* out, size_t stride, const float* row_scales,
+                                   const float* column_scales, float scale) {
+    return guarded([&] { given(gemm, "gemm")->gemm.scaled(out, stride, {row_scales, column_scales, scale}); });
+}
+
+bdforge_status bdforge_batch_create(const bdforge_design* design, bdforge_gemm* const* gemms, size_t count,
+                                    bdforge_batch** batch) {
+    return made(batch, [&] {
+        std::vector<bdforge::Gemm*> members;
+        for (size_t i = 0; i < count; ++i) members.push_back(&given(given(gemms, "gemms")[i], "a gemm")->gemm);
+        return bdforge::Batch(given(design, "design")->design, members);
+    });
+}
+
+bdforge_status bdforge_batch_run(bdforge_batch* batch, unsigned timeout_ms) {
+    return guarded([&] { given(batch, "batch")->batch.run(milliseconds(timeout_ms)); });
+}
+
+bdforge_status bdforge_batch_run_async(bdforge_batch* batch) {
+    return guarded([&] { given(batch, "batch")->batch.run_async(); });
+}
+
+bdforge_status bdforge_batch_wait(bdforge_batch* batch, unsigned timeout_ms) {
+    return guarded([&] { given(batch, "batch")->batch.wait(milliseconds(timeout_ms)); });
+}
+
+void bdforge_batch_free(bdforge_batch* batch) { delete batch; }

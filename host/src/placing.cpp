@@ -1,0 +1,59 @@
+#include "placing.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "bdforge/error.hpp"
+
+namespace bdforge {
+namespace {
+
+constexpr std::int64_t granule_bits = 32;  // what a DMA moves at a time
+
+std::size_t up(std::size_t size, std::size_t multiple) { return (size + multiple - 1) / multiple * multiple; }
+
+/// Elements of an operand in one granule: its rows are walked in multiples of them.
+std::size_t granule(const Manifest& manifest, const char* operand) {
+    const std::int64_t bits = manifest.view().at("runtime").at("element_bits").at(operand).integer(1, 64);
+    return static_cast<std::size_t>(std::max(granule_bits / bits, std::int64_t{1}));
+}
+
+/// Positions 0 to `walked` - 1 in tiles, the last one moved back; those from `size` on hold no weight.
+Places moved_back(std::size_t size, std::size_t walked, std::size_t tile) {
+    Places places(up(walked, tile));
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const std::size_t start = std::min(i / tile * tile, walked - tile);
+        const std::size_t place = start + i % tile;
+        places[i] = place < size ? static_cast<std::int32_t>(place) : zero_weight;
+    }
+    return places;
+}
+
+}  // namespace
+
+void check_size(const Manifest& manifest, const char* name, std::size_t size) {
+    const std::int64_t largest = manifest.view().at("runtime").at("largest_size").integer(1, INT32_MAX);
+    if (size >= 1 && size <= static_cast<std::size_t>(largest)) return;
+    throw ArgumentError(manifest.design + ": " + name + " = " + std::to_string(size) + " is outside 1 to " +
+                        std::to_string(largest) + "; split the problem, or leave it to the processor");
+}
+
+Placing placing(const Manifest& manifest, std::size_t K, std::size_t N) {
+    check_size(manifest, "K", K);
+    check_size(manifest, "N", N);
+    const auto slab = static_cast<std::size_t>(manifest.tile.k_mt), n = static_cast<std::size_t>(manifest.tile.n);
+    const std::size_t depth = std::max(up(K, granule(manifest, "a")), slab);
+    const std::size_t width = std::max(up(N, granule(manifest, "c")), n);
+    Placing placed{moved_back(K, depth, slab), moved_back(N, width, n)};
+    const std::size_t last = placed.rows.size() - slab, covered = placed.rows.size() - depth;
+    std::fill_n(placed.rows.begin() + static_cast<std::ptrdiff_t>(last), covered, zero_weight);
+    return placed;
+}
+
+PackedTile packed_tile(const Manifest& manifest) {
+    const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
+    const TileSizes& tile = manifest.tile;
+    return {size(tile.k), size(tile.n), size(tile.s), size(tile.t)};
+}
+
+}  // namespace bdforge

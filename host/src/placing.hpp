@@ -1,0 +1,26 @@
+#pragma once
+#include "bdforge/manifest.hpp"
+#include "bdforge/packing.hpp"
+
+namespace bdforge {
+
+/// Where each weight of a K x N matrix stands in packed B; the twin of Python's `bdforge.runtime.packed_weights`.
+/// The last slab of K and the last n-tile move back until they end with the matrix, so that A and C need no padding;
+/// rows that the slab before holds too have weight 0, or they would count twice.
+struct Placing {
+    Places rows;
+    Places columns;
+
+    std::size_t bytes() const { return packed_bytes(rows.size(), columns.size()); }
+};
+
+/// ArgumentError when K or N is 0 or larger than the manifest allows.
+Placing placing(const Manifest& manifest, std::size_t K, std::size_t N);
+
+/// The tile that `pack` makes for a design.
+PackedTile packed_tile(const Manifest& manifest);
+
+/// ArgumentError unless 1 <= size <= the manifest's largest.
+void check_size(const Manifest& manifest, const char* name, std::size_t size);
+
+}  // namespace bdforge

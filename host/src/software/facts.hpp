@@ -1,0 +1,45 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "bdforge/backend.hpp"
+#include "bdforge/manifest.hpp"
+
+namespace bdforge::software {
+
+/// A field of a register group: its word, lowest bit and largest value.
+struct Field {
+    std::size_t word;
+    unsigned low;
+    std::uint32_t largest;
+
+    std::uint32_t of(const std::uint32_t* words) const { return words[word] >> low & largest; }
+};
+
+/// Where a core reads its parameters, and the lock that says they are there.
+struct CoreAddresses {
+    std::uint32_t k_steps, output_tiles, go;
+};
+
+/// What the software device knows of the array: the manifest's `runtime`, and nothing else.
+struct Facts {
+    TileSizes tile;
+    std::size_t rows, columns;
+    std::array<std::uint32_t, 2> header;
+    std::array<std::uint32_t, operand_count> arguments;  // index of each operand
+    std::vector<std::size_t> a_columns;                  // the column that feeds each core row
+    std::vector<CoreAddresses> cores;
+    std::uint32_t column_stride;
+    std::uint32_t bd_address, bd_stride_bytes, bds;
+    std::size_t patched_word;
+    std::array<std::uint32_t, operand_count> queues;  // task queue of each operand's channel, column 0
+    std::uint32_t token_direction, token_channel;
+    Field length, d0_wrap, d0_step, d1_wrap, d1_step, d2_step, iteration_wrap, iteration_step, next, use_next;
+    Field queue_bd, queue_repeat, queue_token;
+};
+
+/// Reads them; ManifestError names what is missing.
+Facts read_facts(const Manifest& manifest);
+
+}  // namespace bdforge::software

@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <cstring>
+
+#include "bdforge/error.hpp"
+#include "bdforge/manifest.hpp"
+#include "commands.hpp"
+#include "contexts.hpp"
+#include "guard.hpp"
+
+namespace bdforge {
+namespace {
+
+constexpr unsigned opcode_run = 3;  // of the firmware's DPU kernels: run an instruction stream
+constexpr int opcode_index = 0, instructions_index = 1, word_count_index = 2, first_operand_index = 3;
+constexpr const char* memory_help = "free memory, or raise the limit of locked memory (ulimit -l)";
+
+int argument_index(Operand operand) { return first_operand_index + static_cast<int>(operand); }
+
+xrt::xclbin read_xclbin(const std::string& path) {
+    return guarded<FileError>(path, "build the design again", [&] { return xrt::xclbin(path); });
+}
+
+/// Refuses an xclbin without the manifest's kernel, or whose kernel takes fewer arguments: XRT crashes at set_arg with
+/// an index that does not exist.
+void check_kernel(const xrt::xclbin& xclbin, const Image& image) {
+    const auto kernels = xclbin.get_kernels();
+    const auto named = [&](const auto& kernel) { return kernel.get_name() == image.manifest.kernel; };
+    const auto found = std::find_if(kernels.begin(), kernels.end(), named);
+    if (found == kernels.end()) {
+        const std::string has = kernels.empty() ? "none" : kernels.front().get_name();
+        throw ManifestError(image.path + ": the manifest names kernel " + image.manifest.kernel + ", the xclbin has " +
+                            has + "; they come from different builds, build the design again");
+    }
+    const std::size_t needed = first_operand_index + operand_count;
+    if (found->get_num_args() < needed) {
+        throw ManifestError(image.path + ": kernel " + image.manifest.kernel + " takes " +
+                            std::to_string(found->get_num_args()) + " arguments, a GEMM needs " +
+                            std::to_string(needed) + "; build the design again");
+    }
+}
+
+/// register_xclbin, since load_xclbin is not supported on NPUs.
+xrt::hw_context open_context(xrt::device& device, const Image& image) {
+    const xrt::xclbin xclbin = read_xclbin(image.path);
+    check_kernel(xclbin, image);
+    return guarded<DeviceError>(image.path + ": the device does not load it", "run 'xrt-smi examine' and 'dmesg'", [&] {
+        device.register_xclbin(xclbin);
+        return xrt::hw_context(device, xclbin.get_uuid());
+    });
+}
+
+}  // namespace
+
+XclbinContext::XclbinContext(xrt::device device, const Image& image)
+    : device_(std::move(device)), context_(open_context(device_, image)), kernel_(context_, image.manifest.kernel) {}
+
+// Host-only memory: the flags normal, device_only, svm and p2p always throw on an NPU. The memory group is asked of
+// the kernel, since its number is not the same on all versions.
+std::shared_ptr<Buffer> XclbinContext::allocate(Operand operand, std::size_t bytes) {
+    return guarded<DeviceError>("allocating " + std::to_string(bytes) + " bytes", memory_help, [&] {
+        const auto group = kernel_.group_id(argument_index(operand));
+        return std::make_shared<XrtBuffer>(xrt::bo(device_, bytes, xrt::bo::flags::host_only, group));
+    });
+}
+
+std::shared_ptr<Buffer> XclbinContext::adopt(Operand operand, void* memory, std::size_t bytes) {
+    return guarded<DeviceError>("sharing " + std::to_string(bytes) + " bytes of the caller", memory_help, [&] {
+        const auto group = kernel_.group_id(argument_index(operand));
+        return std::make_shared<XrtBuffer>(xrt::bo(device_, memory, bytes, xrt::bo::flags::host_only, group));
+    });
+}
+
+std::shared_ptr<Buffer> XclbinContext::instructions(const std::vector<std::uint32_t>& words) {
+    return guarded<DeviceError>("allocating the instruction stream", memory_help, [&] {
+        const std::size_t bytes = words.size() * sizeof(std::uint32_t);
+        const auto group = kernel_.group_id(instructions_index);
+        auto buffer = std::make_shared<XrtBuffer>(xrt::bo(device_, bytes, xrt::bo::flags::cacheable, group));
+        std::memcpy(buffer->data(), words.data(), bytes);
+        buffer->to_device();
+        return buffer;
+    });
+}
+
+// Arguments are set one by one on a run: calling the kernel would start it at once.
+std::unique_ptr<Command> XclbinContext::command(const Program& program, const Arguments& arguments) {
+    return guarded<DeviceError>("preparing the run", "load the design again", [&] {
+        const auto& stream = dynamic_cast<XrtBuffer&>(*program.instructions);
+        xrt::run run(kernel_);
+        run.set_arg(opcode_index, opcode_run);
+        run.set_arg(instructions_index, stream.bo());
+        run.set_arg(word_count_index, static_cast<unsigned>(stream.bytes() / sizeof(std::uint32_t)));
+        for (std::size_t i = 0; i < operand_count; ++i) {
+            run.set_arg(argument_index(static_cast<Operand>(i)), dynamic_cast<XrtBuffer&>(*arguments[i]).bo());
+        }
+        return std::make_unique<XrtCommand>(std::move(run));
+    });
+}
+
+std::unique_ptr<Command> XclbinContext::batch(const std::vector<Command*>& commands) {
+    return guarded<DeviceError>("preparing the batch", "load the design again",
+                                [&] { return std::make_unique<XrtBatch>(context_, commands); });
+}
+
+}  // namespace bdforge

@@ -1,0 +1,12 @@
+#include "bdforge/error.hpp"
+#include "xrt_backend.hpp"
+
+namespace bdforge {
+
+std::shared_ptr<Backend> open_xrt(const std::string& name) {
+    throw DeviceError("device " + name + ": this library was built without XRT; install libxrt-dev, build again");
+}
+
+std::string xrt_version() { return "none"; }
+
+}  // namespace bdforge

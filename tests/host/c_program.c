@@ -1,0 +1,157 @@
+/* c_program DESIGN.xclbin DEVICE [hangs]: every call of bdforge.h, as docs/embedding.md shows them; or one GEMM on a
+ * device that hangs, with everything freed behind its back. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bdforge.h"
+
+enum { M = 20, K = 64, N = 72 };
+
+static int8_t a[M * K], weights[K * N];
+static int32_t expected[M * N], c[M * N];
+static float scaled[M * N], row_scales[M], column_scales[N];
+
+static void require(int holds, const char* what) {
+    if (holds) return;
+    fprintf(stderr, "%s; last message: %s\n", what, bdforge_message());
+    exit(1);
+}
+
+static void expect(bdforge_status got, bdforge_status wanted, const char* part) {
+    if (got == wanted && strstr(bdforge_message(), part) != NULL) return;
+    fprintf(stderr, "status %s, expected %s with \"%s\": %s\n", bdforge_status_name(got), bdforge_status_name(wanted),
+            part, bdforge_message());
+    exit(1);
+}
+
+static void make_operands(void) {
+    int i, k;
+    for (i = 0; i < M * K; ++i) a[i] = (int8_t)(i * 37 % 255 - 127);
+    for (i = 0; i < K * N; ++i) weights[i] = (int8_t)(i * 7 / 5 % 3 - 1);
+    for (i = 0; i < M * N; ++i)
+        for (k = 0; k < K; ++k) expected[i] += a[i / N * K + k] * weights[k * N + i % N];
+    for (i = 0; i < M; ++i) row_scales[i] = 0.5f;
+    for (i = 0; i < N; ++i) column_scales[i] = 4;
+}
+
+static void check_c(const int32_t* got, size_t stride, const char* what) {
+    int i;
+    for (i = 0; i < M * N; ++i) require(got[(size_t)(i / N) * stride + i % N] == expected[i], what);
+}
+
+static void check_errors(const bdforge_device* device, const bdforge_design* design, const bdforge_weights* packed) {
+    bdforge_device* none = NULL;
+    bdforge_design* no_design = NULL;
+    bdforge_weights* no_weights = NULL;
+    bdforge_gemm* no_gemm = NULL;
+    bdforge_batch* no_batch = NULL;
+    int8_t wrong = 3;
+    expect(bdforge_device_open("no such device", &none), BDFORGE_DEVICE, "no such device");
+    require(none == NULL, "a failed call leaves NULL");
+    expect(bdforge_device_open(NULL, &none), BDFORGE_ARGUMENT, "name is NULL");
+    expect(bdforge_device_open("software", NULL), BDFORGE_ARGUMENT, "place is NULL");
+    expect(bdforge_design_load(device, "/no/such.xclbin", &no_design), BDFORGE_FILE, "/no/manifest.json");
+    expect(bdforge_design_load(NULL, "x", &no_design), BDFORGE_ARGUMENT, "device is NULL");
+    expect(bdforge_weights_pack(design, weights, 0, N, 0, &no_weights), BDFORGE_ARGUMENT, "K = 0");
+    expect(bdforge_weights_pack(design, &wrong, 1, 1, 0, &no_weights), BDFORGE_WEIGHTS, "is 3");
+    expect(bdforge_weights_packed(design, weights, 5, K, N, &no_weights), BDFORGE_WEIGHTS, "got 5");
+    expect(bdforge_gemm_create(design, 0, packed, &no_gemm), BDFORGE_ARGUMENT, "M = 0");
+    expect(bdforge_gemm_create_shared(design, M, packed, a + 1, 0, NULL, 0, &no_gemm), BDFORGE_ARGUMENT, "A ");
+    expect(bdforge_gemm_run(NULL, 1), BDFORGE_ARGUMENT, "gemm is NULL");
+    expect(bdforge_batch_create(design, NULL, 1, &no_batch), BDFORGE_ARGUMENT, "gemms is NULL");
+    expect(bdforge_batch_create(design, NULL, 0, &no_batch), BDFORGE_ARGUMENT, "at least one");
+}
+
+static void run_gemm(bdforge_gemm* gemm) {
+    int i;
+    size_t row;
+    for (row = 0; row < M; ++row) memcpy(bdforge_gemm_a(gemm) + row * bdforge_gemm_a_stride(gemm), a + row * K, K);
+    expect(bdforge_gemm_run(gemm, 1000), BDFORGE_OK, "");
+    check_c(bdforge_gemm_c(gemm), bdforge_gemm_c_stride(gemm), "run");
+    expect(bdforge_gemm_wait(gemm, 1000), BDFORGE_STATE, "was not started");
+    expect(bdforge_gemm_run_async(gemm), BDFORGE_OK, "");
+    expect(bdforge_gemm_wait(gemm, 0), BDFORGE_ARGUMENT, "for ever");
+    expect(bdforge_gemm_wait(gemm, 1000), BDFORGE_OK, "");
+    expect(bdforge_gemm_run_copy(gemm, a, 0, c, 0, 1000), BDFORGE_OK, "");
+    check_c(c, N, "run with copies");
+    expect(bdforge_gemm_scaled(gemm, scaled, 0, row_scales, column_scales, 2), BDFORGE_OK, "");
+    for (i = 0; i < M * N; ++i) require(scaled[i] == 4 * (float)expected[i], "scaled");
+}
+
+static void run_shared(const bdforge_design* design, const bdforge_weights* packed) {
+    int8_t* own_a = aligned_alloc(4096, 4096);
+    int32_t* own_c = aligned_alloc(4096, 8192);
+    bdforge_gemm* gemm;
+    require(own_a != NULL && own_c != NULL, "memory");
+    memcpy(own_a, a, sizeof a);
+    expect(bdforge_gemm_create_shared(design, M, packed, own_a, 0, own_c, 0, &gemm), BDFORGE_OK, "");
+    expect(bdforge_gemm_run(gemm, 1000), BDFORGE_OK, "");
+    check_c(own_c, N, "shared memory");
+    bdforge_gemm_free(gemm);
+    free(own_a);
+    free(own_c);
+}
+
+static void run_batch(const bdforge_design* design, bdforge_gemm* gemm) {
+    bdforge_batch* batch;
+    expect(bdforge_batch_create(design, &gemm, 1, &batch), BDFORGE_OK, "");
+    expect(bdforge_batch_run(batch, 1000), BDFORGE_OK, "");
+    expect(bdforge_batch_run_async(batch), BDFORGE_OK, "");
+    expect(bdforge_batch_wait(batch, 1000), BDFORGE_OK, "");
+    check_c(bdforge_gemm_c(gemm), bdforge_gemm_c_stride(gemm), "batch");
+    bdforge_batch_free(batch);
+}
+
+static void time_out_in_batch(const bdforge_design* design, const bdforge_weights* packed) {
+    bdforge_gemm* gemm;
+    bdforge_batch* batch;
+    expect(bdforge_gemm_create(design, M, packed, &gemm), BDFORGE_OK, "");
+    expect(bdforge_batch_create(design, &gemm, 1, &batch), BDFORGE_OK, "");
+    expect(bdforge_batch_run(batch, 50), BDFORGE_TIMEOUT, "the batch of 1: no result after 50 ms");
+    bdforge_batch_free(batch);
+    bdforge_gemm_free(gemm);
+}
+
+static void time_out(bdforge_gemm* gemm) {
+    expect(bdforge_gemm_run(gemm, 50), BDFORGE_TIMEOUT, "no result after 50 ms");
+    expect(bdforge_gemm_run(gemm, 50), BDFORGE_STATE, "is running");
+    expect(bdforge_gemm_wait(gemm, 1), BDFORGE_TIMEOUT, "no result after 1 ms");
+}
+
+int main(int count, char** words) {
+    bdforge_device* device;
+    bdforge_design* design;
+    bdforge_weights* packed;
+    bdforge_gemm* gemm;
+    const int hangs = count == 4;
+    if (count != 3 && !hangs) return 2;
+    make_operands();
+    expect(bdforge_device_open(words[2], &device), BDFORGE_OK, "");
+    require(bdforge_device_is_npu(device) == (strcmp(bdforge_device_name(device), "software") != 0), "device");
+    expect(bdforge_design_load(device, words[1], &design), BDFORGE_OK, "");
+    expect(bdforge_weights_pack(design, weights, K, N, 0, &packed), BDFORGE_OK, "");
+    require(bdforge_weights_bytes(packed) == K * 96 / 4, "bytes of packed weights");
+    check_errors(device, design, packed);
+    expect(bdforge_gemm_create(design, M, packed, &gemm), BDFORGE_OK, "");
+    bdforge_device_free(device); /* what others need stays */
+    if (hangs) {
+        time_out_in_batch(design, packed);
+        bdforge_weights_free(packed);
+        time_out(gemm);
+        bdforge_gemm_free(gemm);
+        bdforge_design_free(design);
+        return 0;
+    }
+    bdforge_weights_free(packed);
+    run_gemm(gemm);
+    run_batch(design, gemm);
+    bdforge_gemm_free(gemm);
+    expect(bdforge_weights_pack(design, weights, K, N, N, &packed), BDFORGE_OK, "");
+    run_shared(design, packed);
+    bdforge_weights_free(packed);
+    bdforge_design_free(design);
+    bdforge_gemm_free(NULL);
+    printf("bdforge %s, XRT %s: every call works\n", BDFORGE_VERSION, bdforge_xrt_version());
+    return 0;
+}

@@ -1,0 +1,86 @@
+"""Builds of the C++ library for tests, kept in build/test-host so that a second run compiles nothing."""
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from bdforge.devices import device_named
+from bdforge.plan import Plan, manifest, plan_gemm, spec_from
+from support.built_designs import spec_content
+
+ROOT = Path(__file__).resolve().parents[2]
+SANITIZED = ROOT / "build" / "test-host" / "sanitized"
+WITH_XRT = ROOT / "build" / "test-host" / "xrt"
+BUILD_SECONDS = 600  # on a machine with many other jobs
+
+Done = subprocess.CompletedProcess[str]
+
+
+def scons(build: Path, *arguments: str, check: bool = True, cwd: Path = ROOT) -> Done:
+    """Runs SCons with results in `build`; one process at a time for each folder."""
+    environ = {name: value for name, value in os.environ.items() if name not in ("SCONSFLAGS", "XILINX_XRT")}
+    with _locked(build):
+        done = subprocess.run(
+            [sys.executable, "-B", "-m", "SCons", "-Q", "-j2", f"build={build}", *arguments], cwd=cwd, env=environ,
+            text=True, capture_output=True, timeout=BUILD_SECONDS, check=False,
+        )  # fmt: skip
+    assert not check or done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@contextmanager
+def _locked(build: Path) -> Iterator[None]:
+    build.mkdir(parents=True, exist_ok=True)
+    with (build / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def sanitized_build() -> Path:
+    """Folder of the library, bdforge-gemm and the test programs, without XRT, with sanitizers."""
+    scons(SANITIZED, "cpp", "cpp-tests", "xrt=none", "sanitize=address,undefined")
+    return SANITIZED / "host"
+
+
+def run(*words: Path | str, cwd: Path | None = None, environ: dict[str, str] | None = None) -> Done:
+    """A program's exit code and output."""
+    return subprocess.run(
+        [str(word) for word in words], cwd=cwd, env=os.environ | (environ or {}), text=True, capture_output=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+
+
+def small_plan(**changes: int) -> Plan:
+    """A design of 2 x 2 cores with one built-in problem, whose edges are all ragged."""
+    sizes = {"m": 16, "k": 16, "n": 32, "k_mt": 32} | changes
+    content = spec_content(sizes["m"], sizes["k"], sizes["n"], k_mt=sizes["k_mt"])
+    content["problems"] = [{"M": 33, "K": 40, "N": 70}]
+    return plan_gemm(spec_from(content, "small"), device_named("strix_halo"))
+
+
+def write_manifest(folder: Path, plan: Plan) -> Path:
+    """The plan's manifest in `folder`, which is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(manifest(plan, plan.spec.problems)))
+    return path
+
+
+def small_design(folder: Path) -> Path:
+    """An xclbin's path in `folder` with the small design's manifest beside it. The file itself is a stand-in."""
+    write_manifest(folder, small_plan())
+    (folder / "small.xclbin").write_bytes(b"no xclbin")
+    (folder / "small.elf").write_bytes(b"no ELF")
+    return folder / "small.xclbin"
+
+
+def ternary(seed: int, K: int, N: int) -> np.ndarray:
+    """Random weights of -1, 0, 1."""
+    return np.random.default_rng(seed).integers(-1, 2, (K, N), np.int8)

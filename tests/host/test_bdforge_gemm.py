@@ -1,0 +1,113 @@
+"""The program bdforge-gemm: what it prints and how it ends."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from library_builds import Done, run, sanitized_build, small_design, ternary
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    return sanitized_build() / "bin" / "bdforge-gemm"
+
+
+@pytest.fixture
+def design(tmp_path: Path) -> Path:
+    return small_design(tmp_path / "built")
+
+
+def refused(done: Done, sentence: str):
+    """Exit code 2, one line on stderr with `sentence`, nothing else."""
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.startswith("bdforge-gemm: ")
+    assert done.stderr.count("\n") == 1
+    assert sentence in done.stderr
+
+
+@pytest.mark.parametrize("sizes", [(64, 64, 128), (1, 1, 1), (33, 40, 70), (17, 5, 200)])
+def test_a_gemm_is_run_verified_and_labelled(program: Path, design: Path, sizes: tuple[int, int, int]):
+    M, K, N = map(str, sizes)
+    done = run(
+        program, "-x", design, "-M", M, "-K", K, "-N", N, "-d", "software", "--verify", "-i", "3", "--warmup", "1"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "design: small for strix_halo on software"
+    assert lines[1].startswith(f"problem: {M} x {K} x {N}, B ")
+    assert lines[2] == f"verified: {sizes[0] * sizes[2]} elements"
+    assert lines[3].startswith("emulated, no NPU: 3 runs, lowest ")
+
+
+def test_weights_come_from_a_file(program: Path, design: Path, tmp_path: Path):
+    np.save(tmp_path / "w.npy", ternary(1, 50, 40))
+    done = run(
+        program, "-x", design, "-M", "20", "-w", tmp_path / "w.npy", "--verify", "--device", "software", "-i", "1"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "problem: 20 x 50 x 40" in done.stdout
+
+
+def test_weights_that_do_not_fit_are_refused(program: Path, design: Path, tmp_path: Path):
+    weights = tmp_path / "w.npy"
+    words = [program, "-x", design, "-M", "20", "-d", "software", "-w", weights]
+    refused(run(*words), f"{weights}: No such file or directory")
+    np.save(weights, ternary(1, 50, 40))
+    refused(run(*words, "-K", "51"), f"-K is 51, but {weights} has 50")
+    np.save(weights, np.full((50, 40), 2, np.int8))
+    refused(run(*words), "the weight at row 0, column 0 is 2, expected -1, 0 or 1")
+    np.save(weights, np.zeros((50, 40), np.float32))
+    refused(run(*words), "convert with .astype(numpy.int8)")
+    np.save(weights, ternary(1, 50, 40))
+    weights.write_bytes(weights.read_bytes()[:-1])
+    refused(run(*words), "holds 1999 of 50 x 40 weights; the file is truncated")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "-x is missing"),
+        (["-x", "a.xclbin"], "-M is missing"),
+        (["-x", "a.xclbin", "-M", "1"], "-K and -N are missing"),
+        (["-M"], "-M needs a value"),
+        (["-M", "0"], "-M takes a number from 1 to"),
+        (["-M", "-5"], "-M takes a number from 1 to"),
+        (["-K", "1e3"], "got '1e3'"),
+        (["-N", "99999999999999999999"], "got '99999999999999999999'"),
+        (["--timeout", "0"], "--timeout takes a number from 1"),
+        (["--colour"], "unknown option '--colour'"),
+        (["stray"], "unknown option 'stray'"),
+    ],
+)
+def test_bad_arguments_are_one_sentence(program: Path, words: list[str], sentence: str):
+    refused(run(program, *words), sentence)
+
+
+def test_help_tells_every_option(program: Path):
+    done = run(program, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    for option in ("-x", "-M -K -N", "-w", "--verify", "--iters", "--warmup", "--timeout", "--device", "--any-device"):
+        assert option in done.stdout
+
+
+def test_sizes_beyond_the_design_are_refused_before_memory_is_taken(program: Path, design: Path):
+    words = [program, "-x", design, "-d", "software"]
+    refused(run(*words, "-M", "1000000000", "-K", "8", "-N", "8"), "M = 1000000000 is outside 1 to 1048576")
+    refused(run(*words, "-M", "8", "-K", "1000000", "-N", "1000000"), "K = 1000000 could overflow the sums")
+
+
+def test_a_missing_or_damaged_design_is_refused(program: Path, design: Path):
+    words = ["-M", "8", "-K", "8", "-N", "8", "-d", "software"]
+    refused(run(program, "-x", "no/such.xclbin", *words), "no/manifest.json: No such file or directory")
+    refused(run(program, "-x", design.with_suffix(".elf"), *words), "the software device runs xclbins' streams, no ELF")
+    manifest = design.parent / "manifest.json"
+    manifest.write_text(manifest.read_text()[:100])
+    refused(run(program, "-x", design, *words), f"{manifest}:1:101: not JSON")
+
+
+def test_nothing_is_written(program: Path, design: Path, tmp_path: Path):
+    before = sorted(tmp_path.rglob("*"))
+    run(program, "-x", design, "-M", "8", "-K", "8", "-N", "8", "-d", "software", cwd=tmp_path)
+    run(program, "-x", design, "-M", "8", "-K", "8", "-N", "8", cwd=tmp_path)
+    assert sorted(tmp_path.rglob("*")) == before

@@ -1,0 +1,119 @@
+"""The C++ library's build: compilers, installation, and programs of others that find it."""
+
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+from library_builds import ROOT, SANITIZED, run, sanitized_build, scons, small_design
+
+SOURCE = """
+#include <bdforge/bdforge.hpp>
+#include <cstdio>
+int main() { std::puts(bdforge::Device::open("software").name().c_str()); }
+"""
+LISTS = """
+cmake_minimum_required(VERSION 3.13)
+project(other CXX)
+find_package(bdforge {version} CONFIG REQUIRED)
+add_executable(other main.cpp)
+target_compile_features(other PRIVATE cxx_std_17)
+target_link_libraries(other bdforge::bdforge)
+"""
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An installed library."""
+    sanitized_build()
+    folder = tmp_path_factory.mktemp("prefix")
+    scons(SANITIZED, "install", "xrt=none", "sanitize=address,undefined", f"prefix={folder}")
+    return folder
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """Somebody else's project."""
+    (tmp_path / "main.cpp").write_text(SOURCE)
+    return tmp_path
+
+
+def version() -> str:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+
+def test_installation_holds_library_headers_program_and_package_files(prefix: Path):
+    files = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
+    expected = {
+        "bin/bdforge-gemm", "lib/libbdforge.a", "lib/libbdforge.so", "lib/pkgconfig/bdforge.pc", "include/bdforge.h",
+        "lib/cmake/bdforge/bdforge-config.cmake", "lib/cmake/bdforge/bdforge-config-version.cmake",
+    }  # fmt: skip
+    headers = {f"include/bdforge/{path.name}" for path in (ROOT / "host/include/bdforge").glob("*.hpp")}
+    assert expected | headers == files
+
+
+def test_a_second_build_does_nothing_and_a_touched_header_changes_nothing():
+    sanitized_build()
+    (ROOT / "host/include/bdforge/json.hpp").touch()
+    done = scons(SANITIZED, "cpp", "cpp-tests", "xrt=none", "sanitize=address,undefined")
+    assert "[" not in done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("pkg-config"), reason="pkg-config is not installed")
+def test_pkg_config_gives_what_a_program_needs(prefix: Path, other: Path):
+    found = run(
+        "pkg-config", "--static", "--cflags", "--libs", "bdforge",
+        environ={"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")},
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    words = ["g++", "-std=c++17", "-fsanitize=address,undefined", "main.cpp", "-o", "other", *found.stdout.split()]
+    built = run(*words, cwd=other)
+    assert built.returncode == 0, built.stderr
+    assert run(other / "other", environ={"LD_LIBRARY_PATH": str(prefix / "lib")}).stdout == "software\n"
+
+
+@pytest.mark.skipif(not shutil.which("cmake"), reason="cmake is not installed")
+def test_cmake_finds_the_package(prefix: Path, other: Path):
+    (other / "CMakeLists.txt").write_text(LISTS.format(version=version()))
+    flags = "-DCMAKE_CXX_FLAGS=-fsanitize=address,undefined"
+    configured = run("cmake", "-S", other, "-B", other / "b", f"-DCMAKE_PREFIX_PATH={prefix}", flags)
+    assert configured.returncode == 0, configured.stderr
+    built = run("cmake", "--build", other / "b")
+    assert built.returncode == 0, built.stdout
+    assert run(other / "b" / "other").stdout == "software\n"
+
+
+def test_the_librarys_version_is_the_projects():
+    assert f'#define BDFORGE_VERSION "{version()}"' in (ROOT / "host/include/bdforge.h").read_text()
+
+
+def test_an_xrt_that_is_not_there_is_refused(tmp_path: Path):
+    done = scons(tmp_path / "build", "cpp", f"xrt={tmp_path}", check=False)
+    assert done.returncode == 2
+    assert (
+        done.stderr
+        == f"scons: xrt={tmp_path} holds no XRT with NPU support; name the prefix above its include/xrt, or none.\n"
+    )
+
+
+def test_a_fault_in_a_source_shows_the_compilers_text_and_leaves_nothing(tmp_path: Path):
+    for part in ("SConstruct", "site_scons", "designs", "templates", "kernels", "bdforge", "bd_patterns", "host"):
+        source = ROOT / part
+        copy = shutil.copytree if source.is_dir() else shutil.copy
+        copy(source, tmp_path / part)
+    broken = tmp_path / "host/src/flight.cpp"
+    broken.write_text("int unused_result( { }\n")
+    done = scons(tmp_path / "out", "out/host/objects/flight.cpp.o", "xrt=none", check=False, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "host/src/flight.cpp:1:" in done.stderr
+    assert "to repeat: g++ -std=c++17" in done.stderr
+    assert not list((tmp_path / "out/host").rglob("*.o"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("clang++"), reason="clang++ is not installed")
+def test_clang_builds_everything_without_a_warning(tmp_path: Path):
+    scons(tmp_path / "build", "cpp", "cpp-tests", "xrt=none", "sanitize=address,undefined", "cxx=clang++")
+    design = small_design(tmp_path / "small")
+    done = run(tmp_path / "build/host/tests/c_program", design, "software")
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,66 @@
+"""The C++ library: its own cases, its C API, and what it shares with Python."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from library_builds import run, sanitized_build, small_design, small_plan, ternary, write_manifest
+
+from bdforge.devices import DEVICES
+from bdforge.runtime.operands import packed_weights
+
+
+@pytest.fixture(scope="module")
+def build() -> Path:
+    return sanitized_build()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("designs")
+    small_design(folder / "small")
+    (folder / "changed").mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("group", ["json", "files", "packing", "manifest", "design", "gemm", "software"])
+def test_the_librarys_cases_pass_under_sanitizers(build: Path, data: Path, group: str):
+    done = run(build / "tests" / "unit", data, group)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+
+
+def test_a_group_without_cases_is_no_success(build: Path, data: Path):
+    assert run(build / "tests" / "unit", data, "no such group").returncode == 2
+
+
+def test_every_call_of_the_c_api_works_from_c(build: Path, data: Path):
+    done = run(build / "tests" / "c_program", data / "small" / "small.xclbin", "software")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "every call works" in done.stdout
+
+
+# Sizes: whole tiles, one element, less than a tile, one more than tiles, and K that is no multiple of a word.
+SIZES = [(64, 128), (1, 1), (5, 7), (33, 65), (40, 70), (100, 33), (257, 96), (31, 200)]
+
+
+@pytest.mark.parametrize("tile", [{}, {"k": 8, "k_mt": 24, "n": 64}, {"m": 32, "k": 64, "k_mt": 128}])
+def test_weights_are_packed_as_python_packs_them(build: Path, tmp_path: Path, tile: dict[str, int]):
+    plan = small_plan(**tile)
+    words = [write_manifest(tmp_path, plan)]
+    matrices = [ternary(seed, K, N) for seed, (K, N) in enumerate(SIZES)]
+    for i, matrix in enumerate(matrices):
+        np.save(tmp_path / f"{i}.npy", matrix)
+        words += [tmp_path / f"{i}.npy", tmp_path / f"{i}.packed"]
+    done = run(build / "tests" / "pack_probe", *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    for i, matrix in enumerate(matrices):
+        packed = np.fromfile(tmp_path / f"{i}.packed", np.uint8)
+        assert np.array_equal(packed, packed_weights(plan, matrix).ravel()), matrix.shape
+
+
+def test_every_array_that_has_designs_is_known_by_a_devices_name():
+    source = (Path(__file__).parents[2] / "host/src/device.cpp").read_text()
+    arrays = {device.mlir for device in DEVICES.values()}
+    assert all(f'"{array}"' in source for array in arrays)
+    for name in DEVICES:
+        assert f'"{name.split("_")[0]}' in source, f"host/src/device.cpp knows no name of XRT's for {name}"

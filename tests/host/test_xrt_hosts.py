@@ -1,0 +1,201 @@
+"""The C++ library against the real XRT: Debian's packages, unpacked in a cache. Skips when they cannot be fetched."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fake_npu_device import BDF, FakeNpu, build_library, run_alone
+from library_builds import WITH_XRT, Done, scons, small_plan, write_manifest
+from xrt_containers import make_elf, make_instruction_elf, make_xclbin, tool
+
+from bdforge.xrt import FetchError, XrtPackages, fetch_packages
+
+PLAN = small_plan()
+PROBLEM = PLAN.spec.problems[0]
+SIZES = ["-M", "33", "-K", "40", "-N", "70"]
+
+
+@pytest.fixture(scope="module")
+def xrt() -> XrtPackages:
+    try:
+        return fetch_packages()
+    except FetchError as error:
+        pytest.skip(f"XRT's packages: {error}")
+
+
+@pytest.fixture(scope="module")
+def build(xrt: XrtPackages) -> Path:
+    """The library, bdforge-gemm and the C program, linked with XRT."""
+    host = WITH_XRT / "host"
+    scons(WITH_XRT, "cpp", str(host / "tests" / "c_program"), f"xrt={xrt.prefix}")
+    return host
+
+
+@pytest.fixture(scope="module")
+def program(build: Path) -> Path:
+    return build / "bin" / "bdforge-gemm"
+
+
+@pytest.fixture(scope="module")
+def design(xrt: XrtPackages, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small design's manifest with an xclbin and a full ELF beside it."""
+    folder = tmp_path_factory.mktemp("small")
+    write_manifest(folder, PLAN)
+    make_elf(xrt, folder / "small.elf", PLAN, PROBLEM)
+    return make_xclbin(xrt, folder / "small.xclbin", PLAN.spec.columns)
+
+
+@pytest.fixture(scope="module")
+def library(xrt: XrtPackages, build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_library(xrt, build / "lib" / "libbdforge.a", tmp_path_factory.mktemp("preload") / "fake_npu.so")
+
+
+@pytest.fixture
+def new_npu(xrt: XrtPackages, library: Path, design: Path, tmp_path: Path) -> Callable[[str], FakeNpu]:
+    """Makes a fake device of a name."""
+
+    def new(name: str) -> FakeNpu:
+        npu = FakeNpu(xrt, library, tmp_path / "fake", design.parent / "manifest.json")
+        npu.make(name)
+        return npu
+
+    return new
+
+
+@pytest.fixture
+def npu(new_npu: Callable[[str], FakeNpu]) -> FakeNpu:
+    return new_npu("NPU Strix Halo")
+
+
+def refused(done: Done, code: int, sentence: str):
+    """One line on stderr that holds `sentence`."""
+    assert done.returncode == code, done.stderr
+    assert done.stderr.startswith("bdforge-gemm: ")
+    assert done.stderr.count("\n") == 1
+    assert sentence in done.stderr
+
+
+def test_the_packages_say_their_versions(xrt: XrtPackages, record_property: Callable[[str, object], None]):
+    record_property("xrt_versions", dict(xrt.versions))
+    print("\n".join(f"{name} {version}" for name, version in xrt.versions.items()))
+    assert xrt.versions["libxrt2"] == xrt.versions["libxrt-npu2"] == xrt.versions["libxrt-dev"]
+
+
+def test_the_program_needs_the_real_library(program: Path):
+    assert b"libxrt_coreutil.so.2\0" in program.read_bytes()
+
+
+NO_DEVICE = [("0", "No such device with index '0'"), (BDF, f"No such device '{BDF}'")]
+
+
+@pytest.mark.parametrize(("device", "reason"), NO_DEVICE)
+def test_without_a_device_it_says_so_and_leaves_nothing(
+    xrt: XrtPackages, program: Path, design: Path, tmp_path: Path, device: str, reason: str
+):
+    home = tmp_path / "home"
+    home.mkdir()
+    words = xrt.command(program, "-x", design, *SIZES, "-d", device)
+    done = run_alone(words, {"HOME": str(home), "TMPDIR": str(home)}, cwd=home)
+    refused(done, 2, f"device {device}: {reason}")
+    assert "'bdforge doctor' says what is missing" in done.stderr
+    assert done.stdout == ""
+    assert not list(home.iterdir())
+
+
+def test_the_software_device_needs_no_npu_beside_xrt(xrt: XrtPackages, program: Path, design: Path):
+    done = run_alone(xrt.command(program, "-x", design, *SIZES, "-d", "software", "--verify", "-i", "1"), {}, None)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_xclbin_is_read_back_as_the_manifest_describes_it(xrt: XrtPackages, design: Path, tmp_path: Path):
+    manifest = json.loads((design.parent / "manifest.json").read_text())
+    information = tool(xrt, tmp_path, "xclbinutil", "--info", "--input", str(design))
+    assert "AIE_PARTITION" in information
+    tool(xrt, tmp_path, "xclbinutil", "--input", str(design), "--dump-section", "AIE_PARTITION:JSON:partition.json")
+    tool(xrt, tmp_path, "xclbinutil", "--input", str(design), "--dump-section", "IP_LAYOUT:JSON:kernels.json")
+    partition = json.loads((tmp_path / "partition.json").read_text())["aie_partition"]["partition"]
+    assert int(partition["column_width"]) == manifest["array"]["columns"]
+    assert "MLIR_AIE:MLIRAIE" in (tmp_path / "kernels.json").read_text()
+
+
+@pytest.mark.parametrize("sizes", [(33, 40, 70), (1, 1, 1), (64, 64, 128), (70, 5, 33)])
+def test_xrt_runs_an_xclbin_at_any_size(npu: FakeNpu, program: Path, design: Path, sizes: tuple[int, int, int]):
+    M, K, N = map(str, sizes)
+    done = npu.run(program, "-x", design, "-M", M, "-K", K, "-N", N, "--verify", "-i", "2", "--warmup", "0")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"verified: {sizes[0] * sizes[2]} elements" in done.stdout
+    assert npu.log.count("command 0") == 2
+    assert npu.log[-1] == "context destroyed"
+
+
+def test_xrt_runs_a_full_elf(npu: FakeNpu, program: Path, design: Path):
+    elf = design.with_suffix(".elf")
+    done = npu.run(program, "-x", elf, *SIZES, "--verify", "-i", "1", "--warmup", "0")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "verified: 2310 elements" in done.stdout
+    assert "command 22" in npu.log
+    other = npu.run(program, "-x", elf, "-M", "34", "-K", "40", "-N", "70")
+    refused(other, 2, "its ELF holds no sequence for 34x40x70")
+
+
+def test_every_call_of_the_c_api_works_with_xrt(npu: FakeNpu, build: Path, design: Path):
+    done = npu.run(build / "tests" / "c_program", design, BDF)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "command 19" in npu.log, "batches are runlists"
+    assert any(line.startswith("memory of the caller, ") for line in npu.log), "nothing is copied"
+
+
+def test_a_hanging_device_is_reported_in_time(npu: FakeNpu, program: Path, design: Path):
+    done = npu.run(program, "-x", design, *SIZES, "--timeout", "100", mode="hang")
+    refused(done, 3, "small 33x40x70 on NPU Strix Halo: no result after 100 ms; wait again, or end the process")
+
+
+def test_a_hanging_run_may_be_dropped_without_ending_the_process(npu: FakeNpu, build: Path, design: Path):
+    done = npu.run(build / "tests" / "c_program", design, "0", "hangs", mode="hang")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_failing_device_is_reported(npu: FakeNpu, program: Path, design: Path):
+    done = npu.run(program, "-x", design, *SIZES, mode="error")
+    refused(done, 3, "the device ended the run with ERROR; load the design again")
+
+
+def test_a_design_for_another_npu_is_refused(new_npu: Callable[[str], FakeNpu], program: Path, design: Path):
+    npu = new_npu("NPU Phoenix")
+    done = npu.run(program, "-x", design, *SIZES)
+    refused(done, 2, 'design small is for device strix_halo (npu2_2col), this one is "NPU Phoenix"')
+    assert not npu.log
+
+
+@pytest.fixture
+def copy(design: Path, tmp_path: Path) -> Path:
+    """The design's folder, to change it."""
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    (folder / "manifest.json").write_bytes((design.parent / "manifest.json").read_bytes())
+    return folder
+
+
+def test_files_that_are_no_designs_are_refused(npu: FakeNpu, xrt: XrtPackages, program: Path, copy: Path):
+    (copy / "a.xclbin").write_bytes(b"xclbin2 no more")
+    refused(npu.run(program, "-x", copy / "a.xclbin", *SIZES), 2, f"{copy}/a.xclbin: ")
+    (copy / "a.elf").write_bytes(b"\x7fELF no more")
+    refused(npu.run(program, "-x", copy / "a.elf", *SIZES), 2, "is not a valid ELF file; build the design again")
+    make_instruction_elf(xrt, copy / "b.elf", PLAN, PROBLEM)
+    refused(npu.run(program, "-x", copy / "b.elf", *SIZES), 2, "b.elf: holds instructions only, no array configuration")
+
+
+def test_a_kernel_that_is_not_the_manifests_is_refused(npu: FakeNpu, xrt: XrtPackages, program: Path, copy: Path):
+    other = make_xclbin(xrt, copy / "a.xclbin", PLAN.spec.columns, kernel="OTHER")
+    refused(npu.run(program, "-x", other, *SIZES), 2, "the manifest names kernel MLIR_AIE, the xclbin has OTHER")
+    short = make_xclbin(xrt, copy / "b.xclbin", PLAN.spec.columns, operands=2)
+    refused(npu.run(program, "-x", short, *SIZES), 2, "kernel MLIR_AIE takes 5 arguments, a GEMM needs 6")
+
+
+def test_an_xclbin_of_another_build_is_refused_by_its_hash(npu: FakeNpu, xrt: XrtPackages, program: Path, copy: Path):
+    path = make_xclbin(xrt, copy / "a.xclbin", PLAN.spec.columns)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["files"]["xclbin"] = {"path": "a.xclbin", "sha256": "0" * 64}
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    refused(npu.run(program, "-x", path, *SIZES), 2, f"files.xclbin.sha256 is not that of {path}")

@@ -1,0 +1,93 @@
+#include "devices.hpp"
+
+#include "software/software_backend.hpp"
+#include "unit.hpp"
+
+namespace unit {
+namespace {
+
+using namespace bdforge;
+
+class ScriptedCommand final : public Command {
+public:
+    ScriptedCommand(std::unique_ptr<Command> command, std::shared_ptr<Script> script)
+        : command_(std::move(command)), script_(std::move(script)) {}
+
+    void start() override {
+        ++script_->starts;
+        if (command_ && script_->behaviour == Behaviour::good) command_->start();
+    }
+
+    Outcome wait(std::chrono::milliseconds) override {
+        if (script_->behaviour == Behaviour::fails) throw RunError("the device ended the run with ERROR");
+        return script_->behaviour == Behaviour::hangs ? Outcome::timed_out : Outcome::completed;
+    }
+
+private:
+    std::unique_ptr<Command> command_;
+    std::shared_ptr<Script> script_;
+};
+
+class ScriptedContext final : public Context {
+public:
+    ScriptedContext(std::unique_ptr<Context> context, std::shared_ptr<Script> script)
+        : context_(std::move(context)), script_(std::move(script)) {}
+
+    std::shared_ptr<Buffer> allocate(Operand operand, std::size_t bytes) override {
+        return context_->allocate(operand, bytes);
+    }
+
+    std::shared_ptr<Buffer> adopt(Operand operand, void* memory, std::size_t bytes) override {
+        return context_->adopt(operand, memory, bytes);
+    }
+
+    std::shared_ptr<Buffer> instructions(const std::vector<std::uint32_t>& words) override {
+        script_->streams.push_back(words);
+        return context_->instructions(words);
+    }
+
+    std::unique_ptr<Command> command(const Program& program, const Arguments& arguments) override {
+        const bool elf = program.instructions == nullptr;
+        if (elf) script_->sequences.push_back(program.sequence);
+        return std::make_unique<ScriptedCommand>(elf ? nullptr : context_->command(program, arguments), script_);
+    }
+
+    std::unique_ptr<Command> batch(const std::vector<Command*>& commands) override {
+        ++script_->batches;
+        return std::make_unique<ScriptedCommand>(context_->batch(commands), script_);
+    }
+
+private:
+    std::unique_ptr<Context> context_;
+    std::shared_ptr<Script> script_;
+};
+
+class ScriptedBackend final : public Backend {
+public:
+    ScriptedBackend(std::shared_ptr<Script> script, std::string name)
+        : script_(std::move(script)), name_(std::move(name)) {}
+
+    std::string name() const override { return name_; }
+    bool is_npu() const override { return true; }
+
+    std::unique_ptr<Context> load(const Image& image) override {
+        ++script_->loads;
+        return std::make_unique<ScriptedContext>(open_software()->load({image.path, false, image.manifest}), script_);
+    }
+
+private:
+    std::shared_ptr<Script> script_;
+    std::string name_;
+};
+
+}  // namespace
+
+Device scripted_device(const std::shared_ptr<Script>& script, const std::string& name) {
+    return Device(std::make_shared<ScriptedBackend>(script, name));
+}
+
+Device software_device() { return Device(open_software()); }
+
+std::string design_path(const std::string& name) { return data_folder() + "/" + name + "/" + name + ".xclbin"; }
+
+}  // namespace unit

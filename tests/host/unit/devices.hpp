@@ -1,0 +1,33 @@
+#pragma once
+// Devices for tests: the software device behind the name of an NPU, which can hang or fail, and says what it was given.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bdforge/bdforge.hpp"
+
+namespace unit {
+
+enum class Behaviour { good, hangs, fails };
+
+/// What a scripted device saw, and how it behaves from now on.
+struct Script {
+    Behaviour behaviour = Behaviour::good;
+    std::size_t loads = 0;
+    std::size_t starts = 0;
+    std::vector<std::vector<std::uint32_t>> streams;
+    std::vector<std::string> sequences;  // of commands that run one of an ELF
+    std::size_t batches = 0;
+};
+
+/// A device called `name`, an NPU as far as the library can tell.
+bdforge::Device scripted_device(const std::shared_ptr<Script>& script, const std::string& name = "NPU Strix Halo");
+
+/// The device that needs no NPU.
+bdforge::Device software_device();
+
+/// Path of a design that the Python side made; its manifest lies beside.
+std::string design_path(const std::string& name);
+
+}  // namespace unit

@@ -1,0 +1,28 @@
+#pragma once
+// Operands at random, and C by the definition of a matrix product.
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+namespace unit {
+
+struct Operands {
+    std::size_t M, K, N;
+    std::vector<std::int8_t> a, weights;
+    std::vector<std::int32_t> c;
+};
+
+inline Operands operands(std::size_t M, std::size_t K, std::size_t N) {
+    std::mt19937 random(static_cast<std::uint32_t>(M * 31 + K * 17 + N));
+    Operands made{
+        M, K, N, std::vector<std::int8_t>(M * K), std::vector<std::int8_t>(K * N), std::vector<std::int32_t>(M * N)};
+    for (auto& value : made.a) value = static_cast<std::int8_t>(random());
+    for (auto& value : made.weights) value = static_cast<std::int8_t>(static_cast<int>(random() % 3) - 1);
+    for (std::size_t i = 0; i < M * N; ++i) {
+        for (std::size_t k = 0; k < K; ++k) made.c[i] += made.a[i / N * K + k] * made.weights[k * N + i % N];
+    }
+    return made;
+}
+
+}  // namespace unit

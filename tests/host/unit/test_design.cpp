@@ -1,0 +1,130 @@
+#include <cstdio>
+#include <fstream>
+
+#include "devices.hpp"
+#include "files.hpp"
+#include "unit.hpp"
+
+using namespace bdforge;
+using unit::Behaviour;
+using unit::check_contains;
+using unit::check_equal;
+using unit::design_path;
+using unit::message_of;
+using unit::Script;
+using unit::scripted_device;
+
+namespace {
+
+template <class Fault>
+std::string refusal(const Device& device, const std::string& path, const LoadOptions& options = {}) {
+    return message_of<Fault>([&] { Design::load(device, path, options); });
+}
+
+/// A manifest of the small design in which `from` is `to`, beside a file `name` with `content`.
+std::string changed_design(const std::string& name, const std::string& from, const std::string& to) {
+    std::string manifest = read_file(unit::data_folder() + "/small/manifest.json", 1 << 20, "");
+    const std::size_t at = manifest.find(from);
+    unit::check(at != std::string::npos, from + " is not in the manifest");
+    manifest.replace(at, from.size(), to);
+    std::ofstream(unit::data_folder() + "/changed/manifest.json") << manifest;
+    const std::string path = unit::data_folder() + "/changed/" + name;
+    std::ofstream(path) << "content";
+    return path;
+}
+
+}  // namespace
+
+UNIT_CASE("design", is_loaded_once_for_all_sizes) {
+    const auto script = std::make_shared<Script>();
+    const Design design = Design::load(scripted_device(script), design_path("small"));
+    const std::vector<std::int8_t> weights(64 * 64);
+    const Weights packed = design.pack(weights.data(), 64, 64);
+    for (const std::size_t M : {16U, 32U, 48U}) Gemm(design, M, packed).run();
+    check_equal(script->loads, 1U, "loads");
+    check_equal(script->starts, 3U, "starts");
+}
+
+UNIT_CASE("design", a_missing_file_is_named) {
+    const Device device = scripted_device(std::make_shared<Script>());
+    check_contains(refusal<FileError>(device, "/no/such/x.xclbin"), "/no/such/manifest.json: No such file");
+    const std::string beside = unit::data_folder() + "/small/other.xclbin";
+    check_contains(refusal<FileError>(device, beside),
+                   beside + ": No such file or directory; build it with scons device=strix_halo");
+}
+
+UNIT_CASE("design", another_device_is_refused_by_name) {
+    const auto script = std::make_shared<Script>();
+    for (const char* other : {"NPU Phoenix", "RyzenAI-npu1", "something new"}) {
+        const std::string fault = refusal<ManifestError>(scripted_device(script, other), design_path("small"));
+        check_contains(fault,
+                       "design small is for device strix_halo (npu2_2col), this one is \"" + std::string(other) + "\"");
+    }
+    check_equal(script->loads, 0U, "loads");
+    LoadOptions any;
+    any.any_device = true;
+    Design::load(scripted_device(script, "something new"), design_path("small"), any);
+    check_equal(script->loads, 1U, "loads");
+}
+
+UNIT_CASE("design", devices_of_one_array_take_the_same_design) {
+    for (const char* name : {"NPU Strix Halo", "NPU Strix", "NPU Krackan 1", "RyzenAI-npu5", "RyzenAI-npu4"}) {
+        check_equal(has_array(name, "npu2_4col"), true, name);
+        check_equal(has_array(name, "npu1"), false, name);
+    }
+}
+
+UNIT_CASE("design", another_spec_is_refused_by_its_hash) {
+    const Device device = scripted_device(std::make_shared<Script>());
+    LoadOptions options;
+    options.spec_hash = "0123456789abcdef";
+    check_contains(refusal<ManifestError>(device, design_path("small"), options),
+                   "this program was made for 0123456789abcdef");
+    options.spec_hash = Design::load(device, design_path("small")).manifest().spec_hash;
+    Design::load(device, design_path("small"), options);
+}
+
+UNIT_CASE("design", a_file_of_another_build_is_refused) {
+    const Device device = scripted_device(std::make_shared<Script>());
+    const auto with_hash = [](const std::string& name, const std::string& hash) {
+        return "\"files\": {\"xclbin\": {\"path\": \"" + name + "\", \"sha256\": \"" + hash + "\"}, ";
+    };
+    std::string path = changed_design("a.xclbin", "\"files\": {", with_hash("a.xclbin", sha256("other")));
+    check_contains(refusal<ManifestError>(device, path), "files.xclbin.sha256 is not that of " + path);
+    path = changed_design("a.xclbin", "\"files\": {", with_hash("b.xclbin", sha256("content")));
+    check_contains(refusal<ManifestError>(device, path), "files.xclbin is b.xclbin, but a.xclbin is to be loaded");
+    Design::load(device, changed_design("a.xclbin", "\"files\": {", with_hash("a.xclbin", sha256("content"))));
+}
+
+UNIT_CASE("design", a_manifest_without_runtime_numbers_is_refused) {
+    const Device device = scripted_device(std::make_shared<Script>());
+    const std::string path = changed_design("a.xclbin", "\"bd_address\"", "\"bd_adress\"");
+    check_contains(refusal<ManifestError>(device, path), "runtime.shim.bd_address is missing");
+}
+
+UNIT_CASE("design", weights_of_impossible_sizes_are_refused) {
+    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const std::vector<std::int8_t> weights(64);
+    const auto refused = [&](std::size_t K, std::size_t N, std::size_t stride = 0) {
+        return message_of<ArgumentError>([&] { design.pack(weights.data(), K, N, stride); });
+    };
+    check_contains(refused(0, 8), "small: K = 0 is outside 1 to 1048576");
+    check_contains(refused(8, 0), "small: N = 0 is outside 1 to 1048576");
+    check_contains(refused(8, (1 << 20) + 1), "N = 1048577 is outside");
+    check_contains(refused(SIZE_MAX, 8), "is outside 1 to 1048576");
+    check_contains(refused(1 << 19, 8), "K = 524288 could overflow the sums, at most 262143");
+    check_contains(refused(8, 8, 7), "a stride of 7 is below N = 8");
+    check_contains(message_of<ArgumentError>([&] { design.pack(nullptr, 8, 8); }), "no weights were given");
+}
+
+UNIT_CASE("design", truncated_packed_weights_are_refused) {
+    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const std::vector<std::uint8_t> bytes(64 * 64 / 4, 0x55);
+    design.packed(bytes.data(), bytes.size(), 64, 64);
+    const std::string fault = message_of<WeightError>([&] { design.packed(bytes.data(), bytes.size() - 1, 64, 64); });
+    check_contains(fault, "packed weights of 64 x 64 take 1024 bytes, got 1023; the file is truncated");
+}
+
+UNIT_CASE("design", opening_an_npu_without_xrt_or_npu_says_so) {
+    check_contains(message_of<DeviceError>([] { Device::open("0"); }), "device 0: ");
+}

@@ -1,0 +1,85 @@
+#include <cstdio>
+#include <fstream>
+
+#include "bdforge/error.hpp"
+#include "bdforge/npy.hpp"
+#include "files.hpp"
+#include "unit.hpp"
+
+using bdforge::FileError;
+using bdforge::load_npy;
+using bdforge::WeightError;
+using unit::check_contains;
+using unit::check_equal;
+using unit::message_of;
+
+namespace {
+
+/// An .npy file, version 1.0, that says `dictionary` and holds `data`.
+std::string npy(const std::string& dictionary, const std::string& data) {
+    const std::string path = unit::data_folder() + "/made.npy";
+    std::ofstream file(path, std::ios::binary);
+    file << "\x93NUMPY" << '\x01' << '\0' << static_cast<char>(dictionary.size()) << '\0' << dictionary << data;
+    return path;
+}
+
+std::string header(const std::string& descr, const std::string& shape, const std::string& order = "False") {
+    return "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }\n";
+}
+
+std::string weight_fault(const std::string& path) {
+    return message_of<WeightError>([&] { load_npy(path); });
+}
+
+}  // namespace
+
+UNIT_CASE("files", sha256_of_the_standards_examples) {
+    // FIPS 180-2, appendix B.
+    check_equal(bdforge::sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", "abc");
+    check_equal(bdforge::sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+                "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1", "two blocks");
+    check_equal(bdforge::sha256(std::string(1'000'000, 'a')),
+                "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0", "a million a");
+    check_equal(bdforge::sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "nothing");
+}
+
+UNIT_CASE("files", missing_and_unfit_files_are_named) {
+    const auto fault = [](const std::string& path, std::size_t limit) {
+        return message_of<FileError>([&] { bdforge::read_file(path, limit, "do this"); });
+    };
+    check_equal(fault("/no/such/file", 1), "/no/such/file: No such file or directory; do this", "missing");
+    check_contains(fault(unit::data_folder(), 1), "not a regular file; do this");
+    check_contains(fault(unit::data_folder() + "/small/manifest.json", 10), "more than 10; do this");
+}
+
+UNIT_CASE("files", npy_matrices_are_read) {
+    const auto matrix = load_npy(npy(header("|i1", "(2, 3)"), std::string("\1\xFF\0\1\1\0", 6)));
+    check_equal(matrix.rows, 2U, "rows");
+    check_equal(matrix.columns, 3U, "columns");
+    check_equal(static_cast<int>(matrix.values[1]), -1, "value");
+}
+
+UNIT_CASE("files", other_npy_files_are_refused_by_name) {
+    check_contains(weight_fault(npy(header("|i1", "(2, 3)"), "12345")),
+                   "holds 5 of 2 x 3 weights; the file is truncated");
+    check_contains(weight_fault(npy(header("|i1", "(2, 3)"), "1234567")), "holds 7 of 2 x 3 weights");
+    check_contains(weight_fault(npy(header("<f4", "(2, 3)"), "")), "no int8");
+    check_contains(weight_fault(npy(header("|i1", "(2, 3)", "True"), "123456")), "column-major");
+    check_contains(weight_fault(npy(header("|i1", "(6,)"), "123456")), "no matrix");
+    check_contains(weight_fault(npy(header("|i1", "(0, 6)"), "")), "no matrix");
+    check_contains(weight_fault(npy(header("|i1", "(99999999999999999999, 6)"), "")), "no matrix");
+    check_contains(weight_fault(npy(header("|i1", "(68719476736, 68719476736)"), "123456")), "truncated");
+}
+
+UNIT_CASE("files", no_damaged_npy_crashes) {
+    const std::string text = header("|i1", "(2, 3)");
+    for (std::size_t end = 0; end < text.size(); ++end) {
+        try {
+            load_npy(npy(text.substr(0, end), ""));
+            unit::check(false, "a header of " + std::to_string(end) + " bytes was taken");
+        } catch (const bdforge::Error&) {
+            continue;
+        }
+    }
+    message_of<FileError>([] { load_npy(unit::data_folder() + "/small/manifest.json"); });
+}

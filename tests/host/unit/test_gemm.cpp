@@ -1,0 +1,285 @@
+#include <cstdlib>
+#include <memory>
+#include <thread>
+
+#include "devices.hpp"
+#include "operands.hpp"
+#include "unit.hpp"
+
+using namespace bdforge;
+using std::chrono::milliseconds;
+using unit::Behaviour;
+using unit::check_contains;
+using unit::check_equal;
+using unit::design_path;
+using unit::message_of;
+using unit::Operands;
+using unit::operands;
+using unit::Script;
+using unit::scripted_device;
+
+namespace {
+
+struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+};
+template <class Element>
+using Pages = std::unique_ptr<Element[], Free>;
+
+/// Whole pages for `count` elements, filled with 7.
+template <class Element>
+Pages<Element> pages(std::size_t count) {
+    const std::size_t bytes = (count * sizeof(Element) + 4095) / 4096 * 4096;
+    auto* memory = static_cast<Element*>(std::aligned_alloc(4096, bytes));
+    std::fill_n(memory, bytes / sizeof(Element), Element{7});
+    return Pages<Element>(memory);
+}
+
+Weights packed(const Design& design, const Operands& given) {
+    return design.pack(given.weights.data(), given.K, given.N);
+}
+
+void check_c(const Operands& expected, const std::int32_t* c, std::size_t stride) {
+    for (std::size_t i = 0; i < expected.c.size(); ++i) {
+        check_equal(c[i / expected.N * stride + i % expected.N], expected.c[i], "C[" + std::to_string(i) + "]");
+    }
+}
+
+void fill(Gemm& gemm, const Operands& given) {
+    for (std::size_t i = 0; i < given.a.size(); ++i) gemm.a()[i / given.K * gemm.lda() + i % given.K] = given.a[i];
+}
+
+}  // namespace
+
+UNIT_CASE("gemm", every_kind_of_edge_gives_the_exact_product) {
+    const Design design = Design::load(unit::software_device(), design_path("small"));
+    constexpr std::size_t sizes[][3] = {{64, 64, 128}, {1, 1, 1},    {16, 32, 32}, {17, 36, 33}, {100, 75, 90},
+                                        {32, 100, 64}, {5, 200, 31}, {70, 4, 200}, {33, 40, 70}};
+    for (const auto& [M, K, N] : sizes) {
+        const Operands given = operands(M, K, N);
+        Gemm gemm(design, M, packed(design, given));
+        std::vector<std::int32_t> c(M * N, -1);
+        gemm.run(given.a.data(), 0, c.data(), 0);
+        check_c(given, c.data(), N);
+    }
+}
+
+UNIT_CASE("gemm", runs_again_with_new_activations) {
+    const Design design = Design::load(unit::software_device(), design_path("small"));
+    Operands given = operands(20, 40, 60);
+    Gemm gemm(design, 20, packed(design, given));
+    fill(gemm, given);
+    gemm.run();
+    check_c(given, gemm.c(), gemm.ldc());
+    for (auto& value : given.a) value = static_cast<std::int8_t>(-value / 2);
+    given.c.assign(given.c.size(), 0);
+    for (std::size_t i = 0; i < given.c.size(); ++i) {
+        for (std::size_t k = 0; k < 40; ++k) given.c[i] += given.a[i / 60 * 40 + k] * given.weights[k * 60 + i % 60];
+    }
+    fill(gemm, given);
+    gemm.run_async();
+    gemm.wait();
+    check_c(given, gemm.c(), gemm.ldc());
+}
+
+UNIT_CASE("gemm", callers_memory_is_used_in_place_and_nothing_beside_it) {
+    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Operands given = operands(40, 64, 72);
+    const std::size_t lda = 80, ldc = 100;
+    const auto a = pages<std::int8_t>(40 * lda);
+    const auto c = pages<std::int32_t>(40 * ldc);
+    for (std::size_t i = 0; i < given.a.size(); ++i) a[i / 64 * lda + i % 64] = given.a[i];
+    Gemm gemm(design, 40, packed(design, given), {{a.get(), lda}, {c.get(), ldc}});
+    check_equal(gemm.a() == a.get() && gemm.c() == c.get(), true, "no copy");
+    gemm.run();
+    check_c(given, c.get(), ldc);
+    for (std::size_t i = 0; i < 40 * ldc; ++i) {
+        if (i % ldc >= 72) check_equal(c[i], 7, "memory between rows");
+    }
+}
+
+UNIT_CASE("gemm", memory_that_cannot_be_shared_is_refused) {
+    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Operands given = operands(40, 64, 72);
+    const Weights weights = packed(design, given);
+    const auto a = pages<std::int8_t>(40 * 80);
+    const auto c = pages<std::int32_t>(40 * 80);
+    const auto refused = [&](const GemmOptions& options, std::size_t M = 40) {
+        return message_of<ArgumentError>([&] { Gemm(design, M, weights, options); });
+    };
+    check_contains(refused({{a.get() + 4, 0}, {}}), "A is not aligned to 4096 bytes");
+    check_contains(refused({{}, {c.get() + 1, 0}}), "C is not aligned to 4096 bytes");
+    check_contains(refused({{a.get(), 66}, {}}),
+                   "A cannot be the caller's memory: A is smaller than a tile, or its rows");
+    check_contains(refused({{a.get(), 0}, {}}, 3), "A cannot be the caller's memory");
+    check_contains(refused({{nullptr, 80}, {}}), "A has a stride but no memory");
+    check_contains(refused({{a.get(), 60}, {}}), "lda = 60 is below K");
+}
+
+UNIT_CASE("gemm", sizes_that_no_design_takes_are_refused) {
+    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Weights weights = packed(design, operands(1, 8, 8));
+    const auto refused = [&](std::size_t M) { return message_of<ArgumentError>([&] { Gemm(design, M, weights); }); };
+    check_contains(refused(0), "M = 0 is outside 1 to 1048576");
+    check_contains(refused(SIZE_MAX), "is outside 1 to 1048576");
+}
+
+UNIT_CASE("gemm", streams_are_made_once_for_each_size) {
+    const auto script = std::make_shared<Script>();
+    const Design design = Design::load(scripted_device(script), design_path("small"));
+    const Weights weights = packed(design, operands(1, 64, 64));
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+        threads.emplace_back([&] {
+            for (std::size_t M = 16; M <= 64; M += 16) Gemm(design, M, weights).stream_words();
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    check_equal(script->streams.size(), 4U, "streams on the device");
+    for (const auto& words : script->streams) check_equal(words[3], words.size() * 4, "header's size");
+}
+
+UNIT_CASE("gemm", a_hang_is_reported_and_may_be_waited_for_again) {
+    const auto script = std::make_shared<Script>();
+    const Design design = Design::load(scripted_device(script), design_path("small"));
+    const Operands given = operands(20, 40, 60);
+    Gemm gemm(design, 20, packed(design, given));
+    script->behaviour = Behaviour::hangs;
+    const std::string fault = message_of<TimeoutError>([&] { gemm.run(milliseconds{5}); });
+    check_contains(fault, "small 20x40x60 on NPU Strix Halo: no result after 5 ms");
+    check_contains(message_of<StateError>([&] { gemm.run(); }), "is running; wait for it");
+    message_of<TimeoutError>([&] { gemm.wait(milliseconds{1}); });
+    script->behaviour = Behaviour::good;
+    gemm.wait();
+    fill(gemm, given);
+    gemm.run();
+    check_c(given, gemm.c(), gemm.ldc());
+}
+
+UNIT_CASE("gemm", one_that_hangs_can_be_dropped) {
+    const auto script = std::make_shared<Script>();
+    const Design design = Design::load(scripted_device(script), design_path("small"));
+    const Weights weights = packed(design, operands(1, 40, 60));
+    script->behaviour = Behaviour::hangs;
+    {
+        Gemm gemm(design, 20, weights);
+        message_of<TimeoutError>([&] { gemm.run(milliseconds{1}); });
+    }
+    script->behaviour = Behaviour::good;
+    Gemm(design, 20, weights).run();
+}
+
+UNIT_CASE("gemm", a_failed_run_is_an_error_and_another_may_follow) {
+    const auto script = std::make_shared<Script>();
+    const Design design = Design::load(scripted_device(script), design_path("small"));
+    const Operands given = operands(20, 40, 60);
+    Gemm gemm(design, 20, packed(design, given));
+    script->behaviour = Behaviour::fails;
+    check_contains(message_of<RunError>([&] { gemm.run(); }), "ERROR");
+    script->behaviour = Behaviour::good;
+    fill(gemm, given);
+    gemm.run();
+    check_c(given, gemm.c(), gemm.ldc());
+}
+
+UNIT_CASE("gemm", waiting_at_the_wrong_moment_is_an_error) {
+    const Design design = Design::load(unit::software_device(), design_path("small"));
+    Gemm gemm(design, 20, packed(design, operands(1, 40, 60)));
+    check_contains(message_of<StateError>([&] { gemm.wait(); }), "was not started; call run_async before wait");
+    gemm.run_async();
+    float out[20 * 60];
+    check_contains(message_of<StateError>([&] { gemm.run_async(); }), "is running");
+    check_contains(message_of<StateError>([&] { gemm.scaled(out, 0, {}); }), "is running");
+    check_contains(message_of<ArgumentError>([&] { gemm.wait(milliseconds{0}); }), "would wait for ever");
+    gemm.wait();
+}
+
+UNIT_CASE("gemm", scales_make_floats) {
+    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Operands given = operands(3, 20, 5);
+    Gemm gemm(design, 3, packed(design, given));
+    fill(gemm, given);
+    gemm.run();
+    const float rows[] = {0.5F, 2, -1}, columns[] = {1, 2, 4, 8, 16};
+    std::vector<float> out(3 * 8, -1);
+    gemm.scaled(out.data(), 8, {rows, columns, 0.25F});
+    for (std::size_t i = 0; i < 15; ++i) {
+        const float expected = static_cast<float>(given.c[i]) * rows[i / 5] * columns[i % 5] * 0.25F;
+        check_equal(out[i / 5 * 8 + i % 5], expected, "element");  // powers of two: exact
+    }
+    check_equal(out[5], -1.0F, "memory between rows");
+    gemm.scaled(out.data(), 0, {});
+    check_equal(out[7], static_cast<float>(given.c[7]), "without scales");
+    check_contains(message_of<ArgumentError>([&] { gemm.scaled(out.data(), 4, {}); }), "rows of N floats");
+}
+
+UNIT_CASE("gemm", batches_run_all_their_members) {
+    const auto script = std::make_shared<Script>();
+    const Design design = Design::load(scripted_device(script), design_path("small"));
+    const Operands first = operands(20, 40, 60), second = operands(33, 64, 32);
+    Gemm one(design, 20, packed(design, first)), two(design, 33, packed(design, second));
+    fill(one, first);
+    fill(two, second);
+    Batch batch(design, {&one, &two});
+    check_contains(message_of<StateError>([&] { batch.wait(); }), "was not started");
+    batch.run_async();
+    check_contains(message_of<StateError>([&] { one.run(); }), "runs in a batch");
+    batch.wait();
+    check_c(first, one.c(), one.ldc());
+    check_c(second, two.c(), two.ldc());
+    check_equal(script->batches, 1U, "submissions");
+    one.run();
+}
+
+UNIT_CASE("gemm", batches_of_wrong_members_are_refused) {
+    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Design other = Design::load(unit::software_device(), design_path("small"));
+    const Weights weights = packed(design, operands(1, 40, 60));
+    Gemm gemm(design, 20, weights);
+    check_contains(message_of<ArgumentError>([&] { Batch(design, {}); }), "at least one");
+    check_contains(message_of<ArgumentError>([&] { Batch(design, {&gemm, &gemm}); }), "stands twice");
+    check_contains(message_of<ArgumentError>([&] { Batch(other, {&gemm}); }), "Gemms of one design");
+    check_contains(message_of<ArgumentError>([&] { Gemm(other, 20, weights); }), "packed for another design");
+    Batch batch(design, {&gemm});
+    gemm.run_async();
+    check_contains(message_of<StateError>([&] { batch.run(); }), "is running; wait for it before the batch");
+    gemm.wait();
+}
+
+UNIT_CASE("gemm", a_batch_that_hangs_can_be_dropped) {
+    const auto script = std::make_shared<Script>();
+    const Design design = Design::load(scripted_device(script), design_path("small"));
+    Gemm gemm(design, 20, packed(design, operands(1, 40, 60)));
+    {
+        Batch batch(design, {&gemm});
+        script->behaviour = Behaviour::hangs;
+        check_contains(message_of<TimeoutError>([&] { batch.run(milliseconds{1}); }),
+                       "the batch of 1: no result after 1 ms");
+    }
+    check_contains(message_of<StateError>([&] { gemm.run(); }), "runs in a batch");
+}
+
+UNIT_CASE("gemm", a_batch_that_failed_can_be_dropped_and_followed) {
+    const auto script = std::make_shared<Script>();
+    const Design design = Design::load(scripted_device(script), design_path("small"));
+    const Operands given = operands(20, 40, 60);
+    Gemm gemm(design, 20, packed(design, given));
+    script->behaviour = Behaviour::fails;
+    message_of<RunError>([&] { Batch(design, {&gemm}).run(); });
+    script->behaviour = Behaviour::good;
+    fill(gemm, given);
+    gemm.run();
+    check_c(given, gemm.c(), gemm.ldc());
+}
+
+UNIT_CASE("gemm", an_elf_runs_the_problems_it_was_built_with) {
+    const auto script = std::make_shared<Script>();
+    const Design design = Design::load(scripted_device(script), unit::data_folder() + "/small/small.elf");
+    const Weights weights = packed(design, operands(1, 40, 70));
+    Gemm gemm(design, 33, weights);
+    gemm.run();
+    check_equal(script->sequences.at(0), "gemm_33x40x70", "sequence");
+    check_equal(gemm.stream_words(), 0U, "words of ours");
+    check_contains(message_of<ArgumentError>([&] { Gemm(design, 34, weights); }),
+                   "its ELF holds no sequence for 34x40x70");
+}

@@ -1,0 +1,89 @@
+#include "bdforge/error.hpp"
+#include "bdforge/json.hpp"
+#include "files.hpp"
+#include "unit.hpp"
+
+using bdforge::Json;
+using bdforge::JsonView;
+using bdforge::ManifestError;
+using unit::check_contains;
+using unit::check_equal;
+using unit::message_of;
+
+namespace {
+
+std::string text_of(const std::string& json) { return JsonView(Json::parse(json, "m.json"), "m.json").text(); }
+
+std::string refusal(const std::string& json) {
+    return message_of<ManifestError>([&] { Json::parse(json, "m.json"); });
+}
+
+}  // namespace
+
+UNIT_CASE("json", values_are_read_with_their_types) {
+    const Json json = Json::parse(R"( {"a": [1, -2, 2.5e1, true, null], "b": {"c": "x"}} )", "m.json");
+    const JsonView view(json, "m.json");
+    check_equal(view.at("a").elements().size(), 5U, "elements");
+    check_equal(view.at("a").elements()[1].integer(-5, 5), -2, "integer");
+    check_equal(view.at("a").elements()[3].boolean(), true, "truth");
+}
+
+UNIT_CASE("json", escapes_become_utf8) {
+    check_equal(text_of(R"("a\n\"\\\/\u00e9\u20ac\ud83d\ude00")"), "a\n\"\\/\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80",
+                "text");
+}
+
+UNIT_CASE("json", faults_name_line_and_column) {
+    check_contains(refusal("{\n  \"a\": 1,\n  \"a\": 2}"), "m.json:3:6: not JSON: key \"a\" appears twice");
+    check_contains(refusal("[1, 2"), "m.json:1:6: not JSON: expected ']'");
+    check_contains(refusal("{} x"), "text after the end");
+    check_contains(refusal("[01]"), "a number that starts with 0");
+    check_contains(refusal("[1.]"), "a fraction without digits");
+    check_contains(refusal("[1e]"), "an exponent without digits");
+    check_contains(refusal("[99999999999999999999]"), "out of range");
+    check_contains(refusal("\"\\ud800x\""), "half a surrogate pair");
+    check_contains(refusal("\"\\q\""), "unknown escape");
+    check_contains(refusal("\"a\nb\""), "a control character");
+    check_contains(refusal("\"abc"), "a string without end");
+    check_contains(refusal("[tru]"), "unknown word");
+    check_contains(refusal("[1,]"), "expected a value");
+    check_contains(refusal(""), "the text ends");
+}
+
+UNIT_CASE("json", deep_nesting_is_refused_before_the_stack_ends) {
+    check_contains(refusal(std::string(1'000'000, '[')), "nested deeper");
+}
+
+UNIT_CASE("json", wrong_types_name_their_place) {
+    const Json json = Json::parse(R"({"tile": {"k": "x"}, "list": [1, {"n": 3}]})", "m.json");
+    const JsonView view(json, "m.json");
+    const auto message = [](auto act) { return message_of<ManifestError>(act); };
+    check_contains(message([&] { view.at("tile").at("k").integer(1, 9); }),
+                   "tile.k is \"x\", expected an integer from 1 to 9");
+    check_contains(message([&] { view.at("list").elements()[1].at("n").integer(5, 9); }), "list[1].n is 3");
+    check_contains(message([&] { view.at("tile").at("m"); }), "m.json: tile.m is missing");
+    check_contains(message([&] { view.at("list").at("x"); }), "list is a list, expected an object");
+    check_contains(message([&] { view.at("tile").elements(); }), "expected a list");
+    check_contains(message([&] { view.at("list").text(); }), "expected a text");
+    check_contains(message([&] { view.boolean(); }), "the manifest is an object, expected true or false");
+}
+
+UNIT_CASE("json", no_damaged_text_crashes) {
+    const std::string whole = bdforge::read_file(unit::data_folder() + "/small/manifest.json", 1 << 20, "");
+    const std::string kept = whole.substr(0, 600) + "}";
+    const auto survives = [](const std::string& text) {
+        try {
+            Json::parse(text, "m.json");
+        } catch (const ManifestError&) {
+            return;
+        }
+    };
+    for (std::size_t end = 0; end < kept.size(); ++end) survives(kept.substr(0, end));
+    for (std::size_t at = 0; at < kept.size(); ++at) {
+        for (const char other : {'"', '{', ']', '\\', '\0', '\xFF', '9'}) {
+            std::string damaged = kept;
+            damaged[at] = other;
+            survives(damaged);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+#include "bdforge/error.hpp"
+#include "bdforge/manifest.hpp"
+#include "files.hpp"
+#include "unit.hpp"
+
+using namespace bdforge;
+using unit::check_contains;
+using unit::check_equal;
+using unit::message_of;
+
+namespace {
+
+std::string text() { return read_file(unit::data_folder() + "/small/manifest.json", 1 << 20, ""); }
+
+/// The manifest with the first `from` replaced.
+std::string with(const std::string& from, const std::string& to) {
+    std::string changed = text();
+    const std::size_t at = changed.find(from);
+    unit::check(at != std::string::npos, from + " is not in the manifest");
+    return changed.replace(at, from.size(), to);
+}
+
+std::string refusal(const std::string& changed) {
+    return message_of<ManifestError>([&] { parse_manifest(changed, "m.json"); });
+}
+
+}  // namespace
+
+UNIT_CASE("manifest", a_built_design_is_read) {
+    const Manifest manifest = load_manifest(unit::data_folder() + "/small/manifest.json");
+    check_equal(manifest.design, "small", "design");
+    check_equal(manifest.device, "strix_halo", "device");
+    check_equal(manifest.mlir_device, "npu2_2col", "array");
+    check_equal(manifest.kernel, "MLIR_AIE", "kernel");
+    check_equal(manifest.tile.k_mt, 32, "k_mt");
+    check_equal(manifest.problems.at(0).sequence, "gemm_33x40x70", "sequence");
+}
+
+UNIT_CASE("manifest", mismatches_are_named) {
+    check_contains(refusal(with("\"schema\": 1", "\"schema\": 2")),
+                   "m.json: schema is 2, expected 1, the schema of this library");
+    check_contains(refusal(with("\"kind\": \"gemm\"", "\"kind\": \"conv\"")), "kind is \"conv\"");
+    check_contains(refusal(with("\"dtype\": \"int32\"", "\"dtype\": \"float32\"")),
+                   "arguments[2].dtype is \"float32\"");
+    check_contains(refusal(with("\"name\": \"A\"", "\"name\": \"B\"")), "arguments[0].name is \"B\"");
+    check_contains(refusal(with("\"spec_hash\"", "\"spec_hush\"")), "m.json: spec_hash is missing");
+    check_contains(refusal(with("\"k_mt\": 32", "\"k_mt\": 33")), "tile.k_mt is 33, expected a multiple of k = 16");
+    check_contains(refusal(with("\"rows\": 2", "\"rows\": 0")), "array.rows is 0");
+    check_contains(refusal(with("\"gemm_33x40x70\"", "7")), "problems[0].sequence is 7, expected a text");
+}
+
+UNIT_CASE("manifest", names_of_kernels_and_hashes_of_files_are_read_where_they_stand) {
+    const Manifest manifest = parse_manifest(
+        with("\"files\": {",
+             "\"kernel\": \"K\", \"elf_kernel\": \"E\", \"files\": {\"xclbin\": {\"path\": \"a.xclbin\", "
+             "\"sha256\": \"12\"}, "),
+        "m.json");
+    check_equal(manifest.kernel, "K", "kernel");
+    check_equal(manifest.elf_kernel, "E", "kernel of the ELF");
+    check_equal(manifest.files.at("xclbin").path, "a.xclbin", "path");
+    check_equal(manifest.files.at("xclbin").sha256, "12", "hash");
+    check_equal(manifest.files.at("mlir").sha256, "", "no hash");
+}
+
+UNIT_CASE("manifest", truncated_manifests_are_refused_wherever_they_end) {
+    const std::string whole = text();
+    for (std::size_t end = 0; end + 2 < whole.size(); end += 37) refusal(whole.substr(0, end));
+}
+
+UNIT_CASE("manifest", lies_beside_the_design) {
+    check_equal(manifest_beside("a/b/c.xclbin"), "a/b/manifest.json", "folder");
+    check_equal(manifest_beside("c.xclbin"), "manifest.json", "no folder");
+}

@@ -1,0 +1,95 @@
+"""xclbins and full ELFs around a placeholder PDI, made by XRT's own tools. They configure nothing."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from bdforge.plan import Plan, sequence
+from bdforge.plan.spec import Problem
+from bdforge.xrt import XrtPackages
+
+PDI = "placeholder.pdi"
+KERNEL_ID = "0x901"
+
+
+def make_xclbin(xrt: XrtPackages, path: Path, columns: int, kernel: str = "MLIR_AIE", operands: int = 3) -> Path:
+    """An xclbin with one kernel that takes opcode, instructions, their count, and `operands` buffers."""
+    folder = path.parent
+    (folder / PDI).write_bytes(bytes(1024))
+    for name, content in (
+        ("mem.json", _memory()),
+        ("kernels.json", _kernels(kernel, operands)),
+        ("partition.json", _partition(columns)),
+    ):
+        (folder / name).write_text(json.dumps(content))
+    sections = ["MEM_TOPOLOGY:JSON:mem.json", "AIE_PARTITION:JSON:partition.json"]
+    words = [word for section in sections for word in ("--add-replace-section", section)]
+    tool(xrt, folder, "xclbinutil", "--add-kernel", "kernels.json", *words, "--force", "--output", path.name)
+    return path
+
+
+def make_elf(xrt: XrtPackages, path: Path, plan: Plan, problem: Problem) -> Path:
+    """A full ELF with the sequence of one problem."""
+    folder = path.parent
+    (folder / PDI).write_bytes(bytes(1024))
+    write_words(folder / "insts.bin", plan, problem)
+    arguments = [{"name": n, "type": "char *", "offset": f"0x{8 * i:02x}"} for i, n in enumerate("abc")]
+    instance = {"id": problem.sequence, "TXN_ctrl_code_file": "insts.bin"}
+    kernel = {"name": "main", "arguments": arguments, "PDIs": [{"id": 1, "PDI_file": PDI}], "instance": [instance]}
+    (folder / "elf.json").write_text(json.dumps({"xrt-kernels": [kernel]}))
+    tool(xrt, folder, "aiebu-asm", "-t", "aie2_config", "-j", "elf.json", "-o", path.name)
+    return path
+
+
+def make_instruction_elf(xrt: XrtPackages, path: Path, plan: Plan, problem: Problem) -> Path:
+    """An ELF with instructions only."""
+    write_words(path.parent / "insts.bin", plan, problem)
+    tool(xrt, path.parent, "aiebu-asm", "-t", "aie2txn", "-c", "insts.bin", "-o", path.name)
+    return path
+
+
+def write_words(path: Path, plan: Plan, problem: Problem) -> None:
+    """The instruction stream as a file."""
+    sequence(plan, problem.M, problem.K, problem.N).words().astype("<u4").tofile(path)
+
+
+def tool(xrt: XrtPackages, folder: Path, *words: str) -> str:
+    """What one of XRT's tools says, run in `folder`."""
+    done = subprocess.run(xrt.command(*words), cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def _memory() -> dict[str, Any]:
+    banks = [
+        {"m_type": "MEM_DRAM", "m_used": "1", "m_sizeKB": size, "m_tag": tag, "m_base_address": "0x4000000"}
+        for tag, size in (("HOST", "0x10000"), ("SRAM", "0xc000"))
+    ]
+    return {"mem_topology": {"m_count": str(len(banks)), "m_mem_data": banks}}
+
+
+def _kernels(name: str, operands: int) -> dict[str, Any]:
+    scalar = {"address-qualifier": "SCALAR"}
+    memory = {"address-qualifier": "GLOBAL"}
+    arguments = [
+        {"name": "opcode", "type": "uint64_t", "offset": "0x00"} | scalar,
+        {"name": "instr", "type": "char *", "offset": "0x08", "memory-connection": "SRAM"} | memory,
+        {"name": "ninstr", "type": "uint32_t", "offset": "0x10"} | scalar,
+    ]
+    arguments += [
+        {"name": f"bo{i}", "type": "void*", "offset": hex(0x14 + 8 * i), "memory-connection": "HOST"} | memory
+        for i in range(operands)
+    ]
+    extended = {"subtype": "DPU", "functional": "0", "dpu_kernel_id": KERNEL_ID}
+    kernel = {"name": name, "type": "dpu", "extended-data": extended, "arguments": arguments}
+    return {"ps-kernels": {"kernels": [kernel | {"instances": [{"name": "MLIRAIE"}]}]}}
+
+
+def _partition(columns: int) -> dict[str, Any]:
+    group = {"name": "DPU", "type": "PRIMARY", "pdi_id": "0x01", "dpu_kernel_ids": [KERNEL_ID]}
+    groups = [group | {"pre_cdo_groups": ["0xC1"]}]
+    pdi = {"uuid": "00000000-0000-0000-0000-000000000001", "file_name": PDI, "cdo_groups": groups}
+    partition = {"column_width": columns, "start_columns": [0]}
+    numbers = {"operations_per_cycle": "2048", "inference_fingerprint": "23423", "pre_post_fingerprint": "12345"}
+    return {"aie_partition": {"name": "QoS", "partition": partition, "PDIs": [pdi]} | numbers}

@@ -12,7 +12,7 @@ ZEROS = np.zeros(8, np.int32)
 M = "memref<8xi32>"
 
 
-def result_of(body: str, values: npt.ArrayLike =ZEROS, **options) -> list[int]:
+def result_of(body: str, values: npt.ArrayLike = ZEROS, **options) -> list[int]:
     return run_core(body, {"d": np.array(values, np.int32)}, **options)["d"].tolist()
 
 

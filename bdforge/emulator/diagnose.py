@@ -51,9 +51,9 @@ def deadlock(array: Array, wait: Wait) -> Deadlock:
         agent = pending.pop(0)
         if agent.waiting is None:
             continue
-        for provider in agent.waiting.providers():
-            if provider is agent:  # it would end its own wait only after it
-                continue
+        providers = list(agent.waiting.providers())
+        others = [provider for provider in providers if provider is not agent]  # itself only when nobody else could
+        for provider in others or providers:
             graph.add_edge(agent, provider)
             if provider not in seen:
                 seen.add(provider)

@@ -29,7 +29,13 @@ _FLOATS = {Float16Type: np.float16, Float32Type: np.float32, Float64Type: np.flo
 
 
 def dtype_of(element: Attribute) -> np.dtype:
-    """The numpy type of a memref's elements; bf16 is seen as its 16 bits."""
+    """The numpy type of a memref's elements; bf16 is seen as its 16 bits. DesignError where numpy has none."""
+    if (dtype := _numpy_type(element)) is None:
+        raise DesignError(f"elements of type {element} have no numpy view")
+    return dtype
+
+
+def _numpy_type(element: Attribute) -> np.dtype | None:
     if isinstance(element, IntegerType):
         bits = element.width.data
         if bits in (8, 16, 32, 64):
@@ -40,7 +46,7 @@ def dtype_of(element: Attribute) -> np.dtype:
         return np.dtype(np.uint16)
     if type(element) in _FLOATS:
         return np.dtype(_FLOATS[type(element)])
-    raise DesignError(f"elements of type {element} have no numpy view")
+    return None
 
 
 class Configuration:
@@ -79,8 +85,14 @@ class Configuration:
                 self._start(op)
 
     def views(self) -> dict[str, np.ndarray]:
-        """Memory of every named buffer."""
-        return {op.symbol: self.view(op).view(np.ndarray) for op in self.allocation.buffers if op.symbol}
+        """Memory of every named buffer; bytes where numpy has no such element."""
+        return {op.symbol: self._memory(op).view(np.ndarray) for op in self.allocation.buffers if op.symbol}
+
+    def _memory(self, op: BufferOp) -> np.ndarray:
+        if _numpy_type(op.type.element_type) is not None:
+            return self.view(op)
+        start = self.allocation.buffers[op]
+        return self.array.tile(op.tile.column, op.tile.row).bytes[start : start + buffer_bytes(op)]
 
     def lock(self, op: LockOp) -> Lock:
         """The lock of an aie.lock."""

@@ -67,8 +67,11 @@ def memref_bytes(memref: MemRefType) -> int:
 
 
 def buffer_bytes(buffer: BufferOp) -> int:
-    """Bytes of a buffer."""
-    return memref_bytes(buffer.type)
+    """Bytes of a buffer; AllocationError when its elements have no size."""
+    try:
+        return memref_bytes(buffer.type)
+    except ValueError as error:
+        raise _error(buffer, f"cannot be placed: {error}") from None
 
 
 def allocate(device_op: DeviceOp, overflow: Callable[[AllocationError], None] | None = None) -> Allocation:

@@ -170,3 +170,11 @@ def test_a_party_that_waits_for_its_own_release_does_not_hide_the_others():
         )
     assert "circle" in str(fault.value) or "nothing can move" in str(fault.value)
     assert "memtile (0, 1) MM2S 0 waits for lock full" in str(fault.value)
+
+
+def test_a_buffer_of_block_floats_is_shown_as_its_bytes():
+    text = """aie.device(npu2) {
+      %mem = aie.tile(0, 1)
+      %blocks = aie.buffer(%mem) {sym_name = "blocks"} : memref<8x!aiex.bfp<"v8bfp16ebs8">>
+    }"""
+    assert bdforge.emulate(text).buffers["blocks"].shape == (72,)

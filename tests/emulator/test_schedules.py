@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -105,10 +104,8 @@ def test_the_order_of_events_does_not_depend_on_the_hash_seed(small, tmp_path):
 
 
 def fault_of(problem: GemmProblem) -> str:
-    begin = time.perf_counter()
     with pytest.raises(Deadlock) as fault:
         problem.run(file="broken.mlir")
-    assert time.perf_counter() - begin < 5
     return str(fault.value)
 
 

@@ -66,9 +66,9 @@ def _print(console: Console, design: BuiltDesign, rows: Sequence[tuple[Problem, 
         "edges",
         "MACs",
         "check against numpy",
-        "s (emulated)",
+        "host s",
     ):
-        table.add_column(name, justify="right" if name in ("MACs", "s (emulated)") else "left")
+        table.add_column(name, justify="right" if name in ("MACs", "host s") else "left")
     for problem, run, wrong in rows:
         table.add_row(
             str(problem), problem.name, f"{tile.m}x{tile.k}x{tile.n}", run.sequence.edges().brief,

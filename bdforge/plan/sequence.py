@@ -136,6 +136,13 @@ class GemmSequence:
         """How each operand's edges are handled."""
         return _edges(self)
 
+    @property
+    def processed(self) -> tuple[int, int, int]:
+        """M, K, N as the array computes them: whole row panels, slabs and column steps."""
+        grid = self.grid
+        tiles = grid.tiling
+        return grid.panels * tiles.panel_rows, grid.depth, grid.column_steps * tiles.step_columns
+
 
 def sequence(plan: Plan, M: int, K: int, N: int, *, lda: int | None = None, ldc: int | None = None) -> GemmSequence:
     """The runtime sequence of C (M x N) = A (M x K) B (K x N), 1 <= M, K, N <= 2^20.

@@ -7,7 +7,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bdforge.plan import Problem, SpecError
+from bdforge.plan import GemmSequence, Problem, SpecError
 from bdforge.runtime.design import BuiltDesign
 from bdforge.runtime.gemm import GemmRun, Mismatch, first_mismatch, reference, run_gemm
 from bdforge.weights import check_shape, read
@@ -55,6 +55,16 @@ def random_operands(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndarray
     return a, rng.integers(-1, 2, (problem.K, problem.N), np.int8)
 
 
+def padding(planned: GemmSequence) -> str:
+    """What the array computes beyond a problem, and which operands the host stages."""
+    problem = planned.problem
+    sizes = zip("MKN", (problem.M, problem.K, problem.N), planned.processed, strict=True)
+    grown = [f"{axis} {size}→{whole}" for axis, size, whole in sizes if size != whole]
+    staged = [name for name, buffer in (("A", planned.staging.a), ("C", planned.staging.c)) if buffer]
+    grown += [f"{' and '.join(staged)} staged"] if staged else []
+    return ", ".join(grown) or "none"
+
+
 def _print(console: Console, design: BuiltDesign, rows: Sequence[tuple[Problem, GemmRun, Mismatch | None]]) -> None:
     tile = design.plan.spec.tile
     width = None if console.is_terminal else TABLE_WIDTH
@@ -63,7 +73,7 @@ def _print(console: Console, design: BuiltDesign, rows: Sequence[tuple[Problem, 
         "shape M x K x N",
         "layer",
         "tile m x k x n",
-        "edges",
+        "padding",
         "MACs",
         "check against numpy",
         "host s",
@@ -71,7 +81,7 @@ def _print(console: Console, design: BuiltDesign, rows: Sequence[tuple[Problem, 
         table.add_column(name, justify="right" if name in ("MACs", "host s") else "left")
     for problem, run, wrong in rows:
         table.add_row(
-            str(problem), problem.name, f"{tile.m}x{tile.k}x{tile.n}", run.sequence.edges().brief,
+            str(problem), problem.name, f"{tile.m}x{tile.k}x{tile.n}", padding(run.sequence),
             f"{problem.macs / 1e9:.2f} G", "exact" if wrong is None else f"WRONG: {wrong}", f"{run.seconds:.1f}",
         )  # fmt: skip
     Console(width=width).print(table) if width else console.print(table)

@@ -11,10 +11,14 @@ from math import prod
 
 from bd_patterns.granules import GRANULE_BITS, granule_faults
 from bd_patterns.pattern import Pattern, PatternError
-from bdforge.devices.limits import SHIM, TASK_REPEAT_MAX, TileKind, TileLimits
-
-STATIC_STRIDE_END = 1 << 19  # elements; the verifier of aie.dma_bd wants strides below it, on every tile kind
-RUNTIME_ELEMENT_BITS_MAX = 32  # the verifier of npu.dma_memcpy_nd
+from bdforge.devices.limits import (
+    RUNTIME_ELEMENT_BITS_MAX,
+    SHIM,
+    STATIC_STRIDE_END,
+    TASK_REPEAT_MAX,
+    TileKind,
+    TileLimits,
+)
 
 Padding = Sequence[tuple[int, int]]
 """Zero elements before and after, one pair for each dimension, outermost first."""

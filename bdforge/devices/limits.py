@@ -90,6 +90,9 @@ DEFAULT_STACK_BYTES = 0x400  # at the bottom of a core's data memory (MA)
 PROGRAM_MEMORY_BYTES = 0x4000  # per core (RT, 020)
 TASK_QUEUE_ENTRIES = 4  # per channel (RT, 020); the running task is counted, the safe reading
 TASK_REPEAT_MAX = 256  # 8 bits, stored minus 1 (RT)
+MEMTILE_NEIGHBOUR_CHANNELS = 4  # memtile channels 0 to 3 reach the neighbours' memory and locks (MA, 020)
+STATIC_STRIDE_END = 1 << 19  # elements; aie.dma_bd wants strides below it, on every tile kind (MA verifier)
+RUNTIME_ELEMENT_BITS_MAX = 32  # widest element of npu.dma_memcpy_nd (MA verifier)
 PACKET_IDS = 32  # 5 bits (RT)
 PACKET_TYPES = 8  # 3 bits (RT)
 # One destination's buffering between two DMAs: a DMA's input holds 15 to 16 words (xdna-emu, measured on Phoenix).

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bdforge.devices import AIE2, TileKind
+from bdforge.devices.limits import MEMTILE_NEIGHBOUR_CHANNELS
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES, MEMTILE_WINDOW_LOCKS, TILE_REGISTERS
 from bdforge.emulator.bd import Order
 from bdforge.emulator.dma import Channel
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from bdforge.emulator.array import Array
 
 DIRECTIONS = ("S2MM", "MM2S")
-NEIGHBOUR_CHANNELS = 4  # memtile channels 0 to 3 reach the neighbours' memory and locks (MA, 020)
 _WORD = 4
 _MEMORY_ALIGN_BYTES = 4096
 
@@ -141,9 +141,10 @@ class Tile:
     def _neighbour(self, side: int, channel: Channel, what: str) -> "Tile":
         if side == 1:
             return self
-        if channel.index >= NEIGHBOUR_CHANNELS:
+        if channel.index >= MEMTILE_NEIGHBOUR_CHANNELS:
             error = DmaError(
-                f"{channel.where()} reaches a neighbour's {what}; only channels 0 to {NEIGHBOUR_CHANNELS - 1} can"
+                f"{channel.where()} reaches a neighbour's {what}; "
+                f"only channels 0 to {MEMTILE_NEIGHBOUR_CHANNELS - 1} can"
             )
             self.array.strictness.fault("neighbour-channel", error)
         column = self.column + side - 1

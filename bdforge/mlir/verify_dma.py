@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import MemRefType, UnrankedMemRefType
 from xdsl.ir import Block, Operation
 
 from bdforge.devices import TileKind
-from bdforge.devices.limits import GRANULE_BYTES, MEMTILE
+from bdforge.devices.limits import GRANULE_BYTES, MEMTILE, MEMTILE_NEIGHBOUR_CHANNELS
 from bdforge.mlir.allocate import AllocationError, element_bits
 from bdforge.mlir.array_ops import BufferOp, EndOp, ExternalBufferOp, LockOp, TileOp, UseLockOp
 from bdforge.mlir.dma_ops import (
@@ -36,7 +36,6 @@ Faults = Iterator[tuple[Operation, str]]
 
 _KINDS = {MemOp: TileKind.CORE, MemtileDmaOp: TileKind.MEMTILE, ShimDmaOp: TileKind.SHIM}
 _GRANULE_BITS = 8 * GRANULE_BYTES
-_MEMTILE_LOCAL_CHANNEL = 4  # this memtile channel and later ones reach only their own tile (MA, 020)
 
 
 def program(op: DmaProgramOp) -> Faults:
@@ -98,7 +97,7 @@ def _channels(op: DmaProgramOp) -> Faults:
 def memtile_reach(op: MemtileDmaOp) -> Faults:
     """The upper channels of a memtile reach only their own tile."""
     for dma in [dma for block in op.body.blocks for dma in block.ops if isinstance(dma, DmaStartOp | DmaOp)]:
-        if dma.channel < _MEMTILE_LOCAL_CHANNEL:
+        if dma.channel < MEMTILE_NEIGHBOUR_CHANNELS:
             continue
         blocks = dma.blocks if isinstance(dma, DmaOp) else bd_chain_from(dma.first_block)[0]
         for used, home in (found for block in blocks for found in _homes(block)):
@@ -107,8 +106,8 @@ def memtile_reach(op: MemtileDmaOp) -> Faults:
                     used,
                     (
                         f"belongs to channel {dma.channel}, which reaches only its own memtile ({op.tile.column}, "
-                        f"{op.tile.row}), not ({home.column}, {home.row}); channels 0 to {_MEMTILE_LOCAL_CHANNEL - 1} "
-                        "reach neighbours"
+                        f"{op.tile.row}), not ({home.column}, {home.row}); channels 0 to "
+                        f"{MEMTILE_NEIGHBOUR_CHANNELS - 1} reach neighbours"
                     ),
                 )
 

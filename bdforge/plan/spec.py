@@ -84,7 +84,8 @@ class GemmSpec:
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
-_Size = Annotated[int, Field(ge=1, le=1 << 20, strict=True)]
+LARGEST_SIZE = 1 << 20  # of a tile, a buffer or a problem, in elements
+_Size = Annotated[int, Field(ge=1, le=LARGEST_SIZE, strict=True)]
 
 
 class _Section(BaseModel):

@@ -6,9 +6,7 @@ from bd_patterns import GRANULE_BITS, Tiling
 from bd_patterns import Problem as Sizes
 from bdforge.devices import TileKind
 from bdforge.plan.gemm import Plan
-from bdforge.plan.spec import Problem, SpecError
-
-LARGEST_SIZE = 1 << 20
+from bdforge.plan.spec import LARGEST_SIZE, Problem, SpecError
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,12 @@
-"""Ternary weights: reading them from files, and packing them for a design.
+"""Weights: ternary ones read from files, and all kinds packed for a design.
 
     matrix = read("model.gguf", ["blk.0.ffn_gate.weight", "blk.0.ffn_up.weight"])
     check_shape(matrix, 2560, 13824)
     packed = pack(pad(matrix.weights, 2560, 13824), k=128, n=64)
 
 Two formats are read, told apart by content: Hugging Face's packed safetensors of BitNet-b1.58-2B-4T (`huggingface`) and
-bitnet.cpp's GGUF `I2_S` (`gguf`). Everything wrong with a file, a tensor or an array is a `WeightError`.
+bitnet.cpp's GGUF `I2_S` (`gguf`). `pack_int4` and `pack_tiles` do for int4 and for whole elements what `pack` does for
+ternary weights. Everything wrong with a file, a tensor or an array is a `WeightError`.
 """
 
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ from bdforge.weights.errors import WeightError
 from bdforge.weights.files import write_packed
 from bdforge.weights.matrix import TernaryMatrix, check_shape, fuse
 from bdforge.weights.packing import pack, pad, unpack
+from bdforge.weights.packing_int4 import pack_int4, unpack_int4
+from bdforge.weights.packing_tiles import pack_tiles, unpack_tiles
 
 __all__ = [
     "TernaryMatrix",
@@ -25,10 +28,14 @@ __all__ = [
     "check_shape",
     "fuse",
     "pack",
+    "pack_int4",
+    "pack_tiles",
     "pad",
     "read",
     "tensors",
     "unpack",
+    "unpack_int4",
+    "unpack_tiles",
     "write_packed",
 ]
 

@@ -6,12 +6,12 @@ s x t micro-tile of B with 8-bit lanes.
 """
 
 from math import gcd
-from numbers import Integral
 
 import numpy as np
 
 from bdforge.weights.codes import first, refuse_invalid
 from bdforge.weights.errors import WeightError
+from bdforge.weights.packing_problems import matrix_problems, multiple_problems, packed_problems, refuse, tile_problems
 
 CODES_PER_BYTE = 4
 
@@ -25,7 +25,7 @@ def pack(w: np.ndarray, *, k: int, n: int, s: int = 8, t: int = 8) -> np.ndarray
     Raises `WeightError` for another dtype or rank, for sizes that are not multiples (every reason at once) and for a
     value other than -1, 0, 1 (row, column and value of the first). `pad` first where K or N does not fit.
     """
-    _refuse("pack", _tile_problems(k, n, s, t) or _matrix_problems(w) or _multiple_problems(w, k, n))
+    refuse("pack", tile_problems(k, n, s, t, CODES_PER_BYTE) or matrix_problems(w) or multiple_problems(w, k, n))
     _refuse_values(w)
     lane, lane_bytes = _lane(t)
     rows, columns = w.shape
@@ -43,7 +43,10 @@ def unpack(packed: np.ndarray, *, k: int, n: int, s: int = 8, t: int = 8) -> np.
 
     Raises `WeightError` for another dtype or shape, and for code 3 (row and column of the first).
     """
-    _refuse("unpack", _tile_problems(k, n, s, t) or _packed_problems(packed, k, n, s, t))
+    refuse(
+        "unpack",
+        tile_problems(k, n, s, t, CODES_PER_BYTE) or packed_problems(packed, (n // (CODES_PER_BYTE * t), k // s, s, t)),
+    )
     lane, lane_bytes = _lane(t)
     words = np.ascontiguousarray(packed).view(lane).transpose(1, 3, 4, 0, 2, 5)
     fields = np.empty((*words.shape[:-1], CODES_PER_BYTE, words.shape[-1]), lane)
@@ -61,10 +64,10 @@ def pad(w: np.ndarray, K: int, N: int) -> np.ndarray:
 
     Raises `WeightError` for another dtype or rank, or when K or N is smaller than what `w` has.
     """
-    _refuse("pad", _matrix_problems(w))
+    refuse("pad", matrix_problems(w))
     rows, columns = w.shape
     sides = (("K", K, "rows", rows), ("N", N, "columns", columns))
-    _refuse("pad", [f"{name} = {to} is less than the {what}, {has}" for name, to, what, has in sides if to < has])
+    refuse("pad", [f"{name} = {to} is less than the {what}, {has}" for name, to, what, has in sides if to < has])
     if (rows, columns) == (K, N):
         return w
     padded = np.zeros((K, N), np.int8)
@@ -79,57 +82,6 @@ def _lane(t: int) -> tuple[np.dtype, int]:
     """
     lane_bytes = gcd(t, 8)
     return np.dtype(f"u{lane_bytes}"), lane_bytes
-
-
-def _refuse(action: str, problems: list[str]) -> None:
-    if problems:
-        raise WeightError(f"{action}: {'; '.join(problems)}")
-
-
-def _tile_problems(k: int, n: int, s: int, t: int) -> list[str]:
-    sizes = {"k": k, "n": n, "s": s, "t": t}
-    problems = [
-        f"{name} is {size!r}, expected a positive integer"
-        for name, size in sizes.items()
-        if not isinstance(size, Integral) or size < 1
-    ]
-    if problems:
-        return problems
-    if k % s:
-        problems.append(f"k = {k} is no multiple of s = {s}")
-    if n % (CODES_PER_BYTE * t):
-        problems.append(f"n = {n} is no multiple of {CODES_PER_BYTE} * t = {CODES_PER_BYTE * t}")
-    return problems
-
-
-def _matrix_problems(w: np.ndarray) -> list[str]:
-    problems = []
-    if w.dtype != np.int8:
-        problems.append(f"weights are {w.dtype}, expected int8; convert with .astype(np.int8)")
-    if w.ndim != 2:
-        problems.append(f"weights have {w.ndim} dimensions, expected 2 (K x N)")
-    elif not w.size:
-        problems.append(f"weights are {w.shape[0]} x {w.shape[1]}, expected at least 1 x 1")
-    return problems
-
-
-def _multiple_problems(w: np.ndarray, k: int, n: int) -> list[str]:
-    sides = (("K", w.shape[0], "k", k), ("N", w.shape[1], "n", n))
-    return [
-        f"{side} = {size} is no multiple of {name} = {tile}, pad it to {-(-size // tile) * tile}"
-        for side, size, name, tile in sides
-        if size % tile
-    ]
-
-
-def _packed_problems(packed: np.ndarray, k: int, n: int, s: int, t: int) -> list[str]:
-    problems = []
-    if packed.dtype != np.uint8:
-        problems.append(f"packed weights are {packed.dtype}, expected uint8")
-    expected = (n // (CODES_PER_BYTE * t), k // s, s, t)
-    if packed.ndim != 6 or packed.shape[2:] != expected or not packed.size:
-        problems.append(f"packed weights have shape {packed.shape}, expected (N//n, K//k, {str(expected)[1:]}")
-    return problems
 
 
 def _refuse_values(w: np.ndarray) -> None:

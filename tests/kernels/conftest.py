@@ -2,21 +2,75 @@
 
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import pytest
-from kernel_library import HERE, SOURCES, Library, tile_options
+from kernel_library import ENTRY, HERE, Library, compile_without_warning, gxx, sources, tile_options
 
 MODES = HERE / "modes_probe.cc"
 
 
 @pytest.fixture(scope="session")
-def gemm_library(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Library]:
-    """Our kernels and their references, by tile and further g++ options."""
+def entry(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Object file by which hosts call kernels and set their modes."""
+    folder = tmp_path_factory.mktemp("entry")
+    for source in (ENTRY, MODES):
+        compile_without_warning("-c", "-O0", source, "-o", folder / f"{source.stem}.o")
+    compile_without_warning("-r", "-nostdlib", *folder.glob("*.o"), "-o", folder / "all.o")
+    return folder / "all.o"
+
+
+@pytest.fixture(scope="session")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """The stand-in as a precompiled header, by the g++ options that count for it: parsing it takes most of the time."""
 
     @cache
+    def build(*options: str) -> Path:
+        header = tmp_path_factory.mktemp("api") / "api.hpp"
+        header.write_text("#include <aie_api/aie.hpp>\n")
+        compile_without_warning(*options, "-x", "c++-header", header, "-o", f"{header}.gch")
+        return header
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def refusal(api: Callable[..., Path]) -> Callable[..., str]:
+    """What g++ says of a kernel, by generation, name and options, when it refuses it."""
+
+    def compile(generation: str, name: str, *options: str) -> str:
+        include = ("-include", api("-O0"), "-fPIC", "-O0")
+        result = gxx("-fsyntax-only", *include, *options, *sources(generation, name))
+        assert result.returncode != 0
+        return result.stderr
+
+    return compile
+
+
+@pytest.fixture(scope="session")
+def kernel_library(
+    tmp_path_factory: pytest.TempPathFactory, entry: Path, api: Callable[..., Path]
+) -> Callable[..., Library]:
+    """Kernels of a generation ("aie2p", "aie2"), or "reference", by name, tile and further g++ options."""
+
+    @cache
+    def build(generation: str, names: tuple[str, ...], tile: tuple[int, int, int], *options: str) -> Library:
+        path = tmp_path_factory.mktemp("kernels") / "kernels.so"
+        options = options if any(option.startswith("-O") for option in options) else ("-O0", *options)
+        header = api(*(option for option in options if option.startswith(("-O", "-m", "-D__AIE", "-DHOSTAPI"))))
+        include = ("-include", str(header), "-Winvalid-pch")
+        return Library(path, sources(generation, *names), *include, *options, *tile_options(*tile), entry=entry)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def gemm_library(kernel_library: Callable[..., Library]) -> Callable[..., Library]:
+    """The ternary kernels of AIE2P, by tile and further g++ options."""
+
     def build(m: int, k: int, n: int, *options: str) -> Library:
-        path = tmp_path_factory.mktemp("gemm") / "kernels.so"
-        return Library(path, [*SOURCES, MODES], *(options or ("-O0",)), *tile_options(m, k, n))
+        names = ("mm_i8_i2_i32", "unscale_i32", "zero_i32", "reference")
+        return kernel_library("aie2p", names, (m, k, n), *options)
 
     return build
 

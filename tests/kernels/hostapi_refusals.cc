@@ -7,7 +7,7 @@ using Tile = aie::mmul<8, 8, 8, int8, int8>;
 
 void f01() { aie::vector<int8, 8> v; }  // no vector is shorter than 128 bit
 void f02() { aie::vector<int16, 24> v; }  // the number of lanes must be a power of two
-void f03() { aie::vector<float, 16> v; }  // this stand-in has no floating point
+void f03() { aie::vector<double, 8> v; }  // bit integer, bfloat16 or float
 void f04() { aie::vector<int32, 512> v; }  // longer than 8192 bit are refused
 void f05() { aie::accum<acc32, 4> a; }  // 8 to 128 lanes of 32 bit
 void f06() { aie::accum<int32, 16> a; }  // the tag must be acc32
@@ -31,3 +31,10 @@ void f23(const Bytes &v) { v.grow<32>(); }  // the result is shorter than the ve
 void f24(const Bytes &v, const aie::mask<32> &m) { aie::select(v, v, m); }  // the mask must have one bit per lane
 void f25(const Bytes &v, const Ints &w) { aie::concat(v, w); }  // all parts must have the same type
 void f26() { aie::add(1, 2); }  // one operand must be a vector
+void f27() { aie::mmul<4, 16, 4, bfloat16, bfloat16> c; }  // bfloat16 has the shapes 4x8x4
+void f28() { aie::mmul<4, 8, 4, float, float> c; }  // integers, both bfloat16 or both bfp16ebs8
+void f29() { aie::mmul<8, 8, 8, bfloat16, bfp16ebs8> c; }  // integers, both bfloat16 or both bfp16ebs8
+void f30() { aie::mmul<8, 8, 8, bfp16ebs8, bfp16ebs8> c; }  // bfp16ebs8 has the shape 8x8x8, on AIE2P only [20]
+void f31(const aie::vector<bfloat16, 32> &v) { aie::neg(v); }  // no floating-point form of this operation
+void f32(const aie::accum<accfloat, 16> &a) { a.to_vector<int32>(); }  // use to_fixed for integers
+void f33() { aie::accum<accfloat, 256> a; }  // accfloat has 4 to 128 lanes

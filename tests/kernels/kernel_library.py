@@ -10,7 +10,7 @@ import numpy as np
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 HERE = Path(__file__).resolve().parent
-SOURCES = [*sorted((KERNELS / "aie2p").glob("*.cc")), *sorted((KERNELS / "reference").glob("*.cc"))]
+REFERENCE = KERNELS / "reference" / "reference.cc"
 ENTRY = KERNELS / "hostapi" / "entry.cc"
 ALIGNMENT_BYTES = 64
 MESSAGE_BYTES = 512
@@ -32,12 +32,22 @@ def tile_options(m: int, k: int, n: int) -> list[str]:
     return [f"-DDIM_M={m}", f"-DDIM_K={k}", f"-DDIM_N={n}"]
 
 
-class Library:
-    """A shared library of kernels, compiled without a warning."""
+def sources(generation: str, *names: str) -> list[Path]:
+    """Kernel files by symbol; "reference" is the file of all references."""
+    return [REFERENCE if name == "reference" else KERNELS / generation / f"{name}.cc" for name in names]
 
-    def __init__(self, path: Path, sources: Sequence[Path], *options: str):
-        result = gxx("-fPIC", "-shared", *options, *sources, ENTRY, "-o", path)
-        assert (result.returncode, result.stderr) == (0, "")
+
+def compile_without_warning(*options: str | Path) -> None:
+    """Run g++ for position-independent code and demand silence."""
+    result = gxx("-fPIC", *options)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+class Library:
+    """A shared library of kernels, compiled without a warning. `entry` is ENTRY or its object file."""
+
+    def __init__(self, path: Path, sources: Sequence[Path], *options: str, entry: Path = ENTRY):
+        compile_without_warning("-shared", *options, *sources, entry, "-o", path)
         self.library = ctypes.CDLL(str(path))
 
     def call(self, name: str, *args: np.ndarray | int, core: int = 0) -> None:

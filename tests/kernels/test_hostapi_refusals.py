@@ -86,10 +86,10 @@ def test_alignment_is_demanded_by_access_width(probe, bits, alignment):
 
 
 def test_a_512_bit_access_needs_only_32_bytes_on_aie2(gemm_library):
-    library = gemm_library(32, 24, 64, *AIE2_PLAIN)
-    library.call("zero_i32", aligned(32 * 64, "int32", 32))
+    library = gemm_library(40, 24, 64, *AIE2_PLAIN)
+    library.call("zero_i32", aligned(40 * 64, "int32", 32))
     with pytest.raises(KernelError, match="16 bytes past a 32-byte boundary"):
-        library.call("zero_i32", aligned(32 * 64, "int32", 16))
+        library.call("zero_i32", aligned(40 * 64, "int32", 16))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arithmetic.hpp"
+#include "narrow_lanes.hpp"
 
 namespace aie {
 
@@ -20,21 +21,21 @@ template <class Tag, unsigned N> class accum {
     static constexpr unsigned bits() { return N * traits::bits; }
 
     accum() {}
-    template <class T> explicit accum(const vector<T, N> &v, int shift = 0) { from_vector(v, shift); }
+    template <class T> HOSTAPI_INLINE explicit accum(const vector<T, N> &v, int shift = 0) { from_vector(v, shift); }
 
     /// v * 2^shift; wraps, or clamps when saturation is on.
-    template <class T> void from_vector(const vector<T, N> &v, int shift = 0) {
+    template <class T> HOSTAPI_INLINE void from_vector(const vector<T, N> &v, int shift = 0) {
         hostapi::refuse_nibbles<vector<T, N>>();
         constexpr bool bit_copy = traits::bits == 32 && hostapi::element<T>::bits == 32;
         hostapi::require_range("aie::accum::from_vector", bit_copy ? "shift of a 32-bit lane into acc32" : "shift",
                                shift, 0, bit_copy ? 0 : hostapi::shift_max);
         const T *in = v.read("aie::accum::from_vector");
         storage *out = write();
-        for (unsigned i = 0; i < N; ++i)
-            if constexpr (bit_copy)
+        if constexpr (bit_copy)
+            for (unsigned i = 0; i < N; ++i)
                 out[i] = static_cast<storage>(in[i]);
-            else
-                out[i] = static_cast<storage>(hostapi::upshifted<traits::bits>(in[i], shift));
+        else
+            hostapi::upshift_lanes<storage, N>(in, out, shift);
     }
 
     /// Lanes / 2^shift, rounded and saturated by the core's modes; acc32 to 32-bit lanes copies bits and ignores all.
@@ -84,11 +85,11 @@ template <class Tag, unsigned N> class accum {
         const storage *in = read(call);
         vector<T, N> v;
         T *out = v.write();
-        for (unsigned i = 0; i < N; ++i)
-            if constexpr (traits::bits == 32 && hostapi::element<T>::bits == 32)
+        if constexpr (traits::bits == 32 && hostapi::element<T>::bits == 32)
+            for (unsigned i = 0; i < N; ++i)
                 out[i] = static_cast<T>(in[i]);
-            else
-                out[i] = hostapi::shift_round_saturate<T>(in[i], shift);
+        else
+            hostapi::narrow_lanes<T, N>(in, out, shift);
         return v;
     }
 

@@ -1,14 +1,20 @@
-// Host stand-in for the part of the AIE API that GEMM-like integer kernels use.
+// Host stand-in for the part of the AIE API that GEMM-like kernels use.
 //
 // The same kernel source compiles against the real headers (Peano, for the device) and against these (g++ or clang,
 // C++20, for the emulator). Results are those of the device; what the real headers refuse is refused at compile time,
 // and what the device does silently wrong (misaligned accesses, undefined vectors and accumulators) throws
-// hostapi::Fault. Left out: bfloat16, float, bfp16, sparse operands, tensor streams, dynamic sign, unaligned accesses.
+// hostapi::Fault. Left out: bfp16ebs16, mmul of float, sparse operands, tensor streams, dynamic sign, unaligned access.
 #pragma once
 
 #include "accum.hpp"
 #include "arithmetic.hpp"
+#include "bfloat16.hpp"
+#include "bfp16.hpp"
 #include "config.hpp"
+#include "convert.hpp"
+#include "float_accum.hpp"
+#include "float_arithmetic.hpp"
+#include "float_mmul.hpp"
 #include "mask.hpp"
 #include "memory.hpp"
 #include "mmul.hpp"

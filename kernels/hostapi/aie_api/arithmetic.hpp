@@ -46,6 +46,8 @@ template <class A, class B> using joined_t = typename joined<A, B>::type;
 template <class V> constexpr void refuse_nibbles() {
     static_assert(element<typename V::value_type>::bits >= 8,
                   "aie: this operation has no 4-bit form; unpack, or cast_to<uint8> for bitwise operations");
+    static_assert(!is_float<typename V::value_type>, "aie: the stand-in has no floating-point form of this operation; "
+                                                     "use an accumulator of accfloat");
 }
 
 /// f on the storage words of both operands; 4-bit lanes stay packed, so f must not carry between nibbles.

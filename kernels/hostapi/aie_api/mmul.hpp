@@ -10,8 +10,9 @@ namespace aie {
 template <unsigned M_, unsigned K_, unsigned N_, class TA, class TB = TA, class AccTag = accauto> struct mmul {
     static constexpr unsigned accumulator_bits =
         hostapi::mmul_accumulator_bits(hostapi::element<TA>::bits, hostapi::element<TB>::bits, M_, K_, N_);
-    static_assert(hostapi::element<TA>::exists && hostapi::element<TB>::exists,
-                  "aie::mmul: the operands must be 4, 8, 16 or 32 bit integers; this stand-in has no floating point");
+    static_assert(hostapi::element<TA>::exists && hostapi::element<TB>::exists && !hostapi::is_float<TA>
+                      && !hostapi::is_float<TB>,
+                  "aie::mmul: the operands must be 4, 8, 16 or 32 bit integers, both bfloat16 or both bfp16ebs8");
     static_assert(accumulator_bits != 0, "aie::mmul: this architecture has no such M x K x N for these element types; "
                                          "the legal ones are in mmul_shapes.hpp");
     static_assert(std::is_same_v<AccTag, accauto> || hostapi::accumulator<AccTag>::bits == accumulator_bits,

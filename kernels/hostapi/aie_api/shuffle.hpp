@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "transpose_bytes.hpp"
 #include "vector.hpp"
 
 namespace hostapi {
@@ -31,11 +32,23 @@ template <class T> void require_step(const char *call, unsigned step, unsigned l
 namespace aie {
 
 /// v as rows x columns row-major; the result is columns x rows row-major.
-template <class T, unsigned N> vector<T, N> transpose(const vector<T, N> &v, unsigned rows, unsigned columns) {
+template <class T, unsigned N>
+HOSTAPI_INLINE vector<T, N> transpose(const vector<T, N> &v, unsigned rows, unsigned columns) {
     if (rows * columns != N)
         hostapi::fail("aie::transpose", std::to_string(rows) + " x " + std::to_string(columns) + " is not the vector's "
                                             + std::to_string(N) + " lanes");
-    return hostapi::gathered<N>("aie::transpose", v, [=](unsigned i) { return i % rows * columns + i / rows; });
+    v.read("aie::transpose");
+    vector<T, N> turned;
+    if constexpr (hostapi::element<T>::bits == 8 && N == 64)
+        if (rows == 8) {
+            hostapi::transpose_8x8_bytes(v.raw(), turned.write());
+            return turned;
+        }
+    for (unsigned column = 0; column < columns; ++column)
+        for (unsigned row = 0; row < rows; ++row)
+            turned.put(column * rows + row, v.at(row * columns + column));
+    turned.write();
+    return turned;
 }
 
 /// Chunks of `step` lanes in the order a0 b0 a1 b1 ..., cut in two.

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "bfloat16.hpp"
+
 using int8 = std::int8_t;
 using uint8 = std::uint8_t;
 using int16 = std::int16_t;
@@ -36,6 +38,7 @@ struct acc40 {};
 struct acc48 {};
 struct acc56 {};
 struct acc64 {};
+struct accfloat {};
 struct accauto {};
 
 namespace hostapi {
@@ -65,6 +68,19 @@ template <> struct element<uint16_t> : element_base<uint16_t, uint8_t, uint32_t,
 template <> struct element<int32_t> : element_base<int32_t, int16_t, void, 32, true> {};
 template <> struct element<uint32_t> : element_base<uint32_t, uint16_t, void, 32, false> {};
 
+template <class T> inline constexpr bool is_float = std::is_same_v<T, float> || std::is_same_v<T, bfloat16>;
+
+template <class T, unsigned Bits> struct float_element {
+    static constexpr bool exists = true;
+    static constexpr unsigned bits = Bits;
+    static constexpr bool is_signed = true;
+    using storage = T;
+    using narrow = void;
+    using wide = void;
+};
+template <> struct element<bfloat16> : float_element<bfloat16, 16> {};
+template <> struct element<float> : float_element<float, 32> {};
+
 template <class Tag> struct accumulator {
     static constexpr bool exists = false;
     static constexpr unsigned bits = 64;
@@ -80,6 +96,7 @@ template <> struct accumulator<acc40> : accumulator_base<int64_t> {};
 template <> struct accumulator<acc48> : accumulator_base<int64_t> {};
 template <> struct accumulator<acc56> : accumulator_base<int64_t> {};
 template <> struct accumulator<acc64> : accumulator_base<int64_t> {};
+template <> struct accumulator<accfloat> : accumulator_base<float> {};
 
 constexpr bool is_power_of_two(unsigned n) { return n != 0 && (n & (n - 1)) == 0; }
 

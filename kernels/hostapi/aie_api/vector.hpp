@@ -8,6 +8,7 @@
 #include "lanes.hpp"
 #include "narrow.hpp"
 #include "types.hpp"
+#include "unpack.hpp"
 
 namespace aie {
 
@@ -17,8 +18,8 @@ template <class T> inline constexpr unsigned native_vector_length_v = 512 / host
 /// computing with them or storing them faults.
 template <class T, unsigned N = native_vector_length_v<T>> class vector {
     using traits = hostapi::element<T>;
-    static_assert(traits::exists, "aie::vector: the element must be int4, uint4, or a signed or unsigned 8, 16 or 32 "
-                                  "bit integer; this stand-in has no floating point");
+    static_assert(traits::exists, "aie::vector: the element must be int4, uint4, a signed or unsigned 8, 16 or 32 bit "
+                                  "integer, bfloat16 or float");
     static_assert(hostapi::is_power_of_two(N), "aie::vector: the number of lanes must be a power of two");
     static_assert(N * traits::bits >= 128, "aie::vector: no vector is shorter than 128 bit");
     static_assert(N * traits::bits <= 8192, "aie::vector: vectors longer than 8192 bit are refused");
@@ -106,14 +107,17 @@ template <class T, unsigned N = native_vector_length_v<T>> class vector {
     }
 
     /// Every lane one step wider: sign-extended if T is signed, else zero-extended.
-    auto unpack() const {
+    HOSTAPI_INLINE auto unpack() const {
         using Wide = typename traits::wide;
         static_assert(!std::is_void_v<Wide>, "aie::vector::unpack: 32-bit lanes have no wider type");
         vector<Wide, N> wide;
         read("aie::vector::unpack");
         Wide *out = wide.write();
-        for (unsigned lane = 0; lane < N; ++lane)
-            out[lane] = static_cast<Wide>(at(lane));
+        if constexpr (traits::bits == 4)
+            hostapi::unpack_nibbles<words, traits::is_signed>(raw(), out);
+        else
+            for (unsigned lane = 0; lane < N; ++lane)
+                out[lane] = static_cast<Wide>(at(lane));
         return wide;
     }
 

@@ -1,0 +1,18 @@
+// finish_i32_i32: makes int32 results of the int32 sums of one core tile of C, in place.
+//
+// Contract
+//   c   int32, m x n, micro-tiled [m/8][n/8][8][8] (inside column by column when C_TRANSPOSED), 64-byte aligned. The
+//       int32 results replace it from its first byte on, dense, in the same order. Once per C tile, after the last
+//       step of K.
+//   bias   only when BIAS: int32, n, 64-byte aligned, apart from c; added to every row first.
+//   m % 8 == 0, n % 8 == 0; n % 32 == 0 when FIELD_SCALED, which says that column block 4 q + j of c is scaled by 4^j.
+//   result = max(0 if RELU, saturate(round((sum + bias) / 2^SHIFT))). SHIFT is 0 by default, ROUNDING conv_even;
+//       rounding and saturation are set by every call and stay.
+//   Overflow: sum + bias wraps in 32 bit, after scaling by 4^j when FIELD_SCALED.
+//
+// Idea and cost: 16 lanes at a time through 64-bit accumulators, as acc32 would ignore the shift. A load with upshift
+//   and a store with shift-round-saturate per 16 lanes: m * n / 16 cycles per C tile (modelled, not measured), and
+//   nothing per step of K. Nothing at all is done without SHIFT, FIELD_SCALED, BIAS and RELU.
+#include "../include/finish.h"
+
+extern "C" void finish_i32_i32(BIAS_PARAMETER int32_t *c) { finish<8, 8, int32>(bias, c); }

@@ -1,0 +1,88 @@
+// bfloat16 results of float32 sums: scales of rows and columns, bias and ReLU (epilogue.h), in place.
+//
+// With -DSCALE or -DBIAS the kernel gets an epilogue tile of float32: the scales of all ARRAY_ROWS * m rows of the row
+// panel, core row by core row; then n scales of columns; then n biases. All three are there in either case.
+// result = bf16(relu((sum * row scale) * column scale + bias)): the first product is rounded to float32, the second and
+// the sum once more (the device makes float products out of bfloat16 parts), the result to nearest even.
+#pragma once
+
+#include "epilogue.h"
+#include "floats.h"
+
+#ifdef SCALE
+constexpr bool scaled_by_rows_and_columns = true;
+#else
+constexpr bool scaled_by_rows_and_columns = false;
+#endif
+
+#if defined(SCALE) || defined(BIAS)
+#ifndef ARRAY_ROWS
+#error "define the rows of the array with -DARRAY_ROWS=rows: the epilogue tile holds the scales of all their C tiles"
+#endif
+#define EPILOGUE_TILE_PARAMETER const float *scales,
+#define CORE_ROW_PARAMETER , int32_t core_row
+constexpr unsigned epilogue_rows = ARRAY_ROWS * DIM_M;  // with a scale each
+#else
+#define EPILOGUE_TILE_PARAMETER
+#define CORE_ROW_PARAMETER
+constexpr const float *scales = nullptr;
+constexpr int32_t core_row = 0;
+constexpr unsigned epilogue_rows = 0;
+#endif
+
+/// C tiles of micro-tiles R x T. Nothing is __restrict: results replace sums that were read.
+template <unsigned R, unsigned T> struct FinishFloats {
+    static constexpr unsigned step = R * T;
+    static constexpr unsigned lanes = 16;  // of float32 in 512 bit
+    using Factors = aie::vector<float, step>;
+    using Sums = aie::vector<float, lanes>;
+
+    const float *row_scales;  // of this core's m rows
+    const float *column_scales;
+    const float *c;
+    bfloat16 *out;
+    Factors row_factors = aie::zeros<float, step>();
+
+    ALWAYS_INLINE void rows(unsigned row) {
+        if constexpr (scaled_by_rows_and_columns)
+            row_factors = spread_rows<R, T>(row_scales + row * R);
+    }
+
+    template <unsigned> ALWAYS_INLINE void micro_tile(unsigned column, unsigned first) {
+        Factors factors = aie::zeros<float, step>(), added = factors;
+        if constexpr (scaled_by_rows_and_columns)
+            factors = spread_columns<R, T>(column_scales + column * T);
+        if constexpr (biased)
+            added = spread_columns<R, T>(column_scales + tile_columns + column * T);
+        for (unsigned i = 0; i < step / lanes; ++i) {
+            const Sums sums = aie::load_v<lanes>(c + first + i * lanes);
+            const aie::accum<accfloat, lanes> result = adjusted(sums, factors.template extract<lanes>(i),
+                                                                added.template extract<lanes>(i), i);
+            aie::store_v(out + first + i * lanes, rectified(result.template to_vector<bfloat16>()));
+        }
+    }
+
+  private:
+    ALWAYS_INLINE aie::accum<accfloat, lanes> adjusted(const Sums &sums, const Sums &factors, const Sums &added,
+                                                       unsigned i) const {
+        if constexpr (scaled_by_rows_and_columns) {
+            const auto by_row = aie::mul(sums, row_factors.template extract<lanes>(i)).template to_vector<float>();
+            return aie::mac(aie::accum<accfloat, lanes>(added), by_row, factors);
+        } else if constexpr (biased) {
+            return aie::add(aie::accum<accfloat, lanes>(sums), aie::accum<accfloat, lanes>(added));
+        } else {
+            return aie::accum<accfloat, lanes>(sums);
+        }
+    }
+};
+
+/// The whole kernel, for the core in row core_row of the array.
+template <unsigned R, unsigned T>
+static ALWAYS_INLINE void finish_floats(const float *scales, float *c, int32_t core_row) {
+    static_assert(epilogue_rows % T == 0, "the scales of columns must begin at a whole vector");
+    set_float_modes();
+    event0();
+    for_micro_tiles<R, T>(FinishFloats<R, T>{scales + core_row * DIM_M, scales + epilogue_rows, c,
+                                             reinterpret_cast<bfloat16 *>(c)});
+    event1();
+}

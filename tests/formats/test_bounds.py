@@ -1,0 +1,49 @@
+"""Bounds of products: kept by sums in float32 with every rounding in its place, and not without need."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from bdforge.formats import error_bound, rounded
+
+M, K, N = 5, 96, 11
+
+
+def operands(seed):
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(M, K)), rng.normal(size=(K, N)) * 10.0 ** rng.integers(-3, 4, (1, N))
+    return a.astype(ml_dtypes.bfloat16), b.astype(ml_dtypes.bfloat16)
+
+
+def computed(a, b, k, accumulator):
+    """Sums in float32, one rounding per value of K, stored as `accumulator` after each step."""
+    c = np.zeros((M, N), np.float32)
+    for start in range(0, K, k):
+        for depth in range(start, start + k):
+            c = c + a[:, depth : depth + 1].astype(np.float32) * b[depth].astype(np.float32)
+        if accumulator == "bf16":
+            c = c.astype(ml_dtypes.bfloat16).astype(np.float32)
+        if accumulator == "bfp16":
+            c = rounded(c)
+    return c
+
+
+@pytest.mark.parametrize("accumulator", ["f32", "bf16", "bfp16"])
+@pytest.mark.parametrize("k", [8, 24, 96])
+def test_sums_keep_the_bound(accumulator, k):
+    for seed in range(5):
+        a, b = operands(seed)
+        error = np.abs(computed(a, b, k, accumulator) - a.astype(float) @ b.astype(float))
+        assert (error <= error_bound(a, b, k=k, accumulator=accumulator, blocks=False)).all()
+
+
+def test_each_narrow_step_costs_and_float32_hardly():
+    a, b = operands(1)
+    sizes = [error_bound(a, b, k=k, accumulator="bf16").mean() for k in (8, 48, 96)]
+    assert sizes[0] > sizes[1] > sizes[2] > 100 * error_bound(a, b, k=96).mean()
+
+
+def test_blocks_are_taken_as_the_product_sees_them():
+    a, b = operands(2)
+    assert np.array_equal(error_bound(a, b, k=8), error_bound(rounded(a), rounded(b, 0), k=8))
+    assert not np.array_equal(error_bound(a, b, k=8), error_bound(a, b, k=8, blocks=False))

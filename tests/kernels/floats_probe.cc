@@ -1,0 +1,51 @@
+// Conversions, products and streams of floats by the stand-in, one call each.
+#include <aie_api/aie.hpp>
+
+template <unsigned M, unsigned K, unsigned N> static void product(const bfloat16 *a, const bfloat16 *b, float *c) {
+    aie::mmul<M, K, N, bfloat16, bfloat16> tile;
+    tile.mul(aie::load_v<M * K>(a), aie::load_v<K * N>(b));
+    tile.mac(aie::load_v<M * K>(a), aie::load_v<K * N>(b));
+    aie::store_v(c, tile.template to_vector<float>());
+}
+
+extern "C" {
+
+void to_bfloat16(const float *in, bfloat16 *out) {
+    aie::store_v(out, aie::accum<accfloat, 16>(aie::load_v<16>(in)).to_vector<bfloat16>());
+}
+void product_4x8x4(const bfloat16 *a, const bfloat16 *b, float *c) { product<4, 8, 4>(a, b, c); }
+void product_4x8x8(const bfloat16 *a, const bfloat16 *b, float *c) { product<4, 8, 8>(a, b, c); }
+void product_8x8x4(const bfloat16 *a, const bfloat16 *b, float *c) { product<8, 8, 4>(a, b, c); }
+void product_8x8x8(const bfloat16 *a, const bfloat16 *b, float *c) { product<8, 8, 8>(a, b, c); }
+void product_8x1x8(const bfloat16 *a, const bfloat16 *b, float *c) { product<8, 1, 8>(a, b, c); }
+void undefined_product(float *c) {
+    aie::mmul<4, 8, 4, bfloat16, bfloat16> tile;
+    aie::store_v(c, tile.to_vector<float>());
+}
+
+#if __AIE_ARCH__ >= 21
+using Blocks = aie::block_vector<bfp16ebs8, 64>;
+using Input = aie::block_vector_input_buffer_stream<bfp16ebs8, 64>;
+using Output = aie::block_vector_output_buffer_stream<bfp16ebs8, 64>;
+
+void to_blocks(const float *in, bfp16ebs8 *out) {
+    Output(out).push(aie::accum<accfloat, 64>(aie::load_v<64>(in)).to_vector<bfp16ebs8>());
+}
+void from_blocks(const bfp16ebs8 *in, float *out) {
+    aie::store_v(out, aie::accum<accfloat, 64>(Input(in).pop()).to_vector<float>());
+}
+/// Tiles 0, 3, 2, 5 of `in` become tiles 1, 2, 4, 0 of `out`.
+void walk_tiles(const bfp16ebs8 *in, bfp16ebs8 *out) {
+    Input from(in);
+    Output to(out);
+    to.seek(1) << from.pop_seek(2);
+    to.push_seek(from.pop_seek(-2), 1);
+    Blocks tile;
+    from >> tile;
+    to.push_seek(tile, -5);
+    to.push(from.seek(2).pop());
+}
+void undefined_blocks(bfp16ebs8 *out) { Output(out).push(Blocks()); }
+#endif
+
+}  // extern "C"

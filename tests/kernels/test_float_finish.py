@@ -1,0 +1,144 @@
+"""What becomes of float sums after the last step of K, the kernels that clear C, and what float kernels refuse."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from kernel_library import KERNELS, KernelError, aligned, aligned_copy, gxx, sources, tile_options
+from micro_tiles import micro_tiled
+
+BF16 = ml_dtypes.bfloat16
+SIDE = {"aie2p": 8, "aie2": 4}
+ARCH = {"aie2p": (), "aie2": ("-D__AIE_ARCH__=20",)}
+ARRAY_ROWS = 3
+EXTREMES = [0.0, -0.0, 1e38, -3e38, 3.4e38, 1e-39, -1e-45, 1 + 2**-8, 1 + 3 * 2**-8, -1 - 2**-8, np.inf, -np.inf]
+
+# generation, (m, k, n), macros
+CASES = [
+    ("aie2p", (24, 8, 40), ()),
+    ("aie2p", (8, 8, 24), ("RELU", "C_TRANSPOSED")),
+    ("aie2p", (16, 8, 24), ("SCALE", "BIAS", "RELU")),
+    ("aie2p", (8, 8, 8), ("SCALE",)),
+    ("aie2p", (16, 8, 8), ("BIAS",)),
+    ("aie2p", (24, 8, 16), ("SCALE", "BIAS", "C_TRANSPOSED")),
+    ("aie2", (12, 8, 20), ()),
+    ("aie2", (4, 8, 12), ("SCALE", "BIAS", "RELU")),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
+def test_finish_rounds_in_the_stated_places_and_touches_nothing_else(kernel_library, case):
+    generation, tile, macros = case
+    (m, _, n), t, rng = tile, SIDE[generation], np.random.default_rng(5)
+    c = rng.normal(size=(m, n)).astype(np.float32) * 100
+    if not macros:
+        c.ravel()[: len(EXTREMES)] = EXTREMES
+    numbers = [rng.uniform(0.1, 2, ARRAY_ROWS * m), rng.uniform(0.1, 2, n), rng.normal(size=n) * 50]
+    scales, columns, biases = (x.astype(np.float32) for x in numbers)
+    options = ["-O0", *ARCH[generation], f"-DARRAY_ROWS={ARRAY_ROWS}", *(f"-D{name}" for name in macros)]
+    library = kernel_library(generation, ("finish_f32_bf16",), tile, *options)
+    fed = {"SCALE", "BIAS"} & set(macros)
+    for core_row in (0, ARRAY_ROWS - 1) if fed else (0,):
+        in_memory = micro_tiled(c, t, t, "C_TRANSPOSED" in macros)
+        buffer = aligned_copy(np.append(in_memory, np.full(16, 7)), np.float32)
+        library.call("set_modes", 1, 3)  # ceil, symmetric: left by another kernel
+        epilogue = aligned_copy(np.concatenate([scales, columns, biases]), np.float32)
+        library.call("finish_f32_bf16", *((epilogue, buffer, core_row) if fed else (buffer,)))
+
+        expected = c
+        if "SCALE" in macros:
+            expected = expected * scales[core_row * m :][:m, None]
+            # float64 holds product and sum but for bits far below the last of a float32
+            expected = expected.astype(np.float64) * columns + (biases if "BIAS" in macros else 0)
+        elif "BIAS" in macros:
+            expected = expected + biases
+        expected = expected.astype(np.float32)
+        with np.errstate(over="ignore"):
+            expected = expected.astype(BF16)
+        if "RELU" in macros:
+            expected = np.maximum(expected, BF16(0))
+        results = buffer.view(BF16)[: m * n]
+        assert np.array_equal(results, micro_tiled(expected, t, t, "C_TRANSPOSED" in macros))
+        assert (buffer[m * n :] == 7).all()
+
+
+@pytest.mark.parametrize("macro", ["SCALE", "BIAS"])
+def test_fed_numbers_need_the_rows_of_the_array(macro):
+    result = gxx("-fsyntax-only", *sources("aie2p", "finish_f32_bf16"), *tile_options(8, 8, 8), f"-D{macro}")
+    assert result.returncode != 0
+    assert "define the rows of the array with -DARRAY_ROWS=rows" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("generation", "tile", "names"),
+    [("aie2p", (24, 8, 8), ("zero_bf16", "zero_f32", "zero_bfp16")), ("aie2", (4, 8, 4), ("zero_bf16", "zero_f32"))],
+)
+def test_zero_clears_the_tile_and_nothing_else(kernel_library, generation, tile, names):
+    library = kernel_library(generation, names, tile, "-O0", *ARCH[generation])
+    for name in names:
+        eighths = {"zero_bf16": 16, "zero_f32": 32, "zero_bfp16": 9}[name]  # of a byte in an element
+        size = tile[0] * tile[2] * eighths // 8
+        c = aligned_copy(np.full(size + 64, 77), np.uint8)
+        library.call(name, c)
+        assert not c[:size].any(), name
+        assert (c[size:] == 77).all(), name
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("operand", [0, 1])
+def test_infinity_and_nan_have_no_block_form(kernel_library, operand, value):
+    library = kernel_library("aie2p", ("mm_bf16_bf16_f32",), (8, 8, 8), "-O0")
+    operands = [aligned(64, BF16), aligned(64, BF16)]
+    operands[operand][11] = value
+    with pytest.raises(KernelError, match="a value is infinite or NaN, which bfp16ebs8 cannot hold"):
+        library.call("mm_bf16_bf16_f32", *operands, aligned(64, np.float32))
+
+
+@pytest.mark.parametrize(("name", "lanes"), [("mm_bf16_bf16_f32", 64), ("mm_bf16_bfp16_f32", 64)])
+def test_misaligned_bfloat16_is_refused(kernel_library, name, lanes):
+    library = kernel_library("aie2p", (name,), (8, 8, 8), "-O0")
+    a, b, c = aligned(128, BF16), aligned(128, BF16), aligned(64, np.float32)
+    with pytest.raises(KernelError, match=f"{lanes} lanes at .*, which is 32 bytes past a 64-byte"):
+        library.call(name, a[16:], b, c)
+
+
+def test_block_floats_may_begin_at_any_byte(kernel_library):
+    library = kernel_library("aie2p", ("mm_bfp16_bfp16_bfp16",), (8, 8, 8), "-O0")
+    one = np.zeros((8, 9), np.uint8)
+    one[:, 0] = 127
+    np.fill_diagonal(one[:, 1:], 64)  # the identity
+    a, b, c = (aligned(72, np.uint8, skew) for skew in (1, 9, 27))
+    a[...], b[...] = one.ravel(), one.ravel()
+    library.call("mm_bfp16_bfp16_bfp16", a, b, c)
+    assert np.array_equal(c, one.ravel())
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sentence"),
+    [
+        ("mm_bf16_bf16_f32", tile_options(12, 8, 8), "m must be a multiple of rho * r"),
+        ("mm_bf16_bf16_f32", tile_options(8, 12, 8), "k must be a multiple of s"),
+        ("mm_bfp16_bfp16_f32", [*tile_options(8, 8, 8), "-DA_TRANSPOSED"], "blocks lie along K"),
+        ("mm_bf16_bfp16_f32", [*tile_options(8, 8, 8), "-DB_TRANSPOSED"], "blocks lie along K"),
+        ("mm_bf16_bfp16_f32", [*tile_options(8, 8, 8), "-DA_TRANSPOSED"], ""),
+        ("mm_bf16_bfp16_bfp16", [*tile_options(8, 8, 8), "-DC_TRANSPOSED"], "blocks of C lie along N"),
+        ("zero_bfp16", tile_options(8, 8, 12), "m and n must be multiples of 8"),
+        ("mm_bfp16_bfp16_f32", [*tile_options(8, 8, 8), "-D__AIE_ARCH__=20"], "AIE2 has no block floating point"),
+        (
+            "mm_bf16_bf16_f32",
+            [*tile_options(8, 8, 8), "-DAIE_API_EMULATE_BFLOAT16_MMUL_WITH_BFP16"],
+            "convert the operands to bfp16ebs8 in the kernel",
+        ),
+    ],
+)
+def test_what_a_float_kernel_cannot_do_does_not_compile(name, options, sentence):
+    result = gxx("-fsyntax-only", *sources("aie2p", name), *options)
+    assert (result.returncode != 0) == bool(sentence)
+    assert sentence in result.stderr
+
+
+def test_sources_name_the_kernel_that_they_hold():
+    for generation in SIDE:
+        for source in (KERNELS / generation).glob("*f*.cc"):
+            text = source.read_text()
+            assert text.startswith(f"// {source.stem}: "), source
+            assert f'extern "C" void {source.stem}(' in text, source

@@ -1,0 +1,98 @@
+"""Floats of the stand-in: conversions, products and streams, against numpy and the host's own formats."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_library import HERE, KernelError, Library, aligned, aligned_copy
+
+from bdforge.formats import decode, encode
+
+BF16 = ml_dtypes.bfloat16
+PROBE = HERE / "floats_probe.cc"
+CONV_EVEN = 12
+QUICK = settings(deadline=None, derandomize=True, max_examples=100)
+singles = st.floats(width=32, allow_nan=False, allow_infinity=False)
+near_the_edge = st.sampled_from([127.25, 127.5, 127.75, -127.5, -127.75, -128.0, 63.5, 0.5, 1.5, -0.0, 0.0, 1e-39])
+SCALES = [2.0**-149, 2.0**-126, 2.0**-120, 2.0**-112, 1.0, 2.0**100, 2.0**120]
+block = st.one_of(
+    st.lists(singles, min_size=8, max_size=8),
+    st.lists(st.floats(-4, 4, width=32), min_size=8, max_size=8),
+    st.tuples(st.lists(near_the_edge, min_size=8, max_size=8), st.sampled_from(SCALES)).map(
+        lambda drawn: [value * drawn[1] for value in drawn[0]]
+    ),
+)
+
+
+@pytest.fixture(scope="session", params=[("-O0",), ("-O3", "-march=native"), ("-O2", "-DHOSTAPI_PLAIN")], ids=str)
+def floats(request, tmp_path_factory, entry):
+    library = Library(tmp_path_factory.mktemp("floats") / "floats.so", [PROBE], *request.param, entry=entry)
+    library.call("set_modes", CONV_EVEN, 0)
+    return library
+
+
+@QUICK
+@given(st.lists(block, min_size=8, max_size=8))
+def test_blocks_are_those_of_the_host_bit_by_bit(floats, values):
+    values = np.clip(np.array(values), -3.4028234e38, 3.4028234e38).astype(np.float32)
+    out, back = aligned(72, np.uint8, skew_bytes=9), aligned(64, np.float32)
+    floats.call("to_blocks", aligned_copy(values.ravel(), np.float32), out)
+    assert np.array_equal(out.reshape(8, 1, 9), encode(values))
+    floats.call("from_blocks", out, back)
+    assert np.array_equal(back.reshape(8, 8), decode(out.reshape(8, 1, 9)))
+
+
+def test_any_block_is_read_as_the_host_reads_it(floats):
+    tiles = np.random.default_rng(1).integers(0, 256, (100, 72), dtype=np.uint8)
+    tiles[:4, ::9] = np.array([[0], [1], [254], [255]])
+    for tile in tiles:
+        back = aligned(64, np.float32)
+        floats.call("from_blocks", aligned_copy(tile, np.uint8), back)
+        assert np.array_equal(back, decode(tile.reshape(8, 1, 9)).ravel())
+
+
+@QUICK
+@given(st.lists(st.integers(0, 2**32 - 1), min_size=16, max_size=16))
+def test_bfloat16_is_rounded_as_ml_dtypes_does(floats, bits):
+    values = np.array(bits, np.uint32).view(np.float32)
+    out = aligned(16, BF16)
+    floats.call("to_bfloat16", aligned_copy(values, np.float32), out)
+    assert np.array_equal(out, values.astype(BF16), equal_nan=True)
+
+
+def test_floats_are_narrowed_in_one_rounding_mode_only(floats):
+    for name, out in (("to_bfloat16", aligned(16, BF16)), ("to_blocks", aligned(72, np.uint8))):
+        with pytest.raises(KernelError, match="the rounding mode is not conv_even"):
+            floats.call(name, aligned(64, np.float32), out, core=1)
+
+
+@pytest.mark.parametrize("shape", [(4, 8, 4), (4, 8, 8), (8, 8, 4), (8, 8, 8), (8, 1, 8)], ids=str)
+def test_bfloat16_products_add_up_in_the_order_of_k(floats, shape):
+    m, k, n = shape
+    rng = np.random.default_rng(2)
+    a, b = (rng.normal(size=size).astype(BF16) for size in ((m, k), (k, n)))
+    expected = np.zeros((m, n), np.float32)
+    for step in range(2 * k):
+        expected = expected + a[:, step % k, None].astype(np.float32) * b[step % k].astype(np.float32)
+    c = aligned((m, n), np.float32)
+    floats.call(f"product_{m}x{k}x{n}", aligned_copy(a, BF16), aligned_copy(b, BF16), c)
+    assert np.array_equal(c, expected)
+
+
+def test_streams_walk_tiles_of_72_bytes(floats):
+    tiles = encode(np.random.default_rng(3).normal(size=(6, 8, 8)).astype(np.float32)).reshape(6, 72)
+    out = aligned((6, 72), np.uint8, skew_bytes=5)
+    floats.call("walk_tiles", aligned_copy(tiles, np.uint8), out)
+    for source, target in ((0, 1), (3, 2), (2, 4), (5, 0)):
+        assert np.array_equal(out[target], tiles[source]), target
+    assert not out[[3, 5]].any()
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("undefined_product", "the accumulator is uninitialised"), ("undefined_blocks", "the block vector was never")],
+)
+def test_undefined_floats_are_faults(floats, name, sentence):
+    with pytest.raises(KernelError, match=sentence):
+        floats.call(name, aligned(72, np.float32))

@@ -1,0 +1,136 @@
+"""What finish kernels make of a C tile, in place, against numpy."""
+
+import numpy as np
+import pytest
+from kernel_library import aligned_copy, tile_options
+from micro_tiles import MICRO, from_micro_tiles, micro_tiled, narrowed
+
+ARCH = {"aie2p": (), "aie2": ("-D__AIE_ARCH__=20",)}
+DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
+LAST_BYTES = 64
+LOWEST = -(2**31)
+
+# generation, type of the result, (m, k, n), macros
+CASES = [
+    ("aie2p", "i8", (24, 8, 40), ("SHIFT=7",)),
+    ("aie2p", "i8", (8, 8, 32), ("SHIFT=2", "FIELD_SCALED", "RELU", "BIAS")),
+    ("aie2p", "i8", (16, 8, 24), ("C_TRANSPOSED", "BIAS")),
+    ("aie2p", "i16", (24, 8, 8), ("SHIFT=0", "RELU")),
+    ("aie2p", "i16", (24, 8, 64), ("SHIFT=5", "FIELD_SCALED")),
+    ("aie2p", "i16", (16, 8, 96), ("SHIFT=3", "FIELD_SCALED", "C_TRANSPOSED", "BIAS")),
+    ("aie2p", "i32", (24, 8, 24), ("SHIFT=1",)),
+    ("aie2p", "i32", (8, 8, 40), ("BIAS", "RELU", "C_TRANSPOSED")),
+    ("aie2p", "i32", (24, 8, 64), ("FIELD_SCALED", "BIAS", "SHIFT=4")),
+    ("aie2p", "i32", (8, 8, 8), ()),
+    ("aie2", "i8", (12, 8, 24), ("SHIFT=9", "BIAS", "RELU")),
+    ("aie2", "i16", (4, 8, 96), ("SHIFT=3", "FIELD_SCALED", "BIAS")),
+    ("aie2", "i32", (12, 8, 32), ("SHIFT=2", "FIELD_SCALED", "BIAS", "C_TRANSPOSED")),
+]
+
+
+def sums(rng, m, n, shift, bits):
+    """Sums around every interesting quotient: small with ties, the edges of the result, far beyond."""
+    edge = 2 ** (bits - 1 + shift)
+    near = rng.integers(-300, 300, (m, n)) + rng.choice([-edge, 0, 0, edge], (m, n))
+    return np.where(rng.random((m, n)) < 0.1, rng.choice([-(2**24), 2**24 - 1], (m, n)), near).clip(-(2**24), 2**24 - 1)
+
+
+def field_scale(n):
+    return 4 ** (np.arange(n) // 8 % 4)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
+def test_finish_matches_numpy_and_touches_nothing_else(kernel_library, case):
+    generation, out, (m, k, n), macros = case
+    r, _, t = MICRO[generation, "i8"]
+    turned, fields, relu, biased = (name in macros for name in ("C_TRANSPOSED", "FIELD_SCALED", "RELU", "BIAS"))
+    shift = next((int(macro[6:]) for macro in macros if macro.startswith("SHIFT=")), 0)
+    rng, dtype = np.random.default_rng(6), DTYPES[out]
+    c = sums(rng, m, n, shift, np.iinfo(dtype).bits if out != "i32" else 20)
+    bias = rng.integers(-1000, 1000, n) if biased else np.zeros(n, int)
+    scale = field_scale(n) if fields else np.ones(n, int)
+
+    kernel = f"finish_i32_{out}"
+    options = ["-O0", *ARCH[generation], f"-DMICRO_R={r}", *(f"-D{x}" for x in macros)]
+    library = kernel_library(generation, (kernel, "reference"), (m, k, n), *options)
+    expected = micro_tiled(np.maximum(narrowed(c + bias, shift, dtype), 0 if relu else LOWEST), r, t, turned)
+    for name in (kernel, f"{kernel}_ref"):
+        buffer = aligned_copy(np.concatenate([micro_tiled(c * scale, r, t, turned), np.full(LAST_BYTES, 7)]), np.int32)
+        library.call("set_modes", 1, 3)  # ceil, symmetric: left by another kernel
+        library.call(name, *([aligned_copy(bias, np.int32)] if biased else []), buffer)
+        assert np.array_equal(buffer.view(dtype)[: m * n], expected), name
+        assert (buffer[m * n :] == 7).all(), name
+
+
+@pytest.mark.parametrize(("generation", "tile"), [("aie2p", (24, 8, 32)), ("aie2", (12, 8, 64))])
+def test_unscale_divides_by_the_scale_of_fields_and_rectifies(kernel_library, generation, tile):
+    m, _, n = tile
+    r, _, t = MICRO[generation, "i2"]
+    c = np.random.default_rng(7).integers(-(2**24), 2**24, (m, n))
+    for macros, lowest in (((), LOWEST), (("-DRELU", "-DSHIFT=3"), 0)):
+        library = kernel_library(generation, ("unscale_i32",), tile, "-O0", *ARCH[generation], *macros)
+        buffer = aligned_copy(micro_tiled(c * field_scale(n), r, t), np.int32)
+        library.call("unscale_i32", buffer)
+        assert np.array_equal(buffer, micro_tiled(np.maximum(c, lowest), r, t))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sentence"),
+    [
+        ("unscale_i32", [*tile_options(8, 8, 32), "-DBIAS"], "use finish_i32_i32 with FIELD_SCALED"),
+        ("unscale_i32", tile_options(8, 8, 24), "n must be a multiple of 4 t"),
+        ("finish_i32_i8", tile_options(12, 8, 8), "the C tile must be whole micro-tiles"),
+        ("finish_i32_i8", [*tile_options(8, 8, 8), "-DROUNDING=upwards"], "upwards"),
+        ("finish_i32_bf16", tile_options(8, 8, 8), "define the rows of the array with -DARRAY_ROWS=rows"),
+    ],
+)
+def test_what_finish_kernels_cannot_do_does_not_compile(refusal, name, options, sentence):
+    assert sentence in refusal("aie2p", name, *options)
+
+
+SCALED_CASES = [
+    ("aie2p", (24, 8, 40), ()),
+    ("aie2p", (16, 8, 64), ("FIELD_SCALED", "BIAS", "RELU")),
+    ("aie2p", (8, 8, 24), ("C_TRANSPOSED", "BIAS")),
+    ("aie2", (12, 8, 32), ("FIELD_SCALED", "BIAS", "C_TRANSPOSED")),
+]
+
+
+@pytest.mark.parametrize("case", SCALED_CASES, ids=lambda case: "-".join(map(str, case)))
+def test_scaled_results_stay_within_the_stated_error(kernel_library, case):
+    generation, (m, k, n), macros = case
+    r, _, t = MICRO[generation, "i8"]
+    turned, fields, relu, biased = (name in macros for name in ("C_TRANSPOSED", "FIELD_SCALED", "RELU", "BIAS"))
+    rng, rows_of_array = np.random.default_rng(8), 4
+    c = np.where(rng.random((m, n)) < 0.1, rng.integers(-(2**24), 2**24, (m, n)), rng.integers(-9999, 9999, (m, n)))
+    row_scales = rng.uniform(-0.1, 0.1, rows_of_array * m).astype(np.float32)
+    column_scales = rng.uniform(1e-4, 3, n).astype(np.float32)
+    bias = rng.uniform(-50, 50, n if biased else 0).astype(np.float32)
+    epilogue = aligned_copy(np.concatenate([row_scales, column_scales, bias]), np.float32)
+
+    options = ["-O0", *ARCH[generation], f"-DARRAY_ROWS={rows_of_array}", *(f"-D{x}" for x in macros)]
+    library = kernel_library(generation, ("finish_i32_bf16",), (m, k, n), *options)
+    scale = field_scale(n) if fields else np.ones(n, int)
+    for core_row in (0, 3):
+        buffer = aligned_copy(np.concatenate([micro_tiled(c * scale, r, t, turned), np.full(LAST_BYTES, 7)]), np.int32)
+        library.call("set_modes", 1, 3)  # ceil, symmetric: left by another kernel
+        library.call("finish_i32_bf16", epilogue, buffer, core_row)
+
+        product = c * row_scales[core_row * m :][:m, None].astype(float) * column_scales
+        exact = product + (bias if biased else 0.0)
+        exact = np.maximum(exact, 0) if relu else exact
+        bits = buffer.view(np.uint16)[: m * n].astype(np.uint32) << 16
+        results = from_micro_tiles(bits.view(np.float32), m, n, r, t, turned)
+        magnitude = np.abs(product) + (np.abs(bias) if biased else 0.0)
+        assert (np.abs(results - exact) <= 2.0**-8 * np.abs(exact) + 2.0**-21 * magnitude).all()
+        assert (buffer[m * n :] == 7).all()
+
+
+def test_scales_of_one_give_small_sums_back(kernel_library):
+    m, _, n = tile = 8, 8, 32
+    library = kernel_library("aie2p", ("finish_i32_bf16",), tile, "-O0", "-DARRAY_ROWS=2", "-DFIELD_SCALED")
+    c = np.random.default_rng(9).integers(-256, 257, (m, n))  # 8 bits of a significand
+    buffer = aligned_copy(micro_tiled(c * field_scale(n), 8, 8), np.int32)
+    library.call("finish_i32_bf16", aligned_copy(np.ones(2 * m + n), np.float32), buffer, 1)
+    bits = buffer.view(np.uint16)[: m * n].astype(np.uint32) << 16
+    assert np.array_equal(bits.view(np.float32), micro_tiled(c, 8, 8))

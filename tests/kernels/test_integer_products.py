@@ -1,0 +1,173 @@
+"""The dense integer products and their zero kernels against numpy, for every layout, part and edge."""
+
+import numpy as np
+import pytest
+from kernel_library import KERNELS, KernelError, aligned_copy, tile_options
+from micro_tiles import MICRO, int4_bytes, micro_tiled, narrowed, packed_b
+
+from bdforge.weights import pack_int4, pack_tiles
+
+AS_BUILT = ("-O3", "-march=native")
+ARCH = {"aie2p": (), "aie2": ("-D__AIE_ARCH__=20",)}
+DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
+LOWEST = {"i8": -128, "i4": -8}
+
+# generation, kernel, (m, k, n), rho, macros: odd numbers of micro-tiles both ways, one micro-tile, every transpose
+CASES = [
+    ("aie2p", "mm_i8_i8_i32", (8, 8, 8), 1, ()),
+    ("aie2p", "mm_i8_i8_i32", (24, 40, 56), 1, ()),
+    ("aie2p", "mm_i8_i8_i32", (48, 24, 40), 2, ("B_TRANSPOSED",)),
+    ("aie2p", "mm_i8_i8_i32", (48, 16, 16), 3, ("A_TRANSPOSED", "B_TRANSPOSED", "C_TRANSPOSED")),
+    ("aie2p", "mm_i8_i8_i32", (64, 128, 64), 1, ()),
+    ("aie2p", "mm_i8_i8_i16", (24, 16, 40), 1, ("SHIFT=3",)),
+    ("aie2p", "mm_i8_i8_i16", (16, 40, 24), 2, ("B_TRANSPOSED", "C_TRANSPOSED", "SHIFT=0")),
+    ("aie2p", "mm_i8_i8_i8", (40, 24, 24), 1, ("SHIFT=9",)),
+    ("aie2p", "mm_i8_i4_i32", (24, 24, 40), 1, ()),
+    ("aie2p", "mm_i8_i4_i32", (32, 16, 16), 2, ("A_TRANSPOSED", "C_TRANSPOSED")),
+    ("aie2p", "mm_i8_i4_i16", (24, 40, 8), 3, ("SHIFT=4",)),
+    ("aie2", "mm_i8_i8_i32", (12, 40, 24), 1, ("A_TRANSPOSED", "B_TRANSPOSED")),
+    ("aie2", "mm_i8_i8_i32", (24, 16, 16), 2, ("C_TRANSPOSED",)),
+    ("aie2", "mm_i8_i8_i16", (20, 24, 40), 1, ("SHIFT=5", "B_TRANSPOSED")),
+    ("aie2", "mm_i8_i8_i8", (12, 24, 8), 3, ("SHIFT=7", "C_TRANSPOSED")),
+    ("aie2", "mm_i8_i4_i32", (12, 48, 24), 1, ()),
+    ("aie2", "mm_i8_i4_i32", (24, 16, 16), 2, ("A_TRANSPOSED",)),
+]
+
+
+def extremes(rng, shape, type_name):
+    """Random values, all lowest, all highest."""
+    low = LOWEST[type_name]
+    return [rng.integers(low, -low, shape), np.full(shape, low), np.full(shape, -low - 1)]
+
+
+class Case:
+    """One kernel for one tile: its library, its layouts, its recurrence."""
+
+    def __init__(self, build, generation, kernel, tile, rho, macros, *others):
+        self.kernel, self.tile, self.rho = kernel, tile, rho
+        _, _, self.type_b, self.type_c = kernel.split("_")
+        self.dtype = DTYPES[self.type_c]
+        self.r, self.s, self.t = MICRO[generation, self.type_b]
+        self.turned = [f"{name}_TRANSPOSED" in macros for name in "ABC"]
+        self.shift = next((int(macro[6:]) for macro in macros if macro.startswith("SHIFT=")), 0)
+        shape = [f"-DMICRO_{name}={size}" for name, size in zip("RST", (self.r, self.s, self.t), strict=True)]
+        speed = AS_BUILT if tile == (64, 128, 64) else ("-O0",)
+        options = [*speed, *ARCH[generation], f"-DDIM_RHO={rho}", *shape, *(f"-D{macro}" for macro in macros)]
+        self.library = build(generation, (kernel, *others), tile, *options)
+
+    def call(self, name, a, b, c):
+        """All parts of one step of K."""
+        m = self.tile[0]
+        for part in range(self.rho):
+            rows = a[part * m // self.rho : (part + 1) * m // self.rho]
+            tiles = aligned_copy(micro_tiled(rows, self.r, self.s, self.turned[0]), np.int8)
+            weights = packed_b(b, self.s, self.t, self.turned[1])
+            packed = int4_bytes(weights) if self.type_b == "i4" else weights
+            dtype = np.uint8 if self.type_b == "i4" else np.int8
+            self.library.call(name, tiles, aligned_copy(packed, dtype), c, *([part] if self.rho > 1 else []))
+
+    def in_memory(self, matrix):
+        return aligned_copy(micro_tiled(matrix, self.r, self.t, self.turned[2]), self.dtype)
+
+    def step(self, c, a, b):
+        """The contract's recurrence on whole matrices."""
+        if self.type_c == "i32":
+            return c + a @ b
+        return narrowed((c << self.shift) + a @ b, self.shift, self.dtype)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
+def test_steps_of_k_follow_the_recurrence(kernel_library, case):
+    case = Case(kernel_library, *case)
+    (m, k, n), rng = case.tile, np.random.default_rng(3)
+    c = case.in_memory(np.zeros((m, n)))
+    case.library.call("set_modes", 1, 3)  # ceil, symmetric: left by another kernel
+    expected = np.zeros((m, n), np.int64)
+    for a, b in zip(extremes(rng, (m, k), "i8"), extremes(rng, (k, n), case.type_b), strict=True):
+        case.call(case.kernel, a, b, c)
+        expected = case.step(expected, a, b)
+        assert np.array_equal(c, case.in_memory(expected))
+
+
+@pytest.mark.parametrize("case", [CASES[i] for i in (3, 5, 16)], ids=lambda case: "-".join(map(str, case)))
+def test_kernels_agree_with_their_references_from_any_c(kernel_library, case):
+    case = Case(kernel_library, *case, "reference")
+    (m, k, n), rng = case.tile, np.random.default_rng(4)
+    info = np.iinfo(case.dtype)
+    c = aligned_copy(rng.integers(info.min, info.max + 1, m * n), case.dtype)
+    plain = aligned_copy(c, case.dtype)
+    operands = extremes(rng, (m, k), "i8")[0], extremes(rng, (k, n), case.type_b)[0]
+    case.call(case.kernel, *operands, c)
+    case.call(f"{case.kernel}_ref", *operands, plain)
+    assert np.array_equal(c, plain)
+
+
+def test_sums_stay_in_int32_up_to_the_stated_depth(kernel_library):
+    case = Case(kernel_library, "aie2p", "mm_i8_i8_i32", (8, 8, 8), 1, ())
+    c = case.in_memory(np.full((8, 8), 128 * 128 * (131072 - 8 - 8)))
+    lowest = np.full((8, 8), -128)
+    case.call(case.kernel, lowest, lowest, c)
+    assert (c == 128 * 128 * (131072 - 8)).all()
+
+
+def test_another_rounding_can_be_chosen(kernel_library):
+    plain = Case(kernel_library, "aie2p", "mm_i8_i8_i16", (8, 8, 8), 1, ("SHIFT=1",))
+    up = Case(kernel_library, "aie2p", "mm_i8_i8_i16", (8, 8, 8), 1, ("SHIFT=1", "ROUNDING=positive_inf"))
+    a, b = np.eye(8, dtype=int), np.arange(-32, 32).reshape(8, 8)
+    results = []
+    for case in (plain, up):
+        c = case.in_memory(np.zeros((8, 8)))
+        case.call(case.kernel, a, b, c)
+        results.append(c)
+    assert np.array_equal(results[0], np.rint(b / 2).ravel())
+    assert np.array_equal(results[1], np.floor(b / 2 + 0.5).ravel())
+
+
+@pytest.mark.parametrize("name", ["zero_i8", "zero_i16", "zero_i32"])
+@pytest.mark.parametrize(("generation", "tile"), [("aie2p", (24, 8, 8)), ("aie2", (4, 8, 8))])
+def test_zero_clears_the_tile_and_nothing_else(kernel_library, generation, tile, name):
+    library = kernel_library(generation, ("zero_i8", "zero_i16", "zero_i32"), tile, "-O0", *ARCH[generation])
+    elements = tile[0] * tile[2]
+    c = aligned_copy(np.full(2 * elements, 77), DTYPES[name[5:]])
+    library.call(name, c)
+    assert not c[:elements].any()
+    assert (c[elements:] == 77).all()
+
+
+def test_misaligned_operands_are_refused(kernel_library):
+    case = Case(kernel_library, "aie2p", "mm_i8_i8_i32", (8, 8, 8), 1, ())
+    a, c = aligned_copy(np.zeros(128), np.int8), aligned_copy(np.zeros(64), np.int32)
+    with pytest.raises(KernelError, match=r"64 lanes at .*, which is 32 bytes past a 64-byte"):
+        case.library.call(case.kernel, a[32:], a, c)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sentence"),
+    [
+        ("mm_i8_i8_i32", tile_options(12, 8, 8), "m must be a multiple of rho * r"),
+        ("mm_i8_i8_i32", tile_options(8, 8, 12), "n must be a multiple of t"),
+        ("mm_i8_i8_i8", [*tile_options(8, 8, 8), "-DSHIFT=24"], "make SHIFT or k smaller"),
+        ("mm_i8_i8_i16", tile_options(8, 131072, 8), "make SHIFT or k smaller"),
+        ("mm_i8_i8_i16", [*tile_options(8, 8, 8), "-DSHIFT=-1"], "SHIFT must be 0 to 31"),
+        ("mm_i8_i4_i32", [*tile_options(8, 8, 8), "-DB_TRANSPOSED"], "packed weights come in the kernel's own order"),
+    ],
+)
+def test_what_a_kernel_cannot_do_does_not_compile(refusal, name, options, sentence):
+    assert sentence in refusal("aie2p", name, *options)
+
+
+def test_aie2_kernels_demand_their_architecture(refusal):
+    for source in sorted((KERNELS / "aie2").glob("*.cc")):
+        assert '#include "arch.h"' in source.read_text(), source.name
+    assert "compile with -D__AIE_ARCH__=20" in refusal("aie2", "zero_i8", *tile_options(8, 32, 32))
+
+
+@pytest.mark.parametrize("generation", ["aie2p", "aie2"])
+def test_packers_make_the_order_that_the_kernels_read(generation):
+    rng, (k, n) = np.random.default_rng(12), (32, 24)
+    for type_b, low, pack in (("i8", -128, pack_tiles), ("i4", -8, pack_int4)):
+        _, s, t = MICRO[generation, type_b]
+        b = rng.integers(low, -low, (k, n)).astype(np.int8)
+        expected = packed_b(b, s, t)
+        expected = int4_bytes(expected).view(np.uint8) if type_b == "i4" else expected
+        assert np.array_equal(pack(b, k=k, n=n, s=s, t=t).ravel(), expected)

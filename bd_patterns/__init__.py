@@ -3,13 +3,25 @@
 from bd_patterns.encoding import encode_dims
 from bd_patterns.gemm import (
     a_micro_tiles,
+    b_column_blocks,
     b_column_major_elementwise,
     b_column_major_micro_tiles,
     b_micro_tiles,
+    c_columns,
     c_rows,
 )
 from bd_patterns.granules import GRANULE_BITS, to_granules
-from bd_patterns.grid import Grid, Problem, RuntimeParameters, Tiling, WalkError, runtime_parameters
+from bd_patterns.grid import (
+    Feed,
+    Grid,
+    Problem,
+    RuntimeParameters,
+    Storage,
+    Tiling,
+    WalkError,
+    line_sizes,
+    runtime_parameters,
+)
 from bd_patterns.legality import Runs, problems, require_legal
 from bd_patterns.pattern import Pattern, PatternError, compose
 from bd_patterns.schedule import AwaitC, Start, schedule
@@ -18,6 +30,7 @@ from bd_patterns.walk import Step, Transfer, walk
 __all__ = [
     "GRANULE_BITS",
     "AwaitC",
+    "Feed",
     "Grid",
     "Pattern",
     "PatternError",
@@ -26,16 +39,20 @@ __all__ = [
     "RuntimeParameters",
     "Start",
     "Step",
+    "Storage",
     "Tiling",
     "Transfer",
     "WalkError",
     "a_micro_tiles",
+    "b_column_blocks",
     "b_column_major_elementwise",
     "b_column_major_micro_tiles",
     "b_micro_tiles",
+    "c_columns",
     "c_rows",
     "compose",
     "encode_dims",
+    "line_sizes",
     "problems",
     "require_legal",
     "runtime_parameters",

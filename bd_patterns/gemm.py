@@ -46,6 +46,16 @@ def b_micro_tiles(k: int, n: int, s: int, t: int, *, row_stride: int | None = No
     return _block(k, n, row_stride, column).tiled(s, t)
 
 
+def b_column_blocks(k: int, n: int, s: int, t: int, *, row: int = 0) -> Pattern:
+    """Row-major B from L2 to L1, column block by column block: `(n/t, t)(k/s, s*n)(s, n)(t, 1)`.
+
+    The tile is k rows of a slab of n columns, from `row` on. For column-major A (memory k x m) n and t stand for m
+    and r: micro-tiles come in the order of `a_micro_tiles`, each transposed, for kernels that transpose registers.
+    """
+    _require_multiples(("k", k, "s", s), ("n", n, "t", t))
+    return Pattern((n // t, k // s, s, t), (t, s * n, n, 1), row * n)
+
+
 def b_column_major_elementwise(k: int, n: int, s: int, t: int) -> Pattern:
     """Column-major B (memory n x k, row-major) in the order of `b_micro_tiles`: `(k/s, s)(n/t, t*k)(s, 1)(t, k)`.
 
@@ -74,3 +84,9 @@ def c_rows(m: int, n: int, r: int, t: int) -> Pattern:
     """
     _require_multiples(("m", m, "r", r), ("n", n, "t", t))
     return Pattern((m // r, r, n // t, t), (r * n, t, r * t, 1))
+
+
+def c_columns(m: int, n: int, r: int, t: int) -> Pattern:
+    """C from transposed micro-tiles to columns: `(n/t, r*t)(t, r)(m/r, r*n)(r, 1)`, read from t x r micro-tiles."""
+    _require_multiples(("m", m, "r", r), ("n", n, "t", t))
+    return Pattern((n // t, t, m // r, r), (r * t, r, r * n, 1))

@@ -9,7 +9,9 @@ matrix: elements that two tiles cover are computed twice, with the same result.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import groupby
+from math import lcm
+from typing import Literal, NamedTuple
 
 from bd_patterns.granules import GRANULE_BITS
 
@@ -20,9 +22,53 @@ class WalkError(ValueError):
     """A problem that the tiles cannot walk; the message lists every reason."""
 
 
+Order = Literal["row", "column", "packed"]
+"""Row-major, column-major, or B tile by tile in the order in which the cores eat it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """How one operand lies in host memory: elements of `bits` bits, line after line.
+
+    A line of row-major memory holds `block` rows, `run` elements for each of their columns; both are 1 but for block
+    floats: lines of 8 rows, each an array of 8 x 8 tiles of 72 bytes (bits = 8, block = 8, run = 9).
+    """
+
+    bits: int
+    order: Order = "row"
+    block: int = 1
+    run: int = 1
+
+    @property
+    def granule(self) -> int:
+        """Positions along a line whose elements are whole DMA granules: extents and starts are multiples of it."""
+        return max(GRANULE_BITS // self.bits, self.block, 1)
+
+    def words(self, elements: int) -> int:
+        """DMA granules of `elements` memory elements."""
+        return elements * self.bits // GRANULE_BITS
+
+    def line_words(self, positions: int) -> int:
+        """DMA granules of a stretch of `positions` along a line."""
+        return self.words(positions * self.run)
+
+
+class Feed(NamedTuple):
+    """What one shim brings of A for each panel: `rows` rows, from `offset` in core row `row`'s tile on."""
+
+    column: int
+    row: int
+    offset: int
+    rows: int
+
+
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """A core's tile m x k x n, the depth k_mt of a memtile's slab, the array, and the operands' element widths."""
+    """A core's tile m x k x n, the depth k_mt of a memtile's slab, the array, and how the operands are stored.
+
+    With `a_shims` = 2 both shims of a pair of columns bring one core row's A, half a tile each. `fed_bytes` are the
+    bytes that follow the last tile of B of each tile of C: some of the row panel's and some of the n-tile's.
+    """
 
     m: int
     k: int
@@ -30,9 +76,11 @@ class Tiling:
     k_mt: int
     rows: int = 4
     columns: int = 8
-    a_bits: int = 8
-    b_bits: int = 2
-    c_bits: int = 32
+    a: Storage = Storage(8)
+    b: Storage = Storage(2, "packed")
+    c: Storage = Storage(32)
+    a_shims: int = 1
+    fed_bytes: tuple[int, int] = (0, 0)
 
     @property
     def panel_rows(self) -> int:
@@ -45,33 +93,52 @@ class Tiling:
         return self.columns * self.n
 
     @property
-    def a_granule(self) -> int:
-        """Elements of A that one DMA granule holds: rows and depths must be multiples of it."""
-        return max(GRANULE_BITS // self.a_bits, 1)
+    def least_rows(self) -> int:
+        """Smallest M: a tile, or a panel where one shim feeds several core rows, whose tiles must follow each other."""
+        return self.panel_rows if self.rows > self.columns else self.m
 
     @property
-    def c_granule(self) -> int:
-        """Elements of C that one DMA granule holds."""
-        return max(GRANULE_BITS // self.c_bits, 1)
+    def granules(self) -> tuple[int, int, int]:
+        """What M, K and N must be multiples of, so that every tile starts at a whole granule."""
+        m = [self.a.block, self.c.block, *(s.granule for s in (self.a, self.c) if s.order == "column")]
+        k = [s.granule for s, along in ((self.a, "row"), (self.b, "column")) if s.order == along]
+        n = [s.granule for s in (self.b, self.c) if s.order == "row"]
+        return lcm(*m), lcm(*k), lcm(*n)
 
     def a_column(self, row: int) -> int:
         """The array column whose shim feeds A to core row `row`: 0, 2, 4, 6 for four rows and eight columns."""
-        return row * (self.columns // self.rows)
+        return row * self.columns // self.rows
+
+    def feeds(self) -> list[Feed]:
+        """What the shims bring of A, by column."""
+        if self.a_shims > 1:
+            rows = self.m // self.a_shims
+            parts = [(row, part) for row in range(self.rows) for part in range(self.a_shims)]
+            return [Feed(self.a_column(row) + part, row, part * rows, rows) for row, part in parts]
+        by_column = groupby(range(self.rows), self.a_column)
+        fed = [(column, list(rows)) for column, rows in by_column]
+        return [Feed(column, rows[0], 0, len(rows) * self.m) for column, rows in fed]
 
     def b_tile_bytes(self, depth: int) -> int:
         """Bytes of one n-tile of packed B that is `depth` deep."""
-        return depth * self.n * self.b_bits // BYTE_BITS
+        return depth * self.n * self.b.bits // BYTE_BITS
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Sizes M, K, N, and the elements from one row to the next in A (`lda`) and C (`ldc`)."""
+    """Sizes M, K, N, and the positions from one line to the next in A (`lda`), C (`ldc`) and B (`ldb`, 0 when packed).
+
+    With `a_in_slabs` A has whole slabs: instead of a last slab that moves back there is one with zeros for the columns
+    that the slab before it holds. B that is not packed needs it, since its own last slab moves back and holds no zeros.
+    """
 
     M: int
     K: int
     N: int
     lda: int
     ldc: int
+    ldb: int = 0
+    a_in_slabs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +162,11 @@ class Grid:
     def depth(self) -> int:
         """Rows of packed B: whole slabs. Those that two slabs cover have weight 0 in the second."""
         return self.slabs * self.tiling.k_mt
+
+    @property
+    def a_depth(self) -> int:
+        """Columns of A in host memory."""
+        return self.depth if self.problem.a_in_slabs else self.problem.K
 
     @property
     def n_tiles(self) -> int:
@@ -154,7 +226,7 @@ def size_faults(tiling: Tiling, problem: Problem) -> list[str]:
         f"{name} = {value} is below 1"
         for source in (tiling, problem)
         for name in source.__slots__
-        if (value := getattr(source, name)) < 1
+        if isinstance(value := getattr(source, name), int) and value < 1 and name not in ("ldb", "a_in_slabs")
     ]
     return small or [*_tile_faults(tiling), *_problem_faults(tiling, problem), *_granule_faults(tiling, problem)]
 
@@ -162,35 +234,54 @@ def size_faults(tiling: Tiling, problem: Problem) -> list[str]:
 def _tile_faults(tiling: Tiling) -> Iterator[str]:
     if tiling.k_mt % tiling.k:
         yield f"k_mt = {tiling.k_mt} is no multiple of k = {tiling.k}"
-    if tiling.columns % tiling.rows:
-        yield f"columns = {tiling.columns} is no multiple of rows = {tiling.rows}"
-    tile_bits = tiling.k * tiling.n * tiling.b_bits
+    if tiling.a_shims > 1 and tiling.rows * tiling.a_shims > tiling.columns:
+        yield f"a_shims = {tiling.a_shims} needs {tiling.rows * tiling.a_shims} columns, there are {tiling.columns}"
+    if tiling.rows > tiling.columns and tiling.a.order == "column":
+        yield f"column-major A needs a column of the array for each of {tiling.rows} rows, there are {tiling.columns}"
+    if any(tiling.fed_bytes) and tiling.b.order != "packed":
+        yield "an epilogue is fed behind packed B only"
+    tile_bits = tiling.k * tiling.n * tiling.b.bits
     if tile_bits % GRANULE_BITS:
-        yield f"a tile of B has k * n * b_bits = {tile_bits} bit, no multiple of {GRANULE_BITS} bit; enlarge k or n"
+        yield f"a tile of B has k * n * bits = {tile_bits} bit, no multiple of {GRANULE_BITS} bit; enlarge k or n"
 
 
 def _problem_faults(tiling: Tiling, problem: Problem) -> Iterator[str]:
-    for name, tile_name in (("M", "m"), ("K", "k_mt"), ("N", "n")):
-        size, tile = getattr(problem, name), getattr(tiling, tile_name)
+    least = {"M": ("m", tiling.least_rows), "K": ("k_mt", tiling.k_mt), "N": ("n", tiling.n)}
+    for name, (tile_name, tile) in least.items():
+        size = getattr(problem, name)
         if size < tile:
             yield f"{name} = {size} is below {tile_name} = {tile}; stage the operand in a larger buffer"
-    if problem.lda < problem.K:
-        yield f"lda = {problem.lda} is below K = {problem.K}; rows of A would overlap"
-    if problem.ldc < problem.N:
-        yield f"ldc = {problem.ldc} is below N = {problem.N}; rows of C would overlap"
+    for operand, name, size, leading in line_sizes(tiling, problem):
+        if leading < size:
+            yield f"ld{operand} = {leading} is below {name} = {size}; lines of {operand.upper()} would overlap"
+    if tiling.b.order != "packed" and problem.K % tiling.k_mt and not problem.a_in_slabs:
+        yield f"K = {problem.K} is no multiple of k_mt = {tiling.k_mt}; stage A in whole slabs, since B is not packed"
+
+
+def line_sizes(tiling: Tiling, problem: Problem) -> Iterator[tuple[str, str, int, int]]:
+    """(operand, name of the size along its lines, that size, leading dimension) of operands that are not packed."""
+    depth = Grid(tiling, problem).a_depth
+    along = {
+        "a": {"row": ("K", depth), "column": ("M", problem.M)},
+        "b": {"row": ("N", problem.N), "column": ("K", problem.K)},
+        "c": {"row": ("N", problem.N), "column": ("M", problem.M)},
+    }
+    for operand, orders in along.items():
+        if found := orders.get(getattr(tiling, operand).order):
+            yield operand, *found, getattr(problem, f"ld{operand}")
 
 
 def _granule_faults(tiling: Tiling, problem: Problem) -> Iterator[str]:
-    for name, size, granule, bits in (
-        ("K", problem.K, tiling.a_granule, tiling.a_bits),
-        ("lda", problem.lda, tiling.a_granule, tiling.a_bits),
-        ("N", problem.N, tiling.c_granule, tiling.c_bits),
-        ("ldc", problem.ldc, tiling.c_granule, tiling.c_bits),
-    ):
+    sizes = zip("MKN", (problem.M, problem.K, problem.N), tiling.granules, strict=True)
+    leading = [
+        (f"ld{operand}", value, getattr(tiling, operand).granule)
+        for operand, _, _, value in line_sizes(tiling, problem)
+    ]
+    for name, size, granule in (*sizes, *leading):
         if size % granule:
             yield (
-                f"{name} = {size} is no multiple of {granule}; a DMA moves {GRANULE_BITS} bit at a time and the "
-                f"elements have {bits}: stage the operand in a buffer whose rows start at whole words"
+                f"{name} = {size} is no multiple of {granule}; a DMA moves {GRANULE_BITS} bit at a time: "
+                "stage the operand in a buffer whose lines start at whole words"
             )
 
 

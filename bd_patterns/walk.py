@@ -1,8 +1,8 @@
 """How the shims walk A, B and C of a GEMM of any size: steps, and the transfers in them.
 
 A step is one row panel over many column steps, or many row panels over one column step: as much as one task of each
-channel can do. Host buffers keep their true shape: A is row-major, `lda` elements between rows; C likewise with `ldc`;
-B is packed in the order in which the cores eat it, `[n-tile][K/k][bytes of a k x n tile]`.
+channel can do. Host buffers keep their true shape: A and C are row- or column-major with `lda` and `ldc` positions from
+line to line; B likewise with `ldb`, or packed in the order in which the cores eat it, `[n-tile][K/k][a k x n tile]`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bd_patterns.granules import GRANULE_BITS
-from bd_patterns.grid import BYTE_BITS, Grid, Problem, Tiling, require, size_faults
+from bd_patterns.grid import BYTE_BITS, Feed, Grid, Order, Problem, Storage, Tiling, require, size_faults
 from bd_patterns.legality import problems
 from bd_patterns.pattern import Pattern
 from bdforge.devices.limits import TASK_REPEAT_MAX, TileLimits
 
-Operand = Literal["A", "B", "C"]
+Operand = Literal["A", "B", "C", "R", "S"]
+"""Host buffers. R and S feed an epilogue: numbers for each row panel, and for each n-tile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,8 @@ class Transfer:
     """One task of one shim channel.
 
     The task runs the chain `bds` `runs` times; only C asks for a token. A pattern of four dimensions moves on from run
-    to run by its outermost one; others start over. Patterns count elements of the operand's host buffer, bytes for B.
+    to run by its outermost one; others start over. Patterns count elements of the operand's host buffer; bytes for
+    packed B. `sources` names the host buffer of each BD where it is not the operand's own.
     """
 
     operand: Operand
@@ -33,6 +35,11 @@ class Transfer:
     element_bits: int
     runs: int
     token: bool
+    sources: tuple[Operand, ...] = ()
+
+    def source(self, index: int) -> Operand:
+        """The host buffer of BD `index`."""
+        return self.sources[index] if self.sources else self.operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,60 +96,94 @@ class _Shims:
         return [*areas, *((panel, 1, *columns) for panel in range(whole, self.grid.panels) for columns in wide)]
 
     def _most_panels(self) -> int:
-        """Panels that one task of A can walk: its BDs iterate over them."""
-        stride = _granules(self.tiling.panel_rows * self.problem.lda, self.tiling.a_bits)
-        return min(self.max_count, self.limits.iteration_wrap_max) if stride <= self.limits.step_max else 1
+        """Panels that one task can walk: the BDs of A, and of a column-major C, iterate over them."""
+        strides = [self.tiling.a.words(self._a_stride())]
+        return min(self.max_count, self.limits.iteration_wrap_max) if self._within(strides) else 1
+
+    def _a_stride(self) -> int:
+        return _outer_offset(self.tiling.a, "row", self.tiling.panel_rows, self.problem.lda)
+
+    def _b_stride(self) -> int:
+        return _outer_offset(self.tiling.b, "column", self.tiling.step_columns, self.problem.ldb)
+
+    def _within(self, strides: Iterable[int]) -> bool:
+        return all(stride <= self.limits.step_max for stride in strides)
 
     def _column_ranges(self) -> Iterator[tuple[int, int]]:
         """(first, count) of the column steps of a panel."""
         steps, most = self.grid.column_steps, self.max_count
         moved = self.grid.n_tiles % self.tiling.columns or self.problem.N % self.tiling.n
-        if not self._b_repeats():
+        if not self._columns_iterate():
             most = 1
-        if not self._c_iterates(0, 2):
+        if self.tiling.b.order == "packed" and not self._fed and not self._c_iterates(0, 2):
             return _ranges(steps, most)
         # All BDs of a chain run equally often, so the step that moved back cannot join the others.
         end = steps - 1 if moved else steps
         return iter([*_ranges(end, min(most, self.limits.iteration_wrap_max)), *((i, 1) for i in range(end, steps))])
 
-    def _b_repeats(self) -> bool:
-        """Whether one BD can hold the same array column's n-tiles of several column steps."""
-        stride = _granules(self.tiling.columns * self.length_bytes, BYTE_BITS)
-        return self.b_inner_bytes > 0 and stride <= self.limits.step_max
+    @property
+    def _fed(self) -> bool:
+        return any(self.tiling.fed_bytes)
+
+    def _columns_iterate(self) -> bool:
+        """Whether one BD of B, and of a column-major C, can walk several column steps."""
+        b, c = self.tiling.b, self.tiling.c
+        c_strides = [c.words(self.tiling.step_columns * self.problem.ldc)] if c.order == "column" else []
+        if b.order != "packed":
+            return self._within([b.words(self._b_stride()), *c_strides])
+        return self.b_inner_bytes > 0 and self._within(
+            [self.tiling.columns * self.length_bytes * BYTE_BITS // GRANULE_BITS, *c_strides]
+        )
 
     def _c_iterates(self, panel: int, count: int) -> bool:
         """Whether C's column steps are runs of a task: one BD cannot hold several when a panel's rows need more."""
+        if self.tiling.c.order == "column":
+            return count > 1
         (_, rows), *more = self.grid.row_groups(panel)
-        return count > 1 and (bool(more) or rows > self.limits.wraps[1])
+        return count > 1 and (bool(more) or rows // self.tiling.c.block > self.limits.wraps[1])
 
     def transfers(self, panel: int, panels: int, first: int, count: int) -> tuple[Transfer, ...]:
         """The tasks of a step; those of A come first, since the array can start on them while others are set up."""
         tiling, columns = self.tiling, range(self.tiling.columns)
+        packed = tiling.b.order == "packed" and not self._fed
+        a, b, c = tiling.a.bits, BYTE_BITS if tiling.b.order == "packed" else tiling.b.bits, tiling.c.bits
+        b_runs = panels if packed else panels * count
         c_runs = count if self._c_iterates(panel, count) else 1
-        a, b, c = tiling.a_bits, BYTE_BITS, tiling.c_bits
+        if tiling.c.order == "column":
+            c_runs = panels * count
         return (
             *(
-                Transfer("A", tiling.a_column(i), "MM2S", self._a(panel, panels, i), a, panels * count, False)
-                for i in range(tiling.rows)
+                Transfer("A", feed.column, "MM2S", self._a(panel, panels, feed), a, panels * count, False)
+                for feed in tiling.feeds()
             ),
-            *(Transfer("B", j, "MM2S", self._b(first, count, j), b, panels, False) for j in columns),
+            *(
+                Transfer("B", j, "MM2S", self._b(panel, panels, first, count, j), b, b_runs, False, self._b_sources)
+                for j in columns
+            ),
             *(Transfer("C", j, "S2MM", self._c(panel, panels, first, count, j), c, c_runs, True) for j in columns),
         )
 
-    def _a(self, panel: int, panels: int, row: int) -> tuple[Pattern, ...]:
-        """Core row `row`'s rows of A in slabs: `(K/k_mt, k_mt)(m, lda)(k_mt, 1)`, then the slab that moved back."""
-        m, k_mt, lda = self.tiling.m, self.tiling.k_mt, self.problem.lda
-        start = self.grid.row_starts(panel)[row] * lda
-        whole, rest = divmod(self.problem.K, k_mt)
-        slabs = [((whole, m, k_mt), (k_mt, lda, 1), start)]
-        if rest:
-            slabs.append(((1, m, k_mt), (0, lda, 1), start + self.problem.K - k_mt))
-        if panels == 1:
-            return tuple(Pattern(*slab) for slab in slabs)
-        stride = self.tiling.panel_rows * lda
-        return tuple(Pattern((panels, *sizes), (stride, *strides), at) for sizes, strides, at in slabs)
+    def _a(self, panel: int, panels: int, feed: Feed) -> tuple[Pattern, ...]:
+        """A feed's rows of A in slabs, panel by panel."""
+        start = self.grid.row_starts(panel)[feed.row] + feed.offset
+        slabs = _slabs(self.tiling.a, "row", start, feed.rows, self.problem.lda, self.grid.a_depth, self.tiling.k_mt)
+        return tuple(_iterated(slab, panels, self._a_stride()) for slab in slabs)
 
-    def _b(self, first: int, count: int, column: int) -> tuple[Pattern, ...]:
+    @property
+    def _b_sources(self) -> tuple[Operand, ...]:
+        return ("B", "R", "S") if self._fed else ()
+
+    def _b(self, panel: int, panels: int, first: int, count: int, column: int) -> tuple[Pattern, ...]:
+        """The column's n-tiles, column step by column step."""
+        if self._fed:
+            return self._b_fed(panel, panels, first, count, column)
+        if self.tiling.b.order == "packed":
+            return self._b_packed(first, count, column)
+        start, size = self.grid.tile_column(self.grid.n_tile(first, column)), self.tiling.n
+        slabs = _slabs(self.tiling.b, "column", start, size, self.problem.ldb, self.problem.K, self.tiling.k_mt)
+        return tuple(_iterated(slab, count, self._b_stride()) for slab in slabs)
+
+    def _b_packed(self, first: int, count: int, column: int) -> tuple[Pattern, ...]:
         """The column's n-tiles, in bytes: `(count, columns*L)(L/b, b)(b, 1)` with L bytes in a tile; linear for one."""
         length, inner, columns = self.length_bytes, self.b_inner_bytes, self.tiling.columns
         bds = []
@@ -154,30 +195,95 @@ class _Shims:
             bds.append(Pattern(sizes, strides, n_tile * length))
         return tuple(bds)
 
+    def _b_fed(self, panel: int, panels: int, first: int, count: int, column: int) -> tuple[Pattern, ...]:
+        """An n-tile, the row panel's numbers and the n-tile's, again for each column step or panel; all in bytes."""
+        n_tile, columns = self.grid.n_tile(first, column), self.tiling.columns
+        by_panel, by_tile = self.tiling.fed_bytes
+        return (
+            self._bytes(n_tile, self.length_bytes, count, columns),
+            self._bytes(panel, by_panel, panels, 1),
+            self._bytes(n_tile, by_tile, count, columns),
+        )
+
+    def _bytes(self, first: int, length: int, count: int, stride: int) -> Pattern:
+        """Stretch `first` of `length` bytes each, moved on by `stride` stretches in each of `count` runs."""
+        if count == 1:
+            return Pattern((length,), (1,), first * length)
+        inner = _inner_bytes(length, self.limits)
+        return Pattern((count, 1, length // inner, inner), (stride * length, 0, inner, 1), first * length)
+
     def _c(self, panel: int, panels: int, first: int, count: int, column: int) -> tuple[Pattern, ...]:
         """The column's part of C: `(count, columns*n)(rows, ldc)(n, 1)`, core row 0 first in each column step."""
-        grid, tiling, ldc = self.grid, self.tiling, self.problem.ldc
+        grid, tiling, ldc = self.grid, self.tiling, self.problem.ldc * self.tiling.c.run
+        if tiling.c.order == "column":
+            return self._c_columns(panel, panels, first, count, column)
         groups = grid.row_groups(panel)
         if panels > 1:
             groups = [(panel * tiling.panel_rows, panels * tiling.panel_rows)]
+        groups = [(row // tiling.c.block, rows // tiling.c.block) for row, rows in groups]
+        n, step, run = tiling.n * tiling.c.run, tiling.step_columns * tiling.c.run, tiling.c.run
         if self._c_iterates(panel, count):
-            start = grid.tile_column(grid.n_tile(first, column))
-            strides = (tiling.step_columns, ldc, 0, 1)
-            return tuple(Pattern((count, rows, 1, tiling.n), strides, row * ldc + start) for row, rows in groups)
+            start = grid.tile_column(grid.n_tile(first, column)) * run
+            return tuple(Pattern((count, rows, 1, n), (step, ldc, 0, 1), row * ldc + start) for row, rows in groups)
         return tuple(
-            self._c_rows(tiles, rows, row * ldc + start)
+            self._c_lines(tiles, lines, line * ldc + start)
             for start, tiles in _runs(
-                lambda step: grid.tile_column(grid.n_tile(step, column)), first, count, tiling.step_columns
+                lambda step: grid.tile_column(grid.n_tile(step, column)) * run, first, count, step
             )
-            for row, rows in groups
+            for line, lines in groups
         )
 
-    def _c_rows(self, tiles: int, rows: int, offset: int) -> Pattern:
-        """`rows` rows of `tiles` tiles; of one tile when there are more rows than an inner dimension holds."""
-        n, ldc = self.tiling.n, self.problem.ldc
-        if rows > self.limits.wraps[1]:
-            return Pattern((rows, 1, n), (ldc, 0, 1), offset)
-        return Pattern((tiles, rows, n), (self.tiling.step_columns, ldc, 1), offset)
+    def _c_lines(self, tiles: int, lines: int, offset: int) -> Pattern:
+        """`lines` lines of `tiles` tiles; of one tile when there are more lines than an inner dimension holds."""
+        run = self.tiling.c.run
+        n, ldc = self.tiling.n * run, self.problem.ldc * run
+        if lines > self.limits.wraps[1]:
+            return Pattern((lines, 1, n), (ldc, 0, 1), offset)
+        return Pattern((tiles, lines, n), (self.tiling.step_columns * run, ldc, 1), offset)
+
+    def _c_columns(self, panel: int, panels: int, first: int, count: int, column: int) -> tuple[Pattern, ...]:
+        """Column-major C: `(core rows, m)(n, ldc)(m, 1)` for neighbouring tiles, in each column step or panel."""
+        m, n, ldc = self.tiling.m, self.tiling.n, self.problem.ldc
+        start = self.grid.tile_column(self.grid.n_tile(first, column)) * ldc
+        stride = self.tiling.panel_rows if panels > 1 else self.tiling.step_columns * ldc
+        groups = [(row, rows // m) for row, rows in self.grid.row_groups(panel)]
+        tiles = [((count_m, n, m), (m, ldc, 1), start + row) for row, count_m in groups]
+        return tuple(_iterated(tile, panels * count, stride) for tile in tiles)
+
+
+_Dims = tuple[tuple[int, ...], tuple[int, ...], int]
+"""Sizes, strides and offset of a pattern."""
+
+
+def _outer_offset(storage: Storage, along_depth: Order, rows: int, leading: int) -> int:
+    """Memory elements from an operand's row (A) or column (B) to the one `rows` further on."""
+    return rows // storage.block * leading * storage.run if storage.order == along_depth else rows
+
+
+def _slabs(
+    storage: Storage, along_depth: Order, start: int, rows: int, leading: int, depth: int, k_mt: int
+) -> list[_Dims]:
+    """`rows` rows of A (columns of B) from `start` on, in slabs of k_mt; then the slab that moved back.
+
+    Where lines run along K: `(K/k_mt, k_mt)(rows, ld)(k_mt, 1)`. Otherwise slabs are neighbouring lines:
+    `(K, ld)(1)(rows, 1)`.
+    """
+    whole, rest = divmod(depth, k_mt)
+    begin = _outer_offset(storage, along_depth, start, leading)
+    if storage.order == along_depth:
+        line, run, lines = leading * storage.run, k_mt * storage.run, rows // storage.block
+        moved = ((1, lines, run), (0, line, 1), begin + (depth - k_mt) * storage.run)
+        slabs = [((whole, lines, run), (run, line, 1), begin)]
+    else:
+        moved = ((k_mt, 1, rows), (leading, 0, 1), begin + (depth - k_mt) * leading)
+        slabs = [((whole * k_mt, 1, rows), (leading, 0, 1), begin)]
+    return [*slabs, moved] if rest else slabs
+
+
+def _iterated(dims: _Dims, count: int, stride: int) -> Pattern:
+    """The pattern, moved on by `stride` in each of `count` runs."""
+    sizes, strides, offset = dims
+    return Pattern(sizes, strides, offset) if count == 1 else Pattern((count, *sizes), (stride, *strides), offset)
 
 
 def _runs(start: Callable[[int], int], first: int, count: int, stride: int) -> list[tuple[int, int]]:
@@ -191,10 +297,6 @@ def _runs(start: Callable[[int], int], first: int, count: int, stride: int) -> l
 def _ranges(end: int, most: int) -> Iterator[tuple[int, int]]:
     """(first, count) of ranges that cover 0 to end - 1."""
     return ((first, min(most, end - first)) for first in range(0, end, most))
-
-
-def _granules(elements: int, element_bits: int) -> int:
-    return elements * element_bits // GRANULE_BITS
 
 
 def _inner_bytes(length: int, limits: TileLimits) -> int:

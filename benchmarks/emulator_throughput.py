@@ -14,8 +14,7 @@ from pathlib import Path
 from bdforge.emulator.dma import Channel
 from bdforge.mlir import parse
 from bdforge.plan import Problem
-from bdforge.runtime import BuiltDesign, first_mismatch, reference, run_gemm
-from bdforge.runtime.bench import random_operands
+from bdforge.runtime import BuiltDesign, first_mismatch, random_operands, reference, run_gemm
 
 DESIGN = Path(__file__).resolve().parents[1] / "build" / "strix_halo" / "gemm_i8_i2_bitnet"
 ROWS_IN_PROFILE = 25
@@ -44,7 +43,7 @@ def main() -> None:
     sizes = [argument for argument in sys.argv[1:] if argument[0].isdigit()]
     m, k, n = map(int, sizes[0].split(",")) if sizes else (256, 2560, 13824)
     design, problem = BuiltDesign.load(DESIGN), Problem(m, k, n)
-    a, weights = random_operands(problem, 0)
+    a, weights = random_operands(design.plan, problem, 0)
     start = time.perf_counter()
     parse(design.mlir_for(problem), "design.mlir")
     parsing = time.perf_counter() - start

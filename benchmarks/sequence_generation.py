@@ -1,8 +1,8 @@
 """How fast instruction streams are made, and how long they are: `python benchmarks/sequence_generation.py`.
 
-For BitNet's layers and GPT-2's GEMM sizes: median time of a generation in Python (the plan's addresses known, BD words
-seen before) and in C++ (needs g++), operations, bytes, words per output tile of a core. Then how a stream grows with
-the number of tiles M*N/(m*n). Measured on this host.
+For BitNet's layers and GPT-2's GEMM sizes, with packed ternary B and with row- and column-major int8 B: median time of
+a generation in Python (the plan's addresses known, BD words seen before) and in C++ (needs g++), operations, bytes,
+words per output tile of a core. Then how a stream grows with the number of tiles M*N/(m*n). Measured on this host.
 """
 
 import json
@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from bdforge.devices import device_named
-from bdforge.plan import Plan, cpp_design, load_spec, manifest, plan_gemm, sequence
+from bdforge.plan import Plan, cpp_design, load_spec, manifest, plan_gemm, sequence, spec_from
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = {
@@ -55,7 +55,7 @@ def cpp_seconds(plan: Plan, shapes: list[Shape]) -> list[float | None]:
         source = ROOT / "tests" / "host" / "sequence_driver.cc"
         options = ["-std=c++17", "-O2", f"-I{folder}", f"-I{ROOT / 'host' / 'include'}"]
         subprocess.run(["g++", *options, str(source), "-o", str(program)], check=True)
-        lines = "\n".join(f"0 {m} {k} {n} {k} {n}" for m, k, n in shapes)
+        lines = "\n".join(f"0 {m} {k} {n} 0 0 0" for m, k, n in shapes)
         printed = subprocess.run([program, "time"], input=lines, text=True, capture_output=True, check=True).stdout
     return [float(line) / 1e6 for line in printed.split()]
 
@@ -73,6 +73,18 @@ def table(plan: Plan, title: str, shapes: list[Shape]) -> list[tuple[float, floa
     return times
 
 
+def int8_plan(layout: str) -> Plan:
+    """A design with B as others store it."""
+    content = {
+        "kind": "gemm",
+        "types": {"a": "int8", "b": "int8", "c": "int32"},
+        "layouts": {"b": layout},
+        "tile": {"m": 64, "k": 64, "n": 64},
+        "buffers": {"k_mt": 256},
+    }
+    return plan_gemm(spec_from(content, f"int8_{layout}"), device_named("strix_halo"))
+
+
 def main() -> None:
     """Print the tables and the medians over BitNet's shapes."""
     plan = plan_gemm(load_spec(ROOT / "designs" / "gemm_i8_i2_bitnet.toml"), device_named("strix_halo"))
@@ -80,6 +92,8 @@ def main() -> None:
     times = table(plan, "BitNet-b1.58-2B-4T", [(m, *layer) for m in ROWS for layer in LAYERS.values()])
     table(plan, "GPT-2", GPT2)
     table(plan, "Growth with M*N/(m*n)", GROWTH)
+    for layout in ("row", "column"):
+        table(int8_plan(layout), f"{layout}-major int8 B", [*[(4096, *layer) for layer in LAYERS.values()], *GPT2])
     python = statistics.median(p for p, _ in times)
     compiled = [c for _, c in times if c is not None]
     print(f"\nmedian over BitNet's shapes (measured on this host): Python {1e3 * python:.2f} ms", end="")

@@ -76,6 +76,7 @@ class Generation:
     vector_align_bytes: int  # strictest alignment of a vector access (API, `detail/ld_st.hpp`)
     instruction_generation: int  # byte 2 of an instruction stream (MA)
     peano_target: str  # triple of clang++ (mlir-aie makefiles)
+    compiler_architecture: int  # __AIE_ARCH__ (API)
     tiles: tuple[TileLimits, TileLimits, TileLimits] = (SHIM, MEMTILE, CORE)
 
     def limits(self, kind: TileKind) -> TileLimits:
@@ -83,8 +84,8 @@ class Generation:
         return next(t for t in self.tiles if t.kind is kind)
 
 
-AIE2 = Generation("AIE2", 4, (64, 128, 256), 256, 32, 3, "aie2-none-unknown-elf")
-AIE2P = Generation("AIE2P", 8, (64, 128, 256, 512), 512, 64, 4, "aie2p-none-unknown-elf")
+AIE2 = Generation("AIE2", 4, (64, 128, 256), 256, 32, 3, "aie2-none-unknown-elf", 20)
+AIE2P = Generation("AIE2P", 8, (64, 128, 256, 512), 512, 64, 4, "aie2p-none-unknown-elf", 21)
 
 DEFAULT_STACK_BYTES = 0x400  # at the bottom of a core's data memory (MA)
 PROGRAM_MEMORY_BYTES = 0x4000  # per core (RT, 020)
@@ -94,6 +95,7 @@ MEMTILE_NEIGHBOUR_CHANNELS = 4  # memtile channels 0 to 3 reach the neighbours' 
 STATIC_STRIDE_END = 1 << 19  # elements; aie.dma_bd wants strides below it, on every tile kind (MA verifier)
 RUNTIME_ELEMENT_BITS_MAX = 32  # widest element of npu.dma_memcpy_nd (MA verifier)
 PACKET_IDS = 32  # 5 bits (RT)
+SHIM_CONTROLLER_ID = 15  # packet id of a shim's tokens, as aie-assign-tile-controller-ids gives it (MA, from memory)
 PACKET_TYPES = 8  # 3 bits (RT)
 # One destination's buffering between two DMAs: a DMA's input holds 15 to 16 words (xdna-emu, measured on Phoenix).
 STREAM_BUFFER_WORDS = 16

@@ -1,13 +1,18 @@
 """Whether a spec can be built, with every reason why not."""
 
 from collections.abc import Iterator
+from math import lcm
 
 from bd_patterns import problems as pattern_problems
-from bdforge.devices import Device, Generation, TileKind
+from bdforge.devices import DEVICES, Device, Generation, TileKind
 from bdforge.devices.limits import GRANULE_BYTES
-from bdforge.plan.kernels import KERNELS
+from bdforge.plan.finish import epilogue_bytes, finish_problems
+from bdforge.plan.kernels import KERNELS, Kernel, accumulators, kernel_for
 from bdforge.plan.model import Array, Bd, Tile
 from bdforge.plan.spec import GemmSpec
+from bdforge.plan.types import TYPES
+
+_SUM_BITS = 32  # of the accumulator registers of an integer product
 
 
 def spec_problems(spec: GemmSpec, device: Device) -> list[str]:
@@ -16,36 +21,110 @@ def spec_problems(spec: GemmSpec, device: Device) -> list[str]:
 
 
 def _array_shape(spec: GemmSpec, device: Device) -> Iterator[str]:
+    if spec.array not in (None, device.mlir):
+        others = ", ".join(other.name for other in DEVICES.values() if other.mlir == spec.array)
+        yield f"array.device = {spec.array}, but {device.name} is an {device.mlir}; build for {others}"
     if spec.columns > device.columns:
         yield f"array.columns = {spec.columns}, but {device.name} has {device.columns}"
     if spec.rows > device.core_rows:
         yield f"array.rows = {spec.rows}, but {device.name} has {device.core_rows} rows of cores"
-    if spec.columns % spec.rows:
+    shims = spec.buffers.a_shims
+    if shims > 1 and shims * spec.rows > spec.columns:
+        yield f"buffers.a_shims = {shims} needs {shims * spec.rows} columns for {spec.rows} rows; use 1"
+    if spec.rows > spec.columns and spec.layouts.a == "column":
         yield (
-            f"array.columns = {spec.columns} is not a multiple of array.rows = {spec.rows}; "
-            "each row's A enters through a column of its own"
+            f"layouts.a = column needs a column of the array for each of {spec.rows} rows, there are {spec.columns}: "
+            "the tiles of several rows would interleave in one shim's lines; use more columns or row-major A"
         )
 
 
 def _tile_sizes(spec: GemmSpec, device: Device) -> Iterator[str]:
-    kernel = KERNELS.get((spec.a, spec.b, spec.c))
+    kernel = kernel_for(device.generation, spec)
     if kernel is None:
-        yield f"no kernel for {spec.a} x {spec.b} -> {spec.c}; there is {', '.join(' x '.join(k) for k in KERNELS)}"
+        yield _no_kernel(spec, device)
         return
-    if kernel.generation is not device.generation:
-        generation = device.generation.name
-        yield f"{kernel.multiply} is a kernel for {kernel.generation.name}, but {device.name} is {generation}"
     for axis, multiple in zip("mkn", kernel.multiples, strict=True):
-        size = getattr(spec.tile, axis)
-        if size % multiple:
-            lower, upper = size // multiple * multiple, -(-size // multiple) * multiple
-            near = f"{lower} or {upper}" if lower else f"{upper}"
-            yield f"tile.{axis} = {size} is not a multiple of {multiple}, which {kernel.multiply} needs; use {near}"
-    if spec.k_mt % spec.tile.k:
-        yield f"buffers.k_mt = {spec.k_mt} is not a multiple of tile.k = {spec.tile.k}"
-    stack, align = spec.stack_bytes, device.generation.vector_align_bytes
+        parts = lcm(spec.buffers.rho, spec.buffers.a_shims) if axis == "m" else 1
+        yield from _multiple(f"tile.{axis}", getattr(spec.tile, axis), multiple, parts, kernel.multiply)
+    if spec.buffers.k_mt % spec.tile.k:
+        yield f"buffers.k_mt = {spec.buffers.k_mt} is not a multiple of tile.k = {spec.tile.k}"
+    stack, align = spec.buffers.stack_bytes, device.generation.vector_align_bytes
     if stack % align:
         yield f"buffers.stack_bytes = {stack} is not a multiple of {align}; the buffers behind it would misalign"
+    yield from _layouts(spec, kernel)
+    yield from _used_rows(spec, kernel)
+    yield from _step_sums(spec, kernel)
+    yield from finish_problems(kernel, spec)
+
+
+def _no_kernel(spec: GemmSpec, device: Device) -> str:
+    generation = device.generation
+    if found := accumulators(generation, spec.a, spec.b):
+        return (
+            f"no kernel for {spec.a} x {spec.b} with accumulators of {spec.accumulator} on {generation.name}; "
+            f"types.accumulator may be {', '.join(found)}"
+        )
+    pairs = dict.fromkeys(f"{a} x {b}" for name, a, b, _ in KERNELS if name == generation.name)
+    return f"no kernel for {spec.a} x {spec.b} on {generation.name} ({device.name}); there is {', '.join(pairs)}"
+
+
+def _multiple(name: str, size: int, multiple: int, parts: int, kernel: str) -> Iterator[str]:
+    whole = multiple * parts
+    if size % whole == 0:
+        return
+    lower, upper = size // whole * whole, -(-size // whole) * whole
+    near = f"{lower} or {upper}" if lower else f"{upper}"
+    each = f" ({multiple} in each of {parts} parts)" if parts > 1 else ""
+    yield f"{name} = {size} is not a multiple of {whole}, which {kernel} needs{each}; use {near}"
+
+
+def _step_sums(spec: GemmSpec, kernel: Kernel) -> Iterator[str]:
+    """Narrow integers are widened by every step of K; kernels/include/accumulator.h has the sum and its limit."""
+    accumulator, shift, k = kernel.accumulator, spec.epilogue.shift, spec.tile.k
+    if not accumulator.integer or accumulator.bits == _SUM_BITS:
+        return
+    limit = (1 << (_SUM_BITS - 1)) - 1
+    products = (1 << (kernel.a.bits - 1)) * (1 << (kernel.b.bits - 1)) * k
+    if (largest := (1 << (accumulator.bits - 1 + shift)) + products) > limit:
+        yield (
+            f"epilogue.shift = {shift} with tile.k = {k}: a step's sums, C << shift plus A B, can reach {largest}, "
+            f"above {limit}; use a smaller shift, a smaller tile.k or types.accumulator = int32"
+        )
+
+
+def _used_rows(spec: GemmSpec, kernel: Kernel) -> Iterator[str]:
+    used = spec.tile.m_used
+    if not used or used == spec.tile.m:
+        return
+    if used > spec.tile.m or spec.tile.m != kernel.r:
+        yield f"tile.m_used = {used} wants tile.m = {kernel.r}, the rows of one micro-tile, not {spec.tile.m}"
+    if kernel.a.blocked or TYPES[spec.c].blocked or "column" in (spec.layouts.a, spec.layouts.c):
+        yield f"tile.m_used = {used} pads rows, so A and C must be row-major and of plain elements; use m_used = 0"
+
+
+def _layouts(spec: GemmSpec, kernel: Kernel) -> Iterator[str]:
+    for name, type_ in (("a", kernel.a), ("b", kernel.b), ("c", TYPES[spec.c])):
+        order = getattr(spec.layouts, name)
+        if name == "b" and order != "packed" and type_.packed_only:
+            yield f"layouts.b = {order}: DMAs move 32 bit at a time and cannot reorder {type_.name}; use packed"
+        elif name != "b" and order != "row" and type_.blocked:
+            yield f"layouts.{name} = {order}: blocks of {type_.name} lie along rows; use row"
+    if spec.epilogue.fed:
+        yield from _fed(spec)
+    if spec.layouts.c == "column" and spec.epilogue.fed:
+        yield "layouts.c = column: scales and biases come in the order of row-major C; use row"
+
+
+def _fed(spec: GemmSpec) -> Iterator[str]:
+    rows, rest = epilogue_bytes(spec)
+    columns = 2 * 4 * spec.tile.n
+    if spec.layouts.b != "packed":
+        yield f"layouts.b = {spec.layouts.b}: scales and biases come behind packed B; use packed"
+    if rest < columns:
+        yield (
+            f"epilogue: scales of {spec.rows} x {spec.tile.m} rows and scales and biases of {spec.tile.n} columns take "
+            f"{rows + columns} bytes, a tile of B has {rows + rest}; use a larger tile.k"
+        )
 
 
 def array_problems(array: Array, generation: Generation, stack_bytes: int) -> list[str]:
@@ -75,8 +154,8 @@ def _memory(what: str, tile: Tile, generation: Generation, stack_bytes: int) -> 
         parts += [f"stack: {stack_bytes}"] if stack_bytes else []
         yield f"{what}: {used} bytes of {limit} ({', '.join(parts)}); choose a smaller tile or less buffering"
     for buffer in tile.buffers:
-        if buffer.bytes % align:
-            yield f"{what}: {buffer.role}: {buffer.bytes} bytes are not a multiple of {align}"
+        if tile.kind is TileKind.CORE and buffer.bytes % align:
+            yield f"{what}: {buffer.role}: {buffer.bytes} bytes are not a multiple of {align}; use a larger tile"
 
 
 def bd_problems(bd: Bd, tile: Tile, generation: Generation) -> list[str]:
@@ -85,7 +164,9 @@ def bd_problems(bd: Bd, tile: Tile, generation: Generation) -> list[str]:
     if bd.linear:  # rendered without dimensions, so only the length counts
         words = bd.pattern.count * bd.buffer.bits // 8 // GRANULE_BYTES
         return [] if words <= limits.length_max else [f"{words} words exceed a BD's length of {limits.length_max}"]
-    return pattern_problems(bd.pattern, limits, bd.buffer.bits, static=True, buffer_elements=bd.buffer.elements)
+    padding = tuple((0, zeros) for zeros in bd.padding) or None
+    elements = bd.buffer.elements
+    return pattern_problems(bd.pattern, limits, bd.buffer.bits, static=True, buffer_elements=elements, padding=padding)
 
 
 def _bd_counts(tile: Tile, generation: Generation) -> Iterator[str]:

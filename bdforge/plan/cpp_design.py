@@ -8,11 +8,15 @@ _SHIM = (
     "bds", "wraps", "step_max", "iteration_max", "repeat_max", "tasks_in_flight", "bd_address", "bd_stride_bytes",
     "bd_constant", ("bd_fields", ("length", "d0_wrap", "d0_step", "d1_wrap", "d1_step", "d2_step", "iteration_wrap",
     "iteration_step", "next", "use_next")), "patched_word", ("queue_addresses", ("a", "b", "c")),
-    ("queue_fields", ("token", "repeat", "bd")), ("token", ("direction", "channel")),
+    ("queue_fields", ("token", "repeat", "bd")), ("token", ("direction", "channel", "control_address",
+    "control_value", "control_mask")),
 )  # fmt: skip
+_STORAGE = ("bits", "order", "block", "run")
 _RUNTIME = (
-    "header", ("element_bits", ("a", "b", "c")), "largest_size", "depth_limit", ("arguments", ("a", "b", "c")),
-    "a_columns", ("cores", ("k_steps", "output_tiles", "go")), "column_stride", ("shim", _SHIM),
+    "header", ("operands", tuple((name, _STORAGE) for name in "abc")), "largest_size", "depth_limit",
+    ("arguments", ("a", "b", "c", "r", "s")), ("fed_bytes", ("panel", "tile")),
+    ("a_feeds", ("column", "row", "offset", "rows")), "least_rows", ("granules", ("m", "k", "n")),
+    ("cores", ("k_steps", "output_tiles", "go")), "column_stride", ("shim", _SHIM),
 )  # fmt: skip
 _DESIGN = (("tile", ("m", "k", "n", "k_mt")), ("array", ("rows", "columns")))
 

@@ -9,6 +9,7 @@ from bdforge.plan.gemm import RTP_K_STEPS, RTP_OUTPUT_TILES, Plan
 from bdforge.plan.model import Buffer, Lock
 from bdforge.plan.sequence import GemmSequence, sequence, shim_channels
 from bdforge.plan.spec import Problem
+from bdforge.plan.types import TYPES
 from bdforge.txn.operations import DIRECTIONS
 
 _BD_DIMS = 3  # of a runtime transfer's sizes; a fourth one is the runs of the task
@@ -66,11 +67,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """A runtime sequence: arguments A, B, C; run-time parameters of every core; events in order."""
+    """A runtime sequence: arguments A, B, C (and R, S); run-time parameters of every core; events in order."""
 
     name: str
     comment: str
-    arguments: tuple[Buffer, Buffer, Buffer]
+    arguments: tuple[Buffer, ...]
     cores: tuple[tuple[Buffer, Lock], ...]
     parameters: tuple[tuple[int, int], ...]
     events: tuple[Event, ...]
@@ -92,16 +93,21 @@ def mlir_sequence(planned: GemmSequence) -> Sequence:
         arguments=arguments,
         cores=tuple((core.rtp, core.locks["go"]) for core in plan.cores),
         parameters=((RTP_K_STEPS, parameters.k_steps), (RTP_OUTPUT_TILES, parameters.output_tiles)),
-        events=tuple(_events(planned, dict(zip("ABC", arguments, strict=True)))),
+        events=tuple(_events(planned, {argument.name: argument for argument in arguments})),
     )
 
 
-def _arguments(planned: GemmSequence) -> tuple[Buffer, Buffer, Buffer]:
-    kernel = planned.plan.kernel
+def _arguments(planned: GemmSequence) -> tuple[Buffer, ...]:
+    spec, layouts = planned.plan.spec, planned.plan.spec.layouts
+    packed = layouts.b == "packed"
+    b_role = "packed tile by tile, n-tile by n-tile" if packed else f"{layouts.b}-major"
+    panels, tiles = planned.fed_bytes
+    fed = (Buffer("R", panels, "i8", "for row panels"), Buffer("S", tiles, "i8", "for n-tiles"))
     return (
-        Buffer("A", planned.a_elements, kernel.memory_a, "row-major"),
-        Buffer("B", planned.b_bytes, "i8", "packed tile by tile, n-tile by n-tile"),
-        Buffer("C", planned.c_elements, kernel.memory_c, "row-major"),
+        Buffer("A", planned.a_elements, TYPES[spec.a].memory, f"{layouts.a}-major"),
+        Buffer("B", planned.b_elements, "i8" if packed else TYPES[spec.b].memory, b_role),
+        Buffer("C", planned.c_elements, TYPES[spec.c].memory, f"{layouts.c}-major"),
+        *(fed if spec.epilogue.fed else ()),
     )
 
 
@@ -114,7 +120,7 @@ def _events(planned: GemmSequence, arguments: dict[str, Buffer]) -> Iterator[Eve
                     f"step {step.index}: {_range('row panel', step.panel, step.panels)}, "
                     f"{_range('column step', step.first, step.count)}",
                     tuple(
-                        _task(channels[t.operand, t.column].name, _name(step, t), t, ids, arguments[t.operand])
+                        _task(channels[t.operand, t.column].name, _name(step, t), t, ids, arguments)
                         for t, ids in zip(step.transfers, bd_ids, strict=True)
                     ),
                 )
@@ -131,9 +137,9 @@ def _range(what: str, first: int, count: int) -> str:
     return f"{what} {first}" if count == 1 else f"{what}s {first} to {first + count - 1}"
 
 
-def _task(allocation: str, name: str, transfer: Transfer, ids: tuple[int, ...], buffer: Buffer) -> Task:
+def _task(allocation: str, name: str, transfer: Transfer, ids: tuple[int, ...], buffers: dict[str, Buffer]) -> Task:
     bds = tuple(
-        TaskBd(buffer, pattern, bd_id, f"{name}_bd{i}" if i else "")
+        TaskBd(buffers[transfer.source(i)], pattern, bd_id, f"{name}_bd{i}" if i else "")
         for i, (pattern, bd_id) in enumerate(zip(transfer.bds, ids, strict=True))
     )
     return Task(name, allocation, bds, transfer.runs - 1, transfer.token)

@@ -4,6 +4,7 @@ The model is generic: GEMM planning fills it, templates only place it.
 """
 
 from dataclasses import dataclass, field
+from math import prod
 
 from bd_patterns import Pattern
 from bdforge.devices import TileKind
@@ -21,7 +22,7 @@ class Buffer:
     @property
     def bits(self) -> int:
         """Width of one element."""
-        return int(self.type.lstrip("iuf"))
+        return int(self.type.lstrip("iubf"))
 
     @property
     def bytes(self) -> int:
@@ -48,11 +49,19 @@ class Bd:
     acquire: Lock
     release: Lock
     count: int = 1
+    padding: tuple[int, ...] = ()
+    """Zeros behind each dimension, outermost first; none where empty."""
+
+    @property
+    def elements(self) -> int:
+        """Elements that come out, zeros included."""
+        added = self.padding or (0,) * self.pattern.rank
+        return prod(size + zeros for size, zeros in zip(self.pattern.sizes, added, strict=True))
 
     @property
     def linear(self) -> bool:
         """Whether the pattern is one contiguous run, which needs no dimensions."""
-        return self.pattern.is_linear
+        return self.pattern.is_linear and not self.padding
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +85,8 @@ class Tile:
     buffers: tuple[Buffer, ...] = ()
     locks: tuple[Lock, ...] = ()
     channels: tuple[Channel, ...] = ()
+    controller_id: int | None = None
+    """Packet id of its completion tokens; without one aiecc's routes would not carry those of our sequences."""
 
     def buffer(self, name: str) -> Buffer:
         """The tile's buffer called `name`."""

@@ -5,16 +5,21 @@ Everything that `host/include/bdforge/sequence.hpp` knows of devices, registers 
 
 from typing import Any
 
+from bd_patterns import Storage
 from bdforge.devices import TileKind, mlir_device_named
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
-from bdforge.devices.registers import RUNTIME_AXI_CACHE, TILE_REGISTERS, address
+from bdforge.devices.registers import CONTROLLER_ID_MASK, RUNTIME_AXI_CACHE, TILE_REGISTERS, address
 from bdforge.plan.addresses import core_addresses
 from bdforge.plan.gemm import RTP_K_STEPS, RTP_OUTPUT_TILES, Plan
-from bdforge.plan.sequence import ARGUMENTS, shim_channels
-from bdforge.plan.staging import LARGEST_SIZE, tiling
+from bdforge.plan.model import Allocation
+from bdforge.plan.sequence import ARGUMENTS, shim_channels, token_control
+from bdforge.plan.spec import LARGEST_SIZE
 from bdforge.txn.bd import burst_code, encode_bd
 from bdforge.txn.codec import encode
 from bdforge.txn.operations import DIRECTIONS
+
+ORDERS = ("row", "column", "packed")
+"""Orders of operands by the number that stands for them."""
 
 _HEADER_WORDS = 2  # of a stream's header; the other two count operations and bytes
 _BD_FIELDS = (
@@ -29,14 +34,17 @@ def runtime_facts(plan: Plan) -> dict[str, Any]:
     Addresses are full register addresses in the design's columns. `column_stride` is what the same register of the next
     column adds. Fields are [word, lowest bit].
     """
-    tiles, device = tiling(plan), mlir_device_named(plan.mlir_device)
+    tiles, device = plan.tiling, mlir_device_named(plan.mlir_device)
     return {
         "header": [int(word) for word in encode([], device)[:_HEADER_WORDS]],
-        "element_bits": {"a": tiles.a_bits, "b": tiles.b_bits, "c": tiles.c_bits},
+        "operands": {name: _storage(getattr(tiles, name)) for name in "abc"},
         "largest_size": LARGEST_SIZE,
         "depth_limit": plan.kernel.depth_limit,
         "arguments": {operand.lower(): index for operand, index in ARGUMENTS.items()},
-        "a_columns": [tiles.a_column(row) for row in range(tiles.rows)],
+        "fed_bytes": dict(zip(("panel", "tile"), tiles.fed_bytes, strict=True)),
+        "a_feeds": [feed._asdict() for feed in tiles.feeds()],
+        "least_rows": tiles.least_rows,
+        "granules": dict(zip("mkn", tiles.granules, strict=True)),
         "cores": [
             {
                 "k_steps": core.parameters + GRANULE_BYTES * RTP_K_STEPS,
@@ -48,6 +56,10 @@ def runtime_facts(plan: Plan) -> dict[str, Any]:
         "column_stride": address(1, 0, 0),
         "shim": _shim(plan),
     }
+
+
+def _storage(storage: Storage) -> dict[str, Any]:
+    return {"bits": storage.bits, "order": ORDERS.index(storage.order), "block": storage.block, "run": storage.run}
 
 
 def _shim(plan: Plan) -> dict[str, Any]:
@@ -72,5 +84,17 @@ def _shim(plan: Plan) -> dict[str, Any]:
             for operand, channel in channels.items()
         },
         "queue_fields": {name: field.low for name, field in registers.queue.fields.items()},
-        "token": {"direction": DIRECTIONS.index(channels["C"].direction), "channel": channels["C"].channel},
+        "token": _token(channels["C"]),
+    }
+
+
+def _token(channel: Allocation) -> dict[str, int]:
+    """The channel whose tokens are awaited, and what its control register gets before it is asked for one."""
+    control = TILE_REGISTERS[TileKind.SHIM].control_offset(channel.direction, channel.channel)
+    return {
+        "direction": DIRECTIONS.index(channel.direction),
+        "channel": channel.channel,
+        "control_address": address(0, 0, control),
+        "control_value": token_control(),
+        "control_mask": CONTROLLER_ID_MASK,
     }

@@ -5,28 +5,29 @@ MLIR in `mlir_sequence` and, from the manifest's numbers, the words in `host/inc
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
-from bd_patterns import AwaitC, Grid, RuntimeParameters, Start, Transfer, runtime_parameters, schedule, walk
+from bd_patterns import AwaitC, Grid, RuntimeParameters, Start, Storage, Transfer, runtime_parameters, schedule, walk
 from bd_patterns import Problem as Sizes
+from bd_patterns.grid import BYTE_BITS
 from bd_patterns.walk import Operand
 from bdforge.devices import Generation, TileKind, mlir_device_named
-from bdforge.devices.limits import GRANULE_BYTES
-from bdforge.devices.registers import RUNTIME_AXI_CACHE, TILE_REGISTERS, address
+from bdforge.devices.limits import GRANULE_BYTES, SHIM_CONTROLLER_ID
+from bdforge.devices.registers import CONTROLLER_ID_MASK, RUNTIME_AXI_CACHE, TILE_REGISTERS, address
 from bdforge.plan.addresses import core_addresses
 from bdforge.plan.gemm import RTP_K_STEPS, RTP_OUTPUT_TILES, Plan
 from bdforge.plan.model import Allocation
 from bdforge.plan.spec import Problem
-from bdforge.plan.staging import Staging, stage, tiling
+from bdforge.plan.staging import Leading, Staging, stage
 from bdforge.txn.bd import burst_code, encode_bd, runtime_transfer
 from bdforge.txn.codec import encode
-from bdforge.txn.operations import S2MM, BlockWrite, Operation, Patch, Sync, Write
+from bdforge.txn.operations import S2MM, BlockWrite, MaskWrite, Operation, Patch, Sync, Write
 
-ARGUMENTS = {"A": 0, "B": 1, "C": 2}
-"""Arguments of every GEMM's runtime sequence."""
+ARGUMENTS: dict[Operand, int] = {"A": 0, "B": 1, "C": 2, "R": 3, "S": 4}
+"""Arguments of every GEMM's runtime sequence; R and S only where the epilogue is fed."""
 
 _SHIM = TILE_REGISTERS[TileKind.SHIM]
 _ADDRESS_WORD = _SHIM.bd.fields["address_low"].word
@@ -86,7 +87,7 @@ class GemmSequence:
     @property
     def grid(self) -> Grid:
         """Where the tiles lie."""
-        return Grid(tiling(self.plan), self.sizes)
+        return Grid(self.plan.tiling, self.sizes)
 
     @property
     def parameters(self) -> RuntimeParameters:
@@ -95,18 +96,32 @@ class GemmSequence:
 
     @property
     def a_elements(self) -> int:
-        """Elements from the first to the last that the shims may read of A, whole rows."""
-        return self.sizes.M * self.sizes.lda
+        """Memory elements of A from the first to the last that the shims may read, whole lines."""
+        return _extent(self.plan.tiling.a, self.sizes.M, self.grid.a_depth, self.sizes.lda)
+
+    @property
+    def b_elements(self) -> int:
+        """Memory elements of B, bytes for packed B."""
+        if self.plan.tiling.b.order == "packed":
+            return self.grid.n_tiles * self.plan.tiling.b_tile_bytes(self.grid.depth)
+        return _extent(self.plan.tiling.b, self.sizes.K, self.sizes.N, self.sizes.ldb)
 
     @property
     def b_bytes(self) -> int:
-        """Bytes of packed B."""
-        return self.grid.n_tiles * self.grid.tiling.b_tile_bytes(self.grid.depth)
+        """Size of B."""
+        bits = BYTE_BITS if self.plan.tiling.b.order == "packed" else self.plan.tiling.b.bits
+        return self.b_elements * bits // BYTE_BITS
+
+    @property
+    def fed_bytes(self) -> tuple[int, int]:
+        """Bytes of R, for every row panel, and of S, for every n-tile; 0 where the epilogue is not fed."""
+        by_panel, by_tile = self.plan.tiling.fed_bytes
+        return self.grid.panels * by_panel, self.grid.n_tiles * by_tile
 
     @property
     def c_elements(self) -> int:
-        """Elements of C, whole rows."""
-        return self.sizes.M * self.sizes.ldc
+        """Memory elements of C, whole lines."""
+        return _extent(self.plan.tiling.c, self.sizes.M, self.sizes.N, self.sizes.ldc)
 
     def operations(self) -> list[Operation]:
         """The operations of the instruction stream."""
@@ -144,26 +159,42 @@ class GemmSequence:
         return grid.panels * tiles.panel_rows, grid.depth, grid.column_steps * tiles.step_columns
 
 
-def sequence(plan: Plan, M: int, K: int, N: int, *, lda: int | None = None, ldc: int | None = None) -> GemmSequence:
+def sequence(
+    plan: Plan, M: int, K: int, N: int, *, lda: int | None = None, ldb: int | None = None, ldc: int | None = None
+) -> GemmSequence:
     """The runtime sequence of C (M x N) = A (M x K) B (K x N), 1 <= M, K, N <= 2^20.
 
-    A and C are row-major with `lda` and `ldc` elements from row to row (K and N by default); B is packed as
-    `bdforge.runtime.packed_weights` does. SpecError lists every reason why the plan cannot compute it, WalkError why
-    the shims cannot move it.
+    `lda`, `ldb`, `ldc`: positions from one line to the next (without gaps by default), lines being rows of row-major
+    operands and columns of column-major ones; packed B, as `bdforge.runtime.b_operand` makes it, has none. SpecError
+    lists every reason why the plan cannot compute it, WalkError why the shims cannot move it.
     """
     problem = Problem(M, K, N)
-    staging, sizes = stage(plan, problem, K if lda is None else lda, N if ldc is None else ldc)
+    given = {name: value for name, value in (("a", lda), ("b", ldb), ("c", ldc)) if value is not None}
+    staging, sizes = stage(plan, problem, replace(natural_leading(plan, problem), **given))
     limits = plan.device.generation.limits(TileKind.SHIM)
-    steps = walk(tiling(plan), sizes, limits)
+    steps = walk(plan.tiling, sizes, limits)
     return GemmSequence(plan, problem, staging, sizes, tuple(schedule(steps, limits)))
+
+
+def natural_leading(plan: Plan, problem: Problem) -> Leading:
+    """Leading dimensions of operands without gaps."""
+    M, K, N, layouts = problem.M, problem.K, problem.N, plan.spec.layouts
+    shapes = ((layouts.a, M, K), (layouts.b, K, N), (layouts.c, M, N))
+    return Leading(*(down if order == "column" else across for order, down, across in shapes))
+
+
+def _extent(storage: Storage, rows: int, columns: int, leading: int) -> int:
+    """Memory elements of a matrix whose lines are `leading` positions apart."""
+    lines = columns if storage.order == "column" else rows // storage.block
+    return lines * leading * storage.run
 
 
 def shim_channels(plan: Plan) -> dict[tuple[Operand, int], Allocation]:
     """The shim channel of each operand in each column of the array that moves it."""
     by_name = {allocation.name: allocation for allocation in plan.array.allocations}
-    tiles = tiling(plan)
-    columns = range(tiles.columns)
-    used: dict[Operand, Iterable[int]] = {"A": map(tiles.a_column, range(tiles.rows)), "B": columns, "C": columns}
+    fed = [feed.column for feed in plan.tiling.feeds()]
+    columns = range(plan.tiling.columns)
+    used: dict[Operand, Iterable[int]] = {"A": fed, "B": columns, "C": columns}
     return {(name, column): by_name[f"{name.lower()}_{column}"] for name, found in used.items() for column in found}
 
 
@@ -187,15 +218,23 @@ def _operations(planned: GemmSequence) -> Iterator[Operation]:
 def _task(generation: Generation, channel: Allocation, transfer: Transfer, ids: tuple[int, ...]) -> Iterator[Operation]:
     """Write a chain's BDs, say where their memory is, and push the task."""
     column = transfer.column
-    for bd, bd_id, next_id in zip(transfer.bds, ids, (*ids[1:], None), strict=True):
+    for i, (bd, bd_id, next_id) in enumerate(zip(transfer.bds, ids, (*ids[1:], None), strict=True)):
         words = _bd_words(generation, bd.sizes, bd.strides, transfer.element_bits, next_id)
         offset_bytes = bd.offset * transfer.element_bits // 8
         at = address(column, 0, _SHIM.bd_offset(bd_id))
         yield BlockWrite(at, _at_offset(words, offset_bytes))
-        yield Patch(at + GRANULE_BYTES * _ADDRESS_WORD, ARGUMENTS[transfer.operand], offset_bytes)
+        yield Patch(at + GRANULE_BYTES * _ADDRESS_WORD, ARGUMENTS[transfer.source(i)], offset_bytes)
+    if transfer.token:
+        control = _SHIM.control_offset(channel.direction, channel.channel)
+        yield MaskWrite(address(column, 0, control), token_control(), CONTROLLER_ID_MASK)
     entry = {"token": int(transfer.token), "repeat": transfer.runs - 1, "bd": ids[0]}
     queue = _SHIM.queue_offset(channel.direction, channel.channel)
     yield Write(address(column, 0, queue), _SHIM.queue.encode(entry)[0])
+
+
+def token_control() -> int:
+    """Value of a channel's control register under CONTROLLER_ID_MASK, so that its tokens find their way."""
+    return _SHIM.control.encode({"controller_id": SHIM_CONTROLLER_ID})[0]
 
 
 def _at_offset(words: tuple[int, ...], offset_bytes: int) -> tuple[int, ...]:
@@ -228,23 +267,24 @@ def _bd_words(
 
 
 def _edges(planned: GemmSequence) -> Edges:
-    grid, sizes, tiles = planned.grid, planned.sizes, planned.grid.tiling
-    a, b, c, overlapping = [], [], [], []
-    staged = {"A": planned.staging.a, "C": planned.staging.c}
-    a += [str(staged["A"])] if staged["A"] else []
-    c += [str(staged["C"])] if staged["C"] else []
+    grid, sizes, tiles, staging = planned.grid, planned.sizes, planned.grid.tiling, planned.staging
+    packed = tiles.b.order == "packed"
+    staged = {"A": staging.a, "B": staging.b, "C": staging.c}
+    edges = {name: [str(buffer)] if buffer else [] for name, buffer in staged.items()}
+    overlapping = []
     if over := grid.panels * tiles.panel_rows - sizes.M:
-        a.append(f"reads {over} rows again")
-        c.append(f"writes {over} rows again")
+        edges["A"].append(f"reads {over} rows again")
+        edges["C"].append(f"writes {over} rows again")
         overlapping.append("M")
     if over := grid.depth - sizes.K:
-        a.append(f"reads {over} columns again")
-        b.append(f"holds weight 0 for {over} rows of the last slab")
+        zeros, again = f"holds 0 for {over} {{}} of the last slab", f"reads {over} {{}} again"
+        edges["A"].append((again if packed else zeros).format("columns"))
+        edges["B"].append((zeros if packed else again).format("rows"))
         overlapping.append("K")
     if over := grid.column_steps * tiles.step_columns - sizes.N:
-        b.append(f"is packed in {grid.n_tiles} n-tiles")
-        c.append(f"writes {over} columns again")
+        edges["B"].append(f"is packed in {grid.n_tiles} n-tiles" if packed else f"reads {over} columns again")
+        edges["C"].append(f"writes {over} columns again")
         overlapping.append("N")
     brief = [f"{', '.join(overlapping)} overlap"] if overlapping else []
     brief += [f"{name} staged" for name, buffer in staged.items() if buffer]
-    return Edges(tuple(a), tuple(b), tuple(c), "; ".join(brief) or "none")
+    return Edges(tuple(edges["A"]), tuple(edges["B"]), tuple(edges["C"]), "; ".join(brief) or "none")

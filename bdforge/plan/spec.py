@@ -39,41 +39,104 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class TileSizes:
-    """A core's tile: C m x n, A m x k, B k x n."""
+    """A core's tile: C m x n, A m x k, B k x n.
+
+    With `m_used` only so many of the m rows hold data, for problems with few rows: memtiles pad A with zeros and send
+    only these rows of C, so that no host has to. 0 stands for all.
+    """
 
     m: int
     k: int
     n: int
+    m_used: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Rows that hold data."""
+        return self.m_used or self.m
+
+
+@dataclass(frozen=True, slots=True)
+class Layouts:
+    """The order of each operand in host memory."""
+
+    a: str = "row"
+    b: str = "packed"
+    c: str = "row"
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """Depths and counts of buffers.
+
+    `k_mt`: depth of A's slab in a memtile (and of B's where B is not packed), elements, a multiple of k. `c_buffers`
+    and `c_memtile_buffers`: tiles of C in a core, and for each core in a memtile, 1 or 2. `rho`: parts in which a
+    core's A tile arrives, m/rho rows each (asymmetric tile buffering). `a_shims`: 2 where both shims of a pair of
+    columns, and both memtiles, bring one core row's A.
+    """
+
+    k_mt: int
+    c_buffers: int = 1
+    c_memtile_buffers: int = 2
+    rho: int = 1
+    a_shims: int = 1
+    stack_bytes: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Epilogue:
+    """What happens to a tile of C after the last step of K, in this order.
+
+    `shift`: sums are divided by 2^shift, with `rounding` and saturation, on their way into narrower integers. `scale`:
+    times one float32 for each row of A and one for each column of B. `bias`: plus one float32 for each column.
+    """
+
+    shift: int = 0
+    rounding: str = "conv_even"
+    scale: bool = False
+    bias: bool = False
+    relu: bool = False
+
+    @property
+    def fed(self) -> bool:
+        """Whether numbers of the host's take part."""
+        return self.scale or self.bias
 
 
 @dataclass(frozen=True, slots=True)
 class GemmSpec:
-    """A GEMM design: types, array, tiles, buffering and the problems that are built in.
+    """A GEMM design: types, layouts, array, tiles, buffering, epilogue and the problems that are built in.
 
-    `k_mt` is the depth of A's slab in a memtile (elements), a multiple of k; `c_buffers` 1 or 2.
+    `accumulator` is the type in which cores keep C from step to step of K. Layouts are "row" or "column" for A and C,
+    for B also "packed". `array` is the array that the tiles are made for, as MLIR names it; None for any.
     """
 
     name: str
     a: str
     b: str
     c: str
+    accumulator: str
+    layouts: Layouts
     rows: int
     columns: int
     tile: TileSizes
-    k_mt: int
-    c_buffers: int
-    stack_bytes: int
+    buffers: Buffers
+    epilogue: Epilogue
     problems: tuple[Problem, ...]
+    array: str | None = None
 
     @property
     def content(self) -> dict[str, Any]:
         """The spec as its TOML file would hold it; `spec_from` reads it back."""
+        made_for = {"device": self.array} if self.array else {}
         return {
             "kind": "gemm",
-            "types": {"a": self.a, "b": self.b, "c": self.c},
-            "array": {"rows": self.rows, "columns": self.columns},
+            "types": {"a": self.a, "b": self.b, "c": self.c, "accumulator": self.accumulator},
+            "layouts": asdict(self.layouts),
+            "array": {**made_for, "rows": self.rows, "columns": self.columns},
             "tile": asdict(self.tile),
-            "buffers": {"k_mt": self.k_mt, "c_buffers": self.c_buffers, "stack_bytes": self.stack_bytes},
+            "buffers": asdict(self.buffers),
+            "epilogue": asdict(self.epilogue),
             "problems": [asdict(problem) for problem in self.problems],
         }
 
@@ -84,6 +147,12 @@ class GemmSpec:
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
+Rounding = Literal[
+    "floor", "ceil", "symmetric_floor", "symmetric_ceil", "negative_inf", "positive_inf", "symmetric_zero",
+    "symmetric_inf", "conv_even", "conv_odd",
+]  # fmt: skip
+"""Rounding modes of shifts, as the AIE API names them."""
+
 LARGEST_SIZE = 1 << 20  # of a tile, a buffer or a problem, in elements
 _Size = Annotated[int, Field(ge=1, le=LARGEST_SIZE, strict=True)]
 
@@ -93,12 +162,20 @@ class _Section(BaseModel):
 
 
 class _Types(_Section):
-    a: Literal["int8"]
-    b: Literal["int2"]
-    c: Literal["int32"]
+    a: Literal["int8", "bf16", "bfp16"]
+    b: Literal["int8", "int4", "int2", "bf16", "bfp16"]
+    c: Literal["int8", "int16", "int32", "bf16", "f32", "bfp16"]
+    accumulator: Literal["int8", "int16", "int32", "bf16", "f32", "bfp16"] | None = None
+
+
+class _LayoutsFile(_Section):
+    a: Literal["row", "column"] = "row"
+    b: Literal["packed", "row", "column"] = "packed"
+    c: Literal["row", "column"] = "row"
 
 
 class _ArrayFile(_Section):
+    device: Literal["npu1", "npu2"] | None = None
     rows: Annotated[int, Field(ge=1, le=4, strict=True)] = 4
     columns: Annotated[int, Field(ge=1, le=8, strict=True)] = 8
 
@@ -107,16 +184,28 @@ class _TileFile(_Section):
     m: _Size
     k: _Size
     n: _Size
+    m_used: Annotated[int, Field(ge=0, le=LARGEST_SIZE, strict=True)] = 0
 
 
-class _Buffers(_Section):
+class _BuffersFile(_Section):
     k_mt: _Size | None = None
     c_buffers: Literal[1, 2] = 1
+    c_memtile_buffers: Literal[1, 2] = 2
+    rho: _Size = 1
+    a_shims: Literal[1, 2] = 1
     stack_bytes: _Size = 1024
 
 
+class _EpilogueFile(_Section):
+    shift: Annotated[int, Field(ge=0, le=31, strict=True)] = 0
+    rounding: Rounding = "conv_even"
+    scale: bool = False
+    bias: bool = False
+    relu: bool = False
+
+
 class _ProblemFile(_Section):
-    name: str = field(default="", compare=False)
+    name: str = ""
     M: _Size
     K: _Size
     N: _Size
@@ -125,9 +214,11 @@ class _ProblemFile(_Section):
 class _GemmFile(_Section):
     kind: Literal["gemm"]
     types: _Types
+    layouts: _LayoutsFile = _LayoutsFile()
     array: _ArrayFile = _ArrayFile()
     tile: _TileFile
-    buffers: _Buffers = _Buffers()
+    buffers: _BuffersFile = _BuffersFile()
+    epilogue: _EpilogueFile = _EpilogueFile()
     problems: list[_ProblemFile] = Field(default_factory=list)
 
 
@@ -147,19 +238,29 @@ def spec_from(content: dict[str, Any], name: str, where: str = "design") -> Gemm
         file = _GemmFile.model_validate(content)
     except ValidationError as error:
         raise SpecError("\n".join(f"{where}: {_sentence(e)}" for e in error.errors())) from None
+    types, buffers = file.types, file.buffers.model_dump()
     return GemmSpec(
         name=name,
-        a=file.types.a,
-        b=file.types.b,
-        c=file.types.c,
+        a=types.a,
+        b=types.b,
+        c=types.c,
+        accumulator=types.accumulator or _default_accumulator(types),
+        layouts=Layouts(**file.layouts.model_dump()),
         rows=file.array.rows,
         columns=file.array.columns,
-        tile=TileSizes(file.tile.m, file.tile.k, file.tile.n),
-        k_mt=file.buffers.k_mt or file.tile.k,
-        c_buffers=file.buffers.c_buffers,
-        stack_bytes=file.buffers.stack_bytes,
+        tile=TileSizes(**file.tile.model_dump()),
+        buffers=Buffers(**buffers | {"k_mt": file.buffers.k_mt or file.tile.k}),
+        epilogue=Epilogue(**file.epilogue.model_dump()),
         problems=tuple(Problem(p.M, p.K, p.N, p.name) for p in file.problems),
+        array=file.array.device,
     )
+
+
+def _default_accumulator(types: _Types) -> str:
+    """C's own type, as published designs have it, unless sums would not survive it."""
+    if types.b == "int2" or (types.a == "int8" and types.c == "bf16"):
+        return "int32"
+    return types.c
 
 
 def _sentence(error) -> str:

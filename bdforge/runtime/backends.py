@@ -4,7 +4,7 @@ A backend is chosen by `device=` or the variable BDFORGE_DEVICE; the emulated ar
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -18,10 +18,10 @@ DEFAULT = "emulator"
 
 
 class Backend(Protocol):
-    """Runs a planned sequence on buffers as the array sees them; C is written in place. Returns warnings."""
+    """Runs a planned sequence on its arguments as the array sees them; C is written in place. Returns warnings."""
 
     def run(
-        self, planned: GemmSequence, a: np.ndarray, b: np.ndarray, c: np.ndarray, timeout_seconds: float
+        self, planned: GemmSequence, arguments: Sequence[np.ndarray], timeout_seconds: float
     ) -> tuple[str, ...]: ...
 
 
@@ -32,15 +32,13 @@ class Emulator:
         self._design = design
         self._configuration = render(design.plan, [])
 
-    def run(
-        self, planned: GemmSequence, a: np.ndarray, b: np.ndarray, c: np.ndarray, timeout_seconds: float
-    ) -> tuple[str, ...]:
+    def run(self, planned: GemmSequence, arguments: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
         """Run until the sequence has ended; faults are EmulationErrors. There is no clock, hence no time-out."""
         del timeout_seconds
         design = self._design
         result = emulate(
             self._configuration,
-            [a, b, c],
+            arguments,
             design.kernels,
             instructions=planned.words(),
             file=str(design.mlir_file),

@@ -1,30 +1,53 @@
 """`bdforge run`: problem after problem, with progress and a table."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from bdforge.emulator.timed import Span
+from bdforge.emulator.timed.tables import tables
+from bdforge.emulator.timed.timeline import write_timeline
 from bdforge.plan import GemmSequence, Problem, SpecError
+from bdforge.plan.types import TYPES
 from bdforge.runtime.design import BuiltDesign
-from bdforge.runtime.gemm import GemmRun, Mismatch, first_mismatch, reference, run_gemm
+from bdforge.runtime.gemm import GemmRun, Mismatch, first_mismatch, run_gemm
+from bdforge.runtime.reference import expected, random_operands, random_scales
+from bdforge.runtime.timing import timing_options
 from bdforge.weights import check_shape, read
 
 TABLE_WIDTH = 132
 
 
+@dataclass(frozen=True, slots=True)
+class TimedRuns:
+    """That runs are to be timed: the share of the ideal kernel schedule that is reached, and a file for a timeline."""
+
+    efficiency: float = 1.0
+    timeline: Path | None = None
+
+
 def run_problems(
-    design: BuiltDesign, problems: Sequence[Problem], weights: Path | None, tensors: Sequence[str], seed: int
+    design: BuiltDesign,
+    problems: Sequence[Problem],
+    weights: Path | None,
+    tensors: Sequence[str],
+    seed: int,
+    timed: TimedRuns | None = None,
 ) -> int:
     """Run and check each problem (the design's own by default); the exit code is 1 when an element is wrong.
 
-    Data are random int8 and ternary values from `seed`; `weights` and `tensors` name a file to take B from.
+    Data are random values of the design's types from `seed`; `weights` and `tensors` name a file to take B from. With
+    `timed`, tables tell where each run's time goes; a timeline takes one problem.
     """
     problems = tuple(problems) or design.problems
     if not problems:
         raise SpecError(f"{design.plan.spec.name} names no problems; give one with --shape M,K,N")
+    if timed is not None and timed.timeline is not None and len(problems) > 1:
+        raise SpecError(f"a timeline holds one problem, not {len(problems)}; choose one with --shape M,K,N")
     stored = None if weights is None else read(weights, tensors)
     console = Console()
     rows: list[tuple[Problem, GemmRun, Mismatch | None]] = []
@@ -34,25 +57,28 @@ def run_problems(
         with console.status(
             f"{i + 1}/{len(problems)}: {problem} {problem.name} on the emulated {design.plan.device.name}"
         ):
-            rows.append(_run_one(design, problem, None if stored is None else stored.weights, seed))
+            rows.append(_run_one(design, problem, None if stored is None else stored.weights, seed, timed))
     _print(console, design, rows)
+    _print_times(console, rows)
     return 1 if any(wrong is not None for _, _, wrong in rows) else 0
 
 
 def _run_one(
-    design: BuiltDesign, problem: Problem, weights: np.ndarray | None, seed: int
+    design: BuiltDesign, problem: Problem, weights: np.ndarray | None, seed: int, timed: TimedRuns | None
 ) -> tuple[Problem, GemmRun, Mismatch | None]:
-    a, random_weights = random_operands(problem, seed)
+    a, random_weights = random_operands(design.plan, problem, seed)
+    scales = random_scales(design.plan, problem, seed)
     weights = random_weights if weights is None else weights
-    run = run_gemm(design, a, weights)
-    return problem, run, first_mismatch(run.c, reference(a, weights))
-
-
-def random_operands(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """int8 activations over their whole range and ternary weights."""
-    rng = np.random.default_rng(seed)
-    a = rng.integers(-128, 128, (problem.M, problem.K), np.int8)
-    return a, rng.integers(-1, 2, (problem.K, problem.N), np.int8)
+    if timed is None:
+        run = run_gemm(design, a, weights, scales=scales)
+    else:
+        spans: list[Span] | None = None if timed.timeline is None else []
+        options = timing_options(design.plan, problem, efficiency=timed.efficiency, spans=spans)
+        run = run_gemm(design, a, weights, options, scales)
+        if timed.timeline is not None and spans is not None and run.timing is not None:
+            write_timeline(timed.timeline, spans, run.timing.array_hz)
+    right = expected(design.plan, a, weights, scales)
+    return problem, run, first_mismatch(run.c, right.c, right.bound)
 
 
 def padding(planned: GemmSequence) -> str:
@@ -60,7 +86,7 @@ def padding(planned: GemmSequence) -> str:
     problem = planned.problem
     sizes = zip("MKN", (problem.M, problem.K, problem.N), planned.processed, strict=True)
     grown = [f"{axis} {size}→{whole}" for axis, size, whole in sizes if size != whole]
-    staged = [name for name, buffer in (("A", planned.staging.a), ("C", planned.staging.c)) if buffer]
+    staged = [name for name in "ABC" if getattr(planned.staging, name.lower())]
     grown += [f"{' and '.join(staged)} staged"] if staged else []
     return ", ".join(grown) or "none"
 
@@ -82,9 +108,23 @@ def _print(console: Console, design: BuiltDesign, rows: Sequence[tuple[Problem, 
     for problem, run, wrong in rows:
         table.add_row(
             str(problem), problem.name, f"{tile.m}x{tile.k}x{tile.n}", padding(run.sequence),
-            f"{problem.macs / 1e9:.2f} G", "exact" if wrong is None else f"WRONG: {wrong}", f"{run.seconds:.1f}",
+            f"{problem.macs / 1e9:.2f} G", _verdict(design, wrong), f"{run.seconds:.1f}",
         )  # fmt: skip
     Console(width=width).print(table) if width else console.print(table)
     for problem, run, _ in rows:
         for warning in run.warnings:
             console.print(f"warning: {problem}: {warning}")
+
+
+def _verdict(design: BuiltDesign, wrong: Mismatch | None) -> str:
+    if wrong is not None:
+        return f"WRONG: {wrong}"
+    return "exact" if TYPES[design.plan.spec.c].integer else "within its bound"
+
+
+def _print_times(console: Console, rows: Sequence[tuple[Problem, GemmRun, Mismatch | None]]) -> None:
+    console = console if console.is_terminal else Console(width=TABLE_WIDTH)
+    for problem, run, _ in rows:
+        if run.timing is not None:
+            for table in tables(run.timing, f"{problem} {problem.name}".strip()):
+                console.print(table)

@@ -1,5 +1,6 @@
 """A built design as SCons leaves it: manifest, MLIR and host-compiled kernels in one folder."""
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bdforge.devices import device_named
-from bdforge.plan import Plan, Problem, plan_gemm, render, spec_from
-from bdforge.plan.manifest import SCHEMA_VERSION
+from bdforge.devices import DeviceError, device_named
+from bdforge.plan import Plan, Problem, SpecError, plan_gemm, render, spec_from
+from bdforge.plan.manifest_schema import Manifest, manifest_fault
 from bdforge.runtime.kernels import load_kernels
 
 
@@ -26,28 +27,19 @@ class BuiltDesign:
     problems: tuple[Problem, ...]
     mlir_file: Path
     kernel_library: Path
+    manifest: Manifest
 
     @classmethod
     def load(cls, folder: Path | str) -> "BuiltDesign":
         """Read `manifest.json` and what it names; BuildError says what is missing or does not match."""
         folder = Path(folder)
         manifest = _manifest(folder / "manifest.json")
-        plan = plan_gemm(
-            spec_from(manifest["spec"], manifest["design"], str(folder / "manifest.json")),
-            device_named(manifest["device"]),
-        )
-        if plan.spec.hash != manifest["spec_hash"]:
-            raise BuildError(
-                f"{folder}: the manifest was built from another spec ({manifest['spec_hash']}); build again"
-            )
-        design = cls(
-            folder, plan, plan.spec.problems,
-            folder / manifest["files"]["mlir"], folder / manifest["files"]["host_kernels"],
-        )  # fmt: skip
-        for file in (design.mlir_file, design.kernel_library):
-            if not file.is_file():
-                raise BuildError(f"{file} is missing; run scons device={plan.device.name} host")
-        return design
+        plan = _plan(manifest, folder / "manifest.json")
+        if plan.spec.hash != manifest.spec_hash:
+            raise BuildError(f"{folder}: the manifest was built from another spec ({manifest.spec_hash}); build again")
+        host = f"run scons device={plan.device.name} host"
+        mlir_file, kernel_library = (_checked_file(folder, manifest, role, host) for role in ("mlir", "host_kernels"))
+        return cls(folder, plan, plan.spec.problems, mlir_file, kernel_library, manifest)
 
     @cached_property
     def mlir(self) -> str:
@@ -63,18 +55,40 @@ class BuiltDesign:
         """MLIR that holds the sequence of `problem`: the built text, or one rendered for it."""
         return self.mlir if problem in self.problems else render(self.plan, [problem])
 
+    def image(self, role: str) -> Path:
+        """What is loaded onto an NPU: "xclbin" or "elf"; BuildError when it is missing or of another build."""
+        way = f"build it with scons device={self.plan.device.name} format={role} (needs Peano, aiecc and XRT)"
+        return _checked_file(self.folder, self.manifest, role, way)
 
-def _manifest(path: Path) -> dict:
+
+def _checked_file(folder: Path, manifest: Manifest, role: str, way: str) -> Path:
+    """The file that the manifest names for `role`, with the content that it records."""
+    if (entry := manifest.files.get(role)) is None:
+        raise BuildError(f"{folder / 'manifest.json'}: files.{role} is missing, this design was built without; {way}")
+    path = folder / entry.path
+    if not path.is_file():
+        raise BuildError(f"{path} is missing; {way}")
+    if entry.sha256 and entry.sha256 != hashlib.sha256(path.read_bytes()).hexdigest():
+        file = folder / "manifest.json"
+        raise BuildError(f"{file}: files.{role}.sha256 is not that of {path}; they come from different builds, {way}")
+    return path
+
+
+def _plan(manifest: Manifest, file: Path) -> Plan:
+    try:
+        return plan_gemm(spec_from(manifest.spec, manifest.design, str(file)), device_named(manifest.device))
+    except (DeviceError, SpecError) as error:
+        reasons = str(error).replace(f"{file}: ", "").replace("\n", "; ")
+        raise BuildError(f"{file}: {reasons}; build the design again") from None
+
+
+def _manifest(path: Path) -> Manifest:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BuildError(f"{path}: {error.strerror}; build the design first (scons host)") from None
     except ValueError as error:
         raise BuildError(f"{path}: not a manifest: {error}") from None
-    if not isinstance(content, dict) or content.get("schema") != SCHEMA_VERSION:
-        raise BuildError(f"{path}: its schema is not {SCHEMA_VERSION}; build the design again")
-    missing = [key for key in ("design", "device", "files", "spec", "spec_hash") if key not in content]
-    missing += [f"files.{key}" for key in ("mlir", "host_kernels") if key not in content.get("files", {})]
-    if missing:
-        raise BuildError(f"{path}: {', '.join(missing)} missing; build the design again")
-    return content
+    if fault := manifest_fault(content):
+        raise BuildError(f"{path}: {fault}; build the design again")
+    return Manifest.model_validate(content)

@@ -5,23 +5,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bdforge.emulator import ArgumentError, emulate
+from bdforge.emulator import ArgumentError, TimingOptions, TimingReport, emulate
+from bdforge.emulator.trace import Trace
 from bdforge.plan import GemmSequence, Problem, sequence
 from bdforge.runtime.design import BuiltDesign
-from bdforge.runtime.operands import c_buffer, packed_weights, staged_a
-
-_EXACT_FLOAT32 = 1 << 24  # integers up to here are exact in float32
-_LARGEST_INT8 = 128
+from bdforge.runtime.epilogues import NO_SCALES, Scales, fed_operands
+from bdforge.runtime.operands import b_operand, c_buffer, c_matrix, check_matrix, staged_a
 
 
 @dataclass(frozen=True, slots=True)
 class GemmRun:
-    """Result of one GEMM: C, the sequence that made it, seconds of emulation, warnings of the run."""
+    """Result of one GEMM: C, its sequence, host seconds of emulation, warnings; report and trace of a timed run."""
 
     c: np.ndarray
     sequence: GemmSequence
     seconds: float
     warnings: tuple[str, ...]
+    timing: TimingReport | None = None
+    trace: Trace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,8 @@ class Mismatch:
 
     row: int
     column: int
-    got: int
-    expected: int
+    got: float
+    expected: float
     count: int
 
     def __str__(self) -> str:
@@ -39,47 +40,42 @@ class Mismatch:
         return f"C[{self.row}, {self.column}] is {self.got}, expected {self.expected}{more}"
 
 
-def run_gemm(design: BuiltDesign, a: np.ndarray, weights: np.ndarray) -> GemmRun:
-    """C = a @ weights on the emulated array.
+def run_gemm(
+    design: BuiltDesign,
+    a: np.ndarray,
+    weights: np.ndarray,
+    timing: TimingOptions | None = None,
+    scales: Scales = NO_SCALES,
+) -> GemmRun:
+    """C = a @ weights on the emulated array, then the design's epilogue, with `scales` where it takes some.
 
-    `a`: int8 (M, K), row-major. `weights`: int8 (K, N) of -1, 0, 1. ArgumentError for other types or shapes,
-    EmulationError for what the array would not survive.
+    `a` (M, K) and `weights` (K, N) have the dtypes (`bdforge.runtime.DTYPES`) and orders of the design: int8, and
+    int8 of -1, 0, 1 for BitNet's. With `timing` the run is timed, and the same C comes with a report. ArgumentError
+    for other types or shapes, EmulationError for what the array would not survive.
     """
-    check_matrix("a", a)
-    check_matrix("weights", weights)
+    spec = design.plan.spec
+    check_matrix("a", a, spec.a, spec.layouts.a)
+    check_matrix("weights", weights, spec.b, spec.layouts.b)
     if a.shape[1] != weights.shape[0]:
         raise ArgumentError(
             f"a is {a.shape[0]} x {a.shape[1]}, but weights are {weights.shape[0]} x {weights.shape[1]}"
         )
     problem = Problem(a.shape[0], a.shape[1], weights.shape[1])
     planned = sequence(design.plan, problem.M, problem.K, problem.N)
-    a_host, b, c = staged_a(planned, a), packed_weights(design.plan, weights), c_buffer(planned)
+    c = c_buffer(planned)
+    arguments = [staged_a(planned, a), b_operand(design.plan, weights), c, *fed_operands(planned, scales)]
     start = time.perf_counter()
     mlir = design.mlir_for(problem)
-    result = emulate(mlir, [a_host, b, c], design.kernels, problem.sequence, file=str(design.mlir_file))
+    file = str(design.mlir_file)
+    result = emulate(mlir, arguments, design.kernels, problem.sequence, file=file, timing=timing)
     seconds = time.perf_counter() - start
-    return GemmRun(c[: problem.M, : problem.N], planned, seconds, result.warnings)
+    return GemmRun(c_matrix(planned, c), planned, seconds, result.warnings, result.timing, result.trace)
 
 
-def check_matrix(name: str, array: np.ndarray) -> None:
-    """ArgumentError unless `array` is a C-contiguous int8 matrix."""
-    if not isinstance(array, np.ndarray) or array.dtype != np.int8 or array.ndim != 2 or not array.size:
-        got = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
-        raise ArgumentError(f"{name} must be an int8 matrix, got {got}")
-    if not array.flags.c_contiguous:
-        raise ArgumentError(f"{name} is not C-contiguous; pass np.ascontiguousarray({name})")
-
-
-def reference(a: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """int32 a @ weights by numpy. Sums below 2^24 are exact in float32, which BLAS multiplies fastest."""
-    exact = np.float32 if _LARGEST_INT8 * a.shape[1] <= _EXACT_FLOAT32 else np.float64
-    return (a.astype(exact) @ weights.astype(exact)).astype(np.int32)
-
-
-def first_mismatch(got: np.ndarray, expected: np.ndarray) -> Mismatch | None:
-    """The first element that differs, or None."""
-    wrong = got != expected
+def first_mismatch(got: np.ndarray, expected: np.ndarray, bound: np.ndarray | None = None) -> Mismatch | None:
+    """The first element that differs, by more than its `bound` if there is one; None when there is no such."""
+    wrong = got != expected if bound is None else ~(np.abs(got.astype(np.float64) - expected) <= bound)
     if not wrong.any():
         return None
     row, column = (int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
-    return Mismatch(row, column, int(got[row, column]), int(expected[row, column]), int(wrong.sum()))
+    return Mismatch(row, column, got[row, column].item(), expected[row, column].item(), int(wrong.sum()))

@@ -1,6 +1,6 @@
 """`bdforge.load`: a built design as a function of numpy arrays."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,43 +9,75 @@ from bdforge.emulator import ArgumentError
 from bdforge.plan import sequence
 from bdforge.runtime.backends import Backend, backend_for
 from bdforge.runtime.design import BuiltDesign
-from bdforge.runtime.gemm import check_matrix
-from bdforge.runtime.operands import c_buffer, packed_weights, staged_a
+from bdforge.runtime.epilogues import NO_SCALES, Scales, fed_operands
+from bdforge.runtime.operands import b_operand, c_buffer, c_matrix, check_matrix, staged_a
+from bdforge.weights import WeightError
 
 TIMEOUT_SECONDS = 10.0  # the driver gives up after about as long
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedWeights:
-    """Weights (K x N) in the order in which one design's cores eat them; pack once, use for every call."""
+    """Weights (K x N) in the order in which one design's cores eat them; pack once, use for every call.
+
+    `data` may come from a file that `Gemm.pack(...).data.tofile` wrote for the same tile sizes.
+    """
 
     K: int
     N: int
     data: np.ndarray
+    scales: Scales = NO_SCALES
 
 
 class Gemm:
-    """C = gemm(a, weights): int8 (M, K) times ternary (K, N), int32 (M, N). Any M, K, N run on one loaded array."""
+    """C = gemm(a, weights), M x K times K x N, in the dtypes (`DTYPES`) and memory orders of the design.
+
+    Any M, K, N run on one loaded array.
+    """
 
     def __init__(self, design: BuiltDesign, backend: Backend, timeout_seconds: float = TIMEOUT_SECONDS):
         self.design, self._backend, self.timeout_seconds = design, backend, timeout_seconds
 
-    def pack(self, weights: np.ndarray) -> PackedWeights:
-        """Weights of -1, 0, 1 (int8, K x N) packed for this design; WeightError for other values."""
-        check_matrix("weights", weights)
-        depth, columns = weights.shape
-        return PackedWeights(depth, columns, packed_weights(self.design.plan, weights))
+    def pack(
+        self, weights: np.ndarray, column_scales: np.ndarray | None = None, bias: np.ndarray | None = None
+    ) -> PackedWeights:
+        """Weights (K x N) as this design reads them, packed or staged; WeightError for values that their type lacks.
 
-    def __call__(self, a: np.ndarray, weights: np.ndarray | PackedWeights) -> np.ndarray:
-        """Multiply; ArgumentError says what was expected and what was given."""
-        check_matrix("a", a)
+        `column_scales` and `bias`: float32 (N,), for designs whose epilogue takes them.
+        """
+        spec = self.design.plan.spec
+        check_matrix("weights", weights, spec.b, spec.layouts.b)
+        depth, columns = weights.shape
+        scales = Scales(columns=column_scales, bias=bias)
+        return PackedWeights(depth, columns, b_operand(self.design.plan, weights), scales)
+
+    def __call__(
+        self, a: np.ndarray, weights: np.ndarray | PackedWeights, row_scales: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Multiply; ArgumentError says what was expected and what was given.
+
+        `row_scales`: float32 (M,), for designs whose epilogue scales.
+        """
+        spec = self.design.plan.spec
+        check_matrix("a", a, spec.a, spec.layouts.a)
         packed = weights if isinstance(weights, PackedWeights) else self.pack(weights)
         if a.shape[1] != packed.K:
             raise ArgumentError(f"a is {a.shape[0]} x {a.shape[1]}, but weights are {packed.K} x {packed.N}")
         planned = sequence(self.design.plan, a.shape[0], packed.K, packed.N)
+        _check_packed(packed, planned.b_bytes)
         c = c_buffer(planned)
-        self._backend.run(planned, staged_a(planned, a), packed.data, c, self.timeout_seconds)
-        return np.ascontiguousarray(c[: a.shape[0], : packed.N])
+        fed = fed_operands(planned, replace(packed.scales, rows=row_scales))
+        self._backend.run(planned, [staged_a(planned, a), packed.data, c, *fed], self.timeout_seconds)
+        return np.ascontiguousarray(c_matrix(planned, c))
+
+
+def _check_packed(packed: PackedWeights, needed: int) -> None:
+    """WeightError unless the data are as long as the array will read."""
+    if packed.data.nbytes != needed:
+        raise WeightError(
+            f"packed weights of {packed.K} x {packed.N} take {needed} bytes, got {packed.data.nbytes}; the file is "
+            "truncated, or packed for other tile sizes: pack the weights again"
+        )
 
 
 def load(folder: Path | str, device: str | None = None) -> Gemm:

@@ -5,16 +5,22 @@ whose end was not seen must stay alive, or XRT aborts the process (XRT 2.25).
 """
 
 import importlib
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from bdforge.plan import GemmSequence
+from bdforge.plan.sequence import ARGUMENTS
 from bdforge.runtime.design import BuildError, BuiltDesign
 
-KERNEL = "MLIR_AIE"  # name that aiecc gives to the kernel of an xclbin
 OPCODE_TRANSACTION = 3  # "run the instruction stream of argument 1"
+NAME_PARTS = {
+    "npu1": ("npu1", "phoenix", "hawk point"),
+    "npu2": ("npu4", "npu5", "npu6", "strix", "krackan"),
+}
+"""Parts of the names that the driver amdxdna gives to devices, by their array; host/src/device.cpp has the same."""
+
 _ABANDONED: list[Any] = []
 """Runs that timed out, with all that they use."""
 
@@ -29,22 +35,21 @@ class Xrt:
     def __init__(self, design: BuiltDesign):
         self._design = design
         self._pyxrt = _pyxrt()
-        self._xclbin = _xclbin_of(design)
+        self._xclbin = design.image("xclbin")
         self._streams: dict[tuple[int, ...], tuple[Any, int]] = {}
         with _named(f"loading {self._xclbin}"):
             self._device = self._pyxrt.device(0)
+            _check_device(design, self._device.get_info(self._pyxrt.xrt_info_device.name))
             xclbin = self._pyxrt.xclbin(str(self._xclbin))
             self._device.register_xclbin(xclbin)
             self._context = self._pyxrt.hw_context(self._device, xclbin.get_uuid())
-            self._kernel = self._pyxrt.kernel(self._context, KERNEL)
+            self._kernel = self._pyxrt.kernel(self._context, design.manifest.kernel)
 
-    def run(
-        self, planned: GemmSequence, a: np.ndarray, b: np.ndarray, c: np.ndarray, timeout_seconds: float
-    ) -> tuple[str, ...]:
+    def run(self, planned: GemmSequence, arguments: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
         """Run on the NPU; NpuError when it fails or takes longer than `timeout_seconds`."""
         with _named(f"running {planned.problem}"):
             stream, words = self._stream(planned)
-            buffers = [self._buffer(array, 3 + i) for i, array in enumerate((a, b, c))]
+            buffers = [self._buffer(array, 3 + i) for i, array in enumerate(arguments)]
             run = self._kernel(OPCODE_TRANSACTION, stream, words, *buffers)
             state = run.wait(int(1000 * timeout_seconds))
         states = self._pyxrt.ert_cmd_state
@@ -53,13 +58,14 @@ class Xrt:
             late = state == states.ERT_CMD_STATE_TIMEOUT
             reason = f"did not end within {timeout_seconds:g} s" if late else f"ended as {state}"
             raise NpuError(f"{planned.problem} {reason}; see dmesg, and reload amdxdna if the NPU stays stuck")
-        self._read_back(buffers[2], c)
+        c = ARGUMENTS["C"]
+        self._read_back(buffers[c], arguments[c])
         return ()
 
     def _stream(self, planned: GemmSequence) -> tuple[Any, int]:
         """The instruction stream of a size in the NPU's memory, written once."""
         sizes, problem = planned.sizes, planned.problem
-        key = (problem.M, problem.K, problem.N, sizes.lda, sizes.ldc)
+        key = (problem.M, problem.K, problem.N, sizes.lda, sizes.ldb, sizes.ldc)
         if key not in self._streams:
             words = np.ascontiguousarray(planned.words())
             flags, group = self._pyxrt.bo.cacheable, self._kernel.group_id(1)
@@ -102,9 +108,12 @@ def _pyxrt() -> Any:
         raise NpuError(f"device=xrt needs pyxrt: {error}; bdforge doctor tells how to get it") from None
 
 
-def _xclbin_of(design: BuiltDesign) -> Path:
-    path = design.folder / f"{design.plan.spec.name}.xclbin"
-    if not path.is_file():
-        device = design.plan.device.name
-        raise BuildError(f"{path} is missing; build it with scons device={device} (needs Peano and aiecc)")
-    return path
+def _check_device(design: BuiltDesign, name: str) -> None:
+    """BuildError when the device called `name` has another array than the design."""
+    array = design.plan.device.mlir
+    if any(part in name.lower() for part in NAME_PARTS[array]):
+        return
+    raise BuildError(
+        f"{design.folder / 'manifest.json'}: design {design.plan.spec.name} is for device {design.plan.device.name} "
+        f'({design.plan.mlir_device}), this one is "{name}"; build it with scons device=...'
+    )

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -21,18 +20,17 @@ int run(const bdforge::cli::Options& options) {
     const Device device = Device::open(options.device);
     const Design design = Design::load(device, options.design, {"", "", options.any_device});
     const cli::Problem problem = cli::make_problem(options, design);
-    const Weights weights = design.pack(problem.weights.data(), problem.K, problem.N);
+    if (options.verify) cli::check_verifiable(design);
+    const Weights weights = cli::write_b(problem, design);
     Gemm gemm(design, problem.M, weights);
-    for (std::size_t row = 0; row < problem.M; ++row) {
-        std::copy_n(problem.a.data() + row * problem.K, problem.K, gemm.a() + row * gemm.lda());
-    }
+    cli::write_a(problem, gemm, design);
     std::printf("design: %s for %s on %s\n", design.manifest().design.c_str(), design.manifest().device.c_str(),
                 device.name().c_str());
     std::printf("problem: %zu x %zu x %zu, B %zu bytes, stream %zu words\n", problem.M, problem.K, problem.N,
                 weights.bytes(), gemm.stream_words());
     const std::vector<double> times_ms = cli::timed_runs(gemm, options);
     if (options.verify) {
-        const std::string mismatch = cli::first_mismatch(problem, gemm);
+        const std::string mismatch = cli::first_mismatch(problem, gemm, design);
         if (!mismatch.empty()) {
             std::fprintf(stderr, "bdforge-gemm: wrong result: %s; run it on the emulated array: bdforge run\n",
                          mismatch.c_str());

@@ -100,12 +100,12 @@ Options parse(const std::vector<std::string>& words) {
 
 std::string usage() {
     return R"(usage: bdforge-gemm -x DESIGN.xclbin -M ROWS -K DEPTH -N COLUMNS [options]
-Runs C (M x N, int32) = A (M x K, int8) * W (K x N, ternary) on an NPU and says how long it took.
+Runs C (M x N) = A (M x K) * W (K x N) on an NPU and says how long it took: int8 or bf16 A, ternary, int8 or bf16 W.
 
   -x, --xclbin FILE   design: an xclbin, or a full ELF (*.elf); manifest.json lies beside it
   -M -K -N COUNT      sizes of the problem; K and N may be left out with -w
-  -w, --weights FILE  int8 weights of -1, 0, 1, K x N, written by numpy.save; random without
-  --verify            compare every element of C with the processor's
+  -w, --weights FILE  int8 weights (ternary: -1, 0, 1), K x N, written by numpy.save; random without
+  --verify            compare every element of C, int32 or f32, with the processor's
   -i, --iters COUNT   timed runs (10)
   --warmup COUNT      runs before them (2)
   --timeout MS        longest wait for one run (10000)

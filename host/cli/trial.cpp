@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <random>
 
 #include "bdforge/npy.hpp"
@@ -17,6 +18,32 @@ std::vector<std::int8_t> random_values(std::size_t count, int lowest, int highes
     const auto range = static_cast<std::uint32_t>(highest - lowest + 1);
     for (std::int8_t& value : values) value = static_cast<std::int8_t>(lowest + static_cast<int>(generator() % range));
     return values;
+}
+
+/// The largest magnitude of random values of a type: sums of products of bf16 stay exact in f32.
+int largest(const std::string& type) {
+    if (type == "int8") return 127;
+    if (type == "int4") return 7;
+    if (type == "int2") return 1;
+    if (type == "bf16") return 8;
+    throw UsageError("bdforge-gemm makes no operands of type " + type + "; use the library, or bdforge run");
+}
+
+/// `value` as an element of a type.
+void write_element(const std::string& type, std::int8_t value, void* memory, std::size_t index) {
+    if (type != "bf16") {
+        static_cast<std::int8_t*>(memory)[index] = value;
+        return;
+    }
+    const auto wide = static_cast<float>(value);
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &wide, sizeof bits);
+    static_cast<std::uint16_t*>(memory)[index] = static_cast<std::uint16_t>(bits >> 16);
+}
+
+/// Index of an operand's element in memory.
+std::size_t index_of(const OperandFacts& operand, std::size_t row, std::size_t column, std::size_t leading) {
+    return operand.storage.order == generator::column_major ? column * leading + row : row * leading + column;
 }
 
 void check_size(const char* option, std::size_t given, std::size_t in_file, const std::string& file) {
@@ -39,9 +66,11 @@ void multiply_row(const Problem& problem, std::size_t row, std::vector<std::int3
 
 Problem make_problem(const Options& options, const Design& design) {
     Problem problem{options.M, options.K, options.N, {}, {}};
+    const auto& [a, b, c] = design.manifest().operands;
+    const int a_most = largest(a.type), b_most = largest(b.type);
     if (options.weights.empty()) {
         design.check(problem.M, problem.K, problem.N);  // before memory is asked for
-        problem.weights = random_values(problem.K * problem.N, -1, 1, 0);
+        problem.weights = random_values(problem.K * problem.N, -b_most, b_most, 0);
     } else {
         Int8Matrix matrix = load_npy(options.weights);
         check_size("-K", options.K, matrix.rows, options.weights);
@@ -51,19 +80,52 @@ Problem make_problem(const Options& options, const Design& design) {
         problem.weights = std::move(matrix.values);
         design.check(problem.M, problem.K, problem.N);
     }
-    problem.a = random_values(problem.M * problem.K, -128, 127, 1);
+    problem.a = random_values(problem.M * problem.K, -a_most, a_most, 1);
     return problem;
 }
 
-std::string first_mismatch(const Problem& problem, const Gemm& gemm) {
+void write_a(const Problem& problem, Gemm& gemm, const Design& design) {
+    const OperandFacts& facts = design.manifest().operands[0];
+    for (std::size_t i = 0; i < problem.a.size(); ++i) {
+        const std::size_t index = index_of(facts, i / problem.K, i % problem.K, gemm.lda());
+        write_element(facts.type, problem.a[i], gemm.a_memory(), index);
+    }
+}
+
+Weights write_b(const Problem& problem, const Design& design) {
+    const OperandFacts& facts = design.manifest().operands[1];
+    const std::size_t leading = facts.storage.order == generator::column_major ? problem.K : problem.N;
+    std::vector<std::uint16_t> b(problem.weights.size());  // room for the widest type
+    for (std::size_t i = 0; i < problem.weights.size(); ++i) {
+        const std::size_t index = index_of(facts, i / problem.N, i % problem.N, leading);
+        write_element(facts.type, problem.weights[i], b.data(), index);
+    }
+    return design.pack(b.data(), problem.K, problem.N);
+}
+
+void check_verifiable(const Design& design) {
+    const Manifest& manifest = design.manifest();
+    const std::string& type = manifest.operands[2].type;
+    if (manifest.plain_sums && (type == "int32" || type == "f32")) return;
+    throw UsageError("--verify knows sums in int32 and f32; C of " + manifest.design + " is " + type +
+                     (manifest.plain_sums ? "" : " behind an epilogue") + ", check it with bdforge run");
+}
+
+std::string first_mismatch(const Problem& problem, const Gemm& gemm, const Design& design) {
+    const OperandFacts& facts = design.manifest().operands[2];
     std::vector<std::int32_t> expected(problem.N);
     for (std::size_t row = 0; row < problem.M; ++row) {
         multiply_row(problem, row, expected);
-        const std::int32_t* got = gemm.c() + row * gemm.ldc();
-        const auto wrong = std::mismatch(expected.begin(), expected.end(), got);
-        if (wrong.first == expected.end()) continue;
-        return "C[" + std::to_string(row) + ", " + std::to_string(wrong.first - expected.begin()) + "] is " +
-               std::to_string(*wrong.second) + ", expected " + std::to_string(*wrong.first);
+        for (std::size_t column = 0; column < problem.N; ++column) {
+            const std::size_t index = index_of(facts, row, column, gemm.ldc());
+            const bool floats = facts.type == "f32";
+            const double got = floats ? static_cast<double>(static_cast<const float*>(gemm.c_memory())[index])
+                                      : static_cast<double>(gemm.c()[index]);
+            if (got == static_cast<double>(expected[column])) continue;
+            char text[96];
+            std::snprintf(text, sizeof text, "C[%zu, %zu] is %.9g, expected %d", row, column, got, expected[column]);
+            return text;
+        }
     }
     return "";
 }

@@ -8,7 +8,7 @@
 
 namespace bdforge::cli {
 
-/// The operands of a run, row-major without gaps.
+/// The operands of a run, row-major without gaps; whole numbers, whatever the design's types.
 struct Problem {
     std::size_t M, K, N;
     std::vector<std::int8_t> a;
@@ -16,11 +16,18 @@ struct Problem {
 };
 
 /// A at random, weights from the file or at random; the same for the same options. UsageError when -K or -N is not what
-/// the file has, ArgumentError when the design cannot take the sizes.
+/// the file has or the design's types are none that can be made here, ArgumentError when it cannot take the sizes.
 Problem make_problem(const Options& options, const Design& design);
 
+/// Writes A into the memory of a GEMM, and B into that of a design, in their types and orders.
+void write_a(const Problem& problem, Gemm& gemm, const Design& design);
+Weights write_b(const Problem& problem, const Design& design);
+
+/// UsageError for a design whose C has other rounding than a sum of products in int32 or float.
+void check_verifiable(const Design& design);
+
 /// The first element of C that is not that of A * W on the processor, as a sentence; "" when all are right.
-std::string first_mismatch(const Problem& problem, const Gemm& gemm);
+std::string first_mismatch(const Problem& problem, const Gemm& gemm, const Design& design);
 
 /// Milliseconds of each timed run.
 std::vector<double> timed_runs(Gemm& gemm, const Options& options);

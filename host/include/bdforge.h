@@ -1,6 +1,6 @@
 #ifndef BDFORGE_H
 #define BDFORGE_H
-/* bdforge for C: GEMMs of int8 activations and ternary weights on AMD's NPU; docs/embedding.md shows each call.
+/* bdforge for C: GEMMs on AMD's NPU, such as int8 activations by ternary weights; docs/embedding.md shows each call.
  *
  * Every call that can fail returns a bdforge_status; bdforge_message() then says what, where, the limit and the next
  * step. Handles are made by one call and given back by its *_free (NULL is fine). A handle may be freed in any order:
@@ -55,29 +55,34 @@ void bdforge_device_free(bdforge_device* device);
 bdforge_status bdforge_design_load(const bdforge_device* device, const char* path, bdforge_design** design);
 void bdforge_design_free(bdforge_design* design);
 
-/* Packs K x N int8 weights of -1, 0, 1, row-major, `stride` elements from row to row (0: N); they may be freed then. */
-bdforge_status bdforge_weights_pack(const bdforge_design* design, const int8_t* weights, size_t K, size_t N,
+/* Keeps B, K x N, as the array reads it; the caller's may be freed then. Designs with packed B take it row-major
+ * (ternary: int8 of -1, 0, 1) and pack it, others take it in their own order; `stride`: elements from line to line,
+ * 0: no gap. */
+bdforge_status bdforge_weights_pack(const bdforge_design* design, const void* weights, size_t K, size_t N,
                                     size_t stride, bdforge_weights** packed);
-/* Takes weights that were packed before, for the same tile sizes. */
+/* Takes weights that are in that form already, for the same tile sizes. */
 bdforge_status bdforge_weights_packed(const bdforge_design* design, const void* data, size_t bytes, size_t K, size_t N,
                                       bdforge_weights** packed);
 /* Bytes of the packed form. */
 size_t bdforge_weights_bytes(const bdforge_weights* weights);
 void bdforge_weights_free(bdforge_weights* weights);
 
-/* C (M x N, int32) = A (M x K, int8) * weights, in memory of the library. */
+/* C (M x N) = A (M x K) * weights, with the design's types and orders, in memory of the library. */
 bdforge_status bdforge_gemm_create(const bdforge_design* design, size_t M, const bdforge_weights* weights,
                                    bdforge_gemm** gemm);
 /* The same with memory of the caller: aligned to 4096 bytes, alive as long as the handle. NULL: the library's.
- * Strides in elements from row to row, 0: no gap. */
+ * Strides in elements from line to line (rows of row-major operands, columns of column-major ones), 0: no gap. */
 bdforge_status bdforge_gemm_create_shared(const bdforge_design* design, size_t M, const bdforge_weights* weights,
-                                          int8_t* a, size_t a_stride, int32_t* c, size_t c_stride, bdforge_gemm** gemm);
+                                          void* a, size_t a_stride, void* c, size_t c_stride, bdforge_gemm** gemm);
 void bdforge_gemm_free(bdforge_gemm* gemm);
 
-/* Where A is to be written and C can be read, and the elements from row to row. */
+/* Where A is to be written and C can be read, and the elements from line to line. The typed ones are NULL, with a
+ * message, where A is not int8 or C not int32. */
 int8_t* bdforge_gemm_a(bdforge_gemm* gemm);
+void* bdforge_gemm_a_memory(bdforge_gemm* gemm);
 size_t bdforge_gemm_a_stride(const bdforge_gemm* gemm);
 const int32_t* bdforge_gemm_c(const bdforge_gemm* gemm);
+const void* bdforge_gemm_c_memory(const bdforge_gemm* gemm);
 size_t bdforge_gemm_c_stride(const bdforge_gemm* gemm);
 
 /* Runs and waits, at most timeout_ms (>= 1). */
@@ -87,9 +92,9 @@ bdforge_status bdforge_gemm_run_async(bdforge_gemm* gemm);
 /* Waits for bdforge_gemm_run_async. After BDFORGE_TIMEOUT it may be called again. */
 bdforge_status bdforge_gemm_wait(bdforge_gemm* gemm, unsigned timeout_ms);
 /* Copies A in, runs, copies C out. Strides in elements, 0: no gap. */
-bdforge_status bdforge_gemm_run_copy(bdforge_gemm* gemm, const int8_t* a, size_t a_stride, int32_t* c, size_t c_stride,
+bdforge_status bdforge_gemm_run_copy(bdforge_gemm* gemm, const void* a, size_t a_stride, void* c, size_t c_stride,
                                      unsigned timeout_ms);
-/* out[i][j] = C[i][j] * row_scales[i] * column_scales[j] * scale; NULL scales are 1; stride 0: no gap. */
+/* out[i][j] = C[i][j] * row_scales[i] * column_scales[j] * scale for int32 C; NULL scales are 1; stride 0: no gap. */
 bdforge_status bdforge_gemm_scaled(const bdforge_gemm* gemm, float* out, size_t stride, const float* row_scales,
                                    const float* column_scales, float scale);
 

@@ -41,7 +41,7 @@ void Batch::run_async() {
             throw StateError(gemm->flight.what() + " is running; wait for it before the batch starts");
         }
     }
-    for (const auto& gemm : state_->gemms) gemm->a.buffer->to_device();
+    for (const auto& gemm : state_->gemms) gemm->send_a();
     state_->flight.start();
     lend(*state_, true);
 }

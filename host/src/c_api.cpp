@@ -135,7 +135,7 @@ bdforge_status bdforge_design_load(const bdforge_device* device, const char* pat
 
 void bdforge_design_free(bdforge_design* design) { delete design; }
 
-bdforge_status bdforge_weights_pack(const bdforge_design* design, const int8_t* weights, size_t K, size_t N,
+bdforge_status bdforge_weights_pack(const bdforge_design* design, const void* weights, size_t K, size_t N,
                                     size_t stride, bdforge_weights** packed) {
     return made(packed, [&] { return given(design, "design")->design.pack(weights, K, N, stride); });
 }
@@ -157,8 +157,7 @@ bdforge_status bdforge_gemm_create(const bdforge_design* design, size_t M, const
 }
 
 bdforge_status bdforge_gemm_create_shared(const bdforge_design* design, size_t M, const bdforge_weights* weights,
-                                          int8_t* a, size_t a_stride, int32_t* c, size_t c_stride,
-                                          bdforge_gemm** gemm) {
+                                          void* a, size_t a_stride, void* c, size_t c_stride, bdforge_gemm** gemm) {
     return made(gemm, [&] {
         const bdforge::GemmOptions options{{a, a_stride}, {c, c_stride}};
         return bdforge::Gemm(given(design, "design")->design, M, given(weights, "weights")->weights, options);
@@ -167,9 +166,21 @@ bdforge_status bdforge_gemm_create_shared(const bdforge_design* design, size_t M
 
 void bdforge_gemm_free(bdforge_gemm* gemm) { delete gemm; }
 
-int8_t* bdforge_gemm_a(bdforge_gemm* gemm) { return gemm == nullptr ? nullptr : gemm->gemm.a(); }
+int8_t* bdforge_gemm_a(bdforge_gemm* gemm) {
+    int8_t* a = nullptr;
+    guarded([&] { a = given(gemm, "gemm")->gemm.a(); });
+    return a;
+}
+void* bdforge_gemm_a_memory(bdforge_gemm* gemm) { return gemm == nullptr ? nullptr : gemm->gemm.a_memory(); }
 size_t bdforge_gemm_a_stride(const bdforge_gemm* gemm) { return gemm == nullptr ? 0 : gemm->gemm.lda(); }
-const int32_t* bdforge_gemm_c(const bdforge_gemm* gemm) { return gemm == nullptr ? nullptr : gemm->gemm.c(); }
+const int32_t* bdforge_gemm_c(const bdforge_gemm* gemm) {
+    const int32_t* c = nullptr;
+    guarded([&] { c = given(gemm, "gemm")->gemm.c(); });
+    return c;
+}
+const void* bdforge_gemm_c_memory(const bdforge_gemm* gemm) {
+    return gemm == nullptr ? nullptr : gemm->gemm.c_memory();
+}
 size_t bdforge_gemm_c_stride(const bdforge_gemm* gemm) { return gemm == nullptr ? 0 : gemm->gemm.ldc(); }
 
 bdforge_status bdforge_gemm_run(bdforge_gemm* gemm, unsigned timeout_ms) {
@@ -184,7 +195,7 @@ bdforge_status bdforge_gemm_wait(bdforge_gemm* gemm, unsigned timeout_ms) {
     return guarded([&] { given(gemm, "gemm")->gemm.wait(milliseconds(timeout_ms)); });
 }
 
-bdforge_status bdforge_gemm_run_copy(bdforge_gemm* gemm, const int8_t* a, size_t a_stride, int32_t* c, size_t c_stride,
+bdforge_status bdforge_gemm_run_copy(bdforge_gemm* gemm, const void* a, size_t a_stride, void* c, size_t c_stride,
                                      unsigned timeout_ms) {
     return guarded([&] { given(gemm, "gemm")->gemm.run(a, a_stride, c, c_stride, milliseconds(timeout_ms)); });
 }

@@ -36,17 +36,20 @@ void check_device(const Manifest& manifest, const Device& device, const LoadOpti
                            "any_device if the name is new");
 }
 
-/// The image must be the manifest's: by name, and by content where the build recorded it.
+/// The image must be the manifest's, by name and by content.
 void check_image(const Manifest& manifest, const std::string& path, bool full_elf) {
     const std::string role = full_elf ? "elf" : "xclbin";
-    const std::string content = read_file(path, image_limit_bytes, "build it with scons device=" + manifest.device);
+    const std::string way = "build it with scons device=" + manifest.device + " format=" + role;
+    const std::string content = read_file(path, image_limit_bytes, way);
     const auto found = manifest.files.find(role);
-    if (found == manifest.files.end()) return;
+    if (found == manifest.files.end()) {
+        mismatch(manifest, "files." + role + " is missing, this design was built without; " + way);
+    }
     if (name_of(found->second.path) != name_of(path)) {
         mismatch(manifest, "files." + role + " is " + found->second.path + ", but " + name_of(path) +
                                " is to be loaded; give the manifest that belongs to it");
     }
-    if (found->second.sha256.empty() || found->second.sha256 == sha256(content)) return;
+    if (found->second.sha256 == sha256(content)) return;
     mismatch(manifest, "files." + role + ".sha256 is not that of " + path +
                            "; they come from different builds, build the design again");
 }
@@ -85,24 +88,23 @@ void Design::check(std::size_t M, std::size_t K, std::size_t N) const {
                         std::to_string(deepest) + "; split K and add the results");
 }
 
-Weights Design::pack(const std::int8_t* weights, std::size_t K, std::size_t N, std::size_t stride) const {
+Weights Design::pack(const void* weights, std::size_t K, std::size_t N, std::size_t stride) const {
     check(1, K, N);
-    const Placing placed = placing(state_->manifest, K, N);
-    const std::size_t row = stride == 0 ? N : stride;
-    if (weights == nullptr) throw ArgumentError("pack: no weights were given; pass K x N int8 values");
-    if (row < N) {
-        throw ArgumentError("pack: a stride of " + std::to_string(row) + " is below N = " + std::to_string(N) +
-                            "; rows would overlap");
+    const bool columns = state_->manifest.operands[1].storage.order == generator::column_major;
+    const std::size_t line = columns ? K : N, given = stride == 0 ? line : stride;
+    if (weights == nullptr) throw ArgumentError("pack: no weights were given; pass K x N values");
+    if (given < line) {
+        throw ArgumentError("pack: a stride of " + std::to_string(given) + " is below " + (columns ? "K" : "N") +
+                            " = " + std::to_string(line) + "; " + (columns ? "columns" : "rows") + " would overlap");
     }
-    std::shared_ptr<Buffer> buffer = resident(state_, placed.bytes());
-    bdforge::pack({weights, K, N, row}, placed.rows, placed.columns, packed_tile(state_->manifest),
-                  static_cast<std::uint8_t*>(buffer->data()));
+    std::shared_ptr<Buffer> buffer = resident(state_, state_->streams.generator().b_bytes(K, N));
+    write_b(state_->manifest, state_->streams.generator(), {weights, K, N, given}, buffer->data());
     return as_weights(state_, std::move(buffer), K, N);
 }
 
 Weights Design::packed(const void* data, std::size_t bytes, std::size_t K, std::size_t N) const {
     check(1, K, N);
-    const std::size_t needed = placing(state_->manifest, K, N).bytes();
+    const std::size_t needed = state_->streams.generator().b_bytes(K, N);
     if (data == nullptr) throw ArgumentError("packed: no weights were given");
     if (bytes != needed) {
         throw WeightError("packed weights of " + std::to_string(K) + " x " + std::to_string(N) + " take " +

@@ -17,17 +17,54 @@ std::string described(const DesignState& design, const Sizes& sizes) {
            std::to_string(sizes.N) + " on " + design.device.name();
 }
 
-Sizes sizes_of(const DesignState& design, std::size_t M, const WeightsState& weights, const GemmOptions& options) {
-    check_size(design.manifest, "M", M);
-    const std::size_t lda = options.a.stride == 0 ? weights.K : options.a.stride;
-    const std::size_t ldc = options.c.stride == 0 ? weights.N : options.c.stride;
-    if (options.a.data == nullptr && lda != weights.K) throw ArgumentError("A has a stride but no memory; give both");
-    if (options.c.data == nullptr && ldc != weights.N) throw ArgumentError("C has a stride but no memory; give both");
-    return {M, weights.K, weights.N, lda, ldc};
+/// Lines of an operand of `rows` x `columns`, and positions along them.
+struct Lines {
+    const generator::Storage& storage;
+    std::size_t count, positions;
+
+    Lines(const generator::Storage& storage, std::size_t rows, std::size_t columns) : storage(storage) {
+        const bool down = storage.order == generator::column_major;
+        count = down ? columns : (rows + storage.block - 1) / storage.block;
+        positions = down ? rows : columns;
+    }
+
+    /// Bytes of a stretch of a line; whole blocks of block floats.
+    std::size_t bytes(std::size_t stretch) const {
+        return (stretch + storage.block - 1) / storage.block * storage.block * storage.run * storage.bits / 8;
+    }
+    std::size_t extent(std::size_t stride) const { return (count - 1) * bytes(stride) + bytes(positions); }
+
+    void copy(const void* from, std::size_t from_stride, void* to, std::size_t to_stride) const {
+        const auto* source = static_cast<const std::byte*>(from);
+        auto* target = static_cast<std::byte*>(to);
+        for (std::size_t line = 0; line < count; ++line)
+            std::copy_n(source + line * bytes(from_stride), bytes(positions), target + line * bytes(to_stride));
+    }
+};
+
+Lines a_lines(const DesignState& design, std::size_t M, std::size_t K) {
+    return {design.manifest.operands[0].storage, M, K};
 }
 
-template <class Element>
-void check_memory(const CallerMemory<Element>& memory, const StagedShape& staged, const char* name) {
+Lines c_lines(const DesignState& design, std::size_t M, std::size_t N) {
+    return {design.manifest.operands[2].storage, M, N};
+}
+
+/// The stride that was asked for; 0 when that is no gap.
+std::size_t gap(const CallerMemory& memory, const Lines& lines, const char* name) {
+    const std::size_t stride = memory.stride == lines.positions ? 0 : memory.stride;
+    if (memory.data == nullptr && stride != 0)
+        throw ArgumentError(std::string(name) + " has a stride but no memory; give both");
+    return stride;
+}
+
+Sizes sizes_of(const DesignState& design, std::size_t M, const WeightsState& weights, const GemmOptions& options) {
+    check_size(design.manifest, "M", M);
+    return {M, weights.K, weights.N, gap(options.a, a_lines(design, M, weights.K), "A"),
+            gap(options.c, c_lines(design, M, weights.N), "C")};
+}
+
+void check_memory(const CallerMemory& memory, const StagedShape& staged, const char* name) {
     if (staged.needed()) {
         throw ArgumentError(std::string(name) + " cannot be the caller's memory: " + staged.why +
                             "; leave it out, and use the Gemm's own");
@@ -38,18 +75,16 @@ void check_memory(const CallerMemory<Element>& memory, const StagedShape& staged
     }
 }
 
-/// An operand of `rows` x `columns`: the caller's memory, or the library's, zeroed.
-template <class Element>
-Matrix matrix(Context& context, Operand operand, const CallerMemory<Element>& memory, const StagedShape& staged,
-              std::size_t rows, std::size_t columns, std::size_t stride) {
+/// An operand: the caller's memory, or the library's, zeroed.
+Matrix matrix(Context& context, Operand operand, const CallerMemory& memory, const StagedShape& staged,
+              const Lines& lines) {
     if (memory.data != nullptr) {
         check_memory(memory, staged, operand == Operand::a ? "A" : "C");
-        const std::size_t bytes = ((rows - 1) * stride + columns) * sizeof(Element);
-        return {context.adopt(operand, memory.data, bytes), stride};
+        const std::size_t stride = memory.stride == 0 ? lines.positions : memory.stride;
+        return {context.adopt(operand, memory.data, lines.extent(stride)), stride};
     }
-    const std::size_t held_rows = staged.needed() ? staged.rows : rows;
-    const std::size_t held_stride = staged.needed() ? staged.columns : stride;
-    Matrix own{context.allocate(operand, held_rows * held_stride * sizeof(Element)), held_stride};
+    const Lines held = staged.needed() ? Lines{lines.storage, staged.rows, staged.columns} : lines;
+    Matrix own{context.allocate(operand, held.count * held.bytes(held.positions)), held.positions};
     std::memset(own.buffer->data(), 0, own.buffer->bytes());
     own.buffer->to_device();
     return own;
@@ -62,26 +97,34 @@ std::shared_ptr<GemmState> prepare(const std::shared_ptr<DesignState>& design, s
     const Sizes sizes = sizes_of(*design, M, *weights, options);
     Context& context = *design->context;
     const auto stream = design->streams.get(context, design->full_elf, sizes);
-    const Matrix a = matrix(context, Operand::a, options.a, stream->a, M, weights->K, sizes.lda);
-    const Matrix c = matrix(context, Operand::c, options.c, stream->c, M, weights->N, sizes.ldc);
+    const Lines lines = a_lines(*design, M, weights->K);
+    const Matrix a = matrix(context, Operand::a, options.a, stream->a, lines);
+    const Matrix c = matrix(context, Operand::c, options.c, stream->c, c_lines(*design, M, weights->N));
+    std::vector<std::byte> own(stream->a_in_slabs ? lines.extent(lines.positions) : 0);
     auto command = context.command(stream->program, {a.buffer, weights->buffer, c.buffer});
     Flight flight(std::move(command), described(*design, sizes));
-    return shared_flight(std::make_unique<GemmState>(
-        GemmState{design, weights, M, weights->K, weights->N, stream->words, a, c, std::move(flight), false}));
+    return shared_flight(std::make_unique<GemmState>(GemmState{
+        design, weights, M, weights->K, weights->N, stream->words, a, c, std::move(own), std::move(flight), false}));
+}
+
+void require_type(const DesignState& design, std::size_t operand, const char* type) {
+    const std::string& own = design.manifest.operands[operand].type;
+    if (own == type) return;
+    const std::string name(1, "ABC"[operand]), call = operand == 0 ? "a_memory" : "c_memory";
+    throw ArgumentError(name + " of " + design.manifest.design + " is " + own + ", not " + type + "; use " + call);
 }
 
 void refuse_lent(const GemmState& state) {
     if (state.lent) throw StateError(state.flight.what() + " runs in a batch; wait for the batch");
 }
 
-/// Copies `rows` rows of `columns` elements.
-template <class Element>
-void copy_rows(const Element* from, std::size_t from_stride, Element* to, std::size_t to_stride, std::size_t rows,
-               std::size_t columns) {
-    for (std::size_t row = 0; row < rows; ++row) std::copy_n(from + row * from_stride, columns, to + row * to_stride);
-}
-
 }  // namespace
+
+void GemmState::send_a() {
+    if (!a_lines.empty() && !flight.running())
+        design->streams.generator().stage_a({M, K, N, 0, 0}, a_lines.data(), a.buffer->data());
+    a.buffer->to_device();
+}
 
 Gemm::Gemm(const Design& design, std::size_t M, const Weights& weights, const GemmOptions& options)
     : state_(prepare(design.state(), M, weights.state(), options)) {}
@@ -89,15 +132,25 @@ Gemm::Gemm(const Design& design, std::size_t M, const Weights& weights, const Ge
 std::size_t Gemm::M() const { return state_->M; }
 std::size_t Gemm::K() const { return state_->K; }
 std::size_t Gemm::N() const { return state_->N; }
-std::int8_t* Gemm::a() { return static_cast<std::int8_t*>(state_->a.buffer->data()); }
-std::size_t Gemm::lda() const { return state_->a.stride; }
-const std::int32_t* Gemm::c() const { return static_cast<const std::int32_t*>(state_->c.buffer->data()); }
+std::int8_t* Gemm::a() {
+    require_type(*state_->design, 0, "int8");
+    return static_cast<std::int8_t*>(a_memory());
+}
+void* Gemm::a_memory() { return state_->a_lines.empty() ? state_->a.buffer->data() : state_->a_lines.data(); }
+std::size_t Gemm::lda() const {
+    return state_->a_lines.empty() ? state_->a.stride : a_lines(*state_->design, M(), K()).positions;
+}
+const std::int32_t* Gemm::c() const {
+    require_type(*state_->design, 2, "int32");
+    return static_cast<const std::int32_t*>(c_memory());
+}
+const void* Gemm::c_memory() const { return state_->c.buffer->data(); }
 std::size_t Gemm::ldc() const { return state_->c.stride; }
 std::size_t Gemm::stream_words() const { return state_->stream_words; }
 
 void Gemm::run_async() {
     refuse_lent(*state_);
-    state_->a.buffer->to_device();
+    state_->send_a();
     state_->flight.start();
 }
 
@@ -112,26 +165,30 @@ void Gemm::run(std::chrono::milliseconds timeout) {
     wait(timeout);
 }
 
-void Gemm::run(const std::int8_t* a, std::size_t a_stride, std::int32_t* c, std::size_t c_stride,
-               std::chrono::milliseconds timeout) {
+void Gemm::run(const void* a, std::size_t a_stride, void* c, std::size_t c_stride, std::chrono::milliseconds timeout) {
     if (a == nullptr || c == nullptr) throw ArgumentError(state_->flight.what() + ": A or C is null; pass both");
     if (state_->flight.running()) throw StateError(state_->flight.what() + " is running; wait for it first");
-    const std::size_t from = a_stride == 0 ? K() : a_stride, to = c_stride == 0 ? N() : c_stride;
-    if (from < K() || to < N()) throw ArgumentError(state_->flight.what() + ": a stride is shorter than a row");
-    copy_rows(a, from, this->a(), lda(), M(), K());
+    const Lines in = a_lines(*state_->design, M(), K()), out = c_lines(*state_->design, M(), N());
+    const std::size_t from = a_stride == 0 ? in.positions : a_stride, to = c_stride == 0 ? out.positions : c_stride;
+    if (from < in.positions || to < out.positions)
+        throw ArgumentError(state_->flight.what() + ": a stride is shorter than a line");
+    in.copy(a, from, a_memory(), lda());
     run(timeout);
-    copy_rows(this->c(), ldc(), c, to, M(), N());
+    out.copy(c_memory(), ldc(), c, to);
 }
 
 void Gemm::scaled(float* out, std::size_t stride, const Scales& scales) const {
     if (state_->flight.running()) throw StateError(state_->flight.what() + " is running; wait for it first");
     const std::size_t to = stride == 0 ? N() : stride;
     if (out == nullptr || to < N()) throw ArgumentError("scaled: needs memory for rows of N floats");
+    const bool down = state_->design->manifest.operands[2].storage.order == generator::column_major;
+    const std::size_t step = down ? ldc() : 1;
     for (std::size_t row = 0; row < M(); ++row) {
         const float factor = scales.all * (scales.rows == nullptr ? 1.0F : scales.rows[row]);
-        const std::int32_t* sums = c() + row * ldc();
+        const std::int32_t* sums = c() + row * (down ? 1 : ldc());
         float* line = out + row * to;
-        for (std::size_t column = 0; column < N(); ++column) line[column] = static_cast<float>(sums[column]) * factor;
+        for (std::size_t column = 0; column < N(); ++column)
+            line[column] = static_cast<float>(sums[column * step]) * factor;
         if (scales.columns == nullptr) continue;
         for (std::size_t column = 0; column < N(); ++column) line[column] *= scales.columns[column];
     }

@@ -23,6 +23,10 @@ std::array<std::uint32_t, count> words(const JsonView& view) {
 
 generator::Operands operands(const JsonView& view) { return {word(view, "a"), word(view, "b"), word(view, "c")}; }
 
+generator::Arguments arguments(const JsonView& view) {
+    return {word(view, "a"), word(view, "b"), word(view, "c"), word(view, "r"), word(view, "s")};
+}
+
 generator::BdFields bd_fields(const JsonView& view) {
     const auto field = [&](const char* name) {
         const auto [index, low] = words<2>(view.at(name));
@@ -51,16 +55,20 @@ generator::Shim shim(const JsonView& view) {
             word(view, "patched_word"),
             operands(view.at("queue_addresses")),
             {word(queue, "token"), word(queue, "repeat"), word(queue, "bd")},
-            {word(token, "direction"), word(token, "channel")}};
+            {word(token, "direction"), word(token, "channel"), word(token, "control_address"),
+             word(token, "control_value"), word(token, "control_mask")}};
 }
 
-std::vector<std::uint32_t> a_columns(const Manifest& manifest, const JsonView& view) {
-    std::vector<std::uint32_t> columns;
-    for (const JsonView& column : view.elements()) {
-        columns.push_back(static_cast<std::uint32_t>(column.integer(0, manifest.columns - 1)));
+std::vector<generator::Feed> a_feeds(const Manifest& manifest, const JsonView& view) {
+    std::vector<generator::Feed> feeds;
+    const std::int64_t panel = manifest.rows * manifest.tile.m;
+    for (const JsonView& feed : view.elements()) {
+        feeds.push_back({static_cast<std::uint32_t>(feed.at("column").integer(0, manifest.columns - 1)),
+                         static_cast<std::uint32_t>(feed.at("row").integer(0, manifest.rows - 1)),
+                         feed.at("offset").integer(0, manifest.tile.m - 1), feed.at("rows").integer(1, panel)});
     }
-    if (columns.size() != static_cast<std::size_t>(manifest.rows)) view.refuse("a column for each row of cores");
-    return columns;
+    if (feeds.empty()) view.refuse("at least one shim that reads A");
+    return feeds;
 }
 
 std::vector<generator::Core> cores(const JsonView& view) {
@@ -74,15 +82,19 @@ std::vector<generator::Core> cores(const JsonView& view) {
 generator::Design design(const Manifest& manifest) {
     const JsonView runtime = manifest.view().at("runtime");
     const TileSizes& tile = manifest.tile;
-    const auto element_bits = operands(runtime.at("element_bits"));
+    const JsonView granules = runtime.at("granules"), fed = runtime.at("fed_bytes");
+    const auto granule = [&](const char* name) { return granules.at(name).integer(1, tile.k_mt * tile.m * tile.n); };
     return {{tile.m, tile.k, tile.n, tile.k_mt},
             {static_cast<std::uint32_t>(manifest.rows), static_cast<std::uint32_t>(manifest.columns)},
             words<2>(runtime.at("header")),
-            element_bits,
+            {manifest.operands[0].storage, manifest.operands[1].storage, manifest.operands[2].storage},
             runtime.at("largest_size").integer(1, word_max),
             runtime.at("depth_limit").integer(1, word_max),
-            operands(runtime.at("arguments")),
-            a_columns(manifest, runtime.at("a_columns")),
+            arguments(runtime.at("arguments")),
+            {fed.at("panel").integer(0, word_max), fed.at("tile").integer(0, word_max)},
+            a_feeds(manifest, runtime.at("a_feeds")),
+            runtime.at("least_rows").integer(1, word_max),
+            {granule("m"), granule("k"), granule("n")},
             cores(runtime.at("cores")),
             word(runtime, "column_stride"),
             shim(runtime.at("shim"))};
@@ -90,17 +102,27 @@ generator::Design design(const Manifest& manifest) {
 
 generator::Problem problem(const Sizes& sizes) {
     const auto size = [](std::size_t value) { return static_cast<std::int64_t>(value); };
-    return {size(sizes.M), size(sizes.K), size(sizes.N), size(sizes.lda), size(sizes.ldc)};
+    return {size(sizes.M), size(sizes.K), size(sizes.N), size(sizes.lda), 0, size(sizes.ldc)};
 }
 
-StagedShape shape(const char* name, const std::optional<generator::Buffer>& buffer) {
+StagedShape shape(const char* name, const generator::Storage& storage, const std::optional<generator::Buffer>& buffer,
+                  const std::string& more = "") {
     if (!buffer) return {};
     const auto rows = static_cast<std::size_t>(buffer->rows), columns = static_cast<std::size_t>(buffer->columns);
+    const std::string lines = storage.order == generator::column_major ? "columns" : "rows";
     return {rows, columns,
             std::string(name) +
-                " is smaller than a tile, or its rows do not start at 4-byte words within a BD's reach, so "
-                "that the array walks a copy of " +
+                " is smaller than a tile, or its " + lines + " do not start at 4-byte words within a BD's reach" +
+                more + ", so that the array walks a copy of " +
                 std::to_string(rows) + " x " + std::to_string(columns)};
+}
+
+/// Calls `act` with an element of `bits`.
+template <class Act>
+void by_width(std::uint32_t bits, Act act) {
+    if (bits == 8) return act(std::uint8_t{});
+    if (bits == 16) return act(std::uint16_t{});
+    act(std::uint32_t{});
 }
 
 }  // namespace
@@ -117,11 +139,41 @@ Generator::~Generator() = default;
 
 Generated Generator::staged(const Sizes& sizes) const {
     try {
-        const generator::Staging staging = generator::staging(cache_->streams.design(), problem(sizes));
-        return {nullptr, shape("A", staging.a), shape("C", staging.c)};
+        const generator::Design& design = cache_->streams.design();
+        const generator::Staging staging = generator::staging(design, problem(sizes));
+        const std::string slabs = staging.a_in_slabs ? ", or K is no whole number of slabs" : "";
+        return {nullptr, shape("A", design.operands.a, staging.a, slabs), shape("C", design.operands.c, staging.c),
+                staging.a_in_slabs};
     } catch (const generator::SequenceError& error) {
         throw ArgumentError(design_ + " cannot compute " + error.what() + "; split the problem");
     }
+}
+
+void Generator::stage_a(const Sizes& sizes, const void* a, void* buffer) const {
+    const generator::Design& design = cache_->streams.design();
+    const generator::Staging staging = generator::staging(design, problem(sizes));
+    by_width(design.operands.a.bits, [&](auto element) {
+        using Element = decltype(element);
+        generator::stage_a(design, staging, problem(sizes), static_cast<const Element*>(a),
+                           static_cast<Element*>(buffer));
+    });
+}
+
+std::size_t Generator::b_bytes(std::size_t K, std::size_t N) const {
+    return static_cast<std::size_t>(generator::b_bytes(cache_->streams.design(), problem({1, K, N, 0, 0})));
+}
+
+void Generator::copy_b(std::size_t K, std::size_t N, const void* b, std::size_t stride, void* out) const {
+    const generator::Design& design = cache_->streams.design();
+    generator::Problem given = problem({1, K, N, 0, 0});
+    const generator::Walked sizes = generator::walked(design, given);
+    generator::Staging staging;
+    staging.b = generator::Buffer{sizes.K, sizes.N};
+    given.ldb = static_cast<std::int64_t>(stride);
+    by_width(design.operands.b.bits, [&](auto element) {
+        using Element = decltype(element);
+        generator::stage_b(design, staging, given, static_cast<const Element*>(b), static_cast<Element*>(out));
+    });
 }
 
 Generated Generator::get(const Sizes& sizes) const {

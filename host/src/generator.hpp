@@ -9,7 +9,7 @@
 
 namespace bdforge {
 
-/// A row-major buffer that stands for an operand whose own memory the array cannot walk; `why` is "" when it can.
+/// A buffer that stands for an operand whose own memory the array cannot walk; `why` is "" when it can.
 struct StagedShape {
     std::size_t rows = 0;
     std::size_t columns = 0;
@@ -18,7 +18,7 @@ struct StagedShape {
     bool needed() const { return !why.empty(); }
 };
 
-/// Sizes of a problem, and the elements from row to row of A and C.
+/// Sizes of a problem, and the positions from line to line of A and C; 0: no gap.
 struct Sizes {
     std::size_t M, K, N, lda, ldc;
 
@@ -30,6 +30,7 @@ struct Sizes {
 struct Generated {
     std::shared_ptr<const std::vector<std::uint32_t>> words;
     StagedShape a, c;
+    bool a_in_slabs = false;
 };
 
 /// Makes instruction streams from the numbers in a manifest; each once, for any number of threads.
@@ -43,6 +44,13 @@ public:
     Generated get(const Sizes& sizes) const;
     /// Only what is staged.
     Generated staged(const Sizes& sizes) const;
+    /// Arranges A, whose lines have no gaps, in the slabs of its staged buffer.
+    void stage_a(const Sizes& sizes, const void* a, void* buffer) const;
+
+    /// Bytes of B (K x N) as the array reads it.
+    std::size_t b_bytes(std::size_t K, std::size_t N) const;
+    /// Copies lines of unpacked B, `stride` positions apart (0: no gap), into `b_bytes` of memory.
+    void copy_b(std::size_t K, std::size_t N, const void* b, std::size_t stride, void* out) const;
 
 private:
     class Cache;

@@ -108,4 +108,60 @@ void pack(const WeightView& weights, const Places& rows, const Places& columns, 
     }
 }
 
+namespace {
+
+/// One k x n tile; returns the element behind it.
+template <class Element>
+Element* plain_tile(const MatrixView<Element>& weights, const std::int32_t* rows, const std::int32_t* columns,
+                    const PackedTile& tile, Element* out) {
+    for (std::size_t first = 0; first < tile.n; first += tile.t) {
+        for (std::size_t depth = 0; depth < tile.k; ++depth) {
+            for (std::size_t i = first; i < first + tile.t; ++i) {
+                const bool zero = rows[depth] == zero_weight || columns[i] == zero_weight;
+                const std::size_t row = static_cast<std::size_t>(zero ? 0 : rows[depth]) * weights.stride;
+                *out++ = zero ? Element{0} : weights.data[row + static_cast<std::size_t>(columns[i])];
+            }
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+template <class Element>
+void pack_tiles(const MatrixView<Element>& weights, const Places& rows, const Places& columns, const PackedTile& tile,
+                Element* out) {
+    refuse_places(rows, tile.k, "K", "k");
+    refuse_places(columns, tile.n, "N", "n");
+    for (std::size_t column = 0; column < columns.size(); column += tile.n) {
+        for (std::size_t row = 0; row < rows.size(); row += tile.k) {
+            out = plain_tile(weights, rows.data() + row, columns.data() + column, tile, out);
+        }
+    }
+}
+
+void pack_int4(const WeightView& weights, const Places& rows, const Places& columns, const PackedTile& tile,
+               std::uint8_t* out) {
+    refuse_places(columns, 2, "N", "two columns in a byte");
+    for (std::size_t row = 0; row < weights.rows; ++row) {
+        const std::int8_t* values = weights.data + row * weights.stride;
+        const auto wrong = [](std::int8_t value) { return value < -8 || value > 7; };
+        const std::int8_t* first = std::find_if(values, values + weights.columns, wrong);
+        if (first == values + weights.columns) continue;
+        throw WeightError("the weight at row " + std::to_string(row) + ", column " + std::to_string(first - values) +
+                          " is " + std::to_string(*first) + ", expected -8 to 7; quantise the weights first");
+    }
+    std::vector<std::uint8_t> bytes(rows.size() * columns.size());
+    const MatrixView<std::uint8_t> view{reinterpret_cast<const std::uint8_t*>(weights.data), weights.rows,
+                                        weights.columns, weights.stride};
+    pack_tiles(view, rows, columns, tile, bytes.data());
+    for (std::size_t i = 0; i < bytes.size(); i += 2)
+        out[i / 2] = static_cast<std::uint8_t>((bytes[i] & 15) | (bytes[i + 1] & 15) << 4);
+}
+
+template void pack_tiles(const MatrixView<std::uint8_t>&, const Places&, const Places&, const PackedTile&,
+                         std::uint8_t*);
+template void pack_tiles(const MatrixView<std::uint16_t>&, const Places&, const Places&, const PackedTile&,
+                         std::uint16_t*);
+
 }  // namespace bdforge

@@ -8,14 +8,11 @@
 namespace bdforge {
 namespace {
 
-constexpr std::int64_t granule_bits = 32;  // what a DMA moves at a time
-
 std::size_t up(std::size_t size, std::size_t multiple) { return (size + multiple - 1) / multiple * multiple; }
 
-/// Elements of an operand in one granule: its rows are walked in multiples of them.
-std::size_t granule(const Manifest& manifest, const char* operand) {
-    const std::int64_t bits = manifest.view().at("runtime").at("element_bits").at(operand).integer(1, 64);
-    return static_cast<std::size_t>(std::max(granule_bits / bits, std::int64_t{1}));
+/// What an axis of the problem is walked in multiples of.
+std::size_t granule(const Manifest& manifest, const char* axis) {
+    return static_cast<std::size_t>(manifest.view().at("runtime").at("granules").at(axis).integer(1, INT32_MAX));
 }
 
 /// Positions 0 to `walked` - 1 in tiles, the last one moved back; those from `size` on hold no weight.
@@ -42,8 +39,8 @@ Placing placing(const Manifest& manifest, std::size_t K, std::size_t N) {
     check_size(manifest, "K", K);
     check_size(manifest, "N", N);
     const auto slab = static_cast<std::size_t>(manifest.tile.k_mt), n = static_cast<std::size_t>(manifest.tile.n);
-    const std::size_t depth = std::max(up(K, granule(manifest, "a")), slab);
-    const std::size_t width = std::max(up(N, granule(manifest, "c")), n);
+    const std::size_t depth = std::max(up(K, granule(manifest, "k")), slab);
+    const std::size_t width = std::max(up(N, granule(manifest, "n")), n);
     Placing placed{moved_back(K, depth, slab), moved_back(N, width, n)};
     const std::size_t last = placed.rows.size() - slab, covered = placed.rows.size() - depth;
     std::fill_n(placed.rows.begin() + static_cast<std::ptrdiff_t>(last), covered, zero_weight);
@@ -54,6 +51,27 @@ PackedTile packed_tile(const Manifest& manifest) {
     const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
     const TileSizes& tile = manifest.tile;
     return {size(tile.k), size(tile.n), size(tile.s), size(tile.t)};
+}
+
+void write_b(const Manifest& manifest, const Generator& generator, const BMatrix& b, void* out) {
+    const auto& [type, storage] = manifest.operands[1];
+    if (storage.order != generator::packed) return generator.copy_b(b.K, b.N, b.data, b.stride, out);
+    const Placing placed = placing(manifest, b.K, b.N);
+    const PackedTile tile = packed_tile(manifest);
+    if (type == "int2")
+        return pack({static_cast<const std::int8_t*>(b.data), b.K, b.N, b.stride}, placed.rows, placed.columns, tile,
+                    static_cast<std::uint8_t*>(out));
+    if (type == "int4")
+        return pack_int4({static_cast<const std::int8_t*>(b.data), b.K, b.N, b.stride}, placed.rows, placed.columns,
+                         tile, static_cast<std::uint8_t*>(out));
+    if (type == "int8")
+        return pack_tiles<std::uint8_t>({static_cast<const std::uint8_t*>(b.data), b.K, b.N, b.stride}, placed.rows,
+                                        placed.columns, tile, static_cast<std::uint8_t*>(out));
+    if (type == "bf16")
+        return pack_tiles<std::uint16_t>({static_cast<const std::uint16_t*>(b.data), b.K, b.N, b.stride}, placed.rows,
+                                         placed.columns, tile, static_cast<std::uint16_t*>(out));
+    throw ArgumentError(manifest.design + ": this library does not pack B of type " + type +
+                        "; make it with Python's bdforge.runtime.b_operand and pass its bytes to Design::packed");
 }
 
 }  // namespace bdforge

@@ -1,6 +1,7 @@
 #pragma once
 #include "bdforge/manifest.hpp"
 #include "bdforge/packing.hpp"
+#include "generator.hpp"
 
 namespace bdforge {
 
@@ -10,8 +11,6 @@ namespace bdforge {
 struct Placing {
     Places rows;
     Places columns;
-
-    std::size_t bytes() const { return packed_bytes(rows.size(), columns.size()); }
 };
 
 /// ArgumentError when K or N is 0 or larger than the manifest allows.
@@ -19,6 +18,16 @@ Placing placing(const Manifest& manifest, std::size_t K, std::size_t N);
 
 /// The tile that `pack` makes for a design.
 PackedTile packed_tile(const Manifest& manifest);
+
+/// B as a user has it: lines `stride` elements apart, rows where B is packed.
+struct BMatrix {
+    const void* data;
+    std::size_t K, N, stride;
+};
+
+/// Writes B as the array reads it, in `generator.b_bytes(K, N)` bytes. ArgumentError for a type that only Python packs,
+/// WeightError as `pack`.
+void write_b(const Manifest& manifest, const Generator& generator, const BMatrix& b, void* out);
 
 /// ArgumentError unless 1 <= size <= the manifest's largest.
 void check_size(const Manifest& manifest, const char* name, std::size_t size);

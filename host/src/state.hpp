@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -33,7 +34,7 @@ public:
     std::size_t N;
 };
 
-/// An operand's memory as the array sees it.
+/// An operand's memory as the array sees it; `stride`: positions from line to line.
 struct Matrix {
     std::shared_ptr<Buffer> buffer;
     std::size_t stride;
@@ -46,8 +47,12 @@ public:
     std::size_t M, K, N;
     std::size_t stream_words;
     Matrix a, c;
+    std::vector<std::byte> a_lines;  // where users write an A that the array reads in slabs, without gaps; else empty
     Flight flight;
     bool lent = false;  // to a batch that is running
+
+    /// Makes what the user wrote as A visible to the device.
+    void send_a();
 };
 
 class BatchState {

@@ -21,7 +21,8 @@ std::shared_ptr<const Stream> Streams::get(Context& context, bool full_elf, cons
     std::shared_ptr<const Stream>& known = known_[sizes];
     if (known) return known;
     const auto words = full_elf ? nullptr : context.instructions(*made.words);
-    known = std::make_shared<const Stream>(Stream{{words, name}, full_elf ? 0 : made.words->size(), made.a, made.c});
+    known = std::make_shared<const Stream>(Stream{
+        {words, name}, full_elf ? 0 : made.words->size(), made.a, made.c, made.a_in_slabs});
     return known;
 }
 
@@ -33,7 +34,7 @@ std::string Streams::sequence(const Sizes& sizes) const {
                                                                    static_cast<std::int64_t>(sizes.N));
     };
     const auto found = std::find_if(manifest_.problems.begin(), manifest_.problems.end(), same);
-    if (found != manifest_.problems.end() && sizes.lda == sizes.K && sizes.ldc == sizes.N) return found->sequence;
+    if (found != manifest_.problems.end() && sizes.lda == 0 && sizes.ldc == 0) return found->sequence;
     throw ArgumentError(
         manifest_.design + ": its ELF holds no sequence for " + text(sizes) +
         " without strides; add the problem to the design's spec, or load the xclbin, which runs any size");

@@ -13,6 +13,7 @@ struct Stream {
     Program program;
     std::size_t words;
     StagedShape a, c;
+    bool a_in_slabs;
 };
 
 /// Every stream that a design was asked for, on its device. Any number of threads may ask.
@@ -23,6 +24,8 @@ public:
     /// The stream for `sizes`; of a full ELF its name, as it brings its own.
     /// ArgumentError says why the design cannot compute the problem.
     std::shared_ptr<const Stream> get(Context& context, bool full_elf, const Sizes& sizes);
+
+    const Generator& generator() const { return generator_; }
 
 private:
     std::string sequence(const Sizes& sizes) const;

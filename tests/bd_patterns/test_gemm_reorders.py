@@ -7,9 +7,11 @@ from bd_patterns import (
     Pattern,
     PatternError,
     a_micro_tiles,
+    b_column_blocks,
     b_column_major_elementwise,
     b_column_major_micro_tiles,
     b_micro_tiles,
+    c_columns,
     c_rows,
     to_granules,
 )
@@ -93,3 +95,17 @@ def test_four_stacked_tiles_of_c_return_as_one():
 def test_sizes_that_do_not_divide_are_all_named(reorder):
     with pytest.raises(PatternError, match=r"= 10 is no multiple of . = 4; . = 9 is no multiple of . = 8"):
         reorder(10, 9, 4, 8)
+
+
+@pytest.mark.parametrize(("k", "n", "s", "t"), SIZES)
+def test_row_major_b_becomes_column_blocks(k: int, n: int, s: int, t: int):
+    slab = np.random.default_rng(5).integers(-128, 128, (3 * k, n))
+    blocks = slab[k : 2 * k].reshape(k // s, s, n // t, t).transpose(2, 0, 1, 3)
+    assert (slab.ravel()[b_column_blocks(k, n, s, t, row=k).order()] == blocks.ravel()).all()
+
+
+@pytest.mark.parametrize(("m", "n", "r", "t"), SIZES)
+def test_transposed_micro_tiles_of_c_become_columns(m: int, n: int, r: int, t: int):
+    c = np.random.default_rng(6).integers(-128, 128, (m, n))
+    tiles = c.reshape(m // r, r, n // t, t).transpose(0, 2, 3, 1)
+    assert (tiles.ravel()[c_columns(m, n, r, t).order()] == c.T.ravel()).all()

@@ -15,6 +15,7 @@ from bd_patterns import (
     Problem,
     Start,
     Step,
+    Storage,
     Tiling,
     Transfer,
     WalkError,
@@ -26,9 +27,11 @@ from bd_patterns import (
 from bdforge.devices.limits import AIE2P, TileKind
 
 SHIM = AIE2P.limits(TileKind.SHIM)
-SMALL = Tiling(m=2, k=8, n=4, k_mt=16, rows=2, columns=4, b_bits=8)
-ONE_CORE = Tiling(m=4, k=4, n=8, k_mt=4, rows=1, columns=1, b_bits=8)
-TALL_TILE = Tiling(m=512, k=4, n=4, k_mt=4, rows=2, columns=2, b_bits=8)  # a panel has more rows than a wrap
+SMALL = Tiling(m=2, k=8, n=4, k_mt=16, rows=2, columns=4, b=Storage(8, "packed"))
+ONE_CORE = Tiling(m=4, k=4, n=8, k_mt=4, rows=1, columns=1, b=Storage(8, "packed"))
+TALL_TILE = Tiling(
+    m=512, k=4, n=4, k_mt=4, rows=2, columns=2, b=Storage(8, "packed")
+)  # a panel has more rows than a wrap
 WIDE = Problem(M=12, K=32, N=80, lda=36, ldc=83)
 FLAGSHIP = Tiling(64, 128, 64, 256)
 
@@ -71,7 +74,9 @@ def moves(transfer: Transfer) -> Iterator[np.ndarray]:
 def stream(steps: Iterable[Step], operand: str, column: int) -> np.ndarray:
     """Host offsets in the order in which one channel moves them."""
     tasks = [t for step in steps for t in step.transfers if (t.operand, t.column) == (operand, column)]
-    return np.concatenate([offsets for task in tasks for offsets in moves(task)])
+    offsets = np.concatenate([offsets for task in tasks for offsets in moves(task)])
+    assert offsets.min() >= 0
+    return offsets
 
 
 def moved_back(size: int, tile: int) -> np.ndarray:
@@ -89,29 +94,74 @@ def packed(tiling: Tiling, weights: np.ndarray) -> np.ndarray:
     return np.concatenate([tile.ravel() for tile in tiles])
 
 
+def lines(store: Storage, matrix: np.ndarray) -> np.ndarray:
+    """A matrix in the order of its memory without gaps, a line to a row; block floats as 64 elements and 8 of 99."""
+    if store.order == "column":
+        return matrix.T
+    if store.block == 1:
+        return matrix
+    rows, columns = matrix.shape
+    blocks = matrix.reshape(rows // 8, 8, columns // 8, 8).transpose(0, 2, 1, 3).reshape(rows // 8, columns // 8, 64)
+    return np.pad(blocks, ((0, 0), (0, 0), (0, 8)), constant_values=99).reshape(rows // 8, -1)
+
+
+def matrices(store: Storage, moved: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """Inverse of `lines` for many matrices, one after the other in the last axis."""
+    if store.order == "column":
+        return moved.reshape(-1, columns, rows).transpose(0, 2, 1)
+    if store.block == 1:
+        return moved.reshape(-1, rows, columns)
+    blocks = moved.reshape(-1, rows // 8, columns // 8, 72)[..., :64].reshape(-1, rows // 8, columns // 8, 8, 8)
+    return blocks.transpose(0, 1, 3, 2, 4).reshape(-1, rows, columns)
+
+
+def memory(store: Storage, matrix: np.ndarray, leading: int) -> np.ndarray:
+    """A host buffer with a matrix in it; 99 stands between the lines."""
+    packed_lines = lines(store, matrix)
+    return np.pad(packed_lines, ((0, 0), (0, leading * store.run - packed_lines.shape[1])), constant_values=99).ravel()
+
+
+def in_slabs(matrix: np.ndarray, k_mt: int) -> np.ndarray:
+    """Columns in slabs of which the last moves back; zeros for what the one before it holds."""
+    places = (moved_back(matrix.shape[1], k_mt)[:, None] + np.arange(k_mt)).ravel()
+    fresh = np.concatenate([[True], np.diff(np.maximum.accumulate(places)) > 0])
+    return matrix[:, places] * fresh
+
+
+def joined(tiling: Tiling, slabs: np.ndarray, tiles: int, rows: int) -> np.ndarray:
+    """Slabs of rows x k_mt one after the other as `tiles` matrices of rows x depth."""
+    return slabs.reshape(tiles, -1, rows, tiling.k_mt).transpose(0, 2, 1, 3).reshape(tiles, rows, -1)
+
+
 def computed(tiling: Tiling, problem: Problem, steps: tuple[Step, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """C as cores make it of the streams, and A times B."""
+    """C's buffer as cores make it of the streams, and as it should be: A times B, 99 between the lines."""
     rng = np.random.default_rng(5)
-    a = rng.integers(-9, 9, (problem.M, problem.lda))
-    weights = rng.integers(-1, 2, (problem.K, problem.N))
-    b, c = packed(tiling, weights), np.full(problem.M * problem.ldc, 99)
+    a, b = rng.integers(-9, 9, (problem.M, problem.K)), rng.integers(-9, 9, (problem.K, problem.N))
+    a_memory = memory(tiling.a, in_slabs(a, tiling.k_mt) if problem.a_in_slabs else a, problem.lda)
+    expected = memory(tiling.c, a @ b, problem.ldc)
+    is_packed = tiling.b.order == "packed"
+    b_memory = packed(tiling, b) if is_packed else memory(tiling.b, b, problem.ldb)
+    c = np.full(len(expected), 99)
     k_steps, tiles = runtime_parameters(tiling, problem)
-    depth = k_steps * tiling.k
-    slabs = (tiles, depth // tiling.k_mt, tiling.m, tiling.k_mt)
-    a_rows = [a.ravel()[stream(steps, "A", tiling.a_column(row))].reshape(slabs) for row in range(tiling.rows)]
-    a_tiles = [slab.transpose(0, 2, 1, 3).reshape(tiles, tiling.m, depth) for slab in a_rows]
+    panel = np.empty((tiles, tiling.rows * tiling.m, k_steps * tiling.k), int)
+    for feed in tiling.feeds():
+        moved = matrices(tiling.a, a_memory[stream(steps, "A", feed.column)], feed.rows, tiling.k_mt)
+        first = feed.row * tiling.m + feed.offset
+        panel[:, first : first + feed.rows] = joined(tiling, moved, tiles, feed.rows)
     for column in range(tiling.columns):
-        b_tiles = b[stream(steps, "B", column)].reshape(tiles, depth, tiling.n)
-        joined = np.concatenate([a_tiles[row] @ b_tiles for row in range(tiling.rows)], axis=1)
-        c[stream(steps, "C", column)] = joined.ravel()
-    return c.reshape(problem.M, problem.ldc), a[:, : problem.K] @ weights
+        moved = b_memory[stream(steps, "B", column)]
+        if not is_packed:
+            moved = matrices(tiling.b, moved, tiling.k_mt, tiling.n)
+        c_tiles = panel @ moved.reshape(tiles, -1, tiling.n)
+        by_core = c_tiles.reshape(tiles * tiling.rows, tiling.m, tiling.n)
+        c[stream(steps, "C", column)] = np.concatenate([lines(tiling.c, tile).ravel() for tile in by_core])
+    return c, expected
 
 
 @every_case
 def test_the_streams_make_c(tiling: Tiling, problem: Problem, options):
     c, expected = computed(tiling, problem, walk(tiling, problem, SHIM, **options))
-    np.testing.assert_array_equal(c[:, : problem.N], expected)
-    assert (c[:, problem.N :] == 99).all()
+    np.testing.assert_array_equal(c, expected)
 
 
 SIZES = st.tuples(*[st.integers(1, 40)] * 3, st.integers(0, 2), st.integers(0, 5), st.integers(1, 5))
@@ -123,7 +173,60 @@ def test_the_streams_of_any_size_make_c(sizes: tuple[int, ...]):
     m, k, n, lda, ldc, max_count = sizes
     problem = Problem(m + 1, 4 * (k + 3), n + 3, 4 * (k + 3 + lda), n + 3 + ldc)
     c, expected = computed(SMALL, problem, walk(SMALL, problem, SHIM, max_count=max_count))
-    np.testing.assert_array_equal(c[:, : problem.N], expected)
+    np.testing.assert_array_equal(c, expected)
+
+
+BYTES, BYTE_LINES, BLOCKS = Storage(8), Storage(8, "column"), Storage(8, "row", 8, 9)
+WORD_LINES, HALVES, HALF_LINES = Storage(32, "column"), Storage(16), Storage(16, "column")
+SQUARE = replace(SMALL, m=4)
+LAYOUTS = {
+    "row-major B": replace(SMALL, b=BYTES),
+    "column-major B": replace(SMALL, b=BYTE_LINES),
+    "column-major A": replace(SQUARE, a=BYTE_LINES),
+    "column-major C": replace(SMALL, c=WORD_LINES),
+    "all column-major": replace(SQUARE, a=BYTE_LINES, b=BYTE_LINES, c=BYTE_LINES),
+    "16 bit": replace(SMALL, a=HALVES, b=HALVES, c=HALVES),
+    "16 bit, column-major": replace(SQUARE, a=HALF_LINES, b=HALF_LINES, c=HALF_LINES),
+    "two shims for A": replace(SMALL, rows=2, columns=5, m=4, a_shims=2),
+    "two shims for column-major A": replace(SMALL, m=8, a_shims=2, a=BYTE_LINES, b=BYTES),
+    "more rows than columns": replace(SMALL, rows=4, columns=1),
+    "four rows, three columns": replace(SMALL, rows=4, columns=3, b=BYTES, c=WORD_LINES),
+    "block floats": replace(SMALL, m=8, n=8, columns=2, a=BLOCKS, c=BLOCKS),
+    "one core, column-major": replace(ONE_CORE, a=BYTE_LINES, b=BYTE_LINES, c=WORD_LINES, k=8, k_mt=8),
+    "more rows than a wrap, block floats": replace(TALL_TILE, m=4104, n=8, k=8, k_mt=8, rows=2, a=BLOCKS, c=BLOCKS),
+}
+
+
+def any_problem(tiling: Tiling, sizes: tuple[int, ...]) -> Problem:
+    """A problem of whole granules, at least a tile large, with gaps behind the lines."""
+    m, k, n, a_gap, b_gap, c_gap = sizes
+    least = (tiling.least_rows, tiling.k_mt, tiling.n)
+    M, K, N = (t + g * x for t, g, x in zip(least, tiling.granules, (m, k, n), strict=True))
+    slabs = tiling.b.order != "packed" and K % tiling.k_mt != 0
+    depth = -(-K // tiling.k_mt) * tiling.k_mt if slabs else K
+    along = {"a": {"row": depth, "column": M}, "b": {"row": N, "column": K, "packed": 0}, "c": {"row": N, "column": M}}
+    leading = {
+        f"ld{name}": along[name][store.order] + gap * store.granule if store.order != "packed" else 0
+        for name, gap in (("a", a_gap), ("b", b_gap), ("c", c_gap))
+        if (store := getattr(tiling, name))
+    }
+    lda, ldb, ldc = leading["lda"], leading["ldb"], leading["ldc"]
+    return Problem(M, K, N, lda, ldc, ldb, a_in_slabs=slabs)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+@given(st.tuples(*[st.integers(0, 24)] * 3, *[st.integers(0, 3)] * 3), st.sampled_from([1, 2, 3, 256]))
+@settings(deadline=None, derandomize=True, max_examples=40)
+def test_every_layout_makes_c(name: str, sizes: tuple[int, ...], max_count: int):
+    tiling = LAYOUTS[name]
+    problem = any_problem(tiling, sizes)
+    steps = walk(tiling, problem, SHIM, max_count=max_count)
+    c, expected = computed(tiling, problem, steps)
+    np.testing.assert_array_equal(c, expected)
+    for transfer in (t for step in steps for t in step.transfers):
+        assert transfer.runs <= 256
+        assert all(problems(bd, SHIM, transfer.element_bits, static=False) == [] for bd in transfer.bds)
+        assert all(bd.rank < 4 or bd.sizes[0] == transfer.runs for bd in transfer.bds)
 
 
 @every_case
@@ -219,6 +322,41 @@ def test_b_falls_back_to_one_linear_column_step(depth: int, n: int):
     assert str(steps[2].of("B")[1].bds[0]) == f"({length}):(1)+{(2 * 8 + 1) * length}"
 
 
+@pytest.mark.parametrize(
+    ("tiling", "leading", "counts"),
+    [
+        (replace(SMALL, m=4, b=BYTE_LINES), {"ldb": 1 << 18}, [5]),
+        (replace(SMALL, m=4, b=BYTE_LINES), {"ldb": (1 << 18) + 4}, [1] * 5),
+        (replace(SMALL, m=4, b=BYTES), {"ldb": 1 << 22}, [5]),
+        (replace(SMALL, m=4, c=WORD_LINES), {"ldc": 1 << 16}, [5]),
+        (replace(SMALL, m=4, c=WORD_LINES), {"ldc": (1 << 16) + 1}, [1] * 5),
+    ],
+)
+def test_column_steps_too_far_apart_for_a_bd_go_one_by_one(tiling: Tiling, leading: dict[str, int], counts: list[int]):
+    """16 columns of 2^18 bytes, or of 2^16 words, are 2^20 words: a BD's longest step. Lines of row-major B are not."""
+    ldb, ldc = 80 if tiling.b.order == "row" else 16, 8 if tiling.c.order == "column" else 80
+    steps = walk(tiling, Problem(8, 16, 80, 16, leading.get("ldc", ldc), leading.get("ldb", ldb)), SHIM)
+    assert [s.count for s in steps] == counts
+
+
+def test_a_ragged_k_is_refused_where_b_is_not_packed_unless_a_is_in_slabs():
+    tiling = replace(SMALL, b=BYTES)
+    with pytest.raises(WalkError, match="K = 20 is no multiple of k_mt = 16; stage A in whole slabs, since B is not"):
+        walk(tiling, Problem(4, 20, 16, 20, 16, 16), SHIM)
+    with pytest.raises(WalkError, match="lda = 20 is below K = 32; lines of A would overlap"):
+        walk(tiling, Problem(4, 20, 16, 20, 16, 16, a_in_slabs=True), SHIM)
+    walk(tiling, Problem(4, 20, 16, 32, 16, 16, a_in_slabs=True), SHIM)
+
+
+def test_one_shim_brings_several_core_rows_only_together():
+    tiling = replace(SMALL, rows=4, columns=1)
+    assert tiling.least_rows == 8
+    with pytest.raises(WalkError, match="M = 7 is below m = 8"):
+        walk(tiling, Problem(7, 16, 4, 16, 4), SHIM)
+    with pytest.raises(WalkError, match="column-major A needs a column of the array for each of 4 rows, there are 1"):
+        walk(replace(tiling, m=4, a=BYTE_LINES), Problem(16, 16, 4, 16, 4), SHIM)
+
+
 @pytest.mark.parametrize("in_flight", [1, 2, 4])
 @every_case
 def test_the_schedule_never_overfills_a_queue_nor_reuses_a_waiting_bd(tiling, problem, options, in_flight):
@@ -274,16 +412,16 @@ def test_runtime_parameters_count_whole_slabs_and_tiles():
 
 
 def test_illegal_sizes_are_refused_with_every_reason():
-    tiling = replace(SMALL, k_mt=12, columns=3, k=8)
+    tiling = replace(SMALL, k_mt=12, columns=3, k=8, a_shims=2)
     with pytest.raises(WalkError, match="cannot be walked with") as caught:
         walk(tiling, Problem(M=1, K=10, N=3, lda=9, ldc=2), SHIM, max_count=0)
     for reason in (
         "k_mt = 12 is no multiple of k = 8",
-        "columns = 3 is no multiple of rows = 2",
+        "a_shims = 2 needs 4 columns, there are 3",
         "M = 1 is below m = 2; stage the operand in a larger buffer",
         "K = 10 is below k_mt = 12; stage",
         "N = 3 is below n = 4; stage",
-        "K = 10 is no multiple of 4; a DMA moves 32 bit at a time and the elements have 8",
+        "K = 10 is no multiple of 4; a DMA moves 32 bit at a time",
         "lda = 9 is no multiple of 4",
         "lda = 9 is below K = 10",
         "ldc = 2 is below N = 3",
@@ -297,7 +435,7 @@ def test_illegal_sizes_are_refused_with_every_reason():
     [
         (SMALL, replace(WIDE, lda=1 << 23, ldc=1 << 21), ["A: stride 8388608", "C: stride 2097152"]),
         (replace(SMALL, m=0), replace(WIDE, N=-1), ["m = 0 is below 1", "N = -1 is below 1"]),
-        (replace(SMALL, k=2, k_mt=4, b_bits=2), WIDE, ["k * n * b_bits = 16 bit"]),
+        (replace(SMALL, k=2, k_mt=4, b=Storage(2, "packed")), WIDE, ["k * n * bits = 16 bit"]),
         (Tiling(1024, 8, 4, 8, 1, 1), Problem(1024, 8, 4, 8, 4), ["A: size 1024 in dimension 1"]),
         (Tiling(16, 4096, 4, 4096, 1, 1), Problem(16, 4096, 4, 4096, 4), ["A: size 4096 elements = 1024 granules"]),
     ],

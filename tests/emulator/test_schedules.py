@@ -109,7 +109,7 @@ def fault_of(problem: GemmProblem) -> str:
     return str(fault.value)
 
 
-FILL = r"(aie.use_lock\(%mem_1_a_)free(, AcquireGreaterEqual, 1\)\n *aie.dma_bd\(.*\n *aie.use_lock\(%mem_1_a_)full"
+FILL = r"(aie.use_lock\(%mem_1_a1_)free(, AcquireGreaterEqual, 1\)\n *aie.dma_bd\(.*\n *aie.use_lock\(%mem_1_a1_)full"
 
 
 def test_a_swapped_lock_order_in_one_memtile_is_a_named_cycle_of_waits(problem):
@@ -117,7 +117,7 @@ def test_a_swapped_lock_order_in_one_memtile_is_a_named_cycle_of_waits(problem):
     text = fault_of(problem.mutated(FILL, r"\1full\2free"))
     head, *ring = text.partition("\n  ... and so back to")[0].splitlines()
     assert head == "deadlock: these wait for each other in a circle:"
-    assert any("memtile (1, 1) S2MM 1 waits for lock mem_1_a_full" in line and "which is 0" in line for line in ring)
+    assert any("memtile (1, 1) S2MM 1 waits for lock mem_1_a1_full" in line and "which is 0" in line for line in ring)
     assert all("broken.mlir:" in line for line in ring)
     assert "which was reached from:" in text
     assert "runtime sequence awaits a token of shim" in text
@@ -128,7 +128,7 @@ def test_a_lock_that_nobody_releases_ends_the_chain_of_waits(problem):
     text = fault_of(problem.mutated(FILL, r"\1full\2free", count=2))
     assert text.startswith("deadlock: nothing can move:\n  runtime sequence awaits a token of shim")
     last = text.splitlines()[-1]
-    assert "memtile (1, 1) MM2S 1 waits for lock mem_1_a_full" in last or "S2MM 1 waits for lock mem_1_a_full" in last
+    assert "memtile (1, 1) MM2S 1 waits for lock mem_1_a1_full" in last or "S2MM 1 waits for lock mem_1_a1_full" in last
     assert "which is 0 and which nobody releases (broken.mlir:" in last
 
 

@@ -1,6 +1,7 @@
 """Builds of the C++ library for tests, kept in build/test-host so that a second run compiles nothing."""
 
 import fcntl
+import hashlib
 import json
 import os
 import subprocess
@@ -13,6 +14,7 @@ import numpy as np
 
 from bdforge.devices import device_named
 from bdforge.plan import Plan, manifest, plan_gemm, spec_from
+from bdforge.plan.manifest import built_files
 from support.built_designs import spec_content
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,18 +68,21 @@ def small_plan(**changes: int) -> Plan:
 
 
 def write_manifest(folder: Path, plan: Plan) -> Path:
-    """The plan's manifest in `folder`, which is made."""
+    """The plan's manifest in `folder`, which is made, with the hashes of the files that are there."""
     folder.mkdir(parents=True, exist_ok=True)
+    files = {role: folder / path for role, path in built_files(plan, plan.spec.problems).items()}
+    hashes = {role: hashlib.sha256(file.read_bytes()).hexdigest() for role, file in files.items() if file.is_file()}
     path = folder / "manifest.json"
-    path.write_text(json.dumps(manifest(plan, plan.spec.problems)))
+    path.write_text(json.dumps(manifest(plan, plan.spec.problems, hashes)))
     return path
 
 
 def small_design(folder: Path) -> Path:
     """An xclbin's path in `folder` with the small design's manifest beside it. The file itself is a stand-in."""
-    write_manifest(folder, small_plan())
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "small.xclbin").write_bytes(b"no xclbin")
     (folder / "small.elf").write_bytes(b"no ELF")
+    write_manifest(folder, small_plan())
     return folder / "small.xclbin"
 
 

@@ -1,7 +1,9 @@
-// Makes instruction streams for the sizes on stdin, "design M K N lda ldc" to a line; `designs.inc` holds the designs.
+// Makes instruction streams for the sizes on stdin, "design M K N lda ldb ldc" to a line; `designs.inc` holds the
+// designs.
 //
 // words: for each line the number of words and the words, or 0, as 32-bit binary.
-// staging: for each line the staged shapes of A and C ("- -" for none) and the bytes of packed B, or the refusal.
+// staging: for each line the staged shapes of A, B and C ("- -" for none), whether A is in slabs, and B's bytes, or the
+// refusal.
 // time: for each line the median microseconds of a generation.
 #include <algorithm>
 #include <chrono>
@@ -38,8 +40,10 @@ static void print_staging(const bdforge::generator::Design &design, const bdforg
     try {
         const bdforge::generator::Staging staging = bdforge::generator::staging(design, problem);
         print_buffer(staging.a);
+        print_buffer(staging.b);
         print_buffer(staging.c);
-        std::printf("%lld\n", static_cast<long long>(bdforge::generator::packed_bytes(design, problem)));
+        const auto bytes = static_cast<long long>(bdforge::generator::b_bytes(design, problem));
+        std::printf("%d %lld\n", staging.a_in_slabs, bytes);
     } catch (const bdforge::generator::SequenceError &error) {
         std::printf("refused: %s\n", error.what());
     }
@@ -60,9 +64,9 @@ static void print_time(const bdforge::generator::Design &design, const bdforge::
 int main(int, char **argv) {
     const std::string mode = argv[1];
     std::size_t index;
-    std::int64_t M, K, N, lda, ldc;
-    while (std::cin >> index >> M >> K >> N >> lda >> ldc) {
-        const bdforge::generator::Problem problem(M, K, N, lda, ldc);
+    std::int64_t M, K, N, lda, ldb, ldc;
+    while (std::cin >> index >> M >> K >> N >> lda >> ldb >> ldc) {
+        const bdforge::generator::Problem problem(M, K, N, lda, ldb, ldc);
         const bdforge::generator::Design &design = designs.at(index);
         mode == "words" ? print_words(design, problem)
         : mode == "staging" ? print_staging(design, problem)

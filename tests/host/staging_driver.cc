@@ -1,52 +1,115 @@
-// Stages A and fetches C for the sizes on stdin, between guard elements; prints "ok" for each.
+// Stages A and B and fetches C for the sizes on stdin, "design M K N lda ldb ldc" to a line; prints "ok" for each.
+//
+// Every buffer is as long as it must be and no longer, so that sanitizers see a step outside. What belongs at (i, j) is
+// written down here a second time: position and line by order, block by block of 8 rows x 8 columns for block floats.
 #include <cstdio>
 #include <iostream>
 #include <vector>
 
 #include "bdforge/staging.hpp"
 
+using bdforge::generator::Buffer;
+using bdforge::generator::Problem;
+using bdforge::generator::Storage;
+
 static const std::vector<bdforge::generator::Design> designs = {
 #include "designs.inc"
 };
 
-static bool a_is_copied(const bdforge::generator::Staging &staging, const bdforge::generator::Problem &p) {
-    std::vector<std::int8_t> a(static_cast<std::size_t>((p.M - 1) * p.lda + p.K));  // ends with the last element
-    for (std::size_t i = 0; i < a.size(); ++i)
-        a[i] = static_cast<std::int8_t>(i * 31 % 127);
-    std::vector<std::int8_t> buffer(static_cast<std::size_t>(staging.a->rows * staging.a->columns), 99);
-    bdforge::generator::stage_a(staging, p, a.data(), buffer.data());
-    for (std::int64_t row = 0; row < staging.a->rows; ++row)
-        for (std::int64_t column = 0; column < staging.a->columns; ++column) {
-            const bool inside = row < p.M && column < p.K;
-            const std::int8_t expected = inside ? a[static_cast<std::size_t>(row * p.lda + column)] : std::int8_t{99};
-            if (buffer[static_cast<std::size_t>(row * staging.a->columns + column)] != expected)
-                return false;
-        }
-    return true;
+static std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+/// Rows and columns that one position holds, and the elements of the position along a line.
+static std::int64_t blocks(const Storage &s, std::int64_t value) { return (value + s.block - 1) / s.block; }
+
+/// Index of the first element of block (i, j), of which `leading` positions lie between lines.
+static std::int64_t at(const Storage &s, std::int64_t i, std::int64_t j, std::int64_t leading) {
+    if (s.order == bdforge::generator::column_major)
+        return j * leading + i;
+    return i * blocks(s, leading) * s.block * s.run + j * s.block * s.run;
 }
 
-static bool c_is_fetched(const bdforge::generator::Staging &staging, const bdforge::generator::Problem &p) {
-    std::vector<std::int32_t> buffer(static_cast<std::size_t>(staging.c->rows * staging.c->columns));
-    for (std::size_t i = 0; i < buffer.size(); ++i)
-        buffer[i] = static_cast<std::int32_t>(i);
-    std::vector<std::int32_t> c(static_cast<std::size_t>(p.M * p.ldc), -1);
-    bdforge::generator::fetch_c(staging, p, buffer.data(), c.data());
-    for (std::int64_t row = 0; row < p.M; ++row)
-        for (std::int64_t column = 0; column < p.ldc; ++column) {
-            const auto expected = static_cast<std::int32_t>(column < p.N ? row * staging.c->columns + column : -1);
-            if (c[static_cast<std::size_t>(row * p.ldc + column)] != expected)
-                return false;
-        }
-    return true;
+static std::vector<std::int16_t> numbered(std::int64_t count) {
+    std::vector<std::int16_t> values(size(count));
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<std::int16_t>(1 + i % 32749);
+    return values;
+}
+
+/// Elements of a user's matrix up to its last.
+static std::int64_t extent(const Storage &s, const Buffer &matrix, std::int64_t leading) {
+    const std::int64_t i = blocks(s, matrix.rows) - 1, j = blocks(s, matrix.columns) - 1;
+    return at(s, i, j, leading) + s.block * s.run;
+}
+
+struct Case {
+    const Storage &storage;
+    Buffer matrix, held;
+    std::int64_t leading, whole, gap;  // columns from `whole` on stand `gap` further right
+
+    std::int64_t element_count() const { return s().block * s().run; }
+    const Storage &s() const { return storage; }
+    std::int64_t held_line() const {
+        return s().order == bdforge::generator::column_major ? held.rows : held.columns;
+    }
+
+    /// Where the buffer holds block (i, j) of the matrix.
+    std::int64_t place(std::int64_t i, std::int64_t j) const {
+        const std::int64_t column = j * s().block >= whole ? j + gap / s().block : j;
+        return at(s(), i, column, held_line());
+    }
+
+    template <typename Check>
+    bool each(Check check) const {
+        for (std::int64_t i = 0; i < blocks(s(), matrix.rows); ++i)
+            for (std::int64_t j = 0; j < blocks(s(), matrix.columns); ++j)
+                for (std::int64_t e = 0; e < element_count(); ++e)
+                    if (!check(size(place(i, j) + e), size(at(s(), i, j, leading) + e)))
+                        return false;
+        return true;
+    }
+};
+
+template <typename Stage>
+static bool staged_whole(const Case &c, Stage stage) {
+    const std::vector<std::int16_t> source = numbered(extent(c.storage, c.matrix, c.leading));
+    std::vector<std::int16_t> buffer(size(bdforge::generator::elements(c.storage, c.held)), 99);
+    std::vector<std::int16_t> expected(buffer.size());
+    stage(source.data(), buffer.data());
+    c.each([&](std::size_t to, std::size_t from) { return expected[to] = source[from], true; });
+    return buffer == expected;
+}
+
+static bool fetched_whole(const Case &c, const bdforge::generator::Staging &staging, const Problem &p,
+                          const bdforge::generator::Design &design) {
+    const std::vector<std::int16_t> buffer = numbered(bdforge::generator::elements(c.storage, c.held));
+    std::vector<std::int16_t> out(size(extent(c.storage, c.matrix, c.leading)), -1), expected = out;
+    bdforge::generator::fetch_c(design, staging, p, buffer.data(), out.data());
+    c.each([&](std::size_t from, std::size_t to) { return expected[to] = buffer[from], true; });
+    return out == expected;
 }
 
 int main() {
     std::size_t index;
-    std::int64_t M, K, N, lda, ldc;
-    while (std::cin >> index >> M >> K >> N >> lda >> ldc) {
-        const bdforge::generator::Problem p(M, K, N, lda, ldc);
-        const bdforge::generator::Staging staging = bdforge::generator::staging(designs.at(index), p);
-        const bool good = (!staging.a || a_is_copied(staging, p)) && (!staging.c || c_is_fetched(staging, p));
-        std::printf("%s\n", good ? "ok" : "wrong");
+    std::int64_t M, K, N, lda, ldb, ldc;
+    while (std::cin >> index >> M >> K >> N >> lda >> ldb >> ldc) {
+        const bdforge::generator::Design &design = designs.at(index);
+        const Problem p(M, K, N, lda, ldb, ldc);
+        const bdforge::generator::Staging staging = bdforge::generator::staging(design, p);
+        const bdforge::generator::Storages &stores = design.operands;
+        bool good = true;
+        if (staging.a) {
+            const std::int64_t walked = (K + design.granules.k - 1) / design.granules.k * design.granules.k;
+            const std::int64_t whole = staging.a_in_slabs ? K / design.tile.k_mt * design.tile.k_mt : K + 8;
+            const Case c{stores.a, {M, K}, *staging.a, lda, whole, staging.a->columns - walked};
+            good = staged_whole(c, [&](const auto *from, auto *to) { stage_a(design, staging, p, from, to); });
+        }
+        if (staging.b) {
+            const Case c{stores.b, {K, N}, *staging.b, ldb, K + N + 8, 0};
+            good = good && staged_whole(c, [&](const auto *from, auto *to) { stage_b(design, staging, p, from, to); });
+        }
+        if (staging.c)
+            good = good && fetched_whole({stores.c, {M, N}, *staging.c, ldc, M + N + 8, 0}, staging, p, design);
+        std::printf("%s%s%s%s %s\n", staging.a ? "a" : "", staging.b ? "b" : "", staging.c ? "c" : "",
+                    staging.a_in_slabs ? "s" : "", good ? "ok" : "wrong");
     }
 }

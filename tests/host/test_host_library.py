@@ -46,11 +46,11 @@ SIZES = [(64, 128), (1, 1), (5, 7), (33, 65), (40, 70), (100, 33), (257, 96), (3
 @pytest.mark.parametrize("tile", [{}, {"k": 8, "k_mt": 24, "n": 64}, {"m": 32, "k": 64, "k_mt": 128}])
 def test_weights_are_packed_as_python_packs_them(build: Path, tmp_path: Path, tile: dict[str, int]):
     plan = small_plan(**tile)
-    words = [write_manifest(tmp_path, plan)]
+    words: list[Path | str] = [write_manifest(tmp_path, plan)]
     matrices = [ternary(seed, K, N) for seed, (K, N) in enumerate(SIZES)]
     for i, matrix in enumerate(matrices):
         np.save(tmp_path / f"{i}.npy", matrix)
-        words += [tmp_path / f"{i}.npy", tmp_path / f"{i}.packed"]
+        words += [tmp_path / f"{i}.npy", str(matrix.shape[0]), str(matrix.shape[1]), tmp_path / f"{i}.packed"]
     done = run(build / "tests" / "pack_probe", *words)
     assert (done.returncode, done.stderr) == (0, "")
     for i, matrix in enumerate(matrices):

@@ -4,12 +4,15 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fake_npu_device import BDF, FakeNpu, build_library, run_alone
 from library_builds import WITH_XRT, Done, scons, small_plan, write_manifest
-from xrt_containers import make_elf, make_instruction_elf, make_xclbin, tool
+from xrt_containers import make_elf, make_instruction_elf, make_xclbin
 
+from bdforge.plan import manifest
 from bdforge.xrt import FetchError, XrtPackages, fetch_packages
+from support.image_contents import xclbin_contents
 
 PLAN = small_plan()
 PROBLEM = PLAN.spec.problems[0]
@@ -28,7 +31,7 @@ def xrt() -> XrtPackages:
 def build(xrt: XrtPackages) -> Path:
     """The library, bdforge-gemm and the C program, linked with XRT."""
     host = WITH_XRT / "host"
-    scons(WITH_XRT, "cpp", str(host / "tests" / "c_program"), f"xrt={xrt.prefix}")
+    scons(WITH_XRT, str(host / "bin"), str(host / "tests" / "c_program"), f"xrt={xrt.prefix}", "optimise=no")
     return host
 
 
@@ -41,9 +44,10 @@ def program(build: Path) -> Path:
 def design(xrt: XrtPackages, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small design's manifest with an xclbin and a full ELF beside it."""
     folder = tmp_path_factory.mktemp("small")
+    xclbin = make_xclbin(xrt, folder / "small.xclbin", PLAN.spec.columns)
+    make_elf(xrt, xclbin, PLAN)
     write_manifest(folder, PLAN)
-    make_elf(xrt, folder / "small.elf", PLAN, PROBLEM)
-    return make_xclbin(xrt, folder / "small.xclbin", PLAN.spec.columns)
+    return xclbin
 
 
 @pytest.fixture(scope="module")
@@ -110,13 +114,9 @@ def test_the_software_device_needs_no_npu_beside_xrt(xrt: XrtPackages, program: 
 
 def test_an_xclbin_is_read_back_as_the_manifest_describes_it(xrt: XrtPackages, design: Path, tmp_path: Path):
     manifest = json.loads((design.parent / "manifest.json").read_text())
-    information = tool(xrt, tmp_path, "xclbinutil", "--info", "--input", str(design))
-    assert "AIE_PARTITION" in information
-    tool(xrt, tmp_path, "xclbinutil", "--input", str(design), "--dump-section", "AIE_PARTITION:JSON:partition.json")
-    tool(xrt, tmp_path, "xclbinutil", "--input", str(design), "--dump-section", "IP_LAYOUT:JSON:kernels.json")
-    partition = json.loads((tmp_path / "partition.json").read_text())["aie_partition"]["partition"]
-    assert int(partition["column_width"]) == manifest["array"]["columns"]
-    assert "MLIR_AIE:MLIRAIE" in (tmp_path / "kernels.json").read_text()
+    contents = xclbin_contents(xrt.command("xclbinutil"), design, tmp_path)
+    assert contents.columns == manifest["array"]["columns"]
+    assert contents.kernels == {manifest["kernel"]: ["opcode", "instr", "ninstr", "bo0", "bo1", "bo2"]}
 
 
 @pytest.mark.parametrize("sizes", [(33, 40, 70), (1, 1, 1), (64, 64, 128), (70, 5, 33)])
@@ -168,34 +168,54 @@ def test_a_design_for_another_npu_is_refused(new_npu: Callable[[str], FakeNpu], 
     assert not npu.log
 
 
+def test_a_full_elf_loads_the_configuration_first(xrt: XrtPackages, design: Path):
+    """XRT patches the address of each PDI into the stream; nothing else configures the array."""
+    elf = design.with_suffix(".elf").read_bytes()
+    pdi = (design.parent / "small.elf.prj" / "00000000-0000-0000-0000-000000000001.pdi").read_bytes()
+    assert pdi in elf
+    load = np.array([8 | 1 << 16, len(pdi)], "<u4").tobytes()
+    assert elf.count(load) == 1
+    assert b".pdi.1\0" in elf
+    assert f"{PROBLEM.sequence}\0".encode() in elf
+
+
 @pytest.fixture
 def copy(design: Path, tmp_path: Path) -> Path:
-    """The design's folder, to change it."""
+    """A folder for a changed design."""
     folder = tmp_path / "copy"
     folder.mkdir()
-    (folder / "manifest.json").write_bytes((design.parent / "manifest.json").read_bytes())
     return folder
 
 
 def test_files_that_are_no_designs_are_refused(npu: FakeNpu, xrt: XrtPackages, program: Path, copy: Path):
-    (copy / "a.xclbin").write_bytes(b"xclbin2 no more")
-    refused(npu.run(program, "-x", copy / "a.xclbin", *SIZES), 2, f"{copy}/a.xclbin: ")
-    (copy / "a.elf").write_bytes(b"\x7fELF no more")
-    refused(npu.run(program, "-x", copy / "a.elf", *SIZES), 2, "is not a valid ELF file; build the design again")
-    make_instruction_elf(xrt, copy / "b.elf", PLAN, PROBLEM)
-    refused(npu.run(program, "-x", copy / "b.elf", *SIZES), 2, "b.elf: holds instructions only, no array configuration")
+    xclbin, elf = copy / "small.xclbin", copy / "small.elf"
+    xclbin.write_bytes(b"xclbin2 no more")
+    elf.write_bytes(b"\x7fELF no more")
+    write_manifest(copy, PLAN)
+    refused(npu.run(program, "-x", xclbin, *SIZES), 2, f"{xclbin}: ")
+    refused(npu.run(program, "-x", elf, *SIZES), 2, "is not a valid ELF file; build the design again")
+    make_instruction_elf(xrt, elf, PLAN, PROBLEM)
+    write_manifest(copy, PLAN)
+    refused(npu.run(program, "-x", elf, *SIZES), 2, "small.elf: holds instructions only, no array configuration")
 
 
 def test_a_kernel_that_is_not_the_manifests_is_refused(npu: FakeNpu, xrt: XrtPackages, program: Path, copy: Path):
-    other = make_xclbin(xrt, copy / "a.xclbin", PLAN.spec.columns, kernel="OTHER")
-    refused(npu.run(program, "-x", other, *SIZES), 2, "the manifest names kernel MLIR_AIE, the xclbin has OTHER")
-    short = make_xclbin(xrt, copy / "b.xclbin", PLAN.spec.columns, operands=2)
-    refused(npu.run(program, "-x", short, *SIZES), 2, "kernel MLIR_AIE takes 5 arguments, a GEMM needs 6")
+    path = make_xclbin(xrt, copy / "small.xclbin", PLAN.spec.columns, kernel="OTHER")
+    write_manifest(copy, PLAN)
+    refused(npu.run(program, "-x", path, *SIZES), 2, "the manifest names kernel MLIR_AIE, the xclbin has OTHER")
+    make_xclbin(xrt, path, PLAN.spec.columns, operands=2)
+    write_manifest(copy, PLAN)
+    refused(npu.run(program, "-x", path, *SIZES), 2, "kernel MLIR_AIE takes 5 arguments, a GEMM needs 6")
 
 
-def test_an_xclbin_of_another_build_is_refused_by_its_hash(npu: FakeNpu, xrt: XrtPackages, program: Path, copy: Path):
-    path = make_xclbin(xrt, copy / "a.xclbin", PLAN.spec.columns)
-    manifest = json.loads((copy / "manifest.json").read_text())
-    manifest["files"]["xclbin"] = {"path": "a.xclbin", "sha256": "0" * 64}
-    (copy / "manifest.json").write_text(json.dumps(manifest))
-    refused(npu.run(program, "-x", path, *SIZES), 2, f"files.xclbin.sha256 is not that of {path}")
+def test_files_of_another_build_are_refused_by_their_hashes(npu: FakeNpu, program: Path, design: Path, copy: Path):
+    for name in ("manifest.json", "small.xclbin", "small.elf"):
+        (copy / name).write_bytes((design.parent / name).read_bytes() + (b"" if name == "manifest.json" else b"\0"))
+    for role in ("xclbin", "elf"):
+        path = copy / f"small.{role}"
+        refused(npu.run(program, "-x", path, *SIZES), 2, f"files.{role}.sha256 is not that of {path}")
+    (copy / "manifest.json").write_text(json.dumps(manifest(PLAN, PLAN.spec.problems)))
+    refused(
+        npu.run(program, "-x", copy / "small.elf", *SIZES), 2, "files.elf is missing, this design was built without"
+    )
+    assert not npu.log

@@ -7,6 +7,7 @@ from typing import Any
 
 from bdforge.plan import Plan, sequence
 from bdforge.plan.spec import Problem
+from bdforge.toolchain.full_elf import ElfTools, write_full_elf
 from bdforge.xrt import XrtPackages
 
 PDI = "placeholder.pdi"
@@ -29,17 +30,12 @@ def make_xclbin(xrt: XrtPackages, path: Path, columns: int, kernel: str = "MLIR_
     return path
 
 
-def make_elf(xrt: XrtPackages, path: Path, plan: Plan, problem: Problem) -> Path:
-    """A full ELF with the sequence of one problem."""
-    folder = path.parent
-    (folder / PDI).write_bytes(bytes(1024))
-    write_words(folder / "insts.bin", plan, problem)
-    arguments = [{"name": n, "type": "char *", "offset": f"0x{8 * i:02x}"} for i, n in enumerate("abc")]
-    instance = {"id": problem.sequence, "TXN_ctrl_code_file": "insts.bin"}
-    kernel = {"name": "main", "arguments": arguments, "PDIs": [{"id": 1, "PDI_file": PDI}], "instance": [instance]}
-    (folder / "elf.json").write_text(json.dumps({"xrt-kernels": [kernel]}))
-    tool(xrt, folder, "aiebu-asm", "-t", "aie2_config", "-j", "elf.json", "-o", path.name)
-    return path
+def make_elf(xrt: XrtPackages, xclbin: Path, plan: Plan) -> Path:
+    """The full ELF of `plan` beside an xclbin, made as `scons format=elf` makes it."""
+    tools = ElfTools(xrt.command("xclbinutil"), xrt.command("aiebu-asm"))
+    output = xclbin.with_suffix(".elf")
+    write_full_elf(plan, plan.spec.problems, xclbin, output, tools)
+    return output
 
 
 def make_instruction_elf(xrt: XrtPackages, path: Path, plan: Plan, problem: Problem) -> Path:

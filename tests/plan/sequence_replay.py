@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bdforge.txn import BlockWrite, Patch, Stream, Sync, Write, decode
+from bdforge.txn import BlockWrite, MaskWrite, Patch, Stream, Sync, Write, decode
 
 QUEUES = {0x1D214: "A", 0x1D21C: "B", 0x1D204: "C"}  # MM2S 0, MM2S 1, S2MM 0
+ARGUMENTS = {"A": 0, "B": 1, "C": 2}
 BDS, BD_BYTES, FIRST_BD = 16, 0x20, 0x1D000
 TASKS_IN_FLIGHT = 4
+C_CONTROL, CONTROLLER_ID = 0x1D200, (0xF00, 0x1F00)  # S2MM 0: tokens go to controller 15, bits 12:8
 
 
 @dataclass(frozen=True)
@@ -33,15 +35,20 @@ class Replay:
     cores: dict[int, int] = field(default_factory=dict)
     tasks: int = 0
 
-    def starts(self, operand: str, column: int) -> np.ndarray:
-        """Starts of the stretches of one channel, which must have one length."""
-        assert len({m.length for m in self.moved[operand, column]}) == 1
-        return np.concatenate([m.starts for m in self.moved[operand, column]])
+    def of(self, operand: str, column: int, argument: int) -> list[Moved]:
+        """What one channel moves of one argument."""
+        return [moved for moved in self.moved[operand, column] if moved.argument == argument]
 
-    def visits(self, operand: str, argument_bytes: int) -> tuple[np.ndarray, int]:
+    def starts(self, operand: str, column: int, length: int) -> np.ndarray:
+        """Starts of the stretches of one channel, which must all be `length` long and of the operand's argument."""
+        parts = self.moved[operand, column]
+        assert {(moved.argument, moved.length) for moved in parts} == {(ARGUMENTS[operand], length)}
+        return np.concatenate([moved.starts for moved in parts])
+
+    def visits(self, argument: int, argument_bytes: int) -> tuple[np.ndarray, int]:
         """How often each unit of an argument is visited, and the bytes of a unit: as large as all stretches allow."""
         by_length: dict[int, list[np.ndarray]] = defaultdict(list)
-        for moved in (m for (name, _), parts in self.moved.items() if name == operand for m in parts):
+        for moved in (m for parts in self.moved.values() for m in parts if m.argument == argument):
             by_length[moved.length].append(moved.starts)
         stretches = {length: np.concatenate(starts) for length, starts in by_length.items()}
         for length, starts in stretches.items():
@@ -66,7 +73,7 @@ class _Shims:
         self.bds: dict[tuple[int, int], tuple[int, ...]] = {}
         self.patched: dict[tuple[int, int], tuple[int, int]] = {}
         self.flying: dict[tuple[str, int], list[tuple[bool, list[int]]]] = defaultdict(list)
-        self.synced: dict[int, int] = defaultdict(int)
+        self.routed: set[int] = set()
 
     def run(self) -> Replay:
         for operation in self.stream.operations:
@@ -77,6 +84,9 @@ class _Shims:
                     bd, at = divmod((register & 0xFFFFF) - FIRST_BD, BD_BYTES)
                     assert at == 4
                     self.patched[register >> 25, bd] = (argument, plus)
+                case MaskWrite(address, value, mask):
+                    assert (address & 0x1FFFFFF, (value, mask)) == (C_CONTROL, CONTROLLER_ID)
+                    self.routed.add(address >> 25)
                 case Write(address, value) if (address & 0xFFFFF) in QUEUES and not address >> 20 & 0x1F:
                     self.push(address >> 25, QUEUES[address & 0xFFFFF], value)
                 case Write(address, value):
@@ -103,6 +113,7 @@ class _Shims:
     def push(self, column: int, operand: str, value: int) -> None:
         token, runs, first = bool(value >> 31), (value >> 16 & 0xFF) + 1, value & 0xF
         assert token == (operand == "C")
+        assert not token or column in self.routed
         ids = list(self.chain(column, first))
         queue = self.flying[operand, column]
         queue.append((token, ids))

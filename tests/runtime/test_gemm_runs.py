@@ -85,7 +85,7 @@ def host_arrays(design: BuiltDesign, problem: Problem, seed: int) -> list[tuple[
     return [(a, None), (packed_weights(design.plan, weights), None), (c, reference(a, weights))]
 
 
-STRIDE = r"%mem_0_a_ping : memref<\d+xi8>, 0, \d+, \[<size = 2, stride = (\d+)>, <size = 2, stride = (\d+)>"
+STRIDE = r"%mem_0_a0_ping : memref<\d+xi8>, 0, \d+, \[<size = 2, stride = (\d+)>, <size = 2, stride = (\d+)>"
 RELEASE = r"aie.use_lock\(%core_0_2_a_free, Release, 1\)"
 LENGTH = r"(?<=%core_1_3_a_pong : memref<256xi8>, 0, )256"
 LOCK = r"%mem_1_b_full(?=, AcquireGreaterEqual)"

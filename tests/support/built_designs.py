@@ -6,39 +6,56 @@ from pathlib import Path
 from typing import Any
 
 from bdforge.devices import device_named
-from bdforge.plan import manifest, plan_gemm, render, spec_from
+from bdforge.plan import Plan, manifest, plan_gemm, render, spec_from
 from bdforge.runtime import BuiltDesign
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def spec_content(m: int, k: int, n: int, *, rows: int = 2, columns: int = 2, **buffers: int) -> dict[str, Any]:
-    """TOML content of a small design; `buffers` as in its section."""
+TERNARY = ("int8", "int2", "int32")
+
+
+def spec_content(
+    m: int,
+    k: int,
+    n: int,
+    *,
+    types: tuple[str, ...] = TERNARY,
+    layouts: str = "row packed row",
+    rows: int = 2,
+    columns: int = 2,
+    m_used: int = 0,
+    epilogue: dict[str, Any] | None = None,
+    **buffers: int,
+) -> dict[str, Any]:
+    """TOML content of a small design: types and layouts of A, B, C (and accumulator); `buffers` as in its section."""
     return {
         "kind": "gemm",
-        "types": {"a": "int8", "b": "int2", "c": "int32"},
+        "types": dict(zip(("a", "b", "c", "accumulator"), types, strict=False)),
+        "layouts": dict(zip("abc", layouts.split(), strict=True)),
+        "epilogue": epilogue or {},
         "array": {"rows": rows, "columns": columns},
-        "tile": {"m": m, "k": k, "n": n},
+        "tile": {"m": m, "k": k, "n": n, "m_used": m_used},
         "buffers": buffers,
         "problems": [],
     }
 
 
-def build(folder: Path, content: dict[str, Any], name: str = "small") -> BuiltDesign:
+def build(folder: Path, content: dict[str, Any], name: str = "small", device: str = "strix_halo") -> BuiltDesign:
     """Everything that `scons host` makes of a spec, in `folder`."""
-    plan = plan_gemm(spec_from(content, name), device_named("strix_halo"))
+    plan = plan_gemm(spec_from(content, name), device_named(device))
     facts = manifest(plan, plan.spec.problems)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "manifest.json").write_text(json.dumps(facts))
-    (folder / facts["files"]["mlir"]).write_text(render(plan, plan.spec.problems))
-    compile_kernels(folder / facts["files"]["host_kernels"], content["tile"])
+    (folder / facts["files"]["mlir"]["path"]).write_text(render(plan, plan.spec.problems))
+    compile_kernels(folder / facts["files"]["host_kernels"]["path"], plan)
     return BuiltDesign.load(folder)
 
 
-def compile_kernels(library: Path, tile: dict[str, int]) -> None:
-    """The AIE kernels for one tile size as a shared library."""
+def compile_kernels(library: Path, plan: Plan) -> None:
+    """A design's kernels as a shared library."""
     library.parent.mkdir(parents=True, exist_ok=True)
-    sources = [*sorted((ROOT / "kernels" / "aie2p").glob("*.cc")), ROOT / "kernels" / "hostapi" / "entry.cc"]
-    defines = [f"-DDIM_{axis.upper()}={size}" for axis, size in tile.items()]
+    sources = [ROOT / path for path in (*plan.kernel_sources, "kernels/hostapi/entry.cc")]
+    defines = [f"-D{macro}" for macro in plan.host_defines]
     flags = ["-std=c++20", "-O2", "-march=native", "-fPIC", "-shared", f"-I{ROOT / 'kernels' / 'hostapi'}"]
     subprocess.run(["g++", *flags, *defines, *map(str, sources), "-o", str(library)], check=True)

@@ -9,7 +9,7 @@ import numpy as np
 from bdforge.emulator import Result, emulate
 from bdforge.plan import Problem, sequence
 from bdforge.runtime import BuiltDesign, reference
-from bdforge.runtime.operands import c_buffer, packed_weights, staged_a
+from bdforge.runtime.operands import b_operand, c_buffer, c_matrix, staged_a
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,15 @@ class GemmProblem:
         problem = Problem(m, k, n)
         staged = staged_a(sequence(design.plan, m, k, n), a)
         expected = reference(a, weights)
-        return cls(design, problem, design.mlir_for(problem), staged, packed_weights(design.plan, weights), expected)
+        return cls(design, problem, design.mlir_for(problem), staged, b_operand(design.plan, weights), expected)
 
     def run(self, **options: Any) -> tuple[np.ndarray, Result]:
         """C and the rest of a run."""
         problem = self.problem
-        c = c_buffer(sequence(self.design.plan, problem.M, problem.K, problem.N))
+        planned = sequence(self.design.plan, problem.M, problem.K, problem.N)
+        c = c_buffer(planned)
         result = emulate(self.mlir, [self.a, self.b, c], self.design.kernels, problem.sequence, **options)
-        return c[: problem.M, : problem.N], result
+        return c_matrix(planned, c), result
 
     def mutated(self, pattern: str, replacement: str, count: int = 1) -> "GemmProblem":
         """The same with `count` matches of a pattern replaced in its text."""

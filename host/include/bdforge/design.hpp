@@ -48,11 +48,16 @@ public:
     /// ArgumentError when the design cannot compute C (M x N) = A (M x K) B (K x N).
     void check(std::size_t M, std::size_t K, std::size_t N) const;
 
-    /// Packs int8 weights of -1, 0, 1, row-major with `stride` elements from row to row (0: N), and keeps the packed
-    /// form. ArgumentError for impossible sizes, WeightError for other values.
-    Weights pack(const std::int8_t* weights, std::size_t K, std::size_t N, std::size_t stride = 0) const;
+    /// Keeps B (K x N) in the form in which the array reads it.
+    ///
+    /// Designs with packed B take row-major elements and pack them: ternary ones int8 values of -1, 0, 1, int4 ones
+    /// int8 values of -8 to 7, others the type's own elements (bf16 as 16-bit words). Designs with row- or
+    /// column-major B take it as they store it.
+    /// `stride`: elements from line to line, 0: no gap. ArgumentError for impossible sizes and for block floats,
+    /// which only Python packs, WeightError for values that the type lacks.
+    Weights pack(const void* weights, std::size_t K, std::size_t N, std::size_t stride = 0) const;
 
-    /// Weights that were packed before for the same tile sizes, as by Python's `bdforge.runtime.operands.packed_weights`.
+    /// B in that form already, for the same tile sizes, as Python's `bdforge.runtime.b_operand` makes it.
     /// WeightError when `bytes` is not what K and N need, as in a truncated file.
     Weights packed(const void* data, std::size_t bytes, std::size_t K, std::size_t N) const;
 

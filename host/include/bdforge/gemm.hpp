@@ -16,16 +16,15 @@ class BatchState;
 constexpr std::chrono::milliseconds default_timeout{10'000};
 
 /// Memory of the caller for A or C, used without a copy: aligned to pages, alive as long as the Gemm.
-/// `data` null: the Gemm has memory of its own. `stride`: elements from row to row, 0: no gap.
-template <class Element>
+/// `data` null: the Gemm has memory of its own. `stride`: elements from line to line, 0: no gap.
 struct CallerMemory {
-    Element* data = nullptr;
+    void* data = nullptr;
     std::size_t stride = 0;
 };
 
 struct GemmOptions {
-    CallerMemory<std::int8_t> a;
-    CallerMemory<std::int32_t> c;
+    CallerMemory a;
+    CallerMemory c;
 };
 
 /// Factors that turn int32 sums to floats: out[i][j] = c[i][j] * rows[i] * columns[j] * all. Null: factor 1.
@@ -35,7 +34,9 @@ struct Scales {
     float all = 1.0F;
 };
 
-/// C (M x N, int32) = A (M x K, int8) * weights. For one thread at a time.
+/// C (M x N) = A (M x K) * weights, with the types and orders of the design (`Manifest::operands`): lines are rows of
+/// row-major operands and columns of column-major ones; block floats lie in lines of 8 rows, 9 bytes for each of their
+/// columns. For one thread at a time.
 /// When one is destroyed whose run is still going, as after a time-out, its memory stays until the process ends.
 class Gemm {
 public:
@@ -51,11 +52,15 @@ public:
     std::size_t K() const;
     std::size_t N() const;
 
-    /// Where to write A, row-major: element (i, j) is a()[i * lda() + j]. Not while a run is going.
+    /// Where to write A: position j of line i is a()[i * lda() + j]. Not while a run is going.
+    /// ArgumentError when A is not int8; `a_memory` is for every type.
     std::int8_t* a();
+    void* a_memory();
     std::size_t lda() const;
-    /// Where C is after a run: element (i, j) is c()[i * ldc() + j].
+    /// Where C is after a run: position j of line i is c()[i * ldc() + j].
+    /// ArgumentError when C is not int32; `c_memory` is for every type.
     const std::int32_t* c() const;
+    const void* c_memory() const;
     std::size_t ldc() const;
 
     /// Computes C from A. TimeoutError when that takes longer, RunError when the device fails.
@@ -66,10 +71,10 @@ public:
     void wait(std::chrono::milliseconds timeout = default_timeout);
 
     /// Copies A in, runs, copies C out. Strides in elements, 0: no gap.
-    void run(const std::int8_t* a, std::size_t a_stride, std::int32_t* c, std::size_t c_stride,
+    void run(const void* a, std::size_t a_stride, void* c, std::size_t c_stride,
              std::chrono::milliseconds timeout = default_timeout);
 
-    /// Writes C as floats, row-major with `stride` elements from row to row (0: N).
+    /// Writes C as floats, row-major with `stride` elements from row to row (0: N). ArgumentError when C is not int32.
     void scaled(float* out, std::size_t stride, const Scales& scales) const;
 
     /// Words of the instruction stream; 0 when a full ELF brings its own.

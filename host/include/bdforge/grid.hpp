@@ -19,7 +19,7 @@ struct RowGroup {
 
 class Grid {
 public:
-    Grid(const Design &design, const Problem &sizes)
+    Grid(const Design &design, const Walked &sizes)
         : tile_(design.tile), rows_(design.array.rows), columns_(design.array.columns), sizes_(sizes) {}
 
     std::int64_t panel_rows() const { return rows_ * tile_.m; }
@@ -27,6 +27,8 @@ public:
     std::int64_t whole_panels() const { return sizes_.M / panel_rows(); }
     std::int64_t panels() const { return parts(sizes_.M, panel_rows()); }
     std::int64_t depth() const { return parts(sizes_.K, tile_.k_mt) * tile_.k_mt; }
+    /// Columns of A in host memory.
+    std::int64_t a_depth() const { return sizes_.a_in_slabs ? depth() : sizes_.K; }
     std::int64_t n_tiles() const { return parts(sizes_.N, tile_.n); }
     std::int64_t column_steps() const { return parts(n_tiles(), columns_); }
 
@@ -67,13 +69,17 @@ private:
 
     Tile tile_;
     std::int64_t rows_, columns_;
-    Problem sizes_;
+    Walked sizes_;
 };
 
-/// Bytes of packed B for a problem.
-inline std::int64_t packed_bytes(const Design &design, const Problem &problem) {
-    const Grid grid(design, walked(design, problem));
-    return grid.n_tiles() * grid.depth() * design.tile.n * design.element_bits.b / 8;
+/// Bytes of B as the array reads it: packed, or the lines of a matrix without gaps, which `staging` may enlarge.
+inline std::int64_t b_bytes(const Design &design, const Problem &problem) {
+    const Storage &storage = design.operands.b;
+    const Walked sizes = walked(design, {problem.M, problem.K, problem.N});
+    const Grid grid(design, sizes);
+    if (storage.order == packed)
+        return grid.n_tiles() * grid.depth() * design.tile.n * storage.bits / 8;
+    return elements(storage, {sizes.K, sizes.N}) * storage.bits / 8;
 }
 
 }  // namespace bdforge::generator

@@ -1,12 +1,14 @@
 #pragma once
 /// What a host must know of a built design: `manifest.json` beside the xclbin.
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "bdforge/json.hpp"
+#include "bdforge/stream_design.hpp"
 
 namespace bdforge {
 
@@ -32,6 +34,12 @@ struct TileSizes {
     std::int64_t m, k, n, k_mt, r, s, t;
 };
 
+/// An operand: the name of its type, such as "int8" or "bf16", and how it lies in host memory.
+struct OperandFacts {
+    std::string type;
+    generator::Storage storage;
+};
+
 /// A manifest, checked. `file` is its own path, `content` everything in it.
 struct Manifest {
     std::string file;
@@ -44,6 +52,8 @@ struct Manifest {
     TileSizes tile;
     std::int64_t rows;
     std::int64_t columns;
+    std::array<OperandFacts, 3> operands;  // A, B, C
+    bool plain_sums;                       // C is A B as it is: no shift, scale, bias or ReLU
     std::map<std::string, BuiltFile> files;
     std::vector<BuiltProblem> problems;
     Json content;

@@ -1,5 +1,5 @@
 #pragma once
-/// Ternary weights in the order in which the cores eat B; the twin of Python's `bdforge.weights.pack`.
+/// Weights in the order in which the cores eat B; the twin of Python's `bdforge.weights`.
 
 #include <cstddef>
 #include <cstdint>
@@ -7,13 +7,15 @@
 
 namespace bdforge {
 
-/// A row-major matrix of int8 that somebody else owns: `rows` x `columns`, `stride` elements from row to row.
-struct WeightView {
-    const std::int8_t* data;
+/// A row-major matrix that somebody else owns: `rows` x `columns`, `stride` elements from row to row.
+template <class Element>
+struct MatrixView {
+    const Element* data;
     std::size_t rows;
     std::size_t columns;
     std::size_t stride;
 };
+using WeightView = MatrixView<std::int8_t>;
 
 /// A core's tile of B, k x n, in micro-tiles of s x t.
 struct PackedTile {
@@ -30,7 +32,7 @@ constexpr std::int32_t zero_weight = -1;
 /// The places 0 ... size - 1, then zeros up to a multiple of `multiple`.
 Places padded_places(std::size_t size, std::size_t multiple);
 
-/// Bytes of a packed matrix of `rows` x `columns`, both multiples of the tile's.
+/// Bytes of a packed ternary matrix of `rows` x `columns`, both multiples of the tile's.
 std::size_t packed_bytes(std::size_t rows, std::size_t columns);
 
 /// Packs the weights that `rows` and `columns` name: codes u = w + 1, four to a byte,
@@ -39,5 +41,16 @@ std::size_t packed_bytes(std::size_t rows, std::size_t columns);
 /// ArgumentError when the places are no multiples of the tile.
 void pack(const WeightView& weights, const Places& rows, const Places& columns, const PackedTile& tile,
           std::uint8_t* out);
+
+/// Packs int8 weights of -8 to 7 in the order of `pack_tiles`, two columns to a byte, the first in the low nibble.
+/// `out` has room for half a byte for each place. WeightError for other values, ArgumentError as `pack`.
+void pack_int4(const WeightView& weights, const Places& rows, const Places& columns, const PackedTile& tile,
+               std::uint8_t* out);
+
+/// Packs the elements that `rows` and `columns` name, `zero_weight` being 0: `[N/n][K/k][n/t][k/s][s][t]`.
+/// `out` has room for `rows.size() * columns.size()`. For elements of 1 and 2 bytes; ArgumentError as `pack`.
+template <class Element>
+void pack_tiles(const MatrixView<Element>& weights, const Places& rows, const Places& columns, const PackedTile& tile,
+                Element* out);
 
 }  // namespace bdforge

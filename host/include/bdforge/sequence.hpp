@@ -37,11 +37,17 @@ public:
         : design_(design),
           tile_(design.tile),
           shim_(design.shim),
+          a_(design.operands.a),
+          b_(design.operands.b),
+          c_(design.operands.c),
           sizes_(walked(design, problem)),
           grid_(design, sizes_),
           columns_(design.array.columns),
-          b_words_(words(grid_.depth() * tile_.n, design.element_bits.b)),
-          b_inner_words_(inner_words(b_words_)) {}
+          b_words_(words(grid_.depth() * tile_.n, b_.bits)),
+          b_inner_words_(b_.order == packed ? inner_words(b_words_) : 0),
+          fed_(design.fed_bytes.panel > 0 || design.fed_bytes.tile > 0),
+          a_stride_(outer_offset(a_, row_major, grid_.panel_rows(), sizes_.lda)),
+          b_stride_(outer_offset(b_, column_major, grid_.step_columns(), sizes_.ldb)) {}
 
     const Grid &grid() const { return grid_; }
 
@@ -64,14 +70,16 @@ public:
     /// The tasks of a step, those of A first.
     void tasks(const Area &area, std::vector<Task> &tasks) const {
         tasks.clear();
-        for (std::uint32_t row = 0; row < design_.array.rows; ++row)
-            tasks.push_back({A, design_.a_columns[row], area.panels * area.count, a(area, row)});
+        const std::int64_t runs = area.panels * area.count;
+        for (const Feed &feed : design_.a_feeds)
+            tasks.push_back({A, feed.column, runs, a(area, feed)});
         for (std::uint32_t column = 0; column < columns_; ++column)
-            tasks.push_back({B, column, area.panels, b(area, column)});
+            tasks.push_back({B, column, b_.order == packed && !fed_ ? area.panels : runs, b(area, column)});
         const std::vector<RowGroup> groups = c_groups(area);
         const bool iterates = c_iterates(groups, area.count);
+        const std::int64_t c_runs = c_.order == column_major ? runs : iterates ? area.count : 1;
         for (std::uint32_t column = 0; column < columns_; ++column)
-            tasks.push_back({C, column, iterates ? area.count : 1, c(area, groups, iterates, column)});
+            tasks.push_back({C, column, c_runs, c(area, groups, iterates, column)});
     }
 
 private:
@@ -81,7 +89,7 @@ private:
                 areas.push_back({panel, 1, columns.first, columns.count});
     }
 
-    /// The longest inner run that splits n-tiles of B into two wraps; 0 when none does.
+    /// The longest inner run that splits n-tiles of packed B into two wraps; 0 when none does.
     std::int64_t inner_words(std::int64_t length) const {
         for (std::int64_t inner = shim_.wraps[0]; inner > 0; --inner)
             if (length % inner == 0 && length / inner <= shim_.wraps[1])
@@ -89,21 +97,26 @@ private:
         return 0;
     }
 
-    std::int64_t a_words(std::int64_t elements) const { return words(elements, design_.element_bits.a); }
-    std::int64_t c_words(std::int64_t elements) const { return words(elements, design_.element_bits.c); }
+    /// Memory elements from an operand's row (A) or column (B) to the one `rows` further on.
+    static std::int64_t outer_offset(const Storage &storage, std::uint32_t along_depth, std::int64_t rows,
+                                     std::int64_t leading) {
+        return storage.order == along_depth ? rows / storage.block * leading * storage.run : rows;
+    }
 
-    /// Panels that one task of A can walk: its BDs iterate over them.
+    bool near(const Storage &storage, std::int64_t stride) const {
+        return words(stride, storage.bits) <= shim_.step_max;
+    }
+
+    /// Panels that one task can walk: the BDs of A, and of a column-major C, iterate over them.
     std::int64_t most_panels() const {
-        const bool near = a_words(grid_.panel_rows() * sizes_.lda) <= shim_.step_max;
-        return near ? std::min(shim_.repeat_max, shim_.iteration_max) : 1;
+        return near(a_, a_stride_) ? std::min(shim_.repeat_max, shim_.iteration_max) : 1;
     }
 
     /// The column steps of a panel.
     std::vector<Area> column_ranges() const {
         const std::int64_t steps = grid_.column_steps();
-        const bool b_repeats = b_inner_words_ > 0 && columns_ * b_words_ <= shim_.step_max;
-        std::int64_t most = b_repeats ? shim_.repeat_max : 1, end = steps;
-        if (c_iterates(grid_.row_groups(0), 2)) {
+        std::int64_t most = columns_iterate() ? shim_.repeat_max : 1, end = steps;
+        if (b_.order != packed || fed_ || c_iterates(c_groups({0, 1, 0, 1}), 2)) {
             // All BDs of a chain run equally often, so the step that moved back cannot join the others.
             most = std::min<std::int64_t>(most, shim_.iteration_max);
             end = grid_.moved_columns() ? steps - 1 : steps;
@@ -116,31 +129,68 @@ private:
         return ranges;
     }
 
-    /// Whether C's column steps are runs of a task: one BD cannot hold several when a panel's rows need more.
-    bool c_iterates(const std::vector<RowGroup> &groups, std::int64_t count) const {
-        return count > 1 && (groups.size() > 1 || groups[0].rows > shim_.wraps[1]);
+    /// Whether one BD of B, and of a column-major C, can walk several column steps.
+    bool columns_iterate() const {
+        if (c_.order == column_major && !near(c_, grid_.step_columns() * sizes_.ldc))
+            return false;
+        if (b_.order != packed)
+            return near(b_, b_stride_);
+        return b_inner_words_ > 0 && columns_ * b_words_ <= shim_.step_max;
     }
 
-    /// Core row `row`'s rows of A in slabs, then the slab that moved back.
-    std::vector<Bd> a(const Area &area, std::int64_t row) const {
-        const std::int64_t start = grid_.row_start(area.panel, row) * sizes_.lda, slab = a_words(tile_.k_mt);
-        const std::int64_t whole = sizes_.K / tile_.k_mt;
-        const Dim rows = {tile_.m, a_words(sizes_.lda)}, panels = {area.panels, a_words(grid_.panel_rows() * sizes_.lda)};
-        std::vector<Bd> bds = {{a_bytes(start), {{{slab, 1}, rows, {whole, slab}}}, false, panels}};
-        if (sizes_.K % tile_.k_mt)
-            bds.push_back({a_bytes(start + sizes_.K - tile_.k_mt), {{{slab, 1}, rows, {1, 0}}}, false, panels});
+    /// Whether C's column steps are runs of a task: one BD cannot hold several when a panel's lines need more.
+    bool c_iterates(const std::vector<RowGroup> &groups, std::int64_t count) const {
+        return count > 1 && (c_.order == column_major || groups.size() > 1 || groups[0].rows > shim_.wraps[1]);
+    }
+
+    /// A feed's rows of A in slabs, then the slab that moved back.
+    std::vector<Bd> a(const Area &area, const Feed &feed) const {
+        const std::int64_t start = grid_.row_start(area.panel, feed.row) + feed.offset;
+        return slabs(a_, row_major, start, feed.rows, sizes_.lda, grid_.a_depth(), {area.panels, a_stride_});
+    }
+
+    /// The column's n-tiles, column step by column step.
+    std::vector<Bd> b(const Area &area, std::int64_t column) const {
+        if (fed_)
+            return b_fed(area, column);
+        if (b_.order == packed)
+            return b_packed(area, column);
+        const std::int64_t start = grid_.tile_column(grid_.n_tile(area.first, column));
+        return slabs(b_, column_major, start, tile_.n, sizes_.ldb, sizes_.K, {area.count, b_stride_});
+    }
+
+    /// `rows` rows of A (columns of B) from `start` on, slab by slab: lines of k_mt, or k_mt lines where they run
+    /// across K.
+    std::vector<Bd> slabs(const Storage &storage, std::uint32_t along_depth, std::int64_t start, std::int64_t rows,
+                          std::int64_t leading, std::int64_t depth, Dim runs) const {
+        const std::int64_t whole = depth / tile_.k_mt, begin = outer_offset(storage, along_depth, start, leading);
+        const std::int64_t line = leading * storage.run;
+        std::vector<Bd> bds;
+        const auto add = [&](std::int64_t first_slab_position, std::int64_t count) {
+            if (storage.order == along_depth) {
+                const std::int64_t run = tile_.k_mt * storage.run;
+                bds.push_back(bd(storage, begin + first_slab_position * storage.run, {run, 1},
+                                 {rows / storage.block, line}, {count, count > 1 ? run : 0}, runs));
+            } else {
+                bds.push_back(bd(storage, begin + first_slab_position * line, {rows, 1}, {1, 0},
+                                 {count * tile_.k_mt, line}, runs));
+            }
+        };
+        add(0, whole);
+        if (depth % tile_.k_mt)
+            add(depth - tile_.k_mt, 1);
         return bds;
     }
 
-    /// The column's n-tiles; linear for one.
-    std::vector<Bd> b(const Area &area, std::int64_t column) const {
+    /// The column's n-tiles of packed B; linear for one.
+    std::vector<Bd> b_packed(const Area &area, std::int64_t column) const {
         std::vector<Bd> bds;
         const auto add = [&](std::int64_t n_tile, std::int64_t tiles) {
             const std::int64_t offset = n_tile * b_words_ * word_bytes;
             if (tiles == 1)
-                bds.push_back({offset, {{{b_words_, 1}, {1, 0}, {1, 0}}}, true});
+                bds.push_back({from_b, offset, {{{b_words_, 1}, {1, 0}, {1, 0}}}, true});
             else
-                bds.push_back({offset,
+                bds.push_back({from_b, offset,
                                {{{b_inner_words_, 1},
                                  {b_words_ / b_inner_words_, b_inner_words_},
                                  {tiles, columns_ * b_words_}}}});
@@ -149,46 +199,94 @@ private:
         return bds;
     }
 
-    /// Rows of C; panels of a tall step follow one another.
+    /// An n-tile, the row panel's numbers and the n-tile's, again for each column step or panel.
+    std::vector<Bd> b_fed(const Area &area, std::int64_t column) const {
+        const std::int64_t n_tile = grid_.n_tile(area.first, column);
+        return {stretch(from_b, n_tile, b_words_, area.count, columns_),
+                stretch(from_r, area.panel, design_.fed_bytes.panel / word_bytes, area.panels, 1),
+                stretch(from_s, n_tile, design_.fed_bytes.tile / word_bytes, area.count, columns_)};
+    }
+
+    /// Stretch `first` of `length` words each, moved on by `stride` stretches in each of `count` runs.
+    Bd stretch(Source source, std::int64_t first, std::int64_t length, std::int64_t count, std::int64_t stride) const {
+        const std::int64_t offset = first * length * word_bytes;
+        if (count == 1)
+            return {source, offset, {{{length, 1}, {1, 0}, {1, 0}}}, true};
+        const std::int64_t inner = inner_words(length);
+        if (inner == 0)
+            throw SequenceError("a stretch of packed B has no two factors that a BD's dimensions hold");
+        return {source, offset, {{{inner, 1}, {length / inner, inner}, {1, 0}}}, false, {count, stride * length}};
+    }
+
+    /// Rows of C, or lines of several rows; panels of a tall step follow one another.
     std::vector<RowGroup> c_groups(const Area &area) const {
-        if (area.panels == 1)
-            return grid_.row_groups(area.panel);
-        return {{area.panel * grid_.panel_rows(), area.panels * grid_.panel_rows()}};
+        std::vector<RowGroup> groups = grid_.row_groups(area.panel);
+        if (c_.order == column_major)
+            return groups;
+        if (area.panels > 1)
+            groups = {{area.panel * grid_.panel_rows(), area.panels * grid_.panel_rows()}};
+        for (RowGroup &group : groups)
+            group = {group.first / c_.block, group.rows / c_.block};
+        return groups;
     }
 
     std::vector<Bd> c(const Area &area, const std::vector<RowGroup> &groups, bool iterates, std::int64_t column) const {
-        const auto start = [&](std::int64_t step) { return grid_.tile_column(grid_.n_tile(step, column)); };
+        if (c_.order == column_major)
+            return c_columns(area, groups, column);
+        const auto start = [&](std::int64_t step) { return grid_.tile_column(grid_.n_tile(step, column)) * c_.run; };
+        const std::int64_t step = grid_.step_columns() * c_.run;
         std::vector<Bd> bds;
         if (iterates) {
-            for (const RowGroup &group : groups) {
-                bds.push_back(c_column(group, start(area.first)));
-                bds.back().iteration = {area.count, c_words(grid_.step_columns())};
-            }
+            for (const RowGroup &group : groups)
+                bds.push_back(c_lines(group, start(area.first), {area.count, step}));
             return bds;
         }
-        stretches(area, grid_.step_columns(), start, [&](std::int64_t first_column, std::int64_t tiles) {
+        stretches(area, step, start, [&](std::int64_t first, std::int64_t tiles) {
             for (const RowGroup &group : groups)
-                bds.push_back(group.rows > shim_.wraps[1] ? c_column(group, first_column)
-                                                          : c_tiles(group, first_column, tiles));
+                bds.push_back(group.rows > shim_.wraps[1] ? c_lines(group, first, {1, 0})
+                                                          : c_tiles(group, first, tiles, step));
         });
         return bds;
     }
 
-    /// A group's rows of one tile, however many.
-    Bd c_column(const RowGroup &group, std::int64_t column) const {
-        return {c_offset(group, column), {{{c_words(tile_.n), 1}, {1, 0}, {group.rows, c_words(sizes_.ldc)}}}};
+    /// A group's lines of one tile, however many.
+    Bd c_lines(const RowGroup &group, std::int64_t first, Dim runs) const {
+        const std::int64_t line = sizes_.ldc * c_.run;
+        return bd(c_, group.first * line + first, {tile_.n * c_.run, 1}, {1, 0}, {group.rows, line}, runs);
     }
 
-    Bd c_tiles(const RowGroup &group, std::int64_t column, std::int64_t tiles) const {
-        return {c_offset(group, column),
-                {{{c_words(tile_.n), 1}, {group.rows, c_words(sizes_.ldc)}, {tiles, c_words(grid_.step_columns())}}}};
+    Bd c_tiles(const RowGroup &group, std::int64_t first, std::int64_t tiles, std::int64_t step) const {
+        const std::int64_t line = sizes_.ldc * c_.run;
+        return bd(c_, group.first * line + first, {tile_.n * c_.run, 1}, {group.rows, line}, {tiles, step}, {1, 0});
     }
 
-    std::int64_t c_offset(const RowGroup &group, std::int64_t column) const {
-        return (group.first * sizes_.ldc + column) * design_.element_bits.c / 8;
+    /// Column-major C: neighbouring tiles of core rows, in each column step or panel.
+    std::vector<Bd> c_columns(const Area &area, const std::vector<RowGroup> &groups, std::int64_t column) const {
+        const std::int64_t start = grid_.tile_column(grid_.n_tile(area.first, column)) * sizes_.ldc;
+        const std::int64_t stride = area.panels > 1 ? grid_.panel_rows() : grid_.step_columns() * sizes_.ldc;
+        std::vector<Bd> bds;
+        for (const RowGroup &group : groups)
+            bds.push_back(bd(c_, start + group.first, {tile_.m, 1}, {tile_.n, sizes_.ldc},
+                             {group.rows / tile_.m, tile_.m}, {area.panels * area.count, stride}));
+        return bds;
     }
 
-    std::int64_t a_bytes(std::int64_t elements) const { return elements * design_.element_bits.a / 8; }
+    /// A BD of memory elements, innermost dimension first. SequenceError when its registers cannot hold it.
+    Bd bd(const Storage &storage, std::int64_t offset, Dim d0, Dim d1, Dim d2, Dim runs) const {
+        const auto in_words = [&](Dim dim) { return Dim{dim.size, words(dim.stride, storage.bits)}; };
+        const Source source = &storage == &a_ ? from_a : &storage == &b_ ? from_b : from_c;
+        const Bd made{source,
+                      offset * storage.bits / 8,
+                      {{{words(d0.size, storage.bits), 1}, in_words(d1), in_words(d2)}},
+                      false,
+                      runs.size > 1 ? in_words(runs) : Dim{1, 0}};
+        const bool sizes_fit = made.dims[0].size <= shim_.wraps[0] && made.dims[1].size <= shim_.wraps[1];
+        const bool steps_fit = made.dims[1].stride <= shim_.step_max && made.dims[2].stride <= shim_.step_max &&
+                               made.iteration.stride <= shim_.step_max && made.iteration.size <= shim_.iteration_max;
+        if (!sizes_fit || !steps_fit)
+            throw SequenceError("a tile or a leading dimension is larger than a BD's dimensions");
+        return made;
+    }
 
     /// Calls `add(start, count)` for one or two stretches of equal stride; only the last start may be off.
     template <typename Start, typename Add>
@@ -203,11 +301,14 @@ private:
     const Design &design_;
     const Tile &tile_;
     const Shim &shim_;
-    Problem sizes_;
+    const Storage &a_, &b_, &c_;
+    Walked sizes_;
     Grid grid_;
     std::int64_t columns_;
-    std::int64_t b_words_;  // of one n-tile
+    std::int64_t b_words_;  // of one n-tile of packed B
     std::int64_t b_inner_words_;
+    bool fed_;
+    std::int64_t a_stride_, b_stride_;  // memory elements from panel to panel, from column step to column step
 };
 
 /// Runs steps in order, as many at a time as queues and BDs hold.
@@ -272,20 +373,23 @@ inline void check_tile(const Design &design) {
             throw SequenceError(reason);
     };
     const Tile &tile = design.tile;
-    const std::array<std::uint32_t, 2> &wraps = design.shim.wraps;
+    const Storages &stores = design.operands;
     require(tile.k_mt % tile.k == 0, "k_mt is no multiple of k");
-    require(tile.k * tile.n * design.element_bits.b % granule_bits == 0, "a tile of B is no whole number of words");
-    require(tile.n * design.element_bits.c % granule_bits == 0, "a row of a tile of C is no whole number of words");
-    require(words(tile.k_mt, design.element_bits.a) <= wraps[0], "k_mt is longer than a BD's inner dimension");
-    require(words(tile.n, design.element_bits.c) <= wraps[0], "n is longer than a BD's inner dimension");
-    require(tile.m <= wraps[1], "m is larger than a BD's second dimension");
+    require(tile.k * tile.n * stores.b.bits % granule_bits == 0, "a tile of B is no whole number of words");
+    const auto whole = [](const Storage &storage, std::int64_t down, std::int64_t across) {
+        return (storage.order == column_major ? down : across * storage.run) * storage.bits % granule_bits == 0;
+    };
+    require(whole(stores.a, tile.m, tile.k_mt), "a line of a slab of A is no whole number of words");
+    require(stores.b.order == packed || whole(stores.b, tile.k_mt, tile.n),
+            "a line of a slab of B is no whole number of words");
+    require(whole(stores.c, tile.m, tile.n), "a line of a tile of C is no whole number of words");
 }
 
 }  // namespace detail
 
 /// The instruction stream that computes `problem`. SequenceError for sizes that the design cannot compute.
 ///
-/// Arguments: A (or its staged buffer), B packed, C (or its staged buffer); see `staging`.
+/// Arguments: A, B and C, or their staged buffers; see `staging`.
 inline std::vector<std::uint32_t> sequence(const Design &design, const Problem &problem) {
     detail::check_tile(design);
     const detail::Walk walk(design, problem);

@@ -1,12 +1,12 @@
 // Instruction streams by problem size, each made once, for hosts with many threads.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <future>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,7 +22,7 @@ public:
 
     explicit SequenceCache(Design design) : design_(std::move(design)) {}
 
-    /// The stream for dense A and C. SequenceError for sizes that the design cannot compute.
+    /// The stream for operands without gaps. SequenceError for sizes that the design cannot compute.
     Words get(std::int64_t M, std::int64_t K, std::int64_t N) { return get(Problem(M, K, N)); }
 
     /// The stream for a problem with leading dimensions. Threads that ask for a size in the making wait for it; other
@@ -44,11 +44,11 @@ public:
     const Design &design() const { return design_; }
 
 private:
-    using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+    using Key = std::array<std::int64_t, 6>;
 
     std::pair<std::shared_future<Words>, bool> claim(const Problem &p, std::promise<Words> &promise) {
         const std::lock_guard<std::mutex> guard(mutex_);
-        const auto [place, first] = streams_.try_emplace(Key(p.M, p.K, p.N, p.lda, p.ldc));
+        const auto [place, first] = streams_.try_emplace(Key{p.M, p.K, p.N, p.lda, p.ldb, p.ldc});
         if (first)
             place->second = promise.get_future().share();
         return {place->second, first};

@@ -15,11 +15,14 @@ namespace bdforge::generator {
 namespace detail {
 
 // Operations of a version 0.1 stream, as mlir-aie numbers and pads them.
-constexpr std::uint32_t op_write = 0, op_block_write = 1, op_tct = 0x80, op_patch = 0x81;
-constexpr std::uint32_t write_bytes = 24, block_write_bytes = 16, tct_bytes = 16, patch_bytes = 48, word_bytes = 4;
+constexpr std::uint32_t op_write = 0, op_block_write = 1, op_mask_write = 3, op_tct = 0x80, op_patch = 0x81;
+constexpr std::uint32_t write_bytes = 24, block_write_bytes = 16, mask_write_bytes = 28, tct_bytes = 16, patch_bytes = 48, word_bytes = 4;
 constexpr std::size_t header_words = 4;
 
 enum Operand : std::uint32_t { A, B, C };
+
+/// Which argument holds a BD's data.
+enum Source : std::uint32_t { from_a, from_b, from_c, from_r, from_s };
 
 inline std::uint32_t of(const Operands &values, Operand operand) {
     return operand == A ? values.a : operand == B ? values.b : values.c;
@@ -32,6 +35,7 @@ struct Dim {
 
 /// One transfer: three dimensions, innermost first, or linear. Each run of the task moves it on by `iteration`'s stride.
 struct Bd {
+    Source source;
     std::int64_t offset_bytes;
     std::array<Dim, 3> dims;
     bool linear = false;
@@ -72,12 +76,15 @@ public:
         words_.insert(words_.end(), bd_words.begin(), bd_words.end());
         const auto offset = static_cast<std::uint64_t>(bd.offset_bytes);
         add({op_patch, patch_bytes, 0, 0, 0, 0, at + word_bytes * shim.patched_word, 0,
-             of(design_.arguments, task.operand), 0, low(offset), high(offset)});
+             argument(bd.source), 0, low(offset), high(offset)});
     }
 
     void push(const Task &task, std::uint32_t first_bd) {
         const Shim &shim = design_.shim;
         const std::uint32_t token = task.operand == C ? 1u << shim.queue_fields.token : 0;
+        if (token)
+            add({op_mask_write, 0, task.column * design_.column_stride + shim.token.control_address, 0,
+                 shim.token.control_value, shim.token.control_mask, mask_write_bytes});
         const auto repeat = static_cast<std::uint32_t>(task.runs - 1) << shim.queue_fields.repeat;
         write(task.column * design_.column_stride + of(shim.queue_addresses, task.operand),
               token | repeat | first_bd << shim.queue_fields.bd);
@@ -92,6 +99,11 @@ public:
 private:
     static std::uint32_t low(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
     static std::uint32_t high(std::uint64_t value) { return static_cast<std::uint32_t>(value >> 32); }
+
+    std::uint32_t argument(Source source) const {
+        const Arguments &all = design_.arguments;
+        return std::array<std::uint32_t, 5>{all.a, all.b, all.c, all.r, all.s}[source];
+    }
 
     void add(std::initializer_list<std::uint32_t> words) {
         words_.insert(words_.end(), words);

@@ -20,9 +20,44 @@ struct BdFields {
     Field length, d0_wrap, d0_step, d1_wrap, d1_step, d2_step, iteration_wrap, iteration_step, next, use_next;
 };
 
-/// A number for each operand: element bits, argument index, queue address.
+/// A number for each operand, such as its queue's address.
 struct Operands {
     std::uint32_t a, b, c;
+};
+
+/// Index of each argument; R and S hold the numbers that feed an epilogue, by row panel and by n-tile.
+struct Arguments {
+    std::uint32_t a, b, c, r, s;
+};
+
+/// Bytes of R for each row panel and of S for each n-tile that follow an n-tile of packed B; 0 where nothing is fed.
+struct FedBytes {
+    std::int64_t panel, tile;
+};
+
+// Orders of operands in host memory; packed: B tile by tile in the order in which the cores eat it.
+constexpr std::uint32_t row_major = 0, column_major = 1, packed = 2;
+
+/// How an operand lies in host memory: elements of `bits` bits, line after line. A line of row-major memory holds
+/// `block` rows, `run` elements for each of their columns; both are 1 but for block floats.
+struct Storage {
+    std::uint32_t bits, order, block, run;
+};
+
+/// How A, B and C lie in host memory.
+struct Storages {
+    Storage a, b, c;
+};
+
+/// What one shim brings of A for each panel: `rows` rows, from `offset` in core row `row`'s tile on.
+struct Feed {
+    std::uint32_t column, row;
+    std::int64_t offset, rows;
+};
+
+/// What M, K and N must be multiples of, so that every tile starts at a whole word.
+struct Granules {
+    std::int64_t m, k, n;
 };
 
 /// The shims' limits and registers (of column 0).
@@ -32,6 +67,7 @@ struct Shim {
     };
     struct Token {
         std::uint32_t direction, channel;  // of C
+        std::uint32_t control_address, control_value, control_mask;  // what carries tokens to the controller
     };
 
     std::uint32_t bds;
@@ -55,7 +91,7 @@ struct Core {
     std::uint32_t k_steps, output_tiles, go;
 };
 
-/// A core's tile m x k x n and the depth k_mt of a slab of A in a memtile.
+/// A core's tile m x k x n and the depth k_mt of a memtile's slab.
 struct Tile {
     std::int64_t m, k, n, k_mt;
 };
@@ -70,11 +106,14 @@ struct Design {
     Tile tile;
     Array array;
     std::array<std::uint32_t, 2> header;  // first words of every stream
-    Operands element_bits;
+    Storages operands;
     std::int64_t largest_size;
     std::int64_t depth_limit;  // largest K that cannot overflow
-    Operands arguments;
-    std::vector<std::uint32_t> a_columns;  // by core row: the column through which its A enters
+    Arguments arguments;
+    FedBytes fed_bytes;
+    std::vector<Feed> a_feeds;  // by column
+    std::int64_t least_rows;    // smallest M that the shims can walk
+    Granules granules;
     std::vector<Core> cores;
     std::uint32_t column_stride;  // from a register to the same one of the next column
     Shim shim;

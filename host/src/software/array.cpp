@@ -19,13 +19,27 @@ Tile tile_of(const Facts& facts) {
             size(facts.tile.k_mt), size(facts.tile.s), size(facts.tile.t)};
 }
 
-/// m x depth of A, row-major, from slabs of k_mt.
-std::vector<std::int8_t> read_a(const Tile& tile, std::size_t depth, Channel& channel) {
-    std::vector<std::int8_t> a(tile.m * depth), slab(tile.m * tile.k_mt);
-    for (std::size_t first = 0; first < depth; first += tile.k_mt) {
-        channel.read(slab.data(), slab.size());
-        for (std::size_t row = 0; row < tile.m; ++row) {
-            std::copy_n(slab.data() + row * tile.k_mt, tile.k_mt, a.data() + row * depth + first);
+/// Adds a slab of `rows` x `columns` to a row-major matrix at `to`: row by row, or column by column.
+void read_slab(Channel& channel, bool by_columns, std::size_t rows, std::size_t columns, std::int8_t* to,
+               std::size_t stride) {
+    std::vector<std::int8_t> slab(rows * columns);
+    channel.read(slab.data(), slab.size());
+    for (std::size_t i = 0; i < slab.size(); ++i) {
+        const std::size_t row = by_columns ? i % rows : i / columns, column = by_columns ? i / rows : i % columns;
+        to[row * stride + column] = slab[i];
+    }
+}
+
+/// A panel of A, all core rows' m x depth, row-major, from slabs of k_mt.
+std::vector<std::int8_t> read_a(const Facts& facts, const Tile& tile, std::size_t depth, Controller& controller) {
+    std::vector<std::int8_t> a(facts.rows * tile.m * depth);
+    const bool by_columns = facts.storages[0].order == generator::column_major;
+    for (const generator::Feed& feed : facts.a_feeds) {
+        Channel& channel = controller.channel(Operand::a, feed.column);
+        const std::size_t start = feed.row * tile.m + static_cast<std::size_t>(feed.offset);
+        for (std::size_t first = 0; first < depth; first += tile.k_mt) {
+            read_slab(channel, by_columns, static_cast<std::size_t>(feed.rows), tile.k_mt,
+                      a.data() + start * depth + first, depth);
         }
     }
     return a;
@@ -46,8 +60,8 @@ void unpack(const Tile& tile, const std::uint8_t* packed, std::int8_t* b) {
     }
 }
 
-/// depth x n of B, row-major, from packed k x n tiles.
-std::vector<std::int8_t> read_b(const Tile& tile, std::size_t depth, Channel& channel) {
+/// depth x n of ternary B, row-major, from packed k x n tiles.
+std::vector<std::int8_t> read_ternary(const Tile& tile, std::size_t depth, Channel& channel) {
     std::vector<std::int8_t> b(depth * tile.n);
     std::vector<std::uint8_t> packed(tile.k * tile.n / codes_per_byte);
     for (std::size_t first = 0; first < depth; first += tile.k) {
@@ -57,9 +71,27 @@ std::vector<std::int8_t> read_b(const Tile& tile, std::size_t depth, Channel& ch
     return b;
 }
 
-std::vector<std::int32_t> multiply(const Tile& tile, std::size_t depth, const std::vector<std::int8_t>& a,
-                                   const std::vector<std::int8_t>& b) {
-    std::vector<std::int32_t> c(tile.m * tile.n);
+/// depth x n of int8 B, row-major: from tiles of s x t micro-tiles, t columns at a time, or from slabs.
+std::vector<std::int8_t> read_b(const Facts& facts, const Tile& tile, std::size_t depth, Channel& channel) {
+    if (facts.ternary) return read_ternary(tile, depth, channel);
+    std::vector<std::int8_t> b(depth * tile.n);
+    const bool by_columns = facts.storages[1].order == generator::column_major;
+    if (facts.storages[1].order != generator::packed) {
+        for (std::size_t first = 0; first < depth; first += tile.k_mt)
+            read_slab(channel, by_columns, tile.k_mt, tile.n, b.data() + first * tile.n, tile.n);
+        return b;
+    }
+    for (std::size_t first = 0; first < depth; first += tile.k) {
+        for (std::size_t column = 0; column < tile.n; column += tile.t)
+            read_slab(channel, false, tile.k, tile.t, b.data() + first * tile.n + column, tile.n);
+    }
+    return b;
+}
+
+/// m x n of C in the order in which it leaves the memtile; `a` is the core row's m x depth.
+std::vector<std::int32_t> multiply(const Tile& tile, std::size_t depth, const std::int8_t* a,
+                                   const std::vector<std::int8_t>& b, bool by_columns) {
+    std::vector<std::int32_t> c(tile.m * tile.n), lines(c.size());
     for (std::size_t row = 0; row < tile.m; ++row) {
         std::int32_t* sums = c.data() + row * tile.n;
         for (std::size_t i = 0; i < depth; ++i) {
@@ -68,24 +100,25 @@ std::vector<std::int32_t> multiply(const Tile& tile, std::size_t depth, const st
             for (std::size_t column = 0; column < tile.n; ++column) sums[column] += factor * weights[column];
         }
     }
-    return c;
+    if (!by_columns) return c;
+    for (std::size_t i = 0; i < lines.size(); ++i) lines[i] = c[i % tile.m * tile.n + i / tile.m];
+    return lines;
 }
 
 }  // namespace
 
 void compute(const Facts& facts, Controller& controller) {
     const Tile tile = tile_of(facts);
+    const bool by_columns = facts.storages[2].order == generator::column_major;
     const std::size_t depth = controller.k_steps() * tile.k;
     if (depth % tile.k_mt != 0) throw RunError("K / k is no whole number of slabs; generate the stream again");
     for (std::uint32_t turn = 0; turn < controller.output_tiles(); ++turn) {
-        std::vector<std::vector<std::int8_t>> a;
-        for (const std::size_t column : facts.a_columns) {
-            a.push_back(read_a(tile, depth, controller.channel(Operand::a, column)));
-        }
+        const std::vector<std::int8_t> a = read_a(facts, tile, depth, controller);
         for (std::size_t column = 0; column < facts.columns; ++column) {
-            const std::vector<std::int8_t> b = read_b(tile, depth, controller.channel(Operand::b, column));
-            for (const auto& rows : a) {
-                const std::vector<std::int32_t> c = multiply(tile, depth, rows, b);
+            const std::vector<std::int8_t> b = read_b(facts, tile, depth, controller.channel(Operand::b, column));
+            for (std::size_t row = 0; row < facts.rows; ++row) {
+                const std::vector<std::int32_t> c =
+                    multiply(tile, depth, a.data() + row * tile.m * depth, b, by_columns);
                 controller.channel(Operand::c, column).write(c.data(), c.size() * sizeof(c[0]));
             }
         }

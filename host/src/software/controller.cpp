@@ -9,8 +9,10 @@ namespace bdforge::software {
 namespace {
 
 // Operations of instruction streams, version 0.1 (mlir-aie, AIETargetNPU.cpp), with their sizes in words.
-constexpr std::uint32_t op_write = 0x00, op_block_write = 0x01, op_await = 0x80, op_patch = 0x81;
-constexpr std::size_t header_words = 4, write_words = 6, await_words = 4, patch_words = 12, block_header_words = 4;
+constexpr std::uint32_t op_write = 0x00, op_block_write = 0x01, op_mask_write = 0x03, op_load_pdi = 0x08, op_await = 0x80,
+                        op_patch = 0x81;
+constexpr std::size_t header_words = 4, write_words = 6, mask_write_words = 7, load_pdi_words = 4, await_words = 4, patch_words = 12,
+                      block_header_words = 4;
 
 [[noreturn]] void refuse(const std::string& what) {
     throw RunError("the instruction stream " + what + "; generate it again from this design's manifest");
@@ -27,6 +29,8 @@ std::size_t words_of(const std::uint32_t* op, std::size_t left) {
     switch (op[0] & 0xFF) {
         case op_write: return write_words;
         case op_block_write: return left < block_header_words ? left + 1 : op[3] / sizeof(std::uint32_t);
+        case op_mask_write: return mask_write_words;
+        case op_load_pdi: return load_pdi_words;
         case op_await: return await_words;
         case op_patch: return patch_words;
         default: return 0;
@@ -65,6 +69,10 @@ void Controller::execute(const std::uint32_t* words, std::size_t count) {
         switch (op[0] & 0xFF) {
             case op_write: write(op[2], op[4]); break;
             case op_block_write: block_write(op[2], op + block_header_words, size - block_header_words); break;
+            case op_mask_write: break;  // of control registers, which tell where tokens go
+            case op_load_pdi:  // a full ELF's streams begin so; this array needs no configuration
+                if (at != header_words) refuse("loads a configuration in its middle");
+                break;
             case op_await: await(op); break;
             default: patch(op[6], op[8], op[10] | std::uint64_t{op[11]} << 32); break;
         }

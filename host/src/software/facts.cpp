@@ -1,5 +1,7 @@
 #include "facts.hpp"
 
+#include "bdforge/error.hpp"
+
 namespace bdforge::software {
 namespace {
 
@@ -60,6 +62,27 @@ void read_shim(const JsonView& shim, Facts& facts) {
     read_fields(shim, facts);
 }
 
+void read_operands(const Manifest& manifest, Facts& facts) {
+    const auto& [a, b, c] = manifest.operands;
+    const bool known = a.type == "int8" && (b.type == "int2" || b.type == "int8") && c.type == "int32";
+    if (!known || !manifest.plain_sums) {
+        throw DeviceError(manifest.design + " computes " + a.type + " x " + b.type + " to " + c.type +
+                          (manifest.plain_sums ? "" : " with an epilogue") +
+                          "; the software device knows int8 x int8 and int8 x int2 to int32 only, "
+                          "run it with bdforge run");
+    }
+    facts.storages = {a.storage, b.storage, c.storage};
+    facts.ternary = b.type == "int2";
+    const std::int64_t rows = manifest.rows * manifest.tile.m;
+    for (const JsonView& feed : manifest.view().at("runtime").at("a_feeds").elements()) {
+        const auto column = static_cast<std::uint32_t>(feed.at("column").integer(0, manifest.columns - 1));
+        const auto row = static_cast<std::uint32_t>(feed.at("row").integer(0, manifest.rows - 1));
+        const std::int64_t offset = feed.at("offset").integer(0, manifest.tile.m - 1);
+        const std::int64_t most = rows - row * manifest.tile.m - offset;
+        facts.a_feeds.push_back({column, row, offset, feed.at("rows").integer(1, most)});
+    }
+}
+
 }  // namespace
 
 Facts read_facts(const Manifest& manifest) {
@@ -74,10 +97,7 @@ Facts read_facts(const Manifest& manifest) {
         facts.header[i] = static_cast<std::uint32_t>(header[i].integer(0, word_max));
     }
     facts.arguments = by_operand(runtime.at("arguments"));
-    for (const JsonView& column : runtime.at("a_columns").elements()) {
-        facts.a_columns.push_back(static_cast<std::size_t>(column.integer(0, manifest.columns - 1)));
-    }
-    if (facts.a_columns.size() != facts.rows) runtime.at("a_columns").refuse("a column for each row of cores");
+    read_operands(manifest, facts);
     for (const JsonView& core : runtime.at("cores").elements()) {
         facts.cores.push_back({word(core, "k_steps"), word(core, "output_tiles"), word(core, "go")});
     }

@@ -28,7 +28,9 @@ struct Facts {
     std::size_t rows, columns;
     std::array<std::uint32_t, 2> header;
     std::array<std::uint32_t, operand_count> arguments;  // index of each operand
-    std::vector<std::size_t> a_columns;                  // the column that feeds each core row
+    std::array<generator::Storage, operand_count> storages;
+    bool ternary;                       // B holds codes of 2 bits
+    std::vector<generator::Feed> a_feeds;
     std::vector<CoreAddresses> cores;
     std::uint32_t column_stride;
     std::uint32_t bd_address, bd_stride_bytes, bds;
@@ -39,7 +41,7 @@ struct Facts {
     Field queue_bd, queue_repeat, queue_token;
 };
 
-/// Reads them; ManifestError names what is missing.
+/// Reads them; ManifestError names what is missing, DeviceError an element type that the software device lacks.
 Facts read_facts(const Manifest& manifest);
 
 }  // namespace bdforge::software

@@ -85,20 +85,35 @@ UNIT_CASE("design", another_spec_is_refused_by_its_hash) {
 }
 
 UNIT_CASE("design", a_file_of_another_build_is_refused) {
-    const Device device = scripted_device(std::make_shared<Script>());
-    const auto with_hash = [](const std::string& name, const std::string& hash) {
-        return "\"files\": {\"xclbin\": {\"path\": \"" + name + "\", \"sha256\": \"" + hash + "\"}, ";
-    };
-    std::string path = changed_design("a.xclbin", "\"files\": {", with_hash("a.xclbin", sha256("other")));
+    const auto script = std::make_shared<Script>();
+    const Device device = scripted_device(script);
+    const std::string hash = "\"sha256\": \"" + sha256("no xclbin");
+    std::string path = changed_design("small.xclbin", hash, "\"sha256\": \"" + sha256("other"));
     check_contains(refusal<ManifestError>(device, path), "files.xclbin.sha256 is not that of " + path);
-    path = changed_design("a.xclbin", "\"files\": {", with_hash("b.xclbin", sha256("content")));
-    check_contains(refusal<ManifestError>(device, path), "files.xclbin is b.xclbin, but a.xclbin is to be loaded");
-    Design::load(device, changed_design("a.xclbin", "\"files\": {", with_hash("a.xclbin", sha256("content"))));
+    path = changed_design("small.xclbin", hash, "\"sha256\": \"");
+    check_contains(refusal<ManifestError>(device, path), "files.xclbin.sha256 is not that of " + path);
+    path = changed_design("a.xclbin", hash, "\"sha256\": \"" + sha256("content"));
+    check_contains(refusal<ManifestError>(device, path),
+                   "files.xclbin is small.xclbin, but a.xclbin is to be loaded; give the manifest that belongs to it");
+    check_equal(script->loads, 0U, "loads");
+    Design::load(device, changed_design("small.xclbin", hash, "\"sha256\": \"" + sha256("content")));
+    check_equal(script->loads, 1U, "loads");
+}
+
+UNIT_CASE("design", a_file_that_the_manifest_does_not_list_is_refused) {
+    const Device device = scripted_device(std::make_shared<Script>());
+    check_contains(refusal<ManifestError>(device, changed_design("small.xclbin", "\"xclbin\": {", "\"other\": {")),
+                   "files.xclbin is missing, this design was built without; build it with scons device=strix_halo "
+                   "format=xclbin");
+    check_contains(refusal<ManifestError>(device, changed_design("small.elf", "\"elf\": {", "\"other\": {")),
+                   "files.elf is missing, this design was built without; build it with scons device=strix_halo "
+                   "format=elf");
 }
 
 UNIT_CASE("design", a_manifest_without_runtime_numbers_is_refused) {
     const Device device = scripted_device(std::make_shared<Script>());
-    const std::string path = changed_design("a.xclbin", "\"bd_address\"", "\"bd_adress\"");
+    const std::string path = changed_design("small.xclbin", "\"bd_address\"", "\"bd_adress\"");
+    std::ofstream(path) << "no xclbin";
     check_contains(refusal<ManifestError>(device, path), "runtime.shim.bd_address is missing");
 }
 

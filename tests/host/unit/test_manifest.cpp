@@ -50,15 +50,13 @@ UNIT_CASE("manifest", mismatches_are_named) {
 }
 
 UNIT_CASE("manifest", names_of_kernels_and_hashes_of_files_are_read_where_they_stand) {
-    const Manifest manifest = parse_manifest(
-        with("\"files\": {",
-             "\"kernel\": \"K\", \"elf_kernel\": \"E\", \"files\": {\"xclbin\": {\"path\": \"a.xclbin\", "
-             "\"sha256\": \"12\"}, "),
-        "m.json");
+    const Manifest manifest = parse_manifest(with("\"kernel\": \"MLIR_AIE\", \"elf_kernel\": \"main\"",
+                                                  "\"kernel\": \"K\", \"elf_kernel\": \"E\""),
+                                             "m.json");
     check_equal(manifest.kernel, "K", "kernel");
     check_equal(manifest.elf_kernel, "E", "kernel of the ELF");
-    check_equal(manifest.files.at("xclbin").path, "a.xclbin", "path");
-    check_equal(manifest.files.at("xclbin").sha256, "12", "hash");
+    check_equal(manifest.files.at("xclbin").path, "small.xclbin", "path");
+    check_equal(manifest.files.at("xclbin").sha256, sha256("no xclbin"), "hash");
     check_equal(manifest.files.at("mlir").sha256, "", "no hash");
 }
 

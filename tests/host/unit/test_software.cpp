@@ -35,7 +35,8 @@ std::vector<std::uint32_t> good() { return stream(load_manifest(unit::data_folde
 std::size_t find(const std::vector<std::uint32_t>& words, std::uint32_t opcode) {
     for (std::size_t at = 4; at < words.size();) {
         if (words[at] == opcode) return at;
-        at += words[at] == 1 ? words[at + 3] / 4 : words[at] == 0 ? 6 : words[at] == 0x80 ? 4 : 12;
+        const std::uint32_t op = words[at];
+        at += op == 0 ? 6 : op == 1 ? words[at + 3] / 4 : op == 3 ? 7 : op == 0x80 ? 4 : 12;
     }
     throw unit::Failure("no such operation");
 }

@@ -1,9 +1,9 @@
 // small: int8 x int2 -> int32, tile 16 x 16 x 32 (m x k x n), 1 x 2 cores (rows x columns).
-// Rendered by bdforge from spec be3b20329f1f1e6f; edit the spec or the templates instead.
+// Rendered by bdforge from spec e9a27b6cb599d0d6; edit the spec or the templates instead.
 module {
   aie.device(npu2_2col) {
-    %shim_0 = aie.tile(0, 0)
-    %shim_1 = aie.tile(1, 0)
+    %shim_0 = aie.tile(0, 0) {controller_id = #aie.packet_info<pkt_type = 0, pkt_id = 15>}
+    %shim_1 = aie.tile(1, 0) {controller_id = #aie.packet_info<pkt_type = 0, pkt_id = 15>}
     %mem_0 = aie.tile(0, 1)
     %mem_1 = aie.tile(1, 1)
     %core_0_2 = aie.tile(0, 2)
@@ -45,16 +45,57 @@ module {
     // memtile (0, 1)
     %mem_0_b_ping = aie.buffer(%mem_0) {sym_name = "mem_0_b_ping"} : memref<128xi8>  // B tile, packed, in the order of the kernel, ping
     %mem_0_b_pong = aie.buffer(%mem_0) {sym_name = "mem_0_b_pong"} : memref<128xi8>  // B tile, packed, in the order of the kernel, pong
-    %mem_0_a_ping = aie.buffer(%mem_0) {sym_name = "mem_0_a_ping"} : memref<512xi8>  // slab of A, 16 x 32, for core row 0, ping
-    %mem_0_a_pong = aie.buffer(%mem_0) {sym_name = "mem_0_a_pong"} : memref<512xi8>  // slab of A, 16 x 32, for core row 0, pong
+    %mem_0_a0_ping = aie.buffer(%mem_0) {sym_name = "mem_0_a0_ping"} : memref<512xi8>  // slab of A, 16 x 32, for core row 0, ping
+    %mem_0_a0_pong = aie.buffer(%mem_0) {sym_name = "mem_0_a0_pong"} : memref<512xi8>  // slab of A, 16 x 32, for core row 0, pong
     %mem_0_c0_ping = aie.buffer(%mem_0) {sym_name = "mem_0_c0_ping"} : memref<512xi32>  // C tile of core row 0, ping
     %mem_0_c0_pong = aie.buffer(%mem_0) {sym_name = "mem_0_c0_pong"} : memref<512xi32>  // C tile of core row 0, pong
     %mem_0_b_free = aie.lock(%mem_0, 0) {init = 2 : i32, sym_name = "mem_0_b_free"}  // B: room
     %mem_0_b_full = aie.lock(%mem_0, 1) {init = 0 : i32, sym_name = "mem_0_b_full"}  // B: data
-    %mem_0_a_free = aie.lock(%mem_0, 2) {init = 4 : i32, sym_name = "mem_0_a_free"}  // A, in slices of k: room
-    %mem_0_a_full = aie.lock(%mem_0, 3) {init = 0 : i32, sym_name = "mem_0_a_full"}  // A, in slices of k: data
+    %mem_0_a0_free = aie.lock(%mem_0, 2) {init = 4 : i32, sym_name = "mem_0_a0_free"}  // A of core row 0, in slices of k: room
+    %mem_0_a0_full = aie.lock(%mem_0, 3) {init = 0 : i32, sym_name = "mem_0_a0_full"}  // A of core row 0, in slices of k: data
     %mem_0_c0_free = aie.lock(%mem_0, 4) {init = 2 : i32, sym_name = "mem_0_c0_free"}  // C of core row 0: room
     %mem_0_c0_full = aie.lock(%mem_0, 5) {init = 0 : i32, sym_name = "mem_0_c0_full"}  // C of core row 0: data
+
+    // memtile (1, 1)
+    %mem_1_b_ping = aie.buffer(%mem_1) {sym_name = "mem_1_b_ping"} : memref<128xi8>  // B tile, packed, in the order of the kernel, ping
+    %mem_1_b_pong = aie.buffer(%mem_1) {sym_name = "mem_1_b_pong"} : memref<128xi8>  // B tile, packed, in the order of the kernel, pong
+    %mem_1_c0_ping = aie.buffer(%mem_1) {sym_name = "mem_1_c0_ping"} : memref<512xi32>  // C tile of core row 0, ping
+    %mem_1_c0_pong = aie.buffer(%mem_1) {sym_name = "mem_1_c0_pong"} : memref<512xi32>  // C tile of core row 0, pong
+    %mem_1_b_free = aie.lock(%mem_1, 0) {init = 2 : i32, sym_name = "mem_1_b_free"}  // B: room
+    %mem_1_b_full = aie.lock(%mem_1, 1) {init = 0 : i32, sym_name = "mem_1_b_full"}  // B: data
+    %mem_1_c0_free = aie.lock(%mem_1, 2) {init = 2 : i32, sym_name = "mem_1_c0_free"}  // C of core row 0: room
+    %mem_1_c0_full = aie.lock(%mem_1, 3) {init = 0 : i32, sym_name = "mem_1_c0_full"}  // C of core row 0: data
+
+    // core (0, 2)
+    %core_0_2_a_ping = aie.buffer(%core_0_2) {sym_name = "core_0_2_a_ping"} : memref<256xi8>  // A tile, micro-tiles, ping
+    %core_0_2_a_pong = aie.buffer(%core_0_2) {sym_name = "core_0_2_a_pong"} : memref<256xi8>  // A tile, micro-tiles, pong
+    %core_0_2_b_ping = aie.buffer(%core_0_2) {sym_name = "core_0_2_b_ping"} : memref<128xi8>  // B tile, micro-tiles, ping
+    %core_0_2_b_pong = aie.buffer(%core_0_2) {sym_name = "core_0_2_b_pong"} : memref<128xi8>  // B tile, micro-tiles, pong
+    %core_0_2_c_ping = aie.buffer(%core_0_2) {sym_name = "core_0_2_c_ping"} : memref<512xi32>  // C tile, micro-tiles, ping
+    %core_0_2_rtp = aie.buffer(%core_0_2) {sym_name = "core_0_2_rtp"} : memref<16xi32>  // run-time parameters: K/k, output tiles
+    %core_0_2_a_free = aie.lock(%core_0_2, 0) {init = 2 : i32, sym_name = "core_0_2_a_free"}  // A: room
+    %core_0_2_a_full = aie.lock(%core_0_2, 1) {init = 0 : i32, sym_name = "core_0_2_a_full"}  // A: data
+    %core_0_2_b_free = aie.lock(%core_0_2, 2) {init = 2 : i32, sym_name = "core_0_2_b_free"}  // B: room
+    %core_0_2_b_full = aie.lock(%core_0_2, 3) {init = 0 : i32, sym_name = "core_0_2_b_full"}  // B: data
+    %core_0_2_c_free = aie.lock(%core_0_2, 4) {init = 1 : i32, sym_name = "core_0_2_c_free"}  // C: room
+    %core_0_2_c_full = aie.lock(%core_0_2, 5) {init = 0 : i32, sym_name = "core_0_2_c_full"}  // C: data
+    %core_0_2_go = aie.lock(%core_0_2, 6) {init = 0 : i32, sym_name = "core_0_2_go"}  // set by the host when the run-time parameters are in place
+
+    // core (1, 2)
+    %core_1_2_a_ping = aie.buffer(%core_1_2) {sym_name = "core_1_2_a_ping"} : memref<256xi8>  // A tile, micro-tiles, ping
+    %core_1_2_a_pong = aie.buffer(%core_1_2) {sym_name = "core_1_2_a_pong"} : memref<256xi8>  // A tile, micro-tiles, pong
+    %core_1_2_b_ping = aie.buffer(%core_1_2) {sym_name = "core_1_2_b_ping"} : memref<128xi8>  // B tile, micro-tiles, ping
+    %core_1_2_b_pong = aie.buffer(%core_1_2) {sym_name = "core_1_2_b_pong"} : memref<128xi8>  // B tile, micro-tiles, pong
+    %core_1_2_c_ping = aie.buffer(%core_1_2) {sym_name = "core_1_2_c_ping"} : memref<512xi32>  // C tile, micro-tiles, ping
+    %core_1_2_rtp = aie.buffer(%core_1_2) {sym_name = "core_1_2_rtp"} : memref<16xi32>  // run-time parameters: K/k, output tiles
+    %core_1_2_a_free = aie.lock(%core_1_2, 0) {init = 2 : i32, sym_name = "core_1_2_a_free"}  // A: room
+    %core_1_2_a_full = aie.lock(%core_1_2, 1) {init = 0 : i32, sym_name = "core_1_2_a_full"}  // A: data
+    %core_1_2_b_free = aie.lock(%core_1_2, 2) {init = 2 : i32, sym_name = "core_1_2_b_free"}  // B: room
+    %core_1_2_b_full = aie.lock(%core_1_2, 3) {init = 0 : i32, sym_name = "core_1_2_b_full"}  // B: data
+    %core_1_2_c_free = aie.lock(%core_1_2, 4) {init = 1 : i32, sym_name = "core_1_2_c_free"}  // C: room
+    %core_1_2_c_full = aie.lock(%core_1_2, 5) {init = 0 : i32, sym_name = "core_1_2_c_full"}  // C: data
+    %core_1_2_go = aie.lock(%core_1_2, 6) {init = 0 : i32, sym_name = "core_1_2_go"}  // set by the host when the run-time parameters are in place
+
     %dma_mem_0 = aie.memtile_dma(%mem_0) {
       %0 = aie.dma_start(S2MM, 0, ^s2mm0_bd0, ^start1)  // B from DRAM
     ^start1:
@@ -64,7 +105,7 @@ module {
     ^start3:
       %3 = aie.dma_start(MM2S, 0, ^mm2s0_bd0, ^start4)  // B up
     ^start4:
-      %4 = aie.dma_start(MM2S, 1, ^mm2s1_bd0, ^start5)  // A along the row
+      %4 = aie.dma_start(MM2S, 1, ^mm2s1_bd0, ^start5)  // A along core row 0
     ^start5:
       %5 = aie.dma_start(MM2S, 2, ^mm2s2_bd0, ^end)  // C of the column, row-major, top tile first
     ^s2mm0_bd0:
@@ -78,14 +119,14 @@ module {
       aie.use_lock(%mem_0_b_full, Release, 1)
       aie.next_bd ^s2mm0_bd0
     ^s2mm1_bd0:
-      aie.use_lock(%mem_0_a_free, AcquireGreaterEqual, 2)
-      aie.dma_bd(%mem_0_a_ping : memref<512xi8>, 0, 512)
-      aie.use_lock(%mem_0_a_full, Release, 2)
+      aie.use_lock(%mem_0_a0_free, AcquireGreaterEqual, 2)
+      aie.dma_bd(%mem_0_a0_ping : memref<512xi8>, 0, 512)
+      aie.use_lock(%mem_0_a0_full, Release, 2)
       aie.next_bd ^s2mm1_bd1
     ^s2mm1_bd1:
-      aie.use_lock(%mem_0_a_free, AcquireGreaterEqual, 2)
-      aie.dma_bd(%mem_0_a_pong : memref<512xi8>, 0, 512)
-      aie.use_lock(%mem_0_a_full, Release, 2)
+      aie.use_lock(%mem_0_a0_free, AcquireGreaterEqual, 2)
+      aie.dma_bd(%mem_0_a0_pong : memref<512xi8>, 0, 512)
+      aie.use_lock(%mem_0_a0_full, Release, 2)
       aie.next_bd ^s2mm1_bd0
     ^s2mm2_bd0:
       aie.use_lock(%mem_0_c0_free, AcquireGreaterEqual, 1)
@@ -108,24 +149,24 @@ module {
       aie.use_lock(%mem_0_b_free, Release, 1)
       aie.next_bd ^mm2s0_bd0
     ^mm2s1_bd0:
-      aie.use_lock(%mem_0_a_full, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_0_a_ping : memref<512xi8>, 0, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>])
-      aie.use_lock(%mem_0_a_free, Release, 1)
+      aie.use_lock(%mem_0_a0_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_a0_ping : memref<512xi8>, 0, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>])
+      aie.use_lock(%mem_0_a0_free, Release, 1)
       aie.next_bd ^mm2s1_bd1
     ^mm2s1_bd1:
-      aie.use_lock(%mem_0_a_full, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_0_a_ping : memref<512xi8>, 16, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>])
-      aie.use_lock(%mem_0_a_free, Release, 1)
+      aie.use_lock(%mem_0_a0_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_a0_ping : memref<512xi8>, 16, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>])
+      aie.use_lock(%mem_0_a0_free, Release, 1)
       aie.next_bd ^mm2s1_bd2
     ^mm2s1_bd2:
-      aie.use_lock(%mem_0_a_full, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_0_a_pong : memref<512xi8>, 0, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>])
-      aie.use_lock(%mem_0_a_free, Release, 1)
+      aie.use_lock(%mem_0_a0_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_a0_pong : memref<512xi8>, 0, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>])
+      aie.use_lock(%mem_0_a0_free, Release, 1)
       aie.next_bd ^mm2s1_bd3
     ^mm2s1_bd3:
-      aie.use_lock(%mem_0_a_full, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_0_a_pong : memref<512xi8>, 16, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>])
-      aie.use_lock(%mem_0_a_free, Release, 1)
+      aie.use_lock(%mem_0_a0_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_a0_pong : memref<512xi8>, 16, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>])
+      aie.use_lock(%mem_0_a0_free, Release, 1)
       aie.next_bd ^mm2s1_bd0
     ^mm2s2_bd0:
       aie.use_lock(%mem_0_c0_full, AcquireGreaterEqual, 1)
@@ -141,15 +182,6 @@ module {
       aie.end
     }
 
-    // memtile (1, 1)
-    %mem_1_b_ping = aie.buffer(%mem_1) {sym_name = "mem_1_b_ping"} : memref<128xi8>  // B tile, packed, in the order of the kernel, ping
-    %mem_1_b_pong = aie.buffer(%mem_1) {sym_name = "mem_1_b_pong"} : memref<128xi8>  // B tile, packed, in the order of the kernel, pong
-    %mem_1_c0_ping = aie.buffer(%mem_1) {sym_name = "mem_1_c0_ping"} : memref<512xi32>  // C tile of core row 0, ping
-    %mem_1_c0_pong = aie.buffer(%mem_1) {sym_name = "mem_1_c0_pong"} : memref<512xi32>  // C tile of core row 0, pong
-    %mem_1_b_free = aie.lock(%mem_1, 0) {init = 2 : i32, sym_name = "mem_1_b_free"}  // B: room
-    %mem_1_b_full = aie.lock(%mem_1, 1) {init = 0 : i32, sym_name = "mem_1_b_full"}  // B: data
-    %mem_1_c0_free = aie.lock(%mem_1, 4) {init = 2 : i32, sym_name = "mem_1_c0_free"}  // C of core row 0: room
-    %mem_1_c0_full = aie.lock(%mem_1, 5) {init = 0 : i32, sym_name = "mem_1_c0_full"}  // C of core row 0: data
     %dma_mem_1 = aie.memtile_dma(%mem_1) {
       %0 = aie.dma_start(S2MM, 0, ^s2mm0_bd0, ^start1)  // B from DRAM
     ^start1:
@@ -202,20 +234,6 @@ module {
       aie.end
     }
 
-    // core (0, 2)
-    %core_0_2_a_ping = aie.buffer(%core_0_2) {sym_name = "core_0_2_a_ping"} : memref<256xi8>  // A tile, r x s micro-tiles, ping
-    %core_0_2_a_pong = aie.buffer(%core_0_2) {sym_name = "core_0_2_a_pong"} : memref<256xi8>  // A tile, r x s micro-tiles, pong
-    %core_0_2_b_ping = aie.buffer(%core_0_2) {sym_name = "core_0_2_b_ping"} : memref<128xi8>  // B tile, packed, ping
-    %core_0_2_b_pong = aie.buffer(%core_0_2) {sym_name = "core_0_2_b_pong"} : memref<128xi8>  // B tile, packed, pong
-    %core_0_2_c_ping = aie.buffer(%core_0_2) {sym_name = "core_0_2_c_ping"} : memref<512xi32>  // C tile, r x t micro-tiles, ping
-    %core_0_2_rtp = aie.buffer(%core_0_2) {sym_name = "core_0_2_rtp"} : memref<16xi32>  // run-time parameters: K/k, output tiles
-    %core_0_2_a_free = aie.lock(%core_0_2, 0) {init = 2 : i32, sym_name = "core_0_2_a_free"}  // A: room
-    %core_0_2_a_full = aie.lock(%core_0_2, 1) {init = 0 : i32, sym_name = "core_0_2_a_full"}  // A: data
-    %core_0_2_b_free = aie.lock(%core_0_2, 2) {init = 2 : i32, sym_name = "core_0_2_b_free"}  // B: room
-    %core_0_2_b_full = aie.lock(%core_0_2, 3) {init = 0 : i32, sym_name = "core_0_2_b_full"}  // B: data
-    %core_0_2_c_free = aie.lock(%core_0_2, 4) {init = 1 : i32, sym_name = "core_0_2_c_free"}  // C: room
-    %core_0_2_c_full = aie.lock(%core_0_2, 5) {init = 0 : i32, sym_name = "core_0_2_c_full"}  // C: data
-    %core_0_2_go = aie.lock(%core_0_2, 6) {init = 0 : i32, sym_name = "core_0_2_go"}  // set by the host when the run-time parameters are in place
     %dma_core_0_2 = aie.mem(%core_0_2) {
       %0 = aie.dma_start(S2MM, 0, ^s2mm0_bd0, ^start1)  // A in
     ^start1:
@@ -251,20 +269,6 @@ module {
       aie.end
     }
 
-    // core (1, 2)
-    %core_1_2_a_ping = aie.buffer(%core_1_2) {sym_name = "core_1_2_a_ping"} : memref<256xi8>  // A tile, r x s micro-tiles, ping
-    %core_1_2_a_pong = aie.buffer(%core_1_2) {sym_name = "core_1_2_a_pong"} : memref<256xi8>  // A tile, r x s micro-tiles, pong
-    %core_1_2_b_ping = aie.buffer(%core_1_2) {sym_name = "core_1_2_b_ping"} : memref<128xi8>  // B tile, packed, ping
-    %core_1_2_b_pong = aie.buffer(%core_1_2) {sym_name = "core_1_2_b_pong"} : memref<128xi8>  // B tile, packed, pong
-    %core_1_2_c_ping = aie.buffer(%core_1_2) {sym_name = "core_1_2_c_ping"} : memref<512xi32>  // C tile, r x t micro-tiles, ping
-    %core_1_2_rtp = aie.buffer(%core_1_2) {sym_name = "core_1_2_rtp"} : memref<16xi32>  // run-time parameters: K/k, output tiles
-    %core_1_2_a_free = aie.lock(%core_1_2, 0) {init = 2 : i32, sym_name = "core_1_2_a_free"}  // A: room
-    %core_1_2_a_full = aie.lock(%core_1_2, 1) {init = 0 : i32, sym_name = "core_1_2_a_full"}  // A: data
-    %core_1_2_b_free = aie.lock(%core_1_2, 2) {init = 2 : i32, sym_name = "core_1_2_b_free"}  // B: room
-    %core_1_2_b_full = aie.lock(%core_1_2, 3) {init = 0 : i32, sym_name = "core_1_2_b_full"}  // B: data
-    %core_1_2_c_free = aie.lock(%core_1_2, 4) {init = 1 : i32, sym_name = "core_1_2_c_free"}  // C: room
-    %core_1_2_c_full = aie.lock(%core_1_2, 5) {init = 0 : i32, sym_name = "core_1_2_c_full"}  // C: data
-    %core_1_2_go = aie.lock(%core_1_2, 6) {init = 0 : i32, sym_name = "core_1_2_go"}  // set by the host when the run-time parameters are in place
     %dma_core_1_2 = aie.mem(%core_1_2) {
       %0 = aie.dma_start(S2MM, 0, ^s2mm0_bd0, ^start1)  // A in
     ^start1:
@@ -316,7 +320,7 @@ module {
           %c_is_0 = arith.xori %c_is_1, %flip : i1
           aie.use_lock(%core_0_2_c_free, AcquireGreaterEqual, 1)
           func.call @zero_i32(%core_0_2_c_ping) : (memref<512xi32>) -> ()
-          %next_turn = scf.for %k = %zero to %k_steps step %one iter_args(%odd = %tile_turn) -> (i1) {
+          %turns = scf.for %k = %zero to %k_steps step %one iter_args(%odd = %tile_turn) -> (i1) {
             aie.use_lock(%core_0_2_a_full, AcquireGreaterEqual, 1)
             aie.use_lock(%core_0_2_b_full, AcquireGreaterEqual, 1)
             scf.if %odd {
@@ -331,7 +335,7 @@ module {
           }
           func.call @unscale_i32(%core_0_2_c_ping) : (memref<512xi32>) -> ()
           aie.use_lock(%core_0_2_c_full, Release, 1)
-          scf.yield %next_turn, %c_is_0 : i1, i1
+          scf.yield %turns, %c_is_0 : i1, i1
         }
         scf.yield %after#0, %after#1 : i1, i1
       }
@@ -354,7 +358,7 @@ module {
           %c_is_0 = arith.xori %c_is_1, %flip : i1
           aie.use_lock(%core_1_2_c_free, AcquireGreaterEqual, 1)
           func.call @zero_i32(%core_1_2_c_ping) : (memref<512xi32>) -> ()
-          %next_turn = scf.for %k = %zero to %k_steps step %one iter_args(%odd = %tile_turn) -> (i1) {
+          %turns = scf.for %k = %zero to %k_steps step %one iter_args(%odd = %tile_turn) -> (i1) {
             aie.use_lock(%core_1_2_a_full, AcquireGreaterEqual, 1)
             aie.use_lock(%core_1_2_b_full, AcquireGreaterEqual, 1)
             scf.if %odd {
@@ -369,14 +373,14 @@ module {
           }
           func.call @unscale_i32(%core_1_2_c_ping) : (memref<512xi32>) -> ()
           aie.use_lock(%core_1_2_c_full, Release, 1)
-          scf.yield %next_turn, %c_is_0 : i1, i1
+          scf.yield %turns, %c_is_0 : i1, i1
         }
         scf.yield %after#0, %after#1 : i1, i1
       }
       aie.end
     } {link_with = "small.o", stack_size = 1024 : i32}
 
-    // C (40 x 64) = A (40 x 48) B (48 x 64), edges: A reads 8 rows again, reads 16 columns again; B holds weight 0 for 16 rows of the last slab; C writes 8 rows again
+    // C (40 x 64) = A (40 x 48) B (48 x 64), edges: A reads 8 rows again, reads 16 columns again; B holds 0 for 16 rows of the last slab; C writes 8 rows again
     aie.runtime_sequence @gemm_40x48x64(%A: memref<1920xi8>, %B: memref<1024xi8>, %C: memref<2560xi32>) {
       aiex.npu.rtp_write(@core_0_2_rtp, 0, 4)
       aiex.npu.rtp_write(@core_0_2_rtp, 1, 3)

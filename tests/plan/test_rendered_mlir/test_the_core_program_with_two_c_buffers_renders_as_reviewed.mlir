@@ -19,7 +19,7 @@
           scf.if %c_is_1 {
             func.call @zero_i32(%core_0_2_c_pong) : (memref<512xi32>) -> ()
           }
-          %next_turn = scf.for %k = %zero to %k_steps step %one iter_args(%odd = %tile_turn) -> (i1) {
+          %turns = scf.for %k = %zero to %k_steps step %one iter_args(%odd = %tile_turn) -> (i1) {
             aie.use_lock(%core_0_2_a_full, AcquireGreaterEqual, 1)
             aie.use_lock(%core_0_2_b_full, AcquireGreaterEqual, 1)
             scf.if %c_is_0 {
@@ -48,7 +48,7 @@
             func.call @unscale_i32(%core_0_2_c_pong) : (memref<512xi32>) -> ()
           }
           aie.use_lock(%core_0_2_c_full, Release, 1)
-          scf.yield %next_turn, %c_is_0 : i1, i1
+          scf.yield %turns, %c_is_0 : i1, i1
         }
         scf.yield %after#0, %after#1 : i1, i1
       }

@@ -1,0 +1,32 @@
+"""What timed emulation needs to know of a design: constants of its product, cycles of its kernels."""
+
+from contextlib import suppress
+
+from bdforge.devices.timing import timing_of
+from bdforge.emulator import TimingOptions
+from bdforge.emulator.timed import Span
+from bdforge.perf.kernel_schedule import Schedule, ScheduleError, kernel_costs
+from bdforge.plan import Plan, Problem
+
+
+def timing_options(
+    plan: Plan,
+    problem: Problem,
+    *,
+    schedule: Schedule = "overlapped",
+    efficiency: float = 1.0,
+    spans: list[Span] | None = None,
+) -> TimingOptions:
+    """How to time a problem of a design.
+
+    `efficiency` is the share of `schedule` that matrix kernels reach (`bdforge.perf.kernel_schedule`); `spans`, if
+    given, gets the timeline.
+    """
+    tile, costs = plan.spec.tile, {}
+    for symbol in plan.kernel_names:
+        with suppress(ScheduleError):  # the report names kernels without a cost
+            costs |= kernel_costs(
+                [symbol], tile.m, tile.k, tile.n, generation=plan.device.generation,
+                a_rows=tile.m // plan.parts, transposed=plan.transposed, which=schedule, efficiency=efficiency,
+            )  # fmt: skip
+    return TimingOptions(timing_of(plan.device), costs, problem.macs, spans)

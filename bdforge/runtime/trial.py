@@ -1,0 +1,39 @@
+"""Timed runs of designs that nobody built: kernels that do nothing, since values never change time."""
+
+import numpy as np
+
+from bdforge.emulator import emulate
+from bdforge.emulator.timed import TimingReport
+from bdforge.perf.kernel_schedule import Schedule
+from bdforge.plan import GemmSequence, Plan, Problem, render, sequence
+from bdforge.plan.types import TYPES
+from bdforge.runtime.timing import timing_options
+
+
+def timed_trial(
+    plan: Plan, problem: Problem, *, schedule: Schedule = "overlapped", efficiency: float = 1.0
+) -> TimingReport:
+    """Time of `problem` on `plan`'s design, on the emulated array.
+
+    `schedule` and `efficiency` choose what kernels cost: `bdforge.perf.kernel_schedule.kernel_costs`.
+    """
+    planned = sequence(plan, problem.M, problem.K, problem.N)
+    options = timing_options(plan, problem, schedule=schedule, efficiency=efficiency)
+    silent = dict.fromkeys(plan.kernel_names, _nothing)
+    result = emulate(render(plan, []), _zeros(planned), silent, instructions=planned.words(), timing=options)
+    assert result.timing is not None
+    return result.timing
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+def _zeros(planned: GemmSequence) -> list[np.ndarray]:
+    """Arguments of a sequence, as bytes."""
+    spec = planned.plan.spec
+    a, c = (
+        n * TYPES[name].memory_bits // 8 for n, name in ((planned.a_elements, spec.a), (planned.c_elements, spec.c))
+    )
+    fed = planned.fed_bytes if spec.epilogue.fed else ()
+    return [np.zeros(size, np.uint8) for size in (a, planned.b_bytes, c, *fed)]

@@ -1,0 +1,32 @@
+"""Tiles of which only some rows hold data: memtiles make the zeros, and no host pads a problem of few rows."""
+
+import pytest
+
+from bdforge.plan import Problem
+from bdforge.runtime import expected, first_mismatch, random_operands, random_scales, run_gemm
+from support.built_designs import TERNARY, build, spec_content
+
+INT8 = ("int8", "int8", "int32")
+SCALED = {"scale": True, "bias": True}
+
+
+@pytest.mark.parametrize(
+    ("content", "device", "sizes"),
+    [
+        (spec_content(8, 16, 32, types=INT8, layouts="row row row", rows=1, m_used=1), "strix_halo", (1, 80, 64)),
+        (spec_content(8, 16, 32, types=TERNARY, k_mt=32, m_used=3), "strix_halo", (7, 76, 100)),
+        (spec_content(8, 64, 32, types=("int8", "int2", "bf16"), m_used=5, epilogue=SCALED), "strix_halo", (6, 64, 40)),
+        (spec_content(4, 16, 32, types=INT8, layouts="row column row", rows=1, m_used=1), "phoenix", (3, 32, 64)),
+    ],
+    ids=["one row", "three of eight", "scaled", "AIE2"],
+)
+def test_problems_of_few_rows_need_no_staging(tmp_path, content, device, sizes):
+    design, problem = build(tmp_path, content, device=device), Problem(*sizes)
+    a, b = random_operands(design.plan, problem, 7)
+    scales = random_scales(design.plan, problem, 7)
+    run = run_gemm(design, a, b, scales=scales)
+    right = expected(design.plan, a, b, scales)
+    assert first_mismatch(run.c, right.c, right.bound) is None
+    assert run.sequence.staging.a is None
+    assert run.sequence.staging.c is None
+    assert "const_pad_after" in design.mlir

@@ -13,6 +13,7 @@ from SCons.Script import (
     BoolVariable,
     EnumVariable,
     Environment,
+    GetLaunchDir,
     GetOption,
     Help,
     Variables,
@@ -20,12 +21,15 @@ from SCons.Script import (
 
 from bdforge.devices import DEVICES, Device
 from bdforge.plan import GemmSpec, Plan, SpecError, load_spec, plan_gemm
-from bdforge.plan.kernels import KERNELS
+from bdforge.plan.kernels import kernel_for
 from bdforge.toolchain import Tool, missing_report
+
+DEFAULT_DESIGNS = ("gemm_i8_i2_bitnet", "gemm_bf16_bf16_f32_64x64x32")
+"""What is built when no design is named: the first that is for the device."""
 
 TARGETS = """
 Targets (none: all):
-  all      everything for the device, the xclbin too; needs Peano, aiecc and XRT's xclbinutil
+  all      everything for the device, the xclbin too; needs Peano, aiecc and XRT's xclbinutil (format=elf: aiebu-asm)
   host     what emulation needs: MLIR, manifest and host-compiled kernels
   emulate  host, then the design's problems on the emulated array
   cpp      the C++ library, bdforge-gemm and their package files, with the XRT that xrt= names
@@ -46,13 +50,15 @@ def variables(designs: list[str]) -> Variables:
     choices = Variables("local.conf", ARGUMENTS)
     choices.AddVariables(
         EnumVariable("device", "NPU to build for", "strix_halo", list(DEVICES)),
-        ("design", f"designs to build, separated by commas (all|{'|'.join(designs)})", "all"),
+        ("design", f"designs to build, separated by commas (default|all|{'|'.join(designs)})", "default"),
+        EnumVariable("format", "what the NPU loads", "xclbin", ["xclbin", "elf"]),
         ("cxx", "C++ compiler of the host-compiled kernels (a name or a path)", "g++"),
         BoolVariable("native", "compile host kernels for this machine's processor only", True),
         BoolVariable("verbose", "print whole commands", False),
         ("build", "folder for everything that is built (a path)", "build"),
         ("xrt", "XRT that the C++ library is built with (auto|none|a prefix)", "auto"),
         ("sanitize", "sanitizers for the C++ library, separated by commas (address,undefined), empty for none", ""),
+        BoolVariable("optimise", "compile the C++ library for speed; tests compile three times as fast without", True),
         ("prefix", "where install puts the C++ library (a path)", "/usr/local"),
         ("cache", "folder that keeps results for other builds, empty for none (a path)", ""),
     )
@@ -89,32 +95,41 @@ def describing_only() -> bool:
 
 
 def chosen_plans(wanted: str, files: dict[str, Path], device: Device) -> list[Plan]:
-    """Plans of the designs called for; stops when a name is unknown, a spec is faulty or nothing fits the device."""
-    names = list(files) if wanted == "all" else [name.strip() for name in wanted.split(",")]
+    """Plans of the designs called for; stops when a name is unknown, a spec is faulty or nothing fits the device.
+
+    "default" is the first of DEFAULT_DESIGNS that is for the device, "all" every design that is.
+    """
+    several = {"default": [name for name in DEFAULT_DESIGNS if name in files], "all": list(files)}
+    names = several.get(wanted) or [name.strip() for name in wanted.split(",")]
     for name in names:
         if name not in files:
-            stop(f"unknown design {name!r}; there is {', '.join(['all', *files])}.")
+            stop(f"unknown design {name!r}; there is {', '.join([*several, *files])}.")
     try:
         specs = [load_spec(files[name]) for name in dict.fromkeys(names)]
         fitting = [spec for spec in specs if _fits(spec, device)]
-        if not describing_only() and (not fitting or (wanted != "all" and len(fitting) < len(specs))):
+        if not describing_only() and (not fitting or (wanted not in several and len(fitting) < len(specs))):
             stop(_misfit(specs, fitting, device))
-        return [plan_gemm(spec, device) for spec in fitting]
+        return [plan_gemm(spec, device) for spec in (fitting[:1] if wanted == "default" else fitting)]
     except SpecError as error:
         stop(str(error))
 
 
 def _fits(spec: GemmSpec, device: Device) -> bool:
-    """Whether the spec's kernel is for the device's cores; other misfits are faults of the spec."""
-    kernel = KERNELS.get((spec.a, spec.b, spec.c))
-    return kernel is None or kernel.generation is device.generation
+    """Whether a spec is for a device's array: it says so, or it has a kernel there and the columns are enough.
+
+    Other misfits are faults of the spec.
+    """
+    if spec.array is not None:
+        return spec.array == device.mlir
+    known = any(kernel_for(other.generation, spec) for other in DEVICES.values())
+    return not known or (kernel_for(device.generation, spec) is not None and spec.columns <= device.columns)
 
 
 def _misfit(specs: list[GemmSpec], fitting: list[GemmSpec], device: Device) -> str:
     misfits = [spec for spec in specs if spec not in fitting]
     names = ", ".join(spec.name for spec in misfits) or "designs/ is empty"
     others = [other.name for other in DEVICES.values() if any(_fits(spec, other) for spec in misfits)]
-    return f"no design for device={device.name} ({device.generation.name}) yet: {names} needs {' or '.join(others)}."
+    return f"no design for device={device.name} ({device.generation.name}): {names} needs {' or '.join(others)}."
 
 
 def stop_without(tools: Iterable[Tool], device: Device) -> None:
@@ -126,10 +141,18 @@ def stop_without(tools: Iterable[Tool], device: Device) -> None:
         )
 
 
+def stop_without_problems(plans: list[Plan]) -> None:
+    """Stop when a full ELF would be empty: it holds the streams of its design's problems and can run no others."""
+    for plan in plans:
+        if not plan.spec.problems:
+            name = plan.spec.name
+            stop(f"format=elf: designs/{name}.toml names no problems, a full ELF runs no others; add [[problems]].")
+
+
 def asks_for(nodes: list) -> bool:
     """Whether the targets of this call include any of `nodes`: by default, as all, by path or by a folder above."""
     paths = [Path(node.get_abspath()) for node in nodes]
-    named = [Path(target).absolute() for target in map(str, COMMAND_LINE_TARGETS) if target not in ("host", "emulate")]
+    named = [Path(GetLaunchDir(), name) for name in map(str, COMMAND_LINE_TARGETS) if name not in ("host", "emulate")]
     return (
         not COMMAND_LINE_TARGETS
         or "all" in COMMAND_LINE_TARGETS

@@ -1,5 +1,6 @@
 """What the site tools share: builders that run one command, with a short line and whole outputs or none."""
 
+import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -8,6 +9,8 @@ from pathlib import Path
 import SCons.Errors
 from SCons.Script import Action, Builder, Value
 
+from bdforge.devices import device_named
+from bdforge.plan import Plan, load_spec, plan_gemm
 from bdforge.toolchain import Tool, ToolError, run_tool
 
 
@@ -50,6 +53,18 @@ def say(text: str):
     if text.strip():
         sys.stdout.flush()
         sys.stderr.write(f"{text.rstrip()}\n")
+
+
+def planned(spec, env) -> Plan:
+    """The plan of a spec's node for the chosen device."""
+    return plan_gemm(load_spec(str(spec)), device_named(env["device"]))
+
+
+def write_whole(path: Path, text: str):
+    """Write a file that appears whole or not at all."""
+    part = path.with_name(f"{path.name}.part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)
 
 
 def tree_files(env, folder: str, *suffixes: str) -> list:

@@ -2,6 +2,7 @@
 
 from bdforge.toolchain.find import (
     find_aie_api,
+    find_aiebu,
     find_aiecc,
     find_cxx,
     find_object_linker,
@@ -16,6 +17,7 @@ __all__ = [
     "Tool",
     "ToolError",
     "find_aie_api",
+    "find_aiebu",
     "find_aiecc",
     "find_cxx",
     "find_object_linker",

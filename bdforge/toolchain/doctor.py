@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bdforge.toolchain.find import find_aie_api, find_aiecc, find_object_linker, find_peano, find_xrt
+from bdforge.toolchain.find import find_aie_api, find_aiebu, find_aiecc, find_object_linker, find_peano, find_xrt
 from bdforge.toolchain.tool import Tool
 
 ROOT = Path("/")
@@ -77,7 +77,7 @@ def _python() -> Iterator[Finding]:
 
 
 def _tools(environ: Mapping[str, str]) -> Iterator[Finding]:
-    for find in (find_xrt, find_peano, find_object_linker, find_aiecc, find_aie_api):
+    for find in (find_xrt, find_peano, find_object_linker, find_aiecc, find_aie_api, find_aiebu):
         tool: Tool = find(environ)
         seen = f"{tool.path} {tool.version}".strip() if tool else f"looked in {'; '.join(tool.searched)}"
         yield Finding(tool.name, bool(tool), seen, tool.remedy)

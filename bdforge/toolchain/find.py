@@ -17,6 +17,8 @@ PEANO_REMEDY = f"pip install llvm-aie -f {_RELEASES.format('llvm-aie', 'nightly'
 AIECC_REMEDY = f"pip install mlir_aie -f {_RELEASES.format('mlir-aie', 'latest-wheels-3')}, or set MLIR_AIE_INSTALL_DIR"
 XRT_REMEDY = "install XRT (Debian, Ubuntu: apt install libxrt-utils) and source its setup.sh, which sets XILINX_XRT"
 
+AIEBU_REMEDY = "install XRT's NPU tools (Debian, Ubuntu: apt install libxrt-utils-npu); the mlir_aie wheel holds it too"
+
 
 def find_peano(environ: Mapping[str, str] = os.environ) -> Tool:
     """Peano's clang++, which compiles kernels for AIE cores."""
@@ -53,6 +55,19 @@ def find_xrt(environ: Mapping[str, str] = os.environ) -> Tool:
     folders = (("XRT's usual place", Path("/opt/xilinx/xrt")),)
     search = Search(("bin/xclbinutil", "unwrapped/xclbinutil"), "XILINX_XRT", folders, ("xclbinutil",))
     return _tool("xclbinutil (XRT)", XRT_REMEDY, environ, search)
+
+
+def find_aiebu(environ: Mapping[str, str] = os.environ) -> Tool:
+    """aiebu-asm, which makes full ELFs; XRT and the mlir_aie wheel both bring it."""
+    folders = (("XRT's usual place", Path("/opt/xilinx/xrt")),)
+    search = Search(("bin/aiebu-asm", "unwrapped/aiebu-asm"), "XILINX_XRT", folders, ("aiebu-asm",))
+    tool = _tool("aiebu-asm", AIEBU_REMEDY, environ, search)
+    if tool or (aiecc := find_aiecc(environ)).root is None:
+        return tool
+    beside = _tool(
+        "aiebu-asm", AIEBU_REMEDY, environ, Search(("bin/aiebu-asm",), folders=(("beside aiecc", aiecc.root),))
+    )
+    return replace(beside, searched=tool.searched + beside.searched)
 
 
 def find_cxx(program: str, environ: Mapping[str, str] = os.environ) -> Tool:

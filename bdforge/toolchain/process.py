@@ -26,10 +26,13 @@ def run_tool(
     """Run `command`, which writes `outputs`, and return what it said.
 
     Every mention of an output in the command is turned to a folder beside it, from which the file is moved when
-    the tool has succeeded and every output is there. All outputs belong to one folder, which is made when missing.
-    Raises ToolError otherwise; outputs then keep the state they had.
+    the tool has succeeded and every output is there. A name with {} in the outputs' folder is a pattern that the tool
+    fills in, and is turned likewise. All outputs belong to one folder, which is made when missing. Raises ToolError
+    otherwise; outputs then keep the state they had. Without outputs the tool writes where it likes.
     """
     words = [str(word) for word in command]
+    if not outputs:
+        return _run(words, words, cwd, environ)
     folder = outputs[0].absolute().parent
     folder.mkdir(parents=True, exist_ok=True)
     staging = Path(tempfile.mkdtemp(prefix=".part-", dir=folder))
@@ -45,11 +48,14 @@ def run_tool(
 
 
 def _staged(word: str, outputs: Sequence[Path], staging: Path) -> str:
-    """`word` with an output's path, alone or after "=", replaced by its place in `staging`."""
+    """`word` with the path of an output or of a pattern, alone or after "=", replaced by its place in `staging`."""
     option, equals, value = word.rpartition("=")
     for output in outputs:
         if value == str(output):
             return f"{option}{equals}{staging / output.name}"
+    pattern = Path(value)
+    if "{" in pattern.name and pattern.parent == outputs[0].parent:
+        return f"{option}{equals}{staging / pattern.name}"
     return word
 
 

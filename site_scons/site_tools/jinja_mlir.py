@@ -1,53 +1,49 @@
-"""Mlir: a design spec becomes MLIR and manifest.
+"""Mlir: a design spec becomes MLIR.
 
-    env.Mlir([mlir, manifest], spec)
+    env.Mlir(mlir, spec)
 
 Rendered again when the content of the spec, a template or the planning code changes, or jinja2 does.
 """
 
-import json
-import os
 import sys
 from pathlib import Path
 
 import jinja2
 import SCons.Errors
-from commands import say, short_line, tree_files
+from commands import planned, say, short_line, tree_files, write_whole
 from SCons.Script import Action, Builder, Value
 
 from bd_patterns import WalkError
-from bdforge.devices import device_named
-from bdforge.plan import SpecError, load_spec, manifest, plan_gemm, render
+from bdforge.plan import SpecError, render
 
 CODE = ("bdforge/plan", "bdforge/devices", "bdforge/mlir", "bdforge/txn", "bd_patterns")
 
 
-def write_design(target, source, env):
-    """Plan the spec and write MLIR and manifest, each whole or not at all."""
+def write_mlir(target, source, env):
+    """Plan the spec and write its MLIR, whole or not at all."""
     try:
-        spec = load_spec(str(source[0]))
-        plan = plan_gemm(spec, device_named(env["device"]))
-        texts = [render(plan, spec.problems), json.dumps(manifest(plan, spec.problems), indent=2) + "\n"]
+        plan = planned(source[0], env)
+        write_whole(Path(target[0].get_abspath()), render(plan, plan.spec.problems))
     except (SpecError, WalkError, jinja2.TemplateError) as error:
         say(str(error))
         raise SCons.Errors.BuildError(node=target[0], errstr=f"{source[0]} cannot be rendered") from None
-    for node, text in zip(target, texts, strict=True):
-        part = Path(f"{node}.part")
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, str(node))
+
+
+def planning_code(env) -> list:
+    """Nodes of all that turns a spec into a plan and its streams."""
+    return [node for folder in CODE for node in tree_files(env, folder, ".py")]
 
 
 def depend_on_code(target, source, env):
     """Add what a design's text follows from."""
-    code = [node for folder in CODE for node in tree_files(env, folder, ".py")]
     templates = tree_files(env, "templates", ".j2")
-    env.Depends(target, [*code, *templates, Value(f"jinja2 {jinja2.__version__}, Python {sys.version}")])
+    env.Depends(target, [*planning_code(env), *templates, Value(f"jinja2 {jinja2.__version__}, Python {sys.version}")])
     return target, source
 
 
 def generate(env):
     """Add the builder."""
-    action = Action(write_design, lambda target, source, env: short_line("MLIR", target), varlist=["device"])
+    action = Action(write_mlir, lambda target, source, env: short_line("MLIR", target), varlist=["device"])
     env["BUILDERS"]["Mlir"] = Builder(action=action, emitter=depend_on_code)
 
 

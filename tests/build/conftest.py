@@ -1,44 +1,26 @@
-"""A scratch copy of the tree to build in, its path with a space."""
+"""A scratch copy of the tree to build in."""
 
-import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("SConstruct", "site_scons", "designs", "templates", "kernels", "host", "bdforge", "bd_patterns")
-VARIABLES = ("PEANO_INSTALL_DIR", "MLIR_AIE_INSTALL_DIR", "XILINX_XRT", "SCONSFLAGS")
-
-Run = subprocess.CompletedProcess[str]
+from scratch_tree import WRITE_OUTPUT, Run, copy_tree, program, run_scons
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A copy of what SCons needs."""
-    copy = tmp_path / "a tree"
-    copy.mkdir()
-    for part in PARTS:
-        source = ROOT / part
-        if source.is_dir():
-            shutil.copytree(source, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, copy / part)
-    return copy
+    return copy_tree(tmp_path)
 
 
 @pytest.fixture
 def scons(tree: Path) -> Callable[..., Run]:
     """Runs SCons in the copy; keywords are environment variables."""
+    return partial(run_scons, tree)
 
-    def run(*arguments: str, **environ: str) -> Run:
-        kept = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-        return subprocess.run(
-            [sys.executable, "-B", "-m", "SCons", "-Q", *arguments], cwd=tree, env=kept | environ,
-            text=True, capture_output=True, timeout=60, check=False,
-        )  # fmt: skip
 
-    return run
+@pytest.fixture
+def quick_cxx(tmp_path: Path) -> str:
+    """A compiler that only writes its output."""
+    return f"cxx={program(tmp_path / 'tools of mine' / 'cxx', WRITE_OUTPUT)}"

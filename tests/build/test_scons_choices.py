@@ -5,6 +5,8 @@ from scratch_tree import built
 
 from bdforge.devices import DEVICES
 
+DEFAULTS = [("strix_halo", "gemm_i8_i2_bitnet"), ("hawk_point", "gemm_bf16_bf16_f32_64x64x32")]
+
 
 def sentence(result) -> str:
     """The only line of a refusal."""
@@ -18,9 +20,21 @@ def sentence(result) -> str:
 def test_help_lists_each_variable_with_default_and_choices(scons, tree):
     text = scons("--help").stdout
     assert f"device: NPU to build for ({'|'.join(DEVICES)})\n    default: strix_halo" in text
-    for variable in ("design", "cxx", "native", "verbose", "build", "cache", "xrt", "sanitize", "prefix"):
+    for variable in (
+        "design",
+        "format",
+        "cxx",
+        "native",
+        "verbose",
+        "build",
+        "cache",
+        "xrt",
+        "sanitize",
+        "optimise",
+        "prefix",
+    ):
         assert f"\n{variable}: " in text
-    assert text.count("\n    default: ") == 10
+    assert text.count("\n    default: ") == 12
     assert not (tree / "build").exists()
 
 
@@ -31,7 +45,8 @@ def test_help_lists_each_variable_with_default_and_choices(scons, tree):
         ("colour=no", "unknown variable 'colour'; 'scons --help' lists all."),
         ("device=strix_hola", "'strix_hola'"),
         ("native=perhaps", "'perhaps'"),
-        ("design=gemm_i8", "unknown design 'gemm_i8'; there is all, gemm_i8_i2_bitnet"),
+        ("format=elfin", "'elfin'"),
+        ("design=gemm_i8", "unknown design 'gemm_i8'; there is default, all, gemm_"),
         ("cxx=no-such-compiler", "cxx=no-such-compiler is not on PATH; install g++"),
     ],
 )
@@ -56,7 +71,21 @@ def test_outside_of_the_environment_the_way_in_is_named(scons, tmp_path):
 
 
 def test_a_device_without_a_design_is_one_sentence(scons):
-    assert "no design for device=phoenix (AIE2) yet" in sentence(scons("device=phoenix", "emulate"))
+    message = sentence(scons("device=phoenix", "design=gemm_i8_i2_bitnet", "emulate"))
+    assert "no design for device=phoenix (AIE2): gemm_i8_i2_bitnet needs strix_halo or strix or krackan." in message
+
+
+@pytest.mark.parametrize(("device", "expected"), DEFAULTS)
+def test_without_a_name_one_design_that_the_device_can_hold_is_built(scons, device, expected):
+    text = scons(f"device={device}", "-n", "host").stdout
+    assert {line.split("/")[2] for line in text.splitlines() if f"build/{device}/" in line} == {expected}
+
+
+def test_all_designs_are_those_for_the_device(scons):
+    text = scons("device=phoenix", "-n", "host", "design=all").stdout
+    names = {line.split("/")[2] for line in text.splitlines() if "build/phoenix/" in line}
+    assert {"gemm_i8_i8_i8_112x112x112", "gemm_bf16_bf16_f32_64x64x32"} < names
+    assert not names & {"gemm_i8_i2_bitnet", "gemm_i8_i8_i8_144x72x144"}
 
 
 def test_a_faulty_spec_stops_with_every_reason_before_any_work(scons, tree):
@@ -81,7 +110,7 @@ def test_missing_tools_are_named_together_before_any_work(scons, tree):
     assert not (tree / "build").exists()
 
 
-@pytest.mark.parametrize("target", ["all", "build", "build/strix_halo/gemm_i8_i2_bitnet/insts.bin"])
+@pytest.mark.parametrize("target", ["all", "build", "build/strix_halo/gemm_i8_i2_bitnet/insts_gemm_256x2560x2560.bin"])
 def test_every_way_to_ask_for_an_xclbin_needs_the_tools(scons, target):
     result = scons(target, PATH="/usr/bin:/bin", PEANO_INSTALL_DIR="/nowhere/peano")
     assert "needs tools that are not there" in result.stderr

@@ -4,7 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from bdforge.toolchain import find, find_aie_api, find_aiecc, find_cxx, find_peano, find_xrt, missing_report
+from bdforge.toolchain import (
+    find,
+    find_aie_api,
+    find_aiebu,
+    find_aiecc,
+    find_cxx,
+    find_peano,
+    find_xrt,
+    missing_report,
+)  # fmt: skip
 
 
 def script(path: Path, text: str) -> Path:
@@ -72,3 +81,17 @@ def test_the_report_names_place_and_remedy_of_missing_tools_only(tmp_path, wheel
     assert "pip install llvm-aie" in report
     assert "c++ 12" not in report
     assert missing_report([find_cxx("c++", environ)]) == ""
+
+
+def test_aiebu_is_xrts_or_lies_beside_aiecc(tmp_path, wheels):
+    script(tmp_path / "mlir-aie" / "bin" / "aiecc", "echo aiecc 1.4")
+    environ = {"PATH": "", "MLIR_AIE_INSTALL_DIR": str(tmp_path / "mlir-aie"), "XILINX_XRT": str(tmp_path / "xrt")}
+    tool = find_aiebu(environ)
+    assert not tool
+    assert "XILINX_XRT=" in tool.missing
+    assert "beside aiecc" in tool.missing
+    assert "apt install libxrt-utils-npu" in tool.missing
+    beside = script(tmp_path / "mlir-aie" / "bin" / "aiebu-asm", "echo aiebu 1")
+    assert find_aiebu(environ).path == beside
+    own = script(tmp_path / "xrt" / "bin" / "aiebu-asm", "echo aiebu 2")
+    assert (find_aiebu(environ).path, find_aiebu(environ).version) == (own, "aiebu 2")

@@ -42,3 +42,18 @@ def test_a_tool_that_does_not_start_is_named(tmp_path):
 def test_a_killed_tool_names_the_signal(tmp_path):
     with pytest.raises(ToolError, match="sh failed with signal 9"):
         run_tool(shell("kill -9 $$"), [tmp_path / "a.bin"])
+
+
+def test_names_that_the_tool_fills_in_are_staged_too(tmp_path):
+    outputs = [tmp_path / "insts_a.bin", tmp_path / "insts_b.bin"]
+    command = shell('for n in a b; do echo $n >"$(echo "${1#--name=}" | sed "s/{1}/$n/")"; done')
+    run_tool([*command, f"--name={tmp_path}/insts_{{1}}.bin"], outputs)
+    assert [path.read_text() for path in outputs] == ["a\n", "b\n"]
+    assert sorted(tmp_path.iterdir()) == outputs
+
+
+def test_a_tool_without_outputs_works_where_it_is_told(tmp_path):
+    assert run_tool(shell("echo 1 >made; echo said"), [], tmp_path) == "said\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+    with pytest.raises(ToolError, match=f"to repeat: cd {tmp_path} && sh -c 'exit 2'"):
+        run_tool(shell("exit 2"), [], tmp_path)

@@ -1,0 +1,28 @@
+"""Every AIE kernel compiles for this machine without a warning, with g++ and with clang++ where it is installed."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+KERNELS = Path(__file__).resolve().parents[2] / "kernels"
+GENERATIONS = {"aie2": 20, "aie2p": 21}  # folder, __AIE_ARCH__
+TILE = [*(f"-DDIM_{axis}=64" for axis in "MKN"), "-DARRAY_ROWS=4"]
+VARIANTS = {"plain": [], "in two parts, clipped": ["-DDIM_RHO=2", "-DRELU"]}
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("generation", GENERATIONS)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_kernels_have_no_warnings(tmp_path: Path, variant: str, generation: str, compiler: str):
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    sources = sorted((KERNELS / generation).glob("*.cc"))
+    assert sources
+    whole = tmp_path / "all.cc"  # one unit: reading the AIE API takes longer than all kernels
+    whole.write_text("".join(f'#include "{source}"\n' for source in sources))
+    flags = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-D__AIE_ARCH__={GENERATIONS[generation]}"]
+    words = [compiler, *flags, f"-I{KERNELS / 'hostapi'}", *TILE, *VARIANTS[variant], str(whole)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,213 @@
+"""What SCons builds for the NPU: commands, manifest, formats, and what failures leave. The tools are stand-ins."""
+
+import hashlib
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from npu_tools import npu_tools
+from scratch_tree import WRITE_OUTPUT, Run, built, copy_tree, program, run_scons
+
+from bdforge.plan import load_spec
+from bdforge.plan.manifest_schema import json_schema, manifest_fault
+
+NAME = "gemm_i8_i2_bitnet"
+DESIGN = f"strix_halo/{NAME}"
+XCLBIN, ELF = f"{DESIGN}/{NAME}.xclbin", f"{DESIGN}/{NAME}.elf"
+SEQUENCES = [problem.sequence for problem in load_spec(Path(__file__).parents[2] / f"designs/{NAME}.toml").problems]
+
+
+@pytest.fixture
+def tools(tmp_path) -> dict[str, str]:
+    return npu_tools(tmp_path)
+
+
+class Whole:
+    """A tree with its tools, built once for an ELF; changed only by tests that build it again."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.tools = folder, npu_tools(folder)
+        self.cxx = f"cxx={program(folder / 'cxx', WRITE_OUTPUT)}"
+        self.tree = copy_tree(folder)
+        self.first = self.scons("-j2", "format=elf")
+
+    def scons(self, *arguments: str) -> Run:
+        return run_scons(self.tree, *arguments, self.cxx, **self.tools)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    whole = Whole(tmp_path_factory.mktemp("whole"))
+    assert whole.first.returncode == 0, whole.first.stderr
+    return whole
+
+
+def manifest_of(tree: Path) -> dict:
+    return json.loads((tree / "build" / DESIGN / "manifest.json").read_text())
+
+
+def changed(tool: Path, old: str, new: str) -> None:
+    text = tool.read_text()
+    assert old in text
+    tool.write_text(text.replace(old, new))
+
+
+def test_an_xclbin_and_the_words_of_each_sequence_are_made(whole):
+    words = {f"{DESIGN}/insts_{name}.bin" for name in SEQUENCES}
+    assert {f"{DESIGN}/{NAME}.o", XCLBIN, *words} < built(whole.tree)
+    command = (whole.tree / "build" / XCLBIN).read_text()
+    folder = whole.tree / "build" / DESIGN
+    assert f"--no-xchesscc --no-xbridge --peano {whole.tools['PEANO_INSTALL_DIR']} --no-compile-host" in command
+    assert f"--tmpdir={folder}/{NAME}.mlir.prj --aie-generate-xclbin --xclbin-name={folder}/.part-" in command
+    assert command.rstrip().endswith(f"insts_{{1}}.bin {folder}/{NAME}.mlir")
+
+
+def test_the_manifest_lists_every_file_with_its_hash(whole):
+    manifest, folder = manifest_of(whole.tree), whole.tree / "build" / DESIGN
+    assert set(manifest["files"]) == {"mlir", "host_kernels", "xclbin", "elf", *(f"insts_{name}" for name in SEQUENCES)}
+    for role, entry in manifest["files"].items():
+        assert hashlib.sha256((folder / entry["path"]).read_bytes()).hexdigest() == entry["sha256"], role
+    assert manifest_fault(manifest) is None
+    assert (folder / manifest["$schema"]).read_text() == json_schema()
+
+
+def test_a_full_elf_holds_a_stream_for_each_problem(whole):
+    assert f"  [ELF] build/{ELF}\n" in whole.first.stdout
+    manifest = manifest_of(whole.tree)
+    kernel = json.loads((whole.tree / "build" / ELF).read_text())["xrt-kernels"][0]
+    assert kernel["name"] == manifest["elf_kernel"] == "main"
+    assert [instance["id"] for instance in kernel["instance"]] == SEQUENCES
+    assert kernel["PDIs"] == [{"id": 1, "PDI_file": "0-1.pdi"}]
+    offsets = [f"{8 * i:#04x}" for i in range(len(manifest["arguments"]))]
+    assert [argument["offset"] for argument in kernel["arguments"]] == offsets
+    work = whole.tree / "build" / f"{ELF}.prj"
+    assert all((work / f"{name}.bin").stat().st_size > 64 for name in SEQUENCES)
+
+
+@pytest.mark.parametrize(
+    ("tool", "old", "new", "label"),
+    [
+        ("peano/bin/clang++", "clang 20", "clang 21", "[PEANO]"),
+        ("mlir aie/bin/aiecc", "aiecc 1", "aiecc 2", "[AIECC]"),
+        ("xrt/bin/xclbinutil", "xclbinutil 1", "xclbinutil 2", "[AIECC]"),
+        ("xrt/bin/aiebu-asm", "aiebu-asm 1", "aiebu-asm 2", "[ELF]"),
+    ],
+)
+def test_another_version_of_a_tool_builds_again(whole, tool, old, new, label):
+    changed(whole.folder / tool, old, new)
+    assert label in whole.scons("format=elf").stdout
+
+
+def test_a_second_build_does_nothing_and_another_format_keeps_the_elf_listed(whole):
+    whole.scons("format=elf")
+    assert whole.scons("format=elf").stdout == "scons: `all' is up to date.\n"
+    assert whole.scons().returncode == 0
+    assert "elf" in manifest_of(whole.tree)["files"]
+
+
+def test_building_the_hosts_part_keeps_the_xclbin_listed_while_the_mlir_is_the_same(scons, tree, tools, quick_cxx):
+    scons(quick_cxx, **tools)
+    listed = manifest_of(tree)["files"]
+    (tree / "build" / DESIGN / f"insts_{SEQUENCES[0]}.bin").unlink()
+    scons("host", quick_cxx)
+    del listed[f"insts_{SEQUENCES[0]}"]
+    assert manifest_of(tree)["files"] == listed
+    spec = tree / "designs" / f"{NAME}.toml"
+    spec.write_text(spec.read_text().replace("k_mt = 256", "k_mt = 128"))
+    scons("host", quick_cxx)
+    assert set(manifest_of(tree)["files"]) == {"mlir", "host_kernels"}
+
+
+def test_an_xclbin_never_comes_without_its_manifest(scons, tree, tools, quick_cxx):
+    scons("host", quick_cxx)
+    result = scons(f"build/{XCLBIN}", quick_cxx, **tools)
+    assert result.returncode == 0, result.stderr
+    digest = hashlib.sha256((tree / "build" / XCLBIN).read_bytes()).hexdigest()
+    assert manifest_of(tree)["files"]["xclbin"]["sha256"] == digest
+
+
+def test_a_dry_run_tells_all_commands_and_writes_nothing(scons, tree, tools, quick_cxx):
+    told = scons("-n", "format=elf", quick_cxx, **tools).stdout
+    assert all(label in told for label in ("[PEANO]", "[MERGE]", "[AIECC]", "[ELF]", "[MANIFEST]"))
+    shown = scons("-n", "format=elf", "verbose=1", quick_cxx, **tools).stdout
+    assert not any(label in shown for label in ("[PEANO]", "[MERGE]", "[AIECC]", "[ELF]"))
+    assert "--target=aie2p-none-unknown-elf -O2 -std=c++20" in shown
+    assert "-DDIM_M=64 -DDIM_K=128 -DDIM_N=64" in shown
+    assert "-c kernels/aie2p/mm_i8_i2_i32.cc" in shown
+    xrt = tools["XILINX_XRT"]
+    assert f"{xrt}/bin/xclbinutil --input build/{XCLBIN} --dump-section AIE_PARTITION:JSON:partition.json" in shown
+    assert f"{xrt}/bin/aiebu-asm -t aie2_config -j elf.json -o build/{ELF}\n" in shown
+    assert not (tree / "build").exists()
+
+
+def test_clean_removes_the_working_folders_too(scons, tree, tools, quick_cxx):
+    scons("format=elf", quick_cxx, **tools)
+    assert (tree / "build" / DESIGN / f"{NAME}.mlir.prj").is_dir()
+    assert scons("-c").returncode == 0
+    assert not any(path.is_file() for path in (tree / "build").rglob("*"))
+
+
+def test_an_elf_without_its_tool_is_refused_before_any_work(scons, tree, tools, tmp_path):
+    (tmp_path / "xrt" / "bin" / "aiebu-asm").unlink()
+    result = scons("format=elf", **tools)
+    assert result.returncode == 2
+    assert "aiebu-asm: looked in XILINX_XRT=" in result.stderr
+    assert "libxrt-utils-npu" in result.stderr
+    assert not (tree / "build").exists()
+
+
+def test_an_elf_without_problems_is_one_sentence(scons, tree, tools):
+    spec = tree / "designs" / f"{NAME}.toml"
+    spec.write_text(spec.read_text().split("[[problems]]")[0])
+    result = scons("format=elf", **tools)
+    assert result.returncode == 2
+    assert f"format=elf: designs/{NAME}.toml names no problems" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def failure(result) -> str:
+    """The only line of SCons about a command that failed."""
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+    (line,) = (line for line in result.stderr.splitlines() if line.startswith("scons: ***"))
+    return line
+
+
+def test_a_failing_aiecc_leaves_no_half_xclbin(scons, tree, tools, tmp_path, quick_cxx):
+    aiecc = tmp_path / "mlir aie" / "bin" / "aiecc"
+    aiecc.write_text(aiecc.read_text() + "\necho 'error: routing failed'; exit 1\n")
+    result = scons(quick_cxx, **tools)
+    assert "error: routing failed" in result.stderr
+    line = failure(result)
+    assert "aiecc failed with exit code 1; to repeat: cd " in line
+    assert f"--xclbin-name={tree}/build/{XCLBIN}" in shlex.split(line.split("to repeat: ")[1])
+    assert {f"{DESIGN}/{NAME}.xclbin", f"{DESIGN}/manifest.json"}.isdisjoint(built(tree))
+    assert not list((tree / "build" / DESIGN).glob("insts_*"))
+    assert not list((tree / "build").rglob(".part-*"))
+
+
+def test_a_failing_aiebu_leaves_no_half_elf_and_a_command_that_can_be_repeated(scons, tree, tools, tmp_path, quick_cxx):
+    aiebu = tmp_path / "xrt" / "bin" / "aiebu-asm"
+    aiebu.write_text(aiebu.read_text() + "\necho 'bad control code'; exit 4\n")
+    result = scons("format=elf", quick_cxx, **tools)
+    assert "bad control code" in result.stderr
+    line = failure(result)
+    assert f"aiebu-asm failed with exit code 4; to repeat: cd '{tree}/build/{ELF}.prj' && " in line
+    assert ELF not in built(tree)
+    assert {"elf.json", "partition.json", "0-1.pdi"} < {path.name for path in (tree / "build" / f"{ELF}.prj").iterdir()}
+
+
+def test_an_xclbin_without_one_configuration_makes_no_elf(scons, tree, tools, tmp_path, quick_cxx):
+    changed(tmp_path / "xrt" / "bin" / "xclbinutil", '{"file_name": "0-1.pdi"}', "")
+    assert "expected one PDI beside it, it names none" in failure(scons("format=elf", quick_cxx, **tools))
+    assert ELF not in built(tree)
+
+
+def test_a_failing_peano_shows_its_text(scons, tree, tools, tmp_path, quick_cxx):
+    clang = tmp_path / "peano" / "bin" / "clang++"
+    changed(clang, "while [", "echo 'mm.cc:3: no intrinsic' >&2; exit 1; while [")
+    result = scons(quick_cxx, **tools)
+    assert "mm.cc:3: no intrinsic" in result.stderr
+    assert "clang++ failed with exit code 1; to repeat: " in failure(result)
+    assert not [path for path in built(tree) if path.endswith(".o")]

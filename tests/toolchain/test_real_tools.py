@@ -1,0 +1,175 @@
+"""Peano, mlir-aie and XRT on every design: verified, lowered to the same words as ours, compiled, and small enough.
+
+Runs where the tools are installed; skips with what is missing elsewhere.
+"""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bdforge.devices import DEVICES
+from bdforge.devices.limits import PROGRAM_MEMORY_BYTES
+from bdforge.devices.registers import CONTROLLER_ID_MASK
+from bdforge.plan import Plan, Problem, SpecError, load_spec, plan_gemm, render, sequence
+from bdforge.runtime import BuiltDesign
+from bdforge.toolchain import find_aiebu, find_aiecc, find_peano, find_xrt, missing_report
+from bdforge.txn import MaskWrite, Operation, decode
+from support.image_contents import program_bytes, xclbin_contents
+
+pytestmark = pytest.mark.toolchain
+
+ROOT = Path(__file__).resolve().parents[2]
+PRODUCTS = ("strix_halo", "phoenix")  # one for each array
+BUILD_SECONDS = 3600  # 32 cores are compiled one by one
+
+# What aiecc runs on a design (mlir-aie 5ff2ab97, tools/aiecc): ids and addresses, then runtime sequences to operations.
+PLACE = ("aie-assign-lock-ids", "aie-assign-bd-ids", "aie-assign-buffer-addresses{alloc-scheme=basic-sequential}")
+LOWER = (
+    "aie-materialize-bd-chains", "aie-substitute-shim-dma-allocations", "aie-assign-runtime-sequence-bd-ids",
+    "aie-dma-tasks-to-npu", "aie-dma-to-npu", "aie-lower-set-lock",
+)  # fmt: skip
+
+
+def plans() -> list[Plan]:
+    """Every design of designs/ for every array that it fits."""
+    found = []
+    for path in sorted((ROOT / "designs").glob("*.toml")):
+        for product in PRODUCTS:
+            try:
+                found.append(plan_gemm(load_spec(path), DEVICES[product]))
+            except SpecError:
+                continue  # a kernel or an array that this product lacks
+    return found
+
+
+def name_of(plan: Plan) -> str:
+    return f"{plan.spec.name}-{plan.device.name}"
+
+
+each_plan = pytest.mark.parametrize("plan", plans(), ids=name_of)
+Tool = Callable[..., str]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tools() -> None:
+    if report := missing_report([find_peano(), find_aiecc(), find_xrt()]):
+        pytest.skip(f"not installed: {' '.join(report.split())}")
+
+
+@pytest.fixture
+def mlir_aie(tools: None, tmp_path: Path) -> Tool:
+    """Runs a program that lies beside aiecc, in the test's folder."""
+    aiecc = find_aiecc().path
+    assert aiecc is not None
+
+    def call(program: str, *arguments: str) -> str:
+        return run([str(aiecc.with_name(program)), *arguments], tmp_path, 600)
+
+    return call
+
+
+def run(words: Sequence[str], folder: Path, seconds: int) -> str:
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=seconds, check=False)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+def problem_of(plan: Plan) -> Problem:
+    """The first of the design's problems, or one with ragged edges."""
+    tile = plan.spec.tile
+    return plan.spec.problems[0] if plan.spec.problems else Problem(tile.m + 1, 2 * tile.k, tile.n + 4)
+
+
+@each_plan
+def test_the_dialects_verifier_accepts_the_design(plan: Plan, mlir_aie: Tool, tmp_path: Path):
+    (tmp_path / "design.mlir").write_text(render(plan, plan.spec.problems or [problem_of(plan)]))
+    assert "aie.runtime_sequence" in mlir_aie("aie-opt", "design.mlir")
+
+
+@each_plan
+def test_the_routes_exist(plan: Plan, mlir_aie: Tool, tmp_path: Path):
+    (tmp_path / "design.mlir").write_text(render(plan, []))
+    routed = mlir_aie("aie-opt", "--aie-create-pathfinder-flows", "design.mlir")
+    assert "aie.flow(" not in routed
+    assert "aie.connect<" in routed
+
+
+@each_plan
+def test_mlir_aie_lowers_to_our_words(plan: Plan, mlir_aie: Tool, tmp_path: Path):
+    problem = problem_of(plan)
+    (tmp_path / "design.mlir").write_text(render(plan, [problem]))
+    pipeline = f"builtin.module(aie.device({','.join(PLACE + LOWER)}))"
+    mlir_aie("aie-opt", f"--pass-pipeline={pipeline}", "design.mlir", "-o", "lowered.mlir")
+    mlir_aie("aie-translate", "--aie-npu-to-binary", "--aie-output-binary=true", "lowered.mlir", "-o", "insts.bin")
+    theirs = np.fromfile(tmp_path / "insts.bin", "<u4")
+    np.testing.assert_array_equal(theirs, sequence(plan, problem.M, problem.K, problem.N).words())
+
+
+@pytest.fixture(scope="module", params=plans(), ids=name_of)
+def built(request: pytest.FixtureRequest, tools: None, tmp_path_factory: pytest.TempPathFactory) -> BuiltDesign:
+    """A design as `scons device=... format=...` leaves it; the full ELF too where aiebu-asm is."""
+    plan: Plan = request.param
+    build = tmp_path_factory.mktemp("build")
+    words = [f"device={plan.device.name}", f"design={plan.spec.name}", f"build={build}", "xrt=none"]
+    kind = "elf" if find_aiebu() and plan.spec.problems else "xclbin"
+    run([sys.executable, "-m", "SCons", "-Q", f"format={kind}", *words], ROOT, BUILD_SECONDS)
+    return BuiltDesign.load(build / plan.device.name / plan.spec.name)
+
+
+def test_the_xclbin_holds_the_manifests_kernel(built: BuiltDesign, tmp_path: Path):
+    contents = xclbin_contents([str(find_xrt().path)], built.image("xclbin"), tmp_path)
+    assert contents.columns == built.plan.spec.columns
+    arguments = contents.kernels[built.manifest.kernel]
+    assert arguments[:3] == ["opcode", "instr", "ninstr"]
+    assert len(arguments) >= 3 + len(built.manifest.arguments)
+
+
+def test_the_full_elf_is_whole_and_listed(built: BuiltDesign):
+    if not find_aiebu() or not built.problems:
+        pytest.skip("aiebu-asm is not installed, or the design names no problems")
+    content = built.image("elf").read_bytes()
+    assert content.startswith(b"\x7fELF")
+    assert all(f"{problem.sequence}\0".encode() in content for problem in built.problems)
+
+
+def test_every_core_fits_its_program_memory(built: BuiltDesign, record_property: Callable[[str, object], None]):
+    programs = sorted(Path(f"{built.mlir_file}.prj").rglob("*core_*_*.elf"))
+    spec = built.plan.spec
+    assert len(programs) == spec.rows * spec.columns, [path.name for path in programs]
+    sizes = {path.name: program_bytes(path) for path in programs}
+    record_property("program_bytes", sizes)
+    assert max(sizes.values()) <= PROGRAM_MEMORY_BYTES, sizes
+    assert min(sizes.values()) > 0
+
+
+def streams(built: BuiltDesign) -> Iterator[tuple[tuple[Operation, ...], tuple[Operation, ...]]]:
+    """Aiecc's operations and ours for each problem."""
+    for problem in built.problems:
+        file = built.folder / built.manifest.files[f"insts_{problem.sequence}"].path
+        ours = sequence(built.plan, problem.M, problem.K, problem.N).words()
+        yield decode(np.fromfile(file, "<u4")).operations, decode(ours).operations
+
+
+def test_aieccs_words_are_those_that_our_hosts_make(built: BuiltDesign):
+    for theirs, ours in streams(built):
+        assert without_controller_ids(theirs) == without_controller_ids(ours)
+
+
+def test_tokens_carry_the_ids_that_aiecc_routes(built: BuiltDesign):
+    """Aiecc routes tokens as packets by their tile's controller id, and writes it into their channel."""
+    for theirs, ours in streams(built):
+        assert controller_ids(ours) == controller_ids(theirs)
+
+
+def without_controller_ids(operations: Sequence[Operation]) -> list[Operation]:
+    return [op for op in operations if not (isinstance(op, MaskWrite) and op.mask == CONTROLLER_ID_MASK)]
+
+
+def controller_ids(operations: Sequence[Operation]) -> set[tuple[int, int]]:
+    """Control registers of channels and what is written into them."""
+    writes = (op for op in operations if isinstance(op, MaskWrite) and op.mask == CONTROLLER_ID_MASK)
+    return {(op.address, op.value) for op in writes}

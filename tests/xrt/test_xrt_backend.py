@@ -1,0 +1,258 @@
+"""The XRT backend of `bdforge.load` against a made-up pyxrt, and every way in which loading and running can fail."""
+
+import hashlib
+import json
+import shutil
+import sys
+import types
+from enum import Enum
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import bdforge
+from bdforge.emulator import ArgumentError, emulate
+from bdforge.plan import SpecError, manifest, render
+from bdforge.runtime import BuildError, PackedWeights, reference
+from bdforge.runtime.xrt import NAME_PARTS, NpuError
+from bdforge.weights import WeightError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def operands(m: int, k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(11)
+    return rng.integers(-128, 128, (m, k), np.int8), rng.integers(-1, 2, (k, n), np.int8)
+
+
+class State(Enum):
+    ERT_CMD_STATE_COMPLETED = 4
+    ERT_CMD_STATE_ERROR = 5
+    ERT_CMD_STATE_TIMEOUT = 8
+
+
+class Buffer:
+    host_only, cacheable = "host only", "cacheable"
+
+    def __init__(self, device: Any, size: int, flags: str, group: int):
+        self.memory, self.flags, self.group, self.synced = bytearray(size), flags, group, []
+
+    def map(self) -> memoryview:
+        return memoryview(self.memory)
+
+    def sync(self, direction: str) -> None:
+        self.synced.append(direction)
+
+
+class Kernel:
+    """Runs the stream it is given on the emulated array, as the NPU would."""
+
+    design: ClassVar[Any] = None
+    state: ClassVar[State] = State.ERT_CMD_STATE_COMPLETED
+
+    def __init__(self, context: Any, name: str):
+        assert name == "MLIR_AIE"
+
+    def group_id(self, argument: int) -> int:
+        return 65536 + argument
+
+    def __call__(self, opcode: int, stream: Buffer, words: int, *buffers: Buffer) -> Any:
+        assert opcode == 3
+        assert stream.flags == Buffer.cacheable
+        assert 4 * words == len(stream.memory)
+        assert [buffer.group for buffer in buffers] == [65539, 65540, 65541]
+        assert all(buffer.synced == ["to device"] for buffer in (stream, *buffers))
+        arrays = [np.frombuffer(buffer.memory, np.uint8) for buffer in buffers]
+        instructions = np.frombuffer(stream.memory, np.uint32)
+        if self.state is State.ERT_CMD_STATE_COMPLETED:
+            emulate(render(self.design.plan, []), arrays, self.design.kernels, instructions=instructions)
+        return types.SimpleNamespace(wait=lambda milliseconds: self.state)
+
+
+class Npu:
+    """A device, by its name; holds what was registered."""
+
+    name: ClassVar[str] = "NPU Strix Halo"
+    registered: ClassVar[list[str]] = []
+
+    def __init__(self, index: int):
+        assert index == 0
+
+    def get_info(self, key: str) -> str:
+        assert key == "name"
+        return self.name
+
+    def register_xclbin(self, xclbin: Any) -> None:
+        self.registered.append(xclbin.path)
+
+
+def image(path: str) -> Any:
+    return types.SimpleNamespace(path=path, get_uuid=lambda: "uuid")
+
+
+@pytest.fixture
+def design(small, tmp_path) -> Path:
+    """Folder of the small design with an xclbin, as a whole build leaves it."""
+    folder = tmp_path / "small"
+    shutil.copytree(small.folder, folder)
+    (folder / "small.xclbin").write_bytes(b"xclbin2")
+    files = {"mlir": small.mlir_file, "host_kernels": small.kernel_library, "xclbin": folder / "small.xclbin"}
+    hashes = {role: hashlib.sha256(path.read_bytes()).hexdigest() for role, path in files.items()}
+    (folder / "manifest.json").write_text(json.dumps(manifest(small.plan, small.problems, hashes)))
+    return folder
+
+
+@pytest.fixture
+def pyxrt(small, monkeypatch):
+    module = types.ModuleType("pyxrt")
+    directions = types.SimpleNamespace(XCL_BO_SYNC_BO_TO_DEVICE="to device", XCL_BO_SYNC_BO_FROM_DEVICE="from device")
+    vars(module).update(
+        device=Npu, xclbin=image, hw_context=lambda device, uuid: None, kernel=Kernel, bo=Buffer,
+        ert_cmd_state=State, xclBOSyncDirection=directions, xrt_info_device=types.SimpleNamespace(name="name"),
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "pyxrt", module)
+    monkeypatch.setattr(Kernel, "design", small)
+    monkeypatch.setattr(Npu, "registered", [])
+    return module
+
+
+def test_the_npu_gets_the_same_words_and_gives_the_same_answer(design, pyxrt):
+    gemm = bdforge.load(design, device="xrt")
+    a, weights = operands(40, 52, 70)
+    np.testing.assert_array_equal(gemm(a, weights), reference(a, weights))
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        (State.ERT_CMD_STATE_TIMEOUT, "32x16x64 did not end within 10 s; see dmesg"),
+        (State.ERT_CMD_STATE_ERROR, "32x16x64 ended as State.ERT_CMD_STATE_ERROR"),
+    ],
+)
+def test_a_run_that_fails_is_reported_and_kept_alive(design, pyxrt, monkeypatch, state, message):
+    monkeypatch.setattr(Kernel, "state", state)
+    with pytest.raises(NpuError, match=message):
+        bdforge.load(design, device="xrt")(*operands(32, 16, 64))
+
+
+def test_errors_of_xrt_say_what_was_being_done(design, pyxrt, monkeypatch):
+    def refuse(index: int) -> None:
+        raise RuntimeError(" No such device with index '0'")
+
+    monkeypatch.setattr(pyxrt, "device", refuse)
+    with pytest.raises(NpuError, match=r"loading .*small.xclbin: No such device with index '0'; bdforge doctor"):
+        bdforge.load(design, device="xrt")
+
+
+def refusal(kind: type[Exception], folder: Path) -> str:
+    """What loading on the NPU says; nothing was handed to the driver and nothing written."""
+    before = sorted(folder.rglob("*"))
+    with pytest.raises(kind) as caught:
+        bdforge.load(folder, device="xrt")
+    assert "\n" not in str(caught.value)
+    assert Npu.registered == []
+    assert sorted(folder.rglob("*")) == before
+    return str(caught.value)
+
+
+def test_without_pyxrt_one_sentence_says_so(design, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyxrt", None)
+    fault = refusal(NpuError, design)
+    assert fault.startswith("device=xrt needs pyxrt: ")
+    assert "bdforge doctor" in fault
+
+
+def test_a_missing_xclbin_says_how_to_build_it(design, pyxrt):
+    (design / "small.xclbin").unlink()
+    assert f"{design}/small.xclbin is missing; build it with scons device=strix_halo" in refusal(BuildError, design)
+
+
+def test_a_manifest_without_an_xclbin_says_how_to_build_it(small, pyxrt):
+    fault = refusal(BuildError, small.folder)
+    assert "manifest.json: files.xclbin is missing, this design was built without; build it with scons" in fault
+
+
+@pytest.mark.parametrize(
+    ("file", "role"),
+    [("small.xclbin", "xclbin"), ("small.mlir", "mlir"), ("kernels/libsmall.so", "host_kernels")],
+)
+def test_a_file_of_another_build_is_refused_by_name(design, pyxrt, file, role):
+    with (design / file).open("ab") as changed:
+        changed.write(b"\n")
+    fault = refusal(BuildError, design)
+    assert f"manifest.json: files.{role}.sha256 is not that of {design / file}; they come from different" in fault
+
+
+@pytest.mark.parametrize("name", ["NPU Phoenix", "RyzenAI-npu1", "something new", ""])
+def test_another_device_is_refused_by_name(design, pyxrt, monkeypatch, name):
+    monkeypatch.setattr(Npu, "name", name)
+    assert f'design small is for device strix_halo (npu2_2col), this one is "{name}"' in refusal(BuildError, design)
+
+
+@pytest.mark.parametrize("name", ["NPU Strix Halo", "NPU Strix", "NPU Krackan 1", "RyzenAI-npu5"])
+def test_devices_of_one_array_take_the_same_design(design, pyxrt, monkeypatch, name):
+    monkeypatch.setattr(Npu, "name", name)
+    bdforge.load(design, device="xrt")
+    assert Npu.registered == [str(design / "small.xclbin")]
+
+
+def test_both_hosts_know_the_same_devices():
+    source = (ROOT / "host/src/device.cpp").read_text()
+    for array, parts in NAME_PARTS.items():
+        for part in parts:
+            assert f'{{"{part}", "{array}"}}' in " ".join(source.split())
+
+
+def changed(folder: Path, **members: Any) -> Path:
+    """The design with other members in its manifest."""
+    file = folder / "manifest.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | members))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("members", "fault"),
+    [
+        ({"schema": 2}, "its schema is not 1"),
+        ({"kind": "conv"}, "kind: input should be 'gemm'"),
+        ({"spec_hash": "0123456789abcdef"}, "the manifest was built from another spec (0123456789abcdef)"),
+        ({"device": "strix_hola"}, "strix_hola"),
+        ({"tile": {"m": 0}}, "tile.m: input should be greater than or equal to 1"),
+        ({"files": {}}, "files.mlir is missing"),
+        ({"files": {"mlir": "small.mlir"}}, "files.mlir: "),
+        ({"spec": {"kind": "gemm"}}, "types: missing; add it; tile: missing; add it; build the design again"),
+    ],
+)
+def test_a_manifest_that_does_not_fit_is_refused_by_the_member(design, pyxrt, members, fault):
+    assert fault in refusal(BuildError, changed(design, **members)).replace("Input", "input")
+
+
+def test_a_manifest_that_is_cut_short_is_refused(design, pyxrt):
+    file = design / "manifest.json"
+    file.write_text(file.read_text()[:-2])
+    assert f"{file}: not a manifest: " in refusal(BuildError, design)
+
+
+def test_sizes_that_cannot_be_are_refused_before_the_npu_sees_them(design, pyxrt, monkeypatch):
+    gemm = bdforge.load(design, device="xrt")
+    monkeypatch.setattr(Kernel, "__call__", lambda *_: pytest.fail("the NPU was asked"))
+    _, weights = operands(32, 16, 64)
+    for empty in (np.zeros((0, 16), np.int8), np.zeros((4, 0), np.int8)):
+        with pytest.raises(ArgumentError, match="a must be an int8 matrix"):
+            gemm(empty, weights)
+    deep = np.broadcast_to(np.int8(0), (1, (1 << 20) + 1))
+    packed = PackedWeights(deep.shape[1], 64, np.zeros(1, np.uint8))
+    with pytest.raises(SpecError, match="K = 1048577 is outside 1 to 1048576"):
+        gemm(np.ascontiguousarray(deep), packed)
+
+
+def test_weights_that_are_cut_short_are_refused(design, pyxrt, tmp_path):
+    gemm = bdforge.load(design, device="xrt")
+    a, weights = operands(32, 16, 64)
+    gemm.pack(weights).data.tofile(tmp_path / "w.packed")
+    data = np.fromfile(tmp_path / "w.packed", np.uint8)
+    np.testing.assert_array_equal(gemm(a, PackedWeights(16, 64, data)), reference(a, weights))
+    with pytest.raises(WeightError, match="packed weights of 16 x 64 take 256 bytes, got 255; the file is truncated"):
+        gemm(a, PackedWeights(16, 64, data[:-1]))

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from bd_patterns import PatternError, WalkError
-from bdforge import cli_insts, cli_weights, show
+from bdforge import cli_estimate, cli_insts, cli_plot, cli_tune, cli_weights, show
 from bdforge.cli_files import FileError, named, new_file, read_bytes, read_text
+from bdforge.cli_timing import PRODUCTS, Timed, share
 from bdforge.devices import DEVICES, DeviceError, device_named
 from bdforge.emulator import EmulationError, emulate
 from bdforge.emulator.observe import Timeline
@@ -17,10 +18,11 @@ from bdforge.emulator.scheduler import SCHEDULES
 from bdforge.emulator.strictness import CHECKS
 from bdforge.emulator.verify import verify_design
 from bdforge.mlir import MlirError
+from bdforge.perf import PerfError
 from bdforge.plan import Problem, SpecError, load_spec, manifest, plan_gemm, render
 from bdforge.runtime import BuildError, BuiltDesign, KernelLibraryError, load_kernels
 from bdforge.runtime.arrays import ArrayFileError, load_arrays, save_arrays
-from bdforge.runtime.bench import run_problems
+from bdforge.runtime.bench import TimedRuns, run_problems
 from bdforge.runtime.xrt import NpuError
 from bdforge.toolchain.doctor import examine
 from bdforge.txn import TxnError
@@ -36,6 +38,7 @@ USER_ERRORS = (
     MlirError,
     NpuError,
     PatternError,
+    PerfError,
     show.ShowError,
     SpecError,
     TxnError,
@@ -49,7 +52,10 @@ app = typer.Typer(
 )  # fmt: skip
 
 app.add_typer(cli_insts.app)
+app.add_typer(cli_estimate.app)
 app.add_typer(cli_weights.app)
+app.add_typer(cli_tune.app)
+app.add_typer(cli_plot.app)
 
 
 def _shape(text: str) -> Problem:
@@ -71,10 +77,21 @@ def run(
     weights: Annotated[Path | None, typer.Option(help="Ternary weights: .safetensors or .gguf.")] = None,
     tensor: Annotated[list[str] | None, typer.Option(help="Tensors of that file, fused along N; repeatable.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the random data.")] = 0,
+    timing: Annotated[bool, typer.Option("--timing", help="Time the run (emulated) and tell where it goes.")] = False,
+    efficiency: Annotated[
+        float,
+        typer.Option(
+            "--kernel-efficiency", callback=share, help="Share of the ideal kernel schedule that is reached, to 1."
+        ),
+    ] = 1.0,
+    timeline: Annotated[
+        Path | None, typer.Option(help="New file for a timeline in emulated time that Perfetto opens.")
+    ] = None,
 ) -> None:
     """Run a GEMM design on the emulated array and compare every element with numpy."""
     problems = [_shape(text) for text in shape or []]
-    raise typer.Exit(run_problems(BuiltDesign.load(design), problems, weights, tensor or [], seed))
+    timed = TimedRuns(efficiency, timeline and new_file(timeline)) if timing or timeline is not None else None
+    raise typer.Exit(run_problems(BuiltDesign.load(design), problems, weights, tensor or [], seed, timed))
 
 
 @app.command(name="emulate")
@@ -91,32 +108,51 @@ def emulate_command(
     ] = None,
     schedule: Annotated[str, typer.Option(help=f"Order of what is possible: {', '.join(SCHEDULES)}.")] = "in-order",
     seed: Annotated[int, typer.Option(help="Seed of the random schedule.")] = 0,
-    trace: Annotated[Path | None, typer.Option(help="New file for a timeline that Perfetto opens.")] = None,
+    trace: Annotated[
+        Path | None, typer.Option(help="New file for a timeline of order, not time, that Perfetto opens.")
+    ] = None,
     poison: Annotated[bool, typer.Option("--poison", help="Reading memory that nobody wrote is an error.")] = False,
+    timing: Annotated[bool, typer.Option("--timing", help="Time the run (emulated) and tell where it goes.")] = False,
+    product: Annotated[
+        str | None, typer.Option(help=f"Whose clock and DRAM, by default those of the array: {PRODUCTS}.")
+    ] = None,
+    kernel_cycles: Annotated[
+        list[str] | None, typer.Option(help="NAME=CYCLES of one call of a linked kernel; repeatable.")
+    ] = None,
+    macs: Annotated[int | None, typer.Option(help="MACs of the whole run, for TOPS.", min=1)] = None,
+    timeline: Annotated[
+        Path | None, typer.Option(help="New file for a timeline in emulated time that Perfetto opens.")
+    ] = None,
 ) -> None:
     """Run any explicit design on the emulated array."""
-    timeline = None if trace is None else Timeline()
+    order = None if trace is None else Timeline()
+    wants_time = timing or timeline is not None
+    timed = Timed.of(product, kernel_cycles or [], macs, timeline) if wants_time else None
     files = arg or []
     text, arrays = read_text(design), load_arrays(files)
     words = None if insts is None else read_bytes(insts)
-    if trace is not None:
-        new_file(trace)
+    for path in (trace, timeline):
+        if path is not None:
+            new_file(path)
     try:
         result = emulate(
             text, arrays, load_kernels(kernels) if kernels else None, sequence,
             instructions=words, file=str(design), schedule=schedule, seed=seed, permissive=permissive or [],
-            observers=[] if timeline is None else [timeline], device=device, poison=poison,
+            observers=[] if order is None else [order], device=device, poison=poison,
+            timing=None if timed is None else timed.options,
         )  # fmt: skip
     finally:  # what led to a fault is worth most
-        if trace is not None and timeline is not None and timeline.tracks:
+        if trace is not None and order is not None and order.tracks:
             with named(trace, "written"):
-                timeline.write(trace)
+                order.write(trace)
             typer.echo(f"wrote {trace}", err=True)
     for warning in result.warnings:
         typer.echo(f"warning: {warning}", err=True)
     if out is not None:
         for path in save_arrays(out, files, arrays):
             typer.echo(f"wrote {path}")
+    if timed is not None and result.timing is not None:
+        timed.show(result.timing, design.name)
     typer.echo(f"{design}: ended (emulated), {len(arrays)} host buffers, {len(result.buffers)} named tile buffers")
 
 

@@ -13,7 +13,9 @@ from bdforge.emulator.errors import (
     LockError,
     PoisonError,
     RegisterAccessError,
+    TimingError,
 )
+from bdforge.emulator.timed import TimingOptions, TimingReport, replay
 
 __all__ = [
     "ArgumentError",
@@ -28,5 +30,9 @@ __all__ = [
     "PoisonError",
     "RegisterAccessError",
     "Result",
+    "TimingError",
+    "TimingOptions",
+    "TimingReport",
     "emulate",
+    "replay",
 ]

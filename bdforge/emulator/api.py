@@ -1,7 +1,7 @@
 """`emulate`: run an explicit AIE design on host arrays."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 import numpy as np
@@ -16,6 +16,8 @@ from bdforge.emulator.observe import Observer
 from bdforge.emulator.reconfigure import Reconfiguration
 from bdforge.emulator.scheduler import SCHEDULES, STEP_BUDGET, scheduler_named
 from bdforge.emulator.strictness import Strictness
+from bdforge.emulator.timed import TimingOptions, TimingReport, replay
+from bdforge.emulator.trace import Recorder, Trace
 from bdforge.mlir import parse
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.txn import Operation, TxnError, decode
@@ -27,12 +29,14 @@ class Result:
     """What is left of a run: the arrays given (updated in place), warnings, and the array's memory.
 
     `buffers` maps the name of every named `aie.buffer` of the device loaded last to a view of its memory; where
-    several devices were loaded, `device::name` does so for each.
+    several devices were loaded, `device::name` does so for each. `timing` is there where the run was timed.
     """
 
     arguments: tuple[np.ndarray, ...]
     warnings: tuple[str, ...]
     buffers: Mapping[str, np.ndarray]
+    timing: TimingReport | None = None
+    trace: Trace | None = None
 
 
 def emulate(
@@ -50,6 +54,7 @@ def emulate(
     budget: int = STEP_BUDGET,
     device: str | None = None,
     poison: bool = False,
+    timing: TimingOptions | None = None,
 ) -> Result:
     """Run a design on the emulated array.
 
@@ -64,7 +69,8 @@ def emulate(
     `args` are then its arguments by number, of any type. `schedule` is "in-order", or "random" for an adversary that
     shuffles every legal choice by `seed`. `permissive` names checks to switch off (`strictness.CHECKS`).
     `observers` are told every event. `budget` bounds the steps of all cores and channels. With `poison`, reading tile
-    memory that nobody wrote is an error (`bdforge.emulator.poison`).
+    memory that nobody wrote is an error (`bdforge.emulator.poison`). With `timing` the run is timed: values are the
+    same, and the result has a report and the trace, which `replay` times again with other constants or kernel costs.
 
     Raises MlirError for text that is no valid design, EmulationError (Deadlock, DmaError, LockError, KernelError, …)
     for what the array would not survive, ArgumentError for arrays that do not fit.
@@ -73,6 +79,7 @@ def emulate(
         raise ArgumentError(f"no schedule is called {schedule!r}; there is {', '.join(SCHEDULES)}")
     scheduler = scheduler_named(schedule, seed, budget)
     scheduler.observers = list(observers)
+    scheduler.recorder = None if timing is None else Recorder()
     strictness = Strictness.without(permissive)
     module = _parsed(mlir, file)
     start, entry = choose(module, sequence, device, file, runs_words=instructions is not None)
@@ -84,7 +91,13 @@ def emulate(
     execute(array, _operations(array, entry, instructions), configurations.load_pdi)
     scheduler.run()
     array.host.write_back()
-    return Result(tuple(args), (*strictness.warnings, *array.left_over()), configurations.buffers())
+    warnings = *strictness.warnings, *array.left_over()
+    result = Result(tuple(args), warnings, configurations.buffers())
+    if timing is None or scheduler.recorder is None:
+        return result
+    trace = scheduler.recorder.finish(array.device)
+    report = replay(trace, timing)
+    return replace(result, warnings=(*warnings, *report.warnings), timing=report, trace=trace)
 
 
 @lru_cache(maxsize=4)

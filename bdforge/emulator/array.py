@@ -52,6 +52,8 @@ class Array:
         for warning in self.left_over():
             self.strictness.warn(f"{warning}, at a reconfiguration")
         self.tokens.clear()
+        if self.scheduler.recorder is not None:
+            self.scheduler.recorder.restart()
         self.scheduler.clear()
         self.cores.clear()
         self.core_releases.clear()

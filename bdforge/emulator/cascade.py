@@ -55,6 +55,8 @@ class Cascade:
 
     def put(self, value: bytes, where: Callable[[], str]) -> bool:
         """Put now and say True; or say False, and the source is woken when its value has room."""
+        if self.source.trace is not None:
+            self.source.trace.add("put")
         if len(self.values) == CAPACITY:
             self.pending = value
             self.source.waiting = CascadeWait(self, True, where)
@@ -67,6 +69,8 @@ class Cascade:
 
     def ready(self, where: Callable[[], str]) -> bool:
         """Whether a value can be taken; if not, the target is woken when it can."""
+        if self.target.trace is not None and self.source.trace is not None:
+            self.target.trace.add("get", self.source.trace.index)
         if self.values:
             return True
         self.hungry = True

@@ -28,9 +28,11 @@ _WORD_BYTES = 4
 class ControlPort(Agent):
     """TileControl : 0 of one tile."""
 
+    kind = "control port"
+
     def __init__(self, tile: "Tile"):
         super().__init__(f"control port of {tile.name}", tile.array.scheduler)
-        self.tile = tile
+        self.tile, self.place = tile, (tile.column, tile.row)
         self.sink = Sink(self, self._receive, finishes=True)
         self.stream = Stream(self, tile.array.scheduler)
         self._words: list[int] = []
@@ -92,6 +94,8 @@ class ControlPort(Agent):
     def _take(self, count: int) -> Iterator[None]:
         """Steps until `count` words are in `_words`, or fewer where the packet ends before."""
         sink, self._words = self.sink, []
+        if self.trace is not None:
+            self.trace.add("receive", count, None)
         while sink.held and len(self._words) < count:
             self._receive(sink.take(count - len(self._words)))
             if sink.over:

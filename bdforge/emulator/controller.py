@@ -10,6 +10,7 @@ from bdforge.emulator.diagnose import TokenWait, deadlock
 from bdforge.emulator.errors import ArgumentError, DesignError, RegisterAccessError
 from bdforge.emulator.registers import WORD_BYTES
 from bdforge.emulator.scheduler import Agent
+from bdforge.emulator.trace import Recorder, TracedLock
 from bdforge.txn.operations import (
     DIRECTIONS,
     BlockWrite,
@@ -35,11 +36,26 @@ def execute(array: Array, operations: Iterable[Operation], load: Load) -> None:
     Cores run until they block before the first operation and after each reconfiguration, as on silicon. Faults carry
     the operation's line, or its number in an instruction stream.
     """
+    recorder = array.scheduler.recorder
+    _started(recorder)
     array.scheduler.run()
+    if recorder is not None:
+        recorder.controller.add("dispatch")
     for index, operation in enumerate(operations):
         place = operation.location
         source = f" (operation {index} of the instruction stream)" if place is None else f" ({place})"
+        if recorder is not None:
+            words = len(operation.words) if isinstance(operation, BlockWrite) else 1
+            recorder.controller.add("operation", type(operation).__name__, words)
         _run(array, operation, load, source)
+    if recorder is not None:
+        recorder.controller.add("end")
+
+
+def _started(recorder: Recorder | None) -> None:
+    """Note that a configuration has been loaded: its cores and channels start."""
+    if recorder is not None:
+        recorder.controller.add("start", recorder.configuration)
 
 
 def _run(array: Array, operation: Operation, load: Load, source: str) -> None:
@@ -62,6 +78,7 @@ def _run(array: Array, operation: Operation, load: Load, source: str) -> None:
             _poll(array, operation, source)
         case LoadPdi():
             load(operation, source)
+            _started(array.scheduler.recorder)
             array.scheduler.run()
         case Noop() | Preempt():
             pass
@@ -134,6 +151,8 @@ def _await_token(array: Array, key: TokenKey, source: str) -> None:
             return
         raise deadlock(array, wait)
     array.tokens[key] -= 1
+    if (recorder := array.scheduler.recorder) is not None and wait.channel.trace is not None:
+        recorder.controller.add("token", wait.channel.trace.index)
 
 
 @dataclass(slots=True)
@@ -166,6 +185,23 @@ class PollWait:
 def _poll(array: Array, poll: MaskPoll | MaskPollBusy, source: str) -> None:
     """Wait until a register has a value, looked at after every step: values that pass by count."""
     wait = PollWait(array, poll, source)
+    array.scheduler.last = None
     while not wait.met():
         if not array.scheduler.step():
             raise deadlock(array, wait)
+    if array.scheduler.recorder is not None:
+        _note_poll(array.scheduler.recorder, wait)
+
+
+def _note_poll(recorder: Recorder, wait: PollWait) -> None:
+    """A poll of a lock or of a task queue is replayed as such; any other by what the party that ran last had done."""
+    poll = wait.poll
+    tile, offset = wait.array.at(poll.address)
+    lock, channel = tile.map.lock_at(offset), tile.map.channel_at(offset)
+    if isinstance(lock, TracedLock):
+        values = [v for v in range(lock.highest + 1) if v & poll.mask == poll.value]
+        recorder.controller.add("poll lock", lock.index, frozenset(values))
+    elif channel is not None and channel.trace is not None and (counts := tile.map.task_counts(poll.mask, poll.value)):
+        recorder.controller.add("poll tasks", channel.trace.index, counts)
+    else:
+        recorder.satisfied(wait.array.scheduler.last)

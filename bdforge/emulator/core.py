@@ -54,6 +54,8 @@ class NoProgram:
 class Core(Agent):
     """A core tile's processor. Without a program it does nothing, but cascades and streams may lead to it."""
 
+    kind = "core"
+
     def __init__(self, column: int, row: int, scheduler: Scheduler):
         super().__init__(f"core ({column}, {row})", scheduler)
         self.place = column, row

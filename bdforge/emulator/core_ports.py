@@ -23,6 +23,8 @@ class StreamInput:
         """Steps of the core that end with the bytes of `count` words."""
         sink = self.sink
         left = count
+        if self.core.trace is not None:
+            self.core.trace.add("receive", count, None)
         while sink.held and left:
             words = sink.take(left)
             self._received.append(words)

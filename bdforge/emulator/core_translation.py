@@ -47,6 +47,17 @@ def _check_vectors(op: Operation) -> None:
             raise CoreError(f"{type_} is empty or larger than a core's memory of {CORE.memory_bytes} bytes")
 
 
+_FREE = frozenset({
+    "arith.constant", "arith.index_cast", "func.call", "aie.use_lock", "aie.event", "aie.end",
+    "aie.get_stream", "aie.put_stream", "aie.get_cascade", "aie.put_cascade",
+})  # fmt: skip
+
+
+def operations_that_cost(block: Block) -> int:
+    """Operations of a block that take an issue slot of their own; locks, calls and ports have theirs."""
+    return sum(op.name not in _FREE for op in block.ops)
+
+
 class Translation:
     """Source text of one core program and the objects that it refers to."""
 
@@ -136,6 +147,8 @@ class Translation:
 
     def block(self, block: Block) -> None:
         """Every operation of a block."""
+        if self.core.trace is not None and (work := operations_that_cost(block)):
+            self.line(f"core.trace.work += {work}")
         for op in block.ops:
             self.operation(op)
 

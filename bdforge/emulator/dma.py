@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bdforge.devices import TileKind
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES
 from bdforge.emulator.bd import PAD, DecodedBd, Order, chain, decode_bd
 from bdforge.emulator.errors import DmaError
@@ -18,6 +19,7 @@ from bdforge.emulator.stream import DataWait, RoomWait, Sink, Stream
 
 if TYPE_CHECKING:
     from bdforge.emulator.tile import Tile
+    from bdforge.emulator.trace import Access
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,12 @@ def base_outside(base: int, order: Order, memory: np.ndarray) -> bool:
 class Channel(Agent):
     """One direction of one DMA channel. BDs are latched when their turn comes."""
 
+    kind = "channel"
+
     def __init__(self, tile: "Tile", direction: str, index: int):
         super().__init__(f"{tile.name} {direction} {index}", tile.array.scheduler)
         self.tile, self.direction, self.index = tile, direction, index
+        self.place = tile.column, tile.row
         self.tasks: deque[Task] = deque()
         self.waiting = NoTask()
         self.bd = 0
@@ -87,11 +92,16 @@ class Channel(Agent):
                 self.array.strictness.fault("bd-half", error)
         if not self.tasks:
             self.array.scheduler.wake(self)
+        if self.trace is not None and (recorder := self.array.scheduler.recorder) is not None:
+            recorder.running().add("push", self.trace.index, tuple(ids))
         self.tasks.append(Task(bd, runs, token, tuple(ids)))
         self.tile.mark_busy(ids)
 
     def reset(self) -> None:
         """Drop every task, the running one included; what was received stays, words on their way stay in the stream."""
+        if self.trace is not None and (recorder := self.array.scheduler.recorder) is not None:
+            recorder.running().add("reset", self.trace.index)
+            self.trace.add("was reset")
         for task in self.tasks:
             self.tile.clear_busy(task.chain)
         self.tasks.clear()
@@ -121,12 +131,16 @@ class Channel(Agent):
                 self.waiting = NoTask()
                 yield
             task = self.tasks[0]  # stays in the queue while it runs: the safe reading of its capacity
+            if self.trace is not None:
+                self.trace.add("task")
             for _ in range(task.runs):
                 yield from self._run_chain(task.bd)
             self.tasks.popleft()
             self.tile.clear_busy(task.chain)
             if task.token:
                 self.array.issue_token(self)
+            if self.trace is not None:
+                self.trace.add("end task", task.token)
 
     def _run_chain(self, first: int) -> Generator[None, None, None]:
         self.bd = first
@@ -143,6 +157,8 @@ class Channel(Agent):
             self._latch(bd)
             self.note("begin", f"BD {self.bd}")
             yield from self._receive_all(bd) if self.sink is not None else self._send_all(bd)
+            if self.trace is not None and self.sink is not None and self.sink.finishes:
+                self._note_received(bd)
             if bd.release is not None:
                 lock, value = bd.release
                 self.tile.dma_lock(lock, self).add(value, self.source)
@@ -168,6 +184,8 @@ class Channel(Agent):
         assert sink is not None
         if bd.order.padded:
             raise DmaError(f"{self.where()}: only MM2S can pad")
+        if self.trace is not None:
+            self.trace.add("receive", length, self._access(bd))
         while sink.held and self._position < length:
             self._receive(sink.take(length - self._position))
             if sink.over:
@@ -184,6 +202,8 @@ class Channel(Agent):
         assert stream is not None
         if stream.packets is not None or bd.packet is not None:
             yield from self._send_header(stream, bd)
+        if self.trace is not None:
+            stream.note_send(length - self._position, self._access(bd))
         while left := length - self._position:
             count = min(left, stream.room() if self.pressed else stream.wanted())
             self.pressed = False
@@ -197,6 +217,16 @@ class Channel(Agent):
             yield
         if stream.packets is not None and bd.ends_packet:
             yield from stream.packets.end()
+
+    def _access(self, bd: DecodedBd) -> "Access | None":
+        """How the BD goes through memory, where that is DRAM."""
+        recorder = self.array.scheduler.recorder
+        return recorder.access(bd.order) if recorder is not None and self.tile.kind is TileKind.SHIM else None
+
+    def _note_received(self, bd: DecodedBd) -> None:
+        """TLAST may have ended the BD early: its `receive`, noted last, gets the words that came."""
+        assert self.trace is not None
+        self.trace.actions[-1] = "receive", self._position, self._access(bd)
 
     def _send_header(self, stream: Stream, bd: DecodedBd) -> Iterator[None]:
         """Steps that send the BD's header or, without one, that route a packet by the first word in memory."""

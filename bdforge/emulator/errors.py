@@ -43,3 +43,7 @@ class DesignError(EmulationError, ValueError):
 
 class BudgetExceeded(EmulationError):
     """The run took more steps than allowed; it would probably never end."""
+
+
+class TimingError(EmulationError):
+    """A run that ended without time cannot end in the order that time gives it."""

@@ -18,6 +18,7 @@ from bdforge.emulator.lock import Lock
 from bdforge.emulator.poison import PoisonedView, unpoisoned
 from bdforge.emulator.routes import check_routes
 from bdforge.emulator.static_dma import load_dma
+from bdforge.emulator.trace import elements_of
 from bdforge.mlir import location
 from bdforge.mlir.allocate import allocate, buffer_bytes
 from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, FlowOp, LockOp, UseLockOp
@@ -155,6 +156,8 @@ class Configuration:
 
 def _call(kernel: Callable, core: Core, name: str, where: str, *arguments) -> Any:
     core.note("begin", name)
+    if core.trace is not None:
+        core.trace.add("kernel", name, *elements_of(arguments))
     try:
         returned = kernel(*arguments)
     except Exception as error:

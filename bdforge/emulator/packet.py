@@ -129,6 +129,8 @@ class PacketSource:
                 f"{where()}: packet id {packet_id(header)} (header {header:#010x}) matches no aie.packet_flow from "
                 f"{self.stream.owner.name}, whose flows carry {known}"
             )
+        if self.stream.owner.trace is not None:
+            self.stream.owner.trace.add("take", _owners(route))
         for arbiter in route.arbiters():
             granted = arbiter.take(self.stream)
             while not granted:
@@ -145,6 +147,8 @@ class PacketSource:
         route, self.current = self.current, None
         self.stream.sinks = []
         arbiters = [] if route is None else route.arbiters()
+        if self.stream.owner.trace is not None and route is not None:
+            self.stream.owner.trace.add("give", _owners(route))
         for arbiter in arbiters:
             arbiter.release()
         if any(len(arbiter.sources) > 1 for arbiter in arbiters):
@@ -159,6 +163,12 @@ class PacketSource:
         for route in self.routes.values():
             for arbiter in route.arbiters():
                 arbiter.forget(self.stream)
+
+
+def _owners(route: Route) -> tuple[int, ...]:
+    """Numbers of the parties behind a route's arbiters, in the order in which those are taken."""
+    traces = [arbiter.sink.owner.trace for arbiter in route.arbiters()]
+    return tuple(trace.index for trace in traces if trace is not None)
 
 
 def connect_packets(source: Stream, sink: Sink, ids: int, keep_header: bool, number: int, where: str) -> None:

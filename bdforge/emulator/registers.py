@@ -188,3 +188,16 @@ class RegisterMap:
             "state": _RUNNING if busy else _IDLE,
         }
         return self.layout.status.encode(values)[0]
+
+    def task_counts(self, mask: int, value: int) -> frozenset[int]:
+        """Tasks in flight for which a channel's status is `value` under `mask`; none if the mask tells other things."""
+        told = ("queue_size", "running", "state")
+        fields = self.layout.status.fields
+        if mask & ~sum(fields[name].mask for name in told):
+            return frozenset()
+        found = set()
+        for tasks in range(TASK_QUEUE_ENTRIES + 1):
+            values = {"queue_size": tasks, "running": int(tasks > 0), "state": _RUNNING if tasks else _IDLE}
+            if self.layout.status.encode(values)[0] & mask == value:
+                found.add(tasks)
+        return frozenset(found)

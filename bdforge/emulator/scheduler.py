@@ -3,10 +3,13 @@
 import random
 from collections import deque
 from collections.abc import Generator, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bdforge.emulator.errors import BudgetExceeded
 from bdforge.emulator.observe import Observer
+
+if TYPE_CHECKING:
+    from bdforge.emulator.trace import Party, Recorder
 
 STEP_BUDGET = 200_000_000
 HISTORY = 4
@@ -23,8 +26,13 @@ class Wait(Protocol):
 class Agent:
     """A core or a DMA channel: a generator that yields whenever it cannot go on.
 
-    Before it yields, it has set `waiting` and registered itself where it will be woken.
+    Before it yields, it has set `waiting` and registered itself where it will be woken. Where the scheduler has a
+    recorder, `trace` notes what the agent does.
     """
+
+    kind = "agent"
+    place = (0, 0)
+    direction = ""
 
     def __init__(self, name: str, scheduler: "Scheduler | None" = None):
         self.name = name
@@ -34,6 +42,8 @@ class Agent:
         self.pressed = False  # woken because nobody else can move: small progress is better than none
         self.steps: Generator[None, None, None] | None = None
         self.history: deque[str] = deque(maxlen=HISTORY)
+        recorder = None if scheduler is None else scheduler.recorder
+        self.trace: Party | None = None if recorder is None else recorder.party(self)
 
     def run(self) -> Generator[None, None, None]:
         """The agent's life."""
@@ -67,6 +77,8 @@ class Scheduler:
         self._left = self.budget = budget
         self.observers: list[Observer] = []
         self.clock = 0
+        self.recorder: Recorder | None = None
+        self.last: Agent | None = None
 
     def tell(self, party: str, kind: str, what: str) -> None:
         """Number an event and hand it to every observer."""
@@ -138,7 +150,13 @@ class Scheduler:
         if agent.steps is None:
             agent.steps = agent.run()
         agent.waiting = None
+        self.last = agent
+        if self.recorder is None:
+            next(agent.steps, None)
+            return
+        self.recorder.agent = agent
         next(agent.steps, None)
+        self.recorder.agent = None
 
 
 class RandomScheduler(Scheduler):

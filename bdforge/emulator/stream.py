@@ -19,6 +19,7 @@ from bdforge.emulator.scheduler import Agent, Scheduler
 
 if TYPE_CHECKING:
     from bdforge.emulator.packet import Arbiter, PacketSource
+    from bdforge.emulator.trace import Access
 
 TLAST = np.zeros(0, np.uint32)
 """Among the words that a sink holds: the word before it was the last of its packet."""
@@ -151,6 +152,11 @@ class Stream:
         for sink in self.sinks:
             sink.deliver(words, self.scheduler, last)
 
+    def note_send(self, words: int, access: "Access | None" = None) -> None:
+        """Let the owner's trace, if it has one, say that it sends."""
+        if self.owner.trace is not None and self.scheduler.recorder is not None:
+            self.owner.trace.add("send", words, self.scheduler.recorder.sinks(self), access)
+
     def changed(self) -> None:
         """A sink demands more or has freed room: a blocked source may go on."""
         if not self.blocked:
@@ -163,6 +169,7 @@ class Stream:
 
     def push(self, words: np.ndarray, where: Callable[[], str], last: bool = False) -> Iterator[None]:
         """Steps of the owner that send a few words, as soon as every sink can take them."""
+        self.note_send(len(words))
         while len(words):
             count = min(len(words), self.room() if self.owner.pressed else self.wanted())
             self.owner.pressed = False

@@ -78,7 +78,9 @@ class Tile:
         return f"{index} of {self.name}"
 
     def _lock(self, index: int) -> Lock:
-        lock = Lock(self._lock_name(index), self.limits.lock_value_max, self.array.scheduler.wake)
+        scheduler = self.array.scheduler
+        make = Lock if scheduler.recorder is None else scheduler.recorder.lock
+        lock = make(self._lock_name(index), self.limits.lock_value_max, scheduler.wake)
         lock.releasers = lambda: self.array.releasers(lock)
         lock.fault = lambda error: self.array.strictness.fault("lock-range", error)
         if self.array.scheduler.observers:
@@ -185,6 +187,8 @@ class Tile:
                 "await that task's token first"
             )
             self.array.strictness.fault("bd-rewrite", error)
+        if (recorder := self.array.scheduler.recorder) is not None:
+            recorder.writes_bd((self.column, self.row), bd)
         words = list(self._bds[bd])
         words[word] = value
         field = self.registers.bd.fields["iteration_current"]

@@ -1,0 +1,128 @@
+"""Locks under time: who acquires first gets it, waiters are served in turn."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bdforge.devices.timing import Timing
+from bdforge.emulator.timed.clock import Clock
+from bdforge.emulator.timed.runner import Runner, Verb
+
+LOCK_OPERATIONS = "lock operations"
+
+
+@dataclass(slots=True)
+class _Waiter:
+    runner: Runner
+    need: int
+    equal: bool
+    since: float
+
+
+@dataclass(slots=True)
+class _Lock:
+    reason: str
+    value: int = 0
+    waiters: deque[_Waiter] = field(default_factory=deque)
+    polling: tuple[Runner, frozenset[int]] | None = None
+
+    def grants(self, need: int, equal: bool) -> bool:
+        return self.value == need if equal else self.value >= need
+
+
+class Locks:
+    """All locks of the array.
+
+    A core pays `core_lock_cycles` for each operation; a release takes effect at its end. Whoever had to wait goes on
+    `done_to_resume_cycles` (cores) or `memtile_turn_cycles` (channels) after the release that it waited for. A
+    channel's own lock operations hide behind its transfers.
+    """
+
+    def __init__(self, names: Sequence[str], clock: Clock, timing: Timing):
+        self._clock, self._timing = clock, timing
+        self._locks = [_Lock(f"lock {name.partition(' (')[0]}") for name in names]
+
+    @property
+    def verbs(self) -> dict[str, Verb]:
+        """What parties do with locks."""
+        return {"acquire": self._acquire, "release": self._release, "set": self._set, "poll lock": self._poll}
+
+    def forget(self, runners: set[Runner]) -> None:
+        """Stopped parties wait no longer."""
+        for lock in self._locks:
+            if lock.waiters:
+                lock.waiters = deque(waiter for waiter in lock.waiters if waiter.runner not in runners)
+
+    def _acquire(self, runner: Runner, index: int, need: int, equal: bool) -> bool:
+        lock, now = self._locks[index], self._clock.now
+        if not lock.grants(need, equal):
+            lock.waiters.append(_Waiter(runner, need, equal, now))
+            return runner.block(lock.reason)
+        lock.value -= need
+        self._look(lock)
+        return self._operate(runner)
+
+    def _poll(self, runner: Runner, index: int, values: frozenset[int]) -> bool:
+        lock = self._locks[index]
+        lock.polling = runner, values
+        runner.block(lock.reason)
+        self._look(lock)
+        return False
+
+    def _look(self, lock: _Lock) -> None:
+        """Let a poll end whose value is there now."""
+        if lock.polling is not None and lock.value in lock.polling[1]:
+            runner, lock.polling = lock.polling[0], None
+            runner.unblock()
+            runner.advance_at(self._clock.now)
+
+    def _operate(self, runner: Runner) -> bool:
+        if not runner.is_core:
+            return True
+        now, cost = self._clock.now, self._timing.core_lock_cycles
+        runner.spend(LOCK_OPERATIONS, now, now + cost)
+        runner.advance_at(now + cost)
+        return False
+
+    def _release(self, runner: Runner, index: int, amount: int) -> bool:
+        if not runner.is_core:
+            self._store(index, self._locks[index].value + amount)
+            return True
+        now, cost = self._clock.now, self._timing.core_lock_cycles
+        runner.spend(LOCK_OPERATIONS, now, now + cost)
+        self._clock.at(now + cost, self._released, runner, index, amount)
+        return False
+
+    def _released(self, runner: Runner, index: int, amount: int) -> None:
+        self._store(index, self._locks[index].value + amount)
+        runner.advance()
+
+    def _set(self, runner: Runner, index: int, value: int) -> bool:
+        del runner
+        self._store(index, value)
+        return True
+
+    def _store(self, index: int, value: int) -> None:
+        lock = self._locks[index]
+        lock.value = value
+        self._look(lock)
+        for _ in range(len(lock.waiters)):
+            waiter = lock.waiters.popleft()
+            if lock.grants(waiter.need, waiter.equal):
+                lock.value -= waiter.need
+                self._look(lock)
+                self._resume(waiter)
+            else:
+                lock.waiters.append(waiter)
+
+    def _resume(self, waiter: _Waiter) -> None:
+        runner, now, timing = waiter.runner, self._clock.now, self._timing
+        if not runner.is_core:
+            runner.unblock(now + timing.memtile_turn_cycles)
+            runner.advance_at(now + timing.memtile_turn_cycles)
+            return
+        cost = timing.core_lock_cycles
+        resumed = max(now + timing.done_to_resume_cycles, waiter.since + cost)
+        runner.unblock(resumed - cost)
+        runner.spend(LOCK_OPERATIONS, resumed - cost, resumed)
+        runner.advance_at(resumed)

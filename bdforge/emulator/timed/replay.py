@@ -1,0 +1,176 @@
+"""Timed emulation: replays a trace in the order of time.
+
+Every party does its own actions in its own order; when each happens follows from clocks, locks, finite buffers, queues
+and the shared DRAM, in the order in which time brings them. Values are those of the functional run and are not here.
+The same trace can be replayed with other constants or kernel costs.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from bdforge.devices.limits import TASK_QUEUE_ENTRIES
+from bdforge.devices.timing import Timing, timing_of
+from bdforge.emulator.errors import TimingError
+from bdforge.emulator.timed.clock import Clock
+from bdforge.emulator.timed.control import Control
+from bdforge.emulator.timed.cores import Cores, KernelCost
+from bdforge.emulator.timed.dram import Dram
+from bdforge.emulator.timed.links import Links
+from bdforge.emulator.timed.locks import Locks
+from bdforge.emulator.timed.report import DramTime, PartyTime, TimingReport
+from bdforge.emulator.timed.runner import NO_TASK, Runner, Span, Verb
+from bdforge.emulator.timed.tasks import Tasks
+from bdforge.emulator.trace import Trace
+
+_LONGEST_REPORT = 12
+
+
+@dataclass(frozen=True)
+class TimingOptions:
+    """How to time a run.
+
+    `timing` holds the constants of a product; by default those of the array that the design names (`timing_of`).
+    `kernels` gives the cycles of each linked kernel by symbol, without the call: a number, or a function of the
+    elements of each array that it gets. `macs` of the run make TOPS. `spans`, if given, gets the timeline.
+    """
+
+    timing: Timing | None = None
+    kernels: Mapping[str, KernelCost] = field(default_factory=dict)
+    macs: int | None = None
+    spans: list[Span] | None = None
+
+
+def replay(trace: Trace, options: TimingOptions) -> TimingReport:
+    """The time of a run; TimingError when it cannot end in the order that time gives it."""
+    return _Replay(trace, options).run()
+
+
+class _Replay:
+    """One replay."""
+
+    def __init__(self, trace: Trace, options: TimingOptions):
+        self.trace, self.options = trace, options
+        self.timing = timing = timing_of(trace.device) if options.timing is None else options.timing
+        has_sequence = any(action[0] == "operation" for action in trace.parties[0].actions)
+        self.clock = Clock(-timing.dispatch_ns * timing.array_hz / 1e9 if has_sequence else 0.0)
+        self.verbs: dict[str, Verb] = {}
+        self.runners = [Runner(party, self.clock, self.verbs, options.spans) for party in trace.parties]
+        self.locks = Locks(trace.locks, self.clock, timing)
+        self.dram = Dram(self.clock, timing)
+        self.tasks = Tasks(self.runners, self.clock, timing)
+        self.cores = Cores(self.clock, timing, trace.device, options.kernels)
+        self.links = Links(self.runners, self.clock, timing, self.dram)
+        self.end: float | None = None
+        for part in (self.locks, self.tasks, self.cores, self.links, Control(self.clock, timing)):
+            self.verbs |= part.verbs
+        self.verbs["was reset"] = lambda runner: runner.block("reset")
+        self.verbs |= {"start": self._start, "stop": self._stop, "end": self._end, "reset": self._reset}
+        self.controller = self.runners[0]
+
+    def run(self) -> TimingReport:
+        self.clock.at(self.clock.now, self.controller.advance)
+        self.clock.run()
+        if not self.controller.ended:
+            raise TimingError(self._stuck())
+        end = max(self.clock.now if self.end is None else self.end, 0.0)
+        for runner in self.runners:
+            runner.close(end)
+        return self._report(end)
+
+    def _start(self, runner: Runner, configuration: int) -> bool:
+        """Cores and channels of a configuration begin."""
+        del runner
+        for other in self.runners[1:]:
+            if other.party.configuration == configuration and not other.begun:
+                other.begun = True
+                other.advance_at(self.clock.now)
+        return True
+
+    def _stop(self, runner: Runner) -> bool:
+        """Whoever runs is stopped by a reconfiguration."""
+        del runner
+        running = {other for other in self.runners[1:] if other.begun and not other.stopped}
+        for other in running:
+            other.stopped = True
+            other.close(self.clock.now)
+            other.blocked = None
+            self.tasks.drop(other)
+        self.locks.forget(running)
+        return True
+
+    def _reset(self, runner: Runner, channel: int) -> bool:
+        """A channel drops its tasks."""
+        del runner
+        target = self.runners[channel]
+        self.locks.forget({target})
+        self.tasks.drop(target)
+        self.links.drop(target)
+        target.reset()
+        return True
+
+    def _end(self, runner: Runner) -> bool:
+        """The sequence is over. One that awaited tokens ends the run; otherwise the array goes on until it is quiet."""
+        del runner
+        if self.tasks.awaited:
+            self.end = self.clock.now
+            self.clock.stop()
+        return True
+
+    def _report(self, end: float) -> TimingReport:
+        timing, options = self.timing, self.options
+        used = [runner for runner in self.runners[1:] if runner.party.actions]
+        parties = [_party_time(runner) for runner in used]
+        return TimingReport(
+            cycles=end,
+            array_hz=timing.array_hz,
+            dispatch_seconds=timing.dispatch_ns / 1e9,
+            sync_seconds=timing.controller_sync_ns / 1e9 if self.tasks.awaited else 0.0,
+            cores=tuple(party for party in parties if party.kind == "core"),
+            channels=tuple(party for party in parties if party.kind == "channel"),
+            controller=_party_time(self.controller),
+            dram=self._dram_time(end),
+            macs=options.macs,
+            peak_macs_per_cycle=self.trace.device.generation.int8_macs_per_cycle,
+            warnings=tuple(self._warnings()),
+        )
+
+    def _dram_time(self, end: float) -> DramTime:
+        dram = self.dram
+        used = dram.lines_cycles[False], dram.lines_cycles[True], dram.pages_cycles
+        shares = [cycles / end if end else 0.0 for cycles in used]
+        return DramTime(dram.moved_bytes[False], dram.moved_bytes[True], *shares)
+
+    def _warnings(self) -> Iterator[str]:
+        if self.cores.assumed:
+            names = ", ".join(sorted(self.cores.assumed))
+            yield f"no cost is known for {names}: one pass over the arrays is assumed; give cycles per call"
+        for name, time in self.tasks.overflows.items():
+            yield (
+                f"{name} is pushed to {self._after(time)} while {TASK_QUEUE_ENTRIES} tasks are in flight; hardware may "
+                "lose the entry, the emulated time lets the pusher wait; await a token before"
+            )
+        for name, time in self.tasks.rewrites.items():
+            yield (
+                f"{name} is rewritten {self._after(time)} while a task that uses it is in flight; hardware may run it "
+                "with the new words; await that task's token before"
+            )
+
+    def _after(self, time: float) -> str:
+        return f"{time / self.timing.array_hz * 1e6:.1f} us after the start (emulated)"
+
+    def _stuck(self) -> str:
+        waits = [
+            f"  {runner.party.name} waits for {runner.blocked[0]}"
+            for runner in self.runners
+            if runner.blocked is not None and runner.blocked[0] != NO_TASK
+        ]
+        more = [f"  … and {len(waits) - _LONGEST_REPORT} more"] if len(waits) > _LONGEST_REPORT else []
+        head = "the run ended without time, but in the order of time it stops: its result depends on speed"
+        return "\n".join([f"{head}; see --schedule random", *waits[:_LONGEST_REPORT], *more])
+
+
+def _party_time(runner: Runner) -> PartyTime:
+    party = runner.party
+    return PartyTime(
+        party.name, party.kind, party.place, party.tile_kind, party.direction, dict(runner.busy), dict(runner.stalled)
+    )

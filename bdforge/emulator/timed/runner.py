@@ -1,0 +1,127 @@
+"""A party on its way through its actions, and where its time went."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from bdforge.emulator.timed.clock import Clock
+from bdforge.emulator.trace import Party
+
+NO_TASK, ENDED = "no task", "ended"
+WAS_RESET = ("was reset",)
+
+Verb = Callable[..., bool]
+"""Does an action of a runner. True: go on at once; False: whoever ends the wait calls `advance` again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Something that a party did, in cycles."""
+
+    party: str
+    what: str
+    start: float
+    end: float
+    waits: bool
+
+
+class Runner:
+    """One party of the trace. `busy` and `stalled` are cycles by reason, counted from time 0 on."""
+
+    def __init__(self, party: Party, clock: Clock, verbs: Mapping[str, Verb], spans: list[Span] | None):
+        self.party, self.clock = party, clock
+        self.is_core = party.kind == "core"
+        self.busy: dict[str, float] = {}
+        self.stalled: dict[str, float] = {}
+        self.blocked: tuple[str, float] | None = None
+        self.begun = self.stopped = False
+        self.quiet: float | None = None
+        self.epoch = 0  # counts resets: what was under way before one has no effect
+        self._actions, self._next = party.actions, 0
+        self._ahead: list[tuple[dict[str, float], str, float, float]] = []
+        self._verbs, self._spans = verbs, spans
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.blocked is None and self._next == len(self._actions)
+
+    def advance(self) -> None:
+        """Do actions until one takes time or has to wait."""
+        if self.stopped:
+            return
+        actions, verbs = self._actions, self._verbs
+        while self._next < len(actions):
+            action = actions[self._next]
+            self._next += 1
+            if not verbs[action[0]](self, *action[1:]):
+                return
+        self.quiet = self.clock.now
+
+    def again(self) -> None:
+        """Try the last action once more."""
+        self._next -= 1
+        self.advance()
+
+    def advance_at(self, time: float) -> None:
+        """Go on at `time`."""
+        self.clock.at(time, self._advance_of, self.epoch)
+
+    def _advance_of(self, epoch: int) -> None:
+        if epoch == self.epoch:
+            self.advance()
+
+    def reset(self) -> None:
+        """Drop what is under way and go on behind the next `was reset`."""
+        self.epoch += 1
+        if self.blocked is not None:
+            self.unblock()
+        if not (self._next and self._actions[self._next - 1] == WAS_RESET):
+            self._next = self._actions.index(WAS_RESET, self._next) + 1
+        self.advance_at(self.clock.now)
+
+    def spend(self, what: str, start: float, end: float) -> None:
+        """Count time in which the party works."""
+        if (cycles := end - max(start, 0.0)) > 0:
+            self.busy[what] = self.busy.get(what, 0.0) + cycles
+            self._remember(self.busy, what, start, end)
+
+    def stall(self, what: str, start: float, end: float, *, visible: bool = True) -> None:
+        """Count time in which the party waits, and show it."""
+        if (cycles := end - max(start, 0.0)) > 0:
+            self.stalled[what] = self.stalled.get(what, 0.0) + cycles
+            self._remember(self.stalled, what, start, end)
+            if visible:
+                self.show(what, start, end, waits=True)
+
+    def _remember(self, where: dict[str, float], what: str, start: float, end: float) -> None:
+        """Keep what was counted ahead of time, in case that the run ends before it does."""
+        if end > self.clock.now:
+            self._ahead = [entry for entry in self._ahead if entry[3] > self.clock.now]
+            self._ahead.append((where, what, start, end))
+
+    def show(self, what: str, start: float, end: float, *, waits: bool = False) -> None:
+        """Put a span on the timeline, if there is one."""
+        if self._spans is not None and end > max(start, 0.0):
+            self._spans.append(Span(self.party.name, what, max(start, 0.0), end, waits))
+
+    def block(self, what: str) -> bool:
+        """Wait from now on; False, as a verb's answer."""
+        self.blocked = what, self.clock.now
+        return False
+
+    def unblock(self, until: float | None = None) -> None:
+        """The wait ends, now or at a time; the caller lets the party advance then."""
+        assert self.blocked is not None
+        what, since = self.blocked
+        self.blocked = None
+        self.stall(what, since, self.clock.now if until is None else until)
+
+    def close(self, end: float) -> None:
+        """The run is over: count a wait that never ended, or the time since the last action."""
+        for where, what, start, until in self._ahead:
+            if until > end:
+                where[what] -= until - max(start, end, 0.0)
+        if self.blocked is not None:
+            self.stall(*self.blocked, end)
+        elif self.quiet is not None:
+            self.stall(NO_TASK if self.party.kind == "channel" else ENDED, self.quiet, end, visible=False)

@@ -1,0 +1,114 @@
+"""Tables of a timed run for the terminal. Shares are means over the parties of a row, of the time from first to last
+operation."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from rich.table import Table
+
+from bdforge.emulator.timed.links import DRAM, NO_DATA, NO_ROOM, TRANSFER
+from bdforge.emulator.timed.report import PartyTime, TimingReport
+from bdforge.emulator.timed.runner import NO_TASK
+from bdforge.emulator.timed.tasks import TASK_START
+
+_SMALLEST_SHARE = 0.0005  # less is left out: it would be printed as 0.0 %
+
+
+def tables(report: TimingReport, title: str) -> list[Table]:
+    """Time and DRAM, cores, channels, controller."""
+    found = [summary_table(report, title)]
+    if report.cores:
+        found.append(core_table(report))
+    if report.channels:
+        found.append(channel_table(report))
+    found.append(controller_table(report))
+    return found
+
+
+def summary_table(report: TimingReport, title: str) -> Table:
+    """What the run takes, what that makes in TOPS, and what DRAM does meanwhile."""
+    table = Table(title=f"{title}: time (emulated)", show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    dram, seconds = report.dram, report.cycles / report.array_hz
+    table.add_row("time with dispatch", f"{report.seconds * 1e6:.1f} us")
+    table.add_row("dispatch", f"{report.dispatch_seconds * 1e6:.1f} us")
+    table.add_row("sequence", f"{seconds * 1e6:.1f} us = {report.cycles:.0f} cycles at {report.array_hz / 1e9:g} GHz")
+    table.add_row("final sync", f"{report.sync_seconds * 1e6:.1f} us")
+    if report.macs is not None:
+        table.add_row("with dispatch", f"{report.tops:.2f} TOPS")
+        table.add_row("without", f"{report.array_tops:.2f} TOPS")
+    if report.utilisation is not None:
+        table.add_row("MACs of the cores' int8 peak", _percent(report.utilisation))
+    for way, size, used in (
+        ("read", dram.read_bytes, dram.read_utilisation),
+        ("written", dram.write_bytes, dram.write_utilisation),
+    ):
+        rate = size / seconds / 1e9 if seconds else 0.0
+        table.add_row(f"DRAM {way}", f"{size / 1e6:.2f} MB, {rate:.1f} GB/s, {_percent(used)} of its lines")
+    table.add_row("DRAM pages", f"{_percent(dram.page_utilisation)} of their budget")
+    return table
+
+
+def core_table(report: TimingReport) -> Table:
+    """What cores do and wait for: the mean over all, the least and the most."""
+    table = Table(title=f"{len(report.cores)} cores (emulated)")
+    for name in ("cores", "mean", "least", "most"):
+        table.add_column(name, justify="left" if name == "cores" else "right")
+    for label, of in (("", "busy"), ("waits for ", "stalled")):
+        rows: dict[str, list[float]] = defaultdict(lambda: [0.0] * len(report.cores))
+        for place, core in enumerate(report.cores):
+            for what, cycles in getattr(core, of).items():
+                rows[label + role(what)][place] += cycles / report.cycles
+        for what, shares in sorted(rows.items(), key=lambda row: -sum(row[1])):
+            if (mean := sum(shares) / len(shares)) >= _SMALLEST_SHARE:
+                table.add_row(what, _percent(mean), _percent(min(shares)), _percent(max(shares)))
+    return table
+
+
+def channel_table(report: TimingReport) -> Table:
+    """Channels of the same kind of tile and the same number, taken together."""
+    table = Table(title="DMA channels (emulated)")
+    for name in ("channel", "tiles", TRANSFER, DRAM, "other end", "locks", NO_TASK, TASK_START):
+        table.add_column(name, justify="left" if name == "channel" else "right", no_wrap=True)
+    groups: dict[str, list[PartyTime]] = defaultdict(list)
+    for channel in report.channels:
+        groups[f"{channel.tile_kind} {' '.join(channel.name.split(' ')[-2:])}"].append(channel)
+    for name, channels in sorted(groups.items()):
+        shares = [_share(report, channels, reasons) for reasons in ((TRANSFER,), (DRAM,), (NO_DATA, NO_ROOM))]
+        locks = _share(report, channels, {r for c in channels for r in c.stalled if r.startswith("lock ")})
+        rest = [_share(report, channels, (reason,)) for reason in (NO_TASK, TASK_START)]
+        table.add_row(name, str(len(channels)), *map(_percent, [*shares, locks, *rest]))
+    return table
+
+
+def controller_table(report: TimingReport) -> Table:
+    """What the controller does and waits for."""
+    table = Table(title="controller (emulated)")
+    table.add_column("controller")
+    table.add_column("us", justify="right")
+    table.add_column("share", justify="right")
+    waiting: dict[str, float] = defaultdict(float)
+    for what, cycles in report.controller.stalled.items():
+        waiting[f"waits for {what.partition(' of ')[0]}"] += cycles
+    for what, cycles in (*report.controller.busy.items(), *waiting.items()):
+        table.add_row(what, f"{cycles / report.array_hz * 1e6:.1f}", _percent(cycles / report.cycles))
+    return table
+
+
+def role(what: str) -> str:
+    """A lock's name without the places in it: `lock core_0_2_a_full` is `lock core_a_full`."""
+    if not what.startswith("lock "):
+        return what
+    return re.sub(r"_\d+(?=_|$)", "", what)
+
+
+def _share(report: TimingReport, parties: Sequence[PartyTime], reasons: Iterable[str]) -> float:
+    wanted = set(reasons)
+    spent = sum(c for p in parties for of in (p.busy, p.stalled) for what, c in of.items() if what in wanted)
+    return spent / (len(parties) * report.cycles) if report.cycles else 0.0
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

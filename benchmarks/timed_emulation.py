@@ -1,0 +1,97 @@
+"""Timed emulation of BitNet's layers: `python benchmarks/timed_emulation.py [M,K,N ...] [--kernel-efficiency X]`.
+
+Prints host seconds of the functional and the timed run, the emulated time, and lower bounds that no schedule can beat:
+all MACs at the rate of the kernel schedule, and all bytes of DRAM at its highest rate. Needs `scons host`.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+from bdforge.devices.timing import Timing
+from bdforge.emulator import TimingOptions, TimingReport, replay
+from bdforge.plan import Problem
+from bdforge.runtime import BuiltDesign, run_gemm
+from bdforge.runtime.reference import random_operands
+from bdforge.runtime.timing import timing_options
+
+DESIGN = Path(__file__).resolve().parents[1] / "build" / "strix_halo" / "gemm_i8_i2_bitnet"
+SHAPES = ((256, 2560, 2560), (256, 2560, 640), (256, 6912, 2560), (256, 2560, 13824))
+TITLE = "{:>16} {:>6} {:>6} {:>6} | {:>8} {:>7} | {:>8} {:>8} {:>6} | {:>6} {:>6} {:>6}"
+COLUMNS = (
+    "M x K x N",
+    "funct.",
+    "timed",
+    "replay",
+    "us",
+    "TOPS",
+    "compute",
+    "DRAM",
+    "ratio",
+    "kern.",
+    "DRAM",
+    "contr.",
+)
+ROW = "{:>16} {:6.2f} {:6.2f} {:6.2f} | {:8.1f} {:7.2f} | {:8.1f} {:8.1f} {:6.2f} | {:6.1%} {:6.1%} {:6.1%}"
+
+
+def compute_seconds(options: TimingOptions, calls: dict[str, int], cores: int) -> float:
+    """Every kernel call of the busiest core at its cost, with nothing in between."""
+    cycles = 0.0
+    for name, count in calls.items():
+        cost = options.kernels[name]
+        assert not callable(cost)
+        cycles += count / cores * cost
+    assert options.timing is not None
+    return cycles / options.timing.array_hz
+
+
+def dram_seconds(timing: Timing, report: TimingReport) -> float:
+    """Every byte at the highest rates."""
+    return (report.dram.read_bytes / timing.dram_read_gb_s + report.dram.write_bytes / timing.dram_write_gb_s) / 1e9
+
+
+def measure(design: BuiltDesign, problem: Problem, efficiency: float) -> None:
+    """One row of the table."""
+    a, weights = random_operands(design.plan, problem, 0)
+    options = timing_options(design.plan, problem, efficiency=efficiency)
+    functional = min(run_gemm(design, a, weights).seconds for _ in range(2))
+    run = run_gemm(design, a, weights, options)
+    report = run.timing
+    assert report is not None
+    assert run.trace is not None
+    assert options.timing is not None
+    start = time.perf_counter()
+    replay(run.trace, options)
+    replayed = time.perf_counter() - start
+    calls = run.trace.kernels()
+    array = report.cycles / report.array_hz
+    compute = compute_seconds(options, calls, len(report.cores))
+    dram = dram_seconds(options.timing, report)
+    matrix = sum(report.core_share(name) for name in calls)
+    print(ROW.format(
+        str(problem), functional, run.seconds, replayed, 1e6 * array, 2 * problem.macs / array / 1e12,
+        1e6 * compute, 1e6 * dram, array / max(compute, dram), matrix, report.dram.utilisation,
+        report.controller.busy_cycles / report.cycles,
+    ))  # fmt: skip
+    assert array >= max(compute, dram)
+
+
+def main() -> None:
+    """Measure the problems of the command line, by default BitNet's."""
+    arguments = sys.argv[1:]
+    efficiency = (
+        float(arguments[arguments.index("--kernel-efficiency") + 1]) if "--kernel-efficiency" in arguments else 1.0
+    )
+    given = [tuple(map(int, text.split(","))) for text in arguments if "," in text]
+    design = BuiltDesign.load(DESIGN)
+    print(f"{design.plan.spec.name} on {design.plan.device.name}, kernels at {efficiency:.0%} of their schedule")
+    print("host seconds (measured): functional, timed, replay | emulated: sequence without dispatch and sync |")
+    print("modelled lower bounds: compute, DRAM, ratio to the larger | emulated: kernels, DRAM, controller busy")
+    print(TITLE.format(*COLUMNS))
+    for m, k, n in given or SHAPES:
+        measure(design, Problem(m, k, n), efficiency)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"""The controller beside the array, task queues, streams of cores, packets, cascades; timelines and tables."""
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import bdforge
+from bdforge.emulator import TimingOptions, TimingReport
+from bdforge.emulator.timed import Span
+from bdforge.emulator.timed.tables import role, tables
+from bdforge.emulator.timed.timeline import write_timeline
+from support.array_text import Task, bd, buffer, module, packet_flow, program, tile
+from support.register_designs import column, push, sync, write32, writebd
+from support.timed_designs import FREE, to_cores
+
+MEMORY = (1 << 20) + 0x200  # a word of the memtile's memory that no BD uses
+
+
+def timed(text: str, *arrays: np.ndarray, **options) -> TimingReport:
+    report = bdforge.emulate(text, list(arrays), **options).timing
+    assert report is not None
+    return report
+
+
+@pytest.mark.parametrize(("writes", "cycles"), [(2, 400), (10, 1000)])
+def test_the_controller_works_while_data_move(writes, cycles):
+    """800 words take 400 cycles; each write takes the controller 100 meanwhile."""
+    lines = "".join(f"      {write32(MEMORY, i)}\n" for i in range(writes))
+    text = to_cores(["work"], 800, 1, 1, extra=lines, wait=True)
+    timing = replace(FREE, controller_write_ns=100, controller_bd_ns=0, controller_transfer_ns=100)
+    options = TimingOptions(timing, {"work": 0})
+    report = timed(text, np.zeros(800, np.int32), kernels={"work": lambda x: None}, timing=options)
+    blockwrite = 100 + 8 * (0 - 100) / 8
+    before = blockwrite + (100 - 0 - 100) + 100  # the transfer's blockwrite, patch and push
+    assert report.cycles == pytest.approx(before + cycles)
+    assert report.controller.stalled.get("token of shim (0, 0) MM2S 0", 0) == pytest.approx(max(0, 400 - 100 * writes))
+
+
+def queue_of(pushes: int) -> str:
+    """A memtile channel that sends 64 words to DRAM `pushes` times, pushed one after the other."""
+    lines = [
+        writebd((0, 1), 0, 64, 0x20000 + 1024),
+        f"aiex.npu.dma_memcpy_nd(%b[0, 0, 0, 0][{pushes}, 1, 1, 64][0, 0, 0, 1]) {{id = 1 : i64, metadata = @out}}"
+        " : memref<64xi32>",
+        *[push((0, 1), "MM2S : 0", 0, token=True)] * pushes, *[sync((0, 1), 1)] * pushes, sync((0, 0), 0),
+    ]  # fmt: skip
+    return column(*lines)
+
+
+def test_a_push_on_a_queue_that_time_finds_full_is_a_warning_and_waits():
+    arrays = [np.zeros(64, np.int32)] * 2
+    for pushes, warned in ((4, False), (6, True)):
+        result = bdforge.emulate(queue_of(pushes), arrays, timing=TimingOptions(FREE))
+        assert result.timing is not None
+        assert any("memtile (0, 1) MM2S 0 is pushed to" in w for w in result.warnings) is warned
+        assert result.timing.cycles == pytest.approx(32 * pushes)
+    assert "while 4 tasks are in flight" in result.warnings[-1]
+
+
+def test_a_bd_that_time_finds_in_flight_when_it_is_rewritten_is_a_warning():
+    copy = "aiex.npu.dma_memcpy_nd(%{}[0, 0, 0, 0][1, 1, 1, 64][0, 0, 0, 1]) {{id = {} : i64, metadata = @{}}}"
+    receive = [f"{copy.format('b', 1, 'out')} : memref<64xi32>", push((0, 1), "MM2S : 0", 0, token=True)]
+    lines = [writebd((0, 1), 0, 64, 0x20000 + 1024), *receive]
+    twice = [writebd((0, 1), 0, 64, 0x20000 + 2048), push((0, 1), "MM2S : 0", 0), sync((0, 0), 0)]
+    for waits, warned in (([], True), ([sync((0, 1), 1)], False)):
+        again = [f"{copy.format('b', 2, 'out')} : memref<64xi32>", *waits, *twice, sync((0, 0), 0)]
+        text, arrays = column(*lines, *again), [np.zeros(64, np.int32)] * 2
+        warnings = bdforge.emulate(text, arrays, timing=TimingOptions(FREE)).warnings
+        assert any("BD 0 of tile (0, 1) is rewritten 0.0 us after the start" in w for w in warnings) is warned
+
+
+def test_tasks_that_are_queued_start_without_a_gap():
+    timing = replace(FREE, task_start_cycles=13)
+    report = timed(queue_of(4), *[np.zeros(64, np.int32)] * 2, timing=TimingOptions(timing))
+    assert report.cycles == pytest.approx(13 + 4 * 32)
+
+
+def test_a_core_takes_a_word_of_32_bits_a_cycle_from_its_stream_port():
+    words = 24
+    values = ", ".join(map(str, range(words)))
+    text = f"""module {{ aie.device(npu2) {{
+      %a = aie.tile(0, 2)
+      %b = aie.tile(0, 3)
+      %x = aie.buffer(%a) {{sym_name = "x"}} : memref<{words}xi32> = dense<[{values}]>
+      %y = aie.buffer(%b) {{sym_name = "y"}} : memref<4xi32>
+      aie.flow(%a, DMA : 0, %b, Core : 0)
+      aie.mem(%a) {{
+        %0 = aie.dma_start(MM2S, 0, ^bd, ^end)
+      ^bd:
+        aie.dma_bd(%x : memref<{words}xi32>, 0, {words})
+        aie.next_bd ^end
+      ^end:
+        aie.end
+      }}
+      aie.core(%b) {{
+        %port = arith.constant 0 : i32
+        {"".join(f"%v{i} = aie.get_stream(%port : i32) : i128{chr(10)}" for i in range(words // 4))}
+        aie.end
+      }}
+    }} }}"""
+    report = timed(text, timing=TimingOptions(FREE))
+    first_piece = 16  # what the port's buffer holds moves as a whole; the first four words of it are then in place
+    assert report.cycles == pytest.approx(first_piece + words - 4)
+    assert report.cores[0].busy["transfer"] == pytest.approx(words)
+
+
+def test_a_cascade_passes_values_and_holds_four():
+    """The first core puts six values at once; the second takes one each time that it has worked 100 cycles."""
+    puts = "aie.put_cascade(%v : vector<16xi32>)\n" * 6
+    gets = "".join(f"func.call @work() : () -> ()\n%g{i} = aie.get_cascade() : vector<16xi32>\n" for i in range(6))
+    text = f"""module {{ aie.device(npu2) {{
+      %a = aie.tile(0, 3)
+      %b = aie.tile(0, 2)
+      func.func private @work()
+      aie.cascade_flow(%a, %b)
+      aie.core(%a) {{
+        %v = arith.constant dense<1> : vector<16xi32>
+        {puts} aie.end
+      }}
+      aie.core(%b) {{
+        {gets} aie.end
+      }}
+    }} }}"""
+    report = timed(text, kernels={"work": lambda: None}, timing=TimingOptions(FREE, {"work": 100}))
+    assert report.cycles == pytest.approx(6 * 101)
+    sender = next(core for core in report.cores if core.place == (0, 3))
+    assert sender.stalled["cascade out"] == pytest.approx(100 - 4 + 100)
+
+
+def test_packets_take_turns_at_their_destination():
+    """Two packets of 32 words, 16 cycles each, behind a cycle of arbitration each; headers end at the DMA."""
+
+    def sender(row: int, number: int) -> str:
+        return program(f"0{row}", Task("MM2S", 0, [bd(f"b{row}", 32, "0, 32", number)]))
+
+    text = module(
+        "npu2", tile(0, 1), tile(0, 2), tile(0, 3), buffer("b2", "02", 32), buffer("b3", "03", 32),
+        buffer("all", "01", 64), packet_flow(1, "02 DMA : 0", "01 DMA : 0"), packet_flow(2, "03 DMA : 0", "01 DMA : 0"),
+        sender(2, 1), sender(3, 2), program("01", Task("S2MM", 0, [bd("all", 64, "0, 64")])),
+    )  # fmt: skip
+    report = timed(text, timing=TimingOptions(replace(FREE, packet_arbitration_cycles=1)))
+    assert report.cycles == pytest.approx(2 * (1 + 16))
+    waits = sorted(channel.stalled.get("packet arbiter", 0) for channel in report.channels)
+    assert waits == pytest.approx([0, 0, 17])
+
+
+def slow_core(spans: list[Span] | None = None) -> TimingReport:
+    options = TimingOptions(FREE, {"work": 300}, macs=30_000, spans=spans)
+    return timed(to_cores(["work"], 200, 3, 2), np.zeros(600, np.int32), kernels={"work": lambda x: None},
+                 timing=options)  # fmt: skip
+
+
+def test_a_timeline_has_emulated_microseconds(tmp_path):
+    spans: list[Span] = []
+    report = slow_core(spans)
+    write_timeline(tmp_path / "run.json", spans, report.array_hz)
+    events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
+    names = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    kernels = [e for e in events if e["name"] == "work"]
+    assert [names[e["tid"]] for e in kernels] == ["core (0, 2)"] * 3
+    assert [(e["ts"], e["dur"]) for e in kernels] == [pytest.approx((0.1 + 0.3 * i, 0.3)) for i in range(3)]
+    assert {e["cat"] for e in events if e["name"].startswith("lock ")} == {"wait"}
+    assert max(e["ts"] + e["dur"] for e in events if e["ph"] == "X") == pytest.approx(report.cycles / 1000)
+
+
+def test_no_party_does_two_things_at_once():
+    spans: list[Span] = []
+    slow_core(spans)
+    for party in {span.party for span in spans}:
+        own = sorted((span.start, span.end) for span in spans if span.party == party)
+        assert all(first[1] <= second[0] + 1e-6 for first, second in pairwise(own)), party
+
+
+def test_figures_follow_from_cycles_and_macs():
+    report = slow_core()
+    assert report.cycles == pytest.approx(1000)
+    assert report.tops == pytest.approx(2 * 30_000 / 1000e-9 / 1e12)
+    assert report.utilisation == pytest.approx(30_000 / (512 * 1000))
+    assert report.core_share("work") == pytest.approx(0.9)
+    assert report.dram.read_bytes == 2400
+
+
+def test_tables_say_that_their_figures_are_emulated():
+    console = Console(width=120, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    for table in tables(slow_core(), "a design"):
+        console.print(table)
+    text = console.export_text()
+    assert text.count("(emulated)") == 4
+    assert "1000 cycles at 1 GHz" in text
+    assert "90.0 %" in text
+    assert "waits for lock core_full" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("lock core_0_2_a_full", "lock core_a_full"), ("lock mem_12_c3_free", "lock mem_c3_free"), ("DRAM", "DRAM")],
+)
+def test_locks_of_the_same_role_share_a_row(name, expected):
+    assert role(name) == expected

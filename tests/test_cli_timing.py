@@ -1,0 +1,110 @@
+"""`bdforge emulate --timing` and `bdforge run --timing`: tables, timelines, and what they refuse."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bdforge.cli import main
+from support.built_designs import build, spec_content
+from support.timed_designs import to_cores
+
+KERNEL = "def work(x):\n    pass\n"
+
+
+@pytest.fixture
+def command(monkeypatch, capsys, tmp_path):
+    """Runs a command line in a folder of its own: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "140")
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["bdforge", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return int(end.value.code or 0), out, err
+
+    return run
+
+
+@pytest.fixture
+def design(tmp_path) -> list[str]:
+    """A core that calls `work` on three pieces of 200 words."""
+    (tmp_path / "cores.mlir").write_text(to_cores(["work"], 200, 3, 2))
+    (tmp_path / "kernels.py").write_text(KERNEL)
+    np.save(tmp_path / "a.npy", np.zeros(600, np.int32))
+    return ["cores.mlir", "--arg", "a.npy", "--kernels", "kernels.py"]
+
+
+def test_timing_prints_tables_and_writes_a_timeline(command, design):
+    code, out, err = command("emulate", *design, "--timing", "--kernel-cycles", "work=5000", "--macs", "1000000",
+                             "--timeline", "time.json", "--product", "strix_halo")  # fmt: skip
+    assert (code, err) == (0, "wrote time.json\n")
+    assert "cores.mlir: time (emulated)" in out
+    assert "at 1.8 GHz" in out
+    assert "TOPS" in out
+    assert "waits for lock core_full" in out
+    events = json.loads(Path("time.json").read_text())["traceEvents"]
+    assert [e["dur"] for e in events if e["name"] == "work"] == [pytest.approx((5000 + 25) / 1800)] * 3
+
+
+def test_a_timeline_alone_times_the_run(command, design):
+    code, out, err = command("emulate", *design, "--timeline", "time.json")
+    assert code == 0
+    assert "warning: no cost is known for work" in err
+    assert "(emulated)" in out
+
+
+def test_without_timing_nothing_is_said_of_time(command, design):
+    _, out, _ = command("emulate", *design)
+    assert "GHz" not in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--product", "vega"], "no timing for device 'vega'; known: phoenix"),
+        (["--kernel-cycles", "work"], "'work' is not NAME=CYCLES"),
+        (["--kernel-cycles", "work=-1"], "'work=-1' is not NAME=CYCLES"),
+        (["--timeline", "a.npy"], "a.npy exists"),
+    ],
+)
+def test_bad_options_are_refused(command, design, options, message):
+    code, _, err = command("emulate", *design, "--timing", *options)
+    assert code == 2
+    assert message in err.replace("\n", " ")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("built")
+    build(folder, spec_content(16, 32, 32))
+    return folder
+
+
+def test_run_times_a_built_design_with_costs_of_its_kernels(command, built):
+    arguments = "run", str(built), "--shape", "32,64,64", "--timing"
+    code, out, err = command(*arguments, "--timeline", "gemm.json")
+    assert (code, err) == (0, "")
+    assert "exact" in out
+    assert "32x64x64: time (emulated)" in out
+    assert "no cost is known" not in out
+    names = {e["name"] for e in json.loads(Path("gemm.json").read_text())["traceEvents"]}
+    assert {"mm_i8_i2_i32", "zero_i32", "Patch"} <= names
+    slower = command(*arguments, "--kernel-efficiency", "0.5")[1]
+    assert slower != out
+
+
+def test_a_timeline_of_several_problems_is_refused(command, built):
+    code, _, err = command("run", str(built), "--shape", "32,64,64", "--shape", "16,32,32", "--timeline", "g.json")
+    assert code == 2
+    assert "a timeline holds one problem, not 2" in err
+
+
+def test_an_efficiency_beyond_the_schedule_is_refused(command, built):
+    code, _, err = command("run", str(built), "--shape", "32,64,64", "--timing", "--kernel-efficiency", "1.5")
+    assert code == 2
+    assert "1.5 is outside (0, 1]" in err

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bdforge.formats import error_bound, rounded
+from bdforge.formats.bounds import BLOCK_ROUNDOFF, largest_of_block
 from bdforge.plan import Plan, Problem
 from bdforge.plan.staging import walked_sizes
 from bdforge.plan.types import TYPES
@@ -133,5 +134,6 @@ def _finished_floats(plan: Plan, sums: Expected, scales: Scales) -> Expected:
     if epilogue.relu:
         c = np.maximum(c, 0)
     if spec.accumulator != spec.c:
-        bound = bound + _BF16_ROUNDOFF * (np.abs(c) + bound)
+        largest = np.abs(c) + bound
+        bound = bound + (BLOCK_ROUNDOFF * largest_of_block(largest) if spec.c == "bfp16" else _BF16_ROUNDOFF * largest)
     return Expected(c, bound)

@@ -2,25 +2,18 @@
 
 import numpy as np
 
-from bdforge.emulator import emulate
+from bdforge.emulator import TimingOptions, emulate
 from bdforge.emulator.timed import TimingReport
-from bdforge.perf.kernel_schedule import Schedule
 from bdforge.plan import GemmSequence, Plan, Problem, render, sequence
 from bdforge.plan.types import TYPES
-from bdforge.runtime.timing import timing_options
 
 
-def timed_trial(
-    plan: Plan, problem: Problem, *, schedule: Schedule = "overlapped", efficiency: float = 1.0
-) -> TimingReport:
-    """Time of `problem` on `plan`'s design, on the emulated array.
-
-    `schedule` and `efficiency` choose what kernels cost: `bdforge.perf.kernel_schedule.kernel_costs`.
-    """
+def timed_trial(plan: Plan, problem: Problem, options: TimingOptions) -> TimingReport:
+    """Time of `problem` on `plan`'s design, on the emulated array; SpecError, WalkError, EmulationError as a run's."""
     planned = sequence(plan, problem.M, problem.K, problem.N)
-    options = timing_options(plan, problem, schedule=schedule, efficiency=efficiency)
     silent = dict.fromkeys(plan.kernel_names, _nothing)
-    result = emulate(render(plan, []), _zeros(planned), silent, instructions=planned.words(), timing=options)
+    words = planned.words()
+    result = emulate(render(plan, []), _zeros(planned), silent, instructions=words, timing=options)
     assert result.timing is not None
     return result.timing
 

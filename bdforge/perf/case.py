@@ -1,0 +1,144 @@
+"""One GEMM on one array: all that the models need to know."""
+
+from dataclasses import dataclass, field
+
+from bdforge.devices import Device
+from bdforge.devices.timing import Timing, timing_of
+from bdforge.devices.topology import DEVICES, MLIR_DEVICES
+from bdforge.perf import traffic
+from bdforge.perf.traffic import padded
+from bdforge.perf.types import BLOCK_ROWS, ELEMENT_BYTES
+
+LAYOUTS = ("row", "col", "packed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer:
+    """What DRAM sees of an operand: bytes in contiguous runs that start `stride_bytes` apart, over shim channels."""
+
+    operand: str
+    size_bytes: float
+    run_bytes: float
+    stride_bytes: float
+    channels: int
+    write: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GemmCase:
+    """A GEMM of M x K x N with its design. Sizes in elements, types as in `ELEMENT_BYTES`.
+
+    Layouts are those in DRAM: of B "row" (runs of n), "col" (runs of k_mt) or "packed" (in the order of use), of A and
+    C "row" or "col". `accumulator` is the type in which cores keep C, when it is another than C's; `a_shims` bring one
+    row's A. `bd_overlap` tells whether BDs are written while others run. `core_macs_per_cycle` is the kernel's rate
+    when known, `clock_hz` the array's clock when it is not the device's highest. `assumed` says what a table's reader
+    filled in.
+    """
+
+    device: str
+    a: str
+    b: str
+    c: str
+    m: int
+    k: int
+    n: int
+    k_mt: int
+    rows: int
+    columns: int
+    M: int
+    K: int
+    N: int
+    a_layout: str = "row"
+    b_layout: str = "row"
+    c_layout: str = "row"
+    accumulator: str = ""
+    a_shims: int = 1
+    c_buffers: int = 1
+    rho: int = 1
+    core_macs_per_cycle: float | None = None
+    clock_hz: float | None = None
+    bd_overlap: bool = True
+    assumed: tuple[str, ...] = field(default=())
+
+    @property
+    def array(self) -> Device:
+        """The device's array."""
+        return DEVICES.get(self.device) or MLIR_DEVICES[self.device]
+
+    @property
+    def timing(self) -> Timing:
+        """The device's timing."""
+        return timing_of(self.device)
+
+    @property
+    def element_bytes(self) -> tuple[float, float, float]:
+        """Bytes of an element of A, B and C."""
+        return ELEMENT_BYTES[self.a], ELEMENT_BYTES[self.b], ELEMENT_BYTES[self.c]
+
+    @property
+    def padded(self) -> tuple[int, int, int]:
+        """M, K and N in whole panels: of m·rows, k_mt and n·columns."""
+        return padded(self.M, self.m * self.rows), padded(self.K, self.k_mt), padded(self.N, self.n * self.columns)
+
+    @property
+    def rounds(self) -> int:
+        """Tiles of C that each core makes."""
+        M, _, N = self.padded
+        return M // (self.m * self.rows) * (N // (self.n * self.columns))
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates that the answer needs."""
+        return self.M * self.K * self.N
+
+    @property
+    def padded_macs(self) -> int:
+        """Multiply-accumulates that the array does."""
+        M, K, N = self.padded
+        return M * K * N
+
+    def transfers(self) -> tuple[Transfer, Transfer, Transfer]:
+        """A, B and C as DRAM sees them over the whole problem (`traffic` has the formulas)."""
+        M, K, N = self.padded
+        a, b, c = self.element_bytes
+        channels = min(self.rows * self.a_shims, self.columns)
+        return (
+            self._transfer("A", traffic.a_bytes(M, K, N, a, self.n, self.columns), channels),
+            self._transfer("B", traffic.b_bytes(M, K, N, b, self.m, self.rows), self.columns),
+            self._transfer("C", traffic.c_bytes(M, N, c), self.columns),
+        )
+
+    def _transfer(self, operand: str, size_bytes: float, channels: int) -> Transfer:
+        run, stride = self._runs(operand)
+        return Transfer(
+            operand=operand, size_bytes=size_bytes, run_bytes=run, stride_bytes=stride, channels=channels,
+            write=operand == "C",
+        )  # fmt: skip
+
+    def _runs(self, operand: str) -> tuple[float, float]:
+        """Contiguous run in DRAM and the distance of run starts, in bytes.
+
+        A run is as long as the slab or tile in the direction in which the operand is contiguous, and as many rows as a
+        block float's micro-tile has; packed B is one run for a panel.
+        """
+        M, K, N = self.padded
+        type_, layout, (rows, row_run), (columns, column_run) = {
+            "A": (self.a, self.a_layout, (K, self.k_mt), (M, self.m)),
+            "B": (self.b, self.b_layout, (N, self.n), (K, self.k_mt)),
+            "C": (self.c, self.c_layout, (N, self.n), (M, self.m)),
+        }[operand]
+        size = ELEMENT_BYTES[type_]
+        if layout == "packed":
+            return K * self.n * size, K * self.n * size
+        line, run = (rows, row_run) if layout == "row" else (columns, column_run)
+        block = BLOCK_ROWS.get(type_, 1) * size
+        return run * block, line * block
+
+    def fill_bytes(self) -> float:
+        """Bytes of the first slabs of A and B, before which no core can start."""
+        a, b, _ = self.element_bytes
+        return self.k_mt * (self.rows * self.m * a + self.columns * self.n * b)
+
+    def round_bytes(self) -> float:
+        """Bytes of the tiles of C that all cores make in one round."""
+        return self.rows * self.columns * self.m * self.n * self.element_bytes[2]

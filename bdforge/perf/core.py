@@ -1,0 +1,93 @@
+"""What one core can do: memory, stream and compute bounds, efficiencies. Pure functions of sizes.
+
+Sizes m, k, n are those of a core's tile in elements, a, b, c the bytes of an element, times are in array cycles.
+`rho` is rows of C over rows of A held at a time (asymmetric tile buffering). Sources: *S0* Taka et al., *S2* Wang et
+al.
+"""
+
+from dataclasses import dataclass
+
+
+def core_memory_bytes(
+    m: int, k: int, n: int, a: float, b: float, c: float, *, c_buffers: int = 1, rho: int = 1
+) -> float:
+    """Bytes of core memory: 2·m·k·a/rho + 2·k·n·b + c_buffers·m·n·c (S0 section 4.1 with rho 1; S2 with rho)."""
+    return 2 * m * k * a / rho + 2 * k * n * b + c_buffers * m * n * c
+
+
+def memtile_bytes(
+    m: int, n: int, k_mt: int, a: float, b: float, c: float, *, rows: int, columns: int
+) -> float:  # fmt: skip
+    """Bytes in all memtiles: 2·rows·m·k_mt·a + 2·columns·n·k_mt·b + rows·columns·m·n·c (S0, tables 2 and 3)."""
+    return 2 * rows * m * k_mt * a + 2 * columns * n * k_mt * b + rows * columns * m * n * c
+
+
+def stream_in_cycles(m: int, k: int, n: int, a: float, b: float, stream_bytes: float) -> float:
+    """Cycles to bring a step's A and B: max(m·k·a, k·n·b) / stream bytes per cycle; each has its own channel (S0)."""
+    return max(m * k * a, k * n * b) / stream_bytes
+
+
+def stream_out_cycles(m: int, n: int, c: float, stream_bytes: float) -> float:
+    """Cycles to send a tile of C: m·n·c / stream bytes per cycle (S0)."""
+    return m * n * c / stream_bytes
+
+
+def microkernel_efficiency(prologue: float, steady: float, epilogue: float, ideal: float) -> float:
+    """Share of peak of one microkernel run: ideal / (prologue + steady + epilogue), in cycles (S2 section 4.3)."""
+    return ideal / (prologue + steady + epilogue)
+
+
+def switch_overhead_cycles(delta: float, rho: int, K: int, k: int) -> float:
+    """Cycles between microkernels for one tile of C: delta·rho·K/k, delta about 50 (S2 section 5)."""
+    return delta * rho * K / k
+
+
+def core_efficiency(ideal: float, micro_efficiency: float, overhead: float, drain: float = 0.0) -> float:
+    """Share of peak of a core over one tile of C: ideal / (ideal/eta_micro + overhead + drain), in cycles (S2)."""
+    return ideal / (ideal / micro_efficiency + overhead + drain)
+
+
+@dataclass(frozen=True, slots=True)
+class CoreCycles:
+    """Cycles of a core for one tile of C: `steps` times the slowest of kernel and streams, then the drain of C."""
+
+    steps: float
+    kernel: float  # one step, with its switch overhead
+    stream_in: float  # one step
+    drain: float  # one tile, while the core waits
+
+    @property
+    def step(self) -> float:
+        """Cycles from one step to the next."""
+        return max(self.kernel, self.stream_in)
+
+    @property
+    def tile(self) -> float:
+        """Cycles of one tile of C."""
+        return self.steps * self.step + self.drain
+
+    @property
+    def compute(self) -> float:
+        """Cycles of one tile of C if streams were free."""
+        return self.steps * self.kernel
+
+    @property
+    def bound(self) -> str:
+        """What limits the core: "compute", or "L1 stream" when it mostly waits for A and B to come or C to leave."""
+        return "compute" if self.kernel >= self.stream_in and self.compute >= self.drain else "L1 stream"
+
+
+def core_cycles(
+    m: int, k: int, n: int, a: float, b: float, c: float, *,
+    depth: int, kernel: float, overhead: float, stream_bytes: float, resume: float = 0.0, c_buffers: int = 1,
+) -> CoreCycles:  # fmt: skip
+    """A core's cycles for one tile of C over `depth` (K, padded).
+
+    A and B are double-buffered, so a step takes max(kernel + overhead, stream in) (S0, the DMA constraint). A single
+    buffer of C makes the core wait m·n·c / stream + `resume` at the end of each tile; with two, C leaves during the
+    next tile and binds only when it takes longer than that tile.
+    """
+    steps, out = depth / k, stream_out_cycles(m, n, c, stream_bytes)
+    step, stream = kernel + overhead, stream_in_cycles(m, k, n, a, b, stream_bytes)
+    drain = out + resume if c_buffers == 1 else max(0.0, out - steps * max(step, stream))
+    return CoreCycles(steps, step, stream, drain)

@@ -1,0 +1,116 @@
+"""What describes a kernel for scheduling: its product, the traffic of C, or a pass over C."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+
+from bdforge.devices import Generation
+from bdforge.perf.isa import ACCUMULATOR_TILES, VECTOR_REGISTERS, form
+from bdforge.perf.kernel_schedule_blocks import Block, Chain
+from bdforge.perf.kernel_schedule_loop import Loop, Operation
+
+Traffic = tuple[tuple[Chain, ...], tuple[Chain, ...]]
+"""Loads and stores of one micro-tile of C."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """How one iteration multiplies: `rows` x `columns` micro-tiles of `r` x `s` times `s` x `t`.
+
+    `operands` makes the operations that bring the tiles a0, a1, … and b0, b1, … into registers, `mac` multiplies two of
+    them. `parts` names the registers of a tile of A and of B. `transposed` says which of A and B arrive column by
+    column within their micro-tiles. `temporaries` are accumulators that `operands` uses in place, `reserved` how many
+    whole accumulators those are. `accumulator_bits` is the size of one micro-tile of C, `group` the column blocks of B
+    that share their bytes.
+    """
+
+    generation: Generation
+    r: int
+    s: int
+    t: int
+    mac: tuple[str, str]
+    operands: "Callable[[Product], list[Operation]]"
+    rows: int = 2
+    columns: int = 2
+    group: int = 1
+    transposed: frozenset[str] = frozenset()
+    parts: tuple[tuple[str, ...], tuple[str, ...]] = (("",), ("",))
+    registers: int = VECTOR_REGISTERS
+    temporaries: tuple[str, ...] = ()
+    reserved: int = 0
+    accumulator_bits: int = 2048
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of one iteration."""
+        return self.rows * self.columns * self.r * self.s * self.t
+
+    def loop(self, name: str) -> Loop:
+        """One iteration of the inner loop."""
+        body = (*self.operands(self), *self._products())
+        return Loop(name, body, frozenset((*self.tiles(), *self.temporaries)), self.registers)
+
+    def tiles(self) -> tuple[str, ...]:
+        """Names of the accumulators, row by row."""
+        return tuple(f"c{i}.{j}" for i in range(self.rows) for j in range(self.columns))
+
+    def _products(self) -> list[Operation]:
+        mac = form(self.generation, *self.mac)
+        return [
+            Operation((mac,), (("acc1", f"c{i}.{j}"), *self._sides(i, j)), (f"c{i}.{j}",))
+            for i in range(self.rows)
+            for j in range(self.columns)
+        ]
+
+    def _sides(self, i: int, j: int) -> tuple[tuple[str, str], ...]:
+        left, right = self.parts
+        return (*(("s1", f"a{i}{p}") for p in left), *(("s2", f"b{j}{p}") for p in right))
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixKernel:
+    """A kernel C += A · B on one core tile, by the types of A, B and C."""
+
+    a: str
+    b: str
+    c: str
+    product: Product
+    traffic: Callable[[Generation, bool], Traffic]
+
+    @property
+    def symbol(self) -> str:
+        """The entry point's name: mm_ and the three types."""
+        return f"mm_{self.a}_{self.b}_{self.c}"
+
+    @property
+    def generation(self) -> Generation:
+        """The generation it is written for."""
+        return self.product.generation
+
+    @property
+    def multiples(self) -> tuple[int, int, int]:
+        """What m, k, n must be multiples of: micro-tiles, and column blocks that share their bytes."""
+        p = self.product
+        return p.r, p.s, p.t * p.group
+
+    @cache  # noqa: B019, one entry per kernel and shape of block for the life of the process
+    def block(self, rows: int, columns: int, transposed: frozenset[str] = frozenset()) -> Block:
+        """The inner loop of blocks of `rows` x `columns` micro-tiles with the transfers of C around it."""
+        p = replace(self.product, rows=rows, columns=columns, transposed=transposed)
+        load, store = self.traffic(self.generation, "c" in transposed)
+        free = ACCUMULATOR_TILES[self.generation.name, p.accumulator_bits] - p.reserved
+        return Block(p.loop(self.symbol), p.tiles(), load, store, free)
+
+
+@dataclass(frozen=True, eq=False)
+class ElementKernel:
+    """A kernel that passes over one core tile of C: `elements` per iteration of its loop."""
+
+    symbol: str
+    generation: Generation
+    elements: int
+    body: Callable[[Generation], tuple[Operation, ...]]
+
+    def loop(self) -> Loop:
+        """One iteration of the pass."""
+        return Loop(self.symbol, self.body(self.generation))

@@ -1,0 +1,65 @@
+"""Pictures of performance and of access orders, as PNG or SVG.
+
+Functions return matplotlib figures and take what they draw; `save` writes one. matplotlib is the optional extra `plot`:
+this module imports without it, and PlotError says so when a picture is asked for.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bdforge.perf.errors import PerfError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SUFFIXES = (".png", ".svg")
+DPI = 150
+# Colours that people with any colour vision tell apart (Okabe and Ito).
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"
+GREY, TEXT = "#8a8a8a", "#333333"
+
+
+class PlotError(PerfError):
+    """A picture that cannot be drawn or written."""
+
+
+def new_figure(width_inches: float, height_inches: float) -> "tuple[Figure, Any]":
+    """An empty figure with one set of axes; PlotError without matplotlib."""
+    figure = empty_figure(width_inches, height_inches)
+    axes = figure.add_subplot()
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(colors=TEXT)
+    return figure, axes
+
+
+def empty_figure(width_inches: float, height_inches: float) -> "Figure":
+    """A figure without axes; PlotError without matplotlib."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise PlotError("pictures need matplotlib, which is not installed; pip install 'bdforge[plot]'") from None
+    return Figure(figsize=(width_inches, height_inches), layout="constrained")
+
+
+def check_picture(path: Path, force: bool) -> None:
+    """PlotError for a path that no picture can be written to."""
+    if path.suffix not in SUFFIXES:
+        raise PlotError(f"{path}: pictures are written as {' or '.join(SUFFIXES)}; choose such a name")
+    if path.exists() and not force:
+        raise PlotError(f"{path} exists already; choose another name, or --force to replace it")
+    if not path.parent.is_dir():
+        raise PlotError(f"{path}: there is no folder {path.parent}")
+
+
+def save(draw: "Callable[[], Figure]", path: Path) -> None:
+    """Write what `draw` returns, in the format that the suffix names; the same bytes every time."""
+    figure = draw()
+    from matplotlib import rc_context
+
+    with rc_context({"svg.hashsalt": "bdforge", "font.family": "DejaVu Sans"}):
+        try:
+            figure.savefig(path, dpi=DPI, metadata={"Date": None} if path.suffix == ".svg" else None)
+        except OSError as error:
+            raise PlotError(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -1,0 +1,61 @@
+"""An estimate for people: figures, and bars of where the time goes."""
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from bdforge.perf.estimate import Estimate
+
+BAR_WIDTH = 40  # characters for the whole time
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def bar(share: float, width: int = BAR_WIDTH) -> str:
+    """A bar of `share` of `width` characters, in eighths."""
+    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def report(found: Estimate) -> RenderableType:
+    """Figures and bars of one estimate. Bars of what overlaps do not sum to the time."""
+    return Group(Text.from_markup(_headline(found)), _bars(found), *(Text(line) for line in _remarks(found)))
+
+
+def _headline(found: Estimate) -> str:
+    case = found.case
+    return (
+        f"[bold]{case.M}x{case.K}x{case.N}[/] {case.a} x {case.b} -> {case.c} on {case.device}: "
+        f"[bold]{found.tops:.2f} TOPS[/], {found.time_us:.0f} us (modelled), bound: [bold]{found.bound}[/]"
+    )
+
+
+def _bars(found: Estimate) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    table.add_column("us", justify="right")
+    table.add_column(f"of {found.time_us:.0f} us")
+    added = {**found.serial, "imperfect overlap": found.exposed()["imperfect overlap"]}
+    for kind, parts in (("overlapping", found.parallel), ("added", added)):
+        for name, time_us in sorted(parts.items(), key=lambda part: -part[1]):
+            colour = "red" if name == found.bound else "cyan" if kind == "overlapping" else "yellow"
+            table.add_row(f"{name} ({kind})", f"{time_us:.0f}", Text(bar(time_us / found.time_us), colour))
+    return table
+
+
+def _remarks(found: Estimate) -> list[str]:
+    case = found.case
+    rate = case.m * case.k * case.n / found.kernel.cycles
+    lines = [
+        f"kernel: {found.kernel.cycles:.0f} cycles a step, {rate:.0f} MACs per cycle ({found.kernel.basis}); "
+        f"cores alone would reach {found.core_tops:.2f} TOPS"
+    ]
+    for transfer in case.transfers():
+        lines.append(
+            f"{transfer.operand}: {transfer.size_bytes / 1e6:.1f} MB in runs of {transfer.run_bytes:.0f} B, "
+            f"{transfer.stride_bytes:.0f} B apart"
+        )
+    if found.padding > 1:
+        lines.append(f"padding: {found.padding:.2f} times the useful MACs")
+    if case.assumed:
+        lines.append(f"assumed: {', '.join(case.assumed)}")
+    return lines

@@ -1,0 +1,37 @@
+"""Tables of published measurements with the modelled columns added."""
+
+from bdforge.perf.estimate import Estimate, estimate
+from bdforge.perf.kernel_rates import switch_cycles
+from bdforge.perf.rows import Row, read_rows, write_rows
+
+
+def estimate_table(text: str, where: str) -> str:
+    """The CSV `text` with `tops_modelled`, `time_us_modelled`, `bound` and `assumed` added to every row.
+
+    PerfError names `where`, and every missing column or wrong field.
+    """
+    return write_rows((row, modelled_columns(row)) for row in read_rows(text, where))
+
+
+def modelled_columns(row: Row) -> dict[str, str]:
+    """The added columns of one row."""
+    found = estimate(row.case)
+    time_us, tops, bound = step_of_core(found) if row.core_only else (found.time_us, found.tops, found.bound)
+    assumed = [*row.case.assumed, *(["one core, one m x k x n step"] if row.core_only else [])]
+    return {
+        "tops_modelled": f"{tops:.4g}", "time_us_modelled": f"{time_us:.6g}", "bound": bound,
+        "assumed": "; ".join(assumed),
+    }  # fmt: skip
+
+
+def step_of_core(found: Estimate) -> tuple[float, float, str]:
+    """Microseconds, TOPS and bound of one core without a problem: its kernel's step.
+
+    A published rate counts as it stands; a fitted kernel has the switches between its microkernels added.
+    """
+    case, hz = found.case, found.case.clock_hz or found.case.timing.array_hz
+    switches = 0 if case.core_macs_per_cycle else case.rho * switch_cycles(case.timing)
+    kernel = found.kernel.cycles + switches
+    time_us = max(kernel, found.core.stream_in) / hz * 1e6
+    bound = "compute" if kernel >= found.core.stream_in else "L1 stream"
+    return time_us, 2 * case.m * case.k * case.n / time_us / 1e6, bound

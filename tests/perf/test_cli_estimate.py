@@ -1,0 +1,92 @@
+"""`bdforge estimate`: what it prints, writes and refuses."""
+
+import csv
+import sys
+from pathlib import Path
+
+import pytest
+
+from bdforge.cli import main
+from bdforge.perf.rows import MEASURED
+from support.built_designs import ROOT
+
+DESIGN = str(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")
+
+
+@pytest.fixture
+def command(monkeypatch, capsys, tmp_path):
+    """Runs a command line in a folder of its own: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["bdforge", "estimate", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return int(end.value.code or 0), out, err
+
+    return run
+
+
+def test_a_table_is_written_with_modelled_columns(command):
+    code, out, _ = command("--csv", str(MEASURED), "--out", "out.csv")
+    assert (code, out) == (0, "wrote out.csv: 41 rows, modelled\n")
+    rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
+    assert {"tops_modelled", "time_us_modelled", "bound"} <= set(rows[0])
+    assert all(float(row["tops_modelled"]) > 0 for row in rows)
+
+
+def test_a_table_is_not_overwritten_unless_told(command):
+    Path("out.csv").write_text("mine")
+    code, _, err = command("--csv", str(MEASURED), "--out", "out.csv")
+    assert code == 2
+    assert "out.csv exists" in err
+    assert Path("out.csv").read_text() == "mine"
+    assert command("--csv", str(MEASURED), "--out", "out.csv", "--force")[0] == 0
+
+
+def test_a_design_is_estimated_with_its_bars(command):
+    code, out, _ = command(DESIGN, "-M", "256", "-K", "2560", "-N", "13824")
+    assert code == 0
+    assert "256x2560x13824 i8 x i2 -> i32 on strix_halo" in out
+    assert "TOPS" in out
+    assert "(modelled), bound: " in out
+    assert "█" in out
+    assert "compute (overlapping)" in out
+    assert "dispatch (added)" in out
+
+
+def test_without_sizes_a_design_shows_its_own_problems(command):
+    _, out, _ = command(DESIGN)
+    assert out.count("(modelled), bound:") == 4
+
+
+def test_a_rate_and_a_schedule_replace_the_fitted_kernel(command):
+    sizes = ("-M", "1024", "-K", "2560", "-N", "2560")
+    assert "published rate" in command(DESIGN, *sizes, "--rate", "400")[1]
+    assert "400 MACs per cycle" in command(DESIGN, *sizes, "--rate", "400")[1]
+    assert "ideal kernel schedule" in command(DESIGN, *sizes, "--kernel", "schedule")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "name a design, or a table with --csv"),
+        ((DESIGN, "-M", "3"), "give all of -M, -K and -N"),
+        ((DESIGN, "--device", "toaster"), "unknown device 'toaster'"),
+        ((DESIGN, "--kernel", "magic"), "'magic' is not one of fitted, schedule"),
+        (("--csv", "nowhere.csv"), "nowhere.csv: cannot be read"),
+    ],
+)
+def test_bad_input_is_one_message(command, arguments, said):
+    code, _, err = command(*arguments)
+    assert code == 2
+    assert said in " ".join(err.replace("│", " ").split())
+    assert "Traceback" not in err
+
+
+def test_a_table_without_its_columns_is_refused_by_name(command):
+    Path("in.csv").write_text("device,M\nnpu2,1\n")
+    code, _, err = command("--csv", "in.csv")
+    assert code == 2
+    assert err.startswith("bdforge: in.csv: missing columns dtype_a, dtype_b, dtype_c, m_ct,")

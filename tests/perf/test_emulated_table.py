@@ -1,0 +1,40 @@
+"""The table of timed emulation beside the estimate: current, and within what the project promises."""
+
+import pytest
+
+from bdforge.devices import device_named
+from bdforge.perf.emulated import AGREEMENT, Comparison, compare, read_table, side_by_side, write_table
+from bdforge.plan import Problem, plan_gemm
+
+ROWS = [row for row in read_table() if row.group == "agreement"]
+
+
+def run_again(index: int) -> Comparison:
+    spec, device, shape = AGREEMENT[index]
+    return compare("agreement", plan_gemm(spec, device_named(device)), Problem(*shape), "ideal")
+
+
+def test_both_models_agree_on_ten_designs():
+    assert len({row.design for row in ROWS}) >= 10
+    assert max(abs(row.difference) for row in ROWS) < 0.15
+
+
+def test_the_table_holds_every_comparison_in_order():
+    assert [(row.design, row.device, (row.M, row.K, row.N)) for row in ROWS] == [
+        (spec.name, device, shape) for spec, device, shape in AGREEMENT
+    ]
+
+
+def test_a_row_is_what_a_run_says_today():
+    assert run_again(0) == ROWS[0]
+
+
+@pytest.mark.slow
+def test_all_rows_are_what_runs_say_today():
+    assert [run_again(i) for i in range(len(AGREEMENT))] == ROWS
+    assert list(side_by_side()) == [row for row in read_table() if row.group == "side by side"]
+
+
+def test_a_table_survives_writing_and_reading(tmp_path):
+    write_table(ROWS, tmp_path / "rows.csv")
+    assert read_table(tmp_path / "rows.csv") == ROWS

@@ -1,0 +1,107 @@
+"""Estimates: which bound binds, and how time answers to a design's numbers."""
+
+from dataclasses import replace
+
+import pytest
+
+from bdforge.devices.timing import STRIX_HALO
+from bdforge.perf import BOUNDS, GemmCase, KernelCycles, estimate
+from bdforge.perf.estimate import OVERLAP_EXPONENT, overlapped, reconfiguration_ns
+
+
+def case(**changes) -> GemmCase:
+    """A balanced int8 GEMM on Krackan that its cores bind."""
+    facts = {
+        "device": "krackan", "a": "i8", "b": "i8", "c": "i8", "m": 144, "k": 72, "n": 144, "k_mt": 432, "rows": 4,
+        "columns": 8, "M": 4032, "K": 4320, "N": 4608, "b_layout": "col", "core_macs_per_cycle": 300.0,
+    }  # fmt: skip
+    return GemmCase(**{**facts, **changes})
+
+
+@pytest.mark.parametrize(
+    ("bound", "changes"),
+    [
+        ("compute", {}),
+        (
+            "L1 stream",
+            {"core_macs_per_cycle": 5000.0, "m": 16, "n": 144, "b": "i32", "b_layout": "packed", "columns": 2},
+        ),
+        ("DRAM run length", {"k_mt": 72}),
+        ("DRAM bandwidth", {"m": 32, "n": 64, "k": 128, "k_mt": 512, "core_macs_per_cycle": 500.0, "K": 4096}),
+        ("shim channel", {"columns": 1, "core_macs_per_cycle": 500.0, "n": 32, "a": "i16"}),
+        ("dispatch", {"M": 576, "K": 432, "N": 1152}),
+        ("padding", {"M": 577, "N": 1153, "K": 43200}),
+        ("BD reconfiguration", {"K": 432, "bd_overlap": False, "core_macs_per_cycle": 450.0}),
+    ],
+)
+def test_each_bound_binds_where_it_should(bound, changes):
+    assert bound in BOUNDS
+    found = estimate(case(**changes))
+    assert found.bound == bound, (found.parallel, found.serial)
+
+
+def test_many_small_transfers_make_the_controller_bind():
+    slow = replace(STRIX_HALO, controller_transfer_ns=20_000)
+    assert estimate(case(), timing=slow).bound == "controller"
+
+
+def test_the_parts_of_the_time_sum_to_it():
+    for changes in ({}, {"k_mt": 72}, {"bd_overlap": False}, {"M": 577}):
+        found = estimate(case(**changes))
+        assert sum(found.exposed().values()) == pytest.approx(found.time_us)
+
+
+def test_time_is_never_less_than_any_bound():
+    found = estimate(case())
+    assert found.time_us >= max(found.parallel.values()) + sum(found.serial.values())
+
+
+def test_tops_count_useful_operations_only():
+    whole, padded = estimate(case()), estimate(case(M=4031))
+    assert padded.time_us == whole.time_us
+    assert padded.tops == pytest.approx(whole.tops * 4031 / 4032)
+    assert padded.padding == pytest.approx(4032 / 4031)
+
+
+def test_cores_alone_reach_the_printed_peak():
+    # Taka et al. table 3: 39.52 TOPS of peak computation at 343 MACs a cycle; C's drain and the locks come off.
+    found = estimate(case(core_macs_per_cycle=343.0))
+    assert 0.95 * 39.52 < found.core_tops < 39.52
+
+
+def test_a_deeper_slab_never_slows_a_design_down():
+    times = [estimate(case(k_mt=72 * slices, core_macs_per_cycle=450.0)).time_us for slices in (1, 2, 3, 5, 6, 10)]
+    assert times == sorted(times, reverse=True)
+
+
+def test_equal_bounds_cost_the_root_of_two():
+    assert overlapped((5e9, 5e9), 16) == pytest.approx(5e9 * 2 ** (1 / 16))
+    assert overlapped((5.0, 0.5, 0.0), OVERLAP_EXPONENT) == pytest.approx(5.0)
+    assert overlapped((3e9, 4e9), 200) == pytest.approx(4e9)  # large powers of large times do not overflow
+
+
+def test_a_lower_clock_slows_only_what_the_array_does():
+    fast, slow = estimate(case()), estimate(case(clock_hz=0.9e9))
+    assert slow.parallel["compute"] == pytest.approx(2 * fast.parallel["compute"])
+    assert slow.parallel["DRAM bandwidth"] == fast.parallel["DRAM bandwidth"]
+
+
+def test_without_bd_overlap_every_round_waits_for_its_edges():
+    together, apart = estimate(case()), estimate(case(bd_overlap=False))
+    per_round = reconfiguration_ns(case(), case().timing) / 1e3
+    assert apart.time_us - together.time_us == pytest.approx(case().rounds * per_round)
+    # 20 BDs at 525 ns, a channel start, the token, and C of 663552 B and slabs of 746496 B at 58.6 GB/s.
+    assert per_round == pytest.approx((20 * 525 + 330 + 8000 + (663552 + 746496) / 58.6) / 1e3)
+
+
+def test_a_scheduled_kernel_can_take_the_place_of_a_rate():
+    found = estimate(case(core_macs_per_cycle=None), kernel=KernelCycles(9000, "schedule"))
+    assert found.kernel.basis == "schedule"
+    assert found.core.kernel == 9000 + 25 + 2 * 13
+
+
+def test_asymmetric_buffering_pays_a_switch_for_each_microkernel():
+    plain, split = (estimate(case(rho=rho, core_macs_per_cycle=None)) for rho in (1, 4))
+    assert split.core.kernel - plain.core.kernel == 3 * 51
+    published = [estimate(case(rho=rho)).core.kernel for rho in (1, 4)]
+    assert published[0] == published[1]  # a core's published rate holds its switches

@@ -1,0 +1,234 @@
+"""Cycles of our kernels: hand-counted blocks, published rates, bounds and refusals."""
+
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from bdforge.devices import AIE2, AIE2P
+from bdforge.devices.timing import PEAK_MACS
+from bdforge.perf.kernel_loops import MATRIX_KERNELS
+from bdforge.perf.kernel_schedule import (
+    ScheduleError,
+    kernel_costs,
+    kernel_cycles,
+    kernel_multiples,
+    known_kernels,
+)
+from bdforge.perf.kernel_schedule_published import comparisons, compiled_efficiency
+from bdforge.plan.kernels import KERNELS
+
+KERNEL_SOURCES = Path(__file__).resolve().parents[2] / "kernels"
+IDS = [f"{k.generation.name}-{k.symbol}" for k in MATRIX_KERNELS]
+COMPILED = [row for row in comparisons() if row.published.compiled]
+INT8 = [row for row in COMPILED if row.published.types[:2] == ("i8", "i8")]
+
+
+def test_one_block_of_int32_is_counted_by_hand():
+    # 16 loads of C on unit A, issued 0 to 15; the last may feed c11 at 19, so c00 starts at 16. Eight steps of four
+    # products: c00's last at 44, its stores from 50, all 16 stores until 65.
+    cost = kernel_cycles("mm_i8_i8_i32", 16, 64, 16, generation=AIE2P)
+    assert cost.sequential_cycles == cost.cycles == 66
+    assert (cost.interval, cost.stages, cost.trips, cost.blocks) == (4, 3, 8, 1)
+
+
+def test_overlapped_blocks_are_counted_by_hand():
+    # With a fifth accumulator c00 of the next block is loaded ahead. c01 waits for c00's stores (6 after its last
+    # product, a load may issue 6 before a store): its loads start with c00's last product, c11's 8 later, and c11 adds
+    # at + 15, 8 later than without C.
+    one, two, nine = (kernel_cycles("mm_i8_i8_i32", 16, 64, 16 * n, generation=AIE2P) for n in (1, 2, 9))
+    assert two.cycles - one.cycles == 4 * 8 + 8
+    assert nine.cycles - one.cycles == 8 * (4 * 8 + 8)
+    assert two.sequential_cycles == 2 * one.sequential_cycles
+
+
+@pytest.mark.parametrize(("k", "share"), [(64, 0.78), (128, 0.88), (256, 0.94)])
+def test_steady_state_agrees_with_an_independent_simulation(k, share):
+    # Greedy simulation by others with the same latencies: read-modify-write int32, 5 accumulators, unit A free for C.
+    few, many = (kernel_cycles("mm_i8_i8_i32", 16, k, n, generation=AIE2P) for n in (160, 320))
+    assert (many.macs - few.macs) / (many.cycles - few.cycles) / 512 == pytest.approx(share, abs=0.025)
+
+
+def test_passes_over_c_are_counted_by_hand():
+    assert kernel_cycles("zero_i32", 64, 0, 64, generation=AIE2P).cycles == 64 * 64 * 4 // 64
+    assert kernel_cycles("zero_i8", 48, 0, 80, generation=AIE2).cycles == 48 * 80 // 32
+    # Of 16 quads of column blocks 12 vectors each; the last store issues 9 cycles after its load.
+    unscale = kernel_cycles("unscale_i32", 64, 0, 64, generation=AIE2P)
+    assert unscale.slot_cycles == 16 * 12
+    assert unscale.cycles == 16 * 12 + 9
+    assert unscale.bound == "slot lda+st"
+    # 18 products for 16 lanes; one accumulator each way for 64 elements of four vectors.
+    assert kernel_cycles("finish_i32_bf16", 64, 0, 64, generation=AIE2P).interval == 18
+    assert kernel_cycles("finish_f32_bf16", 64, 0, 64, generation=AIE2P).slot_cycles == 64 * 4
+
+
+def test_ternary_unpacking_hides_beside_the_products():
+    plain, ternary = (kernel_cycles(f"mm_i8_{b}_i32", 64, 128, 64, generation=AIE2P) for b in ("i8", "i2"))
+    assert ternary.interval == plain.interval == 4
+    assert ternary.slot_use["mv"] == 4
+    assert ternary.bound == "slot mv+vec"
+    assert ternary.cycles == plain.cycles
+    assert ternary.live_registers <= 12
+
+
+def test_a_transposed_a_makes_the_move_slot_the_bound_of_ternary():
+    cost = kernel_cycles("mm_i8_i2_i32", 64, 128, 64, generation=AIE2P, transposed="a")
+    assert (cost.interval, cost.bound) == (6, "slot mv")
+    int8 = kernel_cycles("mm_i8_i8_i32", 64, 128, 64, generation=AIE2P, transposed="ab")
+    assert (int8.interval, int8.bound) == (4, "slot mv+vec")
+
+
+@pytest.mark.parametrize("kernel", MATRIX_KERNELS, ids=IDS)
+def test_costs_are_ordered_and_below_the_peak(kernel):
+    r, s, t = kernel.multiples
+    peaks = PEAK_MACS[kernel.generation.name]
+    peak = peaks.get((kernel.a, kernel.b), peaks["i8", "i8"])  # a width without a peak of its own is unpacked to int8
+    for m, k, n in ((r, s, t), (3 * r, 5 * s, t), (2 * r, 16 * s, 3 * t), (8 * r, 9 * s, 4 * t)):
+        cost = kernel_cycles(kernel.symbol, m, k, n, generation=kernel.generation)
+        assert cost.slot_cycles <= cost.cycles <= cost.sequential_cycles
+        assert cost.macs_per_cycle <= peak
+        assert cost.interval >= max(cost.resource_interval, cost.recurrence_interval)
+
+
+@pytest.mark.parametrize("kernel", MATRIX_KERNELS, ids=IDS)
+def test_depth_costs_the_interval_alone(kernel):
+    r, s, t = kernel.multiples
+    m, n = 2 * r, 2 * t
+    shallow, deep = (kernel_cycles(kernel.symbol, m, k * s, n, generation=kernel.generation) for k in (40, 53))
+    assert deep.cycles - shallow.cycles == 13 * shallow.interval * shallow.blocks
+    # The shortcut for deep loops against every instruction placed.
+    block = kernel.block(2, 2)
+    trips = block.settled_trips() + 7
+    assert block.overlapped_cycles(trips) == block.overlapped_cycles(trips - 7) + 7 * shallow.interval
+    assert block.sequential_cycles(trips) == block.sequential_cycles(trips - 7) + 7 * shallow.interval
+
+
+def test_odd_edges_make_smaller_blocks():
+    whole = kernel_cycles("mm_i8_i8_i32", 16, 64, 32, generation=AIE2P)
+    odd = kernel_cycles("mm_i8_i8_i32", 24, 64, 40, generation=AIE2P)
+    assert whole.blocks == 2
+    assert odd.blocks == 2 + 1 + 2 + 1
+    assert odd.macs_per_cycle < whole.macs_per_cycle * 1.2
+    assert any("edge" in note for note in odd.notes)
+
+
+def test_part_of_the_rows_costs_as_a_tile_of_those_rows():
+    part = kernel_cycles("mm_bf16_bfp16_bf16", 128, 64, 128, generation=AIE2P, a_rows=32)
+    assert part == kernel_cycles("mm_bf16_bfp16_bf16", 32, 64, 128, generation=AIE2P)
+    zero = kernel_cycles("zero_bf16", 128, 64, 128, generation=AIE2P, a_rows=32)
+    assert zero.m == 128
+
+
+def test_kernels_are_named_by_symbol_or_types():
+    by_symbol = kernel_cycles("mm_i8_i2_i32", 64, 64, 64, generation=AIE2P)
+    assert kernel_cycles(("int8", "int2", "int32"), 64, 64, 64, generation=AIE2P) == by_symbol
+    assert kernel_cycles(("i8", "i2", "i32"), 64, 64, 64, generation=AIE2P) == by_symbol
+    assert kernel_cycles(("bfloat16", "bf16", "float32"), 64, 64, 64, generation=AIE2P).symbol == "mm_bf16_bf16_f32"
+
+
+def test_call_cycles_are_added_to_every_count():
+    bare, called = (kernel_cycles("mm_i8_i8_i8", 64, 64, 64, generation=AIE2, call_cycles=c) for c in (0, 25))
+    counts = [(c.cycles, c.sequential_cycles, c.slot_cycles) for c in (bare, called)]
+    assert [b - a for a, b in zip(*counts, strict=True)] == [25, 25, 25]
+
+
+def test_shallow_tiles_are_bound_by_overhead():
+    assert kernel_cycles("mm_i8_i8_i32", 64, 8, 64, generation=AIE2P).bound == "overhead"
+
+
+def test_every_kernel_that_plans_know_has_a_loop():
+    for (generation, *_), kernel in KERNELS.items():
+        known = known_kernels({"AIE2": AIE2, "AIE2P": AIE2P}[generation])
+        assert kernel.multiply in known, f"describe {kernel.multiply} of {generation} in bdforge/perf/kernel_loops.py"
+        assert kernel.zero in known
+        multiples = zip(kernel_multiples(kernel.multiply, kernel.generation), kernel.multiples, strict=True)
+        assert all(scheduled % planned == 0 for scheduled, planned in multiples)
+
+
+@pytest.mark.parametrize("generation", [AIE2, AIE2P], ids=lambda g: g.name)
+def test_every_kernel_source_has_a_loop(generation):
+    sources = {path.stem for path in (KERNEL_SOURCES / generation.name.lower()).glob("*.cc")}
+    missing = sorted(sources - set(known_kernels(generation)))
+    assert sources
+    assert not missing, f"describe {', '.join(missing)} in bdforge/perf/kernel_loops.py, one line each"
+
+
+def test_costs_by_symbol_serve_timed_emulation():
+    symbols = ["mm_i8_i2_i32", "zero_i32", "unscale_i32"]
+    ideal = kernel_costs(symbols, 64, 128, 64, generation=AIE2P)
+    assert ideal == {s: kernel_cycles(s, 64, 128, 64, generation=AIE2P).cycles for s in symbols}
+    half = kernel_costs(symbols, 64, 128, 64, generation=AIE2P, efficiency=0.5)
+    assert half == ideal | {"mm_i8_i2_i32": 2 * ideal["mm_i8_i2_i32"]}
+    fast = kernel_costs(symbols, 64, 128, 64, generation=AIE2P, which="sequential", efficiency=1.9)
+    assert fast["mm_i8_i2_i32"] == 64 * 128 * 64 // 512  # the busiest slot's
+
+
+@pytest.mark.parametrize(
+    "row", comparisons(), ids=lambda r: f"{r.published.device}-{r.published.types}-{r.published.k}"
+)
+def test_no_published_rate_beats_the_slots(row):
+    assert row.efficiency("slots") <= 1
+
+
+@pytest.mark.parametrize("row", COMPILED, ids=lambda r: r.published.source)
+def test_no_compiled_kernel_beats_the_ideal_schedule(row):
+    assert 0.45 <= row.efficiency("overlapped") <= 1
+
+
+def test_the_sequential_schedule_tells_compiled_int8_kernels():
+    gaps = [abs(row.efficiency("sequential") - 1) for row in INT8]
+    assert len(gaps) == 18
+    assert fmean(gaps) <= 0.07
+    assert max(gaps) <= 0.15
+
+
+def test_compiled_efficiency_falls_back_to_the_nearest_types():
+    own = compiled_efficiency("i8", "i8", "i32", AIE2P)
+    ternary = compiled_efficiency("i8", "i2", "i32", AIE2P)
+    assert ternary.mean == own.mean
+    assert (own.basis, ternary.basis) == ("i8 x i8 to i32", "i8 x any to i32")
+    assert own.low <= own.mean <= own.high
+    assert compiled_efficiency("i16", "i16", "i32", AIE2P).basis == "all types"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "sizes", "options", "message"),
+    [
+        (
+            "mm_i8_i3_i32",
+            (64, 64, 64),
+            {},
+            "no loop of a kernel 'mm_i8_i3_i32' for AIE2P; known: mm_i8_i8_i8, .*kernel_loops",
+        ),
+        ("mm_i8_i8_i32", (60, 64, 64), {}, "m = 60 is no positive multiple of 8; change the tile"),
+        ("mm_i8_i2_i32", (64, 64, 40), {}, "n = 40 is no positive multiple of 32"),
+        ("mm_i8_i8_i32", (64, 0, 64), {}, "k = 0 is no positive multiple of 8"),
+        ("mm_i8_i8_i32", (64, 64, 64), {"a_rows": 24}, "a_rows = 24 does not divide m = 64; m / a_rows is rho"),
+        ("mm_i8_i8_i32", (64, 64, 64), {"transposed": "x"}, "transposed names x; the operands are a, b and c"),
+        (
+            "mm_i8_i8_i32",
+            (64, 64, 64),
+            {"blocking": (3, 2)},
+            "block of 6 micro-tiles exceeds the 5 free",
+        ),
+        ("unscale_i32", (8, 0, 8), {}, "m · n = 64 is no positive multiple of 256"),
+    ],
+)
+def test_what_cannot_be_costed_is_refused(kernel, sizes, options, message):
+    with pytest.raises(ScheduleError, match=message):
+        kernel_cycles(kernel, *sizes, generation=AIE2P, **options)
+
+
+def test_other_refusals():
+    for efficiency in (0, 1.01):
+        with pytest.raises(ScheduleError, match=rf"efficiency {efficiency} is outside \(0, 1\]"):
+            kernel_costs(["zero_i32"], 64, 64, 64, generation=AIE2P, efficiency=efficiency)
+    with pytest.raises(ScheduleError, match="zero_i32 is a pass over C, not a matrix kernel"):
+        kernel_multiples("zero_i32", AIE2P)
+
+
+def test_first_generation_multiplies_four_bits_at_twice_the_rate():
+    int8, int4 = (kernel_cycles(f"mm_i8_{b}_i32", 64, 256, 64, generation=AIE2) for b in ("i8", "i4"))
+    assert int4.interval == int8.interval == 4
+    assert int4.trips * 2 == int8.trips
+    assert int4.bound == "slot lda+ldb+vec"

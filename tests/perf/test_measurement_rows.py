@@ -1,0 +1,156 @@
+"""Tables of measurements: what is read, what is filled in, what is refused."""
+
+import csv
+import io
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bdforge.perf import PerfError, estimate_table, measured_rows, read_rows
+from bdforge.perf.rows import ADDED, MEASURED, REQUIRED, row_from
+
+KRACKAN = {
+    "device": "xdna2-krackan-AI7-350", "dtype_a": "i8", "dtype_b": "i8", "dtype_c": "i16", "m_ct": "128", "k_ct": "72",
+    "n_ct": "112", "k_mt": "432", "rows": "4", "cols": "8", "b_layout": "col", "c_buffers": "1", "rho": "1",
+    "M": "4096", "K": "4320", "N": "4480", "core_macs_per_cycle": "307.2",
+}  # fmt: skip
+
+
+def text(*rows: dict[str, str], columns=REQUIRED) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(dict.fromkeys([*columns, *(name for row in rows for name in row)])))
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def modelled(*rows: dict[str, str]) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(estimate_table(text(*rows), "in.csv"))))
+
+
+def test_the_published_table_keeps_its_columns_and_gains_the_modelled_ones():
+    source = MEASURED.read_text(encoding="utf-8")
+    before, after = (list(csv.DictReader(io.StringIO(t))) for t in (source, estimate_table(source, "in.csv")))
+    assert len(before) == len(after) == 41
+    for old, new in zip(before, after, strict=True):
+        assert {name: new[name] for name in old} == old
+        assert set(new) - set(old) == set(ADDED)
+        assert float(new["tops_modelled"]) > 0
+        assert float(new["time_us_modelled"]) > 0
+
+
+def test_a_whole_row_needs_no_assumption():
+    (row,) = modelled(KRACKAN)
+    assert row["assumed"] == ""
+    assert float(row["tops_modelled"]) == pytest.approx(30.77, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("k_mt", "", "k_mt=288"),
+        ("core_macs_per_cycle", "", "kernel rate=fitted form"),
+        ("rows", "", "rows=4"),
+        ("cols", "", "cols=8"),
+        ("b_layout", "", "b_layout=row"),
+        ("c_buffers", "", "c_buffers=2"),
+        ("device", "", "device=npu2"),
+        ("dtype_c", "", "dtype_c=i8"),
+        ("M", "", "M=4096"),
+        ("K", "", "K=3888"),
+    ],
+)
+def test_an_unknown_field_is_filled_in_and_said(name, value, said):
+    (row,) = modelled({**KRACKAN, name: value})
+    assert row["assumed"] == said
+
+
+def test_an_unknown_tile_becomes_the_fastest_that_fits():
+    (row,) = modelled({**KRACKAN, "m_ct": "", "k_ct": "", "n_ct": "", "core_macs_per_cycle": ""})
+    assert "tile=" in row["assumed"]
+    m, k, n = (int(size) for size in row["assumed"].split("tile=")[1].split(";")[0].split("x"))
+    assert 2 * m * k + 2 * k * n + 2 * m * n <= 63 * 1024
+    assert (m, n) != (32, 32)
+
+
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(st.sampled_from(MEASURED.read_text(encoding="utf-8").splitlines()[1:]), st.sets(st.sampled_from(REQUIRED)))
+def test_no_set_of_unknown_fields_stops_the_estimate(line, unknown):
+    header = MEASURED.read_text(encoding="utf-8").splitlines()[0]
+    (fields,) = csv.DictReader(io.StringIO(f"{header}\n{line}\n"))
+    (row,) = modelled({**fields, **dict.fromkeys(unknown, "")})
+    assert math.isfinite(float(row["tops_modelled"]))
+    assert float(row["time_us_modelled"]) > 0
+
+
+def test_one_core_without_a_problem_gives_its_kernel():
+    (row,) = modelled({**KRACKAN, "rows": "1", "cols": "1", "M": "", "K": "", "N": "", "clock_ghz": "1.0"})
+    assert float(row["tops_modelled"]) == pytest.approx(2 * 307.2e9 / 1e12, rel=1e-3)
+    assert "one core" in row["assumed"]
+
+
+@pytest.mark.parametrize(
+    ("name", "device"),
+    [
+        ("xdna2-strixhalo-395", "strix_halo"), ("Ryzen AI Max+ 395", "strix_halo"), ("xdna2-strixpoint-HX370", "strix"),
+        ("xdna2-krackan-AI7-350", "krackan"), ("xdna-phoenix-7940HS", "phoenix"), ("Ryzen 7 8700G", "hawk_point"),
+        ("xdna2", "npu2"), ("XDNA", "npu1"), ("npu1", "npu1"), ("strix_halo", "strix_halo"),
+    ],
+)  # fmt: skip
+def test_devices_are_known_by_their_usual_names(name, device):
+    assert row_from({**KRACKAN, "device": name, "cols": "4"}).case.device == device
+
+
+def test_synchronous_bds_are_told_by_a_column_or_by_the_notes():
+    notes = {"notes": "BD reconfiguration NOT overlapped with DMA"}
+    cases = [
+        row_from({**KRACKAN, **more}).case for more in ({}, notes, {"bd_overlap": "no"}, {**notes, "bd_overlap": "yes"})
+    ]
+    assert [case.bd_overlap for case in cases] == [True, False, False, True]
+
+
+def test_short_names_of_columns_are_accepted():
+    short = {name: value for name, value in KRACKAN.items() if name not in ("m_ct", "k_ct", "n_ct", "cols")}
+    header = [name for name in REQUIRED if name in short]
+    rows = read_rows(text({**short, "m": "128", "k": "72", "n": "112", "columns": "8"}, columns=header), "in.csv")
+    assert (rows[0].case.m, rows[0].case.M, rows[0].case.columns) == (128, 4096, 8)
+
+
+def test_missing_columns_are_named_all_at_once():
+    with pytest.raises(PerfError, match=r"in.csv: missing columns device, k_mt, rho; add them, empty where a value is"):
+        read_rows(text(columns=[name for name in REQUIRED if name not in ("rho", "device", "k_mt")]), "in.csv")
+
+
+def test_every_wrong_field_is_named_with_its_line():
+    wrong = {**KRACKAN, "m_ct": "1.5", "K": "-3", "b_layout": "diag", "dtype_b": "i9", "device": "toaster", "rows": "9"}
+    with pytest.raises(PerfError) as error:
+        read_rows(text(KRACKAN, wrong), "in.csv")
+    lines = str(error.value).splitlines()
+    assert len(lines) == 6
+    assert all(line.startswith("in.csv: line 3: ") for line in lines)
+    assert "in.csv: line 3: b_layout is 'diag'; it is one of row, col, packed, or empty when unknown" in lines
+
+
+@pytest.mark.parametrize("value", ["1e300", "nan", "inf", "0", "-0.0", "1e31"])
+def test_numbers_out_of_range_are_refused(value):
+    with pytest.raises(PerfError, match=r"M is '.*', not a positive number up to 1073741824"):
+        row_from({**KRACKAN, "M": value})
+
+
+@pytest.mark.parametrize("broken", [",".join(REQUIRED) + "\n" + "x" * 200_000, "x" * 200_000, ""])
+def test_a_file_that_is_no_table_is_refused(broken):
+    with pytest.raises(PerfError, match=r"^in.csv: (line \d+: )?(no CSV|missing columns)"):
+        read_rows(broken, "in.csv")
+
+
+def test_short_and_long_lines_are_read():
+    short, long = read_rows(",".join(REQUIRED) + "\r\nkrackan,i8\r\n" + "," * 40 + "\r\n", "in.csv")
+    assert (short.case.device, long.case.device) == ("krackan", "npu2")
+
+
+def test_times_follow_from_tops_where_a_table_gives_only_those():
+    row = row_from({**KRACKAN, "tops": "30.77"})
+    assert row.time_us == pytest.approx(5152.6, rel=1e-4)
+    assert all(row.time_us for row in measured_rows() if row.tops)

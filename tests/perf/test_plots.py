@@ -1,0 +1,163 @@
+"""Pictures: what is on them, in both formats, and what the command line refuses."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bd_patterns import Pattern
+from bdforge import cli
+from bdforge.devices import device_named
+from bdforge.perf import GemmCase, estimate, measured_rows
+from bdforge.perf.designs import case_of
+from bdforge.perf.plots_pattern import natural_width, order_grid
+from bdforge.perf.plots_roofline import intensity, modelled_point, published_points
+from bdforge.perf.plots_sweep import sweep
+from bdforge.perf.plots_utilisation import tile_shares
+from bdforge.perf.tune_emulate import timed
+from bdforge.plan import Problem, load_spec, plan_gemm, spec_from
+from support.built_designs import spec_content
+
+DESIGN = Path(__file__).parents[2] / "designs" / "gemm_i8_i2_bitnet.toml"
+SMALL_TOML = """kind = "gemm"
+types = {a = "int8", b = "int2", c = "int32"}
+array = {rows = 2, columns = 2}
+tile = {m = 16, k = 32, n = 32}
+buffers = {k_mt = 64}
+problems = [{M = 32, K = 128, N = 64}]
+"""
+
+
+@pytest.fixture
+def plot(monkeypatch, tmp_path, capsys):
+    """Run `bdforge plot`: (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+    Path("small.toml").write_text(SMALL_TOML)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["bdforge", "plot", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        code = ended.value.code
+        return (code if isinstance(code, int) else 0), *capsys.readouterr()
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("roofline", "--design", "small.toml", "--emulate"), ["modelled (1)", "emulated (1)", "published", "GB/s"]),
+        (("kmt", "--design", "small.toml"), ["TOPS", "k_mt (elements of A, 1 B each)", "packed B"]),
+        (("pattern", "--sizes", "2,2,4", "--strides", "4,8,1"), ["order of the visit", "(2, 2, 4):(4, 8, 1)+0"]),
+        (("pattern", "--design", "small.toml", "--operand", "c"), ["first of 4 BDs", "element of a row of 64"]),
+        (("pattern", "--sizes", "3,4", "--strides", "0,1"), ["visits"]),
+        (("utilisation", "--design", "small.toml"), ["emulated:", "2: core", "0: shim", "share of the run"]),
+    ],
+)
+def test_pictures_say_what_they_show(plot, monkeypatch, arguments, words):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'bdforge[plot]'")
+    monkeypatch.setitem(__import__("matplotlib").rcParams, "svg.fonttype", "none")
+    assert plot(arguments[0], "out.svg", *arguments[1:])[:2] == (0, "wrote out.svg\n")
+    text = Path("out.svg").read_text()
+    for word in words:
+        assert word in text, word
+
+
+def test_pngs_are_pngs_and_the_same_every_time(plot):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'bdforge[plot]'")
+    for name in ("one.png", "two.png"):
+        assert plot("pattern", name, "--sizes", "4,4", "--strides", "1,4")[0] == 0
+    first = Path("one.png").read_bytes()
+    assert first.startswith(b"\x89PNG")
+    assert first == Path("two.png").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("kmt", "out.gif", "--design", "small.toml"), "pictures are written as .png or .svg"),
+        (("kmt", "here.png", "--design", "small.toml"), "here.png exists already"),
+        (("kmt", "no/out.png", "--design", "small.toml"), "there is no folder no"),
+        (("kmt", "out.png"), "give either --design or --tile"),
+        (("kmt", "out.png", "--tile", "64x64"), "is not m x k x n"),
+        (("kmt", "out.png", "--tile", "64x64x64"), "give the problem"),
+        (("kmt", "out.png", "--design", "small.toml", "--kernel", "best"), "kernel 'best' is not one of"),
+        (("pattern", "out.png", "--sizes", "2,x", "--strides", "1,1"), "is not numbers"),
+        (("pattern", "out.png", "--sizes", "2", "--strides", "1,1"), "give one stride for each size"),
+        (("pattern", "out.png", "--sizes", "4096,4096", "--strides", "4096,1"), "reaches beyond"),
+        (("pattern", "out.png", "--design", "small.toml", "--operand", "b"), "there is no reorder to draw"),
+        (("pattern", "out.png", "--design", "small.toml", "--operand", "d"), "is not a, b or c"),
+        (("roofline", "out.png", "--types", "i8,i9"), "unknown element type 'i9'"),
+        (("roofline", "out.png", "--types", "i32,i32"), "no peak is known for i32 x i32"),
+        (("utilisation", "out.png", "--design", "none.toml"), "cannot read this design"),
+    ],
+)
+def test_wrong_requests_are_told_without_a_traceback(plot, arguments, message):
+    Path("here.png").write_text("mine")
+    code, _, told = plot(*arguments)
+    assert code == 2
+    assert message in " ".join(told.replace("│", " ").split())
+    assert "Traceback" not in told
+    assert not Path("out.png").exists()
+    assert Path("here.png").read_text() == "mine"
+
+
+def test_a_missing_matplotlib_is_one_sentence(plot, monkeypatch):
+    for name in ("matplotlib", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, name, None)
+    code, _, told = plot("pattern", "out.png", "--sizes", "4", "--strides", "1")
+    assert code == 2
+    assert told == "bdforge: pictures need matplotlib, which is not installed; pip install 'bdforge[plot]'\n"
+
+
+def test_the_order_grid_is_the_order_of_visits():
+    pattern = Pattern((2, 3, 2), (1, 4, 2), 1)
+    order, visits = order_grid(pattern, 4)
+    expected = np.full(order.shape, -1)
+    for i, at in enumerate(pattern.offsets()):
+        expected[at // 4, at % 4] = i
+    assert (order == expected).all()
+    assert (visits == (expected >= 0)).all()
+    assert order_grid(Pattern((3, 2), (0, 1)), 2)[1].tolist() == [[3, 3]]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "width"), [(Pattern((2, 4, 4, 8), (128, 8, 32, 1)), 32), (Pattern((48,), (1,)), 48)]
+)
+def test_rows_of_the_picture_are_rows_of_the_buffer(pattern, width):
+    assert natural_width(pattern) == width
+
+
+def test_points_of_the_roofline_are_those_of_the_models():
+    case = case_of(load_spec(DESIGN), device_named("strix_halo"), Problem(1024, 2560, 2560))
+    a, b, c = 1024 * 2560 * 2560 / 512, 1024 * 2560 * 2560 / 4 / 256, 1024 * 2560 * 4
+    assert intensity(case) == pytest.approx(2 * 1024 * 2560 * 2560 / (a + b + c))
+    assert modelled_point(case, "x").tops == estimate(case).tops
+    found = published_points(measured_rows(), "phoenix")
+    assert {"taka-table2"} <= {point.name for point in found}
+    assert not any("table3" in point.name for point in found), "those are of another array"
+
+
+def test_the_sweep_goes_over_the_depths_that_memtiles_can_send():
+    case = GemmCase(
+        device="phoenix", a="bf16", b="bf16", c="bf16", m=96, k=56, n=96, k_mt=56, rows=4, columns=4,
+        M=4224, K=600, N=4224, b_layout="col",
+    )  # fmt: skip
+    found = sweep(case)
+    assert [f.case.k_mt for f in found] == [56 * i for i in range(1, 12)]
+    assert found[0].tops < found[3].tops
+
+
+def test_utilisation_counts_kernels_of_cores_and_busiest_channels_of_the_rest():
+    plan = plan_gemm(spec_from(spec_content(16, 32, 32, k_mt=64), "small"), device_named("strix_halo"))
+    report = timed(plan, Problem(32, 128, 64), "compiled")
+    shares = tile_shares(report)
+    assert {place for place, (kind, _, _) in shares.items() if kind == "core"} == {(0, 2), (1, 2), (0, 3), (1, 3)}
+    assert {row for _, row in shares} == {0, 1, 2, 3}
+    assert all(0 < share <= 1 for _, _, share in shares.values())
+    core = next(core for core in report.cores if core.place == (0, 2))
+    assert shares[0, 2][2] * report.cycles == pytest.approx(
+        sum(v for k, v in core.busy.items() if k not in ("kernel calls", "core program"))
+    )

@@ -1,0 +1,101 @@
+"""The tuner's legality against `plan_gemm`, and what the search space holds."""
+
+import random
+
+import numpy as np
+import pytest
+
+from bdforge.devices import device_named
+from bdforge.perf import PerfError
+from bdforge.perf.tune_legal import legal
+from bdforge.perf.tune_space import B_LAYOUTS, FIELDS, Candidates, SearchSpace, candidates_of, search_space
+from bdforge.plan import SpecError, plan_gemm
+
+CASES = [
+    ("strix_halo", "i8,i2,i32", "row", "row"),
+    ("strix_halo", "i8,i8,i8", "row", "row"),
+    ("strix_halo", "i8,i8,i32", "column", "column"),
+    ("strix", "bfp16,bfp16,bfp16", "row", "row"),
+    ("strix", "bf16,bfp16,bf16", "row", "row"),
+    ("krackan", "i8,i4,i16", "column", "row"),
+    ("phoenix", "i8,i2,i32", "row", "row"),
+    ("phoenix", "bf16,bf16,bf16", "row", "column"),
+]
+DRAWS = 70
+
+
+def drawn(space: SearchSpace, rng: random.Random) -> tuple[int, ...]:
+    """A random candidate, near the limits and sometimes beyond them or off the multiples."""
+    r, s, t = space.kernel.multiples
+    rho, shims = rng.choice([1, 1, 2, 3, 4]), rng.choice([1, 1, 2])
+    m = r * (rng.choice([1, rho, 2 * rho, shims * rho]) * rng.randint(1, 6) + rng.choice([0, 0, 0, 1]))
+    k = s * rng.choice([1, 2, 4, 8, rng.randint(1, 30)])
+    n = t * rng.choice([1, 2, 4, rng.randint(1, 20)]) + rng.choice([0] * 9 + [1])
+    k_mt = k * rng.choice([1, 2, rng.randint(1, 12), rng.randint(1, 40)]) + rng.choice([0] * 9 + [4])
+    layout = B_LAYOUTS.index(rng.choice(space.b_layouts))
+    return m, k, n, k_mt, rng.choice([1, 2]), rng.choice([1, 2]), rho, shims, layout
+
+
+def can_be_planned(space: SearchSpace, candidates: Candidates, index: int) -> bool:
+    try:
+        plan_gemm(space.spec(candidates, index), space.device)
+    except SpecError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("device", "types", "a", "c"), CASES)
+def test_tuner_and_plan_agree_on_every_random_candidate(device, types, a, c):
+    space = search_space(device_named(device), types, 4096, a_layout=a, c_layout=c)
+    rng = random.Random(f"{device} {types}")
+    candidates = Candidates.of([drawn(space, rng) for _ in range(DRAWS)])
+    judged = legal(space, candidates)
+    for index in range(DRAWS):
+        assert judged[index] == can_be_planned(space, candidates, index), candidates.row(index)
+    assert 0 < judged.sum() < DRAWS, "the draw should meet both answers"
+
+
+@pytest.mark.parametrize(("device", "types", "a", "c"), CASES)
+def test_tuner_and_plan_agree_on_the_candidates_of_the_search(device, types, a, c):
+    space = search_space(device_named(device), types, 700, a_layout=a, c_layout=c)
+    rng = np.random.default_rng(7)
+    m = space.kernel.r * 4
+    for candidates in list(candidates_of(space, m))[:2]:
+        some = candidates[np.sort(rng.choice(len(candidates), min(8, len(candidates)), replace=False))]
+        for index, verdict in enumerate(legal(space, some)):
+            assert verdict == can_be_planned(space, some, index), some.row(index)
+
+
+def test_search_holds_every_legal_tile_of_brute_force():
+    space = search_space(device_named("strix_halo"), "i8,i2,i32", 64)
+    m = 48
+    found: set[tuple[int, ...]] = set()
+    for candidates in candidates_of(space, m):
+        found |= {candidates.row(int(i)) for i in np.flatnonzero(legal(space, candidates))}
+    tried = [
+        (m, k, n, k * slices, c_buffers, 2, rho, shims, 0)
+        for k in range(8, 65, 8) for n in range(32, 353, 32) for slices in range(1, 17) if k * (slices - 1) < 64
+        for c_buffers in (1, 2) for rho in (1, 2, 3, 4, 6) for shims in (1, 2)
+    ]  # fmt: skip
+    everything = Candidates.of(tried)
+    assert found == {everything.row(int(i)) for i in np.flatnonzero(legal(space, everything))}
+
+
+def test_candidates_become_specs_with_their_numbers():
+    space = search_space(device_named("strix_halo"), "int8,int8,int8,int32", 512, b_layouts=("column",))
+    spec = space.spec(Candidates.of([(16, 32, 64, 96, 2, 1, 2, 1, B_LAYOUTS.index("column"))]), 0)
+    assert (spec.tile.m, spec.tile.k, spec.tile.n, spec.buffers.k_mt) == (16, 32, 64, 96)
+    assert (spec.buffers.c_buffers, spec.buffers.c_memtile_buffers, spec.buffers.rho) == (2, 1, 2)
+    assert (spec.layouts.b, spec.accumulator, len(FIELDS)) == ("column", "int32", 9)
+
+
+def test_wrong_types_and_layouts_are_named():
+    device = device_named("strix_halo")
+    with pytest.raises(PerfError, match="are not A,B,C"):
+        search_space(device, "i8,i2", 512)
+    with pytest.raises(PerfError, match="unknown element type 'i3'"):
+        search_space(device, "i8,i3,i32", 512)
+    with pytest.raises(PerfError, match="B of int2 can be packed, not row"):
+        search_space(device, "i8,i2,i32", 512, b_layouts=("row",))
+    with pytest.raises(SpecError, match="no kernel for int8 x bf16"):
+        search_space(device, "i8,bf16,f32", 512)

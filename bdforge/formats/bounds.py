@@ -10,7 +10,7 @@ Accumulator = Literal["f32", "bf16", "bfp16"]
 
 _FLOAT32_STEP = 2.0**-23  # twice the unit roundoff: cores align sums to the largest term and may truncate
 _BF16_ROUNDOFF = 2.0**-8  # 8 bits of significand, to nearest
-_BLOCK_ROUNDOFF = 1 / 127.5  # of the largest of a block, docs/block_floats.md
+BLOCK_ROUNDOFF = 1 / 127.5  # of the largest of a block, docs/block_floats.md
 
 
 def error_bound(
@@ -31,8 +31,8 @@ def error_bound(
     if accumulator == "bf16":
         bound += magnitudes * calls * _BF16_ROUNDOFF * (1 + roundings + _BF16_ROUNDOFF) ** calls
     elif accumulator == "bfp16":
-        grown = (1 + roundings + _BLOCK_ROUNDOFF) ** calls
-        bound += _largest_of_block(magnitudes) * calls * _BLOCK_ROUNDOFF * grown
+        grown = (1 + roundings + BLOCK_ROUNDOFF) ** calls
+        bound += largest_of_block(magnitudes) * calls * BLOCK_ROUNDOFF * grown
     return bound
 
 
@@ -41,7 +41,7 @@ def _seen(operand: np.ndarray, axis: int, blocks: bool) -> np.ndarray:
     return values.astype(np.float64)
 
 
-def _largest_of_block(values: np.ndarray) -> np.ndarray:
+def largest_of_block(values: np.ndarray) -> np.ndarray:
     """Every value replaced by the largest of its 8 neighbours along N."""
     rows, columns = values.shape
     filled = np.pad(values, [(0, 0), (0, -columns % BLOCK)])

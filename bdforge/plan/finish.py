@@ -6,6 +6,8 @@ from bdforge.plan.types import TYPES
 
 _CONVERSIONS = {("int32", "int8"), ("int32", "int16"), ("int32", "int32"), ("int32", "bf16"), ("f32", "bf16")}
 """Accumulator and C, where a kernel `finish_<accumulator>_<c>` exists."""
+_TO_BLOCKS = {("bf16", "bfp16"), ("f32", "bfp16")}
+"""The same, on arrays that multiply block floats."""
 _FED = {("int32", "bf16"), ("f32", "bf16")}
 """Those that can take scales and biases."""
 _ALWAYS_FED = {("int32", "bf16")}
@@ -28,13 +30,16 @@ def finish_problems(kernel: Kernel, spec: GemmSpec) -> list[str]:
     """Why the accumulators cannot become C."""
     pair, epilogue = (spec.accumulator, spec.c), spec.epilogue
     reasons = []
-    if _needed(kernel, spec) and pair not in _CONVERSIONS:
+    conversions = _CONVERSIONS | (_TO_BLOCKS if kernel.block_products else set())
+    if _needed(kernel, spec) and pair not in conversions:
         what = "epilogue.relu" if spec.accumulator == spec.c else f"types.c = {spec.c}"
-        options = ", ".join(f"{a} to {c}" for a, c in sorted(_CONVERSIONS))
+        options = ", ".join(f"{a} to {c}" for a, c in sorted(conversions))
         reasons.append(f"{what} needs a kernel that finishes {pair[0]} as {pair[1]}; there are {options}: change types")
     if epilogue.fed and pair not in _FED:
         options = ", ".join(f"{a} to {c}" for a, c in sorted(_FED))
-        reasons.append(f"epilogue.scale and epilogue.bias are there for {options}, not for {pair[0]} to {pair[1]}: change types")
+        reasons.append(
+            f"epilogue.scale and epilogue.bias are there for {options}, not for {pair[0]} to {pair[1]}: change types"
+        )
     if pair in _ALWAYS_FED and not epilogue.fed:
         reasons.append(f"types.c = {spec.c} of {spec.accumulator} sums is always scaled; set epilogue.scale = true")
     if pair in _FED and epilogue.fed and (rows := spec.rows * spec.tile.m) % kernel.t:

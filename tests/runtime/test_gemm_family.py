@@ -1,0 +1,98 @@
+"""Randomly drawn members of the GEMM family against numpy, each under two adversarial schedules."""
+
+import numpy as np
+import pytest
+
+from bdforge.devices import DEVICES
+from bdforge.plan import Problem
+from bdforge.plan.kernels import KERNELS
+from bdforge.runtime.reference import expected
+from support.family import GROUPS, SEED, SIZE, TURNS, Member, group, kernel_of
+from support.family_oracle import check, random_data, wanted
+from support.family_runs import KernelShop, faults
+
+FEW = [kernel + turn % TURNS * len(KERNELS) for turn, kernel in enumerate(range(len(KERNELS)))]
+"""Each kernel once, each in another turn."""
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory) -> KernelShop:
+    return KernelShop(tmp_path_factory.mktemp("kernels"))
+
+
+def name_of(index: int) -> str:
+    kernel = kernel_of(index)
+    return f"{index}-{kernel.generation.name}-{kernel.multiply}"
+
+
+def check_group(members: list[Member], shop: KernelShop) -> None:
+    found = [fault for seed, member in enumerate(members) for fault in faults(member, shop, seed)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("index", FEW, ids=name_of)
+def test_a_member_is_right_whatever_the_schedule(shop, index):
+    """Integers are exact, floats within their bound, nothing unwritten is read, nothing is left over."""
+    check_group(group(index, 2, SEED), shop)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("index", range(GROUPS), ids=name_of)
+def test_200_members_are_right_whatever_the_schedule(shop, index):
+    check_group(group(index, SIZE, SEED), shop)
+
+
+def test_members_are_many_and_of_every_kind():
+    members = [member for index in range(GROUPS) for member in group(index, SIZE, SEED)]
+    assert len(set(map(str, members))) >= 200
+    plans = [member.plan for member in members]
+    kernels = {(plan.kernel.generation.name, plan.kernel.multiply) for plan in plans}
+    assert len(kernels) == len(KERNELS)
+    for facts in (
+        {plan.spec.layouts.a for plan in plans},
+        {plan.spec.layouts.c for plan in plans},
+        {plan.spec.buffers.c_buffers for plan in plans},
+        {plan.spec.buffers.c_memtile_buffers for plan in plans},
+        {plan.spec.buffers.a_shims for plan in plans},
+        {plan.spec.epilogue.relu for plan in plans},
+        {plan.spec.epilogue.scale for plan in plans},
+        {plan.spec.epilogue.bias for plan in plans},
+        {plan.spec.buffers.k_mt > plan.spec.tile.k for plan in plans},
+    ):
+        assert len(facts) == 2
+    assert {plan.spec.layouts.b for plan in plans} == {"packed", "row", "column"}
+    assert {plan.spec.buffers.rho for plan in plans} == {1, 2, 3}
+    assert {plan.spec.rows for plan in plans} == {1, 2, 3, 4}
+    assert {plan.spec.columns for plan in plans} >= set(range(1, 9))
+
+
+@pytest.mark.parametrize("types", [("int8", "int8"), ("int32", "bf16"), ("bf16", "bf16"), ("bfp16", "bfp16")])
+def test_the_oracle_sees_one_wrong_element(types):
+    """A value next to the right one for integers; for floats a 16th of what went into the sum."""
+    accumulator, c = types
+    operand = "int8" if accumulator.startswith("int") else "bf16"
+    content = {"kind": "gemm", "types": {"a": operand, "b": "bfp16" if c == "bfp16" else operand, "c": c}}
+    content["types"]["accumulator"] = accumulator
+    content |= {"array": {"rows": 1, "columns": 1}, "tile": {"m": 32, "k": 64, "n": 16}}
+    content |= {"epilogue": {"shift": 7} if c == "int8" else {"scale": True} if accumulator == "int32" else {}}
+    member = Member(content, DEVICES["strix_halo"], Problem(9, 70, 13))
+    plan = member.plan
+    data = random_data(plan, member.problem, 5)
+    right = wanted(plan, data)
+    assert check(plan, data, right) is None
+    wrong = right.copy()
+    magnitude = np.abs(data.a[4].astype(float)) @ np.abs(data.b[:, 6].astype(float))
+    wrong[4, 6] += 1 if right.dtype.kind == "i" else (magnitude / 16 if c != "bfp16" else magnitude)
+    assert check(plan, data, wrong) == "1 of 117 elements are wrong, the first is C[4, 6] = " + str(wrong[4, 6])
+
+
+@pytest.mark.parametrize("b", ["packed", "row", "column"])
+@pytest.mark.parametrize("depth", [64, 50, 46, 7])
+def test_the_runtimes_reference_and_the_oracle_agree_on_ragged_depths(b, depth):
+    """Where the last slab moves back, other values of K share an exponent."""
+    content = {"kind": "gemm", "types": {"a": "bf16", "b": "bf16", "c": "f32"}, "layouts": {"b": b}}
+    content |= {"array": {"rows": 1, "columns": 1}, "tile": {"m": 8, "k": 16, "n": 32}}
+    member = Member(content, DEVICES["strix_halo"], Problem(11, depth, 13))
+    plan = member.plan
+    data = random_data(plan, member.problem, 6)
+    np.testing.assert_allclose(expected(plan, data.a, data.b).c, wanted(plan, data), rtol=1e-12)

@@ -1,0 +1,71 @@
+"""The named designs of `designs/`, with their true tiles: on a corner of the array, and on all of it."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bdforge.devices import DEVICES
+from bdforge.plan import GemmSpec, Plan, Problem, load_spec, plan_gemm
+from support.built_designs import ROOT
+from support.family_oracle import check, random_data
+from support.family_runs import KernelShop, run
+
+PRODUCTS = {"npu1": "phoenix", "npu2": "strix_halo"}
+DESIGNS = sorted((ROOT / "designs").glob("*.toml"))
+QUICK = ("gemm_bf16_bf16_f32_64x64x32", "gemm_i8_i8_i32_80x88x96", "gemm_bfp16_bfp16_bfp16_256x64x128_rho8")
+each_design = pytest.mark.parametrize("path", DESIGNS, ids=lambda path: path.stem)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory) -> KernelShop:
+    return KernelShop(tmp_path_factory.mktemp("kernels"), "-O2")
+
+
+def plan_of(spec: GemmSpec) -> Plan:
+    return plan_gemm(spec, DEVICES[PRODUCTS[spec.array or "npu2"]])
+
+
+def corner(path: Path) -> Plan:
+    """The design on two columns of two cores each, or one where both shims bring a row's A."""
+    spec = load_spec(path)
+    return plan_of(replace(spec, rows=2 // spec.buffers.a_shims, columns=2, problems=()))
+
+
+def exact(plan: Plan, problem: Problem, shop: KernelShop, **options) -> None:
+    data = random_data(plan, problem, 3)
+    c = run(plan, problem, data, shop.library(plan), **options)
+    assert check(plan, data, c) is None
+
+
+@each_design
+def test_a_named_design_is_right_on_a_corner_of_the_array(path, shop):
+    """Two slabs and a rest of K, ragged M and N."""
+    plan = corner(path)
+    tiles = plan.tiling
+    problem = Problem(tiles.panel_rows - 3, tiles.k_mt + tiles.k - 5, tiles.step_columns - 7)
+    exact(plan, problem, shop, schedule="random", seed=4)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=[] if path.stem in QUICK else pytest.mark.slow, id=path.stem) for path in DESIGNS],
+)
+def test_a_named_design_is_right_on_its_whole_array(path, shop):
+    """One tile of C for each core, one slab of K."""
+    plan = plan_of(load_spec(path))
+    tiles = plan.tiling
+    assert (plan.spec.rows, plan.spec.columns) == (plan.device.core_rows, plan.device.columns)
+    exact(plan, Problem(tiles.panel_rows, tiles.k_mt, tiles.step_columns), shop)
+
+
+@pytest.mark.parametrize("path", [p for p in DESIGNS if re.search(r"_\d+x\d+x\d+", p.stem)], ids=lambda path: path.stem)
+def test_a_published_tile_says_what_it_is_in_its_name(path):
+    spec = load_spec(path)
+    codes = {"int8": "i8", "int16": "i16", "int32": "i32", "int4": "i4"}
+    types = "_".join(codes.get(name, name) for name in (spec.a, spec.b, spec.c))
+    tile, rho = spec.tile, spec.buffers.rho
+    assert spec.name == f"gemm_{types}_{tile.m}x{tile.k}x{tile.n}" + (f"_rho{rho}" if rho > 1 else "")
+    assert spec.array in PRODUCTS
+    assert spec.problems

@@ -1,4 +1,5 @@
-// What the build says of a core's tile: -DDIM_M -DDIM_K -DDIM_N, and -DDIM_RHO for asymmetric tile buffering.
+// What the build says of a core's tile: -DDIM_M -DDIM_K -DDIM_N, and -DDIM_RHO for asymmetric tile buffering,
+// -DA_TRANSPOSED and so on for its operands.
 //
 // C is m x n and stays in the core over all steps of K; B is k x n. A is m/rho x k, so that a kernel is called rho
 // times per step of K: call `part` (0 to rho - 1) updates rows part * m/rho ... of C. When rho is 1 kernels take no
@@ -28,6 +29,23 @@ constexpr unsigned c_elements = DIM_M * DIM_N;
 constexpr int32_t part = 0;
 #else
 #define PART_PARAMETER , int32_t part
+#endif
+
+// Operands whose micro-tiles lie column by column.
+#ifdef A_TRANSPOSED
+constexpr bool a_transposed = true;
+#else
+constexpr bool a_transposed = false;
+#endif
+#ifdef B_TRANSPOSED
+constexpr bool b_transposed = true;
+#else
+constexpr bool b_transposed = false;
+#endif
+#ifdef C_TRANSPOSED
+constexpr bool c_transposed = true;
+#else
+constexpr bool c_transposed = false;
 #endif
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))

@@ -9,22 +9,6 @@
 
 #include "dims.h"
 
-#ifdef A_TRANSPOSED
-constexpr bool a_transposed = true;
-#else
-constexpr bool a_transposed = false;
-#endif
-#ifdef B_TRANSPOSED
-constexpr bool b_transposed = true;
-#else
-constexpr bool b_transposed = false;
-#endif
-#ifdef C_TRANSPOSED
-constexpr bool c_transposed = true;
-#else
-constexpr bool c_transposed = false;
-#endif
-
 /// Rows x Columns elements T, row by row, or column by column when Transposed.
 template <class T, unsigned Rows, unsigned Columns, bool Transposed> struct MicroTile {
     using memory = T;

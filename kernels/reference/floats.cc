@@ -7,24 +7,9 @@
 #include <cstring>
 
 #include "../include/dims.h"
+#include "places.h"
 
 namespace {
-
-#ifdef A_TRANSPOSED
-constexpr bool a_transposed = true;
-#else
-constexpr bool a_transposed = false;
-#endif
-#ifdef B_TRANSPOSED
-constexpr bool b_transposed = true;
-#else
-constexpr bool b_transposed = false;
-#endif
-#ifdef C_TRANSPOSED
-constexpr bool c_transposed = true;
-#else
-constexpr bool c_transposed = false;
-#endif
 
 constexpr bool in_blocks = MICRO_R == 8;
 constexpr unsigned block = 8;
@@ -36,10 +21,6 @@ struct Bfloat16 {
 struct BlockByte {
     uint8_t byte;
 };
-
-unsigned within(unsigned row, unsigned column, unsigned rows, unsigned columns, bool transposed) {
-    return transposed ? column % columns * rows + row % rows : row % rows * columns + column % columns;
-}
 
 float read(const Bfloat16 *p, unsigned place) {
     const uint32_t bits = uint32_t{p[place].bits} << 16;

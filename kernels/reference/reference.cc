@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "../include/dims.h"
+#include "places.h"
 
 #ifndef MICRO_R
 #define MICRO_R 8
@@ -21,26 +22,6 @@
 #endif
 
 namespace {
-
-#ifdef A_TRANSPOSED
-constexpr bool a_transposed = true;
-#else
-constexpr bool a_transposed = false;
-#endif
-#ifdef B_TRANSPOSED
-constexpr bool b_transposed = true;
-#else
-constexpr bool b_transposed = false;
-#endif
-#ifdef C_TRANSPOSED
-constexpr bool c_transposed = true;
-#else
-constexpr bool c_transposed = false;
-#endif
-
-unsigned within(unsigned row, unsigned column, unsigned rows, unsigned columns, bool transposed) {
-    return transposed ? column % columns * rows + row % rows : row % rows * columns + column % columns;
-}
 
 /// Place in A of one part.
 unsigned place_a(unsigned row, unsigned depth) {

@@ -1,5 +1,7 @@
 """Design specs: what a user may write, and every message when it is wrong."""
 
+from typing import Any
+
 import pytest
 
 from bdforge.devices import device_named
@@ -12,7 +14,7 @@ FLAGSHIP = "designs/gemm_i8_i2_bitnet.toml"
 
 
 def planned(device: str = "strix_halo", **changes):
-    arguments = {"m": 16, "k": 16, "n": 32} | changes
+    arguments: dict[str, Any] = {"m": 16, "k": 16, "n": 32} | changes
     return plan_gemm(spec_from(spec_content(**arguments), "small"), device_named(device))
 
 

@@ -32,6 +32,7 @@ LOWER = (
     "aie-materialize-bd-chains", "aie-substitute-shim-dma-allocations", "aie-assign-runtime-sequence-bd-ids",
     "aie-dma-tasks-to-npu", "aie-dma-to-npu", "aie-lower-set-lock",
 )  # fmt: skip
+WHOLE_BUILDS = ("gemm_i8_i2_bitnet", "gemm_i8_i2_tuned", "gemm_i8_i8_i32_96x64x96", "gemm_bf16_bf16_f32_64x64x32")
 
 
 def plans() -> list[Plan]:
@@ -44,6 +45,11 @@ def plans() -> list[Plan]:
             except SpecError:
                 continue  # a kernel or an array that this product lacks
     return found
+
+
+def whole_builds() -> list[Plan]:
+    """One design for each kind of core program: aiecc takes minutes for each."""
+    return [plan for plan in plans() if plan.spec.name in WHOLE_BUILDS]
 
 
 def name_of(plan: Plan) -> str:
@@ -109,7 +115,7 @@ def test_mlir_aie_lowers_to_our_words(plan: Plan, mlir_aie: Tool, tmp_path: Path
     np.testing.assert_array_equal(theirs, sequence(plan, problem.M, problem.K, problem.N).words())
 
 
-@pytest.fixture(scope="module", params=plans(), ids=name_of)
+@pytest.fixture(scope="module", params=whole_builds(), ids=name_of)
 def built(request: pytest.FixtureRequest, tools: None, tmp_path_factory: pytest.TempPathFactory) -> BuiltDesign:
     """A design as `scons device=... format=...` leaves it; the full ELF too where aiebu-asm is."""
     plan: Plan = request.param

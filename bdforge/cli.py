@@ -10,7 +10,7 @@ import typer
 from bd_patterns import PatternError, WalkError
 from bdforge import cli_estimate, cli_insts, cli_plot, cli_tune, cli_weights, show
 from bdforge.cli_files import FileError, named, new_file, read_bytes, read_text
-from bdforge.cli_timing import PRODUCTS, Timed, share
+from bdforge.cli_timing import PRODUCTS, Timed, share, without_timing
 from bdforge.devices import DEVICES, DeviceError, device_named
 from bdforge.emulator import EmulationError, emulate
 from bdforge.emulator.observe import Timeline
@@ -76,7 +76,7 @@ def run(
     shape: Annotated[list[str] | None, typer.Option(help="M,K,N instead of the design's problems; repeatable.")] = None,
     weights: Annotated[Path | None, typer.Option(help="Ternary weights: .safetensors or .gguf.")] = None,
     tensor: Annotated[list[str] | None, typer.Option(help="Tensors of that file, fused along N; repeatable.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the random data.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random data.")] = 0,
     timing: Annotated[bool, typer.Option("--timing", help="Time the run (emulated) and tell where it goes.")] = False,
     efficiency: Annotated[
         float,
@@ -90,7 +90,12 @@ def run(
 ) -> None:
     """Run a GEMM design on the emulated array and compare every element with numpy."""
     problems = [_shape(text) for text in shape or []]
-    timed = TimedRuns(efficiency, timeline and new_file(timeline)) if timing or timeline is not None else None
+    wants_time = timing or timeline is not None
+    if not wants_time:
+        without_timing({"--kernel-efficiency": efficiency != 1})
+    if tensor and weights is None:
+        raise typer.BadParameter("--tensor names matrices of a file; give it with --weights")
+    timed = TimedRuns(efficiency, timeline and new_file(timeline)) if wants_time else None
     raise typer.Exit(run_problems(BuiltDesign.load(design), problems, weights, tensor or [], seed, timed))
 
 
@@ -127,6 +132,8 @@ def emulate_command(
     """Run any explicit design on the emulated array."""
     order = None if trace is None else Timeline()
     wants_time = timing or timeline is not None
+    if not wants_time:
+        without_timing({"--product": product, "--kernel-cycles": kernel_cycles, "--macs": macs})
     timed = Timed.of(product, kernel_cycles or [], macs, timeline) if wants_time else None
     files = arg or []
     text, arrays = read_text(design), load_arrays(files)

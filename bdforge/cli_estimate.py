@@ -7,14 +7,16 @@ import typer
 from rich.console import Console
 
 from bdforge.cli_files import FileError, named, new_file, read_text
-from bdforge.devices import DEVICES, device_named
+from bdforge.devices import DEVICES, Device, device_named
+from bdforge.devices.timing import PEAK_MACS
 from bdforge.perf import GemmCase, KernelCycles, PerfError, estimate, estimate_table
 from bdforge.perf.accuracy import accuracy
 from bdforge.perf.designs import case_of
 from bdforge.perf.kernel_schedule import ScheduleError
 from bdforge.perf.report import report
 from bdforge.perf.tune_kernel import kernel_of
-from bdforge.plan import Problem, load_spec
+from bdforge.plan import Problem, load_spec, plan_gemm
+from bdforge.plan.staging import check_problem
 
 app = typer.Typer()
 KERNELS = ("fitted", "schedule")
@@ -39,9 +41,16 @@ def estimate_command(
     """Model the speed of a GEMM design, or of every row of a table, and name the bound that binds."""
     if with_accuracy:
         typer.echo(accuracy(), nl=False)
-    elif csv is not None:
+        return
+    if csv is not None and design is not None:
+        raise typer.BadParameter("name either a design or a table, not both")
+    if csv is not None:
+        if any((m, k, n, rate)) or kernel != KERNELS[0]:
+            raise typer.BadParameter("-M, -K, -N, --rate and --kernel go with a design; a table has columns for them")
         _table(csv, out, force)
     elif design is not None:
+        if out is not None or force:
+            raise typer.BadParameter("--out and --force go with --csv; a design's estimate is printed")
         _design(design, (m, k, n), device, kernel, rate)
     else:
         raise typer.BadParameter("name a design, or a table with --csv")
@@ -64,7 +73,11 @@ def _design(
 ) -> None:
     if kernel not in KERNELS:
         raise typer.BadParameter(f"{kernel!r} is not one of {', '.join(KERNELS)}", param_hint="--kernel")
-    spec, chosen = load_spec(path), device_named(device)
+    if rate is not None and kernel != KERNELS[0]:
+        raise typer.BadParameter(f"--rate and --kernel {kernel} exclude each other; give one")
+    spec = load_spec(path)
+    plan = plan_gemm(spec, device_named(device))
+    _check_rate(rate, plan.device)
     M, K, N = sizes
     if any(sizes) and not (M and K and N):
         raise typer.BadParameter("give all of -M, -K and -N, or none for the design's problems")
@@ -72,9 +85,19 @@ def _design(
     if not problems:
         raise FileError(f"{path}: has no problems; give -M, -K and -N")
     for problem in problems:
-        case = case_of(spec, chosen, problem, core_macs_per_cycle=rate)
+        check_problem(plan, problem)
+    for problem in problems:
+        case = case_of(spec, plan.device, problem, core_macs_per_cycle=rate)
         found = estimate(case, kernel=_scheduled(case) if kernel == "schedule" else None)
         Console(highlight=False, soft_wrap=True).print(report(found))
+
+
+def _check_rate(rate: float | None, device: Device) -> None:
+    most = max(PEAK_MACS[device.generation.name].values())
+    if rate is not None and rate > most:
+        raise typer.BadParameter(
+            f"--rate {rate:g} is more than the {most} MACs per cycle that a core of {device.name} does at most"
+        )
 
 
 def _scheduled(case: GemmCase) -> KernelCycles:

@@ -22,6 +22,7 @@ from bdforge.perf.tune_shapes import shapes
 from bdforge.perf.types import type_named
 from bdforge.plan import GemmSpec, Plan, Problem, load_spec, plan_gemm
 from bdforge.plan.memtiles import A_CHANNELS, B_CHANNEL, C_OUT_CHANNEL
+from bdforge.plan.staging import check_problem
 
 plot = typer.Typer(name="plot", no_args_is_help=True, help="Pictures, as PNG or SVG (needs the extra `plot`).")
 app = typer.Typer()
@@ -86,7 +87,10 @@ def kmt_command(
     basis = basis_named(kernel)
     if design is not None:
         spec = load_spec(design)
-        case = case_of(spec, device_named(device), _one_problem(spec, shape))
+        problem = _one_problem(spec, shape)
+        plan = plan_gemm(spec, device_named(device))
+        check_problem(plan, problem)
+        case = case_of(spec, plan.device, problem)
     else:
         case = _tile_case(tile or "", types, b_layout, device, shape)
     case = replace(case, k_mt=case.k)
@@ -157,6 +161,7 @@ def _one_problem(spec: GemmSpec, shape: str | None) -> Problem:
 
 
 def _points(plan: Plan, problem: Problem, basis: Basis, emulate: bool) -> list[Point]:
+    check_problem(plan, problem)
     case, name = case_of(plan.spec, plan.device, problem), f"{plan.spec.name} {problem}"
     found = [_modelled(lambda: modelled_point(case, name, kernel=kernel_of(case, basis)))]
     if emulate and (tops := timed(plan, problem, basis).tops) is not None:
@@ -165,7 +170,8 @@ def _points(plan: Plan, problem: Problem, basis: Basis, emulate: bool) -> list[P
 
 
 def _tile_case(tile: str, types: str, b_layout: str, device: str, shape: str | None) -> GemmCase:
-    sizes, names = _numbers(tile.replace("x", ","), "--tile"), [type_named(name) for name in types.split(",")]
+    names = [type_named(name) for name in types.split(",")]
+    sizes = tuple(int(part) if part.isdecimal() else 0 for part in tile.split("x"))
     if len(sizes) != 3 or min(sizes) < 1:
         raise typer.BadParameter(f"{tile!r} is not m x k x n, such as 64x128x64", param_hint="--tile")
     if len(names) != 3:

@@ -29,6 +29,13 @@ def share(value: float) -> float:
     return value
 
 
+def without_timing(options: Mapping[str, object]) -> None:
+    """Refuse options that only a timed run heeds: those whose value, by name, is given."""
+    for name, value in options.items():
+        if value:
+            raise typer.BadParameter(f"{name} goes with --timing or --timeline")
+
+
 def _kernel_cycles(entry: str) -> tuple[str, float]:
     name, equals, text = entry.partition("=")
     try:

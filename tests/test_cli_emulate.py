@@ -139,6 +139,7 @@ def test_a_device_is_chosen_by_name(command):
         (["--insts", "missing.bin"], "missing.bin: cannot be read: No such file or directory"),
         (["--insts", "a.npy"], "instruction stream: word 0: "),
         (["--arg", "missing.npy"], "missing.npy: cannot be read: No such file or directory"),
+        (["--arg", "copy.mlir"], "copy.mlir: not an .npy array; write one with numpy.save"),
         (["--arg", "a.npy"], "3 arrays were given, but @sequence takes 2"),
     ],
 )

@@ -78,6 +78,13 @@ def test_bad_options_are_refused(command, design, options, message):
     assert message in err.replace("\n", " ")
 
 
+@pytest.mark.parametrize("option", [["--product", "strix"], ["--kernel-cycles", "work=5"], ["--macs", "7"]])
+def test_options_of_time_without_timing_are_refused(command, design, option):
+    code, out, err = command("emulate", *design, *option)
+    assert (code, out) == (2, "")
+    assert f"{option[0]} goes with --timing or --timeline" in err
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("built")
@@ -108,3 +115,24 @@ def test_an_efficiency_beyond_the_schedule_is_refused(command, built):
     code, _, err = command("run", str(built), "--shape", "32,64,64", "--timing", "--kernel-efficiency", "1.5")
     assert code == 2
     assert "1.5 is outside (0, 1]" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--kernel-efficiency", "0.5"], "--kernel-efficiency goes with --timing or --timeline"),
+        (["--tensor", "w"], "--tensor names matrices of a file; give it with --weights"),
+        (["--seed", "-1"], "--seed"),
+    ],
+)
+def test_options_of_run_that_would_do_nothing_are_refused(command, built, options, message):
+    code, out, err = command("run", str(built), "--shape", "16,32,32", *options)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_a_timeline_that_cannot_be_written_is_one_sentence(command, built):
+    Path("folder").mkdir()
+    Path("folder/time.json").symlink_to("nowhere/time.json")
+    code, _, err = command("run", str(built), "--shape", "16,32,32", "--timeline", "folder/time.json")
+    assert (code, err) == (2, "bdforge: folder/time.json: cannot be written: No such file or directory\n")

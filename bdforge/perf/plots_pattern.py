@@ -46,8 +46,8 @@ def natural_width(pattern: Pattern) -> int:
 def pattern_picture(pattern: Pattern, width: int | None = None, title: str = "") -> "Figure":
     """The order as colour, the path as a line for up to `ARROWS` visits, and visits beside it where some repeat."""
     width = natural_width(pattern) if width is None else width
-    if width < 1:
-        raise PlotError(f"a buffer of {width} elements a row cannot be drawn; give --width of at least 1")
+    if not 1 <= width <= LARGEST:
+        raise PlotError(f"a buffer of {width} elements a row cannot be drawn; give --width of 1 to {LARGEST}")
     order, visits = order_grid(pattern, width)
     repeats = bool((visits > 1).any())
     shape = order.shape

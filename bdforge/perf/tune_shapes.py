@@ -49,7 +49,8 @@ def _file(path: Path) -> tuple[Weighted, ...]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise PerfError(f"{path}: cannot be read: {error}") from None
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise PerfError(f"{path}: cannot be read: {reason}") from None
     told = [(i, line.split("#")[0].strip()) for i, line in enumerate(lines, 1)]
     found = tuple(_shape(line, f"{path}:{i}") for i, line in told if line)
     if not found:

@@ -227,7 +227,11 @@ def load_spec(path: Path | str) -> GemmSpec:
     path = Path(path)
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise SpecError(f"{path}: cannot read this design: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise SpecError(f"{path}: cannot read this design: not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{path}: cannot read this design: {error}") from None
     return spec_from(content, path.stem, str(path))
 
@@ -269,4 +273,6 @@ def _sentence(error) -> str:
         return f"{place}: unexpected key; remove it or check its spelling"
     if error["type"] == "missing":
         return f"{place}: missing; add it"
+    if error["type"] == "model_type":
+        return f"{place}: input should be a table (a section of its own), got {error['input']!r}"
     return f"{place}: {error['msg'][0].lower()}{error['msg'][1:]}, got {error['input']!r}"

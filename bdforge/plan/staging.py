@@ -108,7 +108,13 @@ def _below(name: str, size: int, tile_name: str, tile: int) -> list[str]:
     return [f"{name} = {size} is below {tile_name} = {tile}"] if size < tile else []
 
 
-def _refusals(plan: Plan, problem: Problem, leading: Leading) -> list[str]:
+def check_problem(plan: Plan, problem: Problem) -> None:
+    """SpecError lists every reason why a design of this plan cannot compute a problem, wherever its operands lie."""
+    if reasons := _size_refusals(plan, problem):
+        raise SpecError("\n".join(f"{plan.spec.name}: {problem}: {reason}" for reason in reasons))
+
+
+def _size_refusals(plan: Plan, problem: Problem) -> list[str]:
     sizes = (("M", problem.M), ("K", problem.K), ("N", problem.N))
     reasons = [
         f"{name} = {size} is outside 1 to {LARGEST_SIZE}" for name, size in sizes if not 1 <= size <= LARGEST_SIZE
@@ -116,6 +122,11 @@ def _refusals(plan: Plan, problem: Problem, leading: Leading) -> list[str]:
     limit, kernel = plan.kernel.depth_limit, plan.kernel.multiply
     if limit < problem.K:
         reasons.append(f"K = {problem.K} could overflow {kernel}'s sums; at most {limit}")
+    return reasons
+
+
+def _refusals(plan: Plan, problem: Problem, leading: Leading) -> list[str]:
+    reasons = _size_refusals(plan, problem)
     for name, axes in _AXES.items():
         order, value = getattr(plan.tiling, name).order, getattr(leading, name)
         axis = axes[0 if order == "column" else 1]

@@ -20,8 +20,8 @@ def _load(path: Path) -> np.ndarray:
         array = np.load(path, allow_pickle=False)
     except OSError as error:
         raise ArrayFileError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, EOFError) as error:
-        raise ArrayFileError(f"{path}: not an .npy array: {error}") from None
+    except (ValueError, EOFError):
+        raise ArrayFileError(f"{path}: not an .npy array; write one with numpy.save, of numbers") from None
     if not isinstance(array, np.ndarray):
         raise ArrayFileError(f"{path}: not an .npy array; give one array to a file")
     return array

@@ -8,6 +8,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from bdforge.cli_files import named
 from bdforge.emulator.timed import Span
 from bdforge.emulator.timed.tables import tables
 from bdforge.emulator.timed.timeline import write_timeline
@@ -76,7 +77,8 @@ def _run_one(
         options = timing_options(design.plan, problem, efficiency=timed.efficiency, spans=spans)
         run = run_gemm(design, a, weights, options, scales)
         if timed.timeline is not None and spans is not None and run.timing is not None:
-            write_timeline(timed.timeline, spans, run.timing.array_hz)
+            with named(timed.timeline, "written"):
+                write_timeline(timed.timeline, spans, run.timing.array_hz)
     right = expected(design.plan, a, weights, scales)
     return problem, run, first_mismatch(run.c, right.c, right.bound)
 

@@ -21,6 +21,8 @@ def command(design: Path, out: Path | None = None, device: str | None = None, fo
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise ShowError(f"{design}: cannot be read: {reason}") from None
     module = parse(source, str(design))
+    if device is not None:
+        chosen_device(module, device)
     if out is None:
         return as_text(tables(module))
     check_path(out, force)

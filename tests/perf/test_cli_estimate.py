@@ -76,6 +76,19 @@ def test_a_rate_and_a_schedule_replace_the_fitted_kernel(command):
         ((DESIGN, "--device", "toaster"), "unknown device 'toaster'"),
         ((DESIGN, "--kernel", "magic"), "'magic' is not one of fitted, schedule"),
         (("--csv", "nowhere.csv"), "nowhere.csv: cannot be read"),
+        ((DESIGN, "--device", "phoenix"), "array.columns = 8, but phoenix has 4"),
+        ((DESIGN, "-M", "9999999", "-K", "256", "-N", "64"), "M = 9999999 is outside 1 to 1048576"),
+        ((DESIGN, "-M", "1", "-K", "300000", "-N", "1"), "K = 300000 could overflow mm_i8_i2_i32's sums"),
+        (
+            (DESIGN, "--rate", "inf"),
+            "--rate inf is more than the 512 MACs per cycle that a core of strix_halo does at most",
+        ),
+        ((DESIGN, "--rate", "513"), "--rate 513 is more than the 512 MACs"),
+        ((DESIGN, "--rate", "300", "--kernel", "schedule"), "--rate and --kernel schedule exclude each other"),
+        ((DESIGN, "--out", "out.csv"), "--out and --force go with --csv"),
+        ((DESIGN, "--csv", str(MEASURED)), "name either a design or a table"),
+        (("--csv", str(MEASURED), "-M", "5"), "-M, -K, -N, --rate and --kernel go with a design"),
+        (("--csv", str(MEASURED), "--rate", "5"), "-M, -K, -N, --rate and --kernel go with a design"),
     ],
 )
 def test_bad_input_is_one_message(command, arguments, said):

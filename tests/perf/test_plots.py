@@ -82,7 +82,11 @@ def test_pngs_are_pngs_and_the_same_every_time(plot):
         (("kmt", "no/out.png", "--design", "small.toml"), "there is no folder no"),
         (("kmt", "out.png"), "give either --design or --tile"),
         (("kmt", "out.png", "--tile", "64x64"), "is not m x k x n"),
+        (("kmt", "out.png", "--tile", "64 by 64"), "'64 by 64' is not m x k x n"),
         (("kmt", "out.png", "--tile", "64x64x64"), "give the problem"),
+        (("kmt", "out.png", "--design", "small.toml", "--shape", "1x300000x1"), "K = 300000 could overflow"),
+        (("roofline", "out.png", "--design", "small.toml", "--shapes", "1x300000x1"), "K = 300000 could overflow"),
+        (("pattern", "out.png", "--sizes", "4,2", "--strides", "5,2", "--width", "1048577"), "--width"),
         (("kmt", "out.png", "--design", "small.toml", "--kernel", "best"), "kernel 'best' is not one of"),
         (("pattern", "out.png", "--sizes", "2,x", "--strides", "1,1"), "is not numbers"),
         (("pattern", "out.png", "--sizes", "2", "--strides", "1,1"), "give one stride for each size"),
@@ -91,7 +95,10 @@ def test_pngs_are_pngs_and_the_same_every_time(plot):
         (("pattern", "out.png", "--design", "small.toml", "--operand", "d"), "is not a, b or c"),
         (("roofline", "out.png", "--types", "i8,i9"), "unknown element type 'i9'"),
         (("roofline", "out.png", "--types", "i32,i32"), "no peak is known for i32 x i32"),
-        (("utilisation", "out.png", "--design", "none.toml"), "cannot read this design"),
+        (
+            ("utilisation", "out.png", "--design", "none.toml"),
+            "none.toml: cannot read this design: No such file or directory",
+        ),
     ],
 )
 def test_wrong_requests_are_told_without_a_traceback(plot, arguments, message):

@@ -76,6 +76,13 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
         command(tmp_path / "binary.mlir")
 
 
+def test_an_unknown_device_is_refused_without_a_picture_too(tmp_path):
+    path = tmp_path / "one.mlir"
+    path.write_text("module { aie.device(npu1) @main {\n%a = aie.tile(0, 2)\n} }")
+    with pytest.raises(ShowError, match="there is no device @other to draw; the module has @main"):
+        command(path, device="other")
+
+
 def test_bds_without_id_are_marked():
     text = as_text(
         tables(

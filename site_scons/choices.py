@@ -129,7 +129,8 @@ def _misfit(specs: list[GemmSpec], fitting: list[GemmSpec], device: Device) -> s
     misfits = [spec for spec in specs if spec not in fitting]
     names = ", ".join(spec.name for spec in misfits) or "designs/ is empty"
     others = [other.name for other in DEVICES.values() if any(_fits(spec, other) for spec in misfits)]
-    return f"no design for device={device.name} ({device.generation.name}): {names} needs {' or '.join(others)}."
+    what = "no design" if not fitting else "not every design is"
+    return f"{what} for device={device.name} ({device.generation.name}): {names} needs {' or '.join(others)}."
 
 
 def stop_without(tools: Iterable[Tool], device: Device) -> None:

@@ -25,7 +25,7 @@ def _array_shape(spec: GemmSpec, device: Device) -> Iterator[str]:
         others = ", ".join(other.name for other in DEVICES.values() if other.mlir == spec.array)
         yield f"array.device = {spec.array}, but {device.name} is an {device.mlir}; build for {others}"
     if spec.columns > device.columns:
-        yield f"array.columns = {spec.columns}, but {device.name} has {device.columns}"
+        yield f"array.columns = {spec.columns}, but {device.name} has {device.columns}; use fewer"
     if spec.rows > device.core_rows:
         yield f"array.rows = {spec.rows}, but {device.name} has {device.core_rows} rows of cores"
     shims = spec.buffers.a_shims
@@ -47,7 +47,7 @@ def _tile_sizes(spec: GemmSpec, device: Device) -> Iterator[str]:
         parts = lcm(spec.buffers.rho, spec.buffers.a_shims) if axis == "m" else 1
         yield from _multiple(f"tile.{axis}", getattr(spec.tile, axis), multiple, parts, kernel.multiply)
     if spec.buffers.k_mt % spec.tile.k:
-        yield f"buffers.k_mt = {spec.buffers.k_mt} is not a multiple of tile.k = {spec.tile.k}"
+        yield f"buffers.k_mt = {spec.buffers.k_mt} is not a multiple of tile.k = {spec.tile.k}; use one"
     stack, align = spec.buffers.stack_bytes, device.generation.vector_align_bytes
     if stack % align:
         yield f"buffers.stack_bytes = {stack} is not a multiple of {align}; the buffers behind it would misalign"

@@ -15,6 +15,7 @@ from bdforge.mlir import MlirError, location, parse
 from bdforge.mlir.allocate import Allocation, allocate
 from bdforge.mlir.array_ops import BufferOp, DeviceOp, FlowOp, LockOp, TileOp
 from bdforge.mlir.dma_ops import DmaProgramOp
+from bdforge.mlir.places import error_at
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.mlir.stream_ops import PacketFlowOp
 from bdforge.routing import route
@@ -79,6 +80,24 @@ def _device(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> No
         except (MlirError, EmulationError) as error:
             collector.add(error)
     _routes(device, collector)
+    _controller_ids(device, collector)
+
+
+def _controller_ids(device: DeviceOp, collector: _Collector) -> None:
+    """Aiecc routes the completion tokens of a column by these ids, so two of its tiles cannot share one."""
+    owners: dict[tuple[int, int], TileOp] = {}
+    for tile in device.walk():
+        if not isinstance(tile, TileOp) or tile.controller_id is None:
+            continue
+        owner = owners.setdefault((tile.column, tile.controller_id.id), tile)
+        if owner.row != tile.row:
+            collector.add(
+                error_at(
+                    tile,
+                    f"tiles ({owner.column}, {owner.row}) and ({tile.column}, {tile.row}) share controller id "
+                    f"{tile.controller_id.id}, by which their column's tokens are routed; give each its own",
+                )
+            )
 
 
 def _lock(op: LockOp, collector: _Collector) -> None:

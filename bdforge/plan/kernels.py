@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from bdforge.devices import AIE2, AIE2P, Generation
-from bdforge.plan.spec import GemmSpec
+from bdforge.plan.spec import LARGEST_SIZE, GemmSpec
 from bdforge.plan.types import TYPES, ElementType
 
-UNLIMITED_DEPTH = 1 << 20
+UNLIMITED_DEPTH = LARGEST_SIZE  # no problem is deeper
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 
 from bd_patterns import Storage
-from bd_patterns.grid import Order
-
-BLOCK = 8
-"""Rows and columns of a block-float micro-tile, and elements that share an exponent (bfp16ebs8)."""
+from bd_patterns.grid import BYTE_BITS, Order
+from bdforge.formats import BLOCK, BLOCK_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +56,8 @@ TYPES = {
         ElementType("int32", "i32", 32, "i32", True),
         ElementType("bf16", "bf16", 16, "bf16", False),
         ElementType("f32", "f32", 32, "f32", False),
-        # 8 mantissa bytes and a byte of exponent (OCP-like block float, mlir-aie's v8bfp16ebs8)
-        ElementType("bfp16", "bfp16", 9, "i8", False, blocked=True),
+        # bfp16ebs8, mlir-aie's v8bfp16ebs8: a byte of exponent for each block
+        ElementType("bfp16", "bfp16", BLOCK_BYTES * BYTE_BITS // BLOCK, "i8", False, blocked=True),
     )
 }
 """Types by name. int2 holds ternary weights."""

@@ -44,7 +44,7 @@ class NoTask:
 
 
 def base_outside(base: int, order: Order, memory: np.ndarray) -> bool:
-    """Whether a (permitted) transfer leaves its memory."""
+    """Whether a transfer leaves its memory."""
     return base + order.low < 0 or base + order.high >= len(memory)
 
 

@@ -9,7 +9,7 @@ from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import MEMTILE_NEIGHBOUR_CHANNELS
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES, MEMTILE_WINDOW_LOCKS, TILE_REGISTERS
 from bdforge.emulator.bd import Order
-from bdforge.emulator.dma import Channel
+from bdforge.emulator.dma import Channel, base_outside
 from bdforge.emulator.errors import DmaError
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.poison import poisoned
@@ -132,7 +132,7 @@ class Tile:
         if self.kind is TileKind.MEMTILE:
             side, base = divmod(base, MEMTILE_WINDOW_BYTES // _WORD)
             tile = self._neighbour(side, channel, "memory")
-        if base + order.low < 0 or base + order.high >= len(tile.memory):
+        if base_outside(base, order, tile.memory):
             error = DmaError(
                 f"{channel.where()} touches words {base + order.low} to {base + order.high} of {tile.name}, "
                 f"whose memory has {len(tile.memory)}"

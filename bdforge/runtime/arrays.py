@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -20,7 +21,7 @@ def _load(path: Path) -> np.ndarray:
         array = np.load(path, allow_pickle=False)
     except OSError as error:
         raise ArrayFileError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, EOFError):
+    except (ValueError, EOFError, BadZipFile):
         raise ArrayFileError(f"{path}: not an .npy array; write one with numpy.save, of numbers") from None
     if not isinstance(array, np.ndarray):
         raise ArrayFileError(f"{path}: not an .npy array; give one array to a file")

@@ -279,6 +279,15 @@ def test_padding_is_checked_field_by_field():
     assert "length" not in static(long, padding=((6, 5), (0, 0)))
 
 
+@pytest.mark.parametrize(("element_bits", "most"), [(8, 63 * 4), (16, 63 * 2), (32, 63)])
+def test_padding_of_the_innermost_dimension_is_limited_in_words(element_bits: int, most: int):
+    image, step = Pattern((4, 8), (8, 1)), 32 // element_bits
+    assert static(image, element_bits=element_bits, padding=((0, 0), (most, most))) == ""
+    assert static(image, element_bits=element_bits, padding=((31, 31), (0, 0))) == ""
+    found = static(image, element_bits=element_bits, padding=((0, 0), (most, most + step)))
+    assert f"padding {most + step} after in dimension 1 (d0) exceeds the 63 granules" in found
+
+
 @quick
 @given(st.data(), st.sampled_from([8, 32]))
 def test_padded_patterns_survive_the_registers(data: st.DataObject, element_bits: int):

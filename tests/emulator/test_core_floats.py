@@ -242,3 +242,17 @@ def test_a_fused_product_and_sum_is_rounded_once(kind):
     exact = [Fraction(a) * Fraction(b) + Fraction(c) for a, b, c in parts]
     expected = [_nearest_bf16(float(e)) for e in exact] if kind == "bf16" else encoded([float(e) for e in exact], kind)
     np.testing.assert_array_equal(decoded(got, kind).astype(np.float64), np.array(expected, np.float64))
+
+
+@pytest.mark.parametrize(
+    ("added", "steps"),
+    [(-(2.0**-60), 1), (2.0**-60, 2), (-(2.0**-52) + 2.0**-60, 1), (2.0**-52 - 2.0**-60, 2), (0.0, 2)],
+)
+def test_a_fused_sum_next_to_a_tie_is_not_rounded_twice(added: float, steps: int):
+    """1549 * 10831 * 2^-24 lies 1.5 steps of f32 above 1; what is added decides, below a double's last bit."""
+    x, y = 1549.0, 10831 * 2.0**-24
+    assert Fraction(x) * Fraction(y) == 1 + Fraction(3, 1 << 24)
+    inputs = {"x": np.array([x, -x], np.float32), "y": np.full(2, y, np.float32)}
+    inputs["w"] = np.array([added, -added], np.float32)
+    got = each("%z = math.fma %x, %y, %w : f32", "f32", np.zeros(2, np.float32), **inputs)
+    assert got.tolist() == [1 + steps * 2.0**-23, -1 - steps * 2.0**-23]

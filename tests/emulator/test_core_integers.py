@@ -192,3 +192,25 @@ def test_bits_are_counted():
     assert list(got["trail"]) == [len(t) - len(t.rstrip("0")) for t in texts]
     assert list(got["ones"]) == [t.count("1") for t in texts]
     np.testing.assert_array_equal(got["size"], np.abs(values))
+
+
+def test_powers_wrap_and_reciprocals_are_whole():
+    bases = [3, -3, 2, 0, 1, -1, -1, 1, 5, -5, 2, 0]
+    exponents = [5, 3, 31, 0, -7, -7, -8, -(1 << 31), -1, -2, 32, 9]
+    body = """
+      %count = arith.constant 12 : index
+      scf.for %i = %c0 to %count step %c1 {
+        %x = memref.load %a[%i] : memref<12xi32>
+        %y = memref.load %b[%i] : memref<12xi32>
+        %p = math.ipowi %x, %y : i32
+        memref.store %p, %r[%i] : memref<12xi32>
+      }"""
+    inputs = {"a": np.array(bases, np.int32), "b": np.array(exponents, np.int32)}
+    got = run_core(body, {**inputs, "r": np.zeros(12, np.int32)})["r"]
+    assert got.tolist() == [243, -27, -(1 << 31), 1, 1, -1, 1, 1, 0, 0, 0, 0]
+
+
+def test_zero_to_a_negative_power_is_an_error():
+    body = "%m = arith.constant -1 : i32\n%z = arith.constant 0 : i32\n%p = math.ipowi %z, %m : i32"
+    with pytest.raises(CoreError, match=r"0 to the power -1 has no defined result \(.*:\d+:\d+\)"):
+        run_core(body, {})

@@ -55,6 +55,18 @@ def test_integer_lanes_wrap_at_their_width(dtype):
         np.testing.assert_array_equal(got[name], function(a, b), name)
 
 
+@pytest.mark.parametrize("operation", ["shli", "shrsi", "shrui"])
+def test_lanes_shift_by_all_but_the_width(operation):
+    dtype, widest = np.int16, np.full(16, 15, np.int16)
+    a = RNG.integers(-(1 << 15), 1 << 15, 16, dtype=dtype)
+    exact = {"shli": a << 15, "shrsi": a >> 15, "shrui": (a.view(np.uint16) >> 15).view(dtype)}
+    text = {operation: f"arith.{operation} %x, %y"}
+    np.testing.assert_array_equal(lanes(text, dtype, a, widest)[operation], exact[operation].astype(dtype))
+    one_too_wide = np.where(np.arange(16) == 11, 16, widest).astype(dtype)
+    with pytest.raises(CoreError, match="a shift of 16 bits by 16 has no defined result"):
+        lanes(text, dtype, a, one_too_wide)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_float_lanes_round_to_their_type(dtype):
     a, b = (RNG.standard_normal(16).astype(dtype) * dtype(80) for _ in range(2))

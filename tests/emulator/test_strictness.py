@@ -109,6 +109,18 @@ def dma_bounds() -> Case:
     return Case(column(*lines), DmaError, message, then)
 
 
+def dma_bounds_by_one_word() -> Case:
+    """The last word of the memory and one more, which is the first."""
+
+    def then(b, result):
+        assert result.buffers["cb"][:2].tolist() == [1, 2]
+
+    lines = [write32(address(0, 1, place), i + 1) for i, place in enumerate([0x7FFFC, 0])]
+    lines += [writebd(MEM, 24, 2, 0x20000 + 0x1FFFF), *to_core(2), write32(QUEUE[1], 24)]
+    message = r"touches words 131071 to 131072 of memtile \(0, 1\), whose memory has 131072"
+    return Case(column(*lines), DmaError, message, then)
+
+
 def dma_bounds_of_the_host() -> Case:
     """What is read behind an argument is 0, what is written there is lost."""
 
@@ -335,7 +347,7 @@ CASES = {
     "queue-overflow": [queue_overflow()],
     "bd-rewrite": [bd_rewrite()],
     "bd-half": [bd_half(), bd_half_of_a_task()],
-    "dma-bounds": [dma_bounds(), dma_bounds_of_the_host()],
+    "dma-bounds": [dma_bounds(), dma_bounds_by_one_word(), dma_bounds_of_the_host()],
     "neighbour-channel": [neighbour_channel()],
     "lock-range": [lock_range(), lock_range_of_an_initial_value()],
     "acquire-zero": [acquire_zero(), acquire_zero_that_waits(), acquire_zero_of_a_task(), acquire_zero_of_a_core()],
@@ -384,3 +396,10 @@ def test_a_permitted_fault_does_what_its_name_says_and_warns(name, case):
 def test_unknown_checks_are_named_with_those_there_are():
     with pytest.raises(StrictnessError, match="no check is called lock-rang, x; there is queue-overflow, bd-rewrite"):
         bdforge.emulate(loopback(), [], permissive=["x", "lock-rang", "routing"])
+
+
+def test_a_transfer_may_end_with_the_last_word_of_its_memory():
+    lines = [write32(address(0, 1, 0x7FFF8 + 4 * i), i + 1) for i in range(2)]
+    lines += [writebd(MEM, 24, 2, 0x20000 + 0x1FFFE), *to_core(2), write32(QUEUE[1], 24)]
+    arrays = [np.zeros(64, np.int32), np.zeros(64, np.int32)]
+    assert bdforge.emulate(column(*lines), arrays).buffers["cb"][:2].tolist() == [1, 2]

@@ -47,3 +47,12 @@ def test_blocks_are_taken_as_the_product_sees_them():
     a, b = operands(2)
     assert np.array_equal(error_bound(a, b, k=8), error_bound(rounded(a), rounded(b, 0), k=8))
     assert not np.array_equal(error_bound(a, b, k=8), error_bound(a, b, k=8, blocks=False))
+
+
+def test_the_bound_of_nine_ones_is_worked_out_by_hand():
+    """Every sum of a block, and every call that takes C up again, may round by 2^-23 of all magnitudes."""
+    a, b = np.ones((1, 9), np.float32), np.ones((9, 1), np.float32)
+    assert error_bound(a, b, k=9)[0, 0] == 9 * 3 * 2.0**-23  # ceil(9 / 8) sums and one call
+    assert error_bound(a, b, k=8)[0, 0] == 9 * 4 * 2.0**-23
+    assert error_bound(a, b, k=9, blocks=False)[0, 0] == 9 * 10 * 2.0**-23
+    assert error_bound(a[:, :8], b[:8], k=8)[0, 0] == 8 * 2 * 2.0**-23

@@ -4,6 +4,7 @@ import pytest
 from route_checks import check_routes
 from route_designs import circuit, flows_only, packets
 
+from bdforge.devices.switches import MSELS_PER_ARBITER
 from bdforge.routing import RoutingError, route
 
 CONTROL = [(0, row, "TileControl", 0) for row in range(6)]
@@ -69,3 +70,30 @@ def test_packets_avoid_wires_of_circuits():
     routing = route(device)
     check_routes(device, routing)
     assert max(link.used for link in routing.links) == 4
+
+
+CONTROL_PORT, CORE_PORT, FIFO_PORT = ((0, 2, bundle, 0) for bundle in ("TileControl", "Core", "FIFO"))
+OVERLAPPING = [
+    (CONTROL_PORT, CORE_PORT), (CORE_PORT, FIFO_PORT), (FIFO_PORT, CONTROL_PORT), (CONTROL_PORT,),
+    (CONTROL_PORT, CORE_PORT, FIFO_PORT),
+]  # fmt: skip
+
+
+def joined(count: int) -> list[str]:
+    """So many ways from two sources; all have ends in common, so they share one arbiter."""
+    return [packets(i, (0, 2, "DMA", i % 2), *ends) for i, ends in enumerate(OVERLAPPING[:count])]
+
+
+def test_an_arbiter_serves_as_many_ways_as_it_has_msels():
+    device = flows_only("npu2_1col", *joined(MSELS_PER_ARBITER))
+    routing = route(device)
+    check_routes(device, routing)
+    rules = [rule for rules in routing.rules.values() for rule in rules]
+    assert len({rule.arbiter for rule in rules}) == 1
+    assert sorted(rule.msel for rule in rules) == list(range(MSELS_PER_ARBITER))
+
+
+def test_one_way_more_than_an_arbiter_has_msels_is_refused():
+    message = r"\(0, 2\) would send packets to 5 sets of masters, more than 8 arbiters with 4 msels each separate"
+    with pytest.raises(RoutingError, match=message):
+        route(flows_only("npu2_1col", *joined(MSELS_PER_ARBITER + 1)))

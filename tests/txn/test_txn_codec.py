@@ -205,6 +205,13 @@ def test_optimised_streams_are_read():
         encode(expected, decoded.header)
 
 
+@pytest.mark.parametrize("flags", [0, 0x300, 0xFFFFFF00])
+def test_the_packed_argument_is_its_lowest_byte(flags):
+    """Above it stand flags, which say nothing about where the address goes."""
+    decoded = decode(stream(129, 24, 0x1D004, flags | 2, 64, 0, count=1, first=0x06040001))
+    assert decoded.operations == (Patch(0x1D004, 2, 64),)
+
+
 @pytest.mark.parametrize(
     ("operation", "message"),
     [

@@ -1,0 +1,48 @@
+"""Machine code of AIE2P (XDNA2) and AIE2 (XDNA) cores: bundles, registers, timing; text and checks build on it.
+
+    isa = load("aie2p")                      # or a Generation of bdforge.devices
+    bundle = isa.decode(data, offset)        # Bundle: .size, .format, .slots; DecodeError names the unknown bits
+    for instruction in bundle:               # those that are no NOPs; bundle.slots has all, in the format's order
+        instruction.form.name                # "VMAC_vmul_cm_core_X_X"
+        instruction.form.slot                # lda, ldb, st, alu, mv, lng (alu and mv in one), vec, nop
+        instruction.operands                 # {"dst": "dm0", "acc1": "dm0", "s1": "x1", "s2": "x2", "acc": "r3"}
+        instruction["imm"]                   # immediates are scaled: bytes of an offset, the address of a branch
+    bytes(bundle)                            # the same bytes again
+    isa.encode([isa.instruction("MOVXM", dst="p0", i=0x70400), ...])    # the smallest bundle that holds them
+
+What an executor needs is in `Form`: `form.timing` has the stage of every operand (`bdforge.isa.timing` says what a
+read sees), `form.delay_slots` the bundles after a branch, and `bdforge.isa.registers.leaves` the parts of composed
+registers. All slots of a bundle read before any of them writes.
+"""
+
+from bdforge.isa.errors import AssemblyError, ContainerError, DecodeError, EncodeError, IsaError
+from bdforge.isa.forms import Bundle, Field, Form, Format, Instruction
+from bdforge.isa.machine import Isa, load
+from bdforge.isa.operands import Immediate, OperandKind, RegisterClass, Value
+from bdforge.isa.registers import Leaf, leaves
+from bdforge.isa.tables import GENERATIONS
+from bdforge.isa.timing import Resource, Timing
+
+__all__ = [
+    "GENERATIONS",
+    "AssemblyError",
+    "Bundle",
+    "ContainerError",
+    "DecodeError",
+    "EncodeError",
+    "Field",
+    "Form",
+    "Format",
+    "Immediate",
+    "Instruction",
+    "Isa",
+    "IsaError",
+    "Leaf",
+    "OperandKind",
+    "RegisterClass",
+    "Resource",
+    "Timing",
+    "Value",
+    "leaves",
+    "load",
+]

@@ -1,0 +1,33 @@
+"""What can be wrong with machine code or assembly, one type per kind of fault."""
+
+
+class IsaError(ValueError):
+    """Any fault of this package: unknown generation, form, register or number; parent of the others."""
+
+
+class DecodeError(IsaError):
+    """Bytes that no bundle has.
+
+    `offset` is the byte offset of the bundle in the data that was given, `bits` the first and last bit, counted from
+    bit 0 of the bundle's first byte, that make it unknown.
+    """
+
+    def __init__(self, offset: int, bits: tuple[int, int], reason: str) -> None:
+        self.offset = offset
+        self.bits = bits
+        self.reason = reason
+        low, high = bits
+        where = f"bit {low}" if low == high else f"bits {low} to {high}"
+        super().__init__(f"unknown bundle at {offset:#x}, {where}: {reason}")
+
+
+class EncodeError(IsaError):
+    """An operand that a form cannot encode, or instructions that no bundle format holds."""
+
+
+class AssemblyError(IsaError):
+    """A line of assembly that cannot be assembled; the message starts with file and line."""
+
+
+class ContainerError(IsaError):
+    """A file from which no core's program can be read."""

@@ -1,0 +1,211 @@
+"""Decoding and encoding: recorded bundles, every form and format, and what is refused."""
+
+import json
+import random
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from bdforge import isa
+from bdforge.isa import Bundle, DecodeError, EncodeError, Instruction, RegisterClass
+from bdforge.isa.tables import rows
+
+RECORDED = [json.loads(line) for line in (Path(__file__).parent / "data" / "bundles.jsonl").read_text().splitlines()]
+"""330 bundles, 250 of AIE2P: from vendor listings and real programs, and some made from the tables."""
+
+
+def texts(bundle: Bundle) -> dict[str, dict[str, str]]:
+    """Forms and operands as the recorded bundles write them."""
+    return {
+        i.form.name: {name: value if isinstance(value, str) else f"#{value}" for name, value in i.operands.items()}
+        for i in bundle.slots
+    }
+
+
+def draw(instruction_set: isa.Isa, form: isa.Form, rng: random.Random) -> Instruction:
+    """The form with random legal operands."""
+    values = []
+    for f in form.fields:
+        kind = f.kind
+        choices = list(kind.codes) if isinstance(kind, RegisterClass) else range(kind.low, kind.high + 1, kind.step)
+        values.append(rng.choice(choices))
+    return Instruction(form, tuple(values))
+
+
+@pytest.mark.parametrize("generation", isa.GENERATIONS)
+def test_recorded_bundles_decode_to_their_operands_and_encode_again(generation):
+    isa_ = isa.load(generation)
+    mine = [row for row in RECORDED if row[0] == generation]
+    assert len(mine) == {"aie2p": 250, "aie2": 80}[generation]
+    for _, text, fmt, slots in mine:
+        bundle = isa_.decode(bytes.fromhex(text))
+        assert bundle.format.name == fmt
+        assert texts(bundle) == slots
+        assert bytes(bundle).hex() == text
+        assert isa_.encode(bundle.slots).hex() == text
+
+
+@pytest.mark.parametrize(("generation", "forms", "formats"), [("aie2p", 880, 77), ("aie2", 607, 78)])
+def test_random_operands_of_every_form_round_trip(generation, forms, formats):
+    isa_ = isa.load(generation)
+    assert (len(isa_.forms), len(isa_.formats)) == (forms, formats)
+    rng = random.Random(5)
+    for form in isa_.forms.values():
+        for _ in range(4):
+            drawn = draw(isa_, form, rng)
+            assert drawn in isa_.decode(isa_.encode([drawn])).slots
+
+
+@pytest.mark.parametrize("generation", isa.GENERATIONS)
+def test_every_format_round_trips_with_instructions_in_all_slots(generation):
+    isa_ = isa.load(generation)
+    rng = random.Random(6)
+    by_slot = {slot: [f for f in isa_.forms.values() if f.slot == slot] for slot in isa_.nops}
+    for fmt in isa_.formats.values():
+        for _ in range(8):
+            drawn = [draw(isa_, rng.choice(by_slot[slot]), rng) for slot, _, _ in fmt.lanes]
+            raw = isa_.encode(drawn)
+            assert len(raw) == fmt.size == isa_.size(raw[0])
+            bundle = isa_.decode(b"\0\0" + raw, 2)
+            assert (bundle.format, list(bundle.slots)) == (fmt, drawn)
+            assert bytes(bundle) == raw
+
+
+@pytest.mark.parametrize("generation", isa.GENERATIONS)
+def test_formats_hold_different_slots_and_do_not_overlap(generation):
+    """What `encode` relies on: the slots name the format, and a word belongs to one format at most."""
+    formats = list(isa.load(generation).formats.values())
+    assert len({fmt.slots for fmt in formats}) == len(formats)
+    for i, a in enumerate(formats):
+        for b in formats[:i]:
+            assert a.size != b.size or (a.value ^ b.value) & a.mask & b.mask
+
+
+@pytest.mark.parametrize("generation", isa.GENERATIONS)
+def test_fields_and_fixed_bits_are_disjoint(generation):
+    for form in isa.load(generation).forms.values():
+        used = [form.mask, *(f.mask for f in form.fields)]
+        assert sum(used) == sum(1 << bit for bit in range(form.width) if any(m >> bit & 1 for m in used)), form.name
+
+
+def test_every_timing_row_belongs_to_a_form_and_names_its_operands():
+    isa_ = isa.load("aie2p")
+    assert {row["name"] for row in rows("aie2p_timing")} == set(isa_.forms)
+    for form in isa_.forms.values():
+        timing = form.timing
+        assert set(form.names) <= {*timing.defs, *timing.uses}, form.name
+
+
+@pytest.mark.parametrize(
+    ("generation", "code", "bits", "reason"),
+    [
+        ("aie2p", "00f0", (12, 14), "no format of 2 bytes"),
+        ("aie2p", "1800007f", (30, 30), "no format of 4 bytes"),
+        ("aie2p", "18", (0, 7), "a bundle of 4 bytes starts here, but the code ends at 0x1"),
+        ("aie2p", "", (0, 7), "the code ends at 0x0"),
+        ("aie2", "0bff", (0, 15), "the code ends at 0x2"),
+    ],
+)
+def test_unknown_bits_are_refused_with_their_position(generation, code, bits, reason):
+    with pytest.raises(DecodeError) as caught:
+        isa.load(generation).decode(bytes.fromhex(code))
+    assert reason in str(caught.value)
+    assert caught.value.bits == bits
+
+
+def test_an_unassigned_register_code_is_refused_at_its_field():
+    isa_ = isa.load("aie2p")
+    good = isa_.encode([isa_.instruction("VCLR", dst="dm0")])
+    vec_lsb = next(lsb for slot, lsb, _ in isa_.decode(good).format.lanes if slot == "vec")
+    raw = (int.from_bytes(good, "little") | 7 << (vec_lsb + 18)).to_bytes(len(good), "little")
+    with pytest.raises(
+        DecodeError, match=r"slot vec, VCLR: operand dst has code 7, which eDM does not assign"
+    ) as caught:
+        isa_.decode(raw)
+    assert caught.value.bits == (vec_lsb + 18, vec_lsb + 20)
+
+
+def test_every_flipped_bit_of_recorded_bundles_decodes_to_itself_or_is_refused():
+    """A decoder that ignores a bit would encode it away."""
+    for generation, text, _, _ in RECORDED[::9]:
+        isa_ = isa.load(generation)
+        raw = int.from_bytes(bytes.fromhex(text), "little")
+        for bit in range(4 * len(text)):
+            flipped = (raw ^ 1 << bit).to_bytes(len(text) // 2, "little")
+            try:
+                bundle = isa_.decode(flipped)
+            except DecodeError:
+                continue
+            assert bytes(bundle) == flipped[: bundle.size]
+
+
+@pytest.mark.parametrize("generation", isa.GENERATIONS)
+def test_random_bytes_decode_to_themselves_or_are_refused(generation):
+    isa_ = isa.load(generation)
+    rng = random.Random(7)
+    known = 0
+    for _ in range(2000):
+        raw = rng.randbytes(16)
+        try:
+            bundle = isa_.decode(raw)
+        except DecodeError:
+            continue
+        known += 1
+        assert bytes(bundle) == raw[: bundle.size]
+    assert known
+
+
+def test_what_cannot_be_encoded_says_why():
+    isa_ = isa.load("aie2p")
+    with pytest.raises(EncodeError, match=r"VLDA_dmx_lda_x_idx_imm, operand imm: #60 is not a multiple of 64"):
+        isa_.encode([isa_.instruction("VLDA_dmx_lda_x_idx_imm", dst="x0", ptr="p0", imm=60)])
+    with pytest.raises(EncodeError, match=r"#512 is outside -512 to 448 in steps of 64"):
+        isa_.encode([isa_.instruction("VLDA_dmx_lda_x_idx_imm", dst="x0", ptr="p0", imm=512)])
+    with pytest.raises(EncodeError, match=r"operand dst: r0 is not in register class X"):
+        isa_.encode([isa_.instruction("VLDA_dmx_lda_x_idx_imm", dst="r0", ptr="p0", imm=0)])
+    move = isa_.instruction("MOVXM", dst="p0", i=0)
+    with pytest.raises(EncodeError, match=r"MOVXM and NOPXM both need slot lng"):
+        isa_.encode([move, isa_.instruction("NOPXM")])
+    with pytest.raises(EncodeError, match=r"no bundle format of aie2p holds slots alu, lng together"):
+        isa_.encode([move, isa_.instruction("NOPX")])
+    with pytest.raises(isa.IsaError, match=r"MOVXM takes operands \(dst, i\), not \(dst\)"):
+        isa_.instruction("MOVXM", dst="p0")
+    with pytest.raises(isa.IsaError, match=r"aie2p has no instruction form 'ADDX'"):
+        isa_.form("ADDX")
+
+
+@pytest.mark.parametrize("generation", isa.GENERATIONS)
+def test_nop_bundles_of_every_size(generation):
+    isa_ = isa.load(generation)
+    for size in range(2, 17, 2):
+        bundle = isa_.decode(bytes(isa_.nop(size)))
+        assert (bundle.size, list(bundle)) == (size, [])
+    with pytest.raises(EncodeError, match="no bundle has 5 bytes"):
+        isa_.nop(5)
+
+
+def test_generations_by_name_or_device():
+    from bdforge.devices import DEVICES
+
+    assert isa.load(DEVICES["strix_halo"].generation) is isa.load("AIE2P")
+    with pytest.raises(isa.IsaError, match="unknown generation 'aie3'; there are aie2p and aie2"):
+        isa.load("aie3")
+
+
+def test_leaves_of_composed_registers():
+    def names(generation, register):
+        return [(leaf.name, leaf.lsb) for leaf in isa.leaves(generation, register)]
+
+    assert names("aie2p", "dm1") == [("bmll1", 0), ("bmlh1", 512), ("bmhl1", 1024), ("bmhh1", 1536)]
+    assert names("aie2p", "l8") == [("r16", 0), ("r17", 32)]
+    assert names("aie2p", "ey1")[:3] == [("wl2", 0), ("wh2", 256), ("el2", 512)]
+    assert names("aie2p", "qex1") == [("ql1", 0), ("el1", 64), ("wl1", 96), ("qh1", 352), ("eh1", 416), ("wh1", 448)]
+    assert names("aie2", "cm8")[-1] == ("amhh8", 768)
+    assert names("aie2", "y2")[0] == ("wl4", 0)
+    for generation in isa.GENERATIONS:
+        for register in isa.load(generation).registers:
+            parts = isa.leaves(generation, register)
+            assert all(a.lsb + a.bits == b.lsb for a, b in pairwise(parts))
+    with pytest.raises(isa.IsaError, match="unknown register 'banana'"):
+        isa.leaves("aie2p", "banana")

@@ -1,11 +1,14 @@
 """Negotiated routing: nets may first collide; ports that stay contested become dearer until all agree.
 
-The method is PathFinder (McMurchie and Ebeling, FPGA 1995), on slave ports instead of FPGA wires.
+The method is PathFinder (McMurchie and Ebeling, FPGA 1995), on slave ports instead of FPGA wires. A few nets that are
+always routed one after the other in the same order may push each other round for ever; so when it stalls it starts
+again, and routes what collides in an order that is shuffled, by a fixed seed, before every round.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
+from random import Random
 
 from bdforge.routing.errors import routing_error
 from bdforge.routing.fabric import Fabric
@@ -15,6 +18,7 @@ from bdforge.routing.search import BASE_COST, END, find_path
 
 _ROUNDS = 100
 _STALLED_ROUNDS = 25  # without fewer contested ports than ever before
+_ATTEMPTS = 6  # the first in the order of the text; dense random designs that have routes needed 2 at most
 _FIRST_PRESSURE = BASE_COST // 2  # cost of colliding with one net in the first round
 _MAX_PRESSURE = BASE_COST * 8
 _HISTORY = BASE_COST  # added to a contested port after each round
@@ -40,8 +44,18 @@ class Negotiation:
 
     def run(self) -> PacketSetup:
         """Route every net, and set up packet switching; RoutingError when that fails."""
+        for attempt in range(_ATTEMPTS):
+            if (setup := self._attempt(Random(attempt) if attempt else None)) is not None:
+                return setup
+        raise self._failure()
+
+    def _attempt(self, order: Random | None) -> PacketSetup | None:
+        """Negotiate from an empty array, in the order of the text or in random ones; None when it stalls."""
+        self._clear()
         fewest, stalled, again = len(self.fabric.ports) + 1, 0, list(self.nets)
         for _ in range(_ROUNDS):
+            if order is not None:
+                order.shuffle(again)
             for net in again:
                 self._remove(net)
                 self._place(net)
@@ -55,7 +69,13 @@ class Negotiation:
             if stalled == _STALLED_ROUNDS:
                 break
             again = self._raise_prices(contested, setup)
-        raise self._failure()
+        return None
+
+    def _clear(self) -> None:
+        self.trees.clear()
+        self.tenants.clear()
+        self.history.clear()
+        self.pressure = _FIRST_PRESSURE
 
     def contested(self) -> list[int]:
         """Slave ports with nets that cannot share them, in order."""

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from random import Random
 
 import pytest
 from route_checks import check_routes
@@ -45,7 +46,7 @@ def test_the_gemm_fills_the_links_that_its_mapping_must_fill(gemm):
     assert use[0, 2, "East"] == (1, 4)
 
 
-@pytest.mark.parametrize("name", ["chain.mlir", "packets_pad.mlir"])
+@pytest.mark.parametrize("name", ["chain.mlir", "packets_pad.mlir", "contested_routes.mlir"])
 def test_the_vectors_route(name):
     device = device_in((VECTORS / name).read_text())
     check_routes(device, route(device))
@@ -95,6 +96,16 @@ def test_the_busiest_switch_is_counted_by_hand():
     ))  # fmt: skip
     assert routing.busiest == (0, 2, 3, 15, 3, 17)
     assert [tuple(link) for link in routing.links] == [(0, 1, "North", 2, 6), (0, 2, "South", 1, 4)]
+
+
+@pytest.mark.parametrize("seed", [7, 10, 23, 25, 28])
+def test_dense_broadcasts_route_where_one_order_is_not_enough(seed):
+    rng = Random(seed)
+    ports = [(column, row, "DMA", i) for column in (0, 1) for row in range(6) for i in range(6 if row == 1 else 2)]
+    sources, sinks = (rng.sample(ports, int(len(ports) * share)) for share in (0.7, 0.85))
+    fan_out = [*sources, *rng.choices(sources, k=len(sinks) - len(sources))]
+    device = flows_only("npu2_2col", *map(circuit, fan_out, sinks))
+    check_routes(device, route(device))
 
 
 def test_a_device_without_flows_has_no_busiest_switch():

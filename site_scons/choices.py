@@ -53,6 +53,7 @@ def variables(designs: list[str]) -> Variables:
         ("design", f"designs to build, separated by commas (default|all|{'|'.join(designs)})", "default"),
         EnumVariable("format", "what the NPU loads", "xclbin", ["xclbin", "elf"]),
         ("cxx", "C++ compiler of the host-compiled kernels (a name or a path)", "g++"),
+        EnumVariable("kernel_opt", "-O of Peano; 1 for releases that make wrong code at 2", "2", ["1", "2", "3", "s"]),
         BoolVariable("native", "compile host kernels for this machine's processor only", True),
         BoolVariable("verbose", "print whole commands", False),
         ("build", "folder for everything that is built (a path)", "build"),

@@ -11,10 +11,12 @@ from commands import kernel_headers, tool_builder, versions
 from bdforge.devices import device_named
 from bdforge.toolchain import find_aie_api, find_object_linker, find_peano
 
-# Those of mlir-aie's makefiles, and -ffunction-sections, by which the core link drops what a core does not call.
-# No -g: that link refuses sections it does not know.
-FLAGS = ("-O2", "-std=c++20", "-ffunction-sections", "-DNDEBUG", "-Wno-parentheses", "-Wno-attributes",
-         "-Wno-macro-redefined", "-Wno-empty-body")  # fmt: skip
+# Those of mlir-aie's makefiles (the last since July 2025: the AIE API needs it, newer clangs make it an error), and
+# -ffunction-sections, by which the core link drops what a core does not call; -fstack-size-section, by which newer
+# aiecc know a kernel's stack frame. No -g: that link refuses sections it does not know.
+FLAGS = ("-std=c++20", "-ffunction-sections", "-fstack-size-section", "-DNDEBUG", "-Wno-parentheses",
+         "-Wno-attributes", "-Wno-macro-redefined", "-Wno-empty-body",
+         "-Wno-missing-template-arg-list-after-template-kw")  # fmt: skip
 
 
 def compile_command(target, source, env) -> list[str]:
@@ -23,7 +25,8 @@ def compile_command(target, source, env) -> list[str]:
     triple = device_named(env["device"]).generation.peano_target
     include = [f"-I{api.path.parent.parent}"] if api else []
     names = ["-c", str(source[0]), "-o", str(target[0])]
-    return [str(clang.path or "clang++"), f"--target={triple}", *FLAGS, *include, *env["KERNEL_DEFINES"], *names]
+    options = [f"--target={triple}", f"-O{env['kernel_opt']}", *FLAGS, *include, *env["KERNEL_DEFINES"]]
+    return [str(clang.path or "clang++"), *options, *names]
 
 
 def merge_command(target, source, env) -> list[str]:

@@ -24,6 +24,7 @@ def test_help_lists_each_variable_with_default_and_choices(scons, tree):
         "design",
         "format",
         "cxx",
+        "kernel_opt",
         "native",
         "verbose",
         "build",
@@ -34,7 +35,7 @@ def test_help_lists_each_variable_with_default_and_choices(scons, tree):
         "prefix",
     ):
         assert f"\n{variable}: " in text
-    assert text.count("\n    default: ") == 12
+    assert text.count("\n    default: ") == 13
     assert not (tree / "build").exists()
 
 
@@ -46,6 +47,7 @@ def test_help_lists_each_variable_with_default_and_choices(scons, tree):
         ("device=strix_hola", "'strix_hola'"),
         ("native=perhaps", "'perhaps'"),
         ("format=elfin", "'elfin'"),
+        ("kernel_opt=fast", "'fast'"),
         ("design=gemm_i8", "unknown design 'gemm_i8'; there is default, all, gemm_"),
         ("cxx=no-such-compiler", "cxx=no-such-compiler is not on PATH; install g++"),
     ],

@@ -15,7 +15,7 @@ from bdforge.devices import DEVICES, DeviceError, device_named
 from bdforge.emulator import EmulationError, emulate
 from bdforge.emulator.observe import Timeline
 from bdforge.emulator.scheduler import SCHEDULES
-from bdforge.emulator.strictness import CHECKS
+from bdforge.emulator.strictness import NAMES
 from bdforge.emulator.verify import verify_design
 from bdforge.mlir import MlirError
 from bdforge.perf import PerfError
@@ -109,7 +109,7 @@ def emulate_command(
     device: Annotated[str | None, typer.Option(help="aie.device, when there are several.")] = None,
     insts: Annotated[Path | None, typer.Option(help="Instruction words to run instead of a sequence.")] = None,
     permissive: Annotated[
-        list[str] | None, typer.Option(help=f"Switch a check off; repeatable. One of {', '.join(CHECKS)}.")
+        list[str] | None, typer.Option(help=f"Switch a check off; repeatable. One of {', '.join(NAMES)}.")
     ] = None,
     schedule: Annotated[str, typer.Option(help=f"Order of what is possible: {', '.join(SCHEDULES)}.")] = "in-order",
     seed: Annotated[int, typer.Option(help="Seed of the random schedule.")] = 0,

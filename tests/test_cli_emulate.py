@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bdforge.cli import main
-from bdforge.emulator.strictness import CHECKS
+from bdforge.emulator.strictness import NAMES
 from bdforge.txn.insts import encode_mlir
 from support.built_designs import ROOT
 from support.register_designs import column, push, write32, writebd
@@ -132,7 +132,7 @@ def test_a_device_is_chosen_by_name(command):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--permissive", "everything"], f"no check is called everything; there is {', '.join(CHECKS)}"),
+        (["--permissive", "everything"], f"no check is called everything; there is {', '.join(NAMES)}"),
         (["--schedule", "chaotic"], "no schedule is called 'chaotic'; there is in-order, random"),
         (["--sequence", "other"], "copy.mlir: there is no runtime sequence 'other'; there is main::sequence"),
         (["--device", "other"], "copy.mlir: there is no device 'other'; there is main"),

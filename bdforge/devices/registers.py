@@ -78,7 +78,7 @@ SHIM_BD = Layout("shim BD", 8, {
     "packet_id": Field(2, 23, 19), "packet_type": Field(2, 18, 16),
     "d0_wrap": Field(3, 29, 20), "d0_step": Field(3, 19, 0),
     "burst": Field(4, 31, 30), "d1_wrap": Field(4, 29, 20), "d1_step": Field(4, 19, 0),
-    "axi_cache": Field(5, 27, 24), "d2_step": Field(5, 19, 0),
+    "axi_cache": Field(5, 27, 24), "axi_qos": Field(5, 23, 20), "d2_step": Field(5, 19, 0),
     "iteration_current": Field(6, 31, 26), "iteration_wrap": Field(6, 25, 20), "iteration_step": Field(6, 19, 0),
     "suppress_tlast": Field(7, 31, 31), "next": Field(7, 30, 27),
     "use_next": Field(7, 26, 26), "valid": Field(7, 25, 25),

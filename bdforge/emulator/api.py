@@ -67,7 +67,7 @@ def emulate(
 
     `instructions` are the words of an instruction stream to run on the configured array instead of a sequence;
     `args` are then its arguments by number, of any type. `schedule` is "in-order", or "random" for an adversary that
-    shuffles every legal choice by `seed`. `permissive` names checks to switch off (`strictness.CHECKS`).
+    shuffles every legal choice by `seed`. `permissive` names what to switch off (`strictness.NAMES`).
     `observers` are told every event. `budget` bounds the steps of all cores and channels. With `poison`, reading tile
     memory that nobody wrote is an error (`bdforge.emulator.poison`). With `timing` the run is timed: values are the
     same, and the result has a report and the trace, which `replay` times again with other constants or kernel costs.

@@ -11,6 +11,7 @@ from bdforge.emulator.errors import RegisterAccessError
 from bdforge.emulator.host import HostMemory
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.scheduler import Agent, Scheduler
+from bdforge.emulator.silicon import check_unread
 from bdforge.emulator.strictness import Strictness
 from bdforge.emulator.tile import Tile
 
@@ -94,6 +95,7 @@ class Array:
     def issue_token(self, channel: Channel) -> None:
         """A task that asked for a token has ended."""
         self.tokens[channel.tile.column, channel.tile.row, channel.direction, channel.index] += 1
+        check_unread(self, self.tokens, channel.tile.column)
 
     def channels(self) -> Iterator[Channel]:
         """Every channel of every tile in use."""

@@ -28,6 +28,15 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
+class ShimAccess:
+    """How a shim BD reaches DRAM: register codes."""
+
+    burst: int
+    cache: int
+    qos: int
+
+
+@dataclass(frozen=True, slots=True)
 class DecodedBd:
     """A BD's fields, ready to run. Addresses in words (shim: bytes); `acquire_value` as in the register."""
 
@@ -43,6 +52,7 @@ class DecodedBd:
     packet: tuple[int, int] | None  # type, id
     ends_packet: bool  # its last word carries TLAST
     refusal: str = ""  # why no channel runs it
+    access: ShimAccess | None = None
 
 
 @lru_cache(maxsize=4096)
@@ -63,6 +73,7 @@ def decode_bd(kind: TileKind, words: tuple[int, ...]) -> DecodedBd:
         packet=(f["packet_type"], f["packet_id"]) if f["packet_enable"] else None,
         ends_packet=not f["suppress_tlast"],
         refusal=_refusal(f, _dims(kind, f), _pads(kind, f)),
+        access=ShimAccess(f["burst"], f["axi_cache"], f["axi_qos"]) if kind is TileKind.SHIM else None,
     )
 
 

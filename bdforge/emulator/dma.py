@@ -15,6 +15,7 @@ from bdforge.emulator.lock import LockWait
 from bdforge.emulator.packet import packet_header
 from bdforge.emulator.poison import check_written
 from bdforge.emulator.scheduler import Agent
+from bdforge.emulator.silicon import check_shim_access
 from bdforge.emulator.stream import DataWait, RoomWait, Sink, Stream
 
 if TYPE_CHECKING:
@@ -150,6 +151,8 @@ class Channel(Agent):
                 raise DmaError(f"{self.where()}: the BD is not valid; nobody has configured it")
             if bd.refusal:
                 raise DmaError(f"{self.where()}: {bd.refusal}")
+            if bd.access is not None:
+                check_shim_access(self, bd.access)
             if bd.acquire is not None:
                 lock, value = bd.acquire
                 if not self.tile.dma_lock(lock, self).take(self, abs(value), value >= 0, self.source):

@@ -1,6 +1,7 @@
-"""What the emulated array refuses by default, by name, and what happens when a check is switched off.
+"""What the emulated array refuses or warns about by default, by name, and what happens when a name is switched off.
 
-Sources of the rules: hardware facts 1.3 to 1.7 and the traps that others met (design rules of this project).
+Sources: hardware facts 1.3 to 1.7, the traps that others met (design rules of this project), and what was seen on
+silicon, as docs/emulator.md names it.
 """
 
 from collections.abc import Collection
@@ -22,15 +23,26 @@ CHECKS = {
     "memory-overflow": "buffers and stack beyond a tile's memory; off: the tile's memory grows",
     "routing": "more flows than the stream switches have ports for; off: they flow all the same",
     "missing-token": "awaiting a token that nobody will issue; off: the wait is skipped",
+    "shim-qos": "a shim BD with an AXI quality of service other than 0, which wedged the fabric; off: it runs",
 }
 """Every check that can be switched off, with what happens then. Each leaves a warning when it lets something pass.
 
 Program memory is not checked: how long a core's program becomes only its compiler knows.
 """
 
+CAUTIONS = {
+    "shim-burst": "a shim BD with bursts of 64 bytes, which moves less",
+    "shim-cache": "a shim BD whose AXI cache code nobody has seen work (0, 2 and 3 do)",
+    "unread-tokens": "more than 4 tokens of one column that wait to be read: how many the way back holds is unknown",
+}
+"""What passes with a warning that ends with its name in brackets; off: without one."""
+
+NAMES = CHECKS | CAUTIONS
+"""Everything that has a switch."""
+
 
 class StrictnessError(ArgumentError):
-    """A name that is no check."""
+    """A name that has no switch."""
 
 
 @dataclass
@@ -42,9 +54,9 @@ class Strictness:
 
     @classmethod
     def without(cls, names: Collection[str]) -> "Strictness":
-        """All checks but `names`; StrictnessError lists the known ones."""
-        if unknown := sorted(set(names) - CHECKS.keys()):
-            raise StrictnessError(f"no check is called {', '.join(unknown)}; there is {', '.join(CHECKS)}")
+        """All of NAMES but `names`; StrictnessError lists the known ones."""
+        if unknown := sorted(set(names) - NAMES.keys()):
+            raise StrictnessError(f"no check is called {', '.join(unknown)}; there is {', '.join(NAMES)}")
         return cls(frozenset(names))
 
     def fault(self, name: str, error: Exception) -> None:
@@ -54,12 +66,18 @@ class Strictness:
             raise error
         self.warn(f"{name} (permitted): {error}")
 
+    def caution(self, name: str, warning: str) -> None:
+        """Remember a warning that has a switch."""
+        assert name in CAUTIONS
+        if name not in self.permitted:
+            self.warn(f"{warning} [{name}]")
+
     def warn(self, warning: str) -> None:
         """Remember a warning, once."""
         if warning not in self.warnings:
             self.warnings.append(warning)
 
     def permits(self, name: str) -> bool:
-        """Whether a check is off."""
-        assert name in CHECKS
+        """Whether a name is switched off."""
+        assert name in NAMES
         return name in self.permitted

@@ -343,6 +343,18 @@ def missing_token() -> Case:
     return Case(column(*lines), Deadlock, message, then)
 
 
+def shim_qos() -> Case:
+    """The first transfer goes; the BD is pushed again with a quality of service of 15."""
+
+    def then(b, result):
+        np.testing.assert_array_equal(b, A[:40])
+
+    qos = write32(0x1D000 + 5 * 4, 15 << 20, 15 << 20, ", column = 0 : i32, row = 0 : i32")
+    again = ["aiex.npu.dma_wait {symbol = @out}", qos, push((0, 0), "S2MM : 0", 1, token=True)]
+    lines = [receive(40), send(40), *again, push((0, 0), "MM2S : 0", 0), WAIT]
+    return Case(through(*lines), DmaError, r"MM2S 0, BD 0 .*: AXI quality of service is 15", then, (40, 40))
+
+
 CASES = {
     "queue-overflow": [queue_overflow()],
     "bd-rewrite": [bd_rewrite()],
@@ -355,6 +367,7 @@ CASES = {
     "memory-overflow": [memory_overflow()],
     "routing": [routing()],
     "missing-token": [missing_token()],
+    "shim-qos": [shim_qos()],
 }
 ALL = pytest.mark.parametrize(
     ("name", "case"), [pytest.param(n, c, id=f"{n}-{i}") for n, cases in CASES.items() for i, c in enumerate(cases)]

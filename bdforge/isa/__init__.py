@@ -10,11 +10,12 @@
     bytes(bundle)                            # the same bytes again
     isa.encode([isa.instruction("MOVXM", dst="p0", i=0x70400), ...])    # the smallest bundle that holds them
 
-What an executor needs is in `Form`: `form.timing` has the stage of every operand (`bdforge.isa.timing` says what a
-read sees), `form.delay_slots` the bundles after a branch, and `bdforge.isa.registers.leaves` the parts of composed
-registers. All slots of a bundle read before any of them writes.
+What an executor needs: `effects(instruction)` has the registers that are read and written with their stages
+(`bdforge.isa.timing` says what a read sees), `form.delay_slots` the bundles after a branch, and `leaves` the parts of
+composed registers. All slots of a bundle read before any of them writes.
 """
 
+from bdforge.isa.effects import Access, Effects, distance, effects, operand_register
 from bdforge.isa.errors import AssemblyError, ContainerError, DecodeError, EncodeError, IsaError
 from bdforge.isa.forms import Bundle, Field, Form, Format, Instruction
 from bdforge.isa.machine import Isa, load
@@ -25,10 +26,12 @@ from bdforge.isa.timing import Resource, Timing
 
 __all__ = [
     "GENERATIONS",
+    "Access",
     "AssemblyError",
     "Bundle",
     "ContainerError",
     "DecodeError",
+    "Effects",
     "EncodeError",
     "Field",
     "Form",
@@ -43,6 +46,9 @@ __all__ = [
     "Resource",
     "Timing",
     "Value",
+    "distance",
+    "effects",
     "leaves",
     "load",
+    "operand_register",
 ]

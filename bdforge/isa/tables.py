@@ -14,7 +14,7 @@ FIM43-Redeye/xdna-emu 7380bd56, and agree with 1,138,759 bundles of 686 real pro
 """
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.resources import files
 
 from bdforge.isa.forms import Field, Form, Format
@@ -52,21 +52,27 @@ def read_formats(generation: str) -> list[Format]:
     ]
 
 
-def read_forms(generation: str, kinds: Mapping[str, OperandKind], timings: Mapping[str, Timing]) -> list[Form]:
-    """Instruction forms, each with its timing."""
-    return [
-        Form(
-            name=row["name"],
-            slot=row["slot"],
-            width=int(row["width"]),
-            mask=int(row["mask"], 16),
-            value=int(row["value"], 16),
-            delay_slots=int(row["delay_slots"]),
-            fields=tuple(_field(text, kinds) for text in split(row["fields"])),
-            timing=timings.get(row["name"], Timing()),
-        )
-        for row in rows(f"{generation}_encodings")
-    ]
+def read_forms(
+    generation: str, kinds: Mapping[str, OperandKind], timing: Callable[[str, Mapping[str, str]], Timing]
+) -> list[Form]:
+    """Instruction forms; `timing` gives that of a name and its fields with their classes."""
+    return [_form(row, kinds, timing) for row in rows(f"{generation}_encodings")]
+
+
+def _form(
+    row: Mapping[str, str], kinds: Mapping[str, OperandKind], timing: Callable[[str, Mapping[str, str]], Timing]
+) -> Form:
+    fields = tuple(_field(text, kinds) for text in split(row["fields"]))
+    return Form(
+        name=row["name"],
+        slot=row["slot"],
+        width=int(row["width"]),
+        mask=int(row["mask"], 16),
+        value=int(row["value"], 16),
+        delay_slots=int(row["delay_slots"]),
+        fields=fields,
+        timing=timing(row["name"], {f.name: f.kind.name for f in fields}),
+    )
 
 
 def read_timings() -> dict[str, Timing]:

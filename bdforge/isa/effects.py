@@ -1,0 +1,112 @@
+"""What one instruction reads, writes and occupies, with registers resolved: the same for executor and checker."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bdforge.isa.forms import Instruction
+from bdforge.isa.operands import Immediate
+from bdforge.isa.registers import prefix
+from bdforge.isa.timing import Resource, Timing
+
+_CACHED = 1 << 15  # instructions; a core's program has at most 8192 bundles of six
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A register (composed ones whole) that `operand` reads or writes at `stage`; `bypass` is its forwarding class."""
+
+    register: str
+    stage: int
+    operand: str
+    bypass: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Reads and writes of registers, and units taken with their cycles from issue (0)."""
+
+    reads: tuple[Access, ...]
+    writes: tuple[Access, ...]
+    resources: tuple[Resource, ...]
+
+
+def distance(write: Access, read: Access) -> int:
+    """Least cycles from the issue of a write to that of a read that sees it; fewer read the old value."""
+    forwarded = write.bypass is not None and write.bypass == read.bypass
+    return write.stage - read.stage + 1 - forwarded
+
+
+@lru_cache(maxsize=_CACHED)
+def effects(instruction: Instruction) -> Effects:
+    """Reads, writes and units of an instruction, from its form's timing; NOPs have none."""
+    timing = instruction.form.timing
+    return Effects(
+        reads=_accesses(instruction, timing, timing.uses, timing.implicit_uses),
+        writes=_accesses(instruction, timing, timing.defs, timing.implicit_defs),
+        resources=timing.resources + _chosen_ports(instruction, timing),
+    )
+
+
+def operand_register(instruction: Instruction, operand: str) -> str | None:
+    """The register that an operand of the timing table is; None for immediates.
+
+    Besides fields: fixed registers, results tied to an operand, and what a FIFO pointer or an address walk implies.
+    """
+    return _resolve(instruction, operand) or _resolve_tied(instruction, operand)
+
+
+def _accesses(instruction: Instruction, timing: Timing, stages, implicit) -> tuple[Access, ...]:
+    found = []
+    for operand, stage in stages.items():
+        register = operand_register(instruction, operand)
+        if register:
+            found.append(Access(register, stage, operand, _bypass(timing, operand, register)))
+    return tuple(found) + tuple(Access(register, stage, register) for register, stage in implicit.items())
+
+
+def _bypass(timing: Timing, operand: str, register: str) -> str | None:
+    """The forwarding class; of operands that may also be accumulators or FIFO halves, only x registers forward."""
+    kind = timing.bypass.get(operand)
+    return None if kind == "MV" and prefix(register) in _NEVER_FORWARDED else kind
+
+
+_NEVER_FORWARDED = {"bmll", "bmlh", "bmhl", "bmhh", "bml", "bmh", "lfl", "lfh", "lfe", "sfl", "sfh"}
+
+
+def _resolve(instruction: Instruction, operand: str) -> str | None:
+    timing, form = instruction.form.timing, instruction.form
+    if operand in timing.fixed:
+        return timing.fixed[operand]
+    if operand in form.names:
+        if isinstance(form.field(operand).kind, Immediate):
+            return None
+        return re.sub("^plfr", "p", str(instruction[operand]))
+    if operand in ("dc", "dcl", "dch"):
+        return _counter(str(instruction["mod"]), operand)
+    if operand in ("fifo_reg", "pos") and str(instruction["ptr"]).startswith("plfr"):
+        unit = int(str(instruction["ptr"])[4:])
+        return f"lf{unit}" if operand == "fifo_reg" else f"r{24 + unit}"
+    return None
+
+
+def _resolve_tied(instruction: Instruction, operand: str) -> str | None:
+    for result, source in instruction.form.timing.ties.items():
+        if operand in (result, source):
+            return _resolve(instruction, source) or _resolve(instruction, result)
+    return None
+
+
+def _counter(walk: str, operand: str) -> str:
+    """Counter that a walk steps: `d3` -> dc3; `d1_3d` -> dc1 (dcl) and dc5 (dch)."""
+    number = int(re.findall(r"\d+", walk)[0])
+    return f"dc{number + 4 * (operand == 'dch')}"
+
+
+def _chosen_ports(instruction: Instruction, timing: Timing) -> tuple[Resource, ...]:
+    found = []
+    for operand, cycle, units in timing.ports:
+        stem = prefix(operand_register(instruction, operand) or "")
+        names = units.get(stem) or (units.get("bm", ()) if stem.startswith("bm") else ())
+        found += [Resource(name, cycle) for name in names]
+    return tuple(found)

@@ -66,7 +66,7 @@ def problems(
 ) -> list[str]:
     """Every reason why `pattern` is no legal BD of this kind of tile; empty when it is.
 
-    `static` chooses the rules of `aie.dma_bd` outside a runtime sequence, otherwise those of a runtime transfer, whose
+    `static` chooses the rules of `aie.dma_bd` outside a runtime sequence, otherwise those of a task in one, whose
     outermost dimension may be the task's runs. A static one-dimensional contiguous pattern is meant to be written
     without dimension list (`offset, len`). `repeat` is how often the task queue runs the whole pattern. Padding makes
     zeros around the data of a memtile's MM2S; the caller knows the direction.
@@ -100,7 +100,7 @@ def _judge(
         found += _size_problems(pattern, runs.bd, limits, element_bits)
         found += _step_problems(pattern, runs.bd, limits, element_bits, static)
         found += _static_problems(pattern, limits, element_bits, buffer_elements) if static else []
-    found += [] if static else _runtime_problems(pattern, element_bits)
+    found += [] if static else _runtime_problems(pattern, runs.bd, element_bits)
     found += _length_problems(runs.bd, limits, element_bits, padding)
     found += _bounds_problems(pattern, buffer_elements)
     found += _padding_problems(pattern, runs.bd, limits, element_bits, padding) if padding else []
@@ -137,10 +137,13 @@ def _where(limits: TileLimits, static: bool) -> str:
 
 
 def _needs_no_dims(bd: Pattern, padding: Padding | None, static: bool) -> bool:
-    """Whether offset and length say it all; at run time also as sizes `[1, 1, n]` with strides `[0, 0, 1]`."""
-    outer = list(bd.dims())[:-1]
-    plain = not outer if static else all(dim == (1, 0) for dim in outer)
+    """Whether offset and length say it all; at run time also in sizes `[1, 1, n]`, whatever the outer strides."""
+    plain = bd.rank == 1 if static else _outer_sizes_are_1(bd)
     return plain and bd.strides[-1] == 1 and not padding
+
+
+def _outer_sizes_are_1(bd: Pattern) -> bool:
+    return all(size == 1 for size in bd.sizes[:-1])
 
 
 def _rank_problems(pattern: Pattern, limits: TileLimits, static: bool) -> Iterator[str]:
@@ -239,7 +242,13 @@ def _static_problems(
         yield f"innermost stride {pattern.strides[-1]} of {element_bits}-bit elements must be 1 for aie.dma_bd"
 
 
-def _runtime_problems(pattern: Pattern, element_bits: int) -> Iterator[str]:
+def _runtime_problems(pattern: Pattern, bd: Pattern, element_bits: int) -> Iterator[str]:
+    size, stride = bd.sizes[-1], bd.strides[-1]
+    if _outer_sizes_are_1(bd) and size > 1 and stride > 1:
+        yield (
+            f"stride {stride} in dimension {pattern.rank - 1} (d0) would be dropped, since mlir-aie takes a task whose "
+            f"outer sizes are 1 as linear; write ({size}, 1, 1):({stride}, 0, 1)"
+        )
     if element_bits > RUNTIME_ELEMENT_BITS_MAX:
         yield f"elements of {element_bits} bit exceed the {RUNTIME_ELEMENT_BITS_MAX} of a runtime transfer; use i32"
     for axis, (size, stride) in enumerate(zip(pattern.sizes[:-1], pattern.strides[:-1], strict=True)):

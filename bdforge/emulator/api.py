@@ -110,7 +110,7 @@ def _operations(
     array: Array, entry: RuntimeSequenceOp | None, instructions: np.ndarray | bytes | None
 ) -> Sequence[Operation]:
     if instructions is None:
-        return [] if entry is None else lower(entry, policy=array.strictness.fault)
+        return [] if entry is None else lower(entry, policy=array.strictness)
     try:
         stream = decode(instructions)
     except TxnError as error:

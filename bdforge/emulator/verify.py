@@ -76,7 +76,7 @@ def _device(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> No
                 case DmaProgramOp():
                     counts["BDs"] += _program(array, op, allocation, collector)
                 case RuntimeSequenceOp():
-                    counts["operations"] += len(lower(op, device, allocation, collector.fault))
+                    counts["operations"] += len(lower(op, device, allocation, collector))
         except (MlirError, EmulationError) as error:
             collector.add(error)
     _routes(device, collector)

@@ -22,7 +22,7 @@ from bdforge.plan.gemm import RTP_K_STEPS, RTP_OUTPUT_TILES, Plan
 from bdforge.plan.model import Allocation
 from bdforge.plan.spec import Problem
 from bdforge.plan.staging import Leading, Staging, stage
-from bdforge.txn.bd import burst_code, encode_bd, runtime_transfer
+from bdforge.txn.bd import burst_code, encode_bd, task_transfer
 from bdforge.txn.codec import encode
 from bdforge.txn.operations import S2MM, BlockWrite, MaskWrite, Operation, Patch, Sync, Write
 
@@ -250,7 +250,7 @@ def _bd_words(
 ) -> tuple[int, ...]:
     """Register words of a BD; the same BD comes back for every column and, often, for every step."""
     missing = _TRANSFER_SIZES - len(sizes)
-    transfer = runtime_transfer(
+    transfer = task_transfer(
         generation.limits(TileKind.SHIM), (1,) * missing + sizes, (0,) * missing + strides, element_bits
     )
     return tuple(

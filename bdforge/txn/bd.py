@@ -170,14 +170,18 @@ class Transfer:
     iteration: tuple[int, int] | None
 
 
-def runtime_transfer(
+TooWide = Callable[[BdError], None]
+"""Gets the error of a value that no field holds, and may raise it."""
+
+
+def memcpy_transfer(
     limits: TileLimits,
     sizes: Sequence[int],
     strides: Sequence[int],
     element_bits: int,
-    too_wide: Callable[[BdError], None] | None = None,
+    too_wide: TooWide | None = None,
 ) -> Transfer:
-    """Transfer of four sizes and strides in elements, outermost first, as `dma_memcpy_nd` and task BDs give them.
+    """Transfer of `aiex.npu.dma_memcpy_nd`: four sizes and strides in elements, outermost first.
 
     length = s0 s1 s2 element_bits / 32 words; the outermost dimension becomes the iteration, unless its stride is 0 (a
     plain repeat). A linear transfer (s1 = s2 = 1, t0 = 1, t1 = t2 = 0) leaves all dimensions out and may be of any
@@ -185,7 +189,45 @@ def runtime_transfer(
     of other than 32 bits, 65 iterations, a step one too large. BdError names dimension, value and limit; where
     `too_wide` is given, it gets those of values that no field holds (and may raise them).
     """
-    refuse = too_wide or _refuse
+    linear = tuple(sizes[1:3]) == (1, 1) and tuple(strides[1:]) == (0, 0, 1)
+    return _transfer(limits, sizes, strides, element_bits, too_wide or _refuse, linear=linear)
+
+
+def task_transfer(
+    limits: TileLimits,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    element_bits: int,
+    too_wide: TooWide | None = None,
+) -> Transfer:
+    """Transfer of a task's `aie.dma_bd`, as `memcpy_transfer` but for what is linear.
+
+    mlir-aie takes every task BD with s1 = s2 = 1 as linear, *whatever its strides* (`AIEDMATasksToNPU.cpp`, compared
+    with its words): an innermost stride other than 1 is lost (`drops_stride`) and contiguous words are moved.
+    """
+    linear = tuple(sizes[1:3]) == (1, 1)
+    if linear and strides[-1] != 1:
+        if sizes[-1] > 1 and strides[-1] < 1:
+            raise BdError(f"stride of dimension 0 is {strides[-1]}; it must be positive")
+        granules(strides[-1], element_bits, "stride of dimension 0")
+        strides = (*strides[:-1], 1)
+    return _transfer(limits, sizes, strides, element_bits, too_wide or _refuse, linear=linear)
+
+
+def drops_stride(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether mlir-aie moves contiguous words for a task BD of these four sizes and strides that asks for others."""
+    return tuple(sizes[1:3]) == (1, 1) and sizes[-1] > 1 and strides[-1] != 1
+
+
+def _transfer(
+    limits: TileLimits,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    element_bits: int,
+    refuse: TooWide,
+    *,
+    linear: bool,
+) -> Transfer:
     for i, (size, stride) in enumerate(zip(reversed(sizes), reversed(strides), strict=True)):
         if size < 1:
             raise BdError(f"size of dimension {i} is {size}; sizes are at least 1")
@@ -198,7 +240,7 @@ def runtime_transfer(
         refuse(BdError(f"size of dimension 3 is {runs}; a BD iterates at most {limits.iteration_wrap_max} times"))
     _check_steps(limits, dims, refuse)
     iteration = (runs, run_stride) if runs > 1 and run_stride else None
-    if tuple(sizes[1:3]) == (1, 1) and tuple(strides[1:]) == (0, 0, 1):
+    if linear:
         return Transfer(length_words, (), iteration)
     _check_wraps(limits, inner, refuse)
     return Transfer(length_words, tuple(_without_outer_wrap(limits, inner)), iteration)
@@ -208,14 +250,14 @@ def _refuse(error: BdError) -> None:
     raise error
 
 
-def _check_steps(limits: TileLimits, dims: Sequence[tuple[int, int]], refuse: Callable[[BdError], None]) -> None:
+def _check_steps(limits: TileLimits, dims: Sequence[tuple[int, int]], refuse: TooWide) -> None:
     for i, (size, stride) in enumerate(reversed(dims)):
         if size > 1 and stride > limits.step_max:
             limit = f"a {limits.kind} BD steps by at most {limits.step_max}"
             refuse(BdError(f"stride of dimension {i} is {stride} words; {limit}"))
 
 
-def _check_wraps(limits: TileLimits, inner: Sequence[tuple[int, int]], refuse: Callable[[BdError], None]) -> None:
+def _check_wraps(limits: TileLimits, inner: Sequence[tuple[int, int]], refuse: TooWide) -> None:
     for i, ((size, _), wrap) in enumerate(zip(reversed(inner), limits.wraps[:2], strict=False)):
         if size > wrap:
             what = "words" if i == 0 else "steps"

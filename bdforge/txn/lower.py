@@ -39,7 +39,7 @@ from bdforge.mlir.sequence_ops import (
     RuntimeSequenceOp,
     SetLockOp,
 )
-from bdforge.txn.bd import GRANULE_BITS, burst_code, encode_bd, runtime_transfer
+from bdforge.txn.bd import GRANULE_BITS, burst_code, encode_bd, memcpy_transfer
 from bdforge.txn.operations import BlockWrite, LoadPdi, MaskWrite, Operation, Patch, Preempt
 from bdforge.txn.raw import raw_bd_words
 from bdforge.txn.target import Channel, LoweringError, Policy, Target, faults_of, lowering_error
@@ -146,7 +146,7 @@ class _Lowering:
             raise ValueError("the memory must be an argument of the runtime sequence or a view of one")
         if bits > GRANULE_BITS:
             raise ValueError(f"elements have {bits} bits; dma_memcpy_nd takes at most {GRANULE_BITS}")
-        transfer = runtime_transfer(limits, op.sizes, op.strides, bits, target.too_wide)
+        transfer = memcpy_transfer(limits, op.sizes, op.strides, bits, target.too_wide)
         packet = op.packet or allocation.packet
         words = encode_bd(
             limits.kind,

@@ -1,9 +1,9 @@
 """Where the operations of a lowering go: register writes of one array configuration, with the places they came from."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from xdsl.ir import Operation as MlirOperation
 
@@ -54,8 +54,16 @@ def faults_of(op: MlirOperation) -> Iterator[None]:
         raise lowering_error(op, str(error)) from error
 
 
-Policy = Callable[[str, MlirError], None]
-"""Decides about a fault by the name of its check (`bdforge.emulator.strictness`): raises it or lets it pass."""
+class Policy(Protocol):
+    """What a caller makes of faults and warnings (`bdforge.emulator.strictness.Strictness` is one)."""
+
+    def fault(self, name: str, error: Exception) -> None:
+        """Raise `error`, or let it pass where the check called `name` is switched off."""
+        ...
+
+    def warn(self, warning: str) -> None:
+        """Remember a warning."""
+        ...
 
 
 class Channel(NamedTuple):
@@ -84,7 +92,7 @@ class Target:
         self.place: MlirOperation = device_op
         self.device: Device = device_op.device
         self.operations = operations
-        overflow = None if policy is None else partial(policy, "memory-overflow")
+        overflow = None if policy is None else partial(policy.fault, "memory-overflow")
         self.allocation = allocate(device_op, overflow) if allocation is None else allocation
         self.symbols = {
             symbol: op for op in device_op.body.block.ops if isinstance(symbol := getattr(op, "symbol", None), str)
@@ -99,7 +107,12 @@ class Target:
         """Raise `error`, unless the policy lets faults of this check pass."""
         if self.policy is None:
             raise error
-        self.policy(check, lowering_error(self.place, str(error)))
+        self.policy.fault(check, lowering_error(self.place, str(error)))
+
+    def warn(self, message: str) -> None:
+        """Tell the policy, if there is one, what the operation being lowered does otherwise than it reads."""
+        if self.policy is not None:
+            self.policy.warn(f"{location(self.place)}: {self.place.name}: {message}")
 
     def too_wide(self, error: ValueError) -> None:
         """A value that its register field cannot hold."""

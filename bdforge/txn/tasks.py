@@ -19,7 +19,7 @@ from bdforge.mlir.dma_ops import DmaBdOp, NextBdOp
 from bdforge.mlir.places import location
 from bdforge.mlir.sequence_ops import TaskOp
 from bdforge.mlir.words import LockAction
-from bdforge.txn.bd import BdLock, Transfer, burst_code, encode_bd, granules, runtime_transfer
+from bdforge.txn.bd import GRANULE_BITS, BdLock, Transfer, burst_code, drops_stride, encode_bd, granules, task_transfer
 from bdforge.txn.target import Channel, Target, faults_of, lowering_error
 from bdforge.txn.values import HostMemory, Values, bits_of
 
@@ -256,7 +256,9 @@ def _transfer(target: Target, bd: DmaBdOp, channel: Channel, bits: int) -> tuple
     missing = DIMENSIONS - len(bd.dims)
     sizes = [1] * missing + [dim.size for dim in bd.dims]
     strides = [0] * missing + [dim.stride for dim in bd.dims]
-    transfer = runtime_transfer(limits, sizes, strides, bits, target.too_wide)
+    transfer = task_transfer(limits, sizes, strides, bits, target.too_wide)
+    if drops_stride(sizes, strides):
+        target.warn(_dropped(sizes[-1], strides[-1], bits))
     padding = _padding(bd, limits, channel, bits)
     moved = math.prod(
         size + before + after
@@ -268,6 +270,16 @@ def _transfer(target: Target, bd: DmaBdOp, channel: Channel, bits: int) -> tuple
             "sets the step between runs, whose number is repeat_count + 1"
         )
     return Transfer(length_words, transfer.dims_words, transfer.iteration), padding
+
+
+def _dropped(size: int, stride: int, bits: int) -> str:
+    """What becomes of an innermost stride that mlir-aie does not see, and the form that it does."""
+    kept = f"[<size = {size}, stride = {stride}>, <size = 1, stride = 1>, <size = 1, stride = 1>]"
+    way = f"write {kept}" if bits == GRANULE_BITS else f"move elements of {GRANULE_BITS} bits and write {kept} of them"
+    return (
+        f"the stride {stride} of its innermost dimension is dropped and {size} contiguous elements are moved, as "
+        f"mlir-aie does: a task's BD is linear to it when both dimensions around have size 1; {way}"
+    )
 
 
 def _sizes_words(sizes: Sequence[int], bits: int) -> list[int]:

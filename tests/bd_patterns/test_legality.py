@@ -188,7 +188,16 @@ def test_linear_patterns_need_no_wrap():
     assert runtime(Pattern((1 << 23,), (1,))) == ""
     assert runtime(Pattern((1, 1, 1 << 23), (0, 0, 1))) == ""
     assert static(Pattern((100_000,), (1,)), element_bits=8) == ""
-    assert "exceeds the 1023" in runtime(Pattern((1, 2048), (4096, 1)))
+    assert runtime(Pattern((1, 1, 2048), (8, 4096, 1))) == ""
+    assert "exceeds the 1023" in static(Pattern((1, 2048), (4096, 1)), limits=SHIM)
+
+
+@pytest.mark.parametrize("limits", [SHIM, MEMTILE, CORE])
+def test_a_stride_that_mlir_aie_drops_from_tasks_is_named_with_a_form_that_it_keeps(limits):
+    assert "write (64, 1, 1):(2, 0, 1)" in runtime(Pattern((64,), (2,)), limits=limits)
+    assert "would be dropped" in runtime(Pattern((4, 1, 1, 64), (512, 0, 0, 2)), limits=limits)
+    assert runtime(Pattern((64, 1, 1), (2, 0, 1)), limits=limits) == ""
+    assert runtime(Pattern((2, 1, 64), (128, 0, 2)), limits=limits) == ""
 
 
 def test_a_message_tells_when_coalescing_helps():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bdforge.devices import AIE2, AIE2P, TileKind
 from bdforge.devices.registers import TILE_REGISTERS
-from bdforge.txn.bd import BdError, BdLock, burst_code, dims_in_words, encode_bd, granules, runtime_transfer
+from bdforge.txn.bd import BdError, BdLock, burst_code, dims_in_words, encode_bd, granules, memcpy_transfer
 
 SETTINGS = settings(deadline=None, derandomize=True, max_examples=120)
 SHIM, MEMTILE, CORE = (AIE2P.limits(kind) for kind in (TileKind.SHIM, TileKind.MEMTILE, TileKind.CORE))
@@ -55,12 +55,12 @@ def test_registers_visit_what_the_dimensions_say(data, limits):
 
 @given(st.data(), st.sampled_from([SHIM, MEMTILE, CORE]), st.sampled_from([8, 16, 32]))
 @SETTINGS
-def test_runtime_transfers_move_the_elements_of_their_loops(data, limits, bits):
+def test_memcpy_transfers_move_the_elements_of_their_loops(data, limits, bits):
     per_word = 32 // bits
     sizes = data.draw(st.tuples(*[st.integers(1, 4)] * 3, st.integers(1, 6).map(lambda n: n * per_word)))
     strides = data.draw(st.tuples(*[st.integers(0 if i == 0 else 1, 40) for i in range(3)]))
     strides = (*(t * per_word for t in strides), data.draw(st.integers(1, 5)) if bits == 32 else 1)
-    transfer = runtime_transfer(limits, sizes, strides, bits)
+    transfer = memcpy_transfer(limits, sizes, strides, bits)
     words = encode_bd(
         limits.kind,
         length_words=transfer.length_words, dims_words=transfer.dims_words, iteration=transfer.iteration,
@@ -70,13 +70,13 @@ def test_runtime_transfers_move_the_elements_of_their_loops(data, limits, bits):
 
 
 def test_linear_transfers_may_be_longer_than_any_wrap():
-    transfer = runtime_transfer(SHIM, (1, 1, 1, 8_388_608), (0, 0, 0, 1), 32)
+    transfer = memcpy_transfer(SHIM, (1, 1, 1, 8_388_608), (0, 0, 0, 1), 32)
     assert (transfer.length_words, transfer.dims_words, transfer.iteration) == (8_388_608, (), None)
 
 
 def test_a_run_stride_of_zero_is_a_plain_repeat():
-    assert runtime_transfer(SHIM, (5, 2, 3, 8), (0, 64, 16, 1), 32).iteration is None
-    assert runtime_transfer(SHIM, (5, 2, 3, 8), (128, 64, 16, 1), 32).iteration == (5, 128)
+    assert memcpy_transfer(SHIM, (5, 2, 3, 8), (0, 64, 16, 1), 32).iteration is None
+    assert memcpy_transfer(SHIM, (5, 2, 3, 8), (128, 64, 16, 1), 32).iteration == (5, 128)
 
 
 @pytest.mark.parametrize(
@@ -159,14 +159,14 @@ def test_bursts_have_codes():
         (lambda: encode_bd(TileKind.CORE, length_words=1, packet=(8, 0)), "packet_type = 8"),
         (lambda: encode_bd(TileKind.CORE, length_words=1, acquire=BdLock(0, 64)), "acquire_value = 64"),
         (lambda: encode_bd(TileKind.SHIM, length_words=1, iteration=(65, 4)), "iteration_wrap = 64"),
-        (lambda: runtime_transfer(SHIM, (1, 1, 2, 1024), (0, 0, 2048, 1), 32), "dimension 0 is 1024 words; .* 1023"),
-        (lambda: runtime_transfer(SHIM, (1, 1, 1024, 4), (0, 0, 8, 1), 8), "dimension 1 is 1024 steps"),
-        (lambda: runtime_transfer(CORE, (1, 1, 2, 256), (0, 0, 512, 1), 32), "dimension 0 is 256 words; .* 255"),
-        (lambda: runtime_transfer(SHIM, (65, 1, 2, 4), (8, 0, 16, 1), 32), "dimension 3 is 65; .* at most 64 times"),
-        (lambda: runtime_transfer(SHIM, (2, 1, 2, 4), (-8, 0, 16, 1), 32), "dimension 3 is -8; it must be 0 or more"),
-        (lambda: runtime_transfer(SHIM, (1, 2, 2, 4), (0, 0, 16, 1), 32), "dimension 2 is 0; it must be positive"),
-        (lambda: runtime_transfer(SHIM, (1, 0, 2, 4), (0, 8, 16, 1), 32), "size of dimension 2 is 0"),
-        (lambda: runtime_transfer(CORE, (1, 1, 2, 4), (0, 0, 8193, 1), 32), "steps by at most 8192"),
+        (lambda: memcpy_transfer(SHIM, (1, 1, 2, 1024), (0, 0, 2048, 1), 32), "dimension 0 is 1024 words; .* 1023"),
+        (lambda: memcpy_transfer(SHIM, (1, 1, 1024, 4), (0, 0, 8, 1), 8), "dimension 1 is 1024 steps"),
+        (lambda: memcpy_transfer(CORE, (1, 1, 2, 256), (0, 0, 512, 1), 32), "dimension 0 is 256 words; .* 255"),
+        (lambda: memcpy_transfer(SHIM, (65, 1, 2, 4), (8, 0, 16, 1), 32), "dimension 3 is 65; .* at most 64 times"),
+        (lambda: memcpy_transfer(SHIM, (2, 1, 2, 4), (-8, 0, 16, 1), 32), "dimension 3 is -8; it must be 0 or more"),
+        (lambda: memcpy_transfer(SHIM, (1, 2, 2, 4), (0, 0, 16, 1), 32), "dimension 2 is 0; it must be positive"),
+        (lambda: memcpy_transfer(SHIM, (1, 0, 2, 4), (0, 8, 16, 1), 32), "size of dimension 2 is 0"),
+        (lambda: memcpy_transfer(CORE, (1, 1, 2, 4), (0, 0, 8193, 1), 32), "steps by at most 8192"),
     ],
 )
 def test_what_does_not_fit_is_named_with_its_limit(call, message):

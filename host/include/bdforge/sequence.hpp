@@ -188,7 +188,7 @@ private:
         const auto add = [&](std::int64_t n_tile, std::int64_t tiles) {
             const std::int64_t offset = n_tile * b_words_ * word_bytes;
             if (tiles == 1)
-                bds.push_back({from_b, offset, {{{b_words_, 1}, {1, 0}, {1, 0}}}, true});
+                bds.push_back({from_b, offset, {{{b_words_, 1}, {1, 0}, {1, 0}}}});
             else
                 bds.push_back({from_b, offset,
                                {{{b_inner_words_, 1},
@@ -211,11 +211,11 @@ private:
     Bd stretch(Source source, std::int64_t first, std::int64_t length, std::int64_t count, std::int64_t stride) const {
         const std::int64_t offset = first * length * word_bytes;
         if (count == 1)
-            return {source, offset, {{{length, 1}, {1, 0}, {1, 0}}}, true};
+            return {source, offset, {{{length, 1}, {1, 0}, {1, 0}}}};
         const std::int64_t inner = inner_words(length);
         if (inner == 0)
             throw SequenceError("a stretch of packed B has no two factors that a BD's dimensions hold");
-        return {source, offset, {{{inner, 1}, {length / inner, inner}, {1, 0}}}, false, {count, stride * length}};
+        return {source, offset, {{{inner, 1}, {length / inner, inner}, {1, 0}}}, {count, stride * length}};
     }
 
     /// Rows of C, or lines of several rows; panels of a tall step follow one another.
@@ -278,12 +278,12 @@ private:
         const Bd made{source,
                       offset * storage.bits / 8,
                       {{{words(d0.size, storage.bits), 1}, in_words(d1), in_words(d2)}},
-                      false,
                       runs.size > 1 ? in_words(runs) : Dim{1, 0}};
-        const bool sizes_fit = made.dims[0].size <= shim_.wraps[0] && made.dims[1].size <= shim_.wraps[1];
-        const bool steps_fit = made.dims[1].stride <= shim_.step_max && made.dims[2].stride <= shim_.step_max &&
-                               made.iteration.stride <= shim_.step_max && made.iteration.size <= shim_.iteration_max;
-        if (!sizes_fit || !steps_fit)
+        const bool dims_fit = made.dims[0].size <= shim_.wraps[0] && made.dims[1].size <= shim_.wraps[1] &&
+                              made.dims[1].stride <= shim_.step_max && made.dims[2].stride <= shim_.step_max;
+        const bool runs_fit =
+            made.iteration.stride <= shim_.step_max && made.iteration.size <= shim_.iteration_max;
+        if (!(made.linear() || dims_fit) || !runs_fit)
             throw SequenceError("a tile or a leading dimension is larger than a BD's dimensions");
         return made;
     }

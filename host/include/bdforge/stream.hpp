@@ -33,15 +33,16 @@ struct Dim {
     std::int64_t size, stride;
 };
 
-/// One transfer: three dimensions, innermost first, or linear. Each run of the task moves it on by `iteration`'s stride.
+/// One transfer: three dimensions, innermost first. Each run of the task moves it on by `iteration`'s stride.
 struct Bd {
     Source source;
     std::int64_t offset_bytes;
     std::array<Dim, 3> dims;
-    bool linear = false;
     Dim iteration = {1, 0};
 
     std::int64_t length() const { return dims[0].size * dims[1].size * dims[2].size; }
+    /// As mlir-aie decides it for tasks: then the registers hold no dimensions.
+    bool linear() const { return dims[1].size == 1 && dims[2].size == 1; }
 };
 
 /// One task of one shim channel: a chain, run `runs` times.
@@ -118,7 +119,7 @@ private:
         };
         const auto step = [](Dim dim) { return dim.size == 1 ? 0 : std::max<std::int64_t>(dim.stride - 1, 0); };
         set(fields.length, bd.length());
-        if (!bd.linear) {
+        if (!bd.linear()) {
             set(fields.d0_wrap, bd.dims[0].size), set(fields.d0_step, step(bd.dims[0]));
             set(fields.d1_wrap, bd.dims[1].size), set(fields.d1_step, step(bd.dims[1]));
             set(fields.d2_step, step(bd.dims[2]));

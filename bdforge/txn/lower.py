@@ -128,7 +128,7 @@ class _Lowering:
         if op.name in _SILENT:
             return
         if op.name in VIEWS:
-            self.values.view(op)
+            self.values.view(op, self.target.warn)
             return
         handler = _HANDLERS.get(op.name)
         if handler is None:

@@ -1,5 +1,6 @@
 """What the SSA values of a runtime sequence stand for: host memory, a tile's buffers, constants."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, MemRefType, ShapedType
@@ -45,22 +46,28 @@ class Values:
             f"this memory comes from {owner}; it must be an argument of the runtime sequence, a view of one or a buffer"
         )
 
-    def view(self, op: Operation) -> None:
-        """Bind the result of a view of host memory (one of VIEWS); ValueError unless offsets are constant."""
+    def view(self, op: Operation, warn: Callable[[str], None] = lambda _: None) -> None:
+        """Bind the result of a view of host memory (one of VIEWS); ValueError unless offsets are constant.
+
+        As in mlir-aie (`traceSubviewToBlockArgument`) the offsets of a chain of views add up to the argument. MLIR
+        itself counts a reinterpret_cast's from the start of the memory below, so `warn` is told where that differs.
+        """
         if not op.results:
             return
         source = self.memory(op.operands[0])
         if not isinstance(source, HostMemory):
             raise ValueError(f"{op.name} of a tile's buffer; only host memory has views in a runtime sequence")
-        offset_bytes = source.offset_bytes
+        result, start, contiguous = op.results[0], 0, source.contiguous
         if op.name == "memref.subview":
-            offset_bytes += _bytes(op, _subview_offset(op))
+            start, contiguous = _bytes(op, _subview_offset(op)), _is_contiguous(result)
         elif op.name == "memref.reinterpret_cast":
-            # Counted from the start of the memory below the source, not from the source's own first element.
-            offset_bytes = _bytes(op, sum(_static(op, "static_offsets")))
-        result = op.results[0]
-        contiguous = _is_contiguous(result) if isinstance(result.type, MemRefType) else source.contiguous
-        self._memory[result] = HostMemory(source.argument, offset_bytes, contiguous)
+            start, contiguous = _bytes(op, sum(_static(op, "static_offsets"))), _is_contiguous(result)
+            if source.offset_bytes:
+                warn(
+                    f"its offset is counted from its source, {source.offset_bytes} bytes into the argument, as "
+                    "mlir-aie does; MLIR itself would count from the start of the argument"
+                )
+        self._memory[result] = HostMemory(source.argument, source.offset_bytes + start, contiguous)
 
 
 def bits_of(value: SSAValue) -> int:
@@ -98,7 +105,8 @@ def _bytes(op: Operation, elements: int) -> int:
 
 def _is_contiguous(value: SSAValue) -> bool:
     """Whether a memref's elements follow one another in row-major order."""
-    assert isinstance(value.type, MemRefType)
+    if not isinstance(value.type, MemRefType):
+        return False
     strides = value.type.get_strides()
     if strides is None:
         return False

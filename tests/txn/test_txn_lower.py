@@ -332,10 +332,10 @@ def test_views_of_arguments_move_the_patch():
     )
     assert operations[1] == Patch(0x1D004, 3, 128 + 64 + 8)
     rows = "memref<4x16xi32, strided<[16, 1], offset: 32>>"
-    flat = "memref<16xi32, strided<[1], offset: 48>>"
+    flat = "memref<16xi32, strided<[1], offset: 16>>"
     operations = lowered(
         f"%v = memref.subview %y[2, 0] [4, 16] [1, 1] : memref<8x16xi32> to {rows}",
-        f"%w = memref.reinterpret_cast %v to offset: [48], sizes: [16], strides: [1] : {rows} to {flat}",
+        f"%w = memref.reinterpret_cast %v to offset: [16], sizes: [16], strides: [1] : {rows} to {flat}",
         *task(f"aie.dma_bd(%v : {rows}, 4, 32)"),
         *(line.replace("%t", "%u") for line in task(f"aie.dma_bd(%w : {flat}, 4, 8)")),
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 GRANULE_BYTES = 4  # a DMA addresses and counts 32-bit words (RT, MA)
+BUFFER_ALIGN_BYTES = 64  # strictest alignment of a vector access on any generation (API, `detail/ld_st.hpp`)
 
 
 class TileKind(StrEnum):
@@ -24,11 +25,13 @@ class TileLimits:
 
     `wraps` are the largest sizes that the registers of the inner dimensions hold, innermost first; dimensions
     beyond them have no size field: the length ends them. `static_size` is the largest size that `aie.dma_bd`'s
-    verifier accepts outside a runtime sequence.
+    verifier accepts outside a runtime sequence. `banks` are those by which compilers place buffers: equal parts of the
+    memory, one after another.
     """
 
     kind: TileKind
     memory_bytes: int
+    banks: int
     locks: int
     lock_value_max: int
     channels: int  # per direction
@@ -48,19 +51,31 @@ class TileLimits:
         half = self.bds // 2
         return range(half) if channel % 2 == 0 else range(half, self.bds)
 
+    @property
+    def bank_bytes(self) -> int:
+        """Size of a bank; only of tiles that have memory."""
+        return self.memory_bytes // self.banks
+
+    def banks_of(self, start: int, size_bytes: int) -> range:
+        """Banks that hold bytes of `size_bytes` from address `start` on."""
+        return range(start // self.bank_bytes, -(-(start + size_bytes) // self.bank_bytes))
+
 
 # Register widths: RT. Counts: MA, RT. Static sizes: MA verifier (512), tightened to the 8-bit wrap of core tiles.
+# Banks: MA (`getNumBanks`). A core's are physical pairs of 8 KiB (020): core and DMA wait for each other in one. A
+# memtile's count for allocators alone: its physical banks are interleaved by 16 bytes (AIE2) or 32 (AIE2P) out of
+# reset, so that every buffer lies in all of them (020, AM027).
 SHIM = TileLimits(
-    kind=TileKind.SHIM, memory_bytes=0, locks=16, lock_value_max=63, channels=2, bds=16, dims=3,
+    kind=TileKind.SHIM, memory_bytes=0, banks=0, locks=16, lock_value_max=63, channels=2, bds=16, dims=3,
     wraps=(1023, 1023), step_max=1 << 20, length_max=(1 << 32) - 1, iteration_wrap_max=64, static_size=512,
 )  # fmt: skip
 MEMTILE = TileLimits(
-    kind=TileKind.MEMTILE, memory_bytes=0x80000, locks=64, lock_value_max=63, channels=6, bds=48, dims=4,
+    kind=TileKind.MEMTILE, memory_bytes=0x80000, banks=8, locks=64, lock_value_max=63, channels=6, bds=48, dims=4,
     wraps=(1023, 1023, 1023), step_max=1 << 17, length_max=(1 << 17) - 1, iteration_wrap_max=64, static_size=512,
     pad_max=(63, 31, 15),
 )  # fmt: skip
 CORE = TileLimits(
-    kind=TileKind.CORE, memory_bytes=0x10000, locks=16, lock_value_max=63, channels=2, bds=16, dims=3,
+    kind=TileKind.CORE, memory_bytes=0x10000, banks=4, locks=16, lock_value_max=63, channels=2, bds=16, dims=3,
     wraps=(255, 255), step_max=1 << 13, length_max=(1 << 14) - 1, iteration_wrap_max=64, static_size=255,
 )  # fmt: skip
 
@@ -95,7 +110,9 @@ MEMTILE_NEIGHBOUR_CHANNELS = 4  # memtile channels 0 to 3 reach the neighbours' 
 STATIC_STRIDE_END = 1 << 19  # elements; aie.dma_bd wants strides below it, on every tile kind (MA verifier)
 RUNTIME_ELEMENT_BITS_MAX = 32  # widest element of npu.dma_memcpy_nd (MA verifier)
 PACKET_IDS = 32  # 5 bits (RT)
-SHIM_CONTROLLER_ID = 15  # packet id of a shim's tokens, as aie-assign-tile-controller-ids gives it (MA, from memory)
+# Packet ids of a tile's tokens by its row, as aie-assign-tile-controller-ids gives them in every column (MA).
+CONTROLLER_IDS = (15, 26, 27, 29, 30, 31)
+SHIM_CONTROLLER_ID = CONTROLLER_IDS[0]
 PACKET_TYPES = 8  # 3 bits (RT)
 # One destination's buffering between two DMAs: a DMA's input holds 15 to 16 words (xdna-emu, measured on Phoenix).
 STREAM_BUFFER_WORDS = 16

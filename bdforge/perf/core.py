@@ -1,4 +1,4 @@
-"""What one core can do: memory, stream and compute bounds, efficiencies. Pure functions of sizes.
+"""What one core can do: stream and compute bounds, efficiencies. Pure functions of sizes.
 
 Sizes m, k, n are those of a core's tile in elements, a, b, c the bytes of an element, times are in array cycles.
 `rho` is rows of C over rows of A held at a time (asymmetric tile buffering). Sources: *S0* Taka et al., *S2* Wang et
@@ -6,20 +6,6 @@ al.
 """
 
 from dataclasses import dataclass
-
-
-def core_memory_bytes(
-    m: int, k: int, n: int, a: float, b: float, c: float, *, c_buffers: int = 1, rho: int = 1
-) -> float:
-    """Bytes of core memory: 2·m·k·a/rho + 2·k·n·b + c_buffers·m·n·c (S0 section 4.1 with rho 1; S2 with rho)."""
-    return 2 * m * k * a / rho + 2 * k * n * b + c_buffers * m * n * c
-
-
-def memtile_bytes(
-    m: int, n: int, k_mt: int, a: float, b: float, c: float, *, rows: int, columns: int
-) -> float:  # fmt: skip
-    """Bytes in all memtiles: 2·rows·m·k_mt·a + 2·columns·n·k_mt·b + rows·columns·m·n·c (S0, tables 2 and 3)."""
-    return 2 * rows * m * k_mt * a + 2 * columns * n * k_mt * b + rows * columns * m * n * c
 
 
 def stream_in_cycles(m: int, k: int, n: int, a: float, b: float, stream_bytes: float) -> float:

@@ -2,22 +2,24 @@
 
 from collections.abc import Callable
 from itertools import product
+from math import ceil
 
-from bdforge.devices.limits import CORE, DEFAULT_STACK_BYTES
+from bdforge.devices.limits import CORE
 from bdforge.perf.case import GemmCase
-from bdforge.perf.core import core_memory_bytes
 from bdforge.perf.estimate import estimate
+from bdforge.plan.core_tiles import core_parts
+from bdforge.plan.placement import occupied
+from bdforge.plan.spec import STACK_BYTES
 
 CANDIDATES = ((32, 48, 64, 96, 128), (32, 64, 128), (32, 48, 64, 96, 128))
 """m, k and n that are tried: multiples of every native matrix shape."""
 
 
 def fits(case: GemmCase) -> bool:
-    """Whether A and B twice and C fit a core's memory beside its stack."""
-    needed = core_memory_bytes(
-        case.m, case.k, case.n, *case.element_bytes, c_buffers=case.c_buffers, rho=case.rho
-    )  # fmt: skip
-    return needed <= CORE.memory_bytes - DEFAULT_STACK_BYTES
+    """Whether a plan can place A and B twice and C in a core's memory, with the usual stack."""
+    a, b, c = case.element_bytes
+    sizes = ceil(case.m * case.k * a / case.rho), ceil(case.k * case.n * b), ceil(case.m * case.n * c)
+    return occupied(STACK_BYTES, core_parts(*sizes, c_buffers=case.c_buffers)) <= CORE.memory_bytes
 
 
 def fastest_tile(

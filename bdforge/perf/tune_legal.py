@@ -12,11 +12,11 @@ from bd_patterns.granules import GRANULE_BITS
 from bdforge.devices import TileKind
 from bdforge.devices.limits import STATIC_STRIDE_END, TileLimits
 from bdforge.perf.tune_space import B_LAYOUTS, Candidates, SearchSpace
-from bdforge.plan.core_tiles import RTP_ELEMENTS
+from bdforge.plan.core_tiles import core_parts
 from bdforge.plan.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL
+from bdforge.plan.placement import occupied
 from bdforge.plan.types import ElementType
 
-_RTP_BYTES = 4 * RTP_ELEMENTS
 _PACKED = B_LAYOUTS.index("packed")
 
 
@@ -53,14 +53,14 @@ class _Legality:
         c, kernel = self.c, self.kernel
         a, b = _bytes(c.m // c.rho * c.k, kernel.a), _bytes(c.k * c.n, kernel.b)
         sums = _bytes(c.m * c.n, kernel.accumulator)
-        used = self.space.stack_bytes + 2 * a + 2 * b + c.c_buffers * sums + _RTP_BYTES
+        used = occupied(self.space.stack_bytes, core_parts(a, b, sums, c.c_buffers))
         words = np.maximum(np.maximum(a, b), sums) * 8 // GRANULE_BITS
         return (used <= self.core.memory_bytes) & self.aligned(a, b, sums) & (words <= self.core.length_max)
 
     def memtile_memory(self) -> np.ndarray:
         a, b, c = self.memtile_buffers()
         most = max(self.a_stores().values(), default=0)
-        used = 2 * b + 2 * most * a + self.space.rows * self.c.c_memtile_buffers * c
+        used = occupied(0, ((2, b), (2 * most, a), (self.space.rows * self.c.c_memtile_buffers, c)))
         words = np.maximum(a, b) * 8 // GRANULE_BITS
         return (used <= self.memtile.memory_bytes) & (words <= self.memtile.length_max)
 

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from bdforge.devices import Device, TileKind
-from bdforge.devices.limits import DEFAULT_STACK_BYTES
 from bdforge.perf.errors import PerfError
 from bdforge.perf.types import type_named
 from bdforge.plan import GemmSpec, plan_gemm, spec_from
+from bdforge.plan.core_tiles import core_parts
 from bdforge.plan.kernels import Kernel, kernel_for
+from bdforge.plan.placement import occupied
+from bdforge.plan.spec import STACK_BYTES
 from bdforge.plan.types import TYPES, ElementType
 
 B_LAYOUTS = ("packed", "row", "column")
@@ -72,7 +74,7 @@ class SearchSpace:
     deepest: int
     a_layout: str = "row"
     c_layout: str = "row"
-    stack_bytes: int = DEFAULT_STACK_BYTES
+    stack_bytes: int = STACK_BYTES
 
     @property
     def rows(self) -> int:
@@ -179,10 +181,9 @@ def _tiles(space: SearchSpace, m: int) -> Iterator[tuple[np.ndarray, ...]]:
             continue
         ks, ns = step_k * np.arange(1, k_most + 1), step_n * np.arange(1, n_most + 1)
         k, n, c_buffers = _mesh(ks, ns, np.array(BUFFERS))
-        used = 2 * _bytes(m // rho * k, kernel.a) + 2 * _bytes(k * n, kernel.b)
-        sums = _bytes(m * n, kernel.accumulator)
-        fits = (used + c_buffers * sums <= free) & (sums % align == 0)
-        fits &= (_bytes(m // rho * k, kernel.a) % align == 0) & (_bytes(k * n, kernel.b) % align == 0)
+        a, b, sums = _bytes(m // rho * k, kernel.a), _bytes(k * n, kernel.b), _bytes(m * n, kernel.accumulator)
+        fits = occupied(space.stack_bytes, core_parts(a, b, sums, c_buffers)) <= _core_bytes(space)
+        fits &= (sums % align == 0) & (a % align == 0) & (b % align == 0)
         k, n, c_buffers = k[fits], n[fits], c_buffers[fits]
         yield k, n, c_buffers, np.full(len(k), rho)
 
@@ -196,8 +197,13 @@ def _mesh(*axes: np.ndarray) -> list[np.ndarray]:
     return [grid.ravel() for grid in np.meshgrid(*axes, indexing="ij")]
 
 
+def _core_bytes(space: SearchSpace) -> int:
+    return space.device.generation.limits(TileKind.CORE).memory_bytes
+
+
 def _free_bytes(space: SearchSpace) -> int:
-    return space.device.generation.limits(TileKind.CORE).memory_bytes - space.stack_bytes
+    """No less than what buffers can have."""
+    return _core_bytes(space) - space.stack_bytes
 
 
 def _bytes(count: Any, type_: ElementType) -> Any:

@@ -5,10 +5,11 @@ from math import lcm
 
 from bd_patterns import problems as pattern_problems
 from bdforge.devices import DEVICES, Device, Generation, TileKind
-from bdforge.devices.limits import GRANULE_BYTES
+from bdforge.devices.limits import DEFAULT_STACK_BYTES, GRANULE_BYTES
 from bdforge.plan.finish import epilogue_bytes, finish_problems
 from bdforge.plan.kernels import KERNELS, Kernel, accumulators, kernel_for
 from bdforge.plan.model import Array, Bd, Tile
+from bdforge.plan.placement import aligned, occupied
 from bdforge.plan.spec import GemmSpec
 from bdforge.plan.types import TYPES
 
@@ -148,11 +149,13 @@ def _tile(tile: Tile, generation: Generation, stack_bytes: int) -> Iterator[str]
 
 def _memory(what: str, tile: Tile, generation: Generation, stack_bytes: int) -> Iterator[str]:
     limit, align = generation.limits(tile.kind).memory_bytes, generation.vector_align_bytes
-    used = stack_bytes + sum(buffer.bytes for buffer in tile.buffers)
+    used = occupied(stack_bytes, ((1, buffer.bytes) for buffer in tile.buffers))
     if used > limit:
         parts = [f"{buffer.role}: {buffer.bytes}" for buffer in tile.buffers]
         parts += [f"stack: {stack_bytes}"] if stack_bytes else []
-        yield f"{what}: {used} bytes of {limit} ({', '.join(parts)}); choose a smaller tile or less buffering"
+        fitting = limit - (used - aligned(stack_bytes))
+        way = f"buffers.stack_bytes = {fitting} would fit, or " if DEFAULT_STACK_BYTES <= fitting < stack_bytes else ""
+        yield f"{what}: {used} bytes of {limit} ({', '.join(parts)}); {way}choose a smaller tile or less buffering"
     for buffer in tile.buffers:
         if tile.kind is TileKind.CORE and buffer.bytes % align:
             yield f"{what}: {buffer.role}: {buffer.bytes} bytes are not a multiple of {align}; use a larger tile"

@@ -11,7 +11,13 @@ from bdforge.plan.spec import GemmSpec
 from bdforge.plan.types import TYPES
 
 FIRST_CORE_ROW = 2
-RTP_ELEMENTS = 16  # two slots are used; 64 bytes keep the buffers behind it aligned for vectors
+RTP_ELEMENTS = 16  # two slots are used
+_RTP_BYTES = 4 * RTP_ELEMENTS
+
+
+def core_parts(a, b, c, c_buffers):
+    """(buffers, bytes of each) of a core for `occupied`, from the bytes of one A, B and C; numbers or arrays."""
+    return (2, a), (2, b), (c_buffers, c), (1, _RTP_BYTES)
 
 
 @dataclass(frozen=True, slots=True)

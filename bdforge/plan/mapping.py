@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from bd_patterns import Tiling
 from bdforge.devices import TileKind
-from bdforge.devices.limits import SHIM_CONTROLLER_ID
 from bdforge.plan.core_tiles import FIRST_CORE_ROW, CoreProgram, core_program, core_tile
 from bdforge.plan.finish import epilogue_bytes
 from bdforge.plan.kernels import Kernel
 from bdforge.plan.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL, memtiles
 from bdforge.plan.model import Allocation, Array, Flow, FlowGroup, Tile
+from bdforge.plan.placement import placed
 from bdforge.plan.spec import GemmSpec
 from bdforge.plan.types import TYPES
 
@@ -46,13 +46,18 @@ class _Mapping:
 
     def array(self) -> tuple[Array, tuple[CoreProgram, ...]]:
         columns = range(self.spec.columns)
-        shims = [Tile(f"shim_{c}", c, 0, TileKind.SHIM, controller_id=SHIM_CONTROLLER_ID) for c in columns]
-        mem = memtiles(self.spec, self.kernel, self.tiling)
         rows = range(FIRST_CORE_ROW, FIRST_CORE_ROW + self.spec.rows)
-        cores = [[core_tile(self.spec, self.kernel, c, r) for r in rows] for c in columns]
-        tiles = [tile for column in cores for tile in column]
-        array = Array(tuple(shims + mem + tiles), tuple(self.flows(shims, mem, cores)), tuple(self.allocations(shims)))
-        return array, tuple(map(core_program, tiles))
+        shims = [Tile(f"shim_{c}", c, 0, TileKind.SHIM) for c in columns]
+        cores = [core_tile(self.spec, self.kernel, c, r) for c in columns for r in rows]
+        tiles = placed([*memtiles(self.spec, self.kernel, self.tiling), *cores], self.kernel.generation, self.stack)
+        mem, cores = tiles[: len(columns)], tiles[len(columns) :]
+        by_column = [cores[len(rows) * c :][: len(rows)] for c in columns]
+        flows = self.flows(shims, mem, by_column)
+        return Array((*shims, *tiles), tuple(flows), tuple(self.allocations(shims))), tuple(map(core_program, cores))
+
+    @property
+    def stack(self) -> int:
+        return self.spec.buffers.stack_bytes
 
     def a_channel(self, row: int) -> int:
         """The memtile's MM2S channel that sends A to core row `row`."""

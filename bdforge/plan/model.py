@@ -8,16 +8,23 @@ from math import prod
 
 from bd_patterns import Pattern
 from bdforge.devices import TileKind
+from bdforge.devices.limits import CONTROLLER_IDS
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Tile memory: `elements` of MLIR type `type`."""
+    """Tile memory: `elements` of MLIR type `type`.
+
+    `address` is its first byte in its tile's memory, which lies in `banks`; what a sequence's arguments name is memory
+    of the host and has none.
+    """
 
     name: str
     elements: int
     type: str
     role: str
+    address: int | None = None
+    banks: range = range(0)
 
     @property
     def bits(self) -> int:
@@ -51,6 +58,8 @@ class Bd:
     count: int = 1
     padding: tuple[int, ...] = ()
     """Zeros behind each dimension, outermost first; none where empty."""
+    bd_id: int | None = None
+    """Its number among its tile's BDs, once placed."""
 
     @property
     def elements(self) -> int:
@@ -85,8 +94,11 @@ class Tile:
     buffers: tuple[Buffer, ...] = ()
     locks: tuple[Lock, ...] = ()
     channels: tuple[Channel, ...] = ()
-    controller_id: int | None = None
-    """Packet id of its completion tokens; without one aiecc's routes would not carry those of our sequences."""
+
+    @property
+    def controller_id(self) -> int:
+        """Packet id of its completion tokens; without one aiecc's routes would not carry those of our sequences."""
+        return CONTROLLER_IDS[self.row]
 
     def buffer(self, name: str) -> Buffer:
         """The tile's buffer called `name`."""

@@ -65,6 +65,11 @@ class Layouts:
     c: str = "row"
 
 
+STACK_BYTES = 4096
+"""Of a core where a spec does not say. Peano's frames of kernels like ours were seen to take 960 to 1216 bytes, which
+varies with its version (mlir-air 1980); upstream's matmul asks for 3328."""
+
+
 @dataclass(frozen=True, slots=True)
 class Buffers:
     """Depths and counts of buffers.
@@ -72,7 +77,8 @@ class Buffers:
     `k_mt`: depth of A's slab in a memtile (and of B's where B is not packed), elements, a multiple of k. `c_buffers`
     and `c_memtile_buffers`: tiles of C in a core, and for each core in a memtile, 1 or 2. `rho`: parts in which a
     core's A tile arrives, m/rho rows each (asymmetric tile buffering). `a_shims`: 2 where both shims of a pair of
-    columns, and both memtiles, bring one core row's A.
+    columns, and both memtiles, bring one core row's A. `stack_bytes`: of each core; its overflow is silent and lands in
+    the buffers above.
     """
 
     k_mt: int
@@ -80,7 +86,7 @@ class Buffers:
     c_memtile_buffers: int = 2
     rho: int = 1
     a_shims: int = 1
-    stack_bytes: int = 1024
+    stack_bytes: int = STACK_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +199,7 @@ class _BuffersFile(_Section):
     c_memtile_buffers: Literal[1, 2] = 2
     rho: _Size = 1
     a_shims: Literal[1, 2] = 1
-    stack_bytes: _Size = 1024
+    stack_bytes: _Size = STACK_BYTES
 
 
 class _EpilogueFile(_Section):

@@ -1,57 +1,16 @@
 """Core models against figures that the publications print."""
 
-import re
-
 import pytest
 
 from bdforge.devices.timing import timing_of
 from bdforge.perf.core import (
     core_cycles,
     core_efficiency,
-    core_memory_bytes,
-    memtile_bytes,
     microkernel_efficiency,
     stream_in_cycles,
     stream_out_cycles,
     switch_overhead_cycles,
 )
-from bdforge.perf.rows import Row, measured_rows
-
-TAKA = [row for row in measured_rows() if re.match(r"taka-table", row.source)]
-DESIGNS = [row for row in TAKA if not row.core_only]
-
-
-def printed(row: Row, pattern: str) -> float:
-    found = re.search(pattern, row.fields["notes"])
-    assert found, row.fields["notes"]
-    return float(found[1])
-
-
-@pytest.mark.parametrize("row", TAKA, ids=lambda row: f"{row.source}-{row.case.a}-{row.case.c}-{row.case.m}")
-def test_core_memory_is_what_the_tables_print(row):
-    case = row.case
-    kib = core_memory_bytes(case.m, case.k, case.n, *case.element_bytes) / 1024
-    assert kib == pytest.approx(printed(row, r"L1 ([\d.]+) KB"), abs=0.051)
-
-
-@pytest.mark.parametrize("row", DESIGNS, ids=lambda row: f"{row.case.device}-{row.case.a}-{row.case.c}")
-def test_memtile_memory_is_what_the_tables_print(row):
-    case = row.case
-    size = memtile_bytes(case.m, case.n, case.k_mt, *case.element_bytes, rows=case.rows, columns=case.columns)
-    assert round(size / 1024) == printed(row, r"L2 (\d+) KB")
-
-
-def test_asymmetric_buffering_leaves_room_in_a_core():
-    # Wang et al., bfp16 256x64x128: 58.5 KB are printed with rho = 8, which no plain tile of that size reaches.
-    assert core_memory_bytes(256, 64, 128, 1.125, 1.125, 1.125, rho=8) / 1024 == pytest.approx(58.5, abs=0.05)
-    assert core_memory_bytes(256, 64, 128, 1.125, 1.125, 1.125) / 1024 > 64
-
-
-def test_a_second_buffer_of_c_is_counted():
-    # Wang et al., bf16 baseline 64x88x64: 50.4 KB less scratch; A 22, B 22, C 16 KiB are 60 without ATB.
-    one, two = (core_memory_bytes(64, 64, 64, 2, 2, 2, c_buffers=count) for count in (1, 2))
-    assert (one, two) == (40960, 49152)  # IRON's operator: 52488 B for 64^3 with its 3336 B of stack and parameters
-    assert two + 3328 + 8 == 52488
 
 
 def test_the_published_kernel_sits_exactly_on_the_stream_bound():

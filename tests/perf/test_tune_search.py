@@ -143,10 +143,10 @@ def test_equals_prefer_two_buffers_of_c_then_one_shim():
 
 def test_memtiles_without_room_for_two_tiles_of_c_hold_one():
     space = search_space(HALO, "i8,i2,i32", 2560)
-    roomy, tight = (64, 128, 192, 512, 1, 2, 8, 1, 0), (64, 128, 192, 1152, 1, 2, 8, 1, 0)
+    roomy, tight = (64, 160, 160, 480, 1, 2, 8, 1, 0), (64, 160, 160, 1440, 1, 2, 8, 1, 0)
     good = buildable(space, Candidates.of([roomy, tight]))
     assert good.c_memtile_buffers.tolist() == [2, 1]
-    assert good.k_mt.tolist() == [512, 1152]
+    assert good.k_mt.tolist() == [480, 1440]
 
 
 def test_a_dask_cluster_finds_the_same():

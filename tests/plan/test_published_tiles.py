@@ -38,7 +38,7 @@ def planned(row: dict[str, str]) -> Plan:
         "array": {"device": row["array"], "rows": int(row["rows"]), "columns": int(row["columns"])},
         "tile": {axis: int(row[axis]) for axis in "mkn"},
         "buffers": {"k_mt": int(row["k_mt"]), "c_buffers": int(row["c_buffers"]), "c_memtile_buffers": 1}
-        | {"rho": int(row["rho"])},
+        | {"rho": int(row["rho"]), "stack_bytes": 1024},
     }
     return plan_gemm(spec_from(content, name_of(row)), DEVICES[PRODUCTS[row["array"]]])
 

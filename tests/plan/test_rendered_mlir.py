@@ -5,7 +5,6 @@ import re
 import pytest
 
 from bdforge.devices import device_named
-from bdforge.mlir import parse
 from bdforge.plan import Problem, load_spec, plan_gemm, render, spec_from
 from support.built_designs import spec_content
 
@@ -83,12 +82,3 @@ def test_the_flagship_has_the_circuits_of_its_mapping(flagship):
     flows = re.findall(r"aie.flow\(%(\w+?)_\S+ DMA : (\d), %(\w+?)_\S+ DMA : (\d)\)", text)
     count = {kinds: sum((s, t) == kinds for s, _, t, _ in flows) for kinds in {(s, t) for s, _, t, _ in flows}}
     assert count == {("shim", "mem"): 4 + 8, ("mem", "core"): 32 + 32, ("core", "mem"): 32, ("mem", "shim"): 8}
-
-
-def test_every_buffer_and_stack_is_aligned_for_vectors(flagship):
-    module = parse(render(flagship, []), "flagship.mlir")
-    from bdforge.mlir.allocate import allocate
-    from bdforge.mlir.array_ops import DeviceOp
-
-    device = next(op for op in module.walk() if isinstance(op, DeviceOp))
-    assert {address % 64 for address in allocate(device).buffers.values()} == {0}

@@ -137,12 +137,9 @@ class Firsts:
 
 
 def told(planned: GemmSequence) -> dict[int, int]:
-    """Register values of every core: parameters where its last buffer lies, and lock 6 at 1."""
+    """Register values of every core: parameters right above its stack, and lock 6 at 1."""
     spec, values = planned.plan.spec, {}
-    m, k, n = spec.tile.m, spec.tile.k, spec.tile.n
-    a, b = m // spec.buffers.rho * k * BITS[spec.a] // 8, k * n * BITS[spec.b] // 8
-    c = m * n * BITS[spec.accumulator] // 8
-    parameters = spec.buffers.stack_bytes + 2 * a + 2 * b + spec.buffers.c_buffers * c
+    m, k, n, parameters = spec.tile.m, spec.tile.k, spec.tile.n, spec.buffers.stack_bytes
     panels = -(-planned.sizes.M // (spec.rows * m))
     steps = -(-planned.sizes.N // (spec.columns * n))
     k_steps = -(-planned.sizes.K // spec.buffers.k_mt) * spec.buffers.k_mt // k

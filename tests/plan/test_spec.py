@@ -78,7 +78,7 @@ def test_all_reasons_of_an_illegal_tile_are_listed():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"m": 128, "k": 128, "n": 64}, r"core tile: 70720 bytes of 65536 \("),
+        ({"m": 128, "k": 128, "n": 64}, r"core tile: 73792 bytes of 65536 \("),
         ({"m": 128, "n": 128}, r"16384 words exceed a BD's length of 16383"),
         ({"m": 64, "k": 64, "k_mt": 4096}, r"memtile: .* bytes of 524288"),
         ({"k_mt": 16 * 12}, r"BDs for channels that share BD 24 to 47; use a smaller buffers.k_mt"),
@@ -127,9 +127,13 @@ def test_what_the_hardware_cannot_hold_is_refused(changes, message):
 
 def test_the_limit_itself_is_accepted():
     """2*m*k + 2*k*n/4 + 4*m*n + stack + parameters, just below 64 KiB."""
-    plan = planned(m=64, k=256, n=64)
+    plan = planned(m=64, k=280, n=64)
     core = plan.cores[0].tile
-    assert (
-        sum(buffer.bytes for buffer in core.buffers) + plan.spec.buffers.stack_bytes
-        == 2 * 16384 + 2 * 4096 + 16384 + 64 + 1024
-    )
+    used = sum(buffer.bytes for buffer in core.buffers) + plan.spec.buffers.stack_bytes
+    assert used == 2 * 17920 + 2 * 4480 + 16384 + 64 + 4096
+
+
+def test_a_design_too_large_for_the_usual_stack_is_told_which_would_fit():
+    with pytest.raises(SpecError, match=r"66624 bytes of 65536 .* stack: 4096\); buffers.stack_bytes = 3008 would fit"):
+        planned(m=64, k=288, n=64)
+    assert planned(m=64, k=288, n=64, stack_bytes=3008).spec.buffers.stack_bytes == 3008

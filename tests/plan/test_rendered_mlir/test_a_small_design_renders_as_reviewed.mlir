@@ -1,13 +1,13 @@
 // small: int8 x int2 -> int32, tile 16 x 16 x 32 (m x k x n), 1 x 2 cores (rows x columns).
-// Rendered by bdforge from spec e9a27b6cb599d0d6; edit the spec or the templates instead.
+// Rendered by bdforge from spec 2f3b61cffdd0d449; edit the spec or the templates instead.
 module {
   aie.device(npu2_2col) {
     %shim_0 = aie.tile(0, 0) {controller_id = #aie.packet_info<pkt_type = 0, pkt_id = 15>}
     %shim_1 = aie.tile(1, 0) {controller_id = #aie.packet_info<pkt_type = 0, pkt_id = 15>}
-    %mem_0 = aie.tile(0, 1)
-    %mem_1 = aie.tile(1, 1)
-    %core_0_2 = aie.tile(0, 2)
-    %core_1_2 = aie.tile(1, 2)
+    %mem_0 = aie.tile(0, 1) {allocation_scheme = "basic-sequential", controller_id = #aie.packet_info<pkt_type = 0, pkt_id = 26>}
+    %mem_1 = aie.tile(1, 1) {allocation_scheme = "basic-sequential", controller_id = #aie.packet_info<pkt_type = 0, pkt_id = 26>}
+    %core_0_2 = aie.tile(0, 2) {allocation_scheme = "basic-sequential", controller_id = #aie.packet_info<pkt_type = 0, pkt_id = 27>}
+    %core_1_2 = aie.tile(1, 2) {allocation_scheme = "basic-sequential", controller_id = #aie.packet_info<pkt_type = 0, pkt_id = 27>}
 
     // A: DRAM to memtiles
     aie.flow(%shim_0, DMA : 0, %mem_0, DMA : 1)
@@ -43,12 +43,12 @@ module {
     func.func private @unscale_i32(memref<512xi32>)
 
     // memtile (0, 1)
-    %mem_0_b_ping = aie.buffer(%mem_0) {sym_name = "mem_0_b_ping"} : memref<128xi8>  // B tile, packed, in the order of the kernel, ping
-    %mem_0_b_pong = aie.buffer(%mem_0) {sym_name = "mem_0_b_pong"} : memref<128xi8>  // B tile, packed, in the order of the kernel, pong
-    %mem_0_a0_ping = aie.buffer(%mem_0) {sym_name = "mem_0_a0_ping"} : memref<512xi8>  // slab of A, 16 x 32, for core row 0, ping
-    %mem_0_a0_pong = aie.buffer(%mem_0) {sym_name = "mem_0_a0_pong"} : memref<512xi8>  // slab of A, 16 x 32, for core row 0, pong
-    %mem_0_c0_ping = aie.buffer(%mem_0) {sym_name = "mem_0_c0_ping"} : memref<512xi32>  // C tile of core row 0, ping
-    %mem_0_c0_pong = aie.buffer(%mem_0) {sym_name = "mem_0_c0_pong"} : memref<512xi32>  // C tile of core row 0, pong
+    %mem_0_b_ping = aie.buffer(%mem_0) {address = 2560 : i32, sym_name = "mem_0_b_ping"} : memref<128xi8>  // B tile, packed, in the order of the kernel, ping; bank 0
+    %mem_0_b_pong = aie.buffer(%mem_0) {address = 68096 : i32, sym_name = "mem_0_b_pong"} : memref<128xi8>  // B tile, packed, in the order of the kernel, pong; bank 1
+    %mem_0_a0_ping = aie.buffer(%mem_0) {address = 2048 : i32, sym_name = "mem_0_a0_ping"} : memref<512xi8>  // slab of A, 16 x 32, for core row 0, ping; bank 0
+    %mem_0_a0_pong = aie.buffer(%mem_0) {address = 67584 : i32, sym_name = "mem_0_a0_pong"} : memref<512xi8>  // slab of A, 16 x 32, for core row 0, pong; bank 1
+    %mem_0_c0_ping = aie.buffer(%mem_0) {address = 0 : i32, sym_name = "mem_0_c0_ping"} : memref<512xi32>  // C tile of core row 0, ping; bank 0
+    %mem_0_c0_pong = aie.buffer(%mem_0) {address = 65536 : i32, sym_name = "mem_0_c0_pong"} : memref<512xi32>  // C tile of core row 0, pong; bank 1
     %mem_0_b_free = aie.lock(%mem_0, 0) {init = 2 : i32, sym_name = "mem_0_b_free"}  // B: room
     %mem_0_b_full = aie.lock(%mem_0, 1) {init = 0 : i32, sym_name = "mem_0_b_full"}  // B: data
     %mem_0_a0_free = aie.lock(%mem_0, 2) {init = 4 : i32, sym_name = "mem_0_a0_free"}  // A of core row 0, in slices of k: room
@@ -57,22 +57,22 @@ module {
     %mem_0_c0_full = aie.lock(%mem_0, 5) {init = 0 : i32, sym_name = "mem_0_c0_full"}  // C of core row 0: data
 
     // memtile (1, 1)
-    %mem_1_b_ping = aie.buffer(%mem_1) {sym_name = "mem_1_b_ping"} : memref<128xi8>  // B tile, packed, in the order of the kernel, ping
-    %mem_1_b_pong = aie.buffer(%mem_1) {sym_name = "mem_1_b_pong"} : memref<128xi8>  // B tile, packed, in the order of the kernel, pong
-    %mem_1_c0_ping = aie.buffer(%mem_1) {sym_name = "mem_1_c0_ping"} : memref<512xi32>  // C tile of core row 0, ping
-    %mem_1_c0_pong = aie.buffer(%mem_1) {sym_name = "mem_1_c0_pong"} : memref<512xi32>  // C tile of core row 0, pong
+    %mem_1_b_ping = aie.buffer(%mem_1) {address = 2048 : i32, sym_name = "mem_1_b_ping"} : memref<128xi8>  // B tile, packed, in the order of the kernel, ping; bank 0
+    %mem_1_b_pong = aie.buffer(%mem_1) {address = 67584 : i32, sym_name = "mem_1_b_pong"} : memref<128xi8>  // B tile, packed, in the order of the kernel, pong; bank 1
+    %mem_1_c0_ping = aie.buffer(%mem_1) {address = 0 : i32, sym_name = "mem_1_c0_ping"} : memref<512xi32>  // C tile of core row 0, ping; bank 0
+    %mem_1_c0_pong = aie.buffer(%mem_1) {address = 65536 : i32, sym_name = "mem_1_c0_pong"} : memref<512xi32>  // C tile of core row 0, pong; bank 1
     %mem_1_b_free = aie.lock(%mem_1, 0) {init = 2 : i32, sym_name = "mem_1_b_free"}  // B: room
     %mem_1_b_full = aie.lock(%mem_1, 1) {init = 0 : i32, sym_name = "mem_1_b_full"}  // B: data
     %mem_1_c0_free = aie.lock(%mem_1, 2) {init = 2 : i32, sym_name = "mem_1_c0_free"}  // C of core row 0: room
     %mem_1_c0_full = aie.lock(%mem_1, 3) {init = 0 : i32, sym_name = "mem_1_c0_full"}  // C of core row 0: data
 
     // core (0, 2)
-    %core_0_2_a_ping = aie.buffer(%core_0_2) {sym_name = "core_0_2_a_ping"} : memref<256xi8>  // A tile, micro-tiles, ping
-    %core_0_2_a_pong = aie.buffer(%core_0_2) {sym_name = "core_0_2_a_pong"} : memref<256xi8>  // A tile, micro-tiles, pong
-    %core_0_2_b_ping = aie.buffer(%core_0_2) {sym_name = "core_0_2_b_ping"} : memref<128xi8>  // B tile, micro-tiles, ping
-    %core_0_2_b_pong = aie.buffer(%core_0_2) {sym_name = "core_0_2_b_pong"} : memref<128xi8>  // B tile, micro-tiles, pong
-    %core_0_2_c_ping = aie.buffer(%core_0_2) {sym_name = "core_0_2_c_ping"} : memref<512xi32>  // C tile, micro-tiles, ping
-    %core_0_2_rtp = aie.buffer(%core_0_2) {sym_name = "core_0_2_rtp"} : memref<16xi32>  // run-time parameters: K/k, output tiles
+    %core_0_2_a_ping = aie.buffer(%core_0_2) {address = 16384 : i32, sym_name = "core_0_2_a_ping"} : memref<256xi8>  // A tile, micro-tiles, ping; bank 1
+    %core_0_2_a_pong = aie.buffer(%core_0_2) {address = 32896 : i32, sym_name = "core_0_2_a_pong"} : memref<256xi8>  // A tile, micro-tiles, pong; bank 2
+    %core_0_2_b_ping = aie.buffer(%core_0_2) {address = 32768 : i32, sym_name = "core_0_2_b_ping"} : memref<128xi8>  // B tile, micro-tiles, ping; bank 2
+    %core_0_2_b_pong = aie.buffer(%core_0_2) {address = 49152 : i32, sym_name = "core_0_2_b_pong"} : memref<128xi8>  // B tile, micro-tiles, pong; bank 3
+    %core_0_2_c_ping = aie.buffer(%core_0_2) {address = 4160 : i32, sym_name = "core_0_2_c_ping"} : memref<512xi32>  // C tile, micro-tiles, ping; bank 0
+    %core_0_2_rtp = aie.buffer(%core_0_2) {address = 4096 : i32, sym_name = "core_0_2_rtp"} : memref<16xi32>  // run-time parameters: K/k, output tiles; bank 0
     %core_0_2_a_free = aie.lock(%core_0_2, 0) {init = 2 : i32, sym_name = "core_0_2_a_free"}  // A: room
     %core_0_2_a_full = aie.lock(%core_0_2, 1) {init = 0 : i32, sym_name = "core_0_2_a_full"}  // A: data
     %core_0_2_b_free = aie.lock(%core_0_2, 2) {init = 2 : i32, sym_name = "core_0_2_b_free"}  // B: room
@@ -82,12 +82,12 @@ module {
     %core_0_2_go = aie.lock(%core_0_2, 6) {init = 0 : i32, sym_name = "core_0_2_go"}  // set by the host when the run-time parameters are in place
 
     // core (1, 2)
-    %core_1_2_a_ping = aie.buffer(%core_1_2) {sym_name = "core_1_2_a_ping"} : memref<256xi8>  // A tile, micro-tiles, ping
-    %core_1_2_a_pong = aie.buffer(%core_1_2) {sym_name = "core_1_2_a_pong"} : memref<256xi8>  // A tile, micro-tiles, pong
-    %core_1_2_b_ping = aie.buffer(%core_1_2) {sym_name = "core_1_2_b_ping"} : memref<128xi8>  // B tile, micro-tiles, ping
-    %core_1_2_b_pong = aie.buffer(%core_1_2) {sym_name = "core_1_2_b_pong"} : memref<128xi8>  // B tile, micro-tiles, pong
-    %core_1_2_c_ping = aie.buffer(%core_1_2) {sym_name = "core_1_2_c_ping"} : memref<512xi32>  // C tile, micro-tiles, ping
-    %core_1_2_rtp = aie.buffer(%core_1_2) {sym_name = "core_1_2_rtp"} : memref<16xi32>  // run-time parameters: K/k, output tiles
+    %core_1_2_a_ping = aie.buffer(%core_1_2) {address = 16384 : i32, sym_name = "core_1_2_a_ping"} : memref<256xi8>  // A tile, micro-tiles, ping; bank 1
+    %core_1_2_a_pong = aie.buffer(%core_1_2) {address = 32896 : i32, sym_name = "core_1_2_a_pong"} : memref<256xi8>  // A tile, micro-tiles, pong; bank 2
+    %core_1_2_b_ping = aie.buffer(%core_1_2) {address = 32768 : i32, sym_name = "core_1_2_b_ping"} : memref<128xi8>  // B tile, micro-tiles, ping; bank 2
+    %core_1_2_b_pong = aie.buffer(%core_1_2) {address = 49152 : i32, sym_name = "core_1_2_b_pong"} : memref<128xi8>  // B tile, micro-tiles, pong; bank 3
+    %core_1_2_c_ping = aie.buffer(%core_1_2) {address = 4160 : i32, sym_name = "core_1_2_c_ping"} : memref<512xi32>  // C tile, micro-tiles, ping; bank 0
+    %core_1_2_rtp = aie.buffer(%core_1_2) {address = 4096 : i32, sym_name = "core_1_2_rtp"} : memref<16xi32>  // run-time parameters: K/k, output tiles; bank 0
     %core_1_2_a_free = aie.lock(%core_1_2, 0) {init = 2 : i32, sym_name = "core_1_2_a_free"}  // A: room
     %core_1_2_a_full = aie.lock(%core_1_2, 1) {init = 0 : i32, sym_name = "core_1_2_a_full"}  // A: data
     %core_1_2_b_free = aie.lock(%core_1_2, 2) {init = 2 : i32, sym_name = "core_1_2_b_free"}  // B: room
@@ -110,72 +110,72 @@ module {
       %5 = aie.dma_start(MM2S, 2, ^mm2s2_bd0, ^end)  // C of the column, row-major, top tile first
     ^s2mm0_bd0:
       aie.use_lock(%mem_0_b_free, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_0_b_ping : memref<128xi8>, 0, 128)
+      aie.dma_bd(%mem_0_b_ping : memref<128xi8>, 0, 128) {bd_id = 0 : i32}
       aie.use_lock(%mem_0_b_full, Release, 1)
       aie.next_bd ^s2mm0_bd1
     ^s2mm0_bd1:
       aie.use_lock(%mem_0_b_free, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_0_b_pong : memref<128xi8>, 0, 128)
+      aie.dma_bd(%mem_0_b_pong : memref<128xi8>, 0, 128) {bd_id = 1 : i32}
       aie.use_lock(%mem_0_b_full, Release, 1)
       aie.next_bd ^s2mm0_bd0
     ^s2mm1_bd0:
       aie.use_lock(%mem_0_a0_free, AcquireGreaterEqual, 2)
-      aie.dma_bd(%mem_0_a0_ping : memref<512xi8>, 0, 512)
+      aie.dma_bd(%mem_0_a0_ping : memref<512xi8>, 0, 512) {bd_id = 24 : i32}
       aie.use_lock(%mem_0_a0_full, Release, 2)
       aie.next_bd ^s2mm1_bd1
     ^s2mm1_bd1:
       aie.use_lock(%mem_0_a0_free, AcquireGreaterEqual, 2)
-      aie.dma_bd(%mem_0_a0_pong : memref<512xi8>, 0, 512)
+      aie.dma_bd(%mem_0_a0_pong : memref<512xi8>, 0, 512) {bd_id = 25 : i32}
       aie.use_lock(%mem_0_a0_full, Release, 2)
       aie.next_bd ^s2mm1_bd0
     ^s2mm2_bd0:
       aie.use_lock(%mem_0_c0_free, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_0_c0_ping : memref<512xi32>, 0, 512)
+      aie.dma_bd(%mem_0_c0_ping : memref<512xi32>, 0, 512) {bd_id = 2 : i32}
       aie.use_lock(%mem_0_c0_full, Release, 1)
       aie.next_bd ^s2mm2_bd1
     ^s2mm2_bd1:
       aie.use_lock(%mem_0_c0_free, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_0_c0_pong : memref<512xi32>, 0, 512)
+      aie.dma_bd(%mem_0_c0_pong : memref<512xi32>, 0, 512) {bd_id = 3 : i32}
       aie.use_lock(%mem_0_c0_full, Release, 1)
       aie.next_bd ^s2mm2_bd0
     ^mm2s0_bd0:
       aie.use_lock(%mem_0_b_full, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_0_b_ping : memref<128xi8>, 0, 128)
+      aie.dma_bd(%mem_0_b_ping : memref<128xi8>, 0, 128) {bd_id = 4 : i32}
       aie.use_lock(%mem_0_b_free, Release, 1)
       aie.next_bd ^mm2s0_bd1
     ^mm2s0_bd1:
       aie.use_lock(%mem_0_b_full, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_0_b_pong : memref<128xi8>, 0, 128)
+      aie.dma_bd(%mem_0_b_pong : memref<128xi8>, 0, 128) {bd_id = 5 : i32}
       aie.use_lock(%mem_0_b_free, Release, 1)
       aie.next_bd ^mm2s0_bd0
     ^mm2s1_bd0:
       aie.use_lock(%mem_0_a0_full, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_0_a0_ping : memref<512xi8>, 0, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>])
+      aie.dma_bd(%mem_0_a0_ping : memref<512xi8>, 0, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>]) {bd_id = 26 : i32}
       aie.use_lock(%mem_0_a0_free, Release, 1)
       aie.next_bd ^mm2s1_bd1
     ^mm2s1_bd1:
       aie.use_lock(%mem_0_a0_full, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_0_a0_ping : memref<512xi8>, 16, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>])
+      aie.dma_bd(%mem_0_a0_ping : memref<512xi8>, 16, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>]) {bd_id = 27 : i32}
       aie.use_lock(%mem_0_a0_free, Release, 1)
       aie.next_bd ^mm2s1_bd2
     ^mm2s1_bd2:
       aie.use_lock(%mem_0_a0_full, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_0_a0_pong : memref<512xi8>, 0, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>])
+      aie.dma_bd(%mem_0_a0_pong : memref<512xi8>, 0, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>]) {bd_id = 28 : i32}
       aie.use_lock(%mem_0_a0_free, Release, 1)
       aie.next_bd ^mm2s1_bd3
     ^mm2s1_bd3:
       aie.use_lock(%mem_0_a0_full, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_0_a0_pong : memref<512xi8>, 16, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>])
+      aie.dma_bd(%mem_0_a0_pong : memref<512xi8>, 16, 256, [<size = 2, stride = 256>, <size = 2, stride = 8>, <size = 8, stride = 32>, <size = 8, stride = 1>]) {bd_id = 29 : i32}
       aie.use_lock(%mem_0_a0_free, Release, 1)
       aie.next_bd ^mm2s1_bd0
     ^mm2s2_bd0:
       aie.use_lock(%mem_0_c0_full, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_0_c0_ping : memref<512xi32>, 0, 512, [<size = 2, stride = 256>, <size = 8, stride = 8>, <size = 4, stride = 64>, <size = 8, stride = 1>])
+      aie.dma_bd(%mem_0_c0_ping : memref<512xi32>, 0, 512, [<size = 2, stride = 256>, <size = 8, stride = 8>, <size = 4, stride = 64>, <size = 8, stride = 1>]) {bd_id = 6 : i32}
       aie.use_lock(%mem_0_c0_free, Release, 1)
       aie.next_bd ^mm2s2_bd1
     ^mm2s2_bd1:
       aie.use_lock(%mem_0_c0_full, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_0_c0_pong : memref<512xi32>, 0, 512, [<size = 2, stride = 256>, <size = 8, stride = 8>, <size = 4, stride = 64>, <size = 8, stride = 1>])
+      aie.dma_bd(%mem_0_c0_pong : memref<512xi32>, 0, 512, [<size = 2, stride = 256>, <size = 8, stride = 8>, <size = 4, stride = 64>, <size = 8, stride = 1>]) {bd_id = 7 : i32}
       aie.use_lock(%mem_0_c0_free, Release, 1)
       aie.next_bd ^mm2s2_bd0
     ^end:
@@ -192,42 +192,42 @@ module {
       %3 = aie.dma_start(MM2S, 2, ^mm2s2_bd0, ^end)  // C of the column, row-major, top tile first
     ^s2mm0_bd0:
       aie.use_lock(%mem_1_b_free, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_1_b_ping : memref<128xi8>, 0, 128)
+      aie.dma_bd(%mem_1_b_ping : memref<128xi8>, 0, 128) {bd_id = 0 : i32}
       aie.use_lock(%mem_1_b_full, Release, 1)
       aie.next_bd ^s2mm0_bd1
     ^s2mm0_bd1:
       aie.use_lock(%mem_1_b_free, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_1_b_pong : memref<128xi8>, 0, 128)
+      aie.dma_bd(%mem_1_b_pong : memref<128xi8>, 0, 128) {bd_id = 1 : i32}
       aie.use_lock(%mem_1_b_full, Release, 1)
       aie.next_bd ^s2mm0_bd0
     ^s2mm2_bd0:
       aie.use_lock(%mem_1_c0_free, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_1_c0_ping : memref<512xi32>, 0, 512)
+      aie.dma_bd(%mem_1_c0_ping : memref<512xi32>, 0, 512) {bd_id = 2 : i32}
       aie.use_lock(%mem_1_c0_full, Release, 1)
       aie.next_bd ^s2mm2_bd1
     ^s2mm2_bd1:
       aie.use_lock(%mem_1_c0_free, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_1_c0_pong : memref<512xi32>, 0, 512)
+      aie.dma_bd(%mem_1_c0_pong : memref<512xi32>, 0, 512) {bd_id = 3 : i32}
       aie.use_lock(%mem_1_c0_full, Release, 1)
       aie.next_bd ^s2mm2_bd0
     ^mm2s0_bd0:
       aie.use_lock(%mem_1_b_full, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_1_b_ping : memref<128xi8>, 0, 128)
+      aie.dma_bd(%mem_1_b_ping : memref<128xi8>, 0, 128) {bd_id = 4 : i32}
       aie.use_lock(%mem_1_b_free, Release, 1)
       aie.next_bd ^mm2s0_bd1
     ^mm2s0_bd1:
       aie.use_lock(%mem_1_b_full, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_1_b_pong : memref<128xi8>, 0, 128)
+      aie.dma_bd(%mem_1_b_pong : memref<128xi8>, 0, 128) {bd_id = 5 : i32}
       aie.use_lock(%mem_1_b_free, Release, 1)
       aie.next_bd ^mm2s0_bd0
     ^mm2s2_bd0:
       aie.use_lock(%mem_1_c0_full, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_1_c0_ping : memref<512xi32>, 0, 512, [<size = 2, stride = 256>, <size = 8, stride = 8>, <size = 4, stride = 64>, <size = 8, stride = 1>])
+      aie.dma_bd(%mem_1_c0_ping : memref<512xi32>, 0, 512, [<size = 2, stride = 256>, <size = 8, stride = 8>, <size = 4, stride = 64>, <size = 8, stride = 1>]) {bd_id = 6 : i32}
       aie.use_lock(%mem_1_c0_free, Release, 1)
       aie.next_bd ^mm2s2_bd1
     ^mm2s2_bd1:
       aie.use_lock(%mem_1_c0_full, AcquireGreaterEqual, 1)
-      aie.dma_bd(%mem_1_c0_pong : memref<512xi32>, 0, 512, [<size = 2, stride = 256>, <size = 8, stride = 8>, <size = 4, stride = 64>, <size = 8, stride = 1>])
+      aie.dma_bd(%mem_1_c0_pong : memref<512xi32>, 0, 512, [<size = 2, stride = 256>, <size = 8, stride = 8>, <size = 4, stride = 64>, <size = 8, stride = 1>]) {bd_id = 7 : i32}
       aie.use_lock(%mem_1_c0_free, Release, 1)
       aie.next_bd ^mm2s2_bd0
     ^end:
@@ -242,27 +242,27 @@ module {
       %2 = aie.dma_start(MM2S, 0, ^mm2s0_bd0, ^end)  // C out
     ^s2mm0_bd0:
       aie.use_lock(%core_0_2_a_free, AcquireGreaterEqual, 1)
-      aie.dma_bd(%core_0_2_a_ping : memref<256xi8>, 0, 256)
+      aie.dma_bd(%core_0_2_a_ping : memref<256xi8>, 0, 256) {bd_id = 0 : i32}
       aie.use_lock(%core_0_2_a_full, Release, 1)
       aie.next_bd ^s2mm0_bd1
     ^s2mm0_bd1:
       aie.use_lock(%core_0_2_a_free, AcquireGreaterEqual, 1)
-      aie.dma_bd(%core_0_2_a_pong : memref<256xi8>, 0, 256)
+      aie.dma_bd(%core_0_2_a_pong : memref<256xi8>, 0, 256) {bd_id = 1 : i32}
       aie.use_lock(%core_0_2_a_full, Release, 1)
       aie.next_bd ^s2mm0_bd0
     ^s2mm1_bd0:
       aie.use_lock(%core_0_2_b_free, AcquireGreaterEqual, 1)
-      aie.dma_bd(%core_0_2_b_ping : memref<128xi8>, 0, 128)
+      aie.dma_bd(%core_0_2_b_ping : memref<128xi8>, 0, 128) {bd_id = 2 : i32}
       aie.use_lock(%core_0_2_b_full, Release, 1)
       aie.next_bd ^s2mm1_bd1
     ^s2mm1_bd1:
       aie.use_lock(%core_0_2_b_free, AcquireGreaterEqual, 1)
-      aie.dma_bd(%core_0_2_b_pong : memref<128xi8>, 0, 128)
+      aie.dma_bd(%core_0_2_b_pong : memref<128xi8>, 0, 128) {bd_id = 3 : i32}
       aie.use_lock(%core_0_2_b_full, Release, 1)
       aie.next_bd ^s2mm1_bd0
     ^mm2s0_bd0:
       aie.use_lock(%core_0_2_c_full, AcquireGreaterEqual, 1)
-      aie.dma_bd(%core_0_2_c_ping : memref<512xi32>, 0, 512)
+      aie.dma_bd(%core_0_2_c_ping : memref<512xi32>, 0, 512) {bd_id = 4 : i32}
       aie.use_lock(%core_0_2_c_free, Release, 1)
       aie.next_bd ^mm2s0_bd0
     ^end:
@@ -277,27 +277,27 @@ module {
       %2 = aie.dma_start(MM2S, 0, ^mm2s0_bd0, ^end)  // C out
     ^s2mm0_bd0:
       aie.use_lock(%core_1_2_a_free, AcquireGreaterEqual, 1)
-      aie.dma_bd(%core_1_2_a_ping : memref<256xi8>, 0, 256)
+      aie.dma_bd(%core_1_2_a_ping : memref<256xi8>, 0, 256) {bd_id = 0 : i32}
       aie.use_lock(%core_1_2_a_full, Release, 1)
       aie.next_bd ^s2mm0_bd1
     ^s2mm0_bd1:
       aie.use_lock(%core_1_2_a_free, AcquireGreaterEqual, 1)
-      aie.dma_bd(%core_1_2_a_pong : memref<256xi8>, 0, 256)
+      aie.dma_bd(%core_1_2_a_pong : memref<256xi8>, 0, 256) {bd_id = 1 : i32}
       aie.use_lock(%core_1_2_a_full, Release, 1)
       aie.next_bd ^s2mm0_bd0
     ^s2mm1_bd0:
       aie.use_lock(%core_1_2_b_free, AcquireGreaterEqual, 1)
-      aie.dma_bd(%core_1_2_b_ping : memref<128xi8>, 0, 128)
+      aie.dma_bd(%core_1_2_b_ping : memref<128xi8>, 0, 128) {bd_id = 2 : i32}
       aie.use_lock(%core_1_2_b_full, Release, 1)
       aie.next_bd ^s2mm1_bd1
     ^s2mm1_bd1:
       aie.use_lock(%core_1_2_b_free, AcquireGreaterEqual, 1)
-      aie.dma_bd(%core_1_2_b_pong : memref<128xi8>, 0, 128)
+      aie.dma_bd(%core_1_2_b_pong : memref<128xi8>, 0, 128) {bd_id = 3 : i32}
       aie.use_lock(%core_1_2_b_full, Release, 1)
       aie.next_bd ^s2mm1_bd0
     ^mm2s0_bd0:
       aie.use_lock(%core_1_2_c_full, AcquireGreaterEqual, 1)
-      aie.dma_bd(%core_1_2_c_ping : memref<512xi32>, 0, 512)
+      aie.dma_bd(%core_1_2_c_ping : memref<512xi32>, 0, 512) {bd_id = 4 : i32}
       aie.use_lock(%core_1_2_c_free, Release, 1)
       aie.next_bd ^mm2s0_bd0
     ^end:
@@ -340,7 +340,7 @@ module {
         scf.yield %after#0, %after#1 : i1, i1
       }
       aie.end
-    } {link_with = "small.o", stack_size = 1024 : i32}
+    } {link_with = "small.o", stack_size = 4096 : i32}
 
     %run_core_1_2 = aie.core(%core_1_2) {
       %zero = arith.constant 0 : index
@@ -378,7 +378,7 @@ module {
         scf.yield %after#0, %after#1 : i1, i1
       }
       aie.end
-    } {link_with = "small.o", stack_size = 1024 : i32}
+    } {link_with = "small.o", stack_size = 4096 : i32}
 
     // C (40 x 64) = A (40 x 48) B (48 x 64), edges: A reads 8 rows again, reads 16 columns again; B holds 0 for 16 rows of the last slab; C writes 8 rows again
     aie.runtime_sequence @gemm_40x48x64(%A: memref<1920xi8>, %B: memref<1024xi8>, %C: memref<2560xi32>) {

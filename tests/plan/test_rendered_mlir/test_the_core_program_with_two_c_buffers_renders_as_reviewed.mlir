@@ -53,7 +53,7 @@
         scf.yield %after#0, %after#1 : i1, i1
       }
       aie.end
-    } {link_with = "small.o", stack_size = 1024 : i32}
+    } {link_with = "small.o", stack_size = 4096 : i32}
 
     // C (40 x 64) = A (40 x 48) B (48 x 64), edges: A reads 8 rows again; C writes 8 rows again
     

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from bdforge.cli_files import named, new_file, read_text
+from bdforge.mlir import parse
+from bdforge.mlir.trace_ops import TRACE_PREFIX, trace_warnings
 from bdforge.txn import Stream, describe, insts
 
 app = typer.Typer(
@@ -26,6 +28,8 @@ def encode(
     """Write the words of a runtime sequence, as mlir-aie encodes them."""
     text = read_text(design)
     words = insts.encode_mlir(text, str(design), sequence)
+    for warning in trace_warnings(parse(text, str(design))) if TRACE_PREFIX in text else ():
+        typer.echo(f"warning: {warning}", err=True)
     with named(new_file(out), "written"):
         insts.write(out, words)
     typer.echo(f"wrote {out}: {len(words)} words")

@@ -117,5 +117,15 @@ PACKET_TYPES = 8  # 3 bits (RT)
 # One destination's buffering between two DMAs: a DMA's input holds 15 to 16 words (xdna-emu, measured on Phoenix).
 STREAM_BUFFER_WORDS = 16
 CORE_STREAM_PORTS = 1  # of a core itself, per direction (MA, RT)
+CORE_LOCK_WINDOWS = ((0, -1), (-1, 0), (0, 1), (0, 0))  # whose 16 locks a core counts from 0, 16, 32, 48 (MA, 020)
 CASCADE_BITS = 512  # moved at a time between neighbouring cores (MA, 020)
 CASCADE_FIFO_VALUES = 2  # that the FIFO at each end of a cascade holds (020)
+
+
+def core_lock(column: int, row: int, number: int) -> tuple[int, int, int]:
+    """Column, row and id of the lock that the core of a tile calls `number`; ValueError if it has no such number."""
+    window, lock = divmod(number, CORE.locks)
+    if not 0 <= window < len(CORE_LOCK_WINDOWS):
+        raise ValueError(f"lock {number} is outside 0 to {CORE.locks * len(CORE_LOCK_WINDOWS) - 1}, a core's numbers")
+    east, north = CORE_LOCK_WINDOWS[window]
+    return column + east, row + north, lock

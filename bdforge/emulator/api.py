@@ -20,6 +20,7 @@ from bdforge.emulator.timed import TimingOptions, TimingReport, replay
 from bdforge.emulator.trace import Recorder, Trace
 from bdforge.mlir import parse
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
+from bdforge.mlir.trace_ops import trace_warnings
 from bdforge.txn import Operation, TxnError, decode
 from bdforge.txn.lower import lower
 
@@ -82,6 +83,8 @@ def emulate(
     scheduler.recorder = None if timing is None else Recorder()
     strictness = Strictness.without(permissive)
     module = _parsed(mlir, file)
+    for warning in trace_warnings(module):
+        strictness.warn(warning)
     start, entry = choose(module, sequence, device, file, runs_words=instructions is not None)
     beyond = partial(strictness.fault, "dma-bounds") if strictness.permits("dma-bounds") else None
     host = HostMemory(host_arrays(entry, args, instructions is not None), beyond)

@@ -21,7 +21,7 @@ _STREAM_BITS = (32, 128)
 
 @emits("aie.use_lock")
 def use_lock(t: "Translation", op: UseLockOp) -> None:
-    name, where = t.value(op.lock_value), t.where(op)
+    name, where = t.lock(op.lock_value), t.where(op)
     if not op.is_acquire:
         t.pass_locks([op.lock_value])
         t.line(f"{name}.add({op.value}, {where})")

@@ -12,13 +12,15 @@ from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from bdforge.devices.limits import CORE
+from bdforge.devices.limits import CORE, core_lock
 from bdforge.emulator.core_emit import copy_all
 from bdforge.emulator.core_ops import EMITTERS
 from bdforge.emulator.core_values import size_bits
 from bdforge.emulator.errors import CoreError, EmulationError
+from bdforge.emulator.lock import Lock
 from bdforge.mlir import location
 from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, LockOp
+from bdforge.mlir.memcpy_ops import constant_of
 
 if TYPE_CHECKING:
     from bdforge.emulator.core import Core, Surroundings
@@ -281,7 +283,21 @@ class Translation:
 
     def pass_locks(self, values: Sequence[SSAValue]) -> None:
         """The program may release these locks, where they are some."""
-        self.core.released += [self.outside.lock(v.owner) for v in values if isinstance(v.owner, LockOp)]
+        self.core.released += [lock for v in values if (lock := self._lock_of(v)) is not None]
+
+    def lock(self, value: SSAValue) -> str:
+        """The expression that holds the lock of an aie.use_lock."""
+        lock = self._lock_of(value)
+        return self.value(value) if lock is None else self.shared(id(lock), lambda: lock)
+
+    def _lock_of(self, value: SSAValue) -> Lock | None:
+        """The lock of an aie.lock, or by its number as the core counts them; None for a function's argument."""
+        if isinstance(value.owner, LockOp):
+            return self.outside.lock(value.owner)
+        if (number := constant_of(value)) is None:
+            return None
+        column, row, index = core_lock(*self.core.place, number)
+        return self.outside.array.tile(column, row).locks[index]
 
     def function_named(self, op: func.CallOp) -> func.FuncOp | None:
         """The function that is called, if the design gives its body."""

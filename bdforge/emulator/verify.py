@@ -18,6 +18,7 @@ from bdforge.mlir.dma_ops import DmaProgramOp
 from bdforge.mlir.places import error_at
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.mlir.stream_ops import PacketFlowOp
+from bdforge.mlir.trace_ops import trace_warnings
 from bdforge.routing import route
 from bdforge.txn.lower import lower
 
@@ -55,6 +56,8 @@ def verify_design(mlir: str, file: str = "<string>") -> Verification:
     module = parse(mlir, file)
     collector = _Collector()
     counts: Counter[str] = Counter()
+    for warning in trace_warnings(module):
+        collector.warn(warning)
     for device in module.walk():
         if isinstance(device, DeviceOp):
             _device(device, collector, counts)

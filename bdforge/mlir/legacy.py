@@ -1,4 +1,4 @@
-"""Forms that older mlir-aie took and this one refuses, each with what replaces it."""
+"""Texts that cannot be read, each with what replaces it: older forms of mlir-aie, and what only its passes read."""
 
 import re
 
@@ -35,6 +35,33 @@ _LEGACY_FORMS = (
 )
 
 
+_COMPILER_DIALECTS = ("llvm", "dlti", "xllvm")
+_AIECC_FILE = "input_with_addresses.mlir of aiecc's work folder (<design>.mlir.prj), or its routed input_physical.mlir"
+
+
+def unknown_operation(name: str) -> str:
+    """What to do about an operation that no dialect here has: which file of aiecc's to give instead."""
+    dialect = name.partition(".")[0]
+    if (known := legacy_operation(name)) is not None:
+        return known
+    if dialect in _COMPILER_DIALECTS:
+        return (
+            f"'{name}' belongs to text that is lowered for the cores' compiler (input_opt.mlir?), without buffers, BDs "
+            f"and streams; give {_AIECC_FILE}"
+        )
+    if dialect in ("aie", "aiex"):
+        return f"operation '{name}' is unknown; if aie-opt takes this text, give what aiecc made of it: {_AIECC_FILE}"
+    return f"operation '{name}' is unknown"
+
+
+def unknown_attribute(message: str) -> str | None:
+    """What to do about a type or attribute of a dialect that designs do not use, from xDSL's complaint; else None."""
+    found = re.fullmatch(r"'([\w.]+)' is not registered", message)
+    if found is None or found[1].partition(".")[0] not in _COMPILER_DIALECTS:
+        return None
+    return f"'{found[1]}' belongs to text for the cores' compiler (input_opt.mlir?); give {_AIECC_FILE}"
+
+
 def legacy_operation(name: str) -> str | None:
     """What replaced an operation that is gone, or None for one that never was."""
     if name in LEGACY_OPERATIONS:
@@ -44,7 +71,10 @@ def legacy_operation(name: str) -> str | None:
     if name.startswith(("AIE.", "AIEX.")):
         return f"'{name}' was renamed: write '{name.lower()}'"
     if name.startswith("aie.objectfifo"):
-        return f"'{name}' is not explicit: lower it with aie-opt --aie-objectFifo-stateful-transform first"
+        return (
+            f"'{name}' is not explicit: lower it with aie-opt --aie-objectFifo-stateful-transform first, or give "
+            f"{_AIECC_FILE}"
+        )
     return None
 
 

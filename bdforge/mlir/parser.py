@@ -29,13 +29,16 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 from bdforge.mlir.constraints import missing_problem, value_problem
 from bdforge.mlir.dense import DENSE_BYTES_MAX, dense_bytes, literal_end, plain_dense
 from bdforge.mlir.errors import MlirError, Source
-from bdforge.mlir.legacy import legacy_form, legacy_operation
+from bdforge.mlir.legacy import legacy_form, unknown_attribute, unknown_operation
 from bdforge.mlir.lexer import TextLexer
 from bdforge.mlir.places import location, place, source_of
+from bdforge.mlir.trace_ops import is_trace, trace_operation
 from bdforge.mlir.upstream import PARSERS
 
 DenseElement = IntegerType | IndexType | AnyFloat | ComplexType[IntegerType | AnyFloat]
 _PLAIN_TYPE = re.compile(r"memref<[0-9x]+[a-z]+[0-9]+>|[a-z]*i[0-9]+\b", re.ASCII)
+_OPENING, _CLOSING = frozenset("([{<"), frozenset(")]}>")
+_LOOK_BACK = 80  # characters; more space than that does not stand between an arrow and a type
 _PLAIN_INTEGER = re.compile(r"[0-9]+ : [a-z]*i[0-9]+\b", re.ASCII)
 
 
@@ -76,9 +79,11 @@ class TextParser(Parser):
         return op
 
     def _operation_named(self, name: str, start: int) -> type[Operation]:
+        if is_trace(name):
+            return trace_operation(name)
         op_type = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
         if op_type is None:
-            self.raise_error(legacy_operation(name) or f"operation '{name}' is unknown", start, start + len(name))
+            self.raise_error(unknown_operation(name), start, start + len(name))
         return op_type
 
     def _parse_body_of(self, op_type: type[Operation], start: int, generic: bool) -> Operation:
@@ -236,6 +241,39 @@ class TextParser(Parser):
             self._resume_from(match.end())
         return known
 
+    def parse_comma_separated_list(self, delimiter, parse, context_msg=""):
+        """A list; of types after `->` a single one may stand without parentheses, as everywhere in MLIR."""
+        bare = delimiter is self.Delimiter.PAREN and self._current_token.kind is not MLIRTokenKind.L_PAREN
+        if bare and self.source.text[max(0, self.pos - _LOOK_BACK) : self.pos].rstrip().endswith("->"):
+            return [parse()]
+        return super().parse_comma_separated_list(delimiter, parse, context_msg)
+
+    def parse_dimension_list(self) -> list[int]:
+        """Sizes of a shape, up to the `x` before its element type; spaces may stand around each `x`."""
+        sizes: list[int] = []
+        delimiter = self.pos
+        while self._current_token.kind in (MLIRTokenKind.INTEGER_LIT, MLIRTokenKind.QUESTION):
+            sizes.append(self.parse_shape_dimension())
+            delimiter = self.pos
+            if self._parse_optional_shape_delimiter() is None:
+                return sizes
+        if sizes:
+            self._resume_from(delimiter)
+        return sizes
+
+    def rest_of_statement(self) -> str:
+        """Skip what follows an operation's name: to the end of the line, or of brackets that are open there."""
+        text, start, depth = self.source.text, self._operations[-1][1], 0
+        start = end = start + len(self._operations[-1][0].name)
+        while (token := self._current_token).kind is not MLIRTokenKind.EOF:
+            closing = token.span.text in _CLOSING
+            if depth == 0 and (closing or "\n" in text[end : token.span.start]):
+                break
+            depth += (token.span.text in _OPENING) - closing
+            end = token.span.end
+            self._consume_token()
+        return text[start:end]
+
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
         super()._register_ssa_definition(name, values, span)
         for value in values:
@@ -294,7 +332,8 @@ class TextParser(Parser):
             span = error.refs[0][0]
             raise MlirError.at(self.source, span.start, f"block {span.text} is used but never defined") from error
         if isinstance(error, ParseError):
-            raise MlirError.at(self.source, error.span.start, error.msg) from error
+            message = unknown_attribute(error.msg) or error.msg
+            raise MlirError.at(self.source, error.span.start, message) from error
         if isinstance(error, RecursionError):
             raise MlirError.at(self.source, self._last_operation(), "nested too deeply to read") from None
         raise MlirError.at(self.source, self.pos, f"cannot read this: {error}") from error

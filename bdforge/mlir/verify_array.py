@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import BlockArgument, Operation
 
 from bdforge.devices import TileKind
-from bdforge.devices.limits import PACKET_IDS, PACKET_TYPES
+from bdforge.devices.limits import PACKET_IDS, PACKET_TYPES, core_lock
 from bdforge.devices.topology import DeviceError
 from bdforge.mlir.array_ops import (
     BufferOp,
@@ -22,6 +22,7 @@ from bdforge.mlir.array_ops import (
 )
 from bdforge.mlir.attributes import PacketInfo
 from bdforge.mlir.dma_ops import BdChainOp, DmaProgramOp
+from bdforge.mlir.memcpy_ops import constant_of
 from bdforge.mlir.operation import AieOperation, enclosing
 from bdforge.mlir.sequence_ops import ConfigureTaskOp
 from bdforge.mlir.stream_ops import (
@@ -130,10 +131,28 @@ def _reach_of(program: CoreOp | DmaProgramOp) -> str:
 def use_lock(op: UseLockOp) -> Faults:
     """On a lock, in a program that may wait."""
     if not isinstance(op.lock_value.owner, LockOp) and enclosing(op, FuncOp) is None:
-        yield op, "its operand must come from aie.lock"
+        yield from _lock_without_op(op)
     places = (CoreOp, FuncOp, DmaProgramOp, ConfigureTaskOp, BdChainOp)
     if not any(enclosing(op, kind) for kind in places):
         yield op, "stands outside of cores, functions, DMA programs and tasks; nothing there can wait for a lock"
+
+
+def _lock_without_op(op: UseLockOp) -> Faults:
+    """An argument of a BD template stands for a lock; in a core a number does (aie-localize-locks writes those)."""
+    program, number = enclosing(op, CoreOp), constant_of(op.lock_value)
+    if enclosing(op, BdChainOp) is not None and isinstance(op.lock_value, BlockArgument):
+        return
+    if program is None or number is None:
+        yield op, "its operand must come from aie.lock"
+        return
+    try:
+        column, row, _ = core_lock(program.tile.column, program.tile.row, number)
+        kind = program.tile.device_op.device.kind(column, row)
+    except ValueError as error:
+        yield op, str(error)
+        return
+    if kind is not TileKind.CORE:
+        yield op, f"lock {number} would be one of the {kind} ({column}, {row}), which this core does not reach"
 
 
 def core(op: CoreOp) -> Faults:

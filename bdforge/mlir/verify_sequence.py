@@ -5,7 +5,7 @@ Source of the rules on `aiex.npu.dma_memcpy_nd`: mlir-aie 5ff2ab97, `NpuDmaMemcp
 
 from collections.abc import Callable, Iterable, Iterator
 
-from xdsl.dialects.builtin import MemRefType, UnrankedMemRefType
+from xdsl.dialects.builtin import IndexType, MemRefType, UnrankedMemRefType
 from xdsl.ir import Operation
 
 from bdforge.devices.limits import GRANULE_BYTES, SHIM, TASK_REPEAT_MAX
@@ -219,10 +219,13 @@ def start_chain(op: StartBdChainOp) -> Faults:
     except ValueError as error:
         yield op, str(error)
         return
-    wanted = [a.type for a in template.body.blocks[0].args]
-    given = [a.type for a in op.operands if isinstance(a.type, MemRefType | UnrankedMemRefType)]
-    if wanted != given:
-        yield op, f"@{op.symbol} takes ({', '.join(map(str, wanted))}), not ({', '.join(map(str, given))})"
+    wanted, arguments = template.body.blocks[0].args, getattr(op, "args")  # noqa: B009
+    given = [a.type for a in arguments]
+    for value, argument in zip(wanted, arguments, strict=False):
+        if isinstance(value.type, IndexType) and not isinstance(argument.owner, LockOp):
+            yield op, f"argument {value.index} of @{op.symbol} stands for a lock; give an aie.lock"
+    if [a.type for a in wanted] != given:
+        yield op, f"@{op.symbol} takes ({', '.join(str(a.type) for a in wanted)}), not ({', '.join(map(str, given))})"
 
 
 SEQUENCE_RULES: dict[type[Operation], list[Callable[..., Iterable[tuple[Operation, str]]]]] = {

@@ -7,7 +7,7 @@ mlir-aie refuses is refused; what it silently cuts to a field's width is refused
 from collections.abc import Callable
 from typing import Any
 
-from xdsl.dialects.builtin import MemRefType, ModuleOp, UnrankedMemRefType
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, UnrankedMemRefType
 from xdsl.ir import Block, SSAValue
 from xdsl.ir import Operation as MlirOperation
 
@@ -39,6 +39,7 @@ from bdforge.mlir.sequence_ops import (
     RuntimeSequenceOp,
     SetLockOp,
 )
+from bdforge.mlir.trace_ops import TraceOp
 from bdforge.txn.bd import GRANULE_BITS, burst_code, encode_bd, memcpy_transfer
 from bdforge.txn.operations import BlockWrite, LoadPdi, MaskWrite, Operation, Patch, Preempt
 from bdforge.txn.raw import raw_bd_words
@@ -125,7 +126,7 @@ class _Lowering:
 
     def operation(self, op: MlirOperation) -> None:
         """Lower one operation."""
-        if op.name in _SILENT:
+        if op.name in _SILENT or isinstance(op, TraceOp):
             return
         if op.name in VIEWS:
             self.values.view(op, self.target.warn)
@@ -182,7 +183,10 @@ class _Lowering:
         parameters = template.body.blocks[0].args
         _check_types(op.symbol, arguments, parameters)
         for parameter, argument in zip(parameters, arguments, strict=True):
-            self.values.bind(parameter, self.values.memory(argument))
+            if isinstance(parameter.type, IndexType):
+                self.values.bind_lock(parameter, self.values.lock(argument))
+            else:
+                self.values.bind(parameter, self.values.memory(argument))
         self.tasks.start(self.target, op, self.tasks.configure(self.target, op, template.body))
 
     def start_task(self, op: MlirOperation) -> None:

@@ -165,7 +165,7 @@ class Tasks:
         if transfer.length_words < 1:
             raise ValueError("a transfer moves at least one 32-bit word; give its length")
         offset_bytes = GRANULE_BYTES * granules(bd.offset, bits, "offset")
-        acquire, release = _locks(target, bd, column, row)
+        acquire, release = self._locks(target, bd, column, row)
         words = encode_bd(
             limits.kind,
             length_words=transfer.length_words,
@@ -187,6 +187,25 @@ class Tasks:
             target.patch(bd, column, row, bd_id, memory.argument, memory.offset_bytes + offset_bytes)
         else:
             target.point_bd_at(bd, column, row, bd_id, target.buffer_address(memory) + offset_bytes)
+
+    def _locks(self, target: Target, bd: DmaBdOp, column: int, row: int) -> tuple[BdLock | None, BdLock | None]:
+        """What a BD acquires and releases; a memtile's DMA counts its own locks from MEMTILE_WINDOW_LOCKS on."""
+        if not bd.use_locks:
+            return None, None
+        if len(bd.acquires) != 1 or len(bd.releases) != 1:
+            raise ValueError("a task's BD uses no lock, or acquires one and releases one")
+        base = MEMTILE_WINDOW_LOCKS if target.device.kind(column, row) is TileKind.MEMTILE else 0
+        acquire, release = bd.acquires[0], bd.releases[0]
+        ids = [base + self._lock_id(target, use, (column, row)) for use in (acquire, release)]
+        value = acquire_value(acquire, partial(target.fault, "acquire-zero")) if acquire.enabled else None
+        return None if value is None else BdLock(ids[0], value), BdLock(ids[1], release.value)
+
+    def _lock_id(self, target: Target, use: UseLockOp, tile: tuple[int, int]) -> int:
+        lock = self.values.lock(use.lock_value)
+        place = lock.tile.column, lock.tile.row
+        if place != tile:
+            raise ValueError(f"the lock is in tile {place}; a task's BD uses the locks of its own tile {tile}")
+        return target.lock_id(lock)
 
 
 def _chain_blocks(op: TaskOp, body: Region) -> tuple[Block, list[Block]]:
@@ -311,26 +330,6 @@ def _burst(target: Target, bd: DmaBdOp, kind: TileKind) -> int:
     if bd.burst_length:
         raise ValueError(f"burst_length is for shims, not for a {kind}")
     return 0
-
-
-def _locks(target: Target, bd: DmaBdOp, column: int, row: int) -> tuple[BdLock | None, BdLock | None]:
-    """What a BD acquires and releases; a memtile's DMA counts its own locks from MEMTILE_WINDOW_LOCKS on."""
-    if not bd.use_locks:
-        return None, None
-    if len(bd.acquires) != 1 or len(bd.releases) != 1:
-        raise ValueError("a task's BD uses no lock, or acquires one and releases one")
-    base = MEMTILE_WINDOW_LOCKS if target.device.kind(column, row) is TileKind.MEMTILE else 0
-    acquire, release = bd.acquires[0], bd.releases[0]
-    ids = [base + _lock_id(target, use, (column, row)) for use in (acquire, release)]
-    taken = BdLock(ids[0], acquire_value(acquire, partial(target.fault, "acquire-zero"))) if acquire.enabled else None
-    return taken, BdLock(ids[1], release.value)
-
-
-def _lock_id(target: Target, use: UseLockOp, tile: tuple[int, int]) -> int:
-    place = use.lock.tile.column, use.lock.tile.row
-    if place != tile:
-        raise ValueError(f"the lock is in tile {place}; a task's BD uses the locks of its own tile {tile}")
-    return target.lock_id(use.lock)
 
 
 def acquire_value(use: UseLockOp, zero: Callable[[ValueError], None]) -> int:

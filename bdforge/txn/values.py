@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, MemRefType, Sha
 from xdsl.ir import Operation, SSAValue
 
 from bdforge.mlir.allocate import element_bits
-from bdforge.mlir.array_ops import BufferOp
+from bdforge.mlir.array_ops import BufferOp, LockOp
 
 UNCHANGED_VIEWS = ("memref.cast", "memref.assume_alignment", "memref.memory_space_cast")
 VIEWS = (*UNCHANGED_VIEWS, "memref.subview", "memref.reinterpret_cast")
@@ -30,10 +30,22 @@ class Values:
 
     def __init__(self):
         self._memory: dict[SSAValue, Memory] = {}
+        self._locks: dict[SSAValue, LockOp] = {}
 
     def bind(self, value: SSAValue, memory: Memory) -> None:
         """Let `value` stand for `memory` from now on."""
         self._memory[value] = memory
+
+    def bind_lock(self, value: SSAValue, lock: LockOp) -> None:
+        """Let `value`, an argument of a BD template, stand for `lock` from now on."""
+        self._locks[value] = lock
+
+    def lock(self, value: SSAValue) -> LockOp:
+        """The lock that a value stands for; ValueError if it is none."""
+        lock = self._locks.get(value, value.owner)
+        if not isinstance(lock, LockOp):
+            raise ValueError("the lock must come from aie.lock, or from an argument of the aie.bd_chain")
+        return lock
 
     def memory(self, value: SSAValue) -> Memory:
         """The memory that a memref value stands for; ValueError if it is neither host memory nor a buffer."""

@@ -102,3 +102,36 @@ def test_neighbours_hand_over_a_buffer_by_locks(device):
     for seed in range(6):
         result = bdforge.emulate(PINGPONG.format(device=device), schedule="random", seed=seed)
         np.testing.assert_array_equal(result.buffers["sum"], np.arange(8) ** 2)
+
+
+NUMBERS = {"south": 0, "west": 16, "north": 32, "own": 48}
+
+
+def localized(text: str, numbers: dict[str, int]) -> str:
+    """Locks as aie-localize-locks writes them: by their number in the core."""
+    for name, number in numbers.items():
+        text = text.replace(
+            f"aie.use_lock(%{name}", f"%n{name} = arith.constant {number} : index aie.use_lock(%n{name}"
+        )
+    return text
+
+
+@pytest.mark.parametrize("side", NUMBERS)
+def test_locks_by_their_number_in_the_core_are_those_of_the_neighbours(side):
+    first = NUMBERS[side]
+    text = localized(reader(REACHED[side]), {"go": first + 3, "done": first + 4})
+    assert text.count("arith.constant") == 4
+    assert bdforge.emulate(text).buffers["data"].tolist() == [9, 81, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("number", "core", "message"),
+    [
+        (64, HERE, "lock 64 is outside 0 to 63"),
+        (3, (2, 2), r"lock 3 would be one of the memtile \(2, 1\)"),
+        (19, (0, 3), "outside"),
+    ],
+)
+def test_numbers_of_locks_out_of_reach_are_refused(number, core, message):
+    with pytest.raises(MlirError, match=message):
+        bdforge.emulate(localized(reader(core, core=core), {"go": number}))

@@ -23,7 +23,12 @@ LEGACY = {
     ),
     "ipu": (sequence("aiex.ipu.dma_wait {symbol = @a}"), "write 'aiex.npu.dma_wait'"),
     "capitals": ("AIE.device(npu1) {}", "write 'aie.device'"),
-    "object fifo": (device('aie.objectfifo @f(%s, {%m}, 2 : i32)'), "lower it with aie-opt"),
+    "object fifo": (device("aie.objectfifo @f(%s, {%m}, 2 : i32)"), "lower it with aie-opt"),
+    "object fifo, lowered by aiecc": (device("aie.objectfifo @f(%s, {%m}, 2 : i32)"), "give input_with_addresses.mlir"),
+    "newer operation": (device("%x = aie.logical_tile<CoreTile>(?, ?)"), "give what aiecc made of it: input_with_addr"),
+    "LLVM global": ("llvm.mlir.global external @b() : !llvm.array<8 x i32>", "give input_with_addresses.mlir of aiecc"),
+    "LLVM type": ("func.func private @f(!llvm.ptr)", "text for the cores' compiler (input_opt.mlir?); give input_with"),
+    "data layout": ("module attributes {dlti.dl_spec = #dlti.dl_spec<i64 = 32>} {}", "give input_with_addresses.mlir"),
 }  # fmt: skip
 
 
@@ -36,6 +41,12 @@ def test_legacy_forms_name_what_replaces_them(form: str):
 
 
 def test_an_operation_that_never_was_is_just_unknown():
-    with pytest.raises(MlirError, match=r"operation 'aie\.tyle' is unknown") as caught:
+    with pytest.raises(MlirError, match=r"operation 'aie\.tyle' is unknown; if aie-opt takes this") as caught:
         parse("aie.device(npu1) {\n  %t = aie.tyle(0, 0)\n}")
     assert (caught.value.line, caught.value.column) == (2, 8)
+
+
+def test_a_foreign_dialect_is_just_unknown():
+    with pytest.raises(MlirError) as caught:
+        parse("air.launch () {}")
+    assert caught.value.message == "operation 'air.launch' is unknown"

@@ -75,7 +75,7 @@ REFUSED = {
             "%b =", "%far = aie.tile(2, 1)\n%b ="), "memtiles west and east"),
     "lock in the sequence": (
         device("%l = aie.lock(%c)\naie.runtime_sequence() { aie.use_lock(%l, Release) }"), "nothing there can wait"),
-    "lock that is none": (core("aie.use_lock(%c0, Release)"), "must come from aie.lock"),
+    "lock that is none": (core("aie.use_lock(%c, Release)"), "must come from aie.lock"),
     "unknown function": (core("func.call @gone() : () -> ()"), "no func.func is called @gone here; known: @k, @g"),
     "function's type": (core("func.call @k(%b, %f) : (memref<64xi32>, f32) -> ()"), "but is called as"),
     "allocation on a memtile": (device("aie.shim_dma_allocation @x(%m, MM2S, 0)"), "only a shim's channel"),

@@ -56,6 +56,11 @@ SAME = [
               "%x: memref<8xi32>")),
     (sequence("aiex.npu.push_queue(0, 0, MM2S : 0) {issue_token = false, repeat_count = 0 : i32, bd_id = 0 : i32}"),
      sequence('aiex.npu.push_queue (0,0,"MM2S":0) {bd_id = 0 : i32, issue_token = false, repeat_count = 0 : i32}')),
+    (core("%r = scf.for %n = %c0 to %c1 step %c1 iter_args(%a = %i) -> (i32) { scf.yield %a : i32 }"),
+     core("%r = scf.for %n = %c0 to %c1 step %c1 iter_args(%a = %i) ->\n i32 { scf.yield %a : i32 }")),
+    (core("%r = scf.if %p -> (i32) { scf.yield %i : i32 } else { scf.yield %i : i32 }"),
+     core("%r = scf.if %p -> i32 { scf.yield %i : i32 } else { scf.yield %i : i32 }")),
+    (device("%b = aie.buffer(%c) : memref<4x8xi32, 1>"), device("%b = aie.buffer(%c) : memref< 4 x 8x i32 , 1>")),
     (sequence("aiex.npu.rtp_write(@b, 0, 50)"), sequence("aiex.npu.rtp_write (@b, 0x0, 0x32)")),
 ]  # fmt: skip
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bdforge.devices.registers import CORE_BD, MEMTILE_BD, SHIM_BD, address
-from bdforge.mlir import Source, context, parse
+from bdforge.mlir import MlirError, Source, context, parse
 from bdforge.mlir.parser import parse_text
 from bdforge.txn import BlockWrite, LoadPdi, MaskWrite, Patch, Preempt, Sync, Write, decode, encode
 from bdforge.txn.describe import diff
@@ -321,6 +321,36 @@ def test_templates_are_instantiated_for_their_arguments():
     ]  # fmt: skip
     assert [op for op in operations if isinstance(op, Write)] == [Write(0x1D214, 0x80000000), Write(0x1D21C, 0x20002)]
     assert operations[-1] == Sync(1, 0, 0, 1, 1, 0)
+
+
+def test_locks_of_a_bd_template_are_those_of_its_arguments():
+    template = """aie.bd_chain @copy(%v: memref<64xi32>, %take: index, %give: index) {
+      aie.use_lock(%take, AcquireGreaterEqual, 2)
+      aie.dma_bd(%v : memref<64xi32>, 0, 32)
+      aie.use_lock(%give, Release, 1)
+      aie.end
+    }"""
+    task = """aiex.dma_configure_task(%s0, MM2S, 0) {
+      aie.use_lock(%b, AcquireGreaterEqual, 2)
+      aie.dma_bd(%x : memref<64xi32>, 0, 32)
+      aie.use_lock(%a, Release, 1)
+      aie.end
+    }"""
+    text = """aie.device(npu2_1col) {
+    %s0 = aie.tile(0, 0)
+    %a = aie.lock(%s0, 3)
+    %b = aie.lock(%s0, 5)
+    TEMPLATE
+    aie.runtime_sequence(%x: memref<64xi32>) {
+    %t = TASK
+    }}"""
+    call = "aiex.dma_start_bd_chain @copy(%x, %b, %a) : (memref<64xi32>, index, index) on (%s0, MM2S, 0)"
+    chained = lower_module(parse(text.replace("TEMPLATE", template).replace("TASK", call)))[1]
+    plain = lower_module(parse(text.replace("TEMPLATE", "").replace("TASK", task + "\naiex.dma_start_task(%t)")))[1]
+    assert chained == plain
+    wrong = call.replace("%b, %a", "%s0, %a")
+    with pytest.raises(MlirError, match="argument 1 of @copy stands for a lock"):
+        parse(text.replace("TEMPLATE", template).replace("TASK", wrong))
 
 
 def test_views_of_arguments_move_the_patch():

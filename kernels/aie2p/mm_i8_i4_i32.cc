@@ -21,7 +21,7 @@
 //   or 2
 //   when A_TRANSPOSED: 512 MAC per cycle.
 //   Per block C is loaded and stored once: 16 loads and 16 stores against 4 k / 8 cycles of products, and
-//   C_TRANSPOSED adds a shuffle to each.
+//   C_TRANSPOSED adds two shuffles to each.
 #include "../include/int4.h"
 
 extern "C" void mm_i8_i4_i32(const int8_t *__restrict a, const uint8_t *__restrict b,

@@ -16,7 +16,7 @@
 //   Per depth block and 4 products (vec 4 of 4): 4 of 8 load slots, mv 0 of 4, or 2 for each transposed operand:
 //   512 MAC per cycle.
 //   Per block C is loaded and stored once: 16 loads and 16 stores against 4 k / 8 cycles of products, and
-//   C_TRANSPOSED adds a shuffle to each.
+//   C_TRANSPOSED adds two shuffles to each.
 #include "../include/integer.h"
 
 extern "C" void mm_i8_i8_i32(const int8_t *__restrict a, const int8_t *__restrict b,

@@ -41,7 +41,7 @@ static ALWAYS_INLINE aie::vector<T, Lanes> rectified(const aie::vector<T, Lanes>
 /// R x T elements row by row, in the order in which a micro-tile of C holds them.
 template <unsigned R, unsigned T, class V> static ALWAYS_INLINE V in_c_order(const V &rows) {
     if constexpr (c_transposed)
-        return aie::transpose(rows, R, T);
+        return turned<R, T>(rows);
     else
         return rows;
 }

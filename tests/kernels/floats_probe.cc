@@ -1,8 +1,8 @@
 // Conversions, products and streams of floats by the stand-in, one call each.
 #include <aie_api/aie.hpp>
 
-template <unsigned M, unsigned K, unsigned N> static void product(const bfloat16 *a, const bfloat16 *b, float *c) {
-    aie::mmul<M, K, N, bfloat16, bfloat16> tile;
+template <unsigned M, unsigned K, unsigned N, class T> static void product(const T *a, const T *b, float *c) {
+    aie::mmul<M, K, N, T, T> tile;
     tile.mul(aie::load_v<M * K>(a), aie::load_v<K * N>(b));
     tile.mac(aie::load_v<M * K>(a), aie::load_v<K * N>(b));
     aie::store_v(c, tile.template to_vector<float>());
@@ -18,6 +18,22 @@ void product_4x8x8(const bfloat16 *a, const bfloat16 *b, float *c) { product<4, 
 void product_8x8x4(const bfloat16 *a, const bfloat16 *b, float *c) { product<8, 8, 4>(a, b, c); }
 void product_8x8x8(const bfloat16 *a, const bfloat16 *b, float *c) { product<8, 8, 8>(a, b, c); }
 void product_8x1x8(const bfloat16 *a, const bfloat16 *b, float *c) { product<8, 1, 8>(a, b, c); }
+void product_of_floats_4x8x4(const float *a, const float *b, float *c) { product<4, 8, 4>(a, b, c); }
+void product_of_floats_4x1x8(const float *a, const float *b, float *c) { product<4, 1, 8>(a, b, c); }
+void arithmetic(const bfloat16 *a, const bfloat16 *b, bfloat16 *out) {
+    const auto x = aie::load_v<16>(a), y = aie::load_v<16>(b);
+    auto it = aie::begin_vector<16>(out);
+    *it++ = aie::add(x, y);
+    *it++ = aie::sub(x, y);
+    *it++ = aie::neg(x);
+    *it++ = aie::abs(x);
+    *it++ = aie::clamp(x, y, bfloat16(1));
+    *it++ = aie::msc(aie::mul(x, y), x, x).to_vector<bfloat16>();
+}
+void from_integers(const int32 *words, const int4 *nibbles, float *out, bfloat16 *halves) {
+    aie::store_v(out, aie::to_float<float>(aie::load_v<32>(nibbles), 1));
+    aie::store_v(halves, aie::to_float<bfloat16>(aie::load_v<16>(words), 3));
+}
 void undefined_product(float *c) {
     aie::mmul<4, 8, 4, bfloat16, bfloat16> tile;
     aie::store_v(c, tile.to_vector<float>());
@@ -44,6 +60,12 @@ void walk_tiles(const bfp16ebs8 *in, bfp16ebs8 *out) {
     from >> tile;
     to.push_seek(tile, -5);
     to.push(from.seek(2).pop());
+}
+void product_8x8x16(const bfp16ebs8 *a, const bfp16ebs8 *b, float *c) {
+    aie::mmul<8, 8, 16, bfp16ebs8, bfp16ebs8> tile;
+    const auto columns = aie::block_vector_input_buffer_stream<bfp16ebs8, 128>(b).pop();
+    tile.mul(Input(a).pop(), aie::op_transpose(columns));
+    aie::store_v(c, tile.to_vector<float>());
 }
 void undefined_blocks(bfp16ebs8 *out) { Output(out).push(Blocks()); }
 #endif

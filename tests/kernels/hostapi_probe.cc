@@ -75,7 +75,7 @@ void bitwise(const uint8 *a, const uint8 *b, uint8 *out) {
     aie::store_v(out, aie::bit_and(x, y));
     aie::store_v(out + 64, aie::bit_or(x, y));
     aie::store_v(out + 128, aie::bit_xor(x, y));
-    aie::store_v(out + 192, aie::bit_and(x, uint8(0x30)));
+    aie::store_v(out + 192, aie::bit_and(uint8(0x30), x));
     aie::store_v(out + 256, aie::bit_not(x));
 }
 #define ARITHMETIC(type)                                                           \
@@ -104,6 +104,28 @@ ARITHMETIC(int16)
 ARITHMETIC(int32)
 ARITHMETIC(uint32)
 void upshift_int8(const int8 *in, int8 *out, int shift) { aie::store_v(out, aie::upshift(aie::load_v<64>(in), shift)); }
+void shift_int4(const int4 *in, int4 *out, int shift) {
+    const auto v = aie::load_v<128>(in);
+    aie::store_v(out, aie::upshift(v, shift));
+    aie::store_v(out + 64, aie::downshift(v, shift));
+    aie::store_v(out + 128, aie::logical_downshift(v, shift));
+}
+void saturating_int8(const int8 *a, const int8 *b, int8 *out) {
+    const auto x = aie::load_v<64>(a), y = aie::load_v<64>(b);
+    aie::store_v(out, aie::saturating_add(x, y));
+    aie::store_v(out + 64, aie::saturating_sub(x, y));
+    aie::store_v(out + 128, aie::clamp(x, int8(-3), int8(100)));
+}
+void multiply_int8_int4(const int8 *a, const int4 *b, int32 *out) {
+    aie::store_v(out, aie::mul(aie::load_v<64>(a), aie::load_v<64>(b)).to_vector<int32>());
+}
+void cast_accum(const int32 *in, int32 *wide, float *floats) {
+    const aie::accum<acc32, 16> acc(aie::load_v<16>(in));
+    const auto longs = acc.cast_to<acc64>();
+    static_assert(longs.size() == 8);
+    aie::store_v(wide, longs.cast_to<acc32>().to_vector<int32>());
+    aie::store_v(floats, acc.cast_to<accfloat>().to_vector<float>());
+}
 void count_less(const int8 *a, const int8 *b, uint32 *out) {
     out[0] = aie::lt(aie::load_v<64>(a), aie::load_v<64>(b)).count();
     out[1] = (aie::ge(aie::load_v<64>(a), int8(0)) | aie::mask<64>::from_uint64(3)).count();

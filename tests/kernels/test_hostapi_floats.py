@@ -80,6 +80,46 @@ def test_bfloat16_products_add_up_in_the_order_of_k(floats, shape):
     assert np.array_equal(c, expected)
 
 
+@pytest.mark.parametrize("shape", [(4, 8, 4), (4, 1, 8)], ids=str)
+def test_float_products_round_like_floats(floats, shape):
+    m, k, n = shape
+    rng = np.random.default_rng(4)
+    a, b = rng.integers(-99, 99, (m, k)).astype(np.float32), rng.integers(-99, 99, (k, n)).astype(np.float32)
+    c = aligned((m, n), np.float32)
+    floats.call(f"product_of_floats_{m}x{k}x{n}", aligned_copy(a, np.float32), aligned_copy(b, np.float32), c)
+    assert np.array_equal(c, 2 * (a @ b))
+
+
+def test_a_product_of_sixteen_columns_is_two_of_eight(floats):
+    rng = np.random.default_rng(5)
+    a, b = rng.integers(-60, 60, (8, 8)), rng.integers(-60, 60, (16, 8))
+    blocks = [aligned_copy(encode(x.astype(np.float32)).ravel(), np.uint8) for x in (a, b)]
+    c = aligned((8, 16), np.float32)
+    floats.call("product_8x8x16", *blocks, c)
+    assert np.array_equal(c, a @ b.T)
+
+
+def test_bfloat16_lanes_are_added_in_float_and_narrowed(floats):
+    rng = np.random.default_rng(6)
+    a, b = (rng.normal(size=16).astype(BF16) for _ in range(2))
+    out = aligned((6, 16), BF16)
+    floats.call("arithmetic", aligned_copy(a, BF16), aligned_copy(b, BF16), out)
+    x, y = a.astype(np.float32), b.astype(np.float32)
+    products = x.astype(float) * y - x.astype(float) ** 2
+    expected = [x + y, x - y, -x, abs(x), np.minimum(np.maximum(x, y), 1), products]
+    assert np.array_equal(out, np.array(expected, np.float32).astype(BF16))
+
+
+def test_integers_of_any_width_become_floats(floats):
+    rng = np.random.default_rng(7)
+    words, packed = rng.integers(-(2**31), 2**31, 16).astype(np.int32), rng.integers(0, 256, 16).astype(np.uint8)
+    out, halves = aligned(32, np.float32), aligned(16, BF16)
+    floats.call("from_integers", aligned_copy(words, np.int32), aligned_copy(packed, np.uint8), out, halves)
+    low_first = np.stack([packed & 15, packed >> 4], axis=1).ravel().astype(int)
+    assert np.array_equal(out, ((low_first ^ 8) - 8) / 2)
+    assert np.array_equal(halves, (words.astype(np.float32) / 8).astype(BF16))
+
+
 def test_streams_walk_tiles_of_72_bytes(floats):
     tiles = encode(np.random.default_rng(3).normal(size=(6, 8, 8)).astype(np.float32)).reshape(6, 72)
     out = aligned((6, 72), np.uint8, skew_bytes=5)

@@ -187,6 +187,42 @@ def test_elementwise_products_accumulate_and_wrap(probe):
     assert np.array_equal(out, (3 * (2 * x * y + x * x - y * y)).astype(np.int32))
 
 
+@pytest.mark.parametrize(("mode", "low", "high"), [(0, None, None), (SATURATE, -8, 7)])
+def test_nibbles_are_shifted_as_bytes_and_packed(probe, mode, low, high):
+    probe.call("set_modes", 0, mode)
+    values, out = lane_values("int4"), aligned((3, 64), np.uint8)
+    probe.call("shift_int4", aligned_copy(packed_nibbles(values), np.uint8), out, 2)
+    up, down, logical = (nibbles(row, signed=True) for row in out)
+    clamped = np.clip(values << 2, low, high)
+    assert np.array_equal(up, nibbles(packed_nibbles(clamped), signed=True))
+    assert np.array_equal(down, values >> 2)
+    assert np.array_equal(logical, (values & 15) >> 2)
+
+
+def test_sums_saturate_when_asked_to(probe):
+    a, b, out = random("int8", 64, 1), random("int8", 64, 2), aligned((3, 64), np.int8)
+    probe.call("set_modes", 0, SATURATE)
+    probe.call("saturating_int8", a, b, out)
+    x, y = a.astype(int), b.astype(int)
+    assert np.array_equal(out, [np.clip(x + y, -128, 127), np.clip(x - y, -128, 127), np.clip(x, -3, 100)])
+    probe.call("set_modes", 0, 0)
+    probe.call("saturating_int8", a, b, out)
+    assert np.array_equal(out[:2], [(x + y).astype(np.int8), (x - y).astype(np.int8)])
+
+
+def test_bytes_times_nibbles(probe):
+    a, b, out = random("int8", 64), lane_values("int4")[:64], aligned(64, np.int32)
+    probe.call("multiply_int8_int4", a, aligned_copy(packed_nibbles(b), np.uint8), out)
+    assert np.array_equal(out, a.astype(int) * b)
+
+
+def test_accumulators_are_recast_bit_by_bit(probe):
+    values, words, floats = random("int32", 16), aligned(16, np.int32), aligned(16, np.float32)
+    probe.call("cast_accum", values, words, floats)
+    assert np.array_equal(words, values)
+    assert np.array_equal(floats.view(np.int32), values)
+
+
 def test_scalars_pass_as_registers(probe):
     out = aligned(3, np.int64)
     probe.call("scalars", -5, 4_000_000_000, -(2**40), out)

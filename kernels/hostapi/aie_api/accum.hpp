@@ -6,6 +6,23 @@
 
 namespace aie {
 
+template <class Tag, unsigned N> class accum;
+
+}  // namespace aie
+
+namespace hostapi {
+
+/// The same bits as lanes of another accumulator tag.
+template <class To, class Acc> auto recast(const Acc &acc) {
+    aie::accum<To, Acc::bits() / accumulator<To>::bits> cast;
+    std::memcpy(cast.write(), acc.read("aie::accum::cast_to"), Acc::bits() / 8);
+    return cast;
+}
+
+}  // namespace hostapi
+
+namespace aie {
+
 template <class Tag, unsigned N> class accum {
     using traits = hostapi::accumulator<Tag>;
     static_assert(traits::exists, "aie::accum: the tag must be acc32, acc40, acc48, acc56 or acc64");
@@ -42,6 +59,9 @@ template <class Tag, unsigned N> class accum {
     template <class T> HOSTAPI_INLINE vector<T, N> to_vector(int shift = 0) const {
         return narrowed<T>("aie::accum::to_vector", shift);
     }
+
+    /// The same bits as lanes of another tag.
+    template <class To> auto cast_to() const { return hostapi::recast<To>(*this); }
 
     template <unsigned M> accum<Tag, M> extract(unsigned i) const {
         hostapi::require_range("aie::accum::extract", "part", i, 0, N / M - 1);
@@ -150,20 +170,26 @@ aie::accum<Tag, N> on_accums(const char *call, const aie::accum<Tag, N> &a, cons
 template <class A, class B>
 using product_tag = std::conditional_t<(element<A>::bits + element<B>::bits > 32), acc64, acc32>;
 
-/// acc + factor * a * b lane by lane, wrapping.
+/// acc + factor * a * b lane by lane, wrapping. 4-bit lanes of b are unpacked.
 template <class Acc, class T, class U, unsigned N>
 Acc multiplied(const char *call, Acc acc, int factor, const aie::vector<T, N> &a, const aie::vector<U, N> &b) {
     static_assert(Acc::size() == N, "aie::mac: the accumulator must have one lane per product");
-    refuse_nibbles<aie::vector<T, N>>();
-    refuse_nibbles<aie::vector<U, N>>();
-    const T *x = a.read(call);
-    const U *y = b.read(call);
-    acc.read(call);
-    auto *out = acc.write();
-    for (unsigned i = 0; i < N; ++i)
-        out[i] = static_cast<typename Acc::storage>(static_cast<uint64_t>(out[i])
-                                                    + static_cast<uint64_t>(factor * int64_t{x[i]} * int64_t{y[i]}));
-    return acc;
+    static_assert(element<T>::bits != 4 && (element<U>::bits != 4 || element<T>::bits == 8),
+                  "aie::mul: lanes of 4 bit are the second operand, and the first has 8 bit; unpack");
+    if constexpr (element<T>::bits == 8 && element<U>::bits == 4) {
+        return multiplied(call, acc, factor, a, b.unpack());
+    } else {
+        refuse_nibbles<aie::vector<T, N>>();
+        refuse_nibbles<aie::vector<U, N>>();
+        const T *x = a.read(call);
+        const U *y = b.read(call);
+        acc.read(call);
+        auto *out = acc.write();
+        for (unsigned i = 0; i < N; ++i)
+            out[i] = static_cast<typename Acc::storage>(
+                static_cast<uint64_t>(out[i]) + static_cast<uint64_t>(factor * int64_t{x[i]} * int64_t{y[i]}));
+        return acc;
+    }
 }
 
 }  // namespace hostapi

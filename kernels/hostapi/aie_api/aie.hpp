@@ -1,9 +1,10 @@
 // Host stand-in for the part of the AIE API that GEMM-like kernels use.
 //
 // The same kernel source compiles against the real headers (Peano, for the device) and against these (g++ or clang,
-// C++20, for the emulator). Results are those of the device; what the real headers refuse is refused at compile time,
-// and what the device does silently wrong (misaligned accesses, undefined vectors and accumulators) throws
-// hostapi::Fault. Left out: bfp16ebs16, mmul of float, sparse operands, tensor streams, dynamic sign, unaligned access.
+// C++20, for the emulator). Results are those of the device; what the real headers refuse is refused at compile time
+// (tests/kernels/data/api_probes.toml lists uses of both kinds), and what the device does silently wrong (misaligned
+// accesses, undefined vectors and accumulators) throws hostapi::Fault. Left out: bfp16ebs16, mmul of bfloat16 by
+// bfp16ebs8, sparse operands, tensor streams, dynamic sign, unaligned access, to_fixed, shifts of whole vectors.
 #pragma once
 
 #include "accum.hpp"

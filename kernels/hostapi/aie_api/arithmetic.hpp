@@ -43,6 +43,12 @@ template <class A, class B> struct joined {
 };
 template <class A, class B> using joined_t = typename joined<A, B>::type;
 
+/// The real headers have these operations for two vectors and for a scalar before a vector.
+template <class A, class B> constexpr void refuse_trailing_scalar() {
+    static_assert(!is_vector<A> || is_vector<B>, "aie: a bitwise operation takes its scalar first, as in "
+                                                 "aie::bit_and(uint8(15), v)");
+}
+
 template <class V> constexpr void refuse_nibbles() {
     static_assert(element<typename V::value_type>::bits >= 8,
                   "aie: this operation has no 4-bit form; unpack, or cast_to<uint8> for bitwise operations");
@@ -73,6 +79,25 @@ template <class V, class F> auto on_lanes(const char *call, const V &v, F f) {
     return result;
 }
 
+/// f on pairs of lanes as int64; the result is narrowed under the saturation mode.
+template <class V, class F> auto on_pairs(const char *call, const V &a, const V &b, F f) {
+    refuse_nibbles<V>();
+    using T = typename V::value_type;
+    const auto *x = a.read(call), *y = b.read(call);
+    V result;
+    auto *out = result.write();
+    for (unsigned i = 0; i < V::size(); ++i)
+        out[i] = saturated<T>(f(int64_t{x[i]}, int64_t{y[i]}), core_state.saturation);
+    return result;
+}
+
+template <class V> auto upshifted_lanes(const V &v, int n) {
+    return on_lanes("aie::upshift", v, [=](int64_t x) {
+        return saturated<typename V::value_type>(static_cast<int64_t>(static_cast<uint64_t>(x) << n),
+                                                 core_state.saturation);
+    });
+}
+
 template <class V, class F> auto reduced(const char *call, const V &v, F f) {
     refuse_nibbles<V>();
     const auto *x = v.read(call);
@@ -87,12 +112,15 @@ template <class V, class F> auto reduced(const char *call, const V &v, F f) {
 namespace aie {
 
 template <class A, class B> HOSTAPI_INLINE auto bit_and(const A &a, const B &b) {
+    hostapi::refuse_trailing_scalar<A, B>();
     return hostapi::on_words("aie::bit_and", a, b, [](auto x, auto y) { return x & y; });
 }
 template <class A, class B> HOSTAPI_INLINE auto bit_or(const A &a, const B &b) {
+    hostapi::refuse_trailing_scalar<A, B>();
     return hostapi::on_words("aie::bit_or", a, b, [](auto x, auto y) { return x | y; });
 }
 template <class A, class B> HOSTAPI_INLINE auto bit_xor(const A &a, const B &b) {
+    hostapi::refuse_trailing_scalar<A, B>();
     return hostapi::on_words("aie::bit_xor", a, b, [](auto x, auto y) { return x ^ y; });
 }
 template <class T, unsigned N> auto bit_not(const vector<T, N> &v) {
@@ -115,6 +143,12 @@ template <class A, class B> HOSTAPI_INLINE auto min(const A &a, const B &b) {
     hostapi::refuse_nibbles<hostapi::joined_t<A, B>>();
     return hostapi::on_words("aie::min", a, b, [](auto x, auto y) { return y < x ? y : x; });
 }
+
+/// v between lo and hi, each a vector or a scalar.
+template <class T, unsigned N, class Lo, class Hi> auto clamp(const vector<T, N> &v, const Lo &lo, const Hi &hi) {
+    return min(max(v, lo), hi);
+}
+
 template <class T, unsigned N> auto neg(const vector<T, N> &v) {
     return hostapi::on_lanes("aie::neg", v, [](int64_t x) { return -x; });
 }
@@ -122,13 +156,21 @@ template <class T, unsigned N> auto abs(const vector<T, N> &v) {
     return hostapi::on_lanes("aie::abs", v, [](int64_t x) { return x < 0 ? -x : x; });
 }
 
-/// v * 2^n through an accumulator: wraps, or clamps to T when saturation is on.
+/// Sums and differences through an accumulator: they wrap, or clamp to T when saturation is on.
+template <class T, unsigned N> auto saturating_add(const vector<T, N> &a, const vector<T, N> &b) {
+    return hostapi::on_pairs("aie::saturating_add", a, b, [](int64_t x, int64_t y) { return x + y; });
+}
+template <class T, unsigned N> auto saturating_sub(const vector<T, N> &a, const vector<T, N> &b) {
+    return hostapi::on_pairs("aie::saturating_sub", a, b, [](int64_t x, int64_t y) { return x - y; });
+}
+
+/// v * 2^n through an accumulator: wraps, or clamps to T when saturation is on. 4-bit lanes are unpacked and packed.
 template <class T, unsigned N> vector<T, N> upshift(const vector<T, N> &v, int n) {
     hostapi::require_range("aie::upshift", "shift", n, 0, 31);
-    const saturation_mode mode = get_saturation();
-    return hostapi::on_lanes("aie::upshift", v, [=](int64_t x) {
-        return hostapi::saturated<T>(static_cast<int64_t>(static_cast<uint64_t>(x) << n), mode);
-    });
+    if constexpr (hostapi::element<T>::bits == 4)
+        return upshift(v.unpack(), n).pack();
+    else
+        return hostapi::upshifted_lanes(v, n);
 }
 
 /// v / 2^n. Only under rounding mode floor: with another mode the result depends on the release of the real headers
@@ -138,14 +180,20 @@ template <class T, unsigned N> vector<T, N> downshift(const vector<T, N> &v, int
     if (get_rounding() != rounding_mode::floor)
         hostapi::fail("aie::downshift", "rounding mode is not floor, so releases of the AIE API differ; "
                                         "call aie::set_rounding(aie::rounding_mode::floor) first");
-    return hostapi::on_lanes("aie::downshift", v, [=](int64_t x) { return x >> n; });
+    if constexpr (hostapi::element<T>::bits == 4)
+        return downshift(v.unpack(), n).pack();
+    else
+        return hostapi::on_lanes("aie::downshift", v, [=](int64_t x) { return x >> n; });
 }
 
 template <class T, unsigned N> vector<T, N> logical_downshift(const vector<T, N> &v, int n) {
     hostapi::require_range("aie::logical_downshift", "shift", n, 0, 31);
     using Unsigned = std::make_unsigned_t<typename vector<T, N>::storage>;
-    return hostapi::on_lanes("aie::logical_downshift", v,
-                             [=](int64_t x) { return int64_t{static_cast<Unsigned>(x)} >> n; });
+    if constexpr (hostapi::element<T>::bits == 4)
+        return logical_downshift(v.template cast_to<uint4>().unpack(), n).pack().template cast_to<T>();
+    else
+        return hostapi::on_lanes("aie::logical_downshift", v,
+                                 [=](int64_t x) { return int64_t{static_cast<Unsigned>(x)} >> n; });
 }
 
 /// The sum in T: it wraps in 8 bit for int8, so widen first.

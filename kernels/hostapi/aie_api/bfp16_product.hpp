@@ -105,4 +105,19 @@ inline void mac_blocks(float *c, const Blocks<64> &a, const Blocks<64> &b) {
     add_products(c, a.mantissas, b.mantissas, rows, columns);
 }
 
+/// 8 x 8 x 16: C has 16 columns, its two halves are products of 8 x 8 x 8.
+inline void mac_wide_blocks(float *c, const Blocks<64> &a, const Blocks<128> &b) {
+    for (unsigned half = 0; half < 2; ++half) {
+        Blocks<64> columns;
+        std::memcpy(columns.mantissas, b.mantissas + 64 * half, 64);
+        std::memcpy(columns.exponents, b.exponents + 8 * half, 8);
+        alignas(64) float sums[64];
+        for (unsigned row = 0; row < 8; ++row)
+            std::memcpy(sums + 8 * row, c + 16 * row + 8 * half, 32);
+        mac_blocks(sums, a, columns);
+        for (unsigned row = 0; row < 8; ++row)
+            std::memcpy(c + 16 * row + 8 * half, sums + 8 * row, 32);
+    }
+}
+
 }  // namespace hostapi

@@ -53,6 +53,9 @@ template <unsigned N> class accum<accfloat, N> {
         return narrowed<T>("aie::accum::to_vector", shift);
     }
 
+    /// The same bits as lanes of another tag.
+    template <class To> auto cast_to() const { return hostapi::recast<To>(*this); }
+
     template <unsigned M> HOSTAPI_INLINE accum<accfloat, M> extract(unsigned i) const {
         hostapi::require_range("aie::accum::extract", "part", i, 0, N / M - 1);
         accum<accfloat, M> part;

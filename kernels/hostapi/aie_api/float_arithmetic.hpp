@@ -1,6 +1,7 @@
 // Operations of float lanes and float accumulators that kernels of floats use after a product.
 //
 // The device makes float products out of bfloat16 parts; here they round to nearest even, and a multiply-add is fused.
+// Products of bfloat16 are exact.
 #pragma once
 
 #include "arithmetic.hpp"
@@ -23,9 +24,13 @@ struct joined_lane<A, aie::vector<T, N>> {
 template <class A, class B> using joined_element = typename joined_lane<A, B>::type;
 
 template <class A, class B>
-concept float_operands = std::is_same_v<joined_element<A, B>, float>;
-template <class A, class B>
 concept comparable_operands = is_float<joined_element<A, B>>;
+
+/// Sums of bfloat16 are narrowed from an accumulator.
+template <class A, class B> HOSTAPI_INLINE void require_narrowing(const char *call) {
+    if constexpr (std::is_same_v<joined_element<A, B>, bfloat16>)
+        require_conv_even(call);
+}
 
 template <class A, class B, class F> HOSTAPI_INLINE auto on_floats(const char *call, const A &a, const B &b, F f) {
     using V = joined_t<A, B>;
@@ -49,6 +54,18 @@ HOSTAPI_INLINE auto on_float_accums(const char *call, const aie::accum<accfloat,
     return result;
 }
 
+template <class T, unsigned N>
+HOSTAPI_INLINE auto fused(const char *call, const aie::accum<accfloat, N> &acc, float sign, const aie::vector<T, N> &a,
+                          const aie::vector<T, N> &b) {
+    const T *x = a.read(call), *y = b.read(call);
+    const float *sum = acc.read(call);
+    aie::accum<accfloat, N> result;
+    float *out = result.write();
+    for (unsigned i = 0; i < N; ++i)
+        out[i] = __builtin_fmaf(sign * static_cast<float>(x[i]), static_cast<float>(y[i]), sum[i]);
+    return result;
+}
+
 }  // namespace hostapi
 
 namespace aie {
@@ -64,14 +81,22 @@ HOSTAPI_INLINE auto min(const A &a, const B &b) {
     return hostapi::on_floats("aie::min", a, b, [](auto x, auto y) { return y < x ? y : x; });
 }
 template <class A, class B>
-    requires hostapi::float_operands<A, B>
+    requires hostapi::comparable_operands<A, B>
 HOSTAPI_INLINE auto add(const A &a, const B &b) {
+    hostapi::require_narrowing<A, B>("aie::add");
     return hostapi::on_floats("aie::add", a, b, [](float x, float y) { return x + y; });
 }
 template <class A, class B>
-    requires hostapi::float_operands<A, B>
+    requires hostapi::comparable_operands<A, B>
 HOSTAPI_INLINE auto sub(const A &a, const B &b) {
+    hostapi::require_narrowing<A, B>("aie::sub");
     return hostapi::on_floats("aie::sub", a, b, [](float x, float y) { return x - y; });
+}
+template <unsigned N> HOSTAPI_INLINE auto neg(const vector<bfloat16, N> &v) {
+    return hostapi::on_floats("aie::neg", v, v, [](float x, float) { return -x; });
+}
+template <unsigned N> HOSTAPI_INLINE auto abs(const vector<bfloat16, N> &v) {
+    return hostapi::on_floats("aie::abs", v, v, [](float x, float) { return __builtin_fabsf(x); });
 }
 
 template <unsigned N> HOSTAPI_INLINE auto add(const accum<accfloat, N> &a, const accum<accfloat, N> &b) {
@@ -82,21 +107,25 @@ template <unsigned N> HOSTAPI_INLINE auto sub(const accum<accfloat, N> &a, const
 }
 
 /// acc + a * b, rounded once.
-template <unsigned N>
-HOSTAPI_INLINE auto mac(const accum<accfloat, N> &acc, const vector<float, N> &a, const vector<float, N> &b) {
-    const float *x = a.read("aie::mac"), *y = b.read("aie::mac"), *sum = acc.read("aie::mac");
-    accum<accfloat, N> result;
-    float *out = result.write();
-    for (unsigned i = 0; i < N; ++i)
-        out[i] = __builtin_fmaf(x[i], y[i], sum[i]);
-    return result;
+template <class T, unsigned N>
+    requires hostapi::is_float<T>
+HOSTAPI_INLINE auto mac(const accum<accfloat, N> &acc, const vector<T, N> &a, const vector<T, N> &b) {
+    return hostapi::fused("aie::mac", acc, 1.0F, a, b);
 }
-template <unsigned N> HOSTAPI_INLINE auto mul(const vector<float, N> &a, const vector<float, N> &b) {
-    const float *x = a.read("aie::mul"), *y = b.read("aie::mul");
+/// acc - a * b, rounded once.
+template <class T, unsigned N>
+    requires hostapi::is_float<T>
+HOSTAPI_INLINE auto msc(const accum<accfloat, N> &acc, const vector<T, N> &a, const vector<T, N> &b) {
+    return hostapi::fused("aie::msc", acc, -1.0F, a, b);
+}
+template <class T, unsigned N>
+    requires hostapi::is_float<T>
+HOSTAPI_INLINE auto mul(const vector<T, N> &a, const vector<T, N> &b) {
+    const T *x = a.read("aie::mul"), *y = b.read("aie::mul");
     accum<accfloat, N> result;
     float *out = result.write();
     for (unsigned i = 0; i < N; ++i)
-        out[i] = x[i] * y[i];
+        out[i] = static_cast<float>(x[i]) * static_cast<float>(y[i]);
     return result;
 }
 

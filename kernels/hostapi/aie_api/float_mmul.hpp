@@ -1,6 +1,7 @@
-// aie::mmul for bfloat16 and bfp16ebs8, in accumulators of 32-bit floating point.
+// aie::mmul for bfloat16, float and bfp16ebs8, in accumulators of 32-bit floating point.
 //
 // bfloat16: products are exact and join the sum one after another in the order of K, each rounded to nearest even.
+// float: the same, but products round to nearest even, where the device makes them out of bfloat16 parts.
 // bfp16ebs8: the eight products of a pair of blocks are summed exactly, then join the accumulator with one rounding.
 #pragma once
 
@@ -20,8 +21,13 @@ constexpr bool has_bfloat16_shape(unsigned m, unsigned k, unsigned n) {
            || (m == 8 && k == 1 && n == 8);
 }
 
-template <unsigned M, unsigned K, unsigned N>
-HOSTAPI_INLINE void mac_bfloat16(float *c, const bfloat16 *a, const bfloat16 *b) {
+/// M x K x N of float, the same on both architectures.
+constexpr bool has_float_shape(unsigned m, unsigned k, unsigned n) {
+    return m == 4 && ((k == 8 && n == 4) || (k == 1 && (n == 4 || n == 8)));
+}
+
+template <unsigned M, unsigned K, unsigned N, class T>
+HOSTAPI_INLINE void mac_floats(float *c, const T *a, const T *b) {
     alignas(64) float left[M * K], right[K * N];
     for (unsigned i = 0; i < M * K; ++i)
         left[i] = a[i];
@@ -82,12 +88,15 @@ template <unsigned M_, unsigned K_, unsigned N_> class FloatMmul {
 
 namespace aie {
 
-template <unsigned M, unsigned K, unsigned N, class Tag>
-struct mmul<M, K, N, bfloat16, bfloat16, Tag> : hostapi::FloatMmul<M, K, N> {
-    static_assert(hostapi::has_bfloat16_shape(M, K, N),
+template <unsigned M, unsigned K, unsigned N, class T, class Tag>
+    requires hostapi::is_float<T>
+struct mmul<M, K, N, T, T, Tag> : hostapi::FloatMmul<M, K, N> {
+    static_assert(std::is_same_v<T, float> || hostapi::has_bfloat16_shape(M, K, N),
                   "aie::mmul: bfloat16 has the shapes 4x8x4, 4x8x8, 8x8x4, 8x8x8 and 8x1x8");
+    static_assert(std::is_same_v<T, bfloat16> || hostapi::has_float_shape(M, K, N),
+                  "aie::mmul: float has the shapes 4x8x4, 4x1x4 and 4x1x8");
     static_assert(std::is_same_v<Tag, accauto> || std::is_same_v<Tag, accfloat>,
-                  "aie::mmul: bfloat16 accumulates in accfloat");
+                  "aie::mmul: floats accumulate in accfloat");
     using Base = hostapi::FloatMmul<M, K, N>;
     using Base::Base;
 
@@ -101,24 +110,25 @@ struct mmul<M, K, N, bfloat16, bfloat16, Tag> : hostapi::FloatMmul<M, K, N> {
   private:
     template <class VA, class VB>
     HOSTAPI_INLINE void multiply(const char *call, const VA &a, const VB &b, bool afresh) {
-        static_assert(std::is_same_v<VA, vector<bfloat16, Base::size_A>>,
+        static_assert(std::is_same_v<VA, vector<T, Base::size_A>>,
                       "aie::mmul: operand A must be a vector of exactly TA with size_A = M * K lanes");
-        static_assert(std::is_same_v<VB, vector<bfloat16, Base::size_B>>,
+        static_assert(std::is_same_v<VB, vector<T, Base::size_B>>,
                       "aie::mmul: operand B must be a vector of exactly TB with size_B = K * N lanes");
-        const bfloat16 *left = a.read(call), *right = b.read(call);
-        hostapi::mac_bfloat16<M, K, N>(this->started(afresh), left, right);
+        const T *left = a.read(call), *right = b.read(call);
+        hostapi::mac_floats<M, K, N>(this->started(afresh), left, right);
     }
 };
 
 template <unsigned M, unsigned K, unsigned N, class Tag>
 struct mmul<M, K, N, bfp16ebs8, bfp16ebs8, Tag> : hostapi::FloatMmul<M, K, N> {
-    static_assert(arch::version >= 21 && M == 8 && K == 8 && N == 8,
-                  "aie::mmul: bfp16ebs8 has the shape 8x8x8, on AIE2P only");
+    static_assert(arch::version >= 21 && M == 8 && K == 8 && (N == 8 || N == 16),
+                  "aie::mmul: bfp16ebs8 has the shapes 8x8x8 and 8x8x16, on AIE2P only");
     static_assert(std::is_same_v<Tag, accauto> || std::is_same_v<Tag, accfloat>,
                   "aie::mmul: bfp16ebs8 accumulates in accfloat");
     using Base = hostapi::FloatMmul<M, K, N>;
     using Base::Base;
     using operand = block_vector<bfp16ebs8, Base::size_A>;
+    using operand_b = block_vector<bfp16ebs8, Base::size_B>;
 
     /// C = A * B. b: op_transpose of a block vector that holds B as N rows of K, grouped along K as A is.
     template <class VB> HOSTAPI_INLINE void mul(const operand &a, const VB &b) {
@@ -130,11 +140,14 @@ struct mmul<M, K, N, bfp16ebs8, bfp16ebs8, Tag> : hostapi::FloatMmul<M, K, N> {
 
   private:
     template <class VB> HOSTAPI_INLINE void multiply(const char *call, const operand &a, const VB &b, bool afresh) {
-        static_assert(std::is_same_v<VB, transposed_operand<operand>>,
+        static_assert(std::is_same_v<VB, transposed_operand<operand_b>>,
                       "aie::mmul: operand B of bfp16ebs8 is stored N x K and passed by aie::op_transpose");
         const auto &left = a.read(call);
         const auto &right = b.value.read(call);
-        hostapi::mac_blocks(this->started(afresh), left, right);
+        if constexpr (N == 8)
+            hostapi::mac_blocks(this->started(afresh), left, right);
+        else
+            hostapi::mac_wide_blocks(this->started(afresh), left, right);
     }
 };
 

@@ -27,6 +27,11 @@ template <class T> void require_step(const char *call, unsigned step, unsigned l
         fail(call, "step " + std::to_string(step) + " is shorter than a byte; 4-bit lanes move in pairs");
 }
 
+/// Whether the real headers turn N lanes T (detail/aie2/transpose.hpp, which both architectures share): a shuffle has
+/// modes for one or two registers of 512 bits. Vectors below 256 bits are refused to be safe.
+template <class T, unsigned N>
+inline constexpr bool has_transpose = N >= 16 && N * element<T>::bits >= 256 && N * element<T>::bits <= 1024;
+
 }  // namespace hostapi
 
 namespace aie {
@@ -34,6 +39,9 @@ namespace aie {
 /// v as rows x columns row-major; the result is columns x rows row-major.
 template <class T, unsigned N>
 HOSTAPI_INLINE vector<T, N> transpose(const vector<T, N> &v, unsigned rows, unsigned columns) {
+    static_assert(hostapi::has_transpose<T, N>, "aie::transpose: no shuffle mode for so many lanes of this type, only for "
+                                                "256 to 1024 bit of 16 lanes or more; put parts together by "
+                                                "interleave_zip");
     if (rows * columns != N)
         hostapi::fail("aie::transpose", std::to_string(rows) + " x " + std::to_string(columns) + " is not the vector's "
                                             + std::to_string(N) + " lanes");

@@ -22,7 +22,6 @@ template <class T, unsigned N = native_vector_length_v<T>> class vector {
                                   "integer, bfloat16 or float");
     static_assert(hostapi::is_power_of_two(N), "aie::vector: the number of lanes must be a power of two");
     static_assert(N * traits::bits >= 128, "aie::vector: no vector is shorter than 128 bit");
-    static_assert(N * traits::bits <= 8192, "aie::vector: vectors longer than 8192 bit are refused");
 
   public:
     using value_type = T;

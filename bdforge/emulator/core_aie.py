@@ -24,9 +24,14 @@ def use_lock(t: "Translation", op: UseLockOp) -> None:
     name, where = t.lock(op.lock_value), t.where(op)
     if not op.is_acquire:
         t.pass_locks([op.lock_value])
-        t.line(f"{name}.add({op.value}, {where})")
+        t.line(f"{name}.add({op.value if op.amount is None else t.value(op.amount)}, {where})")
         return
     if not op.enabled:
+        return
+    if op.amount is not None:
+        amount = t.value(op.amount)
+        equal = op.action is LockAction.ACQUIRE or f"{amount} == 0"
+        t.line(f"if not {name}.take(core, {amount}, {equal}, {where}): yield")
         return
     t.outside.check_acquire(op)
     equal = op.action is LockAction.ACQUIRE or op.value == 0

@@ -18,7 +18,7 @@ from bdforge.mlir.allocate import Allocation, element_bits
 from bdforge.mlir.array_ops import BufferOp, TileOp, UseLockOp
 from bdforge.mlir.dma_ops import DmaBdOp, DmaProgramOp, bd_chain_from, bd_of
 from bdforge.txn.bd import BdError, BdLock, dims_in_words, encode_bd, granules
-from bdforge.txn.tasks import acquire_value
+from bdforge.txn.tasks import acquire_value, iteration_of
 
 Fault = Callable[[str, ValueError], None]
 """Decides about a fault by the name of its check."""
@@ -34,6 +34,7 @@ class StaticTask:
     loops_to: int | None
     runs: int
     where: str
+    pad_value: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,8 @@ def load_dma(array: Array, program: DmaProgramOp, allocation: Allocation) -> Non
     for bd in bds.values():
         _write(tile, bd, static_words(tile, bd, allocation))
     for task in tasks:
+        if task.pad_value:
+            tile.channels[task.direction, task.channel].pad_value = task.pad_value % (1 << 32)
         if task.bds:
             token = tile.kind is TileKind.SHIM and task.direction == "S2MM"
             tile.channels[task.direction, task.channel].push(bds[task.bds[0]].id, task.runs, token, f" ({task.where})")
@@ -93,14 +96,15 @@ def _tasks(program: DmaProgramOp, strictness: Strictness) -> Iterator[StaticTask
         loops_to = None if back is None else _first_bd(blocks, blocks.index(back))
         yield StaticTask(
             start.direction, start.channel, tuple(bd for bd in bds if bd is not None), loops_to,
-            _runs(start.repeat_count, str(location(start)), strictness), str(location(start)),
+            _runs(start.repeat_count, str(location(start)), strictness), str(location(start)), start.pad_value,
         )  # fmt: skip
     for dma in program.region_dmas:
         bds = tuple(bd for block in dma.blocks if (bd := bd_of(block)) is not None)
         where = str(location(dma))
         yield StaticTask(
-            dma.direction, dma.channel, bds, 0 if dma.loop else None, _runs(dma.repeat_count, where, strictness), where
-        )
+            dma.direction, dma.channel, bds, 0 if dma.loop else None, _runs(dma.repeat_count, where, strictness), where,
+            dma.pad_value,
+        )  # fmt: skip
 
 
 def _first_bd(blocks: list[Block], start: int) -> int:
@@ -158,13 +162,17 @@ def _encoded(tile: Tile, bd: DmaBdOp, next_bd: int | None, allocation: Allocatio
     if not isinstance(buffer, BufferOp):
         raise BdError("a static BD needs an aie.buffer; host memory has no address here")
     if bd.pad_value and bd.padding:
-        raise BdError(f"pad_value = {bd.pad_value} has no field in a BD, so mlir-aie leaves it out; pad with 0")
+        raise BdError(
+            f"pad_value = {bd.pad_value} has no field in a BD, so mlir-aie leaves it out; pad with 0, or "
+            "on npu2 with the channel's: aie.dma_start(..) {pad_value = .. : i32}, which mlir-aie takes from 1.4.1 on"
+        )
     bits = element_bits(bd.element_type)
     address = _window(tile, buffer.tile, "buffer") * MEMTILE_WINDOW_BYTES + allocation.buffers[buffer]
     return encode_bd(
         tile.kind,
         length_words=granules(bd.length, bits, "length"),
         dims_words=dims_in_words([(d.size, d.stride) for d in bd.dims], bits),
+        iteration=iteration_of(bd, bits),
         address=address + granules(bd.offset, bits, "offset") * GRANULE_BYTES,
         packet=None if bd.packet is None else (bd.packet.type, bd.packet.id),
         next_bd=next_bd,

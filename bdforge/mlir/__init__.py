@@ -44,6 +44,7 @@ from bdforge.mlir.dma_ops import (
     bd_chain_from,
     bd_of,
 )
+from bdforge.mlir.eras import Era, era_of
 from bdforge.mlir.errors import Location, MlirError, Source
 from bdforge.mlir.places import error_at, location
 from bdforge.mlir.printer import print_generic, print_module
@@ -150,6 +151,7 @@ __all__ = [
     "DmaStartTaskOp",
     "EndOp",
     "Endpoint",
+    "Era",
     "EventOp",
     "ExternalBufferOp",
     "FlowOp",
@@ -198,6 +200,7 @@ __all__ = [
     "buffer_named",
     "constant_of",
     "context",
+    "era_of",
     "error_at",
     "location",
     "numpy_of",

@@ -26,6 +26,7 @@ from bdforge.mlir.device_ops import (
     DEFAULT_DEVICE,
     DeviceOp,
     EndOp,
+    LogicalTileOp,
     TileOp,
     tile_of,
 )
@@ -177,6 +178,7 @@ __all__ = [
     "ExternalBufferOp",
     "FlowOp",
     "LockOp",
+    "LogicalTileOp",
     "ShimDmaAllocationOp",
     "TileOp",
     "UseLockOp",

@@ -34,6 +34,14 @@ class PacketInfo(NamedTuple):
     id: int
 
 
+class BdIteration(NamedTuple):
+    """What a BD adds to its start each time that it runs: `stride` elements, over again after `size` times."""
+
+    size: int
+    stride: int
+    current: int
+
+
 RecordT = TypeVar("RecordT", bound=tuple[int, ...])
 
 
@@ -71,6 +79,7 @@ def print_record(printer: Printer, fields: Sequence[str], values: Sequence[int])
 _DIMENSION = ("size", "stride")
 _PADDING = ("const_pad_before", "const_pad_after")
 _PACKET = ("pkt_type", "pkt_id")
+_ITERATION = ("size", "stride", "current")
 
 
 @irdl_attr_definition
@@ -87,6 +96,22 @@ class PacketInfoAttr(Data[PacketInfo]):
     def print_parameter(self, printer: Printer) -> None:
         """Write `<pkt_type = t, pkt_id = i>`."""
         print_record(printer, _PACKET, self.data)
+
+
+@irdl_attr_definition
+class IterationAttr(Data[BdIteration]):
+    """`#aie.bd_iteration<size = 4, stride = 1024, current = 0>`."""
+
+    name = "aie.bd_iteration"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> BdIteration:
+        """Read `<size = n, stride = t, current = c>`; `current` is 0 where it is left out."""
+        return BdIteration(*parse_record(parser, _ITERATION, {"current": 0}))
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Write `<size = n, stride = t, current = c>`."""
+        print_record(printer, _ITERATION, self.data)
 
 
 @irdl_attr_definition

@@ -1,8 +1,11 @@
 """Buffer descriptors (BDs) and their chains."""
 
 import math
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IntegerAttr,
     MemRefType,
     ShapedType,
     UnrankedMemRefType,
@@ -16,17 +19,29 @@ from xdsl.irdl import (
     prop_def,
     successor_def,
     traits_def,
+    var_operand_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator
 
+from bdforge.mlir import bd_clauses
 from bdforge.mlir.array_ops import BufferOp, ExternalBufferOp, UseLockOp
-from bdforge.mlir.attributes import Dimension, DimensionsAttr, PacketInfo, PacketInfoAttr, Padding, PaddingsAttr
+from bdforge.mlir.attributes import (
+    BdIteration,
+    Dimension,
+    DimensionsAttr,
+    IterationAttr,
+    PacketInfo,
+    PacketInfoAttr,
+    Padding,
+    PaddingsAttr,
+)
 from bdforge.mlir.operation import (
     OPTIONS,
     AieOperation,
     Int32,
+    modern,
     number,
     parse_attr_dict,
     print_attr_dict,
@@ -60,6 +75,7 @@ class DmaBdPacketOp(AieOperation):
 
 
 _BD_POSITIONAL = ("offset", "len", "dimensions", "pad_dimensions", "pad_value")
+_CLAUSE_NAMES = (*bd_clauses.STATIC, bd_clauses.SEGMENTS)
 
 
 @irdl_op_definition
@@ -68,7 +84,8 @@ class DmaBdOp(AieOperation):
 
     name = "aie.dma_bd"
     buffer_value = operand_def(AnyAttr())
-    offset_attr = prop_def(Int32, prop_name="offset", default_value=number(0))
+    dynamic = var_operand_def(AnyAttr())
+    offset_attr = opt_prop_def(Int32, prop_name="offset")
     length_attr = opt_prop_def(Int32, prop_name="len")
     dimensions = opt_prop_def(DimensionsAttr)
     pad_dimensions = opt_prop_def(PaddingsAttr)
@@ -77,6 +94,31 @@ class DmaBdOp(AieOperation):
     packet_attr = opt_prop_def(PacketInfoAttr, prop_name="packet")
     next_bd_id_attr = opt_prop_def(Int32, prop_name="next_bd_id")
     burst_length_attr = opt_prop_def(Int32, prop_name="burst_length")
+    iteration_attr = opt_prop_def(IterationAttr, prop_name="iteration")
+    axcache_attr = opt_prop_def(IntegerAttr, prop_name="axcache")
+    static_offset = opt_prop_def(Int32)
+    static_len = opt_prop_def(Int32)
+    static_sizes = opt_prop_def(DenseArrayBase)
+    static_strides = opt_prop_def(DenseArrayBase)
+    segments = opt_prop_def(DenseArrayBase, prop_name=bd_clauses.SEGMENTS)
+    MODERN_NAMES: ClassVar[tuple[str, ...]] = ("iteration", "axcache")
+
+    @property
+    def is_modern(self) -> bool | None:
+        """By its clauses, and by attributes that the other form would leave out without a word."""
+        if super().is_modern or any(name in self.properties for name in _CLAUSE_NAMES) or self.dynamic:
+            return True
+        return False if any(name in self.properties for name in bd_clauses.MARCH_NAMES) else None
+
+    def fold(self) -> None:
+        """Keep the March form's attributes alone."""
+        if any(name in self.properties for name in _CLAUSE_NAMES) or self.dynamic:
+            found = bd_clauses.folded(self.properties, self.dynamic)
+            for name in _CLAUSE_NAMES:
+                self.properties.pop(name, None)
+            self.properties |= found
+            self.operands = [self.buffer_value]
+        self.properties.setdefault("offset", number(0))
 
     @property
     def buffer(self) -> SSAValue:
@@ -157,6 +199,17 @@ class DmaBdOp(AieOperation):
         return headers[0] if headers else None
 
     @property
+    def iteration(self) -> BdIteration | None:
+        """What each further execution of the BD adds, in elements, if given (from mlir-aie 1.4.2 on)."""
+        attribute = self.properties.get("iteration")
+        return attribute.data if isinstance(attribute, IterationAttr) else None
+
+    @property
+    def axcache(self) -> int | None:
+        """AXI cache code of a shim's transfers, if given."""
+        return self.number("axcache")
+
+    @property
     def burst_length(self) -> int:
         """Bytes of a shim's bursts; 0 means the longest."""
         return self.number("burst_length", 0)
@@ -192,11 +245,10 @@ class DmaBdOp(AieOperation):
         parser.parse_punctuation(":")
         buffer = parser.resolve_operand(operand, parser.parse_type())
         properties: dict[str, Attribute] = {}
-        while parser.parse_optional_punctuation(","):
-            _parse_bd_part(parser, properties)
+        dynamic = [] if bd_clauses.parse_march(parser, properties) else bd_clauses.parse_modern(parser, properties)
         parser.parse_punctuation(")")
         attributes = parse_attr_dict(parser, cls, properties)
-        return cls(operands=[buffer], properties=properties, attributes=attributes)
+        return cls(operands=[buffer, dynamic], properties=properties, attributes=attributes)
 
     def print(self, printer: Printer) -> None:
         """Write the custom form."""
@@ -204,6 +256,12 @@ class DmaBdOp(AieOperation):
         printer.print_ssa_value(self.buffer_value)
         printer.print_string(" : ")
         printer.print_attribute(self.buffer_value.type)
+        if modern(printer):
+            dims = self.dims if "dimensions" in self.properties else None
+            bd_clauses.print_modern(printer, self.offset, self.number("len"), dims, self.padding)
+            printer.print_string(")")
+            print_attr_dict(printer, self, _BD_POSITIONAL)
+            return
         if self.has_length:
             printer.print_string(f", {self.offset}, {self.length}")
         elif self.offset:
@@ -225,23 +283,6 @@ class DmaBdOp(AieOperation):
         while count > 1 and count < len(given) and given[count]:
             count += 1
         return _BD_POSITIONAL[:count]
-
-
-def _parse_bd_part(parser: Parser, properties: dict[str, Attribute]) -> None:
-    start = parser.pos
-    if (integer := parser.parse_optional_integer(allow_boolean=False)) is not None:
-        name = "offset" if "offset" not in properties else "len"
-        value: Attribute = number(integer)
-    elif parser.parse_optional_keyword("pad_value"):
-        parser.parse_punctuation("=")
-        name, value = "pad_value", number(parser.parse_integer(allow_boolean=False))
-    elif "dimensions" not in properties:
-        name, value = "dimensions", DimensionsAttr(DimensionsAttr.parse_parameter(parser))
-    else:
-        name, value = "pad_dimensions", PaddingsAttr(PaddingsAttr.parse_parameter(parser))
-    if name in properties or (name in ("offset", "len") and "dimensions" in properties):
-        parser.raise_error("expected (buffer : type, offset, len, [dimensions], [padding], pad_value = v)", start)
-    properties[name] = value
 
 
 def bd_of(block: Block) -> DmaBdOp | None:

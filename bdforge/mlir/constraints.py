@@ -29,7 +29,7 @@ def missing_problem(op: Operation) -> str | None:
     if not isinstance(op, AieOperation):
         return None
     for name, (required, integer, _) in _expectations(type(op)).items():
-        if required and name not in op.properties:
+        if required and name not in op.properties and not (name in op.NUMBERS and op.given_numbers):
             return f"'{op.name}' needs '{name}'" + (f", as in {_example(name, integer)}" if integer else "")
     return None
 

@@ -26,12 +26,14 @@ from bdforge.mlir.operation import (
     Int32,
     body_of,
     enclosing,
+    number,
     parse_attr_dict,
     print_attr_dict,
 )
 from bdforge.mlir.words import DeviceName, parse_word
 
 DEFAULT_DEVICE = "main"
+_LOGICAL_KINDS = ("CoreTile", "MemTile", "ShimNOCTile", "ShimPLTile")
 
 
 @irdl_op_definition
@@ -138,6 +140,28 @@ class TileOp(AieOperation):
         """Packet of this tile's completion tokens, if given."""
         attribute = self.attributes.get("controller_id")
         return attribute.data if isinstance(attribute, PacketInfoAttr) else None
+
+
+@irdl_op_definition
+class LogicalTileOp(AieOperation):
+    """A tile by its kind (mlir-aie #2888): with a column and a row it is read as that aie.tile."""
+
+    name = "aie.logical_tile"
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TileOp:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Read `<CoreTile>(column, row)`."""
+        with parser.in_angle_brackets():
+            start = parser.pos
+            if (kind := parser.parse_identifier()) not in _LOGICAL_KINDS:
+                parser.raise_error(f"'{kind}' is no kind of tile; expected one of {', '.join(_LOGICAL_KINDS)}", start)
+        properties: dict[str, Attribute] = {}
+        with parser.in_parens():
+            properties["col"] = number(parser.parse_integer(allow_boolean=False))
+            parser.parse_punctuation(",")
+            properties["row"] = number(parser.parse_integer(allow_boolean=False))
+        attributes = parse_attr_dict(parser, TileOp, properties)
+        return TileOp.build(properties=properties, attributes=attributes, result_types=[IndexType()])
 
 
 def tile_of(value: SSAValue) -> TileOp:

@@ -18,6 +18,7 @@ from bdforge.mlir.attributes import (
     BlockFloatType,
     DimensionAttr,
     DimensionsAttr,
+    IterationAttr,
     PacketInfoAttr,
     PaddingAttr,
     PaddingsAttr,
@@ -36,7 +37,8 @@ def _operations(dialect: str) -> list[type[Operation]]:
     return list(dict.fromkeys(named))
 
 
-AIE = Dialect("aie", _operations("aie"), [PacketInfoAttr, DimensionAttr, DimensionsAttr, PaddingAttr, PaddingsAttr])
+_ATTRIBUTES = [PacketInfoAttr, DimensionAttr, DimensionsAttr, PaddingAttr, PaddingsAttr, IterationAttr]
+AIE = Dialect("aie", _operations("aie"), _ATTRIBUTES)
 AIEX = Dialect("aiex", _operations("aiex"), [BlockFloatType])
 
 

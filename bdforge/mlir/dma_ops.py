@@ -1,6 +1,7 @@
 """DMA programs: channels, buffer descriptors (BDs) and their chains."""
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -46,8 +47,25 @@ from bdforge.mlir.operation import (
 from bdforge.mlir.words import WORD_DIRECTIVES, Direction, parse_word
 
 
+class PaddingOp(AieOperation):
+    """Base of what names a channel, and with it the value that its BDs pad with (mlir-aie #3512)."""
+
+    pad_value_attr = opt_prop_def(Int32, prop_name="pad_value")
+    MODERN_NAMES: ClassVar[tuple[str, ...]] = ("pad_value",)
+
+    @property
+    def direction(self) -> Direction:
+        """S2MM or MM2S."""
+        return Direction.from_code(self.number("channel_dir"))
+
+    @property
+    def pad_value(self) -> int:
+        """Value of its BDs' padding (from mlir-aie 1.4.1 on); 0 by default."""
+        return self.number("pad_value", 0)
+
+
 @irdl_op_definition
-class DmaStartOp(AieOperation):
+class DmaStartOp(PaddingOp):
     """Start a chain of BDs on a channel, then go on with the next block."""
 
     name = "aie.dma_start"
@@ -64,11 +82,6 @@ class DmaStartOp(AieOperation):
         "(`,` `repeat_count` `=` $repeat_count^)? `)` attr-dict"
     )
     irdl_options = OPTIONS
-
-    @property
-    def direction(self) -> Direction:
-        """S2MM or MM2S."""
-        return Direction.from_code(self.number("channel_dir"))
 
     @property
     def channel(self) -> int:
@@ -92,7 +105,7 @@ class DmaStartOp(AieOperation):
 
 
 @irdl_op_definition
-class DmaOp(AieOperation):
+class DmaOp(PaddingOp):
     """A channel's BDs in region form, one region per BD."""
 
     name = "aie.dma"
@@ -104,11 +117,6 @@ class DmaOp(AieOperation):
     bds_regions = var_region_def("single_block")
     result = result_def(i1)
     traits = traits_def(NoTerminator())
-
-    @property
-    def direction(self) -> Direction:
-        """S2MM or MM2S."""
-        return Direction.from_code(self.number("channel_dir"))
 
     @property
     def channel(self) -> int:

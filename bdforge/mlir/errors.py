@@ -20,6 +20,7 @@ class Source:
 
     def __init__(self, text: str, file: str):
         self.text, self.file = text, file
+        self.era: str | None = None  # form of the dialect that the text has; None until something in it tells
         self._line_starts = [0]
         start = text.find("\n")
         while start >= 0:

@@ -2,6 +2,8 @@
 
 import re
 
+from bdforge.mlir.recent import refused_operation
+
 LEGACY_DEVICES = {
     "npu": "device 'npu' was renamed: write 'npu1'",
     "ipu": "device 'ipu' was renamed: write 'npu1'",
@@ -15,6 +17,13 @@ LEGACY_DEVICES = {
 LEGACY_OPERATIONS = {
     "aiex.runtime_sequence": "'aiex.runtime_sequence' was renamed: write 'aie.runtime_sequence'",
     "aiex.npu.shimtile_push_queue": "'aiex.npu.shimtile_push_queue' was replaced by 'aiex.npu.push_queue'",
+}
+
+_NO_PLACING = "write the array's tiles, flows and DMAs explicitly"
+REMOVED_OPERATIONS = {
+    "aie.shim_switchbox": "write aie.switchbox on the shim's tile",
+    "aie.objectfifo.register_process": "write the core's program in an aie.core",
+    **{f"aiex.{name}": _NO_PLACING for name in ("herd", "place", "route", "iter", "select", "getTile", "connection")},
 }
 
 LEGACY_DIMENSION = "dimensions without names were dropped: write <size = 4, stride = 1> instead of <4, 1>"
@@ -32,6 +41,28 @@ _LEGACY_FORMS = (
         "dma_memcpy_nd with a leading column and row was dropped: write aiex.npu.dma_memcpy_nd(%a[..][..][..]); "
         "the metadata's shim_dma_allocation names the tile",
     ),
+    (
+        "aiex.dma_configure_task",
+        re.compile(r"[^{]*\)\s*(repeat|bd_id)\s*%"),
+        "a task's repeat and bd_id as operands are what mlir-aie's passes write for loops of the sequence: write "
+        "{repeat_count = n : i32} behind its body and {bd_id = n : i32} behind its aie.dma_bd",
+    ),
+    (
+        "aie.packet_flow",
+        re.compile(r"\s*\([^)]*mask"),
+        "a packet flow of several ids by a mask is not read here: write one aie.packet_flow for each id",
+    ),
+    (
+        "aie.dma_start",
+        re.compile(r"\s*\([^,]*,\s*@"),
+        "a DMA at a named endpoint is not read here: write the channel's number, and aie.flow between the tiles",
+    ),
+    (
+        "aie.logical_tile",
+        re.compile(r"\s*<[^>]*>\s*\([^)]*\?"),
+        "where this tile lies is left to mlir-aie's passes: write its column and row, or give the file behind them "
+        "(input_physical.mlir in aiecc's folder)",
+    ),
 )
 
 
@@ -42,7 +73,7 @@ _AIECC_FILE = "input_with_addresses.mlir of aiecc's work folder (<design>.mlir.p
 def unknown_operation(name: str) -> str:
     """What to do about an operation that no dialect here has: which file of aiecc's to give instead."""
     dialect = name.partition(".")[0]
-    if (known := legacy_operation(name)) is not None:
+    if (known := legacy_operation(name) or refused_operation(name)) is not None:
         return known
     if dialect in _COMPILER_DIALECTS:
         return (
@@ -66,6 +97,8 @@ def legacy_operation(name: str) -> str | None:
     """What replaced an operation that is gone, or None for one that never was."""
     if name in LEGACY_OPERATIONS:
         return LEGACY_OPERATIONS[name]
+    if name in REMOVED_OPERATIONS:
+        return f"'{name}' was removed from mlir-aie: {REMOVED_OPERATIONS[name]}"
     if name.startswith("aiex.ipu."):
         return f"'{name}' was renamed: write 'aiex.npu.{name.removeprefix('aiex.ipu.')}'"
     if name.startswith(("AIE.", "AIEX.")):

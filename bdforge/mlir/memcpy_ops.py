@@ -1,8 +1,8 @@
 """Transfers of host buffers."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
-from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     DenseArrayBase,
@@ -32,18 +32,11 @@ from bdforge.mlir.operation import (
     AieOperation,
     Bool,
     Int64,
+    constant_of,
     parse_attr_dict,
     print_attr_dict,
 )
 from bdforge.mlir.task_ops import allocation_named
-
-
-def constant_of(value: SSAValue) -> int | None:
-    """The integer that an arith.constant gives, or None."""
-    owner = value.owner
-    if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
-    return None
 
 
 @irdl_op_definition
@@ -63,6 +56,8 @@ class NpuDmaMemcpyNdOp(AieOperation):
     id_attr = prop_def(Int64, prop_name="id")
     issue_token_attr = opt_prop_def(Bool, prop_name="issue_token")
     burst_length_attr = opt_prop_def(Int64, prop_name="burst_length")
+    axcache_attr = opt_prop_def(IntegerAttr, prop_name="axcache")
+    MODERN_NAMES: ClassVar[tuple[str, ...]] = ("axcache",)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def _entries(self, name: str, dynamic: Sequence[SSAValue]) -> tuple[int | SSAValue, ...]:
@@ -133,6 +128,11 @@ class NpuDmaMemcpyNdOp(AieOperation):
     def burst_length(self) -> int:
         """Bytes of the bursts; 0 means the longest."""
         return self.number("burst_length", 0)
+
+    @property
+    def axcache(self) -> int | None:
+        """AXI cache code, if given (from mlir-aie #3546 on)."""
+        return self.number("axcache")
 
     @property
     def packet(self) -> PacketInfo | None:

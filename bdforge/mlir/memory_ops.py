@@ -1,5 +1,7 @@
 """Memory and locks of tiles."""
 
+from typing import ClassVar
+
 import numpy as np
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
@@ -7,11 +9,13 @@ from xdsl.dialects.builtin import (
     MemRefType,
     SymbolNameConstraint,
     TensorType,
+    i32,
 )
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
     result_def,
@@ -29,9 +33,12 @@ from bdforge.mlir.operation import (
     Bool,
     Int32,
     Int64,
+    RuntimeNumber,
+    modern,
     number,
     parse_attr_dict,
     print_attr_dict,
+    print_number,
 )
 from bdforge.mlir.words import Blocking, LockAction, parse_word
 
@@ -196,10 +203,12 @@ class UseLockOp(AieOperation):
 
     name = "aie.use_lock"
     lock_value = operand_def(IndexType)
+    amount = opt_operand_def(i32)
     action_code = prop_def(Int32, prop_name="action")
     value_attr = opt_prop_def(Int32, prop_name="value")
     blocking_code = opt_prop_def(Int32, prop_name="blocking")
     acq_en = opt_prop_def(Bool)
+    NUMBERS: ClassVar[tuple[str, ...]] = ("value",)
 
     @property
     def lock(self) -> LockOp:
@@ -221,7 +230,9 @@ class UseLockOp(AieOperation):
 
     @property
     def value(self) -> int:
-        """How much it takes or gives; 1 by default."""
+        """How much it takes or gives; 1 by default. RuntimeNumber where only the running core knows (`amount`)."""
+        if self.amount is not None:
+            raise RuntimeNumber("value", self.amount)
         return self.number("value", 1)
 
     @property
@@ -236,23 +247,45 @@ class UseLockOp(AieOperation):
         lock = parser.parse_operand(IndexType())
         parser.parse_punctuation(",")
         properties: dict[str, Attribute] = {"action": parse_word(parser, LockAction).attribute}
+        amount = None
         if parser.parse_optional_punctuation(","):
-            if (value := parser.parse_optional_integer(allow_boolean=False)) is not None:
+            if (operand := parser.parse_optional_unresolved_operand()) is not None:
+                amount = parser.resolve_operand(operand, i32)
+            elif (value := parser.parse_optional_integer(allow_boolean=False)) is not None:
                 properties["value"] = number(value)
-            if value is None or parser.parse_optional_punctuation(","):
+            if not (amount or "value" in properties) or parser.parse_optional_punctuation(","):
                 properties["blocking"] = parse_word(parser, Blocking).attribute
         parser.parse_punctuation(")")
         attributes = parse_attr_dict(parser, cls, properties)
-        return cls(operands=[lock], properties=properties, attributes=attributes)
+        return cls(operands=[lock, amount], properties=properties, attributes=attributes)
+
+    def fold(self) -> None:
+        """In a core the amount may be known only when it runs; a BD has a field for it."""
+        try:
+            super().fold()
+        except RuntimeNumber:
+            if not _runs_on_a_core(self):
+                raise
 
     def print(self, printer: Printer) -> None:
         """Write the custom form."""
         printer.print_string("(")
         printer.print_ssa_value(self.lock_value)
         printer.print_string(f", {self.action}")
-        if "value" in self.properties:
-            printer.print_string(f", {self.value}")
+        if self.amount is not None:
+            printer.print_string(", ")
+            printer.print_ssa_value(self.amount)
+        elif "value" in self.properties or modern(printer):
+            printer.print_string(", ")
+            print_number(printer, self.value)
         if "blocking" in self.properties:
             printer.print_string(f", {Blocking.from_code(self.number('blocking'))}")
         printer.print_string(")")
         print_attr_dict(printer, self, ("action", "value", "blocking"))
+
+
+def _runs_on_a_core(op: Operation) -> bool:
+    parent = op.parent_op()
+    while parent is not None and parent.name not in ("aie.core", "func.func"):
+        parent = parent.parent_op()
+    return parent is not None

@@ -1,14 +1,26 @@
 """What the operations of the aie and aiex dialects share."""
 
-from collections.abc import Collection
-from functools import lru_cache
-from typing import Any, TypeVar
+from collections.abc import Collection, Sequence
+from functools import cache, lru_cache
+from typing import Any, ClassVar, Self, TypeVar
 
-from xdsl.dialects.builtin import I8, I32, I64, IntegerAttr, IntegerType, Signedness, StringAttr, SymbolRefAttr, i32
-from xdsl.ir import Attribute, Block, Operation, Region
-from xdsl.irdl import EqAttrConstraint, IRDLOperation, ParsePropInAttrDict
-from xdsl.parser import Parser
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import (
+    I8,
+    I32,
+    I64,
+    IntegerAttr,
+    IntegerType,
+    Signedness,
+    StringAttr,
+    SymbolRefAttr,
+    i32,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import EqAttrConstraint, IRDLOperation, ParsePropInAttrDict, VerificationContext, var_operand_def
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
 Int8, Int32, Int64 = IntegerAttr[I8], IntegerAttr[I32], IntegerAttr[I64]
 UNSIGNED32 = IntegerType(32, Signedness.UNSIGNED)
@@ -24,7 +36,52 @@ OperationT = TypeVar("OperationT", bound=Operation)
 
 
 class AieOperation(IRDLOperation):
-    """An operation whose properties read as plain Python values."""
+    """An operation whose properties read as plain Python values.
+
+    NUMBERS are properties that a text of mlir-aie 1.4 gives as operands instead, in this order, behind the others.
+    MODERN_NAMES are properties that only texts from then on have, and older tools leave out without a word.
+    """
+
+    NUMBERS: ClassVar[tuple[str, ...]] = ()
+    MODERN_NAMES: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def is_modern(self) -> bool | None:
+        """Whether it is in the form of mlir-aie 1.4; None where both forms are the same.
+
+        After `fold` it is True only of what the older form cannot say.
+        """
+        if self.given_numbers or any(name in self.properties for name in self.MODERN_NAMES):
+            return True
+        return False if self.NUMBERS else None
+
+    @property
+    def given_numbers(self) -> Sequence[SSAValue]:
+        """Operands that stand for NUMBERS."""
+        return [value for value in self.operands if isinstance(value.type, IntegerType)] if self.NUMBERS else ()
+
+    def fold(self) -> None:
+        """Turn operands that stand for numbers into properties.
+
+        RuntimeNumber for one that is no constant; ValueError when there are too many, too few or both forms.
+        """
+        numbers = self.given_numbers
+        if not numbers:
+            return
+        if len(numbers) != len(self.NUMBERS):
+            raise ValueError(f"takes {len(self.NUMBERS)} numbers ({', '.join(self.NUMBERS)}), not {len(numbers)}")
+        for name, value in zip(self.NUMBERS, numbers, strict=True):
+            if name in self.properties:
+                raise ValueError(f"'{name}' is given twice: as an operand and as an attribute")
+            self.properties[name] = self.constant_property(name, value)
+        self.operands = [value for value in self.operands if value not in numbers]
+
+    def constant_property(self, name: str, value: SSAValue) -> IntegerAttr:
+        """The attribute of an integer property that a constant gives; RuntimeNumber where it is none."""
+        constant = constant_of(value)
+        if constant is None:
+            raise RuntimeNumber(name, value)
+        return IntegerAttr(constant % (1 << 32), UNSIGNED32) if _is_unsigned(type(self), name) else number(constant)
 
     def number(self, name: str, default: Any = None) -> Any:
         """An integer property, or `default` where the text leaves it out."""
@@ -41,6 +98,33 @@ class AieOperation(IRDLOperation):
         if isinstance(attribute, SymbolRefAttr):
             return attribute.root_reference.data
         return attribute.data if isinstance(attribute, StringAttr) else None
+
+
+@cache
+def _is_unsigned(kind: type[AieOperation], name: str) -> bool:
+    """Whether a property is of type ui32, which 1.4 gives as i32 of the same bits."""
+    try:
+        kind.get_irdl_definition().properties[name].constr.verify(IntegerAttr(0, UNSIGNED32), VerificationContext())
+    except VerifyException:
+        return False
+    return True
+
+
+class RuntimeNumber(ValueError):
+    """A number that only running the design would tell."""
+
+    def __init__(self, name: str, value: SSAValue):
+        shown = f"%{value.name_hint}" if value.name_hint else "a value"
+        super().__init__(f"'{name}' is {shown}, which is no constant")
+        self.value = value
+
+
+def constant_of(value: SSAValue) -> int | None:
+    """The integer that an arith.constant gives, or None."""
+    owner = value.owner
+    if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
 
 
 def enclosing(op: Operation, kind: type[OperationT]) -> OperationT | None:
@@ -91,3 +175,54 @@ def body_of(parser: Parser) -> Region:
     if not region.blocks:
         region.add_block(Block())
     return region
+
+
+def modern(printer: Printer) -> bool:
+    """Whether the form of mlir-aie 1.4 is to be written."""
+    return getattr(printer, "constants", None) is not None
+
+
+def print_number(printer: Printer, value: int) -> None:
+    """Write a number that 1.4 takes as an operand: there the name of its constant, else the number."""
+    constants = getattr(printer, "constants", None)
+    printer.print_string(str(value) if constants is None else constants(value))
+
+
+def print_types(printer: Printer, count: int) -> None:
+    """Write ` : i32, i32` for `count` operands."""
+    printer.print_string(" : " + ", ".join(["i32"] * count))
+
+
+def resolve_numbers(parser: Parser, operands: Sequence[UnresolvedOperand]) -> list[SSAValue]:
+    """Read `: i32, i32` and resolve the operands."""
+    if not operands:
+        return []
+    parser.parse_punctuation(":")
+    start = parser.pos
+    types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+    return list(parser.resolve_operands(operands, types, start))
+
+
+class NumbersOp(AieOperation):
+    """Base of operations whose numbers all stand in braces up to mlir-aie 1.3.4, and in parentheses from 1.4 on."""
+
+    numbers = var_operand_def(i32)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Read `{name = 1 : i32, ...}` or `(%a, %b) {...} : i32, i32`."""
+        operands = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        properties: dict[str, Attribute] = {}
+        attributes = parse_attr_dict(parser, cls, properties)
+        numbers = resolve_numbers(parser, operands or [])
+        return cls(operands=[numbers], properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        if not modern(printer):
+            print_attr_dict(printer, self, ())
+            return
+        with printer.in_parens():
+            printer.print_list(self.NUMBERS, lambda name: print_number(printer, self.number(name)))
+        print_attr_dict(printer, self, self.NUMBERS)
+        print_types(printer, len(self.NUMBERS))

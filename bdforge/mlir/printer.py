@@ -6,6 +6,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.printer import Printer
 
+from bdforge.mlir.eras import require_march
 from bdforge.mlir.upstream import PRINTERS
 
 
@@ -48,16 +49,20 @@ def _free_name(wanted: str, used: set[str]) -> str:
 
 
 def print_module(module: ModuleOp) -> str:
-    """Custom form, which reads back to an equivalent module."""
+    """Custom form as mlir-aie reads it up to 1.3.4, which reads back to an equivalent module.
+
+    `convert` makes that of 1.4 from it. MlirError for a module of which only the newer form tells.
+    """
     return _print(module, generic=False)
 
 
 def print_generic(module: ModuleOp) -> str:
-    """Generic form, which reads back to an equivalent module."""
+    """Generic form as mlir-aie reads it up to 1.3.4, which reads back to an equivalent module; MlirError likewise."""
     return _print(module, generic=True)
 
 
 def _print(module: ModuleOp, generic: bool) -> str:
+    require_march(module)
     stream = StringIO()
     TextPrinter(stream, generic).print_op(module)
     return stream.getvalue() + "\n"

@@ -1,20 +1,29 @@
 """Operations of the runtime sequence close to registers, and reconfiguration."""
 
+from typing import ClassVar
+
 import numpy as np
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     IntegerAttr,
+    MemRefType,
     SymbolRefAttr,
+    UnrankedMemRefType,
+    i32,
 )
 from xdsl.dialects.memref import GetGlobalOp
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
+    var_operand_def,
 )
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 
 from bdforge.mlir.array_ops import BufferOp, DeviceOp
 from bdforge.mlir.control_ops import (
@@ -33,12 +42,20 @@ from bdforge.mlir.operation import (
     AieOperation,
     Bool,
     Int32,
+    NumbersOp,
     UInt32,
     enclosing,
+    modern,
+    number,
+    parse_attr_dict,
+    print_attr_dict,
+    print_number,
+    print_types,
+    resolve_numbers,
 )
 from bdforge.mlir.sequence_ops import buffer_named
 from bdforge.mlir.upstream import GlobalOp
-from bdforge.mlir.words import WORD_DIRECTIVES, Direction
+from bdforge.mlir.words import Direction, parse_word
 
 
 class AddressedOp(AieOperation):
@@ -77,12 +94,12 @@ class AddressedOp(AieOperation):
 
 
 @irdl_op_definition
-class NpuWrite32Op(AddressedOp):
+class NpuWrite32Op(NumbersOp, AddressedOp):
     """Store 32 bits."""
 
     name = "aiex.npu.write32"
     value_attr = prop_def(UInt32, prop_name="value")
-    assembly_format = "attr-dict"
+    NUMBERS: ClassVar[tuple[str, ...]] = ("address", "value")
 
     @property
     def value(self) -> int:
@@ -91,13 +108,13 @@ class NpuWrite32Op(AddressedOp):
 
 
 @irdl_op_definition
-class NpuMaskWrite32Op(AddressedOp):
+class NpuMaskWrite32Op(NumbersOp, AddressedOp):
     """Change the masked bits of 32."""
 
     name = "aiex.npu.maskwrite32"
     value_attr = prop_def(UInt32, prop_name="value")
     mask_attr = prop_def(UInt32, prop_name="mask")
-    assembly_format = "attr-dict"
+    NUMBERS: ClassVar[tuple[str, ...]] = ("address", "value", "mask")
 
     @property
     def value(self) -> int:
@@ -192,11 +209,11 @@ class NpuAddressPatchOp(AieOperation):
     """Put the address of a host buffer into a BD."""
 
     name = "aiex.npu.address_patch"
+    sources = var_operand_def(AnyAttr())
     addr = prop_def(UInt32)
-    arg_idx = prop_def(Int32)
+    arg_idx = opt_prop_def(Int32)
     arg_plus = prop_def(Int32)
-    assembly_format = "attr-dict"
-    irdl_options = OPTIONS
+    NUMBERS: ClassVar[tuple[str, ...]] = ("arg_plus",)
 
     @property
     def address(self) -> int:
@@ -204,14 +221,48 @@ class NpuAddressPatchOp(AieOperation):
         return self.number("addr")
 
     @property
-    def argument(self) -> int:
-        """Which argument of the sequence."""
+    def is_modern(self) -> bool | None:
+        """A buffer instead of an argument's position is of the newest form."""
+        return super().is_modern or self.buffer is not None
+
+    @property
+    def buffer(self) -> SSAValue | None:
+        """The host buffer, or a view of one, where it is not named by the position of an argument."""
+        return next((value for value in self.sources if isinstance(value.type, MemRefType | UnrankedMemRefType)), None)
+
+    @property
+    def argument(self) -> int | None:
+        """Which argument of the sequence, where that names the buffer."""
         return self.number("arg_idx")
 
     @property
     def offset_bytes(self) -> int:
         """Bytes added to the buffer's address."""
         return self.number("arg_plus")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "NpuAddressPatchOp":
+        """Read `{addr, arg_idx, arg_plus}`, `(%plus : i32) {addr, arg_idx}` or `(%plus : i32) buffer %a : t {addr}`."""
+        sources = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, lambda: _typed_operand(parser))
+        if sources is not None and parser.parse_optional_keyword("buffer"):
+            sources.append(_typed_operand(parser))
+        properties: dict[str, Attribute] = {}
+        attributes = parse_attr_dict(parser, cls, properties)
+        return cls(operands=[sources or []], properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        if modern(printer):
+            with printer.in_parens():
+                print_number(printer, self.offset_bytes)
+                printer.print_string(" : i32")
+        print_attr_dict(printer, self, ("arg_plus",) if modern(printer) else ())
+
+
+def _typed_operand(parser: Parser) -> SSAValue:
+    operand = parser.parse_unresolved_operand()
+    parser.parse_punctuation(":")
+    return parser.resolve_operand(operand, parser.parse_type())
 
 
 @irdl_op_definition
@@ -226,9 +277,8 @@ class NpuPushQueueOp(AieOperation):
     issue_token_attr = prop_def(Bool, prop_name="issue_token")
     repeat_count_attr = prop_def(Int32, prop_name="repeat_count")
     bd_id_attr = prop_def(Int32, prop_name="bd_id")
-    custom_directives = WORD_DIRECTIVES
-    assembly_format = "`(` $column `,` $row `,` custom<DirectionWord>($direction) `:` $channel `)` attr-dict"
-    irdl_options = OPTIONS
+    numbers = var_operand_def(i32)
+    NUMBERS: ClassVar[tuple[str, ...]] = ("bd_id", "repeat_count")
 
     @property
     def column(self) -> int:
@@ -264,6 +314,39 @@ class NpuPushQueueOp(AieOperation):
     def bd_id(self) -> int:
         """The BD to start with."""
         return self.number("bd_id")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "NpuPushQueueOp":
+        """Read `(column, row, MM2S : channel) {...}`, from 1.4 on with `bd_id %b repeat %n` and their types."""
+        properties: dict[str, Attribute] = {}
+        with parser.in_parens():
+            for name in ("column", "row"):
+                properties[name] = number(parser.parse_integer(allow_boolean=False))
+                parser.parse_punctuation(",")
+            properties["direction"] = parse_word(parser, Direction).attribute
+            parser.parse_punctuation(":")
+            properties["channel"] = number(parser.parse_integer(allow_boolean=False))
+        operands = []
+        if parser.parse_optional_keyword("bd_id"):
+            operands.append(parser.parse_unresolved_operand())
+            parser.parse_keyword("repeat")
+            operands.append(parser.parse_unresolved_operand())
+        attributes = parse_attr_dict(parser, cls, properties)
+        numbers = resolve_numbers(parser, operands)
+        return cls(operands=[numbers], properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        printer.print_string(f"({self.column}, {self.row}, {self.direction} : {self.channel})")
+        positional = ("column", "row", "direction", "channel")
+        if not modern(printer):
+            print_attr_dict(printer, self, positional)
+            return
+        for word, value in (("bd_id", self.bd_id), ("repeat", self.repeat_count)):
+            printer.print_string(f" {word} ")
+            print_number(printer, value)
+        print_attr_dict(printer, self, (*positional, *self.NUMBERS))
+        print_types(printer, len(self.NUMBERS))
 
 
 @irdl_op_definition

@@ -1,39 +1,49 @@
 """The host's program: runtime sequence, tasks, transfers, waits."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     IndexType,
+    IntegerAttr,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
+    i32,
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     prop_def,
     region_def,
     traits_def,
+    var_operand_def,
 )
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import NoTerminator, SymbolOpInterface
 
 from bdforge.mlir.array_ops import BufferOp, DeviceOp, LockOp, ShimDmaAllocationOp
 from bdforge.mlir.dma_ops import print_arguments_and_body
-from bdforge.mlir.memcpy_ops import (
-    NpuDmaMemcpyNdOp,
-    constant_of,
-)
+from bdforge.mlir.memcpy_ops import NpuDmaMemcpyNdOp
 from bdforge.mlir.operation import (
     OPTIONS,
+    UNSIGNED32,
     AieOperation,
     Int32,
+    NumbersOp,
     UInt32,
+    constant_of,
     enclosing,
+    modern,
+    number,
     parse_attr_dict,
     print_attr_dict,
+    print_number,
+    print_types,
+    resolve_numbers,
 )
 from bdforge.mlir.task_ops import (
     ConfigureTaskOp,
@@ -72,13 +82,14 @@ class RuntimeSequenceOp(AieOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> "RuntimeSequenceOp":
-        """Read `@name (%a: type, ...) {...}`."""
+        """Read `@name (%a: type, ...) {...}`, newer mlir-aie's `attributes {...}` before the body too."""
         properties: dict[str, Attribute] = {}
         if (symbol := parser.parse_optional_symbol_name()) is not None:
             properties["sym_name"] = symbol
         arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        early = parse_attr_dict(parser, cls, properties) if parser.parse_optional_keyword("attributes") else {}
         body = parser.parse_region(arguments)
-        attributes = parse_attr_dict(parser, cls, properties)
+        attributes = early | parse_attr_dict(parser, cls, properties)
         return cls.build(properties=properties, attributes=attributes, regions=[body])
 
     def print(self, printer: Printer) -> None:
@@ -111,7 +122,7 @@ class NpuDmaWaitOp(AieOperation):
 
 
 @irdl_op_definition
-class NpuSyncOp(AieOperation):
+class NpuSyncOp(NumbersOp):
     """Wait for one token of each of a block of channels."""
 
     name = "aiex.npu.sync"
@@ -121,8 +132,7 @@ class NpuSyncOp(AieOperation):
     channel_attr = prop_def(Int32, prop_name="channel")
     column_num = prop_def(Int32)
     row_num = prop_def(Int32)
-    assembly_format = "attr-dict"
-    irdl_options = OPTIONS
+    NUMBERS: ClassVar[tuple[str, ...]] = ("column", "row", "direction", "channel", "column_num", "row_num")
 
     @property
     def column(self) -> int:
@@ -163,8 +173,8 @@ class NpuRtpWriteOp(AieOperation):
     buffer_attr = prop_def(SymbolRefAttr, prop_name="buffer")
     index_attr = prop_def(UInt32, prop_name="index")
     value_attr = prop_def(Int32, prop_name="value")
-    assembly_format = "`(` $buffer `,` $index `,` $value `)` attr-dict"
-    irdl_options = OPTIONS
+    numbers = var_operand_def(i32)
+    NUMBERS: ClassVar[tuple[str, ...]] = ("value",)
 
     @property
     def buffer(self) -> str:
@@ -186,6 +196,35 @@ class NpuRtpWriteOp(AieOperation):
         """What is stored."""
         return self.number("value")
 
+    @classmethod
+    def parse(cls, parser: Parser) -> "NpuRtpWriteOp":
+        """Read `(@buffer, index, value)`, from 1.4 on `(@buffer, index, %value) : i32`."""
+        properties: dict[str, Attribute] = {}
+        operands: list[UnresolvedOperand] = []
+        with parser.in_parens():
+            properties["buffer"] = SymbolRefAttr(parser.parse_symbol_name())
+            parser.parse_punctuation(",")
+            properties["index"] = IntegerAttr(parser.parse_integer(allow_boolean=False), UNSIGNED32)
+            parser.parse_punctuation(",")
+            if (operand := parser.parse_optional_unresolved_operand()) is not None:
+                operands.append(operand)
+            else:
+                properties["value"] = number(parser.parse_integer(allow_boolean=False))
+        attributes = parse_attr_dict(parser, cls, properties)
+        numbers = resolve_numbers(parser, operands)
+        return cls(operands=[numbers], properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        printer.print_string("(")
+        printer.print_symbol_name(self.buffer)
+        printer.print_string(f", {self.index}, ")
+        print_number(printer, self.value)
+        printer.print_string(")")
+        print_attr_dict(printer, self, ("buffer", "index", "value"))
+        if modern(printer):
+            print_types(printer, 1)
+
 
 def buffer_named(op: AieOperation, symbol: str | None) -> BufferOp:
     """The device's aie.buffer called `symbol`; ValueError if there is none."""
@@ -202,9 +241,14 @@ class SetLockOp(AieOperation):
 
     name = "aiex.set_lock"
     lock_value = operand_def(IndexType)
+    amount = opt_operand_def(i32)
     value_attr = prop_def(Int32, prop_name="value")
-    assembly_format = "`(` $lock_value `,` $value `)` attr-dict"
-    irdl_options = OPTIONS
+    NUMBERS: ClassVar[tuple[str, ...]] = ("value",)
+
+    @property
+    def is_modern(self) -> bool | None:
+        """A literal stands in both forms; a constant in the newest only."""
+        return super().is_modern or None
 
     @property
     def lock(self) -> LockOp:
@@ -218,6 +262,26 @@ class SetLockOp(AieOperation):
     def value(self) -> int:
         """What is stored."""
         return self.number("value")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "SetLockOp":
+        """Read `(%lock, value)`, which the newest tools may print as `(%lock, %value)`."""
+        properties: dict[str, Attribute] = {}
+        with parser.in_parens():
+            lock = parser.parse_operand(IndexType())
+            parser.parse_punctuation(",")
+            if (operand := parser.parse_optional_unresolved_operand()) is None:
+                properties["value"] = number(parser.parse_integer(allow_boolean=False))
+        amount = None if operand is None else parser.resolve_operand(operand, i32)
+        attributes = parse_attr_dict(parser, cls, properties)
+        return cls(operands=[lock, amount], properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form, which every version reads."""
+        with printer.in_parens():
+            printer.print_ssa_value(self.lock_value)
+            printer.print_string(f", {self.value}")
+        print_attr_dict(printer, self, ("value",))
 
 
 __all__ = [

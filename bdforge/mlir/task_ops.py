@@ -1,8 +1,11 @@
 """Tasks of the runtime sequence."""
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import (
     IndexType,
     SymbolRefAttr,
+    UnitAttr,
 )
 from xdsl.ir import Block
 from xdsl.irdl import (
@@ -167,6 +170,20 @@ class DmaStartTaskOp(TaskUserOp):
     """Push a task to its channel's queue."""
 
     name = "aiex.dma_start_task"
+    repeat_count_attr = opt_prop_def(Int32, prop_name="repeat_count")
+    no_token_attr = opt_prop_def(UnitAttr, prop_name="no_token")
+    MODERN_NAMES: ClassVar[tuple[str, ...]] = ("repeat_count", "no_token")
+    irdl_options = OPTIONS
+
+    @property
+    def repeat_count(self) -> int | None:
+        """How often the task runs again, if not as often as the task says (newest mlir-aie)."""
+        return self.number("repeat_count")
+
+    @property
+    def no_token(self) -> bool:
+        """Whether this run sends no token though the task would (newest mlir-aie)."""
+        return "no_token" in self.properties
 
 
 @irdl_op_definition

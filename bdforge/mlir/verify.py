@@ -9,10 +9,12 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator, NoTerminator, SymbolTable
 
 from bdforge.mlir.dominance import Dominance
+from bdforge.mlir.eras import fold
 from bdforge.mlir.errors import MlirError, Source
 from bdforge.mlir.operation import AieOperation
 from bdforge.mlir.parser import parse_text
 from bdforge.mlir.places import error_at
+from bdforge.mlir.recent import attribute_problem
 from bdforge.mlir.verify_array import ARRAY_RULES
 from bdforge.mlir.verify_dma import DMA_RULES
 from bdforge.mlir.verify_sequence import SEQUENCE_RULES
@@ -37,8 +39,9 @@ def read_module(context: Context, source: Source) -> ModuleOp:
 
 
 def verify(module: ModuleOp) -> None:
-    """Check a parsed module; MlirError at the first operation that breaks a rule."""
+    """Check a parsed module and fold its constants; MlirError at the first operation that breaks a rule."""
     _Scope().check(module)
+    fold(module)
     functions = _Functions()
     for op in module.walk():
         if isinstance(op, CallOp):
@@ -60,6 +63,8 @@ def _apply(rule: Rule, op: Operation) -> None:
 
 
 def _verify_operation(op: Operation) -> None:
+    if (problem := attribute_problem(op)) is not None:
+        raise error_at(op, f"{op.name}: {problem}")
     for successor in op.successors:
         if successor.parent is not op.parent_region():
             raise error_at(op, f"{op.name} leads to a block of another region")

@@ -1,6 +1,7 @@
 """Rules of static DMA programs and their BDs. A rule yields (operation at fault, message).
 
-Source of the rules on `aie.dma_bd`: mlir-aie 5ff2ab97, `DMABDOp::verify` and `MemTileDMAOp::verify`.
+Source of the rules on `aie.dma_bd`: mlir-aie 5ff2ab97, `DMABDOp::verify` and `MemTileDMAOp::verify`; for texts in the
+form of 1.4, what #3398 and #3548 made of them.
 """
 
 import math
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from xdsl.dialects.builtin import MemRefType, UnrankedMemRefType
 from xdsl.ir import Block, Operation
 
-from bdforge.devices import TileKind
+from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES, MEMTILE, MEMTILE_NEIGHBOUR_CHANNELS
 from bdforge.mlir.allocate import AllocationError, element_bits
 from bdforge.mlir.array_ops import BufferOp, EndOp, ExternalBufferOp, LockOp, TileOp, UseLockOp
@@ -23,10 +24,12 @@ from bdforge.mlir.dma_ops import (
     MemOp,
     MemtileDmaOp,
     NextBdOp,
+    PaddingOp,
     ShimDmaOp,
     bd_chain_from,
     bd_of,
 )
+from bdforge.mlir.eras import Era, era_of
 from bdforge.mlir.operation import enclosing
 from bdforge.mlir.sequence_ops import ConfigureTaskOp
 from bdforge.mlir.verify_array import packet, tile_operands, words
@@ -120,6 +123,18 @@ def _homes(block: Block) -> Iterator[tuple[Operation, TileOp | None]]:
             yield op, op.lock.tile
 
 
+def pad_value(op: PaddingOp) -> Faults:
+    """Where a register holds it: a memtile's MM2S channels of AIE2P (mlir-aie #3512)."""
+    holder = enclosing(op, DmaProgramOp)
+    if not op.pad_value or holder is None:
+        return
+    at, array = holder.tile, holder.tile.device_op.device
+    if at.kind is not TileKind.MEMTILE or op.direction is not Direction.MM2S:
+        yield op, f"pad_value = {op.pad_value}: only a memtile's MM2S channels pad"
+    elif array.generation is AIE2:
+        yield op, f"pad_value = {op.pad_value}: {array.generation.name} pads with 0; a register for it came with AIE2P"
+
+
 def region_form(op: DmaOp) -> Faults:
     """In a program of one block; per BD one transfer and two lock operations."""
     parent = op.parent_op()
@@ -188,8 +203,35 @@ def _ids(op: DmaBdOp, at: TileOp) -> Faults:
             yield op, f"{name} = {value} is outside 0 to {at.limits.bds - 1}, the BDs of a {at.kind}"
 
 
+def _fields(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
+    """The tile's own widths, which mlir-aie checks since #3548 and #3398, in words."""
+    for number, (size, stride) in enumerate(reversed(op.dims)):
+        what, scale = f"<size = {size}, stride = {stride}>", bits if number == 0 else _GRANULE_BITS
+        if size * scale // _GRANULE_BITS > at.limits.wraps[0]:
+            yield op, f"{what}: a {at.kind}'s BD holds sizes up to {at.limits.wraps[0]} words; split the dimension"
+        if stride * bits // _GRANULE_BITS > at.limits.step_max:
+            yield op, f"{what}: a {at.kind}'s BD holds strides up to {at.limits.step_max} words"
+        if number and stride * bits % _GRANULE_BITS and size > 1:
+            yield op, f"{what}: {stride} elements of {bits} bits are no whole number of words"
+
+
+def _extent(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
+    """What mlir-aie checks from 1.4 on: the length's field, and that a transfer stays in its buffer."""
+    if op.length * bits // _GRANULE_BITS > at.limits.length_max:
+        words = op.length * bits // _GRANULE_BITS
+        yield op, f"its length is {words} words; a {at.kind}'s BD holds at most {at.limits.length_max}"
+    if op.buffer_op is None or not isinstance(op.buffer_type, MemRefType):
+        return
+    elements = math.prod(op.buffer_type.get_shape())
+    last = sum((size - 1) * stride for size, stride in op.dims) if op.dims else op.length - 1
+    if op.offset + last >= elements:
+        yield op, f"it reaches element {op.offset + last}, but the buffer has {elements} elements"
+
+
 def _dimensions(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
-    dims = op.dims
+    dims, modern = op.dims, era_of(op) is Era.MODERN
+    if modern:
+        yield from _extent(op, at, bits)
     if not dims:
         return
     if len(dims) > at.limits.dims:
@@ -199,12 +241,14 @@ def _dimensions(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
         what = f"<size = {size}, stride = {stride}>"
         if size < 1:
             yield op, f"{what}: a size must be positive"
-        if stride < 1:
+        if stride < 1 and not (modern and size == 1):
             yield op, f"{what}: a stride must be positive"
         if stride > elements:
             yield op, f"{what}: the stride exceeds the {elements} elements of the buffer"
-        if size > MEMTILE.static_size:
+        if size > MEMTILE.static_size and not modern:
             yield op, f"{what}: a static BD's size may not exceed {MEMTILE.static_size}; split the dimension"
+    if modern:
+        yield from _fields(op, at, bits)
     last = sum((size - 1) * stride for size, stride in dims)
     if last >= elements:
         yield op, f"its dimensions reach element {last}, but the buffer has {elements} elements"
@@ -279,8 +323,8 @@ DMA_RULES: dict[type[Operation], list[Callable[..., Iterable[tuple[Operation, st
     MemOp: [tile_operands, program],
     MemtileDmaOp: [tile_operands, program, memtile_reach],
     ShimDmaOp: [tile_operands, program],
-    DmaOp: [words, region_form],
-    DmaStartOp: [words, start],
+    DmaOp: [words, region_form, pad_value],
+    DmaStartOp: [words, start, pad_value],
     NextBdOp: [next_bd],
     DmaBdOp: [static_bd],
     DmaBdPacketOp: [bd_packet],

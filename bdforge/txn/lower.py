@@ -32,6 +32,7 @@ from bdforge.mlir.register_ops import (
 )
 from bdforge.mlir.sequence_ops import (
     ConfigureTaskOp,
+    DmaStartTaskOp,
     NpuDmaMemcpyNdOp,
     NpuDmaWaitOp,
     NpuRtpWriteOp,
@@ -156,7 +157,7 @@ class _Lowering:
             iteration=transfer.iteration,
             packet=packet,
             burst=burst_code(target.device.generation, op.burst_length),
-            axi_cache=RUNTIME_AXI_CACHE,
+            axi_cache=RUNTIME_AXI_CACHE if op.axcache is None else op.axcache,
             too_wide=target.too_wide,
         )
         offset_bits = op.offset * bits
@@ -189,8 +190,8 @@ class _Lowering:
                 self.values.bind(parameter, self.values.memory(argument))
         self.tasks.start(self.target, op, self.tasks.configure(self.target, op, template.body))
 
-    def start_task(self, op: MlirOperation) -> None:
-        self.tasks.start(self.target, op, self.tasks.of(op))
+    def start_task(self, op: DmaStartTaskOp) -> None:
+        self.tasks.start(self.target, op, self.tasks.of(op), op.repeat_count, op.no_token)
 
     def await_task(self, op: MlirOperation) -> None:
         self.tasks.wait(self.target, op, self.tasks.of(op))
@@ -234,10 +235,18 @@ class _Lowering:
         self.target.write_bd(op, column, row, bd, words)
 
     def address_patch(self, op: NpuAddressPatchOp) -> None:
-        for what, value in (("arg_idx", op.argument), ("arg_plus", op.offset_bytes)):
+        argument, offset = op.argument, op.offset_bytes
+        if (buffer := op.buffer) is not None:
+            memory = self.values.memory(buffer)
+            if argument is not None or not isinstance(memory, HostMemory):
+                raise ValueError("patches with an argument's arg_idx, or with a host buffer of the sequence")
+            argument, offset = memory.argument, memory.offset_bytes + offset
+        elif argument is None:
+            raise ValueError("needs arg_idx = N : i32, the position of the argument whose address is written")
+        for what, value in (("arg_idx", argument), ("arg_plus", offset)):
             if value < 0:
                 raise ValueError(f"{what} is {value}; it must be 0 or more")
-        self.target.emit(Patch(op.address, op.argument, op.offset_bytes, location=location(op)))
+        self.target.emit(Patch(op.address, argument, offset, location=location(op)))
 
     def push_queue(self, op: NpuPushQueueOp) -> None:
         channel = Channel(op.column, op.row, op.direction, op.channel)

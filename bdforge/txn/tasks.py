@@ -19,7 +19,17 @@ from bdforge.mlir.dma_ops import DmaBdOp, NextBdOp
 from bdforge.mlir.places import location
 from bdforge.mlir.sequence_ops import TaskOp
 from bdforge.mlir.words import LockAction
-from bdforge.txn.bd import GRANULE_BITS, BdLock, Transfer, burst_code, drops_stride, encode_bd, granules, task_transfer
+from bdforge.txn.bd import (
+    GRANULE_BITS,
+    BdError,
+    BdLock,
+    Transfer,
+    burst_code,
+    drops_stride,
+    encode_bd,
+    granules,
+    task_transfer,
+)
 from bdforge.txn.target import Channel, Target, faults_of, lowering_error
 from bdforge.txn.values import HostMemory, Values, bits_of
 
@@ -110,8 +120,10 @@ class Tasks:
         self.tasks[op.result] = task
         return task
 
-    def start(self, target: Target, op: Operation, task: Task) -> None:
-        """Push a task to its channel's queue."""
+    def start(
+        self, target: Target, op: Operation, task: Task, repeat_count: int | None = None, no_token: bool = False
+    ) -> None:
+        """Push a task to its channel's queue, with a repeat count and a token other than the task's own if asked to."""
         column, row = task.channel.column, task.channel.row
         for bd in task.bds:
             writer = self.ids.written[column, row, bd]
@@ -120,7 +132,8 @@ class Tasks:
                 raise lowering_error(
                     op, f"{place} was freed and then rewritten at {location(writer)}; start the task before that"
                 )
-        target.push(op, task.channel, task.first, task.op.repeat_count, task.op.issue_token)
+        repeats = task.op.repeat_count if repeat_count is None else repeat_count
+        target.push(op, task.channel, task.first, repeats, task.op.issue_token and not no_token)
 
     def wait(self, target: Target, op: Operation, task: Task) -> None:
         """Wait for a task's token, then free its BDs."""
@@ -170,7 +183,7 @@ class Tasks:
             limits.kind,
             length_words=transfer.length_words,
             dims_words=transfer.dims_words,
-            iteration=transfer.iteration,
+            iteration=_iteration(bd, transfer, bits),
             # mlir-aie puts bytes into a memtile's field of words here; the masked write that follows replaces them.
             address=offset_bytes * (GRANULE_BYTES if limits.kind is TileKind.MEMTILE else 1),
             packet=packet,
@@ -179,7 +192,7 @@ class Tasks:
             release=release,
             padding=padding,
             burst=_burst(target, bd, limits.kind),
-            axi_cache=RUNTIME_AXI_CACHE,
+            axi_cache=RUNTIME_AXI_CACHE if bd.axcache is None else bd.axcache,
             too_wide=target.too_wide,
         )
         target.write_bd(bd, column, row, bd_id, words)
@@ -299,6 +312,22 @@ def _dropped(size: int, stride: int, bits: int) -> str:
         f"the stride {stride} of its innermost dimension is dropped and {size} contiguous elements are moved, as "
         f"mlir-aie does: a task's BD is linear to it when both dimensions around have size 1; {way}"
     )
+
+
+def _iteration(bd: DmaBdOp, transfer: Transfer, bits: int) -> tuple[int, int] | None:
+    given = iteration_of(bd, bits)
+    if given and transfer.iteration:
+        raise ValueError("a BD has one iteration: give the attribute or a fourth dimension")
+    return given or transfer.iteration
+
+
+def iteration_of(bd: DmaBdOp, bits: int) -> tuple[int, int] | None:
+    """(count, stride in words) of a BD's iteration attribute (mlir-aie #3538), if any; it has to start at 0."""
+    if (iteration := bd.iteration) is None:
+        return None
+    if iteration.current:
+        raise BdError(f"iteration starts at current = {iteration.current}; here it starts at 0")
+    return iteration.size, granules(iteration.stride, bits, "stride of the iteration")
 
 
 def _sizes_words(sizes: Sequence[int], bits: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""Where the cores of a design keep what a host writes: run-time parameters and their locks."""
+"""Where a design keeps its buffers, and above all what a host writes: run-time parameters and their locks."""
 
 from dataclasses import dataclass
 
@@ -25,3 +25,8 @@ def core_addresses(plan: Plan) -> tuple[CoreAddresses, ...]:
         )
         for core in plan.cores
     )
+
+
+def buffer_addresses(plan: Plan) -> dict[str, int]:
+    """Byte address of every buffer in its tile's memory, by name."""
+    return {b.name: b.address for tile in plan.array.tiles for b in tile.buffers if b.address is not None}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bdforge.plan.addresses import buffer_addresses
 from bdforge.plan.gemm import RTP_K_STEPS, RTP_OUTPUT_TILES, Plan
 from bdforge.plan.runtime_facts import runtime_facts
 from bdforge.plan.sequence import sequence
@@ -20,15 +21,17 @@ def built_files(plan: Plan, problems: Sequence[Problem]) -> dict[str, str]:
     """Paths of all that builds make of `plan`, by role, relative to the manifest's folder."""
     name = plan.spec.name
     insts = {f"insts_{problem.sequence}": f"insts_{problem.sequence}.bin" for problem in problems}
-    images = {"xclbin": f"{name}.xclbin", "elf": f"{name}.elf"}
+    images = {"xclbin": f"{name}.xclbin", "elf": f"{name}.elf", "placement": "placement.json"}
     return {"mlir": f"{name}.mlir", "host_kernels": f"kernels/lib{name}.so"} | images | insts
 
 
-def manifest(plan: Plan, problems: Sequence[Problem], hashes: Mapping[str, str] | None = None) -> dict[str, Any]:
+def manifest(
+    plan: Plan, problems: Sequence[Problem], hashes: Mapping[str, str] | None = None, read_back: str = ""
+) -> dict[str, Any]:
     """The manifest of `plan` with one entry for each built-in problem.
 
     `hashes` are the SHA-256 of the files that were built, by their roles in `built_files`; xclbin, ELF and instruction
-    streams are listed when they have one.
+    streams are listed when they have one. `read_back` is what confirmed the addresses of the buffers, if anything did.
     """
     known = hashes or {}
     files = built_files(plan, problems)
@@ -53,6 +56,7 @@ def manifest(plan: Plan, problems: Sequence[Problem], hashes: Mapping[str, str] 
         ],
         "runtime_parameters": {"K/k": RTP_K_STEPS, "output tiles per core": RTP_OUTPUT_TILES},
         "runtime": runtime_facts(plan),
+        "placement": {"read_back": read_back, "buffers": buffer_addresses(plan)},
         "spec": spec.content,
         "files": {
             role: {"path": path, "sha256": known.get(role, "")}

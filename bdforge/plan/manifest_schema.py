@@ -81,6 +81,13 @@ class Runtime(_Part):
     shim: dict[str, Any] = Field(description="Limits, registers and channels of the shims.")
 
 
+class Placement(_Part):
+    """Where the buffers of the array are."""
+
+    read_back: str = Field(description="Kind of aiecc's files that were found to agree; empty: none was read.")
+    buffers: dict[str, int] = Field(description="Byte address in its tile's memory, by name.")
+
+
 class Problem(_Part):
     """A size whose runtime sequence is in the MLIR."""
 
@@ -114,9 +121,10 @@ class Manifest(_Part):
         description="Slots of the runtime parameters in a core's memory, in words."
     )
     runtime: Runtime
+    placement: Placement | None = Field(None, description="Absent from manifests of older builds.")
     spec: dict[str, Any] = Field(description="The spec itself, as its TOML file holds it.")
     files: dict[str, BuiltFile] = Field(
-        description="What the build made: mlir, host_kernels, xclbin, elf, insts_<sequence>."
+        description="What the build made: mlir, host_kernels, xclbin, elf, placement, insts_<sequence>."
     )
     problems: list[Problem]
 

@@ -26,7 +26,9 @@ def write_manifest(target, source, env):
     built = {Path(node.get_abspath()) for node in source[1:]}
     paths = {role: file.parent / path for role, path in built_files(plan, problems).items()}
     hashes = {role: _sha256(path) for role, path in paths.items() if path in built}
-    facts = manifest(plan, problems, _earlier(file, hashes["mlir"], paths) | hashes)
+    hashes = _earlier(file, hashes["mlir"], paths) | hashes
+    confirmed = json.loads(paths["placement"].read_text())["read_back"] if "placement" in hashes else ""
+    facts = manifest(plan, problems, hashes, confirmed)
     write_whole(file, json.dumps({"$schema": f"./{SCHEMA_FILE}"} | facts, indent=2) + "\n")
     write_whole(Path(target[1].get_abspath()), json_schema())
 

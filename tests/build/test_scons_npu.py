@@ -65,7 +65,8 @@ def test_an_xclbin_and_the_words_of_each_sequence_are_made(whole):
 
 def test_the_manifest_lists_every_file_with_its_hash(whole):
     manifest, folder = manifest_of(whole.tree), whole.tree / "build" / DESIGN
-    assert set(manifest["files"]) == {"mlir", "host_kernels", "xclbin", "elf", *(f"insts_{name}" for name in SEQUENCES)}
+    insts = (f"insts_{name}" for name in SEQUENCES)
+    assert set(manifest["files"]) == {"mlir", "host_kernels", "xclbin", "elf", "placement", *insts}
     for role, entry in manifest["files"].items():
         assert hashlib.sha256((folder / entry["path"]).read_bytes()).hexdigest() == entry["sha256"], role
     assert manifest_fault(manifest) is None
@@ -180,6 +181,37 @@ def failure(result) -> str:
     assert "Traceback" not in result.stderr
     (line,) = (line for line in result.stderr.splitlines() if line.startswith("scons: ***"))
     return line
+
+
+def test_the_placement_is_read_back_and_listed(whole):
+    folder = whole.tree / "build" / DESIGN
+    manifest = manifest_of(whole.tree)
+    told = json.loads((folder / "placement.json").read_text())
+    assert told["read_back"] == manifest["placement"]["read_back"] == "input_with_addresses.mlir"
+    assert told["buffers"] == manifest["placement"]["buffers"]
+    assert manifest["placement"]["buffers"]["core_7_5_rtp"] == 4096
+    assert f"  [PLACEMENT] build/{DESIGN}/placement.json\n" in whole.first.stdout
+
+
+def test_an_aiecc_that_moves_a_buffer_is_an_error_and_leaves_no_manifest(scons, tree, tools, tmp_path, quick_cxx):
+    """An address is kept where its tile says so; this one moves the parameters of one core all the same."""
+    moved = (
+        'sed \'s/address = 4096 : i32, sym_name = "core_3_4_rtp"/address = 57344 : i32, sym_name = "core_3_4_rtp"/\''
+    )
+    changed(tmp_path / "mlir aie" / "bin" / "aiecc", 'cp "$mlir"', f'{moved} "$mlir" >')
+    result = scons(quick_cxx, **tools)
+    assert "core (3, 4): core_3_4_rtp lies at 0xe000, the text says 0x1000\n" in result.stderr
+    assert result.stderr.count(" lies at ") == 1
+    assert "aiecc moved buffers, so that hosts would write parameters elsewhere" in failure(result)
+    assert {f"{DESIGN}/placement.json", f"{DESIGN}/manifest.json"}.isdisjoint(built(tree))
+
+
+def test_a_placement_that_cannot_be_read_back_is_said_once(scons, tree, tools, tmp_path, quick_cxx):
+    changed(tmp_path / "mlir aie" / "bin" / "aiecc", ' && cp "$mlir" "${word#*=}/input_with_addresses.mlir"', "")
+    result = scons(quick_cxx, **tools)
+    assert result.returncode == 0
+    assert "where aiecc put the buffers cannot be read back" in result.stderr
+    assert manifest_of(tree)["placement"]["read_back"] == ""
 
 
 def test_a_failing_aiecc_leaves_no_half_xclbin(scons, tree, tools, tmp_path, quick_cxx):

@@ -3,6 +3,7 @@
 Runs where the tools are installed; skips with what is missing elsewhere.
 """
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,8 +16,10 @@ from bdforge.devices import DEVICES
 from bdforge.devices.limits import PROGRAM_MEMORY_BYTES
 from bdforge.devices.registers import CONTROLLER_ID_MASK
 from bdforge.plan import Plan, Problem, SpecError, load_spec, plan_gemm, render, sequence
+from bdforge.plan.addresses import buffer_addresses
 from bdforge.runtime import BuiltDesign
 from bdforge.toolchain import find_aiebu, find_aiecc, find_peano, find_xrt, missing_report
+from bdforge.toolchain.read_back import differences, read_back
 from bdforge.txn import MaskWrite, Operation, decode
 from support.image_contents import program_bytes, xclbin_contents
 
@@ -27,7 +30,8 @@ PRODUCTS = ("strix_halo", "phoenix")  # one for each array
 BUILD_SECONDS = 3600  # 32 cores are compiled one by one
 
 # What aiecc runs on a design (mlir-aie 5ff2ab97, tools/aiecc): ids and addresses, then runtime sequences to operations.
-PLACE = ("aie-assign-lock-ids", "aie-assign-bd-ids", "aie-assign-buffer-addresses{alloc-scheme=basic-sequential}")
+# Buffers go where aiecc puts them by default, bank-aware: the text has to hold against that.
+PLACE = ("aie-assign-lock-ids", "aie-assign-bd-ids", "aie-assign-buffer-addresses")
 LOWER = (
     "aie-materialize-bd-chains", "aie-substitute-shim-dma-allocations", "aie-assign-runtime-sequence-bd-ids",
     "aie-dma-tasks-to-npu", "aie-dma-to-npu", "aie-lower-set-lock",
@@ -115,6 +119,18 @@ def test_mlir_aie_lowers_to_our_words(plan: Plan, mlir_aie: Tool, tmp_path: Path
     np.testing.assert_array_equal(theirs, sequence(plan, problem.M, problem.K, problem.N).words())
 
 
+@each_plan
+def test_the_default_placement_moves_nothing(plan: Plan, mlir_aie: Tool, tmp_path: Path):
+    work = tmp_path / "design.mlir.prj"
+    work.mkdir()
+    (tmp_path / "design.mlir").write_text(render(plan, []))
+    passes = f"--pass-pipeline=builtin.module(aie.device({','.join(PLACE)}))"
+    mlir_aie("aie-opt", passes, "design.mlir", "-o", str(work / "input_with_addresses.mlir"))
+    found = read_back(work, plan)
+    assert found is not None
+    assert differences(found, plan) == ""
+
+
 @pytest.fixture(scope="module", params=whole_builds(), ids=name_of)
 def built(request: pytest.FixtureRequest, tools: None, tmp_path_factory: pytest.TempPathFactory) -> BuiltDesign:
     """A design as `scons device=... format=...` leaves it; the full ELF too where aiebu-asm is."""
@@ -140,6 +156,12 @@ def test_the_full_elf_is_whole_and_listed(built: BuiltDesign):
     content = built.image("elf").read_bytes()
     assert content.startswith(b"\x7fELF")
     assert all(f"{problem.sequence}\0".encode() in content for problem in built.problems)
+
+
+def test_the_build_read_its_placement_back(built: BuiltDesign):
+    told = json.loads((built.folder / "placement.json").read_text())
+    assert told["read_back"], "neither the text with addresses nor the programs' symbols were found"
+    assert told["buffers"].items() <= buffer_addresses(built.plan).items()
 
 
 def test_every_core_fits_its_program_memory(built: BuiltDesign, record_property: Callable[[str, object], None]):

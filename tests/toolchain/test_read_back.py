@@ -1,0 +1,113 @@
+"""Where aiecc put the buffers: read from made-up working folders of both forms, compared with the plan."""
+
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from bdforge.devices import device_named
+from bdforge.plan import Plan, plan_gemm, render, spec_from
+from bdforge.plan.addresses import buffer_addresses
+from bdforge.toolchain.read_back import differences, read_back
+from support.built_designs import spec_content
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return plan_gemm(spec_from(spec_content(16, 16, 32, rows=1, columns=2), "small"), device_named("strix_halo"))
+
+
+def with_addresses(folder: Path, text: str) -> Path:
+    """A working folder as aiecc leaves it, below it the text with addresses."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "main_input_with_addresses.mlir").write_text(text)
+    return folder
+
+
+def with_programs(folder: Path, symbols: Mapping[tuple[int, int], Mapping[str, int]]) -> Path:
+    """The same with nothing but core programs; `symbols` as their cores see them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for (column, row), told in symbols.items():
+        lines = "".join(f".globl {name}\n.set {name}, {value}\n" for name, value in told.items())
+        output = folder / f"main_core_{column}_{row}.elf"
+        words = ["g++", "-x", "assembler", "-c", "-", "-o", str(output)]
+        subprocess.run(words, input=lines, text=True, check=True)
+    return folder
+
+
+def test_a_text_with_all_addresses_is_read_and_agrees(plan, tmp_path):
+    found = read_back(with_addresses(tmp_path / "small.mlir.prj", render(plan, [])), plan)
+    assert found is not None
+    assert found.source == "input_with_addresses.mlir"
+    assert found.buffers == buffer_addresses(plan)
+    assert differences(found, plan) == ""
+
+
+def test_moved_buffers_of_cores_and_memtiles_are_named_with_both_addresses(plan, tmp_path):
+    """As the default scheme moves them: up by their own size."""
+    text = render(plan, [])
+    rtp, slab = buffer_addresses(plan)["core_1_2_rtp"], buffer_addresses(plan)["mem_0_a0_ping"]
+    for name, at, size in (("core_1_2_rtp", rtp, 64), ("mem_0_a0_ping", slab, 256)):
+        kept = f'{{address = {at} : i32, sym_name = "{name}"}}'
+        assert text.count(kept) == 1
+        text = text.replace(kept, f'{{address = {at + size} : i32, sym_name = "{name}"}}')
+    found = read_back(with_addresses(tmp_path, text), plan)
+    assert found is not None
+    assert differences(found, plan).splitlines() == [
+        f"  memtile (0, 1): mem_0_a0_ping lies at {slab + 256:#x}, the text says {slab:#x}",
+        f"  core (1, 2): core_1_2_rtp lies at {rtp + 64:#x}, the text says {rtp:#x}",
+    ]
+
+
+def test_many_moved_buffers_are_counted(plan, tmp_path):
+    text = re.sub(r"address = (\d+)", lambda found: f"address = {int(found[1]) + 4}", render(plan, []))
+    found = read_back(with_addresses(tmp_path, text), plan)
+    assert found is not None
+    lines = differences(found, plan).splitlines()
+    assert len(lines) == 13
+    assert lines[-1] == f"  and {len(buffer_addresses(plan)) - 12} more"
+
+
+def seen_by_cores(plan: Plan) -> dict[tuple[int, int], dict[str, int]]:
+    """Symbols of core programs: a core's own memory starts at 0x70000."""
+    return {
+        (core.tile.column, core.tile.row): {b.name: 0x70000 + (b.address or 0) for b in core.tile.buffers}
+        for core in plan.cores
+    }
+
+
+def test_without_such_a_text_the_symbols_of_the_programs_are_read(plan, tmp_path):
+    symbols = seen_by_cores(plan)
+    symbols[0, 2] |= {"core_1_2_rtp": 0x50000, "_main_init": 0x100}  # a neighbour's, and a function
+    found = read_back(with_programs(tmp_path, symbols), plan)
+    assert found is not None
+    assert found.source == "core_*_*.elf"
+    assert found.buffers == {n: a for n, a in buffer_addresses(plan).items() if n.startswith("core_")}
+    assert differences(found, plan) == ""
+
+
+def test_a_symbol_elsewhere_is_named(plan, tmp_path):
+    symbols = seen_by_cores(plan)
+    symbols[1, 2]["core_1_2_rtp"] = 0x70000 + 57344
+    found = read_back(with_programs(tmp_path, symbols), plan)
+    assert found is not None
+    assert differences(found, plan) == "  core (1, 2): core_1_2_rtp lies at 0xe000, the text says 0x1000"
+
+
+@pytest.mark.parametrize("text", ["", "module {", "module {\n  aie.device(npu2) {\n  }\n}\n"])
+def test_a_text_that_says_nothing_is_passed_over_for_the_programs(plan, tmp_path, text):
+    assert read_back(with_addresses(tmp_path, text), plan) is None
+    found = read_back(with_programs(tmp_path, seen_by_cores(plan)), plan)
+    assert found is not None
+    assert found.source == "core_*_*.elf"
+
+
+def test_an_empty_folder_none_at_all_and_stripped_programs_say_nothing(plan, tmp_path):
+    assert read_back(tmp_path, plan) is None
+    assert read_back(tmp_path / "absent", plan) is None
+    (tmp_path / "core_0_2.elf").write_bytes(b"\x7fELF but no more")
+    (tmp_path / "core_1_2.elf").write_bytes(b"work")
+    assert read_back(with_programs(tmp_path / "stripped", {(0, 2): {}}), plan) is None
+    assert read_back(tmp_path, plan) is None

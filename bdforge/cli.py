@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from bd_patterns import PatternError, WalkError
-from bdforge import cli_estimate, cli_insts, cli_plot, cli_tune, cli_weights, show
+from bdforge import cli_estimate, cli_insts, cli_isa, cli_plot, cli_tune, cli_weights, show
 from bdforge.cli_files import FileError, named, new_file, read_bytes, read_text
 from bdforge.cli_timing import PRODUCTS, Timed, share, without_timing
 from bdforge.devices import DEVICES, DeviceError, device_named
@@ -17,6 +17,7 @@ from bdforge.emulator.observe import Timeline
 from bdforge.emulator.scheduler import SCHEDULES
 from bdforge.emulator.strictness import NAMES
 from bdforge.emulator.verify import verify_design
+from bdforge.isa import IsaError
 from bdforge.mlir import MlirError
 from bdforge.perf import PerfError
 from bdforge.plan import Problem, SpecError, load_spec, manifest, plan_gemm, render
@@ -34,6 +35,7 @@ USER_ERRORS = (
     BuildError,
     DeviceError,
     FileError,
+    IsaError,
     KernelLibraryError,
     MlirError,
     NpuError,
@@ -52,6 +54,7 @@ app = typer.Typer(
 )  # fmt: skip
 
 app.add_typer(cli_insts.app)
+app.add_typer(cli_isa.app)
 app.add_typer(cli_estimate.app)
 app.add_typer(cli_weights.app)
 app.add_typer(cli_tune.app)

@@ -1,0 +1,62 @@
+"""`bdforge asm` and `bdforge disasm`: machine code of cores to and from text."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bdforge.cli_files import named, new_file, read_bytes, read_text
+from bdforge.images.elf_write import core_elf
+from bdforge.isa import ContainerError, load
+from bdforge.isa.assembler import assemble
+from bdforge.isa.disassembler import disassemble
+from bdforge.isa.program import CoreProgram, read_programs
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+Arch = Annotated[str | None, typer.Option(help="aie2p or aie2; otherwise the file decides.")]
+
+
+@app.command()
+def asm(
+    source: Annotated[Path, typer.Argument(help="Assembly of one core's program.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="ELF to write (a new file), as `elf_file` takes it.")],
+    arch: Annotated[str, typer.Option(help="aie2p or aie2.")] = "aie2p",
+) -> None:
+    """Assemble a core's program into an ELF; docs/isa.md has the syntax."""
+    program = assemble(read_text(source), load(arch).generation, str(source))
+    image = core_elf(
+        program.generation, program.code, program.data, program.zeros, program.symbols, program.exported
+    )  # fmt: skip
+    with named(new_file(out), "written"):
+        out.write_bytes(image)
+    typer.echo(f"wrote {out}: {sum(len(code) for _, code in program.code)} bytes of code")
+
+
+@app.command()
+def disasm(
+    file: Annotated[Path, typer.Argument(help="Core ELF, full ELF, PDI, CDO or xclbin.")],
+    arch: Arch = None,
+    raw: Annotated[bool, typer.Option("--raw", help="The file is plain code from address 0 on.")] = False,
+    tile: Annotated[str | None, typer.Option(help="Only this core: column,row.")] = None,
+    latencies: Annotated[
+        bool, typer.Option("--latencies", help="When results can be read, under each bundle.")
+    ] = False,
+) -> None:
+    """Print core programs as assembly that assembles to the same bytes, each bundle with its address and bytes."""
+    generation = load(arch).generation if arch else None
+    for program in _chosen(read_programs(read_bytes(file), raw), tile, file):
+        for line in disassemble(program, generation, latencies):
+            typer.echo(line)
+
+
+def _chosen(programs: list[CoreProgram], tile: str | None, file: Path) -> list[CoreProgram]:
+    """Programs of one tile, or all."""
+    if tile is None:
+        return programs
+    wanted = f"tile ({', '.join(part.strip() for part in tile.strip('()').split(','))})"
+    found = [program for program in programs if program.name.endswith(wanted)]
+    if not found:
+        there = ", ".join(dict.fromkeys(program.name for program in programs if program.name)) or "one without a tile"
+        raise ContainerError(f"{file} has no program of {wanted}; there is {there}")
+    return found

@@ -1,0 +1,101 @@
+"""Listings of programs: assembly text that assembles to the same bytes, with addresses, bytes and latencies aside."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from bdforge.images import Segment
+from bdforge.isa.effects import effects
+from bdforge.isa.errors import DecodeError
+from bdforge.isa.forms import Bundle, Instruction
+from bdforge.isa.machine import Isa, load
+from bdforge.isa.program import CoreProgram, generation_of
+from bdforge.isa.syntax import BRANCH_KINDS, text_of
+
+_TEXT_COLUMN = 96
+_LOOP_REGISTERS = {"ls", "le"}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A bundle at its address, or bytes that are none with the reason."""
+
+    address: int
+    data: bytes
+    bundle: Bundle | None
+    reason: str = ""
+
+
+def pieces(isa: Isa, segment: Segment) -> Iterator[Piece]:
+    """A segment's bundles in order. Unknown ones are passed over by the size that their first byte says."""
+    offset = 0
+    while offset < len(segment.data):
+        end = min(offset + isa.size(segment.data[offset]), len(segment.data))
+        data = segment.data[offset:end]
+        try:
+            yield Piece(segment.address + offset, data, isa.decode(segment.data, offset))
+        except DecodeError as error:
+            yield Piece(segment.address + offset, data, None, error.reason)
+        offset = end
+
+
+def disassemble(program: CoreProgram, generation: str | None = None, latencies: bool = False) -> Iterator[str]:
+    """Lines of assembly; each bundle with its address and bytes in a comment, on request with latencies."""
+    isa = load(generation or generation_of(program))
+    yield f"// {program.name or 'core program'}, {isa.generation}"
+    decoded = [list(pieces(isa, segment)) for segment in program.code]
+    labels = _labels(program.symbols, [piece for part in decoded for piece in part])
+    for segment, part in zip(program.code, decoded, strict=True):
+        if segment.address:
+            yield f"\t.org\t{segment.address:#x}"
+        for piece in part:
+            if piece.address in labels:
+                yield f"{labels[piece.address]}:"
+            yield from _lines(isa, piece, labels, latencies)
+
+
+def bundle_text(generation: str, bundle: Bundle, labels: Mapping[int, str] | None = None) -> str:
+    """A bundle as one line; slots that are filled with NOPs only to reach the size are shown, for they are the size."""
+    return " ; ".join(text_of(generation, instruction, labels) for instruction in bundle.slots)
+
+
+def _lines(isa: Isa, piece: Piece, labels: Mapping[int, str], latencies: bool) -> Iterator[str]:
+    comment = f"// {piece.address:#06x}: {piece.data.hex(' ', 2)}"
+    if piece.bundle is None:
+        yield f"\t.byte\t{', '.join(f'{byte:#04x}' for byte in piece.data)}\t{comment}: {piece.reason}"
+        return
+    text = bundle_text(isa.generation, piece.bundle, labels).replace("\t", " ")
+    yield f"\t{text:{_TEXT_COLUMN}}{comment}"
+    if latencies:
+        yield from (f"\t\t// {line}" for line in map(latency, piece.bundle) if line)
+
+
+def latency(instruction: Instruction) -> str:
+    """When the instruction's results can be read and when it reads late: `VLDA...: x0 after 7; reads su at 7`."""
+    found = effects(instruction)
+    results = [f"{write.register} after {write.stage}" for write in found.writes]
+    late = [f"{read.register} at {read.stage}" for read in found.reads if read.stage > 1]
+    parts = ([", ".join(results)] if results else []) + ([f"reads {', '.join(late)}"] if late else [])
+    return f"{instruction.form.name}: {'; '.join(parts)}" if parts else ""
+
+
+def targets(bundle: Bundle) -> Iterator[int]:
+    """Addresses in program memory that a bundle names: of branches, and of loops that it sets up."""
+    for instruction in bundle:
+        for f, value in zip(instruction.form.fields, instruction.values, strict=True):
+            loop = instruction.form.slot == "lng" and instruction.values[0] in _LOOP_REGISTERS
+            if isinstance(value, int) and (f.kind.name in BRANCH_KINDS or loop):
+                yield value
+
+
+def _labels(symbols: Mapping[int, str], all_pieces: list[Piece]) -> dict[int, str]:
+    """Names for all targets at which a bundle starts."""
+    starts = {piece.address for piece in all_pieces}
+    aimed = {target for piece in all_pieces if piece.bundle for target in targets(piece.bundle)}
+    labels = {address: f".L{address:x}" for address in aimed & starts}
+    taken: set[str] = set()
+    for address, name in symbols.items():
+        usable = name.replace("_", "a").replace(".", "a").replace("$", "a")
+        if address in starts and usable.isalnum() and not name[0].isdigit() and name not in taken:
+            labels[address] = name
+            taken.add(name)
+    return labels

@@ -1,0 +1,232 @@
+"""Assembler and disassembler: layout, symbols, ELFs, and bytes that come back from listings."""
+
+import io
+import random
+import sys
+from contextlib import suppress
+
+import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from bdforge import cli, isa
+from bdforge.images import Segment, core_segments
+from bdforge.images.elf_write import core_elf
+from bdforge.isa.assembler import Assembled, assemble
+from bdforge.isa.disassembler import disassemble
+from bdforge.isa.errors import AssemblyError, ContainerError
+from bdforge.isa.program import CoreProgram, generation_of, read_programs
+from support.images import IMAGES
+from support.instructions import draw
+
+SOURCE = """
+        .globl  main
+width = 64
+main:   movxm p0, #buffer + 64 ; nopa       // a comment; with a semicolon
+        movxm ls, #loop
+        jl #f
+        nop
+        nop
+        nop
+        nop
+        nop
+        done
+        .p2align 4
+loop:   padda [p0], #width
+f:      ret
+        .data
+buffer: .word   1, 2, main + 4, -1
+text:   .asciz  "a,b//c" /* over
+        two lines */
+half:   .short  0xffff
+        .section .rodata, 0x74000
+table:  .quad   0x0123456789abcdef
+        .bss
+scratch: .zero  32
+"""
+
+
+def elf(program: Assembled) -> bytes:
+    """The ELF of an assembled program."""
+    return core_elf(program.generation, program.code, program.data, program.zeros, program.symbols, program.exported)
+
+
+def test_layout_symbols_and_data():
+    program = assemble(SOURCE)
+    symbols = program.symbols
+    assert (symbols["main"], symbols["loop"] % 16, symbols["width"]) == (0, 0, 64)
+    assert symbols["buffer"] == 0x70000
+    assert symbols["table"] == 0x74000
+    assert symbols["scratch"] >= 0x74008
+    assert dict(program.data)[0x70000] == bytes.fromhex("010000000200000004000000ffffffff") + b"a,b//c\0\xff\xff"
+    assert dict(program.data)[0x74000] == 0x0123456789ABCDEF.to_bytes(8, "little")
+    assert program.zeros == ((symbols["scratch"], 32),)
+    decoded = [b for _, b in isa.load("aie2p").decode_program(program.code[0][1])]
+    assert next(iter(decoded[0]))["i"] == 0x70040
+    assert next(iter(decoded[1]))["i"] == symbols["loop"]
+    assert next(iter(decoded[2]))["i"] == symbols["f"]
+    assert {source.line.text.split()[0] for source in program.sources.values()} >= {"main:", "jl", "f:"}
+
+
+def test_the_elf_loads_by_the_loaders_rules_and_keeps_names():
+    program = assemble(SOURCE)
+    segments, generation, names = core_segments(elf(program))
+    assert generation == "aie2p"
+    code = segments[0].data
+    assert code == program.code[0][1] + bytes(-len(program.code[0][1]) % 4)
+    loaded = {segment.address: segment.data for segment in segments[1:]}
+    assert loaded == dict(program.data) | {address: bytes(size) for address, size in program.zeros}
+    assert names[0] == "main"
+    assert names[program.symbols["f"]] == "f"
+
+
+def test_pyelftools_reads_the_elf():
+    file = ELFFile(io.BytesIO(elf(assemble(SOURCE, "aie2p"))))
+    assert [s.name for s in file.iter_sections()][:4] == ["", ".text", ".data", ".data"]
+    table = file.get_section_by_name(".symtab")
+    assert isinstance(table, SymbolTableSection)
+    symbols = {s.name: s["st_value"] for s in table.iter_symbols()}
+    assert symbols["buffer"] == 0x70000
+    assert file["e_flags"] == 3
+
+
+@pytest.mark.parametrize("generation", isa.GENERATIONS)
+def test_a_listing_of_random_bundles_assembles_to_the_same_bytes(generation):
+    isa_ = isa.load(generation)
+    rng = random.Random(11)
+    by_slot = {slot: [f for f in isa_.forms.values() if f.slot == slot] for slot in isa_.nops}
+    code = b"".join(
+        isa_.encode([draw(rng.choice(by_slot[slot]), rng) for slot, _, _ in fmt.lanes])
+        for fmt in isa_.formats.values()
+        for _ in range(3)
+    )
+    program = CoreProgram("", (Segment(0, code[:800]), Segment(0x1000, code[:640])), generation)
+    for latencies in (False, True):
+        text = "\n".join(disassemble(program, latencies=latencies))
+        assert assemble(text, generation).code == ((0, code[:800]), (0x1000, code[:640]))
+
+
+@pytest.mark.parametrize("generation", isa.GENERATIONS)
+def test_a_listing_of_random_bytes_assembles_to_the_same_bytes(generation):
+    rng = random.Random(12)
+    for length in (1, 15, 300, 2000):
+        code = rng.randbytes(length)
+        text = "\n".join(disassemble(CoreProgram("", (Segment(0, code),), generation)))
+        assert assemble(text, generation).code == ((0, code),)
+
+
+def test_the_generation_of_unmarked_code_is_found():
+    for generation in isa.GENERATIONS:
+        isa_ = isa.load(generation)
+        rng = random.Random(13)
+        forms = [f for f in isa_.forms.values() if f.slot != "nop"]
+        code = b"".join(isa_.encode([draw(rng.choice(forms), rng)]) for _ in range(60))
+        assert generation_of(CoreProgram("", (Segment(0, code),))) == generation
+
+
+def test_programs_of_containers():
+    (core,) = read_programs(IMAGES["core_elf_small"])
+    assert (core.generation, len(core.code), core.code[0].address) == ("aie2p", 1, 0)
+    (tile,) = read_programs(IMAGES["pdi_core"])
+    assert tile.name == "tile (1, 2)"
+    assert tile.code[0].data[: len(core.code[0].data)] == core.code[0].data
+    for empty in ("xclbin_small", "full_elf_small"):  # designs without a core's program
+        with pytest.raises(ContainerError, match="writes no program memory"):
+            read_programs(IMAGES[empty])
+
+
+@pytest.mark.parametrize("name", list(IMAGES))
+def test_broken_containers_end_with_a_reason(name):
+    rng = random.Random(14)
+    whole = IMAGES[name]
+    for _ in range(150):
+        broken = bytearray(whole[: rng.choice([len(whole), rng.randrange(len(whole))])])
+        for _ in range(rng.randrange(1, 5)):
+            if broken:
+                broken[rng.randrange(len(broken))] = rng.randrange(256)
+        with suppress(ContainerError):
+            for program in read_programs(bytes(broken)):
+                assert list(disassemble(program, "aie2p"))
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("nop\nfoo r0\n", "source.s:2: aie2p has no instruction 'foo'"),
+        ("mova r0, #1 ; mova r1, #2", "both need slot lda"),
+        ("movxm r0, #nope", "source.s:1: movxm r0, #nope: symbol 'nope' is not defined"),
+        ("a:\na:", "a is defined twice"),
+        (".data\n nop", "an instruction in .data, which is data"),
+        (".banana", "unknown directive .banana"),
+        (".word", ".word takes an argument"),
+        (".byte 256", "256 does not fit 8 bits"),
+        (".p2align 77\n.balign 3", "3 is no alignment"),
+        (".ascii abc", "abc is no string in quotation marks"),
+        ('.ascii "abc', "quotation mark is never closed"),
+        ("nop ; ; nop", "an instruction is missing"),
+        ("a = b\nb = a\n", "a, b: defined by symbols that are not defined"),
+        (".org 0x4000\n nop", "beyond program memory"),
+        (".section .data, 0x7fffe\n .word 1", "beyond data memory"),
+        (".zero 0x10000000", "do not fit any memory"),
+        (".org 0x10\n.org 0", "lies before 0x10"),
+        (".old banana\n nop", "banana is no register of aie2p"),
+    ],
+)
+def test_wrong_source_is_refused_by_line(source, message):
+    with pytest.raises(AssemblyError) as caught:
+        assemble(source)
+    assert message in str(caught.value)
+    assert len(str(caught.value)) < 4096
+
+
+def test_many_errors_are_listed_together_and_bounded():
+    with pytest.raises(AssemblyError) as caught:
+        assemble("foo\n" * 5000)
+    assert "source.s:1:" in str(caught.value)
+    assert "and 4988 more" in str(caught.value)
+    assert len(str(caught.value)) < 4096
+
+
+@pytest.fixture
+def command(monkeypatch, tmp_path, capsys):
+    """Run a `bdforge` command in a new folder: (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["bdforge", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        code = ended.value.code
+        return (code if isinstance(code, int) else 0), *capsys.readouterr()
+
+    return call
+
+
+def test_commands(command, tmp_path):
+    (tmp_path / "k.s").write_text(SOURCE)
+    code, out, _ = command("asm", "k.s", "-o", "k.elf")
+    assert (code, "bytes of code" in out) == (0, True)
+    code, out, _ = command("disasm", "k.elf", "--latencies")
+    assert code == 0
+    assert "main:" in out
+    assert "lr after 4" in out
+    (tmp_path / "again.s").write_text(out)
+    assert assemble(out).code[0][1][: len(assemble(SOURCE).code[0][1])] == assemble(SOURCE).code[0][1]
+    code, _, err = command("asm", "k.s", "-o", "k.elf")
+    assert code == 2
+    assert "exists" in err
+    (tmp_path / "bad.s").write_text("foo")
+    code, _, err = command("asm", "bad.s", "-o", "bad.elf")
+    assert (code, (tmp_path / "bad.elf").exists()) == (2, False)
+    assert "bad.s:1: aie2p has no instruction 'foo'" in err
+    (tmp_path / "c.pdi").write_bytes(IMAGES["pdi_core"])
+    code, out, _ = command("disasm", "c.pdi", "--tile", "1,2", "--arch", "aie2p")
+    assert (code, out.startswith("// tile (1, 2), aie2p")) == (0, True)
+    code, _, err = command("disasm", "c.pdi", "--tile", "0,2")
+    assert code == 2
+    assert "has no program of tile (0, 2); there is tile (1, 2)" in err
+    (tmp_path / "junk").write_bytes(b"junk" * 9)
+    code, _, err = command("disasm", "junk")
+    assert code == 2
+    assert "no core ELF, PDI, CDO or xclbin" in err
+    assert command("disasm", "junk", "--raw", "--arch", "aie2p")[0] == 0

@@ -24,7 +24,7 @@ from bd_patterns.grid import (
 )
 from bd_patterns.legality import Runs, problems, require_legal
 from bd_patterns.pattern import Pattern, PatternError, compose
-from bd_patterns.schedule import AwaitC, Start, schedule
+from bd_patterns.schedule import AwaitC, Release, Start, schedule
 from bd_patterns.walk import Step, Transfer, walk
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "Pattern",
     "PatternError",
     "Problem",
+    "Release",
     "Runs",
     "RuntimeParameters",
     "Start",

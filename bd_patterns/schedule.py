@@ -4,16 +4,22 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from bd_patterns.walk import Step
+from bd_patterns.walk import Step, Transfer
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES, TileLimits
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Configure and start every transfer of a step; `bd_ids` holds the BDs of each transfer's chain."""
+    """Configure and start transfers of a step; `bd_ids` holds the BDs of each transfer's chain."""
 
     step: Step
+    transfers: tuple[Transfer, ...]
     bd_ids: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Tell the cores what to compute and let them begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +29,15 @@ class AwaitC:
     step: Step
 
 
-def schedule(
-    steps: Iterable[Step], limits: TileLimits, *, in_flight: int = TASK_QUEUE_ENTRIES
-) -> Iterator[Start | AwaitC]:
+Event = Start | Release | AwaitC
+
+
+def schedule(steps: Iterable[Step], limits: TileLimits, *, in_flight: int = TASK_QUEUE_ENTRIES) -> Iterator[Event]:
     """When to start and await what: at most `in_flight` steps at a time, their BDs taken from each shim in a ring.
 
     A step is one task for each channel, so steps in flight are tasks in a queue. C's tokens are enough: C is complete
-    only after all of A and B was consumed, and tasks of a channel end in order.
+    only after all of A and B was consumed, and tasks of a channel end in order. Cores are released once, as soon as
+    the first step's A and B are on their way to them.
     """
     rings: dict[int, _Ring] = {}
     running: deque[Step] = deque()
@@ -42,9 +50,18 @@ def schedule(
             for column, count in _bds_by_column(oldest).items():
                 rings[column].free(count)
             yield AwaitC(oldest)
+        bd_ids = tuple(rings[t.column].take(len(t.bds)) for t in step.transfers)
+        yield from [Start(step, step.transfers, bd_ids)] if step.index else _first(step, bd_ids)
         running.append(step)
-        yield Start(step, tuple(rings[t.column].take(len(t.bds)) for t in step.transfers))
     yield from map(AwaitC, running)
+
+
+def _first(step: Step, bd_ids: tuple[tuple[int, ...], ...]) -> Iterator[Event]:
+    """The first step: what the cores read, the cores, what they write."""
+    read = sum(transfer.direction == "MM2S" for transfer in step.transfers)
+    yield Start(step, step.transfers[:read], bd_ids[:read])
+    yield Release()
+    yield Start(step, step.transfers[read:], bd_ids[read:])
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from bdforge.emulator.verify import verify_design
 from bdforge.isa import IsaError
 from bdforge.mlir import MlirError
 from bdforge.perf import PerfError
-from bdforge.plan import Problem, SpecError, load_spec, manifest, plan_gemm, render
+from bdforge.plan import Problem, SequenceOptions, SpecError, load_spec, manifest, plan_gemm, render
 from bdforge.runtime import BuildError, BuiltDesign, KernelLibraryError, load_kernels
 from bdforge.runtime.arrays import ArrayFileError, load_arrays, save_arrays
 from bdforge.runtime.bench import TimedRuns, run_problems
@@ -61,6 +61,10 @@ app.add_typer(cli_tune.app)
 app.add_typer(cli_plot.app)
 
 
+Wait = Annotated[str | None, typer.Option(help="How runs wait: column or wide; the design's way without.")]
+InFlight = Annotated[int | None, typer.Option(help="Steps at a time, 1 to 4 (wide: 1); 0 takes the most.")]
+
+
 def _shape(text: str) -> Problem:
     try:
         m, k, n = (int(part) for part in text.replace("x", ",").split(","))
@@ -90,6 +94,8 @@ def run(
     timeline: Annotated[
         Path | None, typer.Option(help="New file for a timeline in emulated time that Perfetto opens.")
     ] = None,
+    wait: Wait = None,
+    in_flight: InFlight = None,
 ) -> None:
     """Run a GEMM design on the emulated array and compare every element with numpy."""
     problems = [_shape(text) for text in shape or []]
@@ -99,7 +105,8 @@ def run(
     if tensor and weights is None:
         raise typer.BadParameter("--tensor names matrices of a file; give it with --weights")
     timed = TimedRuns(efficiency, timeline and new_file(timeline)) if wants_time else None
-    raise typer.Exit(run_problems(BuiltDesign.load(design), problems, weights, tensor or [], seed, timed))
+    built = BuiltDesign.load(design).waiting(SequenceOptions.given(wait, in_flight))
+    raise typer.Exit(run_problems(built, problems, weights, tensor or [], seed, timed))
 
 
 @app.command(name="emulate")
@@ -185,10 +192,14 @@ def render_command(
     device: Annotated[str, typer.Option(help=f"One of {', '.join(DEVICES)}.")] = "strix_halo",
     shape: Annotated[list[str] | None, typer.Option(help="M,K,N instead of the design's problems; repeatable.")] = None,
     with_manifest: Annotated[bool, typer.Option("--manifest", help="Print the manifest instead of the MLIR.")] = False,
+    wait: Wait = None,
+    in_flight: InFlight = None,
 ) -> None:
     """Print a design's MLIR (or its manifest)."""
     spec = load_spec(design)
     plan = plan_gemm(spec, device_named(device))
+    if options := SequenceOptions.given(wait, in_flight):
+        plan = plan.waiting(options)
     problems = [_shape(text) for text in shape or []] or spec.problems
     typer.echo(json.dumps(manifest(plan, problems), indent=2) if with_manifest else render(plan, problems), nl=False)
 

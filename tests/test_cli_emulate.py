@@ -257,3 +257,15 @@ def test_the_installed_command_ends_without_a_traceback(tmp_path):
     )  # fmt: skip
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr == "bdforge: missing.mlir: cannot be read: No such file or directory\n"
+
+
+def test_how_sequences_wait_is_chosen_on_the_command_line(command, small):
+    design = str(ROOT / "designs/gemm_i8_i2_bitnet.toml")
+    for words, waits in (((), 8), (("--wait", "wide"), 1)):
+        code, out, _ = command("render", design, "--shape", "256,2560,640", *words)
+        assert (code, out.count("aiex.npu.sync")) == (0, waits)
+    code, _, err = command("render", design, "--wait", "wide", "--in-flight", "3")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "sequence.in_flight = 3 is outside 0 to 1" in err
+    code, out, _ = command("run", str(small.folder), "--shape", "33,40,70", "--wait", "wide")
+    assert (code, "exact" in out) == (0, True)

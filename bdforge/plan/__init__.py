@@ -6,7 +6,7 @@ from bdforge.plan.manifest import manifest
 from bdforge.plan.mlir_sequence import plan_sequence
 from bdforge.plan.render import render
 from bdforge.plan.sequence import Counts, Edges, GemmSequence, sequence
-from bdforge.plan.spec import GemmSpec, Problem, SpecError, load_spec, spec_from
+from bdforge.plan.spec import GemmSpec, Problem, SequenceOptions, SpecError, load_spec, spec_from
 from bdforge.plan.staging import Staged, Staging
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "GemmSpec",
     "Plan",
     "Problem",
+    "SequenceOptions",
     "SpecError",
     "Staged",
     "Staging",

@@ -8,8 +8,8 @@ _SHIM = (
     "bds", "wraps", "step_max", "iteration_max", "repeat_max", "tasks_in_flight", "bd_address", "bd_stride_bytes",
     "bd_constant", ("bd_fields", ("length", "d0_wrap", "d0_step", "d1_wrap", "d1_step", "d2_step", "iteration_wrap",
     "iteration_step", "next", "use_next")), "patched_word", ("queue_addresses", ("a", "b", "c")),
-    ("queue_fields", ("token", "repeat", "bd")), ("token", ("direction", "channel", "control_address",
-    "control_value", "control_mask")),
+    ("queue_fields", ("token", "repeat", "bd")), ("token", ("direction", "channel", "columns",
+    "control_address", "control_value", "control_mask")),
 )  # fmt: skip
 _STORAGE = ("bits", "order", "block", "run")
 _RUNTIME = (

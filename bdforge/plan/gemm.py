@@ -1,6 +1,6 @@
 """A GEMM design: a spec becomes a Plan, or every reason why it cannot."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bd_patterns import Tiling
 from bdforge.devices import Device
@@ -9,7 +9,7 @@ from bdforge.plan.finish import finish_for
 from bdforge.plan.kernels import Finish, Kernel, kernel_for
 from bdforge.plan.mapping import CoreProgram, map_gemm, tiling_of
 from bdforge.plan.model import Array
-from bdforge.plan.spec import GemmSpec, SpecError
+from bdforge.plan.spec import GemmSpec, SequenceOptions, SpecError
 
 RTP_K_STEPS, RTP_OUTPUT_TILES = 0, 1
 
@@ -26,6 +26,10 @@ class Plan:
     tiling: Tiling
     array: Array
     cores: tuple[CoreProgram, ...]
+
+    def waiting(self, options: SequenceOptions) -> "Plan":
+        """The same array, whose sequences wait as `options` say."""
+        return replace(self, spec=replace(self.spec, sequence=options))
 
     @property
     def link_with(self) -> str:

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from bd_patterns import AwaitC, Pattern, Start, Step, Transfer
+from bd_patterns import AwaitC, Pattern, Release, Start, Step, Transfer
 from bdforge.plan.gemm import RTP_K_STEPS, RTP_OUTPUT_TILES, Plan
 from bdforge.plan.model import Buffer, Lock
 from bdforge.plan.sequence import GemmSequence, sequence, shim_channels
 from bdforge.plan.spec import Problem
 from bdforge.plan.types import TYPES
-from bdforge.txn.operations import DIRECTIONS
 
 _BD_DIMS = 3  # of a runtime transfer's sizes; a fourth one is the runs of the task
 
@@ -48,20 +47,22 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class TokenWait:
-    """Wait for a token of the same channel of `columns` shims, from column 0 on."""
+    """Wait for a token of the same channel of each of `columns` shims, from `column` on."""
 
     direction: int
     channel: int
+    column: int
     columns: int
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A stretch of the sequence: configure and start tasks, or wait and free."""
+    """A stretch of the sequence: configure and start tasks, give cores their parameters and go, or wait and free."""
 
     comment: str
     tasks: tuple[Task, ...] = ()
-    wait: TokenWait | None = None
+    cores: tuple[tuple[Buffer, Lock], ...] = ()
+    waits: tuple[TokenWait, ...] = ()
     free: tuple[str, ...] = ()
 
 
@@ -72,7 +73,6 @@ class Sequence:
     name: str
     comment: str
     arguments: tuple[Buffer, ...]
-    cores: tuple[tuple[Buffer, Lock], ...]
     parameters: tuple[tuple[int, int], ...]
     events: tuple[Event, ...]
 
@@ -84,14 +84,13 @@ def plan_sequence(plan: Plan, problem: Problem) -> Sequence:
 
 def mlir_sequence(planned: GemmSequence) -> Sequence:
     """The MLIR of a planned sequence; lowered, it is the same stream of words."""
-    plan, problem, parameters = planned.plan, planned.problem, planned.parameters
+    problem, parameters = planned.problem, planned.parameters
     arguments = _arguments(planned)
     return Sequence(
         name=problem.sequence,
         comment=f"C ({problem.M} x {problem.N}) = A ({problem.M} x {problem.K}) B ({problem.K} x {problem.N}), "
         f"edges: {planned.edges()}",
         arguments=arguments,
-        cores=tuple((core.rtp, core.locks["go"]) for core in plan.cores),
         parameters=((RTP_K_STEPS, parameters.k_steps), (RTP_OUTPUT_TILES, parameters.output_tiles)),
         events=tuple(_events(planned, {argument.name: argument for argument in arguments})),
     )
@@ -115,20 +114,22 @@ def _events(planned: GemmSequence, arguments: dict[str, Buffer]) -> Iterator[Eve
     channels = shim_channels(planned.plan)
     for event in planned.events:
         match event:
-            case Start(step, bd_ids):
+            case Start(step, transfers, bd_ids):
                 yield Event(
                     f"step {step.index}: {_range('row panel', step.panel, step.panels)}, "
                     f"{_range('column step', step.first, step.count)}",
                     tuple(
                         _task(channels[t.operand, t.column].name, _name(step, t), t, ids, arguments)
-                        for t, ids in zip(step.transfers, bd_ids, strict=True)
+                        for t, ids in zip(transfers, bd_ids, strict=True)
                     ),
                 )
+            case Release():
+                cores = tuple((core.rtp, core.locks["go"]) for core in planned.plan.cores)
+                yield Event("cores may begin: their data are on the way", cores=cores)
             case AwaitC(step):
-                c = channels["C", 0]
                 yield Event(
                     f"step {step.index} is complete when its C tokens are here; its BDs are free again",
-                    wait=TokenWait(DIRECTIONS.index(c.direction), c.channel, planned.plan.spec.columns),
+                    waits=tuple(TokenWait(w.direction, w.channel, w.column, w.columns) for w in planned.waits()),
                     free=tuple(_name(step, t) for t in step.transfers),
                 )
 

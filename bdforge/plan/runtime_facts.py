@@ -73,7 +73,8 @@ def _shim(plan: Plan) -> dict[str, Any]:
         "step_max": limits.step_max,
         "iteration_max": limits.iteration_wrap_max,
         "repeat_max": TASK_REPEAT_MAX,
-        "tasks_in_flight": TASK_QUEUE_ENTRIES,
+        "queue_entries": TASK_QUEUE_ENTRIES,
+        "tasks_in_flight": plan.spec.sequence.steps,
         "bd_address": address(0, 0, registers.bd_offset(0)),
         "bd_stride_bytes": registers.bd_stride,
         "bd_constant": constant,
@@ -84,16 +85,20 @@ def _shim(plan: Plan) -> dict[str, Any]:
             for operand, channel in channels.items()
         },
         "queue_fields": {name: field.low for name, field in registers.queue.fields.items()},
-        "token": _token(channels["C"]),
+        "token": _token(plan, channels["C"]),
     }
 
 
-def _token(channel: Allocation) -> dict[str, int]:
-    """The channel whose tokens are awaited, and what its control register gets before it is asked for one."""
+def _token(plan: Plan, channel: Allocation) -> dict[str, int]:
+    """The channel whose tokens are awaited, and what its control register gets before it is asked for one.
+
+    One wait is for the tokens of `columns` shims; waits for all columns follow one another.
+    """
     control = TILE_REGISTERS[TileKind.SHIM].control_offset(channel.direction, channel.channel)
     return {
         "direction": DIRECTIONS.index(channel.direction),
         "channel": channel.channel,
+        "columns": plan.spec.sequence.wait_columns(plan.spec.columns),
         "control_address": address(0, 0, control),
         "control_value": token_control(),
         "control_mask": CONTROLLER_ID_MASK,

@@ -10,9 +10,21 @@ from functools import lru_cache
 
 import numpy as np
 
-from bd_patterns import AwaitC, Grid, RuntimeParameters, Start, Storage, Transfer, runtime_parameters, schedule, walk
+from bd_patterns import (
+    AwaitC,
+    Grid,
+    Release,
+    RuntimeParameters,
+    Start,
+    Storage,
+    Transfer,
+    runtime_parameters,
+    schedule,
+    walk,
+)
 from bd_patterns import Problem as Sizes
 from bd_patterns.grid import BYTE_BITS
+from bd_patterns.schedule import Event
 from bd_patterns.walk import Operand
 from bdforge.devices import Generation, TileKind, mlir_device_named
 from bdforge.devices.limits import GRANULE_BYTES, SHIM_CONTROLLER_ID
@@ -82,7 +94,7 @@ class GemmSequence:
     problem: Problem
     staging: Staging
     sizes: Sizes
-    events: tuple[Start | AwaitC, ...]
+    events: tuple[Event, ...]
 
     @property
     def grid(self) -> Grid:
@@ -140,12 +152,18 @@ class GemmSequence:
         tiles = self.parameters.output_tiles * spec.rows * spec.columns
         operations = self.operations()
         return Counts(
-            steps=sum(isinstance(event, Start) for event in self.events),
+            steps=sum(isinstance(event, AwaitC) for event in self.events),
             operations=len(operations),
             words=len(self._encoded(operations)),
             output_tiles=tiles,
             macs=tiles * spec.tile.m * spec.tile.n * grid.depth,
         )
+
+    def waits(self) -> tuple[Sync, ...]:
+        """What waits for C of one step: a token from each column."""
+        columns, channel = self.plan.spec.columns, shim_channels(self.plan)["C", 0].channel
+        width = self.plan.spec.sequence.wait_columns(columns)
+        return tuple(Sync(S2MM, 0, first, 1, width, channel) for first in range(0, columns, width))
 
     def edges(self) -> Edges:
         """How each operand's edges are handled."""
@@ -165,15 +183,16 @@ def sequence(
     """The runtime sequence of C (M x N) = A (M x K) B (K x N), 1 <= M, K, N <= 2^20.
 
     `lda`, `ldb`, `ldc`: positions from one line to the next (without gaps by default), lines being rows of row-major
-    operands and columns of column-major ones; packed B, as `bdforge.runtime.b_operand` makes it, has none. SpecError
-    lists every reason why the plan cannot compute it, WalkError why the shims cannot move it.
+    operands and columns of column-major ones; packed B, as `bdforge.runtime.b_operand` makes it, has none. It waits as
+    the spec says, or as `Plan.waiting` was told. SpecError lists every reason why the plan cannot compute it, WalkError
+    why the shims cannot move it.
     """
     problem = Problem(M, K, N)
     given = {name: value for name, value in (("a", lda), ("b", ldb), ("c", ldc)) if value is not None}
     staging, sizes = stage(plan, problem, replace(natural_leading(plan, problem), **given))
     limits = plan.device.generation.limits(TileKind.SHIM)
-    steps = walk(plan.tiling, sizes, limits)
-    return GemmSequence(plan, problem, staging, sizes, tuple(schedule(steps, limits)))
+    events = schedule(walk(plan.tiling, sizes, limits), limits, in_flight=plan.spec.sequence.steps)
+    return GemmSequence(plan, problem, staging, sizes, tuple(events))
 
 
 def natural_leading(plan: Plan, problem: Problem) -> Leading:
@@ -199,20 +218,26 @@ def shim_channels(plan: Plan) -> dict[tuple[Operand, int], Allocation]:
 
 
 def _operations(planned: GemmSequence) -> Iterator[Operation]:
+    channels, waits = shim_channels(planned.plan), planned.waits()
+    for event in planned.events:
+        match event:
+            case Start(_, transfers, bd_ids):
+                for transfer, ids in zip(transfers, bd_ids, strict=True):
+                    channel = channels[transfer.operand, transfer.column]
+                    yield from _task(planned.plan.device.generation, channel, transfer, ids)
+            case Release():
+                yield from _release(planned)
+            case AwaitC():
+                yield from waits
+
+
+def _release(planned: GemmSequence) -> Iterator[Operation]:
+    """Every core's parameters, then the lock that says that they are there."""
     k_steps, output_tiles = planned.parameters
     for core in core_addresses(planned.plan):
         yield Write(core.parameters + GRANULE_BYTES * RTP_K_STEPS, k_steps)
         yield Write(core.parameters + GRANULE_BYTES * RTP_OUTPUT_TILES, output_tiles)
         yield Write(core.go, 1)
-    channels = shim_channels(planned.plan)
-    for event in planned.events:
-        match event:
-            case Start(step, bd_ids):
-                for transfer, ids in zip(step.transfers, bd_ids, strict=True):
-                    channel = channels[transfer.operand, transfer.column]
-                    yield from _task(planned.plan.device.generation, channel, transfer, ids)
-            case AwaitC():
-                yield Sync(S2MM, 0, 0, 1, planned.plan.spec.columns, channels["C", 0].channel)
 
 
 def _task(generation: Generation, channel: Allocation, transfer: Transfer, ids: tuple[int, ...]) -> Iterator[Operation]:

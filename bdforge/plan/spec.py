@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from bdforge.devices.limits import TASK_QUEUE_ENTRIES
+
 
 class SpecError(ValueError):
     """A design spec that cannot be read or cannot be built; the message lists every reason."""
@@ -110,6 +112,51 @@ class Epilogue:
 
 
 @dataclass(frozen=True, slots=True)
+class SequenceOptions:
+    """How runtime sequences wait; no matter of the array's configuration, so that hosts may choose others.
+
+    `wait`: "column" waits for each column's token by an operation of its own, "wide" for those of all columns by one.
+    `in_flight`: steps that run at a time, at most as many as a task queue holds; so many tokens of a column may be on
+    their way at once. With wide waits that is one: nobody has shown whether the controller counts a wide wait's tokens
+    column by column or takes any of them (several are what one wait would then confuse). 0: as many as are allowed.
+    SpecError for anything else.
+    """
+
+    wait: str = "column"
+    in_flight: int = 0
+
+    def __post_init__(self) -> None:
+        if self.wait not in WAITS:
+            raise SpecError(f"sequence.wait = {self.wait!r} is unknown; choose {' or '.join(WAITS)}")
+        most = WAITS[self.wait]
+        if not 0 <= self.in_flight <= most:
+            raise SpecError(
+                f"sequence.in_flight = {self.in_flight} is outside 0 to {most}, the steps that sequence.wait = "
+                f"{self.wait} allows at a time; 0 takes the most"
+            )
+
+    @classmethod
+    def given(cls, wait: str | None, in_flight: int | None) -> "SequenceOptions | None":
+        """Options of which some may be left out; None when all are."""
+        if wait is None and in_flight is None:
+            return None
+        return cls("column" if wait is None else wait, in_flight or 0)
+
+    @property
+    def steps(self) -> int:
+        """Steps that run at a time."""
+        return self.in_flight or WAITS[self.wait]
+
+    def wait_columns(self, columns: int) -> int:
+        """Columns of one wait, of `columns` in use."""
+        return columns if self.wait == "wide" else 1
+
+
+WAITS = {"column": TASK_QUEUE_ENTRIES, "wide": 1}
+"""Forms of waiting, and how many steps may be in flight with each."""
+
+
+@dataclass(frozen=True, slots=True)
 class GemmSpec:
     """A GEMM design: types, layouts, array, tiles, buffering, epilogue and the problems that are built in.
 
@@ -130,6 +177,7 @@ class GemmSpec:
     epilogue: Epilogue
     problems: tuple[Problem, ...]
     array: str | None = None
+    sequence: SequenceOptions = SequenceOptions()
 
     @property
     def content(self) -> dict[str, Any]:
@@ -143,13 +191,14 @@ class GemmSpec:
             "tile": asdict(self.tile),
             "buffers": asdict(self.buffers),
             "epilogue": asdict(self.epilogue),
+            "sequence": asdict(self.sequence),
             "problems": [asdict(problem) for problem in self.problems],
         }
 
     @property
     def hash(self) -> str:
-        """Identity of everything that decides the array configuration (not the problems)."""
-        facts = {key: value for key, value in self.content.items() if key != "problems"}
+        """Identity of everything that decides the array configuration (not problems and sequences)."""
+        facts = {key: value for key, value in self.content.items() if key not in ("problems", "sequence")}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -210,6 +259,11 @@ class _EpilogueFile(_Section):
     relu: bool = False
 
 
+class _SequenceFile(_Section):
+    wait: str = "column"
+    in_flight: Annotated[int, Field(strict=True)] = 0
+
+
 class _ProblemFile(_Section):
     name: str = ""
     M: _Size
@@ -225,6 +279,7 @@ class _GemmFile(_Section):
     tile: _TileFile
     buffers: _BuffersFile = _BuffersFile()
     epilogue: _EpilogueFile = _EpilogueFile()
+    sequence: _SequenceFile = _SequenceFile()
     problems: list[_ProblemFile] = Field(default_factory=list)
 
 
@@ -249,6 +304,10 @@ def spec_from(content: dict[str, Any], name: str, where: str = "design") -> Gemm
     except ValidationError as error:
         raise SpecError("\n".join(f"{where}: {_sentence(e)}" for e in error.errors())) from None
     types, buffers = file.types, file.buffers.model_dump()
+    try:
+        options = SequenceOptions(**file.sequence.model_dump())
+    except SpecError as error:
+        raise SpecError(f"{where}: {error}") from None
     return GemmSpec(
         name=name,
         a=types.a,
@@ -263,6 +322,7 @@ def spec_from(content: dict[str, Any], name: str, where: str = "design") -> Gemm
         epilogue=Epilogue(**file.epilogue.model_dump()),
         problems=tuple(Problem(p.M, p.K, p.N, p.name) for p in file.problems),
         array=file.array.device,
+        sequence=options,
     )
 
 

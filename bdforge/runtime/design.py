@@ -3,13 +3,13 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from bdforge.devices import DeviceError, device_named
-from bdforge.plan import Plan, Problem, SpecError, plan_gemm, render, spec_from
+from bdforge.plan import Plan, Problem, SequenceOptions, SpecError, plan_gemm, render, spec_from
 from bdforge.plan.manifest_schema import Manifest, manifest_fault
 from bdforge.runtime.kernels import load_kernels
 
@@ -28,6 +28,7 @@ class BuiltDesign:
     mlir_file: Path
     kernel_library: Path
     manifest: Manifest
+    built_sequences: bool = True
 
     @classmethod
     def load(cls, folder: Path | str) -> "BuiltDesign":
@@ -41,6 +42,10 @@ class BuiltDesign:
         mlir_file, kernel_library = (_checked_file(folder, manifest, role, host) for role in ("mlir", "host_kernels"))
         return cls(folder, plan, plan.spec.problems, mlir_file, kernel_library, manifest)
 
+    def waiting(self, options: SequenceOptions | None) -> "BuiltDesign":
+        """The same built array, whose sequences wait as `options` say and are made anew; None: as built."""
+        return self if options is None else replace(self, plan=self.plan.waiting(options), built_sequences=False)
+
     @cached_property
     def mlir(self) -> str:
         """Text of the array configuration with the built-in problems' sequences."""
@@ -53,7 +58,7 @@ class BuiltDesign:
 
     def mlir_for(self, problem: Problem) -> str:
         """MLIR that holds the sequence of `problem`: the built text, or one rendered for it."""
-        return self.mlir if problem in self.problems else render(self.plan, [problem])
+        return self.mlir if self.built_sequences and problem in self.problems else render(self.plan, [problem])
 
     def image(self, role: str) -> Path:
         """What is loaded onto an NPU: "xclbin" or "elf"; BuildError when it is missing or of another build."""

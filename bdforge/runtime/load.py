@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from bdforge.emulator import ArgumentError
-from bdforge.plan import sequence
+from bdforge.plan import SequenceOptions
+from bdforge.plan import sequence as planned_sequence
 from bdforge.runtime.backends import Backend, backend_for
 from bdforge.runtime.design import BuiltDesign
 from bdforge.runtime.epilogues import NO_SCALES, Scales, fed_operands
@@ -63,7 +64,7 @@ class Gemm:
         packed = weights if isinstance(weights, PackedWeights) else self.pack(weights)
         if a.shape[1] != packed.K:
             raise ArgumentError(f"a is {a.shape[0]} x {a.shape[1]}, but weights are {packed.K} x {packed.N}")
-        planned = sequence(self.design.plan, a.shape[0], packed.K, packed.N)
+        planned = planned_sequence(self.design.plan, a.shape[0], packed.K, packed.N)
         _check_packed(packed, planned.b_bytes)
         c = c_buffer(planned)
         fed = fed_operands(planned, replace(packed.scales, rows=row_scales))
@@ -80,11 +81,11 @@ def _check_packed(packed: PackedWeights, needed: int) -> None:
         )
 
 
-def load(folder: Path | str, device: str | None = None) -> Gemm:
+def load(folder: Path | str, device: str | None = None, sequence: SequenceOptions | None = None) -> Gemm:
     """The design built in `folder`, ready to be called.
 
-    `device` is "emulator" (the default) or "xrt"; without it the variable BDFORGE_DEVICE decides. BuildError says
-    what the folder lacks, NpuError what the NPU lacks.
+    `device` is "emulator" (the default) or "xrt"; without it the variable BDFORGE_DEVICE decides. `sequence` says how
+    runs wait, where not as the design says. BuildError says what the folder lacks, NpuError what the NPU lacks.
     """
-    design = BuiltDesign.load(folder)
+    design = BuiltDesign.load(folder).waiting(sequence)
     return Gemm(design, backend_for(design, device))

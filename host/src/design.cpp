@@ -71,6 +71,9 @@ Design Design::load(const Device& device, const std::string& path, const LoadOpt
     Manifest manifest = load_manifest(options.manifest.empty() ? manifest_beside(path) : options.manifest);
     check_spec(manifest, options);
     check_device(manifest, device, options);
+    if (full_elf && !options.sequence.wait.empty())
+        throw ArgumentError(path + ": a full ELF brings its own sequences; load the xclbin to choose how they wait");
+    manifest.sequence = options.sequence;
     if (device.is_npu()) check_image(manifest, path, full_elf);  // other devices read the manifest only
     auto state = std::make_shared<DesignState>(device, std::move(manifest), full_elf);
     state->context = device.backend().load({path, full_elf, state->manifest});

@@ -37,7 +37,14 @@ generator::BdFields bd_fields(const JsonView& view) {
             field("d2_step"), field("iteration_wrap"), field("iteration_step"), field("next"),    field("use_next")};
 }
 
-generator::Shim shim(const JsonView& view) {
+/// Columns of one wait: they must divide the design's, or a wait would be for a column that sends no token.
+std::uint32_t wait_columns(const JsonView& view, std::int64_t columns) {
+    const std::int64_t width = view.integer(1, columns);
+    if (columns % width != 0) view.refuse("a divisor of " + std::to_string(columns) + ", the design's columns");
+    return static_cast<std::uint32_t>(width);
+}
+
+generator::Shim shim(const JsonView& view, std::int64_t columns) {
     const JsonView queue = view.at("queue_fields"), token = view.at("token");
     for (const auto& [name, low] : queue.members()) low.integer(0, 31);
     view.at("bds").integer(1, 64);
@@ -55,8 +62,25 @@ generator::Shim shim(const JsonView& view) {
             word(view, "patched_word"),
             operands(view.at("queue_addresses")),
             {word(queue, "token"), word(queue, "repeat"), word(queue, "bd")},
-            {word(token, "direction"), word(token, "channel"), word(token, "control_address"),
+            {word(token, "direction"), word(token, "channel"),
+             wait_columns(token.at("columns"), columns), word(token, "control_address"),
              word(token, "control_value"), word(token, "control_mask")}};
+}
+
+/// Makes sequences wait as `options` say; docs/sequences.md tells why a wide wait is for one step.
+void apply(const SequenceOptions& options, std::size_t queue_entries, std::uint32_t columns, generator::Shim& shim) {
+    if (options.wait.empty()) return;
+    const bool wide = options.wait == "wide";
+    if (!wide && options.wait != "column")
+        throw ArgumentError("sequence.wait = '" + options.wait + "' is unknown; choose column or wide");
+    const std::size_t most = wide ? 1 : queue_entries;
+    if (options.in_flight > most) {
+        throw ArgumentError("sequence.in_flight = " + std::to_string(options.in_flight) + " is outside 0 to " +
+                            std::to_string(most) + ", the steps that sequence.wait = " + options.wait +
+                            " allows at a time; 0 takes the most");
+    }
+    shim.tasks_in_flight = static_cast<std::uint32_t>(options.in_flight == 0 ? most : options.in_flight);
+    shim.token.columns = wide ? columns : 1;
 }
 
 std::vector<generator::Feed> a_feeds(const Manifest& manifest, const JsonView& view) {
@@ -83,9 +107,12 @@ generator::Design design(const Manifest& manifest) {
     const JsonView runtime = manifest.view().at("runtime");
     const TileSizes& tile = manifest.tile;
     const JsonView granules = runtime.at("granules"), fed = runtime.at("fed_bytes");
+    const auto columns = static_cast<std::uint32_t>(manifest.columns);
+    generator::Shim shims = shim(runtime.at("shim"), manifest.columns);
+    apply(manifest.sequence, word(runtime.at("shim"), "queue_entries"), columns, shims);
     const auto granule = [&](const char* name) { return granules.at(name).integer(1, tile.k_mt * tile.m * tile.n); };
     return {{tile.m, tile.k, tile.n, tile.k_mt},
-            {static_cast<std::uint32_t>(manifest.rows), static_cast<std::uint32_t>(manifest.columns)},
+            {static_cast<std::uint32_t>(manifest.rows), columns},
             words<2>(runtime.at("header")),
             {manifest.operands[0].storage, manifest.operands[1].storage, manifest.operands[2].storage},
             runtime.at("largest_size").integer(1, word_max),
@@ -97,7 +124,7 @@ generator::Design design(const Manifest& manifest) {
             {granule("m"), granule("k"), granule("n")},
             cores(runtime.at("cores")),
             word(runtime, "column_stride"),
-            shim(runtime.at("shim"))};
+            shims};
 }
 
 generator::Problem problem(const Sizes& sizes) {

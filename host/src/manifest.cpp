@@ -111,7 +111,8 @@ Manifest parse_manifest(const std::string& text, const std::string& file) {
                       read_epilogue(view.at("spec")),
                       read_files(view.at("files")),
                       read_problems(view.at("problems")),
-                      Json(nullptr)};
+                      Json(nullptr),
+                      {}};
     const std::int64_t group = 4 * manifest.tile.t;  // columns that share the bytes of packed ternary weights
     if (manifest.operands[1].type == "int2" && manifest.tile.n % group != 0)
         view.at("tile").at("n").refuse("a multiple of 4 t = " + std::to_string(group));

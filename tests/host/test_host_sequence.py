@@ -14,15 +14,16 @@ from support.built_designs import spec_content
 
 INT8, BF16, BLOCKS = ("int8", "int8", "int32"), ("bf16", "bf16", "f32"), ("bfp16", "bfp16", "bfp16")
 SCALED, BIASED = {"epilogue": {"scale": True}}, {"epilogue": {"scale": True, "bias": True}, "rows": 3, "columns": 4}
+WIDE = {"sequence": {"wait": "wide"}}
 SMALL: list[dict[str, Any]] = [
     {"m": 16, "k": 16, "n": 32, "k_mt": 32},
     {"m": 16, "k": 8, "n": 32, "rows": 1, "columns": 1},
-    {"m": 48, "k": 8, "n": 64, "rows": 4, "columns": 4, "k_mt": 24},
+    {"m": 48, "k": 8, "n": 64, "rows": 4, "columns": 4, "k_mt": 24, **WIDE},
     {"m": 320, "k": 8, "n": 32, "rows": 4, "columns": 4},
     {"m": 16, "k": 16, "n": 16, "k_mt": 48, "types": INT8, "layouts": "row column row"},
-    {"m": 16, "k": 16, "n": 16, "k_mt": 32, "types": INT8, "layouts": "row row row", "rows": 4, "columns": 8},
+    {"m": 16, "k": 16, "n": 16, "k_mt": 32, "types": INT8, "layouts": "row row row", "rows": 4, "columns": 8, **WIDE},
     {"m": 16, "k": 8, "n": 24, "k_mt": 24, "types": INT8, "layouts": "column column column", "rows": 3, "columns": 4},
-    {"m": 32, "k": 8, "n": 16, "types": INT8, "layouts": "column row column"},
+    {"m": 32, "k": 8, "n": 16, "types": INT8, "layouts": "column row column", "sequence": {"in_flight": 2}},
     {"m": 16, "k": 8, "n": 16, "k_mt": 16, "types": INT8, "layouts": "row packed column", "a_shims": 2, "columns": 4},
     {"m": 16, "k": 8, "n": 16, "types": INT8, "layouts": "row row column", "rows": 4, "columns": 1},
     {"m": 16, "k": 8, "n": 16, "types": INT8, "layouts": "row column row", "rows": 4, "columns": 3, "k_mt": 24},
@@ -38,7 +39,10 @@ SMALL: list[dict[str, Any]] = [
     {"m": 8, "k": 8, "n": 16, "device": "phoenix", "types": INT8, "layouts": "column row column", "k_mt": 16},
     {"m": 16, "k": 16, "n": 8, "device": "phoenix", "types": BF16, "layouts": "row column column", "rows": 4},
 ]  # fmt: skip
-"""Designs of every layout and element size; more rows than columns, two shims for A, both generations of the array."""
+"""Designs of every layout and element size; more rows than columns, two shims for A, both generations of the array.
+
+Some wait wide, or with fewer steps in flight.
+"""
 GPT2 = [
     *((256, 768, n) for n in (2304, 768, 3072, 50304)), (256, 3072, 768), (256, 2304, 768), (256, 50304, 768),
     *((m, 256, 768) for m in (2304, 768, 3072, 50304)), (768, 256, 3072),

@@ -91,9 +91,11 @@ class _Shims:
                     self.push(address >> 25, QUEUES[address & 0xFFFFF], value)
                 case Write(address, value):
                     assert address not in self.result.cores
+                    assert {operand for operand, _ in self.flying} == {"A", "B"}, "cores begin between B and C"
                     self.result.cores[address] = value
                 case Sync(direction, row, column, rows, columns, channel):
                     assert (direction, row, rows, channel) == (0, 0, 1, 0)
+                    self.settled(column, columns)
                     for waiting in range(column, column + columns):
                         self.token(waiting)
                 case _:
@@ -148,6 +150,11 @@ class _Shims:
         turn = turns[bd] % iterations
         turns[bd] += 1
         return Moved(argument, plus + 4 * (offsets + turn * iteration_step), 4 * length)
+
+    def settled(self, first: int, columns: int) -> None:
+        """A wait for several columns must not be able to take two tokens of one of them."""
+        outstanding = [len(self.flying["C", column]) for column in range(first, first + columns)]
+        assert columns == 1 or max(outstanding) == 1, f"a wait for {columns} columns with {outstanding} tokens to come"
 
     def token(self, column: int) -> None:
         """A step is complete: the oldest C task, and with it the A and B that it was made of."""

@@ -4,12 +4,24 @@ import json
 
 import numpy as np
 import pytest
+from sequence_replay import replay
 
 from bdforge.devices import device_named
 from bdforge.mlir import parse
 from bdforge.mlir.allocate import allocate
 from bdforge.mlir.array_ops import DeviceOp
-from bdforge.plan import Plan, Problem, SpecError, load_spec, manifest, plan_gemm, render, sequence, spec_from
+from bdforge.plan import (
+    Plan,
+    Problem,
+    SequenceOptions,
+    SpecError,
+    load_spec,
+    manifest,
+    plan_gemm,
+    render,
+    sequence,
+    spec_from,
+)
 from bdforge.plan.addresses import core_addresses
 from bdforge.plan.sequence import natural_leading
 from bdforge.txn import BlockWrite, Patch, Sync, decode, encode
@@ -66,7 +78,8 @@ def test_the_words_are_those_of_the_mlir(name):
     sequences = []
     for _ in range(6):
         M, K, N = (int(s) for s in rng.integers(1, [6 * plan.spec.tile.m, 100, 300]))
-        sequences.append(sequence(plan, M, K, N, **gaps(rng, plan, M, K, N)))
+        options = SequenceOptions("wide") if rng.integers(2) else SequenceOptions(in_flight=int(rng.integers(5)))
+        sequences.append(sequence(plan.waiting(options), M, K, N, **gaps(rng, plan, M, K, N)))
     module = parse(render(plan, sequences), "sequences.mlir")
     for one in sequences:
         device, operations = lower_module(module, one.problem.sequence)
@@ -214,13 +227,13 @@ def test_every_reason_to_refuse_is_listed(small):
     ]
 
 
-def test_a_bitnet_layer_is_four_dozen_bds_and_one_wait(flagship):
+def test_a_bitnet_layer_is_four_dozen_bds_and_a_wait_for_each_column(flagship):
     planned = sequence(flagship, 256, 2560, 2560)
     operations, counts = planned.operations(), planned.counts()
     assert sum(isinstance(op, BlockWrite) for op in operations) == sum(isinstance(op, Patch) for op in operations) == 20
-    assert [op for op in operations if isinstance(op, Sync)] == [Sync(0, 0, 0, 1, 8, 0)]
-    assert (counts.steps, counts.output_tiles, counts.operations) == (1, 160, 3 * 32 + 3 * 20 + 8 + 1)
-    assert counts.words == len(planned.words()) == 4 + 6 * 96 + (12 + 12 + 6) * 20 + 7 * 8 + 4
+    assert [op for op in operations if isinstance(op, Sync)] == [Sync(0, 0, j, 1, 1, 0) for j in range(8)]
+    assert (counts.steps, counts.output_tiles, counts.operations) == (1, 160, 3 * 32 + 3 * 20 + 8 + 8)
+    assert counts.words == len(planned.words()) == 4 + 6 * 96 + (12 + 12 + 6) * 20 + 7 * 8 + 4 * 8
     assert counts.bytes == 4 * counts.words
     assert counts.macs == 256 * 2560 * 2560
 
@@ -239,7 +252,56 @@ def test_steps_overlap_as_far_as_the_queue_allows(flagship):
     operations = decode(sequence(flagship, 4096, 2560, 13_824).words()).operations
     kinds = ["wait" if isinstance(op, Sync) else "bd" for op in operations if isinstance(op, Sync | BlockWrite)]
     assert kinds.index("wait") == 4 * 20
-    assert kinds == ["bd"] * 80 + (["wait"] + ["bd"] * 20) * 12 + ["wait"] * 4
+    assert kinds == ["bd"] * 80 + (["wait"] * 8 + ["bd"] * 20) * 12 + ["wait"] * 32
+
+
+@pytest.mark.parametrize("wait", ["column", "wide"])
+def test_one_step_in_flight_is_awaited_before_the_next(flagship, wait):
+    planned = sequence(flagship.waiting(SequenceOptions(wait, 1)), 4096, 2560, 13_824)
+    operations = planned.operations()
+    kinds = [op if isinstance(op, Sync) else "bd" for op in operations if isinstance(op, Sync | BlockWrite)]
+    wide = [Sync(0, 0, 0, 1, 8, 0)]
+    waits = wide if wait == "wide" else [Sync(0, 0, j, 1, 1, 0) for j in range(8)]
+    assert kinds == (["bd"] * 20 + waits) * 16
+    replay(planned.words())
+
+
+def test_wide_waits_are_never_for_two_tokens_of_a_column(flagship):
+    """However many steps: the stream read back knows of one task of C in each column when a wide wait comes."""
+    planned = sequence(flagship.waiting(SequenceOptions("wide")), 4096, 2560, 13_824)
+    assert planned.counts().steps == 16
+    replay(planned.words())
+    for in_flight in (2, 4):
+        with pytest.raises(SpecError, match=rf"in_flight = {in_flight} is outside 0 to 1, the steps that .* wide"):
+            SequenceOptions("wide", in_flight)
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"wait": "all"}, "design: sequence.wait = 'all' is unknown; choose column or wide"),
+        ({"in_flight": 5}, "design: sequence.in_flight = 5 is outside 0 to 4, the steps that sequence.wait = column"),
+        ({"in_flight": -1}, "design: sequence.in_flight = -1 is outside 0 to 4"),
+        ({"in_flight": "two"}, "design: sequence.in_flight: input should be a valid integer, got 'two'"),
+        ({"waits": "wide"}, "design: sequence.waits: unexpected key"),
+    ],
+)
+def test_impossible_waits_are_refused_by_name(section, message):
+    with pytest.raises(SpecError, match=message):
+        spec_from(spec_content(m=16, k=16, n=32) | {"sequence": section}, "small")
+
+
+def test_a_specs_waits_reach_sequences_and_manifest_and_leave_the_array_alone():
+    plain = planned(m=16, k=16, n=32, columns=2)
+    content = plain.spec.content | {"sequence": {"wait": "wide"}}
+    plan = plan_gemm(spec_from(content, "small"), STRIX_HALO)
+    assert plan.spec.hash == plain.spec.hash
+    assert sequence(plan, 64, 32, 64).waits() == (Sync(0, 0, 0, 1, 2, 0),)
+    assert sequence(plan.waiting(SequenceOptions()), 64, 32, 64).waits() == sequence(plain, 64, 32, 64).waits()
+    facts = json.loads(json.dumps(manifest(plan, [])))
+    assert facts["spec"]["sequence"] == {"wait": "wide", "in_flight": 0}
+    assert (facts["runtime"]["shim"]["tasks_in_flight"], facts["runtime"]["shim"]["token"]["columns"]) == (1, 2)
+    assert spec_from(facts["spec"], "small") == plan.spec
 
 
 def test_the_manifest_tells_hosts_what_is_staged(small):

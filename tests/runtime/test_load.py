@@ -5,6 +5,7 @@ import pytest
 
 import bdforge
 from bdforge.emulator import ArgumentError
+from bdforge.plan import SequenceOptions
 from bdforge.runtime import BuildError, reference
 
 
@@ -20,6 +21,14 @@ def test_a_loaded_design_is_a_function(small, shape):
     got = gemm(a, weights)
     assert got.dtype == np.int32
     np.testing.assert_array_equal(got, reference(a, weights))
+
+
+@pytest.mark.parametrize("options", [SequenceOptions("wide"), SequenceOptions(in_flight=1)])
+def test_how_runs_wait_can_be_chosen(small, options):
+    gemm = bdforge.load(small.folder, sequence=options)
+    assert gemm.design.plan.spec.sequence == options
+    a, weights = operands(45, 52, 70)
+    np.testing.assert_array_equal(gemm(a, weights), reference(a, weights))
 
 
 def test_weights_are_packed_once_for_many_calls(small):

@@ -26,6 +26,7 @@ def spec_content(
     columns: int = 2,
     m_used: int = 0,
     epilogue: dict[str, Any] | None = None,
+    sequence: dict[str, Any] | None = None,
     **buffers: int,
 ) -> dict[str, Any]:
     """TOML content of a small design: types and layouts of A, B, C (and accumulator); `buffers` as in its section."""
@@ -37,6 +38,7 @@ def spec_content(
         "array": {"rows": rows, "columns": columns},
         "tile": {"m": m, "k": k, "n": n, "m_used": m_used},
         "buffers": buffers,
+        "sequence": sequence or {},
         "problems": [],
     }
 

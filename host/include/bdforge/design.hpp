@@ -19,6 +19,8 @@ struct LoadOptions {
     std::string spec_hash;
     /// Load on a device whose name says another array, or nothing.
     bool any_device = false;
+    /// How runs wait, where not as the design says; ArgumentError for a full ELF, which brings its own sequences.
+    SequenceOptions sequence;
 };
 
 /// Weights of one matrix, K x N, packed and resident in memory that the device sees. Copies are the same weights.

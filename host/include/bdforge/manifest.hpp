@@ -40,6 +40,14 @@ struct OperandFacts {
     generator::Storage storage;
 };
 
+/// How sequences wait for a step's tokens, column by column or all by one wait; docs/sequences.md has what is guaranteed.
+struct SequenceOptions {
+    /// "column" or "wide"; "": as the design says, `in_flight` too.
+    std::string wait;
+    /// Steps at a time: 1 to 4, wide only 1; 0: the most.
+    std::size_t in_flight = 0;
+};
+
 /// A manifest, checked. `file` is its own path, `content` everything in it.
 struct Manifest {
     std::string file;
@@ -57,6 +65,7 @@ struct Manifest {
     std::map<std::string, BuiltFile> files;
     std::vector<BuiltProblem> problems;
     Json content;
+    SequenceOptions sequence;  // other than the design's
 
     /// `content` with its place, for reading more of it.
     JsonView view() const { return JsonView(content, file); }

@@ -314,8 +314,8 @@ private:
 /// Runs steps in order, as many at a time as queues and BDs hold.
 class Schedule {
 public:
-    Schedule(const Design &design, Writer &writer)
-        : design_(design), writer_(writer), rings_(design.array.columns) {}
+    Schedule(const Design &design, Writer &writer, const Grid &grid)
+        : design_(design), writer_(writer), grid_(grid), rings_(design.array.columns) {}
 
     void start(const std::vector<Task> &tasks) {
         std::vector<std::uint32_t> needs(rings_.size());
@@ -323,8 +323,11 @@ public:
             needs[task.column] += static_cast<std::uint32_t>(task.bds.size());
         while (!running_.empty() && (running_.size() == design_.shim.tasks_in_flight || !fits(needs)))
             wait();
-        for (const Task &task : tasks)
+        for (const Task &task : tasks) {
+            if (task.operand == C && !released_)
+                release();
             run(task);
+        }
         running_.push_back(std::move(needs));
     }
 
@@ -360,8 +363,17 @@ private:
         writer_.push(task, first);
     }
 
+    /// Cores begin once the first step's A and B are on their way to them.
+    void release() {
+        writer_.release(static_cast<std::uint32_t>(grid_.depth() / design_.tile.k),
+                        static_cast<std::uint32_t>(grid_.panels() * grid_.column_steps()));
+        released_ = true;
+    }
+
     const Design &design_;
     Writer &writer_;
+    const Grid &grid_;
+    bool released_ = false;
     std::vector<Ring> rings_;
     std::deque<std::vector<std::uint32_t>> running_;  // BDs by column of each step in flight
 };
@@ -394,14 +406,7 @@ inline std::vector<std::uint32_t> sequence(const Design &design, const Problem &
     detail::check_tile(design);
     const detail::Walk walk(design, problem);
     detail::Writer writer(design);
-    const auto k_steps = static_cast<std::uint32_t>(walk.grid().depth() / design.tile.k);
-    const auto tiles = static_cast<std::uint32_t>(walk.grid().panels() * walk.grid().column_steps());
-    for (const Core &core : design.cores) {
-        writer.write(core.k_steps, k_steps);
-        writer.write(core.output_tiles, tiles);
-        writer.write(core.go, 1);
-    }
-    detail::Schedule schedule(design, writer);
+    detail::Schedule schedule(design, writer, walk.grid());
     std::vector<detail::Task> tasks;
     for (const detail::Area &area : walk.areas()) {
         walk.tasks(area, tasks);

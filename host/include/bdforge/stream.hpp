@@ -62,9 +62,21 @@ public:
 
     void write(std::uint32_t address, std::uint32_t value) { add({op_write, 0, address, 0, value, write_bytes}); }
 
+    /// Lets every core begin: its parameters, then the lock that says that they are there.
+    void release(std::uint32_t k_steps, std::uint32_t output_tiles) {
+        for (const Core &core : design_.cores) {
+            write(core.k_steps, k_steps);
+            write(core.output_tiles, output_tiles);
+            write(core.go, 1);
+        }
+    }
+
+    /// A token from each column.
     void wait_for_c() {
         const Shim::Token &token = design_.shim.token;
-        add({op_tct, tct_bytes, token.direction, 1u << 8 | design_.array.columns << 16 | token.channel << 24});
+        for (std::uint32_t column = 0; column < design_.array.columns; column += token.columns)
+            add({op_tct, tct_bytes, token.direction | column << 16,
+                 1u << 8 | token.columns << 16 | token.channel << 24});
     }
 
     /// A BD's registers, then the argument and offset that its address comes from.

@@ -67,6 +67,7 @@ struct Shim {
     };
     struct Token {
         std::uint32_t direction, channel;  // of C
+        std::uint32_t columns;             // whose tokens one wait is for; waits for all columns follow one another
         std::uint32_t control_address, control_value, control_mask;  // what carries tokens to the controller
     };
 
@@ -75,7 +76,7 @@ struct Shim {
     std::uint32_t step_max;              // words
     std::uint32_t iteration_max;
     std::uint32_t repeat_max;
-    std::uint32_t tasks_in_flight;
+    std::uint32_t tasks_in_flight;  // of a channel, as many as steps; so are tokens of a column on their way
     std::uint32_t bd_address;
     std::uint32_t bd_stride_bytes;
     std::array<std::uint32_t, 8> bd_constant;  // what every BD holds beside its fields

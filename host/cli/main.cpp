@@ -18,27 +18,30 @@ enum Exit { good = 0, wrong = 1, refused = 2, failed = 3 };
 int run(const bdforge::cli::Options& options) {
     using namespace bdforge;
     const Device device = Device::open(options.device);
-    const Design design = Design::load(device, options.design, {"", "", options.any_device});
+    const Design design = Design::load(device, options.design, {"", "", options.any_device, {options.wait, options.in_flight}});
     const cli::Problem problem = cli::make_problem(options, design);
     if (options.verify) cli::check_verifiable(design);
     const Weights weights = cli::write_b(problem, design);
-    Gemm gemm(design, problem.M, weights);
-    cli::write_a(problem, gemm, design);
+    std::vector<Gemm> gemms;
+    for (std::size_t i = 0; i < options.batch; ++i) {
+        gemms.emplace_back(design, problem.M, weights);
+        cli::write_a(problem, gemms.back(), design);
+    }
     std::printf("design: %s for %s on %s\n", design.manifest().design.c_str(), design.manifest().device.c_str(),
                 device.name().c_str());
     std::printf("problem: %zu x %zu x %zu, B %zu bytes, stream %zu words\n", problem.M, problem.K, problem.N,
-                weights.bytes(), gemm.stream_words());
-    const std::vector<double> times_ms = cli::timed_runs(gemm, options);
-    if (options.verify) {
-        const std::string mismatch = cli::first_mismatch(problem, gemm, design);
-        if (!mismatch.empty()) {
-            std::fprintf(stderr, "bdforge-gemm: wrong result: %s; run it on the emulated array: bdforge run\n",
-                         mismatch.c_str());
-            return wrong;
-        }
-        std::printf("verified: %zu elements\n", problem.M * problem.N);
+                weights.bytes(), gemms.front().stream_words());
+    const std::vector<double> times_ms = cli::timed_runs(design, gemms, options);
+    for (std::size_t i = 0; options.verify && i < gemms.size(); ++i) {
+        const std::string mismatch = cli::first_mismatch(problem, gemms[i], design);
+        if (mismatch.empty()) continue;
+        const std::string which = gemms.size() == 1 ? "" : "GEMM " + std::to_string(i + 1) + " of the batch, ";
+        std::fprintf(stderr, "bdforge-gemm: wrong result: %s%s; run it on the emulated array: bdforge run\n",
+                     which.c_str(), mismatch.c_str());
+        return wrong;
     }
-    std::puts(cli::timing(problem, times_ms, device.is_npu()).c_str());
+    if (options.verify) std::printf("verified: %zu elements\n", gemms.size() * problem.M * problem.N);
+    std::puts(cli::timing(problem, gemms.size(), times_ms, device.is_npu()).c_str());
     return good;
 }
 

@@ -33,6 +33,7 @@ constexpr Text texts[] = {
     {"-x", "--xclbin", &Options::design},
     {"-d", "--device", &Options::device},
     {"-w", "--weights", &Options::weights},
+    {"--wait", "--wait", &Options::wait},
 };
 constexpr Number numbers[] = {
     {"-M", "-M", &Options::M, 1},
@@ -41,6 +42,8 @@ constexpr Number numbers[] = {
     {"-i", "--iters", &Options::iterations, 1},
     {"--warmup", "--warmup", &Options::warmup, 0},
     {"--timeout", "--timeout", &Options::timeout_ms, 1},
+    {"--in-flight", "--in-flight", &Options::in_flight, 0},
+    {"--batch", "--batch", &Options::batch, 1},
 };
 
 template <class Option, std::size_t count>
@@ -84,6 +87,7 @@ std::size_t follow(const std::vector<std::string>& words, std::size_t at, Option
 void check(const Options& options) {
     if (options.design.empty()) throw UsageError("-x is missing: give the design's xclbin; see --help");
     if (options.M == 0) throw UsageError("-M is missing: give the rows of A; see --help");
+    if (options.in_flight != 0 && options.wait.empty()) throw UsageError("--in-flight needs --wait; see --help");
     if (options.weights.empty() && (options.K == 0 || options.N == 0)) {
         throw UsageError("-K and -N are missing: give both, or weights with -w; see --help");
     }
@@ -107,6 +111,9 @@ Runs C (M x N) = A (M x K) * W (K x N) on an NPU and says how long it took: int8
   -w, --weights FILE  int8 weights (ternary: -1, 0, 1), K x N, written by numpy.save; random without
   --verify            compare every element of C, int32 or f32, with the processor's
   -i, --iters COUNT   timed runs (10)
+  --batch COUNT       GEMMs that are submitted at once, one after another (1)
+  --wait HOW          sequences wait for "column" after column, or "wide", for all at once (as the design says)
+  --in-flight COUNT   with --wait: steps at a time, 1 to 4, wide 1 (the most)
   --warmup COUNT      runs before them (2)
   --timeout MS        longest wait for one run (10000)
   -d, --device NAME   XRT's index, PCI address, or "software", which needs no NPU and is slow (0)

@@ -16,7 +16,10 @@ struct Options {
     std::string design;  // xclbin or full ELF
     std::string device = "0";
     std::string weights;  // .npy, "" for random ones
+    std::string wait;     // "column", "wide", "" for the design's way
     std::size_t M = 0, K = 0, N = 0;
+    std::size_t in_flight = 0;
+    std::size_t batch = 1;
     std::size_t iterations = 10;
     std::size_t warmup = 2;
     std::size_t timeout_ms = 10'000;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <random>
 
 #include "bdforge/npy.hpp"
@@ -130,26 +131,38 @@ std::string first_mismatch(const Problem& problem, const Gemm& gemm, const Desig
     return "";
 }
 
-std::vector<double> timed_runs(Gemm& gemm, const Options& options) {
+std::vector<double> timed_runs(const Design& design, std::vector<Gemm>& gemms, const Options& options) {
     const std::chrono::milliseconds timeout{options.timeout_ms};
-    for (std::size_t i = 0; i < options.warmup; ++i) gemm.run(timeout);
+    std::optional<Batch> batch;
+    if (gemms.size() > 1) {
+        std::vector<Gemm*> members;
+        for (Gemm& gemm : gemms) members.push_back(&gemm);
+        batch.emplace(design, members);
+    }
+    const auto run_all = [&] {
+        if (!batch) return gemms.front().run(timeout);
+        batch->run(timeout);
+        if (!batch->note().empty()) std::fprintf(stderr, "bdforge-gemm: note: %s\n", batch->note().c_str());
+    };
+    for (std::size_t i = 0; i < options.warmup; ++i) run_all();
     std::vector<double> times_ms;
     for (std::size_t i = 0; i < options.iterations; ++i) {
         const auto start = std::chrono::steady_clock::now();
-        gemm.run(timeout);
+        run_all();
         times_ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
     }
     return times_ms;
 }
 
-std::string timing(const Problem& problem, std::vector<double> times_ms, bool npu) {
+std::string timing(const Problem& problem, std::size_t gemms, std::vector<double> times_ms, bool npu) {
     std::sort(times_ms.begin(), times_ms.end());
     const double median_ms = times_ms[times_ms.size() / 2];
-    const double macs =
-        static_cast<double>(problem.M) * static_cast<double>(problem.K) * static_cast<double>(problem.N);
-    char text[160];
-    std::snprintf(text, sizeof text, "%s: %zu runs, lowest %.3f ms, median %.3f ms, %.3f TOPS at the median",
-                  npu ? "measured" : "emulated, no NPU", times_ms.size(), times_ms.front(), median_ms,
+    const double macs = static_cast<double>(gemms) * static_cast<double>(problem.M) *
+                        static_cast<double>(problem.K) * static_cast<double>(problem.N);
+    const std::string each = gemms == 1 ? "" : " of " + std::to_string(gemms) + " GEMMs";
+    char text[200];
+    std::snprintf(text, sizeof text, "%s: %zu runs%s, lowest %.3f ms, median %.3f ms, %.3f TOPS at the median",
+                  npu ? "measured" : "emulated, no NPU", times_ms.size(), each.c_str(), times_ms.front(), median_ms,
                   2 * macs / (median_ms * 1e9));
     return text;
 }

@@ -29,10 +29,11 @@ void check_verifiable(const Design& design);
 /// The first element of C that is not that of A * W on the processor, as a sentence; "" when all are right.
 std::string first_mismatch(const Problem& problem, const Gemm& gemm, const Design& design);
 
-/// Milliseconds of each timed run.
-std::vector<double> timed_runs(Gemm& gemm, const Options& options);
+/// Milliseconds of each timed run, of all GEMMs together: by a batch where there are several.
+std::vector<double> timed_runs(const Design& design, std::vector<Gemm>& gemms, const Options& options);
 
-/// Lowest and median time and the multiplications per second, with a label that says where they come from.
-std::string timing(const Problem& problem, std::vector<double> times_ms, bool npu);
+/// Lowest and median time of `gemms` GEMMs and the multiplications per second, with a label that says where they come
+/// from.
+std::string timing(const Problem& problem, std::size_t gemms, std::vector<double> times_ms, bool npu);
 
 }  // namespace bdforge::cli

@@ -31,8 +31,10 @@ Batch::Batch(const Design& design, const std::vector<Gemm*>& gemms) {
     auto states = members(*design.state(), gemms);
     std::vector<Command*> commands;
     for (const auto& state : states) commands.push_back(&state->flight.command());
-    Flight flight(design.state()->context->batch(commands), "the batch of " + std::to_string(gemms.size()), false);
-    state_ = shared_flight(std::make_unique<BatchState>(BatchState{std::move(states), std::move(flight)}));
+    auto chains = std::make_unique<Chains>(*design.state()->context, commands);
+    const Chains& all = *chains;
+    Flight flight(std::move(chains), "the batch of " + std::to_string(gemms.size()), false);
+    state_ = shared_flight(std::make_unique<BatchState>(BatchState{std::move(states), all, std::move(flight)}));
 }
 
 void Batch::run_async() {
@@ -56,6 +58,8 @@ void Batch::wait(std::chrono::milliseconds timeout) {
     lend(*state_, false);
     for (const auto& gemm : state_->gemms) gemm->c.buffer->from_device();
 }
+
+const std::string& Batch::note() const { return state_->chains.note(); }
 
 void Batch::run(std::chrono::milliseconds timeout) {
     run_async();

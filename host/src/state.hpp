@@ -7,6 +7,7 @@
 
 #include "bdforge/design.hpp"
 #include "bdforge/gemm.hpp"
+#include "chains.hpp"
 #include "flight.hpp"
 #include "streams.hpp"
 
@@ -58,6 +59,7 @@ public:
 class BatchState {
 public:
     std::vector<std::shared_ptr<GemmState>> gemms;
+    const Chains& chains;  // the flight's command
     Flight flight;
 };
 

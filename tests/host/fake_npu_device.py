@@ -56,7 +56,7 @@ class FakeNpu:
         return file.read_text().splitlines() if file.exists() else []
 
     def run(self, *words: Path | str, mode: str = "compute", cwd: Path | None = None) -> Done:
-        """A program on the device; `mode` compute, hang or error."""
+        """A program on the device; `mode` compute, hang, error or lose-chain."""
         loader, *rest = self.xrt.command(*words)
         environ = {
             "BDFORGE_FAKE_NPU": str(self.folder),

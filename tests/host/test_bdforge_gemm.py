@@ -40,6 +40,48 @@ def test_a_gemm_is_run_verified_and_labelled(program: Path, design: Path, sizes:
     assert lines[3].startswith("emulated, no NPU: 3 runs, lowest ")
 
 
+@pytest.mark.parametrize("words", [("--wait", "wide"), ("--wait", "column", "--in-flight", "1")])
+def test_how_sequences_wait_can_be_chosen(program: Path, design: Path, words: tuple[str, ...]):
+    """Another stream, the same C: with wide waits of two columns it is shorter by 16 bytes a step."""
+    base = [program, "-x", design, "-M", "33", "-K", "40", "-N", "70", "-d", "software", "--verify", "-i", "1"]
+    plain, other = run(*base), run(*base, *words)
+    assert (other.returncode, other.stderr) == (0, "")
+    lengths = [int(done.stdout.split("stream ")[1].split()[0]) for done in (plain, other)]
+    assert (lengths[1] < lengths[0]) == ("wide" in words)
+
+
+def test_ways_to_wait_that_cannot_be_are_refused(program: Path, design: Path):
+    base = [program, "-x", design, "-M", "33", "-K", "40", "-N", "70", "-d", "software"]
+    refused(run(*base, "--wait", "all"), "sequence.wait = 'all' is unknown; choose column or wide")
+    refused(run(*base, "--wait", "wide", "--in-flight", "2"), "sequence.in_flight = 2 is outside 0 to 1")
+    refused(run(*base, "--wait", "column", "--in-flight", "5"), "sequence.in_flight = 5 is outside 0 to 4")
+    refused(run(*base, "--in-flight", "2"), "--in-flight needs --wait")
+
+
+def test_a_batch_is_verified_gemm_by_gemm(program: Path, design: Path):
+    done = run(
+        program,
+        "-x",
+        design,
+        "-M",
+        "5",
+        "-K",
+        "40",
+        "-N",
+        "70",
+        "-d",
+        "software",
+        "--verify",
+        "-i",
+        "1",
+        "--batch",
+        "40",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "verified: 14000 elements" in done.stdout
+    assert "1 runs of 40 GEMMs" in done.stdout
+
+
 def test_weights_come_from_a_file(program: Path, design: Path, tmp_path: Path):
     np.save(tmp_path / "w.npy", ternary(1, 50, 40))
     done = run(

@@ -146,6 +146,28 @@ def test_every_call_of_the_c_api_works_with_xrt(npu: FakeNpu, build: Path, desig
     assert any(line.startswith("memory of the caller, ") for line in npu.log), "nothing is copied"
 
 
+def test_batches_are_runlists_of_32_at_most(npu: FakeNpu, program: Path, design: Path):
+    words = [program, "-x", design, "-M", "1", "-K", "32", "-N", "32", "--batch", "70", "-i", "1", "--warmup", "0"]
+    done = npu.run(*words, "--verify")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "verified: 2240 elements" in done.stdout
+    chains = "\n".join(npu.log).split("command 19")[1:]
+    assert [chain.count("computed") for chain in chains] == [24, 8, 24, 8, 6], (
+        "XRT 2.25 splits lists of 32 at 24 itself"
+    )
+
+
+def test_gemms_of_a_lost_runlist_run_one_by_one(npu: FakeNpu, program: Path, design: Path):
+    words = [program, "-x", design, "-M", "1", "-K", "32", "-N", "32", "--batch", "40", "-i", "1", "--warmup", "0"]
+    done = npu.run(*words, "--verify", mode="lose-chain")
+    assert done.returncode == 0, done.stderr
+    assert "bdforge-gemm: note: commands 1 to 32 of 40 ran one by one, since their chain failed: " in done.stderr
+    assert "verified: 1280 elements" in done.stdout
+    commands = [line for line in npu.log if line.startswith("command")]
+    single = commands.index("command 0")
+    assert commands[single:] == [*["command 0"] * 32, "command 19"], "in order, and the next list is one again"
+
+
 def test_a_hanging_device_is_reported_in_time(npu: FakeNpu, program: Path, design: Path):
     done = npu.run(program, "-x", design, *SIZES, "--timeout", "100", mode="hang")
     refused(done, 3, "small 33x40x70 on NPU Strix Halo: no result after 100 ms; wait again, or end the process")

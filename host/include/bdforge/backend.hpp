@@ -41,6 +41,9 @@ public:
     virtual Outcome wait(std::chrono::milliseconds timeout) = 0;
 };
 
+/// Commands that are submitted at once, at most. The driver's firmware takes a chain of 4 KiB, 36 commands of 112 bytes.
+constexpr std::size_t chain_commands = 32;
+
 /// What a command runs: an instruction stream, or the name of a sequence inside a full ELF.
 struct Program {
     std::shared_ptr<Buffer> instructions;
@@ -58,7 +61,8 @@ public:
     virtual std::shared_ptr<Buffer> adopt(Operand operand, void* memory, std::size_t bytes) = 0;
     virtual std::shared_ptr<Buffer> instructions(const std::vector<std::uint32_t>& words) = 0;
     virtual std::unique_ptr<Command> command(const Program& program, const Arguments& arguments) = 0;
-    /// The commands one after another, submitted at once; they must outlive it.
+    /// The commands one after another, submitted at once, `chain_commands` at most; they must outlive it, and may be run
+    /// by themselves before and after.
     virtual std::unique_ptr<Command> batch(const std::vector<Command*>& commands) = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "bdforge/design.hpp"
@@ -86,7 +87,9 @@ private:
     std::shared_ptr<GemmState> state_;
 };
 
-/// Several GEMMs of one design, submitted at once and run in order (XRT's runlist). While it runs, they cannot.
+/// Several GEMMs of one design, submitted 32 at a time and run in order (XRT's runlists). While it runs, they cannot.
+/// Where a submission fails, its GEMMs are run again, one by one; `note` says which. Hence none may overwrite the A of
+/// one before it.
 class Batch {
 public:
     Batch(const Design& design, const std::vector<Gemm*>& gemms);
@@ -99,6 +102,9 @@ public:
     void run(std::chrono::milliseconds timeout = default_timeout);
     void run_async();
     void wait(std::chrono::milliseconds timeout = default_timeout);
+
+    /// Which GEMMs of the last run, counted from 1, ran one by one and why; "" when none had to.
+    const std::string& note() const;
 
 private:
     std::shared_ptr<BatchState> state_;

@@ -47,7 +47,7 @@ Outcome XrtCommand::wait(std::chrono::milliseconds timeout) {
 }
 
 XrtBatch::XrtBatch(const xrt::hw_context& context, const std::vector<Command*>& commands) : list_(context) {
-    for (Command* command : commands) list_.add(dynamic_cast<XrtCommand&>(*command).run());
+    for (Command* command : commands) list_.add(dynamic_cast<XrtCommand&>(*command).another());
 }
 
 void XrtBatch::start() {

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -26,18 +27,21 @@ private:
     void* data_;
 };
 
+/// A run. A runlist must get another one with the same arguments: XRT starts none by itself that is part of a list.
 class XrtCommand final : public Command {
 public:
-    explicit XrtCommand(xrt::run run) : run_(std::move(run)) {}
+    explicit XrtCommand(std::function<xrt::run()> prepare) : prepare_(std::move(prepare)), run_(prepare_()) {}
 
     void start() override;
     Outcome wait(std::chrono::milliseconds timeout) override;
-    const xrt::run& run() const { return run_; }
+    xrt::run another() const { return prepare_(); }
 
 private:
+    std::function<xrt::run()> prepare_;
     xrt::run run_;
 };
 
+/// At most `chain_commands`.
 class XrtBatch final : public Command {
 public:
     XrtBatch(const xrt::hw_context& context, const std::vector<Command*>& commands);

@@ -43,11 +43,14 @@ std::shared_ptr<Buffer> ElfContext::instructions(const std::vector<std::uint32_t
 std::unique_ptr<Command> ElfContext::command(const Program& program, const Arguments& arguments) {
     const std::string name = kernel_ + ":" + program.sequence;
     return guarded<ManifestError>(name, rebuild, [&] {
-        xrt::run run(xrt::ext::kernel(context_, name));
-        for (std::size_t i = 0; i < operand_count; ++i) {
-            run.set_arg(static_cast<int>(i), dynamic_cast<XrtBuffer&>(*arguments[i]).bo());
-        }
-        return std::make_unique<XrtCommand>(std::move(run));
+        const xrt::ext::kernel kernel(context_, name);
+        return std::make_unique<XrtCommand>([kernel, arguments] {
+            xrt::run run(kernel);
+            for (std::size_t i = 0; i < operand_count; ++i) {
+                run.set_arg(static_cast<int>(i), dynamic_cast<XrtBuffer&>(*arguments[i]).bo());
+            }
+            return run;
+        });
     });
 }
 

@@ -84,15 +84,17 @@ std::shared_ptr<Buffer> XclbinContext::instructions(const std::vector<std::uint3
 // Arguments are set one by one on a run: calling the kernel would start it at once.
 std::unique_ptr<Command> XclbinContext::command(const Program& program, const Arguments& arguments) {
     return guarded<DeviceError>("preparing the run", "load the design again", [&] {
-        const auto& stream = dynamic_cast<XrtBuffer&>(*program.instructions);
-        xrt::run run(kernel_);
-        run.set_arg(opcode_index, opcode_run);
-        run.set_arg(instructions_index, stream.bo());
-        run.set_arg(word_count_index, static_cast<unsigned>(stream.bytes() / sizeof(std::uint32_t)));
-        for (std::size_t i = 0; i < operand_count; ++i) {
-            run.set_arg(argument_index(static_cast<Operand>(i)), dynamic_cast<XrtBuffer&>(*arguments[i]).bo());
-        }
-        return std::make_unique<XrtCommand>(std::move(run));
+        return std::make_unique<XrtCommand>([kernel = kernel_, stream = program.instructions, arguments] {
+            const auto& words = dynamic_cast<XrtBuffer&>(*stream);
+            xrt::run run(kernel);
+            run.set_arg(opcode_index, opcode_run);
+            run.set_arg(instructions_index, words.bo());
+            run.set_arg(word_count_index, static_cast<unsigned>(words.bytes() / sizeof(std::uint32_t)));
+            for (std::size_t i = 0; i < operand_count; ++i) {
+                run.set_arg(argument_index(static_cast<Operand>(i)), dynamic_cast<XrtBuffer&>(*arguments[i]).bo());
+            }
+            return run;
+        });
     });
 }
 

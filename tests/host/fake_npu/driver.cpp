@@ -17,7 +17,7 @@ namespace fake_npu {
 namespace {
 
 constexpr std::uint64_t page = 4096;
-constexpr std::uint32_t completed = 4, failed = 5;                             // ERT command states
+constexpr std::uint32_t completed = 4, failed = 5, timed_out = 8;                             // ERT command states
 constexpr std::uint32_t opcode_start = 0, opcode_chain = 19, opcode_elf = 22;  // of command packets
 constexpr std::size_t chain_header_words = 6;  // count, submit and error index, 3 reserved
 constexpr unsigned gem_close = 0x09;           // DRM's own
@@ -30,6 +30,7 @@ const char* setting(const char* name) {
 
 Mode chosen_mode() {
     const std::string mode = setting("BDFORGE_FAKE_NPU_MODE");
+    if (mode == "lose-chain") return Mode::lose_chain;
     return mode == "hang" ? Mode::hang : mode == "error" ? Mode::error : Mode::compute;
 }
 
@@ -160,6 +161,10 @@ int Driver::execute(void* argument) {
 std::uint32_t Driver::finish(std::uint32_t* packet) {
     const std::uint32_t opcode = packet[0] >> 23 & 0x1F;
     if (mode_ == Mode::error) return failed;
+    if (mode_ == Mode::lose_chain && opcode == opcode_chain) {
+        mode_ = Mode::compute;
+        return timed_out;
+    }
     try {
         // Behind header and CU mask. The kernel's registers as in kernels.json: opcode 0, instructions 8, count 0x10,
         // operands from 0x14; or of an ELF: three addresses, three sizes in bytes, properties, operands.

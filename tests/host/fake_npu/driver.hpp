@@ -12,8 +12,8 @@
 
 namespace fake_npu {
 
-/// How commands end: BDFORGE_FAKE_NPU_MODE = compute, hang or error.
-enum class Mode { compute, hang, error };
+/// How commands end: BDFORGE_FAKE_NPU_MODE = compute, hang, error, or lose-chain, whose first chain alone times out.
+enum class Mode { compute, hang, error, lose_chain };
 
 struct Object {
     std::uint64_t offset;   // in the memfd, ~0: memory of the caller or inside the heap

@@ -19,12 +19,32 @@ public:
     }
 
     Outcome wait(std::chrono::milliseconds) override {
+        if (script_->hanging_waits > 0) return --script_->hanging_waits, Outcome::timed_out;
         if (script_->behaviour == Behaviour::fails) throw RunError("the device ended the run with ERROR");
         return script_->behaviour == Behaviour::hangs ? Outcome::timed_out : Outcome::completed;
     }
 
 private:
     std::unique_ptr<Command> command_;
+    std::shared_ptr<Script> script_;
+};
+
+/// A submission: fails as often as the script says.
+class ScriptedBatch final : public Command {
+public:
+    ScriptedBatch(std::unique_ptr<Command> batch, const std::shared_ptr<Script>& script)
+        : batch_(std::move(batch), script), script_(script) {}
+
+    void start() override { batch_.start(); }
+
+    Outcome wait(std::chrono::milliseconds timeout) override {
+        if (script_->failing_batches == 0) return batch_.wait(timeout);
+        --script_->failing_batches;
+        throw RunError("the chain was lost");
+    }
+
+private:
+    ScriptedCommand batch_;
     std::shared_ptr<Script> script_;
 };
 
@@ -53,8 +73,8 @@ public:
     }
 
     std::unique_ptr<Command> batch(const std::vector<Command*>& commands) override {
-        ++script_->batches;
-        return std::make_unique<ScriptedCommand>(context_->batch(commands), script_);
+        script_->batches.push_back(commands.size());
+        return std::make_unique<ScriptedBatch>(context_->batch(commands), script_);
     }
 
 private:

@@ -18,7 +18,9 @@ struct Script {
     std::size_t starts = 0;
     std::vector<std::vector<std::uint32_t>> streams;
     std::vector<std::string> sequences;  // of commands that run one of an ELF
-    std::size_t batches = 0;
+    std::vector<std::size_t> batches;  // commands of each submission that was prepared
+    std::size_t failing_batches = 0;   // so many submissions fail, the first ones that are awaited
+    std::size_t hanging_waits = 0;     // so many waits for single commands end without a result
 };
 
 /// A device called `name`, an NPU as far as the library can tell.

@@ -227,8 +227,91 @@ UNIT_CASE("gemm", batches_run_all_their_members) {
     batch.wait();
     check_c(first, one.c(), one.ldc());
     check_c(second, two.c(), two.ldc());
-    check_equal(script->batches, 1U, "submissions");
+    check_equal(script->batches.size(), 1U, "submissions");
+    check_equal(batch.note(), "", "note");
     one.run();
+}
+
+namespace {
+
+/// GEMMs of 1 x 32 x 32, each with another A.
+struct Many {
+    Many(const Design& design, std::size_t count) : weights(packed(design, operands(1, 32, 32))) {
+        for (std::size_t i = 0; i < count; ++i) {
+            gemms.emplace_back(design, 1, weights);
+            std::fill_n(gemms.back().a(), 32, static_cast<std::int8_t>(i));
+        }
+        for (Gemm& gemm : gemms) members.push_back(&gemm);
+    }
+
+    /// C of each must be A's value times that of A = 1.
+    void check() const {
+        for (std::size_t i = 0; i < gemms.size(); ++i) {
+            for (std::size_t j = 0; j < 32; ++j)
+                check_equal(gemms[i].c()[j], static_cast<std::int32_t>(i) * gemms[1].c()[j], "GEMM " + std::to_string(i));
+        }
+    }
+
+    Weights weights;
+    std::vector<Gemm> gemms;
+    std::vector<Gemm*> members;
+};
+
+}  // namespace
+
+UNIT_CASE("gemm", batches_are_submitted_32_at_a_time) {
+    const auto script = std::make_shared<Script>();
+    const Design design = Design::load(scripted_device(script), design_path("small"));
+    Many many(design, 70);
+    Batch batch(design, many.members);
+    batch.run();
+    batch.run();
+    many.check();
+    check_equal(script->batches.size(), 3U, "submissions");
+    for (std::size_t i = 0; i < 3; ++i) check_equal(script->batches[i], i < 2 ? 32U : 6U, "commands");
+    check_equal(batch.note(), "", "note");
+}
+
+UNIT_CASE("gemm", commands_of_a_chain_that_fails_run_one_by_one) {
+    const auto script = std::make_shared<Script>();
+    const Design design = Design::load(scripted_device(script), design_path("small"));
+    Many many(design, 40);
+    Batch batch(design, many.members);
+    script->failing_batches = 1;
+    batch.run();
+    many.check();
+    check_equal(batch.note(), "commands 1 to 32 of 40 ran one by one, since their chain failed: the chain was lost",
+                "note");
+    script->failing_batches = 2;
+    batch.run();
+    check_contains(batch.note(), "; commands 33 to 40 of 40 ran one by one");
+    batch.run();
+    many.check();
+    check_equal(batch.note(), "", "note");
+}
+
+UNIT_CASE("gemm", a_single_run_after_a_lost_chain_may_time_out_and_be_awaited_again) {
+    const auto script = std::make_shared<Script>();
+    const Design design = Design::load(scripted_device(script), design_path("small"));
+    Many many(design, 3);
+    Batch batch(design, many.members);
+    script->failing_batches = 1;
+    script->hanging_waits = 1;
+    message_of<TimeoutError>([&] { batch.run(milliseconds{1}); });
+    batch.wait();
+    many.check();
+    check_equal(script->starts, 1U + 3 + 3, "the chain with its commands, then each of them once");
+}
+
+UNIT_CASE("gemm", a_single_run_that_fails_is_named) {
+    const auto script = std::make_shared<Script>();
+    const Design design = Design::load(scripted_device(script), design_path("small"));
+    Many many(design, 3);
+    Batch batch(design, many.members);
+    script->failing_batches = 1;
+    script->behaviour = Behaviour::fails;
+    const std::string message = message_of<RunError>([&] { batch.run(); });
+    check_contains(message, "command 1 of 3: the device ended the run with ERROR (commands 1 to 3 of 3 ran one by one");
 }
 
 UNIT_CASE("gemm", batches_of_wrong_members_are_refused) {

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from bdforge.emulator.array import Array
 from bdforge.emulator.choose import choose, host_arrays
 from bdforge.emulator.controller import execute
+from bdforge.emulator.diagnose import quiet
 from bdforge.emulator.errors import ArgumentError, DesignError
 from bdforge.emulator.host import HostMemory
 from bdforge.emulator.observe import Observer
@@ -94,6 +95,8 @@ def emulate(
     execute(array, _operations(array, entry, instructions), configurations.load_pdi)
     scheduler.run()
     array.host.write_back()
+    if entry is None and instructions is None and (blocked := quiet(array)):
+        strictness.caution("blocked-cores", blocked)
     warnings = *strictness.warnings, *array.left_over()
     result = Result(tuple(args), warnings, configurations.buffers())
     if timing is None or scheduler.recorder is None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from bdforge.devices import Device, DeviceError, TileKind
 from bdforge.devices.registers import split_address
@@ -14,6 +15,9 @@ from bdforge.emulator.scheduler import Agent, Scheduler
 from bdforge.emulator.silicon import check_unread
 from bdforge.emulator.strictness import Strictness
 from bdforge.emulator.tile import Tile
+
+if TYPE_CHECKING:
+    from bdforge.emulator.core import Core
 
 TokenKey = tuple[int, int, str, int]
 """Column, row, direction, channel."""
@@ -32,7 +36,7 @@ class Array:
         self.scheduler, self.strictness = scheduler, strictness
         self.poison = poison
         self.tiles: dict[tuple[int, int], Tile] = {}
-        self.cores: list[Agent] = []
+        self.cores: list[Core] = []
         self.core_releases: dict[int, list[Agent]] = {}  # id of a lock: cores whose program releases it
         self.tokens: Counter[TokenKey] = Counter()
 

@@ -75,6 +75,11 @@ class Core(Agent):
         self._program = self._translation.compile()
         self.waiting = None
 
+    @property
+    def has_program(self) -> bool:
+        """Whether there is an aie.core."""
+        return self._program is not None
+
     def run(self) -> Generator[None, None, None]:
         if self._program is None:
             return
@@ -106,7 +111,7 @@ class Core(Agent):
 def core_at(array: "Array", column: int, row: int) -> Core:
     """The core of a tile, made on first use."""
     for core in array.cores:
-        if isinstance(core, Core) and core.place == (column, row):
+        if core.place == (column, row):
             return core
     core = Core(column, row, array.scheduler)
     array.cores.append(core)

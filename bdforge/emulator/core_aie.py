@@ -24,7 +24,7 @@ def use_lock(t: "Translation", op: UseLockOp) -> None:
     name, where = t.lock(op.lock_value), t.where(op)
     if not op.is_acquire:
         t.pass_locks([op.lock_value])
-        t.line(f"{name}.add({op.value if op.amount is None else t.value(op.amount)}, {where})")
+        t.line(f"{name}.add({op.value if op.amount is None else t.value(op.amount)}, {where}, core)")
         return
     if not op.enabled:
         return

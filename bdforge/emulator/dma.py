@@ -164,7 +164,7 @@ class Channel(Agent):
                 self._note_received(bd)
             if bd.release is not None:
                 lock, value = bd.release
-                self.tile.dma_lock(lock, self).add(value, self.source)
+                self.tile.dma_lock(lock, self).add(value, self.source, self)
             self.note("end", f"BD {self.bd}")
             if not bd.use_next:
                 return

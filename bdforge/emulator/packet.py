@@ -6,6 +6,7 @@ several destinations takes their arbiters one after the other, in the order in w
 switches take them as the header travels. Arbiters that flows share on the way depend on the routes and are left out.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -116,6 +117,12 @@ class PacketSource:
     stream: Stream
     routes: dict[int, Route] = field(default_factory=dict)
     current: Route | None = None
+    id: int = 0  # of the packet that was started last
+    sent: Counter[int] = field(default_factory=Counter)
+
+    def ids_to(self, sink: Sink) -> list[int]:
+        """Ids of the packets that flows lead from here to `sink`."""
+        return sorted(number for number, route in self.routes.items() if sink in route.sinks)
 
     def start(self, header: int, where: Callable[[], str], last: bool = False) -> Iterator[None]:
         """Steps that begin a packet: find the route, take its arbiters, hand the header to those who keep it.
@@ -129,6 +136,8 @@ class PacketSource:
                 f"{where()}: packet id {packet_id(header)} (header {header:#010x}) matches no aie.packet_flow from "
                 f"{self.stream.owner.name}, whose flows carry {known}"
             )
+        self.id = packet_id(header)
+        self.sent[self.id] += 1
         if self.stream.owner.trace is not None:
             self.stream.owner.trace.add("take", _owners(route))
         for arbiter in route.arbiters():

@@ -114,6 +114,7 @@ class RegisterMap:
                 f"{self._lock_mask}{source}"
             )
             self.tile.array.strictness.fault("field-width", error)
+        self.tile.locks[lock].released[None] += 1
         self.tile.locks[lock].set(value & self._lock_mask, lambda: source)
 
     def _push(self, channel: Channel, value: int, source: str) -> None:

@@ -17,7 +17,8 @@ from bdforge.mlir import location
 from bdforge.mlir.allocate import Allocation, element_bits
 from bdforge.mlir.array_ops import BufferOp, TileOp, UseLockOp
 from bdforge.mlir.dma_ops import DmaBdOp, DmaProgramOp, bd_chain_from, bd_of
-from bdforge.txn.bd import BdError, BdLock, dims_in_words, encode_bd, granules
+from bdforge.txn.bd import BdError, BdLock, dims_in_words, encode_bd, granules, reach_words
+from bdforge.txn.overrun import overrun
 from bdforge.txn.tasks import acquire_value, iteration_of
 
 Fault = Callable[[str, ValueError], None]
@@ -168,11 +169,18 @@ def _encoded(tile: Tile, bd: DmaBdOp, next_bd: int | None, allocation: Allocatio
         )
     bits = element_bits(bd.element_type)
     address = _window(tile, buffer.tile, "buffer") * MEMTILE_WINDOW_BYTES + allocation.buffers[buffer]
+    length, dims = granules(bd.length, bits, "length"), dims_in_words([(d.size, d.stride) for d in bd.dims], bits)
+    iteration = iteration_of(bd, bits)
+    if not bd.padding:
+        start = GRANULE_BYTES * granules(bd.offset, bits, "offset")
+        end = start + GRANULE_BYTES * reach_words(length, dims, iteration)
+        if (error := overrun(allocation, buffer, start, end)) is not None:
+            fault("buffer-bounds", error)
     return encode_bd(
         tile.kind,
-        length_words=granules(bd.length, bits, "length"),
-        dims_words=dims_in_words([(d.size, d.stride) for d in bd.dims], bits),
-        iteration=iteration_of(bd, bits),
+        length_words=length,
+        dims_words=dims,
+        iteration=iteration,
         address=address + granules(bd.offset, bits, "offset") * GRANULE_BYTES,
         packet=None if bd.packet is None else (bd.packet.type, bd.packet.id),
         next_bd=next_bd,

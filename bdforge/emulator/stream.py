@@ -91,13 +91,22 @@ class DataWait:
             return f"waits for {sink.demand} words from {sink.source.owner.name}{packet}{self.where()}"
         if sink.arbiter is None:
             return f"waits for {sink.demand} words, but no flow leads to it{self.where()}"
-        senders = ", ".join(agent.name for agent in self.providers())
-        return f"waits for {sink.demand} words in a packet, which may come from {senders}{self.where()}"
+        senders = "; or ".join(_expected(source, sink) for source in sink.arbiter.sources)
+        return f"waits for {sink.demand} words in a packet {senders}{self.where()}"
 
     def providers(self) -> Iterator[Agent]:
         if self.sink.source is not None:
             return iter([self.sink.source.owner])
         return iter([] if self.sink.arbiter is None else [source.owner for source in self.sink.arbiter.sources])
+
+
+def _expected(source: "Stream", sink: Sink) -> str:
+    """Which packets of a source would reach a sink, and which it has sent."""
+    packets = source.packets
+    assert packets is not None
+    ids = ", ".join(map(str, packets.ids_to(sink)))
+    sent = ", ".join(f"{count} of id {number}" for number, count in sorted(packets.sent.items()))
+    return f"of id {ids} from {source.owner.name}, which has sent {sent or 'none'}"
 
 
 @dataclass(slots=True)
@@ -110,7 +119,9 @@ class RoomWait:
 
     def sentence(self) -> str:
         full = ", ".join(agent.name for agent in self.providers()) or "a flow, but none leads away from it"
-        return f"has {self.left} words left and waits for {full}{self.where()}"
+        packets = self.stream.packets
+        of = "" if packets is None else f" of a packet of id {packets.id}"
+        return f"has {self.left} words left{of} and waits for {full}{self.where()}"
 
     def providers(self) -> Iterator[Agent]:
         return (sink.owner for sink in self.stream.sinks if not self.stream.room_of(sink))

@@ -31,6 +31,8 @@ Program memory is not checked: how long a core's program becomes only its compil
 """
 
 CAUTIONS = {
+    "blocked-cores": "cores of a design without a runtime sequence that are blocked when nothing moves any more",
+    "buffer-bounds": "a BD that leaves its buffer, and perhaps runs into others of the tile",
     "shim-burst": "a shim BD with bursts of 64 bytes, which moves less",
     "shim-cache": "a shim BD whose AXI cache code nobody has seen work (0, 2 and 3 do)",
     "unread-tokens": "more than 4 tokens of one column that wait to be read: how many the way back holds is unknown",
@@ -60,7 +62,10 @@ class Strictness:
         return cls(frozenset(names))
 
     def fault(self, name: str, error: Exception) -> None:
-        """Raise `error`, or remember it as a warning where the check is off."""
+        """Raise `error`, or remember it as a warning where the check is off or but a caution."""
+        if name in CAUTIONS:
+            self.caution(name, str(error))
+            return
         assert name in CHECKS
         if name not in self.permitted:
             raise error

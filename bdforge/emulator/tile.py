@@ -54,8 +54,7 @@ class Tile:
         BDs become invalid: what silicon keeps of them is not documented.
         """
         for index, lock in enumerate(self.locks):
-            lock.name = self._lock_name(index)
-            lock.waiters.clear()
+            lock.restart(self._lock_name(index))
         self.channels = {(d, i): Channel(self, d, i) for d in DIRECTIONS for i in range(self.limits.channels)}
         self._bds = [(0,) * self.registers.bd.words for _ in range(self.limits.bds)]
         self._iterations = [0] * self.limits.bds

@@ -115,8 +115,9 @@ class TracedLock(Lock):
             agent.trace.add("acquire", self.index, need, equal)
         return Lock.take(self, agent, need, equal, where)
 
-    def add(self, amount: int, where: "Callable[[], str]" = str) -> None:
+    def add(self, amount: int, where: "Callable[[], str]" = str, agent: "Agent | None" = None) -> None:
         assert self.recorder is not None
+        self.released[agent] += 1
         self.recorder.running().add("release", self.index, amount)
         Lock.set(self, self.value + amount, where)
 

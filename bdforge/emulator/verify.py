@@ -10,7 +10,7 @@ from bdforge.emulator.errors import EmulationError
 from bdforge.emulator.host import HostMemory
 from bdforge.emulator.scheduler import Scheduler
 from bdforge.emulator.static_dma import placed_bds, static_tasks, static_words
-from bdforge.emulator.strictness import Strictness
+from bdforge.emulator.strictness import CAUTIONS, Strictness
 from bdforge.mlir import MlirError, location, parse
 from bdforge.mlir.allocate import Allocation, allocate
 from bdforge.mlir.array_ops import BufferOp, DeviceOp, FlowOp, LockOp, TileOp
@@ -40,7 +40,10 @@ class _Collector(Strictness):
         self.faults: list[str] = []
 
     def fault(self, name: str, error: Exception) -> None:
-        self.add(error)
+        if name in CAUTIONS:
+            super().fault(name, error)
+        else:
+            self.add(error)
 
     def add(self, error: Exception) -> None:
         """One more fault, once."""

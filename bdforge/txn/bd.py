@@ -59,6 +59,19 @@ def dims_in_words(dims: Sequence[tuple[int, int]], element_bits: int) -> list[tu
     return [*words, (granules(size, element_bits, "size of dimension 0"), inner_stride)]
 
 
+def reach_words(length: int, dims: Sequence[tuple[int, int]], iteration: tuple[int, int] | None = None) -> int:
+    """Words from a transfer's first to behind its farthest; dims and iteration as `encode_bd` takes them.
+
+    The outermost dimension goes as far as the length does.
+    """
+    repeated = 0 if iteration is None else (iteration[0] - 1) * iteration[1]
+    if not dims or length < 1:
+        return length + repeated
+    inner = math.prod(size for size, _ in dims[1:]) or 1
+    sizes = [-(-length // inner), *(size for size, _ in dims[1:])]
+    return 1 + repeated + sum((size - 1) * stride for size, (_, stride) in zip(sizes, dims, strict=True))
+
+
 def burst_code(generation: Generation, burst_bytes: int) -> int:
     """Register code of a shim's burst length in bytes; 0 asks for the longest. BdError lists the lengths there are."""
     if burst_bytes == 0:

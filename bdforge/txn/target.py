@@ -25,6 +25,7 @@ from bdforge.mlir.places import location, source_of
 from bdforge.mlir.register_ops import AddressedOp
 from bdforge.mlir.words import Direction
 from bdforge.txn.operations import BlockWrite, MaskWrite, Operation, Patch, Sync, Write
+from bdforge.txn.overrun import overrun
 
 WORD_MASK = 0xFFFFFFFF
 
@@ -113,6 +114,12 @@ class Target:
         """Tell the policy, if there is one, what the operation being lowered does otherwise than it reads."""
         if self.policy is not None:
             self.policy.warn(f"{location(self.place)}: {self.place.name}: {message}")
+
+    def check_extent(self, buffer: BufferOp, start_bytes: int, end_bytes: int) -> None:
+        """Tell the policy, if there is one, of a BD that leaves its buffer."""
+        error = None if self.policy is None else overrun(self.allocation, buffer, start_bytes, end_bytes)
+        if error is not None:
+            self.fault("buffer-bounds", error)
 
     def too_wide(self, error: ValueError) -> None:
         """A value that its register field cannot hold."""

@@ -28,6 +28,7 @@ from bdforge.txn.bd import (
     drops_stride,
     encode_bd,
     granules,
+    reach_words,
     task_transfer,
 )
 from bdforge.txn.target import Channel, Target, faults_of, lowering_error
@@ -200,6 +201,9 @@ class Tasks:
             target.patch(bd, column, row, bd_id, memory.argument, memory.offset_bytes + offset_bytes)
         else:
             target.point_bd_at(bd, column, row, bd_id, target.buffer_address(memory) + offset_bytes)
+            if not padding:
+                reach = reach_words(transfer.length_words, transfer.dims_words, transfer.iteration)
+                target.check_extent(memory, offset_bytes, offset_bytes + GRANULE_BYTES * reach)
 
     def _locks(self, target: Target, bd: DmaBdOp, column: int, row: int) -> tuple[BdLock | None, BdLock | None]:
         """What a BD acquires and releases; a memtile's DMA counts its own locks from MEMTILE_WINDOW_LOCKS on."""

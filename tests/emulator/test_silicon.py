@@ -88,7 +88,8 @@ CASES: dict[str, Callable[[], Caution]] = {
 
 
 def test_every_caution_has_a_case():
-    assert CASES.keys() == CAUTIONS.keys()
+    elsewhere = {"blocked-cores", "buffer-bounds"}  # test_diagnosis.py
+    assert CASES.keys() | elsewhere == CAUTIONS.keys()
 
 
 def warnings(case: Caution, text: str, name: str, permissive: Sequence[str] = ()) -> list[str]:

@@ -1,0 +1,168 @@
+"""What a report names: the party that is missing, not those that wait for it."""
+
+import re
+
+import numpy as np
+import pytest
+
+import bdforge
+from bdforge.emulator import Deadlock
+from bdforge.emulator.verify import verify_design
+from support.array_text import Task, acquire, bd, buffer, flow, lock, module, packet_flow, program, release, tile
+from support.register_designs import column
+
+CORES = 4
+CORE = """
+    %core{i} = aie.core(%t0{row}) {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c8 = arith.constant 8 : index
+      scf.for %r = %c0 to %c8 step %c1 {{
+        aie.use_lock(%free{i}, AcquireGreaterEqual, 1)
+        aie.use_lock(%full{i}, Release, 1)
+      }}
+      aie.end
+    }}"""
+
+
+def join(inits: tuple[int, ...] = (1, 1, 1, 1)) -> str:
+    """Four cores fill a quarter of a memtile's buffer each; one channel sends the whole to DRAM, four rounds."""
+    parts = [tile(0, 0), tile(0, 1), buffer("all", "01", 32), lock("all_free", "01", 0, 4), lock("all_full", "01", 1)]
+    fills = []
+    for i in range(CORES):
+        at = f"0{i + 2}"
+        parts += [
+            tile(0, i + 2), buffer(f"part{i}", at, 8), lock(f"free{i}", at, 0, inits[i]), lock(f"full{i}", at, 1),
+            flow(f"{at} DMA : 0", f"01 DMA : {i}"),
+            program(at, Task("MM2S", 0, ["\n".join([
+                acquire(f"full{i}"), bd(f"part{i}", 8), release(f"free{i}")])], loop=True)),
+            CORE.format(i=i, row=i + 2),
+        ]  # fmt: skip
+        fill = "\n".join([acquire("all_free"), bd("all", 32, f"{8 * i}, 8"), release("all_full")])
+        fills.append(Task("S2MM", i, [fill], loop=True))
+    send = "\n".join([acquire("all_full", 4), bd("all", 32), release("all_free", 4)])
+    parts += [
+        program("01", *fills, Task("MM2S", 0, [send], loop=True)), flow("01 DMA : 0", "00 DMA : 0"),
+        "aie.shim_dma_allocation @out (%t00, S2MM, 0)",
+        "aie.runtime_sequence @sequence(%c: memref<128xi32>) {",
+        "aiex.npu.dma_memcpy_nd(%c[0, 0, 0, 0][1, 1, 1, 128][0, 0, 0, 1])",
+        "{id = 0 : i64, metadata = @out, issue_token = true} : memref<128xi32>",
+        "aiex.npu.dma_wait {symbol = @out}", "}",
+    ]  # fmt: skip
+    return module("npu2_1col", *parts)
+
+
+def report(text: str, *arguments: np.ndarray, **options) -> str:
+    with pytest.raises(Deadlock) as fault:
+        bdforge.emulate(text, arguments, **options)
+    return str(fault.value)
+
+
+def test_the_join_works_with_all_its_locks():
+    assert bdforge.emulate(join(), [np.zeros(128, np.int32)]).arguments[0].shape == (128,)
+
+
+@pytest.mark.parametrize("stuck", range(CORES))
+@pytest.mark.parametrize("options", [{}, {"schedule": "random", "seed": 3}, {"schedule": "random", "seed": 8}])
+def test_a_join_names_the_contributor_that_is_missing(stuck, options):
+    """Lock init 0 on one of four cores: the circle of that core and its channel is the root, not the memtile's."""
+    inits = tuple(0 if i == stuck else 1 for i in range(CORES))
+    text = report(join(inits), np.zeros(128, np.int32), **options)
+    ring = text.partition("... and so back to")[0]
+    core = rf"core \(0, {stuck + 2}\)"
+    assert text.startswith("deadlock: these wait for each other in a circle:")
+    assert re.search(rf"  {core} waits for lock free{stuck} .* >= 1, which is 0 since the start", ring)
+    assert re.search(rf"  {core} MM2S 0 waits for lock full{stuck} .* which is 0 since the start", ring)
+    assert "memtile" not in ring
+    assert f"S2MM {stuck}" in text.partition("(released never by ")[2].partition(" once by")[0]
+
+
+def test_two_missing_contributors_are_both_named():
+    text = report(join((1, 0, 1, 0)), np.zeros(128, np.int32))
+    assert "released never by memtile (0, 1) S2MM 1, memtile (0, 1) S2MM 3, once by" in text
+    assert {"core (0, 3)", "core (0, 5)"} <= set(re.findall(r"core \(0, \d\)", text))
+    assert "stuck as well" in text
+
+
+def test_a_root_that_is_waited_for_less_directly_is_named_last():
+    """Core 0 ends after two rounds; core 2 never starts: it is behind, so it is the one to look at."""
+    text = join((1, 1, 0, 1)).replace("%c8 = arith.constant 8", "%c8 = arith.constant 2", 1)
+    assert "core (0, 4) waits for lock free2" in report(text, np.zeros(128, np.int32)).partition("... and so")[0]
+
+
+LONG = "%wide = aie.buffer(%c) {sym_name = \"wide\", address = 4096 : i32} : memref<8xi32>\n" \
+    "%near = aie.buffer(%c) {sym_name = \"near\", address = 4128 : i32} : memref<4xi32>\n" \
+    "%far = aie.buffer(%c) {sym_name = \"far\", address = 8192 : i32} : memref<4xi32>\n"  # fmt: skip
+SEND = "%p = aie.mem(%c) {{\n%0 = aie.dma_start(MM2S, 0, ^bd, ^end)\n^bd:\naie.dma_bd(%wide : memref<8xi32>, {})\n" \
+    "aie.next_bd ^end\n^end:\naie.end\n}}"  # fmt: skip
+LEAVES = [
+    ("0, 16", 63, "@near"),
+    ("4, 8", 47, "@near"),
+    ("1024, 4", 4111, "@far"),
+    ("0, 16, [<size = 2, stride = 4>, <size = 4, stride = 1>]", 63, "@near"),
+]
+
+
+@pytest.mark.parametrize(("moved", "last", "met"), LEAVES)
+def test_a_bd_that_leaves_its_buffer_names_what_it_runs_into(moved, last, met):
+    text = column(extra=LONG + SEND.format(moved))
+    wanted = f"the BD moves words up to byte {last} of buffer @wide, which has 32 bytes and runs into {met};"
+    for warnings in (verify_design(text).warnings, bdforge.emulate(text, [np.zeros(64, np.int32)] * 2).warnings):
+        (found,) = [w for w in warnings if w.endswith("[buffer-bounds]")]
+        assert wanted in found
+        assert found.startswith("<string>:")
+    silent = bdforge.emulate(text, [np.zeros(64, np.int32)] * 2, permissive=["buffer-bounds"])
+    assert not [w for w in silent.warnings if "buffer" in w]
+
+
+@pytest.mark.parametrize("moved", ["0, 8", "4, 4", "0, 8, [<size = 2, stride = 4>, <size = 4, stride = 1>]"])
+def test_a_bd_that_fills_its_buffer_is_no_news(moved):
+    assert verify_design(column(extra=LONG + SEND.format(moved))).warnings == ()
+
+
+def test_a_task_that_leaves_its_buffer_is_a_warning_too():
+    task = ["%t = aiex.dma_configure_task(%m, MM2S, 0) {", "aie.dma_bd(%mb : memref<64xi32>, 48, 32)",
+            "aie.end", "}", "aiex.dma_start_task(%t)"]  # fmt: skip
+    (found,) = [w for w in verify_design(column(*task)).warnings if "buffer-bounds" in w]
+    assert "up to byte 319 of buffer @mb, which has 256 bytes;" in found
+
+
+def blocked(rounds: int) -> str:
+    """Two cores of an array without a sequence, one of which waits for a release too many."""
+    core = CORE.format(i=0, row=2).replace("%c8 = arith.constant 8", f"%c8 = arith.constant {rounds}")
+    other = "%other = aie.core(%t03) {\naie.end\n}"
+    return module(
+        "npu2_1col", tile(0, 2), tile(0, 3), lock("free0", "02", 0, 3), lock("full0", "02", 1), core, other
+    )  # fmt: skip
+
+
+def test_an_array_that_goes_quiet_lists_its_blocked_cores():
+    (warning,) = bdforge.emulate(blocked(4)).warnings
+    first, listed = warning.splitlines()
+    assert first == "the array went quiet with 1 core blocked:"
+    assert listed.startswith("  core (0, 2) waits for lock free0 (0 of core (0, 2)) >= 1, which is 0")
+    assert warning.endswith("[blocked-cores]")
+    assert bdforge.emulate(blocked(4), permissive=["blocked-cores"]).warnings == ()
+    assert bdforge.emulate(blocked(3)).warnings == ()
+
+
+def packets(sent: int) -> str:
+    """Two destinations by id; the first waits for a packet of id 3."""
+    return module(
+        "npu2_1col", tile(0, 0), tile(0, 1), tile(0, 2), tile(0, 3),
+        buffer("from", "01", 8, range(8)), buffer("one", "02", 4), buffer("two", "03", 4), lock("got", "02", 0),
+        packet_flow(3, "01 DMA : 0", "02 DMA : 0"), packet_flow(5, "01 DMA : 0", "03 DMA : 0"),
+        program("01", Task("MM2S", 0, [bd("from", 8, "0, 4", packet=sent), bd("from", 8, "4, 4", packet=5)])),
+        program("02", Task("S2MM", 0, [f"{bd('one', 4)}\n{release('got')}"])),
+        program("03", Task("S2MM", 0, [bd("two", 4), bd("two", 4)])),
+        "%core = aie.core(%t02) {", acquire("got"), "aie.end", "}",
+        "aie.runtime_sequence @sequence() {",
+        "aiex.npu.sync {column = 0 : i32, row = 2 : i32, direction = 0 : i32, channel = 0 : i32, "
+        "column_num = 1 : i32, row_num = 1 : i32}", "}",
+    )  # fmt: skip
+
+
+def test_a_packet_deadlock_says_which_ids_were_sent_and_expected():
+    text = report(packets(5), permissive=[])
+    assert "core (0, 2) S2MM 0 waits for 4 words in a packet of id 3 from memtile (0, 1) MM2S 0" in text
+    assert "which has sent 2 of id 5" in text

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from bdforge.devices import TileKind
+from bdforge.devices import TileKind, TileLimits
 from bdforge.mlir.allocate import allocate, buffer_bytes
 from bdforge.mlir.array_ops import CoreOp, DeviceOp, TileOp
 
@@ -27,9 +27,18 @@ class TileMemory(NamedTuple):
 
     column: int
     row: int
-    kind: TileKind
-    limit_bytes: int
+    limits: TileLimits
     spans: tuple[Span, ...]
+
+    @property
+    def kind(self) -> TileKind:
+        """Memtile or core."""
+        return self.limits.kind
+
+    @property
+    def limit_bytes(self) -> int:
+        """Size of the memory."""
+        return self.limits.memory_bytes
 
     @property
     def used_bytes(self) -> int:
@@ -61,4 +70,4 @@ def _tile_memory(tile: TileOp, taken: list[Span]) -> TileMemory:
         if span.size_bytes:
             spans.append(span)
         end = max(end, span.end)
-    return TileMemory(tile.column, tile.row, tile.kind, limit, tuple(spans))
+    return TileMemory(tile.column, tile.row, tile.limits, tuple(spans))

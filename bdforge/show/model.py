@@ -23,6 +23,7 @@ from bdforge.mlir import (
 from bdforge.mlir.allocate import allocate
 from bdforge.mlir.array_ops import LockOp
 from bdforge.routing import Routing, route
+from bdforge.show.banks import BankUse, bank_use, movers_of
 from bdforge.show.memory import TileMemory, memory_map
 
 Coordinates = tuple[int, int]
@@ -37,6 +38,7 @@ class TileUse:
     kind: TileKind
     limits: TileLimits
     memory: TileMemory | None
+    banks: list[BankUse]
     core: CoreOp | None = None
     buffers: list[BufferOp] = field(default_factory=list)
     locks: list[tuple[int, LockOp]] = field(default_factory=list)
@@ -66,11 +68,13 @@ def use_of(device: DeviceOp) -> DesignUse:
     """Everything that a device uses; AllocationError and RoutingError where it does not fit."""
     memory = {(m.column, m.row): m for m in memory_map(device)}
     tiles: dict[Coordinates, TileUse] = {}
-    ops = list(device.walk())
+    ops, movers = list(device.walk()), movers_of(device)
     for op in ops:
         if isinstance(op, TileOp):
             at = (op.column, op.row)
-            tiles.setdefault(at, TileUse(*at, op.kind, op.limits, memory.get(at)))
+            if at not in tiles:
+                banks = bank_use(memory[at], movers) if at in memory else []
+                tiles[at] = TileUse(*at, op.kind, op.limits, memory.get(at), banks)
     for op, lock_id in allocate(device).locks.items():
         _at(tiles, op.tile).locks.append((lock_id, op))
     named = {op.symbol: op for op in ops if isinstance(op, ShimDmaAllocationOp)}

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.mlir import Direction
 from bdforge.routing import LinkUse, Net
+from bdforge.show.banks import BankUse
 from bdforge.show.memory import FREE, STACK, Span
 from bdforge.show.model import Coordinates, DesignUse, TileUse, devices_of, places, ranges, use_of
 
@@ -31,7 +32,8 @@ def tables(module: ModuleOp) -> list[RenderableType]:
 
 def design_tables(use: DesignUse) -> list[RenderableType]:
     """Tables of one device."""
-    parts = [_summary(use), _tile_table(use), _stream_table(use), _memory_table(use), _lock_table(use)]
+    parts = [_summary(use), _tile_table(use), _stream_table(use), _memory_table(use), _bank_table(use)]
+    parts.append(_lock_table(use))
     return [part for part in parts if not isinstance(part, Table) or part.row_count]
 
 
@@ -56,7 +58,18 @@ def _summary(use: DesignUse) -> Text:
         )
     if routing.links:
         lines.append(f"fullest links: {_fullest(routing.links)}")
+    if any(tile.banks for tile in use.tiles.values()):
+        lines.append(f"bank conflicts: {_conflicts(use)}")
     return Text("\n".join(lines) + "\n")
+
+
+def _conflicts(use: DesignUse) -> str:
+    """How many pairs of buffers share a bank, and how many of them are ping and pong."""
+    found = {(at, pair) for at, tile in use.tiles.items() for bank in tile.banks for pair in bank.conflicts}
+    turns = sum(pair.turns for _, pair in found)
+    if not found:
+        return "none"
+    return f"{_count(len(found), 'pair')} of buffers share a bank, {turns or 'none'} of them turns of one channel"
 
 
 def _count(number: int, what: str) -> str:
@@ -159,6 +172,25 @@ def _memory_table(use: DesignUse) -> Table:
             table.add_row(label, f"{span.start:#x}", f"{span.end:#x}", str(span.size_bytes), Text(span.what))
         table.add_section()
     return table
+
+
+def _bank_table(use: DesignUse) -> Table:
+    table = _table("Banks, bytes", "tile", ">bank", ">in use", "holds", "in use at once")
+    holders = [tile for tile in use.tiles.values() if tile.banks]
+    for group in _alike((_bank_key(tile), tile) for tile in holders):
+        first = group[0]
+        labels = _labels(first.kind, [(t.column, t.row) for t in group])
+        for bank, label in zip_longest(first.banks, labels[: len(first.banks)], fillvalue=""):
+            assert isinstance(bank, BankUse)
+            conflicts = ", ".join(dict.fromkeys(map(str, bank.conflicts)))
+            used = f"{bank.used_bytes} / {first.limits.bank_bytes}"
+            table.add_row(label, str(bank.bank), used, Text(", ".join(bank.holds)), conflicts or "-")
+        table.add_section()
+    return table
+
+
+def _bank_key(tile: TileUse) -> Hashable:
+    return tile.kind, tuple((b.bank, b.used_bytes, len(b.holds), tuple(map(str, b.conflicts))) for b in tile.banks)
 
 
 def _lock_table(use: DesignUse) -> Table:

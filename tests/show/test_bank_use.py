@@ -1,0 +1,119 @@
+"""Which bank holds what, and which buffers disturb each other there; worked by hand."""
+
+import pytest
+
+from bdforge.mlir import parse
+from bdforge.show import as_text, tables
+from bdforge.show.banks import Conflict
+from bdforge.show.model import devices_of, use_of
+
+# A core's DMA with A on S2MM 0 in two buffers, B on S2MM 1, C on MM2S 0, and a table that no channel moves.
+CORE = """
+module {{
+  aie.device({device}) {{
+    %t = aie.tile(0, 2)
+    %a0 = aie.buffer(%t) {{sym_name = "a0", address = {a0} : i32}} : memref<4096xi8>
+    %a1 = aie.buffer(%t) {{sym_name = "a1", address = {a1} : i32}} : memref<4096xi8>
+    %b = aie.buffer(%t) {{sym_name = "b", address = {b} : i32}} : memref<4096xi8>
+    %c = aie.buffer(%t) {{sym_name = "c", address = {c} : i32}} : memref<8192xi8>
+    %table = aie.buffer(%t) {{sym_name = "table", address = 1024 : i32}} : memref<64xi8>
+    %core = aie.core(%t) {{ aie.end }} {{stack_size = 1024 : i32}}
+    %mem = aie.mem(%t) {{
+      %0 = aie.dma_start(S2MM, 0, ^a0, ^next)
+    ^next:
+      %1 = aie.dma_start(S2MM, 1, ^b, ^last)
+    ^last:
+      %2 = aie.dma_start(MM2S, 0, ^c, ^end)
+    ^a0:
+      aie.dma_bd(%a0 : memref<4096xi8>, 0, 4096)
+      aie.next_bd ^a1
+    ^a1:
+      aie.dma_bd(%a1 : memref<4096xi8>, 0, 4096)
+      aie.next_bd ^a0
+    ^b:
+      aie.dma_bd(%b : memref<4096xi8>, 0, 4096)
+      aie.next_bd ^b
+    ^c:
+      aie.dma_bd(%c : memref<8192xi8>, 0, 8192)
+      aie.next_bd ^c
+    ^end:
+      aie.end
+    }}
+  }}
+}}
+"""
+
+# A memtile whose channel S2MM 0 fills x0 and x1 for one lock, then y for another.
+MEMTILE = """
+module {
+  aie.device(npu2_1col) {
+    %t = aie.tile(0, 1)
+    %x0 = aie.buffer(%t) {sym_name = "x0", address = 0 : i32} : memref<1024xi8>
+    %x1 = aie.buffer(%t) {sym_name = "x1", address = 65024 : i32} : memref<1024xi8>
+    %y = aie.buffer(%t) {sym_name = "y", address = 1024 : i32} : memref<1024xi8>
+    %x_free = aie.lock(%t, 0) {init = 2 : i32}
+    %y_free = aie.lock(%t, 1) {init = 1 : i32}
+    %x_full = aie.lock(%t, 2) {init = 0 : i32}
+    %y_full = aie.lock(%t, 3) {init = 0 : i32}
+    %dma = aie.memtile_dma(%t) {
+      %0 = aie.dma(S2MM, 0) [{
+        aie.use_lock(%x_free, AcquireGreaterEqual, 1)
+        aie.dma_bd(%x0 : memref<1024xi8>, 0, 1024)
+        aie.use_lock(%x_full, Release, 1)
+      }, {
+        aie.use_lock(%y_free, AcquireGreaterEqual, 1)
+        aie.dma_bd(%y : memref<1024xi8>, 0, 1024)
+        aie.use_lock(%y_full, Release, 1)
+      }, {
+        aie.use_lock(%x_free, AcquireGreaterEqual, 1)
+        aie.dma_bd(%x1 : memref<1024xi8>, 0, 1024)
+        aie.use_lock(%x_full, Release, 1)
+      }]
+      aie.end
+    }
+  }
+}
+"""
+
+
+def banks_of(text: str, at: tuple[int, int]) -> dict[int, tuple[int, tuple[str, ...], list[str]]]:
+    """Bytes, names and conflicts by bank."""
+    (device,) = devices_of(parse(text))
+    return {b.bank: (b.used_bytes, b.holds, list(map(str, b.conflicts))) for b in use_of(device).tiles[at].banks}
+
+
+@pytest.mark.parametrize("device", ["npu1_1col", "npu2_1col"])
+def test_buffers_in_banks_of_their_own_have_no_conflict(device):
+    text = CORE.format(device=device, a0=2048, a1=16384, b=32768, c=49152)
+    assert banks_of(text, (0, 2)) == {
+        0: (1024 + 64 + 4096, ("stack", "@table", "@a0"), []),
+        1: (4096, ("@a1",), []),
+        2: (4096, ("@b",), []),
+        3: (8192, ("@c",), []),
+    }
+    assert "bank conflicts: none\n" in as_text(tables(parse(text)))
+
+
+def test_ping_and_pong_in_one_bank_and_buffers_across_a_border_are_named():
+    text = CORE.format(device="npu2_1col", a0=2048, a1=8192, b=40960, c=28672)
+    assert banks_of(text, (0, 2)) == {
+        0: (1024 + 64 + 8192, ("stack", "@table", "@a0", "@a1"), ["turns of S2MM 0"]),
+        1: (4096, ("@c",), []),
+        2: (8192, ("@c", "@b"), ["MM2S 0 and S2MM 1"]),
+    }
+    shown = as_text(tables(parse(text)))
+    assert "bank conflicts: 2 pairs of buffers share a bank, 1 of them turns of one channel" in shown
+    (row,) = [line.split() for line in shown.splitlines() if "turns of S2MM 0" in line]
+    assert row[:5] == ["core", "(0,", "2)", "0", "9280"]
+
+
+def test_only_turns_of_one_lock_count_in_a_memtile():
+    """x1 lies across the border of banks 0 and 1, with x0 in bank 0; y is another operand of the channel."""
+    found = banks_of(MEMTILE, (0, 1))
+    assert found == {
+        0: (2048 + 512, ("@x0", "@y", "@x1"), ["turns of S2MM 0"]),
+        1: (512, ("@x1",), []),
+    }
+    (device,) = devices_of(parse(MEMTILE))
+    (conflict,) = use_of(device).tiles[0, 1].banks[0].conflicts
+    assert conflict == Conflict("@x0", "@x1", range(0, 1), True, ("S2MM 0",))

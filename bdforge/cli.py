@@ -18,9 +18,10 @@ from bdforge.emulator.scheduler import SCHEDULES
 from bdforge.emulator.strictness import NAMES
 from bdforge.emulator.verify import verify_design
 from bdforge.isa import IsaError
-from bdforge.mlir import MlirError
+from bdforge.mlir import MlirError, parse, print_module
 from bdforge.perf import PerfError
 from bdforge.plan import Problem, SequenceOptions, SpecError, load_spec, manifest, plan_gemm, render
+from bdforge.routing.write import write_routes
 from bdforge.runtime import BuildError, BuiltDesign, KernelLibraryError, load_kernels
 from bdforge.runtime.arrays import ArrayFileError, load_arrays, save_arrays
 from bdforge.runtime.bench import TimedRuns, run_problems
@@ -213,6 +214,23 @@ def show_command(
 ) -> None:
     """Print a design's tiles, memory and switches, and draw its array."""
     typer.echo(show.command(design, out, device, force), nl=False)
+
+
+@app.command(name="route")
+def route_command(
+    design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="New file for the text, not the screen.")] = None,
+) -> None:
+    """Route a design's flows and print it in physical form: with the settings of its stream switches."""
+    module = parse(read_text(design), str(design))
+    write_routes(module)
+    text = print_module(module)
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    with named(new_file(out), "written"):
+        out.write_text(text, encoding="utf-8")
+    typer.echo(f"wrote {out}")
 
 
 @app.command()

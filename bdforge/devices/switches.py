@@ -55,6 +55,7 @@ _SLAVES: Mapping[TileKind, Mapping[PortBundle, int]] = {
 # Where a shim's DMA channels meet its switch: South slaves of MM2S 0 and 1, South masters of S2MM 0 and 1 (MA, RT).
 SHIM_MM2S_SLAVES = (3, 7)
 SHIM_S2MM_MASTERS = (2, 3)
+SHIM_TOKEN_MASTER = 0  # South master of a shim behind which the controller reads completion tokens (MA, hipscope)
 
 PACKET_RULES_PER_SLAVE = 4  # each matches ids by (id ^ rule id) & mask == 0 (RT, 020)
 ARBITERS = 8  # per switch; a master listens to one (RT, 020)

@@ -1,7 +1,7 @@
 """The array: tiles, streams, cores and completion tokens, reached by addresses as the controller does."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from bdforge.devices import Device, DeviceError, TileKind
@@ -26,7 +26,9 @@ TokenKey = tuple[int, int, str, int]
 class Array:
     """A configured array. `write` and `read` act on the same state as BDs, locks and cores do.
 
-    With `poison` its memory remembers who wrote it (`bdforge.emulator.poison`).
+    `token_ways` is there where the design sets its switches itself: it tells, for column, row and packet id, why
+    completion tokens do not reach the controller (None: they do). With `poison` its memory remembers who wrote it
+    (`bdforge.emulator.poison`).
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Array:
         self.cores: list[Core] = []
         self.core_releases: dict[int, list[Agent]] = {}  # id of a lock: cores whose program releases it
         self.tokens: Counter[TokenKey] = Counter()
+        self.token_ways: Callable[[int, int, int], str | None] | None = None
 
     def tile(self, column: int, row: int) -> Tile:
         """The tile at (column, row), made on first use; DeviceError where the device has none."""
@@ -62,6 +65,7 @@ class Array:
         self.scheduler.clear()
         self.cores.clear()
         self.core_releases.clear()
+        self.token_ways = None
         for tile in self.tiles.values():
             tile.restart()
 

@@ -144,6 +144,8 @@ def _await_token(array: Array, key: TokenKey, source: str) -> None:
     if (direction, channel) not in channels:
         raise RegisterAccessError(f"{what}, which has no such channel{source}")
     array.scheduler.run()
+    if _token_is_lost(array, key, source):
+        return
     wait = TokenWait(array, key, source)
     if not array.tokens[key]:
         if not wait.possible():
@@ -153,6 +155,25 @@ def _await_token(array: Array, key: TokenKey, source: str) -> None:
     array.tokens[key] -= 1
     if (recorder := array.scheduler.recorder) is not None and wait.channel.trace is not None:
         recorder.controller.add("token", wait.channel.trace.index)
+
+
+def _token_is_lost(array: Array, key: TokenKey, source: str) -> bool:
+    """Whether the switches lead tokens of a channel nowhere (a fault, "missing-token"): data moves, the wait stays."""
+    column, row, direction, channel = key
+    if array.token_ways is None:
+        return False
+    controller_id = array.tile(column, row).map.controller_id(direction, channel)
+    problem = array.token_ways(column, row, controller_id)
+    if problem is None:
+        return False
+    array.strictness.fault(
+        "missing-token",
+        DesignError(
+            f"the token of {direction} {channel} of tile ({column}, {row}) never reaches the controller, so this wait "
+            f"does not end: {problem}. The id is the controller id of the channel's control register{source}"
+        ),
+    )
+    return True
 
 
 @dataclass(slots=True)

@@ -1,22 +1,30 @@
 """Flows: circuits and packet routes from the sources to the sinks of an array.
 
 Trace sources never send, and the way of completion tokens (from TileControl to a shim's South) carries nothing here:
-tokens are counted where they arise. Both are accepted and left out.
+tokens are counted where they arise. Both are accepted and left out. In the physical form the switches say where words
+go, and whether there is a way for tokens.
 """
 
-from bdforge.devices import TileKind
+from functools import partial
+
+from bdforge.devices import PortBundle, TileKind
 from bdforge.devices.limits import CORE_STREAM_PORTS, PACKET_IDS
+from bdforge.devices.switches import SHIM_TOKEN_MASTER
 from bdforge.emulator.array import Array
 from bdforge.emulator.control_packet import ControlPort
 from bdforge.emulator.core import Core, core_at
 from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import DesignError
-from bdforge.emulator.packet import connect_packets
+from bdforge.emulator.packet import Arbiter, PacketSource, connect_packets
 from bdforge.emulator.stream import Sink, Stream
 from bdforge.mlir import Location, location
-from bdforge.mlir.array_ops import Endpoint, FlowOp
+from bdforge.mlir.array_ops import DeviceOp, Endpoint, FlowOp
 from bdforge.mlir.stream_ops import PacketFlowOp
 from bdforge.mlir.words import Bundle
+from bdforge.routing import Port
+from bdforge.routing.physical import Arbiter as SwitchArbiter
+from bdforge.routing.physical import Stream as SwitchedStream
+from bdforge.routing.physical import Switches
 
 
 class Flows:
@@ -25,14 +33,68 @@ class Flows:
     def __init__(self, array: Array):
         self.array = array
         self.control_ports: dict[tuple[int, int], ControlPort] = {}
+        self._arbiters: dict[SwitchArbiter, Arbiter] = {}
         self._ends = 0
 
     def circuit(self, op: FlowOp) -> None:
         """Connect an aie.flow; DesignError for an end that is none, or is in use."""
+        self._circuit(op.source, op.destination, location(op))
+
+    def packets(self, op: PacketFlowOp) -> None:
+        """Connect an aie.packet_flow; DesignError also for an id that headers cannot hold."""
         where = location(op)
-        if op.source.bundle is Bundle.TRACE or _is_token_path(op.source, op.destination):
+        if op.id >= PACKET_IDS:
+            raise DesignError(f"{where}: packet id {op.id} is outside 0 to {PACKET_IDS - 1}, what a header holds")
+        for end in op.destinations:
+            keep = op.keep_header or end.bundle is not Bundle.DMA  # switches drop headers at DMAs only (MA)
+            self._packets(op.id, op.source, end, keep, where)
+
+    def physical(self, device: DeviceOp) -> None:
+        """Connect what the switches of a device in physical form do; DesignError for circuits that are lost."""
+        switches = Switches(device)
+        for stream in switches.streams():
+            if stream.start.bundle is not Bundle.SOUTH:  # nobody sends there: no shim mux joins it to a DMA
+                self._stream(stream)
+        self.array.token_ways = partial(_token_problem, switches)
+
+    def _stream(self, stream: SwitchedStream) -> None:
+        where = location(stream.op)
+        for leaf in stream.leaves:
+            if (end := stream.ends.get(leaf.master)) is None:
+                continue
+            if stream.packet_id is None:
+                self._circuit(stream.start, end, where)
+            else:
+                self._packets(stream.packet_id, stream.start, end, leaf.keeps_header, where)
+        if stream.lost and stream.start.bundle is not Bundle.TRACE:
+            self._lose(stream, where)
+        if stream.packet_id is not None and stream.arbiters and not _unheard(stream):
+            source = self._source(stream.start, where)
+            if source.packets is not None and (route := source.packets.routes.get(stream.packet_id)) is not None:
+                route.way = [self._arbiter(arbiter, source) for arbiter in stream.arbiters]
+
+    def _lose(self, stream: SwitchedStream, where: Location) -> None:
+        """A circuit that leads nowhere blocks for ever; packets that do are a fault when somebody sends them."""
+        what = f"{where}: the words from {stream.source}"
+        if stream.packet_id is None:
+            error = DesignError(f"{what} are lost: {stream.lost[0]}")
+            self.array.strictness.fault("routing", error)
             return
-        source, sink = self._source(op.source, where), self._sink(op.destination, where)
+        source = self._source(stream.start, where)
+        if source.packets is None:
+            source.packets = PacketSource(source)
+        source.packets.lost[stream.packet_id] = f"{where}: {stream.lost[0]}"
+
+    def _arbiter(self, place: SwitchArbiter, source: Stream) -> Arbiter:
+        arbiter = self._arbiters.setdefault(place, Arbiter(None, -1, place=str(place)))
+        if source not in arbiter.sources:
+            arbiter.sources.append(source)
+        return arbiter
+
+    def _circuit(self, start: Endpoint, end: Endpoint, where: Location) -> None:
+        if start.bundle is Bundle.TRACE or _is_token_path(start, end):
+            return
+        source, sink = self._source(start, where), self._sink(end, where)
         if source.packets is not None:
             raise DesignError(f"{where}: a circuit leaves {source.owner.name}, which an aie.packet_flow uses already")
         if sink.arbiter is not None:
@@ -41,25 +103,19 @@ class Flows:
             raise DesignError(f"{where}: two flows end in {sink.owner.name}; a circuit port takes one")
         source.connect(sink)
 
-    def packets(self, op: PacketFlowOp) -> None:
-        """Connect an aie.packet_flow; DesignError also for an id that headers cannot hold."""
-        where = location(op)
-        if op.id >= PACKET_IDS:
-            raise DesignError(f"{where}: packet id {op.id} is outside 0 to {PACKET_IDS - 1}, what a header holds")
-        if op.source.bundle is Bundle.TRACE:
+    def _packets(self, packet_id: int, start: Endpoint, end: Endpoint, keep: bool, where: Location) -> None:
+        if start.bundle is Bundle.TRACE:
             return
-        if op.source.bundle is Bundle.CORE:
+        if start.bundle is Bundle.CORE:
             raise DesignError(
-                f"{where}: a core's aie.put_stream cannot end a packet, so packets from Core : {op.source.channel} are "
+                f"{where}: a core's aie.put_stream cannot end a packet, so packets from Core : {start.channel} are "
                 "not emulated; use aie.flow, or send them by DMA"
             )
-        for end in op.destinations:
-            if _is_token_path(op.source, end):
-                continue
-            keep = op.keep_header or end.bundle is not Bundle.DMA  # switches drop headers at DMAs only (MA)
-            source, sink = self._source(op.source, where), self._sink(end, where)
-            connect_packets(source, sink, op.id, keep, self._ends, str(where))
-            self._ends += 1
+        if _is_token_path(start, end):
+            return
+        source, sink = self._source(start, where), self._sink(end, where)
+        connect_packets(source, sink, packet_id, keep, self._ends, str(where))
+        self._ends += 1
 
     def _source(self, end: Endpoint, where: Location) -> Stream:
         if end.bundle is Bundle.CORE:
@@ -104,6 +160,26 @@ class Flows:
         if place not in self.control_ports:
             self.control_ports[place] = ControlPort(self.array.tile(*place))
         return self.control_ports[place]
+
+
+def _unheard(stream: SwitchedStream) -> bool:
+    """Whether a stream carries nothing here: traces, and completion tokens on their way to the controller."""
+    only_tokens = all(_is_token_path(stream.start, end) for end in stream.ends.values())
+    return stream.start.bundle is Bundle.TRACE or only_tokens
+
+
+def _token_problem(switches: Switches, column: int, row: int, packet_id: int) -> str | None:
+    """Why the tokens of a tile, packets of an id, do not reach the controller; None where they do."""
+    wanted = (
+        f"packets {packet_id} must go from TileControl : 0 of tile ({column}, {row}) to South : {SHIM_TOKEN_MASTER} of "
+        "a shim, and keep their header (aie.masterset ... {keep_pkt_header = true})"
+    )
+    leaves = switches.follow(Port(column, row, PortBundle.TILE_CONTROL, 0), packet_id)
+    arrived = [leaf for leaf in leaves if (leaf.master.row, leaf.master.bundle) == (0, PortBundle.SOUTH)]
+    arrived = [leaf for leaf in arrived if leaf.master.channel == SHIM_TOKEN_MASTER]
+    if any(leaf.keeps_header for leaf in arrived):
+        return None
+    return f"{wanted}, but {'the header is dropped there' if arrived else 'the switches do not lead them there'}"
 
 
 def _is_token_path(source: Endpoint, destination: Endpoint) -> bool:

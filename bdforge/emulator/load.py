@@ -24,6 +24,7 @@ from bdforge.mlir.allocate import allocate, buffer_bytes
 from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, FlowOp, LockOp, UseLockOp
 from bdforge.mlir.dma_ops import DmaProgramOp
 from bdforge.mlir.stream_ops import PacketFlowOp
+from bdforge.routing import is_physical
 from bdforge.txn.tasks import acquire_value
 
 _FLOATS = {Float16Type: np.float16, Float32Type: np.float32, Float64Type: np.float64}
@@ -62,6 +63,7 @@ class Configuration:
             if isinstance(op, CoreOp):
                 self._clear_locks(op)
         self.flows = Flows(array)
+        physical = is_physical(device)
         operations = list(device.walk())
         self.functions = {op.sym_name.data: op for op in operations if isinstance(op, FuncOp)}
         for op in operations:
@@ -73,11 +75,13 @@ class Configuration:
                         self.lock(op).name = f"{op.symbol} ({self.lock(op).name})"
                     if op.init_attr is not None:
                         self.lock(op).set(op.init, lambda op=op: f" ({location(op)})")
-                case FlowOp():
+                case FlowOp() if not physical:
                     self.flows.circuit(op)
-                case PacketFlowOp():
+                case PacketFlowOp() if not physical:
                     self.flows.packets(op)
         check_routes(device, strictness)
+        if physical:
+            self.flows.physical(device)
         connect_cascades(operations, partial(core_at, array))
         for op in operations:
             if isinstance(op, DmaProgramOp):

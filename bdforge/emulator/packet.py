@@ -3,7 +3,8 @@
 A source sends one packet after the other. A destination takes one packet at a time: its arbiter belongs to a source
 from the header to TLAST, then to the next source that waits, in turn (RT, 020; hardware facts 1.7). A packet with
 several destinations takes their arbiters one after the other, in the order in which the flows first name them; real
-switches take them as the header travels. Arbiters that flows share on the way depend on the routes and are left out.
+switches take them as the header travels. Arbiters that flows share on the way depend on the routes: they are left out
+where routes are the router's choice, and taken first where the design gives its routes (the physical form).
 """
 
 from collections import Counter
@@ -48,8 +49,8 @@ class ArbiterWait:
     def sentence(self) -> str:
         holder = "nobody" if self.arbiter.holder is None else self.arbiter.holder.owner.name
         return (
-            f"waits to send a packet of id {self.id} to {self.arbiter.sink.owner.name}, whose arbiter {holder} holds "
-            f"until its packet ends{self.where()}"
+            f"waits to send a packet of id {self.id} {self.arbiter.way()} {holder} holds until its packet ends"
+            f"{self.where()}"
         )
 
     def providers(self) -> Iterator[Agent]:
@@ -58,13 +59,21 @@ class ArbiterWait:
 
 @dataclass(slots=True, eq=False)
 class Arbiter:
-    """Decides whose packet a destination takes; `sources` are those that flows lead from, in order of the text."""
+    """Decides whose packet goes on: at a destination, `sink`, or at a switch on the way of packets (physical form).
 
-    sink: Sink
+    `sources` are those that flows lead from, in order of the text.
+    """
+
+    sink: Sink | None
     number: int
     sources: list[Stream] = field(default_factory=list)
     holder: Stream | None = None
     waiters: list[Stream] = field(default_factory=list)
+    place: str = ""  # of one at a switch
+
+    def way(self) -> str:
+        """Where a packet goes that wants it, for a sentence that goes on with its holder."""
+        return f"past {self.place}, which" if self.sink is None else f"to {self.sink.owner.name}, whose arbiter"
 
     def take(self, source: Stream) -> bool:
         """Give the destination to `source` now, or queue it: it is woken when it holds the destination."""
@@ -78,7 +87,9 @@ class Arbiter:
         """The packet has ended: the next source in turn that waits goes on."""
         assert self.holder is not None
         last, count = self.sources.index(self.holder), len(self.sources)
-        self.holder = self.sink.source = None
+        self.holder = None
+        if self.sink is not None:
+            self.sink.source = None
         if not self.waiters:
             return
         chosen = min(self.waiters, key=lambda source: (self.sources.index(source) - last - 1) % count)
@@ -94,20 +105,26 @@ class Arbiter:
             self.release()
 
     def _give(self, source: Stream) -> None:
-        self.holder = self.sink.source = source
+        self.holder = source
+        if self.sink is not None:
+            self.sink.source = source
 
 
 @dataclass(slots=True)
 class Route:
-    """Where packets of one id go; `keepers` are the sinks that get the header too."""
+    """Where packets of one id go; `keepers` are the sinks that get the header too.
+
+    `way` are the arbiters of switches before them, where the design gives its routes.
+    """
 
     sinks: list[Sink] = field(default_factory=list)
     keepers: list[Sink] = field(default_factory=list)
+    way: list[Arbiter] = field(default_factory=list)
 
     def arbiters(self) -> list[Arbiter]:
-        """Arbiters of the sinks, in the order in which they are to be taken."""
+        """Arbiters on the way and of the sinks, in the order in which they are to be taken."""
         found = [sink.arbiter for sink in self.sinks if sink.arbiter is not None]
-        return sorted(found, key=lambda arbiter: arbiter.number)
+        return [*self.way, *sorted(found, key=lambda arbiter: arbiter.number)]
 
 
 @dataclass(slots=True, eq=False)
@@ -116,6 +133,7 @@ class PacketSource:
 
     stream: Stream
     routes: dict[int, Route] = field(default_factory=dict)
+    lost: dict[int, str] = field(default_factory=dict)  # why packets of an id do not arrive (physical form)
     current: Route | None = None
     id: int = 0  # of the packet that was started last
     sent: Counter[int] = field(default_factory=Counter)
@@ -130,6 +148,9 @@ class PacketSource:
         `last` says that the packet is nothing but its header.
         """
         route = self.routes.get(packet_id(header))
+        if (lost := self.lost.get(packet_id(header))) is not None:
+            sender = self.stream.owner.name
+            raise DmaError(f"{where()}: packets {packet_id(header)} of {sender} do not arrive everywhere: {lost}")
         if route is None:
             known = ", ".join(map(str, sorted(self.routes)))
             raise DmaError(
@@ -176,7 +197,7 @@ class PacketSource:
 
 def _owners(route: Route) -> tuple[int, ...]:
     """Numbers of the parties behind a route's arbiters, in the order in which those are taken."""
-    traces = [arbiter.sink.owner.trace for arbiter in route.arbiters()]
+    traces = [arbiter.sink.owner.trace for arbiter in route.arbiters() if arbiter.sink is not None]
     return tuple(trace.index for trace in traces if trace is not None)
 
 

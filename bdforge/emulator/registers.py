@@ -69,6 +69,11 @@ class RegisterMap:
             return self._status(channel)
         return self._stored.get(offset, 0)
 
+    def controller_id(self, direction: str, channel: int) -> int:
+        """Packet id of the completion tokens of a channel."""
+        stored = self._stored.get(self.layout.control_offset(direction, channel), 0)
+        return self.layout.control.decode([stored])["controller_id"]
+
     def channel_at(self, offset: int) -> Channel | None:
         """The channel whose status is at an offset."""
         return self._statuses.get(offset)

@@ -13,7 +13,7 @@ from xdsl.dialects.ub import UB
 from xdsl.dialects.vector import Vector
 from xdsl.ir import Dialect, Operation
 
-from bdforge.mlir import array_ops, dma_ops, register_ops, sequence_ops, stream_ops
+from bdforge.mlir import array_ops, dma_ops, register_ops, sequence_ops, stream_ops, switch_ops
 from bdforge.mlir.attributes import (
     BlockFloatType,
     DimensionAttr,
@@ -26,7 +26,7 @@ from bdforge.mlir.attributes import (
 from bdforge.mlir.operation import AieOperation
 from bdforge.mlir.upstream import with_replacements
 
-_MODULES = (array_ops, dma_ops, stream_ops, sequence_ops, register_ops)
+_MODULES = (array_ops, dma_ops, stream_ops, sequence_ops, register_ops, switch_ops)
 
 
 def _operations(dialect: str) -> list[type[Operation]]:

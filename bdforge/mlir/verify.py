@@ -18,10 +18,11 @@ from bdforge.mlir.recent import attribute_problem
 from bdforge.mlir.verify_array import ARRAY_RULES
 from bdforge.mlir.verify_dma import DMA_RULES
 from bdforge.mlir.verify_sequence import SEQUENCE_RULES
+from bdforge.mlir.verify_switch import SWITCH_RULES
 
 Rule = Callable[..., Iterable[tuple[Operation, str]]]
 _RULES: dict[type[Operation], list[Rule]] = {}
-for _table in (ARRAY_RULES, DMA_RULES, SEQUENCE_RULES):
+for _table in (ARRAY_RULES, DMA_RULES, SEQUENCE_RULES, SWITCH_RULES):
     for _kind, _rules in _table.items():
         _RULES.setdefault(_kind, []).extend(_rules)
 

@@ -11,15 +11,18 @@ from bdforge.routing.fabric import fabric_of
 from bdforge.routing.negotiate import Negotiation
 from bdforge.routing.nets import Net, Port, nets_of
 from bdforge.routing.packets import PacketRule
+from bdforge.routing.physical import is_physical, read_routes
 from bdforge.routing.result import Connection, LinkUse, Path, Routing, SwitchUse
 
 
 def route(device: DeviceOp) -> Routing:
-    """Routes for all flows of a device, the same in every run.
+    """Routes for all flows of a device, the same in every run; those of its switches, where it sets them itself.
 
     RoutingError names tile, direction, streams wanted and available, and the flows; it is `definite` unless only the
     search gave up.
     """
+    if is_physical(device):
+        return read_routes(device)
     nets = nets_of(device)
     check_cuts(device.device, nets)
     negotiation = Negotiation(fabric_of(device.device), nets)
@@ -37,5 +40,6 @@ __all__ = [
     "Routing",
     "RoutingError",
     "SwitchUse",
+    "is_physical",
     "route",
 ]

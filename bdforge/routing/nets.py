@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from xdsl.ir import Operation
+
 from bdforge.devices import PortBundle, TileKind, switch_of
 from bdforge.devices.limits import PACKET_IDS
 from bdforge.devices.switches import SHIM_MM2S_SLAVES, SHIM_S2MM_MASTERS, STEPS
@@ -42,12 +44,12 @@ class Net:
     packet_id: int | None
     start: Endpoint
     priority: bool = False
-    sinks: dict[Port, AnyFlow] = field(default_factory=dict)
+    sinks: dict[Port, Operation] = field(default_factory=dict)
     ends: dict[Port, Endpoint] = field(default_factory=dict)
 
     @property
-    def flows(self) -> list[AnyFlow]:
-        """Its operations, in the order of the text."""
+    def flows(self) -> list[Operation]:
+        """Its operations (flows, or the setting of a switch at its source), in the order of the text."""
         return list(dict.fromkeys(self.sinks.values()))
 
     def shares_with(self, other: "Net") -> bool:
@@ -82,7 +84,7 @@ def named(nets: Iterable[Net]) -> str:
     return "; ".join(texts[:_NAMED]) + rest
 
 
-def first_flows(nets: Sequence[Net]) -> list[AnyFlow]:
+def first_flows(nets: Sequence[Net]) -> list[Operation]:
     """One operation of each net."""
     return [net.flows[0] for net in nets]
 
@@ -90,7 +92,7 @@ def first_flows(nets: Sequence[Net]) -> list[AnyFlow]:
 def nets_of(device: DeviceOp) -> list[Net]:
     """Every net of a device, circuits first, then packets with priority; RoutingError for ports that cannot be."""
     nets: dict[tuple[Port, int | None], Net] = {}
-    for flow, packet_id, source, sink in _ends(device):
+    for flow, packet_id, source, sink in flow_ends(device):
         start, end = _slave(flow, source), _master(flow, sink)
         net = nets.setdefault((start, packet_id), Net(start, packet_id, source))
         net.priority |= isinstance(flow, PacketFlowOp) and flow.priority_route
@@ -103,7 +105,8 @@ def nets_of(device: DeviceOp) -> list[Net]:
     return sorted(nets.values(), key=lambda net: (net.packet_id is not None, not net.priority))
 
 
-def _ends(device: DeviceOp) -> Iterator[tuple[AnyFlow, int | None, Endpoint, Endpoint]]:
+def flow_ends(device: DeviceOp) -> Iterator[tuple[AnyFlow, int | None, Endpoint, Endpoint]]:
+    """Every flow of a device with its id, for packets, its source and each of its destinations."""
     for op in device.walk():
         if isinstance(op, FlowOp):
             yield op, None, op.source, op.destination
@@ -161,7 +164,7 @@ def _check(flow: AnyFlow, end: Endpoint, channels: str, side: str, shim_channels
 
 def _check_sharing(nets: Iterable[Net]) -> None:
     """A circuit has its first and its last port for itself."""
-    users: dict[tuple[str, Port], list[tuple[Net, AnyFlow, Endpoint]]] = defaultdict(list)
+    users: dict[tuple[str, Port], list[tuple[Net, Operation, Endpoint]]] = defaultdict(list)
     for net in nets:
         users["start at", net.source].append((net, net.flows[0], net.start))
         for sink, flow in net.sinks.items():

@@ -25,7 +25,7 @@ LEGACY = {
     "capitals": ("AIE.device(npu1) {}", "write 'aie.device'"),
     "object fifo": (device("aie.objectfifo @f(%s, {%m}, 2 : i32)"), "lower it with aie-opt"),
     "object fifo, lowered by aiecc": (device("aie.objectfifo @f(%s, {%m}, 2 : i32)"), "give input_with_addresses.mlir"),
-    "newer operation": (device("%x = aie.logical_tile<CoreTile>(?, ?)"), "give what aiecc made of it: input_with_addr"),
+    "newer operation": (device("%x = aie.fancy_tile<CoreTile>(?, ?)"), "give what aiecc made of it: input_with_addr"),
     "LLVM global": ("llvm.mlir.global external @b() : !llvm.array<8 x i32>", "give input_with_addresses.mlir of aiecc"),
     "LLVM type": ("func.func private @f(!llvm.ptr)", "text for the cores' compiler (input_opt.mlir?); give input_with"),
     "data layout": ("module attributes {dlti.dl_spec = #dlti.dl_spec<i64 = 32>} {}", "give input_with_addresses.mlir"),

@@ -1,0 +1,264 @@
+"""Routes as a device in physical form gives them: streams followed through `aie.switchbox` and `aie.shim_mux`.
+
+A circuit goes where its slave ports are connected. A packet goes, at every packet-switched slave port, to the masters
+that listen to the first rule that matches its id; circuits on its way pass it on. Where its header is dropped follows
+`aie.masterset`; by default at masters of DMAs and at the south of a shim (MA-t).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from xdsl.ir import Operation
+
+from bdforge.devices import PortBundle, TileKind, neighbour
+from bdforge.devices.limits import PACKET_IDS
+from bdforge.devices.switches import OPPOSITE, SHIM_MM2S_SLAVES, SHIM_S2MM_MASTERS, SHIM_TOKEN_MASTER, STEPS
+from bdforge.mlir.array_ops import DeviceOp, Endpoint, TileOp
+from bdforge.mlir.stream_ops import PacketFlowOp
+from bdforge.mlir.switch_ops import MastersetOp, PortName, ShimMuxOp, SwitchboxOp
+from bdforge.mlir.words import Bundle
+from bdforge.routing.errors import routing_error
+from bdforge.routing.fabric import fabric_of
+from bdforge.routing.nets import Net, Port, end_text, flow_ends, master_of, slave_of
+from bdforge.routing.packets import PacketRule
+from bdforge.routing.result import Routing
+
+_NORTH = Bundle.NORTH
+
+
+class Arbiter(NamedTuple):
+    """One arbiter of a tile's switch; a packet holds it to its end."""
+
+    column: int
+    row: int
+    number: int
+
+    def __str__(self) -> str:
+        return f"arbiter {self.number} of the switch of ({self.column}, {self.row})"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """Where a stream leaves the switches. `keeps_header` tells whether the first word of a packet arrives."""
+
+    master: Port
+    slaves: tuple[Port, ...]
+    keeps_header: bool
+
+
+@dataclass(eq=False, slots=True)
+class Stream:
+    """Words of one slave port, as a circuit or as packets of one id, with all places that they reach.
+
+    `start` and `ends` name them as flows do; an end is None where nothing takes the words: `lost` says why.
+    `arbiters` are those that a packet takes on its way, in order.
+    """
+
+    source: Port
+    packet_id: int | None
+    start: Endpoint
+    op: Operation
+    leaves: list[Leaf] = field(default_factory=list)
+    ends: dict[Port, Endpoint] = field(default_factory=dict)
+    arbiters: list[Arbiter] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    packet_switched: bool = False
+
+
+def is_physical(device: DeviceOp) -> bool:
+    """Whether a device sets its switches itself."""
+    return any(isinstance(op, SwitchboxOp) and (op.connects or op.packet_rules) for op in device.body.block.ops)
+
+
+class Switches:
+    """The settings of all switches of a device, by port."""
+
+    def __init__(self, device: DeviceOp):
+        self.device = device
+        self.boxes: dict[tuple[int, int], SwitchboxOp] = {}
+        self.circuits: dict[Port, list[Port]] = defaultdict(list)
+        self.rules: dict[Port, tuple[PacketRule, ...]] = {}
+        self.settings: dict[Port, Operation] = {}  # of slave ports
+        self._keeps: dict[Port, bool] = {}
+        self._muxes: dict[tuple[int, int], set[tuple[PortName, PortName]]] = {}
+        for op in device.body.block.ops:
+            if isinstance(op, ShimMuxOp):
+                self._muxes[op.tile.column, op.tile.row] = {(c.source, c.destination) for c in op.connects}
+            elif isinstance(op, SwitchboxOp):
+                self._read(op)
+
+    def streams(self) -> Iterator[Stream]:
+        """Every stream that starts inside of a tile or at the array's edge, by port; packets by id."""
+        for source in sorted(self.settings):
+            if self._comes_from_outside(source):
+                circuit = self._followed(source, None)
+                if not circuit.packet_switched:
+                    yield circuit
+                    continue
+                for packet_id in range(PACKET_IDS):
+                    stream = self._followed(source, packet_id)
+                    if stream.leaves or stream.lost:
+                        yield stream
+
+    def follow(self, slave: Port, packet_id: int) -> list[Leaf]:
+        """Where packets of an id that enter at a slave port leave the switches."""
+        return self._followed(slave, packet_id).leaves if slave in self.settings else []
+
+    def _read(self, op: SwitchboxOp) -> None:
+        place = op.tile.column, op.tile.row
+        self.boxes[place] = op
+        for connect in op.connects:
+            slave = _at(op, connect.source)
+            self.circuits[slave].append(_at(op, connect.destination))
+            self.settings.setdefault(slave, connect)
+        listeners: dict[Operation, list[Port]] = defaultdict(list)
+        for masterset in op.mastersets:
+            master = _at(op, masterset.destination)
+            self._keeps[master] = _keeps_header(op, masterset)
+            for amsel in masterset.arbiters:
+                listeners[amsel].append(master)
+        for rules in op.packet_rules:
+            slave = _at(op, rules.source)
+            self.settings[slave] = rules
+            self.rules[slave] = tuple(
+                PacketRule(rule.value, rule.mask, rule.target.arbiter, rule.target.msel,
+                           tuple(sorted(listeners[rule.target])))
+                for rule in rules.rules
+            )  # fmt: skip
+
+    def _comes_from_outside(self, slave: Port) -> bool:
+        return slave.bundle not in STEPS or neighbour(self.device.device, *slave.tile, slave.bundle) is None
+
+    def _followed(self, source: Port, packet_id: int | None) -> Stream:
+        """One stream; without an id it stops where packets are switched."""
+        box = self.boxes[source.tile]
+        stream = Stream(source, packet_id, self._start(box.tile, source), self.settings[source])
+        ways: list[tuple[tuple[Port, ...], bool]] = [((source,), True)]
+        while ways:
+            slaves, keeps = ways.pop(0)
+            slave = slaves[-1]
+            if slave in slaves[:-1]:
+                stream.lost.append(f"it runs in a circle through {slave}")
+                continue
+            masters = self._masters(stream, slave, keeps)
+            if masters is None:
+                return stream
+            for master, kept in masters:
+                self._onward(stream, slaves, master, keeps and kept, ways)
+        return stream
+
+    def _masters(self, stream: Stream, slave: Port, has_header: bool) -> list[tuple[Port, bool]] | None:
+        """Masters that a slave's words go to, each with whether it keeps headers; None to stop a circuit's search."""
+        if slave in self.circuits:
+            return [(master, True) for master in self.circuits[slave]]
+        if slave not in self.rules:
+            stream.lost.append(f"nothing is set for slave port {slave}")
+            return []
+        stream.packet_switched = True
+        if stream.packet_id is None:
+            return None
+        if not has_header:
+            stream.lost.append(f"its header is dropped before the packet rules of {slave}")
+            return []
+        rule = next((rule for rule in self.rules[slave] if rule.matches(stream.packet_id)), None)
+        if rule is None:
+            if slave != stream.source:
+                stream.lost.append(f"no rule of {slave} matches id {stream.packet_id}")
+            return []
+        arbiter = Arbiter(*slave.tile, rule.arbiter)
+        if arbiter not in stream.arbiters:
+            stream.arbiters.append(arbiter)
+        if not rule.masters:
+            stream.lost.append(f"no master port of {slave.tile} listens to msel {rule.msel} of arbiter {rule.arbiter}")
+        return [(master, self._keeps[master]) for master in rule.masters]
+
+    def _onward(self, stream: Stream, slaves: tuple[Port, ...], master: Port, keeps: bool, ways: list) -> None:
+        other = neighbour(self.device.device, *master.tile, master.bundle) if master.bundle in STEPS else None
+        if other is not None:
+            ways.append(((*slaves, Port(*other, OPPOSITE[master.bundle], master.channel)), keeps))
+            return
+        if any(leaf.master == master for leaf in stream.leaves):
+            stream.lost.append(f"it reaches {master} twice")
+            return
+        stream.leaves.append(Leaf(master, slaves, keeps))
+        end = self._end(self.boxes[master.tile].tile, master)
+        if end is None:
+            stream.lost.append(f"it leaves the array at {master}, which no aie.shim_mux joins to a DMA channel")
+        else:
+            stream.ends[master] = end
+
+    def _start(self, tile: TileOp, slave: Port) -> Endpoint:
+        """Who sends at a slave port."""
+        if tile.kind is TileKind.SHIM and slave.bundle is PortBundle.SOUTH and slave.channel in SHIM_MM2S_SLAVES:
+            channel = SHIM_MM2S_SLAVES.index(slave.channel)
+            if ((Bundle.DMA, channel), (_NORTH, slave.channel)) in self._muxes.get(slave.tile, ()):
+                return Endpoint(tile, Bundle.DMA, channel)
+        return Endpoint(tile, Bundle(str(slave.bundle)), slave.channel)
+
+    def _end(self, tile: TileOp, master: Port) -> Endpoint | None:
+        """Who takes the words of a master port; None for nobody."""
+        if tile.kind is not TileKind.SHIM or master.bundle is not PortBundle.SOUTH:
+            return Endpoint(tile, Bundle(str(master.bundle)), master.channel)
+        if master.channel == SHIM_TOKEN_MASTER:
+            return Endpoint(tile, Bundle.SOUTH, master.channel)
+        if master.channel in SHIM_S2MM_MASTERS:
+            channel = SHIM_S2MM_MASTERS.index(master.channel)
+            if ((_NORTH, master.channel), (Bundle.DMA, channel)) in self._muxes.get(master.tile, ()):
+                return Endpoint(tile, Bundle.DMA, channel)
+        return None
+
+
+def read_routes(device: DeviceOp) -> Routing:
+    """Routes that the switches of a device make; RoutingError for lost circuits, and for flows that they do not lead.
+
+    Of packets only those that arrive are listed, and where the text has packet flows of a source, only their ids.
+    """
+    streams = list(Switches(device).streams())
+    for stream in streams:
+        if stream.packet_id is None and stream.lost:
+            raise routing_error([stream.op], f"the circuit from {stream.source} is lost: {stream.lost[0]}")
+    _check_flows(device, streams)
+    named: dict[Port, set[int]] = defaultdict(set)
+    for op in device.body.block.ops:
+        if isinstance(op, PacketFlowOp):
+            named[slave_of(op.source)].add(op.id)
+    fabric, trees = fabric_of(device.device), {}
+    for stream in streams:
+        if not stream.ends or (stream.source in named and stream.packet_id not in named[stream.source]):
+            continue
+        sinks = dict.fromkeys(stream.ends, stream.op)
+        net = Net(stream.source, stream.packet_id, stream.start, sinks=sinks, ends=stream.ends)
+        trees[net] = {
+            leaf.master: [fabric.index[slave] for slave in leaf.slaves]
+            for leaf in stream.leaves
+            if leaf.master in stream.ends
+        }
+    return Routing(fabric, trees, Switches(device).rules)
+
+
+def _check_flows(device: DeviceOp, streams: Sequence[Stream]) -> None:
+    """Flows that are left in the text must be what the switches do."""
+    made = {(s.source, s.packet_id, master) for s in streams for master in s.ends}
+    for flow, packet_id, source, sink in flow_ends(device):
+        if (slave_of(source), packet_id, master_of(sink)) not in made:
+            what = "words" if packet_id is None else f"packets {packet_id}"
+            ends = f"from {end_text(source)} to {end_text(sink)}"
+            raise routing_error(
+                [flow],
+                f"the switchboxes of this device do not lead {what} {ends}; route this flow too, or drop the "
+                "switchboxes and let every flow be routed",
+            )
+
+
+def _at(op: SwitchboxOp, port: PortName) -> Port:
+    bundle, channel = port
+    return Port(op.tile.column, op.tile.row, PortBundle(str(bundle)), channel)
+
+
+def _keeps_header(op: SwitchboxOp, masterset: MastersetOp) -> bool:
+    if masterset.keep_header is not None:
+        return masterset.keep_header
+    bundle, _ = masterset.destination
+    return not (bundle is Bundle.DMA or (bundle is Bundle.SOUTH and op.tile.kind is TileKind.SHIM))

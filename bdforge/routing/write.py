@@ -1,0 +1,204 @@
+"""The physical form of a device: its routes written as switch settings, as aiecc's input_physical.mlir has them."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, i1, i8
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from bdforge.devices import PortBundle, TileKind
+from bdforge.devices.limits import CONTROLLER_IDS
+from bdforge.devices.switches import SHIM_MM2S_SLAVES, SHIM_S2MM_MASTERS, SHIM_TOKEN_MASTER
+from bdforge.mlir.array_ops import DeviceOp, EndOp, Endpoint, FlowOp, TileOp
+from bdforge.mlir.attributes import PacketInfo, PacketInfoAttr
+from bdforge.mlir.operation import number
+from bdforge.mlir.stream_ops import PacketDestOp, PacketFlowOp, PacketSourceOp
+from bdforge.mlir.switch_ops import (
+    AmselOp,
+    ConnectOp,
+    MastersetOp,
+    PacketRuleOp,
+    PacketRulesOp,
+    ShimMuxOp,
+    SwitchboxOp,
+    SwitchSettingsOp,
+)
+from bdforge.mlir.words import Bundle
+from bdforge.routing.errors import routing_error
+from bdforge.routing.nets import Net, Port, end_text, flow_ends, master_of
+from bdforge.routing.physical import is_physical
+from bdforge.routing.result import Routing
+
+Place = tuple[int, int]
+_TRUE = IntegerAttr(1, i1)
+
+
+def write_routes(module: ModuleOp) -> None:
+    """Put the devices of a module into physical form; RoutingError where flows do not fit.
+
+    Like aiecc it gives every tile the id of its completion tokens, routes those of declared shims, drops every
+    `aie.flow` and keeps every `aie.packet_flow`. Devices that set their switches themselves stay as they are.
+    """
+    from bdforge.routing import route  # which reads physical forms too
+
+    for device in [op for op in module.walk() if isinstance(op, DeviceOp)]:
+        if not is_physical(device):
+            _name_tokens(device)
+            _write(device, route(device))
+
+
+def _name_tokens(device: DeviceOp) -> None:
+    """Controller ids for all tiles and a way to the controller for the tokens of shims, where the text has none."""
+    tiles = [op for op in device.body.block.ops if isinstance(op, TileOp)]
+    for tile in tiles:
+        if tile.controller_id is None:
+            tile.attributes["controller_id"] = PacketInfoAttr(PacketInfo(0, CONTROLLER_IDS[tile.row]))
+    routed = {
+        (source.tile.column, source.tile.row)
+        for _, _, source, sink in flow_ends(device)
+        if source.bundle is Bundle.TILE_CONTROL and sink.bundle is Bundle.SOUTH
+    }
+    shims = {(tile.column, tile.row): tile for tile in tiles if tile.kind is TileKind.SHIM}
+    for place, tile in shims.items():
+        if place not in routed:
+            _append(device, _token_flow(tile))
+
+
+def _token_flow(tile: TileOp) -> PacketFlowOp:
+    assert tile.controller_id is not None
+    ends = [(PacketSourceOp, Bundle.TILE_CONTROL, 0), (PacketDestOp, Bundle.SOUTH, SHIM_TOKEN_MASTER)]
+    block = Block([
+        kind(operands=[tile.result], properties={"bundle": bundle.attribute, "channel": number(channel)})
+        for kind, bundle, channel in ends
+    ])  # fmt: skip
+    block.add_op(EndOp())
+    properties: dict[str, Attribute] = {
+        "ID": IntegerAttr(tile.controller_id.id, i8), "keep_pkt_header": _TRUE, "priority_route": _TRUE,
+    }  # fmt: skip
+    return PacketFlowOp.build(properties=properties, regions=[Region(block)])
+
+
+def _append(device: DeviceOp, op: Operation) -> None:
+    last = device.body.block.last_op
+    assert last is not None
+    device.body.block.insert_op_before(op, last)
+
+
+def _write(device: DeviceOp, routing: Routing) -> None:
+    keeps = _keepers(device)
+    joins: dict[Place, dict[tuple[Port, Port], None]] = defaultdict(dict)
+    for net in routing.nets:
+        for slave, master in routing.connections(net):
+            if net.packet_id is None:
+                joins[slave.tile][slave, master] = None
+    muxes = _muxes(routing.nets)
+    for op in list(device.body.block.ops):
+        if isinstance(op, FlowOp):
+            op.detach()
+            op.erase()
+    rules: dict[Place, dict[Port, tuple]] = defaultdict(dict)
+    for slave, found in routing.rules.items():
+        rules[slave.tile][slave] = found
+    tiles = {(op.column, op.row): op for op in device.body.block.ops if isinstance(op, TileOp)}
+    for place in sorted(joins.keys() | rules.keys()):
+        tile = tiles.get(place) or _new_tile(device, place)
+        settings = [*_connects(joins[place]), *_packet_settings(rules[place], keeps)]
+        _append_settings(device, SwitchboxOp, tile, settings)
+        if place in muxes:
+            _append_settings(device, ShimMuxOp, tile, [_connect(*ends) for ends in muxes[place]])
+
+
+def _keepers(device: DeviceOp) -> dict[Port, bool]:
+    """Whether the last master port of packets keeps their headers, where flows say so; RoutingError for a conflict."""
+    keeps: dict[Port, PacketFlowOp] = {}
+    for flow, _, _, sink in flow_ends(device):
+        if not isinstance(flow, PacketFlowOp):
+            continue
+        other = keeps.setdefault(master_of(sink), flow)
+        if other.keep_header != flow.keep_header:
+            raise routing_error(
+                [flow],
+                f"packets {flow.id} and {other.id} both arrive at {end_text(sink)}, but only one of these flows keeps "
+                "headers; a port keeps those of all its packets, or none",
+            )
+    return {port: flow.keep_header for port, flow in keeps.items()}
+
+
+def _new_tile(device: DeviceOp, place: Place) -> TileOp:
+    column, row = place
+    tile = TileOp(properties={"col": number(column), "row": number(row)}, result_types=[IndexType()])
+    tile.result._name = f"tile_{column}_{row}"  # name_hint would cut the numbers off
+    _append(device, tile)
+    return tile
+
+
+def _muxes(nets: Sequence[Net]) -> dict[Place, list[tuple[tuple[Bundle, int], tuple[Bundle, int]]]]:
+    """What each shim's mux joins: the DMA channels at the ends of its streams."""
+    found: dict[Place, dict] = defaultdict(dict)
+    for net in nets:
+        if _is_shim_dma(net.start):
+            channel = net.start.channel
+            found[net.source.tile][(Bundle.DMA, channel), (Bundle.NORTH, SHIM_MM2S_SLAVES[channel])] = None
+        for sink, end in net.ends.items():
+            if _is_shim_dma(end):
+                join = (Bundle.NORTH, SHIM_S2MM_MASTERS[end.channel]), (Bundle.DMA, end.channel)
+                found[sink.tile][join] = None
+    return {place: list(ends) for place, ends in found.items()}
+
+
+def _is_shim_dma(end: Endpoint) -> bool:
+    return end.bundle is Bundle.DMA and end.tile.kind is TileKind.SHIM
+
+
+def _append_settings(
+    device: DeviceOp, kind: type[SwitchSettingsOp], tile: TileOp, settings: Sequence[Operation]
+) -> None:
+    body = Region(Block([*settings, EndOp()]))
+    op = kind.build(operands=[tile.result], result_types=[IndexType()], regions=[body])
+    op.result._name = f"{kind.name.removeprefix('aie.')}_{tile.column}_{tile.row}"  # name_hint would cut the numbers
+    _append(device, op)
+
+
+def _connects(joined: Mapping[tuple[Port, Port], None]) -> Iterator[ConnectOp]:
+    for slave, master in joined:
+        yield _connect((_word(slave.bundle), slave.channel), (_word(master.bundle), master.channel))
+
+
+def _connect(source: tuple[Bundle, int], destination: tuple[Bundle, int]) -> ConnectOp:
+    return ConnectOp(properties={**_port("source", *source), **_port("dest", *destination)})
+
+
+def _packet_settings(rules: Mapping[Port, tuple], keeps: Mapping[Port, bool]) -> Iterator[Operation]:
+    """Msels, then masters, then slaves with their rules."""
+    amsels: dict[tuple[int, int], AmselOp] = {}
+    listening: dict[Port, dict[SSAValue, None]] = defaultdict(dict)
+    for rule in sorted((rule for found in rules.values() for rule in found), key=lambda rule: rule[2:]):
+        if (rule.arbiter, rule.msel) not in amsels:
+            properties: dict[str, Attribute] = {
+                "arbiterID": IntegerAttr(rule.arbiter, i8), "msel": IntegerAttr(rule.msel, i8),
+            }  # fmt: skip
+            amsels[rule.arbiter, rule.msel] = AmselOp(properties=properties, result_types=[IndexType()])
+        for master in rule.masters:
+            listening[master][amsels[rule.arbiter, rule.msel].result] = None
+    yield from amsels.values()
+    for master, values in sorted(listening.items(), key=lambda item: item[0]):
+        properties = _port("dest", _word(master.bundle), master.channel)
+        if keeps.get(master):
+            properties["keep_pkt_header"] = _TRUE
+        yield MastersetOp(operands=[list(values)], properties=properties, result_types=[IndexType()])
+    for slave, found in sorted(rules.items(), key=lambda item: item[0]):
+        block = Block([
+            PacketRuleOp(operands=[amsels[rule.arbiter, rule.msel].result],
+                         properties={"mask": IntegerAttr(rule.mask, i8), "value": IntegerAttr(rule.id, i8)})
+            for rule in found
+        ])  # fmt: skip
+        block.add_op(EndOp())
+        yield PacketRulesOp(properties=_port("source", _word(slave.bundle), slave.channel), regions=[Region(block)])
+
+
+def _port(side: str, bundle: Bundle, channel: int) -> dict[str, Attribute]:
+    return {f"{side}_bundle": bundle.attribute, f"{side}_channel": number(channel)}
+
+
+def _word(bundle: PortBundle) -> Bundle:
+    return Bundle(str(bundle))

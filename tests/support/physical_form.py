@@ -1,0 +1,11 @@
+"""Designs with their routes written as switch settings."""
+
+from bdforge.mlir import parse, print_module
+from bdforge.routing.write import write_routes
+
+
+def physical_form(text: str) -> str:
+    """The text of a design after our router."""
+    module = parse(text)
+    write_routes(module)
+    return print_module(module)

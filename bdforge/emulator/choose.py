@@ -108,7 +108,20 @@ def _check_array(what: str, type_, array: np.ndarray) -> None:
     if not isinstance(type_, MemRefType):
         return
     dtype, elements = dtype_of(type_.element_type), int(np.prod(type_.get_shape()))
+    if dtype.kind == "V":
+        _check_blocks(what, type_, dtype, array)
+        return
     if array.dtype.itemsize != dtype.itemsize or (array.dtype.kind == "f") != (dtype.kind == "f"):
         raise ArgumentError(f"{what} must hold {dtype} elements ({type_}), got {array.dtype}")
     if array.size != elements:
         raise ArgumentError(f"{what} must have {elements} elements ({type_}), got {array.size}, shape {array.shape}")
+
+
+def _check_blocks(what: str, type_: MemRefType, dtype: np.dtype, array: np.ndarray) -> None:
+    """Block floats are given as bytes, in any shape."""
+    blocks, size = int(np.prod(type_.get_shape())), dtype.itemsize
+    if array.dtype != np.uint8 or array.size != blocks * size:
+        raise ArgumentError(
+            f"{what} must be a uint8 array of {blocks} blocks of {size} bytes, {blocks * size} in all ({type_}), "
+            f"got {array.dtype}, shape {array.shape}; bdforge.formats packs them"
+        )

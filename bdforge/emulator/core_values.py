@@ -25,6 +25,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from bdforge.emulator.errors import CoreError
+from bdforge.mlir.allocate import element_bits
+from bdforge.mlir.attributes import BlockFloatType
 
 INDEX_BITS = 64
 _FLOAT_DTYPES = {Float16Type: np.float16, BFloat16Type: np.float32, Float32Type: np.float32, Float64Type: np.float64}
@@ -171,8 +173,21 @@ def dtype_of_vector(element: Attribute) -> np.dtype:
 
 
 def dtype_of_memory(element: Attribute) -> np.dtype:
-    """numpy's type for memory that holds an element type; CoreError where there is none."""
+    """numpy's type for memory that holds an element type; CoreError where there is none.
+
+    A block of floats is one opaque element of all its bytes: cores move blocks, and kernels see `bytes_of_blocks`.
+    """
+    if isinstance(element, BlockFloatType):
+        return np.dtype((np.void, element_bits(element) // 8))
     return np.dtype(np.uint16) if isinstance(element, BFloat16Type) else dtype_of_vector(element)
+
+
+def bytes_of_blocks(array: np.ndarray) -> np.ndarray:
+    """Block floats (opaque elements) as uint8 with one dimension more, the bytes of a block; other arrays as they are.
+
+    Shares memory. A block of v8bfp16ebs8 is its exponent and 8 mantissas (`bdforge.formats`): (4, 6) becomes (4, 6, 9).
+    """
+    return array[..., None].view(np.uint8) if array.dtype.kind == "V" else array
 
 
 def round_array(values: np.ndarray, element: Attribute) -> np.ndarray:

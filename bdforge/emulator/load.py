@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Operation
 from bdforge.emulator.array import Array
 from bdforge.emulator.cascade import connect_cascades
 from bdforge.emulator.core import Core, core_at
+from bdforge.emulator.core_values import bytes_of_blocks, dtype_of_memory
 from bdforge.emulator.errors import DesignError, KernelError
 from bdforge.emulator.flows import Flows
 from bdforge.emulator.lock import Lock
@@ -22,6 +23,7 @@ from bdforge.emulator.trace import elements_of
 from bdforge.mlir import location
 from bdforge.mlir.allocate import allocate, buffer_bytes
 from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, FlowOp, LockOp, UseLockOp
+from bdforge.mlir.attributes import BlockFloatType
 from bdforge.mlir.dma_ops import DmaProgramOp
 from bdforge.mlir.stream_ops import PacketFlowOp
 from bdforge.routing import is_physical
@@ -31,7 +33,10 @@ _FLOATS = {Float16Type: np.float16, Float32Type: np.float32, Float64Type: np.flo
 
 
 def dtype_of(element: Attribute) -> np.dtype:
-    """The numpy type of a memref's elements; bf16 is seen as its 16 bits. DesignError where numpy has none."""
+    """The numpy type of a memref's elements; bf16 is seen as its 16 bits, a block of floats as one opaque element.
+
+    DesignError where numpy has none.
+    """
     if (dtype := _numpy_type(element)) is None:
         raise DesignError(f"elements of type {element} have no numpy view")
     return dtype
@@ -46,9 +51,9 @@ def _numpy_type(element: Attribute) -> np.dtype | None:
         return np.dtype(np.int64)
     if isinstance(element, BFloat16Type):
         return np.dtype(np.uint16)
-    if type(element) in _FLOATS:
-        return np.dtype(_FLOATS[type(element)])
-    return None
+    if isinstance(element, BlockFloatType):
+        return dtype_of_memory(element)
+    return np.dtype(_FLOATS[type(element)]) if type(element) in _FLOATS else None
 
 
 class Configuration:
@@ -90,8 +95,9 @@ class Configuration:
                 self._start(op)
 
     def views(self) -> dict[str, np.ndarray]:
-        """Memory of every named buffer; bytes where numpy has no such element."""
-        return {op.symbol: self._memory(op).view(np.ndarray) for op in self.allocation.buffers if op.symbol}
+        """Memory of every named buffer; bytes where numpy has no such element, also of each block of floats."""
+        named = [op for op in self.allocation.buffers if op.symbol]
+        return {op.symbol or "": bytes_of_blocks(self._memory(op).view(np.ndarray)) for op in named}
 
     def _memory(self, op: BufferOp) -> np.ndarray:
         if _numpy_type(op.type.element_type) is not None:
@@ -153,9 +159,20 @@ class Configuration:
         kernel = self.kernels[name]
         if (for_core := getattr(kernel, "for_core", None)) is not None:
             kernel = for_core(self.array.cores.index(core))
+        else:
+            kernel = _with_bytes(kernel)
         if self.array.poison:
             kernel = unpoisoned(kernel)
         return partial(_call, kernel, core, name, f"{location(op)}: {name} on {core.name}")
+
+
+def _with_bytes(kernel: Callable) -> Callable:
+    """A Python kernel that gets block floats as bytes; compiled ones need addresses only."""
+
+    def call(*arguments) -> Any:
+        return kernel(*(bytes_of_blocks(a) if isinstance(a, np.ndarray) else a for a in arguments))
+
+    return call
 
 
 def _call(kernel: Callable, core: Core, name: str, where: str, *arguments) -> Any:

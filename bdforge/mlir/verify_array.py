@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import BlockArgument, Operation
+from xdsl.ir import Attribute, BlockArgument, Operation
 
-from bdforge.devices import TileKind
+from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import PACKET_IDS, PACKET_TYPES, core_lock
 from bdforge.devices.topology import DeviceError
 from bdforge.mlir.array_ops import (
@@ -20,7 +20,7 @@ from bdforge.mlir.array_ops import (
     TileOp,
     UseLockOp,
 )
-from bdforge.mlir.attributes import PacketInfo
+from bdforge.mlir.attributes import BlockFloatType, PacketInfo
 from bdforge.mlir.dma_ops import BdChainOp, DmaProgramOp
 from bdforge.mlir.memcpy_ops import constant_of
 from bdforge.mlir.operation import AieOperation, enclosing
@@ -72,6 +72,7 @@ def buffer(op: BufferOp) -> Faults:
     """On a tile with memory, of a known size, used from tiles that reach it."""
     if op.tile.kind is TileKind.SHIM:
         yield op, f"tile ({op.tile.column}, {op.tile.row}) is a shim, which has no data memory; use host memory"
+    yield from block_floats(op, op.type.element_type)
     if DYNAMIC_INDEX in op.type.get_shape():
         yield op, f"its size must be known, but the type is {op.type}"
     value = op.properties.get("initial_value")
@@ -80,6 +81,13 @@ def buffer(op: BufferOp) -> Faults:
         if not same_shape or value.get_element_type() != op.type.element_type:
             yield op, f"its initial value is of type {value.type}, but the buffer of type {op.type}"
     yield from reach(op, op.tile, "buffer")
+
+
+def block_floats(op: Operation, element: Attribute) -> Faults:
+    """Of a format that the device's cores have: both on AIE2P, none on AIE2 (MA)."""
+    device = enclosing(op, DeviceOp)
+    if isinstance(element, BlockFloatType) and device is not None and device.device.generation is AIE2:
+        yield op, f"holds {element}, which {device.device_name} has not: block floats are of AIE2P (npu2)"
 
 
 def lock(op: LockOp) -> Faults:

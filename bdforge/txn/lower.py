@@ -16,6 +16,7 @@ from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.registers import RUNTIME_AXI_CACHE, address
 from bdforge.mlir.allocate import Allocation
 from bdforge.mlir.array_ops import DeviceOp
+from bdforge.mlir.attributes import BlockFloatType
 from bdforge.mlir.places import location
 from bdforge.mlir.register_ops import (
     ConfigureOp,
@@ -146,7 +147,7 @@ class _Lowering:
         memory, bits = self.values.memory(op.buffer), bits_of(op.buffer)
         if not isinstance(memory, HostMemory):
             raise ValueError("the memory must be an argument of the runtime sequence or a view of one")
-        if bits > GRANULE_BITS:
+        if bits > GRANULE_BITS and not isinstance(op.buffer_type.element_type, BlockFloatType):
             raise ValueError(f"elements have {bits} bits; dma_memcpy_nd takes at most {GRANULE_BITS}")
         transfer = memcpy_transfer(limits, op.sizes, op.strides, bits, target.too_wide)
         packet = op.packet or allocation.packet

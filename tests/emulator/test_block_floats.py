@@ -1,0 +1,205 @@
+"""Block floats (!aiex.bfp): blocks travel whole, kernels and hosts see their bytes, and BDs count 9 bytes each."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import bdforge
+from bdforge.emulator import ArgumentError, DmaError, Result
+from bdforge.emulator.errors import DesignError
+from bdforge.formats import decode, encode
+from bdforge.mlir import MlirError, parse
+from bdforge.runtime import load_kernels
+from bdforge.txn import BlockWrite, Patch
+from bdforge.txn.lower import lower_module
+
+BLOCK = '!aiex.bfp<"v8bfp16ebs8">'
+VALUES = np.random.default_rng(5).standard_normal((16, 128), np.float32)
+BLOCKS = encode(VALUES)  # (16, 16, 9)
+BODY = "func.call @scale(%in, %out) : (memref<4x16xBLOCK>, memref<4x16xBLOCK>) -> ()"
+DESIGN = """module { aie.device(npu2_1col) {
+  %s = aie.tile(0, 0)
+  %m = aie.tile(0, 1)
+  %c = aie.tile(0, 2)
+  %hop = aie.buffer(%m) {sym_name = "hop"} : memref<4x16xBLOCK>
+  %in = aie.buffer(%c) {sym_name = "in"} : memref<4x16xBLOCK>
+  %out = aie.buffer(%c) {sym_name = "out"} : memref<4x16xBLOCK>
+  %hop_free = aie.lock(%m, 0) {init = 1 : i32}
+  %hop_full = aie.lock(%m, 1) {init = 0 : i32}
+  %in_free = aie.lock(%c, 0) {init = 1 : i32}
+  %in_full = aie.lock(%c, 1) {init = 0 : i32}
+  %out_free = aie.lock(%c, 2) {init = 1 : i32}
+  %out_full = aie.lock(%c, 3) {init = 0 : i32}
+  aie.flow(%s, DMA : 0, %m, DMA : 0)
+  aie.flow(%m, DMA : 0, %c, DMA : 0)
+  aie.flow(%c, DMA : 0, %s, DMA : 0)
+  aie.shim_dma_allocation @a (%s, MM2S, 0)
+  aie.shim_dma_allocation @b (%s, S2MM, 0)
+  func.func private @scale(memref<4x16xBLOCK>, memref<4x16xBLOCK>)
+  aie.core(%c) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c4 = arith.constant 4 : index
+    %c16 = arith.constant 16 : index
+    scf.for %n = %c0 to %c4 step %c1 {
+      aie.use_lock(%in_full, AcquireGreaterEqual, 1)
+      aie.use_lock(%out_free, AcquireGreaterEqual, 1)
+      BODY
+      aie.use_lock(%in_free, Release, 1)
+      aie.use_lock(%out_full, Release, 1)
+    }
+    aie.end
+  }
+  aie.memtile_dma(%m) {
+    %0 = aie.dma_start(S2MM, 0, ^fill, ^next)
+  ^next:
+    %1 = aie.dma_start(MM2S, 0, ^send, ^end)
+  ^fill:
+    aie.use_lock(%hop_free, AcquireGreaterEqual, 1)
+    aie.dma_bd(%hop : memref<4x16xBLOCK>, 0, 64)
+    aie.use_lock(%hop_full, Release, 1)
+    aie.next_bd ^fill
+  ^send:
+    aie.use_lock(%hop_full, AcquireGreaterEqual, 1)
+    aie.dma_bd(%hop : memref<4x16xBLOCK>, 0, 64, [DIMS])
+    aie.use_lock(%hop_free, Release, 1)
+    aie.next_bd ^send
+  ^end:
+    aie.end
+  }
+  aie.mem(%c) {
+    %0 = aie.dma_start(S2MM, 0, ^fill, ^next)
+  ^next:
+    %1 = aie.dma_start(MM2S, 0, ^send, ^end)
+  ^fill:
+    aie.use_lock(%in_free, AcquireGreaterEqual, 1)
+    aie.dma_bd(%in : memref<4x16xBLOCK>, 0, 64)
+    aie.use_lock(%in_full, Release, 1)
+    aie.next_bd ^fill
+  ^send:
+    aie.use_lock(%out_full, AcquireGreaterEqual, 1)
+    aie.dma_bd(%out : memref<4x16xBLOCK>, 0, 64)
+    aie.use_lock(%out_free, Release, 1)
+    aie.next_bd ^send
+  ^end:
+    aie.end
+  }
+  aie.runtime_sequence(%x: memref<16x16xBLOCK>, %y: memref<256xBLOCK>) {
+    aiex.npu.dma_memcpy_nd(%y[0, 0, 0, 0][1, 1, 1, 256][0, 0, 0, 1]) {id = 1 : i64, metadata = @b} : memref<256xBLOCK>
+    aiex.npu.dma_memcpy_nd(%x[0, 0, 0, 0][4, 4, 4, 4][4, 64, 16, 1]) {id = 0 : i64, metadata = @a} : memref<16x16xBLOCK>
+    aiex.npu.dma_wait {symbol = @b}
+  }
+} }"""
+
+
+def design(body: str = BODY, dims: str = "<size = 4, stride = 16>, <size = 4, stride = 4>, <size = 4, stride = 1>"):
+    return DESIGN.replace("BODY", body).replace("DIMS", dims).replace("BLOCK", BLOCK)
+
+
+def scale(source: np.ndarray, target: np.ndarray) -> None:
+    """Doubles every value: one more in the exponent."""
+    assert source.shape == target.shape == (4, 16, 9)
+    assert source.dtype == np.uint8
+    target[...] = source
+    target[..., 0] += np.uint8(1)
+
+
+def run(text: str, kernels=None, **options) -> tuple[np.ndarray, Result]:
+    result = np.zeros((256, 9), np.uint8)
+    return result, bdforge.emulate(text, [BLOCKS.copy(), result], kernels=kernels, **options)
+
+
+def expected() -> np.ndarray:
+    """The transfer takes columns of four blocks, four rows at a time: what arrives, block by block."""
+    columns = BLOCKS.reshape(4, 4, 4, 4, 9)  # rows by four, row, columns by four, block
+    return columns.transpose(2, 0, 1, 3, 4).reshape(256, 9)
+
+
+@pytest.mark.parametrize("schedule", ["in-order", "random"])
+def test_blocks_go_through_memtile_core_and_a_python_kernel(schedule):
+    result, done = run(design(), {"scale": scale}, schedule=schedule)
+    np.testing.assert_array_equal(decode(result), 2 * decode(expected()))
+    assert done.buffers["out"].shape == (4, 16, 9)
+    np.testing.assert_array_equal(done.buffers["out"].reshape(-1, 9), result[-64:])
+
+
+def test_a_memtile_transposes_whole_blocks():
+    dims = "<size = 4, stride = 4>, <size = 4, stride = 16>, <size = 4, stride = 1>"
+    result, _ = run(design(dims=dims), {"scale": scale})
+    wanted = expected().reshape(4, 4, 4, 4, 9).swapaxes(1, 2).reshape(256, 9)
+    np.testing.assert_array_equal(decode(result), 2 * decode(wanted))
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_a_compiled_kernel_gets_the_address_of_its_blocks(tmp_path):
+    (tmp_path / "scale.c").write_text(
+        "void scale(const unsigned char *in, unsigned char *out) {\n"
+        "  for (int i = 0; i < 64 * 9; i++) out[i] = in[i] + (i % 9 == 0);\n}\n"
+    )
+    library = tmp_path / "scale.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "scale.c"], check=True)
+    result, _ = run(design(), load_kernels(library))
+    np.testing.assert_array_equal(decode(result), 2 * decode(expected()))
+
+
+MOVES = """%row = memref.subview %in[1, 0] [1, 16] [1, 1] :
+    memref<4x16xBLOCK> to memref<16xBLOCK, strided<[1], offset: 16>>
+  memref.copy %in, %out : memref<4x16xBLOCK> to memref<4x16xBLOCK>
+  %one = memref.load %row[%c4] : memref<16xBLOCK, strided<[1], offset: 16>>
+  memref.store %one, %out[%c0, %c1] : memref<4x16xBLOCK>"""
+
+
+@pytest.mark.parametrize("poison", [False, True])
+def test_cores_move_blocks_whole(poison):
+    result, _ = run(design(MOVES.replace("BLOCK", BLOCK)), poison=poison)
+    wanted = expected().reshape(4, 4, 16, 9).copy()
+    wanted[:, 0, 1] = wanted[:, 1, 4]
+    np.testing.assert_array_equal(result, wanted.reshape(256, 9))
+
+
+def test_a_kernel_may_write_what_poison_watches():
+    result, _ = run(design(), {"scale": scale}, poison=True)
+    np.testing.assert_array_equal(decode(result), 2 * decode(expected()))
+
+
+def test_a_transfer_counts_nine_bytes_a_block():
+    """Four rows of 8 blocks, 16 apart, from block 4 on: words of 4 bytes, wraps 18, strides 36 - 1."""
+    text = f"""aie.device(npu2_1col) {{
+      %s = aie.tile(0, 0)
+      aie.shim_dma_allocation @a (%s, MM2S, 0)
+      aie.runtime_sequence(%x: memref<256x{BLOCK}>) {{
+        aiex.npu.dma_memcpy_nd(%x[0, 0, 0, 4][1, 1, 4, 8][0, 0, 16, 1])
+          {{id = 0 : i64, metadata = @a}} : memref<256x{BLOCK}>
+      }} }}"""
+    operations = lower_module(parse(text))[1]
+    words = next(op.words for op in operations if isinstance(op, BlockWrite))
+    assert words[0] == 4 * 18
+    assert words[3] >> 20 == 18
+    assert words[4] & 0xFFFFF == 36 - 1
+    assert next(op for op in operations if isinstance(op, Patch)).plus == 36
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[1, 1, 1, 256][0, 0, 0, 1]", "[1, 1, 1, 255][0, 0, 0, 1]", "2295 bytes"),
+        ("[4, 4, 4, 4][4, 64, 16, 1]", "[4, 4, 4, 4][4, 64, 15, 1]", "135"),
+        ("aie.device(npu2_1col)", "aie.device(npu1_1col)", "block floats are of AIE2P"),
+        (", 0, 64)\n    aie.use_lock(%hop_full", ", 0, 63)\n    aie.use_lock(%hop_full", "567 bytes"),
+    ],
+)
+def test_what_is_no_whole_word_or_no_format_is_refused(old, new, message):
+    text = design()
+    assert old in text
+    with pytest.raises((MlirError, DesignError, DmaError), match=message):
+        run(text.replace(old, new), {"scale": scale})
+
+
+@pytest.mark.parametrize(
+    "array", [np.zeros(256 * 9, np.int8), np.zeros((256, 8), np.uint8), np.zeros(256 * 9 // 4, np.float32)]
+)
+def test_arrays_that_hold_no_blocks_are_refused(array):
+    with pytest.raises(ArgumentError, match=r"argument y must be a uint8 array of 256 blocks of 9 bytes, 2304 in all"):
+        bdforge.emulate(design(), [BLOCKS.copy(), array], kernels={"scale": scale})

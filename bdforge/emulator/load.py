@@ -135,7 +135,10 @@ class Configuration:
 
     def _start(self, op: CoreOp) -> None:
         if op.elf_file is not None:
-            raise DesignError(f"{location(op)}: a core given as elf_file cannot be emulated; give its body")
+            raise DesignError(
+                f"{location(op)}: a core given as elf_file cannot be emulated; give text with its body: of aiecc's "
+                "work folder input_physical.mlir, not input_physical_with_elfs.mlir"
+            )
         core = core_at(self.array, op.tile.column, op.tile.row)
         core.load(op, self)
         self.array.scheduler.wake(core)

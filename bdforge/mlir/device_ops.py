@@ -5,7 +5,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolNameConstraint,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
     opt_prop_def,
@@ -77,10 +77,7 @@ class DeviceOp(AieOperation):
             properties: dict[str, Attribute] = {"device": parse_word(parser, DeviceName).attribute}
         if (symbol := parser.parse_optional_symbol_name()) is not None:
             properties["sym_name"] = symbol
-        body = body_of(parser)
-        block = body.blocks[-1]
-        if not isinstance(block.last_op, EndOp):
-            block.add_op(EndOp())
+        body = ended_body(parser)
         attributes = parse_attr_dict(parser, cls, properties)
         return cls.build(properties=properties, attributes=attributes, regions=[body])
 
@@ -170,3 +167,11 @@ def tile_of(value: SSAValue) -> TileOp:
     if not isinstance(owner, TileOp):
         raise ValueError("a tile operand must come from aie.tile")
     return owner
+
+
+def ended_body(parser: Parser) -> Region:
+    """Read a region whose last block ends with `aie.end`, written or not."""
+    body = body_of(parser)
+    if not isinstance(body.blocks[-1].last_op, EndOp):
+        body.blocks[-1].add_op(EndOp())
+    return body

@@ -16,14 +16,14 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import NoTerminator
 
-from bdforge.mlir.array_ops import EndOp, Endpoint, TileOp, tile_of
+from bdforge.mlir.array_ops import Endpoint, TileOp, tile_of
+from bdforge.mlir.device_ops import ended_body
 from bdforge.mlir.operation import (
     OPTIONS,
     AieOperation,
     Bool,
     Int8,
     Int32,
-    body_of,
     number,
     parse_attr_dict,
     print_attr_dict,
@@ -133,9 +133,7 @@ class PacketFlowOp(AieOperation):
             parser.raise_error(f"packet id {packet_id} does not fit {_PACKET_ID_BITS} bits", start)
         parser.parse_punctuation(")")
         properties: dict[str, Attribute] = {"ID": wrapped(packet_id, _PACKET_ID_BITS)}
-        body = body_of(parser)
-        if not isinstance(body.blocks[-1].last_op, EndOp):
-            body.blocks[-1].add_op(EndOp())
+        body = ended_body(parser)
         attributes = parse_attr_dict(parser, cls, properties)
         return cls.build(properties=properties, attributes=attributes, regions=[body])
 

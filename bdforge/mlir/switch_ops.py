@@ -16,14 +16,13 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import NoTerminator
 
-from bdforge.mlir.device_ops import EndOp, TileOp, tile_of
+from bdforge.mlir.device_ops import TileOp, ended_body, tile_of
 from bdforge.mlir.operation import (
     OPTIONS,
     AieOperation,
     Bool,
     Int8,
     Int32,
-    body_of,
     number,
     parse_attr_dict,
     print_attr_dict,
@@ -57,9 +56,7 @@ class SwitchSettingsOp(AieOperation):
         """Read `(%tile) {settings} {...}`."""
         with parser.in_parens():
             tile = parser.parse_operand(IndexType())
-        body = body_of(parser)
-        if not isinstance(body.blocks[-1].last_op, EndOp):
-            body.blocks[-1].add_op(EndOp())
+        body = ended_body(parser)
         attributes = parse_attr_dict(parser, cls, {})
         return cls.build(operands=[tile], result_types=[IndexType()], attributes=attributes, regions=[body])
 
@@ -215,9 +212,7 @@ class PacketRulesOp(AieOperation):
         """Read `(bundle : channel) {rules} {...}`."""
         with parser.in_parens():
             properties = _port(parser, "source")
-        body = body_of(parser)
-        if not isinstance(body.blocks[-1].last_op, EndOp):
-            body.blocks[-1].add_op(EndOp())
+        body = ended_body(parser)
         attributes = parse_attr_dict(parser, cls, properties)
         return cls.build(properties=properties, attributes=attributes, regions=[body])
 

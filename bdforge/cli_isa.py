@@ -6,13 +6,15 @@ from typing import Annotated
 import typer
 
 from bdforge.cli_files import named, new_file, read_bytes, read_text
-from bdforge.images.elf_write import core_elf
-from bdforge.isa import ContainerError, load
+from bdforge.isa import ContainerError, HazardError, load
 from bdforge.isa.assembler import assemble
 from bdforge.isa.disassembler import disassemble
+from bdforge.isa.hazards import Hazard, check_program, check_source
 from bdforge.isa.program import CoreProgram, read_programs
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+_MOST_SHOWN, _LINE = 10, 360
 
 Arch = Annotated[str | None, typer.Option(help="aie2p or aie2; otherwise the file decides.")]
 
@@ -22,14 +24,14 @@ def asm(
     source: Annotated[Path, typer.Argument(help="Assembly of one core's program.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="ELF to write (a new file), as `elf_file` takes it.")],
     arch: Annotated[str, typer.Option(help="aie2p or aie2.")] = "aie2p",
+    unchecked: Annotated[bool, typer.Option("--unchecked", help="Write the ELF in spite of hazards.")] = False,
 ) -> None:
-    """Assemble a core's program into an ELF; docs/isa.md has the syntax."""
+    """Assemble a core's program into an ELF, unless a core would run it wrongly; docs/isa.md has syntax and rules."""
     program = assemble(read_text(source), load(arch).generation, str(source))
-    image = core_elf(
-        program.generation, program.code, program.data, program.zeros, program.symbols, program.exported
-    )  # fmt: skip
+    if not unchecked:
+        _refuse(check_source(program), f"{source} has hazards (--unchecked writes the ELF nevertheless)")
     with named(new_file(out), "written"):
-        out.write_bytes(image)
+        out.write_bytes(program.elf())
     typer.echo(f"wrote {out}: {sum(len(code) for _, code in program.code)} bytes of code")
 
 
@@ -39,15 +41,25 @@ def disasm(
     arch: Arch = None,
     raw: Annotated[bool, typer.Option("--raw", help="The file is plain code from address 0 on.")] = False,
     tile: Annotated[str | None, typer.Option(help="Only this core: column,row.")] = None,
-    latencies: Annotated[
-        bool, typer.Option("--latencies", help="When results can be read, under each bundle.")
-    ] = False,
+    latencies: Annotated[bool, typer.Option("--latencies", help="Below each bundle: when results are there.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="End with the hazards of the code, if there are any.")] = False,
 ) -> None:
     """Print core programs as assembly that assembles to the same bytes, each bundle with its address and bytes."""
     generation = load(arch).generation if arch else None
-    for program in _chosen(read_programs(read_bytes(file), raw), tile, file):
+    programs = _chosen(read_programs(read_bytes(file), raw), tile, file)
+    for program in programs:
         for line in disassemble(program, generation, latencies):
             typer.echo(line)
+    if check:
+        found = [hazard for program in programs for hazard in check_program(program, generation)]
+        _refuse(found, f"{file} has hazards")
+
+
+def _refuse(hazards: list[Hazard], what: str) -> None:
+    if hazards:
+        shown = [f"  {hazard.rule}: {hazard}"[:_LINE] for hazard in hazards[:_MOST_SHOWN]]
+        more = len(hazards) - len(shown)
+        raise HazardError("\n".join([f"{what}:", *shown, *([f"  and {more} more"] if more else [])]))
 
 
 def _chosen(programs: list[CoreProgram], tile: str | None, file: Path) -> list[CoreProgram]:

@@ -18,11 +18,13 @@ def core_elf(
     zeros: Iterable[tuple[int, int]],
     symbols: Mapping[str, int],
     exported: frozenset[str] = frozenset(),
+    constants: frozenset[str] = frozenset(),
 ) -> bytes:
     """An ELF with one segment per (address, bytes) of code and data and per (address, size) of zeros.
 
     Program headers follow the header directly, and no segment is longer in memory than in the file unless it has no
-    bytes there: aie-rt's loader reads what follows in the file otherwise. Code is padded to whole words.
+    bytes there: aie-rt's loader reads what follows in the file otherwise. Code is padded to whole words. `exported`
+    symbols are global, `constants` name no address.
     """
     blocks = [(address, piece + bytes(-len(piece) % 4), _READ | _EXECUTE) for address, piece in code]
     blocks += [(address, piece, _READ) for address, piece in data]
@@ -33,7 +35,7 @@ def core_elf(
         struct.pack("<8I", 1, offset, address, address, len(piece), size, flags, 16)
         for (address, piece, size, flags), offset in zip(pieces, offsets, strict=True)
     )
-    tail, sections = _sections(pieces, offsets, symbols, exported, start + len(body))
+    tail, sections = _sections(pieces, offsets, symbols, (exported, constants), start + len(body))
     flags = next(value for value, name in GENERATIONS.items() if name == generation)
     ident = b"\x7fELF\x01\x01\x01" + bytes(9)
     table = start + len(body) + len(tail)
@@ -52,7 +54,7 @@ def _laid_out(pieces: list[bytes], start: int) -> tuple[bytes, list[int]]:
     return body + bytes(-(start + len(body)) % 4), offsets
 
 
-def _sections(pieces, offsets, symbols, exported, start: int) -> tuple[bytes, list[bytes]]:
+def _sections(pieces, offsets, symbols, kinds, start: int) -> tuple[bytes, list[bytes]]:
     """Symbol and string tables, and the headers of all sections."""
     names = _Strings()
     headers = [bytes(_SECTION_HEADER)]
@@ -61,9 +63,11 @@ def _sections(pieces, offsets, symbols, exported, start: int) -> tuple[bytes, li
         name = ".text" if code else ".data" if piece else ".bss"
         kind = _PROGBITS if piece else _NOBITS
         headers.append(_header(names.add(name), kind, 6 if code else 3, address, offset, size, 0, 0, 16, 0))
-    strings = _Strings()
+    strings, (exported, constants) = _Strings(), kinds
     ordered = sorted(symbols.items(), key=lambda item: item[0] in exported)
-    entries = [bytes(_SYMBOL)] + [_symbol(strings, pieces, n, value, n in exported) for n, value in ordered]
+    entries = [bytes(_SYMBOL)] + [
+        _symbol(strings, [] if n in constants else pieces, n, value, n in exported) for n, value in ordered
+    ]
     table, text = b"".join(entries), strings.data
     local = 1 + sum(name not in exported for name in symbols)
     link = len(headers) + 1

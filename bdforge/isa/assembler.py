@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
+from bdforge.images.elf_write import core_elf
 from bdforge.isa.errors import AssemblyError, EncodeError
 from bdforge.isa.forms import Bundle, Instruction
 from bdforge.isa.machine import Isa, load
@@ -60,7 +61,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """An assembled program: (address, bytes) of code and data, (address, size) of zeroed memory, symbols, sources."""
+    """An assembled program: (address, bytes) of code and data, (address, size) of zeroed memory, symbols, sources.
+
+    `constants` are the symbols that are no addresses, `exported` the global ones.
+    """
 
     generation: str
     code: tuple[tuple[int, bytes], ...]
@@ -68,7 +72,14 @@ class Assembled:
     zeros: tuple[tuple[int, int], ...]
     symbols: Mapping[str, int]
     exported: frozenset[str]
+    constants: frozenset[str]
     sources: Mapping[int, Source]
+
+    def elf(self) -> bytes:
+        """The program as an ELF that loaders take for a core."""
+        return core_elf(
+            self.generation, self.code, self.data, self.zeros, self.symbols, self.exported, self.constants
+        )  # fmt: skip
 
 
 def assemble(source: str, generation: str = "aie2p", file: str = "source.s") -> Assembled:
@@ -291,6 +302,7 @@ class _Assembler:
             zeros=tuple((address, len(piece)) for section, address, piece in placed if section.zero),
             symbols=symbols,
             exported=frozenset(self.exported),
+            constants=frozenset(self.constants),
             sources={(self.sections[n].address or 0) + offset: s for (n, offset), s in self.sources.items()},
         )
 

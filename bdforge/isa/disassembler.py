@@ -9,10 +9,9 @@ from bdforge.isa.errors import DecodeError
 from bdforge.isa.forms import Bundle, Instruction
 from bdforge.isa.machine import Isa, load
 from bdforge.isa.program import CoreProgram, generation_of
-from bdforge.isa.syntax import BRANCH_KINDS, text_of
+from bdforge.isa.syntax import BRANCH_KINDS, LOOP_REGISTERS, text_of
 
 _TEXT_COLUMN = 96
-_LOOP_REGISTERS = {"ls", "le"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ def targets(bundle: Bundle) -> Iterator[int]:
     """Addresses in program memory that a bundle names: of branches, and of loops that it sets up."""
     for instruction in bundle:
         for f, value in zip(instruction.form.fields, instruction.values, strict=True):
-            loop = instruction.form.slot == "lng" and instruction.values[0] in _LOOP_REGISTERS
+            loop = instruction.form.slot == "lng" and instruction.values[0] in LOOP_REGISTERS
             if isinstance(value, int) and (f.kind.name in BRANCH_KINDS or loop):
                 yield value
 

@@ -31,3 +31,7 @@ class AssemblyError(IsaError):
 
 class ContainerError(IsaError):
     """A file from which no core's program can be read."""
+
+
+class HazardError(IsaError):
+    """Code that a core would run wrongly without a word; the message lists the hazards."""

@@ -19,6 +19,9 @@ TOKEN = re.compile(r"#\s*[-+]?[\w.$]+(?:\s*[-+]\s*\w+)?|[\w.$]+|\S")
 BRANCH_KINDS = {"cpmaddr", "c20raw", "c20u"}
 """Kinds of operands that are addresses in program memory."""
 
+LOOP_REGISTERS = ("ls", "le")
+"""Registers that hold addresses in program memory: a loop's first and last bundle."""
+
 # Parts of a form's name that belong to the mnemonic; others name operands or pipelines of the compiler.
 _WORD = re.compile(
     r"[A-Z]+\d*|\d+|\dD|\dx|\d+x\d+|[su](8|16|32)|[SDU](4|8|16|32|64)|bf16|fp32|BF16|FP32|bfp16ebs(8|16)|ebs8|d[1-6]|hi|lo|f|nb|tlast"
@@ -103,7 +106,7 @@ class Syntax:
         kind, value = self.form.field(item[1:-1]).kind, instruction[item[1:-1]]
         if isinstance(value, str):
             return spelled(value)
-        if kind.name in BRANCH_KINDS:
+        if kind.name in BRANCH_KINDS or (instruction.values[0] in LOOP_REGISTERS and value in symbols):
             return f"#{symbols.get(value, hex(value))}"
         return f"#{value}"
 

@@ -10,7 +10,8 @@ FIM43-Redeye/xdna-emu 7380bd56, and agree with 1,138,759 bundles of 686 real pro
   field in several pieces lists them low bits first.
 - `*_registers.csv`: class, register, code; rows of class `imm:NAME` describe immediates.
 - `aie2p_aliases.csv`: composed registers and the bits of their parts.
-- `aie2p_timing.csv`: see `bdforge.isa.timing`. `aie2_latency.csv`: result stages by itinerary.
+- `aie2p_timing.csv`: see `bdforge.isa.timing`; PART_WORD_STORE is taken from the cycle after the store on, for real
+  programs load in the store's own cycle. `aie2_latency.csv`: result stages by itinerary.
 """
 
 import csv

@@ -32,7 +32,7 @@ _TWO_RESULTS = re.compile(r"V(ABS_GTZ|MAXDIFF_LT|SUB_LT|SUB_GE|BNEG_LTZ|MIN_GE|M
 _ACCUMULATORS = {"eCM", "mCMa", "mBMa"}  # classes of the vec slot's accumulators
 _CARRY = re.compile(r"(ADD|SUB|ADC|SBC|ABS|JNZD)(_add_r_ri)?$")
 _LOCK_PORT = Resource("LCKREQ", 0, 4)
-_PART_WORD = Resource("PART_WORD_STORE", 0, 7)
+_PART_WORD = Resource("PART_WORD_STORE", 1, 6)
 _OTHER_ACCESS = Resource("PART_WORD_STORE", 0, 1, reserved=True)
 
 

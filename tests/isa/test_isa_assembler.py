@@ -11,8 +11,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from bdforge import cli, isa
 from bdforge.images import Segment, core_segments
-from bdforge.images.elf_write import core_elf
-from bdforge.isa.assembler import Assembled, assemble
+from bdforge.isa.assembler import assemble
 from bdforge.isa.disassembler import disassemble
 from bdforge.isa.errors import AssemblyError, ContainerError
 from bdforge.isa.program import CoreProgram, generation_of, read_programs
@@ -33,7 +32,13 @@ main:   movxm p0, #buffer + 64 ; nopa       // a comment; with a semicolon
         done
         .p2align 4
 loop:   padda [p0], #width
+        .p2align 4
 f:      ret
+        nop
+        nop
+        nop
+        nop
+        nop
         .data
 buffer: .word   1, 2, main + 4, -1
 text:   .asciz  "a,b//c" /* over
@@ -44,11 +49,6 @@ table:  .quad   0x0123456789abcdef
         .bss
 scratch: .zero  32
 """
-
-
-def elf(program: Assembled) -> bytes:
-    """The ELF of an assembled program."""
-    return core_elf(program.generation, program.code, program.data, program.zeros, program.symbols, program.exported)
 
 
 def test_layout_symbols_and_data():
@@ -70,7 +70,7 @@ def test_layout_symbols_and_data():
 
 def test_the_elf_loads_by_the_loaders_rules_and_keeps_names():
     program = assemble(SOURCE)
-    segments, generation, names = core_segments(elf(program))
+    segments, generation, names = core_segments(program.elf())
     assert generation == "aie2p"
     code = segments[0].data
     assert code == program.code[0][1] + bytes(-len(program.code[0][1]) % 4)
@@ -81,7 +81,7 @@ def test_the_elf_loads_by_the_loaders_rules_and_keeps_names():
 
 
 def test_pyelftools_reads_the_elf():
-    file = ELFFile(io.BytesIO(elf(assemble(SOURCE, "aie2p"))))
+    file = ELFFile(io.BytesIO(assemble(SOURCE).elf()))
     assert [s.name for s in file.iter_sections()][:4] == ["", ".text", ".data", ".data"]
     table = file.get_section_by_name(".symtab")
     assert isinstance(table, SymbolTableSection)

@@ -29,7 +29,7 @@ def test_recorded_bundles_decode_to_their_operands_and_encode_again(generation):
     isa_ = isa.load(generation)
     mine = [row for row in RECORDED if row[0] == generation]
     assert len(mine) == {"aie2p": 250, "aie2": 80}[generation]
-    for _, text, fmt, slots in mine:
+    for _, text, fmt, slots, _ in mine:
         bundle = isa_.decode(bytes.fromhex(text))
         assert bundle.format.name == fmt
         assert texts(bundle) == slots
@@ -119,7 +119,7 @@ def test_an_unassigned_register_code_is_refused_at_its_field():
 
 def test_every_flipped_bit_of_recorded_bundles_decodes_to_itself_or_is_refused():
     """A decoder that ignores a bit would encode it away."""
-    for generation, text, _, _ in RECORDED[::9]:
+    for generation, text, *_ in RECORDED[::9]:
         isa_ = isa.load(generation)
         raw = int.from_bytes(bytes.fromhex(text), "little")
         for bit in range(4 * len(text)):

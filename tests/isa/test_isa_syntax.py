@@ -88,7 +88,7 @@ def test_usual_text(generation, form, operands, text):
 
 
 def test_recorded_bundles_come_back_from_text():
-    for generation, code, _, _ in RECORDED:
+    for generation, code, *_ in RECORDED:
         isa_ = isa.load(generation)
         texts = [text_of(generation, instruction) for instruction in isa_.decode(bytes.fromhex(code)).slots]
         assert isa_.encode([match(isa_, text, {}) for text in texts]).hex() == code

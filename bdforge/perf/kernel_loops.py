@@ -39,9 +39,9 @@ VECTOR_BYTES = {AIE2.name: 32, AIE2P.name: 64}
 _INT8 = Product(AIE2P, 8, 8, 8, ("VMAC", "X_X int8 8x8x8"), plain_loads)
 _INT4 = replace(_INT8, operands=nibbles)
 _INT2 = replace(_INT8, operands=masked_codes, group=4)
-_BFP16 = Product(AIE2P, 8, 8, 8, ("VMAC.f", "bfp16 EX_EX"), pops)
-_BF16 = replace(_BFP16, operands=by_block_floats, temporaries=HALVES, reserved=1)
-_BF16_BFP16 = replace(_BF16, operands=mixed)
+_BFP16 = Product(AIE2P, 8, 8, 8, ("VMAC.f", "bfp16 EX_EX"), pops, run=2)
+_BF16 = replace(_BFP16, operands=by_block_floats, temporaries=HALVES, reserved=1, run=1)
+_BF16_BFP16 = replace(_BF16, operands=mixed, run=2)
 _AIE2_INT8 = Product(
     AIE2, 4, 8, 8, ("VMAC", "cm int8"), plain_loads,
     parts=(("",), HALVES), registers=2 * VECTOR_REGISTERS, accumulator_bits=1024,
@@ -92,7 +92,10 @@ ELEMENT_KERNELS = (
     *(ElementKernel("finish_f32_bf16", g, tile, narrowed(c_f32, c_bf16)) for g, tile in ((AIE2, 16), (AIE2P, 64))),
     ElementKernel("finish_bf16_bfp16", AIE2P, 64, narrowed(c_bf16, c_bfp16)),
     ElementKernel("finish_f32_bfp16", AIE2P, 64, narrowed(c_f32, c_bfp16)),
-    *(ElementKernel("finish_i32_bf16", g, 16, scaled) for g in (AIE2, AIE2P)),
+    *(
+        ElementKernel("finish_i32_bf16", g, lanes, scaled, 4 * VECTOR_REGISTERS)
+        for g, lanes in ((AIE2, 16), (AIE2P, 32))
+    ),
     *(
         ElementKernel(f"zero_{c}", g, VECTOR_BYTES[g.name] * 8 // bits, zero)
         for g in (AIE2, AIE2P)

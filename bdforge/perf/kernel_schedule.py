@@ -1,7 +1,7 @@
 """Cycles of our kernels from slot-and-latency schedules of their loops; nothing here is fitted.
 
 A matrix kernel makes blocks of accumulators: 2 x 2 micro-tiles, fewer at odd edges (`kernels/include/multiply.h`). For
-blocks with `trips` = k / s iterations of the inner loop at the initiation interval II:
+blocks with `trips` iterations of the inner loop, k / s or half as many of two steps, at the initiation interval II:
 
 - `sequential_cycles` = blocks · (prologue + II · trips + epilogue + C load and store that neither hides), a loop nest
   as a compiler emits it;
@@ -215,9 +215,9 @@ def _matrix_cost(
                 f"{kernel.symbol}: {name} = {extent} is no positive multiple of {multiple}; change the tile"
             )
     m, k, n = size
-    trips = k // kernel.product.s
+    steps = k // kernel.product.s
     kinds = [
-        _blocks(kernel, rows, columns, transposed, trips, down * across)
+        _blocks(kernel, rows, columns, transposed, steps, down * across)
         for rows, down in _split(m // kernel.product.r, blocking[0])
         for columns, across in _split(n // kernel.product.t, blocking[1])
     ]
@@ -229,7 +229,7 @@ def _matrix_cost(
         cycles=cycles + call_cycles,
         sequential_cycles=sum(kind.count * kind.alone for kind in kinds) + call_cycles,
         slot_cycles=sum(kind.count * kind.slots for kind in kinds) + call_cycles,
-        trips=trips, blocks=sum(kind.count for kind in kinds),
+        trips=steps // kernel.run(steps), blocks=sum(kind.count for kind in kinds),
         bound="overhead" if cycles + call_cycles >= 2 * loops else _loop_bound(main.block.pipelined),
         notes=_notes(main.block, len(kinds)),
         **_loop_facts(main.block.pipelined),
@@ -244,9 +244,10 @@ def _split(tiles: int, size: int) -> list[tuple[int, int]]:
 
 @cache
 def _blocks(
-    kernel: MatrixKernel, rows: int, columns: int, transposed: frozenset[str], trips: int, count: int
+    kernel: MatrixKernel, rows: int, columns: int, transposed: frozenset[str], steps: int, count: int
 ) -> _Blocks:
-    block = kernel.block(rows, columns, transposed)
+    run = kernel.run(steps)
+    block, trips = kernel.block(rows, columns, transposed, run), steps // run
     alone, period = _block_cycles(block, trips)
     return _Blocks(block, count, alone, period, _busiest(block, trips), block.pipelined.interval * trips)
 

@@ -119,7 +119,7 @@ class _Timeline:
         before = tile - self.block.accumulators
         placed = []
         for part, chain in enumerate(self.block.load):
-            lead = sum(a.distance_to(b, _input(b)) for a, b in pairwise(chain))
+            lead = sum(_after(a, b) for a, b in pairwise(chain))
             free = self._part_free(before, part, chain[-1]) if before >= 0 else 0
             placed.append((chain[-1], self._place_chain(chain, max(0, free - lead), free)))
         return placed
@@ -158,14 +158,13 @@ class _Timeline:
                 parts.append(self._place(chain[0], done + source.distance_to(chain[0], "src")))
                 at = parts[-1]
                 for before, form in pairwise(chain):
-                    after = 1 if before.write_cycle is None else before.distance_to(form, _input(form))
-                    at = self._place(form, at + after)
+                    at = self._place(form, at + _after(before, form))
             self.stores.append(parts)
 
     def _place_chain(self, chain: Chain, earliest: int, last_earliest: int) -> int:
         at = self._place(chain[0], earliest if len(chain) > 1 else max(earliest, last_earliest))
         for before, form in pairwise(chain):
-            at = self._place(form, max(at + before.distance_to(form, _input(form)), last_earliest))
+            at = self._place(form, max(at + _after(before, form), last_earliest))
         return at
 
     def _place(self, form: Form, earliest: int) -> int:
@@ -179,9 +178,11 @@ class _Timeline:
         raise ScheduleError(f"{self.block.loop.name}: no free place for {form.mnemonic} {form.form}")
 
 
-def _input(form: Form) -> str:
-    """The vector operand by which a chain's instruction takes the result of the one before."""
-    return "src" if "src" in form.reads else "s1"
+def _after(before: Form, form: Form) -> int:
+    """Cycles from one instruction of a chain to the next; one that writes no register leaves its result in a FIFO."""
+    if before.write_cycle is None:
+        return 1
+    return before.distance_to(form, "src" if "src" in form.reads else "s1")
 
 
 def _written(form: Form) -> int:

@@ -21,7 +21,7 @@ class Product:
     them. `parts` names the registers of a tile of A and of B. `transposed` says which of A and B arrive column by
     column within their micro-tiles. `temporaries` are accumulators that `operands` uses in place, `reserved` how many
     whole accumulators those are. `accumulator_bits` is the size of one micro-tile of C, `group` the column blocks of B
-    that share their bytes.
+    that share their bytes, `run` the steps of K that one iteration takes where they divide k / s.
     """
 
     generation: Generation
@@ -33,6 +33,7 @@ class Product:
     rows: int = 2
     columns: int = 2
     group: int = 1
+    run: int = 1
     transposed: frozenset[str] = frozenset()
     parts: tuple[tuple[str, ...], tuple[str, ...]] = (("",), ("",))
     registers: int = VECTOR_REGISTERS
@@ -43,7 +44,11 @@ class Product:
     @property
     def macs(self) -> int:
         """Multiply-accumulates of one iteration."""
-        return self.rows * self.columns * self.r * self.s * self.t
+        return self.rows * self.columns * self.r * self.s * self.t * self.run
+
+    def operand(self, side: str, index: int, step: int) -> str:
+        """Name of a tile of A or B (`a`, `b`) at one of the iteration's steps."""
+        return f"{side}{index}" + "'" * step
 
     def loop(self, name: str) -> Loop:
         """One iteration of the inner loop."""
@@ -57,14 +62,15 @@ class Product:
     def _products(self) -> list[Operation]:
         mac = form(self.generation, *self.mac)
         return [
-            Operation((mac,), (("acc1", f"c{i}.{j}"), *self._sides(i, j)), (f"c{i}.{j}",))
+            Operation((mac,), (("acc1", f"c{i}.{j}"), *self._sides(i, j, step)), (f"c{i}.{j}",))
+            for step in range(self.run)
             for i in range(self.rows)
             for j in range(self.columns)
         ]
 
-    def _sides(self, i: int, j: int) -> tuple[tuple[str, str], ...]:
-        left, right = self.parts
-        return (*(("s1", f"a{i}{p}") for p in left), *(("s2", f"b{j}{p}") for p in right))
+    def _sides(self, i: int, j: int, step: int) -> tuple[tuple[str, str], ...]:
+        (left, right), a, b = self.parts, self.operand("a", i, step), self.operand("b", j, step)
+        return (*(("s1", f"{a}{p}") for p in left), *(("s2", f"{b}{p}") for p in right))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,10 +99,14 @@ class MatrixKernel:
         p = self.product
         return p.r, p.s, p.t * p.group
 
+    def run(self, steps: int) -> int:
+        """Steps of K in one iteration of a loop over `steps` of them."""
+        return self.product.run if steps % self.product.run == 0 else 1
+
     @cache  # noqa: B019, one entry per kernel and shape of block for the life of the process
-    def block(self, rows: int, columns: int, transposed: frozenset[str] = frozenset()) -> Block:
-        """The inner loop of blocks of `rows` x `columns` micro-tiles with the transfers of C around it."""
-        p = replace(self.product, rows=rows, columns=columns, transposed=transposed)
+    def block(self, rows: int, columns: int, transposed: frozenset[str] = frozenset(), run: int = 1) -> Block:
+        """The inner loop of blocks of `rows` x `columns` micro-tiles, `run` steps of K at a time, and C's transfers."""
+        p = replace(self.product, rows=rows, columns=columns, transposed=transposed, run=run)
         load, store = self.traffic(self.generation, "c" in transposed)
         free = ACCUMULATOR_TILES[self.generation.name, p.accumulator_bits] - p.reserved
         return Block(p.loop(self.symbol), p.tiles(), load, store, free)
@@ -104,13 +114,17 @@ class MatrixKernel:
 
 @dataclass(frozen=True, eq=False)
 class ElementKernel:
-    """A kernel that passes over one core tile of C: `elements` per iteration of its loop."""
+    """A kernel that passes over one core tile of C: `elements` per iteration of its loop.
+
+    `registers` is how many values it may hold; more than there are, where load and store slots have room to spill.
+    """
 
     symbol: str
     generation: Generation
     elements: int
     body: Callable[[Generation], tuple[Operation, ...]]
+    registers: int = VECTOR_REGISTERS
 
     def loop(self) -> Loop:
         """One iteration of the pass."""
-        return Loop(self.symbol, self.body(self.generation))
+        return Loop(self.symbol, self.body(self.generation), registers=self.registers)

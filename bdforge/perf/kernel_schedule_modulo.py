@@ -191,7 +191,10 @@ def _pressure(loop: Loop, interval: int, issues: Sequence[int]) -> int:
 
 
 def _lifetimes(loop: Loop, interval: int, issues: Sequence[int]) -> Iterable[tuple[int, int]]:
+    """Of values in vector registers; what the MAC slot makes lies in accumulators."""
     for index, operation in enumerate(loop.body):
+        if operation.form.slots == (("vec",),):
+            continue
         for value in set(operation.writes) - loop.in_place:
             ends = [
                 issues[e.later] + interval * e.distance + loop.body[e.later].form.read_cycle(operand)

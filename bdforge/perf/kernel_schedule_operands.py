@@ -62,16 +62,16 @@ def by_block_floats(p: Product) -> list[Operation]:
 
 def mixed(p: Product) -> list[Operation]:
     """A bf16, converted; B bfp16 as it lies."""
-    return _converted(p, "a", p.rows, "a" in p.transposed) + _popped("b", p.columns)
+    return _converted(p, "a", p.rows, "a" in p.transposed) + _popped(p, "b", p.columns)
 
 
 def _converted(p: Product, side: str, count: int, turned: bool) -> list[Operation]:
     """bf16 to bfp16 through the temporary accumulator: widened on the load path, or in the move slot after shuffles."""
     operations: list[Operation] = []
-    for index in range(count):
-        operations += _turned(f"{side}{index}") if turned else _widened()
-        narrow = form(AIE2P, "VCONV", "bfp16ebs8/ebs16.fp32 dm -> ex")
-        operations.append(Operation((narrow,), tuple(("src", h) for h in p.temporaries), (f"{side}{index}",)))
+    narrow = form(AIE2P, "VCONV", "bfp16ebs8/ebs16.fp32 dm -> ex")
+    for tile in (p.operand(side, index, step) for index in range(count) for step in range(p.run)):
+        operations += _turned(tile) if turned else _widened()
+        operations.append(Operation((narrow,), tuple(("src", h) for h in p.temporaries), (tile,)))
     return operations
 
 
@@ -91,12 +91,21 @@ def _turned(tile: str) -> list[Operation]:
 
 def pops(p: Product) -> list[Operation]:
     """bfp16 tiles of 72 bytes through the load FIFOs."""
-    return _popped("a", p.rows) + _popped("b", p.columns)
+    return _popped(p, "a", p.rows) + _popped(p, "b", p.columns)
 
 
-def _popped(side: str, count: int) -> list[Operation]:
+def _popped(p: Product, side: str, count: int) -> list[Operation]:
+    """A stream for each row of A or column of B: a fill opens it, then a pop for each step of K.
+
+    Each unit has one FIFO, so streams take turns; that a stream's pops follow its fill in the same unit is left out.
+    """
+    fills = (form(AIE2P, "VLDB.FILL", "512"), form(AIE2P, "VLDA.FILL", "512"))
     pops = (form(AIE2P, "VLDB.POP", "512"), form(AIE2P, "VLDA.POP", "512"))
-    return [Operation(pops, (), (f"{side}{index}",)) for index in range(count)]
+    operations = []
+    for index in range(count):
+        operations.append(Operation(fills))
+        operations += [Operation(pops, (), (p.operand(side, index, step),)) for step in range(p.run)]
+    return operations
 
 
 def load(generation: Generation, value: str) -> Operation:

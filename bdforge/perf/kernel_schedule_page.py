@@ -16,7 +16,13 @@ Made by `python -m bdforge.perf.kernel_schedule_page > docs/kernel_costs.md`; a 
 *modelled* from the slots, ports, latencies and registers of each core's instructions, llvm-aie's scheduler tables in
 `bdforge/perf/data/aie2p_isa.csv`; nothing is fitted. Not counted: stalls on memory banks and the call itself.
 
-Passes over C (`finish_*`) are costed without bias and ReLU; `finish_i32_bf16` with its two scales.
+Passes over C (`finish_*`) are costed without bias and ReLU, which takes an instruction of the move slot for a vector of
+results; `finish_i32_bf16` with its two scales: two float32 products, each of nine products of bfloat16 parts and four
+subtractions that find the parts, and five operations that make float32 of int32, 31 of the MAC slot for 32 lanes (AIE2:
+16). Parts that find no register are spilled: load and store slots have room.
+
+Kernels that read bfp16 take two steps of K in an iteration, if k / 8 is even: a stream of tiles that lie one after
+another is opened for two of them, one line into a load FIFO, and each is popped. Else it is opened for each.
 
 - **II**: initiation interval of the software-pipelined inner loop, with its least value by slots and by latencies.
 - **ideal**: inner loops whole, C's loads and stores, epilogue and next prologue overlapped between blocks.
@@ -42,6 +48,8 @@ What the tables say:
 - The bf16 x bfp16 kernel of Wang et al. runs faster than sequential: it overlaps blocks.
 - mm_i8_i2_i32 fills the move slot and the MAC slot alike, so unpacking is hidden, but nothing more fits into the move
   slot: an A stored column by column makes it the bound (6 cycles for 4 products).
+- bfp16 kernels use six of eight load slots for four products, so C's loads find little room beside them. Streams that
+  stay open would take four, but a core has two load FIFOs for four sequences of tiles.
 - bf16 on AIE2P is bound by the move slot, which transposes and widens B for the conversion to bfp16; B given column by
   column shifts the bound to load unit A. bfp16 weights remove it.
 """

@@ -10,8 +10,12 @@ from bdforge.perf.kernel_schedule_kinds import Traffic
 from bdforge.perf.kernel_schedule_loop import Operation
 from bdforge.perf.kernel_schedule_operands import load, shuffle
 
-FLOAT_PARTS = 9
-"""Products of bfloat16 parts in one of float32 at full precision (AIE API, emulated float products)."""
+FLOAT_PARTS = 3
+"""bfloat16 parts of a float32 operand at full precision: each part of one operand is multiplied by each of the other,
+nine products in all, and each part but the last is subtracted to reach the next (AIE API, emulated float products)."""
+
+TO_FLOAT_OPERATIONS = 5
+"""Operations of the MAC slot that make float32 lanes out of int32 ones (AIE API, `to_float`)."""
 
 TrafficOf = Callable[[Generation, bool], Traffic]
 """Traffic of one micro-tile for a generation; the flag says that it is stored column by column."""
@@ -57,8 +61,12 @@ def c_bf16(generation: Generation, transposed: bool) -> Traffic:
 
 
 def c_bfp16(generation: Generation, transposed: bool) -> Traffic:
-    """A product with an identity block widens C, the store path narrows it; block floats are never transposed."""
-    load = (form(generation, "VLDA.POP", "512"), form(generation, "VMUL.f", "bfp16"))
+    """A stream for each tile; a product with an identity block widens C, the store path narrows it.
+
+    Block floats are never transposed.
+    """
+    pop = form(generation, "VLDA.POP", "512")
+    load = (form(generation, "VLDA.FILL", "512"), pop, form(generation, "VMUL.f", "bfp16"))
     store = (form(generation, "VST.PUSH.CONV"), form(generation, "VST.FLUSH.CONV"))
     return _repeated(1, load, store)
 
@@ -126,14 +134,14 @@ def shifted(generation: Generation) -> tuple[Operation, ...]:
 
 
 def narrowed(wide: TrafficOf, narrow: TrafficOf) -> Callable[[Generation], tuple[Operation, ...]]:
-    """One micro-tile loaded into an accumulator as `wide` and stored as `narrow`."""
+    """One micro-tile loaded into an accumulator as `wide` and stored as `narrow`, block floats by one stream."""
 
     def body(generation: Generation) -> tuple[Operation, ...]:
         loads, stores = wide(generation, False)[0], narrow(generation, False)[1]
         parts = len(loads) // len(stores)
-        enter = tuple(Operation(chain, (), (f"part{i}",)) for i, chain in enumerate(loads))
+        enter = tuple(Operation(chain[:1], (), (f"part{i}",)) for i, chain in enumerate(loads))
         return enter + tuple(
-            Operation(chain, tuple(("src", f"part{i * parts + p}") for p in range(parts)))
+            Operation(chain[:1], tuple(("src", f"part{i * parts + p}") for p in range(parts)))
             for i, chain in enumerate(stores)
         )
 
@@ -141,13 +149,47 @@ def narrowed(wide: TrafficOf, narrow: TrafficOf) -> Callable[[Generation], tuple
 
 
 def scaled(generation: Generation) -> tuple[Operation, ...]:
-    """16 lanes through two float32 products, each of nine of bfloat16 parts; the splitting into parts is left out."""
-    mac = form(generation, "VMAC.f", "bm bf16" if generation == AIE2 else "bf16 X_X")
-    names = ("sums low", "sums high") if generation == AIE2 else ("sums",)
-    lanes = tuple(("s1", name) for name in names)
-    products = tuple(
-        Operation((mac,), (("acc1", f"product{i}"), *lanes, ("s2", "scale")), (f"product{i + 1}",))
-        for i in range(2 * FLOAT_PARTS)
-    )
-    store = Operation((form(generation, "VST.CONV"),), (("src", f"product{2 * FLOAT_PARTS}"),))
-    return (*(load(generation, name) for name in names), *products, store)
+    """Lanes of one float product from int32 to bfloat16: conversion, times the row's scale, times the column's.
+
+    Both float32 products are made of bfloat16 parts of both operands. What the API does between registers and
+    accumulators (moves, constants) is left out; it has the move slot to itself.
+    """
+    names = ("sums low", "sums high")
+    operations = [load(generation, name) for name in names]
+    for step in range(TO_FLOAT_OPERATIONS):
+        lanes = tuple(("s1", name) for name in names) if step == 0 else (("acc1", f"float{step - 1}"),)
+        operations.append(Operation((_multiply(generation),), (*lanes, ("s2", "one")), (f"float{step}",)))
+    operations += _float_product(generation, f"float{TO_FLOAT_OPERATIONS - 1}", "row", "by row")
+    operations += _float_product(generation, "by row", "column", "result")
+    return (*operations, Operation((form(generation, "VST.CONV"),), (("src", "result"),)))
+
+
+def _float_product(generation: Generation, left: str, right: str, result: str) -> list[Operation]:
+    """Both operands taken apart, then the products of their parts, small ones first, in one accumulator."""
+    operations = [*_parts(generation, left, result), *_parts(generation, right, result)]
+    pairs = sorted(((i, j) for i in range(FLOAT_PARTS) for j in range(FLOAT_PARTS)), key=sum, reverse=True)
+    for place, (i, j) in enumerate(pairs):
+        sums = (("acc1", f"{result} {place - 1}"),) if place else ()
+        factors = (("s1", f"{result} {left}{i}"), ("s2", f"{result} {right}{j}"))
+        name = result if place == len(pairs) - 1 else f"{result} {place}"
+        operations.append(Operation((_multiply(generation),), (*sums, *factors), (name,)))
+    return operations
+
+
+def _parts(generation: Generation, value: str, product: str) -> list[Operation]:
+    """Each part is narrowed from what the parts before it leave of the value; a constant's value is in a register."""
+    narrow = form(AIE2, "VSRS") if generation == AIE2 else form(AIE2P, "VCONV", "bf16.fp32 cm -> x")
+    rest, operations = value, []
+    for part in range(FLOAT_PARTS):
+        name = f"{product} {value}{part}"
+        operations.append(Operation((narrow,), (("src", rest),), (name,)))
+        if part < FLOAT_PARTS - 1:
+            less = f"{product} {value} less {part}"
+            reads = (("acc1", rest), ("s1", name), ("s2", "one"))
+            operations.append(Operation((_multiply(generation),), reads, (less,)))
+            rest = less
+    return operations
+
+
+def _multiply(generation: Generation) -> Form:
+    return form(generation, "VMAC.f", "bm bf16" if generation == AIE2 else "bf16 X_X")

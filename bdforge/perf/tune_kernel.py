@@ -107,7 +107,7 @@ class KernelTable:
 
 
 class _Blocks:
-    """Blocks of one kernel by shape (whole or odd, down and across) and trips of the inner loop."""
+    """Blocks of one kernel by shape (whole or odd, down and across) and steps of K."""
 
     def __init__(self, types: tuple[str, str, str], generation: Generation, transposed: frozenset[str]):
         symbol = "_".join(("mm", *types))
@@ -120,8 +120,8 @@ class _Blocks:
     def cycles(self, rows: np.ndarray, k: np.ndarray, n: np.ndarray) -> Mapping[str, np.ndarray]:
         """Ideal, sequential and slot cycles of calls on rows x k x n, as `kernel_schedule` joins blocks."""
         product, (high, wide) = self.kernel.product, BLOCKING
-        trips = k // product.s
-        table = self._table(int(trips.max()))[trips]  # (calls, shape of block, alone | period | slots)
+        steps = k // product.s
+        table = self._table(int(steps.max()))[steps]  # (calls, shape of block, alone | period | slots)
         down, across = np.divmod(rows // product.r, high), np.divmod(n // product.t, wide)
         counts = np.stack([i * j for i in down for j in across], axis=-1)
         alone, period, slots = np.moveaxis(table, -1, 0)
@@ -135,12 +135,12 @@ class _Blocks:
         }
 
     def _table(self, most: int) -> np.ndarray:
-        for trips in range(len(self.rows), most + 1):
-            self.rows.append(self._row(trips) if trips else (0.0,) * 12)
+        for steps in range(len(self.rows), most + 1):
+            self.rows.append(self._row(steps) if steps else (0.0,) * 12)
         return np.array(self.rows).reshape(-1, 4, 3)
 
-    def _row(self, trips: int) -> tuple[float, ...]:
+    def _row(self, steps: int) -> tuple[float, ...]:
         high, wide = BLOCKING
         shapes = [(i, j) for i in (high, 1) for j in (wide, 1)]
-        blocks = [kernel_schedule._blocks(self.kernel, i, j, self.transposed, trips, 1) for i, j in shapes]
+        blocks = [kernel_schedule._blocks(self.kernel, i, j, self.transposed, steps, 1) for i, j in shapes]
         return tuple(float(value) for block in blocks for value in (block.alone, block.period, block.slots))

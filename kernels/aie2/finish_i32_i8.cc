@@ -8,7 +8,8 @@
 //   m % 4 == 0, n % 8 == 0; n % 32 == 0 when FIELD_SCALED, which says that column block 4 q + j of c is scaled by 4^j.
 //   result = max(0 if RELU, saturate(round((sum + bias) / 2^SHIFT))). SHIFT is 0 by default, ROUNDING conv_even;
 //       rounding and saturation are set by every call and stay.
-//   Overflow: sum + bias wraps in 32 bit, after scaling by 4^j when FIELD_SCALED.
+//   Overflow: sum + bias wraps in 32 bit. When FIELD_SCALED the sum is scaled already, and bias * 4^j is clamped to
+//       32 bit before it is added.
 //
 // Idea and cost: one micro-tile at a time through an accumulator: 4 loads and one or two stores with
 //   shift-round-saturate for 32 lanes, about m * n / 8 cycles per C tile (modelled, not measured), and nothing per

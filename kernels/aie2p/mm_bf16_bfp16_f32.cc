@@ -16,9 +16,11 @@
 // Idea: 2 x 2 blocks of micro-tiles, so that 4 tiles feed 4 products of 8x8x8 (../include/multiply.h).
 //
 // Cost, by counting slots (modelled, not measured)
-//   Per depth block and 4 products (vec 4): A takes 2 loads and a conversion through an accumulator per tile, B 2
-//   lines through a load FIFO: 8 of 8 load slots, and for each of 2 conversions 2 to 4 moves and as many st slots: 4
-//   to 8 cycles, 256 to 512 MAC per cycle. Per block C is loaded and stored once: 16 loads and 16 stores.
+//   Per two depth blocks and 8 products (vec 8): A takes 2 loads and a conversion through an accumulator per tile, each
+//   of B's two columns a line into a load FIFO and two pops: 14 of 16 load slots, and for each of 4 conversions 2 to 4
+//   moves and as many st slots: 8 to 16 cycles, 256 to 512 MAC per cycle. An odd number of depth blocks goes one by
+//   one, 8 of 8 load slots for 4 products.
+//   Per block C is loaded and stored once: 16 loads and 16 stores.
 #include "../include/block_floats.h"
 
 extern "C" void mm_bf16_bfp16_f32(const bfloat16 *__restrict a, const uint8_t *__restrict b,

@@ -15,10 +15,10 @@
 // Idea: 2 x 2 blocks of micro-tiles, so that 4 tiles feed 4 products of 8x8x8 (../include/multiply.h).
 //
 // Cost, by counting slots (modelled, not measured)
-//   Per depth block and 4 products (vec 4): Each tile is filled and popped through a load FIFO, 2 lines for its 72
-//   bytes: 8 of 8 load slots, so that loads keep up with 512 MAC per cycle. Streams that run on would take 4.5, but
-//   there are two load FIFOs for four sequences of tiles. Per block C is loaded and stored once: 16 loads and 16
-//   stores.
+//   Per two depth blocks and 8 products (vec 8): each of four sequences of tiles opens a stream, a line into a load
+//   FIFO, and pops two tiles: 12 of 16 load slots, 512 MAC per cycle. An odd number of depth blocks goes one by one, 8
+//   of 8 load slots for 4 products.
+//   Per block C is loaded and stored once: 16 loads and 16 stores.
 #include "../include/block_floats.h"
 
 extern "C" void mm_bfp16_bfp16_f32(const uint8_t *__restrict a, const uint8_t *__restrict b,

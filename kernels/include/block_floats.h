@@ -4,9 +4,15 @@
 // which the product takes transposed. bfloat16 operands are converted when they are loaded, to nearest even; sums
 // are float32 in registers. C in memory is float32, bfloat16 or bfp16ebs8; the narrower ones are rounded by every call.
 //
-// 72 is no multiple of 64: these tiles go through the load and store FIFOs, which take any byte address. A stream for
-// each access keeps steps in bytes, where pointers to bfp16ebs8 would depend on the compiler.
+// 72 is no multiple of 64: these tiles go through the load and store FIFOs, which take any byte address. To open a stream
+// fills a FIFO with one line, each tile pops another. A core has two load FIFOs, one in each load unit, so that streams
+// of two rows of A and two columns of B would take turns in them and open again for every tile, as many fills as pops.
+// The inner loop therefore takes two tiles of each (`run`) from a stream that it opens for these: six of eight load
+// slots for four products instead of eight, and two thirds of them pops. Addresses are in bytes, where pointers to
+// bfp16ebs8 would depend on the compiler.
 #pragma once
+
+#include <array>
 
 #include "floats.h"
 
@@ -14,6 +20,8 @@ constexpr unsigned block_tile = 64;  // values of one micro-tile
 constexpr unsigned block_tile_bytes = 72;
 using BlockTile = aie::block_vector<bfp16ebs8, block_tile>;
 using BlockSums = aie::accum<accfloat, block_tile>;
+using BlockInput = aie::block_vector_input_buffer_stream<bfp16ebs8, block_tile>;
+using BlockOutput = aie::block_vector_output_buffer_stream<bfp16ebs8, block_tile>;
 
 /// 8 x 8 x 8 of two block tiles.
 struct BlockProduct {
@@ -34,14 +42,20 @@ struct BlockProduct {
 struct Blocks {
     using memory = uint8;
     static constexpr unsigned step = block_tile_bytes;
+    static constexpr unsigned run = tile_depth / 8 % 2 == 0 ? 2 : 1;
 
-    static ALWAYS_INLINE BlockTile load(const uint8 *p) {
-        const auto *blocks = reinterpret_cast<const bfp16ebs8 *>(p);
-        return aie::block_vector_input_buffer_stream<bfp16ebs8, block_tile>(blocks).pop();
+    static ALWAYS_INLINE BlockTile load(const uint8 *p) { return load_run<1>(p)[0]; }
+    /// Count tiles, one after another.
+    template <unsigned Count> static ALWAYS_INLINE std::array<BlockTile, Count> load_run(const uint8 *p) {
+        BlockInput stream(reinterpret_cast<const bfp16ebs8 *>(p));
+        std::array<BlockTile, Count> tiles;
+        LOOP_UNROLL
+        for (unsigned i = 0; i < Count; ++i)
+            tiles[i] = stream.pop();
+        return tiles;
     }
     static ALWAYS_INLINE void store(uint8 *p, const BlockTile &tile) {
-        auto *blocks = reinterpret_cast<bfp16ebs8 *>(p);
-        aie::block_vector_output_buffer_stream<bfp16ebs8, block_tile>(blocks).push(tile);
+        BlockOutput(reinterpret_cast<bfp16ebs8 *>(p)).push(tile);
     }
 };
 
@@ -55,6 +69,7 @@ template <bool Transposed> struct BlocksOfBfloat16 {
     using Stored = MicroTile<bfloat16, 8, 8, Transposed>;
     using memory = bfloat16;
     static constexpr unsigned step = Stored::step;
+    static constexpr unsigned run = 1;
 
     static ALWAYS_INLINE BlockTile load(const bfloat16 *p) {
         return BlockSums(Stored::load(p)).template to_vector<bfp16ebs8>();
@@ -75,7 +90,7 @@ template <bool Transposed> struct BlockAccumulator {
 template <class A_, class B_, class C_> struct BlockFloats {
     using Tile = BlockProduct;
     using A = A_;
-    using B = Weights<B_, 8>;
+    using B = Weights<B_, 8, B_::run>;
     using C = C_;
 };
 

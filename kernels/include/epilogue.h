@@ -29,13 +29,30 @@ constexpr bool biased = true;
 constexpr bool biased = false;
 #endif
 
-/// Results below 0 become 0, if asked for.
+/// Lanes that one product of float32 works on: as many as a product of bfloat16 parts, nine of which make it up. With
+/// fewer lanes the rest of each is wasted.
+constexpr unsigned float_lanes = __AIE_ARCH__ >= 21 ? 32 : 16;
+
+/// Results below 0 become 0, if asked for, a register of 512 bits at a time. Floats are compared by their bits: a float is
+/// negative when they are as an integer, and the core compares integers in one instruction, where a maximum of float32
+/// subtracts, converts, compares and selects. So -0 becomes 0, and a NaN with its sign set becomes 0 as well.
 template <class T, unsigned Lanes>
 static ALWAYS_INLINE aie::vector<T, Lanes> rectified(const aie::vector<T, Lanes> &v) {
-    if constexpr (relu)
-        return aie::max(v, aie::zeros<T, Lanes>());
-    else
+    constexpr unsigned lanes = 64 / sizeof(T);
+    if constexpr (!relu) {
         return v;
+    } else if constexpr (Lanes > lanes) {
+        aie::vector<T, Lanes> result;
+        for (unsigned i = 0; i < Lanes / lanes; ++i)
+            result.insert(i, rectified(v.template extract<lanes>(i)));
+        return result;
+    } else if constexpr (std::is_same_v<T, float>) {
+        return rectified(v.template cast_to<int32>()).template cast_to<float>();
+    } else if constexpr (std::is_same_v<T, bfloat16>) {
+        return rectified(v.template cast_to<int16>()).template cast_to<bfloat16>();
+    } else {
+        return aie::max(v, aie::zeros<T, Lanes>());
+    }
 }
 
 /// R x T elements row by row, in the order in which a micro-tile of C holds them.

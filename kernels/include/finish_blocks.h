@@ -11,15 +11,17 @@
 static_assert(DIM_M % 8 == 0 && tile_columns % 8 == 0, "the C tile must be whole micro-tiles");
 static_assert(!c_transposed, "C_TRANSPOSED: blocks of C lie along N, so C of bfp16 cannot be transposed");
 
-/// The whole kernel, for sums of elements T. Nothing is __restrict: results replace sums that were read.
+/// The whole kernel, for sums of elements T. Nothing is __restrict: results replace sums that were read, and a stream
+/// writes no sooner than its blocks are pushed. Rectified before narrowing, as a block's exponent is that of its largest
+/// magnitude.
 template <class T> static ALWAYS_INLINE void finish_blocks(T *c) {
     set_float_modes();
-    auto *const out = reinterpret_cast<uint8 *>(c);
+    BlockOutput out(reinterpret_cast<bfp16ebs8 *>(c));
     event0();
     LOOP_MIN_ITERATIONS(c_elements / block_tile)
     for (unsigned i = 0; i < c_elements / block_tile; ++i) {
         const BlockSums sums(rectified(aie::load_v<block_tile>(c + i * block_tile)));
-        Blocks::store(out + i * block_tile_bytes, sums.template to_vector<bfp16ebs8>());
+        out.push(sums.template to_vector<bfp16ebs8>());
     }
     event1();
 }

@@ -2,7 +2,7 @@
 //
 // With -DSCALE or -DBIAS the kernel gets an epilogue tile of float32: the scales of all ARRAY_ROWS * m rows of the row
 // panel, core row by core row; then n scales of columns; then n biases. All three are there in either case.
-// result = bf16(relu((sum * row scale) * column scale + bias)): the first product is rounded to float32, the second and
+// result = relu(bf16((sum * row scale) * column scale + bias)): the first product is rounded to float32, the second and
 // the sum once more (the device makes float products out of bfloat16 parts), the result to nearest even.
 #pragma once
 
@@ -33,7 +33,7 @@ constexpr unsigned epilogue_rows = 0;
 /// C tiles of micro-tiles R x T. Nothing is __restrict: results replace sums that were read.
 template <unsigned R, unsigned T> struct FinishFloats {
     static constexpr unsigned step = R * T;
-    static constexpr unsigned lanes = 16;  // of float32 in 512 bit
+    static constexpr unsigned lanes = step < float_lanes ? step : float_lanes;
     using Factors = aie::vector<float, step>;
     using Sums = aie::vector<float, lanes>;
 

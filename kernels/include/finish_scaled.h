@@ -1,7 +1,7 @@
 // bfloat16 results of int32 sums, scaled by row and column: bias and ReLU (epilogue.h), in place.
 //
 // The epilogue tile, float32: the scales of all ARRAY_ROWS * m rows of the row panel, core row by core row; then n
-// scales of columns; then, with BIAS, n biases. result = bf16(relu(float(sum) * row scale * column scale + bias)),
+// scales of columns; then, with BIAS, n biases. result = relu(bf16(float(sum) * row scale * column scale + bias)),
 // every operation rounded in float32 (the device makes float products out of bfloat16 parts), the last to nearest
 // even.
 #pragma once
@@ -15,7 +15,7 @@
 /// C tiles of micro-tiles R x T. Nothing is __restrict: results replace sums that were read.
 template <unsigned R, unsigned T> struct FinishScaled {
     static constexpr unsigned step = R * T;
-    static constexpr unsigned lanes = 16;  // of float32 in 512 bit
+    static constexpr unsigned lanes = step < float_lanes ? step : float_lanes;
     using Factors = aie::vector<float, step>;
 
     const float *row_scales;  // of this core's m rows
@@ -36,8 +36,7 @@ template <unsigned R, unsigned T> struct FinishScaled {
             const auto by_row = aie::mul(sums, row_factors.template extract<lanes>(i)).template to_vector<float>();
             const aie::accum<accfloat, lanes> start(added.template extract<lanes>(i));
             const auto scaled = aie::mac(start, by_row, factors.template extract<lanes>(i));
-            const aie::accum<accfloat, lanes> result(rectified(scaled.template to_vector<float>()));
-            aie::store_v(out + first + i * lanes, result.template to_vector<bfloat16>());
+            aie::store_v(out + first + i * lanes, rectified(scaled.template to_vector<bfloat16>()));
         }
     }
 };

@@ -9,12 +9,16 @@
 //
 // A kernel is a struct of four types:
 //   Tile  the aie::mmul
-//   A     `memory`, `step` (elements of memory in a micro-tile), `load(p)`: one micro-tile as operand of Tile
-//   B     `memory`, `group` (2, or 4 when 4 column blocks share their bytes) and `Columns<Count, First>(b, column)`, a
-//         reader of Count (1 or 2) column blocks from `column` on, the block number First of a group: `next()` gives
-//         the `first` and the `second` operand at the next depth
+//   A     `memory`, `step` (elements of memory in a micro-tile), `load(p)`: one micro-tile as operand of Tile; where
+//         several in a row are cheaper, `load_run<Count>(p)` besides, an array of them
+//   B     `memory`, `group` (2, or 4 when 4 column blocks share their bytes), `run` (depths that are loaded at a time, a
+//         divisor of k / s) and `Columns<Count, First>(b, column)`, a reader of Count (1 or 2) column blocks from
+//         `column` on, the block number First of a group: `next()` gives the `first` and the `second` operands at the
+//         next `run` depths, two arrays
 //   C     `memory`, `step`, `load(p)` and `store(p, tile)`; `begin()` sets the modes that they need
 #pragma once
+
+#include <array>
 
 #include "dims.h"
 #include "loops.h"
@@ -23,10 +27,24 @@ template <class V> struct Pair {
     V first, second;
 };
 
-/// B with one operand per `Loaded::step` elements of memory. Loaded: `memory`, `step`, `load(p)`; S: rows of its tiles.
-template <class Loaded, unsigned S> struct Weights {
+/// Count micro-tiles that follow each other in memory.
+template <class Operand, unsigned Count> static ALWAYS_INLINE auto load_tiles(const typename Operand::memory *p) {
+    if constexpr (requires { Operand::template load_run<Count>(p); }) {
+        return Operand::template load_run<Count>(p);
+    } else {
+        std::array<decltype(Operand::load(p)), Count> tiles;
+        LOOP_UNROLL
+        for (unsigned i = 0; i < Count; ++i)
+            tiles[i] = Operand::load(p + i * Operand::step);
+        return tiles;
+    }
+}
+
+/// B with one operand per `Loaded::step` elements of memory. Loaded: as A; S: rows of its tiles; Run: depths at a time.
+template <class Loaded, unsigned S, unsigned Run = 1> struct Weights {
     using memory = typename Loaded::memory;
     static constexpr unsigned group = 2;
+    static constexpr unsigned run = Run;
 
     template <unsigned Count, unsigned First> struct Columns {
         static constexpr unsigned column_block = tile_depth / S * Loaded::step;
@@ -36,9 +54,10 @@ template <class Loaded, unsigned S> struct Weights {
 
         ALWAYS_INLINE auto next() {
             const memory *const here = b;
-            b += Loaded::step;
+            b += Run * Loaded::step;
             // With one column block there is no second, and what stands for it is never used.
-            return Pair<decltype(Loaded::load(b))>{Loaded::load(here), Loaded::load(here + (Count - 1) * column_block)};
+            return Pair<decltype(load_tiles<Loaded, Run>(b))>{
+                load_tiles<Loaded, Run>(here), load_tiles<Loaded, Run>(here + (Count - 1) * column_block)};
         }
     };
 };
@@ -75,21 +94,24 @@ template <class Kernel> struct Multiply {
         if constexpr (Rows == 2 && Count == 2)
             c11 = C::load(c + c_row_block + C::step);
 
-        LOOP_MIN_ITERATIONS(DIM_K / Tile::K)
+        LOOP_MIN_ITERATIONS(DIM_K / (Tile::K * B::run))
         LOOP_NO_UNROLL
-        for (unsigned depth = 0; depth < depth_blocks; ++depth) {
-            const auto a0 = A::load(upper);
-            upper += A::step;
-            const auto a1 = A::load(lower);
-            lower += A::step;
+        for (unsigned depth = 0; depth < depth_blocks; depth += B::run) {
+            const auto a0 = load_tiles<A, B::run>(upper);
+            upper += B::run * A::step;
+            const auto a1 = load_tiles<A, B::run>(lower);
+            lower += B::run * A::step;
             const auto columns = b.next();
-            c00.mac(a0, columns.first);
-            if constexpr (Count == 2)
-                c01.mac(a0, columns.second);
-            if constexpr (Rows == 2)
-                c10.mac(a1, columns.first);
-            if constexpr (Rows == 2 && Count == 2)
-                c11.mac(a1, columns.second);
+            LOOP_UNROLL
+            for (unsigned i = 0; i < B::run; ++i) {
+                c00.mac(a0[i], columns.first[i]);
+                if constexpr (Count == 2)
+                    c01.mac(a0[i], columns.second[i]);
+                if constexpr (Rows == 2)
+                    c10.mac(a1[i], columns.first[i]);
+                if constexpr (Rows == 2 && Count == 2)
+                    c11.mac(a1[i], columns.second[i]);
+            }
         }
 
         C::store(c, c00);

@@ -14,6 +14,7 @@ constexpr unsigned fields = 4;  // 2-bit codes in a byte of B
 template <unsigned S, unsigned T> struct TernaryWeights {
     using memory = uint8;
     static constexpr unsigned group = fields;
+    static constexpr unsigned run = 1;
     static constexpr unsigned step = S * T;  // bytes, of `fields` micro-tiles
     using Bytes = aie::vector<uint8, step>;
 
@@ -32,7 +33,8 @@ template <unsigned S, unsigned T> struct TernaryWeights {
         ALWAYS_INLINE auto next() {
             const Bytes packed = aie::load_v<step>(b);
             b += step;
-            return Pair<aie::vector<int8, step>>{weights<First>(packed), weights<First + 1>(packed)};
+            return Pair<std::array<aie::vector<int8, step>, run>>{{weights<First>(packed)},
+                                                                  {weights<First + 1>(packed)}};
         }
     };
 

@@ -109,7 +109,8 @@ template <class Out> void finish(const int32_t *bias, int32_t *c) {
     auto *bytes = reinterpret_cast<char *>(c);
     for (unsigned place = 0; place < DIM_M * DIM_N; ++place) {
         const unsigned column = column_at[place], scale = field_scaled ? 2 * field(column) : 0;
-        const int64_t sum = c[place] + (biased ? int64_t{bias[column]} << scale : 0);
+        const int64_t added = biased ? narrowed<int32_t>(int64_t{bias[column]} << scale, 0) : 0;
+        const auto sum = static_cast<int32_t>(c[place] + added);  // wraps
         const Out result = narrowed<Out>(sum, SHIFT + scale);
         const Out shown = relu && result < 0 ? Out{0} : result;
         std::memcpy(bytes + place * sizeof(Out), &shown, sizeof shown);

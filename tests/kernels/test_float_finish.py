@@ -61,6 +61,18 @@ def test_finish_rounds_in_the_stated_places_and_touches_nothing_else(kernel_libr
         assert (buffer[m * n :] == 7).all()
 
 
+@pytest.mark.parametrize("generation", ARCH)
+def test_relu_leaves_no_sign_behind(kernel_library, generation):
+    side = SIDE[generation]
+    c = np.full((side, side), 5, np.float32)
+    c[0, :4] = -1e-45, -0.0, 1e-45, -np.inf  # the first and third are nothing in bfloat16
+    library = kernel_library(generation, ("finish_f32_bf16",), (side, 8, side), "-O0", *ARCH[generation], "-DRELU")
+    buffer = aligned_copy(c.ravel(), np.float32)
+    library.call("finish_f32_bf16", buffer)
+    assert not buffer.view(np.uint16)[:4].any()
+    assert (buffer.view(BF16)[4 : side * side] == 5).all()
+
+
 @pytest.mark.parametrize("macro", ["SCALE", "BIAS"])
 def test_fed_numbers_need_the_rows_of_the_array(macro):
     result = gxx("-fsyntax-only", *sources("aie2p", "finish_f32_bf16"), *tile_options(8, 8, 8), f"-D{macro}")

@@ -62,6 +62,22 @@ def test_finish_matches_numpy_and_touches_nothing_else(kernel_library, case):
         assert (buffer[m * n :] == 7).all(), name
 
 
+def test_a_scaled_bias_is_clamped_and_its_sum_wraps(kernel_library):
+    m, _, n = tile = 8, 8, 32
+    options = ("-O0", "-DMICRO_R=8", "-DFIELD_SCALED", "-DBIAS", "-DSHIFT=3")
+    library = kernel_library("aie2p", ("finish_i32_i32", "reference"), tile, *options)
+    bias = np.full(n, 2**30) - np.arange(n)
+    c = np.random.default_rng(10).integers(-5, 5, (m, n)) * field_scale(n)
+    added = np.minimum(bias * field_scale(n), 2**31 - 1)
+    sums = (c + added).astype(np.int32).astype(np.int64)
+    assert (sums < 0).any()  # some wrap
+    expected = np.rint(sums / (8 * field_scale(n)))
+    for name in ("finish_i32_i32", "finish_i32_i32_ref"):
+        buffer = aligned_copy(micro_tiled(c, 8, 8), np.int32)
+        library.call(name, aligned_copy(bias, np.int32), buffer)
+        assert np.array_equal(buffer, micro_tiled(expected, 8, 8)), name
+
+
 @pytest.mark.parametrize(("generation", "tile"), [("aie2p", (24, 8, 32)), ("aie2", (12, 8, 64))])
 def test_unscale_divides_by_the_scale_of_fields_and_rectifies(kernel_library, generation, tile):
     m, _, n = tile

@@ -181,5 +181,7 @@ def preprocessed(name: str, *options: str) -> str:
 
 
 def test_loop_promises_follow_the_tile_for_peano_and_vanish_on_hosts():
-    assert "#pragma clang loop min_iteration_count(40 / Tile::K)" in preprocessed("mm_i8_i2_i32.cc", "-D__AIECC__")
+    assert "#pragma clang loop min_iteration_count(40 / (Tile::K * B::run))" in preprocessed(
+        "mm_i8_i2_i32.cc", "-D__AIECC__"
+    )
     assert "#pragma clang" not in preprocessed("mm_i8_i2_i32.cc")

@@ -57,8 +57,11 @@ def test_passes_over_c_are_counted_by_hand():
     assert unscale.slot_cycles == 16 * 12
     assert unscale.cycles == 16 * 12 + 9
     assert unscale.bound == "slot lda+st"
-    # 18 products for 16 lanes; one accumulator each way for 64 elements of four vectors.
-    assert kernel_cycles("finish_i32_bf16", 64, 0, 64, generation=AIE2P).interval == 18
+    # Two float products of 3 x 3 parts with two subtractions for each operand, and 5 for the conversion of int32, for
+    # 32 lanes (AIE2: 16). One accumulator each way for 64 elements of four vectors.
+    scaled = kernel_cycles("finish_i32_bf16", 64, 0, 64, generation=AIE2P)
+    assert (scaled.interval, scaled.slot_cycles) == (2 * (9 + 4) + 5, 64 * 64 // 32 * 31)
+    assert kernel_cycles("finish_i32_bf16", 64, 0, 64, generation=AIE2).slot_cycles == 64 * 64 // 16 * 31
     assert kernel_cycles("finish_f32_bf16", 64, 0, 64, generation=AIE2P).slot_cycles == 64 * 4
 
 
@@ -94,13 +97,22 @@ def test_costs_are_ordered_and_below_the_peak(kernel):
 def test_depth_costs_the_interval_alone(kernel):
     r, s, t = kernel.multiples
     m, n = 2 * r, 2 * t
-    shallow, deep = (kernel_cycles(kernel.symbol, m, k * s, n, generation=kernel.generation) for k in (40, 53))
+    run = kernel.product.run
+    shallow, deep = (
+        kernel_cycles(kernel.symbol, m, k * s, n, generation=kernel.generation) for k in (40 * run, 53 * run)
+    )
     assert deep.cycles - shallow.cycles == 13 * shallow.interval * shallow.blocks
     # The shortcut for deep loops against every instruction placed.
-    block = kernel.block(2, 2)
+    block = kernel.block(2, 2, run=run)
     trips = block.settled_trips() + 7
     assert block.overlapped_cycles(trips) == block.overlapped_cycles(trips - 7) + 7 * shallow.interval
     assert block.sequential_cycles(trips) == block.sequential_cycles(trips - 7) + 7 * shallow.interval
+
+
+def test_streams_of_block_floats_are_opened_for_two_tiles():
+    even, odd = (kernel_cycles("mm_bfp16_bfp16_f32", 64, k, 64, generation=AIE2P) for k in (64, 72))
+    assert (even.trips, even.slot_use["lda"] + even.slot_use["ldb"], even.slot_use["vec"]) == (4, 4 + 2 * 4, 8)
+    assert (odd.trips, odd.slot_use["lda"] + odd.slot_use["ldb"], odd.slot_use["vec"]) == (9, 4 + 4, 4)
 
 
 def test_odd_edges_make_smaller_blocks():

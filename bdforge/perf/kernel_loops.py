@@ -26,6 +26,7 @@ from bdforge.perf.kernel_schedule_traffic import (
     c_int32,
     narrowed,
     scaled,
+    scaled_floats,
     shifted,
     unscale,
     zero,
@@ -93,8 +94,9 @@ ELEMENT_KERNELS = (
     ElementKernel("finish_bf16_bfp16", AIE2P, 64, narrowed(c_bf16, c_bfp16)),
     ElementKernel("finish_f32_bfp16", AIE2P, 64, narrowed(c_f32, c_bfp16)),
     *(
-        ElementKernel("finish_i32_bf16", g, lanes, scaled, 4 * VECTOR_REGISTERS)
+        ElementKernel(symbol, g, lanes, body, 4 * VECTOR_REGISTERS, option)
         for g, lanes in ((AIE2, 16), (AIE2P, 32))
+        for symbol, body, option in (("finish_i32_bf16", scaled, ""), ("finish_f32_bf16", scaled_floats, "SCALE"))
     ),
     *(
         ElementKernel(f"zero_{c}", g, VECTOR_BYTES[g.name] * 8 // bits, zero)

@@ -101,7 +101,7 @@ class KernelCost:
 def kernel_cycles(
     kernel: str | tuple[str, str, str], m: int, k: int, n: int, *,
     generation: Generation, a_rows: int | None = None, transposed: Collection[str] = (),
-    call_cycles: int = 0, blocking: tuple[int, int] = BLOCKING,
+    call_cycles: int = 0, blocking: tuple[int, int] = BLOCKING, options: Collection[str] = (),
 ) -> KernelCost:  # fmt: skip
     """Cost of one call of a kernel on a core's tile m x k x n.
 
@@ -109,11 +109,11 @@ def kernel_cycles(
     also as `("i8", "i2", "i32")`). With asymmetric tile buffering a matrix kernel works on `a_rows` of the m rows at a
     time (m / a_rows is rho, the number of calls); passes over C always take all m. `transposed` names the operands
     ("a", "b", "c") whose micro-tiles are stored column by column. `call_cycles` are added to each count. `blocking` is
-    for kernels of others.
+    for kernels of others. `options` are macros that a pass over C is built with; `SCALE` changes its cost.
 
     ScheduleError: no such kernel for this generation, or sizes that are no positive multiples of its micro-tiles.
     """
-    found = _kernel(_symbol(kernel), generation)
+    found = _kernel(_symbol(kernel), generation, options)
     if unknown := sorted(set(transposed) - set("abc")):
         raise ScheduleError(f"{found.symbol}: transposed names {', '.join(unknown)}; the operands are a, b and c")
     if isinstance(found, ElementKernel):
@@ -129,7 +129,7 @@ def kernel_cycles(
 def kernel_costs(
     kernels: Iterable[str], m: int, k: int, n: int, *,
     generation: Generation, a_rows: int | None = None, transposed: Collection[str] = (),
-    which: Schedule = "overlapped", efficiency: float = 1.0,
+    which: Schedule = "overlapped", efficiency: float = 1.0, options: Collection[str] = (),
 ) -> dict[str, int]:  # fmt: skip
     """Cycles per call by entry point, without the call itself, for a core's tile: what timed emulation charges.
 
@@ -143,7 +143,9 @@ def kernel_costs(
             f"efficiency {efficiency} is outside (0, {limit}]; it is the share of the {which} schedule's rate reached"
         )
     found = {
-        symbol: kernel_cycles(symbol, m, k, n, generation=generation, a_rows=a_rows, transposed=transposed)
+        symbol: kernel_cycles(
+            symbol, m, k, n, generation=generation, a_rows=a_rows, transposed=transposed, options=options
+        )
         for symbol in kernels
     }
     return {
@@ -154,7 +156,7 @@ def kernel_costs(
 
 def known_kernels(generation: Generation) -> tuple[str, ...]:
     """Entry points with a cost on this generation."""
-    return tuple(k.symbol for k in (*MATRIX_KERNELS, *ELEMENT_KERNELS) if k.generation == generation)
+    return tuple(symbol for name, symbol, option in _by_name() if name == generation.name and not option)
 
 
 def kernel_multiples(kernel: str | tuple[str, str, str], generation: Generation) -> tuple[int, int, int]:
@@ -177,10 +179,10 @@ def _short(name: str) -> str:
     return _LONG_NAMES.get(letters, letters) + name[len(letters) :]
 
 
-def _kernel(symbol: str, generation: Generation) -> MatrixKernel | ElementKernel:
-    found = _by_name().get((generation.name, symbol))
-    if found is not None:
-        return found
+def _kernel(symbol: str, generation: Generation, options: Collection[str] = ()) -> MatrixKernel | ElementKernel:
+    for option in (*options, ""):
+        if found := _by_name().get((generation.name, symbol, option)):
+            return found
     known = ", ".join(known_kernels(generation))
     raise ScheduleError(
         f"no loop of a kernel {symbol!r} for {generation.name}; known: {known}. "
@@ -189,8 +191,10 @@ def _kernel(symbol: str, generation: Generation) -> MatrixKernel | ElementKernel
 
 
 @cache
-def _by_name() -> Mapping[tuple[str, str], MatrixKernel | ElementKernel]:
-    return {(k.generation.name, k.symbol): k for k in (*MATRIX_KERNELS, *ELEMENT_KERNELS)}
+def _by_name() -> Mapping[tuple[str, str, str], MatrixKernel | ElementKernel]:
+    """Kernels by generation, entry point and the option with which they cost this."""
+    matrix = {(k.generation.name, k.symbol, ""): k for k in MATRIX_KERNELS}
+    return matrix | {(k.generation.name, k.symbol, k.option): k for k in ELEMENT_KERNELS}
 
 
 @dataclass(frozen=True, slots=True)

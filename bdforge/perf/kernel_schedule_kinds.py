@@ -117,6 +117,7 @@ class ElementKernel:
     """A kernel that passes over one core tile of C: `elements` per iteration of its loop.
 
     `registers` is how many values it may hold; more than there are, where load and store slots have room to spill.
+    `option` is a macro of the kernel with which it costs this; without one it is the cost of all other builds.
     """
 
     symbol: str
@@ -124,6 +125,7 @@ class ElementKernel:
     elements: int
     body: Callable[[Generation], tuple[Operation, ...]]
     registers: int = VECTOR_REGISTERS
+    option: str = ""
 
     def loop(self) -> Loop:
         """One iteration of the pass."""

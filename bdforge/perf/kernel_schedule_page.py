@@ -17,9 +17,10 @@ Made by `python -m bdforge.perf.kernel_schedule_page > docs/kernel_costs.md`; a 
 `bdforge/perf/data/aie2p_isa.csv`; nothing is fitted. Not counted: stalls on memory banks and the call itself.
 
 Passes over C (`finish_*`) are costed without bias and ReLU, which takes an instruction of the move slot for a vector of
-results; `finish_i32_bf16` with its two scales: two float32 products, each of nine products of bfloat16 parts and four
-subtractions that find the parts, and five operations that make float32 of int32, 31 of the MAC slot for 32 lanes (AIE2:
-16). Parts that find no register are spilled: load and store slots have room.
+results. Scales of rows and columns (`finish_i32_bf16`, `finish_f32_bf16` with SCALE) are two float32 products, each of
+nine products of bfloat16 parts and four subtractions that find the parts; five more operations make float32 of int32:
+26 or 31 of the MAC slot for 32 lanes (AIE2: 16). Parts that find no register are spilled, as load and store slots have
+room.
 
 Kernels that read bfp16 take two steps of K in an iteration, if k / 8 is even: a stream of tiles that lie one after
 another is opened for two of them, one line into a load FIFO, and each is popped. Else it is opened for each.
@@ -66,23 +67,25 @@ def page() -> str:
 
 def _kernels(generation: Generation) -> Iterable[str]:
     m, k, n = TILE
+    matrix = [(k.symbol, "") for k in MATRIX_KERNELS if k.generation == generation]
+    passes = [(k.symbol, k.option) for k in ELEMENT_KERNELS if k.generation == generation]
     costs = [
-        kernel_cycles(kernel.symbol, m, k, n, generation=generation)
-        for kernel in (*MATRIX_KERNELS, *ELEMENT_KERNELS)
-        if kernel.generation == generation
-    ]
+        (f"{symbol}, {option}" if option else symbol,
+         kernel_cycles(symbol, m, k, n, generation=generation, options=[option]))
+        for symbol, option in (*matrix, *passes)
+    ]  # fmt: skip
     yield f"## {generation.name}, one call on a tile of {m} × {k} × {n}\n"
     yield "| kernel | II (slots, latency) | slots per iteration | bound | ideal | sequential | slots | MACs/cycle |"
     yield "|---|---|---|---|---|---|---|---|"
-    yield from map(_kernel_row, costs)
+    yield from (_kernel_row(name, cost) for name, cost in costs)
     yield ""
 
 
-def _kernel_row(cost: KernelCost) -> str:
+def _kernel_row(name: str, cost: KernelCost) -> str:
     use = " ".join(f"{slot} {count}" for slot, count in cost.slot_use.items() if count)
     rate = f"{cost.macs_per_cycle:.0f}" if cost.macs else ""
     return (
-        f"| {cost.symbol} | {cost.interval} ({cost.resource_interval}, {cost.recurrence_interval}) | {use} "
+        f"| {name} | {cost.interval} ({cost.resource_interval}, {cost.recurrence_interval}) | {use} "
         f"| {cost.bound} | {cost.cycles} | {cost.sequential_cycles} | {cost.slot_cycles} | {rate} |"
     )
 

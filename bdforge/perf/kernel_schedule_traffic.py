@@ -149,19 +149,29 @@ def narrowed(wide: TrafficOf, narrow: TrafficOf) -> Callable[[Generation], tuple
 
 
 def scaled(generation: Generation) -> tuple[Operation, ...]:
-    """Lanes of one float product from int32 to bfloat16: conversion, times the row's scale, times the column's.
-
-    Both float32 products are made of bfloat16 parts of both operands. What the API does between registers and
-    accumulators (moves, constants) is left out; it has the move slot to itself.
-    """
+    """Lanes of one float product from int32 to bfloat16: conversion, times the row's scale, times the column's."""
     names = ("sums low", "sums high")
     operations = [load(generation, name) for name in names]
     for step in range(TO_FLOAT_OPERATIONS):
         lanes = tuple(("s1", name) for name in names) if step == 0 else (("acc1", f"float{step - 1}"),)
         operations.append(Operation((_multiply(generation),), (*lanes, ("s2", "one")), (f"float{step}",)))
-    operations += _float_product(generation, f"float{TO_FLOAT_OPERATIONS - 1}", "row", "by row")
-    operations += _float_product(generation, "by row", "column", "result")
-    return (*operations, Operation((form(generation, "VST.CONV"),), (("src", "result"),)))
+    return (*operations, *_by_two_scales(generation, f"float{TO_FLOAT_OPERATIONS - 1}"))
+
+
+def scaled_floats(generation: Generation) -> tuple[Operation, ...]:
+    """The same from float32."""
+    high = load(generation, "sums high")
+    return (high, load(generation, "sums"), *_by_two_scales(generation, "sums"))
+
+
+def _by_two_scales(generation: Generation, value: str) -> tuple[Operation, ...]:
+    """Two float32 products, each made of bfloat16 parts of both operands, and the store of the result.
+
+    What the API does between registers and accumulators (moves, constants) is left out; it has the move slot to itself.
+    """
+    by_row = _float_product(generation, value, "row", "by row")
+    by_column = _float_product(generation, "by row", "column", "result")
+    return (*by_row, *by_column, Operation((form(generation, "VST.CONV"),), (("src", "result"),)))
 
 
 def _float_product(generation: Generation, left: str, right: str, result: str) -> list[Operation]:

@@ -23,10 +23,12 @@ def timing_options(
     given, gets the timeline.
     """
     tile, costs = plan.spec.tile, {}
+    options = plan.finish.defines if plan.finish else ()
     for symbol in plan.kernel_names:
         with suppress(ScheduleError):  # the report names kernels without a cost
             costs |= kernel_costs(
                 [symbol], tile.m, tile.k, tile.n, generation=plan.device.generation,
                 a_rows=tile.m // plan.parts, transposed=plan.transposed, which=schedule, efficiency=efficiency,
+                options=options,
             )  # fmt: skip
     return TimingOptions(timing_of(plan.device), costs, problem.macs, spans)

@@ -63,6 +63,8 @@ def test_passes_over_c_are_counted_by_hand():
     assert (scaled.interval, scaled.slot_cycles) == (2 * (9 + 4) + 5, 64 * 64 // 32 * 31)
     assert kernel_cycles("finish_i32_bf16", 64, 0, 64, generation=AIE2).slot_cycles == 64 * 64 // 16 * 31
     assert kernel_cycles("finish_f32_bf16", 64, 0, 64, generation=AIE2P).slot_cycles == 64 * 4
+    by_scales = kernel_costs(["finish_f32_bf16"], 64, 0, 64, generation=AIE2P, which="slots", options=["SCALE", "RELU"])
+    assert by_scales == {"finish_f32_bf16": 64 * 64 // 32 * 26}
 
 
 def test_ternary_unpacking_hides_beside_the_products():

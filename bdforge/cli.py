@@ -9,13 +9,13 @@ import typer
 
 from bd_patterns import PatternError, WalkError
 from bdforge import cli_estimate, cli_insts, cli_isa, cli_plot, cli_tune, cli_weights, show
+from bdforge.cli_checks import Permissive, checks, tell
 from bdforge.cli_files import FileError, named, new_file, read_bytes, read_text
 from bdforge.cli_timing import PRODUCTS, Timed, share, without_timing
 from bdforge.devices import DEVICES, DeviceError, device_named
 from bdforge.emulator import EmulationError, emulate
 from bdforge.emulator.observe import Timeline
 from bdforge.emulator.scheduler import SCHEDULES
-from bdforge.emulator.strictness import NAMES
 from bdforge.emulator.verify import verify_design
 from bdforge.isa import IsaError
 from bdforge.mlir import MlirError, parse, print_module
@@ -119,9 +119,7 @@ def emulate_command(
     sequence: Annotated[str | None, typer.Option(help="Runtime sequence, when there are several.")] = None,
     device: Annotated[str | None, typer.Option(help="aie.device, when there are several.")] = None,
     insts: Annotated[Path | None, typer.Option(help="Instruction words to run instead of a sequence.")] = None,
-    permissive: Annotated[
-        list[str] | None, typer.Option(help=f"Switch a check off; repeatable. One of {', '.join(NAMES)}.")
-    ] = None,
+    permissive: Permissive = None,
     schedule: Annotated[str, typer.Option(help=f"Order of what is possible: {', '.join(SCHEDULES)}.")] = "in-order",
     seed: Annotated[int, typer.Option(help="Seed of the random schedule.")] = 0,
     trace: Annotated[
@@ -164,8 +162,7 @@ def emulate_command(
             with named(trace, "written"):
                 order.write(trace)
             typer.echo(f"wrote {trace}", err=True)
-    for warning in result.warnings:
-        typer.echo(f"warning: {warning}", err=True)
+    tell(result.warnings)
     if out is not None:
         for path in save_arrays(out, files, arrays):
             typer.echo(f"wrote {path}")
@@ -175,11 +172,12 @@ def emulate_command(
 
 
 @app.command(name="verify")
-def verify_command(design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device.")]) -> None:
+def verify_command(
+    design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device.")], permissive: Permissive = None
+) -> None:
     """Check a design without running it: dialect, memory, BDs, runtime sequences, routes."""
-    found = verify_design(read_text(design), str(design))
-    for warning in found.warnings:
-        typer.echo(f"warning: {warning}", err=True)
+    found = verify_design(read_text(design), str(design), permissive or [])
+    tell(found.warnings)
     for fault in found.faults:
         typer.echo(f"bdforge: {fault}", err=True)
     if found.faults:
@@ -231,6 +229,9 @@ def route_command(
     with named(new_file(out), "written"):
         out.write_text(text, encoding="utf-8")
     typer.echo(f"wrote {out}")
+
+
+app.command(name="checks")(checks)
 
 
 @app.command()

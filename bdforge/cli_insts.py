@@ -6,10 +6,13 @@ from typing import Annotated
 
 import typer
 
+from bdforge.cli_checks import Permissive, tell
 from bdforge.cli_files import named, new_file, read_text
+from bdforge.emulator.strictness import Strictness
 from bdforge.mlir import parse
-from bdforge.mlir.trace_ops import TRACE_PREFIX, trace_warnings
+from bdforge.mlir.trace_ops import trace_warnings
 from bdforge.txn import Stream, describe, insts
+from bdforge.txn.target import ControllerIds
 
 app = typer.Typer(
     name="insts", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
@@ -24,12 +27,16 @@ def encode(
     design: Annotated[Path, typer.Argument(help="MLIR text with a runtime sequence.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="File for the words (a new one).")],
     sequence: Annotated[str | None, typer.Option(help="Runtime sequence, when there are several.")] = None,
+    controller_ids: Annotated[
+        ControllerIds,
+        typer.Option(help="Tiles without a controller_id: aiecc gives them one, aie-opt leaves the text as it is."),
+    ] = ControllerIds.AIECC,
+    permissive: Permissive = None,
 ) -> None:
     """Write the words of a runtime sequence, as mlir-aie encodes them."""
-    text = read_text(design)
-    words = insts.encode_mlir(text, str(design), sequence)
-    for warning in trace_warnings(parse(text, str(design))) if TRACE_PREFIX in text else ():
-        typer.echo(f"warning: {warning}", err=True)
+    module, strictness = parse(read_text(design), str(design)), Strictness.without(permissive or [])
+    words = insts.encode_module(module, sequence, strictness, controller_ids)
+    tell([*trace_warnings(module), *strictness.warnings])
     with named(new_file(out), "written"):
         insts.write(out, words)
     typer.echo(f"wrote {out}: {len(words)} words")

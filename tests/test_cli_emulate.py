@@ -166,8 +166,8 @@ def test_words_are_encoded_printed_and_compared(command, design):
     code, out, _ = command("insts", "decode", "insts.bin")
     lines = out.splitlines()
     assert code == 0
-    assert lines[0] == "version 0.1, generation 4, 8 columns x 6 rows, 7 operations"
-    assert len(lines) == 8
+    assert lines[0] == "version 0.1, generation 4, 8 columns x 6 rows, 8 operations"
+    assert len(lines) == 9
     assert "token of shim (0, 0) S2MM 0" in lines[-1]
     code, out, _ = command("insts", "decode", "insts.bin", "--json")
     assert [op["operation"] for op in json.loads(out)["operations"]][-1] == "Sync"
@@ -179,6 +179,30 @@ def test_words_are_encoded_printed_and_compared(command, design):
     assert code == 1
     assert out.startswith("--- insts.bin")
     assert "+BlockWrite shim (0, 0) BD 1" in out
+
+
+def test_controller_ids_are_aieccs_unless_the_texts_are_asked_for(command, design):
+    assert command("insts", "encode", "copy.mlir", "-o", "text.bin", "--controller-ids", "text")[0] == 0
+    assert command("insts", "encode", "copy.mlir", "-o", "aiecc.bin")[0] == 0
+    _, out, _ = command("insts", "diff", "text.bin", "aiecc.bin")
+    assert "+MaskWrite shim (0, 0) S2MM 0 control = controller_id 15 (mask 0x00001f00)" in out
+
+
+def test_insts_encode_tells_what_mlir_aie_reads_otherwise(command, tmp_path):
+    bd = "aie.dma_bd(%a : memref<64xi32>, 0, 32, [<size = 32, stride = 2>])"
+    task = f"%t = aiex.dma_configure_task_for @in {{\n{bd}\naie.end\n}}"
+    (tmp_path / "trap.mlir").write_text(loopback(32, 2, sequence=task))
+    code, _, err = command("insts", "encode", "trap.mlir", "-o", "a.bin")
+    assert code == 0
+    assert err.startswith("warning: trap.mlir:32:1: aie.dma_bd: the stride 2 ")
+    assert command("insts", "encode", "trap.mlir", "-o", "b.bin", "--permissive", "dropped-stride")[2] == ""
+    assert command("verify", "trap.mlir")[2] == err
+    assert command("verify", "trap.mlir", "--permissive", "dropped-stride")[2] == ""
+
+
+def test_checks_are_listed(command):
+    _, out, _ = command("checks")
+    assert [line.split(" ")[0] for line in out.splitlines()] == list(NAMES)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +233,7 @@ def test_a_sequence_that_is_not_there_is_named_at_its_module(command, design):
 def test_a_good_design_verifies_in_one_line(command, design):
     code, out, err = command("verify", "copy.mlir")
     expected = (
-        "copy.mlir: 1 device, 2 tiles, 1 buffer, 2 locks, 2 flows, 1 runtime sequence, 2 static BDs, 7 operations\n"
+        "copy.mlir: 1 device, 2 tiles, 1 buffer, 2 locks, 2 flows, 1 runtime sequence, 2 static BDs, 8 operations\n"
     )
     assert (code, out, err) == (0, expected, "")
 

@@ -33,6 +33,9 @@ Program memory is not checked: how long a core's program becomes only its compil
 CAUTIONS = {
     "blocked-cores": "cores of a design without a runtime sequence that are blocked when nothing moves any more",
     "buffer-bounds": "a BD that leaves its buffer, and perhaps runs into others of the tile",
+    "dropped-stride": "a task's BD whose innermost stride mlir-aie drops, so that contiguous elements are moved",
+    "view-offset": "a reinterpret_cast of a view that starts later than its argument: MLIR itself counts its offset "
+    "from the argument's start, mlir-aie and bdforge from the view's",
     "shim-burst": "a shim BD with bursts of 64 bytes, which moves less",
     "shim-cache": "a shim BD whose AXI cache code nobody has seen work (0, 2 and 3 do)",
     "unread-tokens": "more than 4 tokens of one column that wait to be read: how many the way back holds is unknown",

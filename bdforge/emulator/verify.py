@@ -1,7 +1,9 @@
 """Everything that can be said about a design without running it."""
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -21,6 +23,7 @@ from bdforge.mlir.stream_ops import PacketFlowOp
 from bdforge.mlir.trace_ops import trace_warnings
 from bdforge.routing import route
 from bdforge.txn.lower import lower
+from bdforge.txn.target import ControllerIds
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,12 @@ class Verification:
 class _Collector(Strictness):
     """Remembers faults instead of raising them."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, permissive: Collection[str]) -> None:
+        super().__init__(Strictness.without(permissive).permitted)
         self.faults: list[str] = []
 
     def fault(self, name: str, error: Exception) -> None:
-        if name in CAUTIONS:
+        if name in CAUTIONS or self.permits(name):
             super().fault(name, error)
         else:
             self.add(error)
@@ -51,13 +54,15 @@ class _Collector(Strictness):
             self.faults.append(str(error))
 
 
-def verify_design(mlir: str, file: str = "<string>") -> Verification:
+def verify_design(mlir: str, file: str = "<string>", permissive: Collection[str] = ()) -> Verification:
     """Parse, verify, allocate, encode all static BDs, route all flows and lower all sequences; nothing runs.
+
+    `permissive` names checks whose faults are warnings (`strictness.CHECKS`).
 
     MlirError for text that is no valid MLIR; all other faults are in the result.
     """
     module = parse(mlir, file)
-    collector = _Collector()
+    collector = _Collector(permissive)
     counts: Counter[str] = Counter()
     for warning in trace_warnings(module):
         collector.warn(warning)
@@ -69,7 +74,7 @@ def verify_design(mlir: str, file: str = "<string>") -> Verification:
 
 def _device(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> None:
     try:
-        allocation = allocate(device, collector.add)
+        allocation = allocate(device, partial(collector.fault, "memory-overflow"))
     except MlirError as error:
         collector.add(error)
         return
@@ -91,17 +96,18 @@ def _device(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> No
 
 def _controller_ids(device: DeviceOp, collector: _Collector) -> None:
     """Aiecc routes the completion tokens of a column by these ids, so two of its tiles cannot share one."""
+    ids = ControllerIds.AIECC.of(device)
     owners: dict[tuple[int, int], TileOp] = {}
     for tile in device.walk():
-        if not isinstance(tile, TileOp) or tile.controller_id is None:
+        if not isinstance(tile, TileOp):
             continue
-        owner = owners.setdefault((tile.column, tile.controller_id.id), tile)
+        owner = owners.setdefault((tile.column, ids[tile.column, tile.row]), tile)
         if owner.row != tile.row:
             collector.add(
                 error_at(
                     tile,
                     f"tiles ({owner.column}, {owner.row}) and ({tile.column}, {tile.row}) share controller id "
-                    f"{tile.controller_id.id}, by which their column's tokens are routed; give each its own",
+                    f"{ids[tile.column, tile.row]}, by which their column's tokens are routed; give each its own",
                 )
             )
 

@@ -3,15 +3,36 @@
 from pathlib import Path
 
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.mlir import parse
 from bdforge.txn.codec import Stream, TxnError, decode, encode
 from bdforge.txn.lower import lower_module
+from bdforge.txn.target import ControllerIds, Policy
 
 
-def encode_mlir(text: str, file: str = "<string>", sequence: str | None = None) -> np.ndarray:
-    """Words of a runtime sequence in MLIR text; MlirError names the place of what is wrong in it."""
-    device, operations = lower_module(parse(text, file), sequence)
+def encode_mlir(
+    text: str,
+    file: str = "<string>",
+    sequence: str | None = None,
+    policy: Policy | None = None,
+    controller_ids: ControllerIds = ControllerIds.AIECC,
+) -> np.ndarray:
+    """Words of a runtime sequence in MLIR text; MlirError names the place of what is wrong in it.
+
+    `policy` and `controller_ids` as for `bdforge.txn.lower.lower`.
+    """
+    return encode_module(parse(text, file), sequence, policy, controller_ids)
+
+
+def encode_module(
+    module: ModuleOp,
+    sequence: str | None = None,
+    policy: Policy | None = None,
+    controller_ids: ControllerIds = ControllerIds.AIECC,
+) -> np.ndarray:
+    """Words of a runtime sequence of a parsed module; arguments and errors as for `encode_mlir`."""
+    device, operations = lower_module(module, sequence, policy, controller_ids)
     return encode(operations, device)
 
 

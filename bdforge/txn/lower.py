@@ -5,6 +5,7 @@ mlir-aie refuses is refused; what it silently cuts to a field's width is refused
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, UnrankedMemRefType
@@ -45,7 +46,7 @@ from bdforge.mlir.trace_ops import TraceOp
 from bdforge.txn.bd import GRANULE_BITS, burst_code, encode_bd, memcpy_transfer
 from bdforge.txn.operations import BlockWrite, LoadPdi, MaskWrite, Operation, Patch, Preempt
 from bdforge.txn.raw import raw_bd_words
-from bdforge.txn.target import Channel, LoweringError, Policy, Target, faults_of, lowering_error
+from bdforge.txn.target import Channel, ControllerIds, LoweringError, Policy, Target, faults_of, lowering_error
 from bdforge.txn.tasks import Tasks
 from bdforge.txn.values import VIEWS, HostMemory, Values, bits_of
 
@@ -59,25 +60,31 @@ def lower(
     device_op: DeviceOp | None = None,
     allocation: Allocation | None = None,
     policy: Policy | None = None,
+    controller_ids: ControllerIds = ControllerIds.AIECC,
 ) -> list[Operation]:
     """Operations that a runtime sequence executes, each with the MLIR location that it came from.
 
     The device is the one around the sequence unless given; `allocation` places its buffers and locks
-    (`bdforge.mlir.allocate` by default). `policy` may let pass what hardware or mlir-aie would misread. LoweringError
-    names file, line and column of what cannot be lowered; AllocationError is raised for a device that its tiles cannot
-    hold.
+    (`bdforge.mlir.allocate` by default). `policy` may let pass what hardware or mlir-aie would misread.
+    `controller_ids` says which tiles' tokens carry one. LoweringError names file, line and column of what cannot be
+    lowered; AllocationError is raised for a device that its tiles cannot hold.
     """
     device_op = device_op or _device_around(sequence)
-    lowering = _Lowering(Target(device_op, [], allocation, policy))
+    lowering = _Lowering(Target(device_op, [], allocation, policy, controller_ids))
     lowering.bind_arguments(sequence)
     lowering.block(sequence.body.block)
     return lowering.target.operations
 
 
-def lower_module(module: ModuleOp, sequence: str | None = None) -> tuple[Device, list[Operation]]:
+def lower_module(
+    module: ModuleOp,
+    sequence: str | None = None,
+    policy: Policy | None = None,
+    controller_ids: ControllerIds = ControllerIds.AIECC,
+) -> tuple[Device, list[Operation]]:
     """Device and operations of a module's runtime sequence; `sequence` is its name where there are several."""
     chosen = select_sequence(module, sequence)
-    return _device_around(chosen).device, lower(chosen)
+    return _device_around(chosen).device, lower(chosen, policy=policy, controller_ids=controller_ids)
 
 
 def select_sequence(module: ModuleOp, name: str | None = None) -> RuntimeSequenceOp:
@@ -131,7 +138,7 @@ class _Lowering:
         if op.name in _SILENT or isinstance(op, TraceOp):
             return
         if op.name in VIEWS:
-            self.values.view(op, self.target.warn)
+            self.values.view(op, partial(self.target.caution, "view-offset"))
             return
         handler = _HANDLERS.get(op.name)
         if handler is None:
@@ -304,7 +311,9 @@ class _Lowering:
 
     def _target_of(self, device_op: DeviceOp) -> Target:
         if device_op not in self.targets:
-            self.targets[device_op] = Target(device_op, self.target.operations, policy=self.target.policy)
+            self.targets[device_op] = Target(
+                device_op, self.target.operations, policy=self.target.policy, controller_ids=self.target.controller_ids
+            )
         return self.targets[device_op]
 
 

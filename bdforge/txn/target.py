@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from functools import partial
 from typing import NamedTuple, Protocol
 
 from xdsl.ir import Operation as MlirOperation
 
 from bdforge.devices import AIE2P, Device, TileKind, TileLimits
-from bdforge.devices.limits import GRANULE_BYTES
+from bdforge.devices.limits import CONTROLLER_IDS, GRANULE_BYTES
 from bdforge.devices.registers import (
     CONTROLLER_ID_MASK,
     MEMTILE_WINDOW_BYTES,
@@ -62,9 +63,29 @@ class Policy(Protocol):
         """Raise `error`, or let it pass where the check called `name` is switched off."""
         ...
 
-    def warn(self, warning: str) -> None:
-        """Remember a warning."""
+    def caution(self, name: str, warning: str) -> None:
+        """Remember a warning, unless the one called `name` is switched off."""
         ...
+
+
+class ControllerIds(StrEnum):
+    """Which tiles have a controller id, and so a masked write of it before every push that asks for a token.
+
+    `AIECC`: every `aie.tile` of the text; those without one get their row's, as aiecc's pass
+    `aie-assign-tile-controller-ids` does before it lowers. `TEXT`: only those that the text gives, as `aie-opt` lowers
+    a text without that pass.
+    """
+
+    AIECC = "aiecc"
+    TEXT = "text"
+
+    def of(self, device_op: DeviceOp) -> dict[tuple[int, int], int]:
+        """Controller id by (column, row) of a device's tiles."""
+        tiles = [op for op in device_op.walk() if isinstance(op, TileOp)]
+        given = {(op.column, op.row): op.controller_id.id for op in tiles if op.controller_id is not None}
+        if self is ControllerIds.TEXT:
+            return given
+        return {(op.column, op.row): CONTROLLER_IDS[op.row] for op in tiles} | given
 
 
 class Channel(NamedTuple):
@@ -88,6 +109,7 @@ class Target:
         operations: list[Operation],
         allocation: Allocation | None = None,
         policy: Policy | None = None,
+        controller_ids: ControllerIds = ControllerIds.AIECC,
     ):
         self.device_op, self.policy = device_op, policy
         self.place: MlirOperation = device_op
@@ -98,11 +120,8 @@ class Target:
         self.symbols = {
             symbol: op for op in device_op.body.block.ops if isinstance(symbol := getattr(op, "symbol", None), str)
         }
-        self._controllers = {
-            (op.column, op.row): op.controller_id.id
-            for op in device_op.walk()
-            if isinstance(op, TileOp) and op.controller_id is not None
-        }
+        self.controller_ids = controller_ids
+        self._controllers = controller_ids.of(device_op)
 
     def fault(self, check: str, error: ValueError) -> None:
         """Raise `error`, unless the policy lets faults of this check pass."""
@@ -110,10 +129,10 @@ class Target:
             raise error
         self.policy.fault(check, lowering_error(self.place, str(error)))
 
-    def warn(self, message: str) -> None:
+    def caution(self, name: str, message: str) -> None:
         """Tell the policy, if there is one, what the operation being lowered does otherwise than it reads."""
         if self.policy is not None:
-            self.policy.warn(f"{location(self.place)}: {self.place.name}: {message}")
+            self.policy.caution(name, f"{location(self.place)}: {self.place.name}: {message}")
 
     def check_extent(self, buffer: BufferOp, start_bytes: int, end_bytes: int) -> None:
         """Tell the policy, if there is one, of a BD that leaves its buffer."""

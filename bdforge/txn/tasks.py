@@ -294,7 +294,7 @@ def _transfer(target: Target, bd: DmaBdOp, channel: Channel, bits: int) -> tuple
     strides = [0] * missing + [dim.stride for dim in bd.dims]
     transfer = task_transfer(limits, sizes, strides, bits, target.too_wide)
     if drops_stride(sizes, strides):
-        target.warn(_dropped(sizes[-1], strides[-1], bits))
+        target.caution("dropped-stride", _dropped(sizes[-1], strides[-1], bits))
     padding = _padding(bd, limits, channel, bits)
     moved = math.prod(
         size + before + after

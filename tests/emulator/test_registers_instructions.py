@@ -109,7 +109,7 @@ def test_a_queue_overflow_is_an_error():
     prepared = operations[: operations.index(pushes)]
     assert emulate_words(loopback(), [*prepared, *[pushes] * 4])[1].warnings == ()
     with pytest.raises(
-        DmaError, match=r"BD 1 is pushed while 4 tasks are in flight.*operation 6 of the instruction stream"
+        DmaError, match=r"BD 1 is pushed while 4 tasks are in flight.*operation 7 of the instruction stream"
     ):
         emulate_words(loopback(), [*prepared, *[pushes] * 5])
 

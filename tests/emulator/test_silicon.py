@@ -1,4 +1,4 @@
-"""What silicon punishes: refused or warned about by name, each with its switch."""
+"""What silicon punishes or mlir-aie reads otherwise: refused or warned about by name, each with its switch."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -82,8 +82,26 @@ def unread() -> Caution:
     return Caution(tokens(4), tokens(3), message)
 
 
+def dropped_stride() -> Caution:
+    task = "%t = aiex.dma_configure_task_for @in {{\naie.dma_bd(%a : memref<64xi32>, 0, 32, [{}])\naie.end\n}}"
+    short, whole = "<size = 32, stride = 2>", "<size = 32, stride = 2>, <size = 1, stride = 1>, <size = 1, stride = 1>"
+    texts = [loopback(32, 2, sequence=task.format(dims)) for dims in (short, whole)]
+    return Caution(*texts, message=r"aie.dma_bd: the stride 2 of its innermost dimension is dropped")
+
+
+def view_offset() -> Caution:
+    flat = "memref.reinterpret_cast %v to offset: [0], sizes: [8], strides: [1]"
+    text = (
+        "%v = memref.subview %a[{0}] [8] [1] : memref<64xi32> to memref<8xi32, strided<[1], offset: {0}>>\n"
+        f"%w = {flat} : memref<8xi32, strided<[1], offset: {{0}}>> to memref<8xi32>"
+    )
+    texts = [loopback(32, 2, sequence=text.format(start)) for start in (8, 0)]
+    return Caution(*texts, message="memref.reinterpret_cast: its offset is counted from its source, 32 bytes into")
+
+
 CASES: dict[str, Callable[[], Caution]] = {
-    "shim-burst": burst, "shim-cache": cache, "unread-tokens": unread,
+    "dropped-stride": dropped_stride, "shim-burst": burst, "shim-cache": cache, "unread-tokens": unread,
+    "view-offset": view_offset,
 }  # fmt: skip
 
 

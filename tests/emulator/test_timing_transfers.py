@@ -55,7 +55,10 @@ def test_a_task_waits_for_its_push_and_its_start():
         FREE, controller_write_ns=40, controller_bd_ns=40, controller_transfer_ns=80, shim_s2mm_first_ns=900
     )
     report = through_memtile(timing)
-    out, into = 80, 160  # each transfer costs the controller 80 until it is pushed; out comes first
+    out, into = (
+        120,
+        200,
+    )  # 80 for each transfer, 40 for the id of out's token, before it is pushed; out comes first
     begin = max(out + 900, into + TRANSFER)
     assert report.cycles == pytest.approx(begin + TRANSFER)
 

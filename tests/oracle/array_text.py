@@ -1,5 +1,7 @@
 """Prints array designs as the MLIR that a person would write: custom form, static DMA blocks, shim tasks."""
 
+from dataclasses import replace
+
 from oracle.array_design import (
     ELEMENT_BYTES,
     WORD_BYTES,
@@ -10,6 +12,7 @@ from oracle.array_design import (
     Chain,
     Configure,
     Design,
+    Dim,
     Flow,
     Free,
     Memcpy,
@@ -229,7 +232,7 @@ def configure_lines(design: Design, op: Configure) -> list[str]:
         head = f"%{op.task} = aiex.dma_configure_task_for @{port.allocation} {{"
     else:
         head = f"%{op.task} = aiex.dma_configure_task(%{port.tile.name}, {port.direction}, {port.channel}) {{"
-    bds = op.chain.bds
+    bds = [task_form(bd) for bd in op.chain.bds]
     ends = [f"aie.next_bd ^bb{i + 1}" for i in range(len(bds) - 1)]
     ends.append("aie.next_bd ^bb0" if op.chain.loops else "aie.end")
     lines = [head, "  aie.next_bd ^bb0"] if op.chain.loops else [head]
@@ -239,6 +242,13 @@ def configure_lines(design: Design, op: Configure) -> list[str]:
     fields = ["issue_token = true"] if op.token else []
     fields += [f"repeat_count = {op.chain.runs - 1} : i32"] if op.chain.runs > 1 else []
     return [*lines, "}" + (f" {{{', '.join(fields)}}}" if fields else "")]
+
+
+def task_form(bd: Bd) -> Bd:
+    """The same walk in a form whose innermost stride mlir-aie keeps: it drops one that only sizes of 1 surround."""
+    if not bd.dims or bd.dims[-1].stride == 1 or any(d.size > 1 for d in bd.dims[:-1]):
+        return bd
+    return replace(bd, dims=(bd.dims[-1], Dim(1, 1), Dim(1, 1)))
 
 
 def unsigned(value: int) -> int:

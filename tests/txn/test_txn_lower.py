@@ -13,6 +13,7 @@ from bdforge.txn import BlockWrite, LoadPdi, MaskWrite, Patch, Preempt, Sync, Wr
 from bdforge.txn.describe import diff
 from bdforge.txn.insts import encode_mlir
 from bdforge.txn.lower import LoweringError, lower_module
+from bdforge.txn.target import ControllerIds
 
 VECTORS = sorted((Path(__file__).parent / "data").glob("*.json"))
 
@@ -52,8 +53,8 @@ def design(*lines: str, device: str = "npu2") -> str:
     return ARRAY.replace("npu2", device) + "".join(f"      {line}\n" for line in lines) + END
 
 
-def lowered(*lines: str, device: str = "npu2") -> list:
-    return lower_module(parse(design(*lines, device=device), "design.mlir"))[1]
+def lowered(*lines: str, device: str = "npu2", controller_ids: ControllerIds = ControllerIds.TEXT) -> list:
+    return lower_module(parse(design(*lines, device=device), "design.mlir"), controller_ids=controller_ids)[1]
 
 
 def task(bd: str, tile: str = "%s0", channel: str = "MM2S, 0", options: str = "", start: bool = True) -> list[str]:
@@ -65,7 +66,7 @@ def task(bd: str, tile: str = "%s0", channel: str = "MM2S, 0", options: str = ""
 def test_words_equal_those_of_the_real_compiler(path):
     data = json.loads(path.read_text())
     expected = np.array([int(word, 16) for word in data["words"]], np.uint32)
-    words = encode_mlir(data["mlir"], path.name)
+    words = encode_mlir(data["mlir"], path.name, controller_ids=ControllerIds.TEXT)  # recorded without aiecc's pass
     assert not diff(decode(expected), decode(words))
     np.testing.assert_array_equal(words, expected)
 
@@ -183,6 +184,27 @@ def test_tokens_carry_the_controller_id_of_their_tile():
         MaskWrite(address(1, 0, 0x1D200), 0x500, 0x1F00), Write(address(1, 0, 0x1D204), 0x80000002),
         Sync(0, 0, 1, 1, 1, 0),
     ]  # fmt: skip
+
+
+PUSH = "aiex.npu.push_queue({}, {}, S2MM : 1) {{bd_id = 3 : i32, issue_token = {}, repeat_count = 0 : i32}}"
+
+
+@pytest.mark.parametrize(
+    ("tile", "register", "id_"),
+    [((0, 0), 0x1D208, 15), ((1, 0), 0x1D208, 5), ((0, 1), 0xA0608, 26), ((0, 2), 0x1DE08, 27)],
+    ids=str,
+)
+def test_tiles_without_a_controller_id_get_that_of_their_row(tile, register, id_):
+    push = PUSH.format(*tile, "true")
+    write, queue = lowered(push, controller_ids=ControllerIds.AIECC)
+    assert write == MaskWrite(address(tile[0], tile[1], register), id_ << 8, 0x1F00)
+    assert lower_module(parse(design(push)))[1] == [write, queue]
+    assert lowered(push) == ([write, queue] if tile == (1, 0) else [queue])
+
+
+def test_only_tokens_of_tiles_that_the_text_declares_have_a_controller_id():
+    pushes = PUSH.format(0, 0, "false"), PUSH.format(3, 0, "true")
+    assert [type(op) for op in lowered(*pushes, controller_ids=ControllerIds.AIECC)] == [Write, Write]
 
 
 def test_packets_come_from_the_transfer_or_the_allocation():
@@ -403,7 +425,7 @@ def test_other_devices_are_loaded_and_their_sequences_run():
       }
     }"""
     module = parse(text)
-    _, operations = lower_module(module, "all")
+    _, operations = lower_module(module, "all", controller_ids=ControllerIds.TEXT)
     assert operations[0] == LoadPdi(1, 0, 0)
     assert operations[0].device == "work"  # pyright: ignore
     assert operations[1] == Write(address(1, 2, 1028), 9)

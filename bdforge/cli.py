@@ -10,7 +10,7 @@ import typer
 from bd_patterns import PatternError, WalkError
 from bdforge import cli_estimate, cli_insts, cli_isa, cli_plot, cli_tune, cli_weights, show
 from bdforge.cli_checks import Permissive, checks, tell
-from bdforge.cli_files import FileError, named, new_file, read_bytes, read_text
+from bdforge.cli_files import FileError, named, new_file, read_text
 from bdforge.cli_timing import PRODUCTS, Timed, share, without_timing
 from bdforge.devices import DEVICES, DeviceError, device_named
 from bdforge.emulator import EmulationError, emulate
@@ -28,6 +28,7 @@ from bdforge.runtime.bench import TimedRuns, run_problems
 from bdforge.runtime.xrt import NpuError
 from bdforge.toolchain.doctor import examine
 from bdforge.txn import TxnError
+from bdforge.txn.insts import read_words
 from bdforge.weights import WeightError
 
 BAD_INPUT = 2
@@ -146,7 +147,7 @@ def emulate_command(
     timed = Timed.of(product, kernel_cycles or [], macs, timeline) if wants_time else None
     files = arg or []
     text, arrays = read_text(design), load_arrays(files)
-    words = None if insts is None else read_bytes(insts)
+    words = None if insts is None else _words(insts)
     for path in (trace, timeline):
         if path is not None:
             new_file(path)
@@ -169,6 +170,11 @@ def emulate_command(
     if timed is not None and result.timing is not None:
         timed.show(result.timing, design.name)
     typer.echo(f"{design}: ended (emulated), {len(arrays)} host buffers, {len(result.buffers)} named tile buffers")
+
+
+def _words(path: Path) -> bytes:
+    with named(path, "read"):
+        return read_words(path)
 
 
 @app.command(name="verify")

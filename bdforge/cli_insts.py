@@ -19,7 +19,10 @@ app = typer.Typer(
     help="Instruction streams: the words of a runtime sequence, and what they mean.",
 )  # fmt: skip
 
-File = Annotated[Path, typer.Argument(help="Instruction stream, such as insts.bin.")]
+File = Annotated[Path, typer.Argument(help="Instruction stream: insts.bin, hexadecimal text, or an ELF of aiebu.")]
+SectionName = Annotated[
+    str | None, typer.Option("--section", help="Section or sequence of an ELF that holds several streams.")
+]
 
 
 @app.command()
@@ -46,10 +49,25 @@ def encode(
 def decode(
     file: File,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of lines.")] = False,
+    section: SectionName = None,
 ) -> None:
     """Print a stream: one operation a line, registers and fields by name."""
-    stream = _stream(file)
+    stream = _stream(file, section)
     typer.echo(json.dumps(describe.as_json(stream), indent=1) if as_json else describe.describe(stream))
+
+
+@app.command()
+def extract(
+    file: File,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the words (a new one).")],
+    section: SectionName = None,
+) -> None:
+    """Write the words of a stream in text or in an ELF to a file, as XRT takes them."""
+    with named(file, "read"):
+        words = insts.read_words(file, section)
+    with named(new_file(out), "written"):
+        out.write_bytes(words)
+    typer.echo(f"wrote {out}: {len(words) // 4} words")
 
 
 @app.command()
@@ -61,6 +79,8 @@ def diff(first: File, second: File) -> None:
     raise typer.Exit(1 if lines else 0)
 
 
-def _stream(path: Path) -> Stream:
+def _stream(path: Path, section: str | None = None) -> Stream:
     with named(path, "read"):
-        return insts.read(path)
+        stream = insts.read(path, section)
+    tell(f"{path}: {note}" for note in stream.notes)
+    return stream

@@ -137,7 +137,8 @@ def test_a_device_is_chosen_by_name(command):
         (["--sequence", "other"], "copy.mlir: there is no runtime sequence 'other'; there is main::sequence"),
         (["--device", "other"], "copy.mlir: there is no device 'other'; there is main"),
         (["--insts", "missing.bin"], "missing.bin: cannot be read: No such file or directory"),
-        (["--insts", "a.npy"], "instruction stream: word 0: "),
+        (["--insts", "a.npy"], "a.npy: this is an .npy array; "),
+        (["--insts", "copy.mlir"], "copy.mlir: line 2: 'module' is no word "),
         (["--arg", "missing.npy"], "missing.npy: cannot be read: No such file or directory"),
         (["--arg", "copy.mlir"], "copy.mlir: not an .npy array; write one with numpy.save"),
         (["--arg", "a.npy"], "3 arrays were given, but @sequence takes 2"),
@@ -188,6 +189,22 @@ def test_controller_ids_are_aieccs_unless_the_texts_are_asked_for(command, desig
     assert "+MaskWrite shim (0, 0) S2MM 0 control = controller_id 15 (mask 0x00001f00)" in out
 
 
+def test_words_in_text_run_and_are_extracted(command, design):
+    words = encode_mlir(loopback())
+    words[:2] = 0xDEADBEEF, 0
+    Path("insts.txt").write_text("".join(f"0x{word:08x}\n" for word in words))
+    code, out, err = command("insts", "extract", "insts.txt", "-o", "insts.bin")
+    assert (code, out, err) == (0, f"wrote insts.bin: {len(words)} words\n", "")
+    assert Path("insts.bin").read_bytes() == words.tobytes()
+    code, _, err = command("emulate", *design, "--insts", "insts.txt", "--out", "after")
+    assert (code, err.count("\n")) == (0, 1)
+    assert err.startswith("warning: instruction stream: words 0 and 1 (deadbeef 00000000) are no header")
+    np.testing.assert_array_equal(np.load("after/b.npy"), A)
+    _, out, err = command("insts", "decode", "insts.txt")
+    assert out.startswith("version 0.1, unknown device, 8 operations")
+    assert err.startswith("warning: insts.txt: words 0 and 1 ")
+
+
 def test_insts_encode_tells_what_mlir_aie_reads_otherwise(command, tmp_path):
     bd = "aie.dma_bd(%a : memref<64xi32>, 0, 32, [<size = 32, stride = 2>])"
     task = f"%t = aiex.dma_configure_task_for @in {{\n{bd}\naie.end\n}}"
@@ -209,11 +226,13 @@ def test_checks_are_listed(command):
     ("arguments", "message"),
     [
         (["decode", "missing.bin"], "missing.bin: cannot be read: No such file or directory"),
-        (["decode", "copy.mlir"], "copy.mlir: word "),
+        (["decode", "copy.mlir"], "copy.mlir: line 2: 'module' is no word "),
+        (["extract", "copy.mlir", "-o", "x.bin"], "copy.mlir: line 2: 'module' is no word "),
+        (["extract", "a.npy", "-o", "b.npy"], "a.npy: this is an .npy array; "),
         (["encode", "missing.mlir", "-o", "x.bin"], "missing.mlir: cannot be read: No such file or directory"),
         (["encode", "copy.mlir", "-o", "a.npy"], "a.npy exists; choose another file or remove it"),
         (["encode", "copy.mlir", "-o", "none/x.bin"], "none/x.bin: there is no folder none"),
-        (["diff", "a.npy", "b.npy"], "a.npy: word 0: "),
+        (["diff", "a.npy", "b.npy"], "a.npy: this is an .npy array; "),
     ],
 )
 def test_faults_of_instruction_files_give_one_message_and_code_2(command, design, arguments, message):

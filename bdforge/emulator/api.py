@@ -124,7 +124,9 @@ def _operations(
     device, header = array.device, stream.header
     made_for = header.generation, header.columns, header.rows
     wanted = device.generation.instruction_generation, device.columns, device.rows
-    if made_for != wanted:
+    for note in stream.notes:
+        array.strictness.warn(f"instruction stream: {note}")
+    if header.knows_device and made_for != wanted:
         words, here = (f"generation {g} with {c} columns x {r} rows" for g, c, r in (made_for, wanted))
         raise DesignError(
             f"the instruction stream is for {words}, but {device.mlir} is {here}; encode it for this device"

@@ -5,7 +5,7 @@ Version 0.1 is written and read, version 1.0 ("optimised", by aie-rt) is read. S
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -33,6 +33,8 @@ FIRST_SIZED = 0x80
 """Codes from here on carry their size in the second word, so a reader can keep what it does not know."""
 
 HEADER_WORDS = 4
+VERSIONS = ((0, 1), (1, 0))
+ROWS, MEMTILE_ROWS = 6, 1  # of every NPU so far (MA)
 _U8, _U16, _U24, _U32, _U64 = (1 << 8) - 1, (1 << 16) - 1, (1 << 24) - 1, (1 << 32) - 1, (1 << 64) - 1
 _MASKED = {MASKWRITE: MaskWrite, MASKPOLL: MaskPoll, MASKPOLL_BUSY: MaskPollBusy}
 
@@ -52,6 +54,11 @@ class Header:
     columns: int
     memtile_rows: int
 
+    @property
+    def knows_device(self) -> bool:
+        """Whether the stream says which array it is for; one whose first two words are no header does not."""
+        return bool(self.generation)
+
     @classmethod
     def of(cls, device: Device) -> "Header":
         """Header of version 0.1 for `device`."""
@@ -61,10 +68,11 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A decoded stream."""
+    """A decoded stream, and what is odd about its words."""
 
     header: Header
     operations: tuple[Operation, ...]
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
 
 # Largest value of every field, operation by operation.
@@ -144,15 +152,42 @@ _WORDS: dict[type[Operation], Callable[..., list[int]]] = {
 def decode(words: np.ndarray | Sequence[int] | bytes) -> Stream:
     """Header and operations of a stream of version 0.1 or 1.0, given as words or as little-endian bytes.
 
-    Unknown operations of code 128 and more are kept. TxnError names the index of the first word that is wrong.
+    Unknown operations of code 128 and more are kept. Where the first two words are no header, but all others are a
+    whole stream (fused ones are written so), the stream is read and has a note. TxnError names the index of the first
+    word that is wrong.
     """
     data = _as_words(words)
-    header, count = _header(data)
-    reader = _Reader(data, optimised=header.major == 1)
-    operations = tuple(reader.operations())
+    try:
+        header, count = _header(data)
+    except TxnError as error:
+        if (stream := _headless(data)) is None:
+            raise error from None
+        return stream
+    return Stream(header, _operations(data, count, optimised=header.major == 1))
+
+
+def _operations(data: list[int], count: int, *, optimised: bool) -> tuple[Operation, ...]:
+    operations = tuple(_Reader(data, optimised).operations())
     if len(operations) != count:
         raise TxnError(f"word 2: the header announces {count} operations, the stream holds {len(operations)}")
-    return Stream(header, operations)
+    return operations
+
+
+def _headless(data: list[int]) -> Stream | None:
+    """The stream of words whose number of operations and size are right, whatever stands before them."""
+    if len(data) <= HEADER_WORDS or data[3] != 4 * len(data):
+        return None
+    for major, minor in VERSIONS:
+        try:
+            operations = _operations(data, data[2], optimised=major == 1)
+        except TxnError:
+            continue
+        note = (
+            f"words 0 and 1 ({data[0]:08x} {data[1]:08x}) are no header, so version and device are not known; read as "
+            f"version {major}.{minor} for {ROWS} rows"
+        )
+        return Stream(Header(major, minor, 0, ROWS, 0, MEMTILE_ROWS), operations, (note,))
+    return None
 
 
 def _as_words(words: np.ndarray | Sequence[int] | bytes) -> list[int]:
@@ -171,7 +206,7 @@ def _header(data: list[int]) -> tuple[Header, int]:
     if len(data) < HEADER_WORDS:
         raise TxnError(f"word {len(data)}: the stream ends inside its header of {HEADER_WORDS} words")
     header = Header(*((data[byte // 4] >> 8 * (byte % 4)) & _U8 for byte in range(6)))
-    if (header.major, header.minor) not in ((0, 1), (1, 0)):
+    if (header.major, header.minor) not in VERSIONS:
         raise TxnError(f"word 0: version {header.major}.{header.minor} is unknown; 0.1 and 1.0 are")
     if data[1] > _U16:
         raise TxnError(f"word 1: bits [31:16] are {data[1] >> 16:#x}, not 0")

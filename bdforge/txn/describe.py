@@ -68,10 +68,9 @@ def describe(stream: Stream) -> str:
 def lines(stream: Stream) -> Iterator[str]:
     """The lines of `describe`."""
     header = stream.header
-    yield (
-        f"version {header.major}.{header.minor}, generation {header.generation}, {header.columns} columns x "
-        f"{header.rows} rows, {len(stream.operations)} operations"
-    )
+    device = f"generation {header.generation}, {header.columns} columns x {header.rows} rows"
+    device = device if header.knows_device else "unknown device"
+    yield f"version {header.major}.{header.minor}, {device}, {len(stream.operations)} operations"
     width = len(str(len(stream.operations)))
     for index, operation in enumerate(stream.operations):
         place = f"  ; {operation.location}" if operation.location else ""

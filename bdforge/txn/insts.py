@@ -1,4 +1,4 @@
-"""Instruction files: `insts.bin`, the words of a stream in little-endian order."""
+"""Instruction files: `insts.bin`, the words of a stream in little-endian order, and the other forms of it."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.mlir import parse
 from bdforge.txn.codec import Stream, TxnError, decode, encode
+from bdforge.txn.containers import stream_bytes
 from bdforge.txn.lower import lower_module
 from bdforge.txn.target import ControllerIds, Policy
 
@@ -36,10 +37,23 @@ def encode_module(
     return encode(operations, device)
 
 
-def read(path: Path) -> Stream:
-    """The stream in a file; TxnError names the file and the word. OSError if it cannot be read."""
+def read_words(path: Path, section: str | None = None) -> bytes:
+    """Raw words of the stream in a file: binary, hexadecimal text or ELF (`bdforge.txn.containers`).
+
+    `section` names one of several in an ELF. TxnError names the file and says what it is where it holds no stream.
+    OSError if it cannot be read.
+    """
     try:
-        return decode(path.read_bytes())
+        return stream_bytes(path.read_bytes(), section)
+    except TxnError as error:
+        raise TxnError(f"{path}: {error}") from error
+
+
+def read(path: Path, section: str | None = None) -> Stream:
+    """The stream in a file, in any form; TxnError names the file and the word. OSError if it cannot be read."""
+    words = read_words(path, section)
+    try:
+        return decode(words)
     except TxnError as error:
         raise TxnError(f"{path}: {error}") from error
 

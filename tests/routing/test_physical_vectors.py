@@ -5,11 +5,14 @@ the switch registers of the array configuration that mlir-aie 5ff2ab97 made of i
 """
 
 import json
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from route_checks import check_routes
 
+import bdforge
 from bdforge.devices import PortBundle, TileKind, switch_of
 from bdforge.mlir import DeviceOp, TileOp, parse, print_generic, print_module
 from bdforge.mlir.switch_ops import ShimMuxOp, SwitchboxOp
@@ -113,3 +116,36 @@ def _switchbox(device: DeviceOp, box: SwitchboxOp):
             yield "write", base + 0x100 + 4 * slave, 0xC0000000
             word = rule.value << 24 | rule.mask << 16 | 1 << 8 | rule.target.msel << 4 | rule.target.arbiter
             yield "write", base + 0x200 + 0x10 * slave + 4 * number, word
+
+
+BODY = """%c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c256 = arith.constant 256 : index
+      %free_in = arith.constant 48 : index
+      %full_in = arith.constant 49 : index
+      %free_out = arith.constant 50 : index
+      %full_out = arith.constant 51 : index
+      aie.use_lock(%full_in, AcquireGreaterEqual, 1)
+      aie.use_lock(%free_out, AcquireGreaterEqual, 1)
+      %k = memref.load %kN[%c0] : memref<4xi32>
+      scf.for %i = %c0 to %c256 step %c1 {
+        %x = memref.load %inN[%i] : memref<256xi32>
+        %y = arith.muli %x, %k : i32
+        memref.store %y, %outN[%i] : memref<256xi32>
+      }
+      aie.use_lock(%free_in, Release, 1)
+      aie.use_lock(%full_out, Release, 1)
+      aie.end
+    }"""
+
+
+@pytest.mark.parametrize("form", ["mlir", "physical"])
+def test_a_whole_design_runs_on_the_routes_of_the_real_tools(form):
+    """Its cores multiply by 2 and 3; they come as ELF, for which a program with locks by number stands in."""
+    text = VECTORS["npu2_whole"][form]
+    for core in "23":
+        text = re.sub(r"aie\.end\s*\} \{elf_file = \"core" + core + r"\.elf\"\}", BODY.replace("N", core), text)
+    x, y = np.arange(512, dtype=np.int32) * 7 - 900, np.zeros(512, np.int32)
+    run = bdforge.emulate(text, [x, y])
+    np.testing.assert_array_equal(y, [*(2 * x[:256]), *(3 * x[256:])])
+    assert not run.warnings

@@ -10,6 +10,7 @@ from bdforge.emulator.diagnose import TokenWait, deadlock
 from bdforge.emulator.errors import ArgumentError, DesignError, RegisterAccessError
 from bdforge.emulator.registers import WORD_BYTES
 from bdforge.emulator.scheduler import Agent
+from bdforge.emulator.tokens import lost_token
 from bdforge.emulator.trace import Recorder, TracedLock
 from bdforge.txn.operations import (
     DIRECTIONS,
@@ -166,13 +167,8 @@ def _token_is_lost(array: Array, key: TokenKey, source: str) -> bool:
     problem = array.token_ways(column, row, controller_id)
     if problem is None:
         return False
-    array.strictness.fault(
-        "missing-token",
-        DesignError(
-            f"the token of {direction} {channel} of tile ({column}, {row}) never reaches the controller, so this wait "
-            f"does not end: {problem}. The id is the controller id of the channel's control register{source}"
-        ),
-    )
+    message = f"{lost_token(direction, channel, column, row, problem)}{source}"
+    array.strictness.fault("missing-token", DesignError(message))
     return True
 
 

@@ -7,9 +7,8 @@ go, and whether there is a way for tokens.
 
 from functools import partial
 
-from bdforge.devices import PortBundle, TileKind
+from bdforge.devices import TileKind
 from bdforge.devices.limits import CORE_STREAM_PORTS, PACKET_IDS
-from bdforge.devices.switches import SHIM_TOKEN_MASTER
 from bdforge.emulator.array import Array
 from bdforge.emulator.control_packet import ControlPort
 from bdforge.emulator.core import Core, core_at
@@ -17,11 +16,11 @@ from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import DesignError
 from bdforge.emulator.packet import Arbiter, PacketSource, connect_packets
 from bdforge.emulator.stream import Sink, Stream
+from bdforge.emulator.tokens import token_problem
 from bdforge.mlir import Location, location
 from bdforge.mlir.array_ops import DeviceOp, Endpoint, FlowOp
 from bdforge.mlir.stream_ops import PacketFlowOp
 from bdforge.mlir.words import Bundle
-from bdforge.routing import Port
 from bdforge.routing.physical import Arbiter as SwitchArbiter
 from bdforge.routing.physical import Stream as SwitchedStream
 from bdforge.routing.physical import Switches
@@ -55,7 +54,7 @@ class Flows:
         for stream in switches.streams():
             if stream.start.bundle is not Bundle.SOUTH:  # nobody sends there: no shim mux joins it to a DMA
                 self._stream(stream)
-        self.array.token_ways = partial(_token_problem, switches)
+        self.array.token_ways = partial(token_problem, switches)
 
     def _stream(self, stream: SwitchedStream) -> None:
         where = location(stream.op)
@@ -166,20 +165,6 @@ def _unheard(stream: SwitchedStream) -> bool:
     """Whether a stream carries nothing here: traces, and completion tokens on their way to the controller."""
     only_tokens = all(_is_token_path(stream.start, end) for end in stream.ends.values())
     return stream.start.bundle is Bundle.TRACE or only_tokens
-
-
-def _token_problem(switches: Switches, column: int, row: int, packet_id: int) -> str | None:
-    """Why the tokens of a tile, packets of an id, do not reach the controller; None where they do."""
-    wanted = (
-        f"packets {packet_id} must go from TileControl : 0 of tile ({column}, {row}) to South : {SHIM_TOKEN_MASTER} of "
-        "a shim, and keep their header (aie.masterset ... {keep_pkt_header = true})"
-    )
-    leaves = switches.follow(Port(column, row, PortBundle.TILE_CONTROL, 0), packet_id)
-    arrived = [leaf for leaf in leaves if (leaf.master.row, leaf.master.bundle) == (0, PortBundle.SOUTH)]
-    arrived = [leaf for leaf in arrived if leaf.master.channel == SHIM_TOKEN_MASTER]
-    if any(leaf.keeps_header for leaf in arrived):
-        return None
-    return f"{wanted}, but {'the header is dropped there' if arrived else 'the switches do not lead them there'}"
 
 
 def _is_token_path(source: Endpoint, destination: Endpoint) -> bool:

@@ -13,6 +13,7 @@ from bdforge.emulator.host import HostMemory
 from bdforge.emulator.scheduler import Scheduler
 from bdforge.emulator.static_dma import placed_bds, static_tasks, static_words
 from bdforge.emulator.strictness import CAUTIONS, Strictness
+from bdforge.emulator.tokens import lost_tokens
 from bdforge.mlir import MlirError, location, parse
 from bdforge.mlir.allocate import Allocation, allocate
 from bdforge.mlir.array_ops import BufferOp, DeviceOp, FlowOp, LockOp, TileOp
@@ -87,7 +88,10 @@ def _device(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> No
                 case DmaProgramOp():
                     counts["BDs"] += _program(array, op, allocation, collector)
                 case RuntimeSequenceOp():
-                    counts["operations"] += len(lower(op, device, allocation, collector))
+                    operations = lower(op, device, allocation, collector)
+                    counts["operations"] += len(operations)
+                    for problem in lost_tokens(device, operations):
+                        collector.add(EmulationError(problem))
         except (MlirError, EmulationError) as error:
             collector.add(error)
     _routes(device, collector)

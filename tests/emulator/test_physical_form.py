@@ -11,6 +11,7 @@ from bdforge.emulator.packet import Arbiter, ArbiterWait
 from bdforge.emulator.scheduler import Agent, Scheduler
 from bdforge.emulator.stream import Stream
 from bdforge.emulator.timed import TimingOptions
+from bdforge.emulator.verify import verify_design
 from support.array_text import Task, acquire, bd, buffer, flow, lock, module, packet_flow, program, release, tile
 from support.distribute import distribute
 from support.physical_form import physical_form
@@ -126,6 +127,12 @@ ARRAYS = DATA, np.zeros(96, np.int32)
 def test_a_wait_without_a_route_for_tokens_names_it():
     with pytest.raises(DesignError, match=r"packets 15 must go from TileControl : 0 of tile \(0, 0\) to South : 0"):
         bdforge.emulate(without_token_route(), [array.copy() for array in ARRAYS])
+
+
+def test_verify_finds_waits_whose_tokens_do_not_arrive():
+    assert not verify_design(physical_form(loopback())).faults
+    (fault,) = verify_design(without_token_route(), "design.mlir").faults
+    assert fault.startswith("design.mlir:30:7: the token of S2MM 0 of tile (0, 0) never reaches the controller")
 
 
 def test_data_moves_all_the_same_without_a_route_for_tokens():

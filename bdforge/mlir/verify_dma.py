@@ -32,7 +32,7 @@ from bdforge.mlir.dma_ops import (
 from bdforge.mlir.eras import Era, era_of
 from bdforge.mlir.operation import enclosing
 from bdforge.mlir.sequence_ops import ConfigureTaskOp
-from bdforge.mlir.verify_array import packet, tile_operands, words
+from bdforge.mlir.verify_array import block_floats, packet, tile_operands, words
 from bdforge.mlir.words import Direction
 
 Faults = Iterator[tuple[Operation, str]]
@@ -167,6 +167,7 @@ def static_bd(op: DmaBdOp) -> Faults:
     if not isinstance(op.buffer_value.type, MemRefType | UnrankedMemRefType):
         yield op, f"moves a memref, not {op.buffer_value.type}"
         return
+    yield from block_floats(op, op.element_type)
     holder = enclosing(op, DmaProgramOp)
     if holder is None or not isinstance(op.parent_op(), DmaProgramOp | DmaOp):
         return

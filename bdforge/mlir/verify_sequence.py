@@ -39,7 +39,7 @@ from bdforge.mlir.sequence_ops import (
     TaskOp,
     TaskUserOp,
 )
-from bdforge.mlir.verify_array import packet, tile_operands, words
+from bdforge.mlir.verify_array import block_floats, packet, tile_operands, words
 
 Faults = Iterator[tuple[Operation, str]]
 
@@ -102,6 +102,7 @@ def memcpy(op: NpuDmaMemcpyNdOp) -> Faults:
         yield op, f"moves a memref, not {op.memref_value.type}"
         return
     yield from packet(op, op.packet)
+    yield from block_floats(op, op.buffer_type.element_type)
     try:
         sizes, strides, offset = op.sizes[::-1], op.strides[::-1], op.offset
         bits = element_bits(op.buffer_type.element_type)

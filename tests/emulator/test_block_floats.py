@@ -197,6 +197,21 @@ def test_what_is_no_whole_word_or_no_format_is_refused(old, new, message):
         run(text.replace(old, new), {"scale": scale})
 
 
+def test_transfers_of_blocks_are_refused_where_cores_have_none():
+    text = f"""aie.device(npu1_1col) {{
+      %s = aie.tile(0, 0)
+      aie.shim_dma_allocation @a (%s, MM2S, 0)
+      aie.runtime_sequence(%x: memref<256x{BLOCK}>) {{
+        TRANSFER
+      }} }}"""
+    memcpy = f"""aiex.npu.dma_memcpy_nd(%x[0, 0, 0, 0][1, 1, 1, 8][0, 0, 0, 1])
+          {{id = 0 : i64, metadata = @a}} : memref<256x{BLOCK}>"""
+    task = f"%t = aiex.dma_configure_task(%s, MM2S, 0) {{ aie.dma_bd(%x : memref<256x{BLOCK}>, 0, 8) aie.end }}"
+    for transfer in (memcpy, task):
+        with pytest.raises(MlirError, match="which npu1_1col has not: block floats are of AIE2P"):
+            parse(text.replace("TRANSFER", transfer))
+
+
 @pytest.mark.parametrize(
     "array", [np.zeros(256 * 9, np.int8), np.zeros((256, 8), np.uint8), np.zeros(256 * 9 // 4, np.float32)]
 )

@@ -177,4 +177,4 @@ def test_a_buffer_of_block_floats_is_shown_as_its_bytes():
       %mem = aie.tile(0, 1)
       %blocks = aie.buffer(%mem) {sym_name = "blocks"} : memref<8x!aiex.bfp<"v8bfp16ebs8">>
     }"""
-    assert bdforge.emulate(text).buffers["blocks"].shape == (72,)
+    assert bdforge.emulate(text).buffers["blocks"].shape == (8, 9)

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from bdforge.images import Segment
 from bdforge.isa.effects import effects
 from bdforge.isa.errors import DecodeError
+from bdforge.isa.flow import DELAY_SLOTS, branch_of
 from bdforge.isa.forms import Bundle, Instruction
 from bdforge.isa.machine import Isa, load
 from bdforge.isa.program import CoreProgram, generation_of
 from bdforge.isa.syntax import BRANCH_KINDS, LOOP_REGISTERS, text_of
 
 _TEXT_COLUMN = 96
+_TARGET_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +26,66 @@ class Piece:
     reason: str = ""
 
 
-def pieces(isa: Isa, segment: Segment) -> Iterator[Piece]:
-    """A segment's bundles in order. Unknown ones are passed over by the size that their first byte says."""
-    offset = 0
-    while offset < len(segment.data):
-        end = min(offset + isa.size(segment.data[offset]), len(segment.data))
-        data = segment.data[offset:end]
+def pieces(isa: Isa, program: CoreProgram) -> list[list[Piece]]:
+    """Bundles of each segment, in order; bytes between those that execution reaches are taken as bundles if they fit.
+
+    Execution is followed from the lowest address, named addresses and all targets of branches, so that what fills the
+    gap before a function is not taken for the start of a bundle in it.
+    """
+    entries: set[int] = set()
+    aimed, reached = {program.code[0].address, *program.symbols}, set[int]()
+    while not aimed <= entries:
+        entries |= aimed
+        reached = set().union(*(_reached(isa, segment, entries) for segment in program.code))
+        aimed = {target for segment in program.code for target in _aimed(isa, segment, reached)}
+    return [list(_sweep(isa, segment, reached)) for segment in program.code]
+
+
+def _aimed(isa: Isa, segment: Segment, reached: set[int]) -> Iterator[int]:
+    for address in reached:
+        if segment.address <= address < segment.address + len(segment.data):
+            yield from targets(isa.decode(segment.data, address - segment.address))
+
+
+def _reached(isa: Isa, segment: Segment, entries: set[int]) -> set[int]:
+    """Addresses in a segment at which bundles start that run from an entry on, up to a jump that is always taken."""
+    found: set[int] = set()
+    for entry in entries:
+        address, left = entry, -1  # delay slots left of a jump; below 0: none
+        while left and segment.address <= address < segment.address + len(segment.data) and address not in found:
+            try:
+                bundle = isa.decode(segment.data, address - segment.address)
+            except DecodeError:
+                break
+            found.add(address)
+            left -= 1
+            if left < 0 and any(i.form.delay_slots and not _comes_back(i) for i in bundle):
+                left = DELAY_SLOTS
+            address += bundle.size
+    return found
+
+
+def _comes_back(instruction: Instruction) -> bool:
+    branch = branch_of(instruction)
+    return branch.falls or branch.call
+
+
+def _sweep(isa: Isa, segment: Segment, reached: set[int]) -> Iterator[Piece]:
+    """All of a segment; an unknown bundle ends at the next multiple of 16, where functions and targets start."""
+    offset, data = 0, segment.data
+    while offset < len(data):
+        address = segment.address + offset
+        end = min(offset + isa.size(data[offset]), len(data))
+        bundle, reason = None, ""
         try:
-            yield Piece(segment.address + offset, data, isa.decode(segment.data, offset))
+            bundle = isa.decode(data, offset)
         except DecodeError as error:
-            yield Piece(segment.address + offset, data, None, error.reason)
+            reason = error.reason
+            end = min(end, offset + _TARGET_BYTES - address % _TARGET_BYTES)
+        inside = next((at for at in range(offset + 1, end) if segment.address + at in reached), None)
+        if inside and address not in reached:
+            bundle, reason, end = None, f"ends where the bundle at {segment.address + inside:#x} starts", inside
+        yield Piece(address, data[offset:end], bundle, reason)
         offset = end
 
 
@@ -41,7 +93,7 @@ def disassemble(program: CoreProgram, generation: str | None = None, latencies: 
     """Lines of assembly; each bundle with its address and bytes in a comment, on request with latencies."""
     isa = load(generation or generation_of(program))
     yield f"// {program.name or 'core program'}, {isa.generation}"
-    decoded = [list(pieces(isa, segment)) for segment in program.code]
+    decoded = pieces(isa, program)
     labels = _labels(program.symbols, [piece for part in decoded for piece in part])
     for segment, part in zip(program.code, decoded, strict=True):
         if segment.address:

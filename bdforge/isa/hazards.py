@@ -17,7 +17,7 @@ from bdforge.isa.forms import Bundle, Instruction
 from bdforge.isa.hazard_layout import Hazard, Names, layout_hazards
 from bdforge.isa.machine import load
 from bdforge.isa.memory import access_bytes
-from bdforge.isa.pipeline import LOOP_DISTANCE, Pending, State, Taken, address_of, advance, issue
+from bdforge.isa.pipeline import LOOP_DISTANCE, Pending, State, Taken, address_of, advance, issue, issued
 from bdforge.isa.program import CoreProgram, generation_of
 from bdforge.isa.registers import leaves, prefix
 
@@ -57,8 +57,7 @@ def check_source(program: Assembled) -> list[Hazard]:
 def check_program(program: CoreProgram, generation: str | None = None, strict: bool = False) -> list[Hazard]:
     """Hazards of a program from a file; bytes that are no bundle end a path."""
     isa = load(generation or generation_of(program))
-    decoded = [piece for segment in program.code for piece in pieces(isa, segment)]
-    bundles = {piece.address: piece.bundle for piece in decoded if piece.bundle}
+    bundles = {piece.address: piece.bundle for part in pieces(isa, program) for piece in part if piece.bundle}
     return check(Program(isa.generation, bundles), Checked(strict))
 
 
@@ -109,13 +108,8 @@ class _Checker:
         return Hazard("end", address, None, f"execution goes on after {self.named(address)}, where no bundle is known")
 
     def _every_leaf(self) -> set[str]:
-        found: set[str] = set()
-        for bundle in self.program.bundles.values():
-            for instruction in bundle:
-                for value in instruction.values:
-                    if isinstance(value, str):
-                        found |= {leaf.name for leaf in leaves(self.program.generation, value)}
-        return found
+        parts = [issued(self.program.generation, bundle) for bundle in self.program.bundles.values()]
+        return {leaf for part in parts for leaf, _ in (*part.reads, *part.writes)}
 
     # Following paths.
 

@@ -14,6 +14,7 @@ from bdforge.isa.operands import Immediate
 from bdforge.isa.registers import leaves
 
 _LOOP_CONTROL = ("lc", "ls", "le")
+_ADDRESS = 0xFFFFF  # pointers have 20 bits, and all sums wrap
 LOOP_DISTANCE = 7
 """Bundles from a write of lc, ls or le to the loop's last bundle, at least (kept by 4,808 loops of real programs)."""
 
@@ -157,7 +158,7 @@ def _stepped(state: State, instruction: Instruction) -> Iterator[tuple[str, int]
         return
     pointer, step = str(instruction["ptr"]), _amount(state, instruction)
     if pointer in state.constants and step is not None:
-        yield pointer, (state.constants[pointer] + step) & 0xFFFFF
+        yield pointer, (state.constants[pointer] + step) & _ADDRESS
 
 
 def _amount(state: State, instruction: Instruction) -> int | None:
@@ -175,8 +176,8 @@ def address_of(state: State, instruction: Instruction) -> int | None:
     form = instruction.form
     if "ptr" not in form.names or str(instruction["ptr"]) not in state.constants:
         return None
-    base = state.constants[str(instruction["ptr"])]
+    base = state.constants[str(instruction["ptr"])] & _ADDRESS
     if "ptr_out" in form.timing.defs:
         return base
     offset = _amount(state, instruction) if {"imm", "dj"} & set(form.names) else 0
-    return None if offset is None else (base + offset) & 0xFFFFF
+    return None if offset is None else (base + offset) & _ADDRESS

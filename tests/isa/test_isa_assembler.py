@@ -124,6 +124,20 @@ def test_the_generation_of_unmarked_code_is_found():
         assert generation_of(CoreProgram("", (Segment(0, code),))) == generation
 
 
+def test_gaps_before_functions_do_not_hide_their_first_bundles():
+    """AIE2 takes six zero bytes for the start of a bundle of 16."""
+    isa_ = isa.load("aie2")
+    start = 32
+    function = isa_.encode([isa_.instruction("RET")])
+    head = isa_.encode([isa_.instruction("JL", imm=start)]) + bytes(isa_.nop(2)) * 5
+    head += isa_.encode([isa_.instruction("DONE")])
+    code = head + bytes(start - len(head)) + function + bytes(isa_.nop(2)) * 5
+    assert isa_.size(code[len(head)]) > start - len(head)
+    lines = list(disassemble(CoreProgram("", (Segment(0, code),), "aie2")))
+    assert any(line.startswith("\tret") for line in lines)
+    assert assemble("\n".join(lines), "aie2").code == ((0, code),)
+
+
 def test_programs_of_containers():
     (core,) = read_programs(IMAGES["core_elf_small"])
     assert (core.generation, len(core.code), core.code[0].address) == ("aie2p", 1, 0)

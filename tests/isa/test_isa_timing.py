@@ -1,6 +1,7 @@
 """Timing: distances against a table worked out from measured kernels, and against the kernel scheduler's own facts."""
 
 import random
+import re
 
 import pytest
 
@@ -152,3 +153,47 @@ def test_ports_follow_the_operands_register():
     assert ("DM_RM_L0", 0) in ports("VMOV_alu_mv_mv_x", dst="x0", src="bmhl2")
     bypass = effects(isa_.instruction("VMOV_alu_mv_mv_x", dst="x0", src="bmhl2"))
     assert (bypass.writes[0].bypass, bypass.reads[0].bypass) == ("MV", None)
+
+
+# Result stages of whole families of AIE2P, first match, as kernels measured and listed show them; None: no register.
+FAMILIES = [
+    (r"VLD[AB]_.*(UPS)", 9),
+    (r"VLD[AB]_POPX?", 8),
+    (r"VLD[AB]_FILL", None),
+    (r"VLD[AB]|LDA|VUNPACK|MOV_(nb_)?lda|VMOV_(\d|lda)", 7),
+    (r"VSRS", 4),
+    (r"VUPS", 3),
+    (r"VPACK|VFLOOR", 2),
+    (r"VMUL|VMAC|VMSC|VNEGMUL|VADDM|VCLR|VMOV_D|V(ADD|SUB|NEG)(_f|_vmac|$)", 6),
+    (r"MUL|MAC|MSC", 2),
+    (r"MOV_d1", 2),
+    (r"MOV_d6", 7),
+    (r"V(BAND|BOR|ADD|SUB|MAX|MIN|SEL|SHUFFLE|SHIFT|BCST|EXTRACT|EXTBCST|INSERT|PUSH)_?\w*|VMOV_alu", 2),
+    (r"ADD|SUB|AND|OR|XOR|MOVX|MOVA|ADC|SBC|LSHL|ASHL|EQ|NE|LT|GE", 1),
+]
+
+
+def test_result_stages_of_families():
+    counted = dict.fromkeys((pattern for pattern, _ in FAMILIES), 0)
+    for form in isa.load("aie2p").forms.values():
+        family = next(((p, stage) for p, stage in FAMILIES if re.match(p, form.name)), None)
+        if family is None:
+            continue
+        counted[family[0]] += 1
+        results = [stage for n, stage in form.timing.defs.items() if n in ("dst", "d", "d0", "cmp", "op")]
+        assert set(results) == ({family[1]} if family[1] else set()), form
+        if form.slot == "vec" and form.timing.uses:
+            late = {stage for n, stage in form.timing.uses.items() if n in ("acc1", "acc2")}
+            assert late <= {4}, form
+    assert all(counted.values()), counted
+
+
+def test_branches_have_five_delay_slots():
+    branches = {
+        "aie2p": {"J_alumv_or", "J_lng", "JL_alumv_or", "JL_lng", "JNZ", "JZ", "JNZD", "RET"},
+        "aie2": {"J_jump_ind", "J_jump_imm", "JL_IND", "JL", "JNZ", "JZ", "JNZD", "RET"},
+    }
+    for generation, names in branches.items():
+        forms = isa.load(generation).forms
+        assert {name: forms[name].delay_slots for name in names} == dict.fromkeys(names, 5)
+        assert {form.name for form in forms.values() if form.delay_slots} == names

@@ -28,6 +28,7 @@ from bdforge.mlir.attributes import (
     PacketInfo,
     Padding,
 )
+from bdforge.mlir.convert import convert as converted
 from bdforge.mlir.dense import numpy_of
 from bdforge.mlir.dialects import AIE, AIEX, context
 from bdforge.mlir.dma_ops import (
@@ -118,6 +119,14 @@ def parse(text: str, file: str = "<string>") -> ModuleOp:
     return read_module(_context(), Source(text, file))
 
 
+def convert(text: str, era: Era, file: str = "<string>") -> str:
+    """A design's text in the form of `era`: what differs is written anew, comments and layout stay.
+
+    MlirError for text that is no design, and for what the other form cannot say.
+    """
+    return converted(_context(), Source(text, file), era)
+
+
 __all__ = [
     "AIE",
     "AIEX",
@@ -200,6 +209,7 @@ __all__ = [
     "buffer_named",
     "constant_of",
     "context",
+    "convert",
     "era_of",
     "error_at",
     "location",

@@ -111,7 +111,7 @@ class DmaBdOp(AieOperation):
         return False if any(name in self.properties for name in bd_clauses.MARCH_NAMES) else None
 
     def fold(self) -> None:
-        """Keep the March form's attributes alone."""
+        """Keep the March form's attributes alone, of which a pad value of 0 says nothing."""
         if any(name in self.properties for name in _CLAUSE_NAMES) or self.dynamic:
             found = bd_clauses.folded(self.properties, self.dynamic)
             for name in _CLAUSE_NAMES:
@@ -119,6 +119,8 @@ class DmaBdOp(AieOperation):
             self.properties |= found
             self.operands = [self.buffer_value]
         self.properties.setdefault("offset", number(0))
+        if not self.pad_value:
+            self.properties.pop("pad_value", None)
 
     @property
     def buffer(self) -> SSAValue:

@@ -1,7 +1,6 @@
 """DMA programs: channels, buffer descriptors (BDs) and their chains."""
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -51,7 +50,11 @@ class PaddingOp(AieOperation):
     """Base of what names a channel, and with it the value that its BDs pad with (mlir-aie #3512)."""
 
     pad_value_attr = opt_prop_def(Int32, prop_name="pad_value")
-    MODERN_NAMES: ClassVar[tuple[str, ...]] = ("pad_value",)
+
+    @property
+    def is_modern(self) -> bool | None:
+        """Older tools leave the value out without a word, which does no harm to 0."""
+        return True if self.pad_value else None
 
     @property
     def direction(self) -> Direction:

@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 
 from bdforge.mlir.errors import MlirError
 from bdforge.mlir.operation import AieOperation, RuntimeNumber
-from bdforge.mlir.places import error_at, location, place, source_of
+from bdforge.mlir.places import error_at, location, place, source_of, span_of
 from bdforge.mlir.stream_ops import PacketFlowOp, PacketSourceOp
 
 
@@ -94,6 +94,8 @@ def _fold_one(op: AieOperation) -> None:
         raise error_at(op, f"{op.name}: {error}") from None
     for value in before:
         if isinstance(value.owner, ConstantOp) and value.owner.parent is not None and not any(True for _ in value.uses):
+            if (found := source_of(value.owner)) is not None and (span := span_of(value.owner)) is not None:
+                found[0].folded.append(span)
             value.owner.detach()  # it stood there for this number alone
 
 

@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, TypeAttribute
 from xdsl.parser import Parser, ParserState, UnresolvedOperand
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
-from xdsl.utils.lexer import Input, Span
+from xdsl.utils.lexer import Input, Span, Token
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from bdforge.mlir.constraints import missing_problem, value_problem
@@ -54,6 +54,17 @@ class TextParser(Parser):
         self._forward_spans: dict[str, Span] = {}
         self._types: dict[str, TypeAttribute | None] = {}
         self._numbers: dict[str, IntegerAttr | FloatAttr | None] = {}
+        self._end = 0
+
+    def _consume_token(self, expected_kind: MLIRTokenKind | None = None) -> Token[MLIRTokenKind, str]:
+        token = super()._consume_token(expected_kind)
+        self._end = token.span.end
+        return token
+
+    def _resume_from(self, pos) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        if isinstance(pos, int):
+            self._end = pos
+        super()._resume_from(pos)
 
     def parse_operation(self) -> Operation:
         """Read one operation and remember where its name stands."""
@@ -68,7 +79,7 @@ class TextParser(Parser):
         op_type = self._operation_named(name, start)
         self._consume_token()
         op = self._parse_body_of(op_type, start, generic)
-        place(op, self.source, start)
+        place(op, self.source, start, (results_start.start, self._end))
         count = sum(size for _, size in bound_results)
         if bound_results and count != len(op.results):
             self.raise_error(f"'{name}' has {len(op.results)} results, not {count}", results_start)
@@ -276,7 +287,8 @@ class TextParser(Parser):
 
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
         super()._register_ssa_definition(name, values, span)
-        for value in values:
+        for index, value in enumerate(values):
+            self.source.names[value] = name if len(values) == 1 else f"{name}#{index}"
             if value.name_hint is not None:
                 value._name = name  # the setter of name_hint would cut a number off its end
 

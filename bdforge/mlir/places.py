@@ -4,12 +4,18 @@ from xdsl.ir import Operation
 
 from bdforge.mlir.errors import Location, MlirError, Source
 
-_PLACE = "_bdforge_place"
+_PLACE, _SPAN = "_bdforge_place", "_bdforge_span"
 
 
-def place(op: Operation, source: Source, offset: int) -> None:
-    """Remember where an operation's name stands."""
+def place(op: Operation, source: Source, offset: int, span: tuple[int, int] | None = None) -> None:
+    """Remember where an operation's name stands, and where all of it begins and ends."""
     setattr(op, _PLACE, (source, offset))
+    setattr(op, _SPAN, span)
+
+
+def span_of(op: Operation) -> tuple[int, int] | None:
+    """Where a parsed operation begins, its results included, and ends; None for one that stands nowhere."""
+    return getattr(op, _SPAN, None)
 
 
 def source_of(op: Operation) -> tuple[Source, int] | None:

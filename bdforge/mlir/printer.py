@@ -1,5 +1,6 @@
 """Operations to text."""
 
+from collections.abc import Callable
 from io import StringIO
 
 from xdsl.dialects.builtin import ModuleOp
@@ -12,6 +13,8 @@ from bdforge.mlir.upstream import PRINTERS
 
 class TextPrinter(Printer):
     """xDSL's printer with the writers that it lacks, and names that never clash."""
+
+    constants: Callable[[int], str] | None = None  # names of numbers, to write what 1.4 takes as operands
 
     def __init__(self, stream: StringIO, generic: bool):
         super().__init__(stream=stream, print_generic_format=generic)

@@ -18,7 +18,7 @@ from bdforge.emulator.observe import Timeline
 from bdforge.emulator.scheduler import SCHEDULES
 from bdforge.emulator.verify import verify_design
 from bdforge.isa import IsaError
-from bdforge.mlir import MlirError, parse, print_module
+from bdforge.mlir import Era, MlirError, convert, parse, print_module
 from bdforge.perf import PerfError
 from bdforge.plan import Problem, SequenceOptions, SpecError, load_spec, manifest, plan_gemm, render
 from bdforge.routing.write import write_routes
@@ -49,6 +49,8 @@ USER_ERRORS = (
     WalkError,
     WeightError,
 )
+
+DIALECT = "Form of the text: march up to mlir-aie 1.3.4, 1.4 from then on."
 
 app = typer.Typer(
     name="bdforge", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
@@ -199,6 +201,7 @@ def render_command(
     with_manifest: Annotated[bool, typer.Option("--manifest", help="Print the manifest instead of the MLIR.")] = False,
     wait: Wait = None,
     in_flight: InFlight = None,
+    dialect: Annotated[Era, typer.Option(help=DIALECT)] = Era.MARCH,
 ) -> None:
     """Print a design's MLIR (or its manifest)."""
     spec = load_spec(design)
@@ -206,7 +209,18 @@ def render_command(
     if options := SequenceOptions.given(wait, in_flight):
         plan = plan.waiting(options)
     problems = [_shape(text) for text in shape or []] or spec.problems
-    typer.echo(json.dumps(manifest(plan, problems), indent=2) if with_manifest else render(plan, problems), nl=False)
+    typer.echo(
+        json.dumps(manifest(plan, problems), indent=2) if with_manifest else render(plan, problems, dialect), nl=False
+    )
+
+
+@app.command(name="convert")
+def convert_command(
+    design: Annotated[Path, typer.Argument(help="MLIR text of either form.")],
+    dialect: Annotated[Era, typer.Option(help=DIALECT)],
+) -> None:
+    """Print a design's MLIR in the form of the dialect that another mlir-aie reads; comments stay."""
+    typer.echo(convert(read_text(design), dialect, str(design)), nl=False)
 
 
 @app.command(name="show")
@@ -245,8 +259,11 @@ def doctor() -> None:
     """Tell what running on a real NPU needs, what of it is here, and how to get the rest."""
     findings = examine()
     for finding in findings:
-        typer.echo(f"{'ok     ' if finding.present else 'missing'}  {finding.name}: {finding.detail}")
-        if not finding.present:
+        word = "missing" if not finding.present else "bad    " if finding.fault else "ok     "
+        typer.echo(f"{word}  {finding.name}: {finding.detail}")
+        if finding.fault:
+            typer.echo(f"         {finding.fault}")
+        if not finding.present or finding.fault:
             typer.echo(f"         {finding.remedy}")
     missing = sum(not finding.present for finding in findings)
     typer.echo(f"{missing} missing; the emulated array needs none of them" if missing else "all there")

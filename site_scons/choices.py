@@ -20,6 +20,7 @@ from SCons.Script import (
 )
 
 from bdforge.devices import DEVICES, Device
+from bdforge.mlir import Era
 from bdforge.plan import GemmSpec, Plan, SpecError, load_spec, plan_gemm
 from bdforge.plan.kernels import kernel_for
 from bdforge.toolchain import Tool, missing_report
@@ -52,6 +53,7 @@ def variables(designs: list[str]) -> Variables:
         EnumVariable("device", "NPU to build for", "strix_halo", list(DEVICES)),
         ("design", f"designs to build, separated by commas (default|all|{'|'.join(designs)})", "default"),
         EnumVariable("format", "what the NPU loads", "xclbin", ["xclbin", "elf"]),
+        EnumVariable("dialect", "form of the MLIR: auto is what aiecc reads", "auto", ["auto", *Era]),
         ("cxx", "C++ compiler of the host-compiled kernels (a name or a path)", "g++"),
         EnumVariable("kernel_opt", "-O of Peano; 1 for releases that make wrong code at 2", "2", ["1", "2", "3", "s"]),
         BoolVariable("native", "compile host kernels for this machine's processor only", True),

@@ -14,12 +14,24 @@ from bdforge.plan import Plan, load_spec, plan_gemm
 from bdforge.toolchain import Tool, ToolError, run_tool
 
 
-def tool_builder(label: str, words: Callable, needs: Callable, beside_target: bool = False):
+def tool_builder(
+    label: str,
+    words: Callable,
+    needs: Callable,
+    beside_target: bool = False,
+    unsigned: Callable = lambda env: [],
+    written: Callable[[str], str] = str,
+):
     """A builder that runs the command `words(target, source, env)`, which names its outputs by their paths.
 
     The command is part of the signature, as are the nodes `needs(env)`. `beside_target` runs it in the targets' folder;
-    it must then name absolute paths. env["TOOL_PATH"], when set, comes before PATH.
+    it must then name absolute paths. env["TOOL_PATH"], when set, comes before PATH. `unsigned(env)` are words behind
+    the program's name by which the result does not change; `written` tells by which name the tool writes an output.
     """
+
+    def whole(target, source, env) -> list[str]:
+        program, *rest = words(target, source, env)
+        return [program, *unsigned(env), *rest]
 
     def emit(target, source, env):
         env.Depends(target, [Value(shlex.join(words(target, source, env))), *needs(env)])
@@ -32,13 +44,13 @@ def tool_builder(label: str, words: Callable, needs: Callable, beside_target: bo
         outputs = [Path(node.get_abspath() if beside_target else str(node)) for node in target]
         cwd = outputs[0].parent if beside_target else None
         try:
-            say(run_tool(words(target, source, env), outputs, cwd, environ))
+            say(run_tool(whole(target, source, env), outputs, cwd, environ, written))
         except ToolError as error:
             say(error.output)
             raise SCons.Errors.BuildError(node=target[0], errstr=str(error)) from None
 
     def line(target, source, env) -> str:
-        return shlex.join(words(target, source, env)) if env["verbose"] else short_line(label, target)
+        return shlex.join(whole(target, source, env)) if env["verbose"] else short_line(label, target)
 
     return Builder(action=Action(run, line), emitter=emit)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from bdforge.mlir import Era, convert
 from bdforge.plan.gemm import Plan
 from bdforge.plan.mlir_sequence import mlir_sequence, plan_sequence
 from bdforge.plan.sequence import GemmSequence
@@ -9,13 +10,17 @@ from bdforge.plan.spec import Problem
 from bdforge.plan.templates import render_template
 
 
-def render(plan: Plan, problems: Sequence[Problem | GemmSequence]) -> str:
-    """MLIR of the array configuration with one runtime sequence for each problem, or for each planned one."""
+def render(plan: Plan, problems: Sequence[Problem | GemmSequence], era: Era = Era.MARCH) -> str:
+    """MLIR of the array configuration with one runtime sequence for each problem, or for each planned one.
+
+    The templates write the dialect's form of March 2026; for another `era` that text is converted.
+    """
     sequences = [
         mlir_sequence(problem) if isinstance(problem, GemmSequence) else plan_sequence(plan, problem)
         for problem in _without_doubles(problems)
     ]
-    return render_template("gemm.mlir.j2", plan=plan, sequences_of_problems=sequences)
+    text = render_template("gemm.mlir.j2", plan=plan, sequences_of_problems=sequences)
+    return text if era is Era.MARCH else convert(text, era, plan.spec.name)
 
 
 def _without_doubles(problems: Sequence[Problem | GemmSequence]) -> list[Problem | GemmSequence]:

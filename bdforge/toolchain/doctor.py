@@ -8,7 +8,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bdforge.toolchain.find import find_aie_api, find_aiebu, find_aiecc, find_object_linker, find_peano, find_xrt
+from bdforge.toolchain.aiecc import aiecc_fault, aiecc_note
+from bdforge.toolchain.find import (
+    AIECC,
+    PEANO,
+    find_aie_api,
+    find_aiebu,
+    find_aiecc,
+    find_object_linker,
+    find_peano,
+    find_xrt,
+)
+from bdforge.toolchain.pins import peano_fault, peano_note
 from bdforge.toolchain.tool import Tool
 
 ROOT = Path("/")
@@ -17,12 +28,16 @@ HEAP_BYTES = 64 << 20  # the NPU's user-space driver locks a heap of this size (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that running on the NPU needs: whether it is there, what was seen, and how to mend it."""
+    """One thing that running on the NPU needs: whether it is there, what was seen, and how to mend it.
+
+    `fault` is what is known to be wrong with what is there.
+    """
 
     name: str
     present: bool
     detail: str
     remedy: str = ""
+    fault: str = ""
 
 
 def examine(environ: Mapping[str, str] = os.environ, root: Path = ROOT) -> list[Finding]:
@@ -80,4 +95,16 @@ def _tools(environ: Mapping[str, str]) -> Iterator[Finding]:
     for find in (find_xrt, find_peano, find_object_linker, find_aiecc, find_aie_api, find_aiebu):
         tool: Tool = find(environ)
         seen = f"{tool.path} {tool.version}".strip() if tool else f"looked in {'; '.join(tool.searched)}"
-        yield Finding(tool.name, bool(tool), seen, tool.remedy)
+        note, fault = _known(tool)
+        yield Finding(tool.name, bool(tool), f"{seen} ({note})" if note else seen, tool.remedy, fault)
+
+
+def _known(tool: Tool) -> tuple[str, str]:
+    """What is known of this build of a tool, and what of it is bad."""
+    if not tool:
+        return "", ""
+    if tool.name == AIECC:
+        return aiecc_note(tool), aiecc_fault(tool) or ""
+    if tool.name == PEANO:
+        return peano_note(tool.version), peano_fault(tool.version) or ""
+    return "", ""

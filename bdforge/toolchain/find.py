@@ -10,11 +10,12 @@ from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
+from bdforge.toolchain.pins import MLIR_AIE_INSTALL, PEANO_INSTALL
 from bdforge.toolchain.tool import Search, Tool, first_line, query, site_packages, version_of
 
-_RELEASES = "https://github.com/Xilinx/{0}/releases/expanded_assets/{1}"
-PEANO_REMEDY = f"pip install llvm-aie -f {_RELEASES.format('llvm-aie', 'nightly')}, or set PEANO_INSTALL_DIR"
-AIECC_REMEDY = f"pip install mlir_aie -f {_RELEASES.format('mlir-aie', 'latest-wheels-3')}, or set MLIR_AIE_INSTALL_DIR"
+PEANO_REMEDY = f"{PEANO_INSTALL}, or set PEANO_INSTALL_DIR"
+AIECC_REMEDY = f"{MLIR_AIE_INSTALL}, or set MLIR_AIE_INSTALL_DIR"
+PEANO, AIECC = "Peano clang++", "aiecc"  # names in reports
 XRT_REMEDY = "install XRT (Debian, Ubuntu: apt install libxrt-utils) and source its setup.sh, which sets XILINX_XRT"
 
 AIEBU_REMEDY = "install XRT's NPU tools (Debian, Ubuntu: apt install libxrt-utils-npu); the mlir_aie wheel holds it too"
@@ -22,7 +23,9 @@ AIEBU_REMEDY = "install XRT's NPU tools (Debian, Ubuntu: apt install libxrt-util
 
 def find_peano(environ: Mapping[str, str] = os.environ) -> Tool:
     """Peano's clang++, which compiles kernels for AIE cores."""
-    return _tool("Peano clang++", PEANO_REMEDY, environ, replace(_peano("clang++"), check=_not_peano))
+    tool = _tool(PEANO, PEANO_REMEDY, environ, replace(_peano("clang++"), check=_not_peano))
+    wheel = wheel_version(tool, "llvm_aie")
+    return replace(tool, version=f"{wheel}, {tool.version}") if wheel else tool
 
 
 def find_object_linker(environ: Mapping[str, str] = os.environ) -> Tool:
@@ -34,9 +37,8 @@ def find_aiecc(environ: Mapping[str, str] = os.environ) -> Tool:
     """mlir-aie's compiler driver, which makes an xclbin and instruction words of MLIR."""
     files = ("bin/aiecc", "bin/aiecc.py")
     search = Search(files, "MLIR_AIE_INSTALL_DIR", (_mlir_aie_wheel(),), ("aiecc", "aiecc.py"))
-    tool = _tool("aiecc", AIECC_REMEDY, environ, search, version=False)
-    in_wheel = tool.path is not None and tool.path.is_relative_to(site_packages())
-    return replace(tool, version=_wheel_version("mlir_aie") if in_wheel else version_of(tool.path))
+    tool = _tool(AIECC, AIECC_REMEDY, environ, search, version=False)
+    return replace(tool, version=wheel_version(tool, "mlir_aie") or version_of(tool.path))
 
 
 def find_aie_api(environ: Mapping[str, str] = os.environ) -> Tool:
@@ -103,8 +105,12 @@ def _not_peano(clang: Path) -> str | None:
     return None if "aie2" in text else "not Peano, it knows no aie2 target"
 
 
-def _wheel_version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "unknown"
+def wheel_version(tool: Tool, package: str) -> str:
+    """Version of the wheel that holds a tool, installed or unpacked, by the metadata beside it; "" without one."""
+    if tool.root is None:
+        return ""
+    folder = tool.root.resolve().parent
+    named = (
+        d for d in metadata.distributions(path=[str(folder)]) if (d.name or "").replace("-", "_").startswith(package)
+    )
+    return next((distribution.version for distribution in named), "")

@@ -5,7 +5,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 
@@ -22,13 +22,15 @@ def run_tool(
     outputs: Sequence[Path],
     cwd: Path | None = None,
     environ: Mapping[str, str] | None = None,
+    written: Callable[[str], str] = str,
 ) -> str:
     """Run `command`, which writes `outputs`, and return what it said.
 
     Every mention of an output in the command is turned to a folder beside it, from which the file is moved when
     the tool has succeeded and every output is there. A name with {} in the outputs' folder is a pattern that the tool
     fills in, and is turned likewise. All outputs belong to one folder, which is made when missing. Raises ToolError
-    otherwise; outputs then keep the state they had. Without outputs the tool writes where it likes.
+    otherwise; outputs then keep the state they had. Without outputs the tool writes where it likes. `written` tells by
+    which name the tool writes an output where it chooses one; an output's own name will do too.
     """
     words = [str(word) for word in command]
     if not outputs:
@@ -38,13 +40,18 @@ def run_tool(
     staging = Path(tempfile.mkdtemp(prefix=".part-", dir=folder))
     try:
         said = _run([_staged(word, outputs, staging) for word in words], words, cwd, environ)
-        if absent := [str(o) for o in outputs if not (staging / o.name).exists()]:
+        made = {output: _first(staging / written(output.name), staging / output.name) for output in outputs}
+        if absent := [str(output) for output, file in made.items() if not file.exists()]:
             raise ToolError(f"{words[0]} succeeded but did not write {', '.join(absent)}; {_repeat(words, cwd)}", said)
-        for output in outputs:
-            os.replace(staging / output.name, output)
+        for output, file in made.items():
+            os.replace(file, output)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return said
+
+
+def _first(file: Path, otherwise: Path) -> Path:
+    return file if file.exists() else otherwise
 
 
 def _staged(word: str, outputs: Sequence[Path], staging: Path) -> str:

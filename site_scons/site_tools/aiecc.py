@@ -7,24 +7,27 @@ aiecc finds the object that `link_with` names beside the MLIR or in its working 
 """
 
 from commands import tool_builder, versions
+from SCons.Script import GetOption
 
+from bdforge.mlir import Era
 from bdforge.toolchain import find_aiecc, find_xrt
-
-INSTS = "insts_{1}.bin"  # aiecc puts the name of each runtime sequence in the place of {1}
+from bdforge.toolchain.aiecc import form_of
 
 
 def command(target, source, env) -> list[str]:
-    """Peano only, no vendor compiler, no host program."""
+    """Peano only, no vendor compiler, no host program; as the version of aiecc that was found wants it."""
     aiecc, _, peano = env["AIECC_TOOLS"]
     xclbin, *insts = target
-    mlir = source[0].get_abspath()
-    words = [
-        str(aiecc.path or "aiecc"), "--no-xchesscc", "--no-xbridge", "--peano", str(peano.root or ""),
-        "--no-compile-host", f"--tmpdir={mlir}.prj", "--aie-generate-xclbin", f"--xclbin-name={xclbin.get_abspath()}",
-    ]  # fmt: skip
-    if insts:
-        words += ["--aie-generate-npu-insts", f"--npu-insts-name={insts[0].dir.File(INSTS).get_abspath()}"]
-    return [*words, mlir]
+    form = env["AIECC_FORM"]
+    pattern = insts[0].dir.File(form.insts_pattern).get_abspath() if insts else None
+    return form.command(
+        str(aiecc.path or "aiecc"), str(peano.root or ""), source[0].get_abspath(), xclbin.get_abspath(), pattern
+    )
+
+
+def jobs(env) -> list[str]:
+    """Cores are compiled by as many threads as SCons has jobs (aiecc's own default is one, later all)."""
+    return ["-j", str(GetOption("num_jobs"))]
 
 
 def needs(env) -> list:
@@ -37,7 +40,9 @@ def generate(env):
     aiecc, xrt = find_aiecc(env["ENV"]), find_xrt(env["ENV"])
     env["AIECC_TOOLS"] = [aiecc, xrt, env["PEANO_TOOLS"][0]]
     env["TOOL_PATH"] = ":".join(str(tool.path.parent) for tool in (aiecc, xrt) if tool.path)  # it calls xclbinutil
-    env["BUILDERS"]["Xclbin"] = tool_builder("AIECC", command, needs, beside_target=True)
+    env["AIECC_FORM"] = form = form_of(aiecc, None if env["dialect"] == "auto" else Era(env["dialect"]))
+    env["DIALECT"] = str(form.era or Era.MARCH)
+    env["BUILDERS"]["Xclbin"] = tool_builder("AIECC", command, needs, True, jobs, form.written_name)
 
 
 def exists(env):

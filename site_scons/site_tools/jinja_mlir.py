@@ -2,7 +2,8 @@
 
     env.Mlir(mlir, spec)
 
-Rendered again when the content of the spec, a template or the planning code changes, or jinja2 does.
+In the form of the dialect that the found aiecc reads. Rendered again when that changes, the content of the spec, of a
+template or of the planning code, or jinja2.
 """
 
 import sys
@@ -14,6 +15,7 @@ from commands import planned, say, short_line, tree_files, write_whole
 from SCons.Script import Action, Builder, Value
 
 from bd_patterns import WalkError
+from bdforge.mlir import Era
 from bdforge.plan import SpecError, render
 
 CODE = ("bdforge/plan", "bdforge/devices", "bdforge/mlir", "bdforge/txn", "bd_patterns")
@@ -23,7 +25,7 @@ def write_mlir(target, source, env):
     """Plan the spec and write its MLIR, whole or not at all."""
     try:
         plan = planned(source[0], env)
-        write_whole(Path(target[0].get_abspath()), render(plan, plan.spec.problems))
+        write_whole(Path(target[0].get_abspath()), render(plan, plan.spec.problems, Era(env["DIALECT"])))
     except (SpecError, WalkError, jinja2.TemplateError) as error:
         say(str(error))
         raise SCons.Errors.BuildError(node=target[0], errstr=f"{source[0]} cannot be rendered") from None
@@ -43,7 +45,7 @@ def depend_on_code(target, source, env):
 
 def generate(env):
     """Add the builder."""
-    action = Action(write_mlir, lambda target, source, env: short_line("MLIR", target), varlist=["device"])
+    action = Action(write_mlir, lambda target, source, env: short_line("MLIR", target), varlist=["device", "DIALECT"])
     env["BUILDERS"]["Mlir"] = Builder(action=action, emitter=depend_on_code)
 
 

@@ -4,19 +4,29 @@ from pathlib import Path
 
 from scratch_tree import WRITE_OUTPUT, program
 
-# Looks for the kernel object and xclbinutil as aiecc does; fills {1} in with the name of each sequence.
+# Looks for the kernel object and xclbinutil as aiecc does; knows the options of its time and no others, the dialect of
+# its time and no other, and fills the names of its time in.
 AIECC = """
-case "$*" in *--version*) echo aiecc 1; exit;; esac
+case "$*" in *--version*) echo aiecc VERSION; exit;; esac
 command -v xclbinutil >/dev/null && test -f gemm_i8_i2_bitnet.o || { echo "no xclbinutil or no object"; exit 3; }
 for mlir; do :; done
+grep -q 'use_lock(.*, FOREIGN' "$mlir" && { echo "error: $mlir: expected another form"; exit 4; }
 for word; do case "$word" in
-  --tmpdir=*) mkdir -p "${word#*=}" && cp "$mlir" "${word#*=}/input_with_addresses.mlir";;
+  REFUSED) echo "unknown option $word"; exit 5;;
+  --tmpdir=*) mkdir -p "${word#*=}" && echo work >"${word#*=}/main_core_0_2.elf";;
   --xclbin-name=*) echo "$*" >"${word#*=}";;
   --npu-insts-name=*)
     for name in $(sed -n 's/.*aie.runtime_sequence @\\([a-z0-9_]*\\).*/\\1/p' "$mlir"); do
-      echo "$name" >"$(echo "${word#*=}" | sed "s/{1}/$name/")"
+      echo "$name" >"$(echo "${word#*=}" | sed "FILLED")"
     done;;
 esac; done"""
+
+TIMES = {
+    "march": {"VERSION": "1.3.4", "FOREIGN": "%", "REFUSED": "--get-*", "FILLED": "s/{1}/$name/;s/{0}/main/"},
+    "1.4": {
+        "VERSION": "1.4.2", "FOREIGN": "[0-9]", "REFUSED": "--aie-*|--no-*", "FILLED": "s/{0}/main_$name/",
+    },
+}  # fmt: skip
 
 XCLBINUTIL = """
 case "$*" in *--version*) echo xclbinutil 1; exit;; esac
@@ -29,8 +39,16 @@ case "$*" in *--version*) echo aiebu-asm 1; exit;; esac
 test "$1 $2 $3" = "-t aie2_config -j" && cp "$4" "$6" """
 
 
-def npu_tools(folder: Path) -> dict[str, str]:
-    """The tools below `folder`, as environment variables."""
+def aiecc_of(time: str) -> str:
+    """The script of an aiecc of "march" or "1.4"."""
+    script = AIECC
+    for mark, text in TIMES[time].items():
+        script = script.replace(mark, text)
+    return script
+
+
+def npu_tools(folder: Path, time: str = "march") -> dict[str, str]:
+    """The tools below `folder`, as environment variables; aiecc is of "march" or "1.4"."""
     peano, mlir_aie, xrt = folder / "peano", folder / "mlir aie", folder / "xrt"
     program(peano / "bin" / "clang++", f'[ "$1" = --version ] && echo clang 20 || {{ {WRITE_OUTPUT}; }}')
     program(peano / "bin" / "ld.lld", WRITE_OUTPUT)
@@ -38,5 +56,5 @@ def npu_tools(folder: Path) -> dict[str, str]:
     program(xrt / "bin" / "aiebu-asm", AIEBU)
     (mlir_aie / "include" / "aie_api").mkdir(parents=True)
     (mlir_aie / "include" / "aie_api" / "aie.hpp").touch()
-    program(mlir_aie / "bin" / "aiecc", AIECC)
+    program(mlir_aie / "bin" / "aiecc", aiecc_of(time))
     return {"PEANO_INSTALL_DIR": str(peano), "MLIR_AIE_INSTALL_DIR": str(mlir_aie), "XILINX_XRT": str(xrt)}

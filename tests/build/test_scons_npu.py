@@ -9,13 +9,16 @@ import pytest
 from npu_tools import npu_tools
 from scratch_tree import WRITE_OUTPUT, Run, built, copy_tree, program, run_scons
 
-from bdforge.plan import load_spec
+from bdforge.devices import device_named
+from bdforge.mlir import parse
+from bdforge.plan import load_spec, plan_gemm, render
 from bdforge.plan.manifest_schema import json_schema, manifest_fault
 
 NAME = "gemm_i8_i2_bitnet"
 DESIGN = f"strix_halo/{NAME}"
 XCLBIN, ELF = f"{DESIGN}/{NAME}.xclbin", f"{DESIGN}/{NAME}.elf"
-SEQUENCES = [problem.sequence for problem in load_spec(Path(__file__).parents[2] / f"designs/{NAME}.toml").problems]
+PROBLEMS = load_spec(Path(__file__).parents[2] / f"designs/{NAME}.toml").problems
+SEQUENCES = [problem.sequence for problem in PROBLEMS]
 
 
 @pytest.fixture
@@ -58,9 +61,43 @@ def test_an_xclbin_and_the_words_of_each_sequence_are_made(whole):
     assert {f"{DESIGN}/{NAME}.o", XCLBIN, *words} < built(whole.tree)
     command = (whole.tree / "build" / XCLBIN).read_text()
     folder = whole.tree / "build" / DESIGN
-    assert f"--no-xchesscc --no-xbridge --peano {whole.tools['PEANO_INSTALL_DIR']} --no-compile-host" in command
-    assert f"--tmpdir={folder}/{NAME}.mlir.prj --aie-generate-xclbin --xclbin-name={folder}/.part-" in command
+    assert command.startswith("-j 2 --no-xchesscc --no-xbridge --no-compile-host --peano ")
+    assert (
+        f"--peano {whole.tools['PEANO_INSTALL_DIR']} --tmpdir={folder}/{NAME}.mlir.prj --alloc-scheme=basic" in command
+    )
+    assert f"--aie-generate-xclbin --xclbin-name={folder}/.part-" in command
     assert command.rstrip().endswith(f"insts_{{1}}.bin {folder}/{NAME}.mlir")
+
+
+def test_an_aiecc_of_1_4_gets_its_own_text_options_and_names(scons, tree, tmp_path, quick_cxx):
+    tools = npu_tools(tmp_path, "1.4")
+    result = scons("-j3", quick_cxx, **tools)
+    assert result.returncode == 0, result.stderr
+    folder = tree / "build" / DESIGN
+    assert {f"{DESIGN}/insts_{name}.bin" for name in SEQUENCES} < built(tree)
+    assert [(folder / f"insts_{name}.bin").read_text().strip() for name in SEQUENCES] == SEQUENCES
+    command = (tree / "build" / XCLBIN).read_text()
+    assert command.startswith(f"-j 3 --peano {tools['PEANO_INSTALL_DIR']} --tmpdir=")
+    assert "--alloc-scheme=basic-sequential --get-xclbin --xclbin-name=" in command
+    assert command.rstrip().endswith(f"insts_{{0}}.bin {folder}/{NAME}.mlir")
+    march = render(plan_gemm(load_spec(tree / f"designs/{NAME}.toml"), device_named("strix_halo")), PROBLEMS)
+    assert parse((folder / f"{NAME}.mlir").read_text()).is_structurally_equivalent(parse(march))
+    assert scons("-j1", quick_cxx, **tools).stdout == "scons: `all' is up to date.\n"
+
+
+def test_the_dialect_can_be_chosen(scons, tree, tmp_path, quick_cxx):
+    result = scons("dialect=march", quick_cxx, **npu_tools(tmp_path, "1.4"))
+    assert result.returncode == 2
+    assert "expected another form" in result.stderr
+
+
+def test_an_aiecc_that_reads_neither_form_is_refused_before_any_work(scons, tree, tools, tmp_path):
+    changed(tmp_path / "mlir aie" / "bin" / "aiecc", "aiecc 1.3.4", "aiecc 1.3.5.dev52+g660e1a0")
+    result = scons(**tools)
+    assert result.returncode == 2
+    assert "1.3.5.dev52+g660e1a0 reads neither form of the dialect" in result.stderr
+    assert "pip install mlir_aie==" in result.stderr
+    assert not (tree / "build").exists()
 
 
 def test_the_manifest_lists_every_file_with_its_hash(whole):
@@ -90,7 +127,7 @@ def test_a_full_elf_holds_a_stream_for_each_problem(whole):
     ("tool", "old", "new", "label"),
     [
         ("peano/bin/clang++", "clang 20", "clang 21", "[PEANO]"),
-        ("mlir aie/bin/aiecc", "aiecc 1", "aiecc 2", "[AIECC]"),
+        ("mlir aie/bin/aiecc", "aiecc 1.3.4", "aiecc 1.3.2", "[AIECC]"),
         ("xrt/bin/xclbinutil", "xclbinutil 1", "xclbinutil 2", "[AIECC]"),
         ("xrt/bin/aiebu-asm", "aiebu-asm 1", "aiebu-asm 2", "[ELF]"),
     ],

@@ -1,0 +1,146 @@
+"""Which text and which options a version of aiecc gets; versions and dates: mlir-aie's releases."""
+
+from pathlib import Path
+
+import pytest
+
+from bdforge.mlir import Era
+from bdforge.toolchain import Tool, find_aiecc, find_peano
+from bdforge.toolchain.aiecc import aiecc_fault, aiecc_note, form_of, form_of_version
+from bdforge.toolchain.pins import PEANO, peano_fault, peano_note
+
+FORMS = {
+    "0.0.1.2026030504+5ff2ab9": Era.MARCH,
+    "1.3.1": Era.MARCH,
+    "1.3.4": Era.MARCH,
+    "1.3.5.dev4+g0123456": Era.MARCH,
+    "1.3.5.dev5+g627e3ef": None,
+    "1.3.5.dev52+g660e1a0": None,
+    "1.3.5": None,
+    "1.3.5.dev60+g398f7f7": Era.MODERN,
+    "1.4.0": Era.MODERN,
+    "1.4.2": Era.MODERN,
+    "1.4.4.dev18+gf5196d8": Era.MODERN,
+    "2.0.0": Era.MODERN,
+}
+
+
+def command(version: str) -> list[str]:
+    form = form_of_version(version)
+    assert form is not None
+    return form.command("aiecc", "peano", "d.mlir", "d.xclbin", form.insts_pattern)
+
+
+@pytest.mark.parametrize("version", FORMS)
+def test_a_version_tells_the_form(version):
+    form = form_of_version(version)
+    assert form is not None
+    assert form.era is FORMS[version]
+
+
+@pytest.mark.parametrize("text", ["unknown", "", "LLVM version 22.0.0git", "aiecc of 5ff2ab97"])
+def test_other_texts_tell_nothing(text):
+    assert form_of_version(text) is None
+
+
+def test_each_version_gets_its_own_options():
+    names = {"--tmpdir=d.mlir.prj", "--alloc-scheme=basic-sequential", "--xclbin-name=d.xclbin", "--peano"}
+    march, first, later = (command(version) for version in ("1.3.4", "1.4.0", "1.4.1"))
+    assert names < set(march) & set(first) & set(later)
+    assert {"--no-xchesscc", "--no-xbridge", "--no-compile-host", "--aie-generate-xclbin"} < set(march)
+    assert {"--no-xchesscc", "--no-xbridge", "--get-xclbin", "--get-npu-insts"} < set(first)
+    assert not any(word.startswith("--no-") for word in later)
+    assert not any("aie-generate" in word or "no-compile" in word for word in [*first, *later])
+    assert "--npu-insts-name=insts_{1}.bin" in march
+    assert "--npu-insts-name=insts_{0}.bin" in later
+    assert not any("measure" in word for words in (march, first, later) for word in words)
+
+
+def test_names_of_instruction_words_are_those_that_aiecc_fills_in():
+    march, later = form_of_version("1.3.4"), form_of_version("1.4.3")
+    assert march is not None
+    assert later is not None
+    assert march.written_name("insts_M_1.bin") == "insts_M_1.bin"
+    assert later.written_name("insts_M_1.bin") == "insts_main_M_1.bin"
+    assert later.written_name("d.xclbin") == "d.xclbin"
+
+
+def aiecc(folder: Path, version: str, text: str = "") -> Tool:
+    path = folder / "bin" / "aiecc"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo "{version}" || echo "{text}"\n')
+    path.chmod(0o755)
+    return find_aiecc({"MLIR_AIE_INSTALL_DIR": str(folder), "PATH": "/usr/bin:/bin"})
+
+
+def test_without_a_version_the_help_text_tells(tmp_path):
+    old = aiecc(tmp_path / "old", "LLVM (http://llvm.org/):", "  --aie-generate-xclbin  make one")
+    assert form_of(old).era is Era.MARCH
+    new = aiecc(tmp_path / "new", "LLVM (http://llvm.org/):", "  --alloc-scheme=<scheme>")
+    assert (form_of(new).era, form_of(new).alloc_scheme) == (Era.MODERN, True)
+    assert form_of(new, Era.MARCH).get_options is False
+
+
+def test_newer_tools_get_the_scheme_only_where_they_know_it(tmp_path):
+    assert not form_of(aiecc(tmp_path / "without", "1.4.5")).alloc_scheme
+    assert form_of(aiecc(tmp_path / "with", "1.4.5", "--alloc-scheme")).alloc_scheme
+    assert form_of(aiecc(tmp_path / "sure", "1.4.3")).alloc_scheme
+
+
+def test_a_wish_decides_the_text_and_not_the_options(tmp_path):
+    form = form_of(aiecc(tmp_path, "1.4.2"), Era.MARCH)
+    assert (form.era, form.get_options) == (Era.MARCH, True)
+
+
+def test_no_aiecc_gets_the_text_of_march():
+    assert form_of(Tool("aiecc", None, "", (), "")).era is Era.MARCH
+
+
+def test_an_unpacked_wheel_tells_its_version(tmp_path):
+    tool = aiecc(tmp_path / "mlir_aie", "LLVM (http://llvm.org/):")
+    assert tool.version == "LLVM (http://llvm.org/):"
+    info = tmp_path / "mlir_aie-1.4.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mlir_aie\nVersion: 1.4.2\n")
+    assert aiecc(tmp_path / "mlir_aie", "LLVM (http://llvm.org/):").version == "1.4.2"
+
+
+def test_notes_tell_form_and_age(tmp_path):
+    assert aiecc_note(aiecc(tmp_path, "1.4.2")) == "gets the 1.4 form by version 1.4.2"
+    assert "newer than 1.4.5" in aiecc_note(aiecc(tmp_path, "1.5.0"))
+    mixed = aiecc(tmp_path, "1.3.5.dev52+g660e1a0")
+    assert aiecc_note(mixed) == ""
+    assert "reads neither form of the dialect" in (aiecc_fault(mixed) or "")
+    assert aiecc_fault(aiecc(tmp_path, "1.3.4")) is None
+
+
+@pytest.mark.parametrize(
+    ("stamp", "why"),
+    [
+        ("21.0.0.2026051501+f4933ef7", None),
+        ("21.0.0.2026051601+55604435", "assertion"),
+        ("21.0.0.2026062301+cb664e8c", None),
+        ("21.0.0.2026062401+fdf257de", "wrong code"),
+        (PEANO, None),
+        ("22.0.0.2026082101+f3081197", "table look-up"),
+        ("22.0.0.2026090201+a36c62b9", None),
+        ("clang version 20.0.0", None),
+    ],
+)
+def test_bad_builds_of_peano_are_known(stamp, why):
+    assert (peano_fault(stamp) is None) if why is None else why in (peano_fault(stamp) or "")
+
+
+def test_peano_is_known_by_its_wheel(tmp_path):
+    clang = tmp_path / "llvm-aie" / "bin" / "clang++"
+    clang.parent.mkdir(parents=True)
+    clang.write_text("#!/bin/sh\necho clang version 21\n")
+    clang.chmod(0o755)
+    info = tmp_path / "llvm_aie-21.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: llvm-aie\nVersion: 21.0.0.2026062401+fdf257de\n")
+    found = find_peano({"PEANO_INSTALL_DIR": str(tmp_path / "llvm-aie"), "PATH": "/usr/bin:/bin"})
+    assert found.version == "21.0.0.2026062401+fdf257de, clang version 21"
+    assert "wrong code" in (peano_fault(found.version) or "")
+    assert "1024 bytes" in peano_note("22.0.0.2026090201+a36c62b9")
+    assert "no report" in peano_note("21.0.0.2026071501+0123456")

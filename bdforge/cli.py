@@ -18,7 +18,7 @@ from bdforge.emulator.observe import Timeline
 from bdforge.emulator.scheduler import SCHEDULES
 from bdforge.emulator.verify import verify_design
 from bdforge.isa import IsaError
-from bdforge.mlir import Era, MlirError, convert, parse, print_module
+from bdforge.mlir import Era, MlirError, convert, era_of, parse, print_module
 from bdforge.perf import PerfError
 from bdforge.plan import Problem, SequenceOptions, SpecError, load_spec, manifest, plan_gemm, render
 from bdforge.routing.write import write_routes
@@ -242,7 +242,7 @@ def route_command(
     """Route a design's flows and print it in physical form: with the settings of its stream switches."""
     module = parse(read_text(design), str(design))
     write_routes(module)
-    text = print_module(module)
+    text = convert(print_module(module), era_of(module) or Era.MARCH)
     if out is None:
         typer.echo(text, nl=False)
         return

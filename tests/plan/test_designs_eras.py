@@ -17,13 +17,16 @@ LITERAL = re.compile(
 
 
 QUICK = ("gemm_i8_i2_bitnet", "gemm_bf16_bf16_f32_64x64x32", "gemm_bfp16_bfp16_bfp16_96x64x128")  # kinds of cores
-each_plan = pytest.mark.parametrize("plan", [
-    pytest.param(plan, id=f"{plan.spec.name}-{plan.device.name}", marks=[] if plan.spec.name in QUICK else pytest.mark.slow)
-    for plan in plans()
-])  # fmt: skip
 
 
-@each_plan
+def each_plan():
+    """Every design, most of them for the long sweep."""
+    for plan in plans():
+        marks = () if plan.spec.name in QUICK else pytest.mark.slow
+        yield pytest.param(plan, id=f"{plan.spec.name}-{plan.device.name}", marks=marks)
+
+
+@pytest.mark.parametrize("plan", each_plan())
 def test_a_named_design_comes_back_from_the_other_form_letter_for_letter(plan: Plan):
     tile = plan.spec.tile
     march = render(plan, [Problem(tile.m + 1, 2 * tile.k + 8, tile.n + 8)])

@@ -15,10 +15,12 @@ import pytest
 from bdforge.devices import DEVICES
 from bdforge.devices.limits import PROGRAM_MEMORY_BYTES
 from bdforge.devices.registers import CONTROLLER_ID_MASK
+from bdforge.mlir import Era
 from bdforge.plan import Plan, Problem, SpecError, load_spec, plan_gemm, render, sequence
 from bdforge.plan.addresses import buffer_addresses
 from bdforge.runtime import BuiltDesign
 from bdforge.toolchain import find_aiebu, find_aiecc, find_peano, find_xrt, missing_report
+from bdforge.toolchain.aiecc import form_of
 from bdforge.toolchain.read_back import differences, read_back
 from bdforge.txn import MaskWrite, Operation, decode
 from support.image_contents import program_bytes, xclbin_contents
@@ -26,6 +28,7 @@ from support.image_contents import program_bytes, xclbin_contents
 pytestmark = pytest.mark.toolchain
 
 ROOT = Path(__file__).resolve().parents[2]
+ERA = form_of(find_aiecc()).era or Era.MARCH  # what the found aiecc reads
 PRODUCTS = ("strix_halo", "phoenix")  # one for each array
 BUILD_SECONDS = 3600  # 32 cores are compiled one by one
 
@@ -96,13 +99,13 @@ def problem_of(plan: Plan) -> Problem:
 
 @each_plan
 def test_the_dialects_verifier_accepts_the_design(plan: Plan, mlir_aie: Tool, tmp_path: Path):
-    (tmp_path / "design.mlir").write_text(render(plan, plan.spec.problems or [problem_of(plan)]))
+    (tmp_path / "design.mlir").write_text(render(plan, plan.spec.problems or [problem_of(plan)], ERA))
     assert "aie.runtime_sequence" in mlir_aie("aie-opt", "design.mlir")
 
 
 @each_plan
 def test_the_routes_exist(plan: Plan, mlir_aie: Tool, tmp_path: Path):
-    (tmp_path / "design.mlir").write_text(render(plan, []))
+    (tmp_path / "design.mlir").write_text(render(plan, [], ERA))
     routed = mlir_aie("aie-opt", "--aie-create-pathfinder-flows", "design.mlir")
     assert "aie.flow(" not in routed
     assert "aie.connect<" in routed
@@ -111,7 +114,7 @@ def test_the_routes_exist(plan: Plan, mlir_aie: Tool, tmp_path: Path):
 @each_plan
 def test_mlir_aie_lowers_to_our_words(plan: Plan, mlir_aie: Tool, tmp_path: Path):
     problem = problem_of(plan)
-    (tmp_path / "design.mlir").write_text(render(plan, [problem]))
+    (tmp_path / "design.mlir").write_text(render(plan, [problem], ERA))
     pipeline = f"builtin.module(aie.device({','.join(PLACE + LOWER)}))"
     mlir_aie("aie-opt", f"--pass-pipeline={pipeline}", "design.mlir", "-o", "lowered.mlir")
     mlir_aie("aie-translate", "--aie-npu-to-binary", "--aie-output-binary=true", "lowered.mlir", "-o", "insts.bin")
@@ -123,7 +126,7 @@ def test_mlir_aie_lowers_to_our_words(plan: Plan, mlir_aie: Tool, tmp_path: Path
 def test_the_default_placement_moves_nothing(plan: Plan, mlir_aie: Tool, tmp_path: Path):
     work = tmp_path / "design.mlir.prj"
     work.mkdir()
-    (tmp_path / "design.mlir").write_text(render(plan, []))
+    (tmp_path / "design.mlir").write_text(render(plan, [], ERA))
     passes = f"--pass-pipeline=builtin.module(aie.device({','.join(PLACE)}))"
     mlir_aie("aie-opt", passes, "design.mlir", "-o", str(work / "input_with_addresses.mlir"))
     found = read_back(work, plan)

@@ -226,6 +226,7 @@ TILE_REGISTERS: Mapping[TileKind, TileRegisters] = {
 }  # fmt: skip
 
 MEMTILE_WINDOW_BYTES = 0x80000  # a memtile DMA sees west at 0, own at 0x80000, east at 0x100000 (MA, RT, 020)
+MEMTILE_WINDOWS = 3
 MEMTILE_WINDOW_LOCKS = 64  # and their locks at 0, 64, 128 (MA, 020)
 
 OFFSET_MASK = 0xFFFFF  # bits of an address inside its tile (MA)

@@ -88,7 +88,7 @@ def emulate(
         strictness.warn(warning)
     start, entry = choose(module, sequence, device, file, runs_words=instructions is not None)
     beyond = partial(strictness.fault, "dma-bounds") if strictness.permits("dma-bounds") else None
-    host = HostMemory(host_arrays(entry, args, instructions is not None), beyond)
+    host = HostMemory(host_arrays(entry, args, instructions is not None, strictness), beyond)
     array = Array(start.device, host, scheduler, strictness, poison)
     configurations = Reconfiguration(module, array, {} if kernels is None else kernels)
     configurations.load(start)

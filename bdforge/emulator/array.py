@@ -42,12 +42,19 @@ class Array:
         self.core_releases: dict[int, list[Agent]] = {}  # id of a lock: cores whose program releases it
         self.tokens: Counter[TokenKey] = Counter()
         self.token_ways: Callable[[int, int, int], str | None] | None = None
+        self._outside: dict[int, Tile] = {}
 
     def tile(self, column: int, row: int) -> Tile:
         """The tile at (column, row), made on first use; DeviceError where the device has none."""
         if (column, row) not in self.tiles:
             self.tiles[column, row] = Tile(self, column, row)
         return self.tiles[column, row]
+
+    def west_of_npu1(self, row: int) -> Tile:
+        """A memtile that no design names: Phoenix has a column without a shim west of column 0 (hardware facts 1.1)."""
+        if row not in self._outside:
+            self._outside[row] = Tile(self, -1, row)
+        return self._outside[row]
 
     def restart(self) -> None:
         """Before another configuration: no tasks, streams or cores; memory and lock values stay.
@@ -78,6 +85,8 @@ class Array:
         for channel in self.channels():
             if channel.sink is not None and channel.sink.held:
                 yield f"{channel.sink.held} words were left in the input of {channel.name}{channel.source()}"
+            if (unmoved := channel.unmoved()) is not None and not self.strictness.permits("unpatched-address"):
+                yield unmoved
             if missing := channel.missing_words():
                 where = f"BD {channel.bd}, {missing} words are missing{channel.source()}"
                 yield f"{channel.name} stopped in the middle of {where}"

@@ -8,6 +8,7 @@ from xdsl.ir import Operation
 
 from bdforge.emulator.errors import ArgumentError, DesignError
 from bdforge.emulator.load import dtype_of
+from bdforge.emulator.strictness import Strictness
 from bdforge.mlir.array_ops import DeviceOp
 from bdforge.mlir.register_ops import ConfigureOp, NpuLoadPdiOp, RunOp
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
@@ -83,24 +84,24 @@ def _calls(op: Operation, device: DeviceOp, sequence: RuntimeSequenceOp) -> bool
 
 
 def host_arrays(
-    entry: RuntimeSequenceOp | None, args: Sequence[np.ndarray], any_type: bool
+    entry: RuntimeSequenceOp | None, args: Sequence[np.ndarray], any_type: bool, strictness: Strictness
 ) -> list[tuple[str, np.ndarray]]:
     """The arrays with the names of the arguments they stand for; ArgumentError for those that do not fit."""
     expected = [] if entry is None else list(entry.arguments)
     if any_type:
         for index, array in enumerate(args):
-            _check_array(f"argument {index}", None, array)
+            _check_array(f"argument {index}", None, array, strictness)
         return [(str(index), array) for index, array in enumerate(args)]
     if len(args) != len(expected):
         what = "the design has no runtime sequence" if entry is None else f"@{entry.symbol} takes {len(expected)}"
         raise ArgumentError(f"{len(args)} arrays were given, but {what}")
     names = [value.name_hint or str(i) for i, value in enumerate(expected)]
     for name, value, array in zip(names, expected, args, strict=True):
-        _check_array(f"argument {name}", value.type, array)
+        _check_array(f"argument {name}", value.type, array, strictness)
     return list(zip(names, args, strict=True))
 
 
-def _check_array(what: str, type_, array: np.ndarray) -> None:
+def _check_array(what: str, type_, array: np.ndarray, strictness: Strictness) -> None:
     if not isinstance(array, np.ndarray):
         raise ArgumentError(f"{what} must be a numpy array, got {type(array).__name__}")
     if not array.flags.c_contiguous:
@@ -109,19 +110,23 @@ def _check_array(what: str, type_, array: np.ndarray) -> None:
         return
     dtype, elements = dtype_of(type_.element_type), int(np.prod(type_.get_shape()))
     if dtype.kind == "V":
-        _check_blocks(what, type_, dtype, array)
+        _check_blocks(what, type_, dtype, array, strictness)
         return
     if array.dtype.itemsize != dtype.itemsize or (array.dtype.kind == "f") != (dtype.kind == "f"):
         raise ArgumentError(f"{what} must hold {dtype} elements ({type_}), got {array.dtype}")
     if array.size != elements:
-        raise ArgumentError(f"{what} must have {elements} elements ({type_}), got {array.size}, shape {array.shape}")
+        size = f"{what} must have {elements} elements ({type_}), got {array.size}, shape {array.shape}"
+        strictness.fault("argument-size", ArgumentError(size))
 
 
-def _check_blocks(what: str, type_: MemRefType, dtype: np.dtype, array: np.ndarray) -> None:
+def _check_blocks(what: str, type_: MemRefType, dtype: np.dtype, array: np.ndarray, strictness: Strictness) -> None:
     """Block floats are given as bytes, in any shape."""
     blocks, size = int(np.prod(type_.get_shape())), dtype.itemsize
-    if array.dtype != np.uint8 or array.size != blocks * size:
-        raise ArgumentError(
-            f"{what} must be a uint8 array of {blocks} blocks of {size} bytes, {blocks * size} in all ({type_}), "
-            f"got {array.dtype}, shape {array.shape}; bdforge.formats packs them"
-        )
+    error = ArgumentError(
+        f"{what} must be a uint8 array of {blocks} blocks of {size} bytes, {blocks * size} in all ({type_}), "
+        f"got {array.dtype}, shape {array.shape}; bdforge.formats packs them"
+    )
+    if array.dtype != np.uint8:
+        raise error
+    if array.size != blocks * size:
+        strictness.fault("argument-size", error)

@@ -104,9 +104,10 @@ def _flag_window(array: Array, write: MaskWrite, source: str) -> None:
     if place is None or place[1] != field.word or write.mask != field.mask:
         return
     if write.value & field.mask < (MEMTILE_WINDOW_BYTES // WORD_BYTES) << field.low:
-        array.strictness.warn(
+        array.strictness.caution(
+            "npu1-window",
             f"{tile.name}: BD {place[0]} points into the window of the western neighbour's memory, as mlir-aie writes "
-            f"it for npu1; sources differ on whether silicon then reaches the own memory. Emulated as written{source}"
+            f"it for npu1; sources differ on whether silicon then reaches the own memory. Emulated as written{source}",
         )
 
 

@@ -1,7 +1,7 @@
 """DMA channels: task queues, BD chains and the transfers themselves."""
 
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ import numpy as np
 from bdforge.devices import TileKind
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES
 from bdforge.emulator.bd import PAD, DecodedBd, Order, chain, decode_bd
-from bdforge.emulator.errors import DmaError
+from bdforge.emulator.errors import DmaError, UnpatchedError
 from bdforge.emulator.lock import LockWait
 from bdforge.emulator.packet import packet_header
 from bdforge.emulator.poison import check_written
@@ -72,6 +72,7 @@ class Channel(Agent):
         self._offsets: np.ndarray | None = None
         self._written: np.ndarray | None = None
         self._base = self._position = 0
+        self._unpatched: UnpatchedError | None = None
         self.pad_value = 0
 
     def push(self, bd: int, runs: int, token: bool, source: str = "") -> None:
@@ -84,19 +85,21 @@ class Channel(Agent):
             self.array.strictness.fault("queue-overflow", error)
             return
         ids = chain(self.tile.kind, self.tile.bd_words, bd)
-        allowed = self.tile.limits.bds_of_channel(self.index)
-        for used in ids:
-            if used not in allowed:
-                error = DmaError(
-                    f"{self.name} cannot use BD {used}, only {allowed.start} to {allowed.stop - 1}{source}"
-                )
-                self.array.strictness.fault("bd-half", error)
+        self.check_half(ids, source)
         if not self.tasks:
             self.array.scheduler.wake(self)
         if self.trace is not None and (recorder := self.array.scheduler.recorder) is not None:
             recorder.running().add("push", self.trace.index, tuple(ids))
         self.tasks.append(Task(bd, runs, token, tuple(ids)))
         self.tile.mark_busy(ids)
+
+    def check_half(self, bds: Sequence[int], source: str) -> None:
+        """DmaError for a BD of the half of a memtile's that this channel cannot use."""
+        allowed = self.tile.limits.bds_of_channel(self.index)
+        for bd in bds:
+            if bd not in allowed:
+                error = DmaError(f"{self.name} cannot use BD {bd}, only {allowed.start} to {allowed.stop - 1}{source}")
+                self.array.strictness.fault("bd-half", error)
 
     def reset(self) -> None:
         """Drop every task, the running one included; what was received stays, words on their way stay in the stream."""
@@ -175,7 +178,12 @@ class Channel(Agent):
         if bd.iteration_wrap > 1:
             step = bd.iteration_step * (4 if self.tile.kind == "shim" else 1)  # shim addresses are in bytes
             base += self.tile.advance_iteration(self.bd, bd.iteration_wrap) * step
-        self._memory, self._base, self._written = self.tile.dma_memory(base, bd.order, self)
+        self._unpatched = None
+        try:
+            self._memory, self._base, self._written = self.tile.dma_memory(base, bd.order, self)
+        except UnpatchedError as error:  # a trace's BD may wait for words that never come: no fault until one does
+            self._unpatched = error
+            self._memory, self._base, self._written = np.zeros(bd.order.high + 1, np.uint32), 0, None
         self._offsets, self._position = bd.order.offsets, 0
         if base_outside(self._base, bd.order, self._memory):
             self._offsets = np.arange(bd.order.length) if self._offsets is None else self._offsets
@@ -249,7 +257,18 @@ class Channel(Agent):
         else:
             yield from stream.push(np.array([header], np.uint32), self.source, last)
 
+    def _check_patched(self) -> None:
+        if self._unpatched is not None:
+            self.array.strictness.fault("unpatched-address", self._unpatched)
+
+    def unmoved(self) -> str | None:
+        """A BD without a host address for which no word has come, as a sentence."""
+        if self._unpatched is None or self._position or not self.tasks:
+            return None
+        return f"{self.where()} was pushed, but its address was never patched; no word came, so nothing was lost"
+
     def _fetch(self, count: int, padded: bool) -> np.ndarray:
+        self._check_patched()
         start, self._position = self._position, self._position + count
         if self._written is not None:
             check_written(self._written, self._base, self._touched(start), self.where)
@@ -269,6 +288,7 @@ class Channel(Agent):
         return offsets[offsets != PAD]
 
     def _receive(self, words: np.ndarray) -> None:
+        self._check_patched()
         start, self._position = self._position, self._position + len(words)
         if self._written is not None:
             self._written[self._base + self._touched(start)] = True

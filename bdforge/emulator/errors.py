@@ -17,6 +17,10 @@ class DmaError(EmulationError):
     """A task queue overflow, a BD that its channel may not run, a transfer outside of memory."""
 
 
+class UnpatchedError(DmaError):
+    """A shim BD whose host address belongs to no argument."""
+
+
 class RegisterAccessError(EmulationError):
     """A write to a tile or register that does not exist."""
 

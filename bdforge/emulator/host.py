@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bdforge.emulator.bd import Order
-from bdforge.emulator.errors import ArgumentError, DmaError
+from bdforge.emulator.errors import ArgumentError, DmaError, UnpatchedError
 
 FIRST_ADDRESS = 1 << 32
 GUARD_BYTES = 1 << 20
@@ -77,7 +77,7 @@ class HostMemory:
                 if writing and not buffer.array.flags.writeable:
                     raise DmaError(f"{where} writes to argument {buffer.name}, which is read-only")
                 return buffer.words, (base - buffer.address) // _WORD_BYTES
-        raise DmaError(f"{where} reads or writes host address {base:#x}, which belongs to no argument; patch it")
+        raise UnpatchedError(f"{where} reads or writes host address {base:#x}, which belongs to no argument; patch it")
 
     def write_back(self) -> None:
         """Finish: copied arguments get their results."""

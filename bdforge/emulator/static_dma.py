@@ -1,6 +1,6 @@
 """Static DMA programs: `aie.mem`, `memtile_dma` and `shim_dma` regions become BD words and queued tasks."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,7 +10,8 @@ from bdforge.devices import TileKind, TileLimits
 from bdforge.devices.limits import GRANULE_BYTES, TASK_REPEAT_MAX
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES, MEMTILE_WINDOW_LOCKS
 from bdforge.emulator.array import Array
-from bdforge.emulator.errors import DesignError
+from bdforge.emulator.bd import decode_bd
+from bdforge.emulator.errors import DesignError, EmulationError
 from bdforge.emulator.strictness import Strictness
 from bdforge.emulator.tile import Tile
 from bdforge.mlir import location
@@ -53,7 +54,7 @@ def load_dma(array: Array, program: DmaProgramOp, allocation: Allocation) -> Non
     tasks = static_tasks(tile, program)
     bds = {bd.op: bd for bd in placed_bds(tile, tasks)}
     for bd in bds.values():
-        _write(tile, bd, static_words(tile, bd, allocation))
+        write_static(tile, bd, allocation)
     for task in tasks:
         if task.pad_value:
             tile.channels[task.direction, task.channel].pad_value = task.pad_value % (1 << 32)
@@ -139,11 +140,30 @@ def _free_id(bd: DmaBdOp, limits: TileLimits, channel: int, used: Collection[int
     return free
 
 
-def _write(tile: Tile, bd: PlacedBd, words: list[int]) -> None:
+def write_static(tile: Tile, bd: PlacedBd, allocation: Allocation) -> None:
+    """Write a BD's registers; DesignError with its place for what they cannot hold."""
+    words = static_words(tile, bd, allocation)
     source = f" ({location(bd.op)})"
     base = tile.registers.bd_offset(bd.id)
     for i, word in enumerate(words):
         tile.write(base + GRANULE_BYTES * i, word, source)
+
+
+def check_reach(tile: Tile, tasks: Sequence[StaticTask], ids: Mapping[DmaBdOp, int]) -> Iterator[EmulationError]:
+    """What each channel would find wrong with its BDs, which are written, before it moves a word.
+
+    Memory outside of every window, a BD of the other half; all faults that have a switch go to the tile's strictness.
+    """
+    for task in tasks:
+        channel = tile.channels[task.direction, task.channel]
+        for bd in (bd for bd in task.bds if bd in ids):
+            decoded = decode_bd(tile.kind, tile.bd_words(ids[bd]))
+            channel.bd = ids[bd]
+            try:
+                channel.check_half([ids[bd]], f" ({location(bd)})")
+                tile.dma_memory(decoded.address, decoded.order, channel)
+            except EmulationError as error:
+                yield error
 
 
 def static_words(tile: Tile, bd: PlacedBd, allocation: Allocation) -> list[int]:
@@ -152,10 +172,27 @@ def static_words(tile: Tile, bd: PlacedBd, allocation: Allocation) -> list[int]:
     def fault(check: str, error: ValueError) -> None:
         tile.array.strictness.fault(check, DesignError(f"{location(bd.op)}: {error}"))
 
+    _check_locks(tile, bd.op, fault)
     try:
         return _encoded(tile, bd.op, bd.next, allocation, fault)
     except BdError as error:
         raise DesignError(f"{location(bd.op)}: {error}") from None
+
+
+def _check_locks(tile: Tile, bd: DmaBdOp, fault: Fault) -> None:
+    """mlir-aie's CDO writer (`AIERT.cpp`) wants both locks or none, and takes both from the window of the last."""
+    uses = [*bd.acquires, *bd.releases]
+    if len(uses) == 1:
+        has, lacks = ("acquires", "releases") if uses[0].is_acquire else ("releases", "acquires")
+        problem = f"it {has} a lock and {lacks} none; mlir-aie writes a BD with both or neither"
+        fault("bd-locks", ValueError(f"{problem}, so give it the other, of value 0 if need be, or take both away"))
+    elif len({use.lock.tile.column for use in uses}) > 1:
+        homes = " and ".join(f"({use.lock.tile.column}, {use.lock.tile.row})" for use in uses)
+        tile.array.strictness.caution(
+            "lock-windows",
+            f"{location(bd)}: its locks are in tiles {homes}, but mlir-aie takes both from the window of the last "
+            "aie.use_lock of the block: another lock than the text names",
+        )
 
 
 def _encoded(tile: Tile, bd: DmaBdOp, next_bd: int | None, allocation: Allocation, fault: Fault) -> list[int]:

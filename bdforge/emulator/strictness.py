@@ -15,6 +15,9 @@ CHECKS = {
     "bd-half": "a memtile channel that uses a BD of the other half; off: it runs",
     "dma-bounds": "a transfer outside of its memory; off: tile addresses wrap at the memory's size, and behind a host "
     "array come 512 KiB that are read as 0 and then forgotten",
+    "unpatched-address": "words moved by a shim BD whose address was never patched (one that moves none only gets a "
+    "warning); off: it reads 0 and writes nowhere, without warning",
+    "argument-size": "an array that is not as large as its argument's type; off: transfers reach what the array has",
     "neighbour-channel": "memtile channel 4 or 5 that reaches a neighbour (by registers: text that does is no valid "
     "MLIR); off: it does",
     "lock-range": "a lock that leaves 0 to 63; off: it saturates at -64 and 63",
@@ -33,6 +36,10 @@ Program memory is not checked: how long a core's program becomes only its compil
 CAUTIONS = {
     "blocked-cores": "cores of a design without a runtime sequence that are blocked when nothing moves any more",
     "buffer-bounds": "a BD that leaves its buffer, and perhaps runs into others of the tile",
+    "npu1-window": "a memtile's BD of npu1 that points into the western neighbour's memory, as mlir-aie writes those "
+    "of the runtime sequence; west of column 0 lies the memtile of a column without a shim",
+    "bd-locks": "a static BD that only acquires or only releases, which hardware runs and mlir-aie cannot write",
+    "lock-windows": "a BD with its two locks in different memtiles, of which mlir-aie takes another lock than named",
     "dropped-stride": "a task's BD whose innermost stride mlir-aie drops, so that contiguous elements are moved",
     "view-offset": "a reinterpret_cast of a view that starts later than its argument: MLIR itself counts its offset "
     "from the argument's start, mlir-aie and bdforge from the view's",
@@ -41,6 +48,9 @@ CAUTIONS = {
     "unread-tokens": "more than 4 tokens of one column that wait to be read: how many the way back holds is unknown",
 }
 """What passes with a warning that ends with its name in brackets; off: without one."""
+
+TOOL_RULES = frozenset({"bd-locks"})
+"""Cautions about what hardware runs and mlir-aie refuses: faults where a design is verified rather than run."""
 
 NAMES = CHECKS | CAUTIONS
 """Everything that has a switch."""

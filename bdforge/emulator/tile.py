@@ -38,7 +38,7 @@ class Tile:
 
     def __init__(self, array: "Array", column: int, row: int):
         self.array, self.column, self.row = array, column, row
-        self.limits = array.device.limits(column, row)
+        self.limits = array.device.limits(max(column, 0), row)  # a column of -1 is as those that designs see
         self.kind = self.limits.kind
         self.registers = TILE_REGISTERS[self.kind]
         self.name = f"{self.kind} ({column}, {row})"
@@ -149,14 +149,16 @@ class Tile:
             )
             self.array.strictness.fault("neighbour-channel", error)
         column = self.column + side - 1
+        if column < 0 and self.array.device.generation is AIE2:
+            self.array.strictness.caution(
+                "npu1-window",
+                f"{channel.where()} reaches {what} in the window west of column 0: on Phoenix a memtile that no design "
+                "names, which keeps what is written there until the next run",
+            )
+            return self.array.west_of_npu1(self.row)
         if side > 2 or not 0 <= column < self.array.device.columns:
-            raise DmaError(f"{channel.where()} reaches {what} beyond the array's edge{self._window_hint()}")
+            raise DmaError(f"{channel.where()} reaches {what} beyond the array's edge")
         return self.array.tile(column, self.row)
-
-    def _window_hint(self) -> str:
-        if self.array.device.generation is AIE2:
-            return "; on npu1 mlir-aie does not add the own memory's window to BDs of the runtime sequence"
-        return ""
 
     def write(self, offset: int, value: int, source: str = "") -> None:
         """Store one 32-bit word at a tile offset, as the controller does."""

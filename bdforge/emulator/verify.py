@@ -11,13 +11,13 @@ from bdforge.emulator.array import Array
 from bdforge.emulator.errors import EmulationError
 from bdforge.emulator.host import HostMemory
 from bdforge.emulator.scheduler import Scheduler
-from bdforge.emulator.static_dma import placed_bds, static_tasks, static_words
-from bdforge.emulator.strictness import CAUTIONS, Strictness
+from bdforge.emulator.static_dma import check_reach, placed_bds, static_tasks, write_static
+from bdforge.emulator.strictness import CAUTIONS, TOOL_RULES, Strictness
 from bdforge.emulator.tokens import lost_tokens
 from bdforge.mlir import MlirError, location, parse
 from bdforge.mlir.allocate import Allocation, allocate
 from bdforge.mlir.array_ops import BufferOp, DeviceOp, FlowOp, LockOp, TileOp
-from bdforge.mlir.dma_ops import DmaProgramOp
+from bdforge.mlir.dma_ops import DmaBdOp, DmaProgramOp
 from bdforge.mlir.places import error_at
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.mlir.stream_ops import PacketFlowOp
@@ -44,7 +44,7 @@ class _Collector(Strictness):
         self.faults: list[str] = []
 
     def fault(self, name: str, error: Exception) -> None:
-        if name in CAUTIONS or self.permits(name):
+        if self.permits(name) or name in CAUTIONS.keys() - TOOL_RULES:
             super().fault(name, error)
         else:
             self.add(error)
@@ -123,14 +123,19 @@ def _lock(op: LockOp, collector: _Collector) -> None:
 
 
 def _program(array: Array, op: DmaProgramOp, allocation: Allocation, collector: _Collector) -> int:
-    """Number of BDs in a region; every one that cannot be encoded is a fault."""
+    """Number of BDs in a region; every one that cannot be encoded, or that its channel cannot run, is a fault."""
     tile = array.tile(op.tile.column, op.tile.row)
-    bds = placed_bds(tile, static_tasks(tile, op))
+    tasks = static_tasks(tile, op)
+    bds = placed_bds(tile, tasks)
+    written: dict[DmaBdOp, int] = {}
     for bd in bds:
         try:
-            static_words(tile, bd, allocation)
+            write_static(tile, bd, allocation)
+            written[bd.op] = bd.id
         except EmulationError as error:
             collector.add(error)
+    for error in check_reach(tile, tasks, written):
+        collector.add(error)
     return len(bds)
 
 

@@ -13,6 +13,7 @@ from bdforge.devices.limits import CONTROLLER_IDS, GRANULE_BYTES
 from bdforge.devices.registers import (
     CONTROLLER_ID_MASK,
     MEMTILE_WINDOW_BYTES,
+    MEMTILE_WINDOWS,
     OFFSET_MASK,
     QUEUE,
     TILE_REGISTERS,
@@ -252,6 +253,14 @@ class Target:
         registers = self.registers(column, row)
         if self.device.kind(column, row) is TileKind.MEMTILE and self.device.generation is AIE2P:
             byte += MEMTILE_WINDOW_BYTES
+        if self.device.kind(column, row) is TileKind.MEMTILE:
+            reach = MEMTILE_WINDOWS * MEMTILE_WINDOW_BYTES
+        else:
+            reach = self.limits(column, row).memory_bytes
+        if not 0 <= byte < reach:
+            start = f"the transfer starts at byte {byte:#x} as its DMA counts"
+            self.fault("dma-bounds", ValueError(f"{start}, which reaches {reach:#x} bytes"))
+            byte %= reach
         field = registers.bd.fields["address"]
         at = address(column, row, registers.bd_offset(bd) + GRANULE_BYTES * field.word)
         value = (byte // GRANULE_BYTES) << field.low

@@ -17,6 +17,7 @@ PIPE = """
     %sum = aie.buffer(%c) {{sym_name = "sum"}} : memref<1xi32>
     %nameless = aie.buffer(%c) : memref<4xi8>
     %full = aie.lock(%c, 0) {{sym_name = "full"}}
+    %free = aie.lock(%c, 1)
     aie.flow(%m, DMA : 2, %c, DMA : 1)
     %0 = aie.memtile_dma(%m) {{
       %1 = aie.dma_start(MM2S, 2, ^send, ^end)
@@ -30,6 +31,7 @@ PIPE = """
     %2 = aie.mem(%c) {{
       %3 = aie.dma_start(S2MM, 1, ^fill, ^end)
     ^fill:
+      aie.use_lock(%free, Acquire, 0)
       aie.dma_bd(%target : memref<6x2xi16>)
       aie.use_lock(%full, Release, 1)
       aie.next_bd ^end

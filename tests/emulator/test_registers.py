@@ -337,11 +337,11 @@ def test_runtime_tasks_of_memtiles_are_emulated_as_written_on_npu1():
     assert "memtile (1, 1): BD 0 points into the window of the western neighbour's memory" in flags[0]
 
 
-def test_a_runtime_task_of_npu1s_first_memtile_leaves_the_array():
-    with pytest.raises(
-        DmaError, match=r"beyond the array's edge; on npu1 mlir-aie does not add the own memory's window"
-    ):
-        run(column(*MEMTILE_TASKS, device="npu1"))
+def test_a_runtime_task_of_npu1s_first_memtile_reaches_one_that_no_design_names():
+    """Upstream runs such designs on Phoenix, where a column without a shim lies west of column 0: data goes through."""
+    result = run(column(*MEMTILE_TASKS, device="npu1"))[1]
+    np.testing.assert_array_equal(result.buffers["mb"], np.zeros(64))
+    assert [w for w in result.warnings if "reaches memory in the window west of column 0" in w and "[npu1-window]" in w]
 
 
 @DEVICES

@@ -8,7 +8,7 @@ import pytest
 
 import bdforge
 from bdforge.devices.registers import address
-from bdforge.emulator import Deadlock, DesignError, DmaError, LockError, RegisterAccessError, Result
+from bdforge.emulator import ArgumentError, Deadlock, DesignError, DmaError, LockError, RegisterAccessError, Result
 from bdforge.emulator.strictness import CHECKS, StrictnessError
 from bdforge.mlir.allocate import AllocationError
 from bdforge.txn.lower import LoweringError
@@ -355,7 +355,30 @@ def shim_qos() -> Case:
     return Case(through(*lines), DmaError, r"MM2S 0, BD 0 .*: AXI quality of service is 15", then, (40, 40))
 
 
+def unpatched_address() -> Case:
+    """Nobody says where the words to send are: zeros come."""
+
+    def then(b, result):
+        np.testing.assert_array_equal(b, [0] * 8 + [0] * 32)
+
+    text = through(receive(8), writebd((0, 0), 3, 8, 0), push((0, 0), "MM2S : 0", 3), WAIT)
+    return Case(text, DmaError, r"MM2S 0, BD 3 .* host address 0x0, which belongs to no argument; patch it", then,
+                (40, 40))  # fmt: skip
+
+
+def argument_size() -> Case:
+    """A design typed too small moves more than its arguments' type says."""
+
+    def then(b, result):
+        np.testing.assert_array_equal(b, A[:48])
+
+    text = through(receive(48), send(48), WAIT)
+    return Case(text, ArgumentError, r"argument a must have 40 elements .*, got 48", then, (48, 48))
+
+
 CASES = {
+    "unpatched-address": [unpatched_address()],
+    "argument-size": [argument_size()],
     "queue-overflow": [queue_overflow()],
     "bd-rewrite": [bd_rewrite()],
     "bd-half": [bd_half(), bd_half_of_a_task()],

@@ -1,0 +1,130 @@
+"""What mlir-aie refuses although each operation reads well: `verify` says so with the place, without a run."""
+
+import numpy as np
+import pytest
+
+import bdforge
+from bdforge.emulator.verify import verify_design
+
+DESIGN = """aie.device(npu2_2col) {{
+  %s = aie.tile(0, 0)
+  %m = aie.tile(0, 1)
+  %n = aie.tile(1, 1)
+  %c = aie.tile(0, 2)
+  %mb = aie.buffer(%m) : memref<128xi32>
+  %cb = aie.buffer(%c) : memref<128xi32>
+  %l = aie.lock(%m, 0) {{init = 1 : i32}}
+  %k = aie.lock(%m, 1)
+  %e = aie.lock(%n, 2)
+  %0 = aie.memtile_dma(%m) {{
+    %1 = aie.dma_start(MM2S, {channel}, ^a, ^e)
+  ^a:
+    {acquire}
+    aie.dma_bd({bd})
+    {release}
+    aie.next_bd ^a
+  ^e:
+    aie.end
+  }}
+  {extra}
+}}
+"""
+PARTS = {
+    "channel": "0",
+    "acquire": "aie.use_lock(%l, AcquireGreaterEqual, 1)",
+    "bd": "%mb : memref<128xi32>",
+    "release": "aie.use_lock(%k, Release, 1)",
+    "extra": "",
+}
+CORE_BD = """%2 = aie.mem(%c) {
+    %3 = aie.dma_start(MM2S, 0, ^a, ^e)
+  ^a:
+    aie.dma_bd(%cb : memref<128xi32>, 16384, 128)
+    aie.next_bd ^e
+  ^e:
+    aie.end
+  }"""
+TASK = """aie.runtime_sequence() {
+    %t = aiex.dma_configure_task(%m, MM2S, 2) {
+      aie.dma_bd(%mb : memref<128xi32>, 262144, 128)
+      aie.end
+    }
+  }"""
+REFUSED = {
+    "only an acquire": ({"release": ""}, "d.mlir:15:5: it acquires a lock and releases none"),
+    "only a release": ({"acquire": ""}, "d.mlir:15:5: it releases a lock and acquires none"),
+    "lower half of an upper channel": (
+        {"channel": "1", "bd": "%mb : memref<128xi32>) {bd_id = 3 : i32}  aie.dma_bd_packet(0, 1"},
+        "memtile (0, 1) MM2S 1 cannot use BD 3, only 24 to 47 (d.mlir:15:5)",
+    ),
+    "upper half of a lower channel": (
+        {"bd": "%mb : memref<128xi32>) {bd_id = 24 : i32}  aie.dma_bd_packet(0, 1"},
+        "memtile (0, 1) MM2S 0 cannot use BD 24, only 0 to 23 (d.mlir:15:5)",
+    ),
+    "beyond every window": (
+        {"bd": "%mb : memref<128xi32>, 262144, 128"}, "BD 0 (d.mlir:15:5) reaches memory beyond the array's edge"
+    ),
+    "the end beyond a window": (
+        {"bd": "%mb : memref<128xi32>, 131000, 128"}, "BD 0 (d.mlir:15:5) touches words 131000 to 131127",
+    ),
+    "beyond a core's memory": ({"extra": CORE_BD}, "d.mlir:24:5: core tile BD: address = "),
+    "a task beyond every window": (
+        {"extra": TASK}, "d.mlir:23:7: aie.dma_bd: the transfer starts at byte 0x180000 as its DMA counts",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("parts", "fault"), REFUSED.values(), ids=REFUSED)
+def test_verify_names_the_place_of_what_mlir_aie_refuses(parts, fault):
+    found = verify_design(DESIGN.format(**PARTS | parts), "d.mlir").faults
+    assert [f for f in found if fault in f], found
+
+
+def test_the_design_next_to_them_has_no_fault():
+    found = verify_design(DESIGN.format(**PARTS), "d.mlir")
+    assert (found.faults, found.warnings) == ((), ())
+
+
+def test_verify_lets_pass_what_is_switched_off():
+    found = verify_design(DESIGN.format(**PARTS | {"release": ""}), "d.mlir", ["bd-locks"])
+    assert found.faults == ()
+
+
+def test_locks_of_two_memtiles_in_one_bd_are_a_warning():
+    text = DESIGN.format(**PARTS | {"release": "aie.use_lock(%e, Release, 1)"})
+    (warning,) = verify_design(text, "d.mlir").warnings
+    assert warning.startswith("d.mlir:15:5: its locks are in tiles (0, 1) and (1, 1)")
+    assert warning.endswith("[lock-windows]")
+
+
+TRACE = """aie.device(npu2_1col) {{
+  %s = aie.tile(0, 0)
+  %m = aie.tile(0, 1)
+  aie.flow(%m, DMA : 0, %s, DMA : 1)
+  %b = aie.buffer(%m) {{sym_name = "b"}} : memref<8xi32> = dense<7>
+  aie.runtime_sequence(%a: memref<8xi32>) {{
+    aiex.npu.write32 {{address = 118784 : ui32, column = 0 : i32, row = 0 : i32, value = 8 : ui32}}
+    aiex.npu.write32 {{address = 118812 : ui32, column = 0 : i32, row = 0 : i32, value = 33554432 : ui32}}
+    aiex.npu.push_queue(0, 0, S2MM : 1) {{bd_id = 0 : i32, issue_token = false, repeat_count = 0 : i32}}
+    {send}
+  }}
+}}
+"""
+SEND = """%t = aiex.dma_configure_task(%m, MM2S, 0) {
+      aie.dma_bd(%b : memref<8xi32>)
+      aie.end
+    }
+    aiex.dma_start_task(%t)"""
+
+
+def test_an_unpatched_bd_for_which_no_word_comes_is_a_warning():
+    *_, warning = bdforge.emulate(TRACE.format(send=""), [np.zeros(8, np.int32)]).warnings
+    assert "shim (0, 0) S2MM 1, BD 0" in warning
+    assert "was pushed, but its address was never patched; no word came" in warning
+    silent = bdforge.emulate(TRACE.format(send=""), [np.zeros(8, np.int32)], permissive=["unpatched-address"])
+    assert not [w for w in silent.warnings if "patched" in w]
+
+
+def test_an_unpatched_bd_for_which_words_come_is_an_error():
+    with pytest.raises(bdforge.emulator.DmaError, match="host address 0x0, which belongs to no argument; patch it"):
+        bdforge.emulate(TRACE.format(send=SEND), [np.zeros(8, np.int32)])

@@ -21,6 +21,7 @@ from bdforge.mlir import Location, location
 from bdforge.mlir.array_ops import DeviceOp, Endpoint, FlowOp
 from bdforge.mlir.stream_ops import PacketFlowOp
 from bdforge.mlir.words import Bundle
+from bdforge.routing.nets import is_wire, leaves_array
 from bdforge.routing.physical import Arbiter as SwitchArbiter
 from bdforge.routing.physical import Stream as SwitchedStream
 from bdforge.routing.physical import Switches
@@ -37,14 +38,15 @@ class Flows:
 
     def circuit(self, op: FlowOp) -> None:
         """Connect an aie.flow; DesignError for an end that is none, or is in use."""
-        self._circuit(op.source, op.destination, location(op))
+        if not _is_left_out(op.source, op.destination):
+            self._circuit(op.source, op.destination, location(op))
 
     def packets(self, op: PacketFlowOp) -> None:
         """Connect an aie.packet_flow; DesignError also for an id that headers cannot hold."""
         where = location(op)
         if op.id >= PACKET_IDS:
             raise DesignError(f"{where}: packet id {op.id} is outside 0 to {PACKET_IDS - 1}, what a header holds")
-        for end in op.destinations:
+        for end in (end for end in op.destinations if not _is_left_out(op.source, end)):
             keep = op.keep_header or end.bundle is not Bundle.DMA  # switches drop headers at DMAs only (MA)
             self._packets(op.id, op.source, end, keep, where)
 
@@ -98,6 +100,8 @@ class Flows:
             raise DesignError(f"{where}: a circuit leaves {source.owner.name}, which an aie.packet_flow uses already")
         if sink.arbiter is not None:
             raise DesignError(f"{where}: a circuit ends in {sink.owner.name}, where an aie.packet_flow arrives already")
+        if sink.source is source:
+            return
         if sink.source is not None:
             raise DesignError(f"{where}: two flows end in {sink.owner.name}; a circuit port takes one")
         source.connect(sink)
@@ -165,6 +169,10 @@ def _unheard(stream: SwitchedStream) -> bool:
     """Whether a stream carries nothing here: traces, and completion tokens on their way to the controller."""
     only_tokens = all(_is_token_path(stream.start, end) for end in stream.ends.values())
     return stream.start.bundle is Bundle.TRACE or only_tokens
+
+
+def _is_left_out(start: Endpoint, end: Endpoint) -> bool:
+    return is_wire(start, "slave") or is_wire(end, "master") or leaves_array(start, end)
 
 
 def _is_token_path(source: Endpoint, destination: Endpoint) -> bool:

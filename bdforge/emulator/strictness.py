@@ -36,6 +36,8 @@ Program memory is not checked: how long a core's program becomes only its compil
 CAUTIONS = {
     "blocked-cores": "cores of a design without a runtime sequence that are blocked when nothing moves any more",
     "buffer-bounds": "a BD that leaves its buffer, and perhaps runs into others of the tile",
+    "duplicate-flow": "an aie.flow that says the same as one before",
+    "open-flow": "a flow with an end between two switches, or out of the array: nothing here feeds or reads it",
     "npu1-window": "a memtile's BD of npu1 that points into the western neighbour's memory, as mlir-aie writes those "
     "of the runtime sequence; west of column 0 lies the memtile of a column without a shim",
     "bd-locks": "a static BD that only acquires or only releases, which hardware runs and mlir-aie cannot write",

@@ -23,6 +23,7 @@ from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.mlir.stream_ops import PacketFlowOp
 from bdforge.mlir.trace_ops import trace_warnings
 from bdforge.routing import route
+from bdforge.routing.nets import flow_cautions
 from bdforge.txn.lower import lower
 from bdforge.txn.target import ControllerIds
 
@@ -141,6 +142,8 @@ def _program(array: Array, op: DmaProgramOp, allocation: Allocation, collector: 
 
 def _routes(device: DeviceOp, collector: _Collector) -> None:
     try:
+        for name, caution in flow_cautions(device):
+            collector.caution(name, caution)
         route(device)
     except MlirError as error:
         if getattr(error, "definite", True):

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from xdsl.ir import Operation
 
@@ -16,6 +16,7 @@ from bdforge.mlir.stream_ops import PacketFlowOp
 from bdforge.routing.errors import routing_error
 
 AnyFlow = FlowOp | PacketFlowOp
+Side = Literal["slave", "master"]
 _NAMED = 6  # flows that a message lists before it only counts
 
 
@@ -90,12 +91,19 @@ def first_flows(nets: Sequence[Net]) -> list[Operation]:
 
 
 def nets_of(device: DeviceOp) -> list[Net]:
-    """Every net of a device, circuits first, then packets with priority; RoutingError for ports that cannot be."""
+    """Every net of a device, circuits first, then packets with priority; RoutingError for ports that cannot be.
+
+    Flows with an open end are left out, and of equal circuits all but the first: `flow_cautions` names them.
+    """
     nets: dict[tuple[Port, int | None], Net] = {}
     for flow, packet_id, source, sink in flow_ends(device):
+        if is_wire(source, "slave") or is_wire(sink, "master"):
+            continue
         start, end = _slave(flow, source), _master(flow, sink)
         net = nets.setdefault((start, packet_id), Net(start, packet_id, source))
         net.priority |= isinstance(flow, PacketFlowOp) and flow.priority_route
+        if end in net.sinks and packet_id is None:
+            continue
         if end in net.sinks:
             before = location(net.sinks[end]).line
             text = f"{end_text(source)} leads to {end_text(sink)} already (line {before}); drop one of both"
@@ -103,6 +111,42 @@ def nets_of(device: DeviceOp) -> list[Net]:
         net.sinks[end], net.ends[end] = flow, sink
     _check_sharing(nets.values())
     return sorted(nets.values(), key=lambda net: (net.packet_id is not None, not net.priority))
+
+
+def is_wire(end: Endpoint, side: Side) -> bool:
+    """Whether a flow's end is a port between two switches: mlir-aie takes it, nothing starts or ends there."""
+    bundle = str(end.bundle)
+    return bundle in STEPS and not _to_outside(end) and end.channel < _ports(end, side).get(bundle, 0)
+
+
+def _to_outside(end: Endpoint) -> bool:
+    return end.tile.kind is TileKind.SHIM and end.bundle == PortBundle.SOUTH
+
+
+def leaves_array(source: Endpoint, sink: Endpoint) -> bool:
+    """Whether words other than completion tokens go out of the array at a shim's South."""
+    return _to_outside(sink) and source.bundle != PortBundle.TILE_CONTROL
+
+
+def flow_cautions(device: DeviceOp) -> Iterator[tuple[str, str]]:
+    """Name and text of a warning about each flow that mlir-aie takes and that carries nothing here."""
+    seen: dict[tuple[str, str], AnyFlow] = {}
+    for flow, packet_id, source, sink in flow_ends(device):
+        where = f"{location(flow)}: {flow.name} from {end_text(source)} to {end_text(sink)}"
+        if is_wire(source, "slave") or is_wire(sink, "master"):
+            yield "open-flow", f"{where} has an end between two switches; nothing starts or ends there: it is left out"
+        elif leaves_array(source, sink) and source.bundle != PortBundle.TRACE:
+            yield "open-flow", f"{where} leaves the array, where nothing here reads the words: it is left out"
+        elif packet_id is None:
+            first = seen.setdefault((end_text(source), end_text(sink)), flow)
+            if first is not flow:
+                yield "duplicate-flow", f"{where} says line {location(first).line} again; one of both is enough"
+
+
+def _ports(end: Endpoint, side: Side) -> dict[str, int]:
+    """Number of ports of each bundle on one side of an end's switch."""
+    switch = switch_of(end.tile.device_op.device, end.tile.column, end.tile.row)
+    return {str(bundle): count for bundle, count in (switch.slaves if side == "slave" else switch.masters).items()}
 
 
 def flow_ends(device: DeviceOp) -> Iterator[tuple[AnyFlow, int | None, Endpoint, Endpoint]]:
@@ -143,16 +187,14 @@ def _master(flow: AnyFlow, end: Endpoint) -> Port:
     return master_of(end)
 
 
-def _check(flow: AnyFlow, end: Endpoint, channels: str, side: str, shim_channels: int) -> None:
+def _check(flow: AnyFlow, end: Endpoint, channels: str, side: Side, shim_channels: int) -> None:
     """RoutingError unless a flow may start (slave) or end (master) at `end`."""
     tile, bundle = end.tile, str(end.bundle)
     name = f"{tile.kind} ({tile.column}, {tile.row})"
-    switch = switch_of(tile.device_op.device, tile.column, tile.row)
-    present = {str(b): count for b, count in (switch.slaves if side == "slave" else switch.masters).items()}
-    to_outside = tile.kind is TileKind.SHIM and bundle == PortBundle.SOUTH
-    if bundle in STEPS and not to_outside:
-        raise routing_error([flow], f"{name} {bundle} : {end.channel} only leads to the next tile; name the port where "
-                            "the stream starts or ends")  # fmt: skip
+    present = _ports(end, side)
+    if side == "slave" and _to_outside(end):
+        raise routing_error([flow], f"{name} South : {end.channel} is the way in from outside of the array, where no "
+                            "flow starts; data from host memory comes from DMA")  # fmt: skip
     count = shim_channels if tile.kind is TileKind.SHIM and bundle == PortBundle.DMA else present.get(bundle, 0)
     if count == 0:
         known = ", ".join(b for b in present if b not in STEPS)

@@ -219,7 +219,7 @@ def test_packets_past_arbiters_of_their_own_do_not_wait_for_each_other():
 def test_packets_past_one_arbiter_can_block_each_other():
     run = bdforge.emulate(crossing(0))
     assert not run.buffers["y"].any()
-    assert "16 words were left in the input of core (0, 3) S2MM 0" in run.warnings[0]
+    assert "16 words were left in the input of core (0, 3) S2MM 0" in run.warnings[-1]
 
 
 def test_a_wait_for_an_arbiter_of_a_switch_names_it_and_its_holder():

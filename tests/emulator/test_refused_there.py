@@ -5,6 +5,7 @@ import pytest
 
 import bdforge
 from bdforge.emulator.verify import verify_design
+from support.small_designs import loopback
 
 DESIGN = """aie.device(npu2_2col) {{
   %s = aie.tile(0, 0)
@@ -128,3 +129,65 @@ def test_an_unpatched_bd_for_which_no_word_comes_is_a_warning():
 def test_an_unpatched_bd_for_which_words_come_is_an_error():
     with pytest.raises(bdforge.emulator.DmaError, match="host address 0x0, which belongs to no argument; patch it"):
         bdforge.emulate(TRACE.format(send=SEND), [np.zeros(8, np.int32)])
+
+
+FLOWS = """aie.device(npu2_2col) {{
+  %s = aie.tile(0, 0)
+  %m = aie.tile(0, 1)
+  %c = aie.tile(0, 2)
+  %t = aie.tile(0, 5)
+  aie.flow(%s, DMA : 0, %m, DMA : 0)
+  {flow}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("flow", "fault"),
+    [
+        ("aie.flow(%s, South : 0, %m, DMA : 1)", "shim (0, 0) South : 0 is the way in from outside of the array"),
+        (
+            "aie.packet_flow(1) { aie.packet_source<%s, South : 3> aie.packet_dest<%c, DMA : 0> }",
+            "South : 3 is the way",
+        ),
+        ("aie.flow(%t, North : 0, %c, DMA : 0)", "core (0, 5) has no slave port North"),
+        ("aie.flow(%c, DMA : 0, %m, West : 0)", "memtile (0, 1) has no master port West"),
+        ("aie.flow(%c, North : 4, %c, DMA : 0)", "core (0, 2) has slave ports North 0 to 3, not 4"),
+        ("aie.flow(%c, DMA : 2, %m, DMA : 1)", "core (0, 2) has MM2S channels 0 to 1, not 2"),
+    ],
+)
+def test_ends_that_no_flow_can_have_are_faults(flow, fault):
+    (found,) = verify_design(FLOWS.format(flow=flow), "d.mlir").faults
+    assert found.startswith("d.mlir:7:3: ")
+    assert fault in found
+
+
+@pytest.mark.parametrize(
+    ("flow", "caution"),
+    [
+        ("aie.flow(%s, DMA : 0, %m, DMA : 0)", "says line 6 again; one of both is enough [duplicate-flow]"),
+        ("aie.flow(%c, North : 1, %c, DMA : 0)", "has an end between two switches; nothing starts or ends there"),
+        ("aie.flow(%c, DMA : 0, %m, South : 2)", "from (0, 2) DMA : 0 to (0, 1) South : 2 has an end between"),
+        ("aie.flow(%m, DMA : 3, %s, South : 0)", "leaves the array, where nothing here reads the words"),
+        (
+            "aie.packet_flow(1) { aie.packet_source<%c, DMA : 0> aie.packet_dest<%c, South : 1> }",
+            "between two switches",
+        ),
+    ],
+)
+def test_flows_that_carry_nothing_are_warnings_of_verify_and_run(flow, caution):
+    found = verify_design(FLOWS.format(flow=flow), "d.mlir")
+    assert found.faults == ()
+    (warning,) = found.warnings
+    assert warning.startswith("d.mlir:7:3: aie.")
+    assert caution in warning
+    assert bdforge.emulate(FLOWS.format(flow=flow), file="d.mlir").warnings == (warning,)
+
+
+def test_a_flow_said_twice_moves_each_word_once():
+    text = loopback(8, 2).replace(
+        "    aie.flow(%shim", "    aie.flow(%shim, DMA : 0, %mem, DMA : 0)\n    aie.flow(%shim", 1
+    )
+    a, b = np.arange(16, dtype=np.int32), np.zeros(16, np.int32)
+    bdforge.emulate(text, [a, b])
+    np.testing.assert_array_equal(a, b)

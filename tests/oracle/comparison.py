@@ -1,5 +1,6 @@
 """Runs a design on the emulated array and in the slow interpreter, and compares all memory."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,10 +46,10 @@ def mode_of(seed: int) -> dict:
     return ({}, {"schedule": "random", "seed": seed}, {"poison": True})[seed % 3]
 
 
-def emulated(design: Design, seed: int = 0) -> Emulated:
-    """The design's text on the emulated array, in the mode of the seed."""
+def emulated(design: Design, seed: int = 0, form: Callable[[str], str] = str) -> Emulated:
+    """The design's text, in another form of it, on the emulated array, in the mode of the seed."""
     arrays = {a.name: np.array(a.values, DTYPES[a.element]) for a in design.arguments}
-    result = bdforge.emulate(mlir(design), list(arrays.values()), kernels(design), **mode_of(seed))
+    result = bdforge.emulate(form(mlir(design)), list(arrays.values()), kernels(design), **mode_of(seed))
     memory = {name: array.tobytes() for name, array in arrays.items()}
     return Emulated(result, memory | {b.name: result.buffers[b.name].tobytes() for b in design.buffers})
 

@@ -4,9 +4,10 @@ import pytest
 
 from bdforge.emulator import Deadlock, DmaError, LockError
 from oracle.array_text import mlir
-from oracle.comparison import disagreement, expected_of, explanation, kind_of
+from oracle.comparison import disagreement, emulated, expected_of, explanation, kind_of
 from oracle.faulty_designs import FAULTS, faulty_design
 from oracle.slow_array import Outcome
+from support.physical_form import physical_form
 
 SEEDS = range(60)
 SWEEP = [range(start, start + 50) for start in range(1000, 3500, 50)]
@@ -24,6 +25,12 @@ def check(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_design_leaves_the_memory_that_the_slow_interpreter_leaves(seed):
     check(seed)
+
+
+@pytest.mark.parametrize("seed", SEEDS[::8])
+def test_a_random_design_with_its_switches_set_leaves_the_same_memory(seed):
+    expected = expected_of(seed)
+    assert emulated(expected.design, seed, physical_form).memory == expected.memory
 
 
 @pytest.mark.slow

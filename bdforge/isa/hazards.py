@@ -184,7 +184,7 @@ class _Checker:
         yield from self._loop_end(address, bundle, state)
         issue(state, self.program.generation, address, bundle)
         yield from self._early_reads(state)
-        yield from self._same_cycle_writes(address, state)
+        yield from self._meeting_writes(address, state)
         yield from self._units(address, state)
         if left == 1 and self.options.strict:
             yield from self._across(address, origin, state)
@@ -214,22 +214,29 @@ class _Checker:
         hint = "; if that is meant, say `.old " + read.access.register + "` before the bundle" if defined else ""
         return Hazard("early-read", read.source, write.source, message + hint)
 
+    def _forbidden(self, address: int, leaf: str) -> bool:
+        """Whether the rules are strict and the bundle does not declare what it does to the register."""
+        return self.options.strict and not self._declared(address, leaf)
+
     def _declared(self, address: int, leaf: str) -> bool:
         declared = (self.options.old or {}).get(address, frozenset())
         return any(leaf == part.name for register in declared for part in leaves(self.program.generation, register))
 
-    def _same_cycle_writes(self, address: int, state: State) -> Iterator[Hazard]:
-        """Two results that land in one register in one cycle, of which this bundle issued one."""
-        mine = [write for write in state.writes if write.age == 0]
-        for write in mine:
-            if prefix(write.leaf).startswith("sr"):
+    def _meeting_writes(self, address: int, state: State) -> Iterator[Hazard]:
+        """Results of this bundle that land together with another in one register, or before one that issued earlier."""
+        for write in state.writes:
+            if write.age or prefix(write.leaf).startswith("sr"):
                 continue  # status flags collect
             for other in state.writes:
-                meets = other.leaf == write.leaf and other.left == write.left
-                if meets and (other.age or other.access != write.access):
-                    names = f"{self.named(other.source)} and {self.named(address)}"
-                    message = f"{names} write {write.access.register} in the same cycle"
+                if other.leaf != write.leaf or (other.age == 0 and other.access == write.access):
+                    continue
+                register, both = write.access.register, f"{self.named(other.source)} and {self.named(address)}"
+                if other.left == write.left:
+                    message = f"{both} write {register} in the same cycle"
                     yield Hazard("two-results", address, other.source, message)
+                elif other.age and other.left > write.left and self._forbidden(address, write.leaf):
+                    message = f"{both} write {register}, the first {other.left - write.left} cycles after the second"
+                    yield Hazard("overtaken", address, other.source, message + ": its result is what stays")
 
     def _units(self, address: int, state: State) -> Iterator[Hazard]:
         """Units that this bundle takes in cycles in which an earlier one, or another of its instructions, has them."""
@@ -285,9 +292,8 @@ class _Checker:
             yield Hazard("delay-slot", address, origin, f"{self.named(address)} ends a hardware loop {where}")
 
     def _across(self, address: int, origin: int, state: State) -> Iterator[Hazard]:
-        """Results that land after a call or return, where the reader cannot know of them."""
-        branch = self.program.branches[origin]
-        if not (branch.call or branch.returns or branch.target is None):
+        """Results that land after a jump to somewhere unknown, where no reader can be followed."""
+        if self.program.branches[origin].target is not None or self.program.return_sites.get(origin):
             return
         for write in state.writes:
             if write.left > 1 and not prefix(write.leaf).startswith("sr"):

@@ -23,6 +23,7 @@ def test_help_lists_each_variable_with_default_and_choices(scons, tree):
     for variable in (
         "design",
         "format",
+        "dialect",
         "cxx",
         "kernel_opt",
         "native",
@@ -35,7 +36,7 @@ def test_help_lists_each_variable_with_default_and_choices(scons, tree):
         "prefix",
     ):
         assert f"\n{variable}: " in text
-    assert text.count("\n    default: ") == 13
+    assert text.count("\n    default: ") == 14
     assert not (tree / "build").exists()
 
 

@@ -39,7 +39,7 @@ class Array:
         self.poison = poison
         self.tiles: dict[tuple[int, int], Tile] = {}
         self.cores: list[Core] = []
-        self.core_releases: dict[int, list[Agent]] = {}  # id of a lock: cores whose program releases it
+        self.core_releases: dict[int, list[Core]] = {}  # id of a lock: cores whose program releases it
         self.tokens: Counter[TokenKey] = Counter()
         self.token_ways: Callable[[int, int, int], str | None] | None = None
         self._outside: dict[int, Tile] = {}
@@ -121,7 +121,11 @@ class Array:
 
     def releasers(self, lock: Lock) -> list[Agent]:
         """Cores and channels with tasks that could release `lock`."""
-        return [*self.core_releases.get(id(lock), []), *(c for c in self.channels() if _releases(c, lock))]
+        known = [*self.core_releases.get(id(lock), []), *(c for c in self.channels() if _releases(c, lock))]
+        return known or [core for core in self.cores if core.waits_in_kernels and self._reaches(core, lock)]
+
+    def _reaches(self, core: "Core", lock: Lock) -> bool:
+        return any(lock in tile.locks for place, tile in self.tiles.items() if core.reaches(*place))
 
 
 def _releases(channel: Channel, lock: Lock) -> bool:

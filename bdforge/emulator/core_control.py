@@ -11,6 +11,7 @@ from bdforge.emulator.core_emit import copy_all, emits, is_vector, literals, req
 from bdforge.emulator.core_values import dtype_of_vector, is_float, is_integer
 from bdforge.emulator.errors import CoreError
 from bdforge.mlir import elementwise
+from bdforge.mlir.array_ops import LockOp
 
 if TYPE_CHECKING:
     from bdforge.emulator.core_translation import Translation
@@ -159,26 +160,29 @@ def assertion(t: "Translation", op: cf.AssertOp) -> None:
 def call(t: "Translation", op: func.CallOp) -> None:
     function = t.function_named(op)
     if function is None:
-        kernel = t.object("K", t.outside.kernel(op.callee.string_value(), t.core, op))
-        _call_kernel(t, op, f"{kernel}({', '.join(literals(t, op.arguments))})")
+        kernel = t.outside.kernel(op.callee.string_value(), t.core, op)
+        if t.core.waits_in_kernels:
+            t.pass_locks([value for value in op.arguments if isinstance(value.owner, LockOp)])
+        _call_kernel(t, op, t.object("K", kernel))
         return
-    t.pass_locks(op.arguments)
+    t.pass_locks([value for value in op.arguments if isinstance(value.owner, LockOp)])
     expression = f"yield from {t.call_name(op, function)}({', '.join(['core', *literals(t, op.arguments)])})"
     t.line(f"{tuple_of(literals(t, op.results))} = {expression}" if op.results else expression)
 
 
-def _call_kernel(t: "Translation", op: func.CallOp, expression: str) -> None:
+def _call_kernel(t: "Translation", op: func.CallOp, kernel: str) -> None:
+    t.line(f"r = {kernel}({', '.join(literals(t, op.arguments))})")
+    t.line(f"if r is not None: r = yield from {kernel}.finish(r)")
     if not op.results:
-        t.line(expression)
         return
     if len(op.results) > 1 or not (is_integer(op.results[0].type) or is_float(op.results[0].type)):
         raise unsupported(op, "a kernel returns nothing or one number")
     result = op.results[0]
     name = op.callee.string_value()
     if is_float(result.type):
-        t.assign(op, f"{t.helper(_returned_float)}({expression}, {name!r}, {t.where(op)})")
+        t.assign(op, f"{t.helper(_returned_float)}(r, {name!r}, {t.where(op)})")
     else:
-        wrapped(t, result, f"{t.helper(_returned_integer)}({expression}, {name!r}, {t.where(op)})")
+        wrapped(t, result, f"{t.helper(_returned_integer)}(r, {name!r}, {t.where(op)})")
 
 
 def _returned_float(value, name: str, where) -> float:

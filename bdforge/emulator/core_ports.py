@@ -46,6 +46,6 @@ class StreamOutput:
     def __init__(self, core: Agent, scheduler: Scheduler):
         self.stream = Stream(core, scheduler)
 
-    def put(self, data: bytes, where: Callable[[], str]) -> Generator[None, None, None]:
-        """Steps of the core that send the words of `data`."""
-        yield from self.stream.push(np.frombuffer(data, np.uint32), where)
+    def put(self, data: bytes, where: Callable[[], str], last: bool = False) -> Generator[None, None, None]:
+        """Steps of the core that send the words of `data`; `last` marks the final one with TLAST."""
+        yield from self.stream.push(np.frombuffer(data, np.uint32), where, last)

@@ -12,7 +12,7 @@ from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from bdforge.devices.limits import CORE, core_lock
+from bdforge.devices.limits import CORE
 from bdforge.emulator.core_emit import copy_all
 from bdforge.emulator.core_ops import EMITTERS
 from bdforge.emulator.core_values import size_bits
@@ -212,7 +212,7 @@ class Translation:
             if isinstance(owner, BufferOp):
                 self.names[value] = self.shared(owner, lambda: self.outside.view(owner))
             elif isinstance(owner, LockOp):
-                self.names[value] = self.shared(owner, lambda: self.outside.lock(owner))
+                self.names[value] = f"({self.core.number_of(self.outside.lock(owner), owner)})"
             elif isinstance(owner, Operation) and not isinstance(owner.parent_op(), DeviceOp):
                 self.names[value] = f"v{len(self.names)}"
             elif isinstance(owner, arith.ConstantOp):
@@ -288,7 +288,7 @@ class Translation:
     def lock(self, value: SSAValue) -> str:
         """The expression that holds the lock of an aie.use_lock."""
         lock = self._lock_of(value)
-        return self.value(value) if lock is None else self.shared(id(lock), lambda: lock)
+        return f"core.lock({self.value(value)})" if lock is None else self.shared(id(lock), lambda: lock)
 
     def _lock_of(self, value: SSAValue) -> Lock | None:
         """The lock of an aie.lock, or by its number as the core counts them; None for a function's argument."""
@@ -296,8 +296,7 @@ class Translation:
             return self.outside.lock(value.owner)
         if (number := constant_of(value)) is None:
             return None
-        column, row, index = core_lock(*self.core.place, number)
-        return self.outside.array.tile(column, row).locks[index]
+        return self.core.lock(number)
 
     def function_named(self, op: func.CallOp) -> func.FuncOp | None:
         """The function that is called, if the design gives its body."""

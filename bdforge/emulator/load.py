@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IndexType, IntegerType
@@ -15,11 +14,11 @@ from bdforge.emulator.core import Core, core_at
 from bdforge.emulator.core_values import bytes_of_blocks, dtype_of_memory
 from bdforge.emulator.errors import DesignError, KernelError
 from bdforge.emulator.flows import Flows
+from bdforge.emulator.kernel_call import KernelCall, waits
 from bdforge.emulator.lock import Lock
-from bdforge.emulator.poison import PoisonedView, unpoisoned
+from bdforge.emulator.poison import PoisonedView
 from bdforge.emulator.routes import check_routes
 from bdforge.emulator.static_dma import load_dma
-from bdforge.emulator.trace import elements_of
 from bdforge.mlir import location
 from bdforge.mlir.allocate import allocate, buffer_bytes
 from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, FlowOp, LockOp, UseLockOp
@@ -143,18 +142,19 @@ class Configuration:
         core.load(op, self)
         self.array.scheduler.wake(core)
         for lock in core.released:
-            self.array.core_releases.setdefault(id(lock), []).append(core)
+            core.releases(lock)
 
     def check_acquire(self, use: UseLockOp) -> None:
         """Refuse what the hardware would misread in a core's acquire."""
         where = location(use)
-        acquire_value(use, lambda error: self._acquire_zero(f"{where}: {error}"))
+        acquire_value(use, lambda error: self.acquire_zero(f"{where}: {error}"))
 
-    def _acquire_zero(self, message: str) -> None:
+    def acquire_zero(self, message: str) -> None:
+        """An acquire of at least 0, which hardware misreads."""
         self.array.strictness.fault("acquire-zero", DesignError(message))
 
-    def kernel(self, name: str, core: Core, op: Operation) -> Callable[..., Any]:
-        """The callable behind a func.call, with its faults named."""
+    def kernel(self, name: str, core: Core, op: Operation) -> KernelCall:
+        """What is behind a func.call."""
         if name not in self.kernels:
             known = f"; given: {', '.join(sorted(self.kernels))}" if self.kernels else ""
             missing = f"no kernel {name!r} was given{known}"
@@ -163,28 +163,15 @@ class Configuration:
         if (for_core := getattr(kernel, "for_core", None)) is not None:
             kernel = for_core(self.array.cores.index(core))
         else:
+            core.waits_in_kernels |= waits(kernel)
             kernel = _with_bytes(kernel)
-        if self.array.poison:
-            kernel = unpoisoned(kernel)
-        return partial(_call, kernel, core, name, f"{location(op)}: {name} on {core.name}")
+        return KernelCall(kernel, core, name, str(location(op)), bool(op.results))
 
 
 def _with_bytes(kernel: Callable) -> Callable:
     """A Python kernel that gets block floats as bytes; compiled ones need addresses only."""
 
-    def call(*arguments) -> Any:
+    def call(*arguments) -> object:
         return kernel(*(bytes_of_blocks(a) if isinstance(a, np.ndarray) else a for a in arguments))
 
     return call
-
-
-def _call(kernel: Callable, core: Core, name: str, where: str, *arguments) -> Any:
-    core.note("begin", name)
-    if core.trace is not None:
-        core.trace.add("kernel", name, *elements_of(arguments))
-    try:
-        returned = kernel(*arguments)
-    except Exception as error:
-        raise KernelError(f"{where}: {error or type(error).__name__}") from error
-    core.note("end", name)
-    return returned

@@ -88,6 +88,7 @@ def run(
     weights: Annotated[Path | None, typer.Option(help="Ternary weights: .safetensors or .gguf.")] = None,
     tensor: Annotated[list[str] | None, typer.Option(help="Tensors of that file, fused along N; repeatable.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random data.")] = 0,
+    poison: Annotated[bool, typer.Option("--poison", help="Reading memory that nobody wrote is an error.")] = False,
     timing: Annotated[bool, typer.Option("--timing", help="Time the run (emulated) and tell where it goes.")] = False,
     efficiency: Annotated[
         float,
@@ -110,7 +111,7 @@ def run(
         raise typer.BadParameter("--tensor names matrices of a file; give it with --weights")
     timed = TimedRuns(efficiency, timeline and new_file(timeline)) if wants_time else None
     built = BuiltDesign.load(design).waiting(SequenceOptions.given(wait, in_flight))
-    raise typer.Exit(run_problems(built, problems, weights, tensor or [], seed, timed))
+    raise typer.Exit(run_problems(built, problems, weights, tensor or [], seed, timed, poison=poison))
 
 
 @app.command(name="emulate")

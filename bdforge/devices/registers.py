@@ -128,6 +128,7 @@ SHIM_CONTROL = Layout("shim channel control", 1, {
 CONTROL = Layout("channel control", 1, {
     "finish_on_tlast": Field(0, 17, 16), "controller_id": Field(0, 15, 8), "compression": Field(0, 4, 4),
     "out_of_order": Field(0, 3, 3), "reset": Field(0, 1, 1),
+    "enable": Field(0, 0, 0),  # core tiles only, seen on silicon (HS)
 })  # fmt: skip
 
 # First word of a packet, and of what follows it at a control port (020, RT). A word is odd in its number of ones.

@@ -90,6 +90,7 @@ def emulate(
     beyond = partial(strictness.fault, "dma-bounds") if strictness.permits("dma-bounds") else None
     host = HostMemory(host_arrays(entry, args, instructions is not None, strictness), beyond)
     array = Array(start.device, host, scheduler, strictness, poison)
+    array.by_words = instructions is not None
     configurations = Reconfiguration(module, array, {} if kernels is None else kernels)
     configurations.load(start)
     execute(array, _operations(array, entry, instructions), configurations.load_pdi)

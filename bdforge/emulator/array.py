@@ -43,6 +43,8 @@ class Array:
         self.tokens: Counter[TokenKey] = Counter()
         self.token_ways: Callable[[int, int, int], str | None] | None = None
         self._outside: dict[int, Tile] = {}
+        self.controlled: set[int] = set()  # columns that control packets wrote to
+        self.by_words = False  # whether instruction words run, not a sequence of the text
 
     def tile(self, column: int, row: int) -> Tile:
         """The tile at (column, row), made on first use; DeviceError where the device has none."""

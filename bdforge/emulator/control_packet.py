@@ -15,6 +15,7 @@ from bdforge.devices.registers import CONTROL_PACKET
 from bdforge.emulator.errors import RegisterAccessError
 from bdforge.emulator.packet import packet_header
 from bdforge.emulator.scheduler import Agent
+from bdforge.emulator.silicon import check_control_column
 from bdforge.emulator.stream import DataWait, Sink, Stream
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class ControlPort(Agent):
                 f"{self.name}: control word {control:#010x} announces {words} words, but its packet ends after "
                 f"{len(self._words)}"
             )
+        check_control_column(self.tile.array, self.tile.column)
         for place, word in enumerate(self._words):
             self.tile.write(offset + _WORD_BYTES * place, word, f" (control packet {control:#010x})")
 

@@ -15,7 +15,7 @@ from bdforge.emulator.lock import LockWait
 from bdforge.emulator.packet import packet_header
 from bdforge.emulator.poison import check_written
 from bdforge.emulator.scheduler import Agent
-from bdforge.emulator.silicon import check_shim_access
+from bdforge.emulator.silicon import check_fresh, check_lock_pair, check_shim_access
 from bdforge.emulator.stream import DataWait, RoomWait, Sink, Stream
 
 if TYPE_CHECKING:
@@ -86,6 +86,8 @@ class Channel(Agent):
             return
         ids = chain(self.tile.kind, self.tile.bd_words, bd)
         self.check_half(ids, source)
+        for used in ids:
+            check_lock_pair(self.tile, self.direction, self.index, decode_bd(self.tile.kind, self.tile.bd_words(used)))
         if not self.tasks:
             self.array.scheduler.wake(self)
         if self.trace is not None and (recorder := self.array.scheduler.recorder) is not None:
@@ -161,10 +163,14 @@ class Channel(Agent):
                 if not self.tile.dma_lock(lock, self).take(self, abs(value), value >= 0, self.source):
                     yield
             self._latch(bd)
+            if self.tile.kind is TileKind.SHIM and self.sink is None:
+                check_fresh(self, self._memory, self._places(bd.order.length))
             self.note("begin", f"BD {self.bd}")
             yield from self._receive_all(bd) if self.sink is not None else self._send_all(bd)
             if self.trace is not None and self.sink is not None and self.sink.finishes:
                 self._note_received(bd)
+            if self.tile.kind is TileKind.SHIM and self.sink is not None:
+                self.array.host.wrote(self._memory, self._places(self._position), self.tile.column)
             if bd.release is not None:
                 lock, value = bd.release
                 self.tile.dma_lock(lock, self).add(value, self.source, self)
@@ -286,6 +292,12 @@ class Channel(Agent):
             return np.arange(start, self._position)
         offsets = self._offsets[start : self._position]
         return offsets[offsets != PAD]
+
+    def _places(self, count: int) -> "slice | np.ndarray":
+        """Where in memory the first `count` words of the current BD are."""
+        if self._offsets is None:
+            return slice(self._base, self._base + count)
+        return self._base + self._offsets[:count]
 
     def _receive(self, words: np.ndarray) -> None:
         self._check_patched()

@@ -27,6 +27,7 @@ class HostBuffer:
     address: int
     words: np.ndarray
     copied: bool
+    writers: np.ndarray | None = None  # by word: 1 + the column of the shim that wrote it in this run, 0 for none
 
     @property
     def last_word_end(self) -> int:
@@ -60,6 +61,23 @@ class HostMemory:
         if not 0 <= argument < len(self.buffers):
             raise ArgumentError(f"argument {argument} is patched in, but the run was given {len(self.buffers)} arrays")
         return self.buffers[argument].address
+
+    def wrote(self, words: np.ndarray, places: np.ndarray | slice, column: int) -> None:
+        """A shim of `column` has written to these places of an argument's words."""
+        for buffer in self.buffers:
+            if buffer.words is words:
+                if buffer.writers is None:
+                    buffer.writers = np.zeros(len(words), np.uint8)
+                buffer.writers[places] = column + 1
+
+    def writer(self, words: np.ndarray, places: np.ndarray | slice, column: int) -> tuple[str, int] | None:
+        """Argument and column of another shim that has written one of these places; None if there is none."""
+        for buffer in self.buffers:
+            if buffer.words is words and buffer.writers is not None:
+                found = buffer.writers[places]
+                others = found[(found != 0) & (found != column + 1)]
+                return (buffer.name, int(others[0]) - 1) if len(others) else None
+        return None
 
     def locate(self, base: int, order: Order, writing: bool, where: str) -> tuple[np.ndarray, int]:
         """Words and index of address `base` (bytes), with all of `order` inside one buffer."""

@@ -12,6 +12,7 @@ from bdforge.devices.limits import TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
 from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import DesignError, DmaError, RegisterAccessError
 from bdforge.emulator.lock import Lock, LockWait
+from bdforge.emulator.silicon import check_enabled
 
 if TYPE_CHECKING:
     from bdforge.emulator.tile import Tile
@@ -128,6 +129,7 @@ class RegisterMap:
             raise DmaError(
                 f"{channel.name}: BD {fields['bd']} is pushed, but the tile has {self.tile.limits.bds}{source}"
             )
+        check_enabled(channel, self._control_of(channel).get("enable", 0) == 1, source)
         if self._held_in_reset(channel):
             raise DmaError(
                 f"{channel.name}: BD {fields['bd']} is pushed while the channel is held in reset{source}; "
@@ -139,9 +141,18 @@ class RegisterMap:
             self._overflowed.add(channel)
         channel.push(fields["bd"], runs, bool(fields["token"]), source)
 
-    def _held_in_reset(self, channel: Channel) -> bool:
+    def start(self, channel: Channel) -> None:
+        """Enable a channel that the text starts, as aiecc does."""
+        if "enable" in self.layout.control.fields:
+            offset = self.layout.control_offset(channel.direction, channel.index)
+            self._stored[offset] = self._stored.get(offset, 0) | self.layout.control.fields["enable"].mask
+
+    def _control_of(self, channel: Channel) -> dict[str, int]:
         stored = self._stored.get(self.layout.control_offset(channel.direction, channel.index), 0)
-        return "reset" in self.layout.control.fields and bool(self.layout.control.decode([stored])["reset"])
+        return self.layout.control.decode([stored])
+
+    def _held_in_reset(self, channel: Channel) -> bool:
+        return bool(self._control_of(channel).get("reset"))
 
     def _control(self, channel: Channel, offset: int, value: int, source: str) -> None:
         """A reset drops the channel's tasks; pausing a shim channel has no effect here and gives a warning."""

@@ -3,12 +3,16 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bdforge.emulator.bd import ShimAccess
+import numpy as np
+
+from bdforge.devices import AIE2P, TileKind
+from bdforge.emulator.bd import DecodedBd, ShimAccess
 from bdforge.emulator.errors import DmaError
 
 if TYPE_CHECKING:
     from bdforge.emulator.array import Array, TokenKey
     from bdforge.emulator.dma import Channel
+    from bdforge.emulator.tile import Tile
 
 WORKING_CACHE_CODES = (0, 2, 3)
 SHORT_BURST_CODE = 0  # 64 bytes on every generation
@@ -35,6 +39,58 @@ def check_shim_access(channel: "Channel", access: ShimAccess) -> None:
             "shim-burst",
             f"{channel.where()}: bursts of 64 bytes move a fifth to a half less than longer ones; use {best}",
         )
+
+
+def check_fresh(channel: "Channel", words: np.ndarray, places: np.ndarray | slice) -> None:
+    """A caution for a read of DRAM that another shim has written in the same run."""
+    stale = channel.array.host.writer(words, places, channel.tile.column)
+    if stale is not None:
+        name, column = stale
+        channel.array.strictness.caution(
+            "stale-dram",
+            f"{channel.where()} reads argument {name} where the shim of column {column} wrote in the same run; on "
+            "silicon it may read what was there before: write and read it through one shim, or in two runs",
+        )
+
+
+def check_lock_pair(tile: "Tile", direction: str, channel: int, bd: DecodedBd) -> None:
+    """A caution for a join that AIE2P deadlocks: several S2MM of a memtile between the same two locks."""
+    if tile.kind is not TileKind.MEMTILE or direction != "S2MM" or tile.array.device.generation is not AIE2P:
+        return
+    if bd.acquire is None or bd.release is None or bd.acquire[0] == bd.release[0]:
+        return
+    pair = bd.acquire[0], bd.release[0]
+    users = tile.fills.setdefault(pair, set())
+    users.add(channel)
+    if len(users) > 1:
+        first, *others = sorted(users)
+        tile.array.strictness.caution(
+            "shared-locks",
+            f"{tile.name}: S2MM {first} and {', '.join(map(str, others))} acquire the same lock and release the same "
+            "other one; such a join deadlocked on NPU2: give each contributor a pair of its own",
+        )
+
+
+def check_control_column(array: "Array", column: int) -> None:
+    """A caution when control packets write to tiles of a second column."""
+    array.controlled.add(column)
+    if len(array.controlled) > 1:
+        columns = ", ".join(map(str, sorted(array.controlled)))
+        array.strictness.caution(
+            "control-columns",
+            f"control packets write to tiles of columns {columns}; over more than one column that hung on silicon",
+        )
+
+
+def check_enabled(channel: "Channel", enabled: bool, source: str) -> None:
+    """DmaError for a push to a core tile's channel that instruction words never enabled."""
+    if enabled or channel.tile.kind is not TileKind.CORE or not channel.array.by_words:
+        return
+    error = DmaError(
+        f"{channel.name}: a task is pushed, but bit 0 (enable) of the channel's control register is 0{source}; "
+        "hardware starts no task of a core tile then: write 1 to it first, or start the channel in the text"
+    )
+    channel.array.strictness.fault("channel-enable", error)
 
 
 def check_unread(array: "Array", tokens: Mapping["TokenKey", int], column: int) -> None:

@@ -56,6 +56,7 @@ def load_dma(array: Array, program: DmaProgramOp, allocation: Allocation) -> Non
     for bd in bds.values():
         write_static(tile, bd, allocation)
     for task in tasks:
+        tile.map.start(tile.channels[task.direction, task.channel])
         if task.pad_value:
             tile.channels[task.direction, task.channel].pad_value = task.pad_value % (1 << 32)
         if task.bds:

@@ -26,6 +26,8 @@ CHECKS = {
     "memory-overflow": "buffers and stack beyond a tile's memory; off: the tile's memory grows",
     "routing": "more flows than the stream switches have ports for; off: they flow all the same",
     "missing-token": "awaiting a token that nobody will issue; off: the wait is skipped",
+    "channel-enable": "instruction words that push a task to a core tile's channel whose enable bit is 0, which "
+    "hardware ignores; off: it starts all the same",
     "shim-qos": "a shim BD with an AXI quality of service other than 0, which wedged the fabric; off: it runs",
 }
 """Every check that can be switched off, with what happens then. Each leaves a warning when it lets something pass.
@@ -45,6 +47,9 @@ CAUTIONS = {
     "dropped-stride": "a task's BD whose innermost stride mlir-aie drops, so that contiguous elements are moved",
     "view-offset": "a reinterpret_cast of a view that starts later than its argument: MLIR itself counts its offset "
     "from the argument's start, mlir-aie and bdforge from the view's",
+    "control-columns": "control packets that write to tiles of more than one column",
+    "shared-locks": "several S2MM of a memtile of AIE2P between the same two locks, a join",
+    "stale-dram": "a read of DRAM that another shim has written in the same run",
     "shim-burst": "a shim BD with bursts of 64 bytes, which moves less",
     "shim-cache": "a shim BD whose AXI cache code nobody has seen work (0, 2 and 3 do)",
     "unread-tokens": "more than 4 tokens of one column that wait to be read: how many the way back holds is unknown",

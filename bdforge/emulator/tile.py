@@ -58,6 +58,7 @@ class Tile:
         self.channels = {(d, i): Channel(self, d, i) for d in DIRECTIONS for i in range(self.limits.channels)}
         self._bds = [(0,) * self.registers.bd.words for _ in range(self.limits.bds)]
         self._iterations = [0] * self.limits.bds
+        self.fills: dict[tuple[int, int], set[int]] = {}  # pair of locks: S2MM channels that fill between them
         self._busy = [0] * self.limits.bds
         self._sources = [""] * self.limits.bds
         self.map = RegisterMap(self)

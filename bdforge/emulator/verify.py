@@ -8,9 +8,11 @@ from functools import partial
 from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.emulator.array import Array
+from bdforge.emulator.bd import decode_bd
 from bdforge.emulator.errors import EmulationError
 from bdforge.emulator.host import HostMemory
 from bdforge.emulator.scheduler import Scheduler
+from bdforge.emulator.silicon import check_lock_pair
 from bdforge.emulator.static_dma import check_reach, placed_bds, static_tasks, write_static
 from bdforge.emulator.strictness import CAUTIONS, TOOL_RULES, Strictness
 from bdforge.emulator.tokens import lost_tokens
@@ -128,11 +130,13 @@ def _program(array: Array, op: DmaProgramOp, allocation: Allocation, collector: 
     tile = array.tile(op.tile.column, op.tile.row)
     tasks = static_tasks(tile, op)
     bds = placed_bds(tile, tasks)
+    users = {bd: (task.direction, task.channel) for task in tasks for bd in task.bds}
     written: dict[DmaBdOp, int] = {}
     for bd in bds:
         try:
             write_static(tile, bd, allocation)
             written[bd.op] = bd.id
+            check_lock_pair(tile, *users[bd.op], decode_bd(tile.kind, tile.bd_words(bd.id)))
         except EmulationError as error:
             collector.add(error)
     for error in check_reach(tile, tasks, written):

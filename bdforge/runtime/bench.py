@@ -21,6 +21,9 @@ from bdforge.runtime.timing import timing_options
 from bdforge.weights import check_shape, read
 
 TABLE_WIDTH = 132
+SUGGESTION = (
+    "wrong results often come from memory that nobody wrote: run it again with --poison, which names the reader"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +41,14 @@ def run_problems(
     tensors: Sequence[str],
     seed: int,
     timed: TimedRuns | None = None,
+    *,
+    poison: bool = False,
 ) -> int:
     """Run and check each problem (the design's own by default); the exit code is 1 when an element is wrong.
 
     Data are random values of the design's types from `seed`; `weights` and `tensors` name a file to take B from. With
-    `timed`, tables tell where each run's time goes; a timeline takes one problem.
+    `timed`, tables tell where each run's time goes; a timeline takes one problem. With `poison`, reading tile memory
+    that nobody wrote is an error.
     """
     problems = tuple(problems) or design.problems
     if not problems:
@@ -58,24 +64,28 @@ def run_problems(
         with console.status(
             f"{i + 1}/{len(problems)}: {problem} {problem.name} on the emulated {design.plan.device.name}"
         ):
-            rows.append(_run_one(design, problem, None if stored is None else stored.weights, seed, timed))
+            rows.append(_run_one(design, problem, None if stored is None else stored.weights, seed, timed, poison))
     _print(console, design, rows)
     _print_times(console, rows)
-    return 1 if any(wrong is not None for _, _, wrong in rows) else 0
+    if not any(wrong is not None for _, _, wrong in rows):
+        return 0
+    if not poison:
+        console.print(SUGGESTION)
+    return 1
 
 
 def _run_one(
-    design: BuiltDesign, problem: Problem, weights: np.ndarray | None, seed: int, timed: TimedRuns | None
+    design: BuiltDesign, problem: Problem, weights: np.ndarray | None, seed: int, timed: TimedRuns | None, poison: bool
 ) -> tuple[Problem, GemmRun, Mismatch | None]:
     a, random_weights = random_operands(design.plan, problem, seed)
     scales = random_scales(design.plan, problem, seed)
     weights = random_weights if weights is None else weights
     if timed is None:
-        run = run_gemm(design, a, weights, scales=scales)
+        run = run_gemm(design, a, weights, scales=scales, poison=poison)
     else:
         spans: list[Span] | None = None if timed.timeline is None else []
         options = timing_options(design.plan, problem, efficiency=timed.efficiency, spans=spans)
-        run = run_gemm(design, a, weights, options, scales)
+        run = run_gemm(design, a, weights, options, scales, poison=poison)
         if timed.timeline is not None and spans is not None and run.timing is not None:
             with named(timed.timeline, "written"):
                 write_timeline(timed.timeline, spans, run.timing.array_hz)

@@ -46,12 +46,15 @@ def run_gemm(
     weights: np.ndarray,
     timing: TimingOptions | None = None,
     scales: Scales = NO_SCALES,
+    *,
+    poison: bool = False,
 ) -> GemmRun:
     """C = a @ weights on the emulated array, then the design's epilogue, with `scales` where it takes some.
 
     `a` (M, K) and `weights` (K, N) have the dtypes (`bdforge.runtime.DTYPES`) and orders of the design: int8, and
-    int8 of -1, 0, 1 for BitNet's. With `timing` the run is timed, and the same C comes with a report. ArgumentError
-    for other types or shapes, EmulationError for what the array would not survive.
+    int8 of -1, 0, 1 for BitNet's. With `timing` the run is timed, and the same C comes with a report. With `poison`
+    reading tile memory that nobody wrote is an error. ArgumentError for other types or shapes, EmulationError for
+    what the array would not survive.
     """
     spec = design.plan.spec
     check_matrix("a", a, spec.a, spec.layouts.a)
@@ -67,7 +70,7 @@ def run_gemm(
     start = time.perf_counter()
     mlir = design.mlir_for(problem)
     file = str(design.mlir_file)
-    result = emulate(mlir, arguments, design.kernels, problem.sequence, file=file, timing=timing)
+    result = emulate(mlir, arguments, design.kernels, problem.sequence, file=file, timing=timing, poison=poison)
     seconds = time.perf_counter() - start
     return GemmRun(c_matrix(planned, c), planned, seconds, result.warnings, result.timing, result.trace)
 

@@ -181,6 +181,7 @@ def test_a_push_to_a_channel_in_reset_is_an_error():
 
 def test_a_lock_waiter_that_is_reset_takes_nothing_later():
     lines = [
+        write32(address(0, 2, 0x1DE00), 1),
         writebd(CORE, 0, 4, 2048, lock_acq_enable=1, lock_acq_val=-2, lock_acq_id=5), push(CORE, "S2MM : 0", 0),
         write32(address(0, 2, 0x1DE00), 2), "aiex.set_lock(%cl, 2)",
     ]  # fmt: skip

@@ -149,6 +149,7 @@ def test_a_load_of_an_unknown_configuration_is_refused():
 
 LOCK = address(0, 2, 0x1F050)
 QUEUE_STATUS = address(0, 0, 0x1D220)
+ENABLE = write32(address(0, 2, 0x1DE00), 1)  # S2MM 0 of the core
 
 
 @pytest.mark.parametrize("poll", [MaskPoll, MaskPollBusy])
@@ -157,7 +158,7 @@ def test_a_poll_waits_until_a_register_has_its_value(poll):
     bd = writebd((0, 2), 0, 4, 2048, lock_acq_enable=1, lock_acq_val=-1, lock_acq_id=5, lock_rel_val=3, lock_rel_id=5)
     send = [writebd((0, 1), 24, 4, 0x20000 + 1024), write32(address(0, 1, 0xA063C), 24)]
     data = [write32(i, 50 + i, where=", buffer = @mb") for i in range(4)]
-    before = lowered(column(*data, bd, push((0, 2), "S2MM : 0", 0), *send))
+    before = lowered(column(*data, bd, ENABLE, push((0, 2), "S2MM : 0", 0), *send))
     _, result = emulate_words(column(), [*before, poll(LOCK, 3, 0x3F), Write(address(0, 2, 2048), 7)], elements=64)
     assert result.buffers["cb"][:4].tolist() == [7, 51, 52, 53]
 
@@ -229,11 +230,12 @@ def test_what_was_written_can_be_read_back(write, poll):
 
 def test_the_status_of_a_channel_shows_its_tasks():
     """Two tasks wait for data: queue size 2, running, stalled on the stream, state 2."""
-    before = lowered(column(writebd((0, 2), 7, 4, 2048), *[push((0, 2), "S2MM : 0", 7)] * 2))
+    before = lowered(column(ENABLE, writebd((0, 2), 7, 4, 2048), *[push((0, 2), "S2MM : 0", 7)] * 2))
     expected = 7 << 24 | 2 << 20 | 1 << 19 | 1 << 4 | 2
     emulate_words(column(), [*before, MaskPoll(address(0, 2, 0x1DF00), expected, 0xFFFFFFFF)], elements=64)
     locked = lowered(column(
-        writebd((0, 2), 7, 4, 2048, lock_acq_enable=1, lock_acq_val=2, lock_acq_id=5), push((0, 2), "S2MM : 0", 7)
+        ENABLE, writebd((0, 2), 7, 4, 2048, lock_acq_enable=1, lock_acq_val=2, lock_acq_id=5),
+        push((0, 2), "S2MM : 0", 7),
     ))  # fmt: skip
     expected = 7 << 24 | 1 << 20 | 1 << 19 | 1 << 2 | 2
     emulate_words(column(), [*locked, MaskPoll(address(0, 2, 0x1DF00), expected, 0xFFFFFFFF)], elements=64)

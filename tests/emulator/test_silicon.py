@@ -9,9 +9,16 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import Result
+from bdforge.devices import mlir_device_named
+from bdforge.devices.registers import CONTROL_PACKET, address
+from bdforge.emulator import DmaError, Result
 from bdforge.emulator.strictness import CAUTIONS, NAMES
-from support.register_designs import push, sync, write32
+from bdforge.emulator.verify import verify_design
+from bdforge.mlir import parse
+from bdforge.txn import encode
+from bdforge.txn.lower import lower_module
+from support.array_text import Task, acquire, bd, buffer, flow, lock, module, packet_flow, program, release, tile
+from support.register_designs import column, push, sync, write32, writebd
 from support.small_designs import loopback
 
 A = np.random.default_rng(11).integers(1, 2**31, 64, np.int32)
@@ -29,7 +36,7 @@ class Caution:
 
 
 def run(text: str, sizes: Sequence[int], permissive: Sequence[str] = ()) -> Result:
-    return bdforge.emulate(text, [A[: sizes[0]].copy(), *(np.zeros(n, np.int32) for n in sizes[1:])],
+    return bdforge.emulate(text, [A[:n].copy() if not i else np.zeros(n, np.int32) for i, n in enumerate(sizes)],
                            permissive=permissive)  # fmt: skip
 
 
@@ -99,9 +106,85 @@ def view_offset() -> Caution:
     return Caution(*texts, message="memref.reinterpret_cast: its offset is counted from its source, 32 bytes into")
 
 
+def stale() -> Caution:
+    """A shim reads what it or that of the next column has written just before."""
+
+    def text(reader: int) -> str:
+        lines = [
+            *COPY, "aiex.npu.dma_memcpy_nd(%b[0, 0, 0, 16][1, 1, 1, 4][0, 0, 0, 1]) "
+            f"{{id = 5 : i64, metadata = @r{reader}, issue_token = true}} : memref<64xi32>",
+            f"aiex.npu.dma_wait {{symbol = @r{reader}}}",
+        ]  # fmt: skip
+        whole = loopback(32, 2, sequence="\n".join(lines))
+        tiles = """%east = aie.tile(1, 0)
+    %target = aie.tile(1, 2)
+    aie.flow(%east, DMA : 1, %target, DMA : 1)
+    aie.flow(%shim, DMA : 1, %target, DMA : 0)
+    aie.shim_dma_allocation @r0 (%shim, MM2S, 1)
+    aie.shim_dma_allocation @r1 (%east, MM2S, 1)
+    %got = aie.buffer(%target) {sym_name = "got"} : memref<4xi32>
+    %get = aie.mem(%target) {
+      %0 = aie.dma_start(S2MM, 0, ^one, ^next)
+    ^next:
+      %1 = aie.dma_start(S2MM, 1, ^two, ^end)
+    ^one:
+      aie.dma_bd(%got : memref<4xi32>)
+      aie.next_bd ^end
+    ^two:
+      aie.dma_bd(%got : memref<4xi32>)
+      aie.next_bd ^end
+    ^end:
+      aie.end
+    }
+    %mem = aie.tile(0, 1)"""
+        return whole.replace("%mem = aie.tile(0, 1)", tiles)
+
+    message = r"shim \(1, 0\) MM2S 1, BD 5 .* reads argument b where the shim of column 0 wrote in the same run"
+    return Caution(text(1), text(0), message)
+
+
+def join(shared: bool) -> str:
+    """Two cores' buffers into one of a memtile, by one pair of locks or by two."""
+    parts = [tile(0, 1), tile(0, 2), tile(0, 3), buffer("all", "01", 8)]
+    parts += [lock(f"free{i}", "01", 2 * i, 2) for i in range(2)] + [
+        lock(f"full{i}", "01", 2 * i + 1) for i in range(2)
+    ]
+    fills = []
+    for i in range(2):
+        at, pair = f"0{i + 2}", 0 if shared else i
+        parts += [buffer(f"part{i}", at, 4), flow(f"{at} DMA : 0", f"01 DMA : {i}")]
+        parts.append(program(at, Task("MM2S", 0, [bd(f"part{i}", 4)])))
+        fills.append(Task("S2MM", i, ["\n".join([
+            acquire(f"free{pair}"), bd("all", 8, f"{4 * i}, 4"), release(f"full{pair}")])]))  # fmt: skip
+    return module("npu2_1col", *parts, program("01", *fills))
+
+
+def shared_locks() -> Caution:
+    message = r"memtile \(0, 1\): S2MM 0 and 1 acquire the same lock and release the same other one; such a join"
+    return Caution(join(True), join(False), message, ())
+
+
+def control(*columns_: int) -> str:
+    """A memtile's DMA sends a control packet that writes a lock of the core tile above, in each column."""
+    parts = []
+    for at in columns_:
+        words = [CONTROL_PACKET.encode({"offset": 0x1F000, "operation": 0, "words": 0})[0], 1]
+        words[0] |= 0 if words[0].bit_count() % 2 else 1 << 31
+        parts += [
+            tile(at, 1), tile(at, 2), buffer(f"c{at}", f"{at}1", 2, np.array(words, np.uint32).view(np.int32)),
+            packet_flow(2, f"{at}1 DMA : 0", f"{at}2 TileControl : 0", keep=True),
+            program(f"{at}1", Task("MM2S", 0, [bd(f"c{at}", 2, packet=2)])),
+        ]  # fmt: skip
+    return module("npu2_2col", *parts)
+
+
+def control_columns() -> Caution:
+    return Caution(control(0, 1), control(1), "control packets write to tiles of columns 0, 1;", ())
+
+
 CASES: dict[str, Callable[[], Caution]] = {
-    "dropped-stride": dropped_stride, "shim-burst": burst, "shim-cache": cache, "unread-tokens": unread,
-    "view-offset": view_offset,
+    "control-columns": control_columns, "dropped-stride": dropped_stride, "shared-locks": shared_locks,
+    "stale-dram": stale, "shim-burst": burst, "shim-cache": cache, "unread-tokens": unread, "view-offset": view_offset,
 }  # fmt: skip
 
 
@@ -134,6 +217,73 @@ def test_a_design_next_to_it_gets_none(name):
 def test_a_caution_that_is_off_is_silent(name):
     case = CASES[name]()
     assert warnings(case, case.text, name, [name]) == []
+
+
+@pytest.mark.parametrize("device", ["npu1_1col", "npu2_1col"])
+def test_a_join_by_one_pair_of_locks_is_verified_where_it_deadlocks(device):
+    found = verify_design(join(True).replace("npu2_1col", device)).warnings
+    assert [w.endswith("[shared-locks]") for w in found] == ([True] if device == "npu2_1col" else [])
+    assert verify_design(join(False)).warnings == ()
+
+
+CORE = (0, 2)
+
+
+def enabled(*lines: str) -> str:
+    fill = [write32(i, 10 + i, where=", buffer = @mb") for i in range(4)]
+    send = [writebd((0, 1), 24, 4, 0x20000 + 1024), write32(address(0, 1, 0xA063C), 24)]
+    return column(*fill, *lines, writebd(CORE, 0, 4, 2048), push(CORE, "S2MM : 0", 0), *send)
+
+
+ENABLE = write32(address(0, 2, 0x1DE00), 1)
+STARTED = """
+    %started = aie.mem(%c) {
+      %0 = aie.dma_start(S2MM, 0, ^first, ^end)
+    ^first:
+      aie.dma_bd(%cb : memref<16xi32>, 8, 2) {bd_id = 5 : i32}
+      aie.next_bd ^end
+    ^end:
+      aie.end
+    }"""
+
+
+def by_words(text: str, **options) -> list[int]:
+    words = encode(lower_module(parse(text))[1], mlir_device_named("npu2"))
+    arrays = [np.zeros(64, np.int32) for _ in range(2)]
+    return bdforge.emulate(text, arrays, instructions=words, **options).buffers["cb"].tolist()
+
+
+def test_words_start_a_channel_of_a_core_tile_only_where_it_is_enabled():
+    control = address(0, 2, 0x1DE00)
+    with pytest.raises(DmaError, match=r"core \(0, 2\) S2MM 0: a task is pushed, but bit 0 \(enable\) of .* is 0"):
+        by_words(enabled())
+    assert by_words(enabled(ENABLE))[:4] == [10, 11, 12, 13]
+    assert by_words(enabled(), permissive=["channel-enable"])[:4] == [10, 11, 12, 13]
+    assert by_words(enabled(ENABLE, write32(control, 0xF00, 0x1F00)))[:4] == [10, 11, 12, 13]
+    with pytest.raises(DmaError, match="bit 0"):
+        by_words(enabled(ENABLE, write32(control, 2), write32(control, 0)))
+
+
+def test_a_channel_that_the_text_starts_is_enabled():
+    """The text's task takes two words, the pushed one the other two."""
+    text = enabled().replace("    aie.runtime_sequence", STARTED + "\n    aie.runtime_sequence")
+    assert by_words(text)[:10] == [12, 13, *[0] * 6, 10, 11]
+
+
+@pytest.mark.parametrize("resets", [0, 1])
+def test_a_reset_of_a_channel_keeps_the_iteration_of_its_bds(resets):
+    """The BD goes on where it was: words 4 to 7 after 0 to 3, reset or not."""
+    control = address(0, 1, 0xA0630 + 8)
+    queue = address(0, 1, 0xA063C)
+    lines = [
+        *(write32(i, 10 + i, where=", buffer = @mb") for i in range(8)),
+        writebd((0, 1), 24, 4, 0x20000 + 1024, iteration_size=2, iteration_stride=3),
+        writebd(CORE, 0, 4, 2048), push(CORE, "S2MM : 0", 0), write32(queue, 24),
+        *[write32(control, 2), write32(control, 0)] * resets,
+        writebd(CORE, 1, 4, 2048 + 16), push(CORE, "S2MM : 0", 1), write32(queue, 24),
+    ]  # fmt: skip
+    found = bdforge.emulate(column(*lines), [np.zeros(64, np.int32) for _ in range(2)]).buffers["cb"]
+    assert found[:8].tolist() == [*range(10, 18)]
 
 
 def test_every_name_is_documented():

@@ -402,7 +402,7 @@ def arrays(case: Case) -> list[np.ndarray]:
 
 
 def test_every_check_has_a_case():
-    assert CASES.keys() == CHECKS.keys()
+    assert CASES.keys() | {"channel-enable"} == CHECKS.keys()  # of instruction words: test_silicon.py
 
 
 @ALL

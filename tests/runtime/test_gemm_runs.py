@@ -1,13 +1,15 @@
 """GEMMs of many tile sizes and ragged shapes against numpy, and what happens when something is wrong."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from bdforge.emulator import ArgumentError, Deadlock, emulate
+from bdforge.emulator import ArgumentError, Deadlock, PoisonError, emulate
 from bdforge.plan import Problem, render
 from bdforge.runtime import BuildError, BuiltDesign, Mismatch, first_mismatch, packed_weights, reference, run_gemm
+from bdforge.runtime.bench import run_problems
 from support.built_designs import build, spec_content
 
 
@@ -129,6 +131,21 @@ def test_a_swapped_lock_order_gives_a_wrong_column(small):
     wrong, _ = run_mutated(small, LOCK, "%mem_1_b_free")
     assert wrong is not None
     assert wrong.column >= 32  # memtile 1 feeds the second column of cores
+
+
+def test_wrong_results_suggest_poison_which_names_the_reader(small, tmp_path, capsys):
+    problem = Problem(32, 64, 64)
+    text = re.sub(LOCK, "%mem_1_b_free", render(small.plan, [problem]), count=1)
+    (tmp_path / "mutated.mlir").write_text(text)
+    broken = replace(small, problems=(problem,), mlir_file=tmp_path / "mutated.mlir")
+    assert run_problems(broken, [problem], None, (), 0) == 1
+    shown = capsys.readouterr().out
+    assert "WRONG: C[" in shown
+    assert "--poison, which names the reader" in shown
+    with pytest.raises(PoisonError, match=r"memtile \(1, 1\) MM2S \d.* words that nobody wrote"):
+        run_problems(broken, [problem], None, (), 0, poison=True)
+    assert run_problems(small, [problem], None, (), 0, poison=True) == 0
+    assert "--poison" not in capsys.readouterr().out
 
 
 def test_one_flipped_weight_bit_shows_in_one_column(small):

@@ -130,6 +130,9 @@ def emulate_command(
         Path | None, typer.Option(help="New file for a timeline of order, not time, that Perfetto opens.")
     ] = None,
     poison: Annotated[bool, typer.Option("--poison", help="Reading memory that nobody wrote is an error.")] = False,
+    objects: Annotated[
+        list[Path] | None, typer.Option("--object", help="Compiled kernels whose .stack_sizes are checked; repeatable.")
+    ] = None,
     timing: Annotated[bool, typer.Option("--timing", help="Time the run (emulated) and tell where it goes.")] = False,
     product: Annotated[
         str | None, typer.Option(help=f"Whose clock and DRAM, by default those of the array: {PRODUCTS}.")
@@ -159,7 +162,7 @@ def emulate_command(
             text, arrays, load_kernels(kernels) if kernels else None, sequence,
             instructions=words, file=str(design), schedule=schedule, seed=seed, permissive=permissive or [],
             observers=[] if order is None else [order], device=device, poison=poison,
-            timing=None if timed is None else timed.options,
+            timing=None if timed is None else timed.options, objects=objects or [],
         )  # fmt: skip
     finally:  # what led to a fault is worth most
         if trace is not None and order is not None and order.tracks:

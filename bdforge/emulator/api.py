@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from pathlib import Path
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -16,6 +17,8 @@ from bdforge.emulator.host import HostMemory
 from bdforge.emulator.observe import Observer
 from bdforge.emulator.reconfigure import Reconfiguration
 from bdforge.emulator.scheduler import SCHEDULES, STEP_BUDGET, scheduler_named
+from bdforge.emulator.silicon import spoil_word
+from bdforge.emulator.stack import frames_of
 from bdforge.emulator.strictness import Strictness
 from bdforge.emulator.timed import TimingOptions, TimingReport, replay
 from bdforge.emulator.trace import Recorder, Trace
@@ -57,6 +60,7 @@ def emulate(
     device: str | None = None,
     poison: bool = False,
     timing: TimingOptions | None = None,
+    objects: Sequence[Path | str] = (),
 ) -> Result:
     """Run a design on the emulated array.
 
@@ -73,6 +77,7 @@ def emulate(
     `observers` are told every event. `budget` bounds the steps of all cores and channels. With `poison`, reading tile
     memory that nobody wrote is an error (`bdforge.emulator.poison`). With `timing` the run is timed: values are the
     same, and the result has a report and the trace, which `replay` times again with other constants or kernel costs.
+    `objects` are compiled kernels whose `.stack_sizes` tell how much stack they take.
 
     Raises MlirError for text that is no valid design, EmulationError (Deadlock, DmaError, LockError, KernelError, …)
     for what the array would not survive, ArgumentError for arrays that do not fit.
@@ -91,8 +96,12 @@ def emulate(
     host = HostMemory(host_arrays(entry, args, instructions is not None, strictness), beyond)
     array = Array(start.device, host, scheduler, strictness, poison)
     array.by_words = instructions is not None
+    for path in objects:
+        array.frames |= frames_of(Path(path))
     configurations = Reconfiguration(module, array, {} if kernels is None else kernels)
     configurations.load(start)
+    if entry is not None or instructions is not None:
+        spoil_word(array)
     execute(array, _operations(array, entry, instructions), configurations.load_pdi)
     scheduler.run()
     array.host.write_back()

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bdforge.devices import Device, DeviceError, TileKind
 from bdforge.devices.registers import split_address
 from bdforge.emulator.bd import decode_bd
@@ -13,6 +15,7 @@ from bdforge.emulator.host import HostMemory
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.scheduler import Agent, Scheduler
 from bdforge.emulator.silicon import check_unread
+from bdforge.emulator.stack import Frame
 from bdforge.emulator.strictness import Strictness
 from bdforge.emulator.tile import Tile
 
@@ -43,6 +46,8 @@ class Array:
         self.tokens: Counter[TokenKey] = Counter()
         self.token_ways: Callable[[int, int, int], str | None] | None = None
         self._outside: dict[int, Tile] = {}
+        self.frames: dict[str, Frame] = {}  # of compiled kernels
+        self.spoiled: np.ndarray | None = None  # the memory whose word 0 a run before has overwritten
         self.controlled: set[int] = set()  # columns that control packets wrote to
         self.by_words = False  # whether instruction words run, not a sequence of the text
 

@@ -14,6 +14,7 @@ from bdforge.emulator.core_translation import Translation
 from bdforge.emulator.errors import BudgetExceeded, CoreError, EmulationError
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.scheduler import Agent, Scheduler
+from bdforge.emulator.stack import Frame, largest
 from bdforge.mlir import location
 from bdforge.mlir.array_ops import BufferOp, CoreOp, LockOp, UseLockOp
 
@@ -65,6 +66,7 @@ class Core(Agent):
         self.place = column, row
         self.waiting = NoProgram()
         self.waits_in_kernels = False
+        self.frames: list[tuple[str, Frame]] = []  # of the kernels that the program calls, where they are known
         self.fuel = self.budget = min(LOOP_BUDGET, scheduler.budget)
         self.released: list[Lock] = []
         self.cascade_in: Cascade | None = None
@@ -79,6 +81,8 @@ class Core(Agent):
         self._outside = outside
         self._translation = Translation(self, op, outside)
         self._program = self._translation.compile()
+        if (fault := largest(self.frames, op.stack_size, self._translation.stack_bytes)) is not None:
+            outside.array.strictness.fault("stack", CoreError(f"{location(op)}: {self.name}: {fault}"))
         self.waiting = None
 
     @property

@@ -272,6 +272,11 @@ class Translation:
         self.line(f"core.fuel -= {trips}")
         self.line(f"if core.fuel < 0: core.exhausted({self.where(op)})")
 
+    @property
+    def stack_bytes(self) -> int:
+        """What the program keeps on its stack."""
+        return self._stack_bytes
+
     def use_stack(self, op: Operation, size_bytes: int) -> None:
         """Count what the program keeps on its stack; CoreError when that is too much."""
         self._stack_bytes += size_bytes

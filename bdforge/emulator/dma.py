@@ -44,6 +44,12 @@ class NoTask:
         return iter(())
 
 
+SPOILED = (
+    "; word 0 of column 0's memtile does not survive from one run of a context to the next: keep what stays elsewhere, "
+    "or send it again (memtile-word)"
+)
+
+
 def base_outside(base: int, order: Order, memory: np.ndarray) -> bool:
     """Whether a transfer leaves its memory."""
     return base + order.low < 0 or base + order.high >= len(memory)
@@ -277,7 +283,8 @@ class Channel(Agent):
         self._check_patched()
         start, self._position = self._position, self._position + count
         if self._written is not None:
-            check_written(self._written, self._base, self._touched(start), self.where)
+            hint = SPOILED if self._memory is self.array.spoiled else ""
+            check_written(self._written, self._base, self._touched(start), self.where, hint)
         if self._offsets is None:
             return self._memory[self._base + start : self._base + start + count].copy()
         offsets = self._offsets[start : start + count]

@@ -1,7 +1,9 @@
 """From a parsed `aie.device` to a configured array: memory, locks, DMA programs, streams, cores."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IndexType, IntegerType
@@ -12,12 +14,13 @@ from bdforge.emulator.array import Array
 from bdforge.emulator.cascade import connect_cascades
 from bdforge.emulator.core import Core, core_at
 from bdforge.emulator.core_values import bytes_of_blocks, dtype_of_memory
-from bdforge.emulator.errors import DesignError, KernelError
+from bdforge.emulator.errors import ArgumentError, DesignError, KernelError
 from bdforge.emulator.flows import Flows
 from bdforge.emulator.kernel_call import KernelCall, waits
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.poison import PoisonedView
 from bdforge.emulator.routes import check_routes
+from bdforge.emulator.stack import Frame, frames_of
 from bdforge.emulator.static_dma import load_dma
 from bdforge.mlir import location
 from bdforge.mlir.allocate import allocate, buffer_bytes
@@ -138,6 +141,7 @@ class Configuration:
                 f"{location(op)}: a core given as elf_file cannot be emulated; give text with its body: of aiecc's "
                 "work folder input_physical.mlir, not input_physical_with_elfs.mlir"
             )
+        self._linked(op)
         core = core_at(self.array, op.tile.column, op.tile.row)
         core.load(op, self)
         self.array.scheduler.wake(core)
@@ -153,6 +157,17 @@ class Configuration:
         """An acquire of at least 0, which hardware misreads."""
         self.array.strictness.fault("acquire-zero", DesignError(message))
 
+    def _frame(self, kernel: Callable, name: str) -> Frame | None:
+        declared = getattr(kernel, "stack_bytes", None)
+        return self.array.frames.get(name) if declared is None else Frame(int(declared), "as the kernel declares")
+
+    def _linked(self, op: CoreOp) -> None:
+        """Frames from the object that an aie.core is linked with, where it lies beside the design."""
+        path = None if op.link_with is None else Path(location(op).file).parent / op.link_with
+        if path is not None and path.is_file():
+            with suppress(ArgumentError):  # nothing to learn from something else
+                self.array.frames = frames_of(path) | self.array.frames
+
     def kernel(self, name: str, core: Core, op: Operation) -> KernelCall:
         """What is behind a func.call."""
         if name not in self.kernels:
@@ -160,6 +175,8 @@ class Configuration:
             missing = f"no kernel {name!r} was given{known}"
             raise KernelError(f"{location(op)}: {missing}; pass one with kernels= or --kernels")
         kernel = self.kernels[name]
+        if (frame := self._frame(kernel, name)) is not None:
+            core.frames.append((name, frame))
         if (for_core := getattr(kernel, "for_core", None)) is not None:
             kernel = for_core(self.array.cores.index(core))
         else:

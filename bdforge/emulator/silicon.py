@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 WORKING_CACHE_CODES = (0, 2, 3)
 SHORT_BURST_CODE = 0  # 64 bytes on every generation
 UNREAD_TOKENS = 4
+FIRMWARE_WORD = 0x00CD0CD0
 
 
 def check_shim_access(channel: "Channel", access: ShimAccess) -> None:
@@ -91,6 +92,17 @@ def check_enabled(channel: "Channel", enabled: bool, source: str) -> None:
         "hardware starts no task of a core tile then: write 1 to it first, or start the channel in the text"
     )
     channel.array.strictness.fault("channel-enable", error)
+
+
+def spoil_word(array: "Array") -> None:
+    """In poison mode: what the run of a context before this one leaves in word 0 of column 0's memtile (HS)."""
+    tile = array.tiles.get((0, 1))
+    if not array.poison or tile is None or tile.written is None or array.strictness.permits("memtile-word"):
+        return
+    if tile.kind is TileKind.MEMTILE:
+        array.spoiled = tile.memory
+        tile.memory[0] = FIRMWARE_WORD
+        tile.written[:4] = False
 
 
 def check_unread(array: "Array", tokens: Mapping["TokenKey", int], column: int) -> None:

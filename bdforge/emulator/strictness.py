@@ -28,6 +28,7 @@ CHECKS = {
     "missing-token": "awaiting a token that nobody will issue; off: the wait is skipped",
     "channel-enable": "instruction words that push a task to a core tile's channel whose enable bit is 0, which "
     "hardware ignores; off: it starts all the same",
+    "stack": "a kernel whose frame, where it is known, does not fit its core's stack; off: it runs",
     "shim-qos": "a shim BD with an AXI quality of service other than 0, which wedged the fabric; off: it runs",
 }
 """Every check that can be switched off, with what happens then. Each leaves a warning when it lets something pass.
@@ -59,7 +60,13 @@ CAUTIONS = {
 TOOL_RULES = frozenset({"bd-locks"})
 """Cautions about what hardware runs and mlir-aie refuses: faults where a design is verified rather than run."""
 
-NAMES = CHECKS | CAUTIONS
+HABITS = {
+    "memtile-word": "with poison, word 0 of column 0's memtile does not survive from one run to the next, so nobody "
+    "wrote it when a run starts; off: it keeps what the configuration put there",
+}
+"""What the emulated array does as silicon was seen to, though no text says so; off: as the text reads."""
+
+NAMES = CHECKS | CAUTIONS | HABITS
 """Everything that has a switch."""
 
 

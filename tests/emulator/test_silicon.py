@@ -11,7 +11,7 @@ import pytest
 import bdforge
 from bdforge.devices import mlir_device_named
 from bdforge.devices.registers import CONTROL_PACKET, address
-from bdforge.emulator import DmaError, Result
+from bdforge.emulator import DmaError, PoisonError, Result
 from bdforge.emulator.strictness import CAUTIONS, NAMES
 from bdforge.emulator.verify import verify_design
 from bdforge.mlir import parse
@@ -284,6 +284,39 @@ def test_a_reset_of_a_channel_keeps_the_iteration_of_its_bds(resets):
     ]  # fmt: skip
     found = bdforge.emulate(column(*lines), [np.zeros(64, np.int32) for _ in range(2)]).buffers["cb"]
     assert found[:8].tolist() == [*range(10, 18)]
+
+
+def resident(at: int, column_: int = 0) -> str:
+    """A memtile sends what its configuration holds from address `at` on, each time that it is asked."""
+    lines = [writebd((column_, 1), 0, 4, 0x20000 + at // 4), push((column_, 1), "MM2S : 0", 0)]
+    return "\n".join([
+        "module {", "aie.device(npu2_2col) {", tile(column_, 0), tile(column_, 1),
+        f'%kept = aie.buffer(%t{column_}1) {{sym_name = "kept", address = {at} : i32}} : memref<4xi32> = dense<7>',
+        flow(f"{column_}1 DMA : 0", f"{column_}0 DMA : 0"),
+        f"aie.shim_dma_allocation @out (%t{column_}0, S2MM, 0)",
+        "aie.runtime_sequence @s(%b: memref<4xi32>) {", *lines,
+        "aiex.npu.dma_memcpy_nd(%b[0, 0, 0, 0][1, 1, 1, 4][0, 0, 0, 1]) "
+        "{id = 1 : i64, metadata = @out, issue_token = true} : memref<4xi32>",
+        "aiex.npu.dma_wait {symbol = @out}", "}", "}", "}",
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize(("at", "column_"), [(16, 0), (0, 1)])
+def test_resident_words_elsewhere_survive(at, column_):
+    b = np.zeros(4, np.int32)
+    bdforge.emulate(resident(at, column_), [b], poison=True)
+    assert b.tolist() == [7] * 4
+
+
+def test_word_0_of_column_0s_memtile_is_poisoned_between_runs():
+    b = np.zeros(4, np.int32)
+    with pytest.raises(
+        PoisonError, match=r"reads 1 words .* word 0 .* does not survive from one run .* \(memtile-word\)"
+    ):
+        bdforge.emulate(resident(0), [b], poison=True)
+    bdforge.emulate(resident(0), [b], poison=True, permissive=["memtile-word"])
+    assert b.tolist() == [7] * 4
+    bdforge.emulate(resident(0), [b])
 
 
 def test_every_name_is_documented():

@@ -402,7 +402,7 @@ def arrays(case: Case) -> list[np.ndarray]:
 
 
 def test_every_check_has_a_case():
-    assert CASES.keys() | {"channel-enable"} == CHECKS.keys()  # of instruction words: test_silicon.py
+    assert CASES.keys() | {"channel-enable", "stack"} == CHECKS.keys()  # test_silicon.py, test_stacks.py
 
 
 @ALL

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from bdforge.emulator.strictness import CAUTIONS, CHECKS
+from bdforge.emulator.strictness import CAUTIONS, CHECKS, HABITS
 
 Permissive = Annotated[
     list[str] | None,
@@ -20,7 +20,7 @@ def tell(warnings: Iterable[str]) -> None:
 
 
 def checks() -> None:
-    """List what --permissive switches off: errors first, then warnings."""
-    for what, names in (("error", CHECKS), ("warning", CAUTIONS)):
+    """List what --permissive switches off: errors first, then warnings, then what silicon does."""
+    for what, names in (("error", CHECKS), ("warning", CAUTIONS), ("as silicon", HABITS)):
         for name, meaning in names.items():
             typer.echo(f"{name} ({what}): {meaning}")

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from bdforge.emulator.array import Array
 from bdforge.emulator.choose import choose, host_arrays
 from bdforge.emulator.controller import execute
+from bdforge.emulator.core_values import modes
 from bdforge.emulator.diagnose import quiet
 from bdforge.emulator.errors import ArgumentError, DesignError
 from bdforge.emulator.host import HostMemory
@@ -102,8 +103,9 @@ def emulate(
     configurations.load(start)
     if entry is not None or instructions is not None:
         spoil_word(array)
-    execute(array, _operations(array, entry, instructions), configurations.load_pdi)
-    scheduler.run()
+    with modes(start=not strictness.permits("start-modes")):
+        execute(array, _operations(array, entry, instructions), configurations.load_pdi)
+        scheduler.run()
     array.host.write_back()
     if entry is None and instructions is None and (blocked := quiet(array)):
         strictness.caution("blocked-cores", blocked)

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
+from xdsl.dialects.builtin import BFloat16Type, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
 
 from bdforge.emulator.core_emit import emits, unsupported
-from bdforge.emulator.core_values import dtype_of_vector, from_memory, is_float, rounder, wrap
+from bdforge.emulator.core_values import dtype_of_vector, from_memory, is_float, nearest_bf16, rounder, wrap
 from bdforge.mlir.dense import numpy_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ def constant(t: "Translation", op: arith.ConstantOp) -> None:
             t.constants[op.result] = value
             t.define(op.result, f"({value})")
         case FloatAttr() as number if is_float(type_):
-            value = rounder(type_)(number.value.data)
+            narrow = isinstance(type_, BFloat16Type)  # which the compiler rounds, not the core
+            value = (nearest_bf16 if narrow else rounder(type_))(number.value.data)
             finite = np.isfinite(value)
             t.define(op.result, f"({value!r})" if finite else t.object("C", value))
         case DenseIntOrFPElementsAttr() as elements if isinstance(type_, VectorType):

@@ -1,4 +1,5 @@
-"""Float arithmetic and functions. Every result is rounded to its type, to nearest with ties to even.
+"""Float arithmetic and functions. Every result is rounded to its type, to nearest with ties to even; bf16 by the mode
+that a core starts in (`core_values.modes`).
 
 Sums, products, quotients and square roots are rounded once. Functions of the math dialect are computed in double
 precision and then rounded; the array's own library may differ in the last bit.
@@ -101,6 +102,8 @@ _CALLED: dict[str, tuple[Callable[[float, float], float], np.ufunc]] = {
 def binary(t: "Translation", op: Operation) -> None:
     name, type_ = op.name.removeprefix("arith."), element_of(op.results[0].type)
     a, b = literals(t, op.operands)
+    if name == "addf" and isinstance(type_, BFloat16Type) and not t.outside.array.strictness.permits("start-modes"):
+        a = f"({a} + 0.0)"  # -0 and -0 give +0 there
     if is_vector(op.results[0]):
         function = (_SIMPLE.get(name) or _CALLED[name])[1]
         t.assign(op, f"{t.object('F', vector_function(function, type_))}({a}, {b})")

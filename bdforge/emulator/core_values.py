@@ -7,7 +7,9 @@ bf16, which numpy lacks, float32 values that bf16 can hold. Memory holds bf16 as
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from ctypes import c_float
 
 import numpy as np
@@ -33,7 +35,12 @@ _FLOAT_DTYPES = {Float16Type: np.float16, BFloat16Type: np.float32, Float32Type:
 _FLOAT_BITS = {Float16Type: 16, BFloat16Type: 16, Float32Type: 32, Float64Type: 64}
 # bfloat16: 8 significant bits, the exponents of float32 (IEEE 754 binary32)
 _BF16_FRACTION_BITS, _BF16_LOWEST_EXPONENT, _BF16_OVERFLOW = 7, -126, 2.0**128
+_BF16_LARGEST = 2.0**128 - 2.0**120
 _F64_DIGITS = 53
+RESULT_NAN_BITS = 0x7F81
+_RESULT_NAN_BYTES = struct.pack("<Q", 0x7FF8_0000_0000_7F81)  # a double that stands for it: no bf16 in memory reads so
+_RESULT_NAN: float = struct.unpack("<d", _RESULT_NAN_BYTES)[0]
+_START_MODES: ContextVar[bool] = ContextVar("start_modes", default=False)
 
 
 def is_float(type_: Attribute) -> bool:
@@ -95,13 +102,45 @@ def round_f16(value: float) -> float:
         return math.copysign(math.inf, value)
 
 
+@contextmanager
+def modes(start: bool) -> Iterator[None]:
+    """What bf16 results of core programs are rounded by: the modes that a core starts in, or as IEEE 754 has it.
+
+    A core starts with rounding towards minus infinity, and its every NaN is 0x7F81 (seen on silicon, 1M).
+    """
+    token = _START_MODES.set(start)
+    try:
+        yield
+    finally:
+        _START_MODES.reset(token)
+
+
 def round_bf16(value: float) -> float:
+    """The bfloat16 of a result, in one rounding from the value given and by the core's mode."""
+    if not _START_MODES.get():
+        return nearest_bf16(value)
+    if math.isnan(value):
+        return _RESULT_NAN
+    if math.isinf(value) or value == 0:
+        return value
+    exponent = _bf16_exponent(value)
+    rounded = math.ldexp(math.floor(math.ldexp(value, -exponent)), exponent)
+    if abs(rounded) < _BF16_OVERFLOW:
+        return math.copysign(rounded, value)
+    return _BF16_LARGEST if value > 0 else -math.inf
+
+
+def nearest_bf16(value: float) -> float:
     """The nearest bfloat16, ties to even, in one rounding from the value given."""
     if not math.isfinite(value) or value == 0:
         return value
-    exponent = max(math.frexp(value)[1] - 1, _BF16_LOWEST_EXPONENT) - _BF16_FRACTION_BITS
+    exponent = _bf16_exponent(value)
     rounded = math.ldexp(round(math.ldexp(value, -exponent)), exponent)
     return math.copysign(rounded if abs(rounded) < _BF16_OVERFLOW else math.inf, value)
+
+
+def _bf16_exponent(value: float) -> int:
+    return max(math.frexp(value)[1] - 1, _BF16_LOWEST_EXPONENT) - _BF16_FRACTION_BITS
 
 
 def _kept(value: float) -> float:
@@ -125,6 +164,8 @@ def bf16_of_bits(bits: int) -> float:
 
 def bits_of_bf16(value: float) -> int:
     """A bfloat16 as memory holds it; `value` must be one."""
+    if value != value and struct.pack("<d", value) == _RESULT_NAN_BYTES:
+        return RESULT_NAN_BITS
     return struct.unpack("<I", struct.pack("<f", value))[0] >> 16
 
 
@@ -196,8 +237,14 @@ def round_array(values: np.ndarray, element: Attribute) -> np.ndarray:
         return values.astype(dtype_of_vector(element))
     wide = values.astype(np.float64)
     exponent = np.maximum(np.frexp(wide)[1] - 1, _BF16_LOWEST_EXPONENT) - _BF16_FRACTION_BITS
-    rounded = np.ldexp(np.rint(np.ldexp(wide, -exponent)), exponent)
-    return np.where(np.isfinite(wide), rounded, wide).astype(np.float32)  # 2**128 becomes inf
+    start = _START_MODES.get()
+    rounded = np.ldexp((np.floor if start else np.rint)(np.ldexp(wide, -exponent)), exponent)
+    if start:
+        rounded = np.where(rounded >= _BF16_OVERFLOW, _BF16_LARGEST, np.where(wide == 0, wide, rounded))
+    narrow = np.where(np.isfinite(wide), rounded, wide).astype(np.float32)  # 2**128 becomes inf
+    if start:
+        narrow.view(np.uint32)[np.isnan(wide)] = RESULT_NAN_BITS << 16
+    return narrow
 
 
 def from_memory(values: np.ndarray, element: Attribute) -> np.ndarray:

@@ -61,6 +61,8 @@ TOOL_RULES = frozenset({"bd-locks"})
 """Cautions about what hardware runs and mlir-aie refuses: faults where a design is verified rather than run."""
 
 HABITS = {
+    "start-modes": "bf16 results of core programs in MLIR are rounded towards minus infinity, and each NaN is 0x7F81, "
+    "by the modes that a core starts in; off: to nearest with ties to even, NaN 0x7FC0",
     "memtile-word": "with poison, word 0 of column 0's memtile does not survive from one run to the next, so nobody "
     "wrote it when a run starts; off: it keeps what the configuration put there",
 }

@@ -256,3 +256,32 @@ def test_a_fused_sum_next_to_a_tie_is_not_rounded_twice(added: float, steps: int
     inputs["w"] = np.array([added, -added], np.float32)
     got = each("%z = math.fma %x, %y, %w : f32", "f32", np.zeros(2, np.float32), **inputs)
     assert got.tolist() == [1 + steps * 2.0**-23, -1 - steps * 2.0**-23]
+
+
+START = np.array([0x3F80, 0x3F81, 0xBF80, 0xBF81, 0x8000, 0x7F80, 0x7F7F, 0xFF7F], np.uint16)
+OTHER = np.array([0x3B00, 0xBB01, 0x3B00, 0xBB01, 0x8000, 0xFF80, 0x7F7F, 0xFF7F], np.uint16)
+FLOORED = [0x3F80, 0x3F80, 0xBF80, 0xBF82, 0x0000, 0x7F81, 0x7F7F, 0xFF80]
+
+
+@pytest.mark.parametrize("vector", [False, True])
+def test_bf16_results_are_rounded_down_as_a_core_starts(vector):
+    """Sums that lie between two bf16, -0 + -0, inf - inf, and both overflows; off, they are IEEE's."""
+    kind = "memref<8xbf16>"
+    scalar = f"""scf.for %i = %c0 to %c8 step %c1 {{
+        %a = memref.load %x[%i] : {kind}
+        %b = memref.load %y[%i] : {kind}
+        %s = arith.addf %a, %b : bf16
+        memref.store %s, %z[%i] : {kind}
+      }}"""
+    whole = f"""%a = vector.load %x[%c0] : {kind}, vector<8xbf16>
+      %b = vector.load %y[%c0] : {kind}, vector<8xbf16>
+      %s = arith.addf %a, %b : vector<8xbf16>
+      vector.store %s, %z[%c0] : {kind}, vector<8xbf16>"""
+    buffers = {"x": START.view(Bf16), "y": OTHER.view(Bf16), "z": np.zeros(8, np.uint16).view(Bf16)}
+    body = whole if vector else scalar
+    assert run_core(body, buffers, permissive=())["z"].view(np.uint16).tolist() == FLOORED
+    found = run_core(body, buffers)["z"].view(np.uint16).tolist()
+    with np.errstate(all="ignore"):
+        ieee = bf16(widened(START) + widened(OTHER)).tolist()
+    assert [*found[:5], *found[6:]] == [*ieee[:5], *ieee[6:]]
+    assert found[5] in (0x7FC0, 0xFFC0)

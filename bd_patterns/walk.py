@@ -75,6 +75,10 @@ _Area = tuple[int, int, int, int]
 """What a step covers: panel, panels, first column step, count."""
 
 
+_Dims = tuple[tuple[int, ...], tuple[int, ...], int]
+"""Sizes, strides and offset of a pattern."""
+
+
 class _Shims:
     """Divides a grid into steps and makes their transfers."""
 
@@ -166,8 +170,33 @@ class _Shims:
     def _a(self, panel: int, panels: int, feed: Feed) -> tuple[Pattern, ...]:
         """A feed's rows of A in slabs, panel by panel."""
         start = self.grid.row_starts(panel)[feed.row] + feed.offset
-        slabs = _slabs(self.tiling.a, "row", start, feed.rows, self.problem.lda, self.grid.a_depth, self.tiling.k_mt)
+        slabs = self._slabs(self.tiling.a, "row", start, feed.rows, self.problem.lda, self.grid.a_depth)
         return tuple(_iterated(slab, panels, self._a_stride()) for slab in slabs)
+
+    def _slabs(
+        self, storage: Storage, along_depth: Order, start: int, rows: int, leading: int, depth: int
+    ) -> list[_Dims]:
+        """`rows` rows of A (columns of B) from `start` on, in slabs of k_mt; then the slab that moved back.
+
+        Where lines run along K: `(K/k_mt, k_mt)(rows, ld)(k_mt, 1)`. Otherwise slabs are neighbouring lines:
+        `(K, ld)(1)(rows, 1)`. Where dimensions hold it, the second of two
+        slabs, moved back, is the first one's repetition.
+        """
+        k_mt = self.tiling.k_mt
+        whole, rest = divmod(depth, k_mt)
+        begin = _outer_offset(storage, along_depth, start, leading)
+        if storage.order == along_depth:
+            line, run, lines = leading * storage.run, k_mt * storage.run, rows // storage.block
+            if whole == 1 and rest:
+                return [((2, lines, run), (rest * storage.run, line, 1), begin)]
+            moved = ((1, lines, run), (0, line, 1), begin + (depth - k_mt) * storage.run)
+            slabs = [((whole, lines, run), (run, line, 1), begin)]
+        else:
+            if whole == 1 and rest and k_mt <= self.limits.wraps[1] and self._within([storage.words(rest * leading)]):
+                return [((2, k_mt, rows), (rest * leading, leading, 1), begin)]
+            moved = ((k_mt, 1, rows), (leading, 0, 1), begin + (depth - k_mt) * leading)
+            slabs = [((whole * k_mt, 1, rows), (leading, 0, 1), begin)]
+        return [*slabs, moved] if rest else slabs
 
     @property
     def _b_sources(self) -> tuple[Operand, ...]:
@@ -180,18 +209,18 @@ class _Shims:
         if self.tiling.b.order == "packed":
             return self._b_packed(first, count, column)
         start, size = self.grid.tile_column(self.grid.n_tile(first, column)), self.tiling.n
-        slabs = _slabs(self.tiling.b, "column", start, size, self.problem.ldb, self.problem.K, self.tiling.k_mt)
+        slabs = self._slabs(self.tiling.b, "column", start, size, self.problem.ldb, self.problem.K)
         return tuple(_iterated(slab, count, self._b_stride()) for slab in slabs)
 
     def _b_packed(self, first: int, count: int, column: int) -> tuple[Pattern, ...]:
         """The column's n-tiles, in bytes: `(count, columns*L)(L/b, b)(b, 1)` with L bytes in a tile; linear for one."""
         length, inner, columns = self.length_bytes, self.b_inner_bytes, self.tiling.columns
         bds = []
-        for n_tile, tiles in _runs(lambda step: self.grid.n_tile(step, column), first, count, columns):
+        for n_tile, tiles, apart in _runs(lambda step: self.grid.n_tile(step, column), first, count, columns):
             if tiles == 1:
                 bds.append(Pattern((length,), (1,), n_tile * length))
                 continue
-            sizes, strides = (tiles, length // inner, inner), (columns * length, inner, 1)
+            sizes, strides = (tiles, length // inner, inner), (apart * length, inner, 1)
             bds.append(Pattern(sizes, strides, n_tile * length))
         return tuple(bds)
 
@@ -226,20 +255,20 @@ class _Shims:
             start = grid.tile_column(grid.n_tile(first, column)) * run
             return tuple(Pattern((count, rows, 1, n), (step, ldc, 0, 1), row * ldc + start) for row, rows in groups)
         return tuple(
-            self._c_lines(tiles, lines, line * ldc + start)
-            for start, tiles in _runs(
+            self._c_lines(tiles, lines, line * ldc + start, apart)
+            for start, tiles, apart in _runs(
                 lambda step: grid.tile_column(grid.n_tile(step, column)) * run, first, count, step
             )
             for line, lines in groups
         )
 
-    def _c_lines(self, tiles: int, lines: int, offset: int) -> Pattern:
+    def _c_lines(self, tiles: int, lines: int, offset: int, apart: int) -> Pattern:
         """`lines` lines of `tiles` tiles; of one tile when there are more lines than an inner dimension holds."""
         run = self.tiling.c.run
         n, ldc = self.tiling.n * run, self.problem.ldc * run
         if lines > self.limits.wraps[1]:
             return Pattern((lines, 1, n), (ldc, 0, 1), offset)
-        return Pattern((tiles, lines, n), (self.tiling.step_columns * run, ldc, 1), offset)
+        return Pattern((tiles, lines, n), (apart, ldc, 1), offset)
 
     def _c_columns(self, panel: int, panels: int, first: int, count: int, column: int) -> tuple[Pattern, ...]:
         """Column-major C: `(core rows, m)(n, ldc)(m, 1)` for neighbouring tiles, in each column step or panel."""
@@ -251,33 +280,9 @@ class _Shims:
         return tuple(_iterated(tile, panels * count, stride) for tile in tiles)
 
 
-_Dims = tuple[tuple[int, ...], tuple[int, ...], int]
-"""Sizes, strides and offset of a pattern."""
-
-
 def _outer_offset(storage: Storage, along_depth: Order, rows: int, leading: int) -> int:
     """Memory elements from an operand's row (A) or column (B) to the one `rows` further on."""
     return rows // storage.block * leading * storage.run if storage.order == along_depth else rows
-
-
-def _slabs(
-    storage: Storage, along_depth: Order, start: int, rows: int, leading: int, depth: int, k_mt: int
-) -> list[_Dims]:
-    """`rows` rows of A (columns of B) from `start` on, in slabs of k_mt; then the slab that moved back.
-
-    Where lines run along K: `(K/k_mt, k_mt)(rows, ld)(k_mt, 1)`. Otherwise slabs are neighbouring lines:
-    `(K, ld)(1)(rows, 1)`.
-    """
-    whole, rest = divmod(depth, k_mt)
-    begin = _outer_offset(storage, along_depth, start, leading)
-    if storage.order == along_depth:
-        line, run, lines = leading * storage.run, k_mt * storage.run, rows // storage.block
-        moved = ((1, lines, run), (0, line, 1), begin + (depth - k_mt) * storage.run)
-        slabs = [((whole, lines, run), (run, line, 1), begin)]
-    else:
-        moved = ((k_mt, 1, rows), (leading, 0, 1), begin + (depth - k_mt) * leading)
-        slabs = [((whole * k_mt, 1, rows), (leading, 0, 1), begin)]
-    return [*slabs, moved] if rest else slabs
 
 
 def _iterated(dims: _Dims, count: int, stride: int) -> Pattern:
@@ -286,12 +291,17 @@ def _iterated(dims: _Dims, count: int, stride: int) -> Pattern:
     return Pattern(sizes, strides, offset) if count == 1 else Pattern((count, *sizes), (stride, *strides), offset)
 
 
-def _runs(start: Callable[[int], int], first: int, count: int, stride: int) -> list[tuple[int, int]]:
-    """(start, count) of one or two stretches of equal stride over column steps; only the last start may be off."""
+def _runs(start: Callable[[int], int], first: int, count: int, stride: int) -> list[tuple[int, int, int]]:
+    """(start, count, stride) of one or two stretches over column steps; only the last start may be off.
+
+    Two steps are one stretch, however far apart.
+    """
     begin, last = start(first), start(first + count - 1)
+    if count == 2:
+        return [(begin, count, last - begin)]
     if last == begin + (count - 1) * stride:
-        return [(begin, count)]
-    return [(begin, count - 1), (last, 1)]
+        return [(begin, count, stride)]
+    return [(begin, count - 1, stride), (last, 1, stride)]
 
 
 def _ranges(end: int, most: int) -> Iterator[tuple[int, int]]:

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from bdforge.mlir import Direction
 from bdforge.routing import LinkUse, Net
 from bdforge.show.banks import BankUse
+from bdforge.show.chains import repeated_chains
 from bdforge.show.memory import FREE, STACK, Span
 from bdforge.show.model import Coordinates, DesignUse, TileUse, devices_of, places, ranges, use_of
 
@@ -33,7 +34,7 @@ def tables(module: ModuleOp) -> list[RenderableType]:
 def design_tables(use: DesignUse) -> list[RenderableType]:
     """Tables of one device."""
     parts = [_summary(use), _tile_table(use), _stream_table(use), _memory_table(use), _bank_table(use)]
-    parts.append(_lock_table(use))
+    parts += [_lock_table(use), _chain_table(use)]
     return [part for part in parts if not isinstance(part, Table) or part.row_count]
 
 
@@ -70,6 +71,16 @@ def _conflicts(use: DesignUse) -> str:
     if not found:
         return "none"
     return f"{_count(len(found), 'pair')} of buffers share a bank, {turns or 'none'} of them turns of one channel"
+
+
+def _chain_table(use: DesignUse) -> Table:
+    """Tasks that repeat a chain of BDs on a shim: where a first run on silicon may differ."""
+    columns = ("sequence", "shims", "channel", ">BDs", ">runs", ">tasks")
+    table = _table("Chains of BDs that repeat on shims (nowhere shown on silicon)", *columns)
+    for chain, tiles in repeated_chains(use.device).items():
+        where = places(sorted(set(tiles)))
+        table.add_row(chain.sequence, where, chain.channel, str(chain.bds), str(chain.runs), str(len(tiles)))
+    return table
 
 
 def _count(number: int, what: str) -> str:

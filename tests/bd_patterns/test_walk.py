@@ -412,7 +412,7 @@ def test_a_step_starts_as_soon_as_there_is_room():
 
 def test_steps_of_many_bds_wait_for_bds_and_not_only_for_the_queue():
     """Of 16 BDs a step with two of A, one of B and one of C takes four; with three and more of C it takes more."""
-    problem = Problem(M=3, K=20, N=4 * 16 * 4, lda=20, ldc=256)
+    problem = Problem(M=3, K=36, N=4 * 16 * 4, lda=36, ldc=256)
     steps = walk(replace(SMALL, rows=4), problem, SHIM, max_count=1)
     needs = {sum(len(t.bds) for t in step.transfers if t.column == 0) for step in steps}
     assert needs == {2 + 1 + 4}
@@ -420,6 +420,26 @@ def test_steps_of_many_bds_wait_for_bds_and_not_only_for_the_queue():
     before = events[: next(i for i, event in enumerate(events) if isinstance(event, AwaitC))]
     started = {event.step.index for event in before if isinstance(event, Start)}
     assert started == {0, 1}  # a third step would need 21 BDs
+
+
+COLUMN_MAJOR = replace(ONE_CORE, k_mt=8, rows=2, columns=2, a=Storage(8, "column"), b=Storage(8, "column"))
+
+
+@pytest.mark.parametrize(
+    ("tiling", "problem", "chains"),
+    [
+        (SMALL, Problem(M=4, K=20, N=16, lda=20, ldc=16), {"A": {1}, "B": {1}, "C": {1}}),  # two slabs
+        (SMALL, Problem(M=4, K=36, N=16, lda=36, ldc=16), {"A": {2}, "B": {1}, "C": {1}}),  # three
+        (SMALL, Problem(M=4, K=16, N=22, lda=16, ldc=22), {"A": {1}, "B": {1}, "C": {1}}),  # two column steps
+        (SMALL, Problem(M=4, K=16, N=38, lda=16, ldc=38), {"A": {1}, "B": {2}, "C": {2}}),  # three
+        (COLUMN_MAJOR, Problem(8, 12, 16, 8, 16, 12, a_in_slabs=True), {"A": {1}, "B": {1}, "C": {1}}),
+        (COLUMN_MAJOR, Problem(8, 20, 16, 8, 16, 20, a_in_slabs=True), {"A": {1}, "B": {2}, "C": {1}}),
+    ],
+)
+def test_what_moved_back_needs_a_bd_of_its_own_from_the_third_on(tiling, problem, chains):
+    """One BD steps over two slabs, or two column steps, however far apart: no chain, and nothing to repeat in one."""
+    transfers = [t for step in walk(tiling, problem, SHIM) for t in step.transfers]
+    assert {name: {len(t.bds) for t in transfers if t.operand == name} for name in "ABC"} == chains
 
 
 def test_runtime_parameters_count_whole_slabs_and_tiles():

@@ -7,7 +7,7 @@ from show_designs import CHAIN, MIXED, TWO_DEVICES
 
 from bdforge.devices import device_named
 from bdforge.mlir import MlirError, parse
-from bdforge.plan import load_spec, plan_gemm, render
+from bdforge.plan import Problem, load_spec, plan_gemm, render
 from bdforge.routing import RoutingError
 from bdforge.show import ShowError, as_text, command, tables
 from bdforge.show.model import places, ranges
@@ -31,6 +31,20 @@ def test_tiles_that_are_alike_share_rows():
     assert "bank conflicts: 32 pairs of buffers share a bank, none of them turns of one channel" in text
     assert len(text.splitlines()) < 110
     assert max(map(len, text.splitlines())) <= 120
+
+
+@pytest.mark.parametrize(
+    ("sizes", "row"),
+    [((256, 2560, 2560), None), ((256, 384, 2560), None), ((256, 2688, 2560), "(0, 2, 4, 6; 0) MM2S 0 2 5 4")],
+)
+def test_chains_that_repeat_on_shims_are_told(sizes, row):
+    """K of whole slabs, or of two, takes one BD; three and more with one moved back a chain for each column step."""
+    plan = plan_gemm(load_spec(ROOT / "designs" / "gemm_i8_i2_bitnet.toml"), device_named("strix_halo"))
+    problem = Problem(*sizes)
+    lines = as_text(tables(parse(render(plan, [problem])))).splitlines()
+    told = [" ".join(line.split()) for line in lines if problem.sequence in line]
+    assert told == ([f"{problem.sequence} {row}"] if row else [])
+    assert any("Chains of BDs that repeat" in line for line in lines) == bool(row)
 
 
 def test_every_device_has_its_tables():

@@ -166,9 +166,13 @@ private:
         const std::int64_t whole = depth / tile_.k_mt, begin = outer_offset(storage, along_depth, start, leading);
         const std::int64_t line = leading * storage.run;
         std::vector<Bd> bds;
+        const std::int64_t run = tile_.k_mt * storage.run, rest = depth % tile_.k_mt;
+        if (whole == 1 && rest > 0 && storage.order == along_depth)  // two slabs, however far apart
+            return {bd(storage, begin, {run, 1}, {rows / storage.block, line}, {2, rest * storage.run}, runs)};
+        if (whole == 1 && rest > 0 && tile_.k_mt <= shim_.wraps[1] && near(storage, rest * leading))
+            return {bd(storage, begin, {rows, 1}, {tile_.k_mt, line}, {2, rest * line}, runs)};
         const auto add = [&](std::int64_t first_slab_position, std::int64_t count) {
             if (storage.order == along_depth) {
-                const std::int64_t run = tile_.k_mt * storage.run;
                 bds.push_back(bd(storage, begin + first_slab_position * storage.run, {run, 1},
                                  {rows / storage.block, line}, {count, count > 1 ? run : 0}, runs));
             } else {
@@ -177,7 +181,7 @@ private:
             }
         };
         add(0, whole);
-        if (depth % tile_.k_mt)
+        if (rest > 0)
             add(depth - tile_.k_mt, 1);
         return bds;
     }
@@ -185,7 +189,7 @@ private:
     /// The column's n-tiles of packed B; linear for one.
     std::vector<Bd> b_packed(const Area &area, std::int64_t column) const {
         std::vector<Bd> bds;
-        const auto add = [&](std::int64_t n_tile, std::int64_t tiles) {
+        const auto add = [&](std::int64_t n_tile, std::int64_t tiles, std::int64_t apart) {
             const std::int64_t offset = n_tile * b_words_ * word_bytes;
             if (tiles == 1)
                 bds.push_back({from_b, offset, {{{b_words_, 1}, {1, 0}, {1, 0}}}});
@@ -193,7 +197,7 @@ private:
                 bds.push_back({from_b, offset,
                                {{{b_inner_words_, 1},
                                  {b_words_ / b_inner_words_, b_inner_words_},
-                                 {tiles, columns_ * b_words_}}}});
+                                 {tiles, apart * b_words_}}}});
         };
         stretches(area, columns_, [&](std::int64_t step) { return grid_.n_tile(step, column); }, add);
         return bds;
@@ -241,10 +245,10 @@ private:
                 bds.push_back(c_lines(group, start(area.first), {area.count, step}));
             return bds;
         }
-        stretches(area, step, start, [&](std::int64_t first, std::int64_t tiles) {
+        stretches(area, step, start, [&](std::int64_t first, std::int64_t tiles, std::int64_t apart) {
             for (const RowGroup &group : groups)
                 bds.push_back(group.rows > shim_.wraps[1] ? c_lines(group, first, {1, 0})
-                                                          : c_tiles(group, first, tiles, step));
+                                                          : c_tiles(group, first, tiles, apart));
         });
         return bds;
     }
@@ -288,14 +292,17 @@ private:
         return made;
     }
 
-    /// Calls `add(start, count)` for one or two stretches of equal stride; only the last start may be off.
+    /// Calls `add(start, count, stride)` for one or two stretches; only the last start may be off. Two steps are one
+    /// stretch, however far apart.
     template <typename Start, typename Add>
     void stretches(const Area &area, std::int64_t stride, Start start, Add add) const {
         const std::int64_t first = start(area.first), last = start(area.first + area.count - 1);
+        if (area.count == 2)
+            return add(first, area.count, last - first);
         if (last == first + (area.count - 1) * stride)
-            return add(first, area.count);
-        add(first, area.count - 1);
-        add(last, std::int64_t{1});
+            return add(first, area.count, stride);
+        add(first, area.count - 1, stride);
+        add(last, std::int64_t{1}, stride);
     }
 
     const Design &design_;

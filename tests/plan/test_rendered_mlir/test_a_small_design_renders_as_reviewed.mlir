@@ -384,15 +384,12 @@ module {
     aie.runtime_sequence @gemm_40x48x64(%A: memref<1920xi8>, %B: memref<1024xi8>, %C: memref<2560xi32>) {
       // step 0: row panels 0 to 1, column step 0
       %a0_step0 = aiex.dma_configure_task_for @a_0 {
-        aie.dma_bd(%A : memref<1920xi8>, 0, 512, [<size = 2, stride = 768>, <size = 1, stride = 32>, <size = 16, stride = 48>, <size = 32, stride = 1>]) {bd_id = 0 : i32}
-        aie.next_bd ^a0_step0_bd1
-      ^a0_step0_bd1:
-        aie.dma_bd(%A : memref<1920xi8>, 16, 512, [<size = 2, stride = 768>, <size = 1, stride = 0>, <size = 16, stride = 48>, <size = 32, stride = 1>]) {bd_id = 1 : i32}
+        aie.dma_bd(%A : memref<1920xi8>, 0, 1024, [<size = 2, stride = 768>, <size = 2, stride = 16>, <size = 16, stride = 48>, <size = 32, stride = 1>]) {bd_id = 0 : i32}
         aie.end
       } {repeat_count = 1 : i32}
       aiex.dma_start_task(%a0_step0)
       %b0_step0 = aiex.dma_configure_task_for @b_0 {
-        aie.dma_bd(%B : memref<1024xi8>, 0, 512) {bd_id = 2 : i32}
+        aie.dma_bd(%B : memref<1024xi8>, 0, 512) {bd_id = 1 : i32}
         aie.end
       } {repeat_count = 1 : i32}
       aiex.dma_start_task(%b0_step0)
@@ -410,7 +407,7 @@ module {
       aiex.set_lock(%core_1_2_go, 1)
       // step 0: row panels 0 to 1, column step 0
       %c0_step0 = aiex.dma_configure_task_for @c_0 {
-        aie.dma_bd(%C : memref<2560xi32>, 0, 1024, [<size = 1, stride = 64>, <size = 32, stride = 64>, <size = 32, stride = 1>]) {bd_id = 3 : i32}
+        aie.dma_bd(%C : memref<2560xi32>, 0, 1024, [<size = 1, stride = 64>, <size = 32, stride = 64>, <size = 32, stride = 1>]) {bd_id = 2 : i32}
         aie.end
       } {issue_token = true}
       aiex.dma_start_task(%c0_step0)
@@ -421,15 +418,12 @@ module {
       aiex.dma_start_task(%c1_step0)
       // step 1: row panel 2, column step 0
       %a0_step1 = aiex.dma_configure_task_for @a_0 {
-        aie.dma_bd(%A : memref<1920xi8>, 1152, 512, [<size = 1, stride = 32>, <size = 16, stride = 48>, <size = 32, stride = 1>]) {bd_id = 4 : i32}
-        aie.next_bd ^a0_step1_bd1
-      ^a0_step1_bd1:
-        aie.dma_bd(%A : memref<1920xi8>, 1168, 512, [<size = 1, stride = 0>, <size = 16, stride = 48>, <size = 32, stride = 1>]) {bd_id = 5 : i32}
+        aie.dma_bd(%A : memref<1920xi8>, 1152, 1024, [<size = 2, stride = 16>, <size = 16, stride = 48>, <size = 32, stride = 1>]) {bd_id = 3 : i32}
         aie.end
       }
       aiex.dma_start_task(%a0_step1)
       %b0_step1 = aiex.dma_configure_task_for @b_0 {
-        aie.dma_bd(%B : memref<1024xi8>, 0, 512) {bd_id = 6 : i32}
+        aie.dma_bd(%B : memref<1024xi8>, 0, 512) {bd_id = 4 : i32}
         aie.end
       }
       aiex.dma_start_task(%b0_step1)
@@ -439,7 +433,7 @@ module {
       }
       aiex.dma_start_task(%b1_step1)
       %c0_step1 = aiex.dma_configure_task_for @c_0 {
-        aie.dma_bd(%C : memref<2560xi32>, 1536, 512, [<size = 1, stride = 64>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 7 : i32}
+        aie.dma_bd(%C : memref<2560xi32>, 1536, 512, [<size = 1, stride = 64>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 5 : i32}
         aie.end
       } {issue_token = true}
       aiex.dma_start_task(%c0_step1)

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from bd_patterns import PatternError, WalkError
@@ -25,7 +26,7 @@ from bdforge.routing.write import write_routes
 from bdforge.runtime import BuildError, BuiltDesign, KernelLibraryError, load_kernels
 from bdforge.runtime.arrays import ArrayFileError, load_arrays, save_arrays
 from bdforge.runtime.bench import TimedRuns, run_problems
-from bdforge.runtime.xrt import NpuError
+from bdforge.runtime.xrt import NpuError, difference, run_mlir
 from bdforge.toolchain.doctor import examine
 from bdforge.txn import TxnError
 from bdforge.txn.insts import read_words
@@ -144,6 +145,9 @@ def emulate_command(
     timeline: Annotated[
         Path | None, typer.Option(help="New file for a timeline in emulated time that Perfetto opens.")
     ] = None,
+    xclbin: Annotated[
+        Path | None, typer.Option(help="The same design, built: run it on the NPU too and compare all host buffers.")
+    ] = None,
 ) -> None:
     """Run any explicit design on the emulated array."""
     order = None if trace is None else Timeline()
@@ -153,6 +157,7 @@ def emulate_command(
     timed = Timed.of(product, kernel_cycles or [], macs, timeline) if wants_time else None
     files = arg or []
     text, arrays = read_text(design), load_arrays(files)
+    given = [array.copy() for array in arrays]
     words = None if insts is None else _words(insts)
     for path in (trace, timeline):
         if path is not None:
@@ -176,6 +181,16 @@ def emulate_command(
     if timed is not None and result.timing is not None:
         timed.show(result.timing, design.name)
     typer.echo(f"{design}: ended (emulated), {len(arrays)} host buffers, {len(result.buffers)} named tile buffers")
+    if xclbin is not None:
+        stream = None if words is None else np.frombuffer(words, "<u4")
+        run_mlir(xclbin, text, str(design), given, sequence=sequence, words=stream)
+        _compared(xclbin, difference(arrays, given))
+
+
+def _compared(xclbin: Path, wrong: str) -> None:
+    """Say how the NPU's host buffers compare with the emulated ones; the exit code is 1 when they differ."""
+    typer.echo(f"{xclbin}: {wrong or 'ended on the NPU, every element as emulated'}", err=bool(wrong))
+    raise typer.Exit(1 if wrong else 0)
 
 
 def _words(path: Path) -> bytes:
@@ -263,13 +278,13 @@ def doctor() -> None:
     """Tell what running on a real NPU needs, what of it is here, and how to get the rest."""
     findings = examine()
     for finding in findings:
-        word = "missing" if not finding.present else "bad    " if finding.fault else "ok     "
-        typer.echo(f"{word}  {finding.name}: {finding.detail}")
+        word = ("missing" if finding.needed else "check") if not finding.present else "bad" if finding.fault else "ok"
+        typer.echo(f"{word:7}  {finding.name}: {finding.detail}")
         if finding.fault:
             typer.echo(f"         {finding.fault}")
         if not finding.present or finding.fault:
             typer.echo(f"         {finding.remedy}")
-    missing = sum(not finding.present for finding in findings)
+    missing = sum(not finding.present and finding.needed for finding in findings)
     typer.echo(f"{missing} missing; the emulated array needs none of them" if missing else "all there")
 
 

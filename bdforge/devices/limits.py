@@ -106,6 +106,7 @@ DEFAULT_STACK_BYTES = 0x400  # at the bottom of a core's data memory (MA)
 CORE_OWN_MEMORY = 0x70000  # where a core sees its own data memory, below it its neighbours' (MA)
 PROGRAM_MEMORY_BYTES = 0x4000  # per core (RT, 020)
 TASK_QUEUE_ENTRIES = 4  # per channel (RT, 020); the running task is counted, the safe reading
+HOST_BUFFERS = 5  # arguments of a sequence whose addresses the firmware translates (HUSRCF/hipscope, txn.rs)
 TASK_REPEAT_MAX = 256  # 8 bits, stored minus 1 (RT)
 MEMTILE_NEIGHBOUR_CHANNELS = 4  # memtile channels 0 to 3 reach the neighbours' memory and locks (MA, 020)
 STATIC_STRIDE_END = 1 << 19  # elements; aie.dma_bd wants strides below it, on every tile kind (MA verifier)

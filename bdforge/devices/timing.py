@@ -157,6 +157,9 @@ def timing_of(device: Device | str) -> Timing:
     return known
 
 
+JOB_TIMEOUT_SECONDS = 4.0
+"""After which drivers end a job: Phoenix's 4 to 5 s, others 6, 16 or 60 (xdna-emu, amd/xdna-driver 51, hipscope)."""
+
 PEAK_MACS: Mapping[str, Mapping[tuple[str, str], int]] = {
     "AIE2": {("i8", "i8"): 256, ("i8", "i4"): 512, ("i16", "i8"): 128, ("i16", "i16"): 64, ("bf16", "bf16"): 128},
     "AIE2P": {

@@ -10,6 +10,7 @@ from bdforge.emulator.diagnose import TokenWait, deadlock
 from bdforge.emulator.errors import ArgumentError, DesignError, RegisterAccessError
 from bdforge.emulator.registers import WORD_BYTES
 from bdforge.emulator.scheduler import Agent
+from bdforge.emulator.silicon import check_argument, check_wide_wait
 from bdforge.emulator.tokens import lost_token
 from bdforge.emulator.trace import Recorder, TracedLock
 from bdforge.txn.operations import (
@@ -113,6 +114,7 @@ def _flag_window(array: Array, write: MaskWrite, source: str) -> None:
 
 def _patch(array: Array, patch: Patch, source: str) -> None:
     """Bits 31:0 and 47:32 of a host address go to words 1 and 2 of a shim BD; the other bits of word 2 stay."""
+    check_argument(array.strictness, patch, source)
     tile, offset = array.at(patch.register, source)
     place = tile.map.bd_place(offset)
     if tile.kind is not TileKind.SHIM or place is None or place[1] != tile.registers.bd.fields["address_low"].word:
@@ -131,9 +133,14 @@ def _patch(array: Array, patch: Patch, source: str) -> None:
 
 
 def _sync(array: Array, sync: Sync, source: str) -> None:
-    for column in range(sync.column, sync.column + sync.columns):
-        for row in range(sync.row, sync.row + sync.rows):
-            _await_token(array, (column, row, DIRECTIONS[sync.direction], sync.channel), source)
+    keys = [
+        (column, row, DIRECTIONS[sync.direction], sync.channel)
+        for column in range(sync.column, sync.column + sync.columns)
+        for row in range(sync.row, sync.row + sync.rows)
+    ]
+    check_wide_wait(array, sync, keys, source)
+    for key in keys:
+        _await_token(array, key, source)
 
 
 def _await_token(array: Array, key: TokenKey, source: str) -> None:

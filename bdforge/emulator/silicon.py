@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bdforge.devices import AIE2P, TileKind
+from bdforge.devices.limits import HOST_BUFFERS
 from bdforge.emulator.bd import DecodedBd, ShimAccess
-from bdforge.emulator.errors import DmaError
+from bdforge.emulator.errors import DesignError, DmaError
+from bdforge.txn.operations import Patch, Sync
 
 if TYPE_CHECKING:
     from bdforge.emulator.array import Array, TokenKey
     from bdforge.emulator.dma import Channel
+    from bdforge.emulator.strictness import Strictness
     from bdforge.emulator.tile import Tile
 
 WORKING_CACHE_CODES = (0, 2, 3)
@@ -113,4 +116,28 @@ def check_unread(array: "Array", tokens: Mapping["TokenKey", int], column: int) 
             "unread-tokens",
             f"more than {UNREAD_TOKENS} tokens of column {column} wait to be read: how many fit on their way to the "
             "controller is unknown; await earlier, or ask for fewer",
+        )
+
+
+def check_argument(strictness: "Strictness", patch: Patch, source: str) -> None:
+    """DesignError for an argument whose address the firmware does not translate."""
+    if patch.argument < HOST_BUFFERS:
+        return
+    error = DesignError(
+        f"buffer argument {patch.argument} (counted from 0) is used, but NPUs translate the addresses of the first "
+        f"{HOST_BUFFERS} arguments only; put several arrays into one argument, at offsets of it{source}"
+    )
+    strictness.fault("buffer-arguments", error)
+
+
+def check_wide_wait(array: "Array", sync: Sync, keys: list["TokenKey"], source: str) -> None:
+    """A caution when one wait for several tiles' tokens could take two of the same tile."""
+    piled = [key for key in keys if array.tokens[key] > 1]
+    if len(keys) > 1 and piled:
+        column, row, direction, channel = piled[0]
+        array.strictness.caution(
+            "wide-wait",
+            f"one wait is for tokens of {sync.columns} x {sync.rows} tiles while {direction} {channel} of tile "
+            f"({column}, {row}) has sent {array.tokens[piled[0]]}: if the controller counts any of them, the wait ends "
+            f"too early; wait for each tile by itself, or with one token of each on its way{source}",
         )

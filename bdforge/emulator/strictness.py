@@ -30,6 +30,7 @@ CHECKS = {
     "hardware ignores; off: it starts all the same",
     "stack": "a kernel whose frame, where it is known, does not fit its core's stack; off: it runs",
     "shim-qos": "a shim BD with an AXI quality of service other than 0, which wedged the fabric; off: it runs",
+    "buffer-arguments": "more than 5 buffer arguments of a sequence: NPUs translate no others; off: they are used",
 }
 """Every check that can be switched off, with what happens then. Each leaves a warning when it lets something pass.
 
@@ -54,6 +55,7 @@ CAUTIONS = {
     "shim-burst": "a shim BD with bursts of 64 bytes, which moves less",
     "shim-cache": "a shim BD whose AXI cache code nobody has seen work (0, 2 and 3 do)",
     "unread-tokens": "more than 4 tokens of one column that wait to be read: how many the way back holds is unknown",
+    "wide-wait": "one wait for tokens of several tiles while one of them has sent two",
 }
 """What passes with a warning that ends with its name in brackets; off: without one."""
 

@@ -12,7 +12,7 @@ from bdforge.emulator.bd import decode_bd
 from bdforge.emulator.errors import EmulationError
 from bdforge.emulator.host import HostMemory
 from bdforge.emulator.scheduler import Scheduler
-from bdforge.emulator.silicon import check_lock_pair
+from bdforge.emulator.silicon import check_argument, check_lock_pair
 from bdforge.emulator.static_dma import check_reach, placed_bds, static_tasks, write_static
 from bdforge.emulator.strictness import CAUTIONS, TOOL_RULES, Strictness
 from bdforge.emulator.tokens import lost_tokens
@@ -27,6 +27,7 @@ from bdforge.mlir.trace_ops import trace_warnings
 from bdforge.routing import route
 from bdforge.routing.nets import flow_cautions
 from bdforge.txn.lower import lower
+from bdforge.txn.operations import Operation, Patch
 from bdforge.txn.target import ControllerIds
 
 
@@ -93,12 +94,20 @@ def _device(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> No
                 case RuntimeSequenceOp():
                     operations = lower(op, device, allocation, collector)
                     counts["operations"] += len(operations)
+                    _arguments(operations, collector)
                     for problem in lost_tokens(device, operations):
                         collector.add(EmulationError(problem))
         except (MlirError, EmulationError) as error:
             collector.add(error)
     _routes(device, collector)
     _controller_ids(device, collector)
+
+
+def _arguments(operations: list[Operation], collector: _Collector) -> None:
+    for operation in operations:
+        if isinstance(operation, Patch):
+            place = f" ({operation.location})" if operation.location is not None else ""
+            check_argument(collector, operation, place)
 
 
 def _controller_ids(device: DeviceOp, collector: _Collector) -> None:

@@ -9,7 +9,7 @@ where two are equal, since neither is then busy all the time. p (`OVERLAP_EXPONE
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bdforge.devices.timing import Timing
+from bdforge.devices.timing import JOB_TIMEOUT_SECONDS, Timing
 from bdforge.perf.case import GemmCase
 from bdforge.perf.core import CoreCycles, core_cycles
 from bdforge.perf.kernel_rates import KernelCycles, kernel_cycles, switch_cycles
@@ -57,6 +57,17 @@ class Estimate:
     def core_tops(self) -> float:
         """Operations per second of all cores if only kernels and streams counted, padding included (S0)."""
         return 2 * self.case.padded_macs / max(self.parallel["compute"], self.parallel["L1 stream"]) / 1e6
+
+    @property
+    def late(self) -> str:
+        """A warning when a driver may end the job before it is done; "" otherwise."""
+        seconds = self.time_us / 1e6
+        if seconds < JOB_TIMEOUT_SECONDS:
+            return ""
+        return (
+            f"{seconds:.1f} s (modelled) is more than {JOB_TIMEOUT_SECONDS:g} s, after which some drivers end a job; "
+            "split the problem along M or N"
+        )
 
     def exposed(self) -> dict[str, float]:
         """Where the time goes: the slowest resource, serial parts, what imperfect overlap adds. Sums to the time."""

@@ -56,6 +56,8 @@ def _remarks(found: Estimate) -> list[str]:
         )
     if found.padding > 1:
         lines.append(f"padding: {found.padding:.2f} times the useful MACs")
+    if found.late:
+        lines.append(f"warning: {found.late}")
     if case.assumed:
         lines.append(f"assumed: {', '.join(case.assumed)}")
     return lines

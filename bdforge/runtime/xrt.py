@@ -5,14 +5,21 @@ whose end was not seen must stay alive, or XRT aborts the process (XRT 2.25).
 """
 
 import importlib
-from collections.abc import Sequence
+import warnings
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bdforge.plan import GemmSequence
+from bdforge.mlir import parse
+from bdforge.plan import GemmSequence, Plan, Problem
+from bdforge.plan.manifest import XCLBIN_KERNEL
 from bdforge.plan.sequence import ARGUMENTS
 from bdforge.runtime.design import BuildError, BuiltDesign
+from bdforge.txn.codec import encode
+from bdforge.txn.lower import lower_module
 
 OPCODE_TRANSACTION = 3  # "run the instruction stream of argument 1"
 NAME_PARTS = {
@@ -29,37 +36,110 @@ class NpuError(RuntimeError):
     """The NPU or its driver refused, failed or did not answer in time."""
 
 
-class Xrt:
-    """A design on the NPU: xclbin and hardware context are loaded once, each size brings its instruction stream."""
+class Loaded:
+    """An xclbin in a hardware context of the first NPU, which must have the array called `array` in MLIR.
 
-    def __init__(self, design: BuiltDesign):
-        self._design = design
-        self._pyxrt = _pyxrt()
-        self._xclbin = design.image("xclbin")
-        self._streams: dict[tuple[int, ...], tuple[Any, int]] = {}
-        with _named(f"loading {self._xclbin}"):
-            self._device = self._pyxrt.device(0)
-            _check_device(design, self._device.get_info(self._pyxrt.xrt_info_device.name))
-            xclbin = self._pyxrt.xclbin(str(self._xclbin))
-            self._device.register_xclbin(xclbin)
-            self._context = self._pyxrt.hw_context(self._device, xclbin.get_uuid())
-            self._kernel = self._pyxrt.kernel(self._context, design.manifest.kernel)
+    `owner` says whose it is when it is not: what must be built for another device.
+    """
 
-    def run(self, planned: GemmSequence, arguments: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
-        """Run on the NPU; NpuError when it fails or takes longer than `timeout_seconds`."""
-        with _named(f"running {planned.problem}"):
-            stream, words = self._stream(planned)
-            buffers = [self._buffer(array, 3 + i) for i, array in enumerate(arguments)]
-            run = self._kernel(OPCODE_TRANSACTION, stream, words, *buffers)
+    def __init__(self, xclbin: Path, kernel: str, array: str, owner: str):
+        self.pyxrt = _pyxrt()
+        with _named(f"loading {xclbin}"):
+            self._device = self.pyxrt.device(0)
+            _check_array(array, owner, self._device.get_info(self.pyxrt.xrt_info_device.name))
+            image = self.pyxrt.xclbin(str(xclbin))
+            self._device.register_xclbin(image)
+            self._context = self.pyxrt.hw_context(self._device, image.get_uuid())
+            self._kernel = self.pyxrt.kernel(self._context, kernel)
+
+    def stream(self, words: np.ndarray) -> tuple[Any, int]:
+        """An instruction stream in the NPU's memory, and its length."""
+        return self._filled(np.ascontiguousarray(words), self.pyxrt.bo.cacheable, self._kernel.group_id(1)), len(words)
+
+    def run(
+        self, what: str, stream: tuple[Any, int], arguments: Sequence[np.ndarray], timeout_seconds: float,
+        written: Collection[int],
+    ) -> None:  # fmt: skip
+        """Run a stream on host arrays; those whose index is in `written` get what the NPU wrote.
+
+        NpuError when it fails or takes longer than `timeout_seconds`.
+        """
+        with _named(f"running {what}"):
+            groups = (self._kernel.group_id(3 + i) for i in range(len(arguments)))
+            host_only = self.pyxrt.bo.host_only
+            buffers = [self._filled(array, host_only, g) for array, g in zip(arguments, groups, strict=True)]
+            run = self._kernel(OPCODE_TRANSACTION, *stream, *buffers)
             state = run.wait(int(1000 * timeout_seconds))
-        states = self._pyxrt.ert_cmd_state
+        states = self.pyxrt.ert_cmd_state
         if state != states.ERT_CMD_STATE_COMPLETED:
             _ABANDONED.append((run, stream, buffers, self))
             late = state == states.ERT_CMD_STATE_TIMEOUT
             reason = f"did not end within {timeout_seconds:g} s" if late else f"ended as {state}"
-            raise NpuError(f"{planned.problem} {reason}; see dmesg, and reload amdxdna if the NPU stays stuck")
-        c = ARGUMENTS["C"]
-        self._read_back(buffers[c], arguments[c])
+            raise NpuError(f"{what} {reason}; see dmesg, and reload amdxdna if the NPU stays stuck")
+        for index in written:
+            self._read_back(buffers[index], arguments[index])
+
+    def _filled(self, array: np.ndarray, flags: Any, group: int) -> Any:
+        buffer = self.pyxrt.bo(self._device, array.nbytes, flags, group)
+        np.frombuffer(buffer.map(), np.uint8)[: array.nbytes] = array.reshape(-1).view(np.uint8)
+        buffer.sync(self.pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE)
+        return buffer
+
+    def _read_back(self, buffer: Any, array: np.ndarray) -> None:
+        buffer.sync(self.pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE)
+        array.reshape(-1).view(np.uint8)[:] = np.frombuffer(buffer.map(), np.uint8)[: array.nbytes]
+
+
+def run_mlir(
+    xclbin: Path,
+    mlir: str,
+    file: str,
+    arguments: Sequence[np.ndarray],
+    *,
+    sequence: str | None = None,
+    words: np.ndarray | None = None,
+    timeout_seconds: float = 10.0,
+) -> None:
+    """Run an xclbin of any design in MLIR on its host arrays, in place; its sequence's words, unless others are given.
+
+    MlirError for text without such a sequence, BuildError for a device of another array, NpuError as `Loaded.run`.
+    """
+    device, operations = lower_module(parse(mlir, file), sequence)
+    words = encode(operations, device) if words is None else words
+    loaded = Loaded(xclbin, XCLBIN_KERNEL, device.mlir, f"{file}: the design is for {device.mlir}")
+    loaded.run(xclbin.name, loaded.stream(words), arguments, timeout_seconds, range(len(arguments)))
+
+
+def difference(emulated: Sequence[np.ndarray], measured: Sequence[np.ndarray]) -> str:
+    """The first element, bit by bit, that the NPU gave otherwise than the emulated array; "" when there is none."""
+    for index, (wanted, got) in enumerate(zip(emulated, measured, strict=True)):
+        elements = [array.reshape(-1).view(np.uint8).reshape(array.size, -1) for array in (wanted, got)]
+        wrong = np.flatnonzero((elements[0] != elements[1]).any(axis=1))
+        if len(wrong):
+            at = int(wrong[0])
+            return (
+                f"host buffer {index}, element {at} is {got.reshape(-1)[at]} on the NPU and {wanted.reshape(-1)[at]} "
+                f"emulated; {len(wrong)} of {wanted.size} elements differ"
+            )
+    return ""
+
+
+class Xrt:
+    """A GEMM design on the NPU: loaded once, each size brings its instruction stream."""
+
+    def __init__(self, design: BuiltDesign):
+        plan = design.plan
+        owner = f"{design.folder / 'manifest.json'}: design {plan.spec.name} is for device {plan.device.name}"
+        owner += f" ({plan.mlir_device})"
+        self._streams: dict[tuple[int, ...], tuple[Any, int]] = {}
+        _pyxrt()  # before the design's files: what is missing first
+        self._loaded = Loaded(design.image("xclbin"), design.manifest.kernel, plan.device.mlir, owner)
+
+    def run(self, planned: GemmSequence, arguments: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
+        """Run on the NPU; NpuError when it fails or takes longer than `timeout_seconds`."""
+        with _named(f"running {planned.problem}"):
+            stream = self._stream(planned)
+        self._loaded.run(str(planned.problem), stream, arguments, timeout_seconds, [ARGUMENTS["C"]])
         return ()
 
     def _stream(self, planned: GemmSequence) -> tuple[Any, int]:
@@ -67,23 +147,19 @@ class Xrt:
         sizes, problem = planned.sizes, planned.problem
         key = (problem.M, problem.K, problem.N, sizes.lda, sizes.ldb, sizes.ldc)
         if key not in self._streams:
-            words = np.ascontiguousarray(planned.words())
-            flags, group = self._pyxrt.bo.cacheable, self._kernel.group_id(1)
-            self._streams[key] = self._filled(words, flags, group), len(words)
+            _warn_of_late(planned.plan, problem)
+            self._streams[key] = self._loaded.stream(planned.words())
         return self._streams[key]
 
-    def _buffer(self, array: np.ndarray, argument: int) -> Any:
-        return self._filled(array, self._pyxrt.bo.host_only, self._kernel.group_id(argument))
 
-    def _filled(self, array: np.ndarray, flags: Any, group: int) -> Any:
-        buffer = self._pyxrt.bo(self._device, array.nbytes, flags, group)
-        np.frombuffer(buffer.map(), np.uint8)[: array.nbytes] = array.reshape(-1).view(np.uint8)
-        buffer.sync(self._pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE)
-        return buffer
+def _warn_of_late(plan: Plan, problem: Problem) -> None:
+    """A Python warning for a problem that a driver may end before it is done, where the models know its design."""
+    from bdforge.perf import PerfError, estimate  # perf imports this package
+    from bdforge.perf.designs import case_of
 
-    def _read_back(self, buffer: Any, array: np.ndarray) -> None:
-        buffer.sync(self._pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE)
-        array.reshape(-1).view(np.uint8)[:] = np.frombuffer(buffer.map(), np.uint8)[: array.nbytes]
+    with suppress(PerfError):
+        if late := estimate(case_of(plan.spec, plan.device, problem)).late:
+            warnings.warn(f"{problem}: {late}", stacklevel=5)
 
 
 class _named:  # noqa: N801  reads as a word in `with`
@@ -108,12 +184,9 @@ def _pyxrt() -> Any:
         raise NpuError(f"device=xrt needs pyxrt: {error}; bdforge doctor tells how to get it") from None
 
 
-def _check_device(design: BuiltDesign, name: str) -> None:
-    """BuildError when the device called `name` has another array than the design."""
-    array = design.plan.device.mlir
-    if any(part in name.lower() for part in NAME_PARTS[array]):
+def _check_array(array: str, owner: str, name: str) -> None:
+    """BuildError when the device called `name` has another array."""
+    whole = array.partition("_")[0]  # npu2_1col is a column of npu2
+    if any(part in name.lower() for part in NAME_PARTS[whole]):
         return
-    raise BuildError(
-        f"{design.folder / 'manifest.json'}: design {design.plan.spec.name} is for device {design.plan.device.name} "
-        f'({design.plan.mlir_device}), this one is "{name}"; build it with scons device=...'
-    )
+    raise BuildError(f'{owner}, this one is "{name}"; build it with scons device=...')

@@ -15,7 +15,7 @@ from commands import planned, say, short_line, tree_files, write_whole
 from SCons.Script import Action, Builder, Value
 
 from bd_patterns import WalkError
-from bdforge.mlir import Era
+from bdforge.mlir import Era, MlirError, convert
 from bdforge.plan import SpecError, render
 
 CODE = ("bdforge/plan", "bdforge/devices", "bdforge/mlir", "bdforge/txn", "bd_patterns")
@@ -29,6 +29,16 @@ def write_mlir(target, source, env):
     except (SpecError, WalkError, jinja2.TemplateError) as error:
         say(str(error))
         raise SCons.Errors.BuildError(node=target[0], errstr=f"{source[0]} cannot be rendered") from None
+
+
+def write_form(target, source, env):
+    """Write a design in MLIR in the form that the aiecc takes."""
+    try:
+        text = Path(source[0].get_abspath()).read_text(encoding="utf-8")
+        write_whole(Path(target[0].get_abspath()), convert(text, Era(env["DIALECT"]), str(source[0])))
+    except (OSError, MlirError) as error:
+        say(str(error))
+        raise SCons.Errors.BuildError(node=target[0], errstr=f"{source[0]} cannot be taken") from None
 
 
 def planning_code(env) -> list:
@@ -46,6 +56,8 @@ def depend_on_code(target, source, env):
 def generate(env):
     """Add the builder."""
     action = Action(write_mlir, lambda target, source, env: short_line("MLIR", target), varlist=["device", "DIALECT"])
+    form = Action(write_form, lambda target, source, env: short_line("FORM", target), varlist=["DIALECT"])
+    env["BUILDERS"]["MlirForm"] = Builder(action=form)
     env["BUILDERS"]["Mlir"] = Builder(action=action, emitter=depend_on_code)
 
 

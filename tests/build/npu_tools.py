@@ -8,8 +8,9 @@ from scratch_tree import WRITE_OUTPUT, program
 # its time and no other, and fills the names of its time in.
 AIECC = """
 case "$*" in *--version*) echo aiecc VERSION; exit;; esac
-command -v xclbinutil >/dev/null && test -f gemm_i8_i2_bitnet.o || { echo "no xclbinutil or no object"; exit 3; }
 for mlir; do :; done
+command -v xclbinutil >/dev/null || { echo "no xclbinutil or no object"; exit 3; }
+grep -q link_with "$mlir" && ! test -f gemm_i8_i2_bitnet.o && { echo "no xclbinutil or no object"; exit 3; }
 grep -q 'use_lock(.*, FOREIGN' "$mlir" && { echo "error: $mlir: expected another form"; exit 4; }
 for word; do case "$word" in
   REFUSED) echo "unknown option $word"; exit 5;;

@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("SConstruct", "site_scons", "designs", "templates", "kernels", "host", "bdforge", "bd_patterns")
+PARTS = (
+    "SConstruct", "site_scons", "designs", "examples", "templates", "kernels", "host", "bdforge", "bd_patterns",
+)  # fmt: skip
 VARIABLES = ("PEANO_INSTALL_DIR", "MLIR_AIE_INSTALL_DIR", "XILINX_XRT", "SCONSFLAGS")
 
 Run = subprocess.CompletedProcess[str]

@@ -56,6 +56,15 @@ def changed(tool: Path, old: str, new: str) -> None:
     tool.write_text(text.replace(old, new))
 
 
+def test_examples_in_mlir_become_xclbins_when_asked_for(whole):
+    names = ("pass_through", "pass_through_8_columns")
+    made = {f"strix_halo/examples/{n}/{f}" for n in names for f in (f"{n}.mlir", f"{n}.xclbin", "insts_copy.bin")}
+    assert not made & built(whole.tree)
+    run = whole.scons("examples")
+    assert run.returncode == 0, run.stderr
+    assert made < built(whole.tree)
+
+
 def test_an_xclbin_and_the_words_of_each_sequence_are_made(whole):
     words = {f"{DESIGN}/insts_{name}.bin" for name in SEQUENCES}
     assert {f"{DESIGN}/{NAME}.o", XCLBIN, *words} < built(whole.tree)

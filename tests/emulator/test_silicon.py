@@ -23,6 +23,7 @@ from support.small_designs import loopback
 
 A = np.random.default_rng(11).integers(1, 2**31, 64, np.int32)
 SHIM_BD = 0x1D000
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Caution:
 
 
 def run(text: str, sizes: Sequence[int], permissive: Sequence[str] = ()) -> Result:
-    return bdforge.emulate(text, [A[:n].copy() if not i else np.zeros(n, np.int32) for i, n in enumerate(sizes)],
+    return bdforge.emulate(text, [np.resize(A, n) if not i else np.zeros(n, np.int32) for i, n in enumerate(sizes)],
                            permissive=permissive)  # fmt: skip
 
 
@@ -182,9 +183,28 @@ def control_columns() -> Caution:
     return Caution(control(0, 1), control(1), "control packets write to tiles of columns 0, 1;", ())
 
 
+def columns(width: int) -> str:
+    """Eight columns pass their share on twice, with tokens of both rounds on their way at the first wait."""
+    text = (ROOT / "examples/pass_through_8_columns.mlir").read_text()
+    start, end = text.index("      %in0 ="), text.index("      aiex.npu.sync")
+    again = re.sub(r"(in|out)(\d) =", r"\1\2b =", re.sub(r"start_task\(%(\w+)\)", r"start_task(%\1b)", text[start:end]))
+    again = re.sub(r"bd_id = (\d)", lambda m: f"bd_id = {int(m[1]) + 2}", again)
+    waits = [sync((column, 0), 0, columns=width) for column in range(0, 8, width)] * 2
+    tail = "\n".join(
+        f"      aiex.dma_free_task(%{k}{c}{b})" for c in range(8) for k in ("in", "out") for b in ("", "b")
+    )
+    return text[:end] + again + "\n".join(waits) + "\n" + tail + "\n    }\n  }\n}\n"
+
+
+def wide() -> Caution:
+    message = r"one wait is for tokens of 8 x 1 tiles while S2MM 0 of tile \(0, 0\) has sent 2: .* ends too early"
+    return Caution(columns(8), columns(1), message, (8 * 4096, 8 * 4096))
+
+
 CASES: dict[str, Callable[[], Caution]] = {
     "control-columns": control_columns, "dropped-stride": dropped_stride, "shared-locks": shared_locks,
     "stale-dram": stale, "shim-burst": burst, "shim-cache": cache, "unread-tokens": unread, "view-offset": view_offset,
+    "wide-wait": wide,
 }  # fmt: skip
 
 

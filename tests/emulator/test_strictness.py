@@ -1,5 +1,6 @@
 """Every strict check: an error by default, and what its name in CHECKS says where it is switched off."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import bdforge
 from bdforge.devices.registers import address
 from bdforge.emulator import ArgumentError, Deadlock, DesignError, DmaError, LockError, RegisterAccessError, Result
 from bdforge.emulator.strictness import CHECKS, StrictnessError
+from bdforge.emulator.verify import verify_design
 from bdforge.mlir.allocate import AllocationError
 from bdforge.txn.lower import LoweringError
 from support.register_designs import column, push, write32, writebd
@@ -376,6 +378,18 @@ def argument_size() -> Case:
     return Case(text, ArgumentError, r"argument a must have 40 elements .*, got 48", then, (48, 48))
 
 
+def buffer_arguments() -> Case:
+    """A sequence of six buffers that writes the sixth."""
+
+    def then(b, result):
+        np.testing.assert_array_equal(b, A[:32])
+
+    more = ", ".join(f"%x{i}: memref<32xi32>" for i in range(4))
+    text = loopback(32, 1).replace("%b: memref<32xi32>)", f"{more}, %b: memref<32xi32>)")
+    message = r"buffer argument 5 \(counted from 0\) is used, but NPUs translate the addresses of the first 5 arguments"
+    return Case(text, DesignError, message, then, (32,) * 6)
+
+
 CASES = {
     "unpatched-address": [unpatched_address()],
     "argument-size": [argument_size()],
@@ -391,6 +405,7 @@ CASES = {
     "routing": [routing()],
     "missing-token": [missing_token()],
     "shim-qos": [shim_qos()],
+    "buffer-arguments": [buffer_arguments()],
 }
 ALL = pytest.mark.parametrize(
     ("name", "case"), [pytest.param(n, c, id=f"{n}-{i}") for n, cases in CASES.items() for i, c in enumerate(cases)]
@@ -398,7 +413,7 @@ ALL = pytest.mark.parametrize(
 
 
 def arrays(case: Case) -> list[np.ndarray]:
-    return [A[: case.args[0]].copy(), np.zeros(case.args[1], np.int32)] if case.args else []
+    return [A[: case.args[0]].copy(), *(np.zeros(size, np.int32) for size in case.args[1:])] if case.args else []
 
 
 def test_every_check_has_a_case():
@@ -432,6 +447,13 @@ def test_a_permitted_fault_does_what_its_name_says_and_warns(name, case):
 def test_unknown_checks_are_named_with_those_there_are():
     with pytest.raises(StrictnessError, match="no check is called lock-rang, x; there is queue-overflow, bd-rewrite"):
         bdforge.emulate(loopback(), [], permissive=["x", "lock-rang", "routing"])
+
+
+def test_verify_names_an_argument_that_npus_do_not_translate():
+    case = buffer_arguments()
+    (fault,) = verify_design(case.text, "six.mlir").faults
+    assert re.search(case.message, fault)
+    assert "six.mlir:" in fault
 
 
 def test_a_transfer_may_end_with_the_last_word_of_its_memory():

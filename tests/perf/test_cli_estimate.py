@@ -103,3 +103,12 @@ def test_a_table_without_its_columns_is_refused_by_name(command):
     code, _, err = command("--csv", "in.csv")
     assert code == 2
     assert err.startswith("bdforge: in.csv: missing columns dtype_a, dtype_b, dtype_c, m_ct,")
+
+
+def test_a_job_that_a_driver_may_end_is_told(command):
+    code, out, _ = command(DESIGN, "-M", "1048576", "-K", "16384", "-N", "65536")
+    assert code == 0
+    assert "s (modelled) is more than 4 s, after which some drivers end a job; split the problem" in " ".join(
+        out.split()
+    )
+    assert "drivers end a job" not in command(DESIGN)[1]

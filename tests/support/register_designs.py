@@ -55,9 +55,9 @@ def push(tile: tuple[int, int], channel: str, bd: int, token: bool = False, repe
     return f"aiex.npu.push_queue({tile[0]}, {tile[1]}, {channel}) {{{options}}}"
 
 
-def sync(tile: tuple[int, int], direction: int, channel: int = 0) -> str:
-    """`aiex.npu.sync` on one tile; direction 0 is S2MM."""
-    values = {"column": tile[0], "row": tile[1], "direction": direction, "channel": channel, "column_num": 1}
+def sync(tile: tuple[int, int], direction: int, channel: int = 0, columns: int = 1) -> str:
+    """`aiex.npu.sync` on one tile, or on those of several columns; direction 0 is S2MM."""
+    values = {"column": tile[0], "row": tile[1], "direction": direction, "channel": channel, "column_num": columns}
     return attributed("aiex.npu.sync", values | {"row_num": 1})
 
 

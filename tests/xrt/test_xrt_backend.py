@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.cli import main
 from bdforge.emulator import ArgumentError, emulate
-from bdforge.plan import SpecError, manifest, render
+from bdforge.plan import Problem, SpecError, manifest, render
 from bdforge.runtime import BuildError, PackedWeights, reference
-from bdforge.runtime.xrt import NAME_PARTS, NpuError
+from bdforge.runtime.xrt import NAME_PARTS, NpuError, _warn_of_late, run_mlir
 from bdforge.weights import WeightError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -256,3 +257,54 @@ def test_weights_that_are_cut_short_are_refused(design, pyxrt, tmp_path):
     np.testing.assert_array_equal(gemm(a, PackedWeights(16, 64, data)), reference(a, weights))
     with pytest.raises(WeightError, match="packed weights of 16 x 64 take 256 bytes, got 255; the file is truncated"):
         gemm(a, PackedWeights(16, 64, data[:-1]))
+
+
+class AnyKernel(Kernel):
+    """Runs a stream on a design in MLIR, and adds `error` to what it writes last."""
+
+    text: ClassVar[str] = ""
+    error: ClassVar[int] = 0
+
+    def __call__(self, opcode: int, stream: Buffer, words: int, *buffers: Buffer) -> Any:
+        assert (opcode, 4 * words) == (3, len(stream.memory))
+        arrays = [np.frombuffer(buffer.memory, np.int32) for buffer in buffers]
+        emulate(self.text, arrays, instructions=np.frombuffer(stream.memory, np.uint32))
+        arrays[-1][7] += self.error
+        return types.SimpleNamespace(wait=lambda milliseconds: self.state)
+
+
+@pytest.mark.parametrize(("error", "code"), [(0, 0), (3, 1)])
+@pytest.mark.parametrize(("name", "columns"), [("pass_through", 1), ("pass_through_8_columns", 8)])
+def test_a_design_in_mlir_is_compared_with_the_npu(pyxrt, monkeypatch, capsys, tmp_path, name, columns, error, code):
+    design = ROOT / "examples" / f"{name}.mlir"
+    monkeypatch.setattr(AnyKernel, "text", design.read_text())
+    monkeypatch.setattr(AnyKernel, "error", error)
+    monkeypatch.setattr(pyxrt, "kernel", AnyKernel)
+    files = [tmp_path / "from.npy", tmp_path / "to.npy"]
+    np.save(files[0], np.arange(4096 * columns, dtype=np.int32))
+    np.save(files[1], np.zeros(4096 * columns, np.int32))
+    arguments = ["--arg", str(files[0]), "--arg", str(files[1]), "--xclbin", "built.xclbin"]
+    monkeypatch.setattr(sys, "argv", ["bdforge", "emulate", str(design), *arguments])
+    with pytest.raises(SystemExit) as end:
+        main()
+    said = capsys.readouterr()
+    assert end.value.code == code
+    assert Npu.registered == ["built.xclbin"]
+    if code:
+        wrong = f"element 7 is 10 on the NPU and 7 emulated; 1 of {4096 * columns} elements differ"
+        assert said.err == f"built.xclbin: host buffer 1, {wrong}\n"
+    else:
+        assert said.out.endswith("built.xclbin: ended on the NPU, every element as emulated\n")
+
+
+def test_a_design_in_mlir_for_another_npu_is_refused(pyxrt, monkeypatch):
+    monkeypatch.setattr(Npu, "name", "NPU Phoenix")
+    design = ROOT / "examples" / "pass_through.mlir"
+    with pytest.raises(BuildError, match='the design is for npu2_1col, this one is "NPU Phoenix"'):
+        run_mlir(Path("built.xclbin"), design.read_text(), design.name, [])
+    assert Npu.registered == []
+
+
+def test_the_npu_is_not_asked_in_silence_for_what_its_driver_may_end(small):
+    with pytest.warns(UserWarning, match=r"1048576x16384x65536: .* s \(modelled\) is more than 4 s"):
+        _warn_of_late(small.plan, Problem(1 << 20, 16384, 65536))

@@ -52,6 +52,7 @@ CAUTIONS = {
     "control-columns": "control packets that write to tiles of more than one column",
     "shared-locks": "several S2MM of a memtile of AIE2P between the same two locks, a join",
     "stale-dram": "a read of DRAM that another shim has written in the same run",
+    "open-address": "a sequence that writes to buffers whose addresses the text leaves to aiecc",
     "shim-burst": "a shim BD with bursts of 64 bytes, which moves less",
     "shim-cache": "a shim BD whose AXI cache code nobody has seen work (0, 2 and 3 do)",
     "unread-tokens": "more than 4 tokens of one column that wait to be read: how many the way back holds is unknown",

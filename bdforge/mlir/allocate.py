@@ -18,6 +18,9 @@ from bdforge.mlir.places import source_of
 
 Coordinates = tuple[int, int]
 
+BASIC_SEQUENTIAL = "basic-sequential"
+"""The scheme that is modelled here; a tile that names it is placed so, whatever aiecc's default is (bank-aware)."""
+
 # Bits of one block of elements with a shared exponent: 8-bit mantissas and one 8-bit exponent per 8 of them (API).
 _BLOCK_FLOAT_BITS = {"v8bfp16ebs8": 72, "v16bfp16ebs16": 136}
 _INDEX_BITS = 64

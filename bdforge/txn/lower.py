@@ -73,6 +73,8 @@ def lower(
     lowering = _Lowering(Target(device_op, [], allocation, policy, controller_ids))
     lowering.bind_arguments(sequence)
     lowering.block(sequence.body.block)
+    for target in lowering.targets.values():
+        target.tell_open_addresses()
     return lowering.target.operations
 
 

@@ -20,7 +20,7 @@ from bdforge.devices.registers import (
     TileRegisters,
     address,
 )
-from bdforge.mlir.allocate import Allocation, allocate, buffer_bytes
+from bdforge.mlir.allocate import BASIC_SEQUENTIAL, Allocation, allocate, buffer_bytes
 from bdforge.mlir.array_ops import BufferOp, DeviceOp, LockOp, ShimDmaAllocationOp, TileOp
 from bdforge.mlir.errors import Location, MlirError
 from bdforge.mlir.places import location, source_of
@@ -30,6 +30,7 @@ from bdforge.txn.operations import BlockWrite, MaskWrite, Operation, Patch, Sync
 from bdforge.txn.overrun import overrun
 
 WORD_MASK = 0xFFFFFFFF
+_NAMED = 4  # buffers in a message about all of them
 
 
 class LoweringError(MlirError):
@@ -123,6 +124,12 @@ class Target:
         }
         self.controller_ids = controller_ids
         self._controllers = controller_ids.of(device_op)
+        self._placed_as_told = {
+            (op.column, op.row)
+            for op in device_op.walk()
+            if isinstance(op, TileOp) and op.text("allocation_scheme") == BASIC_SEQUENTIAL
+        }
+        self._open: dict[BufferOp, MlirOperation] = {}  # and the first operation that relies on where each lies
 
     def fault(self, check: str, error: ValueError) -> None:
         """Raise `error`, unless the policy lets faults of this check pass."""
@@ -168,7 +175,26 @@ class Target:
         """Byte address of a buffer in its tile; ValueError for one of another device."""
         if buffer not in self.allocation.buffers:
             raise ValueError(f"buffer @{buffer.symbol} is not part of device @{self.device_op.symbol}")
+        if buffer.address is None and (buffer.tile.column, buffer.tile.row) not in self._placed_as_told:
+            self._open.setdefault(buffer, self.place)
         return self.allocation.buffers[buffer]
+
+    def tell_open_addresses(self) -> None:
+        """Tell the policy, if there is one, once of all addresses on which the operations so far rely unsaid."""
+        if self.policy is None or not self._open:
+            return
+        names = [f"@{buffer.symbol} of {self.describe(buffer.tile.column, buffer.tile.row)}" for buffer in self._open]
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        self.policy.fault(
+            "open-address",
+            lowering_error(
+                next(iter(self._open.values())),
+                f"the text leaves open where {', '.join(names[:_NAMED])}{more} lie; these words are for aiecc's scheme "
+                f"{BASIC_SEQUENTIAL}, but its default is bank-aware and puts them elsewhere: give each an address and "
+                f'its aie.tile allocation_scheme = "{BASIC_SEQUENTIAL}", or take the text that aiecc leaves, '
+                "input_with_addresses.mlir",
+            ),
+        )
 
     def lock_id(self, lock: LockOp) -> int:
         """Id of a lock in its tile; ValueError for one of another device."""

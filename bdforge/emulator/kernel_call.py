@@ -45,14 +45,17 @@ class KernelCall:
         if core.trace is not None:
             core.trace.add("kernel", self._name, *elements_of(arguments))
         views = [a for a in arguments if isinstance(a, PoisonedView)]
+        given = [a.view(np.ndarray) if isinstance(a, PoisonedView) else a for a in arguments]
         try:
-            returned = self._kernel(*(a.view(np.ndarray) if isinstance(a, PoisonedView) else a for a in arguments))
+            returned = self._kernel(*given)
         except Exception as error:
             raise KernelError(f"{self._where}: {error or type(error).__name__}") from error
         mark_written(views)
         if inspect.isgenerator(returned):
             return self._drive(cast("GeneratorType[Any, Any, Any]", returned), views)
         core.note("end", self._name)
+        if not self._returns and any(isinstance(a, np.ndarray) and returned is a for a in given):
+            return None  # numpy's functions return what they were told to write: nothing is lost
         return returned
 
     def finish(self, returned: Any) -> Generator[None, None, Any]:

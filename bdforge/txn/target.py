@@ -189,7 +189,7 @@ class Target:
             "open-address",
             lowering_error(
                 next(iter(self._open.values())),
-                f"the text leaves open where {', '.join(names[:_NAMED])}{more} lie; these words are for aiecc's scheme "
+                f"the text gives no address to {', '.join(names[:_NAMED])}{more}; these words are for aiecc's scheme "
                 f"{BASIC_SEQUENTIAL}, but its default is bank-aware and puts them elsewhere: give each an address and "
                 f'its aie.tile allocation_scheme = "{BASIC_SEQUENTIAL}", or take the text that aiecc leaves, '
                 "input_with_addresses.mlir",

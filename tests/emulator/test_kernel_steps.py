@@ -267,6 +267,17 @@ def test_what_is_no_kernel_is_refused(name):
         run(through(), kernel)
 
 
+@pytest.mark.parametrize("poison", [False, True])
+def test_numpy_functions_that_return_the_array_they_wrote_are_kernels(poison):
+    kind = "(memref<8xi32>, memref<8xi32>)"
+    text = module(
+        "npu2_1col", tile(0, 2), buffer("in", "02", 8, range(8)), buffer("out", "02", 8),
+        f"func.func private @k{kind}", core("02", f"func.call @k(%in, %out) : {kind} -> ()"),
+    )  # fmt: skip
+    result = run(text, lambda first, second: np.multiply(first, 3, out=second), poison=poison)
+    assert result.buffers["out"].tolist() == [0, 3, 6, 9, 12, 15, 18, 21]
+
+
 def test_a_kernel_that_never_ends_is_stopped():
     with pytest.raises(BudgetExceeded, match=r"no end after 5000 loop iterations \(k at test_kernel_steps\.py:\d+"):
         run(through(), endless, budget=5000)

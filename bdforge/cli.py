@@ -299,7 +299,8 @@ def main() -> None:
 
 
 def _fail(error: Exception, code: int) -> None:
-    print(f"bdforge: {error}", file=sys.stderr)
+    notes: list[str] = getattr(error, "__notes__", [])  # the name of the check that --permissive switches off
+    print("bdforge:", error, *notes, file=sys.stderr)
     sys.exit(code)
 
 

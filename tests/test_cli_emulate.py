@@ -98,6 +98,7 @@ def test_a_permission_turns_an_error_into_a_warning(command, design):
     code, _, err = command("emulate", "late.mlir", *design[1:])
     assert code == 1
     assert err.startswith("bdforge: deadlock: nothing can move")
+    assert err.endswith(" [missing-token]\n")
     permissions = ["--permissive", "routing", "--permissive", "missing-token"]
     code, out, err = command("emulate", "late.mlir", *design[1:], *permissions)
     assert code == 0

@@ -90,6 +90,8 @@ class HostMemory:
                         f"{buffer.name}, which has {buffer.array.nbytes}"
                     )
                     if self._beyond is None or low < buffer.address or high > buffer.address + buffer.words.nbytes:
+                        if self._beyond is None:
+                            error.add_note("[dma-bounds; for an array larger than its argument's type: argument-size]")
                         raise error
                     self._beyond(error)
                 if writing and not buffer.array.flags.writeable:

@@ -94,12 +94,13 @@ class Strictness:
         return cls(frozenset(names))
 
     def fault(self, name: str, error: Exception) -> None:
-        """Raise `error`, or remember it as a warning where the check is off or but a caution."""
+        """Raise `error`, noting its check, or remember it as a warning where the check is off or but a caution."""
         if name in CAUTIONS:
             self.caution(name, str(error))
             return
         assert name in CHECKS
         if name not in self.permitted:
+            error.add_note(f"[{name}]")
             raise error
         self.warn(f"{name} (permitted): {error}")
 

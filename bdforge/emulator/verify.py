@@ -51,12 +51,12 @@ class _Collector(Strictness):
         if self.permits(name) or name in CAUTIONS.keys() - TOOL_RULES:
             super().fault(name, error)
         else:
-            self.add(error)
+            self.add(error, f" [{name}]")
 
-    def add(self, error: Exception) -> None:
+    def add(self, error: Exception, suffix: str = "") -> None:
         """One more fault, once."""
-        if str(error) not in self.faults:
-            self.faults.append(str(error))
+        if (fault := f"{error}{suffix}") not in self.faults:
+            self.faults.append(fault)
 
 
 def verify_design(mlir: str, file: str = "<string>", permissive: Collection[str] = ()) -> Verification:

@@ -86,6 +86,11 @@ def test_the_design_next_to_them_has_no_fault():
     assert (found.faults, found.warnings) == ((), ())
 
 
+def test_verify_names_the_check_of_a_fault():
+    (fault,) = verify_design(DESIGN.format(**PARTS | {"release": ""}), "d.mlir").faults
+    assert fault.endswith(" [bd-locks]")
+
+
 def test_verify_lets_pass_what_is_switched_off():
     found = verify_design(DESIGN.format(**PARTS | {"release": ""}), "d.mlir", ["bd-locks"])
     assert found.faults == ()

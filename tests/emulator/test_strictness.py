@@ -421,9 +421,11 @@ def test_every_check_has_a_case():
 
 
 @ALL
-def test_a_broken_rule_is_a_named_error(name, case):
-    with pytest.raises(case.error, match=case.message):
+def test_a_broken_rule_is_an_error_with_the_name_of_its_check(name, case):
+    with pytest.raises(case.error, match=case.message) as raised:
         bdforge.emulate(case.text, arrays(case))
+    (note,) = raised.value.__notes__
+    assert note.startswith(f"[{name}")
 
 
 @ALL

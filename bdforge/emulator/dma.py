@@ -74,6 +74,7 @@ class Channel(Agent):
             self.sink = Sink(self, self._receive)
         else:
             self.stream = Stream(self, tile.array.scheduler)
+        self._address = 0
         self._memory = np.zeros(0, np.uint32)
         self._offsets: np.ndarray | None = None
         self._written: np.ndarray | None = None
@@ -190,6 +191,7 @@ class Channel(Agent):
         if bd.iteration_wrap > 1:
             step = bd.iteration_step * (4 if self.tile.kind == "shim" else 1)  # shim addresses are in bytes
             base += self.tile.advance_iteration(self.bd, bd.iteration_wrap) * step
+        self._address = base
         self._unpatched = None
         try:
             self._memory, self._base, self._written = self.tile.dma_memory(base, bd.order, self)
@@ -244,7 +246,9 @@ class Channel(Agent):
     def _access(self, bd: DecodedBd) -> "Access | None":
         """How the BD goes through memory, where that is DRAM."""
         recorder = self.array.scheduler.recorder
-        return recorder.access(bd.order) if recorder is not None and self.tile.kind is TileKind.SHIM else None
+        if recorder is None or self.tile.kind is not TileKind.SHIM:
+            return None
+        return recorder.access(bd.order, self._address)
 
     def _note_received(self, bd: DecodedBd) -> None:
         """TLAST may have ended the BD early: its `receive`, noted last, gets the words that came."""

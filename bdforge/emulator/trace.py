@@ -28,7 +28,7 @@ Parties and locks are numbers: places in `Trace.parties` and `Trace.locks`. Acce
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,14 +50,19 @@ CONTROLLER = "controller"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a BD goes through DRAM: its mean contiguous run, and the gaps in bytes between one run and the next.
+    """How a BD goes through DRAM: its mean contiguous run, the usual distance of run starts, and where it begins.
 
-    `gaps` are (bytes skipped in either direction, how often), without the way to the first run.
+    Bytes; `start` is the host's address, `stride_bytes` 0 where there is one run only.
     """
 
     run_bytes: float
-    runs: int
-    gaps: tuple[tuple[int, int], ...] = ()
+    stride_bytes: int = 0
+    start: int = 0
+
+    @property
+    def row(self) -> tuple[int, int]:
+        """The row of a matrix of such a stride in which it begins: other runs of that row lie beside it."""
+        return self.stride_bytes, self.start // self.stride_bytes if self.stride_bytes else self.start
 
 
 @dataclass(slots=True, eq=False)
@@ -172,11 +177,11 @@ class Recorder:
         """The parties that receive what a stream sends now."""
         return tuple(sink.owner.trace.index for sink in stream.sinks if sink.owner.trace is not None)
 
-    def access(self, order: "Order") -> Access:
-        """How a transfer goes through DRAM."""
+    def access(self, order: "Order", start: int) -> Access:
+        """How a transfer that begins at a host address goes through DRAM."""
         if id(order) not in self._accesses:  # the order is kept with its result, so that its id stays its own
             self._accesses[id(order)] = order, access_of(order)
-        return self._accesses[id(order)][1]
+        return replace(self._accesses[id(order)][1], start=start)
 
     def satisfied(self, last: "Agent | None") -> None:
         """A poll of the controller ended with what `last` did (None: it had ended before)."""
@@ -199,14 +204,16 @@ class Recorder:
 
 
 def access_of(order: "Order") -> Access:
-    """Runs and gaps of a transfer's words."""
+    """Runs of a transfer's words, and the distance at which most of them begin."""
     size_bytes = order.length * GRANULE_BYTES
     if order.offsets is None or order.length < 2:
-        return Access(float(size_bytes), 1)
-    skipped = np.diff(order.offsets) - 1
-    gaps, counts = np.unique(np.abs(skipped[skipped != 0]) * GRANULE_BYTES, return_counts=True)
-    runs = int(counts.sum()) + 1
-    return Access(size_bytes / runs, runs, tuple(zip(gaps.tolist(), counts.tolist(), strict=True)))
+        return Access(float(size_bytes))
+    starts = np.flatnonzero(np.diff(order.offsets) != 1) + 1
+    if not len(starts):
+        return Access(float(size_bytes))
+    begins = order.offsets[np.concatenate([[0], starts])]
+    distances, counts = np.unique(np.abs(np.diff(begins)), return_counts=True)
+    return Access(size_bytes / len(begins), int(distances[np.argmax(counts)]) * GRANULE_BYTES)
 
 
 def elements_of(arguments: Sequence[Any]) -> tuple[tuple[int, ...], int]:

@@ -1,6 +1,9 @@
 """One GEMM on one array: all that the models need to know."""
 
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from bdforge.devices import Device
 from bdforge.devices.timing import Timing, timing_of
@@ -14,14 +17,18 @@ LAYOUTS = ("row", "col", "packed")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfer:
-    """What DRAM sees of an operand: bytes in contiguous runs that start `stride_bytes` apart, over shim channels."""
+    """What DRAM sees of an operand: bytes in contiguous runs that start `stride_bytes` apart, over shim channels.
+
+    `shared`: whether several channels read side by side in the same rows (or columns) of the matrix. Numbers or arrays.
+    """
 
     operand: str
-    size_bytes: float
-    run_bytes: float
-    stride_bytes: float
-    channels: int
+    size_bytes: Any
+    run_bytes: Any
+    stride_bytes: Any
+    channels: Any
     write: bool = False
+    shared: Any = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +39,8 @@ class GemmCase:
     C "row" or "col". `accumulator` is the type in which cores keep C, when it is another than C's; `a_shims` bring one
     row's A. `bd_overlap` tells whether BDs are written while others run. `core_macs_per_cycle` is the kernel's rate
     when known, `clock_hz` the array's clock when it is not the device's highest. `assumed` says what a table's reader
-    filled in.
+    filled in. Sizes and buffering (m, k, n, k_mt, a_shims, c_buffers, rho) may be arrays of one length: many designs of
+    one kind, which `estimate` models at once.
     """
 
     device: str
@@ -101,35 +109,36 @@ class GemmCase:
         """A, B and C as DRAM sees them over the whole problem (`traffic` has the formulas)."""
         M, K, N = self.padded
         a, b, c = self.element_bytes
-        channels = min(self.rows * self.a_shims, self.columns)
+        channels = np.minimum(self.rows * self.a_shims, self.columns)
         return (
             self._transfer("A", traffic.a_bytes(M, K, N, a, self.n, self.columns), channels),
             self._transfer("B", traffic.b_bytes(M, K, N, b, self.m, self.rows), self.columns),
             self._transfer("C", traffic.c_bytes(M, N, c), self.columns),
         )
 
-    def _transfer(self, operand: str, size_bytes: float, channels: int) -> Transfer:
+    def _transfer(self, operand: str, size_bytes: Any, channels: Any) -> Transfer:
         run, stride = self._runs(operand)
+        across = {"A": self.a_layout == "col", "B": self.b_layout == "row", "C": False}[operand]
         return Transfer(
-            operand=operand, size_bytes=size_bytes, run_bytes=run, stride_bytes=stride, channels=channels,
-            write=operand == "C",
+            operand=operand, size_bytes=size_bytes, run_bytes=run, stride_bytes=np.maximum(stride, run),
+            channels=channels, write=operand == "C", shared=across & (channels > 1),
         )  # fmt: skip
 
-    def _runs(self, operand: str) -> tuple[float, float]:
-        """Contiguous run in DRAM and the distance of run starts, in bytes.
+    def _runs(self, operand: str) -> tuple[Any, Any]:
+        """Contiguous run in DRAM and the distance of run starts in the host's matrix, in bytes.
 
         A run is as long as the slab or tile in the direction in which the operand is contiguous, and as many rows as a
         block float's micro-tile has; packed B is one run for a panel.
         """
-        M, K, N = self.padded
         type_, layout, (rows, row_run), (columns, column_run) = {
-            "A": (self.a, self.a_layout, (K, self.k_mt), (M, self.m)),
-            "B": (self.b, self.b_layout, (N, self.n), (K, self.k_mt)),
-            "C": (self.c, self.c_layout, (N, self.n), (M, self.m)),
+            "A": (self.a, self.a_layout, (self.K, self.k_mt), (self.M, self.m)),
+            "B": (self.b, self.b_layout, (self.N, self.n), (self.K, self.k_mt)),
+            "C": (self.c, self.c_layout, (self.N, self.n), (self.M, self.m)),
         }[operand]
         size = ELEMENT_BYTES[type_]
         if layout == "packed":
-            return K * self.n * size, K * self.n * size
+            panel = self.padded[1] * self.n * size
+            return panel, panel
         line, run = (rows, row_run) if layout == "row" else (columns, column_run)
         block = BLOCK_ROWS.get(type_, 1) * size
         return run * block, line * block

@@ -21,6 +21,7 @@ from bdforge.plan import GemmSpec, Plan, Problem, load_spec, plan_gemm, spec_fro
 
 TABLE = Path(__file__).parent / "data" / "emulated.csv"
 
+_STACK_BYTES = 1024  # of the published designs, whose tiles leave no room for more
 _TERNARY, _INT8 = ("int8", "int2", "int32"), ("int8", "int8", "int32")
 _OURS = "64x128x64 packed"
 TUNED = Path(__file__).parents[2] / "designs" / "gemm_i8_i2_tuned.toml"
@@ -62,7 +63,7 @@ def _spec(
         "layouts": dict(zip("abc", layouts.split(), strict=True)),
         "array": {"rows": 4, "columns": columns},
         "tile": dict(zip("mkn", tile, strict=True)),
-        "buffers": buffers,
+        "buffers": {"stack_bytes": _STACK_BYTES, **buffers},
     }
     return spec_from(content, name)
 
@@ -98,6 +99,18 @@ AGREEMENT: tuple[tuple[GemmSpec, str, tuple[int, int, int]], ...] = (
         "phoenix",
         (1792, 1792, 1792),
     ),
+    (
+        _spec("int8 32x64x32, row-major B, half of the columns", _INT8, "row row row", (32, 64, 32), columns=4),
+        "strix_halo",
+        (512, 512, 1280),
+    ),
+    (
+        _spec("int8 64x32x64, row-major B, half of the columns", _INT8, "row row row", (64, 32, 64), columns=4),
+        "strix_halo",
+        (512, 1280, 1280),
+    ),
+    (_column("bf16 64x64x64, column-major B", ("bf16",) * 3, (64, 64, 64)), "strix_halo", (1024, 2048, 1024)),
+    (_column("int8 64x64x64, one column", _INT8, (64, 64, 64), columns=1), "strix_halo", (512, 640, 512)),
     (_column("bf16 96x56x96", ("bf16",) * 3, (96, 56, 96), columns=4, k_mt=224), "phoenix", (1536, 1120, 1536)),
     (
         _spec("ternary 48x128x64", _TERNARY, "row packed row", (48, 128, 64), columns=4, k_mt=256),

@@ -6,6 +6,7 @@ Errors are modelled / measured TOPS - 1. `accuracy` prints them as a document.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from statistics import median
 
 from bdforge.perf.estimate import Estimate, estimate
 from bdforge.perf.fit import FITTED_SOURCES, Parameters, fit_parameters, modelled, usable
@@ -63,6 +64,16 @@ def mean_error(found: Sequence[Result]) -> float:
     return sum(abs(result.error) for result in found) / len(found)
 
 
+def median_error(found: Sequence[Result]) -> float:
+    """Median of the absolute errors."""
+    return median(abs(result.error) for result in found)
+
+
+def bias(found: Sequence[Result]) -> float:
+    """Mean of the errors with their signs."""
+    return sum(result.error for result in found) / len(found)
+
+
 def worst_error(found: Sequence[Result]) -> float:
     """Largest absolute error."""
     return max(abs(result.error) for result in found)
@@ -105,25 +116,52 @@ class Goal:
         return self.reached <= self.limit
 
 
+def publication_left_out(source: str) -> list[Result]:
+    """Estimates of a source's rows by parameters and kernels fitted without its whole publication."""
+    return left_out_results(source, same_paper(source))
+
+
+@cache
+def unseen() -> tuple[Result, ...]:
+    """Every row that can be judged, as one meets it whose publication the models have never seen."""
+    return tuple(result for source in FITTED_SOURCES for result in publication_left_out(source))
+
+
+HALF_ARRAYS = (1, 4)  # columns of npu2
+
+
+def half_arrays() -> list[Result]:
+    """Rows on parts of npu2's columns."""
+    found = [result for source in FITTED_SOURCES for result in results(source)]
+    return [r for r in found if r.row.case.array.columns == 8 and r.row.case.columns in HALF_ARRAYS]
+
+
+def held(found: Iterable[Result]) -> dict[str, float]:
+    """Share of the results of each publication that lie in the range which estimates are printed with."""
+    inside: dict[str, list[bool]] = {}
+    for result in found:
+        low, high = result.found.time_range_us
+        inside.setdefault(paper(result.row.source), []).append(low <= (result.row.time_us or 1) <= high)
+    return {name: sum(marks) / len(marks) for name, marks in inside.items()}
+
+
 def goals() -> list[Goal]:
     """What the models are held to, and what they reach."""
     tables = [*results("taka-table2"), *results("taka-table3")]
-    others = [*results("wang-table2"), *results("casselc-tile-ab")]
     pair = results("taka-5.2.2-fig6a")
-    outs = {source: left_out_results(source, (source,)) for source in FITTED_SOURCES}
-    tables_out = [*outs["taka-table2"], *outs["taka-table3"]]
-    others_out = [*outs["wang-table2"], *outs["casselc-tile-ab"]]
+    fitted = [result for source in FITTED_SOURCES for result in results(source)]
     return [
+        Goal("publication left out: mean error", 0.10, mean_error(unseen())),
+        Goal("publication left out: median error", 0.08, median_error(unseen())),
+        Goal("publication left out: worst error", 0.30, worst_error(unseen())),
+        Goal("mean error on parts of the array (1 and 4 of 8 columns)", 0.15, mean_error(half_arrays())),
+        Goal("largest bias of a source", 0.10, max(abs(bias(results(source))) for source in FITTED_SOURCES)),
+        Goal("publication left out: its rows outside of the printed range", 0.20, 1 - min(held(unseen()).values())),
+        Goal("mean error, all fitted rows", 0.08, mean_error(fitted)),
         Goal("mean error, `taka-table2` and `taka-table3`", 0.08, mean_error(tables)),
-        Goal("worst error of those", 0.20, worst_error(tables)),
-        Goal("mean error, `wang-table2` with known tiles and `casselc-tile-ab`", 0.15, mean_error(others)),
         Goal("worst error of the k_mt pair (1.27 and 3.12 TOPS)", 0.15, worst_error(pair)),
         Goal("ratio of the pair", 0.15, abs(_ratio(pair) - 1)),
-        Goal("loss without BD overlap (28 %), relative", 0.15, abs(no_overlap_loss() / NO_OVERLAP_LOSS - 1)),
-        Goal("left out: mean error, both tables", 0.16, mean_error(tables_out)),
-        Goal("left out: worst error of those", 0.40, worst_error(tables_out)),
-        Goal("left out: mean error, `wang-table2` and `casselc-tile-ab`", 0.30, mean_error(others_out)),
-        Goal("left out: worst error of the k_mt pair", 0.30, worst_error(outs["taka-5.2.2-fig6a"])),
+        Goal("loss without BD overlap (28 %), relative", 0.30, abs(no_overlap_loss() / NO_OVERLAP_LOSS - 1)),
     ]
 
 

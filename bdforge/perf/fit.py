@@ -1,11 +1,14 @@
 """Joint least squares of the few parameters that no source states.
 
-Four parameters for all rows and devices, none per row: bytes per nanosecond of npu2's DRAM lines, array cycles per
-opened page and column (one number for both generations), Strix Halo's share of that (its memory bus is twice as wide),
-and the exponent of imperfect overlap. The residual is log(modelled time / measured time). A parameter that the rows do
-not reach keeps its start, which is what one would assume without them.
+Seven parameters for all rows and devices, none per row: what a request of a shim takes on npu1, what runs take that
+DRAM serves one by one on Strix Halo (side by side in a row, each in a page of its own), how much more on products with
+half of its bus, the share of a request's time in an array of one column, and the two exponents of imperfect overlap.
+The residual is log(modelled time / measured time), rows of a source weighing n^-1/4 each, so that a sweep of twenty
+does not count twenty times. `SPREAD` and `NOISE` keep a parameter that the rows hardly reach near its start, which is
+what one would assume without them.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 
@@ -18,38 +21,47 @@ from bdforge.perf.kernel_rates import kernel_cycles
 from bdforge.perf.rows import Row
 
 FITTED_SOURCES = (
-    "taka-table2", "taka-table3", "taka-5.2.2-fig6a", "wang-table2", "iron-gemm-operator-npu2", "casselc-tile-ab",
-    "casselc-resweep",
+    "taka-table2", "taka-table3", "taka-5.2.2-fig6a", "wang-table2", "iron-gemm-operator-npu2",
+    "iron-gemm-operator-npu1-v1", "casselc-tile-ab", "casselc-resweep", "casselc-tiling-sweep", "casselc-geometry-bf16",
 )  # fmt: skip
 """Sources whose rows are fitted. The others are left out and only predicted."""
+SPREAD, NOISE = 0.5, 0.1
+"""Standard deviations, in logarithms, of a parameter about its start and of a row about the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What is fitted; the defaults are the starts. Units: GB/s, cycles, share, exponent."""
+    """What is fitted; the defaults are the starts. Units: ns, shares, exponents."""
 
-    npu2_gb_s: float = 50.0
-    page_cycles: float = 50.0
-    strix_halo_share: float = 1.0
+    npu1_request_ns: float = 40.0
+    shared_run_ns: float = 4.0
+    far_run_ns: float = 4.0
+    narrow_bus: float = 2**0.5  # between the latency of one channel (1) and their number (2)
+    alone_share: float = 1.0
     overlap_exponent: float = 8.0
+    memory_exponent: float = 4.0
 
-    def timing(self, device: str, timing: Timing, columns: int) -> Timing:
-        """`timing` of a device with these parameters in place; `columns` are those of its array."""
-        share = self.strix_halo_share if device == "strix_halo" else 1.0
-        page_ns = share * self.page_cycles / columns / timing.array_hz * 1e9
-        gb_s = self.npu2_gb_s if columns > 4 else timing.dram_read_gb_s
+    def timing(self, device: str, timing: Timing) -> Timing:
+        """`timing` of a device with these parameters in place."""
+        if timing.shim_line_bytes:
+            return replace(
+                timing, shim_request_ns=self.npu1_request_ns, shim_alone_share=self.alone_share,
+                memory_exponent=self.memory_exponent,
+            )  # fmt: skip
+        bus = 1.0 if device == "strix_halo" else self.narrow_bus
         return replace(
-            timing, dram_read_gb_s=gb_s, dram_write_gb_s=gb_s, dram_read_page_ns=page_ns, dram_write_page_ns=page_ns
-        )
+            timing, shared_run_ns=bus * self.shared_run_ns, far_run_ns=bus * self.far_run_ns,
+            shim_alone_share=self.alone_share, memory_exponent=self.memory_exponent,
+        )  # fmt: skip
 
 
 def modelled(case: GemmCase, parameters: Parameters, left_out: Collection[str] = ()) -> Estimate:
     """`case` with other parameters, its kernel's form fitted without the sources in `left_out`."""
-    timing = parameters.timing(case.device, case.timing, case.array.columns)
     kernel = kernel_cycles(
         case.array.generation.name, (case.a, case.b, case.accumulator or case.c), case.m, case.k, case.n,
         macs_per_cycle=case.core_macs_per_cycle, left_out=frozenset(left_out),
     )  # fmt: skip
+    timing = parameters.timing(case.device, case.timing)
     return estimate(case, timing=timing, exponent=parameters.overlap_exponent, kernel=kernel)
 
 
@@ -61,12 +73,16 @@ def usable(row: Row) -> bool:
 def fit_parameters(rows: Sequence[Row], left_out: Collection[str] = ()) -> Parameters:
     """Least squares over `rows`, without those of the sources in `left_out`."""
     used = [row for row in rows if row.source in FITTED_SOURCES and row.source not in left_out and usable(row)]
+    counts = Counter(row.source for row in used)
+    weights = np.array([counts[row.source] ** -0.25 for row in used]) / NOISE
+    start = np.log(astuple(Parameters()))
 
     def residuals(logs: np.ndarray) -> np.ndarray:
         parameters = Parameters(*np.exp(logs))
-        return np.array([np.log(modelled(r.case, parameters, left_out).time_us / (r.time_us or 1)) for r in used])
+        errors = [np.log(modelled(r.case, parameters, left_out).time_us / (r.time_us or 1)) for r in used]
+        return np.concatenate([weights * errors, (logs - start) / SPREAD])
 
-    return Parameters(*(float(x) for x in np.exp(least_squares(residuals, np.log(astuple(Parameters()))))))
+    return Parameters(*(float(x) for x in np.exp(least_squares(residuals, start))))
 
 
 _CONVERGED = 1e-9  # relative gain in the sum of squares

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -64,9 +65,9 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class KernelCycles:
-    """Cycles of one m x k x n step on a core, without calls and locks, and where they come from."""
+    """Cycles of one m x k x n step on a core, without calls and locks, and where they come from; or arrays of them."""
 
-    cycles: float
+    cycles: Any
     basis: str
 
 

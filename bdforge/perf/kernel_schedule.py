@@ -126,6 +126,18 @@ def kernel_cycles(
     return _matrix_cost(found, (rows, k, n), frozenset(transposed), call_cycles, blocking)
 
 
+def pass_cycles(symbol: str, elements: Any, generation: Generation) -> Any:
+    """Cycles of one call of a pass over C (`zero_i32`, `unscale_i32`, `finish_i32_bf16`, …) on m · n `elements`.
+
+    A number or an array; ScheduleError where no such pass is known.
+    """
+    found = _kernel(symbol, generation)
+    if not isinstance(found, ElementKernel):
+        raise ScheduleError(f"{symbol} is a matrix kernel, not a pass over C")
+    pipelined = _element_schedule(found)
+    return pipelined.span + (elements / found.elements - 1) * pipelined.interval
+
+
 def kernel_costs(
     kernels: Iterable[str], m: int, k: int, n: int, *,
     generation: Generation, a_rows: int | None = None, transposed: Collection[str] = (),

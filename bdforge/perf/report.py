@@ -5,6 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bdforge.perf.estimate import Estimate
+from bdforge.perf.layers import Layers
 
 BAR_WIDTH = 40  # characters for the whole time
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -43,11 +44,12 @@ def _bars(found: Estimate) -> Table:
 
 
 def _remarks(found: Estimate) -> list[str]:
-    case = found.case
+    case, (low, high), (fast, slow) = found.case, found.tops_range, found.time_range_us
     rate = case.m * case.k * case.n / found.kernel.cycles
     lines = [
+        f"range: {low:.1f} to {high:.1f} TOPS, {fast:.0f} to {slow:.0f} us held four in five unseen measurements",
         f"kernel: {found.kernel.cycles:.0f} cycles a step, {rate:.0f} MACs per cycle ({found.kernel.basis}); "
-        f"cores alone would reach {found.core_tops:.2f} TOPS"
+        f"cores alone would reach {found.core_tops:.2f} TOPS",
     ]
     for transfer in case.transfers():
         lines.append(
@@ -60,4 +62,39 @@ def _remarks(found: Estimate) -> list[str]:
         lines.append(f"warning: {found.late}")
     if case.assumed:
         lines.append(f"assumed: {', '.join(case.assumed)}")
+    return lines
+
+
+def layers_report(found: Layers) -> RenderableType:
+    """Where a whole model's time goes, and what fusions that were not made would save."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("operator", "where", "problem", "times", "ms", "dispatch", "bound"):
+        table.add_column(name, justify="right" if name in ("times", "ms", "dispatch") else "left", overflow="fold")
+    for part in found.parts:
+        times = str(part.count) if part.where == "NPU" else ""
+        waits = f"{part.dispatch_ms:.1f}" if part.where == "NPU" else ""
+        table.add_row(part.operator, part.where, part.problem, times, f"{part.ms:.1f}", waits, part.bound)
+    return Group(Text.from_markup(_layers_headline(found)), table, *(Text(line) for line in _layers_remarks(found)))
+
+
+def _layers_headline(found: Layers) -> str:
+    low, high = found.range_ms
+    return (
+        f"[bold]{found.model.name}[/], {found.tokens} tokens: [bold]{found.ms():.0f} ms[/] (modelled; {low:.0f} to "
+        f"{high:.0f}), {1e3 * found.tokens / found.ms():.0f} tokens per second"
+    )
+
+
+def _layers_remarks(found: Layers) -> list[str]:
+    npu, cpu = found.ms("NPU"), found.ms("CPU")
+    lines = [
+        f"NPU {npu:.1f} ms, of it dispatches {sum(part.dispatch_ms for part in found.parts):.1f}; CPU {cpu:.1f} ms"
+    ]
+    if cpu:
+        lines.append(f"two micro-batches that overlap both: {found.overlapped_ms:.0f} ms")
+    else:
+        lines.append("operators of the CPU: nobody published their times, so they are not in here")
+    for name, saved in found.savings.items():
+        parts = ", ".join(found.model.fusions[name])
+        lines.append(f"--fused {name} ({parts} as one GEMM) would save {saved:.1f} ms")
     return lines

@@ -238,11 +238,11 @@ class _Reader:
             return default
 
     def slab(self, k: int, facts: dict[str, Any]) -> int:
-        """k_mt; unknown: the smallest multiple of k whose run is long enough for DRAM not to be bound by runs."""
+        """k_mt; unknown: the smallest multiple of k whose runs are long enough for requests of shims not to bind."""
         if known := self.whole("k_mt"):
             return padded(known, k)
         timing = timing_of(facts["device"])
-        wanted = timing.dram_read_page_ns * timing.dram_read_gb_s / ELEMENT_BYTES[facts["a"]]
+        wanted = timing.long_run_bytes(facts["columns"]) / ELEMENT_BYTES[facts["a"]]
         deepest = padded(self.whole("K") or _USUAL_SIZE, k)
         return self.note("k_mt", min(padded(ceil(wanted), k), deepest))
 
@@ -281,7 +281,7 @@ class _Reader:
         return True
 
 
-ADDED = ("tops_modelled", "time_us_modelled", "bound", "assumed")
+ADDED = ("tops_modelled", "time_us_modelled", "time_us_low", "time_us_high", "bound", "estimate_of", "assumed")
 
 
 def write_rows(rows: Iterable[tuple[Row, Mapping[str, str]]]) -> str:

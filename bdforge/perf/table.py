@@ -1,12 +1,16 @@
 """Tables of published measurements with the modelled columns added."""
 
-from bdforge.perf.estimate import Estimate, estimate
+from bdforge.perf.estimate import INTERVAL, Estimate, estimate
 from bdforge.perf.kernel_rates import switch_cycles
 from bdforge.perf.rows import Row, read_rows, write_rows
 
 
 def estimate_table(text: str, where: str) -> str:
-    """The CSV `text` with `tops_modelled`, `time_us_modelled`, `bound` and `assumed` added to every row.
+    """The CSV `text` with the columns of `rows.ADDED` behind every row.
+
+    `time_us_low` and `time_us_high` are the range of `estimate.INTERVAL`; `estimate_of` says what was modelled: the row
+    (`design`), the fastest design that fits where the row names no tile (`fastest tile`, no estimate of the row: leave
+    it out of any error), or one step of one core (`core`).
 
     PerfError names `where`, and every missing column or wrong field.
     """
@@ -19,9 +23,16 @@ def modelled_columns(row: Row) -> dict[str, str]:
     time_us, tops, bound = step_of_core(found) if row.core_only else (found.time_us, found.tops, found.bound)
     assumed = [*row.case.assumed, *(["one core, one m x k x n step"] if row.core_only else [])]
     return {
-        "tops_modelled": f"{tops:.4g}", "time_us_modelled": f"{time_us:.6g}", "bound": bound,
-        "assumed": "; ".join(assumed),
+        "tops_modelled": f"{tops:.4g}", "time_us_modelled": f"{time_us:.6g}",
+        "time_us_low": f"{time_us * INTERVAL[0]:.6g}", "time_us_high": f"{time_us * INTERVAL[1]:.6g}", "bound": bound,
+        "estimate_of": _what(row), "assumed": "; ".join(assumed),
     }  # fmt: skip
+
+
+def _what(row: Row) -> str:
+    if row.core_only:
+        return "core"
+    return "fastest tile" if any(note.startswith("tile=") for note in row.case.assumed) else "design"
 
 
 def step_of_core(found: Estimate) -> tuple[float, float, str]:

@@ -4,12 +4,12 @@ M, K, N is the problem, m, k, n a core's tile, all in elements; a, b, c are byte
 columns share B. Sources: *S0* Taka et al. section 4.2, *S2* Wang et al. equations 10 to 12.
 """
 
-from math import ceil
+from typing import Any
 
 
-def padded(size: int, step: int) -> int:
-    """`size` in whole steps: a panel of zeros costs as much as one of data."""
-    return ceil(size / step) * step
+def padded(size: Any, step: Any) -> Any:
+    """`size` in whole steps (numbers or arrays): a panel of zeros costs as much as one of data."""
+    return -(-size // step) * step
 
 
 def a_bytes(M: int, K: int, N: int, a: float, n: int, columns: int) -> float:

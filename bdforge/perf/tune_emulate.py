@@ -11,9 +11,9 @@ from math import ceil
 
 from bd_patterns import WalkError
 from bdforge.emulator import EmulationError, TimingOptions, TimingReport
+from bdforge.perf.designs import case_of
 from bdforge.perf.errors import PerfError
 from bdforge.perf.estimate import estimate
-from bdforge.perf.kernel_rates import kernel_cycles as fitted_cycles
 from bdforge.perf.tune_kernel import Basis, kernel_of, share_reached
 from bdforge.perf.tune_model import case_at
 from bdforge.perf.tune_search import Task
@@ -86,8 +86,5 @@ def _options(plan: Plan, problem: Problem, basis: Basis) -> TimingOptions:
         share = share_reached(types, plan.kernel.generation)
         return timing_options(plan, problem, schedule="sequential", efficiency=share)
     options = timing_options(plan, problem)
-    if basis == "fitted":
-        sizes = (spec.tile.m, spec.tile.k, spec.tile.n)
-        cycles = fitted_cycles(plan.kernel.generation.name, types, *sizes).cycles / plan.parts
-        return replace(options, kernels={**options.kernels, plan.kernel.multiply: cycles})
-    return options
+    cycles = kernel_of(case_of(spec, plan.device, problem), basis).cycles / plan.parts
+    return replace(options, kernels={**options.kernels, plan.kernel.multiply: cycles})

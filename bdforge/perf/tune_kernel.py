@@ -1,8 +1,9 @@
 """Cycles of the kernels of millions of candidates, from `kernel_schedule` or from forms fitted to published rates.
 
-`BASES` are what a search may believe: *ideal*, the ideal kernel schedule; *compiled*, a plain loop nest's schedule at
-the mean share that published compiled kernels reach of it (`compiled_efficiency`); *fitted*, the form of
-`kernel_rates`, which needs no kernel of ours.
+`BASES` are what a search may believe: *compiled*, a plain loop nest's schedule at the mean share that published
+compiled kernels reach of it (`compiled_efficiency`; their traces hold stalls at memory banks); *ideal*, the ideal
+kernel schedule with the stalls that hand-made kernels were measured with, or compiled where that is faster; *fitted*,
+the form of `kernel_rates`, which needs no kernel of ours.
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from bdforge.devices import Generation
+from bdforge.devices.timing import timing_of
 from bdforge.perf import kernel_schedule
 from bdforge.perf.case import GemmCase
 from bdforge.perf.errors import PerfError
@@ -50,10 +52,12 @@ def kernel_of(case: GemmCase, basis: Basis) -> KernelCycles:
         types, case.m, case.k, case.n, generation=generation, a_rows=case.m // case.rho,
         transposed=[name for name, layout in turned.items() if layout == "col"],
     )  # fmt: skip
-    if basis == "ideal":
-        return KernelCycles(case.rho * cost.cycles, "ideal kernel schedule")
     share = share_reached(types, generation)
-    return KernelCycles(case.rho * _compiled(cost, share), f"compiled: {share:.2f} of the sequential schedule")
+    compiled = _compiled(cost, share)
+    if basis == "ideal":
+        stalled = min(ceil(cost.cycles * case.timing.core_bank_stall), compiled)
+        return KernelCycles(case.rho * stalled, "ideal kernel schedule with bank stalls")
+    return KernelCycles(case.rho * compiled, f"compiled: {share:.2f} of the sequential schedule")
 
 
 def _compiled(cost: KernelCost, share: float) -> int:
@@ -100,10 +104,11 @@ class KernelTable:
         if transposed not in self._tables:
             self._tables[transposed] = _Blocks(self.types, self.space.device.generation, transposed)
         cycles = self._tables[transposed].cycles(c.m // c.rho, c.k, c.n)
-        if self.basis == "ideal":
-            return cycles["ideal"]
         share = share_reached(self.types, self.space.device.generation)
-        return np.maximum(cycles["slots"], np.ceil(cycles["sequential"] / share))
+        compiled = np.maximum(cycles["slots"], np.ceil(cycles["sequential"] / share))
+        if self.basis == "compiled":
+            return compiled
+        return np.minimum(np.ceil(cycles["ideal"] * timing_of(self.space.device).core_bank_stall), compiled)
 
 
 class _Blocks:

@@ -2,10 +2,11 @@
 
 from contextlib import suppress
 
-from bdforge.devices.timing import timing_of
+from bdforge.devices.timing import PEAK_MACS, timing_of
 from bdforge.emulator import TimingOptions
 from bdforge.emulator.timed import Span
 from bdforge.perf.kernel_schedule import Schedule, ScheduleError, kernel_costs
+from bdforge.perf.types import type_named
 from bdforge.plan import Plan, Problem
 
 
@@ -19,11 +20,13 @@ def timing_options(
 ) -> TimingOptions:
     """How to time a problem of a design.
 
-    `efficiency` is the share of `schedule` that matrix kernels reach (`bdforge.perf.kernel_schedule`); `spans`, if
-    given, gets the timeline.
+    `efficiency` is the share of `schedule` that matrix kernels reach (`bdforge.perf.kernel_schedule`), the ideal one
+    with its stalls at memory banks; `spans`, if given, gets the timeline.
     """
-    tile, costs = plan.spec.tile, {}
+    timing, tile, costs = timing_of(plan.device), plan.spec.tile, {}
     options = plan.finish.defines if plan.finish else ()
+    if schedule == "overlapped":
+        efficiency /= timing.core_bank_stall
     for symbol in plan.kernel_names:
         with suppress(ScheduleError):  # the report names kernels without a cost
             costs |= kernel_costs(
@@ -31,4 +34,6 @@ def timing_options(
                 a_rows=tile.m // plan.parts, transposed=plan.transposed, which=schedule, efficiency=efficiency,
                 options=options,
             )  # fmt: skip
-    return TimingOptions(timing_of(plan.device), costs, problem.macs, spans)
+    spec, generation = plan.spec, plan.device.generation.name
+    peak = PEAK_MACS[generation].get((type_named(spec.a), type_named(spec.b)), 0)
+    return TimingOptions(timing, costs, problem.macs, spans, peak)

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cpu.hpp"
 #include "options.hpp"
 #include "trial.hpp"
 
@@ -17,6 +18,12 @@ enum Exit { good = 0, wrong = 1, refused = 2, failed = 3 };
 
 int run(const bdforge::cli::Options& options) {
     using namespace bdforge;
+    if (options.device == "cpu") {
+        const cli::Problem sizes{options.M, options.K, options.N, {}, {}};
+        std::printf("processor: int8, %zu x %zu x %zu\n", sizes.M, sizes.K, sizes.N);
+        std::puts(cli::timing(sizes, 1, cli::cpu_runs(options), true).c_str());
+        return good;
+    }
     const Device device = Device::open(options.device);
     const Design design = Design::load(device, options.design, {"", "", options.any_device, {options.wait, options.in_flight}});
     const cli::Problem problem = cli::make_problem(options, design);

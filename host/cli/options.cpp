@@ -85,7 +85,10 @@ std::size_t follow(const std::vector<std::string>& words, std::size_t at, Option
 }
 
 void check(const Options& options) {
-    if (options.design.empty()) throw UsageError("-x is missing: give the design's xclbin; see --help");
+    const bool on_cpu = options.device == "cpu";
+    if (on_cpu && (options.verify || options.batch > 1 || !options.weights.empty() || !options.design.empty()))
+        throw UsageError("--device cpu takes sizes, --iters and --warmup only; see --help");
+    if (options.design.empty() && !on_cpu) throw UsageError("-x is missing: give the design's xclbin; see --help");
     if (options.M == 0) throw UsageError("-M is missing: give the rows of A; see --help");
     if (options.in_flight != 0 && options.wait.empty()) throw UsageError("--in-flight needs --wait; see --help");
     if (options.weights.empty() && (options.K == 0 || options.N == 0)) {
@@ -116,7 +119,8 @@ Runs C (M x N) = A (M x K) * W (K x N) on an NPU and says how long it took: int8
   --in-flight COUNT   with --wait: steps at a time, 1 to 4, wide 1 (the most)
   --warmup COUNT      runs before them (2)
   --timeout MS        longest wait for one run (10000)
-  -d, --device NAME   XRT's index, PCI address, or "software", which needs no NPU and is slow (0)
+  -d, --device NAME   XRT's index, PCI address, or "software", which needs no NPU and is slow (0); "cpu" times
+                      an int8 GEMM of these sizes on the processor instead, without a design
   --any-device        load on a device whose name the library does not know
   -h, --help          this text
 

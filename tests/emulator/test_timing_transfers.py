@@ -7,7 +7,7 @@ import pytest
 
 from bdforge.emulator import TimingOptions, TimingReport, emulate
 from bdforge.emulator.timed.clock import Clock
-from bdforge.emulator.timed.dram import Dram
+from bdforge.emulator.timed.dram import Dram, Way
 from bdforge.emulator.trace import Access
 from support.small_designs import loopback
 from support.timed_designs import FREE, columns, to_cores
@@ -112,20 +112,30 @@ def test_columns_share_dram(count, cycles):
     assert report.dram.read_utilisation == pytest.approx(count * 4000 / 20 / cycles)
 
 
-def test_short_runs_cost_dram_more():
-    """Runs of 16 bytes, 16 bytes apart: each touches a line of 64 bytes and, half of the time, part of another."""
-    timing = replace(FREE, dram_read_gb_s=8, dram_line_bytes=64)
+def test_short_runs_keep_their_shim_busy_with_requests():
+    """16 runs of 16 bytes are 16 requests; in one piece the 256 bytes are one."""
+    timing = replace(FREE, shim_request_ns=30, shim_byte_ns=0.5)
     short, long = timed(columns(1, 64, 16, 8), 128, timing=timing), timed(columns(1, 64), 64, timing=timing)
     assert short.dram.read_bytes == long.dram.read_bytes == 256
-    assert long.cycles == pytest.approx(256 / 8)
-    assert short.cycles == pytest.approx(16 * (16 + 64 - 16) / 8)
+    alone = timing.shim_alone_share  # one column reads
+    assert long.cycles == pytest.approx((30 + 0.5 * 256) * alone)
+    assert short.cycles == pytest.approx((16 * 30 + 0.5 * 256) * alone)
+    assert short.dram.request_utilisation == pytest.approx(1)
 
 
-def test_runs_on_other_pages_open_them():
-    """Each of 16 runs opens a page at its start, and they go through 1/16 of a page."""
-    report = timed(columns(1, 64, 16, 2048), 32768, timing=replace(FREE, dram_read_page_ns=30))
-    assert report.cycles == pytest.approx(30 * (16 + 256 / 4096))
-    assert report.dram.page_utilisation == pytest.approx(1)
+def test_shims_make_requests_side_by_side():
+    timing = replace(FREE, shim_request_ns=30, shim_alone_share=1)
+    one, four = (timed(columns(n, 64, 16, 8), n * 128, timing=timing) for n in (1, 4))
+    assert one.cycles == pytest.approx(four.cycles) == pytest.approx(16 * 30)
+
+
+def test_runs_in_pages_of_their_own_are_served_one_by_one():
+    """A stride of 1024 words is a page; one of 1016 is not."""
+    timing = replace(FREE, far_run_ns=20)
+    near, far = (timed(columns(3, 64, 4, stride), 3 * 4 * stride, timing=timing) for stride in (1016, 1024))
+    assert near.cycles == pytest.approx(256 / 8)
+    assert far.cycles == pytest.approx(3 * 4 * 20)
+    assert far.dram.port_utilisation == pytest.approx(1)
 
 
 def test_writes_have_a_price_of_their_own():
@@ -142,7 +152,7 @@ class Ends:
         self.times = {}
 
     def add(self, name: str, size: int, run: float, slowest: float, write: bool = False) -> None:
-        self.dram.add(size, [(Access(run, 1), write)], slowest, self._end, name)
+        self.dram.add(size, [Way(Access(run), write, len(self.times))], slowest, self._end, name)
 
     def _end(self, name: str) -> None:
         self.times[name] = self.clock.now
@@ -161,15 +171,39 @@ def test_a_slow_channel_leaves_what_it_cannot_use():
     ends.add("slow", 100, 4096, 1.0)  # a byte a cycle
     ends.add("fast", 900, 4096, 0.01)
     ends.clock.run()
-    assert ends.times == pytest.approx({"slow": 100, "fast": 100})
+    assert ends.times == pytest.approx({"slow": 100, "fast": 100}, rel=0.01)
 
 
-def test_flows_share_the_budget_equally_in_time_not_in_bytes():
-    ends = Ends(replace(FREE, dram_read_gb_s=10, dram_write_gb_s=5))
+def test_reads_and_writes_share_the_port_equally_in_time_not_in_bytes():
+    ends = Ends(replace(FREE, dram_read_gb_s=10, dram_write_gb_s=5, dram_gb_s=7.5))
     ends.add("read", 500, 4096, 0.01)
     ends.add("write", 250, 4096, 0.01, write=True)
     ends.clock.run()
-    assert ends.times == pytest.approx({"read": 100, "write": 100})
+    # Equal shares s of what each needs most: 7.5 s read and 5 s written, of which the port takes 7.5 in all: s = 0.6.
+    assert ends.times == pytest.approx({"write": 250 / 3, "read": 250 / 3 + (500 - 4.5 * 250 / 3) / 7.5})
+
+
+def test_columns_that_read_one_row_side_by_side_are_served_one_by_one():
+    """The same stride and row, other columns of the matrix: what follows the first piece is served one by one."""
+    ends = Ends(replace(FREE, shared_run_ns=10))
+    for column in range(4):
+        ends.dram.add(640, [Way(Access(64, 2560, 1 << 20 | 64 * column), False, column)], 1e-9, ends._end, str(column))
+    ends.clock.run()
+    assert max(ends.times.values()) == pytest.approx(3 * 10 * 10, rel=0.05)  # three of four had come to a shared row
+    alone = Ends(replace(FREE, shared_run_ns=10))
+    for column in range(4):
+        alone.dram.add(640, [Way(Access(64, 2560, 2560 * column), False, column)], 1e-9, alone._end, str(column))
+    alone.clock.run()
+    assert max(alone.times.values()) == pytest.approx(10)  # of which each takes a cycle of its channel
+
+
+def test_resources_that_are_busy_at_once_slow_a_flow():
+    """Port and requests equally busy: 2^(1/2) of the time of one, with the exponent 2."""
+    busy = {"dram_read_gb_s": 10, "shim_byte_ns": 0.1}
+    ends = Ends(replace(FREE, **busy, shim_alone_share=1, memory_exponent=2))
+    ends.add("only", 1000, 500, 1e-9)
+    ends.clock.run()
+    assert ends.times == pytest.approx({"only": 100 * 2**0.5}, rel=1e-3)
 
 
 def test_a_flow_that_comes_later_takes_its_share_from_then_on():

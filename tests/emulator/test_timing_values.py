@@ -58,7 +58,7 @@ def test_a_faster_array_memory_or_controller_never_slows_these_designs(seed):
     faster = [
         replace(STRIX_HALO, array_hz=2 * STRIX_HALO.array_hz),
         replace(STRIX_HALO, stream_bytes_per_cycle=2 * STRIX_HALO.stream_bytes_per_cycle),
-        replace(STRIX_HALO, dram_read_gb_s=2 * STRIX_HALO.dram_read_gb_s, dram_read_page_ns=0),
+        replace(STRIX_HALO, dram_read_gb_s=1e3, dram_gb_s=1e3, shim_request_ns=0, shim_byte_ns=0),
         replace(STRIX_HALO, controller_write_ns=0, controller_bd_ns=0, controller_transfer_ns=0),
         replace(STRIX_HALO, core_lock_cycles=0, done_to_resume_cycles=0, memtile_turn_cycles=0),
     ]

@@ -153,3 +153,14 @@ def test_nothing_is_written(program: Path, design: Path, tmp_path: Path):
     run(program, "-x", design, "-M", "8", "-K", "8", "-N", "8", "-d", "software", cwd=tmp_path)
     run(program, "-x", design, "-M", "8", "-K", "8", "-N", "8", cwd=tmp_path)
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_processor_is_timed_without_a_design(program: Path):
+    done = run(program, "-d", "cpu", "-M", "3", "-K", "70", "-N", "5", "-i", "3")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "processor: int8, 3 x 70 x 5"
+    assert lines[1].startswith("measured: 3 runs, lowest ")
+    refused(
+        run(program, "-d", "cpu", "-M", "3", "-K", "70", "-N", "5", "--verify"), "takes sizes, --iters and --warmup"
+    )

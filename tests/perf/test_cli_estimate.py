@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from bdforge.cli import main
+from bdforge.devices import DeviceError
+from bdforge.devices.timing import timing_in, timing_of
 from bdforge.perf.rows import MEASURED
 from support.built_designs import ROOT
 
@@ -30,10 +32,14 @@ def command(monkeypatch, capsys, tmp_path):
 
 def test_a_table_is_written_with_modelled_columns(command):
     code, out, _ = command("--csv", str(MEASURED), "--out", "out.csv")
-    assert (code, out) == (0, "wrote out.csv: 41 rows, modelled\n")
+    assert (code, out) == (0, "wrote out.csv: 70 rows, modelled\n")
     rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
     assert {"tops_modelled", "time_us_modelled", "bound"} <= set(rows[0])
     assert all(float(row["tops_modelled"]) > 0 for row in rows)
+    times = [[float(row[f"time_us_{name}"]) for name in ("low", "modelled", "high")] for row in rows]
+    assert all(low < time < high for low, time, high in times)
+    kinds = {kind: sum(row["estimate_of"] == kind for row in rows) for kind in ("design", "fastest tile", "core")}
+    assert kinds == {"design": 55, "fastest tile": 1, "core": 14}
 
 
 def test_a_table_is_not_overwritten_unless_told(command):
@@ -87,8 +93,11 @@ def test_a_rate_and_a_schedule_replace_the_fitted_kernel(command):
         ((DESIGN, "--rate", "300", "--kernel", "schedule"), "--rate and --kernel schedule exclude each other"),
         ((DESIGN, "--out", "out.csv"), "--out and --force go with --csv"),
         ((DESIGN, "--csv", str(MEASURED)), "name either a design or a table"),
-        (("--csv", str(MEASURED), "-M", "5"), "-M, -K, -N, --rate and --kernel go with a design"),
-        (("--csv", str(MEASURED), "--rate", "5"), "-M, -K, -N, --rate and --kernel go with a design"),
+        (("--csv", str(MEASURED), "-M", "5"), "--kernel, --power and --dispatch go with a design"),
+        (
+            ("--csv", str(MEASURED), "--rate", "5"),
+            "--kernel, --power and --dispatch go with a design",
+        ),
     ],
 )
 def test_bad_input_is_one_message(command, arguments, said):
@@ -112,3 +121,41 @@ def test_a_job_that_a_driver_may_end_is_told(command):
         out.split()
     )
     assert "drivers end a job" not in command(DESIGN)[1]
+
+
+def test_a_power_mode_slows_the_array_and_not_memory(command):
+    def figures(*options: str) -> dict[str, float]:
+        code, out, _ = command(DESIGN, "-M", "256", "-K", "2560", "-N", "13824", *options)
+        assert code == 0
+        lines = [line.split("(") for line in out.splitlines() if "(overlapping)" in line]
+        return {name.strip(): float(rest.split()[1]) for name, rest in lines}
+
+    turbo, saver = figures("--power", "turbo"), figures("--power", "saver")
+    assert saver["compute"] == pytest.approx(turbo["compute"] * 1.8 / 0.792, rel=0.01)
+    assert saver["DRAM bandwidth"] == turbo["DRAM bandwidth"]
+
+
+def test_ways_to_hand_a_run_over_differ_in_dispatch_only(command):
+    def dispatch(way: str) -> float:
+        _, out, _ = command(DESIGN, "-M", "256", "-K", "2560", "-N", "640", "--dispatch", way)
+        return next(float(line.split(")")[1].split()[0]) for line in out.splitlines() if "dispatch (added)" in line)
+
+    assert [dispatch(way) for way in ("xrt", "raw", "runlist")] == pytest.approx([158, 59, 22.5], abs=0.6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--power", "eco"), "no clock of strix_halo is published for power mode 'eco'; known: saver, balanced, turbo"),
+        (("--dispatch", "mail"), "dispatch 'mail' is not one of xrt, raw, runlist"),
+    ],
+)
+def test_unknown_surroundings_are_named(command, options, message):
+    code, _, err = command(DESIGN, "-M", "256", "-K", "2560", "-N", "640", *options)
+    assert code == 2
+    assert message in err
+
+
+def test_phoenix_has_one_published_clock():
+    with pytest.raises(DeviceError, match="no clock of phoenix is published for power mode 'saver'; known: turbo"):
+        timing_in(timing_of("phoenix"), "phoenix", power="saver")

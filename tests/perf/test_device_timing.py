@@ -2,49 +2,57 @@
 
 from dataclasses import fields
 
+import numpy as np
 import pytest
 
 from bdforge.devices import DEVICES, DeviceError, device_named
-from bdforge.devices.timing import KRACKAN, PHOENIX, TIMINGS, Timing, timing_of
+from bdforge.devices.timing import KRACKAN, PHOENIX, STRIX_HALO, TIMINGS, Timing, timing_of
 
 
-def lines_touched(start: int, size: int, line: int) -> int:
-    return (start + size - 1) // line - start // line + 1
+def requests_of(start: int, size: int, line: int, burst: int) -> int:
+    """Bursts of the whole run, and the head of one that starts inside a line and leaves it."""
+    head = start % line != 0 and start // line != (start + size - 1) // line
+    return -(-size // burst) + head
 
 
-@pytest.mark.parametrize("run", [16, 32, 72, 96, 112, 128, 448])
-def test_short_and_unaligned_runs_move_whole_lines(run):
-    aligned = next(g for g in (64, 32, 16, 8, 4) if run % g == 0)
+@pytest.mark.parametrize("run", [16, 32, 48, 72, 96, 112, 128, 256, 257, 448])
+def test_runs_that_start_inside_a_line_take_a_request_more_on_npu1(run):
+    aligned = next(g for g in (64, 32, 16, 8, 4, 2, 1) if run % g == 0)
     starts = range(0, 64, aligned)
-    moved = sum(lines_touched(start, run, 64) * 64 for start in starts) / len(starts)
-    assert KRACKAN.dram_lines_ns(run, run) == pytest.approx(moved / KRACKAN.dram_read_gb_s)
+    mean = sum(requests_of(start, run, 64, 256) for start in starts) / len(starts)
+    assert PHOENIX.shim_requests(run) == pytest.approx(mean)
+    assert KRACKAN.shim_requests(run) == -(-run // 512)
 
 
-@pytest.mark.parametrize(
-    ("run", "stride"), [(64, 2560), (128, 3072), (256, 4352), (96, 8448), (640, 640), (4096, 12288)]
-)
-def test_pages_opened_match_a_walk_over_addresses(run, stride):
-    count, opened = 64, 0
-    bases = range(0, 4096, 52)
-    for base in bases:
-        last = 0
-        for start in range(base, base + count * stride, stride):
-            for page in range(start // 4096, (start + run - 1) // 4096 + 1):
-                opened += page != last
-                last = page
-    assert KRACKAN.dram_pages(count * run, run, stride) == pytest.approx(opened / len(bases), rel=0.03)
+def test_requests_of_a_shim_explain_what_bursts_were_measured():
+    """Strix Halo, 8 columns with both channels: bursts of 64 B read 42.8 GB/s; one column's long bursts 23.8 to 25."""
+    assert 8 * 64 / STRIX_HALO.shim_ns(64, 64, 8) == pytest.approx(42.8, rel=0.01)
+    assert 23.8 <= 512 / STRIX_HALO.shim_ns(512, 512, 8) <= 25
 
 
-def test_bandwidth_rises_with_the_run_until_lines_bind():
-    rates = [KRACKAN.dram_gb_s(run) for run in (16, 32, 64, 128, 256, 512, 4096)]
-    assert rates == sorted(rates)
-    assert rates[0] < 5
-    assert rates[-1] == pytest.approx(KRACKAN.dram_read_gb_s)
+def test_the_port_takes_more_both_ways_than_either():
+    assert STRIX_HALO.port_ns(55.5e3, 0) == pytest.approx(1000)
+    assert STRIX_HALO.port_ns(0, 55.3e3) == pytest.approx(1000)
+    assert STRIX_HALO.port_ns(33.7e3, 33.7e3) == pytest.approx(1000)
 
 
-def test_a_stride_below_a_page_is_cheaper_than_one_above():
-    assert KRACKAN.dram_gb_s(64, 2560) == pytest.approx(64 / (64 / 4096 + 2496 / 4096) / KRACKAN.dram_read_page_ns)
-    assert KRACKAN.dram_gb_s(64, 2560) > KRACKAN.dram_gb_s(64, 8192) == KRACKAN.dram_gb_s(64)
+def test_short_runs_in_a_shared_row_or_in_pages_of_their_own_keep_dram_from_the_rest():
+    halo, bytes_only = STRIX_HALO, 64 / STRIX_HALO.dram_gb_s
+    cases = {"near": (64, 2560, False), "shared": (64, 2560, True), "far": (64, 4096, False), "next": (64, 64, True)}
+    found = {name: float(halo.run_ns(*case)) for name, case in cases.items()}
+    assert found == {"near": bytes_only, "shared": halo.shared_run_ns, "far": halo.far_run_ns, "next": bytes_only}
+    assert halo.run_ns(128, 4096, False) == halo.far_run_ns < halo.run_ns(320, 4096, False) == 320 / halo.dram_gb_s
+    assert halo.run_ns(512, 4096, True) == 512 / halo.dram_gb_s  # whole bursts
+    assert PHOENIX.run_ns(64, 4096, True) == 64 / PHOENIX.dram_gb_s
+
+
+def test_formulas_take_arrays():
+    runs, strides = np.array([16, 64, 4096]), np.array([2560, 4096, 4096])
+    for timing in (PHOENIX, STRIX_HALO):
+        for formula in (timing.shim_requests, lambda r, t=timing: t.shim_ns(1e4, r, 8)):
+            np.testing.assert_allclose(formula(runs), [formula(int(run)) for run in runs])
+        both = [timing.run_ns(int(r), int(s), False) for r, s in zip(runs, strides, strict=True)]
+        np.testing.assert_allclose(timing.run_ns(runs, strides, False), both)
 
 
 def test_a_channel_moves_a_stream_word_each_cycle():

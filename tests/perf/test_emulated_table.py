@@ -14,9 +14,11 @@ def run_again(index: int) -> Comparison:
     return compare("agreement", plan_gemm(spec, device_named(device)), Problem(*shape), "ideal")
 
 
-def test_both_models_agree_on_ten_designs():
-    assert len({row.design for row in ROWS}) >= 10
-    assert max(abs(row.difference) for row in ROWS) < 0.15
+def test_both_models_agree_on_all_designs_but_one_half_arrays_among_them():
+    differences = sorted(abs(row.difference) for row in ROWS)
+    assert len(ROWS) >= 16
+    assert differences[-2] < 0.10
+    assert differences[-1] < 0.13  # docs/accuracy.md names it
 
 
 def test_the_table_holds_every_comparison_in_order():

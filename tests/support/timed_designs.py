@@ -8,8 +8,10 @@ FREE: Timing = replace(
     STRIX_HALO, array_hz=1e9, stream_bytes_per_cycle=8, control_bytes_per_cycle=4, switch_cycles=0,
     switch_local_cycles=0, packet_arbitration_cycles=0, bd_change_cycles=0, task_start_cycles=0,
     done_to_resume_cycles=0, memtile_turn_cycles=0, dma_lock_cycles=0, core_lock_cycles=0, kernel_call_cycles=0,
+    core_bank_stall=1,
     shim_mm2s_first_ns=0, shim_mm2s_later_ns=0, shim_s2mm_first_ns=0, shim_s2mm_later_ns=0,
-    dram_line_bytes=4, dram_read_gb_s=1e9, dram_write_gb_s=1e9, dram_read_page_ns=0, dram_write_page_ns=0,
+    shim_read_share=1, shim_write_share=1, shim_request_ns=0, shim_byte_ns=0, shim_line_bytes=0, shared_run_ns=0,
+    far_run_ns=0, dram_read_gb_s=1e9, dram_write_gb_s=1e9, dram_gb_s=1e9, memory_exponent=200,
     controller_write_ns=0, controller_bd_ns=0, controller_transfer_ns=0, controller_sync_ns=0, dispatch_ns=0,
     reconfiguration_ns=0,
 )  # fmt: skip

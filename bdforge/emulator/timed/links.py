@@ -13,7 +13,7 @@ from typing import Any
 from bdforge.devices.limits import GRANULE_BYTES, STREAM_BUFFER_WORDS
 from bdforge.devices.timing import Timing
 from bdforge.emulator.timed.clock import Clock
-from bdforge.emulator.timed.dram import Dram
+from bdforge.emulator.timed.dram import Dram, Way
 from bdforge.emulator.timed.runner import Runner, Verb
 from bdforge.emulator.trace import Access
 
@@ -161,8 +161,8 @@ class Links:
         if count <= 0:
             return
         link.moving = count
-        now, ways = self._clock.now, [] if link.access is None else [(link.access, False)]
-        ways += [(inlet.access, True) for inlet in link.inlets if inlet.access is not None]
+        now, ways = self._clock.now, [] if link.access is None else [_way_of(link.runner, link.access, write=False)]
+        ways += [_way_of(inlet.runner, inlet.access, write=True) for inlet in link.inlets if inlet.access is not None]
         if not ways:
             self._clock.at(now + count / link.rate, self._moved, link, now)
             return
@@ -226,6 +226,10 @@ class Links:
         runner.spend(TRANSFER, moved, now)
         runner.stall(DRAM, slowed, moved, visible=False)
         runner.stall(other, begin, slowed, visible=False)
+
+
+def _way_of(runner: Runner, access: Access, *, write: bool) -> Way:
+    return Way(access, write, runner.party.place[0])
 
 
 def _room(runner: Runner, on_the_way: float, rate: float) -> int:

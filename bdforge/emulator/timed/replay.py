@@ -14,7 +14,7 @@ from bdforge.emulator.errors import TimingError
 from bdforge.emulator.timed.clock import Clock
 from bdforge.emulator.timed.control import Control
 from bdforge.emulator.timed.cores import Cores, KernelCost
-from bdforge.emulator.timed.dram import Dram
+from bdforge.emulator.timed.dram import BOTH, READ, WRITE, Dram
 from bdforge.emulator.timed.links import Links
 from bdforge.emulator.timed.locks import Locks
 from bdforge.emulator.timed.report import DramTime, PartyTime, TimingReport
@@ -32,12 +32,14 @@ class TimingOptions:
     `timing` holds the constants of a product; by default those of the array that the design names (`timing_of`).
     `kernels` gives the cycles of each linked kernel by symbol, without the call: a number, or a function of the
     elements of each array that it gets. `macs` of the run make TOPS. `spans`, if given, gets the timeline.
+    `peak_macs_per_cycle` is what a core does at most with the run's types; without it, with int8.
     """
 
     timing: Timing | None = None
     kernels: Mapping[str, KernelCost] = field(default_factory=dict)
     macs: int | None = None
     spans: list[Span] | None = None
+    peak_macs_per_cycle: int = 0
 
 
 def replay(trace: Trace, options: TimingOptions) -> TimingReport:
@@ -130,15 +132,16 @@ class _Replay:
             controller=_party_time(self.controller),
             dram=self._dram_time(end),
             macs=options.macs,
-            peak_macs_per_cycle=self.trace.device.generation.int8_macs_per_cycle,
+            peak_macs_per_cycle=options.peak_macs_per_cycle or self.trace.device.generation.int8_macs_per_cycle,
             warnings=tuple(self._warnings()),
         )
 
     def _dram_time(self, end: float) -> DramTime:
-        dram = self.dram
-        used = dram.lines_cycles[False], dram.lines_cycles[True], dram.pages_cycles
+        busy, moved = self.dram.busy_cycles, self.dram.moved_bytes
+        requests = max((cycles for resource, cycles in busy.items() if isinstance(resource, tuple)), default=0.0)
+        used = busy[READ], busy[WRITE], busy[BOTH], requests
         shares = [cycles / end if end else 0.0 for cycles in used]
-        return DramTime(dram.moved_bytes[False], dram.moved_bytes[True], *shares)
+        return DramTime(moved[False], moved[True], *shares)
 
     def _warnings(self) -> Iterator[str]:
         if self.cores.assumed:

@@ -28,18 +28,23 @@ class PartyTime:
 
 @dataclass(frozen=True, slots=True)
 class DramTime:
-    """DRAM: bytes, and the shares that were used of the budget of lines, by direction, and of that of pages."""
+    """DRAM: bytes, and shares used of the port (reads, writes, both ways) and of the busiest shim's requests.
+
+    Both ways holds what DRAM serves run by run.
+    """
 
     read_bytes: int
     write_bytes: int
     read_utilisation: float
     write_utilisation: float
-    page_utilisation: float
+    port_utilisation: float
+    request_utilisation: float
 
     @property
     def utilisation(self) -> float:
-        """Share that was used of the budget that was used more."""
-        return max(self.read_utilisation + self.write_utilisation, self.page_utilisation)
+        """The largest of the shares."""
+        port = max(self.read_utilisation, self.write_utilisation, self.port_utilisation)
+        return max(port, self.request_utilisation)
 
 
 @dataclass(frozen=True, slots=True)

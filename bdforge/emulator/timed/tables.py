@@ -40,14 +40,15 @@ def summary_table(report: TimingReport, title: str) -> Table:
         table.add_row("with dispatch", f"{report.tops:.2f} TOPS")
         table.add_row("without", f"{report.array_tops:.2f} TOPS")
     if report.utilisation is not None:
-        table.add_row("MACs of the cores' int8 peak", _percent(report.utilisation))
+        table.add_row("MACs of the cores' peak", _percent(report.utilisation))
     for way, size, used in (
         ("read", dram.read_bytes, dram.read_utilisation),
         ("written", dram.write_bytes, dram.write_utilisation),
     ):
         rate = size / seconds / 1e9 if seconds else 0.0
-        table.add_row(f"DRAM {way}", f"{size / 1e6:.2f} MB, {rate:.1f} GB/s, {_percent(used)} of its lines")
-    table.add_row("DRAM pages", f"{_percent(dram.page_utilisation)} of their budget")
+        table.add_row(f"DRAM {way}", f"{size / 1e6:.2f} MB, {rate:.1f} GB/s, {_percent(used)} of its rate")
+    table.add_row("DRAM both ways", f"{_percent(dram.port_utilisation)} of the port")
+    table.add_row("requests", f"{_percent(dram.request_utilisation)} of the busiest shim's")
     return table
 
 

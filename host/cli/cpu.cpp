@@ -1,0 +1,70 @@
+#include "cpu.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+// The widest vectors that the processor has, chosen when the program starts.
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_UNDEFINED__)
+#define BDFORGE_WIDEST __attribute__((target_clones("arch=skylake-avx512", "avx2", "default")))
+#else
+#define BDFORGE_WIDEST
+#endif
+
+namespace bdforge::cli {
+namespace {
+
+constexpr std::size_t lanes = 64;
+constexpr std::size_t tile_rows = 8;  // of A, which stay in the first cache while W passes
+
+/// Sums of products in lanes of a fixed number, which every compiler turns into vectors.
+BDFORGE_WIDEST std::int32_t dot(const std::int8_t* a, const std::int8_t* w, std::size_t depth) {
+    std::int32_t sums[lanes] = {};
+    std::size_t k = 0;
+    for (; k + lanes <= depth; k += lanes)
+        for (std::size_t lane = 0; lane < lanes; ++lane) sums[lane] += a[k + lane] * w[k + lane];
+    std::int32_t sum = 0;
+    for (; k < depth; ++k) sum += a[k] * w[k];
+    for (const std::int32_t lane : sums) sum += lane;
+    return sum;
+}
+
+/// Columns [first, last) of C.
+void multiply(const Options& sizes, const std::int8_t* a, const std::int8_t* w, std::int32_t* c, std::size_t first,
+              std::size_t last) {
+    for (std::size_t top = 0; top < sizes.M; top += tile_rows) {
+        const std::size_t bottom = std::min(top + tile_rows, sizes.M);
+        for (std::size_t column = first; column < last; ++column) {
+            for (std::size_t row = top; row < bottom; ++row)
+                c[row * sizes.N + column] = dot(a + row * sizes.K, w + column * sizes.K, sizes.K);
+        }
+    }
+}
+
+void multiply_by_all(const Options& sizes, const std::int8_t* a, const std::int8_t* w, std::int32_t* c) {
+    const std::size_t count = std::max(1U, std::thread::hardware_concurrency());
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < count; ++i)
+        threads.emplace_back(multiply, std::cref(sizes), a, w, c, i * sizes.N / count, (i + 1) * sizes.N / count);
+    for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+
+std::vector<double> cpu_runs(const Options& options) {
+    std::vector<std::int8_t> a(options.M * options.K), w(options.N * options.K);
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<std::int8_t>(i * 37 % 251);
+    for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<std::int8_t>(i * 13 % 3 - 1);
+    std::vector<std::int32_t> c(options.M * options.N);
+    std::vector<double> times_ms;
+    for (std::size_t i = 0; i < options.warmup + options.iterations; ++i) {
+        const auto start = std::chrono::steady_clock::now();
+        multiply_by_all(options, a.data(), w.data(), c.data());
+        const auto passed = std::chrono::steady_clock::now() - start;
+        if (i >= options.warmup) times_ms.push_back(std::chrono::duration<double, std::milli>(passed).count());
+    }
+    return times_ms;
+}
+
+}  // namespace bdforge::cli

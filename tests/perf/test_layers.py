@@ -1,0 +1,161 @@
+"""Whole models: sums of their parts, fusions, published layers, and where a CPU is overtaken."""
+
+import csv
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from bdforge.cli import main
+from bdforge.perf import GemmCase, PerfError, estimate
+from bdforge.perf.layers import crossover, layers, write_csv
+from bdforge.perf.models import BITNET, GPT2_TRAIN, Linear, model_named
+from bdforge.plan import Problem
+from support.built_designs import ROOT
+
+TUNED = str(ROOT / "designs" / "gemm_i8_i2_tuned.toml")
+
+
+def published(problem: Problem) -> GemmCase:
+    """The int8 design of the published hybrid: 64x128x64, column-major B, one buffer of C (13.2 TOPS at best)."""
+    return GemmCase(
+        device="strix_halo", a="i8", b="i8", c="i32", m=64, k=128, n=64, k_mt=128, rows=4, columns=8, b_layout="col",
+        M=problem.M, K=problem.K, N=problem.N,
+    )  # fmt: skip
+
+
+def test_parts_are_gemms_of_the_model_and_measured_operators():
+    found = layers(BITNET, 1024, (), published)
+    assert [(part.operator, part.problem) for part in found.parts[:3]] == [
+        ("q", "1024x2560x2560"), ("k", "1024x2560x640"), ("v", "1024x2560x640"),
+    ]  # fmt: skip
+    one = estimate(published(Problem(1024, 2560, 2560))).time_us
+    assert found.parts[0].ms == pytest.approx(30 * one / 1e3)
+    assert found.ms() == pytest.approx(found.ms("NPU") + found.ms("CPU"))
+    measured = {part.operator: part.ms for part in found.parts if part.where == "CPU"}
+    assert measured["attention"] == pytest.approx(165)
+    assert measured["norms"] == pytest.approx(52)
+    assert found.ms("NPU") < found.overlapped_ms < found.ms()
+
+
+def test_a_fusion_saves_what_it_was_said_to_save():
+    apart = layers(BITNET, 512, (), published)
+    assert set(apart.savings) == {"qkv", "gateup"}
+    for name, saved in apart.savings.items():
+        together = layers(BITNET, 512, (name,), published)
+        assert apart.ms() - together.ms() == pytest.approx(saved)
+        assert name not in together.savings
+    names = {part.operator: part.problem for part in layers(BITNET, 512, ("qkv", "gateup"), published).parts}
+    assert names["qkv"] == "512x2560x3840"
+    assert names["gateup"] == "512x2560x13824"
+
+
+MEASURED_MS = {"o": 1.159, "gate": 3.556, "down": 4.756}
+"""Three layers of the published hybrid on Strix Halo, 1024 tokens: host to host, results scaled and synchronised."""
+
+
+@pytest.mark.parametrize("name", MEASURED_MS)
+def test_the_published_layers_are_met(name):
+    """The GEMM, and its share of the CPU's work behind it: results come back and are scaled in proportion to N."""
+    found = layers(BITNET, 1024, (), published)
+    parts = {part.operator: part for part in found.parts}
+    results = sum(linear.N for linear in BITNET.linears)
+    (linear,) = (linear for linear in BITNET.linears if linear.name == name)
+    behind = (parts["scale results"].ms + parts["synchronise results"].ms) / 30 * linear.N / results
+    assert parts[name].ms / 30 + behind == pytest.approx(MEASURED_MS[name], rel=0.15)
+
+
+def test_measured_operators_are_met_at_their_points_and_lie_between_them_elsewhere():
+    assert BITNET.cpu_ms("attention", 2048) == pytest.approx(594)
+    assert 594 < BITNET.cpu_ms("attention", 3000) < 1975
+    assert BITNET.cpu_ms("attention", 8192) > 4 * 1975 * 0.9  # on with the last slope, about quadratic
+    assert BITNET.cpu_ms("head of the last token", 100) == pytest.approx(6.9)
+    with pytest.raises(PerfError, match="nobody measured 'dreaming' of bitnet-2b"):
+        BITNET.cpu_ms("dreaming", 1024)
+
+
+def test_a_training_step_has_its_twelve_sizes():
+    assert len(GPT2_TRAIN.linears) == 12
+    assert sum(linear.count for linear in GPT2_TRAIN.linears) == 147
+    flops = sum(2 * linear.M * linear.K * linear.N * linear.count for linear in GPT2_TRAIN.linears)
+    assert flops == pytest.approx(189.8e9, rel=0.001)
+
+
+def test_the_crossover_is_where_both_take_equally_long():
+    linear = Linear("", 2560, 2560, 1)
+    first = crossover(linear, 2.0, published, estimate)
+    assert first is not None
+
+    def array_wins(M: int) -> bool:
+        case = published(Problem(M, 2560, 2560))
+        return estimate(case).time_us < 2 * case.macs / 2.0 / 1e6
+
+    assert array_wins(first)
+    assert not array_wins(first - 8)
+    assert crossover(linear, 1e6, published, estimate) is None
+
+
+def test_unknown_models_and_fusions_are_named():
+    with pytest.raises(PerfError, match="no model is called 'llama'; there is bitnet-2b, gpt2-train"):
+        model_named("llama")
+    with pytest.raises(PerfError, match="gpt2-train has no fusion qkv; there is none"):
+        layers(GPT2_TRAIN, 256, ("qkv",), published)
+
+
+@pytest.fixture
+def command(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["bdforge", "estimate", TUNED, *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return int(end.value.code or 0), out, " ".join(err.replace("│", " ").split())
+
+    return run
+
+
+def test_a_model_is_told_part_by_part(command):
+    code, out, _ = command("--model", "bitnet-2b", "-M", "1024", "--fused", "qkv")
+    assert code == 0
+    assert out.startswith("bitnet-2b, 1024 tokens: ")
+    assert "--fused gateup (gate, up as one GEMM) would save " in out
+    assert "1024x2560x3840" in out
+
+
+def test_a_model_is_written_as_csv(command):
+    assert command("--model", "gpt2-train", "--out", "parts.csv")[:2] == (
+        0, "wrote parts.csv: 12 operators, modelled\n",
+    )  # fmt: skip
+    rows = list(csv.DictReader(io.StringIO(Path("parts.csv").read_text())))
+    assert [row["problem"] for row in rows][:2] == ["256x768x2304", "256x768x768"]
+    found = layers(GPT2_TRAIN, 256, (), published)
+    assert write_csv(found).count("\n") == 13
+
+
+def test_the_array_is_held_against_a_cpu(command):
+    code, out, _ = command("--versus", "cpu")
+    assert code == 0
+    assert "a CPU at 6.99 TOPS (measured by others" in out
+    assert [line.split()[0] for line in out.splitlines()[-4:]] == ["qkv", "o", "gateup", "down"]
+    assert "a CPU at 2.00 TOPS (given)" in command("--versus", "cpu", "-K", "2560", "-N", "640", "--cpu-tops", "2")[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--model", "bitnet-2b"), "give -M, the tokens of bitnet-2b"),
+        (("--model", "bitnet-2b", "--versus", "cpu"), "give either --model or --versus"),
+        (("--fused", "qkv"), "--fused goes with --model"),
+        (("--cpu-tops", "3"), "--cpu-tops goes with --versus cpu"),
+        (("--versus", "gpu"), "--versus 'gpu': only cpu is there"),
+        (("--versus", "cpu", "-K", "5"), "give both of -K and -N"),
+        (("--out", "x.csv"), "--out and --force go with --csv or --model"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(command, options, message):
+    code, _, err = command(*options)
+    assert code == 2
+    assert message in err

@@ -14,7 +14,7 @@ grep -q link_with "$mlir" && ! test -f gemm_i8_i2_bitnet.o && { echo "no xclbinu
 grep -q 'use_lock(.*, FOREIGN' "$mlir" && { echo "error: $mlir: expected another form"; exit 4; }
 for word; do case "$word" in
   REFUSED) echo "unknown option $word"; exit 5;;
-  --tmpdir=*) mkdir -p "${word#*=}" && echo work >"${word#*=}/main_core_0_2.elf";;
+  --tmpdir=*) mkdir -p "${word#*=}" && cp "$mlir" "${word#*=}/input_with_addresses.mlir";;
   --xclbin-name=*) echo "$*" >"${word#*=}";;
   --npu-insts-name=*)
     for name in $(sed -n 's/.*aie.runtime_sequence @\\([a-z0-9_]*\\).*/\\1/p' "$mlir"); do

@@ -177,8 +177,11 @@ KRACKAN = replace(
 )  # fmt: skip
 STRIX = KRACKAN  # no source tells their memory paths apart beyond the noise
 
-DISPATCHES = {"xrt": "dispatch_ns", "raw": "raw_dispatch_ns", "runlist": "runlist_dispatch_ns"}
-"""Ways to hand a run over, and what each takes: an XRT run, an ioctl without XRT, one more of a runlist."""
+DISPATCHES = {
+    "xrt": "dispatch_ns", "elf": "dispatch_ns", "raw": "raw_dispatch_ns", "runlist": "runlist_dispatch_ns",
+}  # fmt: skip
+"""Ways to hand a run over: an XRT run of an xclbin or of a full ELF (no source tells them apart), an ioctl without XRT,
+one more command of a runlist."""
 
 POWER_HZ: Mapping[str, Mapping[str, float]] = {
     "phoenix": {"turbo": 1.0e9},

@@ -37,10 +37,11 @@ class GemmCase:
 
     Layouts are those in DRAM: of B "row" (runs of n), "col" (runs of k_mt) or "packed" (in the order of use), of A and
     C "row" or "col". `accumulator` is the type in which cores keep C, when it is another than C's; `a_shims` bring one
-    row's A. `bd_overlap` tells whether BDs are written while others run. `core_macs_per_cycle` is the kernel's rate
-    when known, `clock_hz` the array's clock when it is not the device's highest. `assumed` says what a table's reader
-    filled in. Sizes and buffering (m, k, n, k_mt, a_shims, c_buffers, rho) may be arrays of one length: many designs of
-    one kind, which `estimate` models at once.
+    row's A. `bd_overlap` tells whether BDs are written while others run, `b_resident` whether B is read once and stays
+    on the array. With `m_used` only so many of a tile's m rows hold data (0: all), memtiles make the rest.
+    `core_macs_per_cycle` is the kernel's rate when known, `clock_hz` the array's clock when it is not the device's
+    highest. `assumed` says what a table's reader filled in. Sizes and buffering (m, k, n, k_mt, a_shims, c_buffers,
+    rho) may be arrays of one length: many designs of one kind, which `estimate` models at once.
     """
 
     device: str
@@ -66,6 +67,8 @@ class GemmCase:
     core_macs_per_cycle: float | None = None
     clock_hz: float | None = None
     bd_overlap: bool = True
+    m_used: int = 0
+    b_resident: bool = False
     assumed: tuple[str, ...] = field(default=())
 
     @property
@@ -85,14 +88,19 @@ class GemmCase:
 
     @property
     def padded(self) -> tuple[int, int, int]:
-        """M, K and N in whole panels: of m·rows, k_mt and n·columns."""
-        return padded(self.M, self.m * self.rows), padded(self.K, self.k_mt), padded(self.N, self.n * self.columns)
+        """M, K and N in whole panels: of the rows that hold data, k_mt and n·columns."""
+        return padded(self.M, self.panel_rows), padded(self.K, self.k_mt), padded(self.N, self.n * self.columns)
+
+    @property
+    def panel_rows(self) -> Any:
+        """Rows of the problem that all core rows take at a time."""
+        return (self.m_used if self.m_used else self.m) * self.rows
 
     @property
     def rounds(self) -> int:
         """Tiles of C that each core makes."""
         M, _, N = self.padded
-        return M // (self.m * self.rows) * (N // (self.n * self.columns))
+        return M // self.panel_rows * (N // (self.n * self.columns))
 
     @property
     def macs(self) -> int:
@@ -103,16 +111,17 @@ class GemmCase:
     def padded_macs(self) -> int:
         """Multiply-accumulates that the array does."""
         M, K, N = self.padded
-        return M * K * N
+        return M // self.panel_rows * (self.m * self.rows) * K * N
 
     def transfers(self) -> tuple[Transfer, Transfer, Transfer]:
         """A, B and C as DRAM sees them over the whole problem (`traffic` has the formulas)."""
         M, K, N = self.padded
         a, b, c = self.element_bytes
         channels = np.minimum(self.rows * self.a_shims, self.columns)
+        b_rows = M if self.b_resident else self.panel_rows  # for which B is read once
         return (
             self._transfer("A", traffic.a_bytes(M, K, N, a, self.n, self.columns), channels),
-            self._transfer("B", traffic.b_bytes(M, K, N, b, self.m, self.rows), self.columns),
+            self._transfer("B", traffic.b_bytes(M, K, N, b, b_rows, 1), self.columns),
             self._transfer("C", traffic.c_bytes(M, N, c), self.columns),
         )
 
@@ -146,8 +155,8 @@ class GemmCase:
     def fill_bytes(self) -> float:
         """Bytes of the first slabs of A and B, before which no core can start."""
         a, b, _ = self.element_bytes
-        return self.k_mt * (self.rows * self.m * a + self.columns * self.n * b)
+        return self.k_mt * (self.panel_rows * a + self.columns * self.n * b)
 
     def round_bytes(self) -> float:
         """Bytes of the tiles of C that all cores make in one round."""
-        return self.rows * self.columns * self.m * self.n * self.element_bytes[2]
+        return self.columns * self.panel_rows * self.n * self.element_bytes[2]

@@ -16,5 +16,6 @@ def case_of(spec: GemmSpec, device: Device, problem: Problem, *, core_macs_per_c
         M=problem.M, K=problem.K, N=problem.N,
         a_layout=_LAYOUTS[spec.layouts.a], b_layout=_LAYOUTS[spec.layouts.b], c_layout=_LAYOUTS[spec.layouts.c],
         accumulator=type_named(spec.accumulator), a_shims=spec.buffers.a_shims,
-        c_buffers=spec.buffers.c_buffers, rho=spec.buffers.rho, core_macs_per_cycle=core_macs_per_cycle,
+        m_used=spec.tile.m_used, c_buffers=spec.buffers.c_buffers, rho=spec.buffers.rho,
+        core_macs_per_cycle=core_macs_per_cycle,
     )  # fmt: skip

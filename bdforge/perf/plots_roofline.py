@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from bdforge.devices import device_named
 from bdforge.devices.timing import PEAK_MACS, timing_of
 from bdforge.perf.case import GemmCase
-from bdforge.perf.estimate import estimate
+from bdforge.perf.estimate import INTERVAL, estimate
 from bdforge.perf.plots import BLUE, GREEN, GREY, TEXT, VERMILION, PlotError, new_figure
 from bdforge.perf.rows import Row
 
@@ -121,6 +121,10 @@ def _draw(axes, points: Sequence[Point]) -> None:
                 [p.intensity for p in chosen], [p.tops for p in chosen], marker=marker, facecolors=face,
                 edgecolors=edge, s=44, linewidths=1.4, label=f"{_LABELS[kind]} ({len(chosen)})", zorder=3,
             )  # fmt: skip
+    for point in points:
+        if point.kind == "modelled":
+            ends = [point.tops / INTERVAL[1], point.tops / INTERVAL[0]]
+            axes.plot([point.intensity] * 2, ends, color=GREY, linewidth=1.0, zorder=2)
 
 
 def _name_points(axes, points: Sequence[Point], height_inches: float) -> list[str]:

@@ -1,6 +1,6 @@
 """Rows of measurement tables as cases. Empty means unknown: what is filled in instead is said with the row.
 
-Columns are those of `data/measured_gemm.csv`; `bd_overlap` (yes, no) and `compiler` may be added.
+Columns are those of `data/measured_gemm.csv`; `bd_overlap`, `b_resident` (yes, no) and `compiler` may be added.
 """
 
 import csv
@@ -169,6 +169,7 @@ class _Reader:
             "columns": self.count("cols", array.columns, array.columns),
             "b_layout": self.layout(b), "c_buffers": self.count("c_buffers", _STOCK_C_BUFFERS, 2),
             "rho": self.whole("rho") or 1, "clock_hz": clock * 1e9 if clock else None, "bd_overlap": self.overlap(),
+            "b_resident": self.yes("b_resident"),
         }  # fmt: skip
 
     def case(self, facts: dict[str, Any], m: int, k: int, n: int, core_only: bool) -> GemmCase:
@@ -266,6 +267,13 @@ class _Reader:
         if text not in LAYOUTS:
             self.faults.append(f"b_layout is {text!r}; it is one of {', '.join(LAYOUTS)}, or empty when unknown")
         return text
+
+    def yes(self, name: str) -> bool:
+        """Whether a column that may be missing says yes."""
+        text = self.fields.get(name, "").lower()
+        if text not in ("", "yes", "no"):
+            self.faults.append(f"{name} is {text!r}; it is yes or no, or empty")
+        return text == "yes"
 
     def overlap(self) -> bool:
         """The column `bd_overlap`, or what source and notes say of it."""

@@ -140,14 +140,14 @@ def test_ways_to_hand_a_run_over_differ_in_dispatch_only(command):
         _, out, _ = command(DESIGN, "-M", "256", "-K", "2560", "-N", "640", "--dispatch", way)
         return next(float(line.split(")")[1].split()[0]) for line in out.splitlines() if "dispatch (added)" in line)
 
-    assert [dispatch(way) for way in ("xrt", "raw", "runlist")] == pytest.approx([158, 59, 22.5], abs=0.6)
+    assert [dispatch(way) for way in ("xrt", "elf", "raw", "runlist")] == pytest.approx([158, 158, 59, 22.5], abs=0.6)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--power", "eco"), "no clock of strix_halo is published for power mode 'eco'; known: saver, balanced, turbo"),
-        (("--dispatch", "mail"), "dispatch 'mail' is not one of xrt, raw, runlist"),
+        (("--dispatch", "mail"), "dispatch 'mail' is not one of xrt, elf, raw, runlist"),
     ],
 )
 def test_unknown_surroundings_are_named(command, options, message):

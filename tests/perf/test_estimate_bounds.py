@@ -108,3 +108,21 @@ def test_asymmetric_buffering_pays_a_switch_for_each_microkernel():
     assert split.core.kernel - plain.core.kernel == 3 * 51
     published = [estimate(case(rho=rho)).core.kernel for rho in (1, 4)]
     assert published[0] == published[1]  # a core's published rate holds its switches
+
+
+def test_used_rows_cost_the_compute_of_whole_tiles_and_the_traffic_of_data():
+    """8 of 144 rows hold data: every tile is computed whole, but A and C move 8 rows, and B comes for each 32 rows."""
+    few, whole = case(M=32, m_used=8), case(M=576)
+    assert few.rounds == whole.rounds
+    assert estimate(few).parallel["compute"] == pytest.approx(estimate(whole).parallel["compute"])
+    a, b, c = few.transfers()
+    assert (a.size_bytes, c.size_bytes) == (whole.transfers()[0].size_bytes / 18, whole.transfers()[2].size_bytes / 18)
+    assert b.size_bytes == whole.transfers()[1].size_bytes
+    assert estimate(few).padding == pytest.approx(18)
+
+
+def test_resident_weights_are_read_once():
+    stays, comes = case(b_resident=True), case()
+    assert stays.transfers()[1].size_bytes == 4320 * 4608
+    assert comes.transfers()[1].size_bytes == 4320 * 4608 * (4032 // 576)
+    assert estimate(stays).parallel["DRAM bandwidth"] < estimate(comes).parallel["DRAM bandwidth"]

@@ -96,8 +96,11 @@ def test_an_xrt_that_is_not_there_is_refused(tmp_path: Path):
     )
 
 
+FOLDERS = ("site_scons", "designs", "templates", "kernels", "bdforge", "bd_patterns", "host", "examples")
+
+
 def test_a_fault_in_a_source_shows_the_compilers_text_and_leaves_nothing(tmp_path: Path):
-    for part in ("SConstruct", "site_scons", "designs", "templates", "kernels", "bdforge", "bd_patterns", "host"):
+    for part in (*FOLDERS, "SConstruct"):
         source = ROOT / part
         copy = shutil.copytree if source.is_dir() else shutil.copy
         copy(source, tmp_path / part)

@@ -75,11 +75,11 @@ def test_ranges_join_runs_of_three():
 
 def test_a_design_that_does_not_route_is_refused_with_its_place(tmp_path):
     path = tmp_path / "twice.mlir"
-    flow = "aie.flow(%a, DMA : 0, %b, DMA : 0)"
-    path.write_text(f"module {{ aie.device(npu1) {{\n%a = aie.tile(0, 2)\n%b = aie.tile(0, 1)\n{flow}\n{flow}\n}} }}")
+    flows = "\n".join(f"aie.flow(%a, DMA : {channel}, %b, DMA : 0)" for channel in (0, 1))
+    path.write_text(f"module {{ aie.device(npu1) {{\n%a = aie.tile(0, 2)\n%b = aie.tile(0, 1)\n{flows}\n}} }}")
     with pytest.raises(RoutingError) as caught:
         command(path)
-    assert str(caught.value).startswith(f"{path}:5:1: (0, 2) DMA : 0 leads to (0, 1) DMA : 0 already (line 4)")
+    assert str(caught.value).startswith(f"{path}:5:1: 2 streams end in (0, 1) DMA : 0, which carries 1 circuit")
     assert isinstance(caught.value, MlirError)
 
 

@@ -12,7 +12,7 @@ from bdforge.xrt import FetchError, fetch_packages
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNER = ROOT / "bdforge" / "runtime" / "xrt.py"
-IMPORTED = "self._pyxrt = _pyxrt()"  # of type Any, as pyxrt is seldom there; below it gets the stub's types
+IMPORTED = "self.pyxrt = _pyxrt()"  # of type Any, as pyxrt is seldom there; below it gets the stub's types
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def faults(folder: Path, stub: Path, source: str) -> list[str]:
 def test_the_runner_calls_only_what_pyxrt_has(stub: Path, tmp_path: Path):
     source = RUNNER.read_text()
     assert source.count(IMPORTED) == 1, "the test replaces this line"
-    typed = source.replace(IMPORTED, "self._pyxrt = pyxrt").replace("import numpy", "import pyxrt\nimport numpy", 1)
+    typed = source.replace(IMPORTED, "self.pyxrt = pyxrt").replace("import numpy", "import pyxrt\nimport numpy", 1)
     assert faults(tmp_path, stub, typed) == []
     assert "group_id(" in typed, "the next line has to break something"
     assert "groupid" in faults(tmp_path, stub, typed.replace("group_id(", "groupid("))[0]

@@ -13,9 +13,10 @@ from bdforge.perf.tune_kernel import Basis, kernel_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_COLORS = {
+BOUND_COLORS = {
     "compute": VERMILION, "L1 stream": ORANGE, "shim channel": PURPLE, "DRAM bandwidth": BLUE, "DRAM run length": SKY,
     "controller": GREEN, "dispatch": GREY, "padding": "#000000", "BD reconfiguration": "#8c564b",
+    "shim requests": "#a6761d",
 }  # fmt: skip
 
 
@@ -43,7 +44,7 @@ def kmt_sweep(found: Sequence[Estimate], published: Sequence[tuple[int, float]] 
     for bound in dict.fromkeys(f.bound for f in found):
         chosen = [f for f in found if f.bound == bound]
         axes.scatter(
-            [f.case.k_mt for f in chosen], [f.tops for f in chosen], color=_COLORS[bound], s=48, zorder=3,
+            [f.case.k_mt for f in chosen], [f.tops for f in chosen], color=BOUND_COLORS[bound], s=48, zorder=3,
             label=f"modelled, bound: {bound}",
         )  # fmt: skip
     if published:

@@ -15,6 +15,7 @@ LIFTS = {
     "compute": "a better kernel or larger m·n",
     "L1 stream": "a larger m (for B) or n (for A), or a second buffer of C",
     "shim channel": "more columns or a_shims = 2",
+    "shim requests": "a deeper k_mt, packed B or more columns",
     "DRAM bandwidth": "narrower types, C above all, or larger m and n if they fitted",
     "DRAM run length": "a deeper k_mt or packed B",
     "controller": "fewer and larger transfers",

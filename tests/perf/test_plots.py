@@ -9,13 +9,14 @@ import pytest
 from bd_patterns import Pattern
 from bdforge import cli
 from bdforge.devices import device_named
-from bdforge.perf import GemmCase, estimate, measured_rows
+from bdforge.perf import BOUNDS, GemmCase, estimate, measured_rows
 from bdforge.perf.designs import case_of
 from bdforge.perf.plots_pattern import natural_width, order_grid
 from bdforge.perf.plots_roofline import intensity, modelled_point, published_points
-from bdforge.perf.plots_sweep import sweep
+from bdforge.perf.plots_sweep import BOUND_COLORS, sweep
 from bdforge.perf.plots_utilisation import tile_shares
 from bdforge.perf.tune_emulate import timed
+from bdforge.perf.tune_reasons import LIFTS
 from bdforge.plan import Problem, load_spec, plan_gemm, spec_from
 from support.built_designs import spec_content
 
@@ -168,3 +169,9 @@ def test_utilisation_counts_kernels_of_cores_and_busiest_channels_of_the_rest():
     assert shares[0, 2][2] * report.cycles == pytest.approx(
         sum(v for k, v in core.busy.items() if k not in ("kernel calls", "core program"))
     )
+
+
+def test_every_bound_has_a_colour_of_its_own_and_something_that_lifts_it():
+    assert len({BOUND_COLORS[bound] for bound in BOUNDS}) == len(BOUNDS)
+    assert all(LIFTS[bound] for bound in BOUNDS)
+    assert set(BOUND_COLORS) | set(LIFTS) == set(BOUNDS)

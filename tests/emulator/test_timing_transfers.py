@@ -5,10 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bdforge.devices import TileKind
+from bdforge.devices.registers import SHIM_BD
 from bdforge.emulator import TimingOptions, TimingReport, emulate
+from bdforge.emulator.bd import decode_bd
 from bdforge.emulator.timed.clock import Clock
 from bdforge.emulator.timed.dram import Dram, Way
-from bdforge.emulator.trace import Access
+from bdforge.emulator.trace import Access, access_of
 from support.small_designs import loopback
 from support.timed_designs import FREE, columns, to_cores
 
@@ -136,6 +139,23 @@ def test_runs_in_pages_of_their_own_are_served_one_by_one():
     assert near.cycles == pytest.approx(256 / 8)
     assert far.cycles == pytest.approx(3 * 4 * 20)
     assert far.dram.port_utilisation == pytest.approx(1)
+
+
+USUAL = {  # wraps and steps of the inner dimensions and the last step, in words; mean run and usual distance in bytes
+    "one run": ((4, 1), (4, 4), 16, 32, 128, 0),
+    "a gap over a page among short ones": ((4, 1), (4, 16), 4096, 48, 16, 64),
+    "a short gap among those over a page": ((4, 1), (4, 2048), 16, 48, 16, 8192),
+    "backwards over the rows": ((4, 1), (2, 4096), 16, 48, 16, 16384),
+    "runs of one word": ((8, 2), (4, 64), 4096, 32, 4, 8),
+}
+
+
+@pytest.mark.parametrize("case", USUAL)
+def test_runs_lie_as_far_apart_as_most_of_them(case):
+    (wrap0, step0), (wrap1, step1), step2, words, run, stride = USUAL[case]
+    fields = {"length": words, "d0_wrap": wrap0, "d0_step": step0 - 1, "d1_wrap": wrap1, "d1_step": step1 - 1}
+    order = decode_bd(TileKind.SHIM, tuple(SHIM_BD.encode(fields | {"d2_step": step2 - 1}))).order
+    assert access_of(order) == Access(run, stride)
 
 
 def test_writes_have_a_price_of_their_own():

@@ -15,6 +15,7 @@ usage() {
 usage: ./go run [options of 'bdforge run']   build the BitNet GEMM and run it on the emulated array
        ./go test [pytest arguments]          everything that CI runs
        ./go sweep [pytest arguments]         the long tests, marked slow
+       ./go mutate [options] [FILES]         plant faults in files, by default the changed ones: which do the tests miss?
        ./go help                             this text
 The first call makes .venv from requirements.lock. docs/building.md has the details.
 EOF
@@ -148,10 +149,17 @@ sweep() {
   "$python" -m pytest -n 2 -m slow "$@"
 }
 
+mutate() {
+  setup
+  build host
+  "$python" "$root/tests/support/mutate.py" "$@"
+}
+
 case ${1:-help} in
   run) run "${@:2}" ;;
   test) run_tests "${@:2}" ;;
   sweep) sweep "${@:2}" ;;
+  mutate) mutate "${@:2}" ;;
   help | -h | --help) usage ;;
   *)
     usage >&2

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bdforge.emulator.dma import Channel
 from bdforge.mlir import parse
-from bdforge.plan import Problem
+from bdforge.operators.gemm import Problem
 from bdforge.runtime import BuiltDesign, first_mismatch, random_operands, reference, run_gemm
 
 DESIGN = Path(__file__).resolve().parents[1] / "build" / "strix_halo" / "gemm_i8_i2_bitnet"

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from bdforge.devices import device_named
-from bdforge.plan import Plan, cpp_design, load_spec, manifest, plan_gemm, sequence, spec_from
+from bdforge.operators.gemm import Plan, cpp_design, load_spec, manifest, plan_gemm, sequence, spec_from
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bdforge.devices.timing import Timing
 from bdforge.emulator import TimingOptions, TimingReport, replay
-from bdforge.plan import Problem
+from bdforge.operators.gemm import Problem
 from bdforge.runtime import BuiltDesign, run_gemm
 from bdforge.runtime.reference import random_operands
 from bdforge.runtime.timing import timing_options

@@ -8,10 +8,10 @@ import sys
 import time
 
 from bdforge.devices import device_named
-from bdforge.perf.tune import search
-from bdforge.perf.tune_search import Task, in_process, in_processes
-from bdforge.perf.tune_shapes import shapes
-from bdforge.perf.tune_space import search_space
+from bdforge.perf.tune.search import Task, in_process, in_processes
+from bdforge.perf.tune.shapes import shapes
+from bdforge.perf.tune.space import search_space
+from bdforge.perf.tune.tuner import search
 
 DEVICE = "strix_halo"
 ROW = "{:>16} {:>10} {:>14} {:>14} {:>9} {:>14}"

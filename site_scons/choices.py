@@ -21,8 +21,8 @@ from SCons.Script import (
 
 from bdforge.devices import DEVICES, Device
 from bdforge.mlir import Era
-from bdforge.plan import GemmSpec, Plan, SpecError, load_spec, plan_gemm
-from bdforge.plan.kernels import kernel_for
+from bdforge.operators.gemm import GemmSpec, Plan, SpecError, load_spec, plan_gemm
+from bdforge.operators.gemm.kernels import kernel_for
 from bdforge.toolchain import Tool, missing_report
 
 DEFAULT_DESIGNS = ("gemm_i8_i2_bitnet", "gemm_bf16_bf16_f32_64x64x32")

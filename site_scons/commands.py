@@ -10,7 +10,7 @@ import SCons.Errors
 from SCons.Script import Action, Builder, Value
 
 from bdforge.devices import device_named
-from bdforge.plan import Plan, load_spec, plan_gemm
+from bdforge.operators.gemm import Plan, load_spec, plan_gemm
 from bdforge.toolchain import Tool, ToolError, run_tool
 
 

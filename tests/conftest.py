@@ -2,7 +2,7 @@
 
 import pytest
 
-from bdforge.plan import load_spec
+from bdforge.operators.gemm import load_spec
 from bdforge.runtime import BuiltDesign
 from support.built_designs import ROOT, build, spec_content
 

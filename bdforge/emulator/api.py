@@ -11,7 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from bdforge.emulator.array import Array
 from bdforge.emulator.choose import choose, host_arrays
 from bdforge.emulator.controller import execute
-from bdforge.emulator.core_values import modes
+from bdforge.emulator.cores.mlir.values import modes
+from bdforge.emulator.cores.stack import frames_of
 from bdforge.emulator.diagnose import quiet
 from bdforge.emulator.errors import ArgumentError, DesignError
 from bdforge.emulator.host import HostMemory
@@ -19,7 +20,6 @@ from bdforge.emulator.observe import Observer
 from bdforge.emulator.reconfigure import Reconfiguration
 from bdforge.emulator.scheduler import SCHEDULES, STEP_BUDGET, scheduler_named
 from bdforge.emulator.silicon import spoil_word
-from bdforge.emulator.stack import frames_of
 from bdforge.emulator.strictness import Strictness
 from bdforge.emulator.timed import TimingOptions, TimingReport, replay
 from bdforge.emulator.trace import Recorder, Trace

@@ -9,18 +9,18 @@ import numpy as np
 from bdforge.devices import Device, DeviceError, TileKind
 from bdforge.devices.registers import split_address
 from bdforge.emulator.bd import decode_bd
+from bdforge.emulator.cores.stack import Frame
 from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import RegisterAccessError
 from bdforge.emulator.host import HostMemory
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.scheduler import Agent, Scheduler
 from bdforge.emulator.silicon import check_unread
-from bdforge.emulator.stack import Frame
 from bdforge.emulator.strictness import Strictness
 from bdforge.emulator.tile import Tile
 
 if TYPE_CHECKING:
-    from bdforge.emulator.core import Core
+    from bdforge.emulator.cores.core import Core
 
 TokenKey = tuple[int, int, str, int]
 """Column, row, direction, channel."""

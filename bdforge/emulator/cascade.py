@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation
 
 from bdforge.devices.limits import CASCADE_FIFO_VALUES
-from bdforge.emulator.core import Core
+from bdforge.emulator.cores.core import Core
 from bdforge.emulator.errors import DesignError
 from bdforge.emulator.scheduler import Agent
 from bdforge.mlir import location

@@ -11,7 +11,7 @@ from bdforge.devices import TileKind
 from bdforge.devices.limits import CORE_STREAM_PORTS, PACKET_IDS
 from bdforge.emulator.array import Array
 from bdforge.emulator.control_packet import ControlPort
-from bdforge.emulator.core import Core, core_at
+from bdforge.emulator.cores.core import Core, core_at
 from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import DesignError
 from bdforge.emulator.packet import Arbiter, PacketSource, connect_packets

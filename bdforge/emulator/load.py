@@ -12,15 +12,15 @@ from xdsl.ir import Attribute, Operation
 
 from bdforge.emulator.array import Array
 from bdforge.emulator.cascade import connect_cascades
-from bdforge.emulator.core import Core, core_at
-from bdforge.emulator.core_values import bytes_of_blocks, dtype_of_memory
+from bdforge.emulator.cores.core import Core, core_at
+from bdforge.emulator.cores.kernel_call import KernelCall, waits
+from bdforge.emulator.cores.mlir.values import bytes_of_blocks, dtype_of_memory
+from bdforge.emulator.cores.stack import Frame, frames_of
 from bdforge.emulator.errors import ArgumentError, DesignError, KernelError
 from bdforge.emulator.flows import Flows
-from bdforge.emulator.kernel_call import KernelCall, waits
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.poison import PoisonedView
 from bdforge.emulator.routes import check_routes
-from bdforge.emulator.stack import Frame, frames_of
 from bdforge.emulator.static_dma import load_dma
 from bdforge.mlir import location
 from bdforge.mlir.allocate import allocate, buffer_bytes

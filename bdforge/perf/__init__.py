@@ -1,14 +1,15 @@
 """Modelled performance: what a GEMM can reach, and which bound limits it.
 
-`estimate` models one `GemmCase`, `estimate_table` the rows of a table. Formulas are in `core` and `traffic`, hardware
-numbers in `bdforge.devices.timing`, kernels known by rate in `kernel_rates`, our own kernels' schedules in
-`kernel_schedule`. How far the models can be believed: docs/accuracy.md, made by `python -m bdforge.perf.accuracy`.
+`estimate` models one `GemmCase`, `estimate_table` the rows of a table. Formulas are in `bounds.core` and
+`bounds.traffic`, hardware numbers in `bdforge.devices.timing`, kernels known by rate in `kernels.rates`, our own
+kernels' schedules in `kernels.schedule`. How far the models can be believed: docs/accuracy.md, made by
+`python -m bdforge.perf.accuracy`.
 """
 
-from bdforge.perf.case import GemmCase, Transfer
+from bdforge.perf.bounds.case import GemmCase, Transfer
+from bdforge.perf.bounds.estimate import BOUNDS, Estimate, estimate
 from bdforge.perf.errors import PerfError
-from bdforge.perf.estimate import BOUNDS, Estimate, estimate
-from bdforge.perf.kernel_rates import KernelCycles, kernel_cycles
+from bdforge.perf.kernels.rates import KernelCycles, kernel_cycles
 from bdforge.perf.rows import Row, measured_rows, read_rows
 from bdforge.perf.table import estimate_table
 

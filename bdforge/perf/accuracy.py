@@ -9,8 +9,8 @@ from dataclasses import astuple, replace
 from pathlib import Path
 
 from bdforge.perf.accuracy_emulated import agreement, side_by_side
-from bdforge.perf.estimate import INTERVAL, OVERLAP_EXPONENT, estimate
-from bdforge.perf.evaluation import (
+from bdforge.perf.bounds.estimate import INTERVAL, OVERLAP_EXPONENT, estimate
+from bdforge.perf.bounds.evaluation import (
     Result,
     all_rows,
     bias,
@@ -29,7 +29,7 @@ from bdforge.perf.evaluation import (
     worst_error,
 )
 from bdforge.perf.fit import FITTED_SOURCES, PARAMETER_NAMES, Parameters
-from bdforge.perf.kernel_rates import Form, fitted_forms, published_rates
+from bdforge.perf.kernels.rates import Form, fitted_forms, published_rates
 from bdforge.perf.markdown import bullet, prose, section, table
 from bdforge.perf.rows import implied_rows
 

@@ -1,9 +1,9 @@
 """Design specs as cases of the models."""
 
 from bdforge.devices import Device
-from bdforge.perf.case import GemmCase
-from bdforge.perf.types import type_named
-from bdforge.plan.spec import GemmSpec, Problem
+from bdforge.operators.gemm.spec import GemmSpec, Problem
+from bdforge.perf.bounds.case import GemmCase
+from bdforge.perf.bounds.types import type_named
 
 _LAYOUTS = {"row": "row", "column": "col", "packed": "packed"}
 

@@ -15,9 +15,9 @@ from dataclasses import astuple, dataclass, fields, replace
 import numpy as np
 
 from bdforge.devices.timing import Timing
-from bdforge.perf.case import GemmCase
-from bdforge.perf.estimate import Estimate, estimate
-from bdforge.perf.kernel_rates import kernel_cycles
+from bdforge.perf.bounds.case import GemmCase
+from bdforge.perf.bounds.estimate import Estimate, estimate
+from bdforge.perf.kernels.rates import kernel_cycles
 from bdforge.perf.rows import Row
 
 FITTED_SOURCES = (

@@ -4,8 +4,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from bdforge.perf.estimate import Estimate
-from bdforge.perf.layers import Layers
+from bdforge.perf.bounds.estimate import Estimate
+from bdforge.perf.bounds.layers import Layers
 
 BAR_WIDTH = 40  # characters for the whole time
 _EIGHTHS = " ▏▎▍▌▋▊▉"

@@ -14,11 +14,11 @@ from typing import Any
 
 from bdforge.devices.timing import timing_of
 from bdforge.devices.topology import DEVICES, MLIR_DEVICES
-from bdforge.perf.case import LAYOUTS, GemmCase
+from bdforge.perf.bounds.case import LAYOUTS, GemmCase
+from bdforge.perf.bounds.tiles import fastest_tile
+from bdforge.perf.bounds.traffic import padded
+from bdforge.perf.bounds.types import ELEMENT_BYTES, type_named
 from bdforge.perf.errors import PerfError
-from bdforge.perf.tiles import fastest_tile
-from bdforge.perf.traffic import padded
-from bdforge.perf.types import ELEMENT_BYTES, type_named
 
 DATA = Path(__file__).parent / "data"
 MEASURED = DATA / "measured_gemm.csv"

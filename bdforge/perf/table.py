@@ -1,7 +1,7 @@
 """Tables of published measurements with the modelled columns added."""
 
-from bdforge.perf.estimate import INTERVAL, Estimate, estimate
-from bdforge.perf.kernel_rates import switch_cycles
+from bdforge.perf.bounds.estimate import INTERVAL, Estimate, estimate
+from bdforge.perf.kernels.rates import switch_cycles
 from bdforge.perf.rows import Row, read_rows, write_rows
 
 

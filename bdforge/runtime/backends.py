@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from bdforge.emulator import emulate
-from bdforge.plan import GemmSequence, render
+from bdforge.operators.gemm import GemmSequence, render
 from bdforge.runtime.design import BuildError, BuiltDesign
 
 VARIABLE = "BDFORGE_DEVICE"

@@ -8,12 +8,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bdforge.cli_files import named
+from bdforge.cli.files import named
 from bdforge.emulator.timed import Span
 from bdforge.emulator.timed.tables import tables
 from bdforge.emulator.timed.timeline import write_timeline
-from bdforge.plan import GemmSequence, Problem, SpecError
-from bdforge.plan.types import TYPES
+from bdforge.operators.gemm import GemmSequence, Problem, SpecError
+from bdforge.operators.gemm.types import TYPES
 from bdforge.runtime.design import BuiltDesign
 from bdforge.runtime.gemm import GemmRun, Mismatch, first_mismatch, run_gemm
 from bdforge.runtime.reference import expected, random_operands, random_scales

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from bdforge.devices import DeviceError, device_named
-from bdforge.plan import Plan, Problem, SequenceOptions, SpecError, plan_gemm, render, spec_from
-from bdforge.plan.manifest_schema import Manifest, manifest_fault
+from bdforge.operators.gemm import Plan, Problem, SequenceOptions, SpecError, plan_gemm, render, spec_from
+from bdforge.operators.gemm.manifest_schema import Manifest, manifest_fault
 from bdforge.runtime.kernels import load_kernels
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bdforge.emulator import ArgumentError
-from bdforge.plan import GemmSequence
+from bdforge.operators.gemm import GemmSequence
 
 _FLOAT_BYTES = 4
 

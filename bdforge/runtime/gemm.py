@@ -7,7 +7,7 @@ import numpy as np
 
 from bdforge.emulator import ArgumentError, TimingOptions, TimingReport, emulate
 from bdforge.emulator.trace import Trace
-from bdforge.plan import GemmSequence, Problem, sequence
+from bdforge.operators.gemm import GemmSequence, Problem, sequence
 from bdforge.runtime.design import BuiltDesign
 from bdforge.runtime.epilogues import NO_SCALES, Scales, fed_operands
 from bdforge.runtime.operands import b_operand, c_buffer, c_matrix, check_matrix, staged_a

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from bdforge.emulator import ArgumentError
-from bdforge.plan import SequenceOptions
-from bdforge.plan import sequence as planned_sequence
+from bdforge.operators.gemm import SequenceOptions
+from bdforge.operators.gemm import sequence as planned_sequence
 from bdforge.runtime.backends import Backend, backend_for
 from bdforge.runtime.design import BuiltDesign
 from bdforge.runtime.epilogues import NO_SCALES, Scales, fed_operands

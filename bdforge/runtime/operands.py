@@ -5,10 +5,10 @@ import numpy as np
 
 from bdforge.emulator import ArgumentError
 from bdforge.formats import BLOCK, TILE_BYTES, pack_bfp16, pack_bfp16_b, unpack_bfp16
-from bdforge.plan import GemmSequence, Plan, Problem, Staged
-from bdforge.plan.sequence import natural_leading
-from bdforge.plan.staging import stage, walked_sizes
-from bdforge.plan.types import TYPES
+from bdforge.operators.gemm import GemmSequence, Plan, Problem, Staged
+from bdforge.operators.gemm.sequence import natural_leading
+from bdforge.operators.gemm.staging import stage, walked_sizes
+from bdforge.operators.gemm.types import TYPES
 from bdforge.weights import pack, pack_int4, pack_tiles
 
 DTYPES: dict[str, np.dtype] = {

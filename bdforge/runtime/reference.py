@@ -6,9 +6,9 @@ import numpy as np
 
 from bdforge.formats import error_bound, rounded
 from bdforge.formats.bounds import BLOCK_ROUNDOFF, largest_of_block
-from bdforge.plan import Plan, Problem
-from bdforge.plan.staging import walked_sizes
-from bdforge.plan.types import TYPES
+from bdforge.operators.gemm import Plan, Problem
+from bdforge.operators.gemm.staging import walked_sizes
+from bdforge.operators.gemm.types import TYPES
 from bdforge.runtime.epilogues import NO_SCALES, Scales
 from bdforge.runtime.operands import DTYPES, moved_back
 from bdforge.runtime.rounding import shifted

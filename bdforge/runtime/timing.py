@@ -5,9 +5,9 @@ from contextlib import suppress
 from bdforge.devices.timing import PEAK_MACS, timing_of
 from bdforge.emulator import TimingOptions
 from bdforge.emulator.timed import Span
-from bdforge.perf.kernel_schedule import Schedule, ScheduleError, kernel_costs
-from bdforge.perf.types import type_named
-from bdforge.plan import Plan, Problem
+from bdforge.operators.gemm import Plan, Problem
+from bdforge.perf.bounds.types import type_named
+from bdforge.perf.kernels.schedule import Schedule, ScheduleError, kernel_costs
 
 
 def timing_options(
@@ -20,7 +20,7 @@ def timing_options(
 ) -> TimingOptions:
     """How to time a problem of a design.
 
-    `efficiency` is the share of `schedule` that matrix kernels reach (`bdforge.perf.kernel_schedule`), the ideal one
+    `efficiency` is the share of `schedule` that matrix kernels reach (`bdforge.perf.kernels.schedule`), the ideal one
     with its stalls at memory banks; `spans`, if given, gets the timeline.
     """
     timing, tile, costs = timing_of(plan.device), plan.spec.tile, {}

@@ -4,8 +4,8 @@ import numpy as np
 
 from bdforge.emulator import TimingOptions, emulate
 from bdforge.emulator.timed import TimingReport
-from bdforge.plan import GemmSequence, Plan, Problem, render, sequence
-from bdforge.plan.types import TYPES
+from bdforge.operators.gemm import GemmSequence, Plan, Problem, render, sequence
+from bdforge.operators.gemm.types import TYPES
 
 
 def timed_trial(plan: Plan, problem: Problem, options: TimingOptions) -> TimingReport:

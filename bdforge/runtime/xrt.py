@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from bdforge.mlir import parse
-from bdforge.plan import GemmSequence, Plan, Problem
-from bdforge.plan.manifest import XCLBIN_KERNEL
-from bdforge.plan.sequence import ARGUMENTS
+from bdforge.operators.gemm import GemmSequence, Plan, Problem
+from bdforge.operators.gemm.manifest import XCLBIN_KERNEL
+from bdforge.operators.gemm.sequence import ARGUMENTS
 from bdforge.runtime.design import BuildError, BuiltDesign
 from bdforge.txn.codec import encode
 from bdforge.txn.lower import lower_module

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from bdforge.devices import mlir_device_named
-from bdforge.plan import Plan, Problem, sequence
-from bdforge.plan.manifest import ELF_KERNEL, manifest
+from bdforge.operators.gemm import Plan, Problem, sequence
+from bdforge.operators.gemm.manifest import ELF_KERNEL, manifest
 from bdforge.toolchain.process import ToolError, run_tool
 from bdforge.txn import LoadPdi, encode
 

@@ -15,8 +15,8 @@ from elftools.elf.sections import SymbolTableSection
 
 from bdforge.devices.limits import CORE_OWN_MEMORY
 from bdforge.mlir import BufferOp, MlirError, parse
-from bdforge.plan import Plan
-from bdforge.plan.addresses import buffer_addresses
+from bdforge.operators.gemm import Plan
+from bdforge.operators.gemm.addresses import buffer_addresses
 
 TEXTS, PROGRAMS = "*input_with_addresses.mlir", "*core_*_*.elf"
 _PROGRAM = re.compile(r"core_(\d+)_(\d+)\.elf$")

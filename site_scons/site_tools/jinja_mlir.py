@@ -14,11 +14,11 @@ import SCons.Errors
 from commands import planned, say, short_line, tree_files, write_whole
 from SCons.Script import Action, Builder, Value
 
-from bd_patterns import WalkError
 from bdforge.mlir import Era, MlirError, convert
-from bdforge.plan import SpecError, render
+from bdforge.operators.gemm import SpecError, render
+from bdforge.operators.gemm.grid import WalkError
 
-CODE = ("bdforge/plan", "bdforge/devices", "bdforge/mlir", "bdforge/txn", "bd_patterns")
+CODE = ("bdforge/design", "bdforge/operators", "bdforge/devices", "bdforge/mlir", "bdforge/txn", "bd_patterns")
 
 
 def write_mlir(target, source, env):

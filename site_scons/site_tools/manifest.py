@@ -14,9 +14,9 @@ from commands import planned, short_line, write_whole
 from jinja_mlir import planning_code
 from SCons.Script import Action, Builder
 
-from bdforge.plan import manifest
-from bdforge.plan.manifest import built_files
-from bdforge.plan.manifest_schema import SCHEMA_FILE, json_schema
+from bdforge.operators.gemm import manifest
+from bdforge.operators.gemm.manifest import built_files
+from bdforge.operators.gemm.manifest_schema import SCHEMA_FILE, json_schema
 
 
 def write_manifest(target, source, env):

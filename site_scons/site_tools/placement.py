@@ -15,7 +15,7 @@ from commands import planned, say, short_line, write_whole
 from jinja_mlir import planning_code
 from SCons.Script import Action, Builder
 
-from bdforge.plan.addresses import buffer_addresses
+from bdforge.operators.gemm.addresses import buffer_addresses
 from bdforge.toolchain.read_back import PROGRAMS, TEXTS, differences, read_back
 
 

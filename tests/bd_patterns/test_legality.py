@@ -8,9 +8,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pattern_strategies import patterns, word_patterns, words_of
 
-from bd_patterns import Pattern, PatternError, Runs, a_micro_tiles, c_rows, encode_dims, problems, require_legal
+from bd_patterns import Pattern, PatternError, Runs, encode_dims, problems, require_legal
 from bdforge.devices.limits import AIE2P, TileKind, TileLimits
 from bdforge.devices.registers import TILE_REGISTERS, RegisterError
+from bdforge.operators.gemm.reorders import a_micro_tiles, c_rows
 
 SHIM, MEMTILE, CORE = (AIE2P.limits(kind) for kind in TileKind)
 KINDS = (SHIM, MEMTILE, CORE)

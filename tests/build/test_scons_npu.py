@@ -11,8 +11,8 @@ from scratch_tree import WRITE_OUTPUT, Run, built, copy_tree, program, run_scons
 
 from bdforge.devices import device_named
 from bdforge.mlir import parse
-from bdforge.plan import load_spec, plan_gemm, render
-from bdforge.plan.manifest_schema import json_schema, manifest_fault
+from bdforge.operators.gemm import load_spec, plan_gemm, render
+from bdforge.operators.gemm.manifest_schema import json_schema, manifest_fault
 
 NAME = "gemm_i8_i2_bitnet"
 DESIGN = f"strix_halo/{NAME}"

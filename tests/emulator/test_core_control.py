@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pytest
 
 from bdforge.emulator import BudgetExceeded, CoreError
-from bdforge.emulator import core as core_module
+from bdforge.emulator.cores import core as core_module
 from support.core_bodies import run_core
 
 ZEROS = np.zeros(8, np.int32)

@@ -5,7 +5,7 @@ import pytest
 
 import bdforge
 from bdforge.emulator import BudgetExceeded, CoreError, KernelError
-from bdforge.emulator import core as core_module
+from bdforge.emulator.cores import core as core_module
 from support.small_designs import core
 
 WRAP = 1 << 32

@@ -4,7 +4,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from bdforge.plan import Plan, cpp_design, manifest
+from bdforge.operators.gemm import Plan, cpp_design, manifest
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent

@@ -8,7 +8,7 @@ import pytest
 from library_builds import Done, run, sanitized_build, write_manifest
 
 from bdforge.devices import device_named
-from bdforge.plan import Plan, plan_gemm, spec_from
+from bdforge.operators.gemm import Plan, plan_gemm, spec_from
 from bdforge.runtime import b_operand
 from support.built_designs import spec_content
 

@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from bdforge.plan import Plan, sequence
-from bdforge.plan.spec import Problem
+from bdforge.operators.gemm import Plan, sequence
+from bdforge.operators.gemm.spec import Problem
 from bdforge.toolchain.full_elf import ElfTools, write_full_elf
 from bdforge.xrt import XrtPackages
 

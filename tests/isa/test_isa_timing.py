@@ -8,7 +8,7 @@ import pytest
 from bdforge import isa
 from bdforge.devices import AIE2, AIE2P
 from bdforge.isa.effects import distance, effects
-from bdforge.perf import isa as scheduler
+from bdforge.perf.kernels import isa as scheduler
 from support.instructions import draw
 
 OPERANDS = {

@@ -7,8 +7,8 @@ import pytest
 
 from bdforge.devices.timing import KRACKAN, PHOENIX, STRIX, STRIX_HALO
 from bdforge.perf.accuracy import DOCUMENT, accuracy
-from bdforge.perf.estimate import OVERLAP_EXPONENT
-from bdforge.perf.evaluation import fitted_parameters, goals, mean_error, results, short_run_ratios
+from bdforge.perf.bounds.estimate import OVERLAP_EXPONENT
+from bdforge.perf.bounds.evaluation import fitted_parameters, goals, mean_error, results, short_run_ratios
 from bdforge.perf.fit import FITTED_SOURCES, least_squares
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bdforge.devices.timing import timing_of
-from bdforge.perf.core import (
+from bdforge.perf.bounds.core import (
     core_cycles,
     core_efficiency,
     microkernel_efficiency,

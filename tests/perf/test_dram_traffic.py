@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdforge.perf.case import GemmCase
-from bdforge.perf.traffic import (
+from bdforge.perf.bounds.case import GemmCase
+from bdforge.perf.bounds.traffic import (
     a_bytes,
     arithmetic_intensity,
     asymmetric_intensity,

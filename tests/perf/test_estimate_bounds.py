@@ -6,7 +6,7 @@ import pytest
 
 from bdforge.devices.timing import STRIX_HALO, joined_times
 from bdforge.perf import BOUNDS, GemmCase, KernelCycles, estimate
-from bdforge.perf.estimate import OVERLAP_EXPONENT, reconfiguration_ns
+from bdforge.perf.bounds.estimate import OVERLAP_EXPONENT, reconfiguration_ns
 
 
 def case(**changes) -> GemmCase:

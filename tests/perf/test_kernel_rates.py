@@ -2,7 +2,7 @@
 
 import pytest
 
-from bdforge.perf.kernel_rates import Rate, fit_form, fitted_forms, form_for, kernel_cycles, published_rates
+from bdforge.perf.kernels.rates import Rate, fit_form, fitted_forms, form_for, kernel_cycles, published_rates
 
 
 def test_a_published_rate_is_taken_as_it_is():

@@ -7,16 +7,16 @@ import pytest
 
 from bdforge.devices import AIE2, AIE2P
 from bdforge.devices.timing import PEAK_MACS
-from bdforge.perf.kernel_loops import MATRIX_KERNELS
-from bdforge.perf.kernel_schedule import (
+from bdforge.operators.gemm.kernels import KERNELS
+from bdforge.perf.kernels.loops import MATRIX_KERNELS
+from bdforge.perf.kernels.published import comparisons, compiled_efficiency
+from bdforge.perf.kernels.schedule import (
     ScheduleError,
     kernel_costs,
     kernel_cycles,
     kernel_multiples,
     known_kernels,
 )
-from bdforge.perf.kernel_schedule_published import comparisons, compiled_efficiency
-from bdforge.plan.kernels import KERNELS
 
 KERNEL_SOURCES = Path(__file__).resolve().parents[2] / "kernels"
 IDS = [f"{k.generation.name}-{k.symbol}" for k in MATRIX_KERNELS]
@@ -153,7 +153,7 @@ def test_shallow_tiles_are_bound_by_overhead():
 def test_every_kernel_that_plans_know_has_a_loop():
     for (generation, *_), kernel in KERNELS.items():
         known = known_kernels({"AIE2": AIE2, "AIE2P": AIE2P}[generation])
-        assert kernel.multiply in known, f"describe {kernel.multiply} of {generation} in bdforge/perf/kernel_loops.py"
+        assert kernel.multiply in known, f"describe {kernel.multiply} of {generation} in bdforge/perf/kernels/loops.py"
         assert kernel.zero in known
         multiples = zip(kernel_multiples(kernel.multiply, kernel.generation), kernel.multiples, strict=True)
         assert all(scheduled % planned == 0 for scheduled, planned in multiples)
@@ -164,7 +164,7 @@ def test_every_kernel_source_has_a_loop(generation):
     sources = {path.stem for path in (KERNEL_SOURCES / generation.name.lower()).glob("*.cc")}
     missing = sorted(sources - set(known_kernels(generation)))
     assert sources
-    assert not missing, f"describe {', '.join(missing)} in bdforge/perf/kernel_loops.py, one line each"
+    assert not missing, f"describe {', '.join(missing)} in bdforge/perf/kernels/loops.py, one line each"
 
 
 def test_costs_by_symbol_serve_timed_emulation():
@@ -212,7 +212,7 @@ def test_compiled_efficiency_falls_back_to_the_nearest_types():
             "mm_i8_i3_i32",
             (64, 64, 64),
             {},
-            "no loop of a kernel 'mm_i8_i3_i32' for AIE2P; known: mm_i8_i8_i8, .*kernel_loops",
+            "no loop of a kernel 'mm_i8_i3_i32' for AIE2P; known: mm_i8_i8_i8, .*kernels[./]loops",
         ),
         ("mm_i8_i8_i32", (60, 64, 64), {}, "m = 60 is no positive multiple of 8; change the tile"),
         ("mm_i8_i2_i32", (64, 64, 40), {}, "n = 40 is no positive multiple of 32"),

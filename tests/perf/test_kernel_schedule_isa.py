@@ -3,7 +3,7 @@
 import pytest
 
 from bdforge.devices import AIE2, AIE2P
-from bdforge.perf.isa import SLOTS, IsaError, form
+from bdforge.perf.kernels.isa import SLOTS, IsaError, form
 
 VMAC = form(AIE2P, "VMAC", "X_X int8")
 BFP_MAC = form(AIE2P, "VMAC.f", "bfp16 EX_EX")

@@ -6,9 +6,9 @@ from itertools import product
 import pytest
 
 from bdforge.devices import AIE2, AIE2P
-from bdforge.perf.isa import Form, form
-from bdforge.perf.kernel_schedule_loop import Loop, Operation, ScheduleError
-from bdforge.perf.kernel_schedule_modulo import LoopSchedule, schedule
+from bdforge.perf.kernels.isa import Form, form
+from bdforge.perf.kernels.loop import Loop, Operation, ScheduleError
+from bdforge.perf.kernels.modulo import LoopSchedule, schedule
 
 LOAD = form(AIE2P, "VLDB", "x 512b [p,dj]")
 MAC = form(AIE2P, "VMAC", "X_X int8")

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from bdforge.perf.kernel_loops import MATRIX_KERNELS
-from bdforge.perf.kernel_schedule_page import page
-from bdforge.perf.kernel_schedule_published import comparisons
+from bdforge.perf.kernels.loops import MATRIX_KERNELS
+from bdforge.perf.kernels.page import page
+from bdforge.perf.kernels.published import comparisons
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "kernel_costs.md"
 
 
 def test_the_page_is_current():
-    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m bdforge.perf.kernel_schedule_page"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m bdforge.perf.kernels.page"
 
 
 def test_the_page_has_every_kernel_and_every_published_tile():

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from bdforge.cli import main
+from bdforge.operators.gemm import Problem
 from bdforge.perf import GemmCase, PerfError, estimate
-from bdforge.perf.layers import crossover, layers, write_csv
-from bdforge.perf.models import BITNET, GPT2_TRAIN, Linear, model_named
-from bdforge.plan import Problem
+from bdforge.perf.bounds.layers import crossover, layers, write_csv
+from bdforge.perf.bounds.models import BITNET, GPT2_TRAIN, Linear, model_named
 from support.built_designs import ROOT
 
 TUNED = str(ROOT / "designs" / "gemm_i8_i2_tuned.toml")

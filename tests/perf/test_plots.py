@@ -9,15 +9,15 @@ import pytest
 from bd_patterns import Pattern
 from bdforge import cli
 from bdforge.devices import device_named
+from bdforge.operators.gemm import Problem, load_spec, plan_gemm, spec_from
 from bdforge.perf import BOUNDS, GemmCase, estimate, measured_rows
 from bdforge.perf.designs import case_of
-from bdforge.perf.plots_pattern import natural_width, order_grid
-from bdforge.perf.plots_roofline import intensity, modelled_point, published_points
-from bdforge.perf.plots_sweep import BOUND_COLORS, sweep
-from bdforge.perf.plots_utilisation import tile_shares
-from bdforge.perf.tune_emulate import timed
-from bdforge.perf.tune_reasons import LIFTS
-from bdforge.plan import Problem, load_spec, plan_gemm, spec_from
+from bdforge.perf.plots.pattern import natural_width, order_grid
+from bdforge.perf.plots.roofline import intensity, modelled_point, published_points
+from bdforge.perf.plots.sweep import BOUND_COLORS, sweep
+from bdforge.perf.plots.utilisation import tile_shares
+from bdforge.perf.tune.emulate import timed
+from bdforge.perf.tune.reasons import LIFTS
 from support.built_designs import spec_content
 
 DESIGN = Path(__file__).parents[2] / "designs" / "gemm_i8_i2_bitnet.toml"

@@ -8,11 +8,11 @@ import pytest
 
 from bdforge import cli
 from bdforge.devices import device_named
+from bdforge.operators.gemm import Problem, load_spec, plan_gemm
 from bdforge.perf import GemmCase, PerfError, estimate
 from bdforge.perf.designs import case_of
-from bdforge.perf.tune_kernel import Basis, kernel_of
-from bdforge.perf.tune_shapes import NAMED, shapes
-from bdforge.plan import Problem, load_spec, plan_gemm
+from bdforge.perf.tune.kernel import Basis, kernel_of
+from bdforge.perf.tune.shapes import NAMED, shapes
 
 TUNED = Path(__file__).parents[2] / "designs" / "gemm_i8_i2_tuned.toml"
 HALO = device_named("strix_halo")
@@ -87,8 +87,8 @@ def test_wrong_arguments_are_one_sentence(run, arguments, message):
 
 def test_a_silent_scheduler_is_one_sentence(run, monkeypatch):
     pytest.importorskip("distributed", reason="Dask is not installed; pip install 'bdforge[dask]'")
-    monkeypatch.setattr("bdforge.cli_tune.on_cluster", lambda a: __import__(
-        "bdforge.perf.tune_search", fromlist=["on_cluster"]).on_cluster(a, timeout_seconds=0.2))  # fmt: skip
+    monkeypatch.setattr("bdforge.cli.tune.on_cluster", lambda a: __import__(
+        "bdforge.perf.tune.search", fromlist=["on_cluster"]).on_cluster(a, timeout_seconds=0.2))  # fmt: skip
     code, _, told = run("tune", "--shapes", "64x32x64", "--scheduler", "tcp://127.0.0.1:1")
     assert code == 2
     assert "no Dask scheduler answers at 'tcp://127.0.0.1:1'" in told

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from bdforge.devices import device_named
+from bdforge.operators.gemm import SpecError, plan_gemm
 from bdforge.perf import PerfError
-from bdforge.perf.tune_legal import legal
-from bdforge.perf.tune_space import B_LAYOUTS, FIELDS, Candidates, SearchSpace, candidates_of, search_space
-from bdforge.plan import SpecError, plan_gemm
+from bdforge.perf.tune.legal import legal
+from bdforge.perf.tune.space import B_LAYOUTS, FIELDS, Candidates, SearchSpace, candidates_of, search_space
 
 CASES = [
     ("strix_halo", "i8,i2,i32", "row", "row"),

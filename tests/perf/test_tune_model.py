@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from bdforge.devices import device_named
+from bdforge.operators.gemm import Problem
 from bdforge.perf import estimate
-from bdforge.perf.tune_kernel import BASES, KernelTable, kernel_of
-from bdforge.perf.tune_legal import legal
-from bdforge.perf.tune_model import case_at, modelled_us
-from bdforge.perf.tune_space import Candidates, SearchSpace, candidates_of, rows_of_tiles, search_space
-from bdforge.plan import Problem
+from bdforge.perf.tune.kernel import BASES, KernelTable, kernel_of
+from bdforge.perf.tune.legal import legal
+from bdforge.perf.tune.model import case_at, modelled_us
+from bdforge.perf.tune.space import Candidates, SearchSpace, candidates_of, rows_of_tiles, search_space
 
 CASES = [
     ("strix_halo", "i8,i2,i32", "row", "row"),

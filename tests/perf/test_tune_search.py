@@ -7,13 +7,13 @@ from itertools import islice
 import pytest
 
 from bdforge.devices import device_named
+from bdforge.operators.gemm import Problem
 from bdforge.perf import PerfError, estimate, measured_rows
 from bdforge.perf.rows import Row
-from bdforge.perf.tune import search, tune
-from bdforge.perf.tune_emulate import Emulated
-from bdforge.perf.tune_kernel import kernel_of
-from bdforge.perf.tune_model import case_at
-from bdforge.perf.tune_search import (
+from bdforge.perf.tune.emulate import Emulated
+from bdforge.perf.tune.kernel import kernel_of
+from bdforge.perf.tune.model import case_at
+from bdforge.perf.tune.search import (
     Part,
     Ranked,
     Task,
@@ -24,9 +24,9 @@ from bdforge.perf.tune_search import (
     on_cluster,
     search_part,
 )
-from bdforge.perf.tune_space import Candidates, candidates_of, rows_of_tiles, search_space
-from bdforge.perf.tune_state import State, default_state, identity
-from bdforge.plan import Problem
+from bdforge.perf.tune.space import Candidates, candidates_of, rows_of_tiles, search_space
+from bdforge.perf.tune.state import State, default_state, identity
+from bdforge.perf.tune.tuner import search, tune
 
 HALO = device_named("strix_halo")
 SMALL = Task(search_space(HALO, "i8,i2,i32", 40), "compiled", ((Problem(100, 40, 300), 1), (Problem(512, 32, 640), 2)))
@@ -115,7 +115,7 @@ def test_finalists_are_emulated_once_ranked_by_it_and_kept(tmp_path, monkeypatch
         asked.append(candidate)
         return Emulated((64, 64, 64), 300.0 / len(asked), 100.0)
 
-    monkeypatch.setattr("bdforge.perf.tune.emulated", slower_first)
+    monkeypatch.setattr("bdforge.perf.tune.tuner.emulated", slower_first)
     first = tune(SMALL, state=State.open(tmp_path / "search.jsonl", SMALL), finalists=3)
     assert [finalist.ranked.candidate for finalist in first.finalists] == asked[::-1]
     best = first.best
@@ -130,7 +130,7 @@ def test_finalists_that_cannot_run_are_passed_over(monkeypatch):
     def stops(task, candidate):
         raise PerfError("the array stops")
 
-    monkeypatch.setattr("bdforge.perf.tune.emulated", stops)
+    monkeypatch.setattr("bdforge.perf.tune.tuner.emulated", stops)
     with pytest.raises(PerfError, match=r"none of the .* fastest designs can run the problems: the array stops"):
         tune(SMALL, finalists=1)
 

@@ -13,7 +13,7 @@ from route_designs import circuit, flows_only, packets
 
 from bdforge.devices import device_named
 from bdforge.mlir import DeviceOp, FlowOp, PacketFlowOp, parse
-from bdforge.plan import load_spec, plan_gemm, render
+from bdforge.operators.gemm import load_spec, plan_gemm, render
 from bdforge.routing import route
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bdforge.plan import sequence
+from bdforge.operators.gemm import sequence
 from bdforge.runtime.bench import padding
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bdforge.devices import DEVICES
-from bdforge.plan import Problem
-from bdforge.plan.kernels import KERNELS
+from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm.kernels import KERNELS
 from bdforge.runtime.reference import expected
 from support.family import GROUPS, SEED, SIZE, TURNS, Member, group, kernel_of
 from support.family_oracle import check, random_data, wanted

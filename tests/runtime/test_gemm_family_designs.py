@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bdforge.devices import DEVICES
-from bdforge.plan import GemmSpec, Plan, Problem, load_spec, plan_gemm
+from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm
 from support.built_designs import ROOT
 from support.family_oracle import check, random_data
 from support.family_runs import KernelShop, run

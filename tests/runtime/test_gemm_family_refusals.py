@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bdforge.devices import DEVICES
-from bdforge.plan import Plan, SpecError, plan_gemm, render, sequence, spec_from
-from bdforge.plan.kernels import KERNELS, Kernel
-from bdforge.plan.spec import Rounding
+from bdforge.operators.gemm import Plan, SpecError, plan_gemm, render, sequence, spec_from
+from bdforge.operators.gemm.kernels import KERNELS, Kernel
+from bdforge.operators.gemm.spec import Rounding
 from bdforge.runtime.rounding import MODES
 from support.built_designs import ROOT
 from support.family import PRODUCTS

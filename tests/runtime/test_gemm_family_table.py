@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bdforge.devices import DEVICES
-from bdforge.plan import Problem, SpecError
-from bdforge.plan.kernels import Kernel
+from bdforge.operators.gemm import Problem, SpecError
+from bdforge.operators.gemm.kernels import Kernel
 from support.family import PRODUCTS, Member
 from support.family_runs import KernelShop, faults
 from support.family_table import COLUMNS, PAGE, page, planned, row_key, rows_of_all, small, untested

@@ -5,7 +5,7 @@ import pytest
 
 import bdforge
 from bdforge.emulator import ArgumentError
-from bdforge.plan import SequenceOptions
+from bdforge.operators.gemm import SequenceOptions
 from bdforge.runtime import BuildError, reference
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bdforge.plan import Problem
+from bdforge.operators.gemm import Problem
 from bdforge.runtime import expected, first_mismatch, random_operands, random_scales, run_gemm
 from support.built_designs import TERNARY, build, spec_content
 

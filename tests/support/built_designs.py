@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bdforge.devices import device_named
-from bdforge.plan import Plan, manifest, plan_gemm, render, spec_from
+from bdforge.operators.gemm import Plan, manifest, plan_gemm, render, spec_from
 from bdforge.runtime import BuiltDesign
 
 ROOT = Path(__file__).resolve().parents[2]

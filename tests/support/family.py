@@ -10,8 +10,8 @@ from functools import cache
 from typing import Any
 
 from bdforge.devices import DEVICES, Device
-from bdforge.plan import Plan, Problem, SpecError, plan_gemm, spec_from
-from bdforge.plan.kernels import KERNELS, Kernel
+from bdforge.operators.gemm import Plan, Problem, SpecError, plan_gemm, spec_from
+from bdforge.operators.gemm.kernels import KERNELS, Kernel
 
 TURNS = 4
 GROUPS = TURNS * len(KERNELS)

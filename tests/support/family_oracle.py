@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from bdforge.formats import error_bound, rounded
-from bdforge.plan import Plan, Problem, sequence
+from bdforge.operators.gemm import Plan, Problem, sequence
 from bdforge.runtime.epilogues import Scales
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from bdforge.emulator import emulate
-from bdforge.plan import Plan, render, sequence
+from bdforge.operators.gemm import Plan, render, sequence
 from bdforge.runtime.epilogues import fed_operands
 from bdforge.runtime.kernels import load_kernels
 from bdforge.runtime.operands import b_operand, c_buffer, c_matrix, staged_a

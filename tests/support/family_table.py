@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from bdforge.devices import DEVICES  # noqa: E402
-from bdforge.plan import Plan, SpecError, plan_gemm, spec_from  # noqa: E402
-from bdforge.plan.kernels import KERNELS, Kernel  # noqa: E402
+from bdforge.operators.gemm import Plan, SpecError, plan_gemm, spec_from  # noqa: E402
+from bdforge.operators.gemm.kernels import KERNELS, Kernel  # noqa: E402
 from support.family import GROUPS, PRODUCTS, SEED, SIZE, group  # noqa: E402
 
 PAGE = ROOT / "docs" / "family.md"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bdforge.emulator import Result, emulate
-from bdforge.plan import Problem, sequence
+from bdforge.operators.gemm import Problem, sequence
 from bdforge.runtime import BuiltDesign, reference
 from bdforge.runtime.operands import b_operand, c_buffer, c_matrix, staged_a
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bdforge.devices import device_named
-from bdforge.plan import Plan, plan_gemm, render, spec_from
-from bdforge.plan.addresses import buffer_addresses
+from bdforge.operators.gemm import Plan, plan_gemm, render, spec_from
+from bdforge.operators.gemm.addresses import buffer_addresses
 from bdforge.toolchain.read_back import differences, read_back
 from support.built_designs import spec_content
 

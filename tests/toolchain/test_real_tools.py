@@ -16,8 +16,8 @@ from bdforge.devices import DEVICES
 from bdforge.devices.limits import PROGRAM_MEMORY_BYTES
 from bdforge.devices.registers import CONTROLLER_ID_MASK
 from bdforge.mlir import Era
-from bdforge.plan import Plan, Problem, SpecError, load_spec, plan_gemm, render, sequence
-from bdforge.plan.addresses import buffer_addresses
+from bdforge.operators.gemm import Plan, Problem, SpecError, load_spec, plan_gemm, render, sequence
+from bdforge.operators.gemm.addresses import buffer_addresses
 from bdforge.runtime import BuiltDesign
 from bdforge.toolchain import find_aiebu, find_aiecc, find_peano, find_xrt, missing_report
 from bdforge.toolchain.aiecc import form_of

@@ -15,7 +15,7 @@ import pytest
 import bdforge
 from bdforge.cli import main
 from bdforge.emulator import ArgumentError, emulate
-from bdforge.plan import Problem, SpecError, manifest, render
+from bdforge.operators.gemm import Problem, SpecError, manifest, render
 from bdforge.runtime import BuildError, PackedWeights, reference
 from bdforge.runtime.xrt import NAME_PARTS, NpuError, _warn_of_late, run_mlir
 from bdforge.weights import WeightError

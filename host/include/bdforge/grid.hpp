@@ -1,6 +1,6 @@
 // Where the tiles of a GEMM of any size lie: where a dimension is no multiple, the last tile moves back.
 //
-// The same as `bd_patterns/grid.py`.
+// The same as `bdforge/operators/gemm/grid.py`.
 #pragma once
 
 #include <algorithm>

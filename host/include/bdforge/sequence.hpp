@@ -2,7 +2,7 @@
 //
 //     const std::vector<std::uint32_t> words = bdforge::sequence(design, {M, K, N});
 //
-// C++17, no dependencies. The same steps, word for word, as `bdforge.plan.sequence`; docs/sequences.md explains them.
+// C++17, no dependencies. The same steps, word for word, as `bdforge.operators.gemm.sequence`; docs/sequences.md explains them.
 #pragma once
 
 #include <algorithm>

@@ -1,0 +1,5 @@
+"""The command line."""
+
+from bdforge.cli.commands import app, main
+
+__all__ = ["app", "main"]

@@ -1,0 +1,5 @@
+"""`python -m bdforge.cli`."""
+
+from bdforge.cli.commands import main
+
+main()

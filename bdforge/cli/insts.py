@@ -1,0 +1,86 @@
+"""`bdforge insts`: instruction streams to and from words."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bdforge.cli.checks import Permissive, tell
+from bdforge.cli.files import named, new_file, read_text
+from bdforge.emulator.strictness import Strictness
+from bdforge.mlir import parse
+from bdforge.mlir.trace_ops import trace_warnings
+from bdforge.txn import Stream, describe, insts
+from bdforge.txn.target import ControllerIds
+
+app = typer.Typer(
+    name="insts", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+    help="Instruction streams: the words of a runtime sequence, and what they mean.",
+)  # fmt: skip
+
+File = Annotated[Path, typer.Argument(help="Instruction stream: insts.bin, hexadecimal text, or an ELF of aiebu.")]
+SectionName = Annotated[
+    str | None, typer.Option("--section", help="Section or sequence of an ELF that holds several streams.")
+]
+
+
+@app.command()
+def encode(
+    design: Annotated[Path, typer.Argument(help="MLIR text with a runtime sequence.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the words (a new one).")],
+    sequence: Annotated[str | None, typer.Option(help="Runtime sequence, when there are several.")] = None,
+    controller_ids: Annotated[
+        ControllerIds,
+        typer.Option(help="Tiles without a controller_id: aiecc gives them one, aie-opt leaves the text as it is."),
+    ] = ControllerIds.AIECC,
+    permissive: Permissive = None,
+) -> None:
+    """Write the words of a runtime sequence, as mlir-aie encodes them."""
+    module, strictness = parse(read_text(design), str(design)), Strictness.without(permissive or [])
+    words = insts.encode_module(module, sequence, strictness, controller_ids)
+    tell([*trace_warnings(module), *strictness.warnings])
+    with named(new_file(out), "written"):
+        insts.write(out, words)
+    typer.echo(f"wrote {out}: {len(words)} words")
+
+
+@app.command()
+def decode(
+    file: File,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of lines.")] = False,
+    section: SectionName = None,
+) -> None:
+    """Print a stream: one operation a line, registers and fields by name."""
+    stream = _stream(file, section)
+    typer.echo(json.dumps(describe.as_json(stream), indent=1) if as_json else describe.describe(stream))
+
+
+@app.command()
+def extract(
+    file: File,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the words (a new one).")],
+    section: SectionName = None,
+) -> None:
+    """Write the words of a stream in text or in an ELF to a file, as XRT takes them."""
+    with named(file, "read"):
+        words = insts.read_words(file, section)
+    with named(new_file(out), "written"):
+        out.write_bytes(words)
+    typer.echo(f"wrote {out}: {len(words) // 4} words")
+
+
+@app.command()
+def diff(first: File, second: File) -> None:
+    """Print where two streams differ; the exit code is 1 if they do."""
+    lines = describe.diff(_stream(first), _stream(second), (str(first), str(second)))
+    for line in lines:
+        typer.echo(line)
+    raise typer.Exit(1 if lines else 0)
+
+
+def _stream(path: Path, section: str | None = None) -> Stream:
+    with named(path, "read"):
+        stream = insts.read(path, section)
+    tell(f"{path}: {note}" for note in stream.notes)
+    return stream

@@ -1,0 +1,74 @@
+"""`bdforge asm` and `bdforge disasm`: machine code of cores to and from text."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bdforge.cli.files import named, new_file, read_bytes, read_text
+from bdforge.isa import ContainerError, HazardError, load
+from bdforge.isa.assembler import assemble
+from bdforge.isa.disassembler import disassemble
+from bdforge.isa.hazards import Hazard, check_program, check_source
+from bdforge.isa.program import CoreProgram, read_programs
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+_MOST_SHOWN, _LINE = 10, 360
+
+Arch = Annotated[str | None, typer.Option(help="aie2p or aie2; otherwise the file decides.")]
+
+
+@app.command()
+def asm(
+    source: Annotated[Path, typer.Argument(help="Assembly of one core's program.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="ELF to write (a new file), as `elf_file` takes it.")],
+    arch: Annotated[str, typer.Option(help="aie2p or aie2.")] = "aie2p",
+    unchecked: Annotated[bool, typer.Option("--unchecked", help="Write the ELF in spite of hazards.")] = False,
+) -> None:
+    """Assemble a core's program into an ELF, unless a core would run it wrongly; docs/isa.md has syntax and rules."""
+    program = assemble(read_text(source), load(arch).generation, str(source))
+    if not unchecked:
+        _refuse(check_source(program), f"{source} has hazards (--unchecked writes the ELF nevertheless)")
+    with named(new_file(out), "written"):
+        out.write_bytes(program.elf())
+    typer.echo(f"wrote {out}: {sum(len(code) for _, code in program.code)} bytes of code")
+
+
+@app.command()
+def disasm(
+    file: Annotated[Path, typer.Argument(help="Core ELF, full ELF, PDI, CDO or xclbin.")],
+    arch: Arch = None,
+    raw: Annotated[bool, typer.Option("--raw", help="The file is plain code from address 0 on.")] = False,
+    tile: Annotated[str | None, typer.Option(help="Only this core: column,row.")] = None,
+    latencies: Annotated[bool, typer.Option("--latencies", help="Below each bundle: when results are there.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="End with the hazards of the code, if there are any.")] = False,
+) -> None:
+    """Print core programs as assembly that assembles to the same bytes, each bundle with its address and bytes."""
+    generation = load(arch).generation if arch else None
+    programs = _chosen(read_programs(read_bytes(file), raw), tile, file)
+    for program in programs:
+        for line in disassemble(program, generation, latencies):
+            typer.echo(line)
+    if check:
+        found = [hazard for program in programs for hazard in check_program(program, generation)]
+        _refuse(found, f"{file} has hazards")
+
+
+def _refuse(hazards: list[Hazard], what: str) -> None:
+    if hazards:
+        shown = [f"  {hazard.rule}: {hazard}"[:_LINE] for hazard in hazards[:_MOST_SHOWN]]
+        more = len(hazards) - len(shown)
+        raise HazardError("\n".join([f"{what}:", *shown, *([f"  and {more} more"] if more else [])]))
+
+
+def _chosen(programs: list[CoreProgram], tile: str | None, file: Path) -> list[CoreProgram]:
+    """Programs of one tile, or all."""
+    if tile is None:
+        return programs
+    wanted = f"tile ({', '.join(part.strip() for part in tile.strip('()').split(','))})"
+    found = [program for program in programs if program.name.endswith(wanted)]
+    if not found:
+        there = ", ".join(dict.fromkeys(program.name for program in programs if program.name)) or "one without a tile"
+        raise ContainerError(f"{file} has no program of {wanted}; there is {there}")
+    return found

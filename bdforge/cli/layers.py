@@ -1,0 +1,66 @@
+"""`bdforge estimate --model` and `--versus cpu`: whole models, and where the array overtakes a CPU."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from bdforge.cli.files import named
+from bdforge.operators.gemm import Problem
+from bdforge.perf import Estimate, GemmCase
+from bdforge.perf.bounds.layers import crossover, layers, write_csv
+from bdforge.perf.bounds.models import BITNET, MODELS, Linear, model_named
+from bdforge.perf.report import layers_report
+
+CaseOf = Callable[[Problem], GemmCase]
+Estimator = Callable[[GemmCase], Estimate]
+_CPU_TOKENS = 1024  # at which the CPU's rate was measured
+
+
+def model_command(
+    name: str, tokens: int | None, fused: str, out: Path | None, case_of: CaseOf, model_case: Estimator
+) -> None:
+    """Print where a model's time goes, or write it as CSV."""
+    model = model_named(name)
+    if tokens is None and not all(linear.M for linear in model.linears):
+        raise typer.BadParameter(f"give -M, the tokens of {name}")
+    fusions = tuple(part for part in fused.split(",") if part)
+    found = layers(model, tokens or 256, fusions, case_of, model_case)
+    if out is None:
+        Console(highlight=False, soft_wrap=True).print(layers_report(found))
+        return
+    with named(out, "written"):
+        out.write_text(write_csv(found), encoding="utf-8")
+    typer.echo(f"wrote {out}: {len(found.parts)} operators, modelled")
+
+
+def versus_command(
+    other: str, cpu_tops: float | None, sizes: tuple[int | None, int | None], case_of: CaseOf, model_case: Estimator
+) -> None:
+    """Print from which M on the array is faster than a CPU, for one K and N or for those of BitNet."""
+    if other != "cpu":
+        raise typer.BadParameter(f"--versus {other!r}: only cpu is there")
+    K, N = sizes
+    if (K is None) != (N is None):
+        raise typer.BadParameter("give both of -K and -N, or none for the layers of BitNet")
+    linears = [Linear("", K, N, 1)] if K and N else list(BITNET.fused(("qkv", "gateup")))
+    rate = cpu_tops or measured_cpu_tops()
+    source = "given" if cpu_tops else "measured by others: ggml, 15 threads of a Ryzen AI Max+ 395, ternary weights"
+    table = Table("layer", "K x N", "faster from M", box=None, pad_edge=False, title_justify="left")
+    for linear in linears:
+        first = crossover(linear, rate, case_of, model_case)
+        table.add_row(linear.name, f"{linear.K}x{linear.N}", "nowhere up to 8192" if first is None else str(first))
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"array (modelled) against a CPU at {rate:.2f} TOPS ({source}):")
+    console.print(table)
+
+
+def measured_cpu_tops() -> float:
+    """TOPS of BitNet's linear layers on a CPU, from their measured time."""
+    macs = sum(linear.K * linear.N * linear.count for linear in BITNET.linears) * _CPU_TOKENS
+    return 2 * macs / BITNET.cpu_ms(BITNET.linears_on_cpu, _CPU_TOKENS) / 1e9
+
+
+MODEL_NAMES = ", ".join(MODELS)

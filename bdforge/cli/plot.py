@@ -1,0 +1,223 @@
+"""`bdforge plot`: pictures of bounds, sweeps, access orders and utilisation."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bd_patterns import Pattern
+from bdforge.devices import DEVICES, device_named
+from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm
+from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_OUT_CHANNEL
+from bdforge.operators.gemm.staging import check_problem
+from bdforge.perf import GemmCase, PerfError, measured_rows
+from bdforge.perf.bounds.types import type_named
+from bdforge.perf.designs import case_of
+from bdforge.perf.kernels.schedule import ScheduleError
+from bdforge.perf.plots.figure import PlotError, check_picture, save
+from bdforge.perf.plots.pattern import pattern_picture
+from bdforge.perf.plots.roofline import Point, intensity, modelled_point, published_points, roofline
+from bdforge.perf.plots.sweep import kmt_sweep, sweep
+from bdforge.perf.plots.utilisation import utilisation
+from bdforge.perf.tune.emulate import timed
+from bdforge.perf.tune.kernel import BASES, Basis, basis_named, kernel_of
+from bdforge.perf.tune.shapes import shapes
+
+plot = typer.Typer(name="plot", no_args_is_help=True, help="Pictures, as PNG or SVG (needs the extra `plot`).")
+app = typer.Typer()
+app.add_typer(plot)
+
+_CHANNELS = {"a": A_CHANNELS[0], "b": B_CHANNEL, "c": C_OUT_CHANNEL}
+_Out = Annotated[Path, typer.Argument(help="Picture to write: a .png or .svg file.")]
+_Device = Annotated[str, typer.Option(help=f"One of {', '.join(DEVICES)}.")]
+_Force = Annotated[bool, typer.Option("--force", help="Overwrite the picture.")]
+_Kernel = Annotated[str, typer.Option(help=f"Whose kernel cycles: {', '.join(BASES)}.")]
+_Design = Annotated[Path | None, typer.Option(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")]
+_Shape = Annotated[str | None, typer.Option(help="MxKxN instead of the design's problems.")]
+
+
+@plot.command(name="roofline")
+def roofline_command(
+    out: _Out,
+    design: Annotated[
+        list[Path] | None, typer.Option(help="Design spec whose problems are modelled; repeatable.")
+    ] = None,
+    shape: Annotated[str | None, typer.Option("--shapes", help="Problems instead of the designs' own.")] = None,
+    device: _Device = "strix_halo",
+    types: Annotated[str | None, typer.Option(help="Types of A and B for the peak; a design's by default.")] = None,
+    kernel: _Kernel = "compiled",
+    emulate: Annotated[bool, typer.Option("--emulate", help="Time the problems on the emulated array too.")] = False,
+    published: Annotated[bool, typer.Option(help="Published measurements on the same kind of array.")] = True,
+    force: _Force = False,
+) -> None:
+    """Peak and bandwidth of a device, with modelled, emulated and published GEMMs below them."""
+    check_picture(out, force)
+    basis, chosen = basis_named(kernel), device_named(device)
+    specs = [load_spec(path) for path in design or []]
+    given = [type_named(name) for name in types.split(",")] if types else []
+    if given and len(given) != 2:
+        raise typer.BadParameter(f"{types!r} is not the types of A and B, such as i8,i2", param_hint="--types")
+    a, b = given or ([type_named(specs[0].a), type_named(specs[0].b)] if specs else ["i8", "i8"])
+    points = published_points(measured_rows(), device) if published else []
+    for spec in specs:
+        plan = plan_gemm(spec, chosen)
+        for problem in [p for p, _ in shapes(shape)] if shape else _problems(spec):
+            points += _points(plan, problem, basis, emulate)
+    save(lambda: roofline(device, a, b, points), out)
+    typer.echo(f"wrote {out}")
+
+
+@plot.command(name="kmt")
+def kmt_command(
+    out: _Out,
+    design: _Design = None,
+    shape: _Shape = None,
+    device: _Device = "strix_halo",
+    tile: Annotated[str | None, typer.Option(help="m x k x n of a core, instead of a design.")] = None,
+    types: Annotated[str, typer.Option(help="Types of A, B and C, with --tile.")] = "i8,i8,i32",
+    b_layout: Annotated[str, typer.Option(help="B in DRAM, with --tile: row, col or packed.")] = "col",
+    kernel: _Kernel = "fitted",
+    force: _Force = False,
+) -> None:
+    """Speed over the depth of a memtile's slab: longer contiguous runs in DRAM."""
+    check_picture(out, force)
+    if (design is None) == (tile is None):
+        raise typer.BadParameter("give either --design or --tile")
+    basis = basis_named(kernel)
+    if design is not None:
+        spec = load_spec(design)
+        problem = _one_problem(spec, shape)
+        plan = plan_gemm(spec, device_named(device))
+        check_problem(plan, problem)
+        case = case_of(spec, plan.device, problem)
+    else:
+        case = _tile_case(tile or "", types, b_layout, device, shape)
+    case = replace(case, k_mt=case.k)
+    found, measured = _modelled(lambda: sweep(case, basis)), _published_depths(case)
+    save(lambda: kmt_sweep(found, measured), out)
+    typer.echo(f"wrote {out}")
+
+
+@plot.command(name="pattern")
+def pattern_command(
+    out: _Out,
+    sizes: Annotated[str | None, typer.Option(help="Sizes, outermost first, such as 4,2,8,8.")] = None,
+    strides: Annotated[str | None, typer.Option(help="Strides in elements, outermost first.")] = None,
+    offset: Annotated[int, typer.Option(min=0, help="First element.")] = 0,
+    width: Annotated[int | None, typer.Option(min=1, help="Elements of a row of the buffer.")] = None,
+    design: _Design = None,
+    operand: Annotated[str, typer.Option(help="Whose way out of a design's memtile: a, b or c.")] = "a",
+    device: _Device = "strix_halo",
+    force: _Force = False,
+) -> None:
+    """The order in which a DMA visits the elements of a buffer: sizes and strides, or a design's reorder."""
+    check_picture(out, force)
+    if (design is None) == (sizes is None or strides is None):
+        raise typer.BadParameter("give either --sizes and --strides, or --design")
+    if design is not None:
+        title, pattern, natural = _reorder(plan_gemm(load_spec(design), device_named(device)), operand)
+    else:
+        title, natural = "", None
+        pattern = Pattern(_numbers(sizes, "--sizes"), _numbers(strides, "--strides"), offset)
+    save(lambda: pattern_picture(pattern, width or natural, title), out)
+    typer.echo(f"wrote {out}")
+
+
+@plot.command(name="utilisation")
+def utilisation_command(
+    out: _Out,
+    design: Annotated[Path, typer.Option(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")],
+    shape: _Shape = None,
+    device: _Device = "strix_halo",
+    kernel: _Kernel = "compiled",
+    force: _Force = False,
+) -> None:
+    """What each tile of the array did in a timed run (emulated; kernels only take time)."""
+    check_picture(out, force)
+    basis, spec = basis_named(kernel), load_spec(design)
+    problem = _one_problem(spec, shape)
+    report = timed(plan_gemm(spec, device_named(device)), problem, basis)
+    save(lambda: utilisation(report, f"{spec.name}: {problem} on {device}, {basis} kernel"), out)
+    typer.echo(f"wrote {out}")
+
+
+def _modelled(make):
+    """What `make` returns; kernels without a schedule are an error of the choice."""
+    try:
+        return make()
+    except ScheduleError as error:
+        raise PerfError(f"{error}; or choose --kernel fitted") from None
+
+
+def _problems(spec: GemmSpec) -> tuple[Problem, ...]:
+    if not spec.problems:
+        raise PerfError(f"{spec.name}: has no problems; give a shape")
+    return spec.problems
+
+
+def _one_problem(spec: GemmSpec, shape: str | None) -> Problem:
+    return shapes(shape)[0][0] if shape else _problems(spec)[0]
+
+
+def _points(plan: Plan, problem: Problem, basis: Basis, emulate: bool) -> list[Point]:
+    check_problem(plan, problem)
+    case, name = case_of(plan.spec, plan.device, problem), f"{plan.spec.name} {problem}"
+    found = [_modelled(lambda: modelled_point(case, name, kernel=kernel_of(case, basis)))]
+    if emulate and (tops := timed(plan, problem, basis).tops) is not None:
+        found.append(Point("emulated", "", intensity(case), tops))
+    return found
+
+
+def _tile_case(tile: str, types: str, b_layout: str, device: str, shape: str | None) -> GemmCase:
+    names = [type_named(name) for name in types.split(",")]
+    sizes = tuple(int(part) if part.isdecimal() else 0 for part in tile.split("x"))
+    if len(sizes) != 3 or min(sizes) < 1:
+        raise typer.BadParameter(f"{tile!r} is not m x k x n, such as 64x128x64", param_hint="--tile")
+    if len(names) != 3:
+        raise typer.BadParameter(f"{types!r} is not the types of A, B and C, such as i8,i8,i32", param_hint="--types")
+    if b_layout not in ("row", "col", "packed"):
+        raise typer.BadParameter(f"{b_layout!r} is not row, col or packed", param_hint="--b-layout")
+    if shape is None:
+        raise typer.BadParameter("give the problem, such as 1024x2560x2560", param_hint="--shape")
+    (m, k, n), (a, b, c), array = sizes, names, device_named(device)
+    problem = shapes(shape)[0][0]
+    return GemmCase(
+        device=device, a=a, b=b, c=c, m=m, k=k, n=n, k_mt=k, rows=array.core_rows, columns=array.columns,
+        M=problem.M, K=problem.K, N=problem.N, b_layout=b_layout,
+    )  # fmt: skip
+
+
+def _published_depths(case: GemmCase) -> list[tuple[int, float]]:
+    """(k_mt, TOPS) of published measurements of this very tile on this kind of array."""
+
+    def same(other: GemmCase) -> bool:
+        facts = ("a", "b", "c", "m", "k", "n", "M", "K", "N", "b_layout")
+        return case.array.mlir == other.array.mlir and all(getattr(case, f) == getattr(other, f) for f in facts)
+
+    return [(r.case.k_mt, r.tops) for r in measured_rows() if r.tops and same(r.case) and r.case.bd_overlap]
+
+
+def _reorder(plan: Plan, operand: str) -> tuple[str, Pattern, int]:
+    """Title, pattern and elements of a row (of C: a micro-tile): how a memtile sends the first slice or tile."""
+    if operand not in _CHANNELS:
+        raise typer.BadParameter(f"{operand!r} is not a, b or c", param_hint="--operand")
+    memtile = next(tile for tile in plan.array.tiles if tile.row == 1)
+    channel = next(c for c in memtile.channels if (c.direction, c.index) == ("MM2S", _CHANNELS[operand]))
+    bd = channel.bds[0]
+    if bd.linear:
+        raise PlotError(f"{plan.spec.name}: {operand.upper()} leaves its memtile in order; there is no reorder to draw")
+    tile, k_mt = plan.spec.tile, plan.spec.buffers.k_mt
+    widths = {
+        "a": k_mt if plan.spec.layouts.a == "row" else tile.m,
+        "b": k_mt if plan.spec.layouts.b == "column" else tile.n,
+        "c": plan.kernel.r * plan.kernel.t,
+    }
+    return f"{plan.spec.name}: {channel.role}, first of {len(channel.bds)} BDs", bd.pattern, widths[operand]
+
+
+def _numbers(text: str | None, option: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in (text or "").split(","))
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not numbers with commas between them", param_hint=option) from None

@@ -1,0 +1,74 @@
+"""Options of timed emulation, and what it prints and writes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from bdforge.cli.files import named
+from bdforge.devices.timing import TIMINGS, timing_of
+from bdforge.emulator.timed import Span, TimingOptions, TimingReport
+from bdforge.emulator.timed.tables import tables
+from bdforge.emulator.timed.timeline import write_timeline
+
+PRODUCTS = ", ".join(TIMINGS)
+_TABLE_WIDTH = 132
+
+
+def kernel_cycles(entries: Sequence[str]) -> Mapping[str, float]:
+    """Cycles by kernel from NAME=CYCLES."""
+    return dict(_kernel_cycles(entry) for entry in entries)
+
+
+def share(value: float) -> float:
+    """A number above 0, to 1."""
+    if not 0 < value <= 1:
+        raise typer.BadParameter(f"{value:g} is outside (0, 1]")
+    return value
+
+
+def without_timing(options: Mapping[str, object]) -> None:
+    """Refuse options that only a timed run heeds: those whose value, by name, is given."""
+    for name, value in options.items():
+        if value:
+            raise typer.BadParameter(f"{name} goes with --timing or --timeline")
+
+
+def _kernel_cycles(entry: str) -> tuple[str, float]:
+    name, equals, text = entry.partition("=")
+    try:
+        cycles = float(text)
+        if not (name and equals and 0 <= cycles < float("inf")):
+            raise ValueError
+    except ValueError:
+        raise typer.BadParameter(f"{entry!r} is not NAME=CYCLES, such as mm_i8_i2_i32=1200") from None
+    return name, cycles
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A timed run of the command line."""
+
+    options: TimingOptions
+    timeline: Path | None
+
+    @classmethod
+    def of(cls, product: str | None, kernels: Sequence[str], macs: int | None, timeline: Path | None) -> "Timed":
+        """Options for a product, or the design's array; DeviceError for an unknown one."""
+        spans: list[Span] | None = None if timeline is None else []
+        return cls(
+            TimingOptions(timing_of(product) if product else None, kernel_cycles(kernels), macs, spans), timeline
+        )
+
+    def show(self, report: TimingReport, title: str) -> None:
+        """Print the tables and write the timeline."""
+        console = Console()
+        console = console if console.is_terminal else Console(width=_TABLE_WIDTH)
+        for table in tables(report, title):
+            console.print(table)
+        if self.timeline is not None and self.options.spans is not None:
+            with named(self.timeline, "written"):
+                write_timeline(self.timeline, self.options.spans, report.array_hz)
+            typer.echo(f"wrote {self.timeline}", err=True)

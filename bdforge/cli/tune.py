@@ -1,0 +1,143 @@
+"""`bdforge tune`: the fastest design for some problems."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from bdforge.cli.files import named, new_file
+from bdforge.devices import DEVICES, device_named
+from bdforge.perf import PerfError
+from bdforge.perf.kernels.schedule import ScheduleError
+from bdforge.perf.tune.design import design_name, design_toml
+from bdforge.perf.tune.kernel import BASES, KernelTable, basis_named
+from bdforge.perf.tune.reasons import LIFTS, verdicts
+from bdforge.perf.tune.search import Runner, Task, in_processes, on_cluster
+from bdforge.perf.tune.shapes import NAMED, shapes
+from bdforge.perf.tune.space import B_LAYOUTS, search_space
+from bdforge.perf.tune.state import State, default_state
+from bdforge.perf.tune.tuner import FINALISTS, Tuned, tune
+
+app = typer.Typer()
+INTERRUPTED = 130  # what shells expect after Ctrl-C
+_WIDTH = 132
+
+
+@app.command(name="tune")
+def tune_command(
+    device: Annotated[str, typer.Option(help=f"One of {', '.join(DEVICES)}.")] = "strix_halo",
+    types: Annotated[str, typer.Option(help="Types of A, B, C and, if need be, the accumulator.")] = "i8,i2,i32",
+    problems: Annotated[
+        str, typer.Option("--shapes", help=f"{', '.join(NAMED)}, MxKxN*TIMES,... or a file of such lines.")
+    ] = "bitnet-2b",
+    rows: Annotated[int | None, typer.Option("-M", min=1, help="Rows of A for the shapes of a model.")] = None,
+    b_layout: Annotated[
+        list[str] | None, typer.Option(help=f"Layout of B to try, {', '.join(B_LAYOUTS)}; repeatable, by default all.")
+    ] = None,
+    a_layout: Annotated[str, typer.Option(help="Layout of A: row or column.")] = "row",
+    c_layout: Annotated[str, typer.Option(help="Layout of C: row or column.")] = "row",
+    kernel: Annotated[str, typer.Option(help=f"Whose kernel cycles: {', '.join(BASES)}.")] = "compiled",
+    out: Annotated[Path | None, typer.Option(help="New file for the design (TOML); without it, printed.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite that file.")] = False,
+    finalists: Annotated[
+        int, typer.Option(min=0, max=32, help="How many of the best to emulate; 0 leaves it to the model.")
+    ] = FINALISTS,
+    jobs: Annotated[int, typer.Option("-j", min=1, help="Processes.")] = 1,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler to search on, such as tcp://host:8786.")
+    ] = None,
+    state: Annotated[Path | None, typer.Option(help="File to keep the search in; by default in the cache.")] = None,
+) -> None:
+    """Search every design that can be built for the fastest one on some problems, and write it with the reasons.
+
+    A search that was interrupted goes on when the same command is given again.
+    """
+    if out is not None and not force:
+        new_file(out)
+    runner = on_cluster(scheduler) if scheduler else in_processes(jobs)
+    task = _task(device, types, problems, rows, b_layout or list(B_LAYOUTS), (a_layout, c_layout), kernel)
+    kept = State.open(state or default_state(task), task)
+    console = Console(stderr=True, highlight=False)
+    resumed = f", {len(kept.parts)} parts taken over" if kept.parts else ""
+    console.print(f"search kept in {kept.path}{resumed}", soft_wrap=True)
+    try:
+        tuned = _tune(task, runner, kept, finalists, console)
+    except KeyboardInterrupt:
+        console.print(f"interrupted; {len(kept.parts)} parts are kept, the same command goes on from there")
+        raise typer.Exit(INTERRUPTED) from None
+    _report(tuned, console)
+    _write(design_toml(tuned), out)
+
+
+def _task(
+    device: str, types: str, problems: str, rows: int | None, b_layouts: list[str], others: tuple[str, str], kernel: str
+) -> Task:
+    for name, known in (*((b, B_LAYOUTS) for b in b_layouts), *((o, ("row", "column")) for o in others)):
+        if name not in known:
+            raise typer.BadParameter(f"layout {name!r} is not one of {', '.join(known)}")
+    weighted = shapes(problems, rows)
+    deepest = max(problem.K for problem, _ in weighted)
+    a, c = others
+    space = search_space(device_named(device), types, deepest, b_layouts=tuple(b_layouts), a_layout=a, c_layout=c)
+    if deepest > space.kernel.depth_limit:
+        raise PerfError(f"K = {deepest} exceeds {space.kernel.depth_limit}, beyond which sums may overflow; split K")
+    basis = basis_named(kernel)
+    try:
+        KernelTable(space, basis).check()
+    except ScheduleError as error:
+        raise PerfError(str(error)) from None
+    return Task(space, basis, weighted)
+
+
+def _tune(task: Task, runner: Runner, state: State, finalists: int, console: Console) -> Tuned:
+    described, of = TextColumn("{task.description}"), MofNCompleteColumn()
+    with Progress(described, BarColumn(), of, TimeElapsedColumn(), console=console) as progress:
+        searching = progress.add_task("tile heights searched", total=None)
+        emulating = progress.add_task("finalists emulated", total=finalists, visible=finalists > 0)
+        return tune(
+            task, runner, state=state, finalists=finalists,
+            ended=lambda done, of: progress.update(searching, completed=done, total=of),
+            emulating=lambda done, of: progress.update(emulating, completed=done, total=of),
+        )  # fmt: skip
+
+
+def _report(tuned: Tuned, console: Console) -> None:
+    wide = console if console.is_terminal else Console(stderr=True, width=_WIDTH, highlight=False)
+    resumed = f", {tuned.resumed_parts} parts taken over" if tuned.resumed_parts else ""
+    wide.print(
+        f"{tuned.legal:,} designs of {tuned.examined:,} that fit a core, modelled in {tuned.seconds:.1f} s{resumed}; "
+        f"emulation {tuned.emulation_seconds:.1f} s"
+    )
+    wide.print(_ranking(tuned))
+    table = Table(title=f"{design_name(tuned.best.ranked.candidate)} (modelled)")
+    found = verdicts(tuned.task, tuned.best.ranked.candidate)
+    for name in ("problem", "times", *(f"TOPS, {basis} kernel" for basis in found[0].estimates), "bound", "lifted by"):
+        table.add_column(name)
+    for verdict in found:
+        bound = next(iter(verdict.estimates.values())).bound
+        speeds = [f"{estimate.tops:.2f}" for estimate in verdict.estimates.values()]
+        table.add_row(str(verdict.problem), str(verdict.count), *speeds, bound, LIFTS[bound])
+    wide.print(table)
+
+
+def _ranking(tuned: Tuned) -> Table:
+    table = Table(title=f"The fastest for {len(tuned.task.problems)} problems, in microseconds for all of them")
+    for name in ("design", "modelled", "corrected by emulation", "emulated / modelled"):
+        table.add_column(name, justify="left" if name == "design" else "right")
+    for finalist in tuned.finalists[:8]:
+        emulated = finalist.emulated
+        told = (f"{finalist.time_us:.0f}", f"{emulated.ratio:.3f}") if emulated else (finalist.passed_over or "-", "-")
+        table.add_row(design_name(finalist.ranked.candidate), f"{finalist.ranked.time_us:.0f}", *told)
+    return table
+
+
+def _write(text: str, out: Path | None) -> None:
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    with named(out, "written"):
+        out.write_text(text, encoding="utf-8")
+    typer.echo(f"wrote {out}")

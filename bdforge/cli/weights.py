@@ -1,0 +1,42 @@
+"""`bdforge weights`: ternary matrices of a file, and packing them for a design."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bdforge import weights
+from bdforge.devices import DEVICES, device_named
+from bdforge.operators.gemm import load_spec, plan_gemm
+from bdforge.runtime import packed_weights
+
+app = typer.Typer(
+    name="weights", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+    help="Ternary weights: what a .safetensors or .gguf file holds, packed for a design.",
+)  # fmt: skip
+
+File = Annotated[Path, typer.Argument(help="Weights: .safetensors or .gguf.")]
+
+
+@app.command(name="list")
+def list_tensors(file: File) -> None:
+    """Name and K x N of every ternary matrix."""
+    for name, (depth, columns) in weights.tensors(file):
+        typer.echo(f"{name}  {depth} x {columns}")
+
+
+@app.command()
+def pack(
+    file: File,
+    tensor: Annotated[list[str], typer.Option(help="Tensor of the file; several are fused along N.")],
+    design: Annotated[Path, typer.Option(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the packed bytes, .npy (a new one).")],
+    device: Annotated[str, typer.Option(help=f"One of {', '.join(DEVICES)}.")] = "strix_halo",
+) -> None:
+    """Pack matrices in the order in which a design's cores eat them."""
+    plan = plan_gemm(load_spec(design), device_named(device))
+    matrix = weights.read(file, tensor)
+    weights.write_packed(out, packed_weights(plan, matrix.weights))
+    depth, columns = matrix.shape
+    scales = ", ".join(f"{scale:g}" for scale in matrix.scales)
+    typer.echo(f"wrote {out}: {matrix.name}, {depth} x {columns}, scale {scales}")

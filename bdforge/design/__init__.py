@@ -1,0 +1,1 @@
+"""The neutral design: tiles, buffers, locks, BDs, flows, and where they stand."""

@@ -1,0 +1,109 @@
+"""Where a tile's buffers stand and which BDs its channels use: in the text every address and id is given.
+
+Hosts write parameters to addresses, so that none may be left to a tool's default. Buffers that are used at the same
+time lie in different banks where they can: core and DMA stall each other in one.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, count
+
+from bdforge.design.banks import Weights, apart
+from bdforge.design.model import Bd, Buffer, Channel, Tile
+from bdforge.devices import Generation, TileKind, TileLimits
+from bdforge.devices.limits import BUFFER_ALIGN_BYTES
+
+# What it costs when two buffers share a bank. Ping and pong of an operand, of which a DMA has one and the core the
+# other, come before everything; then what a core reads and writes together; then what it has while a DMA has the other.
+TURNS, TOGETHER, CROSSWISE = 100, 10, 4
+
+
+def aligned(size_bytes):
+    """`size_bytes`, a number or an array of them, up to where the next buffer may start."""
+    return -(-size_bytes // BUFFER_ALIGN_BYTES) * BUFFER_ALIGN_BYTES
+
+
+def occupied(stack_bytes, parts: Iterable[tuple]):
+    """Bytes that a tile needs for its stack and for `parts`, each a number of buffers and the bytes of one.
+
+    They fit whenever this is no more than the tile's memory. Numbers or arrays of them.
+    """
+    used = aligned(stack_bytes)
+    for buffers, size_bytes in parts:
+        used = used + buffers * aligned(size_bytes)
+    return used
+
+
+def placed(tiles: Iterable[Tile], generation: Generation, stack_bytes: int) -> list[Tile]:
+    """`tiles` with an address for each buffer, cores' above their stack, and a number for each BD.
+
+    What a tile cannot hold lies beyond its limits, for the check of the plan to name.
+    """
+    tiles = list(tiles)
+    buffers = {b.name: b for tile in tiles for b in _addressed(tile, generation.limits(tile.kind), stack_bytes)}
+    return [
+        replace(
+            tile,
+            buffers=tuple(buffers[b.name] for b in tile.buffers),
+            channels=tuple(_numbered(tile, generation.limits(tile.kind), buffers)),
+        )
+        for tile in tiles
+    ]
+
+
+def _addressed(tile: Tile, limits: TileLimits, stack_bytes: int) -> Iterator[Buffer]:
+    """What no channel moves, a core's parameters, lies right above the stack; the rest as banks want it."""
+    at = aligned(stack_bytes) if tile.kind is TileKind.CORE else 0
+    turns = _turns(tile)
+    for buffer in tile.buffers:
+        if buffer.name not in turns:
+            yield _at(buffer, at, limits)
+            at += aligned(buffer.bytes)
+    moved = sorted((b for b in tile.buffers if b.name in turns), key=lambda b: (turns[b.name][1], -b.bytes))
+    sizes = tuple(aligned(b.bytes) for b in moved)
+    weights = _weights(tile.kind, [turns[b.name] for b in moved])
+    for buffer, address in zip(moved, apart(sizes, weights, at, limits), strict=True):
+        yield _at(buffer, address, limits)
+
+
+def _at(buffer: Buffer, address: int, limits: TileLimits) -> Buffer:
+    return replace(buffer, address=address, banks=limits.banks_of(address, buffer.bytes))
+
+
+_Turn = tuple[str, int, bool]  # the lock that guards a buffer's operand, its turn there, whether it only leaves
+
+
+def _turns(tile: Tile) -> dict[str, _Turn]:
+    """By name, what the tile's channels move: buffers that take turns wait for one lock."""
+    found: dict[str, _Turn] = {}
+    own = {buffer.name for buffer in tile.buffers}
+    for channel in sorted(tile.channels, key=lambda channel: channel.direction != "S2MM"):
+        turns: dict[str, dict[str, int]] = {}
+        for bd in channel.bds:
+            order = turns.setdefault(bd.acquire.name, {})
+            turn = order.setdefault(bd.buffer.name, len(order))
+            if bd.buffer.name in own:
+                found.setdefault(bd.buffer.name, (bd.acquire.name, turn, channel.direction == "MM2S"))
+    return found
+
+
+def _weights(kind: TileKind, turns: Sequence[_Turn]) -> Weights:
+    return tuple(tuple(_weight(kind, one, other) for other in turns) for one in turns)
+
+
+def _weight(kind: TileKind, one: _Turn, other: _Turn) -> int:
+    if one[0] == other[0]:
+        return TURNS
+    if kind is TileKind.MEMTILE:  # more buffers than banks, and all channels at work
+        return 0
+    return TOGETHER if one[1] == other[1] or one[2] or other[2] else CROSSWISE
+
+
+def _numbered(tile: Tile, limits: TileLimits, buffers: dict[str, Buffer]) -> Iterator[Channel]:
+    """Channels with their BDs in order, from those that each may use."""
+    free: dict[range, Iterator[int]] = {}
+    for channel in tile.channels:
+        share = limits.bds_of_channel(channel.index)
+        ids = free.setdefault(share, chain(share, count(limits.bds)))
+        bds: list[Bd] = [replace(bd, buffer=buffers[bd.buffer.name], bd_id=next(ids)) for bd in channel.bds]
+        yield replace(channel, bds=tuple(bds))

@@ -1,0 +1,1 @@
+"""What cores of the emulated array run."""

@@ -1,0 +1,172 @@
+"""Calls of kernels: functions that end at once, and generators that ask for locks, cascade and streams."""
+
+import inspect
+from collections.abc import Callable, Generator
+from functools import partial
+from pathlib import Path
+from types import GeneratorType
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+import bdforge.kernel
+from bdforge.devices.limits import CASCADE_BITS, CORE_STREAM_PORTS
+from bdforge.emulator.errors import EmulationError, KernelError
+from bdforge.emulator.poison import PoisonedView, mark_written
+from bdforge.emulator.trace import elements_of
+from bdforge.kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release
+
+if TYPE_CHECKING:
+    from bdforge.emulator.cores.core import Core
+
+_CASCADE_BYTES = CASCADE_BITS // 8
+_WORD_BYTES = 4
+
+
+def waits(kernel: Callable[..., Any]) -> bool:
+    """Whether a kernel is a generator function, which may release locks."""
+    while isinstance(kernel, partial):
+        kernel = kernel.func
+    kernel = inspect.unwrap(kernel)
+    return inspect.isgeneratorfunction(kernel) or inspect.isgeneratorfunction(type(kernel).__call__)
+
+
+class KernelCall:
+    """The callable behind a func.call: its answer is None, or what `finish` makes the result of."""
+
+    def __init__(self, kernel: Callable[..., Any], core: "Core", name: str, place: str, returns: bool):
+        self._kernel, self._core, self._name, self._place, self._returns = kernel, core, name, place, returns
+        self._where = f"{place}: {name} on {core.name}"
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Begin; KernelError with the place for whatever the kernel raises."""
+        core = self._core
+        core.note("begin", self._name)
+        if core.trace is not None:
+            core.trace.add("kernel", self._name, *elements_of(arguments))
+        views = [a for a in arguments if isinstance(a, PoisonedView)]
+        given = [a.view(np.ndarray) if isinstance(a, PoisonedView) else a for a in arguments]
+        try:
+            returned = self._kernel(*given)
+        except Exception as error:
+            raise KernelError(f"{self._where}: {error or type(error).__name__}") from error
+        mark_written(views)
+        if inspect.isgenerator(returned):
+            return self._drive(cast("GeneratorType[Any, Any, Any]", returned), views)
+        core.note("end", self._name)
+        if not self._returns and any(isinstance(a, np.ndarray) and returned is a for a in given):
+            return None  # numpy's functions return what they were told to write: nothing is lost
+        return returned
+
+    def finish(self, returned: Any) -> Generator[None, None, Any]:
+        """Steps of the core that end with the result; KernelError for one that the design does not declare."""
+        if inspect.isgenerator(returned):
+            returned = yield from cast("GeneratorType[None, None, Any]", returned)
+            self._core.note("end", self._name)
+        if inspect.iscoroutine(returned):
+            returned.close()
+            raise KernelError(f"{self._where}: async functions are no kernels; one that waits is a generator function")
+        if returned is not None and not self._returns:
+            raise KernelError(
+                f"{self._where} returned {_short(returned)}, but the design declares it without results; "
+                "write into an argument, or declare a result"
+            )
+        return returned
+
+    def _drive(self, steps: "GeneratorType[Any, Any, Any]", views: list[PoisonedView]) -> Generator[None, None, Any]:
+        answer: Any = None
+        while True:
+            try:
+                request = steps.send(answer)
+            except StopIteration as stop:
+                return stop.value
+            except EmulationError:
+                raise
+            except Exception as error:
+                raise KernelError(f"{self._where}: {error or type(error).__name__}{_raised_at(error)}") from error
+            finally:
+                mark_written(views)
+            line = _line(steps)
+            where = partial(_suffix, self._name, line, self._place)
+            self._core.spend(where)
+            try:
+                answer = yield from perform(self._core, request, where)
+            except (KernelError, ValueError) as error:
+                raise KernelError(f"{self._where}: {line}: {error}") from None
+
+
+def _suffix(name: str, line: str, place: str) -> str:
+    return f" ({name} at {line}; {place})"
+
+
+def _line(steps: "GeneratorType[Any, Any, Any]") -> str:
+    """File and line where a suspended generator stands, or the innermost one that it delegates to."""
+    while inspect.isgenerator(inner := steps.gi_yieldfrom):
+        steps = cast("GeneratorType[Any, Any, Any]", inner)
+    return f"{Path(steps.gi_code.co_filename).name}:{steps.gi_frame.f_lineno if steps.gi_frame else '?'}"
+
+
+def _raised_at(error: Exception) -> str:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else f" ({Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno})"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 80 else f"{text[:76]} ..."
+
+
+def perform(core: "Core", request: Any, where: Callable[[], str]) -> Generator[None, None, Any]:
+    """Steps of the core that serve a request and end with its answer; KernelError for what is none."""
+    match request:
+        case Acquire(number, value, equal):
+            core.check_acquire(value, equal, where)
+            if not core.lock(number).take(core, value, equal or value == 0, where):
+                yield
+        case Release(number, value):
+            core.releases(core.lock(number))
+            core.lock(number).add(value, where, core)
+        case GetCascade(dtype):
+            return (yield from _get_cascade(core, dtype, where))
+        case PutCascade(data):
+            yield from _put_cascade(core, data, where)
+        case GetStream(port, dtype):
+            _check_stream(port, dtype.itemsize)
+            data = yield from core.input.get(1, where)
+            return np.frombuffer(data, dtype)[0].item()
+        case PutStream(port, data, last):
+            _check_stream(port, len(data))
+            yield from core.output.put(data, where, last)
+        case _:
+            known = ", ".join(bdforge.kernel.__all__)
+            raise KernelError(f"yielded {_short(request)}; a kernel yields requests of bdforge.kernel ({known})")
+    return None
+
+
+def _get_cascade(core: "Core", dtype: np.dtype, where: Callable[[], str]) -> Generator[None, None, np.ndarray]:
+    cascade = core.cascade_in
+    if cascade is None:
+        raise KernelError(f"gets from the cascade, but no aie.cascade_flow leads to {core.name}")
+    if _CASCADE_BYTES % dtype.itemsize:
+        raise KernelError(f"a cascade moves {_CASCADE_BYTES} bytes, no whole number of {dtype}")
+    if not cascade.ready(where):
+        yield
+    return np.frombuffer(cascade.take(), dtype).copy()
+
+
+def _put_cascade(core: "Core", data: bytes, where: Callable[[], str]) -> Generator[None, None, None]:
+    if core.cascade_out is None:
+        raise KernelError(f"puts on the cascade, but no aie.cascade_flow leads away from {core.name}")
+    if len(data) != _CASCADE_BYTES:
+        raise KernelError(f"a cascade moves {_CASCADE_BYTES} bytes at a time, not {len(data)}")
+    if not core.cascade_out.put(data, where):
+        yield
+
+
+def _check_stream(port: int, size: int) -> None:
+    if not 0 <= port < CORE_STREAM_PORTS:
+        raise KernelError(f"a core has {CORE_STREAM_PORTS} stream port each way; there is no {port}")
+    if size != _WORD_BYTES:
+        raise KernelError(f"a stream moves words of {_WORD_BYTES} bytes, not {size}")

@@ -1,0 +1,1 @@
+"""Core bodies in MLIR, translated to Python."""

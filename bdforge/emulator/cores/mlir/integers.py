@@ -1,0 +1,263 @@
+"""Integer and index arithmetic. Integers wrap at their type's width; what MLIR leaves undefined is an error."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from xdsl.ir import Attribute, Operation
+
+from bdforge.emulator.cores.mlir.emit import emits, is_vector, literals, require, unsigned, wrapped
+from bdforge.emulator.cores.mlir.values import dtype_of_vector, element_of, is_unsigned, range_of, width, wrap
+from bdforge.emulator.errors import CoreError
+from bdforge.mlir import elementwise
+
+if TYPE_CHECKING:
+    from bdforge.emulator.cores.mlir.translation import Translation
+
+# expression, whether the result can leave the type's range, the same for numpy arrays of the type
+_WRAPPING = {
+    "addi": ("{a} + {b}", np.add), "subi": ("{a} - {b}", np.subtract), "muli": ("{a} * {b}", np.multiply),
+}  # fmt: skip
+_CLOSED = {
+    "andi": ("{a} & {b}", np.bitwise_and), "ori": ("{a} | {b}", np.bitwise_or), "xori": ("{a} ^ {b}", np.bitwise_xor),
+    "maxsi": ("{a} if {a} > {b} else {b}", np.maximum), "minsi": ("{a} if {a} < {b} else {b}", np.minimum),
+}  # fmt: skip
+_BOOLEAN = {"addi": np.logical_xor, "subi": np.logical_xor, "muli": np.logical_and,
+            "maxsi": np.logical_and, "minsi": np.logical_or}  # fmt: skip  # a signed i1 is 0 or -1
+
+
+def _binary(name: str, expression: str, ufunc: np.ufunc, wraps: bool) -> None:
+    @emits(f"arith.{name}")
+    def emit(t: "Translation", op: Operation) -> None:
+        a, b = literals(t, op.operands[:2])
+        element = element_of(op.results[0].type)
+        bits = width(element)
+        if is_vector(op.results[0]):
+            dtype_of_vector(element)
+            t.assign(op, f"{t.object('F', _BOOLEAN.get(name, ufunc) if bits == 1 else ufunc)}({a}, {b})")
+        elif bits == 1 and name in ("maxsi", "minsi"):
+            t.assign(op, f"{a} {'&' if name == 'maxsi' else '|'} {b}")
+        elif wraps:
+            wrapped(t, op.results[0], expression.format(a=a, b=b))
+        else:
+            t.assign(op, expression.format(a=a, b=b))
+
+
+for _name, (_expression, _ufunc) in _WRAPPING.items():
+    _binary(_name, _expression, _ufunc, wraps=True)
+for _name, (_expression, _ufunc) in _CLOSED.items():
+    _binary(_name, _expression, _ufunc, wraps=False)
+
+
+def truncating_divide(a: int, b: int, where: Callable[[], str]) -> tuple[int, int]:
+    """Quotient towards zero and remainder with the dividend's sign; CoreError for a division by zero."""
+    _no_zero(b, where)
+    quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    return quotient, a - b * quotient
+
+
+def _no_zero(b: int, where: Callable[[], str]) -> None:
+    if b == 0:
+        raise CoreError(f"division by zero{where()}")
+
+
+def _quotient(a: int, b: int, where: Callable[[], str]) -> int:
+    return truncating_divide(a, b, where)[0]
+
+
+def _remainder(a: int, b: int, where: Callable[[], str]) -> int:
+    return truncating_divide(a, b, where)[1]
+
+
+def _floor_quotient(a: int, b: int, where: Callable[[], str]) -> int:
+    _no_zero(b, where)
+    return a // b
+
+
+def _ceil_quotient(a: int, b: int, where: Callable[[], str]) -> int:
+    _no_zero(b, where)
+    return -(-a // b)
+
+
+def _shifted_left(bits: int, a: int, b: int, where: Callable[[], str]) -> int:
+    return a << _shift(bits, b, where)
+
+
+def _shifted_right(bits: int, a: int, b: int, where: Callable[[], str]) -> int:
+    return a >> _shift(bits, b, where)
+
+
+def _shift(bits: int, by: int, where: Callable[[], str]) -> int:
+    if not 0 <= by < bits:
+        raise CoreError(f"a shift of {bits} bits by {by} has no defined result{where()}")
+    return by
+
+
+_SIGNED: dict[str, Callable[..., int]] = {
+    "divsi": _quotient, "remsi": _remainder, "floordivsi": _floor_quotient, "ceildivsi": _ceil_quotient,
+}  # fmt: skip
+_UNSIGNED: dict[str, Callable[..., int]] = {
+    "divui": _quotient, "remui": _remainder, "ceildivui": _ceil_quotient,
+    "maxui": lambda a, b, where: max(a, b), "minui": lambda a, b, where: min(a, b),
+}  # fmt: skip
+
+
+def by_lane(function: Callable[..., int], results: Attribute, reads_unsigned: bool) -> Callable[..., np.ndarray]:
+    """`function` of Python numbers for vectors: slow and exact. The last argument of a call is passed on as it is."""
+    dtype, bits = dtype_of_vector(results), width(results)
+
+    def number(value) -> int:
+        return int(value) & ((1 << bits) - 1) if reads_unsigned else int(value)
+
+    def run(*arrays):
+        *vectors, where = arrays
+        lanes = zip(*(vector.flat for vector in vectors), strict=True)
+        found = [wrap(function(*map(number, lane), where), results) for lane in lanes]
+        return np.array(found, np.int64 if bits < 64 else dtype).astype(dtype).reshape(vectors[0].shape)
+
+    return run
+
+
+def _function(name: str, function: Callable[..., int], reads_unsigned: bool) -> None:
+    @emits(f"arith.{name}")
+    def emit(t: "Translation", op: Operation) -> None:
+        call_function(t, op, function, reads_unsigned)
+
+
+def call_function(t: "Translation", op: Operation, function: Callable[..., int], reads_unsigned: bool) -> None:
+    """The result is `function` of the operands and of the place, wrapped."""
+    result = op.results[0]
+    arguments = literals(t, op.operands)
+    if is_vector(result):
+        name = t.object("F", by_lane(function, element_of(result.type), reads_unsigned))
+        t.assign(op, f"{name}({', '.join(arguments)}, {t.where(op)})")
+        return
+    if reads_unsigned:
+        arguments = [unsigned(argument, result.type) for argument in arguments]
+    wrapped(t, result, f"{t.object('F', function)}({', '.join(arguments)}, {t.where(op)})")
+
+
+for _name, _call in _SIGNED.items():
+    _function(_name, _call, reads_unsigned=False)
+for _name, _call in _UNSIGNED.items():
+    _function(_name, _call, reads_unsigned=True)
+
+
+@emits("arith.shli", "arith.shrsi", "arith.shrui")
+def shift(t: "Translation", op: Operation) -> None:
+    result = op.results[0]
+    bits = width(result.type)
+    logical = op.name == "arith.shrui"
+    if is_vector(result):
+        call_function(t, op, partial(_shifted_left if op.name == "arith.shli" else _shifted_right, bits), logical)
+        return
+    a, b = literals(t, op.operands)
+    by = t.constant(op.operands[1])
+    if by is None or not 0 <= by < bits:
+        require(t, f"0 <= {b} < {bits}", f"a shift of {bits} bits by {{{b}}} has no defined result", op)
+    if op.name == "arith.shrsi" and bits > 1:
+        t.assign(op, f"{a} >> {b}")
+    else:
+        wrapped(t, result, f"{unsigned(a, result.type)} >> {b}" if logical else f"{a} << {b}")
+
+
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
+_FIRST_SIGNED, _FIRST_UNSIGNED = 2, 6
+
+
+@emits("arith.cmpi")
+def compare(t: "Translation", op: elementwise.CmpiOp) -> None:
+    code = op.predicate.value.data
+    a, b = t.value(op.lhs), t.value(op.rhs)
+    element = element_of(op.lhs.type)
+    bits = width(element)
+    if is_vector(op.lhs):
+        if code >= _FIRST_UNSIGNED and bits > 1:
+            a, b = (f"{v}.view('u{bits // 8}')" for v in (a, b))
+        elif code >= _FIRST_SIGNED and bits == 1:
+            a, b = (f"{v}.view('i1') * {1 if code >= _FIRST_UNSIGNED else -1}" for v in (a, b))
+        t.assign(op, f"{a} {_COMPARISONS[code]} {b}")
+        return
+    if code >= _FIRST_UNSIGNED:
+        a, b = unsigned(a, element), unsigned(b, element)
+    elif bits == 1 and code >= _FIRST_SIGNED:
+        a, b = f"-{a}", f"-{b}"  # a signed i1 is 0 or -1
+    t.assign(op, f"int({a} {_COMPARISONS[code]} {b})")
+
+
+@emits("arith.index_cast", "arith.extsi", "arith.trunci", "arith.index_castui", "arith.extui")
+def cast(t: "Translation", op: Operation) -> None:
+    source, result = op.operands[0], op.results[0]
+    value = t.value(source)
+    bits, signed = width(source.type), not op.name.endswith("ui")
+    if is_vector(result):
+        dtype = dtype_of_vector(element_of(result.type))
+        t.assign(op, f"{t.helper(_cast_array)}({value}, {t.object('D', dtype)}, {signed})")
+        return
+    if not signed:
+        value = unsigned(value, source.type)
+    elif bits == 1:
+        value = f"-{value}"
+    low, high = range_of(source.type)
+    fits = range_of(result.type)[0] <= low and high <= range_of(result.type)[1] and bits > 1 and signed
+    if fits:
+        t.assign(op, value)
+    else:
+        wrapped(t, result, value)
+
+
+def _cast_array(values: np.ndarray, dtype: np.dtype, signed: bool) -> np.ndarray:
+    if dtype == np.bool_:
+        return (values & 1).astype(dtype)
+    if values.dtype == np.bool_:
+        return values.astype(dtype) * (-1 if signed else 1)
+    return (values if signed else values.view(f"u{values.itemsize}")).astype(dtype)
+
+
+@emits("builtin.unrealized_conversion_cast")
+def conversion(t: "Translation", op: Operation) -> None:
+    for source, result in zip(op.operands, op.results, strict=True):
+        if source.type == result.type:
+            t.define(result, t.value(source))
+        elif is_unsigned(source.type) or is_unsigned(result.type):
+            wrapped(t, result, t.value(source))
+        else:
+            raise CoreError(f"{op.name} from {source.type} to {result.type} is not supported in a core program")
+
+
+@emits("arith.addui_extended")
+def add_extended(t: "Translation", op: Operation) -> None:
+    total, overflow = op.results
+    a, b = (unsigned(v, total.type) for v in literals(t, op.operands))
+    if is_vector(total):
+        carry = by_lane(partial(_carry, width(total.type)), element_of(total.type), reads_unsigned=True)
+        t.line(f"{t.value(total)} = {t.value(op.operands[0])} + {t.value(op.operands[1])}")
+        arguments = ", ".join(literals(t, op.operands))
+        t.line(f"{t.value(overflow)} = {t.object('F', carry)}({arguments}, {t.where(op)}).astype('?')")
+        return
+    wrapped(t, total, f"{a} + {b}")
+    t.line(f"{t.value(overflow)} = int({a} + {b} > {(1 << width(total.type)) - 1})")
+
+
+def _carry(bits: int, a: int, b: int, where: Callable[[], str]) -> int:
+    return (a + b) >> bits
+
+
+def _high_product(bits: int, a: int, b: int, where: Callable[[], str]) -> int:
+    return (a * b) >> bits
+
+
+@emits("arith.mulsi_extended", "arith.mului_extended")
+def multiply_extended(t: "Translation", op: Operation) -> None:
+    low, high = op.results
+    arguments = literals(t, op.operands)
+    bits, logical = width(low.type), op.name == "arith.mului_extended"
+    if is_vector(low):
+        name = t.object("F", by_lane(partial(_high_product, bits), element_of(low.type), logical))
+        t.line(f"{t.value(high)} = {name}({', '.join(arguments)}, {t.where(op)})")
+        t.line(f"{t.value(low)} = {' * '.join(arguments)}")
+        return
+    a, b = [unsigned(v, low.type) for v in arguments] if logical else arguments
+    wrapped(t, high, f"({a} * {b}) >> {bits}")
+    wrapped(t, low, f"{a} * {b}")

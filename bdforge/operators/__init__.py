@@ -1,0 +1,1 @@
+"""Operators, a package each: spec, mapping to a design, reference, cost."""

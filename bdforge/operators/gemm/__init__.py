@@ -1,0 +1,31 @@
+"""From a design spec to a Plan with every number, from a Plan to MLIR text and manifest, and to instruction words."""
+
+from bdforge.operators.gemm.cpp_design import cpp_design
+from bdforge.operators.gemm.manifest import manifest
+from bdforge.operators.gemm.mlir_sequence import plan_sequence
+from bdforge.operators.gemm.plan import Plan, plan_gemm
+from bdforge.operators.gemm.render import render
+from bdforge.operators.gemm.sequence import Counts, Edges, GemmSequence, sequence
+from bdforge.operators.gemm.spec import GemmSpec, Problem, SequenceOptions, SpecError, load_spec, spec_from
+from bdforge.operators.gemm.staging import Staged, Staging
+
+__all__ = [
+    "Counts",
+    "Edges",
+    "GemmSequence",
+    "GemmSpec",
+    "Plan",
+    "Problem",
+    "SequenceOptions",
+    "SpecError",
+    "Staged",
+    "Staging",
+    "cpp_design",
+    "load_spec",
+    "manifest",
+    "plan_gemm",
+    "plan_sequence",
+    "render",
+    "sequence",
+    "spec_from",
+]

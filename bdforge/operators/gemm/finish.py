@@ -1,0 +1,73 @@
+"""What a core calls once for each tile of C, after the last step of K."""
+
+from bdforge.operators.gemm.kernels import Finish, Kernel
+from bdforge.operators.gemm.spec import GemmSpec
+from bdforge.operators.gemm.types import TYPES
+
+_CONVERSIONS = {("int32", "int8"), ("int32", "int16"), ("int32", "int32"), ("int32", "bf16"), ("f32", "bf16")}
+"""Accumulator and C, where a kernel `finish_<accumulator>_<c>` exists."""
+_TO_BLOCKS = {("bf16", "bfp16"), ("f32", "bfp16")}
+"""The same, on arrays that multiply block floats."""
+_FED = {("int32", "bf16"), ("f32", "bf16")}
+"""Those that can take scales and biases."""
+_ALWAYS_FED = {("int32", "bf16")}
+"""Those that multiply with scales in any case."""
+
+
+def finish_for(kernel: Kernel, spec: GemmSpec) -> Finish | None:
+    """The kernel that makes C of the accumulators, None where they are C already."""
+    if not _needed(kernel, spec):
+        return None
+    if kernel.field_scaled and spec.c == "int32":
+        return Finish("unscale_i32", _defines(spec))
+    codes = {"int32": "i32", "int16": "i16", "int8": "i8"}
+    symbol = f"finish_{codes.get(spec.accumulator, spec.accumulator)}_{codes.get(spec.c, spec.c)}"
+    scaled = ("FIELD_SCALED",) if kernel.field_scaled else ()
+    return Finish(symbol, (*scaled, *_defines(spec)))
+
+
+def finish_problems(kernel: Kernel, spec: GemmSpec) -> list[str]:
+    """Why the accumulators cannot become C."""
+    pair, epilogue = (spec.accumulator, spec.c), spec.epilogue
+    reasons = []
+    conversions = _CONVERSIONS | (_TO_BLOCKS if kernel.block_products else set())
+    if _needed(kernel, spec) and pair not in conversions:
+        what = "epilogue.relu" if spec.accumulator == spec.c else f"types.c = {spec.c}"
+        options = ", ".join(f"{a} to {c}" for a, c in sorted(conversions))
+        reasons.append(f"{what} needs a kernel that finishes {pair[0]} as {pair[1]}; there are {options}: change types")
+    if epilogue.fed and pair not in _FED:
+        options = ", ".join(f"{a} to {c}" for a, c in sorted(_FED))
+        reasons.append(
+            f"epilogue.scale and epilogue.bias are there for {options}, not for {pair[0]} to {pair[1]}: change types"
+        )
+    if pair in _ALWAYS_FED and not epilogue.fed:
+        reasons.append(f"types.c = {spec.c} of {spec.accumulator} sums is always scaled; set epilogue.scale = true")
+    if pair in _FED and epilogue.fed and (rows := spec.rows * spec.tile.m) % kernel.t:
+        reasons.append(
+            f"epilogue: the scales of {spec.rows} x {spec.tile.m} = {rows} rows are no whole vectors of {kernel.t}; "
+            f"use a tile.m of which array.rows make a multiple of {kernel.t}"
+        )
+    if epilogue.shift and (spec.accumulator not in ("int8", "int16") and spec.c not in ("int8", "int16")):
+        reasons.append(f"epilogue.shift = {epilogue.shift} divides narrow integers; C is {spec.c}: use 0")
+    return reasons
+
+
+def epilogue_bytes(spec: GemmSpec) -> tuple[int, int]:
+    """Bytes of the epilogue's tile, which is as large as one of B: float32 scales of a row panel's rows, then the rest.
+
+    The rest holds float32 scales and biases of an n-tile's columns; negative where a tile of B is too small.
+    """
+    tile = spec.tile.k * spec.tile.n * TYPES[spec.b].bits // 8
+    rows = 4 * spec.rows * spec.tile.m
+    return rows, tile - rows
+
+
+def _needed(kernel: Kernel, spec: GemmSpec) -> bool:
+    epilogue = spec.epilogue
+    return kernel.field_scaled or spec.accumulator != spec.c or epilogue.relu or epilogue.fed
+
+
+def _defines(spec: GemmSpec) -> tuple[str, ...]:
+    epilogue = spec.epilogue
+    fed = [f"ARRAY_ROWS={spec.rows}"] if epilogue.fed else []
+    return (*fed, *(name.upper() for name in ("scale", "bias", "relu") if getattr(epilogue, name)))

@@ -1,0 +1,147 @@
+"""What a manifest holds, member by member: the check when one is read, and the JSON schema for editors.
+
+A member that this file does not know is passed over when a manifest is read, so that older hosts read newer ones of the
+same schema version; tests hold both sides together.
+"""
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bdforge.operators.gemm.manifest import SCHEMA_VERSION
+
+SCHEMA_FILE = "manifest.schema.json"
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+Size = Annotated[int, Field(ge=1)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="allow")
+
+
+class BuiltFile(_Part):
+    """A file of the build."""
+
+    path: str = Field(description="Relative to the manifest's folder.")
+    sha256: str = Field("", pattern="^([0-9a-f]{64})?$", description="Of its content; empty: not recorded.")
+
+
+class Tile(_Part):
+    """Sizes of a core's tile in elements."""
+
+    m: Size = Field(description="Rows of A and C.")
+    k: Size = Field(description="Columns of A, rows of B.")
+    n: Size = Field(description="Columns of B and C.")
+    k_mt: Size = Field(description="Depth of A's slab in a memtile, a multiple of k.")
+    r: Size = Field(description="Rows of A and C in one MAC.")
+    s: Size = Field(description="Columns of A, rows of B in one MAC.")
+    t: Size = Field(description="Columns of B and C in one MAC.")
+
+
+class Array(_Part):
+    """Cores in use."""
+
+    rows: Size
+    columns: Size
+
+
+class Argument(_Part):
+    """A host buffer, in the order of the kernel's arguments."""
+
+    name: str
+    dtype: str = Field(description="Type of the elements in the host's memory.")
+    layout: str = Field(description="Order of the elements, and how several are packed into one.")
+
+
+class Operand(_Part):
+    """How an operand lies in host memory."""
+
+    bits: Size = Field(description="Of an element of memory.")
+    order: int = Field(ge=0, le=2, description="0: row-major, 1: column-major, 2: packed as the cores eat it.")
+    block: Size = Field(description="Rows in a line; above 1 for block floats.")
+    run: Size = Field(description="Elements of a line for each column.")
+
+
+class Runtime(_Part):
+    """Numbers from which a host makes the instruction stream of any M, K, N: register addresses and field positions."""
+
+    header: list[int] = Field(description="The first words of a stream: version, device, columns.")
+    operands: dict[str, Operand]
+    largest_size: Size = Field(description="The largest M, K or N.")
+    depth_limit: Size = Field(description="The largest K whose sums cannot overflow.")
+    arguments: dict[str, int] = Field(description="Index of each operand's host buffer.")
+    fed_bytes: dict[str, int] = Field(description="Of an epilogue's numbers for each row panel and each n-tile.")
+    a_feeds: list[dict[str, int]] = Field(description="For each shim that reads A: its column, core row and rows.")
+    least_rows: Size = Field(description="The smallest M that the shims can walk.")
+    granules: dict[str, Size] = Field(description="What M, K and N must be multiples of.")
+    cores: list[dict[str, int]] = Field(description="Addresses of the runtime parameters and of the lock `go`.")
+    column_stride: Size = Field(description="What the same register of the next column adds to an address.")
+    shim: dict[str, Any] = Field(description="Limits, registers and channels of the shims.")
+
+
+class Placement(_Part):
+    """Where the buffers of the array are."""
+
+    read_back: str = Field(description="Kind of aiecc's files that were found to agree; empty: none was read.")
+    buffers: dict[str, int] = Field(description="Byte address in its tile's memory, by name.")
+
+
+class Problem(_Part):
+    """A size whose runtime sequence is in the MLIR."""
+
+    name: str
+    sequence: str = Field(description="Name of the runtime sequence, and of the full ELF's kernel instance.")
+    M: Size
+    K: Size
+    N: Size
+    edges: str = Field(description="What happens where tiles do not fit.")
+    staged: dict[str, list[int] | None] = Field(description="Rows and columns of operands that a host must copy.")
+
+
+class Manifest(_Part):
+    """What a host must know of a built design."""
+
+    version: int = Field(
+        alias="schema", description="Version of this schema.", json_schema_extra={"const": SCHEMA_VERSION}
+    )
+    design: str = Field(description="Name of the spec in designs/.")
+    kind: Literal["gemm"]
+    spec_hash: str = Field(description="Of the spec; a program can ask for one.")
+    device: str = Field(description="Product it was built for, such as strix_halo.")
+    mlir_device: str = Field(description="Its array in MLIR, such as npu2.")
+    kernel: str = Field(description="Name of the xclbin's kernel.")
+    elf_kernel: str = Field(description="Name of the full ELF's kernel.")
+    kernels: list[str] = Field(description="Functions that the cores call.")
+    tile: Tile
+    array: Array
+    arguments: list[Argument]
+    runtime_parameters: dict[str, int] = Field(
+        description="Slots of the runtime parameters in a core's memory, in words."
+    )
+    runtime: Runtime
+    placement: Placement | None = Field(None, description="Absent from manifests of older builds.")
+    spec: dict[str, Any] = Field(description="The spec itself, as its TOML file holds it.")
+    files: dict[str, BuiltFile] = Field(
+        description="What the build made: mlir, host_kernels, xclbin, elf, placement, insts_<sequence>."
+    )
+    problems: list[Problem]
+
+
+def manifest_fault(content: Any) -> str | None:
+    """The first thing that is missing or wrong in a manifest, by its place; None when there is nothing."""
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA_VERSION:
+        return f"its schema is not {SCHEMA_VERSION}"
+    try:
+        Manifest.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        return f"{place} is missing" if first["type"] == "missing" else f"{place}: {first['msg'].lower()}"
+    return None
+
+
+def json_schema() -> str:
+    """The schema of manifests as JSON text."""
+    return json.dumps({"$schema": _DIALECT} | Manifest.model_json_schema(), indent=2) + "\n"

@@ -1,0 +1,161 @@
+"""The memtiles: slabs of A and B from DRAM to micro-tiles for the cores, tiles of C back to lines.
+
+A slab is k_mt deep, so that DRAM sees runs of k_mt elements; it leaves in slices of k. Packed B needs no reorder and
+passes tile by tile.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+
+from bd_patterns import Pattern
+from bdforge.design.model import Bd, Buffer, Channel, Lock, Tile
+from bdforge.design.parts import Locks, ping_pong, ring
+from bdforge.devices import TileKind
+from bdforge.operators.gemm.grid import Storage, Tiling
+from bdforge.operators.gemm.kernels import Kernel
+from bdforge.operators.gemm.reorders import a_micro_tiles, b_column_blocks, c_columns, c_rows
+from bdforge.operators.gemm.spec import GemmSpec
+from bdforge.operators.gemm.types import TYPES, ElementType
+
+B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL = 0, 2, 2
+A_CHANNELS = (1, 3, 4, 5)
+"""MM2S channels of the core rows that one memtile feeds; the first is A's S2MM channel too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Buffers of one memtile and their (free, full) locks."""
+
+    buffers: tuple[Buffer, ...]
+    locks: tuple[Lock, Lock]
+
+    def fill(self, count: int = 1) -> tuple[Bd, ...]:
+        """BDs that fill one buffer after the other with `count` turns each."""
+        return ring(self.buffers, *self.locks, count)
+
+    def send(self, turn: int, patterns: Iterable[Pattern], padding: tuple[int, ...] = ()) -> list[Bd]:
+        """BDs that read the buffer of a turn in the order of `patterns`, a turn of the locks each."""
+        free, full = self.locks
+        return [Bd(self.buffers[turn], pattern, full, free, padding=padding) for pattern in patterns]
+
+
+def memtiles(spec: GemmSpec, kernel: Kernel, tiling: Tiling) -> list[Tile]:
+    """The memtile of every column."""
+    return _Memtiles(spec, kernel, tiling).tiles()
+
+
+class _Memtiles:
+    """All memtiles together: with two shims for A, one sends what its neighbour holds."""
+
+    def __init__(self, spec: GemmSpec, kernel: Kernel, tiling: Tiling):
+        self.spec, self.kernel, self.tiling, self.size = spec, kernel, tiling, spec.tile
+        self.k_mt, self.slices = spec.buffers.k_mt, spec.buffers.k_mt // spec.tile.k
+        self.c_type = TYPES[spec.c]
+        self.locks = [Locks(f"mem_{column}") for column in range(spec.columns)]
+        self.b = [self.b_store(column) for column in range(spec.columns)]
+        self.a = {key: self.a_store(*key) for key in self.a_keys()}
+        places = product(range(spec.columns), range(spec.rows))
+        self.c = {(column, row): self.c_store(column, row) for column, row in places}
+
+    def a_keys(self) -> Iterable[tuple[int, int]]:
+        """(column, row) of each part of A that a memtile holds."""
+        for row in range(self.spec.rows):
+            for part in range(self.tiling.a_shims):
+                yield self.tiling.a_column(row) + part, row
+
+    def tiles(self) -> list[Tile]:
+        return [self.tile(column) for column in range(self.spec.columns)]
+
+    def tile(self, column: int) -> Tile:
+        a = [store for (at, _), store in self.a.items() if at == column]
+        c = [self.c[column, row] for row in range(self.spec.rows)]
+        stores = [self.b[column], *a, *c]
+        channels = [*self.b_channels(column), *self.a_channels(column, a), *self.c_channels(c)]
+        return Tile(
+            f"mem_{column}", column, 1, TileKind.MEMTILE,
+            tuple(buffer for store in stores for buffer in store.buffers),
+            tuple(self.locks[column].taken),
+            tuple(sorted(channels, key=lambda c: (c.direction != "S2MM", c.index))),
+        )  # fmt: skip
+
+    def b_store(self, column: int) -> Store:
+        packed = self.spec.layouts.b == "packed"
+        depth, turns = (self.size.k, 1) if packed else (self.k_mt, self.slices)
+        what = "B tile, packed, in the order of the kernel" if packed else f"slab of B, {depth} x {self.size.n}"
+        buffers = ping_pong(f"mem_{column}_b", depth * self.size.n, self.kernel.b, what)
+        return Store(buffers, self.locks[column].pair("b", 2 * turns, "B" if packed else "B, in slices of k"))
+
+    def b_channels(self, column: int) -> list[Channel]:
+        store = self.b[column]
+        if self.spec.layouts.b == "packed":
+            free, full = store.locks
+            fill, send = store.fill(), ring(store.buffers, full, free)
+        else:
+            patterns = self.slab_slices(self.kernel.b, "column", self.spec.layouts.b, self.size.n, self.kernel.t)
+            fill = store.fill(self.slices)
+            send = tuple(bd for turn in range(2) for bd in store.send(turn, patterns))
+        return [Channel("S2MM", B_CHANNEL, fill, "B from DRAM"), Channel("MM2S", B_CHANNEL, send, "B up")]
+
+    def a_store(self, column: int, row: int) -> Store:
+        rows = self.size.rows // self.tiling.a_shims
+        name = f"a{row}"
+        role = f"slab of A, {rows} x {self.k_mt}, for core row {row}"
+        buffers = ping_pong(f"mem_{column}_{name}", rows * self.k_mt, self.kernel.a, role)
+        # Counted in slices of k: a slab is filled at once and leaves slice by slice.
+        return Store(buffers, self.locks[column].pair(name, 2 * self.slices, f"A of core row {row}, in slices of k"))
+
+    def a_channels(self, column: int, stores: list[Store]) -> Iterable[Channel]:
+        """Slabs in, for one core row after the other, and a channel out for each core row that starts here."""
+        if stores:
+            fill = tuple(bd for turn in range(2) for store in stores for bd in (store.fill(self.slices)[turn],))
+            yield Channel("S2MM", A_CHANNELS[0], fill, "A from DRAM")
+        rows = [row for row in range(self.spec.rows) if self.tiling.a_column(row) == column]
+        for channel, row in zip(A_CHANNELS, rows, strict=False):
+            yield Channel("MM2S", channel, tuple(self.a_out(column, row)), f"A along core row {row}")
+
+    def a_out(self, column: int, row: int) -> Iterable[Bd]:
+        """Slice by slice; with two shims the upper half of each tile from here, the lower one from the east."""
+        rows = self.size.rows // self.tiling.a_shims
+        patterns = self.slab_slices(self.kernel.a, "row", self.spec.layouts.a, rows, min(rows, self.kernel.r))
+        zeros = self.size.m - self.size.rows  # in the one block of rows that a tile has then
+        padding = (0, 0, zeros, 0) if zeros else ()
+        for turn in range(2):
+            for pattern in patterns:
+                for part in range(self.tiling.a_shims):
+                    yield from self.a[column + part, row].send(turn, [pattern], padding)
+
+    def slab_slices(self, type_: ElementType, along_depth: str, order: str, size: int, micro: int) -> list[Pattern]:
+        """The micro-tiles of each slice of a slab: `micro` x s of A (of B's columns), outer blocks first."""
+        k, s = self.size.k, self.kernel.s
+        if order != along_depth:
+            return [b_column_blocks(k, size, s, micro, row=i * k) for i in range(self.slices)]
+        store: Storage = type_.storage("row")
+        block, run = store.block, store.run
+        return [
+            a_micro_tiles(size // block, k * run, micro // block, s * run, k_mt=self.k_mt * run, column=i * k * run)
+            for i in range(self.slices)
+        ]
+
+    def c_store(self, column: int, row: int) -> Store:
+        count = self.spec.buffers.c_memtile_buffers
+        elements = self.size.m * self.size.n
+        buffers = ping_pong(f"mem_{column}_c{row}", elements, self.c_type, f"C tile of core row {row}", count)
+        # One pair for each core: with a pair for all, a fast core would take a slow one's turn.
+        return Store(buffers, self.locks[column].pair(f"c{row}", count, f"C of core row {row}"))
+
+    def c_channels(self, stores: list[Store]) -> Iterable[Channel]:
+        for row, store in enumerate(stores):
+            yield Channel("S2MM", C_IN_CHANNEL + row, store.fill(), f"C from core row {row}")
+        turns = range(self.spec.buffers.c_memtile_buffers)
+        out = tuple(bd for turn in turns for store in stores for bd in store.send(turn, [self.c_lines()]))
+        yield Channel("MM2S", C_OUT_CHANNEL, out, f"C of the column, {self.spec.layouts.c}-major, top tile first")
+
+    def c_lines(self) -> Pattern:
+        """A tile of C from micro-tiles to lines; block floats are lines of micro-tiles already."""
+        m, n, r, t = self.size.rows, self.size.n, self.kernel.r, self.kernel.t
+        if m < self.size.m:
+            return Pattern((m, n // t, t), (t, r * t, 1))
+        if self.c_type.blocked:
+            return Pattern((self.c_type.memory_elements(m * n),), (1,))
+        return (c_columns if self.spec.layouts.c == "column" else c_rows)(m, n, r, t)

@@ -1,0 +1,29 @@
+"""From a Plan to MLIR text. Templates place values; every number is computed before."""
+
+from collections.abc import Sequence
+
+from bdforge.design.templates import render_template
+from bdforge.mlir import Era, convert
+from bdforge.operators.gemm.mlir_sequence import mlir_sequence, plan_sequence
+from bdforge.operators.gemm.plan import Plan
+from bdforge.operators.gemm.sequence import GemmSequence
+from bdforge.operators.gemm.spec import Problem
+
+
+def render(plan: Plan, problems: Sequence[Problem | GemmSequence], era: Era = Era.MARCH) -> str:
+    """MLIR of the array configuration with one runtime sequence for each problem, or for each planned one.
+
+    The templates write the dialect's form of March 2026; for another `era` that text is converted.
+    """
+    sequences = [
+        mlir_sequence(problem) if isinstance(problem, GemmSequence) else plan_sequence(plan, problem)
+        for problem in _without_doubles(problems)
+    ]
+    text = render_template("gemm.mlir.j2", plan=plan, sequences_of_problems=sequences)
+    return text if era is Era.MARCH else convert(text, era, plan.spec.name)
+
+
+def _without_doubles(problems: Sequence[Problem | GemmSequence]) -> list[Problem | GemmSequence]:
+    """The first problem of each name: a sequence is called after its sizes."""
+    named = {(p.problem if isinstance(p, GemmSequence) else p).sequence: p for p in reversed(problems)}
+    return list(reversed(named.values()))

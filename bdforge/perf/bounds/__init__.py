@@ -1,0 +1,1 @@
+"""Bounds of a design: cores, streams, DRAM; the one that is reached limits it."""

@@ -1,0 +1,162 @@
+"""One GEMM on one array: all that the models need to know."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bdforge.devices import Device
+from bdforge.devices.timing import Timing, timing_of
+from bdforge.devices.topology import DEVICES, MLIR_DEVICES
+from bdforge.perf.bounds import traffic
+from bdforge.perf.bounds.traffic import padded
+from bdforge.perf.bounds.types import BLOCK_ROWS, ELEMENT_BYTES
+
+LAYOUTS = ("row", "col", "packed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer:
+    """What DRAM sees of an operand: bytes in contiguous runs that start `stride_bytes` apart, over shim channels.
+
+    `shared`: whether several channels read side by side in the same rows (or columns) of the matrix. Numbers or arrays.
+    """
+
+    operand: str
+    size_bytes: Any
+    run_bytes: Any
+    stride_bytes: Any
+    channels: Any
+    write: bool = False
+    shared: Any = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GemmCase:
+    """A GEMM of M x K x N with its design. Sizes in elements, types as in `ELEMENT_BYTES`.
+
+    Layouts are those in DRAM: of B "row" (runs of n), "col" (runs of k_mt) or "packed" (in the order of use), of A and
+    C "row" or "col". `accumulator` is the type in which cores keep C, when it is another than C's; `a_shims` bring one
+    row's A. `bd_overlap` tells whether BDs are written while others run, `b_resident` whether B is read once and stays
+    on the array. With `m_used` only so many of a tile's m rows hold data (0: all), memtiles make the rest.
+    `core_macs_per_cycle` is the kernel's rate when known, `clock_hz` the array's clock when it is not the device's
+    highest. `assumed` says what a table's reader filled in. Sizes and buffering (m, k, n, k_mt, a_shims, c_buffers,
+    rho) may be arrays of one length: many designs of one kind, which `estimate` models at once.
+    """
+
+    device: str
+    a: str
+    b: str
+    c: str
+    m: int
+    k: int
+    n: int
+    k_mt: int
+    rows: int
+    columns: int
+    M: int
+    K: int
+    N: int
+    a_layout: str = "row"
+    b_layout: str = "row"
+    c_layout: str = "row"
+    accumulator: str = ""
+    a_shims: int = 1
+    c_buffers: int = 1
+    rho: int = 1
+    core_macs_per_cycle: float | None = None
+    clock_hz: float | None = None
+    bd_overlap: bool = True
+    m_used: int = 0
+    b_resident: bool = False
+    assumed: tuple[str, ...] = field(default=())
+
+    @property
+    def array(self) -> Device:
+        """The device's array."""
+        return DEVICES.get(self.device) or MLIR_DEVICES[self.device]
+
+    @property
+    def timing(self) -> Timing:
+        """The device's timing."""
+        return timing_of(self.device)
+
+    @property
+    def element_bytes(self) -> tuple[float, float, float]:
+        """Bytes of an element of A, B and C."""
+        return ELEMENT_BYTES[self.a], ELEMENT_BYTES[self.b], ELEMENT_BYTES[self.c]
+
+    @property
+    def padded(self) -> tuple[int, int, int]:
+        """M, K and N in whole panels: of the rows that hold data, k_mt and n·columns."""
+        return padded(self.M, self.panel_rows), padded(self.K, self.k_mt), padded(self.N, self.n * self.columns)
+
+    @property
+    def panel_rows(self) -> Any:
+        """Rows of the problem that all core rows take at a time."""
+        return (self.m_used if self.m_used else self.m) * self.rows
+
+    @property
+    def rounds(self) -> int:
+        """Tiles of C that each core makes."""
+        M, _, N = self.padded
+        return M // self.panel_rows * (N // (self.n * self.columns))
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates that the answer needs."""
+        return self.M * self.K * self.N
+
+    @property
+    def padded_macs(self) -> int:
+        """Multiply-accumulates that the array does."""
+        M, K, N = self.padded
+        return M // self.panel_rows * (self.m * self.rows) * K * N
+
+    def transfers(self) -> tuple[Transfer, Transfer, Transfer]:
+        """A, B and C as DRAM sees them over the whole problem (`traffic` has the formulas)."""
+        M, K, N = self.padded
+        a, b, c = self.element_bytes
+        channels = np.minimum(self.rows * self.a_shims, self.columns)
+        b_rows = M if self.b_resident else self.panel_rows  # for which B is read once
+        return (
+            self._transfer("A", traffic.a_bytes(M, K, N, a, self.n, self.columns), channels),
+            self._transfer("B", traffic.b_bytes(M, K, N, b, b_rows, 1), self.columns),
+            self._transfer("C", traffic.c_bytes(M, N, c), self.columns),
+        )
+
+    def _transfer(self, operand: str, size_bytes: Any, channels: Any) -> Transfer:
+        run, stride = self._runs(operand)
+        across = {"A": self.a_layout == "col", "B": self.b_layout == "row", "C": False}[operand]
+        return Transfer(
+            operand=operand, size_bytes=size_bytes, run_bytes=run, stride_bytes=np.maximum(stride, run),
+            channels=channels, write=operand == "C", shared=across & (channels > 1),
+        )  # fmt: skip
+
+    def _runs(self, operand: str) -> tuple[Any, Any]:
+        """Contiguous run in DRAM and the distance of run starts in the host's matrix, in bytes.
+
+        A run is as long as the slab or tile in the direction in which the operand is contiguous, and as many rows as a
+        block float's micro-tile has; packed B is one run for a panel.
+        """
+        type_, layout, (rows, row_run), (columns, column_run) = {
+            "A": (self.a, self.a_layout, (self.K, self.k_mt), (self.M, self.m)),
+            "B": (self.b, self.b_layout, (self.N, self.n), (self.K, self.k_mt)),
+            "C": (self.c, self.c_layout, (self.N, self.n), (self.M, self.m)),
+        }[operand]
+        size = ELEMENT_BYTES[type_]
+        if layout == "packed":
+            panel = self.padded[1] * self.n * size
+            return panel, panel
+        line, run = (rows, row_run) if layout == "row" else (columns, column_run)
+        block = BLOCK_ROWS.get(type_, 1) * size
+        return run * block, line * block
+
+    def fill_bytes(self) -> float:
+        """Bytes of the first slabs of A and B, before which no core can start."""
+        a, b, _ = self.element_bytes
+        return self.k_mt * (self.panel_rows * a + self.columns * self.n * b)
+
+    def round_bytes(self) -> float:
+        """Bytes of the tiles of C that all cores make in one round."""
+        return self.columns * self.panel_rows * self.n * self.element_bytes[2]

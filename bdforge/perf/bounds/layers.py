@@ -1,0 +1,109 @@
+"""Time of a whole model: its GEMMs on one loaded design, its other operators on the CPU. Everything is modelled.
+
+GEMMs and CPU operators follow one another; `overlapped_ms` is what two micro-batches could hide, a quarter of the gain
+lost to their edges (an assumption). A design serves all sizes of a model, so no configuration is switched in between.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from bdforge.operators.gemm import Problem
+from bdforge.perf.bounds.case import GemmCase
+from bdforge.perf.bounds.estimate import INTERVAL, Estimate, estimate
+from bdforge.perf.bounds.models import Linear, Model
+
+_LOST = 0.25  # of what overlapping could hide
+CaseOf = Callable[[Problem], GemmCase]
+Estimator = Callable[[GemmCase], Estimate]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one operator of a model takes in all its layers, on "NPU" or "CPU"; `dispatch_ms` is part of `ms`."""
+
+    operator: str
+    where: str
+    count: int
+    ms: float
+    dispatch_ms: float = 0.0
+    bound: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """A model's parts, and what each fusion that was not made would save (milliseconds)."""
+
+    model: Model
+    tokens: int
+    parts: tuple[Part, ...]
+    savings: dict[str, float]
+
+    def ms(self, where: str | None = None) -> float:
+        """Milliseconds of all parts, or of those on the NPU or the CPU."""
+        return sum(part.ms for part in self.parts if where in (None, part.where))
+
+    @property
+    def overlapped_ms(self) -> float:
+        """With two micro-batches that overlap NPU and CPU."""
+        npu, cpu = self.ms("NPU"), self.ms("CPU")
+        return npu + cpu - (1 - _LOST) * min(npu, cpu) / 2
+
+    @property
+    def range_ms(self) -> tuple[float, float]:
+        """Milliseconds between which four in five such estimates lie: the NPU's range, the CPU as measured."""
+        npu, cpu = self.ms("NPU"), self.ms("CPU")
+        return cpu + npu * INTERVAL[0], cpu + npu * INTERVAL[1]
+
+
+def layers(
+    model: Model, tokens: int, fusions: Iterable[str], case_of: CaseOf, model_case: Estimator = estimate
+) -> Layers:
+    """The parts of `model` for so many tokens; `case_of` makes the case of a GEMM on the design. Errors as `fused`."""
+    made = tuple(fusions)
+    npu = _npu(model, tokens, made, case_of, model_case)
+    cpu = [Part(name, "CPU", 1, model.cpu_ms(name, tokens)) for name in model.cpu]
+    total = sum(part.ms for part in npu)
+    savings = {
+        name: total - sum(part.ms for part in _npu(model, tokens, (*made, name), case_of, model_case))
+        for name in model.fusions
+        if name not in made
+    }
+    return Layers(model, tokens, (*npu, *cpu), savings)
+
+
+def _npu(model: Model, tokens: int, fusions: tuple[str, ...], case_of: CaseOf, model_case: Estimator) -> list[Part]:
+    return [_part(linear, tokens, case_of, model_case) for linear in model.fused(fusions)]
+
+
+def _part(linear: Linear, tokens: int, case_of: CaseOf, model_case: Estimator) -> Part:
+    problem = Problem(linear.M or tokens, linear.K, linear.N, linear.name)
+    found = model_case(case_of(problem))
+    return Part(
+        linear.name, "NPU", linear.count, linear.count * found.time_us / 1e3,
+        linear.count * found.serial["dispatch"] / 1e3, found.bound, str(problem),
+    )  # fmt: skip
+
+
+def crossover(linear: Linear, cpu_tops: float, case_of: CaseOf, model_case: Estimator, most: int = 8192) -> int | None:
+    """The smallest M, up to `most`, from which on the array takes less time than a CPU at `cpu_tops`; None if none."""
+    first = None
+    for M in reversed(range(8, most + 1, 8)):
+        case = case_of(Problem(M, linear.K, linear.N))
+        if model_case(case).time_us >= 2 * case.macs / cpu_tops / 1e6:
+            return first
+        first = M
+    return first
+
+
+def write_csv(found: Layers) -> str:
+    """The parts as CSV."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("model", "tokens", "operator", "where", "count", "problem", "ms_modelled", "dispatch_ms", "bound"))
+    for part in found.parts:
+        row = (part.operator, part.where, part.count, part.problem, f"{part.ms:.4g}", f"{part.dispatch_ms:.4g}")
+        writer.writerow((found.model.name, found.tokens, *row, part.bound))
+    return out.getvalue()

@@ -1,0 +1,120 @@
+"""Whole models as sequences of GEMMs on the array and operators on the CPU.
+
+Sources: BitNet-b1.58-2B-4T (hidden 2560, 30 layers, 5 key-value heads of 128, feed-forward 6912) from its published
+configuration; GPT-2 (124M) with llm.c's training step, B = 4 and T = 64, after Roesti and Franz.
+`data/cpu_operators.csv` holds measured times of CPU operators with their sources.
+"""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from bdforge.perf.errors import PerfError
+
+_CPU_FILE = Path(__file__).parents[1] / "data" / "cpu_operators.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A GEMM of a model, `count` times in all: K and N, and M where the model fixes it (0: the tokens)."""
+
+    name: str
+    K: int
+    N: int
+    count: int
+    M: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """GEMMs in order, which of them may be one by putting their weights side by side, and what the CPU does."""
+
+    name: str
+    linears: tuple[Linear, ...]
+    fusions: Mapping[str, tuple[str, ...]]
+    cpu: tuple[str, ...] = ()
+    linears_on_cpu: str = ""
+
+    def fused(self, names: tuple[str, ...]) -> tuple[Linear, ...]:
+        """The GEMMs with these fusions made; PerfError lists those there are."""
+        if unknown := [name for name in names if name not in self.fusions]:
+            known = ", ".join(self.fusions) or "none"
+            raise PerfError(f"{self.name} has no fusion {', '.join(unknown)}; there is {known}")
+        joined = {part: name for name in names for part in self.fusions[name]}
+        found: dict[str, Linear] = {}
+        for linear in self.linears:
+            name = joined.get(linear.name, linear.name)
+            before = found.get(name)
+            N = linear.N + (before.N if before else 0)
+            found[name] = Linear(name, linear.K, N, linear.count, linear.M)
+        return tuple(found.values())
+
+    def cpu_ms(self, operator: str, tokens: int) -> float:
+        """Milliseconds of an operator on the CPU for so many tokens, between measured points (`_measured`)."""
+        points = _measured().get((self.name, operator))
+        if points is None:
+            raise PerfError(f"nobody measured {operator!r} of {self.name} on a CPU")
+        return _between(points, tokens)
+
+
+def _linears(layers: int, *sizes: tuple[str, int, int]) -> tuple[Linear, ...]:
+    return tuple(Linear(name, K, N, layers) for name, K, N in sizes)
+
+
+def _training(*sizes: tuple[str, int, int, int, int]) -> tuple[Linear, ...]:
+    return tuple(Linear(name, K, N, count, M) for name, M, K, N, count in sizes)
+
+
+BITNET = Model(
+    "bitnet-2b",
+    _linears(
+        30, ("q", 2560, 2560), ("k", 2560, 640), ("v", 2560, 640), ("o", 2560, 2560), ("gate", 2560, 6912),
+        ("up", 2560, 6912), ("down", 6912, 2560),
+    ),
+    {"qkv": ("q", "k", "v"), "gateup": ("gate", "up")},
+    (
+        "attention", "norms", "activation", "residual", "rotary embedding", "cache and embedding",
+        "head of the last token", "quantise activations", "scale results", "synchronise results",
+    ),
+    "linears",
+)  # fmt: skip
+GPT2_TRAIN = Model(
+    "gpt2-train",
+    _training(
+        ("qkv", 256, 768, 2304, 12), ("attproj, dX attproj", 256, 768, 768, 24), ("fc, dX fcproj", 256, 768, 3072, 24),
+        ("fcproj, dX fc", 256, 3072, 768, 24), ("dX qkv", 256, 2304, 768, 12), ("logits", 256, 768, 50304, 1),
+        ("dW qkv", 2304, 256, 768, 12), ("dW attproj", 768, 256, 768, 12), ("dW fc", 3072, 256, 768, 12),
+        ("dW fcproj", 768, 256, 3072, 12), ("dW wte", 50304, 256, 768, 1), ("dX logits", 256, 50304, 768, 1),
+    ),
+    {},
+)  # fmt: skip
+MODELS: Mapping[str, Model] = {model.name: model for model in (BITNET, GPT2_TRAIN)}
+
+
+def model_named(name: str) -> Model:
+    """The model called `name`; PerfError lists them."""
+    if name not in MODELS:
+        raise PerfError(f"no model is called {name!r}; there is {', '.join(MODELS)}")
+    return MODELS[name]
+
+
+@cache
+def _measured() -> dict[tuple[str, str], list[tuple[int, float]]]:
+    found: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    with _CPU_FILE.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            found.setdefault((row["model"], row["operator"]), []).append((int(row["tokens"]), float(row["ms"])))
+    return found
+
+
+def _between(points: list[tuple[int, float]], tokens: int) -> float:
+    """A straight line in logarithms between the points, and on from the last two on either side."""
+    x, y = np.log([point[0] for point in points]), np.log([point[1] for point in points])
+    at = np.log(tokens)
+    right = int(np.clip(np.searchsorted(x, at), 1, len(x) - 1))
+    slope = (y[right] - y[right - 1]) / (x[right] - x[right - 1])
+    return float(np.exp(y[right - 1] + slope * (at - x[right - 1])))

@@ -1,0 +1,107 @@
+"""Our kernels as loops to schedule: one line each in `MATRIX_KERNELS` and `ELEMENT_KERNELS`.
+
+A matrix kernel is a product (MAC form, operands) and the traffic of its C. Sources: `kernels/`, one file each.
+"""
+
+from dataclasses import replace
+
+from bdforge.devices import AIE2, AIE2P
+from bdforge.perf.kernels.isa import VECTOR_REGISTERS
+from bdforge.perf.kernels.kinds import ElementKernel, MatrixKernel, Product
+from bdforge.perf.kernels.operands import (
+    HALVES,
+    by_block_floats,
+    masked_codes,
+    mixed,
+    nibbles,
+    plain_loads,
+    pops,
+)
+from bdforge.perf.kernels.traffic import (
+    c_bf16,
+    c_bfp16,
+    c_f32,
+    c_int8,
+    c_int16,
+    c_int32,
+    narrowed,
+    scaled,
+    scaled_floats,
+    shifted,
+    unscale,
+    zero,
+    zero_blocks,
+)
+
+VECTOR_BYTES = {AIE2.name: 32, AIE2P.name: 64}
+"""Bytes of one vector load or store (llvm-aie forms)."""
+
+
+_INT8 = Product(AIE2P, 8, 8, 8, ("VMAC", "X_X int8 8x8x8"), plain_loads)
+_INT4 = replace(_INT8, operands=nibbles)
+_INT2 = replace(_INT8, operands=masked_codes, group=4)
+_BFP16 = Product(AIE2P, 8, 8, 8, ("VMAC.f", "bfp16 EX_EX"), pops, run=2)
+_BF16 = replace(_BFP16, operands=by_block_floats, temporaries=HALVES, reserved=1, run=1)
+_BF16_BFP16 = replace(_BF16, operands=mixed, run=2)
+_AIE2_INT8 = Product(
+    AIE2, 4, 8, 8, ("VMAC", "cm int8"), plain_loads,
+    parts=(("",), HALVES), registers=2 * VECTOR_REGISTERS, accumulator_bits=1024,
+)  # fmt: skip
+_AIE2_INT4 = replace(_AIE2_INT8, s=16, parts=(HALVES, HALVES))  # multiplied as it is, 4x16x8
+_AIE2_INT2 = replace(_AIE2_INT8, operands=masked_codes, group=4)
+_AIE2_BF16 = Product(
+    AIE2, 4, 8, 4, ("VMAC.f", "bm bf16"), plain_loads,
+    parts=(HALVES, HALVES), registers=2 * VECTOR_REGISTERS, accumulator_bits=512,
+)  # fmt: skip
+
+MATRIX_KERNELS = (
+    MatrixKernel("i8", "i8", "i8", _INT8, c_int8),
+    MatrixKernel("i8", "i8", "i16", _INT8, c_int16),
+    MatrixKernel("i8", "i8", "i32", _INT8, c_int32),
+    MatrixKernel("i8", "i4", "i16", _INT4, c_int16),
+    MatrixKernel("i8", "i4", "i32", _INT4, c_int32),
+    MatrixKernel("i8", "i2", "i32", _INT2, c_int32),
+    MatrixKernel("bf16", "bf16", "bf16", _BF16, c_bf16),
+    MatrixKernel("bf16", "bf16", "f32", _BF16, c_f32),
+    MatrixKernel("bf16", "bfp16", "bf16", _BF16_BFP16, c_bf16),
+    MatrixKernel("bf16", "bfp16", "f32", _BF16_BFP16, c_f32),
+    MatrixKernel("bf16", "bfp16", "bfp16", _BF16_BFP16, c_bfp16),
+    MatrixKernel("bfp16", "bfp16", "bf16", _BFP16, c_bf16),
+    MatrixKernel("bfp16", "bfp16", "f32", _BFP16, c_f32),
+    MatrixKernel("bfp16", "bfp16", "bfp16", _BFP16, c_bfp16),
+    MatrixKernel("i8", "i8", "i8", _AIE2_INT8, c_int8),
+    MatrixKernel("i8", "i8", "i16", _AIE2_INT8, c_int16),
+    MatrixKernel("i8", "i8", "i32", _AIE2_INT8, c_int32),
+    MatrixKernel("i8", "i4", "i16", _AIE2_INT4, c_int16),
+    MatrixKernel("i8", "i4", "i32", _AIE2_INT4, c_int32),
+    MatrixKernel("i8", "i2", "i32", _AIE2_INT2, c_int32),
+    MatrixKernel("bf16", "bf16", "bf16", _AIE2_BF16, c_bf16),
+    MatrixKernel("bf16", "bf16", "f32", _AIE2_BF16, c_f32),
+)
+
+ELEMENT_KERNELS = (
+    *(
+        ElementKernel(symbol, g, blocks * tile, body)
+        for g, tile in ((AIE2, 32), (AIE2P, 64))
+        for symbol, blocks, body in (
+            ("unscale_i32", 4, unscale),
+            ("finish_i32_i32", 1, shifted),
+            ("finish_i32_i16", 1, narrowed(c_int32, c_int16)),
+            ("finish_i32_i8", 1, narrowed(c_int32, c_int8)),
+        )
+    ),
+    *(ElementKernel("finish_f32_bf16", g, tile, narrowed(c_f32, c_bf16)) for g, tile in ((AIE2, 16), (AIE2P, 64))),
+    ElementKernel("finish_bf16_bfp16", AIE2P, 64, narrowed(c_bf16, c_bfp16)),
+    ElementKernel("finish_f32_bfp16", AIE2P, 64, narrowed(c_f32, c_bfp16)),
+    *(
+        ElementKernel(symbol, g, lanes, body, 4 * VECTOR_REGISTERS, option)
+        for g, lanes in ((AIE2, 16), (AIE2P, 32))
+        for symbol, body, option in (("finish_i32_bf16", scaled, ""), ("finish_f32_bf16", scaled_floats, "SCALE"))
+    ),
+    *(
+        ElementKernel(f"zero_{c}", g, VECTOR_BYTES[g.name] * 8 // bits, zero)
+        for g in (AIE2, AIE2P)
+        for c, bits in (("i8", 8), ("i16", 16), ("i32", 32), ("bf16", 16), ("f32", 32))
+    ),
+    ElementKernel("zero_bfp16", AIE2P, 512, zero_blocks),
+)

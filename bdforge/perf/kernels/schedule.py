@@ -1,0 +1,340 @@
+"""Cycles of our kernels from slot-and-latency schedules of their loops; nothing here is fitted.
+
+A matrix kernel makes blocks of accumulators: 2 x 2 micro-tiles, fewer at odd edges (`kernels/include/multiply.h`). For
+blocks with `trips` iterations of the inner loop, k / s or half as many of two steps, at the initiation interval II:
+
+- `sequential_cycles` = blocks · (prologue + II · trips + epilogue + C load and store that neither hides), a loop nest
+  as a compiler emits it;
+- `cycles` = one such block + (blocks - 1) · (II · trips + what C's traffic adds when consecutive blocks overlap), the
+  ideal kernel schedule of this project: the inner loop whole, everything around it overlapped;
+- `slot_cycles` = the busiest slot's instructions: no order of the same instructions is faster.
+
+All are modelled. They leave out memory bank stalls and the call itself (`Timing.kernel_call_cycles`), unless
+`call_cycles` is given. Published rates of compiled kernels stand beside them in `kernel_schedule_published`.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from bdforge.devices import Generation
+from bdforge.perf.kernels.blocks import Block
+from bdforge.perf.kernels.isa import SLOTS, VECTOR_REGISTERS
+from bdforge.perf.kernels.loop import ScheduleError, SlotChoices, shared_slots
+from bdforge.perf.kernels.loops import ELEMENT_KERNELS, MATRIX_KERNELS, ElementKernel, MatrixKernel
+from bdforge.perf.kernels.modulo import LoopSchedule, schedule
+
+__all__ = [
+    "BLOCKING",
+    "KernelCost",
+    "Schedule",
+    "ScheduleError",
+    "kernel_costs",
+    "kernel_cycles",
+    "kernel_multiples",
+    "known_kernels",
+]
+
+Schedule = Literal["overlapped", "sequential", "slots"]
+"""Which of a cost's cycles: the ideal kernel schedule, a plain loop nest, or the busiest slot alone."""
+
+BLOCKING = (2, 2)
+"""Rows and columns of micro-tiles in one block of our kernels (`kernels/include/multiply.h`)."""
+
+_EFFICIENCY_LIMITS: Mapping[Schedule, int] = {"overlapped": 1, "slots": 1, "sequential": 2}
+_LONG_NAMES = {"int": "i", "bfloat": "bf", "float": "f"}
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCost:
+    """What one call of a kernel costs; module docstring for the three cycle counts.
+
+    `m`, `k`, `n` are the rows, depth and columns that the call works on (k = 0 for a pass over C). `interval` is the
+    inner loop's initiation interval, `stages` the iterations in flight, `slot_use` the instructions of one iteration
+    by slot, all of the blocks that take most of the time. `bound` says what `cycles` is made of: `slot vec` (the slots
+    that are full in every cycle of the loop), `latency` or `registers` (the loop runs below what its slots allow), or
+    `overhead` (half of the cycles or more lie outside the loops).
+    """
+
+    symbol: str
+    generation: Generation
+    m: int
+    k: int
+    n: int
+    cycles: int
+    sequential_cycles: int
+    slot_cycles: int
+    interval: int
+    resource_interval: int
+    recurrence_interval: int
+    stages: int
+    trips: int
+    blocks: int
+    slot_use: Mapping[str, int]
+    live_registers: int
+    bound: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of the call."""
+        return self.m * self.k * self.n
+
+    @property
+    def macs_per_cycle(self) -> float:
+        """Rate of the ideal kernel schedule."""
+        return self.macs / self.cycles
+
+    @property
+    def sequential_macs_per_cycle(self) -> float:
+        """Rate of a plain loop nest."""
+        return self.macs / self.sequential_cycles
+
+    def cycles_of(self, which: Schedule) -> int:
+        """The cycle count of one of the three schedules."""
+        return {"overlapped": self.cycles, "sequential": self.sequential_cycles, "slots": self.slot_cycles}[which]
+
+
+def kernel_cycles(
+    kernel: str | tuple[str, str, str], m: int, k: int, n: int, *,
+    generation: Generation, a_rows: int | None = None, transposed: Collection[str] = (),
+    call_cycles: int = 0, blocking: tuple[int, int] = BLOCKING, options: Collection[str] = (),
+) -> KernelCost:  # fmt: skip
+    """Cost of one call of a kernel on a core's tile m x k x n.
+
+    `kernel` is an entry point (`mm_i8_i2_i32`, `zero_i32`) or the types of A, B and C (`("int8", "int2", "int32")`,
+    also as `("i8", "i2", "i32")`). With asymmetric tile buffering a matrix kernel works on `a_rows` of the m rows at a
+    time (m / a_rows is rho, the number of calls); passes over C always take all m. `transposed` names the operands
+    ("a", "b", "c") whose micro-tiles are stored column by column. `call_cycles` are added to each count. `blocking` is
+    for kernels of others. `options` are macros that a pass over C is built with; `SCALE` changes its cost.
+
+    ScheduleError: no such kernel for this generation, or sizes that are no positive multiples of its micro-tiles.
+    """
+    found = _kernel(_symbol(kernel), generation, options)
+    if unknown := sorted(set(transposed) - set("abc")):
+        raise ScheduleError(f"{found.symbol}: transposed names {', '.join(unknown)}; the operands are a, b and c")
+    if isinstance(found, ElementKernel):
+        return _element_cost(found, m, n, call_cycles)
+    rows = m if a_rows is None else a_rows
+    if rows < 1 or m % rows:
+        raise ScheduleError(
+            f"{found.symbol}: a_rows = {rows} does not divide m = {m}; m / a_rows is rho, a whole number"
+        )
+    return _matrix_cost(found, (rows, k, n), frozenset(transposed), call_cycles, blocking)
+
+
+def pass_cycles(symbol: str, elements: Any, generation: Generation) -> Any:
+    """Cycles of one call of a pass over C (`zero_i32`, `unscale_i32`, `finish_i32_bf16`, …) on m · n `elements`.
+
+    A number or an array; ScheduleError where no such pass is known.
+    """
+    found = _kernel(symbol, generation)
+    if not isinstance(found, ElementKernel):
+        raise ScheduleError(f"{symbol} is a matrix kernel, not a pass over C")
+    pipelined = _element_schedule(found)
+    return pipelined.span + (elements / found.elements - 1) * pipelined.interval
+
+
+def kernel_costs(
+    kernels: Iterable[str], m: int, k: int, n: int, *,
+    generation: Generation, a_rows: int | None = None, transposed: Collection[str] = (),
+    which: Schedule = "overlapped", efficiency: float = 1.0, options: Collection[str] = (),
+) -> dict[str, int]:  # fmt: skip
+    """Cycles per call by entry point, without the call itself, for a core's tile: what timed emulation charges.
+
+    `efficiency` divides the cycles of matrix kernels (`compiled_efficiency` of `kernel_schedule_published` gives what
+    compiled kernels reach of a schedule), never below what the busiest slot needs. ScheduleError as `kernel_cycles`, or
+    for an efficiency outside (0, 1]; against the sequential schedule, which overlapping code may beat, outside (0, 2].
+    """
+    limit = _EFFICIENCY_LIMITS[which]
+    if not 0 < efficiency <= limit:
+        raise ScheduleError(
+            f"efficiency {efficiency} is outside (0, {limit}]; it is the share of the {which} schedule's rate reached"
+        )
+    found = {
+        symbol: kernel_cycles(
+            symbol, m, k, n, generation=generation, a_rows=a_rows, transposed=transposed, options=options
+        )
+        for symbol in kernels
+    }
+    return {
+        symbol: max(cost.slot_cycles, math.ceil(cost.cycles_of(which) / (efficiency if cost.macs else 1)))
+        for symbol, cost in found.items()
+    }
+
+
+def known_kernels(generation: Generation) -> tuple[str, ...]:
+    """Entry points with a cost on this generation."""
+    return tuple(symbol for name, symbol, option in _by_name() if name == generation.name and not option)
+
+
+def kernel_multiples(kernel: str | tuple[str, str, str], generation: Generation) -> tuple[int, int, int]:
+    """What m, k and n must be multiples of for a matrix kernel; ScheduleError if it is none."""
+    found = _kernel(_symbol(kernel), generation)
+    if isinstance(found, ElementKernel):
+        raise ScheduleError(
+            f"{found.symbol} is a pass over C, not a matrix kernel; it needs m · n % {found.elements} == 0"
+        )
+    return found.multiples
+
+
+def _symbol(kernel: str | tuple[str, str, str]) -> str:
+    return kernel if isinstance(kernel, str) else "_".join(("mm", *map(_short, kernel)))
+
+
+def _short(name: str) -> str:
+    """`int8` is `i8`, `bfloat16` is `bf16`; short names stay."""
+    letters = name.rstrip("0123456789")
+    return _LONG_NAMES.get(letters, letters) + name[len(letters) :]
+
+
+def _kernel(symbol: str, generation: Generation, options: Collection[str] = ()) -> MatrixKernel | ElementKernel:
+    for option in (*options, ""):
+        if found := _by_name().get((generation.name, symbol, option)):
+            return found
+    known = ", ".join(known_kernels(generation))
+    raise ScheduleError(
+        f"no loop of a kernel {symbol!r} for {generation.name}; known: {known}. "
+        "Describe it in bdforge/perf/kernels/loops.py"
+    )
+
+
+@cache
+def _by_name() -> Mapping[tuple[str, str, str], MatrixKernel | ElementKernel]:
+    """Kernels by generation, entry point and the option with which they cost this."""
+    matrix = {(k.generation.name, k.symbol, ""): k for k in MATRIX_KERNELS}
+    return matrix | {(k.generation.name, k.symbol, k.option): k for k in ELEMENT_KERNELS}
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """`count` blocks of one shape: cycles of one alone, of one among others, and of its busiest slot."""
+
+    block: Block
+    count: int
+    alone: int
+    period: float
+    slots: int
+    loop: int
+
+
+def _matrix_cost(
+    kernel: MatrixKernel, size: tuple[int, int, int], transposed: frozenset[str], call_cycles: int,
+    blocking: tuple[int, int],
+) -> KernelCost:  # fmt: skip
+    for name, extent, multiple in zip("mkn", size, kernel.multiples, strict=True):
+        if extent < 1 or extent % multiple:
+            raise ScheduleError(
+                f"{kernel.symbol}: {name} = {extent} is no positive multiple of {multiple}; change the tile"
+            )
+    m, k, n = size
+    steps = k // kernel.product.s
+    kinds = [
+        _blocks(kernel, rows, columns, transposed, steps, down * across)
+        for rows, down in _split(m // kernel.product.r, blocking[0])
+        for columns, across in _split(n // kernel.product.t, blocking[1])
+    ]
+    main = max(kinds, key=lambda kind: kind.count * kind.period)
+    cycles = math.ceil(main.alone - main.period + sum(kind.count * kind.period for kind in kinds))
+    loops = sum(kind.count * kind.loop for kind in kinds)
+    return KernelCost(
+        kernel.symbol, kernel.generation, m, k, n,
+        cycles=cycles + call_cycles,
+        sequential_cycles=sum(kind.count * kind.alone for kind in kinds) + call_cycles,
+        slot_cycles=sum(kind.count * kind.slots for kind in kinds) + call_cycles,
+        trips=steps // kernel.run(steps), blocks=sum(kind.count for kind in kinds),
+        bound="overhead" if cycles + call_cycles >= 2 * loops else _loop_bound(main.block.pipelined),
+        notes=_notes(main.block, len(kinds)),
+        **_loop_facts(main.block.pipelined),
+    )  # fmt: skip
+
+
+def _split(tiles: int, size: int) -> list[tuple[int, int]]:
+    """(micro-tiles in a block, blocks) along one side: whole blocks and the rest."""
+    whole, rest = divmod(tiles, size)
+    return [(extent, count) for extent, count in ((size, whole), (rest, 1)) if extent and count]
+
+
+@cache
+def _blocks(
+    kernel: MatrixKernel, rows: int, columns: int, transposed: frozenset[str], steps: int, count: int
+) -> _Blocks:
+    run = kernel.run(steps)
+    block, trips = kernel.block(rows, columns, transposed, run), steps // run
+    alone, period = _block_cycles(block, trips)
+    return _Blocks(block, count, alone, period, _busiest(block, trips), block.pipelined.interval * trips)
+
+
+@cache
+def _block_cycles(block: Block, trips: int) -> tuple[int, float]:
+    """Cycles of one block alone and of one among overlapped blocks."""
+    settled = block.settled_trips()
+    if trips > settled:
+        alone, period = _block_cycles(block, settled)
+        more = (trips - settled) * block.pipelined.interval
+        return alone + more, period + more
+    return block.sequential_cycles(trips), block.overlapped_cycles(trips)
+
+
+def _element_cost(kernel: ElementKernel, m: int, n: int, call_cycles: int) -> KernelCost:
+    if m < 1 or n < 1 or m * n % kernel.elements:
+        raise ScheduleError(
+            f"{kernel.symbol}: m · n = {m * n} is no positive multiple of {kernel.elements}; change the tile"
+        )
+    pipelined = _element_schedule(kernel)
+    trips = m * n // kernel.elements
+    cycles = pipelined.span + (trips - 1) * pipelined.interval
+    loops = trips * pipelined.interval
+    return KernelCost(
+        kernel.symbol, kernel.generation, m, 0, n,
+        cycles=cycles + call_cycles, sequential_cycles=cycles + call_cycles, slot_cycles=loops + call_cycles,
+        trips=trips, blocks=1,
+        bound="overhead" if cycles + call_cycles >= 2 * loops else _loop_bound(pipelined),
+        **_loop_facts(pipelined),
+    )  # fmt: skip
+
+
+@cache
+def _element_schedule(kernel: ElementKernel) -> LoopSchedule:
+    return schedule(kernel.loop())
+
+
+def _loop_facts(pipelined: LoopSchedule) -> dict[str, Any]:
+    return {
+        "interval": pipelined.interval,
+        "resource_interval": pipelined.loop.resource_interval,
+        "recurrence_interval": pipelined.loop.recurrence_interval,
+        "stages": pipelined.stages,
+        "slot_use": pipelined.loop.slot_use,
+        "live_registers": pipelined.live_registers,
+    }
+
+
+def _loop_bound(pipelined: LoopSchedule) -> str:
+    loop = pipelined.loop
+    if pipelined.interval == loop.resource_interval:
+        return "slot " + "+".join(s for s in SLOTS if loop.slot_use[s] == pipelined.interval)
+    return "latency" if pipelined.interval == loop.recurrence_interval else "registers"
+
+
+def _busiest(block: Block, trips: int) -> int:
+    """Instructions of one block in its busiest slot, C included; alternatives are shared out evenly."""
+    counts: Counter[SlotChoices] = Counter()
+    for operation in block.loop.body:
+        counts[operation.slot_choices] += trips
+    for form in (form for chain in (*block.load, *block.store) for form in chain):
+        counts[form.slots] += len(block.tiles)
+    return max(shared_slots(counts).values())
+
+
+def _notes(block: Block, kinds: int) -> tuple[str, ...]:
+    notes = ["no memory bank stalls"]
+    pipelined = block.pipelined
+    if pipelined.loop.registers == VECTOR_REGISTERS:
+        notes.append(f"{pipelined.live_registers} of {VECTOR_REGISTERS} vector registers live")
+    if kinds > 1:
+        notes.append("smaller blocks at the edge of an odd number of micro-tiles")
+    return tuple(notes)

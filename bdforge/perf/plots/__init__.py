@@ -1,0 +1,1 @@
+"""Pictures of performance and of access orders."""

@@ -1,0 +1,1 @@
+"""The tuner: every legal design of a space, ranked by the model."""

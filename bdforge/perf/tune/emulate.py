@@ -1,0 +1,90 @@
+"""Finalists of a search on the emulated array, timed.
+
+Time depends on no value, so the kernels do nothing and only cost their cycles. The problem is reduced to whole tiles of
+the candidate: one row panel and a few column steps. It is run with two counts of steps, so that what happens once, in
+emulation as in the model, drops out of the differences; emulated over modelled difference is the ratio that scales the
+steady part of the modelled time on the true problems.
+"""
+
+from dataclasses import dataclass, replace
+from math import ceil
+
+from bdforge.emulator import EmulationError, TimingOptions, TimingReport
+from bdforge.operators.gemm import Plan, Problem, SpecError, plan_gemm, sequence
+from bdforge.operators.gemm.grid import WalkError
+from bdforge.operators.gemm.plan import GemmSpec
+from bdforge.perf.bounds.estimate import estimate
+from bdforge.perf.bounds.types import type_named
+from bdforge.perf.designs import case_of
+from bdforge.perf.errors import PerfError
+from bdforge.perf.tune.kernel import Basis, kernel_of, share_reached
+from bdforge.perf.tune.model import case_at
+from bdforge.perf.tune.search import Task
+from bdforge.perf.tune.space import Candidates
+from bdforge.runtime.timing import timing_options
+from bdforge.runtime.trial import timed_trial
+
+ROUNDS = (2, 5)
+"""Tiles of C for each core, in both runs."""
+_DEPTH = 2560  # elements of K, at most, up to whole slabs
+
+
+@dataclass(frozen=True, slots=True)
+class Emulated:
+    """A finalist: the larger reduced problem, and microseconds that its additional tiles take."""
+
+    problem: tuple[int, int, int]
+    emulated_us: float
+    modelled_us: float
+
+    @property
+    def ratio(self) -> float:
+        """Emulated over modelled time."""
+        return self.emulated_us / self.modelled_us
+
+
+def reduced(spec: GemmSpec, problems: tuple[tuple[Problem, int], ...], rounds: int) -> Problem:
+    """Whole tiles: one row panel, `rounds` column steps, and slabs up to the problems' K or `_DEPTH`."""
+    deepest = min(max(problem.K for problem, _ in problems), _DEPTH)
+    k_mt = spec.buffers.k_mt
+    return Problem(spec.tile.m * spec.rows, ceil(deepest / k_mt) * k_mt, rounds * spec.tile.n * spec.columns)
+
+
+def emulated(task: Task, candidate: tuple[int, ...]) -> Emulated:
+    """Time a candidate on its reduced problem; PerfError when a problem cannot be walked or the array stops."""
+    candidates = Candidates.of([candidate])
+    plan = plan_gemm(task.space.spec(candidates, 0, "finalist"), task.space.device)
+    few, many = (reduced(plan.spec, task.problems, rounds) for rounds in ROUNDS)
+    try:
+        for walked, _ in task.problems:
+            sequence(plan, walked.M, walked.K, walked.N)
+        times = [_emulated_us(plan, task, problem) for problem in (few, many)]
+    except (SpecError, WalkError, EmulationError) as error:
+        raise PerfError(str(error).splitlines()[0]) from None
+    cases = [case_at(task.space, candidates, 0, problem) for problem in (few, many)]
+    modelled = [estimate(case, kernel=kernel_of(case, task.basis)).time_us for case in cases]
+    return Emulated((many.M, many.K, many.N), times[1] - times[0], modelled[1] - modelled[0])
+
+
+def _emulated_us(plan: Plan, task: Task, problem: Problem) -> float:
+    return timed(plan, problem, task.basis).array_seconds * 1e6
+
+
+def timed(plan: Plan, problem: Problem, basis: Basis) -> TimingReport:
+    """A problem on the emulated array, without its values: zeros, and kernels that only take time.
+
+    SpecError, WalkError or EmulationError for what cannot run.
+    """
+    return timed_trial(plan, problem, _options(plan, problem, basis))
+
+
+def _options(plan: Plan, problem: Problem, basis: Basis) -> TimingOptions:
+    """Constants of the product, and the kernels' cycles as a basis has them."""
+    spec = plan.spec
+    types = (type_named(spec.a), type_named(spec.b), type_named(spec.accumulator))
+    if basis == "compiled":
+        share = share_reached(types, plan.kernel.generation)
+        return timing_options(plan, problem, schedule="sequential", efficiency=share)
+    options = timing_options(plan, problem)
+    cycles = kernel_of(case_of(spec, plan.device, problem), basis).cycles / plan.parts
+    return replace(options, kernels={**options.kernels, plan.kernel.multiply: cycles})

@@ -1,0 +1,179 @@
+"""Which candidates can be built, for millions at a time: what `plan_gemm` says of one, as array arithmetic.
+
+The limits are those of `bdforge.devices.limits`, the buffers, locks and BDs the GEMM operator's; a test holds the
+two against each other, candidate by candidate, in both directions.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bd_patterns.granules import GRANULE_BITS
+from bdforge.design.placement import occupied
+from bdforge.devices import TileKind
+from bdforge.devices.limits import STATIC_STRIDE_END, TileLimits
+from bdforge.operators.gemm.core_tiles import core_parts
+from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL
+from bdforge.operators.gemm.types import ElementType
+from bdforge.perf.tune.space import B_LAYOUTS, Candidates, SearchSpace
+
+_PACKED = B_LAYOUTS.index("packed")
+
+
+def legal(space: SearchSpace, c: Candidates) -> np.ndarray:
+    """Whether `plan_gemm` takes each candidate (its device, types and layouts of A and C taken to be right)."""
+    return _Legality(space, c).verdict()
+
+
+class _Legality:
+    """One question; arrays of the candidates' length throughout."""
+
+    def __init__(self, space: SearchSpace, c: Candidates):
+        self.space, self.c, self.kernel = space, c, space.kernel
+        generation = space.device.generation
+        self.core, self.memtile = generation.limits(TileKind.CORE), generation.limits(TileKind.MEMTILE)
+        self.align = generation.vector_align_bytes
+        self.packed = c.b_layout == _PACKED
+        self.slices = c.k_mt // c.k
+        self.rows = c.m // c.a_shims
+
+    def verdict(self) -> np.ndarray:
+        fits = self.multiples()
+        for check in (self.core_memory(), self.memtile_memory(), self.locks(), self.bd_counts(), self.transfers()):
+            fits &= check
+        return fits
+
+    def multiples(self) -> np.ndarray:
+        c, (r, k, n) = self.c, self.kernel.multiples
+        whole = (c.m % (r * np.lcm(c.rho, c.a_shims)) == 0) & (c.k % k == 0) & (c.n % n == 0) & (c.k_mt % c.k == 0)
+        enough = (c.a_shims == 1) | (c.a_shims * self.space.rows <= self.space.columns)
+        return whole & enough & (self.space.stack_bytes % self.align == 0)
+
+    def core_memory(self) -> np.ndarray:
+        c, kernel = self.c, self.kernel
+        a, b = _bytes(c.m // c.rho * c.k, kernel.a), _bytes(c.k * c.n, kernel.b)
+        sums = _bytes(c.m * c.n, kernel.accumulator)
+        used = occupied(self.space.stack_bytes, core_parts(a, b, sums, c.c_buffers))
+        words = np.maximum(np.maximum(a, b), sums) * 8 // GRANULE_BITS
+        return (used <= self.core.memory_bytes) & self.aligned(a, b, sums) & (words <= self.core.length_max)
+
+    def memtile_memory(self) -> np.ndarray:
+        a, b, c = self.memtile_buffers()
+        most = max(self.a_stores().values(), default=0)
+        used = occupied(0, ((2, b), (2 * most, a), (self.space.rows * self.c.c_memtile_buffers, c)))
+        words = np.maximum(a, b) * 8 // GRANULE_BITS
+        return (used <= self.memtile.memory_bytes) & (words <= self.memtile.length_max)
+
+    def memtile_buffers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Bytes of one slab of A, one buffer of B and one tile of C."""
+        c, kernel = self.c, self.kernel
+        depth = np.where(self.packed, c.k, c.k_mt)
+        slab, tile = _bytes(self.rows * c.k_mt, kernel.a), _bytes(depth * c.n, kernel.b)
+        return slab, tile, _bytes(c.m * c.n, self.space.c_type)
+
+    def aligned(self, *sizes: np.ndarray) -> np.ndarray:
+        fits = np.ones(len(self.c), bool)
+        for size in sizes:
+            fits &= size % self.align == 0
+        return fits
+
+    def a_stores(self) -> dict[int, int]:
+        """Slabs of A by memtile, of one shim; with two, each memtile has at most one."""
+        counts: dict[int, int] = {}
+        for row in range(self.space.rows):
+            column = row * self.space.columns // self.space.rows
+            counts[column] = counts.get(column, 0) + 1
+        return counts
+
+    def locks(self) -> np.ndarray:
+        turns = 2 * self.slices
+        most = self.memtile.lock_value_max
+        return (turns <= most) & (np.where(self.packed, 2, turns) <= most)
+
+    def bd_counts(self) -> np.ndarray:
+        """BDs of the even and of the odd channels of the busiest memtile (`bdforge.operators.gemm.memtiles`)."""
+        fits = np.ones(len(self.c), bool)
+        for stores in {0, *self.a_stores().values()}:
+            counts: dict[range, np.ndarray | int] = {}
+            for channel, count in self.channel_bds(stores):
+                share = self.memtile.bds_of_channel(channel)
+                counts[share] = counts.get(share, 0) + count
+            for share, count in counts.items():
+                fits &= count <= len(share)
+        return fits
+
+    def channel_bds(self, stores: int) -> Iterator[tuple[int, np.ndarray | int]]:
+        """(channel, its BDs) of a memtile with `stores` slabs of A for as many core rows."""
+        c, turns = self.c, 2 * self.slices
+        yield B_CHANNEL, 2
+        yield B_CHANNEL, np.where(self.packed, 2, turns)
+        yield from ((C_IN_CHANNEL + row, c.c_memtile_buffers) for row in range(self.space.rows))
+        yield C_OUT_CHANNEL, self.space.rows * c.c_memtile_buffers
+        if stores:
+            yield A_CHANNELS[0], 2 * stores
+        yield from ((channel, turns * c.a_shims) for channel in A_CHANNELS[:stores])
+
+    def transfers(self) -> np.ndarray:
+        """Whether the patterns of A, B and C fit a memtile's BDs."""
+        c, kernel, space = self.c, self.kernel, self.space
+        fits = self.slab(kernel.a, space.a_layout == "row", self.rows, kernel.r)
+        for index, layout in enumerate(B_LAYOUTS):
+            if layout != "packed" and np.any(chosen := c.b_layout == index):
+                fits &= ~chosen | self.slab(kernel.b, layout == "column", c.n, kernel.t)
+        return fits & self.c_lines()
+
+    def slab(self, type_: ElementType, along_depth: bool, size: np.ndarray, micro: int) -> np.ndarray:
+        """Slices of a slab of `size` lines (see `memtiles`); offsets are multiples of whole slices."""
+        c, s = self.c, self.kernel.s
+        if not along_depth:
+            sizes, strides = (size // micro, c.k // s, s, micro), (micro, s * size, size, 1)
+            return _fits(sizes, strides, type_.memory_bits, self.memtile)
+        store = type_.storage("row")
+        block, run = store.block, store.run
+        rows, tall, wide, line = size // block, micro // block, s * run, c.k_mt * run
+        sizes, strides = (rows // tall, c.k * run // wide, tall, wide), (tall * line, wide, line, 1)
+        return _fits(sizes, strides, type_.memory_bits, self.memtile)
+
+    def c_lines(self) -> np.ndarray:
+        c, kernel, type_ = self.c, self.kernel, self.space.c_type
+        m, n, r, t = c.m, c.n, kernel.r, kernel.t
+        if type_.blocked:
+            return _bytes(m * n, type_) * 8 // GRANULE_BITS <= self.memtile.length_max
+        sizes, strides = (m // r, r, n // t, t), (r * n, t, r * t, 1)
+        if self.space.c_layout == "column":
+            sizes, strides = (n // t, t, m // r, r), (r * t, r, r * n, 1)
+        return _fits(sizes, strides, type_.memory_bits, self.memtile)
+
+
+def _bytes(count: np.ndarray, type_: ElementType) -> np.ndarray:
+    """Bytes of a buffer of `count` elements, in whole elements of memory."""
+    return count * type_.bits // type_.memory_bits * type_.memory_bits // 8
+
+
+_Extents = tuple[np.ndarray | int, ...]
+
+
+def _fits(sizes: _Extents, strides: _Extents, bits: int, limits: TileLimits) -> np.ndarray:
+    """Whether static patterns fit a BD, as `bd_patterns.problems` judges those of the functions above.
+
+    Their innermost stride is 1 and all strides stay in the buffer.
+    """
+    linear, step, count = np.bool_(True), 1, 1
+    fits = np.bool_(True)
+    inner = len(sizes) - 1
+    for axis in range(inner, -1, -1):
+        size, stride = np.asarray(sizes[axis]), np.asarray(strides[axis])
+        linear = linear & ((size == 1) | (stride == step))
+        words = _words(size, bits) if axis == inner else size
+        if inner - axis < len(limits.wraps):
+            fits = fits & (words <= limits.wraps[inner - axis])
+        fits = fits & (size <= limits.static_size) & (stride < STATIC_STRIDE_END)
+        fits = fits & (_words(stride, bits) <= limits.step_max)
+        whole = size * bits % GRANULE_BITS == 0 if axis == inner else (size == 1) | (stride * bits % GRANULE_BITS == 0)
+        fits = fits & whole
+        step, count = step * size, count * size
+    return (linear | fits) & (_words(np.asarray(count), bits) <= limits.length_max)
+
+
+def _words(elements: np.ndarray, bits: int) -> np.ndarray:
+    return -(-elements * bits // GRANULE_BITS)

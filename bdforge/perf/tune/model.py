@@ -1,0 +1,44 @@
+"""Candidates of a search as cases of the model: one of them, or all that share B's layout as arrays."""
+
+from typing import Any
+
+import numpy as np
+
+from bdforge.operators.gemm import Problem
+from bdforge.perf.bounds.case import GemmCase
+from bdforge.perf.bounds.estimate import estimate
+from bdforge.perf.bounds.types import type_named
+from bdforge.perf.kernels.rates import KernelCycles
+from bdforge.perf.tune.kernel import KernelTable
+from bdforge.perf.tune.space import B_LAYOUTS, Candidates, SearchSpace
+
+_LAYOUTS = {"row": "row", "column": "col", "packed": "packed"}
+
+
+def case_at(space: SearchSpace, candidates: Candidates, index: int, problem: Problem) -> GemmCase:
+    """One candidate on one problem."""
+    m, k, n, k_mt, c_buffers, _, rho, a_shims, b_layout = candidates.row(index)
+    sizes = {"m": m, "k": k, "n": n, "k_mt": k_mt, "c_buffers": c_buffers, "rho": rho, "a_shims": a_shims}
+    return _case(space, sizes, b_layout, problem)
+
+
+def modelled_us(table: KernelTable, candidates: Candidates, problems: list[tuple[Problem, int]]) -> np.ndarray:
+    """Microseconds that each candidate needs for all problems, each as often as its count says (modelled)."""
+    total = np.zeros(len(candidates))
+    for b_layout in np.unique(candidates.b_layout):
+        chosen = candidates.b_layout == b_layout
+        c = candidates[chosen]
+        kernel = KernelCycles(table.cycles(c), table.basis)
+        sizes = {name: getattr(c, name) for name in ("m", "k", "n", "k_mt", "c_buffers", "rho", "a_shims")}
+        for problem, count in problems:
+            total[chosen] += count * estimate(_case(table.space, sizes, int(b_layout), problem), kernel=kernel).time_us
+    return total
+
+
+def _case(space: SearchSpace, sizes: dict[str, Any], b_layout: int, problem: Problem) -> GemmCase:
+    return GemmCase(
+        device=space.device.name, a=type_named(space.a), b=type_named(space.b), c=type_named(space.c),
+        rows=space.rows, columns=space.columns, M=problem.M, K=problem.K, N=problem.N,
+        a_layout=_LAYOUTS[space.a_layout], b_layout=_LAYOUTS[B_LAYOUTS[b_layout]], c_layout=_LAYOUTS[space.c_layout],
+        accumulator=type_named(space.accumulator), **sizes,
+    )  # fmt: skip

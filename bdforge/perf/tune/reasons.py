@@ -1,0 +1,125 @@
+"""Why a tuned design is as it is: bounds by problem, and what every other choice would cost."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bdforge.operators.gemm import Problem, SpecError, plan_gemm
+from bdforge.perf.bounds.estimate import Estimate, estimate
+from bdforge.perf.tune.kernel import BASES, Basis, KernelTable, kernel_of
+from bdforge.perf.tune.model import case_at, modelled_us
+from bdforge.perf.tune.search import Task, buildable
+from bdforge.perf.tune.space import B_LAYOUTS, BUFFERS, FIELDS, Candidates
+
+LIFTS = {
+    "compute": "a better kernel or larger m·n",
+    "L1 stream": "a larger m (for B) or n (for A), or a second buffer of C",
+    "shim channel": "more columns or a_shims = 2",
+    "shim requests": "a deeper k_mt, packed B or more columns",
+    "DRAM bandwidth": "narrower types, C above all, or larger m and n if they fitted",
+    "DRAM run length": "a deeper k_mt or packed B",
+    "controller": "fewer and larger transfers",
+    "dispatch": "larger problems, or several GEMMs in one run",
+    "padding": "tiles that divide M, K and N",
+    "BD reconfiguration": "BDs written while others run",
+}
+"""What would lift each bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A problem on a design: estimates by basis of the kernel."""
+
+    problem: Problem
+    count: int
+    estimates: dict[Basis, Estimate]
+
+    def sentence(self) -> str:
+        """TOPS by basis, and what binds."""
+        speeds = ", ".join(f"{found.tops:.2f} {basis}" for basis, found in self.estimates.items())
+        first = next(iter(self.estimates.values()))
+        parts = {**first.parallel, **first.serial}
+        largest = sorted(parts.items(), key=lambda part: -part[1])[:4]
+        told = ", ".join(f"{name} {time_us:.0f}" for name, time_us in largest)
+        return f"{self.problem}: {speeds} TOPS; bound: {first.bound} ({told} us of {first.time_us:.0f})"
+
+
+def verdicts(task: Task, candidate: tuple[int, ...]) -> list[Verdict]:
+    """Every problem of a task on one candidate: for the task's basis first, then for the others that have a kernel."""
+    candidates = Candidates.of([candidate])
+    bases: list[Basis] = [task.basis, *(b for b in BASES if b != task.basis and b != "fitted")]
+    found = []
+    for problem, count in task.problems:
+        case = case_at(task.space, candidates, 0, problem)
+        found.append(Verdict(problem, count, {b: estimate(case, kernel=kernel_of(case, b)) for b in bases}))
+    return found
+
+
+def alternatives(task: Task, candidate: tuple[int, ...]) -> Iterator[str]:
+    """One line for each choice: the best other value with all else equal, and what it costs."""
+    table = KernelTable(task.space, task.basis)
+    own = float(modelled_us(table, Candidates.of([candidate]), list(task.problems))[0])
+    for field in ("m", "k", "n", "k_mt", "c_buffers", "rho", "a_shims", "b_layout"):
+        yield from _alternative(task, table, candidate, field, own)
+
+
+def _alternative(
+    task: Task, table: KernelTable, candidate: tuple[int, ...], field: str, own: float
+) -> Iterator[str]:  # fmt: skip
+    place = FIELDS.index(field)
+    values = [value for value in _values(task, candidate, field) if value != candidate[place]]
+    rows = [_changed(candidate, field, value) for value in values]
+    told = f"{_name(field)} = {_shown(field, candidate[place])}"
+    if not rows:
+        return
+    good = buildable(task.space, Candidates.of(rows))
+    if not len(good):
+        yield f"{told}: no other value can be built; {_reason(task, rows[0], field, values[0])}"
+        return
+    times = modelled_us(table, good, list(task.problems))
+    best = int(times.argmin())
+    other = _shown(field, good.row(best)[place])
+    change = float(times[best]) / own - 1
+    yield f"{told}: the next best, {other}, takes {change:+.1%} of the time; {len(good)} of {len(rows)} others fit"
+
+
+def _values(task: Task, candidate: tuple[int, ...], field: str) -> list[int]:
+    """Values of one field with all else equal."""
+    m, k = candidate[0], candidate[1]
+    r, step_k, step_n = task.space.kernel.multiples
+    if field == "b_layout":
+        return [B_LAYOUTS.index(layout) for layout in task.space.b_layouts]
+    if field in ("c_buffers", "a_shims"):
+        return list(BUFFERS)
+    if field == "k_mt":
+        return [k * slices for slices in range(1, -(-task.space.deepest // k) + 1)]
+    if field == "rho":
+        return [d for d in range(1, m // r + 1) if m % (r * d) == 0]
+    step = {"m": r * candidate[FIELDS.index("rho")] * candidate[FIELDS.index("a_shims")], "k": step_k, "n": step_n}
+    value = candidate[FIELDS.index(field)]
+    return [step[field] * i for i in range(1, 2 * value // step[field] + 1)]
+
+
+def _changed(candidate: tuple[int, ...], field: str, value: int) -> tuple[int, ...]:
+    """A candidate with another value; a slab keeps about its depth when k changes."""
+    row = dict(zip(FIELDS, candidate, strict=True)) | {field: value, "c_memtile_buffers": 2}
+    if field == "k":
+        row["k_mt"] = value * max(1, round(row["k_mt"] / value))
+    return tuple(row.values())
+
+
+def _reason(task: Task, row: tuple[int, ...], field: str, value: int) -> str:
+    spec = task.space.spec(Candidates.of([row]), 0, f"{_name(field)} = {_shown(field, value)}")
+    try:
+        plan_gemm(spec, task.space.device)
+    except SpecError as error:
+        return re.sub(r" \(.*\)", "", str(error).splitlines()[0])
+    return "not tried"
+
+
+def _name(field: str) -> str:
+    return "layouts.b" if field == "b_layout" else field
+
+
+def _shown(field: str, value: int) -> str:
+    return B_LAYOUTS[value] if field == "b_layout" else str(value)

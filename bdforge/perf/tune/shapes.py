@@ -1,0 +1,75 @@
+"""The problems that a tuner weighs: models by name, lists, files."""
+
+import re
+from pathlib import Path
+
+from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm.spec import LARGEST_SIZE
+from bdforge.perf.errors import PerfError
+
+Weighted = tuple[Problem, int]
+"""A problem and how often it is run."""
+
+DEFAULT_ROWS = 256  # tokens of one prefill
+NAMED: dict[str, tuple[tuple[str, int, int, int], ...]] = {
+    # name, K, N, times in a layer. BitNet-b1.58-2B-4T: hidden 2560, 5 key-value heads of 128, feed-forward 6912.
+    "bitnet-2b": (
+        ("attention q, o", 2560, 2560, 2), ("attention k, v", 2560, 640, 2),
+        ("feed-forward gate and up", 2560, 13824, 1), ("feed-forward down", 6912, 2560, 1),
+    ),
+    # GPT-2 (124M): hidden 768, 12 layers, vocabulary padded to 50304.
+    "gpt2": (
+        ("attention q, k, v", 768, 2304, 12), ("attention out", 768, 768, 12), ("feed-forward up", 768, 3072, 12),
+        ("feed-forward down", 3072, 768, 12), ("logits", 768, 50304, 1),
+    ),
+}  # fmt: skip
+"""Linear layers of models by name."""
+
+_SHAPE = re.compile(r"\s*(\d+)x(\d+)x(\d+)(?:\*(\d+))?(?:\s+(.*))?\s*")
+
+
+def shapes(text: str, rows: int | None = None) -> tuple[Weighted, ...]:
+    """Problems from a name, from `MxKxN,MxKxN*3`, or from a file with one `MxKxN*3 name` a line.
+
+    `*3` says that a problem is run three times. `rows` is M of named models, which say only K and N. PerfError says
+    what cannot be read.
+    """
+    if text in NAMED:
+        m = DEFAULT_ROWS if rows is None else rows
+        return tuple((_problem(m, k, n, name), count) for name, k, n, count in NAMED[text])
+    if rows is not None:
+        raise PerfError(f"-M goes with the shapes of models ({', '.join(NAMED)}); {text!r} says its own M")
+    path = Path(text)
+    if path.is_file():
+        return _file(path)
+    return tuple(_shape(part, f"shapes {text!r}") for part in text.split(","))
+
+
+def _file(path: Path) -> tuple[Weighted, ...]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise PerfError(f"{path}: cannot be read: {reason}") from None
+    told = [(i, line.split("#")[0].strip()) for i, line in enumerate(lines, 1)]
+    found = tuple(_shape(line, f"{path}:{i}") for i, line in told if line)
+    if not found:
+        raise PerfError(f"{path}: holds no shape; write one MxKxN a line")
+    return found
+
+
+def _shape(text: str, where: str) -> Weighted:
+    match = _SHAPE.fullmatch(text)
+    if match is None:
+        raise PerfError(f"{where}: {text!r} is not {', '.join(NAMED)}, a file or MxKxN, such as 512x2560x2560*2")
+    M, K, N, count = (int(part or 1) for part in match.groups()[:4])
+    if not 1 <= count <= LARGEST_SIZE:
+        raise PerfError(f"{where}: a count of {count} is not within 1 and {LARGEST_SIZE}")
+    return _problem(M, K, N, match.group(5) or ""), count
+
+
+def _problem(M: int, K: int, N: int, name: str) -> Problem:
+    for axis, size in (("M", M), ("K", K), ("N", N)):
+        if not 1 <= size <= LARGEST_SIZE:
+            raise PerfError(f"{M}x{K}x{N}: {axis} = {size} is not within 1 and {LARGEST_SIZE}")
+    return Problem(M, K, N, name)

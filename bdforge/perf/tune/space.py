@@ -1,0 +1,210 @@
+"""What a tuner may choose: every tile, slab and buffering of a GEMM design on a device, as arrays.
+
+A candidate is one choice of m, k, n, k_mt, c_buffers, rho, a_shims and B's layout. c_memtile_buffers is no choice of
+its own: it is 2 where memtiles have room for it, since the analytical model does not tell the two apart.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from bdforge.design.placement import occupied
+from bdforge.devices import Device, TileKind
+from bdforge.operators.gemm import GemmSpec, plan_gemm, spec_from
+from bdforge.operators.gemm.core_tiles import core_parts
+from bdforge.operators.gemm.kernels import Kernel, kernel_for
+from bdforge.operators.gemm.spec import STACK_BYTES
+from bdforge.operators.gemm.types import TYPES, ElementType
+from bdforge.perf.bounds.types import type_named
+from bdforge.perf.errors import PerfError
+
+B_LAYOUTS = ("packed", "row", "column")
+BUFFERS = (1, 2)
+_SPEC_NAMES = {"i2": "int2", "i4": "int4", "i8": "int8", "i16": "int16", "i32": "int32"}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Choices side by side: arrays of one length. `b_layout` indexes `B_LAYOUTS`."""
+
+    m: np.ndarray
+    k: np.ndarray
+    n: np.ndarray
+    k_mt: np.ndarray
+    c_buffers: np.ndarray
+    c_memtile_buffers: np.ndarray
+    rho: np.ndarray
+    a_shims: np.ndarray
+    b_layout: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.m)
+
+    def __getitem__(self, choice: np.ndarray | slice) -> "Candidates":
+        return Candidates(*(getattr(self, name)[choice] for name in FIELDS))
+
+    def row(self, index: int) -> tuple[int, ...]:
+        """One candidate, its fields in order."""
+        return tuple(int(getattr(self, name)[index]) for name in FIELDS)
+
+    @classmethod
+    def of(cls, rows: list[tuple[int, ...]]) -> "Candidates":
+        """Candidates from rows of fields."""
+        return cls(*np.array(rows, np.int64).reshape(-1, len(FIELDS)).T)
+
+
+FIELDS = tuple(field.name for field in fields(Candidates))
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSpace:
+    """What is given: device, element types as specs name them, layouts of A and C, and B's layouts to try.
+
+    `deepest` and `widest` are the largest K and N of the problems: deeper slabs and wider tiles would only pad.
+    """
+
+    device: Device
+    a: str
+    b: str
+    c: str
+    accumulator: str
+    b_layouts: tuple[str, ...]
+    deepest: int
+    a_layout: str = "row"
+    c_layout: str = "row"
+    stack_bytes: int = STACK_BYTES
+
+    @property
+    def rows(self) -> int:
+        """Core rows in use: all."""
+        return self.device.core_rows
+
+    @property
+    def columns(self) -> int:
+        """Columns in use: all."""
+        return self.device.columns
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel that cores call."""
+        found = kernel_for(self.device.generation, self.spec(Candidates.of([(64, 64, 64, 64, 1, 1, 1, 1, 0)]), 0))
+        assert found is not None, "spaces are made by `search_space`, which asks for a kernel"
+        return found
+
+    @property
+    def c_type(self) -> ElementType:
+        """C as it leaves a core."""
+        return TYPES[self.c]
+
+    def spec(self, candidates: Candidates, index: int, name: str = "candidate") -> GemmSpec:
+        """The design spec of one candidate, without problems."""
+        return spec_from(self.content(candidates, index), name)
+
+    def content(self, candidates: Candidates, index: int) -> dict[str, Any]:
+        """The same as TOML content."""
+        row = dict(zip(FIELDS, candidates.row(index), strict=True))
+        b_layout = B_LAYOUTS[row.pop("b_layout")]
+        tile = {axis: row.pop(axis) for axis in "mkn"}
+        return {
+            "kind": "gemm",
+            "types": {"a": self.a, "b": self.b, "c": self.c, "accumulator": self.accumulator},
+            "layouts": {"a": self.a_layout, "b": b_layout, "c": self.c_layout},
+            "array": {"rows": self.rows, "columns": self.columns},
+            "tile": tile,
+            "buffers": {**row, "stack_bytes": self.stack_bytes},
+        }
+
+
+def search_space(
+    device: Device, types: str, deepest: int, *, b_layouts: tuple[str, ...] = B_LAYOUTS,
+    a_layout: str = "row", c_layout: str = "row",
+) -> SearchSpace:  # fmt: skip
+    """The space for `types`, such as `i8,i2,i32`: A, B, C and, if need be, the accumulator.
+
+    B's layouts are cut to those that its type allows. SpecError or PerfError where no design has these types.
+    """
+    names = [part for part in types.split(",") if part.strip()]
+    if len(names) not in (3, 4):
+        raise PerfError(f"types {types!r} are not A,B,C or A,B,C,accumulator, such as i8,i2,i32")
+    named = [_SPEC_NAMES.get(type_named(name), type_named(name)) for name in names]
+    a, b, c = named[:3]
+    given = {"accumulator": named[3]} if len(named) == 4 else {}
+    size, at_64 = 64, {"m": 64, "k": 64, "n": 64}
+    packed = {"kind": "gemm", "types": {"a": a, "b": b, "c": c, **given}, "tile": at_64, "buffers": {"k_mt": size}}
+    packed["layouts"] = {"a": a_layout, "b": "packed", "c": c_layout}
+    spec = spec_from({**packed, "array": {"rows": device.core_rows, "columns": device.columns}}, "types")
+    kernel = plan_gemm(spec, device).kernel  # says what is wrong with types, device or layouts of A and C
+    allowed = ("packed",) if kernel.b.packed_only else B_LAYOUTS
+    chosen = tuple(layout for layout in b_layouts if layout in allowed)
+    if not chosen:
+        raise PerfError(f"B of {b} can be {' or '.join(allowed)}, not {' or '.join(b_layouts)}")
+    return SearchSpace(device, a, b, c, spec.accumulator, chosen, deepest, a_layout, c_layout)
+
+
+def rows_of_tiles(space: SearchSpace) -> list[int]:
+    """Every m for which some tile fits a core: the parts in which a search is made."""
+    kernel = space.kernel
+    r, k, n = kernel.multiples
+    free = _free_bytes(space) - 2 * _bytes(r * k, kernel.a) - 2 * _bytes(k * n, kernel.b)
+    most = free // max(_bytes(r * n, kernel.accumulator), 1)
+    return [r * i for i in range(1, int(most) + 1)]
+
+
+def candidates_of(space: SearchSpace, m: int) -> Iterator[Candidates]:
+    """All candidates with this m whose buffers fit a core, in pieces; `tune_legal.legal` says which can be built."""
+    for k, n, c_buffers, rho in _tiles(space, m):
+        slices = np.arange(1, _most_slices(space) + 1)
+        layouts = np.array([B_LAYOUTS.index(layout) for layout in space.b_layouts])
+        index, slices, shims, layout = _mesh(np.arange(len(k)), slices, np.array(BUFFERS), layouts)
+        k_mt = k[index] * slices
+        useful = k_mt < space.deepest + k[index]  # at most one slice more than the deepest problem
+        useful &= (shims == 1) | (shims * space.rows <= space.columns)
+        index, shims, layout, k_mt = (array[useful] for array in (index, shims, layout, k_mt))
+        yield Candidates(
+            np.full(len(index), m), k[index], n[index], k_mt, c_buffers[index], np.full(len(index), 2), rho[index],
+            shims, layout,
+        )  # fmt: skip
+
+
+def _tiles(space: SearchSpace, m: int) -> Iterator[tuple[np.ndarray, ...]]:
+    """(k, n, c_buffers, rho) whose buffers fit a core beside its stack, for each rho."""
+    kernel = space.kernel
+    r, step_k, step_n = kernel.multiples
+    free, align = _free_bytes(space), space.device.generation.vector_align_bytes
+    for rho in (d for d in range(1, m // r + 1) if m % (r * d) == 0):
+        n_most = (free - 2 * _bytes(m // rho * step_k, kernel.a)) // _bytes(m * step_n, kernel.accumulator)
+        left = free - _bytes(m * step_n, kernel.accumulator)
+        k_most = min(left // (2 * _bytes(m // rho * step_k, kernel.a)), -(-space.deepest // step_k))
+        if n_most < 1 or k_most < 1:
+            continue
+        ks, ns = step_k * np.arange(1, k_most + 1), step_n * np.arange(1, n_most + 1)
+        k, n, c_buffers = _mesh(ks, ns, np.array(BUFFERS))
+        a, b, sums = _bytes(m // rho * k, kernel.a), _bytes(k * n, kernel.b), _bytes(m * n, kernel.accumulator)
+        fits = occupied(space.stack_bytes, core_parts(a, b, sums, c_buffers)) <= _core_bytes(space)
+        fits &= (sums % align == 0) & (a % align == 0) & (b % align == 0)
+        k, n, c_buffers = k[fits], n[fits], c_buffers[fits]
+        yield k, n, c_buffers, np.full(len(k), rho)
+
+
+def _most_slices(space: SearchSpace) -> int:
+    """Slices of a slab that a memtile's channel can send: two BDs each, of the half that its channels share."""
+    return len(space.device.generation.limits(TileKind.MEMTILE).bds_of_channel(0)) // 2
+
+
+def _mesh(*axes: np.ndarray) -> list[np.ndarray]:
+    return [grid.ravel() for grid in np.meshgrid(*axes, indexing="ij")]
+
+
+def _core_bytes(space: SearchSpace) -> int:
+    return space.device.generation.limits(TileKind.CORE).memory_bytes
+
+
+def _free_bytes(space: SearchSpace) -> int:
+    """No less than what buffers can have."""
+    return _core_bytes(space) - space.stack_bytes
+
+
+def _bytes(count: Any, type_: ElementType) -> Any:
+    return count * type_.bits // 8

@@ -1,0 +1,130 @@
+"""The tuner: every design that can be built, by the analytical model, then the best by timed emulation."""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bdforge.perf.bounds.estimate import estimate
+from bdforge.perf.errors import PerfError
+from bdforge.perf.tune.emulate import Emulated, emulated
+from bdforge.perf.tune.model import case_at
+from bdforge.perf.tune.search import Part, Ranked, Runner, Task, fastest, in_process
+from bdforge.perf.tune.space import Candidates, rows_of_tiles
+from bdforge.perf.tune.state import State
+
+FINALISTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Finalist:
+    """One of the fastest: as modelled, and as emulation corrects it, or why it was passed over."""
+
+    ranked: Ranked
+    emulated: Emulated | None = None
+    passed_over: str = ""
+    fixed_us: float = 0.0
+
+    @property
+    def time_us(self) -> float:
+        """Microseconds of all problems: what happens once, and the steady part times emulated over modelled."""
+        if self.emulated is None:
+            return self.ranked.time_us
+        return self.fixed_us + (self.ranked.time_us - self.fixed_us) * self.emulated.ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """A search's result. `finalists` are ranked, those passed over last; `seconds` are of this run's search alone."""
+
+    task: Task
+    finalists: tuple[Finalist, ...]
+    examined: int
+    legal: int
+    resumed_parts: int
+    seconds: float
+    emulation_seconds: float
+
+    @property
+    def best(self) -> Finalist:
+        """The winner."""
+        return self.finalists[0]
+
+
+def search(
+    task: Task, run: Runner = in_process, state: State | None = None, ended: Callable[[int, int], None] | None = None
+) -> list[Part]:
+    """All parts, those of `state` taken over and new ones kept there; `ended` hears of parts done and of all parts."""
+    heights = rows_of_tiles(task.space)
+    parts = dict(state.parts) if state else {}
+    tell = ended or (lambda done, of: None)
+    tell(len(parts), len(heights))
+    for part in run(task, [m for m in heights if m not in parts]):
+        parts[part.m] = part
+        if state:
+            state.add(part)
+        tell(len(parts), len(heights))
+    return [parts[m] for m in heights]
+
+
+def tune(
+    task: Task, run: Runner = in_process, *, state: State | None = None, finalists: int = FINALISTS,
+    ended: Callable[[int, int], None] | None = None, emulating: Callable[[int, int], None] | None = None,
+) -> Tuned:  # fmt: skip
+    """Search exhaustively and re-rank the best `finalists` by timed emulation (0: by the model alone).
+
+    `ended` and `emulating` hear of the progress. PerfError when nothing can be built, or no finalist can run.
+    """
+    resumed, start = len(state.parts) if state else 0, time.perf_counter()
+    parts = search(task, run, state, ended)
+    searched = time.perf_counter()
+    best = fastest(ranked for part in parts for ranked in part.best)
+    if not best:
+        raise PerfError("no tile can be built: no choice of m, k, n and buffers fits")
+    ranked = _reranked(task, best, finalists, state, emulating)
+    return Tuned(
+        task, ranked, sum(p.examined for p in parts), sum(p.legal for p in parts), resumed, searched - start,
+        time.perf_counter() - searched,
+    )  # fmt: skip
+
+
+def _reranked(
+    task: Task, best: list[Ranked], count: int, state: State | None, tell: Callable[[int, int], None] | None
+) -> tuple[Finalist, ...]:
+    """Emulates the best until `count` of them could run."""
+    if count == 0:
+        return tuple(Finalist(ranked) for ranked in best)
+    found: list[Finalist] = []
+    for ranked in best:
+        good = sum(f.emulated is not None for f in found)
+        if tell:
+            tell(good, count)
+        if good == count:
+            break
+        found.append(_finalist(task, ranked, state))
+    if not any(f.emulated for f in found):
+        raise PerfError(f"none of the {len(found)} fastest designs can run the problems: {found[0].passed_over}")
+    return tuple(sorted(found, key=lambda f: (f.emulated is None, f.time_us)))
+
+
+def _finalist(task: Task, ranked: Ranked, state: State | None) -> Finalist:
+    facts: dict[str, Any] | None = state.emulated.get(ranked.candidate) if state else None
+    if facts is None:
+        try:
+            facts = asdict(emulated(task, ranked.candidate))
+        except PerfError as error:
+            facts = {"passed_over": str(error)}
+        if state:
+            state.add_emulated(ranked.candidate, facts)
+    if "passed_over" in facts:
+        return Finalist(ranked, passed_over=facts["passed_over"])
+    M, K, N = facts["problem"]
+    told = Emulated((M, K, N), facts["emulated_us"], facts["modelled_us"])
+    return Finalist(ranked, told, fixed_us=_fixed_us(task, ranked.candidate))
+
+
+def _fixed_us(task: Task, candidate: tuple[int, ...]) -> float:
+    """Dispatch, first slabs and last tiles of every run of every problem."""
+    candidates = Candidates.of([candidate])
+    cases = [(case_at(task.space, candidates, 0, problem), count) for problem, count in task.problems]
+    return sum(count * sum(estimate(case).serial.values()) for case, count in cases)

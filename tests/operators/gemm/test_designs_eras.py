@@ -1,0 +1,42 @@
+"""Every named design in both forms of the dialect: one design, its comments kept, and no fault in either."""
+
+import re
+
+import numpy as np
+import pytest
+from test_designs_verify import plans
+
+from bdforge.emulator.verify import verify_design
+from bdforge.mlir import Era, convert
+from bdforge.operators.gemm import Plan, Problem, render
+from bdforge.txn.insts import encode_mlir
+
+LITERAL = re.compile(
+    r"use_lock\([^)]*, \d+\)|npu\.(sync|rtp_write)( \{|\(@\w+, \d+, -?\d)|aie\.dma_bd\(%\w+ : memref<[^>]*>,"
+)
+
+
+QUICK = ("gemm_i8_i2_bitnet", "gemm_bf16_bf16_f32_64x64x32", "gemm_bfp16_bfp16_bfp16_96x64x128")  # kinds of cores
+
+
+def each_plan():
+    """Every design, most of them for the long sweep."""
+    for plan in plans():
+        marks = () if plan.spec.name in QUICK else pytest.mark.slow
+        yield pytest.param(plan, id=f"{plan.spec.name}-{plan.device.name}", marks=marks)
+
+
+@pytest.mark.parametrize("plan", each_plan())
+def test_a_named_design_comes_back_from_the_other_form_letter_for_letter(plan: Plan):
+    tile = plan.spec.tile
+    march = render(plan, [Problem(tile.m + 1, 2 * tile.k + 8, tile.n + 8)])
+    modern = convert(march, Era.MODERN)
+    assert not LITERAL.search(modern)
+    assert convert(modern, Era.MARCH) == march
+
+
+def test_words_and_verdict_of_one_design_are_the_same_in_both_forms():
+    (plan,) = (plan for plan in plans() if (plan.spec.name, plan.device.name) == ("gemm_i8_i2_bitnet", "strix_halo"))
+    march, modern = (render(plan, plan.spec.problems[:1], era) for era in Era)
+    np.testing.assert_array_equal(encode_mlir(march), encode_mlir(modern))
+    assert verify_design(modern).faults == ()

@@ -1,0 +1,56 @@
+"""What the passes of the real toolchain need is there in every named design, and its lack is named."""
+
+from pathlib import Path
+
+import pytest
+
+from bdforge.devices import DEVICES
+from bdforge.emulator.verify import verify_design
+from bdforge.operators.gemm import Plan, Problem, SpecError, load_spec, plan_gemm, render
+
+DESIGNS = sorted((Path(__file__).parents[3] / "designs").glob("*.toml"))
+PRODUCTS = ("strix_halo", "phoenix")
+TILES = """
+module {{
+  aie.device(npu2) {{
+    %shim = aie.tile(0, 0) {{controller_id = #aie.packet_info<pkt_type = 0, pkt_id = 15>}}
+    %core = aie.tile({column}, 2) {{controller_id = #aie.packet_info<pkt_type = 0, pkt_id = {id}>}}
+  }}
+}}
+"""
+
+
+def plans() -> list[Plan]:
+    """Every named design on every array that it fits."""
+    found = []
+    for path in DESIGNS:
+        for product in PRODUCTS:
+            try:
+                found.append(plan_gemm(load_spec(path), DEVICES[product]))
+            except SpecError:
+                continue
+    return found
+
+
+@pytest.mark.parametrize("plan", plans(), ids=lambda plan: f"{plan.spec.name}-{plan.device.name}")
+def test_a_named_design_has_no_fault(plan: Plan):
+    tile = plan.spec.tile
+    ragged = Problem(tile.m + 1, 2 * tile.k + 8, tile.n + 8)
+    found = verify_design(render(plan, [ragged]))
+    assert found.faults == ()
+    assert found.warnings == ()
+
+
+def test_every_named_design_is_verified_somewhere():
+    assert {plan.spec.name for plan in plans()} == {path.stem for path in DESIGNS}
+
+
+@pytest.mark.parametrize(("column", "id_"), [(0, 27), (1, 15)])
+def test_controller_ids_of_a_column_may_differ(column: int, id_: int):
+    assert verify_design(TILES.format(column=column, id=id_)).faults == ()
+
+
+def test_a_controller_id_that_two_tiles_of_a_column_share_is_named():
+    (fault,) = verify_design(TILES.format(column=0, id=15), "two.mlir").faults
+    assert fault.startswith("two.mlir:5:")
+    assert "tiles (0, 0) and (0, 2) share controller id 15" in fault

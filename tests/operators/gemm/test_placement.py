@@ -1,0 +1,176 @@
+"""Addresses, banks and BD ids of plans: in the text, aligned, apart; the search against brute force."""
+
+import random
+import re
+from collections import Counter
+from itertools import combinations, permutations, product
+from pathlib import Path
+
+import pytest
+
+from bdforge.design.banks import apart
+from bdforge.design.model import Tile
+from bdforge.devices import AIE2P, DEVICES, TileKind
+from bdforge.operators.gemm import Plan, SpecError, load_spec, plan_gemm, render, spec_from
+from support.built_designs import spec_content
+from support.family import GROUPS, SEED, SIZE, group
+
+ROOT = Path(__file__).resolve().parents[3]
+CORE = AIE2P.limits(TileKind.CORE)
+BANK = {TileKind.CORE: 0x4000, TileKind.MEMTILE: 0x10000}
+MEMORY = {TileKind.CORE: 0x10000, TileKind.MEMTILE: 0x80000}
+
+
+def named_plans() -> list[Plan]:
+    """Every named design on every array that it fits."""
+    found = []
+    for path in sorted((ROOT / "designs").glob("*.toml")):
+        for product_name in ("strix_halo", "phoenix"):
+            try:
+                found.append(plan_gemm(load_spec(path), DEVICES[product_name]))
+            except SpecError:
+                continue
+    return found
+
+
+NAMED = named_plans()
+each_named = pytest.mark.parametrize("plan", NAMED, ids=lambda plan: f"{plan.spec.name}-{plan.device.name}")
+
+
+@pytest.fixture(scope="module")
+def family() -> list[Plan]:
+    return [member.plan for index in range(GROUPS) for member in group(index, SIZE, SEED)]
+
+
+def holders(plan: Plan) -> list[Tile]:
+    return [tile for tile in plan.array.tiles if tile.buffers]
+
+
+def banks(tile: Tile, name: str) -> set[int]:
+    buffer = tile.buffer(name)
+    assert buffer.address is not None
+    last = buffer.address + buffer.bytes - 1
+    return set(range(buffer.address // BANK[tile.kind], last // BANK[tile.kind] + 1))
+
+
+def test_buffers_are_aligned_apart_and_above_the_stack(family):
+    for plan in NAMED + family:
+        for tile in holders(plan):
+            end = plan.spec.buffers.stack_bytes if tile.kind is TileKind.CORE else 0
+            for buffer in sorted(tile.buffers, key=lambda b: b.address or 0):
+                assert buffer.address is not None
+                assert buffer.address % 64 == 0
+                assert buffer.address >= end, (plan.spec.name, buffer)
+                end = buffer.address + buffer.bytes
+                assert set(buffer.banks) == banks(tile, buffer.name)
+            assert end <= MEMORY[tile.kind]
+
+
+def test_bds_are_numbered_within_what_their_channel_may_use(family):
+    for plan in NAMED + family:
+        for tile in holders(plan):
+            ids = [(bd.bd_id, channel.index % 2) for channel in tile.channels for bd in channel.bds]
+            assert max(Counter(ids).values()) == 1
+            limit = 16 if tile.kind is TileKind.CORE else 48
+            assert {i for i, _ in ids} <= set(range(limit))
+            if tile.kind is TileKind.MEMTILE:
+                assert all((i in range(24, 48)) == odd for i, odd in ids)
+
+
+def addressed(text: str, plan: Plan) -> None:
+    """Every tile, buffer, lock, BD of a text says where it is."""
+    tiles = re.findall(r"%(\w+) = aie.tile\((\d+), (\d+)\) \{(.*)\}", text)
+    assert len(tiles) == len(re.findall(r"aie\.tile\(", text)) == len(plan.array.tiles)
+    ids = {"0": 15, "1": 26, "2": 27, "3": 29, "4": 30, "5": 31}
+    assert all(f"pkt_id = {ids[row]}>" in told for *_, row, told in tiles)
+    assert all(('allocation_scheme = "basic-sequential"' in told) == (row != "0") for *_, row, told in tiles)
+    buffers = re.findall(r"aie\.buffer\(%(\w+)\) \{address = (\d+) : i32, sym_name = \"(\w+)\"\}", text)
+    told = {name: int(address) for _, address, name in buffers}
+    assert told == {b.name: b.address for tile in plan.array.tiles for b in tile.buffers}
+    assert len(buffers) == len(re.findall(r"aie\.buffer\(", text))
+    assert len(re.findall(r"aie\.lock\(%\w+, \d+\)", text)) == len(re.findall(r"aie\.lock\(", text))
+    assert len(re.findall(r"aie\.dma_bd\(.*\) \{bd_id = \d+ : i32\}", text)) == len(re.findall(r"aie\.dma_bd\(", text))
+
+
+@each_named
+def test_a_named_designs_text_leaves_nothing_to_a_tool(plan):
+    addressed(render(plan, []), plan)
+
+
+def test_no_member_of_the_family_leaves_anything_to_a_tool(family):
+    for plan in family:
+        addressed(render(plan, []), plan)
+
+
+@each_named
+def test_ping_and_pong_are_in_different_banks_where_memory_allows(plan):
+    """In cores and, by the banks of mlir-aie, in memtiles. No named design is so full that it must share."""
+    for tile in holders(plan):
+        for buffer in tile.buffers:
+            if buffer.name.endswith("_ping") and any(b.name == f"{buffer.name[:-4]}pong" for b in tile.buffers):
+                assert not banks(tile, buffer.name) & banks(tile, f"{buffer.name[:-4]}pong"), (tile.name, buffer)
+
+
+def test_the_flagships_operands_share_one_bank_crosswise_only():
+    """4096 of stack, A 8192 twice, B 2048 twice, C 16384 fill banks so that C is alone and no A is with its B."""
+    plan = plan_gemm(load_spec(ROOT / "designs/gemm_i8_i2_bitnet.toml"), DEVICES["strix_halo"])
+    tile = plan.cores[0].tile
+    found = {name: banks(tile, f"core_0_2_{name}") for name in ("a_ping", "a_pong", "b_ping", "b_pong", "c_ping")}
+    assert [len(found[name]) for name in found] == [1] * 5
+    pairs = {(x, y) for x, y in combinations(found, 2) if found[x] & found[y]}
+    assert pairs in ({("a_ping", "b_pong")}, {("a_pong", "b_ping")})
+
+
+def cost(addresses, sizes, weights) -> int:
+    spans = [set(range(at // 0x4000, (at + size - 1) // 0x4000 + 1)) for at, size in zip(addresses, sizes, strict=True)]
+    return sum(weights[i][j] for i, j in combinations(range(len(sizes)), 2) if spans[i] & spans[j])
+
+
+def brute_force(sizes: tuple[int, ...], weights, start: int) -> int:
+    """The least cost over all orders and all gaps in steps of 2 KiB, with banks of 16 KiB."""
+    best = 1 << 30
+    slack = (0x10000 - start - sum(sizes)) // 0x800
+    for order in permutations(range(len(sizes))):
+        for gaps in product(range(slack + 1), repeat=len(sizes)):
+            if sum(gaps) > slack:
+                continue
+            at, addresses = start, [0] * len(sizes)
+            for index, gap in zip(order, gaps, strict=True):
+                addresses[index] = at + 0x800 * gap
+                at = addresses[index] + sizes[index]
+            best = min(best, cost(addresses, sizes, weights))
+    return best
+
+
+def test_the_search_finds_what_brute_force_finds():
+    rng = random.Random(5)
+    for _ in range(12):
+        n = rng.choice((3, 4))
+        sizes = tuple(0x800 * rng.randint(1, 14) for _ in range(n))
+        start = 0x800 * rng.randint(0, 3)
+        if not 0x10000 - 0x800 * 6 <= start + sum(sizes) <= 0x10000:
+            sizes = (*sizes[:-1], max(0x10000 - start - sum(sizes[:-1]) - 0x800 * rng.randint(0, 4), 0x800))
+        if start + sum(sizes) > 0x10000:
+            continue
+        values = {pair: rng.choice((0, 4, 10, 100)) for pair in combinations(range(n), 2)}
+        weights = tuple(tuple(values.get((min(i, j), max(i, j)), 0) for j in range(n)) for i in range(n))
+        found = apart(sizes, weights, start, CORE)
+        assert cost(found, sizes, weights) == brute_force(sizes, weights, start), (sizes, start)
+
+
+def test_a_placement_is_found_whenever_the_sum_fits():
+    rng = random.Random(11)
+    weights = tuple(tuple(100 if i // 2 == j // 2 else 10 for j in range(6)) for i in range(6))
+    for _ in range(200):
+        cuts = sorted(rng.sample(range(1, 0x10000 // 64 - 64), 5))
+        ends = (*cuts, 0x10000 // 64 - 64)
+        sizes = tuple(64 * (end - begin) for begin, end in zip((0, *cuts), ends, strict=True))
+        at = 4096
+        for address, size in sorted(zip(apart(sizes, weights, 4096, CORE), sizes, strict=True)):
+            assert address == at  # there is no room to leave any
+            at += size
+
+
+def test_what_does_not_fit_is_refused_by_the_plan_not_by_the_search():
+    with pytest.raises(SpecError, match=r"core tile: .* bytes of 65536"):
+        plan_gemm(spec_from(spec_content(128, 128, 64), "large"), DEVICES["strix_halo"])

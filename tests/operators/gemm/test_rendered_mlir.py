@@ -1,0 +1,84 @@
+"""Rendered text: reviewed for one small design, stable, and one configuration for all problems."""
+
+import re
+
+import pytest
+
+from bdforge.devices import device_named
+from bdforge.operators.gemm import Problem, load_spec, plan_gemm, render, spec_from
+from support.built_designs import spec_content
+
+STRIX_HALO = device_named("strix_halo")
+SMALL = (Problem(40, 48, 64), Problem(16, 16, 128))
+
+
+def small(**changes) -> str:
+    return render(plan_gemm(spec_from(spec_content(16, 16, 32, **changes), "small"), STRIX_HALO), SMALL)
+
+
+def test_a_small_design_renders_as_reviewed(file_regression):
+    file_regression.check(small(rows=1, columns=2, k_mt=32), extension=".mlir")
+
+
+def test_the_core_program_with_two_c_buffers_renders_as_reviewed(file_regression):
+    text = small(rows=1, columns=1, c_buffers=2)
+    file_regression.check(text[text.index("    %run_core") : text.index("aie.runtime_sequence")], extension=".mlir")
+
+
+def test_the_same_spec_renders_the_same_text():
+    assert small() == small()
+
+
+def configuration(text: str) -> str:
+    """The device without its runtime sequences."""
+    return re.split(r"\n +// C \(", text)[0]
+
+
+@pytest.fixture(scope="module")
+def flagship(pytestconfig):
+    return plan_gemm(load_spec(pytestconfig.rootpath / "designs/gemm_i8_i2_bitnet.toml"), STRIX_HALO)
+
+
+def test_one_configuration_serves_every_problem(flagship):
+    """Only the runtime sequence differs between problems, M from 1 to 4096 and the four layers included."""
+    problems = [*flagship.spec.problems, *(Problem(m, 2560, 2560) for m in (1, 100, 512, 4096))]
+    configurations = {configuration(render(flagship, [problem])) for problem in problems}
+    assert len(configurations) == 1
+    assert configurations == {configuration(render(flagship, problems))}
+
+
+def test_sequences_differ_only_in_shim_bds_and_parameters(flagship):
+    """Outside of BDs, tasks and the two parameter words, two sequences of as many steps are the same text."""
+    texts = [render(flagship, [flagship.spec.problems[i]]) for i in (0, 2, 3)]
+    parts = [text[text.index("aie.runtime_sequence") :] for text in texts]
+    variable = r"@gemm_\S+?\(|memref<\d+|rtp_write\(.*\)|dma_bd\(.*|//.*|repeat_count = \d+"
+    assert len({re.sub(variable, "", part) for part in parts}) == 1
+    assert len(set(parts)) == 3
+
+
+def test_no_more_than_four_tasks_are_in_flight_on_any_channel(flagship):
+    text = render(flagship, [Problem(5000, 20000, 2560)])  # A's panels are too far apart for one task
+    flying: dict[str, int] = {}
+    most = 0
+    for line in text.splitlines():
+        if match := re.search(r"dma_start_task\(%([abc]\d)_step(\d+)\)", line):
+            flying[match[1]] = flying.get(match[1], 0) + 1
+            most = max(most, flying[match[1]])
+        elif match := re.search(r"dma_free_task\(%([abc]\d)_step", line):
+            flying[match[1]] -= 1
+    assert most == 4
+    assert not any(flying[name] for name in flying)
+
+
+def test_waits_are_for_c_alone_and_for_one_column_after_the_other(flagship):
+    text = render(flagship, flagship.spec.problems)
+    assert "await" not in text
+    waits = re.findall(r"npu.sync \{channel = (\d) .*?column = (\d) .*?column_num = (\d) .*?direction = (\d)", text)
+    assert waits == [("0", str(column), "1", "0") for column in range(8)] * (len(waits) // 8)
+
+
+def test_the_flagship_has_the_circuits_of_its_mapping(flagship):
+    text = render(flagship, [])
+    flows = re.findall(r"aie.flow\(%(\w+?)_\S+ DMA : (\d), %(\w+?)_\S+ DMA : (\d)\)", text)
+    count = {kinds: sum((s, t) == kinds for s, _, t, _ in flows) for kinds in {(s, t) for s, _, t, _ in flows}}
+    assert count == {("shim", "mem"): 4 + 8, ("mem", "core"): 32 + 32, ("core", "mem"): 32, ("mem", "shim"): 8}

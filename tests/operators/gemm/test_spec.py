@@ -1,0 +1,139 @@
+"""Design specs: what a user may write, and every message when it is wrong."""
+
+from typing import Any
+
+import pytest
+
+from bdforge.devices import device_named
+from bdforge.operators.gemm import Problem, SpecError, load_spec, plan_gemm, spec_from
+from support.built_designs import spec_content
+
+STRIX_HALO = device_named("strix_halo")
+
+FLAGSHIP = "designs/gemm_i8_i2_bitnet.toml"
+
+
+def planned(device: str = "strix_halo", **changes):
+    arguments: dict[str, Any] = {"m": 16, "k": 16, "n": 32} | changes
+    return plan_gemm(spec_from(spec_content(**arguments), "small"), device_named(device))
+
+
+def test_the_flagship_reads_and_names_bitnets_layers(pytestconfig):
+    spec = load_spec(pytestconfig.rootpath / FLAGSHIP)
+    shapes = [(256, 2560, 2560), (256, 2560, 640), (256, 2560, 13824), (256, 6912, 2560)]
+    assert list(spec.problems) == [Problem(*shape) for shape in shapes]
+
+
+def test_a_spec_survives_its_own_content():
+    spec = spec_from(spec_content(16, 16, 32, k_mt=32), "small")
+    assert spec_from(spec.content, "small") == spec
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("kind = 'gemm'\n[tile\n", "cannot read this design"),
+        ("kind = 'gemm'", "types: missing; add it"),
+        ("tyle = 1", "tyle: unexpected key; remove it or check its spelling"),
+        ("[[tile]]\nm = 8", "tile: input should be a table (a section of its own), got [{'m': 8}]"),
+        ("[tile]\nm = 'big'", "tile.m: input should be a valid integer, got 'big'"),
+        ("[tile]\nm = 0", "tile.m: input should be greater than or equal to 1, got 0"),
+        ("[tile]\nm = 1.5", "tile.m: input should be a valid integer"),
+        ("[buffers]\nc_buffers = 3", "buffers.c_buffers: input should be 1 or 2, got 3"),
+        ("[types]\na = 'int9'", "types.a: input should be 'int8', 'bf16' or 'bfp16', got 'int9'"),
+    ],
+)
+def test_a_faulty_file_is_named_with_every_fault(tmp_path, text, message):
+    path = tmp_path / "faulty.toml"
+    path.write_text(text)
+    with pytest.raises(SpecError) as error:
+        load_spec(path)
+    assert message in str(error.value)
+    assert all(
+        line.startswith(str(path)) for line in str(error.value).splitlines() if ":" in line and "at line" not in line
+    )
+
+
+def test_a_missing_or_binary_file_is_one_sentence(tmp_path):
+    with pytest.raises(SpecError, match=r"absent\.toml: cannot read this design: No such file or directory$"):
+        load_spec(tmp_path / "absent.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SpecError, match=r"binary\.toml: cannot read this design: not UTF-8 text$"):
+        load_spec(tmp_path / "binary.toml")
+
+
+def test_all_reasons_of_an_illegal_tile_are_listed():
+    with pytest.raises(SpecError) as error:
+        planned(m=20, k=12, n=48, k_mt=20, stack_bytes=100, rows=4, columns=6, a_shims=2)
+    text = str(error.value)
+    assert "tile.m = 20 is not a multiple of 16, which mm_i8_i2_i32 needs (8 in each of 2 parts); use 16 or 32" in text
+    assert "tile.k = 12 is not a multiple of 8, which mm_i8_i2_i32 needs; use 8 or 16" in text
+    assert "tile.n = 48 is not a multiple of 32, which mm_i8_i2_i32 needs; use 32 or 64" in text
+    assert "buffers.k_mt = 20 is not a multiple of tile.k = 12" in text
+    assert "buffers.stack_bytes = 100 is not a multiple of 64" in text
+    assert "buffers.a_shims = 2 needs 8 columns for 4 rows; use 1" in text
+    assert len(text.splitlines()) == 6
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"m": 128, "k": 128, "n": 64}, r"core tile: 73792 bytes of 65536 \("),
+        ({"m": 128, "n": 128}, r"16384 words exceed a BD's length of 16383"),
+        ({"m": 64, "k": 64, "k_mt": 4096}, r"memtile: .* bytes of 524288"),
+        ({"k_mt": 16 * 12}, r"BDs for channels that share BD 24 to 47; use a smaller buffers.k_mt"),
+        ({"k_mt": 16 * 40}, r"memtile: lock starts at 80, above 63"),
+        ({"columns": 8, "rows": 4, "device": "phoenix"}, r"array.columns = 8, but phoenix has 4"),
+        (
+            {"types": ("bf16", "int8", "f32")},
+            r"no kernel for bf16 x int8 on AIE2P \(strix_halo\); there is int8 x int8, ",
+        ),
+        ({"types": ("bfp16", "bfp16", "f32"), "device": "phoenix"}, r"no kernel for bfp16 x bfp16 on AIE2 \(phoenix\)"),
+        (
+            {"types": ("int8", "int2", "int32", "int16")},
+            r"no kernel for int8 x int2 with accumulators of int16 on AIE2P; types.accumulator may be int32",
+        ),
+        (
+            {"layouts": "row row row"},
+            r"layouts.b = row: DMAs move 32 bit at a time and cannot reorder int2; use packed",
+        ),
+        ({"m_used": 3}, r"tile.m_used = 3 wants tile.m = 8, the rows of one micro-tile, not 16"),
+        (
+            {"m": 8, "m_used": 3, "layouts": "column packed row"},
+            r"tile.m_used = 3 pads rows, so A and C must be row-major",
+        ),
+        (
+            {"types": ("int8", "int8", "int32"), "layouts": "column row row", "rows": 2, "columns": 1},
+            r"layouts.a = column needs a column of the array for each of 2 rows, there are 1: .* or row-major A",
+        ),
+        (
+            {"types": ("bfp16", "bfp16", "bfp16"), "layouts": "row packed column"},
+            r"layouts.c = column: blocks of bfp16 lie along rows; use row",
+        ),
+        (
+            {"types": ("int8", "int8", "bf16"), "epilogue": {"shift": 3}},
+            r"epilogue.shift = 3 divides narrow integers; C is bf16",
+        ),
+        (
+            {"types": ("int8", "int8", "int8"), "epilogue": {"bias": True}},
+            r"epilogue.scale and epilogue.bias are there for f32 to bf16, int32 to bf16, not for int8 to int8",
+        ),
+    ],
+)
+def test_what_the_hardware_cannot_hold_is_refused(changes, message):
+    with pytest.raises(SpecError, match=message):
+        planned(**changes)
+
+
+def test_the_limit_itself_is_accepted():
+    """2*m*k + 2*k*n/4 + 4*m*n + stack + parameters, just below 64 KiB."""
+    plan = planned(m=64, k=280, n=64)
+    core = plan.cores[0].tile
+    used = sum(buffer.bytes for buffer in core.buffers) + plan.spec.buffers.stack_bytes
+    assert used == 2 * 17920 + 2 * 4480 + 16384 + 64 + 4096
+
+
+def test_a_design_too_large_for_the_usual_stack_is_told_which_would_fit():
+    with pytest.raises(SpecError, match=r"66624 bytes of 65536 .* stack: 4096\); buffers.stack_bytes = 3008 would fit"):
+        planned(m=64, k=288, n=64)
+    assert planned(m=64, k=288, n=64, stack_bytes=3008).spec.buffers.stack_bytes == 3008

@@ -1,0 +1,475 @@
+"""The shim walks replayed: streams become tiles, tiles become C, and C must be A times B."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bd_patterns import Pattern, problems
+from bdforge.devices.limits import AIE2P, TileKind
+from bdforge.operators.gemm.grid import Problem, Storage, Tiling, WalkError, runtime_parameters
+from bdforge.operators.gemm.schedule import AwaitC, Release, Start, schedule
+from bdforge.operators.gemm.walk import Step, Transfer, walk
+
+SHIM = AIE2P.limits(TileKind.SHIM)
+SMALL = Tiling(m=2, k=8, n=4, k_mt=16, rows=2, columns=4, b=Storage(8, "packed"))
+ONE_CORE = Tiling(m=4, k=4, n=8, k_mt=4, rows=1, columns=1, b=Storage(8, "packed"))
+TALL_TILE = Tiling(
+    m=512, k=4, n=4, k_mt=4, rows=2, columns=2, b=Storage(8, "packed")
+)  # a panel has more rows than a wrap
+WIDE = Problem(M=12, K=32, N=80, lda=36, ldc=83)
+FLAGSHIP = Tiling(64, 128, 64, 256)
+
+CASES = {
+    "whole tiles, one panel of three": (SMALL, WIDE, {}),
+    "two column steps at a time": (SMALL, WIDE, {"max_count": 2}),
+    "one column step at a time": (SMALL, WIDE, {"max_count": 1}),
+    "one step of all": (SMALL, Problem(M=4, K=16, N=16, lda=16, ldc=16), {}),
+    "tall: more panels than column steps": (SMALL, Problem(M=28, K=32, N=16, lda=32, ldc=16), {}),
+    "tall, three panels at a time": (SMALL, Problem(M=28, K=32, N=32, lda=40, ldc=33), {"max_count": 3}),
+    "the last panel moves back": (SMALL, Problem(M=27, K=32, N=16, lda=32, ldc=16), {}),
+    "a single panel lacks rows": (SMALL, Problem(M=3, K=16, N=40, lda=16, ldc=40), {}),
+    "a single panel of one tile": (SMALL, Problem(M=2, K=16, N=48, lda=16, ldc=48), {}),
+    "a single panel and a moved column step": (SMALL, Problem(M=3, K=16, N=43, lda=16, ldc=43), {}),
+    "the last slab moves back": (SMALL, Problem(M=4, K=44, N=16, lda=44, ldc=16), {}),
+    "the last slab moves back, tall": (SMALL, Problem(M=17, K=20, N=16, lda=20, ldc=16), {}),
+    "the last column step moves back": (SMALL, Problem(M=8, K=16, N=52, lda=16, ldc=52), {}),
+    "the last n-tile moves back": (SMALL, Problem(M=8, K=16, N=31, lda=16, ldc=31), {}),
+    "fewer n-tiles than columns": (SMALL, Problem(M=8, K=16, N=9, lda=16, ldc=9), {}),
+    "everything is ragged": (SMALL, Problem(M=11, K=28, N=37, lda=28, ldc=41), {}),
+    "one core": (ONE_CORE, Problem(M=9, K=12, N=29, lda=12, ldc=29), {"max_count": 2}),
+    "more rows than a wrap": (TALL_TILE, Problem(M=1024, K=4, N=20, lda=4, ldc=20), {}),
+    "more rows than a wrap, moved": (TALL_TILE, Problem(M=1100, K=8, N=18, lda=8, ldc=18), {}),
+    "no factors of B fit": (replace(ONE_CORE, k_mt=8), Problem(M=4, K=8 * 1031, N=24, lda=8248, ldc=24), {}),
+}
+every_case = pytest.mark.parametrize(("tiling", "problem", "options"), CASES.values(), ids=CASES)
+
+
+def moves(transfer: Transfer) -> Iterator[np.ndarray]:
+    """Host offsets of each run of each BD: a fourth dimension only moves on from run to run."""
+    for run in range(transfer.runs):
+        for bd in transfer.bds:
+            if bd.rank < 4:
+                yield bd.order()
+                continue
+            turn = run % bd.sizes[0]
+            yield Pattern(bd.sizes[1:], bd.strides[1:], bd.offset + turn * bd.strides[0]).order()
+
+
+def stream(steps: Iterable[Step], operand: str, column: int) -> np.ndarray:
+    """Host offsets in the order in which one channel moves them."""
+    tasks = [t for step in steps for t in step.transfers if (t.operand, t.column) == (operand, column)]
+    offsets = np.concatenate([offsets for task in tasks for offsets in moves(task)])
+    assert offsets.min() >= 0
+    return offsets
+
+
+def moved_back(size: int, tile: int) -> np.ndarray:
+    """First positions of tiles, of which the last ends at `size`."""
+    return np.array([min(first, size - tile) for first in range(0, size, tile)])
+
+
+def packed(tiling: Tiling, weights: np.ndarray) -> np.ndarray:
+    """B as the cores eat it, a byte to a weight, tiles row-major; what two slabs cover counts in the first only."""
+    K, N = weights.shape
+    slabs = moved_back(K, tiling.k_mt)
+    depth = (slabs[:, None] + np.arange(tiling.k_mt)).ravel()
+    fresh = np.concatenate([[True], np.diff(np.maximum.accumulate(depth)) > 0])
+    tiles = [(weights[depth] * fresh[:, None])[:, n : n + tiling.n] for n in moved_back(N, tiling.n)]
+    return np.concatenate([tile.ravel() for tile in tiles])
+
+
+def lines(store: Storage, matrix: np.ndarray) -> np.ndarray:
+    """A matrix in the order of its memory without gaps, a line to a row; block floats as 64 elements and 8 of 99."""
+    if store.order == "column":
+        return matrix.T
+    if store.block == 1:
+        return matrix
+    rows, columns = matrix.shape
+    blocks = matrix.reshape(rows // 8, 8, columns // 8, 8).transpose(0, 2, 1, 3).reshape(rows // 8, columns // 8, 64)
+    return np.pad(blocks, ((0, 0), (0, 0), (0, 8)), constant_values=99).reshape(rows // 8, -1)
+
+
+def matrices(store: Storage, moved: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """Inverse of `lines` for many matrices, one after the other in the last axis."""
+    if store.order == "column":
+        return moved.reshape(-1, columns, rows).transpose(0, 2, 1)
+    if store.block == 1:
+        return moved.reshape(-1, rows, columns)
+    blocks = moved.reshape(-1, rows // 8, columns // 8, 72)[..., :64].reshape(-1, rows // 8, columns // 8, 8, 8)
+    return blocks.transpose(0, 1, 3, 2, 4).reshape(-1, rows, columns)
+
+
+def memory(store: Storage, matrix: np.ndarray, leading: int) -> np.ndarray:
+    """A host buffer with a matrix in it; 99 stands between the lines."""
+    packed_lines = lines(store, matrix)
+    return np.pad(packed_lines, ((0, 0), (0, leading * store.run - packed_lines.shape[1])), constant_values=99).ravel()
+
+
+def in_slabs(matrix: np.ndarray, k_mt: int) -> np.ndarray:
+    """Columns in slabs of which the last moves back; zeros for what the one before it holds."""
+    places = (moved_back(matrix.shape[1], k_mt)[:, None] + np.arange(k_mt)).ravel()
+    fresh = np.concatenate([[True], np.diff(np.maximum.accumulate(places)) > 0])
+    return matrix[:, places] * fresh
+
+
+def joined(tiling: Tiling, slabs: np.ndarray, tiles: int, rows: int) -> np.ndarray:
+    """Slabs of rows x k_mt one after the other as `tiles` matrices of rows x depth."""
+    return slabs.reshape(tiles, -1, rows, tiling.k_mt).transpose(0, 2, 1, 3).reshape(tiles, rows, -1)
+
+
+def computed(tiling: Tiling, problem: Problem, steps: tuple[Step, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """C's buffer as cores make it of the streams, and as it should be: A times B, 99 between the lines."""
+    rng = np.random.default_rng(5)
+    a, b = rng.integers(-9, 9, (problem.M, problem.K)), rng.integers(-9, 9, (problem.K, problem.N))
+    a_memory = memory(tiling.a, in_slabs(a, tiling.k_mt) if problem.a_in_slabs else a, problem.lda)
+    expected = memory(tiling.c, a @ b, problem.ldc)
+    is_packed = tiling.b.order == "packed"
+    b_memory = packed(tiling, b) if is_packed else memory(tiling.b, b, problem.ldb)
+    c = np.full(len(expected), 99)
+    k_steps, tiles = runtime_parameters(tiling, problem)
+    panel = np.empty((tiles, tiling.rows * tiling.m, k_steps * tiling.k), int)
+    for feed in tiling.feeds():
+        moved = matrices(tiling.a, a_memory[stream(steps, "A", feed.column)], feed.rows, tiling.k_mt)
+        first = feed.row * tiling.m + feed.offset
+        panel[:, first : first + feed.rows] = joined(tiling, moved, tiles, feed.rows)
+    for column in range(tiling.columns):
+        moved = b_memory[stream(steps, "B", column)]
+        if not is_packed:
+            moved = matrices(tiling.b, moved, tiling.k_mt, tiling.n)
+        c_tiles = panel @ moved.reshape(tiles, -1, tiling.n)
+        by_core = c_tiles.reshape(tiles * tiling.rows, tiling.m, tiling.n)
+        c[stream(steps, "C", column)] = np.concatenate([lines(tiling.c, tile).ravel() for tile in by_core])
+    return c, expected
+
+
+@every_case
+def test_the_streams_make_c(tiling: Tiling, problem: Problem, options):
+    c, expected = computed(tiling, problem, walk(tiling, problem, SHIM, **options))
+    np.testing.assert_array_equal(c, expected)
+
+
+SIZES = st.tuples(*[st.integers(1, 40)] * 3, st.integers(0, 2), st.integers(0, 5), st.integers(1, 5))
+
+
+@given(SIZES)
+@settings(deadline=None, derandomize=True, max_examples=60)
+def test_the_streams_of_any_size_make_c(sizes: tuple[int, ...]):
+    m, k, n, lda, ldc, max_count = sizes
+    problem = Problem(m + 1, 4 * (k + 3), n + 3, 4 * (k + 3 + lda), n + 3 + ldc)
+    c, expected = computed(SMALL, problem, walk(SMALL, problem, SHIM, max_count=max_count))
+    np.testing.assert_array_equal(c, expected)
+
+
+BYTES, BYTE_LINES, BLOCKS = Storage(8), Storage(8, "column"), Storage(8, "row", 8, 9)
+WORD_LINES, HALVES, HALF_LINES = Storage(32, "column"), Storage(16), Storage(16, "column")
+SQUARE = replace(SMALL, m=4)
+LAYOUTS = {
+    "row-major B": replace(SMALL, b=BYTES),
+    "column-major B": replace(SMALL, b=BYTE_LINES),
+    "column-major A": replace(SQUARE, a=BYTE_LINES),
+    "column-major C": replace(SMALL, c=WORD_LINES),
+    "all column-major": replace(SQUARE, a=BYTE_LINES, b=BYTE_LINES, c=BYTE_LINES),
+    "16 bit": replace(SMALL, a=HALVES, b=HALVES, c=HALVES),
+    "16 bit, column-major": replace(SQUARE, a=HALF_LINES, b=HALF_LINES, c=HALF_LINES),
+    "two shims for A": replace(SMALL, rows=2, columns=5, m=4, a_shims=2),
+    "two shims for column-major A": replace(SMALL, m=8, a_shims=2, a=BYTE_LINES, b=BYTES),
+    "more rows than columns": replace(SMALL, rows=4, columns=1),
+    "four rows, three columns": replace(SMALL, rows=4, columns=3, b=BYTES, c=WORD_LINES),
+    "block floats": replace(SMALL, m=8, n=8, columns=2, a=BLOCKS, c=BLOCKS),
+    "one core, column-major": replace(ONE_CORE, a=BYTE_LINES, b=BYTE_LINES, c=WORD_LINES, k=8, k_mt=8),
+    "more rows than a wrap, block floats": replace(TALL_TILE, m=4104, n=8, k=8, k_mt=8, rows=2, a=BLOCKS, c=BLOCKS),
+}
+
+
+def any_problem(tiling: Tiling, sizes: tuple[int, ...]) -> Problem:
+    """A problem of whole granules, at least a tile large, with gaps behind the lines."""
+    m, k, n, a_gap, b_gap, c_gap = sizes
+    least = (tiling.least_rows, tiling.k_mt, tiling.n)
+    M, K, N = (t + g * x for t, g, x in zip(least, tiling.granules, (m, k, n), strict=True))
+    slabs = tiling.b.order != "packed" and K % tiling.k_mt != 0
+    depth = -(-K // tiling.k_mt) * tiling.k_mt if slabs else K
+    along = {"a": {"row": depth, "column": M}, "b": {"row": N, "column": K, "packed": 0}, "c": {"row": N, "column": M}}
+    leading = {
+        f"ld{name}": along[name][store.order] + gap * store.granule if store.order != "packed" else 0
+        for name, gap in (("a", a_gap), ("b", b_gap), ("c", c_gap))
+        if (store := getattr(tiling, name))
+    }
+    lda, ldb, ldc = leading["lda"], leading["ldb"], leading["ldc"]
+    return Problem(M, K, N, lda, ldc, ldb, a_in_slabs=slabs)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+@given(st.tuples(*[st.integers(0, 24)] * 3, *[st.integers(0, 3)] * 3), st.sampled_from([1, 2, 3, 256]))
+@settings(deadline=None, derandomize=True, max_examples=40)
+def test_every_layout_makes_c(name: str, sizes: tuple[int, ...], max_count: int):
+    tiling = LAYOUTS[name]
+    problem = any_problem(tiling, sizes)
+    steps = walk(tiling, problem, SHIM, max_count=max_count)
+    c, expected = computed(tiling, problem, steps)
+    np.testing.assert_array_equal(c, expected)
+    for transfer in (t for step in steps for t in step.transfers):
+        assert transfer.runs <= 256
+        assert all(problems(bd, SHIM, transfer.element_bits, static=False) == [] for bd in transfer.bds)
+        assert all(bd.rank < 4 or bd.sizes[0] == transfer.runs for bd in transfer.bds)
+
+
+@every_case
+def test_nothing_is_touched_outside_of_the_users_elements(tiling: Tiling, problem: Problem, options):
+    steps = walk(tiling, problem, SHIM, **options)
+    inside = {"A": (problem.M, problem.K, problem.lda), "C": (problem.M, problem.N, problem.ldc)}
+    for step in steps:
+        for transfer in step.of("A") + step.of("C"):
+            rows, columns, leading = inside[transfer.operand]
+            for offsets in moves(transfer):
+                assert (offsets % leading < columns).all()
+                assert (offsets // leading < rows).all()
+
+
+@every_case
+def test_every_transfer_is_a_legal_bd(tiling: Tiling, problem: Problem, options):
+    b_bytes = len(packed(tiling, np.zeros((problem.K, problem.N), int)))
+    sizes = {"A": problem.M * problem.lda, "B": b_bytes, "C": problem.M * problem.ldc}
+    for step in walk(tiling, problem, SHIM, **options):
+        for t in step.transfers:
+            for bd in t.bds:
+                buffer = sizes[t.operand]
+                assert problems(bd, SHIM, t.element_bits, static=False, buffer_elements=buffer) == []
+                assert bd.rank < 4 or bd.sizes[0] == t.runs
+            assert t.runs <= 256
+
+
+def test_operands_travel_on_their_columns_and_only_c_asks_for_tokens():
+    (step,) = walk(Tiling(64, 128, 64, 512), Problem(256, 2560, 2560, 2560, 2560), SHIM)
+    assert [t.column for t in step.of("A")] == [0, 2, 4, 6]
+    assert [t.column for t in step.of("B")] == [t.column for t in step.of("C")] == list(range(8))
+    assert {(t.operand, t.direction, t.token, t.runs) for t in step.transfers} == {
+        ("A", "MM2S", False, 5),
+        ("B", "MM2S", False, 1),
+        ("C", "S2MM", True, 1),
+    }
+
+
+def test_bitnets_widest_layer_is_one_step():
+    tiling, problem = Tiling(64, 128, 64, 512), Problem(256, 2560, 13824, 2560, 13824)
+    (step,) = walk(tiling, problem, SHIM)
+    assert (step.count, str(step.of("A")[1].bds[0])) == (27, "(5, 64, 512):(512, 2560, 1)+163840")
+    assert str(step.of("B")[1].bds[0]) == "(27, 16, 2560):(327680, 2560, 1)+40960"
+    assert str(step.of("C")[1].bds[0]) == "(27, 256, 64):(512, 13824, 1)+64"
+    assert {len(t.bds) for t in step.transfers} == {1}
+    assert runtime_parameters(tiling, problem) == (20, 27)
+
+
+def areas(steps: Iterable[Step]) -> list[tuple[int, int, int, int]]:
+    return [(s.panel, s.panels, s.first, s.count) for s in steps]
+
+
+def test_the_order_is_the_one_that_needs_fewer_steps():
+    """4096 x 2560: 16 panels, 5 column steps. 70,000 x 512: 273 panels that one column step serves, and one moved."""
+    assert areas(walk(FLAGSHIP, Problem(4096, 6912, 2560, 6912, 2560), SHIM)) == [(0, 16, s, 1) for s in range(5)]
+    starts = [(p, min(64, 273 - p), 0, 1) for p in range(0, 273, 64)]
+    assert areas(walk(FLAGSHIP, Problem(70_000, 512, 512, 512, 512), SHIM)) == [*starts, (273, 1, 0, 1)]
+
+
+def test_panels_too_far_apart_for_a_bd_go_one_by_one():
+    """256 rows of 20,000 bytes are more than 2^20 words."""
+    steps = walk(FLAGSHIP, Problem(1024, 20_000, 512, 20_000, 512), SHIM)
+    assert areas(steps) == [(p, 1, 0, 1) for p in range(4)]
+
+
+def test_steps_cover_all_column_steps_of_each_panel_within_the_cap():
+    steps = walk(SMALL, WIDE, SHIM, max_count=2)
+    assert areas(steps) == [(panel, 1, *columns) for panel in range(3) for columns in ((0, 2), (2, 2), (4, 1))]
+    steps = walk(SMALL, replace(WIDE, M=21, N=17), SHIM, max_count=3)
+    assert areas(steps) == [
+        *((*panels, s, 1) for s in range(2) for panels in ((0, 3), (3, 2))),
+        (5, 1, 0, 2),
+    ]
+
+
+def test_a_step_repeats_a_at_most_256_times():
+    steps = walk(ONE_CORE, Problem(M=4, K=4, N=8 * 300, lda=4, ldc=2400), SHIM, max_count=1000)
+    assert [s.count for s in steps] == [256, 44]
+
+
+@pytest.mark.parametrize(
+    ("depth", "n"),
+    [
+        (8 * 1031, 4),  # 2 * 1031 words: no two factors up to 1023
+        (1 << 15, 128),  # columns * L = 2^21 words: beyond the step
+    ],
+)
+def test_b_falls_back_to_one_linear_column_step(depth: int, n: int):
+    tiling = Tiling(m=2, k=8, n=n, k_mt=8, rows=2, columns=8)
+    steps = walk(tiling, Problem(M=4, K=depth, N=3 * 8 * n, lda=depth, ldc=3 * 8 * n), SHIM)
+    assert [s.count for s in steps] == [1, 1, 1]
+    length = tiling.b_tile_bytes(depth)
+    assert str(steps[2].of("B")[1].bds[0]) == f"({length}):(1)+{(2 * 8 + 1) * length}"
+
+
+@pytest.mark.parametrize(
+    ("tiling", "leading", "counts"),
+    [
+        (replace(SMALL, m=4, b=BYTE_LINES), {"ldb": 1 << 18}, [5]),
+        (replace(SMALL, m=4, b=BYTE_LINES), {"ldb": (1 << 18) + 4}, [1] * 5),
+        (replace(SMALL, m=4, b=BYTES), {"ldb": 1 << 22}, [5]),
+        (replace(SMALL, m=4, c=WORD_LINES), {"ldc": 1 << 16}, [5]),
+        (replace(SMALL, m=4, c=WORD_LINES), {"ldc": (1 << 16) + 1}, [1] * 5),
+    ],
+)
+def test_column_steps_too_far_apart_for_a_bd_go_one_by_one(tiling: Tiling, leading: dict[str, int], counts: list[int]):
+    """16 columns of 2^18 bytes, or of 2^16 words, are 2^20 words: a BD's longest step. Lines of row-major B are not."""
+    ldb, ldc = 80 if tiling.b.order == "row" else 16, 8 if tiling.c.order == "column" else 80
+    steps = walk(tiling, Problem(8, 16, 80, 16, leading.get("ldc", ldc), leading.get("ldb", ldb)), SHIM)
+    assert [s.count for s in steps] == counts
+
+
+def test_a_ragged_k_is_refused_where_b_is_not_packed_unless_a_is_in_slabs():
+    tiling = replace(SMALL, b=BYTES)
+    with pytest.raises(WalkError, match="K = 20 is no multiple of k_mt = 16; stage A in whole slabs, since B is not"):
+        walk(tiling, Problem(4, 20, 16, 20, 16, 16), SHIM)
+    with pytest.raises(WalkError, match="lda = 20 is below K = 32; lines of A would overlap"):
+        walk(tiling, Problem(4, 20, 16, 20, 16, 16, a_in_slabs=True), SHIM)
+    walk(tiling, Problem(4, 20, 16, 32, 16, 16, a_in_slabs=True), SHIM)
+
+
+def test_one_shim_brings_several_core_rows_only_together():
+    tiling = replace(SMALL, rows=4, columns=1)
+    assert tiling.least_rows == 8
+    with pytest.raises(WalkError, match="M = 7 is below m = 8"):
+        walk(tiling, Problem(7, 16, 4, 16, 4), SHIM)
+    with pytest.raises(WalkError, match="column-major A needs a column of the array for each of 4 rows, there are 1"):
+        walk(replace(tiling, m=4, a=BYTE_LINES), Problem(16, 16, 4, 16, 4), SHIM)
+
+
+@pytest.mark.parametrize("in_flight", [1, 2, 4])
+@every_case
+def test_the_schedule_never_overfills_a_queue_nor_reuses_a_waiting_bd(tiling, problem, options, in_flight):
+    steps = walk(tiling, problem, SHIM, **options)
+    flying: Counter[tuple[str, int]] = Counter()
+    busy: dict[tuple[int, int], int] = {}
+    order, released = [], []
+    for event in schedule(steps, SHIM, in_flight=in_flight):
+        if isinstance(event, Release):
+            released.append(len(order))
+            assert {operand for operand, _ in +flying} == {"A", "B"}
+            continue
+        index = event.step.index
+        order.append((type(event), index))
+        moved = event.transfers if isinstance(event, Start) else event.step.transfers
+        flying.update({(t.operand, t.column): 1 if isinstance(event, Start) else -1 for t in moved})
+        assert all(0 <= count <= in_flight for count in flying.values())
+        if isinstance(event, AwaitC):
+            busy = {bd: user for bd, user in busy.items() if user != index}
+            continue
+        for transfer, ids in zip(event.transfers, event.bd_ids, strict=True):
+            assert len(ids) == len(transfer.bds)
+            for bd in ids:
+                assert (transfer.column, bd) not in busy
+                assert 0 <= bd < SHIM.bds
+                busy[transfer.column, bd] = index
+    assert released == [1]
+    assert not busy
+    assert [i for kind, i in order if kind is Start] == [0, *range(len(steps))]
+    assert [i for kind, i in order if kind is AwaitC] == list(range(len(steps)))
+
+
+def test_a_step_starts_as_soon_as_there_is_room():
+    steps = walk(SMALL, replace(WIDE, M=4), SHIM, max_count=1)[:4]
+    names = [
+        "release" if isinstance(e, Release) else f"{'start' if isinstance(e, Start) else 'await'} {e.step.index}"
+        for e in schedule(steps, SHIM, in_flight=2)
+    ]
+    assert names == [
+        "start 0",
+        "release",
+        "start 0",
+        "start 1",
+        "await 0",
+        "start 2",
+        "await 1",
+        "start 3",
+        "await 2",
+        "await 3",
+    ]
+
+
+def test_steps_of_many_bds_wait_for_bds_and_not_only_for_the_queue():
+    """Of 16 BDs a step with two of A, one of B and one of C takes four; with three and more of C it takes more."""
+    problem = Problem(M=3, K=36, N=4 * 16 * 4, lda=36, ldc=256)
+    steps = walk(replace(SMALL, rows=4), problem, SHIM, max_count=1)
+    needs = {sum(len(t.bds) for t in step.transfers if t.column == 0) for step in steps}
+    assert needs == {2 + 1 + 4}
+    events = list(schedule(steps, SHIM))
+    before = events[: next(i for i, event in enumerate(events) if isinstance(event, AwaitC))]
+    started = {event.step.index for event in before if isinstance(event, Start)}
+    assert started == {0, 1}  # a third step would need 21 BDs
+
+
+COLUMN_MAJOR = replace(ONE_CORE, k_mt=8, rows=2, columns=2, a=Storage(8, "column"), b=Storage(8, "column"))
+
+
+@pytest.mark.parametrize(
+    ("tiling", "problem", "chains"),
+    [
+        (SMALL, Problem(M=4, K=20, N=16, lda=20, ldc=16), {"A": {1}, "B": {1}, "C": {1}}),  # two slabs
+        (SMALL, Problem(M=4, K=36, N=16, lda=36, ldc=16), {"A": {2}, "B": {1}, "C": {1}}),  # three
+        (SMALL, Problem(M=4, K=16, N=22, lda=16, ldc=22), {"A": {1}, "B": {1}, "C": {1}}),  # two column steps
+        (SMALL, Problem(M=4, K=16, N=38, lda=16, ldc=38), {"A": {1}, "B": {2}, "C": {2}}),  # three
+        (COLUMN_MAJOR, Problem(8, 12, 16, 8, 16, 12, a_in_slabs=True), {"A": {1}, "B": {1}, "C": {1}}),
+        (COLUMN_MAJOR, Problem(8, 20, 16, 8, 16, 20, a_in_slabs=True), {"A": {1}, "B": {2}, "C": {1}}),
+    ],
+)
+def test_what_moved_back_needs_a_bd_of_its_own_from_the_third_on(tiling, problem, chains):
+    """One BD steps over two slabs, or two column steps, however far apart: no chain, and nothing to repeat in one."""
+    transfers = [t for step in walk(tiling, problem, SHIM) for t in step.transfers]
+    assert {name: {len(t.bds) for t in transfers if t.operand == name} for name in "ABC"} == chains
+
+
+def test_runtime_parameters_count_whole_slabs_and_tiles():
+    assert runtime_parameters(SMALL, WIDE) == (4, 3 * 5)
+    assert runtime_parameters(SMALL, replace(WIDE, M=13, K=36, N=81)) == (6, 4 * 6)
+
+
+def test_illegal_sizes_are_refused_with_every_reason():
+    tiling = replace(SMALL, k_mt=12, columns=3, k=8, a_shims=2)
+    with pytest.raises(WalkError, match="cannot be walked with") as caught:
+        walk(tiling, Problem(M=1, K=10, N=3, lda=9, ldc=2), SHIM, max_count=0)
+    for reason in (
+        "k_mt = 12 is no multiple of k = 8",
+        "a_shims = 2 needs 4 columns, there are 3",
+        "M = 1 is below m = 2; stage the operand in a larger buffer",
+        "K = 10 is below k_mt = 12; stage",
+        "N = 3 is below n = 4; stage",
+        "K = 10 is no multiple of 4; a DMA moves 32 bit at a time",
+        "lda = 9 is no multiple of 4",
+        "lda = 9 is below K = 10",
+        "ldc = 2 is below N = 3",
+        "max_count = 0 is below 1",
+    ):
+        assert f"  - {reason}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("tiling", "problem", "reasons"),
+    [
+        (SMALL, replace(WIDE, lda=1 << 23, ldc=1 << 21), ["A: stride 8388608", "C: stride 2097152"]),
+        (replace(SMALL, m=0), replace(WIDE, N=-1), ["m = 0 is below 1", "N = -1 is below 1"]),
+        (replace(SMALL, k=2, k_mt=4, b=Storage(2, "packed")), WIDE, ["k * n * bits = 16 bit"]),
+        (Tiling(1024, 8, 4, 8, 1, 1), Problem(1024, 8, 4, 8, 4), ["A: size 1024 in dimension 1"]),
+        (Tiling(16, 4096, 4, 4096, 1, 1), Problem(16, 4096, 4, 4096, 4), ["A: size 4096 elements = 1024 granules"]),
+    ],
+)
+def test_a_problem_that_no_bd_describes_is_refused(tiling: Tiling, problem: Problem, reasons: list[str]):
+    with pytest.raises(WalkError, match="cannot be walked with") as caught:
+        walk(tiling, problem, SHIM)
+    assert all(reason in str(caught.value) for reason in reasons), str(caught.value)
+
+
+def test_runtime_parameters_refuse_sizes_below_a_tile():
+    with pytest.raises(WalkError, match="N = 3 is below n = 4"):
+        runtime_parameters(SMALL, replace(WIDE, N=3))

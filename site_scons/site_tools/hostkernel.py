@@ -3,37 +3,34 @@
     env.HostKernels(library, sources, KERNEL_DEFINES=["-DDIM_M=64", ...])
 
 kernels/hostapi stands for the AIE API. Compiled again when a source, a header, a definition, the compiler's
-version or (native=yes) the processor changes.
+version or (native=yes) the processor changes. native=yes takes the flags with which the compiler's sums are right.
 """
 
 import platform
-from pathlib import Path
 
 from commands import kernel_headers, tool_builder, versions
 from SCons.Script import Value
 
 from bdforge.toolchain import find_cxx
+from bdforge.toolchain.native import native_flags, processor
+
+OPTIMISE = "-O3"
 
 
 def command(target, source, env) -> list[str]:
     """Sources to one shared library."""
-    arch = ["-march=native"] if env["native"] else []
-    flags = ["-std=c++20", "-O3", *arch, "-fPIC", "-shared", "-Ikernels/hostapi"]
+    arch = native_flags(env["cxx"], OPTIMISE) if env["native"] else ()
+    flags = ["-std=c++20", OPTIMISE, *arch, "-fPIC", "-shared", "-Ikernels/hostapi"]
     return [env["cxx"], *flags, *env["KERNEL_DEFINES"], "-o", str(target[0]), *map(str, source)]
 
 
 def needs(env) -> list:
     """Headers, compiler and machine."""
-    return [*kernel_headers(env), *versions([env["HOST_COMPILER"]]), Value(_processor(env["native"]))]
-
-
-def _processor(native: bool) -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if not native or not cpuinfo.exists():
-        return platform.machine()
-    kept = ("model name", "flags", "Features", "CPU part")
-    lines = [line for line in cpuinfo.read_text().splitlines() if line.startswith(kept)]
-    return "\n".join(dict.fromkeys([platform.machine(), *lines]))
+    return [
+        *kernel_headers(env),
+        *versions([env["HOST_COMPILER"]]),
+        Value(processor() if env["native"] else platform.machine()),
+    ]
 
 
 def generate(env):

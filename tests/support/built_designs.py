@@ -8,6 +8,7 @@ from typing import Any
 from bdforge.devices import device_named
 from bdforge.operators.gemm import Plan, manifest, plan_gemm, render, spec_from
 from bdforge.runtime import BuiltDesign
+from bdforge.toolchain.native import native_flags
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,5 +60,5 @@ def compile_kernels(library: Path, plan: Plan) -> None:
     library.parent.mkdir(parents=True, exist_ok=True)
     sources = [ROOT / path for path in (*plan.kernel_sources, "kernels/hostapi/entry.cc")]
     defines = [f"-D{macro}" for macro in plan.host_defines]
-    flags = ["-std=c++20", "-O2", "-march=native", "-fPIC", "-shared", f"-I{ROOT / 'kernels' / 'hostapi'}"]
+    flags = ["-std=c++20", "-O2", *native_flags("g++", "-O2"), "-fPIC", "-shared", f"-I{ROOT / 'kernels' / 'hostapi'}"]
     subprocess.run(["g++", *flags, *defines, *map(str, sources), "-o", str(library)], check=True)

@@ -1,0 +1,90 @@
+"""Flags that compile for this machine's own processor, and make sums that are right.
+
+g++ 12.2 (Debian 12) narrows `((byte >> s) & 3) - 1` to an unsigned byte, in which -1 becomes 255, and hands that to
+VPDPBUSD of AVX-VNNI and AVX512-VNNI. Any compiler may have such a fault where `-march=native` turns on what few
+machines have, so the sums themselves are compiled and run; a list of bad versions would be out of date.
+"""
+
+import platform
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from bdforge.toolchain.tool import query
+
+NATIVE = "-march=native"
+CANDIDATES = ((NATIVE,), (NATIVE, "-mno-avxvnni", "-mno-avx512vnni"), (NATIVE, "-fno-tree-vectorize"))
+"""In order of preference; what comes behind all of them is no flag at all."""
+
+PROBE = """
+#include <cstdint>
+#include <cstdio>
+
+enum { count = 192 };
+static std::uint8_t packed[count];
+static std::int8_t factors[count];
+
+// One loop for vectors, one that no compiler turns into vectors; the sums must agree.
+#define WEIGHTS(name, weight) \\
+    __attribute__((noinline)) static int name(const std::uint8_t* u, const std::int8_t* a) { \\
+        int sum = 0; \\
+        for (int i = 0; i < count; ++i) sum += (weight) * a[i]; \\
+        return sum; \\
+    } \\
+    static int name##_by_one() { \\
+        int sum = 0; \\
+        for (volatile int at = 0; at < count; at = at + 1) { \\
+            const int i = at; \\
+            const volatile std::uint8_t* u = packed; \\
+            sum += (weight) * factors[i]; \\
+        } \\
+        return sum; \\
+    }
+WEIGHTS(field0, (u[i] & 3) - 1)
+WEIGHTS(field1, ((u[i] >> 2) & 3) - 1)
+WEIGHTS(field2, ((u[i] >> 4) & 3) - 1)
+WEIGHTS(field3, (u[i] >> 6) - 1)
+WEIGHTS(low_nibble, (u[i] & 15) - 8)
+WEIGHTS(high_nibble, (u[i] >> 4) - 8)
+WEIGHTS(byte, u[i] - 128)
+WEIGHTS(plain, static_cast<std::int8_t>(u[i]))
+#define SAME(name) (name(packed, factors) == name##_by_one())
+
+int main() {
+    std::uint32_t state = 1;
+    for (int i = 0; i < count; ++i) {
+        state = state * 1664525 + 1013904223;
+        packed[i] = static_cast<std::uint8_t>(state >> 24);
+        factors[i] = static_cast<std::int8_t>(state >> 16);
+    }
+    const bool right = SAME(field0) && SAME(field1) && SAME(field2) && SAME(field3) && SAME(low_nibble) &&
+                       SAME(high_nibble) && SAME(byte) && SAME(plain);
+    std::puts(right ? "right" : "wrong");
+}
+"""
+"""Sums of unpacked weights times bytes: every field of ternary and 4-bit codes, and 8-bit ones."""
+
+
+@cache
+def native_flags(cxx: str | Path, optimise: str = "-O3") -> tuple[str, ...]:
+    """The first of CANDIDATES with which `cxx` sums right on this machine; () when none does or it does not compile."""
+    return next((flags for flags in CANDIDATES if sums_right(cxx, optimise, *flags)), ())
+
+
+def sums_right(cxx: str | Path, *flags: str) -> bool:
+    """Whether PROBE, compiled with these flags, says that its sums are right; not where it cannot be built."""
+    with tempfile.TemporaryDirectory(prefix="bdforge-sum-") as folder:
+        source, program = Path(folder, "sum.cpp"), Path(folder, "sum")
+        source.write_text(PROBE, encoding="utf-8")
+        code, _ = query([cxx, *flags, source, "-o", program])
+        return code == 0 and query([program]) == (0, "right\n")
+
+
+def processor() -> str:
+    """What `-march=native` depends on: the architecture, and on Linux the processor's name and features."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if not cpuinfo.exists():
+        return platform.machine()
+    kept = ("model name", "flags", "Features", "CPU part")
+    lines = [line for line in cpuinfo.read_text().splitlines() if line.startswith(kept)]
+    return "\n".join(dict.fromkeys([platform.machine(), *lines]))

@@ -1,0 +1,70 @@
+"""Flags for this machine's processor: taken only where sums come out right."""
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bdforge.toolchain.native import CANDIDATES, native_flags, processor, sums_right
+
+TERNARY_SUM = """
+#include <cstdint>
+extern "C" int sum(const std::uint8_t* u, const std::int8_t* a, int n) {
+    int total = 0;
+    for (int i = 0; i < n; ++i) total += (((u[i] >> 2) & 3) - 1) * a[i];
+    return total;
+}
+"""
+
+
+@pytest.mark.parametrize("optimise", ["-O2", "-O3"])
+def test_a_ternary_sum_is_right_with_the_flags_that_are_taken(tmp_path: Path, optimise: str):
+    (tmp_path / "sum.cpp").write_text(TERNARY_SUM)
+    words = ["g++", optimise, *native_flags("g++", optimise), "-shared", "-fPIC", "sum.cpp", "-o", "sum.so"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    rng = np.random.default_rng(1)
+    u, a = rng.integers(0, 256, 999, np.uint8), rng.integers(-128, 128, 999, np.int8)
+    got = ctypes.CDLL(str(tmp_path / "sum.so")).sum(ctypes.c_void_p(u.ctypes.data), ctypes.c_void_p(a.ctypes.data), 999)
+    assert got == int(((u.astype(int) >> 2 & 3) - 1) @ a.astype(int))
+
+
+def compiler(folder: Path, script: str) -> Path:
+    """A compiler that writes what `script` echoes, for every source."""
+    path = folder / "c++"
+    path.write_text(
+        f'#!/bin/sh\nfor out; do :; done\n{script}\nprintf "#!/bin/sh\\necho $says\\n" > "$out"\nchmod +x "$out"\n'
+    )
+    path.chmod(0o755)
+    return path
+
+
+def test_a_compiler_without_faults_gets_the_whole_processor(tmp_path: Path):
+    assert native_flags(compiler(tmp_path, "says=right")) == CANDIDATES[0]
+
+
+def test_the_instructions_that_go_wrong_are_left_out(tmp_path: Path):
+    script = 'case "$*" in *-mno-avxvnni*) says=right;; *) says=wrong;; esac'
+    assert native_flags(compiler(tmp_path, script)) == CANDIDATES[1]
+
+
+def test_a_compiler_that_does_not_know_them_gets_none_or_no_vectors(tmp_path: Path):
+    script = 'case "$*" in *-mno-avxvnni*) exit 1;; *no-tree*) says=right;; *) says=wrong;; esac'
+    assert native_flags(compiler(tmp_path, script)) == CANDIDATES[2]
+
+
+@pytest.mark.parametrize("script", ["says=wrong", "exit 1"])
+def test_no_flag_is_taken_where_none_helps(tmp_path: Path, script: str):
+    assert native_flags(compiler(tmp_path, script)) == ()
+    assert native_flags(tmp_path / "no such compiler") == ()
+
+
+def test_the_probe_is_right_where_no_vectors_are_used():
+    assert sums_right("g++", "-O0")
+
+
+@pytest.mark.skipif(not shutil.which("lscpu"), reason="lscpu is not installed")
+def test_the_processor_is_described():
+    assert subprocess.run(["uname", "-m"], text=True, capture_output=True, check=True).stdout.strip() in processor()

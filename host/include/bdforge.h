@@ -70,8 +70,9 @@ void bdforge_weights_free(bdforge_weights* weights);
 /* C (M x N) = A (M x K) * weights, with the design's types and orders, in memory of the library. */
 bdforge_status bdforge_gemm_create(const bdforge_design* design, size_t M, const bdforge_weights* weights,
                                    bdforge_gemm** gemm);
-/* The same with memory of the caller: aligned to 4096 bytes, alive as long as the handle. NULL: the library's.
- * Strides in elements from line to line (rows of row-major operands, columns of column-major ones), 0: no gap. */
+/* The same with memory of the caller: aligned to 4096 bytes, alive as long as the handle, A and C apart. NULL: the
+ * library's. Strides in elements from line to line (rows of row-major operands, columns of column-major ones), 0:
+ * no gap. */
 bdforge_status bdforge_gemm_create_shared(const bdforge_design* design, size_t M, const bdforge_weights* weights,
                                           void* a, size_t a_stride, void* c, size_t c_stride, bdforge_gemm** gemm);
 void bdforge_gemm_free(bdforge_gemm* gemm);
@@ -85,20 +86,20 @@ const int32_t* bdforge_gemm_c(const bdforge_gemm* gemm);
 const void* bdforge_gemm_c_memory(const bdforge_gemm* gemm);
 size_t bdforge_gemm_c_stride(const bdforge_gemm* gemm);
 
-/* Runs and waits, at most timeout_ms (>= 1). */
+/* Runs and waits, at most timeout_ms (>= 1; with 0 nothing starts). */
 bdforge_status bdforge_gemm_run(bdforge_gemm* gemm, unsigned timeout_ms);
 /* Starts; the processor is free until bdforge_gemm_wait. */
 bdforge_status bdforge_gemm_run_async(bdforge_gemm* gemm);
 /* Waits for bdforge_gemm_run_async. After BDFORGE_TIMEOUT it may be called again. */
 bdforge_status bdforge_gemm_wait(bdforge_gemm* gemm, unsigned timeout_ms);
-/* Copies A in, runs, copies C out. Strides in elements, 0: no gap. */
+/* Copies A in, runs, copies C out; neither may overlap the library's own. Strides in elements, 0: no gap. */
 bdforge_status bdforge_gemm_run_copy(bdforge_gemm* gemm, const void* a, size_t a_stride, void* c, size_t c_stride,
                                      unsigned timeout_ms);
 /* out[i][j] = C[i][j] * row_scales[i] * column_scales[j] * scale for int32 C; NULL scales are 1; stride 0: no gap. */
 bdforge_status bdforge_gemm_scaled(const bdforge_gemm* gemm, float* out, size_t stride, const float* row_scales,
                                    const float* column_scales, float scale);
 
-/* GEMMs of one design, submitted at once and run in order. */
+/* GEMMs of one design, submitted at once and run in order; none may overwrite the A of one before it. */
 bdforge_status bdforge_batch_create(const bdforge_design* design, bdforge_gemm* const* gemms, size_t count,
                                     bdforge_batch** batch);
 bdforge_status bdforge_batch_run(bdforge_batch* batch, unsigned timeout_ms);

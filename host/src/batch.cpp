@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "bdforge/error.hpp"
+#include "extent.hpp"
 #include "state.hpp"
 
 namespace bdforge {
@@ -21,6 +22,17 @@ std::vector<std::shared_ptr<GemmState>> members(const DesignState& design, const
     return states;
 }
 
+Extent memory(const char* name, const Matrix& matrix) { return {name, matrix.buffer->data(), matrix.buffer->bytes()}; }
+
+/// Where a submission fails all of it runs again: no A may be gone by then.
+void refuse_overwriting(const std::vector<std::shared_ptr<GemmState>>& states) {
+    for (std::size_t later = 0; later < states.size(); ++later) {
+        for (std::size_t i = 0; i < later; ++i)
+            refuse_overlap(memory("C of a Gemm", states[later]->c), memory("A of one before it", states[i]->a),
+                           "a batch that fails is run again, put the second into another batch");
+    }
+}
+
 void lend(const BatchState& batch, bool lent) {
     for (const auto& gemm : batch.gemms) gemm->lent = lent;
 }
@@ -29,6 +41,7 @@ void lend(const BatchState& batch, bool lent) {
 
 Batch::Batch(const Design& design, const std::vector<Gemm*>& gemms) {
     auto states = members(*design.state(), gemms);
+    refuse_overwriting(states);
     std::vector<Command*> commands;
     for (const auto& state : states) commands.push_back(&state->flight.command());
     auto chains = std::make_unique<Chains>(*design.state()->context, commands);
@@ -62,6 +75,7 @@ void Batch::wait(std::chrono::milliseconds timeout) {
 const std::string& Batch::note() const { return state_->chains.note(); }
 
 void Batch::run(std::chrono::milliseconds timeout) {
+    state_->flight.check(timeout);
     run_async();
     wait(timeout);
 }

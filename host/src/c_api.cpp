@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bdforge/bdforge.hpp"
+#include "extent.hpp"
 
 struct bdforge_device {
     bdforge::Device device;
@@ -208,6 +209,7 @@ bdforge_status bdforge_gemm_scaled(const bdforge_gemm* gemm, float* out, size_t 
 bdforge_status bdforge_batch_create(const bdforge_design* design, bdforge_gemm* const* gemms, size_t count,
                                     bdforge_batch** batch) {
     return made(batch, [&] {
+        bdforge::bytes_of("gemms", count, sizeof *gemms);
         std::vector<bdforge::Gemm*> members;
         for (size_t i = 0; i < count; ++i) members.push_back(&given(given(gemms, "gemms")[i], "a gemm")->gemm);
         return bdforge::Batch(given(design, "design")->design, members);

@@ -1,9 +1,11 @@
 #include "bdforge/design.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "bdforge/error.hpp"
 #include "files.hpp"
+#include "lines.hpp"
 #include "placing.hpp"
 #include "state.hpp"
 
@@ -54,6 +56,12 @@ void check_image(const Manifest& manifest, const std::string& path, bool full_el
                            "; they come from different builds, build the design again");
 }
 
+/// How a caller's B lies: as the design stores it, or row-major in whole bytes where the library packs it.
+generator::Storage given_storage(const OperandFacts& b) {
+    if (b.storage.order != generator::packed) return b.storage;
+    return {std::max(b.storage.bits, 8U), generator::row_major, 1, 1};
+}
+
 std::shared_ptr<Buffer> resident(const std::shared_ptr<DesignState>& design, std::size_t bytes) {
     return design->context->allocate(Operand::b, bytes);
 }
@@ -93,13 +101,10 @@ void Design::check(std::size_t M, std::size_t K, std::size_t N) const {
 
 Weights Design::pack(const void* weights, std::size_t K, std::size_t N, std::size_t stride) const {
     check(1, K, N);
-    const bool columns = state_->manifest.operands[1].storage.order == generator::column_major;
-    const std::size_t line = columns ? K : N, given = stride == 0 ? line : stride;
     if (weights == nullptr) throw ArgumentError("pack: no weights were given; pass K x N values");
-    if (given < line) {
-        throw ArgumentError("pack: a stride of " + std::to_string(given) + " is below " + (columns ? "K" : "N") +
-                            " = " + std::to_string(line) + "; " + (columns ? "columns" : "rows") + " would overlap");
-    }
+    const Lines lines("B", given_storage(state_->manifest.operands[1]), K, N);
+    const std::size_t given = lines.stride(stride);
+    lines.extent(given);  // refuses what no process holds
     std::shared_ptr<Buffer> buffer = resident(state_, state_->streams.generator().b_bytes(K, N));
     write_b(state_->manifest, state_->streams.generator(), {weights, K, N, given}, buffer->data());
     return as_weights(state_, std::move(buffer), K, N);

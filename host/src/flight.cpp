@@ -7,6 +7,12 @@
 
 namespace bdforge {
 
+void Flight::check(std::chrono::milliseconds timeout) const {
+    if (timeout.count() > 0) return;
+    throw ArgumentError(what_ + ": a time-out of " + std::to_string(timeout.count()) +
+                        " ms would wait for ever; give at least 1 ms");
+}
+
 void Flight::start() {
     if (running_) throw StateError(what_ + " is running; wait for it before you start it again");
     command_->start();
@@ -15,10 +21,7 @@ void Flight::start() {
 
 void Flight::wait(std::chrono::milliseconds timeout) {
     if (!running_) throw StateError(what_ + " was not started; call run_async before wait");
-    if (timeout.count() <= 0) {
-        throw ArgumentError(what_ + ": a time-out of " + std::to_string(timeout.count()) +
-                            " ms would wait for ever; give at least 1 ms");
-    }
+    check(timeout);
     try {
         if (command_->wait(timeout) == Outcome::completed) {
             running_ = false;

@@ -20,6 +20,8 @@ public:
     const std::string& what() const { return what_; }
     bool running() const { return running_; }
 
+    /// ArgumentError for a time-out below 1 ms, which XRT takes for no limit.
+    void check(std::chrono::milliseconds timeout) const;
     void start();
     void wait(std::chrono::milliseconds timeout);
     /// Whether the command may be dropped: it never ran, or all of it ended.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "bdforge/error.hpp"
+#include "lines.hpp"
 #include "placing.hpp"
 #include "state.hpp"
 
@@ -17,51 +18,35 @@ std::string described(const DesignState& design, const Sizes& sizes) {
            std::to_string(sizes.N) + " on " + design.device.name();
 }
 
-/// Lines of an operand of `rows` x `columns`, and positions along them.
-struct Lines {
-    const generator::Storage& storage;
-    std::size_t count, positions;
-
-    Lines(const generator::Storage& storage, std::size_t rows, std::size_t columns) : storage(storage) {
-        const bool down = storage.order == generator::column_major;
-        count = down ? columns : (rows + storage.block - 1) / storage.block;
-        positions = down ? rows : columns;
-    }
-
-    /// Bytes of a stretch of a line; whole blocks of block floats.
-    std::size_t bytes(std::size_t stretch) const {
-        return (stretch + storage.block - 1) / storage.block * storage.block * storage.run * storage.bits / 8;
-    }
-    std::size_t extent(std::size_t stride) const { return (count - 1) * bytes(stride) + bytes(positions); }
-
-    void copy(const void* from, std::size_t from_stride, void* to, std::size_t to_stride) const {
-        const auto* source = static_cast<const std::byte*>(from);
-        auto* target = static_cast<std::byte*>(to);
-        for (std::size_t line = 0; line < count; ++line)
-            std::copy_n(source + line * bytes(from_stride), bytes(positions), target + line * bytes(to_stride));
-    }
-};
-
 Lines a_lines(const DesignState& design, std::size_t M, std::size_t K) {
-    return {design.manifest.operands[0].storage, M, K};
+    return {"A", design.manifest.operands[0].storage, M, K};
 }
 
 Lines c_lines(const DesignState& design, std::size_t M, std::size_t N) {
-    return {design.manifest.operands[2].storage, M, N};
+    return {"C", design.manifest.operands[2].storage, M, N};
+}
+
+/// Floats of C, row-major.
+Lines float_lines(std::size_t M, std::size_t N) { return {"the floats", {32, generator::row_major, 1, 1}, M, N}; }
+
+/// The caller's memory, none where the Gemm has its own.
+Extent callers(const CallerMemory& memory, const Lines& lines) {
+    return lines.in(memory.data, lines.stride(memory.stride));
 }
 
 /// The stride that was asked for; 0 when that is no gap.
-std::size_t gap(const CallerMemory& memory, const Lines& lines, const char* name) {
-    const std::size_t stride = memory.stride == lines.positions ? 0 : memory.stride;
-    if (memory.data == nullptr && stride != 0)
-        throw ArgumentError(std::string(name) + " has a stride but no memory; give both");
-    return stride;
+std::size_t gap(const CallerMemory& memory, const Lines& lines) {
+    const std::size_t stride = lines.stride(memory.stride);
+    if (memory.data == nullptr && stride != lines.positions)
+        throw ArgumentError(std::string(lines.name) + " has a stride but no memory; give both");
+    return stride == lines.positions ? 0 : stride;
 }
 
 Sizes sizes_of(const DesignState& design, std::size_t M, const WeightsState& weights, const GemmOptions& options) {
     check_size(design.manifest, "M", M);
-    return {M, weights.K, weights.N, gap(options.a, a_lines(design, M, weights.K), "A"),
-            gap(options.c, c_lines(design, M, weights.N), "C")};
+    const Lines a = a_lines(design, M, weights.K), c = c_lines(design, M, weights.N);
+    refuse_overlap(callers(options.a, a), callers(options.c, c), "give each its own, C is written while A is read");
+    return {M, weights.K, weights.N, gap(options.a, a), gap(options.c, c)};
 }
 
 void check_memory(const CallerMemory& memory, const StagedShape& staged, const char* name) {
@@ -79,12 +64,12 @@ void check_memory(const CallerMemory& memory, const StagedShape& staged, const c
 Matrix matrix(Context& context, Operand operand, const CallerMemory& memory, const StagedShape& staged,
               const Lines& lines) {
     if (memory.data != nullptr) {
-        check_memory(memory, staged, operand == Operand::a ? "A" : "C");
-        const std::size_t stride = memory.stride == 0 ? lines.positions : memory.stride;
+        check_memory(memory, staged, lines.name);
+        const std::size_t stride = lines.stride(memory.stride);
         return {context.adopt(operand, memory.data, lines.extent(stride)), stride};
     }
-    const Lines held = staged.needed() ? Lines{lines.storage, staged.rows, staged.columns} : lines;
-    Matrix own{context.allocate(operand, held.count * held.bytes(held.positions)), held.positions};
+    const Lines held = staged.needed() ? Lines{lines.name, lines.storage, staged.rows, staged.columns} : lines;
+    Matrix own{context.allocate(operand, held.extent(held.positions)), held.positions};
     std::memset(own.buffer->data(), 0, own.buffer->bytes());
     own.buffer->to_device();
     return own;
@@ -116,6 +101,10 @@ void require_type(const DesignState& design, std::size_t operand, const char* ty
 
 void refuse_lent(const GemmState& state) {
     if (state.lent) throw StateError(state.flight.what() + " runs in a batch; wait for the batch");
+}
+
+void refuse_running(const GemmState& state) {
+    if (state.flight.running()) throw StateError(state.flight.what() + " is running; wait for it first");
 }
 
 }  // namespace
@@ -161,26 +150,34 @@ void Gemm::wait(std::chrono::milliseconds timeout) {
 }
 
 void Gemm::run(std::chrono::milliseconds timeout) {
+    state_->flight.check(timeout);
     run_async();
     wait(timeout);
 }
 
 void Gemm::run(const void* a, std::size_t a_stride, void* c, std::size_t c_stride, std::chrono::milliseconds timeout) {
     if (a == nullptr || c == nullptr) throw ArgumentError(state_->flight.what() + ": A or C is null; pass both");
-    if (state_->flight.running()) throw StateError(state_->flight.what() + " is running; wait for it first");
+    state_->flight.check(timeout);
+    refuse_running(*state_);
     const Lines in = a_lines(*state_->design, M(), K()), out = c_lines(*state_->design, M(), N());
-    const std::size_t from = a_stride == 0 ? in.positions : a_stride, to = c_stride == 0 ? out.positions : c_stride;
-    if (from < in.positions || to < out.positions)
-        throw ArgumentError(state_->flight.what() + ": a stride is shorter than a line");
+    const std::size_t from = in.stride(a_stride), to = out.stride(c_stride);
+    constexpr const char* instead = "what lies there already is run without a copy";
+    refuse_overlap(in.in(a, from), {"the Gemm's A", a_memory(), in.extent(lda())}, instead);
+    refuse_overlap(out.in(c, to), {"the Gemm's C", c_memory(), out.extent(ldc())}, instead);
     in.copy(a, from, a_memory(), lda());
     run(timeout);
     out.copy(c_memory(), ldc(), c, to);
 }
 
 void Gemm::scaled(float* out, std::size_t stride, const Scales& scales) const {
-    if (state_->flight.running()) throw StateError(state_->flight.what() + " is running; wait for it first");
-    const std::size_t to = stride == 0 ? N() : stride;
-    if (out == nullptr || to < N()) throw ArgumentError("scaled: needs memory for rows of N floats");
+    refuse_running(*state_);
+    if (out == nullptr) throw ArgumentError("scaled: the floats' place is null; give memory for rows of N");
+    const Lines lines = float_lines(M(), N());
+    const std::size_t to = lines.stride(stride);
+    const Extent floats = lines.in(out, to), sums = c_lines(*state_->design, M(), N()).in(c_memory(), ldc());
+    for (const Extent& read :
+         {sums, float_lines(1, M()).in(scales.rows, M()), float_lines(1, N()).in(scales.columns, N())})
+        refuse_overlap(floats, read, "give the floats memory of their own");
     const bool down = state_->design->manifest.operands[2].storage.order == generator::column_major;
     const std::size_t step = down ? ldc() : 1;
     for (std::size_t row = 0; row < M(); ++row) {

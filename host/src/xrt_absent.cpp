@@ -4,7 +4,9 @@
 namespace bdforge {
 
 std::shared_ptr<Backend> open_xrt(const std::string& name) {
-    throw DeviceError("device " + name + ": this library was built without XRT; install libxrt-dev, build again");
+    throw DeviceError(
+        "device " + name +
+        ": this library was built without XRT; install libxrt-dev, build it again (device software needs none)");
 }
 
 std::string xrt_version() { return "none"; }

@@ -63,7 +63,13 @@ def _libraries(env) -> list[str]:
     xrt = env["XRT"]
     if not xrt:
         return []
-    return [f"-L{xrt.library}", "-lxrt_coreutil", "-luuid", "-Wl,--unresolved-symbols=ignore-in-shared-libs"]
+    return [
+        f"-L{xrt.library}",
+        f"-Wl,-rpath,{xrt.library}",
+        "-lxrt_coreutil",
+        "-luuid",
+        "-Wl,--unresolved-symbols=ignore-in-shared-libs",
+    ]
 
 
 def fill(target, source, env):

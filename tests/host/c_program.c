@@ -1,29 +1,12 @@
 /* c_program DESIGN.xclbin DEVICE [hangs]: every call of bdforge.h, as docs/embedding.md shows them; or one GEMM on a
  * device that hangs, with everything freed behind its back. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "bdforge.h"
+#include "c_expect.h"
 
 enum { M = 20, K = 64, N = 72 };
 
 static int8_t a[M * K], weights[K * N];
 static int32_t expected[M * N], c[M * N];
 static float scaled[M * N], row_scales[M], column_scales[N];
-
-static void require(int holds, const char* what) {
-    if (holds) return;
-    fprintf(stderr, "%s; last message: %s\n", what, bdforge_message());
-    exit(1);
-}
-
-static void expect(bdforge_status got, bdforge_status wanted, const char* part) {
-    if (got == wanted && strstr(bdforge_message(), part) != NULL) return;
-    fprintf(stderr, "status %s, expected %s with \"%s\": %s\n", bdforge_status_name(got), bdforge_status_name(wanted),
-            part, bdforge_message());
-    exit(1);
-}
 
 static void make_operands(void) {
     int i, k;

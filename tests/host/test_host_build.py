@@ -60,16 +60,20 @@ def test_a_second_build_does_nothing_and_a_touched_header_changes_nothing():
 
 
 @pytest.mark.skipif(not shutil.which("pkg-config"), reason="pkg-config is not installed")
-def test_pkg_config_gives_what_a_program_needs(prefix: Path, other: Path):
+@pytest.mark.parametrize("options", [[], ["--static"], ["--define-variable=runpath={lib}"]])
+def test_pkg_config_gives_what_a_program_needs(prefix: Path, other: Path, options: list[str]):
+    moved = shutil.copytree(prefix / "lib", other / "moved")
     found = run(
-        "pkg-config", "--static", "--cflags", "--libs", "bdforge",
+        "pkg-config", *(option.format(lib=moved) for option in options), "--cflags", "--libs", "bdforge",
         environ={"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")},
     )  # fmt: skip
     assert found.returncode == 0, found.stderr
     words = ["g++", "-std=c++17", "-fsanitize=address,undefined", "main.cpp", "-o", "other", *found.stdout.split()]
     built = run(*words, cwd=other)
     assert built.returncode == 0, built.stderr
-    assert run(other / "other", environ={"LD_LIBRARY_PATH": str(prefix / "lib")}).stdout == "software\n"
+    assert run(other / "other").stdout == "software\n"
+    place = moved if "runpath" in "".join(options) else prefix / "lib"
+    assert f"libbdforge.so => {place}/libbdforge.so" in run("ldd", other / "other").stdout
 
 
 @pytest.mark.skipif(not shutil.which("cmake"), reason="cmake is not installed")

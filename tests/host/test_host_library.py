@@ -1,5 +1,6 @@
 """The C++ library: its own cases, its C API, and what it shares with Python."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from library_builds import run, sanitized_build, small_design, small_plan, terna
 
 from bdforge.devices import DEVICES
 from bdforge.runtime.operands import packed_weights
+from bdforge.toolchain.machine import HEAP_BYTES, machine
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +25,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("group", ["json", "files", "packing", "manifest", "design", "gemm", "software"])
+@pytest.mark.parametrize(
+    "group", ["json", "files", "packing", "manifest", "design", "gemm", "memory", "machine", "software"]
+)
 def test_the_librarys_cases_pass_under_sanitizers(build: Path, data: Path, group: str):
     done = run(build / "tests" / "unit", data, group)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
@@ -37,6 +41,12 @@ def test_every_call_of_the_c_api_works_from_c(build: Path, data: Path):
     done = run(build / "tests" / "c_program", data / "small" / "small.xclbin", "software")
     assert (done.returncode, done.stderr) == (0, "")
     assert "every call works" in done.stdout
+
+
+def test_no_call_of_the_c_api_takes_sizes_or_memory_that_cannot_be(build: Path, data: Path):
+    done = run(build / "tests" / "c_refusals", data / "small" / "small.xclbin", "software")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "every refusal holds\n"
 
 
 # Sizes: whole tiles, one element, less than a tile, one more than tiles, and K that is no multiple of a word.
@@ -64,3 +74,12 @@ def test_every_array_that_has_designs_is_known_by_a_devices_name():
     assert all(f'"{array}"' in source for array in arrays)
     for name in DEVICES:
         assert f'"{name.split("_")[0]}' in source, f"host/src/device.cpp knows no name of XRT's for {name}"
+
+
+def test_the_library_and_the_doctor_give_the_same_advice(tmp_path: Path):
+    source = (Path(__file__).parents[2] / "host/src/machine.cpp").read_text()
+    sentences = re.sub(r'"\s*"', "", source)  # literals of several lines
+    found = {finding.name: finding.remedy for finding in machine(tmp_path)}
+    for name in ("kernel driver amdxdna", "NPU device node", "access to the NPU"):
+        assert found[name] in sentences
+    assert f"rlim_t{{{HEAP_BYTES >> 20}}} << 20" in source

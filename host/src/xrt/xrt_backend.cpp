@@ -7,6 +7,7 @@
 
 #include "contexts.hpp"
 #include "guard.hpp"
+#include "machine.hpp"
 
 namespace bdforge {
 namespace {
@@ -39,12 +40,17 @@ bool is_index(const std::string& name) {
 
 }  // namespace
 
+/// What is missing comes first, XRT's reason behind it: "No such device" is all that XRT says of most causes.
 std::shared_ptr<Backend> open_xrt(const std::string& name) {
-    constexpr const char* help = "'bdforge doctor' says what is missing (driver amdxdna, group render)";
-    return guarded<DeviceError>("device " + name, help, [&] {
+    try {
         xrt::device device = is_index(name) ? xrt::device(static_cast<unsigned>(std::stoul(name))) : xrt::device(name);
         return std::make_shared<XrtBackend>(std::move(device));
-    });
+    } catch (const std::exception& error) {
+        const std::string missing = missing_for_npu(), reason = trimmed(error.what());
+        throw DeviceError(
+            "device " + name + ": " +
+            (missing.empty() ? reason + "; 'bdforge doctor' shows the machine" : missing + " (XRT: " + reason + ")"));
+    }
 }
 
 std::string xrt_version() {

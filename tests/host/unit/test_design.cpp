@@ -128,7 +128,7 @@ UNIT_CASE("design", weights_of_impossible_sizes_are_refused) {
     check_contains(refused(8, (1 << 20) + 1), "N = 1048577 is outside");
     check_contains(refused(SIZE_MAX, 8), "is outside 1 to 1048576");
     check_contains(refused(1 << 19, 8), "K = 524288 could overflow the sums, at most 262143");
-    check_contains(refused(8, 8, 7), "a stride of 7 is below N = 8");
+    check_contains(refused(8, 8, 7), "B: a stride of 7 is below the 8 elements of a line");
     check_contains(message_of<ArgumentError>([&] { design.pack(nullptr, 8, 8); }), "no weights were given");
 }
 

@@ -113,7 +113,7 @@ UNIT_CASE("gemm", memory_that_cannot_be_shared_is_refused) {
                    "A cannot be the caller's memory: A is smaller than a tile, or its rows");
     check_contains(refused({{a.get(), 0}, {}}, 3), "A cannot be the caller's memory");
     check_contains(refused({{nullptr, 80}, {}}), "A has a stride but no memory");
-    check_contains(refused({{a.get(), 60}, {}}), "lda = 60 is below K");
+    check_contains(refused({{a.get(), 60}, {}}), "A: a stride of 60 is below the 64 elements of a line");
 }
 
 UNIT_CASE("gemm", sizes_that_no_design_takes_are_refused) {
@@ -210,7 +210,7 @@ UNIT_CASE("gemm", scales_make_floats) {
     check_equal(out[5], -1.0F, "memory between rows");
     gemm.scaled(out.data(), 0, {});
     check_equal(out[7], static_cast<float>(given.c[7]), "without scales");
-    check_contains(message_of<ArgumentError>([&] { gemm.scaled(out.data(), 4, {}); }), "rows of N floats");
+    check_contains(message_of<ArgumentError>([&] { gemm.scaled(out.data(), 4, {}); }), "a stride of 4 is below the 5 elements");
 }
 
 UNIT_CASE("gemm", batches_run_all_their_members) {

@@ -1,0 +1,48 @@
+#include "machine.hpp"
+
+#include <glob.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+namespace bdforge {
+namespace {
+
+constexpr rlim_t heap_bytes = rlim_t{64} << 20;  // XRT 2.25's libxrt_driver_xdna locks a heap of this size
+
+std::vector<std::string> files(const std::string& pattern) {
+    glob_t found{};
+    std::vector<std::string> paths;
+    if (glob(pattern.c_str(), 0, nullptr, &found) == 0) paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+    globfree(&found);
+    return paths;
+}
+
+bool locks_enough() {
+    rlimit limit{};
+    return getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > heap_bytes;
+}
+
+}  // namespace
+
+std::string missing_for_npu(const std::string& root) {
+    if (files(root + "sys/module/amdxdna").empty())
+        return "the kernel driver amdxdna is not loaded; Linux 6.14 or newer has it: sudo modprobe amdxdna (older: "
+               "build "
+               "github.com/amd/xdna-driver)";
+    const std::vector<std::string> nodes = files(root + "dev/accel/accel*");
+    if (nodes.empty())
+        return "there is no /dev/accel/accel*; load the driver; check that the NPU is enabled in the firmware";
+    for (const std::string& node : nodes) {
+        if (access(node.c_str(), R_OK | W_OK) != 0)
+            return "cannot open " + node + "; sudo usermod -aG render $USER, then log in again";
+    }
+    if (!locks_enough())
+        return "this process may not lock the 64 MiB that XRT locks; sudo prlimit --memlock=unlimited --pid $$ in its "
+               "shell, 'bdforge doctor' says how to make that stay";
+    return "";
+}
+
+}  // namespace bdforge

@@ -1,0 +1,34 @@
+#include <filesystem>
+#include <fstream>
+
+#include <sys/resource.h>
+
+#include "machine.hpp"
+#include "unit.hpp"
+
+using bdforge::missing_for_npu;
+using unit::check_contains;
+using unit::check_equal;
+
+UNIT_CASE("machine", the_first_thing_that_an_npu_lacks_is_named) {
+    const std::filesystem::path root = unit::data_folder() + "/machine", node = root / "dev/accel/accel0";
+    const auto missing = [&] { return missing_for_npu(root.string() + "/"); };
+    check_contains(missing(), "the kernel driver amdxdna is not loaded; Linux 6.14");
+    std::filesystem::create_directories(root / "sys/module/amdxdna");
+    check_contains(missing(), "there is no /dev/accel/accel*; load the driver");
+    std::filesystem::create_directories(node.parent_path());
+    check_contains(missing(), "there is no /dev/accel/accel*");
+    std::filesystem::create_symlink("/no/such/node", node);
+    check_contains(missing(), "cannot open " + node.string() + "; sudo usermod -aG render");
+    std::filesystem::remove(node);
+    std::ofstream{node};
+    rlimit before{};
+    getrlimit(RLIMIT_MEMLOCK, &before);
+    const rlimit small{8 << 20, before.rlim_max};
+    unit::check(setrlimit(RLIMIT_MEMLOCK, &small) == 0, "setrlimit");
+    const std::string locked = missing();
+    setrlimit(RLIMIT_MEMLOCK, &before);
+    check_contains(locked, "may not lock the 64 MiB that XRT locks; sudo prlimit");
+    const bool enough = before.rlim_cur == RLIM_INFINITY || before.rlim_cur > rlim_t{64} << 20;
+    check_equal(missing() == "", enough, "with the limit of this login");
+}

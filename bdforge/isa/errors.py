@@ -35,3 +35,23 @@ class ContainerError(IsaError):
 
 class HazardError(IsaError):
     """Code that a core would run wrongly without a word; the message lists the hazards."""
+
+
+class ExecutionError(IsaError):
+    """A core program that cannot go on: parent of the faults below. The message starts with the bundle's address."""
+
+
+class OpenError(ExecutionError):
+    """What an instruction does here is not known from any source, so no result is made up."""
+
+
+class AccessError(ExecutionError):
+    """A load or store outside of the four data memories, or at an address that is no multiple of its size."""
+
+
+class ControlError(ExecutionError):
+    """A branch where none may be, or execution of what is no bundle."""
+
+
+class StepBudgetError(ExecutionError):
+    """A program that did not end within the bundles that it was given."""

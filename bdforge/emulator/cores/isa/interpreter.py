@@ -1,0 +1,229 @@
+"""The plain interpreter: one bundle after the other, every read and write in its own cycle. Slow, and the oracle."""
+
+from collections import Counter, defaultdict
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Any
+
+from bdforge.emulator.cores.isa.address import walked
+from bdforge.emulator.cores.isa.control import Control
+from bdforge.emulator.cores.isa.memory import BANK_BYTES, DataMemory
+from bdforge.emulator.cores.isa.plan import DEPTH, Operand, Plan, plan_of
+from bdforge.emulator.cores.isa.requests import request_of
+from bdforge.isa import Isa, leaves
+from bdforge.isa.errors import ControlError, DecodeError, ExecutionError, StepBudgetError
+from bdforge.isa.flow import DELAY_SLOTS
+from bdforge.isa.meaning import DATA, Kind, compute
+
+Steps = Generator[Any, Any, None]
+"""Runs of a core: yields requests of `bdforge.kernel` and is sent their answers."""
+
+
+@dataclass(slots=True)
+class Flight:
+    """An instruction under way: what it has read, loaded and made."""
+
+    plan: Plan
+    issued: int
+    address: int = 0
+    values: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """A result that lands in a register's leaf."""
+
+    leaf: str
+    value: int
+    bypass: str | None
+
+
+class Interpreter:
+    """A core with its registers and program.
+
+    `program` is program memory; execution starts at `control.pc`. Registers are kept by leaf; `read` and `write` take
+    any name. `cycle` counts bundles issued and what follows the last one, `bundles` those only; `conflicts` counts
+    accesses that wait for a bank that the core itself uses in the same cycle. `events` are the numbers of EVENT.
+    """
+
+    def __init__(self, isa: Isa, program: bytes, memory: DataMemory) -> None:
+        self.isa, self.program, self.memory = isa, program, memory
+        self.registers: dict[str, int] = {}
+        self.control = Control()
+        self.cycle = self.bundles = self.conflicts = 0
+        self.done = False
+        self.events: list[int] = []
+        self._flights: list[Flight] = []
+        self._landing: dict[int, list[Landing]] = defaultdict(list)
+
+    def read(self, register: str) -> int:
+        """A register's value now; IsaError for an unknown name."""
+        return sum(self.registers.get(leaf.name, 0) << leaf.lsb for leaf in leaves(self.isa.generation, register))
+
+    def write(self, register: str, value: int) -> None:
+        """Set a register now; IsaError for an unknown name."""
+        for leaf in leaves(self.isa.generation, register):
+            self.registers[leaf.name] = value >> leaf.lsb & ((1 << leaf.bits) - 1)
+
+    def run(self, budget: int) -> Steps:
+        """Until DONE, and until what is under way then has ended; ExecutionError and DecodeError name the bundle."""
+        left = budget
+        while not self.done:
+            if not left:
+                raise StepBudgetError(f"at {self.control.pc:#x}: no end after {budget} bundles")
+            left -= 1
+            yield from self.step()
+        for _ in range(DEPTH):
+            yield from self._cycle()
+
+    def step(self) -> Steps:
+        """One bundle; nothing once the core has stopped."""
+        if self.done:
+            return
+        pc = self.control.pc
+        try:
+            yield from self._issue(pc)
+        except DecodeError:
+            raise
+        except ExecutionError as error:
+            raise type(error)(f"at {pc:#x}: {error}") from error
+
+    def _issue(self, pc: int) -> Steps:
+        self._land()
+        if pc >= len(self.program):
+            raise ControlError(f"execution leaves program memory, which ends at {len(self.program):#x}")
+        bundle = self.isa.decode(self.program, pc)
+        self.bundles += 1
+        for instruction in bundle:
+            self._flights.append(Flight(plan_of(self.isa.generation, instruction), self.cycle))
+        loop_start = self._loop_start(pc)
+        yield from self._do_cycle(pc, bundle.size)
+        self.control.advance(bundle.size, loop_start)
+
+    def _loop_start(self, pc: int) -> int | None:
+        """Where a hardware loop goes on after its last bundle, if it does; a pass is counted."""
+        if pc != self.read("le") or not self.read("lc"):
+            return None
+        self.write("lc", self.read("lc") - 1)
+        return self.read("ls") if self.read("lc") else None
+
+    def _cycle(self) -> Steps:
+        """A cycle without a bundle, after the end."""
+        self._land()
+        yield from self._do_cycle(self.control.pc, 0)
+
+    def _land(self) -> None:
+        for landing in self._landing.pop(self.cycle, ()):
+            self.registers[landing.leaf] = landing.value
+
+    def _do_cycle(self, pc: int, size_bytes: int) -> Steps:
+        """Reads, then branches and requests, then loads, results and stores of all that is under way."""
+        due = [(flight, self.cycle - flight.issued + 1) for flight in self._flights]
+        for flight, stage in due:
+            self._read_operands(flight, stage)
+        for flight, stage in due:
+            yield from self._outside(flight, stage, pc, size_bytes)
+        for flight, stage in due:
+            self._load(flight, stage)
+        for flight, stage in due:
+            self._operate(flight, stage)
+        for flight, stage in due:
+            self._store(flight, stage)
+        self._count_conflicts(due)
+        self.cycle += 1
+        self._flights = [flight for flight, stage in due if stage < flight.plan.last]
+
+    def _read_operands(self, flight: Flight, stage: int) -> None:
+        if stage == 1:
+            flight.values |= flight.plan.constants
+        for operand in flight.plan.reads:
+            if operand.stage == stage:
+                flight.values[operand.name] = self._value(operand)
+        if stage == flight.plan.walk:
+            self._walk(flight)
+
+    def _value(self, operand: Operand) -> int:
+        """Registers as they are, or as they will be in the next cycle where the result is forwarded."""
+        forwarded = {}
+        if operand.bypass is not None:
+            coming = self._landing.get(self.cycle + 1, ())
+            forwarded = {landing.leaf: landing.value for landing in coming if landing.bypass == operand.bypass}
+        return sum(forwarded.get(leaf.name, self.registers.get(leaf.name, 0)) << leaf.lsb for leaf in operand.leaves)
+
+    def _walk(self, flight: Flight) -> None:
+        flight.address, results = walked(flight.plan.meaning, flight.values)
+        self._put(flight, results)
+
+    def _put(self, flight: Flight, results: dict[str, int]) -> None:
+        """Let results land in their cycle."""
+        for name, value in results.items():
+            if name == DATA:
+                flight.values[DATA] = value
+                continue
+            operand = flight.plan.writes[name]
+            for leaf in operand.leaves:
+                part = value >> leaf.lsb & ((1 << leaf.bits) - 1)
+                self._landing[flight.issued + operand.stage].append(Landing(leaf.name, part, operand.bypass))
+
+    def _outside(self, flight: Flight, stage: int, pc: int, size_bytes: int) -> Steps:
+        plan = flight.plan
+        if stage != plan.operate or plan.meaning.kind is Kind.COMPUTE:
+            return
+        if plan.meaning.kind is Kind.BRANCH:
+            self._branch(flight, pc + size_bytes)
+            return
+        operands = [flight.values[i] if isinstance(i, str) else i for i in plan.meaning.inputs]
+        if plan.meaning.operation == "done":
+            self.done = True
+        elif plan.meaning.operation == "event":
+            self.events.append(operands[0])
+        else:
+            answer = yield request_of(plan.meaning.operation, operands)
+            if plan.meaning.outputs:
+                self._put(flight, {plan.meaning.outputs[0]: answered(answer)})
+
+    def _branch(self, flight: Flight, after: int) -> None:
+        meaning = flight.plan.meaning
+        self.control.check_free()
+        target, *condition = (flight.values[str(i)] for i in meaning.inputs)
+        if meaning.operation == "always" or bool(condition[0]) != (meaning.operation == "zero"):
+            self.control.branch(target)
+        if meaning.operation == "decrement":
+            total = condition[0] + 0xFFFFFFFF
+            self._put(flight, dict(zip(meaning.outputs, (total & 0xFFFFFFFF, total >> 32), strict=True)))
+        elif meaning.outputs:
+            self._put(flight, {"lr": self._behind_slots(after)})
+
+    def _behind_slots(self, address: int) -> int:
+        for _ in range(DELAY_SLOTS):
+            if address >= len(self.program):
+                raise ControlError("the delay slots of a call reach beyond program memory")
+            address += self.isa.size(self.program[address])
+        return address
+
+    def _load(self, flight: Flight, stage: int) -> None:
+        access = flight.plan.meaning.access
+        if access and stage == flight.plan.load:
+            flight.values[DATA] = self.memory.load(flight.address, access.size_bytes)
+
+    def _operate(self, flight: Flight, stage: int) -> None:
+        plan = flight.plan
+        if stage == plan.operate and plan.meaning.kind is Kind.COMPUTE:
+            self._put(flight, compute(plan.meaning, flight.values))
+
+    def _store(self, flight: Flight, stage: int) -> None:
+        access = flight.plan.meaning.access
+        if access and stage == flight.plan.store:
+            self.memory.store(flight.address, access.size_bytes, flight.values[DATA])
+
+    def _count_conflicts(self, due: list[tuple[Flight, int]]) -> None:
+        """Each bank serves one access in a cycle: the others would wait."""
+        places = Counter(f.address // BANK_BYTES for f, stage in due if stage in (f.plan.load, f.plan.store))
+        self.conflicts += max(places.values(), default=1) - 1
+
+
+def answered(answer: Any) -> int:
+    """A request's answer as the bits that a register takes."""
+    if isinstance(answer, int):
+        return answer & 0xFFFFFFFF
+    return int.from_bytes(answer.tobytes(), "little")

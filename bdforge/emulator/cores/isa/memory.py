@@ -1,0 +1,63 @@
+"""Data memory as a core sees it: four windows of 64 KB, south, west, north and own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bdforge.isa.errors import AccessError
+
+WINDOW_BYTES = 0x10000
+FIRST = 0x40000
+NAMES = ("south", "west", "north", "own")
+END = FIRST + len(NAMES) * WINDOW_BYTES
+BANK_BYTES = 0x4000
+"""A bank serves one access in a cycle (four banks of 16 KB in each memory)."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataMemory:
+    """The memories that a core reaches, in the order of their windows; None where there is no core tile.
+
+    `written` says of each byte whether anybody wrote it, or is None: then nobody asks.
+    """
+
+    windows: Sequence[np.ndarray | None]
+    written: Sequence[np.ndarray | None] = (None, None, None, None)
+
+    def load(self, address: int, size_bytes: int) -> int:
+        """Bytes as a number, little endian; AccessError outside, misaligned, or where nobody wrote (poison mode)."""
+        memory, start, written = self._place(address, size_bytes, "loads")
+        if written is not None and not written[start : start + size_bytes].all():
+            raise AccessError(f"loads {size_bytes} bytes at {address:#x}, which nobody has written")
+        return int.from_bytes(memory[start : start + size_bytes].tobytes(), "little")
+
+    def store(self, address: int, size_bytes: int, value: int) -> None:
+        """Store the low bytes of a number; AccessError outside or misaligned."""
+        memory, start, written = self._place(address, size_bytes, "stores")
+        value &= (1 << 8 * size_bytes) - 1
+        memory[start : start + size_bytes] = np.frombuffer(value.to_bytes(size_bytes, "little"), np.uint8)
+        if written is not None:
+            written[start : start + size_bytes] = True
+
+    def _place(self, address: int, size_bytes: int, verb: str) -> tuple[np.ndarray, int, np.ndarray | None]:
+        fault = fault_of(self, address, size_bytes, verb)
+        if fault:
+            raise AccessError(fault)
+        window, start = divmod(address - FIRST, WINDOW_BYTES)
+        memory = self.windows[window]
+        assert memory is not None
+        return memory, start, self.written[window]
+
+
+def fault_of(memory: DataMemory, address: int, size_bytes: int, verb: str) -> str | None:
+    """What is wrong with an access, in words; None if it is right."""
+    what = f"{verb} {size_bytes} bytes at {address:#x}"
+    if address % size_bytes:
+        return f"{what}, which is no multiple of {size_bytes}"
+    if not FIRST <= address < END:
+        return f"{what}; data memory is from {FIRST:#x} to {END - 1:#x}"
+    window = (address - FIRST) // WINDOW_BYTES
+    if memory.windows[window] is None:
+        return f"{what}, but there is no core's memory to the {NAMES[window]}"
+    return None

@@ -1,0 +1,113 @@
+"""When an instruction does what: its operands with their stages, and the stages of its steps.
+
+Everything here follows from the tables of `bdforge.isa` (`effects`) and from `meaning_of`.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bdforge.isa import Access as RegisterAccess
+from bdforge.isa import Instruction, Leaf, effects, leaves
+from bdforge.isa.errors import OpenError
+from bdforge.isa.meaning import DATA, Kind, Meaning, Walk, meaning_of
+from bdforge.isa.registers import width
+
+DEPTH = 12
+"""Cycles after which everything that a bundle put under way has ended (8- and 16-bit stores write at stage 11)."""
+
+_CASCADE_STAGE = _STREAM_STAGE = 5
+_WALK_INPUTS = ("ptr", "sp", "dj", "imm", "mod")
+_WALK_RESULTS = ("ptr_out", "dc", "dcl", "dch", "sp")
+_SCALAR_BITS = 64
+_READABLE_STATUS = ("srCarry", "srMS0", "srSS0")
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """Registers that an operand is, as leaves, with the stage of its read or the one from which a result is there."""
+
+    name: str
+    leaves: tuple[Leaf, ...]
+    stage: int
+    bypass: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """An instruction ready to run: reads and writes by operand, constants, and the stage of each step (0: none).
+
+    `operate` is the stage at which the results are made: as soon as the last operand is read or loaded.
+    """
+
+    instruction: Instruction
+    meaning: Meaning
+    reads: tuple[Operand, ...]
+    writes: dict[str, Operand]
+    constants: dict[str, int]
+    walk: int
+    load: int
+    operate: int
+    store: int
+
+    @property
+    def last(self) -> int:
+        """The last stage at which anything but writing registers is done."""
+        return max(self.walk, self.load, self.operate, self.store, 1)
+
+    @property
+    def walk_names(self) -> tuple[str, ...]:
+        """Operands of the address."""
+        return tuple(o.name for o in self.reads if o.name in _WALK_INPUTS)
+
+
+@lru_cache(maxsize=1 << 15)
+def plan_of(generation: str, instruction: Instruction) -> Plan:
+    """The plan of an instruction; OpenError for a form, or a register, of which no source tells enough."""
+    meaning = meaning_of(generation, instruction.form)
+    accesses = effects(instruction)
+    form = instruction.form
+    constants = {n: v for n, v in instruction.operands.items() if isinstance(v, int)}
+    used = {*(i for i in meaning.inputs if isinstance(i, str)), *_walk_inputs(meaning)}
+    reads = tuple(_operand(generation, access) for access in accesses.reads if access.operand in used)
+    wanted = {*meaning.outputs, *(_WALK_RESULTS if meaning.walk is not Walk.NONE else ())}
+    writes = {a.operand: _operand(generation, a) for a in accesses.writes if a.operand in wanted}
+    _check_registers(generation, meaning, reads, writes)
+    stages = {operand.name: operand.stage for operand in reads}
+    walk = max((stages.get(name, 1) for name in _walk_inputs(meaning)), default=0)
+    memory = form.timing.memory_stages
+    load = memory[0] if meaning.access and not meaning.access.store else 0
+    operate = max(load, *(stages.get(i, 1) for i in meaning.inputs if isinstance(i, str)), 1)
+    store = memory[-1] if meaning.access and meaning.access.store else 0
+    if meaning.kind is Kind.REQUEST and meaning.operation.startswith("get"):
+        operate = _CASCADE_STAGE if "cascade" in meaning.operation else _STREAM_STAGE
+    return Plan(instruction, meaning, reads, writes, constants, walk, load, operate, store)
+
+
+def _walk_inputs(meaning: Meaning) -> tuple[str, ...]:
+    if meaning.walk is Walk.NONE:
+        return ()
+    base = "sp" if meaning.walk in (Walk.STACK, Walk.STACK_STEP) else "ptr"
+    return (base, meaning.offset) if meaning.offset else (base,)
+
+
+def _operand(generation: str, access: RegisterAccess) -> Operand:
+    return Operand(access.operand, leaves(generation, access.register), access.stage, access.bypass)
+
+
+def _check_registers(generation: str, meaning: Meaning, reads: tuple[Operand, ...], writes: dict[str, Operand]) -> None:
+    for operand in reads:
+        for leaf in operand.leaves:
+            status = leaf.name.startswith("sr") and leaf.name not in _READABLE_STATUS
+            if status or leaf.name == "CORE_ID":
+                raise OpenError(f"what is read from {leaf.name} is open")
+    if meaning.operation == "move" and meaning.outputs[0] in writes and DATA not in meaning.inputs and reads:
+        source, result = (
+            max(leaf.lsb + leaf.bits for leaf in o.leaves) for o in (reads[0], writes[meaning.outputs[0]])
+        )
+        if source < result and result > _SCALAR_BITS:
+            raise OpenError("what a copy into a wider vector register leaves in its upper part is open")
+
+
+def register_bits(generation: str, register: str) -> int:
+    """Bits of a register; IsaError for an unknown name."""
+    return width(generation, register)

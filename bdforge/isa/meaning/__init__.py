@@ -1,0 +1,36 @@
+"""What instructions do: each form's meaning as data, and the plain operations that make results of operands.
+
+`meaning_of` says which operation a form is on which of its operands, what it loads, stores or branches to; `compute`
+does it, on bit patterns. What no source tells is not made up: such forms have no meaning (OpenError with the form),
+and operations raise OpenError for operands whose result is not known.
+"""
+
+import re
+from functools import cache
+
+from bdforge.isa.errors import OpenError
+from bdforge.isa.forms import Form
+from bdforge.isa.meaning import control_rules, floats, lanes, memory_rules, multiply, rules, scalar, width
+from bdforge.isa.meaning.model import DATA, OPERATIONS, Access, Kind, Meaning, Walk, compute
+from bdforge.isa.meaning.shape import View
+
+__all__ = ["DATA", "OPERATIONS", "Access", "Kind", "Meaning", "Walk", "compute", "meaning_of"]
+
+_IMPLEMENTING = (floats, lanes, multiply, scalar, width)  # entered their operations on import
+_BUILDERS = [
+    (re.compile(pattern), build)
+    for pattern, build in (*control_rules.BUILDERS, *memory_rules.BUILDERS, *rules.BUILDERS)
+]
+
+
+@cache
+def meaning_of(generation: str, form: Form) -> Meaning:
+    """What a form does; OpenError if no source tells."""
+    if form.name.startswith("NOP"):
+        return rules.NOTHING
+    view = View(generation, form)
+    for pattern, build in _BUILDERS:
+        match = pattern.fullmatch(view.bare)
+        if match:
+            return build(match, view)
+    raise OpenError(f"what {form.name} does is open: no source tells")

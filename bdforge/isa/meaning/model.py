@@ -1,0 +1,113 @@
+"""What a form does, as data: an operation on operands, a memory access, a walk of an address."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from bdforge.isa.errors import OpenError
+
+DATA = "data"
+"""The operand that a load brings or a store writes."""
+
+
+class Kind(Enum):
+    """How an instruction touches what is outside of registers and memory."""
+
+    COMPUTE = "compute"
+    BRANCH = "branch"
+    REQUEST = "request"
+
+
+class Walk(Enum):
+    """How an address is made and stepped."""
+
+    NONE = "none"
+    INDEX = "index"
+    POST = "post"
+    WALK_2D = "2d"
+    WALK_3D = "3d"
+    STACK = "stack"
+    STACK_STEP = "stack step"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A load or store of `size_bytes`, to which its address must be aligned."""
+
+    store: bool
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a form does.
+
+    `operation` names a function of `OPERATIONS` that makes `outputs` of `inputs`. Operands are those of the form's
+    timing; a number is a constant and `DATA` what is loaded or stored. `options` are fixed by the form: lane widths,
+    register widths, signs. A branch or request has the operands of what it does in `inputs`; `offset` is the operand
+    that an address is stepped or indexed by. `note` says what sources leave open.
+    """
+
+    operation: str = ""
+    inputs: tuple[str | int, ...] = ()
+    outputs: tuple[str, ...] = ()
+    options: tuple[int, ...] = ()
+    kind: Kind = Kind.COMPUTE
+    access: Access | None = None
+    walk: Walk = Walk.NONE
+    offset: str = ""
+    note: str = ""
+
+
+Operation = Callable[..., int | tuple[int, ...]]
+"""Makes results, as bit patterns, of the options and the inputs."""
+
+OPERATIONS: dict[str, Operation] = {}
+
+
+def operation(*names: str) -> Callable[[Operation], Operation]:
+    """Enter a function under its names; with several, the first argument is the name."""
+
+    def enter(function: Operation) -> Operation:
+        for name in names:
+            OPERATIONS[name] = function
+        return function
+
+    return enter
+
+
+def compute(meaning: Meaning, values: Mapping[str, int]) -> dict[str, int]:
+    """Results by operand; OpenError where no source tells them."""
+    inputs: list[Any] = [values[i] if isinstance(i, str) else i for i in meaning.inputs]
+    results = OPERATIONS[meaning.operation](meaning.options, *inputs)
+    if not isinstance(results, tuple):
+        results = (results,)
+    return dict(zip(meaning.outputs, results, strict=True))
+
+
+def open_if(condition: object, reason: str) -> None:
+    """OpenError with the reason, if the condition holds."""
+    if condition:
+        raise OpenError(reason)
+
+
+def signed(value: int, bits: int) -> int:
+    """The low `bits` of a pattern as a two's complement number."""
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def lanes(value: int, bits: int, count: int, sign: object = False) -> list[int]:
+    """The lowest `count` lanes of a register, lowest first."""
+    mask = (1 << bits) - 1
+    found = [value >> bits * i & mask for i in range(count)]
+    return [signed(lane, bits) for lane in found] if sign else found
+
+
+def joined(values: list[int], bits: int) -> int:
+    """A register of lanes, lowest first; each is cut to its width."""
+    mask, result = (1 << bits) - 1, 0
+    for i, value in enumerate(values):
+        result |= (value & mask) << bits * i
+    return result

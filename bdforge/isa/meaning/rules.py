@@ -1,0 +1,194 @@
+"""Rules from form names to meanings: scalars, vector lanes, the multiplier. Memory and requests are beside."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bdforge.isa.meaning.model import Kind, Meaning
+from bdforge.isa.meaning.shape import View
+from bdforge.isa.meaning.shuffle import AIE2_MODES, MODES
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Forms whose name without addressing matches `pattern`: operands by role, in assembly order (`roles`).
+
+    `$sign` among the inputs is the form's signedness, a digit a constant. Options are numbers, or groups of the
+    pattern in braces.
+    """
+
+    pattern: str
+    operation: str
+    roles: str
+    outputs: str
+    inputs: str
+    options: str = ""
+    note: str = ""
+
+    def meaning(self, match: re.Match[str], view: View) -> Meaning:
+        """The meaning of a form that matches."""
+        roles = self.roles.split()
+        inputs = tuple(_input(name, view, roles) for name in self.inputs.split())
+        outputs = tuple(view.role(name, roles) for name in self.outputs.split())
+        options = tuple(_option(text, match) for text in self.options.split())
+        return Meaning(self.operation, inputs, outputs, options, walk=view.walk, offset=view.offset, note=self.note)
+
+
+def _input(name: str, view: View, roles: list[str]) -> str | int:
+    if name == "$sign":
+        return view.sign()
+    return int(name) if name.isdecimal() else view.role(name, roles)
+
+
+_FLAGS = {
+    "SUB": 1,
+    "MSC": 1,
+    "GE": 1,
+    "NEZ": 1,
+    "NE": 1,
+    "ADD": 0,
+    "MAC": 0,
+    "LT": 0,
+    "EQZ": 0,
+    "MIN_GE": 1,
+    "MAX_LT": 0,
+}
+
+
+def _option(text: str, match: re.Match[str]) -> int:
+    if not text.startswith("{"):
+        return int(text)
+    group = match[int(text[1:-1])]
+    return int(group) if group.isdecimal() else _FLAGS[group]
+
+
+_SUB_CARRY = "the carry of a subtraction is that of s0 + ~s1 + 1: its polarity is open"
+_BINARY = ("d0 s0 s1", "d0", "s0 s1")
+_VECTORS = ("d s1 s2", "d", "s1 s2")
+_BITS = r"(8|16|32|64)"
+
+SCALAR = (
+    Rule("ADD(?:_alu_r_rr|_add_r_ri)?", "add", "d0 s0 s1", "d0 srCarry", "s0 s1"),
+    Rule("SUB", "sub", "d0 s0 s1", "d0 srCarry", "s0 s1", note=_SUB_CARRY),
+    Rule("ADC", "adc", "d0 s0 s1", "d0 srCarry", "s0 s1 srCarry"),
+    Rule("SBC", "sbc", "d0 s0 s1", "d0 srCarry", "s0 s1 srCarry", note=_SUB_CARRY),
+    Rule("ADD_NC(?:_mv_add_r[ri])?", "add_nc", "dst s0 s1", "dst", "s0 s1"),
+    Rule("MUL(?:_mul_r_rr)?", "mul", *_BINARY),
+    Rule("(MAC|MSC)", "mac", "d0 s0 s1", "d0", "a0 s0 s1", "{1}"),
+    Rule("AND", "and", *_BINARY),
+    Rule("OR", "or", *_BINARY),
+    Rule("XOR", "xor", *_BINARY),
+    Rule("EQ", "eq", *_BINARY),
+    Rule("NE", "ne", *_BINARY),
+    Rule("(LT|GE)", "lt", *_BINARY, "1 {1}"),
+    Rule("(LT|GE)U", "lt", *_BINARY, "0 {1}"),
+    Rule("LSHL", "shift", *_BINARY, "0"),
+    Rule("ASHL", "shift", *_BINARY, "1"),
+    Rule("ABS", "abs", "d0 s0", "d0", "s0", note="its carry is open and stays as it was"),
+    Rule("CLZ", "clz", "d0 s0", "d0", "s0"),
+    Rule("CLB", "clb", "d0 s0", "d0", "s0"),
+    Rule("POPCOUNT", "popcount", "d0 s0", "d0", "s0"),
+    Rule("(EQZ|NEZ)", "eqz", "d0 s0", "d0", "s0", "{1}"),
+    Rule("EXTEND_?s(8|16)", "extend", "d0 s0", "d0", "s0", "{1} 1"),
+    Rule("EXTEND_?u(8|16)", "extend", "d0 s0", "d0", "s0", "{1} 0"),
+)
+
+LANES = (
+    Rule(rf"V(ADD|SUB)_{_BITS}", "vadd", *_VECTORS, "{2} {1}"),
+    Rule("VBAND", "vand", *_VECTORS),
+    Rule("VBOR", "vor", *_VECTORS),
+    Rule(rf"V(LT|GE)_[SD]?{_BITS}(?:_vaddSign.)?", "vcompare", "cmp s1 s2", "cmp", "s1 s2 $sign", "{2} {1}"),
+    Rule(rf"V(MAX_LT|MIN_GE)_[SD]?{_BITS}(?:_vaddSign.)?", "vchoose", "d cmp s1 s2", "d cmp", "s1 s2 $sign", "{2} {1}"),
+    Rule("V(LT|GE)_(?:bf16|BF16)", "vcompare_bf16", "cmp s1 s2", "cmp", "s1 s2", "{1}"),
+    Rule("V(MAX_LT|MIN_GE)_(?:bf16|BF16)", "vchoose_bf16", "d cmp s1 s2", "d cmp", "s1 s2", "{1}"),
+    Rule(rf"VEQZ_{_BITS}", "veqz", "cmp s2", "cmp", "s2", "{1}"),
+    Rule(rf"VSEL_{_BITS}", "vselect", "d s1 s2 sel", "d", "s1 s2 sel", "{1}"),
+    Rule(rf"VBCST_{_BITS}", "vbroadcast", "dst src", "dst", "src", "{1}"),
+    Rule(rf"VEXTRACT_[SD]?{_BITS}(?:_vec_extract_(?:imm|r)_vaddSign.)?", "vextract", "dst s1 idx", "dst",
+         "s1 idx $sign", "{1}"),
+    Rule(rf"VINSERT_{_BITS}_mIdxImm0", "vinsert", "dst s1 src", "dst", "s1 src 0", "{1}"),
+    Rule(rf"VINSERT_{_BITS}(?:_mR29_insert)?", "vinsert", "dst s1 src", "dst", "s1 src idx", "{1}"),
+    Rule(r"VEXTBCST_(8|16|32|64|128)(?:_vec_extract_broadcast_(?:imm|r)|_mExtractIdxImm|_mRm)", "vextract_broadcast",
+         "dst s1 idx", "dst", "s1 idx", "{1}"),
+    Rule(rf"VPUSH_(?:hi|HI)_{_BITS}", "vpush_high", "d s1 s2", "d", "s1 s2", "{1}"),
+    Rule(rf"VPUSH_(?:lo|LO)_{_BITS}", "vpush_low", "d s1 s2", "d", "s1 s2", "{1}"),
+    Rule("VSHIFT", "vshift", "d s1 s2 shift", "d", "s1 s2 shift"),
+    Rule("VSHUFFLE_vec_shuffle_(?:x|bm)", "vshuffle", "dst s1 s2 mod", "dst", "s1 s2 mod", str(MODES)),
+    Rule("VSHUFFLE", "vshuffle", "dst s1 s2 mod", "dst", "s1 s2 mod", str(AIE2_MODES)),
+    Rule("VCLR(?:_vclr(?:_BF)?)?", "move", "dst", "dst", "0"),
+    Rule("VMOV_D", "move", "dst acc1", "dst", "acc1"),
+)  # fmt: skip
+
+_MOVES = (
+    r"MOVX_(?:alu_cg|mvx_cr_imm|mvx_cr_r|mvx_scl)|MOVXM(?:_lng_cg)?|MOVA(?:_lda_cg)?|MOVS|MOV_[dD][1-6]|MOV_mv_(?:cg|scl)"
+    r"|MOV_alu_mv_mv_mv_(?:cg|scl|e_mv_.*)|VMOV_alu_mv_mv_(?:x|w|cm|q|qx|qex|ex|w_to_q)|VMOV_mv_(?:x|cm)"
+)
+
+
+def moves(match: re.Match[str], view: View) -> Meaning:
+    """A copy of the one source into the one result."""
+    source = next(iter(view.form.timing.uses), "") or "imm"
+    source = next((f for f in view.form.names if f != view.result), source)
+    return Meaning("move", (source,), (view.result,))
+
+
+def vmov_w(match: re.Match[str], view: View) -> Meaning:
+    """AIE2's copy between registers of 256 bits, accumulator quarters and masks."""
+    return Meaning(
+        "move", ("op1",), ("op0",), note="copies between q and registers of 256 bits: the upper half is open"
+    )
+
+
+def select(match: re.Match[str], view: View) -> Meaning:
+    """SEL: the condition is r27."""
+    condition = "s2" if "s2" in view.operands else "cond"
+    roles = ["d0", "s0", "s1"]
+    d0, s0, s1 = (view.role(name, roles) for name in roles)
+    return Meaning("select", (s0, s1, condition), (d0,), (int(match[1] == "NEZ"),))
+
+
+def multiplies(match: re.Match[str], view: View) -> Meaning:
+    """VMUL, VMAC, VADDMAC and their negations, of integers."""
+    accumulators = {"MUL": 0, "MAC": 1, "MSC": 1, "ADDMAC": 2, "ADDMSC": 2}[match[2]]
+    roles = ["dst", *["acc1", "acc2"][:accumulators], "s1", "s2", "acc"]
+    inputs = tuple(view.role(name, roles) for name in roles[1:])
+    minus = int(match[1] == "NEG" or match[2].endswith("MSC"))
+    result = next(iter(view.form.timing.defs))
+    return Meaning("multiply", inputs, (result,), (int(view.generation == "aie2"), accumulators, minus))
+
+
+def float_multiplies(match: re.Match[str], view: View) -> Meaning:
+    """The same of bf16 lanes in whole registers, and of block floats."""
+    accumulators = {"MUL": 0, "MAC": 1, "MSC": 1}[match[2]]
+    inputs = (*["acc1"][:accumulators], "s1", "s2", "acc")
+    minus = int(match[1] == "NEG" or match[2] == "MSC")
+    options = (accumulators, minus, 64 if match[3] == "Y_Y" else 0)
+    return Meaning("fmultiply", inputs, ("dst",), options, note="normal numbers and zeros; all else is open")
+
+
+def accumulates(match: re.Match[str], view: View) -> Meaning:
+    """VADD, VSUB, VNEG of accumulators."""
+    count = 1 if match[1] == "NEG" else 2
+    roles = ["dst", *["acc1", "acc2"][:count], "acc"]
+    inputs = tuple(view.role(name, roles) for name in roles[1:])
+    minus = {"ADD": (0, 0), "SUB": (0, 1), "NEG": (1,)}[match[1]]
+    result = view.role("dst", roles)
+    return Meaning("accumulate", inputs, (result,), (view.bits(result), *minus))
+
+
+Builder = Callable[[re.Match[str], View], Meaning]
+
+BUILDERS: tuple[tuple[str, Builder], ...] = (
+    *((rule.pattern, rule.meaning) for rule in SCALAR + LANES),
+    (r"SEL_?(EQZ|NEZ)", select),
+    (_MOVES, moves),
+    (r"VMOV_mv_w", vmov_w),
+    (r"V(NEG)?(MUL|MAC|MSC)_v(?:mul_cm_core_[XY]_[XY]|mac_cm_core_dense)", multiplies),
+    (r"V()(ADDMAC|ADDMSC)_vmac_cm2_add_reg_vmul_cm_core_[XY]_[XY]", multiplies),
+    (r"V(NEG)?(MUL|MAC|MSC)_f_v\w+_core_(Y_Y|EX_EX)", float_multiplies),
+    (r"V(ADD|SUB)_vmac_cm2_add_reg|V(?:ADD|SUB)", lambda m, v: accumulates(re.match(r"V(ADD|SUB)", m[0]), v)),  # type: ignore[arg-type]
+    (r"V(NEG)", accumulates),
+)
+"""Patterns of whole names without addressing, with what makes the meaning; the first match holds."""
+
+NOTHING = Meaning("none", kind=Kind.COMPUTE)

@@ -1,0 +1,106 @@
+"""Operations that change the width of lanes: UPS and SRS, PACK and UNPACK, bf16 and fp32.
+
+Rounding modes are those of crRnd; saturation those of crSat: 0 wraps, 1 saturates, 3 saturates symmetrically.
+"""
+
+from bdforge.isa.meaning.model import joined, lanes, open_if, operation
+
+_ROUNDINGS = (0, 1, 2, 3, 8, 9, 10, 11, 12, 13)
+_SHIFT_BITS = 0x3F
+_INFINITY = 0x7F800000
+
+
+@operation("ups")
+def ups(options: tuple[int, ...], source: int, shift: int, saturate: int, wide: int, sign: int) -> int:
+    """Lanes shifted left into lanes of an accumulator; options: (bits of the source, bits of the result).
+
+    `wide` chooses lanes of 64 bits instead of 32. The shift wraps; what saturation would make of it is open.
+    """
+    source_bits, result_bits = options
+    lane = 64 if wide else 32
+    count = result_bits // lane
+    shifted = [value << (shift & _SHIFT_BITS) for value in lanes(source, source_bits // count, count, sign)]
+    fits = all(-1 << lane - 1 <= value < 1 << lane - 1 for value in shifted)
+    open_if(saturate and not fits, "what saturation makes of a shift that overflows a lane is open")
+    return joined(shifted, lane)
+
+
+@operation("srs")
+def srs(options: tuple[int, ...], source: int, shift: int, rounding: int, saturate: int, wide: int, sign: int) -> int:
+    """Lanes of an accumulator shifted right, rounded and clamped; options: (bits of source, bits of result)."""
+    _check_modes(rounding, saturate)
+    source_bits, result_bits = options
+    lane = 64 if wide else 32
+    count, step = source_bits // lane, (shift & _SHIFT_BITS) % lane
+    bits = result_bits // count
+    rounded = [_rounded(value, step, rounding) for value in lanes(source, lane, count, True)]
+    return joined([_clamped(value, bits, saturate, sign) for value in rounded], bits)
+
+
+def _check_modes(rounding: int, saturate: int) -> None:
+    open_if(rounding not in _ROUNDINGS, f"crRnd is {rounding}, which no source assigns a rounding")
+    open_if(saturate == 2, "crSat is 2, which no source explains")
+
+
+def _rounded(value: int, shift: int, rounding: int) -> int:
+    quotient, rest = value >> shift, value & ((1 << shift) - 1)
+    if not rest:
+        return quotient
+    half = 1 << shift - 1
+    if rounding < 8:
+        up = (False, True, value < 0, value >= 0)[rounding]
+    elif rest != half:
+        up = rest > half
+    else:
+        up = (False, True, value < 0, value >= 0, quotient % 2 == 1, quotient % 2 == 0)[rounding - 8]
+    return quotient + up
+
+
+def _clamped(value: int, bits: int, saturate: int, sign: int) -> int:
+    if not saturate:
+        return value
+    high = (1 << bits - 1) - 1 if sign else (1 << bits) - 1
+    low = (-high if saturate == 3 else -high - 1) if sign else 0
+    return min(max(value, low), high)
+
+
+@operation("unpack")
+def unpack(options: tuple[int, ...], source: int, bytes_: int, sign: int) -> int:
+    """Lanes of 4 bits (of 8 if `bytes_`) to twice the width, low nibble first; options: (bits of the source,)."""
+    bits = 8 if bytes_ else 4
+    return joined(lanes(source, bits, options[0] // bits, sign), 2 * bits)
+
+
+@operation("pack")
+def pack(options: tuple[int, ...], source: int, saturate: int, words: int, sign: int) -> int:
+    """Lanes of 8 bits (of 16 if `words`) to half the width, clamped as by SRS; options: (bits of the source,)."""
+    open_if(saturate == 2, "crSat is 2, which no source explains")
+    bits = 16 if words else 8
+    narrow = [_clamped(value, bits // 2, saturate, sign) for value in lanes(source, bits, options[0] // bits, True)]
+    return joined(narrow, bits // 2)
+
+
+@operation("widen_bf16")
+def widen_bf16(options: tuple[int, ...], source: int) -> int:
+    """bf16 lanes to fp32; options: (lanes,)."""
+    return joined([lane << 16 for lane in lanes(source, 16, options[0])], 32)
+
+
+@operation("narrow_bf16")
+def narrow_bf16(options: tuple[int, ...], source: int, rounding: int) -> int:
+    """fp32 lanes to bf16, rounded by crRnd with numbers read as signed; options: (lanes,)."""
+    _check_modes(rounding, 0)
+    return joined([_bf16(lane, rounding) for lane in lanes(source, 32, options[0])], 16)
+
+
+def _bf16(lane: int, rounding: int) -> int:
+    negative, magnitude = lane >> 31, lane & 0x7FFFFFFF
+    open_if(magnitude > _INFINITY, "a NaN made narrower is open")
+    top, rest = magnitude >> 16, magnitude & 0xFFFF
+    if rounding < 8:
+        up = rest != 0 and (negative, not negative, False, True)[rounding]
+    elif rest != 0x8000:
+        up = rest > 0x8000
+    else:
+        up = (negative, not negative, False, True, top % 2 == 1, top % 2 == 0)[rounding - 8]
+    return negative << 15 | top + bool(up)

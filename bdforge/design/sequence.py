@@ -1,0 +1,72 @@
+"""A runtime sequence as the template places it: tasks by name, in the order of the instruction stream."""
+
+from dataclasses import dataclass
+from math import prod
+
+from bd_patterns import Pattern
+from bdforge.design.model import Buffer, Lock
+
+_BD_DIMS = 3  # of a runtime transfer's sizes; a fourth one is the runs of the task
+
+
+@dataclass(frozen=True, slots=True)
+class TaskBd:
+    """One BD of a task's chain; `linear` BDs need no dimensions. `label` is its block, none for the first."""
+
+    buffer: Buffer
+    pattern: Pattern
+    bd_id: int
+    label: str
+
+    @property
+    def linear(self) -> bool:
+        """Whether offset and length say it all."""
+        return self.pattern.rank == 1
+
+    @property
+    def elements(self) -> int:
+        """Elements that one run moves: a fourth dimension only steps from run to run."""
+        return prod(self.pattern.sizes[-_BD_DIMS:])
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One shim task: a chain of BDs on a named channel. `repeat_count` is the number of runs minus 1, as in MLIR."""
+
+    name: str
+    allocation: str
+    bds: tuple[TaskBd, ...]
+    repeat_count: int
+    token: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TokenWait:
+    """Wait for a token of the same channel of each of `columns` shims, from `column` on."""
+
+    direction: int
+    channel: int
+    column: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A stretch of the sequence: configure and start tasks, give cores their parameters and go, or wait and free."""
+
+    comment: str
+    tasks: tuple[Task, ...] = ()
+    cores: tuple[tuple[Buffer, Lock], ...] = ()
+    waits: tuple[TokenWait, ...] = ()
+    free: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A runtime sequence: host buffers; run-time parameters (slot, value) of every core; events in order."""
+
+    name: str
+    comment: str
+    arguments: tuple[Buffer, ...]
+    parameters: tuple[tuple[int, int], ...]
+    events: tuple[Event, ...]

@@ -17,9 +17,9 @@ WRITTEN = {  # where the type stands before the constant and where it follows it
 
 
 def test_a_constant_of_the_largest_size_is_read():
-    module = parse(WRITTEN["a buffer"](DENSE_BYTES_MAX))
-    value = only(module, BufferOp).attributes.get("initial_value") or only(module, BufferOp).properties["initial_value"]
-    assert len(value.data.data) == 1 << 28
+    value = only(parse(WRITTEN["a buffer"](DENSE_BYTES_MAX)), BufferOp).initial_value
+    assert value is not None
+    assert value.nbytes == 1 << 28
 
 
 @pytest.mark.parametrize("way", WRITTEN)

@@ -2,17 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 import bdforge
 from bdforge.emulator import EmulationError, Result
+from bdforge.emulator.scheduler import STEP_BUDGET
 from bdforge.mlir import MlirError
 from oracle.array_design import Call, Design, statements
 from oracle.array_text import mlir
 from oracle.random_designs import random_design
-from oracle.shrinking import shrunk
-from oracle.slow_array import Outcome, SlowArray
+from oracle.shrinking import Effort, shrunk
+from oracle.slow_array import TURNS, Outcome, SlowArray
 
 DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
 
@@ -50,18 +52,23 @@ def mode_of(seed: int) -> dict:
     return {**mode, "permissive": ["buffer-arguments", "memtile-word"]}
 
 
-def emulated(design: Design, seed: int = 0, form: Callable[[str], str] = str) -> Emulated:
+def emulated(design: Design, seed: int = 0, form: Callable[[str], str] = str, budget: int = STEP_BUDGET) -> Emulated:
     """The design's text, in another form of it, on the emulated array, in the mode of the seed."""
     arrays = {a.name: np.array(a.values, DTYPES[a.element]) for a in design.arguments}
-    result = bdforge.emulate(form(mlir(design)), list(arrays.values()), kernels(design), **mode_of(seed))
+    result = bdforge.emulate(form(mlir(design)), list(arrays.values()), kernels(design), budget=budget, **mode_of(seed))
     memory = {name: array.tobytes() for name, array in arrays.items()}
     return Emulated(result, memory | {b.name: result.buffers[b.name].tobytes() for b in design.buffers})
 
 
-def interpreted(design: Design, seed: int, fifo_words: int = 1) -> tuple[Outcome, dict[str, bytes]]:
+def interpreted(
+    design: Design, seed: int, fifo_words: int = 1, effort: Effort | None = None
+) -> tuple[Outcome, dict[str, bytes]]:
     """The design in the slow interpreter; the narrowest FIFOs stop most designs that could stop."""
-    array = SlowArray(design, seed, fifo_words)
+    turns = TURNS if effort is None else min(effort.turns, TURNS)
+    array = SlowArray(design, seed, fifo_words, turns)
     outcome = array.run()
+    if effort is not None:
+        effort.turns -= turns - array.turns
     return outcome, {name: bytes(memory) for name, memory in array.memory.items()}
 
 
@@ -96,10 +103,10 @@ def expected_of(seed: int) -> Expected:
     raise AssertionError(f"seed {seed} gives no design that ends")
 
 
-def disagreement(design: Design, memory: dict[str, bytes], seed: int = 0) -> str:
+def disagreement(design: Design, memory: dict[str, bytes], seed: int = 0, budget: int = STEP_BUDGET) -> str:
     """What the emulated array does otherwise, one line each; empty when it agrees."""
     try:
-        actual = emulated(design, seed).memory
+        actual = emulated(design, seed, budget=budget).memory
     except (EmulationError, MlirError) as error:
         return f"{type(error).__name__}: {error}"
     return "\n".join(differences(memory, actual))
@@ -111,13 +118,13 @@ def kind_of(text: str) -> str:
     return head if head.isidentifier() and head[:1].isupper() else "memory" if text else ""
 
 
-def still_disagrees(design: Design, seed: int, kind: str) -> bool:
+def still_disagrees(design: Design, effort: Effort, seed: int, kind: str) -> bool:
     """Whether a smaller design ends in the interpreter, yet in this other way on the emulated array."""
     try:
-        outcome, memory = interpreted(design, seed)
+        outcome, memory = interpreted(design, seed, effort=effort)
         if outcome is not Outcome.DONE or memory == initial_memory(design):
             return False
-        return kind_of(disagreement(design, memory, seed)) == kind
+        return kind_of(disagreement(design, memory, seed, TURNS)) == kind
     except (KeyError, AssertionError, StopIteration, IndexError):  # a part that others need is gone
         return False
 
@@ -126,9 +133,9 @@ def explanation(seed: int, expected: Expected, text: str) -> str:
     """Seed, disagreement, whether the interpreter's result depends on its schedule, and a small design as text."""
     others = {str(interpreted(expected.design, s, w)) for s, w in ((seed, 1), (seed + 1, 1), (seed + 2, 16))}
     stable = "independent of the schedule" if len(others) == 1 else "DEPENDENT on the schedule"
-    design, kind = expected.design, kind_of(text)
-    if still_disagrees(design, seed, kind):
-        design = shrunk(design, lambda smaller: still_disagrees(smaller, seed, kind))
+    design, fails = expected.design, partial(still_disagrees, seed=seed, kind=kind_of(text))
+    if fails(design, Effort()):
+        design = shrunk(design, fails)
     found = f"the expected result is {stable}\nsmallest design found:\n{mlir(design)}"
     return f"seed {seed}, mode {mode_of(seed)}: {text}\n{found}"
 

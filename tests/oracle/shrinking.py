@@ -1,26 +1,41 @@
 """Makes a design that shows a disagreement smaller, by leaving things out one at a time."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from oracle.array_design import Alternate, Bd, Chain, Core, Design, Program, Statement, Times
 
 PARTS = ("cores", "programs", "flows", "sequence", "buffers", "locks", "arguments")
 
 
-def shrunk(design: Design, still_fails: Callable[[Design], bool], attempts: int = 400) -> Design:
-    """The smallest design found with at most `attempts` calls of `still_fails`."""
-    found = True
-    while found:
-        found = False
-        for smaller in smaller_designs(design):
-            attempts -= 1
-            if attempts < 0:
-                return design
-            if still_fails(smaller):
-                design, found = smaller, True
-                break
+@dataclass(slots=True)
+class Effort:
+    """What shrinking may still spend: designs tried, and turns of the slow interpreter over all of them."""
+
+    attempts: int = 400
+    turns: int = 5_000_000
+
+    def left(self) -> bool:
+        """Whether another design may be tried."""
+        return self.attempts > 0 and self.turns > 0
+
+
+def shrunk(design: Design, still_fails: Callable[[Design, Effort], bool], effort: Effort | None = None) -> Design:
+    """The smallest design found before `effort` is spent, of whose turns `still_fails` takes off what it uses."""
+    effort = effort or Effort()
+    while (smaller := _next(design, still_fails, effort)) is not None:
+        design = smaller
     return design
+
+
+def _next(design: Design, still_fails: Callable[[Design, Effort], bool], effort: Effort) -> Design | None:
+    for smaller in smaller_designs(design):
+        if not effort.left():
+            return None
+        effort.attempts -= 1
+        if still_fails(smaller, effort):
+            return smaller
+    return None
 
 
 def smaller_designs(design: Design) -> Iterator[Design]:

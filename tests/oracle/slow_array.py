@@ -50,6 +50,7 @@ from oracle.array_design import (
 
 LOCK_MAX = 63
 QUEUE_MAX = 4
+TURNS = 3_000_000  # of all parties, after which a run counts as endless
 MOVED, WAITS = True, False  # what a party tells after each turn
 
 
@@ -123,7 +124,7 @@ def packet_header(source: Port, kind: int, number: int) -> int:
 class SlowArray:
     """One run of a design. After `run`, `memory` holds the bytes of every buffer and argument."""
 
-    def __init__(self, design: Design, seed: int = 0, fifo_words: int = 4, turns: int = 3_000_000):
+    def __init__(self, design: Design, seed: int = 0, fifo_words: int = 4, turns: int = TURNS):
         self.design = design
         self.random = random.Random(seed)
         self.fifo_words = fifo_words

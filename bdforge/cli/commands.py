@@ -30,6 +30,7 @@ from bdforge.runtime import BuildError, BuiltDesign, KernelLibraryError, load_ke
 from bdforge.runtime.arrays import ArrayFileError, load_arrays, save_arrays
 from bdforge.runtime.bench import TimedRuns, run_problems
 from bdforge.runtime.xrt import NpuError, difference, run_mlir
+from bdforge.screen import screen
 from bdforge.toolchain.doctor import examine
 from bdforge.txn import TxnError
 from bdforge.txn.insts import read_words
@@ -253,7 +254,7 @@ def show_command(
     force: Annotated[bool, typer.Option("--force", help="Overwrite the picture.")] = False,
 ) -> None:
     """Print a design's tiles, memory and switches, and draw its array."""
-    typer.echo(show.command(design, out, device, force), nl=False)
+    typer.echo(show.command(design, out, device, force, screen().width), nl=False)
 
 
 @app.command(name="route")

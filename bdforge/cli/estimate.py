@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from bdforge.cli.files import FileError, named, new_file, read_text
 from bdforge.cli.layers import MODEL_NAMES, CaseOf, Estimator, model_command, versus_command
@@ -19,6 +18,7 @@ from bdforge.perf.designs import case_of
 from bdforge.perf.kernels.schedule import ScheduleError
 from bdforge.perf.report import report
 from bdforge.perf.tune.kernel import kernel_of
+from bdforge.screen import put, screen
 
 app = typer.Typer()
 KERNELS = ("fitted", "schedule")
@@ -145,7 +145,7 @@ def _design(
         raise FileError(f"{path}: has no problems; give -M, -K and -N")
     cases = [case_on(problem) for problem in problems]
     for case in cases:
-        Console(highlight=False, soft_wrap=True).print(report(modelled(case)))
+        put(screen(), report(modelled(case)))
 
 
 def _check_rate(rate: float | None, device: Device) -> None:

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from bdforge.cli.files import named
 from bdforge.operators.gemm import Problem
@@ -13,6 +11,7 @@ from bdforge.perf import Estimate, GemmCase
 from bdforge.perf.bounds.layers import crossover, layers, write_csv
 from bdforge.perf.bounds.models import BITNET, MODELS, Linear, model_named
 from bdforge.perf.report import layers_report
+from bdforge.screen import new_table, put, screen
 
 CaseOf = Callable[[Problem], GemmCase]
 Estimator = Callable[[GemmCase], Estimate]
@@ -29,7 +28,7 @@ def model_command(
     fusions = tuple(part for part in fused.split(",") if part)
     found = layers(model, tokens or 256, fusions, case_of, model_case)
     if out is None:
-        Console(highlight=False, soft_wrap=True).print(layers_report(found))
+        put(screen(), layers_report(found))
         return
     with named(out, "written"):
         out.write_text(write_csv(found), encoding="utf-8")
@@ -48,13 +47,11 @@ def versus_command(
     linears = [Linear("", K, N, 1)] if K and N else list(BITNET.fused(("qkv", "gateup")))
     rate = cpu_tops or measured_cpu_tops()
     source = "given" if cpu_tops else "measured by others: ggml, 15 threads of a Ryzen AI Max+ 395, ternary weights"
-    table = Table("layer", "K x N", "faster from M", box=None, pad_edge=False, title_justify="left")
+    table = new_table(None, "layer", "=K x N", "faster from M")
     for linear in linears:
         first = crossover(linear, rate, case_of, model_case)
         table.add_row(linear.name, f"{linear.K}x{linear.N}", "nowhere up to 8192" if first is None else str(first))
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(f"array (modelled) against a CPU at {rate:.2f} TOPS ({source}):")
-    console.print(table)
+    put(screen(), f"array (modelled) against a CPU at {rate:.2f} TOPS ({source}):", table)
 
 
 def measured_cpu_tops() -> float:

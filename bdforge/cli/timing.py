@@ -5,16 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
 from bdforge.cli.files import named
 from bdforge.devices.timing import TIMINGS, timing_of
 from bdforge.emulator.timed import Span, TimingOptions, TimingReport
 from bdforge.emulator.timed.tables import tables
 from bdforge.emulator.timed.timeline import write_timeline
+from bdforge.screen import put, screen
 
 PRODUCTS = ", ".join(TIMINGS)
-_TABLE_WIDTH = 132
 
 
 def kernel_cycles(entries: Sequence[str]) -> Mapping[str, float]:
@@ -64,10 +63,7 @@ class Timed:
 
     def show(self, report: TimingReport, title: str) -> None:
         """Print the tables and write the timeline."""
-        console = Console()
-        console = console if console.is_terminal else Console(width=_TABLE_WIDTH)
-        for table in tables(report, title):
-            console.print(table)
+        put(screen(), *tables(report, title))
         if self.timeline is not None and self.options.spans is not None:
             with named(self.timeline, "written"):
                 write_timeline(self.timeline, self.options.spans, report.array_hz)

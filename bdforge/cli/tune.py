@@ -20,10 +20,10 @@ from bdforge.perf.tune.shapes import NAMED, shapes
 from bdforge.perf.tune.space import B_LAYOUTS, search_space
 from bdforge.perf.tune.state import State, default_state
 from bdforge.perf.tune.tuner import FINALISTS, Tuned, tune
+from bdforge.screen import new_table, put, screen
 
 app = typer.Typer()
 INTERRUPTED = 130  # what shells expect after Ctrl-C
-_WIDTH = 132
 
 
 @app.command(name="tune")
@@ -60,7 +60,7 @@ def tune_command(
     runner = on_cluster(scheduler) if scheduler else in_processes(jobs)
     task = _task(device, types, problems, rows, b_layout or list(B_LAYOUTS), (a_layout, c_layout), kernel)
     kept = State.open(state or default_state(task), task)
-    console = Console(stderr=True, highlight=False)
+    console = screen(stderr=True)
     resumed = f", {len(kept.parts)} parts taken over" if kept.parts else ""
     console.print(f"search kept in {kept.path}{resumed}", soft_wrap=True)
     try:
@@ -105,28 +105,25 @@ def _tune(task: Task, runner: Runner, state: State, finalists: int, console: Con
 
 
 def _report(tuned: Tuned, console: Console) -> None:
-    wide = console if console.is_terminal else Console(stderr=True, width=_WIDTH, highlight=False)
     resumed = f", {tuned.resumed_parts} parts taken over" if tuned.resumed_parts else ""
-    wide.print(
+    console.print(
         f"{tuned.legal:,} designs of {tuned.examined:,} that fit a core, modelled in {tuned.seconds:.1f} s{resumed}; "
         f"emulation {tuned.emulation_seconds:.1f} s"
     )
-    wide.print(_ranking(tuned))
-    table = Table(title=f"{design_name(tuned.best.ranked.candidate)} (modelled)")
     found = verdicts(tuned.task, tuned.best.ranked.candidate)
-    for name in ("problem", "times", *(f"TOPS, {basis} kernel" for basis in found[0].estimates), "bound", "lifted by"):
-        table.add_column(name)
+    speeds = (f">TOPS, {basis} kernel" for basis in found[0].estimates)
+    title = f"{design_name(tuned.best.ranked.candidate)} (modelled)"
+    table = new_table(title, "=problem", ">times", *speeds, "bound", "lifted by")
     for verdict in found:
         bound = next(iter(verdict.estimates.values())).bound
-        speeds = [f"{estimate.tops:.2f}" for estimate in verdict.estimates.values()]
-        table.add_row(str(verdict.problem), str(verdict.count), *speeds, bound, LIFTS[bound])
-    wide.print(table)
+        tops = [f"{estimate.tops:.2f}" for estimate in verdict.estimates.values()]
+        table.add_row(str(verdict.problem), str(verdict.count), *tops, bound, LIFTS[bound])
+    put(console, _ranking(tuned), table)
 
 
 def _ranking(tuned: Tuned) -> Table:
-    table = Table(title=f"The fastest for {len(tuned.task.problems)} problems, in microseconds for all of them")
-    for name in ("design", "modelled", "corrected by emulation", "emulated / modelled"):
-        table.add_column(name, justify="left" if name == "design" else "right")
+    title = f"The fastest for {len(tuned.task.problems)} problems, in microseconds for all of them"
+    table = new_table(title, "design", ">modelled", ">corrected by emulation", ">emulated / modelled")
     for finalist in tuned.finalists[:8]:
         emulated = finalist.emulated
         told = (f"{finalist.time_us:.0f}", f"{emulated.ratio:.3f}") if emulated else (finalist.passed_over or "-", "-")

@@ -6,6 +6,7 @@ from rich.text import Text
 
 from bdforge.perf.bounds.estimate import Estimate
 from bdforge.perf.bounds.layers import Layers
+from bdforge.screen import new_table
 
 BAR_WIDTH = 40  # characters for the whole time
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -31,10 +32,8 @@ def _headline(found: Estimate) -> str:
 
 
 def _bars(found: Estimate) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("")
-    table.add_column("us", justify="right")
-    table.add_column(f"of {found.time_us:.0f} us")
+    table = new_table(None, "", ">us", f"of {found.time_us:.0f} us")
+    table.box = None
     added = {**found.serial, "imperfect overlap": found.exposed()["imperfect overlap"]}
     for kind, parts in (("overlapping", found.parallel), ("added", added)):
         for name, time_us in sorted(parts.items(), key=lambda part: -part[1]):
@@ -67,9 +66,7 @@ def _remarks(found: Estimate) -> list[str]:
 
 def layers_report(found: Layers) -> RenderableType:
     """Where a whole model's time goes, and what fusions that were not made would save."""
-    table = Table(box=None, pad_edge=False)
-    for name in ("operator", "where", "problem", "times", "ms", "dispatch", "bound"):
-        table.add_column(name, justify="right" if name in ("times", "ms", "dispatch") else "left", overflow="fold")
+    table = new_table(None, "operator", "where", "=problem", ">times", ">ms", ">dispatch", "bound")
     for part in found.parts:
         times = str(part.count) if part.where == "NPU" else ""
         waits = f"{part.dispatch_ms:.1f}" if part.where == "NPU" else ""

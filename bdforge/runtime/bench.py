@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from bdforge.cli.files import named
 from bdforge.emulator.timed import Span
@@ -18,9 +17,9 @@ from bdforge.runtime.design import BuiltDesign
 from bdforge.runtime.gemm import GemmRun, Mismatch, first_mismatch, run_gemm
 from bdforge.runtime.reference import expected, random_operands, random_scales
 from bdforge.runtime.timing import timing_options
+from bdforge.screen import new_table, put, screen
 from bdforge.weights import check_shape, read
 
-TABLE_WIDTH = 132
 SUGGESTION = (
     "wrong results often come from memory that nobody wrote: run it again with --poison, which names the reader"
 )
@@ -52,11 +51,11 @@ def run_problems(
     """
     problems = tuple(problems) or design.problems
     if not problems:
-        raise SpecError(f"{design.plan.spec.name} names no problems; give one with --shape M,K,N")
+        raise SpecError(f"{design.plan.spec.name} names no problems; give one with --shape MxKxN")
     if timed is not None and timed.timeline is not None and len(problems) > 1:
-        raise SpecError(f"a timeline holds one problem, not {len(problems)}; choose one with --shape M,K,N")
+        raise SpecError(f"a timeline holds one problem, not {len(problems)}; choose one with --shape MxKxN")
     stored = None if weights is None else read(weights, tensors)
-    console = Console()
+    console = screen()
     rows: list[tuple[Problem, GemmRun, Mismatch | None]] = []
     for i, problem in enumerate(problems):
         if stored is not None:
@@ -105,27 +104,17 @@ def padding(planned: GemmSequence) -> str:
 
 def _print(console: Console, design: BuiltDesign, rows: Sequence[tuple[Problem, GemmRun, Mismatch | None]]) -> None:
     tile = design.plan.spec.tile
-    width = None if console.is_terminal else TABLE_WIDTH
-    table = Table(title=f"{design.plan.spec.name} on the emulated {design.plan.device.name}", width=width)
-    for name in (
-        "shape M x K x N",
-        "layer",
-        "tile m x k x n",
-        "padding",
-        "MACs",
-        "check against numpy",
-        "host s",
-    ):
-        table.add_column(name, justify="right" if name in ("MACs", "host s") else "left")
+    title = f"{design.plan.spec.name} on the emulated {design.plan.device.name}, tile {tile.m}x{tile.k}x{tile.n}"
+    table = new_table(title, "=shape MxKxN", "layer", "padding", ">MACs", "check against numpy", ">host s")
     for problem, run, wrong in rows:
         table.add_row(
-            str(problem), problem.name, f"{tile.m}x{tile.k}x{tile.n}", padding(run.sequence),
+            str(problem), problem.name, padding(run.sequence),
             f"{problem.macs / 1e9:.2f} G", _verdict(design, wrong), f"{run.seconds:.1f}",
         )  # fmt: skip
-    Console(width=width).print(table) if width else console.print(table)
+    put(console, table)
     for problem, run, _ in rows:
         for warning in run.warnings:
-            console.print(f"warning: {problem}: {warning}")
+            console.print(f"warning: {problem}: {warning}", markup=False)
 
 
 def _verdict(design: BuiltDesign, wrong: Mismatch | None) -> str:
@@ -135,8 +124,6 @@ def _verdict(design: BuiltDesign, wrong: Mismatch | None) -> str:
 
 
 def _print_times(console: Console, rows: Sequence[tuple[Problem, GemmRun, Mismatch | None]]) -> None:
-    console = console if console.is_terminal else Console(width=TABLE_WIDTH)
     for problem, run, _ in rows:
         if run.timing is not None:
-            for table in tables(run.timing, f"{problem} {problem.name}".strip()):
-                console.print(table)
+            put(console, *tables(run.timing, f"{problem} {problem.name}".strip()))

@@ -3,17 +3,21 @@
 from pathlib import Path
 
 from bdforge.mlir import parse
+from bdforge.screen import as_text
 from bdforge.show.errors import ShowError
 from bdforge.show.image import check_path, chosen_device, picture, save
 from bdforge.show.memory import Span, TileMemory, memory_map
 from bdforge.show.model import devices_of, use_of
-from bdforge.show.report import as_text, design_tables, tables
+from bdforge.show.report import design_tables, tables
 
 
-def command(design: Path, out: Path | None = None, device: str | None = None, force: bool = False) -> str:
+def command(
+    design: Path, out: Path | None = None, device: str | None = None, force: bool = False, width: int = 120
+) -> str:
     """What `bdforge show` prints for the MLIR file `design`; with `out`, also draws it as PNG or SVG, by suffix.
 
-    MlirError (with AllocationError and RoutingError) for the design, ShowError for files and for drawing.
+    Tables take `width` characters at most. MlirError (with AllocationError and RoutingError) for the design, ShowError
+    for files and for drawing.
     """
     try:
         source = design.read_text(encoding="utf-8")
@@ -24,12 +28,12 @@ def command(design: Path, out: Path | None = None, device: str | None = None, fo
     if device is not None:
         chosen_device(module, device)
     if out is None:
-        return as_text(tables(module))
+        return as_text(tables(module), width)
     check_path(out, force)
     chosen = chosen_device(module, device)
     uses = {op: use_of(op) for op in devices_of(module)}
     save(uses[chosen], out, design.name)
-    text = as_text(part for use in uses.values() for part in design_tables(use))
+    text = as_text((part for use in uses.values() for part in design_tables(use)), width)
     return f"{text}\nwrote {out}\n"
 
 

@@ -2,25 +2,23 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from io import StringIO
 from itertools import zip_longest
 from typing import TypeVar
 
-from rich import box
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.mlir import Direction
 from bdforge.routing import LinkUse, Net
+from bdforge.screen import new_table
 from bdforge.show.banks import BankUse
 from bdforge.show.chains import repeated_chains
 from bdforge.show.memory import FREE, STACK, Span
 from bdforge.show.model import Coordinates, DesignUse, TileUse, devices_of, places, ranges, use_of
 
 Item = TypeVar("Item")
-_WIDTH = 120  # characters; tables take less where they can
 
 
 def tables(module: ModuleOp) -> list[RenderableType]:
@@ -36,15 +34,6 @@ def design_tables(use: DesignUse) -> list[RenderableType]:
     parts = [_summary(use), _tile_table(use), _stream_table(use), _memory_table(use), _bank_table(use)]
     parts += [_lock_table(use), _chain_table(use)]
     return [part for part in parts if not isinstance(part, Table) or part.row_count]
-
-
-def as_text(parts: Iterable[RenderableType], width: int = _WIDTH) -> str:
-    """Tables as plain text of at most `width` characters per line, without trailing blanks."""
-    console = Console(file=StringIO(), width=width, color_system=None, force_terminal=False, highlight=False)
-    for part in parts:
-        console.print(part)
-    assert isinstance(console.file, StringIO)
-    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
 
 
 def _summary(use: DesignUse) -> Text:
@@ -76,7 +65,7 @@ def _conflicts(use: DesignUse) -> str:
 def _chain_table(use: DesignUse) -> Table:
     """Tasks that repeat a chain of BDs on a shim: where a first run on silicon may differ."""
     columns = ("sequence", "shims", "channel", ">BDs", ">runs", ">tasks")
-    table = _table("Chains of BDs that repeat on shims (nowhere shown on silicon)", *columns)
+    table = new_table("Chains of BDs that repeat on shims (nowhere shown on silicon)", *columns)
     for chain, tiles in repeated_chains(use.device).items():
         where = places(sorted(set(tiles)))
         table.add_row(chain.sequence, where, chain.channel, str(chain.bds), str(chain.runs), str(len(tiles)))
@@ -97,14 +86,6 @@ def _fullest(links: Sequence[LinkUse]) -> str:
     return "; ".join(f"{places([(link.column, link.row) for link in same])} {text}" for text, same in sides.items())
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in columns:
-        number = name.startswith(">")
-        table.add_column(name.lstrip(">"), justify="right" if number else "left", no_wrap=number, overflow="fold")
-    return table
-
-
 def _alike(items: Iterable[tuple[Hashable, Item]]) -> list[list[Item]]:
     """Items with equal keys together, in the order of the first of each."""
     groups: dict[Hashable, list[Item]] = defaultdict(list)
@@ -114,7 +95,7 @@ def _alike(items: Iterable[tuple[Hashable, Item]]) -> list[list[Item]]:
 
 
 def _tile_table(use: DesignUse) -> Table:
-    table = _table("Tiles", "tile", "kind", ">buffers", ">memory, bytes", ">locks", ">BDs", ">BDs in sequence",
+    table = new_table("Tiles", "tile", "kind", ">buffers", ">memory, bytes", ">locks", ">BDs", ">BDs in sequence",
                    "S2MM", "MM2S")  # fmt: skip
     for group in _alike((_tile_row(tile), tile) for tile in use.tiles.values()):
         table.add_row(places([(t.column, t.row) for t in group]), *_tile_row(group[0]))
@@ -141,7 +122,7 @@ def _channels(tile: TileUse, direction: Direction) -> str:
 
 
 def _stream_table(use: DesignUse) -> Table:
-    table = _table("Streams", "from", "port", "to", "port", "kind", ">streams", ">ends", ">hops")
+    table = new_table("Streams", "from", "port", "to", "port", "kind", ">streams", ">ends", ">hops")
     for nets in _alike((_stream_key(net), net) for net in use.routing.nets):
         ends = [end for net in nets for end in net.ends.values()]
         hops = {path.hops for net in nets for path in use.routing.paths(net)}
@@ -173,7 +154,7 @@ def _where(tiles: Sequence[Coordinates], *kinds: str) -> str:
 
 
 def _memory_table(use: DesignUse) -> Table:
-    table = _table("Memory, bytes", "tile", ">start", ">end", ">size", "holds")
+    table = new_table("Memory, bytes", "tile", ">start", ">end", ">size", "holds")
     maps = [tile.memory for tile in use.tiles.values() if tile.memory and tile.memory.used_bytes]
     for group in _alike(((m.kind, tuple((s.start, s.end, s.what in (FREE, STACK)) for s in m.spans)), m) for m in maps):
         first = group[0]
@@ -186,7 +167,7 @@ def _memory_table(use: DesignUse) -> Table:
 
 
 def _bank_table(use: DesignUse) -> Table:
-    table = _table("Banks, bytes", "tile", ">bank", ">in use", "holds", "in use at once")
+    table = new_table("Banks, bytes", "tile", ">bank", ">in use", "holds", "in use at once")
     holders = [tile for tile in use.tiles.values() if tile.banks]
     for group in _alike((_bank_key(tile), tile) for tile in holders):
         first = group[0]
@@ -205,7 +186,7 @@ def _bank_key(tile: TileUse) -> Hashable:
 
 
 def _lock_table(use: DesignUse) -> Table:
-    table = _table("Locks", "tile", "id:name=first value")
+    table = new_table("Locks", "tile", "id:name=first value")
     holders = [tile for tile in use.tiles.values() if tile.locks]
     for group in _alike(((tile.kind, tuple((i, op.init) for i, op in tile.locks)), tile) for tile in holders):
         first = group[0]

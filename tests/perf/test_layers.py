@@ -139,7 +139,7 @@ def test_the_array_is_held_against_a_cpu(command):
     code, out, _ = command("--versus", "cpu")
     assert code == 0
     assert "a CPU at 6.99 TOPS (measured by others" in out
-    assert [line.split()[0] for line in out.splitlines()[-4:]] == ["qkv", "o", "gateup", "down"]
+    assert [line.split()[0] for line in out.strip().splitlines()[-4:]] == ["qkv", "o", "gateup", "down"]
     assert "a CPU at 2.00 TOPS (given)" in command("--versus", "cpu", "-K", "2560", "-N", "640", "--cpu-tops", "2")[1]
 
 

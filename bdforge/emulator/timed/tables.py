@@ -11,6 +11,7 @@ from bdforge.emulator.timed.links import DRAM, NO_DATA, NO_ROOM, TRANSFER
 from bdforge.emulator.timed.report import PartyTime, TimingReport
 from bdforge.emulator.timed.runner import NO_TASK
 from bdforge.emulator.timed.tasks import TASK_START
+from bdforge.screen import new_table
 
 _SMALLEST_SHARE = 0.0005  # less is left out: it would be printed as 0.0 %
 
@@ -28,9 +29,8 @@ def tables(report: TimingReport, title: str) -> list[Table]:
 
 def summary_table(report: TimingReport, title: str) -> Table:
     """What the run takes, what that makes in TOPS, and what DRAM does meanwhile."""
-    table = Table(title=f"{title}: time (emulated)", show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
+    table = new_table(f"{title}: time (emulated)", "", ">")
+    table.show_header = False
     dram, seconds = report.dram, report.cycles / report.array_hz
     table.add_row("time with dispatch", f"{report.seconds * 1e6:.1f} us")
     table.add_row("dispatch", f"{report.dispatch_seconds * 1e6:.1f} us")
@@ -54,9 +54,7 @@ def summary_table(report: TimingReport, title: str) -> Table:
 
 def core_table(report: TimingReport) -> Table:
     """What cores do and wait for: the mean over all, the least and the most."""
-    table = Table(title=f"{len(report.cores)} cores (emulated)")
-    for name in ("cores", "mean", "least", "most"):
-        table.add_column(name, justify="left" if name == "cores" else "right")
+    table = new_table(f"{len(report.cores)} cores (emulated)", "cores", ">mean", ">least", ">most")
     for label, of in (("", "busy"), ("waits for ", "stalled")):
         rows: dict[str, list[float]] = defaultdict(lambda: [0.0] * len(report.cores))
         for place, core in enumerate(report.cores):
@@ -70,26 +68,22 @@ def core_table(report: TimingReport) -> Table:
 
 def channel_table(report: TimingReport) -> Table:
     """Channels of the same kind of tile and the same number, taken together."""
-    table = Table(title="DMA channels (emulated)")
-    for name in ("channel", "tiles", TRANSFER, DRAM, "other end", "locks", NO_TASK, TASK_START):
-        table.add_column(name, justify="left" if name == "channel" else "right", no_wrap=True)
+    shares = (f">{name}" for name in ("tiles", TRANSFER, DRAM, "other end", "locks", NO_TASK, TASK_START))
+    table = new_table("DMA channels (emulated)", "channel", *shares)
     groups: dict[str, list[PartyTime]] = defaultdict(list)
     for channel in report.channels:
         groups[f"{channel.tile_kind} {' '.join(channel.name.split(' ')[-2:])}"].append(channel)
     for name, channels in sorted(groups.items()):
-        shares = [_share(report, channels, reasons) for reasons in ((TRANSFER,), (DRAM,), (NO_DATA, NO_ROOM))]
+        spent = [_share(report, channels, reasons) for reasons in ((TRANSFER,), (DRAM,), (NO_DATA, NO_ROOM))]
         locks = _share(report, channels, {r for c in channels for r in c.stalled if r.startswith("lock ")})
         rest = [_share(report, channels, (reason,)) for reason in (NO_TASK, TASK_START)]
-        table.add_row(name, str(len(channels)), *map(_percent, [*shares, locks, *rest]))
+        table.add_row(name, str(len(channels)), *map(_percent, [*spent, locks, *rest]))
     return table
 
 
 def controller_table(report: TimingReport) -> Table:
     """What the controller does and waits for."""
-    table = Table(title="controller (emulated)")
-    table.add_column("controller")
-    table.add_column("us", justify="right")
-    table.add_column("share", justify="right")
+    table = new_table("controller (emulated)", "controller", ">us", ">share")
     waiting: dict[str, float] = defaultdict(float)
     for what, cycles in report.controller.stalled.items():
         waiting[f"waits for {what.partition(' of ')[0]}"] += cycles

@@ -13,7 +13,9 @@ from xdsl.ir import Attribute, Operation
 from bdforge.emulator.array import Array
 from bdforge.emulator.cascade import connect_cascades
 from bdforge.emulator.cores.core import Core, core_at
+from bdforge.emulator.cores.isa.loading import load_elf
 from bdforge.emulator.cores.kernel_call import KernelCall, waits
+from bdforge.emulator.cores.mlir.body import Body
 from bdforge.emulator.cores.mlir.values import bytes_of_blocks, dtype_of_memory
 from bdforge.emulator.cores.stack import Frame, frames_of
 from bdforge.emulator.errors import ArgumentError, DesignError, KernelError
@@ -136,14 +138,12 @@ class Configuration:
             view[...] = value.astype(view.dtype)
 
     def _start(self, op: CoreOp) -> None:
-        if op.elf_file is not None:
-            raise DesignError(
-                f"{location(op)}: a core given as elf_file cannot be emulated; give text with its body: of aiecc's "
-                "work folder input_physical.mlir, not input_physical_with_elfs.mlir"
-            )
-        self._linked(op)
         core = core_at(self.array, op.tile.column, op.tile.row)
-        core.load(op, self)
+        if op.elf_file is not None:
+            load_elf(core, Path(location(op).file).parent / op.elf_file, str(location(op)))
+            return
+        self._linked(op)
+        core.take(Body(core, op, self))
         self.array.scheduler.wake(core)
         for lock in core.released:
             core.releases(lock)

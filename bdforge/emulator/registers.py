@@ -1,14 +1,16 @@
 """What the controller reads and writes at the offsets of one tile: memory, BDs, channels, locks, and the rest.
 
-Modelled: data memory, BD words, task queues, channel control (reset) and status, lock values, padding values. Writes
-to trace, event, port-selection and timer registers are kept for reading back and have no effect. Writes that would
-change what this emulator takes from the MLIR (stream switches, core control) are kept with a warning.
+Modelled: data memory, program memory and core control, BD words, task queues, channel control (reset) and status, lock
+values, padding values. Writes to trace, event, port-selection and timer registers are kept for reading back and have
+no effect. Writes that would change what this emulator takes from the MLIR (stream switches, control of a core that
+runs a body of the text) are kept with a warning.
 """
 
 from typing import TYPE_CHECKING
 
 from bdforge.devices import AIE2
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
+from bdforge.emulator.cores.isa.loading import code_word, control_core, store_code
 from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import DesignError, DmaError, RegisterAccessError
 from bdforge.emulator.lock import Lock, LockWait
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from bdforge.emulator.tile import Tile
 
 WORD_BYTES = 4
-_CORE_ENABLE = 1
 _UNSUPPORTED = ("compression", "out_of_order")
 _IDLE, _RUNNING = 0, 2
 
@@ -68,6 +69,8 @@ class RegisterMap:
             return tile.locks[lock].value & self._lock_mask
         if (channel := self._statuses.get(offset)) is not None:
             return self._status(channel)
+        if offset in self.layout.program_memory:
+            return code_word(tile, offset - self.layout.program_memory.start)
         return self._stored.get(offset, 0)
 
     def controller_id(self, direction: str, channel: int) -> int:
@@ -176,20 +179,16 @@ class RegisterMap:
             memory = f"its data memory has {tile.limits.memory_bytes} bytes"
             raise RegisterAccessError(f"{tile.name}: nothing is at offset {offset:#x}; {memory}{source}")
         if offset in layout.program_memory:
-            raise RegisterAccessError(
-                f"{tile.name}: offset {offset:#x} is program memory; code written at run time cannot be emulated"
-                f"{source}"
-            )
+            store_code(tile, offset - layout.program_memory.start, value, source)
+            return
         if (channel := self._pads.get(offset)) is not None:
             channel.pad_value = value
         if offset in layout.switch_config:
             tile.array.strictness.warn(
                 f"{tile.name}: its streams stay as the MLIR routes them, whatever is written{source}"
             )
-        if offset == layout.core_control and value != _CORE_ENABLE:
-            tile.array.strictness.warn(
-                f"{tile.name}: its core runs whatever is written to its control register{source}"
-            )
+        if offset == layout.core_control:
+            control_core(tile, value, source)
         self._stored[offset] = value
 
     def _status(self, channel: Channel) -> int:

@@ -60,6 +60,7 @@ class Tile:
         self._iterations = [0] * self.limits.bds
         self.fills: dict[tuple[int, int], set[int]] = {}  # pair of locks: S2MM channels that fill between them
         self._busy = [0] * self.limits.bds
+        self.code: bytearray | None = None  # program memory, once machine code was written there
         self._sources = [""] * self.limits.bds
         self.map = RegisterMap(self)
 

@@ -21,7 +21,7 @@ def table() -> str:
 
 def files(folder: str) -> list[Path]:
     """Test modules of a folder, in order."""
-    return sorted((ROOT / folder).glob("test_*.py"))
+    return sorted((ROOT / folder).rglob("test_*.py"))
 
 
 def section(file: Path) -> Iterator[str]:

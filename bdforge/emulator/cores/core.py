@@ -1,4 +1,4 @@
-"""A core: the agent that runs an `aie.core` body, with its ends of cascades and streams."""
+"""A core: the agent that runs a program, with its ends of cascades and streams."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,13 +10,11 @@ from xdsl.ir import Operation
 
 from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, TileKind, core_lock
 from bdforge.emulator.cores.mlir.ports import StreamInput, StreamOutput
-from bdforge.emulator.cores.mlir.translation import Translation
-from bdforge.emulator.cores.stack import Frame, largest
-from bdforge.emulator.errors import BudgetExceeded, CoreError, EmulationError
+from bdforge.emulator.cores.stack import Frame
+from bdforge.emulator.errors import BudgetExceeded, CoreError, DesignError, EmulationError
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.scheduler import Agent, Scheduler
-from bdforge.mlir import location
-from bdforge.mlir.array_ops import BufferOp, CoreOp, LockOp, UseLockOp
+from bdforge.mlir.array_ops import BufferOp, LockOp, UseLockOp
 
 if TYPE_CHECKING:
     from bdforge.emulator.array import Array
@@ -42,12 +40,22 @@ class Surroundings(Protocol):
 
     def check_acquire(self, use: UseLockOp) -> None: ...
 
-    def acquire_zero(self, message: str) -> None: ...
+
+class Program(Protocol):
+    """What a core runs: the body of an `aie.core`, which may call kernels of the host, or machine code.
+
+    `run` yields whenever the core cannot go on, with `waiting` set, as agents do, and reaches locks, cascade and
+    streams through the core. `place` tells where the program stood when it failed, as a suffix of messages.
+    """
+
+    def run(self, core: "Core") -> Generator[None, None, None]: ...
+
+    def place(self, error: Exception) -> str: ...
 
 
 @dataclass(slots=True)
 class NoProgram:
-    """A core without an aie.core: the end of other waits."""
+    """A core without a program: the end of other waits."""
 
     def sentence(self) -> str:
         return "has no program"
@@ -61,8 +69,10 @@ class Core(Agent):
 
     kind = "core"
 
-    def __init__(self, column: int, row: int, scheduler: Scheduler):
+    def __init__(self, column: int, row: int, array: "Array"):
+        scheduler: Scheduler = array.scheduler
         super().__init__(f"core ({column}, {row})", scheduler)
+        self.array = array
         self.place = column, row
         self.waiting = NoProgram()
         self.waits_in_kernels = False
@@ -73,49 +83,34 @@ class Core(Agent):
         self.cascade_out: Cascade | None = None
         self.input = StreamInput(self)
         self.output = StreamOutput(self, scheduler)
-        self._translation: Translation | None = None
-        self._program: Callable[[Core], Generator[None, None, None]] | None = None
+        self.program: Program | None = None
 
-    def load(self, op: CoreOp, outside: Surroundings) -> None:
-        """Take over a program; CoreError for operations that cannot be run."""
-        self._outside = outside
-        self._translation = Translation(self, op, outside)
-        self._program = self._translation.compile()
-        if (fault := largest(self.frames, op.stack_size, self._translation.stack_bytes)) is not None:
-            outside.array.strictness.fault("stack", CoreError(f"{location(op)}: {self.name}: {fault}"))
+    def take(self, program: Program) -> None:
+        """Run a program from now on."""
+        self.program = program
         self.waiting = None
 
     @property
     def has_program(self) -> bool:
-        """Whether there is an aie.core."""
-        return self._program is not None
+        """Whether there is anything to run."""
+        return self.program is not None
 
     def run(self) -> Generator[None, None, None]:
-        if self._program is None:
+        program = self.program
+        if program is None:
             return
         try:
-            yield from self._program(self)
+            yield from program.run(self)
         except CoreError as error:
             raise CoreError(f"{self.name}: {error}") from None
         except EmulationError:
             raise
         except Exception as error:
-            raise CoreError(f"{self.name}: {type(error).__name__}: {error}{self._place(error)}") from error
-
-    def _place(self, error: Exception) -> str:
-        """Where in the MLIR the program stood when it failed."""
-        assert self._translation is not None
-        trace = error.__traceback__
-        line = None
-        while trace is not None:
-            if trace.tb_frame.f_code.co_filename == self._translation.file:
-                line = trace.tb_lineno
-            trace = trace.tb_next
-        return "" if line is None else f" ({location(self._translation.origin(line))})"
+            raise CoreError(f"{self.name}: {type(error).__name__}: {error}{program.place(error)}") from error
 
     def lock(self, number: int) -> Lock:
         """The lock that this core calls `number`; CoreError if it reaches none by that."""
-        array = self._outside.array
+        array = self.array
         try:
             column, row, index = core_lock(*self.place, number)
             array.device.kind(column, row)  # the array has tiles beyond its edge, which cores do not reach
@@ -132,11 +127,11 @@ class Core(Agent):
         if not self.reaches(*tile):
             raise CoreError(f"{self.name} does not reach the locks of tile {tile}")
         window = CORE_LOCK_WINDOWS.index((tile[0] - self.place[0], tile[1] - self.place[1]))
-        return CORE.locks * window + self._outside.array.tile(*tile).locks.index(lock)
+        return CORE.locks * window + self.array.tile(*tile).locks.index(lock)
 
     def releases(self, lock: Lock) -> None:
         """Remember that this core releases a lock."""
-        known = self._outside.array.core_releases.setdefault(id(lock), [])
+        known = self.array.core_releases.setdefault(id(lock), [])
         if self not in known:
             known.append(self)
 
@@ -147,7 +142,8 @@ class Core(Agent):
     def check_acquire(self, value: int, equal: bool, where: Callable[[], str]) -> None:
         """Refuse an acquire that hardware would misread."""
         if value == 0 and not equal:
-            self._outside.acquire_zero(f"AcquireGreaterEqual of 0 would be read as Acquire of 0{where()}")
+            message = f"AcquireGreaterEqual of 0 would be read as Acquire of 0{where()}"
+            self.array.strictness.fault("acquire-zero", DesignError(message))
 
     def spend(self, where: Callable[[], str]) -> None:
         """Count a step of a kernel; BudgetExceeded when there were too many."""
@@ -165,6 +161,6 @@ def core_at(array: "Array", column: int, row: int) -> Core:
     for core in array.cores:
         if core.place == (column, row):
             return core
-    core = Core(column, row, array.scheduler)
+    core = Core(column, row, array)
     array.cores.append(core)
     return core

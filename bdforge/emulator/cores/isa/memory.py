@@ -40,6 +40,20 @@ class DataMemory:
         if written is not None:
             written[start : start + size_bytes] = True
 
+    def fill(self, address: int, data: bytes) -> bool:
+        """Copy bytes of any length and alignment; False, and nothing is copied, where they do not all fit."""
+        first, last = (place - FIRST for place in (address, address + len(data) - 1))
+        if first < 0 or address + len(data) > END or first // WINDOW_BYTES != last // WINDOW_BYTES:
+            return False
+        memory, written = self.windows[first // WINDOW_BYTES], self.written[first // WINDOW_BYTES]
+        if memory is None:
+            return False
+        start = first % WINDOW_BYTES
+        memory[start : start + len(data)] = np.frombuffer(data, np.uint8)
+        if written is not None:
+            written[start : start + len(data)] = True
+        return True
+
     def _place(self, address: int, size_bytes: int, verb: str) -> tuple[np.ndarray, int, np.ndarray | None]:
         fault = fault_of(self, address, size_bytes, verb)
         if fault:

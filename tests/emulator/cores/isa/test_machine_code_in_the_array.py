@@ -1,0 +1,189 @@
+"""Cores of the array that run machine code: ELFs of the text, and code written through registers."""
+
+import numpy as np
+import pytest
+
+from bdforge.devices import mlir_device_named
+from bdforge.devices.registers import address
+from bdforge.emulator import emulate
+from bdforge.emulator.errors import BudgetExceeded, CoreError, Deadlock, DesignError, RegisterAccessError
+from bdforge.isa.assembler import assemble
+from bdforge.mlir import parse
+from bdforge.txn import BlockWrite, Operation, Write, encode
+from bdforge.txn.lower import lower_module
+from support.machine_code_designs import gemm_elf, gemm_source, gemm_text, operands
+
+DEVICES = {"aie2p": "npu2", "aie2": "npu1"}
+ELF_CORE = '%core = aie.core(%tile) {{ aie.end }} {{elf_file = "{}"}}'
+RUNS = 2
+
+
+@pytest.fixture
+def write_elf(tmp_path):
+    """Writes an ELF beside a design file that does not exist, and tells the name of both."""
+
+    def write(data: bytes, name: str = "core.elf") -> tuple[str, str]:
+        (tmp_path / name).write_bytes(data)
+        return name, str(tmp_path / "design.mlir")
+
+    return write
+
+
+@pytest.mark.parametrize("poison", [False, True])
+@pytest.mark.parametrize("schedule", ["in-order", "random"])
+@pytest.mark.parametrize("generation", DEVICES)
+def test_a_gemm_of_machine_code_equals_numpy(write_elf, generation, schedule, poison):
+    name, file = write_elf(gemm_elf(generation))
+    text = gemm_text(DEVICES[generation], RUNS, ELF_CORE.format(name))
+    arrays, expected = operands(generation, RUNS, seed=5)
+    result = emulate(text, arrays, file=file, schedule=schedule, seed=3, poison=poison)
+    assert np.array_equal(arrays[2], expected)
+    assert result.warnings == ()
+
+
+CODE, CONTROL = address(0, 2, 0x20000), address(0, 2, 0x32000)
+ENABLE, RESET = 1, 2
+
+
+def loading(source: str, generation: str = "aie2p") -> list[Operation]:
+    """Writes that reset the core of tile (0, 2), write its program and start it."""
+    ((start, code),) = assemble(source, generation, "code.s").code
+    padded = code.ljust(-(-len(code) // 4) * 4, b"\0")
+    words = tuple(int.from_bytes(padded[i : i + 4], "little") for i in range(0, len(padded), 4))
+    assert start == 0
+    return [Write(CONTROL, RESET), BlockWrite(CODE, words), Write(CONTROL, ENABLE)]
+
+
+def run_words(operations: list[Operation], text: str, arrays: list[np.ndarray], device: str = "npu2", **options):
+    """Instruction words on a design without programs of its own."""
+    return emulate(text, arrays, instructions=encode(operations, mlir_device_named(device)), **options)
+
+
+@pytest.mark.parametrize("generation", DEVICES)
+def test_a_core_that_is_loaded_through_registers_does_the_same(generation):
+    device = DEVICES[generation]
+    text = gemm_text(device, RUNS, "")
+    arrays, expected = operands(generation, RUNS, seed=6)
+    operations = loading(gemm_source(generation), generation) + lower_module(parse(text))[1]
+    run_words(operations, text, arrays, device)
+    assert np.array_equal(arrays[2], expected)
+
+
+SMALL = """
+module {{
+  aie.device(npu2) {{
+    %shim = aie.tile(0, 0)
+    %tile = aie.tile(0, 2)
+    %west = aie.tile(0, 3)
+    %data = aie.buffer(%tile) {{sym_name = "data", address = 1024 : i32}} : memref<16xi32>
+    %beside = aie.buffer(%west) {{sym_name = "beside", address = 1024 : i32}} : memref<16xi32>
+    %gate = aie.lock(%tile, 0) {{init = 0 : i32, sym_name = "gate"}}
+    {core}
+  }}
+}}
+"""
+
+
+def run_small(write_elf, source: str, **options):
+    """A core that runs assembly text, checked by nobody."""
+    name, file = write_elf(assemble(source, "aie2p", "small.s").elf())
+    return emulate(SMALL.format(core=ELF_CORE.format(name)), [], file=file, **options)
+
+
+def test_a_core_stores_in_its_own_memory_and_in_that_of_its_neighbour(write_elf):
+    source = "movxm p0, #0x70400\nmovxm p1, #0x60404\nmovxm r0, #1234\nst r0, [p0, #4]\nst r0, [p1, #0]\ndone\n"
+    result = run_small(write_elf, source)
+    assert result.buffers["data"][1] == result.buffers["beside"][1] == 1234
+
+
+def test_data_of_an_elf_lies_in_memory(write_elf):
+    result = run_small(write_elf, ".section .data, 0x70408\n.word 7, 8\n.text\ndone\n")
+    assert list(result.buffers["data"][:5]) == [0, 0, 7, 8, 0]
+
+
+SLOTS = "nop\n" * 5
+FAULTS = {
+    "a load beyond the memories": (
+        "movxm p0, #0x3fffc\nlda r0, [p0, #0]\n" + SLOTS,
+        CoreError,
+        r"core \(0, 2\): at 0x\w+: loads 4 bytes at 0x3fffc; data memory is from 0x40000 to 0x7ffff \(core.elf",
+    ),
+    "a misaligned vector": (
+        "movxm p0, #0x70420\nvlda x0, [p0, #0]\n" + SLOTS,
+        CoreError,
+        "64 bytes at 0x70420, which is no multiple of 64",
+    ),
+    "a store where no core is": (
+        "movxm p0, #0x50000\nst r0, [p0, #0]\n" + SLOTS,
+        CoreError,
+        "no core's memory to the west",
+    ),
+    "bytes that are no bundle": ("nop\n.byte 0xff, 0xff, 0xff, 0xff\n", CoreError, "unknown bundle at 0x2"),
+    "an open form": ("divs r0, r31, r1, r2", CoreError, "what DIVS does is open: no source tells"),
+    "the end of the code": ("j #0x3ff0\n" + SLOTS, CoreError, "execution leaves program memory"),
+    "no end": (
+        "main: .p2align 4\nagain: j #again\n" + SLOTS,
+        BudgetExceeded,
+        r"no end after 5000 bundles \(core.elf, at 0x\w+, again \+",
+    ),
+    "a lock out of reach": ("mova r0, #-1\nacq #5, r0\ndone", CoreError, "lock 5 would be in memtile"),
+}
+
+
+@pytest.mark.parametrize("what", FAULTS)
+def test_faults_name_core_bundle_and_reason(write_elf, what):
+    source, error, message = FAULTS[what]
+    with pytest.raises(error, match=message):
+        run_small(write_elf, source, budget=5000)
+
+
+def test_a_blocked_core_is_told_with_lock_and_bundle(write_elf):
+    source = "main: mova r0, #-1\nnop\nacq #48, r0\ndone\n"
+    result = run_small(write_elf, source)
+    assert "waits for lock gate" in result.warnings[0]
+    assert ">= 1, which is 0" in result.warnings[0]
+    assert "(core.elf, at 0x6, main + 0x6)" in result.warnings[0]
+
+
+def test_a_deadlock_is_told_with_the_cores_wait(write_elf):
+    name, file = write_elf(assemble("mova r0, #-1\nnop\nacq #53, r0\ndone\n", "aie2p", "wrong.s").elf())
+    arrays, _ = operands("aie2p", 1, seed=1)
+    named = r"core \(0, 2\)[\s\S]*waits for lock 5 of core \(0, 2\)[\s\S]*core.elf, at 0x6"
+    with pytest.raises(Deadlock, match=named):
+        emulate(gemm_text("npu2", 1, ELF_CORE.format(name)), arrays, file=file)
+
+
+def test_files_that_are_no_program_are_refused(write_elf):
+    text, (_, file) = SMALL.format(core=ELF_CORE.format("core.elf")), write_elf(b"no ELF")
+    with pytest.raises(DesignError, match=r"design.mlir:\d+.*elf_file .*core.elf: no ELF"):
+        emulate(text, [], file=file)
+    write_elf(assemble("done", "aie2", "old.s").elf())
+    with pytest.raises(DesignError, match="is for aie2, but npu2 is aie2p"):
+        emulate(text, [], file=file)
+    with pytest.raises(DesignError, match=r"gone.elf: No such file or directory; paths are relative to the design"):
+        emulate(SMALL.format(core=ELF_CORE.format("gone.elf")), [], file=file)
+
+
+def test_hazards_of_a_program_are_warned_of(write_elf):
+    source = "movxm p0, #0x70400\nlda r0, [p0, #0]\nst r0, [p0, #4]\n" + "nop\n" * 8 + "done"
+    assert "[machine-code]" in run_small(write_elf, source).warnings[0]
+    assert run_small(write_elf, source, permissive=["machine-code"]).warnings == ()
+
+
+def test_code_cannot_be_written_under_a_core_that_runs():
+    text = gemm_text("npu2", 1, "")
+    arrays, _ = operands("aie2p", 1, seed=1)
+    operations = loading("mova r0, #-1\nnop\nacq #49, r0\ndone\n")
+    with pytest.raises(RegisterAccessError, match="whose core runs: reset it first"):
+        run_words([*operations, Write(CODE, 0)], text, arrays)
+    with pytest.raises(RegisterAccessError, match="whose core has its program from the text"):
+        run_words([Write(CODE, 0)], gemm_text("npu2", 1, "%core = aie.core(%tile) { aie.end }"), arrays)
+
+
+def test_a_core_is_reset_and_runs_another_program():
+    text = gemm_text("npu2", 1, "")
+    arrays, _ = operands("aie2p", 1, seed=1)
+    store = "movxm p0, #0x72400\nmovxm r0, #{}\nst r0, [p0, #{}]\nnop\nnop\nnop\nnop\nacq #49, r0\ndone\n"
+    operations = [*loading(store.format(5, 0)), *loading(store.format(6, 4)), *loading("done")]
+    result = run_words(operations, text, arrays)
+    assert list(result.buffers["c"][:3]) == [5, 6, 0]

@@ -141,7 +141,7 @@ def test_a_device_is_chosen_by_name(command):
         (["--insts", "a.npy"], "a.npy: this is an .npy array; "),
         (["--insts", "copy.mlir"], "copy.mlir: line 2: 'module' is no word "),
         (["--arg", "missing.npy"], "missing.npy: cannot be read: No such file or directory"),
-        (["--arg", "copy.mlir"], "copy.mlir: not an .npy array; write one with numpy.save"),
+        (["--arg", "copy.mlir"], "copy.mlir: is not an .npy array, it begins with"),
         (["--arg", "a.npy"], "3 arrays were given, but @sequence takes 2"),
     ],
 )

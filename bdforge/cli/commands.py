@@ -13,13 +13,13 @@ from bdforge import show
 from bdforge.cli import estimate as estimates
 from bdforge.cli import insts, isa, plot, tune, weights
 from bdforge.cli.checks import Permissive, checks, tell
-from bdforge.cli.files import FileError, named, new_file, read_text
 from bdforge.cli.timing import PRODUCTS, Timed, share, without_timing
 from bdforge.devices import DEVICES, DeviceError, device_named
 from bdforge.emulator import EmulationError, emulate
 from bdforge.emulator.observe import Timeline
 from bdforge.emulator.scheduler import SCHEDULES
 from bdforge.emulator.verify import verify_design
+from bdforge.files import FileError, named, new_file, read_text
 from bdforge.isa import IsaError
 from bdforge.mlir import Era, MlirError, convert, era_of, parse, print_module
 from bdforge.operators.gemm import Problem, SequenceOptions, SpecError, load_spec, manifest, plan_gemm, render

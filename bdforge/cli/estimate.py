@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from bdforge.cli.files import FileError, named, new_file, read_text
 from bdforge.cli.layers import MODEL_NAMES, CaseOf, Estimator, model_command, versus_command
 from bdforge.devices import DEVICES, Device, device_named
 from bdforge.devices.timing import DISPATCHES, PEAK_MACS, timing_in, timing_of
+from bdforge.files import FileError, named, new_file, read_text
 from bdforge.operators.gemm import Problem, load_spec, plan_gemm
 from bdforge.operators.gemm.staging import check_problem
 from bdforge.perf import Estimate, GemmCase, KernelCycles, PerfError, estimate, estimate_table

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from bdforge.cli.checks import Permissive, tell
-from bdforge.cli.files import named, new_file, read_text
 from bdforge.emulator.strictness import Strictness
+from bdforge.files import named, new_file, read_text
 from bdforge.mlir import parse
 from bdforge.mlir.trace_ops import trace_warnings
 from bdforge.txn import Stream, describe, insts

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from bdforge.cli.files import named, new_file, read_bytes, read_text
+from bdforge.files import named, new_file, read_bytes, read_text
 from bdforge.isa import ContainerError, HazardError, load
 from bdforge.isa.assembler import assemble
 from bdforge.isa.disassembler import disassemble

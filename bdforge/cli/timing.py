@@ -6,11 +6,11 @@ from pathlib import Path
 
 import typer
 
-from bdforge.cli.files import named
 from bdforge.devices.timing import TIMINGS, timing_of
 from bdforge.emulator.timed import Span, TimingOptions, TimingReport
 from bdforge.emulator.timed.tables import tables
 from bdforge.emulator.timed.timeline import write_timeline
+from bdforge.files import named
 from bdforge.screen import put, screen
 
 PRODUCTS = ", ".join(TIMINGS)

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bdforge.cli.files import named, new_file
 from bdforge.devices import DEVICES, device_named
+from bdforge.files import named, new_file
 from bdforge.perf import PerfError
 from bdforge.perf.kernels.schedule import ScheduleError
 from bdforge.perf.tune.design import design_name, design_toml

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bdforge.devices.limits import AIE2, AIE2P, Generation, TileKind, TileLimits
+from bdforge.messages import InputError
 
 
-class DeviceError(ValueError):
+class DeviceError(InputError):
     """An unknown device, or a tile outside of one."""
 
 

@@ -1,7 +1,9 @@
 """Faults of an emulated run: one type for each kind. Messages name the place in the array and in the MLIR."""
 
+from bdforge.messages import Fault
 
-class EmulationError(Exception):
+
+class EmulationError(Fault):
     """Base of every fault that the emulated array reports."""
 
 

@@ -1,7 +1,9 @@
 """The one error of this package."""
 
+from bdforge.messages import InputError
 
-class FormatError(ValueError):
+
+class FormatError(InputError):
     """Values or sizes that a format cannot hold. The message names the value or size, the limit and the next step."""
 
 

@@ -2,8 +2,10 @@
 
 import struct
 
+from bdforge.messages import InputError
 
-class ImageError(ValueError):
+
+class ImageError(InputError):
     """A file that is cut short, or whose magic, length, checksum or offset is wrong; says where."""
 
 

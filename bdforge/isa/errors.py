@@ -1,7 +1,9 @@
 """What can be wrong with machine code or assembly, one type per kind of fault."""
 
+from bdforge.messages import InputError
 
-class IsaError(ValueError):
+
+class IsaError(InputError):
     """Any fault of this package: unknown generation, form, register or number; parent of the others."""
 
 

@@ -3,6 +3,8 @@
 from bisect import bisect_right
 from typing import NamedTuple
 
+from bdforge.messages import InputError, excerpt, printable, told, word
+
 
 class Location(NamedTuple):
     """A place in MLIR text; line and column start at 1."""
@@ -42,17 +44,17 @@ class Source:
         return self.text[start : len(self.text) if end < 0 else end].rstrip("\r")
 
 
-class MlirError(ValueError):
+class MlirError(InputError):
     """MLIR text that cannot be used: what is wrong, and where.
 
     `str()` gives `file:line:column: message`, then the source line and a caret below the place.
     """
 
     def __init__(self, message: str, location: Location, source_line: str | None = None):
-        self.message = message
+        super().__init__(message)
+        self.message = str(self.args[0])
         self.file, self.line, self.column = location
         self.source_line = source_line
-        super().__init__(message)
 
     @classmethod
     def at(cls, source: Source, offset: int, message: str) -> "MlirError":
@@ -66,8 +68,9 @@ class MlirError(ValueError):
         return Location(self.file, self.line, self.column)
 
     def __str__(self) -> str:
-        text = f"{self.location}: {self.message}"
+        place = f"{word(self.file)}:{self.line}:{self.column}"
         if self.source_line is None:
-            return text
-        caret = "".join("\t" if c == "\t" else " " for c in self.source_line[: self.column - 1]) + "^"
-        return f"{text}\n{self.source_line}\n{caret}"
+            return told(f"{place}: {self.message}")
+        line, column = excerpt(self.source_line, self.column)
+        caret = "".join("\t" if c == "\t" else " " for c in printable(line[: column - 1])) + "^"
+        return told(f"{place}: {self.message}\n{line}\n{caret}")

@@ -2,6 +2,7 @@
 
 import re
 
+from bdforge.messages import word
 from bdforge.mlir.recent import refused_operation
 
 LEGACY_DEVICES = {
@@ -72,7 +73,7 @@ _AIECC_FILE = "input_with_addresses.mlir of aiecc's work folder (<design>.mlir.p
 
 def unknown_operation(name: str) -> str:
     """What to do about an operation that no dialect here has: which file of aiecc's to give instead."""
-    dialect = name.partition(".")[0]
+    dialect, name = name.partition(".")[0], word(name)
     if (known := legacy_operation(name) or refused_operation(name)) is not None:
         return known
     if dialect in _COMPILER_DIALECTS:

@@ -46,5 +46,14 @@ class TextLexer(MLIRLexer):
     def _lex_rare(self) -> Token[MLIRTokenKind, str]:
         try:
             return super().lex()
+        except ParseError as error:
+            error.msg = _without_placeholder(error)
+            raise
         except (ValueError, OverflowError) as error:
             raise ParseError(Span(self.pos, self.pos, self.input), str(error)) from error
+
+
+def _without_placeholder(error: ParseError) -> str:
+    """The message, where xDSL 0.74 forgot to fill in a character."""
+    sign = error.span.input.content[error.span.start : error.span.start + 1]
+    return error.msg.replace("Expected suffix identifier after {first_char}", f"a name must follow {sign!r}")

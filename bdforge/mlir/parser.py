@@ -35,6 +35,9 @@ from bdforge.mlir.places import location, place, source_of
 from bdforge.mlir.trace_ops import is_trace, trace_operation
 from bdforge.mlir.upstream import PARSERS
 
+OPERATIONS_MAX = 1 << 17
+"""Of one text: reading and checking take about a quarter of a millisecond for each."""
+
 DenseElement = IntegerType | IndexType | AnyFloat | ComplexType[IntegerType | AnyFloat]
 _PLAIN_TYPE = re.compile(r"memref<[0-9x]+[a-z]+[0-9]+>|[a-z]*i[0-9]+\b", re.ASCII)
 _OPENING, _CLOSING = frozenset("([{<"), frozenset(")]}>")
@@ -54,7 +57,12 @@ class TextParser(Parser):
         self._forward_spans: dict[str, Span] = {}
         self._types: dict[str, TypeAttribute | None] = {}
         self._numbers: dict[str, IntegerAttr | FloatAttr | None] = {}
-        self._end = 0
+        self._end = self._read = 0
+
+    @property
+    def at_end(self) -> bool:
+        """Whether nothing but blanks and comments is left."""
+        return self._current_token.kind is MLIRTokenKind.EOF
 
     def _consume_token(self, expected_kind: MLIRTokenKind | None = None) -> Token[MLIRTokenKind, str]:
         token = super()._consume_token(expected_kind)
@@ -69,6 +77,7 @@ class TextParser(Parser):
     def parse_operation(self) -> Operation:
         """Read one operation and remember where its name stands."""
         results_start = self._current_token.span
+        self._count(results_start)
         bound_results = self._parse_op_result_list()
         name_token = self._current_token
         start = name_token.span.start
@@ -88,6 +97,15 @@ class TextParser(Parser):
             self._register_ssa_definition(span.text[1:], op.results[index : index + size], span)
             index += size
         return op
+
+    def _count(self, span: Span) -> None:
+        self._read += 1
+        if self._read > OPERATIONS_MAX:
+            self.raise_error(
+                f"this is operation {self._read} of the text, more than {OPERATIONS_MAX} are not read; whole arrays "
+                "with all their sequences take a tenth of that, so look for what is there many times",
+                span,
+            )
 
     def _operation_named(self, name: str, start: int) -> type[Operation]:
         if is_trace(name):
@@ -334,7 +352,7 @@ class TextParser(Parser):
         try:
             return super().parse_module(allow_implicit_module)
         except ParseError:
-            if self._current_token.kind is MLIRTokenKind.EOF and not self._operations:
+            if self.at_end and not self._operations:
                 self._require_definitions()
             raise
 
@@ -347,11 +365,16 @@ class TextParser(Parser):
             message = unknown_attribute(error.msg) or error.msg
             raise MlirError.at(self.source, error.span.start, message) from error
         if isinstance(error, RecursionError):
-            raise MlirError.at(self.source, self._last_operation(), "nested too deeply to read") from None
+            raise MlirError.at(self.source, self.pos, _too_deep(self.source.text[: self.pos])) from None
         raise MlirError.at(self.source, self.pos, f"cannot read this: {error}") from error
 
-    def _last_operation(self) -> int:
-        return self._operations[0][1] if self._operations else 0
+
+def _too_deep(before: str) -> str:
+    open_brackets = sum(map(before.count, _OPENING)) - sum(map(before.count, _CLOSING)) + before.count("->")
+    return (
+        f"nested too deeply to read: about {open_brackets} brackets are open here, designs need some ten; is one never "
+        "closed?"
+    )
 
 
 def _labelled_block(name: str) -> Block:
@@ -367,6 +390,8 @@ def parse_text(context: Context, source: Source) -> ModuleOp:
         parser = TextParser(context, source)
     except ParseError as error:
         raise MlirError.at(source, error.span.start, error.msg) from error
+    if parser.at_end:
+        raise MlirError.at(source, len(source.text), "this text holds no operation; a design is an aie.device")
     try:
         return parser.parse_module()
     except Exception as error:

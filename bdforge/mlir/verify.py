@@ -35,7 +35,8 @@ def read_module(context: Context, source: Source) -> ModuleOp:
     except MlirError:
         raise
     except RecursionError:
-        raise MlirError.at(source, 0, "nested too deeply to check") from None
+        deepest, depth = _deepest(module)
+        raise error_at(deepest, f"{deepest.name}: nested too deeply to check: {depth} operations around it") from None
     return module
 
 
@@ -52,6 +53,14 @@ def verify(module: ModuleOp) -> None:
     for op in module.walk():
         for rule in _RULES.get(type(op), ()):
             _apply(rule, op)
+
+
+def _deepest(module: Operation) -> tuple[Operation, int]:
+    """The operation with the most operations around it, and how many those are."""
+    depth, level = 0, [module]
+    while inner := [op for outer in level for region in outer.regions for block in region.blocks for op in block.ops]:
+        depth, level = depth + 1, inner
+    return level[0], depth
 
 
 def _apply(rule: Rule, op: Operation) -> None:

@@ -1,5 +1,7 @@
 """Faults of the input of performance models."""
 
+from bdforge.messages import InputError
 
-class PerfError(ValueError):
+
+class PerfError(InputError):
     """A table, type, device or size that the models cannot take; the message lists every reason."""

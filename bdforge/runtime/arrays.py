@@ -1,31 +1,74 @@
 """Host arrays in `.npy` files."""
 
+import os
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
-from zipfile import BadZipFile
+from typing import BinaryIO
 
 import numpy as np
 
+from bdforge.files import named
+from bdforge.messages import InputError, word
 
-class ArrayFileError(ValueError):
+_WAY = "write one array of numbers with numpy.save"
+_OTHERS = {
+    b"PK": f"is an .npz archive of several arrays; {_WAY}",
+    b"\x80": f"is a pickle, which is not read, since reading one runs code; {_WAY}",
+}
+"""What files are that begin like this."""
+_HEADERS = {b"\1\0": np.lib.format.read_array_header_1_0, b"\2\0": np.lib.format.read_array_header_2_0}
+_RANK_MAX = 64  # numpy's NPY_MAXDIMS
+
+
+class ArrayFileError(InputError):
     """A file that cannot be read or must not be overwritten."""
 
 
 def load_arrays(paths: Sequence[Path]) -> list[np.ndarray]:
-    """Arrays of `.npy` files, in order; ArrayFileError names the file that is no array."""
+    """Arrays of `.npy` files, in order; ArrayFileError names the file that is no array and says what it is."""
     return [_load(path) for path in paths]
 
 
 def _load(path: Path) -> np.ndarray:
+    with named(path, "read", ArrayFileError), path.open("rb") as file:
+        shape, dtype = _header(file, word(path))
+        needed, left = prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size - file.tell()
+        if left < needed:
+            raise ArrayFileError(
+                f"{word(path)}: is cut off: {'x'.join(map(str, shape))} elements of {dtype} take {needed} bytes, "
+                f"{left} are there; write it again"
+            )
+        file.seek(0)
+        return np.load(file, allow_pickle=False)
+
+
+def _header(file: BinaryIO, name: str) -> tuple[tuple[int, ...], np.dtype]:
+    """Shape and type that the header promises; nothing of the array's size is read or allocated."""
+    beginning = file.read(len(np.lib.format.MAGIC_PREFIX) + 2)
+    if not beginning.startswith(np.lib.format.MAGIC_PREFIX):
+        told = next((what for magic, what in _OTHERS.items() if beginning.startswith(magic)), None)
+        shown = f"it begins with {beginning.hex(' ')}" if beginning else "it is empty"
+        raise ArrayFileError(f"{name}: {told or f'is not an .npy array, {shown}; {_WAY}'}")
+    read = _HEADERS.get(beginning[6:])
+    if read is None:
+        raise ArrayFileError(
+            f"{name}: is an .npy of version {'.'.join(map(str, beginning[6:]))}, arrays of numbers have 1 or 2"
+        )
     try:
-        array = np.load(path, allow_pickle=False)
-    except OSError as error:
-        raise ArrayFileError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, EOFError, BadZipFile):
-        raise ArrayFileError(f"{path}: not an .npy array; write one with numpy.save, of numbers") from None
-    if not isinstance(array, np.ndarray):
-        raise ArrayFileError(f"{path}: not an .npy array; give one array to a file")
-    return array
+        shape, _, dtype = read(file)
+    except Exception as error:  # numpy evaluates the header as Python text, and raises whatever that does
+        reason = word(str(error).partition("\n")[0] or type(error).__name__)
+        raise ArrayFileError(f"{name}: its .npy header is damaged: {reason}; {_WAY}") from None
+    if dtype.hasobject or not dtype.itemsize:
+        raise ArrayFileError(f"{name}: holds {_unlike_numbers(dtype)} (type {dtype}), not numbers; {_WAY}")
+    if min(shape, default=0) < 0 or len(shape) > _RANK_MAX:
+        raise ArrayFileError(f"{name}: its .npy header is damaged: no array has the shape {word(shape)}; {_WAY}")
+    return shape, dtype
+
+
+def _unlike_numbers(dtype: np.dtype) -> str:
+    return "pickled Python objects" if dtype.hasobject else "elements without bytes"
 
 
 def save_arrays(folder: Path, paths: Sequence[Path], arrays: Sequence[np.ndarray]) -> list[Path]:

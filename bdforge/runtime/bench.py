@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from bdforge.cli.files import named
 from bdforge.emulator.timed import Span
 from bdforge.emulator.timed.tables import tables
 from bdforge.emulator.timed.timeline import write_timeline
+from bdforge.files import named
 from bdforge.operators.gemm import GemmSequence, Problem, SpecError
 from bdforge.operators.gemm.types import TYPES
 from bdforge.runtime.design import BuiltDesign

@@ -1,7 +1,6 @@
 """A built design as SCons leaves it: manifest, MLIR and host-compiled kernels in one folder."""
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from bdforge.devices import DeviceError, device_named
+from bdforge.files import read_bytes, read_json, read_text
+from bdforge.messages import InputError
 from bdforge.operators.gemm import Plan, Problem, SequenceOptions, SpecError, plan_gemm, render, spec_from
 from bdforge.operators.gemm.manifest_schema import Manifest, manifest_fault
 from bdforge.runtime.kernels import load_kernels
 
 
-class BuildError(ValueError):
+class BuildError(InputError):
     """A folder that holds no usable built design."""
 
 
@@ -49,7 +50,7 @@ class BuiltDesign:
     @cached_property
     def mlir(self) -> str:
         """Text of the array configuration with the built-in problems' sequences."""
-        return self.mlir_file.read_text(encoding="utf-8")
+        return read_text(self.mlir_file, BuildError)
 
     @cached_property
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
@@ -73,7 +74,7 @@ def _checked_file(folder: Path, manifest: Manifest, role: str, way: str) -> Path
     path = folder / entry.path
     if not path.is_file():
         raise BuildError(f"{path} is missing; {way}")
-    if entry.sha256 and entry.sha256 != hashlib.sha256(path.read_bytes()).hexdigest():
+    if entry.sha256 and entry.sha256 != hashlib.sha256(read_bytes(path, BuildError)).hexdigest():
         file = folder / "manifest.json"
         raise BuildError(f"{file}: files.{role}.sha256 is not that of {path}; they come from different builds, {way}")
     return path
@@ -88,12 +89,9 @@ def _plan(manifest: Manifest, file: Path) -> Plan:
 
 
 def _manifest(path: Path) -> Manifest:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BuildError(f"{path}: {error.strerror}; build the design first (scons host)") from None
-    except ValueError as error:
-        raise BuildError(f"{path}: not a manifest: {error}") from None
+    if not path.is_file():
+        raise BuildError(f"{path}: there is no such file; build the design first (scons host)")
+    content = read_json(path, BuildError)
     if fault := manifest_fault(content):
         raise BuildError(f"{path}: {fault}; build the design again")
     return Manifest.model_validate(content)

@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from bdforge.messages import Fault, InputError
+
 MESSAGE_BYTES = 512
 MOST_ARGUMENTS = 8
 
 
-class KernelLibraryError(ValueError):
+class KernelLibraryError(InputError):
     """A kernel library that cannot be loaded."""
 
 
-class KernelFault(RuntimeError):
+class KernelFault(Fault, RuntimeError):
     """A kernel broke a rule of its core: misaligned access, use of undefined values, and so on."""
 
 

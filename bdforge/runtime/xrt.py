@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bdforge.messages import Fault
 from bdforge.mlir import parse
 from bdforge.operators.gemm import GemmSequence, Plan, Problem
 from bdforge.operators.gemm.manifest import XCLBIN_KERNEL
@@ -32,7 +33,7 @@ _ABANDONED: list[Any] = []
 """Runs that timed out, with all that they use."""
 
 
-class NpuError(RuntimeError):
+class NpuError(Fault, RuntimeError):
     """The NPU or its driver refused, failed or did not answer in time."""
 
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from bdforge.files import read_text
 from bdforge.mlir import parse
 from bdforge.screen import as_text
 from bdforge.show.errors import ShowError
@@ -19,12 +20,7 @@ def command(
     Tables take `width` characters at most. MlirError (with AllocationError and RoutingError) for the design, ShowError
     for files and for drawing.
     """
-    try:
-        source = design.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise ShowError(f"{design}: cannot be read: {reason}") from None
-    module = parse(source, str(design))
+    module = parse(read_text(design, ShowError), str(design))
     if device is not None:
         chosen_device(module, device)
     if out is None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bdforge.devices import Device
+from bdforge.messages import InputError
 from bdforge.txn.operations import (
     DIRECTIONS,
     PREEMPT_LEVELS,
@@ -39,7 +40,7 @@ _U8, _U16, _U24, _U32, _U64 = (1 << 8) - 1, (1 << 16) - 1, (1 << 24) - 1, (1 << 
 _MASKED = {MASKWRITE: MaskWrite, MASKPOLL: MaskPoll, MASKPOLL_BUSY: MaskPollBusy}
 
 
-class TxnError(ValueError):
+class TxnError(InputError):
     """A stream that is malformed (the message names the word), or operations that no stream can hold."""
 
 

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
+from bdforge.messages import InputError
+
 NAMES_COMPARED_MAX = 4096  # looking for a near name must stay quick even in a file with a million tensors
 
 
-class WeightError(ValueError):
+class WeightError(InputError):
     """Weights that cannot be read, packed or used. The message names file, tensor, fault, limit and next step."""
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from bdforge.emulator import BudgetExceeded, CoreError
+from bdforge.emulator import BudgetExceeded, CoreError, emulate
 from bdforge.emulator.cores import core as core_module
 from support.core_bodies import run_core
 
@@ -166,7 +166,7 @@ def test_an_endless_scf_loop_ends_by_the_budget():
         scf.for %j = %c0 to %c8 step %c1 {
         }
       }"""
-    with pytest.raises(BudgetExceeded, match=r"core \(1, 3\): no end after 5000 loop iterations \(.*:\d+:\d+\)"):
+    with pytest.raises(BudgetExceeded, match=r"core \(1, 3\): no end after 5000 loop .* \(.*:\d+:\d+\)"):
         result_of(forever, budget=5000)
 
 
@@ -181,6 +181,16 @@ def test_an_endless_while_loop_ends_by_the_budget(monkeypatch):
       }"""
     with pytest.raises(BudgetExceeded, match="no end after 700 loop iterations"):
         result_of(forever)
+
+
+def test_functions_that_call_each_other_twice_end_by_the_budget():
+    """Thirty of them are a thousand million calls, without a loop."""
+    twice = "func.func private @f{0}() {{ func.call @f{1}() : () -> () func.call @f{1}() : () -> () return }}"
+    functions = "".join(twice.format(i, i - 1) for i in range(1, 31))
+    core = "%t = aie.tile(0, 2) %c = aie.core(%t) { func.call @f30() : () -> () aie.end }"
+    text = f"module {{ aie.device(npu2) {{ func.func private @f0() {{ return }} {functions} {core} }} }}"
+    with pytest.raises(BudgetExceeded, match=r"no end after 100000 loop iterations and calls \(.*:1:\d+\)"):
+        emulate(text, budget=100_000)
 
 
 def test_twenty_loops_inside_one_another_run_and_more_are_refused_by_a_sentence():

@@ -279,7 +279,7 @@ def test_numpy_functions_that_return_the_array_they_wrote_are_kernels(poison):
 
 
 def test_a_kernel_that_never_ends_is_stopped():
-    with pytest.raises(BudgetExceeded, match=r"no end after 5000 loop iterations \(k at test_kernel_steps\.py:\d+"):
+    with pytest.raises(BudgetExceeded, match=r"no end after 5000 loop .* \(k at test_kernel_steps\.py:\d+"):
         run(through(), endless, budget=5000)
 
 

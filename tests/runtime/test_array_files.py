@@ -1,5 +1,7 @@
 """Host arrays in files: what is no array is told in a sentence, never as a traceback."""
 
+import io
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -8,15 +10,57 @@ import pytest
 from bdforge.runtime.arrays import ArrayFileError, load_arrays, save_arrays
 
 
-@pytest.mark.parametrize("content", [b"", b"\x93", b"\x93NUMPY", b"\x93NUMPY\x01\x00", b"PK\x03\x04", b"12 13 14\n"])
-def test_a_file_that_is_no_array_is_named(tmp_path: Path, content: bytes):
-    file = tmp_path / "a.npy"
-    file.write_bytes(content)
-    with pytest.raises(ArrayFileError, match=r"a\.npy: not an \.npy array"):
-        load_arrays([file])
-
-
 def test_an_array_without_elements_is_an_array(tmp_path: Path):
     (file,) = save_arrays(tmp_path / "out", [Path("a.npy")], [np.zeros((0, 3), np.int16)])
     (array,) = load_arrays([file])
     assert (array.shape, array.dtype) == ((0, 3), np.int16)
+
+
+def header(text: str, version: bytes = b"\x01\x00") -> bytes:
+    return b"\x93NUMPY" + version + len(text).to_bytes(2 if version[0] == 1 else 4, "little") + text.encode()
+
+
+def pickled() -> bytes:
+    file = io.BytesIO()
+    np.save(file, np.array([{}], object), allow_pickle=True)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "is not an .npy array, it is empty"),
+        (b"12 13 14\n", "is not an .npy array, it begins with 31 32"),
+        (b"PK\x03\x04", "is an .npz archive of several arrays"),
+        (pickle.dumps([1]), "is a pickle, which is not read, since reading one runs code"),
+        (pickled(), r"holds pickled Python objects \(type object\), not numbers"),
+        (header("{'descr': '<i4', 'fortran_order': False, 'shape': (9990000000000,)}"),
+         "is cut off: 9990000000000 elements of int32 take 39960000000000 bytes, 0 are there"),
+        (header("{'descr': '<i4', 'fortran_order': False, 'shape': (3, 5)}") + bytes(59),
+         "is cut off: 3x5 elements of int32 take 60 bytes, 59 are there"),
+        (header("(" * 9000), "its .npy header is damaged"),
+        (header("[" * 90 + "]" * 90), "its .npy header is damaged"),
+        (header("-" * 9000 + "1"), "its .npy header is damaged"),
+        (header("{'descr': '<i4', 'fortran_order': False, 'shape': (-1, -1)}"), r"no array has the shape \(-1, -1\)"),
+        (header("{'descr': '<i4', 'fortran_order': False, 'shape': (" + "1, " * 65 + ")}"), "no array has the shape"),
+        (header("{'descr': '<q99', 'fortran_order': False, 'shape': (1,)}"), "its .npy header is damaged"),
+        (header("{'descr': [('a', '<i4', (9,) * 9)], 'fortran_order': False, 'shape': (1,)}"), "header is damaged"),
+        (header("x", b"\x07\x00"), r"is an .npy of version 7.0"),
+        (header("x" * 20_000), "its .npy header is damaged"),
+        (header("{'descr': 'S0', 'fortran_order': False, 'shape': (10**0, 9999999999999999999999)}"), "damaged"),
+        (header("{'descr': 'S0', 'fortran_order': False, 'shape': (9999999999999999999999,)}"), "without bytes"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_an_array_is_said(tmp_path: Path, content: bytes, reason: str):
+    file = tmp_path / "a.npy"
+    file.write_bytes(content)
+    with pytest.raises(ArrayFileError, match=rf"a\.npy: .*{reason}"):
+        load_arrays([file])
+
+
+@pytest.mark.parametrize("order", "CF")
+def test_arrays_in_either_order_are_read(tmp_path: Path, order):
+    given = np.asarray(np.arange(15, dtype=np.int16).reshape(3, 5), order=order)
+    np.save(tmp_path / "a.npy", given)
+    (array,) = load_arrays([tmp_path / "a.npy"])
+    np.testing.assert_array_equal(array, given)

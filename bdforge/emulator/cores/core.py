@@ -153,7 +153,7 @@ class Core(Agent):
 
     def exhausted(self, where: Callable[[], str]) -> None:
         """A loop that went round too often without an end."""
-        raise BudgetExceeded(f"{self.name}: no end after {self.budget} loop iterations{where()}")
+        raise BudgetExceeded(f"{self.name}: no end after {self.budget} loop iterations and calls{where()}")
 
 
 def core_at(array: "Array", column: int, row: int) -> Core:

@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES
+from bdforge.messages import InputError
 
 
-class SpecError(ValueError):
+class SpecError(InputError):
     """A design spec that cannot be read or cannot be built; the message lists every reason."""
 
 

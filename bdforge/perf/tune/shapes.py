@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from bdforge.files import SETTINGS_BYTES_MAX, read_text
+from bdforge.messages import word
 from bdforge.operators.gemm import Problem
 from bdforge.operators.gemm.spec import LARGEST_SIZE
 from bdforge.perf.errors import PerfError
@@ -25,7 +27,7 @@ NAMED: dict[str, tuple[tuple[str, int, int, int], ...]] = {
 }  # fmt: skip
 """Linear layers of models by name."""
 
-_SHAPE = re.compile(r"\s*(\d+)x(\d+)x(\d+)(?:\*(\d+))?(?:\s+(.*))?\s*")
+_SHAPE = re.compile(r"\s*(\d{1,12})x(\d{1,12})x(\d{1,12})(?:\*(\d{1,12}))?(?:\s+(.*))?\s*")
 
 
 def shapes(text: str, rows: int | None = None) -> tuple[Weighted, ...]:
@@ -46,11 +48,7 @@ def shapes(text: str, rows: int | None = None) -> tuple[Weighted, ...]:
 
 
 def _file(path: Path) -> tuple[Weighted, ...]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise PerfError(f"{path}: cannot be read: {reason}") from None
+    lines = read_text(path, PerfError, SETTINGS_BYTES_MAX).splitlines()
     told = [(i, line.split("#")[0].strip()) for i, line in enumerate(lines, 1)]
     found = tuple(_shape(line, f"{path}:{i}") for i, line in told if line)
     if not found:
@@ -61,7 +59,7 @@ def _file(path: Path) -> tuple[Weighted, ...]:
 def _shape(text: str, where: str) -> Weighted:
     match = _SHAPE.fullmatch(text)
     if match is None:
-        raise PerfError(f"{where}: {text!r} is not {', '.join(NAMED)}, a file or MxKxN, such as 512x2560x2560*2")
+        raise PerfError(f"{where}: {word(text)!r} is not {', '.join(NAMED)}, a file or MxKxN, such as 512x2560x2560*2")
     M, K, N, count = (int(part or 1) for part in match.groups()[:4])
     if not 1 <= count <= LARGEST_SIZE:
         raise PerfError(f"{where}: a count of {count} is not within 1 and {LARGEST_SIZE}")

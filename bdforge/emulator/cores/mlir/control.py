@@ -25,6 +25,9 @@ from bdforge.mlir.array_ops import LockOp
 if TYPE_CHECKING:
     from bdforge.emulator.cores.mlir.translation import Translation
 
+CALL_COST = 8
+"""Loop iterations that a call of a function of the design counts as: it takes about as long."""
+
 
 @emits("scf.for")
 def for_loop(t: "Translation", op: scf.ForOp) -> None:
@@ -175,6 +178,7 @@ def call(t: "Translation", op: func.CallOp) -> None:
         _call_kernel(t, op, t.object("K", kernel))
         return
     t.pass_locks([value for value in op.arguments if isinstance(value.owner, LockOp)])
+    t.spend_fuel(op, CALL_COST)
     expression = f"yield from {t.call_name(op, function)}({', '.join(['core', *literals(t, op.arguments)])})"
     t.line(f"{tuple_of(literals(t, op.results))} = {expression}" if op.results else expression)
 

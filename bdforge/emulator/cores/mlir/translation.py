@@ -268,7 +268,7 @@ class Translation:
         return self.shared(suffix, lambda: lambda: suffix)
 
     def spend_fuel(self, op: Operation, trips: int = 1) -> None:
-        """Bound the number of loop iterations."""
+        """Bound the number of loop iterations and calls."""
         self.line(f"core.fuel -= {trips}")
         self.line(f"if core.fuel < 0: core.exhausted({self.where(op)})")
 

@@ -1,0 +1,81 @@
+"""What people are told: within bounds, and without characters that a terminal would obey.
+
+Anything read from a file may end up in a message or a table. `told` is for whole messages, `word` for a name or value
+inside of one, `excerpt` for a line of a file, `listed` for many of a kind. Faults of what users give derive from
+`Fault` or `InputError`, whose messages are always `told`.
+"""
+
+import re
+from collections.abc import Iterable
+
+MESSAGE_BYTES = 3584
+"""Of a message, as UTF-8; what a command puts around one fits into 4 KiB with it."""
+LISTED = 10
+"""Things of a kind that a message names before it counts the others."""
+WORD_CHARACTERS = 120
+"""Of a name or value inside of a message."""
+LINE_CHARACTERS = 200
+"""Of a line of a file, around the place that a message is about."""
+
+# C0 but tab and newline, DEL, C1, marks and overrides of writing direction, line separators, lone surrogates
+_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class Fault(Exception):
+    """A fault that people are told of: its message is bounded and holds no control characters."""
+
+    def __init__(self, message: object = ""):
+        super().__init__(told(message))
+
+
+class InputError(Fault, ValueError):
+    """Something given, a file or an argument, that cannot be used."""
+
+
+def printable(text: str) -> str:
+    """`text` with control characters written as escapes; newlines and tabs stay."""
+    return _CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def told(message: object) -> str:
+    """A message as people get it: printable, its middle left out where it is longer than MESSAGE_BYTES."""
+    text = str(message)
+    if len(text) > MESSAGE_BYTES:  # before the search through what may be megabytes
+        text = _without_middle(text, MESSAGE_BYTES)
+    text = printable(text)
+    kept = MESSAGE_BYTES
+    while len(text.encode()) > MESSAGE_BYTES:
+        kept -= max(64, kept // 8)
+        text = _without_middle(text, kept)
+    return text
+
+
+def _without_middle(text: str, characters: int) -> str:
+    """About so many characters of `text`: mostly its beginning, which names the place, and its end."""
+    tail = characters // 4
+    head = characters - tail - 48
+    return f"{text[:head]} [... {len(text) - head - tail} characters ...] {text[-tail:]}"
+
+
+def word(value: object, characters: int = WORD_CHARACTERS) -> str:
+    """A name or value from a file on one line, its end left out where it is long."""
+    text = str(value)
+    shown = printable(text[:characters]).replace("\n", "\\n").replace("\t", "\\t")
+    return shown if len(text) <= characters else f"{shown}... ({len(text)} characters)"
+
+
+def listed(things: Iterable[object], separator: str = ", ", most: int = LISTED) -> str:
+    """The first of many, and how many more there are."""
+    found = list(things)
+    rest = [f"and {len(found) - most} more"] if len(found) > most else []
+    return separator.join([*(told(thing) for thing in found[:most]), *rest])
+
+
+def excerpt(line: str, column: int) -> tuple[str, int]:
+    """At most LINE_CHARACTERS of `line` around `column` (from 1), and where that column stands in them (from 1)."""
+    if len(line) <= LINE_CHARACTERS:
+        return line, column
+    start = max(0, min(column - 1 - LINE_CHARACTERS // 2, len(line) - LINE_CHARACTERS))
+    before = "..." if start else ""
+    after = "..." if start + LINE_CHARACTERS < len(line) else ""
+    return f"{before}{line[start : start + LINE_CHARACTERS]}{after}", column - start + len(before)

@@ -1,0 +1,73 @@
+"""Messages are bounded and hold nothing that a terminal obeys, whatever was read into them."""
+
+from unicodedata import category
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bdforge.emulator import EmulationError
+from bdforge.messages import MESSAGE_BYTES, InputError, excerpt, listed, printable, told, word
+from bdforge.mlir import MlirError
+from bdforge.mlir.errors import Source
+from bdforge.operators.gemm import SpecError
+from bdforge.perf import PerfError
+from bdforge.txn import TxnError
+from bdforge.weights import WeightError
+
+
+@pytest.mark.parametrize("kind", [EmulationError, InputError, PerfError, SpecError, TxnError, WeightError])
+def test_every_kind_of_fault_is_bounded_and_printable(kind):
+    message = str(kind("design.toml: \x1b[31m" + "é\0" * 1_000_000 + " choose another"))
+    assert len(message.encode()) <= MESSAGE_BYTES
+    assert message.startswith("design.toml: \\x1b[31m")
+    assert message.endswith(" choose another")
+    assert "\0" not in message
+
+
+@given(st.text(max_size=300), st.integers(0, 60))
+def test_what_is_told_fits_and_is_told_the_same_again(text, times):
+    message = told(text * times)
+    assert len(message.encode()) <= MESSAGE_BYTES
+    assert told(message) == message
+    assert not [c for c in message if category(c) in ("Cc", "Cs", "Zl", "Zp") and c not in "\n\t"]
+
+
+def test_short_messages_stay_as_they_are():
+    assert told("a\tb\nc: größer, → 𝔸") == "a\tb\nc: größer, → 𝔸"
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [("\x1b[2J", "\\x1b[2J"), ("\r", "\\r"), ("\x07", "\\x07"), ("\x9b1m", "\\x9b1m"), ("\x7f", "\\x7f"),
+     ("\u202egnp", "\\u202egnp"), ("\ud800", "\\ud800"), ("\u2028", "\\u2028")],
+)  # fmt: skip
+def test_controls_are_shown_as_escapes(raw, shown):
+    assert printable(f"a{raw}b") == f"a{shown}b"
+
+
+def test_a_word_stays_on_its_line_and_says_how_long_it_was():
+    assert word("a\nb\tc") == "a\\nb\\tc"
+    assert word("x" * 500) == "x" * 120 + "... (500 characters)"
+
+
+def test_ten_of_many_are_listed():
+    assert listed(range(10)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
+    assert listed(range(13), "\n").splitlines()[-2:] == ["9", "and 3 more"]
+
+
+@pytest.mark.parametrize("column", [1, 2, 100, 101, 5000, 9900, 9999, 10_000])
+def test_an_excerpt_points_at_the_same_character(column):
+    line = "".join(chr(0x4E00 + i) for i in range(10_000))
+    shown, at = excerpt(line, column)
+    assert shown[at - 1] == line[column - 1]
+    assert len(shown) <= 206
+
+
+def test_the_caret_stands_below_the_place_in_a_long_line():
+    text = " " * 5_000_000 + "\x1b!here"
+    error = MlirError.at(Source(text, "long.mlir"), 5_000_001, "what is this")
+    place, line, caret = str(error).split("\n")
+    assert place == "long.mlir:1:5000002: what is this"
+    assert line[caret.index("^") :] == "!here"
+    assert error.column == 5_000_002

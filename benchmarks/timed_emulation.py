@@ -11,9 +11,9 @@ from pathlib import Path
 from bdforge.devices.timing import Timing
 from bdforge.emulator import TimingOptions, TimingReport, replay
 from bdforge.operators.gemm import Problem
+from bdforge.perf.timed import timing_options
 from bdforge.runtime import BuiltDesign, run_gemm
 from bdforge.runtime.reference import random_operands
-from bdforge.runtime.timing import timing_options
 
 DESIGN = Path(__file__).resolve().parents[1] / "build" / "strix_halo" / "gemm_i8_i2_bitnet"
 SHAPES = ((256, 2560, 2560), (256, 2560, 640), (256, 6912, 2560), (256, 2560, 13824))

@@ -12,6 +12,7 @@ from bd_patterns import PatternError
 from bdforge import show
 from bdforge.cli import estimate as estimates
 from bdforge.cli import insts, isa, plot, tune, weights
+from bdforge.cli.bench import TimedRuns, run_problems
 from bdforge.cli.checks import Permissive, checks, tell
 from bdforge.cli.timing import PRODUCTS, Timed, share, without_timing
 from bdforge.devices import DEVICES, DeviceError, device_named
@@ -28,7 +29,6 @@ from bdforge.perf import PerfError
 from bdforge.routing.write import write_routes
 from bdforge.runtime import BuildError, BuiltDesign, KernelLibraryError, load_kernels
 from bdforge.runtime.arrays import ArrayFileError, load_arrays, save_arrays
-from bdforge.runtime.bench import TimedRuns, run_problems
 from bdforge.runtime.xrt import NpuError, difference, run_mlir
 from bdforge.screen import screen
 from bdforge.toolchain.doctor import examine

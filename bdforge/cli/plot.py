@@ -20,7 +20,7 @@ from bdforge.perf.plots.pattern import pattern_picture
 from bdforge.perf.plots.roofline import Point, intensity, modelled_point, published_points, roofline
 from bdforge.perf.plots.sweep import kmt_sweep, sweep
 from bdforge.perf.plots.utilisation import utilisation
-from bdforge.perf.tune.emulate import timed
+from bdforge.perf.timed import timed
 from bdforge.perf.tune.kernel import BASES, Basis, basis_named, kernel_of
 from bdforge.perf.tune.shapes import shapes
 

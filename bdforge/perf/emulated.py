@@ -16,7 +16,7 @@ from bdforge.devices import device_named
 from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm, spec_from
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.designs import case_of
-from bdforge.perf.tune.emulate import timed
+from bdforge.perf.timed import timed
 from bdforge.perf.tune.kernel import Basis, kernel_of
 
 TABLE = Path(__file__).parent / "data" / "emulated.csv"

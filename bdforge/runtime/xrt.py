@@ -18,6 +18,8 @@ from bdforge.mlir import parse
 from bdforge.operators.gemm import GemmSequence, Plan, Problem
 from bdforge.operators.gemm.manifest import XCLBIN_KERNEL
 from bdforge.operators.gemm.sequence import ARGUMENTS
+from bdforge.perf import PerfError, estimate
+from bdforge.perf.designs import case_of
 from bdforge.runtime.design import BuildError, BuiltDesign
 from bdforge.txn.codec import encode
 from bdforge.txn.lower import lower_module
@@ -155,9 +157,6 @@ class Xrt:
 
 def _warn_of_late(plan: Plan, problem: Problem) -> None:
     """A Python warning for a problem that a driver may end before it is done, where the models know its design."""
-    from bdforge.perf import PerfError, estimate  # perf imports this package
-    from bdforge.perf.designs import case_of
-
     with suppress(PerfError):
         if late := estimate(case_of(plan.spec, plan.device, problem)).late:
             warnings.warn(f"{problem}: {late}", stacklevel=5)

@@ -16,7 +16,7 @@ from bdforge.perf.plots.pattern import natural_width, order_grid
 from bdforge.perf.plots.roofline import intensity, modelled_point, published_points
 from bdforge.perf.plots.sweep import BOUND_COLORS, sweep
 from bdforge.perf.plots.utilisation import tile_shares
-from bdforge.perf.tune.emulate import timed
+from bdforge.perf.timed import timed
 from bdforge.perf.tune.reasons import LIFTS
 from support.built_designs import spec_content
 

@@ -25,7 +25,7 @@ from bdforge.perf.tune.search import (
     search_part,
 )
 from bdforge.perf.tune.space import Candidates, candidates_of, rows_of_tiles, search_space
-from bdforge.perf.tune.state import State, default_state, identity
+from bdforge.perf.tune.state import SOURCES, State, default_state, identity
 from bdforge.perf.tune.tuner import search, tune
 
 HALO = device_named("strix_halo")
@@ -101,6 +101,17 @@ def test_a_state_of_another_search_is_refused(tmp_path):
     path.write_text("not JSON\n")
     with pytest.raises(PerfError, match="is no state of a search"):
         State.open(path, SMALL)
+
+
+@pytest.mark.parametrize("file", ["perf/bounds/estimate.py", "operators/gemm/memtiles.py", "emulator/dma.py"])
+def test_a_state_of_other_models_or_another_array_is_another(tmp_path, file):
+    for name in (f"bdforge/{file}", "bd_patterns/legality.py"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_bytes((SOURCES / name).read_bytes())
+    before = identity(SMALL, tmp_path)
+    with (tmp_path / "bdforge" / file).open("a") as source:
+        source.write("# changed")
+    assert identity(SMALL, tmp_path) != before
 
 
 def test_states_lie_in_the_cache(monkeypatch, tmp_path):

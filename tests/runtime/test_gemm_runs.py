@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bdforge.cli.bench import run_problems
 from bdforge.emulator import ArgumentError, Deadlock, PoisonError, emulate
 from bdforge.operators.gemm import Problem, render
 from bdforge.runtime import BuildError, BuiltDesign, Mismatch, first_mismatch, packed_weights, reference, run_gemm
-from bdforge.runtime.bench import run_problems
 from support.built_designs import build, spec_content
 
 

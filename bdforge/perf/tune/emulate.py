@@ -6,23 +6,20 @@ emulation as in the model, drops out of the differences; emulated over modelled 
 steady part of the modelled time on the true problems.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
 
-from bdforge.emulator import EmulationError, TimingOptions, TimingReport
+from bdforge.emulator import EmulationError
 from bdforge.operators.gemm import Plan, Problem, SpecError, plan_gemm, sequence
 from bdforge.operators.gemm.grid import WalkError
 from bdforge.operators.gemm.plan import GemmSpec
 from bdforge.perf.bounds.estimate import estimate
-from bdforge.perf.bounds.types import type_named
-from bdforge.perf.designs import case_of
 from bdforge.perf.errors import PerfError
-from bdforge.perf.tune.kernel import Basis, kernel_of, share_reached
+from bdforge.perf.timed import timed
+from bdforge.perf.tune.kernel import kernel_of
 from bdforge.perf.tune.model import case_at
 from bdforge.perf.tune.search import Task
 from bdforge.perf.tune.space import Candidates
-from bdforge.runtime.timing import timing_options
-from bdforge.runtime.trial import timed_trial
 
 ROUNDS = (2, 5)
 """Tiles of C for each core, in both runs."""
@@ -68,23 +65,3 @@ def emulated(task: Task, candidate: tuple[int, ...]) -> Emulated:
 
 def _emulated_us(plan: Plan, task: Task, problem: Problem) -> float:
     return timed(plan, problem, task.basis).array_seconds * 1e6
-
-
-def timed(plan: Plan, problem: Problem, basis: Basis) -> TimingReport:
-    """A problem on the emulated array, without its values: zeros, and kernels that only take time.
-
-    SpecError, WalkError or EmulationError for what cannot run.
-    """
-    return timed_trial(plan, problem, _options(plan, problem, basis))
-
-
-def _options(plan: Plan, problem: Problem, basis: Basis) -> TimingOptions:
-    """Constants of the product, and the kernels' cycles as a basis has them."""
-    spec = plan.spec
-    types = (type_named(spec.a), type_named(spec.b), type_named(spec.accumulator))
-    if basis == "compiled":
-        share = share_reached(types, plan.kernel.generation)
-        return timing_options(plan, problem, schedule="sequential", efficiency=share)
-    options = timing_options(plan, problem)
-    cycles = kernel_of(case_of(spec, plan.device, problem), basis).cycles / plan.parts
-    return replace(options, kernels={**options.kernels, plan.kernel.multiply: cycles})

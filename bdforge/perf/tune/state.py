@@ -11,15 +11,13 @@ from typing import Any
 from bdforge.perf.errors import PerfError
 from bdforge.perf.tune.search import Part, Ranked, Task
 
-_MODELS = ("perf", "plan", "devices")
-"""Packages whose sources decide what a search finds."""
+SOURCES = Path(__file__).parents[3]
 
 
-def identity(task: Task) -> str:
-    """Hash of everything that decides a search's result: the task, and the models' sources and data."""
+def identity(task: Task, root: Path = SOURCES) -> str:
+    """Hash of everything that decides a search's result: the task, and all sources and data of models and array."""
     digest = hashlib.sha256(repr(task).encode())
-    root = Path(__file__).parents[2]
-    for package in _MODELS:
+    for package in ("bdforge", "bd_patterns"):
         for path in sorted(p for p in (root / package).rglob("*") if p.suffix in (".py", ".csv")):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

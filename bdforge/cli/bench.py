@@ -13,10 +13,10 @@ from bdforge.emulator.timed.timeline import write_timeline
 from bdforge.files import named
 from bdforge.operators.gemm import GemmSequence, Problem, SpecError
 from bdforge.operators.gemm.types import TYPES
+from bdforge.perf.timed import timing_options
 from bdforge.runtime.design import BuiltDesign
 from bdforge.runtime.gemm import GemmRun, Mismatch, first_mismatch, run_gemm
 from bdforge.runtime.reference import expected, random_operands, random_scales
-from bdforge.runtime.timing import timing_options
 from bdforge.screen import new_table, put, screen
 from bdforge.weights import check_shape, read
 

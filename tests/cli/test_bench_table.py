@@ -2,8 +2,8 @@
 
 import pytest
 
+from bdforge.cli.bench import padding
 from bdforge.operators.gemm import sequence
-from bdforge.runtime.bench import padding
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,81 @@
+"""Timed emulation of GEMM designs: what a kernel's call costs there, and runs without data.
+
+Values never change time, so a design that nobody built is timed with kernels that do nothing but take their cycles.
+"""
+
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from bdforge.devices.timing import PEAK_MACS, timing_of
+from bdforge.emulator import TimingOptions, TimingReport, emulate
+from bdforge.emulator.timed import Span
+from bdforge.operators.gemm import GemmSequence, Plan, Problem, render, sequence
+from bdforge.operators.gemm.types import TYPES
+from bdforge.perf.bounds.types import type_named
+from bdforge.perf.designs import case_of
+from bdforge.perf.kernels.schedule import Schedule, ScheduleError, kernel_costs
+from bdforge.perf.tune.kernel import Basis, kernel_of, share_reached
+
+
+def timing_options(
+    plan: Plan, problem: Problem, *, schedule: Schedule = "overlapped", efficiency: float = 1.0,
+    spans: list[Span] | None = None,
+) -> TimingOptions:  # fmt: skip
+    """How to time a problem of a design: its product's constants and the cycles of its kernels.
+
+    `efficiency` is the share of `schedule` that matrix kernels reach (`bdforge.perf.kernels.schedule`), the ideal one
+    with its stalls at memory banks; `spans`, if given, gets the timeline.
+    """
+    timing, tile, costs = timing_of(plan.device), plan.spec.tile, {}
+    options = plan.finish.defines if plan.finish else ()
+    if schedule == "overlapped":
+        efficiency /= timing.core_bank_stall
+    for symbol in plan.kernel_names:
+        with suppress(ScheduleError):  # the report names kernels without a cost
+            costs |= kernel_costs(
+                [symbol], tile.m, tile.k, tile.n, generation=plan.device.generation,
+                a_rows=tile.m // plan.parts, transposed=plan.transposed, which=schedule, efficiency=efficiency,
+                options=options,
+            )  # fmt: skip
+    spec, generation = plan.spec, plan.device.generation.name
+    peak = PEAK_MACS[generation].get((type_named(spec.a), type_named(spec.b)), 0)
+    return TimingOptions(timing, costs, problem.macs, spans, peak)
+
+
+def timed(plan: Plan, problem: Problem, basis: Basis) -> TimingReport:
+    """Time of a problem on the emulated array with kernels as a basis has them; SpecError, WalkError, EmulationError
+    as a run's."""
+    planned = sequence(plan, problem.M, problem.K, problem.N)
+    silent = dict.fromkeys(plan.kernel_names, _nothing)
+    options, words = _options(plan, problem, basis), planned.words()
+    result = emulate(render(plan, []), _zeros(planned), silent, instructions=words, timing=options)
+    assert result.timing is not None
+    return result.timing
+
+
+def _options(plan: Plan, problem: Problem, basis: Basis) -> TimingOptions:
+    """`timing_options` with the matrix kernel's cycles as a basis has them."""
+    spec = plan.spec
+    if basis == "compiled":
+        types = (type_named(spec.a), type_named(spec.b), type_named(spec.accumulator))
+        share = share_reached(types, plan.kernel.generation)
+        return timing_options(plan, problem, schedule="sequential", efficiency=share)
+    options = timing_options(plan, problem)
+    cycles = kernel_of(case_of(spec, plan.device, problem), basis).cycles / plan.parts
+    return replace(options, kernels={**options.kernels, plan.kernel.multiply: cycles})
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+def _zeros(planned: GemmSequence) -> list[np.ndarray]:
+    """Arguments of a sequence, as bytes."""
+    spec = planned.plan.spec
+    a, c = (
+        n * TYPES[name].memory_bits // 8 for n, name in ((planned.a_elements, spec.a), (planned.c_elements, spec.c))
+    )
+    fed = planned.fed_bytes if spec.epilogue.fed else ()
+    return [np.zeros(size, np.uint8) for size in (a, planned.b_bytes, c, *fed)]

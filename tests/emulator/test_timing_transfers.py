@@ -98,6 +98,17 @@ def test_a_core_bound_design_stalls_its_stream_and_a_stream_bound_one_its_core()
     assert shim.stalled.get("back-pressure", 0) == pytest.approx(0)
 
 
+@pytest.mark.parametrize(("crossing", "local", "room"), [(0, 0, 16 * 2), (3, 2, (16 + 2 * 3 + 2) * 2)])
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_sink_holds_its_buffer_and_what_is_on_the_way(crossing, local, room, more):
+    """16 stream words of two words each, and those of the cycles across two switches; the next word waits."""
+    timing = replace(FREE, switch_cycles=crossing, switch_local_cycles=local)
+    report = timed(to_cores(["work"], room + more, 2, buffers=1), 2 * (room + more), timing=timing, work=1000)
+    shim = {channel.name: channel for channel in report.channels}["shim (0, 0) MM2S 0"]
+    waits = shim.stalled.get("back-pressure", 0) > 500
+    assert waits == bool(more), f"{room + more} words, of which the sink holds {room}: stalled {shim.stalled}"
+
+
 def test_locks_and_calls_of_a_core_cost_cycles():
     timing = replace(FREE, core_lock_cycles=13, kernel_call_cycles=25, done_to_resume_cycles=15)
     report = timed(to_cores(["work"], WORDS, 3, buffers=1), 3 * WORDS, timing=timing, work=70)

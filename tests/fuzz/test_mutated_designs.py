@@ -1,6 +1,7 @@
 """Mutated designs: documented exceptions only, never a traceback, a hang or unbounded memory."""
 
 from collections.abc import Iterator
+from difflib import unified_diff
 from random import Random
 
 import pytest
@@ -27,7 +28,9 @@ def case(seed: int) -> tuple[Sample, str]:
 
 
 def fault_text(seed: int, sample: Sample, text: str, report: Report) -> str:
-    return f"seed {seed}, from {sample.name}: {report.outcome}: {report.detail}\n{text}"
+    """The fault, and the lines of the sample that the mutation changed."""
+    lines = unified_diff(sample.text.splitlines(), text.splitlines(), sample.name, f"seed {seed}", n=1, lineterm="")
+    return "\n".join([f"seed {seed}, from {sample.name}: {report.outcome}: {report.detail}", *lines])
 
 
 def check(worker: Worker, start: int) -> None:
@@ -38,7 +41,7 @@ def check(worker: Worker, start: int) -> None:
         if report.is_fault:
             faults.append(fault_text(seed, sample, text, report))
     if faults:
-        pytest.fail("\n\n".join(faults), pytrace=False)
+        pytest.fail(f"{len(faults)} of {CASES} mutated designs\n" + "\n\n".join(faults), pytrace=False)
 
 
 @pytest.mark.parametrize("start", STARTS)
@@ -56,7 +59,19 @@ def test_many_mutated_designs_run_or_are_refused_by_name(worker, start):
 def test_the_designs_are_valid_before_their_mutation(worker, sample):
     """Otherwise every mutant would stop at the same place. `packets_pad` has a sink without a program, and waits."""
     expected = Report("refused", "Deadlock") if sample.name == "packets_pad" else Report("accepted", "")
-    assert worker.run(sample.text, sample.arguments) == expected
+    report = worker.run(sample.text, sample.arguments)
+    if report != expected:
+        pytest.fail(f"{sample.name}: {report.outcome} {report.detail}: {report.message}", pytrace=False)
+
+
+def test_a_fault_is_told_with_what_was_changed():
+    sample, text = case(7)
+    told = fault_text(7, sample, text, Report("escaped", "KeyError: 3 at verify_dma.py:9 rule"))
+    assert told.startswith(f"seed 7, from {sample.name}: escaped: KeyError: 3 at verify_dma.py:9 rule\n---")
+    changed = [line[1:] for line in told.splitlines()[3:] if line.startswith("+")]
+    assert changed
+    assert set(changed) <= set(text.splitlines())
+    assert len(told.splitlines()) < len(text.splitlines())
 
 
 def test_mutants_stop_in_the_parser_and_in_the_array_and_nowhere(worker):

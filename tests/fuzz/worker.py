@@ -13,7 +13,7 @@ import select
 import subprocess
 import sys
 import traceback
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 MEMORY_BYTES = 3 << 30
@@ -27,6 +27,7 @@ class Report:
 
     outcome: str
     detail: str
+    message: str = field(default="", compare=False)  # of the exception
 
     @property
     def is_fault(self) -> bool:
@@ -98,11 +99,11 @@ def examine(text: str, arguments: list[tuple[str, int]], seed: int) -> Report:
             text, arrays, Kernels(text), budget=STEPS, schedule=schedule, seed=seed, permissive=["buffer-arguments"]
         )
     except (MlirError, EmulationError) as error:
-        return Report("refused", type(error).__name__)
+        return Report("refused", type(error).__name__, str(error))
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)[-3:]
         place = " < ".join(f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in reversed(frames))
-        return Report("escaped", f"{type(error).__name__}: {str(error)[:200]} at {place}")
+        return Report("escaped", f"{type(error).__name__}: {str(error)[:200]} at {place}", str(error))
     return Report("accepted", "")
 
 
@@ -138,7 +139,7 @@ def serve() -> None:
         case = json.loads(line)
         with contextlib.redirect_stdout(io.StringIO()):
             report = examine(case["text"], [(e, n) for e, n in case["arguments"]], case["seed"])
-        print(json.dumps({"outcome": report.outcome, "detail": report.detail}), file=answers, flush=True)
+        print(json.dumps(asdict(report)), file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
-// Stages A and B and fetches C for the sizes on stdin, "design M K N lda ldb ldc" to a line; prints "ok" for each.
+// Stages A and B and fetches C for the sizes on stdin, "design M K N lda ldb ldc" to a line; prints "ok" for each
+// or the first difference of each operand.
 //
 // Every buffer is as long as it must be and no longer, so that sanitizers see a step outside. What belongs at (i, j) is
 // written down here a second time: position and line by order, block by block of 8 rows x 8 columns for block floats.
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <string>
 #include <vector>
 
 #include "bdforge/staging.hpp"
@@ -69,23 +72,33 @@ struct Case {
     }
 };
 
+/// The first difference: where, which element of the source stands there (0 or less: none) and which should; "" if none.
+static std::string difference(const char *what, const std::vector<std::int16_t> &found,
+                              const std::vector<std::int16_t> &expected) {
+    const auto [at, other] = std::mismatch(found.begin(), found.end(), expected.begin());
+    if (at == found.end())
+        return "";
+    return std::string(" ") + what + "[" + std::to_string(at - found.begin()) + "] is element " + std::to_string(*at - 1) +
+           ", expected " + std::to_string(*other - 1) + ";";
+}
+
 template <typename Stage>
-static bool staged_whole(const Case &c, Stage stage) {
+static std::string staged_whole(const char *what, const Case &c, Stage stage) {
     const std::vector<std::int16_t> source = numbered(extent(c.storage, c.matrix, c.leading));
     std::vector<std::int16_t> buffer(size(bdforge::generator::elements(c.storage, c.held)), 99);
     std::vector<std::int16_t> expected(buffer.size());
     stage(source.data(), buffer.data());
     c.each([&](std::size_t to, std::size_t from) { return expected[to] = source[from], true; });
-    return buffer == expected;
+    return difference(what, buffer, expected);
 }
 
-static bool fetched_whole(const Case &c, const bdforge::generator::Staging &staging, const Problem &p,
-                          const bdforge::generator::Design &design) {
+static std::string fetched_whole(const Case &c, const bdforge::generator::Staging &staging, const Problem &p,
+                                 const bdforge::generator::Design &design) {
     const std::vector<std::int16_t> buffer = numbered(bdforge::generator::elements(c.storage, c.held));
     std::vector<std::int16_t> out(size(extent(c.storage, c.matrix, c.leading)), -1), expected = out;
     bdforge::generator::fetch_c(design, staging, p, buffer.data(), out.data());
     c.each([&](std::size_t from, std::size_t to) { return expected[to] = buffer[from], true; });
-    return out == expected;
+    return difference("C", out, expected);
 }
 
 int main() {
@@ -96,20 +109,20 @@ int main() {
         const Problem p(M, K, N, lda, ldb, ldc);
         const bdforge::generator::Staging staging = bdforge::generator::staging(design, p);
         const bdforge::generator::Storages &stores = design.operands;
-        bool good = true;
+        std::string wrong;
         if (staging.a) {
             const std::int64_t walked = (K + design.granules.k - 1) / design.granules.k * design.granules.k;
             const std::int64_t whole = staging.a_in_slabs ? K / design.tile.k_mt * design.tile.k_mt : K + 8;
             const Case c{stores.a, {M, K}, *staging.a, lda, whole, staging.a->columns - walked};
-            good = staged_whole(c, [&](const auto *from, auto *to) { stage_a(design, staging, p, from, to); });
+            wrong += staged_whole("A", c, [&](const auto *from, auto *to) { stage_a(design, staging, p, from, to); });
         }
         if (staging.b) {
             const Case c{stores.b, {K, N}, *staging.b, ldb, K + N + 8, 0};
-            good = good && staged_whole(c, [&](const auto *from, auto *to) { stage_b(design, staging, p, from, to); });
+            wrong += staged_whole("B", c, [&](const auto *from, auto *to) { stage_b(design, staging, p, from, to); });
         }
         if (staging.c)
-            good = good && fetched_whole({stores.c, {M, N}, *staging.c, ldc, M + N + 8, 0}, staging, p, design);
+            wrong += fetched_whole({stores.c, {M, N}, *staging.c, ldc, M + N + 8, 0}, staging, p, design);
         std::printf("%s%s%s%s %s\n", staging.a ? "a" : "", staging.b ? "b" : "", staging.c ? "c" : "",
-                    staging.a_in_slabs ? "s" : "", good ? "ok" : "wrong");
+                    staging.a_in_slabs ? "s" : "", wrong.empty() ? "ok" : wrong.c_str());
     }
 }

@@ -14,6 +14,7 @@ import numpy as np
 from bdforge.formats import error_bound, rounded
 from bdforge.operators.gemm import Plan, Problem, sequence
 from bdforge.runtime.epilogues import Scales
+from support.wrong_places import described
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 NUMBERS = {"int2": (-1, 1), "int4": (-8, 7), "int8": (-128, 127), "int16": (-(1 << 15), (1 << 15) - 1)}
@@ -61,8 +62,7 @@ def check(plan: Plan, data: Data, c: np.ndarray) -> str | None:
     wrong = c != right if allowed is None else ~(np.abs(c.astype(np.float64) - right) <= allowed)
     if not wrong.any():
         return None
-    row, column = np.argwhere(wrong)[0]
-    return f"{int(wrong.sum())} of {wrong.size} elements are wrong, the first is C[{row}, {column}] = {c[row, column]}"
+    return described(wrong, c, right, (plan.spec.tile.rows, plan.spec.tile.n))
 
 
 def wanted(plan: Plan, data: Data) -> np.ndarray:

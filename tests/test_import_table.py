@@ -1,0 +1,189 @@
+"""Which package may import which, and that no imports go in circles."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from support.source_tree import Import, imports, module_name, modules
+
+ALLOWED: dict[str, set[str]] = {
+    "devices": set(),
+    "formats": set(),
+    "weights": set(),
+    "xrt": set(),
+    "bd_patterns": {"devices"},
+    "design": {"bd_patterns", "devices"},
+    "operators": {"design", "bd_patterns", "devices"},
+    "mlir": {"devices"},
+    "routing": {"mlir", "devices"},
+    "txn": {"mlir", "routing", "devices"},
+    "images": {"txn", "devices"},
+    "isa": {"devices"},
+    "emulator": {"txn", "images", "isa", "devices"},
+    "perf": {"design", "operators", "devices"},
+    "runtime": {"emulator"},
+    "toolchain": {"mlir", "txn", "images", "devices"},
+    "show": {"mlir", "routing", "devices"},
+}
+"""What each package may import besides itself; `cli` and the front door `bdforge` may import all."""
+
+ABOVE_ALL = ("cli", "bdforge")
+COMMON = {"files", "messages", "screen"}
+"""Modules that know nothing of arrays, for all to use; they import nothing but each other."""
+PRINTING = {"screen"}
+"""Those of them that print, which these packages must not do:"""
+SILENT = {"runtime"}
+
+EXCEPTIONS: dict[tuple[str, str], str] = {
+    ("design", "operators"): "element types stand with GEMM until the devices' table of types has them",
+    ("emulator", "mlir"): "the array is loaded from MLIR structures; it is to boot from register writes",
+    ("emulator", "routing"): "as before: routes are taken from the text, not from writes",
+    ("isa", "images"): "programs are read from, and written to, ELF, CDO, PDI and xclbin",
+    ("operators", "formats"): "block floats are packed as hosts have them",
+    ("operators", "mlir"): "a rendered text is brought into the other form of the dialect",
+    ("operators", "txn"): "GEMM encodes its instruction words itself until sequences are data",
+    ("perf", "bd_patterns"): "pictures of access patterns; granules in the tuner's legality",
+    ("perf", "emulator"): "finalists of a search, and pictures of where time goes, are timed on the array",
+    ("runtime", "devices"): "a built design names its product",
+    ("runtime", "formats"): "block floats in numpy",
+    ("runtime", "mlir"): "designs of users run on the NPU from their text",
+    ("runtime", "operators"): "GEMM's plan is made anew until the manifest says all that a host must know",
+    ("runtime", "perf"): "the warning of problems that a driver may end before they are done",
+    ("runtime", "txn"): "words of a user's sequence",
+    ("runtime", "weights"): "packing on the host",
+    ("toolchain", "operators"): "full ELFs and the addresses that the compiler chose are GEMM's so far",
+}
+"""Imports beyond the table, each with the reason; one that is not needed any more fails, so that the list shrinks."""
+
+PACKAGE_CIRCLES: tuple[set[str], ...] = ({"design", "operators"},)
+"""Packages that import each other today."""
+
+FILE_CIRCLES: tuple[tuple[str, str], ...] = (
+    ("bdforge.emulator", "lock packet scheduler stream trace"),
+    (
+        "bdforge.emulator",
+        "array cascade dma registers silicon tile cores.core cores.isa.loading cores.isa.machine_code "
+        "cores.kernel_call",
+    ),
+    (
+        "bdforge.emulator.cores.mlir",
+        "affine aie constants control emit floats integers memory ops translation vectors",
+    ),
+)
+"""Files that import each other today, imports for types included: packages, and modules in them."""
+
+MOST_FILES = 2  # of a circle
+
+
+def room(module: str) -> str:
+    """The package that a module belongs to, as the table names it."""
+    top, _, rest = module.partition(".")
+    if top != "bdforge" or not rest:
+        return top
+    return {"kernel": "emulator"}.get(name := rest.partition(".")[0], name)
+
+
+def may_import(importer: str) -> set[str]:
+    """What the table allows a package."""
+    return ALLOWED.get(importer, set()) | (COMMON - PRINTING if importer in SILENT else COMMON)
+
+
+def beyond(found: Iterable[Import]) -> dict[tuple[str, str], list[Import]]:
+    """Imports that the table does not have, by packages."""
+    offenders: dict[tuple[str, str], list[Import]] = {}
+    for statement in found:
+        importer, imported = room(statement.importer), room(statement.imported)
+        if importer != imported and importer not in ABOVE_ALL and imported not in may_import(importer):
+            offenders.setdefault((importer, imported), []).append(statement)
+    return offenders
+
+
+def circles(edges: Iterable[tuple[str, str]]) -> list[set[str]]:
+    """Sets of nodes that reach each other."""
+    return [found for found in nx.strongly_connected_components(nx.DiGraph(edges)) if len(found) > 1]
+
+
+def within(members: set[str], name=lambda module: module) -> str:
+    """The import statements among `members`, a line each."""
+    return "\n".join(
+        str(s)
+        for s in imports()
+        if {name(s.importer), name(s.imported)} <= members and name(s.importer) != name(s.imported)
+    )
+
+
+def test_every_package_stands_in_the_table():
+    rooms = {room(name) for name in modules()}
+    assert rooms - set(ABOVE_ALL) - COMMON <= ALLOWED.keys(), "say in ALLOWED what a new package may import"
+
+
+def test_packages_import_what_the_table_allows():
+    told = [
+        f"{statement}  ({importer} may import {', '.join(sorted(may_import(importer)))})"
+        for (importer, imported), found in beyond(imports()).items()
+        if (importer, imported) not in EXCEPTIONS
+        for statement in found
+    ]
+    assert not told, "\n".join(told)
+
+
+def test_every_exception_is_still_needed():
+    assert not EXCEPTIONS.keys() - beyond(imports()).keys(), "remove these from EXCEPTIONS: nobody needs them"
+
+
+def test_packages_do_not_import_each_other_in_circles():
+    edges = {(room(s.importer), room(s.imported)) for s in imports()}
+    found = circles((a, b) for a, b in edges if a != b)
+    news = [circle for circle in found if circle not in PACKAGE_CIRCLES]
+    assert not news, "\n".join(within(circle, room) for circle in news)
+    assert len(found) == len(PACKAGE_CIRCLES), "remove from PACKAGE_CIRCLES what is no circle any more"
+
+
+def test_files_import_each_other_in_pairs_at_most():
+    known = [{f"{home}.{name}" for name in names.split()} for home, names in FILE_CIRCLES]
+    found = [c for c in circles((s.importer, s.imported) for s in imports()) if len(c) > MOST_FILES]
+    news = [circle for circle in found if not any(circle <= those for those in known)]
+    assert not news, "\n\n".join(within(circle) for circle in news)
+    free = set().union(*known) - set().union(*found)
+    assert not free, f"remove from FILE_CIRCLES what is in none any more: {', '.join(sorted(free))}"
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """A small house with one import of each kind."""
+    files = {
+        "bdforge/__init__.py": "",
+        "bdforge/devices/__init__.py": "from bdforge.devices.types import WIDTH\n",
+        "bdforge/devices/types.py": "WIDTH = 8\n",
+        "bdforge/perf/__init__.py": "from . import fits\nfrom .deep.down import x\n",
+        "bdforge/perf/fits.py": "def f():\n    from bdforge.runtime import run\n    return run\n",
+        "bdforge/perf/deep/down.py": "from ..fits import f\nimport bdforge.devices.types\n",
+        "bdforge/runtime.py": "import numpy\n",
+        "bd_patterns/__init__.py": "from bdforge import devices\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_imports_are_found_wherever_and_however_they_stand(house):
+    assert {(str(s), s.imported) for s in imports(house)} == {
+        ("bdforge/devices/__init__.py:1: from bdforge.devices.types import WIDTH", "bdforge.devices.types"),
+        ("bdforge/perf/__init__.py:1: from . import fits", "bdforge.perf.fits"),
+        ("bdforge/perf/__init__.py:2: from .deep.down import x", "bdforge.perf.deep.down"),
+        ("bdforge/perf/fits.py:2: from bdforge.runtime import run", "bdforge.runtime"),
+        ("bdforge/perf/deep/down.py:1: from ..fits import f", "bdforge.perf.fits"),
+        ("bdforge/perf/deep/down.py:2: import bdforge.devices.types", "bdforge.devices.types"),
+        ("bd_patterns/__init__.py:1: from bdforge import devices", "bdforge.devices"),
+    }
+    assert {key: [str(s) for s in found] for key, found in beyond(imports(house)).items()} == {
+        ("perf", "runtime"): ["bdforge/perf/fits.py:2: from bdforge.runtime import run"]
+    }
+
+
+def test_circles_are_found_by_their_members():
+    assert circles([("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("e", "d")]) == [{"a", "b", "c"}]
+    assert module_name(Path("a/b.py")) == "a.b"

@@ -7,9 +7,9 @@ import json
 import os
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from bdforge.messages import InputError, word
 
@@ -90,17 +90,26 @@ def new_file(path: Path) -> Path:
     return path
 
 
-def write_whole(path: Path | str, content: str | bytes, error: type[InputError] = FileError) -> None:
-    """Write a file whole or not at all; `error` when that fails. A device, such as /dev/stdout, is written to."""
+@contextmanager
+def whole(path: Path | str, error: type[InputError] = FileError) -> Iterator[BinaryIO]:
+    """A file to write that appears whole or not at all; `error` when that fails. Devices are written to at once."""
     path = Path(path)
-    data = content.encode() if isinstance(content, str) else content
     with named(path, "written", error):
         if path.exists() and not path.is_file():
-            path.write_bytes(data)
+            with path.open("wb") as file:
+                yield file
             return
         part = path.with_name(f".{path.name[:200]}.{os.getpid()}.part")
         try:
-            part.write_bytes(data)
+            with part.open("wb") as file:
+                yield file
             part.replace(path)
         finally:
-            part.unlink(missing_ok=True)
+            with suppress(OSError):  # the fault that led here says more
+                part.unlink(missing_ok=True)
+
+
+def write_whole(path: Path | str, content: str | bytes, error: type[InputError] = FileError) -> None:
+    """Write a file whole or not at all; `error` when that fails."""
+    with whole(path, error) as file:
+        file.write(content.encode() if isinstance(content, str) else content)

@@ -1,23 +1,35 @@
 """Tables and lines for people: folded on a narrow screen, never cut, and whole lines where there is no screen."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from io import StringIO
 
+import typer
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.segment import Segment
 from rich.table import Column, Table
+
+from bdforge.messages import printable
 
 PIPED_WIDTH = 4096  # characters; no table of ours is as wide, so that a pipe gets one line for each row
 _LEAST_WIDTH, _GAP = 6, 3  # characters: of a column that is folded, and between columns
 
 
+class _Screen(Console):
+    """A console that shows control characters in what it prints; its own codes for colours are no text."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=printable(segment.text))
+
+
 def screen(*, stderr: bool = False) -> Console:
     """A console as wide as the terminal, or as COLUMNS says; without either nothing is folded."""
     told = os.environ.get("COLUMNS", "").isdigit()
-    console = Console(stderr=stderr, highlight=False)
-    return console if told or console.is_terminal else Console(stderr=stderr, highlight=False, width=PIPED_WIDTH)
+    console = _Screen(stderr=stderr, highlight=False)
+    return console if told or console.is_terminal else _Screen(stderr=stderr, highlight=False, width=PIPED_WIDTH)
 
 
 def new_table(title: str | None, *columns: str) -> Table:
@@ -42,10 +54,15 @@ def put(console: Console, *parts: RenderableType) -> None:
     console.file.flush()
 
 
+def say(text: str, *, nl: bool = True, err: bool = False) -> None:
+    """Print text that may come from a file: control characters are shown, not sent."""
+    typer.echo(printable(text), nl=nl, err=err)
+
+
 def as_text(parts: Iterable[RenderableType], width: int = 120) -> str:
     """Parts as plain text of at most `width` characters per line, without blanks at the ends."""
     file = StringIO()
-    put(Console(file=file, width=width, color_system=None, force_terminal=False, highlight=False), *parts)
+    put(_Screen(file=file, width=width, color_system=None, force_terminal=False, highlight=False), *parts)
     return file.getvalue()
 
 

@@ -1,5 +1,5 @@
 """`python -m bdforge.cli`."""
 
-from bdforge.cli.commands import main
+from bdforge.cli import main
 
 main()

@@ -10,7 +10,6 @@ from rich.console import Console
 from bdforge.emulator.timed import Span
 from bdforge.emulator.timed.tables import tables
 from bdforge.emulator.timed.timeline import write_timeline
-from bdforge.files import named
 from bdforge.operators.gemm import GemmSequence, Problem, SpecError
 from bdforge.operators.gemm.types import TYPES
 from bdforge.perf.timed import timing_options
@@ -86,8 +85,7 @@ def _run_one(
         options = timing_options(design.plan, problem, efficiency=timed.efficiency, spans=spans)
         run = run_gemm(design, a, weights, options, scales, poison=poison)
         if timed.timeline is not None and spans is not None and run.timing is not None:
-            with named(timed.timeline, "written"):
-                write_timeline(timed.timeline, spans, run.timing.array_hz)
+            write_timeline(timed.timeline, spans, run.timing.array_hz)
     right = expected(design.plan, a, weights, scales)
     return problem, run, first_mismatch(run.c, right.c, right.bound)
 

@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from bdforge.emulator.strictness import CAUTIONS, CHECKS, HABITS
+from bdforge.messages import listed
+from bdforge.screen import say
 
 Permissive = Annotated[
     list[str] | None,
@@ -14,13 +16,13 @@ Permissive = Annotated[
 
 
 def tell(warnings: Iterable[str]) -> None:
-    """Warnings, one a line, apart from what the command prints."""
-    for warning in warnings:
-        typer.echo(f"warning: {warning}", err=True)
+    """Warnings, one a line, apart from what the command prints: the first ten, then how many more."""
+    if found := [f"warning: {warning}" for warning in warnings]:
+        say(listed(found, "\n"), err=True)
 
 
 def checks() -> None:
     """List what --permissive switches off: errors first, then warnings, then what silicon does."""
     for what, names in (("error", CHECKS), ("warning", CAUTIONS), ("as silicon", HABITS)):
         for name, meaning in names.items():
-            typer.echo(f"{name} ({what}): {meaning}")
+            say(f"{name} ({what}): {meaning}")

@@ -1,59 +1,35 @@
 """The command line: thin, every command calls one function of the packages."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
-from bd_patterns import PatternError
 from bdforge import show
 from bdforge.cli import estimate as estimates
 from bdforge.cli import insts, isa, plot, tune, weights
 from bdforge.cli.bench import TimedRuns, run_problems
 from bdforge.cli.checks import Permissive, checks, tell
+from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.timing import PRODUCTS, Timed, share, without_timing
-from bdforge.devices import DEVICES, DeviceError, device_named
-from bdforge.emulator import EmulationError, emulate
+from bdforge.devices import DEVICES, device_named
+from bdforge.emulator import emulate
 from bdforge.emulator.observe import Timeline
 from bdforge.emulator.scheduler import SCHEDULES
 from bdforge.emulator.verify import verify_design
-from bdforge.files import FileError, named, new_file, read_text
-from bdforge.isa import IsaError
-from bdforge.mlir import Era, MlirError, convert, era_of, parse, print_module
-from bdforge.operators.gemm import Problem, SequenceOptions, SpecError, load_spec, manifest, plan_gemm, render
-from bdforge.operators.gemm.grid import WalkError
-from bdforge.perf import PerfError
+from bdforge.files import new_file, read_text, write_whole
+from bdforge.messages import listed, word
+from bdforge.mlir import Era, convert, era_of, parse, print_module
+from bdforge.operators.gemm import Problem, SequenceOptions, load_spec, manifest, plan_gemm, render
 from bdforge.routing.write import write_routes
-from bdforge.runtime import BuildError, BuiltDesign, KernelLibraryError, load_kernels
-from bdforge.runtime.arrays import ArrayFileError, load_arrays, save_arrays
-from bdforge.runtime.xrt import NpuError, difference, run_mlir
-from bdforge.screen import screen
+from bdforge.runtime import BuiltDesign, load_kernels
+from bdforge.runtime.arrays import load_arrays, save_arrays
+from bdforge.runtime.xrt import difference, run_mlir
+from bdforge.screen import say, screen
 from bdforge.toolchain.doctor import examine
-from bdforge.txn import TxnError
 from bdforge.txn.insts import read_words
-from bdforge.weights import WeightError
-
-BAD_INPUT = 2
-USER_ERRORS = (
-    ArrayFileError,
-    BuildError,
-    DeviceError,
-    FileError,
-    IsaError,
-    KernelLibraryError,
-    MlirError,
-    NpuError,
-    PatternError,
-    PerfError,
-    show.ShowError,
-    SpecError,
-    TxnError,
-    WalkError,
-    WeightError,
-)
 
 DIALECT = "Form of the text: march up to mlir-aie 1.3.4, 1.4 from then on."
 
@@ -80,7 +56,7 @@ def _shape(text: str) -> Problem:
         if min(m, k, n) < 1:
             raise ValueError
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not M,K,N, three positive numbers") from None
+        raise typer.BadParameter(f"{word(text)!r} is not M,K,N, three positive numbers") from None
     return Problem(m, k, n)
 
 
@@ -175,16 +151,15 @@ def emulate_command(
         )  # fmt: skip
     finally:  # what led to a fault is worth most
         if trace is not None and order is not None and order.tracks:
-            with named(trace, "written"):
-                order.write(trace)
-            typer.echo(f"wrote {trace}", err=True)
+            order.write(trace)
+            say(f"wrote {trace}", err=True)
     tell(result.warnings)
     if out is not None:
         for path in save_arrays(out, files, arrays):
-            typer.echo(f"wrote {path}")
+            say(f"wrote {path}")
     if timed is not None and result.timing is not None:
         timed.show(result.timing, design.name)
-    typer.echo(f"{design}: ended (emulated), {len(arrays)} host buffers, {len(result.buffers)} named tile buffers")
+    say(f"{design}: ended (emulated), {len(arrays)} host buffers, {len(result.buffers)} named tile buffers")
     if xclbin is not None:
         stream = None if words is None else np.frombuffer(words, "<u4")
         run_mlir(xclbin, text, str(design), given, sequence=sequence, words=stream)
@@ -193,13 +168,12 @@ def emulate_command(
 
 def _compared(xclbin: Path, wrong: str) -> None:
     """Say how the NPU's host buffers compare with the emulated ones; the exit code is 1 when they differ."""
-    typer.echo(f"{xclbin}: {wrong or 'ended on the NPU, every element as emulated'}", err=bool(wrong))
+    say(f"{xclbin}: {wrong or 'ended on the NPU, every element as emulated'}", err=bool(wrong))
     raise typer.Exit(1 if wrong else 0)
 
 
 def _words(path: Path) -> bytes:
-    with named(path, "read"):
-        return read_words(path)
+    return read_words(path)
 
 
 @app.command(name="verify")
@@ -209,11 +183,10 @@ def verify_command(
     """Check a design without running it: dialect, memory, BDs, runtime sequences, routes."""
     found = verify_design(read_text(design), str(design), permissive or [])
     tell(found.warnings)
-    for fault in found.faults:
-        typer.echo(f"bdforge: {fault}", err=True)
     if found.faults:
+        say(listed((f"bdforge: {fault}" for fault in found.faults), "\n"), err=True)
         raise typer.Exit(BAD_INPUT)
-    typer.echo(f"{design}: {found.summary}")
+    say(f"{design}: {found.summary}")
 
 
 @app.command(name="render")
@@ -232,9 +205,7 @@ def render_command(
     if options := SequenceOptions.given(wait, in_flight):
         plan = plan.waiting(options)
     problems = [_shape(text) for text in shape or []] or spec.problems
-    typer.echo(
-        json.dumps(manifest(plan, problems), indent=2) if with_manifest else render(plan, problems, dialect), nl=False
-    )
+    say(json.dumps(manifest(plan, problems), indent=2) if with_manifest else render(plan, problems, dialect), nl=False)
 
 
 @app.command(name="convert")
@@ -243,7 +214,7 @@ def convert_command(
     dialect: Annotated[Era, typer.Option(help=DIALECT)],
 ) -> None:
     """Print a design's MLIR in the form of the dialect that another mlir-aie reads; comments stay."""
-    typer.echo(convert(read_text(design), dialect, str(design)), nl=False)
+    say(convert(read_text(design), dialect, str(design)), nl=False)
 
 
 @app.command(name="show")
@@ -254,7 +225,7 @@ def show_command(
     force: Annotated[bool, typer.Option("--force", help="Overwrite the picture.")] = False,
 ) -> None:
     """Print a design's tiles, memory and switches, and draw its array."""
-    typer.echo(show.command(design, out, device, force, screen().width), nl=False)
+    say(show.command(design, out, device, force, screen().width), nl=False)
 
 
 @app.command(name="route")
@@ -267,11 +238,10 @@ def route_command(
     write_routes(module)
     text = convert(print_module(module), era_of(module) or Era.MARCH)
     if out is None:
-        typer.echo(text, nl=False)
+        say(text, nl=False)
         return
-    with named(new_file(out), "written"):
-        out.write_text(text, encoding="utf-8")
-    typer.echo(f"wrote {out}")
+    write_whole(new_file(out), text)
+    say(f"wrote {out}")
 
 
 app.command(name="checks")(checks)
@@ -283,26 +253,10 @@ def doctor() -> None:
     findings = examine()
     for finding in findings:
         word = ("missing" if finding.needed else "check") if not finding.present else "bad" if finding.fault else "ok"
-        typer.echo(f"{word:7}  {finding.name}: {finding.detail}")
+        say(f"{word:7}  {finding.name}: {finding.detail}")
         if finding.fault:
-            typer.echo(f"         {finding.fault}")
+            say(f"         {finding.fault}")
         if not finding.present or finding.fault:
-            typer.echo(f"         {finding.remedy}")
+            say(f"         {finding.remedy}")
     missing = sum(not finding.present and finding.needed for finding in findings)
-    typer.echo(f"{missing} missing; the emulated array needs none of them" if missing else "all there")
-
-
-def main() -> None:
-    """Entry point: faults of the input end with one message and exit code 2, faults of a run with 1."""
-    try:
-        app()
-    except USER_ERRORS as error:
-        _fail(error, BAD_INPUT)
-    except EmulationError as error:
-        _fail(error, BAD_INPUT if isinstance(error, ValueError) else 1)
-
-
-def _fail(error: Exception, code: int) -> None:
-    notes: list[str] = getattr(error, "__notes__", [])  # the name of the check that --permissive switches off
-    print("bdforge:", error, *notes, file=sys.stderr)
-    sys.exit(code)
+    say(f"{missing} missing; the emulated array needs none of them" if missing else "all there")

@@ -9,7 +9,7 @@ import typer
 from bdforge.cli.layers import MODEL_NAMES, CaseOf, Estimator, model_command, versus_command
 from bdforge.devices import DEVICES, Device, device_named
 from bdforge.devices.timing import DISPATCHES, PEAK_MACS, timing_in, timing_of
-from bdforge.files import FileError, named, new_file, read_text
+from bdforge.files import FileError, new_file, read_text, write_whole
 from bdforge.operators.gemm import Problem, load_spec, plan_gemm
 from bdforge.operators.gemm.staging import check_problem
 from bdforge.perf import Estimate, GemmCase, KernelCycles, PerfError, estimate, estimate_table
@@ -18,7 +18,7 @@ from bdforge.perf.designs import case_of
 from bdforge.perf.kernels.schedule import ScheduleError
 from bdforge.perf.report import report
 from bdforge.perf.tune.kernel import kernel_of
-from bdforge.screen import put, screen
+from bdforge.screen import put, say, screen
 
 app = typer.Typer()
 KERNELS = ("fitted", "schedule")
@@ -54,7 +54,7 @@ def estimate_command(
 ) -> None:
     """Model the speed of a GEMM design, of a whole model on it, or of a table's rows, and name the bound that binds."""
     if with_accuracy:
-        typer.echo(accuracy(), nl=False)
+        say(accuracy(), nl=False)
         return
     if csv is not None and design is not None:
         raise typer.BadParameter("name either a design or a table, not both")
@@ -87,11 +87,10 @@ def _table(csv: Path, out: Path | None, force: bool) -> None:
         new_file(out)
     text = estimate_table(read_text(csv), str(csv))
     if out is None:
-        typer.echo(text, nl=False)
+        say(text, nl=False)
         return
-    with named(out, "written"):
-        out.write_text(text, encoding="utf-8")
-    typer.echo(f"wrote {out}: {text.count(chr(10)) - 1} rows, modelled")
+    write_whole(out, text)
+    say(f"wrote {out}: {text.count(chr(10)) - 1} rows, modelled")
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ import typer
 
 from bdforge.cli.checks import Permissive, tell
 from bdforge.emulator.strictness import Strictness
-from bdforge.files import named, new_file, read_text
+from bdforge.files import new_file, read_text, write_whole
 from bdforge.mlir import parse
 from bdforge.mlir.trace_ops import trace_warnings
+from bdforge.screen import say
 from bdforge.txn import Stream, describe, insts
 from bdforge.txn.target import ControllerIds
 
@@ -40,9 +41,8 @@ def encode(
     module, strictness = parse(read_text(design), str(design)), Strictness.without(permissive or [])
     words = insts.encode_module(module, sequence, strictness, controller_ids)
     tell([*trace_warnings(module), *strictness.warnings])
-    with named(new_file(out), "written"):
-        insts.write(out, words)
-    typer.echo(f"wrote {out}: {len(words)} words")
+    insts.write(new_file(out), words)
+    say(f"wrote {out}: {len(words)} words")
 
 
 @app.command()
@@ -53,7 +53,7 @@ def decode(
 ) -> None:
     """Print a stream: one operation a line, registers and fields by name."""
     stream = _stream(file, section)
-    typer.echo(json.dumps(describe.as_json(stream), indent=1) if as_json else describe.describe(stream))
+    say(json.dumps(describe.as_json(stream), indent=1) if as_json else describe.describe(stream))
 
 
 @app.command()
@@ -63,11 +63,9 @@ def extract(
     section: SectionName = None,
 ) -> None:
     """Write the words of a stream in text or in an ELF to a file, as XRT takes them."""
-    with named(file, "read"):
-        words = insts.read_words(file, section)
-    with named(new_file(out), "written"):
-        out.write_bytes(words)
-    typer.echo(f"wrote {out}: {len(words) // 4} words")
+    words = insts.read_words(file, section)
+    write_whole(new_file(out), words)
+    say(f"wrote {out}: {len(words) // 4} words")
 
 
 @app.command()
@@ -75,12 +73,11 @@ def diff(first: File, second: File) -> None:
     """Print where two streams differ; the exit code is 1 if they do."""
     lines = describe.diff(_stream(first), _stream(second), (str(first), str(second)))
     for line in lines:
-        typer.echo(line)
+        say(line)
     raise typer.Exit(1 if lines else 0)
 
 
 def _stream(path: Path, section: str | None = None) -> Stream:
-    with named(path, "read"):
-        stream = insts.read(path, section)
+    stream = insts.read(path, section)
     tell(f"{path}: {note}" for note in stream.notes)
     return stream

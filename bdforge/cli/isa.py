@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
-from bdforge.files import named, new_file, read_bytes, read_text
+from bdforge.files import new_file, read_bytes, read_text, write_whole
 from bdforge.isa import ContainerError, HazardError, load
 from bdforge.isa.assembler import assemble
 from bdforge.isa.disassembler import disassemble
 from bdforge.isa.hazards import Hazard, check_program, check_source
 from bdforge.isa.program import CoreProgram, read_programs
+from bdforge.screen import say
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -30,9 +31,8 @@ def asm(
     program = assemble(read_text(source), load(arch).generation, str(source))
     if not unchecked:
         _refuse(check_source(program), f"{source} has hazards (--unchecked writes the ELF nevertheless)")
-    with named(new_file(out), "written"):
-        out.write_bytes(program.elf())
-    typer.echo(f"wrote {out}: {sum(len(code) for _, code in program.code)} bytes of code")
+    write_whole(new_file(out), program.elf())
+    say(f"wrote {out}: {sum(len(code) for _, code in program.code)} bytes of code")
 
 
 @app.command()
@@ -49,7 +49,7 @@ def disasm(
     programs = _chosen(read_programs(read_bytes(file), raw), tile, file)
     for program in programs:
         for line in disassemble(program, generation, latencies):
-            typer.echo(line)
+            say(line)
     if check:
         found = [hazard for program in programs for hazard in check_program(program, generation)]
         _refuse(found, f"{file} has hazards")

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import typer
 
-from bdforge.files import named
+from bdforge.files import write_whole
 from bdforge.operators.gemm import Problem
 from bdforge.perf import Estimate, GemmCase
 from bdforge.perf.bounds.layers import crossover, layers, write_csv
 from bdforge.perf.bounds.models import BITNET, MODELS, Linear, model_named
 from bdforge.perf.report import layers_report
-from bdforge.screen import new_table, put, screen
+from bdforge.screen import new_table, put, say, screen
 
 CaseOf = Callable[[Problem], GemmCase]
 Estimator = Callable[[GemmCase], Estimate]
@@ -30,9 +30,8 @@ def model_command(
     if out is None:
         put(screen(), layers_report(found))
         return
-    with named(out, "written"):
-        out.write_text(write_csv(found), encoding="utf-8")
-    typer.echo(f"wrote {out}: {len(found.parts)} operators, modelled")
+    write_whole(out, write_csv(found))
+    say(f"wrote {out}: {len(found.parts)} operators, modelled")
 
 
 def versus_command(

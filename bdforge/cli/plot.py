@@ -23,6 +23,7 @@ from bdforge.perf.plots.utilisation import utilisation
 from bdforge.perf.timed import timed
 from bdforge.perf.tune.kernel import BASES, Basis, basis_named, kernel_of
 from bdforge.perf.tune.shapes import shapes
+from bdforge.screen import say
 
 plot = typer.Typer(name="plot", no_args_is_help=True, help="Pictures, as PNG or SVG (needs the extra `plot`).")
 app = typer.Typer()
@@ -65,7 +66,7 @@ def roofline_command(
         for problem in [p for p, _ in shapes(shape)] if shape else _problems(spec):
             points += _points(plan, problem, basis, emulate)
     save(lambda: roofline(device, a, b, points), out)
-    typer.echo(f"wrote {out}")
+    say(f"wrote {out}")
 
 
 @plot.command(name="kmt")
@@ -96,7 +97,7 @@ def kmt_command(
     case = replace(case, k_mt=case.k)
     found, measured = _modelled(lambda: sweep(case, basis)), _published_depths(case)
     save(lambda: kmt_sweep(found, measured), out)
-    typer.echo(f"wrote {out}")
+    say(f"wrote {out}")
 
 
 @plot.command(name="pattern")
@@ -121,7 +122,7 @@ def pattern_command(
         title, natural = "", None
         pattern = Pattern(_numbers(sizes, "--sizes"), _numbers(strides, "--strides"), offset)
     save(lambda: pattern_picture(pattern, width or natural, title), out)
-    typer.echo(f"wrote {out}")
+    say(f"wrote {out}")
 
 
 @plot.command(name="utilisation")
@@ -139,7 +140,7 @@ def utilisation_command(
     problem = _one_problem(spec, shape)
     report = timed(plan_gemm(spec, device_named(device)), problem, basis)
     save(lambda: utilisation(report, f"{spec.name}: {problem} on {device}, {basis} kernel"), out)
-    typer.echo(f"wrote {out}")
+    say(f"wrote {out}")
 
 
 def _modelled(make):

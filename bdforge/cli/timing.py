@@ -10,8 +10,7 @@ from bdforge.devices.timing import TIMINGS, timing_of
 from bdforge.emulator.timed import Span, TimingOptions, TimingReport
 from bdforge.emulator.timed.tables import tables
 from bdforge.emulator.timed.timeline import write_timeline
-from bdforge.files import named
-from bdforge.screen import put, screen
+from bdforge.screen import put, say, screen
 
 PRODUCTS = ", ".join(TIMINGS)
 
@@ -65,6 +64,5 @@ class Timed:
         """Print the tables and write the timeline."""
         put(screen(), *tables(report, title))
         if self.timeline is not None and self.options.spans is not None:
-            with named(self.timeline, "written"):
-                write_timeline(self.timeline, self.options.spans, report.array_hz)
-            typer.echo(f"wrote {self.timeline}", err=True)
+            write_timeline(self.timeline, self.options.spans, report.array_hz)
+            say(f"wrote {self.timeline}", err=True)

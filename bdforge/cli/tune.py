@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from bdforge.devices import DEVICES, device_named
-from bdforge.files import named, new_file
+from bdforge.files import new_file, write_whole
 from bdforge.perf import PerfError
 from bdforge.perf.kernels.schedule import ScheduleError
 from bdforge.perf.tune.design import design_name, design_toml
@@ -20,7 +20,7 @@ from bdforge.perf.tune.shapes import NAMED, shapes
 from bdforge.perf.tune.space import B_LAYOUTS, search_space
 from bdforge.perf.tune.state import State, default_state
 from bdforge.perf.tune.tuner import FINALISTS, Tuned, tune
-from bdforge.screen import new_table, put, screen
+from bdforge.screen import new_table, put, say, screen
 
 app = typer.Typer()
 INTERRUPTED = 130  # what shells expect after Ctrl-C
@@ -133,8 +133,7 @@ def _ranking(tuned: Tuned) -> Table:
 
 def _write(text: str, out: Path | None) -> None:
     if out is None:
-        typer.echo(text, nl=False)
+        say(text, nl=False)
         return
-    with named(out, "written"):
-        out.write_text(text, encoding="utf-8")
-    typer.echo(f"wrote {out}")
+    write_whole(out, text)
+    say(f"wrote {out}")

@@ -7,14 +7,17 @@ import typer
 
 from bdforge import weights
 from bdforge.devices import DEVICES, device_named
+from bdforge.messages import word
 from bdforge.operators.gemm import load_spec, plan_gemm
 from bdforge.runtime import packed_weights
+from bdforge.screen import say
 
 app = typer.Typer(
     name="weights", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
     help="Ternary weights: what a .safetensors or .gguf file holds, packed for a design.",
 )  # fmt: skip
 
+NAME_CHARACTERS = 256  # of a tensor; GGUF's readers allow as many
 File = Annotated[Path, typer.Argument(help="Weights: .safetensors or .gguf.")]
 
 
@@ -22,7 +25,7 @@ File = Annotated[Path, typer.Argument(help="Weights: .safetensors or .gguf.")]
 def list_tensors(file: File) -> None:
     """Name and K x N of every ternary matrix."""
     for name, (depth, columns) in weights.tensors(file):
-        typer.echo(f"{name}  {depth} x {columns}")
+        say(f"{word(name, NAME_CHARACTERS)}  {depth} x {columns}")
 
 
 @app.command()
@@ -39,4 +42,4 @@ def pack(
     weights.write_packed(out, packed_weights(plan, matrix.weights))
     depth, columns = matrix.shape
     scales = ", ".join(f"{scale:g}" for scale in matrix.scales)
-    typer.echo(f"wrote {out}: {matrix.name}, {depth} x {columns}, scale {scales}")
+    say(f"wrote {out}: {matrix.name}, {depth} x {columns}, scale {scales}")

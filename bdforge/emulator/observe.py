@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from bdforge.files import write_whole
+
 
 class Observer(Protocol):
     """Gets every event: its number (order, not time), the party, the kind of event, and what it was about.
@@ -46,7 +48,7 @@ class Timeline:
             self.events.append({"ph": "X", "pid": 0, "dur": clock - begun["ts"], **begun})
 
     def write(self, path: Path) -> None:
-        """Write the trace; what is still open ends at the last event."""
+        """Write the trace, FileError if that fails; what is still open ends at the last event."""
         begun = [event for stack in self._open.values() for event in stack]
         last = max((event["ts"] for event in (*self.events, *begun)), default=0) + 1
         for party, stack in self._open.items():
@@ -58,4 +60,4 @@ class Timeline:
         ]
         process = {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "emulated array (order, not time)"}}
         text = json.dumps({"traceEvents": [process, *names, *self.events], "displayTimeUnit": "ns"})
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)

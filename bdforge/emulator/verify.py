@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.emulator.array import Array
 from bdforge.emulator.bd import decode_bd
-from bdforge.emulator.errors import EmulationError
+from bdforge.emulator.errors import DesignError, EmulationError
 from bdforge.emulator.host import HostMemory
 from bdforge.emulator.scheduler import Scheduler
 from bdforge.emulator.silicon import check_argument, check_lock_pair
@@ -74,6 +74,8 @@ def verify_design(mlir: str, file: str = "<string>", permissive: Collection[str]
     for device in module.walk():
         if isinstance(device, DeviceOp):
             _device(device, collector, counts)
+    if not any(isinstance(op, DeviceOp) for op in module.walk()):
+        collector.add(DesignError(f"{file}: there is no aie.device"))
     return Verification(tuple(collector.faults), tuple(collector.warnings), _summary(module, counts))
 
 

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from bdforge.files import named
+from bdforge.files import named, whole
 from bdforge.messages import InputError, word
 
 _WAY = "write one array of numbers with numpy.save"
@@ -79,10 +79,9 @@ def save_arrays(folder: Path, paths: Sequence[Path], arrays: Sequence[np.ndarray
     for target in targets:
         if target.exists():
             raise ArrayFileError(f"{target} exists; choose another --out folder or remove it")
-    try:
+    with named(folder, "written", ArrayFileError):
         folder.mkdir(parents=True, exist_ok=True)
-        for target, array in zip(targets, arrays, strict=True):
-            np.save(target, array)
-    except OSError as error:
-        raise ArrayFileError(f"{folder}: cannot be written: {error.strerror}") from None
+    for target, array in zip(targets, arrays, strict=True):
+        with whole(target, ArrayFileError) as file:
+            np.save(file, array)
     return targets

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from bdforge.files import TEXT_BYTES_MAX, read_bytes, write_whole
 from bdforge.mlir import parse
 from bdforge.txn.codec import Stream, TxnError, decode, encode
 from bdforge.txn.containers import stream_bytes
@@ -41,16 +42,16 @@ def read_words(path: Path, section: str | None = None) -> bytes:
     """Raw words of the stream in a file: binary, hexadecimal text or ELF (`bdforge.txn.containers`).
 
     `section` names one of several in an ELF. TxnError names the file and says what it is where it holds no stream.
-    OSError if it cannot be read.
+    FileError if it cannot be read.
     """
     try:
-        return stream_bytes(path.read_bytes(), section)
+        return stream_bytes(read_bytes(path, most=TEXT_BYTES_MAX), section)
     except TxnError as error:
         raise TxnError(f"{path}: {error}") from error
 
 
 def read(path: Path, section: str | None = None) -> Stream:
-    """The stream in a file, in any form; TxnError names the file and the word. OSError if it cannot be read."""
+    """The stream in a file, in any form; TxnError names the file and the word. FileError if it cannot be read."""
     words = read_words(path, section)
     try:
         return decode(words)
@@ -59,5 +60,5 @@ def read(path: Path, section: str | None = None) -> Stream:
 
 
 def write(path: Path, words: np.ndarray) -> None:
-    """Write words to a file; OSError if it cannot be written."""
-    path.write_bytes(np.asarray(words, dtype="<u4").tobytes())
+    """Write words to a file, whole or not at all; FileError if it cannot be written."""
+    write_whole(path, np.asarray(words, dtype="<u4").tobytes())

@@ -1,11 +1,11 @@
 """Packed weights on disk."""
 
-import os
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
+from bdforge.files import whole
 from bdforge.weights.errors import WeightError
 
 
@@ -17,12 +17,5 @@ def write_packed(path: str | PathLike[str], packed: np.ndarray, *, force: bool =
     path = Path(path)
     if path.exists() and not force:
         raise WeightError(f"{path}: exists already; give another name, or force to replace it")
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            np.save(file, packed, allow_pickle=False)
-        part.replace(path)
-    except OSError as error:
-        raise WeightError(f"{path}: cannot be written: {error.strerror}") from error
-    finally:
-        part.unlink(missing_ok=True)
+    with whole(path, WeightError) as file:
+        np.save(file, packed, allow_pickle=False)

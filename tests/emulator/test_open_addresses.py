@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from bdforge.cli import app
+from bdforge.cli.commands import app
 from bdforge.emulator import emulate
 from bdforge.emulator.verify import verify_design
 

@@ -98,7 +98,7 @@ def test_pngs_are_pngs_and_the_same_every_time(plot):
         (("roofline", "out.png", "--types", "i32,i32"), "no peak is known for i32 x i32"),
         (
             ("utilisation", "out.png", "--design", "none.toml"),
-            "none.toml: cannot read this design: No such file or directory",
+            "none.toml: cannot be read: No such file or directory",
         ),
     ],
 )

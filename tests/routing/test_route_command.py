@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from bdforge.cli import app
+from bdforge.cli.commands import app
 from bdforge.mlir import MlirError
 from bdforge.routing import RoutingError
 from support.array_text import flow, module, packet_flow, tile

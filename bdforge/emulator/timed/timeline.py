@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from bdforge.emulator.timed.runner import Span
+from bdforge.files import write_whole
 
 _GROUPS = ("controller", "core", "memtile", "shim")  # processes of the trace, in this order
 
 
 def write_timeline(path: Path, spans: Sequence[Span], array_hz: float) -> None:
-    """Write spans with their times in microseconds; waits have the category `wait`."""
+    """Write spans with their times in microseconds; waits have the category `wait`. FileError if that fails."""
     tracks = {name: number for number, name in enumerate(sorted({span.party for span in spans}, key=_order))}
     names = [
         {"ph": "M", "name": "thread_name", "pid": _group(name), "tid": track, "args": {"name": name}}
@@ -22,7 +23,7 @@ def write_timeline(path: Path, spans: Sequence[Span], array_hz: float) -> None:
         for number, group in enumerate((*_GROUPS, "other"))
     ]
     events = [_event(span, tracks[span.party], 1e6 / array_hz) for span in spans]
-    path.write_text(json.dumps({"traceEvents": [*groups, *names, *events], "displayTimeUnit": "ns"}), encoding="utf-8")
+    write_whole(path, json.dumps({"traceEvents": [*groups, *names, *events], "displayTimeUnit": "ns"}))
 
 
 def _event(span: Span, track: int, scale: float) -> dict[str, Any]:

@@ -14,11 +14,12 @@ from math import lcm
 from typing import Literal, NamedTuple
 
 from bd_patterns.granules import GRANULE_BITS
+from bdforge.messages import InputError
 
 BYTE_BITS = 8
 
 
-class WalkError(ValueError):
+class WalkError(InputError):
     """A problem that the tiles cannot walk; the message lists every reason."""
 
 

@@ -7,6 +7,7 @@ MLIR in `mlir_sequence` and, from the manifest's numbers, the words in `host/inc
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from bdforge.operators.gemm.grid import BYTE_BITS, Grid, RuntimeParameters, Stor
 from bdforge.operators.gemm.grid import Problem as Sizes
 from bdforge.operators.gemm.plan import RTP_K_STEPS, RTP_OUTPUT_TILES, Plan
 from bdforge.operators.gemm.schedule import AwaitC, Event, Release, Start, schedule
-from bdforge.operators.gemm.spec import Problem
+from bdforge.operators.gemm.spec import Problem, SpecError
 from bdforge.operators.gemm.staging import Leading, Staging, stage
 from bdforge.operators.gemm.walk import Operand, Transfer, walk
 from bdforge.txn.bd import burst_code, encode_bd, task_transfer
@@ -165,6 +166,10 @@ class GemmSequence:
         return grid.panels * tiles.panel_rows, grid.depth, grid.column_steps * tiles.step_columns
 
 
+STEPS_MAX = 1 << 14
+"""Of one sequence: its stream would have tens of MiB, and making it takes minutes."""
+
+
 def sequence(
     plan: Plan, M: int, K: int, N: int, *, lda: int | None = None, ldb: int | None = None, ldc: int | None = None
 ) -> GemmSequence:
@@ -179,7 +184,10 @@ def sequence(
     given = {name: value for name, value in (("a", lda), ("b", ldb), ("c", ldc)) if value is not None}
     staging, sizes = stage(plan, problem, replace(natural_leading(plan, problem), **given))
     limits = plan.device.generation.limits(TileKind.SHIM)
-    events = schedule(walk(plan.tiling, sizes, limits), limits, in_flight=plan.spec.sequence.steps)
+    steps = list(islice(walk(plan.tiling, sizes, limits), STEPS_MAX + 1))
+    if len(steps) > STEPS_MAX:
+        raise SpecError(f"{plan.spec.name}: {problem}: takes more than {STEPS_MAX} steps of a sequence; split it")
+    events = schedule(steps, limits, in_flight=plan.spec.sequence.steps)
     return GemmSequence(plan, problem, staging, sizes, tuple(events))
 
 

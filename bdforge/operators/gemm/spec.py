@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import tomllib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,7 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES
-from bdforge.messages import InputError
+from bdforge.files import read_toml
+from bdforge.messages import InputError, listed, word
 
 
 class SpecError(InputError):
@@ -287,15 +287,7 @@ class _GemmFile(_Section):
 def load_spec(path: Path | str) -> GemmSpec:
     """Read a design spec; SpecError says which file and lists every problem, one to a line."""
     path = Path(path)
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SpecError(f"{path}: cannot read this design: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise SpecError(f"{path}: cannot read this design: not UTF-8 text") from None
-    except tomllib.TOMLDecodeError as error:
-        raise SpecError(f"{path}: cannot read this design: {error}") from None
-    return spec_from(content, path.stem, str(path))
+    return spec_from(read_toml(path, SpecError), path.stem, str(path))
 
 
 def spec_from(content: dict[str, Any], name: str, where: str = "design") -> GemmSpec:
@@ -303,7 +295,7 @@ def spec_from(content: dict[str, Any], name: str, where: str = "design") -> Gemm
     try:
         file = _GemmFile.model_validate(content)
     except ValidationError as error:
-        raise SpecError("\n".join(f"{where}: {_sentence(e)}" for e in error.errors())) from None
+        raise SpecError(listed((f"{where}: {_sentence(e)}" for e in error.errors()), "\n")) from None
     types, buffers = file.types, file.buffers.model_dump()
     try:
         options = SequenceOptions(**file.sequence.model_dump())
@@ -335,11 +327,11 @@ def _default_accumulator(types: _Types) -> str:
 
 
 def _sentence(error) -> str:
-    place = ".".join(str(part) for part in error["loc"])
+    place = ".".join(word(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
         return f"{place}: unexpected key; remove it or check its spelling"
     if error["type"] == "missing":
         return f"{place}: missing; add it"
     if error["type"] == "model_type":
-        return f"{place}: input should be a table (a section of its own), got {error['input']!r}"
-    return f"{place}: {error['msg'][0].lower()}{error['msg'][1:]}, got {error['input']!r}"
+        return f"{place}: input should be a table (a section of its own), got {word(repr(error['input']))}"
+    return f"{place}: {error['msg'][0].lower()}{error['msg'][1:]}, got {word(repr(error['input']))}"

@@ -32,7 +32,7 @@ def test_a_spec_survives_its_own_content():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("kind = 'gemm'\n[tile\n", "cannot read this design"),
+        ("kind = 'gemm'\n[tile\n", "is no TOML to use: "),
         ("kind = 'gemm'", "types: missing; add it"),
         ("tyle = 1", "tyle: unexpected key; remove it or check its spelling"),
         ("[[tile]]\nm = 8", "tile: input should be a table (a section of its own), got [{'m': 8}]"),
@@ -55,10 +55,10 @@ def test_a_faulty_file_is_named_with_every_fault(tmp_path, text, message):
 
 
 def test_a_missing_or_binary_file_is_one_sentence(tmp_path):
-    with pytest.raises(SpecError, match=r"absent\.toml: cannot read this design: No such file or directory$"):
+    with pytest.raises(SpecError, match=r"absent\.toml: cannot be read: No such file or directory$"):
         load_spec(tmp_path / "absent.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(SpecError, match=r"binary\.toml: cannot read this design: not UTF-8 text$"):
+    with pytest.raises(SpecError, match=r"binary\.toml: cannot be read: not UTF-8 text"):
         load_spec(tmp_path / "binary.toml")
 
 

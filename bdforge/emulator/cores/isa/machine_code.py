@@ -61,7 +61,7 @@ class MachineCode:
     def where(self) -> str:
         """The bundle that runs, with the name before it, as a suffix of messages."""
         assert self.executor is not None
-        pc = self.executor.pc
+        pc = self.executor.control.pc
         index = bisect_right(self._names, (pc, chr(0x10FFFF))) - 1
         if index < 0:
             return f" ({self.file}, at {pc:#x})"

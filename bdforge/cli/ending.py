@@ -1,0 +1,73 @@
+"""How commands end: one sentence about whatever went wrong, and an exit code."""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from bd_patterns import PatternError
+from bdforge.emulator import EmulationError
+from bdforge.messages import Fault, told, word
+
+FAILED, BAD_INPUT, INTERNAL = 1, 2, 3
+"""A run that fails, or results that differ; what was given cannot be used; a fault of bdforge's own. Ctrl-C: 130."""
+_TRACE = "BDFORGE_TRACEBACK"
+
+
+def ended(command: Callable[[], object]) -> NoReturn:
+    """Run `command` and leave the process with its exit code; what it printed has then been written."""
+    if reconfigure := getattr(sys.stdout, "reconfigure", None):
+        reconfigure(errors="backslashreplace")  # characters that the output's encoding lacks
+    code = _code(command)
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        code = _output_lost(error)
+    sys.exit(code)
+
+
+def _code(command: Callable[[], object]) -> int | str | None:
+    try:
+        command()
+    except SystemExit as end:
+        return end.code
+    except EmulationError as error:
+        return _say(error, BAD_INPUT if isinstance(error, ValueError) else FAILED)
+    except (Fault, PatternError) as error:
+        return _say(error, BAD_INPUT)
+    except MemoryError:
+        return _say("memory is used up; give less at a time, or end other programs", FAILED)
+    except OSError as error:
+        if error.filename is None:
+            return _output_lost(error)
+        return _say(f"{word(error.filename)}: {error.strerror}", BAD_INPUT)
+    except Exception as error:
+        return _internal(error)
+    return 0
+
+
+def _say(error: object, code: int) -> int:
+    notes: list[str] = getattr(error, "__notes__", [])  # the name of the check that --permissive switches off
+    print(told(" ".join(["bdforge:", str(error), *notes])), file=sys.stderr)
+    return code
+
+
+def _output_lost(error: OSError) -> int:
+    """Nothing more can be printed: the interpreter, which would try again at its end, gets another place for it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    return _say(f"the output cannot be written: {error.strerror or error}", FAILED)
+
+
+def _internal(error: Exception) -> int:
+    if os.environ.get(_TRACE):
+        raise error
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{Path(last.filename).name}:{last.lineno}"
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return _say(
+        f"a fault of bdforge itself, {word(what)} ({place}); please report it with what you gave and what {_TRACE}=1 "
+        "prints",
+        INTERNAL,
+    )

@@ -183,6 +183,20 @@ def test_an_endless_while_loop_ends_by_the_budget(monkeypatch):
         result_of(forever)
 
 
+@pytest.mark.parametrize("trips", [3, 4096, 4097])
+def test_a_loop_ends_with_its_last_turn_in_the_budget_and_not_one_before(trips):
+    """Up to 4096 turns of known bounds are counted at once, more of them one by one."""
+    loop = f"""
+      %n = arith.constant {trips} : index
+      scf.for %i = %c0 to %n step %c1 {{
+        scf.for %j = %c0 to %c1 step %c1 {{
+        }}
+      }}"""
+    result_of(loop, budget=2 * trips)
+    with pytest.raises(BudgetExceeded, match=f"no end after {2 * trips - 1} loop iterations"):
+        result_of(loop, budget=2 * trips - 1)
+
+
 def test_functions_that_call_each_other_twice_end_by_the_budget():
     """Thirty of them are a thousand million calls, without a loop."""
     twice = "func.func private @f{0}() {{ func.call @f{1}() : () -> () func.call @f{1}() : () -> () return }}"

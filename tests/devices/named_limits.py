@@ -1,0 +1,80 @@
+"""Finds the limits that bdforge names: integers of its modules and fields of its tiles, and what is none."""
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+from bdforge.devices.limits import CORE, MEMTILE, SHIM
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("devices", "mlir", "txn", "routing", "emulator", "weights", "formats")
+ALL_NUMBERS = ("devices.limits", "devices.switches")  # every number there is a limit unless said otherwise
+LIKE_A_LIMIT = re.compile(r"MAX|MIN|LIMIT|BUDGET|LARGEST|LONGEST|MOST|UNREAD|CAPACITY|ENTRIES|(^|_)END(_|$)")
+
+NO_LIMIT = {
+    "devices.limits.GRANULE_BYTES": "a size: alignment has tests of its own",
+    "devices.limits.BUFFER_ALIGN_BYTES": "a size: what placement rounds to",
+    "devices.limits.DEFAULT_STACK_BYTES": "a default",
+    "devices.limits.CORE_OWN_MEMORY": "an address",
+    "devices.limits.PROGRAM_MEMORY_BYTES": "enforced on machine code, which tests/isa reads",
+    "devices.limits.SHIM_CONTROLLER_ID": "a number of a tile",
+    "devices.limits.STREAM_BUFFER_WORDS": "a time: tests/emulator/test_timing_transfers.py fills it and one more",
+    "devices.limits.CASCADE_BITS": "a width: values of any other are refused",
+    "devices.limits.CASCADE_FIFO_VALUES": "half of emulator.cascade.CAPACITY",
+    "devices.switches.SHIM_TOKEN_MASTER": "a number of a port",
+    "mlir.parser.OPERATIONS_MAX": "takes long to reach: tests/mlir/test_mlir_bounds.py puts a smaller one in its place",
+    "routing.negotiate._MAX_PRESSURE": "how the search weighs",
+    "routing.search.END": "a mark",
+    "emulator.cores.core.LOOP_BUDGET": "takes long to reach: tests/emulator/test_core_control.py puts others in its place",
+    "emulator.scheduler.STEP_BUDGET": "takes long to reach: tests/emulator/test_scheduler_and_locks.py puts others in its place",
+    "emulator.cores.isa.memory.END": "an address",
+    "emulator.cores.isa.machine_code._MOST_NAME": "the length of a message",
+    "emulator.diagnose.LONGEST_REPORT": "the length of a message",
+    "emulator.diagnose.MOST_OTHERS": "the length of a message",
+    "emulator.timed.replay._LONGEST_REPORT": "the length of a message",
+    "emulator.lock._MOST_NAMES": "the length of a message",
+    "weights.gguf_header.ENTRY_BYTES_MIN": "a size that follows from the format: counts are refused before reading",
+    "weights.gguf_header.TENSOR_BYTES_MIN": "as above",
+    "formats.bfp16._LARGEST_EXPONENT": "a value",
+    **{f"devices.limits.{kind}.{field}": "how allocators divide memory" for kind in ("SHIM", "MEMTILE", "CORE")
+       for field in ("banks",)},
+    "devices.limits.SHIM.memory_bytes": "there is none",
+}  # fmt: skip
+"""Numbers that look like limits: why they have no pair of cases."""
+
+
+def named_limits() -> dict[str, int]:
+    """Every named limit with its value: constants and fields of tiles."""
+    return {**dict(_constants()), **dict(_tile_fields())}
+
+
+def _constants() -> Iterator[tuple[str, int]]:
+    for package in PACKAGES:
+        for path in sorted((ROOT / "bdforge" / package).rglob("*.py")):
+            module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+            short = module.removeprefix("bdforge.")
+            for name in _assigned(path):
+                value = getattr(importlib.import_module(module), name)
+                if type(value) is int and (short in ALL_NUMBERS or LIKE_A_LIMIT.search(name)):
+                    yield f"{short}.{name}", value
+
+
+def _assigned(path: Path) -> Iterator[str]:
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        yield from (target.id for target in targets if isinstance(target, ast.Name) and target.id.isupper())
+
+
+def _tile_fields() -> Iterator[tuple[str, int]]:
+    for kind, limits in (("SHIM", SHIM), ("MEMTILE", MEMTILE), ("CORE", CORE)):
+        for field in fields(limits):
+            value = getattr(limits, field.name)
+            if isinstance(value, tuple):
+                yield from ((f"devices.limits.{kind}.{field.name}[{i}]", number) for i, number in enumerate(value))
+            elif type(value) is int:
+                yield f"devices.limits.{kind}.{field.name}", value

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from support.source_tree import ROOT, modules
 
 LIMIT = 60
-FOLDERS = ("bdforge", "bd_patterns", "benchmarks", "examples", "site_scons", "tests")
+FOLDERS = ("bdforge", "bd_patterns", "benchmarks", "examples", "site_scons", "tests", "tools")
 
 LONGER: dict[str, str] = {
     "bdforge/cli/commands.py emulate_command": "one option a line, with its help",

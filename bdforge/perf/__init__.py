@@ -2,8 +2,7 @@
 
 `estimate` models one `GemmCase`, `estimate_table` the rows of a table. Formulas are in `bounds.core` and
 `bounds.traffic`, hardware numbers in `bdforge.devices.timing`, kernels known by rate in `kernels.rates`, our own
-kernels' schedules in `kernels.schedule`. How far the models can be believed: docs/accuracy.md, made by
-`python -m bdforge.perf.accuracy`.
+kernels' schedules in `kernels.schedule`. How far the models can be believed: docs/accuracy.md.
 """
 
 from bdforge.perf.bounds.case import GemmCase, Transfer

@@ -9,6 +9,7 @@ import pytest
 from bdforge.cli import main
 from bdforge.devices import DeviceError
 from bdforge.devices.timing import timing_in, timing_of
+from bdforge.perf.bounds.evaluation import goals
 from bdforge.perf.rows import MEASURED
 from support.built_designs import ROOT
 
@@ -159,3 +160,12 @@ def test_unknown_surroundings_are_named(command, options, message):
 def test_phoenix_has_one_published_clock():
     with pytest.raises(DeviceError, match="no clock of phoenix is published for power mode 'saver'; known: turbo"):
         timing_in(timing_of("phoenix"), "phoenix", power="saver")
+
+
+def test_estimate_tells_how_far_models_and_measurements_differ(command):
+    code, out, _ = command("--accuracy")
+    assert code == 0
+    page = (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    for goal in goals():
+        assert f"{goal.text}: {goal.reached:.1%}, at most {goal.limit:.0%}" in out
+        assert goal.text in page

@@ -1,4 +1,4 @@
-"""The table of the GEMM family is current, its cells are tested, and its choices combine."""
+"""What the table of the GEMM family says works is tested, and its choices combine."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from bdforge.devices import DEVICES
-from bdforge.operators.gemm import Problem, SpecError
+from bdforge.operators.gemm import Problem
 from bdforge.operators.gemm.kernels import Kernel
 from support.family import PRODUCTS, Member
+from support.family_cells import row_key, small, untested
 from support.family_runs import KernelShop, faults
-from support.family_table import COLUMNS, PAGE, page, planned, row_key, rows_of_all, small, untested
+from tools.docs.family import COLUMNS, rows_of_all, works
 
 ROWS = rows_of_all()
 each_row = pytest.mark.parametrize(("kernel", "c"), ROWS, ids=[row_key(*row) for row in ROWS])
@@ -21,11 +22,6 @@ LAYOUTS, BUFFERS = COLUMNS[1:5], COLUMNS[5:10]
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory) -> KernelShop:
     return KernelShop(tmp_path_factory.mktemp("kernels"))
-
-
-def test_the_page_is_current():
-    """Made by `python tests/support/family_table.py`."""
-    assert PAGE.read_text(encoding="utf-8") == page()
 
 
 @pytest.mark.slow
@@ -53,14 +49,6 @@ def changed(kernel: Kernel, c: str, columns: list) -> dict[str, Any]:
     for column in columns:
         column.change(content)
     return content
-
-
-def works(kernel: Kernel, content: dict[str, Any]) -> bool:
-    try:
-        planned(kernel, content)
-    except SpecError:
-        return False
-    return True
 
 
 @each_row

@@ -4,7 +4,7 @@ import pytest
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import Problem, plan_gemm
-from bdforge.perf.emulated import AGREEMENT, Comparison, compare, read_table, side_by_side, write_table
+from tools.docs.emulated import AGREEMENT, Comparison, compare, read_table, side_by_side, write_table
 
 ROWS = [row for row in read_table() if row.group == "agreement"]
 

@@ -1,4 +1,4 @@
-"""The page docs/kernel_costs.md, made from the schedules by `python -m bdforge.perf.kernels.page`."""
+"""docs/kernel_costs.md, made from the schedules."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ TILE = (64, 128, 64)
 
 _HEAD = """# What our kernels cost, modelled
 
-Made by `python -m bdforge.perf.kernels.page > docs/kernel_costs.md`; a test keeps it current. All cycles are
+Made by `python -m tools.docs kernel_costs`; a test keeps it current. All cycles are
 *modelled* from the slots, ports, latencies and registers of each core's instructions, llvm-aie's scheduler tables in
 `bdforge/perf/data/aie2p_isa.csv`; nothing is fitted. Not counted: stalls on memory banks and the call itself.
 
@@ -118,7 +118,3 @@ def _efficiency_rows() -> Iterable[str]:
             f"| {ideal.mean:.2f} ({ideal.low:.2f} to {ideal.high:.2f}) "
             f"| {plain.mean:.2f} ({plain.low:.2f} to {plain.high:.2f}) |"
         )
-
-
-if __name__ == "__main__":
-    print(page(), end="")

@@ -1,14 +1,11 @@
 """docs/accuracy.md: what was fitted, on which rows, and how far the models are off, row by row.
 
-`python -m bdforge.perf.accuracy` writes it, a test keeps it current. To add a section, append a function that returns
-Markdown to `SECTIONS`; `markdown` makes its parts.
+To add a section, append a function that returns Markdown to `SECTIONS`; `markdown` makes its parts.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import astuple, replace
-from pathlib import Path
 
-from bdforge.perf.accuracy_emulated import agreement, side_by_side
 from bdforge.perf.bounds.estimate import INTERVAL, OVERLAP_EXPONENT, estimate
 from bdforge.perf.bounds.evaluation import (
     Result,
@@ -30,10 +27,9 @@ from bdforge.perf.bounds.evaluation import (
 )
 from bdforge.perf.fit import FITTED_SOURCES, PARAMETER_NAMES, Parameters
 from bdforge.perf.kernels.rates import Form, fitted_forms, published_rates
-from bdforge.perf.markdown import bullet, prose, section, table
 from bdforge.perf.rows import implied_rows
-
-DOCUMENT = Path(__file__).parents[2] / "docs" / "accuracy.md"
+from tools.docs.accuracy_emulated import agreement, side_by_side
+from tools.docs.markdown import bullet, prose, section, table
 
 _MEANINGS = (
     "ns that a shim of npu1 takes for a request, of at most 256 B",
@@ -56,7 +52,7 @@ def introduction() -> str:
         [
             "# How far the models can be believed\n",
             prose(
-                "Made by `python -m bdforge.perf.accuracy`; a test keeps it current. No figure here was measured",
+                "Made by `python -m tools.docs accuracy`; a test keeps it current. No figure here was measured",
                 "by this project: measured TOPS are published ones (`bdforge/perf/data`, the column `source`",
                 "names where), modelled TOPS are those of `bdforge estimate`. Errors are modelled / measured TOPS",
                 "- 1, so + is too fast.",
@@ -273,11 +269,6 @@ SECTIONS: list[Callable[[], str]] = [
 """Functions that return the parts of the document, in order."""
 
 
-def accuracy() -> str:
-    """The document."""
+def page() -> str:
+    """The whole page."""
     return "\n".join(part() for part in SECTIONS)
-
-
-if __name__ == "__main__":
-    DOCUMENT.write_text(accuracy(), encoding="utf-8")
-    print(f"wrote {DOCUMENT}")

@@ -1,7 +1,7 @@
-"""Estimates beside timed emulation, and our design beside stock tilings: `data/emulated.csv`.
+"""Estimates beside timed emulation, and our design beside stock tilings: `emulated.csv`.
 
-`python -m bdforge.perf.emulated` runs every comparison on the emulated array (minutes) and writes the table, from which
-docs/accuracy.md is made. Kernels cost what their ideal schedule says, or that of a compiled loop nest; both columns of
+`run_all` runs every comparison on the emulated array (minutes) and writes the table, from which docs/accuracy.md is
+made. Kernels cost what their ideal schedule says, or that of a compiled loop nest; both columns of
 a row use the same cycles, so that the difference is the models' own.
 """
 
@@ -19,7 +19,7 @@ from bdforge.perf.designs import case_of
 from bdforge.perf.timed import timed
 from bdforge.perf.tune.kernel import Basis, kernel_of
 
-TABLE = Path(__file__).parent / "data" / "emulated.csv"
+TABLE = Path(__file__).with_name("emulated.csv")
 
 _STACK_BYTES = 1024  # of the published designs, whose tiles leave no room for more
 _TERNARY, _INT8 = ("int8", "int2", "int32"), ("int8", "int8", "int32")
@@ -168,14 +168,10 @@ def write_table(rows: Iterable[Comparison], path: Path = TABLE) -> None:
         writer.writerows(asdict(row) for row in rows)
 
 
-def main() -> None:
-    """Run everything and write the table."""
+def run_all() -> Iterator[str]:
+    """Run everything, telling of each comparison, and write the table."""
     rows = []
     for row in chain(agreement(), side_by_side()):
-        print(f"{row.design} on {row.device}, {row.M}x{row.K}x{row.N}: {row.difference:+.1%}")
+        yield f"{row.design} on {row.device}, {row.M}x{row.K}x{row.N}: {row.difference:+.1%}"
         rows.append(row)
     write_table(rows)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""The fit, what the models are held to, and the document that says so."""
+"""The fit, and what the models are held to."""
 
 from dataclasses import astuple
 
@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 
 from bdforge.devices.timing import KRACKAN, PHOENIX, STRIX, STRIX_HALO
-from bdforge.perf.accuracy import DOCUMENT, accuracy
 from bdforge.perf.bounds.estimate import OVERLAP_EXPONENT
 from bdforge.perf.bounds.evaluation import fitted_parameters, goals, mean_error, results, short_run_ratios
 from bdforge.perf.fit import FITTED_SOURCES, least_squares
-
-
-def test_the_document_is_current():
-    assert DOCUMENT.read_text(encoding="utf-8") == accuracy(), "run python -m bdforge.perf.accuracy"
 
 
 def test_the_timing_table_holds_the_fitted_parameters():

@@ -1,7 +1,7 @@
-"""Sections of docs/accuracy.md about timed emulation; `bdforge.perf.emulated` runs what they tell."""
+"""Sections of docs/accuracy.md about timed emulation; `emulated` runs what they tell."""
 
-from bdforge.perf.emulated import STOCK, Comparison, read_table
-from bdforge.perf.markdown import prose, section, table
+from tools.docs.emulated import STOCK, Comparison, read_table
+from tools.docs.markdown import prose, section, table
 
 
 def agreement() -> str:
@@ -19,7 +19,7 @@ def agreement() -> str:
         "Timed emulation beside the estimate",
         prose(
             f"{len(rows)} designs, each rendered, executed on the emulated array with clocks, and estimated in closed",
-            "form, with the same kernel cycles (the ideal schedule). `python -m bdforge.perf.emulated` repeats it.",
+            "form, with the same kernel cycles (the ideal schedule). `python -m tools.docs emulated` repeats it.",
         ),
         table(("design", "device", "problem", "bound", "modelled us", "emulated us", "difference"), lines),
         prose(

@@ -1,0 +1,53 @@
+"""Pages made from models and plans: current, and as complete as they claim."""
+
+import pytest
+
+from bdforge.operators.gemm import SpecError
+from bdforge.perf.kernels.loops import MATRIX_KERNELS
+from bdforge.perf.kernels.published import comparisons
+from tools.docs import family, features, kernel_costs
+from tools.docs.__main__ import DOCS, PAGES
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_current(name):
+    assert (DOCS / f"{name}.md").read_text(encoding="utf-8") == PAGES[name](), f"run python -m tools.docs {name}"
+
+
+def test_kernel_costs_have_every_kernel_and_every_published_tile():
+    text = kernel_costs.page()
+    assert all(f"| {kernel.symbol} |" in text for kernel in MATRIX_KERNELS)
+    for row in comparisons():
+        p = row.published
+        assert f"| {p.device} | {'-'.join(p.types)} | {p.m} × {p.k} × {p.n} | {p.rho} | {p.macs_per_cycle} |" in text
+
+
+def test_the_family_names_what_is_refused_for_the_kernels_that_refuse_it():
+    lines = list(family.lines())
+    assert ("int8 × int2", "npu2, npu1", "int32", "B row-major, B column-major, scale, bias, shift") in lines
+    assert ("bf16 × bf16", "npu2, npu1", "bf16 of f32", "shift") in lines
+    results = sum(len(made.split(", ")) * len(arrays.split(", ")) for _, arrays, made, _ in lines)
+    assert results == len(family.rows_of_all())
+
+
+def test_a_refused_choice_is_refused_by_the_plan():
+    kernel, c = family.rows_of_all()[-1]
+    column = next(column for column in family.COLUMNS if column.title == family.refused(kernel, c)[0])
+    content = family.content_of(kernel, c)
+    column.change(content)
+    with pytest.raises(SpecError):
+        family.planned(kernel, content)
+
+
+def test_features_are_the_first_sentences_of_tests(tmp_path):
+    for name, text in (
+        ("tests/mlir/test_b.py", '"""Long, over\ntwo lines.\n\nMore."""\n'),
+        ("tests/emulator/cores/test_a.py", "X = 1\n"),
+        ("tests/emulator/helpers.py", '"""No test."""\n'),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert list(features.lines(tmp_path)) == [
+        ("test_a", "`tests/emulator/cores/test_a.py`"),
+        ("Long, over two lines", "`tests/mlir/test_b.py`"),
+    ]

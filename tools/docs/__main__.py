@@ -1,0 +1,43 @@
+"""`python -m tools.docs [PAGE ...]`: write the pages that are made from models and plans, by default all of them.
+
+`features` prints what the emulated array does and which test shows it; `emulated` runs the designs of docs/accuracy.md
+on the emulated array again (minutes) and keeps what it finds for that page. Run it in the repository's root.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tools.docs import accuracy, emulated, family, features, kernel_costs
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES: dict[str, Callable[[], str]] = {
+    "accuracy": accuracy.page,
+    "family": family.page,
+    "kernel_costs": kernel_costs.page,
+}
+"""Pages that the repository holds; a test keeps them current."""
+
+
+def main(
+    pages: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(PAGES)}, features, emulated.")] = None,
+) -> None:
+    """Write pages of docs/ anew."""
+    for name in pages or PAGES:
+        if name == "features":
+            typer.echo(features.page(), nl=False)
+        elif name == "emulated":
+            for line in emulated.run_all():
+                typer.echo(line)
+        elif name in PAGES:
+            path = DOCS / f"{name}.md"
+            path.write_text(PAGES[name](), encoding="utf-8")
+            typer.echo(f"wrote docs/{path.name}")
+        else:
+            raise typer.BadParameter(f"{name!r} is none of {', '.join((*PAGES, 'features', 'emulated'))}")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,86 +1,40 @@
-"""What a Plan is made of: every tile, buffer, lock, channel, BD and flow of a design, in elements.
+"""A design: everything that stands in an array and how it is connected, whatever it computes.
 
-The model is generic: GEMM planning fills it, templates only place it.
+Python decides every number; templates only place them. Flows, cascades and allocations name tiles, so that tiles may be
+placed after them.
 """
 
-from dataclasses import dataclass, field
-from math import prod
+from dataclasses import dataclass
 
-from bd_patterns import Pattern
-from bdforge.devices import TileKind
+from bdforge.design.memory import Bd, Buffer, Lock
+from bdforge.design.program import Core
+from bdforge.design.sequence import Sequence
+from bdforge.devices import Device, TileKind, mlir_device_named
 from bdforge.devices.limits import CONTROLLER_IDS
 
 
 @dataclass(frozen=True, slots=True)
-class Buffer:
-    """Tile memory: `elements` of MLIR type `type`.
-
-    `address` is its first byte in its tile's memory, which lies in `banks`; what a sequence's arguments name is memory
-    of the host and has none.
-    """
-
-    name: str
-    elements: int
-    type: str
-    role: str
-    address: int | None = None
-    banks: range = range(0)
-
-    @property
-    def bits(self) -> int:
-        """Width of one element."""
-        return int(self.type.lstrip("iubf"))
-
-    @property
-    def bytes(self) -> int:
-        """Size in memory."""
-        return self.elements * self.bits // 8
-
-
-@dataclass(frozen=True, slots=True)
-class Lock:
-    """A counting semaphore of a tile."""
-
-    name: str
-    id: int
-    init: int
-    role: str
-
-
-@dataclass(frozen=True, slots=True)
-class Bd:
-    """One transfer: take `count` from `acquire`, move `pattern` of `buffer`, then give `count` to `release`."""
-
-    buffer: Buffer
-    pattern: Pattern
-    acquire: Lock
-    release: Lock
-    count: int = 1
-    padding: tuple[int, ...] = ()
-    """Zeros behind each dimension, outermost first; none where empty."""
-    bd_id: int | None = None
-    """Its number among its tile's BDs, once placed."""
-
-    @property
-    def elements(self) -> int:
-        """Elements that come out, zeros included."""
-        added = self.padding or (0,) * self.pattern.rank
-        return prod(size + zeros for size, zeros in zip(self.pattern.sizes, added, strict=True))
-
-    @property
-    def linear(self) -> bool:
-        """Whether the pattern is one contiguous run, which needs no dimensions."""
-        return self.pattern.is_linear and not self.padding
-
-
-@dataclass(frozen=True, slots=True)
 class Channel:
-    """A DMA channel that runs `bds` in a ring for ever."""
+    """A task of a DMA channel from the start: `bds` in order, after the last one number `back`, for ever.
+
+    With `back = None` the chain ends, after `runs` rounds. Tasks of the same channel run in the order of their tile.
+    """
 
     direction: str
     index: int
     bds: tuple[Bd, ...]
-    role: str
+    role: str = ""
+    back: int | None = 0
+    runs: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """Where a flow enters or leaves a tile's switch."""
+
+    tile: str
+    index: int
+    bundle: str = "DMA"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,33 +48,47 @@ class Tile:
     buffers: tuple[Buffer, ...] = ()
     locks: tuple[Lock, ...] = ()
     channels: tuple[Channel, ...] = ()
+    core: Core | None = None
 
     @property
     def controller_id(self) -> int:
         """Packet id of its completion tokens; without one aiecc's routes would not carry those of our sequences."""
         return CONTROLLER_IDS[self.row]
 
+    @property
+    def stack_bytes(self) -> int:
+        """Bytes at the bottom of its memory that its core's stack takes."""
+        return self.core.stack_bytes if self.core else 0
+
     def buffer(self, name: str) -> Buffer:
         """The tile's buffer called `name`."""
         return next(b for b in self.buffers if b.name == name)
 
+    def dma(self, channel: int) -> Port:
+        """Where a DMA channel meets the switch."""
+        return Port(self.name, channel)
+
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A circuit from an MM2S channel of one tile to an S2MM channel of another."""
+    """A way for words from one port to others: a circuit, or the way of packets with the id `packet`.
 
-    source: Tile
-    source_channel: int
-    target: Tile
-    target_channel: int
+    Flows in a row with one `role` stand together in the text.
+    """
+
+    source: Port
+    targets: tuple[Port, ...]
+    role: str = ""
+    packet: int | None = None
+    keep_header: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class FlowGroup:
-    """Flows of one operand, for the reader of the MLIR."""
+class Cascade:
+    """The cascade from a core to its neighbour in the east or the south, by their tiles' names."""
 
-    role: str
-    flows: tuple[Flow, ...]
+    source: str
+    target: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,17 +102,23 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Array:
-    """An array configuration: everything but the runtime sequences."""
+class Design:
+    """A whole design for the array that MLIR calls `device`; `comments` head its text."""
 
+    name: str
+    device: str
     tiles: tuple[Tile, ...]
-    flows: tuple[FlowGroup, ...]
-    allocations: tuple[Allocation, ...] = field(default=())
+    flows: tuple[Flow, ...] = ()
+    allocations: tuple[Allocation, ...] = ()
+    cascades: tuple[Cascade, ...] = ()
+    sequences: tuple[Sequence, ...] = ()
+    comments: tuple[str, ...] = ()
 
-    def tile(self, column: int, row: int) -> Tile:
-        """The tile at (column, row)."""
-        return next(t for t in self.tiles if (t.column, t.row) == (column, row))
+    @property
+    def array(self) -> Device:
+        """Facts of its array; DeviceError for an unknown one."""
+        return mlir_device_named(self.device)
 
-    def of_kind(self, kind: TileKind) -> list[Tile]:
-        """All tiles of one kind."""
-        return [t for t in self.tiles if t.kind is kind]
+    def tile(self, name: str) -> Tile:
+        """The tile called `name`."""
+        return next(tile for tile in self.tiles if tile.name == name)

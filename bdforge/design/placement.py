@@ -9,8 +9,9 @@ from dataclasses import replace
 from itertools import chain, count
 
 from bdforge.design.banks import Weights, apart
-from bdforge.design.model import Bd, Buffer, Channel, Tile
-from bdforge.devices import Generation, TileKind, TileLimits
+from bdforge.design.memory import Bd, Buffer
+from bdforge.design.model import Channel, Design, Tile
+from bdforge.devices import TileKind, TileLimits
 from bdforge.devices.limits import BUFFER_ALIGN_BYTES
 
 # What it costs when two buffers share a bank. Ping and pong of an operand, of which a DMA has one and the core the
@@ -34,32 +35,35 @@ def occupied(stack_bytes, parts: Iterable[tuple]):
     return used
 
 
-def placed(tiles: Iterable[Tile], generation: Generation, stack_bytes: int) -> list[Tile]:
-    """`tiles` with an address for each buffer, cores' above their stack, and a number for each BD.
+def placed(design: Design) -> Design:
+    """`design` with an address for each buffer, cores' above their stack, and a number for each BD.
 
-    What a tile cannot hold lies beyond its limits, for the check of the plan to name.
+    Those that have one keep it, and the rest of their tile's buffers lie behind them. What a tile cannot hold lies
+    beyond its limits, for `check` to name.
     """
-    tiles = list(tiles)
-    buffers = {b.name: b for tile in tiles for b in _addressed(tile, generation.limits(tile.kind), stack_bytes)}
-    return [
-        replace(
-            tile,
-            buffers=tuple(buffers[b.name] for b in tile.buffers),
-            channels=tuple(_numbered(tile, generation.limits(tile.kind), buffers)),
-        )
-        for tile in tiles
-    ]
+    limits = design.array.generation.limits
+    return replace(design, tiles=tuple(_placed(tile, limits(tile.kind)) for tile in design.tiles))
 
 
-def _addressed(tile: Tile, limits: TileLimits, stack_bytes: int) -> Iterator[Buffer]:
+def _placed(tile: Tile, limits: TileLimits) -> Tile:
+    buffers = {b.name: b for b in _addressed(tile, limits)} if limits.banks else {}
+    channels = tuple(_numbered(tile, limits))
+    return replace(tile, buffers=tuple(buffers.get(b.name, b) for b in tile.buffers), channels=channels)
+
+
+def _addressed(tile: Tile, limits: TileLimits) -> Iterator[Buffer]:
     """What no channel moves, a core's parameters, lies right above the stack; the rest as banks want it."""
-    at = aligned(stack_bytes) if tile.kind is TileKind.CORE else 0
-    turns = _turns(tile)
-    for buffer in tile.buffers:
+    at, turns = aligned(tile.stack_bytes), _turns(tile)
+    given = [(buffer.address, buffer) for buffer in tile.buffers if buffer.address is not None]
+    for address, buffer in given:
+        yield _at(buffer, address, limits)
+        at = max(at, aligned(address + buffer.bytes))
+    open_ = [buffer for buffer in tile.buffers if buffer.address is None]
+    for buffer in open_:
         if buffer.name not in turns:
             yield _at(buffer, at, limits)
             at += aligned(buffer.bytes)
-    moved = sorted((b for b in tile.buffers if b.name in turns), key=lambda b: (turns[b.name][1], -b.bytes))
+    moved = sorted((b for b in open_ if b.name in turns), key=lambda b: (turns[b.name][1], -b.bytes))
     sizes = tuple(aligned(b.bytes) for b in moved)
     weights = _weights(tile.kind, [turns[b.name] for b in moved])
     for buffer, address in zip(moved, apart(sizes, weights, at, limits), strict=True):
@@ -74,16 +78,17 @@ _Turn = tuple[str, int, bool]  # the lock that guards a buffer's operand, its tu
 
 
 def _turns(tile: Tile) -> dict[str, _Turn]:
-    """By name, what the tile's channels move: buffers that take turns wait for one lock."""
+    """By name, what the tile's channels move: buffers that take turns wait for one lock, or have a channel of none."""
     found: dict[str, _Turn] = {}
     own = {buffer.name for buffer in tile.buffers}
     for channel in sorted(tile.channels, key=lambda channel: channel.direction != "S2MM"):
         turns: dict[str, dict[str, int]] = {}
         for bd in channel.bds:
-            order = turns.setdefault(bd.acquire.name, {})
+            guard = bd.acquire.lock.name if bd.acquire else f"{channel.direction} {channel.index}"
+            order = turns.setdefault(guard, {})
             turn = order.setdefault(bd.buffer.name, len(order))
             if bd.buffer.name in own:
-                found.setdefault(bd.buffer.name, (bd.acquire.name, turn, channel.direction == "MM2S"))
+                found.setdefault(bd.buffer.name, (guard, turn, channel.direction == "MM2S"))
     return found
 
 
@@ -99,11 +104,12 @@ def _weight(kind: TileKind, one: _Turn, other: _Turn) -> int:
     return TOGETHER if one[1] == other[1] or one[2] or other[2] else CROSSWISE
 
 
-def _numbered(tile: Tile, limits: TileLimits, buffers: dict[str, Buffer]) -> Iterator[Channel]:
+def _numbered(tile: Tile, limits: TileLimits) -> Iterator[Channel]:
     """Channels with their BDs in order, from those that each may use."""
+    taken = {bd.bd_id for channel in tile.channels for bd in channel.bds}
     free: dict[range, Iterator[int]] = {}
     for channel in tile.channels:
         share = limits.bds_of_channel(channel.index)
-        ids = free.setdefault(share, chain(share, count(limits.bds)))
-        bds: list[Bd] = [replace(bd, buffer=buffers[bd.buffer.name], bd_id=next(ids)) for bd in channel.bds]
+        ids = free.setdefault(share, (i for i in chain(share, count(limits.bds)) if i not in taken))
+        bds: list[Bd] = [replace(bd, bd_id=next(ids)) if bd.bd_id is None else bd for bd in channel.bds]
         yield replace(channel, bds=tuple(bds))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import prod
 
 from bd_patterns import Pattern
-from bdforge.design.model import Buffer, Lock
+from bdforge.design.memory import Buffer, Lock, Packet
 
 _BD_DIMS = 3  # of a runtime transfer's sizes; a fourth one is the runs of the task
 
@@ -16,7 +16,9 @@ class TaskBd:
     buffer: Buffer
     pattern: Pattern
     bd_id: int
-    label: str
+    label: str = ""
+    padding: tuple[()] = ()
+    packet: Packet | None = None
 
     @property
     def linear(self) -> bool:

@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 from math import lcm
 
-from bd_patterns import problems as pattern_problems
-from bdforge.design.model import Array, Bd, Tile
-from bdforge.design.placement import aligned, occupied
-from bdforge.devices import DEVICES, Device, Generation, TileKind
-from bdforge.devices.limits import DEFAULT_STACK_BYTES, GRANULE_BYTES
+from bdforge.design.check import check
+from bdforge.design.model import Design
+from bdforge.devices import DEVICES, Device
 from bdforge.operators.gemm.finish import epilogue_bytes, finish_problems
 from bdforge.operators.gemm.kernels import KERNELS, Kernel, accumulators, kernel_for
 from bdforge.operators.gemm.spec import GemmSpec
@@ -128,59 +126,15 @@ def _fed(spec: GemmSpec) -> Iterator[str]:
         )
 
 
-def array_problems(array: Array, generation: Generation, stack_bytes: int) -> list[str]:
-    """Reasons that follow from the planned array: memory, BDs, locks and what the registers hold."""
-    reasons = [reason for tile in array.tiles for reason in _tile(tile, generation, stack_bytes)]
-    return list(dict.fromkeys(reasons))  # every column says the same: once is enough
+_SETTINGS = {
+    "memory": "a smaller tile or k_mt, less buffering, buffers.stack_bytes",
+    "align": "a larger tile",
+    "lock": "a smaller buffers.k_mt",
+    "bds": "a smaller buffers.k_mt",
+}
+"""What of a spec helps against a kind of fault of its design."""
 
 
-def _tile(tile: Tile, generation: Generation, stack_bytes: int) -> Iterator[str]:
-    limits = generation.limits(tile.kind)
-    what = f"{tile.kind} tile" if tile.kind is not TileKind.MEMTILE else "memtile"
-    yield from _memory(what, tile, generation, stack_bytes if tile.kind is TileKind.CORE else 0)
-    for lock in tile.locks:
-        if lock.init > limits.lock_value_max:
-            yield f"{what}: lock starts at {lock.init}, above {limits.lock_value_max}; use a smaller buffers.k_mt"
-    yield from _bd_counts(tile, generation)
-    for channel in tile.channels:
-        where = f"{what}, {channel.direction} {channel.index} ({channel.role})"
-        yield from (f"{where}: {problem}" for bd in channel.bds for problem in bd_problems(bd, tile, generation))
-
-
-def _memory(what: str, tile: Tile, generation: Generation, stack_bytes: int) -> Iterator[str]:
-    limit, align = generation.limits(tile.kind).memory_bytes, generation.vector_align_bytes
-    used = occupied(stack_bytes, ((1, buffer.bytes) for buffer in tile.buffers))
-    if used > limit:
-        parts = [f"{buffer.role}: {buffer.bytes}" for buffer in tile.buffers]
-        parts += [f"stack: {stack_bytes}"] if stack_bytes else []
-        fitting = limit - (used - aligned(stack_bytes))
-        way = f"buffers.stack_bytes = {fitting} would fit, or " if DEFAULT_STACK_BYTES <= fitting < stack_bytes else ""
-        yield f"{what}: {used} bytes of {limit} ({', '.join(parts)}); {way}choose a smaller tile or less buffering"
-    for buffer in tile.buffers:
-        if tile.kind is TileKind.CORE and buffer.bytes % align:
-            yield f"{what}: {buffer.role}: {buffer.bytes} bytes are not a multiple of {align}; use a larger tile"
-
-
-def bd_problems(bd: Bd, tile: Tile, generation: Generation) -> list[str]:
-    """Why one static BD does not fit its tile."""
-    limits = generation.limits(tile.kind)
-    if bd.linear:  # rendered without dimensions, so only the length counts
-        words = bd.pattern.count * bd.buffer.bits // 8 // GRANULE_BYTES
-        return [] if words <= limits.length_max else [f"{words} words exceed a BD's length of {limits.length_max}"]
-    padding = tuple((0, zeros) for zeros in bd.padding) or None
-    elements = bd.buffer.elements
-    return pattern_problems(bd.pattern, limits, bd.buffer.bits, static=True, buffer_elements=elements, padding=padding)
-
-
-def _bd_counts(tile: Tile, generation: Generation) -> Iterator[str]:
-    limits = generation.limits(tile.kind)
-    used: dict[range, int] = {}
-    for channel in tile.channels:
-        share = limits.bds_of_channel(channel.index)
-        used[share] = used.get(share, 0) + len(channel.bds)
-    for share, count in used.items():
-        if count > len(share):
-            yield (
-                f"{tile.kind}: {count} BDs for channels that share BD {share.start} to {share.stop - 1}; "
-                "use a smaller buffers.k_mt"
-            )
+def design_problems(design: Design) -> list[str]:
+    """Reasons that follow from the mapped design: memory, BDs, locks and what the registers hold."""
+    return [f"{fault}: {_SETTINGS[fault.rule]}" if fault.rule in _SETTINGS else str(fault) for fault in check(design)]

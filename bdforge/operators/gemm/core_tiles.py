@@ -1,17 +1,20 @@
-"""A core's tile: its buffers, locks and channels, and what its program uses."""
+"""A core's tile: its buffers, locks and channels, and its program."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bd_patterns import Pattern
-from bdforge.design.model import Bd, Buffer, Channel, Lock, Tile
-from bdforge.design.parts import Locks, ping_pong, ring
+from bdforge.design.memory import Acquire, Bd, Buffer, Lock, Locks, Release, ping_pong, ring
+from bdforge.design.model import Channel, Tile
+from bdforge.design.program import Advance, Call, Core, Load, Loop, Rotation, Statement
 from bdforge.devices import TileKind
+from bdforge.operators.gemm.finish import finish_for
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.spec import GemmSpec
-from bdforge.operators.gemm.types import TYPES
+from bdforge.operators.gemm.types import TYPES, ElementType
 
 FIRST_CORE_ROW = 2
 RTP_ELEMENTS = 16  # two slots are used
+RTP_K_STEPS, RTP_OUTPUT_TILES = 0, 1
 _RTP_BYTES = 4 * RTP_ELEMENTS
 
 
@@ -20,9 +23,19 @@ def core_parts(a, b, c, c_buffers):
     return (2, a), (2, b), (c_buffers, c), (1, _RTP_BYTES)
 
 
+def operand_buffers(name: str, elements: int, type_: ElementType, role: str, count: int = 2) -> tuple[Buffer, ...]:
+    """One or two buffers of `elements` elements of an operand's type."""
+    return ping_pong(name, type_.memory_elements(elements), type_.memory, role, count)
+
+
+def object_file(spec: GemmSpec) -> str:
+    """The file that holds all kernels of a design."""
+    return f"{spec.name}.o"
+
+
 @dataclass(frozen=True, slots=True)
-class CoreProgram:
-    """What one core runs: buffers and locks by role."""
+class GemmCore:
+    """What a core's tile holds, by role; locks by name."""
 
     tile: Tile
     a: tuple[Buffer, ...]
@@ -30,28 +43,26 @@ class CoreProgram:
     c: tuple[Buffer, ...]
     rtp: Buffer
     locks: dict[str, Lock]
-    row: int
-    """Core row, from 0."""
 
 
 def core_tile(spec: GemmSpec, kernel: Kernel, column: int, row: int) -> Tile:
     """The core at (column, row), with A in parts of m/rho rows."""
     m, k, n = spec.tile.m, spec.tile.k, spec.tile.n
     name, locks = f"core_{column}_{row}", Locks(f"core_{column}_{row}")
-    a = ping_pong(f"{name}_a", m // spec.buffers.rho * k, kernel.a, "A tile, micro-tiles")
-    b = ping_pong(f"{name}_b", k * n, kernel.b, "B tile, micro-tiles")
-    c = ping_pong(f"{name}_c", m * n, kernel.accumulator, "C tile, micro-tiles", spec.buffers.c_buffers)
+    a = operand_buffers(f"{name}_a", m // spec.buffers.rho * k, kernel.a, "A tile, micro-tiles")
+    b = operand_buffers(f"{name}_b", k * n, kernel.b, "B tile, micro-tiles")
+    c = operand_buffers(f"{name}_c", m * n, kernel.accumulator, "C tile, micro-tiles", spec.buffers.c_buffers)
     rtp = Buffer(f"{name}_rtp", RTP_ELEMENTS, "i32", "run-time parameters: K/k, output tiles")
     a_locks, b_locks, c_locks = locks.pair("a", 2, "A"), locks.pair("b", 2, "B"), locks.pair("c", len(c), "C")
-    go = Lock(f"{name}_go", len(locks.taken), 0, "set by the host when the run-time parameters are in place")
-    free, full = c_locks
-    out = _c_elements(spec, kernel)
+    locks.one("go", role="set by the host when the run-time parameters are in place")
+    out = Pattern((_c_elements(spec, kernel),), (1,))
     channels = (
         Channel("S2MM", 0, ring(a, *a_locks), "A in"),
         Channel("S2MM", 1, ring(b, *b_locks), "B in"),
-        Channel("MM2S", 0, tuple(Bd(buffer, Pattern((out,), (1,)), full, free) for buffer in c), "C out"),
+        Channel("MM2S", 0, tuple(Bd(buffer, out, Acquire(c_locks[1]), Release(c_locks[0])) for buffer in c), "C out"),
     )
-    return Tile(name, column, row, TileKind.CORE, (*a, *b, *c, rtp), (*locks.taken, go), channels)
+    tile = Tile(name, column, row, TileKind.CORE, (*a, *b, *c, rtp), tuple(locks.taken), channels)
+    return replace(tile, core=Core(_program(spec, kernel, core_of(tile)), spec.buffers.stack_bytes, object_file(spec)))
 
 
 def _c_elements(spec: GemmSpec, kernel: Kernel) -> int:
@@ -60,12 +71,46 @@ def _c_elements(spec: GemmSpec, kernel: Kernel) -> int:
     return bits // kernel.accumulator.memory_bits
 
 
-def core_program(tile: Tile) -> CoreProgram:
-    """The core program of `tile`, whose buffers and locks it finds by name."""
+def core_of(tile: Tile) -> GemmCore:
+    """What `tile` holds, found by name."""
 
     def buffers(part: str) -> tuple[Buffer, ...]:
         return tuple(b for b in tile.buffers if b.name.startswith(f"{tile.name}_{part}_"))
 
     locks = {lock.name.removeprefix(f"{tile.name}_"): lock for lock in tile.locks}
-    rtp = tile.buffer(f"{tile.name}_rtp")
-    return CoreProgram(tile, buffers("a"), buffers("b"), buffers("c"), rtp, locks, tile.row - FIRST_CORE_ROW)
+    return GemmCore(tile, buffers("a"), buffers("b"), buffers("c"), tile.buffer(f"{tile.name}_rtp"), locks)
+
+
+def _program(spec: GemmSpec, kernel: Kernel, core: GemmCore) -> tuple[Statement, ...]:
+    """For ever: wait for the parameters, then compute so many tiles of C, each in so many steps of K.
+
+    The epilogue's numbers follow the last tile of B through the same buffers.
+    """
+    apart, finish = spec.buffers.rho > 1 or spec.epilogue.fed, finish_for(kernel, spec)
+    b_turns, c_turns = Rotation("b" if apart else "ab"), Rotation("c", len(core.c))
+    a_turns = Rotation("a") if apart else b_turns
+    a, b, c = a_turns.of(core.a), b_turns.of(core.b), c_turns.of(core.c)
+    take, give = (
+        {x: use(core.locks[f"{x}_{end}"]) for x in "ab"} for use, end in ((Acquire, "full"), (Release, "free"))
+    )
+    part = ("part",) if spec.buffers.rho > 1 else ()
+    multiply, next_b = Call(kernel.multiply, (a, b, c, *part)), (give["b"], Advance(b_turns))
+    if apart:
+        a_part = Loop(spec.buffers.rho, (take["a"], multiply, give["a"], Advance(a_turns)), "part")
+        step = (take["b"], *((a_part,) if part else a_part.body), *next_b)
+    else:
+        step = (take["a"], take["b"], multiply, give["a"], *next_b)
+    finished: tuple[Statement, ...] = (Call(finish.symbol, (c,)),) if finish else ()
+    if finish and spec.epilogue.fed:
+        row = core.tile.row - FIRST_CORE_ROW
+        finished = (take["b"], Call(finish.symbol, (b, c, row)), *next_b)
+    c_tile = (
+        Acquire(core.locks["c_free"]),
+        Call(kernel.zero, (c,)),
+        Loop("k_steps", step, "k"),
+        *finished,
+        Release(core.locks["c_full"]),
+        Advance(c_turns),
+    )
+    parameters = (Load("k_steps", core.rtp, RTP_K_STEPS), Load("tiles", core.rtp, RTP_OUTPUT_TILES))
+    return (Loop(None, (Acquire(core.locks["go"]), *parameters, Loop("tiles", c_tile, "tile")), "gemm"),)

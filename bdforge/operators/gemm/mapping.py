@@ -5,13 +5,13 @@ columns, the C tiles of a column are joined in its memtile. Channel numbers are 
 was seen to route: memtile S2MM 0 = B, 1 = A, 2.. = C; MM2S 0 = B, 1 = A, 2 = C; core S2MM 0 = A, 1 = B.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bdforge.design.model import Allocation, Array, Flow, FlowGroup, Tile
+from bdforge.design.model import Allocation, Design, Flow, Tile
 from bdforge.design.placement import placed
 from bdforge.devices import TileKind
-from bdforge.operators.gemm.core_tiles import FIRST_CORE_ROW, CoreProgram, core_program, core_tile
+from bdforge.operators.gemm.core_tiles import FIRST_CORE_ROW, core_tile
 from bdforge.operators.gemm.finish import epilogue_bytes
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Kernel
@@ -30,9 +30,9 @@ def tiling_of(spec: GemmSpec) -> Tiling:
     return Tiling(*sizes, **stores, a_shims=buffers.a_shims, fed_bytes=fed_bytes)
 
 
-def map_gemm(spec: GemmSpec, kernel: Kernel) -> tuple[Array, tuple[CoreProgram, ...]]:
-    """The array configuration of a spec, and what its cores run."""
-    return _Mapping(spec, kernel).array()
+def map_gemm(spec: GemmSpec, kernel: Kernel, device: str) -> Design:
+    """The design of a spec for the array that MLIR calls `device`, without sequences."""
+    return placed(_Mapping(spec, kernel).design(device))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,45 +44,47 @@ class _Mapping:
     def tiling(self) -> Tiling:
         return tiling_of(self.spec)
 
-    def array(self) -> tuple[Array, tuple[CoreProgram, ...]]:
-        columns = range(self.spec.columns)
-        rows = range(FIRST_CORE_ROW, FIRST_CORE_ROW + self.spec.rows)
+    def design(self, device: str) -> Design:
+        spec, columns = self.spec, range(self.spec.columns)
+        rows = range(FIRST_CORE_ROW, FIRST_CORE_ROW + spec.rows)
         shims = [Tile(f"shim_{c}", c, 0, TileKind.SHIM) for c in columns]
-        cores = [core_tile(self.spec, self.kernel, c, r) for c in columns for r in rows]
-        tiles = placed([*memtiles(self.spec, self.kernel, self.tiling), *cores], self.kernel.generation, self.stack)
-        mem, cores = tiles[: len(columns)], tiles[len(columns) :]
-        by_column = [cores[len(rows) * c :][: len(rows)] for c in columns]
-        flows = self.flows(shims, mem, by_column)
-        return Array((*shims, *tiles), tuple(flows), tuple(self.allocations(shims))), tuple(map(core_program, cores))
+        mem = memtiles(spec, self.kernel, self.tiling)
+        cores = [[core_tile(spec, self.kernel, c, r) for r in rows] for c in columns]
+        tiles = (*shims, *mem, *(core for column in cores for core in column))
+        flows, allocations = tuple(self.flows(shims, mem, cores)), tuple(self.allocations(shims))
+        return Design(spec.name, device, tiles, flows, allocations, comments=self.comments())
 
-    @property
-    def stack(self) -> int:
-        return self.spec.buffers.stack_bytes
+    def comments(self) -> tuple[str, str]:
+        spec, tile = self.spec, self.spec.tile
+        return (
+            f"{spec.name}: {spec.a} x {spec.b} -> {spec.c}, tile {tile.m} x {tile.k} x {tile.n} (m x k x n), "
+            f"{spec.rows} x {spec.columns} cores (rows x columns).",
+            f"Rendered by bdforge from spec {spec.hash}; edit the spec or the templates instead.",
+        )
 
     def a_channel(self, row: int) -> int:
         """The memtile's MM2S channel that sends A to core row `row`."""
         column = self.tiling.a_column(row)
         return A_CHANNELS[row - next(i for i in range(row + 1) if self.tiling.a_column(i) == column)]
 
-    def flows(self, shims, mem, cores) -> Iterable[FlowGroup]:
-        columns, rows = range(self.spec.columns), range(self.spec.rows)
+    def flows(self, shims: list[Tile], mem: list[Tile], cores: list[list[Tile]]) -> Iterator[Flow]:
         fed = {feed.column for feed in self.tiling.feeds()}
-        yield FlowGroup("A: DRAM to memtiles", tuple(
-            Flow(shims[c], 0, mem[c], A_CHANNELS[0]) for c in columns if c in fed
-        ))  # fmt: skip
-        yield FlowGroup("A: broadcast along each row of cores", tuple(
-            Flow(mem[self.tiling.a_column(i)], self.a_channel(i), cores[c][i], 0) for i in rows for c in columns
-        ))  # fmt: skip
-        yield FlowGroup("B: DRAM to memtiles", tuple(Flow(shims[c], 1, mem[c], B_CHANNEL) for c in columns))
-        yield FlowGroup("B: broadcast up each column", tuple(
-            Flow(mem[c], B_CHANNEL, cores[c][i], 1) for c in columns for i in rows
-        ))  # fmt: skip
-        yield FlowGroup("C: tiles of a column join in its memtile", tuple(
-            Flow(cores[c][i], 0, mem[c], C_IN_CHANNEL + i) for c in columns for i in rows
-        ))  # fmt: skip
-        yield FlowGroup("C: memtiles to DRAM", tuple(Flow(mem[c], C_OUT_CHANNEL, shims[c], 0) for c in columns))
+        for c in sorted(fed):
+            yield Flow(shims[c].dma(0), (mem[c].dma(A_CHANNELS[0]),), "A: DRAM to memtiles")
+        for i in range(self.spec.rows):
+            source = mem[self.tiling.a_column(i)].dma(self.a_channel(i))
+            yield Flow(source, tuple(column[i].dma(0) for column in cores), "A: broadcast along each row of cores")
+        for shim, tile in zip(shims, mem, strict=True):
+            yield Flow(shim.dma(1), (tile.dma(B_CHANNEL),), "B: DRAM to memtiles")
+        for tile, column in zip(mem, cores, strict=True):
+            yield Flow(tile.dma(B_CHANNEL), tuple(core.dma(1) for core in column), "B: broadcast up each column")
+        for tile, column in zip(mem, cores, strict=True):
+            for i, core in enumerate(column):
+                yield Flow(core.dma(0), (tile.dma(C_IN_CHANNEL + i),), "C: tiles of a column join in its memtile")
+        for tile, shim in zip(mem, shims, strict=True):
+            yield Flow(tile.dma(C_OUT_CHANNEL), (shim.dma(0),), "C: memtiles to DRAM")
 
-    def allocations(self, shims: list[Tile]) -> Iterable[Allocation]:
+    def allocations(self, shims: list[Tile]) -> Iterator[Allocation]:
         fed = {feed.column for feed in self.tiling.feeds()}
         for c, shim in enumerate(shims):
             if c in fed:

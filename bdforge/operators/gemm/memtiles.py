@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from itertools import product
 
 from bd_patterns import Pattern
-from bdforge.design.model import Bd, Buffer, Channel, Lock, Tile
-from bdforge.design.parts import Locks, ping_pong, ring
+from bdforge.design.memory import Acquire, Bd, Buffer, Lock, Locks, Padding, Release, ring
+from bdforge.design.model import Channel, Tile
 from bdforge.devices import TileKind
+from bdforge.operators.gemm.core_tiles import operand_buffers
 from bdforge.operators.gemm.grid import Storage, Tiling
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.reorders import a_micro_tiles, b_column_blocks, c_columns, c_rows
@@ -34,10 +35,10 @@ class Store:
         """BDs that fill one buffer after the other with `count` turns each."""
         return ring(self.buffers, *self.locks, count)
 
-    def send(self, turn: int, patterns: Iterable[Pattern], padding: tuple[int, ...] = ()) -> list[Bd]:
+    def send(self, turn: int, patterns: Iterable[Pattern], padding: Padding = ()) -> list[Bd]:
         """BDs that read the buffer of a turn in the order of `patterns`, a turn of the locks each."""
         free, full = self.locks
-        return [Bd(self.buffers[turn], pattern, full, free, padding=padding) for pattern in patterns]
+        return [Bd(self.buffers[turn], pattern, Acquire(full), Release(free), padding) for pattern in patterns]
 
 
 def memtiles(spec: GemmSpec, kernel: Kernel, tiling: Tiling) -> list[Tile]:
@@ -83,7 +84,7 @@ class _Memtiles:
         packed = self.spec.layouts.b == "packed"
         depth, turns = (self.size.k, 1) if packed else (self.k_mt, self.slices)
         what = "B tile, packed, in the order of the kernel" if packed else f"slab of B, {depth} x {self.size.n}"
-        buffers = ping_pong(f"mem_{column}_b", depth * self.size.n, self.kernel.b, what)
+        buffers = operand_buffers(f"mem_{column}_b", depth * self.size.n, self.kernel.b, what)
         return Store(buffers, self.locks[column].pair("b", 2 * turns, "B" if packed else "B, in slices of k"))
 
     def b_channels(self, column: int) -> list[Channel]:
@@ -101,7 +102,7 @@ class _Memtiles:
         rows = self.size.rows // self.tiling.a_shims
         name = f"a{row}"
         role = f"slab of A, {rows} x {self.k_mt}, for core row {row}"
-        buffers = ping_pong(f"mem_{column}_{name}", rows * self.k_mt, self.kernel.a, role)
+        buffers = operand_buffers(f"mem_{column}_{name}", rows * self.k_mt, self.kernel.a, role)
         # Counted in slices of k: a slab is filled at once and leaves slice by slice.
         return Store(buffers, self.locks[column].pair(name, 2 * self.slices, f"A of core row {row}, in slices of k"))
 
@@ -119,7 +120,7 @@ class _Memtiles:
         rows = self.size.rows // self.tiling.a_shims
         patterns = self.slab_slices(self.kernel.a, "row", self.spec.layouts.a, rows, min(rows, self.kernel.r))
         zeros = self.size.m - self.size.rows  # in the one block of rows that a tile has then
-        padding = (0, 0, zeros, 0) if zeros else ()
+        padding = ((0, 0), (0, 0), (0, zeros), (0, 0)) if zeros else ()
         for turn in range(2):
             for pattern in patterns:
                 for part in range(self.tiling.a_shims):
@@ -140,7 +141,7 @@ class _Memtiles:
     def c_store(self, column: int, row: int) -> Store:
         count = self.spec.buffers.c_memtile_buffers
         elements = self.size.m * self.size.n
-        buffers = ping_pong(f"mem_{column}_c{row}", elements, self.c_type, f"C tile of core row {row}", count)
+        buffers = operand_buffers(f"mem_{column}_c{row}", elements, self.c_type, f"C tile of core row {row}", count)
         # One pair for each core: with a pair for all, a fast core would take a slow one's turn.
         return Store(buffers, self.locks[column].pair(f"c{row}", count, f"C of core row {row}"))
 

@@ -2,16 +2,17 @@
 
 from dataclasses import dataclass, replace
 
-from bdforge.design.model import Array
+from bdforge.design.model import Design
 from bdforge.devices import Device
-from bdforge.operators.gemm.check import array_problems, spec_problems
+from bdforge.operators.gemm.check import design_problems, spec_problems
+from bdforge.operators.gemm.core_tiles import RTP_K_STEPS, RTP_OUTPUT_TILES, GemmCore, core_of, object_file
 from bdforge.operators.gemm.finish import finish_for
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Finish, Kernel, kernel_for
-from bdforge.operators.gemm.mapping import CoreProgram, map_gemm, tiling_of
+from bdforge.operators.gemm.mapping import map_gemm, tiling_of
 from bdforge.operators.gemm.spec import GemmSpec, SequenceOptions, SpecError
 
-RTP_K_STEPS, RTP_OUTPUT_TILES = 0, 1
+__all__ = ["RTP_K_STEPS", "RTP_OUTPUT_TILES", "Plan", "plan_gemm"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +21,11 @@ class Plan:
 
     spec: GemmSpec
     device: Device
-    mlir_device: str
     kernel: Kernel
     finish: Finish | None
     tiling: Tiling
-    array: Array
-    cores: tuple[CoreProgram, ...]
+    array: Design
+    cores: tuple[GemmCore, ...]
 
     def waiting(self, options: SequenceOptions) -> "Plan":
         """The same array, whose sequences wait as `options` say."""
@@ -34,7 +34,12 @@ class Plan:
     @property
     def link_with(self) -> str:
         """Object file that holds all kernels."""
-        return f"{self.spec.name}.o"
+        return object_file(self.spec)
+
+    @property
+    def mlir_device(self) -> str:
+        """The array as MLIR names it."""
+        return self.array.device
 
     @property
     def kernel_names(self) -> tuple[str, ...]:
@@ -75,16 +80,6 @@ class Plan:
         layouts = self.spec.layouts
         return "".join(name for name in "abc" if getattr(layouts, name) == "column")
 
-    @property
-    def parts(self) -> int:
-        """Parts in which A comes; the matrix kernel is told which where there are several."""
-        return self.spec.buffers.rho
-
-    @property
-    def turns_apart(self) -> bool:
-        """Whether A and B change buffers at different times."""
-        return self.parts > 1 or self.spec.epilogue.fed
-
 
 def plan_gemm(spec: GemmSpec, device: Device) -> Plan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
@@ -92,9 +87,9 @@ def plan_gemm(spec: GemmSpec, device: Device) -> Plan:
         raise SpecError("\n".join(f"{spec.name}: {reason}" for reason in reasons))
     kernel = kernel_for(device.generation, spec)
     assert kernel is not None
-    array, cores = map_gemm(spec, kernel)
-    if reasons := array_problems(array, device.generation, spec.buffers.stack_bytes):
-        raise SpecError("\n".join(f"{spec.name}: {reason}" for reason in reasons))
     mlir_device = device.mlir if spec.columns == device.columns else f"{device.mlir}_{spec.columns}col"
-    finish = finish_for(kernel, spec)
-    return Plan(spec, device, mlir_device, kernel, finish, tiling_of(spec), array, cores)
+    design = map_gemm(spec, kernel, mlir_device)
+    if reasons := design_problems(design):
+        raise SpecError("\n".join(f"{spec.name}: {reason}" for reason in reasons))
+    cores = tuple(core_of(tile) for tile in design.tiles if tile.core)
+    return Plan(spec, device, kernel, finish_for(kernel, spec), tiling_of(spec), design, cores)

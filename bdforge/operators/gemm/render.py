@@ -1,8 +1,9 @@
 """From a Plan to MLIR text. Templates place values; every number is computed before."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from bdforge.design.templates import render_template
+from bdforge.design.render import render as render_design
 from bdforge.mlir import Era, convert
 from bdforge.operators.gemm.mlir_sequence import mlir_sequence, plan_sequence
 from bdforge.operators.gemm.plan import Plan
@@ -15,11 +16,11 @@ def render(plan: Plan, problems: Sequence[Problem | GemmSequence], era: Era = Er
 
     The templates write the dialect's form of March 2026; for another `era` that text is converted.
     """
-    sequences = [
+    sequences = tuple(
         mlir_sequence(problem) if isinstance(problem, GemmSequence) else plan_sequence(plan, problem)
         for problem in _without_doubles(problems)
-    ]
-    text = render_template("gemm.mlir.j2", plan=plan, sequences_of_problems=sequences)
+    )
+    text = render_design(replace(plan.array, sequences=sequences))
     return text if era is Era.MARCH else convert(text, era, plan.spec.name)
 
 

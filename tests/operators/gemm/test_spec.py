@@ -78,11 +78,14 @@ def test_all_reasons_of_an_illegal_tile_are_listed():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"m": 128, "k": 128, "n": 64}, r"core tile: 73792 bytes of 65536 \("),
-        ({"m": 128, "n": 128}, r"16384 words exceed a BD's length of 16383"),
-        ({"m": 64, "k": 64, "k_mt": 4096}, r"memtile: .* bytes of 524288"),
-        ({"k_mt": 16 * 12}, r"BDs for channels that share BD 24 to 47; use a smaller buffers.k_mt"),
-        ({"k_mt": 16 * 40}, r"memtile: lock starts at 80, above 63"),
+        ({"m": 128, "k": 128, "n": 64}, r"core \(0, 2\) and 3 more: 73792 bytes of 65536 \("),
+        (
+            {"m": 128, "n": 128},
+            r"core .*, MM2S 0 \(C out\), BD 0: length 16384 granules exceeds the 16383 of a core BD",
+        ),
+        ({"m": 64, "k": 64, "k_mt": 4096}, r"memtile \(0, 1\): .* bytes of 524288"),
+        ({"k_mt": 16 * 12}, r"BDs for channels that share BD 24 to 47; .*: a smaller buffers.k_mt"),
+        ({"k_mt": 16 * 40}, r"memtile \(0, 1\) and 1 more: lock starts at 80, above 63"),
         ({"columns": 8, "rows": 4, "device": "phoenix"}, r"array.columns = 8, but phoenix has 4"),
         (
             {"types": ("bf16", "int8", "f32")},
@@ -134,6 +137,8 @@ def test_the_limit_itself_is_accepted():
 
 
 def test_a_design_too_large_for_the_usual_stack_is_told_which_would_fit():
-    with pytest.raises(SpecError, match=r"66624 bytes of 65536 .* stack: 4096\); buffers.stack_bytes = 3008 would fit"):
+    with pytest.raises(
+        SpecError, match=r"66624 bytes of 65536 .* stack: 4096\); a stack of 3008 would fit, .*, buffers.stack_bytes"
+    ):
         planned(m=64, k=288, n=64)
     assert planned(m=64, k=288, n=64, stack_bytes=3008).spec.buffers.stack_bytes == 3008

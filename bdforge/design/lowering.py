@@ -1,0 +1,178 @@
+"""From a core program to operations on SSA values: turns of rotations become values that loops carry."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, count
+
+from bdforge.design.memory import Acquire, Buffer, Release
+from bdforge.design.model import Tile
+from bdforge.design.operations import Op, Value
+from bdforge.design.program import (
+    Advance,
+    Argument,
+    Call,
+    Core,
+    Load,
+    Loop,
+    Rotating,
+    Rotation,
+    Statement,
+    Store,
+    rotations,
+)
+
+FOREVER = (1 << 63) - 1  # rounds of an scf.for, whose bounds are signed 64 bit
+INTEGER = "i32"  # of numbers and indices that kernels get
+
+Kernels = dict[str, tuple[Buffer | Value, ...]]
+"""By name, arguments like those of its calls: what a declaration needs."""
+
+
+def core_program(tile: Tile, core: Core, names: Iterable[str]) -> tuple[Op, Kernels]:
+    """The program of a tile's core, and the kernels that it calls; `names` are taken."""
+    lowering = _Lowering(set(names))
+    lowering.turns = {r: lowering.constant(0, _type(r)) for r in rotations(core.body) if r.turns > 1}
+    body = lowering.body(core.body)
+    constants = tuple(Op("constant", (value,)) for value in lowering.constants.values())
+    return Op("core", (tile,), ((*constants, *body, Op("end")),)), lowering.kernels
+
+
+def _type(rotation: Rotation) -> str:
+    return "i1" if rotation.turns == 2 else "index"
+
+
+@dataclass(slots=True)
+class _Lowering:
+    taken: set[str]
+    constants: dict[tuple[float, str], Value] = field(default_factory=dict)
+    named: dict[str, tuple[Value, ...]] = field(default_factory=dict)
+    """What a program's names stand for: one value of each type."""
+    turns: dict[Rotation, Value] = field(default_factory=dict)
+    kernels: Kernels = field(default_factory=dict)
+
+    def fresh(self, name: str, type_: str) -> Value:
+        """A value called `name`, or that with a number behind."""
+        free = next(n for n in chain([name], (f"{name}_{i}" for i in count(1))) if n not in self.taken)
+        self.taken.add(free)
+        return Value(free, type_)
+
+    def turn(self, rotation: Rotation) -> Value:
+        """The next value of a rotation, from here on its turn."""
+        self.turns[rotation] = self.fresh(f"{rotation.name}_turn", _type(rotation))
+        return self.turns[rotation]
+
+    def constant(self, number: float, type_: str = "index") -> Value:
+        """A constant, which stands at the core's start."""
+        if (number, type_) not in self.constants:
+            plain = f"c{number}".replace("-", "m").replace(".", "p")
+            name = plain if type_ == "index" else f"{plain}_{type_}"
+            name = "forever" if number == FOREVER else ("true" if number else "false") if type_ == "i1" else name
+            exact = float(number) if "f" in type_ else number
+            self.constants[number, type_] = replace(self.fresh(name, type_), number=exact)
+        return self.constants[number, type_]
+
+    def value(self, number: float | str, type_: str) -> Value:
+        """A constant of a type, or what a name stands for in it."""
+        if not isinstance(number, str):
+            return self.constant(number, type_)
+        return next(value for value in self.named[number] if value.type == type_)
+
+    def integer(self, number: float | str, type_: str) -> tuple[list[Op], Value]:
+        """A constant of a type, or what a name stands for as memory and kernels get it, with its cast."""
+        if not isinstance(number, str):
+            return [], self.constant(number, type_)
+        if (value := self.named[number][0]).type != "index":
+            return [], value
+        cast = self.fresh(f"{number}_{INTEGER}", INTEGER)
+        return [Op("index_cast", (cast, value))], cast
+
+    def body(self, body: Iterable[Statement]) -> tuple[Op, ...]:
+        return tuple(op for statement in body for op in self.statement(statement))
+
+    def statement(self, statement: Statement) -> Sequence[Op]:
+        match statement:
+            case Acquire():
+                return [Op("acquire", (statement,))]
+            case Release():
+                return [Op("release", (statement,))]
+            case Advance(rotation):
+                return self.advance(rotation)
+            case Call(function, arguments):
+                return self.call(function, arguments)
+            case Load():
+                return self.load(statement)
+            case Store(number, buffer, index):
+                ops, value = self.integer(number, buffer.type)
+                return [*ops, Op("store", (value, buffer, self.value(index, "index")))]
+            case Loop():
+                return [self.loop(statement)]
+
+    def load(self, load: Load) -> list[Op]:
+        """A loaded integer as it is, and as a number of rounds."""
+        place = self.value(load.index, "index")
+        word, index = self.fresh(f"{load.name}_word", load.buffer.type), self.fresh(load.name, "index")
+        self.named[load.name] = (word, index)
+        return [Op("load", (word, load.buffer, place)), Op("index_cast", (index, word))]
+
+    def loop(self, loop: Loop) -> Op:
+        """A loop carries the turns that change inside."""
+        moved = [rotation for rotation in rotations(loop.body) if rotation.turns > 1]
+        end = self.value(FOREVER if loop.count is None else loop.count, "index")
+        before, outside = [self.turns[rotation] for rotation in moved], dict(self.named)
+        index, carried = self.fresh(loop.index, "index"), [self.turn(rotation) for rotation in moved]
+        self.named[loop.index] = (index,)
+        body, after = self.body(loop.body), [self.turns[rotation] for rotation in moved]
+        self.named = outside
+        results = [self.turn(rotation) for rotation in moved]
+        head = (index, self.constant(0), end, self.constant(1), results, list(zip(carried, before, strict=True)))
+        return Op("scf_for", head, ((*body, Op("scf_yield", (after,))) if moved else body,))
+
+    def advance(self, rotation: Rotation) -> list[Op]:
+        if rotation.turns == 1:
+            return []
+        before, after = self.turns[rotation], self.turn(rotation)
+        if rotation.turns == 2:
+            return [Op("xori", (after, before, self.constant(1, "i1")))]
+        more, ended = self.fresh("next", "index"), self.fresh("around", "i1")
+        return [
+            Op("addi", (more, before, self.constant(1))),
+            Op("cmpi_eq", (ended, more, self.constant(rotation.turns))),
+            Op("select", (after, ended, self.constant(0), more)),
+        ]
+
+    def call(self, function: str, arguments: Sequence[Argument]) -> list[Op]:
+        """Numbers first; then one call for each combination of turns, of which one is made."""
+        ops: list[Op] = []
+        given: list[Buffer | Rotating | Value] = []
+        for argument in arguments:
+            if isinstance(argument, Buffer | Rotating):
+                given.append(argument)
+                continue
+            casts, value = self.integer(argument, INTEGER)
+            ops += casts
+            given.append(value)
+        turning = [a.rotation for a in given if isinstance(a, Rotating) and a.rotation in self.turns]
+        return [*ops, *self.turned(function, given, list(dict.fromkeys(turning)), {})]
+
+    def turned(
+        self, function: str, given: list[Buffer | Rotating | Value], open_: list[Rotation], turns: dict[Rotation, int]
+    ) -> list[Op]:
+        """The call, inside a choice for each rotation whose turn is still open."""
+        if not open_:
+            chosen = [a.buffers[turns.get(a.rotation, 0)] if isinstance(a, Rotating) else a for a in given]
+            self.kernels.setdefault(function, tuple(chosen))
+            return [Op("call", (function, chosen))]
+        rotation, *rest = open_
+        calls = [self.turned(function, given, rest, turns | {rotation: turn}) for turn in range(rotation.turns)]
+        return self.choice(self.turns[rotation], calls)
+
+    def choice(self, turn: Value, ways: list[list[Op]]) -> list[Op]:
+        """The last way if it is its turn, else one of the others."""
+        *others, last = ways
+        if not others:
+            return last
+        if turn.type == "i1":
+            return [Op("scf_if", (turn,), (tuple(last), tuple(others[0])))]
+        mine = self.fresh("mine", "i1")
+        compare = Op("cmpi_eq", (mine, turn, self.constant(len(others))))
+        return [compare, Op("scf_if", (mine,), (tuple(last), tuple(self.choice(turn, others))))]

@@ -1,0 +1,130 @@
+"""What a tile's memory holds and how a DMA moves it: buffers, locks and buffer descriptors (BDs)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import prod
+
+from bd_patterns import Pattern
+
+PING_PONG = ("ping", "pong")
+Padding = tuple[tuple[int, int], ...]
+"""Zeros before and behind each dimension, outermost first; none where empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Tile memory: `elements` of MLIR type `type`, which start as `values` where given.
+
+    `address` is its first byte in its tile's memory, which lies in `banks`; what a sequence's arguments name is memory
+    of the host and has none.
+    """
+
+    name: str
+    elements: int
+    type: str
+    role: str = ""
+    address: int | None = None
+    banks: range = range(0)
+    values: tuple[int, ...] | tuple[float, ...] = ()
+
+    @property
+    def bits(self) -> int:
+        """Width of one element."""
+        return int(self.type.lstrip("iubf"))
+
+    @property
+    def bytes(self) -> int:
+        """Size in memory."""
+        return self.elements * self.bits // 8
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A counting semaphore of a tile."""
+
+    name: str
+    id: int
+    init: int = 0
+    role: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Acquire:
+    """Wait until a lock holds at least `count` (`exactly`: that very value), then take as much."""
+
+    lock: Lock
+    count: int = 1
+    exactly: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Give `count` to a lock."""
+
+    lock: Lock
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """The header that a BD puts before its data, for a packet flow."""
+
+    id: int
+    type: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bd:
+    """One transfer: `acquire`, move `pattern` of `buffer`, `release`."""
+
+    buffer: Buffer
+    pattern: Pattern
+    acquire: Acquire | None = None
+    release: Release | None = None
+    padding: Padding = ()
+    packet: Packet | None = None
+    bd_id: int | None = None
+    """Its number among its tile's BDs, once placed."""
+
+    @property
+    def elements(self) -> int:
+        """Elements that come out, zeros included."""
+        added = self.padding or ((0, 0),) * self.pattern.rank
+        return prod(size + before + after for size, (before, after) in zip(self.pattern.sizes, added, strict=True))
+
+    @property
+    def linear(self) -> bool:
+        """Whether the pattern is one contiguous run, which needs no dimensions."""
+        return self.pattern.is_linear and not self.padding
+
+
+@dataclass(slots=True)
+class Locks:
+    """Hands out the locks of one tile, named after it."""
+
+    tile: str
+    taken: list[Lock] = field(default_factory=list)
+
+    def one(self, name: str, init: int = 0, role: str = "") -> Lock:
+        """The next lock."""
+        self.taken.append(Lock(f"{self.tile}_{name}", len(self.taken), init, role))
+        return self.taken[-1]
+
+    def pair(self, name: str, turns: int, role: str = "") -> tuple[Lock, Lock]:
+        """(free, full) locks of a store with room for `turns` turns."""
+        return self.one(f"{name}_free", turns, f"{role}: room"), self.one(f"{name}_full", 0, f"{role}: data")
+
+
+def ping_pong(name: str, elements: int, type_: str, role: str = "", count: int = 2) -> tuple[Buffer, ...]:
+    """One or two buffers of `elements` elements of an MLIR type."""
+    return tuple(Buffer(f"{name}_{turn}", elements, type_, f"{role}, {turn}") for turn in PING_PONG[:count])
+
+
+def whole(buffer: Buffer) -> Pattern:
+    """All of a buffer, in order."""
+    return Pattern((buffer.elements,), (1,))
+
+
+def ring(buffers: Iterable[Buffer], acquire: Lock, release: Lock, count: int = 1) -> tuple[Bd, ...]:
+    """A BD for all of each buffer."""
+    return tuple(Bd(buffer, whole(buffer), Acquire(acquire, count), Release(release, count)) for buffer in buffers)

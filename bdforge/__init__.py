@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from bdforge.emulator import Result, emulate
     from bdforge.runtime import load
 
-__all__ = ["Result", "emulate", "load"]
+__version__ = "0.1.0"
+__all__ = ["Result", "__version__", "emulate", "load"]
 _HOMES = {"Result": "bdforge.emulator", "emulate": "bdforge.emulator", "load": "bdforge.runtime"}
 
 

@@ -81,10 +81,12 @@ def _parsing(path: Path | str, what: str, error: type[InputError]) -> Iterator[N
         raise error(f"{word(path)}: is no {what} to use: {reason}") from None
 
 
-def new_file(path: Path) -> Path:
-    """`path` if a new file can be made there; FileError otherwise."""
-    if path.exists():
-        raise FileError(f"{word(path)} exists; choose another file or remove it")
+def new_file(path: Path, force: bool = False) -> Path:
+    """`path` if a file can be made there, which with `force` may replace one; FileError otherwise."""
+    if path.is_dir():
+        raise FileError(f"{word(path)} is a folder; name a file in it")
+    if path.is_file() and not force:
+        raise FileError(f"{word(path)} exists; choose another file, or replace it with --force")
     if not path.parent.is_dir():
         raise FileError(f"{word(path)}: there is no folder {word(path.parent)}")
     return path

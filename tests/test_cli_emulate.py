@@ -70,7 +70,7 @@ def test_a_timeline_is_a_chrome_trace(command, design):
 def test_a_timeline_is_never_overwritten(command, design):
     Path("run.json").write_text("mine")
     code, _, err = command("emulate", *design, "--trace", "run.json")
-    assert (code, err) == (2, "bdforge: run.json exists; choose another file or remove it\n")
+    assert (code, err) == (2, "bdforge: run.json exists; choose another file, or replace it with --force\n")
     assert Path("run.json").read_text() == "mine"
     code, _, err = command("emulate", *design, "--trace", "nowhere/run.json")
     assert (code, err) == (2, "bdforge: nowhere/run.json: there is no folder nowhere\n")
@@ -123,7 +123,7 @@ def test_a_device_is_chosen_by_name(command):
     np.save("a.npy", A[:8])
     np.save("b.npy", np.zeros_like(A[:8]))
     arrays = ["--arg", "a.npy", "--arg", "b.npy"]
-    assert command("emulate", "two.mlir", *arrays, "--device", "two", "--out", "after")[0] == 0
+    assert command("emulate", "two.mlir", *arrays, "--module", "two", "--out", "after")[0] == 0
     np.testing.assert_array_equal(np.load("after/b.npy"), A[:8] * 3)
     code, _, err = command("emulate", "two.mlir", *arrays)
     assert code == 2
@@ -136,7 +136,7 @@ def test_a_device_is_chosen_by_name(command):
         (["--permissive", "everything"], f"no check is called everything; there is {', '.join(NAMES)}"),
         (["--schedule", "chaotic"], "no schedule is called 'chaotic'; there is in-order, random"),
         (["--sequence", "other"], "copy.mlir: there is no runtime sequence 'other'; there is main::sequence"),
-        (["--device", "other"], "copy.mlir: there is no device 'other'; there is main"),
+        (["--module", "other"], "copy.mlir: there is no device 'other'; there is main"),
         (["--insts", "missing.bin"], "missing.bin: cannot be read: No such file or directory"),
         (["--insts", "a.npy"], "a.npy: this is an .npy array; "),
         (["--insts", "copy.mlir"], "copy.mlir: line 2: 'module' is no word "),
@@ -231,7 +231,7 @@ def test_checks_are_listed(command):
         (["extract", "copy.mlir", "-o", "x.bin"], "copy.mlir: line 2: 'module' is no word "),
         (["extract", "a.npy", "-o", "b.npy"], "a.npy: this is an .npy array; "),
         (["encode", "missing.mlir", "-o", "x.bin"], "missing.mlir: cannot be read: No such file or directory"),
-        (["encode", "copy.mlir", "-o", "a.npy"], "a.npy exists; choose another file or remove it"),
+        (["encode", "copy.mlir", "-o", "a.npy"], "a.npy exists; choose another file, or replace it with --force"),
         (["encode", "copy.mlir", "-o", "none/x.bin"], "none/x.bin: there is no folder none"),
         (["diff", "a.npy", "b.npy"], "a.npy: this is an .npy array; "),
     ],

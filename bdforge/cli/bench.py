@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
+from bdforge.cli.options import with_schedule
 from bdforge.emulator.timed import Span
 from bdforge.emulator.timed.tables import tables
 from bdforge.emulator.timed.timeline import write_timeline
 from bdforge.operators.gemm import GemmSequence, Problem, SpecError
 from bdforge.operators.gemm.types import TYPES
-from bdforge.perf.timed import timing_options
+from bdforge.perf.timed import basis_options
+from bdforge.perf.tune.kernel import Basis
 from bdforge.runtime.design import BuiltDesign
 from bdforge.runtime.gemm import GemmRun, Mismatch, first_mismatch, run_gemm
 from bdforge.runtime.reference import expected, random_operands, random_scales
@@ -26,9 +28,9 @@ SUGGESTION = (
 
 @dataclass(frozen=True, slots=True)
 class TimedRuns:
-    """That runs are to be timed: the share of the ideal kernel schedule that is reached, and a file for a timeline."""
+    """That runs are to be timed: whose kernel cycles, and a file for a timeline."""
 
-    efficiency: float = 1.0
+    basis: Basis
     timeline: Path | None = None
 
 
@@ -82,7 +84,7 @@ def _run_one(
         run = run_gemm(design, a, weights, scales=scales, poison=poison)
     else:
         spans: list[Span] | None = None if timed.timeline is None else []
-        options = timing_options(design.plan, problem, efficiency=timed.efficiency, spans=spans)
+        options = with_schedule(lambda: basis_options(design.plan, problem, timed.basis, spans))
         run = run_gemm(design, a, weights, options, scales, poison=poison)
         if timed.timeline is not None and spans is not None and run.timing is not None:
             write_timeline(timed.timeline, spans, run.timing.array_hz)

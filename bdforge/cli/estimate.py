@@ -6,34 +6,33 @@ from typing import Annotated
 
 import typer
 
+from bdforge.cli.files import Force, Out, print_or_write
 from bdforge.cli.layers import MODEL_NAMES, CaseOf, Estimator, model_command, versus_command
-from bdforge.devices import DEVICES, Device, device_named
+from bdforge.cli.options import Kernel, ProductName, Shapes, problems, with_schedule
+from bdforge.devices import Device, device_named
 from bdforge.devices.timing import DISPATCHES, PEAK_MACS, timing_in, timing_of
-from bdforge.files import FileError, new_file, read_text, write_whole
+from bdforge.files import FileError, new_file, read_text
 from bdforge.operators.gemm import Problem, load_spec, plan_gemm
 from bdforge.operators.gemm.staging import check_problem
-from bdforge.perf import Estimate, GemmCase, KernelCycles, PerfError, estimate, estimate_table
+from bdforge.perf import Estimate, GemmCase, estimate, estimate_table
 from bdforge.perf.bounds.evaluation import goals, mean_error, unseen, worst_error
 from bdforge.perf.designs import case_of
-from bdforge.perf.kernels.schedule import ScheduleError
 from bdforge.perf.report import report
-from bdforge.perf.tune.kernel import kernel_of
+from bdforge.perf.tune.kernel import basis_named, kernel_of
 from bdforge.screen import put, say, screen
 
 app = typer.Typer()
-KERNELS = ("fitted", "schedule")
 
 
 @app.command(name="estimate")
 def estimate_command(
     design: Annotated[Path | None, typer.Argument(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")] = None,
-    m: Annotated[int | None, typer.Option("-M", min=1, help="Rows of A and C.")] = None,
-    k: Annotated[int | None, typer.Option("-K", min=1, help="Depth.")] = None,
-    n: Annotated[int | None, typer.Option("-N", min=1, help="Columns of B and C.")] = None,
-    device: Annotated[str, typer.Option(help=f"One of {', '.join(DEVICES)}.")] = "strix_halo",
-    kernel: Annotated[
-        str, typer.Option(help="Kernel's cycles: `fitted` to published rates, or our ideal `schedule`.")
-    ] = "fitted",
+    m: Annotated[int | None, typer.Option("-M", min=1, help="Rows of A and C; tokens of a model.")] = None,
+    k: Annotated[int | None, typer.Option("-K", min=1, help="Depth, as --shape MxKxN.")] = None,
+    n: Annotated[int | None, typer.Option("-N", min=1, help="Columns of B and C, as --shape MxKxN.")] = None,
+    shape: Shapes = None,
+    device: ProductName = "strix_halo",
+    kernel: Kernel = "fitted",
     rate: Annotated[float | None, typer.Option(min=0.1, help="Kernel's MACs per cycle, when known.")] = None,
     power: Annotated[
         str | None, typer.Option(help="Power mode: saver, balanced or turbo, where its clock is known.")
@@ -48,8 +47,8 @@ def estimate_command(
         float | None, typer.Option(min=1e-3, help="The CPU's TOPS; `bdforge-gemm --device cpu` measures them.")
     ] = None,
     csv: Annotated[Path | None, typer.Option(help="Table with the columns of measured_gemm.csv instead.")] = None,
-    out: Annotated[Path | None, typer.Option(help="New file for the table with modelled columns.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite that file.")] = False,
+    out: Out = None,
+    force: Force = False,
     with_accuracy: Annotated[bool, typer.Option("--accuracy", help="How far models and measurements differ.")] = False,
 ) -> None:
     """Model the speed of a GEMM design, of a whole model on it, or of a table's rows, and name the bound that binds."""
@@ -59,25 +58,25 @@ def estimate_command(
     if csv is not None and design is not None:
         raise typer.BadParameter("name either a design or a table, not both")
     if csv is not None:
-        if any((m, k, n, rate, power)) or kernel != KERNELS[0] or dispatch != "xrt":
+        if any((m, k, n, shape, rate, power)) or kernel != "fitted" or dispatch != "xrt":
             raise typer.BadParameter(
-                "-M, -K, -N, --rate, --kernel, --power and --dispatch go with a design; a table has columns for sizes, "
-                "rate and clock"
+                "--shape, -M, -K, -N, --rate, --kernel, --power and --dispatch go with a design; a table has columns "
+                "for sizes, rate and clock"
             )
         _table(csv, out, force)
     elif design is not None:
         if (out is not None or force) and model is None:
             raise typer.BadParameter("--out and --force go with --csv or --model; a design's estimate is printed")
-        if out is not None and not force:
-            new_file(out)
+        if out is not None:
+            new_file(out, force)
         _check_extras(model, fused, versus, cpu_tops)
         where = Surroundings(device, power, dispatch)
         if model is not None:
-            model_command(model, m, fused, out, *_on(design, where, kernel, rate))
+            model_command(model, m, fused, (out, force), *_on(design, where, kernel, rate))
         elif versus is not None:
             versus_command(versus, cpu_tops, (k, n), *_on(design, where, kernel, rate))
         else:
-            _design(design, (m, k, n), where, kernel, rate)
+            _design(design, _problems(shape, (m, k, n)), where, kernel, rate)
     else:
         raise typer.BadParameter("name a design, or a table with --csv")
 
@@ -93,14 +92,10 @@ def _accuracy() -> None:
 
 
 def _table(csv: Path, out: Path | None, force: bool) -> None:
-    if out is not None and not force:
-        new_file(out)
+    if out is not None:
+        new_file(out, force)
     text = estimate_table(read_text(csv), str(csv))
-    if out is None:
-        say(text, nl=False)
-        return
-    write_whole(out, text)
-    say(f"wrote {out}: {text.count(chr(10)) - 1} rows, modelled")
+    print_or_write(text, out, force, f": {text.count(chr(10)) - 1} rows, modelled")
 
 
 @dataclass(frozen=True)
@@ -123,9 +118,8 @@ def _check_extras(model: str | None, fused: str, versus: str | None, cpu_tops: f
 
 def _on(path: Path, where: Surroundings, kernel: str, rate: float | None) -> tuple[CaseOf, Estimator]:
     """How a problem becomes a case of the design at `path`, and how it is modelled there."""
-    if kernel not in KERNELS:
-        raise typer.BadParameter(f"{kernel!r} is not one of {', '.join(KERNELS)}", param_hint="--kernel")
-    if rate is not None and kernel != KERNELS[0]:
+    basis = basis_named(kernel)
+    if rate is not None and basis != "fitted":
         raise typer.BadParameter(f"--rate and --kernel {kernel} exclude each other; give one")
     spec = load_spec(path)
     plan = plan_gemm(spec, device_named(where.device))
@@ -137,22 +131,28 @@ def _on(path: Path, where: Surroundings, kernel: str, rate: float | None) -> tup
         return case_of(spec, plan.device, problem, core_macs_per_cycle=rate)
 
     def modelled(case: GemmCase) -> Estimate:
-        return estimate(case, timing=timing, kernel=_scheduled(case) if kernel == "schedule" else None)
+        return estimate(
+            case, timing=timing, kernel=None if basis == "fitted" else with_schedule(lambda: kernel_of(case, basis))
+        )
 
     return case_on, modelled
 
 
-def _design(
-    path: Path, sizes: tuple[int | None, int | None, int | None], where: Surroundings, kernel: str, rate: float | None
-) -> None:
-    case_on, modelled = _on(path, where, kernel, rate)
+def _problems(shapes: list[str] | None, sizes: tuple[int | None, int | None, int | None]) -> list[Problem]:
+    """Those that were given, none for the design's own."""
     M, K, N = sizes
-    if any(sizes) and not (M and K and N):
-        raise typer.BadParameter("give all of -M, -K and -N, or none for the design's problems")
-    problems = [Problem(M, K, N)] if M and K and N else list(load_spec(path).problems)
-    if not problems:
-        raise FileError(f"{path}: has no problems; give -M, -K and -N")
-    cases = [case_on(problem) for problem in problems]
+    if not any(sizes):
+        return problems(shapes)
+    if shapes or not (M and K and N):
+        raise typer.BadParameter("give --shape, or all of -M, -K and -N, or none for the design's problems")
+    return [Problem(M, K, N)]
+
+
+def _design(path: Path, given: list[Problem], where: Surroundings, kernel: str, rate: float | None) -> None:
+    case_on, modelled = _on(path, where, kernel, rate)
+    if not (chosen := given or list(load_spec(path).problems)):
+        raise FileError(f"{path}: has no problems; give one with --shape MxKxN")
+    cases = [case_on(problem) for problem in chosen]
     for case in cases:
         put(screen(), report(modelled(case)))
 
@@ -163,10 +163,3 @@ def _check_rate(rate: float | None, device: Device) -> None:
         raise typer.BadParameter(
             f"--rate {rate:g} is more than the {most} MACs per cycle that a core of {device.name} does at most"
         )
-
-
-def _scheduled(case: GemmCase) -> KernelCycles:
-    try:
-        return kernel_of(case, "ideal")
-    except ScheduleError as error:
-        raise PerfError(f"{error}; or estimate with --kernel fitted") from None

@@ -7,18 +7,21 @@ from typing import Annotated
 import typer
 
 from bdforge.cli.checks import Permissive, tell
+from bdforge.cli.files import Force, OutFile, write
 from bdforge.emulator.strictness import Strictness
-from bdforge.files import new_file, read_text, write_whole
+from bdforge.files import read_text
 from bdforge.mlir import parse
 from bdforge.mlir.trace_ops import trace_warnings
 from bdforge.screen import say
-from bdforge.txn import Stream, describe, insts
+from bdforge.txn import Stream, describe
+from bdforge.txn import insts as streams
 from bdforge.txn.target import ControllerIds
 
-app = typer.Typer(
-    name="insts", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-    help="Instruction streams: the words of a runtime sequence, and what they mean.",
-)  # fmt: skip
+insts = typer.Typer(
+    name="insts", no_args_is_help=True, help="Instruction streams: the words of a runtime sequence, and what they mean."
+)
+app = typer.Typer()
+app.add_typer(insts)
 
 File = Annotated[Path, typer.Argument(help="Instruction stream: insts.bin, hexadecimal text, or an ELF of aiebu.")]
 SectionName = Annotated[
@@ -26,26 +29,27 @@ SectionName = Annotated[
 ]
 
 
-@app.command()
+@insts.command()
 def encode(
     design: Annotated[Path, typer.Argument(help="MLIR text with a runtime sequence.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="File for the words (a new one).")],
+    out: OutFile,
     sequence: Annotated[str | None, typer.Option(help="Runtime sequence, when there are several.")] = None,
     controller_ids: Annotated[
         ControllerIds,
         typer.Option(help="Tiles without a controller_id: aiecc gives them one, aie-opt leaves the text as it is."),
     ] = ControllerIds.AIECC,
     permissive: Permissive = None,
+    force: Force = False,
 ) -> None:
     """Write the words of a runtime sequence, as mlir-aie encodes them."""
     module, strictness = parse(read_text(design), str(design)), Strictness.without(permissive or [])
-    words = insts.encode_module(module, sequence, strictness, controller_ids)
+    words = streams.encode_module(module, sequence, strictness, controller_ids)
     tell([*trace_warnings(module), *strictness.warnings])
-    insts.write(new_file(out), words)
+    write(out, words.astype("<u4").tobytes(), force)
     say(f"wrote {out}: {len(words)} words")
 
 
-@app.command()
+@insts.command()
 def decode(
     file: File,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of lines.")] = False,
@@ -56,19 +60,20 @@ def decode(
     say(json.dumps(describe.as_json(stream), indent=1) if as_json else describe.describe(stream))
 
 
-@app.command()
+@insts.command()
 def extract(
     file: File,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File for the words (a new one).")],
+    out: OutFile,
     section: SectionName = None,
+    force: Force = False,
 ) -> None:
     """Write the words of a stream in text or in an ELF to a file, as XRT takes them."""
-    words = insts.read_words(file, section)
-    write_whole(new_file(out), words)
+    words = streams.read_words(file, section)
+    write(out, words, force)
     say(f"wrote {out}: {len(words) // 4} words")
 
 
-@app.command()
+@insts.command()
 def diff(first: File, second: File) -> None:
     """Print where two streams differ; the exit code is 1 if they do."""
     lines = describe.diff(_stream(first), _stream(second), (str(first), str(second)))
@@ -78,6 +83,6 @@ def diff(first: File, second: File) -> None:
 
 
 def _stream(path: Path, section: str | None = None) -> Stream:
-    stream = insts.read(path, section)
+    stream = streams.read(path, section)
     tell(f"{path}: {note}" for note in stream.notes)
     return stream

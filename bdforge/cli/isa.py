@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from bdforge.files import new_file, read_bytes, read_text, write_whole
+from bdforge.cli.files import Force, write
+from bdforge.files import read_bytes, read_text
 from bdforge.isa import ContainerError, HazardError, load
 from bdforge.isa.assembler import assemble
 from bdforge.isa.disassembler import disassemble
@@ -13,7 +14,7 @@ from bdforge.isa.hazards import Hazard, check_program, check_source
 from bdforge.isa.program import CoreProgram, read_programs
 from bdforge.screen import say
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer()
 
 _MOST_SHOWN, _LINE = 10, 360
 
@@ -23,15 +24,16 @@ Arch = Annotated[str | None, typer.Option(help="aie2p or aie2; otherwise the fil
 @app.command()
 def asm(
     source: Annotated[Path, typer.Argument(help="Assembly of one core's program.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="ELF to write (a new file), as `elf_file` takes it.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="New ELF to write, as `elf_file` takes it.")],
     arch: Annotated[str, typer.Option(help="aie2p or aie2.")] = "aie2p",
     unchecked: Annotated[bool, typer.Option("--unchecked", help="Write the ELF in spite of hazards.")] = False,
+    force: Force = False,
 ) -> None:
     """Assemble a core's program into an ELF, unless a core would run it wrongly; docs/isa.md has syntax and rules."""
     program = assemble(read_text(source), load(arch).generation, str(source))
     if not unchecked:
         _refuse(check_source(program), f"{source} has hazards (--unchecked writes the ELF nevertheless)")
-    write_whole(new_file(out), program.elf())
+    write(out, program.elf(), force)
     say(f"wrote {out}: {sum(len(code) for _, code in program.code)} bytes of code")
 
 

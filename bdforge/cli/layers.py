@@ -5,13 +5,13 @@ from pathlib import Path
 
 import typer
 
-from bdforge.files import write_whole
+from bdforge.cli.files import print_or_write
 from bdforge.operators.gemm import Problem
 from bdforge.perf import Estimate, GemmCase
 from bdforge.perf.bounds.layers import crossover, layers, write_csv
 from bdforge.perf.bounds.models import BITNET, MODELS, Linear, model_named
 from bdforge.perf.report import layers_report
-from bdforge.screen import new_table, put, say, screen
+from bdforge.screen import new_table, put, screen
 
 CaseOf = Callable[[Problem], GemmCase]
 Estimator = Callable[[GemmCase], Estimate]
@@ -19,19 +19,18 @@ _CPU_TOKENS = 1024  # at which the CPU's rate was measured
 
 
 def model_command(
-    name: str, tokens: int | None, fused: str, out: Path | None, case_of: CaseOf, model_case: Estimator
+    name: str, tokens: int | None, fused: str, to: tuple[Path | None, bool], case_of: CaseOf, model_case: Estimator
 ) -> None:
-    """Print where a model's time goes, or write it as CSV."""
+    """Print where a model's time goes, or write it as CSV to a file; `to` says whether it may replace one."""
     model = model_named(name)
     if tokens is None and not all(linear.M for linear in model.linears):
         raise typer.BadParameter(f"give -M, the tokens of {name}")
     fusions = tuple(part for part in fused.split(",") if part)
     found = layers(model, tokens or 256, fusions, case_of, model_case)
-    if out is None:
+    if to[0] is None:
         put(screen(), layers_report(found))
-        return
-    write_whole(out, write_csv(found))
-    say(f"wrote {out}: {len(found.parts)} operators, modelled")
+    else:
+        print_or_write(write_csv(found), *to, f": {len(found.parts)} operators, modelled")
 
 
 def versus_command(

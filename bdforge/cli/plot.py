@@ -7,21 +7,22 @@ from typing import Annotated
 import typer
 
 from bd_patterns import Pattern
-from bdforge.devices import DEVICES, device_named
+from bdforge.cli.files import Force
+from bdforge.cli.options import Kernel, ProductName, Shape, problem, with_schedule
+from bdforge.devices import device_named
 from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm
 from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_OUT_CHANNEL
 from bdforge.operators.gemm.staging import check_problem
 from bdforge.perf import GemmCase, PerfError, measured_rows
 from bdforge.perf.bounds.types import type_named
 from bdforge.perf.designs import case_of
-from bdforge.perf.kernels.schedule import ScheduleError
 from bdforge.perf.plots.figure import PlotError, check_picture, save
 from bdforge.perf.plots.pattern import pattern_picture
 from bdforge.perf.plots.roofline import Point, intensity, modelled_point, published_points, roofline
 from bdforge.perf.plots.sweep import kmt_sweep, sweep
 from bdforge.perf.plots.utilisation import utilisation
 from bdforge.perf.timed import timed
-from bdforge.perf.tune.kernel import BASES, Basis, basis_named, kernel_of
+from bdforge.perf.tune.kernel import Basis, basis_named, kernel_of
 from bdforge.perf.tune.shapes import shapes
 from bdforge.screen import say
 
@@ -30,12 +31,8 @@ app = typer.Typer()
 app.add_typer(plot)
 
 _CHANNELS = {"a": A_CHANNELS[0], "b": B_CHANNEL, "c": C_OUT_CHANNEL}
-_Out = Annotated[Path, typer.Argument(help="Picture to write: a .png or .svg file.")]
-_Device = Annotated[str, typer.Option(help=f"One of {', '.join(DEVICES)}.")]
-_Force = Annotated[bool, typer.Option("--force", help="Overwrite the picture.")]
-_Kernel = Annotated[str, typer.Option(help=f"Whose kernel cycles: {', '.join(BASES)}.")]
+_Out = Annotated[Path, typer.Option("--out", "-o", help="New picture: a .png or .svg file.")]
 _Design = Annotated[Path | None, typer.Option(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")]
-_Shape = Annotated[str | None, typer.Option(help="MxKxN instead of the design's problems.")]
 
 
 @plot.command(name="roofline")
@@ -45,12 +42,12 @@ def roofline_command(
         list[Path] | None, typer.Option(help="Design spec whose problems are modelled; repeatable.")
     ] = None,
     shape: Annotated[str | None, typer.Option("--shapes", help="Problems instead of the designs' own.")] = None,
-    device: _Device = "strix_halo",
+    device: ProductName = "strix_halo",
     types: Annotated[str | None, typer.Option(help="Types of A and B for the peak; a design's by default.")] = None,
-    kernel: _Kernel = "compiled",
+    kernel: Kernel = "compiled",
     emulate: Annotated[bool, typer.Option("--emulate", help="Time the problems on the emulated array too.")] = False,
     published: Annotated[bool, typer.Option(help="Published measurements on the same kind of array.")] = True,
-    force: _Force = False,
+    force: Force = False,
 ) -> None:
     """Peak and bandwidth of a device, with modelled, emulated and published GEMMs below them."""
     check_picture(out, force)
@@ -63,8 +60,8 @@ def roofline_command(
     points = published_points(measured_rows(), device) if published else []
     for spec in specs:
         plan = plan_gemm(spec, chosen)
-        for problem in [p for p, _ in shapes(shape)] if shape else _problems(spec):
-            points += _points(plan, problem, basis, emulate)
+        for one in [p for p, _ in shapes(shape)] if shape else _problems(spec):
+            points += _points(plan, one, basis, emulate)
     save(lambda: roofline(device, a, b, points), out)
     say(f"wrote {out}")
 
@@ -73,13 +70,13 @@ def roofline_command(
 def kmt_command(
     out: _Out,
     design: _Design = None,
-    shape: _Shape = None,
-    device: _Device = "strix_halo",
+    shape: Shape = None,
+    device: ProductName = "strix_halo",
     tile: Annotated[str | None, typer.Option(help="m x k x n of a core, instead of a design.")] = None,
     types: Annotated[str, typer.Option(help="Types of A, B and C, with --tile.")] = "i8,i8,i32",
     b_layout: Annotated[str, typer.Option(help="B in DRAM, with --tile: row, col or packed.")] = "col",
-    kernel: _Kernel = "fitted",
-    force: _Force = False,
+    kernel: Kernel = "fitted",
+    force: Force = False,
 ) -> None:
     """Speed over the depth of a memtile's slab: longer contiguous runs in DRAM."""
     check_picture(out, force)
@@ -88,14 +85,14 @@ def kmt_command(
     basis = basis_named(kernel)
     if design is not None:
         spec = load_spec(design)
-        problem = _one_problem(spec, shape)
+        chosen = _one_problem(spec, shape)
         plan = plan_gemm(spec, device_named(device))
-        check_problem(plan, problem)
-        case = case_of(spec, plan.device, problem)
+        check_problem(plan, chosen)
+        case = case_of(spec, plan.device, chosen)
     else:
         case = _tile_case(tile or "", types, b_layout, device, shape)
     case = replace(case, k_mt=case.k)
-    found, measured = _modelled(lambda: sweep(case, basis)), _published_depths(case)
+    found, measured = with_schedule(lambda: sweep(case, basis)), _published_depths(case)
     save(lambda: kmt_sweep(found, measured), out)
     say(f"wrote {out}")
 
@@ -109,8 +106,8 @@ def pattern_command(
     width: Annotated[int | None, typer.Option(min=1, help="Elements of a row of the buffer.")] = None,
     design: _Design = None,
     operand: Annotated[str, typer.Option(help="Whose way out of a design's memtile: a, b or c.")] = "a",
-    device: _Device = "strix_halo",
-    force: _Force = False,
+    device: ProductName = "strix_halo",
+    force: Force = False,
 ) -> None:
     """The order in which a DMA visits the elements of a buffer: sizes and strides, or a design's reorder."""
     check_picture(out, force)
@@ -129,26 +126,18 @@ def pattern_command(
 def utilisation_command(
     out: _Out,
     design: Annotated[Path, typer.Option(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")],
-    shape: _Shape = None,
-    device: _Device = "strix_halo",
-    kernel: _Kernel = "compiled",
-    force: _Force = False,
+    shape: Shape = None,
+    device: ProductName = "strix_halo",
+    kernel: Kernel = "compiled",
+    force: Force = False,
 ) -> None:
     """What each tile of the array did in a timed run (emulated; kernels only take time)."""
     check_picture(out, force)
     basis, spec = basis_named(kernel), load_spec(design)
-    problem = _one_problem(spec, shape)
-    report = timed(plan_gemm(spec, device_named(device)), problem, basis)
-    save(lambda: utilisation(report, f"{spec.name}: {problem} on {device}, {basis} kernel"), out)
+    chosen = _one_problem(spec, shape)
+    report = with_schedule(lambda: timed(plan_gemm(spec, device_named(device)), chosen, basis))
+    save(lambda: utilisation(report, f"{spec.name}: {chosen} on {device}, {basis} kernel"), out)
     say(f"wrote {out}")
-
-
-def _modelled(make):
-    """What `make` returns; kernels without a schedule are an error of the choice."""
-    try:
-        return make()
-    except ScheduleError as error:
-        raise PerfError(f"{error}; or choose --kernel fitted") from None
 
 
 def _problems(spec: GemmSpec) -> tuple[Problem, ...]:
@@ -158,14 +147,14 @@ def _problems(spec: GemmSpec) -> tuple[Problem, ...]:
 
 
 def _one_problem(spec: GemmSpec, shape: str | None) -> Problem:
-    return shapes(shape)[0][0] if shape else _problems(spec)[0]
+    return problem(shape) if shape else _problems(spec)[0]
 
 
-def _points(plan: Plan, problem: Problem, basis: Basis, emulate: bool) -> list[Point]:
-    check_problem(plan, problem)
-    case, name = case_of(plan.spec, plan.device, problem), f"{plan.spec.name} {problem}"
-    found = [_modelled(lambda: modelled_point(case, name, kernel=kernel_of(case, basis)))]
-    if emulate and (tops := timed(plan, problem, basis).tops) is not None:
+def _points(plan: Plan, one: Problem, basis: Basis, emulate: bool) -> list[Point]:
+    check_problem(plan, one)
+    case, name = case_of(plan.spec, plan.device, one), f"{plan.spec.name} {one}"
+    found = [with_schedule(lambda: modelled_point(case, name, kernel=kernel_of(case, basis)))]
+    if emulate and (tops := timed(plan, one, basis).tops) is not None:
         found.append(Point("emulated", "", intensity(case), tops))
     return found
 
@@ -182,10 +171,10 @@ def _tile_case(tile: str, types: str, b_layout: str, device: str, shape: str | N
     if shape is None:
         raise typer.BadParameter("give the problem, such as 1024x2560x2560", param_hint="--shape")
     (m, k, n), (a, b, c), array = sizes, names, device_named(device)
-    problem = shapes(shape)[0][0]
+    whole = problem(shape)
     return GemmCase(
         device=device, a=a, b=b, c=c, m=m, k=k, n=n, k_mt=k, rows=array.core_rows, columns=array.columns,
-        M=problem.M, K=problem.K, N=problem.N, b_layout=b_layout,
+        M=whole.M, K=whole.K, N=whole.N, b_layout=b_layout,
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -13,18 +14,14 @@ from bdforge.emulator.timed.timeline import write_timeline
 from bdforge.screen import put, say, screen
 
 PRODUCTS = ", ".join(TIMINGS)
+TimelineFile = Annotated[
+    Path | None, typer.Option("--timeline", help="New file for a timeline in emulated time that Perfetto opens.")
+]
 
 
 def kernel_cycles(entries: Sequence[str]) -> Mapping[str, float]:
     """Cycles by kernel from NAME=CYCLES."""
     return dict(_kernel_cycles(entry) for entry in entries)
-
-
-def share(value: float) -> float:
-    """A number above 0, to 1."""
-    if not 0 < value <= 1:
-        raise typer.BadParameter(f"{value:g} is outside (0, 1]")
-    return value
 
 
 def without_timing(options: Mapping[str, object]) -> None:

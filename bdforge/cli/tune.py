@@ -8,19 +8,21 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bdforge.devices import DEVICES, device_named
-from bdforge.files import new_file, write_whole
+from bdforge.cli.files import Force, Out, print_or_write
+from bdforge.cli.options import Kernel, ProductName
+from bdforge.devices import device_named
+from bdforge.files import new_file
 from bdforge.perf import PerfError
 from bdforge.perf.kernels.schedule import ScheduleError
 from bdforge.perf.tune.design import design_name, design_toml
-from bdforge.perf.tune.kernel import BASES, KernelTable, basis_named
+from bdforge.perf.tune.kernel import KernelTable, basis_named
 from bdforge.perf.tune.reasons import LIFTS, verdicts
 from bdforge.perf.tune.search import Runner, Task, in_processes, on_cluster
 from bdforge.perf.tune.shapes import NAMED, shapes
 from bdforge.perf.tune.space import B_LAYOUTS, search_space
 from bdforge.perf.tune.state import State, default_state
 from bdforge.perf.tune.tuner import FINALISTS, Tuned, tune
-from bdforge.screen import new_table, put, say, screen
+from bdforge.screen import new_table, put, screen
 
 app = typer.Typer()
 INTERRUPTED = 130  # what shells expect after Ctrl-C
@@ -28,7 +30,7 @@ INTERRUPTED = 130  # what shells expect after Ctrl-C
 
 @app.command(name="tune")
 def tune_command(
-    device: Annotated[str, typer.Option(help=f"One of {', '.join(DEVICES)}.")] = "strix_halo",
+    device: ProductName = "strix_halo",
     types: Annotated[str, typer.Option(help="Types of A, B, C and, if need be, the accumulator.")] = "i8,i2,i32",
     problems: Annotated[
         str, typer.Option("--shapes", help=f"{', '.join(NAMED)}, MxKxN*TIMES,... or a file of such lines.")
@@ -39,9 +41,9 @@ def tune_command(
     ] = None,
     a_layout: Annotated[str, typer.Option(help="Layout of A: row or column.")] = "row",
     c_layout: Annotated[str, typer.Option(help="Layout of C: row or column.")] = "row",
-    kernel: Annotated[str, typer.Option(help=f"Whose kernel cycles: {', '.join(BASES)}.")] = "compiled",
-    out: Annotated[Path | None, typer.Option(help="New file for the design (TOML); without it, printed.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite that file.")] = False,
+    kernel: Kernel = "compiled",
+    out: Out = None,
+    force: Force = False,
     finalists: Annotated[
         int, typer.Option(min=0, max=32, help="How many of the best to emulate; 0 leaves it to the model.")
     ] = FINALISTS,
@@ -55,8 +57,8 @@ def tune_command(
 
     A search that was interrupted goes on when the same command is given again.
     """
-    if out is not None and not force:
-        new_file(out)
+    if out is not None:
+        new_file(out, force)
     runner = on_cluster(scheduler) if scheduler else in_processes(jobs)
     task = _task(device, types, problems, rows, b_layout or list(B_LAYOUTS), (a_layout, c_layout), kernel)
     kept = State.open(state or default_state(task), task)
@@ -69,7 +71,7 @@ def tune_command(
         console.print(f"interrupted; {len(kept.parts)} parts are kept, the same command goes on from there")
         raise typer.Exit(INTERRUPTED) from None
     _report(tuned, console)
-    _write(design_toml(tuned), out)
+    print_or_write(design_toml(tuned), out, force)
 
 
 def _task(
@@ -129,11 +131,3 @@ def _ranking(tuned: Tuned) -> Table:
         told = (f"{finalist.time_us:.0f}", f"{emulated.ratio:.3f}") if emulated else (finalist.passed_over or "-", "-")
         table.add_row(design_name(finalist.ranked.candidate), f"{finalist.ranked.time_us:.0f}", *told)
     return table
-
-
-def _write(text: str, out: Path | None) -> None:
-    if out is None:
-        say(text, nl=False)
-        return
-    write_whole(out, text)
-    say(f"wrote {out}")

@@ -6,40 +6,45 @@ from typing import Annotated
 import typer
 
 from bdforge import weights
-from bdforge.devices import DEVICES, device_named
+from bdforge.cli.files import Force
+from bdforge.cli.options import ProductName
+from bdforge.devices import device_named
 from bdforge.messages import word
 from bdforge.operators.gemm import load_spec, plan_gemm
 from bdforge.runtime import packed_weights
 from bdforge.screen import say
 
-app = typer.Typer(
-    name="weights", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+group = typer.Typer(
+    name="weights", no_args_is_help=True,
     help="Ternary weights: what a .safetensors or .gguf file holds, packed for a design.",
 )  # fmt: skip
+app = typer.Typer()
+app.add_typer(group)
 
 NAME_CHARACTERS = 256  # of a tensor; GGUF's readers allow as many
 File = Annotated[Path, typer.Argument(help="Weights: .safetensors or .gguf.")]
 
 
-@app.command(name="list")
+@group.command(name="list")
 def list_tensors(file: File) -> None:
     """Name and K x N of every ternary matrix."""
     for name, (depth, columns) in weights.tensors(file):
         say(f"{word(name, NAME_CHARACTERS)}  {depth} x {columns}")
 
 
-@app.command()
+@group.command()
 def pack(
     file: File,
     tensor: Annotated[list[str], typer.Option(help="Tensor of the file; several are fused along N.")],
     design: Annotated[Path, typer.Option(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="File for the packed bytes, .npy (a new one).")],
-    device: Annotated[str, typer.Option(help=f"One of {', '.join(DEVICES)}.")] = "strix_halo",
+    out: Annotated[Path, typer.Option("--out", "-o", help="New .npy file for the packed bytes.")],
+    device: ProductName = "strix_halo",
+    force: Force = False,
 ) -> None:
     """Pack matrices in the order in which a design's cores eat them."""
     plan = plan_gemm(load_spec(design), device_named(device))
     matrix = weights.read(file, tensor)
-    weights.write_packed(out, packed_weights(plan, matrix.weights))
+    weights.write_packed(out, packed_weights(plan, matrix.weights), force=force)
     depth, columns = matrix.shape
     scales = ", ".join(f"{scale:g}" for scale in matrix.scales)
     say(f"wrote {out}: {matrix.name}, {depth} x {columns}, scale {scales}")

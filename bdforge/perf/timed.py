@@ -49,20 +49,20 @@ def timed(plan: Plan, problem: Problem, basis: Basis) -> TimingReport:
     as a run's."""
     planned = sequence(plan, problem.M, problem.K, problem.N)
     silent = dict.fromkeys(plan.kernel_names, _nothing)
-    options, words = _options(plan, problem, basis), planned.words()
+    options, words = basis_options(plan, problem, basis), planned.words()
     result = emulate(render(plan, []), _zeros(planned), silent, instructions=words, timing=options)
     assert result.timing is not None
     return result.timing
 
 
-def _options(plan: Plan, problem: Problem, basis: Basis) -> TimingOptions:
-    """`timing_options` with the matrix kernel's cycles as a basis has them."""
+def basis_options(plan: Plan, problem: Problem, basis: Basis, spans: list[Span] | None = None) -> TimingOptions:
+    """`timing_options` with the matrix kernel's cycles as a basis has them; ScheduleError where it has none."""
     spec = plan.spec
     if basis == "compiled":
         types = (type_named(spec.a), type_named(spec.b), type_named(spec.accumulator))
         share = share_reached(types, plan.kernel.generation)
-        return timing_options(plan, problem, schedule="sequential", efficiency=share)
-    options = timing_options(plan, problem)
+        return timing_options(plan, problem, schedule="sequential", efficiency=share, spans=spans)
+    options = timing_options(plan, problem, spans=spans)
     cycles = kernel_of(case_of(spec, plan.device, problem), basis).cycles / plan.parts
     return replace(options, kernels={**options.kernels, plan.kernel.multiply: cycles})
 

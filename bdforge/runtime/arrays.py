@@ -71,14 +71,16 @@ def _unlike_numbers(dtype: np.dtype) -> str:
     return "pickled Python objects" if dtype.hasobject else "elements without bytes"
 
 
-def save_arrays(folder: Path, paths: Sequence[Path], arrays: Sequence[np.ndarray]) -> list[Path]:
-    """Write arrays under their files' names into `folder`; ArrayFileError when a file is there already."""
+def save_arrays(
+    folder: Path, paths: Sequence[Path], arrays: Sequence[np.ndarray], *, force: bool = False
+) -> list[Path]:
+    """Write arrays under their files' names into `folder`; ArrayFileError when one is there already and not `force`."""
     targets = [folder / path.name for path in paths]
     if len(set(targets)) < len(targets):
         targets = [folder / f"{i}_{path.name}" for i, path in enumerate(paths)]
     for target in targets:
-        if target.exists():
-            raise ArrayFileError(f"{target} exists; choose another --out folder or remove it")
+        if target.exists() and not force:
+            raise ArrayFileError(f"{target} exists; choose another --out folder, or replace it with --force")
     with named(folder, "written", ArrayFileError):
         folder.mkdir(parents=True, exist_ok=True)
     for target, array in zip(targets, arrays, strict=True):

@@ -24,10 +24,10 @@ _SLOW_MODES = ("low", "medium")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that running on the NPU needs: whether it is there, what was seen, and how to mend it.
+    """One thing that the real chain needs: whether it is there, what was seen, and how to mend it.
 
     `fault` is what is known to be wrong with what is there. What is not `needed` may be in order as it is; the remedy
-    says when it is not.
+    says when it is not. `purposes` are those of `doctor.PURPOSES` that it serves.
     """
 
     name: str
@@ -36,6 +36,12 @@ class Finding:
     remedy: str = ""
     fault: str = ""
     needed: bool = True
+    purposes: tuple[str, ...] = ("npu",)
+
+    @property
+    def fails(self) -> bool:
+        """Whether what it is for cannot work."""
+        return bool(self.fault) or (self.needed and not self.present)
 
 
 def machine(root: Path) -> Iterator[Finding]:

@@ -1,11 +1,12 @@
 """The C++ library's build: compilers, installation, and programs of others that find it."""
 
 import shutil
-import tomllib
 from pathlib import Path
 
 import pytest
 from library_builds import ROOT, SANITIZED, run, sanitized_build, scons, small_design
+
+from bdforge import __version__
 
 SOURCE = """
 #include <bdforge/bdforge.hpp>
@@ -36,10 +37,6 @@ def other(tmp_path: Path) -> Path:
     """Somebody else's project."""
     (tmp_path / "main.cpp").write_text(SOURCE)
     return tmp_path
-
-
-def version() -> str:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 
 def test_installation_holds_library_headers_program_and_package_files(prefix: Path):
@@ -78,7 +75,7 @@ def test_pkg_config_gives_what_a_program_needs(prefix: Path, other: Path, option
 
 @pytest.mark.skipif(not shutil.which("cmake"), reason="cmake is not installed")
 def test_cmake_finds_the_package(prefix: Path, other: Path):
-    (other / "CMakeLists.txt").write_text(LISTS.format(version=version()))
+    (other / "CMakeLists.txt").write_text(LISTS.format(version=__version__))
     flags = "-DCMAKE_CXX_FLAGS=-fsanitize=address,undefined"
     configured = run("cmake", "-S", other, "-B", other / "b", f"-DCMAKE_PREFIX_PATH={prefix}", flags)
     assert configured.returncode == 0, configured.stderr
@@ -88,7 +85,7 @@ def test_cmake_finds_the_package(prefix: Path, other: Path):
 
 
 def test_the_librarys_version_is_the_projects():
-    assert f'#define BDFORGE_VERSION "{version()}"' in (ROOT / "host/include/bdforge.h").read_text()
+    assert f'#define BDFORGE_VERSION "{__version__}"' in (ROOT / "host/include/bdforge.h").read_text()
 
 
 def test_an_xrt_that_is_not_there_is_refused(tmp_path: Path):

@@ -72,16 +72,16 @@ def test_a_rate_and_a_schedule_replace_the_fitted_kernel(command):
     sizes = ("-M", "1024", "-K", "2560", "-N", "2560")
     assert "published rate" in command(DESIGN, *sizes, "--rate", "400")[1]
     assert "400 MACs per cycle" in command(DESIGN, *sizes, "--rate", "400")[1]
-    assert "ideal kernel schedule" in command(DESIGN, *sizes, "--kernel", "schedule")[1]
+    assert "ideal kernel schedule" in command(DESIGN, *sizes, "--kernel", "ideal")[1]
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ((), "name a design, or a table with --csv"),
-        ((DESIGN, "-M", "3"), "give all of -M, -K and -N"),
+        ((DESIGN, "-M", "3"), "give --shape, or all of -M, -K and -N"),
         ((DESIGN, "--device", "toaster"), "unknown device 'toaster'"),
-        ((DESIGN, "--kernel", "magic"), "'magic' is not one of fitted, schedule"),
+        ((DESIGN, "--kernel", "magic"), "'magic' is not one of compiled, ideal, fitted"),
         (("--csv", "nowhere.csv"), "nowhere.csv: cannot be read"),
         ((DESIGN, "--device", "phoenix"), "array.columns = 8, but phoenix has 4"),
         ((DESIGN, "-M", "9999999", "-K", "256", "-N", "64"), "M = 9999999 is outside 1 to 1048576"),
@@ -91,7 +91,7 @@ def test_a_rate_and_a_schedule_replace_the_fitted_kernel(command):
             "--rate inf is more than the 512 MACs per cycle that a core of strix_halo does at most",
         ),
         ((DESIGN, "--rate", "513"), "--rate 513 is more than the 512 MACs"),
-        ((DESIGN, "--rate", "300", "--kernel", "schedule"), "--rate and --kernel schedule exclude each other"),
+        ((DESIGN, "--rate", "300", "--kernel", "ideal"), "--rate and --kernel ideal exclude each other"),
         ((DESIGN, "--out", "out.csv"), "--out and --force go with --csv"),
         ((DESIGN, "--csv", str(MEASURED)), "name either a design or a table"),
         (("--csv", str(MEASURED), "-M", "5"), "--kernel, --power and --dispatch go with a design"),

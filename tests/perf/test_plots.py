@@ -60,7 +60,7 @@ def plot(monkeypatch, tmp_path, capsys):
 def test_pictures_say_what_they_show(plot, monkeypatch, arguments, words):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'bdforge[plot]'")
     monkeypatch.setitem(__import__("matplotlib").rcParams, "svg.fonttype", "none")
-    assert plot(arguments[0], "out.svg", *arguments[1:])[:2] == (0, "wrote out.svg\n")
+    assert plot(arguments[0], "-o", "out.svg", *arguments[1:])[:2] == (0, "wrote out.svg\n")
     text = Path("out.svg").read_text()
     for word in words:
         assert word in text, word
@@ -69,7 +69,7 @@ def test_pictures_say_what_they_show(plot, monkeypatch, arguments, words):
 def test_pngs_are_pngs_and_the_same_every_time(plot):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'bdforge[plot]'")
     for name in ("one.png", "two.png"):
-        assert plot("pattern", name, "--sizes", "4,4", "--strides", "1,4")[0] == 0
+        assert plot("pattern", "-o", name, "--sizes", "4,4", "--strides", "1,4")[0] == 0
     first = Path("one.png").read_bytes()
     assert first.startswith(b"\x89PNG")
     assert first == Path("two.png").read_bytes()
@@ -78,26 +78,29 @@ def test_pngs_are_pngs_and_the_same_every_time(plot):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("kmt", "out.gif", "--design", "small.toml"), "pictures are written as .png or .svg"),
-        (("kmt", "here.png", "--design", "small.toml"), "here.png exists already"),
-        (("kmt", "no/out.png", "--design", "small.toml"), "there is no folder no"),
-        (("kmt", "out.png"), "give either --design or --tile"),
-        (("kmt", "out.png", "--tile", "64x64"), "is not m x k x n"),
-        (("kmt", "out.png", "--tile", "64 by 64"), "'64 by 64' is not m x k x n"),
-        (("kmt", "out.png", "--tile", "64x64x64"), "give the problem"),
-        (("kmt", "out.png", "--design", "small.toml", "--shape", "1x300000x1"), "K = 300000 could overflow"),
-        (("roofline", "out.png", "--design", "small.toml", "--shapes", "1x300000x1"), "K = 300000 could overflow"),
-        (("pattern", "out.png", "--sizes", "4,2", "--strides", "5,2", "--width", "1048577"), "--width"),
-        (("kmt", "out.png", "--design", "small.toml", "--kernel", "best"), "kernel 'best' is not one of"),
-        (("pattern", "out.png", "--sizes", "2,x", "--strides", "1,1"), "is not numbers"),
-        (("pattern", "out.png", "--sizes", "2", "--strides", "1,1"), "give one stride for each size"),
-        (("pattern", "out.png", "--sizes", "4096,4096", "--strides", "4096,1"), "reaches beyond"),
-        (("pattern", "out.png", "--design", "small.toml", "--operand", "b"), "there is no reorder to draw"),
-        (("pattern", "out.png", "--design", "small.toml", "--operand", "d"), "is not a, b or c"),
-        (("roofline", "out.png", "--types", "i8,i9"), "unknown element type 'i9'"),
-        (("roofline", "out.png", "--types", "i32,i32"), "no peak is known for i32 x i32"),
+        (("kmt", "-o", "out.gif", "--design", "small.toml"), "pictures are written as .png or .svg"),
+        (("kmt", "-o", "here.png", "--design", "small.toml"), "here.png exists already"),
+        (("kmt", "-o", "no/out.png", "--design", "small.toml"), "there is no folder no"),
+        (("kmt", "-o", "out.png"), "give either --design or --tile"),
+        (("kmt", "-o", "out.png", "--tile", "64x64"), "is not m x k x n"),
+        (("kmt", "-o", "out.png", "--tile", "64 by 64"), "'64 by 64' is not m x k x n"),
+        (("kmt", "-o", "out.png", "--tile", "64x64x64"), "give the problem"),
+        (("kmt", "-o", "out.png", "--design", "small.toml", "--shape", "1x300000x1"), "K = 300000 could overflow"),
         (
-            ("utilisation", "out.png", "--design", "none.toml"),
+            ("roofline", "-o", "out.png", "--design", "small.toml", "--shapes", "1x300000x1"),
+            "K = 300000 could overflow",
+        ),
+        (("pattern", "-o", "out.png", "--sizes", "4,2", "--strides", "5,2", "--width", "1048577"), "--width"),
+        (("kmt", "-o", "out.png", "--design", "small.toml", "--kernel", "best"), "kernel 'best' is not one of"),
+        (("pattern", "-o", "out.png", "--sizes", "2,x", "--strides", "1,1"), "is not numbers"),
+        (("pattern", "-o", "out.png", "--sizes", "2", "--strides", "1,1"), "give one stride for each size"),
+        (("pattern", "-o", "out.png", "--sizes", "4096,4096", "--strides", "4096,1"), "reaches beyond"),
+        (("pattern", "-o", "out.png", "--design", "small.toml", "--operand", "b"), "there is no reorder to draw"),
+        (("pattern", "-o", "out.png", "--design", "small.toml", "--operand", "d"), "is not a, b or c"),
+        (("roofline", "-o", "out.png", "--types", "i8,i9"), "unknown element type 'i9'"),
+        (("roofline", "-o", "out.png", "--types", "i32,i32"), "no peak is known for i32 x i32"),
+        (
+            ("utilisation", "-o", "out.png", "--design", "none.toml"),
             "none.toml: cannot be read: No such file or directory",
         ),
     ],
@@ -115,7 +118,7 @@ def test_wrong_requests_are_told_without_a_traceback(plot, arguments, message):
 def test_a_missing_matplotlib_is_one_sentence(plot, monkeypatch):
     for name in ("matplotlib", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, name, None)
-    code, _, told = plot("pattern", "out.png", "--sizes", "4", "--strides", "1")
+    code, _, told = plot("pattern", "-o", "out.png", "--sizes", "4", "--strides", "1")
     assert code == 2
     assert told == "bdforge: pictures need matplotlib, which is not installed; pip install 'bdforge[plot]'\n"
 

@@ -1,0 +1,117 @@
+"""`bdforge emulate` and `bdforge verify`: any explicit design, run or only checked."""
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from bdforge.cli.checks import Permissive, tell
+from bdforge.cli.ending import BAD_INPUT
+from bdforge.cli.files import Force
+from bdforge.cli.options import Module, Poison, Timing
+from bdforge.cli.timing import PRODUCTS, Timed, TimelineFile, without_timing
+from bdforge.emulator import emulate
+from bdforge.emulator.observe import Timeline
+from bdforge.emulator.scheduler import SCHEDULES
+from bdforge.emulator.verify import verify_design
+from bdforge.files import new_file, read_text
+from bdforge.messages import listed
+from bdforge.runtime import load_kernels
+from bdforge.runtime.arrays import load_arrays, save_arrays
+from bdforge.runtime.xrt import difference, run_mlir
+from bdforge.screen import say
+from bdforge.txn.insts import read_words
+
+app = typer.Typer()
+
+
+@app.command(name="emulate")
+def emulate_command(
+    design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device.")],
+    arg: Annotated[list[Path] | None, typer.Option(help="A .npy file for each host buffer, in order.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for new files: the arrays after the run.")
+    ] = None,
+    force: Force = False,
+    kernels: Annotated[Path | None, typer.Option(help="Kernels: lib.so or module.py.")] = None,
+    sequence: Annotated[str | None, typer.Option(help="Runtime sequence, when there are several.")] = None,
+    module: Module = None,
+    insts: Annotated[Path | None, typer.Option(help="Instruction words to run instead of a sequence.")] = None,
+    permissive: Permissive = None,
+    schedule: Annotated[str, typer.Option(help=f"Order of what is possible: {', '.join(SCHEDULES)}.")] = "in-order",
+    seed: Annotated[int, typer.Option(help="Seed of the random schedule.")] = 0,
+    trace: Annotated[
+        Path | None, typer.Option(help="New file for a timeline of order, not time, that Perfetto opens.")
+    ] = None,
+    poison: Poison = False,
+    objects: Annotated[
+        list[Path] | None, typer.Option("--object", help="Compiled kernels whose .stack_sizes are checked; repeatable.")
+    ] = None,
+    timing: Timing = False,
+    device: Annotated[
+        str | None, typer.Option(help=f"Product whose clock and DRAM are timed, by default the array's: {PRODUCTS}.")
+    ] = None,
+    kernel_cycles: Annotated[
+        list[str] | None, typer.Option(help="NAME=CYCLES of one call of a linked kernel; repeatable.")
+    ] = None,
+    macs: Annotated[int | None, typer.Option(help="MACs of the whole run, for TOPS.", min=1)] = None,
+    timeline: TimelineFile = None,
+    xclbin: Annotated[
+        Path | None, typer.Option(help="The same design, built: run it on the NPU too and compare all host buffers.")
+    ] = None,
+) -> None:
+    """Run any explicit design on the emulated array."""
+    order = None if trace is None else Timeline()
+    wants_time = timing or timeline is not None
+    if not wants_time:
+        without_timing({"--device": device, "--kernel-cycles": kernel_cycles, "--macs": macs})
+    timed = Timed.of(device, kernel_cycles or [], macs, timeline) if wants_time else None
+    files = arg or []
+    text, arrays = read_text(design), load_arrays(files)
+    given = [array.copy() for array in arrays]
+    words = None if insts is None else read_words(insts)
+    for path in (trace, timeline):
+        if path is not None:
+            new_file(path, force)
+    try:
+        result = emulate(
+            text, arrays, load_kernels(kernels) if kernels else None, sequence,
+            instructions=words, file=str(design), schedule=schedule, seed=seed, permissive=permissive or [],
+            observers=[] if order is None else [order], device=module, poison=poison,
+            timing=None if timed is None else timed.options, objects=objects or [],
+        )  # fmt: skip
+    finally:  # what led to a fault is worth most
+        if trace is not None and order is not None and order.tracks:
+            order.write(trace)
+            say(f"wrote {trace}", err=True)
+    tell(result.warnings)
+    if out is not None:
+        for path in save_arrays(out, files, arrays, force=force):
+            say(f"wrote {path}")
+    if timed is not None and result.timing is not None:
+        timed.show(result.timing, design.name)
+    say(f"{design}: ended (emulated), {len(arrays)} host buffers, {len(result.buffers)} named tile buffers")
+    if xclbin is not None:
+        stream = None if words is None else np.frombuffer(words, "<u4")
+        run_mlir(xclbin, text, str(design), given, sequence=sequence, words=stream)
+        _compared(xclbin, difference(arrays, given))
+
+
+def _compared(xclbin: Path, wrong: str) -> None:
+    """Say how the NPU's host buffers compare with the emulated ones; the exit code is 1 when they differ."""
+    say(f"{xclbin}: {wrong or 'ended on the NPU, every element as emulated'}", err=bool(wrong))
+    raise typer.Exit(1 if wrong else 0)
+
+
+@app.command(name="verify")
+def verify_command(
+    design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device.")], permissive: Permissive = None
+) -> None:
+    """Check a design without running it: dialect, memory, BDs, runtime sequences, routes."""
+    found = verify_design(read_text(design), str(design), permissive or [])
+    tell(found.warnings)
+    if found.faults:
+        say(listed((f"bdforge: {fault}" for fault in found.faults), "\n"), err=True)
+        raise typer.Exit(BAD_INPUT)
+    say(f"{design}: {found.summary}")

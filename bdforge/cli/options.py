@@ -1,0 +1,58 @@
+"""Options that several commands share, so that each word means the same everywhere."""
+
+import re
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+import typer
+
+from bdforge.devices import DEVICES
+from bdforge.messages import word
+from bdforge.mlir import Era
+from bdforge.operators.gemm import Problem
+from bdforge.perf import PerfError
+from bdforge.perf.kernels.schedule import ScheduleError
+
+Made = TypeVar("Made")
+_SHAPE = re.compile(r"\s*(\d{1,18})\s*[x,]\s*(\d{1,18})\s*[x,]\s*(\d{1,18})\s*", re.IGNORECASE | re.ASCII)
+
+Shapes = Annotated[
+    list[str] | None, typer.Option("--shape", help="MxKxN instead of the design's problems; repeatable.")
+]
+Shape = Annotated[str | None, typer.Option(help="MxKxN instead of the design's problems.")]
+ProductName = Annotated[str, typer.Option("--device", help=f"One of {', '.join(DEVICES)}.")]
+Module = Annotated[str | None, typer.Option("--module", help="aie.device of the file, when it holds several.")]
+Kernel = Annotated[
+    str,
+    typer.Option(
+        help="Whose kernel cycles: `fitted` to published rates, our loops as `compiled` ones were measured, or their "
+        "`ideal` schedule."
+    ),
+]
+Dialect = Annotated[Era, typer.Option(help="Form of the text: march up to mlir-aie 1.3.4, 1.4 from then on.")]
+Wait = Annotated[str | None, typer.Option(help="How runs wait: column or wide; the design's way without.")]
+InFlight = Annotated[int | None, typer.Option(help="Steps at a time, 1 to 4 (wide: 1); 0 takes the most.")]
+Poison = Annotated[bool, typer.Option("--poison", help="Reading memory that nobody wrote is an error.")]
+Timing = Annotated[bool, typer.Option("--timing", help="Time the run (emulated) and tell where it goes.")]
+
+
+def problem(text: str) -> Problem:
+    """The GEMM that `MxKxN` (or `M,K,N`) names; a usage error otherwise."""
+    match = _SHAPE.fullmatch(text)
+    m, k, n = (int(size) for size in match.groups()) if match else (0, 0, 0)
+    if min(m, k, n) < 1:
+        raise typer.BadParameter(f"{word(text)!r} is not MxKxN, three positive numbers such as 256x2560x640")
+    return Problem(m, k, n)
+
+
+def problems(texts: list[str] | None) -> list[Problem]:
+    """Those of a repeatable --shape, none without."""
+    return [problem(text) for text in texts or []]
+
+
+def with_schedule(make: Callable[[], Made]) -> Made:
+    """What `make` returns; a kernel that we have no schedule for is an error of the choice of --kernel."""
+    try:
+        return make()
+    except ScheduleError as error:
+        raise PerfError(f"{error}; or choose --kernel fitted") from None

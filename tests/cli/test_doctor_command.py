@@ -1,0 +1,73 @@
+"""`bdforge doctor`: versions for bug reports, and an exit code for what was asked for."""
+
+import platform
+
+import pytest
+
+import bdforge
+from bdforge.cli import doctor
+from bdforge.toolchain.doctor import PURPOSES, examine
+from bdforge.toolchain.machine import Finding
+
+
+@pytest.fixture
+def bare(monkeypatch, tmp_path):
+    """A machine with nothing but this Python."""
+    monkeypatch.setattr(doctor, "examine", lambda: examine({"PATH": ""}, tmp_path))
+
+
+def made(**facts) -> Finding:
+    return Finding("made up", True, "seen", "mend it", **facts)
+
+
+def test_versions_for_bug_reports_come_first(run, bare):
+    code, out, _ = run("doctor")
+    assert code == 0  # nothing was asked for
+    first, second = out.splitlines()[:2]
+    assert first == f"ok       bdforge: {bdforge.__version__}"
+    assert second.startswith(f"ok       Python: {platform.python_version()} (")
+
+
+@pytest.mark.parametrize(
+    ("purpose", "missing"),
+    [
+        ("build", "C++ compiler g++, xclbinutil (XRT), Peano clang++, Peano ld.lld, aiecc, AIE API headers"),
+        ("npu", "kernel driver amdxdna, NPU device node, access to the NPU, locked memory, pyxrt, XRT"),
+        ("tests", "C++ compiler g++"),
+    ],
+)
+def test_what_was_asked_for_decides_the_exit_code(run, bare, purpose, missing):
+    code, out, _ = run("doctor", "--for", purpose)
+    assert code == 1
+    assert out.splitlines()[-1].endswith(f"missing or bad: {missing}")
+    others = set(PURPOSES) - {purpose}
+    assert not any(line.startswith(f"{other} (") for line in out.splitlines() for other in others)
+
+
+@pytest.mark.parametrize(
+    ("finding", "code"),
+    [
+        (made(), 0),
+        (made(fault="is known to make wrong code"), 1),
+        (Finding("made up", False, "unseen", "mend it", needed=False), 0),
+        (Finding("made up", False, "unseen", "mend it"), 1),
+    ],
+)
+def test_faults_count_and_what_is_not_needed_does_not(run, monkeypatch, finding, code):
+    monkeypatch.setattr(doctor, "examine", lambda: [finding])
+    assert run("doctor", "--for", "npu")[0] == code
+    assert run("doctor")[0] == 0
+
+
+def test_other_purposes_are_refused_with_the_known_ones(run):
+    code, _, err = run("doctor", "--for", "fun")
+    assert code == 2
+    assert "'fun' is not one of build, npu, tests" in " ".join(err.replace("│", " ").split())
+
+
+def test_an_xrt_is_told_by_its_files_version(tmp_path):
+    (tmp_path / "usr/lib/x86_64-linux-gnu").mkdir(parents=True)
+    (tmp_path / "usr/lib/x86_64-linux-gnu/libxrt_coreutil.so.2.25.0").touch()
+    found = {finding.name: finding for finding in examine({"PATH": ""}, tmp_path)}["XRT"]
+    assert found.present
+    assert found.detail.endswith("libxrt_coreutil.so.2.25.0 2.25.0")

@@ -1,0 +1,88 @@
+"""One vocabulary: an option means the same in every command, and whatever writes a file says how."""
+
+from collections.abc import Iterator
+
+import pytest
+import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+
+import bdforge
+from bdforge.cli.commands import app
+from bdforge.cli.options import problem
+from bdforge.operators.gemm import Problem
+
+WRITTEN = {"--out", "--timeline", "--trace"}
+
+
+def commands(group: TyperGroup, path: str = "bdforge") -> Iterator[tuple[str, TyperCommand]]:
+    for name, command in group.commands.items():
+        if isinstance(command, TyperGroup):
+            yield from commands(command, f"{path} {name}")
+        elif isinstance(command, TyperCommand):
+            yield f"{path} {name}", command
+
+
+def tree() -> dict[str, TyperCommand]:
+    whole = typer.main.get_command(app)
+    assert isinstance(whole, TyperGroup)
+    return dict(commands(whole))
+
+
+COMMANDS = tree()
+OPTIONS = {
+    path: {name: option for option in command.params if isinstance(option, TyperOption) for name in option.opts}
+    for path, command in COMMANDS.items()
+}
+
+
+def helps(name: str) -> set[str | None]:
+    return {options[name].help for options in OPTIONS.values() if name in options}
+
+
+def test_the_commands_are_found():
+    assert {"bdforge run", "bdforge insts encode", "bdforge plot kmt", "bdforge doctor"} <= OPTIONS.keys()
+
+
+@pytest.mark.parametrize("path", OPTIONS)
+def test_what_writes_a_file_takes_out_and_force(path: str):
+    options = OPTIONS[path]
+    if written := WRITTEN & options.keys():
+        assert "--force" in options, f"{path} writes by {written}"
+    if "--out" in options:
+        assert "-o" in options
+    assert not [p for p in COMMANDS[path].params if isinstance(p, TyperArgument) and p.name == "out"]
+
+
+@pytest.mark.parametrize("name", ["--device", "--kernel", "--force", "--module", "--poison", "--dialect", "--wait"])
+def test_a_word_means_the_same_everywhere(name: str):
+    told = helps(name)
+    if name == "--device":  # timed emulation takes the array's own product where none is named
+        told -= {OPTIONS["bdforge emulate"][name].help}
+    assert len(told) == 1
+    assert "--product" not in {name for options in OPTIONS.values() for name in options}
+
+
+@pytest.mark.parametrize("text", ["256x2560x640", "256,2560,640", " 256 X 2560, 640 "])
+def test_shapes_are_read_with_x_and_with_commas(text: str):
+    assert problem(text) == Problem(256, 2560, 640)
+    assert str(problem(text)) == "256x2560x640"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1x2", "1x2x3x4", "0x1x1", "axbxc", "1x2x-3", "1.5x2x3", "9" * 5001 + "x1x1", "٣x1x1"]
+)
+def test_other_shapes_are_refused_in_one_sentence(text: str):
+    with pytest.raises(typer.BadParameter, match="is not MxKxN, three positive numbers") as refused:
+        problem(text)
+    assert len(str(refused.value)) < 250
+
+
+def test_every_command_helps_by_h_and_tells_its_version(run):
+    for path in OPTIONS:
+        code, out, _ = run(*path.split()[1:], "-h")
+        assert (code, "Usage: " in out) == (0, True)
+    assert run("--version")[:2] == (0, f"bdforge {bdforge.__version__}\n")
+
+
+def test_completion_can_be_installed(run):
+    assert "--install-completion" in run("-h")[1]

@@ -207,7 +207,8 @@ FUNCTIONS = {
     "expm1": np.expm1, "floor": np.floor, "log": np.log, "log10": np.log10, "log1p": np.log1p, "log2": np.log2,
     "roundeven": np.rint, "sin": np.sin, "sqrt": np.sqrt, "tanh": np.tanh, "trunc": np.trunc, "tan": np.tan,
     "rsqrt": lambda x: 1 / np.sqrt(x), "round": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
-    "erf": np.vectorize(math.erf),
+    "erf": np.vectorize(math.erf), "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh,
+    "atanh": np.arctanh, "cosh": np.cosh, "sinh": np.sinh,
 }  # fmt: skip
 
 

@@ -1,9 +1,15 @@
 """What finish kernels make of a C tile, in place, against numpy."""
 
+from fractions import Fraction
+from typing import get_args
+
 import numpy as np
 import pytest
 from kernel_library import aligned_copy, tile_options
 from micro_tiles import MICRO, from_micro_tiles, micro_tiled, narrowed
+
+from bdforge.operators.gemm.spec import Rounding
+from support.family_oracle import ROUND
 
 ARCH = {"aie2p": (), "aie2": ("-D__AIE_ARCH__=20",)}
 DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
@@ -60,6 +66,19 @@ def test_finish_matches_numpy_and_touches_nothing_else(kernel_library, case):
         library.call(name, *([aligned_copy(bias, np.int32)] if biased else []), buffer)
         assert np.array_equal(buffer.view(dtype)[: m * n], expected), name
         assert (buffer[m * n :] == 7).all(), name
+
+
+@pytest.mark.parametrize("mode", sorted(get_args(Rounding)))
+def test_a_result_is_rounded_in_every_mode_of_a_spec(kernel_library, mode):
+    """Every remainder of both signs, ties included, and the ends of the result."""
+    m, _, n = tile = 8, 8, 8
+    c = np.arange(-m * n // 2, m * n // 2).reshape(m, n)
+    c[0, :4] = [-(2**20), 2**20, -128 * 8 - 4, 127 * 8 + 4]
+    exact = [[ROUND[mode](Fraction(int(value), 8)) for value in row] for row in c]
+    library = kernel_library("aie2p", ("finish_i32_i8",), tile, "-O0", "-DMICRO_R=8", "-DSHIFT=3", f"-DROUNDING={mode}")
+    buffer = aligned_copy(np.concatenate([micro_tiled(c, 8, 8), np.full(LAST_BYTES, 7)]), np.int32)
+    library.call("finish_i32_i8", buffer)
+    np.testing.assert_array_equal(buffer.view(np.int8)[: m * n], micro_tiled(np.clip(exact, -128, 127), 8, 8))
 
 
 def test_a_scaled_bias_is_clamped_and_its_sum_wraps(kernel_library):

@@ -6,6 +6,7 @@ import pytest
 from bdforge.devices import DEVICES
 from bdforge.operators.gemm import Problem
 from bdforge.operators.gemm.kernels import KERNELS
+from bdforge.operators.gemm.spec import _GemmFile
 from bdforge.runtime.reference import expected
 from support.family import GROUPS, SEED, SIZE, TURNS, Member, group, kernel_of
 from support.family_oracle import check, random_data, wanted
@@ -13,6 +14,13 @@ from support.family_runs import KernelShop, faults
 
 FEW = [kernel + turn % TURNS * len(KERNELS) for turn, kernel in enumerate(range(len(KERNELS)))]
 """Each kernel once, each in another turn."""
+SECTIONS = _GemmFile.model_json_schema()["$defs"]
+CHOICES = {
+    (section, key): set(facts.get("enum") or next(way["enum"] for way in facts["anyOf"] if "enum" in way))
+    for section, model in (("types", "_Types"), ("layouts", "_LayoutsFile"))
+    for key, facts in SECTIONS[model]["properties"].items()
+}
+"""What a spec may choose of, by section and key."""
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +48,13 @@ def test_a_member_is_right_whatever_the_schedule(shop, index):
 @pytest.mark.parametrize("index", range(GROUPS), ids=name_of)
 def test_200_members_are_right_whatever_the_schedule(shop, index):
     check_group(group(index, SIZE, SEED), shop)
+
+
+@pytest.mark.parametrize(("section", "key"), CHOICES)
+def test_every_choice_of_a_spec_is_drawn(section: str, key: str):
+    members = [member for index in range(GROUPS) for member in group(index, SIZE, SEED)]
+    holders = [member.plan.spec if section == "types" else member.plan.spec.layouts for member in members]
+    assert {getattr(holder, key) for holder in holders} == CHOICES[section, key]
 
 
 def test_members_are_many_and_of_every_kind():

@@ -140,11 +140,10 @@ def apply(t: "Translation", op: affine.ApplyOp) -> None:
     wrapped(t, op.result, expressions(t, op, op.map.data, op.mapOperands)[0])
 
 
-@emits("affine.min", "affine.max")
-def extreme(t: "Translation", op: affine.MinOp) -> None:
+@emits("affine.min")
+def least(t: "Translation", op: affine.MinOp) -> None:
     found = expressions(t, op, op.map.data, op.operands)
-    choose = op.name.removeprefix("affine.")
-    wrapped(t, op.results[0], f"{choose}({', '.join(found)})" if len(found) > 1 else found[0])
+    wrapped(t, op.results[0], f"min({', '.join(found)})" if len(found) > 1 else found[0])
 
 
 def _indices(t: "Translation", op: affine.LoadOp | affine.StoreOp | affine.VectorLoadOp | affine.VectorStoreOp):

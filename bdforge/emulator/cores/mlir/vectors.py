@@ -209,7 +209,7 @@ def transfer_write(t: "Translation", op: vector.TransferWriteOp) -> None:
     t.line(f"{function}({t.value(op.source)}, {index}, {t.value(op.vector)}, {mask}, {t.where(op)})")
 
 
-@emits("vector.broadcast", "vector.splat")
+@emits("vector.broadcast")
 def broadcast(t: "Translation", op: vector.BroadcastOp) -> None:
     type_ = _vector_type(op.results[0])
     dtype = t.object("D", dtype_of_vector(type_.element_type))

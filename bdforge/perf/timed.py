@@ -36,7 +36,7 @@ def timing_options(
         with suppress(ScheduleError):  # the report names kernels without a cost
             costs |= kernel_costs(
                 [symbol], tile.m, tile.k, tile.n, generation=plan.device.generation,
-                a_rows=tile.m // plan.parts, transposed=plan.transposed, which=schedule, efficiency=efficiency,
+                a_rows=tile.m // plan.spec.buffers.rho, transposed=plan.transposed, which=schedule, efficiency=efficiency,
                 options=options,
             )  # fmt: skip
     spec, generation = plan.spec, plan.device.generation.name
@@ -63,7 +63,7 @@ def basis_options(plan: Plan, problem: Problem, basis: Basis, spans: list[Span] 
         share = share_reached(types, plan.kernel.generation)
         return timing_options(plan, problem, schedule="sequential", efficiency=share, spans=spans)
     options = timing_options(plan, problem, spans=spans)
-    cycles = kernel_of(case_of(spec, plan.device, problem), basis).cycles / plan.parts
+    cycles = kernel_of(case_of(spec, plan.device, problem), basis).cycles / plan.spec.buffers.rho
     return replace(options, kernels={**options.kernels, plan.kernel.multiply: cycles})
 
 

@@ -9,11 +9,12 @@ import numpy as np
 from bdforge import isa
 from bdforge.emulator.cores.isa.interpreter import Interpreter
 from bdforge.emulator.cores.isa.memory import WINDOW_BYTES, DataMemory
+from bdforge.emulator.cores.isa.translated import Translated
 from bdforge.isa.assembler import assemble
 from bdforge.kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release, Request
 
 BUDGET = 100_000
-EXECUTORS = (Interpreter,)
+EXECUTORS = (Interpreter, Translated)
 """Everything that runs machine code; all must agree."""
 
 

@@ -54,15 +54,6 @@ def _source(view: View) -> str | int:
     return DATA if view.form.timing.memory_stages and view.form.slot in ("lda", "ldb") else view.source
 
 
-def _widths(view: View, factor: int) -> tuple[int, int]:
-    """(bits of the source, bits of the result) of a widening or narrowing by a factor."""
-    if view.form.slot in ("lda", "ldb", "mv"):
-        bits = view.bits(view.result)
-        return bits // factor, bits
-    bits = view.bits(view.source)
-    return bits, bits // factor
-
-
 def _lane(match: re.Match[str], view: View, control: str) -> str | int:
     """Whether accumulator lanes have 64 bits: by control register, or in AIE2's names."""
     return control if view.generation == "aie2p" else int(match.groupdict()["acc"] == "64")
@@ -76,7 +67,8 @@ def _factor(match: re.Match[str]) -> int:
 def ups(match: re.Match[str], view: View) -> Meaning:
     """VUPS and VLDA.UPS."""
     operands = (_source(view), "su", "crSat", _lane(match, view, "crUPSMode"), view.sign())
-    widths = _widths(view, _factor(match))
+    bits = view.bits(view.result)
+    widths = (bits // _factor(match), bits)
     note = "the shift wraps; one that overflows under saturation is open"
     if view.form.slot == "lda":
         return _access(view, False, widths[0] // 8, "ups", operands, widths, note)
@@ -86,7 +78,8 @@ def ups(match: re.Match[str], view: View) -> Meaning:
 def srs(match: re.Match[str], view: View) -> Meaning:
     """VSRS and VST.SRS."""
     operands = (view.source, "su", "crRnd", "crSat", _lane(match, view, "crSRSMode"), view.sign())
-    widths = _widths(view, _factor(match))
+    bits = view.bits(view.source)
+    widths = (bits, bits // _factor(match))
     if view.walk is not Walk.NONE:
         return _access(view, True, widths[1] // 8, "srs", operands, widths)
     return Meaning("srs", operands, (view.result,), widths)

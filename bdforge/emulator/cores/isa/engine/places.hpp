@@ -1,0 +1,141 @@
+// Operations that move lanes: broadcasts, extracts, inserts, shifts, shuffles.
+#pragma once
+
+#include "lanes.hpp"
+
+namespace engine::places {
+
+using lanes::kBytes;
+using lanes::of_width;
+using lanes::read;
+using lanes::write;
+
+inline bool lane_exists(Core& core, int bits, std::uint32_t index) {
+    const int count = 8 * kBytes / bits;
+    if (index < std::uint32_t(count)) return true;
+    core.fail(kOpen, "lane %u of %d: what an index beyond the last lane does is open", index, count);
+    return false;
+}
+
+inline void broadcast(const std::uint8_t* from, std::uint8_t* to, int bytes) {
+    std::uint8_t lane[16];
+    std::memcpy(lane, from, bytes);
+    for (int i = 0; i < kBytes; i += bytes) std::memcpy(to + i, lane, bytes);
+}
+
+// a: source, d; o: bits.
+inline void vbroadcast(Core& core, const Event& event, std::uint8_t* buffer) {
+    broadcast(core.at(event.a[0], buffer), core.at(event.a[1], buffer), event.o[0] / 8);
+}
+
+// a: s1, index, sign, d; o: bits.
+inline void vextract(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t index = word(core, event, buffer, 1);
+    if (!lane_exists(core, event.o[0], index)) return;
+    const bool sign = word(core, event, buffer, 2) != 0;
+    of_width(event.o[0], [&](auto u, auto s) {
+        const auto lane = read<decltype(u)>(core, event, buffer, 0).lane[index];
+        save(core.at(event.a[3], buffer), sign ? std::int64_t(decltype(s)(lane)) : std::int64_t(std::uint64_t(lane)));
+    });
+}
+
+// a: s1, source, index, d; o: bits.
+inline void vinsert(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t index = word(core, event, buffer, 2);
+    if (!lane_exists(core, event.o[0], index)) return;
+    of_width(event.o[0], [&](auto u, auto) {
+        using T = decltype(u);
+        auto x = read<T>(core, event, buffer, 0);
+        x.lane[index] = load<T>(core.at(event.a[1], buffer));
+        write(core, event, buffer, 3, x);
+    });
+}
+
+// a: s1, index, d; o: bits.
+inline void vextract_broadcast(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t index = word(core, event, buffer, 1);
+    if (!lane_exists(core, event.o[0], index)) return;
+    const int bytes = event.o[0] / 8;
+    broadcast(core.at(event.a[0], buffer) + index * bytes, core.at(event.a[2], buffer), bytes);
+}
+
+// a: s1, s2, d; o: bits. High: the scalar s2 comes in on top; low: the scalar s1 at lane 0.
+template <bool High>
+void vpush(Core& core, const Event& event, std::uint8_t* buffer) {
+    const int bytes = event.o[0] / 8;
+    std::uint8_t both[kBytes + 8];
+    std::memcpy(both, core.at(event.a[0], buffer), High ? kBytes : bytes);
+    std::memcpy(both + (High ? kBytes : bytes), core.at(event.a[1], buffer), High ? bytes : kBytes);
+    std::memcpy(core.at(event.a[2], buffer), both + (High ? bytes : 0), kBytes);
+}
+
+// a: s1, s2, shift, d.
+inline void vshift(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t shift = word(core, event, buffer, 2);
+    if (shift > kBytes) return core.fail(kOpen, "shifts by more than 64 bytes are open, this one is by %u", shift);
+    std::uint8_t both[2 * kBytes];
+    std::memcpy(both, core.at(event.a[0], buffer), kBytes);
+    std::memcpy(both + kBytes, core.at(event.a[1], buffer), kBytes);
+    std::memcpy(core.at(event.a[3], buffer), both + shift, kBytes);
+}
+
+struct Matrix {
+    int mode, bits, rows, columns, kind;  // kind 0: in one register, 1: of two, with the next mode for the upper half, 2: flip
+};
+
+inline const Matrix kMatrices[] = {
+    {0, 8, 64, 2, 1},    {2, 16, 32, 2, 1},  {4, 32, 16, 2, 1},  {6, 64, 8, 2, 1},   {8, 128, 4, 2, 1},
+    {10, 256, 2, 2, 1},  {12, 128, 2, 4, 1}, {14, 64, 2, 8, 1},  {16, 32, 2, 16, 1}, {18, 16, 2, 32, 1},
+    {20, 8, 2, 64, 1},   {22, 512, 1, 2, 1}, {24, 16, 16, 4, 1}, {26, 16, 4, 16, 1}, {28, 16, 8, 4, 0},
+    {29, 16, 4, 8, 0},   {30, 32, 8, 4, 1},  {32, 32, 4, 8, 1},  {34, 32, 4, 4, 0},  {35, 8, 8, 8, 0},
+    {36, 8, 16, 4, 0},   {37, 8, 4, 16, 0},  {38, 16, 1, 2, 2},  {39, 16, 4, 4, 0},  {40, 16, 4, 2, 0},
+    {41, 16, 2, 4, 0},   {42, 16, 8, 2, 0},  {43, 16, 2, 8, 0},  {44, 16, 16, 2, 0}, {45, 16, 2, 16, 0},
+    {46, 8, 8, 4, 0},    {47, 8, 4, 8, 0},   {48, 32, 8, 2, 0},  {49, 32, 2, 8, 0},  {50, 64, 4, 2, 0},
+    {51, 64, 2, 4, 0},   {52, 16, 8, 8, 1},  {54, 32, 1, 16, 2}, {55, 8, 1, 4, 2},
+};
+
+struct Routes {
+    std::uint8_t byte[64][kBytes];  // source byte of each result byte, by mode
+
+    Routes() {
+        for (const Matrix& m : kMatrices) {
+            fill(m, m.mode, 0);
+            if (m.kind == 1) fill(m, m.mode + 1, 8 * kBytes / m.bits);
+        }
+    }
+    void fill(const Matrix& m, int mode, int first) {
+        const int size = m.bits / 8, elements = kBytes / size, group = m.rows * m.columns;
+        for (int p = 0; p < elements; ++p) {
+            int source;
+            if (m.kind == 2) {
+                source = p - p % m.columns + (m.columns - 1 - p % m.columns);
+            } else {
+                const int base = m.kind == 1 ? 0 : p - p % group, inside = m.kind == 1 ? p + first : p % group;
+                source = base + inside % m.rows * m.columns + inside / m.rows;
+            }
+            for (int i = 0; i < size; ++i) byte[mode][p * size + i] = std::uint8_t(source * size + i);
+        }
+    }
+};
+
+inline const Routes kRoutes;
+
+// a: s1, s2, mode, d; o: modes that there are.
+inline void vshuffle(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t mode = word(core, event, buffer, 2);
+    if (mode >= std::uint32_t(event.o[0]))
+        return core.fail(kOpen, "shuffle mode %u is unassigned: there are 0 to %d", mode, event.o[0] - 1);
+    std::uint8_t both[2 * kBytes], result[kBytes];
+    std::memcpy(both, core.at(event.a[0], buffer), kBytes);
+    std::memcpy(both + kBytes, core.at(event.a[1], buffer), kBytes);
+    for (int i = 0; i < kBytes; ++i) result[i] = both[kRoutes.byte[mode][i]];
+    std::memcpy(core.at(event.a[3], buffer), result, kBytes);
+}
+
+inline const Named kTable[] = {
+    {"vbroadcast", vbroadcast}, {"vextract", vextract}, {"vinsert", vinsert},
+    {"vextract_broadcast", vextract_broadcast}, {"vpush_high", vpush<true>}, {"vpush_low", vpush<false>},
+    {"vshift", vshift}, {"vshuffle", vshuffle},
+};
+
+}  // namespace engine::places

@@ -1,0 +1,168 @@
+// Steps that every instruction has: reading, landing, addresses, memory, branches, requests.
+#pragma once
+
+#include "core.hpp"
+
+namespace engine {
+
+// a: source, destination; o: bytes of both, the rest of the destination is zeroed.
+inline void copy(Core& core, const Event& event, std::uint8_t* buffer) {
+    std::uint8_t* to = core.at(event.a[1], buffer);
+    std::memmove(to, core.at(event.a[0], buffer), event.o[0]);
+    if (event.o[1] > event.o[0]) std::memset(to + event.o[0], 0, event.o[1] - event.o[0]);
+}
+
+template <int Bytes>
+inline void copy_fixed(Core& core, const Event& event, std::uint8_t* buffer) {
+    std::memcpy(core.at(event.a[1], buffer), core.at(event.a[0], buffer), Bytes);
+}
+
+// a: buffer, register; o: mask. Scalars are not forwarded.
+inline void land_word(Core& core, const Event& event, std::uint8_t* buffer) {
+    save(core.registers + event.a[1], load<std::uint32_t>(buffer + ~event.a[0]) & std::uint32_t(event.o[0]));
+}
+
+// a: buffer, register; o: bytes. Vectors are kept a second time, as forwarding shows them.
+inline void land(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint8_t* from = buffer + ~event.a[0];
+    std::memcpy(core.registers + event.a[1], from, event.o[0]);
+    std::memcpy(core.registers + kRegisters + event.a[1], from, event.o[0]);
+}
+
+template <int Bytes>
+inline void land_fixed(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint8_t* from = buffer + ~event.a[0];
+    std::memcpy(core.registers + event.a[1], from, Bytes);
+    std::memcpy(core.registers + kRegisters + event.a[1], from, Bytes);
+}
+
+inline void forward(Core& core, const Event& event, std::uint8_t* buffer) {
+    std::memcpy(core.registers + kRegisters + event.a[1], buffer + ~event.a[0], event.o[0]);
+}
+
+template <int Bytes>
+inline void forward_fixed(Core& core, const Event& event, std::uint8_t* buffer) {
+    std::memcpy(core.registers + kRegisters + event.a[1], buffer + ~event.a[0], Bytes);
+}
+
+// Addresses lie at 0 of the buffer, stepped pointers at 4, counters at 8 and 12.
+inline void step(std::uint8_t* buffer, int i, std::uint32_t value) { save(buffer + 4 * i, value & kAddressMask); }
+
+inline void walk_index(Core& core, const Event& event, std::uint8_t* buffer) {
+    step(buffer, 0, word(core, event, buffer, 0) + word(core, event, buffer, 1));
+}
+
+inline void walk_post(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t base = word(core, event, buffer, 0);
+    step(buffer, 0, base);
+    step(buffer, 1, base + word(core, event, buffer, 1));
+}
+
+struct Dimension {
+    std::uint32_t m, dn, dj, dc;
+};
+
+inline void walk_2d(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t base = word(core, event, buffer, 0);
+    const auto d = load<Dimension>(core.at(event.a[1], buffer));
+    const bool ends = d.dc == d.dn;
+    step(buffer, 0, base);
+    step(buffer, 1, base + (ends ? d.m : d.dj));
+    step(buffer, 2, ends ? 0 : d.dc + 1);
+}
+
+inline void walk_3d(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t base = word(core, event, buffer, 0);
+    const auto low = load<Dimension>(core.at(event.a[1], buffer));
+    const auto high = load<Dimension>(core.at(event.a[2], buffer));
+    const bool inner = low.dc != low.dn, outer = high.dc != high.dn;
+    step(buffer, 0, base);
+    step(buffer, 1, base + (inner ? low.dj : outer ? high.dj : low.m));
+    step(buffer, 2, inner ? low.dc + 1 : 0);
+    step(buffer, 3, inner ? high.dc : outer ? high.dc + 1 : 0);
+}
+
+// The place of an access in memory, or nothing and a fault.
+inline std::uint8_t* place(Core& core, std::uint8_t* buffer, int bytes, const char* verb, int& window, int& start) {
+    static const char* const kNames[] = {"south", "west", "north", "own"};
+    const std::uint32_t address = load<std::uint32_t>(buffer);
+    window = int(address >> 16) - 4;
+    start = int(address & 0xFFFF);
+    if (address & std::uint32_t(bytes - 1))
+        core.fail(kAccess, "%s %d bytes at %#x, which is no multiple of %d", verb, bytes, address, bytes);
+    else if (window < 0 || window > 3)
+        core.fail(kAccess, "%s %d bytes at %#x; data memory is from 0x40000 to 0x7ffff", verb, bytes, address);
+    else if (!core.windows[window])
+        core.fail(kAccess, "%s %d bytes at %#x, but there is no core's memory to the %s", verb, bytes, address,
+                  kNames[window]);
+    if (core.fault) return nullptr;
+    if (core.bank_count < 2 * kRing) core.banks[core.bank_count++] = int(address >> 14);
+    return core.windows[window] + start;
+}
+
+// a: -, destination; o: bytes.
+inline void load_memory(Core& core, const Event& event, std::uint8_t* buffer) {
+    int window, start;
+    const int bytes = event.o[0];
+    const std::uint8_t* from = place(core, buffer, bytes, "loads", window, start);
+    if (!from) return;
+    if (const std::uint8_t* written = core.written[window])
+        for (int i = 0; i < bytes; ++i)
+            if (!written[start + i])
+                return core.fail(kAccess, "loads %d bytes at %#x, which nobody has written", bytes,
+                                 load<std::uint32_t>(buffer));
+    std::uint8_t* to = buffer + ~event.a[1];
+    if (bytes == 64) std::memcpy(to, from, 64);
+    else if (bytes == 32) std::memcpy(to, from, 32);
+    else {
+        std::memset(to, 0, 8);
+        std::memcpy(to, from, bytes);
+    }
+}
+
+// a: source; o: bytes.
+inline void store_memory(Core& core, const Event& event, std::uint8_t* buffer) {
+    int window, start;
+    const int bytes = event.o[0];
+    std::uint8_t* to = place(core, buffer, bytes, "stores", window, start);
+    if (!to) return;
+    const std::uint8_t* from = core.at(event.a[0], buffer);
+    if (bytes == 64) std::memcpy(to, from, 64);
+    else if (bytes == 32) std::memcpy(to, from, 32);
+    else std::memcpy(to, from, bytes);
+    if (core.written[window]) std::memset(core.written[window] + start, 1, bytes);
+}
+
+// a: target, condition, lr, decremented, carry; o: kind (0 always, 1 if zero, 2 if not), call, decrement, return.
+inline void branch(Core& core, const Event& event, std::uint8_t* buffer) {
+    if (core.slots_left)
+        return core.fail(kControl, "a branch in a delay slot of another: no source tells where execution goes on");
+    const std::uint32_t condition = event.o[0] ? word(core, event, buffer, 1) : 0;
+    if (event.o[0] == 0 || (event.o[0] == 1) == (condition == 0)) {
+        const std::uint32_t target = word(core, event, buffer, 0) & kAddressMask;
+        if (!event.o[3] && target % 16)
+            return core.fail(kControl, "a branch to %#x, which is no multiple of 16: cores hang there", target);
+        core.target = int(target);
+        core.slots_left = 6;
+    }
+    if (event.o[1]) {
+        if (core.bundle->after_slots < 0)
+            return core.fail(kControl, "the delay slots of a call reach beyond program memory");
+        put(core, event, buffer, 2, std::uint32_t(core.bundle->after_slots));
+    }
+    if (event.o[2]) {
+        put(core, event, buffer, 3, condition - 1);
+        put(core, event, buffer, 4, condition != 0);
+    }
+}
+
+// a: values (first, second), data, answer; o: number of the request, bytes of data, bytes of the answer.
+inline void ask(Core& core, const Event& event, std::uint8_t* buffer) {
+    core.request = event.o[0];
+    core.request_values[0] = word(core, event, buffer, 0);
+    core.request_values[1] = word(core, event, buffer, 1);
+    core.request_bytes = event.o[1] ? event.o[1] : event.o[2];
+    core.request_data = core.at(event.o[1] ? event.a[2] : event.a[3], buffer);
+}
+
+}  // namespace engine

@@ -1,0 +1,161 @@
+// Operations that change the width of lanes.
+#pragma once
+
+#include "core.hpp"
+
+namespace engine::width {
+
+using I = std::int64_t;
+
+inline I lane_of(const std::uint8_t* from, int bits, int index, bool sign) {
+    if (bits == 4) {
+        const int nibble = from[index / 2] >> (index % 2 * 4) & 15;
+        return sign && nibble > 7 ? nibble - 16 : nibble;
+    }
+    switch (bits) {
+        case 8: return sign ? I(load<std::int8_t>(from + index)) : I(from[index]);
+        case 16: return sign ? I(load<std::int16_t>(from + 2 * index)) : I(load<std::uint16_t>(from + 2 * index));
+        case 32: return sign ? I(load<std::int32_t>(from + 4 * index)) : I(load<std::uint32_t>(from + 4 * index));
+    }
+    return load<I>(from + 8 * index);
+}
+
+inline void put_lane(std::uint8_t* to, int bits, int index, I value) {
+    switch (bits) {
+        case 4:
+            if (index % 2) to[index / 2] = std::uint8_t(to[index / 2] & 15) | std::uint8_t(value << 4);
+            else to[index / 2] = std::uint8_t(value & 15);
+            return;
+        case 8: to[index] = std::uint8_t(value); return;
+        case 16: return save(to + 2 * index, std::uint16_t(value));
+        case 32: return save(to + 4 * index, std::uint32_t(value));
+    }
+    save(to + 8 * index, value);
+}
+
+inline bool known_modes(Core& core, std::uint32_t rounding, std::uint32_t saturate) {
+    if (rounding > 13 || (rounding > 3 && rounding < 8))
+        core.fail(kOpen, "crRnd is %u, which no source assigns a rounding", rounding);
+    else if (saturate == 2)
+        core.fail(kOpen, "crSat is 2, which no source explains");
+    return !core.fault;
+}
+
+inline I clamped(I value, int bits, std::uint32_t saturate, bool sign) {
+    if (!saturate) return value;
+    const I high = sign ? (I(1) << (bits - 1)) - 1 : (I(1) << bits) - 1;
+    const I low = sign ? (saturate == 3 ? -high : -high - 1) : 0;
+    return value < low ? low : value > high ? high : value;
+}
+
+inline I rounded(I value, int shift, std::uint32_t rounding) {
+    if (!shift) return value;
+    const I quotient = value >> shift;
+    const std::uint64_t rest = std::uint64_t(value) & ((std::uint64_t(1) << shift) - 1);
+    const std::uint64_t half = std::uint64_t(1) << (shift - 1);
+    if (!rest) return quotient;
+    bool up = rest > half;
+    if (rounding < 8 || rest == half) switch (rounding) {
+        case 0: case 8: up = false; break;
+        case 1: case 9: up = true; break;
+        case 2: case 10: up = value < 0; break;
+        case 3: case 11: up = value >= 0; break;
+        case 12: up = quotient & 1; break;
+        case 13: up = !(quotient & 1); break;
+    }
+    return quotient + up;
+}
+
+// a: source, shift, rounding, saturation, lanes of 64 bits, sign, d; o: bits of source and result.
+inline void srs(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t rounding = word(core, event, buffer, 2), saturate = word(core, event, buffer, 3);
+    if (!known_modes(core, rounding, saturate)) return;
+    const int lane = word(core, event, buffer, 4) ? 64 : 32, count = event.o[0] / lane, bits = event.o[1] / count;
+    const int shift = int(word(core, event, buffer, 1) & 63) % lane;
+    const bool sign = word(core, event, buffer, 5) != 0;
+    const std::uint8_t* from = core.at(event.a[0], buffer);
+    std::uint8_t* to = core.at(event.a[6], buffer);
+    for (int i = 0; i < count; ++i)
+        put_lane(to, bits, i, clamped(rounded(lane_of(from, lane, i, true), shift, rounding), bits, saturate, sign));
+}
+
+// a: source, shift, saturation, lanes of 64 bits, sign, d; o: bits of source and result.
+inline void ups(Core& core, const Event& event, std::uint8_t* buffer) {
+    const int lane = word(core, event, buffer, 3) ? 64 : 32, count = event.o[1] / lane, bits = event.o[0] / count;
+    const int shift = int(word(core, event, buffer, 1) & 63);
+    const bool saturate = word(core, event, buffer, 2) != 0, sign = word(core, event, buffer, 4) != 0;
+    const std::uint8_t* from = core.at(event.a[0], buffer);
+    std::uint8_t* to = core.at(event.a[5], buffer);
+    for (int i = 0; i < count; ++i) {
+        const __int128 value = __int128(lane_of(from, bits, i, sign)) << shift;
+        const __int128 limit = __int128(1) << (lane - 1);
+        if (saturate && (value < -limit || value >= limit))
+            return core.fail(kOpen, "what saturation makes of a shift that overflows a lane is open");
+        put_lane(to, lane, i, I(value));
+    }
+}
+
+// a: source, 8 bits, sign, d; o: bits of the source.
+inline void unpack(Core& core, const Event& event, std::uint8_t* buffer) {
+    const int bits = word(core, event, buffer, 1) ? 8 : 4, count = event.o[0] / bits;
+    const bool sign = word(core, event, buffer, 2) != 0;
+    const std::uint8_t* from = core.at(event.a[0], buffer);
+    std::uint8_t* to = core.at(event.a[3], buffer);
+    for (int i = 0; i < count; ++i) put_lane(to, 2 * bits, i, lane_of(from, bits, i, sign));
+}
+
+// a: source, saturation, 16 bits, sign, d; o: bits of the source.
+inline void pack(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t saturate = word(core, event, buffer, 1);
+    if (!known_modes(core, 0, saturate)) return;
+    const int bits = word(core, event, buffer, 2) ? 16 : 8, count = event.o[0] / bits;
+    const bool sign = word(core, event, buffer, 3) != 0;
+    const std::uint8_t* from = core.at(event.a[0], buffer);
+    std::uint8_t* to = core.at(event.a[4], buffer);
+    for (int i = 0; i < count; ++i)
+        put_lane(to, bits / 2, i, clamped(lane_of(from, bits, i, true), bits / 2, saturate, sign));
+}
+
+// a: source, d; o: lanes.
+inline void widen_bf16(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint8_t* from = core.at(event.a[0], buffer);
+    std::uint8_t* to = core.at(event.a[1], buffer);
+    for (int i = 0; i < event.o[0]; ++i) save(to + 4 * i, std::uint32_t(load<std::uint16_t>(from + 2 * i)) << 16);
+}
+
+// a: source, rounding, d; o: lanes.
+inline void narrow_bf16(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t rounding = word(core, event, buffer, 1);
+    if (!known_modes(core, rounding, 0)) return;
+    const std::uint8_t* from = core.at(event.a[0], buffer);
+    std::uint8_t* to = core.at(event.a[2], buffer);
+    for (int i = 0; i < event.o[0]; ++i) {
+        const std::uint32_t lane = load<std::uint32_t>(from + 4 * i), magnitude = lane & 0x7FFFFFFF;
+        if (magnitude > 0x7F800000) return core.fail(kOpen, "a NaN made narrower is open");
+        const bool negative = lane >> 31;
+        const std::uint32_t top = magnitude >> 16, rest = magnitude & 0xFFFF;
+        bool up = rest > 0x8000;
+        if (rest && (rounding < 8 || rest == 0x8000)) switch (rounding) {
+            case 0: case 8: up = negative; break;
+            case 1: case 9: up = !negative; break;
+            case 2: case 10: up = false; break;
+            case 3: case 11: up = true; break;
+            case 12: up = top & 1; break;
+            case 13: up = !(top & 1); break;
+        }
+        save(to + 2 * i, std::uint16_t((negative ? 0x8000u : 0u) | (top + up)));
+    }
+}
+
+// o: bits that are loaded, bits of the register.
+inline void widen_load(Core& core, const Event& event, std::uint8_t*) {
+    if (event.o[0] != event.o[1])
+        core.fail(kOpen, "what a load of 128 bits leaves in the upper half of a register of 256 is open");
+}
+
+inline const Named kTable[] = {
+    {"srs", srs}, {"ups", ups}, {"unpack", unpack}, {"pack", pack}, {"widen_bf16", widen_bf16},
+    {"narrow_bf16", narrow_bf16}, {"widen_load", widen_load},
+};
+
+}  // namespace engine::width

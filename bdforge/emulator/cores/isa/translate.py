@@ -1,0 +1,222 @@
+"""From plans of instructions to the fast executor's steps.
+
+An instruction has a buffer for what it has read and made: its address at 0, stepped pointers and counters behind it,
+then operands and results. Operands are read where they lie when the results are made in the cycle of their read, else
+they are copied in that cycle. Results land from the buffer in theirs.
+"""
+
+from dataclasses import dataclass, field
+
+from bdforge.emulator.cores.isa.layout import FORWARDED, Layout
+from bdforge.emulator.cores.isa.plan import Operand, Plan
+from bdforge.emulator.cores.isa.rows import FORWARD, LAND, OPERATE, READ, REQUEST, STORE
+from bdforge.isa.meaning import DATA, Kind, Walk
+
+BUFFER_BYTES = 1024
+_FIRST, _ALIGNMENT = 64, 64  # the first operand's offset in the buffer, and how operands are aligned
+_WALK_RESULTS = {"ptr_out": 4, "sp": 4, "dc": 8, "dcl": 8, "dch": 12}
+_WALKS = {
+    Walk.INDEX: "walk_index", Walk.STACK: "walk_index", Walk.POST: "walk_post", Walk.STACK_STEP: "walk_post",
+    Walk.WALK_2D: "walk_2d", Walk.WALK_3D: "walk_3d",
+}  # fmt: skip
+_CONDITIONS = {"always": 0, "zero": 1, "nonzero": 2, "decrement": 2}
+_ALIASES = ("move", "store_low", "widen_load")
+_WORD_MASK = 0xFFFFFFFF
+_MOST_CONSTANT = 64  # bits
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number that stands for its place among a program's constants."""
+
+    value: int
+
+
+Place = int | Constant
+
+
+@dataclass(slots=True)
+class Step:
+    """A row to be: function by name, cycles from issue, phase, places and options."""
+
+    function: str
+    delay: int
+    phase: int
+    places: tuple[Place, ...] = ()
+    options: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Steps:
+    """Steps of one instruction, as they are made."""
+
+    layout: Layout
+    plan: Plan
+    made: list[Step] = field(default_factory=list)
+    used: int = _FIRST
+    data: int = 0
+
+    def buffer(self, size_bytes: int) -> int:
+        """The place of a new part of the buffer."""
+        at = self.used
+        self.used += -(-size_bytes // _ALIGNMENT) * _ALIGNMENT
+        assert self.used <= BUFFER_BYTES
+        return ~at
+
+    def add(self, function: str, stage: int, phase: int, *places: Place, options: tuple[int, ...] = ()) -> None:
+        """A step at a stage."""
+        self.made.append(Step(function, stage - 1, phase, places, options))
+
+    def source(self, name: str | int, at_stage: int) -> Place:
+        """Where an operand lies at a stage; it is copied there if it is read before, or is in several pieces."""
+        if isinstance(name, int):
+            return Constant(name)
+        if name == DATA:
+            return self.data
+        if name in self.plan.constants:
+            return Constant(self.plan.constants[name])
+        operand = next(o for o in self.plan.reads if o.name == name)
+        return self._read(operand, at_stage)
+
+    def _read(self, operand: Operand, at_stage: int) -> int:
+        image = FORWARDED if operand.bypass else 0
+        segments = self.layout.segments(operand.leaves)
+        places = [segment.place + (image if segment.vector else 0) for segment in segments]
+        if operand.stage == at_stage and len(segments) == 1:
+            return places[0]
+        to = self.buffer(segments[-1].offset + segments[-1].size_bytes)
+        for segment, place in zip(segments, places, strict=True):
+            self.copy(place, ~(~to + segment.offset), segment.size_bytes, segment.size_bytes, operand.stage)
+        return to
+
+    def copy(self, source: Place, to: int, source_bytes: int, bytes_: int, stage: int) -> None:
+        """Copy the low bytes, the rest zeroed."""
+        same = source_bytes == bytes_
+        name = f"copy{bytes_}" if same and bytes_ in (4, 32, 64, 256) else "copy"
+        self.add(name, stage, READ, source, to, options=(min(source_bytes, bytes_), bytes_))
+
+    def land(self, operand: Operand, buffer: int) -> None:
+        """Let a result land, and show it to those to whom it is forwarded."""
+        for segment in self.layout.segments(operand.leaves):
+            source = ~(~buffer + segment.offset)
+            if not segment.vector:
+                self._land_words(source, segment.place, segment.size_bytes, segment.bits, operand.stage)
+                continue
+            name = f"land{segment.size_bytes}" if segment.size_bytes in (32, 64, 256) else "land"
+            self.add(name, operand.stage + 1, LAND, source, segment.place, options=(segment.size_bytes,))
+            if operand.bypass:
+                name = f"forward{segment.size_bytes}" if segment.size_bytes in (64, 256) else "forward"
+                self.add(name, operand.stage, FORWARD, source, segment.place, options=(segment.size_bytes,))
+
+    def _land_words(self, source: int, place: int, size_bytes: int, bits: int, stage: int) -> None:
+        mask = ((1 << bits) - 1) & _WORD_MASK
+        signed = mask - (1 << 32) if mask >> 31 else mask
+        for at in range(0, size_bytes, 4):
+            self.add("land_word", stage + 1, LAND, ~(~source + at), place + at, options=(signed,))
+
+    def result(self, name: str) -> int:
+        """The buffer of a result."""
+        operand = self.plan.writes[name]
+        last = self.layout.segments(operand.leaves)[-1]
+        return self.buffer(last.offset + last.size_bytes)
+
+
+def steps_of(layout: Layout, plan: Plan) -> Steps:
+    """The steps of an instruction that computes, loads, stores or branches; requests are in `asking`."""
+    steps = Steps(layout, plan)
+    _walk(steps)
+    if plan.meaning.kind is Kind.BRANCH:
+        _branch(steps)
+    elif plan.meaning.kind is Kind.COMPUTE:
+        _compute(steps)
+    return steps
+
+
+def _walk(steps: Steps) -> None:
+    plan, meaning = steps.plan, steps.plan.meaning
+    if meaning.walk is Walk.NONE:
+        return
+    base = steps.source("sp" if meaning.walk in (Walk.STACK, Walk.STACK_STEP) else "ptr", plan.walk)
+    places: list[Place] = [base]
+    if meaning.walk in (Walk.WALK_2D, Walk.WALK_3D):
+        operand = next(o for o in plan.reads if o.name == meaning.offset)
+        places += [steps.layout.places[leaf.name] for leaf in operand.leaves if leaf.name.startswith("m")]
+    else:
+        places.append(steps.source(meaning.offset or 0, plan.walk))
+    steps.add(_WALKS[meaning.walk], plan.walk, OPERATE, *places)
+    for name, offset in _WALK_RESULTS.items():
+        if name in plan.writes:
+            steps.land(plan.writes[name], ~offset)
+
+
+def _compute(steps: Steps) -> None:
+    plan, meaning = steps.plan, steps.plan.meaning
+    access = meaning.access
+    if access:
+        steps.data = steps.buffer(access.size_bytes)
+        if not access.store:
+            steps.add("load", plan.load, READ, 0, steps.data, options=(access.size_bytes,))
+    if meaning.operation == "none":
+        return
+    results = [steps.data if name == DATA else steps.result(name) for name in meaning.outputs]
+    if meaning.operation in _ALIASES:
+        results = [_moved(steps, results[0])]
+    else:
+        inputs = [steps.source(name, plan.operate) for name in meaning.inputs]
+        steps.add(meaning.operation, plan.operate, OPERATE, *inputs, *results, options=_options(steps))
+    for name, place in zip(meaning.outputs, results, strict=True):
+        if name != DATA:
+            steps.land(plan.writes[name], place)
+    if access and access.store:
+        steps.add("store", plan.store, STORE, steps.data, options=(access.size_bytes,))
+
+
+def _options(steps: Steps) -> tuple[int, ...]:
+    meaning = steps.plan.meaning
+    if meaning.operation == "accumulate":  # the library wants the number of accumulators last
+        bits, *minus = meaning.options
+        return (bits, *minus, *[0] * (2 - len(minus)), len(minus))
+    return meaning.options
+
+
+def _moved(steps: Steps, result: int) -> int:
+    """A copy, or nothing where what was loaded is the result."""
+    plan, meaning = steps.plan, steps.plan.meaning
+    (name,) = meaning.inputs
+    if meaning.operation == "widen_load":
+        steps.add("widen_load", plan.operate, OPERATE, options=meaning.options)
+    if name == DATA:
+        return steps.data
+    source = steps.source(name, plan.operate)
+    source_bytes = 8 if isinstance(source, Constant) else _operand_bytes(steps, str(name))
+    steps.copy(source, result, source_bytes, _result_bytes(steps), plan.operate)
+    return result
+
+
+def _operand_bytes(steps: Steps, name: str) -> int:
+    operand = next(o for o in steps.plan.reads if o.name == name)
+    last = steps.layout.segments(operand.leaves)[-1]
+    return last.offset + last.size_bytes
+
+
+def _result_bytes(steps: Steps) -> int:
+    meaning = steps.plan.meaning
+    if meaning.outputs[0] == DATA:
+        assert meaning.access
+        return meaning.access.size_bytes
+    last = steps.layout.segments(steps.plan.writes[meaning.outputs[0]].leaves)[-1]
+    return last.offset + last.size_bytes
+
+
+def _branch(steps: Steps) -> None:
+    plan, meaning = steps.plan, steps.plan.meaning
+    places = [steps.source(name, plan.operate) for name in meaning.inputs]
+    places += [0] * (2 - len(places))
+    buffers = {name: steps.buffer(4) for name in meaning.outputs}
+    lr = buffers.get("lr", ~0)
+    made = [buffers[name] for name in meaning.outputs if name != "lr"] or [~0, ~0]
+    kind, calls = _CONDITIONS[meaning.operation], int("lr" in buffers)
+    options = (kind, calls, int(meaning.operation == "decrement"), int(meaning.inputs[0] == "lr"))
+    steps.add("branch", plan.operate, REQUEST, *places, lr, *made, options=options)
+    for name, place in buffers.items():
+        steps.land(plan.writes[name], place)

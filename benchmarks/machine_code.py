@@ -1,0 +1,79 @@
+"""How many bundles a second one core of machine code runs: `python benchmarks/machine_code.py`.
+
+Three loops of AIE2P: multiplications in every bundle beside loads, as the inner loop of an int8 GEMM has them;
+the GEMM of the tests, which waits for its results in NOPs; and scalars. Each is run by the plain interpreter and by the
+fast executor, for as long as it takes, in seconds of this process. All numbers are measured.
+"""
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+from bdforge import isa
+from bdforge.emulator.cores.isa.interpreter import Interpreter
+from bdforge.emulator.cores.isa.memory import WINDOW_BYTES, DataMemory
+from bdforge.emulator.cores.isa.translated import Translated
+from bdforge.isa.assembler import assemble
+from bdforge.kernel import Acquire
+
+GEMM = Path(__file__).resolve().parents[1] / "tests" / "emulator" / "cores" / "isa" / "data" / "gemm_aie2p.s"
+FULL = "nopa ; nopb ; nops ; nopx ; nopm ; "
+NOPS = "nop\n" * 6
+MULTIPLIES = f"""
+        movxm ls, #loop
+        movxm le, #last
+        movxm r0, #0x308
+        movxm p0, #0x70400
+        movxm p1, #0x71400
+        movxm lc, #{{passes}}
+        {NOPS}
+        .p2align 4
+loop:   vlda x0, [p0], #64 ; vldb x1, [p1], #64 ; vmac dm0, dm0, x4, x6, r0
+        vlda x2, [p0], #-64 ; vldb x3, [p1], #-64 ; vmac dm1, dm1, x4, x7, r0
+        {FULL} vmac dm2, dm2, x5, x6, r0
+        .p2align 4
+last:   {FULL} vmac dm3, dm3, x5, x7, r0
+        done
+"""
+SCALARS = """
+        movxm r1, #{passes}
+        .p2align 4
+again:  add r2, r2, #1
+        jnz r1, #again
+        add r1, r1, #-1
+        add r3, r3, r2
+        nop
+        mul r4, r2, r2
+        xor r5, r5, r2
+        done
+"""
+PASSES = {Interpreter: 1500, Translated: 2_000_000}
+
+
+def measured(executor: type, text: str, products: int | None = None) -> float:
+    """Bundles a second of a program until DONE, or until it has waited for its operands `products` times."""
+    ((_, code),) = assemble(text, "aie2p", "benchmark.s").code
+    core = executor(isa.load("aie2p"), code, DataMemory([np.zeros(WINDOW_BYTES, np.uint8) for _ in range(4)]))
+    start = time.process_time()
+    waits = 0
+    for request in core.run(1 << 40):
+        waits += isinstance(request, Acquire)
+        if products is not None and waits > 3 * products:
+            break
+    return core.bundles / (time.process_time() - start)
+
+
+def main() -> None:
+    """Print one line for each program."""
+    measured(Translated, "done")  # compile
+    for name, text in (("multiplications", MULTIPLIES), ("scalars", SCALARS)):
+        plain, fast = (measured(e, text.format(passes=PASSES[e])) for e in (Interpreter, Translated))
+        print(f"{name:16} {fast / 1e6:6.1f} M bundles/s, {fast / plain:6.0f} x the interpreter's (measured)")
+    source = GEMM.read_text(encoding="utf-8")
+    plain, fast = measured(Interpreter, source, 1), measured(Translated, source, 1000)
+    print(f"{'GEMM of 64 cubed':16} {fast / 1e6:6.1f} M bundles/s, {fast / plain:6.0f} x the interpreter's (measured)")
+
+
+if __name__ == "__main__":
+    main()

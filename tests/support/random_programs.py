@@ -1,0 +1,174 @@
+"""Random machine code for two executors: single instructions of every form, stretches of bundles, loops and calls."""
+
+import random
+from typing import Any
+
+import numpy as np
+
+from bdforge import isa
+from bdforge.emulator.cores.isa.memory import DataMemory
+from bdforge.isa import Form, Instruction, Isa, IsaError, leaves
+from bdforge.isa.errors import OpenError
+from bdforge.isa.meaning import Kind, Walk, meaning_of
+from bdforge.kernel import GetCascade, GetStream, Request
+from support.instructions import draw
+from support.machine_code import World, drive, memories
+
+CONFS = (
+    0x308,
+    0x208,
+    0x108,
+    0x008,
+    0x328,
+    0x310,
+    0x318,
+    0x312,
+    0x31A,
+    0x302,
+    0x35A,
+    0x309,
+    0x708,
+    0xB08,
+    0x1308,
+    0x2308,
+)
+_ROUNDINGS, _SATURATIONS = (0, 1, 2, 3, 8, 9, 10, 11, 12, 13), (0, 1, 3)
+_EDGES = (b"\x00", b"\xff", b"\x80", b"\x7f", b"\x01")
+_POINTED = ("p", "m", "dn", "dj", "dc")
+_BUDGET = 3000
+
+
+def forms(generation: str, kind: Kind | None = None) -> list[Form]:
+    """Forms that have a meaning; those of one kind."""
+    found = []
+    for form in isa.load(generation).forms.values():
+        try:
+            meaning = meaning_of(generation, form)
+        except OpenError:
+            continue
+        if kind is None or meaning.kind is kind:
+            found.append(form)
+    return found
+
+
+def registers(isa_: Isa, rng: random.Random) -> dict[str, int]:
+    """Random values of all leaves: pointers into memory, steps by vectors, modes and confs that mean something."""
+    found = {}
+    for register in sorted(isa_.registers):
+        for leaf in leaves(isa_.generation, register):
+            found[leaf.name] = _value(leaf.name, leaf.bits, rng)
+    for i, conf in enumerate(rng.sample(CONFS, 4)):
+        found[f"r{i}"] = conf
+    return found | {"lc": 0, "le": 0xFFFF0, "sp": 0x70000 + 64 * rng.randrange(64, 512), "r29": rng.randrange(16)}
+
+
+def _value(leaf: str, bits: int, rng: random.Random) -> int:
+    stem = leaf.rstrip("0123456789")
+    if stem == "p":
+        return 0x10000 * rng.randrange(4, 8) + 64 * rng.randrange(32, 992)
+    if stem in ("m", "dj"):
+        return 64 * rng.randrange(-4, 5) & 0xFFFFF
+    if stem in ("dn", "dc"):
+        return rng.randrange(3)
+    if stem == "s":
+        return rng.randrange(40)
+    if leaf in ("crRnd", "crSat"):
+        return rng.choice(_ROUNDINGS if leaf == "crRnd" else _SATURATIONS)
+    if leaf.startswith("sr"):
+        return 0
+    if rng.random() < 0.3:
+        return int.from_bytes(b"".join(rng.choice(_EDGES) for _ in range(-(-bits // 8)))) & ((1 << bits) - 1)
+    return rng.getrandbits(bits)
+
+
+def instruction(form: Form, rng: random.Random) -> Instruction:
+    """A form with random operands; those that configure the multiplier are registers with confs."""
+    drawn = draw(form, rng)
+    values = [
+        f"r{rng.randrange(4)}" if form.slot == "vec" and field.kind.name == "eR" else value
+        for field, value in zip(form.fields, drawn.values, strict=True)
+    ]
+    return Instruction(form, tuple(values))
+
+
+def harmless(generation: str, drawn: Instruction) -> bool:
+    """Whether it leaves pointers and loops alone, besides by walks that wrap, so that programs go on for long."""
+    meaning = meaning_of(generation, drawn.form)
+    if meaning.walk in (Walk.STACK_STEP, Walk.WALK_2D, Walk.WALK_3D):
+        return True
+    timing = drawn.form.timing
+    for name in timing.defs:
+        register = str(drawn.operands.get(name, ""))
+        if name != "ptr_out" and register.rstrip("0123456789") in (*_POINTED, "lc", "ls", "le", "sp", "s"):
+            return False
+        if register.startswith(("cr", "sr")) or register in ("r0", "r1", "r2", "r3", "l0", "l1"):
+            return False
+    return True
+
+
+def bundles(generation: str, count: int, rng: random.Random, pool: list[Form]) -> bytes:
+    """Random bundles of instructions that compute, load and store."""
+    isa_ = isa.load(generation)
+    code = b""
+    while count:
+        chosen: dict[str, Instruction] = {}
+        for form in rng.sample(pool, rng.randrange(1, 5)):
+            drawn = instruction(form, rng)
+            if harmless(generation, drawn):
+                chosen[form.slot] = drawn
+        try:
+            code += isa_.encode(chosen.values())
+        except IsaError:
+            continue
+        count -= 1
+    return code
+
+
+class Granting(World):
+    """Serves every request at once, with numbers that count up, and logs it."""
+
+    def answer(self, request: Request) -> Any:
+        self.log.append([type(request).__name__, request])
+        if isinstance(request, GetStream):
+            return -len(self.log)
+        if isinstance(request, GetCascade):
+            return np.arange(64, dtype=np.uint8) + np.uint8(len(self.log))
+        return None
+
+
+def outcome(executor: Any, isa_: Isa, code: bytes, values: dict[str, int], seed: int) -> dict[str, Any]:
+    """All that is left of a run: registers, memory, counters, events, what was sent, and how it ended."""
+    memory = filled(seed)
+    core = executor(isa_, code, memory)
+    for name, value in values.items():
+        core.write(name, value)
+    world = Granting()
+    end = "done"
+    try:
+        drive(core, world, _BUDGET)
+    except IsaError as error:
+        end = f"{type(error).__name__}: {error}"
+    left = {name: core.read(name) for name in values}
+    counted = (core.bundles, core.cycle, core.conflicts, core.pc) if end == "done" else (core.pc,)
+    held = [None if m is None else m.tobytes() for m in memory.windows]
+    return {"end": end, "registers": left, "memory": held, "counted": counted, "sent": world.sent, "log": world.log}
+
+
+def filled(seed: int) -> DataMemory:
+    """Random memories, none to the west."""
+    rng = np.random.default_rng(seed)
+    memory = memories()
+    windows = [rng.integers(0, 256, len(m), np.uint8) for m in memory.windows if m is not None]
+    return DataMemory([windows[0], None, windows[2], windows[3]])
+
+
+def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """What two outcomes disagree on, in short."""
+    found = [
+        f"{key}: {one[key]} or {other[key]}" for key in ("end", "counted", "sent", "log") if one[key] != other[key]
+    ]
+    if one["end"] != "done":  # within the cycle of a fault the order of steps is open
+        return found
+    mine, theirs = one["registers"], other["registers"]
+    found += [f"{name}: {mine[name]:#x} or {theirs[name]:#x}" for name in mine if mine[name] != theirs[name]]
+    return found + ([] if one["memory"] == other["memory"] else ["memory differs"])

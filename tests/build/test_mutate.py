@@ -34,6 +34,7 @@ def test_each_fault_is_planted_once_and_alone():
 
 CODE = """
 LARGEST = 4
+COUNT = 2
 
 
 def refuses(value):
@@ -59,6 +60,10 @@ def test_limit():
     assert bounds.refuses(5) and not bounds.refuses(3)
 
 
+def test_what_is_there_on_import():
+    assert bounds.COUNT == 2
+
+
 def test_loop():
     assert bounds.spins(4) == 1
 """
@@ -72,9 +77,9 @@ def test_faults_that_no_test_finds_are_named_with_their_lines(tmp_path: Path):
     done = subprocess.run(command, text=True, capture_output=True, timeout=500, check=False)
     found = [line.partition("bounds.py:")[2] for line in done.stdout.splitlines() if "bounds.py:" in line]
     assert found == [
-        "18:12: Add to Sub (no test comes here)",
-        "18:20: 1 to 2 (no test comes here)",
-        "6:8: Gt to GtE",
+        "19:12: Add to Sub (no test comes here)",
+        "19:20: 1 to 2 (no test comes here)",
+        "7:8: Gt to GtE",
     ]
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == "3 faults were not found"

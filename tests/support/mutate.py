@@ -34,7 +34,7 @@ def survivors(path: Path, tests: list[str], sample: int, jobs: int) -> Iterator[
     """Each fault that no test finds, and whether any test reaches it."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     reached, seconds = reached_lines(path, tests)
-    every = set().union(*reached.values()) - {""}
+    every = reached.get(0, set())
     mutants = mutants_of(tree)
     if 0 < sample < len(mutants):
         mutants = random.Random(0).sample(mutants, sample)

@@ -20,7 +20,8 @@ import pytest
 import xdsl.parser  # noqa: F401
 
 MEMORY_BYTES = 8 << 30
-Reached = dict[int, set[str]]  # tests by the lines that they run; "" for lines that run when the file is imported
+Reached = dict[int, set[str]]
+"""Tests by the lines that they run; "" for lines that run when the file is imported, all tests at line 0."""
 
 
 class Lines:
@@ -40,6 +41,7 @@ class Lines:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self.test = _name(item)
+        self.reached.setdefault(0, set()).add(self.test)
         sys.settrace(self._trace)
         result = yield
         self.test = ""

@@ -36,8 +36,8 @@ def timing_options(
         with suppress(ScheduleError):  # the report names kernels without a cost
             costs |= kernel_costs(
                 [symbol], tile.m, tile.k, tile.n, generation=plan.device.generation,
-                a_rows=tile.m // plan.spec.buffers.rho, transposed=plan.transposed, which=schedule, efficiency=efficiency,
-                options=options,
+                a_rows=tile.m // plan.spec.buffers.rho, transposed=plan.transposed, which=schedule,
+                efficiency=efficiency, options=options,
             )  # fmt: skip
     spec, generation = plan.spec, plan.device.generation.name
     peak = PEAK_MACS[generation].get((type_named(spec.a), type_named(spec.b)), 0)

@@ -1,12 +1,15 @@
-"""The instruction table: distances that texts and listings state, and refusals."""
+"""What issuing an instruction takes: distances that texts and listings state, and refusals."""
 
 import pytest
 
 from bdforge.devices import AIE2, AIE2P
-from bdforge.perf.kernels.isa import SLOTS, IsaError, form
+from bdforge.isa import IsaError, load
+from bdforge.perf.kernels.forms import ACCUMULATOR_TILES, SLOTS, VECTOR_REGISTERS, timed_form
 
-VMAC = form(AIE2P, "VMAC", "X_X int8")
-BFP_MAC = form(AIE2P, "VMAC.f", "bfp16 EX_EX")
+VMAC = timed_form(AIE2P, "VMAC_vmul_cm_core_X_X")
+BFP_MAC = timed_form(AIE2P, "VMAC_f_vmac_bfp_vmul_bfp_core_EX_EX")
+AIE2_VMAC = timed_form(AIE2, "VMAC_vmac_cm_core_dense")
+AIE2_FLOATS = timed_form(AIE2, "VMAC_F_vmac_bm_core_dense")
 
 
 @pytest.mark.parametrize(
@@ -14,48 +17,60 @@ BFP_MAC = form(AIE2P, "VMAC.f", "bfp16 EX_EX")
     [
         (VMAC, VMAC, "acc1", 2),
         (BFP_MAC, BFP_MAC, "acc1", 3),
-        (form(AIE2P, "VLDA", "x 512b [p],#imm"), VMAC, "s1", 7),
-        (form(AIE2P, "VLDA", "bm"), VMAC, "acc1", 4),
-        (form(AIE2P, "VLDA.UPS", "2x 512b"), VMAC, "acc1", 6),
-        (form(AIE2P, "VLDB.POP", "512"), BFP_MAC, "s1", 8),
-        (form(AIE2P, "VBAND"), VMAC, "s2", 2),
-        (form(AIE2P, "VBAND"), form(AIE2P, "VADD/VSUB", "x"), "s1", 1),
-        (form(AIE2P, "VUNPACK", "x -> y"), VMAC, "s2", 7),
-        (VMAC, form(AIE2P, "VST", "bm"), "src", 6),
-        (form(AIE2, "VMAC", "cm int8"), form(AIE2, "VMAC", "cm int8"), "acc1", 2),
-        (form(AIE2, "VMAC.f"), form(AIE2, "VMAC.f"), "acc1", 4),
+        (timed_form(AIE2P, "VLDA_dmx_lda_x_pstm_nrm_imm"), VMAC, "s1", 7),
+        (timed_form(AIE2P, "VLDA_dmx_lda_bm_pstm_nrm_imm"), VMAC, "acc1", 4),
+        (timed_form(AIE2P, "VLDA_UPS_2x_dmx_lda_ups_x2c_pstm_nrm_imm_upsSign1"), VMAC, "acc1", 6),
+        (timed_form(AIE2P, "VLDB_POP_512_normal_pop"), BFP_MAC, "s1", 8),
+        (timed_form(AIE2P, "VBAND"), VMAC, "s2", 2),
+        (timed_form(AIE2P, "VBAND"), timed_form(AIE2P, "VADD_8"), "s1", 1),
+        (timed_form(AIE2P, "VSHUFFLE_vec_shuffle_bm"), VMAC, "acc1", -1),
+        (VMAC, timed_form(AIE2P, "VST_dmx_sts_bm_pstm_nrm_imm"), "src", 6),
+        (AIE2_VMAC, AIE2_VMAC, "acc1", 2),
+        (AIE2_FLOATS, AIE2_FLOATS, "acc1", 4),
+        (timed_form(AIE2, "VLDB_dmw_ldb_ag_pstm_nrm_imm"), AIE2_VMAC, "s2", 7),
+        (timed_form(AIE2, "VBAND"), timed_form(AIE2, "VADD_8"), "s1", 1),
     ],
-    ids=lambda value: value.mnemonic if hasattr(value, "mnemonic") else str(value),
+    ids=lambda value: getattr(value, "name", str(value)),
 )
 def test_distances_are_those_of_listings(writer, reader, operand, distance):
     assert writer.distance_to(reader, operand) == distance
 
 
-def test_slots_are_alternatives_or_taken_together():
-    assert form(AIE2, "VLDA", "w 256b").slots == (("lda",), ("ldb",))
-    assert form(AIE2P, "MOVXM").slots == (("alu", "mv"),)
-    assert {slot for f in (VMAC, BFP_MAC) for slots in f.slots for slot in slots} <= set(SLOTS)
+def test_a_result_forwards_only_between_registers_of_the_same_path():
+    move, plain = (timed_form(AIE2P, "VMOV_alu_mv_mv_x", **kinds) for kinds in ({"src": "bm"}, {}))
+    shuffle = timed_form(AIE2P, "VSHUFFLE_vec_shuffle_x")
+    assert shuffle.distance_to(plain, "src") == 1
+    assert shuffle.distance_to(move, "src") == 2
+    assert ("DM_RM_L0", 0) in move.ports
+    assert plain.ports == ()
 
 
-def test_ports_keep_their_cycles():
-    assert form(AIE2P, "VST", "bm").ports == (("DMX_WRS", 2), ("DM_ADS", 2))
-    assert ("PART_WORD", 7) in form(AIE2P, "ST.s8/s16").ports
+def test_slots_are_taken_together_by_long_instructions():
+    long = next(name for name, form in load(AIE2P).forms.items() if form.slot == "lng")
+    assert timed_form(AIE2P, long).slots == ("alu", "mv")
+    assert {slot for f in (VMAC, BFP_MAC, AIE2_VMAC) for slot in f.slots} <= set(SLOTS)
 
 
-@pytest.mark.parametrize(
-    ("mnemonic", "start", "message"),
-    [
-        ("VMACC", "", "AIE2P instruction VMACC '' is unknown; the table has: no form of this mnemonic"),
-        ("VMAC", "X_", "ambiguous; the table has: X_X int8 8x8x8; X_Y"),
-    ],
-)
-def test_unknown_instructions_are_refused(mnemonic, start, message):
-    with pytest.raises(IsaError, match=message):
-        form(AIE2P, mnemonic, start)
+def test_slots_are_those_of_the_longest_bundle():
+    for generation in (AIE2, AIE2P):
+        lanes = [{slot for slot, _, _ in format_.lanes} for format_ in load(generation).formats.values()]
+        assert set(SLOTS) in lanes
 
 
-def test_operands_that_are_not_read_are_refused():
-    with pytest.raises(IsaError, match="no operand 'acc2'; the table lists acc1, s1, s2, conf"):
+def test_units_keep_their_cycles_and_shared_ones_are_no_ports():
+    assert timed_form(AIE2P, "VST_dmx_sts_bm_pstm_nrm_imm").ports == (("DMX_WRS", 1), ("DM_ADS", 1))
+    assert timed_form(AIE2P, "ACQ_COND_mLockId_imm").ports == (("L_RM", 0), *(("LCKREQ", cycle) for cycle in range(4)))
+
+
+def test_registers_are_counted():
+    assert VECTOR_REGISTERS == 12
+    assert dict(ACCUMULATOR_TILES) == {("AIE2", 1024): 9, ("AIE2", 512): 18, ("AIE2P", 2048): 5}
+
+
+def test_unknown_instructions_and_operands_are_refused():
+    with pytest.raises(IsaError, match="aie2p has no instruction form 'VMACC'"):
+        timed_form(AIE2P, "VMACC")
+    with pytest.raises(IsaError, match="no operand 'acc2', only acc1, s1, s2, acc"):
         VMAC.read_cycle("acc2")
-    with pytest.raises(IsaError, match="has no register result that VMAC could read"):
-        form(AIE2P, "VST", "bm").distance_to(VMAC, "s1")
+    with pytest.raises(IsaError, match="has no register result that VMAC_vmul_cm_core_X_X could read"):
+        timed_form(AIE2P, "VST_dmx_sts_bm_pstm_nrm_imm").distance_to(VMAC, "s1")

@@ -6,22 +6,22 @@ from itertools import product
 import pytest
 
 from bdforge.devices import AIE2, AIE2P
-from bdforge.perf.kernels.isa import Form, form
+from bdforge.perf.kernels.forms import TimedForm, timed_form
 from bdforge.perf.kernels.loop import Loop, Operation, ScheduleError
 from bdforge.perf.kernels.modulo import LoopSchedule, schedule
 
-LOAD = form(AIE2P, "VLDB", "x 512b [p,dj]")
-MAC = form(AIE2P, "VMAC", "X_X int8")
-FLOAT_MAC = form(AIE2P, "VMAC.f", "bfp16 EX_EX")
-AND = form(AIE2P, "VBAND", "x")
+LOAD = timed_form(AIE2P, "VLDB_dmx_ldb_x_pstm_nrm_imm")
+MAC = timed_form(AIE2P, "VMAC_vmul_cm_core_X_X")
+FLOAT_MAC = timed_form(AIE2P, "VMAC_f_vmac_bfp_vmul_bfp_core_EX_EX")
+AND = timed_form(AIE2P, "VBAND")
 
 
-def a_form(slot: str, write_cycle: int | None, ports: tuple = (), **reads: int) -> Form:
+def a_form(slot: str, write_cycle: int | None, ports: tuple = (), **reads: int) -> TimedForm:
     """An instruction of the tests' own."""
-    return Form("TEST", slot, tuple((s,) for s in slot.split("|")), write_cycle, reads, ports, {})
+    return TimedForm("TEST", (slot,), write_cycle, reads, ports, {})
 
 
-def chain_of(mac: Form, accumulators: int, products: int) -> Loop:
+def chain_of(mac: TimedForm, accumulators: int, products: int) -> Loop:
     """Products that take turns on the accumulators."""
     names = [f"c{i % accumulators}" for i in range(products)]
     body = tuple(Operation((mac,), (("acc1", c), ("s1", "a"), ("s2", "b")), (c,)) for c in names)
@@ -55,7 +55,7 @@ def test_products_on_one_accumulator_keep_their_distance(mac, accumulators, prod
 
 
 def test_first_generation_floats_need_four_accumulators():
-    mac = form(AIE2, "VMAC.f", "bm bf16")
+    mac = timed_form(AIE2, "VMAC_F_vmac_bm_core_dense")
     assert schedule(chain_of(mac, 1, 1)).interval == 4
     assert schedule(chain_of(mac, 4, 4)).interval == 4
 
@@ -83,7 +83,7 @@ def test_a_shared_port_binds_like_a_slot():
 
 
 def test_alternatives_share_the_load():
-    body = tuple(Operation((a_form("lda|ldb", 7),), (), (f"x{i}",)) for i in range(5))
+    body = tuple(Operation((a_form("lda", 7), a_form("ldb", 7)), (), (f"x{i}",)) for i in range(5))
     found = schedule(Loop("loads", body))
     assert found.interval == 3
     assert holds(found)
@@ -141,10 +141,9 @@ def random_loop(seed: int) -> Loop:
     for _ in range(pick.choice((3, 3, 4))):
         slot = pick.choice(("lda", "ldb", "lda|ldb", "mv"))
         ports = (("PORT", pick.randint(0, 2)),) if pick.random() < 0.3 else ()
-        read = pick.choice(values)
-        body.append(
-            Operation((a_form(slot, pick.randint(1, 3), ports, s1=1),), (("s1", read),), (pick.choice(values),))
-        )
+        read, latency = pick.choice(values), pick.randint(1, 3)
+        forms = tuple(a_form(name, latency, ports, s1=1) for name in slot.split("|"))
+        body.append(Operation(forms, (("s1", read),), (pick.choice(values),)))
     return Loop(f"random {seed}", tuple(body), frozenset(pick.sample(values, 1)))
 
 

@@ -12,9 +12,9 @@ TILE = (64, 128, 64)
 
 _HEAD = """# What our kernels cost, modelled
 
-Made by `python -m tools.docs kernel_costs`; a test keeps it current. All cycles are
-*modelled* from the slots, ports, latencies and registers of each core's instructions, llvm-aie's scheduler tables in
-`bdforge/perf/data/aie2p_isa.csv`; nothing is fitted. Not counted: stalls on memory banks and the call itself.
+Made by `python -m tools.docs kernel_costs`; a test keeps it current. All cycles are *modelled* from the slots, units,
+latencies and registers of each core's instructions (`bdforge/isa/data`; of AIE2's units little is known); nothing is
+fitted. Not counted: stalls on memory banks and the call itself.
 
 Passes over C (`finish_*`) are costed without bias and ReLU, which takes an instruction of the move slot for a vector of
 results. Scales of rows and columns (`finish_i32_bf16`, `finish_f32_bf16` with SCALE) are two float32 products, each of

@@ -15,14 +15,14 @@ from functools import cached_property
 from itertools import pairwise
 from math import gcd
 
-from bdforge.perf.kernels.isa import Form
+from bdforge.perf.kernels.forms import TimedForm
 from bdforge.perf.kernels.loop import Loop, Operation, ScheduleError
 from bdforge.perf.kernels.modulo import LoopSchedule, schedule
 
 SETTLING_BLOCKS = 4  # placed before the period is read; the first two already overlap as all later ones
 HORIZON_CYCLES = 4096  # an instruction that finds no free place within is an error of the description
 
-Chain = tuple[Form, ...]
+Chain = tuple[TimedForm, ...]
 """Instructions, each using the result of the one before, that move one part of an accumulator to or from memory."""
 
 
@@ -55,7 +55,7 @@ class Block:
     @cached_property
     def variants(self) -> tuple[LoopSchedule, ...]:
         """That schedule and, if it is as fast, the one whose loads keep to their first unit: the other is C's."""
-        body = tuple(replace(o, forms=(replace(o.form, slots=o.form.slots[:1]),)) for o in self.loop.body)
+        body = tuple(replace(o, forms=o.forms[:1]) for o in self.loop.body)
         single = schedule(replace(self.loop, body=body))
         return (self.pipelined, *([single] if single.interval == self.pipelined.interval else []))
 
@@ -111,11 +111,11 @@ class _Timeline:
         self._store_tiles(start)
         return start
 
-    def _load_tiles(self) -> list[list[tuple[Form, int]]]:
+    def _load_tiles(self) -> list[list[tuple[TimedForm, int]]]:
         return [self._load_tile(len(self.stores) + index) for index in range(len(self.block.tiles))]
 
-    def _load_tile(self, tile: int) -> list[tuple[Form, int]]:
-        """Issue of the last instruction of each part's chain, after the accumulator's former tile has left it."""
+    def _load_tile(self, tile: int) -> list[tuple[TimedForm, int]]:
+        """TimedForm of the last instruction of each part's chain, after the accumulator's former tile has left it."""
         before = tile - self.block.accumulators
         placed = []
         for part, chain in enumerate(self.block.load):
@@ -124,14 +124,14 @@ class _Timeline:
             placed.append((chain[-1], self._place_chain(chain, max(0, free - lead), free)))
         return placed
 
-    def _part_free(self, tile: int, part: int, last: Form) -> int:
+    def _part_free(self, tile: int, part: int, last: TimedForm) -> int:
         """Earliest issue of a load into the part of an accumulator that `tile` held: after the store reads it."""
         stores = self.stores[tile]
         parts = len(self.block.load)
         until = max(stores[i] for i in range(len(stores)) if i * parts // len(stores) <= part)
         return until + self.block.store[0][0].read_cycle("src") - _written(last)
 
-    def _body_start(self, loads: Iterable[list[tuple[Form, int]]]) -> int:
+    def _body_start(self, loads: Iterable[list[tuple[TimedForm, int]]]) -> int:
         pipelined = self.pipelined
         bounds = [0] if self.start is None else [self.start + pipelined.interval * self.trips]
         for products, parts in zip(self.block.products, loads, strict=True):
@@ -167,7 +167,7 @@ class _Timeline:
             at = self._place(form, max(at + _after(before, form), last_earliest))
         return at
 
-    def _place(self, form: Form, earliest: int) -> int:
+    def _place(self, form: TimedForm, earliest: int) -> int:
         for at in range(max(0, earliest), max(0, earliest) + HORIZON_CYCLES):
             for place in Operation((form,)).places:
                 cells = {(name, at + cycle) for name, cycle in place}
@@ -175,17 +175,17 @@ class _Timeline:
                     self.busy |= cells
                     self.end = max(self.end, at + 1)
                     return at
-        raise ScheduleError(f"{self.block.loop.name}: no free place for {form.mnemonic} {form.form}")
+        raise ScheduleError(f"{self.block.loop.name}: no free place for {form.name}")
 
 
-def _after(before: Form, form: Form) -> int:
+def _after(before: TimedForm, form: TimedForm) -> int:
     """Cycles from one instruction of a chain to the next; one that writes no register leaves its result in a FIFO."""
     if before.write_cycle is None:
         return 1
     return before.distance_to(form, "src" if "src" in form.reads else "s1")
 
 
-def _written(form: Form) -> int:
+def _written(form: TimedForm) -> int:
     if form.write_cycle is None:
-        raise ScheduleError(f"{form.mnemonic} {form.form}: loads no accumulator")
+        raise ScheduleError(f"{form.name}: loads no accumulator")
     return form.write_cycle

@@ -6,7 +6,7 @@ from functools import cache
 
 from bdforge.devices import Generation
 from bdforge.perf.kernels.blocks import Block, Chain
-from bdforge.perf.kernels.isa import ACCUMULATOR_TILES, VECTOR_REGISTERS, form
+from bdforge.perf.kernels.forms import ACCUMULATOR_TILES, VECTOR_REGISTERS, timed_form
 from bdforge.perf.kernels.loop import Loop, Operation
 
 Traffic = tuple[tuple[Chain, ...], tuple[Chain, ...]]
@@ -28,7 +28,7 @@ class Product:
     r: int
     s: int
     t: int
-    mac: tuple[str, str]
+    mac: str
     operands: "Callable[[Product], list[Operation]]"
     rows: int = 2
     columns: int = 2
@@ -60,7 +60,7 @@ class Product:
         return tuple(f"c{i}.{j}" for i in range(self.rows) for j in range(self.columns))
 
     def _products(self) -> list[Operation]:
-        mac = form(self.generation, *self.mac)
+        mac = timed_form(self.generation, self.mac)
         return [
             Operation((mac,), (("acc1", f"c{i}.{j}"), *self._sides(i, j, step)), (f"c{i}.{j}",))
             for step in range(self.run)

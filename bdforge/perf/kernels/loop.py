@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from bdforge.perf.kernels.isa import SLOTS, VECTOR_REGISTERS, Form
+from bdforge.perf.kernels.forms import SLOTS, VECTOR_REGISTERS, TimedForm
 
 INTERVAL_LIMIT = 256  # cycles; no loop body of ours comes near it
 
@@ -26,26 +26,24 @@ class Operation:
     iteration before; one that nobody writes is a constant held in a register.
     """
 
-    forms: tuple[Form, ...]
+    forms: tuple[TimedForm, ...]
     reads: tuple[tuple[str, str], ...] = ()
     writes: tuple[str, ...] = ()
 
     @property
-    def form(self) -> Form:
+    def form(self) -> TimedForm:
         """The first alternative, whose timing stands for all."""
         return self.forms[0]
 
     @property
     def slot_choices(self) -> "SlotChoices":
         """The issue slots of each alternative."""
-        return tuple(slots for form in self.forms for slots in form.slots)
+        return tuple(form.slots for form in self.forms)
 
     @property
     def places(self) -> tuple[tuple[tuple[str, int], ...], ...]:
         """Alternatives of resources: (slot or port, cycle after issue)."""
-        return tuple(
-            (*((slot, 0) for slot in slots), *form.ports) for form in self.forms for slots in form.slots
-        )  # fmt: skip
+        return tuple((*((slot, 0) for slot in form.slots), *form.ports) for form in self.forms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,5 +163,5 @@ def written(operation: Operation) -> int:
     """Cycle in which an operation's result is written; ScheduleError if it has none."""
     cycle = operation.form.write_cycle
     if cycle is None:
-        raise ScheduleError(f"{operation.form.mnemonic} {operation.form.form}: writes no register")
+        raise ScheduleError(f"{operation.form.name}: writes no register")
     return cycle

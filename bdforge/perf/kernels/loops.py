@@ -6,7 +6,7 @@ A matrix kernel is a product (MAC form, operands) and the traffic of its C. Sour
 from dataclasses import replace
 
 from bdforge.devices import AIE2, AIE2P
-from bdforge.perf.kernels.isa import VECTOR_REGISTERS
+from bdforge.perf.kernels.forms import VECTOR_REGISTERS
 from bdforge.perf.kernels.kinds import ElementKernel, MatrixKernel, Product
 from bdforge.perf.kernels.operands import (
     HALVES,
@@ -37,20 +37,20 @@ VECTOR_BYTES = {AIE2.name: 32, AIE2P.name: 64}
 """Bytes of one vector load or store (llvm-aie forms)."""
 
 
-_INT8 = Product(AIE2P, 8, 8, 8, ("VMAC", "X_X int8 8x8x8"), plain_loads)
+_INT8 = Product(AIE2P, 8, 8, 8, "VMAC_vmul_cm_core_X_X", plain_loads)
 _INT4 = replace(_INT8, operands=nibbles)
 _INT2 = replace(_INT8, operands=masked_codes, group=4)
-_BFP16 = Product(AIE2P, 8, 8, 8, ("VMAC.f", "bfp16 EX_EX"), pops, run=2)
+_BFP16 = Product(AIE2P, 8, 8, 8, "VMAC_f_vmac_bfp_vmul_bfp_core_EX_EX", pops, run=2)
 _BF16 = replace(_BFP16, operands=by_block_floats, temporaries=HALVES, reserved=1, run=1)
 _BF16_BFP16 = replace(_BF16, operands=mixed, run=2)
 _AIE2_INT8 = Product(
-    AIE2, 4, 8, 8, ("VMAC", "cm int8"), plain_loads,
+    AIE2, 4, 8, 8, "VMAC_vmac_cm_core_dense", plain_loads,
     parts=(("",), HALVES), registers=2 * VECTOR_REGISTERS, accumulator_bits=1024,
 )  # fmt: skip
 _AIE2_INT4 = replace(_AIE2_INT8, s=16, parts=(HALVES, HALVES))  # multiplied as it is, 4x16x8
 _AIE2_INT2 = replace(_AIE2_INT8, operands=masked_codes, group=4)
 _AIE2_BF16 = Product(
-    AIE2, 4, 8, 4, ("VMAC.f", "bm bf16"), plain_loads,
+    AIE2, 4, 8, 4, "VMAC_F_vmac_bm_core_dense", plain_loads,
     parts=(HALVES, HALVES), registers=2 * VECTOR_REGISTERS, accumulator_bits=512,
 )  # fmt: skip
 

@@ -193,7 +193,7 @@ def _pressure(loop: Loop, interval: int, issues: Sequence[int]) -> int:
 def _lifetimes(loop: Loop, interval: int, issues: Sequence[int]) -> Iterable[tuple[int, int]]:
     """Of values in vector registers; what the MAC slot makes lies in accumulators."""
     for index, operation in enumerate(loop.body):
-        if operation.form.slots == (("vec",),):
+        if operation.form.slots == ("vec",):
             continue
         for value in set(operation.writes) - loop.in_place:
             ends = [

@@ -4,10 +4,8 @@ Which instructions a kernel uses follows from its source under `kernels/` and fr
 Loads of A and B issue in either unit, unit B first: that leaves unit A, the only one that loads accumulators, to C.
 """
 
-from dataclasses import replace
-
 from bdforge.devices import AIE2, AIE2P, Generation
-from bdforge.perf.kernels.isa import Form, form
+from bdforge.perf.kernels.forms import TimedForm, timed_form
 from bdforge.perf.kernels.kinds import Product
 from bdforge.perf.kernels.loop import Operation
 
@@ -37,13 +35,13 @@ def _plain(p: Product, side: str, count: int) -> list[Operation]:
 
 def nibbles(p: Product) -> list[Operation]:
     """B in 4 bits, unpacked to int8 by the load of each tile."""
-    unpack = form(AIE2P, "VLDB.UNPACK", "256b -> x")
+    unpack = timed_form(AIE2P, "VLDB_UNPACK_dmw_ldb_unpack_pstm_nrm_imm_unpackSign1")
     return _plain(p, "a", p.rows) + [Operation((unpack,), (), (f"b{j}",)) for j in range(p.columns)]
 
 
 def masked_codes(p: Product) -> list[Operation]:
     """B in 2 bits, four column blocks to a byte: masked in place, then less the bias (`kernels/include/ternary.h`)."""
-    mask, bias = _lanes(p.generation, "VBAND"), _lanes(p.generation, "VADD/VSUB")
+    mask, bias = timed_form(p.generation, "VBAND"), timed_form(p.generation, "VADD_8")
     parts = p.parts[1]
     operations = [*_plain(p, "a", p.rows), *(load(p.generation, f"packed{q}") for q in parts)]
     for j in range(p.columns):
@@ -68,7 +66,7 @@ def mixed(p: Product) -> list[Operation]:
 def _converted(p: Product, side: str, count: int, turned: bool) -> list[Operation]:
     """bf16 to bfp16 through the temporary accumulator: widened on the load path, or in the move slot after shuffles."""
     operations: list[Operation] = []
-    narrow = form(AIE2P, "VCONV", "bfp16ebs8/ebs16.fp32 dm -> ex")
+    narrow = timed_form(AIE2P, "VCONV_bfp16ebs8_fp32")
     for tile in (p.operand(side, index, step) for index in range(count) for step in range(p.run)):
         operations += _turned(tile) if turned else _widened()
         operations.append(Operation((narrow,), tuple(("src", h) for h in p.temporaries), (tile,)))
@@ -76,11 +74,12 @@ def _converted(p: Product, side: str, count: int, turned: bool) -> list[Operatio
 
 
 def _widened() -> list[Operation]:
-    return [Operation((form(AIE2P, "VLDA.CONV", "fp32.bf16"),), (), (half,)) for half in HALVES]
+    load = timed_form(AIE2P, "VLDA_CONV_fp32_bf16_dmx_lda_ups_bf_pstm_nrm_imm")
+    return [Operation((load,), (), (half,)) for half in HALVES]
 
 
 def _turned(tile: str) -> list[Operation]:
-    widen = form(AIE2P, "VCONV", "fp32.bf16 x")
+    widen = timed_form(AIE2P, "VCONV_fp32_bf16_mv_ups_xbf")
     sources = (("s1", f"raw {tile} low"), ("s2", f"raw {tile} high"))
     return [
         *(load(AIE2P, f"raw {tile} {half}") for half in HALVES),
@@ -99,8 +98,8 @@ def _popped(p: Product, side: str, count: int) -> list[Operation]:
 
     Each unit has one FIFO, so streams take turns; that a stream's pops follow its fill in the same unit is left out.
     """
-    fills = (form(AIE2P, "VLDB.FILL", "512"), form(AIE2P, "VLDA.FILL", "512"))
-    pops = (form(AIE2P, "VLDB.POP", "512"), form(AIE2P, "VLDA.POP", "512"))
+    fills = (timed_form(AIE2P, "VLDB_FILL_512"), timed_form(AIE2P, "VLDA_FILL_512"))
+    pops = (timed_form(AIE2P, "VLDB_POP_512_normal_pop"), timed_form(AIE2P, "VLDA_POP_512_normal_pop"))
     operations = []
     for index in range(count):
         operations.append(Operation(fills))
@@ -110,15 +109,11 @@ def _popped(p: Product, side: str, count: int) -> list[Operation]:
 
 def load(generation: Generation, value: str) -> Operation:
     if generation == AIE2:
-        both = form(AIE2, "VLDA/VLDB", "w 256b")
-        return Operation((replace(both, slots=both.slots[::-1]),), (), (value,))
-    return Operation((form(AIE2P, "VLDB", "x 512b [p,dj]"), form(AIE2P, "VLDA", "x 512b [p],#imm")), (), (value,))
+        names = ("VLDB_dmw_ldb_ag_pstm_nrm_imm", "VLDA_dmw_lda_w_ag_pstm_nrm_imm")
+    else:
+        names = ("VLDB_dmx_ldb_x_pstm_nrm_imm", "VLDA_dmx_lda_x_pstm_nrm_imm")
+    return Operation(tuple(timed_form(generation, name) for name in names), (), (value,))
 
 
-def shuffle(generation: Generation) -> Form:
-    return form(generation, "VSHUFFLE", "x" if generation == AIE2 else "x <-")
-
-
-def _lanes(generation: Generation, mnemonic: str) -> Form:
-    """A lane-wise operation; AIE2's table has one row for all of the move slot's."""
-    return form(generation, "VADD" if generation == AIE2 else mnemonic, "x")
+def shuffle(generation: Generation) -> TimedForm:
+    return timed_form(generation, "VSHUFFLE" if generation == AIE2 else "VSHUFFLE_vec_shuffle_x")

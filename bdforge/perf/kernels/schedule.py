@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from bdforge.devices import Generation
 from bdforge.perf.kernels.blocks import Block
-from bdforge.perf.kernels.isa import SLOTS, VECTOR_REGISTERS
+from bdforge.perf.kernels.forms import SLOTS, VECTOR_REGISTERS
 from bdforge.perf.kernels.loop import ScheduleError, SlotChoices, shared_slots
 from bdforge.perf.kernels.loops import ELEMENT_KERNELS, MATRIX_KERNELS, ElementKernel, MatrixKernel
 from bdforge.perf.kernels.modulo import LoopSchedule, schedule
@@ -326,7 +326,7 @@ def _busiest(block: Block, trips: int) -> int:
     for operation in block.loop.body:
         counts[operation.slot_choices] += trips
     for form in (form for chain in (*block.load, *block.store) for form in chain):
-        counts[form.slots] += len(block.tiles)
+        counts[(form.slots,)] += len(block.tiles)
     return max(shared_slots(counts).values())
 
 

@@ -1,11 +1,10 @@
 """How micro-tiles of C move between memory and accumulators, and the passes over C made of such moves."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 
 from bdforge.devices import AIE2, AIE2P, Generation
 from bdforge.perf.kernels.blocks import Chain
-from bdforge.perf.kernels.isa import Form, form
+from bdforge.perf.kernels.forms import TimedForm, timed_form
 from bdforge.perf.kernels.kinds import Traffic
 from bdforge.perf.kernels.loop import Operation
 from bdforge.perf.kernels.operands import load, shuffle
@@ -17,6 +16,51 @@ nine products in all, and each part but the last is subtracted to reach the next
 TO_FLOAT_OPERATIONS = 5
 """Operations of the MAC slot that make float32 lanes out of int32 ones (AIE API, `to_float`)."""
 
+_FORMS: Mapping[str, Mapping[str, str]] = {
+    AIE2.name: {
+        "load sums": "VLDA_dmw_lda_am_ag_pstm_nrm_imm",
+        "store": "VST_dmw_sts_w_ag_pstm_nrm_imm",
+        "store sums": "VST_dmw_sts_am_ag_pstm_nrm_imm",
+        "load bf16": "VLDA_CONV_FP32_BF16_pstm_nrm_imm",
+        "store bf16": "VST_CONV_BF16_FP32_ag_pstm_nrm_imm",
+        "widen": "VUPS_S32_S16_mv_ups_x2c",
+        "widen bf16": "VUPS_S32_S16_mv_ups_x2c",
+        "narrow": "VSRS_S16_S32_mv_x_srs",
+        "narrow bf16": "VSRS_S16_S32_mv_x_srs",
+        "store narrow": "VST_SRS_S16_S32_ag_pstm_nrm_imm",
+        "multiply floats": "VMAC_F_vmac_bm_core_dense",
+    },
+    AIE2P.name: {
+        "load sums": "VLDA_dmx_lda_bm_pstm_nrm_imm",
+        "store": "VST_dmx_sts_x_pstm_nrm_imm",
+        "store sums": "VST_dmx_sts_bm_pstm_nrm_imm",
+        "load bf16": "VLDA_CONV_fp32_bf16_dmx_lda_ups_bf_pstm_nrm_imm",
+        "store bf16": "VST_CONV_bf16_fp32_dmx_sts_srs_bf_pstm_nrm_imm",
+        "widen 2x": "VUPS_2x_mv_ups_x2c_upsSign1",
+        "widen 4x": "VUPS_4x_mv_ups_x2d_upsSign1",
+        "widen bf16": "VCONV_fp32_bf16_mv_ups_xbf",
+        "narrow 2x": "VSRS_2x_mv_x_srs_cm_srsSign1",
+        "narrow 4x": "VSRS_4x_mv_x_srs_dm_srsSign1",
+        "narrow bf16": "VCONV_bf16_fp32_mv_x_srs_bf",
+        "load 2x": "VLDA_UPS_2x_dmx_lda_ups_x2c_pstm_nrm_imm_upsSign1",
+        "load 4x": "VLDA_UPS_4x_dmx_lda_ups_x2d_pstm_nrm_imm_upsSign1",
+        "store 2x": "VST_SRS_2x_dm_sts_srs_cm_pstm_nrm_imm_srsSign1",
+        "store 4x": "VST_SRS_4x_dmx_sts_srs_dm_pstm_nrm_imm_srsSign1",
+        "multiply floats": "VMAC_f_vmac_bf_vmul_bf_core_X_X",
+        "open blocks": "VLDA_FILL_512",
+        "load blocks": "VLDA_POP_512_normal_pop",
+        "widen blocks": "VMUL_f_vmul_bfp_vmul_bfp_core_EX_EX",
+        "store blocks": "VST_PUSH_576_CONV_bfp16ebs8_fp32",
+        "close blocks": "VST_FLUSH_512_CONV_normal_flush",
+    },
+}
+"""Forms of `bdforge.isa` by what they do with C. On AIE2 those of 8 and 16 bits take the same slots and cycles."""
+
+
+def _form(generation: Generation, use: str) -> TimedForm:
+    return timed_form(generation, _FORMS[generation.name][use])
+
+
 TrafficOf = Callable[[Generation, bool], Traffic]
 """Traffic of one micro-tile for a generation; the flag says that it is stored column by column."""
 
@@ -24,40 +68,37 @@ TrafficOf = Callable[[Generation, bool], Traffic]
 def c_int32(generation: Generation, transposed: bool) -> Traffic:
     if transposed:
         return _turned_int32(generation)
-    if generation == AIE2:
-        return _repeated(4, (_unit_a(),), (form(AIE2, "VST", "w / am"),))
-    return _repeated(4, (form(AIE2P, "VLDA", "bm"),), (form(AIE2P, "VST", "bm"),))
+    return _repeated(4, (_form(generation, "load sums"),), (_form(generation, "store sums"),))
 
 
 def c_int16(generation: Generation, transposed: bool) -> Traffic:
-    if transposed:
-        return _turned_narrow(generation, 2, "2x")
-    if generation == AIE2:
-        return _repeated(2, (_unit_a(), form(AIE2, "VUPS")), (form(AIE2, "VST.SRS"),))
-    return _repeated(2, (form(AIE2P, "VLDA.UPS", "2x 512b"),), (form(AIE2P, "VST.SRS", "2x cm"),))
+    return _narrow_integers(generation, transposed, 2, "2x")
 
 
 def c_int8(generation: Generation, transposed: bool) -> Traffic:
+    return _narrow_integers(generation, transposed, 1, "4x")
+
+
+def _narrow_integers(generation: Generation, transposed: bool, count: int, ratio: str) -> Traffic:
     if transposed:
-        return _turned_narrow(generation, 1, "4x")
+        return _turned_narrow(generation, count, ratio)
     if generation == AIE2:
-        return _repeated(1, (_unit_a(), form(AIE2, "VUPS")), (form(AIE2, "VST.SRS"),))
-    return _repeated(1, (form(AIE2P, "VLDA.UPS", "4x 512b"),), (form(AIE2P, "VST.SRS", "4x dm"),))
+        load = (_form(AIE2, "load sums"), _form(AIE2, "widen"))
+        return _repeated(count, load, (_form(AIE2, "store narrow"),))
+    return _repeated(count, (_form(AIE2P, f"load {ratio}"),), (_form(AIE2P, f"store {ratio}"),))
 
 
 def c_f32(generation: Generation, transposed: bool) -> Traffic:
     if generation == AIE2P or transposed:
         return c_int32(generation, transposed)
-    return _repeated(2, (_unit_a(),), (form(AIE2, "VST", "w / am"),))
+    return _repeated(2, (_form(AIE2, "load sums"),), (_form(AIE2, "store sums"),))
 
 
 def c_bf16(generation: Generation, transposed: bool) -> Traffic:
     count = 1 if generation == AIE2 else 2
     if transposed:
-        widen = form(AIE2, "VUPS") if generation == AIE2 else form(AIE2P, "VCONV", "fp32.bf16 x")
-        narrow = form(AIE2, "VSRS") if generation == AIE2 else form(AIE2P, "VCONV", "bf16.fp32 cm -> x")
-        return _turned_traffic(generation, count, widen, narrow)
-    return _repeated(count, (form(generation, "VLDA.CONV"),), (form(generation, "VST.CONV"),))
+        return _turned_traffic(generation, count, _form(generation, "widen bf16"), _form(generation, "narrow bf16"))
+    return _repeated(count, (_form(generation, "load bf16"),), (_form(generation, "store bf16"),))
 
 
 def c_bfp16(generation: Generation, transposed: bool) -> Traffic:
@@ -65,39 +106,28 @@ def c_bfp16(generation: Generation, transposed: bool) -> Traffic:
 
     Block floats are never transposed.
     """
-    pop = form(generation, "VLDA.POP", "512")
-    load = (form(generation, "VLDA.FILL", "512"), pop, form(generation, "VMUL.f", "bfp16"))
-    store = (form(generation, "VST.PUSH.CONV"), form(generation, "VST.FLUSH.CONV"))
-    return _repeated(1, load, store)
+    load = tuple(_form(generation, f"{what} blocks") for what in ("open", "load", "widen"))
+    return _repeated(1, load, tuple(_form(generation, f"{what} blocks") for what in ("store", "close")))
 
 
 def _turned_int32(generation: Generation) -> Traffic:
     """A 32-bit tile of four registers is transposed in two rounds of shuffles."""
-    turn, enter_x = shuffle(generation), load(generation, "").form
+    turn, enter_x, store = shuffle(generation), load(generation, "").form, _form(generation, "store")
     if generation == AIE2:
-        enter, leave, store = form(AIE2, "VMOV"), form(AIE2, "VMOV"), form(AIE2, "VST", "w / am")
+        enter, leave = (timed_form(AIE2, "VMOV_mv_x", **kinds) for kinds in ({"dst": "bm"}, {"src": "bm"}))
         return _repeated(4, (enter_x, turn, turn, enter), (leave, turn, turn, store))
-    enter, leave = form(AIE2P, "VSHUFFLE", "bm <-"), form(AIE2P, "VMOV", "x <- bm")
-    return _repeated(4, (enter_x, turn, enter), (leave, turn, turn, form(AIE2P, "VST", "x / w")))
+    enter, leave = timed_form(AIE2P, "VSHUFFLE_vec_shuffle_bm"), timed_form(AIE2P, "VMOV_alu_mv_mv_x", src="bm")
+    return _repeated(4, (enter_x, turn, enter), (leave, turn, turn, store))
 
 
 def _turned_narrow(generation: Generation, count: int, ratio: str) -> Traffic:
-    if generation == AIE2:
-        return _turned_traffic(generation, count, form(AIE2, "VUPS"), form(AIE2, "VSRS"))
-    widen = form(AIE2P, "VUPS", f"{ratio} w")
-    narrow = form(AIE2P, "VSRS", "2x cm" if ratio == "2x" else "4x dm")
-    return _turned_traffic(generation, count, widen, narrow)
+    which = "" if generation == AIE2 else f" {ratio}"
+    return _turned_traffic(generation, count, _form(generation, f"widen{which}"), _form(generation, f"narrow{which}"))
 
 
-def _turned_traffic(generation: Generation, count: int, widen: Form, narrow: Form) -> Traffic:
+def _turned_traffic(generation: Generation, count: int, widen: TimedForm, narrow: TimedForm) -> Traffic:
     turn, enter_x = shuffle(generation), load(generation, "").form
-    store = form(generation, "VST", "w / am" if generation == AIE2 else "x / w")
-    return _repeated(count, (enter_x, turn, widen), (narrow, turn, store))
-
-
-def _unit_a() -> Form:
-    """A 256-bit load into an accumulator, which only unit A can do."""
-    return replace(form(AIE2, "VLDA/VLDB", "w 256b"), slots=(("lda",),))
+    return _repeated(count, (enter_x, turn, widen), (narrow, turn, _form(generation, "store")))
 
 
 def _repeated(count: int, load: Chain, store: Chain) -> Traffic:
@@ -105,8 +135,7 @@ def _repeated(count: int, load: Chain, store: Chain) -> Traffic:
 
 
 def zero(generation: Generation) -> tuple[Operation, ...]:
-    start = "w / am" if generation == AIE2 else "x / w"
-    return (Operation((form(generation, "VST", start),), (("src", "zeros"),)),)
+    return (Operation((_form(generation, "store"),), (("src", "zeros"),)),)
 
 
 def zero_blocks(generation: Generation) -> tuple[Operation, ...]:
@@ -122,14 +151,14 @@ def unscale(generation: Generation) -> tuple[Operation, ...]:
 def shifted(generation: Generation) -> tuple[Operation, ...]:
     """One micro-tile of int32 shifted by way of 64-bit accumulators, a vector at a time."""
     if generation == AIE2P:
-        widen = (Operation((form(AIE2P, "VLDA.UPS", "2x 512b"),), (), ("wide",)),)
-        narrow = form(AIE2P, "VST.SRS", "2x cm")
+        widen = (Operation((_form(AIE2P, "load 2x"),), (), ("wide",)),)
+        narrow = _form(AIE2P, "store 2x")
     else:
         widen = (
-            Operation((_unit_a(),), (), ("lanes",)),
-            Operation((form(AIE2, "VUPS"),), (("src", "lanes"),), ("wide",)),
+            Operation((_form(AIE2, "load sums"),), (), ("lanes",)),
+            Operation((_form(AIE2, "widen"),), (("src", "lanes"),), ("wide",)),
         )
-        narrow = form(AIE2, "VST.SRS")
+        narrow = _form(AIE2, "store narrow")
     return (*widen, Operation((narrow,), (("src", "wide"),))) * 4
 
 
@@ -171,7 +200,7 @@ def _by_two_scales(generation: Generation, value: str) -> tuple[Operation, ...]:
     """
     by_row = _float_product(generation, value, "row", "by row")
     by_column = _float_product(generation, "by row", "column", "result")
-    return (*by_row, *by_column, Operation((form(generation, "VST.CONV"),), (("src", "result"),)))
+    return (*by_row, *by_column, Operation((_form(generation, "store bf16"),), (("src", "result"),)))
 
 
 def _float_product(generation: Generation, left: str, right: str, result: str) -> list[Operation]:
@@ -188,7 +217,7 @@ def _float_product(generation: Generation, left: str, right: str, result: str) -
 
 def _parts(generation: Generation, value: str, product: str) -> list[Operation]:
     """Each part is narrowed from what the parts before it leave of the value; a constant's value is in a register."""
-    narrow = form(AIE2, "VSRS") if generation == AIE2 else form(AIE2P, "VCONV", "bf16.fp32 cm -> x")
+    narrow = _form(generation, "narrow bf16")
     rest, operations = value, []
     for part in range(FLOAT_PARTS):
         name = f"{product} {value}{part}"
@@ -201,5 +230,5 @@ def _parts(generation: Generation, value: str, product: str) -> list[Operation]:
     return operations
 
 
-def _multiply(generation: Generation) -> Form:
-    return form(generation, "VMAC.f", "bm bf16" if generation == AIE2 else "bf16 X_X")
+def _multiply(generation: Generation) -> TimedForm:
+    return _form(generation, "multiply floats")

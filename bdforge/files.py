@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bdforge.messages import InputError, word
+from bdforge.messages import InputError, path_word
 
 TEXT_BYTES_MAX = 64 << 20
 """Of a text that is read: the largest designs that routing and planning write have some MiB."""
@@ -29,7 +29,7 @@ def named(path: Path | str, what: str, error: type[InputError] = FileError) -> I
     try:
         yield
     except OSError as fault:
-        raise error(f"{word(path)}: cannot be {what}: {fault.strerror or fault}") from None
+        raise error(f"{path_word(path)}: cannot be {what}: {fault.strerror or fault}") from None
 
 
 def read_bytes(path: Path | str, error: type[InputError] = FileError, most: int | None = None) -> bytes:
@@ -39,7 +39,7 @@ def read_bytes(path: Path | str, error: type[InputError] = FileError, most: int 
             return file.read()
         content = file.read(most + 1)
     if len(content) > most:
-        raise error(f"{word(path)}: cannot be read: more than {most} bytes, the limit for such files")
+        raise error(f"{path_word(path)}: cannot be read: more than {most} bytes, the limit for such files")
     return content
 
 
@@ -51,7 +51,7 @@ def read_text(path: Path | str, error: type[InputError] = FileError, most: int =
     except UnicodeDecodeError as fault:
         line = content.count(b"\n", 0, fault.start) + 1
         raise error(
-            f"{word(path)}: cannot be read: not UTF-8 text (byte {content[fault.start]:#04x} in line {line})"
+            f"{path_word(path)}: cannot be read: not UTF-8 text (byte {content[fault.start]:#04x} in line {line})"
         ) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -75,20 +75,20 @@ def _parsing(path: Path | str, what: str, error: type[InputError]) -> Iterator[N
     try:
         yield
     except RecursionError:
-        raise error(f"{word(path)}: is no {what} to use: its brackets are nested hundreds deep") from None
+        raise error(f"{path_word(path)}: is no {what} to use: its brackets are nested hundreds deep") from None
     except ValueError as fault:  # tomllib and json raise kinds of it, int() does for numbers of thousands of digits
         reason = str(fault).partition("; use sys.set_int_max_str_digits")[0]
-        raise error(f"{word(path)}: is no {what} to use: {reason}") from None
+        raise error(f"{path_word(path)}: is no {what} to use: {reason}") from None
 
 
 def new_file(path: Path, force: bool = False) -> Path:
     """`path` if a file can be made there, which with `force` may replace one; FileError otherwise."""
     if path.is_dir():
-        raise FileError(f"{word(path)} is a folder; name a file in it")
+        raise FileError(f"{path_word(path)} is a folder; name a file in it")
     if path.is_file() and not force:
-        raise FileError(f"{word(path)} exists; choose another file, or replace it with --force")
+        raise FileError(f"{path_word(path)} exists; choose another file, or replace it with --force")
     if not path.parent.is_dir():
-        raise FileError(f"{word(path)}: there is no folder {word(path.parent)}")
+        raise FileError(f"{path_word(path)}: there is no folder {path_word(path.parent)}")
     return path
 
 
@@ -101,11 +101,12 @@ def whole(path: Path | str, error: type[InputError] = FileError) -> Iterator[Bin
             with path.open("wb") as file:
                 yield file
             return
-        part = path.with_name(f".{path.name[:200]}.{os.getpid()}.part")
+        target = path.resolve()  # a link stays one
+        part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
         try:
             with part.open("wb") as file:
                 yield file
-            part.replace(path)
+            part.replace(target)
         finally:
             with suppress(OSError):  # the fault that led here says more
                 part.unlink(missing_ok=True)

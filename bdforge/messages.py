@@ -14,6 +14,8 @@ LISTED = 10
 """Things of a kind that a message names before it counts the others."""
 WORD_CHARACTERS = 120
 """Of a name or value inside of a message."""
+PATH_CHARACTERS = 1024
+"""Of a path inside of a message."""
 LINE_CHARACTERS = 200
 """Of a line of a file, around the place that a message is about."""
 
@@ -62,6 +64,11 @@ def word(value: object, characters: int = WORD_CHARACTERS) -> str:
     text = str(value)
     shown = printable(text[:characters]).replace("\n", "\\n").replace("\t", "\\t")
     return shown if len(text) <= characters else f"{shown}... ({len(text)} characters)"
+
+
+def path_word(path: object) -> str:
+    """A file's name as `word` shows it, and long enough to find the file."""
+    return word(path, PATH_CHARACTERS)
 
 
 def listed(things: Iterable[object], separator: str = ", ", most: int = LISTED) -> str:

@@ -1,15 +1,17 @@
 """What the site tools share: builders that run one command, with a short line and whole outputs or none."""
 
-import os
+import functools
 import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import jinja2
 import SCons.Errors
 from SCons.Script import Action, Builder, Value
 
 from bdforge.devices import device_named
+from bdforge.messages import InputError
 from bdforge.operators.gemm import Plan, load_spec, plan_gemm
 from bdforge.toolchain import Tool, ToolError, run_tool
 
@@ -67,16 +69,26 @@ def say(text: str):
         sys.stderr.write(f"{text.rstrip()}\n")
 
 
+def sentence(what: str) -> Callable:
+    """Wraps a builder's function: a fault of what it is given, or of the disk, is said and ends the build."""
+
+    def wrapped(write: Callable) -> Callable:
+        @functools.wraps(write)
+        def run(target, source, env):
+            try:
+                write(target, source, env)
+            except (InputError, jinja2.TemplateError) as error:
+                say(str(error))
+                raise SCons.Errors.BuildError(node=target[0], errstr=f"{source[0]} cannot be {what}") from None
+
+        return run
+
+    return wrapped
+
+
 def planned(spec, env) -> Plan:
     """The plan of a spec's node for the chosen device."""
     return plan_gemm(load_spec(str(spec)), device_named(env["device"]))
-
-
-def write_whole(path: Path, text: str):
-    """Write a file that appears whole or not at all."""
-    part = path.with_name(f"{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
 
 
 def tree_files(env, folder: str, *suffixes: str) -> list:

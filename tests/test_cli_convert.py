@@ -11,7 +11,7 @@ from support.small_designs import loopback
 
 
 @pytest.fixture
-def command(monkeypatch, capsys, tmp_path):
+def command(monkeypatch, capfd, tmp_path):
     """Runs a command line: exit code, standard output, standard error."""
     (tmp_path / "copy.mlir").write_text(loopback())
     monkeypatch.chdir(tmp_path)
@@ -20,7 +20,7 @@ def command(monkeypatch, capsys, tmp_path):
         monkeypatch.setattr(sys, "argv", ["bdforge", *arguments])
         with pytest.raises(SystemExit) as end:
             main()
-        return int(end.value.code or 0), *capsys.readouterr()
+        return int(end.value.code or 0), *capfd.readouterr()
 
     return run
 

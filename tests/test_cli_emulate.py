@@ -20,7 +20,7 @@ A = np.arange(96, dtype=np.int32)
 
 
 @pytest.fixture
-def command(monkeypatch, capsys, tmp_path):
+def command(monkeypatch, capfd, tmp_path):
     """Runs a command line in a folder of its own: exit code, standard output, standard error."""
     monkeypatch.chdir(tmp_path)
 
@@ -28,7 +28,7 @@ def command(monkeypatch, capsys, tmp_path):
         monkeypatch.setattr(sys, "argv", ["bdforge", *arguments])
         with pytest.raises(SystemExit) as end:
             main()
-        out, err = capsys.readouterr()
+        out, err = capfd.readouterr()
         return int(end.value.code or 0), out, err
 
     return run

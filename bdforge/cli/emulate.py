@@ -22,6 +22,7 @@ from bdforge.runtime.arrays import load_arrays, save_arrays
 from bdforge.runtime.xrt import difference, run_mlir
 from bdforge.screen import say
 from bdforge.txn.insts import read_words
+from bdforge.watched import part
 
 app = typer.Typer()
 
@@ -67,6 +68,8 @@ def emulate_command(
     if not wants_time:
         without_timing({"--device": device, "--kernel-cycles": kernel_cycles, "--macs": macs})
     timed = Timed.of(device, kernel_cycles or [], macs, timeline) if wants_time else None
+    if kernels is not None:
+        part()
     files = arg or []
     text, arrays = read_text(design), load_arrays(files)
     given = [array.copy() for array in arrays]

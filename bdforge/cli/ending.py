@@ -9,7 +9,8 @@ from typing import NoReturn
 
 from bd_patterns import PatternError
 from bdforge.emulator import EmulationError
-from bdforge.messages import Fault, told, word
+from bdforge.messages import Fault, path_word, told, word
+from bdforge.watched import ProcessEnded, as_command
 
 FAILED, BAD_INPUT, INTERNAL = 1, 2, 3
 """A run that fails, or results that differ; what was given cannot be used; a fault of bdforge's own. Ctrl-C: 130."""
@@ -20,12 +21,15 @@ def ended(command: Callable[[], object]) -> NoReturn:
     """Run `command` and leave the process with its exit code; what it printed has then been written."""
     if reconfigure := getattr(sys.stdout, "reconfigure", None):
         reconfigure(errors="backslashreplace")  # characters that the output's encoding lacks
-    code = _code(command)
+    sys.exit(as_command(lambda: _flushed(_code(command))))
+
+
+def _flushed(code: int | str | None) -> int | str | None:
     try:
         sys.stdout.flush()
     except OSError as error:
-        code = _output_lost(error)
-    sys.exit(code)
+        return _output_lost(error)
+    return code
 
 
 def _code(command: Callable[[], object]) -> int | str | None:
@@ -35,6 +39,8 @@ def _code(command: Callable[[], object]) -> int | str | None:
         return end.code
     except EmulationError as error:
         return _say(error, BAD_INPUT if isinstance(error, ValueError) else FAILED)
+    except ProcessEnded as error:
+        return _say(error, FAILED)
     except (Fault, PatternError) as error:
         return _say(error, BAD_INPUT)
     except MemoryError:
@@ -42,7 +48,7 @@ def _code(command: Callable[[], object]) -> int | str | None:
     except OSError as error:
         if error.filename is None:
             return _output_lost(error)
-        return _say(f"{word(error.filename)}: {error.strerror}", BAD_INPUT)
+        return _say(f"{path_word(error.filename)}: {error.strerror}", BAD_INPUT)
     except Exception as error:
         return _internal(error)
     return 0

@@ -13,6 +13,7 @@ from bdforge.files import new_file
 from bdforge.operators.gemm import SequenceOptions
 from bdforge.perf.tune.kernel import basis_named
 from bdforge.runtime import BuiltDesign
+from bdforge.watched import part
 
 app = typer.Typer()
 
@@ -42,5 +43,6 @@ def run_command(
     if tensor and weights is None:
         raise typer.BadParameter("--tensor names matrices of a file; give it with --weights")
     timed = TimedRuns(basis_named(kernel), timeline and new_file(timeline, force)) if wants_time else None
+    part()
     built = BuiltDesign.load(design).waiting(SequenceOptions.given(wait, in_flight))
     raise typer.Exit(run_problems(built, chosen, weights, tensor or [], seed, timed, poison=poison))

@@ -24,6 +24,7 @@ from bdforge.emulator.lock import Lock
 from bdforge.emulator.poison import PoisonedView
 from bdforge.emulator.routes import check_routes
 from bdforge.emulator.static_dma import load_dma
+from bdforge.messages import InputError
 from bdforge.mlir import location
 from bdforge.mlir.allocate import allocate, buffer_bytes
 from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, FlowOp, LockOp, UseLockOp
@@ -170,7 +171,11 @@ class Configuration:
 
     def kernel(self, name: str, core: Core, op: Operation) -> KernelCall:
         """What is behind a func.call."""
-        if name not in self.kernels:
+        try:
+            there = name in self.kernels
+        except InputError as error:
+            raise KernelError(f"{location(op)}: {error}") from None
+        if not there:
             known = f"; given: {', '.join(sorted(self.kernels))}" if self.kernels else ""
             missing = f"no kernel {name!r} was given{known}"
             raise KernelError(f"{location(op)}: {missing}; pass one with kernels= or --kernels")

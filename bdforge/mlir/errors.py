@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from typing import NamedTuple
 
-from bdforge.messages import InputError, excerpt, printable, told, word
+from bdforge.messages import InputError, excerpt, path_word, printable, told
 
 
 class Location(NamedTuple):
@@ -68,7 +68,7 @@ class MlirError(InputError):
         return Location(self.file, self.line, self.column)
 
     def __str__(self) -> str:
-        place = f"{word(self.file)}:{self.line}:{self.column}"
+        place = f"{path_word(self.file)}:{self.line}:{self.column}"
         if self.source_line is None:
             return told(f"{place}: {self.message}")
         line, column = excerpt(self.source_line, self.column)

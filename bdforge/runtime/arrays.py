@@ -9,7 +9,7 @@ from typing import BinaryIO
 import numpy as np
 
 from bdforge.files import named, whole
-from bdforge.messages import InputError, word
+from bdforge.messages import InputError, path_word, word
 
 _WAY = "write one array of numbers with numpy.save"
 _OTHERS = {
@@ -32,11 +32,11 @@ def load_arrays(paths: Sequence[Path]) -> list[np.ndarray]:
 
 def _load(path: Path) -> np.ndarray:
     with named(path, "read", ArrayFileError), path.open("rb") as file:
-        shape, dtype = _header(file, word(path))
+        shape, dtype = _header(file, path_word(path))
         needed, left = prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size - file.tell()
         if left < needed:
             raise ArrayFileError(
-                f"{word(path)}: is cut off: {'x'.join(map(str, shape))} elements of {dtype} take {needed} bytes, "
+                f"{path_word(path)}: is cut off: {'x'.join(map(str, shape))} elements of {dtype} take {needed} bytes, "
                 f"{left} are there; write it again"
             )
         file.seek(0)

@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
-from bdforge.messages import Fault, InputError
+from bdforge.messages import Fault, InputError, path_word, word
+from bdforge.watched import described, running
 
 MESSAGE_BYTES = 512
 MOST_ARGUMENTS = 8
@@ -30,15 +34,21 @@ class SharedLibrary(Mapping[str, Callable[..., Any]]):
     """
 
     def __init__(self, path: Path):
+        self._path, self._data = path, _data_symbols(path)
         try:
-            self._library = ctypes.CDLL(str(path.resolve()))
+            with running(f"{path_word(path)}: loading it"):
+                self._library = ctypes.CDLL(str(path.resolve()))
         except OSError as error:
-            raise KernelLibraryError(f"{path}: cannot load this kernel library: {error}") from None
+            raise KernelLibraryError(f"{path_word(path)}: cannot load this kernel library: {error}") from None
         self._entry = getattr(self._library, "hostapi_call", None)
         if self._entry is not None:
             self._library.hostapi_reset()
 
     def __getitem__(self, name: str) -> "NativeKernel":
+        if name in self._data:
+            raise KernelLibraryError(
+                f"{path_word(self._path)}: its symbol {word(name)} is data, not a function; no kernel"
+            )
         try:
             function = self._library[name]
         except AttributeError:
@@ -96,6 +106,17 @@ def _word(argument: np.ndarray | int) -> int:
     raise KernelFault(f"an argument of type {type(argument).__name__} cannot be passed to a compiled kernel")
 
 
+def _data_symbols(path: Path) -> set[str]:
+    """Symbols of a library that are no functions: calling one ends the process."""
+    try:
+        with path.open("rb") as file:
+            tables = [part for part in ELFFile(file).iter_sections() if isinstance(part, SymbolTableSection)]
+            symbols = [symbol for table in tables if table.name == ".dynsym" for symbol in table.iter_symbols()]
+            return {symbol.name for symbol in symbols if symbol["st_info"]["type"] in ("STT_OBJECT", "STT_TLS")}
+    except (OSError, ELFError, ValueError, KeyError):
+        return set()  # the loader says what is wrong with it
+
+
 def load_kernels(path: Path | str) -> Mapping[str, Callable[..., Any]]:
     """Kernels from `lib.so` or `module.py`; KernelLibraryError says why not."""
     path = Path(path)
@@ -110,7 +131,8 @@ def _module(path: Path) -> Mapping[str, Callable[..., Any]]:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise KernelLibraryError(f"{path}: {type(error).__name__}: {error}") from error
+        with running(f"{path_word(path)}: importing it"):
+            spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise KernelLibraryError(f"{path_word(path)}: {described(error)}") from error
     return {name: value for name, value in vars(module).items() if callable(value) and not name.startswith("_")}

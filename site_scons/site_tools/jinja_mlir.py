@@ -7,38 +7,30 @@ template or of the planning code, or jinja2.
 """
 
 import sys
-from pathlib import Path
 
 import jinja2
-import SCons.Errors
-from commands import planned, say, short_line, tree_files, write_whole
+from commands import planned, sentence, short_line, tree_files
 from SCons.Script import Action, Builder, Value
 
-from bdforge.mlir import Era, MlirError, convert
-from bdforge.operators.gemm import SpecError, render
-from bdforge.operators.gemm.grid import WalkError
+from bdforge.files import read_text, write_whole
+from bdforge.mlir import Era, convert
+from bdforge.operators.gemm import render
 
 CODE = ("bdforge/design", "bdforge/operators", "bdforge/devices", "bdforge/mlir", "bdforge/txn", "bd_patterns")
 
 
+@sentence("rendered")
 def write_mlir(target, source, env):
-    """Plan the spec and write its MLIR, whole or not at all."""
-    try:
-        plan = planned(source[0], env)
-        write_whole(Path(target[0].get_abspath()), render(plan, plan.spec.problems, Era(env["DIALECT"])))
-    except (SpecError, WalkError, jinja2.TemplateError) as error:
-        say(str(error))
-        raise SCons.Errors.BuildError(node=target[0], errstr=f"{source[0]} cannot be rendered") from None
+    """Plan the spec and write its MLIR."""
+    plan = planned(source[0], env)
+    write_whole(target[0].get_abspath(), render(plan, plan.spec.problems, Era(env["DIALECT"])))
 
 
+@sentence("taken")
 def write_form(target, source, env):
     """Write a design in MLIR in the form that the aiecc takes."""
-    try:
-        text = Path(source[0].get_abspath()).read_text(encoding="utf-8")
-        write_whole(Path(target[0].get_abspath()), convert(text, Era(env["DIALECT"]), str(source[0])))
-    except (OSError, MlirError) as error:
-        say(str(error))
-        raise SCons.Errors.BuildError(node=target[0], errstr=f"{source[0]} cannot be taken") from None
+    text = read_text(source[0].get_abspath())
+    write_whole(target[0].get_abspath(), convert(text, Era(env["DIALECT"]), str(source[0])))
 
 
 def planning_code(env) -> list:

@@ -10,15 +10,17 @@ import hashlib
 import json
 from pathlib import Path
 
-from commands import planned, short_line, write_whole
+from commands import planned, sentence, short_line
 from jinja_mlir import planning_code
 from SCons.Script import Action, Builder
 
+from bdforge.files import write_whole
 from bdforge.operators.gemm import manifest
 from bdforge.operators.gemm.manifest import built_files
 from bdforge.operators.gemm.manifest_schema import SCHEMA_FILE, json_schema
 
 
+@sentence("written")
 def write_manifest(target, source, env):
     """Write manifest and schema, each whole or not at all."""
     plan = planned(source[0], env)
@@ -30,7 +32,7 @@ def write_manifest(target, source, env):
     confirmed = json.loads(paths["placement"].read_text())["read_back"] if "placement" in hashes else ""
     facts = manifest(plan, problems, hashes, confirmed)
     write_whole(file, json.dumps({"$schema": f"./{SCHEMA_FILE}"} | facts, indent=2) + "\n")
-    write_whole(Path(target[1].get_abspath()), json_schema())
+    write_whole(target[1].get_abspath(), json_schema())
 
 
 def _sha256(path: Path) -> str:

@@ -11,14 +11,16 @@ import json
 from pathlib import Path
 
 import SCons.Errors
-from commands import planned, say, short_line, write_whole
+from commands import planned, say, sentence, short_line
 from jinja_mlir import planning_code
 from SCons.Script import Action, Builder
 
+from bdforge.files import write_whole
 from bdforge.operators.gemm.addresses import buffer_addresses
 from bdforge.toolchain.read_back import PROGRAMS, TEXTS, differences, read_back
 
 
+@sentence("written")
 def write_placement(target, source, env):
     """Read, compare, and say what confirmed the addresses."""
     plan, work = planned(source[2], env), Path(f"{source[1].get_abspath()}.prj")
@@ -36,7 +38,7 @@ def write_placement(target, source, env):
             'tiles with allocation_scheme = "basic-sequential" (docs/strix_halo.md names versions that do)',
         )
     facts = {"read_back": found.source if found else "", "buffers": found.buffers if found else buffer_addresses(plan)}
-    write_whole(Path(target[0].get_abspath()), json.dumps(facts, indent=2) + "\n")
+    write_whole(target[0].get_abspath(), json.dumps(facts, indent=2) + "\n")
 
 
 def depend(target, source, env):

@@ -1,7 +1,10 @@
 """What SCons builds, when it builds again, and what failures leave."""
 
 import os
+import subprocess
+import sys
 
+import pytest
 from scratch_tree import WRITE_OUTPUT, built, program
 
 DESIGN = "strix_halo/gemm_i8_i2_bitnet"
@@ -22,7 +25,7 @@ def test_host_builds_what_emulation_needs(scons, tree, quick_cxx):
 
 def test_an_edit_renders_again_and_a_touch_does_not(scons, tree, quick_cxx):
     scons("host", quick_cxx)
-    template, code = tree / "templates" / "ops.mlir.j2", tree / "bdforge" / "plan" / "sequence.py"
+    template, code = tree / "templates" / "ops.mlir.j2", tree / "bdforge" / "operators" / "gemm" / "sequence.py"
     for file in (template, code):
         os.utime(file, (1, 1))
     assert "[MLIR]" not in scons("host", quick_cxx).stdout
@@ -107,3 +110,24 @@ def test_several_things_are_built_at_once(scons, tree, tmp_path):
         scons("-j2", "host", "design=gemm_i8_i2_bitnet,second", f"cxx={program(tmp_path / 'cxx', meet)}").returncode
         == 0
     )
+
+
+@pytest.mark.parametrize("folder", ["/proc/x", "/dev/null/x"])
+def test_a_folder_that_cannot_be_made_is_named(scons, quick_cxx, folder):
+    result = scons("host", quick_cxx, f"build={folder}")
+    assert result.returncode == 2
+    assert f"scons: *** [{folder}] " in result.stderr
+    assert "Traceback" not in result.stderr
+    assert '  File "' not in result.stderr
+
+
+def test_a_disk_that_fills_up_is_said_and_leaves_no_parts(tree):
+    """Files stay below four KiB; then writing fails as on a full disk."""
+    command = f"ulimit -f 4; exec '{sys.executable}' -B -m SCons -Q host"
+    result = subprocess.run(["bash", "-c", command], cwd=tree, text=True, capture_output=True, check=False, timeout=120)
+    assert result.returncode == 2
+    assert f"{MLIR}: cannot be written: File too large" in result.stderr
+    assert ".sconsign.dblite: cannot be written: File too large" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert '  File "' not in result.stderr
+    assert built(tree) == set()

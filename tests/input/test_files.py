@@ -83,6 +83,15 @@ def test_a_file_is_replaced_whole(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["given"]
 
 
+def test_a_link_stays_one(tmp_path):
+    path = written(tmp_path, "old")
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    write_whole(link, "new")
+    assert link.is_symlink()
+    assert path.read_text() == "new"
+
+
 def test_a_device_is_written_to():
     with pytest.raises(FileError, match="/dev/full: cannot be written: No space left on device"):
         write_whole("/dev/full", "x")

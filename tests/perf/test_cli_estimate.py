@@ -17,7 +17,7 @@ DESIGN = str(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")
 
 
 @pytest.fixture
-def command(monkeypatch, capsys, tmp_path):
+def command(monkeypatch, capfd, tmp_path):
     """Runs a command line in a folder of its own: exit code, standard output, standard error."""
     monkeypatch.chdir(tmp_path)
 
@@ -25,7 +25,7 @@ def command(monkeypatch, capsys, tmp_path):
         monkeypatch.setattr(sys, "argv", ["bdforge", "estimate", *arguments])
         with pytest.raises(SystemExit) as end:
             main()
-        out, err = capsys.readouterr()
+        out, err = capfd.readouterr()
         return int(end.value.code or 0), out, err
 
     return run

@@ -104,14 +104,14 @@ def test_unknown_models_and_fusions_are_named():
 
 
 @pytest.fixture
-def command(monkeypatch, capsys, tmp_path):
+def command(monkeypatch, capfd, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["bdforge", "estimate", TUNED, *arguments])
         with pytest.raises(SystemExit) as end:
             main()
-        out, err = capsys.readouterr()
+        out, err = capfd.readouterr()
         return int(end.value.code or 0), out, " ".join(err.replace("│", " ").split())
 
     return run

@@ -233,7 +233,7 @@ def test_a_manifest_that_does_not_fit_is_refused_by_the_member(design, pyxrt, me
 def test_a_manifest_that_is_cut_short_is_refused(design, pyxrt):
     file = design / "manifest.json"
     file.write_text(file.read_text()[:-2])
-    assert f"{file}: not a manifest: " in refusal(BuildError, design)
+    assert f"{file}: is no JSON to use: " in refusal(BuildError, design)
 
 
 def test_sizes_that_cannot_be_are_refused_before_the_npu_sees_them(design, pyxrt, monkeypatch):
@@ -275,7 +275,7 @@ class AnyKernel(Kernel):
 
 @pytest.mark.parametrize(("error", "code"), [(0, 0), (3, 1)])
 @pytest.mark.parametrize(("name", "columns"), [("pass_through", 1), ("pass_through_8_columns", 8)])
-def test_a_design_in_mlir_is_compared_with_the_npu(pyxrt, monkeypatch, capsys, tmp_path, name, columns, error, code):
+def test_a_design_in_mlir_is_compared_with_the_npu(pyxrt, monkeypatch, capfd, tmp_path, name, columns, error, code):
     design = ROOT / "examples" / f"{name}.mlir"
     monkeypatch.setattr(AnyKernel, "text", design.read_text())
     monkeypatch.setattr(AnyKernel, "error", error)
@@ -287,7 +287,7 @@ def test_a_design_in_mlir_is_compared_with_the_npu(pyxrt, monkeypatch, capsys, t
     monkeypatch.setattr(sys, "argv", ["bdforge", "emulate", str(design), *arguments])
     with pytest.raises(SystemExit) as end:
         main()
-    said = capsys.readouterr()
+    said = capfd.readouterr()
     assert end.value.code == code
     assert Npu.registered == ["built.xclbin"]
     if code:

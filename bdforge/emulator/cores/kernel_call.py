@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 import bdforge.kernel
+from bdforge import watched
 from bdforge.devices.limits import CASCADE_BITS, CORE_STREAM_PORTS
 from bdforge.emulator.errors import EmulationError, KernelError
 from bdforge.emulator.poison import PoisonedView, mark_written
@@ -37,6 +38,7 @@ class KernelCall:
     def __init__(self, kernel: Callable[..., Any], core: "Core", name: str, place: str, returns: bool):
         self._kernel, self._core, self._name, self._place, self._returns = kernel, core, name, place, returns
         self._where = f"{place}: {name} on {core.name}"
+        self._note = watched.note_of(self._where)
 
     def __call__(self, *arguments: Any) -> Any:
         """Begin; KernelError with the place for whatever the kernel raises."""
@@ -46,10 +48,13 @@ class KernelCall:
             core.trace.add("kernel", self._name, *elements_of(arguments))
         views = [a for a in arguments if isinstance(a, PoisonedView)]
         given = [a.view(np.ndarray) if isinstance(a, PoisonedView) else a for a in arguments]
+        watched.begin(self._note)
         try:
             returned = self._kernel(*given)
-        except Exception as error:
-            raise KernelError(f"{self._where}: {error or type(error).__name__}") from error
+        except (Exception, SystemExit) as error:
+            raise KernelError(f"{self._where}: {watched.described(error)}") from error
+        finally:
+            watched.end()
         mark_written(views)
         if inspect.isgenerator(returned):
             return self._drive(cast("GeneratorType[Any, Any, Any]", returned), views)
@@ -76,15 +81,17 @@ class KernelCall:
     def _drive(self, steps: "GeneratorType[Any, Any, Any]", views: list[PoisonedView]) -> Generator[None, None, Any]:
         answer: Any = None
         while True:
+            watched.begin(self._note)
             try:
                 request = steps.send(answer)
             except StopIteration as stop:
                 return stop.value
             except EmulationError:
                 raise
-            except Exception as error:
-                raise KernelError(f"{self._where}: {error or type(error).__name__}{_raised_at(error)}") from error
+            except (Exception, SystemExit) as error:
+                raise KernelError(f"{self._where}: {watched.described(error)}") from error
             finally:
+                watched.end()
                 mark_written(views)
             line = _line(steps)
             where = partial(_suffix, self._name, line, self._place)
@@ -104,13 +111,6 @@ def _line(steps: "GeneratorType[Any, Any, Any]") -> str:
     while inspect.isgenerator(inner := steps.gi_yieldfrom):
         steps = cast("GeneratorType[Any, Any, Any]", inner)
     return f"{Path(steps.gi_code.co_filename).name}:{steps.gi_frame.f_lineno if steps.gi_frame else '?'}"
-
-
-def _raised_at(error: Exception) -> str:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "" if trace is None else f" ({Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno})"
 
 
 def _short(value: Any) -> str:

@@ -1,0 +1,120 @@
+"""Kernels that end, crash or raise: the user learns kernel, core, what was raised and where."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bdforge.emulator import KernelError, emulate
+from bdforge.runtime import KernelLibraryError, load_kernels
+from input.command import bdforge, refused
+
+TEXT = """module {
+  aie.device(npu2) {
+    %t = aie.tile(1, 3)
+    %b = aie.buffer(%t) {sym_name = "b"} : memref<8xi32>
+    func.func private @probe(memref<8xi32>) -> ()
+    %c = aie.core(%t) {
+      func.call @probe(%b) : (memref<8xi32>) -> ()
+      aie.end
+    }
+  }
+}
+"""
+CALL = "d.mlir:7:7: probe on core (1, 3)"
+PYTHON = {
+    "sys_exit": ("import sys\ndef probe(b):\n    sys.exit(0)\n", f"{CALL}: it called exit(0) (k.py:3)"),
+    "exit_in_words": ("def probe(b):\n    raise SystemExit('bye')\n", f"{CALL}: it called exit('bye') (k.py:2)"),
+    "key": ("def probe(b):\n    {}[3]\n", f"{CALL}: KeyError: 3 (k.py:2)"),
+    "deeper": ("import numpy as np\ndef inner(b):\n    return np.reshape(b, (3, 3))\ndef probe(b):\n    inner(b)\n",
+               f"{CALL}: ValueError: cannot reshape array of size 8 into shape (3,3) (k.py:3)"),
+    "nameless": ("def probe(b):\n    assert False\n", f"{CALL}: AssertionError (k.py:2)"),
+    "steps": ("import sys\ndef probe(b):\n    sys.exit(0)\n    yield\n", f"{CALL}: it called exit(0) (k.py:3)"),
+    "hard_exit": ("import os\ndef probe(b):\n    os._exit(0)\n", f"{CALL}: it ended the process (exit(0)); kernels"),
+    "killed": ("import os, signal\ndef probe(b):\n    os.kill(os.getpid(), signal.SIGKILL)\n",
+               f"{CALL}: it ended the process (SIGKILL: Killed)"),
+    "control": ("def probe(b):\n    raise ValueError('\\x1b[2J' + 'x' * 1000000)\n",
+                f"{CALL}: ValueError: \\x1b[2Jxxx"),
+}  # fmt: skip
+IMPORTS = {
+    "exit": ("import sys\nsys.exit(0)\n", "k.py: it called exit(0) (k.py:2)"),
+    "raises": ("1 / 0\n", "k.py: ZeroDivisionError: division by zero (k.py:1)"),
+    "no_python": ("def probe(:\n", "k.py: SyntaxError: "),
+}
+COMPILED = {
+    "exits": ("#include <stdlib.h>\nvoid probe(int* b) { exit(0); }", f"{CALL}: it ended the process (exit(0))"),
+    "crashes": ("void probe(int* b) { *(volatile int*)0 = 1; }",
+                f"{CALL}: it ended the process (SIGSEGV: Segmentation fault)"),
+    "aborts": ("#include <stdlib.h>\nvoid probe(int* b) { abort(); }", f"{CALL}: it ended the process (SIGABRT"),
+    "constructor": ("#include <stdlib.h>\n__attribute__((constructor)) void start(void) { exit(0); }",
+                    "k.so: loading it: it ended the process (exit(0))"),
+}  # fmt: skip
+
+
+def compiled(folder: Path, source: str) -> Path:
+    (folder / "k.c").write_text(source)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-w", "-O1", "-o", "k.so", "k.c"], cwd=folder, check=True)
+    return folder / "k.so"
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("d.mlir").write_text(TEXT)
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_a_python_kernel_that_fails_is_named(name):
+    source, message = PYTHON[name]
+    Path("k.py").write_text(source)
+    assert refused("emulate", "d.mlir", "--kernels", "k.py", code=1).startswith(f"bdforge: {message}")
+
+
+@pytest.mark.parametrize("name", IMPORTS)
+def test_a_module_that_fails_is_named(name):
+    source, message = IMPORTS[name]
+    Path("k.py").write_text(source)
+    assert refused("emulate", "d.mlir", "--kernels", "k.py").startswith(f"bdforge: {message}")
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_a_compiled_kernel_that_ends_the_process_is_named(tmp_path, name):
+    source, message = COMPILED[name]
+    compiled(tmp_path, source)
+    assert refused("emulate", "d.mlir", "--kernels", "k.so", code=1).startswith(f"bdforge: {message}")
+
+
+def test_a_symbol_of_data_is_no_kernel(tmp_path):
+    library = compiled(tmp_path, "int probe[8] = {1};")
+    with pytest.raises(KernelLibraryError, match=r"k\.so: its symbol probe is data, not a function"):
+        load_kernels(library)["probe"]
+    message = refused("emulate", "d.mlir", "--kernels", "k.so", code=1)
+    assert message.startswith("bdforge: d.mlir:7:7: k.so: its symbol probe is data")
+
+
+def test_what_is_no_library_is_named():
+    Path("k.so").write_text("no library")
+    assert "cannot load this kernel library" in refused("emulate", "d.mlir", "--kernels", "k.so")
+
+
+def test_a_kernel_that_works_ends_as_ever(tmp_path):
+    compiled(tmp_path, "void probe(int* b) { b[0] = 7; }")
+    ended = bdforge("emulate", "d.mlir", "--kernels", "k.so")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out == "d.mlir: ended (emulated), 0 host buffers, 1 named tile buffers\n"
+
+
+def test_in_a_program_of_others_a_kernel_that_exits_is_an_exception():
+    def probe(b):
+        raise SystemExit(0)
+
+    with pytest.raises(KernelError, match=r"probe on core \(1, 3\): it called exit\(0\) \(test_foreign_kernels"):
+        emulate(TEXT, kernels={"probe": probe})
+
+
+def test_an_interrupt_in_a_kernel_stays_one():
+    def probe(b):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        emulate(TEXT, kernels={"probe": probe})

@@ -1,4 +1,4 @@
-"""How fast the tuner is: `python benchmarks/tuner.py [TYPES ...]`, by default i8,i2,i32.
+"""How fast the tuner is: `python benchmarks/tuner.py [TYPES ...]`, by default int8,int2,int32.
 
 Candidates whose buffers fit a core, designs of them that can be built, seconds and designs per second of a whole search
 on one process, then on two. Measured on this host, kernel schedules included.
@@ -33,4 +33,4 @@ def main(types: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["i8,i2,i32"])
+    main(sys.argv[1:] or ["int8,int2,int32"])

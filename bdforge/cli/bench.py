@@ -8,11 +8,11 @@ import numpy as np
 from rich.console import Console
 
 from bdforge.cli.options import with_schedule
+from bdforge.devices.types import TYPES
 from bdforge.emulator.timed import Span
 from bdforge.emulator.timed.tables import tables
 from bdforge.emulator.timed.timeline import write_timeline
 from bdforge.operators.gemm import GemmSequence, Problem, SpecError
-from bdforge.operators.gemm.types import TYPES
 from bdforge.perf.timed import basis_options
 from bdforge.perf.tune.kernel import Basis
 from bdforge.runtime.design import BuiltDesign

@@ -10,7 +10,8 @@ from bdforge.cli.files import Force, Out, print_or_write
 from bdforge.cli.layers import MODEL_NAMES, CaseOf, Estimator, model_command, versus_command
 from bdforge.cli.options import Kernel, ProductName, Shapes, problems, with_schedule
 from bdforge.devices import Device, device_named
-from bdforge.devices.timing import DISPATCHES, PEAK_MACS, timing_in, timing_of
+from bdforge.devices.timing import DISPATCHES, timing_in, timing_of
+from bdforge.devices.types import PEAK_MACS
 from bdforge.files import FileError, new_file, read_text
 from bdforge.operators.gemm import Problem, load_spec, plan_gemm
 from bdforge.operators.gemm.staging import check_problem

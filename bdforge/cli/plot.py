@@ -10,11 +10,11 @@ from bd_patterns import Pattern
 from bdforge.cli.files import Force
 from bdforge.cli.options import Kernel, ProductName, Shape, problem, with_schedule
 from bdforge.devices import device_named
+from bdforge.devices.types import order_named, type_named
 from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm
 from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_OUT_CHANNEL
 from bdforge.operators.gemm.staging import check_problem
 from bdforge.perf import GemmCase, PerfError, measured_rows
-from bdforge.perf.bounds.types import type_named
 from bdforge.perf.designs import case_of
 from bdforge.perf.plots.figure import PlotError, check_picture, save
 from bdforge.perf.plots.pattern import pattern_picture
@@ -53,10 +53,10 @@ def roofline_command(
     check_picture(out, force)
     basis, chosen = basis_named(kernel), device_named(device)
     specs = [load_spec(path) for path in design or []]
-    given = [type_named(name) for name in types.split(",")] if types else []
+    given = [type_named(name).name for name in types.split(",")] if types else []
     if given and len(given) != 2:
-        raise typer.BadParameter(f"{types!r} is not the types of A and B, such as i8,i2", param_hint="--types")
-    a, b = given or ([type_named(specs[0].a), type_named(specs[0].b)] if specs else ["i8", "i8"])
+        raise typer.BadParameter(f"{types!r} is not the types of A and B, such as int8,int2", param_hint="--types")
+    a, b = given or ([specs[0].a, specs[0].b] if specs else ["int8", "int8"])
     points = published_points(measured_rows(), device) if published else []
     for spec in specs:
         plan = plan_gemm(spec, chosen)
@@ -73,8 +73,8 @@ def kmt_command(
     shape: Shape = None,
     device: ProductName = "strix_halo",
     tile: Annotated[str | None, typer.Option(help="m x k x n of a core, instead of a design.")] = None,
-    types: Annotated[str, typer.Option(help="Types of A, B and C, with --tile.")] = "i8,i8,i32",
-    b_layout: Annotated[str, typer.Option(help="B in DRAM, with --tile: row, col or packed.")] = "col",
+    types: Annotated[str, typer.Option(help="Types of A, B and C, with --tile.")] = "int8,int8,int32",
+    b_layout: Annotated[str, typer.Option(help="B in DRAM, with --tile: row, column or packed.")] = "column",
     kernel: Kernel = "fitted",
     force: Force = False,
 ) -> None:
@@ -160,21 +160,21 @@ def _points(plan: Plan, one: Problem, basis: Basis, emulate: bool) -> list[Point
 
 
 def _tile_case(tile: str, types: str, b_layout: str, device: str, shape: str | None) -> GemmCase:
-    names = [type_named(name) for name in types.split(",")]
+    names = [type_named(name).name for name in types.split(",")]
     sizes = tuple(int(part) if part.isdecimal() else 0 for part in tile.split("x"))
     if len(sizes) != 3 or min(sizes) < 1:
         raise typer.BadParameter(f"{tile!r} is not m x k x n, such as 64x128x64", param_hint="--tile")
     if len(names) != 3:
-        raise typer.BadParameter(f"{types!r} is not the types of A, B and C, such as i8,i8,i32", param_hint="--types")
-    if b_layout not in ("row", "col", "packed"):
-        raise typer.BadParameter(f"{b_layout!r} is not row, col or packed", param_hint="--b-layout")
+        raise typer.BadParameter(
+            f"{types!r} is not the types of A, B and C, such as int8,int8,int32", param_hint="--types"
+        )
     if shape is None:
         raise typer.BadParameter("give the problem, such as 1024x2560x2560", param_hint="--shape")
     (m, k, n), (a, b, c), array = sizes, names, device_named(device)
     whole = problem(shape)
     return GemmCase(
         device=device, a=a, b=b, c=c, m=m, k=k, n=n, k_mt=k, rows=array.core_rows, columns=array.columns,
-        M=whole.M, K=whole.K, N=whole.N, b_layout=b_layout,
+        M=whole.M, K=whole.K, N=whole.N, b_layout=order_named(b_layout),
     )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ INTERRUPTED = 130  # what shells expect after Ctrl-C
 @app.command(name="tune")
 def tune_command(
     device: ProductName = "strix_halo",
-    types: Annotated[str, typer.Option(help="Types of A, B, C and, if need be, the accumulator.")] = "i8,i2,i32",
+    types: Annotated[str, typer.Option(help="Types of A, B, C and, if need be, the accumulator.")] = "int8,int2,int32",
     problems: Annotated[
         str, typer.Option("--shapes", help=f"{', '.join(NAMED)}, MxKxN*TIMES,... or a file of such lines.")
     ] = "bitnet-2b",

@@ -7,7 +7,9 @@ they differ in stream width, burst length, padding value and MAC rate.
 from dataclasses import dataclass
 from enum import StrEnum
 
+BYTE_BITS = 8
 GRANULE_BYTES = 4  # a DMA addresses and counts 32-bit words (RT, MA)
+GRANULE_BITS = BYTE_BITS * GRANULE_BYTES
 BUFFER_ALIGN_BYTES = 64  # strictest alignment of a vector access on any generation (API, `detail/ld_st.hpp`)
 
 
@@ -87,7 +89,6 @@ class Generation:
     name: str
     stream_bytes: int  # per cycle and port; AIE2P inferred from AM027's 64-bit switches and published kernel rates
     bursts: tuple[int, ...]  # bytes, in order of the register code (MA, RT)
-    int8_macs_per_cycle: int  # per core (Taka et al.; API)
     vector_align_bytes: int  # strictest alignment of a vector access (API, `detail/ld_st.hpp`)
     instruction_generation: int  # byte 2 of an instruction stream (MA)
     peano_target: str  # triple of clang++ (mlir-aie makefiles)
@@ -99,8 +100,8 @@ class Generation:
         return next(t for t in self.tiles if t.kind is kind)
 
 
-AIE2 = Generation("AIE2", 4, (64, 128, 256), 256, 32, 3, "aie2-none-unknown-elf", 20)
-AIE2P = Generation("AIE2P", 8, (64, 128, 256, 512), 512, 64, 4, "aie2p-none-unknown-elf", 21)
+AIE2 = Generation("AIE2", 4, (64, 128, 256), 32, 3, "aie2-none-unknown-elf", 20)
+AIE2P = Generation("AIE2P", 8, (64, 128, 256, 512), 64, 4, "aie2p-none-unknown-elf", 21)
 
 DEFAULT_STACK_BYTES = 0x400  # at the bottom of a core's data memory (MA)
 CORE_OWN_MEMORY = 0x70000  # where a core sees its own data memory, below it its neighbours' (MA)

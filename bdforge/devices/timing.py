@@ -233,15 +233,3 @@ def timing_of(device: Device | str) -> Timing:
 
 JOB_TIMEOUT_SECONDS = 4.0
 """After which drivers end a job: Phoenix's 4 to 5 s, others 6, 16 or 60 (xdna-emu, amd/xdna-driver 51, hipscope)."""
-
-PEAK_MACS: Mapping[str, Mapping[tuple[str, str], int]] = {
-    "AIE2": {("i8", "i8"): 256, ("i8", "i4"): 512, ("i16", "i8"): 128, ("i16", "i16"): 64, ("bf16", "bf16"): 128},
-    "AIE2P": {
-        ("i8", "i8"): 512, ("i8", "i4"): 512, ("i8", "i2"): 512, ("i16", "i8"): 256, ("i16", "i16"): 128,
-        ("bf16", "bf16"): 256, ("bf16", "bfp16"): 512, ("bfp16", "bfp16"): 512,
-    },
-}  # fmt: skip
-"""MACs per cycle and core by generation and types of A and B (API headers and rate tables; M).
-
-bf16 on AIE2P goes by way of bfp16. Ternary and 4-bit weights there are unpacked to int8 in other slots than the MACs'.
-"""

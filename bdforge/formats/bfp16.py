@@ -12,11 +12,12 @@ as cores flush them. A block of zeros has E = 0. No block holds infinity or NaN.
 import ml_dtypes
 import numpy as np
 
+from bdforge.devices.types import BFP16EBS8
 from bdforge.formats.errors import FormatError, refuse
 
-BLOCK = 8
+BLOCK = BFP16EBS8.values
 """Values that share an exponent."""
-BLOCK_BYTES = 1 + BLOCK
+BLOCK_BYTES = BFP16EBS8.bytes
 
 _MANTISSA_BIAS = 127 + 6
 _LARGEST_EXPONENT = 254

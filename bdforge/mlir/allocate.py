@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Attribute
 
+from bdforge.devices.types import BLOCK_FORMATS
 from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, LockOp, TileOp
 from bdforge.mlir.attributes import BlockFloatType
 from bdforge.mlir.errors import Location, MlirError
@@ -21,8 +22,6 @@ Coordinates = tuple[int, int]
 BASIC_SEQUENTIAL = "basic-sequential"
 """The scheme that is modelled here; a tile that names it is placed so, whatever aiecc's default is (bank-aware)."""
 
-# Bits of one block of elements with a shared exponent: 8-bit mantissas and one 8-bit exponent per 8 of them (API).
-_BLOCK_FLOAT_BITS = {"v8bfp16ebs8": 72, "v16bfp16ebs16": 136}
 _INDEX_BITS = 64
 
 
@@ -56,8 +55,8 @@ def element_bits(element: Attribute) -> int:
     """Bits that one element takes in memory; ValueError for types without a size."""
     if isinstance(element, IndexType):
         return _INDEX_BITS
-    if isinstance(element, BlockFloatType) and element.block_type.data in _BLOCK_FLOAT_BITS:
-        return _BLOCK_FLOAT_BITS[element.block_type.data]
+    if isinstance(element, BlockFloatType) and element.block_type.data in BLOCK_FORMATS:
+        return BLOCK_FORMATS[element.block_type.data].bits
     bits = getattr(element, "bitwidth", None)
     if not isinstance(bits, int):
         raise ValueError(f"elements of type {element} have no known size in memory")

@@ -14,10 +14,10 @@ from typing import Any
 
 from bdforge.devices.timing import timing_of
 from bdforge.devices.topology import DEVICES, MLIR_DEVICES
-from bdforge.perf.bounds.case import LAYOUTS, GemmCase
+from bdforge.devices.types import TYPES, Order, TypeNameError, order_named, type_named
+from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.tiles import fastest_tile
 from bdforge.perf.bounds.traffic import padded
-from bdforge.perf.bounds.types import ELEMENT_BYTES, type_named
 from bdforge.perf.errors import PerfError
 
 DATA = Path(__file__).parent / "data"
@@ -224,7 +224,7 @@ class _Reader:
         return _DEFAULT_DEVICE
 
     def types(self) -> tuple[str, str, str]:
-        a = self.type("dtype_a", "i8")
+        a = self.type("dtype_a", "int8")
         b = self.type("dtype_b", a)
         return a, b, self.type("dtype_c", a)
 
@@ -233,8 +233,8 @@ class _Reader:
             self.assumed.append(f"{name}={default}")
             return default
         try:
-            return type_named(self.fields[name])
-        except PerfError as error:
+            return type_named(self.fields[name]).name
+        except TypeNameError as error:
             self.faults.append(f"{name}: {error}")
             return default
 
@@ -243,7 +243,7 @@ class _Reader:
         if known := self.whole("k_mt"):
             return padded(known, k)
         timing = timing_of(facts["device"])
-        wanted = timing.long_run_bytes(facts["columns"]) / ELEMENT_BYTES[facts["a"]]
+        wanted = timing.long_run_bytes(facts["columns"]) / TYPES[facts["a"]].bytes
         deepest = padded(self.whole("K") or _USUAL_SIZE, k)
         return self.note("k_mt", min(padded(ceil(wanted), k), deepest))
 
@@ -257,16 +257,17 @@ class _Reader:
         self.assumed.append(f"{name}={value}")
         return value
 
-    def layout(self, b: str) -> str:
-        text = self.fields.get("b_layout", "").lower()
-        text = {"column": "col", "col-major": "col", "column-major": "col", "row-major": "row"}.get(text, text)
+    def layout(self, b: str) -> Order:
+        assumed: Order = "packed" if TYPES[b].packed_only else "row"
+        text = self.fields.get("b_layout", "")
         if not text:
-            layout = "packed" if b in ("bfp16", "i4", "i2") else "row"
-            self.assumed.append(f"b_layout={layout}")
-            return layout
-        if text not in LAYOUTS:
-            self.faults.append(f"b_layout is {text!r}; it is one of {', '.join(LAYOUTS)}, or empty when unknown")
-        return text
+            self.assumed.append(f"b_layout={assumed}")
+            return assumed
+        try:
+            return order_named(text)
+        except TypeNameError as error:
+            self.faults.append(f"b_layout: {error}; or empty when unknown")
+            return assumed
 
     def yes(self, name: str) -> bool:
         """Whether a column that may be missing says yes."""

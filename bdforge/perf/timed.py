@@ -8,12 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from bdforge.devices.timing import PEAK_MACS, timing_of
+from bdforge.devices.timing import timing_of
+from bdforge.devices.types import PEAK_MACS, TYPES
 from bdforge.emulator import TimingOptions, TimingReport, emulate
 from bdforge.emulator.timed import Span
 from bdforge.operators.gemm import GemmSequence, Plan, Problem, render, sequence
-from bdforge.operators.gemm.types import TYPES
-from bdforge.perf.bounds.types import type_named
 from bdforge.perf.designs import case_of
 from bdforge.perf.kernels.schedule import Schedule, ScheduleError, kernel_costs
 from bdforge.perf.tune.kernel import Basis, kernel_of, share_reached
@@ -40,7 +39,7 @@ def timing_options(
                 efficiency=efficiency, options=options,
             )  # fmt: skip
     spec, generation = plan.spec, plan.device.generation.name
-    peak = PEAK_MACS[generation].get((type_named(spec.a), type_named(spec.b)), 0)
+    peak = PEAK_MACS[generation].get((spec.a, spec.b), 0)
     return TimingOptions(timing, costs, problem.macs, spans, peak)
 
 
@@ -59,8 +58,7 @@ def basis_options(plan: Plan, problem: Problem, basis: Basis, spans: list[Span] 
     """`timing_options` with the matrix kernel's cycles as a basis has them; ScheduleError where it has none."""
     spec = plan.spec
     if basis == "compiled":
-        types = (type_named(spec.a), type_named(spec.b), type_named(spec.accumulator))
-        share = share_reached(types, plan.kernel.generation)
+        share = share_reached((spec.a, spec.b, spec.accumulator), plan.kernel.generation)
         return timing_options(plan, problem, schedule="sequential", efficiency=share, spans=spans)
     options = timing_options(plan, problem, spans=spans)
     cycles = kernel_of(case_of(spec, plan.device, problem), basis).cycles / plan.spec.buffers.rho

@@ -1,26 +1,16 @@
 """Host buffers of a GEMM: operands in the order, type and shape in which the array reads and writes them."""
 
-import ml_dtypes
 import numpy as np
 
+from bdforge.devices.types import TYPES
 from bdforge.emulator import ArgumentError
 from bdforge.formats import BLOCK, TILE_BYTES, pack_bfp16, pack_bfp16_b, unpack_bfp16
 from bdforge.operators.gemm import GemmSequence, Plan, Problem, Staged
 from bdforge.operators.gemm.sequence import natural_leading
 from bdforge.operators.gemm.staging import stage, walked_sizes
-from bdforge.operators.gemm.types import TYPES
 from bdforge.weights import pack, pack_int4, pack_tiles
 
-DTYPES: dict[str, np.dtype] = {
-    "int2": np.dtype(np.int8),
-    "int4": np.dtype(np.int8),
-    "int8": np.dtype(np.int8),
-    "int16": np.dtype(np.int16),
-    "int32": np.dtype(np.int32),
-    "bf16": np.dtype(ml_dtypes.bfloat16),
-    "f32": np.dtype(np.float32),
-    "bfp16": np.dtype(np.float32),
-}
+DTYPES = {name: element.dtype for name, element in TYPES.items()}
 """What numpy holds for each element type; block floats are converted on their way."""
 
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bdforge.devices.types import TYPES
 from bdforge.formats import error_bound, rounded
 from bdforge.formats.bounds import BLOCK_ROUNDOFF, largest_of_block
 from bdforge.operators.gemm import Plan, Problem
 from bdforge.operators.gemm.staging import walked_sizes
-from bdforge.operators.gemm.types import TYPES
 from bdforge.runtime.epilogues import NO_SCALES, Scales
 from bdforge.runtime.operands import DTYPES, moved_back
 from bdforge.runtime.rounding import shifted
@@ -17,8 +17,7 @@ _EXACT_FLOAT32 = 1 << 24  # integers up to here are exact in float32
 _LARGEST_INT8 = 128
 _BF16_ROUNDOFF = 2.0**-8
 _SCALING_ROUNDOFF = 2.0**-21  # of products and sums by way of bfloat16 parts: contract of finish_i32_bf16
-_RANGES = {"int2": (-1, 2), "int4": (-8, 8), "int8": (-128, 128)}
-_INTEGERS = 8  # floats are small integers and halves, whose products block floats hold
+_SMALL = (-8, 7)  # floats are small integers, whose products block floats hold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,8 +44,8 @@ def random_operands(plan: Plan, problem: Problem, seed: int) -> tuple[np.ndarray
 
 
 def _random(rng: np.random.Generator, type_name: str, order: str, shape: tuple[int, int]) -> np.ndarray:
-    low, high = _RANGES.get(type_name, (-_INTEGERS, _INTEGERS))
-    values = rng.integers(low, high, shape, np.int8).astype(DTYPES[type_name])
+    low, high = TYPES[type_name].values or _SMALL
+    values = rng.integers(low, high + 1, shape, np.int8).astype(DTYPES[type_name])
     return np.asfortranarray(values) if order == "column" else values
 
 

@@ -55,7 +55,7 @@ def test_a_table_is_not_overwritten_unless_told(command):
 def test_a_design_is_estimated_with_its_bars(command):
     code, out, _ = command(DESIGN, "-M", "256", "-K", "2560", "-N", "13824")
     assert code == 0
-    assert "256x2560x13824 i8 x i2 -> i32 on strix_halo" in out
+    assert "256x2560x13824 int8 x int2 -> int32 on strix_halo" in out
     assert "TOPS" in out
     assert "(modelled), bound: " in out
     assert "█" in out

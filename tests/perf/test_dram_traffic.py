@@ -23,8 +23,8 @@ small = st.integers(1, 5)
 
 def case(**changes) -> GemmCase:
     facts = {
-        "device": "krackan", "a": "i8", "b": "i8", "c": "i32", "m": 16, "k": 8, "n": 24, "k_mt": 16, "rows": 4,
-        "columns": 8, "M": 128, "K": 48, "N": 384, "b_layout": "col",
+        "device": "krackan", "a": "int8", "b": "int8", "c": "int32", "m": 16, "k": 8, "n": 24, "k_mt": 16, "rows": 4,
+        "columns": 8, "M": 128, "K": 48, "N": 384, "b_layout": "column",
     }  # fmt: skip
     return GemmCase(**{**facts, **changes})
 
@@ -100,13 +100,13 @@ def test_padding_is_counted_in_whole_panels():
     ("changes", "operand", "run", "stride"),
     [
         ({}, 0, 16, 48),
-        ({"a_layout": "col"}, 0, 16, 128),
+        ({"a_layout": "column"}, 0, 16, 128),
         ({}, 1, 16, 48),
         ({"b_layout": "row"}, 1, 24, 384),
         ({"b_layout": "packed"}, 1, 48 * 24, 48 * 24),
-        ({"b": "i2", "b_layout": "packed"}, 1, 48 * 24 / 4, 48 * 24 / 4),
+        ({"b": "int2", "b_layout": "packed"}, 1, 48 * 24 / 4, 48 * 24 / 4),
         ({}, 2, 24 * 4, 384 * 4),
-        ({"c_layout": "col"}, 2, 16 * 4, 128 * 4),
+        ({"c_layout": "column"}, 2, 16 * 4, 128 * 4),
         ({"a": "bfp16"}, 0, 8 * 16 * 1.125, 8 * 48 * 1.125),
     ],
 )

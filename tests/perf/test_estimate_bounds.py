@@ -12,8 +12,8 @@ from bdforge.perf.bounds.estimate import OVERLAP_EXPONENT, reconfiguration_ns
 def case(**changes) -> GemmCase:
     """A balanced int8 GEMM on Krackan that its cores bind."""
     facts = {
-        "device": "krackan", "a": "i8", "b": "i8", "c": "i8", "m": 144, "k": 72, "n": 144, "k_mt": 432, "rows": 4,
-        "columns": 8, "M": 4032, "K": 4320, "N": 4608, "b_layout": "col", "core_macs_per_cycle": 300.0,
+        "device": "krackan", "a": "int8", "b": "int8", "c": "int8", "m": 144, "k": 72, "n": 144, "k_mt": 432, "rows": 4,
+        "columns": 8, "M": 4032, "K": 4320, "N": 4608, "b_layout": "column", "core_macs_per_cycle": 300.0,
     }  # fmt: skip
     return GemmCase(**{**facts, **changes})
 
@@ -24,12 +24,12 @@ def case(**changes) -> GemmCase:
         ("compute", {}),
         (
             "L1 stream",
-            {"core_macs_per_cycle": 5000.0, "n": 32, "a": "i32", "a_shims": 2, "rows": 1, "N": 512},
+            {"core_macs_per_cycle": 5000.0, "n": 32, "a": "int32", "a_shims": 2, "rows": 1, "N": 512},
         ),
         ("DRAM run length", {"k_mt": 72}),
         ("shim requests", {"k_mt": 72, "K": 3960, "columns": 4}),
         ("DRAM bandwidth", {"m": 32, "n": 64, "k": 128, "k_mt": 512, "core_macs_per_cycle": 500.0, "K": 4096}),
-        ("shim channel", {"columns": 1, "core_macs_per_cycle": 500.0, "n": 32, "a": "i16"}),
+        ("shim channel", {"columns": 1, "core_macs_per_cycle": 500.0, "n": 32, "a": "int16"}),
         ("dispatch", {"M": 576, "K": 432, "N": 1152}),
         ("padding", {"M": 577, "N": 1153, "K": 43200}),
         ("BD reconfiguration", {"K": 432, "bd_overlap": False, "core_macs_per_cycle": 450.0}),

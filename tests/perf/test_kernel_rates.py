@@ -6,7 +6,7 @@ from bdforge.perf.kernels.rates import Rate, fit_form, fitted_forms, form_for, k
 
 
 def test_a_published_rate_is_taken_as_it_is():
-    found = kernel_cycles("AIE2P", ("i8", "i8", "i8"), 144, 72, 144, macs_per_cycle=343.0)
+    found = kernel_cycles("AIE2P", ("int8", "int8", "int8"), 144, 72, 144, macs_per_cycle=343.0)
     assert found.cycles == 144 * 72 * 144 / 343.0
     assert found.basis == "published rate"
 
@@ -14,12 +14,12 @@ def test_a_published_rate_is_taken_as_it_is():
 @pytest.mark.parametrize(
     ("key", "rate", "per_c", "worst"),
     [
-        (("AIE2P", "i8", "i8", "i8"), 529, 0.076, 0.010),
-        (("AIE2P", "i8", "i8", "i16"), 534, 0.108, 0.037),
-        (("AIE2P", "i8", "i8", "i32"), 471, 0.130, 0.067),
+        (("AIE2P", "int8", "int8", "int8"), 529, 0.076, 0.010),
+        (("AIE2P", "int8", "int8", "int16"), 534, 0.108, 0.037),
+        (("AIE2P", "int8", "int8", "int32"), 471, 0.130, 0.067),
         (("AIE2P", "bf16", "bf16", "bf16"), 175, 0.085, 0.030),
-        (("AIE2", "i8", "i8", "i8"), 258, 0.096, 0.007),
-        (("AIE2", "i8", "i8", "i32"), 230, 0.237, 0.029),
+        (("AIE2", "int8", "int8", "int8"), 258, 0.096, 0.007),
+        (("AIE2", "int8", "int8", "int32"), 230, 0.237, 0.029),
         (("AIE2", "bf16", "bf16", "bf16"), 130, 0.128, 0.008),
     ],
 )
@@ -33,7 +33,7 @@ def test_fitted_forms_and_their_worst_errors(key, rate, per_c, worst):
 
 def test_a_form_recovers_the_parameters_that_made_its_rows():
     rates = [
-        Rate("made", "krackan", ("i8", "i8", "i8"), m, k, n, 1, m * k * n / (m * k * n / 400 + 0.2 * m * n))
+        Rate("made", "krackan", ("int8", "int8", "int8"), m, k, n, 1, m * k * n / (m * k * n / 400 + 0.2 * m * n))
         for m, k, n in ((32, 64, 48), (96, 16, 80), (64, 128, 64))
     ]
     form = fit_form(rates)
@@ -41,18 +41,18 @@ def test_a_form_recovers_the_parameters_that_made_its_rows():
 
 
 def test_one_row_gives_a_plain_rate():
-    form = fit_form([Rate("made", "krackan", ("i8", "i8", "i8"), 64, 64, 64, 1, 300.0)])
+    form = fit_form([Rate("made", "krackan", ("int8", "int8", "int8"), 64, 64, 64, 1, 300.0)])
     assert (form.macs_per_cycle, form.cycles_per_c) == pytest.approx((300, 0))
 
 
 def test_packed_weights_take_the_form_of_what_they_become():
-    assert form_for("AIE2P", ("i8", "i2", "i32")) == fitted_forms()["AIE2P", "i8", "i8", "i32"]
-    assert form_for("AIE2P", ("bf16", "i4", "bf16")) == fitted_forms()["AIE2P", "bf16", "bfp16", "bf16"]
+    assert form_for("AIE2P", ("int8", "int2", "int32")) == fitted_forms()["AIE2P", "int8", "int8", "int32"]
+    assert form_for("AIE2P", ("bf16", "int4", "bf16")) == fitted_forms()["AIE2P", "bf16", "bfp16", "bf16"]
 
 
 def test_unknown_types_are_scaled_from_the_nearest_and_say_so():
-    near = fitted_forms()["AIE2", "i8", "i8", "i16"]
-    found = form_for("AIE2", ("i16", "i16", "i16"))
+    near = fitted_forms()["AIE2", "int8", "int8", "int16"]
+    found = form_for("AIE2", ("int16", "int16", "int16"))
     assert found.note
     assert found.macs_per_cycle < near.macs_per_cycle / 2
     assert kernel_cycles("AIE2P", ("f32", "f32", "f32"), 32, 32, 32).basis.startswith("fitted form scaled")
@@ -66,6 +66,6 @@ def test_c_of_twice_the_size_takes_twice_the_cycles_to_load_and_store():
 
 def test_sources_can_be_left_out_of_the_fit():
     all_rows, fewer = (fitted_forms(frozenset(out)) for out in ((), ("taka-table3",)))
-    assert fewer["AIE2P", "i8", "i8", "i8"].rows == 1
-    assert all_rows["AIE2P", "i8", "i8", "i8"].rows == 3
+    assert fewer["AIE2P", "int8", "int8", "int8"].rows == 1
+    assert all_rows["AIE2P", "int8", "int8", "int8"].rows == 3
     assert ("AIE2P", "bfp16", "bfp16", "bfp16") not in fitted_forms(frozenset({"wang-table2"}))

@@ -6,7 +6,7 @@ from statistics import fmean
 import pytest
 
 from bdforge.devices import AIE2, AIE2P
-from bdforge.devices.timing import PEAK_MACS
+from bdforge.devices.types import PEAK_MACS
 from bdforge.operators.gemm.kernels import KERNELS
 from bdforge.perf.kernels.loops import MATRIX_KERNELS
 from bdforge.perf.kernels.published import comparisons, compiled_efficiency
@@ -21,7 +21,7 @@ from bdforge.perf.kernels.schedule import (
 KERNEL_SOURCES = Path(__file__).resolve().parents[2] / "kernels"
 IDS = [f"{k.generation.name}-{k.symbol}" for k in MATRIX_KERNELS]
 COMPILED = [row for row in comparisons() if row.published.compiled]
-INT8 = [row for row in COMPILED if row.published.types[:2] == ("i8", "i8")]
+INT8 = [row for row in COMPILED if row.published.types[:2] == ("int8", "int8")]
 
 
 def test_one_block_of_int32_is_counted_by_hand():
@@ -87,7 +87,7 @@ def test_a_transposed_a_makes_the_move_slot_the_bound_of_ternary():
 def test_costs_are_ordered_and_below_the_peak(kernel):
     r, s, t = kernel.multiples
     peaks = PEAK_MACS[kernel.generation.name]
-    peak = peaks.get((kernel.a, kernel.b), peaks["i8", "i8"])  # a width without a peak of its own is unpacked to int8
+    peak = peaks.get((kernel.a, kernel.b), peaks["int8", "int8"])  # other widths are unpacked to int8
     for m, k, n in ((r, s, t), (3 * r, 5 * s, t), (2 * r, 16 * s, 3 * t), (8 * r, 9 * s, 4 * t)):
         cost = kernel_cycles(kernel.symbol, m, k, n, generation=kernel.generation)
         assert cost.slot_cycles <= cost.cycles <= cost.sequential_cycles
@@ -136,7 +136,6 @@ def test_part_of_the_rows_costs_as_a_tile_of_those_rows():
 def test_kernels_are_named_by_symbol_or_types():
     by_symbol = kernel_cycles("mm_i8_i2_i32", 64, 64, 64, generation=AIE2P)
     assert kernel_cycles(("int8", "int2", "int32"), 64, 64, 64, generation=AIE2P) == by_symbol
-    assert kernel_cycles(("i8", "i2", "i32"), 64, 64, 64, generation=AIE2P) == by_symbol
     assert kernel_cycles(("bfloat16", "bf16", "float32"), 64, 64, 64, generation=AIE2P).symbol == "mm_bf16_bf16_f32"
 
 
@@ -197,12 +196,12 @@ def test_the_sequential_schedule_tells_compiled_int8_kernels():
 
 
 def test_compiled_efficiency_falls_back_to_the_nearest_types():
-    own = compiled_efficiency("i8", "i8", "i32", AIE2P)
-    ternary = compiled_efficiency("i8", "i2", "i32", AIE2P)
+    own = compiled_efficiency("int8", "int8", "int32", AIE2P)
+    ternary = compiled_efficiency("int8", "int2", "int32", AIE2P)
     assert ternary.mean == own.mean
-    assert (own.basis, ternary.basis) == ("i8 x i8 to i32", "i8 x any to i32")
+    assert (own.basis, ternary.basis) == ("int8 x int8 to int32", "int8 x any to int32")
     assert own.low <= own.mean <= own.high
-    assert compiled_efficiency("i16", "i16", "i32", AIE2P).basis == "all types"
+    assert compiled_efficiency("int16", "int16", "int32", AIE2P).basis == "all types"
 
 
 @pytest.mark.parametrize(

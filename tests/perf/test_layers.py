@@ -20,8 +20,8 @@ TUNED = str(ROOT / "designs" / "gemm_i8_i2_tuned.toml")
 def published(problem: Problem) -> GemmCase:
     """The int8 design of the published hybrid: 64x128x64, column-major B, one buffer of C (13.2 TOPS at best)."""
     return GemmCase(
-        device="strix_halo", a="i8", b="i8", c="i32", m=64, k=128, n=64, k_mt=128, rows=4, columns=8, b_layout="col",
-        M=problem.M, K=problem.K, N=problem.N,
+        device="strix_halo", a="int8", b="int8", c="int32", m=64, k=128, n=64, k_mt=128, rows=4, columns=8,
+        b_layout="column", M=problem.M, K=problem.K, N=problem.N,
     )  # fmt: skip
 
 

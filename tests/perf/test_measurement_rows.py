@@ -57,7 +57,7 @@ def test_a_whole_row_needs_no_assumption():
         ("b_layout", "", "b_layout=row"),
         ("c_buffers", "", "c_buffers=2"),
         ("device", "", "device=npu2"),
-        ("dtype_c", "", "dtype_c=i8"),
+        ("dtype_c", "", "dtype_c=int8"),
         ("M", "", "M=4096"),
         ("K", "", "K=3888"),
     ],
@@ -130,7 +130,7 @@ def test_every_wrong_field_is_named_with_its_line():
     lines = str(error.value).splitlines()
     assert len(lines) == 6
     assert all(line.startswith("in.csv: line 3: ") for line in lines)
-    assert "in.csv: line 3: b_layout is 'diag'; it is one of row, col, packed, or empty when unknown" in lines
+    assert "in.csv: line 3: b_layout: unknown order 'diag'; known: row, column, packed; or empty when unknown" in lines
 
 
 @pytest.mark.parametrize("value", ["1e300", "nan", "inf", "0", "-0.0", "1e31"])

@@ -98,7 +98,7 @@ def test_pngs_are_pngs_and_the_same_every_time(plot):
         (("pattern", "-o", "out.png", "--design", "small.toml", "--operand", "b"), "there is no reorder to draw"),
         (("pattern", "-o", "out.png", "--design", "small.toml", "--operand", "d"), "is not a, b or c"),
         (("roofline", "-o", "out.png", "--types", "i8,i9"), "unknown element type 'i9'"),
-        (("roofline", "-o", "out.png", "--types", "i32,i32"), "no peak is known for i32 x i32"),
+        (("roofline", "-o", "out.png", "--types", "i32,i32"), "no peak is known for int32 x int32"),
         (
             ("utilisation", "-o", "out.png", "--design", "none.toml"),
             "none.toml: cannot be read: No such file or directory",
@@ -154,7 +154,7 @@ def test_points_of_the_roofline_are_those_of_the_models():
 def test_the_sweep_goes_over_the_depths_that_memtiles_can_send():
     case = GemmCase(
         device="phoenix", a="bf16", b="bf16", c="bf16", m=96, k=56, n=96, k_mt=56, rows=4, columns=4,
-        M=4224, K=600, N=4224, b_layout="col",
+        M=4224, K=600, N=4224, b_layout="column",
     )  # fmt: skip
     found = sweep(case)
     assert [f.case.k_mt for f in found] == [56 * i for i in range(1, 12)]

@@ -118,8 +118,8 @@ def tops(problem: Problem, basis: Basis, **changes) -> float:
 def stock(problem: Problem, m: int, c_buffers: int) -> float:
     """Modelled TOPS of mlir-aie's stock tiling with column-major int8 B."""
     case = GemmCase(
-        device="strix_halo", a="i8", b="i8", c="i32", m=m, k=64, n=64, k_mt=64, rows=4, columns=8,
-        M=problem.M, K=problem.K, N=problem.N, b_layout="col", c_buffers=c_buffers,
+        device="strix_halo", a="int8", b="int8", c="int32", m=m, k=64, n=64, k_mt=64, rows=4, columns=8,
+        M=problem.M, K=problem.K, N=problem.N, b_layout="column", c_buffers=c_buffers,
     )  # fmt: skip
     return estimate(case, kernel=kernel_of(case, "ideal")).tops
 
@@ -135,4 +135,4 @@ def test_the_tuned_bitnet_design_models_30_tops_and_twice_the_stock_tilings_on_t
 def test_what_keeps_the_tuned_design_from_25_tops_on_the_square_layer_is_dram_and_dispatch(basis):
     assert tops(SQUARE, basis) >= 2 * stock(SQUARE, 64, c_buffers=2)
     assert 22 <= tops(SQUARE, basis) < 25.5, "docs/performance.md tells why not; tell it again"
-    assert tops(SQUARE, basis, c="i8", accumulator="i32") >= 25  # a quarter of C's bytes
+    assert tops(SQUARE, basis, c="int8", accumulator="int32") >= 25  # a quarter of C's bytes

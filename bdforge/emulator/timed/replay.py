@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES
 from bdforge.devices.timing import Timing, timing_of
+from bdforge.devices.types import PEAK_MACS
 from bdforge.emulator.errors import TimingError
 from bdforge.emulator.timed.clock import Clock
 from bdforge.emulator.timed.control import Control
@@ -132,7 +133,8 @@ class _Replay:
             controller=_party_time(self.controller),
             dram=self._dram_time(end),
             macs=options.macs,
-            peak_macs_per_cycle=options.peak_macs_per_cycle or self.trace.device.generation.int8_macs_per_cycle,
+            peak_macs_per_cycle=options.peak_macs_per_cycle
+            or PEAK_MACS[self.trace.device.generation.name]["int8", "int8"],
             warnings=tuple(self._warnings()),
         )
 

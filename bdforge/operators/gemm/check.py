@@ -9,7 +9,6 @@ from bdforge.devices import DEVICES, Device
 from bdforge.operators.gemm.finish import epilogue_bytes, finish_problems
 from bdforge.operators.gemm.kernels import KERNELS, Kernel, accumulators, kernel_for
 from bdforge.operators.gemm.spec import GemmSpec
-from bdforge.operators.gemm.types import TYPES
 
 _SUM_BITS = 32  # of the accumulator registers of an integer product
 

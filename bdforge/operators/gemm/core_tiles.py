@@ -7,10 +7,10 @@ from bdforge.design.memory import Acquire, Bd, Buffer, Lock, Locks, Release, pin
 from bdforge.design.model import Channel, Tile
 from bdforge.design.program import Advance, Call, Core, Load, Loop, Rotation, Statement
 from bdforge.devices import TileKind
+from bdforge.devices.types import TYPES, ElementType
 from bdforge.operators.gemm.finish import finish_for
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.spec import GemmSpec
-from bdforge.operators.gemm.types import TYPES, ElementType
 
 FIRST_CORE_ROW = 2
 RTP_ELEMENTS = 16  # two slots are used

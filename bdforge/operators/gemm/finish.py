@@ -1,8 +1,8 @@
 """What a core calls once for each tile of C, after the last step of K."""
 
+from bdforge.devices.types import TYPES
 from bdforge.operators.gemm.kernels import Finish, Kernel
 from bdforge.operators.gemm.spec import GemmSpec
-from bdforge.operators.gemm.types import TYPES
 
 _CONVERSIONS = {("int32", "int8"), ("int32", "int16"), ("int32", "int32"), ("int32", "bf16"), ("f32", "bf16")}
 """Accumulator and C, where a kernel `finish_<accumulator>_<c>` exists."""
@@ -20,8 +20,7 @@ def finish_for(kernel: Kernel, spec: GemmSpec) -> Finish | None:
         return None
     if kernel.field_scaled and spec.c == "int32":
         return Finish("unscale_i32", _defines(spec))
-    codes = {"int32": "i32", "int16": "i16", "int8": "i8"}
-    symbol = f"finish_{codes.get(spec.accumulator, spec.accumulator)}_{codes.get(spec.c, spec.c)}"
+    symbol = f"finish_{TYPES[spec.accumulator].code}_{TYPES[spec.c].code}"
     scaled = ("FIELD_SCALED",) if kernel.field_scaled else ()
     return Finish(symbol, (*scaled, *_defines(spec)))
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bdforge.devices import AIE2, AIE2P, Generation
+from bdforge.devices.types import TYPES, ElementType
 from bdforge.operators.gemm.spec import LARGEST_SIZE, GemmSpec
-from bdforge.operators.gemm.types import TYPES, ElementType
 
 UNLIMITED_DEPTH = LARGEST_SIZE  # no problem is deeper
 

@@ -17,13 +17,13 @@ from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL, memtiles
 from bdforge.operators.gemm.spec import GemmSpec
-from bdforge.operators.gemm.types import TYPES
+from bdforge.operators.gemm.types import TYPES, storage_of
 
 
 def tiling_of(spec: GemmSpec) -> Tiling:
     """The tiles of a spec, as walks know them."""
     tile, layouts = spec.tile, spec.layouts
-    stores = {name: TYPES[getattr(spec, name)].storage(getattr(layouts, name)) for name in "abc"}
+    stores = {name: storage_of(TYPES[getattr(spec, name)], getattr(layouts, name)) for name in "abc"}
     buffers = spec.buffers
     fed_bytes = epilogue_bytes(spec) if spec.epilogue.fed else (0, 0)
     sizes = (tile.rows, tile.k, tile.n, buffers.k_mt, spec.rows, spec.columns)

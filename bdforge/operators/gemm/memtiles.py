@@ -17,7 +17,7 @@ from bdforge.operators.gemm.grid import Storage, Tiling
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.reorders import a_micro_tiles, b_column_blocks, c_columns, c_rows
 from bdforge.operators.gemm.spec import GemmSpec
-from bdforge.operators.gemm.types import TYPES, ElementType
+from bdforge.operators.gemm.types import TYPES, ElementType, storage_of
 
 B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL = 0, 2, 2
 A_CHANNELS = (1, 3, 4, 5)
@@ -131,7 +131,7 @@ class _Memtiles:
         k, s = self.size.k, self.kernel.s
         if order != along_depth:
             return [b_column_blocks(k, size, s, micro, row=i * k) for i in range(self.slices)]
-        store: Storage = type_.storage("row")
+        store: Storage = storage_of(type_, "row")
         block, run = store.block, store.run
         return [
             a_micro_tiles(size // block, k * run, micro // block, s * run, k_mt=self.k_mt * run, column=i * k * run)

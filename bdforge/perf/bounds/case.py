@@ -8,11 +8,9 @@ import numpy as np
 from bdforge.devices import Device
 from bdforge.devices.timing import Timing, timing_of
 from bdforge.devices.topology import DEVICES, MLIR_DEVICES
+from bdforge.devices.types import TYPES
 from bdforge.perf.bounds import traffic
 from bdforge.perf.bounds.traffic import padded
-from bdforge.perf.bounds.types import BLOCK_ROWS, ELEMENT_BYTES
-
-LAYOUTS = ("row", "col", "packed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +31,12 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GemmCase:
-    """A GEMM of M x K x N with its design. Sizes in elements, types as in `ELEMENT_BYTES`.
+    """A GEMM of M x K x N with its design. Sizes in elements, types by name.
 
-    Layouts are those in DRAM: of B "row" (runs of n), "col" (runs of k_mt) or "packed" (in the order of use), of A and
-    C "row" or "col". `accumulator` is the type in which cores keep C, when it is another than C's; `a_shims` bring one
-    row's A. `bd_overlap` tells whether BDs are written while others run, `b_resident` whether B is read once and stays
-    on the array. With `m_used` only so many of a tile's m rows hold data (0: all), memtiles make the rest.
+    Layouts are those in DRAM: of B "row" (runs of n), "column" (runs of k_mt) or "packed" (in the order of use), of A
+    and C "row" or "column". `accumulator` is the type in which cores keep C, when it is another than C's; `a_shims`
+    bring one row's A. `bd_overlap` tells whether BDs are written while others run, `b_resident` whether B is read once
+    and stays on the array. With `m_used` only so many of a tile's m rows hold data (0: all), memtiles make the rest.
     `core_macs_per_cycle` is the kernel's rate when known, `clock_hz` the array's clock when it is not the device's
     highest. `assumed` says what a table's reader filled in. Sizes and buffering (m, k, n, k_mt, a_shims, c_buffers,
     rho) may be arrays of one length: many designs of one kind, which `estimate` models at once.
@@ -84,7 +82,7 @@ class GemmCase:
     @property
     def element_bytes(self) -> tuple[float, float, float]:
         """Bytes of an element of A, B and C."""
-        return ELEMENT_BYTES[self.a], ELEMENT_BYTES[self.b], ELEMENT_BYTES[self.c]
+        return TYPES[self.a].bytes, TYPES[self.b].bytes, TYPES[self.c].bytes
 
     @property
     def padded(self) -> tuple[int, int, int]:
@@ -127,7 +125,7 @@ class GemmCase:
 
     def _transfer(self, operand: str, size_bytes: Any, channels: Any) -> Transfer:
         run, stride = self._runs(operand)
-        across = {"A": self.a_layout == "col", "B": self.b_layout == "row", "C": False}[operand]
+        across = {"A": self.a_layout == "column", "B": self.b_layout == "row", "C": False}[operand]
         return Transfer(
             operand=operand, size_bytes=size_bytes, run_bytes=run, stride_bytes=np.maximum(stride, run),
             channels=channels, write=operand == "C", shared=across & (channels > 1),
@@ -144,12 +142,12 @@ class GemmCase:
             "B": (self.b, self.b_layout, (self.N, self.n), (self.K, self.k_mt)),
             "C": (self.c, self.c_layout, (self.N, self.n), (self.M, self.m)),
         }[operand]
-        size = ELEMENT_BYTES[type_]
+        size = TYPES[type_].bytes
         if layout == "packed":
             panel = self.padded[1] * self.n * size
             return panel, panel
         line, run = (rows, row_run) if layout == "row" else (columns, column_run)
-        block = BLOCK_ROWS.get(type_, 1) * size
+        block = TYPES[type_].block * size
         return run * block, line * block
 
     def fill_bytes(self) -> float:

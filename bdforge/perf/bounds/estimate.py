@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bdforge.devices.timing import JOB_TIMEOUT_SECONDS, Timing, joined_times
+from bdforge.devices.types import TYPES
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.core import CoreCycles, core_cycles
 from bdforge.perf.kernels.rates import KernelCycles, kernel_cycles, switch_cycles
@@ -150,11 +151,11 @@ def tile_cycles(case: GemmCase, kernel: Any, timing: Timing) -> CoreCycles:
 def _ends_cycles(case: GemmCase, timing: Timing) -> Any:
     """Cycles of the passes over C before the first and after the last step of K, with their calls and locks."""
     accumulator = case.accumulator or case.c
-    passes = [f"zero_{accumulator}"]
-    if case.b == "i2" and case.c == "i32":
+    passes = [f"zero_{TYPES[accumulator].code}"]
+    if case.b == "int2" and case.c == "int32":
         passes.append("unscale_i32")
     elif accumulator != case.c:
-        passes.append(f"finish_{accumulator}_{case.c}")
+        passes.append(f"finish_{TYPES[accumulator].code}_{TYPES[case.c].code}")
     cycles = 2 * timing.core_lock_cycles + len(passes) * timing.kernel_call_cycles
     for symbol in passes:
         try:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from bdforge.devices import Generation
+from bdforge.devices.types import TYPES
 from bdforge.perf.kernels.blocks import Block, Chain
 from bdforge.perf.kernels.forms import ACCUMULATOR_TILES, VECTOR_REGISTERS, timed_form
 from bdforge.perf.kernels.loop import Loop, Operation
@@ -86,7 +87,7 @@ class MatrixKernel:
     @property
     def symbol(self) -> str:
         """The entry point's name: mm_ and the three types."""
-        return f"mm_{self.a}_{self.b}_{self.c}"
+        return "_".join(("mm", *(TYPES[name].code for name in (self.a, self.b, self.c))))
 
     @property
     def generation(self) -> Generation:

@@ -6,6 +6,8 @@ A matrix kernel is a product (MAC form, operands) and the traffic of its C. Sour
 from dataclasses import replace
 
 from bdforge.devices import AIE2, AIE2P
+from bdforge.devices.limits import BYTE_BITS
+from bdforge.devices.types import TYPES
 from bdforge.perf.kernels.forms import VECTOR_REGISTERS
 from bdforge.perf.kernels.kinds import ElementKernel, MatrixKernel, Product
 from bdforge.perf.kernels.operands import (
@@ -55,12 +57,12 @@ _AIE2_BF16 = Product(
 )  # fmt: skip
 
 MATRIX_KERNELS = (
-    MatrixKernel("i8", "i8", "i8", _INT8, c_int8),
-    MatrixKernel("i8", "i8", "i16", _INT8, c_int16),
-    MatrixKernel("i8", "i8", "i32", _INT8, c_int32),
-    MatrixKernel("i8", "i4", "i16", _INT4, c_int16),
-    MatrixKernel("i8", "i4", "i32", _INT4, c_int32),
-    MatrixKernel("i8", "i2", "i32", _INT2, c_int32),
+    MatrixKernel("int8", "int8", "int8", _INT8, c_int8),
+    MatrixKernel("int8", "int8", "int16", _INT8, c_int16),
+    MatrixKernel("int8", "int8", "int32", _INT8, c_int32),
+    MatrixKernel("int8", "int4", "int16", _INT4, c_int16),
+    MatrixKernel("int8", "int4", "int32", _INT4, c_int32),
+    MatrixKernel("int8", "int2", "int32", _INT2, c_int32),
     MatrixKernel("bf16", "bf16", "bf16", _BF16, c_bf16),
     MatrixKernel("bf16", "bf16", "f32", _BF16, c_f32),
     MatrixKernel("bf16", "bfp16", "bf16", _BF16_BFP16, c_bf16),
@@ -69,12 +71,12 @@ MATRIX_KERNELS = (
     MatrixKernel("bfp16", "bfp16", "bf16", _BFP16, c_bf16),
     MatrixKernel("bfp16", "bfp16", "f32", _BFP16, c_f32),
     MatrixKernel("bfp16", "bfp16", "bfp16", _BFP16, c_bfp16),
-    MatrixKernel("i8", "i8", "i8", _AIE2_INT8, c_int8),
-    MatrixKernel("i8", "i8", "i16", _AIE2_INT8, c_int16),
-    MatrixKernel("i8", "i8", "i32", _AIE2_INT8, c_int32),
-    MatrixKernel("i8", "i4", "i16", _AIE2_INT4, c_int16),
-    MatrixKernel("i8", "i4", "i32", _AIE2_INT4, c_int32),
-    MatrixKernel("i8", "i2", "i32", _AIE2_INT2, c_int32),
+    MatrixKernel("int8", "int8", "int8", _AIE2_INT8, c_int8),
+    MatrixKernel("int8", "int8", "int16", _AIE2_INT8, c_int16),
+    MatrixKernel("int8", "int8", "int32", _AIE2_INT8, c_int32),
+    MatrixKernel("int8", "int4", "int16", _AIE2_INT4, c_int16),
+    MatrixKernel("int8", "int4", "int32", _AIE2_INT4, c_int32),
+    MatrixKernel("int8", "int2", "int32", _AIE2_INT2, c_int32),
     MatrixKernel("bf16", "bf16", "bf16", _AIE2_BF16, c_bf16),
     MatrixKernel("bf16", "bf16", "f32", _AIE2_BF16, c_f32),
 )
@@ -99,9 +101,9 @@ ELEMENT_KERNELS = (
         for symbol, body, option in (("finish_i32_bf16", scaled, ""), ("finish_f32_bf16", scaled_floats, "SCALE"))
     ),
     *(
-        ElementKernel(f"zero_{c}", g, VECTOR_BYTES[g.name] * 8 // bits, zero)
+        ElementKernel(f"zero_{TYPES[c].code}", g, VECTOR_BYTES[g.name] * BYTE_BITS // TYPES[c].bits, zero)
         for g in (AIE2, AIE2P)
-        for c, bits in (("i8", 8), ("i16", 16), ("i32", 32), ("bf16", 16), ("f32", 32))
+        for c in ("int8", "int16", "int32", "bf16", "f32")
     ),
     ElementKernel("zero_bfp16", AIE2P, 512, zero_blocks),
 )

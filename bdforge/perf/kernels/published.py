@@ -6,18 +6,17 @@ added to each of our costs). Two hand-written ones stand below: a thesis, Jena 2
 the same group's bfp16 kernel for Strix (1760 of 1843 GFLOPS).
 """
 
-import csv
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from statistics import fmean
 
 from bdforge.devices import AIE2, DEVICES, Generation
 from bdforge.devices.timing import timing_of
+from bdforge.perf.kernels.rates import published_rates
 from bdforge.perf.kernels.schedule import BLOCKING, KernelCost, Schedule, ScheduleError, kernel_cycles
 
-_AIE2_BLOCKING = {"i8": (4, 2), "bf16": (4, 4)}
+_AIE2_BLOCKING = {"int8": (4, 2), "bf16": (4, 4)}
 """Micro-tiles in a block of mlir-aie's `aie_kernels/aie2/mm.cc`, by the type of A. On AIE2P it makes blocks as ours."""
 
 
@@ -97,7 +96,7 @@ def comparisons() -> tuple[Comparison, ...]:
 def compiled_efficiency(
     a: str, b: str, c: str, generation: Generation, which: Schedule = "sequential"
 ) -> Efficiency:  # fmt: skip
-    """What compiled kernels reach of a schedule, for the types of A, B and C as kernel names spell them (`i8`).
+    """What compiled kernels reach of a schedule, for the types of A, B and C by name.
 
     For types that nobody measured: the tiles with the same A and C, else with the same A, else all of the generation.
     Against the sequential schedule it varies little with the tile, so the default is the one to extrapolate with.
@@ -117,18 +116,10 @@ def compiled_efficiency(
 
 
 def _compiled() -> Iterable[PublishedRate]:
-    text = files("bdforge.perf").joinpath("data", "kernel_rates.csv").read_text(encoding="utf-8")
-    for row in csv.DictReader(text.splitlines()):
+    for rate in published_rates():
         yield PublishedRate(
-            source=row["source"],
-            device=row["device"],
-            types=(row["dtype_a"], row["dtype_b"], row["dtype_c"]),
-            m=int(row["m_ct"]),
-            k=int(row["k_ct"]),
-            n=int(row["n_ct"]),
-            rho=int(row["rho"]),
-            macs_per_cycle=float(row["core_macs_per_cycle"]),
-        )
+            rate.source, rate.device, rate.types, rate.m, rate.k, rate.n, rate.rho, rate.macs_per_cycle
+        )  # fmt: skip
 
 
 def _summary(shares: list[float], basis: str) -> Efficiency:

@@ -7,7 +7,7 @@ microkernels taken off. Our own kernels are scheduled in `kernels.schedule`, not
 """
 
 import csv
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from bdforge.devices.timing import PEAK_MACS, Timing, timing_of
+from bdforge.devices.timing import Timing, timing_of
 from bdforge.devices.topology import DEVICES
-from bdforge.perf.bounds.types import ELEMENT_BYTES
+from bdforge.devices.types import PEAK_MACS, TYPES, type_named
 
 RATES_FILE = Path(__file__).parents[1] / "data" / "kernel_rates.csv"
-_UNPACKED = {"i8": "i8", "bf16": "bfp16", "bfp16": "bfp16"}  # what 2- and 4-bit weights become, by A's type
+_UNPACKED = {"int8": "int8", "bf16": "bfp16", "bfp16": "bfp16"}  # what 2- and 4-bit weights become, by A's type
 _UNKNOWN_SHARE = 0.25  # of bf16's peak, for types that no unit multiplies
 
 
@@ -85,12 +85,17 @@ def published_rates() -> tuple[Rate, ...]:
     with RATES_FILE.open(encoding="utf-8", newline="") as file:
         return tuple(
             Rate(
-                row["source"], row["device"], (row["dtype_a"], row["dtype_b"], row["dtype_c"]),
+                row["source"], row["device"], _types(row),
                 int(row["m_ct"]), int(row["k_ct"]), int(row["n_ct"]), int(row["rho"]),
                 float(row["core_macs_per_cycle"]),
             )
             for row in csv.DictReader(file)
         )  # fmt: skip
+
+
+def _types(row: Mapping[str, str]) -> tuple[str, str, str]:
+    a, b, c = (type_named(row[f"dtype_{operand}"]).name for operand in "abc")
+    return a, b, c
 
 
 def fit_form(rates: Iterable[Rate]) -> Form:
@@ -122,14 +127,14 @@ def form_for(generation: str, types: tuple[str, str, str], left_out: frozenset[s
     """
     forms = fitted_forms(left_out)
     a, b, c = types
-    if b in ("i2", "i4"):
+    if b in ("int2", "int4"):
         b = _UNPACKED.get(a, b)
     if (generation, a, b, c) in forms:
         return forms[generation, a, b, c]
     key = min(forms, key=lambda known: _distance(known, (generation, a, b, c)))
     near = forms[key]
     share = _peak(generation, a, b) / _peak(*key[:3])
-    size = ELEMENT_BYTES[c] / ELEMENT_BYTES[key[3]]
+    size = TYPES[c].bytes / TYPES[key[3]].bytes
     return Form(
         near.macs_per_cycle * share, near.cycles_per_c * size, 0, f"scaled from {' x '.join(key[1:3])} to {key[3]}"
     )
@@ -142,7 +147,7 @@ def _peak(generation: str, a: str, b: str) -> float:
 
 def _distance(known: tuple[str, str, str, str], wanted: tuple[str, str, str, str]) -> tuple[float, ...]:
     """Same generation first, then A's type, B's type, and the nearest size of C."""
-    sizes = abs(ELEMENT_BYTES[known[3]] - ELEMENT_BYTES[wanted[3]])
+    sizes = abs(TYPES[known[3]].bytes - TYPES[wanted[3]].bytes)
     return (known[0] != wanted[0], known[1] != wanted[1], known[2] != wanted[2], sizes)
 
 
@@ -152,7 +157,7 @@ def kernel_cycles(
 ) -> KernelCycles:  # fmt: skip
     """Cycles of one step: m·k·n / `macs_per_cycle` when the rate is published, else the fitted form.
 
-    `types` are those of A, B and C as in `ELEMENT_BYTES`; `generation` is "AIE2" or "AIE2P".
+    `types` are those of A, B and C by name; `generation` is "AIE2" or "AIE2P".
     """
     if macs_per_cycle:
         return KernelCycles(m * k * n / macs_per_cycle, "published rate")

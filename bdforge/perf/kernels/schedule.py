@@ -21,6 +21,7 @@ from functools import cache
 from typing import Any, Literal
 
 from bdforge.devices import Generation
+from bdforge.devices.types import type_named
 from bdforge.perf.kernels.blocks import Block
 from bdforge.perf.kernels.forms import SLOTS, VECTOR_REGISTERS
 from bdforge.perf.kernels.loop import ScheduleError, SlotChoices, shared_slots
@@ -45,7 +46,6 @@ BLOCKING = (2, 2)
 """Rows and columns of micro-tiles in one block of our kernels (`kernels/include/multiply.h`)."""
 
 _EFFICIENCY_LIMITS: Mapping[Schedule, int] = {"overlapped": 1, "slots": 1, "sequential": 2}
-_LONG_NAMES = {"int": "i", "bfloat": "bf", "float": "f"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +105,11 @@ def kernel_cycles(
 ) -> KernelCost:  # fmt: skip
     """Cost of one call of a kernel on a core's tile m x k x n.
 
-    `kernel` is an entry point (`mm_i8_i2_i32`, `zero_i32`) or the types of A, B and C (`("int8", "int2", "int32")`,
-    also as `("i8", "i2", "i32")`). With asymmetric tile buffering a matrix kernel works on `a_rows` of the m rows at a
-    time (m / a_rows is rho, the number of calls); passes over C always take all m. `transposed` names the operands
-    ("a", "b", "c") whose micro-tiles are stored column by column. `call_cycles` are added to each count. `blocking` is
-    for kernels of others. `options` are macros that a pass over C is built with; `SCALE` changes its cost.
+    `kernel` is an entry point (`mm_i8_i2_i32`, `zero_i32`) or the types of A, B and C (`("int8", "int2", "int32")`).
+    With asymmetric tile buffering a matrix kernel works on `a_rows` of the m rows at a time (m / a_rows is rho, the
+    number of calls); passes over C always take all m. `transposed` names the operands ("a", "b", "c") whose
+    micro-tiles are stored column by column. `call_cycles` are added to each count. `blocking` is for kernels of others.
+    `options` are macros that a pass over C is built with; `SCALE` changes its cost.
 
     ScheduleError: no such kernel for this generation, or sizes that are no positive multiples of its micro-tiles.
     """
@@ -182,13 +182,7 @@ def kernel_multiples(kernel: str | tuple[str, str, str], generation: Generation)
 
 
 def _symbol(kernel: str | tuple[str, str, str]) -> str:
-    return kernel if isinstance(kernel, str) else "_".join(("mm", *map(_short, kernel)))
-
-
-def _short(name: str) -> str:
-    """`int8` is `i8`, `bfloat16` is `bf16`; short names stay."""
-    letters = name.rstrip("0123456789")
-    return _LONG_NAMES.get(letters, letters) + name[len(letters) :]
+    return kernel if isinstance(kernel, str) else "_".join(("mm", *(type_named(name).code for name in kernel)))
 
 
 def _kernel(symbol: str, generation: Generation, options: Collection[str] = ()) -> MatrixKernel | ElementKernel:

@@ -7,7 +7,8 @@ from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Literal
 
 from bdforge.devices import device_named
-from bdforge.devices.timing import PEAK_MACS, timing_of
+from bdforge.devices.timing import timing_of
+from bdforge.devices.types import PEAK_MACS
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.estimate import INTERVAL, estimate
 from bdforge.perf.plots.figure import BLUE, GREEN, GREY, TEXT, VERMILION, PlotError, new_figure

@@ -20,7 +20,7 @@ BOUND_COLORS = {
 }  # fmt: skip
 
 
-_B_LAYOUTS = {"row": "row-major", "col": "column-major", "packed": "packed"}
+_B_LAYOUTS = {"row": "row-major", "column": "column-major", "packed": "packed"}
 
 
 def depths(case: GemmCase) -> list[int]:

@@ -15,8 +15,8 @@ import numpy as np
 
 from bdforge.devices import Generation
 from bdforge.devices.timing import timing_of
+from bdforge.devices.types import TYPES
 from bdforge.perf.bounds.case import GemmCase
-from bdforge.perf.bounds.types import type_named
 from bdforge.perf.errors import PerfError
 from bdforge.perf.kernels import schedule as kernel_schedule
 from bdforge.perf.kernels.published import compiled_efficiency
@@ -50,7 +50,7 @@ def kernel_of(case: GemmCase, basis: Basis) -> KernelCycles:
     turned = {"a": case.a_layout, "b": case.b_layout, "c": case.c_layout}
     cost = kernel_schedule.kernel_cycles(
         types, case.m, case.k, case.n, generation=generation, a_rows=case.m // case.rho,
-        transposed=[name for name, layout in turned.items() if layout == "col"],
+        transposed=[name for name, layout in turned.items() if layout == "column"],
     )  # fmt: skip
     share = share_reached(types, generation)
     compiled = _compiled(cost, share)
@@ -76,7 +76,7 @@ class KernelTable:
     def types(self) -> tuple[str, str, str]:
         """Types of A, B and the accumulator as models name them."""
         space = self.space
-        return type_named(space.a), type_named(space.b), type_named(space.accumulator)
+        return space.a, space.b, space.accumulator
 
     def cycles(self, c: Candidates) -> np.ndarray:
         """Cycles of one step of each candidate, all its rho calls; equal to `kernel_of`."""
@@ -115,7 +115,7 @@ class _Blocks:
     """Blocks of one kernel by shape (whole or odd, down and across) and steps of K."""
 
     def __init__(self, types: tuple[str, str, str], generation: Generation, transposed: frozenset[str]):
-        symbol = "_".join(("mm", *types))
+        symbol = "_".join(("mm", *(TYPES[name].code for name in types)))
         found = [k for k in MATRIX_KERNELS if (k.symbol, k.generation) == (symbol, generation)]
         if not found:
             raise ScheduleError(f"no loop of a kernel {symbol!r} for {generation.name}; tune with --kernel fitted")

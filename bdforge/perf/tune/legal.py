@@ -12,9 +12,10 @@ from bd_patterns.granules import GRANULE_BITS
 from bdforge.design.placement import occupied
 from bdforge.devices import TileKind
 from bdforge.devices.limits import STATIC_STRIDE_END, TileLimits
+from bdforge.devices.types import ElementType
 from bdforge.operators.gemm.core_tiles import core_parts
 from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL
-from bdforge.operators.gemm.types import ElementType
+from bdforge.operators.gemm.types import storage_of
 from bdforge.perf.tune.space import B_LAYOUTS, Candidates, SearchSpace
 
 _PACKED = B_LAYOUTS.index("packed")
@@ -128,7 +129,7 @@ class _Legality:
         if not along_depth:
             sizes, strides = (size // micro, c.k // s, s, micro), (micro, s * size, size, 1)
             return _fits(sizes, strides, type_.memory_bits, self.memtile)
-        store = type_.storage("row")
+        store = storage_of(type_, "row")
         block, run = store.block, store.run
         rows, tall, wide, line = size // block, micro // block, s * run, c.k_mt * run
         sizes, strides = (rows // tall, c.k * run // wide, tall, wide), (tall * line, wide, line, 1)

@@ -7,12 +7,9 @@ import numpy as np
 from bdforge.operators.gemm import Problem
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.estimate import estimate
-from bdforge.perf.bounds.types import type_named
 from bdforge.perf.kernels.rates import KernelCycles
 from bdforge.perf.tune.kernel import KernelTable
 from bdforge.perf.tune.space import B_LAYOUTS, Candidates, SearchSpace
-
-_LAYOUTS = {"row": "row", "column": "col", "packed": "packed"}
 
 
 def case_at(space: SearchSpace, candidates: Candidates, index: int, problem: Problem) -> GemmCase:
@@ -37,8 +34,8 @@ def modelled_us(table: KernelTable, candidates: Candidates, problems: list[tuple
 
 def _case(space: SearchSpace, sizes: dict[str, Any], b_layout: int, problem: Problem) -> GemmCase:
     return GemmCase(
-        device=space.device.name, a=type_named(space.a), b=type_named(space.b), c=type_named(space.c),
+        device=space.device.name, a=space.a, b=space.b, c=space.c,
         rows=space.rows, columns=space.columns, M=problem.M, K=problem.K, N=problem.N,
-        a_layout=_LAYOUTS[space.a_layout], b_layout=_LAYOUTS[B_LAYOUTS[b_layout]], c_layout=_LAYOUTS[space.c_layout],
-        accumulator=type_named(space.accumulator), **sizes,
+        a_layout=space.a_layout, b_layout=B_LAYOUTS[b_layout], c_layout=space.c_layout,
+        accumulator=space.accumulator, **sizes,
     )  # fmt: skip

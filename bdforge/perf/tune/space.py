@@ -12,17 +12,15 @@ import numpy as np
 
 from bdforge.design.placement import occupied
 from bdforge.devices import Device, TileKind
+from bdforge.devices.types import TYPES, ElementType, type_named
 from bdforge.operators.gemm import GemmSpec, plan_gemm, spec_from
 from bdforge.operators.gemm.core_tiles import core_parts
 from bdforge.operators.gemm.kernels import Kernel, kernel_for
 from bdforge.operators.gemm.spec import STACK_BYTES
-from bdforge.operators.gemm.types import TYPES, ElementType
-from bdforge.perf.bounds.types import type_named
 from bdforge.perf.errors import PerfError
 
 B_LAYOUTS = ("packed", "row", "column")
 BUFFERS = (1, 2)
-_SPEC_NAMES = {"i2": "int2", "i4": "int4", "i8": "int8", "i16": "int16", "i32": "int32"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +119,14 @@ def search_space(
     device: Device, types: str, deepest: int, *, b_layouts: tuple[str, ...] = B_LAYOUTS,
     a_layout: str = "row", c_layout: str = "row",
 ) -> SearchSpace:  # fmt: skip
-    """The space for `types`, such as `i8,i2,i32`: A, B, C and, if need be, the accumulator.
+    """The space for `types`, such as `int8,int2,int32`: A, B, C and, if need be, the accumulator.
 
     B's layouts are cut to those that its type allows. SpecError or PerfError where no design has these types.
     """
     names = [part for part in types.split(",") if part.strip()]
     if len(names) not in (3, 4):
-        raise PerfError(f"types {types!r} are not A,B,C or A,B,C,accumulator, such as i8,i2,i32")
-    named = [_SPEC_NAMES.get(type_named(name), type_named(name)) for name in names]
+        raise PerfError(f"types {types!r} are not A,B,C or A,B,C,accumulator, such as int8,int2,int32")
+    named = [type_named(name).name for name in names]
     a, b, c = named[:3]
     given = {"accumulator": named[3]} if len(named) == 4 else {}
     size, at_64 = 64, {"m": 64, "k": 64, "n": 64}

@@ -42,7 +42,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("emulator", "toolchain"): "an executor of machine code is compiled for this host, by its compiler",
     ("formats", "devices"): "how long a block is stands in the table of types",
     ("isa", "images"): "programs are read from, and written to, ELF, CDO, PDI and xclbin",
-    ("operators", "formats"): "block floats are packed as hosts have them",
     ("operators", "mlir"): "a rendered text is brought into the other form of the dialect",
     ("operators", "txn"): "GEMM encodes its instruction words itself until sequences are data",
     ("perf", "bd_patterns"): "pictures of access patterns; granules in the tuner's legality",

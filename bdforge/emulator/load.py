@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IndexType, IntegerType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
@@ -16,7 +15,7 @@ from bdforge.emulator.cores.core import Core, core_at
 from bdforge.emulator.cores.isa.loading import load_elf
 from bdforge.emulator.cores.kernel_call import KernelCall, waits
 from bdforge.emulator.cores.mlir.body import Body
-from bdforge.emulator.cores.mlir.values import bytes_of_blocks, dtype_of_memory
+from bdforge.emulator.cores.mlir.values import bytes_of_blocks
 from bdforge.emulator.cores.stack import Frame, frames_of
 from bdforge.emulator.errors import ArgumentError, DesignError, KernelError
 from bdforge.emulator.flows import Flows
@@ -25,40 +24,25 @@ from bdforge.emulator.poison import PoisonedView
 from bdforge.emulator.routes import check_routes
 from bdforge.emulator.static_dma import load_dma
 from bdforge.messages import InputError
-from bdforge.mlir import location
+from bdforge.mlir import dense, location
 from bdforge.mlir.allocate import allocate, buffer_bytes
 from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, FlowOp, LockOp, UseLockOp
-from bdforge.mlir.attributes import BlockFloatType
 from bdforge.mlir.dma_ops import DmaProgramOp
 from bdforge.mlir.stream_ops import PacketFlowOp
 from bdforge.routing import is_physical
 from bdforge.txn.tasks import acquire_value
 
-_FLOATS = {Float16Type: np.float16, Float32Type: np.float32, Float64Type: np.float64}
-
 
 def dtype_of(element: Attribute) -> np.dtype:
-    """The numpy type of a memref's elements; bf16 is seen as its 16 bits, a block of floats as one opaque element.
-
-    DesignError where numpy has none.
-    """
+    """The numpy type of a memref's elements, as memory holds them; DesignError where numpy has none."""
     if (dtype := _numpy_type(element)) is None:
         raise DesignError(f"elements of type {element} have no numpy view")
     return dtype
 
 
 def _numpy_type(element: Attribute) -> np.dtype | None:
-    if isinstance(element, IntegerType):
-        bits = element.width.data
-        if bits in (8, 16, 32, 64):
-            return np.dtype(f"{'u' if element.signedness.data.name == 'UNSIGNED' else ''}int{bits}")
-    if isinstance(element, IndexType):
-        return np.dtype(np.int64)
-    if isinstance(element, BFloat16Type):
-        return np.dtype(np.uint16)
-    if isinstance(element, BlockFloatType):
-        return dtype_of_memory(element)
-    return np.dtype(_FLOATS[type(element)]) if type(element) in _FLOATS else None
+    dtype = dense.dtype_of(element)
+    return None if dtype == np.bool_ else dtype  # numpy gives each bit a byte
 
 
 class Configuration:

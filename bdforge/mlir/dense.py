@@ -23,6 +23,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from bdforge.devices.types import BLOCK_FORMATS
+from bdforge.mlir.attributes import BlockFloatType
+
 DENSE_BYTES_MAX = 1 << 28
 """Largest constant that is read; a guard against `dense<0>` of absurd types, far above any tile's memory."""
 
@@ -32,7 +35,10 @@ _FLOATS = {Float16Type: np.float16, Float32Type: np.float32, Float64Type: np.flo
 
 
 def dtype_of(element: Attribute) -> np.dtype | None:
-    """numpy's type of an element: bf16 as its bits in uint16, index as int64; None where numpy has none."""
+    """numpy's type for memory that holds elements of a type; None where numpy has none.
+
+    bf16 is its bits in uint16, index int64, a block of floats one opaque element of all its bytes.
+    """
     if isinstance(element, IndexType):
         return np.dtype(np.int64)
     if isinstance(element, IntegerType):
@@ -41,6 +47,9 @@ def dtype_of(element: Attribute) -> np.dtype | None:
             return np.dtype(np.bool_)
         kind = "u" if element.signedness.data is Signedness.UNSIGNED else "i"
         return np.dtype(f"{kind}{width // 8}") if width in (8, 16, 32, 64) else None
+    if isinstance(element, BlockFloatType):
+        block = BLOCK_FORMATS.get(element.block_type.data)
+        return None if block is None else np.dtype((np.void, block.bytes))
     kind = _FLOATS.get(type(element))  # pyright: ignore[reportArgumentType]
     return None if kind is None else np.dtype(kind)
 

@@ -6,6 +6,7 @@ from math import lcm
 from bdforge.design.check import check
 from bdforge.design.model import Design
 from bdforge.devices import DEVICES, Device
+from bdforge.devices.types import TYPES
 from bdforge.operators.gemm.finish import epilogue_bytes, finish_problems
 from bdforge.operators.gemm.kernels import KERNELS, Kernel, accumulators, kernel_for
 from bdforge.operators.gemm.spec import GemmSpec

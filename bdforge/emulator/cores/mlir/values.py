@@ -27,11 +27,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from bdforge.emulator.errors import CoreError
-from bdforge.mlir.allocate import element_bits
 from bdforge.mlir.attributes import BlockFloatType
+from bdforge.mlir.dense import dtype_of
 
 INDEX_BITS = 64
-_FLOAT_DTYPES = {Float16Type: np.float16, BFloat16Type: np.float32, Float32Type: np.float32, Float64Type: np.float64}
 _FLOAT_BITS = {Float16Type: 16, BFloat16Type: 16, Float32Type: 32, Float64Type: 64}
 # bfloat16: 8 significant bits, the exponents of float32 (IEEE 754 binary32)
 _BF16_FRACTION_BITS, _BF16_LOWEST_EXPONENT, _BF16_OVERFLOW = 7, -126, 2.0**128
@@ -201,26 +200,21 @@ def float_of_int(value: int, type_: Attribute) -> float:
 
 def dtype_of_vector(element: Attribute) -> np.dtype:
     """numpy's type for vectors of an element type; CoreError where there is none."""
-    if type(element) in _FLOAT_DTYPES:
-        return np.dtype(_FLOAT_DTYPES[type(element)])  # pyright: ignore[reportArgumentType]
-    if isinstance(element, IndexType):
-        return np.dtype(np.int64)
-    if isinstance(element, IntegerType) and element.width.data == 1:
-        return np.dtype(np.bool_)
-    if isinstance(element, IntegerType) and element.width.data in (8, 16, 32, 64):
-        kind = "u" if is_unsigned(element) else "i"
-        return np.dtype(f"{kind}{element.width.data // 8}")
-    raise CoreError(f"vectors of {element} are not supported in a core program")
+    if isinstance(element, BFloat16Type):
+        return np.dtype(np.float32)
+    if isinstance(element, BlockFloatType) or (dtype := dtype_of(element)) is None:
+        raise CoreError(f"vectors of {element} are not supported in a core program")
+    return dtype
 
 
 def dtype_of_memory(element: Attribute) -> np.dtype:
     """numpy's type for memory that holds an element type; CoreError where there is none.
 
-    A block of floats is one opaque element of all its bytes: cores move blocks, and kernels see `bytes_of_blocks`.
+    Cores move whole blocks of floats, opaque elements; kernels see `bytes_of_blocks`.
     """
-    if isinstance(element, BlockFloatType):
-        return np.dtype((np.void, element_bits(element) // 8))
-    return np.dtype(np.uint16) if isinstance(element, BFloat16Type) else dtype_of_vector(element)
+    if (dtype := dtype_of(element)) is None:
+        raise CoreError(f"memory of {element} is not supported in a core program")
+    return dtype
 
 
 def bytes_of_blocks(array: np.ndarray) -> np.ndarray:

@@ -15,7 +15,9 @@ ALL_NUMBERS = ("devices.limits", "devices.switches")  # every number there is a 
 LIKE_A_LIMIT = re.compile(r"MAX|MIN|LIMIT|BUDGET|LARGEST|LONGEST|MOST|UNREAD|CAPACITY|ENTRIES|(^|_)END(_|$)")
 
 NO_LIMIT = {
+    "devices.limits.BYTE_BITS": "a size",
     "devices.limits.GRANULE_BYTES": "a size: alignment has tests of its own",
+    "devices.limits.GRANULE_BITS": "as above",
     "devices.limits.BUFFER_ALIGN_BYTES": "a size: what placement rounds to",
     "devices.limits.DEFAULT_STACK_BYTES": "a default",
     "devices.limits.CORE_OWN_MEMORY": "an address",

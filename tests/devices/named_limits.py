@@ -1,4 +1,4 @@
-"""Finds the limits that bdforge names: integers of its modules and fields of its tiles, and what is none."""
+"""Finds the limits that bdforge names: public integers of its modules and fields of tiles, and what is none."""
 
 import ast
 import importlib
@@ -28,21 +28,17 @@ NO_LIMIT = {
     "devices.limits.CASCADE_FIFO_VALUES": "half of emulator.cascade.CAPACITY",
     "devices.switches.SHIM_TOKEN_MASTER": "a number of a port",
     "mlir.parser.OPERATIONS_MAX": "takes long to reach: tests/mlir/test_mlir_bounds.py puts a smaller one in its place",
-    "routing.negotiate._MAX_PRESSURE": "how the search weighs",
     "routing.search.END": "a mark",
     "emulator.cores.core.LOOP_BUDGET": "tests/emulator/test_core_control.py puts others in its place",
     "emulator.scheduler.STEP_BUDGET": "tests/emulator/test_scheduler_and_locks.py puts others in its place",
     "emulator.cores.isa.memory.END": "an address",
-    "emulator.cores.isa.machine_code._MOST_NAME": "the length of a message",
     "emulator.diagnose.LONGEST_REPORT": "the length of a message",
     "emulator.diagnose.MOST_OTHERS": "the length of a message",
-    "emulator.timed.replay._LONGEST_REPORT": "the length of a message",
-    "emulator.lock._MOST_NAMES": "the length of a message",
     "weights.gguf_header.ENTRY_BYTES_MIN": "a size that follows from the format: counts are refused before reading",
     "weights.gguf_header.TENSOR_BYTES_MIN": "as above",
-    "formats.bfp16._LARGEST_EXPONENT": "a value",
-    **{f"devices.limits.{kind}.{field}": "how allocators divide memory" for kind in ("SHIM", "MEMTILE", "CORE")
-       for field in ("banks",)},
+    "devices.limits.SHIM.banks": "there is none",
+    "devices.limits.MEMTILE.banks": "how allocators divide memory",
+    "devices.limits.CORE.banks": "how allocators divide memory",
     "devices.limits.SHIM.memory_bytes": "there is none",
 }  # fmt: skip
 """Numbers that look like limits: why they have no pair of cases."""
@@ -64,12 +60,16 @@ def _constants() -> Iterator[tuple[str, int]]:
                     yield f"{short}.{name}", value
 
 
+def _public(name: str) -> bool:
+    return name.isupper() and not name.startswith("_")
+
+
 def _assigned(path: Path) -> Iterator[str]:
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         targets = (
             node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
         )
-        yield from (target.id for target in targets if isinstance(target, ast.Name) and target.id.isupper())
+        yield from (target.id for target in targets if isinstance(target, ast.Name) and _public(target.id))
 
 
 def _tile_fields() -> Iterator[tuple[str, int]]:

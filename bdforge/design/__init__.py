@@ -1,1 +1,53 @@
-"""The neutral design: tiles, buffers, locks, BDs, flows, and where they stand."""
+"""The neutral design: what stands in an array, whatever it computes, and how it becomes checked MLIR text.
+
+A design of your own is a `Design` of tiles with buffers, locks, DMA channels and core programs, of flows and of
+sequences; `placed` gives what has no address or BD number one, `check` tells why an array cannot hold it, and `render`
+writes it. `examples/stencil` is a whole one.
+"""
+
+from bdforge.design.check import check
+from bdforge.design.memory import Acquire, Bd, Buffer, Lock, Locks, Packet, Release, ping_pong, ring, whole
+from bdforge.design.model import Allocation, Cascade, Channel, Design, Flow, Port, Tile
+from bdforge.design.placement import placed
+from bdforge.design.program import Advance, Call, Core, Load, Loop, Rotating, Rotation, Store
+from bdforge.design.reasons import DesignError, Reason
+from bdforge.design.render import render
+from bdforge.design.sequence import Event, Sequence, Task, TaskBd, TokenWait
+
+__all__ = [
+    "Acquire",
+    "Advance",
+    "Allocation",
+    "Bd",
+    "Buffer",
+    "Call",
+    "Cascade",
+    "Channel",
+    "Core",
+    "Design",
+    "DesignError",
+    "Event",
+    "Flow",
+    "Load",
+    "Lock",
+    "Locks",
+    "Loop",
+    "Packet",
+    "Port",
+    "Reason",
+    "Release",
+    "Rotating",
+    "Rotation",
+    "Sequence",
+    "Store",
+    "Task",
+    "TaskBd",
+    "Tile",
+    "TokenWait",
+    "check",
+    "ping_pong",
+    "placed",
+    "render",
+    "ring",
+    "whole",
+]

@@ -1,53 +1,61 @@
 """Whether an array can hold a design, with every reason why not: tile, channel, BD, value and limit."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
-from bdforge.design.check_program import program_faults
-from bdforge.design.check_tile import tile_faults
-from bdforge.design.faults import Fault, told_once
+from bdforge.design.check_program import program_reasons
+from bdforge.design.check_tile import tile_reasons
 from bdforge.design.model import Design, Flow, Port, Tile
+from bdforge.design.reasons import Reason, told_once
 from bdforge.devices import DeviceError, Generation, TileKind, switch_of
 from bdforge.devices.limits import PACKET_IDS
+from bdforge.messages import word
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def check(design: Design) -> list[Fault]:
+def check(design: Design) -> list[Reason]:
     """Every reason why the array of a placed design cannot hold it; empty when it can.
 
     Sequences are judged where they are made.
     """
     try:
         generation = design.array.generation
-        wrong = list(_doubles(design))
+        wrong = list(_names_and_places(design))
         for tile in design.tiles:
             if tile.kind is not (kind := design.array.kind(tile.column, tile.row)):
-                wrong.append(Fault("kind", f"{tile.name} is no {tile.kind} but a {kind}", "change its row"))
+                wrong.append(Reason("kind", f"{tile.name} is no {tile.kind} but a {kind}", "change its row"))
     except DeviceError as error:
-        return [Fault("device", str(error), "choose another device or place")]
-    return wrong or told_once([*_tiles(design, generation), *((None, fault) for fault in _ways(design))])
+        return [Reason("device", str(error), "choose another device or place")]
+    return wrong or told_once([*_tiles(design, generation), *((None, reason) for reason in _ways(design))])
 
 
-def _doubles(design: Design) -> Iterator[Fault]:
-    """Names and places that two have."""
+def _names_and_places(design: Design) -> Iterator[Reason]:
+    """Names and places that two have, and names that no MLIR text can hold."""
     names = [tile.name for tile in design.tiles] + [allocation.name for allocation in design.allocations]
     names += [named.name for tile in design.tiles for named in (*tile.buffers, *tile.locks)]
+    names += [sequence.name for sequence in design.sequences]
     for name, count in Counter(names).items():
+        if not NAME.fullmatch(name):
+            yield Reason("name", f"{word(name)!r} is no name in MLIR", "use letters, digits and _")
         if count > 1:
-            yield Fault("name", f"{count} of tiles, buffers, locks and allocations are called {name}", "rename them")
+            what = f"{count} of tiles, buffers, locks, allocations and sequences are called {word(name)}"
+            yield Reason("name", what, "rename them")
     for (column, row), count in Counter((tile.column, tile.row) for tile in design.tiles).items():
         if count > 1:
-            yield Fault("place", f"{count} tiles stand at ({column}, {row})", "give all of a tile in one")
+            yield Reason("place", f"{count} tiles stand at ({column}, {row})", "give all of a tile in one")
 
 
-def _tiles(design: Design, generation: Generation) -> Iterator[tuple[Tile, Fault]]:
+def _tiles(design: Design, generation: Generation) -> Iterator[tuple[Tile, Reason]]:
     by_place = {(tile.column, tile.row): tile for tile in design.tiles}
     kernels: dict[str, tuple[str, ...]] = {}
     for tile in design.tiles:
-        yield from ((tile, fault) for fault in tile_faults(tile, by_place, generation))
-        yield from ((tile, fault) for fault in program_faults(tile, by_place, kernels))
+        yield from ((tile, reason) for reason in tile_reasons(tile, by_place, generation))
+        yield from ((tile, reason) for reason in program_reasons(tile, by_place, kernels))
 
 
-def _ways(design: Design) -> Iterator[Fault]:
+def _ways(design: Design) -> Iterator[Reason]:
     """Flows, cascades and allocations."""
     tiles = {tile.name: tile for tile in design.tiles}
     circuits: Counter[Port] = Counter()
@@ -59,24 +67,28 @@ def _ways(design: Design) -> Iterator[Fault]:
         circuits.update(flow.targets if flow.packet is None else ())
     for port, count in circuits.items():
         if count > 1:
-            yield Fault("flow", f"{count} circuits end at {_named(port)}", "join them as packets, or use more channels")
+            yield Reason(
+                "flow", f"{count} circuits end at {_named(port)}", "join them as packets, or use more channels"
+            )
     for cascade in design.cascades:
         if missing := {cascade.source, cascade.target} - tiles.keys():
-            yield Fault("cascade", f"a cascade joins {', '.join(sorted(missing))}, no tile of the design", "add it")
+            yield Reason("cascade", f"a cascade joins {', '.join(sorted(missing))}, no tile of the design", "add it")
             continue
         source, target = tiles[cascade.source], tiles[cascade.target]
         if (target.column - source.column, target.row - source.row) not in ((1, 0), (0, -1)):
             what = f"the cascade from {source.name} to {target.name} leads neither to the east nor to the south"
-            yield Fault("cascade", what, "use a neighbour there")
+            yield Reason("cascade", what, "use a neighbour there")
     for allocation in design.allocations:
         if allocation.tile.kind is not TileKind.SHIM:
-            yield Fault("allocation", f"{allocation.name} names a channel of a {allocation.tile.kind}", "name a shim's")
+            yield Reason(
+                "allocation", f"{allocation.name} names a channel of a {allocation.tile.kind}", "name a shim's"
+            )
         yield from _port(design, tiles, allocation.tile.dma(allocation.channel), sends=allocation.direction == "MM2S")
 
 
-def _port(design: Design, tiles: dict[str, Tile], port: Port, *, sends: bool) -> Iterator[Fault]:
+def _port(design: Design, tiles: dict[str, Tile], port: Port, *, sends: bool) -> Iterator[Reason]:
     if port.tile not in tiles:
-        yield Fault("flow", f"{_named(port)} is at no tile of the design", "add the tile")
+        yield Reason("flow", f"{_named(port)} is at no tile of the design", "add the tile")
         return
     tile = tiles[port.tile]
     switch = switch_of(design.array, tile.column, tile.row)
@@ -85,12 +97,12 @@ def _port(design: Design, tiles: dict[str, Tile], port: Port, *, sends: bool) ->
         ports = design.array.limits(tile.column, tile.row).channels
     if not 0 <= port.index < ports:
         what = f"{_named(port)} does not {'send' if sends else 'receive'}: a {tile.kind} has {ports} of {port.bundle}"
-        yield Fault("flow", what, "use one of those" if ports else "use another port")
+        yield Reason("flow", what, "use one of those" if ports else "use another port")
 
 
-def _packet(flow: Flow) -> Iterator[Fault]:
+def _packet(flow: Flow) -> Iterator[Reason]:
     if flow.packet is not None and not 0 <= flow.packet < PACKET_IDS:
-        yield Fault(
+        yield Reason(
             "packet", f"the flow from {_named(flow.source)} has packet id {flow.packet}", f"use 0 to {PACKET_IDS - 1}"
         )
 

@@ -8,10 +8,10 @@ from operator import itemgetter
 
 from bd_patterns import Pattern
 from bd_patterns import problems as pattern_problems
-from bdforge.design.faults import Fault
 from bdforge.design.memory import Bd, Padding
 from bdforge.design.model import Channel, Tile
 from bdforge.design.placement import aligned, occupied
+from bdforge.design.reasons import Reason
 from bdforge.devices import Generation, TileKind, TileLimits
 from bdforge.devices.limits import (
     DEFAULT_STACK_BYTES,
@@ -24,7 +24,7 @@ from bdforge.devices.limits import (
 Places = Mapping[tuple[int, int], Tile]
 
 
-def tile_faults(tile: Tile, places: Places, generation: Generation) -> Iterator[Fault]:
+def tile_reasons(tile: Tile, places: Places, generation: Generation) -> Iterator[Reason]:
     """What a tile cannot hold; `places` are all tiles, of which a memtile's channels reach the next ones too."""
     limits = generation.limits(tile.kind)
     yield from _memory(tile, limits)
@@ -35,12 +35,12 @@ def tile_faults(tile: Tile, places: Places, generation: Generation) -> Iterator[
     for channel, tasks in Counter((c.direction, c.index) for c in tile.channels).items():
         if tasks > TASK_QUEUE_ENTRIES:
             what = f"{tasks} tasks wait at {channel[0]} {channel[1]}, whose queue holds {TASK_QUEUE_ENTRIES}"
-            yield Fault("queue", what, "chain their BDs")
+            yield Reason("queue", what, "chain their BDs")
     for channel in tile.channels:
         yield from _channel(tile, channel, limits, _within_reach(tile, channel, places))
 
 
-def _memory(tile: Tile, limits: TileLimits) -> Iterator[Fault]:
+def _memory(tile: Tile, limits: TileLimits) -> Iterator[Reason]:
     limit, stack = limits.memory_bytes, tile.stack_bytes
     used = occupied(stack, ((1, buffer.bytes) for buffer in tile.buffers))
     if used > limit:
@@ -48,58 +48,58 @@ def _memory(tile: Tile, limits: TileLimits) -> Iterator[Fault]:
         parts += [f"stack: {stack}"] if stack else []
         fitting = limit - (used - aligned(stack))
         way = f"a stack of {fitting} would fit, or " if DEFAULT_STACK_BYTES <= fitting < stack else ""
-        yield Fault("memory", f"{used} bytes of {limit} ({', '.join(parts)})", f"{way}choose smaller or fewer buffers")
+        yield Reason("memory", f"{used} bytes of {limit} ({', '.join(parts)})", f"{way}choose smaller or fewer buffers")
         return
     spans = [(b.address, b.address + b.bytes, b.name) for b in tile.buffers if b.address is not None]
     ends = [(0, stack, "the stack"), *sorted(spans)]
     for (_, end, before), (start, _, name) in pairwise(ends):
         if start < end:
-            yield Fault("address", f"{name} starts at {start:#x}, {before} ends at {end:#x}", "move one")
+            yield Reason("address", f"{name} starts at {start:#x}, {before} ends at {end:#x}", "move one")
     if (last := max(ends, key=itemgetter(1)))[1] > limit:
-        yield Fault("address", f"{last[2]} ends at {last[1]:#x}, the memory at {limit:#x}", "move it down")
+        yield Reason("address", f"{last[2]} ends at {last[1]:#x}, the memory at {limit:#x}", "move it down")
     for buffer in tile.buffers:
         if buffer.address is None:
-            yield Fault("address", f"{buffer.name} has no address", "let placed() give it one")
+            yield Reason("address", f"{buffer.name} has no address", "let placed() give it one")
         if buffer.values and len(buffer.values) != buffer.elements:
             what = f"{buffer.name} has {buffer.elements} elements, but {len(buffer.values)} values"
-            yield Fault("values", what, "give all or none")
+            yield Reason("values", what, "give all or none")
 
 
-def _alignment(tile: Tile, align: int) -> Iterator[Fault]:
+def _alignment(tile: Tile, align: int) -> Iterator[Reason]:
     """Vector accesses to what is not aligned go astray."""
     for buffer in tile.buffers:
         name = buffer.role or buffer.name
         if buffer.bytes % align:
-            yield Fault("align", f"{name}: {buffer.bytes} bytes are not a multiple of {align}", "make it larger")
+            yield Reason("align", f"{name}: {buffer.bytes} bytes are not a multiple of {align}", "make it larger")
         if (buffer.address or 0) % align:
-            yield Fault("align", f"{name}: address {buffer.address:#x} is no multiple of {align}", "move it")
+            yield Reason("align", f"{name}: address {buffer.address:#x} is no multiple of {align}", "move it")
 
 
-def _locks(tile: Tile, limits: TileLimits) -> Iterator[Fault]:
+def _locks(tile: Tile, limits: TileLimits) -> Iterator[Reason]:
     for lock in tile.locks:
         if lock.init > limits.lock_value_max:
-            yield Fault("lock", f"lock starts at {lock.init}, above {limits.lock_value_max}", "use a smaller value")
+            yield Reason("lock", f"lock starts at {lock.init}, above {limits.lock_value_max}", "use a smaller value")
         if not 0 <= lock.id < limits.locks:
-            yield Fault("lock id", f"lock {lock.id} is above {limits.locks - 1}", "use fewer locks")
+            yield Reason("lock id", f"lock {lock.id} is above {limits.locks - 1}", "use fewer locks")
     for number, count in Counter(lock.id for lock in tile.locks).items():
         if count > 1:
-            yield Fault("lock id", f"{count} locks have id {number}", "number them apart")
+            yield Reason("lock id", f"{count} locks have id {number}", "number them apart")
 
 
-def _bd_numbers(tile: Tile, limits: TileLimits) -> Iterator[Fault]:
+def _bd_numbers(tile: Tile, limits: TileLimits) -> Iterator[Reason]:
     numbers: dict[range, list[int | None]] = {}
     for channel in tile.channels:
         numbers.setdefault(limits.bds_of_channel(channel.index), []).extend(bd.bd_id for bd in channel.bds)
     for share, used in numbers.items():
         shared = f"BD {share.start} to {share.stop - 1}"
         if len(used) > len(share):
-            yield Fault("bds", f"{len(used)} BDs for channels that share {shared}", "use fewer or shorter chains")
+            yield Reason("bds", f"{len(used)} BDs for channels that share {shared}", "use fewer or shorter chains")
             continue
         for number, count in Counter(used).items():
             if number not in share:
-                yield Fault("bds", f"number {number} of a BD whose channel may use {shared}", "leave it to placed()")
+                yield Reason("bds", f"number {number} of a BD whose channel may use {shared}", "leave it to placed()")
             if count > 1:
-                yield Fault("bds", f"{count} BDs have number {number}", "leave numbers to placed()")
+                yield Reason("bds", f"{count} BDs have number {number}", "leave numbers to placed()")
 
 
 def _within_reach(tile: Tile, channel: Channel, places: Places) -> list[Tile]:
@@ -109,20 +109,20 @@ def _within_reach(tile: Tile, channel: Channel, places: Places) -> list[Tile]:
     return [places[column, tile.row] for column in columns if (column, tile.row) in places]
 
 
-def _channel(tile: Tile, channel: Channel, limits: TileLimits, reach: list[Tile]) -> Iterator[Fault]:
+def _channel(tile: Tile, channel: Channel, limits: TileLimits, reach: list[Tile]) -> Iterator[Reason]:
     where = f"{channel.direction} {channel.index}" + (f" ({channel.role})" if channel.role else "")
     if channel.direction not in ("S2MM", "MM2S") or not 0 <= channel.index < limits.channels:
-        yield Fault(
+        yield Reason(
             "channel", f"there is no such channel, but S2MM and MM2S 0 to {limits.channels - 1}", "use one", where
         )
         return
     if channel.back is not None and not 0 <= channel.back < len(channel.bds):
-        yield Fault("chain", f"it goes back to BD {channel.back} of {len(channel.bds)}", "name one of its own", where)
+        yield Reason("chain", f"it goes back to BD {channel.back} of {len(channel.bds)}", "name one of its own", where)
     if channel.runs > 1 and channel.back is not None:
-        yield Fault("chain", f"{channel.runs} runs of a chain that never ends", "let it end with back = None", where)
+        yield Reason("chain", f"{channel.runs} runs of a chain that never ends", "let it end with back = None", where)
     for number, bd in enumerate(channel.bds):
         for rule, what, step in _bd(bd, channel, limits, reach):
-            yield Fault(rule, what, step, f"{where}, BD {number}")
+            yield Reason(rule, what, step, f"{where}, BD {number}")
 
 
 def _bd(bd: Bd, channel: Channel, limits: TileLimits, reach: list[Tile]) -> Iterator[tuple[str, str, str]]:

@@ -6,9 +6,11 @@ from typing import Any
 
 import jinja2
 
+from bdforge.design.check import check
 from bdforge.design.lowering import Kernels, core_program
 from bdforge.design.model import Design
 from bdforge.design.operations import Op, dma_program
+from bdforge.design.reasons import DesignError
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 
@@ -17,8 +19,11 @@ def render(design: Design, template: Path | None = None, **values: Any) -> str:
     """The MLIR text of a design, or what a template of your own makes of it.
 
     A template gets `design`, its `dmas` and `cores` as operations, its `kernels` by name, and `values`; it may import
-    the macros of `templates/`. A name that it lacks is an error of Jinja.
+    the macros of `templates/`. DesignError lists the reasons why no array holds the design; a name that a template
+    lacks, or an error in it, is an error of Jinja.
     """
+    if reasons := check(design):
+        raise DesignError(design.name, reasons)
     names = [design.device, *(s.name for tile in design.tiles for s in (tile, *tile.buffers, *tile.locks))]
     cores: list[Op] = []
     kernels: Kernels = {}

@@ -132,9 +132,10 @@ _SETTINGS = {
     "lock": "a smaller buffers.k_mt",
     "bds": "a smaller buffers.k_mt",
 }
-"""What of a spec helps against a kind of fault of its design."""
+"""What of a spec helps against one kind of reason."""
 
 
 def design_problems(design: Design) -> list[str]:
     """Reasons that follow from the mapped design: memory, BDs, locks and what the registers hold."""
-    return [f"{fault}: {_SETTINGS[fault.rule]}" if fault.rule in _SETTINGS else str(fault) for fault in check(design)]
+    found = [(reason, _SETTINGS.get(reason.rule)) for reason in check(design)]
+    return [f"{reason}: {settings}" if settings else str(reason) for reason, settings in found]

@@ -39,14 +39,14 @@ def printable(text: str) -> str:
     return _CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
-def told(message: object) -> str:
-    """A message as people get it: printable, its middle left out where it is longer than MESSAGE_BYTES."""
+def told(message: object, most: int = MESSAGE_BYTES) -> str:
+    """A message as people get it: printable, its middle left out where it is longer than `most` bytes."""
     text = str(message)
-    if len(text) > MESSAGE_BYTES:  # before the search through what may be megabytes
-        text = _without_middle(text, MESSAGE_BYTES)
+    if len(text) > most:  # before the search through what may be megabytes
+        text = _without_middle(text, most)
     text = printable(text)
-    kept = MESSAGE_BYTES
-    while len(text.encode()) > MESSAGE_BYTES:
+    kept = most
+    while len(text.encode()) > most:
         kept -= max(64, kept // 8)
         text = _without_middle(text, kept)
     return text
@@ -72,10 +72,14 @@ def path_word(path: object) -> str:
 
 
 def listed(things: Iterable[object], separator: str = ", ", most: int = LISTED) -> str:
-    """The first of many, and how many more there are."""
+    """The first of many, and how many more there are; all of it is no longer than one message."""
     found = list(things)
     rest = [f"and {len(found) - most} more"] if len(found) > most else []
-    return separator.join([*(told(thing) for thing in found[:most]), *rest])
+    room = MESSAGE_BYTES // max(1, len(found[:most])) - 8
+    whole = separator.join([*map(printable, map(str, found[:most])), *rest])
+    if len(whole.encode()) <= MESSAGE_BYTES:
+        return whole
+    return separator.join([*(told(thing, room) for thing in found[:most]), *rest])
 
 
 def excerpt(line: str, column: int) -> tuple[str, int]:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.files import Force, Out, print_or_write
 from bdforge.cli.layers import MODEL_NAMES, CaseOf, Estimator, model_command, versus_command
 from bdforge.cli.options import Kernel, ProductName, Shapes, problems, with_schedule
@@ -13,6 +14,7 @@ from bdforge.devices import Device, device_named
 from bdforge.devices.timing import DISPATCHES, timing_in, timing_of
 from bdforge.devices.types import PEAK_MACS
 from bdforge.files import FileError, new_file, read_text
+from bdforge.messages import listed
 from bdforge.operators.gemm import Problem, load_spec, plan_gemm
 from bdforge.operators.gemm.staging import check_problem
 from bdforge.perf import Estimate, GemmCase, estimate, estimate_table
@@ -95,8 +97,11 @@ def _accuracy() -> None:
 def _table(csv: Path, out: Path | None, force: bool) -> None:
     if out is not None:
         new_file(out, force)
-    text = estimate_table(read_text(csv), str(csv))
+    text, faults = estimate_table(read_text(csv), str(csv))
     print_or_write(text, out, force, f": {text.count(chr(10)) - 1} rows, modelled")
+    if faults:
+        say(listed([*(f"bdforge: {fault}" for fault in faults)], "\n"), err=True)
+        raise typer.Exit(BAD_INPUT)
 
 
 @dataclass(frozen=True)

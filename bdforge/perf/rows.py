@@ -6,8 +6,10 @@ Columns are those of `data/measured_gemm.csv`; `bd_overlap`, `b_resident` (yes, 
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from typing import Any
 from bdforge.devices.timing import timing_of
 from bdforge.devices.topology import DEVICES, MLIR_DEVICES
 from bdforge.devices.types import TYPES, Order, TypeNameError, order_named, type_named
+from bdforge.messages import listed, printable, word
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.tiles import fastest_tile
 from bdforge.perf.bounds.traffic import padded
@@ -44,6 +47,8 @@ _DEVICES = (
 )
 _DEFAULT_DEVICE = "npu2"
 _STOCK_C_BUFFERS = 2  # depth of its queues
+ROWS_MAX = 100_000
+"""Of a table: a row without a tile takes milliseconds to model."""
 _LARGEST = 1 << 30  # of any number in a table
 _USUAL_SIZE = 4096  # the size papers mean by "about 4K"
 
@@ -75,31 +80,66 @@ class Row:
 
 def read_rows(text: str, where: str) -> list[Row]:
     """Rows of a CSV; PerfError names every missing column, or every row and field that cannot be read."""
-    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
+    rows, faults = sound_rows(text, where)
+    if faults:
+        raise PerfError(listed(faults, "\n"))
+    return rows
+
+
+def sound_rows(text: str, where: str) -> tuple[list[Row], list[str]]:
+    """Rows of a CSV, and what is wrong with the others, by line; PerfError where columns are missing or twice there."""
+    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    _check_columns(reader, where)
+    rows, faults = [], []
+    for line_number, read in _lines(reader):
+        try:
+            rows.append(row_from(read()))
+        except PerfError as error:
+            faults += [f"{where}: line {line_number}: {line}" for line in str(error).splitlines()]
+    return rows, faults
+
+
+def _check_columns(reader: csv.DictReader, where: str) -> None:
     try:
         names = [_column(name) for name in reader.fieldnames or ()]
     except csv.Error as error:
         raise PerfError(f"{where}: no CSV: {error}") from None
     if missing := [name for name in REQUIRED if name not in names]:
         raise PerfError(f"{where}: missing columns {', '.join(missing)}; add them, empty where a value is unknown")
-    rows, faults = [], []
-    for line_number, fields in _lines(reader, where):
-        named = {_column(name): value for name, value in fields.items() if name is not None}
+    if twice := [name for name, count in Counter(names).items() if count > 1 and name]:
+        raise PerfError(f"{where}: columns {listed(map(word, twice))} are there twice; remove or rename one of each")
+
+
+def _lines(reader: csv.DictReader) -> Iterator[tuple[int, Callable[[], dict[str, str]]]]:
+    """The line where each row begins, and its fields by name, or what is wrong with it."""
+    for _ in range(ROWS_MAX):
+        first = reader.line_num + 1
         try:
-            rows.append(row_from({name: value or "" for name, value in named.items()}))
-        except PerfError as error:
-            faults.extend(f"{where}: line {line_number}: {line}" for line in str(error).splitlines())
-    if faults:
-        raise PerfError("\n".join(faults))
-    return rows
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield first, partial(_raise, PerfError(f"no CSV: {error}"))
+        else:
+            yield first, partial(_named, fields)
+    yield reader.line_num + 1, partial(_raise, PerfError(f"more than {ROWS_MAX} rows are not read; split the table"))
 
 
-def _lines(reader: csv.DictReader, where: str) -> Iterator[tuple[int, dict[str, str]]]:
-    try:
-        for fields in reader:
-            yield reader.line_num, fields
-    except csv.Error as error:
-        raise PerfError(f"{where}: line {reader.line_num}: no CSV: {error}") from None
+def _raise(error: PerfError) -> dict[str, str]:
+    raise error
+
+
+def _named(fields: dict[str | None, Any]) -> dict[str, str]:
+    """Fields by the names of their columns; PerfError for a row that is none of the table's."""
+    more = fields.pop(None, ())
+    if any(cell.strip() for cell in more):
+        raise PerfError(f"has {len(fields) + len(more)} fields, the table {len(fields)} columns; is a comma unquoted?")
+    named = {_column(name or ""): value or "" for name, value in fields.items()}
+    if not any(value.strip() for value in named.values()):
+        raise PerfError("every field is blank; remove the line")
+    if odd := [name for name, value in named.items() if printable(value) != value]:
+        raise PerfError(f"{listed(map(word, odd))}: holds control characters; save the table as plain text")
+    return named
 
 
 def _column(name: str) -> str:

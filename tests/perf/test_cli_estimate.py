@@ -52,6 +52,15 @@ def test_a_table_is_not_overwritten_unless_told(command):
     assert command("--csv", str(MEASURED), "--out", "out.csv", "--force")[0] == 0
 
 
+def test_a_bad_row_is_reported_and_the_rest_written(command):
+    lines = MEASURED.read_text().splitlines()
+    Path("in.csv").write_text("\n".join([lines[0], lines[1], "," * lines[0].count(","), lines[2]]))
+    code, out, err = command("--csv", "in.csv", "--out", "out.csv")
+    assert (code, out) == (2, "wrote out.csv: 2 rows, modelled\n")
+    assert err == "bdforge: in.csv: line 3: every field is blank; remove the line\n"
+    assert len(Path("out.csv").read_text().splitlines()) == 3
+
+
 def test_a_design_is_estimated_with_its_bars(command):
     code, out, _ = command(DESIGN, "-M", "256", "-K", "2560", "-N", "13824")
     assert code == 0

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bdforge.perf import PerfError, estimate_table, measured_rows, read_rows
+from bdforge.perf import rows as rows_module
 from bdforge.perf.rows import ADDED, MEASURED, REQUIRED, row_from
 
 KRACKAN = {
@@ -27,12 +28,12 @@ def text(*rows: dict[str, str], columns=REQUIRED) -> str:
 
 
 def modelled(*rows: dict[str, str]) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(estimate_table(text(*rows), "in.csv"))))
+    return list(csv.DictReader(io.StringIO(estimate_table(text(*rows), "in.csv")[0])))
 
 
 def test_the_published_table_keeps_its_columns_and_gains_the_modelled_ones():
     source = MEASURED.read_text(encoding="utf-8")
-    before, after = (list(csv.DictReader(io.StringIO(t))) for t in (source, estimate_table(source, "in.csv")))
+    before, after = (list(csv.DictReader(io.StringIO(t))) for t in (source, estimate_table(source, "in.csv")[0]))
     assert len(before) == len(after) == 70
     for old, new in zip(before, after, strict=True):
         assert {name: new[name] for name in old} == old
@@ -146,7 +147,7 @@ def test_a_file_that_is_no_table_is_refused(broken):
 
 
 def test_short_and_long_lines_are_read():
-    short, long = read_rows(",".join(REQUIRED) + "\r\nkrackan,i8\r\n" + "," * 40 + "\r\n", "in.csv")
+    short, long = read_rows(",".join(REQUIRED) + "\r\nkrackan,i8\r\nnpu2" + "," * 40 + "\r\n", "in.csv")
     assert (short.case.device, long.case.device) == ("krackan", "npu2")
 
 
@@ -154,3 +155,47 @@ def test_times_follow_from_tops_where_a_table_gives_only_those():
     row = row_from({**KRACKAN, "tops": "30.77"})
     assert row.time_us == pytest.approx(5152.6, rel=1e-4)
     assert all(row.time_us for row in measured_rows() if row.tops)
+
+
+GOOD = text(KRACKAN).splitlines()
+BAD_LINES = {
+    "blanks": ("," * 15, "every field is blank; remove the line"),
+    "spaces": (" , " * 15, "every field is blank; remove the line"),
+    "nul": (GOOD[1].replace("i8", "i\0", 1), "dtype_a: holds control characters"),
+    "escape": (GOOD[1] + "\x1b[31m", "core_macs_per_cycle: holds control characters"),
+    "long": (GOOD[1] + ",1,2", "has 19 fields, the table 17 columns"),
+    "open_quote": (GOOD[1].replace("i8", '"i8', 1), "unexpected end of data"),
+    "quote_inside": (GOOD[1].replace("i8", '"i"8', 1), "expected after"),
+    "huge_field": (GOOD[1] + "9" * 200_000, "field larger than field limit"),
+    "number": (GOOD[1].replace("128", "9" * 5000, 1), "m_ct is '9"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_LINES)
+def test_a_bad_row_is_told_by_its_line_and_the_rest_modelled(name):
+    line, fault = BAD_LINES[name]
+    after = [] if name == "open_quote" else [GOOD[1]]
+    found, faults = estimate_table("\n".join([*GOOD, line, *after]) + "\n", "in.csv")
+    assert len(found.splitlines()) == 2 + len(after)
+    assert [fault.startswith("in.csv: line 3: ") for fault in faults] == [True]
+    assert fault in faults[0]
+    with pytest.raises(PerfError, match=r"in\.csv: line 3: "):
+        read_rows("\n".join([*GOOD, line]), "in.csv")
+
+
+def test_a_table_without_any_good_row_is_refused():
+    with pytest.raises(PerfError, match="every field is blank"):
+        estimate_table(f"{GOOD[0]}\n{',' * 15}\n", "in.csv")
+
+
+def test_columns_that_are_there_twice_are_refused():
+    header = GOOD[0] + ",m,\x1b[2Jx,\x1b[2Jx"
+    with pytest.raises(PerfError, match=r"columns m_ct, \\x1b\[2Jx are there twice"):
+        read_rows(f"{header}\n", "in.csv")
+
+
+def test_a_table_of_too_many_rows_is_left(monkeypatch):
+    monkeypatch.setattr(rows_module, "ROWS_MAX", 3)
+    found, faults = estimate_table("\n".join([GOOD[0], *[GOOD[1]] * 5]), "in.csv")
+    assert len(found.splitlines()) == 4
+    assert faults == ["in.csv: line 5: more than 3 rows are not read; split the table"]

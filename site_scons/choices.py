@@ -153,6 +153,18 @@ def stop_without_problems(plans: list[Plan]) -> None:
             stop(f"format=elf: designs/{name}.toml names no problems, a full ELF runs no others; add [[problems]].")
 
 
+def stop_at_unknown_targets(known: Iterable[str], designs: Iterable[str]) -> None:
+    """Stop at a target that is neither an alias nor a path, when it is a design or looks like an alias."""
+    names = sorted(known)
+    for target in map(str, COMMAND_LINE_TARGETS):
+        if target in names or "/" in target or Path(GetLaunchDir(), target).exists():
+            continue
+        if target in designs:
+            stop(f"{target!r} is a design, not a target; choose it with design={target}.")
+        if near := difflib.get_close_matches(target, names, 1):
+            stop(f"unknown target {target!r}, did you mean {near[0]!r}? 'scons --help' lists all.")
+
+
 def asks_for(nodes: list) -> bool:
     """Whether the targets of this call include any of `nodes`: by default, as all, by path or by a folder above."""
     paths = [Path(node.get_abspath()) for node in nodes]

@@ -9,12 +9,15 @@ from bdforge.cli.bench import TimedRuns, run_problems
 from bdforge.cli.files import Force
 from bdforge.cli.options import InFlight, Kernel, Poison, Shapes, Timing, Wait, problems
 from bdforge.cli.timing import TimelineFile, without_timing
-from bdforge.files import new_file
-from bdforge.operators.gemm import SequenceOptions
+from bdforge.devices import DEVICES
+from bdforge.files import FileError, new_file
+from bdforge.operators.gemm import SequenceOptions, load_spec
+from bdforge.operators.gemm.check import spec_problems
 from bdforge.perf.tune.kernel import basis_named
 from bdforge.runtime import BuiltDesign
 from bdforge.watched import part
 
+DEFAULT_DEVICE = "strix_halo"
 app = typer.Typer()
 
 
@@ -43,6 +46,23 @@ def run_command(
     if tensor and weights is None:
         raise typer.BadParameter("--tensor names matrices of a file; give it with --weights")
     timed = TimedRuns(basis_named(kernel), timeline and new_file(timeline, force)) if wants_time else None
+    folder = _folder(design)
     part()
-    built = BuiltDesign.load(design).waiting(SequenceOptions.given(wait, in_flight))
+    built = BuiltDesign.load(folder).waiting(SequenceOptions.given(wait, in_flight))
     raise typer.Exit(run_problems(built, chosen, weights, tensor or [], seed, timed, poison=poison))
+
+
+def _folder(design: Path) -> Path:
+    """`design`, unless it is no folder but a design's spec: then FileError with the folder, or how to build it."""
+    if design.suffix != ".toml" or design.is_dir():
+        return design
+    spec = load_spec(design)
+    name = spec.name
+    if built := sorted(Path("build").glob(f"*/{name}/manifest.json")):
+        folders = " or ".join(str(manifest.parent) for manifest in built)
+        raise FileError(f"{design} is the spec of a design; run what was built of it: bdforge run {folders}")
+    device = next((device.name for device in DEVICES.values() if not spec_problems(spec, device)), DEFAULT_DEVICE)
+    raise FileError(
+        f"{design} is the spec of a design; build it with 'scons device={device} design={name} host', "
+        f"then: bdforge run build/{device}/{name}"
+    )

@@ -41,6 +41,22 @@ def test_help_lists_each_variable_with_default_and_choices(scons, tree):
 
 
 @pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("emulat", "unknown target 'emulat', did you mean 'emulate'?"),
+        ("instal", "unknown target 'instal', did you mean 'install'?"),
+        (
+            "gemm_i8_i2_bitnet",
+            "'gemm_i8_i2_bitnet' is a design, not a target; choose it with design=gemm_i8_i2_bitnet.",
+        ),
+    ],
+)
+def test_a_misspelt_target_is_one_sentence(scons, tree, target, expected):
+    assert expected in sentence(scons(target))
+    assert not built(tree)
+
+
+@pytest.mark.parametrize(
     ("argument", "expected"),
     [
         ("devise=strix", "unknown variable 'devise', did you mean 'device'?"),

@@ -14,7 +14,7 @@ from bdforge.txn.insts import encode_mlir
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-def test_every_example_is_here():
+def test_every_pass_through_is_here():
     assert {path.stem for path in EXAMPLES.glob("*.mlir")} == {"pass_through", "pass_through_8_columns"}
 
 

@@ -59,3 +59,14 @@ def test_the_cpp_example_works(build: Path, tmp_path: Path):
     done = run(program, small_design(tmp_path / "small"), "software")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "-2560 -12.80\n"
+
+
+def test_the_example_of_a_consumer_works(build: Path, tmp_path: Path):
+    source = (ROOT / "examples/cpp/main.cpp").read_text()
+    program = compiled(tmp_path, build, "main.cpp", source, "-std=c++17")
+    design = small_design(tmp_path / "small")
+    done = run(program, design)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "20x96x72 on software: every element right\n", "")
+    missing = run(program, tmp_path / "no.xclbin")
+    assert missing.returncode == 1
+    assert missing.stderr.startswith("consumer: ")

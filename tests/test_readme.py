@@ -1,0 +1,97 @@
+"""The README runs as written, in a tree of its own: its shell lines, its Python, and what it says they print."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.source_tree import ROOT
+
+README = (ROOT / "README.md").read_text()
+LINKED = ("SConstruct", "site_scons", "examples", "templates", "kernels", "host", "bdforge", "bd_patterns", "tests")
+SECONDS = 600  # against a hang only
+
+
+def section(title: str) -> str:
+    return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def blocks(title: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", section(title), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tree to build in, with an environment like the one that ./go makes."""
+    folder = tmp_path_factory.mktemp("tree")
+    for name in LINKED:
+        (folder / name).symlink_to(ROOT / name)
+    (folder / "designs").mkdir()
+    for file in (ROOT / "designs").iterdir():
+        if file.is_file():
+            (folder / "designs" / file.name).write_bytes(file.read_bytes())
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    (folder / ".venv" / "bin" / "activate").write_text(f'PATH="{Path(sys.executable).parent}:$PATH"\n')
+    (folder / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    return folder
+
+
+def shell(tree: Path, lines: str) -> subprocess.CompletedProcess[str]:
+    environ = {name: value for name, value in os.environ.items() if name not in ("SCONSFLAGS", "COLUMNS")}
+    environ |= {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "XDG_CACHE_HOME": str(tree / "cache")}
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", f". .venv/bin/activate\n{lines}"], cwd=tree, env=environ, text=True,
+        capture_output=True, timeout=SECONDS, check=False,
+    )  # fmt: skip
+
+
+def run_lines(tree: Path, block: str) -> str:
+    """Runs a block line by line; a comment may tell another exit code than 0. What the last line says on stderr."""
+    done = None
+    for line in filter(None, block.splitlines()):
+        told = re.search(r"exit code (\d)", line)
+        done = shell(tree, line)
+        assert done.returncode == int(told[1] if told else 0), f"{line}\n{done.stdout}{done.stderr}"
+        assert "Traceback" not in done.stderr
+    return done.stderr if done else ""
+
+
+TOUR, ANY, CPP = "A tour of five minutes", "Any explicit design", "From C++"
+
+
+def test_the_tour_runs_as_written(tree: Path):
+    (lines,) = blocks(TOUR, "sh")
+    run_lines(tree, lines)
+    for program in blocks(TOUR, "python"):
+        assert shell(tree, f"python - <<'END'\n{program}END").returncode == 0
+    text = (tree / "mine.mlir").read_text()
+    assert "gemm_256x2560x2560" in text
+
+
+def test_the_examples_run_as_written(tree: Path):
+    examples, hanging = blocks(ANY, "sh")
+    run_lines(tree, examples)
+    check = "import numpy as np; a = np.load('a.npy'); assert (np.load('added/b.npy') == a + 1).all(); "
+    check += "assert (np.load('chained/b.npy') == np.maximum(3 * a, 0)).all()"
+    assert shell(tree, f'python -c "{check}"').returncode == 0
+    (report,) = blocks(ANY, "text")
+    assert run_lines(tree, hanging) == report
+    (program,) = blocks(ANY, "python")
+    assert shell(tree, f"python - <<'END'\n{program}END").returncode == 0
+
+
+def test_every_example_is_named_and_there():
+    named = set(re.findall(r"examples/[\w./]+", README))
+    assert all((ROOT / name).exists() for name in named)
+    folders = {path.name for path in (ROOT / "examples").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert {name.split("/")[1] for name in named if name.count("/") > 1} == folders
+
+
+@pytest.mark.slow
+def test_the_cpp_consumer_runs_as_written(tree: Path):
+    run_lines(tree, "scons device=strix_halo host")
+    (lines,) = blocks(CPP, "sh")
+    run_lines(tree, lines)

@@ -1,43 +1,12 @@
-"""An independent judge of routes: tables of ports and connections written down again, streams followed step by step."""
+"""An independent judge of routes: streams followed step by step over the tables of `support.switch_tables`."""
 
 from collections import defaultdict
 
 from bdforge.mlir import DeviceOp, FlowOp, PacketFlowOp
 from bdforge.routing import Routing
+from support.switch_tables import legal
 
-_CORE = {"Core": 1, "DMA": 2, "TileControl": 1, "FIFO": 1}
-MASTERS = {
-    "core": {**_CORE, "South": 4, "West": 4, "North": 6, "East": 4},
-    "memtile": {"DMA": 6, "TileControl": 1, "South": 4, "North": 6},
-    "shim": {"TileControl": 1, "FIFO": 1, "South": 6, "West": 4, "North": 6, "East": 4},
-}
-SLAVES = {
-    "core": {**_CORE, "South": 6, "West": 4, "North": 4, "East": 4, "Trace": 2},
-    "memtile": {"DMA": 6, "TileControl": 1, "South": 6, "North": 4, "Trace": 1},
-    "shim": {"TileControl": 1, "FIFO": 1, "South": 8, "West": 4, "North": 4, "East": 4, "Trace": 1},
-}
 ACROSS = {"North": (0, 1, "South"), "South": (0, -1, "North"), "East": (1, 0, "West"), "West": (-1, 0, "East")}
-
-
-def kind(row: int) -> str:
-    """What stands in a row."""
-    return {0: "shim", 1: "memtile"}.get(row, "core")
-
-
-def legal(row: int, slave: tuple[str, int], master: tuple[str, int]) -> bool:
-    """Whether a switch joins two ports, by the table of legal connections."""
-    here, (enters, i), (leaves, o) = kind(row), slave, master
-    if i >= SLAVES[here].get(enters, 0) or o >= MASTERS[here].get(leaves, 0):
-        return False
-    if enters == "Trace":
-        allowed = {"core": {"FIFO", "South"}, "memtile": {"South"}, "shim": {"FIFO", "South"}}[here]
-        special = {"core": {("DMA", 0)}, "memtile": {("DMA", 5)}, "shim": {("West", 0), ("East", 0)}}[here]
-        return leaves in allowed or master in special
-    if enters == "TileControl" and leaves == "DMA":
-        return here == "memtile" and o == 5
-    if here == "memtile" and {enters, leaves} <= {"North", "South"}:
-        return i == o
-    return enters != leaves or i == o or (here == "shim" and enters == "South")
 
 
 def _port(tile, bundle: str, channel: int, shim_channels: tuple[int, int]):

@@ -3,9 +3,9 @@
 from itertools import product
 
 import pytest
-from route_checks import MASTERS, SLAVES, legal
 
 from bdforge.devices import MLIR_DEVICES, DeviceError, PortBundle, neighbour, switch_of
+from support.switch_tables import MASTERS, SLAVES, legal
 
 NPU1, NPU2, ONE_COLUMN = MLIR_DEVICES["npu1"], MLIR_DEVICES["npu2"], MLIR_DEVICES["npu2_1col"]
 

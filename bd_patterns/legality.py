@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from bd_patterns.granules import GRANULE_BITS, granule_faults
+from bd_patterns.granules import granule_faults
 from bd_patterns.pattern import Pattern, PatternError
 from bdforge.devices.limits import (
+    GRANULE_BITS,
     RUNTIME_ELEMENT_BITS_MAX,
     SHIM,
     STATIC_STRIDE_END,

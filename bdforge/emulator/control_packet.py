@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bdforge.devices.limits import PACKET_IDS
+from bdforge.devices.limits import GRANULE_BYTES, PACKET_IDS
 from bdforge.devices.registers import CONTROL_PACKET
 from bdforge.emulator.errors import RegisterAccessError
 from bdforge.emulator.packet import packet_header
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 READ = 1
 OPERATIONS = ("write", "read", "write with increment", "block write")
-_WORD_BYTES = 4
 
 
 class ControlPort(Agent):
@@ -71,7 +70,7 @@ class ControlPort(Agent):
             )
         check_control_column(self.tile.array, self.tile.column)
         for place, word in enumerate(self._words):
-            self.tile.write(offset + _WORD_BYTES * place, word, f" (control packet {control:#010x})")
+            self.tile.write(offset + GRANULE_BYTES * place, word, f" (control packet {control:#010x})")
 
     def _answer(self, response_id: int, words: int, offset: int) -> Iterator[None]:
         if response_id >= PACKET_IDS:
@@ -83,7 +82,7 @@ class ControlPort(Agent):
             raise RegisterAccessError(
                 f"{self.name}: a read at {offset:#x} has no way back; add an aie.packet_flow from this TileControl : 0"
             )
-        values = [self.tile.read(offset + _WORD_BYTES * place) for place in range(words)]
+        values = [self.tile.read(offset + GRANULE_BYTES * place) for place in range(words)]
         header = packet_header(self.tile.column, self.tile.row, 0, response_id)
         if stream.packets is None:
             values.insert(0, header)

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from bdforge.devices import AIE2, DeviceError, TileKind
+from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES
 from bdforge.emulator.array import Array, TokenKey
 from bdforge.emulator.diagnose import TokenWait, deadlock
 from bdforge.emulator.errors import ArgumentError, DesignError, RegisterAccessError
-from bdforge.emulator.registers import WORD_BYTES
 from bdforge.emulator.scheduler import Agent
 from bdforge.emulator.silicon import check_argument, check_wide_wait
 from bdforge.emulator.tokens import lost_token
@@ -70,7 +70,7 @@ def _run(array: Array, operation: Operation, load: Load, source: str) -> None:
             array.scheduler.between_operations()
         case BlockWrite(address, words):
             for i, word in enumerate(words):
-                array.write(address + WORD_BYTES * i, word, source)
+                array.write(address + GRANULE_BYTES * i, word, source)
             array.scheduler.between_operations()
         case Patch():
             _patch(array, operation, source)
@@ -104,7 +104,7 @@ def _flag_window(array: Array, write: MaskWrite, source: str) -> None:
     field, place = tile.registers.bd.fields["address"], tile.map.bd_place(offset)
     if place is None or place[1] != field.word or write.mask != field.mask:
         return
-    if write.value & field.mask < (MEMTILE_WINDOW_BYTES // WORD_BYTES) << field.low:
+    if write.value & field.mask < (MEMTILE_WINDOW_BYTES // GRANULE_BYTES) << field.low:
         array.strictness.caution(
             "npu1-window",
             f"{tile.name}: BD {place[0]} points into the window of the western neighbour's memory, as mlir-aie writes "
@@ -127,7 +127,7 @@ def _patch(array: Array, patch: Patch, source: str) -> None:
     except ArgumentError as error:
         raise ArgumentError(f"{error}{source}") from None
     array.write(patch.register, address & 0xFFFFFFFF, source)
-    second = patch.register + WORD_BYTES
+    second = patch.register + GRANULE_BYTES
     high = tile.registers.bd.fields["address_high"]
     array.write(second, array.read(second) & ~high.mask | (address >> 32) << high.low & high.mask, source)
 

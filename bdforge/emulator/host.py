@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.emulator.bd import Order
 from bdforge.emulator.errors import ArgumentError, DmaError, UnpatchedError
 
 FIRST_ADDRESS = 1 << 32
 GUARD_BYTES = 1 << 20
 SPARE_BYTES = GUARD_BYTES // 2
-_WORD_BYTES = 4
 
 
 @dataclass(slots=True, eq=False)
@@ -32,7 +32,7 @@ class HostBuffer:
     @property
     def last_word_end(self) -> int:
         """First address behind the words that hold the user's bytes."""
-        return self.address + -(-self.array.nbytes // _WORD_BYTES) * _WORD_BYTES
+        return self.address + -(-self.array.nbytes // GRANULE_BYTES) * GRANULE_BYTES
 
     def write_back(self) -> None:
         """Bring results of a copied array home."""
@@ -81,7 +81,7 @@ class HostMemory:
 
     def locate(self, base: int, order: Order, writing: bool, where: str) -> tuple[np.ndarray, int]:
         """Words and index of address `base` (bytes), with all of `order` inside one buffer."""
-        low, high = base + order.low * _WORD_BYTES, base + (order.high + 1) * _WORD_BYTES
+        low, high = base + order.low * GRANULE_BYTES, base + (order.high + 1) * GRANULE_BYTES
         for buffer in self.buffers:
             if buffer.address <= base < buffer.address + buffer.array.nbytes + SPARE_BYTES:
                 if low < buffer.address or high > buffer.last_word_end:
@@ -96,7 +96,7 @@ class HostMemory:
                     self._beyond(error)
                 if writing and not buffer.array.flags.writeable:
                     raise DmaError(f"{where} writes to argument {buffer.name}, which is read-only")
-                return buffer.words, (base - buffer.address) // _WORD_BYTES
+                return buffer.words, (base - buffer.address) // GRANULE_BYTES
         raise UnpatchedError(f"{where} reads or writes host address {base:#x}, which belongs to no argument; patch it")
 
     def write_back(self) -> None:
@@ -107,8 +107,8 @@ class HostMemory:
 
 def _host_buffer(name: str, array: np.ndarray, address: int, spare_bytes: int) -> HostBuffer:
     flat = array.reshape(-1).view(np.uint8)
-    if not spare_bytes and not array.nbytes % _WORD_BYTES and array.ctypes.data % _WORD_BYTES == 0:
+    if not spare_bytes and not array.nbytes % GRANULE_BYTES and array.ctypes.data % GRANULE_BYTES == 0:
         return HostBuffer(name, array, address, flat.view(np.uint32), copied=False)
-    words = np.zeros(-(-(array.nbytes + spare_bytes) // _WORD_BYTES), np.uint32)
+    words = np.zeros(-(-(array.nbytes + spare_bytes) // GRANULE_BYTES), np.uint32)
     words.view(np.uint8)[: array.nbytes] = flat
     return HostBuffer(name, array, address, words, copied=True)

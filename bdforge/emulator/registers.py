@@ -9,7 +9,7 @@ runs a body of the text) are kept with a warning.
 from typing import TYPE_CHECKING
 
 from bdforge.devices import AIE2
-from bdforge.devices.limits import TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
+from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
 from bdforge.emulator.cores.isa.loading import code_word, control_core, store_code
 from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import DesignError, DmaError, RegisterAccessError
@@ -19,7 +19,6 @@ from bdforge.emulator.silicon import check_enabled
 if TYPE_CHECKING:
     from bdforge.emulator.tile import Tile
 
-WORD_BYTES = 4
 _UNSUPPORTED = ("compression", "out_of_order")
 _IDLE, _RUNNING = 0, 2
 
@@ -35,7 +34,7 @@ class RegisterMap:
         self._controls = {layout.control_offset(d, i): c for (d, i), c in channels.items()}
         self._statuses = {layout.status_offset(d, i): c for (d, i), c in channels.items()}
         self._pads = {} if layout.pad_value_base is None or tile.array.device.generation is AIE2 else {
-            layout.pad_value_base + WORD_BYTES * i: c for (d, i), c in channels.items() if d == "MM2S"
+            layout.pad_value_base + GRANULE_BYTES * i: c for (d, i), c in channels.items() if d == "MM2S"
         }  # fmt: skip
         self._stored: dict[int, int] = {}
         self._overflowed: set[Channel] = set()
@@ -43,10 +42,10 @@ class RegisterMap:
     def write(self, offset: int, value: int, source: str) -> None:
         """Store a word; RegisterAccessError where there is nothing to store it in."""
         tile = self.tile
-        if offset % WORD_BYTES:
-            raise RegisterAccessError(f"{tile.name}: offset {offset:#x} is not a multiple of {WORD_BYTES}{source}")
+        if offset % GRANULE_BYTES:
+            raise RegisterAccessError(f"{tile.name}: offset {offset:#x} is not a multiple of {GRANULE_BYTES}{source}")
         if offset < tile.limits.memory_bytes:
-            tile.store(offset // WORD_BYTES, value)
+            tile.store(offset // GRANULE_BYTES, value)
         elif (place := self.bd_place(offset)) is not None:
             tile.write_bd(*place, value, source)
         elif (channel := self._queues.get(offset)) is not None:
@@ -62,7 +61,7 @@ class RegisterMap:
         """The word at an offset; what was last written for registers without effect, else 0."""
         tile = self.tile
         if offset < tile.limits.memory_bytes:
-            return int(tile.memory[offset // WORD_BYTES])
+            return int(tile.memory[offset // GRANULE_BYTES])
         if (place := self.bd_place(offset)) is not None:
             return tile.read_bd(*place)
         if (lock := self._lock_at(offset)) is not None:
@@ -109,7 +108,7 @@ class RegisterMap:
         if not 0 <= place < self.tile.limits.bds * self.layout.bd_stride:
             return None
         bd, byte = divmod(place, self.layout.bd_stride)
-        return (bd, byte // WORD_BYTES) if byte < WORD_BYTES * self.layout.bd.words else None
+        return (bd, byte // GRANULE_BYTES) if byte < GRANULE_BYTES * self.layout.bd.words else None
 
     def _lock_at(self, offset: int) -> int | None:
         place = offset - self.layout.lock_base

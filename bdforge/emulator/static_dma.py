@@ -18,7 +18,7 @@ from bdforge.mlir import location
 from bdforge.mlir.allocate import Allocation, element_bits
 from bdforge.mlir.array_ops import BufferOp, TileOp, UseLockOp
 from bdforge.mlir.dma_ops import DmaBdOp, DmaProgramOp, bd_chain_from, bd_of
-from bdforge.txn.bd import BdError, BdLock, dims_in_words, encode_bd, granules, reach_words
+from bdforge.txn.bd import BdError, BdLock, encode_bd, granules, reach_words, static_dims
 from bdforge.txn.overrun import overrun
 from bdforge.txn.tasks import acquire_value, iteration_of
 
@@ -207,7 +207,7 @@ def _encoded(tile: Tile, bd: DmaBdOp, next_bd: int | None, allocation: Allocatio
         )
     bits = element_bits(bd.element_type)
     address = _window(tile, buffer.tile, "buffer") * MEMTILE_WINDOW_BYTES + allocation.buffers[buffer]
-    length, dims = granules(bd.length, bits, "length"), dims_in_words([(d.size, d.stride) for d in bd.dims], bits)
+    length, dims = granules(bd.length, bits, "length"), static_dims([(d.size, d.stride) for d in bd.dims], bits)
     iteration = iteration_of(bd, bits)
     if not bd.padding:
         start = GRANULE_BYTES * granules(bd.offset, bits, "offset")

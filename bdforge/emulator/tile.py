@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bdforge.devices import AIE2, TileKind
-from bdforge.devices.limits import MEMTILE_NEIGHBOUR_CHANNELS
+from bdforge.devices.limits import GRANULE_BYTES, MEMTILE_NEIGHBOUR_CHANNELS
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES, MEMTILE_WINDOW_LOCKS, TILE_REGISTERS
 from bdforge.emulator.bd import Order
 from bdforge.emulator.dma import Channel, base_outside
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from bdforge.emulator.array import Array
 
 DIRECTIONS = ("S2MM", "MM2S")
-_WORD = 4
 _MEMORY_ALIGN_BYTES = 4096
 
 
@@ -68,7 +67,7 @@ class Tile:
         """Make room for buffers beyond the tile's memory, where that is permitted."""
         if size_bytes <= self.bytes.nbytes:
             return
-        memory = _aligned_words(-(-size_bytes // _WORD) * _WORD)
+        memory = _aligned_words(-(-size_bytes // GRANULE_BYTES) * GRANULE_BYTES)
         memory[: len(self.memory)] = self.memory
         if self.written is not None:
             old, self.written = self.written, poisoned(memory.view(np.uint8)[self.bytes.nbytes :])
@@ -97,10 +96,6 @@ class Tile:
     def bd_source(self, bd: int) -> str:
         """Where a BD was written in the MLIR, as a suffix of messages."""
         return self._sources[bd]
-
-    def set_bd_source(self, bd: int, source: str) -> None:
-        """Remember where a BD came from."""
-        self._sources[bd] = source
 
     def advance_iteration(self, bd: int, wrap: int) -> int:
         """The BD's iteration counter; it advances by one and returns to 0 after `wrap` executions."""
@@ -131,7 +126,7 @@ class Tile:
             return *self.array.host.locate(base, order, channel.direction == "S2MM", channel.where()), None
         tile: Tile = self
         if self.kind is TileKind.MEMTILE:
-            side, base = divmod(base, MEMTILE_WINDOW_BYTES // _WORD)
+            side, base = divmod(base, MEMTILE_WINDOW_BYTES // GRANULE_BYTES)
             tile = self._neighbour(side, channel, "memory")
         if base_outside(base, order, tile.memory):
             error = DmaError(
@@ -139,7 +134,7 @@ class Tile:
                 f"whose memory has {len(tile.memory)}"
             )
             self.array.strictness.fault("dma-bounds", error)
-        return tile.memory, base, None if tile.written is None else tile.written.reshape(-1, _WORD)
+        return tile.memory, base, None if tile.written is None else tile.written.reshape(-1, GRANULE_BYTES)
 
     def _neighbour(self, side: int, channel: Channel, what: str) -> "Tile":
         if side == 1:
@@ -174,7 +169,7 @@ class Tile:
         """Store one word of data memory."""
         self.memory[word] = value
         if self.written is not None:
-            self.written[_WORD * word : _WORD * (word + 1)] = True
+            self.written[GRANULE_BYTES * word : GRANULE_BYTES * (word + 1)] = True
 
     def read_bd(self, bd: int, word: int) -> int:
         """A word of a BD with its iteration counter."""

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import MemRefType, UnrankedMemRefType
 from xdsl.ir import Block, Operation
 
 from bdforge.devices import AIE2, TileKind
-from bdforge.devices.limits import GRANULE_BYTES, MEMTILE, MEMTILE_NEIGHBOUR_CHANNELS
+from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES, MEMTILE, MEMTILE_NEIGHBOUR_CHANNELS
 from bdforge.mlir.allocate import AllocationError, element_bits
 from bdforge.mlir.array_ops import BufferOp, EndOp, ExternalBufferOp, LockOp, TileOp, UseLockOp
 from bdforge.mlir.dma_ops import (
@@ -38,7 +38,6 @@ from bdforge.mlir.words import Direction
 Faults = Iterator[tuple[Operation, str]]
 
 _KINDS = {MemOp: TileKind.CORE, MemtileDmaOp: TileKind.MEMTILE, ShimDmaOp: TileKind.SHIM}
-_GRANULE_BITS = 8 * GRANULE_BYTES
 
 
 def program(op: DmaProgramOp) -> Faults:
@@ -188,7 +187,7 @@ def static_bd(op: DmaBdOp) -> Faults:
 
 
 def _length(op: DmaBdOp, bits: int) -> Faults:
-    if op.length * bits % _GRANULE_BITS:
+    if op.length * bits % GRANULE_BITS:
         yield (
             op,
             (
@@ -207,19 +206,19 @@ def _ids(op: DmaBdOp, at: TileOp) -> Faults:
 def _fields(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
     """The tile's own widths, which mlir-aie checks since #3548 and #3398, in words."""
     for number, (size, stride) in enumerate(reversed(op.dims)):
-        what, scale = f"<size = {size}, stride = {stride}>", bits if number == 0 else _GRANULE_BITS
-        if size * scale // _GRANULE_BITS > at.limits.wraps[0]:
+        what, scale = f"<size = {size}, stride = {stride}>", bits if number == 0 else GRANULE_BITS
+        if size * scale // GRANULE_BITS > at.limits.wraps[0]:
             yield op, f"{what}: a {at.kind}'s BD holds sizes up to {at.limits.wraps[0]} words; split the dimension"
-        if stride * bits // _GRANULE_BITS > at.limits.step_max:
+        if stride * bits // GRANULE_BITS > at.limits.step_max:
             yield op, f"{what}: a {at.kind}'s BD holds strides up to {at.limits.step_max} words"
-        if number and stride * bits % _GRANULE_BITS and size > 1:
+        if number and stride * bits % GRANULE_BITS and size > 1:
             yield op, f"{what}: {stride} elements of {bits} bits are no whole number of words"
 
 
 def _extent(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
     """What mlir-aie checks from 1.4 on: the length's field, and that a transfer stays in its buffer."""
-    if op.length * bits // _GRANULE_BITS > at.limits.length_max:
-        words = op.length * bits // _GRANULE_BITS
+    if op.length * bits // GRANULE_BITS > at.limits.length_max:
+        words = op.length * bits // GRANULE_BITS
         yield op, f"its length is {words} words; a {at.kind}'s BD holds at most {at.limits.length_max}"
     if op.buffer_op is None or not isinstance(op.buffer_type, MemRefType):
         return
@@ -253,12 +252,12 @@ def _dimensions(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
     last = sum((size - 1) * stride for size, stride in dims)
     if last >= elements:
         yield op, f"its dimensions reach element {last}, but the buffer has {elements} elements"
-    if bits != _GRANULE_BITS and dims[-1].stride != 1:
+    if bits != GRANULE_BITS and dims[-1].stride != 1:
         yield (
             op,
             (
                 f"the innermost stride is {dims[-1].stride}, but for elements of {bits} bits it must be 1: "
-                f"DMAs address {_GRANULE_BITS}-bit words"
+                f"DMAs address {GRANULE_BITS}-bit words"
             ),
         )
 
@@ -283,7 +282,7 @@ def _padding(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
             yield op, f"its padded dimensions hold at least {product} elements, more than its length {op.length}"
             return
     for name, count in zip(("before", "after"), pads[-1] if pads else (), strict=False):
-        if count * bits % _GRANULE_BITS:
+        if count * bits % GRANULE_BITS:
             yield op, f"pads {count} elements of {bits} bits {name} a row, which is no whole number of words"
 
 
@@ -292,7 +291,7 @@ def _address(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
     if not isinstance(buffer, BufferOp) or buffer.address is None:
         return
     first_bits = 8 * buffer.address + op.offset * bits
-    if first_bits % _GRANULE_BITS:
+    if first_bits % GRANULE_BITS:
         yield (
             op,
             (

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from xdsl.dialects.builtin import IndexType, MemRefType, UnrankedMemRefType
 from xdsl.ir import Operation
 
-from bdforge.devices.limits import GRANULE_BYTES, SHIM, TASK_REPEAT_MAX
+from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES, SHIM, TASK_REPEAT_MAX
 from bdforge.mlir.allocate import AllocationError, element_bits
 from bdforge.mlir.array_ops import DeviceOp, LockOp
 from bdforge.mlir.attributes import BlockFloatType
@@ -42,8 +42,6 @@ from bdforge.mlir.sequence_ops import (
 from bdforge.mlir.verify_array import block_floats, packet, tile_operands, words
 
 Faults = Iterator[tuple[Operation, str]]
-
-_GRANULE_BITS = 8 * GRANULE_BYTES
 
 
 def sequence(op: RuntimeSequenceOp) -> Faults:
@@ -109,8 +107,8 @@ def memcpy(op: NpuDmaMemcpyNdOp) -> Faults:
     except (ValueError, AllocationError) as error:
         yield op, str(error)
         return
-    if bits > _GRANULE_BITS and not isinstance(op.buffer_type.element_type, BlockFloatType):
-        yield op, f"elements of {bits} bits are too wide; the widest have {_GRANULE_BITS}"
+    if bits > GRANULE_BITS and not isinstance(op.buffer_type.element_type, BlockFloatType):
+        yield op, f"elements of {bits} bits are too wide; the widest have {GRANULE_BITS}"
         return
     yield from _alignment(op, offset, sizes, strides, bits)
     yield from _positive(op, sizes, strides)
@@ -119,9 +117,9 @@ def memcpy(op: NpuDmaMemcpyNdOp) -> Faults:
 
 
 def _alignment(op: Operation, offset: int, sizes: tuple[int, ...], strides: tuple[int, ...], bits: int) -> Faults:
-    if offset * bits % _GRANULE_BITS:
+    if offset * bits % GRANULE_BITS:
         yield op, f"starts at byte {offset * bits / 8:g}, which is no multiple of {GRANULE_BYTES}"
-    if sizes[0] * bits % _GRANULE_BITS:
+    if sizes[0] * bits % GRANULE_BITS:
         yield (
             op,
             (
@@ -130,7 +128,7 @@ def _alignment(op: Operation, offset: int, sizes: tuple[int, ...], strides: tupl
             ),
         )
     for dimension, stride in enumerate(strides):
-        if stride * bits % _GRANULE_BITS and not (dimension == 0 and stride == 1):
+        if stride * bits % GRANULE_BITS and not (dimension == 0 and stride == 1):
             yield (
                 op,
                 (
@@ -150,7 +148,7 @@ def _positive(op: Operation, sizes: tuple[int, ...], strides: tuple[int, ...]) -
 
 
 def _ranges(op: Operation, sizes: tuple[int, ...], strides: tuple[int, ...], bits: int) -> Faults:
-    inner_words = sizes[0] * bits // _GRANULE_BITS
+    inner_words = sizes[0] * bits // GRANULE_BITS
     linear = sizes[1:3] == (1, 1) and strides[:3] == (1, 0, 0)
     if inner_words > SHIM.wraps[0] and not linear:
         yield op, f"the innermost size is {inner_words} words; a shim BD holds at most {SHIM.wraps[0]}, so split it"
@@ -159,7 +157,7 @@ def _ranges(op: Operation, sizes: tuple[int, ...], strides: tuple[int, ...], bit
     if sizes[3] > SHIM.iteration_wrap_max:
         yield op, f"the outermost size is {sizes[3]}; a shim BD repeats at most {SHIM.iteration_wrap_max} times"
     for dimension, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
-        words = stride * bits // _GRANULE_BITS
+        words = stride * bits // GRANULE_BITS
         if words > SHIM.step_max and size > 1:
             yield op, f"the stride of dimension {dimension} is {words} words; a shim BD holds at most {SHIM.step_max}"
 

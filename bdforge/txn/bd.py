@@ -10,10 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bdforge.devices import Generation, TileKind, TileLimits
-from bdforge.devices.limits import GRANULE_BYTES
+from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES
 from bdforge.devices.registers import TILE_REGISTERS, RegisterError
-
-GRANULE_BITS = 8 * GRANULE_BYTES
 
 
 class BdError(ValueError):
@@ -57,6 +55,12 @@ def dims_in_words(dims: Sequence[tuple[int, int]], element_bits: int) -> list[tu
         raise BdError(f"innermost stride is {stride}; it must be 1 for elements of {element_bits} bits")
     inner_stride = stride if element_bits == GRANULE_BITS else 1
     return [*words, (granules(size, element_bits, "size of dimension 0"), inner_stride)]
+
+
+def static_dims(dims: Sequence[tuple[int, int]], element_bits: int) -> list[tuple[int, int]]:
+    """`dims_in_words` of a static BD: mlir-aie asks for no whole words where one position is never stepped from."""
+    last = len(dims) - 1
+    return dims_in_words([(s, t if s > 1 or i == last else 0) for i, (s, t) in enumerate(dims)], element_bits)
 
 
 def reach_words(length: int, dims: Sequence[tuple[int, int]], iteration: tuple[int, int] | None = None) -> int:

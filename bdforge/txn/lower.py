@@ -13,7 +13,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.ir import Operation as MlirOperation
 
 from bdforge.devices import Device
-from bdforge.devices.limits import GRANULE_BYTES
+from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES
 from bdforge.devices.registers import RUNTIME_AXI_CACHE, address
 from bdforge.mlir.allocate import Allocation
 from bdforge.mlir.array_ops import DeviceOp
@@ -43,7 +43,7 @@ from bdforge.mlir.sequence_ops import (
     SetLockOp,
 )
 from bdforge.mlir.trace_ops import TraceOp
-from bdforge.txn.bd import GRANULE_BITS, burst_code, encode_bd, memcpy_transfer
+from bdforge.txn.bd import burst_code, encode_bd, memcpy_transfer
 from bdforge.txn.operations import BlockWrite, LoadPdi, MaskWrite, Operation, Patch, Preempt
 from bdforge.txn.raw import raw_bd_words
 from bdforge.txn.target import Channel, ControllerIds, LoweringError, Policy, Target, faults_of, lowering_error

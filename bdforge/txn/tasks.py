@@ -11,7 +11,7 @@ from functools import partial
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from bdforge.devices import TileKind, TileLimits
-from bdforge.devices.limits import GRANULE_BYTES
+from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES
 from bdforge.devices.registers import MEMTILE_WINDOW_LOCKS, RUNTIME_AXI_CACHE
 from bdforge.mlir.array_ops import BufferOp, UseLockOp
 from bdforge.mlir.attributes import PacketInfo
@@ -20,7 +20,6 @@ from bdforge.mlir.places import location
 from bdforge.mlir.sequence_ops import TaskOp
 from bdforge.mlir.words import LockAction
 from bdforge.txn.bd import (
-    GRANULE_BITS,
     BdError,
     BdLock,
     Transfer,

@@ -1,6 +1,7 @@
 """What fits a BD, and that every reason against it is told."""
 
 from itertools import chain
+from math import prod
 from random import Random
 
 import pytest
@@ -8,10 +9,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pattern_strategies import patterns, word_patterns, words_of
 
-from bd_patterns import Pattern, PatternError, Runs, encode_dims, problems, require_legal
+from bd_patterns import Pattern, PatternError, Runs, problems, require_legal
 from bdforge.devices.limits import AIE2P, TileKind, TileLimits
-from bdforge.devices.registers import TILE_REGISTERS, RegisterError
+from bdforge.devices.registers import TILE_REGISTERS
 from bdforge.operators.gemm.reorders import a_micro_tiles, c_rows
+from bdforge.txn.bd import BdError, encode_bd, granules, static_dims, task_transfer
 
 SHIM, MEMTILE, CORE = (AIE2P.limits(kind) for kind in TileKind)
 KINDS = (SHIM, MEMTILE, CORE)
@@ -49,9 +51,27 @@ def displacements(fields: dict[str, int]) -> list[int]:
     return found
 
 
-def through_registers(fields: dict[str, int], limits: TileLimits) -> dict[str, int]:
-    layout = TILE_REGISTERS[limits.kind].bd
-    return layout.decode(layout.encode(fields))
+def words_in(pattern: Pattern, limits: TileLimits, element_bits: int, *, static: bool, padding=()) -> list[int]:
+    """The registers of a BD as loaders and tasks write them."""
+    if static:
+        whole = pattern.rank == 1 and not padding  # written without dimensions
+        dims = [] if whole else static_dims(list(pattern.dims()), element_bits)
+        pads = [*padding[:-1], tuple(granules(n, element_bits, "padding") for n in padding[-1])] if padding else []
+        sizes = [size + sum(pad) for (size, _), pad in zip(dims, pads or [(0, 0)] * len(dims), strict=True)]
+        length = prod(sizes) if sizes else granules(pattern.count, element_bits, "length")
+        return encode_bd(limits.kind, length_words=length, dims_words=dims, padding=pads)
+    runs = Runs.of(pattern, limits, static=False)
+    inner = [(1, 0)] * (3 - runs.bd.rank) + list(runs.bd.dims())
+    sizes, strides = zip((runs.count, runs.stride), *inner, strict=True)
+    moved = task_transfer(limits, sizes, strides, element_bits)
+    return encode_bd(
+        limits.kind, length_words=moved.length_words, dims_words=moved.dims_words, iteration=moved.iteration
+    )
+
+
+def fields_in(pattern: Pattern, limits: TileLimits, element_bits: int, **how) -> dict[str, int]:
+    """What those registers say, by name."""
+    return TILE_REGISTERS[limits.kind].bd.decode(words_in(pattern, limits, element_bits, **how))
 
 
 @quick
@@ -59,7 +79,7 @@ def through_registers(fields: dict[str, int], limits: TileLimits) -> dict[str, i
 def test_a_legal_pattern_survives_the_registers(limits, static, element_bits, repeat, data: st.DataObject):
     pattern = data.draw(word_patterns(element_bits))
     assume(not problems(pattern, limits, element_bits, static=static, repeat=repeat))
-    fields = through_registers(encode_dims(pattern, limits, element_bits, static=static), limits)
+    fields = fields_in(pattern, limits, element_bits, static=static)
     runs = repeat * Runs.of(pattern, limits, static=static).count
     base = pattern.offset * element_bits // 32
     assert walked(fields, base, runs) == words_of(list(pattern.offsets()) * repeat, element_bits)
@@ -76,7 +96,7 @@ def test_problems_know_every_register_edge(limits: TileLimits):
         if problems(pattern, limits, element_bits, static=static):
             continue
         legal += 1
-        through_registers(encode_dims(pattern, limits, element_bits, static=static), limits)
+        fields_in(pattern, limits, element_bits, static=static)
     assert legal > 100
 
 
@@ -307,7 +327,7 @@ def test_padded_patterns_survive_the_registers(data: st.DataObject, element_bits
     inner = (data.draw(st.integers(0, 2)) * per_word, data.draw(st.integers(0, 2)) * per_word)
     padding = [*outer, inner]
     assume(not problems(pattern, MEMTILE, element_bits, static=True, padding=padding))
-    fields = through_registers(encode_dims(pattern, MEMTILE, element_bits, static=True, padding=padding), MEMTILE)
+    fields = fields_in(pattern, MEMTILE, element_bits, static=True, padding=padding)
     assert walked(fields, pattern.offset // per_word, 1) == padded_words(pattern, padding, per_word)
 
 
@@ -326,23 +346,19 @@ def padded_words(pattern: Pattern, padding: list[tuple[int, int]], per_word: int
     return [e // per_word if e >= 0 else -1 for e in elements[::per_word]]
 
 
-def test_an_illegal_value_is_stopped_by_its_register():
-    fields = encode_dims(Pattern((2, 1024), (4096, 1)), SHIM, 32, static=False)
-    with pytest.raises(RegisterError, match="d0_wrap = 1024"):
-        TILE_REGISTERS[TileKind.SHIM].bd.encode(fields)
-
-
 @pytest.mark.parametrize(
-    ("pattern", "limits", "static"),
+    ("pattern", "limits", "static", "message"),
     [
-        (Pattern((2, 2, 2, 2), (27, 9, 3, 1)), CORE, True),
-        (Pattern((5, 4), (0, 1)), MEMTILE, True),
-        (Pattern((2, 2, 2, 2, 2), (81, 27, 9, 3, 1)), SHIM, False),
+        (Pattern((2, 1024), (4096, 1)), SHIM, False, "size of dimension 0 is 1024 words"),
+        (Pattern((2, 1024), (4096, 1)), MEMTILE, True, "d0_wrap = 1024 does not fit"),
+        (Pattern((2, 2, 2, 2), (27, 9, 3, 1)), CORE, True, "4 dimensions; a core BD has 3"),
+        (Pattern((5, 4), (0, 1)), MEMTILE, True, "stride of dimension 1 is 0 words"),
     ],
 )
-def test_a_pattern_without_fields_is_not_encoded(pattern: Pattern, limits: TileLimits, static: bool):
-    with pytest.raises(PatternError, match="of granules"):
-        encode_dims(pattern, limits, 32, static=static)
+def test_what_has_no_field_is_told_and_not_encoded(pattern, limits, static, message):
+    assert problems(pattern, limits, 32, static=static)
+    with pytest.raises(BdError, match=message):
+        words_in(pattern, limits, 32, static=static)
 
 
 # Words 0 and 3 to 6 of shim BDs as aie-translate (mlir-aie 5ff2ab97) wrote them for npu2; bits 31:30 of word 4 are the
@@ -361,5 +377,5 @@ def test_a_pattern_without_fields_is_not_encoded(pattern: Pattern, limits: TileL
 )
 def test_fields_are_those_of_the_real_toolchain(pattern: Pattern, element_bits: int, words: tuple[str, ...]):
     assert problems(pattern, SHIM, element_bits, static=False) == []
-    encoded = TILE_REGISTERS[TileKind.SHIM].bd.encode(encode_dims(pattern, SHIM, element_bits, static=False))
+    encoded = words_in(pattern, SHIM, element_bits, static=False)
     assert [encoded[word] for word in (0, 3, 4, 5, 6)] == [int(word, 16) for word in words]

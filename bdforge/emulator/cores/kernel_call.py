@@ -11,7 +11,7 @@ import numpy as np
 
 import bdforge.kernel
 from bdforge import watched
-from bdforge.devices.limits import CASCADE_BITS, CORE_STREAM_PORTS
+from bdforge.devices.limits import CASCADE_BITS, CORE_STREAM_PORTS, GRANULE_BYTES
 from bdforge.emulator.errors import EmulationError, KernelError
 from bdforge.emulator.poison import PoisonedView, mark_written
 from bdforge.emulator.trace import elements_of
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from bdforge.emulator.cores.core import Core
 
 _CASCADE_BYTES = CASCADE_BITS // 8
-_WORD_BYTES = 4
 
 
 def waits(kernel: Callable[..., Any]) -> bool:
@@ -168,5 +167,5 @@ def _put_cascade(core: "Core", data: bytes, where: Callable[[], str]) -> Generat
 def _check_stream(port: int, size: int) -> None:
     if not 0 <= port < CORE_STREAM_PORTS:
         raise KernelError(f"a core has {CORE_STREAM_PORTS} stream port each way; there is no {port}")
-    if size != _WORD_BYTES:
-        raise KernelError(f"a stream moves words of {_WORD_BYTES} bytes, not {size}")
+    if size != GRANULE_BYTES:
+        raise KernelError(f"a stream moves words of {GRANULE_BYTES} bytes, not {size}")

@@ -13,10 +13,8 @@ from itertools import groupby
 from math import lcm
 from typing import Literal, NamedTuple
 
-from bd_patterns.granules import GRANULE_BITS
+from bdforge.devices.limits import BYTE_BITS, GRANULE_BITS
 from bdforge.messages import InputError
-
-BYTE_BITS = 8
 
 
 class WalkError(InputError):

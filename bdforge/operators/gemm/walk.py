@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from bd_patterns.granules import GRANULE_BITS
 from bd_patterns.legality import problems
 from bd_patterns.pattern import Pattern
-from bdforge.devices.limits import TASK_REPEAT_MAX, TileLimits
+from bdforge.devices.limits import GRANULE_BITS, TASK_REPEAT_MAX, TileLimits
 from bdforge.operators.gemm.grid import BYTE_BITS, Feed, Grid, Order, Problem, Storage, Tiling, require, size_faults
 
 Operand = Literal["A", "B", "C", "R", "S"]

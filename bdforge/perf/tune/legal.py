@@ -8,10 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bd_patterns.granules import GRANULE_BITS
 from bdforge.design.placement import occupied
 from bdforge.devices import TileKind
-from bdforge.devices.limits import STATIC_STRIDE_END, TileLimits
+from bdforge.devices.limits import GRANULE_BITS, STATIC_STRIDE_END, TileLimits
 from bdforge.devices.types import ElementType
 from bdforge.operators.gemm.core_tiles import core_parts
 from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL

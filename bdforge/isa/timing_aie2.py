@@ -129,7 +129,7 @@ def _implicit_defs(name: str) -> dict[str, int]:
 def _implicit_uses(name: str) -> dict[str, int]:
     late = 7 if name.startswith(("VLDA", "VLDB", "VUNPACK")) else 1
     uses: dict[str, int] = {}
-    if "spill" in name or "sp_imm" in name:
+    if re.search(r"(?<!no)spill|sp_imm", name):
         uses["sp"] = 1
     if name in ("ADC", "SBC"):
         uses["srCarry"] = 1

@@ -154,12 +154,12 @@ def outcome(executor: Any, isa_: Isa, code: bytes, values: dict[str, int], seed:
     return {"end": end, "registers": left, "memory": held, "counted": counted, "sent": world.sent, "log": world.log}
 
 
-def filled(seed: int) -> DataMemory:
-    """Random memories, none to the west."""
+def filled(seed: int, west: bool = False) -> DataMemory:
+    """Random memories, with or without one to the west."""
     rng = np.random.default_rng(seed)
     memory = memories()
     windows = [rng.integers(0, 256, len(m), np.uint8) for m in memory.windows if m is not None]
-    return DataMemory([windows[0], None, windows[2], windows[3]])
+    return DataMemory([windows[0], windows[1] if west else None, windows[2], windows[3]])
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:

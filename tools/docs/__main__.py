@@ -10,12 +10,13 @@ from typing import Annotated
 
 import typer
 
-from tools.docs import accuracy, emulated, family, features, kernel_costs
+from tools.docs import accuracy, emulated, family, features, isa_forms, kernel_costs
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES: dict[str, Callable[[], str]] = {
     "accuracy": accuracy.page,
     "family": family.page,
+    "isa_forms": isa_forms.page,
     "kernel_costs": kernel_costs.page,
 }
 """Pages that the repository holds; a test keeps them current."""

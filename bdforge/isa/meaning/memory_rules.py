@@ -38,7 +38,7 @@ def narrow_store(match: re.Match[str], view: View) -> Meaning:
 def load(match: re.Match[str], view: View) -> Meaning:
     """A load of a whole register."""
     if "128" in match[0]:
-        return _access(view, False, 16, "widen_load", (DATA,), (128, view.bits(view.result)))
+        raise OpenError(f"what {view.form.name} leaves in the upper half of a register of 256 bits is open")
     word = match[0].startswith("LDA_dms")
     return _access(view, False, 4 if word else view.bits(view.result) // 8, "move", (DATA,), ())
 

@@ -183,7 +183,7 @@ BUILDERS: tuple[tuple[str, Builder], ...] = (
     (r"SEL_?(EQZ|NEZ)", select),
     (_MOVES, moves),
     (r"VMOV_mv_w", vmov_w),
-    (r"V(NEG)?(MUL|MAC|MSC)_v(?:mul_cm_core_[XY]_[XY]|mac_cm_core_dense)", multiplies),
+    (r"V(NEG)?(MUL|(?<!NEG)MAC|(?<!NEG)MSC)_v(?:mul_cm_core_[XY]_[XY]|mac_cm_core_dense)", multiplies),
     (r"V()(ADDMAC|ADDMSC)_vmac_cm2_add_reg_vmul_cm_core_[XY]_[XY]", multiplies),
     (r"V(NEG)?(MUL|MAC|MSC)_f_v\w+_core_(Y_Y|EX_EX)", float_multiplies),
     (r"V(ADD|SUB)_vmac_cm2_add_reg|V(?:ADD|SUB)", lambda m, v: accumulates(re.match(r"V(ADD|SUB)", m[0]), v)),  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
 """Operations on scalars: 32-bit patterns in and out, as the reference model has them."""
 
-from bdforge.isa.meaning.model import open_if, operation, signed
+from bdforge.isa.meaning.model import operation, signed
 
 _WORD = (1 << 32) - 1
 _BITS = 32
@@ -167,10 +167,3 @@ def none(_: tuple[int, ...]) -> tuple[int, ...]:
 def store_low(options: tuple[int, ...], source: int) -> int:
     """What a store takes of a register; options: (bits,)."""
     return source & ((1 << options[0]) - 1)
-
-
-@operation("widen_load")
-def widen_load(options: tuple[int, ...], data: int) -> int:
-    """A load into a register's low part; options: (bits of data, bits of register). No source tells the upper part."""
-    open_if(options[0] != options[1], "what a load of 128 bits leaves in the upper half of a register of 256 is open")
-    return data

@@ -80,11 +80,9 @@ class Interpreter:
                 raise StepBudgetError(f"at {self.pc:#x}: no end after {budget} bundles")
             left -= 1
             yield from self.step()
-        for _ in range(DEPTH):
-            yield from self._cycle()
 
     def step(self) -> Steps:
-        """One bundle; nothing once the core has stopped."""
+        """One bundle, and behind DONE what is under way; nothing once the core has stopped."""
         if self.done:
             return
         pc = self.control.pc
@@ -94,6 +92,8 @@ class Interpreter:
             raise
         except ExecutionError as error:
             raise type(error)(f"at {pc:#x}: {error}") from error
+        for _ in range(DEPTH if self.done else 0):
+            yield from self._cycle()
 
     def _issue(self, pc: int) -> Steps:
         self._land()

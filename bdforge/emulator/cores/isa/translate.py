@@ -20,7 +20,7 @@ _WALKS = {
     Walk.WALK_2D: "walk_2d", Walk.WALK_3D: "walk_3d",
 }  # fmt: skip
 _CONDITIONS = {"always": 0, "zero": 1, "nonzero": 2, "decrement": 2}
-_ALIASES = ("move", "store_low", "widen_load")
+_ALIASES = ("move", "store_low")
 _WORD_MASK = 0xFFFFFFFF
 _MOST_CONSTANT = 64  # bits
 
@@ -183,8 +183,6 @@ def _moved(steps: Steps, result: int) -> int:
     """A copy, or nothing where what was loaded is the result."""
     plan, meaning = steps.plan, steps.plan.meaning
     (name,) = meaning.inputs
-    if meaning.operation == "widen_load":
-        steps.add("widen_load", plan.operate, OPERATE, options=meaning.options)
     if name == DATA:
         return steps.data
     source = steps.source(name, plan.operate)

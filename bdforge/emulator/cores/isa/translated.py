@@ -186,7 +186,7 @@ class Translated:
             raise StepBudgetError(f"at {self.pc:#x}: no end after {budget} bundles")
 
     def step(self) -> Run:
-        """One bundle; nothing once the core has stopped."""
+        """One bundle, and behind DONE what is under way; nothing once the core has stopped."""
         if not self.done:
             yield from self._run(self.bundles + 1)
 

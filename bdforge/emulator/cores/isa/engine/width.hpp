@@ -147,15 +147,9 @@ inline void narrow_bf16(Core& core, const Event& event, std::uint8_t* buffer) {
     }
 }
 
-// o: bits that are loaded, bits of the register.
-inline void widen_load(Core& core, const Event& event, std::uint8_t*) {
-    if (event.o[0] != event.o[1])
-        core.fail(kOpen, "what a load of 128 bits leaves in the upper half of a register of 256 is open");
-}
-
 inline const Named kTable[] = {
     {"srs", srs}, {"ups", ups}, {"unpack", unpack}, {"pack", pack}, {"widen_bf16", widen_bf16},
-    {"narrow_bf16", narrow_bf16}, {"widen_load", widen_load},
+    {"narrow_bf16", narrow_bf16},
 };
 
 }  // namespace engine::width

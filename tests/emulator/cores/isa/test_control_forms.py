@@ -1,0 +1,148 @@
+"""Branches, locks, streams, the cascade and events by hand-worked programs, on both generations."""
+
+import pytest
+
+from bdforge import isa
+from bdforge.isa.assembler import assemble
+from bdforge.isa.errors import ControlError, ExecutionError, StepBudgetError
+from bdforge.kernel import Acquire
+from support.machine_code import EXECUTORS, World, code_of, drive, memories
+
+SLOTS = "add r9, r9, #1\n" * 5
+NOPS = "nop\n" * 8
+BRANCHES = {
+    "j #away": (1, 0, 5),
+    "j p0": (1, 0, 5),
+    "jz r1, #away": (1, 0, 5),
+    "jz r2, #away": (1, 7, 5),
+    "jnz r2, #away": (1, 0, 5),
+    "jnz r1, #away": (1, 7, 5),
+    "jl #away": (1, 0, 5),
+    "jl p0": (1, 0, 5),
+}
+"""What r3 is at the target, r4 where it would go on, and how often the slots were run."""
+
+
+def ran(executor, generation: str, text: str, world: World | None = None, **registers: int):
+    """A core after a text, with what it asked for answered by `world`."""
+    core = executor(isa.load(generation), code_of(text, generation), memories())
+    for name, value in registers.items():
+        core.write(name, value)
+    drive(core, world)
+    return core
+
+
+@pytest.fixture(params=isa.GENERATIONS)
+def generation(request):
+    """Both generations."""
+    return request.param
+
+
+@pytest.fixture(params=EXECUTORS)
+def executor(request):
+    """Both executors."""
+    return request.param
+
+
+@pytest.mark.parametrize("branch", BRANCHES)
+def test_a_branch_runs_its_five_slots_and_then_goes_on_there(executor, generation, branch):
+    text = f"{branch}\n{SLOTS}add r4, r4, #7\n.p2align 4\naway: add r3, r3, #1\n"
+    target = assemble(text + "done", generation, "t.s").symbols["away"]
+    core = ran(executor, generation, text, p0=target, r2=5)
+    assert (core.read("r3"), core.read("r4"), core.read("r9")) == BRANCHES[branch]
+
+
+def test_a_call_returns_behind_its_slots(executor, generation):
+    text = f"jl #work\n{SLOTS}back: add r3, r9, #0\nj #end\n{SLOTS}.p2align 4\nwork: add r4, r4, #4\nret\n{SLOTS}"
+    core = ran(executor, generation, f"{text}.p2align 4\nend: nop\n")
+    assert core.read("lr") == assemble(f"{text}.p2align 4\nend: done", generation, "t.s").symbols["back"]
+    assert (core.read("r3"), core.read("r4"), core.read("r9")) == (10, 4, 15)
+
+
+@pytest.mark.parametrize("passes", [1, 2, 5])
+def test_jnzd_compares_before_it_decrements(executor, generation, passes):
+    text = f"nop\n.p2align 4\nagain: add r3, r3, #1\njnzd r1, r1, p0\n{SLOTS}"
+    core = ran(executor, generation, text, p0=16, r1=passes - 1)
+    assert (core.read("r3"), core.read("r9")) == (passes, 5 * passes)
+    assert core.read("r1") == 0xFFFFFFFF
+
+
+def test_a_branch_in_a_slot_and_an_unaligned_one_are_faults(executor, generation):
+    with pytest.raises(ControlError, match="at 0x4: a branch in a delay slot of another"):
+        ran(executor, generation, f"j p0\njz r1, #0\n{SLOTS}", p0=16)
+    with pytest.raises(ControlError, match="at 0x0: a branch to 0x12, which is no multiple of 16"):
+        ran(executor, generation, f"j p0\n{SLOTS}", p0=18)
+
+
+def test_a_loop_without_end_is_stopped_by_its_budget(executor, generation):
+    core = executor(isa.load(generation), code_of(f"again: j #again\n{SLOTS}", generation), memories())
+    with pytest.raises(StepBudgetError, match="no end after 50 bundles"):
+        drive(core, budget=50)
+
+
+def test_locks_are_taken_and_given_by_number_and_by_register(executor, generation):
+    text = f"acq #48, r1\n{NOPS}acq r2, r1\n{NOPS}rel #50, r3\n{NOPS}rel r4, r3\n{NOPS}"
+    world = World({48: 3, 17: 2})
+    ran(executor, generation, text, world, r1=-2, r2=17, r3=1, r4=33)
+    assert world.log == [["acq", 48, -2, 1], ["acq", 17, -2, 0], ["rel", 50, 1, 1], ["rel", 33, 1, 1]]
+
+
+def test_an_acquire_of_a_positive_value_waits_for_equality(executor, generation):
+    core = executor(isa.load(generation), code_of("acq #5, r1", generation), memories())
+    core.write("r1", 4)
+    assert next(core.run(10)) == Acquire(5, 4, True)
+
+
+def test_an_answer_lands_in_its_cycle(executor):
+    """A word of the stream is there seven bundles behind, as a load is."""
+    world = World(words=[0x80000001 - (1 << 32)])
+    core = ran(executor, "aie2p", "mov r1, ss\n" + "nop\n" * 5 + "mov r2, r1\nmov r3, r1\n" + NOPS, world, r1=9)
+    assert (core.read("r2"), core.read("r3")) == (9, 0x80000001)
+
+
+STREAMS = {
+    "aie2p": ("mov ms, r1", "mov.tlast ms, r1", "mov ms, r1, r28"),
+    "aie2": ("mov ms, r1", "mov.tlast ms, r1", "mov ms, r1, r28"),
+}
+
+
+def test_words_are_sent_with_and_without_tlast(executor, generation):
+    world = World()
+    ran(executor, generation, "\n".join(STREAMS[generation]) + "\n" + NOPS, world, r1=7, r28=3)
+    assert world.sent == [(7, False), (7, True), (7, True)]
+
+
+def test_the_cascade_moves_512_bits(executor, generation):
+    value = bytes(range(64))
+    world = World(cascade=[value])
+    enable = {"crSCDEn": 1, "crMCDEn": 1} if generation == "aie2p" else {}
+    core = ran(executor, generation, f"vmov x1, scd\n{NOPS}vmov mcd, x1\n{NOPS}", world, **enable)
+    assert core.read("x1").to_bytes(64, "little") == value
+    assert world.sent == [value]
+
+
+def test_a_cascade_that_is_not_enabled_is_a_fault(executor):
+    with pytest.raises(ExecutionError, match="crSCDEn is 0: write 1 to it first"):
+        ran(executor, "aie2p", f"vmov x1, scd\n{NOPS}", World(cascade=[bytes(64)]))
+
+
+def test_events_are_kept_in_order(executor, generation):
+    text = "event #1\nevent #0\n" + ("event #3" if generation == "aie2" else "nop")
+    core = ran(executor, generation, text)
+    assert core.events == [1, 0, 3][: len(core.events)]
+    assert len(core.events) == (3 if generation == "aie2" else 2)
+
+
+def test_results_under_way_land_after_done(executor, generation):
+    core = ran(executor, generation, "lda r1, [p0, #0]", p0=0x70000, r1=5)
+    assert core.read("r1") == 0
+    assert core.done
+
+
+def test_single_steps_show_the_core_between_bundles(executor, generation):
+    core = executor(isa.load(generation), code_of("add r1, r1, #1\nadd r1, r1, #1", generation), memories())
+    seen = []
+    while not core.done:
+        assert list(core.step()) == []
+        seen.append((core.bundles, core.read("r1")))
+    assert seen[:3] == [(1, 0), (2, 1), (3, 2)]

@@ -1,0 +1,101 @@
+"""Which forms of machine code the emulated array runs, which are open, and which test shows what they do."""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from bdforge import isa
+from bdforge.isa.errors import OpenError
+from bdforge.isa.meaning import Kind, meaning_of
+from bdforge.isa.meaning.shape import View
+from tools.docs.markdown import prose, section, table
+
+DATA = Path(__file__).resolve().parents[2] / "tests" / "isa" / "data"
+CASES, NAMED, CONTROL, AGREE = "recorded", "named", "control", "agree"
+SLOTS = {
+    "lda": "Slot lda", "ldb": "Slot ldb", "st": "Slot st", "alu": "Slot alu", "mv": "Slot mv",
+    "lng": "Slot lng (alu and mv)", "vec": "Slot vec",
+}  # fmt: skip
+_NO_NAMED_TEST = re.compile(r".*(CONV|_f_|_F_|bf16|BF16)|VSHUFFLE|V(ADD|SUB|NEG)(_vmac.*)?$|.*128(_|$)")
+
+
+@cache
+def _recorded() -> frozenset[str]:
+    """AIE2P's forms in recorded cases."""
+    cases = (json.loads(line) for line in (DATA / "semantics.jsonl").read_text().splitlines())
+    decode = isa.load("aie2p").decode_program
+    return frozenset(i.form.name for c in cases for _, b in decode(bytes.fromhex(c["program"])) for i in b)
+
+
+@cache
+def _in_bundles(generation: str) -> frozenset[str]:
+    """Forms in recorded bundles, which have a test by name where they are of integers."""
+    rows = (json.loads(line) for line in (DATA / "bundles.jsonl").read_text().splitlines())
+    return frozenset(name for row in rows if row[0] == generation for name in row[3])
+
+
+def _tests(generation: str, form: isa.Form) -> Iterator[str]:
+    kind = meaning_of(generation, form).kind
+    if generation == "aie2p" and form.name in _recorded():
+        yield CASES
+    if kind is not Kind.COMPUTE:
+        yield CONTROL
+    elif form.name in _in_bundles(generation) and not _NO_NAMED_TEST.match(form.name):
+        yield NAMED
+    yield AGREE
+
+
+def status(generation: str, form: isa.Form) -> tuple[str, str, str]:
+    """(operation, what is known of it, tests) of a form."""
+    try:
+        meaning = meaning_of(generation, form)
+    except OpenError:
+        return "", "open", ""
+    known = f"exact; {meaning.note}" if meaning.note else "exact"
+    return meaning.operation, known, ", ".join(_tests(generation, form))
+
+
+def _lines(generation: str, slot: str) -> Iterator[tuple[str, ...]]:
+    """Forms that differ in addressing, width or sign only, in one line if the same is known of them."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for form in isa.load(generation).forms.values():
+        if form.slot == slot and not form.name.startswith("NOP"):
+            stem = re.sub(r"(?<=[_SDsu])\d+(?=_|$)|(?<=Sign)\d", "\\*", View(generation, form).bare)
+            groups.setdefault((stem, *status(generation, form)), []).append(form.name)
+    for (stem, operation, known, tests), names in sorted(groups.items()):
+        yield f"`{stem}`".replace("\\*", "*"), str(len(names)), operation, known, tests
+
+
+def page() -> str:
+    """The whole page."""
+    parts = []
+    for generation in isa.GENERATIONS:
+        forms = [f for f in isa.load(generation).forms.values() if not f.name.startswith("NOP")]
+        known = sum(status(generation, form)[1] != "open" for form in forms)
+        parts.append(f"# {generation.upper()}: {known} of {len(forms)} forms\n")
+        for slot, title in SLOTS.items():
+            head = ("form", "forms", "operation", "known", "tests")
+            parts.append(section(title, table(head, _lines(generation, slot))))
+    return "\n".join([_HEAD, *parts])
+
+
+_HEAD = "# Machine code: which forms run, and what shows it\n\n" + "\n".join(
+    (
+        prose(
+            "Made by `python -m tools.docs isa_forms`; a test keeps it current. *Exact*: every bit of the result is as",
+            "sources have it, on integers; on floats as far as the remark says. *Open*: no source tells what the form",
+            "does, so cores that reach it stop with its name. Operands for which an exact form's result is not known",
+            "(an index beyond the last lane, an unassigned mode, a conf that nobody explained) stop the core too.",
+        ),
+        prose(
+            "A line stands for all forms that differ in addressing, width or sign only. Tests, all in",
+            "`tests/emulator/cores/isa`: *recorded*: cases from llvm-aie's tests, its simulator's rules, silicon",
+            "routings and a reference model (`test_recorded_cases.py`); *named*: against a second description that",
+            "knows the form's name only (`test_integer_forms.py`); *control*: programs worked by hand",
+            "(`test_control_forms.py`); *agree*: both executors do the same with random operands",
+            "(`test_executors_agree.py`).",
+        ),
+    )
+)

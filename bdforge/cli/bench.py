@@ -8,6 +8,7 @@ import numpy as np
 from rich.console import Console
 
 from bdforge.cli.options import with_schedule
+from bdforge.cli.progress import emulating
 from bdforge.devices.types import TYPES
 from bdforge.emulator.timed import Span
 from bdforge.emulator.timed.tables import tables
@@ -61,9 +62,7 @@ def run_problems(
     for i, problem in enumerate(problems):
         if stored is not None:
             check_shape(stored, problem.K, problem.N)
-        with console.status(
-            f"{i + 1}/{len(problems)}: {problem} {problem.name} on the emulated {design.plan.device.name}"
-        ):
+        with emulating(f"{i + 1}/{len(problems)}: {problem} {problem.name}", screen(stderr=True)):
             rows.append(_run_one(design, problem, None if stored is None else stored.weights, seed, timed, poison))
     _print(console, design, rows)
     _print_times(console, rows)

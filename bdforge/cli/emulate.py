@@ -10,6 +10,7 @@ from bdforge.cli.checks import Permissive, tell
 from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.files import Force
 from bdforge.cli.options import Module, Poison, Timing
+from bdforge.cli.progress import emulating
 from bdforge.cli.timing import PRODUCTS, Timed, TimelineFile, without_timing
 from bdforge.emulator import emulate
 from bdforge.emulator.observe import Timeline
@@ -20,7 +21,7 @@ from bdforge.messages import listed
 from bdforge.runtime import load_kernels
 from bdforge.runtime.arrays import load_arrays, save_arrays
 from bdforge.runtime.xrt import difference, run_mlir
-from bdforge.screen import say
+from bdforge.screen import say, screen
 from bdforge.txn.insts import read_words
 from bdforge.watched import part
 
@@ -78,12 +79,13 @@ def emulate_command(
         if path is not None:
             new_file(path, force)
     try:
-        result = emulate(
-            text, arrays, load_kernels(kernels) if kernels else None, sequence,
-            instructions=words, file=str(design), schedule=schedule, seed=seed, permissive=permissive or [],
-            observers=[] if order is None else [order], device=module, poison=poison,
-            timing=None if timed is None else timed.options, objects=objects or [],
-        )  # fmt: skip
+        with emulating(design.name, screen(stderr=True)):
+            result = emulate(
+                text, arrays, load_kernels(kernels) if kernels else None, sequence,
+                instructions=words, file=str(design), schedule=schedule, seed=seed, permissive=permissive or [],
+                observers=[] if order is None else [order], device=module, poison=poison,
+                timing=None if timed is None else timed.options, objects=objects or [],
+            )  # fmt: skip
     finally:  # what led to a fault is worth most
         if trace is not None and order is not None and order.tracks:
             order.write(trace)

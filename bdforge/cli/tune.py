@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from bdforge.cli.files import Force, Out, print_or_write
 from bdforge.cli.options import Kernel, ProductName
+from bdforge.cli.progress import counting
 from bdforge.devices import device_named
 from bdforge.files import new_file
 from bdforge.perf import PerfError
@@ -95,8 +95,7 @@ def _task(
 
 
 def _tune(task: Task, runner: Runner, state: State, finalists: int, console: Console) -> Tuned:
-    described, of = TextColumn("{task.description}"), MofNCompleteColumn()
-    with Progress(described, BarColumn(), of, TimeElapsedColumn(), console=console) as progress:
+    with counting(console) as progress:
         searching = progress.add_task("tile heights searched", total=None)
         emulating = progress.add_task("finalists emulated", total=finalists, visible=finalists > 0)
         return tune(

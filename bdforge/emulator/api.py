@@ -17,6 +17,7 @@ from bdforge.emulator.diagnose import quiet
 from bdforge.emulator.errors import ArgumentError, DesignError
 from bdforge.emulator.host import HostMemory
 from bdforge.emulator.observe import Observer
+from bdforge.emulator.progress import attend, counted
 from bdforge.emulator.reconfigure import Reconfiguration
 from bdforge.emulator.scheduler import SCHEDULES, STEP_BUDGET, scheduler_named
 from bdforge.emulator.silicon import spoil_word
@@ -87,6 +88,7 @@ def emulate(
         raise ArgumentError(f"no schedule is called {schedule!r}; there is {', '.join(SCHEDULES)}")
     scheduler = scheduler_named(schedule, seed, budget)
     scheduler.observers = list(observers)
+    attend(scheduler)
     scheduler.recorder = None if timing is None else Recorder()
     strictness = Strictness.without(permissive)
     module = _parsed(mlir, file)
@@ -104,7 +106,7 @@ def emulate(
     if entry is not None or instructions is not None:
         spoil_word(array)
     with modes(start=not strictness.permits("start-modes")):
-        execute(array, _operations(array, entry, instructions), configurations.load_pdi)
+        execute(array, counted(_operations(array, entry, instructions)), configurations.load_pdi)
         scheduler.run()
     array.host.write_back()
     if entry is None and instructions is None and (blocked := quiet(array)):

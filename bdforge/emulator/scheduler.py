@@ -80,6 +80,11 @@ class Scheduler:
         self.recorder: Recorder | None = None
         self.last: Agent | None = None
 
+    @property
+    def steps(self) -> int:
+        """Steps that agents have taken."""
+        return self.budget - self._left
+
     def tell(self, party: str, kind: str, what: str) -> None:
         """Number an event and hand it to every observer."""
         self.clock += 1

@@ -1,0 +1,84 @@
+"""Long work: what a terminal shows of it, and that a pipe gets nothing."""
+
+import io
+import time
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import bdforge
+from bdforge.cli.progress import counting, emulating
+from bdforge.emulator import EmulationError
+from bdforge.emulator.progress import watching
+from support.built_designs import ROOT
+from support.core_bodies import design
+from support.small_designs import loopback
+
+FOREVER = "scf.while : () -> () { %yes = arith.constant 1 : i1\nscf.condition(%yes) } do { scf.yield }"
+
+
+def terminal(width: int = 200) -> Console:
+    return Console(file=io.StringIO(), force_terminal=True, width=width, color_system=None)
+
+
+def written(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def arrays() -> list[np.ndarray]:
+    return [np.arange(96, dtype=np.int32), np.zeros(96, np.int32)]
+
+
+def test_whoever_watches_sees_operations_steps_and_who_moved():
+    with watching() as run:
+        bdforge.emulate(loopback(), arrays())
+        first = run.total
+        assert run.done == run.total > 0
+        assert run.steps > 0
+        assert run.party.startswith(("memtile", "shim"))
+        words = [np.arange(4096, dtype=np.int32), np.zeros(4096, np.int32)]
+        bdforge.emulate((ROOT / "examples/pass_through.mlir").read_text(), words)
+        assert run.done == run.total != first
+
+
+def test_nobody_watches_a_run_outside():
+    with watching() as run:
+        pass
+    bdforge.emulate(loopback(), arrays())
+    assert (run.done, run.total, run.steps, run.party) == (0, 0, 0, "")
+
+
+def test_a_terminal_shows_name_share_and_party():
+    console = terminal()
+    with emulating("gemm.mlir", console, after_seconds=0):
+        bdforge.emulate(loopback(), arrays())
+        for _ in range(1000):
+            if "steps, " in written(console):
+                break
+            time.sleep(0.01)
+    assert "gemm.mlir" in written(console)
+    assert "steps, " in written(console)
+
+
+def test_a_core_that_never_ends_is_named():
+    with watching() as run, pytest.raises(EmulationError):
+        bdforge.emulate(design(FOREVER, {}), budget=1000)
+    assert run.party == "core (1, 3)"
+
+
+def test_short_work_shows_nothing_on_a_terminal():
+    console = terminal()
+    with emulating("gemm.mlir", console, after_seconds=1e6):
+        bdforge.emulate(loopback(), arrays())
+    assert written(console) == ""
+
+
+def test_a_pipe_gets_nothing():
+    console = Console(file=io.StringIO())
+    with emulating("gemm.mlir", console, after_seconds=0):
+        bdforge.emulate(loopback(), arrays())
+    with counting(console) as progress:
+        progress.update(progress.add_task("parts", total=2), completed=1)
+    assert written(console) == ""

@@ -40,7 +40,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("emulator", "mlir"): "the array is loaded from MLIR structures; it is to boot from register writes",
     ("emulator", "toolchain"): "machine code is run by a library that is compiled on this machine",
     ("emulator", "routing"): "as before: routes are taken from the text, not from writes",
-    ("emulator", "toolchain"): "an executor of machine code is compiled for this host, by its compiler",
     ("formats", "devices"): "how long a block is stands in the table of types",
     ("isa", "images"): "programs are read from, and written to, ELF, CDO, PDI and xclbin",
     ("operators", "mlir"): "a rendered text is brought into the other form of the dialect",

@@ -38,8 +38,8 @@ def test_whoever_watches_sees_operations_steps_and_who_moved():
         assert run.done == run.total > 0
         assert run.steps > 0
         assert run.party.startswith(("memtile", "shim"))
-        words = [np.arange(4096, dtype=np.int32), np.zeros(4096, np.int32)]
-        bdforge.emulate((ROOT / "examples/pass_through.mlir").read_text(), words)
+        words = [np.arange(8 * 4096, dtype=np.int32), np.zeros(8 * 4096, np.int32)]
+        bdforge.emulate((ROOT / "examples/pass_through_8_columns.mlir").read_text(), words)
         assert run.done == run.total != first
 
 

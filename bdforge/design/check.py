@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bdforge.design.check_program import program_reasons
 from bdforge.design.check_tile import tile_reasons
+from bdforge.design.lowering import Kernels, core_program
 from bdforge.design.model import Design, Flow, Port, Tile
 from bdforge.design.reasons import Reason, told_once
 from bdforge.devices import DeviceError, Generation, TileKind, switch_of
@@ -48,11 +49,14 @@ def _names_and_places(design: Design) -> Iterator[Reason]:
 
 
 def _tiles(design: Design, generation: Generation) -> Iterator[tuple[Tile, Reason]]:
-    by_place = {(tile.column, tile.row): tile for tile in design.tiles}
-    kernels: dict[str, tuple[str, ...]] = {}
+    places = {(tile.column, tile.row): tile for tile in design.tiles}
+    kernels: Kernels = {}
     for tile in design.tiles:
-        yield from ((tile, reason) for reason in tile_reasons(tile, by_place, generation))
-        yield from ((tile, reason) for reason in program_reasons(tile, by_place, kernels))
+        yield from ((tile, reason) for reason in tile_reasons(tile, places, generation))
+        wrong = list(program_reasons(tile, places))
+        if tile.core and not wrong:
+            _, wrong = core_program(tile, tile.core, (), kernels)
+        yield from ((tile, reason) for reason in wrong)
 
 
 def _ways(design: Design) -> Iterator[Reason]:

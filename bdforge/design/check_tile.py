@@ -1,7 +1,7 @@
 """Whether a tile can hold its buffers, locks and DMA programs."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 from operator import itemgetter
@@ -11,7 +11,7 @@ from bd_patterns import problems as pattern_problems
 from bdforge.design.memory import Bd, Padding
 from bdforge.design.model import Channel, Tile
 from bdforge.design.placement import aligned, occupied
-from bdforge.design.reasons import Reason
+from bdforge.design.reasons import Places, Reason
 from bdforge.devices import Generation, TileKind, TileLimits
 from bdforge.devices.limits import (
     DEFAULT_STACK_BYTES,
@@ -20,8 +20,6 @@ from bdforge.devices.limits import (
     PACKET_TYPES,
     TASK_QUEUE_ENTRIES,
 )
-
-Places = Mapping[tuple[int, int], Tile]
 
 
 def tile_reasons(tile: Tile, places: Places, generation: Generation) -> Iterator[Reason]:

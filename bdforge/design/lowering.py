@@ -9,7 +9,6 @@ from bdforge.design.model import Tile
 from bdforge.design.operations import Op, Value
 from bdforge.design.program import (
     Advance,
-    Argument,
     Call,
     Core,
     Load,
@@ -20,21 +19,26 @@ from bdforge.design.program import (
     Store,
     rotations,
 )
+from bdforge.design.reasons import Reason
 
 FOREVER = (1 << 63) - 1  # rounds of an scf.for, whose bounds are signed 64 bit
 INTEGER = "i32"  # of numbers and indices that kernels get
 
-Kernels = dict[str, tuple[Buffer | Value, ...]]
+Argument = Buffer | Rotating | Value
+Kernels = dict[str, Sequence[Buffer | Value]]
 """By name, arguments like those of its calls: what a declaration needs."""
 
 
-def core_program(tile: Tile, core: Core, names: Iterable[str]) -> tuple[Op, Kernels]:
-    """The program of a tile's core, and the kernels that it calls; `names` are taken."""
-    lowering = _Lowering(set(names))
+def core_program(tile: Tile, core: Core, taken: Iterable[str], kernels: Kernels) -> tuple[Op, list[Reason]]:
+    """The program of a tile's core, and what is wrong with its names and calls; `taken` are names of other values.
+
+    Kernels that it calls are added to `kernels`; those that are there must be called in the same way.
+    """
+    lowering = _Lowering(set(taken), kernels)
     lowering.turns = {r: lowering.constant(0, _type(r)) for r in rotations(core.body) if r.turns > 1}
     body = lowering.body(core.body)
     constants = tuple(Op("constant", (value,)) for value in lowering.constants.values())
-    return Op("core", (tile,), ((*constants, *body, Op("end")),)), lowering.kernels
+    return Op("core", (tile,), ((*constants, *body, Op("end")),)), lowering.reasons
 
 
 def _type(rotation: Rotation) -> str:
@@ -44,11 +48,12 @@ def _type(rotation: Rotation) -> str:
 @dataclass(slots=True)
 class _Lowering:
     taken: set[str]
+    kernels: Kernels
+    reasons: list[Reason] = field(default_factory=list)
     constants: dict[tuple[float, str], Value] = field(default_factory=dict)
     named: dict[str, tuple[Value, ...]] = field(default_factory=dict)
     """What a program's names stand for: one value of each type."""
     turns: dict[Rotation, Value] = field(default_factory=dict)
-    kernels: Kernels = field(default_factory=dict)
 
     def fresh(self, name: str, type_: str) -> Value:
         """A value called `name`, or that with a number behind."""
@@ -71,16 +76,19 @@ class _Lowering:
             self.constants[number, type_] = replace(self.fresh(name, type_), number=exact)
         return self.constants[number, type_]
 
-    def value(self, number: float | str, type_: str) -> Value:
+    def value(self, number: float | str, type_: str = "index") -> Value:
         """A constant of a type, or what a name stands for in it."""
         if not isinstance(number, str):
             return self.constant(number, type_)
-        return next(value for value in self.named[number] if value.type == type_)
+        if number not in self.named:
+            known = ", ".join(self.named) or "none"
+            self.reasons.append(Reason("name", f"{number} is no name here, but {known}", "load it first"))
+        return next((value for value in self.named.get(number, ()) if value.type == type_), self.constant(0, type_))
 
     def integer(self, number: float | str, type_: str) -> tuple[list[Op], Value]:
         """A constant of a type, or what a name stands for as memory and kernels get it, with its cast."""
-        if not isinstance(number, str):
-            return [], self.constant(number, type_)
+        if not isinstance(number, str) or number not in self.named:
+            return [], self.value(number, type_)
         if (value := self.named[number][0]).type != "index":
             return [], value
         cast = self.fresh(f"{number}_{INTEGER}", INTEGER)
@@ -101,23 +109,29 @@ class _Lowering:
                 return self.call(function, arguments)
             case Load():
                 return self.load(statement)
-            case Store(number, buffer, index):
-                ops, value = self.integer(number, buffer.type)
-                return [*ops, Op("store", (value, buffer, self.value(index, "index")))]
+            case Store():
+                return self.store(statement)
             case Loop():
                 return [self.loop(statement)]
 
     def load(self, load: Load) -> list[Op]:
         """A loaded integer as it is, and as a number of rounds."""
-        place = self.value(load.index, "index")
+        place = self.value(load.index)
         word, index = self.fresh(f"{load.name}_word", load.buffer.type), self.fresh(load.name, "index")
         self.named[load.name] = (word, index)
         return [Op("load", (word, load.buffer, place)), Op("index_cast", (index, word))]
 
+    def store(self, store: Store) -> list[Op]:
+        ops, value = self.integer(store.value, store.buffer.type)
+        if value.type != store.buffer.type:
+            what = f"{store.value} is {value.type}, an element of {store.buffer.name} {store.buffer.type}"
+            self.reasons.append(Reason("store", what, "use one type"))
+        return [*ops, Op("store", (value, store.buffer, self.value(store.index)))]
+
     def loop(self, loop: Loop) -> Op:
         """A loop carries the turns that change inside."""
         moved = [rotation for rotation in rotations(loop.body) if rotation.turns > 1]
-        end = self.value(FOREVER if loop.count is None else loop.count, "index")
+        end = self.value(FOREVER if loop.count is None else loop.count)
         before, outside = [self.turns[rotation] for rotation in moved], dict(self.named)
         index, carried = self.fresh(loop.index, "index"), [self.turn(rotation) for rotation in moved]
         self.named[loop.index] = (index,)
@@ -140,10 +154,10 @@ class _Lowering:
             Op("select", (after, ended, self.constant(0), more)),
         ]
 
-    def call(self, function: str, arguments: Sequence[Argument]) -> list[Op]:
+    def call(self, function: str, arguments: Sequence[Buffer | Rotating | int | str]) -> list[Op]:
         """Numbers first; then one call for each combination of turns, of which one is made."""
         ops: list[Op] = []
-        given: list[Buffer | Rotating | Value] = []
+        given: list[Argument] = []
         for argument in arguments:
             if isinstance(argument, Buffer | Rotating):
                 given.append(argument)
@@ -155,16 +169,24 @@ class _Lowering:
         return [*ops, *self.turned(function, given, list(dict.fromkeys(turning)), {})]
 
     def turned(
-        self, function: str, given: list[Buffer | Rotating | Value], open_: list[Rotation], turns: dict[Rotation, int]
+        self, function: str, given: list[Argument], open_: list[Rotation], turns: dict[Rotation, int]
     ) -> list[Op]:
         """The call, inside a choice for each rotation whose turn is still open."""
         if not open_:
             chosen = [a.buffers[turns.get(a.rotation, 0)] if isinstance(a, Rotating) else a for a in given]
-            self.kernels.setdefault(function, tuple(chosen))
+            self.declare(function, chosen)
             return [Op("call", (function, chosen))]
         rotation, *rest = open_
         calls = [self.turned(function, given, rest, turns | {rotation: turn}) for turn in range(rotation.turns)]
         return self.choice(self.turns[rotation], calls)
+
+    def declare(self, function: str, arguments: list[Buffer | Value]) -> None:
+        types, before = (
+            ", ".join(map(_told, each)) for each in (arguments, self.kernels.setdefault(function, arguments))
+        )
+        if types != before:
+            what = f"{function} is called with ({types}), before with ({before})"
+            self.reasons.append(Reason("kernel", what, "call it in one way"))
 
     def choice(self, turn: Value, ways: list[list[Op]]) -> list[Op]:
         """The last way if it is its turn, else one of the others."""
@@ -176,3 +198,7 @@ class _Lowering:
         mine = self.fresh("mine", "i1")
         compare = Op("cmpi_eq", (mine, turn, self.constant(len(others))))
         return [compare, Op("scf_if", (mine,), (tuple(last), tuple(self.choice(turn, others))))]
+
+
+def _told(argument: Buffer | Value) -> str:
+    return f"{argument.elements} x {argument.type}" if isinstance(argument, Buffer) else argument.type

@@ -1,10 +1,13 @@
 """Reasons why a design cannot be built, each told once for all tiles that have it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bdforge.design.model import Tile
 from bdforge.messages import InputError, listed
+
+Places = Mapping[tuple[int, int], Tile]
+"""Tiles by column and row."""
 
 
 class DesignError(InputError):

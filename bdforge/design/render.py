@@ -1,5 +1,6 @@
 """From a design to MLIR text. Templates only place what is decided here."""
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,20 +19,15 @@ TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 def render(design: Design, template: Path | None = None, **values: Any) -> str:
     """The MLIR text of a design, or what a template of your own makes of it.
 
-    A template gets `design`, its `dmas` and `cores` as operations, its `kernels` by name, and `values`; it may import
-    the macros of `templates/`. DesignError lists the reasons why no array holds the design; a name that a template
-    lacks, or an error in it, is an error of Jinja.
+    A template gets `design`, its `dmas` and `cores` as operations, which `written` writes, its `kernels` by name, and
+    `values`; it may import the macros of `templates/`. DesignError lists the reasons why no array holds the design; a
+    name that a template lacks, or an error in it, is an error of Jinja.
     """
     if reasons := check(design):
         raise DesignError(design.name, reasons)
-    names = [design.device, *(s.name for tile in design.tiles for s in (tile, *tile.buffers, *tile.locks))]
-    cores: list[Op] = []
     kernels: Kernels = {}
-    for tile in design.tiles:
-        if tile.core:
-            program, called = core_program(tile, tile.core, names)
-            cores.append(program)
-            kernels = called | kernels
+    names = {named.name for tile in design.tiles for named in (tile, *tile.buffers, *tile.locks)}
+    cores = [core_program(tile, tile.core, names, kernels)[0] for tile in design.tiles if tile.core]
     dmas = [dma_program(tile) for tile in design.tiles if tile.channels]
     found = _environment(template.parent if template else TEMPLATES).get_template(
         template.name if template else "design.mlir.j2"
@@ -43,4 +39,18 @@ def render(design: Design, template: Path | None = None, **values: Any) -> str:
 @cache
 def _environment(folder: Path) -> jinja2.Environment:
     loader = jinja2.FileSystemLoader([folder, TEMPLATES])
-    return jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+    environment = jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+    macros = environment.get_template("ops.mlir.j2").module
+    environment.globals["written"] = lambda op, indent="    ": "\n".join(_lines(macros, op, indent))
+    return environment
+
+
+def _lines(macros: Any, op: Op, indent: str) -> Iterator[str]:
+    """An operation by its macro, with what stands inside it; labels stand out."""
+    line = indent + getattr(macros, op.macro)(*op.arguments)
+    for number, region in enumerate(op.regions, start=1):
+        yield line + " {"
+        for inner in region:
+            yield from _lines(macros, inner, indent if inner.macro == "label" else indent + "  ")
+        line = f"{indent}}}" + (" else" if number < len(op.regions) else macros.after(op))
+    yield line

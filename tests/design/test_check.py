@@ -176,9 +176,9 @@ FAULTS = {
         "the cascade from mem to core leads .*",
     ),
     "lost cascade": ({"cascades": (Cascade("core", "lost"),)}, "a cascade joins lost, no tile of the design; add it"),
-    "core lock": ({"body": (Acquire(FREE),)}, r"core \(0, 2\): free is no lock of the core or its neighbours; .*"),
+    "core lock": ({"body": (Acquire(FREE),)}, r"core \(0, 2\): free is nothing of the core or its neighbours; .*"),
     "core count": ({"body": (Release(GO, 64),)}, r"core \(0, 2\): it takes or gives 64 of go; use 1 to 63"),
-    "core buffer": ({"body": (Call("work", (HELD,)),)}, r"core .*: held lies in no memory that the core reaches; .*"),
+    "core buffer": ({"body": (Call("work", (HELD,)),)}, r"core .*: held is nothing of the core or its neighbours; .*"),
     "unknown": ({"body": (Loop("rounds", ()),)}, r"core \(0, 2\): rounds is no name here, but none; load it first"),
     "scope": (
         {"body": (Loop(2, (Load("inner", LINE),), "i"), Store("inner", LINE))},
@@ -186,10 +186,6 @@ FAULTS = {
     ),
     "index": ({"body": (Store(1, LINE, 64),)}, r"core \(0, 2\): element 64 of line, which has 64; stay inside"),
     "rounds": ({"body": (Loop(-1, ()),)}, r"core \(0, 2\): -1 rounds; use 0 or more"),
-    "unreachable": (
-        {"body": (Loop(None, ()), Acquire(GO))},
-        r"core .*: 1 statements follow a loop without end; drop them",
-    ),
     "turns": (
         {"body": (Call("work", (TURN.of([LINE]),)), Advance(TURN))},
         r"core \(0, 2\): work gets 1 buffers for the 2 turns of turn; give one buffer for each turn",

@@ -111,9 +111,9 @@ def test_a_template_of_ones_own_uses_the_macros(tmp_path):
     design = two_memtiles(Channel("MM2S", 0, HALVES))
     template = tmp_path / "list.j2"
     template.write_text(
-        '{% import "ops.mlir.j2" as op %}{% import "body.mlir.j2" as body %}{{ title }}'
+        '{% import "ops.mlir.j2" as op %}{{ title }}'
         "{% for t in design.tiles %}\n{{ op.tile(t) }}{% endfor %}"
-        '{% for dma in dmas %}{{ body.operation(dma, "") }}{% endfor %}'
+        '{% for dma in dmas %}\n{{ written(dma, "") }}{% endfor %}'
     )
     text = render(design, template, title="// tiles")
     assert text.startswith("// tiles\n%source = aie.tile(0, 1) {")

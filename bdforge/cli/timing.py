@@ -19,9 +19,9 @@ TimelineFile = Annotated[
 ]
 
 
-def kernel_cycles(entries: Sequence[str]) -> Mapping[str, float]:
+def cycles_by_kernel(entries: Sequence[str]) -> Mapping[str, float]:
     """Cycles by kernel from NAME=CYCLES."""
-    return dict(_kernel_cycles(entry) for entry in entries)
+    return dict(_named_cycles(entry) for entry in entries)
 
 
 def without_timing(options: Mapping[str, object]) -> None:
@@ -31,7 +31,7 @@ def without_timing(options: Mapping[str, object]) -> None:
             raise typer.BadParameter(f"{name} goes with --timing or --timeline")
 
 
-def _kernel_cycles(entry: str) -> tuple[str, float]:
+def _named_cycles(entry: str) -> tuple[str, float]:
     name, equals, text = entry.partition("=")
     try:
         cycles = float(text)
@@ -54,7 +54,7 @@ class Timed:
         """Options for a product, or the design's array; DeviceError for an unknown one."""
         spans: list[Span] | None = None if timeline is None else []
         return cls(
-            TimingOptions(timing_of(product) if product else None, kernel_cycles(kernels), macs, spans), timeline
+            TimingOptions(timing_of(product) if product else None, cycles_by_kernel(kernels), macs, spans), timeline
         )
 
     def show(self, report: TimingReport, title: str) -> None:

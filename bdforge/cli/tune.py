@@ -8,14 +8,13 @@ from rich.console import Console
 from rich.table import Table
 
 from bdforge.cli.files import Force, Out, print_or_write
-from bdforge.cli.options import Kernel, ProductName
+from bdforge.cli.options import Kernel, ProductName, with_schedule
 from bdforge.cli.progress import counting
 from bdforge.devices import device_named
 from bdforge.files import new_file
 from bdforge.perf import PerfError
-from bdforge.perf.kernels.schedule import ScheduleError
 from bdforge.perf.tune.design import design_name, design_toml
-from bdforge.perf.tune.kernel import KernelTable, basis_named
+from bdforge.perf.tune.kernel import basis_named, check_basis
 from bdforge.perf.tune.reasons import LIFTS, verdicts
 from bdforge.perf.tune.search import Runner, Task, in_processes, on_cluster
 from bdforge.perf.tune.shapes import NAMED, shapes
@@ -87,10 +86,7 @@ def _task(
     if deepest > space.kernel.depth_limit:
         raise PerfError(f"K = {deepest} exceeds {space.kernel.depth_limit}, beyond which sums may overflow; split K")
     basis = basis_named(kernel)
-    try:
-        KernelTable(space, basis).check()
-    except ScheduleError as error:
-        raise PerfError(str(error)) from None
+    with_schedule(lambda: check_basis(space.types, space.device.generation, basis))
     return Task(space, basis, weighted)
 
 

@@ -12,8 +12,8 @@ from bdforge.perf.kernels.loops import MATRIX_KERNELS
 from bdforge.perf.kernels.published import comparisons, compiled_efficiency
 from bdforge.perf.kernels.schedule import (
     ScheduleError,
+    kernel_cost,
     kernel_costs,
-    kernel_cycles,
     kernel_multiples,
     known_kernels,
 )
@@ -27,7 +27,7 @@ INT8 = [row for row in COMPILED if row.published.types[:2] == ("int8", "int8")]
 def test_one_block_of_int32_is_counted_by_hand():
     # 16 loads of C on unit A, issued 0 to 15; the last may feed c11 at 19, so c00 starts at 16. Eight steps of four
     # products: c00's last at 44, its stores from 50, all 16 stores until 65.
-    cost = kernel_cycles("mm_i8_i8_i32", 16, 64, 16, generation=AIE2P)
+    cost = kernel_cost("mm_i8_i8_i32", 16, 64, 16, generation=AIE2P)
     assert cost.sequential_cycles == cost.cycles == 66
     assert (cost.interval, cost.stages, cost.trips, cost.blocks) == (4, 3, 8, 1)
 
@@ -36,7 +36,7 @@ def test_overlapped_blocks_are_counted_by_hand():
     # With a fifth accumulator c00 of the next block is loaded ahead. c01 waits for c00's stores (6 after its last
     # product, a load may issue 6 before a store): its loads start with c00's last product, c11's 8 later, and c11 adds
     # at + 15, 8 later than without C.
-    one, two, nine = (kernel_cycles("mm_i8_i8_i32", 16, 64, 16 * n, generation=AIE2P) for n in (1, 2, 9))
+    one, two, nine = (kernel_cost("mm_i8_i8_i32", 16, 64, 16 * n, generation=AIE2P) for n in (1, 2, 9))
     assert two.cycles - one.cycles == 4 * 8 + 8
     assert nine.cycles - one.cycles == 8 * (4 * 8 + 8)
     assert two.sequential_cycles == 2 * one.sequential_cycles
@@ -45,30 +45,30 @@ def test_overlapped_blocks_are_counted_by_hand():
 @pytest.mark.parametrize(("k", "share"), [(64, 0.78), (128, 0.88), (256, 0.94)])
 def test_steady_state_agrees_with_an_independent_simulation(k, share):
     # Greedy simulation by others with the same latencies: read-modify-write int32, 5 accumulators, unit A free for C.
-    few, many = (kernel_cycles("mm_i8_i8_i32", 16, k, n, generation=AIE2P) for n in (160, 320))
+    few, many = (kernel_cost("mm_i8_i8_i32", 16, k, n, generation=AIE2P) for n in (160, 320))
     assert (many.macs - few.macs) / (many.cycles - few.cycles) / 512 == pytest.approx(share, abs=0.025)
 
 
 def test_passes_over_c_are_counted_by_hand():
-    assert kernel_cycles("zero_i32", 64, 0, 64, generation=AIE2P).cycles == 64 * 64 * 4 // 64
-    assert kernel_cycles("zero_i8", 48, 0, 80, generation=AIE2).cycles == 48 * 80 // 32
+    assert kernel_cost("zero_i32", 64, 0, 64, generation=AIE2P).cycles == 64 * 64 * 4 // 64
+    assert kernel_cost("zero_i8", 48, 0, 80, generation=AIE2).cycles == 48 * 80 // 32
     # Of 16 quads of column blocks 12 vectors each; the last store issues 9 cycles after its load.
-    unscale = kernel_cycles("unscale_i32", 64, 0, 64, generation=AIE2P)
+    unscale = kernel_cost("unscale_i32", 64, 0, 64, generation=AIE2P)
     assert unscale.slot_cycles == 16 * 12
     assert unscale.cycles == 16 * 12 + 9
     assert unscale.bound == "slot lda+st"
     # Two float products of 3 x 3 parts with two subtractions for each operand, and 5 for the conversion of int32, for
     # 32 lanes (AIE2: 16). One accumulator each way for 64 elements of four vectors.
-    scaled = kernel_cycles("finish_i32_bf16", 64, 0, 64, generation=AIE2P)
+    scaled = kernel_cost("finish_i32_bf16", 64, 0, 64, generation=AIE2P)
     assert (scaled.interval, scaled.slot_cycles) == (2 * (9 + 4) + 5, 64 * 64 // 32 * 31)
-    assert kernel_cycles("finish_i32_bf16", 64, 0, 64, generation=AIE2).slot_cycles == 64 * 64 // 16 * 31
-    assert kernel_cycles("finish_f32_bf16", 64, 0, 64, generation=AIE2P).slot_cycles == 64 * 4
+    assert kernel_cost("finish_i32_bf16", 64, 0, 64, generation=AIE2).slot_cycles == 64 * 64 // 16 * 31
+    assert kernel_cost("finish_f32_bf16", 64, 0, 64, generation=AIE2P).slot_cycles == 64 * 4
     by_scales = kernel_costs(["finish_f32_bf16"], 64, 0, 64, generation=AIE2P, which="slots", options=["SCALE", "RELU"])
     assert by_scales == {"finish_f32_bf16": 64 * 64 // 32 * 26}
 
 
 def test_ternary_unpacking_hides_beside_the_products():
-    plain, ternary = (kernel_cycles(f"mm_i8_{b}_i32", 64, 128, 64, generation=AIE2P) for b in ("i8", "i2"))
+    plain, ternary = (kernel_cost(f"mm_i8_{b}_i32", 64, 128, 64, generation=AIE2P) for b in ("i8", "i2"))
     assert ternary.interval == plain.interval == 4
     assert ternary.slot_use["mv"] == 4
     assert ternary.bound == "slot mv+vec"
@@ -77,9 +77,9 @@ def test_ternary_unpacking_hides_beside_the_products():
 
 
 def test_a_transposed_a_makes_the_move_slot_the_bound_of_ternary():
-    cost = kernel_cycles("mm_i8_i2_i32", 64, 128, 64, generation=AIE2P, transposed="a")
+    cost = kernel_cost("mm_i8_i2_i32", 64, 128, 64, generation=AIE2P, transposed="a")
     assert (cost.interval, cost.bound) == (6, "slot mv")
-    int8 = kernel_cycles("mm_i8_i8_i32", 64, 128, 64, generation=AIE2P, transposed="ab")
+    int8 = kernel_cost("mm_i8_i8_i32", 64, 128, 64, generation=AIE2P, transposed="ab")
     assert (int8.interval, int8.bound) == (4, "slot mv+vec")
 
 
@@ -89,7 +89,7 @@ def test_costs_are_ordered_and_below_the_peak(kernel):
     peaks = PEAK_MACS[kernel.generation.name]
     peak = peaks.get((kernel.a, kernel.b), peaks["int8", "int8"])  # other widths are unpacked to int8
     for m, k, n in ((r, s, t), (3 * r, 5 * s, t), (2 * r, 16 * s, 3 * t), (8 * r, 9 * s, 4 * t)):
-        cost = kernel_cycles(kernel.symbol, m, k, n, generation=kernel.generation)
+        cost = kernel_cost(kernel.symbol, m, k, n, generation=kernel.generation)
         assert cost.slot_cycles <= cost.cycles <= cost.sequential_cycles
         assert cost.macs_per_cycle <= peak
         assert cost.interval >= max(cost.resource_interval, cost.recurrence_interval)
@@ -101,7 +101,7 @@ def test_depth_costs_the_interval_alone(kernel):
     m, n = 2 * r, 2 * t
     run = kernel.product.run
     shallow, deep = (
-        kernel_cycles(kernel.symbol, m, k * s, n, generation=kernel.generation) for k in (40 * run, 53 * run)
+        kernel_cost(kernel.symbol, m, k * s, n, generation=kernel.generation) for k in (40 * run, 53 * run)
     )
     assert deep.cycles - shallow.cycles == 13 * shallow.interval * shallow.blocks
     # The shortcut for deep loops against every instruction placed.
@@ -112,14 +112,14 @@ def test_depth_costs_the_interval_alone(kernel):
 
 
 def test_streams_of_block_floats_are_opened_for_two_tiles():
-    even, odd = (kernel_cycles("mm_bfp16_bfp16_f32", 64, k, 64, generation=AIE2P) for k in (64, 72))
+    even, odd = (kernel_cost("mm_bfp16_bfp16_f32", 64, k, 64, generation=AIE2P) for k in (64, 72))
     assert (even.trips, even.slot_use["lda"] + even.slot_use["ldb"], even.slot_use["vec"]) == (4, 4 + 2 * 4, 8)
     assert (odd.trips, odd.slot_use["lda"] + odd.slot_use["ldb"], odd.slot_use["vec"]) == (9, 4 + 4, 4)
 
 
 def test_odd_edges_make_smaller_blocks():
-    whole = kernel_cycles("mm_i8_i8_i32", 16, 64, 32, generation=AIE2P)
-    odd = kernel_cycles("mm_i8_i8_i32", 24, 64, 40, generation=AIE2P)
+    whole = kernel_cost("mm_i8_i8_i32", 16, 64, 32, generation=AIE2P)
+    odd = kernel_cost("mm_i8_i8_i32", 24, 64, 40, generation=AIE2P)
     assert whole.blocks == 2
     assert odd.blocks == 2 + 1 + 2 + 1
     assert odd.macs_per_cycle < whole.macs_per_cycle * 1.2
@@ -127,26 +127,26 @@ def test_odd_edges_make_smaller_blocks():
 
 
 def test_part_of_the_rows_costs_as_a_tile_of_those_rows():
-    part = kernel_cycles("mm_bf16_bfp16_bf16", 128, 64, 128, generation=AIE2P, a_rows=32)
-    assert part == kernel_cycles("mm_bf16_bfp16_bf16", 32, 64, 128, generation=AIE2P)
-    zero = kernel_cycles("zero_bf16", 128, 64, 128, generation=AIE2P, a_rows=32)
+    part = kernel_cost("mm_bf16_bfp16_bf16", 128, 64, 128, generation=AIE2P, a_rows=32)
+    assert part == kernel_cost("mm_bf16_bfp16_bf16", 32, 64, 128, generation=AIE2P)
+    zero = kernel_cost("zero_bf16", 128, 64, 128, generation=AIE2P, a_rows=32)
     assert zero.m == 128
 
 
 def test_kernels_are_named_by_symbol_or_types():
-    by_symbol = kernel_cycles("mm_i8_i2_i32", 64, 64, 64, generation=AIE2P)
-    assert kernel_cycles(("int8", "int2", "int32"), 64, 64, 64, generation=AIE2P) == by_symbol
-    assert kernel_cycles(("bfloat16", "bf16", "float32"), 64, 64, 64, generation=AIE2P).symbol == "mm_bf16_bf16_f32"
+    by_symbol = kernel_cost("mm_i8_i2_i32", 64, 64, 64, generation=AIE2P)
+    assert kernel_cost(("int8", "int2", "int32"), 64, 64, 64, generation=AIE2P) == by_symbol
+    assert kernel_cost(("bfloat16", "bf16", "float32"), 64, 64, 64, generation=AIE2P).symbol == "mm_bf16_bf16_f32"
 
 
 def test_call_cycles_are_added_to_every_count():
-    bare, called = (kernel_cycles("mm_i8_i8_i8", 64, 64, 64, generation=AIE2, call_cycles=c) for c in (0, 25))
+    bare, called = (kernel_cost("mm_i8_i8_i8", 64, 64, 64, generation=AIE2, call_cycles=c) for c in (0, 25))
     counts = [(c.cycles, c.sequential_cycles, c.slot_cycles) for c in (bare, called)]
     assert [b - a for a, b in zip(*counts, strict=True)] == [25, 25, 25]
 
 
 def test_shallow_tiles_are_bound_by_overhead():
-    assert kernel_cycles("mm_i8_i8_i32", 64, 8, 64, generation=AIE2P).bound == "overhead"
+    assert kernel_cost("mm_i8_i8_i32", 64, 8, 64, generation=AIE2P).bound == "overhead"
 
 
 def test_every_kernel_that_plans_know_has_a_loop():
@@ -169,7 +169,7 @@ def test_every_kernel_source_has_a_loop(generation):
 def test_costs_by_symbol_serve_timed_emulation():
     symbols = ["mm_i8_i2_i32", "zero_i32", "unscale_i32"]
     ideal = kernel_costs(symbols, 64, 128, 64, generation=AIE2P)
-    assert ideal == {s: kernel_cycles(s, 64, 128, 64, generation=AIE2P).cycles for s in symbols}
+    assert ideal == {s: kernel_cost(s, 64, 128, 64, generation=AIE2P).cycles for s in symbols}
     half = kernel_costs(symbols, 64, 128, 64, generation=AIE2P, efficiency=0.5)
     assert half == ideal | {"mm_i8_i2_i32": 2 * ideal["mm_i8_i2_i32"]}
     fast = kernel_costs(symbols, 64, 128, 64, generation=AIE2P, which="sequential", efficiency=1.9)
@@ -229,7 +229,7 @@ def test_compiled_efficiency_falls_back_to_the_nearest_types():
 )
 def test_what_cannot_be_costed_is_refused(kernel, sizes, options, message):
     with pytest.raises(ScheduleError, match=message):
-        kernel_cycles(kernel, *sizes, generation=AIE2P, **options)
+        kernel_cost(kernel, *sizes, generation=AIE2P, **options)
 
 
 def test_other_refusals():
@@ -241,7 +241,7 @@ def test_other_refusals():
 
 
 def test_first_generation_multiplies_four_bits_at_twice_the_rate():
-    int8, int4 = (kernel_cycles(f"mm_i8_{b}_i32", 64, 256, 64, generation=AIE2) for b in ("i8", "i4"))
+    int8, int4 = (kernel_cost(f"mm_i8_{b}_i32", 64, 256, 64, generation=AIE2) for b in ("i8", "i4"))
     assert int4.interval == int8.interval == 4
     assert int4.trips * 2 == int8.trips
     assert int4.bound == "slot lda+ldb+vec"

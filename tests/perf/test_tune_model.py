@@ -6,7 +6,7 @@ import pytest
 from bdforge.devices import device_named
 from bdforge.operators.gemm import Problem
 from bdforge.perf import estimate
-from bdforge.perf.tune.kernel import BASES, KernelTable, kernel_of
+from bdforge.perf.tune.kernel import BASES, kernel_of
 from bdforge.perf.tune.legal import legal
 from bdforge.perf.tune.model import case_at, modelled_us
 from bdforge.perf.tune.space import Candidates, SearchSpace, candidates_of, rows_of_tiles, search_space
@@ -33,10 +33,10 @@ def some_candidates(space: SearchSpace, count: int, seed: int) -> Candidates:
 
 @pytest.mark.parametrize("basis", BASES)
 @pytest.mark.parametrize(("device", "types", "a", "c"), CASES)
-def test_arrays_model_the_same_time_as_estimate(device, types, a, c, basis):
+def test_many_designs_at_once_take_what_each_takes_alone(device, types, a, c, basis):
     space = search_space(device_named(device), types, 2560, a_layout=a, c_layout=c)
     candidates = some_candidates(space, 2, seed=3)
-    found = modelled_us(KernelTable(space, basis), candidates, PROBLEMS)
+    found = modelled_us(space, basis, candidates, PROBLEMS)
     for index in range(len(candidates)):
         cases = [(case_at(space, candidates, index, problem), count) for problem, count in PROBLEMS]
         expected = sum(count * estimate(case, kernel=kernel_of(case, basis)).time_us for case, count in cases)
@@ -46,6 +46,6 @@ def test_arrays_model_the_same_time_as_estimate(device, types, a, c, basis):
 def test_compiled_kernels_are_never_faster_than_ideal_ones():
     space = search_space(device_named("strix_halo"), "i8,i2,i32", 2560)
     candidates = some_candidates(space, 20, seed=5)
-    ideal, compiled = (KernelTable(space, basis).cycles(candidates) for basis in ("ideal", "compiled"))
+    ideal, compiled = (modelled_us(space, basis, candidates, PROBLEMS) for basis in ("ideal", "compiled"))
     assert (compiled >= ideal).all()
     assert (compiled > ideal).any()

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from bdforge.devices import AIE2, AIE2P, Generation
 from bdforge.perf.kernels.loops import ELEMENT_KERNELS, MATRIX_KERNELS
 from bdforge.perf.kernels.published import Comparison, comparisons, compiled_efficiency
-from bdforge.perf.kernels.schedule import KernelCost, kernel_cycles
+from bdforge.perf.kernels.schedule import KernelCost, kernel_cost
 
 TILE = (64, 128, 64)
 """m, k, n of the table of our kernels."""
@@ -71,7 +71,7 @@ def _kernels(generation: Generation) -> Iterable[str]:
     passes = [(k.symbol, k.option) for k in ELEMENT_KERNELS if k.generation == generation]
     costs = [
         (f"{symbol}, {option}" if option else symbol,
-         kernel_cycles(symbol, m, k, n, generation=generation, options=[option]))
+         kernel_cost(symbol, m, k, n, generation=generation, options=[option]))
         for symbol, option in (*matrix, *passes)
     ]  # fmt: skip
     yield f"## {generation.name}, one call on a tile of {m} × {k} × {n}\n"

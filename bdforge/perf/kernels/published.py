@@ -14,7 +14,7 @@ from statistics import fmean
 from bdforge.devices import AIE2, DEVICES, Generation
 from bdforge.devices.timing import timing_of
 from bdforge.perf.kernels.rates import published_rates
-from bdforge.perf.kernels.schedule import BLOCKING, KernelCost, Schedule, ScheduleError, kernel_cycles
+from bdforge.perf.kernels.schedule import BLOCKING, KernelCost, Schedule, ScheduleError, kernel_cost
 
 _AIE2_BLOCKING = {"int8": (4, 2), "bf16": (4, 4)}
 """Micro-tiles in a block of mlir-aie's `aie_kernels/aie2/mm.cc`, by the type of A. On AIE2P it makes blocks as ours."""
@@ -44,7 +44,7 @@ class PublishedRate:
         timing = timing_of(self.device)
         blocking = _AIE2_BLOCKING[self.types[0]] if self.generation == AIE2 else BLOCKING
         between = timing.kernel_call_cycles + 2 * timing.core_lock_cycles if self.source.startswith("wang") else 0
-        return kernel_cycles(
+        return kernel_cost(
             self.types, self.m, self.k, self.n, generation=self.generation,
             a_rows=self.m // self.rho, call_cycles=between, blocking=blocking,
         )  # fmt: skip

@@ -10,7 +10,7 @@ blocks with `trips` iterations of the inner loop, k / s or half as many of two s
 - `slot_cycles` = the busiest slot's instructions: no order of the same instructions is faster.
 
 All are modelled. They leave out memory bank stalls and the call itself (`Timing.kernel_call_cycles`), unless
-`call_cycles` is given. Published rates of compiled kernels stand beside them in `kernel_schedule_published`.
+`call_cycles` is given. Published rates of compiled kernels stand beside them in `published`.
 """
 
 import math
@@ -19,6 +19,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
+
+import numpy as np
 
 from bdforge.devices import Generation
 from bdforge.devices.types import type_named
@@ -33,8 +35,8 @@ __all__ = [
     "KernelCost",
     "Schedule",
     "ScheduleError",
+    "kernel_cost",
     "kernel_costs",
-    "kernel_cycles",
     "kernel_multiples",
     "known_kernels",
 ]
@@ -98,7 +100,7 @@ class KernelCost:
         return {"overlapped": self.cycles, "sequential": self.sequential_cycles, "slots": self.slot_cycles}[which]
 
 
-def kernel_cycles(
+def kernel_cost(
     kernel: str | tuple[str, str, str], m: int, k: int, n: int, *,
     generation: Generation, a_rows: int | None = None, transposed: Collection[str] = (),
     call_cycles: int = 0, blocking: tuple[int, int] = BLOCKING, options: Collection[str] = (),
@@ -126,6 +128,24 @@ def kernel_cycles(
     return _matrix_cost(found, (rows, k, n), frozenset(transposed), call_cycles, blocking)
 
 
+@dataclass(frozen=True, slots=True)
+class CallCycles:
+    """Cycles of one call by each schedule (module docstring): numbers, or arrays for many sizes of one kernel."""
+
+    ideal: Any
+    sequential: Any
+    slots: Any
+
+
+def matrix_cycles(
+    kernel: str | tuple[str, str, str], rows: Any, k: Any, n: Any, *,
+    generation: Generation, transposed: Collection[str] = (),
+) -> CallCycles:  # fmt: skip
+    """Cycles of calls of a matrix kernel on rows x k x n, numbers or arrays of one length; errors as `kernel_cost`."""
+    found = _matrix_kernel(kernel, generation)
+    return _joined(_kinds(found, (rows, k, n), frozenset(transposed), BLOCKING))
+
+
 def pass_cycles(symbol: str, elements: Any, generation: Generation) -> Any:
     """Cycles of one call of a pass over C (`zero_i32`, `unscale_i32`, `finish_i32_bf16`, …) on m · n `elements`.
 
@@ -145,8 +165,8 @@ def kernel_costs(
 ) -> dict[str, int]:  # fmt: skip
     """Cycles per call by entry point, without the call itself, for a core's tile: what timed emulation charges.
 
-    `efficiency` divides the cycles of matrix kernels (`compiled_efficiency` of `kernel_schedule_published` gives what
-    compiled kernels reach of a schedule), never below what the busiest slot needs. ScheduleError as `kernel_cycles`, or
+    `efficiency` divides the cycles of matrix kernels (`compiled_efficiency` of `published` gives what
+    compiled kernels reach of a schedule), never below what the busiest slot needs. ScheduleError as `kernel_cost`, or
     for an efficiency outside (0, 1]; against the sequential schedule, which overlapping code may beat, outside (0, 2].
     """
     limit = _EFFICIENCY_LIMITS[which]
@@ -155,7 +175,7 @@ def kernel_costs(
             f"efficiency {efficiency} is outside (0, {limit}]; it is the share of the {which} schedule's rate reached"
         )
     found = {
-        symbol: kernel_cycles(
+        symbol: kernel_cost(
             symbol, m, k, n, generation=generation, a_rows=a_rows, transposed=transposed, options=options
         )
         for symbol in kernels
@@ -173,12 +193,16 @@ def known_kernels(generation: Generation) -> tuple[str, ...]:
 
 def kernel_multiples(kernel: str | tuple[str, str, str], generation: Generation) -> tuple[int, int, int]:
     """What m, k and n must be multiples of for a matrix kernel; ScheduleError if it is none."""
+    return _matrix_kernel(kernel, generation).multiples
+
+
+def _matrix_kernel(kernel: str | tuple[str, str, str], generation: Generation) -> MatrixKernel:
     found = _kernel(_symbol(kernel), generation)
     if isinstance(found, ElementKernel):
         raise ScheduleError(
             f"{found.symbol} is a pass over C, not a matrix kernel; it needs m · n % {found.elements} == 0"
         )
-    return found.multiples
+    return found
 
 
 def _symbol(kernel: str | tuple[str, str, str]) -> str:
@@ -204,62 +228,102 @@ def _by_name() -> Mapping[tuple[str, str, str], MatrixKernel | ElementKernel]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Blocks:
-    """`count` blocks of one shape: cycles of one alone, of one among others, and of its busiest slot."""
+class _Kind:
+    """`count` blocks of `rows` x `columns` micro-tiles: cycles of one alone, of one among others, and of its busiest
+    slot. Numbers, or arrays."""
 
-    block: Block
-    count: int
-    alone: int
-    period: float
-    slots: int
-    loop: int
+    rows: int
+    columns: int
+    count: Any
+    alone: Any
+    period: Any
+    slots: Any
 
 
 def _matrix_cost(
     kernel: MatrixKernel, size: tuple[int, int, int], transposed: frozenset[str], call_cycles: int,
     blocking: tuple[int, int],
 ) -> KernelCost:  # fmt: skip
-    for name, extent, multiple in zip("mkn", size, kernel.multiples, strict=True):
-        if extent < 1 or extent % multiple:
-            raise ScheduleError(
-                f"{kernel.symbol}: {name} = {extent} is no positive multiple of {multiple}; change the tile"
-            )
-    m, k, n = size
-    steps = k // kernel.product.s
-    kinds = [
-        _blocks(kernel, rows, columns, transposed, steps, down * across)
-        for rows, down in _split(m // kernel.product.r, blocking[0])
-        for columns, across in _split(n // kernel.product.t, blocking[1])
-    ]
-    main = max(kinds, key=lambda kind: kind.count * kind.period)
-    cycles = math.ceil(main.alone - main.period + sum(kind.count * kind.period for kind in kinds))
-    loops = sum(kind.count * kind.loop for kind in kinds)
+    kinds = _kinds(kernel, size, transposed, blocking)
+    joined, steps = _joined(kinds), size[1] // kernel.product.s
+    run = kernel.run(steps)
+    trips = steps // run
+    blocks = [(kind.count, kernel.block(kind.rows, kind.columns, transposed, run)) for kind in kinds]
+    main = blocks[max(range(len(kinds)), key=lambda i: kinds[i].count * kinds[i].period)][1]
+    cycles, loops = int(joined.ideal), trips * sum(count * block.pipelined.interval for count, block in blocks)
     return KernelCost(
-        kernel.symbol, kernel.generation, m, k, n,
+        kernel.symbol, kernel.generation, *size,
         cycles=cycles + call_cycles,
-        sequential_cycles=sum(kind.count * kind.alone for kind in kinds) + call_cycles,
-        slot_cycles=sum(kind.count * kind.slots for kind in kinds) + call_cycles,
-        trips=steps // kernel.run(steps), blocks=sum(kind.count for kind in kinds),
-        bound="overhead" if cycles + call_cycles >= 2 * loops else _loop_bound(main.block.pipelined),
-        notes=_notes(main.block, len(kinds)),
-        **_loop_facts(main.block.pipelined),
+        sequential_cycles=int(joined.sequential) + call_cycles,
+        slot_cycles=int(joined.slots) + call_cycles,
+        trips=trips, blocks=sum(kind.count for kind in kinds),
+        bound="overhead" if cycles + call_cycles >= 2 * loops else _loop_bound(main.pipelined),
+        notes=_notes(main, len(kinds)),
+        **_loop_facts(main.pipelined),
     )  # fmt: skip
 
 
-def _split(tiles: int, size: int) -> list[tuple[int, int]]:
+def _kinds(
+    kernel: MatrixKernel, size: tuple[Any, Any, Any], transposed: frozenset[str], blocking: tuple[int, int]
+) -> list[_Kind]:
+    """The blocks of calls by their shape, largest first; ScheduleError for sizes that are no whole micro-tiles."""
+    for name, extent, multiple in zip("mkn", size, kernel.multiples, strict=True):
+        if np.any(extent < 1) or np.any(extent % multiple):
+            raise ScheduleError(
+                f"{kernel.symbol}: {name} = {extent} is no positive multiple of {multiple}; change the tile"
+            )
+    (m, k, n), product = size, kernel.product
+    return [
+        _Kind(rows, columns, down * across, *_block_facts(kernel, rows, columns, transposed, k // product.s))
+        for rows, down in _split(m // product.r, blocking[0])
+        for columns, across in _split(n // product.t, blocking[1])
+    ]
+
+
+def _split(tiles: Any, size: int) -> list[tuple[int, Any]]:
     """(micro-tiles in a block, blocks) along one side: whole blocks and the rest."""
     whole, rest = divmod(tiles, size)
-    return [(extent, count) for extent, count in ((size, whole), (rest, 1)) if extent and count]
+    counts = [(size, whole), *((extent, (rest == extent) * 1) for extent in range(1, size))]
+    return [(extent, count) for extent, count in counts if np.any(count)]
+
+
+def _joined(kinds: list[_Kind]) -> CallCycles:
+    """A call's blocks one after another: overlapped, the first of those that take most of the time stands alone."""
+    ideal = sum(kind.count * kind.period for kind in kinds)
+    first, most = 0.0, -1.0
+    for kind in kinds:
+        busy = kind.count * kind.period
+        first, most = np.where(busy > most, kind.alone - kind.period, first), np.maximum(most, busy)
+    return CallCycles(
+        np.ceil(first + ideal), sum(k.count * k.alone for k in kinds), sum(k.count * k.slots for k in kinds)
+    )
+
+
+def _block_facts(
+    kernel: MatrixKernel, rows: int, columns: int, transposed: frozenset[str], steps: Any
+) -> tuple[Any, Any, Any]:
+    """Cycles of one block with so many steps of K: alone, among others, in the busiest slot."""
+    if np.ndim(steps) == 0:
+        return _facts(kernel, rows, columns, transposed, int(steps))
+    table = _facts_table(kernel, rows, columns, transposed, 1 << int(steps.max()).bit_length())
+    alone, period, slots = table[:, steps]
+    return alone, period, slots
 
 
 @cache
-def _blocks(
-    kernel: MatrixKernel, rows: int, columns: int, transposed: frozenset[str], steps: int, count: int
-) -> _Blocks:
+def _facts_table(kernel: MatrixKernel, rows: int, columns: int, transposed: frozenset[str], most: int) -> np.ndarray:
+    """Facts of blocks by steps of K, below `most`."""
+    found = [_facts(kernel, rows, columns, transposed, steps) for steps in range(1, most)]
+    return np.array([(0.0,) * 3, *found]).T
+
+
+@cache
+def _facts(
+    kernel: MatrixKernel, rows: int, columns: int, transposed: frozenset[str], steps: int
+) -> tuple[int, float, int]:
     run = kernel.run(steps)
-    block, trips = kernel.block(rows, columns, transposed, run), steps // run
-    alone, period = _block_cycles(block, trips)
-    return _Blocks(block, count, alone, period, _busiest(block, trips), block.pipelined.interval * trips)
+    block = kernel.block(rows, columns, transposed, run)
+    return *_block_cycles(block, steps // run), _busiest(block, steps // run)
 
 
 @cache

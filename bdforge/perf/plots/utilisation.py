@@ -27,11 +27,11 @@ def tile_shares(report: TimingReport) -> dict[tuple[int, int], tuple[str, str, f
             if known is None or share > known[2]:
                 shares[channel.place] = channel.tile_kind, channel.name, share
     for core in report.cores:
-        shares[core.place] = "core", core.name, _kernel_cycles(core) / report.cycles
+        shares[core.place] = "core", core.name, _busy_cycles(core) / report.cycles
     return shares
 
 
-def _kernel_cycles(core: PartyTime) -> float:
+def _busy_cycles(core: PartyTime) -> float:
     """Cycles in kernels, without calls and the core's own program."""
     return sum(cycles for name, cycles in core.busy.items() if name not in ("kernel calls", "core program"))
 

@@ -1,5 +1,6 @@
 """Candidates of a search as cases of the model: one of them, or all that share B's layout as arrays."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,7 @@ import numpy as np
 from bdforge.operators.gemm import Problem
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.estimate import estimate
-from bdforge.perf.kernels.rates import KernelCycles
-from bdforge.perf.tune.kernel import KernelTable
+from bdforge.perf.tune.kernel import Basis, kernel_of
 from bdforge.perf.tune.space import B_LAYOUTS, Candidates, SearchSpace
 
 
@@ -19,16 +19,18 @@ def case_at(space: SearchSpace, candidates: Candidates, index: int, problem: Pro
     return _case(space, sizes, b_layout, problem)
 
 
-def modelled_us(table: KernelTable, candidates: Candidates, problems: list[tuple[Problem, int]]) -> np.ndarray:
+def modelled_us(
+    space: SearchSpace, basis: Basis, candidates: Candidates, problems: Sequence[tuple[Problem, int]]
+) -> np.ndarray:
     """Microseconds that each candidate needs for all problems, each as often as its count says (modelled)."""
     total = np.zeros(len(candidates))
     for b_layout in np.unique(candidates.b_layout):
         chosen = candidates.b_layout == b_layout
         c = candidates[chosen]
-        kernel = KernelCycles(table.cycles(c), table.basis)
         sizes = {name: getattr(c, name) for name in ("m", "k", "n", "k_mt", "c_buffers", "rho", "a_shims")}
-        for problem, count in problems:
-            total[chosen] += count * estimate(_case(table.space, sizes, int(b_layout), problem), kernel=kernel).time_us
+        cases = [(_case(space, sizes, int(b_layout), problem), count) for problem, count in problems]
+        kernel = kernel_of(cases[0][0], basis)  # the same for all problems
+        total[chosen] = sum(count * estimate(case, kernel=kernel).time_us for case, count in cases)
     return total
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bdforge.operators.gemm import Problem, SpecError, plan_gemm
 from bdforge.perf.bounds.estimate import Estimate, estimate
-from bdforge.perf.tune.kernel import BASES, Basis, KernelTable, kernel_of
+from bdforge.perf.tune.kernel import BASES, Basis, kernel_of
 from bdforge.perf.tune.model import case_at, modelled_us
 from bdforge.perf.tune.search import Task, buildable
 from bdforge.perf.tune.space import B_LAYOUTS, BUFFERS, FIELDS, Candidates
@@ -57,15 +57,12 @@ def verdicts(task: Task, candidate: tuple[int, ...]) -> list[Verdict]:
 
 def alternatives(task: Task, candidate: tuple[int, ...]) -> Iterator[str]:
     """One line for each choice: the best other value with all else equal, and what it costs."""
-    table = KernelTable(task.space, task.basis)
-    own = float(modelled_us(table, Candidates.of([candidate]), list(task.problems))[0])
+    own = float(modelled_us(task.space, task.basis, Candidates.of([candidate]), task.problems)[0])
     for field in ("m", "k", "n", "k_mt", "c_buffers", "rho", "a_shims", "b_layout"):
-        yield from _alternative(task, table, candidate, field, own)
+        yield from _alternative(task, candidate, field, own)
 
 
-def _alternative(
-    task: Task, table: KernelTable, candidate: tuple[int, ...], field: str, own: float
-) -> Iterator[str]:  # fmt: skip
+def _alternative(task: Task, candidate: tuple[int, ...], field: str, own: float) -> Iterator[str]:
     place = FIELDS.index(field)
     values = [value for value in _values(task, candidate, field) if value != candidate[place]]
     rows = [_changed(candidate, field, value) for value in values]
@@ -76,7 +73,7 @@ def _alternative(
     if not len(good):
         yield f"{told}: no other value can be built; {_reason(task, rows[0], field, values[0])}"
         return
-    times = modelled_us(table, good, list(task.problems))
+    times = modelled_us(task.space, task.basis, good, task.problems)
     best = int(times.argmin())
     other = _shown(field, good.row(best)[place])
     change = float(times[best]) / own - 1

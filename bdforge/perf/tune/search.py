@@ -9,7 +9,6 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from multiprocessing import get_context
 from signal import SIG_IGN, SIGINT, signal
 from typing import Any
@@ -18,7 +17,7 @@ import numpy as np
 
 from bdforge.operators.gemm import Problem
 from bdforge.perf.errors import PerfError
-from bdforge.perf.tune.kernel import Basis, KernelTable
+from bdforge.perf.tune.kernel import Basis
 from bdforge.perf.tune.legal import legal
 from bdforge.perf.tune.model import modelled_us
 from bdforge.perf.tune.space import Candidates, SearchSpace, candidates_of
@@ -66,11 +65,6 @@ class Part:
     best: tuple[Ranked, ...]
 
 
-@cache
-def _table(space: SearchSpace, basis: Basis) -> KernelTable:
-    return KernelTable(space, basis)
-
-
 def search_part(task: Task, m: int) -> Part:
     """Model every legal candidate with this m."""
     examined, counted, best = 0, 0, []
@@ -80,7 +74,7 @@ def search_part(task: Task, m: int) -> Part:
         counted += len(good)
         for start in range(0, len(good), _AT_ONCE):
             piece = good[start : start + _AT_ONCE]
-            times = modelled_us(_table(task.space, task.basis), piece, list(task.problems))
+            times = modelled_us(task.space, task.basis, piece, task.problems)
             best = fastest([*best, *_fastest(piece, times)])
     return Part(m, examined, counted, tuple(best))
 

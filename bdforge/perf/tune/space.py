@@ -92,6 +92,11 @@ class SearchSpace:
         return found
 
     @property
+    def types(self) -> tuple[str, str, str]:
+        """Types of A, B and the accumulator."""
+        return self.a, self.b, self.accumulator
+
+    @property
     def c_type(self) -> ElementType:
         """C as it leaves a core."""
         return TYPES[self.c]
@@ -151,7 +156,7 @@ def rows_of_tiles(space: SearchSpace) -> list[int]:
 
 
 def candidates_of(space: SearchSpace, m: int) -> Iterator[Candidates]:
-    """All candidates with this m whose buffers fit a core, in pieces; `tune_legal.legal` says which can be built."""
+    """All candidates with this m whose buffers fit a core, in pieces; `legal.legal` says which can be built."""
     for k, n, c_buffers, rho in _tiles(space, m):
         slices = np.arange(1, _most_slices(space) + 1)
         layouts = np.array([B_LAYOUTS.index(layout) for layout in space.b_layouts])

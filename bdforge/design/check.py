@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bdforge.design.check_program import program_reasons
 from bdforge.design.check_tile import tile_reasons
 from bdforge.design.lowering import Kernels, core_program
-from bdforge.design.model import Design, Flow, Port, Tile
+from bdforge.design.model import Cascade, Design, Flow, Port, Tile
 from bdforge.design.reasons import Reason, told_once
 from bdforge.devices import DeviceError, Generation, TileKind, switch_of
 from bdforge.devices.limits import PACKET_IDS
@@ -60,34 +60,39 @@ def _tiles(design: Design, generation: Generation) -> Iterator[tuple[Tile, Reaso
 
 
 def _ways(design: Design) -> Iterator[Reason]:
-    """Flows, cascades and allocations."""
     tiles = {tile.name: tile for tile in design.tiles}
-    circuits: Counter[Port] = Counter()
     for flow in design.flows:
-        yield from _port(design, tiles, flow.source, sends=True)
-        for target in flow.targets:
-            yield from _port(design, tiles, target, sends=False)
-        yield from _packet(flow)
-        circuits.update(flow.targets if flow.packet is None else ())
+        yield from _flow(design, tiles, flow)
+    circuits = Counter(target for flow in design.flows if flow.packet is None for target in flow.targets)
     for port, count in circuits.items():
         if count > 1:
-            yield Reason(
-                "flow", f"{count} circuits end at {_named(port)}", "join them as packets, or use more channels"
-            )
+            yield Reason("flow", f"{count} circuits end at {_named(port)}", "join them as packets or elsewhere")
     for cascade in design.cascades:
-        if missing := {cascade.source, cascade.target} - tiles.keys():
-            yield Reason("cascade", f"a cascade joins {', '.join(sorted(missing))}, no tile of the design", "add it")
-            continue
-        source, target = tiles[cascade.source], tiles[cascade.target]
-        if (target.column - source.column, target.row - source.row) not in ((1, 0), (0, -1)):
-            what = f"the cascade from {source.name} to {target.name} leads neither to the east nor to the south"
-            yield Reason("cascade", what, "use a neighbour there")
-    for allocation in design.allocations:
-        if allocation.tile.kind is not TileKind.SHIM:
-            yield Reason(
-                "allocation", f"{allocation.name} names a channel of a {allocation.tile.kind}", "name a shim's"
-            )
-        yield from _port(design, tiles, allocation.tile.dma(allocation.channel), sends=allocation.direction == "MM2S")
+        yield from _cascade(tiles, cascade)
+    for named in design.allocations:
+        if named.tile.kind is not TileKind.SHIM:
+            yield Reason("allocation", f"{named.name} names a channel of a {named.tile.kind}", "name a shim's")
+        yield from _port(design, tiles, named.tile.dma(named.channel), sends=named.direction == "MM2S")
+
+
+def _flow(design: Design, tiles: dict[str, Tile], flow: Flow) -> Iterator[Reason]:
+    yield from _port(design, tiles, flow.source, sends=True)
+    for target in flow.targets:
+        yield from _port(design, tiles, target, sends=False)
+    if flow.packet is not None and not 0 <= flow.packet < PACKET_IDS:
+        what = f"the flow from {_named(flow.source)} has packet id {flow.packet}"
+        yield Reason("packet", what, f"use 0 to {PACKET_IDS - 1}")
+
+
+def _cascade(tiles: dict[str, Tile], cascade: Cascade) -> Iterator[Reason]:
+    if missing := {cascade.source, cascade.target} - tiles.keys():
+        yield Reason("cascade", f"a cascade joins {', '.join(sorted(missing))}, no tile of the design", "add it")
+        return
+    source, target = tiles[cascade.source], tiles[cascade.target]
+    step = target.column - source.column, target.row - source.row
+    if step not in ((1, 0), (0, -1)) or target.kind is not TileKind.CORE or source.kind is not TileKind.CORE:
+        what = f"the cascade from {source.name} to {target.name} leads to no core in the east or the south"
+        yield Reason("cascade", what, "use a neighbour there")
 
 
 def _port(design: Design, tiles: dict[str, Tile], port: Port, *, sends: bool) -> Iterator[Reason]:
@@ -102,13 +107,6 @@ def _port(design: Design, tiles: dict[str, Tile], port: Port, *, sends: bool) ->
     if not 0 <= port.index < ports:
         what = f"{_named(port)} does not {'send' if sends else 'receive'}: a {tile.kind} has {ports} of {port.bundle}"
         yield Reason("flow", what, "use one of those" if ports else "use another port")
-
-
-def _packet(flow: Flow) -> Iterator[Reason]:
-    if flow.packet is not None and not 0 <= flow.packet < PACKET_IDS:
-        yield Reason(
-            "packet", f"the flow from {_named(flow.source)} has packet id {flow.packet}", f"use 0 to {PACKET_IDS - 1}"
-        )
 
 
 def _named(port: Port) -> str:

@@ -118,7 +118,3 @@ class Design:
     def array(self) -> Device:
         """Facts of its array; DeviceError for an unknown one."""
         return mlir_device_named(self.device)
-
-    def tile(self, name: str) -> Tile:
-        """The tile called `name`."""
-        return next(tile for tile in self.tiles if tile.name == name)

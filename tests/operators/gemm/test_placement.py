@@ -1,14 +1,12 @@
-"""Addresses, banks and BD ids of plans: in the text, aligned, apart; the search against brute force."""
+"""Addresses, banks and BD ids of plans: in the text, aligned, apart."""
 
-import random
 import re
 from collections import Counter
-from itertools import combinations, permutations, product
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
-from bdforge.design.banks import apart
 from bdforge.design.model import Tile
 from bdforge.devices import AIE2P, DEVICES, TileKind
 from bdforge.operators.gemm import Plan, SpecError, load_spec, plan_gemm, render, spec_from
@@ -119,56 +117,6 @@ def test_the_flagships_operands_share_one_bank_crosswise_only():
     assert [len(found[name]) for name in found] == [1] * 5
     pairs = {(x, y) for x, y in combinations(found, 2) if found[x] & found[y]}
     assert pairs in ({("a_ping", "b_pong")}, {("a_pong", "b_ping")})
-
-
-def cost(addresses, sizes, weights) -> int:
-    spans = [set(range(at // 0x4000, (at + size - 1) // 0x4000 + 1)) for at, size in zip(addresses, sizes, strict=True)]
-    return sum(weights[i][j] for i, j in combinations(range(len(sizes)), 2) if spans[i] & spans[j])
-
-
-def brute_force(sizes: tuple[int, ...], weights, start: int) -> int:
-    """The least cost over all orders and all gaps in steps of 2 KiB, with banks of 16 KiB."""
-    best = 1 << 30
-    slack = (0x10000 - start - sum(sizes)) // 0x800
-    for order in permutations(range(len(sizes))):
-        for gaps in product(range(slack + 1), repeat=len(sizes)):
-            if sum(gaps) > slack:
-                continue
-            at, addresses = start, [0] * len(sizes)
-            for index, gap in zip(order, gaps, strict=True):
-                addresses[index] = at + 0x800 * gap
-                at = addresses[index] + sizes[index]
-            best = min(best, cost(addresses, sizes, weights))
-    return best
-
-
-def test_the_search_finds_what_brute_force_finds():
-    rng = random.Random(5)
-    for _ in range(12):
-        n = rng.choice((3, 4))
-        sizes = tuple(0x800 * rng.randint(1, 14) for _ in range(n))
-        start = 0x800 * rng.randint(0, 3)
-        if not 0x10000 - 0x800 * 6 <= start + sum(sizes) <= 0x10000:
-            sizes = (*sizes[:-1], max(0x10000 - start - sum(sizes[:-1]) - 0x800 * rng.randint(0, 4), 0x800))
-        if start + sum(sizes) > 0x10000:
-            continue
-        values = {pair: rng.choice((0, 4, 10, 100)) for pair in combinations(range(n), 2)}
-        weights = tuple(tuple(values.get((min(i, j), max(i, j)), 0) for j in range(n)) for i in range(n))
-        found = apart(sizes, weights, start, CORE)
-        assert cost(found, sizes, weights) == brute_force(sizes, weights, start), (sizes, start)
-
-
-def test_a_placement_is_found_whenever_the_sum_fits():
-    rng = random.Random(11)
-    weights = tuple(tuple(100 if i // 2 == j // 2 else 10 for j in range(6)) for i in range(6))
-    for _ in range(200):
-        cuts = sorted(rng.sample(range(1, 0x10000 // 64 - 64), 5))
-        ends = (*cuts, 0x10000 // 64 - 64)
-        sizes = tuple(64 * (end - begin) for begin, end in zip((0, *cuts), ends, strict=True))
-        at = 4096
-        for address, size in sorted(zip(apart(sizes, weights, 4096, CORE), sizes, strict=True)):
-            assert address == at  # there is no room to leave any
-            at += size
 
 
 def test_what_does_not_fit_is_refused_by_the_plan_not_by_the_search():

@@ -1,0 +1,76 @@
+"""Addresses and BD numbers: the search for banks against brute force, and what a design gives itself."""
+
+import random
+from dataclasses import replace
+from itertools import combinations, permutations, product
+
+from bdforge.design import Bd, Buffer, Channel, Design, Tile, check, placed, whole
+from bdforge.design.banks import apart
+from bdforge.devices import AIE2P, TileKind
+
+CORE = AIE2P.limits(TileKind.CORE)
+
+
+def cost(addresses, sizes, weights) -> int:
+    spans = [set(range(at // 0x4000, (at + size - 1) // 0x4000 + 1)) for at, size in zip(addresses, sizes, strict=True)]
+    return sum(weights[i][j] for i, j in combinations(range(len(sizes)), 2) if spans[i] & spans[j])
+
+
+def brute_force(sizes: tuple[int, ...], weights, start: int) -> int:
+    """The least cost over all orders and all gaps in steps of 2 KiB, with banks of 16 KiB."""
+    best = 1 << 30
+    slack = (0x10000 - start - sum(sizes)) // 0x800
+    for order in permutations(range(len(sizes))):
+        for gaps in product(range(slack + 1), repeat=len(sizes)):
+            if sum(gaps) > slack:
+                continue
+            at, addresses = start, [0] * len(sizes)
+            for index, gap in zip(order, gaps, strict=True):
+                addresses[index] = at + 0x800 * gap
+                at = addresses[index] + sizes[index]
+            best = min(best, cost(addresses, sizes, weights))
+    return best
+
+
+def test_the_search_finds_what_brute_force_finds():
+    rng = random.Random(5)
+    for _ in range(12):
+        n = rng.choice((3, 4))
+        sizes = tuple(0x800 * rng.randint(1, 14) for _ in range(n))
+        start = 0x800 * rng.randint(0, 3)
+        if not 0x10000 - 0x800 * 6 <= start + sum(sizes) <= 0x10000:
+            sizes = (*sizes[:-1], max(0x10000 - start - sum(sizes[:-1]) - 0x800 * rng.randint(0, 4), 0x800))
+        if start + sum(sizes) > 0x10000:
+            continue
+        values = {pair: rng.choice((0, 4, 10, 100)) for pair in combinations(range(n), 2)}
+        weights = tuple(tuple(values.get((min(i, j), max(i, j)), 0) for j in range(n)) for i in range(n))
+        found = apart(sizes, weights, start, CORE)
+        assert cost(found, sizes, weights) == brute_force(sizes, weights, start), (sizes, start)
+
+
+def test_a_placement_is_found_whenever_the_sum_fits():
+    rng = random.Random(11)
+    weights = tuple(tuple(100 if i // 2 == j // 2 else 10 for j in range(6)) for i in range(6))
+    for _ in range(200):
+        cuts = sorted(rng.sample(range(1, 0x10000 // 64 - 64), 5))
+        ends = (*cuts, 0x10000 // 64 - 64)
+        sizes = tuple(64 * (end - begin) for begin, end in zip((0, *cuts), ends, strict=True))
+        at = 4096
+        for address, size in sorted(zip(apart(sizes, weights, 4096, CORE), sizes, strict=True)):
+            assert address == at  # there is no room to leave any
+            at += size
+
+
+def test_what_has_an_address_or_a_number_keeps_it():
+    """The rest goes behind the last given address, and to the BDs that are left."""
+    given = replace(Buffer("given", 256, "i32"), address=0x20000)
+    other, unmoved = Buffer("other", 100, "i32"), Buffer("unmoved", 3, "i32")
+    bds = (Bd(other, whole(other)), Bd(given, whole(given), bd_id=0), Bd(other, whole(other)))
+    channels = (Channel("S2MM", 0, bds), Channel("S2MM", 1, (Bd(given, whole(given)),)))
+    tile = Tile("mem", 0, 1, TileKind.MEMTILE, (other, given, unmoved), channels=channels)
+    design = placed(Design("kept", "npu2", (tile,)))
+    assert check(design) == []
+    assert [buffer.address for buffer in design.tiles[0].buffers] == [0x20440, 0x20000, 0x20400]
+    assert [[bd.bd_id for bd in channel.bds] for channel in design.tiles[0].channels] == [[1, 0, 2], [24]]
+    assert [list(buffer.banks) for buffer in design.tiles[0].buffers] == [[2], [2], [2]]
+    assert placed(design) == design

@@ -9,6 +9,7 @@ import typer
 from bdforge.cli.checks import Permissive, tell
 from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.files import Force
+from bdforge.cli.machine_code import Break, Profile, looked_at, show_profiles
 from bdforge.cli.options import Module, Poison, Timing
 from bdforge.cli.progress import emulating
 from bdforge.cli.timing import PRODUCTS, Timed, TimelineFile, without_timing
@@ -50,6 +51,8 @@ def emulate_command(
     objects: Annotated[
         list[Path] | None, typer.Option("--object", help="Compiled kernels whose .stack_sizes are checked; repeatable.")
     ] = None,
+    break_: Break = None,
+    profile: Profile = False,
     timing: Timing = False,
     device: Annotated[
         str | None, typer.Option(help=f"Product whose clock and DRAM are timed, by default the array's: {PRODUCTS}.")
@@ -85,6 +88,7 @@ def emulate_command(
                 instructions=words, file=str(design), schedule=schedule, seed=seed, permissive=permissive or [],
                 observers=[] if order is None else [order], device=module, poison=poison,
                 timing=None if timed is None else timed.options, objects=objects or [],
+                breakpoints=looked_at(break_ or []),
             )  # fmt: skip
     finally:  # what led to a fault is worth most
         if trace is not None and order is not None and order.tracks:
@@ -94,6 +98,8 @@ def emulate_command(
     if out is not None:
         for path in save_arrays(out, files, arrays, force=force):
             say(f"wrote {path}")
+    if profile:
+        show_profiles(result.cores)
     if timed is not None and result.timing is not None:
         timed.show(result.timing, design.name)
     say(f"{design}: ended (emulated), {len(arrays)} host buffers, {len(result.buffers)} named tile buffers")

@@ -11,6 +11,9 @@ from xdsl.dialects.builtin import ModuleOp
 from bdforge.emulator.array import Array
 from bdforge.emulator.choose import choose, host_arrays
 from bdforge.emulator.controller import execute
+from bdforge.emulator.cores.isa.breakpoints import Breakpoints
+from bdforge.emulator.cores.isa.machine_code import profiles
+from bdforge.emulator.cores.isa.profile import CoreProfile
 from bdforge.emulator.cores.mlir.values import modes
 from bdforge.emulator.cores.stack import frames_of
 from bdforge.emulator.diagnose import quiet
@@ -36,7 +39,8 @@ class Result:
     """What is left of a run: the arrays given (updated in place), warnings, and the array's memory.
 
     `buffers` maps the name of every named `aie.buffer` of the device loaded last to a view of its memory; where
-    several devices were loaded, `device::name` does so for each. `timing` is there where the run was timed.
+    several devices were loaded, `device::name` does so for each. `timing` is there where the run was timed. `cores`
+    tells of those that ran machine code, in the device loaded last, where their cycles went.
     """
 
     arguments: tuple[np.ndarray, ...]
@@ -44,6 +48,7 @@ class Result:
     buffers: Mapping[str, np.ndarray]
     timing: TimingReport | None = None
     trace: Trace | None = None
+    cores: tuple[CoreProfile, ...] = ()
 
 
 def emulate(
@@ -63,6 +68,7 @@ def emulate(
     poison: bool = False,
     timing: TimingOptions | None = None,
     objects: Sequence[Path | str] = (),
+    breakpoints: Breakpoints | None = None,
 ) -> Result:
     """Run a design on the emulated array.
 
@@ -79,7 +85,8 @@ def emulate(
     `observers` are told every event. `budget` bounds the steps of all cores and channels. With `poison`, reading tile
     memory that nobody wrote is an error (`bdforge.emulator.poison`). With `timing` the run is timed: values are the
     same, and the result has a report and the trace, which `replay` times again with other constants or kernel costs.
-    `objects` are compiled kernels whose `.stack_sizes` tell how much stack they take.
+    `objects` are compiled kernels whose `.stack_sizes` tell how much stack they take. `breakpoints` look at cores that
+    run machine code before bundles of their choice.
 
     Raises MlirError for text that is no valid design, EmulationError (Deadlock, DmaError, LockError, KernelError, …)
     for what the array would not survive, ArgumentError for arrays that do not fit.
@@ -99,6 +106,7 @@ def emulate(
     host = HostMemory(host_arrays(entry, args, instructions is not None, strictness), beyond)
     array = Array(start.device, host, scheduler, strictness, poison)
     array.by_words = instructions is not None
+    array.breakpoints = breakpoints
     for path in objects:
         array.frames |= frames_of(Path(path))
     configurations = Reconfiguration(module, array, {} if kernels is None else kernels)
@@ -112,7 +120,7 @@ def emulate(
     if entry is None and instructions is None and (blocked := quiet(array)):
         strictness.caution("blocked-cores", blocked)
     warnings = *strictness.warnings, *array.left_over()
-    result = Result(tuple(args), warnings, configurations.buffers())
+    result = Result(tuple(args), warnings, configurations.buffers(), cores=tuple(profiles(array.cores)))
     if timing is None or scheduler.recorder is None:
         return result
     trace = scheduler.recorder.finish(array.device)

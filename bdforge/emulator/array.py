@@ -21,6 +21,7 @@ from bdforge.emulator.tile import Tile
 
 if TYPE_CHECKING:
     from bdforge.emulator.cores.core import Core
+    from bdforge.emulator.cores.isa.breakpoints import Breakpoints
 
 TokenKey = tuple[int, int, str, int]
 """Column, row, direction, channel."""
@@ -49,6 +50,7 @@ class Array:
         self.frames: dict[str, Frame] = {}  # of compiled kernels
         self.spoiled: np.ndarray | None = None  # the memory whose word 0 a run before has overwritten
         self.controlled: set[int] = set()  # columns that control packets wrote to
+        self.breakpoints: Breakpoints | None = None  # where somebody looks at cores that run machine code
         self.by_words = False  # whether instruction words run, not a sequence of the text
 
     def tile(self, column: int, row: int) -> Tile:

@@ -69,6 +69,7 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
         "engine_core": (pointer, [pointer, pointer, pointer, integer, integer, integer]),
         "engine_drop_core": (None, [pointer]),
         "engine_registers": (pointer, [pointer]),
+        "engine_counts": (ctypes.POINTER(number), [pointer]),
         "engine_request_data": (pointer, [pointer]),
         "engine_message": (ctypes.c_char_p, [pointer]),
         "engine_state": (None, [pointer, ctypes.POINTER(State)]),

@@ -45,7 +45,8 @@ class Interpreter:
 
     `program` is program memory; execution starts at `control.pc`. Registers are kept by leaf; `read` and `write` take
     any name. `cycle` counts bundles issued and what follows the last one, `bundles` those only; `conflicts` counts
-    accesses that wait for a bank that the core itself uses in the same cycle. `events` are the numbers of EVENT.
+    accesses that wait for a bank that the core itself uses in the same cycle. `counts` says how often the bundle at
+    each address has run, `events` are the numbers of EVENT.
     """
 
     def __init__(self, isa: Isa, program: bytes, memory: DataMemory) -> None:
@@ -55,8 +56,14 @@ class Interpreter:
         self.cycle = self.bundles = self.conflicts = 0
         self.done = False
         self.events: list[int] = []
+        self.counts: Counter[int] = Counter()
         self._flights: list[Flight] = []
         self._landing: dict[int, list[Landing]] = defaultdict(list)
+
+    @property
+    def code(self) -> bytes:
+        """Program memory."""
+        return self.program
 
     @property
     def pc(self) -> int:
@@ -99,6 +106,7 @@ class Interpreter:
         self._land()
         bundle = self.isa.decode(self.program, checked(pc, self.program))
         self.bundles += 1
+        self.counts[pc] += 1
         for slot, instruction in enumerate(bundle):
             self._flights.append(Flight(plan_of(self.isa.generation, instruction), self.cycle, slot))
         loop_start = self._loop_start(pc)

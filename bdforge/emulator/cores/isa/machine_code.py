@@ -1,14 +1,16 @@
 """Machine code as a core's program: an executor between program memory and the array."""
 
-from bisect import bisect_right
-from collections.abc import Generator, Mapping
+from collections import Counter
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bdforge.devices.limits import CORE_LOCK_WINDOWS, TileKind
 from bdforge.emulator.cores.core import Core
+from bdforge.emulator.cores.isa.breakpoints import Breakpoints, address_of
 from bdforge.emulator.cores.isa.build import library
 from bdforge.emulator.cores.isa.interpreter import Interpreter
 from bdforge.emulator.cores.isa.memory import DataMemory
+from bdforge.emulator.cores.isa.profile import CoreProfile, Names, shares
 from bdforge.emulator.cores.isa.translated import Translated
 from bdforge.emulator.cores.kernel_call import perform
 from bdforge.emulator.errors import BudgetExceeded, CoreError, KernelError
@@ -36,22 +38,23 @@ def executor_for(core: Core) -> type[Executor]:
 class MachineCode:
     """A program of machine code. `names` are those of addresses in program memory, `file` is for messages.
 
-    `executor` is the last run's, None before the first.
+    `executor` is the last run's, None before the first; `waits` counts the requests of that run that blocked.
     """
 
     def __init__(self, instructions: Isa, code: bytes, names: Mapping[int, str], file: str) -> None:
         self.instructions, self.code, self.file = instructions, code, file
-        self._names = sorted(names.items())
+        self.names = Names(names)
         self.executor: Executor | None = None
+        self.waits: Counter[str] = Counter()
         self._counted = 0
 
     def run(self, core: Core) -> Generator[None, None, None]:
         """Steps of the core until DONE; CoreError and BudgetExceeded name the bundle."""
         core.waits_in_kernels = True  # which locks it releases only running tells
-        self.executor = executor_for(core)(self.instructions, self.code, memory_of(core))
+        executor = self.executor = executor_for(core)(self.instructions, self.code, memory_of(core))
         self._counted = 0
-        steps = self.executor.run(core.budget)
-        answer: Any = None
+        self.waits.clear()
+        steps, answer = self._steps(core, executor), None
         while True:
             try:
                 request = steps.send(answer)
@@ -62,11 +65,59 @@ class MachineCode:
             except IsaError as error:
                 raise CoreError(f"{error}{self.where()}") from error
             self._count(core)
+            answer = yield from self._served(core, request)
+        self._count(core)
+
+    def _steps(self, core: Core, executor: Executor) -> Generator[Any, Any, None]:
+        """The executor's run; bundle by bundle where somebody looks at this core."""
+        breakpoints = core.array.breakpoints
+        places = breakpoints.places.get(core.place, ()) if breakpoints else ()
+        if breakpoints is None or not places:
+            return executor.run(core.budget)
+        return self._stepping(core, executor, {self._resolved(core, place) for place in places}, breakpoints)
+
+    def _resolved(self, core: Core, place: str) -> int:
+        address = address_of(place)
+        address = self.names.address(place) if address is None else address
+        if address is None:
+            raise CoreError(
+                f"no name {place[:_MOST_NAME]!r} is in {self.file}, at which {core.name} should be looked at"
+            )
+        return address
+
+    def _stepping(
+        self, core: Core, executor: Executor, stops: Collection[int], breakpoints: Breakpoints
+    ) -> Generator[Any, Any, None]:
+        for _ in range(core.budget):
+            if executor.done:
+                return
+            if executor.pc in stops:
+                breakpoints.look(core.place, executor, self.where())
+            yield from executor.step()
+        raise StepBudgetError(f"at {executor.pc:#x}: no end after {core.budget} bundles")
+
+    def _served(self, core: Core, request: Any) -> Generator[None, None, Any]:
+        """Steps that serve a request, and its answer; whether it blocked is counted."""
+        steps, blocked = perform(core, request, self.where), False
+        while True:
             try:
-                answer = yield from perform(core, request, self.where)
+                next(steps)
+            except StopIteration as stop:
+                return stop.value
             except (KernelError, ValueError) as error:
                 raise CoreError(f"{error}{self.where()}") from None
-        self._count(core)
+            if not blocked:
+                self.waits[type(request).__name__] += 1
+            blocked = True
+            yield
+
+    def profile(self, core: Core) -> CoreProfile | None:
+        """Where the cycles of the last run went; None before it."""
+        run = self.executor
+        if run is None:
+            return None
+        found = shares(self.instructions, self.code, run.counts, self.names)
+        return CoreProfile(core.name, self.file, run.cycle, run.bundles, run.conflicts, dict(self.waits), found)
 
     def place(self, error: Exception) -> str:
         """Where the program stood."""
@@ -74,12 +125,13 @@ class MachineCode:
 
     def where(self) -> str:
         """The bundle that runs, with the name before it, as a suffix of messages."""
-        assert self.executor is not None
+        if self.executor is None:
+            return f" ({self.file})"
         pc = self.executor.pc
-        index = bisect_right(self._names, (pc, chr(0x10FFFF))) - 1
-        if index < 0:
+        place = self.names.at(pc)
+        if place is None:
             return f" ({self.file}, at {pc:#x})"
-        start, name = self._names[index]
+        start, name = place
         return f" ({self.file}, at {pc:#x}, {name[:_MOST_NAME]} + {pc - start:#x})"
 
     def _count(self, core: Core) -> None:
@@ -89,6 +141,13 @@ class MachineCode:
         if core.trace is not None:
             core.trace.work += cycles - self._counted
         self._counted = cycles
+
+
+def profiles(cores: Iterable[Core]) -> Iterator[CoreProfile]:
+    """Of the cores that ran machine code."""
+    for core in cores:
+        if isinstance(core.program, MachineCode) and (found := core.program.profile(core)) is not None:
+            yield found
 
 
 def memory_of(core: Core) -> DataMemory:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 from bdforge.emulator.cores.isa import rows
 from bdforge.emulator.cores.isa.asking import DONE, Asking, ask
 from bdforge.emulator.cores.isa.build import EngineError, library
@@ -154,6 +155,11 @@ class Translated:
                 self._registers[at : at + len(data)] = list(data)
 
     @property
+    def code(self) -> bytes:
+        """Program memory."""
+        return self._program.code
+
+    @property
     def pc(self) -> int:
         """The address of the bundle that runs, or of the next one."""
         return self._now().pc
@@ -172,6 +178,12 @@ class Translated:
     def conflicts(self) -> int:
         """Accesses that wait for a bank that the core itself uses in the same cycle."""
         return self._now().conflicts
+
+    @property
+    def counts(self) -> dict[int, int]:
+        """How often the bundle at each address has run."""
+        counts = self._library.engine_counts(self._core)[: PROGRAM_MEMORY_BYTES // 2]
+        return {2 * half: count for half, count in enumerate(counts) if count}
 
     def _now(self) -> rows.State:
         self._library.engine_state(self._core, self._state)

@@ -74,6 +74,7 @@ struct alignas(64) Core {
     std::int32_t lc, ls, le;  // places of the loop's registers
 
     std::int64_t cycle, bundles, conflicts;
+    std::int64_t counts[1 << 13];  // how often each bundle ran, by half its address
     std::int32_t pc, target, slots_left, drained;
     std::int32_t stopping, middle, next_item, next_request, fault;
     std::int32_t request, request_bytes;

@@ -103,6 +103,7 @@ int begin(Core& core, std::int64_t& budget) {
     run_phase(core, due, kForward);
     if (core.bundle) {
         ++core.bundles;
+        ++core.counts[core.pc / 2];
         issue(core, *core.bundle);
         core.loop_start = loop_start(core);
     }
@@ -210,6 +211,7 @@ Core* engine_core(Program* program, std::uint8_t** windows, std::uint8_t** writt
 
 void engine_drop_core(Core* core) { delete core; }
 std::uint8_t* engine_registers(Core* core) { return core->registers; }
+const std::int64_t* engine_counts(const Core* core) { return core->counts; }
 std::uint8_t* engine_request_data(Core* core) { return core->request_data; }
 const char* engine_message(Core* core) { return core->message; }
 

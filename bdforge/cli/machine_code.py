@@ -1,0 +1,84 @@
+"""`bdforge emulate --break` and `--profile`: cores that run machine code, looked at and counted."""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from bdforge.emulator.cores.isa.breakpoints import Breakpoints, Stopped
+from bdforge.emulator.cores.isa.profile import SLOTS, CoreProfile
+from bdforge.isa.disassembler import bundle_text
+from bdforge.screen import new_table, put, say, screen
+
+Break = Annotated[
+    list[str] | None,
+    typer.Option("--break", help="COLUMN,ROW:PLACE: show a core before the bundle at an address or name; repeatable."),
+]
+Profile = Annotated[bool, typer.Option("--profile", help="Where the cycles of machine code went (emulated).")]
+
+MOST_LOOKS = 32
+_MOST_DIGITS = 64
+_WHOLE = re.compile(r"(r|p|m|dn|dj|dc|s|x|e|q|dm|cm)\d+|lc|ls|le|lr|sp|cr[A-Z]\w*|srCarry")
+
+
+class _Looker:
+    """Prints cores where they stop: all of what is not 0 at first, then what has changed."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[int, int], dict[str, int]] = {}
+        self._left = MOST_LOOKS
+
+    def __call__(self, place: tuple[int, int], core: Stopped, where: str) -> None:
+        """Show a core."""
+        if self._left == 0:
+            return
+        self._left -= 1
+        text = bundle_text(core.isa.generation, core.isa.decode(core.code, core.pc))
+        say(f"core {place}{where}, cycle {core.cycle}: {text}")
+        before = self._seen.get(place, {})
+        now = {name: core.read(name) for name in sorted(core.isa.registers, key=_natural) if _WHOLE.fullmatch(name)}
+        for name, value in now.items():
+            if value != before.get(name, 0):
+                say(f"    {name:6} {_digits(value)}")
+        self._seen[place] = now
+        if self._left == 0:
+            say(f"    no more than {MOST_LOOKS} are shown")
+
+
+def _natural(name: str) -> tuple[str, int]:
+    digits = re.search(r"\d+$", name)
+    return (name[: digits.start()], int(digits[0])) if digits else (name, 0)
+
+
+def _digits(value: int) -> str:
+    text = f"{value:#x}"
+    return text if len(text) <= _MOST_DIGITS else f"{text[:8]} ... {text[-_MOST_DIGITS:]} (highest ... lowest)"
+
+
+def looked_at(places: list[str]) -> Breakpoints | None:
+    """Where cores are shown; ArgumentError for what names no place."""
+    return Breakpoints.of(places, _Looker()) if places else None
+
+
+def show_profiles(profiles: Sequence[CoreProfile]) -> None:
+    """A table for each core."""
+    if not profiles:
+        say("no core ran machine code: there is nothing to profile")
+    for profile in profiles:
+        _show(profile)
+
+
+def _show(profile: CoreProfile) -> None:
+    total = profile.bundles or 1
+    table = new_table(
+        f"{profile.core}, {profile.file}: {profile.bundles} bundles (emulated)",
+        "function", ">bundles", ">share", *(f">{slot}" for slot in SLOTS), ">products/cycle",
+    )  # fmt: skip
+    for share in profile.shares:
+        slots = (f"{share.slots[slot] / share.bundles:.0%}" for slot in SLOTS)
+        products = f"{share.products / share.bundles:.2f}"
+        table.add_row(share.name, str(share.bundles), f"{share.bundles / total:.1%}", *slots, products)
+    put(screen(), table)
+    waits = ", ".join(f"{count} x {kind}" for kind, count in sorted(profile.waits.items())) or "nothing"
+    say(f"  waited {profile.conflicts} cycles for its own banks; blocked on {waits}")

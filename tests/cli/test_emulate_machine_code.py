@@ -1,0 +1,65 @@
+"""`bdforge emulate --break` and `--profile` on a GEMM of machine code."""
+
+import numpy as np
+import pytest
+
+from support.machine_code_designs import gemm_elf, gemm_text, operands
+
+CORE = '%core = aie.core(%tile) { aie.end } {elf_file = "core.elf"}'
+RUNS = 2
+
+
+@pytest.fixture
+def emulated(run, tmp_path):
+    """Runs the design with options."""
+    (tmp_path / "design.mlir").write_text(gemm_text("npu2", RUNS, CORE))
+    (tmp_path / "core.elf").write_bytes(gemm_elf("aie2p"))
+    files = []
+    for i, array in enumerate(operands("aie2p", RUNS, seed=1)[0]):
+        np.save(tmp_path / f"{i}.npy", array)
+        files += ["--arg", f"{i}.npy"]
+    return lambda *options: run("emulate", "design.mlir", *files, *options)
+
+
+def test_a_profile_tells_functions_slots_products_and_waits(emulated):
+    code, out, _ = emulated("--profile")
+    assert code == 0
+    rows = {line.split()[0]: line.split()[1:] for line in out.splitlines() if "%" in line}
+    assert "core (0, 2), core.elf: 10347 bundles (emulated)" in out
+    assert int(rows["loop"][0]) == 7 * 8 * 64 * RUNS  # seven bundles, eight steps of K, 64 tiles
+    assert rows["last"][-1] == "0.36"  # 1024 of 2846 bundles multiply
+    assert "waited 1024 cycles for its own banks" in out  # A and B lie in one bank
+    assert "Acquire" in out.splitlines()[-2]
+
+
+def test_a_breakpoint_shows_what_has_changed_since_the_last_look(emulated):
+    code, out, _ = emulated("--break", "0,2:rows")
+    looks = out.split("core (0, 2) (core.elf, at 0x60, rows + 0x0), cycle ")[1:]
+    assert code == 0
+    assert len(looks) == 8 * RUNS
+    assert looks[0].startswith("18: movxm\tp1, #463872")
+    assert "r5     0x8" in looks[0]
+    assert "le " in looks[0]
+    assert "le " not in looks[1]
+    assert [line.split() for line in looks[1].splitlines() if line.startswith("    r")] == [["r5", "0x7"]]
+
+
+def test_a_breakpoint_by_address_is_one_by_name(emulated):
+    assert emulated("--break", "0,2:0x60")[1] == emulated("--break", "0,2:rows")[1]
+
+
+def test_looks_end_before_they_fill_the_screen(emulated):
+    assert "    no more than 32 are shown" in emulated("--break", "0,2:last")[1]
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("rows", "'rows' is no breakpoint: write COLUMN,ROW:ADDRESS or COLUMN,ROW:NAME"),
+        ("0,2:nowhere", "no name 'nowhere' is in core.elf, at which core (0, 2) should be looked at"),
+    ],
+)
+def test_places_that_are_none_are_named(emulated, place, message):
+    code, _, err = emulated("--break", place)
+    assert code != 0
+    assert message in err

@@ -1,6 +1,7 @@
 """Host arrays in `.npy` files."""
 
 import os
+import warnings
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
@@ -31,7 +32,8 @@ def load_arrays(paths: Sequence[Path]) -> list[np.ndarray]:
 
 
 def _load(path: Path) -> np.ndarray:
-    with named(path, "read", ArrayFileError), path.open("rb") as file:
+    with named(path, "read", ArrayFileError), path.open("rb") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a header of Python 2 is as good
         shape, dtype = _header(file, path_word(path))
         needed, left = prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size - file.tell()
         if left < needed:

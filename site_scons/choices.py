@@ -51,7 +51,11 @@ def variables(designs: list[str]) -> Variables:
     choices = Variables("local.conf", ARGUMENTS)
     choices.AddVariables(
         EnumVariable("device", "NPU to build for", "strix_halo", list(DEVICES)),
-        ("design", f"designs to build, separated by commas (default|all|{'|'.join(designs)})", "default"),
+        (
+            "design",
+            f"designs to build, or specs, separated by commas (default|all|{'|'.join(designs)})",
+            "default",
+        ),
         EnumVariable("format", "what the NPU loads", "xclbin", ["xclbin", "elf"]),
         EnumVariable("dialect", "form of the MLIR: auto is what aiecc reads", "auto", ["auto", *Era]),
         ("cxx", "C++ compiler of the host-compiled kernels (a name or a path)", "g++"),
@@ -100,10 +104,13 @@ def describing_only() -> bool:
 def chosen_plans(wanted: str, files: dict[str, Path], device: Device) -> list[Plan]:
     """Plans of the designs called for; stops when a name is unknown, a spec is faulty or nothing fits the device.
 
-    "default" is the first of DEFAULT_DESIGNS that is for the device, "all" every design that is.
+    "default" is the first of DEFAULT_DESIGNS that is for the device, "all" every design that is. Paths of specs are
+    taken too, and stand in `files` afterwards.
     """
     several = {"default": [name for name in DEFAULT_DESIGNS if name in files], "all": list(files)}
     names = several.get(wanted) or [name.strip() for name in wanted.split(",")]
+    files |= {Path(name).stem: Path(name) for name in names if name.endswith(".toml")}
+    names = [Path(name).stem if name.endswith(".toml") else name for name in names]
     for name in names:
         if name not in files:
             stop(f"unknown design {name!r}; there is {', '.join([*several, *files])}.")

@@ -14,6 +14,7 @@ from bdforge.devices import device_named
 from bdforge.messages import InputError
 from bdforge.operators.gemm import Plan, load_spec, plan_gemm
 from bdforge.toolchain import Tool, ToolError, run_tool
+from bdforge.tree import PACKAGE
 
 
 def tool_builder(
@@ -94,6 +95,8 @@ def planned(spec, env) -> Plan:
 def tree_files(env, folder: str, *suffixes: str) -> list:
     """Nodes of all files below a folder of the tree with one of `suffixes`."""
     root = Path(env.Dir("#").get_abspath())
+    if not (root / folder).is_dir():  # an installed bdforge has its rules inside of the package
+        return [env.File(str(path)) for path in sorted((PACKAGE.parent / folder).rglob("*")) if path.suffix in suffixes]
     found = (path for path in sorted((root / folder).rglob("*")) if path.suffix in suffixes)
     return [env.File(f"#{path.relative_to(root)}") for path in found]
 

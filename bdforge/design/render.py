@@ -12,8 +12,9 @@ from bdforge.design.lowering import Kernels, core_program
 from bdforge.design.model import Design
 from bdforge.design.operations import Op, dma_program
 from bdforge.design.reasons import DesignError
+from bdforge.tree import tree
 
-TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
+TEMPLATES = tree() / "templates"
 
 
 def render(design: Design, template: Path | None = None, **values: Any) -> str:

@@ -1,0 +1,123 @@
+"""A wheel, installed outside of any checkout, does what the checkout does; it is made from the source distribution."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from scratch_tree import ROOT, Run, copy_tree
+
+import bdforge
+from support.small_designs import loopback
+
+FOLDERS = ("designs", "examples", "host", "kernels", "site_scons", "templates")
+SDIST = "from setuptools import build_meta; print(build_meta.build_sdist({!r}))"
+
+
+def checked(command: list[str], **options) -> str:
+    done = subprocess.run(command, text=True, capture_output=True, check=False, timeout=600, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """As `python -m build --no-isolation` makes it: first the source distribution, then the wheel from that."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = copy_tree(folder)
+    for name in ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "CHANGELOG.md", "LICENSE"):
+        (source / name).write_bytes((ROOT / name).read_bytes())
+    sdist = checked([sys.executable, "-c", SDIST.format(str(folder))], cwd=source).splitlines()[-1]
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-q"]
+    checked([*pip, "-w", str(folder), str(folder / sdist)])
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory) -> Callable[..., Run]:
+    """Runs the command `bdforge` of a new environment, which shares only the libraries of this one."""
+    folder = tmp_path_factory.mktemp("installed")
+    checked([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")])
+    python = folder / "venv" / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", "-q"]
+    checked([*pip, str(wheel)])
+    place = Path(checked([str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip())
+    (place / "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    work = folder / "work"
+    work.mkdir()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    kept["XDG_CACHE_HOME"] = str(folder / "cache")
+
+    def run(*arguments: str, program: str = "bdforge") -> Run:
+        return subprocess.run(
+            [str(python.with_name(program)), *arguments],
+            cwd=work, env=kept, text=True, capture_output=True, check=False, timeout=600,
+        )  # fmt: skip
+
+    found = run("-c", "import bdforge; print(bdforge.__file__)", program="python").stdout
+    assert found.startswith(str(place)), found
+    (work / "loop.mlir").write_text(loopback())
+    (work / "mine.toml").write_bytes((ROOT / "designs" / "gemm_i8_i2_bitnet.toml").read_bytes())
+    return run
+
+
+def test_a_wheel_holds_every_file_of_the_shared_folders(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    listed = checked(["git", "ls-files", "SConstruct", *FOLDERS], cwd=ROOT).split()
+    assert {f"bdforge/share/{name}" for name in listed} - names == set()
+    assert {name for name in names if "__pycache__" in name or name.startswith("tests")} == set()
+
+
+def test_a_wheel_holds_every_module_and_table_of_the_packages(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    listed = checked(["git", "ls-files", "bdforge", "bd_patterns"], cwd=ROOT).split()
+    assert set(listed) - names == set()
+
+
+def test_the_version_stands_in_one_place(wheel, installed):
+    assert wheel.name.startswith(f"bdforge-{bdforge.__version__}-")
+    assert installed("--version").stdout == f"bdforge {bdforge.__version__}\n"
+    assert f"\n## {bdforge.__version__}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("render", "mine.toml", "--shape", "256x256x512"), "aie.device(npu2)"),
+        (("verify", "loop.mlir"), "loop.mlir: 1 device"),
+        (("show", "loop.mlir"), "device @main: npu2"),
+        (("estimate", "mine.toml", "--shape", "256x2560x2560"), "256x2560x2560"),
+        pytest.param(
+            ("tune", "--types", "i8,i8,i8", "--shapes", "512x512x512", "--finalists", "0", "--out", "best.toml"), "",
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)  # fmt: skip
+def test_an_installed_bdforge_works_outside_of_a_checkout(installed, arguments, said):
+    done = installed(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout
+
+
+def test_an_installed_bdforge_builds_and_runs_a_design(installed):
+    made = installed("build", "mine.toml", "--out", "made")
+    assert made.returncode == 0, made.stdout + made.stderr
+    assert made.stdout.count("  [") == 3
+    again = installed("build", "mine.toml", "--out", "made")
+    assert (again.returncode, again.stdout.count("  [")) == (0, 0)
+    ran = installed("run", "made/strix_halo/mine", "--shape", "16x256x512")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "mine" in ran.stdout
+
+
+def test_a_design_that_is_not_there_is_one_sentence(installed):
+    done = installed("build", "other.toml")
+    assert done.returncode == 2
+    assert "other.toml: cannot be read: No such file or directory" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,5 +1,6 @@
 """`bdforge tune`: the fastest design for some problems."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -12,17 +13,19 @@ from bdforge.cli.options import Kernel, ProductName, with_schedule
 from bdforge.cli.progress import counting
 from bdforge.devices import device_named
 from bdforge.files import new_file
+from bdforge.messages import word
 from bdforge.perf import PerfError
 from bdforge.perf.tune.design import design_name, design_toml
 from bdforge.perf.tune.kernel import basis_named, check_basis
 from bdforge.perf.tune.reasons import LIFTS, verdicts
 from bdforge.perf.tune.search import Runner, Task, in_processes, on_cluster
-from bdforge.perf.tune.shapes import NAMED, shapes
-from bdforge.perf.tune.space import B_LAYOUTS, search_space
+from bdforge.perf.tune.shapes import NAMES, shapes
+from bdforge.perf.tune.space import B_LAYOUTS, FIXABLE, search_space
 from bdforge.perf.tune.state import State, default_state
 from bdforge.perf.tune.tuner import FINALISTS, Tuned, tune
 from bdforge.screen import new_table, put, screen
 
+_POSITIVE = re.compile("[1-9][0-9]{0,8}")
 app = typer.Typer()
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 
@@ -32,7 +35,7 @@ def tune_command(
     device: ProductName = "strix_halo",
     types: Annotated[str, typer.Option(help="Types of A, B, C and, if need be, the accumulator.")] = "int8,int2,int32",
     problems: Annotated[
-        str, typer.Option("--shapes", help=f"{', '.join(NAMED)}, MxKxN*TIMES,... or a file of such lines.")
+        str, typer.Option("--shapes", help=f"{', '.join(NAMES)}, MxKxN*TIMES,... or a file of such lines.")
     ] = "bitnet-2b",
     rows: Annotated[int | None, typer.Option("-M", min=1, help="Rows of A for the shapes of a model.")] = None,
     b_layout: Annotated[
@@ -40,6 +43,13 @@ def tune_command(
     ] = None,
     a_layout: Annotated[str, typer.Option(help="Layout of A: row or column.")] = "row",
     c_layout: Annotated[str, typer.Option(help="Layout of C: row or column.")] = "row",
+    symmetric: Annotated[
+        bool, typer.Option("--symmetric", help="Only tiles with A as high as C (rho 1), as published balanced designs.")
+    ] = False,
+    fix: Annotated[
+        list[str] | None,
+        typer.Option(help=f"NAME=VALUE,...: only these values, of {', '.join(FIXABLE)}; repeatable."),
+    ] = None,
     kernel: Kernel = "compiled",
     out: Out = None,
     force: Force = False,
@@ -59,7 +69,8 @@ def tune_command(
     if out is not None:
         new_file(out, force)
     runner = on_cluster(scheduler) if scheduler else in_processes(jobs)
-    task = _task(device, types, problems, rows, b_layout or list(B_LAYOUTS), (a_layout, c_layout), kernel)
+    fixed = _fixed([*(fix or []), *(["rho=1"] if symmetric else [])])
+    task = _task(device, types, problems, rows, b_layout or list(B_LAYOUTS), (a_layout, c_layout), kernel, fixed)
     kept = State.open(state or default_state(task), task)
     console = screen(stderr=True)
     resumed = f", {len(kept.parts)} parts taken over" if kept.parts else ""
@@ -73,16 +84,34 @@ def tune_command(
     print_or_write(design_toml(tuned), out, force)
 
 
+def _fixed(entries: list[str]) -> dict[str, tuple[int, ...]]:
+    """Values by field from NAME=VALUE,VALUE."""
+    found: dict[str, tuple[int, ...]] = {}
+    for entry in entries:
+        name, _, values = entry.partition("=")
+        numbers = values.split(",")
+        if name not in FIXABLE or name in found or not all(_POSITIVE.fullmatch(number) for number in numbers):
+            raise typer.BadParameter(
+                f"{word(entry)!r} is not NAME=VALUE,..., each name once, such as rho=1 or k=64,128; names are "
+                f"{', '.join(FIXABLE)}",
+                param_hint="--fix",
+            )
+        found[name] = tuple(int(number) for number in numbers)
+    return found
+
+
 def _task(
-    device: str, types: str, problems: str, rows: int | None, b_layouts: list[str], others: tuple[str, str], kernel: str
-) -> Task:
+    device: str, types: str, problems: str, rows: int | None, b_layouts: list[str], others: tuple[str, str],
+    kernel: str, fixed: dict[str, tuple[int, ...]],
+) -> Task:  # fmt: skip
     for name, known in (*((b, B_LAYOUTS) for b in b_layouts), *((o, ("row", "column")) for o in others)):
         if name not in known:
             raise typer.BadParameter(f"layout {name!r} is not one of {', '.join(known)}")
     weighted = shapes(problems, rows)
     deepest = max(problem.K for problem, _ in weighted)
     a, c = others
-    space = search_space(device_named(device), types, deepest, b_layouts=tuple(b_layouts), a_layout=a, c_layout=c)
+    layouts = {"b_layouts": tuple(b_layouts), "a_layout": a, "c_layout": c}
+    space = search_space(device_named(device), types, deepest, **layouts, fixed=fixed)
     if deepest > space.kernel.depth_limit:
         raise PerfError(f"K = {deepest} exceeds {space.kernel.depth_limit}, beyond which sums may overflow; split K")
     basis = basis_named(kernel)

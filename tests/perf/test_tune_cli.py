@@ -12,7 +12,7 @@ from bdforge.operators.gemm import Problem, load_spec, plan_gemm
 from bdforge.perf import GemmCase, PerfError, estimate
 from bdforge.perf.designs import case_of
 from bdforge.perf.tune.kernel import Basis, kernel_of
-from bdforge.perf.tune.shapes import NAMED, shapes
+from bdforge.perf.tune.shapes import shapes
 
 TUNED = Path(__file__).parents[2] / "designs" / "gemm_i8_i2_tuned.toml"
 HALO = device_named("strix_halo")
@@ -97,7 +97,10 @@ def test_a_silent_scheduler_is_one_sentence(run, monkeypatch):
 def test_shapes_come_from_models_lists_and_files(tmp_path):
     assert [count for _, count in shapes("bitnet-2b", 512)] == [2, 2, 1, 1]
     assert shapes("bitnet-2b", 512)[2][0] == Problem(512, 2560, 13824)
-    assert len(shapes("gpt2")) == len(NAMED["gpt2"])
+    trained = shapes("gpt2")
+    assert len({(p.M, p.K, p.N) for p, _ in trained}) == 12  # forward, to activations, to weights (llm.c)
+    assert (Problem(256, 768, 50304), 1) in trained
+    assert (Problem(50304, 256, 768), 1) in trained
     assert shapes("1x2x3,4x5x6*7") == ((Problem(1, 2, 3), 1), (Problem(4, 5, 6), 7))
     file = tmp_path / "list.txt"
     file.write_text('# mine\n8x16x32*2 up "and" down\n\n1x2x3\n')
@@ -136,3 +139,35 @@ def test_what_keeps_the_tuned_design_from_25_tops_on_the_square_layer_is_dram_an
     assert tops(SQUARE, basis) >= 2 * stock(SQUARE, 64, c_buffers=2)
     assert 22 <= tops(SQUARE, basis) < 25.5, "docs/performance.md tells why not; tell it again"
     assert tops(SQUARE, basis, c="int8", accumulator="int32") >= 25  # a quarter of C's bytes
+
+
+def test_any_dimension_of_a_search_can_be_fixed(run, tmp_path):
+    common = ("tune", "--shapes", "64x64x64", "--finalists", "0", "--types", "int8,int8,int32")
+    out = tmp_path / "fixed.toml"
+    code, _, _ = run(*common, "--symmetric", "--fix", "k=16,32", "--fix", "c_buffers=2", "--out", str(out))
+    assert code == 0
+    spec = load_spec(out)
+    assert (spec.buffers.rho, spec.buffers.c_buffers) == (1, 2)
+    assert spec.tile.k in (16, 32)
+    code, _, told = run(*common, "--fix", "m=32", "--fix", "n=48", "--out", str(tmp_path / "other.toml"))
+    assert code == 0
+    tile = load_spec(tmp_path / "other.toml").tile
+    assert (tile.m, tile.n) == (32, 48)
+    assert "1/1" not in told  # no terminal, no bar
+
+
+@pytest.mark.parametrize("entry", ["rho", "rho=", "rho=0", "rho=1,x", "b_layout=1", "width=3", "m=-2", "rho=1\u0663"])
+def test_what_cannot_be_fixed_is_told(run, entry):
+    code, _, told = run("tune", "--shapes", "64x64x64", "--fix", entry)
+    assert code == 2
+    assert "is not NAME=VALUE,..." in " ".join(told.replace("│", " ").split())
+
+
+def test_a_name_is_fixed_once(run):
+    assert run("tune", "--shapes", "64x64x64", "--symmetric", "--fix", "rho=2")[0] == 2
+
+
+def test_fixed_values_that_leave_nothing_are_named(run):
+    code, _, told = run("tune", "--shapes", "64x64x64", "--finalists", "0", "--fix", "m=7", "--fix", "rho=1,2")
+    assert code == 2
+    assert "no choice of m, k, n and buffers, m of 7, rho of 1 or 2 fits" in told

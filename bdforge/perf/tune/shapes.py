@@ -1,12 +1,14 @@
 """The problems that a tuner weighs: models by name, lists, files."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from bdforge.files import SETTINGS_BYTES_MAX, read_text
 from bdforge.messages import word
 from bdforge.operators.gemm import Problem
 from bdforge.operators.gemm.spec import LARGEST_SIZE
+from bdforge.perf.bounds.models import GPT2_TRAIN, Model
 from bdforge.perf.errors import PerfError
 
 Weighted = tuple[Problem, int]
@@ -19,13 +21,11 @@ NAMED: dict[str, tuple[tuple[str, int, int, int], ...]] = {
         ("attention q, o", 2560, 2560, 2), ("attention k, v", 2560, 640, 2),
         ("feed-forward gate and up", 2560, 13824, 1), ("feed-forward down", 6912, 2560, 1),
     ),
-    # GPT-2 (124M): hidden 768, 12 layers, vocabulary padded to 50304.
-    "gpt2": (
-        ("attention q, k, v", 768, 2304, 12), ("attention out", 768, 768, 12), ("feed-forward up", 768, 3072, 12),
-        ("feed-forward down", 3072, 768, 12), ("logits", 768, 50304, 1),
-    ),
 }  # fmt: skip
-"""Linear layers of models by name."""
+"""Linear layers of models by name; M is the tokens."""
+WHOLE: Mapping[str, Model] = {"gpt2": GPT2_TRAIN}
+"""Models whose every GEMM has its own M: GPT-2's step of training has twelve sizes, forward and backward."""
+NAMES = (*NAMED, *WHOLE)
 
 _SHAPE = re.compile(r"\s*(\d{1,12})x(\d{1,12})x(\d{1,12})(?:\*(\d{1,12}))?(?:\s+(.*))?\s*")
 
@@ -39,6 +39,8 @@ def shapes(text: str, rows: int | None = None) -> tuple[Weighted, ...]:
     if text in NAMED:
         m = DEFAULT_ROWS if rows is None else rows
         return tuple((_problem(m, k, n, name), count) for name, k, n, count in NAMED[text])
+    if text in WHOLE and rows is None:
+        return tuple((_problem(one.M, one.K, one.N, one.name), one.count) for one in WHOLE[text].linears)
     if rows is not None:
         raise PerfError(f"-M goes with the shapes of models ({', '.join(NAMED)}); {text!r} says its own M")
     path = Path(text)
@@ -59,7 +61,7 @@ def _file(path: Path) -> tuple[Weighted, ...]:
 def _shape(text: str, where: str) -> Weighted:
     match = _SHAPE.fullmatch(text)
     if match is None:
-        raise PerfError(f"{where}: {word(text)!r} is not {', '.join(NAMED)}, a file or MxKxN, such as 512x2560x2560*2")
+        raise PerfError(f"{where}: {word(text)!r} is not {', '.join(NAMES)}, a file or MxKxN, such as 512x2560x2560*2")
     M, K, N, count = (int(part or 1) for part in match.groups()[:4])
     if not 1 <= count <= LARGEST_SIZE:
         raise PerfError(f"{where}: a count of {count} is not within 1 and {LARGEST_SIZE}")

@@ -4,8 +4,9 @@ A candidate is one choice of m, k, n, k_mt, c_buffers, rho, a_shims and B's layo
 its own: it is 2 where memtiles have room for it, since the analytical model does not tell the two apart.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -54,13 +55,16 @@ class Candidates:
 
 
 FIELDS = tuple(field.name for field in fields(Candidates))
+FIXABLE = tuple(name for name in FIELDS if name not in ("c_memtile_buffers", "b_layout"))
+"""What a search may be told: the layouts of B are given by name, buffers of C in memtiles follow."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSpace:
     """What is given: device, element types as specs name them, layouts of A and C, and B's layouts to try.
 
-    `deepest` and `widest` are the largest K and N of the problems: deeper slabs and wider tiles would only pad.
+    `deepest` is the largest K of the problems: deeper slabs would only pad. `fixed` names fields of candidates and the
+    values that they may have.
     """
 
     device: Device
@@ -73,6 +77,14 @@ class SearchSpace:
     a_layout: str = "row"
     c_layout: str = "row"
     stack_bytes: int = STACK_BYTES
+    fixed: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+    def allows(self, candidates: Candidates) -> np.ndarray:
+        """Which candidates have the values that are fixed."""
+        wanted = np.ones(len(candidates), bool)
+        for name, values in self.fixed:
+            wanted &= np.isin(getattr(candidates, name), values)
+        return wanted
 
     @property
     def rows(self) -> int:
@@ -122,7 +134,7 @@ class SearchSpace:
 
 def search_space(
     device: Device, types: str, deepest: int, *, b_layouts: tuple[str, ...] = B_LAYOUTS,
-    a_layout: str = "row", c_layout: str = "row",
+    a_layout: str = "row", c_layout: str = "row", fixed: Mapping[str, Collection[int]] = MappingProxyType({}),
 ) -> SearchSpace:  # fmt: skip
     """The space for `types`, such as `int8,int2,int32`: A, B, C and, if need be, the accumulator.
 
@@ -143,7 +155,8 @@ def search_space(
     chosen = tuple(layout for layout in b_layouts if layout in allowed)
     if not chosen:
         raise PerfError(f"B of {b} can be {' or '.join(allowed)}, not {' or '.join(b_layouts)}")
-    return SearchSpace(device, a, b, c, spec.accumulator, chosen, deepest, a_layout, c_layout)
+    kept = tuple((name, tuple(sorted(values))) for name, values in sorted(fixed.items()))
+    return SearchSpace(device, a, b, c, spec.accumulator, chosen, deepest, a_layout, c_layout, fixed=kept)
 
 
 def rows_of_tiles(space: SearchSpace) -> list[int]:
@@ -152,7 +165,8 @@ def rows_of_tiles(space: SearchSpace) -> list[int]:
     r, k, n = kernel.multiples
     free = _free_bytes(space) - 2 * _bytes(r * k, kernel.a) - 2 * _bytes(k * n, kernel.b)
     most = free // max(_bytes(r * n, kernel.accumulator), 1)
-    return [r * i for i in range(1, int(most) + 1)]
+    heights = dict(space.fixed).get("m")
+    return [m for m in range(r, r * int(most) + 1, r) if heights is None or m in heights]
 
 
 def candidates_of(space: SearchSpace, m: int) -> Iterator[Candidates]:
@@ -165,10 +179,11 @@ def candidates_of(space: SearchSpace, m: int) -> Iterator[Candidates]:
         useful = k_mt < space.deepest + k[index]  # at most one slice more than the deepest problem
         useful &= (shims == 1) | (shims * space.rows <= space.columns)
         index, shims, layout, k_mt = (array[useful] for array in (index, shims, layout, k_mt))
-        yield Candidates(
+        found = Candidates(
             np.full(len(index), m), k[index], n[index], k_mt, c_buffers[index], np.full(len(index), 2), rho[index],
             shims, layout,
         )  # fmt: skip
+        yield found[space.allows(found)]
 
 
 def _tiles(space: SearchSpace, m: int) -> Iterator[tuple[np.ndarray, ...]]:

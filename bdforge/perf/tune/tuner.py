@@ -80,7 +80,8 @@ def tune(
     searched = time.perf_counter()
     best = fastest(ranked for part in parts for ranked in part.best)
     if not best:
-        raise PerfError("no tile can be built: no choice of m, k, n and buffers fits")
+        fixed = "".join(f", {name} of {' or '.join(map(str, values))}" for name, values in task.space.fixed)
+        raise PerfError(f"no tile can be built: no choice of m, k, n and buffers{fixed} fits")
     ranked = _reranked(task, best, finalists, state, emulating)
     return Tuned(
         task, ranked, sum(p.examined for p in parts), sum(p.legal for p in parts), resumed, searched - start,

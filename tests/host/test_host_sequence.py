@@ -91,8 +91,13 @@ FAR: list[Size] = [
     (5, 100, 64, 100, 64, 1 << 22, 100), (5, 100, 64, 100, 64, (1 << 22) + 4, 100),
     (8, 100, 64, 100, 1 << 22, 1 << 22, 1 << 20), (8, 100, 64, 100, (1 << 22) + 4, (1 << 22) + 4, (1 << 20) + 1),
     (5, 1000, 64, 100, 1 << 18, 1 << 20, 1 << 16), (7, 1000, 96, 1000, 1 << 18, 1 << 18, 1 << 18),
+    (5, 300, 64, 100, 1 << 17, 64, 100), (5, 300, 64, 100, (1 << 17) + 4, 64, 100),
+    (5, 100, 64, 200, 64, 1 << 17, 200), (5, 100, 64, 200, 64, (1 << 17) + 4, 200),
+    (8, 100, 64, 200, 100, 200, 1 << 15), (8, 100, 64, 200, 100, 200, (1 << 15) + 1),
+    (0, 1100, 512, 512, 1 << 22, 0, 1 << 20),
 ]  # fmt: skip
-"""Leading dimensions as long as a BD's step, and one more; panels and column steps too far apart for one task."""
+"""Leading dimensions as long as a BD's step, and one more; panels and column steps too far apart for one task, as far
+apart as one step, and one word further; operands of more than 4 GiB."""
 
 
 def leading(index: int, sizes: tuple[int, int, int], gaps: list[int]) -> tuple[int, int, int]:
@@ -127,6 +132,14 @@ def streams(output: bytes) -> list[np.ndarray]:
     return found
 
 
+def _first_difference(words: np.ndarray, expected: np.ndarray) -> str:
+    counts = f"{len(words)} words, expected {len(expected)}"
+    for place, (word, other) in enumerate(zip(words, expected, strict=False)):
+        if word != other:
+            return f"{counts}; word {place} is {word:#x}, expected {other:#x}"
+    return counts
+
+
 def test_2500_sizes_are_the_same_word_for_word(plans, driver):
     sizes = sweep()
     made = streams(run(driver, "words", lines=lines(sizes)))
@@ -136,7 +149,8 @@ def test_2500_sizes_are_the_same_word_for_word(plans, driver):
             expected = python_sequence(plans[index], *size).words()
         except (SpecError, WalkError):
             expected = np.array([], np.uint32)
-        assert np.array_equal(words, expected), (index, *size)
+        if not np.array_equal(words, expected):
+            pytest.fail(f"design {index}, M K N lda ldb ldc = {size}: {_first_difference(words, expected)}", False)
     refused = sum(len(words) == 0 for words in made)
     assert refused < len(sizes) // 100
 

@@ -43,6 +43,23 @@ UNIT_CASE("packing", places_without_a_weight_hold_zero) {
     for (std::size_t i = 1; i < out.size(); ++i) check_equal(static_cast<int>(out[i]), 0x55, "zeros");
 }
 
+// Column -1 is no weight; the ones behind it count on, so that they look side by side from there.
+UNIT_CASE("packing", a_place_without_a_weight_before_the_first_column_is_no_column) {
+    Places columns(32);
+    for (std::size_t i = 0; i < columns.size(); ++i) columns[i] = static_cast<std::int32_t>(i) - 1;
+    std::vector<std::int8_t> weights(8 * 31);
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = i % 2 ? 1 : -1;
+    std::vector<std::uint8_t> out(64);
+    pack({weights.data(), 8, 31, 31}, padded_places(8, 8), columns, tile, out.data());
+    for (std::size_t row = 0; row < 8; ++row) {
+        for (std::size_t column = 0; column < 32; ++column) {
+            const int code = out[row * 8 + column % 8] >> 2 * (column / 8) & 3;
+            const int expected = column == 0 ? 0 : weights[row * 31 + column - 1];
+            check_equal(code - 1, expected, "packed column " + std::to_string(column));
+        }
+    }
+}
+
 UNIT_CASE("packing", values_that_are_not_ternary_are_named) {
     for (const int wrong : {2, -2, 127, -128}) {
         std::vector<std::int8_t> weights(3 * 40, 1);

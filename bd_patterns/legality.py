@@ -11,6 +11,7 @@ from math import prod
 
 from bd_patterns.granules import granule_faults
 from bd_patterns.pattern import Pattern, PatternError
+from bdforge.devices.fits import exceeded
 from bdforge.devices.limits import (
     GRANULE_BITS,
     RUNTIME_ELEMENT_BITS_MAX,
@@ -172,16 +173,21 @@ def _split_hint(size: int, limit: int) -> str:
 
 
 def _size_problems(pattern: Pattern, bd: Pattern, limits: TileLimits, element_bits: int) -> Iterator[str]:
-    for number, name, size, stride in _named(pattern, bd):
-        if number >= len(limits.wraps):
+    named = {number: (name, size) for number, name, size, _ in _named(pattern, bd)}
+    for field, number, words, limit in exceeded(limits, dims=_in_words(bd, element_bits)):
+        if field != "size":
             continue
-        limit = limits.wraps[number]
-        granules = _granules(size, element_bits) if number == 0 and stride == 1 else size
-        if granules <= limit:
-            continue
-        unit = f" elements = {granules} granules" if number == 0 else ""
+        name, size = named[number]
+        unit = f" elements = {words} granules" if number == 0 else ""
         largest = limit * GRANULE_BITS // element_bits if number == 0 else limit
         yield f"size {size}{unit} in {name} exceeds the {limit} of a {limits.kind} BD; {_split_hint(size, largest)}"
+
+
+def _in_words(bd: Pattern, element_bits: int) -> list[tuple[int, int]]:
+    """(size, step) as registers count them, rounded up where words break."""
+    *outer, (size, stride) = bd.dims()
+    inner = (_granules(size, element_bits) if stride == 1 else size, _granules(stride, element_bits))
+    return [*((size, _granules(stride, element_bits)) for size, stride in outer), inner]
 
 
 def _granules(elements: int, element_bits: int) -> int:
@@ -189,34 +195,37 @@ def _granules(elements: int, element_bits: int) -> int:
 
 
 def _step_problems(pattern: Pattern, bd: Pattern, limits: TileLimits, element_bits: int, static: bool) -> Iterator[str]:
+    named = {number: (name, stride) for number, name, _, stride in _named(pattern, bd)}
     for _, name, size, stride in _named(pattern, bd):
         if size > 1 and stride == 0:
             yield (
                 f"stride 0 in {name} cannot be expressed, since steps are stored minus 1; "
                 f"repeat with {'repeat_count of the task' if static else 'the outermost dimension or the task'}"
             )
-        granules = _granules(stride, element_bits)
-        if granules > limits.step_max:
+    for field, number, words, limit in exceeded(limits, dims=_in_words(bd, element_bits)):
+        if field == "step":
+            name, stride = named[number]
             yield (
-                f"stride {stride} elements = {granules} granules in {name} exceeds the {limits.step_max} "
-                f"of a {limits.kind} BD; lay the data out closer or use one BD for each position"
+                f"stride {stride} elements = {words} granules in {name} exceeds the {limit} of a {limits.kind} BD; "
+                "lay the data out closer or use one BD for each position"
             )
 
 
 def _run_problems(runs: Runs, limits: TileLimits, element_bits: int, repeat: int) -> Iterator[str]:
     if repeat < 1:
         yield f"repeat {repeat} is below 1"
-    if runs.count > limits.iteration_wrap_max:
-        yield (
-            f"size {runs.count} in dimension 0 (runs of the task) exceeds the {limits.iteration_wrap_max} "
-            f"of the iteration; {_split_hint(runs.count, limits.iteration_wrap_max)} in several tasks"
-        )
-    granules = _granules(runs.stride, element_bits)
-    if granules > limits.step_max:
-        yield (
-            f"stride {runs.stride} elements = {granules} granules in dimension 0 (runs of the task) exceeds the "
-            f"{limits.step_max} of the iteration step; use one task for each run"
-        )
+    iteration = (runs.count, _granules(runs.stride, element_bits))
+    for field, _, value, limit in exceeded(limits, iteration=iteration):
+        if field == "runs":
+            yield (
+                f"size {value} in dimension 0 (runs of the task) exceeds the {limit} "
+                f"of the iteration; {_split_hint(value, limit)} in several tasks"
+            )
+        else:
+            yield (
+                f"stride {runs.stride} elements = {value} granules in dimension 0 (runs of the task) exceeds the "
+                f"{limit} of the iteration step; use one task for each run"
+            )
     if runs.count * repeat > TASK_REPEAT_MAX:
         yield (
             f"{runs.count} x {repeat} runs exceed the {TASK_REPEAT_MAX} of one task queue entry; "
@@ -261,10 +270,9 @@ def _length_problems(bd: Pattern, limits: TileLimits, element_bits: int, padding
     sizes = bd.sizes
     if padding and len(padding) == bd.rank:
         sizes = tuple(size + before + after for size, (before, after) in zip(sizes, padding, strict=True))
-    granules = _granules(prod(sizes), element_bits)
-    if granules > limits.length_max:
+    for _, _, words, limit in exceeded(limits, length=_granules(prod(sizes), element_bits)):
         yield (
-            f"length {granules} granules exceeds the {limits.length_max} of a {limits.kind} BD; "
+            f"length {words} granules exceeds the {limit} of a {limits.kind} BD; "
             "slice the outermost dimension into several BDs"
         )
 
@@ -286,17 +294,22 @@ def _padding_problems(
         return
     for (number, name, _, _), pair in zip(_named(pattern, bd), padding, strict=True):
         for side, elements in zip(("before", "after"), pair, strict=True):
-            yield from _pad_problems(number, f"padding {elements} {side} in {name}", elements, limits, element_bits)
+            yield from _pad_problems(number, f"padding {elements} {side} in {name}", elements, element_bits)
+    *outer, (before, after) = padding
+    words = [*outer, (_granules(before, element_bits), _granules(after, element_bits))]
+    named = [name for _, name, _, _ in _named(pattern, bd)][::-1]
+    for field, number, _, limit in exceeded(limits, padding=words):
+        side = field.split()[1]
+        elements = padding[::-1][number][side == "after"]
+        unit = " granules" if number == 0 else ""
+        yield (
+            f"padding {elements} {side} in {named[number]} exceeds the {limit}{unit} of a {limits.kind} BD; "
+            "pad in the kernel or on the host"
+        )
 
 
-def _pad_problems(number: int, what: str, elements: int, limits: TileLimits, element_bits: int) -> Iterator[str]:
+def _pad_problems(number: int, what: str, elements: int, element_bits: int) -> Iterator[str]:
     if elements < 0:
         yield f"{what} is negative"
-        return
-    if number == 0 and elements * element_bits % GRANULE_BITS:
+    elif number == 0 and elements * element_bits % GRANULE_BITS:
         yield f"{what} is {elements * element_bits} bit, no multiple of {GRANULE_BITS} bit"
-    limit = limits.pad_max[number] if number < len(limits.pad_max) else 0
-    count = _granules(elements, element_bits) if number == 0 else elements
-    if count > limit:
-        unit = " granules" if number == 0 else ""
-        yield f"{what} exceeds the {limit}{unit} of a {limits.kind} BD; pad in the kernel or on the host"

@@ -6,6 +6,9 @@ they differ in stream width, burst length, padding value and MAC rate.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
+
+from bdforge.devices.bd_registers import CORE_BD, MEMTILE_BD, SHIM_BD, Layout
 
 BYTE_BITS = 8
 GRANULE_BYTES = 4  # a DMA addresses and counts 32-bit words (RT, MA)
@@ -63,22 +66,37 @@ class TileLimits:
         return range(start // self.bank_bytes, -(-(start + size_bytes) // self.bank_bytes))
 
 
-# Register widths: RT. Counts: MA, RT. Static sizes: MA verifier (512), tightened to the 8-bit wrap of core tiles.
-# Banks: MA (`getNumBanks`). A core's are physical pairs of 8 KiB (020): core and DMA wait for each other in one. A
-# memtile's count for allocators alone: its physical banks are interleaved by 16 bytes (AIE2) or 32 (AIE2P) out of
-# reset, so that every buffer lies in all of them (020, AM027).
+def _held(bd: Layout) -> dict[str, Any]:
+    """What the fields of a BD hold. Steps, and runs of the iteration, are stored minus 1."""
+
+    def most(name: str) -> int:
+        return bd.fields[name].bounds[1]
+
+    def of_dims(name: str) -> tuple[int, ...]:
+        return tuple(most(f"d{n}_{name}") for n in range(4) if f"d{n}_{name}" in bd.fields)
+
+    return {
+        "dims": len(of_dims("step")), "wraps": of_dims("wrap"), "step_max": most("d0_step") + 1,
+        "length_max": most("length"), "iteration_wrap_max": most("iteration_wrap") + 1,
+        "pad_max": of_dims("pad_before"),
+    }  # fmt: skip
+
+
+# Sizes and steps: as the registers hold them. Counts: MA, RT. Static sizes: MA verifier (512), tightened to the 8-bit
+# wrap of core tiles. Banks: MA (`getNumBanks`). A core's are physical pairs of 8 KiB (020): core and DMA wait for each
+# other in one. A memtile's count for allocators alone: its physical banks are interleaved by 16 bytes (AIE2) or 32
+# (AIE2P) out of reset, so that every buffer lies in all of them (020, AM027).
 SHIM = TileLimits(
-    kind=TileKind.SHIM, memory_bytes=0, banks=0, locks=16, lock_value_max=63, channels=2, bds=16, dims=3,
-    wraps=(1023, 1023), step_max=1 << 20, length_max=(1 << 32) - 1, iteration_wrap_max=64, static_size=512,
+    kind=TileKind.SHIM, memory_bytes=0, banks=0, locks=16, lock_value_max=63, channels=2, bds=16, static_size=512,
+    **_held(SHIM_BD),
 )  # fmt: skip
 MEMTILE = TileLimits(
-    kind=TileKind.MEMTILE, memory_bytes=0x80000, banks=8, locks=64, lock_value_max=63, channels=6, bds=48, dims=4,
-    wraps=(1023, 1023, 1023), step_max=1 << 17, length_max=(1 << 17) - 1, iteration_wrap_max=64, static_size=512,
-    pad_max=(63, 31, 15),
+    kind=TileKind.MEMTILE, memory_bytes=0x80000, banks=8, locks=64, lock_value_max=63, channels=6, bds=48,
+    static_size=512, **_held(MEMTILE_BD),
 )  # fmt: skip
 CORE = TileLimits(
-    kind=TileKind.CORE, memory_bytes=0x10000, banks=4, locks=16, lock_value_max=63, channels=2, bds=16, dims=3,
-    wraps=(255, 255), step_max=1 << 13, length_max=(1 << 14) - 1, iteration_wrap_max=64, static_size=255,
+    kind=TileKind.CORE, memory_bytes=0x10000, banks=4, locks=16, lock_value_max=63, channels=2, bds=16,
+    static_size=255, **_held(CORE_BD),
 )  # fmt: skip
 
 

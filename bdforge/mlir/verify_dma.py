@@ -6,11 +6,13 @@ form of 1.4, what #3398 and #3548 made of them.
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from xdsl.dialects.builtin import MemRefType, UnrankedMemRefType
 from xdsl.ir import Block, Operation
 
 from bdforge.devices import AIE2, TileKind
+from bdforge.devices.fits import exceeded
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES, MEMTILE, MEMTILE_NEIGHBOUR_CHANNELS
 from bdforge.mlir.allocate import AllocationError, element_bits
 from bdforge.mlir.array_ops import BufferOp, EndOp, ExternalBufferOp, LockOp, TileOp, UseLockOp
@@ -205,21 +207,25 @@ def _ids(op: DmaBdOp, at: TileOp) -> Faults:
 
 def _fields(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
     """The tile's own widths, which mlir-aie checks since #3548 and #3398, in words."""
-    for number, (size, stride) in enumerate(reversed(op.dims)):
-        what, scale = f"<size = {size}, stride = {stride}>", bits if number == 0 else GRANULE_BITS
-        if size * scale // GRANULE_BITS > at.limits.wraps[0]:
-            yield op, f"{what}: a {at.kind}'s BD holds sizes up to {at.limits.wraps[0]} words; split the dimension"
-        if stride * bits // GRANULE_BITS > at.limits.step_max:
-            yield op, f"{what}: a {at.kind}'s BD holds strides up to {at.limits.step_max} words"
+    given = list(reversed(op.dims))
+    named = [f"<size = {size}, stride = {stride}>" for size, stride in given]
+    counted = [
+        (size * (bits if number == 0 else GRANULE_BITS) // GRANULE_BITS, stride * bits // GRANULE_BITS)
+        for number, (size, stride) in enumerate(given)
+    ]
+    alike = replace(at.limits, wraps=at.limits.wraps[:1] * len(given))  # mlir-aie limits the outermost size too
+    for field, number, _, most in exceeded(alike, dims=counted[::-1]):
+        what, hint = ("sizes", "; split the dimension") if field == "size" else ("strides", "")
+        yield op, f"{named[number]}: a {at.kind}'s BD holds {what} up to {most} words{hint}"
+    for number, (size, stride) in enumerate(given):
         if number and stride * bits % GRANULE_BITS and size > 1:
-            yield op, f"{what}: {stride} elements of {bits} bits are no whole number of words"
+            yield op, f"{named[number]}: {stride} elements of {bits} bits are no whole number of words"
 
 
 def _extent(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
     """What mlir-aie checks from 1.4 on: the length's field, and that a transfer stays in its buffer."""
-    if op.length * bits // GRANULE_BITS > at.limits.length_max:
-        words = op.length * bits // GRANULE_BITS
-        yield op, f"its length is {words} words; a {at.kind}'s BD holds at most {at.limits.length_max}"
+    for _, _, length, most in exceeded(at.limits, length=op.length * bits // GRANULE_BITS):
+        yield op, f"its length is {length} words; a {at.kind}'s BD holds at most {most}"
     if op.buffer_op is None or not isinstance(op.buffer_type, MemRefType):
         return
     elements = math.prod(op.buffer_type.get_shape())

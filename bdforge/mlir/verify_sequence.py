@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from xdsl.dialects.builtin import IndexType, MemRefType, UnrankedMemRefType
 from xdsl.ir import Operation
 
+from bdforge.devices.fits import exceeded
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES, SHIM, TASK_REPEAT_MAX
 from bdforge.mlir.allocate import AllocationError, element_bits
 from bdforge.mlir.array_ops import DeviceOp, LockOp
@@ -148,18 +149,19 @@ def _positive(op: Operation, sizes: tuple[int, ...], strides: tuple[int, ...]) -
 
 
 def _ranges(op: Operation, sizes: tuple[int, ...], strides: tuple[int, ...], bits: int) -> Faults:
-    inner_words = sizes[0] * bits // GRANULE_BITS
     linear = sizes[1:3] == (1, 1) and strides[:3] == (1, 0, 0)
-    if inner_words > SHIM.wraps[0] and not linear:
-        yield op, f"the innermost size is {inner_words} words; a shim BD holds at most {SHIM.wraps[0]}, so split it"
-    if sizes[1] > SHIM.wraps[1]:
-        yield op, f"the size of dimension 1 is {sizes[1]}; a shim BD holds at most {SHIM.wraps[1]}, so split it"
-    if sizes[3] > SHIM.iteration_wrap_max:
-        yield op, f"the outermost size is {sizes[3]}; a shim BD repeats at most {SHIM.iteration_wrap_max} times"
-    for dimension, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
-        words = stride * bits // GRANULE_BITS
-        if words > SHIM.step_max and size > 1:
-            yield op, f"the stride of dimension {dimension} is {words} words; a shim BD holds at most {SHIM.step_max}"
+    words = (0 if linear else sizes[0] * bits // GRANULE_BITS, *sizes[1:])
+    steps = [stride * bits // GRANULE_BITS if size > 1 else 0 for size, stride in zip(sizes, strides, strict=True)]
+    *inner, iteration = zip(words, steps, strict=True)
+    for field, dimension, value, most in exceeded(SHIM, dims=inner[::-1], iteration=iteration):
+        if field == "runs":
+            yield op, f"the outermost size is {value}; a shim BD repeats at most {most} times"
+        elif "step" in field:
+            yield op, f"the stride of dimension {dimension} is {value} words; a shim BD holds at most {most}"
+        else:
+            what = "size of dimension 1 is" if dimension else "innermost size is"
+            unit = "" if dimension else " words"
+            yield op, f"the {what} {value}{unit}; a shim BD holds at most {most}, so split it"
 
 
 def _burst(op: NpuDmaMemcpyNdOp) -> Faults:

@@ -6,12 +6,14 @@ registers number dimensions from the innermost, d0. Sources: RT for the fields, 
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from bdforge.devices import Generation, TileKind, TileLimits
+from bdforge.devices.bd_registers import RegisterError
+from bdforge.devices.fits import exceeded
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES
-from bdforge.devices.registers import TILE_REGISTERS, RegisterError
+from bdforge.devices.registers import TILE_REGISTERS
 
 
 class BdError(ValueError):
@@ -253,13 +255,11 @@ def _transfer(
     dims = dims_in_words(list(zip(sizes, strides, strict=True)), element_bits)
     (runs, run_stride), *inner = dims
     length_words = math.prod(size for size, _ in inner)
-    if runs > limits.iteration_wrap_max:
-        refuse(BdError(f"size of dimension 3 is {runs}; a BD iterates at most {limits.iteration_wrap_max} times"))
-    _check_steps(limits, dims, refuse)
+    for error in _excesses(limits, dims, linear=linear):
+        refuse(error)
     iteration = (runs, run_stride) if runs > 1 and run_stride else None
     if linear:
         return Transfer(length_words, (), iteration)
-    _check_wraps(limits, inner, refuse)
     return Transfer(length_words, tuple(_without_outer_wrap(limits, inner)), iteration)
 
 
@@ -267,19 +267,21 @@ def _refuse(error: BdError) -> None:
     raise error
 
 
-def _check_steps(limits: TileLimits, dims: Sequence[tuple[int, int]], refuse: TooWide) -> None:
-    for i, (size, stride) in enumerate(reversed(dims)):
-        if size > 1 and stride > limits.step_max:
-            limit = f"a {limits.kind} BD steps by at most {limits.step_max}"
-            refuse(BdError(f"stride of dimension {i} is {stride} words; {limit}"))
-
-
-def _check_wraps(limits: TileLimits, inner: Sequence[tuple[int, int]], refuse: TooWide) -> None:
-    for i, ((size, _), wrap) in enumerate(zip(reversed(inner), limits.wraps[:2], strict=False)):
-        if size > wrap:
-            what = "words" if i == 0 else "steps"
-            refuse(
-                BdError(f"size of dimension {i} is {size} {what}; a {limits.kind} BD holds at most {wrap}: split it")
+def _excesses(limits: TileLimits, dims: Sequence[tuple[int, int]], *, linear: bool) -> Iterator[BdError]:
+    """What no field of the BD holds; the outermost dimension is its iteration."""
+    stepped = [(size, stride if size > 1 else 0) for size, stride in dims]
+    runs, inner = stepped[0], stepped[1:]
+    sized = replace(limits, wraps=() if linear else limits.wraps[:2])
+    for field, number, value, most in exceeded(sized, dims=inner, iteration=runs):
+        if field == "runs":
+            yield BdError(f"size of dimension {number} is {value}; a BD iterates at most {most} times")
+        elif "step" in field:
+            limit = f"a {limits.kind} BD steps by at most {most}"
+            yield BdError(f"stride of dimension {number} is {value} words; {limit}")
+        else:
+            what = "words" if number == 0 else "steps"
+            yield BdError(
+                f"size of dimension {number} is {value} {what}; a {limits.kind} BD holds at most {most}: split it"
             )
 
 

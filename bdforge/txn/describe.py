@@ -6,8 +6,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from bdforge.devices import TileKind
+from bdforge.devices.bd_registers import Layout
 from bdforge.devices.limits import AIE2
-from bdforge.devices.registers import OFFSET_MASK, TILE_REGISTERS, Layout, split_address
+from bdforge.devices.registers import OFFSET_MASK, TILE_REGISTERS, split_address
 from bdforge.txn.codec import Header, Stream
 from bdforge.txn.operations import (
     DIRECTIONS,

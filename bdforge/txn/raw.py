@@ -6,8 +6,9 @@ Source: mlir-aie 5ff2ab97, `AIEDmaToNpu.cpp` (`WriteBdToBlockWritePattern`).
 from collections.abc import Callable, Mapping
 
 from bdforge.devices import Generation, TileKind
+from bdforge.devices.bd_registers import Field, RegisterError
 from bdforge.devices.limits import GRANULE_BYTES
-from bdforge.devices.registers import RUNTIME_AXI_CACHE, TILE_REGISTERS, Field, RegisterError
+from bdforge.devices.registers import RUNTIME_AXI_CACHE, TILE_REGISTERS
 from bdforge.txn.bd import burst_code
 
 # Register field of each attribute; `buffer_offset` and `burst_length` depend on the tile.

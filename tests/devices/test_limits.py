@@ -8,7 +8,7 @@ from stream_limits import stream_limits
 from tile_limits import tile_limits
 
 from bdforge.devices import registers
-from bdforge.devices.registers import Layout, RegisterError
+from bdforge.devices.bd_registers import Layout, RegisterError
 
 LIMITS = [*tile_limits(), *stream_limits(), *file_limits()]
 each_limit = pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: f"{limit.name}: {limit.place.words[:30]}")

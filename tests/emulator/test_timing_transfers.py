@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bdforge.devices import TileKind
-from bdforge.devices.registers import SHIM_BD
+from bdforge.devices.bd_registers import SHIM_BD
 from bdforge.emulator import TimingOptions, TimingReport, emulate
 from bdforge.emulator.bd import decode_bd
 from bdforge.emulator.timed.clock import Clock

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bdforge.devices import device_named
+from bdforge.devices.types import TypeNameError
 from bdforge.operators.gemm import SpecError, plan_gemm
 from bdforge.perf import PerfError
 from bdforge.perf.tune.legal import legal
@@ -93,7 +94,7 @@ def test_wrong_types_and_layouts_are_named():
     device = device_named("strix_halo")
     with pytest.raises(PerfError, match="are not A,B,C"):
         search_space(device, "i8,i2", 512)
-    with pytest.raises(PerfError, match="unknown element type 'i3'"):
+    with pytest.raises(TypeNameError, match="unknown element type 'i3'"):
         search_space(device, "i8,i3,i32", 512)
     with pytest.raises(PerfError, match="B of int2 can be packed, not row"):
         search_space(device, "i8,i2,i32", 512, b_layouts=("row",))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bdforge.devices.registers import SHIM_BD
+from bdforge.devices.bd_registers import SHIM_BD
 from bdforge.emulator.strictness import Strictness
 from bdforge.emulator.verify import verify_design
 from bdforge.mlir import parse

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bdforge.devices.registers import CORE_BD, MEMTILE_BD, SHIM_BD, address
+from bdforge.devices.bd_registers import CORE_BD, MEMTILE_BD, SHIM_BD
+from bdforge.devices.registers import address
 from bdforge.mlir import MlirError, Source, context, parse
 from bdforge.mlir.parser import parse_text
 from bdforge.txn import BlockWrite, LoadPdi, MaskWrite, Patch, Preempt, Sync, Write, decode, encode

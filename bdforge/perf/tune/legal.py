@@ -10,6 +10,7 @@ import numpy as np
 
 from bdforge.design.placement import occupied
 from bdforge.devices import TileKind
+from bdforge.devices.fits import fits
 from bdforge.devices.limits import GRANULE_BITS, STATIC_STRIDE_END, TileLimits
 from bdforge.devices.types import ElementType
 from bdforge.operators.gemm.core_tiles import core_parts
@@ -55,14 +56,14 @@ class _Legality:
         sums = _bytes(c.m * c.n, kernel.accumulator)
         used = occupied(self.space.stack_bytes, core_parts(a, b, sums, c.c_buffers))
         words = np.maximum(np.maximum(a, b), sums) * 8 // GRANULE_BITS
-        return (used <= self.core.memory_bytes) & self.aligned(a, b, sums) & (words <= self.core.length_max)
+        return (used <= self.core.memory_bytes) & self.aligned(a, b, sums) & fits(self.core, length=words)
 
     def memtile_memory(self) -> np.ndarray:
         a, b, c = self.memtile_buffers()
         most = max(self.a_stores().values(), default=0)
         used = occupied(0, ((2, b), (2 * most, a), (self.space.rows * self.c.c_memtile_buffers, c)))
         words = np.maximum(a, b) * 8 // GRANULE_BITS
-        return (used <= self.memtile.memory_bytes) & (words <= self.memtile.length_max)
+        return (used <= self.memtile.memory_bytes) & fits(self.memtile, length=words)
 
     def memtile_buffers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Bytes of one slab of A, one buffer of B and one tile of C."""
@@ -138,7 +139,7 @@ class _Legality:
         c, kernel, type_ = self.c, self.kernel, self.space.c_type
         m, n, r, t = c.m, c.n, kernel.r, kernel.t
         if type_.blocked:
-            return _bytes(m * n, type_) * 8 // GRANULE_BITS <= self.memtile.length_max
+            return fits(self.memtile, length=_bytes(m * n, type_) * 8 // GRANULE_BITS)
         sizes, strides = (m // r, r, n // t, t), (r * n, t, r * t, 1)
         if self.space.c_layout == "column":
             sizes, strides = (n // t, t, m // r, r), (r * t, r, r * n, 1)
@@ -158,22 +159,21 @@ def _fits(sizes: _Extents, strides: _Extents, bits: int, limits: TileLimits) -> 
 
     Their innermost stride is 1 and all strides stay in the buffer.
     """
-    linear, step, count = np.bool_(True), 1, 1
-    fits = np.bool_(True)
     inner = len(sizes) - 1
+    words = [
+        (_words(size, bits) if axis == inner else size, _words(stride, bits))
+        for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True))
+    ]
+    held, linear, step = fits(limits, dims=words), np.bool_(True), 1
     for axis in range(inner, -1, -1):
         size, stride = np.asarray(sizes[axis]), np.asarray(strides[axis])
         linear = linear & ((size == 1) | (stride == step))
-        words = _words(size, bits) if axis == inner else size
-        if inner - axis < len(limits.wraps):
-            fits = fits & (words <= limits.wraps[inner - axis])
-        fits = fits & (size <= limits.static_size) & (stride < STATIC_STRIDE_END)
-        fits = fits & (_words(stride, bits) <= limits.step_max)
+        held = held & (size <= limits.static_size) & (stride < STATIC_STRIDE_END)
         whole = size * bits % GRANULE_BITS == 0 if axis == inner else (size == 1) | (stride * bits % GRANULE_BITS == 0)
-        fits = fits & whole
-        step, count = step * size, count * size
-    return (linear | fits) & (_words(np.asarray(count), bits) <= limits.length_max)
+        held = held & whole
+        step = step * size
+    return (linear | held) & fits(limits, length=_words(step, bits))
 
 
-def _words(elements: np.ndarray, bits: int) -> np.ndarray:
+def _words(elements: np.ndarray | int, bits: int) -> np.ndarray | int:
     return -(-elements * bits // GRANULE_BITS)

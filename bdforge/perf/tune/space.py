@@ -138,7 +138,7 @@ def search_space(
 ) -> SearchSpace:  # fmt: skip
     """The space for `types`, such as `int8,int2,int32`: A, B, C and, if need be, the accumulator.
 
-    B's layouts are cut to those that its type allows. SpecError or PerfError where no design has these types.
+    B's layouts are cut to those that its type allows. SpecError, TypeNameError or PerfError where no design has them.
     """
     names = [part for part in types.split(",") if part.strip()]
     if len(names) not in (3, 4):

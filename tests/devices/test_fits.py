@@ -1,0 +1,82 @@
+"""One comparison for integers and arrays, against the registers themselves."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from bdforge.devices.fits import bounds, exceeded, fits
+from bdforge.devices.limits import CORE, MEMTILE, SHIM, TileLimits
+from bdforge.txn.bd import BdError, encode_bd
+
+KINDS = (SHIM, MEMTILE, CORE)
+
+
+def edge(random: Random, most: int) -> int:
+    """A value at a limit, beside it, or far below; not 1, of which no step counts."""
+    return random.choice((most - 1, most, most + 1, 2 + random.randrange(max(most // 2, 1))))
+
+
+def words(random: Random, limits: TileLimits) -> dict:
+    """A BD whose values lie around the limits."""
+    rank = random.randint(1, limits.dims)
+    wraps = (*limits.wraps, 100)
+    dims = [(edge(random, wraps[min(n, len(wraps) - 1)]), edge(random, limits.step_max)) for n in reversed(range(rank))]
+    found = {"dims": dims, "length": edge(random, limits.length_max)}
+    if random.random() < 0.5:
+        found["iteration"] = (edge(random, limits.iteration_wrap_max), edge(random, limits.step_max))
+    if limits.pad_max:
+        pads = [limits.pad_max[n] if n < 3 else 0 for n in reversed(range(rank))]
+        found["padding"] = [(edge(random, most), edge(random, most)) if most else (0, 0) for most in pads]
+    return found
+
+
+def in_registers(limits: TileLimits, bd: dict) -> bool:
+    try:
+        encode_bd(
+            limits.kind, length_words=bd["length"], dims_words=bd["dims"], iteration=bd.get("iteration"),
+            padding=bd.get("padding", ()),
+        )  # fmt: skip
+    except BdError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("limits", KINDS, ids=lambda limits: limits.kind)
+def test_what_fits_is_what_registers_take(limits: TileLimits):
+    random = Random(7)
+    told = {True: 0, False: 0}
+    for _ in range(3000):
+        bd = words(random, limits)
+        expected = in_registers(limits, bd)
+        assert fits(limits, **bd) is expected, bd
+        assert (not list(exceeded(limits, **bd))) is expected
+        told[expected] += 1
+    assert min(told.values()) > 20
+
+
+def test_reasons_name_field_dimension_value_and_limit():
+    found = list(exceeded(SHIM, dims=[(3, (1 << 20) + 1), (1024, 4), (1023, 1)], iteration=(65, 1), length=1 << 32))
+    assert found == [
+        ("size", 1, 1024, 1023),
+        ("step", 2, (1 << 20) + 1, 1 << 20),
+        ("runs", 3, 65, 64),
+        ("length", 0, 1 << 32, (1 << 32) - 1),
+    ]
+    assert list(exceeded(CORE, padding=[(1, 0)])) == [("padding before", 0, 1, 0)]
+
+
+def test_the_outermost_dimension_has_no_size_field():
+    assert [b.number for b in bounds(SHIM, dims=[(9999, 1)] * 3) if b.field == "size"] == [1, 0]
+
+
+def test_arrays_are_judged_value_by_value():
+    random = Random(11)
+    many = [[(edge(random, 1023), edge(random, 1 << 17)) for _ in range(3)] for _ in range(500)]
+    columns = np.array(many).transpose(1, 2, 0)
+    lengths = np.array([edge(random, MEMTILE.length_max) for _ in many])
+    found = fits(MEMTILE, dims=[(size, step) for size, step in columns], length=lengths)
+    expected = [fits(MEMTILE, dims=bd, length=int(n)) for bd, n in zip(many, lengths, strict=True)]
+    assert found.tolist() == expected
+    assert any(expected)
+    assert not all(expected)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _ENABLE, _RESET = 1, 2
 _WORD = 4
+_LINE = 16  # bytes of the longest bundle
 _SHOWN = 3
 
 
@@ -72,7 +73,10 @@ def _start(core: Core, tile: "Tile", names: dict[int, str], file: str) -> None:
 
 @lru_cache(maxsize=64)
 def _hazards(generation: str, code: bytes) -> list[str]:
-    return [str(hazard) for hazard in check_program(CoreProgram("", (Segment(0, code),)), generation)]
+    """What the checker says of code without the zeros behind it, which are NOPs."""
+    end = len(code.rstrip(b"\0")) + _LINE
+    written = Segment(0, code[:end])
+    return [str(hazard) for hazard in check_program(CoreProgram("", (written,)), generation)]
 
 
 def store_code(tile: "Tile", offset: int, value: int, source: str) -> None:

@@ -1,17 +1,23 @@
 """Cores of the array that run machine code: ELFs of the text, and code written through registers."""
 
+import random
+
 import numpy as np
 import pytest
 
+from bdforge import isa
 from bdforge.devices import mlir_device_named
 from bdforge.devices.registers import address
 from bdforge.emulator import emulate
 from bdforge.emulator.errors import BudgetExceeded, CoreError, Deadlock, DesignError, RegisterAccessError
+from bdforge.images.elf_write import core_elf
 from bdforge.isa.assembler import assemble
+from bdforge.isa.meaning import Kind
 from bdforge.mlir import parse
 from bdforge.txn import BlockWrite, Operation, Write, encode
 from bdforge.txn.lower import lower_module
-from support.machine_code_designs import gemm_elf, gemm_source, gemm_text, operands
+from support.machine_code_designs import SOURCES, gemm_elf, gemm_source, gemm_text, operands
+from support.random_programs import forms, instruction
 
 DEVICES = {"aie2p": "npu2", "aie2": "npu1"}
 ELF_CORE = '%core = aie.core(%tile) {{ aie.end }} {{elf_file = "{}"}}'
@@ -187,3 +193,26 @@ def test_a_core_is_reset_and_runs_another_program():
     operations = [*loading(store.format(5, 0)), *loading(store.format(6, 4)), *loading("done")]
     result = run_words(operations, text, arrays)
     assert list(result.buffers["c"][:3]) == [5, 6, 0]
+
+
+def test_an_elf_in_the_upstream_form_starts_calls_spills_and_copies(write_elf):
+    result = run_small(write_elf, (SOURCES / "upstream_form.s").read_text())
+    assert result.buffers["data"].tobytes()[:16] == b"thirteen byte\0\0\0"
+    assert result.warnings == ()
+    (profile,) = result.cores
+    copied = next(share for share in profile.shares if share.name == "memcpy")
+    assert copied.bundles == 13 * 14 + 6
+    assert profile.conflicts == 0
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_code_ends_with_a_named_fault(write_elf, seed):
+    rng = random.Random(seed)
+    known = forms("aie2p", Kind.COMPUTE) + forms("aie2p", Kind.BRANCH)
+    drawn = b"".join(isa.load("aie2p").encode([instruction(rng.choice(known), rng)]) for _ in range(rng.randrange(200)))
+    code = rng.choice((drawn, rng.randbytes(3000), drawn + rng.randbytes(16)))
+    name, file = write_elf(core_elf("aie2p", ((0, code),), (), (), {}, frozenset(), frozenset()))
+    with pytest.raises((CoreError, BudgetExceeded)) as fault:
+        emulate(SMALL.format(core=ELF_CORE.format(name)), [], file=file, budget=20_000)
+    assert str(fault.value).startswith("core (0, 2): ")
+    assert len(str(fault.value)) < 1000

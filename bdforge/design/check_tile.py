@@ -15,6 +15,7 @@ from bdforge.design.reasons import Places, Reason
 from bdforge.devices import Generation, TileKind, TileLimits
 from bdforge.devices.limits import (
     DEFAULT_STACK_BYTES,
+    GRANULE_BYTES,
     MEMTILE_NEIGHBOUR_CHANNELS,
     PACKET_IDS,
     PACKET_TYPES,
@@ -26,8 +27,6 @@ def tile_reasons(tile: Tile, places: Places, generation: Generation) -> Iterator
     """What a tile cannot hold; `places` are all tiles, of which a memtile's channels reach the next ones too."""
     limits = generation.limits(tile.kind)
     yield from _memory(tile, limits)
-    if tile.kind is TileKind.CORE:
-        yield from _alignment(tile, generation.vector_align_bytes)
     yield from _locks(tile, limits)
     yield from _bd_numbers(tile, limits)
     for channel, tasks in Counter((c.direction, c.index) for c in tile.channels).items():
@@ -58,19 +57,11 @@ def _memory(tile: Tile, limits: TileLimits) -> Iterator[Reason]:
     for buffer in tile.buffers:
         if buffer.address is None:
             yield Reason("address", f"{buffer.name} has no address", "let placed() give it one")
+        elif buffer.address % GRANULE_BYTES:
+            yield Reason("address", f"{buffer.name}: {buffer.address:#x} is not at a word's start", "move it")
         if buffer.values and len(buffer.values) != buffer.elements:
             what = f"{buffer.name} has {buffer.elements} elements, but {len(buffer.values)} values"
             yield Reason("values", what, "give all or none")
-
-
-def _alignment(tile: Tile, align: int) -> Iterator[Reason]:
-    """Vector accesses to what is not aligned go astray."""
-    for buffer in tile.buffers:
-        name = buffer.role or buffer.name
-        if buffer.bytes % align:
-            yield Reason("align", f"{name}: {buffer.bytes} bytes are not a multiple of {align}", "make it larger")
-        if (buffer.address or 0) % align:
-            yield Reason("align", f"{name}: address {buffer.address:#x} is no multiple of {align}", "move it")
 
 
 def _locks(tile: Tile, limits: TileLimits) -> Iterator[Reason]:

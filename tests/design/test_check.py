@@ -102,7 +102,10 @@ FAULTS = {
         r"core \(0, 2\): line ends at 0x10080, the memory at 0x10000; move it down",
     ),
     "unplaced": ({"place": False}, r"memtile \(0, 1\): held has no address; let placed\(\) give it one"),
-    "aligned": ({"line": (Buffer("line", 60, "i32"),)}, r"core \(0, 2\): line: 240 bytes are not a multiple of 64; .*"),
+    "word": (
+        {"line": (replace(LINE, address=0x8002),)},
+        r"core \(0, 2\): line: 0x8002 is not at a word's start; move it",
+    ),
     "values": (
         {"line": (replace(LINE, values=(1, 2)),)},
         r"core \(0, 2\): line has 64 elements, but 2 values; give all or none",

@@ -6,6 +6,7 @@ from bdforge.emulator import Deadlock, DmaError, LockError
 from oracle.array_text import mlir
 from oracle.comparison import disagreement, emulated, expected_of, explanation, kind_of
 from oracle.faulty_designs import FAULTS, faulty_design
+from oracle.neutral import neutral_text
 from oracle.slow_array import Outcome
 from support.physical_form import physical_form
 
@@ -31,6 +32,12 @@ def test_a_random_design_leaves_the_memory_that_the_slow_interpreter_leaves(seed
 def test_a_random_design_with_its_switches_set_leaves_the_same_memory(seed):
     expected = expected_of(seed)
     assert emulated(expected.design, seed, physical_form).memory == expected.memory
+
+
+@pytest.mark.parametrize("seed", SEEDS[::3])
+def test_a_random_design_written_by_the_neutral_model_leaves_the_same_memory(seed):
+    expected = expected_of(seed)
+    assert emulated(expected.design, seed, lambda _: neutral_text(expected.design)).memory == expected.memory
 
 
 @pytest.mark.slow

@@ -128,7 +128,6 @@ def _fed(spec: GemmSpec) -> Iterator[str]:
 
 _SETTINGS = {
     "memory": "a smaller tile or k_mt, less buffering, buffers.stack_bytes",
-    "align": "a larger tile",
     "lock": "a smaller buffers.k_mt",
     "bds": "a smaller buffers.k_mt",
 }
@@ -136,6 +135,10 @@ _SETTINGS = {
 
 
 def design_problems(design: Design) -> list[str]:
-    """Reasons that follow from the mapped design: memory, BDs, locks and what the registers hold."""
+    """Reasons that follow from the mapped design: whole vectors, memory, BDs, locks and what the registers hold."""
+    align = design.array.generation.vector_align_bytes
+    cores = [tile for tile in design.tiles if tile.core]
+    odd = dict.fromkeys((b.role, b.bytes) for tile in cores for b in tile.buffers if b.bytes % align)
+    reasons = [f"core: {role}: {size} bytes are not a multiple of {align}; use a larger tile" for role, size in odd]
     found = [(reason, _SETTINGS.get(reason.rule)) for reason in check(design)]
-    return [f"{reason}: {settings}" if settings else str(reason) for reason, settings in found]
+    return reasons + [f"{reason}: {settings}" if settings else str(reason) for reason, settings in found]

@@ -56,3 +56,21 @@ def test_the_bound_of_nine_ones_is_worked_out_by_hand():
     assert error_bound(a, b, k=8)[0, 0] == 9 * 4 * 2.0**-23
     assert error_bound(a, b, k=9, blocks=False)[0, 0] == 9 * 10 * 2.0**-23
     assert error_bound(a[:, :8], b[:8], k=8)[0, 0] == 8 * 2 * 2.0**-23
+
+
+DOUBLING = 2.0 ** np.arange(11) * np.where(np.arange(11) % 3, 1, -1)  # by column, every third negative
+LARGEST_OF_BLOCK = np.array([7] * 8 + [10] * 3)  # the last columns are a block of three
+
+
+@pytest.mark.parametrize(("k", "calls"), [(8, 2), (9, 2), (16, 1)])
+def test_bounds_of_narrow_accumulators_are_worked_out_by_hand(k: int, calls: int):
+    """Sixteen products of one magnitude: a call rounds all of what it sums, which earlier calls have let grow."""
+    a = np.where(np.arange(16) % 2, 1, -1).astype(np.float32).reshape(1, 16)
+    b = np.tile(DOUBLING, (16, 1)).astype(np.float32)
+    sums = 16 * 2.0 ** np.arange(11)
+    float32 = (16 + calls) / 2**23
+    bf16 = sums * (float32 + calls / 256 * (1 + float32 + 1 / 256) ** calls)
+    blocks = sums * float32 + sums[LARGEST_OF_BLOCK] * calls * (2 / 255) * (1 + float32 + 2 / 255) ** calls
+    for accumulator, bound in (("bf16", bf16), ("bfp16", blocks)):
+        found = error_bound(a, b, k=k, accumulator=accumulator, blocks=False)  # type: ignore[arg-type]
+        np.testing.assert_allclose(found, [bound], rtol=1e-12)

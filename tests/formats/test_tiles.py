@@ -78,6 +78,9 @@ def test_unpacking_undoes_packing(depths, columns, depth_tiles, column_tiles):
         (lambda: pack_bfp16_b(normal((8, 8)), k=12, n=0), "k = 12 is no multiple of 8.*; n is 0, expected a positive"),
         (lambda: pack_bfp16_b(normal((24, 8)), k=16, n=8), "K = 24 is no multiple of 16, pad it to 32"),
         (lambda: pack_bf16_b(normal((8, 8)), k=8, n=8), "values are float32, expected bfloat16"),
+        (lambda: pack_bf16_b(normal((12, 12)), k=12, n=12), "k = 12 is no multiple of 8.*; n = 12 is no multiple of 8"),
+        (lambda: pack_bfp16_b(normal((0, 8)), k=8, n=8), r"shape \(0, 8\), expected \(K x N\)"),
+        (lambda: unpack_bfp16(np.zeros((1, 1, 71), np.uint8)), r"shape \(1, 1, 71\)"),
         (lambda: unpack_bfp16(np.zeros((1, 72), np.uint8)), r"shape \(1, 72\), expected \(M//8, K//8, 72\)"),
         (lambda: unpack_bfp16_b(np.zeros((1, 1, 1, 1, 72), np.int8)), "tiles are int8, expected uint8"),
         (lambda: unpack_bf16_b(np.zeros((8, 8), ml_dtypes.bfloat16)), r"shape \(8, 8\), expected \(N//n, K//k"),
@@ -86,3 +89,11 @@ def test_unpacking_undoes_packing(depths, columns, depth_tiles, column_tiles):
 def test_sizes_and_types_that_do_not_fit_are_refused(call, sentence):
     with pytest.raises(FormatError, match=sentence):
         call()
+
+
+def test_tiles_may_be_as_small_as_one_value():
+    b = normal((2, 3)).astype(ml_dtypes.bfloat16)
+    packed = pack_bf16_b(b, k=1, n=1, s=1, t=1)
+    assert packed.shape == (3, 2, 1, 1, 1, 1)
+    np.testing.assert_array_equal(packed.reshape(3, 2), b.T)
+    np.testing.assert_array_equal(unpack_bf16_b(packed), b)

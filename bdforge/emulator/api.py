@@ -50,6 +50,12 @@ class Result:
     trace: Trace | None = None
     cores: tuple[CoreProfile, ...] = ()
 
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{array.dtype}{list(array.shape)}" for array in self.arguments)
+        told = [f"{len(self.buffers)} named buffers", f"{len(self.warnings)} warnings"]
+        told += [f"{self.timing.seconds * 1e6:.1f} us (emulated)"] if self.timing else []
+        return f"<Result of a run on {shapes or 'no arrays'}: {', '.join(told)}>"
+
 
 def emulate(
     mlir: str,

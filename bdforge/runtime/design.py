@@ -31,6 +31,9 @@ class BuiltDesign:
     manifest: Manifest
     built_sequences: bool = True
 
+    def __repr__(self) -> str:
+        return f"<BuiltDesign {self.plan.summary}, in {self.folder}>"
+
     @classmethod
     def load(cls, folder: Path | str) -> "BuiltDesign":
         """Read `manifest.json` and what it names; BuildError says what is missing or does not match."""

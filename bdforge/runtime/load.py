@@ -29,6 +29,9 @@ class PackedWeights:
     data: np.ndarray
     scales: Scales = NO_SCALES
 
+    def __repr__(self) -> str:
+        return f"<PackedWeights {self.K} x {self.N}, {self.data.nbytes} bytes>"
+
 
 class Gemm:
     """C = gemm(a, weights), M x K times K x N, in the dtypes (`DTYPES`) and memory orders of the design.
@@ -38,6 +41,10 @@ class Gemm:
 
     def __init__(self, design: BuiltDesign, backend: Backend, timeout_seconds: float = TIMEOUT_SECONDS):
         self.design, self._backend, self.timeout_seconds = design, backend, timeout_seconds
+
+    def __repr__(self) -> str:
+        where = type(self._backend).__name__.lower()
+        return f"<Gemm {self.design.plan.summary} by the {where}>"
 
     def pack(
         self, weights: np.ndarray, column_scales: np.ndarray | None = None, bias: np.ndarray | None = None

@@ -27,6 +27,16 @@ class Plan:
     array: Design
     cores: tuple[GemmCore, ...]
 
+    def __repr__(self) -> str:
+        return f"<Plan {self.summary}>"
+
+    @property
+    def summary(self) -> str:
+        """The design in a line: name, types, tile, array."""
+        spec, tile = self.spec, self.spec.tile
+        types, sizes = f"{spec.a} x {spec.b} -> {spec.c}", f"{tile.m}x{tile.k}x{tile.n}"
+        return f"{spec.name}: {types}, tile {sizes} on {spec.rows} x {spec.columns} cores of {self.device.name}"
+
     def waiting(self, options: SequenceOptions) -> "Plan":
         """The same array, whose sequences wait as `options` say."""
         return replace(self, spec=replace(self.spec, sequence=options))

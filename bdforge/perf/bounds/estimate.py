@@ -53,6 +53,14 @@ class Estimate:
     serial: Mapping[str, Any]
     time_us: Any
 
+    def __repr__(self) -> str:
+        if np.ndim(self.time_us):
+            return f"<Estimate of {np.size(self.time_us)} designs (modelled)>"
+        return (
+            f"<Estimate of {self.case.M}x{self.case.K}x{self.case.N} on {self.case.device}: {self.time_us:.0f} us, "
+            f"{self.tops:.2f} TOPS (modelled), bound: {self.bound}>"
+        )
+
     @property
     def bound(self) -> str:
         """What binds (of one case)."""

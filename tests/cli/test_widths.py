@@ -1,0 +1,34 @@
+"""Commands with tables at 80 and 120 columns and in a pipe: nothing is cut, nothing but a pipe's lines is longer."""
+
+import re
+
+import pytest
+
+from support.built_designs import ROOT
+
+SPEC = str(ROOT / "designs/gemm_i8_i2_bitnet.toml")
+COMMANDS = {
+    "a design": ("estimate", SPEC, "--shape", "1024x2560x13824"),
+    "a model": ("estimate", SPEC, "--model", "gpt2-train"),
+    "a processor": ("estimate", SPEC, "--versus", "cpu"),
+    "a picture": ("show", str(ROOT / "examples/pass_through_8_columns.mlir")),
+    "a chain": ("show", str(ROOT / "examples/chain/chain.mlir")),
+}
+
+
+def cells(text: str) -> list[str]:
+    """Every character that is no blank and no line, in no order: folding moves them, cutting loses some."""
+    return sorted(re.sub(r"[\s─]", "", text))
+
+
+@pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
+def test_every_width_shows_all_of_it(run, monkeypatch, arguments):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    code, piped, _ = run(*arguments)
+    assert code == 0
+    for columns in (80, 120):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        text = run(*arguments)[1]
+        assert max(map(len, text.splitlines())) <= columns
+        assert "…" not in text
+        assert cells(text) == cells(piped)

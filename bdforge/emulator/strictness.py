@@ -38,6 +38,7 @@ Program memory is not checked: how long a core's program becomes only its compil
 """
 
 CAUTIONS = {
+    "early-release": "machine code that gives a lock while stores before it have not written yet",
     "machine-code": "machine code in which the checker of `bdforge disasm --check` finds hazards",
     "blocked-cores": "cores of a design without a runtime sequence that are blocked when nothing moves any more",
     "buffer-bounds": "a BD that leaves its buffer, and perhaps runs into others of the tile",

@@ -70,6 +70,11 @@ class Interpreter:
         """The address of the bundle that runs, or of the next one."""
         return self.control.pc
 
+    @property
+    def pending_stores(self) -> int:
+        """Stores that write in a later cycle than the present one."""
+        return sum(flight.issued + flight.plan.store - 1 > self.cycle for flight in self._flights)
+
     def read(self, register: str) -> int:
         """A register's value now; IsaError for an unknown name."""
         return sum(self.registers.get(leaf.name, 0) << leaf.lsb for leaf in leaves(self.isa.generation, register))

@@ -16,6 +16,7 @@ from bdforge.emulator.cores.kernel_call import perform
 from bdforge.emulator.errors import BudgetExceeded, CoreError, KernelError
 from bdforge.isa import Isa, IsaError
 from bdforge.isa.errors import StepBudgetError
+from bdforge.kernel import Release
 
 if TYPE_CHECKING:
     from bdforge.emulator.tile import Tile
@@ -98,6 +99,8 @@ class MachineCode:
 
     def _served(self, core: Core, request: Any) -> Generator[None, None, Any]:
         """Steps that serve a request, and its answer; whether it blocked is counted."""
+        if isinstance(request, Release):
+            self._check_stores(core)
         steps, blocked = perform(core, request, self.where), False
         while True:
             try:
@@ -110,6 +113,17 @@ class MachineCode:
                 self.waits[type(request).__name__] += 1
             blocked = True
             yield
+
+    def _check_stores(self, core: Core) -> None:
+        """A caution for a lock that is given while stores before it have not written yet."""
+        assert self.executor is not None
+        pending = self.executor.pending_stores
+        if pending:
+            core.array.strictness.caution(
+                "early-release",
+                f"{core.name} gives a lock while {pending} of its stores have not written yet: who takes it may read "
+                f"what was there before; let the release come later{self.where()}",
+            )
 
     def profile(self, core: Core) -> CoreProfile | None:
         """Where the cycles of the last run went; None before it."""

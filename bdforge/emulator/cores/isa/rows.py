@@ -20,7 +20,7 @@ class State(ctypes.Structure):
     _fields_ = (
         ("cycle", ctypes.c_int64), ("bundles", ctypes.c_int64), ("conflicts", ctypes.c_int64),
         ("pc", ctypes.c_int32), ("fault", ctypes.c_int32), ("stopped", ctypes.c_int32), ("request", ctypes.c_int32),
-        ("bytes", ctypes.c_int32), ("values", ctypes.c_uint32 * 2),
+        ("bytes", ctypes.c_int32), ("values", ctypes.c_uint32 * 2), ("pending_stores", ctypes.c_int32),
     )  # fmt: skip
 
 

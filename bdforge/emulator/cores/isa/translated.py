@@ -180,6 +180,11 @@ class Translated:
         return self._now().conflicts
 
     @property
+    def pending_stores(self) -> int:
+        """Stores that write in a later cycle than the present one."""
+        return self._now().pending_stores
+
+    @property
     def counts(self) -> dict[int, int]:
         """How often the bundle at each address has run."""
         counts = self._library.engine_counts(self._core)[: PROGRAM_MEMORY_BYTES // 2]

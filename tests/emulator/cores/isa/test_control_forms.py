@@ -87,6 +87,17 @@ def test_locks_are_taken_and_given_by_number_and_by_register(executor, generatio
     assert world.log == [["acq", 48, -2, 1], ["acq", 17, -2, 0], ["rel", 50, 1, 1], ["rel", 33, 1, 1]]
 
 
+@pytest.mark.parametrize(("gap", "pending"), [(0, 2), (3, 2), (4, 1), (9, 1), (10, 0)])
+def test_stores_that_have_not_written_are_known_at_a_release(executor, generation, gap, pending):
+    text = "st.s8 r1, [p0, #0] ; st r1, [p1, #0]" + " ; nopx" * (gap == 0) + "\n"
+    text = text.replace(" ; nopx", " ; rel #48, r1") if gap == 0 else text + "nop\n" * (gap - 1) + "rel #48, r1\n"
+    core = executor(isa.load(generation), code_of(text + NOPS * 2, generation), memories())
+    core.write("p0", 0x70000)
+    core.write("p1", 0x70100)
+    next(core.run(50))
+    assert core.pending_stores == pending
+
+
 def test_an_acquire_of_a_positive_value_waits_for_equality(executor, generation):
     core = executor(isa.load(generation), code_of("acq #5, r1", generation), memories())
     core.write("r1", 4)

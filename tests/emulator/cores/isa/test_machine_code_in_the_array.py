@@ -10,6 +10,7 @@ from bdforge.devices import mlir_device_named
 from bdforge.devices.registers import address
 from bdforge.emulator import emulate
 from bdforge.emulator.errors import BudgetExceeded, CoreError, Deadlock, DesignError, RegisterAccessError
+from bdforge.emulator.timed import TimingOptions
 from bdforge.images.elf_write import core_elf
 from bdforge.isa.assembler import assemble
 from bdforge.isa.meaning import Kind
@@ -174,6 +175,31 @@ def test_hazards_of_a_program_are_warned_of(write_elf):
     source = "movxm p0, #0x70400\nlda r0, [p0, #0]\nst r0, [p0, #4]\n" + "nop\n" * 8 + "done"
     assert "[machine-code]" in run_small(write_elf, source).warnings[0]
     assert run_small(write_elf, source, permissive=["machine-code"]).warnings == ()
+
+
+@pytest.mark.parametrize(("store", "distance"), [("st r0, [p0, #0]", 4), ("st.s8 r0, [p0, #0]", 10)])
+def test_a_lock_that_is_given_before_a_store_has_written_is_warned_of(write_elf, store, distance):
+    def warnings(gap: int) -> tuple[str, ...]:
+        source = f"mova r0, #1\nmovxm p0, #0x70400\n{store}\n" + "nop\n" * (gap - 1) + "rel #48, r0\n"
+        return run_small(write_elf, source + "nop\n" * 12 + "done").warnings
+
+    assert warnings(distance) == ()
+    (warning,) = warnings(distance - 1)
+    assert "core (0, 2) gives a lock while 1 of its stores have not written yet" in warning
+    assert warning.endswith("[early-release]")
+
+
+def test_a_timed_run_gets_the_cycles_between_two_requests(write_elf):
+    name, file = write_elf(gemm_elf("aie2p"))
+    arrays, _ = operands("aie2p", RUNS, seed=5)
+    text = gemm_text("npu2", RUNS, ELF_CORE.format(name))
+    result = emulate(text, arrays, file=file, timing=TimingOptions())
+    assert result.trace
+    (profile,) = result.cores
+    (party,) = (party for party in result.trace.parties if party.kind == "core")
+    worked = sum(action[1] for action in party.actions if action[0] == "work") + party.work
+    assert worked == profile.cycles + profile.conflicts
+    assert profile.bundles - profile.cycles == 1  # the bundle that waits for the next operands
 
 
 def test_code_cannot_be_written_under_a_core_that_runs():

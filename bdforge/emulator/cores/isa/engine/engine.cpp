@@ -219,11 +219,23 @@ struct State {
     std::int64_t cycle, bundles, conflicts;
     std::int32_t pc, fault, stopped, request, bytes;
     std::uint32_t values[2];
+    std::int32_t pending_stores;
 };
+
+// Stores that write in a later cycle.
+int pending_stores(const Core* core) {
+    int found = 0;
+    for (int i = 0; i < kRing; ++i) {
+        const Due& due = core->ring[i];
+        if (unsigned(i) != unsigned(core->cycle) % kRing)
+            for (int j = 0; j < due.count[kStore]; ++j) found += int(due.items[kStore][j].last - due.items[kStore][j].first);
+    }
+    return found;
+}
 
 void engine_state(const Core* core, State* state) {
     *state = State{core->cycle, core->bundles, core->conflicts, core->pc, core->fault, core->stopping, core->request,
-                   core->request_bytes, {core->request_values[0], core->request_values[1]}};
+                   core->request_bytes, {core->request_values[0], core->request_values[1]}, pending_stores(core)};
 }
 
 void engine_jump(Core* core, int pc) { core->pc = pc; }

@@ -48,13 +48,23 @@ def _statement(statement: Statement) -> Iterator[Reason]:
             yield Reason("index", f"element {index} of {buffer.name}, which has {buffer.elements}", "stay inside")
         case Load(name, buffer) if "f" in buffer.type:
             yield Reason("load", f"{name} would be {buffer.type}", "load integers, give kernels buffers")
+        case Store(int(number) | float(number), buffer) if not _fits(number, buffer.type):
+            yield Reason("store", f"{number} is no {buffer.type}", "use a number or a buffer of another type")
         case Loop(int(count)) if count < 0:
             yield Reason("loop", f"{count} rounds", "use 0 or more")
         case Advance(rotation) if rotation.turns < 1:
             yield Reason("rotation", f"{rotation.name} has {rotation.turns} turns", "give it 1 or more")
         case Call(function, arguments):
             for argument in arguments:
+                if isinstance(argument, int) and not _fits(argument, "i32"):
+                    yield Reason("number", f"{function} gets {argument}, which is no i32", "give it a smaller one")
                 if isinstance(argument, Rotating) and len(argument.buffers) != argument.rotation.turns:
                     rotation, got = argument.rotation, len(argument.buffers)
                     what = f"{function} gets {got} buffers for the {rotation.turns} turns of {rotation.name}"
                     yield Reason("rotation", what, "give one buffer for each turn")
+
+
+def _fits(number: float, type_: str) -> bool:
+    """Whether MLIR takes a number as an element: integers with or without a sign."""
+    bits = int(type_.lstrip("iubf"))
+    return "f" in type_ or (isinstance(number, int) and -(1 << (bits - 1)) <= number < 1 << bits)

@@ -83,7 +83,8 @@ class _Lowering:
         if number not in self.named:
             known = ", ".join(self.named) or "none"
             self.reasons.append(Reason("name", f"{number} is no name here, but {known}", "load it first"))
-        return next((value for value in self.named.get(number, ()) if value.type == type_), self.constant(0, type_))
+        found = [value for value in self.named.get(number, ()) if value.type == type_]
+        return found[0] if found else self.constant(0, type_)
 
     def integer(self, number: float | str, type_: str) -> tuple[list[Op], Value]:
         """A constant of a type, or what a name stands for as memory and kernels get it, with its cast."""

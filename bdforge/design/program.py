@@ -13,7 +13,7 @@ from bdforge.devices.limits import DEFAULT_STACK_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """A counter from 0 to `turns` - 1 and around; 0 when the core starts."""
+    """A counter from 0 to `turns` - 1 and around; 0 when the core starts. Equal ones are one and the same."""
 
     name: str
     turns: int = 2

@@ -189,6 +189,12 @@ FAULTS = {
     ),
     "index": ({"body": (Store(1, LINE, 64),)}, r"core \(0, 2\): element 64 of line, which has 64; stay inside"),
     "rounds": ({"body": (Loop(-1, ()),)}, r"core \(0, 2\): -1 rounds; use 0 or more"),
+    "fraction": ({"body": (Store(0.5, LINE),)}, r"core \(0, 2\): 0.5 is no i32; use a number .*"),
+    "wide": ({"body": (Store(1 << 32, LINE),)}, r"core \(0, 2\): 4294967296 is no i32; use a number .*"),
+    "wide argument": (
+        {"body": (Call("work", (LINE, -(1 << 31) - 1)),)},
+        r"core \(0, 2\): work gets -2147483649, which is no i32; give it a smaller one",
+    ),
     "turns": (
         {"body": (Call("work", (TURN.of([LINE]),)), Advance(TURN))},
         r"core \(0, 2\): work gets 1 buffers for the 2 turns of turn; give one buffer for each turn",

@@ -86,7 +86,12 @@ class Strictness:
     """The checks in force and what the switched-off ones let pass."""
 
     permitted: frozenset[str] = frozenset()
-    warnings: list[str] = field(default_factory=list)
+    told: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was let pass, in order, each once."""
+        return list(self.told)
 
     @classmethod
     def without(cls, names: Collection[str]) -> "Strictness":
@@ -114,8 +119,7 @@ class Strictness:
 
     def warn(self, warning: str) -> None:
         """Remember a warning, once."""
-        if warning not in self.warnings:
-            self.warnings.append(warning)
+        self.told[warning] = None
 
     def permits(self, name: str) -> bool:
         """Whether a name is switched off."""

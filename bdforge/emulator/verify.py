@@ -45,7 +45,7 @@ class _Collector(Strictness):
 
     def __init__(self, permissive: Collection[str]) -> None:
         super().__init__(Strictness.without(permissive).permitted)
-        self.faults: list[str] = []
+        self.faults: dict[str, None] = {}  # in order, each once
 
     def fault(self, name: str, error: Exception) -> None:
         if self.permits(name) or name in CAUTIONS.keys() - TOOL_RULES:
@@ -55,8 +55,7 @@ class _Collector(Strictness):
 
     def add(self, error: Exception, suffix: str = "") -> None:
         """One more fault, once."""
-        if (fault := f"{error}{suffix}") not in self.faults:
-            self.faults.append(fault)
+        self.faults[f"{error}{suffix}"] = None
 
 
 def verify_design(mlir: str, file: str = "<string>", permissive: Collection[str] = ()) -> Verification:

@@ -21,6 +21,7 @@ class Dominance:
                 nearest = self._nearest([b for b in before[block] if b in self._parent])
                 changed |= self._parent.get(block) is not nearest
                 self._parent[block] = nearest
+        self._spans = _spans(blocks, self._parent)
 
     def _nearest(self, blocks: list[Block]) -> Block:
         nearest = blocks[0]
@@ -37,9 +38,27 @@ class Dominance:
         """Whether every way to `other` passes `block`; true for blocks that nothing leads to, as in MLIR."""
         if other not in self._order:
             return True
-        while other is not block and self._parent[other] is not other:
-            other = self._parent[other]
-        return other is block
+        if block not in self._order:
+            return False
+        first, last = self._spans[block]
+        return first <= self._spans[other][0] <= last
+
+
+def _spans(blocks: list[Block], parent: dict[Block, Block]) -> dict[Block, tuple[int, int]]:
+    """For each block its number in a walk of the tree of dominators, and the last one of the blocks below it."""
+    children: dict[Block, list[Block]] = {block: [] for block in blocks}
+    for block in blocks[1:]:
+        children[parent[block]].append(block)
+    order, stack = [], blocks[:1]
+    while stack:
+        block = stack.pop()
+        order.append(block)
+        stack += children[block]
+    last = {block: number for number, block in enumerate(order)}
+    numbers = dict(last)
+    for block in reversed(order[1:]):
+        last[parent[block]] = max(last[parent[block]], last[block])
+    return {block: (numbers[block], last[block]) for block in blocks}
 
 
 def _successors(block: Block) -> tuple[Block, ...]:

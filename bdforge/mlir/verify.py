@@ -88,12 +88,17 @@ def _verify_operation(op: Operation) -> None:
 
 
 def _verify_end(op: Operation, region: Region, block: Block) -> None:
-    if len(region.blocks) == 1 and op.has_trait(NoTerminator):
+    if _is_single(region) and op.has_trait(NoTerminator):
         return
     last = block.last_op
     if last is None or not last.has_trait(IsTerminator):
         wanted = "aie.end" if isinstance(op, AieOperation) else "a terminator"
         raise error_at(last or op, f"{op.name}: a block of its region must end with {wanted}" + _found(last))
+
+
+def _is_single(region: Region) -> bool:
+    """Whether there is one block; xDSL would count all of them, for each of them."""
+    return region.blocks.first is region.blocks.last
 
 
 def _found(last: Operation | None) -> str:
@@ -148,7 +153,7 @@ class _Scope:
 
     def _check_region(self, region: Region) -> None:
         own: list[SSAValue] = []
-        if len(region.blocks) > 1:
+        if not _is_single(region):
             for block in region.blocks:
                 self._show(block, [*block.args, *(result for op in block.ops for result in op.results)], own)
         for block in region.blocks:
@@ -172,7 +177,7 @@ class _Scope:
         if block is None:
             raise error_at(op, f"{op.name} uses {name}, which is not defined before it in a scope that it sees")
         region = block.parent
-        if region is None or len(region.blocks) == 1:
+        if region is None or _is_single(region):
             return
         user = _block_in(region, op)
         if user is block:

@@ -8,7 +8,7 @@ import sys
 import time
 
 from bdforge.devices import device_named
-from bdforge.perf.tune.search import Task, in_process, in_processes
+from bdforge.perf.tune.search import Search, in_process, in_processes
 from bdforge.perf.tune.shapes import shapes
 from bdforge.perf.tune.space import search_space
 from bdforge.perf.tune.tuner import search
@@ -22,10 +22,10 @@ def main(types: list[str]) -> None:
     print(ROW.format("types", "processes", "fit a core", "can be built", "seconds", "designs/second"))
     problems = shapes("bitnet-2b", 1024)
     for names in types:
-        task = Task(search_space(device_named(DEVICE), names, max(p.K for p, _ in problems)), "compiled", problems)
+        wanted = Search(search_space(device_named(DEVICE), names, max(p.K for p, _ in problems)), "compiled", problems)
         for jobs, run in ((1, in_process), (2, in_processes(2))):
             start = time.perf_counter()
-            parts = search(task, run)
+            parts = search(wanted, run)
             seconds = time.perf_counter() - start
             legal = sum(part.legal for part in parts)
             examined = sum(part.examined for part in parts)

@@ -18,8 +18,8 @@ from bdforge.messages import listed
 from bdforge.operators.gemm import Problem, load_spec, plan_gemm
 from bdforge.operators.gemm.staging import check_problem
 from bdforge.perf import Estimate, GemmCase, estimate, estimate_table
+from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.evaluation import goals, mean_error, unseen, worst_error
-from bdforge.perf.designs import case_of
 from bdforge.perf.report import report
 from bdforge.perf.tune.kernel import basis_named, kernel_of
 from bdforge.screen import put, say, screen

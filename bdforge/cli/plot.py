@@ -15,7 +15,7 @@ from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm
 from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_OUT_CHANNEL
 from bdforge.operators.gemm.staging import check_problem
 from bdforge.perf import GemmCase, PerfError, measured_rows
-from bdforge.perf.designs import case_of
+from bdforge.perf.bounds.case import case_of
 from bdforge.perf.plots.figure import PlotError, check_picture, save
 from bdforge.perf.plots.pattern import pattern_picture
 from bdforge.perf.plots.roofline import Point, intensity, modelled_point, published_points, roofline

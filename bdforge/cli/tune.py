@@ -18,7 +18,7 @@ from bdforge.perf import PerfError
 from bdforge.perf.tune.design import design_name, design_toml
 from bdforge.perf.tune.kernel import basis_named, check_basis
 from bdforge.perf.tune.reasons import LIFTS, verdicts
-from bdforge.perf.tune.search import Runner, Task, in_processes, on_cluster
+from bdforge.perf.tune.search import Runner, Search, in_processes, on_cluster
 from bdforge.perf.tune.shapes import NAMES, shapes
 from bdforge.perf.tune.space import B_LAYOUTS, FIXABLE, search_space
 from bdforge.perf.tune.state import State, default_state
@@ -70,13 +70,13 @@ def tune_command(
         new_file(out, force)
     runner = on_cluster(scheduler) if scheduler else in_processes(jobs)
     fixed = _fixed([*(fix or []), *(["rho=1"] if symmetric else [])])
-    task = _task(device, types, problems, rows, b_layout or list(B_LAYOUTS), (a_layout, c_layout), kernel, fixed)
-    kept = State.open(state or default_state(task), task)
+    wanted = _wanted(device, types, problems, rows, b_layout or list(B_LAYOUTS), (a_layout, c_layout), kernel, fixed)
+    kept = State.open(state or default_state(wanted), wanted)
     console = screen(stderr=True)
     resumed = f", {len(kept.parts)} parts taken over" if kept.parts else ""
     console.print(f"search kept in {kept.path}{resumed}", soft_wrap=True)
     try:
-        tuned = _tune(task, runner, kept, finalists, console)
+        tuned = _tune(wanted, runner, kept, finalists, console)
     except KeyboardInterrupt:
         console.print(f"interrupted; {len(kept.parts)} parts are kept, the same command goes on from there")
         raise typer.Exit(INTERRUPTED) from None
@@ -100,10 +100,10 @@ def _fixed(entries: list[str]) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def _task(
+def _wanted(
     device: str, types: str, problems: str, rows: int | None, b_layouts: list[str], others: tuple[str, str],
     kernel: str, fixed: dict[str, tuple[int, ...]],
-) -> Task:  # fmt: skip
+) -> Search:  # fmt: skip
     for name, known in (*((b, B_LAYOUTS) for b in b_layouts), *((o, ("row", "column")) for o in others)):
         if name not in known:
             raise typer.BadParameter(f"layout {name!r} is not one of {', '.join(known)}")
@@ -116,15 +116,15 @@ def _task(
         raise PerfError(f"K = {deepest} exceeds {space.kernel.depth_limit}, beyond which sums may overflow; split K")
     basis = basis_named(kernel)
     with_schedule(lambda: check_basis(space.types, space.device.generation, basis))
-    return Task(space, basis, weighted)
+    return Search(space, basis, weighted)
 
 
-def _tune(task: Task, runner: Runner, state: State, finalists: int, console: Console) -> Tuned:
+def _tune(wanted: Search, runner: Runner, state: State, finalists: int, console: Console) -> Tuned:
     with counting(console) as progress:
         searching = progress.add_task("tile heights searched", total=None)
         emulating = progress.add_task("finalists emulated", total=finalists, visible=finalists > 0)
         return tune(
-            task, runner, state=state, finalists=finalists,
+            wanted, runner, state=state, finalists=finalists,
             ended=lambda done, of: progress.update(searching, completed=done, total=of),
             emulating=lambda done, of: progress.update(emulating, completed=done, total=of),
         )  # fmt: skip
@@ -136,7 +136,7 @@ def _report(tuned: Tuned, console: Console) -> None:
         f"{tuned.legal:,} designs of {tuned.examined:,} that fit a core, modelled in {tuned.seconds:.1f} s{resumed}; "
         f"emulation {tuned.emulation_seconds:.1f} s"
     )
-    found = verdicts(tuned.task, tuned.best.ranked.candidate)
+    found = verdicts(tuned.wanted, tuned.best.ranked.candidate)
     speeds = (f">TOPS, {basis} kernel" for basis in found[0].estimates)
     title = f"{design_name(tuned.best.ranked.candidate)} (modelled)"
     table = new_table(title, "=problem", ">times", *speeds, "bound", "lifted by")
@@ -148,7 +148,7 @@ def _report(tuned: Tuned, console: Console) -> None:
 
 
 def _ranking(tuned: Tuned) -> Table:
-    title = f"The fastest for {len(tuned.task.problems)} problems, in microseconds for all of them"
+    title = f"The fastest for {len(tuned.wanted.problems)} problems, in microseconds for all of them"
     table = new_table(title, "design", ">modelled", ">corrected by emulation", ">emulated / modelled")
     for finalist in tuned.finalists[:8]:
         emulated = finalist.emulated

@@ -5,7 +5,7 @@
 kernels' schedules in `kernels.schedule`. How far the models can be believed: docs/accuracy.md.
 """
 
-from bdforge.perf.bounds.case import GemmCase, Transfer
+from bdforge.perf.bounds.case import DramTraffic, GemmCase
 from bdforge.perf.bounds.estimate import BOUNDS, Estimate, estimate
 from bdforge.perf.errors import PerfError
 from bdforge.perf.kernels.rates import KernelCycles, kernel_cycles
@@ -14,12 +14,12 @@ from bdforge.perf.table import estimate_table
 
 __all__ = [
     "BOUNDS",
+    "DramTraffic",
     "Estimate",
     "GemmCase",
     "KernelCycles",
     "PerfError",
     "Row",
-    "Transfer",
     "estimate",
     "estimate_table",
     "kernel_cycles",

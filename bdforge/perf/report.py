@@ -50,10 +50,10 @@ def _remarks(found: Estimate) -> list[str]:
         f"kernel: {found.kernel.cycles:.0f} cycles a step, {rate:.0f} MACs per cycle ({found.kernel.basis}); "
         f"cores alone would reach {found.core_tops:.2f} TOPS",
     ]
-    for transfer in case.transfers():
+    for moved in case.dram_traffic():
         lines.append(
-            f"{transfer.operand}: {transfer.size_bytes / 1e6:.1f} MB in runs of {transfer.run_bytes:.0f} B, "
-            f"{transfer.stride_bytes:.0f} B apart"
+            f"{moved.operand}: {moved.size_bytes / 1e6:.1f} MB in runs of {moved.run_bytes:.0f} B, "
+            f"{moved.stride_bytes:.0f} B apart"
         )
     if found.padding > 1:
         lines.append(f"padding: {found.padding:.2f} times the useful MACs")

@@ -13,7 +13,7 @@ from bdforge.devices.types import PEAK_MACS, TYPES
 from bdforge.emulator import TimingOptions, TimingReport, emulate
 from bdforge.emulator.timed import Span
 from bdforge.operators.gemm import GemmSequence, Plan, Problem, render, sequence
-from bdforge.perf.designs import case_of
+from bdforge.perf.bounds.case import case_of
 from bdforge.perf.kernels.schedule import Schedule, ScheduleError, kernel_costs
 from bdforge.perf.tune.kernel import Basis, kernel_of, share_reached
 

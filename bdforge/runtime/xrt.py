@@ -19,7 +19,7 @@ from bdforge.operators.gemm import GemmSequence, Plan, Problem
 from bdforge.operators.gemm.manifest import XCLBIN_KERNEL
 from bdforge.operators.gemm.sequence import ARGUMENTS
 from bdforge.perf import PerfError, estimate
-from bdforge.perf.designs import case_of
+from bdforge.perf.bounds.case import case_of
 from bdforge.runtime.design import BuildError, BuiltDesign
 from bdforge.txn.codec import encode
 from bdforge.txn.lower import lower_module

@@ -16,11 +16,9 @@ from types import ModuleType
 
 from bdforge.weights import gguf, huggingface
 from bdforge.weights.errors import WeightError
-from bdforge.weights.files import write_packed
 from bdforge.weights.matrix import TernaryMatrix, check_shape, fuse
-from bdforge.weights.packing import pack, pad, unpack
-from bdforge.weights.packing_int4 import pack_int4, unpack_int4
-from bdforge.weights.packing_tiles import pack_tiles, unpack_tiles
+from bdforge.weights.packing import pack, pad, unpack, write_packed
+from bdforge.weights.packing_tiles import pack_int4, pack_tiles, unpack_int4, unpack_tiles
 
 __all__ = [
     "TernaryMatrix",

@@ -6,9 +6,12 @@ s x t micro-tile of B with 8-bit lanes.
 """
 
 from math import gcd
+from os import PathLike
+from pathlib import Path
 
 import numpy as np
 
+from bdforge.files import whole
 from bdforge.weights.codes import first, refuse_invalid
 from bdforge.weights.errors import WeightError
 from bdforge.weights.packing_problems import matrix_problems, multiple_problems, packed_problems, refuse, tile_problems
@@ -89,3 +92,15 @@ def _refuse_values(w: np.ndarray) -> None:
         return
     row, column = first((w < -1) | (w > 1))
     raise WeightError(f"pack: the weight at row {row}, column {column} is {w[row, column]}, expected -1, 0 or 1")
+
+
+def write_packed(path: str | PathLike[str], packed: np.ndarray, *, force: bool = False) -> None:
+    """Save what `pack` returned as an .npy file, whole or not at all.
+
+    Raises `WeightError` when the file exists and `force` is false, or when it cannot be written.
+    """
+    path = Path(path)
+    if path.exists() and not force:
+        raise WeightError(f"{path}: exists already; give another name, or force to replace it")
+    with whole(path, WeightError) as file:
+        np.save(file, packed, allow_pickle=False)

@@ -46,7 +46,7 @@ def test_traffic_counts_every_panel(m_panels, k, n_panels, m, n, columns):
 def test_a_published_sum_of_traffic():
     # IRON's operator, 64^3 tiles on 4x8, bf16, 1024x1536x6144: 126 MB.
     iron = case(a="bf16", b="bf16", c="bf16", m=64, k=64, n=64, k_mt=64, M=1024, K=1536, N=6144, b_layout="row")
-    assert sum(t.size_bytes for t in iron.transfers()) / 1e6 == pytest.approx(126, abs=0.5)
+    assert sum(t.size_bytes for t in iron.dram_traffic()) / 1e6 == pytest.approx(126, abs=0.5)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_padding_is_counted_in_whole_panels():
     assert odd.rounds == 4
     assert odd.padded_macs == 128 * 32 * 384
     assert padded(64, 64) == 64
-    assert [t.size_bytes for t in odd.transfers()] == [t.size_bytes for t in case(M=128, K=32, N=384).transfers()]
+    assert [t.size_bytes for t in odd.dram_traffic()] == [t.size_bytes for t in case(M=128, K=32, N=384).dram_traffic()]
 
 
 @pytest.mark.parametrize(
@@ -111,12 +111,12 @@ def test_padding_is_counted_in_whole_panels():
     ],
 )
 def test_runs_follow_the_layout(changes, operand, run, stride):
-    transfer = case(**changes).transfers()[operand]
-    assert (transfer.run_bytes, transfer.stride_bytes) == (run, stride)
+    moved = case(**changes).dram_traffic()[operand]
+    assert (moved.run_bytes, moved.stride_bytes) == (run, stride)
 
 
 def test_a_comes_through_as_many_channels_as_rows_and_columns_allow():
-    assert [case(columns=c, a_shims=s).transfers()[0].channels for c, s in ((8, 1), (8, 2), (2, 1), (1, 2))] == [
+    assert [case(columns=c, a_shims=s).dram_traffic()[0].channels for c, s in ((8, 1), (8, 2), (2, 1), (1, 2))] == [
         4,
         8,
         2,

@@ -115,14 +115,14 @@ def test_used_rows_cost_the_compute_of_whole_tiles_and_the_traffic_of_data():
     few, whole = case(M=32, m_used=8), case(M=576)
     assert few.rounds == whole.rounds
     assert estimate(few).parallel["compute"] == pytest.approx(estimate(whole).parallel["compute"])
-    a, b, c = few.transfers()
-    assert (a.size_bytes, c.size_bytes) == (whole.transfers()[0].size_bytes / 18, whole.transfers()[2].size_bytes / 18)
-    assert b.size_bytes == whole.transfers()[1].size_bytes
+    a, b, c = few.dram_traffic()
+    for few_bytes, all_bytes, share in zip((a, b, c), whole.dram_traffic(), (18, 1, 18), strict=True):
+        assert few_bytes.size_bytes == all_bytes.size_bytes / share
     assert estimate(few).padding == pytest.approx(18)
 
 
 def test_resident_weights_are_read_once():
     stays, comes = case(b_resident=True), case()
-    assert stays.transfers()[1].size_bytes == 4320 * 4608
-    assert comes.transfers()[1].size_bytes == 4320 * 4608 * (4032 // 576)
+    assert stays.dram_traffic()[1].size_bytes == 4320 * 4608
+    assert comes.dram_traffic()[1].size_bytes == 4320 * 4608 * (4032 // 576)
     assert estimate(stays).parallel["DRAM bandwidth"] < estimate(comes).parallel["DRAM bandwidth"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bdforge.perf.kernels.rates import Rate, fit_form, fitted_forms, form_for, kernel_cycles, published_rates
+from bdforge.perf.kernels.rates import Rate, fit_kernel, fitted_kernel, fitted_kernels, kernel_cycles, published_rates
 
 
 def test_a_published_rate_is_taken_as_it_is():
@@ -24,7 +24,7 @@ def test_a_published_rate_is_taken_as_it_is():
     ],
 )
 def test_fitted_forms_and_their_worst_errors(key, rate, per_c, worst):
-    form = fitted_forms()[key]
+    form = fitted_kernels()[key]
     assert form.macs_per_cycle == pytest.approx(rate, abs=0.51)
     assert form.cycles_per_c == pytest.approx(per_c, abs=0.001)
     rates = [r for r in published_rates() if (r.generation, *r.types) == key]
@@ -36,36 +36,36 @@ def test_a_form_recovers_the_parameters_that_made_its_rows():
         Rate("made", "krackan", ("int8", "int8", "int8"), m, k, n, 1, m * k * n / (m * k * n / 400 + 0.2 * m * n))
         for m, k, n in ((32, 64, 48), (96, 16, 80), (64, 128, 64))
     ]
-    form = fit_form(rates)
+    form = fit_kernel(rates)
     assert (form.macs_per_cycle, form.cycles_per_c) == pytest.approx((400, 0.2))
 
 
 def test_one_row_gives_a_plain_rate():
-    form = fit_form([Rate("made", "krackan", ("int8", "int8", "int8"), 64, 64, 64, 1, 300.0)])
+    form = fit_kernel([Rate("made", "krackan", ("int8", "int8", "int8"), 64, 64, 64, 1, 300.0)])
     assert (form.macs_per_cycle, form.cycles_per_c) == pytest.approx((300, 0))
 
 
 def test_packed_weights_take_the_form_of_what_they_become():
-    assert form_for("AIE2P", ("int8", "int2", "int32")) == fitted_forms()["AIE2P", "int8", "int8", "int32"]
-    assert form_for("AIE2P", ("bf16", "int4", "bf16")) == fitted_forms()["AIE2P", "bf16", "bfp16", "bf16"]
+    assert fitted_kernel("AIE2P", ("int8", "int2", "int32")) == fitted_kernels()["AIE2P", "int8", "int8", "int32"]
+    assert fitted_kernel("AIE2P", ("bf16", "int4", "bf16")) == fitted_kernels()["AIE2P", "bf16", "bfp16", "bf16"]
 
 
 def test_unknown_types_are_scaled_from_the_nearest_and_say_so():
-    near = fitted_forms()["AIE2", "int8", "int8", "int16"]
-    found = form_for("AIE2", ("int16", "int16", "int16"))
+    near = fitted_kernels()["AIE2", "int8", "int8", "int16"]
+    found = fitted_kernel("AIE2", ("int16", "int16", "int16"))
     assert found.note
     assert found.macs_per_cycle < near.macs_per_cycle / 2
     assert kernel_cycles("AIE2P", ("f32", "f32", "f32"), 32, 32, 32).basis.startswith("fitted form scaled")
 
 
 def test_c_of_twice_the_size_takes_twice_the_cycles_to_load_and_store():
-    bf16, f32 = (form_for("AIE2P", ("bf16", "bf16", c)) for c in ("bf16", "f32"))
+    bf16, f32 = (fitted_kernel("AIE2P", ("bf16", "bf16", c)) for c in ("bf16", "f32"))
     assert f32.cycles_per_c == 2 * bf16.cycles_per_c
     assert f32.macs_per_cycle == bf16.macs_per_cycle
 
 
 def test_sources_can_be_left_out_of_the_fit():
-    all_rows, fewer = (fitted_forms(frozenset(out)) for out in ((), ("taka-table3",)))
+    all_rows, fewer = (fitted_kernels(frozenset(out)) for out in ((), ("taka-table3",)))
     assert fewer["AIE2P", "int8", "int8", "int8"].rows == 1
     assert all_rows["AIE2P", "int8", "int8", "int8"].rows == 3
-    assert ("AIE2P", "bfp16", "bfp16", "bfp16") not in fitted_forms(frozenset({"wang-table2"}))
+    assert ("AIE2P", "bfp16", "bfp16", "bfp16") not in fitted_kernels(frozenset({"wang-table2"}))

@@ -11,7 +11,7 @@ from bdforge import cli
 from bdforge.devices import device_named
 from bdforge.operators.gemm import Problem, load_spec, plan_gemm, spec_from
 from bdforge.perf import BOUNDS, GemmCase, estimate, measured_rows
-from bdforge.perf.designs import case_of
+from bdforge.perf.bounds.case import case_of
 from bdforge.perf.plots.pattern import natural_width, order_grid
 from bdforge.perf.plots.roofline import intensity, modelled_point, published_points
 from bdforge.perf.plots.sweep import BOUND_COLORS, sweep

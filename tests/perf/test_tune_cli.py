@@ -10,7 +10,7 @@ from bdforge import cli
 from bdforge.devices import device_named
 from bdforge.operators.gemm import Problem, load_spec, plan_gemm
 from bdforge.perf import GemmCase, PerfError, estimate
-from bdforge.perf.designs import case_of
+from bdforge.perf.bounds.case import case_of
 from bdforge.perf.tune.kernel import Basis, kernel_of
 from bdforge.perf.tune.shapes import shapes
 

@@ -16,7 +16,7 @@ from bdforge.perf.tune.model import case_at
 from bdforge.perf.tune.search import (
     Part,
     Ranked,
-    Task,
+    Search,
     buildable,
     fastest,
     in_process,
@@ -29,7 +29,9 @@ from bdforge.perf.tune.state import SOURCES, State, default_state, identity
 from bdforge.perf.tune.tuner import search, tune
 
 HALO = device_named("strix_halo")
-SMALL = Task(search_space(HALO, "i8,i2,i32", 40), "compiled", ((Problem(100, 40, 300), 1), (Problem(512, 32, 640), 2)))
+SMALL = Search(
+    search_space(HALO, "i8,i2,i32", 40), "compiled", ((Problem(100, 40, 300), 1), (Problem(512, 32, 640), 2))
+)
 TABLES = ("taka-table2", "taka-table3", "wang-table2")
 
 
@@ -59,7 +61,7 @@ def test_search_models_no_slower_than_the_published_best_tile(row):
     case = replace(row.case, core_macs_per_cycle=None)
     space = search_space(device_named(case.device), f"{case.a},{case.b},{case.c}", case.K, b_layouts=(case.b_layout,))
     problem = Problem(case.M, case.K, case.N)
-    best = search_part(Task(space, "fitted", ((problem, 1),)), case.m).best[0]
+    best = search_part(Search(space, "fitted", ((problem, 1),)), case.m).best[0]
     assert best.time_us <= estimate(case).time_us * (1 + 1e-9)
 
 
@@ -77,10 +79,10 @@ def test_an_interrupted_search_goes_on_where_it_stopped(tmp_path):
     path.write_text(path.read_text() + '{"part": {"m": 48, "exam')  # killed while writing
     resumed, searched = State.open(path, SMALL), []
 
-    def counted(task, heights):
+    def counted(wanted, heights):
         for m in heights:
             searched.append(m)
-            yield search_part(task, m)
+            yield search_part(wanted, m)
 
     parts = search(SMALL, counted, resumed)
     assert parts == search(SMALL)
@@ -119,7 +121,7 @@ def test_states_lie_in_the_cache(monkeypatch, tmp_path):
 def test_finalists_are_emulated_once_ranked_by_it_and_kept(tmp_path, monkeypatch):
     asked = []
 
-    def slower_first(task, candidate):
+    def slower_first(wanted, candidate):
         asked.append(candidate)
         return Emulated((64, 64, 64), 300.0 / len(asked), 100.0)
 
@@ -135,7 +137,7 @@ def test_finalists_are_emulated_once_ranked_by_it_and_kept(tmp_path, monkeypatch
 
 
 def test_finalists_that_cannot_run_are_passed_over(monkeypatch):
-    def stops(task, candidate):
+    def stops(wanted, candidate):
         raise PerfError("the array stops")
 
     monkeypatch.setattr("bdforge.perf.tune.tuner.emulated", stops)
@@ -159,13 +161,13 @@ def test_memtiles_without_room_for_two_tiles_of_c_hold_one():
 
 def test_a_dask_cluster_finds_the_same():
     distributed = pytest.importorskip("distributed", reason="Dask is not installed; pip install 'bdforge[dask]'")
-    task = replace(SMALL, problems=SMALL.problems[:1])
+    wanted = replace(SMALL, problems=SMALL.problems[:1])
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
     ) as cluster:  # fmt: skip
-        heights = rows_of_tiles(task.space)[:4]
-        found = list(on_cluster(cluster.scheduler_address)(task, heights))
-    assert sorted(found, key=lambda part: part.m) == [search_part(task, m) for m in heights]
+        heights = rows_of_tiles(wanted.space)[:4]
+        found = list(on_cluster(cluster.scheduler_address)(wanted, heights))
+    assert sorted(found, key=lambda part: part.m) == [search_part(wanted, m) for m in heights]
 
 
 def test_a_missing_dask_is_one_sentence(monkeypatch):

@@ -12,7 +12,7 @@ from bdforge.devices import DEVICES
 from bdforge.operators.gemm import Plan, SpecError, plan_gemm, render, sequence, spec_from
 from bdforge.operators.gemm.kernels import KERNELS, Kernel
 from bdforge.operators.gemm.spec import Rounding
-from bdforge.runtime.rounding import MODES
+from bdforge.runtime.reference import MODES
 from support.built_designs import ROOT
 from support.family import PRODUCTS
 from support.family_oracle import ROUND

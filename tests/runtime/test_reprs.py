@@ -5,7 +5,7 @@ import numpy as np
 import bdforge
 from bdforge.operators.gemm import Problem
 from bdforge.perf import estimate
-from bdforge.perf.designs import case_of
+from bdforge.perf.bounds.case import case_of
 from support.built_designs import build, spec_content
 from support.small_designs import loopback
 

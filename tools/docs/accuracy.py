@@ -26,7 +26,7 @@ from bdforge.perf.bounds.evaluation import (
     worst_error,
 )
 from bdforge.perf.fit import FITTED_SOURCES, PARAMETER_NAMES, Parameters
-from bdforge.perf.kernels.rates import Form, fitted_forms, published_rates
+from bdforge.perf.kernels.rates import FittedKernel, fitted_kernels, published_rates
 from bdforge.perf.rows import implied_rows
 from tools.docs.accuracy_emulated import agreement, side_by_side
 from tools.docs.markdown import bullet, prose, section, table
@@ -214,12 +214,12 @@ def kernels() -> str:
         ),
         table(
             ("generation", "types", "P", "q", "rows and errors"),
-            [_kernel_cells(key, form) for key, form in sorted(fitted_forms().items())],
+            [_kernel_cells(key, form) for key, form in sorted(fitted_kernels().items())],
         ),
     )
 
 
-def _kernel_cells(key: tuple[str, str, str, str], form: Form) -> tuple[str, ...]:
+def _kernel_cells(key: tuple[str, str, str, str], form: FittedKernel) -> tuple[str, ...]:
     rates = [rate for rate in published_rates() if (rate.generation, *rate.types) == key]
     tiles = [
         f"{rate.m}x{rate.k}x{rate.n}{f' rho {rate.rho}' if rate.rho > 1 else ''} "

@@ -14,8 +14,8 @@ from typing import Any
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm, spec_from
+from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.estimate import estimate
-from bdforge.perf.designs import case_of
 from bdforge.perf.timed import timed
 from bdforge.perf.tune.kernel import Basis, kernel_of
 

@@ -9,12 +9,13 @@ from bdforge.devices import Device
 from bdforge.devices.timing import Timing, timing_of
 from bdforge.devices.topology import DEVICES, MLIR_DEVICES
 from bdforge.devices.types import TYPES
+from bdforge.operators.gemm.spec import GemmSpec, Problem
 from bdforge.perf.bounds import traffic
 from bdforge.perf.bounds.traffic import padded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transfer:
+class DramTraffic:
     """What DRAM sees of an operand: bytes in contiguous runs that start `stride_bytes` apart, over shim channels.
 
     `shared`: whether several channels read side by side in the same rows (or columns) of the matrix. Numbers or arrays.
@@ -111,22 +112,22 @@ class GemmCase:
         M, K, N = self.padded
         return M // self.panel_rows * (self.m * self.rows) * K * N
 
-    def transfers(self) -> tuple[Transfer, Transfer, Transfer]:
+    def dram_traffic(self) -> tuple[DramTraffic, DramTraffic, DramTraffic]:
         """A, B and C as DRAM sees them over the whole problem (`traffic` has the formulas)."""
         M, K, N = self.padded
         a, b, c = self.element_bytes
         channels = np.minimum(self.rows * self.a_shims, self.columns)
         b_rows = M if self.b_resident else self.panel_rows  # for which B is read once
         return (
-            self._transfer("A", traffic.a_bytes(M, K, N, a, self.n, self.columns), channels),
-            self._transfer("B", traffic.b_bytes(M, K, N, b, b_rows, 1), self.columns),
-            self._transfer("C", traffic.c_bytes(M, N, c), self.columns),
+            self._traffic("A", traffic.a_bytes(M, K, N, a, self.n, self.columns), channels),
+            self._traffic("B", traffic.b_bytes(M, K, N, b, b_rows, 1), self.columns),
+            self._traffic("C", traffic.c_bytes(M, N, c), self.columns),
         )
 
-    def _transfer(self, operand: str, size_bytes: Any, channels: Any) -> Transfer:
+    def _traffic(self, operand: str, size_bytes: Any, channels: Any) -> DramTraffic:
         run, stride = self._runs(operand)
         across = {"A": self.a_layout == "column", "B": self.b_layout == "row", "C": False}[operand]
-        return Transfer(
+        return DramTraffic(
             operand=operand, size_bytes=size_bytes, run_bytes=run, stride_bytes=np.maximum(stride, run),
             channels=channels, write=operand == "C", shared=across & (channels > 1),
         )  # fmt: skip
@@ -158,3 +159,16 @@ class GemmCase:
     def round_bytes(self) -> float:
         """Bytes of the tiles of C that all cores make in one round."""
         return self.columns * self.panel_rows * self.n * self.element_bytes[2]
+
+
+def case_of(spec: GemmSpec, device: Device, problem: Problem, *, core_macs_per_cycle: float | None = None) -> GemmCase:
+    """The case of `problem` on `spec`'s design, all buffers and layouts as in the spec."""
+    return GemmCase(
+        device=device.name, a=spec.a, b=spec.b, c=spec.c,
+        m=spec.tile.m, k=spec.tile.k, n=spec.tile.n, k_mt=spec.buffers.k_mt, rows=spec.rows, columns=spec.columns,
+        M=problem.M, K=problem.K, N=problem.N,
+        a_layout=spec.layouts.a, b_layout=spec.layouts.b, c_layout=spec.layouts.c,
+        accumulator=spec.accumulator, a_shims=spec.buffers.a_shims,
+        m_used=spec.tile.m_used, c_buffers=spec.buffers.c_buffers, rho=spec.buffers.rho,
+        core_macs_per_cycle=core_macs_per_cycle,
+    )  # fmt: skip

@@ -174,13 +174,13 @@ def _ends_cycles(case: GemmCase, timing: Timing) -> Any:
 
 
 def _parallel(case: GemmCase, core: CoreCycles, timing: Timing) -> dict[str, Any]:
-    transfers = case.transfers()
+    traffic = case.dram_traffic()
     tile_us = case.rounds * timing.cycles_ns(1) / 1e3
-    reads = [transfer for transfer in transfers if not transfer.write]
-    read, written = (sum(t.size_bytes for t in transfers if t.write is way) for way in (False, True))
-    channels = [timing.channel_ns(t.size_bytes / t.channels, t.run_bytes, write=t.write) / 1e3 for t in transfers]
+    reads = [moved for moved in traffic if not moved.write]
+    read, written = (sum(t.size_bytes for t in traffic if t.write is way) for way in (False, True))
+    channels = [timing.channel_ns(t.size_bytes / t.channels, t.run_bytes, write=t.write) / 1e3 for t in traffic]
     requests = sum(timing.shim_ns(t.size_bytes / t.channels, t.run_bytes, case.columns) for t in reads)
-    runs = [timing.run_ns(t.run_bytes, t.stride_bytes, t.shared) * t.size_bytes / t.run_bytes for t in transfers]
+    runs = [timing.run_ns(t.run_bytes, t.stride_bytes, t.shared) * t.size_bytes / t.run_bytes for t in traffic]
     return {
         "compute": tile_us * np.where(core.computes, core.tile, core.compute)[()],
         "L1 stream": tile_us * np.where(core.computes, core.steps * core.stream_in, core.tile)[()],
@@ -217,4 +217,4 @@ def _edges_ns(case: GemmCase, timing: Timing) -> float:
 
 def _transfers_per_round(case: GemmCase) -> int:
     """Shim BDs of a round: one of A for each of its channels, of B and C one for each column (S0 section 4.4)."""
-    return sum(transfer.channels for transfer in case.transfers())
+    return sum(moved.channels for moved in case.dram_traffic())

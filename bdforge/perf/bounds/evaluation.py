@@ -99,7 +99,7 @@ def core_errors() -> list[float]:
 
 def implied_gb_s(found: Estimate) -> float:
     """DRAM bytes by the formulas of `traffic` over the modelled time, as publications imply their bandwidths."""
-    return sum(transfer.size_bytes for transfer in found.case.transfers()) / found.time_us / 1e3
+    return sum(moved.size_bytes for moved in found.case.dram_traffic()) / found.time_us / 1e3
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class FittedKernel:
     """A fitted kernel: `macs_per_cycle` is P, `cycles_per_c` is q of the module's formula."""
 
     macs_per_cycle: float
@@ -98,7 +98,7 @@ def _types(row: Mapping[str, str]) -> tuple[str, str, str]:
     return a, b, c
 
 
-def fit_form(rates: Iterable[Rate]) -> Form:
+def fit_kernel(rates: Iterable[Rate]) -> FittedKernel:
     """Least squares of the relative error of `cycles`, P and q not negative."""
     rows = list(rates)
     wanted = np.array([rate.cycles for rate in rows])
@@ -106,26 +106,26 @@ def fit_form(rates: Iterable[Rate]) -> Form:
     (per_mac, per_c), *_ = np.linalg.lstsq(terms, np.ones(len(rows)), rcond=None)
     if len(rows) < 2 or per_c < 0:
         per_c, per_mac = 0.0, 1 / float(np.mean([r.m * r.k * r.n / r.cycles for r in rows]))
-    return Form(1 / float(per_mac), float(per_c), len(rows))
+    return FittedKernel(1 / float(per_mac), float(per_c), len(rows))
 
 
 @cache
-def fitted_forms(left_out: frozenset[str] = frozenset()) -> dict[tuple[str, str, str, str], Form]:
+def fitted_kernels(left_out: frozenset[str] = frozenset()) -> dict[tuple[str, str, str, str], FittedKernel]:
     """The form of each (generation, a, b, c), fitted without the sources in `left_out`."""
     groups: dict[tuple[str, str, str, str], list[Rate]] = {}
     for rate in published_rates():
         if rate.source not in left_out:
             groups.setdefault((rate.generation, *rate.types), []).append(rate)
-    return {key: fit_form(rates) for key, rates in groups.items()}
+    return {key: fit_kernel(rates) for key, rates in groups.items()}
 
 
-def form_for(generation: str, types: tuple[str, str, str], left_out: frozenset[str] = frozenset()) -> Form:
+def fitted_kernel(generation: str, types: tuple[str, str, str], left_out: frozenset[str] = frozenset()) -> FittedKernel:
     """The fitted form for these types, or the nearest one scaled.
 
     Packed int2 and int4 weights take the form of what they are unpacked to. Otherwise P scales with the peak of the
     operand types and q with the bytes of an element of C.
     """
-    forms = fitted_forms(left_out)
+    forms = fitted_kernels(left_out)
     a, b, c = types
     if b in ("int2", "int4"):
         b = _UNPACKED.get(a, b)
@@ -135,7 +135,7 @@ def form_for(generation: str, types: tuple[str, str, str], left_out: frozenset[s
     near = forms[key]
     share = _peak(generation, a, b) / _peak(*key[:3])
     size = TYPES[c].bytes / TYPES[key[3]].bytes
-    return Form(
+    return FittedKernel(
         near.macs_per_cycle * share, near.cycles_per_c * size, 0, f"scaled from {' x '.join(key[1:3])} to {key[3]}"
     )
 
@@ -161,5 +161,5 @@ def kernel_cycles(
     """
     if macs_per_cycle:
         return KernelCycles(m * k * n / macs_per_cycle, "published rate")
-    form = form_for(generation, types, left_out)
+    form = fitted_kernel(generation, types, left_out)
     return KernelCycles(form.cycles(m, k, n), f"fitted form{f' {form.note}' if form.note else ''}")

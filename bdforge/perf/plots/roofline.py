@@ -43,7 +43,7 @@ class Point:
 
 def intensity(case: GemmCase) -> float:
     """Useful operations per DRAM byte of a case, its padding and re-reads included in the bytes."""
-    return 2 * case.macs / sum(transfer.size_bytes for transfer in case.transfers())
+    return 2 * case.macs / sum(moved.size_bytes for moved in case.dram_traffic())
 
 
 def modelled_point(case: GemmCase, name: str, **how: Any) -> Point:

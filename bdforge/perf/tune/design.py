@@ -19,10 +19,10 @@ _BASIS = {
 def design_toml(tuned: Tuned) -> str:
     """The winner's design."""
     lines = [*_head(tuned), 'kind = "gemm"', ""]
-    content = tuned.task.space.content(Candidates.of([tuned.best.ranked.candidate]), 0)
+    content = tuned.wanted.space.content(Candidates.of([tuned.best.ranked.candidate]), 0)
     for name in ("types", "layouts", "array", "tile", "buffers"):
         lines += [f"[{name}]", *(f"{key} = {_value(value)}" for key, value in content[name].items()), ""]
-    for problem, count in tuned.task.problems:
+    for problem, count in tuned.wanted.problems:
         lines += ["[[problems]]", *([f"name = {_value(problem.name)}"] if problem.name else [])]
         lines += [f"{axis} = {getattr(problem, axis)}" for axis in "MKN"]
         lines[-1] += f" # {count} times" if count > 1 else ""
@@ -36,17 +36,17 @@ def _head(tuned: Tuned) -> list[str]:
 
 
 def _found(tuned: Tuned) -> Iterator[str]:
-    space = tuned.task.space
+    space = tuned.wanted.space
     types = f"{space.a} x {space.b} -> {space.c}, accumulated as {space.accumulator}"
     yield f"Tuned by bdforge for {space.device.name}: {types}. Nothing here was measured."
     yield (
         f"Searched: all {tuned.legal:,} designs that can be built, of {tuned.examined:,} whose buffers fit a core, by "
-        f"the analytical model with {_BASIS[tuned.task.basis]}."
+        f"the analytical model with {_BASIS[tuned.wanted.basis]}."
     )
 
 
 def _speeds(tuned: Tuned) -> Iterator[str]:
-    found = verdicts(tuned.task, tuned.best.ranked.candidate)
+    found = verdicts(tuned.wanted, tuned.best.ranked.candidate)
     yield "Modelled, dispatch included:"
     yield from (f"- {verdict.sentence()}" for verdict in found)
     bounds = dict.fromkeys(next(iter(verdict.estimates.values())).bound for verdict in found)
@@ -55,7 +55,7 @@ def _speeds(tuned: Tuned) -> Iterator[str]:
 
 def _choices(tuned: Tuned) -> Iterator[str]:
     yield "Each choice against the best other value with all else equal (modelled):"
-    yield from (f"- {line}" for line in alternatives(tuned.task, tuned.best.ranked.candidate))
+    yield from (f"- {line}" for line in alternatives(tuned.wanted, tuned.best.ranked.candidate))
 
 
 def _finalists(tuned: Tuned) -> Iterator[str]:

@@ -18,7 +18,7 @@ from bdforge.perf.errors import PerfError
 from bdforge.perf.timed import timed
 from bdforge.perf.tune.kernel import kernel_of
 from bdforge.perf.tune.model import case_at
-from bdforge.perf.tune.search import Task
+from bdforge.perf.tune.search import Search
 from bdforge.perf.tune.space import Candidates
 
 ROUNDS = (2, 5)
@@ -47,21 +47,21 @@ def reduced(spec: GemmSpec, problems: tuple[tuple[Problem, int], ...], rounds: i
     return Problem(spec.tile.m * spec.rows, ceil(deepest / k_mt) * k_mt, rounds * spec.tile.n * spec.columns)
 
 
-def emulated(task: Task, candidate: tuple[int, ...]) -> Emulated:
+def emulated(wanted: Search, candidate: tuple[int, ...]) -> Emulated:
     """Time a candidate on its reduced problem; PerfError when a problem cannot be walked or the array stops."""
     candidates = Candidates.of([candidate])
-    plan = plan_gemm(task.space.spec(candidates, 0, "finalist"), task.space.device)
-    few, many = (reduced(plan.spec, task.problems, rounds) for rounds in ROUNDS)
+    plan = plan_gemm(wanted.space.spec(candidates, 0, "finalist"), wanted.space.device)
+    few, many = (reduced(plan.spec, wanted.problems, rounds) for rounds in ROUNDS)
     try:
-        for walked, _ in task.problems:
+        for walked, _ in wanted.problems:
             sequence(plan, walked.M, walked.K, walked.N)
-        times = [_emulated_us(plan, task, problem) for problem in (few, many)]
+        times = [_emulated_us(plan, wanted, problem) for problem in (few, many)]
     except (SpecError, WalkError, EmulationError) as error:
         raise PerfError(str(error).splitlines()[0]) from None
-    cases = [case_at(task.space, candidates, 0, problem) for problem in (few, many)]
-    modelled = [estimate(case, kernel=kernel_of(case, task.basis)).time_us for case in cases]
+    cases = [case_at(wanted.space, candidates, 0, problem) for problem in (few, many)]
+    modelled = [estimate(case, kernel=kernel_of(case, wanted.basis)).time_us for case in cases]
     return Emulated((many.M, many.K, many.N), times[1] - times[0], modelled[1] - modelled[0])
 
 
-def _emulated_us(plan: Plan, task: Task, problem: Problem) -> float:
-    return timed(plan, problem, task.basis).array_seconds * 1e6
+def _emulated_us(plan: Plan, wanted: Search, problem: Problem) -> float:
+    return timed(plan, problem, wanted.basis).array_seconds * 1e6

@@ -8,7 +8,7 @@ from bdforge.operators.gemm import Problem, SpecError, plan_gemm
 from bdforge.perf.bounds.estimate import Estimate, estimate
 from bdforge.perf.tune.kernel import BASES, Basis, kernel_of
 from bdforge.perf.tune.model import case_at, modelled_us
-from bdforge.perf.tune.search import Task, buildable
+from bdforge.perf.tune.search import Search, buildable
 from bdforge.perf.tune.space import B_LAYOUTS, BUFFERS, FIELDS, Candidates
 
 LIFTS = {
@@ -44,52 +44,52 @@ class Verdict:
         return f"{self.problem}: {speeds} TOPS; bound: {first.bound} ({told} us of {first.time_us:.0f})"
 
 
-def verdicts(task: Task, candidate: tuple[int, ...]) -> list[Verdict]:
-    """Every problem of a task on one candidate: for the task's basis first, then for the others that have a kernel."""
+def verdicts(wanted: Search, candidate: tuple[int, ...]) -> list[Verdict]:
+    """Every problem of a search on one candidate: for its basis first, then for the others that have a kernel."""
     candidates = Candidates.of([candidate])
-    bases: list[Basis] = [task.basis, *(b for b in BASES if b != task.basis and b != "fitted")]
+    bases: list[Basis] = [wanted.basis, *(b for b in BASES if b != wanted.basis and b != "fitted")]
     found = []
-    for problem, count in task.problems:
-        case = case_at(task.space, candidates, 0, problem)
+    for problem, count in wanted.problems:
+        case = case_at(wanted.space, candidates, 0, problem)
         found.append(Verdict(problem, count, {b: estimate(case, kernel=kernel_of(case, b)) for b in bases}))
     return found
 
 
-def alternatives(task: Task, candidate: tuple[int, ...]) -> Iterator[str]:
+def alternatives(wanted: Search, candidate: tuple[int, ...]) -> Iterator[str]:
     """One line for each choice: the best other value with all else equal, and what it costs."""
-    own = float(modelled_us(task.space, task.basis, Candidates.of([candidate]), task.problems)[0])
+    own = float(modelled_us(wanted.space, wanted.basis, Candidates.of([candidate]), wanted.problems)[0])
     for field in ("m", "k", "n", "k_mt", "c_buffers", "rho", "a_shims", "b_layout"):
-        yield from _alternative(task, candidate, field, own)
+        yield from _alternative(wanted, candidate, field, own)
 
 
-def _alternative(task: Task, candidate: tuple[int, ...], field: str, own: float) -> Iterator[str]:
+def _alternative(wanted: Search, candidate: tuple[int, ...], field: str, own: float) -> Iterator[str]:
     place = FIELDS.index(field)
-    values = [value for value in _values(task, candidate, field) if value != candidate[place]]
+    values = [value for value in _values(wanted, candidate, field) if value != candidate[place]]
     rows = [_changed(candidate, field, value) for value in values]
     told = f"{_name(field)} = {_shown(field, candidate[place])}"
     if not rows:
         return
-    good = buildable(task.space, Candidates.of(rows))
+    good = buildable(wanted.space, Candidates.of(rows))
     if not len(good):
-        yield f"{told}: no other value can be built; {_reason(task, rows[0], field, values[0])}"
+        yield f"{told}: no other value can be built; {_reason(wanted, rows[0], field, values[0])}"
         return
-    times = modelled_us(task.space, task.basis, good, task.problems)
+    times = modelled_us(wanted.space, wanted.basis, good, wanted.problems)
     best = int(times.argmin())
     other = _shown(field, good.row(best)[place])
     change = float(times[best]) / own - 1
     yield f"{told}: the next best, {other}, takes {change:+.1%} of the time; {len(good)} of {len(rows)} others fit"
 
 
-def _values(task: Task, candidate: tuple[int, ...], field: str) -> list[int]:
+def _values(wanted: Search, candidate: tuple[int, ...], field: str) -> list[int]:
     """Values of one field with all else equal."""
     m, k = candidate[0], candidate[1]
-    r, step_k, step_n = task.space.kernel.multiples
+    r, step_k, step_n = wanted.space.kernel.multiples
     if field == "b_layout":
-        return [B_LAYOUTS.index(layout) for layout in task.space.b_layouts]
+        return [B_LAYOUTS.index(layout) for layout in wanted.space.b_layouts]
     if field in ("c_buffers", "a_shims"):
         return list(BUFFERS)
     if field == "k_mt":
-        return [k * slices for slices in range(1, -(-task.space.deepest // k) + 1)]
+        return [k * slices for slices in range(1, -(-wanted.space.deepest // k) + 1)]
     if field == "rho":
         return [d for d in range(1, m // r + 1) if m % (r * d) == 0]
     step = {"m": r * candidate[FIELDS.index("rho")] * candidate[FIELDS.index("a_shims")], "k": step_k, "n": step_n}
@@ -105,10 +105,10 @@ def _changed(candidate: tuple[int, ...], field: str, value: int) -> tuple[int, .
     return tuple(row.values())
 
 
-def _reason(task: Task, row: tuple[int, ...], field: str, value: int) -> str:
-    spec = task.space.spec(Candidates.of([row]), 0, f"{_name(field)} = {_shown(field, value)}")
+def _reason(wanted: Search, row: tuple[int, ...], field: str, value: int) -> str:
+    spec = wanted.space.spec(Candidates.of([row]), 0, f"{_name(field)} = {_shown(field, value)}")
     try:
-        plan_gemm(spec, task.space.device)
+        plan_gemm(spec, wanted.space.device)
     except SpecError as error:
         return re.sub(r" \(.*\)", "", str(error).splitlines()[0])
     return "not tried"

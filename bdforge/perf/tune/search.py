@@ -27,7 +27,7 @@ _AT_ONCE = 1 << 18  # candidates that are modelled together: arrays that caches 
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class Search:
     """A whole search: what is given, whose kernels are believed, and the problems with how often each is run."""
 
     space: SearchSpace
@@ -65,16 +65,16 @@ class Part:
     best: tuple[Ranked, ...]
 
 
-def search_part(task: Task, m: int) -> Part:
+def search_part(wanted: Search, m: int) -> Part:
     """Model every legal candidate with this m."""
     examined, counted, best = 0, 0, []
-    for candidates in candidates_of(task.space, m):
+    for candidates in candidates_of(wanted.space, m):
         examined += len(candidates)
-        good = buildable(task.space, candidates)
+        good = buildable(wanted.space, candidates)
         counted += len(good)
         for start in range(0, len(good), _AT_ONCE):
             piece = good[start : start + _AT_ONCE]
-            times = modelled_us(task.space, task.basis, piece, task.problems)
+            times = modelled_us(wanted.space, wanted.basis, piece, wanted.problems)
             best = fastest([*best, *_fastest(piece, times)])
     return Part(m, examined, counted, tuple(best))
 
@@ -106,13 +106,13 @@ def fastest(ranked: Iterable[Ranked], count: int = KEPT) -> list[Ranked]:
     return list(best.values())[:count]
 
 
-Runner = Callable[[Task, list[int]], Iterator[Part]]
+Runner = Callable[[Search, list[int]], Iterator[Part]]
 """Searches the given tile heights and yields their parts as they end."""
 
 
-def in_process(task: Task, heights: list[int]) -> Iterator[Part]:
+def in_process(wanted: Search, heights: list[int]) -> Iterator[Part]:
     """One after the other."""
-    return (search_part(task, m) for m in heights)
+    return (search_part(wanted, m) for m in heights)
 
 
 def in_processes(jobs: int) -> Runner:
@@ -120,10 +120,10 @@ def in_processes(jobs: int) -> Runner:
     if jobs < 1:
         raise PerfError(f"-j {jobs} is below 1; this host has {os.cpu_count()} processors")
 
-    def run(task: Task, heights: list[int]) -> Iterator[Part]:
+    def run(wanted: Search, heights: list[int]) -> Iterator[Part]:
         with ProcessPoolExecutor(jobs, get_context("spawn"), _left_to_the_parent) as pool:
             try:
-                for done in as_completed([pool.submit(search_part, task, m) for m in heights]):
+                for done in as_completed([pool.submit(search_part, wanted, m) for m in heights]):
                     yield done.result()
             except BrokenProcessPool:
                 raise PerfError(
@@ -147,11 +147,11 @@ def on_cluster(address: str, timeout_seconds: float = 10) -> Runner:
     except ImportError:
         raise PerfError("--scheduler needs Dask, which is not installed; pip install 'bdforge[dask]'") from None
 
-    def run(task: Task, heights: list[int]) -> Iterator[Part]:
+    def run(wanted: Search, heights: list[int]) -> Iterator[Part]:
         from distributed import as_completed as completed
 
         with _client(Client, address, timeout_seconds) as client:
-            futures = client.map(search_part, [task] * len(heights), heights, pure=False)
+            futures = client.map(search_part, [wanted] * len(heights), heights, pure=False)
             try:
                 for future in completed(futures):
                     yield future.result()

@@ -9,24 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from bdforge.perf.errors import PerfError
-from bdforge.perf.tune.search import Part, Ranked, Task
+from bdforge.perf.tune.search import Part, Ranked, Search
 
 SOURCES = Path(__file__).parents[3]
 
 
-def identity(task: Task, root: Path = SOURCES) -> str:
-    """Hash of everything that decides a search's result: the task, and all sources and data of models and array."""
-    digest = hashlib.sha256(repr(task).encode())
+def identity(wanted: Search, root: Path = SOURCES) -> str:
+    """Hash of everything that decides a search's result: what is wanted, all sources and data of models and array."""
+    digest = hashlib.sha256(repr(wanted).encode())
     for package in ("bdforge", "bd_patterns"):
         for path in sorted(p for p in (root / package).rglob("*") if p.suffix in (".py", ".csv")):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def default_state(task: Task) -> Path:
+def default_state(wanted: Search) -> Path:
     """`bdforge/tune/<identity>.jsonl` in XDG_CACHE_HOME or ~/.cache."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "bdforge" / "tune" / f"{identity(task)}.jsonl"
+    return Path(cache) / "bdforge" / "tune" / f"{identity(wanted)}.jsonl"
 
 
 @dataclass
@@ -39,9 +39,9 @@ class State:
     emulated: dict[tuple[int, ...], dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, path: Path, task: Task) -> "State":
+    def open(cls, path: Path, wanted: Search) -> "State":
         """Read what is there, if it is of the same search; PerfError for another's file or one that cannot be used."""
-        state = cls(path, identity(task))
+        state = cls(path, identity(wanted))
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             lines = list(_lines(path)) if path.exists() else []

@@ -9,7 +9,7 @@ from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.errors import PerfError
 from bdforge.perf.tune.emulate import Emulated, emulated
 from bdforge.perf.tune.model import case_at
-from bdforge.perf.tune.search import Part, Ranked, Runner, Task, fastest, in_process
+from bdforge.perf.tune.search import Part, Ranked, Runner, Search, fastest, in_process
 from bdforge.perf.tune.space import Candidates, rows_of_tiles
 from bdforge.perf.tune.state import State
 
@@ -37,7 +37,7 @@ class Finalist:
 class Tuned:
     """A search's result. `finalists` are ranked, those passed over last; `seconds` are of this run's search alone."""
 
-    task: Task
+    wanted: Search
     finalists: tuple[Finalist, ...]
     examined: int
     legal: int
@@ -52,14 +52,17 @@ class Tuned:
 
 
 def search(
-    task: Task, run: Runner = in_process, state: State | None = None, ended: Callable[[int, int], None] | None = None
+    wanted: Search,
+    run: Runner = in_process,
+    state: State | None = None,
+    ended: Callable[[int, int], None] | None = None,
 ) -> list[Part]:
     """All parts, those of `state` taken over and new ones kept there; `ended` hears of parts done and of all parts."""
-    heights = rows_of_tiles(task.space)
+    heights = rows_of_tiles(wanted.space)
     parts = dict(state.parts) if state else {}
     tell = ended or (lambda done, of: None)
     tell(len(parts), len(heights))
-    for part in run(task, [m for m in heights if m not in parts]):
+    for part in run(wanted, [m for m in heights if m not in parts]):
         parts[part.m] = part
         if state:
             state.add(part)
@@ -68,7 +71,7 @@ def search(
 
 
 def tune(
-    task: Task, run: Runner = in_process, *, state: State | None = None, finalists: int = FINALISTS,
+    wanted: Search, run: Runner = in_process, *, state: State | None = None, finalists: int = FINALISTS,
     ended: Callable[[int, int], None] | None = None, emulating: Callable[[int, int], None] | None = None,
 ) -> Tuned:  # fmt: skip
     """Search exhaustively and re-rank the best `finalists` by timed emulation (0: by the model alone).
@@ -76,21 +79,21 @@ def tune(
     `ended` and `emulating` hear of the progress. PerfError when nothing can be built, or no finalist can run.
     """
     resumed, start = len(state.parts) if state else 0, time.perf_counter()
-    parts = search(task, run, state, ended)
+    parts = search(wanted, run, state, ended)
     searched = time.perf_counter()
     best = fastest(ranked for part in parts for ranked in part.best)
     if not best:
-        fixed = "".join(f", {name} of {' or '.join(map(str, values))}" for name, values in task.space.fixed)
+        fixed = "".join(f", {name} of {' or '.join(map(str, values))}" for name, values in wanted.space.fixed)
         raise PerfError(f"no tile can be built: no choice of m, k, n and buffers{fixed} fits")
-    ranked = _reranked(task, best, finalists, state, emulating)
+    ranked = _reranked(wanted, best, finalists, state, emulating)
     return Tuned(
-        task, ranked, sum(p.examined for p in parts), sum(p.legal for p in parts), resumed, searched - start,
+        wanted, ranked, sum(p.examined for p in parts), sum(p.legal for p in parts), resumed, searched - start,
         time.perf_counter() - searched,
     )  # fmt: skip
 
 
 def _reranked(
-    task: Task, best: list[Ranked], count: int, state: State | None, tell: Callable[[int, int], None] | None
+    wanted: Search, best: list[Ranked], count: int, state: State | None, tell: Callable[[int, int], None] | None
 ) -> tuple[Finalist, ...]:
     """Emulates the best until `count` of them could run."""
     if count == 0:
@@ -102,17 +105,17 @@ def _reranked(
             tell(good, count)
         if good == count:
             break
-        found.append(_finalist(task, ranked, state))
+        found.append(_finalist(wanted, ranked, state))
     if not any(f.emulated for f in found):
         raise PerfError(f"none of the {len(found)} fastest designs can run the problems: {found[0].passed_over}")
     return tuple(sorted(found, key=lambda f: (f.emulated is None, f.time_us)))
 
 
-def _finalist(task: Task, ranked: Ranked, state: State | None) -> Finalist:
+def _finalist(wanted: Search, ranked: Ranked, state: State | None) -> Finalist:
     facts: dict[str, Any] | None = state.emulated.get(ranked.candidate) if state else None
     if facts is None:
         try:
-            facts = asdict(emulated(task, ranked.candidate))
+            facts = asdict(emulated(wanted, ranked.candidate))
         except PerfError as error:
             facts = {"passed_over": str(error)}
         if state:
@@ -121,11 +124,11 @@ def _finalist(task: Task, ranked: Ranked, state: State | None) -> Finalist:
         return Finalist(ranked, passed_over=facts["passed_over"])
     M, K, N = facts["problem"]
     told = Emulated((M, K, N), facts["emulated_us"], facts["modelled_us"])
-    return Finalist(ranked, told, fixed_us=_fixed_us(task, ranked.candidate))
+    return Finalist(ranked, told, fixed_us=_fixed_us(wanted, ranked.candidate))
 
 
-def _fixed_us(task: Task, candidate: tuple[int, ...]) -> float:
+def _fixed_us(wanted: Search, candidate: tuple[int, ...]) -> float:
     """Dispatch, first slabs and last tiles of every run of every problem."""
     candidates = Candidates.of([candidate])
-    cases = [(case_at(task.space, candidates, 0, problem), count) for problem, count in task.problems]
+    cases = [(case_at(wanted.space, candidates, 0, problem), count) for problem, count in wanted.problems]
     return sum(count * sum(estimate(case).serial.values()) for case, count in cases)

@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from bdforge.devices import AIE2, AIE2P, TileKind
 from bdforge.devices.registers import TILE_REGISTERS
-from bdforge.txn.bd import BdError, BdLock, burst_code, dims_in_words, encode_bd, granules, memcpy_transfer
+from bdforge.txn.bd import (
+    BdError,
+    BdLock,
+    burst_code,
+    dims_in_words,
+    drops_stride,
+    encode_bd,
+    granules,
+    memcpy_transfer,
+)
 
 SETTINGS = settings(deadline=None, derandomize=True, max_examples=120)
 SHIM, MEMTILE, CORE = (AIE2P.limits(kind) for kind in (TileKind.SHIM, TileKind.MEMTILE, TileKind.CORE))
@@ -172,3 +181,31 @@ def test_bursts_have_codes():
 def test_what_does_not_fit_is_named_with_its_limit(call, message):
     with pytest.raises(BdError, match=message):
         call()
+
+
+@pytest.mark.parametrize("iteration", [(0, 4), (-1, 4), (3, -1)])
+def test_an_iteration_counts_and_steps_forwards(iteration):
+    with pytest.raises(BdError, match=f"iteration of {iteration[0]} executions by {iteration[1]} words"):
+        encode_bd(TileKind.SHIM, length_words=4, iteration=iteration)
+
+
+def test_the_shortest_iteration_is_two_steps_of_a_word():
+    fields = TILE_REGISTERS[TileKind.SHIM].bd.decode(encode_bd(TileKind.SHIM, length_words=4, iteration=(2, 1)))
+    assert (fields["iteration_wrap"], fields["iteration_step"]) == (1, 0)
+    for none in ((1, 9), (7, 0)):
+        assert encode_bd(TileKind.SHIM, length_words=4, iteration=none) == encode_bd(TileKind.SHIM, length_words=4)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides", "dropped"),
+    [
+        ((1, 1, 1, 8), (0, 0, 0, 2), True),
+        ((5, 1, 1, 2), (64, 0, 0, 4), True),
+        ((1, 1, 1, 8), (0, 0, 0, 1), False),
+        ((1, 1, 1, 1), (0, 0, 0, 2), False),
+        ((1, 2, 1, 8), (0, 32, 0, 2), False),
+        ((1, 1, 2, 8), (0, 0, 32, 2), False),
+    ],
+)
+def test_a_task_of_one_row_loses_its_innermost_stride(sizes, strides, dropped):
+    assert drops_stride(sizes, strides) is dropped

@@ -124,3 +124,35 @@ def test_a_large_vocabulary_is_skipped():
     content = gguf_file(TENSOR, metadata=(gguf_entry("tokenizer.ggml.tokens", 9, vocabulary),))
     header = read_header(Path("model.gguf"), content)
     assert header.tensors["w"].end == len(content)
+
+
+SCALARS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # bytes by value type (ggml's gguf.h)
+
+
+def metadata(kind: int, value: bytes) -> bytes:
+    """A header whose one entry, with the shortest key, stands before a tensor of four bytes."""
+    tensor = gguf_string("w") + struct.pack("<IQIQ", 1, 1, F32, 0)
+    content = head(tensors=1, entries=1) + gguf_string("k") + struct.pack("<I", kind) + value + tensor
+    return content + bytes(-len(content) % 32) + b"abcd"
+
+
+@pytest.mark.parametrize("kind", SCALARS)
+def test_values_of_every_type_are_skipped_by_their_size(kind):
+    for value in (bytes(SCALARS[kind]), struct.pack("<IQ", kind, 3) + bytes(3 * SCALARS[kind])):
+        content = metadata(kind if len(value) <= 8 else 9, value)
+        tensor = read_header(Path("model.gguf"), content).tensors["w"]
+        assert content[tensor.start : tensor.end] == b"abcd"
+
+
+def test_arrays_may_be_nested_eight_deep():
+    nested = struct.pack("<IQ", 9, 1) * 7 + struct.pack("<IQ", 0, 2) + b"ab"
+    assert list(read_header(Path("model.gguf"), metadata(9, nested)).tensors) == ["w"]
+    refused(metadata(9, struct.pack("<IQ", 9, 1) + nested), "arrays are nested deeper than 8")
+
+
+def test_a_header_that_is_cut_off_anywhere_is_refused():
+    content = metadata(9, struct.pack("<IQ", 8, 2) + gguf_string("one") + gguf_string("two"))
+    read_header(Path("model.gguf"), content)
+    for size in range(4, len(content) - 4):
+        with pytest.raises(WeightError, match="cut off"):
+            read_header(Path("model.gguf"), content[:size])

@@ -21,18 +21,23 @@ from bdforge.xrt import find_development
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 
 
+def _includes(env) -> list[str]:
+    """Folders of headers, which SCons scans by the same names."""
+    return [f"-I{folder.removeprefix('#')}" for folder in env["CPPPATH"]]
+
+
 def compile_command(target, source, env) -> list[str]:
     """One source to one object, for archive and shared library alike."""
     needs_xrt = env["XRT"] and Path(str(source[0])).parent.name == "xrt"
     system = ["-isystem", str(env["XRT"].include)] if needs_xrt else []
-    include = [f"-I{folder}" for folder in env["CPPPATH"]]
+    include = _includes(env)
     flags = ["-std=c++17", env["OPTIMISE"], "-fPIC", *WARNINGS, *_sanitizers(env)]
     return [env["cxx"], *flags, *include, *system, "-c", str(source[0]), "-o", str(target[0])]
 
 
 def c_command(target, source, env) -> list[str]:
     """A source in C, whose users the C API is for."""
-    include = [f"-I{folder}" for folder in env["CPPPATH"]]
+    include = _includes(env)
     flags = ["-x", "c", "-std=c11", "-pedantic", "-O1", *WARNINGS, *_sanitizers(env), *include]
     return [env["cxx"], *flags, "-c", str(source[0]), "-o", str(target[0])]
 

@@ -56,6 +56,14 @@ def test_a_second_build_does_nothing_and_a_touched_header_changes_nothing():
     assert "[" not in done.stdout
 
 
+def test_objects_are_made_again_when_a_header_changes_that_they_include():
+    done = scons(SANITIZED, "-n", "--tree=all", "cpp", "cpp-tests", "xrt=none", "sanitize=address,undefined")
+    _, _, probe = done.stdout.partition("+-tests/host/pack_probe.cpp\n")
+    included = probe.split("/lib/libbdforge.a")[0]
+    for header in ("host/include/bdforge/npy.hpp", "host/include/bdforge/json.hpp", "host/src/placing.hpp"):
+        assert f"+-{header}\n" in included
+
+
 @pytest.mark.skipif(not shutil.which("pkg-config"), reason="pkg-config is not installed")
 @pytest.mark.parametrize("options", [[], ["--static"], ["--define-variable=runpath={lib}"]])
 def test_pkg_config_gives_what_a_program_needs(prefix: Path, other: Path, options: list[str]):

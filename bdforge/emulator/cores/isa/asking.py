@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bdforge.emulator.cores.isa.rows import REQUEST
-from bdforge.emulator.cores.isa.translate import Steps
+from bdforge.emulator.cores.isa.steps import Steps
 from bdforge.isa.meaning import Meaning
 
 _WORD_BYTES = 4

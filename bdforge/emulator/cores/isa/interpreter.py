@@ -1,18 +1,19 @@
 """The plain interpreter: one bundle after the other, every read and write in its own cycle. Slow, and the oracle."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
 from bdforge.emulator.cores.isa.address import walked
 from bdforge.emulator.cores.isa.control import Control
+from bdforge.emulator.cores.isa.fetch import behind_slots, checked
 from bdforge.emulator.cores.isa.memory import BANK_BYTES, DataMemory
-from bdforge.emulator.cores.isa.plan import DEPTH, Operand, Plan, plan_of
+from bdforge.emulator.cores.isa.plan import DEPTH, Plan, plan_of
+from bdforge.emulator.cores.isa.registers import Registers
 from bdforge.emulator.cores.isa.requests import request_of
-from bdforge.isa import Isa, leaves
+from bdforge.isa import Isa
 from bdforge.isa.errors import ControlError, DecodeError, ExecutionError, StepBudgetError
-from bdforge.isa.flow import DELAY_SLOTS
 from bdforge.isa.meaning import DATA, Kind, compute
 
 Steps = Generator[Any, Any, None]
@@ -30,16 +31,6 @@ class Flight:
     values: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Landing:
-    """A result that lands in a register's leaf; of several in one cycle that of the last instruction stays."""
-
-    order: tuple[int, int]
-    leaf: str
-    value: int
-    bypass: str | None
-
-
 class Interpreter:
     """A core with its registers and program.
 
@@ -51,14 +42,13 @@ class Interpreter:
 
     def __init__(self, isa: Isa, program: bytes, memory: DataMemory) -> None:
         self.isa, self.program, self.memory = isa, program, memory
-        self.registers: dict[str, int] = {}
+        self.registers = Registers(isa.generation)
         self.control = Control()
         self.cycle = self.bundles = self.conflicts = 0
         self.done = False
         self.events: list[int] = []
         self.counts: Counter[int] = Counter()
         self._flights: list[Flight] = []
-        self._landing: dict[int, list[Landing]] = defaultdict(list)
 
     @property
     def code(self) -> bytes:
@@ -77,12 +67,11 @@ class Interpreter:
 
     def read(self, register: str) -> int:
         """A register's value now; IsaError for an unknown name."""
-        return sum(self.registers.get(leaf.name, 0) << leaf.lsb for leaf in leaves(self.isa.generation, register))
+        return self.registers.read(register)
 
     def write(self, register: str, value: int) -> None:
         """Set a register now; IsaError for an unknown name."""
-        for leaf in leaves(self.isa.generation, register):
-            self.registers[leaf.name] = value >> leaf.lsb & ((1 << leaf.bits) - 1)
+        self.registers.write(register, value)
 
     def run(self, budget: int) -> Steps:
         """Until DONE, and until what is under way then has ended; ExecutionError and DecodeError name the bundle."""
@@ -108,7 +97,7 @@ class Interpreter:
             yield from self._cycle()
 
     def _issue(self, pc: int) -> Steps:
-        self._land()
+        self.registers.land(self.cycle)
         bundle = self.isa.decode(self.program, checked(pc, self.program))
         self.bundles += 1
         self.counts[pc] += 1
@@ -127,12 +116,8 @@ class Interpreter:
 
     def _cycle(self) -> Steps:
         """A cycle without a bundle, after the end."""
-        self._land()
+        self.registers.land(self.cycle)
         yield from self._do_cycle(self.control.pc, 0)
-
-    def _land(self) -> None:
-        for landing in sorted(self._landing.pop(self.cycle, ()), key=_order):
-            self.registers[landing.leaf] = landing.value
 
     def _do_cycle(self, pc: int, size_bytes: int) -> Steps:
         """Reads, then branches and requests, then loads, results and stores of all that is under way."""
@@ -156,17 +141,9 @@ class Interpreter:
             flight.values |= flight.plan.constants
         for operand in flight.plan.reads:
             if operand.stage == stage:
-                flight.values[operand.name] = self._value(operand)
+                flight.values[operand.name] = self.registers.value(operand, self.cycle)
         if stage == flight.plan.walk:
             self._walk(flight)
-
-    def _value(self, operand: Operand) -> int:
-        """Registers as they are, or as they will be in the next cycle where the result is forwarded."""
-        forwarded = {}
-        if operand.bypass is not None:
-            coming = sorted(self._landing.get(self.cycle + 1, ()), key=_order)
-            forwarded = {landing.leaf: landing.value for landing in coming if landing.bypass == operand.bypass}
-        return sum(forwarded.get(leaf.name, self.registers.get(leaf.name, 0)) << leaf.lsb for leaf in operand.leaves)
 
     def _walk(self, flight: Flight) -> None:
         flight.address, results = walked(flight.plan.meaning, flight.values)
@@ -177,12 +154,8 @@ class Interpreter:
         for name, value in results.items():
             if name == DATA:
                 flight.values[DATA] = value
-                continue
-            operand = flight.plan.writes[name]
-            for leaf in operand.leaves:
-                part = value >> leaf.lsb & ((1 << leaf.bits) - 1)
-                landing = Landing((flight.issued, flight.slot), leaf.name, part, operand.bypass)
-                self._landing[flight.issued + operand.stage].append(landing)
+            else:
+                self.registers.put(flight.plan.writes[name], value, (flight.issued, flight.slot))
 
     def _outside(self, flight: Flight, stage: int, pc: int, size_bytes: int) -> Steps:
         plan = flight.plan
@@ -238,26 +211,6 @@ class Interpreter:
         """Each bank serves one access in a cycle: the others would wait."""
         places = Counter(f.address // BANK_BYTES for f, stage in due if stage in (f.plan.load, f.plan.store))
         self.conflicts += max(places.values(), default=1) - 1
-
-
-def _order(landing: Landing) -> tuple[int, int]:
-    return landing.order
-
-
-def checked(pc: int, program: bytes) -> int:
-    """The address of the next bundle; ControlError where none can be."""
-    if pc >= len(program) or pc % 2:
-        raise ControlError(f"execution leaves program memory, which ends at {len(program):#x}")
-    return pc
-
-
-def behind_slots(isa: Isa, program: bytes, address: int) -> int | None:
-    """The address behind the five bundles at `address`; None beyond program memory."""
-    for _ in range(DELAY_SLOTS):
-        if address >= len(program):
-            return None
-        address += isa.size(program[address])
-    return address
 
 
 def answered(answer: Any) -> int:

@@ -10,13 +10,11 @@ from bdforge.isa import Access as RegisterAccess
 from bdforge.isa import Instruction, Leaf, effects, leaves
 from bdforge.isa.errors import OpenError
 from bdforge.isa.meaning import DATA, Kind, Meaning, Walk, meaning_of
-from bdforge.isa.registers import width
 
 DEPTH = 12
 """Cycles after which everything that a bundle put under way has ended (8- and 16-bit stores write at stage 11)."""
 
 _CASCADE_STAGE = _STREAM_STAGE = 5
-_WALK_INPUTS = ("ptr", "sp", "dj", "imm", "mod")
 _WALK_RESULTS = ("ptr_out", "dc", "dcl", "dch", "sp")
 _SCALAR_BITS = 64
 _READABLE_STATUS = ("srCarry", "srMS0", "srSS0")
@@ -54,11 +52,6 @@ class Plan:
         """The last stage at which anything but writing registers is done."""
         return max(self.walk, self.load, self.operate, self.store, 1)
 
-    @property
-    def walk_names(self) -> tuple[str, ...]:
-        """Operands of the address."""
-        return tuple(o.name for o in self.reads if o.name in _WALK_INPUTS)
-
 
 @lru_cache(maxsize=1 << 15)
 def plan_of(generation: str, instruction: Instruction) -> Plan:
@@ -71,7 +64,7 @@ def plan_of(generation: str, instruction: Instruction) -> Plan:
     reads = tuple(_operand(generation, access) for access in accesses.reads if access.operand in used)
     wanted = {*meaning.outputs, *(_WALK_RESULTS if meaning.walk is not Walk.NONE else ())}
     writes = {a.operand: _operand(generation, a) for a in accesses.writes if a.operand in wanted}
-    _check_registers(generation, meaning, reads, writes)
+    _check_registers(meaning, reads, writes)
     stages = {operand.name: operand.stage for operand in reads}
     walk = max((stages.get(name, 1) for name in _walk_inputs(meaning)), default=0)
     memory = form.timing.memory_stages
@@ -94,7 +87,7 @@ def _operand(generation: str, access: RegisterAccess) -> Operand:
     return Operand(access.operand, leaves(generation, access.register), access.stage, access.bypass)
 
 
-def _check_registers(generation: str, meaning: Meaning, reads: tuple[Operand, ...], writes: dict[str, Operand]) -> None:
+def _check_registers(meaning: Meaning, reads: tuple[Operand, ...], writes: dict[str, Operand]) -> None:
     for operand in reads:
         for leaf in operand.leaves:
             status = leaf.name.startswith("sr") and leaf.name not in _READABLE_STATUS
@@ -106,8 +99,3 @@ def _check_registers(generation: str, meaning: Meaning, reads: tuple[Operand, ..
         )
         if source < result and result > _SCALAR_BITS:
             raise OpenError("what a copy into a wider vector register leaves in its upper part is open")
-
-
-def register_bits(generation: str, register: str) -> int:
-    """Bits of a register; IsaError for an unknown name."""
-    return width(generation, register)

@@ -1,0 +1,98 @@
+"""A program's bundles as the fast executor's library has them: translated when execution reaches them first."""
+
+import ctypes
+import weakref
+from functools import lru_cache
+
+from bdforge.emulator.cores.isa import rows
+from bdforge.emulator.cores.isa.asking import DONE, Asking, ask
+from bdforge.emulator.cores.isa.build import EngineError, library
+from bdforge.emulator.cores.isa.fetch import behind_slots, checked
+from bdforge.emulator.cores.isa.layout import layout_of
+from bdforge.emulator.cores.isa.plan import Plan, plan_of
+from bdforge.emulator.cores.isa.steps import Constant, Place, Step, Steps
+from bdforge.emulator.cores.isa.translate import steps_of
+from bdforge.isa import Isa
+from bdforge.isa.errors import IsaError
+from bdforge.isa.meaning import Kind
+
+_STRETCH = 64  # bundles translated at a time
+_ONES = (1 << 64) - 1
+
+
+def compiled() -> ctypes.CDLL:
+    """The library; EngineError without a compiler."""
+    found = library()
+    if found is None:
+        raise EngineError("machine code is only interpreted: there is no C++ compiler g++")
+    return found
+
+
+class TranslatedProgram:
+    """A program's bundles as the library has them; cores with the same program share it."""
+
+    def __init__(self, isa: Isa, code: bytes) -> None:
+        self.isa, self.code = isa, code
+        self.library = compiled()
+        self.layout = layout_of(isa.generation)
+        self.handle = self.library.engine_program()
+        self.requests: list[Asking] = [DONE]
+        self._numbers = {n: i for i, n in enumerate(self.library.engine_functions().decode().split())}
+        self._constants: dict[int, int] = {}
+        self._known: set[int] = set()
+        weakref.finalize(self, self.library.engine_drop_program, self.handle)
+
+    def translate(self, pc: int) -> None:
+        """Translate what execution reaches from an address on; faults are those of the bundle there."""
+        start = pc
+        for _ in range(_STRETCH):
+            if pc in self._known:
+                return
+            try:
+                pc = self._add(pc)
+            except IsaError:
+                if pc == start:
+                    raise
+                return
+
+    def _add(self, pc: int) -> int:
+        bundle = self.isa.decode(self.code, checked(pc, self.code))
+        plans = [plan_of(self.isa.generation, instruction) for instruction in bundle]
+        made = [(flight, step) for flight, plan in enumerate(plans) for step in self._steps(plan)]
+        made.sort(key=lambda one: (one[1].delay, one[1].phase))
+        table = (rows.Row * max(len(made), 1))()
+        for row, (flight, step) in zip(table, made, strict=False):
+            self._fill(row, flight, step)
+        after = behind_slots(self.isa, self.code, pc + bundle.size)
+        self.library.engine_add(self.handle, pc, bundle.size, -1 if after is None else after, table, len(made))
+        self._known.add(pc)
+        return pc + bundle.size
+
+    def _steps(self, plan: Plan) -> list[Step]:
+        if plan.meaning.kind is not Kind.REQUEST:
+            return steps_of(self.layout, plan).made
+        steps = Steps(self.layout, plan)
+        ask(steps, self.requests)
+        return steps.made
+
+    def _fill(self, row: rows.Row, flight: int, step: Step) -> None:
+        row.function, row.flight = self._numbers[step.function], flight
+        row.delay, row.phase = step.delay, step.phase
+        for i, place in enumerate(step.places):
+            row.a[i] = self._place(place)
+        for i, option in enumerate(step.options):
+            row.o[i] = option
+
+    def _place(self, place: Place) -> int:
+        if not isinstance(place, Constant):
+            return place
+        if place.value not in self._constants:
+            made = self.library.engine_constant(self.handle, place.value & _ONES)
+            self._constants[place.value] = made
+        return self._constants[place.value]
+
+
+@lru_cache(maxsize=64)
+def translated(isa: Isa, code: bytes) -> TranslatedProgram:
+    """The translation of a program; made once for all cores that run it."""
+    return TranslatedProgram(isa, code)

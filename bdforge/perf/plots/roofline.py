@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _AXES_SHARE = 0.85  # of the figure's height
 _LABEL_POINTS = 11  # between letters
+_LETTERS_MOST = 12  # points that get one each; more are told by group, that the picture stays one
+_GROUPS_MOST = 10
+_CROWD = 60  # points of a kind, from which on they are small, let others through and show no range
 _HEIGHT_INCHES = 5.6
 
 Kind = Literal["modelled", "emulated", "published"]
@@ -120,16 +123,19 @@ def _draw(axes, points: Sequence[Point]) -> None:
         if chosen:
             axes.scatter(
                 [p.intensity for p in chosen], [p.tops for p in chosen], marker=marker, facecolors=face,
-                edgecolors=edge, s=44, linewidths=1.4, label=f"{_LABELS[kind]} ({len(chosen)})", zorder=3,
+                edgecolors=edge, s=12 if len(chosen) > _CROWD else 44, alpha=0.4 if len(chosen) > _CROWD else 1.0,
+                linewidths=1.4, label=f"{_LABELS[kind]} ({len(chosen)})", zorder=3,
             )  # fmt: skip
-    for point in points:
-        if point.kind == "modelled":
-            ends = [point.tops / INTERVAL[1], point.tops / INTERVAL[0]]
-            axes.plot([point.intensity] * 2, ends, color=GREY, linewidth=1.0, zorder=2)
+    modelled = [point for point in points if point.kind == "modelled"]
+    for point in modelled if len(modelled) <= _CROWD else []:
+        ends = [point.tops / INTERVAL[1], point.tops / INTERVAL[0]]
+        axes.plot([point.intensity] * 2, ends, color=GREY, linewidth=1.0, zorder=2)
 
 
 def _name_points(axes, points: Sequence[Point], height_inches: float) -> list[str]:
-    """Letters beside the named points, pushed apart, and what they stand for."""
+    """Letters beside the named points, pushed apart, and what they stand for; the groups where they are many."""
+    if len(_named(points)) > _LETTERS_MOST:
+        return _groups(_named(points))
     low, high = axes.get_ylim()
     points_per_decade = _AXES_SHARE * height_inches * 72 / log10(high / low)
     below, key = -1e9, []  # height of the letter below, in typographic points
@@ -142,6 +148,17 @@ def _name_points(axes, points: Sequence[Point], height_inches: float) -> list[st
         )  # fmt: skip
         key.append(f"{letter}: {point.name}")
     return key
+
+
+def _groups(points: Sequence[Point]) -> list[str]:
+    """Points by the first word of their names, a design's, with how many they are and their range."""
+    found: dict[str, list[float]] = {}
+    for point in points:
+        found.setdefault(point.name.partition(" ")[0], []).append(point.tops)
+    told = [f"{name}: {len(tops)}, {min(tops):.3g} to {max(tops):.3g} TOPS" for name, tops in found.items()]
+    return (
+        told if len(told) <= _GROUPS_MOST else [*told[: _GROUPS_MOST - 1], f"and {len(told) - _GROUPS_MOST + 1} more"]
+    )
 
 
 def _named(points: Sequence[Point]) -> list[Point]:

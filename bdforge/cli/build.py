@@ -31,8 +31,7 @@ def build_command(
         raise typer.BadParameter("choose host, all or emulate", param_hint="--target")
     wanted = ",".join(map(_absolute, designs or [])) or "default"
     choices = [f"device={device}", f"design={wanted}", f"build={out.resolve()}"]
-    scons = [sys.executable, "-m", "SCons", "-Q", "--no-print-directory", "-C", str(tree())]
-    done = subprocess.run([*scons, *choices, target], check=False)
+    done = subprocess.run([sys.executable, "-m", "SCons", "-Q", *choices, target], cwd=tree(), check=False)
     raise typer.Exit(BAD_INPUT if done.returncode else 0)
 
 

@@ -12,11 +12,11 @@ from bdforge.design.placement import placed
 from bdforge.design.program import Advance, Call, Core, Load, Loop, Rotating, Rotation, Store
 from bdforge.design.reasons import DesignError, Reason
 from bdforge.design.render import render
-from bdforge.design.sequence import Event, Sequence, Task, TaskBd, TokenWait
+from bdforge.design.sequence import Event, LockWrite, RtpWrite, Sequence, Task, TaskBd, TokenWait
 
 __all__ = [
     "Acquire", "Advance", "Allocation", "Bd", "Buffer", "Call", "Cascade", "Channel", "Core", "Design",
-    "DesignError", "Event", "Flow", "Load", "Lock", "Locks", "Loop", "Packet", "Port", "Reason", "Release",
-    "Rotating", "Rotation", "Sequence", "Store", "Task", "TaskBd", "Tile", "TokenWait", "check", "ping_pong",
-    "placed", "render", "ring", "whole",
+    "DesignError", "Event", "Flow", "Load", "Lock", "LockWrite", "Locks", "Loop", "Packet", "Port", "Reason", "Release",
+    "Rotating", "Rotation", "RtpWrite", "Sequence", "Store", "Task", "TaskBd", "Tile", "TokenWait", "check",
+    "ping_pong", "placed", "render", "ring", "whole",
 ]  # fmt: skip

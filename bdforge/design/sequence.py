@@ -53,22 +53,38 @@ class TokenWait:
 
 
 @dataclass(frozen=True, slots=True)
+class RtpWrite:
+    """Word `slot` of a core's buffer of run-time parameters becomes `value`."""
+
+    buffer: Buffer
+    slot: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class LockWrite:
+    """A lock becomes `value`."""
+
+    lock: Lock
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
-    """A stretch of the sequence: configure and start tasks, give cores their parameters and go, or wait and free."""
+    """A stretch of the sequence: configure and start tasks, write parameters and locks, or wait and free."""
 
     comment: str
     tasks: tuple[Task, ...] = ()
-    cores: tuple[tuple[Buffer, Lock], ...] = ()
+    writes: tuple[RtpWrite | LockWrite, ...] = ()
     waits: tuple[TokenWait, ...] = ()
     free: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """A runtime sequence: host buffers; run-time parameters (slot, value) of every core; events in order."""
+    """A runtime sequence: host buffers in order, and events."""
 
     name: str
     comment: str
     arguments: tuple[Buffer, ...]
-    parameters: tuple[tuple[int, int], ...]
     events: tuple[Event, ...]

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from bdforge.devices.timing import timing_of
-from bdforge.devices.types import PEAK_MACS, TYPES
+from bdforge.devices.types import PEAK_MACS
 from bdforge.emulator import TimingOptions, TimingReport, emulate
 from bdforge.emulator.timed import Span
 from bdforge.operators.gemm import GemmSequence, Plan, Problem, render, sequence
@@ -71,9 +71,4 @@ def _nothing(*_: object) -> None:
 
 def _zeros(planned: GemmSequence) -> list[np.ndarray]:
     """Arguments of a sequence, as bytes."""
-    spec = planned.plan.spec
-    a, c = (
-        n * TYPES[name].memory_bits // 8 for n, name in ((planned.a_elements, spec.a), (planned.c_elements, spec.c))
-    )
-    fed = planned.fed_bytes if spec.epilogue.fed else ()
-    return [np.zeros(size, np.uint8) for size in (a, planned.b_bytes, c, *fed)]
+    return [np.zeros(size, np.uint8) for size in planned.argument_bytes]

@@ -14,6 +14,7 @@ import numpy as np
 from bdforge.emulator import ArgumentError, emulate
 from bdforge.operators.gemm import GemmSequence, SequenceOptions, render
 from bdforge.operators.gemm import sequence as planned_sequence
+from bdforge.operators.gemm.program import B
 from bdforge.runtime.design import BuildError, BuiltDesign
 from bdforge.runtime.epilogues import NO_SCALES, Scales, fed_operands
 from bdforge.runtime.operands import b_operand, c_buffer, c_matrix, check_matrix, staged_a
@@ -122,7 +123,7 @@ class Gemm:
         if a.shape[1] != packed.K:
             raise ArgumentError(f"a is {a.shape[0]} x {a.shape[1]}, but weights are {packed.K} x {packed.N}")
         planned = planned_sequence(self.design.plan, a.shape[0], packed.K, packed.N)
-        _check_packed(packed, planned.b_bytes)
+        _check_packed(packed, planned.argument_bytes[B])
         c = c_buffer(planned)
         fed = fed_operands(planned, replace(packed.scales, rows=row_scales))
         self._backend.run(planned, [staged_a(planned, a), packed.data, c, *fed], self.timeout_seconds)

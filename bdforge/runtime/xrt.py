@@ -17,7 +17,7 @@ from bdforge.messages import Fault
 from bdforge.mlir import parse
 from bdforge.operators.gemm import GemmSequence, Plan, Problem
 from bdforge.operators.gemm.manifest import XCLBIN_KERNEL
-from bdforge.operators.gemm.sequence import ARGUMENTS
+from bdforge.operators.gemm.program import C
 from bdforge.perf import PerfError, estimate
 from bdforge.perf.bounds.case import case_of
 from bdforge.runtime.design import BuildError, BuiltDesign
@@ -142,7 +142,7 @@ class Xrt:
         """Run on the NPU; NpuError when it fails or takes longer than `timeout_seconds`."""
         with _named(f"running {planned.problem}"):
             stream = self._stream(planned)
-        self._loaded.run(str(planned.problem), stream, arguments, timeout_seconds, [ARGUMENTS["C"]])
+        self._loaded.run(str(planned.problem), stream, arguments, timeout_seconds, [C])
         return ()
 
     def _stream(self, planned: GemmSequence) -> tuple[Any, int]:

@@ -29,10 +29,12 @@ from bdforge.design import (
     Load,
     Lock,
     Locks,
+    LockWrite,
     Loop,
     Release,
     Rotating,
     Rotation,
+    RtpWrite,
     Sequence,
     Task,
     TaskBd,
@@ -118,7 +120,8 @@ def stencil(width: int, cores: int = 4) -> Design:
 def smoothing(design: Design, lines: int, images: int = 1) -> Design:
     """`design` with the sequence for so many images, one behind the other, of so many lines."""
     cores = [tile for tile in design.tiles if tile.core]
-    told = tuple((core.buffers[-1], core.locks[-1]) for core in cores)
+    numbers = (RtpWrite(core.buffers[-1], 0, lines - 2) for core in cores)
+    told = (*numbers, *(LockWrite(core.locks[-1], 1) for core in cores))
     elements = lines * cores[0].buffers[0].elements
     source, target = (Buffer(name, images * elements, "i32") for name in ("image", "smoothed"))
     events = []
@@ -128,8 +131,8 @@ def smoothing(design: Design, lines: int, images: int = 1) -> Design:
         out = Task(f"out_{i}", "image_out", (TaskBd(target, part, 1),), 0, token=True)
         events.append(Event(f"image {i} comes and goes, and cores may begin", (into, out), told))
         events.append(Event("all is written", waits=(TokenWait(0, 0, 0, 1),), free=(into.name, out.name)))
-    name, parameters = f"smooth_{images}_of_{lines}_lines", ((0, lines - 2),)
-    sequence = Sequence(name, f"{images} x {lines} lines", (source, target), parameters, tuple(events))
+    name = f"smooth_{images}_of_{lines}_lines"
+    sequence = Sequence(name, f"{images} x {lines} lines", (source, target), tuple(events))
     return replace(design, sequences=(*design.sequences, sequence))
 
 

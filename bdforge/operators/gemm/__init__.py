@@ -2,7 +2,6 @@
 
 from bdforge.operators.gemm.cpp_design import cpp_design
 from bdforge.operators.gemm.manifest import manifest
-from bdforge.operators.gemm.mlir_sequence import plan_sequence
 from bdforge.operators.gemm.plan import Plan, plan_gemm
 from bdforge.operators.gemm.render import render
 from bdforge.operators.gemm.sequence import Counts, Edges, GemmSequence, sequence
@@ -24,7 +23,6 @@ __all__ = [
     "load_spec",
     "manifest",
     "plan_gemm",
-    "plan_sequence",
     "render",
     "sequence",
     "spec_from",

@@ -7,7 +7,6 @@ Nothing is padded. Where a dimension is no multiple of its tile, the last tile *
 matrix: elements that two tiles cover are computed twice, with the same result.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from math import lcm
@@ -213,78 +212,6 @@ class RuntimeParameters(NamedTuple):
 
 
 def runtime_parameters(tiling: Tiling, problem: Problem) -> RuntimeParameters:
-    """`K/k` in whole slabs, and the tiles of C that each core makes; WalkError as `walk`."""
-    require(size_faults(tiling, problem), tiling, problem)
+    """`K/k` in whole slabs, and the tiles of C that each core makes."""
     grid = Grid(tiling, problem)
     return RuntimeParameters(grid.depth // tiling.k, grid.panels * grid.column_steps)
-
-
-def size_faults(tiling: Tiling, problem: Problem) -> list[str]:
-    """Every reason why sizes and leading dimensions cannot be walked."""
-    small = [
-        f"{name} = {value} is below 1"
-        for source in (tiling, problem)
-        for name in source.__slots__
-        if isinstance(value := getattr(source, name), int) and value < 1 and name not in ("ldb", "a_in_slabs")
-    ]
-    return small or [*_tile_faults(tiling), *_problem_faults(tiling, problem), *_granule_faults(tiling, problem)]
-
-
-def _tile_faults(tiling: Tiling) -> Iterator[str]:
-    if tiling.k_mt % tiling.k:
-        yield f"k_mt = {tiling.k_mt} is no multiple of k = {tiling.k}"
-    if tiling.a_shims > 1 and tiling.rows * tiling.a_shims > tiling.columns:
-        yield f"a_shims = {tiling.a_shims} needs {tiling.rows * tiling.a_shims} columns, there are {tiling.columns}"
-    if tiling.rows > tiling.columns and tiling.a.order == "column":
-        yield f"column-major A needs a column of the array for each of {tiling.rows} rows, there are {tiling.columns}"
-    if any(tiling.fed_bytes) and tiling.b.order != "packed":
-        yield "an epilogue is fed behind packed B only"
-    tile_bits = tiling.k * tiling.n * tiling.b.bits
-    if tile_bits % GRANULE_BITS:
-        yield f"a tile of B has k * n * bits = {tile_bits} bit, no multiple of {GRANULE_BITS} bit; enlarge k or n"
-
-
-def _problem_faults(tiling: Tiling, problem: Problem) -> Iterator[str]:
-    least = {"M": ("m", tiling.least_rows), "K": ("k_mt", tiling.k_mt), "N": ("n", tiling.n)}
-    for name, (tile_name, tile) in least.items():
-        size = getattr(problem, name)
-        if size < tile:
-            yield f"{name} = {size} is below {tile_name} = {tile}; stage the operand in a larger buffer"
-    for operand, name, size, leading in line_sizes(tiling, problem):
-        if leading < size:
-            yield f"ld{operand} = {leading} is below {name} = {size}; lines of {operand.upper()} would overlap"
-    if tiling.b.order != "packed" and problem.K % tiling.k_mt and not problem.a_in_slabs:
-        yield f"K = {problem.K} is no multiple of k_mt = {tiling.k_mt}; stage A in whole slabs, since B is not packed"
-
-
-def line_sizes(tiling: Tiling, problem: Problem) -> Iterator[tuple[str, str, int, int]]:
-    """(operand, name of the size along its lines, that size, leading dimension) of operands that are not packed."""
-    depth = Grid(tiling, problem).a_depth
-    along = {
-        "a": {"row": ("K", depth), "column": ("M", problem.M)},
-        "b": {"row": ("N", problem.N), "column": ("K", problem.K)},
-        "c": {"row": ("N", problem.N), "column": ("M", problem.M)},
-    }
-    for operand, orders in along.items():
-        if found := orders.get(getattr(tiling, operand).order):
-            yield operand, *found, getattr(problem, f"ld{operand}")
-
-
-def _granule_faults(tiling: Tiling, problem: Problem) -> Iterator[str]:
-    sizes = zip("MKN", (problem.M, problem.K, problem.N), tiling.granules, strict=True)
-    leading = [
-        (f"ld{operand}", value, getattr(tiling, operand).granule)
-        for operand, _, _, value in line_sizes(tiling, problem)
-    ]
-    for name, size, granule in (*sizes, *leading):
-        if size % granule:
-            yield (
-                f"{name} = {size} is no multiple of {granule}; a DMA moves {GRANULE_BITS} bit at a time: "
-                "stage the operand in a buffer whose lines start at whole words"
-            )
-
-
-def require(faults: list[str], tiling: Tiling, problem: Problem) -> None:
-    """WalkError with all `faults`, if there are any."""
-    if faults:
-        raise WalkError("\n  - ".join([f"{problem} cannot be walked with {tiling}:", *faults]))

@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bdforge.devices import mlir_device_named
 from bdforge.operators.gemm.addresses import buffer_addresses
 from bdforge.operators.gemm.plan import RTP_K_STEPS, RTP_OUTPUT_TILES, Plan
 from bdforge.operators.gemm.runtime_facts import runtime_facts
-from bdforge.operators.gemm.sequence import sequence
+from bdforge.operators.gemm.sequence import sequence, sequence_program
 from bdforge.operators.gemm.spec import Problem
 from bdforge.operators.gemm.staging import Staged
 from bdforge.operators.gemm.types import TYPES
+from bdforge.sequences.words import target_facts
 
 SCHEMA_VERSION = 1
 XCLBIN_KERNEL = "MLIR_AIE"  # aiecc's default for --xclbin-kernel-name
@@ -56,6 +58,10 @@ def manifest(
         ],
         "runtime_parameters": {"K/k": RTP_K_STEPS, "output tiles per core": RTP_OUTPUT_TILES},
         "runtime": runtime_facts(plan),
+        "sequence": {
+            "program": sequence_program(plan).model_dump(exclude_none=True),
+            "target": target_facts(mlir_device_named(plan.mlir_device)),
+        },
         "placement": {"read_back": read_back, "buffers": buffer_addresses(plan)},
         "spec": spec.content,
         "files": {

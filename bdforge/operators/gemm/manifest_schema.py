@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bdforge.operators.gemm.manifest import SCHEMA_VERSION
+from bdforge.sequences import Program
 
 SCHEMA_FILE = "manifest.schema.json"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -81,6 +82,38 @@ class Runtime(_Part):
     shim: dict[str, Any] = Field(description="Limits, registers and channels of the shims.")
 
 
+class Target(_Part):
+    """Limits and registers of shims, with which events of a sequence become words (`bdforge.sequences.words`)."""
+
+    header: list[int] = Field(description="The first words of a stream: version, device, columns.")
+    columns: Size = Field(description="Of the array.")
+    column_stride: Size = Field(description="What the same register of the next column adds to an address.")
+    bds: Size = Field(description="Of a shim.")
+    wraps: list[Size] = Field(description="Largest sizes of dimensions 0 and 1, in words.")
+    step_max: Size = Field(description="Longest step of a dimension or iteration, in words.")
+    iteration_max: Size = Field(description="Most runs with an iteration.")
+    length_max: Size = Field(description="Most words of one run.")
+    repeat_max: Size = Field(description="Most runs of a task.")
+    queue_entries: Size = Field(description="Tasks that a channel's queue holds, the running one counted.")
+    bd_address: int = Field(description="Of BD 0 of column 0.")
+    bd_stride_bytes: Size = Field(description="From a BD to the next.")
+    bd_constant: list[int] = Field(description="What every BD holds beside its fields.")
+    bd_fields: dict[str, list[int]] = Field(description="Word and lowest bit; wraps count from 1, steps from 0.")
+    patched_word: int = Field(description="The low half of a BD's host address; the high half follows.")
+    queues: dict[str, list[int]] = Field(description="Addresses of task queues in column 0, by direction and channel.")
+    queue_fields: dict[str, int] = Field(description="Lowest bits of a queue word's fields.")
+    controls: dict[str, list[int]] = Field(description="Addresses of channels' control registers, likewise.")
+    control_value: int = Field(description="What a control register gets before its channel sends a token.")
+    control_mask: int = Field(description="The bits of it that count.")
+
+
+class SequenceFacts(_Part):
+    """The sequence program, and what it runs on."""
+
+    program: Program
+    target: Target
+
+
 class Placement(_Part):
     """Where the buffers of the array are."""
 
@@ -121,6 +154,7 @@ class Manifest(_Part):
         description="Slots of the runtime parameters in a core's memory, in words."
     )
     runtime: Runtime
+    sequence: SequenceFacts = Field(description="From which a host makes the instruction stream of any problem.")
     placement: Placement | None = Field(None, description="Absent from manifests of older builds.")
     spec: dict[str, Any] = Field(description="The spec itself, as its TOML file holds it.")
     files: dict[str, BuiltFile] = Field(

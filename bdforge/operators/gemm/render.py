@@ -5,9 +5,8 @@ from dataclasses import replace
 
 from bdforge.design.render import render as render_design
 from bdforge.mlir import Era, convert
-from bdforge.operators.gemm.mlir_sequence import mlir_sequence, plan_sequence
 from bdforge.operators.gemm.plan import Plan
-from bdforge.operators.gemm.sequence import GemmSequence
+from bdforge.operators.gemm.sequence import GemmSequence, mlir_sequence, sequence
 from bdforge.operators.gemm.spec import Problem
 
 
@@ -16,10 +15,8 @@ def render(plan: Plan, problems: Sequence[Problem | GemmSequence], era: Era = Er
 
     The templates write the dialect's form of March 2026; for another `era` that text is converted.
     """
-    sequences = tuple(
-        mlir_sequence(problem) if isinstance(problem, GemmSequence) else plan_sequence(plan, problem)
-        for problem in _without_doubles(problems)
-    )
+    planned = (p if isinstance(p, GemmSequence) else sequence(plan, p.M, p.K, p.N) for p in _without_doubles(problems))
+    sequences = tuple(map(mlir_sequence, planned))
     text = render_design(replace(plan.array, sequences=sequences))
     return text if era is Era.MARCH else convert(text, era, plan.spec.name)
 

@@ -12,8 +12,9 @@ from bdforge.devices.registers import CONTROLLER_ID_MASK, RUNTIME_AXI_CACHE, TIL
 from bdforge.operators.gemm.addresses import core_addresses
 from bdforge.operators.gemm.grid import Storage
 from bdforge.operators.gemm.plan import RTP_K_STEPS, RTP_OUTPUT_TILES, Plan
-from bdforge.operators.gemm.sequence import ARGUMENTS, shim_channels, token_control
+from bdforge.operators.gemm.sequence import shim_channels
 from bdforge.operators.gemm.spec import LARGEST_SIZE
+from bdforge.sequences.words import token_control
 from bdforge.txn.bd import burst_code, encode_bd
 from bdforge.txn.codec import encode
 from bdforge.txn.operations import DIRECTIONS
@@ -40,7 +41,7 @@ def runtime_facts(plan: Plan) -> dict[str, Any]:
         "operands": {name: _storage(getattr(tiles, name)) for name in "abc"},
         "largest_size": LARGEST_SIZE,
         "depth_limit": plan.kernel.depth_limit,
-        "arguments": {operand.lower(): index for operand, index in ARGUMENTS.items()},
+        "arguments": {operand.lower(): index for index, operand in enumerate("ABCRS")},
         "fed_bytes": dict(zip(("panel", "tile"), tiles.fed_bytes, strict=True)),
         "a_feeds": [feed._asdict() for feed in tiles.feeds()],
         "least_rows": tiles.least_rows,

@@ -1,39 +1,33 @@
-"""The runtime sequence of any problem: what the host's controller does, as instruction words.
+"""The runtime sequence of any problem: what the host's controller does, as events and as instruction words.
 
-One loaded design serves every M, K, N; a sequence is all that differs. The same plan of steps makes the words here, the
-MLIR in `mlir_sequence` and, from the manifest's numbers, the words in `host/include/bdforge/sequence.hpp`.
+One loaded design serves every M, K, N; a sequence is all that differs. The design's sequence program (`program`) yields
+it here, in the MLIR of a rendered sequence, and in C++ from the manifest.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import islice
 
 import numpy as np
 
+from bdforge.design.events import placed_sequence
 from bdforge.design.model import Allocation
-from bdforge.devices import Generation, TileKind, mlir_device_named
-from bdforge.devices.limits import GRANULE_BYTES, SHIM_CONTROLLER_ID
-from bdforge.devices.registers import CONTROLLER_ID_MASK, RUNTIME_AXI_CACHE, TILE_REGISTERS, address
+from bdforge.design.sequence import Sequence
+from bdforge.devices import TileKind, mlir_device_named
+from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.operators.gemm.addresses import core_addresses
-from bdforge.operators.gemm.grid import BYTE_BITS, Grid, RuntimeParameters, Storage, runtime_parameters
+from bdforge.operators.gemm.grid import Grid, RuntimeParameters, WalkError, runtime_parameters
 from bdforge.operators.gemm.grid import Problem as Sizes
+from bdforge.operators.gemm.operands import Packing
 from bdforge.operators.gemm.plan import RTP_K_STEPS, RTP_OUTPUT_TILES, Plan
-from bdforge.operators.gemm.schedule import AwaitC, Event, Release, Start, schedule
-from bdforge.operators.gemm.spec import Problem, SpecError
+from bdforge.operators.gemm.program import Channel, Core, Walked, gemm_program
+from bdforge.operators.gemm.spec import LARGEST_SIZE, Problem, SpecError
 from bdforge.operators.gemm.staging import Leading, Staging, stage
-from bdforge.operators.gemm.walk import Operand, Transfer, walk
-from bdforge.txn.bd import burst_code, encode_bd, task_transfer
+from bdforge.operators.gemm.types import TYPES
+from bdforge.sequences import Event, Program, ProgramError, Start, interpret
+from bdforge.sequences.interpret import arguments_of
+from bdforge.sequences.words import illegal, operations
 from bdforge.txn.codec import encode
-from bdforge.txn.operations import S2MM, BlockWrite, MaskWrite, Operation, Patch, Sync, Write
-
-ARGUMENTS: dict[Operand, int] = {"A": 0, "B": 1, "C": 2, "R": 3, "S": 4}
-"""Arguments of every GEMM's runtime sequence; R and S only where the epilogue is fed."""
-
-_SHIM = TILE_REGISTERS[TileKind.SHIM]
-_ADDRESS_WORD = _SHIM.bd.fields["address_low"].word
-_WORD_MASK = 0xFFFFFFFF
-_TRANSFER_SIZES = 4  # of a runtime transfer; the outermost is the BD's iteration
+from bdforge.txn.operations import Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +77,8 @@ class GemmSequence:
     problem: Problem
     staging: Staging
     sizes: Sizes
+    program: Program
+    given: dict[str, int]
     events: tuple[Event, ...]
 
     @property
@@ -96,37 +92,21 @@ class GemmSequence:
         return runtime_parameters(self.grid.tiling, self.sizes)
 
     @property
-    def a_elements(self) -> int:
-        """Memory elements of A from the first to the last that the shims may read, whole lines."""
-        return _extent(self.plan.tiling.a, self.sizes.M, self.grid.a_depth, self.sizes.lda)
+    def elements(self) -> list[int]:
+        """Memory elements of A, B and C (and R, S), bytes for packed B and what feeds an epilogue."""
+        return arguments_of(self.program, self.given)
 
     @property
-    def b_elements(self) -> int:
-        """Memory elements of B, bytes for packed B."""
-        if self.plan.tiling.b.order == "packed":
-            return self.grid.n_tiles * self.plan.tiling.b_tile_bytes(self.grid.depth)
-        return _extent(self.plan.tiling.b, self.sizes.K, self.sizes.N, self.sizes.ldb)
-
-    @property
-    def b_bytes(self) -> int:
-        """Size of B."""
-        bits = BYTE_BITS if self.plan.tiling.b.order == "packed" else self.plan.tiling.b.bits
-        return self.b_elements * bits // BYTE_BITS
-
-    @property
-    def fed_bytes(self) -> tuple[int, int]:
-        """Bytes of R, for every row panel, and of S, for every n-tile; 0 where the epilogue is not fed."""
-        by_panel, by_tile = self.plan.tiling.fed_bytes
-        return self.grid.panels * by_panel, self.grid.n_tiles * by_tile
-
-    @property
-    def c_elements(self) -> int:
-        """Memory elements of C, whole lines."""
-        return _extent(self.plan.tiling.c, self.sizes.M, self.sizes.N, self.sizes.ldc)
+    def argument_bytes(self) -> list[int]:
+        """Size of every host buffer."""
+        pairs = zip(self.elements, self.program.arguments, strict=True)
+        return [count * argument.bits // 8 for count, argument in pairs]
 
     def operations(self) -> list[Operation]:
         """The operations of the instruction stream."""
-        return list(_operations(self))
+        bits = [argument.bits for argument in self.program.arguments]
+        wide = self.plan.spec.sequence.wait == "wide"
+        return list(operations(self.events, bits, self.plan.device.generation, wide))
 
     def words(self) -> np.ndarray:
         """The instruction stream, uint32."""
@@ -141,18 +121,12 @@ class GemmSequence:
         tiles = self.parameters.output_tiles * spec.rows * spec.columns
         operations = self.operations()
         return Counts(
-            steps=sum(isinstance(event, AwaitC) for event in self.events),
+            steps=sum(isinstance(event, Start) for event in self.events),
             operations=len(operations),
             words=len(self._encoded(operations)),
             output_tiles=tiles,
             macs=tiles * spec.tile.m * spec.tile.n * grid.depth,
         )
-
-    def waits(self) -> tuple[Sync, ...]:
-        """What waits for C of one step: a token from each column."""
-        columns, channel = self.plan.spec.columns, shim_channels(self.plan)["C", 0].channel
-        width = self.plan.spec.sequence.wait_columns(columns)
-        return tuple(Sync(S2MM, 0, first, 1, width, channel) for first in range(0, columns, width))
 
     def edges(self) -> Edges:
         """How each operand's edges are handled."""
@@ -182,13 +156,55 @@ def sequence(
     """
     problem = Problem(M, K, N)
     given = {name: value for name, value in (("a", lda), ("b", ldb), ("c", ldc)) if value is not None}
-    staging, sizes = stage(plan, problem, replace(natural_leading(plan, problem), **given))
-    limits = plan.device.generation.limits(TileKind.SHIM)
-    steps = list(islice(walk(plan.tiling, sizes, limits), STEPS_MAX + 1))
-    if len(steps) > STEPS_MAX:
-        raise SpecError(f"{plan.spec.name}: {problem}: takes more than {STEPS_MAX} steps of a sequence; split it")
-    events = schedule(steps, limits, in_flight=plan.spec.sequence.steps)
-    return GemmSequence(plan, problem, staging, sizes, tuple(events))
+    leading = replace(natural_leading(plan, problem), **given)
+    staging, sizes = stage(plan, problem, leading)
+    program = sequence_program(plan)
+    parameters = {"M": M, "K": K, "N": N, "lda": leading.a, "ldb": leading.b, "ldc": leading.c}
+    try:
+        events = tuple(interpret(program, parameters, plan.device.generation.limits(TileKind.SHIM)))
+    except ProgramError as error:
+        raise SpecError(f"{plan.spec.name}: {problem}: {error}") from None
+    if faults := illegal(program, events, plan.device.generation.limits(TileKind.SHIM)):
+        raise WalkError("\n  - ".join([f"{plan.spec.name}: {problem} cannot be walked:", *faults]))
+    return GemmSequence(plan, problem, staging, sizes, program, parameters, events)
+
+
+def sequence_program(plan: Plan) -> Program:
+    """The program of a plan's sequences."""
+    channels = {operand: channel for (operand, _), channel in shim_channels(plan).items()}
+    return gemm_program(
+        Walked(
+            tiling=plan.tiling,
+            limits=plan.device.generation.limits(TileKind.SHIM),
+            depth_limit=plan.kernel.depth_limit,
+            largest_size=LARGEST_SIZE,
+            channels=tuple(Channel(channels[name].direction, channels[name].channel) for name in "ABC"),  # type: ignore[arg-type]
+            cores=tuple(_core(core.parameters, core.go) for core in core_addresses(plan)),
+            memory=tuple(_memory_type(plan, name) for name in "abc"),  # type: ignore[arg-type]
+            types=(plan.spec.a, plan.spec.b, plan.spec.c),
+            packing=Packing(plan.kernel.s, plan.kernel.t, plan.spec.tile.m, plan.kernel.field_scaled),
+            in_flight=plan.spec.sequence.steps,
+        )
+    )
+
+
+def _core(parameters: int, go: int) -> Core:
+    return Core(parameters + GRANULE_BYTES * RTP_K_STEPS, parameters + GRANULE_BYTES * RTP_OUTPUT_TILES, go)
+
+
+def _memory_type(plan: Plan, name: str) -> str:
+    packed = getattr(plan.tiling, name).order == "packed"
+    return "i8" if packed else TYPES[getattr(plan.spec, name)].memory
+
+
+def mlir_sequence(planned: GemmSequence) -> Sequence:
+    """A planned sequence as templates place it."""
+    p = planned.problem
+    comment = f"C ({p.M} x {p.N}) = A ({p.M} x {p.K}) B ({p.K} x {p.N}), edges: {planned.edges()}"
+    wide = planned.plan.spec.sequence.wait == "wide"
+    return placed_sequence(
+        p.sequence, comment, planned.plan.array, planned.program, planned.elements, planned.events, wide
+    )
 
 
 def natural_leading(plan: Plan, problem: Problem) -> Leading:
@@ -198,93 +214,13 @@ def natural_leading(plan: Plan, problem: Problem) -> Leading:
     return Leading(*(down if order == "column" else across for order, down, across in shapes))
 
 
-def _extent(storage: Storage, rows: int, columns: int, leading: int) -> int:
-    """Memory elements of a matrix whose lines are `leading` positions apart."""
-    lines = columns if storage.order == "column" else rows // storage.block
-    return lines * leading * storage.run
-
-
-def shim_channels(plan: Plan) -> dict[tuple[Operand, int], Allocation]:
+def shim_channels(plan: Plan) -> dict[tuple[str, int], Allocation]:
     """The shim channel of each operand in each column of the array that moves it."""
     by_name = {allocation.name: allocation for allocation in plan.array.allocations}
     fed = [feed.column for feed in plan.tiling.feeds()]
     columns = range(plan.tiling.columns)
-    used: dict[Operand, Iterable[int]] = {"A": fed, "B": columns, "C": columns}
+    used: dict[str, Iterable[int]] = {"A": fed, "B": columns, "C": columns}
     return {(name, column): by_name[f"{name.lower()}_{column}"] for name, found in used.items() for column in found}
-
-
-def _operations(planned: GemmSequence) -> Iterator[Operation]:
-    channels, waits = shim_channels(planned.plan), planned.waits()
-    for event in planned.events:
-        match event:
-            case Start(_, transfers, bd_ids):
-                for transfer, ids in zip(transfers, bd_ids, strict=True):
-                    channel = channels[transfer.operand, transfer.column]
-                    yield from _task(planned.plan.device.generation, channel, transfer, ids)
-            case Release():
-                yield from _release(planned)
-            case AwaitC():
-                yield from waits
-
-
-def _release(planned: GemmSequence) -> Iterator[Operation]:
-    """Every core's parameters, then the lock that says that they are there."""
-    k_steps, output_tiles = planned.parameters
-    for core in core_addresses(planned.plan):
-        yield Write(core.parameters + GRANULE_BYTES * RTP_K_STEPS, k_steps)
-        yield Write(core.parameters + GRANULE_BYTES * RTP_OUTPUT_TILES, output_tiles)
-        yield Write(core.go, 1)
-
-
-def _task(generation: Generation, channel: Allocation, transfer: Transfer, ids: tuple[int, ...]) -> Iterator[Operation]:
-    """Write a chain's BDs, say where their memory is, and push the task."""
-    column = transfer.column
-    for i, (bd, bd_id, next_id) in enumerate(zip(transfer.bds, ids, (*ids[1:], None), strict=True)):
-        words = _bd_words(generation, bd.sizes, bd.strides, transfer.element_bits, next_id)
-        offset_bytes = bd.offset * transfer.element_bits // 8
-        at = address(column, 0, _SHIM.bd_offset(bd_id))
-        yield BlockWrite(at, _at_offset(words, offset_bytes))
-        yield Patch(at + GRANULE_BYTES * _ADDRESS_WORD, ARGUMENTS[transfer.source(i)], offset_bytes)
-    if transfer.token:
-        control = _SHIM.control_offset(channel.direction, channel.channel)
-        yield MaskWrite(address(column, 0, control), token_control(), CONTROLLER_ID_MASK)
-    entry = {"token": int(transfer.token), "repeat": transfer.runs - 1, "bd": ids[0]}
-    queue = _SHIM.queue_offset(channel.direction, channel.channel)
-    yield Write(address(column, 0, queue), _SHIM.queue.encode(entry)[0])
-
-
-def token_control() -> int:
-    """Value of a channel's control register under CONTROLLER_ID_MASK, so that its tokens find their way."""
-    return _SHIM.control.encode({"controller_id": SHIM_CONTROLLER_ID})[0]
-
-
-def _at_offset(words: tuple[int, ...], offset_bytes: int) -> tuple[int, ...]:
-    """The BD with an address, which the patch replaces: mlir-aie writes it, so do we."""
-    low, high = words[_ADDRESS_WORD : _ADDRESS_WORD + 2]
-    address_words = (low | offset_bytes & _WORD_MASK, high | offset_bytes >> 32)
-    return (*words[:_ADDRESS_WORD], *address_words, *words[_ADDRESS_WORD + 2 :])
-
-
-@lru_cache(maxsize=4096)
-def _bd_words(
-    generation: Generation, sizes: tuple[int, ...], strides: tuple[int, ...], element_bits: int, next_bd: int | None
-) -> tuple[int, ...]:
-    """Register words of a BD; the same BD comes back for every column and, often, for every step."""
-    missing = _TRANSFER_SIZES - len(sizes)
-    transfer = task_transfer(
-        generation.limits(TileKind.SHIM), (1,) * missing + sizes, (0,) * missing + strides, element_bits
-    )
-    return tuple(
-        encode_bd(
-            TileKind.SHIM,
-            length_words=transfer.length_words,
-            dims_words=transfer.dims_words,
-            iteration=transfer.iteration,
-            next_bd=next_bd,
-            burst=burst_code(generation, 0),
-            axi_cache=RUNTIME_AXI_CACHE,
-        )
-    )
 
 
 def _edges(planned: GemmSequence) -> Edges:

@@ -96,7 +96,7 @@ def check(planned: GemmSequence) -> None:
         visited(found, 1, lines["b"], b_depth, columns * panels)
         return
     tile_bytes = packed_tile_bytes(planned, firsts)
-    counts, unit = found.visits(1, planned.b_bytes)
+    counts, unit = found.visits(1, planned.argument_bytes[1])
     assert tile_bytes % unit == 0
     np.testing.assert_array_equal(counts, np.repeat(np.bincount(firsts.n_tiles) * panels, tile_bytes // unit))
 
@@ -369,4 +369,4 @@ class _Changed:
 
     def __init__(self, planned: GemmSequence, words: np.ndarray):
         self.plan, self.sizes, self.words = planned.plan, planned.sizes, lambda: words
-        self.staging, self.grid, self.b_bytes = planned.staging, planned.grid, planned.b_bytes
+        self.staging, self.grid, self.argument_bytes = planned.staging, planned.grid, planned.argument_bytes

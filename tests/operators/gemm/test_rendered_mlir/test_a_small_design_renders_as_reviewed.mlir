@@ -381,7 +381,7 @@ module {
 
     // C (40 x 64) = A (40 x 48) B (48 x 64), edges: A reads 8 rows again, reads 16 columns again; B holds 0 for 16 rows of the last slab; C writes 8 rows again
     aie.runtime_sequence @gemm_40x48x64(%A: memref<1920xi8>, %B: memref<1024xi8>, %C: memref<2560xi32>) {
-      // step 0: row panels 0 to 1, column step 0
+      // step 0: 2 row panels from panel 0 on, 1 column steps from step 0 on
       %a0_step0 = aiex.dma_configure_task_for @a_0 {
         aie.dma_bd(%A : memref<1920xi8>, 0, 1024, [<size = 2, stride = 768>, <size = 2, stride = 16>, <size = 16, stride = 48>, <size = 32, stride = 1>]) {bd_id = 0 : i32}
         aie.end
@@ -404,7 +404,7 @@ module {
       aiex.npu.rtp_write(@core_1_2_rtp, 0, 4)
       aiex.npu.rtp_write(@core_1_2_rtp, 1, 3)
       aiex.set_lock(%core_1_2_go, 1)
-      // step 0: row panels 0 to 1, column step 0
+      // step 0: 2 row panels from panel 0 on, 1 column steps from step 0 on
       %c0_step0 = aiex.dma_configure_task_for @c_0 {
         aie.dma_bd(%C : memref<2560xi32>, 0, 1024, [<size = 1, stride = 64>, <size = 32, stride = 64>, <size = 32, stride = 1>]) {bd_id = 2 : i32}
         aie.end
@@ -415,7 +415,7 @@ module {
         aie.end
       } {issue_token = true}
       aiex.dma_start_task(%c1_step0)
-      // step 1: row panel 2, column step 0
+      // step 1: 1 row panels from panel 2 on, 1 column steps from step 0 on
       %a0_step1 = aiex.dma_configure_task_for @a_0 {
         aie.dma_bd(%A : memref<1920xi8>, 1152, 1024, [<size = 2, stride = 16>, <size = 16, stride = 48>, <size = 32, stride = 1>]) {bd_id = 3 : i32}
         aie.end
@@ -441,7 +441,7 @@ module {
         aie.end
       } {issue_token = true}
       aiex.dma_start_task(%c1_step1)
-      // step 0 is complete when its C tokens are here; its BDs are free again
+      // step 0 is complete when its tokens are here; its BDs are free again
       aiex.npu.sync {channel = 0 : i32, column = 0 : i32, column_num = 1 : i32, direction = 0 : i32, row = 0 : i32, row_num = 1 : i32}
       aiex.npu.sync {channel = 0 : i32, column = 1 : i32, column_num = 1 : i32, direction = 0 : i32, row = 0 : i32, row_num = 1 : i32}
       aiex.dma_free_task(%a0_step0)
@@ -449,7 +449,7 @@ module {
       aiex.dma_free_task(%b1_step0)
       aiex.dma_free_task(%c0_step0)
       aiex.dma_free_task(%c1_step0)
-      // step 1 is complete when its C tokens are here; its BDs are free again
+      // step 1 is complete when its tokens are here; its BDs are free again
       aiex.npu.sync {channel = 0 : i32, column = 0 : i32, column_num = 1 : i32, direction = 0 : i32, row = 0 : i32, row_num = 1 : i32}
       aiex.npu.sync {channel = 0 : i32, column = 1 : i32, column_num = 1 : i32, direction = 0 : i32, row = 0 : i32, row_num = 1 : i32}
       aiex.dma_free_task(%a0_step1)
@@ -461,7 +461,7 @@ module {
 
     // C (16 x 128) = A (16 x 16) B (16 x 128), edges: A staged as 16 x 32: K = 16 is below k_mt = 32
     aie.runtime_sequence @gemm_16x16x128(%A: memref<512xi8>, %B: memref<1024xi8>, %C: memref<2048xi32>) {
-      // step 0: row panel 0, column steps 0 to 1
+      // step 0: 1 row panels from panel 0 on, 2 column steps from step 0 on
       %a0_step0 = aiex.dma_configure_task_for @a_0 {
         aie.dma_bd(%A : memref<512xi8>, 0, 512, [<size = 1, stride = 32>, <size = 16, stride = 32>, <size = 32, stride = 1>]) {bd_id = 0 : i32}
         aie.end
@@ -484,7 +484,7 @@ module {
       aiex.npu.rtp_write(@core_1_2_rtp, 0, 2)
       aiex.npu.rtp_write(@core_1_2_rtp, 1, 2)
       aiex.set_lock(%core_1_2_go, 1)
-      // step 0: row panel 0, column steps 0 to 1
+      // step 0: 1 row panels from panel 0 on, 2 column steps from step 0 on
       %c0_step0 = aiex.dma_configure_task_for @c_0 {
         aie.dma_bd(%C : memref<2048xi32>, 0, 1024, [<size = 2, stride = 64>, <size = 16, stride = 128>, <size = 32, stride = 1>]) {bd_id = 2 : i32}
         aie.end
@@ -495,7 +495,7 @@ module {
         aie.end
       } {issue_token = true}
       aiex.dma_start_task(%c1_step0)
-      // step 0 is complete when its C tokens are here; its BDs are free again
+      // step 0 is complete when its tokens are here; its BDs are free again
       aiex.npu.sync {channel = 0 : i32, column = 0 : i32, column_num = 1 : i32, direction = 0 : i32, row = 0 : i32, row_num = 1 : i32}
       aiex.npu.sync {channel = 0 : i32, column = 1 : i32, column_num = 1 : i32, direction = 0 : i32, row = 0 : i32, row_num = 1 : i32}
       aiex.dma_free_task(%a0_step0)

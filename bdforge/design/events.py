@@ -1,0 +1,100 @@
+"""From the events of a sequence program's run to the runtime sequence that templates place."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+from bdforge.design.memory import Buffer, Lock
+from bdforge.design.model import Design
+from bdforge.design.sequence import Event, LockWrite, RtpWrite, Task, TaskBd, TokenWait
+from bdforge.design.sequence import Sequence as RuntimeSequence
+from bdforge.devices import TileKind
+from bdforge.devices.limits import GRANULE_BYTES
+from bdforge.devices.registers import TILE_REGISTERS, address
+from bdforge.sequences import Await, Program, Start, StartedTask, Stored
+from bdforge.sequences import Event as Told
+from bdforge.sequences.words import Sync, syncs
+
+_MOST_SLOTS = 64  # of run-time parameters in a buffer
+
+
+def placed_sequence(
+    name: str,
+    comment: str,
+    design: Design,
+    program: Program,
+    elements: Sequence[int],
+    events: Sequence[Told],
+    wide: bool,
+) -> RuntimeSequence:
+    """What the events of a program's run are in MLIR; lowered, it is the same stream of words.
+
+    `elements` of each of the program's arguments; `wide`: one wait for tokens of several columns.
+    """
+    arguments = tuple(
+        Buffer(argument.name, count, argument.type, argument.note)
+        for argument, count in zip(program.arguments, elements, strict=True)
+    )
+    return RuntimeSequence(name, comment, arguments, tuple(_events(design, arguments, events, wide)))
+
+
+def _events(design: Design, arguments: tuple[Buffer, ...], events: Sequence[Told], wide: bool) -> Iterator[Event]:
+    allocations = {(a.tile.column, a.direction, a.channel): a.name for a in design.allocations}
+    homes, names = _homes(design), {}
+    for event in events:
+        match event:
+            case Start(index, items):
+                tasks = [item for item in items if isinstance(item, StartedTask)]
+                names[index] = tuple(f"{_allocation(allocations, task).replace('_', '')}_step{index}" for task in tasks)
+                yield from _started(event, names[index], arguments, allocations, homes)
+            case Await(index, waits):
+                yield Event(
+                    f"step {index} is complete when its tokens are here; its BDs are free again",
+                    waits=tuple(_token(sync) for wait in waits for sync in syncs(wait, wide)),
+                    free=names[index],
+                )
+
+
+def _token(sync: Sync) -> TokenWait:
+    return TokenWait(sync.direction, sync.channel, sync.column, sync.columns)
+
+
+def _started(event: Start, names, arguments, allocations, homes) -> Iterator[Event]:
+    """Runs of tasks and runs of writes, in order."""
+    comment, named = f"step {event.index}: {event.note}", iter(names)
+    for _, run in groupby(event.items, type):
+        items = list(run)
+        if writes := tuple(_write(item, homes) for item in items if isinstance(item, Stored)):
+            yield Event("cores may begin: their data are on the way", writes=writes)
+        tasks = [item for item in items if isinstance(item, StartedTask)]
+        if placed := tuple(_task(_allocation(allocations, t), next(named), t, arguments) for t in tasks):
+            yield Event(comment, tasks=placed)
+
+
+def _allocation(allocations: Mapping[tuple[int, str, int], str], task: StartedTask) -> str:
+    return allocations[task.column, task.direction, task.channel]
+
+
+def _task(allocation: str, name: str, task: StartedTask, buffers: tuple[Buffer, ...]) -> Task:
+    bds = tuple(
+        TaskBd(buffers[bd.argument], bd.pattern, bd.bd_id, f"{name}_bd{i}" if i else "")
+        for i, bd in enumerate(task.bds)
+    )
+    return Task(name, allocation, bds, task.runs - 1, task.token)
+
+
+def _homes(design: Design) -> dict[int, tuple[Buffer, int] | Lock]:
+    """What stands at a full address of a core: a word of a buffer, or a lock."""
+    registers, homes = TILE_REGISTERS[TileKind.CORE], {}
+    for tile in (tile for tile in design.tiles if tile.kind is TileKind.CORE):
+        for lock in tile.locks:
+            homes[address(tile.column, tile.row, registers.lock_offset(lock.id))] = lock
+        for buffer in tile.buffers:
+            base = address(tile.column, tile.row, buffer.address or 0)
+            slots = buffer.elements if buffer.type == "i32" else 0
+            homes |= {base + GRANULE_BYTES * slot: (buffer, slot) for slot in range(min(slots, _MOST_SLOTS))}
+    return homes
+
+
+def _write(stored: Stored, homes: dict[int, tuple[Buffer, int] | Lock]) -> RtpWrite | LockWrite:
+    home = homes[stored.address]
+    return LockWrite(home, stored.value) if isinstance(home, Lock) else RtpWrite(*home, stored.value)

@@ -1,0 +1,107 @@
+"""A GEMM's operands in host memory, as its sequence program says them: staged, packed, or what feeds an epilogue."""
+
+from dataclasses import dataclass
+
+from bdforge.devices.types import BFP16EBS8, TYPES
+from bdforge.operators.gemm.grid import BYTE_BITS, Storage, Tiling
+from bdforge.operators.gemm.stages import Stages
+from bdforge.sequences import Builder, Expr, select
+
+A, B, C, R, S = range(5)
+"""Arguments; R and S hold the numbers that feed an epilogue, by row panel and by n-tile."""
+BLOCK = BFP16EBS8.values
+_FLOAT_BITS = 32
+_LOWEST = {"int2": 1}  # what is added to a weight: codes begin at 0
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """How the cores eat packed B: `s` x `t` micro-tiles; `scaled`: four codes of a byte belong to four of them.
+
+    `m` is the height of a tile of A, of which the tiling's rows hold data.
+    """
+
+    s: int
+    t: int
+    m: int
+    scaled: bool = False
+
+
+class Operands:
+    """Adds a design's operands to its program. `types` are the names of A's, B's and C's element types."""
+
+    def __init__(self, build: Builder, tiling: Tiling, stages: Stages, packing: Packing, types: tuple[str, str, str]):
+        self.build, self.tiling, self.stages, self.packing, self.types = build, tiling, stages, packing, types
+
+    def add(self, panels: Expr, depth: Expr, n_tiles: Expr) -> None:
+        """All of them; `panels` row panels, B `depth` deep in `n_tiles` tiles."""
+        self.matrix("a", A, "in")
+        self.packed(depth, n_tiles) if self.tiling.b.order == "packed" else self.matrix("b", B, "in")
+        self.matrix("c", C, "out")
+        if any(self.tiling.fed_bytes):
+            self.fed(panels, n_tiles)
+
+    def matrix(self, name: str, argument: int, direction: str) -> None:
+        """An operand line after line: the user's own memory, or a staged copy."""
+        stages, store = self.stages, getattr(self.tiling, name)
+        (rows, columns), axes = stages.shape(name), stages.axes(name)
+        side = store.block
+        rows, columns = rows // side, columns // side
+        lines = [(0, rows, 1, columns), (1, columns, 1, 1)]
+        if store.order == "column":
+            lines = [(1, columns, 1, rows), (0, rows, 1, 1)]
+        self.build.operand(
+            name.upper(), argument, direction, self.types[argument], _element_bits(store), axes, lines,
+            staged=stages.staged[name], order=store.order, leading=f"ld{name}",
+            blocked="across" if side > 1 else None,
+        )  # fmt: skip
+
+    def packed(self, depth: Expr, n_tiles: Expr) -> None:
+        """B tile by tile: `[n-tile][K/k][n/t][k/s][s][t]`; with four codes of a byte from four micro-tiles."""
+        tiling, (K, N) = self.tiling, (self.stages.walked[axis] for axis in "KN")
+        axes = [
+            (self.stages.given["K"], K, tiling.k_mt, True),
+            (self.stages.given["N"], N, tiling.n, False),
+        ]
+        blocked = TYPES[self.types[B]].blocked
+        self.build.operand(
+            "B", B, "in", self.types[B], BLOCK * BFP16EBS8.bits if blocked else tiling.b.bits, axes,
+            self.blocks(depth, n_tiles) if blocked else self.micro_tiles(depth, n_tiles),
+            bias=_LOWEST.get(self.types[B], 0), blocked="down" if blocked else None,
+        )  # fmt: skip
+
+    def micro_tiles(self, depth: Expr, n_tiles: Expr) -> list[tuple]:
+        k, n, t = self.tiling.k, self.tiling.n, self.packing.t
+        codes = max(BYTE_BITS // self.tiling.b.bits, 1)
+        group, step, apart = (codes * t, 1, t) if self.packing.scaled else (t, codes, 1)
+        return [
+            (1, n_tiles, n, depth * n),
+            (0, depth // k, k, k * n),
+            (1, n // group, group, k * group),
+            (0, k, 1, group),
+            (1, group // codes, step, codes),
+            *([(1, codes, apart, 1)] if codes > 1 else []),
+        ]
+
+    def blocks(self, depth: Expr, n_tiles: Expr) -> list[tuple]:
+        """`[n-tile][K/k][n/8][k/8]` tiles of 8 x 8 values."""
+        k, n = self.tiling.k // BLOCK, self.tiling.n // BLOCK
+        return [(1, n_tiles, n, depth // BLOCK * n), (0, depth // BLOCK // k, k, k * n), (1, n, 1, k), (0, k, 1, 1)]
+
+    def fed(self, panels: Expr, n_tiles: Expr) -> None:
+        """Scales of rows by panel and core row; scales and biases of columns by n-tile."""
+        tiling, stages = self.tiling, self.stages
+        M, N = stages.walked["M"], stages.walked["N"]
+        rows = (stages.given["M"], M, select(tiling.panel_rows > M, tiling.m, tiling.panel_rows), False)
+        tiles = [(0, panels * tiling.rows, tiling.m, self.packing.m), (0, tiling.m, 1, 1)]
+        self.build.operand("row_scales", R, "in", "f32", _FLOAT_BITS, [rows], tiles, missing=1.0)
+        columns = (stages.given["N"], N, tiling.n, False)
+        apart = tiling.fed_bytes[1] * BYTE_BITS // _FLOAT_BITS
+        lines = [(0, n_tiles, tiling.n, apart), (0, tiling.n, 1, 1)]
+        self.build.operand("column_scales", S, "in", "f32", _FLOAT_BITS, [columns], lines, missing=1.0)
+        self.build.operand("bias", S, "in", "f32", _FLOAT_BITS, [columns], lines, offset=tiling.n, missing=0.0)
+
+
+def _element_bits(store: Storage) -> int:
+    """Bits of what stands side by side: an element, or a tile of 8 x 8 values of block floats."""
+    return store.bits * store.run * store.block if store.block > 1 else store.bits

@@ -1,0 +1,392 @@
+"""The sequence program of a GEMM design: how the shims walk A, B and C of any size, in steps of tasks.
+
+A step is one row panel over many column steps, or many row panels over one column step: as much as one task of each
+channel can do. Host buffers keep their true shape: A and C are row- or column-major with `lda` and `ldc` positions from
+line to line; B likewise with `ldb`, or packed in the order in which the cores eat it, `[n-tile][K/k][a k x n tile]`.
+docs/sequences.md explains the walk. Parameters are the problem's M, K, N and lda, ldb, ldc as the user has them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bdforge.devices import TileLimits
+from bdforge.devices.limits import TASK_REPEAT_MAX
+from bdforge.operators.gemm.grid import BYTE_BITS, Feed, Storage, Tiling
+from bdforge.operators.gemm.operands import A, B, C, Operands, Packing, R, S
+from bdforge.operators.gemm.stages import Stages
+from bdforge.sequences import Builder, Expr, Program, all_of, any_of, ceildiv, divisor, largest, least, select
+from bdforge.sequences.program import Bd
+
+PARAMETERS = ("M", "K", "N", "lda", "ldb", "ldc")
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A shim's channel."""
+
+    direction: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """Full addresses of a core's parameters, and of the lock that says that they are there."""
+
+    k_steps: int
+    output_tiles: int
+    go: int
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """All of a design that its sequences depend on. `memory` are the MLIR types of A, B and C in host memory."""
+
+    tiling: Tiling
+    limits: TileLimits
+    depth_limit: int
+    largest_size: int
+    channels: tuple[Channel, Channel, Channel]
+    cores: tuple[Core, ...]
+    memory: tuple[str, str, str]
+    types: tuple[str, str, str]
+    packing: Packing
+    in_flight: int
+    most: int = TASK_REPEAT_MAX
+    """Panels or column steps of one step."""
+
+
+@lru_cache(maxsize=256)
+def gemm_program(walked: Walked) -> Program:
+    """The program that serves every problem of a design."""
+    return _Walk(walked).program()
+
+
+@dataclass(frozen=True, slots=True)
+class _Area:
+    """What a step covers: `panels` row panels, `count` column steps; at least one of the two is 1."""
+
+    panel: Expr
+    panels: Expr
+    first: Expr
+    count: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Tiles of a panel, neighbours joined: for each core row whether a group begins there, its first row, its rows."""
+
+    begins: tuple[Expr, ...]
+    starts: tuple[Expr, ...]
+    rows: tuple[Expr, ...]
+
+    @property
+    def several(self) -> Expr:
+        return any_of(*self.begins[1:])
+
+
+class _Walk:
+    def __init__(self, walked: Walked):
+        self.walked, self.tiling, self.limits = walked, walked.tiling, walked.limits
+        self.build = Builder(PARAMETERS, walked.in_flight)
+        self.stages = Stages(self.build, walked.tiling, walked.limits)
+        self.M, self.K, self.N = self.stages.sizes
+        self.lda, self.ldb, self.ldc = self.stages.leading
+        tiling = self.tiling
+        self.panels, self.whole = ceildiv(self.M, tiling.panel_rows), self.M // tiling.panel_rows
+        self.depth = ceildiv(self.K, tiling.k_mt) * tiling.k_mt
+        self.n_tiles = ceildiv(self.N, tiling.n)
+        self.steps = ceildiv(self.n_tiles, tiling.columns)
+        self.b_bytes = self.depth * (tiling.n * tiling.b.bits) // BYTE_BITS
+        self.b_inner = self.inner_bytes(self.b_bytes)
+        self.packed, self.fed = tiling.b.order == "packed", any(tiling.fed_bytes)
+        self.a_stride = _outer_offset(tiling.a, "row", tiling.panel_rows, self.lda)
+        self.b_stride = _outer_offset(tiling.b, "column", tiling.step_columns, self.ldb)
+
+    def program(self) -> Program:
+        self.stages.require(self.walked.largest_size, self.walked.depth_limit)
+        self.arguments()
+        operands = Operands(self.build, self.tiling, self.stages, self.walked.packing, self.walked.types)
+        operands.add(self.panels, self.depth, self.n_tiles)
+        self.areas()
+        return self.build.program
+
+    def arguments(self) -> None:
+        names, orders = "ABC", [getattr(self.tiling, name).order for name in "abc"]
+        elements = [*self.stages.elements]
+        if self.packed:
+            elements[B] = self.n_tiles * self.b_bytes
+        for name, type_, count, order in zip(names, self.walked.memory, elements, orders, strict=True):
+            bits = getattr(self.tiling, name.lower()).bits
+            note = "packed tile by tile, n-tile by n-tile" if order == "packed" else f"{order}-major"
+            self.build.argument(name, type_, BYTE_BITS if order == "packed" else bits, count, note)
+        if self.fed:
+            by_panel, by_tile = self.tiling.fed_bytes
+            self.build.argument("R", "i8", BYTE_BITS, self.panels * by_panel, "for row panels")
+            self.build.argument("S", "i8", BYTE_BITS, self.n_tiles * by_tile, "for n-tiles")
+
+    # Where tiles lie.
+
+    def row_start(self, panel: Expr, row: int) -> Expr:
+        """First row of a core row's tile. The last panel moves back as a whole; a single one tile by tile."""
+        m, whole = self.tiling.m, self.tiling.panel_rows
+        single, moved = least(row * m, self.M - m), least(panel * whole, self.M - whole) + row * m
+        return select(whole > self.M, single, moved)
+
+    def groups(self, panel: Expr) -> _Groups:
+        """The tiles of a panel with neighbours joined."""
+        rows, m = range(self.tiling.rows), self.tiling.m
+        starts = tuple(self.row_start(panel, row) for row in rows)
+        apart = (self.build.constant(1), *(~starts[row].equals(starts[row - 1] + m) for row in rows[1:]))
+        lengths = tuple(self.joined(apart, row) for row in rows)
+        return _Groups(apart, starts, lengths)
+
+    def joined(self, apart: Sequence[Expr], row: int) -> Expr:
+        """Rows of the tiles from core row `row` on that follow one another."""
+        m = self.tiling.m
+        behind = range(row + 1, self.tiling.rows)
+        more = (m * all_of(*(~apart[j] for j in behind[: i + 1])) for i in range(len(behind)))
+        return sum(more, self.build.constant(m))
+
+    def n_tile(self, step: Expr, column: int) -> Expr:
+        """The n-tile of an array column. The last step moves back as a whole; a single one repeats its last tile."""
+        columns, tiles = self.tiling.columns, self.n_tiles
+        return least(least(step * columns, largest(tiles - columns, 0)) + column, tiles - 1)
+
+    def tile_column(self, n_tile: Expr) -> Expr:
+        """First column of an n-tile in C; the last tile moves back."""
+        return least(n_tile * self.tiling.n, self.N - self.tiling.n)
+
+    def near(self, storage: Storage, stride: Expr) -> Expr:
+        """Whether a BD can step so many memory elements."""
+        return storage.words(stride) <= self.limits.step_max  # type: ignore[arg-type]
+
+    def inner_bytes(self, length: Expr | int) -> Expr:
+        """The longest inner run that splits `length` bytes into two wraps; 0 when none does."""
+        words = length // 4 + self.build.constant(0)
+        inner = divisor(words, self.limits.wraps[0])
+        return select(ceildiv(words, largest(inner, 1)) <= self.limits.wraps[1], inner * 4, 0)
+
+    # Which part of the problem each step covers.
+
+    def areas(self) -> None:
+        """Whole panels in the order that needs fewer steps, then the panel that moved back."""
+        most, (wide, ranges) = self.most_panels(), self.column_ranges()
+        blocks = ceildiv(self.whole, most)
+        tall = self.steps * blocks < self.whole * wide
+        tall_steps = select(tall, self.steps * blocks, 0)
+        rest = select(tall, self.panels - self.whole, self.panels) * wide
+        with self.build.loop(tall_steps + rest) as index:
+            is_tall, later = index < tall_steps, largest(index - tall_steps, 0)
+            block, divisor_ = index % largest(blocks, 1), largest(blocks, 1)
+            first, count = ranges(later % wide)
+            panel = select(tall, self.whole, 0) + later // wide
+            area = _Area(
+                select(is_tall, block * most, panel),
+                select(is_tall, least(most, self.whole - block * most), 1),
+                select(is_tall, index // divisor_, first),
+                select(is_tall, 1, count),
+            )
+            self.step(index, area)
+
+    def most_panels(self) -> Expr:
+        """Panels that one task can walk: the BDs of A, and of a column-major C, iterate over them."""
+        most = min(self.walked.most, self.limits.iteration_wrap_max)
+        return select(self.near(self.tiling.a, self.a_stride), most, 1)
+
+    def column_ranges(self):
+        """How many ranges of column steps a panel has, and (first, count) of a range by its number."""
+        iterate = self.columns_iterate()
+        alone = self.c_iterates(self.groups(self.build.constant(0)), self.build.constant(2))
+        single = any_of(alone, int(self.fed or not self.packed))
+        # All BDs of a chain run equally often, so the step that moved back cannot join the others.
+        off = any_of(~(self.n_tiles % self.tiling.columns).equals(0), ~(self.N % self.tiling.n).equals(0))
+        end = self.steps - all_of(single, off)
+        runs = self.walked.most
+        most = select(iterate, select(single, min(runs, self.limits.iteration_wrap_max), runs), 1)
+        whole = ceildiv(end, most)
+
+        def ranges(number: Expr) -> tuple[Expr, Expr]:
+            last = number >= whole
+            return select(last, end, number * most), select(last, 1, least(most, end - number * most))
+
+        return whole + self.steps - end, ranges
+
+    def columns_iterate(self) -> Expr:
+        """Whether one BD of B, and of a column-major C, can walk several column steps."""
+        b, c, columns = self.tiling.b, self.tiling.c, self.tiling.columns
+        lines = [self.near(c, self.tiling.step_columns * self.ldc)] if c.order == "column" else []
+        if not self.packed:
+            return all_of(self.near(b, self.b_stride), *lines)
+        return all_of(self.b_inner > 0, columns * self.b_bytes // 4 <= self.limits.step_max, *lines)
+
+    def c_iterates(self, groups: _Groups, count: Expr) -> Expr:
+        """Whether C's column steps are runs of a task: one BD cannot hold several when a panel's rows need more."""
+        if self.tiling.c.order == "column":
+            return count > 1
+        long = groups.rows[0] // self.tiling.c.block > self.limits.wraps[1]
+        return all_of(count > 1, any_of(groups.several, long))
+
+    # The tasks of a step.
+
+    def step(self, index: Expr, area: _Area) -> None:
+        """Those of A come first: the array can start on them while others are set up. C's tokens end the step."""
+        direction, channel = self.walked.channels[C].direction, self.walked.channels[C].index
+        note = "{} row panels from panel {} on, {} column steps from step {} on"
+        numbers = (area.panels, area.panel, area.count, area.first)
+        with self.build.step([(direction, channel, 0, self.tiling.columns)], note, numbers):
+            for feed in self.tiling.feeds():
+                self.task(A, feed.column, self.a(area, feed), area.panels * area.count)
+            for column in range(self.tiling.columns):
+                runs = area.panels if self.packed and not self.fed else area.panels * area.count
+                self.task(B, column, self.b(area, column), runs)
+            with self.build.when(index.equals(0)):
+                self.release()
+            groups = self.groups(area.panel)
+            for column in range(self.tiling.columns):
+                self.task(C, column, *self.c(area, groups, column), token=True)
+
+    def task(self, argument: int, column: int, bds: Sequence[Bd | None], runs: Expr, token: bool = False) -> None:
+        channel = self.walked.channels[argument]
+        self.build.task(channel.direction, channel.index, column, *bds, runs=runs, token=token)
+
+    def release(self) -> None:
+        """Every core's parameters, then the lock that says that they are there."""
+        for core in self.walked.cores:
+            self.build.write(core.k_steps, self.depth // self.tiling.k)
+            self.build.write(core.output_tiles, self.panels * self.steps)
+            self.build.write(core.go, 1)
+
+    def a(self, area: _Area, feed: Feed) -> list[Bd | None]:
+        """A feed's rows of A in slabs, panel by panel."""
+        start = self.row_start(area.panel, feed.row) + feed.offset
+        depth = select(self.stages.a_in_slabs, self.depth, self.K)
+        return self.slabs(A, "row", start, feed.rows, self.lda, depth, (area.panels, self.a_stride))
+
+    def slabs(
+        self, argument: int, along_depth: str, start: Expr, rows: int, leading: Expr, depth: Expr, runs: tuple
+    ) -> list[Bd | None]:
+        """`rows` rows of A (columns of B) from `start` on, in slabs of k_mt; then the slab that moved back.
+
+        Where lines run along K: `(K/k_mt, k_mt)(rows, ld)(k_mt, 1)`. Otherwise slabs are neighbouring lines:
+        `(K, ld)(1)(rows, 1)`. Where dimensions hold it, the second of two slabs, moved back, is the first one's
+        repetition.
+        """
+        storage: Storage = (self.tiling.a, self.tiling.b)[argument]
+        k_mt, begin = self.tiling.k_mt, _outer_offset(storage, along_depth, start, leading)
+        whole, rest = depth // k_mt, depth % k_mt
+        two = all_of(whole.equals(1), rest > 0)
+        if storage.order == along_depth:
+            line, run, lines = leading * storage.run, k_mt * storage.run, rows // storage.block
+            sizes = (select(two, 2, whole), lines, run)
+            strides = (select(two, rest * storage.run, run), line, 1)
+            moved = (1, lines, run), (0, line, 1), begin + (depth - k_mt) * storage.run
+        else:
+            two = all_of(two, int(k_mt <= self.limits.wraps[1]), self.near(storage, rest * leading))
+            sizes = (select(two, 2, whole * k_mt), select(two, k_mt, 1), rows)
+            strides = (select(two, rest * leading, leading), select(two, leading, 0), 1)
+            moved = (k_mt, 1, rows), (leading, 0, 1), begin + (depth - k_mt) * leading
+        return [
+            self.build.bd(argument, begin, sizes, strides, runs),
+            self.build.bd(argument, moved[2], moved[0], moved[1], runs, when=all_of(rest > 0, ~two)),
+        ]
+
+    def b(self, area: _Area, column: int) -> list[Bd | None]:
+        """The column's n-tiles, column step by column step."""
+        if self.fed:
+            return self.b_fed(area, column)
+        if self.packed:
+            return self.b_packed(area, column)
+        start = self.tile_column(self.n_tile(area.first, column))
+        runs = area.count, self.b_stride
+        return self.slabs(B, "column", start, self.tiling.n, self.ldb, self.K, runs)
+
+    def b_packed(self, area: _Area, column: int) -> list[Bd | None]:
+        """The column's n-tiles, in bytes: `(count, columns*L)(L/b, b)(b, 1)` with L bytes in a tile; linear for one."""
+        length, inner = self.b_bytes, largest(self.b_inner, 1)
+        begin, last = self.n_tile(area.first, column), self.n_tile(area.first + area.count - 1, column)
+        tiles, apart, one = _stretch(begin, last, area.count, self.tiling.columns)
+        sizes, strides = (tiles, length // inner, inner), (apart * length, inner, 1)
+        return [
+            self.build.bd(B, begin * length, (length,), (1,), when=tiles.equals(1)),
+            self.build.bd(B, begin * length, sizes, strides, when=~tiles.equals(1)),
+            self.build.bd(B, last * length, (length,), (1,), when=~one),
+        ]
+
+    def b_fed(self, area: _Area, column: int) -> list[Bd | None]:
+        """An n-tile, the row panel's numbers and the n-tile's, again for each column step or panel; all in bytes."""
+        n_tile, columns = self.n_tile(area.first, column), self.tiling.columns
+        by_panel, by_tile = self.tiling.fed_bytes
+        return [
+            *self.bytes(B, n_tile, self.b_bytes, area.count, columns),
+            *self.bytes(R, area.panel, by_panel, area.panels, 1),
+            *self.bytes(S, n_tile, by_tile, area.count, columns),
+        ]
+
+    def bytes(self, argument: int, first: Expr, length: Expr | int, count: Expr, stride: int) -> list[Bd | None]:
+        """Stretch `first` of `length` bytes each, moved on by `stride` stretches in each of `count` runs."""
+        inner = largest(self.inner_bytes(length), 1)
+        sizes, strides = (1, ceildiv(length, inner), inner), (0, inner, 1)
+        runs = (count, stride * length)
+        return [
+            self.build.bd(argument, first * length, (length,), (1,), when=count.equals(1)),
+            self.build.bd(argument, first * length, sizes, strides, runs, when=~count.equals(1)),
+        ]
+
+    def c(self, area: _Area, groups: _Groups, column: int) -> tuple[list[Bd | None], Expr]:
+        """The column's part of C, core row 0 first in each column step, and the runs of its task."""
+        if self.tiling.c.order == "column":
+            return self.c_columns(area, groups, column), area.panels * area.count
+        iterates = self.c_iterates(groups, area.count)
+        bds = self.c_rows(area, groups, iterates, column)
+        return bds, select(iterates, area.count, 1)
+
+    def c_rows(self, area: _Area, groups: _Groups, iterates: Expr, column: int) -> list[Bd | None]:
+        """`(count, columns*n)(rows, ldc)(n, 1)`; lines of one tile, iterating, when a BD cannot hold several."""
+        store = self.tiling.c
+        n, step, ldc = self.tiling.n * store.run, self.tiling.step_columns * store.run, self.ldc * store.run
+        begin, last = (
+            self.tile_column(self.n_tile(at, column)) * store.run for at in (area.first, area.first + area.count - 1)
+        )
+        tiles, apart, one = _stretch(begin, last, area.count, step)
+        runs = select(iterates, area.count, 1), step
+
+        def bd(row: int, start: Expr, tiles: Expr | int, apart: Expr | int, when: Expr, runs=None) -> Bd | None:
+            line, lines = groups.starts[row] // store.block, groups.rows[row] * area.panels // store.block
+            single = any_of(lines > self.limits.wraps[1], iterates)
+            sizes = (select(single, lines, tiles), select(single, 1, lines), n)
+            strides = (select(single, ldc, apart), select(single, 0, ldc), 1)
+            return self.build.bd(C, line * ldc + start, sizes, strides, runs, all_of(groups.begins[row], when))
+
+        rows, second = range(self.tiling.rows), all_of(~iterates, ~one)
+        return [
+            *(bd(row, begin, tiles, apart, groups.begins[row], runs) for row in rows),
+            *(bd(row, last, 1, step, second) for row in rows),
+        ]
+
+    def c_columns(self, area: _Area, groups: _Groups, column: int) -> list[Bd | None]:
+        """Column-major C: `(core rows, m)(n, ldc)(m, 1)` for neighbouring tiles, in each column step or panel."""
+        m, n, ldc = self.tiling.m, self.tiling.n, self.ldc
+        start = self.tile_column(self.n_tile(area.first, column)) * ldc
+        stride = select(area.panels > 1, self.tiling.panel_rows, self.tiling.step_columns * ldc)
+        runs = area.panels * area.count, stride
+        return [
+            self.build.bd(C, start + first, (rows // m, n, m), (m, ldc, 1), runs, begins)
+            for begins, first, rows in zip(groups.begins, groups.starts, groups.rows, strict=True)
+        ]
+
+
+def _stretch(begin: Expr, last: Expr, count: Expr, stride: int) -> tuple[Expr, Expr, Expr]:
+    """Tiles of the first stretch of `count` column steps, how far they are apart, whether the last one belongs to it.
+
+    Only the last start may be off; two steps are one stretch, however far apart.
+    """
+    one = any_of(count.equals(2), last.equals(begin + (count - 1) * stride))
+    return select(one, count, count - 1), select(count.equals(2), last - begin, stride), one
+
+
+def _outer_offset(storage: Storage, along_depth: str, rows: Expr | int, leading: Expr) -> Expr:
+    """Memory elements from an operand's row (A) or column (B) to the one `rows` further on."""
+    if storage.order == along_depth:
+        return leading * storage.run * (rows // storage.block)
+    return leading * 0 + rows

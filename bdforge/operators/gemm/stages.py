@@ -1,0 +1,104 @@
+"""What a host stages, as expressions of a sequence program: sizes and leading dimensions that the shims then walk."""
+
+from bdforge.devices import TileLimits
+from bdforge.operators.gemm.grid import Storage, Tiling
+from bdforge.sequences import Builder, Expr, any_of, ceildiv, largest, select
+
+AXES = {"a": "MK", "b": "KN", "c": "MN"}
+
+
+class Stages:
+    """Of one design, for parameters M, K, N, lda, ldb, ldc of the user's operands.
+
+    An operand is staged, copied into a buffer of the host's without gaps, where a tile is larger than it is, where its
+    lines do not start at whole words, or where these are farther apart than a BD can step. A is staged in whole slabs
+    where K is no whole number of them and B is not packed. Packed B never is: packing makes it fit.
+    """
+
+    def __init__(self, build: Builder, tiling: Tiling, limits: TileLimits):
+        self.build, self.tiling, self.limits = build, tiling, limits
+        self.given = {name: build.parameter(name) for name in "MKN"}
+        self.lines = {name: build.parameter(f"ld{name}") for name in "abc"}
+        self.granules = dict(zip("MKN", tiling.granules, strict=True))
+        self.least = dict(zip("MKN", (tiling.least_rows, tiling.k_mt, tiling.n), strict=True))
+        self.walked = {name: self.size(name) for name in "MKN"}
+        self.packed = tiling.b.order == "packed"
+        self.a_in_slabs = ~(self.walked["K"] % tiling.k_mt).equals(0) if not self.packed else build.constant(0)
+        self.staged = {name: self.is_staged(name) for name in "abc"}
+
+    def size(self, axis: str) -> Expr:
+        """A size as it is walked: whole granules, and at least a tile."""
+        granule = self.granules[axis]
+        return largest(ceildiv(self.given[axis], granule) * granule, self.least[axis])
+
+    def storage(self, name: str) -> Storage:
+        return getattr(self.tiling, name)
+
+    def is_staged(self, name: str) -> Expr:
+        """Whether an operand cannot be reached where it is."""
+        store, leading = self.storage(name), self.lines[name]
+        if store.order == "packed":
+            return self.build.constant(0)
+        sizes = [self.given[axis] for axis in AXES[name]]
+        small = [size < self.least[axis] for size, axis in zip(sizes, AXES[name], strict=True)]
+        odd = [~(size % self.granules[axis]).equals(0) for size, axis in zip(sizes, AXES[name], strict=True)]
+        odd.append(~(leading % store.granule).equals(0))
+        far = store.words(leading * store.run) > self.limits.step_max  # type: ignore[arg-type, operator]
+        return any_of(*small, *odd, far, *([self.a_in_slabs] if name == "a" else []))
+
+    def shape(self, name: str) -> tuple[Expr, Expr]:
+        """Rows and columns of what is walked of an operand."""
+        rows, columns = (self.walked[axis] for axis in AXES[name])
+        if name == "a":
+            k_mt = self.tiling.k_mt
+            columns = select(self.a_in_slabs, ceildiv(columns, k_mt) * k_mt, columns)
+        return rows, columns
+
+    def axes(self, name: str) -> list[tuple[Expr, Expr, Expr | None, bool]]:
+        """(positions of the user's, positions walked, slab, whether a slab's zeros stand for what came before)."""
+        axes = []
+        for axis in AXES[name]:
+            slabs = name == "a" and axis == "K" and not self.packed
+            tile = select(self.a_in_slabs, self.tiling.k_mt, self.walked["K"]) if slabs else None
+            axes.append((self.given[axis], self.walked[axis], tile, slabs))
+        return axes
+
+    def dense(self, name: str) -> Expr:
+        """Positions of a line without gaps."""
+        rows, columns = self.shape(name)
+        return rows if self.storage(name).order == "column" else columns
+
+    @property
+    def sizes(self) -> tuple[Expr, Expr, Expr]:
+        """M, K, N as the shims walk them."""
+        return self.walked["M"], self.walked["K"], self.walked["N"]
+
+    @property
+    def leading(self) -> tuple[Expr, Expr, Expr]:
+        """lda, ldb, ldc as the shims walk them."""
+        a, b, c = (select(self.staged[name], self.dense(name), self.lines[name]) for name in "abc")
+        return a, self.build.constant(0) if self.packed else b, c
+
+    @property
+    def elements(self) -> list[Expr]:
+        """Memory elements of A, B and C from the first to the last that the shims may touch, whole lines."""
+        return [self.extent(name, leading) for name, leading in zip("abc", self.leading, strict=True)]
+
+    def extent(self, name: str, leading: Expr) -> Expr:
+        store, (rows, columns) = self.storage(name), self.shape(name)
+        lines = columns if store.order == "column" else rows // store.block
+        return lines * leading * store.run
+
+    def require(self, largest_size: int, depth_limit: int) -> None:
+        """Refuse sizes out of range, sums that could overflow, and lines that overlap."""
+        for axis, size in self.given.items():
+            inside = any_of(size < 1, size > largest_size)
+            self.build.require(~inside, f"{axis} = {{}} is outside 1 to {largest_size}", size)
+        K = self.given["K"]
+        self.build.require(depth_limit >= K, f"K = {{}} could overflow the sums; at most {depth_limit}", K)
+        for name, axes in AXES.items():
+            store, leading = self.storage(name), self.lines[name]
+            if store.order != "packed":
+                axis = axes[0 if store.order == "column" else 1]
+                text = f"ld{name} = {{}} is below {axis} = {{}}; lines would overlap"
+                self.build.require(leading >= self.given[axis], text, leading, self.given[axis])

@@ -1,0 +1,127 @@
+"""The user's arrays in the buffers that the array reads and writes, as a program's operands say it.
+
+`place` makes a buffer of an array, `fetch` an array of a buffer. Both are one gather and one strided copy.
+"""
+
+from collections.abc import Sequence
+from math import gcd, prod
+
+import numpy as np
+
+from bdforge.formats import BLOCK, TILE_BYTES, pack_bfp16, unpack_bfp16
+from bdforge.sequences.program import Dim, Operand
+
+_BYTE_BITS = 8
+_TILE = np.dtype(f"V{TILE_BYTES}")
+
+
+def place(operand: Operand, values: Sequence[int], array: np.ndarray, buffer: np.ndarray) -> None:
+    """Write `array` to its places in `buffer` (uint8): everything that the operand says of it, zeros included."""
+    places = _units(operand, _arranged(operand, values, array))
+    if places.dtype.itemsize * _BYTE_BITS == operand.bits:
+        _view(operand, values, buffer.view(places.dtype))[...] = _split(operand, values, places)
+        return
+    codes = np.add(places, np.int8(operand.bias), order="C").view(np.uint8) & np.uint8((1 << operand.bits) - 1)
+    _pack(operand, values, _split(operand, values, codes), buffer)
+
+
+def _pack(operand: Operand, values: Sequence[int], codes: np.ndarray, buffer: np.ndarray) -> None:
+    """Codes narrower than a byte into their bytes; loops with strides below a byte go through its fields."""
+    per_byte = _BYTE_BITS // operand.bits
+    fields = [number for number, dim in enumerate(operand.dims) if values[dim.stride] < per_byte]
+    whole = [number for number in range(len(operand.dims)) if number not in fields]
+    steps = [values[operand.dims[number].stride] // per_byte for number in whole]
+    by_field = codes.transpose([*fields, *whole])
+    start = values[operand.offset] // per_byte
+    packed = np.lib.stride_tricks.as_strided(buffer[start:], by_field.shape[len(fields) :], steps)
+    if by_field.strides[-1] == packed.strides[-1] == 1:  # many bytes at once: no code leaves its byte when shifted
+        lane = np.dtype(f"u{gcd(packed.shape[-1], 8)}")
+        packed, by_field = packed.view(lane), by_field.view(lane)
+    for place in np.ndindex(by_field.shape[: len(fields)]):
+        shift = operand.bits * sum(
+            i * values[operand.dims[number].stride] for i, number in zip(place, fields, strict=True)
+        )
+        packed |= by_field[place] << packed.dtype.type(shift)
+
+
+def fetch(operand: Operand, values: Sequence[int], buffer: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The array of which `buffer` (uint8) holds the places, each position once; for whole bytes, without tiles."""
+    kind = _TILE if operand.blocked else dtype
+    counts = _counts(operand, values)
+    places = _view(operand, values, buffer.view(kind)).transpose(_steps(operand, values)).reshape(counts)
+    if operand.blocked:
+        places = unpack_bfp16(places.view(np.uint8).reshape(*counts, TILE_BYTES))
+    return places[tuple(slice(values[axis.size]) for axis in operand.axes)]
+
+
+def _arranged(operand: Operand, values: Sequence[int], array: np.ndarray) -> np.ndarray:
+    """The array's elements by places, 0 where there are none."""
+    side = BLOCK if operand.blocked else 1
+    found = array
+    for number, count in enumerate(_counts(operand, values)):
+        found = _along(operand.axes[number], values, found, number, count * side)
+    return found
+
+
+def _along(axis, values: Sequence[int], array: np.ndarray, number: int, count: int) -> np.ndarray:
+    """Positions as `count` places along one axis want them."""
+    places = np.arange(count)
+    size, walked = values[axis.size], values[axis.walked]
+    tile = None if axis.tile is None else values[axis.tile]
+    if tile is None:
+        held = places < size
+    else:
+        starts = np.minimum(places // tile * tile, walked - tile)
+        covered = axis.once & (starts + places % tile < places // tile * tile) & (places // tile > 0)
+        places = starts + places % tile
+        held = (places < size) & ~covered
+    if len(places) == size and held.all() and (places == np.arange(size)).all():
+        return array
+    found = array.take(np.where(held, places, 0), axis=number)
+    shape = [1] * array.ndim
+    shape[number] = count
+    return np.where(held.reshape(shape), found, np.zeros((), array.dtype))
+
+
+def _units(operand: Operand, places: np.ndarray) -> np.ndarray:
+    """What is copied as one: elements, or tiles of block floats."""
+    if not operand.blocked:
+        return places
+    tiles = pack_bfp16(places if operand.blocked == "across" else places.T)
+    units = np.ascontiguousarray(tiles).view(_TILE)[..., 0]
+    return units if operand.blocked == "across" else units.T
+
+
+def _counts(operand: Operand, values: Sequence[int]) -> tuple[int, ...]:
+    """Places along each axis."""
+    axes = range(len(operand.axes))
+    return tuple(prod(values[dim.count] for dim in operand.dims if dim.axis == axis) for axis in axes)
+
+
+def _split(operand: Operand, values: Sequence[int], places: np.ndarray) -> np.ndarray:
+    """Places as an array of the loops' counts, in the loops' order."""
+    order = _steps(operand, values)
+    split = places.reshape([values[operand.dims[place].count] for place in order])
+    return split.transpose(np.argsort(order))
+
+
+def _steps(operand: Operand, values: Sequence[int]) -> list[int]:
+    """Loops by axis, from the longest step on: how places split."""
+
+    def key(place: int) -> tuple[int, int]:
+        dim: Dim = operand.dims[place]
+        return dim.axis, -values[dim.step]
+
+    return sorted(range(len(operand.dims)), key=key)
+
+
+def _view(operand: Operand, values: Sequence[int], elements: np.ndarray) -> np.ndarray:
+    """The buffer's elements as the loops walk them."""
+    shape = tuple(values[dim.count] for dim in operand.dims)
+    steps = tuple(values[dim.stride] for dim in operand.dims)
+    start = values[operand.offset]
+    last = start + sum((count - 1) * stride for count, stride in zip(shape, steps, strict=True))
+    if last >= len(elements):
+        raise ValueError(f"operand {operand.name} reaches element {last}; its buffer has {len(elements)}")
+    strides = tuple(step * elements.itemsize for step in steps)
+    return np.lib.stride_tricks.as_strided(elements[start:], shape, strides)

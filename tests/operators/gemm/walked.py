@@ -1,0 +1,81 @@
+"""A GEMM's sequence program run for one problem, as steps and transfers by operand."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bd_patterns import Pattern
+from bdforge.devices import TileLimits
+from bdforge.operators.gemm.grid import Problem, Tiling
+from bdforge.operators.gemm.operands import Packing
+from bdforge.operators.gemm.program import Channel, Core, Walked, gemm_program
+from bdforge.sequences import Await, Event, Start, StartedTask, interpret
+
+OPERANDS = {("MM2S", 0): "A", ("MM2S", 1): "B", ("S2MM", 0): "C"}
+CHANNELS = tuple(Channel(*key) for key in OPERANDS)
+CORE = Core(0x200400, 0x200404, 0x21F060)
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One task of one shim channel."""
+
+    operand: str
+    column: int
+    direction: str
+    bds: tuple[Pattern, ...]
+    element_bits: int
+    runs: int
+    token: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """`panels` row panels from `panel` over `count` column steps from `first`."""
+
+    panel: int
+    panels: int
+    first: int
+    count: int
+    transfers: tuple[Transfer, ...]
+
+    def of(self, operand: str) -> tuple[Transfer, ...]:
+        return tuple(t for t in self.transfers if t.operand == operand)
+
+
+def events(
+    tiling: Tiling, problem: Problem, limits: TileLimits, *, max_count: int = 256, in_flight: int = 4
+) -> Iterator[Event]:
+    """What the program tells the controller; operands lie where the problem says."""
+    memory, types = ("i8", "i8", "i32"), ("int8", "int8", "int32")
+    packing = Packing(tiling.k, tiling.n, tiling.m)
+    walked = Walked(tiling, limits, 1 << 20, 1 << 20, CHANNELS, (CORE,), memory, types, packing, in_flight, max_count)  # type: ignore[arg-type]
+    given = {"M": problem.M, "K": problem.K, "N": problem.N}
+    lda = problem.lda
+    if problem.a_in_slabs:  # the user's own A; the staged one has no gaps
+        lda = problem.M if tiling.a.order == "column" else problem.K
+    return interpret(gemm_program(walked), given | {"lda": lda, "ldb": problem.ldb, "ldc": problem.ldc}, limits)
+
+
+def walk(tiling: Tiling, problem: Problem, limits: TileLimits, *, max_count: int = 256) -> tuple[Step, ...]:
+    """The steps of a problem, each of at most `max_count` panels or column steps."""
+    started = (e for e in events(tiling, problem, limits, max_count=max_count) if isinstance(e, Start))
+    return tuple(step_of(event, tiling) for event in started)
+
+
+def step_of(event: Start, tiling: Tiling) -> Step:
+    """What a step starts; its note tells what it covers."""
+    panels, panel, count, first = map(int, re.findall(r"\d+", event.note))
+    tasks = (item for item in event.items if isinstance(item, StartedTask))
+    return Step(panel, panels, first, count, tuple(_transfer(task, tiling) for task in tasks))
+
+
+def _transfer(task: StartedTask, tiling: Tiling) -> Transfer:
+    operand = OPERANDS[task.direction, task.channel]
+    store = getattr(tiling, operand.lower())
+    bits = 8 if store.order == "packed" else store.bits
+    bds = tuple(bd.pattern for bd in task.bds)
+    return Transfer(operand, task.column, task.direction, bds, bits, task.runs, task.token)
+
+
+__all__ = ["Await", "Start", "Step", "Transfer", "events", "step_of", "walk"]

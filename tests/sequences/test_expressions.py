@@ -1,0 +1,101 @@
+"""What expressions of sequence programs mean, and what is computed at once."""
+
+import pytest
+
+from bdforge.sequences import Expr, all_of, ceildiv, divisor, largest, least, select
+from bdforge.sequences.expressions import OPERATIONS, ExpressionError, apply, expression
+
+N = Expr("parameter", ("n",))
+
+MEANINGS = [
+    ("add", (3, -5), -2),
+    ("sub", (3, 5), -2),
+    ("mul", (-3, 5), -15),
+    ("floordiv", (7, 2), 3),
+    ("floordiv", (-7, 2), -4),
+    ("ceildiv", (7, 2), 4),
+    ("ceildiv", (-7, 2), -3),
+    ("ceildiv", (8, 2), 4),
+    ("mod", (7, 4), 3),
+    ("mod", (-7, 4), 1),
+    ("min", (3, -5), -5),
+    ("max", (3, -5), 3),
+    ("lt", (3, 3), 0),
+    ("lt", (2, 3), 1),
+    ("le", (3, 3), 1),
+    ("le", (4, 3), 0),
+    ("eq", (3, 3), 1),
+    ("eq", (3, 4), 0),
+    ("select", (1, 10, 20), 10),
+    ("select", (0, 10, 20), 20),
+    ("select", (-1, 10, 20), 10),
+    ("divisor", (2062, 1023), 2),  # 2 x 1031
+    ("divisor", (4096, 1023), 512),
+    ("divisor", (12, 12), 12),
+    ("divisor", (12, 0), 0),
+    ("divisor", (0, 5), 0),
+]
+
+
+@pytest.mark.parametrize(("operation", "operands", "value"), MEANINGS)
+def test_operations_mean(operation, operands, value):
+    assert apply(operation, *operands) == value
+
+
+def test_every_operation_is_in_the_table_of_meanings():
+    assert {operation for operation, _, _ in MEANINGS} == set(OPERATIONS)
+
+
+@pytest.mark.parametrize("operation", ["floordiv", "ceildiv", "mod"])
+@pytest.mark.parametrize("by", [0, -1])
+def test_divisors_are_positive(operation, by):
+    with pytest.raises(ExpressionError, match=f"a divisor is {by}; it must be at least 1"):
+        apply(operation, 5, by)
+
+
+def test_values_are_of_64_bits():
+    assert apply("sub", -(1 << 62), 1 << 62) == -(1 << 63)
+    assert apply("add", (1 << 63) - 2, 1) == (1 << 63) - 1
+    with pytest.raises(ExpressionError, match="add of 9223372036854775807, 1 needs more than 64 bits"):
+        apply("add", (1 << 63) - 1, 1)
+    with pytest.raises(ExpressionError, match="needs more than 64 bits"):
+        apply("sub", -(1 << 63), 1)
+
+
+@pytest.mark.parametrize(
+    ("found", "same"),
+    [
+        (N + 0, N),
+        (0 + N, N),
+        (N - 0, N),
+        (N * 1, N),
+        (1 * N, N),
+        (N // 1, N),
+        (ceildiv(N, 1), N),
+        (N * 0, expression(0)),
+        (0 * N, expression(0)),
+        (N % 1, expression(0)),
+        (select(1, N, 3), N),
+        (select(0, N, 3), expression(3)),
+        (select(N, 7, 7), expression(7)),
+        (ceildiv(expression(9), 4) * 2, expression(6)),
+        (least(expression(4), 9, 3), expression(3)),
+        (largest(expression(4), 9, 3), expression(9)),
+        (all_of(1, N), N),
+        (divisor(expression(30), 7), expression(6)),
+        (~expression(1), expression(0)),
+    ],
+)
+def test_what_is_known_is_computed_at_once(found, same):
+    assert found == same
+
+
+def test_equal_expressions_are_one_and_others_are_not():
+    assert hash(N * 4 + 1) == hash(N * 4 + 1)
+    assert N * 4 + 1 == N * 4 + 1
+    assert N + 1 != N + 2
+
+
+def test_an_expression_has_no_truth():
+    with pytest.raises(TypeError, match="no truth before it is run"):
+        bool(N < 3)

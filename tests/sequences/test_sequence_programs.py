@@ -1,0 +1,196 @@
+"""Sequence programs of no operator: what they tell the controller, what is refused."""
+
+import json
+
+import pytest
+
+from bdforge.devices import AIE2P, TileKind, mlir_device_named
+from bdforge.sequences import Await, Builder, Program, ProgramError, Start, StartedTask, Stored, interpret, select
+from bdforge.sequences.check import load_program
+from bdforge.sequences.interpret import arguments_of
+from bdforge.sequences.words import illegal, operations
+from bdforge.txn import BlockWrite, Patch, Sync, Write
+
+SHIM = AIE2P.limits(TileKind.SHIM)
+
+
+def copy_program(in_flight: int = 2, token: bool = True) -> Program:
+    """X to Y in pieces of 1024 words, the last one shorter, over two columns in turn."""
+    build = Builder(["n"], in_flight)
+    n = build.parameter("n")
+    build.require(n > 0, "n = {} is below 1", n)
+    x, y = build.argument("X", "i32", 32, n), build.argument("Y", "i8", 8, 4 * n, "bytes")
+    pieces = (n + 1023) // 1024
+    with build.loop(pieces) as i:
+        column, length = i % 2, select(i.equals(pieces - 1), n - 1024 * i, 1024)
+        awaits = [("S2MM", 0, column, 1)] if token else []
+        with build.step(awaits, "piece {}", [i]):
+            build.task("MM2S", 1, column, build.bd(x, 1024 * i, (length,), (1,)))
+            with build.when(i.equals(0)):
+                build.write(0x200400, n)
+            build.task("S2MM", 0, column, build.bd(y, 4096 * i, (4 * length,), (1,)), token=token)
+    return build.program
+
+
+def told(program: Program, n: int, **options) -> list:
+    return list(interpret(program, {"n": n}, SHIM, **options))
+
+
+def test_a_program_tells_steps_tasks_and_waits():
+    events = told(copy_program(), 2500)
+    assert [(type(e).__name__, e.index) for e in events] == [
+        ("Start", 0), ("Start", 1), ("Await", 0), ("Start", 2), ("Await", 1), ("Await", 2),
+    ]  # fmt: skip
+    first, last = events[0], events[3]
+    assert isinstance(first, Start)
+    assert first.note == "piece 0"
+    assert [type(item) for item in first.items] == [StartedTask, Stored, StartedTask]
+    assert first.items[1] == Stored(0x200400, 2500)
+    read, write = (item for item in last.items if isinstance(item, StartedTask))
+    assert (read.column, str(read.bds[0].pattern), read.bds[0].bd_id) == (0, "(452):(1)+2048", 2)
+    assert (write.direction, str(write.bds[0].pattern), write.bds[0].bd_id) == ("S2MM", "(1808):(1)+8192", 3)
+    assert arguments_of(copy_program(), {"n": 2500}) == [2500, 10000]
+
+
+def test_words_name_argument_offset_and_column():
+    events, bits = told(copy_program(), 2500), [32, 8]
+    stream = list(operations(events, bits, AIE2P, wide=False))
+    patches = [(op.register >> 25, op.argument, op.plus) for op in stream if isinstance(op, Patch)]
+    assert patches == [(0, 0, 0), (0, 1, 0), (1, 0, 4096), (1, 1, 4096), (0, 0, 8192), (0, 1, 8192)]
+    assert [op.words[0] for op in stream if isinstance(op, BlockWrite)] == [1024, 1024, 1024, 1024, 452, 452]
+    assert [op for op in stream if isinstance(op, Sync)] == [Sync(0, 0, c, 1, 1, 0) for c in (0, 1, 0)]
+    assert Write(0x200400, 2500) in stream
+
+
+def test_a_program_survives_json():
+    program = copy_program()
+    content = json.loads(json.dumps(program.model_dump(exclude_none=True)))
+    assert load_program(content) == program
+
+
+def test_fewer_steps_may_be_in_flight():
+    kinds = [type(e) for e in told(copy_program(), 2500, in_flight=1)]
+    assert kinds == [Start, Await] * 3
+
+
+def test_bds_are_free_only_after_tokens():
+    with pytest.raises(ProgramError, match="step 0 awaits no token; nothing says when its BDs are free"):
+        told(copy_program(in_flight=1, token=False), 2500)
+    assert len(told(copy_program(in_flight=1, token=False), 1000)) == 2
+
+
+def test_a_step_may_not_need_more_bds_than_a_shim_has():
+    build = Builder([], 4)
+    x = build.argument("X", "i32", 32, 64)
+    with build.step([("MM2S", 0, 0, 1)]):
+        build.task("MM2S", 0, 0, *(build.bd(x, i, (1,), (1,)) for i in range(17)), token=True)
+    with pytest.raises(ProgramError, match="more than the 16 BDs of a shim"):
+        list(interpret(build.program, {}, SHIM))
+
+
+def test_what_a_program_requires_is_said_with_values():
+    with pytest.raises(ProgramError, match=r"^n = 0 is below 1$"):
+        told(copy_program(), 0)
+
+
+def test_a_run_has_a_budget():
+    with pytest.raises(ProgramError, match="more than its budget of"):
+        told(copy_program(), 1 << 40, budget=1000)
+
+
+def test_values_beyond_64_bits_are_named():
+    build = Builder(["n"], 1)
+    build.argument("X", "i32", 32, build.parameter("n") * (1 << 62))
+    with pytest.raises(ProgramError, match=r"value \d+ of the sequence program: mul of 3, \d+ needs more than 64 bits"):
+        arguments_of(build.program, {"n": 3})
+
+
+def test_parameters_are_those_of_the_program():
+    with pytest.raises(ProgramError, match="the program has the parameters n; check M, n"):
+        list(interpret(copy_program(), {"M": 1}, SHIM))
+
+
+def test_bds_that_a_shim_cannot_hold_are_listed():
+    build = Builder([], 1)
+    x = build.argument("X", "i32", 32, 1 << 22)
+    with build.step():
+        build.task("MM2S", 0, 0, build.bd(x, 0, (2, 2000), (1 << 21, 1)))
+    program = build.program
+    (first, second) = illegal(program, interpret(program, {}, SHIM), SHIM)
+    assert first.startswith("X: size 2000 elements = 2000 granules in dimension 1 (d0) exceeds the 1023")
+    assert second.startswith("X: stride 2097152")
+
+
+def faulty(change) -> dict:
+    content = json.loads(json.dumps(copy_program().model_dump(exclude_none=True)))
+    change(content)
+    return content
+
+
+def _value(entry):
+    return lambda content: content["values"].append(entry)
+
+
+def _task(**changes):
+    return lambda content: content["do"][0]["do"][0]["do"][0].update(changes)
+
+
+def _outside(content):
+    content["do"].append(content["do"][0]["do"][0])
+
+
+def _bd(**changes):
+    return lambda content: content["do"][0]["do"][0]["do"][0]["bds"][0].update(changes)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_value(["pow", 0, 1]), "is no operation; there are add, sub"),
+        (_value(["add", 0]), "has 1 operands, add takes 2"),
+        (_value(["add", 0, 5000]), "names a value that does not stand before it"),
+        (_value(["add", -1, 0]), "names a value that does not stand before it"),
+        (_value("m"), "is no parameter; there are n"),
+        (_value(["index", 7]), "is the counter of no loop"),
+        (_value([]), "is no operation"),
+        (_value(1.5), "sequence program: values"),
+        (_task(runs=5000), "a task names value 5000; there are"),
+        (_task(column=-1), "greater than or equal to 0"),
+        (_task(direction="DOWN"), "input should be 's2mm' or 'mm2s'"),
+        (_task(bds=[]), "at least 1 item"),
+        (_task(extra=1), "extra inputs are not permitted"),
+        (_bd(argument=2), "a BD's argument is 2; there are 2"),
+        (_bd(sizes=[0, 0]), "a BD has 2 sizes and 1 strides"),
+        (_bd(sizes=[0] * 5), "at most 4 items"),
+        (_bd(offset=5000), "a BD names value 5000"),
+        (_outside, "outside of it"),
+        (lambda c: c["do"].append(c["do"][0]), "loop 0 stands twice"),
+        (lambda c: c["do"].append(c["do"][0]["do"][0]["do"][1]), "an? (choice|write) uses value"),
+        (lambda c: c["do"].append({"kind": "step", "do": [{"kind": "step", "do": []}]}), "a step stands in another"),
+        (lambda c: c.update(in_flight=0), "greater than or equal to 1"),
+        (lambda c: c.pop("arguments"), "arguments: field required"),
+        (lambda c: c["requires"][0]["otherwise"].update(text="{} {}"), "has 2 places for 1 values"),
+        (lambda c: c["do"][0]["do"][0]["note"].update(text="{0.real}"), "has 0 places for 1 values"),
+        (lambda c: c["do"].append({"kind": "jump"}), "sequence program: do"),
+    ],
+)
+def test_malformed_programs_are_refused(change, message):
+    with pytest.raises(ProgramError, match=message):
+        load_program(faulty(change))
+
+
+def test_a_task_outside_of_a_step_is_refused():
+    build = Builder([], 1)
+    x = build.argument("X", "i32", 32, 64)
+    build.task("MM2S", 0, 0, build.bd(x, 0, (1,), (1,)))
+    with pytest.raises(ProgramError, match="a task stands in no step"):
+        _ = build.program
+
+
+def test_a_target_names_registers_of_every_channel():
+    from bdforge.sequences.words import target_facts
+
+    facts = target_facts(mlir_device_named("npu2"))
+    assert facts["queues"] == {"S2MM": [0x1D204, 0x1D20C], "MM2S": [0x1D214, 0x1D21C]}
+    assert facts["controls"] == {"S2MM": [0x1D200, 0x1D208], "MM2S": [0x1D210, 0x1D218]}
+    assert (facts["bds"], facts["wraps"], facts["columns"]) == (16, [1023, 1023], 8)

@@ -14,7 +14,10 @@
 
 #include <array>
 
+#include "arch.h"
 #include "floats.h"
+
+static_assert(is_aie2p, "block floats are AIE2P's: compile with -D__AIE_ARCH__=21, or for a target that defines it");
 
 constexpr unsigned block_tile = 64;  // values of one micro-tile
 constexpr unsigned block_tile_bytes = 72;

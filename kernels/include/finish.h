@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "accumulator.h"
+#include "arch.h"
 #include "epilogue.h"
 
 #ifdef BIAS

@@ -6,6 +6,7 @@
 // the sum once more (the device makes float products out of bfloat16 parts), the result to nearest even.
 #pragma once
 
+#include "arch.h"
 #include "epilogue.h"
 #include "floats.h"
 

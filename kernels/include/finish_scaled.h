@@ -6,6 +6,7 @@
 // even.
 #pragma once
 
+#include "arch.h"
 #include "epilogue.h"
 
 #ifndef ARRAY_ROWS

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "accumulator.h"
+#include "arch.h"
 #include "multiply.h"
 
 /// One micro-tile S x T of packed weights, as int8 (Operand int8) or as it is (Operand int4).
@@ -33,3 +34,7 @@ template <unsigned R, unsigned S, unsigned T, class Operand, class C_> struct In
     using B = Weights<PackedInt4<S, T, Operand>, S>;
     using C = Accumulator<Tile, C_, 8>;
 };
+
+/// The micro-tiles of each generation: AIE2 multiplies int4 as it is, AIE2P has it unpacked.
+template <class C>
+using PackedInt8Int4 = Int8Int4<mac_rows, is_aie2p ? 8 : 16, 8, std::conditional_t<is_aie2p, int8, int4>, C>;

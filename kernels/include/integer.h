@@ -2,6 +2,7 @@
 #pragma once
 
 #include "accumulator.h"
+#include "arch.h"
 #include "multiply.h"
 
 /// int8 x int8 in micro-tiles R x S x T; in memory C has elements C_.

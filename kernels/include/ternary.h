@@ -7,6 +7,7 @@
 #pragma once
 
 #include "accumulator.h"
+#include "arch.h"
 #include "multiply.h"
 
 constexpr unsigned fields = 4;  // 2-bit codes in a byte of B

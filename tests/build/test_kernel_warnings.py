@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
-GENERATIONS = {"aie2": 20, "aie2p": 21}  # folder, __AIE_ARCH__
+GENERATIONS = {"aie2": 20, "aie2p": 21}  # __AIE_ARCH__
 TILE = [*(f"-DDIM_{axis}=64" for axis in "MKN"), "-DARRAY_ROWS=4"]
 VARIANTS = {"plain": [], "in two parts, clipped": ["-DDIM_RHO=2", "-DRELU"]}
 
@@ -18,7 +18,7 @@ VARIANTS = {"plain": [], "in two parts, clipped": ["-DDIM_RHO=2", "-DRELU"]}
 def test_kernels_have_no_warnings(tmp_path: Path, variant: str, generation: str, compiler: str):
     if not shutil.which(compiler):
         pytest.skip(f"{compiler} is not installed")
-    sources = sorted((KERNELS / generation).glob("*.cc"))
+    sources = sorted(s for s in KERNELS.glob("*.cc") if generation == "aie2p" or "bfp16" not in s.stem)
     assert sources
     whole = tmp_path / "all.cc"  # one unit: reading the AIE API takes longer than all kernels
     whole.write_text("".join(f'#include "{source}"\n' for source in sources))

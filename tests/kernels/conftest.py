@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from kernel_library import ENTRY, HERE, Library, compile_without_warning, gxx, sources, tile_options
+from kernel_library import ARCH, ENTRY, HERE, Library, compile_without_warning, gxx, sources, tile_options
 
 MODES = HERE / "modes_probe.cc"
 
@@ -39,8 +39,9 @@ def refusal(api: Callable[..., Path]) -> Callable[..., str]:
     """What g++ says of a kernel, by generation, name and options, when it refuses it."""
 
     def compile(generation: str, name: str, *options: str) -> str:
-        include = ("-include", api("-O0"), "-fPIC", "-O0")
-        result = gxx("-fsyntax-only", *include, *options, *sources(generation, name))
+        arch = ARCH[generation]
+        include = ("-include", api("-O0", *arch), "-fPIC", "-O0", *arch)
+        result = gxx("-fsyntax-only", *include, *options, *sources(name))
         assert result.returncode != 0
         return result.stderr
 
@@ -56,10 +57,11 @@ def kernel_library(
     @cache
     def build(generation: str, names: tuple[str, ...], tile: tuple[int, int, int], *options: str) -> Library:
         path = tmp_path_factory.mktemp("kernels") / "kernels.so"
+        options = (*ARCH[generation], *options)
         options = options if any(option.startswith("-O") for option in options) else ("-O0", *options)
         header = api(*(option for option in options if option.startswith(("-O", "-m", "-D__AIE", "-DHOSTAPI"))))
         include = ("-include", str(header), "-Winvalid-pch")
-        return Library(path, sources(generation, *names), *include, *options, *tile_options(*tile), entry=entry)
+        return Library(path, sources(*names), *include, *options, *tile_options(*tile), entry=entry)
 
     return build
 

@@ -14,7 +14,8 @@ REFERENCE = KERNELS / "reference" / "reference.cc"
 ENTRY = KERNELS / "hostapi" / "entry.cc"
 ALIGNMENT_BYTES = 64
 MESSAGE_BYTES = 512
-AIE2_PLAIN = ("-O0", "-D__AIE_ARCH__=20", "-DHOSTAPI_PLAIN")  # first generation, no SIMD builtins
+PLAIN = ("-O0", "-DHOSTAPI_PLAIN")  # no SIMD builtins
+ARCH = {"aie2p": (), "aie2": ("-D__AIE_ARCH__=20",)}
 
 
 class KernelError(Exception):
@@ -32,9 +33,9 @@ def tile_options(m: int, k: int, n: int) -> list[str]:
     return [f"-DDIM_M={m}", f"-DDIM_K={k}", f"-DDIM_N={n}"]
 
 
-def sources(generation: str, *names: str) -> list[Path]:
+def sources(*names: str) -> list[Path]:
     """Kernel files by symbol; "reference" is the file of all references."""
-    return [REFERENCE if name == "reference" else KERNELS / generation / f"{name}.cc" for name in names]
+    return [REFERENCE if name == "reference" else KERNELS / f"{name}.cc" for name in names]
 
 
 def compile_without_warning(*options: str | Path) -> None:

@@ -8,7 +8,6 @@ from micro_tiles import micro_tiled
 
 BF16 = ml_dtypes.bfloat16
 SIDE = {"aie2p": 8, "aie2": 4}
-ARCH = {"aie2p": (), "aie2": ("-D__AIE_ARCH__=20",)}
 ARRAY_ROWS = 3
 EXTREMES = [0.0, -0.0, 1e38, -3e38, 3.4e38, 1e-39, -1e-45, 1 + 2**-8, 1 + 3 * 2**-8, -1 - 2**-8, np.inf, -np.inf]
 
@@ -34,7 +33,7 @@ def test_finish_rounds_in_the_stated_places_and_touches_nothing_else(kernel_libr
         c.ravel()[: len(EXTREMES)] = EXTREMES
     numbers = [rng.uniform(0.1, 2, ARRAY_ROWS * m), rng.uniform(0.1, 2, n), rng.normal(size=n) * 50]
     scales, columns, biases = (x.astype(np.float32) for x in numbers)
-    options = ["-O0", *ARCH[generation], f"-DARRAY_ROWS={ARRAY_ROWS}", *(f"-D{name}" for name in macros)]
+    options = ["-O0", f"-DARRAY_ROWS={ARRAY_ROWS}", *(f"-D{name}" for name in macros)]
     library = kernel_library(generation, ("finish_f32_bf16",), tile, *options)
     fed = {"SCALE", "BIAS"} & set(macros)
     for core_row in (0, ARRAY_ROWS - 1) if fed else (0,):
@@ -61,12 +60,12 @@ def test_finish_rounds_in_the_stated_places_and_touches_nothing_else(kernel_libr
         assert (buffer[m * n :] == 7).all()
 
 
-@pytest.mark.parametrize("generation", ARCH)
+@pytest.mark.parametrize("generation", SIDE)
 def test_relu_leaves_no_sign_behind(kernel_library, generation):
     side = SIDE[generation]
     c = np.full((side, side), 5, np.float32)
     c[0, :4] = -1e-45, -0.0, 1e-45, -np.inf  # the first and third are nothing in bfloat16
-    library = kernel_library(generation, ("finish_f32_bf16",), (side, 8, side), "-O0", *ARCH[generation], "-DRELU")
+    library = kernel_library(generation, ("finish_f32_bf16",), (side, 8, side), "-O0", "-DRELU")
     buffer = aligned_copy(c.ravel(), np.float32)
     library.call("finish_f32_bf16", buffer)
     assert not buffer.view(np.uint16)[:4].any()
@@ -75,7 +74,7 @@ def test_relu_leaves_no_sign_behind(kernel_library, generation):
 
 @pytest.mark.parametrize("macro", ["SCALE", "BIAS"])
 def test_fed_numbers_need_the_rows_of_the_array(macro):
-    result = gxx("-fsyntax-only", *sources("aie2p", "finish_f32_bf16"), *tile_options(8, 8, 8), f"-D{macro}")
+    result = gxx("-fsyntax-only", *sources("finish_f32_bf16"), *tile_options(8, 8, 8), f"-D{macro}")
     assert result.returncode != 0
     assert "define the rows of the array with -DARRAY_ROWS=rows" in result.stderr
 
@@ -85,7 +84,7 @@ def test_fed_numbers_need_the_rows_of_the_array(macro):
     [("aie2p", (24, 8, 8), ("zero_bf16", "zero_f32", "zero_bfp16")), ("aie2", (4, 8, 4), ("zero_bf16", "zero_f32"))],
 )
 def test_zero_clears_the_tile_and_nothing_else(kernel_library, generation, tile, names):
-    library = kernel_library(generation, names, tile, "-O0", *ARCH[generation])
+    library = kernel_library(generation, names, tile, "-O0")
     for name in names:
         eighths = {"zero_bf16": 16, "zero_f32": 32, "zero_bfp16": 9}[name]  # of a byte in an element
         size = tile[0] * tile[2] * eighths // 8
@@ -143,7 +142,7 @@ def test_block_floats_may_begin_at_any_byte(kernel_library):
     ],
 )
 def test_what_a_float_kernel_cannot_do_does_not_compile(name, options, sentence):
-    result = gxx("-fsyntax-only", *sources("aie2p", name), *options)
+    result = gxx("-fsyntax-only", *sources(name), *options)
     assert (result.returncode != 0) == bool(sentence)
     assert sentence in result.stderr
 

@@ -7,14 +7,13 @@ must keep are checked apart from that.
 import ml_dtypes
 import numpy as np
 import pytest
-from kernel_library import KERNELS, Library, aligned_copy, sources, tile_options
+from kernel_library import ARCH, KERNELS, Library, aligned_copy, sources, tile_options
 from micro_tiles import from_micro_tiles, micro_tiled, packed_b
 
 from bdforge.formats import decode, encode, error_bound, pack_bfp16, pack_bfp16_b, rounded, unpack_bfp16
 
 BF16 = ml_dtypes.bfloat16
 MICRO = {"aie2p": (8, 8, 8), "aie2": (4, 8, 4)}
-ARCH = {"aie2p": (), "aie2": ("-D__AIE_ARCH__=20",)}
 DTYPES = {"bf16": BF16, "f32": np.float32, "bfp16": np.uint8}
 AS_BUILT = ("-O3", "-march=native")
 REFERENCE = KERNELS / "reference" / "floats.cc"
@@ -49,7 +48,7 @@ class Case:
         self.blocks = generation == "aie2p"
         shape = [f"-DMICRO_{name}={size}" for name, size in zip("RST", MICRO[generation], strict=True)]
         speed = AS_BUILT if tile == (64, 64, 64) else ("-O0",)
-        options = (*speed, *ARCH[generation], f"-DDIM_RHO={rho}", *shape, *(f"-D{macro}" for macro in macros))
+        options = (*speed, f"-DDIM_RHO={rho}", *shape, *(f"-D{macro}" for macro in macros))
         self.library = build(generation, (kernel, self.zero), tile, *options)
 
     def a_tile(self, a):
@@ -136,8 +135,8 @@ def float_library(tmp_path_factory, entry):
         key = generation, names, tile, options
         if key not in built:
             path = tmp_path_factory.mktemp("floats") / "kernels.so"
-            files = [*sources(generation, *names), REFERENCE]
-            built[key] = Library(path, files, *options, *tile_options(*tile), entry=entry)
+            files = [*sources(*names), REFERENCE]
+            built[key] = Library(path, files, *ARCH[generation], *options, *tile_options(*tile), entry=entry)
         return built[key]
 
     return build

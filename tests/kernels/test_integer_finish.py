@@ -11,7 +11,6 @@ from micro_tiles import MICRO, from_micro_tiles, micro_tiled, narrowed
 from bdforge.operators.gemm.spec import Rounding
 from support.family_oracle import ROUND
 
-ARCH = {"aie2p": (), "aie2": ("-D__AIE_ARCH__=20",)}
 DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
 LAST_BYTES = 64
 LOWEST = -(2**31)
@@ -57,7 +56,7 @@ def test_finish_matches_numpy_and_touches_nothing_else(kernel_library, case):
     scale = field_scale(n) if fields else np.ones(n, int)
 
     kernel = f"finish_i32_{out}"
-    options = ["-O0", *ARCH[generation], f"-DMICRO_R={r}", *(f"-D{x}" for x in macros)]
+    options = ["-O0", f"-DMICRO_R={r}", *(f"-D{x}" for x in macros)]
     library = kernel_library(generation, (kernel, "reference"), (m, k, n), *options)
     expected = micro_tiled(np.maximum(narrowed(c + bias, shift, dtype), 0 if relu else LOWEST), r, t, turned)
     for name in (kernel, f"{kernel}_ref"):
@@ -103,7 +102,7 @@ def test_unscale_divides_by_the_scale_of_fields_and_rectifies(kernel_library, ge
     r, _, t = MICRO[generation, "i2"]
     c = np.random.default_rng(7).integers(-(2**24), 2**24, (m, n))
     for macros, lowest in (((), LOWEST), (("-DRELU", "-DSHIFT=3"), 0)):
-        library = kernel_library(generation, ("unscale_i32",), tile, "-O0", *ARCH[generation], *macros)
+        library = kernel_library(generation, ("unscale_i32",), tile, "-O0", *macros)
         buffer = aligned_copy(micro_tiled(c * field_scale(n), r, t), np.int32)
         library.call("unscale_i32", buffer)
         assert np.array_equal(buffer, micro_tiled(np.maximum(c, lowest), r, t))
@@ -143,7 +142,7 @@ def test_scaled_results_stay_within_the_stated_error(kernel_library, case):
     bias = rng.uniform(-50, 50, n if biased else 0).astype(np.float32)
     epilogue = aligned_copy(np.concatenate([row_scales, column_scales, bias]), np.float32)
 
-    options = ["-O0", *ARCH[generation], f"-DARRAY_ROWS={rows_of_array}", *(f"-D{x}" for x in macros)]
+    options = ["-O0", f"-DARRAY_ROWS={rows_of_array}", *(f"-D{x}" for x in macros)]
     library = kernel_library(generation, ("finish_i32_bf16",), (m, k, n), *options)
     scale = field_scale(n) if fields else np.ones(n, int)
     for core_row in (0, 3):

@@ -8,7 +8,6 @@ from micro_tiles import MICRO, int4_bytes, micro_tiled, narrowed, packed_b
 from bdforge.weights import pack_int4, pack_tiles
 
 AS_BUILT = ("-O3", "-march=native")
-ARCH = {"aie2p": (), "aie2": ("-D__AIE_ARCH__=20",)}
 DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
 LOWEST = {"i8": -128, "i4": -8}
 
@@ -52,7 +51,7 @@ class Case:
         self.shift = next((int(macro[6:]) for macro in macros if macro.startswith("SHIFT=")), 0)
         shape = [f"-DMICRO_{name}={size}" for name, size in zip("RST", (self.r, self.s, self.t), strict=True)]
         speed = AS_BUILT if tile == (64, 128, 64) else ("-O0",)
-        options = [*speed, *ARCH[generation], f"-DDIM_RHO={rho}", *shape, *(f"-D{macro}" for macro in macros)]
+        options = [*speed, f"-DDIM_RHO={rho}", *shape, *(f"-D{macro}" for macro in macros)]
         self.library = build(generation, (kernel, *others), tile, *options)
 
     def call(self, name, a, b, c):
@@ -126,7 +125,7 @@ def test_another_rounding_can_be_chosen(kernel_library):
 @pytest.mark.parametrize("name", ["zero_i8", "zero_i16", "zero_i32"])
 @pytest.mark.parametrize(("generation", "tile"), [("aie2p", (24, 8, 8)), ("aie2", (4, 8, 8))])
 def test_zero_clears_the_tile_and_nothing_else(kernel_library, generation, tile, name):
-    library = kernel_library(generation, ("zero_i8", "zero_i16", "zero_i32"), tile, "-O0", *ARCH[generation])
+    library = kernel_library(generation, ("zero_i8", "zero_i16", "zero_i32"), tile, "-O0")
     elements = tile[0] * tile[2]
     c = aligned_copy(np.full(2 * elements, 77), DTYPES[name[5:]])
     library.call(name, c)
@@ -156,10 +155,9 @@ def test_what_a_kernel_cannot_do_does_not_compile(refusal, name, options, senten
     assert sentence in refusal("aie2p", name, *options)
 
 
-def test_aie2_kernels_demand_their_architecture(refusal):
-    for source in sorted((KERNELS / "aie2").glob("*.cc")):
-        assert '#include "arch.h"' in source.read_text(), source.name
-    assert "compile with -D__AIE_ARCH__=20" in refusal("aie2", "zero_i8", *tile_options(8, 32, 32))
+def test_block_floats_demand_their_generation(refusal):
+    for source in sorted(KERNELS.glob("*_bfp16*.cc")):
+        assert "block floats are AIE2P's" in refusal("aie2", source.stem, *tile_options(8, 32, 32)), source.name
 
 
 @pytest.mark.parametrize("generation", ["aie2p", "aie2"])

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import micro_tiles as tiles
 import numpy as np
 import pytest
-from kernel_library import AIE2_PLAIN, KERNELS, KernelError, aligned, aligned_copy, gxx, tile_options
+from kernel_library import KERNELS, PLAIN, KernelError, aligned, aligned_copy, gxx, tile_options
 from micro_tiles import MICRO
 
 TILES = [(8, 8, 32), (40, 24, 64), (64, 128, 64)]
@@ -68,7 +68,7 @@ def test_product_is_exact(gemm_library, tile, kind):
     assert np.array_equal(from_micro_tiles(c, m, n), activations @ weights)
 
 
-@pytest.mark.parametrize("options", [(), AIE2_PLAIN], ids=str)
+@pytest.mark.parametrize("options", [(), PLAIN], ids=str)
 def test_calls_accumulate_over_steps_of_k(gemm_library, options):
     m, _, n = tile = 40, 24, 64
     library = gemm_library(*tile, *options)
@@ -128,8 +128,7 @@ def test_modes_left_by_another_kernel_do_not_change_the_result(gemm_library):
 )
 def test_parts_transposes_and_both_generations_are_exact(kernel_library, generation, tile, rho, macros):
     (m, k, n), (r, s, t) = tile, MICRO[generation, "i2"]
-    arch = ["-D__AIE_ARCH__=20"] if generation == "aie2" else []
-    options = ["-O0", *arch, f"-DMICRO_R={r}", f"-DDIM_RHO={rho}", *(f"-D{macro}" for macro in macros)]
+    options = ["-O0", f"-DMICRO_R={r}", f"-DDIM_RHO={rho}", *(f"-D{macro}" for macro in macros)]
     library = kernel_library(generation, ("mm_i8_i2_i32", "unscale_i32", "reference"), tile, *options)
     rng = np.random.default_rng(11)
     c, plain, expected = aligned(m * n, np.int32), aligned(m * n, np.int32), np.zeros((m, n), int)
@@ -175,7 +174,7 @@ def test_illegal_tiles_do_not_compile(refusal, options, sentence):
 
 
 def preprocessed(name: str, *options: str) -> str:
-    result = gxx("-E", "-P", *options, *tile_options(16, 40, 32), KERNELS / "aie2p" / name)
+    result = gxx("-E", "-P", *options, *tile_options(16, 40, 32), KERNELS / name)
     assert result.returncode == 0, result.stderr
     return result.stdout
 

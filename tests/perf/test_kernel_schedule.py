@@ -160,7 +160,7 @@ def test_every_kernel_that_plans_know_has_a_loop():
 
 @pytest.mark.parametrize("generation", [AIE2, AIE2P], ids=lambda g: g.name)
 def test_every_kernel_source_has_a_loop(generation):
-    sources = {path.stem for path in (KERNEL_SOURCES / generation.name.lower()).glob("*.cc")}
+    sources = {path.stem for path in KERNEL_SOURCES.glob("*.cc") if generation == AIE2P or "bfp16" not in path.stem}
     missing = sorted(sources - set(known_kernels(generation)))
     assert sources
     assert not missing, f"describe {', '.join(missing)} in bdforge/perf/kernels/loops.py, one line each"

@@ -59,8 +59,7 @@ class Plan:
     @property
     def kernel_sources(self) -> tuple[str, ...]:
         """Source files of the kernels, relative to the project."""
-        folder = f"kernels/{self.kernel.generation.name.lower()}"
-        return tuple(f"{folder}/{name}.cc" for name in self.kernel_names)
+        return tuple(f"kernels/{name}.cc" for name in self.kernel_names)
 
     @property
     def kernel_defines(self) -> tuple[str, ...]:

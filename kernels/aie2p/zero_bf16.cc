@@ -1,8 +1,0 @@
-// zero_bf16: clears one core tile of C before the first step of K.
-//
-// Contract: c is bfloat16, m x n in any order, 64-byte aligned and a multiple of 64 bytes. Written only.
-// No rounding, saturation or overflow is involved.
-// Cost: one 512-bit store per cycle, m * n / 32 cycles (modelled, not measured).
-#include "../include/zero.h"
-
-extern "C" void zero_bf16(bfloat16 *__restrict c) { clear(c); }

@@ -1,8 +1,0 @@
-// zero_i32: clears one core tile of C before the first step of K.
-//
-// Contract: c is int32, m x n in any order, 64-byte aligned and a multiple of 64 bytes. Written only.
-// No rounding, saturation or overflow is involved.
-// Cost: one 512-bit store per cycle, m * n / 16 cycles (modelled, not measured).
-#include "../include/zero.h"
-
-extern "C" void zero_i32(int32_t *__restrict c) { clear(c); }

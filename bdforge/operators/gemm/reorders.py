@@ -56,22 +56,12 @@ def b_column_blocks(k: int, n: int, s: int, t: int, *, row: int = 0) -> Pattern:
     return Pattern((n // t, k // s, s, t), (t, s * n, n, 1), row * n)
 
 
-def b_column_major_elementwise(k: int, n: int, s: int, t: int) -> Pattern:
-    """Column-major B (memory n x k, row-major) in the order of `b_micro_tiles`: `(k/s, s)(n/t, t*k)(s, 1)(t, k)`.
-
-    Its innermost stride is k, one element of a column at a time: only 32-bit elements can travel so. A DMA moves
-    words, and the elements of one word of memory belong to different rows of the micro-tile; narrower types use
-    `b_column_major_micro_tiles`.
-    """
-    _require_multiples(("k", k, "s", s), ("n", n, "t", t))
-    return Pattern((k // s, n // t, s, t), (s, t * k, 1, k))
-
-
 def b_column_major_micro_tiles(k: int, n: int, s: int, t: int) -> Pattern:
     """Column-major B (memory n x k, row-major) as transposed t x s micro-tiles: `(k/s, s)(n/t, t*k)(t, k)(s, 1)`.
 
     The micro-tiles come in the order of `b_micro_tiles`, each transposed, so that runs of s elements stay together;
-    the kernel transposes t x s registers after loading them.
+    the kernel transposes t x s registers after loading them. Element by element only 32-bit ones could travel: a DMA
+    moves words, and those of narrower types hold elements of different rows of the micro-tile.
     """
     _require_multiples(("k", k, "s", s), ("n", n, "t", t))
     return Pattern((k // s, n // t, t, s), (s, t * k, k, 1))

@@ -8,7 +8,6 @@ from bd_patterns.granules import granule_faults
 from bdforge.operators.gemm.reorders import (
     a_micro_tiles,
     b_column_blocks,
-    b_column_major_elementwise,
     b_column_major_micro_tiles,
     b_micro_tiles,
     c_columns,
@@ -59,21 +58,26 @@ def test_a_b_tile_is_cut_out_of_wider_rows():
     ).all()
 
 
+def elementwise(k: int, n: int, s: int, t: int) -> Pattern:
+    """Column-major B (memory n x k) in the order of `b_micro_tiles`, one element of a column at a time."""
+    return Pattern((k // s, n // t, s, t), (s, t * k, 1, k))
+
+
 @pytest.mark.parametrize(("k", "n", "s", "t"), SIZES)
 def test_column_major_b_becomes_the_same_or_transposed_micro_tiles(k: int, n: int, s: int, t: int):
     b = np.random.default_rng(3).integers(-128, 128, (k, n))
     memory = b.T.ravel()
-    assert (memory[b_column_major_elementwise(k, n, s, t).order()] == micro_tiles(b, s, t)).all()
+    assert (memory[elementwise(k, n, s, t).order()] == micro_tiles(b, s, t)).all()
     tiles = micro_tiles(b, s, t).reshape(-1, s, t)
     assert (memory[b_column_major_micro_tiles(k, n, s, t).order()] == tiles.transpose(0, 2, 1).ravel()).all()
 
 
 @pytest.mark.parametrize("element_bits", [8, 16])
 def test_only_transposed_micro_tiles_of_column_major_b_travel_as_words(element_bits: int):
-    faults = granule_faults(b_column_major_elementwise(16, 8, 8, 4), element_bits)
+    faults = granule_faults(elementwise(16, 8, 8, 4), element_bits)
     assert any("stride 16 in innermost dimension 3" in fault for fault in faults)
     assert granule_faults(b_column_major_micro_tiles(16, 8, 8, 4), element_bits) == []
-    assert granule_faults(b_column_major_elementwise(16, 8, 8, 4), 32) == []
+    assert granule_faults(elementwise(16, 8, 8, 4), 32) == []
 
 
 @pytest.mark.parametrize(("m", "n", "r", "t"), SIZES)

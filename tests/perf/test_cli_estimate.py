@@ -20,6 +20,7 @@ DESIGN = str(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")
 def command(monkeypatch, capfd, tmp_path):
     """Runs a command line in a folder of its own: exit code, standard output, standard error."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)  # a runner of tests may say how wide its own screen is
 
     def run(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["bdforge", "estimate", *arguments])

@@ -13,10 +13,9 @@ from bdforge.devices import TileKind
 from bdforge.devices.fits import fits
 from bdforge.devices.limits import GRANULE_BITS, STATIC_STRIDE_END, TileLimits
 from bdforge.devices.types import ElementType
-from bdforge.operators.gemm.core_tiles import core_parts
 from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL
 from bdforge.operators.gemm.types import storage_of
-from bdforge.perf.tune.space import B_LAYOUTS, Candidates, SearchSpace
+from bdforge.perf.tune.space import B_LAYOUTS, Candidates, SearchSpace, buffer_bytes, core_holds
 
 _PACKED = B_LAYOUTS.index("packed")
 
@@ -32,7 +31,7 @@ class _Legality:
     def __init__(self, space: SearchSpace, c: Candidates):
         self.space, self.c, self.kernel = space, c, space.kernel
         generation = space.device.generation
-        self.core, self.memtile = generation.limits(TileKind.CORE), generation.limits(TileKind.MEMTILE)
+        self.memtile = generation.limits(TileKind.MEMTILE)
         self.align = generation.vector_align_bytes
         self.packed = c.b_layout == _PACKED
         self.slices = c.k_mt // c.k
@@ -51,12 +50,8 @@ class _Legality:
         return whole & enough & (self.space.stack_bytes % self.align == 0)
 
     def core_memory(self) -> np.ndarray:
-        c, kernel = self.c, self.kernel
-        a, b = _bytes(c.m // c.rho * c.k, kernel.a), _bytes(c.k * c.n, kernel.b)
-        sums = _bytes(c.m * c.n, kernel.accumulator)
-        used = occupied(self.space.stack_bytes, core_parts(a, b, sums, c.c_buffers))
-        words = np.maximum(np.maximum(a, b), sums) * 8 // GRANULE_BITS
-        return (used <= self.core.memory_bytes) & self.aligned(a, b, sums) & fits(self.core, length=words)
+        c = self.c
+        return core_holds(self.space, c.m, c.k, c.n, c.c_buffers, c.rho)
 
     def memtile_memory(self) -> np.ndarray:
         a, b, c = self.memtile_buffers()
@@ -69,14 +64,8 @@ class _Legality:
         """Bytes of one slab of A, one buffer of B and one tile of C."""
         c, kernel = self.c, self.kernel
         depth = np.where(self.packed, c.k, c.k_mt)
-        slab, tile = _bytes(self.rows * c.k_mt, kernel.a), _bytes(depth * c.n, kernel.b)
-        return slab, tile, _bytes(c.m * c.n, self.space.c_type)
-
-    def aligned(self, *sizes: np.ndarray) -> np.ndarray:
-        fits = np.ones(len(self.c), bool)
-        for size in sizes:
-            fits &= size % self.align == 0
-        return fits
+        slab, tile = buffer_bytes(self.rows * c.k_mt, kernel.a), buffer_bytes(depth * c.n, kernel.b)
+        return slab, tile, buffer_bytes(c.m * c.n, self.space.c_type)
 
     def a_stores(self) -> dict[int, int]:
         """Slabs of A by memtile, of one shim; with two, each memtile has at most one."""
@@ -139,16 +128,11 @@ class _Legality:
         c, kernel, type_ = self.c, self.kernel, self.space.c_type
         m, n, r, t = c.m, c.n, kernel.r, kernel.t
         if type_.blocked:
-            return fits(self.memtile, length=_bytes(m * n, type_) * 8 // GRANULE_BITS)
+            return fits(self.memtile, length=buffer_bytes(m * n, type_) * 8 // GRANULE_BITS)
         sizes, strides = (m // r, r, n // t, t), (r * n, t, r * t, 1)
         if self.space.c_layout == "column":
             sizes, strides = (n // t, t, m // r, r), (r * t, r, r * n, 1)
         return _fits(sizes, strides, type_.memory_bits, self.memtile)
-
-
-def _bytes(count: np.ndarray, type_: ElementType) -> np.ndarray:
-    """Bytes of a buffer of `count` elements, in whole elements of memory."""
-    return count * type_.bits // type_.memory_bits * type_.memory_bits // 8
 
 
 _Extents = tuple[np.ndarray | int, ...]

@@ -6,6 +6,7 @@ its own: it is 2 where memtiles have room for it, since the analytical model doe
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -13,6 +14,8 @@ import numpy as np
 
 from bdforge.design.placement import occupied
 from bdforge.devices import Device, TileKind
+from bdforge.devices.fits import fits
+from bdforge.devices.limits import GRANULE_BITS
 from bdforge.devices.types import TYPES, ElementType, type_named
 from bdforge.operators.gemm import GemmSpec, plan_gemm, spec_from
 from bdforge.operators.gemm.core_tiles import core_parts
@@ -99,9 +102,7 @@ class SearchSpace:
     @property
     def kernel(self) -> Kernel:
         """The kernel that cores call."""
-        found = kernel_for(self.device.generation, self.spec(Candidates.of([(64, 64, 64, 64, 1, 1, 1, 1, 0)]), 0))
-        assert found is not None, "spaces are made by `search_space`, which asks for a kernel"
-        return found
+        return _kernel(self)
 
     @property
     def types(self) -> tuple[str, str, str]:
@@ -130,6 +131,13 @@ class SearchSpace:
             "tile": tile,
             "buffers": {**row, "stack_bytes": self.stack_bytes},
         }
+
+
+@cache
+def _kernel(space: SearchSpace) -> Kernel:
+    found = kernel_for(space.device.generation, space.spec(Candidates.of([(64, 64, 64, 64, 1, 1, 1, 1, 0)]), 0))
+    assert found is not None, "spaces are made by `search_space`, which asks for a kernel"
+    return found
 
 
 def search_space(
@@ -163,8 +171,8 @@ def rows_of_tiles(space: SearchSpace) -> list[int]:
     """Every m for which some tile fits a core: the parts in which a search is made."""
     kernel = space.kernel
     r, k, n = kernel.multiples
-    free = _free_bytes(space) - 2 * _bytes(r * k, kernel.a) - 2 * _bytes(k * n, kernel.b)
-    most = free // max(_bytes(r * n, kernel.accumulator), 1)
+    free = _free_bytes(space) - 2 * buffer_bytes(r * k, kernel.a) - 2 * buffer_bytes(k * n, kernel.b)
+    most = free // max(buffer_bytes(r * n, kernel.accumulator), 1)
     heights = dict(space.fixed).get("m")
     return [m for m in range(r, r * int(most) + 1, r) if heights is None or m in heights]
 
@@ -190,20 +198,37 @@ def _tiles(space: SearchSpace, m: int) -> Iterator[tuple[np.ndarray, ...]]:
     """(k, n, c_buffers, rho) whose buffers fit a core beside its stack, for each rho."""
     kernel = space.kernel
     r, step_k, step_n = kernel.multiples
-    free, align = _free_bytes(space), space.device.generation.vector_align_bytes
+    free = _free_bytes(space)
     for rho in (d for d in range(1, m // r + 1) if m % (r * d) == 0):
-        n_most = (free - 2 * _bytes(m // rho * step_k, kernel.a)) // _bytes(m * step_n, kernel.accumulator)
-        left = free - _bytes(m * step_n, kernel.accumulator)
-        k_most = min(left // (2 * _bytes(m // rho * step_k, kernel.a)), -(-space.deepest // step_k))
+        n_most = (free - 2 * buffer_bytes(m // rho * step_k, kernel.a)) // buffer_bytes(m * step_n, kernel.accumulator)
+        left = free - buffer_bytes(m * step_n, kernel.accumulator)
+        k_most = min(left // (2 * buffer_bytes(m // rho * step_k, kernel.a)), -(-space.deepest // step_k))
         if n_most < 1 or k_most < 1:
             continue
         ks, ns = step_k * np.arange(1, k_most + 1), step_n * np.arange(1, n_most + 1)
         k, n, c_buffers = _mesh(ks, ns, np.array(BUFFERS))
-        a, b, sums = _bytes(m // rho * k, kernel.a), _bytes(k * n, kernel.b), _bytes(m * n, kernel.accumulator)
-        fits = occupied(space.stack_bytes, core_parts(a, b, sums, c_buffers)) <= _core_bytes(space)
-        fits &= (sums % align == 0) & (a % align == 0) & (b % align == 0)
-        k, n, c_buffers = k[fits], n[fits], c_buffers[fits]
+        chosen = core_holds(space, m, k, n, c_buffers, rho)
+        k, n, c_buffers = k[chosen], n[chosen], c_buffers[chosen]
         yield k, n, c_buffers, np.full(len(k), rho)
+
+
+def core_holds(space: SearchSpace, m: Any, k: Any, n: Any, c_buffers: Any, rho: Any) -> Any:
+    """Whether a core's memory holds a tile's buffers beside its stack, aligned for vectors and within a BD's length.
+
+    Numbers or arrays.
+    """
+    kernel, generation = space.kernel, space.device.generation
+    a, b = buffer_bytes(m // rho * k, kernel.a), buffer_bytes(k * n, kernel.b)
+    sums = buffer_bytes(m * n, kernel.accumulator)
+    limits, align = generation.limits(TileKind.CORE), generation.vector_align_bytes
+    held = occupied(space.stack_bytes, core_parts(a, b, sums, c_buffers)) <= limits.memory_bytes
+    aligned = (a % align == 0) & (b % align == 0) & (sums % align == 0)
+    return held & aligned & fits(limits, length=np.maximum(np.maximum(a, b), sums) * 8 // GRANULE_BITS)
+
+
+def buffer_bytes(count: Any, type_: ElementType) -> Any:
+    """Bytes of a buffer of `count` elements, in whole elements of memory."""
+    return count * type_.bits // type_.memory_bits * type_.memory_bits // 8
 
 
 def _most_slices(space: SearchSpace) -> int:
@@ -222,7 +247,3 @@ def _core_bytes(space: SearchSpace) -> int:
 def _free_bytes(space: SearchSpace) -> int:
     """No less than what buffers can have."""
     return _core_bytes(space) - space.stack_bytes
-
-
-def _bytes(count: Any, type_: ElementType) -> Any:
-    return count * type_.bits // 8

@@ -37,7 +37,7 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate (its fields in order, see `tune_space.FIELDS`) and its modelled microseconds for all problems."""
+    """A candidate (its fields in order, see `space.FIELDS`) and its modelled microseconds for all problems."""
 
     time_us: float
     candidate: tuple[int, ...]

@@ -10,18 +10,15 @@ matrix: elements that two tiles cover are computed twice, with the same result.
 from dataclasses import dataclass
 from itertools import groupby
 from math import lcm
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BITS
+from bdforge.devices.types import Order
 from bdforge.messages import InputError
 
 
 class WalkError(InputError):
     """A problem that the tiles cannot walk; the message lists every reason."""
-
-
-Order = Literal["row", "column", "packed"]
-"""Row-major, column-major, or B tile by tile in the order in which the cores eat it."""
 
 
 @dataclass(frozen=True, slots=True)

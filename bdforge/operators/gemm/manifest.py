@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bdforge.devices import mlir_device_named
+from bdforge.devices.types import TYPES
 from bdforge.operators.gemm.addresses import buffer_addresses
 from bdforge.operators.gemm.plan import RTP_K_STEPS, RTP_OUTPUT_TILES, Plan
 from bdforge.operators.gemm.runtime_facts import runtime_facts
 from bdforge.operators.gemm.sequence import sequence, sequence_program
 from bdforge.operators.gemm.spec import Problem
 from bdforge.operators.gemm.staging import Staged
-from bdforge.operators.gemm.types import TYPES
 from bdforge.sequences.words import target_facts
 
 SCHEMA_VERSION = 1

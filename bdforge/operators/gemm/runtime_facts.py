@@ -9,6 +9,7 @@ from bdforge.design.model import Allocation
 from bdforge.devices import TileKind, mlir_device_named
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
 from bdforge.devices.registers import CONTROLLER_ID_MASK, RUNTIME_AXI_CACHE, TILE_REGISTERS, address
+from bdforge.devices.types import ORDERS
 from bdforge.operators.gemm.addresses import core_addresses
 from bdforge.operators.gemm.grid import Storage
 from bdforge.operators.gemm.plan import RTP_K_STEPS, RTP_OUTPUT_TILES, Plan
@@ -18,9 +19,6 @@ from bdforge.sequences.words import token_control
 from bdforge.txn.bd import burst_code, encode_bd
 from bdforge.txn.codec import encode
 from bdforge.txn.operations import DIRECTIONS
-
-ORDERS = ("row", "column", "packed")
-"""Orders of operands by the number that stands for them."""
 
 _HEADER_WORDS = 2  # of a stream's header; the other two count operations and bytes
 _BD_FIELDS = (

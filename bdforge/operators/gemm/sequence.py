@@ -14,6 +14,7 @@ from bdforge.design.model import Allocation
 from bdforge.design.sequence import Sequence
 from bdforge.devices import TileKind, mlir_device_named
 from bdforge.devices.limits import GRANULE_BYTES
+from bdforge.devices.types import TYPES
 from bdforge.operators.gemm.addresses import core_addresses
 from bdforge.operators.gemm.grid import Grid, RuntimeParameters, WalkError, runtime_parameters
 from bdforge.operators.gemm.grid import Problem as Sizes
@@ -22,7 +23,6 @@ from bdforge.operators.gemm.plan import RTP_K_STEPS, RTP_OUTPUT_TILES, Plan
 from bdforge.operators.gemm.program import Channel, Core, Walked, gemm_program
 from bdforge.operators.gemm.spec import LARGEST_SIZE, Problem, SpecError
 from bdforge.operators.gemm.staging import Leading, Staging, stage
-from bdforge.operators.gemm.types import TYPES
 from bdforge.sequences import Event, Program, ProgramError, Start, interpret
 from bdforge.sequences.interpret import arguments_of
 from bdforge.sequences.words import illegal, operations

@@ -1,9 +1,7 @@
 """How operands of each element type lie in host memory."""
 
-from bdforge.devices.types import TYPES, ElementType, Order
+from bdforge.devices.types import ElementType, Order
 from bdforge.operators.gemm.grid import Storage
-
-__all__ = ["TYPES", "ElementType", "storage_of"]
 
 
 def storage_of(type_: ElementType, order: Order) -> Storage:

@@ -1,7 +1,8 @@
 """Integer expressions of problem sizes and loop counters, as sequence programs hold them.
 
 Values are integers of 64 bits. Comparisons give 0 or 1. `//` and `%` round down, their divisors must be positive.
-`divisor(n, most)` is the largest divisor of n that is no greater than `most`, 0 where n or `most` is below 1.
+`divisor(n, most)` is the largest divisor of n that is no greater than `most`, 0 where n or `most` is below 1;
+`most` may be at most DIVISOR_MAX.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,6 +11,8 @@ from functools import reduce
 from typing import Union
 
 LEAST, LARGEST = -(1 << 63), (1 << 63) - 1
+DIVISOR_MAX = 1 << 12
+"""The largest divisor that is looked for, and what that costs of a run's budget."""
 
 Operand = Union["Expr", int]
 
@@ -19,7 +22,7 @@ class ProgramError(ValueError):
 
 
 class ExpressionError(ValueError):
-    """A division by zero or below, or a value of more than 64 bits."""
+    """A division by zero or below, a search for a divisor that is too long, or a value of more than 64 bits."""
 
 
 def _floordiv(a: int, b: int) -> int:
@@ -41,6 +44,8 @@ def _positive(divisor: int) -> int:
 
 
 def _divisor(n: int, most: int) -> int:
+    if most > DIVISOR_MAX:
+        raise ExpressionError(f"a divisor up to {most} is looked for; at most {DIVISOR_MAX} can be")
     return next((d for d in range(min(n, most), 0, -1) if n % d == 0), 0)
 
 

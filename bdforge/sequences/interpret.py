@@ -11,8 +11,8 @@ from bdforge.sequences.expressions import LARGEST, LEAST, ExpressionError
 from bdforge.sequences.homes import ALWAYS
 from bdforge.sequences.program import Program, ProgramError, Tokens
 
-BUDGET = 1 << 22
-"""Statements that a run may execute."""
+BUDGET = 1 << 24
+"""Statements and values that a run may take, a loop's values at each of its turns."""
 STEPS_MAX = 1 << 14
 """Steps of one run: its stream would have tens of MiB, and making it takes minutes."""
 
@@ -78,7 +78,7 @@ Event = Start | Await
 
 def arguments_of(program: Program, parameters: Mapping[str, int]) -> list[int]:
     """Elements of each host buffer; ProgramError as `interpret`."""
-    run = _Run(program, parameters, 1)
+    run = _Run(program, parameters, BUDGET)
     return [run.values[argument.elements] for argument in program.arguments]
 
 
@@ -134,6 +134,7 @@ class _Run:
 
     def compute(self, loop: int, counter: int) -> None:
         """Every value whose home is `loop`, whose counter stands at `counter`."""
+        self.spend(self.program.costs.get(loop, 1))
         values = self.values
         for place in self.program.counters.get(loop, ()):
             values[place] = counter
@@ -163,11 +164,11 @@ class _Run:
         if broken:
             raise ProgramError("\n".join(map(self.told, broken)))
 
-    def spend(self) -> None:
-        self.budget -= 1
+    def spend(self, cost: int = 1) -> None:
+        self.budget -= cost
         if self.budget < 0:
             raise ProgramError(
-                f"the sequence program takes more than its budget of {BUDGET} statements; split the problem"
+                f"the sequence program takes more than its budget of {BUDGET} statements and values; split the problem"
             )
 
     def statements(self, block: Sequence[Any]) -> Iterator[Any]:
@@ -177,7 +178,6 @@ class _Run:
             match statement.kind:
                 case "for":
                     for counter in range(self.values[statement.count]):
-                        self.spend()
                         self.compute(statement.loop, counter)
                         yield from self.statements(statement.do)
                 case "if":
@@ -195,6 +195,8 @@ class _Run:
 
     def task(self, task: Any) -> Any:
         bds = [(bd.argument, self.pattern(bd)) for bd in task.bds if bd.when is None or self.values[bd.when]]
+        if not bds:
+            raise ProgramError("a task has no BD that is wanted")
         column, runs = self.values[task.column], self.values[task.runs]
         return task.direction, task.channel, column, runs, task.token, bds
 
@@ -202,8 +204,9 @@ class _Run:
         values = self.values
         sizes, strides = ([values[p] for p in places] for places in (bd.sizes, bd.strides))
         if bd.runs is not None and values[bd.runs[0]] != 1:
-            sizes.insert(0, values[bd.runs[0]])
-            strides.insert(0, values[bd.runs[1]])
+            inner = 3 - len(sizes)  # dimensions that are missing: runs are the fourth
+            sizes = [values[bd.runs[0]], *[1] * inner, *sizes]
+            strides = [values[bd.runs[1]], *[0] * inner, *strides]
         return Pattern(tuple(sizes), tuple(strides), values[bd.offset])
 
 

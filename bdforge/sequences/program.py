@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bdforge.sequences.expressions import OPERATIONS, Operation, ProgramError
+from bdforge.sequences.expressions import DIVISOR_MAX, OPERATIONS, Operation, ProgramError
 from bdforge.sequences.homes import loops_of, value_homes
 
 __all__ = ["Program", "ProgramError"]
@@ -198,6 +198,16 @@ class Program(_Part):
             if isinstance(value, list) and value[0] != "index":
                 meaning, operands = OPERATIONS[str(value[0])][1], tuple(map(int, value[1:]))
                 found.setdefault(home, []).append((place, meaning, operands))
+        return found
+
+    @cached_property
+    def costs(self) -> dict[int, int]:
+        """What a turn of each loop costs, or the start (ALWAYS): itself and the values that are computed then."""
+        counters = {loop: len(places) for loop, places in self.counters.items()}
+        divisor = OPERATIONS["divisor"][1]
+        found = {loop: 1 + counters.get(loop, 0) for loop in (*self.turns, *counters)}
+        for loop, turns in self.turns.items():
+            found[loop] += sum(DIVISOR_MAX if meaning is divisor else 1 for _, meaning, _ in turns)
         return found
 
     @cached_property

@@ -8,7 +8,7 @@ AXES = {"a": "MK", "b": "KN", "c": "MN"}
 
 
 class Stages:
-    """Of one design, for parameters M, K, N, lda, ldb, ldc of the user's operands.
+    """Of one design, for parameters M, K, N, lda, ldb, ldc of the user's operands; a leading dimension of 0: no gap.
 
     An operand is staged, copied into a buffer of the host's without gaps, where a tile is larger than it is, where its
     lines do not start at whole words, or where these are farther apart than a BD can step. A is staged in whole slabs
@@ -18,13 +18,18 @@ class Stages:
     def __init__(self, build: Builder, tiling: Tiling, limits: TileLimits):
         self.build, self.tiling, self.limits = build, tiling, limits
         self.given = {name: build.parameter(name) for name in "MKN"}
-        self.lines = {name: build.parameter(f"ld{name}") for name in "abc"}
+        self.lines = {name: self.line(name) for name in "abc"}
         self.granules = dict(zip("MKN", tiling.granules, strict=True))
         self.least = dict(zip("MKN", (tiling.least_rows, tiling.k_mt, tiling.n), strict=True))
         self.walked = {name: self.size(name) for name in "MKN"}
         self.packed = tiling.b.order == "packed"
         self.a_in_slabs = ~(self.walked["K"] % tiling.k_mt).equals(0) if not self.packed else build.constant(0)
         self.staged = {name: self.is_staged(name) for name in "abc"}
+
+    def line(self, name: str) -> Expr:
+        """Positions from line to line of a user's operand; where 0 is given there is no gap."""
+        given, axis = self.build.parameter(f"ld{name}"), AXES[name][0 if self.storage(name).order == "column" else 1]
+        return select(given.equals(0), self.given[axis], given)
 
     def size(self, axis: str) -> Expr:
         """A size as it is walked: whole granules, and at least a tile."""

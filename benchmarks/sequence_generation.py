@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import Plan, cpp_design, load_spec, manifest, plan_gemm, sequence, spec_from
+from bdforge.operators.gemm import Plan, load_spec, manifest, plan_gemm, sequence, spec_from
+from bdforge.sequences.cpp import cpp_sequence
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = {
@@ -50,12 +51,12 @@ def cpp_seconds(plan: Plan, shapes: list[Shape]) -> list[float | None]:
     if shutil.which("g++") is None:
         return [None] * len(shapes)
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "designs.inc").write_text(cpp_design(json.loads(json.dumps(manifest(plan, ())))))
+        (Path(folder) / "designs.inc").write_text(cpp_sequence(json.loads(json.dumps(manifest(plan, ())))["sequence"]))
         program = Path(folder) / "driver"
         source = ROOT / "tests" / "host" / "sequence_driver.cc"
         options = ["-std=c++17", "-O2", f"-I{folder}", f"-I{ROOT / 'host' / 'include'}"]
         subprocess.run(["g++", *options, str(source), "-o", str(program)], check=True)
-        lines = "\n".join(f"0 {m} {k} {n} 0 0 0" for m, k, n in shapes)
+        lines = "\n".join(f"0 {m} {k} {n}" for m, k, n in shapes)
         printed = subprocess.run([program, "time"], input=lines, text=True, capture_output=True, check=True).stdout
     return [float(line) / 1e6 for line in printed.split()]
 

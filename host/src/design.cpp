@@ -92,11 +92,7 @@ const Manifest& Design::manifest() const { return state_->manifest; }
 const Device& Design::device() const { return state_->device; }
 
 void Design::check(std::size_t M, std::size_t K, std::size_t N) const {
-    for (const auto& [name, size] : {std::pair{"M", M}, {"K", K}, {"N", N}}) check_size(state_->manifest, name, size);
-    const std::int64_t deepest = state_->manifest.view().at("runtime").at("depth_limit").integer(1, INT32_MAX);
-    if (K <= static_cast<std::size_t>(deepest)) return;
-    throw ArgumentError(state_->manifest.design + ": K = " + std::to_string(K) + " could overflow the sums, at most " +
-                        std::to_string(deepest) + "; split K and add the results");
+    state_->streams.generator().check({M, K, N, 0, 0});
 }
 
 Weights Design::pack(const void* weights, std::size_t K, std::size_t N, std::size_t stride) const {

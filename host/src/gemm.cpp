@@ -43,7 +43,7 @@ std::size_t gap(const CallerMemory& memory, const Lines& lines) {
 }
 
 Sizes sizes_of(const DesignState& design, std::size_t M, const WeightsState& weights, const GemmOptions& options) {
-    check_size(design.manifest, "M", M);
+    design.streams.generator().check({M, weights.K, weights.N, 0, 0});
     const Lines a = a_lines(design, M, weights.K), c = c_lines(design, M, weights.N);
     refuse_overlap(callers(options.a, a), callers(options.c, c), "give each its own, C is written while A is read");
     return {M, weights.K, weights.N, gap(options.a, a), gap(options.c, c)};

@@ -33,16 +33,20 @@ struct Generated {
     bool a_in_slabs = false;
 };
 
-/// Makes instruction streams from the numbers in a manifest; each once, for any number of threads.
+/// Makes instruction streams by a manifest's program; each once, for any number of threads.
 class Generator {
 public:
-    /// ManifestError when a number is missing.
+    /// ArgumentError for sequences that are to wait in a way that there is none of.
     explicit Generator(const Manifest& manifest);
     ~Generator();
 
-    /// ArgumentError when the design cannot compute the problem.
+    /// ArgumentError with every reason why the design does not take a problem.
+    void check(const Sizes& sizes) const;
+    /// What says which operands are staged.
+    const generator::Layouts& layouts() const { return layouts_; }
+    /// ArgumentError as `check`.
     Generated get(const Sizes& sizes) const;
-    /// Only what is staged.
+    /// Only what is staged; ArgumentError as `check`.
     Generated staged(const Sizes& sizes) const;
     /// Arranges A, whose lines have no gaps, in the slabs of its staged buffer.
     void stage_a(const Sizes& sizes, const void* a, void* buffer) const;
@@ -54,7 +58,15 @@ public:
 
 private:
     class Cache;
-    std::string design_;
+
+    /// What `act` makes of the cache; its SequenceErrors name the design.
+    template <class Act>
+    auto named(Act act) const;
+    /// Bytes of each host buffer.
+    std::vector<std::int64_t> argument_bytes(const Sizes& sizes) const;
+
+    const std::string design_;
+    const generator::Layouts layouts_;
     std::unique_ptr<Cache> cache_;
 };
 

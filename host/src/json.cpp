@@ -235,6 +235,10 @@ bool JsonView::has(const std::string& key) const { return find(key) != nullptr; 
 
 bool JsonView::is_object() const { return std::holds_alternative<Json::Object>(json_->value()); }
 
+bool JsonView::is_list() const { return std::holds_alternative<Json::Array>(json_->value()); }
+
+bool JsonView::is_text() const { return std::holds_alternative<std::string>(json_->value()); }
+
 std::vector<JsonView> JsonView::elements() const {
     const auto* array = std::get_if<Json::Array>(&json_->value());
     if (!array) refuse("a list");
@@ -264,6 +268,13 @@ std::int64_t JsonView::integer(std::int64_t lowest, std::int64_t highest) const 
     if (!number || *number < lowest || *number > highest) {
         refuse("an integer from " + std::to_string(lowest) + " to " + std::to_string(highest));
     }
+    return *number;
+}
+
+double JsonView::real() const {
+    if (const auto* whole = std::get_if<std::int64_t>(&json_->value())) return static_cast<double>(*whole);
+    const auto* number = std::get_if<double>(&json_->value());
+    if (!number) refuse("a number");
     return *number;
 }
 

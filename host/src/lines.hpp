@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "bdforge/stream_design.hpp"
+#include "bdforge/staging.hpp"
 #include "extent.hpp"
 
 namespace bdforge {

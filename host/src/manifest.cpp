@@ -5,7 +5,9 @@
 #include <string_view>
 
 #include "bdforge/error.hpp"
+#include "bdforge/program_check.hpp"
 #include "files.hpp"
+#include "program.hpp"
 
 namespace bdforge {
 namespace {
@@ -31,32 +33,53 @@ TileSizes read_tile(const JsonView& tile) {
     return sizes;
 }
 
+/// A type, and the elements of memory that hold it: `bits` of one, `block` rows of a line, `run` for each column.
+struct Type {
+    std::string_view name;
+    std::uint32_t bits, block, run;
+};
+constexpr Type types[] = {{"int2", 2, 1, 1},   {"int4", 4, 1, 1},  {"int8", 8, 1, 1}, {"int16", 16, 1, 1},
+                          {"int32", 32, 1, 1}, {"bf16", 16, 1, 1}, {"f32", 32, 1, 1}, {"bfp16", 8, 8, 9}};
+
 /// How an operand lies in memory: whole bytes, but for packed B.
-generator::Storage read_storage(const JsonView& view, bool b) {
-    const auto number = [&](const char* name, std::int64_t lowest, std::int64_t highest) {
-        return static_cast<std::uint32_t>(view.at(name).integer(lowest, highest));
-    };
-    const generator::Storage storage{number("bits", 1, 64), number("order", generator::row_major, generator::packed),
-                                     number("block", 1, 64), number("run", 1, 4096)};
-    if (storage.order == generator::packed && !b) view.at("order").refuse("row- or column-major for A and C");
-    if (storage.order != generator::packed && storage.bits % 8 != 0) view.at("bits").refuse("whole bytes");
-    return storage;
+generator::Storage read_storage(const JsonView& dtype, const JsonView& layout, bool b) {
+    const auto same = [&](const Type& type) { return type.name == dtype.text(); };
+    const Type* type = std::find_if(std::begin(types), std::end(types), same);
+    if (type == std::end(types)) dtype.refuse("a type that this library knows");
+    if (layout.text() == "packed" && b) return {type->bits, generator::packed, 1, 1};
+    if (layout.text() != "row" && layout.text() != "column") layout.refuse(b ? "row, column or packed" : "row or column");
+    if (type->bits % 8 != 0) dtype.refuse("a type of whole bytes where B is not packed");
+    return {type->bits, layout.text() == "row" ? generator::row_major : generator::column_major, type->block, type->run};
 }
 
-std::array<OperandFacts, 3> read_operands(const JsonView& arguments, const JsonView& storages) {
+std::array<OperandFacts, 3> read_operands(const JsonView& arguments, const JsonView& layouts) {
     const std::vector<JsonView> all = arguments.elements();
     if (all.size() != 3) arguments.refuse("three operands A, B and C");
     constexpr const char* names[3][2] = {{"A", "a"}, {"B", "b"}, {"C", "c"}};
-    constexpr std::string_view types[] = {"int2", "int4", "int8", "int16", "int32", "bf16", "f32", "bfp16"};
     std::array<OperandFacts, 3> operands;
     for (std::size_t i = 0; i < all.size(); ++i) {
         check_value(all[i].at("name"), names[i][0], "the order of a GEMM's arguments");
         const JsonView type = all[i].at("dtype");
-        if (std::find(std::begin(types), std::end(types), type.text()) == std::end(types))
-            type.refuse("a type that this library knows");
-        operands[i] = {type.text(), read_storage(storages.at(names[i][1]), i == 1)};
+        operands[i] = {type.text(), read_storage(type, layouts.at(names[i][1]), i == 1)};
     }
     return operands;
+}
+
+/// What streams are made from: a GEMM's program has M, K, N and three leading dimensions, and A, B and C first.
+generator::Design read_streams(const Manifest& manifest, const JsonView& sequence, const JsonView& spec) {
+    generator::Design streams = read_sequence(sequence);
+    const JsonView program = sequence.at("program");
+    const std::vector<std::string> wanted{"M", "K", "N", "lda", "ldb", "ldc"};
+    if (streams.program.parameters != wanted) program.at("parameters").refuse("M, K, N, lda, ldb, ldc");
+    if (streams.program.arguments.size() < manifest.operands.size())
+        program.at("arguments").refuse("A, B and C, and what feeds an epilogue");
+    streams.wide = spec.has("sequence") && text_or(spec.at("sequence"), "wait", "column") == "wide";
+    try {
+        generator::check(streams.program, streams.target);
+    } catch (const generator::SequenceError& error) {
+        throw ManifestError(manifest.file + ": " + error.what() + "; build the design again");
+    }
+    return streams;
 }
 
 /// Whether C is A B as it is. Scales and biases on the array are refused: this library does not bring them there.
@@ -107,12 +130,14 @@ Manifest parse_manifest(const std::string& text, const std::string& file) {
                       read_tile(view.at("tile")),
                       view.at("array").at("rows").integer(1, array_max),
                       view.at("array").at("columns").integer(1, array_max),
-                      read_operands(view.at("arguments"), view.at("runtime").at("operands")),
+                      read_operands(view.at("arguments"), view.at("spec").at("layouts")),
                       read_epilogue(view.at("spec")),
                       read_files(view.at("files")),
                       read_problems(view.at("problems")),
+                      {},
                       Json(nullptr),
                       {}};
+    manifest.streams = read_streams(manifest, view.at("sequence"), view.at("spec"));
     const std::int64_t group = 4 * manifest.tile.t;  // columns that share the bytes of packed ternary weights
     if (manifest.operands[1].type == "int2" && manifest.tile.n % group != 0)
         view.at("tile").at("n").refuse("a multiple of 4 t = " + std::to_string(group));

@@ -10,11 +10,6 @@ namespace {
 
 std::size_t up(std::size_t size, std::size_t multiple) { return (size + multiple - 1) / multiple * multiple; }
 
-/// What an axis of the problem is walked in multiples of.
-std::size_t granule(const Manifest& manifest, const char* axis) {
-    return static_cast<std::size_t>(manifest.view().at("runtime").at("granules").at(axis).integer(1, INT32_MAX));
-}
-
 /// Positions 0 to `walked` - 1 in tiles, the last one moved back; those from `size` on hold no weight.
 Places moved_back(std::size_t size, std::size_t walked, std::size_t tile) {
     Places places(up(walked, tile));
@@ -28,20 +23,11 @@ Places moved_back(std::size_t size, std::size_t walked, std::size_t tile) {
 
 }  // namespace
 
-void check_size(const Manifest& manifest, const char* name, std::size_t size) {
-    const std::int64_t largest = manifest.view().at("runtime").at("largest_size").integer(1, INT32_MAX);
-    if (size >= 1 && size <= static_cast<std::size_t>(largest)) return;
-    throw ArgumentError(manifest.design + ": " + name + " = " + std::to_string(size) + " is outside 1 to " +
-                        std::to_string(largest) + "; split the problem, or leave it to the processor");
-}
-
-Placing placing(const Manifest& manifest, std::size_t K, std::size_t N) {
-    check_size(manifest, "K", K);
-    check_size(manifest, "N", N);
-    const auto slab = static_cast<std::size_t>(manifest.tile.k_mt), n = static_cast<std::size_t>(manifest.tile.n);
-    const std::size_t depth = std::max(up(K, granule(manifest, "k")), slab);
-    const std::size_t width = std::max(up(N, granule(manifest, "n")), n);
-    Placing placed{moved_back(K, depth, slab), moved_back(N, width, n)};
+Placing placing(const generator::Layouts& layouts, std::size_t K, std::size_t N) {
+    const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
+    const generator::detail::Request request(layouts, {1, static_cast<std::int64_t>(K), static_cast<std::int64_t>(N)});
+    const std::size_t slab = size(layouts.k_mt), depth = size(request.k.walked());
+    Placing placed{moved_back(K, depth, slab), moved_back(N, size(request.n.walked()), size(layouts.n))};
     const std::size_t last = placed.rows.size() - slab, covered = placed.rows.size() - depth;
     std::fill_n(placed.rows.begin() + static_cast<std::ptrdiff_t>(last), covered, zero_weight);
     return placed;
@@ -56,7 +42,7 @@ PackedTile packed_tile(const Manifest& manifest) {
 void write_b(const Manifest& manifest, const Generator& generator, const BMatrix& b, void* out) {
     const auto& [type, storage] = manifest.operands[1];
     if (storage.order != generator::packed) return generator.copy_b(b.K, b.N, b.data, b.stride, out);
-    const Placing placed = placing(manifest, b.K, b.N);
+    const Placing placed = placing(generator.layouts(), b.K, b.N);
     const PackedTile tile = packed_tile(manifest);
     if (type == "int2")
         return pack({static_cast<const std::int8_t*>(b.data), b.K, b.N, b.stride}, placed.rows, placed.columns, tile,

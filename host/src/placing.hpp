@@ -13,8 +13,8 @@ struct Placing {
     Places columns;
 };
 
-/// ArgumentError when K or N is 0 or larger than the manifest allows.
-Placing placing(const Manifest& manifest, std::size_t K, std::size_t N);
+/// For sizes that `Generator::check` took.
+Placing placing(const generator::Layouts& layouts, std::size_t K, std::size_t N);
 
 /// The tile that `pack` makes for a design.
 PackedTile packed_tile(const Manifest& manifest);
@@ -28,8 +28,5 @@ struct BMatrix {
 /// Writes B as the array reads it, in `generator.b_bytes(K, N)` bytes. ArgumentError for a type that only Python packs,
 /// WeightError as `pack`.
 void write_b(const Manifest& manifest, const Generator& generator, const BMatrix& b, void* out);
-
-/// ArgumentError unless 1 <= size <= the manifest's largest.
-void check_size(const Manifest& manifest, const char* name, std::size_t size);
 
 }  // namespace bdforge

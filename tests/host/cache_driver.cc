@@ -6,13 +6,17 @@
 
 #include "bdforge/sequence_cache.hpp"
 
-static const std::vector<bdforge::generator::Design> designs = {
+using bdforge::generator::Parameters;
+
+static std::vector<bdforge::generator::Design> designs() {
+    return {
 #include "designs.inc"
-};
+    };
+}
 
 constexpr int threads = 8, rounds = 200, sizes = 16;
 
-static bdforge::generator::Problem problem(int index) { return {1 + 37 * index, 64 + 52 * index, 33 + 90 * index}; }
+static Parameters problem(int index) { return {1 + 37 * index, 64 + 52 * index, 33 + 90 * index}; }
 
 static bool same_everywhere(bdforge::SequenceCache &cache) {
     std::vector<std::vector<const void *>> seen(threads, std::vector<const void *>(sizes));
@@ -23,8 +27,7 @@ static bool same_everywhere(bdforge::SequenceCache &cache) {
             steady[thread] = true;
             for (int round = 0; round < rounds; ++round) {
                 const int index = (round * 7 + thread * 3) % sizes;
-                const bdforge::generator::Problem p = problem(index);
-                const void *words = cache.get(p.M, p.K, p.N).get();
+                const void *words = cache.get(problem(index)).get();
                 if (seen[thread][index] && seen[thread][index] != words)
                     steady[thread] = false;
                 seen[thread][index] = words;
@@ -41,7 +44,7 @@ static bool same_everywhere(bdforge::SequenceCache &cache) {
 static bool refuses(bdforge::SequenceCache &cache) {
     for (int attempt = 0; attempt < 2; ++attempt) {
         try {
-            cache.get(0, 64, 64);
+            cache.get({0, 64, 64});
             return false;
         } catch (const bdforge::generator::SequenceError &) {
         }
@@ -52,14 +55,14 @@ static bool refuses(bdforge::SequenceCache &cache) {
 static bool outlives() {
     bdforge::SequenceCache::Words words;
     {
-        bdforge::SequenceCache cache(designs[0]);
-        words = cache.get(64, 64, 64);
+        bdforge::SequenceCache cache(designs()[0]);
+        words = cache.get({64, 64, 64, 0, 0, 0});
     }
-    return *words == bdforge::sequence(designs[0], {64, 64, 64});
+    return *words == bdforge::Sequencer(designs()[0]).words({64, 64, 64});
 }
 
 int main() {
-    bdforge::SequenceCache cache(designs[0]);
+    bdforge::SequenceCache cache(designs()[0]);
     const bool same = same_everywhere(cache), each_once = cache.size() == sizes;
     std::printf("same %d each_once %d refuses %d outlives %d\n", same, each_once, refuses(cache), outlives());
 }

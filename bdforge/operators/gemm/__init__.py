@@ -1,6 +1,5 @@
 """From a design spec to a Plan with every number, from a Plan to MLIR text and manifest, and to instruction words."""
 
-from bdforge.operators.gemm.cpp_design import cpp_design
 from bdforge.operators.gemm.manifest import manifest
 from bdforge.operators.gemm.plan import Plan, plan_gemm
 from bdforge.operators.gemm.render import render
@@ -19,7 +18,6 @@ __all__ = [
     "SpecError",
     "Staged",
     "Staging",
-    "cpp_design",
     "load_spec",
     "manifest",
     "plan_gemm",

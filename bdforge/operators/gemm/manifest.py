@@ -7,7 +7,6 @@ from bdforge.devices import mlir_device_named
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm.addresses import buffer_addresses
 from bdforge.operators.gemm.plan import RTP_K_STEPS, RTP_OUTPUT_TILES, Plan
-from bdforge.operators.gemm.runtime_facts import runtime_facts
 from bdforge.operators.gemm.sequence import sequence, sequence_program
 from bdforge.operators.gemm.spec import Problem
 from bdforge.operators.gemm.staging import Staged
@@ -57,7 +56,6 @@ def manifest(
             {"name": "C", "dtype": spec.c, "layout": _layout(spec.c, spec.layouts.c, "M x N")},
         ],
         "runtime_parameters": {"K/k": RTP_K_STEPS, "output tiles per core": RTP_OUTPUT_TILES},
-        "runtime": runtime_facts(plan),
         "sequence": {
             "program": sequence_program(plan).model_dump(exclude_none=True),
             "target": target_facts(mlir_device_named(plan.mlir_device)),

@@ -56,32 +56,6 @@ class Argument(_Part):
     layout: str = Field(description="Order of the elements, and how several are packed into one.")
 
 
-class Operand(_Part):
-    """How an operand lies in host memory."""
-
-    bits: Size = Field(description="Of an element of memory.")
-    order: int = Field(ge=0, le=2, description="0: row-major, 1: column-major, 2: packed as the cores eat it.")
-    block: Size = Field(description="Rows in a line; above 1 for block floats.")
-    run: Size = Field(description="Elements of a line for each column.")
-
-
-class Runtime(_Part):
-    """Numbers from which a host makes the instruction stream of any M, K, N: register addresses and field positions."""
-
-    header: list[int] = Field(description="The first words of a stream: version, device, columns.")
-    operands: dict[str, Operand]
-    largest_size: Size = Field(description="The largest M, K or N.")
-    depth_limit: Size = Field(description="The largest K whose sums cannot overflow.")
-    arguments: dict[str, int] = Field(description="Index of each operand's host buffer.")
-    fed_bytes: dict[str, int] = Field(description="Of an epilogue's numbers for each row panel and each n-tile.")
-    a_feeds: list[dict[str, int]] = Field(description="For each shim that reads A: its column, core row and rows.")
-    least_rows: Size = Field(description="The smallest M that the shims can walk.")
-    granules: dict[str, Size] = Field(description="What M, K and N must be multiples of.")
-    cores: list[dict[str, int]] = Field(description="Addresses of the runtime parameters and of the lock `go`.")
-    column_stride: Size = Field(description="What the same register of the next column adds to an address.")
-    shim: dict[str, Any] = Field(description="Limits, registers and channels of the shims.")
-
-
 class Target(_Part):
     """Limits and registers of shims, with which events of a sequence become words (`bdforge.sequences.words`)."""
 
@@ -153,7 +127,6 @@ class Manifest(_Part):
     runtime_parameters: dict[str, int] = Field(
         description="Slots of the runtime parameters in a core's memory, in words."
     )
-    runtime: Runtime
     sequence: SequenceFacts = Field(description="From which a host makes the instruction stream of any problem.")
     placement: Placement | None = Field(None, description="Absent from manifests of older builds.")
     spec: dict[str, Any] = Field(description="The spec itself, as its TOML file holds it.")

@@ -46,10 +46,14 @@ public:
     const std::string& text() const;
     /// The integer; ManifestError when this is none, or outside `lowest` to `highest`.
     std::int64_t integer(std::int64_t lowest, std::int64_t highest) const;
+    /// The number; ManifestError when this is none.
+    double real() const;
     /// The truth value; ManifestError when this is none.
     bool boolean() const;
-    /// Whether this is an object.
+    /// Whether this is an object, a list, a string.
     bool is_object() const;
+    bool is_list() const;
+    bool is_text() const;
 
     [[noreturn]] void refuse(const std::string& expected) const;
 

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "bdforge/json.hpp"
-#include "bdforge/stream_design.hpp"
+#include "bdforge/program.hpp"
+#include "bdforge/staging.hpp"
 
 namespace bdforge {
 
@@ -64,6 +65,7 @@ struct Manifest {
     bool plain_sums;                       // C is A B as it is: no shift, scale, bias or ReLU
     std::map<std::string, BuiltFile> files;
     std::vector<BuiltProblem> problems;
+    generator::Design streams;             // what instruction streams are made from
     Json content;
     SequenceOptions sequence;  // other than the design's
 

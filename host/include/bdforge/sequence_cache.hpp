@@ -1,7 +1,7 @@
-// Instruction streams by problem size, each made once, for hosts with many threads.
+// Instruction streams by problem, each made once, for hosts with many threads.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
 #include <future>
 #include <map>
@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "bdforge/stream_design.hpp"
 #include "bdforge/sequence.hpp"
 
 namespace bdforge::generator {
@@ -20,18 +19,17 @@ class SequenceCache {
 public:
     using Words = std::shared_ptr<const std::vector<std::uint32_t>>;
 
-    explicit SequenceCache(Design design) : design_(std::move(design)) {}
+    /// SequenceError where the program is malformed.
+    explicit SequenceCache(Design design) : sequencer_(std::move(design)) {}
 
-    /// The stream for operands without gaps. SequenceError for sizes that the design cannot compute.
-    Words get(std::int64_t M, std::int64_t K, std::int64_t N) { return get(Problem(M, K, N)); }
-
-    /// The stream for a problem with leading dimensions. Threads that ask for a size in the making wait for it; other
-    /// sizes are not held up.
-    Words get(const Problem &problem) {
+    /// The stream for a problem's parameters, in the program's order; those left out are 0. SequenceError for those that
+    /// the design cannot compute. Threads that ask for a problem in the making wait for it; others are not held up.
+    Words get(Parameters parameters) {
+        parameters.resize(std::max(parameters.size(), sequencer_.design().program.parameters.size()));
         std::promise<Words> promise;
-        auto [words, first] = claim(problem, promise);
+        auto [words, first] = claim(parameters, promise);
         if (first)
-            make(problem, promise);
+            make(parameters, promise);
         return words.get();
     }
 
@@ -41,30 +39,28 @@ public:
         return streams_.size();
     }
 
-    const Design &design() const { return design_; }
+    const Sequencer &sequencer() const { return sequencer_; }
 
 private:
-    using Key = std::array<std::int64_t, 6>;
-
-    std::pair<std::shared_future<Words>, bool> claim(const Problem &p, std::promise<Words> &promise) {
+    std::pair<std::shared_future<Words>, bool> claim(const Parameters &parameters, std::promise<Words> &promise) {
         const std::lock_guard<std::mutex> guard(mutex_);
-        const auto [place, first] = streams_.try_emplace(Key{p.M, p.K, p.N, p.lda, p.ldb, p.ldc});
+        const auto [place, first] = streams_.try_emplace(parameters);
         if (first)
             place->second = promise.get_future().share();
         return {place->second, first};
     }
 
-    void make(const Problem &problem, std::promise<Words> &promise) {
+    void make(const Parameters &parameters, std::promise<Words> &promise) {
         try {
-            promise.set_value(std::make_shared<const std::vector<std::uint32_t>>(sequence(design_, problem)));
+            promise.set_value(std::make_shared<const std::vector<std::uint32_t>>(sequencer_.words(parameters)));
         } catch (...) {
             promise.set_exception(std::current_exception());
         }
     }
 
-    const Design design_;
+    const Sequencer sequencer_;
     mutable std::mutex mutex_;
-    std::map<Key, std::shared_future<Words>> streams_;
+    std::map<Parameters, std::shared_future<Words>> streams_;
 };
 
 }  // namespace bdforge::generator

@@ -1,20 +1,35 @@
-// Which operands a host copies into buffers of its own, and the sizes that the shims then walk.
+// Which operands of a GEMM a host copies into buffers of its own, and the copies.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <optional>
-#include <stdexcept>
-#include <string>
 
-#include "bdforge/stream_design.hpp"
+#include "bdforge/numbers.hpp"
 
 namespace bdforge::generator {
 
-/// A problem or a design from which no instruction stream can be made.
-class SequenceError : public std::invalid_argument {
-public:
-    using std::invalid_argument::invalid_argument;
+// Orders of operands in host memory; packed: B tile by tile in the order in which the cores eat it.
+constexpr std::uint32_t row_major = 0, column_major = 1, packed = 2;
+
+/// How an operand lies in host memory: elements of `bits` bits, line after line. A line of row-major memory holds
+/// `block` rows, `run` elements for each of their columns; both are 1 but for block floats.
+struct Storage {
+    std::uint32_t bits, order, block, run;
+};
+
+/// How A, B and C lie in host memory.
+struct Storages {
+    Storage a, b, c;
+};
+
+/// What a GEMM design says of staging: the least M, K and N that are walked without (a tile; in M a panel where one
+/// shim feeds several core rows), the depth of a slab of A, and the words from line to line that a BD can step.
+struct Layouts {
+    Storages operands;
+    std::int64_t least_m, k_mt, n;
+    std::int64_t step_max;
 };
 
 /// C (M x N) = A (M x K) B (K x N), with positions from line to line of each operand (rows of row-major ones, columns
@@ -40,15 +55,7 @@ struct Staging {
     bool a_in_slabs = false;
 };
 
-/// What the shims walk: the problem's sizes and leading dimensions, or those of the staged buffers.
-struct Walked {
-    std::int64_t M, K, N, lda, ldb, ldc;
-    bool a_in_slabs;
-};
-
 namespace detail {
-
-constexpr std::int64_t granule_bits = 32;
 
 inline std::int64_t up(std::int64_t value, std::int64_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
@@ -71,10 +78,6 @@ inline Lines lines(const Storage &storage, const Buffer &matrix) {
                                          : Lines{up(matrix.rows, storage.block) / storage.block, matrix.columns};
 }
 
-inline void refuse(const Problem &p, const std::string &reason) {
-    throw SequenceError(std::to_string(p.M) + "x" + std::to_string(p.K) + "x" + std::to_string(p.N) + ": " + reason);
-}
-
 /// One size, its granule, and the tile below which the operand is staged.
 struct Axis {
     std::int64_t size, granule, least;
@@ -83,27 +86,30 @@ struct Axis {
     bool fits() const { return size >= least && size % granule == 0; }
 };
 
-/// A problem with every leading dimension, and its axes. SequenceError for sizes that the design cannot compute.
+/// What M, K or N must be a multiple of, so that tiles of both operands start at whole words.
+inline std::int64_t granule(const Storage &one, bool along_one, const Storage &other, bool along_other) {
+    return std::lcm(along_one ? granule(one) : 1, along_other ? granule(other) : 1);
+}
+
+/// A problem with every leading dimension, and its axes.
 struct Request {
-    const Design &design;
+    const Layouts &layouts;
     const Problem given;
     const Axis m, k, n;
 
-    Request(const Design &design, const Problem &problem)
-        : design(design),
-          given(with_leading(design, problem)),
-          m{given.M, design.granules.m, design.least_rows},
-          k{given.K, design.granules.k, design.tile.k_mt},
-          n{given.N, design.granules.n, design.tile.n} {
-        check();
-    }
+    Request(const Layouts &layouts, const Problem &problem)
+        : layouts(layouts),
+          given(with_leading(layouts, problem)),
+          m{given.M, m_granule(layouts.operands), layouts.least_m},
+          k{given.K, k_granule(layouts.operands), layouts.k_mt},
+          n{given.N, n_granule(layouts.operands), layouts.n} {}
 
     Staging staging() const {
-        const Storages &stores = design.operands;
+        const Storages &stores = layouts.operands;
         Staging staged;
-        staged.a_in_slabs = a_in_slabs();
+        staged.a_in_slabs = stores.b.order != packed && k.walked() % layouts.k_mt != 0;
         if (staged.a_in_slabs || !reached(stores.a, m, k, given.lda))
-            staged.a = Buffer{m.walked(), staged.a_in_slabs ? up(k.walked(), design.tile.k_mt) : k.walked()};
+            staged.a = Buffer{m.walked(), staged.a_in_slabs ? up(k.walked(), layouts.k_mt) : k.walked()};
         if (stores.b.order != packed && !reached(stores.b, k, n, given.ldb))
             staged.b = Buffer{k.walked(), n.walked()};
         if (!reached(stores.c, m, n, given.ldc))
@@ -111,20 +117,9 @@ struct Request {
         return staged;
     }
 
-    Walked walked() const {
-        const Storages &stores = design.operands;
-        const Staging staged = staging();
-        const auto leading = [](const Storage &storage, const std::optional<Buffer> &buffer, std::int64_t own) {
-            return buffer ? lines(storage, *buffer).positions : own;
-        };
-        return {m.walked(), k.walked(), n.walked(), leading(stores.a, staged.a, given.lda),
-                stores.b.order == packed ? 0 : leading(stores.b, staged.b, given.ldb),
-                leading(stores.c, staged.c, given.ldc), staged.a_in_slabs};
-    }
-
 private:
-    static Problem with_leading(const Design &design, Problem p) {
-        const Storages &stores = design.operands;
+    static Problem with_leading(const Layouts &layouts, Problem p) {
+        const Storages &stores = layouts.operands;
         if (p.lda == 0)
             p.lda = lines(stores.a, {p.M, p.K}).positions;
         if (p.ldb == 0)
@@ -134,34 +129,23 @@ private:
         return p;
     }
 
-    /// Whether B is not packed and K no whole number of slabs.
-    bool a_in_slabs() const { return design.operands.b.order != packed && k.walked() % design.tile.k_mt != 0; }
+    static std::int64_t m_granule(const Storages &stores) {
+        const auto along = [](const Storage &storage) { return storage.order == column_major || storage.block > 1; };
+        return granule(stores.a, along(stores.a), stores.c, along(stores.c));
+    }
+
+    static std::int64_t k_granule(const Storages &stores) {
+        return granule(stores.a, stores.a.order == row_major, stores.b, stores.b.order == column_major);
+    }
+
+    static std::int64_t n_granule(const Storages &stores) {
+        return granule(stores.b, stores.b.order == row_major, stores.c, stores.c.order == row_major);
+    }
 
     /// Whether tiles fit and lines start at whole words, near enough for a BD to step from one to the next.
     bool reached(const Storage &storage, const Axis &rows, const Axis &columns, std::int64_t leading) const {
         return rows.fits() && columns.fits() && leading % granule(storage) == 0 &&
-               words(leading * storage.run, storage.bits) <= design.shim.step_max;
-    }
-
-    void check() const {
-        const auto size = [&](const char *name, std::int64_t value) {
-            if (value < 1 || value > design.largest_size)
-                refuse(given, std::string(name) + " = " + std::to_string(value) + " is outside 1 to " +
-                                  std::to_string(design.largest_size));
-        };
-        size("M", given.M), size("K", given.K), size("N", given.N);
-        if (given.K > design.depth_limit)
-            refuse(given, "K = " + std::to_string(given.K) + " could overflow the sums; at most " +
-                              std::to_string(design.depth_limit));
-        const auto line = [&](const char *name, const Storage &storage, const char *axes, const Buffer &matrix,
-                              std::int64_t leading) {
-            if (storage.order != packed && leading < lines(storage, matrix).positions)
-                refuse(given, std::string(name) + " = " + std::to_string(leading) + " is below " +
-                                  axes[storage.order == column_major ? 0 : 1] + "; lines would overlap");
-        };
-        line("lda", design.operands.a, "MK", {given.M, given.K}, given.lda);
-        line("ldb", design.operands.b, "KN", {given.K, given.N}, given.ldb);
-        line("ldc", design.operands.c, "MN", {given.M, given.N}, given.ldc);
+               words(leading * storage.run, storage.bits) <= layouts.step_max;
     }
 };
 
@@ -191,11 +175,8 @@ void move_to_slab_end(const Storage &storage, std::int64_t whole, std::int64_t c
 
 }  // namespace detail
 
-/// What is staged of a problem. SequenceError for sizes that the design cannot compute.
-inline Staging staging(const Design &design, const Problem &p) { return detail::Request(design, p).staging(); }
-
-/// The sizes and leading dimensions that the shims walk. SequenceError as `staging`.
-inline Walked walked(const Design &design, const Problem &p) { return detail::Request(design, p).walked(); }
+/// What is staged of a problem that the design's program takes.
+inline Staging staging(const Layouts &layouts, const Problem &p) { return detail::Request(layouts, p).staging(); }
 
 /// Memory elements of a buffer; of block floats these are bytes.
 inline std::int64_t elements(const Storage &storage, const Buffer &buffer) {
@@ -203,39 +184,39 @@ inline std::int64_t elements(const Storage &storage, const Buffer &buffer) {
     return lines.count * lines.positions * storage.run;
 }
 
-/// Fill A's staged buffer of `elements(design.operands.a, *staged.a)`: A, and zeros; nothing if A is not staged.
+/// Fill A's staged buffer of `elements(layouts.operands.a, *staged.a)`: A, and zeros; nothing if A is not staged.
 template <typename Element>
-void stage_a(const Design &design, const Staging &staged, const Problem &p, const Element *a, Element *buffer) {
+void stage_a(const Layouts &layouts, const Staging &staged, const Problem &p, const Element *a, Element *buffer) {
     if (!staged.a)
         return;
-    const Storage &storage = design.operands.a;
-    const detail::Request request(design, p);
+    const Storage &storage = layouts.operands.a;
+    const detail::Request request(layouts, p);
     const detail::Lines target = detail::lines(storage, *staged.a);
     detail::fill(storage, a, request.given.lda, detail::lines(storage, {p.M, p.K}), buffer, target);
     if (staged.a_in_slabs) {
         const std::int64_t K = request.k.walked();
-        detail::move_to_slab_end(storage, K / design.tile.k_mt * design.tile.k_mt, K, target, buffer);
+        detail::move_to_slab_end(storage, K / layouts.k_mt * layouts.k_mt, K, target, buffer);
     }
 }
 
 /// Fill B's staged buffer: B, and zeros; nothing if B is not staged.
 template <typename Element>
-void stage_b(const Design &design, const Staging &staged, const Problem &p, const Element *b, Element *buffer) {
+void stage_b(const Layouts &layouts, const Staging &staged, const Problem &p, const Element *b, Element *buffer) {
     if (!staged.b)
         return;
-    const Storage &storage = design.operands.b;
-    const detail::Request request(design, p);
+    const Storage &storage = layouts.operands.b;
+    const detail::Request request(layouts, p);
     detail::fill(storage, b, request.given.ldb, detail::lines(storage, {p.K, p.N}), buffer,
                  detail::lines(storage, *staged.b));
 }
 
 /// Copy C home from its staged buffer; nothing if C is not staged.
 template <typename Element>
-void fetch_c(const Design &design, const Staging &staged, const Problem &p, const Element *buffer, Element *c) {
+void fetch_c(const Layouts &layouts, const Staging &staged, const Problem &p, const Element *buffer, Element *c) {
     if (!staged.c)
         return;
-    const Storage &storage = design.operands.c;
-    const detail::Request request(design, p);
+    const Storage &storage = layouts.operands.c;
+    const detail::Request request(layouts, p);
     const detail::Lines lines = detail::lines(storage, {p.M, p.N}), held = detail::lines(storage, *staged.c);
     const std::int64_t ldc = detail::up(request.given.ldc, storage.block);
     for (std::int64_t line = 0; line < lines.count; ++line)

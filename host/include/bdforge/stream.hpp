@@ -1,155 +1,213 @@
-// Buffer descriptors, tasks, and the words of a version 0.1 instruction stream that configure and start them.
+// Buffer descriptors and the words of a version 0.1 instruction stream.
+//
+// BDs are those of mlir-aie's tasks, as `bdforge.txn.bd.task_transfer` makes and checks them.
 #pragma once
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "bdforge/stream_design.hpp"
+#include "bdforge/numbers.hpp"
+#include "bdforge/program.hpp"
 
-namespace bdforge::generator {
-namespace detail {
+namespace bdforge::generator::detail {
 
 // Operations of a version 0.1 stream, as mlir-aie numbers and pads them.
 constexpr std::uint32_t op_write = 0, op_block_write = 1, op_mask_write = 3, op_tct = 0x80, op_patch = 0x81;
 constexpr std::uint32_t write_bytes = 24, block_write_bytes = 16, mask_write_bytes = 28, tct_bytes = 16, patch_bytes = 48, word_bytes = 4;
 constexpr std::size_t header_words = 4;
+constexpr std::size_t stream_words = std::size_t{1} << 14;  // room to start with
+constexpr std::size_t stream_words_max = std::size_t{1} << 26;  // 256 MiB, so that a program cannot ask for more
+constexpr std::int64_t word_max = 0xFFFFFFFF;
 
-enum Operand : std::uint32_t { A, B, C };
-
-/// Which argument holds a BD's data.
-enum Source : std::uint32_t { from_a, from_b, from_c, from_r, from_s };
-
-inline std::uint32_t of(const Operands &values, Operand operand) {
-    return operand == A ? values.a : operand == B ? values.b : values.c;
+[[noreturn]] inline void no_words(const char *what, std::int64_t elements, std::uint32_t bits) {
+    throw SequenceError(std::string(what) + " is " + std::to_string(elements) + " elements of " + std::to_string(bits) +
+                        " bits; it must be a multiple of 4 bytes");
 }
 
-/// One dimension of a transfer, in words.
+/// Elements of `bits` bits as 32-bit words.
+inline std::int64_t in_words(const char *what, std::int64_t elements, std::uint32_t bits) {
+    const std::int64_t all = product(what, elements, bits);
+    return all % granule_bits != 0 ? no_words(what, elements, bits), 0 : all / granule_bits;
+}
+
 struct Dim {
     std::int64_t size, stride;
 };
 
-/// One transfer: three dimensions, innermost first. Each run of the task moves it on by `iteration`'s stride.
-struct Bd {
-    Source source;
-    std::int64_t offset_bytes;
-    std::array<Dim, 3> dims;
-    Dim iteration = {1, 0};
-
-    std::int64_t length() const { return dims[0].size * dims[1].size * dims[2].size; }
-    /// As mlir-aie decides it for tasks: then the registers hold no dimensions.
-    bool linear() const { return dims[1].size == 1 && dims[2].size == 1; }
+/// A transfer: d0 to d2 and the iteration, innermost first, in elements of `bits` bits from element `offset` on.
+struct Transfer {
+    std::array<Dim, 4> dims{{{1, 1}, {1, 0}, {1, 0}, {1, 0}}};
+    std::int64_t offset = 0;
+    std::uint32_t bits = granule_bits;
 };
 
-/// One task of one shim channel: a chain, run `runs` times.
-struct Task {
-    Operand operand;
-    std::uint32_t column;
-    std::int64_t runs;
-    std::vector<Bd> bds;
+/// What a transfer puts into a BD, but for its number and the next one's.
+struct BdWords {
+    std::array<std::uint32_t, 8> words;
+    std::uint64_t offset_bytes;
+};
+
+/// Checks transfers against a shim's limits and makes their words.
+class Encoder {
+public:
+    explicit Encoder(const Target &target) : target_(target) {}
+
+    BdWords words(Transfer transfer) const {
+        ranged("bits of an element", transfer.bits, 1, granule_bits);
+        // As mlir-aie decides it for tasks: then the registers hold no dimensions, and d0's stride is lost.
+        const bool linear = transfer.dims[1].size == 1 && transfer.dims[2].size == 1;
+        check_elements(transfer, linear);
+        to_words(transfer);
+        check_words(transfer, linear);
+        const std::int64_t length = length_of(transfer.dims);
+        return {registers(transfer.dims, length, linear, offset_bytes(transfer)), offset_bytes(transfer)};
+    }
+
+private:
+    static constexpr std::array<const char *, 4> sizes{"size of dimension 0", "size of dimension 1",
+                                                       "size of dimension 2", "size of dimension 3"};
+    static constexpr std::array<const char *, 4> strides{"stride of dimension 0", "stride of dimension 1",
+                                                         "stride of dimension 2", "stride of dimension 3"};
+    static constexpr std::int64_t most = INT64_MAX;
+
+    static void check_elements(Transfer &transfer, bool linear) {
+        Dim &inner = transfer.dims[0];
+        if (linear && inner.stride != 1) {
+            ranged(strides[0], inner.stride, inner.size > 1 ? 1 : 0, most);
+            in_words(strides[0], inner.stride, transfer.bits);
+            inner.stride = 1;
+        }
+        for (std::size_t i = 0; i < transfer.dims.size(); ++i) {
+            const auto &[size, stride] = transfer.dims[i];
+            ranged(sizes[i], size, 1, most);
+            ranged(strides[i], stride, size > 1 && i < 3 ? 1 : 0, most);
+        }
+        if (transfer.bits != granule_bits && inner.size != 1)  // a DMA cannot step over part of a word
+            ranged(strides[0], inner.stride, 1, 1);
+    }
+
+    static void to_words(Transfer &transfer) {
+        for (std::size_t i = 1; i < transfer.dims.size(); ++i)
+            transfer.dims[i].stride = in_words(strides[i], transfer.dims[i].stride, transfer.bits);
+        Dim &inner = transfer.dims[0];
+        inner.size = in_words(sizes[0], inner.size, transfer.bits);
+        inner.stride = transfer.bits == granule_bits ? inner.stride : 1;
+    }
+
+    void check_words(const Transfer &transfer, bool linear) const {
+        const auto &dims = transfer.dims;
+        ranged(sizes[3], dims[3].size, 1, target_.iteration_max);
+        for (std::size_t i = 0; i < dims.size(); ++i)
+            if (dims[i].size > 1)
+                ranged(strides[i], dims[i].stride, 0, target_.step_max);
+        for (std::size_t i = 0; i < target_.wraps.size() && !linear; ++i)
+            ranged(sizes[i], dims[i].size, 1, target_.wraps[i]);
+    }
+
+    std::int64_t length_of(const std::array<Dim, 4> &dims) const {
+        const std::int64_t length = product("a length", product("a length", dims[0].size, dims[1].size), dims[2].size);
+        return ranged("a length in words", length, 1, target_.length_max);
+    }
+
+    static std::uint64_t offset_bytes(const Transfer &transfer) {
+        ranged("an offset", transfer.offset, 0, most);
+        return static_cast<std::uint64_t>(in_words("an offset", transfer.offset, transfer.bits)) * word_bytes;
+    }
+
+    std::array<std::uint32_t, 8> registers(const std::array<Dim, 4> &dims, std::int64_t length, bool linear,
+                                           std::uint64_t offset) const {
+        const BdFields &fields = target_.bd_fields;
+        std::array<std::uint32_t, 8> words = target_.bd_constant;
+        const auto set = [&](Field field, std::int64_t value) {
+            words[field.word] |= static_cast<std::uint32_t>(value) << field.low;
+        };
+        const auto step = [](Dim dim) { return dim.size == 1 ? 0 : dim.stride - 1; };
+        set(fields.length, length);
+        if (!linear) {
+            set(fields.d0_wrap, dims[0].size), set(fields.d0_step, std::max<std::int64_t>(dims[0].stride - 1, 0));
+            set(fields.d1_wrap, dims[1].size), set(fields.d1_step, step(dims[1]));
+            set(fields.d2_step, step(dims[2]));
+        }
+        if (dims[3].size > 1 && dims[3].stride > 0)
+            set(fields.iteration_wrap, dims[3].size - 1), set(fields.iteration_step, dims[3].stride - 1);
+        words[target_.patched_word] |= static_cast<std::uint32_t>(offset);  // as mlir-aie does; the patch replaces it
+        words[target_.patched_word + 1] |= static_cast<std::uint32_t>(offset >> 32);
+        return words;
+    }
+
+    const Target &target_;
 };
 
 /// Writes the operations of a stream.
 class Writer {
 public:
-    explicit Writer(const Design &design) : design_(design), words_(header_words) {
-        std::copy(design.header.begin(), design.header.end(), words_.begin());
+    explicit Writer(const Target &target) : target_(target), words_(header_words) {
+        words_.reserve(stream_words);
+        std::copy(target.header.begin(), target.header.end(), words_.begin());
     }
 
     void write(std::uint32_t address, std::uint32_t value) { add({op_write, 0, address, 0, value, write_bytes}); }
 
-    /// Lets every core begin: its parameters, then the lock that says that they are there.
-    void release(std::uint32_t k_steps, std::uint32_t output_tiles) {
-        for (const Core &core : design_.cores) {
-            write(core.k_steps, k_steps);
-            write(core.output_tiles, output_tiles);
-            write(core.go, 1);
-        }
-    }
-
-    /// A token from each column.
-    void wait_for_c() {
-        const Shim::Token &token = design_.shim.token;
-        for (std::uint32_t column = 0; column < design_.array.columns; column += token.columns)
-            add({op_tct, tct_bytes, token.direction | column << 16,
-                 1u << 8 | token.columns << 16 | token.channel << 24});
+    /// Tokens of a channel from each of `columns` shims.
+    void await(Direction direction, std::uint32_t channel, std::uint32_t column, std::uint32_t columns) {
+        const auto way = static_cast<std::uint32_t>(direction);
+        add({op_tct, tct_bytes, way | column << 16, 1u << 8 | columns << 16 | channel << 24});
     }
 
     /// A BD's registers, then the argument and offset that its address comes from.
-    void configure(const Task &task, const Bd &bd, std::uint32_t id, const std::uint32_t *next) {
-        const Shim &shim = design_.shim;
-        const std::uint32_t at =
-            task.column * design_.column_stride + shim.bd_address + id * shim.bd_stride_bytes;
-        const std::array<std::uint32_t, 8> bd_words = registers(bd, next);
-        add({op_block_write, 0, at, block_write_bytes + word_bytes * static_cast<std::uint32_t>(bd_words.size())});
-        words_.insert(words_.end(), bd_words.begin(), bd_words.end());
-        const auto offset = static_cast<std::uint64_t>(bd.offset_bytes);
-        add({op_patch, patch_bytes, 0, 0, 0, 0, at + word_bytes * shim.patched_word, 0,
-             argument(bd.source), 0, low(offset), high(offset)});
+    void configure(std::uint32_t column, std::uint32_t id, const std::uint32_t *next, const BdWords &bd,
+                   std::uint32_t argument) {
+        const std::uint32_t at = at_column(target_.bd_address + id * target_.bd_stride_bytes, column);
+        const BdFields &fields = target_.bd_fields;
+        add({op_block_write, 0, at, block_write_bytes + word_bytes * static_cast<std::uint32_t>(bd.words.size())});
+        const std::size_t first = words_.size();
+        words_.insert(words_.end(), bd.words.begin(), bd.words.end());
+        if (next) {
+            words_[first + fields.next.word] |= *next << fields.next.low;
+            words_[first + fields.use_next.word] |= 1u << fields.use_next.low;
+        }
+        add({op_patch, patch_bytes, 0, 0, 0, 0, at + word_bytes * target_.patched_word, 0, argument, 0,
+             static_cast<std::uint32_t>(bd.offset_bytes), static_cast<std::uint32_t>(bd.offset_bytes >> 32)});
     }
 
-    void push(const Task &task, std::uint32_t first_bd) {
-        const Shim &shim = design_.shim;
-        const std::uint32_t token = task.operand == C ? 1u << shim.queue_fields.token : 0;
-        if (token)
-            add({op_mask_write, 0, task.column * design_.column_stride + shim.token.control_address, 0,
-                 shim.token.control_value, shim.token.control_mask, mask_write_bytes});
-        const auto repeat = static_cast<std::uint32_t>(task.runs - 1) << shim.queue_fields.repeat;
-        write(task.column * design_.column_stride + of(shim.queue_addresses, task.operand),
-              token | repeat | first_bd << shim.queue_fields.bd);
+    void push(const Task &task, std::uint32_t column, std::uint32_t runs, std::uint32_t first_bd) {
+        const auto way = static_cast<std::size_t>(task.direction);
+        const QueueFields &fields = target_.queue_fields;
+        if (task.token)
+            add({op_mask_write, 0, at_column(target_.controls[way][task.channel], column), 0, target_.control_value,
+                 target_.control_mask, mask_write_bytes});
+        write(at_column(target_.queues[way][task.channel], column),
+              std::uint32_t{task.token} << fields.token | (runs - 1) << fields.repeat | first_bd << fields.bd);
     }
 
+    /// The stream, no longer than it must be.
     std::vector<std::uint32_t> finish() {
         words_[2] = operations_;
         words_[3] = word_bytes * static_cast<std::uint32_t>(words_.size());
-        return std::move(words_);
+        return {words_.begin(), words_.end()};
     }
 
 private:
-    static std::uint32_t low(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
-    static std::uint32_t high(std::uint64_t value) { return static_cast<std::uint32_t>(value >> 32); }
-
-    std::uint32_t argument(Source source) const {
-        const Arguments &all = design_.arguments;
-        return std::array<std::uint32_t, 5>{all.a, all.b, all.c, all.r, all.s}[source];
+    std::uint32_t at_column(std::uint32_t address, std::uint32_t column) const {
+        return address + column * target_.column_stride;
     }
 
     void add(std::initializer_list<std::uint32_t> words) {
         words_.insert(words_.end(), words);
         ++operations_;
+        if (words_.size() > stream_words_max)
+            throw SequenceError("the stream is longer than " + std::to_string(stream_words_max) +
+                                " words; split the problem");
     }
 
-    std::array<std::uint32_t, 8> registers(const Bd &bd, const std::uint32_t *next) const {
-        const BdFields &fields = design_.shim.bd_fields;
-        std::array<std::uint32_t, 8> words = design_.shim.bd_constant;
-        const auto set = [&](Field field, std::int64_t value) {
-            words[field.word] |= static_cast<std::uint32_t>(value) << field.low;
-        };
-        const auto step = [](Dim dim) { return dim.size == 1 ? 0 : std::max<std::int64_t>(dim.stride - 1, 0); };
-        set(fields.length, bd.length());
-        if (!bd.linear()) {
-            set(fields.d0_wrap, bd.dims[0].size), set(fields.d0_step, step(bd.dims[0]));
-            set(fields.d1_wrap, bd.dims[1].size), set(fields.d1_step, step(bd.dims[1]));
-            set(fields.d2_step, step(bd.dims[2]));
-        }
-        if (bd.iteration.size > 1)
-            set(fields.iteration_wrap, bd.iteration.size - 1), set(fields.iteration_step, bd.iteration.stride - 1);
-        if (next)
-            set(fields.next, *next), set(fields.use_next, 1);
-        const auto offset = static_cast<std::uint64_t>(bd.offset_bytes);
-        words[design_.shim.patched_word] |= low(offset);  // as mlir-aie does; the patch replaces it
-        words[design_.shim.patched_word + 1] |= high(offset);
-        return words;
-    }
-
-    const Design &design_;
+    const Target &target_;
     std::vector<std::uint32_t> words_;
     std::uint32_t operations_ = 0;
 };
 
-}  // namespace detail
-}  // namespace bdforge::generator
+}  // namespace bdforge::generator::detail

@@ -34,7 +34,7 @@ void read_slab(Channel& channel, bool by_columns, std::size_t rows, std::size_t 
 std::vector<std::int8_t> read_a(const Facts& facts, const Tile& tile, std::size_t depth, Controller& controller) {
     std::vector<std::int8_t> a(facts.rows * tile.m * depth);
     const bool by_columns = facts.storages[0].order == generator::column_major;
-    for (const generator::Feed& feed : facts.a_feeds) {
+    for (const Feed& feed : facts.a_feeds) {
         Channel& channel = controller.channel(Operand::a, feed.column);
         const std::size_t start = feed.row * tile.m + static_cast<std::size_t>(feed.offset);
         for (std::size_t first = 0; first < depth; first += tile.k_mt) {

@@ -1,65 +1,100 @@
 #include "facts.hpp"
 
+#include <algorithm>
+#include <string>
+
 #include "bdforge/error.hpp"
 
 namespace bdforge::software {
 namespace {
 
-constexpr std::int64_t word_max = 0xFFFFFFFF;
-
-std::uint32_t word(const JsonView& view, const std::string& key, std::int64_t lowest = 0) {
-    return static_cast<std::uint32_t>(view.at(key).integer(lowest, word_max));
-}
-
-std::array<std::uint32_t, operand_count> by_operand(const JsonView& view) {
-    return {word(view, "a"), word(view, "b"), word(view, "c")};
-}
-
-/// `places` holds [word, lowest bit] of each field.
-Field bd_field(const JsonView& places, const char* name, std::int64_t largest) {
-    const std::vector<JsonView> place = places.at(name).elements();
-    if (place.size() != 2) places.at(name).refuse("a word and a bit");
-    return {static_cast<std::size_t>(place[0].integer(0, 7)), static_cast<unsigned>(place[1].integer(0, 31)),
-            static_cast<std::uint32_t>(largest)};
-}
-
-Field queue_field(const JsonView& lows, const char* name, std::int64_t largest) {
-    return {0, static_cast<unsigned>(lows.at(name).integer(0, 31)), static_cast<std::uint32_t>(largest)};
-}
+using generator::Operation;
+using generator::Program;
+using generator::Target;
 
 /// Fields hold sizes as they are, steps and counts minus 1, so a limit is a field's largest value or one more.
-void read_fields(const JsonView& shim, Facts& facts) {
-    const JsonView places = shim.at("bd_fields");
-    const std::vector<JsonView> wraps = shim.at("wraps").elements();
-    if (wraps.size() < 2) shim.at("wraps").refuse("two numbers");
-    const std::int64_t step = shim.at("step_max").integer(1, word_max) - 1;
-    const std::int64_t iterations = shim.at("iteration_max").integer(1, word_max) - 1;
-    const std::int64_t bd = static_cast<std::int64_t>(facts.bds) - 1;
-    facts.length = bd_field(places, "length", word_max);
-    facts.d0_wrap = bd_field(places, "d0_wrap", wraps[0].integer(1, word_max));
-    facts.d1_wrap = bd_field(places, "d1_wrap", wraps[1].integer(1, word_max));
-    facts.d0_step = bd_field(places, "d0_step", step);
-    facts.d1_step = bd_field(places, "d1_step", step);
-    facts.d2_step = bd_field(places, "d2_step", step);
-    facts.iteration_wrap = bd_field(places, "iteration_wrap", iterations);
-    facts.iteration_step = bd_field(places, "iteration_step", step);
-    facts.next = bd_field(places, "next", bd);
-    facts.use_next = bd_field(places, "use_next", 1);
-    const JsonView lows = shim.at("queue_fields");
-    facts.queue_bd = queue_field(lows, "bd", bd);
-    facts.queue_repeat = queue_field(lows, "repeat", shim.at("repeat_max").integer(1, word_max) - 1);
-    facts.queue_token = queue_field(lows, "token", 1);
+void read_fields(const Target& target, Facts& facts) {
+    const generator::BdFields& fields = target.bd_fields;
+    const auto field = [](generator::Field place, std::uint32_t largest) {
+        return Field{place.word, place.low, largest};
+    };
+    const std::uint32_t step = target.step_max - 1, bd = target.bds - 1;
+    facts.length = field(fields.length, target.length_max);
+    facts.d0_wrap = field(fields.d0_wrap, target.wraps[0]);
+    facts.d1_wrap = field(fields.d1_wrap, target.wraps[1]);
+    facts.d0_step = field(fields.d0_step, step);
+    facts.d1_step = field(fields.d1_step, step);
+    facts.d2_step = field(fields.d2_step, step);
+    facts.iteration_wrap = field(fields.iteration_wrap, target.iteration_max - 1);
+    facts.iteration_step = field(fields.iteration_step, step);
+    facts.next = field(fields.next, bd);
+    facts.use_next = field(fields.use_next, 1);
+    facts.queue_bd = field({0, target.queue_fields.bd}, bd);
+    facts.queue_repeat = field({0, target.queue_fields.repeat}, target.repeat_max - 1);
+    facts.queue_token = field({0, target.queue_fields.token}, 1);
 }
 
-void read_shim(const JsonView& shim, Facts& facts) {
-    facts.bds = word(shim, "bds", 1);
-    facts.bd_address = word(shim, "bd_address");
-    facts.bd_stride_bytes = word(shim, "bd_stride_bytes", 1);
-    facts.patched_word = word(shim, "patched_word");
-    facts.queues = by_operand(shim.at("queue_addresses"));
-    facts.token_direction = word(shim.at("token"), "direction");
-    facts.token_channel = word(shim.at("token"), "channel");
-    read_fields(shim, facts);
+[[noreturn]] void unlike_gemm(const Manifest& manifest, const std::string& what) {
+    throw DeviceError(manifest.design + "'s sequence program " + what +
+                      "; the software device knows GEMMs only, run it with bdforge run");
+}
+
+/// The queue of the channel that moves an operand.
+std::uint32_t queue(const Manifest& manifest, std::uint32_t argument) {
+    const Program& program = manifest.streams.program;
+    for (const generator::Task& task : program.tasks)
+        if (program.bds[task.bds.first].argument == argument)
+            return manifest.streams.target.queues[static_cast<std::size_t>(task.direction)][task.channel];
+    unlike_gemm(manifest, std::string("has no task for ") + "ABC"[argument]);
+}
+
+/// The registers that the program writes: each core's two parameters and its lock.
+std::vector<CoreAddresses> cores(const Manifest& manifest) {
+    const Program& program = manifest.streams.program;
+    std::vector<std::uint32_t> addresses;
+    for (const generator::Write& write : program.writes) {
+        const generator::Value& value = program.values[write.address];
+        if (value.operation != Operation::constant) unlike_gemm(manifest, "computes addresses of registers");
+        addresses.push_back(static_cast<std::uint32_t>(value.number));
+    }
+    if (addresses.empty() || addresses.size() % 3 != 0) unlike_gemm(manifest, "does not write three registers a core");
+    std::vector<CoreAddresses> found;
+    for (std::size_t i = 0; i < addresses.size(); i += 3)
+        found.push_back({addresses[i], addresses[i + 1], addresses[i + 2]});
+    return found;
+}
+
+void read_shim(const Manifest& manifest, Facts& facts) {
+    const auto& [program, target, wide] = manifest.streams;
+    facts.header = target.header;
+    facts.column_stride = target.column_stride;
+    facts.bds = target.bds;
+    facts.bd_address = target.bd_address;
+    facts.bd_stride_bytes = target.bd_stride_bytes;
+    facts.patched_word = target.patched_word;
+    for (std::uint32_t i = 0; i < operand_count; ++i) facts.queues[i] = queue(manifest, i);
+    if (program.tokens.empty()) unlike_gemm(manifest, "awaits no token");
+    facts.token_direction = static_cast<std::uint32_t>(program.tokens[0].direction);
+    facts.token_channel = program.tokens[0].channel;
+    read_fields(target, facts);
+}
+
+/// Core rows are spread over the columns; two shims share a core row's tile, or one feeds the core rows of a column.
+std::vector<Feed> feeds(const Manifest& manifest) {
+    const JsonView shims = manifest.view().at("spec").at("buffers").at("a_shims");
+    const std::int64_t parts = shims.integer(1, std::min(manifest.columns, manifest.tile.m));
+    std::vector<Feed> found;
+    for (std::int64_t row = 0; row < manifest.rows; ++row) {
+        const std::int64_t column = row * manifest.columns / manifest.rows, rows = manifest.tile.m / parts;
+        if (column + parts > manifest.columns) shims.refuse("as many as there are columns for each core row");
+        if (parts == 1 && !found.empty() && found.back().column == column) {
+            found.back().rows += rows;
+            continue;
+        }
+        for (std::int64_t part = 0; part < parts; ++part)
+            found.push_back({static_cast<std::uint32_t>(column + part), static_cast<std::uint32_t>(row), part * rows, rows});
+    }
+    return found;
 }
 
 void read_operands(const Manifest& manifest, Facts& facts) {
@@ -73,36 +108,20 @@ void read_operands(const Manifest& manifest, Facts& facts) {
     }
     facts.storages = {a.storage, b.storage, c.storage};
     facts.ternary = b.type == "int2";
-    const std::int64_t rows = manifest.rows * manifest.tile.m;
-    for (const JsonView& feed : manifest.view().at("runtime").at("a_feeds").elements()) {
-        const auto column = static_cast<std::uint32_t>(feed.at("column").integer(0, manifest.columns - 1));
-        const auto row = static_cast<std::uint32_t>(feed.at("row").integer(0, manifest.rows - 1));
-        const std::int64_t offset = feed.at("offset").integer(0, manifest.tile.m - 1);
-        const std::int64_t most = rows - row * manifest.tile.m - offset;
-        facts.a_feeds.push_back({column, row, offset, feed.at("rows").integer(1, most)});
-    }
+    facts.a_feeds = feeds(manifest);
 }
 
 }  // namespace
 
 Facts read_facts(const Manifest& manifest) {
-    const JsonView runtime = manifest.view().at("runtime");
-    const std::vector<JsonView> header = runtime.at("header").elements();
-    if (header.size() != 2) runtime.at("header").refuse("two words");
     Facts facts{};
     facts.tile = manifest.tile;
     facts.rows = static_cast<std::size_t>(manifest.rows);
     facts.columns = static_cast<std::size_t>(manifest.columns);
-    for (std::size_t i = 0; i < header.size(); ++i) {
-        facts.header[i] = static_cast<std::uint32_t>(header[i].integer(0, word_max));
-    }
-    facts.arguments = by_operand(runtime.at("arguments"));
+    facts.arguments = {0, 1, 2};
     read_operands(manifest, facts);
-    for (const JsonView& core : runtime.at("cores").elements()) {
-        facts.cores.push_back({word(core, "k_steps"), word(core, "output_tiles"), word(core, "go")});
-    }
-    facts.column_stride = word(runtime, "column_stride", 1);
-    read_shim(runtime.at("shim"), facts);
+    read_shim(manifest, facts);
+    facts.cores = cores(manifest);
     return facts;
 }
 

@@ -17,12 +17,18 @@ struct Field {
     std::uint32_t of(const std::uint32_t* words) const { return words[word] >> low & largest; }
 };
 
+/// What one shim brings of A for each panel: `rows` rows, from `offset` in core row `row`'s tile on.
+struct Feed {
+    std::uint32_t column, row;
+    std::int64_t offset, rows;
+};
+
 /// Where a core reads its parameters, and the lock that says they are there.
 struct CoreAddresses {
     std::uint32_t k_steps, output_tiles, go;
 };
 
-/// What the software device knows of the array: the manifest's `runtime`, and nothing else.
+/// What the software device knows of the array: what the manifest's sequence program does to it, and the tile sizes.
 struct Facts {
     TileSizes tile;
     std::size_t rows, columns;
@@ -30,7 +36,7 @@ struct Facts {
     std::array<std::uint32_t, operand_count> arguments;  // index of each operand
     std::array<generator::Storage, operand_count> storages;
     bool ternary;                       // B holds codes of 2 bits
-    std::vector<generator::Feed> a_feeds;
+    std::vector<Feed> a_feeds;
     std::vector<CoreAddresses> cores;
     std::uint32_t column_stride;
     std::uint32_t bd_address, bd_stride_bytes, bds;

@@ -110,11 +110,12 @@ UNIT_CASE("design", a_file_that_the_manifest_does_not_list_is_refused) {
                    "format=elf");
 }
 
-UNIT_CASE("design", a_manifest_without_runtime_numbers_is_refused) {
+UNIT_CASE("design", a_manifest_without_the_arrays_numbers_is_refused) {
     const Device device = scripted_device(std::make_shared<Script>());
-    const std::string path = changed_design("small.xclbin", "\"bd_address\"", "\"bd_adress\"");
+    const std::string path = changed_design("small.xclbin", "\"bd_address\": 118784, \"bd_stride_bytes\"",
+                                            "\"bd_adress\": 118784, \"bd_stride_bytes\"");
     std::ofstream(path) << "no xclbin";
-    check_contains(refusal<ManifestError>(device, path), "runtime.shim.bd_address is missing");
+    check_contains(refusal<ManifestError>(device, path), "sequence.target.bd_address is missing");
 }
 
 UNIT_CASE("design", weights_of_impossible_sizes_are_refused) {
@@ -127,7 +128,7 @@ UNIT_CASE("design", weights_of_impossible_sizes_are_refused) {
     check_contains(refused(8, 0), "small: N = 0 is outside 1 to 1048576");
     check_contains(refused(8, (1 << 20) + 1), "N = 1048577 is outside");
     check_contains(refused(SIZE_MAX, 8), "is outside 1 to 1048576");
-    check_contains(refused(1 << 19, 8), "K = 524288 could overflow the sums, at most 262143");
+    check_contains(refused(1 << 19, 8), "K = 524288 could overflow the sums; at most 262143");
     check_contains(refused(8, 8, 7), "B: a stride of 7 is below the 8 elements of a line");
     check_contains(message_of<ArgumentError>([&] { design.pack(nullptr, 8, 8); }), "no weights were given");
 }

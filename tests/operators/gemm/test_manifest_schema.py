@@ -63,6 +63,6 @@ def test_members_of_a_newer_manifest_are_passed_over(facts: dict):
 def test_editors_get_names_and_meanings():
     schema = json.loads(json_schema())
     assert schema["properties"]["schema"]["const"] == 1
-    assert {"design", "tile", "files", "runtime"} <= set(schema["required"])
+    assert {"design", "tile", "files", "sequence"} <= set(schema["required"])
     assert set(schema["$defs"]["BuiltFile"]["properties"]) == {"path", "sha256"}
     assert all(part.get("description") for part in schema["$defs"].values())

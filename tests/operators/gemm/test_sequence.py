@@ -304,7 +304,7 @@ def test_a_specs_waits_reach_sequences_and_manifest_and_leave_the_array_alone():
     assert _waits(plan.waiting(SequenceOptions())) == _waits(plain) == [Sync(0, 0, c, 1, 1, 0) for c in range(2)]
     facts = json.loads(json.dumps(manifest(plan, [])))
     assert facts["spec"]["sequence"] == {"wait": "wide", "in_flight": 0}
-    assert (facts["runtime"]["shim"]["tasks_in_flight"], facts["runtime"]["shim"]["token"]["columns"]) == (1, 2)
+    assert facts["sequence"]["program"]["in_flight"] == 1
     assert spec_from(facts["spec"], "small") == plan.spec
 
 
@@ -313,4 +313,3 @@ def test_the_manifest_tells_hosts_what_is_staged(small):
     nothing = {"A": None, "B": None, "C": None}
     assert [problem["staged"] for problem in facts["problems"]] == [nothing | {"A": [33, 44]}, nothing]
     assert facts["problems"][1]["edges"] == "none"
-    assert len(facts["runtime"]["cores"]) == 4

@@ -1,23 +1,22 @@
-// Stages A and B and fetches C for the sizes on stdin, "design M K N lda ldb ldc" to a line; prints "ok" for each
-// or the first difference of each operand.
+// staging_probe MANIFEST...: stages A and B and fetches C for the sizes on stdin, "design M K N lda ldb ldc" to a line.
+//
+// Prints for each line the staged shapes of A, B and C ("- -" for none), whether A is in slabs, and "ok" or the first
+// difference of each operand.
 //
 // Every buffer is as long as it must be and no longer, so that sanitizers see a step outside. What belongs at (i, j) is
 // written down here a second time: position and line by order, block by block of 8 rows x 8 columns for block floats.
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "bdforge/staging.hpp"
+#include "generator.hpp"
 
 using bdforge::generator::Buffer;
 using bdforge::generator::Problem;
 using bdforge::generator::Storage;
-
-static const std::vector<bdforge::generator::Design> designs = {
-#include "designs.inc"
-};
 
 static std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
@@ -93,36 +92,54 @@ static std::string staged_whole(const char *what, const Case &c, Stage stage) {
 }
 
 static std::string fetched_whole(const Case &c, const bdforge::generator::Staging &staging, const Problem &p,
-                                 const bdforge::generator::Design &design) {
+                                 const bdforge::generator::Layouts &layouts) {
     const std::vector<std::int16_t> buffer = numbered(bdforge::generator::elements(c.storage, c.held));
     std::vector<std::int16_t> out(size(extent(c.storage, c.matrix, c.leading)), -1), expected = out;
-    bdforge::generator::fetch_c(design, staging, p, buffer.data(), out.data());
+    bdforge::generator::fetch_c(layouts, staging, p, buffer.data(), out.data());
     c.each([&](std::size_t from, std::size_t to) { return expected[to] = buffer[from], true; });
     return difference("C", out, expected);
 }
 
-int main() {
+static void print(const std::optional<Buffer> &buffer) {
+    if (buffer)
+        std::printf("%lld %lld ", static_cast<long long>(buffer->rows), static_cast<long long>(buffer->columns));
+    else
+        std::printf("- - ");
+}
+
+/// What is wrong with the copies of what is staged; "" for nothing.
+static std::string wrong_copies(const bdforge::generator::Layouts &layouts, const bdforge::generator::Staging &staging,
+                                const Problem &p) {
+    const bdforge::generator::Storages &stores = layouts.operands;
+    std::string wrong;
+    if (staging.a) {
+        const std::int64_t granule = bdforge::generator::detail::Request(layouts, p).k.granule;
+        const std::int64_t walked = (p.K + granule - 1) / granule * granule;
+        const std::int64_t whole = staging.a_in_slabs ? p.K / layouts.k_mt * layouts.k_mt : p.K + 8;
+        const Case c{stores.a, {p.M, p.K}, *staging.a, p.lda, whole, staging.a->columns - walked};
+        wrong += staged_whole("A", c, [&](const auto *from, auto *to) { stage_a(layouts, staging, p, from, to); });
+    }
+    if (staging.b) {
+        const Case c{stores.b, {p.K, p.N}, *staging.b, p.ldb, p.K + p.N + 8, 0};
+        wrong += staged_whole("B", c, [&](const auto *from, auto *to) { stage_b(layouts, staging, p, from, to); });
+    }
+    if (staging.c)
+        wrong += fetched_whole({stores.c, {p.M, p.N}, *staging.c, p.ldc, p.M + p.N + 8, 0}, staging, p, layouts);
+    return wrong;
+}
+
+int main(int count, char **paths) {
+    std::vector<std::unique_ptr<bdforge::Generator>> designs;
+    for (int i = 1; i < count; ++i)
+        designs.push_back(std::make_unique<bdforge::Generator>(bdforge::load_manifest(paths[i])));
     std::size_t index;
     std::int64_t M, K, N, lda, ldb, ldc;
     while (std::cin >> index >> M >> K >> N >> lda >> ldb >> ldc) {
-        const bdforge::generator::Design &design = designs.at(index);
+        const bdforge::generator::Layouts &layouts = designs.at(index)->layouts();
         const Problem p(M, K, N, lda, ldb, ldc);
-        const bdforge::generator::Staging staging = bdforge::generator::staging(design, p);
-        const bdforge::generator::Storages &stores = design.operands;
-        std::string wrong;
-        if (staging.a) {
-            const std::int64_t walked = (K + design.granules.k - 1) / design.granules.k * design.granules.k;
-            const std::int64_t whole = staging.a_in_slabs ? K / design.tile.k_mt * design.tile.k_mt : K + 8;
-            const Case c{stores.a, {M, K}, *staging.a, lda, whole, staging.a->columns - walked};
-            wrong += staged_whole("A", c, [&](const auto *from, auto *to) { stage_a(design, staging, p, from, to); });
-        }
-        if (staging.b) {
-            const Case c{stores.b, {K, N}, *staging.b, ldb, K + N + 8, 0};
-            wrong += staged_whole("B", c, [&](const auto *from, auto *to) { stage_b(design, staging, p, from, to); });
-        }
-        if (staging.c)
-            wrong += fetched_whole({stores.c, {M, N}, *staging.c, ldc, M + N + 8, 0}, staging, p, design);
-        std::printf("%s%s%s%s %s\n", staging.a ? "a" : "", staging.b ? "b" : "", staging.c ? "c" : "",
-                    staging.a_in_slabs ? "s" : "", wrong.empty() ? "ok" : wrong.c_str());
+        const bdforge::generator::Staging staging = bdforge::generator::staging(layouts, p);
+        print(staging.a), print(staging.b), print(staging.c);
+        const std::string wrong = wrong_copies(layouts, staging, p);
+        std::printf("%d %s\n", staging.a_in_slabs, wrong.empty() ? "ok" : wrong.c_str());
     }
 }

@@ -1,0 +1,200 @@
+// The values of a sequence program's run: integers of 64 bits, computed where their loop turns.
+//
+// Operations mean what `bdforge/sequences/expressions.py` says.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bdforge/numbers.hpp"
+#include "bdforge/program_check.hpp"
+
+namespace bdforge::generator {
+
+/// Statements and values that a run may take, a loop's values at each of its turns.
+constexpr std::int64_t budget = std::int64_t{1} << 24;
+/// The largest divisor that is looked for, and what that costs.
+constexpr std::int64_t divisor_max = std::int64_t{1} << 12;
+
+namespace detail {
+
+/// Runs out where a program takes longer than any that is meant; then SequenceError.
+class Budget {
+public:
+    void spend(std::int64_t cost) {
+        if ((left_ -= cost) < 0)
+            throw SequenceError("the sequence program takes more than its budget of " + std::to_string(budget) +
+                                " statements and values; split the problem");
+    }
+
+private:
+    std::int64_t left_ = budget;
+};
+
+[[noreturn]] inline void no_divisor(std::int64_t divisor) {
+    throw SequenceError("a divisor is " + std::to_string(divisor) + "; it must be at least 1");
+}
+
+inline std::int64_t positive(std::int64_t divisor) { return divisor < 1 ? no_divisor(divisor), 0 : divisor; }
+
+[[noreturn]] inline void far_divisor(std::int64_t most) {
+    throw SequenceError("a divisor up to " + std::to_string(most) + " is looked for; at most " +
+                        std::to_string(divisor_max) + " can be");
+}
+
+/// The largest divisor of n up to `most`; 0 where there is none.
+inline std::int64_t divisor(std::int64_t n, std::int64_t most) {
+    if (most > divisor_max)
+        far_divisor(most);
+    std::int64_t found = std::max<std::int64_t>(std::min(n, most), 0);
+    while (found > 0 && n % found != 0)
+        --found;
+    return found;
+}
+
+/// The values to be computed where a loop turns, in order; what never changes is there from the start.
+class Turns {
+public:
+    /// SequenceError as `check`.
+    explicit Turns(const Design &design) : loops_(design.program.loops.size()) {
+        const Homes homes = generator::check(design.program, design.target);
+        for (Place place = 0; place < homes.size(); ++place) {
+            const Value &value = design.program.values[place];
+            start_.push_back(value.operation == Operation::constant ? value.number : 0);
+            if (value.operation == Operation::constant)
+                continue;
+            const auto number = static_cast<std::uint32_t>(value.number);  // of a parameter or a loop
+            Turn &turn = homes[place] == always ? first_ : loops_[homes[place]];
+            turn.entries.push_back({place, number, value.operands, value.operation});
+            turn.cost += cost(value.operation);
+        }
+    }
+
+    /// A value to compute; `number` as in Value.
+    struct Entry {
+        Place place;
+        std::uint32_t number;
+        std::array<Place, 3> operands;
+        Operation operation;
+    };
+
+    struct Turn {
+        std::vector<Entry> entries;
+        std::int64_t cost = 1;
+    };
+
+    const std::vector<std::int64_t> &start() const { return start_; }
+    /// What depends on no loop.
+    const Turn &first() const { return first_; }
+    const Turn &of(std::uint32_t loop) const { return loops_[loop]; }
+
+private:
+    static std::int64_t cost(Operation operation) {
+        return operation == Operation::divisor ? divisor_max : operation == Operation::parameter ? 0 : 1;
+    }
+
+    std::vector<std::int64_t> start_;
+    Turn first_;
+    std::vector<Turn> loops_;
+};
+
+/// The values of one run.
+class Values {
+public:
+    /// `parameters` in the program's order; those left out are 0.
+    Values(const Program &program, const Turns &turns, const std::vector<std::int64_t> &parameters)
+        : turns_(turns), parameters_(parameters), values_(turns.start()) {
+        if (parameters_.size() > program.parameters.size())
+            throw SequenceError(std::to_string(parameters_.size()) + " parameters for a program of " +
+                                std::to_string(program.parameters.size()));
+        parameters_.resize(program.parameters.size());
+        try {
+            compute(turns_.first(), 0);
+        } catch (const SequenceError &) {
+            require(program, computed_);  // says more than that a value of what is not allowed is too large
+            throw;
+        }
+        require(program, none);
+    }
+
+    std::int64_t operator[](Place place) const { return values_[place]; }
+
+    Budget &left() { return left_; }
+
+    /// A turn of a loop.
+    void turn(std::uint32_t loop, std::int64_t counter) { compute(turns_.of(loop), counter); }
+
+    /// What a note says.
+    std::string told(const Note &note) const {
+        std::string text;
+        std::size_t from = 0;
+        for (const Place place : note.values) {
+            const std::size_t blank = note.text.find("{}", from);
+            text += note.text.substr(from, blank - from) + std::to_string(values_[place]);
+            from = blank + 2;
+        }
+        return text + note.text.substr(from);
+    }
+
+private:
+    void compute(const Turns::Turn &turn, std::int64_t counter) {
+        left_.spend(turn.cost);
+        const Turns::Entry *entry = turn.entries.data();
+        const Turns::Entry *const end = entry + turn.entries.size();
+        try {
+            for (; entry != end; ++entry)
+                values_[entry->place] = of(*entry, counter);
+        } catch (const SequenceError &error) {
+            computed_ = entry->place;
+            throw SequenceError("value " + std::to_string(entry->place) + " of the sequence program: " + error.what());
+        }
+    }
+
+    /// SequenceError for a divisor below 1 and for results of more than 64 bits.
+    std::int64_t of(const Turns::Entry &entry, std::int64_t counter) {
+        const std::int64_t a = values_[entry.operands[0]], b = values_[entry.operands[1]];
+        std::int64_t result = 0;
+        switch (entry.operation) {
+        case Operation::constant: break;  // there from the start
+        case Operation::parameter: return parameters_[entry.number];
+        case Operation::index: return counter;
+        case Operation::add: return __builtin_add_overflow(a, b, &result) ? too_large("add", a, b), 0 : result;
+        case Operation::sub: return __builtin_sub_overflow(a, b, &result) ? too_large("sub", a, b), 0 : result;
+        case Operation::mul: return __builtin_mul_overflow(a, b, &result) ? too_large("mul", a, b), 0 : result;
+        case Operation::floordiv: return a / positive(b) - (a % b < 0);
+        case Operation::ceildiv: return a / positive(b) + (a % b > 0);
+        case Operation::mod: return a % positive(b) + (a % b < 0 ? b : 0);
+        case Operation::min: return std::min(a, b);
+        case Operation::max: return std::max(a, b);
+        case Operation::lt: return a < b;
+        case Operation::le: return a <= b;
+        case Operation::eq: return a == b;
+        case Operation::select: return a != 0 ? b : values_[entry.operands[2]];
+        case Operation::divisor: return divisor(a, b);
+        }
+        return result;
+    }
+
+    /// SequenceError with every requirement that does not hold, as far as values before `end` say so.
+    void require(const Program &program, Place end) const {
+        std::string broken;
+        const auto known = [&](Place place) { return place < end; };
+        for (const Requirement &requirement : program.requirements)
+            if (known(requirement.when) && values_[requirement.when] == 0 &&
+                std::all_of(requirement.otherwise.values.begin(), requirement.otherwise.values.end(), known))
+                broken += (broken.empty() ? "" : "; ") + told(requirement.otherwise);
+        if (!broken.empty())
+            throw SequenceError(broken);
+    }
+
+    const Turns &turns_;
+    std::vector<std::int64_t> parameters_, values_;
+    Budget left_;
+    Place computed_ = 0;  // what stands before is computed
+};
+
+}  // namespace detail
+}  // namespace bdforge::generator

@@ -11,7 +11,7 @@ from math import prod
 
 from bd_patterns.granules import granule_faults
 from bd_patterns.pattern import Pattern, PatternError
-from bdforge.devices.fits import exceeded
+from bdforge.devices.fits import Bound, exceeded
 from bdforge.devices.limits import (
     GRANULE_BITS,
     RUNTIME_ELEMENT_BITS_MAX,
@@ -99,8 +99,9 @@ def _judge(
     found += granule_faults(pattern, element_bits)
     found += _run_problems(runs, limits, element_bits, repeat)
     if not _needs_no_dims(runs.bd, padding, static):
-        found += _size_problems(pattern, runs.bd, limits, element_bits)
-        found += _step_problems(pattern, runs.bd, limits, element_bits, static)
+        over = exceeded(limits, dims=_in_words(runs.bd, element_bits))
+        found += _size_problems(pattern, runs.bd, over, limits, element_bits)
+        found += _step_problems(pattern, runs.bd, over, limits, static)
         found += _static_problems(pattern, limits, element_bits, buffer_elements) if static else []
     found += [] if static else _runtime_problems(pattern, runs.bd, element_bits)
     found += _length_problems(runs.bd, limits, element_bits, padding)
@@ -172,12 +173,13 @@ def _split_hint(size: int, limit: int) -> str:
     return f"split it as ({size // inner}, {inner})" if inner > 1 else f"choose a size with a factor up to {limit}"
 
 
-def _size_problems(pattern: Pattern, bd: Pattern, limits: TileLimits, element_bits: int) -> Iterator[str]:
-    named = {number: (name, size) for number, name, size, _ in _named(pattern, bd)}
-    for field, number, words, limit in exceeded(limits, dims=_in_words(bd, element_bits)):
+def _size_problems(
+    pattern: Pattern, bd: Pattern, over: list[Bound], limits: TileLimits, element_bits: int
+) -> Iterator[str]:
+    for field, number, words, limit in over:
         if field != "size":
             continue
-        name, size = named[number]
+        name, size = {n: (name, size) for n, name, size, _ in _named(pattern, bd)}[number]
         unit = f" elements = {words} granules" if number == 0 else ""
         largest = limit * GRANULE_BITS // element_bits if number == 0 else limit
         yield f"size {size}{unit} in {name} exceeds the {limit} of a {limits.kind} BD; {_split_hint(size, largest)}"
@@ -194,17 +196,16 @@ def _granules(elements: int, element_bits: int) -> int:
     return -(-elements * element_bits // GRANULE_BITS)
 
 
-def _step_problems(pattern: Pattern, bd: Pattern, limits: TileLimits, element_bits: int, static: bool) -> Iterator[str]:
-    named = {number: (name, stride) for number, name, _, stride in _named(pattern, bd)}
+def _step_problems(pattern: Pattern, bd: Pattern, over: list[Bound], limits: TileLimits, static: bool) -> Iterator[str]:
     for _, name, size, stride in _named(pattern, bd):
         if size > 1 and stride == 0:
             yield (
                 f"stride 0 in {name} cannot be expressed, since steps are stored minus 1; "
                 f"repeat with {'repeat_count of the task' if static else 'the outermost dimension or the task'}"
             )
-    for field, number, words, limit in exceeded(limits, dims=_in_words(bd, element_bits)):
+    for field, number, words, limit in over:
         if field == "step":
-            name, stride = named[number]
+            name, stride = {n: (name, stride) for n, name, _, stride in _named(pattern, bd)}[number]
             yield (
                 f"stride {stride} elements = {words} granules in {name} exceeds the {limit} of a {limits.kind} BD; "
                 "lay the data out closer or use one BD for each position"

@@ -4,7 +4,7 @@ All values are in words as hardware counts them: (size, step) of dimensions oute
 iteration, (before, after) of padding (outer ones in positions). Registers keep steps minus 1; these are whole.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from operator import and_
 from typing import Any, NamedTuple
@@ -25,33 +25,33 @@ class Bound(NamedTuple):
 
 def bounds(
     limits: TileLimits, *, length: Any = None, dims: Sequence[Pair] = (), iteration: Pair | None = None,
-    padding: Sequence[Pair] = (),
-) -> Iterator[Bound]:  # fmt: skip
-    """Every value that is given with its field's limit: sizes, then steps, both outermost first, then the rest.
+    padding: Sequence[Pair] = (), wraps: Sequence[int] | None = None,
+) -> list[tuple[str, int, Any, int]]:  # fmt: skip
+    """Every value that is given with its field's limit, as in `Bound`: sizes, steps, both outermost first, the rest.
 
-    A dimension beyond those with a wrap has no size field; its length ends it.
+    A dimension beyond those with a wrap has no size field; its length ends it. `wraps` replaces the limits of sizes.
     """
-    numbered = [(len(dims) - 1 - place, size, step) for place, (size, step) in enumerate(dims)]
-    yield from (Bound("size", n, size, limits.wraps[n]) for n, size, _ in numbered if n < len(limits.wraps))
-    yield from (Bound("step", n, step, limits.step_max) for n, _, step in numbered)
+    held = limits.wraps if wraps is None else wraps
+    last, sized = len(dims) - 1, len(held)
+    found = [("size", last - i, dim[0], held[last - i]) for i, dim in enumerate(dims) if last - i < sized]
+    found += [("step", last - i, dim[1], limits.step_max) for i, dim in enumerate(dims)]
     if iteration is not None:
-        yield Bound("runs", len(dims), iteration[0], limits.iteration_wrap_max)
-        yield Bound("run step", len(dims), iteration[1], limits.step_max)
+        found.append(("runs", len(dims), iteration[0], limits.iteration_wrap_max))
+        found.append(("run step", len(dims), iteration[1], limits.step_max))
     if length is not None:
-        yield Bound("length", 0, length, limits.length_max)
-    for place, pair in enumerate(padding):
+        found.append(("length", 0, length, limits.length_max))
+    for place, (before, after) in enumerate(padding):
         number = len(padding) - 1 - place
         most = limits.pad_max[number] if number < len(limits.pad_max) else 0
-        yield from (
-            Bound(f"padding {side}", number, n, most) for side, n in zip(("before", "after"), pair, strict=True)
-        )
+        found += [("padding before", number, before, most), ("padding after", number, after, most)]
+    return found
 
 
-def exceeded(limits: TileLimits, **words: Any) -> Iterator[Bound]:
+def exceeded(limits: TileLimits, **words: Any) -> list[Bound]:
     """The bounds of one BD in integers that do not hold; `words` as `bounds` takes them."""
-    return (bound for bound in bounds(limits, **words) if bound.value > bound.most)
+    return [Bound(*bound) for bound in bounds(limits, **words) if bound[2] > bound[3]]
 
 
 def fits(limits: TileLimits, **words: Any) -> Any:
     """Whether all bounds hold: a bool for integers, an array of them where any value is one."""
-    return reduce(and_, (bound.value <= bound.most for bound in bounds(limits, **words)), True)
+    return reduce(and_, (value <= most for _, _, value, most in bounds(limits, **words)), True)

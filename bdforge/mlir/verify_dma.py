@@ -6,7 +6,6 @@ form of 1.4, what #3398 and #3548 made of them.
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 
 from xdsl.dialects.builtin import MemRefType, UnrankedMemRefType
 from xdsl.ir import Block, Operation
@@ -213,8 +212,8 @@ def _fields(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
         (size * (bits if number == 0 else GRANULE_BITS) // GRANULE_BITS, stride * bits // GRANULE_BITS)
         for number, (size, stride) in enumerate(given)
     ]
-    alike = replace(at.limits, wraps=at.limits.wraps[:1] * len(given))  # mlir-aie limits the outermost size too
-    for field, number, _, most in exceeded(alike, dims=counted[::-1]):
+    alike = at.limits.wraps[:1] * len(given)  # mlir-aie limits the outermost size too
+    for field, number, _, most in exceeded(at.limits, dims=counted[::-1], wraps=alike):
         what, hint = ("sizes", "; split the dimension") if field == "size" else ("strides", "")
         yield op, f"{named[number]}: a {at.kind}'s BD holds {what} up to {most} words{hint}"
     for number, (size, stride) in enumerate(given):

@@ -7,7 +7,7 @@ registers number dimensions from the innermost, d0. Sources: RT for the fields, 
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bdforge.devices import Generation, TileKind, TileLimits
 from bdforge.devices.bd_registers import RegisterError
@@ -271,8 +271,8 @@ def _excesses(limits: TileLimits, dims: Sequence[tuple[int, int]], *, linear: bo
     """What no field of the BD holds; the outermost dimension is its iteration."""
     stepped = [(size, stride if size > 1 else 0) for size, stride in dims]
     runs, inner = stepped[0], stepped[1:]
-    sized = replace(limits, wraps=() if linear else limits.wraps[:2])
-    for field, number, value, most in exceeded(sized, dims=inner, iteration=runs):
+    wraps = () if linear else limits.wraps[:2]
+    for field, number, value, most in exceeded(limits, dims=inner, iteration=runs, wraps=wraps):
         if field == "runs":
             yield BdError(f"size of dimension {number} is {value}; a BD iterates at most {most} times")
         elif "step" in field:

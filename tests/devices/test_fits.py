@@ -67,7 +67,7 @@ def test_reasons_name_field_dimension_value_and_limit():
 
 
 def test_the_outermost_dimension_has_no_size_field():
-    assert [b.number for b in bounds(SHIM, dims=[(9999, 1)] * 3) if b.field == "size"] == [1, 0]
+    assert [b[1] for b in bounds(SHIM, dims=[(9999, 1)] * 3) if b[0] == "size"] == [1, 0]
 
 
 def test_arrays_are_judged_value_by_value():

@@ -76,10 +76,15 @@ class Await:
 Event = Start | Await
 
 
+def values_of(program: Program, parameters: Mapping[str, int]) -> list[int]:
+    """Every value that depends on no loop, by its place; ProgramError as `interpret`."""
+    return _Run(program, parameters, BUDGET).values
+
+
 def arguments_of(program: Program, parameters: Mapping[str, int]) -> list[int]:
     """Elements of each host buffer; ProgramError as `interpret`."""
-    run = _Run(program, parameters, BUDGET)
-    return [run.values[argument.elements] for argument in program.arguments]
+    values = values_of(program, parameters)
+    return [values[argument.elements] for argument in program.arguments]
 
 
 def interpret(

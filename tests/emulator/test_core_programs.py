@@ -186,7 +186,7 @@ def test_a_failing_kernel_is_named_with_its_core():
         raise ValueError("not today")
 
     body = "%f = arith.constant 1 : i32\nfunc.call @probe(%data, %f) : (memref<8xi32>, i32) -> ()\naie.end"
-    with pytest.raises(KernelError, match=r"probe on core \(0, 2\): not today"):
+    with pytest.raises(KernelError, match=r"probe on core \(0, 2\): ValueError: not today"):
         bdforge.emulate(core(body), kernels={"probe": probe})
 
 

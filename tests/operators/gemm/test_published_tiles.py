@@ -92,7 +92,7 @@ def test_the_largest_published_tile_leaves_room_for_stack_and_parameters_and_no_
     stack = plan.spec.buffers.stack_bytes
     used = sum(buffer.bytes for buffer in plan.cores[0].tile.buffers) + stack
     assert DEVICES["krackan"].generation.limits(TileKind.CORE).memory_bytes - used == 192
-    with pytest.raises(SpecError, match=r"choose a smaller tile or less buffering"):
+    with pytest.raises(SpecError, match=r"choose smaller or fewer buffers: a smaller tile"):
         planned({**row, "k": "64", "k_mt": "320"})
 
 

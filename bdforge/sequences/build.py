@@ -139,10 +139,10 @@ class Builder:
         value = expression(condition)
         with self._block() as body:
             yield
-        if value.constant is None:
-            self._add(If(kind="if", when=self.place(value), do=body))
-        elif value.constant:
+        if value.constant:
             self._blocks[-1] += body
+        else:  # what never runs stays as well: values of its loops stand in the program's list
+            self._add(If(kind="if", when=self.place(value), do=body))
 
     @contextmanager
     def step(

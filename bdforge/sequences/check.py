@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bdforge.sequences.expressions import OPERATIONS
+from bdforge.sequences.expressions import LARGEST, LEAST, OPERATIONS
 from bdforge.sequences.homes import Loops, loops_of
 from bdforge.sequences.program import Note, Operand, Program, ProgramError, Value
 
@@ -39,6 +39,8 @@ def checked(program: Program) -> Program:
 
 def _check_value(program: Program, loops: Loops, place: int, value: Value) -> None:
     what = f"sequence program: value {place}, {value},"
+    if isinstance(value, int) and not LEAST <= value <= LARGEST:
+        raise ProgramError(f"sequence program: value {place} needs more than 64 bits")
     if isinstance(value, str) and value not in program.parameters:
         raise ProgramError(f"{what} is no parameter; there are {', '.join(program.parameters)}")
     if not isinstance(value, list):

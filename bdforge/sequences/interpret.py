@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bd_patterns import Pattern
+from bd_patterns import Pattern, PatternError
 from bdforge.devices import TileLimits
 from bdforge.sequences.expressions import LARGEST, LEAST, ExpressionError
 from bdforge.sequences.homes import ALWAYS
@@ -196,13 +196,18 @@ class _Run:
                     yield _Planned(list(self.statements(statement.do)), waits, self.told(statement.note))
 
     def wait(self, tokens: Tokens) -> Wait:
-        return Wait(tokens.direction, tokens.channel, self.values[tokens.column], self.values[tokens.columns])
+        column, columns = self.values[tokens.column], self.values[tokens.columns]
+        if column < 0 or columns < 1:
+            raise ProgramError(f"a wait is for {columns} columns from {column} on; it needs at least one, from 0 on")
+        return Wait(tokens.direction, tokens.channel, column, columns)
 
     def task(self, task: Any) -> Any:
         bds = [(bd.argument, self.pattern(bd)) for bd in task.bds if bd.when is None or self.values[bd.when]]
         if not bds:
             raise ProgramError("a task has no BD that is wanted")
         column, runs = self.values[task.column], self.values[task.runs]
+        if column < 0 or runs < 1:
+            raise ProgramError(f"a task of column {column} runs {runs} times; it needs a column from 0 on and a run")
         return task.direction, task.channel, column, runs, task.token, bds
 
     def pattern(self, bd: Any) -> Pattern:
@@ -212,7 +217,10 @@ class _Run:
             inner = 3 - len(sizes)  # dimensions that are missing: runs are the fourth
             sizes = [values[bd.runs[0]], *[1] * inner, *sizes]
             strides = [values[bd.runs[1]], *[0] * inner, *strides]
-        return Pattern(tuple(sizes), tuple(strides), values[bd.offset])
+        try:
+            return Pattern(tuple(sizes), tuple(strides), values[bd.offset])
+        except PatternError as error:
+            raise ProgramError(f"a BD of the sequence program: {error}") from None
 
 
 def _scheduled(planned: Iterator[Any], bds: int, in_flight: int) -> Iterator[Event]:

@@ -9,6 +9,7 @@ from math import gcd, prod
 import numpy as np
 
 from bdforge.formats import BLOCK, TILE_BYTES, pack_bfp16, unpack_bfp16
+from bdforge.sequences.expressions import ProgramError
 from bdforge.sequences.program import Dim, Operand
 
 _BYTE_BITS = 8
@@ -33,6 +34,10 @@ def _pack(operand: Operand, values: Sequence[int], codes: np.ndarray, buffer: np
     steps = [values[operand.dims[number].stride] // per_byte for number in whole]
     by_field = codes.transpose([*fields, *whole])
     start = values[operand.offset] // per_byte
+    counts = by_field.shape[len(fields) :]
+    _require_inside(operand, start, counts, steps)
+    if start + sum((count - 1) * step for count, step in zip(counts, steps, strict=True)) >= len(buffer):
+        raise ProgramError(f"operand {operand.name} leaves its buffer of {len(buffer)} bytes")
     packed = np.lib.stride_tricks.as_strided(buffer[start:], by_field.shape[len(fields) :], steps)
     if by_field.strides[-1] == packed.strides[-1] == 1:  # many bytes at once: no code leaves its byte when shifted
         lane = np.dtype(f"u{gcd(packed.shape[-1], 8)}")
@@ -115,13 +120,23 @@ def _steps(operand: Operand, values: Sequence[int]) -> list[int]:
     return sorted(range(len(operand.dims)), key=key)
 
 
+def _require_inside(operand: Operand, start: int, counts: Sequence[int], steps: Sequence[int]) -> None:
+    """ProgramError for loops that would leave the buffer at its start: programs may come from a file."""
+    if start < 0 or any(count < 1 for count in counts) or any(step < 0 for step in steps):
+        raise ProgramError(
+            f"operand {operand.name} starts at element {start} with loops of {counts} by {steps}; "
+            "starts and strides begin at 0, counts at 1"
+        )
+
+
 def _view(operand: Operand, values: Sequence[int], elements: np.ndarray) -> np.ndarray:
     """The buffer's elements as the loops walk them."""
     shape = tuple(values[dim.count] for dim in operand.dims)
     steps = tuple(values[dim.stride] for dim in operand.dims)
     start = values[operand.offset]
+    _require_inside(operand, start, shape, steps)
     last = start + sum((count - 1) * stride for count, stride in zip(shape, steps, strict=True))
     if last >= len(elements):
-        raise ValueError(f"operand {operand.name} reaches element {last}; its buffer has {len(elements)}")
+        raise ProgramError(f"operand {operand.name} reaches element {last}; its buffer has {len(elements)}")
     strides = tuple(step * elements.itemsize for step in steps)
     return np.lib.stride_tricks.as_strided(elements[start:], shape, strides)

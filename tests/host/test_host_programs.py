@@ -416,7 +416,7 @@ def test_parts_of_words_are_refused(probe, bits, offset, size, message):
         (-1, 1, 1, "a column is -1; it must be from 0 to 7"),
         (1, 257, 1, "runs of a task is 257; it must be from 1 to 256"),
         (1, 0, 1, "runs of a task is 0; it must be from 1 to 256"),
-        (1, 1, 8, "columns of a wait is 8; it must be from 0 to 7"),
+        (1, 1, 8, "columns of a wait is 8; it must be from 1 to 7"),
     ],
 )
 def test_tasks_and_waits_stay_on_the_array(probe, column, runs, columns, message):

@@ -10,7 +10,7 @@ from bdforge.operators.gemm.spec import SpecError
 from bdforge.runtime import DTYPES, b_operand, c_buffer, c_matrix, staged_a
 from bdforge.runtime.epilogues import fed_operands
 from bdforge.runtime.reference import random_operands, random_scales
-from bdforge.sequences import Builder
+from bdforge.sequences import Builder, ProgramError
 from bdforge.sequences.interpret import values_of
 from bdforge.sequences.operands import fetch, place
 from support.family import GROUPS, SEED, SIZE, group
@@ -53,9 +53,28 @@ def test_codes_fill_bytes_from_the_lowest_bits():
 
 
 def test_a_buffer_that_is_too_small_is_named():
-    with pytest.raises(ValueError, match="operand X reaches element 11; its buffer has 8"):
+    with pytest.raises(ProgramError, match="operand X reaches element 11; its buffer has 8"):
         placed(np.zeros((3, 4), np.int8), 8, "int8", 8, [(3, 3, None, False), (4, 4, None, False)],
                [(0, 3, 1, 4), (1, 4, 1, 1)])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("dims", "facts", "message"),
+    [
+        ([(0, 4, 1, -1)], {"offset": 3}, "starts and strides begin at 0"),
+        ([(0, 4, 1, 1)], {"offset": -1}, "operand X starts at element -1"),
+        ([(0, 4, 1, 8)], {}, "operand X reaches element 24; its buffer has 4"),
+    ],
+)
+def test_loops_that_leave_the_buffer_are_refused(dims, facts, message):
+    with pytest.raises(ProgramError, match=message):
+        placed(np.zeros(4, np.int8), 4, "int8", 8, [(4, 4, None, False)], dims, **facts)
+
+
+def test_codes_that_leave_the_buffer_are_refused():
+    array, axes = np.zeros((1, 8), np.int8), [(1, 1, None, False), (8, 8, None, False)]
+    with pytest.raises(ProgramError, match="operand X leaves its buffer of 2 bytes"):
+        placed(array, 2, "int2", 2, axes, [(0, 1, 1, 8), (1, 2, 1, 64), (1, 4, 2, 1)])
 
 
 @lru_cache(maxsize=64)

@@ -153,6 +153,7 @@ def _bd(**changes):
         (_value("m"), "is no parameter; there are n"),
         (_value(["index", 7]), "is the counter of no loop"),
         (_value([]), "is no operation"),
+        (_value(1 << 63), "needs more than 64 bits"),
         (_value(1.5), "sequence program: values"),
         (_task(runs=5000), "a task names value 5000; there are"),
         (_task(column=-1), "greater than or equal to 0"),
@@ -185,6 +186,37 @@ def test_a_task_outside_of_a_step_is_refused():
     build.task("MM2S", 0, 0, build.bd(x, 0, (1,), (1,)))
     with pytest.raises(ProgramError, match="a task stands in no step"):
         _ = build.program
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"columns": 0}, "a wait is for 0 columns from 0 on"),
+        ({"column": -1}, "a wait is for 1 columns from -1 on"),
+        ({"at": -1}, "a task of column -1 runs 1 times"),
+        ({"runs": 0}, "a task of column 0 runs 0 times"),
+        ({"size": 0}, "a BD of the sequence program: .* size 0 in dimension 0 is below 1"),
+        ({"offset": -1}, "a BD of the sequence program: .* offset -1 is negative"),
+    ],
+)
+def test_values_that_no_array_takes_are_refused_when_they_come(change, message):
+    facts = {"columns": 1, "column": 0, "at": 0, "runs": 1, "size": 4, "offset": 0} | change
+    build = Builder(list(facts), 1)
+    names = {name: build.parameter(name) for name in facts}
+    x = build.argument("X", "i32", 32, 64)
+    with build.step([("S2MM", 0, names["column"], names["columns"])]):
+        bd = build.bd(x, names["offset"], (names["size"],), (1,))
+        build.task("S2MM", 0, names["at"], bd, runs=names["runs"], token=True)
+    with pytest.raises(ProgramError, match=message):
+        list(interpret(build.program, facts, SHIM))
+
+
+def test_what_never_runs_may_hold_loops():
+    build = Builder([], 1)
+    with build.when(0), build.loop(3) as i:
+        build.write(i, i)
+    build.write(4, 5)
+    assert list(interpret(build.program, {}, SHIM)) == [Start(-1, (Stored(4, 5),))]
 
 
 def test_a_target_names_registers_of_every_channel():

@@ -94,7 +94,7 @@ private:
             const Tokens &tokens = program_.tokens[at];
             const std::uint32_t column = this->column(tokens.column);
             found.push_back({tokens.direction, tokens.channel, column,
-                             number("columns of a wait", tokens.columns, 0, design_.target.columns - column)});
+                             number("columns of a wait", tokens.columns, 1, design_.target.columns - column)});
         }
         return found;
     }

@@ -7,6 +7,7 @@ from typing import Any
 
 from bd_patterns import Pattern, PatternError
 from bdforge.devices import TileLimits
+from bdforge.devices.limits import SHIM
 from bdforge.sequences.expressions import LARGEST, LEAST, ExpressionError
 from bdforge.sequences.homes import ALWAYS
 from bdforge.sequences.program import Program, ProgramError, Tokens
@@ -214,7 +215,7 @@ class _Run:
         values = self.values
         sizes, strides = ([values[p] for p in places] for places in (bd.sizes, bd.strides))
         if bd.runs is not None and values[bd.runs[0]] != 1:
-            inner = 3 - len(sizes)  # dimensions that are missing: runs are the fourth
+            inner = SHIM.dims - len(sizes)  # dimensions that are missing: runs come behind all that a BD has
             sizes = [values[bd.runs[0]], *[1] * inner, *sizes]
             strides = [values[bd.runs[1]], *[0] * inner, *strides]
         try:

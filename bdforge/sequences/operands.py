@@ -8,18 +8,18 @@ from math import gcd, prod
 
 import numpy as np
 
+from bdforge.devices.limits import BYTE_BITS
 from bdforge.formats import BLOCK, TILE_BYTES, pack_bfp16, unpack_bfp16
 from bdforge.sequences.expressions import ProgramError
 from bdforge.sequences.program import Dim, Operand
 
-_BYTE_BITS = 8
 _TILE = np.dtype(f"V{TILE_BYTES}")
 
 
 def place(operand: Operand, values: Sequence[int], array: np.ndarray, buffer: np.ndarray) -> None:
     """Write `array` to its places in `buffer` (uint8): everything that the operand says of it, zeros included."""
     places = _units(operand, _arranged(operand, values, array))
-    if places.dtype.itemsize * _BYTE_BITS == operand.bits:
+    if places.dtype.itemsize * BYTE_BITS == operand.bits:
         _view(operand, values, buffer.view(places.dtype))[...] = _split(operand, values, places)
         return
     codes = np.add(places, np.int8(operand.bias), order="C").view(np.uint8) & np.uint8((1 << operand.bits) - 1)
@@ -28,17 +28,12 @@ def place(operand: Operand, values: Sequence[int], array: np.ndarray, buffer: np
 
 def _pack(operand: Operand, values: Sequence[int], codes: np.ndarray, buffer: np.ndarray) -> None:
     """Codes narrower than a byte into their bytes; loops with strides below a byte go through its fields."""
-    per_byte = _BYTE_BITS // operand.bits
+    per_byte = BYTE_BITS // operand.bits
     fields = [number for number, dim in enumerate(operand.dims) if values[dim.stride] < per_byte]
     whole = [number for number in range(len(operand.dims)) if number not in fields]
     steps = [values[operand.dims[number].stride] // per_byte for number in whole]
     by_field = codes.transpose([*fields, *whole])
-    start = values[operand.offset] // per_byte
-    counts = by_field.shape[len(fields) :]
-    _require_inside(operand, start, counts, steps)
-    if start + sum((count - 1) * step for count, step in zip(counts, steps, strict=True)) >= len(buffer):
-        raise ProgramError(f"operand {operand.name} leaves its buffer of {len(buffer)} bytes")
-    packed = np.lib.stride_tricks.as_strided(buffer[start:], by_field.shape[len(fields) :], steps)
+    packed = _strided(operand, buffer, values[operand.offset] // per_byte, by_field.shape[len(fields) :], steps)
     if by_field.strides[-1] == packed.strides[-1] == 1:  # many bytes at once: no code leaves its byte when shifted
         lane = np.dtype(f"u{gcd(packed.shape[-1], 8)}")
         packed, by_field = packed.view(lane), by_field.view(lane)
@@ -120,23 +115,23 @@ def _steps(operand: Operand, values: Sequence[int]) -> list[int]:
     return sorted(range(len(operand.dims)), key=key)
 
 
-def _require_inside(operand: Operand, start: int, counts: Sequence[int], steps: Sequence[int]) -> None:
-    """ProgramError for loops that would leave the buffer at its start: programs may come from a file."""
-    if start < 0 or any(count < 1 for count in counts) or any(step < 0 for step in steps):
-        raise ProgramError(
-            f"operand {operand.name} starts at element {start} with loops of {counts} by {steps}; "
-            "starts and strides begin at 0, counts at 1"
-        )
-
-
 def _view(operand: Operand, values: Sequence[int], elements: np.ndarray) -> np.ndarray:
     """The buffer's elements as the loops walk them."""
-    shape = tuple(values[dim.count] for dim in operand.dims)
-    steps = tuple(values[dim.stride] for dim in operand.dims)
-    start = values[operand.offset]
-    _require_inside(operand, start, shape, steps)
-    last = start + sum((count - 1) * stride for count, stride in zip(shape, steps, strict=True))
+    counts = [values[dim.count] for dim in operand.dims]
+    return _strided(operand, elements, values[operand.offset], counts, [values[dim.stride] for dim in operand.dims])
+
+
+def _strided(
+    operand: Operand, elements: np.ndarray, start: int, counts: Sequence[int], steps: Sequence[int]
+) -> np.ndarray:
+    """Elements from `start` on, in loops; ProgramError for loops that leave them: programs may come from a file."""
+    if start < 0 or any(count < 1 for count in counts) or any(step < 0 for step in steps):
+        raise ProgramError(
+            f"operand {operand.name} starts at element {start} with loops of {tuple(counts)} by {tuple(steps)}; "
+            "starts and strides begin at 0, counts at 1"
+        )
+    last = start + sum((count - 1) * step for count, step in zip(counts, steps, strict=True))
     if last >= len(elements):
         raise ProgramError(f"operand {operand.name} reaches element {last}; its buffer has {len(elements)}")
-    strides = tuple(step * elements.itemsize for step in steps)
-    return np.lib.stride_tricks.as_strided(elements[start:], shape, strides)
+    strides = [step * elements.itemsize for step in steps]
+    return np.lib.stride_tricks.as_strided(elements[start:], counts, strides)

@@ -13,7 +13,7 @@ from math import lcm
 from typing import NamedTuple
 
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BITS
-from bdforge.devices.types import Order
+from bdforge.devices.types import ElementType, Order
 from bdforge.messages import InputError
 
 
@@ -46,6 +46,14 @@ class Storage:
     def line_words(self, positions: int) -> int:
         """DMA granules of a stretch of `positions` along a line."""
         return self.words(positions * self.run)
+
+
+def storage_of(type_: ElementType, order: Order) -> Storage:
+    """An operand of this type in host memory: block floats lie in lines of whole micro-tiles, 8 rows high."""
+    if order == "packed":
+        return Storage(type_.bits, order)
+    run = type_.block * type_.bits // type_.memory_bits if type_.blocked else 1
+    return Storage(type_.memory_bits, order, type_.block, run)
 
 
 class Feed(NamedTuple):

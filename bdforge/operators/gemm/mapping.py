@@ -14,11 +14,10 @@ from bdforge.devices import TileKind
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm.core_tiles import FIRST_CORE_ROW, core_tile
 from bdforge.operators.gemm.finish import epilogue_bytes
-from bdforge.operators.gemm.grid import Tiling
+from bdforge.operators.gemm.grid import Tiling, storage_of
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL, memtiles
 from bdforge.operators.gemm.spec import GemmSpec
-from bdforge.operators.gemm.types import storage_of
 
 
 def tiling_of(spec: GemmSpec) -> Tiling:

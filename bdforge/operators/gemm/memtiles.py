@@ -14,11 +14,10 @@ from bdforge.design.model import Channel, Tile
 from bdforge.devices import TileKind
 from bdforge.devices.types import TYPES, ElementType
 from bdforge.operators.gemm.core_tiles import operand_buffers
-from bdforge.operators.gemm.grid import Storage, Tiling
+from bdforge.operators.gemm.grid import Storage, Tiling, storage_of
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.reorders import a_micro_tiles, b_column_blocks, c_columns, c_rows
 from bdforge.operators.gemm.spec import GemmSpec
-from bdforge.operators.gemm.types import storage_of
 
 B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL = 0, 2, 2
 A_CHANNELS = (1, 3, 4, 5)

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.types import BFP16EBS8, TYPES
-from bdforge.operators.gemm.grid import BYTE_BITS, Storage, Tiling
+from bdforge.operators.gemm.grid import Storage, Tiling
 from bdforge.operators.gemm.stages import Stages
 from bdforge.sequences import Builder, Expr, select
 
@@ -11,7 +12,7 @@ A, B, C, R, S = range(5)
 """Arguments; R and S hold the numbers that feed an epilogue, by row panel and by n-tile."""
 BLOCK = BFP16EBS8.values
 _FLOAT_BITS = 32
-_LOWEST = {"int2": 1}  # what is added to a weight: codes begin at 0
+_BIAS = {"int2": 1}  # what is added to a weight: codes begin at 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Operands:
         self.build.operand(
             "B", B, "in", self.types[B], BLOCK * BFP16EBS8.bits if blocked else tiling.b.bits, axes,
             self.blocks(depth, n_tiles) if blocked else self.micro_tiles(depth, n_tiles),
-            bias=_LOWEST.get(self.types[B], 0), blocked="down" if blocked else None,
+            bias=_BIAS.get(self.types[B], 0), blocked="down" if blocked else None,
         )  # fmt: skip
 
     def micro_tiles(self, depth: Expr, n_tiles: Expr) -> list[tuple]:

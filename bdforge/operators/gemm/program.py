@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from bdforge.devices import TileLimits
-from bdforge.devices.limits import TASK_REPEAT_MAX
-from bdforge.operators.gemm.grid import BYTE_BITS, Feed, Storage, Tiling
+from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, TASK_REPEAT_MAX
+from bdforge.operators.gemm.grid import Feed, Storage, Tiling
 from bdforge.operators.gemm.operands import A, B, C, Operands, Packing, R, S
 from bdforge.operators.gemm.stages import Stages
 from bdforge.sequences import Builder, Expr, Program, all_of, any_of, ceildiv, divisor, largest, least, select
@@ -163,9 +163,9 @@ class _Walk:
 
     def inner_bytes(self, length: Expr | int) -> Expr:
         """The longest inner run that splits `length` bytes into two wraps; 0 when none does."""
-        words = length // 4 + self.build.constant(0)
+        words = length // GRANULE_BYTES + self.build.constant(0)
         inner = divisor(words, self.limits.wraps[0])
-        return select(ceildiv(words, largest(inner, 1)) <= self.limits.wraps[1], inner * 4, 0)
+        return select(ceildiv(words, largest(inner, 1)) <= self.limits.wraps[1], inner * GRANULE_BYTES, 0)
 
     # Which part of the problem each step covers.
 
@@ -218,7 +218,7 @@ class _Walk:
         lines = [self.near(c, self.tiling.step_columns * self.ldc)] if c.order == "column" else []
         if not self.packed:
             return all_of(self.near(b, self.b_stride), *lines)
-        return all_of(self.b_inner > 0, columns * self.b_bytes // 4 <= self.limits.step_max, *lines)
+        return all_of(self.b_inner > 0, columns * self.b_bytes // GRANULE_BYTES <= self.limits.step_max, *lines)
 
     def c_iterates(self, groups: _Groups, count: Expr) -> Expr:
         """Whether C's column steps are runs of a task: one BD cannot hold several when a panel's rows need more."""

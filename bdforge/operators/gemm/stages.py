@@ -97,8 +97,8 @@ class Stages:
     def require(self, largest_size: int, depth_limit: int) -> None:
         """Refuse sizes out of range, sums that could overflow, and lines that overlap."""
         for axis, size in self.given.items():
-            inside = any_of(size < 1, size > largest_size)
-            self.build.require(~inside, f"{axis} = {{}} is outside 1 to {largest_size}", size)
+            outside = any_of(size < 1, size > largest_size)
+            self.build.require(~outside, f"{axis} = {{}} is outside 1 to {largest_size}", size)
         K = self.given["K"]
         self.build.require(depth_limit >= K, f"K = {{}} could overflow the sums; at most {depth_limit}", K)
         for name, axes in AXES.items():

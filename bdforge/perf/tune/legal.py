@@ -13,8 +13,8 @@ from bdforge.devices import TileKind
 from bdforge.devices.fits import fits
 from bdforge.devices.limits import GRANULE_BITS, STATIC_STRIDE_END, TileLimits
 from bdforge.devices.types import ElementType
+from bdforge.operators.gemm.grid import storage_of
 from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL
-from bdforge.operators.gemm.types import storage_of
 from bdforge.perf.tune.space import B_LAYOUTS, Candidates, SearchSpace, buffer_bytes, core_holds
 
 _PACKED = B_LAYOUTS.index("packed")

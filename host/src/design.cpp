@@ -63,7 +63,7 @@ generator::Storage given_storage(const OperandFacts& b) {
 }
 
 std::shared_ptr<Buffer> resident(const std::shared_ptr<DesignState>& design, std::size_t bytes) {
-    return design->context->allocate(Operand::b, bytes);
+    return design->context->allocate(1, bytes);
 }
 
 Weights as_weights(const std::shared_ptr<DesignState>& design, std::shared_ptr<Buffer> buffer, std::size_t K,

@@ -61,15 +61,15 @@ void check_memory(const CallerMemory& memory, const StagedShape& staged, const c
 }
 
 /// An operand: the caller's memory, or the library's, zeroed.
-Matrix matrix(Context& context, Operand operand, const CallerMemory& memory, const StagedShape& staged,
+Matrix matrix(Context& context, std::size_t argument, const CallerMemory& memory, const StagedShape& staged,
               const Lines& lines) {
     if (memory.data != nullptr) {
         check_memory(memory, staged, lines.name);
         const std::size_t stride = lines.stride(memory.stride);
-        return {context.adopt(operand, memory.data, lines.extent(stride)), stride};
+        return {context.adopt(argument, memory.data, lines.extent(stride)), stride};
     }
     const Lines held = staged.needed() ? Lines{lines.name, lines.storage, staged.rows, staged.columns} : lines;
-    Matrix own{context.allocate(operand, held.extent(held.positions)), held.positions};
+    Matrix own{context.allocate(argument, held.extent(held.positions)), held.positions};
     std::memset(own.buffer->data(), 0, own.buffer->bytes());
     own.buffer->to_device();
     return own;
@@ -83,8 +83,8 @@ std::shared_ptr<GemmState> prepare(const std::shared_ptr<DesignState>& design, s
     Context& context = *design->context;
     const auto stream = design->streams.get(context, design->full_elf, sizes);
     const Lines lines = a_lines(*design, M, weights->K);
-    const Matrix a = matrix(context, Operand::a, options.a, stream->a, lines);
-    const Matrix c = matrix(context, Operand::c, options.c, stream->c, c_lines(*design, M, weights->N));
+    const Matrix a = matrix(context, 0, options.a, stream->a, lines);
+    const Matrix c = matrix(context, 2, options.c, stream->c, c_lines(*design, M, weights->N));
     std::vector<std::byte> own(stream->a_in_slabs ? lines.extent(lines.positions) : 0);
     auto command = context.command(stream->program, {a.buffer, weights->buffer, c.buffer});
     Flight flight(std::move(command), described(*design, sizes));

@@ -229,7 +229,7 @@ def test_a_kernel_that_is_not_the_manifests_is_refused(npu: FakeNpu, xrt: XrtPac
     refused(npu.run(program, "-x", path, *SIZES), 2, "the manifest names kernel MLIR_AIE, the xclbin has OTHER")
     make_xclbin(xrt, path, PLAN.spec.columns, operands=2)
     write_manifest(copy, PLAN)
-    refused(npu.run(program, "-x", path, *SIZES), 2, "kernel MLIR_AIE takes 5 arguments, a GEMM needs 6")
+    refused(npu.run(program, "-x", path, *SIZES), 2, "kernel MLIR_AIE takes 5 arguments, the design needs 6")
 
 
 def test_files_of_another_build_are_refused_by_their_hashes(npu: FakeNpu, program: Path, design: Path, copy: Path):

@@ -1,7 +1,6 @@
 #pragma once
 /// What the library needs of a device. Two backends exist: XRT, and software for tests and first steps.
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -12,10 +11,6 @@
 namespace bdforge {
 
 struct Manifest;
-
-/// The operands of C = A B; also their order as arguments of the runtime sequence.
-enum class Operand { a, b, c };
-constexpr std::size_t operand_count = 3;
 
 /// Memory that host and device see. Not for use by two threads at once.
 class Buffer {
@@ -50,15 +45,17 @@ struct Program {
     std::string sequence;
 };
 
-using Arguments = std::array<std::shared_ptr<Buffer>, operand_count>;
+/// The host buffers of a sequence, by argument: as many as the design's program has.
+using Arguments = std::vector<std::shared_ptr<Buffer>>;
 
 /// A design that is loaded on a device, ready for any number of commands.
 class Context {
 public:
     virtual ~Context() = default;
-    virtual std::shared_ptr<Buffer> allocate(Operand operand, std::size_t bytes) = 0;
+    /// Memory for argument number `argument`.
+    virtual std::shared_ptr<Buffer> allocate(std::size_t argument, std::size_t bytes) = 0;
     /// Memory of the caller, which must be aligned to pages and outlive the buffer; nothing is copied.
-    virtual std::shared_ptr<Buffer> adopt(Operand operand, void* memory, std::size_t bytes) = 0;
+    virtual std::shared_ptr<Buffer> adopt(std::size_t argument, void* memory, std::size_t bytes) = 0;
     virtual std::shared_ptr<Buffer> instructions(const std::vector<std::uint32_t>& words) = 0;
     virtual std::unique_ptr<Command> command(const Program& program, const Arguments& arguments) = 0;
     /// The commands one after another, submitted at once, `chain_commands` at most; they must outlive it, and may be run

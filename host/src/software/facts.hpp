@@ -8,6 +8,10 @@
 
 namespace bdforge::software {
 
+/// The operands of C = A B; also their order as arguments of the runtime sequence.
+enum class Operand { a, b, c };
+constexpr std::size_t operand_count = 3;
+
 /// A field of a register group: its word, lowest bit and largest value.
 struct Field {
     std::size_t word;

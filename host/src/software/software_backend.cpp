@@ -36,7 +36,7 @@ public:
 
     void start() override {
         software::Controller::Operands operands{};
-        for (std::size_t i = 0; i < operand_count; ++i) {
+        for (std::size_t i = 0; i < operands.size(); ++i) {
             operands[i] = {static_cast<std::byte*>(arguments_[i]->data()), arguments_[i]->bytes()};
         }
         software::Controller controller(*facts_, operands);
@@ -72,11 +72,11 @@ public:
     explicit SoftwareContext(const Manifest& manifest)
         : facts_(std::make_shared<const Facts>(software::read_facts(manifest))) {}
 
-    std::shared_ptr<Buffer> allocate(Operand, std::size_t bytes) override {
+    std::shared_ptr<Buffer> allocate(std::size_t, std::size_t bytes) override {
         return std::make_shared<HostBuffer>(bytes);
     }
 
-    std::shared_ptr<Buffer> adopt(Operand, void* memory, std::size_t bytes) override {
+    std::shared_ptr<Buffer> adopt(std::size_t, void* memory, std::size_t bytes) override {
         return std::make_shared<HostBuffer>(memory, bytes);
     }
 

@@ -16,8 +16,8 @@ class XclbinContext final : public Context {
 public:
     XclbinContext(xrt::device device, const Image& image);
 
-    std::shared_ptr<Buffer> allocate(Operand operand, std::size_t bytes) override;
-    std::shared_ptr<Buffer> adopt(Operand operand, void* memory, std::size_t bytes) override;
+    std::shared_ptr<Buffer> allocate(std::size_t argument, std::size_t bytes) override;
+    std::shared_ptr<Buffer> adopt(std::size_t argument, void* memory, std::size_t bytes) override;
     std::shared_ptr<Buffer> instructions(const std::vector<std::uint32_t>& words) override;
     std::unique_ptr<Command> command(const Program& program, const Arguments& arguments) override;
     std::unique_ptr<Command> batch(const std::vector<Command*>& commands) override;
@@ -33,8 +33,8 @@ class ElfContext final : public Context {
 public:
     ElfContext(xrt::device device, const Image& image);
 
-    std::shared_ptr<Buffer> allocate(Operand operand, std::size_t bytes) override;
-    std::shared_ptr<Buffer> adopt(Operand operand, void* memory, std::size_t bytes) override;
+    std::shared_ptr<Buffer> allocate(std::size_t argument, std::size_t bytes) override;
+    std::shared_ptr<Buffer> adopt(std::size_t argument, void* memory, std::size_t bytes) override;
     std::shared_ptr<Buffer> instructions(const std::vector<std::uint32_t>& words) override;
     std::unique_ptr<Command> command(const Program& program, const Arguments& arguments) override;
     std::unique_ptr<Command> batch(const std::vector<Command*>& commands) override;

@@ -27,12 +27,12 @@ ElfContext::ElfContext(xrt::device device, const Image& image)
     : device_(std::move(device)), context_(open_context(device_, image)), kernel_(image.manifest.elf_kernel) {}
 
 // ext::bo needs no memory group; asking a kernel of a full ELF for one crashes.
-std::shared_ptr<Buffer> ElfContext::allocate(Operand, std::size_t bytes) {
+std::shared_ptr<Buffer> ElfContext::allocate(std::size_t, std::size_t bytes) {
     return guarded<DeviceError>("allocating " + std::to_string(bytes) + " bytes", memory_help,
                                 [&] { return std::make_shared<XrtBuffer>(xrt::ext::bo(device_, bytes)); });
 }
 
-std::shared_ptr<Buffer> ElfContext::adopt(Operand, void* memory, std::size_t bytes) {
+std::shared_ptr<Buffer> ElfContext::adopt(std::size_t, void* memory, std::size_t bytes) {
     return guarded<DeviceError>("sharing " + std::to_string(bytes) + " bytes of the caller", memory_help,
                                 [&] { return std::make_shared<XrtBuffer>(xrt::ext::bo(device_, memory, bytes)); });
 }
@@ -46,7 +46,7 @@ std::unique_ptr<Command> ElfContext::command(const Program& program, const Argum
         const xrt::ext::kernel kernel(context_, name);
         return std::make_unique<XrtCommand>([kernel, arguments] {
             xrt::run run(kernel);
-            for (std::size_t i = 0; i < operand_count; ++i) {
+            for (std::size_t i = 0; i < arguments.size(); ++i) {
                 run.set_arg(static_cast<int>(i), dynamic_cast<XrtBuffer&>(*arguments[i]).bo());
             }
             return run;

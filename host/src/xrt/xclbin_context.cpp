@@ -11,10 +11,10 @@ namespace bdforge {
 namespace {
 
 constexpr unsigned opcode_run = 3;  // of the firmware's DPU kernels: run an instruction stream
-constexpr int opcode_index = 0, instructions_index = 1, word_count_index = 2, first_operand_index = 3;
+constexpr int opcode_index = 0, instructions_index = 1, word_count_index = 2, first_buffer_index = 3;
 constexpr const char* memory_help = "free memory, or raise the limit of locked memory (ulimit -l)";
 
-int argument_index(Operand operand) { return first_operand_index + static_cast<int>(operand); }
+int kernel_index(std::size_t argument) { return first_buffer_index + static_cast<int>(argument); }
 
 xrt::xclbin read_xclbin(const std::string& path) {
     return guarded<FileError>(path, "build the design again", [&] { return xrt::xclbin(path); });
@@ -31,10 +31,10 @@ void check_kernel(const xrt::xclbin& xclbin, const Image& image) {
         throw ManifestError(image.path + ": the manifest names kernel " + image.manifest.kernel + ", the xclbin has " +
                             has + "; they come from different builds, build the design again");
     }
-    const std::size_t needed = first_operand_index + operand_count;
+    const std::size_t needed = first_buffer_index + image.manifest.streams.program.arguments.size();
     if (found->get_num_args() < needed) {
         throw ManifestError(image.path + ": kernel " + image.manifest.kernel + " takes " +
-                            std::to_string(found->get_num_args()) + " arguments, a GEMM needs " +
+                            std::to_string(found->get_num_args()) + " arguments, the design needs " +
                             std::to_string(needed) + "; build the design again");
     }
 }
@@ -56,16 +56,16 @@ XclbinContext::XclbinContext(xrt::device device, const Image& image)
 
 // Host-only memory: the flags normal, device_only, svm and p2p always throw on an NPU. The memory group is asked of
 // the kernel, since its number is not the same on all versions.
-std::shared_ptr<Buffer> XclbinContext::allocate(Operand operand, std::size_t bytes) {
+std::shared_ptr<Buffer> XclbinContext::allocate(std::size_t argument, std::size_t bytes) {
     return guarded<DeviceError>("allocating " + std::to_string(bytes) + " bytes", memory_help, [&] {
-        const auto group = kernel_.group_id(argument_index(operand));
+        const auto group = kernel_.group_id(kernel_index(argument));
         return std::make_shared<XrtBuffer>(xrt::bo(device_, bytes, xrt::bo::flags::host_only, group));
     });
 }
 
-std::shared_ptr<Buffer> XclbinContext::adopt(Operand operand, void* memory, std::size_t bytes) {
+std::shared_ptr<Buffer> XclbinContext::adopt(std::size_t argument, void* memory, std::size_t bytes) {
     return guarded<DeviceError>("sharing " + std::to_string(bytes) + " bytes of the caller", memory_help, [&] {
-        const auto group = kernel_.group_id(argument_index(operand));
+        const auto group = kernel_.group_id(kernel_index(argument));
         return std::make_shared<XrtBuffer>(xrt::bo(device_, memory, bytes, xrt::bo::flags::host_only, group));
     });
 }
@@ -90,8 +90,8 @@ std::unique_ptr<Command> XclbinContext::command(const Program& program, const Ar
             run.set_arg(opcode_index, opcode_run);
             run.set_arg(instructions_index, words.bo());
             run.set_arg(word_count_index, static_cast<unsigned>(words.bytes() / sizeof(std::uint32_t)));
-            for (std::size_t i = 0; i < operand_count; ++i) {
-                run.set_arg(argument_index(static_cast<Operand>(i)), dynamic_cast<XrtBuffer&>(*arguments[i]).bo());
+            for (std::size_t i = 0; i < arguments.size(); ++i) {
+                run.set_arg(kernel_index(i), dynamic_cast<XrtBuffer&>(*arguments[i]).bo());
             }
             return run;
         });

@@ -53,12 +53,12 @@ public:
     ScriptedContext(std::unique_ptr<Context> context, std::shared_ptr<Script> script)
         : context_(std::move(context)), script_(std::move(script)) {}
 
-    std::shared_ptr<Buffer> allocate(Operand operand, std::size_t bytes) override {
-        return context_->allocate(operand, bytes);
+    std::shared_ptr<Buffer> allocate(std::size_t argument, std::size_t bytes) override {
+        return context_->allocate(argument, bytes);
     }
 
-    std::shared_ptr<Buffer> adopt(Operand operand, void* memory, std::size_t bytes) override {
-        return context_->adopt(operand, memory, bytes);
+    std::shared_ptr<Buffer> adopt(std::size_t argument, void* memory, std::size_t bytes) override {
+        return context_->adopt(argument, memory, bytes);
     }
 
     std::shared_ptr<Buffer> instructions(const std::vector<std::uint32_t>& words) override {

@@ -21,11 +21,11 @@ std::string fault(std::vector<std::uint32_t> words, std::size_t a_bytes = M * K)
     const Manifest manifest = load_manifest(unit::data_folder() + "/small/manifest.json");
     const auto context = unit::software_device().backend().load({"", false, manifest});
     words[3] = static_cast<std::uint32_t>(words.size() * 4);
-    const auto b = context->allocate(Operand::b, K * N / 4);
+    const auto b = context->allocate(1, K * N / 4);
     std::fill_n(static_cast<std::uint8_t*>(b->data()), b->bytes(), std::uint8_t{0x55});
     const auto command =
         context->command({context->instructions(words), ""},
-                         {context->allocate(Operand::a, a_bytes), b, context->allocate(Operand::c, M * N * 4)});
+                         {context->allocate(0, a_bytes), b, context->allocate(2, M * N * 4)});
     return message_of<RunError>([&] { command->start(); });
 }
 

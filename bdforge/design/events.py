@@ -9,7 +9,6 @@ from bdforge.design.sequence import Event, LockWrite, RtpWrite, Task, TaskBd, To
 from bdforge.design.sequence import Sequence as RuntimeSequence
 from bdforge.devices import TileKind
 from bdforge.devices.limits import GRANULE_BYTES
-from bdforge.devices.registers import TILE_REGISTERS, address
 from bdforge.sequences import Await, Program, Start, StartedTask, Stored
 from bdforge.sequences import Event as Told
 from bdforge.sequences.words import Sync, syncs
@@ -84,12 +83,11 @@ def _task(allocation: str, name: str, task: StartedTask, buffers: tuple[Buffer, 
 
 def _homes(design: Design) -> dict[int, tuple[Buffer, int] | Lock]:
     """What stands at a full address of a core: a word of a buffer, or a lock."""
-    registers, homes = TILE_REGISTERS[TileKind.CORE], {}
+    homes: dict[int, tuple[Buffer, int] | Lock] = {}
     for tile in (tile for tile in design.tiles if tile.kind is TileKind.CORE):
-        for lock in tile.locks:
-            homes[address(tile.column, tile.row, registers.lock_offset(lock.id))] = lock
+        homes |= {tile.address(lock): lock for lock in tile.locks}
         for buffer in tile.buffers:
-            base = address(tile.column, tile.row, buffer.address or 0)
+            base = tile.address(buffer)
             slots = buffer.elements if buffer.type == "i32" else 0
             homes |= {base + GRANULE_BYTES * slot: (buffer, slot) for slot in range(min(slots, _MOST_SLOTS))}
     return homes

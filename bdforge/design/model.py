@@ -11,6 +11,7 @@ from bdforge.design.program import Core
 from bdforge.design.sequence import Sequence
 from bdforge.devices import Device, TileKind, mlir_device_named
 from bdforge.devices.limits import CONTROLLER_IDS
+from bdforge.devices.registers import TILE_REGISTERS, address
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,12 @@ class Tile:
     def buffer(self, name: str) -> Buffer:
         """The tile's buffer called `name`."""
         return next(b for b in self.buffers if b.name == name)
+
+    def address(self, held: Buffer | Lock) -> int:
+        """Full address at which hosts and controllers find a placed buffer of the tile, or the value of a lock."""
+        if isinstance(held, Lock):
+            return address(self.column, self.row, TILE_REGISTERS[self.kind].lock_offset(held.id))
+        return address(self.column, self.row, held.address or 0)
 
     def dma(self, channel: int) -> Port:
         """Where a DMA channel meets the switch."""

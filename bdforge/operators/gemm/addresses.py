@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from bdforge.devices import TileKind
-from bdforge.devices.registers import TILE_REGISTERS, address
 from bdforge.operators.gemm.plan import Plan
 
 
@@ -17,14 +15,7 @@ class CoreAddresses:
 
 def core_addresses(plan: Plan) -> tuple[CoreAddresses, ...]:
     """The addresses of every core, in the plan's order; the text fixes them."""
-    registers = TILE_REGISTERS[TileKind.CORE]
-    return tuple(
-        CoreAddresses(
-            address(core.tile.column, core.tile.row, core.rtp.address or 0),
-            address(core.tile.column, core.tile.row, registers.lock_offset(core.locks["go"].id)),
-        )
-        for core in plan.cores
-    )
+    return tuple(CoreAddresses(core.tile.address(core.rtp), core.tile.address(core.locks["go"])) for core in plan.cores)
 
 
 def buffer_addresses(plan: Plan) -> dict[str, int]:

@@ -7,7 +7,7 @@ import typer
 import bdforge
 from bdforge.screen import say
 from bdforge.toolchain.doctor import PURPOSES, examine
-from bdforge.toolchain.machine import Finding
+from bdforge.xrt import Finding
 
 app = typer.Typer()
 

@@ -23,6 +23,7 @@ from bdforge.perf.bounds.case import case_of
 from bdforge.runtime.design import BuildError, BuiltDesign
 from bdforge.txn.codec import encode
 from bdforge.txn.lower import lower_module
+from bdforge.xrt import first_missing
 
 OPCODE_TRANSACTION = 3  # "run the instruction stream of argument 1"
 NAME_PARTS = {
@@ -163,7 +164,10 @@ def _warn_of_late(plan: Plan, problem: Problem) -> None:
 
 
 class _named:  # noqa: N801  reads as a word in `with`
-    """Turns pyxrt's RuntimeErrors, which all look alike, into NpuErrors that say what was being done."""
+    """Turns pyxrt's RuntimeErrors into NpuErrors that say what was being done and what this machine lacks.
+
+    "No such device" is all that XRT says of most causes.
+    """
 
     def __init__(self, what: str):
         self._what = what
@@ -174,14 +178,17 @@ class _named:  # noqa: N801  reads as a word in `with`
     def __exit__(self, kind, error, trace) -> None:
         if isinstance(error, RuntimeError) and not isinstance(error, NpuError):
             text = " ".join(str(error).split())
-            raise NpuError(f"{self._what}: {text}; bdforge doctor tells what is missing") from error
+            missing = first_missing()
+            reason = f"{missing} (XRT: {text})" if missing else text
+            raise NpuError(f"{self._what}: {reason}; bdforge doctor shows the machine") from error
 
 
 def _pyxrt() -> Any:
     try:
         return importlib.import_module("pyxrt")
     except ImportError as error:
-        raise NpuError(f"device=xrt needs pyxrt: {error}; bdforge doctor tells how to get it") from None
+        reason = first_missing() or f"pyxrt: {error}"
+        raise NpuError(f"device=xrt cannot be used: {reason}; bdforge doctor shows the machine") from None
 
 
 def _check_array(array: str, owner: str, name: str) -> None:

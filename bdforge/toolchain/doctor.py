@@ -1,6 +1,5 @@
 """What of the real chain is on this machine: driver, permissions, XRT, compilers, with the command that mends each."""
 
-import importlib.util
 import os
 import platform
 import re
@@ -21,11 +20,10 @@ from bdforge.toolchain.find import (
     find_peano,
     find_xrt,
 )
-from bdforge.toolchain.machine import Finding, machine
 from bdforge.toolchain.pins import peano_fault, peano_note
 from bdforge.toolchain.tool import Tool
+from bdforge.xrt.machine import ROOT, Finding, machine
 
-ROOT = Path("/")
 PURPOSES = {
     "build": "an xclbin, by scons",
     "npu": "running on an NPU",
@@ -36,7 +34,7 @@ PURPOSES = {
 
 def examine(environ: Mapping[str, str] = os.environ, root: Path = ROOT) -> list[Finding]:
     """Every finding, in the order in which they matter: versions, machine, then tools."""
-    return [*_versions(environ), *machine(root), *_python(), _xrt_library(environ, root), *_tools(environ), *_tests()]
+    return [*_versions(environ), *machine(root), _xrt_library(environ, root), *_tools(environ), *_tests()]
 
 
 def _versions(environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -44,12 +42,6 @@ def _versions(environ: Mapping[str, str]) -> Iterator[Finding]:
     yield Finding("Python", True, seen, purposes=tuple(PURPOSES))
     cxx = find_cxx("g++", environ)
     yield Finding(cxx.name, bool(cxx), _seen(cxx), cxx.remedy, purposes=("build", "tests"))
-
-
-def _python() -> Iterator[Finding]:
-    found = importlib.util.find_spec("pyxrt") is not None
-    remedy = "install XRT's Python package (Debian, Ubuntu: apt install python3-xrt) and use its Python version"
-    yield Finding("pyxrt", found, "importable" if found else "this Python cannot import it", remedy)
 
 
 def _xrt_library(environ: Mapping[str, str], root: Path) -> Finding:

@@ -7,7 +7,7 @@ import pytest
 import bdforge
 from bdforge.cli import doctor
 from bdforge.toolchain.doctor import PURPOSES, examine
-from bdforge.toolchain.machine import Finding
+from bdforge.xrt import Finding
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from library_builds import run, sanitized_build, small_design, small_plan, terna
 
 from bdforge.devices import DEVICES
 from bdforge.runtime.operands import packed_weights
-from bdforge.toolchain.machine import HEAP_BYTES, machine
+from bdforge.xrt.machine import HEAP_BYTES, machine
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from bdforge.toolchain import doctor
-from bdforge.toolchain import machine as machines
+from bdforge.xrt import machine as machines
 
 LIMITS = """Limit                     Soft Limit           Hard Limit           Units
 Max stack size            8388608              unlimited            bytes

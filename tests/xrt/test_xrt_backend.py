@@ -19,6 +19,7 @@ from bdforge.operators.gemm import Problem, SpecError, manifest, render
 from bdforge.runtime import BuildError, PackedWeights, reference
 from bdforge.runtime.xrt import NAME_PARTS, NpuError, _warn_of_late, run_mlir
 from bdforge.weights import WeightError
+from bdforge.xrt.machine import binding
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -142,9 +143,25 @@ def test_errors_of_xrt_say_what_was_being_done(design, pyxrt, monkeypatch):
     def refuse(index: int) -> None:
         raise RuntimeError(" No such device with index '0'")
 
+    monkeypatch.setattr("bdforge.runtime.xrt.first_missing", lambda: "")
     monkeypatch.setattr(pyxrt, "device", refuse)
     with pytest.raises(NpuError, match=r"loading .*small.xclbin: No such device with index '0'; bdforge doctor"):
         bdforge.load(design, device="xrt")
+
+
+def without_a_driver(monkeypatch, folder: Path) -> None:
+    """This machine becomes one that has nothing."""
+    monkeypatch.setattr("bdforge.xrt.machine.ROOT", folder / "bare")
+
+
+def test_errors_of_xrt_begin_with_what_is_missing_first(design, pyxrt, monkeypatch, tmp_path):
+    def refuse(index: int) -> None:
+        raise RuntimeError("No such device with index '0'")
+
+    without_a_driver(monkeypatch, tmp_path)
+    monkeypatch.setattr(pyxrt, "device", refuse)
+    assert "small.xclbin: kernel driver amdxdna: not loaded; Linux 6.14" in (fault := refusal(NpuError, design))
+    assert "(XRT: No such device with index '0'); bdforge doctor" in fault
 
 
 def refusal(kind: type[Exception], folder: Path) -> str:
@@ -160,9 +177,16 @@ def refusal(kind: type[Exception], folder: Path) -> str:
 
 def test_without_pyxrt_one_sentence_says_so(design, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyxrt", None)
+    monkeypatch.setattr("bdforge.xrt.machine.machine", lambda root: [binding()])
     fault = refusal(NpuError, design)
-    assert fault.startswith("device=xrt needs pyxrt: ")
+    assert fault.startswith("device=xrt cannot be used: pyxrt: this Python cannot import it; install XRT's Python")
     assert "bdforge doctor" in fault
+
+
+def test_without_a_driver_that_is_said_before_pyxrt(design, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pyxrt", None)
+    without_a_driver(monkeypatch, tmp_path)
+    assert refusal(NpuError, design).startswith("device=xrt cannot be used: kernel driver amdxdna: not loaded; ")
 
 
 def test_a_missing_xclbin_says_how_to_build_it(design, pyxrt):

@@ -1,18 +1,21 @@
-"""The machine below the NPU's tools: driver, device node, permissions, locked memory, address translation, clocks.
+"""What running on the NPU needs of a machine: driver, device node, permissions, locked memory, clocks, pyxrt.
 
 Read from /proc, /sys and /dev below a root, so that tests can make machines up; clocks are asked of the driver.
 """
 
 import ctypes
 import grp
+import importlib.util
 import os
 import struct
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from fcntl import ioctl
 from pathlib import Path
 
+ROOT = Path("/")
 HEAP_BYTES = 64 << 20  # the NPU's user-space driver locks a heap of this size (XRT 2.25, libxrt_driver_xdna)
 
 # Linux's include/uapi/drm/amdxdna_accel.h: DRM_IOCTL_AMDXDNA_GET_INFO takes parameter, size and address of a buffer.
@@ -44,6 +47,12 @@ class Finding:
         return bool(self.fault) or (self.needed and not self.present)
 
 
+def first_missing(root: Path | None = None) -> str:
+    """The first thing that runs from Python need and that is not there, and how to get it; "" when all is."""
+    failing = (finding for finding in machine(root or ROOT) if finding.fails)
+    return next((f"{finding.name}: {finding.detail}; {finding.remedy}" for finding in failing), "")
+
+
 def machine(root: Path) -> Iterator[Finding]:
     """What is found below `root`, in the order in which it matters."""
     loaded = (root / "sys/module/amdxdna").exists()
@@ -60,6 +69,7 @@ def machine(root: Path) -> Iterator[Finding]:
     yield _locked_memory(root)
     yield _translation(root)
     yield _clocks(nodes)
+    yield binding()
 
 
 def _access(nodes: list[Path]) -> Finding:
@@ -171,6 +181,13 @@ def _asked(node: Path) -> tuple[str, list[str]] | None:
         for clock, mhz, _ in struct.iter_unpack(_CLOCK, clocks)
     ]
     return _POWER_MODES[mode] if mode < len(_POWER_MODES) else f"number {mode}", named
+
+
+def binding() -> Finding:
+    """XRT's Python package."""
+    found = sys.modules.get("pyxrt") is not None or importlib.util.find_spec("pyxrt") is not None
+    remedy = "install XRT's Python package (Debian, Ubuntu: apt install python3-xrt) and use its Python version"
+    return Finding("pyxrt", found, "importable" if found else "this Python cannot import it", remedy)
 
 
 def _info(device: int, parameter: int, size: int) -> bytes:

@@ -10,7 +10,7 @@ from bdforge.cli.checks import Permissive, tell
 from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.files import Force
 from bdforge.cli.machine_code import Break, Profile, looked_at, show_profiles
-from bdforge.cli.options import Module, Poison, Timing
+from bdforge.cli.options import Module, Poison, Seed, Timing
 from bdforge.cli.progress import emulating
 from bdforge.cli.timing import PRODUCTS, Timed, TimelineFile, without_timing
 from bdforge.emulator import emulate
@@ -43,7 +43,7 @@ def emulate_command(
     insts: Annotated[Path | None, typer.Option(help="Instruction words to run instead of a sequence.")] = None,
     permissive: Permissive = None,
     schedule: Annotated[str, typer.Option(help=f"Order of what is possible: {', '.join(SCHEDULES)}.")] = "in-order",
-    seed: Annotated[int, typer.Option(help="Seed of the random schedule.")] = 0,
+    seed: Seed = 0,
     trace: Annotated[
         Path | None, typer.Option(help="New file for a timeline of order, not time, that Perfetto opens.")
     ] = None,

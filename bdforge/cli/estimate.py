@@ -9,7 +9,7 @@ import typer
 from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.files import Force, Out, print_or_write
 from bdforge.cli.layers import MODEL_NAMES, CaseOf, Estimator, model_command, versus_command
-from bdforge.cli.options import Kernel, ProductName, Shapes, problems, with_schedule
+from bdforge.cli.options import Kernel, ProductName, Shapes, Tokens, problems, with_schedule
 from bdforge.devices import Device, device_named
 from bdforge.devices.timing import DISPATCHES, timing_in, timing_of
 from bdforge.devices.types import PEAK_MACS
@@ -30,9 +30,6 @@ app = typer.Typer()
 @app.command(name="estimate")
 def estimate_command(
     design: Annotated[Path | None, typer.Argument(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")] = None,
-    m: Annotated[int | None, typer.Option("-M", min=1, help="Rows of A and C; tokens of a model.")] = None,
-    k: Annotated[int | None, typer.Option("-K", min=1, help="Depth, as --shape MxKxN.")] = None,
-    n: Annotated[int | None, typer.Option("-N", min=1, help="Columns of B and C, as --shape MxKxN.")] = None,
     shape: Shapes = None,
     device: ProductName = "strix_halo",
     kernel: Kernel = "fitted",
@@ -41,11 +38,12 @@ def estimate_command(
         str | None, typer.Option(help="Power mode: saver, balanced or turbo, where its clock is known.")
     ] = None,
     dispatch: Annotated[str, typer.Option(help=f"How runs are handed over: {', '.join(DISPATCHES)}.")] = "xrt",
-    model: Annotated[
-        str | None, typer.Option(help=f"A whole model on the design: {MODEL_NAMES}; -M is its tokens.")
-    ] = None,
+    model: Annotated[str | None, typer.Option(help=f"A whole model on the design: {MODEL_NAMES}.")] = None,
+    tokens: Tokens = None,
     fused: Annotated[str, typer.Option(help="GEMMs of the model that are made one, such as qkv,gateup.")] = "",
-    versus: Annotated[str | None, typer.Option(help="`cpu`: the M from which on the array is faster.")] = None,
+    versus: Annotated[
+        str | None, typer.Option(help="`cpu`: the M from which on the array is faster, for K and N.")
+    ] = None,
     cpu_tops: Annotated[
         float | None, typer.Option(min=1e-3, help="The CPU's TOPS; `bdforge-gemm --device cpu` measures them.")
     ] = None,
@@ -61,10 +59,10 @@ def estimate_command(
     if csv is not None and design is not None:
         raise typer.BadParameter("name either a design or a table, not both")
     if csv is not None:
-        if any((m, k, n, shape, rate, power)) or kernel != "fitted" or dispatch != "xrt":
+        if any((shape, tokens, rate, power)) or kernel != "fitted" or dispatch != "xrt":
             raise typer.BadParameter(
-                "--shape, -M, -K, -N, --rate, --kernel, --power and --dispatch go with a design; a table has columns "
-                "for sizes, rate and clock"
+                "--shape, --tokens, --rate, --kernel, --power and --dispatch go with a design; a table has columns for "
+                "sizes, rate and clock"
             )
         _table(csv, out, force)
     elif design is not None:
@@ -72,14 +70,14 @@ def estimate_command(
             raise typer.BadParameter("--out and --force go with --csv or --model; a design's estimate is printed")
         if out is not None:
             new_file(out, force)
-        _check_extras(model, fused, versus, cpu_tops)
+        _check_extras(model, tokens, fused, versus, cpu_tops)
         where = Surroundings(device, power, dispatch)
         if model is not None:
-            model_command(model, m, fused, (out, force), *_on(design, where, kernel, rate))
+            model_command(model, tokens, fused, (out, force), *_on(design, where, kernel, rate))
         elif versus is not None:
-            versus_command(versus, cpu_tops, (k, n), *_on(design, where, kernel, rate))
+            versus_command(versus, cpu_tops, problems(shape), *_on(design, where, kernel, rate))
         else:
-            _design(design, _problems(shape, (m, k, n)), where, kernel, rate)
+            _design(design, problems(shape), where, kernel, rate)
     else:
         raise typer.BadParameter("name a design, or a table with --csv")
 
@@ -113,11 +111,13 @@ class Surroundings:
     dispatch: str
 
 
-def _check_extras(model: str | None, fused: str, versus: str | None, cpu_tops: float | None) -> None:
+def _check_extras(
+    model: str | None, tokens: int | None, fused: str, versus: str | None, cpu_tops: float | None
+) -> None:
     if model is not None and versus is not None:
         raise typer.BadParameter("give either --model or --versus")
-    if fused and model is None:
-        raise typer.BadParameter("--fused goes with --model")
+    if (fused or tokens) and model is None:
+        raise typer.BadParameter("--tokens and --fused go with --model")
     if cpu_tops is not None and versus is None:
         raise typer.BadParameter("--cpu-tops goes with --versus cpu")
 
@@ -142,16 +142,6 @@ def _on(path: Path, where: Surroundings, kernel: str, rate: float | None) -> tup
         )
 
     return case_on, modelled
-
-
-def _problems(shapes: list[str] | None, sizes: tuple[int | None, int | None, int | None]) -> list[Problem]:
-    """Those that were given, none for the design's own."""
-    M, K, N = sizes
-    if not any(sizes):
-        return problems(shapes)
-    if shapes or not (M and K and N):
-        raise typer.BadParameter("give --shape, or all of -M, -K and -N, or none for the design's problems")
-    return [Problem(M, K, N)]
 
 
 def _design(path: Path, given: list[Problem], where: Surroundings, kernel: str, rate: float | None) -> None:

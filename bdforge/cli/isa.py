@@ -18,19 +18,21 @@ app = typer.Typer()
 
 _MOST_SHOWN, _LINE = 10, 360
 
-Arch = Annotated[str | None, typer.Option(help="aie2p or aie2; otherwise the file decides.")]
+Arch = Annotated[
+    str | None, typer.Option("--arch", help="aie2p or aie2; without, what the file is (of assembly: aie2p).")
+]
 
 
 @app.command()
 def asm(
     source: Annotated[Path, typer.Argument(help="Assembly of one core's program.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="New ELF to write, as `elf_file` takes it.")],
-    arch: Annotated[str, typer.Option(help="aie2p or aie2.")] = "aie2p",
+    arch: Arch = "aie2p",
     unchecked: Annotated[bool, typer.Option("--unchecked", help="Write the ELF in spite of hazards.")] = False,
     force: Force = False,
 ) -> None:
     """Assemble a core's program into an ELF, unless a core would run it wrongly; docs/isa.md has syntax and rules."""
-    program = assemble(read_text(source), load(arch).generation, str(source))
+    program = assemble(read_text(source), load(arch or "aie2p").generation, str(source))
     if not unchecked:
         _refuse(check_source(program), f"{source} has hazards (--unchecked writes the ELF nevertheless)")
     write(out, program.elf(), force)
@@ -42,13 +44,13 @@ def disasm(
     file: Annotated[Path, typer.Argument(help="Core ELF, full ELF, PDI, CDO or xclbin.")],
     arch: Arch = None,
     raw: Annotated[bool, typer.Option("--raw", help="The file is plain code from address 0 on.")] = False,
-    tile: Annotated[str | None, typer.Option(help="Only this core: column,row.")] = None,
+    core: Annotated[str | None, typer.Option(help="Only this core: COLUMN,ROW.")] = None,
     latencies: Annotated[bool, typer.Option("--latencies", help="Below each bundle: when results are there.")] = False,
     check: Annotated[bool, typer.Option("--check", help="End with the hazards of the code, if there are any.")] = False,
 ) -> None:
     """Print core programs as assembly that assembles to the same bytes, each bundle with its address and bytes."""
     generation = load(arch).generation if arch else None
-    programs = _chosen(read_programs(read_bytes(file), raw), tile, file)
+    programs = _chosen(read_programs(read_bytes(file), raw), core, file)
     for program in programs:
         for line in disassemble(program, generation, latencies):
             say(line)
@@ -64,11 +66,11 @@ def _refuse(hazards: list[Hazard], what: str) -> None:
         raise HazardError("\n".join([f"{what}:", *shown, *([f"  and {more} more"] if more else [])]))
 
 
-def _chosen(programs: list[CoreProgram], tile: str | None, file: Path) -> list[CoreProgram]:
-    """Programs of one tile, or all."""
-    if tile is None:
+def _chosen(programs: list[CoreProgram], core: str | None, file: Path) -> list[CoreProgram]:
+    """Programs of one core, or all."""
+    if core is None:
         return programs
-    wanted = f"tile ({', '.join(part.strip() for part in tile.strip('()').split(','))})"
+    wanted = f"tile ({', '.join(part.strip() for part in core.strip('()').split(','))})"
     found = [program for program in programs if program.name.endswith(wanted)]
     if not found:
         there = ", ".join(dict.fromkeys(program.name for program in programs if program.name)) or "one without a tile"

@@ -1,6 +1,6 @@
 """`bdforge estimate --model` and `--versus cpu`: whole models, and where the array overtakes a CPU."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import typer
@@ -24,7 +24,7 @@ def model_command(
     """Print where a model's time goes, or write it as CSV to a file; `to` says whether it may replace one."""
     model = model_named(name)
     if tokens is None and not all(linear.M for linear in model.linears):
-        raise typer.BadParameter(f"give -M, the tokens of {name}")
+        raise typer.BadParameter(f"give --tokens, of {name}")
     fusions = tuple(part for part in fused.split(",") if part)
     found = layers(model, tokens or 256, fusions, case_of, model_case)
     if to[0] is None:
@@ -34,15 +34,12 @@ def model_command(
 
 
 def versus_command(
-    other: str, cpu_tops: float | None, sizes: tuple[int | None, int | None], case_of: CaseOf, model_case: Estimator
+    other: str, cpu_tops: float | None, shapes: Sequence[Problem], case_of: CaseOf, model_case: Estimator
 ) -> None:
-    """Print from which M on the array is faster than a CPU, for one K and N or for those of BitNet."""
+    """Print from which M on the array is faster than a CPU, for K and N of shapes or of BitNet's layers."""
     if other != "cpu":
         raise typer.BadParameter(f"--versus {other!r}: only cpu is there")
-    K, N = sizes
-    if (K is None) != (N is None):
-        raise typer.BadParameter("give both of -K and -N, or none for the layers of BitNet")
-    linears = [Linear("", K, N, 1)] if K and N else list(BITNET.fused(("qkv", "gateup")))
+    linears = [Linear("", shape.K, shape.N, 1) for shape in shapes] or BITNET.fused(("qkv", "gateup"))
     rate = cpu_tops or measured_cpu_tops()
     source = "given" if cpu_tops else "measured by others: ggml, 15 threads of a Ryzen AI Max+ 395, ternary weights"
     table = new_table(None, "layer", "=K x N", "faster from M")

@@ -7,11 +7,13 @@ from typing import Annotated, TypeVar
 import typer
 
 from bdforge.devices import DEVICES
+from bdforge.devices.types import ORDERS, Order, order_named
 from bdforge.messages import word
 from bdforge.mlir import Era
 from bdforge.operators.gemm import Problem
 from bdforge.perf import PerfError
 from bdforge.perf.kernels.schedule import ScheduleError
+from bdforge.perf.tune.shapes import NAMES
 
 Made = TypeVar("Made")
 _SHAPE = re.compile(r"\s*(\d{1,18})\s*[x,]\s*(\d{1,18})\s*[x,]\s*(\d{1,18})\s*", re.IGNORECASE | re.ASCII)
@@ -20,6 +22,12 @@ Shapes = Annotated[
     list[str] | None, typer.Option("--shape", help="MxKxN instead of the design's problems; repeatable.")
 ]
 Shape = Annotated[str | None, typer.Option(help="MxKxN instead of the design's problems.")]
+ManyShapes = Annotated[
+    str | None,
+    typer.Option("--shapes", help=f"Many problems: {', '.join(NAMES)}, MxKxN*TIMES,... or a file of such lines."),
+]
+Tokens = Annotated[int | None, typer.Option("--tokens", min=1, help="Tokens of a model, which are M of its layers.")]
+Layouts = Annotated[str, typer.Option("--layouts", help=f"Layouts of B, with commas: {', '.join(ORDERS)}.")]
 ProductName = Annotated[str, typer.Option("--device", help=f"One of {', '.join(DEVICES)}.")]
 Module = Annotated[str | None, typer.Option("--module", help="aie.device of the file, when it holds several.")]
 Kernel = Annotated[
@@ -32,22 +40,36 @@ Kernel = Annotated[
 Dialect = Annotated[Era, typer.Option(help="Form of the text: march up to mlir-aie 1.3.4, 1.4 from then on.")]
 Wait = Annotated[str | None, typer.Option(help="How runs wait: column or wide; the design's way without.")]
 InFlight = Annotated[int | None, typer.Option(help="Steps at a time, 1 to 4 (wide: 1); 0 takes the most.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of what is random: a run's data, or a schedule.")]
+Tensors = Annotated[
+    list[str] | None, typer.Option("--tensor", help="Tensors of the file of weights, fused along N; repeatable.")
+]
 Poison = Annotated[bool, typer.Option("--poison", help="Reading memory that nobody wrote is an error.")]
 Timing = Annotated[bool, typer.Option("--timing", help="Time the run (emulated) and tell where it goes.")]
 
 
-def problem(text: str) -> Problem:
-    """The GEMM that `MxKxN` (or `M,K,N`) names; a usage error otherwise."""
+def sizes(text: str) -> tuple[int, int, int]:
+    """M, K and N of `MxKxN` (or `M,K,N`); a usage error otherwise."""
     match = _SHAPE.fullmatch(text)
     m, k, n = (int(size) for size in match.groups()) if match else (0, 0, 0)
     if min(m, k, n) < 1:
         raise typer.BadParameter(f"{word(text)!r} is not MxKxN, three positive numbers such as 256x2560x640")
-    return Problem(m, k, n)
+    return m, k, n
+
+
+def problem(text: str) -> Problem:
+    """The GEMM of `sizes`."""
+    return Problem(*sizes(text))
 
 
 def problems(texts: list[str] | None) -> list[Problem]:
     """Those of a repeatable --shape, none without."""
     return [problem(text) for text in texts or []]
+
+
+def layouts(text: str) -> tuple[Order, ...]:
+    """Those of --layouts, each once; TypeNameError for what is none."""
+    return tuple(dict.fromkeys(order_named(name) for name in text.split(",")))
 
 
 def with_schedule(make: Callable[[], Made]) -> Made:

@@ -8,7 +8,7 @@ import typer
 
 from bd_patterns import Pattern
 from bdforge.cli.files import Force
-from bdforge.cli.options import Kernel, ProductName, Shape, problem, with_schedule
+from bdforge.cli.options import Kernel, ManyShapes, ProductName, Shape, problem, sizes, with_schedule
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named, type_named
 from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm
@@ -41,7 +41,7 @@ def roofline_command(
     design: Annotated[
         list[Path] | None, typer.Option(help="Design spec whose problems are modelled; repeatable.")
     ] = None,
-    shape: Annotated[str | None, typer.Option("--shapes", help="Problems instead of the designs' own.")] = None,
+    many: ManyShapes = None,
     device: ProductName = "strix_halo",
     types: Annotated[str | None, typer.Option(help="Types of A and B for the peak; a design's by default.")] = None,
     kernel: Kernel = "compiled",
@@ -60,7 +60,7 @@ def roofline_command(
     points = published_points(measured_rows(), device) if published else []
     for spec in specs:
         plan = plan_gemm(spec, chosen)
-        for one in [p for p, _ in shapes(shape)] if shape else _problems(spec):
+        for one in [p for p, _ in shapes(many)] if many else _problems(spec):
             points += _points(plan, one, basis, emulate)
     save(lambda: roofline(device, a, b, points), out)
     say(f"wrote {out}")
@@ -72,7 +72,7 @@ def kmt_command(
     design: _Design = None,
     shape: Shape = None,
     device: ProductName = "strix_halo",
-    tile: Annotated[str | None, typer.Option(help="m x k x n of a core, instead of a design.")] = None,
+    tile: Annotated[str | None, typer.Option(help="MxKxN of a core's tile, instead of a design.")] = None,
     types: Annotated[str, typer.Option(help="Types of A, B and C, with --tile.")] = "int8,int8,int32",
     b_layout: Annotated[str, typer.Option(help="B in DRAM, with --tile: row, column or packed.")] = "column",
     kernel: Kernel = "fitted",
@@ -100,7 +100,7 @@ def kmt_command(
 @plot.command(name="pattern")
 def pattern_command(
     out: _Out,
-    sizes: Annotated[str | None, typer.Option(help="Sizes, outermost first, such as 4,2,8,8.")] = None,
+    visits: Annotated[str | None, typer.Option("--sizes", help="Sizes, outermost first, such as 4,2,8,8.")] = None,
     strides: Annotated[str | None, typer.Option(help="Strides in elements, outermost first.")] = None,
     offset: Annotated[int, typer.Option(min=0, help="First element.")] = 0,
     width: Annotated[int | None, typer.Option(min=1, help="Elements of a row of the buffer.")] = None,
@@ -111,13 +111,13 @@ def pattern_command(
 ) -> None:
     """The order in which a DMA visits the elements of a buffer: sizes and strides, or a design's reorder."""
     check_picture(out, force)
-    if (design is None) == (sizes is None or strides is None):
+    if (design is None) == (visits is None or strides is None):
         raise typer.BadParameter("give either --sizes and --strides, or --design")
     if design is not None:
         title, pattern, natural = _reorder(plan_gemm(load_spec(design), device_named(device)), operand)
     else:
         title, natural = "", None
-        pattern = Pattern(_numbers(sizes, "--sizes"), _numbers(strides, "--strides"), offset)
+        pattern = Pattern(_numbers(visits, "--sizes"), _numbers(strides, "--strides"), offset)
     save(lambda: pattern_picture(pattern, width or natural, title), out)
     say(f"wrote {out}")
 
@@ -160,17 +160,14 @@ def _points(plan: Plan, one: Problem, basis: Basis, emulate: bool) -> list[Point
 
 
 def _tile_case(tile: str, types: str, b_layout: str, device: str, shape: str | None) -> GemmCase:
-    names = [type_named(name).name for name in types.split(",")]
-    sizes = tuple(int(part) if part.isdecimal() else 0 for part in tile.split("x"))
-    if len(sizes) != 3 or min(sizes) < 1:
-        raise typer.BadParameter(f"{tile!r} is not m x k x n, such as 64x128x64", param_hint="--tile")
+    (m, k, n), names = sizes(tile), [type_named(name).name for name in types.split(",")]
     if len(names) != 3:
         raise typer.BadParameter(
             f"{types!r} is not the types of A, B and C, such as int8,int8,int32", param_hint="--types"
         )
     if shape is None:
         raise typer.BadParameter("give the problem, such as 1024x2560x2560", param_hint="--shape")
-    (m, k, n), (a, b, c), array = sizes, names, device_named(device)
+    (a, b, c), array = names, device_named(device)
     whole = problem(shape)
     return GemmCase(
         device=device, a=a, b=b, c=c, m=m, k=k, n=n, k_mt=k, rows=array.core_rows, columns=array.columns,

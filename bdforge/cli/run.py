@@ -7,7 +7,7 @@ import typer
 
 from bdforge.cli.bench import TimedRuns, run_problems
 from bdforge.cli.files import Force
-from bdforge.cli.options import InFlight, Kernel, Poison, Shapes, Timing, Wait, problems
+from bdforge.cli.options import InFlight, Kernel, Poison, Seed, Shapes, Tensors, Timing, Wait, problems
 from bdforge.cli.timing import TimelineFile, without_timing
 from bdforge.devices import DEVICES
 from bdforge.files import FileError, new_file
@@ -28,8 +28,8 @@ def run_command(
     ],
     shape: Shapes = None,
     weights: Annotated[Path | None, typer.Option(help="Ternary weights: .safetensors or .gguf.")] = None,
-    tensor: Annotated[list[str] | None, typer.Option(help="Tensors of that file, fused along N; repeatable.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random data.")] = 0,
+    tensor: Tensors = None,
+    seed: Seed = 0,
     poison: Poison = False,
     timing: Timing = False,
     kernel: Kernel = "ideal",

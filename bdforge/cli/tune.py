@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.table import Table
 
 from bdforge.cli.files import Force, Out, print_or_write
-from bdforge.cli.options import Kernel, ProductName, with_schedule
+from bdforge.cli.options import Kernel, Layouts, ManyShapes, ProductName, Tokens, layouts, with_schedule
 from bdforge.cli.progress import counting
 from bdforge.devices import device_named
+from bdforge.devices.types import order_named
 from bdforge.files import new_file
 from bdforge.messages import word
 from bdforge.perf import PerfError
@@ -19,8 +20,9 @@ from bdforge.perf.tune.design import design_name, design_toml
 from bdforge.perf.tune.kernel import basis_named, check_basis
 from bdforge.perf.tune.reasons import LIFTS, verdicts
 from bdforge.perf.tune.search import Runner, Search, in_processes, on_cluster
-from bdforge.perf.tune.shapes import NAMES, shapes
-from bdforge.perf.tune.space import B_LAYOUTS, FIXABLE, search_space
+from bdforge.perf.tune.shapes import Weighted
+from bdforge.perf.tune.shapes import shapes as many_shapes
+from bdforge.perf.tune.space import FIXABLE, search_space
 from bdforge.perf.tune.state import State, default_state
 from bdforge.perf.tune.tuner import FINALISTS, Tuned, tune
 from bdforge.screen import new_table, put, screen
@@ -34,13 +36,9 @@ INTERRUPTED = 130  # what shells expect after Ctrl-C
 def tune_command(
     device: ProductName = "strix_halo",
     types: Annotated[str, typer.Option(help="Types of A, B, C and, if need be, the accumulator.")] = "int8,int2,int32",
-    problems: Annotated[
-        str, typer.Option("--shapes", help=f"{', '.join(NAMES)}, MxKxN*TIMES,... or a file of such lines.")
-    ] = "bitnet-2b",
-    rows: Annotated[int | None, typer.Option("-M", min=1, help="Rows of A for the shapes of a model.")] = None,
-    b_layout: Annotated[
-        list[str] | None, typer.Option(help=f"Layout of B to try, {', '.join(B_LAYOUTS)}; repeatable, by default all.")
-    ] = None,
+    shapes: ManyShapes = "bitnet-2b",
+    tokens: Tokens = None,
+    b_layouts: Layouts = "packed,row,column",
     a_layout: Annotated[str, typer.Option(help="Layout of A: row or column.")] = "row",
     c_layout: Annotated[str, typer.Option(help="Layout of C: row or column.")] = "row",
     symmetric: Annotated[
@@ -70,7 +68,8 @@ def tune_command(
         new_file(out, force)
     runner = on_cluster(scheduler) if scheduler else in_processes(jobs)
     fixed = _fixed([*(fix or []), *(["rho=1"] if symmetric else [])])
-    wanted = _wanted(device, types, problems, rows, b_layout or list(B_LAYOUTS), (a_layout, c_layout), kernel, fixed)
+    weighted = many_shapes(shapes or "bitnet-2b", tokens)
+    wanted = _wanted(device, types, weighted, layouts(b_layouts), (a_layout, c_layout), kernel, fixed)
     kept = State.open(state or default_state(wanted), wanted)
     console = screen(stderr=True)
     resumed = f", {len(kept.parts)} parts taken over" if kept.parts else ""
@@ -101,17 +100,15 @@ def _fixed(entries: list[str]) -> dict[str, tuple[int, ...]]:
 
 
 def _wanted(
-    device: str, types: str, problems: str, rows: int | None, b_layouts: list[str], others: tuple[str, str],
+    device: str, types: str, weighted: tuple[Weighted, ...], b_layouts: tuple[str, ...], others: tuple[str, str],
     kernel: str, fixed: dict[str, tuple[int, ...]],
 ) -> Search:  # fmt: skip
-    for name, known in (*((b, B_LAYOUTS) for b in b_layouts), *((o, ("row", "column")) for o in others)):
-        if name not in known:
-            raise typer.BadParameter(f"layout {name!r} is not one of {', '.join(known)}")
-    weighted = shapes(problems, rows)
+    a, c = map(order_named, others)
+    if "packed" in (a, c):
+        raise typer.BadParameter("A and C are row or column; only B is packed")
     deepest = max(problem.K for problem, _ in weighted)
-    a, c = others
-    layouts = {"b_layouts": tuple(b_layouts), "a_layout": a, "c_layout": c}
-    space = search_space(device_named(device), types, deepest, **layouts, fixed=fixed)
+    orders = {"b_layouts": b_layouts, "a_layout": a, "c_layout": c}
+    space = search_space(device_named(device), types, deepest, **orders, fixed=fixed)
     if deepest > space.kernel.depth_limit:
         raise PerfError(f"K = {deepest} exceeds {space.kernel.depth_limit}, beyond which sums may overflow; split K")
     basis = basis_named(kernel)

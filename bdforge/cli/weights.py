@@ -7,7 +7,7 @@ import typer
 
 from bdforge import weights
 from bdforge.cli.files import Force
-from bdforge.cli.options import ProductName
+from bdforge.cli.options import ProductName, Tensors
 from bdforge.devices import device_named
 from bdforge.messages import word
 from bdforge.operators.gemm import load_spec, plan_gemm
@@ -35,7 +35,7 @@ def list_tensors(file: File) -> None:
 @group.command()
 def pack(
     file: File,
-    tensor: Annotated[list[str], typer.Option(help="Tensor of the file; several are fused along N.")],
+    tensor: Tensors,
     design: Annotated[Path, typer.Option(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="New .npy file for the packed bytes.")],
     device: ProductName = "strix_halo",
@@ -43,7 +43,7 @@ def pack(
 ) -> None:
     """Pack matrices in the order in which a design's cores eat them."""
     plan = plan_gemm(load_spec(design), device_named(device))
-    matrix = weights.read(file, tensor)
+    matrix = weights.read(file, tensor or [])
     weights.write_packed(out, packed_weights(plan, matrix.weights), force=force)
     depth, columns = matrix.shape
     scales = ", ".join(f"{scale:g}" for scale in matrix.scales)

@@ -234,9 +234,9 @@ def test_commands(command, tmp_path):
     assert (code, (tmp_path / "bad.elf").exists()) == (2, False)
     assert "bad.s:1: aie2p has no instruction 'foo'" in err
     (tmp_path / "c.pdi").write_bytes(IMAGES["pdi_core"])
-    code, out, _ = command("disasm", "c.pdi", "--tile", "1,2", "--arch", "aie2p")
+    code, out, _ = command("disasm", "c.pdi", "--core", "1,2", "--arch", "aie2p")
     assert (code, out.startswith("// tile (1, 2), aie2p")) == (0, True)
-    code, _, err = command("disasm", "c.pdi", "--tile", "0,2")
+    code, _, err = command("disasm", "c.pdi", "--core", "0,2")
     assert code == 2
     assert "has no program of tile (0, 2); there is tile (1, 2)" in err
     (tmp_path / "junk").write_bytes(b"junk" * 9)

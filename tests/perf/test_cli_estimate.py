@@ -63,7 +63,7 @@ def test_a_bad_row_is_reported_and_the_rest_written(command):
 
 
 def test_a_design_is_estimated_with_its_bars(command):
-    code, out, _ = command(DESIGN, "-M", "256", "-K", "2560", "-N", "13824")
+    code, out, _ = command(DESIGN, "--shape", "256x2560x13824")
     assert code == 0
     assert "256x2560x13824 int8 x int2 -> int32 on strix_halo" in out
     assert "TOPS" in out
@@ -79,7 +79,7 @@ def test_without_sizes_a_design_shows_its_own_problems(command):
 
 
 def test_a_rate_and_a_schedule_replace_the_fitted_kernel(command):
-    sizes = ("-M", "1024", "-K", "2560", "-N", "2560")
+    sizes = ("--shape", "1024x2560x2560")
     assert "published rate" in command(DESIGN, *sizes, "--rate", "400")[1]
     assert "400 MACs per cycle" in command(DESIGN, *sizes, "--rate", "400")[1]
     assert "ideal kernel schedule" in command(DESIGN, *sizes, "--kernel", "ideal")[1]
@@ -89,13 +89,13 @@ def test_a_rate_and_a_schedule_replace_the_fitted_kernel(command):
     ("arguments", "said"),
     [
         ((), "name a design, or a table with --csv"),
-        ((DESIGN, "-M", "3"), "give --shape, or all of -M, -K and -N"),
+        ((DESIGN, "--tokens", "3"), "--tokens and --fused go with --model"),
         ((DESIGN, "--device", "toaster"), "unknown device 'toaster'"),
         ((DESIGN, "--kernel", "magic"), "'magic' is not one of compiled, ideal, fitted"),
         (("--csv", "nowhere.csv"), "nowhere.csv: cannot be read"),
         ((DESIGN, "--device", "phoenix"), "array.columns = 8, but phoenix has 4"),
-        ((DESIGN, "-M", "9999999", "-K", "256", "-N", "64"), "M = 9999999 is outside 1 to 1048576"),
-        ((DESIGN, "-M", "1", "-K", "300000", "-N", "1"), "K = 300000 could overflow mm_i8_i2_i32's sums"),
+        ((DESIGN, "--shape", "9999999x256x64"), "M = 9999999 is outside 1 to 1048576"),
+        ((DESIGN, "--shape", "1x300000x1"), "K = 300000 could overflow mm_i8_i2_i32's sums"),
         (
             (DESIGN, "--rate", "inf"),
             "--rate inf is more than the 512 MACs per cycle that a core of strix_halo does at most",
@@ -104,7 +104,7 @@ def test_a_rate_and_a_schedule_replace_the_fitted_kernel(command):
         ((DESIGN, "--rate", "300", "--kernel", "ideal"), "--rate and --kernel ideal exclude each other"),
         ((DESIGN, "--out", "out.csv"), "--out and --force go with --csv"),
         ((DESIGN, "--csv", str(MEASURED)), "name either a design or a table"),
-        (("--csv", str(MEASURED), "-M", "5"), "--kernel, --power and --dispatch go with a design"),
+        (("--csv", str(MEASURED), "--tokens", "5"), "--kernel, --power and --dispatch go with a design"),
         (
             ("--csv", str(MEASURED), "--rate", "5"),
             "--kernel, --power and --dispatch go with a design",
@@ -126,7 +126,7 @@ def test_a_table_without_its_columns_is_refused_by_name(command):
 
 
 def test_a_job_that_a_driver_may_end_is_told(command):
-    code, out, _ = command(DESIGN, "-M", "1048576", "-K", "16384", "-N", "65536")
+    code, out, _ = command(DESIGN, "--shape", "1048576x16384x65536")
     assert code == 0
     assert "s (modelled) is more than 4 s, after which some drivers end a job; split the problem" in " ".join(
         out.split()
@@ -136,7 +136,7 @@ def test_a_job_that_a_driver_may_end_is_told(command):
 
 def test_a_power_mode_slows_the_array_and_not_memory(command):
     def figures(*options: str) -> dict[str, float]:
-        code, out, _ = command(DESIGN, "-M", "256", "-K", "2560", "-N", "13824", *options)
+        code, out, _ = command(DESIGN, "--shape", "256x2560x13824", *options)
         assert code == 0
         lines = [line.split("(") for line in out.splitlines() if "(overlapping)" in line]
         return {name.strip(): float(rest.split()[1]) for name, rest in lines}
@@ -148,7 +148,7 @@ def test_a_power_mode_slows_the_array_and_not_memory(command):
 
 def test_ways_to_hand_a_run_over_differ_in_dispatch_only(command):
     def dispatch(way: str) -> float:
-        _, out, _ = command(DESIGN, "-M", "256", "-K", "2560", "-N", "640", "--dispatch", way)
+        _, out, _ = command(DESIGN, "--shape", "256x2560x640", "--dispatch", way)
         return next(float(line.split(")")[1].split()[0]) for line in out.splitlines() if "dispatch (added)" in line)
 
     assert [dispatch(way) for way in ("xrt", "elf", "raw", "runlist")] == pytest.approx([158, 158, 59, 22.5], abs=0.6)
@@ -162,7 +162,7 @@ def test_ways_to_hand_a_run_over_differ_in_dispatch_only(command):
     ],
 )
 def test_unknown_surroundings_are_named(command, options, message):
-    code, _, err = command(DESIGN, "-M", "256", "-K", "2560", "-N", "640", *options)
+    code, _, err = command(DESIGN, "--shape", "256x2560x640", *options)
     assert code == 2
     assert message in err
 

@@ -97,9 +97,9 @@ def test_the_crossover_is_where_both_take_equally_long():
 
 
 def test_unknown_models_and_fusions_are_named():
-    with pytest.raises(PerfError, match="no model is called 'llama'; there is bitnet-2b, gpt2-train"):
+    with pytest.raises(PerfError, match="no model is called 'llama'; there is bitnet-2b, gpt2"):
         model_named("llama")
-    with pytest.raises(PerfError, match="gpt2-train has no fusion qkv; there is none"):
+    with pytest.raises(PerfError, match="gpt2 has no fusion qkv; there is none"):
         layers(GPT2_TRAIN, 256, ("qkv",), published)
 
 
@@ -118,7 +118,7 @@ def command(monkeypatch, capfd, tmp_path):
 
 
 def test_a_model_is_told_part_by_part(command):
-    code, out, _ = command("--model", "bitnet-2b", "-M", "1024", "--fused", "qkv")
+    code, out, _ = command("--model", "bitnet-2b", "--tokens", "1024", "--fused", "qkv")
     assert code == 0
     assert out.startswith("bitnet-2b, 1024 tokens: ")
     assert "--fused gateup (gate, up as one GEMM) would save " in out
@@ -126,7 +126,7 @@ def test_a_model_is_told_part_by_part(command):
 
 
 def test_a_model_is_written_as_csv(command):
-    assert command("--model", "gpt2-train", "--out", "parts.csv")[:2] == (
+    assert command("--model", "gpt2", "--out", "parts.csv")[:2] == (
         0, "wrote parts.csv: 12 operators, modelled\n",
     )  # fmt: skip
     rows = list(csv.DictReader(io.StringIO(Path("parts.csv").read_text())))
@@ -140,18 +140,17 @@ def test_the_array_is_held_against_a_cpu(command):
     assert code == 0
     assert "a CPU at 6.99 TOPS (measured by others" in out
     assert [line.split()[0] for line in out.strip().splitlines()[-4:]] == ["qkv", "o", "gateup", "down"]
-    assert "a CPU at 2.00 TOPS (given)" in command("--versus", "cpu", "-K", "2560", "-N", "640", "--cpu-tops", "2")[1]
+    assert "a CPU at 2.00 TOPS (given)" in command("--versus", "cpu", "--shape", "1x2560x640", "--cpu-tops", "2")[1]
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--model", "bitnet-2b"), "give -M, the tokens of bitnet-2b"),
+        (("--model", "bitnet-2b"), "give --tokens, of bitnet-2b"),
         (("--model", "bitnet-2b", "--versus", "cpu"), "give either --model or --versus"),
-        (("--fused", "qkv"), "--fused goes with --model"),
+        (("--fused", "qkv"), "--tokens and --fused go with --model"),
         (("--cpu-tops", "3"), "--cpu-tops goes with --versus cpu"),
         (("--versus", "gpu"), "--versus 'gpu': only cpu is there"),
-        (("--versus", "cpu", "-K", "5"), "give both of -K and -N"),
         (("--out", "x.csv"), "--out and --force go with --csv or --model"),
     ],
 )

@@ -82,8 +82,8 @@ def test_pngs_are_pngs_and_the_same_every_time(plot):
         (("kmt", "-o", "here.png", "--design", "small.toml"), "here.png exists already"),
         (("kmt", "-o", "no/out.png", "--design", "small.toml"), "there is no folder no"),
         (("kmt", "-o", "out.png"), "give either --design or --tile"),
-        (("kmt", "-o", "out.png", "--tile", "64x64"), "is not m x k x n"),
-        (("kmt", "-o", "out.png", "--tile", "64 by 64"), "'64 by 64' is not m x k x n"),
+        (("kmt", "-o", "out.png", "--tile", "64x64"), "is not MxKxN"),
+        (("kmt", "-o", "out.png", "--tile", "64 by 64"), "'64 by 64' is not MxKxN"),
         (("kmt", "-o", "out.png", "--tile", "64x64x64"), "give the problem"),
         (("kmt", "-o", "out.png", "--design", "small.toml", "--shape", "1x300000x1"), "K = 300000 could overflow"),
         (

@@ -68,12 +68,12 @@ def test_tune_keeps_the_files_of_others(run, tmp_path):
     [
         (("--shapes", "12x3"), "'12x3' is not bitnet-2b, gpt2, a file or MxKxN"),
         (("--shapes", "0x8x8"), "M = 0 is not within 1 and"),
-        (("--shapes", "8x8x8", "-M", "4"), "says its own M"),
+        (("--shapes", "8x8x8", "--tokens", "4"), "says its own M"),
         (("--types", "i8,i2"), "are not A,B,C"),
         (("--types", "i9,i2,i32"), "unknown element type 'i9'"),
         (("--device", "strix_hall"), "unknown device 'strix_hall'"),
         (("--kernel", "best"), "kernel 'best' is not one of compiled, ideal, fitted"),
-        (("--b-layout", "row"), "B of int2 can be packed, not row"),
+        (("--layouts", "row"), "B of int2 can be packed, not row"),
         (("--shapes", "8x400000x8"), "K = 400000 exceeds"),
     ],
 )

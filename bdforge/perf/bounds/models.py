@@ -83,7 +83,7 @@ BITNET = Model(
     "linears",
 )  # fmt: skip
 GPT2_TRAIN = Model(
-    "gpt2-train",
+    "gpt2",
     _training(
         ("qkv", 256, 768, 2304, 12), ("attproj, dX attproj", 256, 768, 768, 24), ("fc, dX fcproj", 256, 768, 3072, 24),
         ("fcproj, dX fc", 256, 3072, 768, 24), ("dX qkv", 256, 2304, 768, 12), ("logits", 256, 768, 50304, 1),

@@ -23,7 +23,7 @@ NAMED: dict[str, tuple[tuple[str, int, int, int], ...]] = {
     ),
 }  # fmt: skip
 """Linear layers of models by name; M is the tokens."""
-WHOLE: Mapping[str, Model] = {"gpt2": GPT2_TRAIN}
+WHOLE: Mapping[str, Model] = {GPT2_TRAIN.name: GPT2_TRAIN}
 """Models whose every GEMM has its own M: GPT-2's step of training has twelve sizes, forward and backward."""
 NAMES = (*NAMED, *WHOLE)
 
@@ -42,7 +42,7 @@ def shapes(text: str, rows: int | None = None) -> tuple[Weighted, ...]:
     if text in WHOLE and rows is None:
         return tuple((_problem(one.M, one.K, one.N, one.name), one.count) for one in WHOLE[text].linears)
     if rows is not None:
-        raise PerfError(f"-M goes with the shapes of models ({', '.join(NAMED)}); {text!r} says its own M")
+        raise PerfError(f"--tokens goes with the shapes of models ({', '.join(NAMED)}); {text!r} says its own M")
     path = Path(text)
     if path.is_file():
         return _file(path)

@@ -12,7 +12,7 @@ from pattern_strategies import patterns, word_patterns, words_of
 from bd_patterns import Pattern, PatternError, Runs, problems, require_legal
 from bdforge.devices.limits import AIE2P, TileKind, TileLimits
 from bdforge.devices.registers import TILE_REGISTERS
-from bdforge.operators.gemm.reorders import a_micro_tiles, c_rows
+from bdforge.operators.gemm.reorders import c_lines, micro_tiles
 from bdforge.txn.bd import BdError, encode_bd, granules, static_dims, task_transfer
 
 SHIM, MEMTILE, CORE = (AIE2P.limits(kind) for kind in TileKind)
@@ -285,9 +285,9 @@ def test_every_problem_is_told_at_once():
 
 
 def test_reorders_of_the_gemm_fit_their_memtile():
-    assert static(a_micro_tiles(64, 128, 8, 8, k_mt=512, column=384), element_bits=8, buffer_elements=64 * 512) == ""
-    assert static(c_rows(256, 64, 8, 8), element_bits=32, buffer_elements=256 * 64) == ""
-    assert "4 dimensions exceed the 3 of a core BD" in static(c_rows(64, 64, 8, 8), CORE)
+    assert static(Pattern(*micro_tiles(64, 128, 8, 8, 512), 384), element_bits=8, buffer_elements=64 * 512) == ""
+    assert static(Pattern(*c_lines("row", 256, 64, 8, 8)), element_bits=32, buffer_elements=256 * 64) == ""
+    assert "4 dimensions exceed the 3 of a core BD" in static(Pattern(*c_lines("row", 64, 64, 8, 8)), CORE)
 
 
 PAD = ((1, 0), (1, 3))

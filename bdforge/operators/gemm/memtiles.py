@@ -14,9 +14,9 @@ from bdforge.design.model import Channel, Tile
 from bdforge.devices import TileKind
 from bdforge.devices.types import TYPES, ElementType
 from bdforge.operators.gemm.core_tiles import operand_buffers
-from bdforge.operators.gemm.grid import Storage, Tiling, storage_of
+from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Kernel
-from bdforge.operators.gemm.reorders import a_micro_tiles, b_column_blocks, c_columns, c_rows
+from bdforge.operators.gemm.reorders import c_lines, slab_block, slab_slice
 from bdforge.operators.gemm.spec import GemmSpec
 
 B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL = 0, 2, 2
@@ -128,15 +128,10 @@ class _Memtiles:
 
     def slab_slices(self, type_: ElementType, along_depth: str, order: str, size: int, micro: int) -> list[Pattern]:
         """The micro-tiles of each slice of a slab: `micro` x s of A (of B's columns), outer blocks first."""
-        k, s = self.size.k, self.kernel.s
-        if order != along_depth:
-            return [b_column_blocks(k, size, s, micro, row=i * k) for i in range(self.slices)]
-        store: Storage = storage_of(type_, "row")
-        block, run = store.block, store.run
-        return [
-            a_micro_tiles(size // block, k * run, micro // block, s * run, k_mt=self.k_mt * run, column=i * k * run)
-            for i in range(self.slices)
-        ]
+        k, in_lines = self.size.k, order == along_depth
+        extents = slab_slice(type_, in_lines, k, self.k_mt, size, self.kernel.s, micro)
+        step = k * (slab_block(type_)[1] if in_lines else size)
+        return [Pattern(*extents, offset=i * step) for i in range(self.slices)]
 
     def c_store(self, column: int, row: int) -> Store:
         count = self.spec.buffers.c_memtile_buffers
@@ -159,4 +154,4 @@ class _Memtiles:
             return Pattern((m, n // t, t), (t, r * t, 1))
         if self.c_type.blocked:
             return Pattern((self.c_type.memory_elements(m * n),), (1,))
-        return (c_columns if self.spec.layouts.c == "column" else c_rows)(m, n, r, t)
+        return Pattern(*c_lines(self.spec.layouts.c, m, n, r, t))

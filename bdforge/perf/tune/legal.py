@@ -13,8 +13,8 @@ from bdforge.devices import TileKind
 from bdforge.devices.fits import fits
 from bdforge.devices.limits import GRANULE_BITS, STATIC_STRIDE_END, TileLimits
 from bdforge.devices.types import ElementType
-from bdforge.operators.gemm.grid import storage_of
 from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL
+from bdforge.operators.gemm.reorders import c_lines, slab_slice
 from bdforge.perf.tune.space import B_LAYOUTS, Candidates, SearchSpace, buffer_bytes, core_holds
 
 _PACKED = B_LAYOUTS.index("packed")
@@ -112,27 +112,18 @@ class _Legality:
                 fits &= ~chosen | self.slab(kernel.b, layout == "column", c.n, kernel.t)
         return fits & self.c_lines()
 
-    def slab(self, type_: ElementType, along_depth: bool, size: np.ndarray, micro: int) -> np.ndarray:
-        """Slices of a slab of `size` lines (see `memtiles`); offsets are multiples of whole slices."""
-        c, s = self.c, self.kernel.s
-        if not along_depth:
-            sizes, strides = (size // micro, c.k // s, s, micro), (micro, s * size, size, 1)
-            return _fits(sizes, strides, type_.memory_bits, self.memtile)
-        store = storage_of(type_, "row")
-        block, run = store.block, store.run
-        rows, tall, wide, line = size // block, micro // block, s * run, c.k_mt * run
-        sizes, strides = (rows // tall, c.k * run // wide, tall, wide), (tall * line, wide, line, 1)
-        return _fits(sizes, strides, type_.memory_bits, self.memtile)
+    def slab(self, type_: ElementType, in_lines: bool, size: np.ndarray, micro: int) -> np.ndarray:
+        """A slice of a slab of `size` lines; offsets are multiples of whole slices."""
+        c = self.c
+        extents = slab_slice(type_, in_lines, c.k, c.k_mt, size, self.kernel.s, micro)
+        return _fits(*extents, type_.memory_bits, self.memtile)
 
     def c_lines(self) -> np.ndarray:
         c, kernel, type_ = self.c, self.kernel, self.space.c_type
-        m, n, r, t = c.m, c.n, kernel.r, kernel.t
         if type_.blocked:
-            return fits(self.memtile, length=buffer_bytes(m * n, type_) * 8 // GRANULE_BITS)
-        sizes, strides = (m // r, r, n // t, t), (r * n, t, r * t, 1)
-        if self.space.c_layout == "column":
-            sizes, strides = (n // t, t, m // r, r), (r * t, r, r * n, 1)
-        return _fits(sizes, strides, type_.memory_bits, self.memtile)
+            return fits(self.memtile, length=buffer_bytes(c.m * c.n, type_) * 8 // GRANULE_BITS)
+        extents = c_lines(self.space.c_layout, c.m, c.n, kernel.r, kernel.t)
+        return _fits(*extents, type_.memory_bits, self.memtile)
 
 
 _Extents = tuple[np.ndarray | int, ...]

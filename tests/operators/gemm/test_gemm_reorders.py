@@ -16,7 +16,8 @@ def tiled(matrix: np.ndarray, r: int, s: int) -> np.ndarray:
 
 
 def walked(memory: np.ndarray, extents, offset: int = 0) -> np.ndarray:
-    return memory.ravel()[Pattern(*extents, offset).order()]
+    sizes, strides = extents
+    return memory.ravel()[Pattern(sizes, strides, offset).order()]
 
 
 @pytest.mark.parametrize(("m", "k", "r", "s"), SIZES)

@@ -6,7 +6,7 @@ writes it. `examples/stencil` is a whole one.
 """
 
 from bdforge.design.check import check
-from bdforge.design.memory import Acquire, Bd, Buffer, Lock, Locks, Packet, Release, ping_pong, ring, whole
+from bdforge.design.memory import Acquire, Bd, Buffer, Lock, Locks, Packet, Release, Slots, ping_pong, ring, whole
 from bdforge.design.model import Allocation, Cascade, Channel, Design, Flow, Port, Tile
 from bdforge.design.placement import placed
 from bdforge.design.program import Advance, Call, Core, Load, Loop, Rotating, Rotation, Store
@@ -17,6 +17,6 @@ from bdforge.design.sequence import Event, LockWrite, RtpWrite, Sequence, Task, 
 __all__ = [
     "Acquire", "Advance", "Allocation", "Bd", "Buffer", "Call", "Cascade", "Channel", "Core", "Design",
     "DesignError", "Event", "Flow", "Load", "Lock", "LockWrite", "Locks", "Loop", "Packet", "Port", "Reason", "Release",
-    "Rotating", "Rotation", "RtpWrite", "Sequence", "Store", "Task", "TaskBd", "Tile", "TokenWait", "check",
-    "ping_pong", "placed", "render", "ring", "whole",
+    "Rotating", "Rotation", "RtpWrite", "Sequence", "Slots", "Store", "Task", "TaskBd", "Tile", "TokenWait",
+    "check", "ping_pong", "placed", "render", "ring", "whole",
 ]  # fmt: skip

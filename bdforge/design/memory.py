@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from bd_patterns import Pattern
+from bdforge.devices.types import ElementType
 
 PING_PONG = ("ping", "pong")
 Padding = tuple[tuple[int, int], ...]
@@ -128,3 +129,29 @@ def whole(buffer: Buffer) -> Pattern:
 def ring(buffers: Iterable[Buffer], acquire: Lock, release: Lock, count: int = 1) -> tuple[Bd, ...]:
     """A BD for all of each buffer."""
     return tuple(Bd(buffer, whole(buffer), Acquire(acquire, count), Release(release, count)) for buffer in buffers)
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Buffers of a tile that take turns: one fills them while another empties them, as two locks tell."""
+
+    buffers: tuple[Buffer, ...]
+    free: Lock
+    full: Lock
+
+    @classmethod
+    def of(cls, locks: Locks, name: str, elements: int, type_: ElementType, role: str = "", count: int = 2) -> "Slots":
+        """`count` buffers of `elements` elements each in the tile of `locks`."""
+        tags = PING_PONG if count <= len(PING_PONG) else map(str, range(count))
+        held, memory = type_.memory_elements(elements), type_.memory
+        buffers = [Buffer(f"{locks.tile}_{name}_{tag}", held, memory, f"{role}, {tag}") for tag in tags]
+        return cls(tuple(buffers[:count]), *locks.pair(name, count, role))
+
+    def fill(self) -> tuple[Bd, ...]:
+        """BDs that fill one buffer after the other."""
+        return ring(self.buffers, self.free, self.full)
+
+    def send(self, pattern: Pattern | None = None, padding: Padding = ()) -> tuple[Bd, ...]:
+        """BDs that empty one buffer after the other, in the order of `pattern`."""
+        acquire, release = Acquire(self.full), Release(self.free)
+        return tuple(Bd(buffer, pattern or whole(buffer), acquire, release, padding) for buffer in self.buffers)

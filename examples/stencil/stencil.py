@@ -10,7 +10,7 @@ Outside of the image is zero. The design, and a run of it on the emulated array 
 `smooth.cc` is the same kernel for the array, to be compiled with -DWIDTH=64 into smooth.o.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -36,15 +36,16 @@ from bdforge.design import (
     Rotation,
     RtpWrite,
     Sequence,
+    Slots,
     Task,
     TaskBd,
     Tile,
     TokenWait,
     placed,
     render,
-    ring,
 )
 from bdforge.devices import TileKind
+from bdforge.devices.types import TYPES
 
 LINES_HELD = 4  # three that a core reads, one that comes meanwhile
 
@@ -55,22 +56,7 @@ def smooth(above: np.ndarray, line: np.ndarray, below: np.ndarray, out: np.ndarr
     out[:] = (4 * line + above + below + sides[:-2] + sides[2:]) >> 3
 
 
-@dataclass(frozen=True)
-class Lines:
-    """A ring of lines: one core or DMA fills them in turn, the next one empties them."""
-
-    buffers: tuple[Buffer, ...]
-    free: Lock
-    full: Lock
-
-    @classmethod
-    def of(cls, locks: Locks, name: str, width: int) -> "Lines":
-        """A ring in the tile of these locks."""
-        buffers = tuple(Buffer(f"{locks.tile}_{name}{i}", width, "i32", f"line {name}") for i in range(LINES_HELD))
-        return cls(buffers, *locks.pair(name, LINES_HELD, f"lines {name}"))
-
-
-def sweep(source: Lines, target: Lines, edge: Buffer, lines: Buffer, go: Lock) -> Core:
+def sweep(source: Slots, target: Slots, edge: Buffer, lines: Buffer, go: Lock) -> Core:
     """Once told of how many lines, wait for each line's successor, write it smoothed, give back what is done with."""
     turn = Rotation("line", LINES_HELD)
     line, new = turn.of(source.buffers), turn.of(target.buffers)
@@ -99,13 +85,13 @@ def stencil(width: int, cores: int = 4) -> Design:
     tiles, ways = [shim], []
     for row in range(2, 2 + cores):
         locks = Locks(f"core_{row}")
-        target = Lines.of(locks, "out", width)
+        target = Slots.of(locks, "out", width, TYPES["int32"], "lines out", LINES_HELD)
         own, channels = [target], ()
         if row == 2:
-            ways = [Lines.of(locks, "in", width)]
-            own, channels = [*ways, target], (Channel("S2MM", 0, ring(ways[0].buffers, ways[0].free, ways[0].full)),)
+            ways = [Slots.of(locks, "in", width, TYPES["int32"], "lines in", LINES_HELD)]
+            own, channels = [*ways, target], (Channel("S2MM", 0, ways[0].fill()),)
         if row == 1 + cores:
-            channels += (Channel("MM2S", 0, ring(target.buffers, target.full, target.free)),)
+            channels += (Channel("MM2S", 0, target.send()),)
         ways.append(target)
         edge = Buffer(f"{locks.tile}_edge", width, "i32", "outside of the image", values=(0,) * width)
         lines = Buffer(f"{locks.tile}_lines", 16, "i32", "run-time parameter: lines - 2")

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from bdforge.cli.files import Force, write
+from bdforge.cli.machine_code import Core, Define, defined, design_symbols
 from bdforge.files import read_bytes, read_text
 from bdforge.isa import ContainerError, HazardError, load
 from bdforge.isa.assembler import assemble
@@ -28,11 +29,17 @@ def asm(
     source: Annotated[Path, typer.Argument(help="Assembly of one core's program.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="New ELF to write, as `elf_file` takes it.")],
     arch: Arch = "aie2p",
+    design: Annotated[
+        Path | None, typer.Option(help="MLIR whose names the source may use: buffers and locks that --core reaches.")
+    ] = None,
+    core: Core = None,
+    define: Define = None,
     unchecked: Annotated[bool, typer.Option("--unchecked", help="Write the ELF in spite of hazards.")] = False,
     force: Force = False,
 ) -> None:
     """Assemble a core's program into an ELF, unless a core would run it wrongly; docs/isa.md has syntax and rules."""
-    program = assemble(read_text(source), load(arch or "aie2p").generation, str(source))
+    symbols = design_symbols(design, core) | defined(define or [])
+    program = assemble(read_text(source), load(arch or "aie2p").generation, str(source), symbols)
     if not unchecked:
         _refuse(check_source(program), f"{source} has hazards (--unchecked writes the ELF nevertheless)")
     write(out, program.elf(), force)

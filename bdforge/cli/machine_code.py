@@ -1,25 +1,75 @@
-"""`bdforge emulate --break` and `--profile`: cores that run machine code, looked at and counted."""
+"""Cores that run machine code on the command line: which programs, with which names; looked at and counted."""
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from bdforge.emulator.choose import choose
 from bdforge.emulator.cores.isa.breakpoints import Breakpoints, Stopped
 from bdforge.emulator.cores.isa.profile import SLOTS, CoreProfile
+from bdforge.emulator.cores.isa.symbols import core_symbols
+from bdforge.files import read_text
 from bdforge.isa.disassembler import bundle_text
+from bdforge.isa.expression import evaluate
+from bdforge.mlir import parse
+from bdforge.mlir.array_ops import CoreOp
 from bdforge.screen import new_table, put, say, screen
 
 Break = Annotated[
     list[str] | None,
     typer.Option("--break", help="COLUMN,ROW:PLACE: show a core before the bundle at an address or name; repeatable."),
 ]
+Core = Annotated[str | None, typer.Option(help="COLUMN,ROW of the core in --design.")]
+Define = Annotated[list[str] | None, typer.Option(help="NAME=NUMBER, a constant for the source; repeatable.")]
+Elf = Annotated[
+    list[str] | None,
+    typer.Option(help="COLUMN,ROW=FILE: an ELF that a core runs instead; FILE alone: all cores; repeatable."),
+]
 Profile = Annotated[bool, typer.Option("--profile", help="Where the cycles of machine code went (emulated).")]
 
 MOST_LOOKS = 32
 _MOST_DIGITS = 64
 _WHOLE = re.compile(r"(r|p|m|dn|dj|dc|s|x|e|q|dm|cm)\d+|lc|ls|le|lr|sp|cr[A-Z]\w*|srCarry")
+
+
+def defined(texts: Sequence[str]) -> dict[str, int]:
+    """Constants from NAME=NUMBER."""
+    found = {}
+    for text in texts:
+        name, equals, number = text.partition("=")
+        if not (name and equals):
+            raise typer.BadParameter(f"{text!r} is not NAME=NUMBER, such as TILE_M=64")
+        found[name] = evaluate(number, found)
+    return found
+
+
+def design_symbols(design: Path | None, core: str | None) -> dict[str, int]:
+    """Names of a design that a core reaches; none without a design."""
+    if design is None and core is None:
+        return {}
+    if design is None or core is None:
+        raise typer.BadParameter("--design and --core COLUMN,ROW go together")
+    device, _ = choose(parse(read_text(design), str(design)), None, None, str(design))
+    return core_symbols(device, *_place(core))
+
+
+def elfs_of(texts: Sequence[str], design: str, file: str) -> dict[tuple[int, int], Path]:
+    """ELFs by core; one without a core is for all that have none of their own."""
+    alone = [Path(text) for text in texts if "=" not in text]
+    named = [text.split("=", 1) for text in texts if "=" in text]
+    cores = [op.tile for op in parse(design, file).walk() if isinstance(op, CoreOp)] if alone else []
+    everywhere = {(tile.column, tile.row): path for path in alone for tile in cores}
+    return everywhere | {_place(place): Path(path) for place, path in named}
+
+
+def _place(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"\(?(\d{1,3}), ?(\d{1,3})\)?", text.strip())
+    if match is None:
+        raise typer.BadParameter(f"{text!r} is no core: write COLUMN,ROW, such as 0,2")
+    return int(match[1]), int(match[2])
 
 
 class _Looker:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 from bdforge.images.elf_write import core_elf
 from bdforge.isa.errors import AssemblyError, EncodeError
+from bdforge.isa.expression import evaluate, unknown
 from bdforge.isa.forms import Bundle, Instruction
 from bdforge.isa.machine import Isa, load
 from bdforge.isa.match import match
 from bdforge.isa.source import Line, lines
-from bdforge.isa.syntax import evaluate
 
 DATA_BASE, DATA_END, OWN_DATA = 0x40000, 0x80000, 0x70000
 """Data memories as a core addresses them: south, west, north, own, 64 KB each; its own starts at OWN_DATA."""
@@ -82,10 +82,15 @@ class Assembled:
         )  # fmt: skip
 
 
-def assemble(source: str, generation: str = "aie2p", file: str = "source.s") -> Assembled:
-    """Assemble one source file; AssemblyError lists the wrong lines (at most twelve), each with its reason."""
+def assemble(
+    source: str, generation: str = "aie2p", file: str = "source.s", symbols: Mapping[str, int] | None = None
+) -> Assembled:
+    """Assemble one source file; AssemblyError lists the wrong lines (at most twelve), each with its reason.
+
+    `symbols` are constants besides those that the source defines itself, such as addresses of a design's buffers.
+    """
     try:
-        return _Assembler(load(generation), list(lines(source, file))).run()
+        return _Assembler(load(generation), list(lines(source, file)), symbols or {}).run()
     except RecursionError:
         raise AssemblyError(f"{file}: symbols are defined by each other") from None
 
@@ -93,13 +98,13 @@ def assemble(source: str, generation: str = "aie2p", file: str = "source.s") -> 
 class _Assembler:
     """Two passes: the first lays out (a bundle's size follows from its slots alone), the second encodes."""
 
-    def __init__(self, isa: Isa, source: list[Line]) -> None:
+    def __init__(self, isa: Isa, source: list[Line], symbols: Mapping[str, int]) -> None:
         self.isa = isa
         self.source = source
         self.sections: dict[str, Section] = {}
         self.section = self._section(".text")
         self.labels: dict[str, tuple[Section, int]] = {}
-        self.constants: dict[str, str] = {}
+        self.constants: dict[str, str] = {name: str(value) for name, value in symbols.items()}
         self.exported: set[str] = set()
         self.later: list[tuple[Section, int, Callable[[Mapping[str, int]], bytes], Line]] = []
         self.old: frozenset[str] = frozenset()
@@ -267,7 +272,7 @@ class _Assembler:
         while waiting:
             ready = {name: text for name, text in waiting.items() if _is_known(text, symbols)}
             if not ready:
-                raise AssemblyError(f"{', '.join(sorted(waiting))}: defined by symbols that are not defined")
+                raise AssemblyError(f"{', '.join(sorted(waiting))}: defined by {_missing(waiting, symbols)}")
             symbols |= {name: evaluate(text, symbols) for name, text in ready.items()}
             waiting = {name: text for name, text in waiting.items() if name not in ready}
         return symbols
@@ -343,6 +348,12 @@ def _is_known(text: str, symbols: Mapping[str, int]) -> bool:
     except EncodeError:
         return False
     return True
+
+
+def _missing(waiting: Mapping[str, str], symbols: Mapping[str, int]) -> str:
+    """Why symbols have no values, in words."""
+    used = {name for text in waiting.values() for name in unknown(text, symbols)} - set(waiting)
+    return f"{', '.join(sorted(used))}, not defined" if used else "each other"
 
 
 def _number(value: int, width: int) -> bytes:

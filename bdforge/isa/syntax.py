@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from functools import cache
 
 from bdforge.isa.errors import EncodeError
+from bdforge.isa.expression import evaluate, unknown
 from bdforge.isa.forms import Form, Instruction
 from bdforge.isa.machine import Isa, load
 from bdforge.isa.operands import Immediate, OperandKind, RegisterClass, Value
 
-TOKEN = re.compile(r"#\s*[-+]?[\w.$]+(?:\s*[-+]\s*\w+)?|[\w.$]+|\S")
-"""A token of an operand list: a number or symbol after `#`, a name, a bracket or a comma."""
+TOKEN = re.compile(r"#[^,\]]+|[\w.$]+|\S")
+"""A token of an operand list: a number or an expression after `#`, a name, a bracket or a comma."""
 
 BRANCH_KINDS = {"cpmaddr", "c20raw", "c20u"}
 """Kinds of operands that are addresses in program memory."""
@@ -36,7 +37,6 @@ _RENAMED = {
     "SELNEZ": "sel.nez",
 }
 _WORD_BITS = 32
-_SYMBOLIC = re.compile(r"\s*([A-Za-z_.$][\w.$]*)\s*([-+]\s*\w+)?\s*")
 _EVENTS = {"EVENT_event0": "#0", "EVENT_event1": "#1", "EVENT_ERROR": "error", "EVENT_WARNING": "warning"}
 
 
@@ -148,11 +148,6 @@ def text_of(generation: str, instruction: Instruction, symbols: Mapping[int, str
     return fitting[-1].print(instruction, symbols)
 
 
-def number(text: str) -> int:
-    """A number in decimal, 0x, 0b or 0o; ValueError if it is none."""
-    return int(text.replace(" ", ""), 0)
-
-
 def _take(kind: OperandKind, rest: list[str], symbols: Mapping[str, int], assume: bool) -> Value:
     """Take an operand off the front of the tokens."""
     if not rest:
@@ -175,30 +170,13 @@ def _spelled_tokens(register: str) -> list[str]:
 def _immediate(kind: Immediate, token: str, symbols: Mapping[str, int], assume: bool) -> int:
     if not token.startswith("#"):
         raise EncodeError(f"{token} is not a number: write #{token}")
-    symbol = _SYMBOLIC.fullmatch(token[1:])
-    if assume and symbol and symbol[1] not in symbols:
+    if assume and unknown(token[1:], symbols):
         return kind.low
     value = evaluate(token[1:], symbols)
     if kind.bits == _WORD_BITS and kind.signed and value >> (_WORD_BITS - 1) == 1:
         value -= 1 << _WORD_BITS  # 0xffffffff is -1
     kind.encode(value)
     return value
-
-
-def evaluate(text: str, symbols: Mapping[str, int]) -> int:
-    """A number, a symbol, or a symbol plus or minus a number; EncodeError for an unknown symbol."""
-    match = _SYMBOLIC.fullmatch(text)
-    if match is None:
-        try:
-            return number(text.strip())
-        except ValueError:
-            raise EncodeError(f"{text!r} is no number") from None
-    if match[1] not in symbols:
-        raise EncodeError(f"symbol {match[1]!r} is not defined")
-    try:
-        return symbols[match[1]] + (number(match[2]) if match[2] else 0)
-    except ValueError:
-        raise EncodeError(f"{match[2]!r} is no number") from None
 
 
 def _of_form(isa: Isa, form: Form) -> Iterator[Syntax]:

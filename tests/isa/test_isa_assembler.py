@@ -178,7 +178,7 @@ def test_broken_containers_end_with_a_reason(name):
         (".ascii abc", "abc is no string in quotation marks"),
         ('.ascii "abc', "quotation mark is never closed"),
         ("nop ; ; nop", "an instruction is missing"),
-        ("a = b\nb = a\n", "a, b: defined by symbols that are not defined"),
+        ("a = b\nb = a\n", "a, b: defined by each other"),
         (".org 0x4000\n nop", "beyond program memory"),
         (".section .data, 0x7fffe\n .word 1", "beyond data memory"),
         (".zero 0x10000000", "do not fit any memory"),

@@ -9,7 +9,7 @@ import typer
 from bdforge.cli.checks import Permissive, tell
 from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.files import Force
-from bdforge.cli.machine_code import Break, Profile, looked_at, show_profiles
+from bdforge.cli.machine_code import Break, Elf, Profile, elfs_of, looked_at, show_profiles
 from bdforge.cli.options import Module, Poison, Seed, Timing
 from bdforge.cli.progress import emulating
 from bdforge.cli.timing import PRODUCTS, Timed, TimelineFile, without_timing
@@ -51,6 +51,7 @@ def emulate_command(
     objects: Annotated[
         list[Path] | None, typer.Option("--object", help="Compiled kernels whose .stack_sizes are checked; repeatable.")
     ] = None,
+    elf: Elf = None,
     break_: Break = None,
     profile: Profile = False,
     timing: Timing = False,
@@ -88,7 +89,7 @@ def emulate_command(
                 instructions=words, file=str(design), schedule=schedule, seed=seed, permissive=permissive or [],
                 observers=[] if order is None else [order], device=module, poison=poison,
                 timing=None if timed is None else timed.options, objects=objects or [],
-                breakpoints=looked_at(break_ or []),
+                breakpoints=looked_at(break_ or []), elfs=elfs_of(elf or [], text, str(design)),
             )  # fmt: skip
     finally:  # what led to a fault is worth most
         if trace is not None and order is not None and order.tracks:

@@ -51,7 +51,7 @@ def disasm(
     file: Annotated[Path, typer.Argument(help="Core ELF, full ELF, PDI, CDO or xclbin.")],
     arch: Arch = None,
     raw: Annotated[bool, typer.Option("--raw", help="The file is plain code from address 0 on.")] = False,
-    core: Annotated[str | None, typer.Option(help="Only this core: COLUMN,ROW.")] = None,
+    core: Core = None,
     latencies: Annotated[bool, typer.Option("--latencies", help="Below each bundle: when results are there.")] = False,
     check: Annotated[bool, typer.Option("--check", help="End with the hazards of the code, if there are any.")] = False,
 ) -> None:

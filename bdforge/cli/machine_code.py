@@ -22,11 +22,11 @@ Break = Annotated[
     list[str] | None,
     typer.Option("--break", help="COLUMN,ROW:PLACE: show a core before the bundle at an address or name; repeatable."),
 ]
-Core = Annotated[str | None, typer.Option(help="COLUMN,ROW of the core in --design.")]
-Define = Annotated[list[str] | None, typer.Option(help="NAME=NUMBER, a constant for the source; repeatable.")]
+Core = Annotated[str | None, typer.Option("--core", help="Only this core: COLUMN,ROW.")]
+Define = Annotated[list[str] | None, typer.Option("--define", help="NAME=NUMBER, a constant for the source; repeatable.")]
 Elf = Annotated[
     list[str] | None,
-    typer.Option(help="COLUMN,ROW=FILE: an ELF that a core runs instead; FILE alone: all cores; repeatable."),
+    typer.Option("--elf", help="COLUMN,ROW=FILE: an ELF that a core runs instead; FILE alone: all cores; repeatable."),
 ]
 Profile = Annotated[bool, typer.Option("--profile", help="Where the cycles of machine code went (emulated).")]
 

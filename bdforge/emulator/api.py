@@ -28,6 +28,7 @@ from bdforge.emulator.strictness import Strictness
 from bdforge.emulator.timed import TimingOptions, TimingReport, replay
 from bdforge.emulator.trace import Recorder, Trace
 from bdforge.mlir import parse
+from bdforge.mlir.array_ops import CoreOp
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.mlir.trace_ops import trace_warnings
 from bdforge.txn import Operation, TxnError, decode
@@ -75,6 +76,7 @@ def emulate(
     timing: TimingOptions | None = None,
     objects: Sequence[Path | str] = (),
     breakpoints: Breakpoints | None = None,
+    elfs: Mapping[tuple[int, int], Path | str] | None = None,
 ) -> Result:
     """Run a design on the emulated array.
 
@@ -92,7 +94,8 @@ def emulate(
     memory that nobody wrote is an error (`bdforge.emulator.poison`). With `timing` the run is timed: values are the
     same, and the result has a report and the trace, which `replay` times again with other constants or kernel costs.
     `objects` are compiled kernels whose `.stack_sizes` tell how much stack they take. `breakpoints` look at cores that
-    run machine code before bundles of their choice.
+    run machine code before bundles of their choice. `elfs` are programs of machine code, by column and row, that cores
+    run instead of those of the text.
 
     Raises MlirError for text that is no valid design, EmulationError (Deadlock, DmaError, LockError, KernelError, …)
     for what the array would not survive, ArgumentError for arrays that do not fit.
@@ -113,6 +116,7 @@ def emulate(
     array = Array(start.device, host, scheduler, strictness, poison)
     array.by_words = instructions is not None
     array.breakpoints = breakpoints
+    array.elfs = _elfs(elfs or {}, module)
     for path in objects:
         array.frames |= frames_of(Path(path))
     configurations = Reconfiguration(module, array, {} if kernels is None else kernels)
@@ -132,6 +136,15 @@ def emulate(
     trace = scheduler.recorder.finish(array.device)
     report = replay(trace, timing)
     return replace(result, warnings=(*warnings, *report.warnings), timing=report, trace=trace)
+
+
+def _elfs(elfs: Mapping[tuple[int, int], Path | str], module: ModuleOp) -> dict[tuple[int, int], Path]:
+    """Paths of ELFs by core; ArgumentError where the text has no core that could run one."""
+    there = {(op.tile.column, op.tile.row) for op in module.walk() if isinstance(op, CoreOp)}
+    for place in elfs:
+        if place not in there:
+            raise ArgumentError(f"an ELF is given for core {place}, but the design has no aie.core there")
+    return {place: Path(path) for place, path in elfs.items()}
 
 
 @lru_cache(maxsize=4)

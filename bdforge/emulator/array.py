@@ -1,7 +1,8 @@
 """The array: tiles, streams, cores and completion tokens, reached by addresses as the controller does."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,6 +52,7 @@ class Array:
         self.spoiled: np.ndarray | None = None  # the memory whose word 0 a run before has overwritten
         self.controlled: set[int] = set()  # columns that control packets wrote to
         self.breakpoints: Breakpoints | None = None  # where somebody looks at cores that run machine code
+        self.elfs: Mapping[tuple[int, int], Path] = {}  # of cores that run these instead of the text's programs
         self.by_words = False  # whether instruction words run, not a sequence of the text
 
     def tile(self, column: int, row: int) -> Tile:

@@ -124,8 +124,9 @@ class Configuration:
 
     def _start(self, op: CoreOp) -> None:
         core = core_at(self.array, op.tile.column, op.tile.row)
-        if op.elf_file is not None:
-            load_elf(core, Path(location(op).file).parent / op.elf_file, str(location(op)))
+        beside = None if op.elf_file is None else Path(location(op).file).parent / op.elf_file
+        if (elf := self.array.elfs.get(core.place, beside)) is not None:
+            load_elf(core, elf, str(location(op)))
             return
         self._linked(op)
         core.take(Body(core, op, self))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from support.machine_code_designs import gemm_elf, gemm_text, operands
+from support.machine_code_designs import gemm_elf, gemm_source, gemm_text, operands
 
 CORE = '%core = aie.core(%tile) { aie.end } {elf_file = "core.elf"}'
 RUNS = 2
@@ -62,4 +62,37 @@ def test_looks_end_before_they_fill_the_screen(emulated):
 def test_places_that_are_none_are_named(emulated, place, message):
     code, _, err = emulated("--break", place)
     assert code != 0
+    assert message in err
+
+
+def test_a_program_takes_names_from_a_design_and_runs_in_it(run, tmp_path):
+    text = gemm_text("npu2", 1, "%core = aie.core(%tile) { aie.end }")
+    (tmp_path / "design.mlir").write_text(text)
+    source = gemm_source("aie2p").replace("0x70400", "a").replace("0x71400", "b").replace("= 0x72400", "= c")
+    for number, lock in enumerate(("A_FREE", "A_FULL", "B_FREE", "B_FULL", "C_FREE", "C_FULL"), 48):
+        source = source.replace(f"{lock} = {number}", f"{lock} = FIRST + {number - 48}")
+    (tmp_path / "gemm.s").write_text(source)
+    asm = ("asm", "gemm.s", "-o", "gemm.elf", "--design", "design.mlir", "--core", "0,2")
+    assert run(*asm)[0] == 2  # FIRST is not defined
+    assert run(*asm, "--define", "FIRST=48")[0] == 0
+    arrays, expected = operands("aie2p", 1, seed=2)
+    files = []
+    for i, array in enumerate(arrays):
+        np.save(tmp_path / f"{i}.npy", array)
+        files += ["--arg", f"{i}.npy"]
+    for elf in ("gemm.elf", "0,2=gemm.elf"):
+        assert run("emulate", "design.mlir", *files, "--elf", elf, "--out", "after", "--force")[0] == 0
+        assert np.array_equal(np.load(tmp_path / "after" / "2.npy"), expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--elf", "x=core.elf"), "no core: write COLUMN,ROW"),
+        (("--elf", "5,5=core.elf"), "the design has no aie.core there"),
+    ],
+)
+def test_wrong_places_of_elfs_are_refused(emulated, options, message):
+    code, _, err = emulated(*options)
+    assert code == 2
     assert message in err

@@ -1,0 +1,83 @@
+"""Whole designs whose cores run machine code: names of the design in programs, and a GEMM on several cores."""
+
+import numpy as np
+import pytest
+
+from bdforge.emulator import emulate
+from bdforge.emulator.cores.isa.symbols import core_symbols
+from bdforge.emulator.errors import ArgumentError
+from bdforge.emulator.timed import TimingOptions
+from bdforge.isa.assembler import assemble
+from bdforge.mlir import parse
+from bdforge.mlir.array_ops import DeviceOp
+from bdforge.operators.gemm import Problem
+from support.examples import example
+
+GEMM = example("machine_code/gemm.py")
+SMALL = {
+    "kind": "gemm",
+    "types": {"a": "int8", "b": "int8", "c": "int32"},
+    "array": {"device": "npu2", "rows": 2, "columns": 2},
+    "tile": {"m": 16, "k": 24, "n": 32},
+    "buffers": {"k_mt": 48, "c_buffers": 1},
+    "problems": [{"name": "odd", "M": 37, "K": 100, "N": 90}],
+}
+
+NAMES = """
+module {
+  aie.device(npu2) {
+    %mem = aie.tile(1, 1)
+    %south = aie.tile(1, 2)
+    %west = aie.tile(0, 3)
+    %own = aie.tile(1, 3)
+    %far = aie.tile(2, 3)
+    %m = aie.buffer(%mem) {sym_name = "m", address = 0 : i32} : memref<16xi32>
+    %a = aie.buffer(%south) {sym_name = "a", address = 1024 : i32} : memref<16xi32>
+    %b = aie.buffer(%west) {sym_name = "b", address = 2048 : i32} : memref<16xi32>
+    %c = aie.buffer(%own) {sym_name = "core_1_3_c", address = 4096 : i32} : memref<16xi32>
+    %d = aie.buffer(%far) {sym_name = "d", address = 0 : i32} : memref<16xi32>
+    %la = aie.lock(%south, 2) {init = 0 : i32, sym_name = "la"}
+    %lb = aie.lock(%west, 3) {init = 0 : i32, sym_name = "lb"}
+    %lc = aie.lock(%own, 4) {init = 0 : i32, sym_name = "core_1_3_lc"}
+  }
+}
+"""
+
+
+def test_programs_know_buffers_and_locks_that_their_core_reaches():
+    (device,) = (op for op in parse(NAMES).walk() if isinstance(op, DeviceOp))
+    own = {"c": 0x71000, "core_1_3_c": 0x71000, "lc": 48 + 4, "core_1_3_lc": 48 + 4}
+    assert core_symbols(device, 1, 3) == own | {"a": 0x40400, "b": 0x50800, "la": 2, "lb": 16 + 3}
+    assert core_symbols(device, 1, 2) == {"a": 0x70400, "la": 48 + 2, "core_1_3_c": 0x61000, "core_1_3_lc": 32 + 4}
+
+
+@pytest.mark.parametrize("schedule", ["in-order", "random"])
+def test_a_gemm_on_cores_of_machine_code_equals_numpy(schedule):
+    planned = GEMM.plan(SMALL)
+    done = GEMM.run(planned, Problem(37, 100, 90), 3, schedule=schedule, seed=5, poison=True)
+    assert np.array_equal(done.c, done.expected)
+    assert len(done.result.cores) == 4
+    assert done.result.warnings == ()
+    # Steps of K, of 24, are padded to two; 2 x 2 output tiles of 16 x 32, one of them padding.
+    steps, tiles = 6, 2 * 2
+    products = [sum(share.products for share in core.shares) for core in done.result.cores]
+    assert products == [tiles * steps * (16 // 8) * (32 // 8) * (24 // 8)] * 4
+
+
+def test_a_gemm_of_machine_code_takes_the_cycles_of_its_bundles():
+    done = GEMM.run(GEMM.plan(SMALL), Problem(32, 48, 64), timing=TimingOptions())
+    report = done.result.timing
+    assert np.array_equal(done.c, done.expected)
+    for core, profile in zip(report.cores, done.result.cores, strict=True):
+        worked = core.busy["core program"]
+        assert profile.cycles + profile.conflicts - 40 < worked <= profile.cycles + profile.conflicts
+
+
+def test_an_elf_takes_the_place_of_a_body(tmp_path):
+    (tmp_path / "store.elf").write_bytes(assemble("movxm p0, #0x70400\nmovxm r0, #7\nst r0, [p0, #0]\ndone\n").elf())
+    text = """module { aie.device(npu2) { %tile = aie.tile(0, 2)
+        %data = aie.buffer(%tile) {sym_name = "data", address = 1024 : i32} : memref<16xi32>
+        %core = aie.core(%tile) { aie.end } } }"""
+    assert emulate(text, elfs={(0, 2): tmp_path / "store.elf"}).buffers["data"][0] == 7
+    with pytest.raises(ArgumentError, match=r"core \(0, 3\), but the design has no aie.core there"):
+        emulate(text, elfs={(0, 3): tmp_path / "store.elf"})

@@ -23,8 +23,8 @@ Break = Annotated[
     typer.Option("--break", help="COLUMN,ROW:PLACE: show a core before the bundle at an address or name; repeatable."),
 ]
 Core = Annotated[str | None, typer.Option("--core", help="Only this core: COLUMN,ROW.")]
-Define = Annotated[list[str] | None, typer.Option("--define", help="NAME=NUMBER: a constant of the source; repeatable.")]
-    list[str] | None, typer.Option("--define", help="NAME=NUMBER, a constant for the source; repeatable.")
+Define = Annotated[
+    list[str] | None, typer.Option("--define", help="NAME=NUMBER: a constant of the source; repeatable.")
 ]
 Elf = Annotated[
     list[str] | None,

@@ -6,7 +6,20 @@ writes it. `examples/stencil` is a whole one.
 """
 
 from bdforge.design.check import check
-from bdforge.design.memory import Acquire, Bd, Buffer, Lock, Locks, Packet, Release, Slots, ping_pong, ring, whole
+from bdforge.design.memory import (
+    Acquire,
+    Bd,
+    Buffer,
+    Lock,
+    Locks,
+    Packet,
+    Release,
+    Slots,
+    in_turn,
+    ping_pong,
+    ring,
+    whole,
+)
 from bdforge.design.model import Allocation, Cascade, Channel, Design, Flow, Port, Tile
 from bdforge.design.placement import placed
 from bdforge.design.program import Advance, Call, Core, Load, Loop, Rotating, Rotation, Store
@@ -18,5 +31,5 @@ __all__ = [
     "Acquire", "Advance", "Allocation", "Bd", "Buffer", "Call", "Cascade", "Channel", "Core", "Design",
     "DesignError", "Event", "Flow", "Load", "Lock", "LockWrite", "Locks", "Loop", "Packet", "Port", "Reason", "Release",
     "Rotating", "Rotation", "RtpWrite", "Sequence", "Slots", "Store", "Task", "TaskBd", "Tile", "TokenWait",
-    "check", "ping_pong", "placed", "render", "ring", "whole",
+    "check", "in_turn", "ping_pong", "placed", "render", "ring", "whole",
 ]  # fmt: skip

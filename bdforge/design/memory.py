@@ -131,6 +131,11 @@ def ring(buffers: Iterable[Buffer], acquire: Lock, release: Lock, count: int = 1
     return tuple(Bd(buffer, whole(buffer), Acquire(acquire, count), Release(release, count)) for buffer in buffers)
 
 
+def in_turn(chains: Iterable[tuple[Bd, ...]]) -> tuple[Bd, ...]:
+    """The first BD of every chain, then the second of every chain, and so on; all are of one length."""
+    return tuple(bd for turn in zip(*chains, strict=True) for bd in turn)
+
+
 @dataclass(frozen=True, slots=True)
 class Slots:
     """Buffers of a tile that take turns: one fills them while another empties them, as two locks tell."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from bd_patterns import Pattern
-from bdforge.design.memory import Acquire, Bd, Buffer, Lock, Locks, Padding, Release, ring
+from bdforge.design.memory import Acquire, Bd, Buffer, Lock, Locks, Padding, Release, in_turn, ring
 from bdforge.design.model import Channel, Tile
 from bdforge.devices import TileKind
 from bdforge.devices.types import TYPES, ElementType
@@ -109,8 +109,8 @@ class _Memtiles:
     def a_channels(self, column: int, stores: list[Store]) -> Iterable[Channel]:
         """Slabs in, for one core row after the other, and a channel out for each core row that starts here."""
         if stores:
-            fill = tuple(bd for turn in range(2) for store in stores for bd in (store.fill(self.slices)[turn],))
-            yield Channel("S2MM", A_CHANNELS[0], fill, "A from DRAM")
+            fills = (store.fill(self.slices) for store in stores)
+            yield Channel("S2MM", A_CHANNELS[0], in_turn(fills), "A from DRAM")
         rows = [row for row in range(self.spec.rows) if self.tiling.a_column(row) == column]
         for channel, row in zip(A_CHANNELS, rows, strict=False):
             yield Channel("MM2S", channel, tuple(self.a_out(column, row)), f"A along core row {row}")

@@ -23,7 +23,7 @@ ACCEPTED = [probe for probe in probes() if probe.on != "none"]
 REFUSED = [(g, p) for g in GENERATIONS for p in probes() if not p.accepted(g.name.lower())]
 
 FLAGS = ("-std=c++20", "-DNDEBUG", "-w", "-Wno-missing-template-arg-list-after-template-kw")
-TILE = tuple(f"-DDIM_{axis}=64" for axis in "MKN")
+TILE = (*(f"-DDIM_{axis}=64" for axis in "MKN"), "-DARRAY_ROWS=4", "-DTILE_ELEMENTS=64")
 OPTIONS = {
     "mm": (("-DA_TRANSPOSED",), ("-DB_TRANSPOSED",), ("-DC_TRANSPOSED",), ("-DDIM_RHO=2",), ("-DSHIFT=3",)),
     "finish": tuple(
@@ -33,6 +33,7 @@ OPTIONS = {
     ),
     "unscale": (("-DRELU",),),
     "zero": (),
+    "elementwise": tuple((f"-DFUNCTION={name}", "-DSHIFT=3") for name in ("add", "mul", "relu2_gate")),
 }
 Compile = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -80,7 +81,7 @@ def test_the_headers_refuse_every_refused_probe(clang: Compile, generation: Gene
 def test_the_headers_take_our_kernels_with_every_option(clang: Compile, generation: Generation, family: str):
     for source in sorted(KERNELS.glob(f"{family}_*.cc")):
         for options in ((), *OPTIONS[family]):
-            words = (*TILE, "-DARRAY_ROWS=4", *options)
+            words = (*TILE, *options)
             if refused_here(generation, source, words):
                 continue  # by a sentence of ours: no such variant of this kernel
             done = clang(generation, source, *words)

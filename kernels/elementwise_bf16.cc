@@ -1,0 +1,58 @@
+// elementwise_bf16: y = f(a, b), element by element of one core tile of bfloat16.
+//
+// Contract. V = 32 on AIE2, 64 on AIE2P (include/arch.h).
+//   a, b, y   TILE_ELEMENTS bfloat16 each, in one order, V-byte aligned; y apart from a and b. Called once for each tile.
+//   TILE_ELEMENTS * 2 % V == 0.
+//   FUNCTION = add          y = bf16(a + b)
+//              mul          y = bf16(a * b)
+//              relu2_gate   y = bf16(bf16(relu(a)^2) * b), BitNet's gate: relu(a) is a, or 0 where a's sign is set
+//   bf16() is to nearest, ties to even, and beyond the largest number infinity. Sums and products are rounded in no other
+//   place: those of bfloat16 are exact in float32 where that rounding could tell.
+//   Special values are those of IEEE 754. Signs count even of NaN: relu(-0) is 0, and so is relu of a NaN whose sign is
+//   set. Which NaN comes out is open. Subnormals are kept on the host; the device flushes them to 0 wherever they occur.
+//   Rounding: set to conv_even by every call, and stays.
+//
+// Cost (modelled, not measured): V/2 elements take 2 loads, a store that converts, and for add two conversions and a
+//   float sum, for mul a product, for relu2_gate two products, a conversion and a maximum of integers: 3, 2 and 4 cycles
+//   in steady state.
+#include "include/arch.h"
+#include "include/loops.h"
+
+#if !defined(FUNCTION) || !defined(TILE_ELEMENTS)
+#error "say what is computed of which tile: -DFUNCTION=add (or mul, relu2_gate) -DTILE_ELEMENTS=elements"
+#endif
+
+namespace functions_of_bf16 {
+
+constexpr unsigned lanes = aie::vector_decl_align / sizeof(bfloat16);
+using Lanes = aie::vector<bfloat16, lanes>;
+
+struct add {
+    static Lanes of(const Lanes &a, const Lanes &b) { return aie::add(a, b); }
+};
+
+struct mul {
+    static Lanes of(const Lanes &a, const Lanes &b) { return aie::mul(a, b).template to_vector<bfloat16>(); }
+};
+
+struct relu2_gate {
+    static Lanes of(const Lanes &a, const Lanes &b) {
+        // A float is negative when its bits are as an integer, and the core compares integers in one instruction.
+        const auto bits = aie::max(a.template cast_to<int16>(), aie::zeros<int16, lanes>());
+        const auto gate = bits.template cast_to<bfloat16>();
+        return mul::of(mul::of(gate, gate), b);
+    }
+};
+
+}  // namespace functions_of_bf16
+
+extern "C" void elementwise_bf16(const bfloat16 *__restrict a, const bfloat16 *__restrict b, bfloat16 *__restrict y) {
+    constexpr unsigned lanes = functions_of_bf16::lanes;
+    static_assert(TILE_ELEMENTS > 0 && TILE_ELEMENTS % lanes == 0, "the tile must be whole vectors");
+    aie::set_rounding(aie::rounding_mode::conv_even);
+    event0();
+    LOOP_MIN_ITERATIONS(TILE_ELEMENTS / lanes)
+    for (unsigned i = 0; i < TILE_ELEMENTS; i += lanes)
+        aie::store_v(y + i, functions_of_bf16::FUNCTION::of(aie::load_v<lanes>(a + i), aie::load_v<lanes>(b + i)));
+    event1();
+}

@@ -1,0 +1,116 @@
+"""Element-wise kernels against numpy: every pair of int8, and bfloat16 in float64 with a rounding of its own."""
+
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+import pytest
+from kernel_library import KernelError, aligned, aligned_copy
+
+from support.family_oracle import ROUND
+
+BF16 = ml_dtypes.bfloat16
+VECTOR_BYTES = {"aie2p": 64, "aie2": 32}
+FUNCTIONS = {
+    "add": lambda a, b, rounded: rounded(a + b),
+    "mul": lambda a, b, rounded: rounded(a * b),
+    "relu2_gate": lambda a, b, rounded: rounded(rounded(np.where(np.signbit(a), 0, a) ** 2) * b),
+}
+LEFT_BY_ANOTHER_KERNEL = 1, 3  # rounding up, symmetric saturation
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 1 + 2**-7, -3.390625, 2.0**-126, -(2.0**127), 3.3895314e38, np.inf, -np.inf, np.nan]
+TILE = (8, 8, 8)  # of no meaning here
+
+
+def library_for(kernel_library, generation, symbol, elements, function, *options):
+    macros = (f"-DFUNCTION={function}", f"-DTILE_ELEMENTS={elements}", *options)
+    return kernel_library(generation, (symbol,), TILE, *macros)
+
+
+def call(library, symbol, a, b, dtype):
+    """y of a call, after modes were left otherwise; what lies behind y must stay."""
+    y = aligned(len(a) + 64, dtype)
+    y.view(np.uint8)[:] = 7
+    library.call("set_modes", *LEFT_BY_ANOTHER_KERNEL)
+    library.call(symbol, aligned_copy(a, dtype), aligned_copy(b, dtype), y)
+    assert (y[len(a) :].view(np.uint8) == 7).all()
+    return y[: len(a)]
+
+
+# generation, function, shift, rounding
+INT8_CASES = [
+    ("aie2p", "add", 1, "floor"),
+    ("aie2p", "mul", 7, "conv_even"),
+    ("aie2p", "relu2_gate", 14, "conv_even"),
+    ("aie2", "add", 0, "conv_even"),
+    ("aie2", "relu2_gate", 9, "symmetric_inf"),
+]
+
+
+@pytest.mark.parametrize("case", INT8_CASES, ids=lambda case: "-".join(map(str, case)))
+def test_every_pair_of_int8_is_rounded_and_saturated(kernel_library, case):
+    generation, function, shift, rounding = case
+    options = (f"-DSHIFT={shift}", f"-DROUNDING={rounding}")
+    library = library_for(kernel_library, generation, "elementwise_i8", 1 << 16, function, *options)
+    every = np.arange(-128, 128)
+    a, b = np.repeat(every, 256), np.tile(every, 256)
+    exact = FUNCTIONS[function](a, b, lambda x: x)
+    known = {int(value): ROUND[rounding](Fraction(int(value), 1 << shift)) for value in np.unique(exact)}
+    expected = np.clip([known[int(value)] for value in exact], -128, 127)
+    np.testing.assert_array_equal(call(library, "elementwise_i8", a, b, np.int8), expected)
+
+
+def nearest_bf16(exact):
+    """float64 to bfloat16 by its own rule: eight significant bits, ties to even, infinity from 2^128 - 2^119 on."""
+    _, exponent = np.frexp(exact)
+    unit = np.ldexp(1.0, exponent - 8)
+    with np.errstate(invalid="ignore", over="ignore"):
+        rounded = np.where(np.isfinite(exact), np.rint(exact / unit) * unit, exact)
+    return np.where(np.isfinite(rounded) & (abs(rounded) >= 2.0**128), np.copysign(np.inf, rounded), rounded)
+
+
+@pytest.mark.parametrize(
+    ("generation", "function"), [("aie2p", "add"), ("aie2p", "mul"), ("aie2p", "relu2_gate"), ("aie2", "relu2_gate")]
+)
+def test_bfloat16_is_rounded_once_for_each_operation(kernel_library, generation, function):
+    rng = np.random.default_rng(7)
+    bits = rng.integers(0, 1 << 16, (2, 4096 - len(SPECIAL) ** 2 - 1024), np.uint16).view(BF16)
+    close = rng.normal(size=(2, 1024)).astype(BF16)
+    special = np.array(np.meshgrid(SPECIAL, SPECIAL)).reshape(2, -1).astype(BF16)
+    a, b = np.concatenate([bits, close, special], axis=1)
+    library = library_for(kernel_library, generation, "elementwise_bf16", len(a), function)
+    found = call(library, "elementwise_bf16", a, b, BF16)
+
+    subnormal = np.zeros(len(a), bool)  # where they occur results are open: the device flushes them
+
+    def rounded(exact):
+        nonlocal subnormal
+        subnormal |= (abs(exact) < 2.0**-126) & (exact != 0)
+        return nearest_bf16(exact)
+
+    with np.errstate(invalid="ignore", over="ignore"):
+        rounded(a.astype(float)), rounded(b.astype(float))
+        expected = FUNCTIONS[function](a.astype(float), b.astype(float), rounded)
+    assert np.isnan(expected).any()
+    assert subnormal.mean() < 0.3
+    np.testing.assert_array_equal(found.astype(float)[~subnormal], expected[~subnormal])
+    signed = ~subnormal & ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(found)[signed], np.signbit(expected)[signed])
+
+
+@pytest.mark.parametrize("generation", VECTOR_BYTES)
+def test_a_tile_that_is_no_whole_vectors_is_refused(refusal, generation):
+    vector = VECTOR_BYTES[generation]
+    for symbol, elements in (("elementwise_i8", vector // 2), ("elementwise_bf16", vector // 4)):
+        told = refusal(generation, symbol, "-DFUNCTION=add", f"-DTILE_ELEMENTS={elements}")
+        assert "the tile must be whole vectors" in told
+
+
+def test_a_misaligned_operand_is_refused(kernel_library):
+    library = library_for(kernel_library, "aie2p", "elementwise_i8", 64, "add")
+    with pytest.raises(KernelError, match="4 bytes past a 64-byte boundary"):
+        library.call("elementwise_i8", aligned(64, np.int8, skew_bytes=4), aligned(64, np.int8), aligned(64, np.int8))
+
+
+def test_what_is_computed_must_be_said(refusal):
+    for symbol in ("elementwise_i8", "elementwise_bf16"):
+        assert "-DFUNCTION=add (or mul, relu2_gate)" in refusal("aie2p", symbol)

@@ -16,7 +16,7 @@ ALLOWED: dict[str, set[str]] = {
     "bd_patterns": {"devices"},
     "sequences": {"bd_patterns", "txn", "formats", "devices"},
     "design": {"sequences", "bd_patterns", "devices"},
-    "operators": {"design", "sequences", "bd_patterns", "devices"},
+    "operators": {"design", "sequences", "formats", "bd_patterns", "devices"},
     "mlir": {"devices"},
     "routing": {"mlir", "devices"},
     "txn": {"mlir", "routing", "devices"},

@@ -88,7 +88,7 @@ def _run_one(
         if timed.timeline is not None and spans is not None and run.timing is not None:
             write_timeline(timed.timeline, spans, run.timing.array_hz)
     right = expected(design.plan, a, weights, scales)
-    return problem, run, first_mismatch(run.c, right.c, right.bound)
+    return problem, run, first_mismatch(run.c, right.values, right.bound)
 
 
 def padding(planned: GemmSequence) -> str:

@@ -189,7 +189,7 @@ def _reorder(plan: Plan, operand: str) -> tuple[str, Pattern, int]:
     """Title, pattern and elements of a row (of C: a micro-tile): how a memtile sends the first slice or tile."""
     if operand not in _CHANNELS:
         raise typer.BadParameter(f"{operand!r} is not a, b or c", param_hint="--operand")
-    memtile = next(tile for tile in plan.array.tiles if tile.row == 1)
+    memtile = next(tile for tile in plan.design.tiles if tile.row == 1)
     channel = next(c for c in memtile.channels if (c.direction, c.index) == ("MM2S", _CHANNELS[operand]))
     bd = channel.bds[0]
     if bd.linear:

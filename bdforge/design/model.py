@@ -125,3 +125,8 @@ class Design:
     def array(self) -> Device:
         """Facts of its array; DeviceError for an unknown one."""
         return mlir_device_named(self.device)
+
+    @property
+    def buffer_addresses(self) -> dict[str, int]:
+        """Byte address of every placed buffer in its tile's memory, by name."""
+        return {b.name: b.address for tile in self.tiles for b in tile.buffers if b.address is not None}

@@ -1,1 +1,81 @@
-"""Operators, a package each: spec, mapping to a design, reference, cost."""
+"""Operators, a package each: spec, mapping to a design, numpy reference, cost, kernels' names.
+
+`OPERATORS` is all that others know of them. A package is imported when its kind is met first.
+"""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from bdforge.devices import Device
+from bdforge.files import read_toml
+from bdforge.messages import word
+from bdforge.operators.operator import Cost, Expected, Kernels, Operator, Plan
+from bdforge.operators.specs import Problem, Spec, SpecError
+from bdforge.sequences import WalkError
+
+__all__ = [
+    "OPERATORS",
+    "Cost",
+    "Expected",
+    "Kernels",
+    "Operator",
+    "Plan",
+    "Problem",
+    "Spec",
+    "SpecError",
+    "WalkError",
+    "load_spec",
+    "operator_of",
+    "plan",
+    "spec_from",
+]  # fmt: skip
+
+
+class _Registry(Mapping[str, Operator]):
+    """Operators by kind: the `OPERATOR` of the package of that name."""
+
+    def __init__(self, *kinds: str):
+        self._kinds = kinds
+
+    def __getitem__(self, kind: str) -> Operator:
+        if kind not in self._kinds:
+            raise KeyError(kind)
+        return import_module(f"bdforge.operators.{kind}").OPERATOR
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kinds)
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+
+OPERATORS: Mapping[str, Operator] = _Registry(
+    "gemm",
+)
+
+
+def operator_of(spec: Spec) -> Operator:
+    """The operator of a spec."""
+    return OPERATORS[spec.kind]
+
+
+def load_spec(path: Path | str) -> Spec:
+    """Read a design spec of any kind; SpecError says which file and lists every fault, one to a line."""
+    path = Path(path)
+    return spec_from(read_toml(path, SpecError), path.stem, str(path))
+
+
+def spec_from(content: dict[str, Any], name: str, where: str = "design") -> Spec:
+    """A spec of any kind from TOML content; `where` heads every message."""
+    kind = content.get("kind")
+    if kind not in tuple(OPERATORS):
+        told = "missing; add it" if kind is None else f"unknown operator {word(repr(kind))}"
+        raise SpecError(f"{where}: kind: {told}; there is {', '.join(OPERATORS)}")
+    return OPERATORS[kind].load(content, name, where)
+
+
+def plan(spec: Spec, device: Device) -> Plan:
+    """Plan a spec for a product; SpecError lists every reason why it cannot be built."""
+    return operator_of(spec).plan(spec, device)

@@ -31,7 +31,7 @@ def timing_options(
     options = plan.finish.defines if plan.finish else ()
     if schedule == "overlapped":
         efficiency /= timing.core_bank_stall
-    for symbol in plan.kernel_names:
+    for symbol in plan.kernels.symbols:
         with suppress(ScheduleError):  # the report names kernels without a cost
             costs |= kernel_costs(
                 [symbol], tile.m, tile.k, tile.n, generation=plan.device.generation,
@@ -47,7 +47,7 @@ def timed(plan: Plan, problem: Problem, basis: Basis) -> TimingReport:
     """Time of a problem on the emulated array with kernels as a basis has them; SpecError, WalkError, EmulationError
     as a run's."""
     planned = sequence(plan, problem.M, problem.K, problem.N)
-    silent = dict.fromkeys(plan.kernel_names, _nothing)
+    silent = dict.fromkeys(plan.kernels.symbols, _nothing)
     options, words = basis_options(plan, problem, basis), planned.words()
     result = emulate(render(plan, []), _zeros(planned), silent, instructions=words, timing=options)
     assert result.timing is not None

@@ -7,25 +7,37 @@ run the same JSON from the manifest.
 from bdforge.sequences.build import Builder
 from bdforge.sequences.expressions import Expr, all_of, any_of, ceildiv, divisor, largest, least, select
 from bdforge.sequences.interpret import Await, Event, Start, StartedTask, Stored, TaskBd, interpret
+from bdforge.sequences.operands import OperandError, fetch, place
+from bdforge.sequences.options import DEFAULT_OPTIONS, SequenceOptionError, SequenceOptions
+from bdforge.sequences.planned import PlannedSequence, WalkError, planned
 from bdforge.sequences.program import Program, ProgramError
 
 __all__ = [
+    "DEFAULT_OPTIONS",
     "Await",
     "Builder",
     "Event",
     "Expr",
+    "OperandError",
+    "PlannedSequence",
     "Program",
     "ProgramError",
+    "SequenceOptionError",
+    "SequenceOptions",
     "Start",
     "StartedTask",
     "Stored",
     "TaskBd",
+    "WalkError",
     "all_of",
     "any_of",
     "ceildiv",
     "divisor",
+    "fetch",
     "interpret",
     "largest",
     "least",
+    "place",
+    "planned",
     "select",
 ]

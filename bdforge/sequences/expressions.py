@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Union
 
+from bdforge.messages import InputError
+
 LEAST, LARGEST = -(1 << 63), (1 << 63) - 1
 DIVISOR_MAX = 1 << 12
 """The largest divisor that is looked for, and what that costs of a run's budget."""
@@ -17,7 +19,7 @@ DIVISOR_MAX = 1 << 12
 Operand = Union["Expr", int]
 
 
-class ProgramError(ValueError):
+class ProgramError(InputError):
     """A sequence program that cannot run: malformed, beyond its budget, or with values that nothing can hold."""
 
 

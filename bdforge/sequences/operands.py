@@ -10,20 +10,43 @@ import numpy as np
 
 from bdforge.devices.limits import BYTE_BITS
 from bdforge.formats import BLOCK, TILE_BYTES, pack_bfp16, unpack_bfp16
+from bdforge.messages import InputError
 from bdforge.sequences.expressions import ProgramError
 from bdforge.sequences.program import Dim, Operand
 
 _TILE = np.dtype(f"V{TILE_BYTES}")
 
 
+class OperandError(InputError):
+    """An array with a value that its operand may not hold; the message names operand, position, value and range."""
+
+
 def place(operand: Operand, values: Sequence[int], array: np.ndarray, buffer: np.ndarray) -> None:
-    """Write `array` to its places in `buffer` (uint8): everything that the operand says of it, zeros included."""
+    """Write `array` to its places in `buffer` (uint8): everything that the operand says of it, zeros included.
+
+    OperandError for a value outside of the operand's range.
+    """
+    _check_values(operand, array)
     places = _units(operand, _arranged(operand, values, array))
     if places.dtype.itemsize * BYTE_BITS == operand.bits:
         _view(operand, values, buffer.view(places.dtype))[...] = _split(operand, values, places)
         return
     codes = np.add(places, np.int8(operand.bias), order="C").view(np.uint8) & np.uint8((1 << operand.bits) - 1)
     _pack(operand, values, _split(operand, values, codes), buffer)
+
+
+def _check_values(operand: Operand, array: np.ndarray) -> None:
+    """OperandError for the first value, row by row, that the operand may not hold."""
+    if operand.values is None or not array.size:
+        return
+    low, high = operand.values
+    if low <= array.min() and array.max() <= high:
+        return
+    position = np.unravel_index(int(np.argmax((array < low) | (array > high))), array.shape)
+    raise OperandError(
+        f"operand {operand.name}: the value at [{', '.join(map(str, position))}] is {array[position]}; {operand.type} "
+        f"holds {low} to {high}: clip or quantise the array"
+    )
 
 
 def _pack(operand: Operand, values: Sequence[int], codes: np.ndarray, buffer: np.ndarray) -> None:

@@ -156,10 +156,11 @@ class Operand(_Part):
     """An array of the user's in an argument's buffer.
 
     Its element at places (p, q) stands at `offset` plus the strides of `dims` (outermost first), in elements of `bits`
-    bits, the lowest bits first. Integers narrower than a byte are stored plus `bias`. `blocked`: places are tiles of
-    8 x 8 values, block floats along the last axis ("across") or the first one ("down"). Where `staged` is 0 the buffer
-    is the user's own memory, `leading` positions from line to line, which run along the last axis or the first one.
-    `missing`: what stands for an operand that is not given.
+    bits, the lowest bits first. `values` are the smallest and the largest that it may hold, any of its type without.
+    Integers narrower than a byte are stored plus `bias`. `blocked`: places are tiles of 8 x 8 values, block floats
+    along the last axis ("across") or the first one ("down"). Where `staged` is 0 the buffer is the user's own memory,
+    `leading` positions from line to line, which run along the last axis or the first one. `missing`: what stands for
+    an operand that is not given.
     """
 
     name: str
@@ -167,6 +168,7 @@ class Operand(_Part):
     direction: Literal["in", "out"]
     type: str
     bits: Annotated[int, Field(ge=1, le=1024)]
+    values: Annotated[list[int], Field(min_length=2, max_length=2)] | None = None
     bias: int = 0
     blocked: Literal["across", "down"] | None = None
     missing: float | None = None
@@ -188,6 +190,12 @@ class Program(_Part):
     requires: list[Requirement] = Field(default_factory=list)
     do: list[Statement]
     in_flight: Annotated[int, Field(ge=1)]
+
+    @cached_property
+    def sizes(self) -> tuple[str, ...]:
+        """Parameters that are sizes of operands along an axis; others are distances of lines."""
+        axes = [self.values[axis.size] for operand in self.operands for axis in operand.axes]
+        return tuple(name for name in self.parameters if name in axes)
 
     @cached_property
     def turns(self) -> dict[int, list[tuple[int, Operation, tuple[int, ...]]]]:

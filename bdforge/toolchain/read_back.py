@@ -16,7 +16,6 @@ from elftools.elf.sections import SymbolTableSection
 from bdforge.devices.limits import CORE_OWN_MEMORY
 from bdforge.mlir import BufferOp, MlirError, parse
 from bdforge.operators.gemm import Plan
-from bdforge.operators.gemm.addresses import buffer_addresses
 
 TEXTS, PROGRAMS = "*input_with_addresses.mlir", "*core_*_*.elf"
 _PROGRAM = re.compile(r"core_(\d+)_(\d+)\.elf$")
@@ -47,7 +46,7 @@ def differences(found: ReadBack, plan: Plan) -> str:
     moved = [
         f"  {tile.kind} ({tile.column}, {tile.row}): {buffer.name} lies at {found.buffers[buffer.name]:#x}, "
         f"the text says {buffer.address:#x}"
-        for tile in plan.array.tiles
+        for tile in plan.design.tiles
         for buffer in tile.buffers
         if found.buffers.get(buffer.name, buffer.address) != buffer.address
     ]
@@ -66,13 +65,13 @@ def _from_texts(work: Path, plan: Plan) -> dict[str, int]:
         for op in operations:
             if isinstance(op, BufferOp) and op.symbol and op.address is not None:
                 found[op.symbol] = op.address
-    return found if found.keys() >= buffer_addresses(plan).keys() else {}
+    return found if found.keys() >= plan.design.buffer_addresses.keys() else {}
 
 
 def _from_programs(work: Path, plan: Plan) -> dict[str, int]:
     """Symbols of core programs that name a buffer of their own tile, which a core sees at `CORE_OWN_MEMORY`."""
     found: dict[str, int] = {}
-    tiles = {(tile.column, tile.row): {buffer.name for buffer in tile.buffers} for tile in plan.array.tiles}
+    tiles = {(tile.column, tile.row): {buffer.name for buffer in tile.buffers} for tile in plan.design.tiles}
     for path in sorted(work.rglob(PROGRAMS)):
         place = _PROGRAM.search(path.name)
         own = tiles.get((int(place[1]), int(place[2])), set()) if place else set()

@@ -82,13 +82,14 @@ std::vector<Entry> list(const JsonView& view, std::size_t most, Read read) {
 }
 
 Operand operand(const JsonView& view, const std::vector<std::string>& parameters) {
-    only(view, {"name", "argument", "direction", "type", "bits", "bias", "blocked", "missing", "order", "leading",
+    only(view, {"name", "argument", "direction", "type", "bits", "values", "bias", "blocked", "missing", "order", "leading",
                 "staged", "axes", "offset", "dims"});
     Operand made{view.at("name").text(),
                  number(view.at("argument"), 0),
                  choice(view, "direction", {"in", "out"}) == 1,
                  view.at("type").text(),
                  number(view.at("bits"), 1, 1024),
+                 std::nullopt,
                  view.has("bias") ? view.at("bias").integer(INT64_MIN, INT64_MAX) : 0,
                  static_cast<Blocked>(choice(view, "blocked", {"", "across", "down"})),
                  std::nullopt,
@@ -99,6 +100,11 @@ Operand operand(const JsonView& view, const std::vector<std::string>& parameters
                  place(view.at("offset")),
                  list<PlaceLoop>(view.at("dims"), 8, place_loop)};
     view.at("direction");  // which no word stands for
+    if (view.has("values")) {
+        const std::vector<JsonView> ends = view.at("values").elements();
+        if (ends.size() != 2) view.at("values").refuse("the smallest and the largest value");
+        made.values = {ends[0].integer(INT64_MIN, INT64_MAX), ends[1].integer(INT64_MIN, INT64_MAX)};
+    }
     if (view.has("missing")) made.missing = view.at("missing").real();
     if (!view.has("leading")) return made;
     const auto found = std::find(parameters.begin(), parameters.end(), view.at("leading").text());

@@ -17,7 +17,6 @@ from SCons.Script import Action, Builder
 
 import bdforge.toolchain.read_back
 from bdforge.files import write_whole
-from bdforge.operators.gemm.addresses import buffer_addresses
 from bdforge.toolchain.read_back import PROGRAMS, TEXTS, differences, read_back
 
 
@@ -38,7 +37,10 @@ def write_placement(target, source, env):
             errstr="aiecc moved buffers, so that hosts would write parameters elsewhere; it must keep the addresses of "
             'tiles with allocation_scheme = "basic-sequential" (docs/strix_halo.md names versions that do)',
         )
-    facts = {"read_back": found.source if found else "", "buffers": found.buffers if found else buffer_addresses(plan)}
+    facts = {
+        "read_back": found.source if found else "",
+        "buffers": found.buffers if found else plan.design.buffer_addresses,
+    }
     write_whole(target[0].get_abspath(), json.dumps(facts, indent=2) + "\n")
 
 

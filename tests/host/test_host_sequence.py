@@ -10,7 +10,7 @@ from library_builds import sanitized_build, write_manifest
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import Plan, SpecError, load_spec, plan_gemm, sequence, spec_from
-from bdforge.operators.gemm.grid import WalkError
+from bdforge.sequences import WalkError
 from support.built_designs import spec_content
 
 INT8, BF16, BLOCKS = ("int8", "int8", "int32"), ("bf16", "bf16", "f32"), ("bfp16", "bfp16", "bfp16")

@@ -77,7 +77,7 @@ def test_any_spec_is_planned_rendered_and_sequenced_or_refused_with_reasons(draw
 
 def runs(plan: Plan, shape: tuple[int, int, int]) -> None:
     """What must be there for a plan to run."""
-    assert all((ROOT / source).is_file() for source in plan.kernel_sources)
+    assert all((ROOT / source).is_file() for source in plan.kernels.sources)
     assert len(sequence(plan, *shape).words())
     assert plan.spec.name in render(plan, [])
 
@@ -107,7 +107,7 @@ def compiled(kernel: Kernel) -> set[tuple[str, tuple[str, ...]]]:
     for c, orders, epilogue in product(C_TYPES, list(layouts), product((False, True), repeat=3)):
         if (plan := smallest(kernel, c, orders, epilogue)) is None:
             continue
-        for source, symbol in zip(plan.kernel_sources, plan.kernel_names, strict=True):
+        for source, symbol in zip(plan.kernels.sources, plan.kernels.symbols, strict=True):
             heeded = MATTERS[symbol.partition("_")[0]]
             found.add((source, tuple(macro for macro in plan.host_defines if macro.partition("=")[0] in heeded)))
     return found
@@ -144,11 +144,11 @@ def test_the_largest_shift_that_is_planned_is_the_largest_that_compiles(shop, ke
 
     largest = {"int8": 23, "int16": 15}[kernel.accumulator.name]
     plan = planned(largest)
-    assert shop.refusal(plan.kernel_sources[0], plan.host_defines) == ""
+    assert shop.refusal(plan.kernels.sources[0], plan.host_defines) == ""
     with pytest.raises(SpecError, match=r"a step's sums, C << shift plus A B, can reach \d+, above 2147483647"):
         planned(largest + 1)
     more = tuple(re.sub(r"^SHIFT=\d+", f"SHIFT={largest + 1}", macro) for macro in plan.host_defines)
-    assert "make SHIFT or k smaller" in shop.refusal(plan.kernel_sources[0], more)
+    assert "make SHIFT or k smaller" in shop.refusal(plan.kernels.sources[0], more)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from bdforge.runtime.epilogues import fed_operands
 from bdforge.runtime.reference import random_operands, random_scales
 from bdforge.sequences import Builder, ProgramError
 from bdforge.sequences.interpret import values_of
-from bdforge.sequences.operands import fetch, place
+from bdforge.sequences.operands import OperandError, fetch, place
 from support.family import GROUPS, SEED, SIZE, group
 
 
@@ -131,3 +131,11 @@ def test_c_comes_home_as_the_packers_bring_it(index: int):
     wanted = c_matrix(planned, buffer.view(empty.dtype).reshape(empty.shape))
     got = fetch(operand, values, buffer, DTYPES[planned.plan.spec.c])
     assert np.array_equal(np.ascontiguousarray(got).view(np.uint8), np.ascontiguousarray(wanted).view(np.uint8))
+
+
+def test_a_value_that_the_operand_may_not_hold_is_named():
+    array = np.array([[-1, 0, 1, 0], [0, 1, 2, -2]], np.int8)
+    axes, lines = [(2, 2, None, False), (4, 4, None, False)], [(0, 2, 1, 4), (1, 4, 1, 1)]
+    with pytest.raises(OperandError, match=r"operand X: the value at \[1, 2\] is 2; int2 holds -1 to 1: clip or"):
+        placed(array, 2, "int2", 2, axes, lines, values=[-1, 1], bias=1)
+    assert placed(np.clip(array, -1, 1), 2, "int2", 2, axes, lines, values=[-1, 1], bias=1).any()

@@ -58,7 +58,7 @@ def build(folder: Path, content: dict[str, Any], name: str = "small", device: st
 def compile_kernels(library: Path, plan: Plan) -> None:
     """A design's kernels as a shared library."""
     library.parent.mkdir(parents=True, exist_ok=True)
-    sources = [ROOT / path for path in (*plan.kernel_sources, "kernels/hostapi/entry.cc")]
+    sources = [ROOT / path for path in (*plan.kernels.sources, "kernels/hostapi/entry.cc")]
     defines = [f"-D{macro}" for macro in plan.host_defines]
     flags = ["-std=c++20", "-O2", *native_flags("g++", "-O2"), "-fPIC", "-shared", f"-I{ROOT / 'kernels' / 'hostapi'}"]
     subprocess.run(["g++", *flags, *defines, *map(str, sources), "-o", str(library)], check=True)

@@ -77,7 +77,7 @@ def group(index: int, size: int, seed: int) -> list[Member]:
     members = [first]
     for member in others:
         plan = member.plan
-        if (plan.kernel_sources, plan.kernel_defines) == (wanted.kernel_sources, wanted.kernel_defines):
+        if (plan.kernels.sources, plan.kernels.defines) == (wanted.kernels.sources, wanted.kernels.defines):
             members.append(member)
         if len(members) == size:
             break

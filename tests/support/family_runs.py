@@ -52,14 +52,14 @@ class KernelShop:
 
     def library(self, plan: Plan) -> Mapping[str, Callable]:
         """A plan's kernels, ready to be called."""
-        key = plan.kernel_sources, plan.host_defines
+        key = plan.kernels.sources, plan.host_defines
         if key not in self._libraries:
             folder = self.folder / str(len(self._libraries))
             folder.mkdir()
             *macros, architecture = plan.host_defines
             include = ["-include", self.header(architecture)]
-            objects = [folder / f"{Path(source).stem}.o" for source in plan.kernel_sources]
-            for source, made in zip(plan.kernel_sources, objects, strict=True):
+            objects = [folder / f"{Path(source).stem}.o" for source in plan.kernels.sources]
+            for source, made in zip(plan.kernels.sources, objects, strict=True):
                 defines = [f"-D{macro}" for macro in (*macros, architecture)]
                 _gxx(*include, *self._flags, *defines, "-c", ROOT / source, "-o", made)
             _gxx("-shared", *objects, self.entry, "-o", folder / "kernels.so")

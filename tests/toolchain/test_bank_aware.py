@@ -12,7 +12,6 @@ import pytest
 
 from bdforge.devices import DEVICES
 from bdforge.operators.gemm import Plan, Problem, SpecError, load_spec, plan_gemm, render, sequence
-from bdforge.operators.gemm.addresses import buffer_addresses
 
 ROOT = Path(__file__).resolve().parents[2]
 BITS = {"i8": 8, "i16": 16, "i32": 32, "bf16": 16, "f32": 32}
@@ -59,7 +58,7 @@ def plans() -> list[Plan]:
 def test_the_default_keeps_every_address_of_a_named_design(plan: Plan):
     """And with them the words: parameters are written where the cores read them."""
     placed = bank_aware(render(plan, []))
-    assert placed == buffer_addresses(plan)
+    assert placed == plan.design.buffer_addresses
     problem = Problem(plan.spec.tile.m, plan.spec.tile.k, plan.spec.tile.n)
     writes = {
         getattr(operation, "address", None)
@@ -73,5 +72,5 @@ def test_the_default_keeps_every_address_of_a_named_design(plan: Plan):
 def test_without_either_of_the_two_the_default_moves_parameters(gone: str):
     """The model can tell: a text that lacks the attribute or the addresses does not keep its words."""
     plan = plan_gemm(load_spec(ROOT / "designs/gemm_i8_i2_bitnet.toml"), DEVICES["strix_halo"])
-    placed, kept = bank_aware(re.sub(gone, "", render(plan, []))), buffer_addresses(plan)
+    placed, kept = bank_aware(re.sub(gone, "", render(plan, []))), plan.design.buffer_addresses
     assert all(placed[core.rtp.name] != kept[core.rtp.name] for core in plan.cores)

@@ -9,7 +9,6 @@ import pytest
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import Plan, plan_gemm, render, spec_from
-from bdforge.operators.gemm.addresses import buffer_addresses
 from bdforge.toolchain.read_back import differences, read_back
 from support.built_designs import spec_content
 
@@ -41,14 +40,14 @@ def test_a_text_with_all_addresses_is_read_and_agrees(plan, tmp_path):
     found = read_back(with_addresses(tmp_path / "small.mlir.prj", render(plan, [])), plan)
     assert found is not None
     assert found.source == "input_with_addresses.mlir"
-    assert found.buffers == buffer_addresses(plan)
+    assert found.buffers == plan.design.buffer_addresses
     assert differences(found, plan) == ""
 
 
 def test_moved_buffers_of_cores_and_memtiles_are_named_with_both_addresses(plan, tmp_path):
     """As the default scheme moves them: up by their own size."""
     text = render(plan, [])
-    rtp, slab = buffer_addresses(plan)["core_1_2_rtp"], buffer_addresses(plan)["mem_0_a0_ping"]
+    rtp, slab = plan.design.buffer_addresses["core_1_2_rtp"], plan.design.buffer_addresses["mem_0_a0_ping"]
     for name, at, size in (("core_1_2_rtp", rtp, 64), ("mem_0_a0_ping", slab, 256)):
         kept = f'{{address = {at} : i32, sym_name = "{name}"}}'
         assert text.count(kept) == 1
@@ -67,7 +66,7 @@ def test_many_moved_buffers_are_counted(plan, tmp_path):
     assert found is not None
     lines = differences(found, plan).splitlines()
     assert len(lines) == 13
-    assert lines[-1] == f"  and {len(buffer_addresses(plan)) - 12} more"
+    assert lines[-1] == f"  and {len(plan.design.buffer_addresses) - 12} more"
 
 
 def seen_by_cores(plan: Plan) -> dict[tuple[int, int], dict[str, int]]:
@@ -84,7 +83,7 @@ def test_without_such_a_text_the_symbols_of_the_programs_are_read(plan, tmp_path
     found = read_back(with_programs(tmp_path, symbols), plan)
     assert found is not None
     assert found.source == "core_*_*.elf"
-    assert found.buffers == {n: a for n, a in buffer_addresses(plan).items() if n.startswith("core_")}
+    assert found.buffers == {n: a for n, a in plan.design.buffer_addresses.items() if n.startswith("core_")}
     assert differences(found, plan) == ""
 
 

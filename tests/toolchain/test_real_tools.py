@@ -17,7 +17,6 @@ from bdforge.devices.limits import PROGRAM_MEMORY_BYTES
 from bdforge.devices.registers import CONTROLLER_ID_MASK
 from bdforge.mlir import Era
 from bdforge.operators.gemm import Plan, Problem, SpecError, load_spec, plan_gemm, render, sequence
-from bdforge.operators.gemm.addresses import buffer_addresses
 from bdforge.runtime import BuiltDesign
 from bdforge.toolchain import find_aiebu, find_aiecc, find_peano, find_xrt, missing_report
 from bdforge.toolchain.aiecc import form_of
@@ -164,7 +163,7 @@ def test_the_full_elf_is_whole_and_listed(built: BuiltDesign):
 def test_the_build_read_its_placement_back(built: BuiltDesign):
     told = json.loads((built.folder / "placement.json").read_text())
     assert told["read_back"], "neither the text with addresses nor the programs' symbols were found"
-    assert told["buffers"].items() <= buffer_addresses(built.plan).items()
+    assert told["buffers"].items() <= built.plan.design.buffer_addresses.items()
 
 
 def test_every_core_fits_its_program_memory(built: BuiltDesign, record_property: Callable[[str, object], None]):

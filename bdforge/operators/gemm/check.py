@@ -14,6 +14,14 @@ from bdforge.operators.gemm.spec import GemmSpec
 _SUM_BITS = 32  # of the accumulator registers of an integer product
 
 
+def fits(spec: GemmSpec, device: Device) -> bool:
+    """Whether the spec names the array, or it has a kernel there and its columns are enough."""
+    if spec.array is not None:
+        return spec.array == device.mlir
+    known = any(kernel_for(other.generation, spec) for other in DEVICES.values())
+    return not known or (kernel_for(device.generation, spec) is not None and spec.columns <= device.columns)
+
+
 def spec_problems(spec: GemmSpec, device: Device) -> list[str]:
     """Reasons that follow from the spec alone: types, multiples, array shape."""
     return [*_array_shape(spec, device), *_tile_sizes(spec, device)]

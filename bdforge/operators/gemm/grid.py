@@ -14,11 +14,6 @@ from typing import NamedTuple
 
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BITS
 from bdforge.devices.types import ElementType, Order
-from bdforge.messages import InputError
-
-
-class WalkError(InputError):
-    """A problem that the tiles cannot walk; the message lists every reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,8 @@ from typing import Any
 
 from bdforge.devices import mlir_device_named
 from bdforge.devices.types import TYPES
-from bdforge.operators.gemm.addresses import buffer_addresses
 from bdforge.operators.gemm.plan import RTP_K_STEPS, RTP_OUTPUT_TILES, Plan
-from bdforge.operators.gemm.sequence import sequence, sequence_program
+from bdforge.operators.gemm.sequence import sequence
 from bdforge.operators.gemm.spec import Problem
 from bdforge.operators.gemm.staging import Staged
 from bdforge.sequences.words import target_facts
@@ -47,7 +46,7 @@ def manifest(
         "mlir_device": plan.mlir_device,
         "kernel": XCLBIN_KERNEL,
         "elf_kernel": ELF_KERNEL,
-        "kernels": list(plan.kernel_names),
+        "kernels": list(plan.kernels.symbols),
         "tile": tile | {"k_mt": spec.buffers.k_mt, "r": kernel.r, "s": kernel.s, "t": kernel.t},
         "array": {"rows": spec.rows, "columns": spec.columns},
         "arguments": [
@@ -57,10 +56,10 @@ def manifest(
         ],
         "runtime_parameters": {"K/k": RTP_K_STEPS, "output tiles per core": RTP_OUTPUT_TILES},
         "sequence": {
-            "program": sequence_program(plan).model_dump(exclude_none=True),
+            "program": plan.program.model_dump(exclude_none=True),
             "target": target_facts(mlir_device_named(plan.mlir_device)),
         },
-        "placement": {"read_back": read_back, "buffers": buffer_addresses(plan)},
+        "placement": {"read_back": read_back, "buffers": plan.design.buffer_addresses},
         "spec": spec.content,
         "files": {
             role: {"path": path, "sha256": known.get(role, "")}

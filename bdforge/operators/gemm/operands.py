@@ -68,7 +68,7 @@ class Operands:
         self.build.operand(
             "B", B, "in", self.types[B], BLOCK * BFP16EBS8.bits if blocked else tiling.b.bits, axes,
             self.blocks(depth, n_tiles) if blocked else self.micro_tiles(depth, n_tiles),
-            bias=_BIAS.get(self.types[B], 0), blocked="down" if blocked else None,
+            values=_range(self.types[B]), bias=_BIAS.get(self.types[B], 0), blocked="down" if blocked else None,
         )  # fmt: skip
 
     def micro_tiles(self, depth: Expr, n_tiles: Expr) -> list[tuple]:
@@ -101,6 +101,12 @@ class Operands:
         lines = [(0, n_tiles, tiling.n, apart), (0, tiling.n, 1, 1)]
         self.build.operand("column_scales", S, "in", "f32", _FLOAT_BITS, [columns], lines, missing=1.0)
         self.build.operand("bias", S, "in", "f32", _FLOAT_BITS, [columns], lines, offset=tiling.n, missing=0.0)
+
+
+def _range(type_name: str) -> list[int] | None:
+    """What a packed type holds; None where numpy's type of it holds no more."""
+    type_ = TYPES[type_name]
+    return list(type_.values) if type_.values and type_.bits < BYTE_BITS else None
 
 
 def _element_bits(store: Storage) -> int:

@@ -1,22 +1,33 @@
 """A GEMM design: a spec becomes a Plan, or every reason why it cannot."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
 
 from bdforge.design.model import Design
 from bdforge.devices import Device
+from bdforge.devices.types import PEAK_MACS
 from bdforge.operators.gemm.check import design_problems, spec_problems
-from bdforge.operators.gemm.core_tiles import RTP_K_STEPS, RTP_OUTPUT_TILES, GemmCore, core_of, object_file
+from bdforge.operators.gemm.core_tiles import RTP_K_STEPS, RTP_OUTPUT_TILES, GemmCore, core_of
 from bdforge.operators.gemm.finish import finish_for
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Finish, Kernel, kernel_for
 from bdforge.operators.gemm.mapping import map_gemm, tiling_of
-from bdforge.operators.gemm.spec import GemmSpec, SequenceOptions, SpecError
+from bdforge.operators.gemm.program import gemm_program
+from bdforge.operators.gemm.reference import Reference, k_steps, random_inputs
+from bdforge.operators.gemm.spec import GemmSpec, SpecError
+from bdforge.operators.gemm.walked import walked
+from bdforge.operators.operator import Cost, Expected, Kernels
+from bdforge.operators.operator import Plan as AnyPlan
+from bdforge.operators.specs import Problem as AnyProblem
+from bdforge.sequences import Program
 
 __all__ = ["RTP_K_STEPS", "RTP_OUTPUT_TILES", "Plan", "plan_gemm"]
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+@dataclass(frozen=True, slots=True, repr=False)
+class Plan(AnyPlan):
     """Every number of a GEMM design."""
 
     spec: GemmSpec
@@ -24,11 +35,8 @@ class Plan:
     kernel: Kernel
     finish: Finish | None
     tiling: Tiling
-    array: Design
+    design: Design
     cores: tuple[GemmCore, ...]
-
-    def __repr__(self) -> str:
-        return f"<Plan {self.summary}>"
 
     @property
     def summary(self) -> str:
@@ -37,43 +45,23 @@ class Plan:
         types, sizes = f"{spec.a} x {spec.b} -> {spec.c}", f"{tile.m}x{tile.k}x{tile.n}"
         return f"{spec.name}: {types}, tile {sizes} on {spec.rows} x {spec.columns} cores of {self.device.name}"
 
-    def waiting(self, options: SequenceOptions) -> "Plan":
-        """The same array, whose sequences wait as `options` say."""
-        return replace(self, spec=replace(self.spec, sequence=options))
+    @property
+    def program(self) -> Program:
+        """The runtime sequence of any M, K, N."""
+        return gemm_program(walked(self.spec, self.kernel, self.tiling, self.design, self.cores, self.device))
 
     @property
-    def link_with(self) -> str:
-        """Object file that holds all kernels."""
-        return object_file(self.spec)
+    def kernels(self) -> Kernels:
+        """What zeroes a tile of C, adds to it and finishes it."""
+        symbols = (self.kernel.multiply, self.kernel.zero, *((self.finish.symbol,) if self.finish else ()))
+        return Kernels(symbols, tuple(f"kernels/{name}.cc" for name in symbols), (*self._sizes, *self.epilogue_defines))
 
     @property
-    def mlir_device(self) -> str:
-        """The array as MLIR names it."""
-        return self.array.device
-
-    @property
-    def kernel_names(self) -> tuple[str, ...]:
-        """Symbols that a core calls."""
-        return (self.kernel.multiply, self.kernel.zero, *((self.finish.symbol,) if self.finish else ()))
-
-    @property
-    def kernel_sources(self) -> tuple[str, ...]:
-        """Source files of the kernels, relative to the project."""
-        return tuple(f"kernels/{name}.cc" for name in self.kernel_names)
-
-    @property
-    def kernel_defines(self) -> tuple[str, ...]:
-        """Macros with which all sources are compiled."""
+    def _sizes(self) -> tuple[str, ...]:
         spec = self.spec
         sizes = [f"DIM_{axis.upper()}={getattr(spec.tile, axis)}" for axis in "mkn"]
         parts = [f"DIM_RHO={spec.buffers.rho}"] if spec.buffers.rho > 1 else []
-        turned = [f"{name.upper()}_TRANSPOSED" for name in self.transposed]
-        return (*sizes, *parts, *turned, *self.epilogue_defines)
-
-    @property
-    def host_defines(self) -> tuple[str, ...]:
-        """`kernel_defines`, and what compilers for the array define by themselves."""
-        return (*self.kernel_defines, f"__AIE_ARCH__={self.kernel.generation.compiler_architecture}")
+        return (*sizes, *parts, *(f"{name.upper()}_TRANSPOSED" for name in self.transposed))
 
     @property
     def epilogue_defines(self) -> tuple[str, ...]:
@@ -88,6 +76,23 @@ class Plan:
         """Operands whose micro-tiles cores see transposed: their memory runs across the kernel's rows."""
         layouts = self.spec.layouts
         return "".join(name for name in "abc" if getattr(layouts, name) == "column")
+
+    def random(self, problem: AnyProblem, seed: int) -> dict[str, np.ndarray]:
+        """A and B over the whole range of integers, floats as small integers; scales and biases as it takes them."""
+        return random_inputs(self.spec, problem, seed)
+
+    def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
+        """C, exact for integers, with a bound for floats."""
+        return {"C": Reference(self.spec, self.kernel, self.tiling).expected(inputs)}
+
+    def cost(self, problem: AnyProblem) -> Cost:
+        """What a run moves, and the MACs of cores at the peak of their types; `bdforge.perf` models kernels closer."""
+        sequence, tile, (M, K, N) = self.sequence(problem), self.spec.tile, problem.sizes.values()
+        panels, columns = -(-M // self.tiling.panel_rows), -(-N // self.tiling.step_columns)
+        steps = panels * columns * len(k_steps(self.tiling, K))
+        peaks = PEAK_MACS[self.device.generation.name]
+        peak = peaks.get((self.spec.a, self.spec.b)) or peaks[self.spec.a, self.spec.a]
+        return Cost.of(sequence, M * K * N, steps * tile.m * tile.k * tile.n / peak)
 
 
 def plan_gemm(spec: GemmSpec, device: Device) -> Plan:

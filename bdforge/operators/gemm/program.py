@@ -10,50 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bdforge.devices import TileLimits
-from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, TASK_REPEAT_MAX
-from bdforge.operators.gemm.grid import Feed, Storage, Tiling
-from bdforge.operators.gemm.operands import A, B, C, Operands, Packing, R, S
+from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES
+from bdforge.operators.gemm.grid import Feed, Storage
+from bdforge.operators.gemm.operands import A, B, C, Operands, R, S
 from bdforge.operators.gemm.stages import Stages
+from bdforge.operators.gemm.walked import Walked
 from bdforge.sequences import Builder, Expr, Program, all_of, any_of, ceildiv, divisor, largest, least, select
 from bdforge.sequences.program import Bd
 
 PARAMETERS = ("M", "K", "N", "lda", "ldb", "ldc")
-
-
-@dataclass(frozen=True, slots=True)
-class Channel:
-    """A shim's channel."""
-
-    direction: str
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Core:
-    """Full addresses of a core's parameters, and of the lock that says that they are there."""
-
-    k_steps: int
-    output_tiles: int
-    go: int
-
-
-@dataclass(frozen=True, slots=True)
-class Walked:
-    """All of a design that its sequences depend on. `memory` are the MLIR types of A, B and C in host memory."""
-
-    tiling: Tiling
-    limits: TileLimits
-    depth_limit: int
-    largest_size: int
-    channels: tuple[Channel, Channel, Channel]
-    cores: tuple[Core, ...]
-    memory: tuple[str, str, str]
-    types: tuple[str, str, str]
-    packing: Packing
-    in_flight: int
-    most: int = TASK_REPEAT_MAX
-    """Panels or column steps of one step."""
 
 
 @lru_cache(maxsize=256)

@@ -17,7 +17,7 @@ def render(plan: Plan, problems: Sequence[Problem | GemmSequence], era: Era = Er
     """
     planned = (p if isinstance(p, GemmSequence) else sequence(plan, p.M, p.K, p.N) for p in _without_doubles(problems))
     sequences = tuple(map(mlir_sequence, planned))
-    text = render_design(replace(plan.array, sequences=sequences))
+    text = render_design(replace(plan.design, sequences=sequences))
     return text if era is Era.MARCH else convert(text, era, plan.spec.name)
 
 

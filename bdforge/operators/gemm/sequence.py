@@ -4,26 +4,19 @@ One loaded design serves every M, K, N; a sequence is all that differs. The desi
 it here, in the MLIR of a rendered sequence, and in C++ from the manifest.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bdforge.design.events import placed_sequence
-from bdforge.design.model import Allocation
 from bdforge.design.sequence import Sequence
 from bdforge.devices import TileKind, mlir_device_named
-from bdforge.devices.limits import GRANULE_BYTES
-from bdforge.devices.types import TYPES
-from bdforge.operators.gemm.addresses import core_addresses
-from bdforge.operators.gemm.grid import Grid, RuntimeParameters, WalkError, runtime_parameters
+from bdforge.operators.gemm.grid import Grid, RuntimeParameters, runtime_parameters
 from bdforge.operators.gemm.grid import Problem as Sizes
-from bdforge.operators.gemm.operands import Packing
-from bdforge.operators.gemm.plan import RTP_K_STEPS, RTP_OUTPUT_TILES, Plan
-from bdforge.operators.gemm.program import Channel, Core, Walked, gemm_program
-from bdforge.operators.gemm.spec import LARGEST_SIZE, Problem, SpecError
+from bdforge.operators.gemm.plan import Plan
+from bdforge.operators.gemm.spec import Problem, SpecError
 from bdforge.operators.gemm.staging import Leading, Staging, stage
-from bdforge.sequences import Event, Program, ProgramError, Start, interpret
+from bdforge.sequences import Event, Program, ProgramError, Start, WalkError, interpret
 from bdforge.sequences.interpret import arguments_of
 from bdforge.sequences.words import illegal, operations
 from bdforge.txn.codec import encode
@@ -105,7 +98,7 @@ class GemmSequence:
     def operations(self) -> list[Operation]:
         """The operations of the instruction stream."""
         bits = [argument.bits for argument in self.program.arguments]
-        wide = self.plan.spec.sequence.wait == "wide"
+        wide = self.plan.wide
         return list(operations(self.events, bits, self.plan.device.generation, wide))
 
     def words(self) -> np.ndarray:
@@ -158,7 +151,7 @@ def sequence(
     given = {name: value for name, value in (("a", lda), ("b", ldb), ("c", ldc)) if value is not None}
     leading = replace(natural_leading(plan, problem), **given)
     staging, sizes = stage(plan, problem, leading)
-    program = sequence_program(plan)
+    program = plan.program
     parameters = {"M": M, "K": K, "N": N, "lda": leading.a, "ldb": leading.b, "ldc": leading.c}
     try:
         events = tuple(interpret(program, parameters, plan.device.generation.limits(TileKind.SHIM)))
@@ -169,41 +162,13 @@ def sequence(
     return GemmSequence(plan, problem, staging, sizes, program, parameters, events)
 
 
-def sequence_program(plan: Plan) -> Program:
-    """The program of a plan's sequences."""
-    channels = {operand: channel for (operand, _), channel in shim_channels(plan).items()}
-    return gemm_program(
-        Walked(
-            tiling=plan.tiling,
-            limits=plan.device.generation.limits(TileKind.SHIM),
-            depth_limit=plan.kernel.depth_limit,
-            largest_size=LARGEST_SIZE,
-            channels=tuple(Channel(channels[name].direction, channels[name].channel) for name in "ABC"),  # type: ignore[arg-type]
-            cores=tuple(_core(core.parameters, core.go) for core in core_addresses(plan)),
-            memory=tuple(_memory_type(plan, name) for name in "abc"),  # type: ignore[arg-type]
-            types=(plan.spec.a, plan.spec.b, plan.spec.c),
-            packing=Packing(plan.kernel.s, plan.kernel.t, plan.spec.tile.m, plan.kernel.field_scaled),
-            in_flight=plan.spec.sequence.steps,
-        )
-    )
-
-
-def _core(parameters: int, go: int) -> Core:
-    return Core(parameters + GRANULE_BYTES * RTP_K_STEPS, parameters + GRANULE_BYTES * RTP_OUTPUT_TILES, go)
-
-
-def _memory_type(plan: Plan, name: str) -> str:
-    packed = getattr(plan.tiling, name).order == "packed"
-    return "i8" if packed else TYPES[getattr(plan.spec, name)].memory
-
-
 def mlir_sequence(planned: GemmSequence) -> Sequence:
     """A planned sequence as templates place it."""
     p = planned.problem
     comment = f"C ({p.M} x {p.N}) = A ({p.M} x {p.K}) B ({p.K} x {p.N}), edges: {planned.edges()}"
-    wide = planned.plan.spec.sequence.wait == "wide"
+    wide = planned.plan.wide
     return placed_sequence(
-        p.sequence, comment, planned.plan.array, planned.program, planned.elements, planned.events, wide
+        p.sequence, comment, planned.plan.design, planned.program, planned.elements, planned.events, wide
     )
 
 
@@ -212,15 +177,6 @@ def natural_leading(plan: Plan, problem: Problem) -> Leading:
     M, K, N, layouts = problem.M, problem.K, problem.N, plan.spec.layouts
     shapes = ((layouts.a, M, K), (layouts.b, K, N), (layouts.c, M, N))
     return Leading(*(down if order == "column" else across for order, down, across in shapes))
-
-
-def shim_channels(plan: Plan) -> dict[tuple[str, int], Allocation]:
-    """The shim channel of each operand in each column of the array that moves it."""
-    by_name = {allocation.name: allocation for allocation in plan.array.allocations}
-    fed = [feed.column for feed in plan.tiling.feeds()]
-    columns = range(plan.tiling.columns)
-    used: dict[str, Iterable[int]] = {"A": fed, "B": columns, "C": columns}
-    return {(name, column): by_name[f"{name.lower()}_{column}"] for name, found in used.items() for column in found}
 
 
 def _edges(planned: GemmSequence) -> Edges:

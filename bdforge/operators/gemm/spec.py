@@ -1,43 +1,46 @@
 """Design specs: TOML in `designs/`, checked at the edge, plain dataclasses inside."""
 
-import hashlib
-import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from bdforge.devices.limits import TASK_QUEUE_ENTRIES
 from bdforge.files import read_toml
-from bdforge.messages import InputError, listed, word
+from bdforge.operators.specs import LARGEST_SIZE, Section, SequenceSection, Size, Spec, SpecError, validated
+from bdforge.operators.specs import Problem as AnyProblem
+from bdforge.sequences import DEFAULT_OPTIONS, SequenceOptions
+
+KIND = "gemm"
+AXES = ("M", "K", "N")
 
 
-class SpecError(InputError):
-    """A design spec that cannot be read or cannot be built; the message lists every reason."""
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
+@dataclass(frozen=True, eq=False, init=False)
+class Problem(AnyProblem):
     """One GEMM: C (M x N) = A (M x K) · B (K x N)."""
 
-    M: int
-    K: int
-    N: int
-    name: str = field(default="", compare=False)
+    def __init__(self, M: int, K: int, N: int, name: str = ""):
+        super().__init__(KIND, {"M": M, "K": K, "N": N}, name)
 
     @property
-    def sequence(self) -> str:
-        """Name of its runtime sequence."""
-        return f"gemm_{self.M}x{self.K}x{self.N}"
+    def M(self) -> int:  # noqa: N802
+        """Rows of A and C."""
+        return self.sizes["M"]
+
+    @property
+    def K(self) -> int:  # noqa: N802
+        """Columns of A, rows of B."""
+        return self.sizes["K"]
+
+    @property
+    def N(self) -> int:  # noqa: N802
+        """Columns of B and C."""
+        return self.sizes["N"]
 
     @property
     def macs(self) -> int:
         """Multiply-accumulates that the answer needs."""
         return self.M * self.K * self.N
-
-    def __str__(self) -> str:
-        return f"{self.M}x{self.K}x{self.N}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,52 +116,7 @@ class Epilogue:
 
 
 @dataclass(frozen=True, slots=True)
-class SequenceOptions:
-    """How runtime sequences wait; no matter of the array's configuration, so that hosts may choose others.
-
-    `wait`: "column" waits for each column's token by an operation of its own, "wide" for those of all columns by one.
-    `in_flight`: steps that run at a time, at most as many as a task queue holds; so many tokens of a column may be on
-    their way at once. With wide waits that is one: nobody has shown whether the controller counts a wide wait's tokens
-    column by column or takes any of them (several are what one wait would then confuse). 0: as many as are allowed.
-    SpecError for anything else.
-    """
-
-    wait: str = "column"
-    in_flight: int = 0
-
-    def __post_init__(self) -> None:
-        if self.wait not in WAITS:
-            raise SpecError(f"sequence.wait = {self.wait!r} is unknown; choose {' or '.join(WAITS)}")
-        most = WAITS[self.wait]
-        if not 0 <= self.in_flight <= most:
-            raise SpecError(
-                f"sequence.in_flight = {self.in_flight} is outside 0 to {most}, the steps that sequence.wait = "
-                f"{self.wait} allows at a time; 0 takes the most"
-            )
-
-    @classmethod
-    def given(cls, wait: str | None, in_flight: int | None) -> "SequenceOptions | None":
-        """Options of which some may be left out; None when all are."""
-        if wait is None and in_flight is None:
-            return None
-        return cls("column" if wait is None else wait, in_flight or 0)
-
-    @property
-    def steps(self) -> int:
-        """Steps that run at a time."""
-        return self.in_flight or WAITS[self.wait]
-
-    def wait_columns(self, columns: int) -> int:
-        """Columns of one wait, of `columns` in use."""
-        return columns if self.wait == "wide" else 1
-
-
-WAITS = {"column": TASK_QUEUE_ENTRIES, "wide": 1}
-"""Forms of waiting, and how many steps may be in flight with each."""
-
-
-@dataclass(frozen=True, slots=True)
-class GemmSpec:
+class GemmSpec(Spec):
     """A GEMM design: types, layouts, array, tiles, buffering, epilogue and the problems that are built in.
 
     `accumulator` is the type in which cores keep C from step to step of K. Layouts are "row" or "column" for A and C,
@@ -178,29 +136,25 @@ class GemmSpec:
     epilogue: Epilogue
     problems: tuple[Problem, ...]
     array: str | None = None
-    sequence: SequenceOptions = SequenceOptions()
+    sequence: SequenceOptions = DEFAULT_OPTIONS
 
     @property
-    def content(self) -> dict[str, Any]:
-        """The spec as its TOML file would hold it; `spec_from` reads it back."""
+    def kind(self) -> str:  # type: ignore[override]
+        """Of the operator."""
+        return KIND
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Everything that decides the array configuration, as a TOML file would hold it."""
         made_for = {"device": self.array} if self.array else {}
         return {
-            "kind": "gemm",
             "types": {"a": self.a, "b": self.b, "c": self.c, "accumulator": self.accumulator},
             "layouts": asdict(self.layouts),
             "array": {**made_for, "rows": self.rows, "columns": self.columns},
             "tile": asdict(self.tile),
             "buffers": asdict(self.buffers),
             "epilogue": asdict(self.epilogue),
-            "sequence": asdict(self.sequence),
-            "problems": [asdict(problem) for problem in self.problems],
         }
-
-    @property
-    def hash(self) -> str:
-        """Identity of everything that decides the array configuration (not problems and sequences)."""
-        facts = {key: value for key, value in self.content.items() if key not in ("problems", "sequence")}
-        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 Rounding = Literal[
@@ -209,50 +163,43 @@ Rounding = Literal[
 ]  # fmt: skip
 """Rounding modes of shifts, as the AIE API names them."""
 
-LARGEST_SIZE = 1 << 20  # of a tile, a buffer or a problem, in elements
-_Size = Annotated[int, Field(ge=1, le=LARGEST_SIZE, strict=True)]
 
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class _Types(_Section):
+class _Types(Section):
     a: Literal["int8", "bf16", "bfp16"]
     b: Literal["int8", "int4", "int2", "bf16", "bfp16"]
     c: Literal["int8", "int16", "int32", "bf16", "f32", "bfp16"]
     accumulator: Literal["int8", "int16", "int32", "bf16", "f32", "bfp16"] | None = None
 
 
-class _LayoutsFile(_Section):
+class _LayoutsFile(Section):
     a: Literal["row", "column"] = "row"
     b: Literal["packed", "row", "column"] = "packed"
     c: Literal["row", "column"] = "row"
 
 
-class _ArrayFile(_Section):
+class _ArrayFile(Section):
     device: Literal["npu1", "npu2"] | None = None
     rows: Annotated[int, Field(ge=1, le=4, strict=True)] = 4
     columns: Annotated[int, Field(ge=1, le=8, strict=True)] = 8
 
 
-class _TileFile(_Section):
-    m: _Size
-    k: _Size
-    n: _Size
+class _TileFile(Section):
+    m: Size
+    k: Size
+    n: Size
     m_used: Annotated[int, Field(ge=0, le=LARGEST_SIZE, strict=True)] = 0
 
 
-class _BuffersFile(_Section):
-    k_mt: _Size | None = None
+class _BuffersFile(Section):
+    k_mt: Size | None = None
     c_buffers: Literal[1, 2] = 1
     c_memtile_buffers: Literal[1, 2] = 2
-    rho: _Size = 1
+    rho: Size = 1
     a_shims: Literal[1, 2] = 1
-    stack_bytes: _Size = STACK_BYTES
+    stack_bytes: Size = STACK_BYTES
 
 
-class _EpilogueFile(_Section):
+class _EpilogueFile(Section):
     shift: Annotated[int, Field(ge=0, le=31, strict=True)] = 0
     rounding: Rounding = "conv_even"
     scale: bool = False
@@ -260,19 +207,14 @@ class _EpilogueFile(_Section):
     relu: bool = False
 
 
-class _SequenceFile(_Section):
-    wait: str = "column"
-    in_flight: Annotated[int, Field(strict=True)] = 0
-
-
-class _ProblemFile(_Section):
+class _ProblemFile(Section):
     name: str = ""
-    M: _Size
-    K: _Size
-    N: _Size
+    M: Size
+    K: Size
+    N: Size
 
 
-class _GemmFile(_Section):
+class _GemmFile(Section):
     kind: Literal["gemm"]
     types: _Types
     layouts: _LayoutsFile = _LayoutsFile()
@@ -280,7 +222,7 @@ class _GemmFile(_Section):
     tile: _TileFile
     buffers: _BuffersFile = _BuffersFile()
     epilogue: _EpilogueFile = _EpilogueFile()
-    sequence: _SequenceFile = _SequenceFile()
+    sequence: SequenceSection = SequenceSection()
     problems: list[_ProblemFile] = Field(default_factory=list)
 
 
@@ -292,15 +234,8 @@ def load_spec(path: Path | str) -> GemmSpec:
 
 def spec_from(content: dict[str, Any], name: str, where: str = "design") -> GemmSpec:
     """A spec from TOML content; `where` heads every message."""
-    try:
-        file = _GemmFile.model_validate(content)
-    except ValidationError as error:
-        raise SpecError(listed((f"{where}: {_sentence(e)}" for e in error.errors()), "\n")) from None
+    file = validated(_GemmFile, content, where)
     types, buffers = file.types, file.buffers.model_dump()
-    try:
-        options = SequenceOptions(**file.sequence.model_dump())
-    except SpecError as error:
-        raise SpecError(f"{where}: {error}") from None
     return GemmSpec(
         name=name,
         a=types.a,
@@ -315,7 +250,7 @@ def spec_from(content: dict[str, Any], name: str, where: str = "design") -> Gemm
         epilogue=Epilogue(**file.epilogue.model_dump()),
         problems=tuple(Problem(p.M, p.K, p.N, p.name) for p in file.problems),
         array=file.array.device,
-        sequence=options,
+        sequence=file.sequence.options(where),
     )
 
 
@@ -324,14 +259,3 @@ def _default_accumulator(types: _Types) -> str:
     if types.b == "int2" or (types.a == "int8" and types.c == "bf16"):
         return "int32"
     return types.c
-
-
-def _sentence(error) -> str:
-    place = ".".join(word(part) for part in error["loc"])
-    if error["type"] == "extra_forbidden":
-        return f"{place}: unexpected key; remove it or check its spelling"
-    if error["type"] == "missing":
-        return f"{place}: missing; add it"
-    if error["type"] == "model_type":
-        return f"{place}: input should be a table (a section of its own), got {word(repr(error['input']))}"
-    return f"{place}: {error['msg'][0].lower()}{error['msg'][1:]}, got {word(repr(error['input']))}"

@@ -3,8 +3,23 @@
 from bdforge.devices import TileLimits
 from bdforge.operators.gemm.grid import Storage, Tiling
 from bdforge.sequences import Builder, Expr, any_of, ceildiv, largest, select
+from bdforge.sequences.expressions import Operand
 
 AXES = {"a": "MK", "b": "KN", "c": "MN"}
+
+
+def walked_extent(tiling: Tiling, axis: str, size: Operand) -> Expr:
+    """A size along "M", "K" or "N" as it is walked: whole granules, and at least a tile."""
+    granule = dict(zip("MKN", tiling.granules, strict=True))[axis]
+    least = dict(zip("MKN", (tiling.least_rows, tiling.k_mt, tiling.n), strict=True))[axis]
+    return largest(ceildiv(size, granule) * granule, least)
+
+
+def walked_size(tiling: Tiling, axis: str, size: int) -> int:
+    """`walked_extent` of a number."""
+    walked = walked_extent(tiling, axis, size).constant
+    assert walked is not None
+    return walked
 
 
 class Stages:
@@ -21,7 +36,7 @@ class Stages:
         self.lines = {name: self.line(name) for name in "abc"}
         self.granules = dict(zip("MKN", tiling.granules, strict=True))
         self.least = dict(zip("MKN", (tiling.least_rows, tiling.k_mt, tiling.n), strict=True))
-        self.walked = {name: self.size(name) for name in "MKN"}
+        self.walked = {name: walked_extent(tiling, name, self.given[name]) for name in "MKN"}
         self.packed = tiling.b.order == "packed"
         self.a_in_slabs = ~(self.walked["K"] % tiling.k_mt).equals(0) if not self.packed else build.constant(0)
         self.staged = {name: self.is_staged(name) for name in "abc"}
@@ -30,11 +45,6 @@ class Stages:
         """Positions from line to line of a user's operand; where 0 is given there is no gap."""
         given, axis = self.build.parameter(f"ld{name}"), AXES[name][0 if self.storage(name).order == "column" else 1]
         return select(given.equals(0), self.given[axis], given)
-
-    def size(self, axis: str) -> Expr:
-        """A size as it is walked: whole granules, and at least a tile."""
-        granule = self.granules[axis]
-        return largest(ceildiv(self.given[axis], granule) * granule, self.least[axis])
 
     def storage(self, name: str) -> Storage:
         return getattr(self.tiling, name)

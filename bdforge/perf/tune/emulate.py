@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from math import ceil
 
 from bdforge.emulator import EmulationError
+from bdforge.operators import WalkError
 from bdforge.operators.gemm import Plan, Problem, SpecError, plan_gemm, sequence
-from bdforge.operators.gemm.grid import WalkError
 from bdforge.operators.gemm.plan import GemmSpec
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.errors import PerfError

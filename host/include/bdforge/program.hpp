@@ -9,6 +9,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bdforge/target.hpp"
@@ -85,13 +86,14 @@ enum class Blocked : std::uint8_t { no, across, down };
 
 /// An array of the user's in an argument's buffer; `out`: the array writes it. `column_major`: lines of the user's own
 /// memory run along the first axis. `leading` is the parameter that says how far they are apart, or `none`; `missing`
-/// stands for an operand that is not given.
+/// stands for an operand that is not given, `values` are the smallest and the largest that it may hold.
 struct Operand {
     std::string name;
     std::uint32_t argument;
     bool out;
     std::string type;
     std::uint32_t bits;
+    std::optional<std::pair<std::int64_t, std::int64_t>> values;
     std::int64_t bias;
     Blocked blocked;
     std::optional<double> missing;

@@ -44,7 +44,7 @@ ORDERS = {
 def test_a_memtiles_channel_takes_its_buffers_in_order(case: tuple[str, str]):
     design, name = case
     plan = plan_gemm(spec_from(spec_content(16, 16, 32, **DESIGNS[design]), "small"), device_named("strix_halo"))
-    memtile = next(tile for tile in plan.array.tiles if tile.name == "mem_0")
+    memtile = next(tile for tile in plan.design.tiles if tile.name == "mem_0")
     channel = next(c for c in memtile.channels if f"{c.direction} {c.index}" == name)
     order = [bd.buffer.name.removeprefix("mem_0_").replace("mem_1_", "1.") for bd in channel.bds]
     assert " ".join(order) == ORDERS[case]
@@ -58,7 +58,7 @@ def test_a_slab_is_counted_in_slices():
     plan = plan_gemm(
         spec_from(spec_content(16, 16, 32, k_mt=48, rows=2, columns=2), "small"), device_named("strix_halo")
     )
-    memtile = next(tile for tile in plan.array.tiles if tile.name == "mem_0")
+    memtile = next(tile for tile in plan.design.tiles if tile.name == "mem_0")
     counts = {f"{c.direction} {c.index}": [bd.acquire.count for bd in c.bds if bd.acquire] for c in memtile.channels}
     assert counts["S2MM 1"] == [3, 3]  # a whole slab
     assert counts["MM2S 1"] == [1] * 6  # slice by slice

@@ -41,7 +41,7 @@ def family() -> list[Plan]:
 
 
 def holders(plan: Plan) -> list[Tile]:
-    return [tile for tile in plan.array.tiles if tile.buffers]
+    return [tile for tile in plan.design.tiles if tile.buffers]
 
 
 def banks(tile: Tile, name: str) -> set[int]:
@@ -78,13 +78,13 @@ def test_bds_are_numbered_within_what_their_channel_may_use(family):
 def addressed(text: str, plan: Plan) -> None:
     """Every tile, buffer, lock, BD of a text says where it is."""
     tiles = re.findall(r"%(\w+) = aie.tile\((\d+), (\d+)\) \{(.*)\}", text)
-    assert len(tiles) == len(re.findall(r"aie\.tile\(", text)) == len(plan.array.tiles)
+    assert len(tiles) == len(re.findall(r"aie\.tile\(", text)) == len(plan.design.tiles)
     ids = {"0": 15, "1": 26, "2": 27, "3": 29, "4": 30, "5": 31}
     assert all(f"pkt_id = {ids[row]}>" in told for *_, row, told in tiles)
     assert all(('allocation_scheme = "basic-sequential"' in told) == (row != "0") for *_, row, told in tiles)
     buffers = re.findall(r"aie\.buffer\(%(\w+)\) \{address = (\d+) : i32, sym_name = \"(\w+)\"\}", text)
     told = {name: int(address) for _, address, name in buffers}
-    assert told == {b.name: b.address for tile in plan.array.tiles for b in tile.buffers}
+    assert told == {b.name: b.address for tile in plan.design.tiles for b in tile.buffers}
     assert len(buffers) == len(re.findall(r"aie\.buffer\(", text))
     assert len(re.findall(r"aie\.lock\(%\w+, \d+\)", text)) == len(re.findall(r"aie\.lock\(", text))
     assert len(re.findall(r"aie\.dma_bd\(.*\) \{bd_id = \d+ : i32\}", text)) == len(re.findall(r"aie\.dma_bd\(", text))

@@ -50,7 +50,7 @@ def core_bytes(plan: Plan) -> int:
 
 
 def memtile_bytes(plan: Plan) -> int:
-    return sum(b.bytes for tile in plan.array.tiles if tile.kind is TileKind.MEMTILE for b in tile.buffers)
+    return sum(b.bytes for tile in plan.design.tiles if tile.kind is TileKind.MEMTILE for b in tile.buffers)
 
 
 def operands_bytes(row: dict[str, str]) -> float:

@@ -22,8 +22,8 @@ from bdforge.operators.gemm import (
     sequence,
     spec_from,
 )
-from bdforge.operators.gemm.addresses import core_addresses
 from bdforge.operators.gemm.sequence import natural_leading
+from bdforge.sequences import SequenceOptionError
 from bdforge.txn import BlockWrite, Patch, Sync, decode, encode
 from bdforge.txn.lower import lower_module
 from support.built_designs import spec_content
@@ -99,10 +99,11 @@ def test_parameters_lie_where_the_whole_design_allocates_them():
     plan = planned(m=16, k=16, n=32, rows=2, columns=4, stack_bytes=2048, c_buffers=2)
     device = next(op for op in parse(render(plan, []), "whole.mlir").walk() if isinstance(op, DeviceOp))
     placed = {op.symbol: at for op, at in allocate(device).buffers.items()}
-    for core, addresses in zip(plan.cores, core_addresses(plan), strict=True):
-        assert addresses.parameters & 0xFFFFF == placed[core.rtp.name]
-        assert addresses.parameters >> 20 == core.tile.column << 5 | core.tile.row
-        assert addresses.go == (core.tile.column << 25 | core.tile.row << 20) + 0x1F000 + 16 * core.locks["go"].id
+    for core in plan.cores:
+        parameters, go = core.tile.address(core.rtp), core.tile.address(core.locks["go"])
+        assert parameters & 0xFFFFF == placed[core.rtp.name]
+        assert parameters >> 20 == core.tile.column << 5 | core.tile.row
+        assert go == (core.tile.column << 25 | core.tile.row << 20) + 0x1F000 + 16 * core.locks["go"].id
 
 
 @pytest.mark.parametrize(
@@ -272,7 +273,7 @@ def test_wide_waits_are_never_for_two_tokens_of_a_column(flagship):
     assert planned.counts().steps == 16
     replay(planned.words())
     for in_flight in (2, 4):
-        with pytest.raises(SpecError, match=rf"in_flight = {in_flight} is outside 0 to 1, the steps that .* wide"):
+        with pytest.raises(SequenceOptionError, match=rf"in_flight = {in_flight} is outside 0 to 1, the steps .* wide"):
             SequenceOptions("wide", in_flight)
 
 

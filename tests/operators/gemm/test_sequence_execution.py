@@ -66,7 +66,7 @@ def built(tmp_path_factory):
         content = {"device": "strix_halo", **DESIGNS[name]}
         device = device_named(content.pop("device"))
         plan = plan_gemm(spec_from(spec_content(**content), "small"), device)
-        key = plan.kernel_sources, plan.host_defines
+        key = plan.kernels.sources, plan.host_defines
         plans[key] = plan
         return Loaded(plan, render(plan, []), kernels(*key))
 

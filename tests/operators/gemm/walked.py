@@ -8,7 +8,8 @@ from bd_patterns import Pattern
 from bdforge.devices import TileLimits
 from bdforge.operators.gemm.grid import Problem, Tiling
 from bdforge.operators.gemm.operands import Packing
-from bdforge.operators.gemm.program import Channel, Core, Walked, gemm_program
+from bdforge.operators.gemm.program import gemm_program
+from bdforge.operators.gemm.walked import Channel, Core, Walked
 from bdforge.sequences import Await, Event, Start, StartedTask, interpret
 
 OPERANDS = {("MM2S", 0): "A", ("MM2S", 1): "B", ("S2MM", 0): "C"}

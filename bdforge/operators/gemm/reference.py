@@ -1,0 +1,183 @@
+"""What a GEMM's C must be, by numpy: exact for integers, with a bound for floats. Random inputs to try it with."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from bdforge.devices.types import TYPES
+from bdforge.formats import error_bound, rounded
+from bdforge.formats.bounds import BLOCK_ROUNDOFF, largest_of_block
+from bdforge.operators.gemm.grid import Tiling
+from bdforge.operators.gemm.kernels import Kernel
+from bdforge.operators.gemm.spec import GemmSpec
+from bdforge.operators.gemm.stages import walked_size
+from bdforge.operators.operator import Expected
+from bdforge.operators.specs import Problem
+
+_EXACT_FLOAT32 = 1 << 24  # integers up to here are exact in float32
+_LARGEST_INT8 = 128
+_BF16_ROUNDOFF = 2.0**-8
+_SCALING_ROUNDOFF = 2.0**-21  # of products and sums by way of bfloat16 parts: contract of finish_i32_bf16
+_SMALL = (-8, 7)  # floats are small integers, whose products block floats hold
+
+
+def product(a: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """int32 a @ weights by numpy. Sums below 2^24 are exact in float32, which BLAS multiplies fastest."""
+    largest = _LARGEST_INT8 * int(np.abs(weights.astype(np.int16)).max(initial=0)) * a.shape[1]
+    exact = np.float32 if largest <= _EXACT_FLOAT32 else np.float64
+    return (a.astype(exact) @ weights.astype(exact)).astype(np.int32)
+
+
+def random_inputs(spec: GemmSpec, problem: Problem, seed: int) -> dict[str, np.ndarray]:
+    """A and B of a design's types and orders, over the whole range of integers; floats are small integers.
+
+    Scales between 1/2 and 1 and biases within 1, as far as the design takes them.
+    """
+    rng, (M, K, N) = np.random.default_rng(seed), problem.sizes.values()
+    inputs = {
+        "A": _random(rng, spec.a, spec.layouts.a, (M, K)),
+        "B": _random(rng, spec.b, spec.layouts.b, (K, N)),
+    }
+    rng, epilogue = np.random.default_rng(seed), spec.epilogue
+    rows, columns = (rng.uniform(0.5, 1, size).astype(np.float32) for size in (M, N))
+    if epilogue.scale:
+        inputs |= {"row_scales": rows, "column_scales": columns}
+    if epilogue.bias:
+        inputs["bias"] = rng.uniform(-1, 1, N).astype(np.float32)
+    return inputs
+
+
+def _random(rng: np.random.Generator, type_name: str, order: str, shape: tuple[int, int]) -> np.ndarray:
+    type_ = TYPES[type_name]
+    low, high = type_.values or _SMALL
+    values = rng.integers(low, high + 1, shape, np.int8).astype(type_.dtype)
+    return np.asfortranarray(values) if order == "column" else values
+
+
+def moved_back(size: int, tile: int) -> np.ndarray:
+    """The positions 0 to size - 1 in tiles; the last tile moves back until it ends at `size`."""
+    starts = np.minimum(np.arange(0, size, tile), size - tile)
+    return (starts[:, None] + np.arange(tile)).ravel()
+
+
+def k_steps(tiling: Tiling, K: int) -> list[np.ndarray]:
+    """The depths that each step of K adds: the last slab moves back, and skips what the one before it held."""
+    walked = walked_size(tiling, "K", K)
+    starts = [min(start, walked - tiling.k_mt) for start in range(0, walked, tiling.k_mt)]
+    fresh = np.zeros(walked, bool)
+    steps = []
+    for start in starts:
+        for first in range(start, start + tiling.k_mt, tiling.k):
+            depths = np.arange(first, first + tiling.k)
+            steps.append(depths[(depths < K) & ~fresh[depths]])
+        fresh[start : start + tiling.k_mt] = True
+    return steps
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """C in the types and with the epilogue of a design."""
+
+    spec: GemmSpec
+    kernel: Kernel
+    tiling: Tiling
+
+    def expected(self, inputs: Mapping[str, np.ndarray]) -> Expected:
+        """C of A (M, K), B (K, N) and what feeds an epilogue; scales that are left out are ones, biases 0."""
+        a, b, spec, epilogue = inputs["A"], inputs["B"], self.spec, self.spec.epilogue
+        sums = self._integer_sums(a, b) if TYPES[spec.accumulator].integer else self._float_sums(a, b)
+        if not TYPES[spec.c].integer:
+            return self._finished_floats(sums, inputs)
+        c = sums.values
+        if spec.accumulator != spec.c:
+            c = shifted(c, epilogue.shift, epilogue.rounding, TYPES[spec.c].dtype)
+        return Expected(np.maximum(c, 0) if epilogue.relu else c)
+
+    def _integer_sums(self, a: np.ndarray, b: np.ndarray) -> Expected:
+        spec, epilogue = self.spec, self.spec.epilogue
+        if spec.accumulator == "int32":
+            return Expected(product(a, b).astype(np.int64))
+        c = np.zeros((a.shape[0], b.shape[1]), np.int64)
+        for depths in k_steps(self.tiling, a.shape[1]):
+            step = product(a[:, depths], b[depths]).astype(np.int64)
+            c = shifted((c << epilogue.shift) + step, epilogue.shift, epilogue.rounding, TYPES[spec.accumulator].dtype)
+        return Expected(c)
+
+    def _float_sums(self, a: np.ndarray, b: np.ndarray) -> Expected:
+        blocks, accumulator = self.kernel.block_products, self.spec.accumulator
+        a, b = self._in_slabs(a, b)
+        seen = [rounded(operand, axis) if blocks else operand for operand, axis in ((a, -1), (b, 0))]
+        exact = seen[0].astype(np.float64) @ seen[1].astype(np.float64)
+        bound = error_bound(a, b, k=self.spec.tile.k, accumulator=accumulator, blocks=blocks)  # type: ignore[arg-type]
+        return Expected(exact, bound)
+
+    def _in_slabs(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Whole slabs of K as cores meet them, since shared exponents depend on it: the last one moves back.
+
+        For what the slab before it holds, B has zeros where it is packed, else A.
+        """
+        depth, k_mt = a.shape[1], self.tiling.k_mt
+        walked = walked_size(self.tiling, "K", depth)
+        order = moved_back(walked, k_mt)
+        a, b = np.pad(a, [(0, 0), (0, walked - depth)])[:, order], np.pad(b, [(0, walked - depth), (0, 0)])[order]
+        whole, covered = len(order) - k_mt, len(order) - walked
+        (b.T if self.tiling.b.order == "packed" else a)[:, whole : whole + covered] = 0
+        return a, b
+
+    def _finished_floats(self, sums: Expected, inputs: Mapping[str, np.ndarray]) -> Expected:
+        spec, epilogue = self.spec, self.spec.epilogue
+        c, bound = sums.values.astype(np.float64), np.zeros(sums.values.shape) if sums.bound is None else sums.bound
+        if epilogue.fed:
+            rows, columns = (
+                np.asarray(inputs.get(f"{of}_scales", np.ones(size)), np.float64)
+                for of, size in zip(("row", "column"), c.shape, strict=True)
+            )
+            bias = np.asarray(inputs.get("bias", np.zeros(c.shape[1])), np.float64)
+            factor = rows[:, None] * columns
+            bound = bound * np.abs(factor) + _SCALING_ROUNDOFF * (np.abs(c * factor) + np.abs(bias))
+            c = c * factor + bias
+        if epilogue.relu:
+            c = np.maximum(c, 0)
+        if spec.accumulator != spec.c:
+            largest = np.abs(c) + bound
+            coarse = BLOCK_ROUNDOFF * largest_of_block(largest) if spec.c == "bfp16" else _BF16_ROUNDOFF * largest
+            bound = bound + coarse
+        return Expected(c, bound)
+
+
+_Round = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
+
+
+def _nearest(up_at_half: Callable[[np.ndarray], np.ndarray]) -> _Round:
+    """To nearest; `up_at_half` says of the floors of values halfway whether they go up."""
+
+    def round_(down: np.ndarray, rest: np.ndarray, half: int) -> np.ndarray:
+        return down + ((rest > half) | ((rest == half) & up_at_half(down)))
+
+    return round_
+
+
+MODES: dict[str, _Round] = {
+    "floor": lambda down, rest, half: down,
+    "ceil": lambda down, rest, half: down + (rest > 0),
+    "symmetric_floor": lambda down, rest, half: down + ((rest > 0) & (down < 0)),
+    "symmetric_ceil": lambda down, rest, half: down + ((rest > 0) & (down >= 0)),
+    "negative_inf": _nearest(lambda down: np.zeros(down.shape, bool)),
+    "positive_inf": _nearest(lambda down: np.ones(down.shape, bool)),
+    "symmetric_zero": _nearest(lambda down: down < 0),
+    "symmetric_inf": _nearest(lambda down: down >= 0),
+    "conv_even": _nearest(lambda down: down % 2 == 1),
+    "conv_odd": _nearest(lambda down: down % 2 == 0),
+}
+"""What becomes of a floor, given what was cut off and what half a step is."""
+
+
+def shifted(values: np.ndarray, shift: int, mode: str, dtype: np.dtype) -> np.ndarray:
+    """int64 `values` divided by 2^shift, rounded as `mode` says, saturated to the integers of `dtype`; int64."""
+    limits = np.iinfo(dtype)
+    if shift:
+        half = 1 << (shift - 1)
+        down = values >> shift
+        values = MODES[mode](down, values - (down << shift), half)
+    return np.clip(values, limits.min, limits.max)

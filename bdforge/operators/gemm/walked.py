@@ -1,0 +1,78 @@
+"""What of a GEMM design its sequences depend on."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bdforge.design.model import Design
+from bdforge.devices import Device, TileKind, TileLimits
+from bdforge.devices.limits import GRANULE_BYTES, TASK_REPEAT_MAX
+from bdforge.devices.types import TYPES
+from bdforge.operators.gemm.core_tiles import RTP_K_STEPS, RTP_OUTPUT_TILES, GemmCore
+from bdforge.operators.gemm.grid import Tiling
+from bdforge.operators.gemm.kernels import Kernel
+from bdforge.operators.gemm.operands import Packing
+from bdforge.operators.gemm.spec import GemmSpec
+from bdforge.operators.specs import LARGEST_SIZE
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A shim's channel."""
+
+    direction: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """Full addresses of a core's parameters, and of the lock that says that they are there."""
+
+    k_steps: int
+    output_tiles: int
+    go: int
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """All of a design that its sequences depend on. `memory` are the MLIR types of A, B and C in host memory."""
+
+    tiling: Tiling
+    limits: TileLimits
+    depth_limit: int
+    largest_size: int
+    channels: tuple[Channel, Channel, Channel]
+    cores: tuple[Core, ...]
+    memory: tuple[str, str, str]
+    types: tuple[str, str, str]
+    packing: Packing
+    in_flight: int
+    most: int = TASK_REPEAT_MAX
+    """Panels or column steps of one step."""
+
+
+def walked(
+    spec: GemmSpec, kernel: Kernel, tiling: Tiling, design: Design, cores: Iterable[GemmCore], device: Device
+) -> Walked:
+    """All of it of a placed design."""
+    channels = {a.name[0]: Channel(a.direction, a.channel) for a in design.allocations}
+    return Walked(
+        tiling=tiling,
+        limits=device.generation.limits(TileKind.SHIM),
+        depth_limit=kernel.depth_limit,
+        largest_size=LARGEST_SIZE,
+        channels=(channels["a"], channels["b"], channels["c"]),
+        cores=tuple(map(_core, cores)),
+        memory=(_memory_type(spec, tiling, "a"), _memory_type(spec, tiling, "b"), _memory_type(spec, tiling, "c")),
+        types=(spec.a, spec.b, spec.c),
+        packing=Packing(kernel.s, kernel.t, spec.tile.m, kernel.field_scaled),
+        in_flight=spec.sequence.steps,
+    )
+
+
+def _core(core: GemmCore) -> Core:
+    parameters, go = core.tile.address(core.rtp), core.tile.address(core.locks["go"])
+    return Core(parameters + GRANULE_BYTES * RTP_K_STEPS, parameters + GRANULE_BYTES * RTP_OUTPUT_TILES, go)
+
+
+def _memory_type(spec: GemmSpec, tiling: Tiling, name: str) -> str:
+    return "i8" if getattr(tiling, name).order == "packed" else TYPES[getattr(spec, name)].memory

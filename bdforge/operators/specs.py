@@ -1,0 +1,122 @@
+"""Specs of any operator: what they have in common, and how the text of one is checked at the edge.
+
+A spec is TOML with `kind = "..."` at the top. An operator's spec derives from `Spec`; the form of its file is a
+`Section` of pydantic, which `validated` checks.
+"""
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bdforge.messages import InputError, listed, word
+from bdforge.sequences import SequenceOptions
+
+LARGEST_SIZE = 1 << 20
+"""Of a tile, a buffer or a problem along one axis, in elements."""
+Size = Annotated[int, Field(ge=1, le=LARGEST_SIZE, strict=True)]
+File = TypeVar("File", bound=BaseModel)
+
+
+class SpecError(InputError):
+    """A design spec that cannot be read or cannot be built; the message lists every reason."""
+
+
+class Section(BaseModel):
+    """A table of a spec's file; keys that it does not know are faults."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SequenceSection(Section):
+    """How runtime sequences wait, see `SequenceOptions`."""
+
+    wait: str = "column"
+    in_flight: Annotated[int, Field(strict=True)] = 0
+
+    def options(self, where: str) -> SequenceOptions:
+        """The options; SpecError for those that there are not."""
+        try:
+            return SequenceOptions(self.wait, self.in_flight)
+        except InputError as error:
+            raise SpecError(f"{where}: {error}") from None
+
+
+def validated(form: type[File], content: Mapping[str, Any], where: str) -> File:
+    """TOML content in the form of an operator's file; SpecError lists every fault, `where` heads each."""
+    try:
+        return form.model_validate(content)
+    except ValidationError as error:
+        raise SpecError(listed((f"{where}: {_sentence(e)}" for e in error.errors()), "\n")) from None
+
+
+def _sentence(error) -> str:
+    place = ".".join(word(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        return f"{place}: unexpected key; remove it or check its spelling"
+    if error["type"] == "missing":
+        return f"{place}: missing; add it"
+    if error["type"] == "model_type":
+        return f"{place}: input should be a table (a section of its own), got {word(repr(error['input']))}"
+    return f"{place}: {error['msg'][0].lower()}{error['msg'][1:]}, got {word(repr(error['input']))}"
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Sizes of one run, by parameter of the sequence program, in the order in which shapes are written (MxKxN).
+
+    Leading dimensions are not in it. Two problems are equal when kind and sizes are, whatever their names.
+    """
+
+    kind: str
+    sizes: Mapping[str, int]
+    name: str = ""
+
+    @property
+    def sequence(self) -> str:
+        """Name of its runtime sequence, such as gemm_256x2560x640."""
+        return f"{self.kind}_{self}"
+
+    def __str__(self) -> str:
+        return "x".join(map(str, self.sizes.values()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Problem) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[str, tuple[tuple[str, int], ...]]:
+        return self.kind, tuple(self.sizes.items())
+
+
+class Spec(ABC):
+    """A design spec. `name` is its file's; `problems` are built in; `sequence` says how its sequences wait."""
+
+    __slots__ = ()
+    kind: str
+    name: str
+    problems: tuple[Any, ...]  # `Problem`s
+    sequence: SequenceOptions
+
+    @property
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """Everything that decides the array configuration, as its TOML file would hold it."""
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The spec as its TOML file would hold it; the operator's `load` reads it back."""
+        problems = [{"name": problem.name, **problem.sizes} for problem in self.problems]
+        return {"kind": self.kind, **self.facts, "sequence": asdict(self.sequence), "problems": problems}
+
+    @property
+    def hash(self) -> str:
+        """Identity of everything that decides the array configuration (not problems and sequences)."""
+        told = json.dumps({"kind": self.kind, **self.facts}, sort_keys=True)
+        return hashlib.sha256(told.encode()).hexdigest()[:16]

@@ -87,6 +87,10 @@ def _or_none(value: int | None) -> int | str:
     return _NONE if value is None else value
 
 
+def _range(values: Sequence[int] | None) -> str:
+    return "std::nullopt" if values is None else f"std::pair<std::int64_t, std::int64_t>{_list(values)}"
+
+
 def _operand(operand: Operand, parameters: Sequence[str]) -> str:
     axes = [[axis.size, axis.walked, _or_none(axis.tile), _truth(axis.once)] for axis in operand.axes]
     loops = [[dim.axis, dim.count, dim.step, dim.stride] for dim in operand.dims]
@@ -96,8 +100,8 @@ def _operand(operand: Operand, parameters: Sequence[str]) -> str:
     return _list(
         [
             _text(operand.name), operand.argument, _truth(operand.direction == "out"), _text(operand.type),
-            operand.bits, operand.bias, blocked, missing, _truth(operand.order == "column"), leading, operand.staged,
-            _list(map(_list, axes)), operand.offset, _list(map(_list, loops)),
+            operand.bits, _range(operand.values), operand.bias, blocked, missing, _truth(operand.order == "column"),
+            leading, operand.staged, _list(map(_list, axes)), operand.offset, _list(map(_list, loops)),
         ]
     )  # fmt: skip
 

@@ -1,8 +1,9 @@
-"""Number formats of the cores that numpy lacks, and the orders in which cores take them: bfloat16, bfp16ebs8."""
+"""Number formats of the cores that numpy lacks, how they narrow sums, and the orders in which they take numbers."""
 
 from bdforge.formats.bfp16 import BLOCK, BLOCK_BYTES, decode, encode, rounded
 from bdforge.formats.bounds import error_bound
 from bdforge.formats.errors import FormatError
+from bdforge.formats.narrowing import shifted
 from bdforge.formats.tiles import (
     TILE_BYTES,
     pack_bf16_b,
@@ -25,6 +26,7 @@ __all__ = [
     "pack_bfp16",
     "pack_bfp16_b",
     "rounded",
+    "shifted",
     "unpack_bf16_b",
     "unpack_bfp16",
     "unpack_bfp16_b",

@@ -9,7 +9,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -19,6 +19,16 @@ from bdforge.sequences import SequenceOptions
 LARGEST_SIZE = 1 << 20
 """Of a tile, a buffer or a problem along one axis, in elements."""
 Size = Annotated[int, Field(ge=1, le=LARGEST_SIZE, strict=True)]
+STACK_BYTES = 4096
+"""Of a core where a spec does not say. Peano's frames of kernels like ours were seen to take 960 to 1216 bytes, which
+varies with its version (mlir-air 1980); upstream's matmul asks for 3328."""
+
+Rounding = Literal[
+    "floor", "ceil", "symmetric_floor", "symmetric_ceil", "negative_inf", "positive_inf", "symmetric_zero",
+    "symmetric_inf", "conv_even", "conv_odd",
+]  # fmt: skip
+"""Rounding modes of shifts, as the AIE API names them."""
+
 File = TypeVar("File", bound=BaseModel)
 
 
@@ -30,6 +40,14 @@ class Section(BaseModel):
     """A table of a spec's file; keys that it does not know are faults."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+class ArraySection(Section):
+    """The array that a design is made for, any without; and how much of it. No columns: as the operator has it."""
+
+    device: Literal["npu1", "npu2"] | None = None
+    rows: Annotated[int, Field(ge=1, le=4, strict=True)] = 4
+    columns: Annotated[int, Field(ge=1, le=8, strict=True)] | None = None
 
 
 class SequenceSection(Section):

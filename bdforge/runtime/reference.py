@@ -3,11 +3,11 @@
 import numpy as np
 
 from bdforge.operators.gemm import Plan, Problem
-from bdforge.operators.gemm.reference import MODES, product, shifted
+from bdforge.operators.gemm.reference import product
 from bdforge.operators.operator import Expected
 from bdforge.runtime.epilogues import NO_SCALES, Scales
 
-__all__ = ["MODES", "Expected", "expected", "random_operands", "random_scales", "reference", "shifted"]
+__all__ = ["Expected", "expected", "random_operands", "random_scales", "reference"]
 reference = product
 
 

@@ -8,7 +8,7 @@ import pytest
 from kernel_library import aligned_copy, tile_options
 from micro_tiles import MICRO, from_micro_tiles, micro_tiled, narrowed
 
-from bdforge.operators.gemm.spec import Rounding
+from bdforge.operators.specs import Rounding
 from support.family_oracle import ROUND
 
 DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32}

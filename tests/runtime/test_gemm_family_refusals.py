@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bdforge.devices import DEVICES
+from bdforge.formats.narrowing import MODES
 from bdforge.operators.gemm import Plan, SpecError, plan_gemm, render, sequence, spec_from
 from bdforge.operators.gemm.kernels import KERNELS, Kernel
-from bdforge.operators.gemm.spec import Rounding
-from bdforge.runtime.reference import MODES
+from bdforge.operators.specs import Rounding
 from support.built_designs import ROOT
 from support.family import PRODUCTS
 from support.family_oracle import ROUND

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from math import lcm
 
-from bdforge.design.check import check
 from bdforge.design.model import Design
 from bdforge.devices import DEVICES, Device
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm.finish import epilogue_bytes, finish_problems
 from bdforge.operators.gemm.kernels import KERNELS, Kernel, accumulators, kernel_for
 from bdforge.operators.gemm.spec import GemmSpec
+from bdforge.operators.reasons import array_reasons, design_reasons, stack_reasons
 
 _SUM_BITS = 32  # of the accumulator registers of an integer product
 
@@ -28,13 +28,7 @@ def spec_problems(spec: GemmSpec, device: Device) -> list[str]:
 
 
 def _array_shape(spec: GemmSpec, device: Device) -> Iterator[str]:
-    if spec.array not in (None, device.mlir):
-        others = ", ".join(other.name for other in DEVICES.values() if other.mlir == spec.array)
-        yield f"array.device = {spec.array}, but {device.name} is an {device.mlir}; build for {others}"
-    if spec.columns > device.columns:
-        yield f"array.columns = {spec.columns}, but {device.name} has {device.columns}; use fewer"
-    if spec.rows > device.core_rows:
-        yield f"array.rows = {spec.rows}, but {device.name} has {device.core_rows} rows of cores"
+    yield from array_reasons(spec.array, spec.rows, spec.columns, device)
     shims = spec.buffers.a_shims
     if shims > 1 and shims * spec.rows > spec.columns:
         yield f"buffers.a_shims = {shims} needs {shims * spec.rows} columns for {spec.rows} rows; use 1"
@@ -55,9 +49,7 @@ def _tile_sizes(spec: GemmSpec, device: Device) -> Iterator[str]:
         yield from _multiple(f"tile.{axis}", getattr(spec.tile, axis), multiple, parts, kernel.multiply)
     if spec.buffers.k_mt % spec.tile.k:
         yield f"buffers.k_mt = {spec.buffers.k_mt} is not a multiple of tile.k = {spec.tile.k}; use one"
-    stack, align = spec.buffers.stack_bytes, device.generation.vector_align_bytes
-    if stack % align:
-        yield f"buffers.stack_bytes = {stack} is not a multiple of {align}; the buffers behind it would misalign"
+    yield from stack_reasons("buffers.stack_bytes", spec.buffers.stack_bytes, device)
     yield from _layouts(spec, kernel)
     yield from _used_rows(spec, kernel)
     yield from _step_sums(spec, kernel)
@@ -143,10 +135,5 @@ _SETTINGS = {
 
 
 def design_problems(design: Design) -> list[str]:
-    """Reasons that follow from the mapped design: whole vectors, memory, BDs, locks and what the registers hold."""
-    align = design.array.generation.vector_align_bytes
-    cores = [tile for tile in design.tiles if tile.core]
-    odd = dict.fromkeys((b.role, b.bytes) for tile in cores for b in tile.buffers if b.bytes % align)
-    reasons = [f"core: {role}: {size} bytes are not a multiple of {align}; use a larger tile" for role, size in odd]
-    found = [(reason, _SETTINGS.get(reason.rule)) for reason in check(design)]
-    return reasons + [f"{reason}: {settings}" if settings else str(reason) for reason, settings in found]
+    """Reasons that follow from the mapped design."""
+    return design_reasons(design, _SETTINGS)

@@ -7,11 +7,23 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from bdforge.files import read_toml
-from bdforge.operators.specs import LARGEST_SIZE, Section, SequenceSection, Size, Spec, SpecError, validated
+from bdforge.operators.specs import (
+    LARGEST_SIZE,
+    STACK_BYTES,
+    ArraySection,
+    Rounding,
+    Section,
+    SequenceSection,
+    Size,
+    Spec,
+    SpecError,
+    validated,
+)
 from bdforge.operators.specs import Problem as AnyProblem
 from bdforge.sequences import DEFAULT_OPTIONS, SequenceOptions
 
 KIND = "gemm"
+COLUMNS = 8  # of specs that do not say
 AXES = ("M", "K", "N")
 
 
@@ -69,11 +81,6 @@ class Layouts:
     a: str = "row"
     b: str = "packed"
     c: str = "row"
-
-
-STACK_BYTES = 4096
-"""Of a core where a spec does not say. Peano's frames of kernels like ours were seen to take 960 to 1216 bytes, which
-varies with its version (mlir-air 1980); upstream's matmul asks for 3328."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +164,6 @@ class GemmSpec(Spec):
         }
 
 
-Rounding = Literal[
-    "floor", "ceil", "symmetric_floor", "symmetric_ceil", "negative_inf", "positive_inf", "symmetric_zero",
-    "symmetric_inf", "conv_even", "conv_odd",
-]  # fmt: skip
-"""Rounding modes of shifts, as the AIE API names them."""
-
-
 class _Types(Section):
     a: Literal["int8", "bf16", "bfp16"]
     b: Literal["int8", "int4", "int2", "bf16", "bfp16"]
@@ -175,12 +175,6 @@ class _LayoutsFile(Section):
     a: Literal["row", "column"] = "row"
     b: Literal["packed", "row", "column"] = "packed"
     c: Literal["row", "column"] = "row"
-
-
-class _ArrayFile(Section):
-    device: Literal["npu1", "npu2"] | None = None
-    rows: Annotated[int, Field(ge=1, le=4, strict=True)] = 4
-    columns: Annotated[int, Field(ge=1, le=8, strict=True)] = 8
 
 
 class _TileFile(Section):
@@ -218,7 +212,7 @@ class _GemmFile(Section):
     kind: Literal["gemm"]
     types: _Types
     layouts: _LayoutsFile = _LayoutsFile()
-    array: _ArrayFile = _ArrayFile()
+    array: ArraySection = ArraySection()
     tile: _TileFile
     buffers: _BuffersFile = _BuffersFile()
     epilogue: _EpilogueFile = _EpilogueFile()
@@ -244,7 +238,7 @@ def spec_from(content: dict[str, Any], name: str, where: str = "design") -> Gemm
         accumulator=types.accumulator or _default_accumulator(types),
         layouts=Layouts(**file.layouts.model_dump()),
         rows=file.array.rows,
-        columns=file.array.columns,
+        columns=file.array.columns or COLUMNS,
         tile=TileSizes(**file.tile.model_dump()),
         buffers=Buffers(**buffers | {"k_mt": file.buffers.k_mt or file.tile.k}),
         epilogue=Epilogue(**file.epilogue.model_dump()),

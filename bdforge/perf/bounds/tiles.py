@@ -7,7 +7,7 @@ from math import ceil
 from bdforge.design.placement import occupied
 from bdforge.devices.limits import CORE
 from bdforge.operators.gemm.core_tiles import core_parts
-from bdforge.operators.gemm.spec import STACK_BYTES
+from bdforge.operators.specs import STACK_BYTES
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.estimate import estimate
 

@@ -20,7 +20,7 @@ from bdforge.devices.types import TYPES, ElementType, type_named
 from bdforge.operators.gemm import GemmSpec, plan_gemm, spec_from
 from bdforge.operators.gemm.core_tiles import core_parts
 from bdforge.operators.gemm.kernels import Kernel, kernel_for
-from bdforge.operators.gemm.spec import STACK_BYTES
+from bdforge.operators.specs import STACK_BYTES
 from bdforge.perf.errors import PerfError
 
 B_LAYOUTS = ("packed", "row", "column")

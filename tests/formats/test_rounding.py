@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bdforge.runtime.reference import MODES, shifted
+from bdforge.formats.narrowing import MODES, shifted
 from support.family_oracle import ROUND
 
 WIDE = np.dtype(np.int64)

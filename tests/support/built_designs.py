@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import Plan, manifest, plan_gemm, render, spec_from
+from bdforge.operators import Plan
+from bdforge.operators.gemm import manifest, plan_gemm, render, spec_from
 from bdforge.runtime import BuiltDesign
 from bdforge.toolchain.native import native_flags
 

@@ -1,0 +1,205 @@
+"""How the bytes of y = f(a, b) go: the array's design, and the sequence program of any length.
+
+Each column works alone on a run of the elements. Its memtile deals tiles of a and b to its cores, in turn on one
+channel of each, and joins theirs of y. A panel is what a column takes at a time: a tile for each core.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bdforge.design import (
+    Acquire,
+    Advance,
+    Allocation,
+    Buffer,
+    Call,
+    Channel,
+    Core,
+    Design,
+    Flow,
+    Load,
+    Locks,
+    Loop,
+    Release,
+    Rotation,
+    Slots,
+    Tile,
+    in_turn,
+    placed,
+)
+from bdforge.devices import TileKind
+from bdforge.devices.limits import GRANULE_BITS
+from bdforge.devices.types import ElementType
+from bdforge.sequences import Builder, Expr, Program, all_of, any_of, ceildiv, largest, least
+
+FIRST_CORE_ROW = 2
+DEAL_CHANNELS = (1, 3, 5, 0)
+"""MM2S channels of a memtile to its cores: four rows take all its BDs, 24 of even channels and 24 of odd ones."""
+JOIN_CHANNEL = 4
+"""MM2S channel of y. S2MM channels are a = 0, b = 1, and from 2 on y of each core row."""
+RTP_ELEMENTS = 16  # one is used, the number of tiles
+LARGEST_LENGTH = 1 << 30
+"""Elements of a problem: a BD counts its words in 32 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """Cores in use, and the elements of a core's tile."""
+
+    type: ElementType
+    tile: int
+    rows: int
+    columns: int
+
+    @property
+    def panel(self) -> int:
+        """Elements of a panel."""
+        return self.rows * self.tile
+
+
+def map_elementwise(name: str, device: str, tiling: Tiling, symbol: str, stack_bytes: int, comment: str) -> Design:
+    """The design for the array that MLIR calls `device`, without sequences; cores call `symbol(a, b, y)` for a tile."""
+    columns, rows = range(tiling.columns), range(FIRST_CORE_ROW, FIRST_CORE_ROW + tiling.rows)
+    shims = [Tile(f"shim_{c}", c, 0, TileKind.SHIM) for c in columns]
+    memtiles = [_memtile(tiling, c) for c in columns]
+    cores = [[_core_tile(tiling, c, row, symbol, stack_bytes, f"{name}.o") for row in rows] for c in columns]
+    tiles = (*shims, *memtiles, *(tile for column in cores for tile in column))
+    flows = tuple(_flows(shims, memtiles, cores))
+    channels = (("a", "MM2S", 0), ("b", "MM2S", 1), ("y", "S2MM", 0))
+    names = tuple(Allocation(f"{x}_{shim.column}", shim, way, i) for shim in shims for x, way, i in channels)
+    return placed(Design(name, device, tiles, flows, names, comments=(comment,)))
+
+
+def _flows(shims: list[Tile], memtiles: list[Tile], cores: list[list[Tile]]) -> Iterator[Flow]:
+    for shim, memtile in zip(shims, memtiles, strict=True):
+        for channel in range(2):
+            yield Flow(shim.dma(channel), (memtile.dma(channel),), "a and b: DRAM to memtiles")
+    for memtile, column in zip(memtiles, cores, strict=True):
+        for channel, core in zip(DEAL_CHANNELS, column, strict=False):
+            yield Flow(memtile.dma(channel), (core.dma(0),), "a and b: tiles in turn to each core")
+    for memtile, column in zip(memtiles, cores, strict=True):
+        for row, core in enumerate(column):
+            yield Flow(core.dma(0), (memtile.dma(2 + row),), "y: tiles of a column join in its memtile")
+    for shim, memtile in zip(shims, memtiles, strict=True):
+        yield Flow(memtile.dma(JOIN_CHANNEL), (shim.dma(0),), "y: memtiles to DRAM")
+
+
+def _memtile(tiling: Tiling, column: int) -> Tile:
+    """Each core row has stores of its own: with one for all, a fast core would take a slow one's turn."""
+    locks = Locks(f"mem_{column}")
+    rows, tile = range(tiling.rows), (tiling.tile, tiling.type)
+    a, b, y = ([Slots.of(locks, f"{x}{row}", *tile, f"{x} of core row {row}") for row in rows] for x in "aby")
+    channels = [Channel("S2MM", i, in_turn(s.fill() for s in (a, b)[i]), f"{'ab'[i]} from DRAM") for i in range(2)]
+    channels += [Channel("S2MM", 2 + row, y[row].fill(), f"y from core row {row}") for row in rows]
+    out = [Channel("MM2S", JOIN_CHANNEL, in_turn(s.send() for s in y), "y of the column")]
+    for row in rows:
+        both = in_turn((a[row].send(), b[row].send()))
+        out.append(Channel("MM2S", DEAL_CHANNELS[row], both, f"a and b to core row {row}"))
+    channels += sorted(out, key=lambda channel: channel.index)
+    buffers = tuple(buffer for slots in (*a, *b, *y) for buffer in slots.buffers)
+    return Tile(locks.tile, column, 1, TileKind.MEMTILE, buffers, tuple(locks.taken), tuple(channels))
+
+
+def _core_tile(tiling: Tiling, column: int, row: int, symbol: str, stack_bytes: int, link_with: str) -> Tile:
+    """A core: once told of how many tiles, for each it waits for a and b and room for y."""
+    locks = Locks(f"core_{column}_{row}")
+    a, b, y = (Slots.of(locks, x, tiling.tile, tiling.type, f"{x} tile") for x in "aby")
+    told = Buffer(f"{locks.tile}_rtp", RTP_ELEMENTS, "i32", "run-time parameter: tiles")
+    go = locks.one("go", role="set by the host when the run-time parameter is in place")
+    turn = Rotation("turn")
+    tile = (
+        *(Acquire(lock) for lock in (a.full, b.full, y.free)),
+        Call(symbol, tuple(turn.of(slots.buffers) for slots in (a, b, y))),
+        *(Release(lock) for lock in (a.free, b.free, y.full)),
+        Advance(turn),
+    )
+    body = (Loop(None, (Acquire(go), Load("tiles", told), Loop("tiles", tile, "tile")), "problem"),)
+    channels = (
+        Channel("S2MM", 0, in_turn((a.fill(), b.fill())), "a and b in"),
+        Channel("MM2S", 0, y.send(), "y out"),
+    )
+    buffers = (*a.buffers, *b.buffers, *y.buffers, told)
+    core = Core(body, stack_bytes, link_with)
+    return Tile(locks.tile, column, row, TileKind.CORE, buffers, tuple(locks.taken), channels, core)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Full addresses of a core's number of tiles, and of the lock that says that it is there."""
+
+    column: int
+    tiles: int
+    go: int
+
+
+def told_at(design: Design) -> tuple[Told, ...]:
+    """Where each core of a mapped design is told what to do."""
+    cores = (tile for tile in design.tiles if tile.core)
+    return tuple(Told(core.column, core.address(core.buffers[-1]), core.address(core.locks[-1])) for core in cores)
+
+
+@lru_cache(maxsize=64)
+def elementwise_program(tiling: Tiling, cores: tuple[Told, ...], in_flight: int) -> Program:
+    """The sequence program: y = f(a, b) of `length` elements, in one step.
+
+    Columns take as many panels each, but for one, one behind the other. The last panel moves back, so that it ends with
+    the operands: what it covers twice is computed twice, with one result. Operands of no whole words, or of less than a
+    panel, are staged.
+    """
+    return _Walk(tiling, cores, in_flight).program()
+
+
+class _Walk:
+    def __init__(self, tiling: Tiling, cores: tuple[Told, ...], in_flight: int):
+        self.tiling, self.cores, self.build = tiling, cores, Builder(["length"], in_flight)
+        self.length = self.build.parameter("length")
+        granule = GRANULE_BITS // tiling.type.bits
+        odd = ~(self.length % granule).equals(0)
+        self.staged = any_of(odd, self.length < tiling.panel)
+        self.walked = largest(ceildiv(self.length, granule) * granule, tiling.panel)
+        self.panels = ceildiv(self.walked, tiling.panel)
+        self.used = least(self.panels, tiling.columns)
+        self.moves = ~(self.walked % tiling.panel).equals(0)
+
+    def program(self) -> Program:
+        build, n = self.build, self.length
+        outside = any_of(n < 1, n > LARGEST_LENGTH)
+        build.require(~outside, f"length = {{}} is outside 1 to {LARGEST_LENGTH}", n)
+        for name, way in (("A", "in"), ("B", "in"), ("Y", "out")):
+            self.operand(name, way)
+        with build.step([("S2MM", 0, 0, self.used)], "{} panels on {} columns", (self.panels, self.used)):
+            for argument, way, channel in ((0, "MM2S", 0), (1, "MM2S", 1)):
+                self.tasks(argument, way, channel)
+            for core in self.cores:
+                _, tiles = self.share(core.column)
+                with build.when(tiles > 0):
+                    build.write(core.tiles, tiles)
+                    build.write(core.go, 1)
+            self.tasks(2, "S2MM", 0)
+        return build.program
+
+    def operand(self, name: str, way: str) -> None:
+        """An operand as it lies, or a staged copy with zeros behind."""
+        type_, n = self.tiling.type, self.walked
+        argument = self.build.argument(name, type_.memory, type_.bits, n)
+        axes, dims = [(self.length, n, None, False)], [(0, n, 1, 1)]
+        self.build.operand(name, argument, way, type_.name, type_.bits, axes, dims, staged=self.staged)
+
+    def share(self, column: int) -> tuple[Expr, Expr]:
+        """(first panel, panels) of a column: the first ones take what is left over."""
+        columns = self.tiling.columns
+        each, rest = self.panels // columns, self.panels % columns
+        return each * column + least(rest, column), each + (rest > column)
+
+    def tasks(self, argument: int, way: str, channel: int) -> None:
+        """Each column's run of an argument: its panels as they lie, then the one that moved back."""
+        panel, build = self.tiling.panel, self.build
+        for column in range(self.tiling.columns):
+            first, count = self.share(column)
+            moved = all_of(self.moves, self.used.equals(column + 1))
+            straight = count - moved
+            run = build.bd(argument, first * panel, (straight * panel,), (1,), when=straight > 0)
+            last = build.bd(argument, self.walked - panel, (panel,), (1,), when=moved)
+            with build.when(count > 0):
+                build.task(way, channel, column, run, last, token=way == "S2MM")

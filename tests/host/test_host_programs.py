@@ -11,7 +11,8 @@ import pytest
 from host_programs import run
 from library_builds import sanitized_build, small_plan
 
-from bdforge.devices import TileKind, mlir_device_named
+from bdforge.devices import TileKind, device_named, mlir_device_named
+from bdforge.operators import plan, spec_from
 from bdforge.operators.gemm import manifest
 from bdforge.sequences import (
     Builder,
@@ -105,6 +106,19 @@ def stored(values: list[Expr], parameters: list[str]) -> Program:
         build.write(CORE + 8 * i, value % (1 << 32))
         build.write(CORE + 8 * i + 4, value // (1 << 32) % (1 << 32))
     return build.program
+
+
+ELEMENTWISE = {"kind": "elementwise", "function": "mul", "type": "bf16", "tile": 32}
+
+
+@pytest.mark.parametrize("columns", [1, 3, 8])
+def test_an_operator_beside_gemm_gives_the_same_words(probe, columns):
+    spec = spec_from(ELEMENTWISE | {"array": {"rows": 2, "columns": columns}}, "small")
+    program, rng = plan(spec, device_named("strix_halo")).program, np.random.default_rng(columns)
+    lengths = [0, 1, 2, 63, 64, 65, 66, *map(int, 2 ** rng.uniform(0, 30, 30)), 1 << 30, (1 << 30) + 1]
+    answers = probe([line(content_of(program), [length]) for length in lengths])
+    for length, answer in zip(lengths, answers, strict=True):
+        assert same(python_words(program, [length]), answer), f"{length}: {answer[:200]}"
 
 
 EXTREMES = [LEAST, LEAST + 1, -(1 << 62), -(1 << 32), -7, -1, 0, 1, 2, 7, 4095, 1 << 31, 1 << 62, LARGEST - 1, LARGEST]

@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from mmap import mmap
 from pathlib import Path
 from traceback import extract_tb
@@ -92,21 +93,51 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}{f': {error}' if str(error) else ''}{place}"
 
 
+@dataclass(frozen=True)
+class Part:
+    """A child of this process that runs foreign code, and the note in which it says which code that is."""
+
+    pid: int
+    note: mmap
+
+    def ending(self, code: int) -> str:
+        """What is to be said when it ended with `code`, or by a signal of that negative number; "" for nothing."""
+        state, last = self.note[:1], self.note[1:].rstrip(b"\0").decode(errors="replace")
+        how = f"exit({code})" if code >= 0 else f"{signal.Signals(-code).name}: {signal.strsignal(-code)}"
+        if state == _INSIDE:
+            return f"{told(last)}: it ended the process ({how}); kernels return"
+        if code >= 0:
+            return ""
+        after = f", after {told(last)}, which may have written beyond its arguments" if last else ""
+        return f"the process ended ({how}){after}"
+
+
+def parted() -> Part | None:
+    """A child that goes on from here, and ends with this process at the latest; None in the child itself."""
+    note = mmap(-1, _NOTE_BYTES)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    parent = os.getpid()
+    if child := os.fork():
+        return Part(child, note)
+    _Watch.note = note
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended in between
+        os._exit(1)
+    return None
+
+
 def part() -> None:
     """Go on in a child. The parent leaves with its exit code, or raises ProcessEnded where foreign code ended it."""
     if not _Watch.command or _Watch.note is not None:
         return
-    _Watch.note = mmap(-1, _NOTE_BYTES)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    parent = os.getpid()
-    child = os.fork()
-    if child:
-        sys.exit(_answer(_wait(child)))
-    _Watch.child = True
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it ended in between
-        os._exit(1)
+    if (child := parted()) is None:
+        _Watch.child = True
+        return
+    code = _wait(child.pid)
+    if ending := child.ending(code):
+        raise ProcessEnded(ending)
+    sys.exit(code)
 
 
 def _wait(child: int) -> int:
@@ -116,16 +147,3 @@ def _wait(child: int) -> int:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _answer(code: int) -> int:
-    assert _Watch.note is not None
-    state, last = _Watch.note[:1], _Watch.note[1:].rstrip(b"\0").decode(errors="replace")
-    _Watch.note = None
-    how = f"exit({code})" if code >= 0 else f"{signal.Signals(-code).name}: {signal.strsignal(-code)}"
-    if state == _INSIDE:
-        raise ProcessEnded(f"{told(last)}: it ended the process ({how}); kernels return")
-    if code < 0:
-        after = f", after {told(last)}, which may have written beyond its arguments" if last else ""
-        raise ProcessEnded(f"the process ended ({how}){after}")
-    return code

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,21 +17,21 @@ from bdforge.emulator.cores.isa.profile import CoreProfile
 from bdforge.emulator.cores.mlir.values import modes
 from bdforge.emulator.cores.stack import frames_of
 from bdforge.emulator.diagnose import quiet
-from bdforge.emulator.errors import ArgumentError, DesignError
+from bdforge.emulator.errors import ArgumentError
 from bdforge.emulator.host import HostMemory
 from bdforge.emulator.observe import Observer
 from bdforge.emulator.progress import attend, counted
 from bdforge.emulator.reconfigure import Reconfiguration
+from bdforge.emulator.resident import parsed, stream_operations
 from bdforge.emulator.scheduler import SCHEDULES, STEP_BUDGET, scheduler_named
 from bdforge.emulator.silicon import spoil_word
 from bdforge.emulator.strictness import Strictness
 from bdforge.emulator.timed import TimingOptions, TimingReport, replay
 from bdforge.emulator.trace import Recorder, Trace
-from bdforge.mlir import parse
 from bdforge.mlir.array_ops import CoreOp
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.mlir.trace_ops import trace_warnings
-from bdforge.txn import Operation, TxnError, decode
+from bdforge.txn import Operation
 from bdforge.txn.lower import lower
 
 
@@ -107,7 +107,7 @@ def emulate(
     attend(scheduler)
     scheduler.recorder = None if timing is None else Recorder()
     strictness = Strictness.without(permissive)
-    module = _parsed(mlir, file)
+    module = parsed(mlir, file)
     for warning in trace_warnings(module):
         strictness.warn(warning)
     start, entry = choose(module, sequence, device, file, runs_words=instructions is not None)
@@ -147,29 +147,9 @@ def _elfs(elfs: Mapping[tuple[int, int], Path | str], module: ModuleOp) -> dict[
     return {place: Path(path) for place, path in elfs.items()}
 
 
-@lru_cache(maxsize=4)
-def _parsed(mlir: str, file: str) -> ModuleOp:
-    """The module of a text: designs are run more often than they change, and a run leaves the module as it is."""
-    return parse(mlir, file)
-
-
 def _operations(
     array: Array, entry: RuntimeSequenceOp | None, instructions: np.ndarray | bytes | None
 ) -> Sequence[Operation]:
     if instructions is None:
         return [] if entry is None else lower(entry, policy=array.strictness)
-    try:
-        stream = decode(instructions)
-    except TxnError as error:
-        raise DesignError(f"instruction stream: {error}") from None
-    device, header = array.device, stream.header
-    made_for = header.generation, header.columns, header.rows
-    wanted = device.generation.instruction_generation, device.columns, device.rows
-    for note in stream.notes:
-        array.strictness.warn(f"instruction stream: {note}")
-    if header.knows_device and made_for != wanted:
-        words, here = (f"generation {g} with {c} columns x {r} rows" for g, c, r in (made_for, wanted))
-        raise DesignError(
-            f"the instruction stream is for {words}, but {device.mlir} is {here}; encode it for this device"
-        )
-    return stream.operations
+    return stream_operations(array, instructions)

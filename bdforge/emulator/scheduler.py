@@ -98,6 +98,10 @@ class Scheduler:
         agent.scheduled = True
         self._ready.append(agent)
 
+    def refill(self) -> None:
+        """The whole budget again, for another run on the same array."""
+        self._left = self.budget
+
     def clear(self) -> None:
         """Forget everybody who could run."""
         self._ready.clear()

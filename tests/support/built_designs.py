@@ -1,7 +1,11 @@
 """Designs built in a test: rendered, with kernels compiled for this host, ready for `BuiltDesign.load`."""
 
+import hashlib
 import json
+import os
+import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +16,7 @@ from bdforge.runtime import BuiltDesign
 from bdforge.toolchain.native import native_flags
 
 ROOT = Path(__file__).resolve().parents[2]
-
+KEPT = ROOT / "build" / "test-kernels"
 
 TERNARY = ("int8", "int2", "int32")
 
@@ -57,9 +61,24 @@ def build(folder: Path, content: dict[str, Any], name: str = "small", device: st
 
 
 def compile_kernels(library: Path, plan: Plan) -> None:
-    """A design's kernels as a shared library."""
-    library.parent.mkdir(parents=True, exist_ok=True)
+    """A design's kernels as a shared library; what was compiled once of the same sources is taken again."""
     sources = [ROOT / path for path in (*plan.kernels.sources, "kernels/hostapi/entry.cc")]
     defines = [f"-D{macro}" for macro in plan.host_defines]
     flags = ["-std=c++20", "-O2", *native_flags("g++", "-O2"), "-fPIC", "-shared", f"-I{ROOT / 'kernels' / 'hostapi'}"]
-    subprocess.run(["g++", *flags, *defines, *map(str, sources), "-o", str(library)], check=True)
+    words = ["g++", *flags, *defines, *map(str, sources)]
+    kept = KEPT / f"{hashlib.sha256(repr((words, _kernel_sources())).encode()).hexdigest()}.so"
+    if not kept.exists():
+        KEPT.mkdir(parents=True, exist_ok=True)
+        part = kept.with_suffix(f".{os.getpid()}")
+        subprocess.run([*words, "-o", str(part)], check=True)
+        part.replace(kept)
+    library.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(kept, library)
+
+
+@cache
+def _kernel_sources() -> str:
+    """Everything that a kernel could include, and the compiler."""
+    version = subprocess.run(["g++", "--version"], check=True, capture_output=True).stdout
+    files = sorted(path for path in (ROOT / "kernels").rglob("*") if path.is_file())
+    return hashlib.sha256(version + b"".join(path.read_bytes() for path in files)).hexdigest()

@@ -1,0 +1,128 @@
+"""A process that has one design on the array, and copies itself for each client."""
+
+import gc
+import os
+import select
+import signal
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from bdforge.devices import DeviceError, device_named, mlir_device_named
+from bdforge.emulator import EmulationError
+from bdforge.emulator.resident import Resident
+from bdforge.messages import Fault, path_word
+from bdforge.runtime.design import BuildError, BuiltDesign
+from bdforge.runtime.service.runner import Runner, Tell
+from bdforge.runtime.service.wire import Status, receive, say
+from bdforge.watched import Part, parted
+
+
+def hold(channel: socket.socket, manifest: Path, tell: Tell) -> None:
+    """Load the design and say so on `channel`; then serve the clients that come over it, until it and they end."""
+    try:
+        resident = load_resident(manifest)
+    except BuildError as error:
+        say(channel, Status.BAD_INPUT, error)
+    except (EmulationError, Fault) as error:
+        say(channel, Status.FAULT, f"{path_word(manifest)}: {error}")
+    except MemoryError:
+        say(channel, Status.FAULT, f"{path_word(manifest)}: memory is used up; end other programs")
+    else:
+        gc.collect()
+        gc.freeze()  # copies share what nobody touches
+        say(channel, Status.DONE)
+        Holder(channel, resident, tell).keep()
+
+
+def load_resident(manifest: Path) -> Resident:
+    """The design of a manifest on an array of its own. BuildError for files that are missing or of different builds, or
+    a manifest that is not theirs; EmulationError or Fault for a design that the array does not take."""
+    design = BuiltDesign.load(manifest.parent)
+    facts = design.manifest
+    resident = Resident(design.mlir, design.kernels, str(design.mlir_file))
+    try:
+        product, array = device_named(facts.device), mlir_device_named(facts.mlir_device)
+    except DeviceError as error:
+        raise BuildError(f"{manifest}: {error}; build the design again") from None
+    if resident.device != array.mlir or product.generation is not array.generation:
+        raise BuildError(
+            f"{manifest}: is for {facts.device} ({facts.mlir_device}), but {design.mlir_file} is for "
+            f"{resident.device}; they come from different builds, build the design again"
+        )
+    return resident
+
+
+@dataclass(frozen=True)
+class _Client:
+    connection: socket.socket
+    runner: Part
+    ended: int  # readable when the runner has ended
+
+    def close(self) -> None:
+        self.connection.close()
+        os.close(self.ended)
+
+
+class Holder:
+    """Starts a runner for each client, ends it when the client is gone, and tells the client when it ends by itself."""
+
+    def __init__(self, channel: socket.socket, resident: Resident, tell: Tell):
+        self._channel, self._resident, self._tell = channel, resident, tell
+        self._poll = select.poll()
+        self._poll.register(channel, select.POLLIN)
+        self._clients: dict[int, _Client] = {}  # by both files that are watched
+
+    def keep(self) -> None:
+        """Until the server sends no more clients and the last one is gone."""
+        while self._channel.fileno() >= 0 or self._clients:
+            file = self._poll.poll()[0][0]  # one at a time: what is done for it may close others
+            if file == self._channel.fileno():
+                self._admit()
+            elif file == (client := self._clients[file]).ended:
+                self._bury(client)
+            else:
+                self._hung_up(client)
+
+    def _admit(self) -> None:
+        came = receive(self._channel)
+        if came is None:
+            self._poll.unregister(self._channel)
+            self._channel.close()
+            return
+        for file in came[1]:
+            self._start(socket.socket(fileno=file))
+
+    def _start(self, connection: socket.socket) -> None:
+        runner = parted()
+        if runner is None:
+            self._run(connection)
+            os._exit(0)
+        client = _Client(connection, runner, os.pidfd_open(runner.pid))
+        self._poll.register(connection, select.POLLRDHUP)
+        self._poll.register(client.ended, select.POLLIN)
+        self._clients |= {connection.fileno(): client, client.ended: client}
+
+    def _run(self, connection: socket.socket) -> None:
+        """The copy's life."""
+        self._channel.close()
+        for client in {id(c): c for c in self._clients.values()}.values():
+            client.close()
+        say(connection, Status.DONE)
+        Runner(self._resident, self._tell).serve(connection)
+
+    def _hung_up(self, client: _Client) -> None:
+        self._poll.unregister(client.connection)
+        with suppress(ProcessLookupError):
+            os.kill(client.runner.pid, signal.SIGKILL)
+
+    def _bury(self, client: _Client) -> None:
+        code = os.waitstatus_to_exitcode(os.waitpid(client.runner.pid, 0)[1])
+        if ending := client.runner.ending(code):
+            say(client.connection, Status.FAULT, ending)
+        for file in (client.connection.fileno(), client.ended):
+            del self._clients[file]
+            with suppress(KeyError):
+                self._poll.unregister(file)
+        client.close()

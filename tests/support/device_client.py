@@ -1,0 +1,59 @@
+"""A client of the device server, written from the protocol's description alone."""
+
+import mmap
+import os
+import socket
+import struct
+from pathlib import Path
+
+import numpy as np
+
+DONE, BAD_INPUT, FAULT = range(3)
+
+
+class DeviceClient:
+    """One connection; arrays are shared when they are first used."""
+
+    def __init__(self, name: str):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.connect(f"\0{name}")
+        self.socket.settimeout(60)
+        self._buffers = 0
+
+    def open(self, manifest: Path | str, version: int = 1) -> tuple[int, str]:
+        """Status and text of the answer."""
+        self.socket.send(struct.pack("<II", 1, version) + os.fsencode(manifest))
+        return self.answer()
+
+    def answer(self) -> tuple[int, str]:
+        """What stands on the connection: status and text, (-1, "") for its end."""
+        packet = self.socket.recv(8192)
+        return (int.from_bytes(packet[:4], "little"), packet[4:].decode()) if packet else (-1, "")
+
+    def share(self, content: np.ndarray) -> tuple[int, np.ndarray]:
+        """A buffer's number and its memory, which holds `content`."""
+        raw = np.ascontiguousarray(content).reshape(-1).view(np.uint8)
+        file = os.memfd_create("test")
+        os.ftruncate(file, len(raw))
+        memory = np.frombuffer(mmap.mmap(file, len(raw)), np.uint8)
+        memory[:] = raw
+        self._buffers += 1
+        socket.send_fds(self.socket, [struct.pack("<IIQ", 2, self._buffers, len(raw))], [file])
+        os.close(file)
+        return self._buffers, memory.view(content.dtype).reshape(content.shape)
+
+    def start(self, *runs: tuple[int, list[int]]) -> int:
+        """Start runs of (words, arguments); gives the file to read the answer from."""
+        words = [4, len(runs)]
+        for stream, arguments in runs:
+            words += [stream, len(arguments), *arguments]
+        ours, theirs = os.pipe()
+        socket.send_fds(self.socket, [struct.pack(f"<{len(words)}I", *words)], [theirs])
+        os.close(theirs)
+        return ours
+
+    def run(self, *runs: tuple[int, list[int]]) -> tuple[int, str]:
+        """Status and text, (-1, "") when the runner ended without an answer."""
+        with os.fdopen(self.start(*runs), "rb") as pipe:
+            packet = pipe.read()
+        return (int.from_bytes(packet[:4], "little"), packet[4:].decode()) if packet else (-1, "")

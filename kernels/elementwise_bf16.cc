@@ -13,8 +13,8 @@
 //   Rounding: set to conv_even by every call, and stays.
 //
 // Cost (modelled, not measured): V/2 elements take 2 loads, a store that converts, and for add two conversions and a
-//   float sum, for mul a product, for relu2_gate two products, a conversion and a maximum of integers: 3, 2 and 4 cycles
-//   in steady state.
+//   float sum, for mul a product, for relu2_gate a maximum of integers, two products and a conversion. The busiest slot
+//   has 2, 1 and 2 of them, so many cycles in steady state.
 #include "include/arch.h"
 #include "include/loops.h"
 

@@ -11,8 +11,9 @@
 //   127. Both modes are set by every call and stay.
 //
 // Cost (modelled, not measured): V elements take 2 loads, a store that shifts, rounds and saturates, and for add two
-//   widenings and a sum, for mul a product, for relu2_gate a maximum, a product and, in 16 bit and so in halves, a
-//   narrowing, a widening and a product each: 3, 2 and 8 cycles in steady state.
+//   widenings and a sum, for mul a product, for relu2_gate a maximum, a product and then, in 16 bit and on AIE2P so in
+//   halves, a narrowing, an unpacking and a product. The busiest slot has 2, 1 and 3 of them (AIE2: 2), so many cycles in
+//   steady state.
 #include "include/arch.h"
 #include "include/loops.h"
 

@@ -1,0 +1,77 @@
+"""Cycles that functions claim for a vector, against schedules of their kernels' loops."""
+
+from itertools import count
+
+import pytest
+
+from bdforge.devices import AIE2, AIE2P, Generation
+from bdforge.operators.elementwise import FUNCTIONS
+from bdforge.perf.kernels.forms import timed_form
+from bdforge.perf.kernels.loop import Loop, Operation
+from bdforge.perf.kernels.modulo import schedule
+from bdforge.perf.kernels.operands import load
+
+FORMS = {
+    AIE2P: {
+        "widen bf16": "VCONV_fp32_bf16_mv_ups_xbf",
+        "add bf16": "VADD_f_vmac_cm2_add_reg",
+        "mul bf16": "VMUL_f_vmul_bf_vmul_bf_core_X_X",
+        "narrow bf16": "VCONV_bf16_fp32_mv_x_srs_bf",
+        "store bf16": "VST_CONV_bf16_fp32_dmx_sts_srs_bf_pstm_nrm_imm",
+        "max bf16": "VMAX_LT_16_vaddSign1",
+        "widen int8": "VUPS_4x_mv_ups_x2d_upsSign1",
+        "add int8": "VADD_vmac_cm2_add_reg",
+        "mul int8": "VMUL_vmul_cm_core_X_X",
+        "narrow int8": "VSRS_2x_mv_x_srs_cm_srsSign1",
+        "unpack int8": "VUNPACK_mv_unpack_x_unpackSign1",
+        "store int8": "VST_SRS_4x_dmx_sts_srs_dm_pstm_nrm_imm_srsSign1",
+        "max int8": "VMAX_LT_8_vaddSign1",
+    },
+    AIE2: {
+        "widen bf16": "VCONV_FP32_BF16",
+        "add bf16": "VADD_F",
+        "mul bf16": "VMUL_F_vmac_bm_core_dense",
+        "narrow bf16": "VCONV_BF16_FP32",
+        "store bf16": "VST_CONV_BF16_FP32_ag_pstm_nrm_imm",
+        "max bf16": "VMAX_LT_S16",
+        "widen int8": "VUPS_S32_S8_mv_ups_w2c",
+        "add int8": "VADD",
+        "mul int8": "VMUL_vmac_cm_core_dense",
+        "narrow int8": "VSRS_S16_S32_mv_x_srs",
+        "unpack int8": "VUNPACK_S16_S8",
+        "store int8": "VST_SRS_S8_S32_ag_pstm_nrm_imm",
+        "max int8": "VMAX_LT_S8",
+    },
+}
+HALVES = {AIE2: 1, AIE2P: 2}  # registers of 16-bit lanes that a vector of int8 becomes
+
+
+def body(function: str, type_: str, halves: int) -> list[tuple[str, int]]:
+    """What a vector takes beside its two loads and its store, and how many of each; loads convert nothing."""
+    if function == "add":
+        return [("widen", 2), ("add", 1)]
+    if function == "mul":
+        return [("mul", 1)]
+    if type_ == "bf16":
+        return [("max", 1), ("mul", 1), ("narrow", 1), ("mul", 1)]
+    return [("max", 1), ("mul", 1), ("narrow", halves), ("unpack", halves), ("mul", halves)]
+
+
+@pytest.mark.parametrize("generation", FORMS, ids=lambda generation: generation.name)
+@pytest.mark.parametrize("type_", ["bf16", "int8"])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_vector_takes_the_cycles_that_its_function_claims(function: str, type_: str, generation: Generation):
+    names, before = map(str, count()), "0"
+    operations = [load(generation, next(names)) for _ in "ab"]
+    for what, times in body(function, type_, HALVES[generation]):
+        form, last = timed_form(generation, FORMS[generation][f"{what} {type_}"]), next(names)
+        operand = next(iter(form.reads))
+        operations += [
+            Operation((form,), ((operand, before),), (last if i == 0 else next(names),)) for i in range(times)
+        ]
+        before = last
+    form = timed_form(generation, FORMS[generation][f"store {type_}"])
+    loop = Loop(function, (*operations, Operation((form,), (("src", before),))))
+    claimed = getattr(FUNCTIONS[function], f"{type_}_cycles")
+    found = schedule(loop).interval
+    assert found == claimed if generation is AIE2P else found <= claimed

@@ -42,7 +42,7 @@ AXES = ("length",)
 class Function:
     """f by its name in specs: exact on int64, and on bfloat16 with `round_` after each operation.
 
-    `cycles`: a core's for one vector of bf16 and of int8, as many as the busiest slot of the kernel's loop has on AIE2P.
+    Cycles are a core's for one vector of each type, as many as the busiest slot of the kernel's loop has on AIE2P.
     """
 
     of: Callable[[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]], np.ndarray]

@@ -59,12 +59,13 @@ def _compile(command: Sequence[str], path: Path) -> None:
 
 def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     """Argument and result types of the library's functions."""
-    pointer, integer, number = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
+    pointer, integer, number, boolean = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64, ctypes.c_bool
     signatures = {
         "engine_functions": (ctypes.c_char_p, []),
+        "engine_product": (boolean, [integer, integer, pointer, pointer, boolean, boolean, pointer]),
         "engine_program": (pointer, []),
         "engine_drop_program": (None, [pointer]),
-        "engine_add": (None, [pointer, integer, integer, integer, ctypes.POINTER(Row), integer]),
+        "engine_add": (None, [pointer, integer, integer, integer, integer, ctypes.POINTER(Row), integer]),
         "engine_constant": (integer, [pointer, ctypes.c_uint64]),
         "engine_core": (pointer, [pointer, pointer, pointer, integer, integer, integer]),
         "engine_drop_core": (None, [pointer]),

@@ -6,10 +6,10 @@ PLACES, OPTIONS = 8, 4
 
 
 class Row(ctypes.Structure):
-    """A step of an instruction: function, instruction of the bundle, cycles from issue, phase, places, options."""
+    """A step of an instruction: function, offset of the buffer, cycles from issue, phase, places, options."""
 
     _fields_ = (
-        ("function", ctypes.c_int32), ("flight", ctypes.c_int32), ("delay", ctypes.c_int32), ("phase", ctypes.c_int32),
+        ("function", ctypes.c_int32), ("offset", ctypes.c_int32), ("delay", ctypes.c_int32), ("phase", ctypes.c_int32),
         ("a", ctypes.c_int32 * PLACES), ("o", ctypes.c_int32 * OPTIONS),
     )  # fmt: skip
 

@@ -18,6 +18,7 @@ _WALKS = {
 }  # fmt: skip
 _CONDITIONS = {"always": 0, "zero": 1, "nonzero": 2, "decrement": 2}
 _ALIASES = ("move", "store_low")
+_PRODUCT_BYTES = 64 + 256  # conf, and the lanes behind it
 
 
 def steps_of(layout: Layout, plan: Plan) -> Steps:
@@ -60,6 +61,8 @@ def _compute(steps: Steps) -> None:
     results = [steps.data if name == DATA else steps.result(name) for name in meaning.outputs]
     if meaning.operation in _ALIASES:
         results = [_moved(steps, results[0])]
+    elif meaning.operation == "multiply":
+        _multiply(steps, results[0])
     else:
         inputs = [steps.source(name, plan.operate) for name in meaning.inputs]
         steps.add(meaning.operation, plan.operate, OPERATE, *inputs, *results, options=_options(steps))
@@ -68,6 +71,19 @@ def _compute(steps: Steps) -> None:
             steps.land(plan.writes[name], place)
     if access and access.store:
         steps.add("store", plan.store, STORE, steps.data, options=(access.size_bytes,))
+
+
+def _multiply(steps: Steps, result: int) -> None:
+    """The product as soon as its operands are read, the sum when the accumulators are: nothing is copied for later."""
+    plan, meaning = steps.plan, steps.plan.meaning
+    *accumulators, s1, s2, conf = meaning.inputs
+    stages = {operand.name: operand.stage for operand in plan.reads}
+    early = max(stages[str(name)] for name in (s1, s2, conf))
+    product = steps.buffer(_PRODUCT_BYTES)
+    sources = [steps.source(name, early) for name in (s1, s2, conf)]
+    steps.add("multiply", early, READ, *sources, product, options=meaning.options[:1])
+    places = [steps.source(name, plan.operate) for name in accumulators]
+    steps.add("accumulated", plan.operate, OPERATE, *places, product, result, options=meaning.options)
 
 
 def _options(steps: Steps) -> tuple[int, ...]:

@@ -58,25 +58,28 @@ class TranslatedProgram:
     def _add(self, pc: int) -> int:
         bundle = self.isa.decode(self.code, checked(pc, self.code))
         plans = [plan_of(self.isa.generation, instruction) for instruction in bundle]
-        made = [(flight, step) for flight, plan in enumerate(plans) for step in self._steps(plan)]
+        made, used = [], 0
+        for steps in map(self._steps, plans):
+            made += [(used, step) for step in steps.made]
+            used += steps.used
         made.sort(key=lambda one: (one[1].delay, one[1].phase))
         table = (rows.Row * max(len(made), 1))()
-        for row, (flight, step) in zip(table, made, strict=False):
-            self._fill(row, flight, step)
+        for row, (offset, step) in zip(table, made, strict=False):
+            self._fill(row, offset, step)
         after = behind_slots(self.isa, self.code, pc + bundle.size)
-        self.library.engine_add(self.handle, pc, bundle.size, -1 if after is None else after, table, len(made))
+        self.library.engine_add(self.handle, pc, bundle.size, used, -1 if after is None else after, table, len(made))
         self._known.add(pc)
         return pc + bundle.size
 
-    def _steps(self, plan: Plan) -> list[Step]:
+    def _steps(self, plan: Plan) -> Steps:
         if plan.meaning.kind is not Kind.REQUEST:
-            return steps_of(self.layout, plan).made
+            return steps_of(self.layout, plan)
         steps = Steps(self.layout, plan)
         ask(steps, self.requests)
-        return steps.made
+        return steps
 
-    def _fill(self, row: rows.Row, flight: int, step: Step) -> None:
-        row.function, row.flight = self._numbers[step.function], flight
+    def _fill(self, row: rows.Row, offset: int, step: Step) -> None:
+        row.function, row.offset = self._numbers[step.function], offset
         row.delay, row.phase = step.delay, step.phase
         for i, place in enumerate(step.places):
             row.a[i] = self._place(place)

@@ -1,18 +1,19 @@
 // A core's state: registers, program, what is under way. Events are steps of instructions, made by translation.
 #pragma once
 
+#include <array>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <vector>
 
 namespace engine {
 
 constexpr int kRing = 16;            // cycles that anything stays under way, at most
-constexpr int kFlights = 8;          // instructions of a bundle
-constexpr int kBuffer = 1024;        // bytes of what an instruction has read and made
+constexpr int kMostBuffer = 8 << 10; // bytes of what the instructions of a bundle have read and made, at most
 constexpr int kRegisters = 1 << 14;  // bytes of registers
 constexpr int kConstants = 1 << 20;  // places from here on are constants of the program
 constexpr int kAddressMask = 0xFFFFF;
@@ -27,7 +28,7 @@ struct Event;
 using Function = void (*)(Core&, const Event&, std::uint8_t*);
 
 // One step: `a` are places: registers from 0 on, constants, and the instruction's buffer below 0 (~offset). `o` are options.
-// `offset` is that of the instruction's buffer among those of its bundle.
+// `offset` is that of the instruction's buffer in its bundle's.
 struct Event {
     Function function;
     std::int32_t offset;
@@ -40,34 +41,32 @@ struct Group {
     std::int32_t delay, phase, first, count;
 };
 
-// A bundle: its events, grouped, and where a call returns to.
+// A bundle: its events, grouped, bytes of its buffer, its last delay, and where a call returns to.
 struct Bundle {
     std::vector<Event> events;
     std::vector<Group> groups;
-    std::int32_t size = 0, after_slots = 0;
+    std::int32_t size = 0, after_slots = 0, buffer = 0, last = 0;
 };
+
+struct State;
+struct States;
 
 struct Program {
     std::unique_ptr<Bundle> bundles[1 << 13];
     std::vector<std::uint8_t> constants;
+    std::int32_t most_buffer = 0;  // of all bundles
+    std::unique_ptr<States> states;
 };
 
-struct Item {
-    const Event* first;
-    const Event* last;
-    std::uint8_t* buffers;
-};
-
-// What is due in a cycle, by phase. A bundle adds one item at most, and no more bundles than cycles are under way.
-struct Due {
-    int count[kPhases];
-    Item items[kPhases][kRing];
-};
-
+// Buffers of bundles lie one behind the other, and come round when more are behind than can be under way: what is
+// touched stays small.
 struct alignas(64) Core {
     alignas(64) std::uint8_t registers[2 * kRegisters];  // the second half as forwarding shows it
-    alignas(64) std::uint8_t buffers[kRing][kFlights][kBuffer];
-    Due ring[kRing];
+    alignas(64) std::uint8_t buffers[(kRing + 2) * kMostBuffer];
+    std::uint8_t* buffer_of[kRing];  // of this cycle's bundle, and of those before
+    std::int32_t next_buffer;
+    State* state;
+    std::unique_ptr<State[]> own;
     std::uint8_t* windows[4];
     std::uint8_t* written[4];
     Program* program;
@@ -76,7 +75,7 @@ struct alignas(64) Core {
     std::int64_t cycle, bundles, conflicts;
     std::int64_t counts[1 << 13];  // how often each bundle ran, by half its address
     std::int32_t pc, target, slots_left, drained;
-    std::int32_t stopping, middle, next_item, next_request, fault;
+    std::int32_t stopping, middle, next_request, fault;
     std::int32_t request, request_bytes;
     std::uint32_t request_values[2];
     std::uint8_t* request_data;
@@ -85,7 +84,7 @@ struct alignas(64) Core {
     std::int64_t loop_start;
     char message[256];
 
-    void fail(int kind, const char* format, ...) {
+    [[gnu::noinline, gnu::cold]] void fail(int kind, const char* format, ...) {
         if (fault) return;
         fault = kind;
         va_list arguments;

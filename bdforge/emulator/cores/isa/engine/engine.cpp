@@ -4,6 +4,7 @@
 #include "floats.hpp"
 #include "lanes.hpp"
 #include "multiply.hpp"
+#include "pipeline.hpp"
 #include "places.hpp"
 #include "scalar.hpp"
 #include "steps.hpp"
@@ -41,24 +42,19 @@ std::int64_t loop_start(Core& core) {
 }
 
 inline void issue(Core& core, const Bundle& bundle) {
-    const unsigned now = unsigned(core.cycle) % kRing;
-    const Event* events = bundle.events.data();
-    std::uint8_t* buffers = core.buffers[now][0];
-    for (const Group& group : bundle.groups) {
-        Due& due = core.ring[(now + group.delay) % kRing];
-        due.items[group.phase][due.count[group.phase]++] = {events + group.first, events + group.first + group.count,
-                                                            buffers};
-    }
+    if (core.next_buffer + bundle.buffer > (kRing + 1) * core.program->most_buffer) core.next_buffer = 0;
+    core.buffer_of[0] = core.buffers + core.next_buffer;
+    core.next_buffer += bundle.buffer;
 }
 
-inline void run_phase(Core& core, Due& due, Phase phase) {
-    const int count = due.count[phase];
-    for (int i = 0; i < count; ++i) {
-        const Item& item = due.items[phase][i];
-        for (const Event* event = item.first; event != item.last; ++event)
-            event->function(core, *event, item.buffers + event->offset);
-    }
-    due.count[phase] = 0;
+inline void run(Core& core, const Call& call) {
+    call.function(core, *call.event, core.buffer_of[call.age] + call.offset);
+}
+
+inline void run_phases(Core& core, int first, int last) {
+    const Call* call = core.state->calls.data() + (first ? core.state->ends[first - 1] : 0);
+    const Call* const end = core.state->calls.data() + core.state->ends[last];
+    for (; call != end; ++call) run(core, *call);
 }
 
 void count_conflicts(Core& core) {
@@ -89,7 +85,6 @@ bool advance(Core& core) {
 
 // Begin a cycle: what lands, and the next bundle.
 int begin(Core& core, std::int64_t& budget) {
-    Due& due = core.ring[unsigned(core.cycle) % kRing];
     core.bundle = nullptr;
     if (!core.stopping) {
         if (budget <= 0) return kBudget;
@@ -99,48 +94,39 @@ int begin(Core& core, std::int64_t& budget) {
     } else if (core.drained++ == kDepth) {
         return kDone;
     }
-    run_phase(core, due, kLand);
-    run_phase(core, due, kForward);
+    core.state = after(*core.program->states, *core.state, core.bundle, *reinterpret_cast<State(*)[2]>(core.own.get()));
+    std::memmove(core.buffer_of + 1, core.buffer_of, sizeof core.buffer_of - sizeof *core.buffer_of);
+    if (core.bundle) issue(core, *core.bundle);
+    run_phases(core, kLand, kForward);
     if (core.bundle) {
         ++core.bundles;
         ++core.counts[core.pc / 2];
-        issue(core, *core.bundle);
         core.loop_start = loop_start(core);
     }
     core.bank_count = 0;
-    core.next_item = core.next_request = 0;
+    core.next_request = core.state->ends[kForward];
     core.middle = 1;
     return kStepped;
 }
 
 // A DONE is a request that only stops; others wait for an answer.
-int requests(Core& core, Due& due) {
-    while (core.next_item < due.count[kRequest]) {
-        const Item& item = due.items[kRequest][core.next_item];
-        while (item.first + core.next_request != item.last) {
-            const Event& event = item.first[core.next_request++];
-            event.function(core, event, item.buffers + event.offset);
-            if (core.fault) return kFault;
-            if (event.function != ask) continue;
-            if (core.request) return kAsk;
-            core.stopping = 1;
-        }
-        ++core.next_item;
-        core.next_request = 0;
+int requests(Core& core) {
+    while (core.next_request < core.state->ends[kRequest]) {
+        const Call& call = core.state->calls[core.next_request++];
+        run(core, call);
+        if (core.fault) return kFault;
+        if (call.function != ask) continue;
+        if (core.request) return kAsk;
+        core.stopping = 1;
     }
-    due.count[kRequest] = 0;
     return kStepped;
 }
 
 int cycle(Core& core, std::int64_t& budget) {
     if (!core.middle)
         if (const int status = begin(core, budget); status != kStepped) return status;
-    Due& due = core.ring[unsigned(core.cycle) % kRing];
-    if (due.count[kRequest])
-        if (const int status = requests(core, due); status != kStepped) return status;
-    run_phase(core, due, kRead);
-    run_phase(core, due, kOperate);
-    run_phase(core, due, kStore);
+    if (const int status = requests(core); status != kStepped) return status;
+    run_phases(core, kRead, kStore);
     if (core.fault) return kFault;
     if (core.bank_count > 1) count_conflicts(core);
     ++core.cycle;
@@ -162,22 +148,37 @@ const char* engine_functions() {
     return names.c_str();
 }
 
-Program* engine_program() { return new Program; }
+// The n-th way to multiply int8 matrices, to compare them; false when this machine has no so many.
+bool engine_product(int n, int rows, const std::uint8_t* s1, const std::uint8_t* s2, bool sign1, bool sign2, std::int32_t* p) {
+    const auto ways = bytes::all();
+    if (n >= int(ways.size())) return false;
+    ways[n](rows, s1, s2, sign1, sign2, p);
+    return true;
+}
+
+Program* engine_program() {
+    Program* program = new Program;
+    program->states = std::make_unique<States>();
+    return program;
+}
 void engine_drop_program(Program* program) { delete program; }
 
 struct Row {
-    std::int32_t function, flight, delay, phase, a[8], o[4];
+    std::int32_t function, offset, delay, phase, a[8], o[4];
 };
 
-// Add a bundle; its rows are sorted by delay and phase.
-void engine_add(Program* program, int pc, int size, int after_slots, const Row* rows, int count) {
+// Add a bundle that needs `buffer` bytes; its rows are sorted by delay and phase.
+void engine_add(Program* program, int pc, int size, int buffer, int after_slots, const Row* rows, int count) {
     static std::vector<Function> functions;
     if (functions.empty()) each_function([](const Named& n) { functions.push_back(n.function); });
     auto bundle = std::make_unique<Bundle>();
     bundle->size = size;
     bundle->after_slots = after_slots;
+    bundle->buffer = buffer;
+    bundle->last = count ? rows[count - 1].delay : 0;
+    program->most_buffer = std::max(program->most_buffer, buffer);
     for (int i = 0; i < count; ++i) {
-        Event event{functions[rows[i].function], rows[i].flight * kBuffer, {}, {}};
+        Event event{functions[rows[i].function], rows[i].offset, {}, {}};
         std::memcpy(event.a, rows[i].a, sizeof event.a);
         std::memcpy(event.o, rows[i].o, sizeof event.o);
         if (!i || rows[i].delay != rows[i - 1].delay || rows[i].phase != rows[i - 1].phase)
@@ -199,6 +200,8 @@ int engine_constant(Program* program, std::uint64_t value) {
 Core* engine_core(Program* program, std::uint8_t** windows, std::uint8_t** written, int lc, int ls, int le) {
     Core* core = new Core{};
     core->program = program;
+    core->state = &program->states->empty;
+    core->own = std::make_unique<State[]>(2);
     for (int i = 0; i < 4; ++i) {
         core->windows[i] = windows[i];
         core->written[i] = written[i];
@@ -215,27 +218,17 @@ const std::int64_t* engine_counts(const Core* core) { return core->counts; }
 std::uint8_t* engine_request_data(Core* core) { return core->request_data; }
 const char* engine_message(Core* core) { return core->message; }
 
-struct State {
+struct Report {
     std::int64_t cycle, bundles, conflicts;
     std::int32_t pc, fault, stopped, request, bytes;
     std::uint32_t values[2];
     std::int32_t pending_stores;
 };
 
-// Stores that write in a later cycle.
-int pending_stores(const Core* core) {
-    int found = 0;
-    for (int i = 0; i < kRing; ++i) {
-        const Due& due = core->ring[i];
-        if (unsigned(i) != unsigned(core->cycle) % kRing)
-            for (int j = 0; j < due.count[kStore]; ++j) found += int(due.items[kStore][j].last - due.items[kStore][j].first);
-    }
-    return found;
-}
-
-void engine_state(const Core* core, State* state) {
-    *state = State{core->cycle, core->bundles, core->conflicts, core->pc, core->fault, core->stopping, core->request,
-                   core->request_bytes, {core->request_values[0], core->request_values[1]}, pending_stores(core)};
+void engine_state(const Core* core, Report* report) {
+    *report = Report{core->cycle, core->bundles, core->conflicts, core->pc, core->fault, core->stopping, core->request,
+                     core->request_bytes, {core->request_values[0], core->request_values[1]},
+                     core->state->pending_stores};
 }
 
 void engine_jump(Core* core, int pc) { core->pc = pc; }

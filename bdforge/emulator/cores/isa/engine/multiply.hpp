@@ -1,11 +1,8 @@
 // The multiplier, of integers.
 #pragma once
 
-#include "width.hpp"
+#include "bytes.hpp"
 
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
 
 namespace engine::multiply {
 
@@ -59,34 +56,30 @@ void product(const Shape& s, const std::uint8_t* s1, const std::uint8_t* s2, boo
         }
 }
 
-#ifdef __AVX2__
-// rows x 8 x 8 of bytes, by pairs of depth.
-inline void product_bytes(int rows, const std::uint8_t* s1, const std::uint8_t* s2, bool sign1, bool sign2, std::int32_t* p) {
-    const __m128i mix = _mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15);
-    __m256i b[4];
-    for (int k = 0; k < 4; ++k) {
-        const __m128i two = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(s2 + 16 * k)), mix);
-        b[k] = sign2 ? _mm256_cvtepi8_epi16(two) : _mm256_cvtepu8_epi16(two);
-    }
-    for (int i = 0; i < rows; ++i) {
-        const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(s1 + 8 * i));
-        const __m128i a = sign1 ? _mm_cvtepi8_epi16(bytes) : _mm_cvtepu8_epi16(bytes);
-        const __m256i both = _mm256_broadcastsi128_si256(a);
-        const __m256i even = _mm256_add_epi32(_mm256_madd_epi16(_mm256_shuffle_epi32(both, 0x00), b[0]),
-                                              _mm256_madd_epi16(_mm256_shuffle_epi32(both, 0x55), b[1]));
-        const __m256i odd = _mm256_add_epi32(_mm256_madd_epi16(_mm256_shuffle_epi32(both, 0xAA), b[2]),
-                                             _mm256_madd_epi16(_mm256_shuffle_epi32(both, 0xFF), b[3]));
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 8 * i), _mm256_add_epi32(even, odd));
-    }
+constexpr int kProduct = 64;  // where a product lies behind its conf
+
+inline const Shape* usual(bool aie2, std::uint32_t conf) {
+    return (conf & ~0x3F01u) == 0x8 ? (aie2 ? kAie2 : kAie2p) : nullptr;  // int8 matrices
 }
-#else
-inline void product_bytes(int rows, const std::uint8_t* s1, const std::uint8_t* s2, bool sign1, bool sign2, std::int32_t* p) {
-    product(Shape{0, 1, 0, rows, 8, 8, 8, 8, 32}, s1, s2, sign1, sign2, p);
+
+// a: s1, s2, conf, product; o: whether AIE2. A conf that is open is left to `accumulated`, in its cycle.
+inline void multiply(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t conf = word(core, event, buffer, 2);
+    const bool aie2 = event.o[0] != 0, sign1 = conf >> 9 & 1, sign2 = conf >> 8 & 1;
+    const std::uint8_t* s1 = core.at(event.a[0], buffer);
+    const std::uint8_t* s2 = core.at(event.a[1], buffer);
+    std::uint8_t* to = buffer + ~event.a[3];
+    save(to, conf);
+    if (const Shape* shape = usual(aie2, conf))
+        return bytes::product(shape->rows, s1, s2, sign1, sign2, reinterpret_cast<std::int32_t*>(to + kProduct));
+    const Shape* shape = aie2 ? find(kAie2, conf) : find(kAie2p, conf);
+    if (!shape) return;
+    if (shape->lane == 32) product(*shape, s1, s2, sign1, sign2, reinterpret_cast<std::uint32_t*>(to + kProduct));
+    else product(*shape, s1, s2, sign1, sign2, reinterpret_cast<std::uint64_t*>(to + kProduct));
 }
-#endif
 
 template <class L>
-void add(L* total, const std::uint8_t* accumulator, int count, int shift, bool minus) {
+void add(L* __restrict total, const std::uint8_t* accumulator, int count, int shift, bool minus) {
     const L* from = reinterpret_cast<const L*>(accumulator);
     if (minus)
         for (int i = 0; i < count; ++i) total[i] -= from[i] << shift;
@@ -98,39 +91,33 @@ void add(L* total, const std::uint8_t* accumulator, int count, int shift, bool m
 
 // U is unsigned: lanes wrap.
 template <class U>
-void accumulated(Core& core, const Event& event, std::uint8_t* buffer, U* total, int count, std::uint32_t conf) {
+void sum(Core& core, const Event& event, std::uint8_t* buffer, int count, std::uint32_t conf) {
     const int accumulators = event.o[1];
     const bool minus = (event.o[2] != 0) != ((conf >> 11 & 1) != 0);
-    if (minus)
-        for (int i = 0; i < count; ++i) total[i] = U(0) - total[i];
+    const U* product = reinterpret_cast<const U*>(buffer + ~event.a[accumulators] + kProduct);
+    U* __restrict total = reinterpret_cast<U*>(buffer + ~event.a[accumulators + 1]);
+    if (accumulators == 1 && !minus && !(conf & 0x1401)) {
+        const U* from = reinterpret_cast<const U*>(core.at(event.a[0], buffer));
+        for (int i = 0; i < count; ++i) total[i] = product[i] + from[i];
+        return;
+    }
+    for (int i = 0; i < count; ++i) total[i] = minus ? U(0) - product[i] : product[i];
     if (accumulators > 0 && !(conf & 1))
         add(total, core.at(event.a[0], buffer), count, conf >> 10 & 1 ? 16 : 0, conf >> 12 & 1);
     if (accumulators > 1) add(total, core.at(event.a[1], buffer), count, 0, conf >> 13 & 1);
 }
 
-// a: accumulators, s1, s2, conf, dst; o: whether AIE2, accumulators, minus.
-inline void multiply(Core& core, const Event& event, std::uint8_t* buffer) {
-    const int n = event.o[1];
-    const std::uint32_t conf = word(core, event, buffer, n + 2);
+// a: accumulators, product, dst; o: whether AIE2, accumulators, minus.
+inline void accumulated(Core& core, const Event& event, std::uint8_t* buffer) {
+    const auto conf = load<std::uint32_t>(buffer + ~event.a[event.o[1]]);
     const bool aie2 = event.o[0] != 0;
-    const bool usual = (conf & ~0x3F01u) == 0x8;  // int8 matrices
-    const Shape* shape = usual ? (aie2 ? kAie2 : kAie2p) : shape_of(core, aie2, conf);
+    const Shape* shape = usual(aie2, conf);
+    if (!shape) shape = shape_of(core, aie2, conf);
     if (!shape) return;
-    const std::uint8_t* s1 = core.at(event.a[n], buffer);
-    const std::uint8_t* s2 = core.at(event.a[n + 1], buffer);
-    const bool sign1 = conf >> 9 & 1, sign2 = conf >> 8 & 1;
     const int count = shape->rows * shape->columns;
-    if (shape->lane == 32) {
-        auto* total = reinterpret_cast<std::uint32_t*>(core.at(event.a[n + 3], buffer));
-        auto* p = reinterpret_cast<std::int32_t*>(total);
-        if (usual) product_bytes(shape->rows, s1, s2, sign1, sign2, p);
-        else product(*shape, s1, s2, sign1, sign2, total);
-        accumulated(core, event, buffer, total, count, conf);
-    } else {
-        auto* total = reinterpret_cast<std::uint64_t*>(core.at(event.a[n + 3], buffer));
-        product(*shape, s1, s2, sign1, sign2, total);
-        accumulated(core, event, buffer, total, count, conf);
-    }
+    if (shape->lane == 32 && count == 64) sum<std::uint32_t>(core, event, buffer, 64, conf);
+    else if (shape->lane == 32) sum<std::uint32_t>(core, event, buffer, count, conf);
+    else sum<std::uint64_t>(core, event, buffer, count, conf);
 }
 
 // a: accumulators, conf, dst; o: bits, minus acc1, minus acc2, accumulators.
@@ -150,6 +137,6 @@ inline void accumulate(Core& core, const Event& event, std::uint8_t* buffer) {
     else run(std::uint32_t{});
 }
 
-inline const Named kTable[] = {{"multiply", multiply}, {"accumulate", accumulate}};
+inline const Named kTable[] = {{"multiply", multiply}, {"accumulated", accumulated}, {"accumulate", accumulate}};
 
 }  // namespace engine::multiply

@@ -11,7 +11,7 @@ from bdforge.cli.commands import app
 from bdforge.cli.options import problem
 from bdforge.operators.gemm import Problem
 
-WRITTEN = {"--out", "--timeline", "--trace"}
+WRITTEN = {"--out", "--picture", "--timeline", "--trace"}
 
 
 def commands(group: TyperGroup, path: str = "bdforge") -> Iterator[tuple[str, TyperCommand]]:

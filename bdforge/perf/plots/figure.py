@@ -26,12 +26,19 @@ class PlotError(PerfError):
 
 def new_figure(width_inches: float, height_inches: float) -> "tuple[Figure, Any]":
     """An empty figure with one set of axes; PlotError without matplotlib."""
-    figure = empty_figure(width_inches, height_inches)
-    axes = figure.add_subplot()
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(colors=TEXT)
+    figure, (axes,) = new_figures(width_inches, height_inches, 1)
     return figure, axes
+
+
+def new_figures(width_inches: float, height_inches: float, count: int) -> "tuple[Figure, list[Any]]":
+    """An empty figure with so many axes side by side; PlotError without matplotlib."""
+    figure = empty_figure(width_inches, height_inches)
+    found = [figure.add_subplot(1, count, i + 1) for i in range(count)]
+    for axes in found:
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        axes.tick_params(colors=TEXT)
+    return figure, found
 
 
 def empty_figure(width_inches: float, height_inches: float) -> "Figure":

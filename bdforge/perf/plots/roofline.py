@@ -69,15 +69,19 @@ def guessed(row: Row) -> bool:
     return any(note.split("=")[0] in ("M", "K", "N", "tile") for note in row.case.assumed)
 
 
-def roofline(device: str, a: str, b: str, points: Sequence[Point]) -> "Figure":
-    """Peak of the cores and bandwidth of DRAM, and the points below them; PlotError for types without a peak."""
+def roofs(device: str, a: str, b: str) -> tuple[float, float]:
+    """TOPS of all cores at their peak, and GB/s of DRAM; PlotError for types without a peak."""
     array, timing = device_named(device), timing_of(device)
     peak_macs = PEAK_MACS[array.generation.name].get((a, b))
     if peak_macs is None:
         known = ", ".join(f"{a},{b}" for a, b in PEAK_MACS[array.generation.name])
         raise PlotError(f"no peak is known for {a} x {b} on {device}; there is {known}")
-    peak = 2 * peak_macs * array.columns * array.core_rows * timing.array_hz / 1e12
-    gb_s = timing.dram_read_gb_s
+    return 2 * peak_macs * array.columns * array.core_rows * timing.array_hz / 1e12, timing.dram_read_gb_s
+
+
+def roofline(device: str, a: str, b: str, points: Sequence[Point]) -> "Figure":
+    """Peak of the cores and bandwidth of DRAM, and the points below them; PlotError for types without a peak."""
+    peak, gb_s = roofs(device, a, b)
     ridge = peak * 1e3 / gb_s
     spread = [ridge, *(point.intensity for point in points)]
     low, high = min(spread) / 3, max(spread) * 3
@@ -90,10 +94,10 @@ def roofline(device: str, a: str, b: str, points: Sequence[Point]) -> "Figure":
     _name_roofs(axes, high, bottom, peak, ridge)
     _draw(axes, points)
     key = _name_points(axes, points, _HEIGHT_INCHES)
-    _plain_ticks(axes)
+    plain_ticks(axes)
     axes.set_xlabel("operations per byte of DRAM traffic (1/B)")
     axes.set_ylabel("TOPS (10¹² operations/s)")
-    axes.set_title(f"Roofline of {device}: {a} x {b} at {timing.array_hz / 1e9:g} GHz", color=TEXT)
+    axes.set_title(f"Roofline of {device}: {a} x {b} at {timing_of(device).array_hz / 1e9:g} GHz", color=TEXT)
     if points:
         _legend(axes, key)
     _turn_along_roof(figure, axes, gb_s)
@@ -173,10 +177,11 @@ def _legend(axes, key: Sequence[str]) -> None:
     axes.legend(handles=handles, loc="upper left", frameon=True, framealpha=0.95, edgecolor="none", fontsize=8.5)
 
 
-def _plain_ticks(axes) -> None:
+def plain_ticks(axes) -> None:
+    """Ticks of logarithmic axes as people write numbers, with a grid."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    for axis in (axes.xaxis, axes.yaxis):
+    for axis in (axis for axis in (axes.xaxis, axes.yaxis) if axis.get_scale() == "log"):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,77 @@
+"""`bdforge sweep`: a design over many sizes that its array takes whole, by layout of B."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from bdforge.cli.files import Force, write
+from bdforge.cli.options import Kernel, Layouts, ProductName, layouts, with_schedule
+from bdforge.devices import device_named
+from bdforge.devices.types import Order
+from bdforge.files import new_file
+from bdforge.messages import word
+from bdforge.operators.gemm import load_spec
+from bdforge.perf.native import Swept, native_problems, ratios, sweep, write_csv
+from bdforge.perf.plots.figure import check_picture, save
+from bdforge.perf.plots.layouts import layouts_picture
+from bdforge.perf.tune.kernel import basis_named
+from bdforge.screen import new_table, put, say, screen
+
+app = typer.Typer()
+
+
+@app.command(name="sweep")
+def sweep_command(
+    design: Annotated[Path, typer.Argument(help="Design spec, such as designs/gemm_i8_i8_i32_96x64x96.toml.")],
+    b_layouts: Layouts = "row,column",
+    sizes: Annotated[
+        str, typer.Option(help="M, K and N each from these, to the nearest that the array takes whole.")
+    ] = "512,1024,2048,3072,4096,6144,8192",
+    device: ProductName = "strix_halo",
+    kernel: Kernel = "compiled",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="New CSV file: a line for each problem.")] = None,
+    picture: Annotated[Path | None, typer.Option("--picture", help="New picture: a .png or .svg file.")] = None,
+    force: Force = False,
+) -> None:
+    """Model a design for all combinations of sizes that need no padding, with each layout of B in DRAM."""
+    chosen, basis = layouts(b_layouts), basis_named(kernel)
+    if out is not None:
+        new_file(out, force)
+    if picture is not None:
+        check_picture(picture, force)
+    spec = load_spec(design)
+    problems = native_problems(spec, _numbers(sizes))
+    swept = with_schedule(lambda: list(sweep(spec, device_named(device), chosen, problems, basis)))
+    title = f"{spec.name} on {device}: {len(problems)} problems without padding, {basis} kernel (modelled)"
+    put(screen(), _table(swept, chosen, title))
+    if out is not None:
+        write(out, write_csv(swept), force)
+        say(f"wrote {out}: {len(swept)} rows, modelled")
+    if picture is not None:
+        save(lambda: layouts_picture(swept, title), picture)
+        say(f"wrote {picture}")
+
+
+def _numbers(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
+        raise typer.BadParameter(f"{word(text)!r} is not numbers such as 512,1024,2048", param_hint="--sizes")
+    return [int(part) for part in parts]
+
+
+def _table(swept: Sequence[Swept], chosen: Sequence[Order], title: str) -> Table:
+    table = new_table(title, "layout of B", ">TOPS: least", ">middle", ">most", f"over {chosen[0]}", "binds most often")
+    for layout in chosen:
+        found = [one.found for one in swept if one.layout == layout]
+        tops = sorted(estimate.tops for estimate in found)
+        won = sorted(ratios(swept, chosen[0], layout))
+        over = "" if layout == chosen[0] else f"{won[0]:.2f} to {won[-1]:.2f}, {median(won):.2f} in the middle"
+        bound, times = Counter(estimate.bound for estimate in found).most_common(1)[0]
+        figures = (f"{value:.2f}" for value in (tops[0], median(tops), tops[-1]))
+        table.add_row(layout, *figures, over, f"{bound} ({times / len(found):.0%})")
+    return table

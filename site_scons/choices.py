@@ -19,6 +19,7 @@ from SCons.Script import (
     Variables,
 )
 
+from bdforge.design.template import TemplateError, TemplateSpec, is_template, load_template_spec
 from bdforge.devices import DEVICES, Device
 from bdforge.mlir import Era
 from bdforge.operators.gemm import GemmSpec, Plan, SpecError, load_spec, plan_gemm
@@ -27,6 +28,9 @@ from bdforge.toolchain import Tool, missing_report
 
 DEFAULT_DESIGNS = ("gemm_i8_i2_bitnet", "gemm_bf16_bf16_f32_64x64x32")
 """What is built when no design is named: the first that is for the device."""
+
+Own = tuple[Path, TemplateSpec]
+"""A design of the project's own: its file, and what it says."""
 
 TARGETS = """
 Targets (none: all):
@@ -101,25 +105,50 @@ def describing_only() -> bool:
     return bool(GetOption("help") or GetOption("clean"))
 
 
-def chosen_plans(wanted: str, files: dict[str, Path], device: Device) -> list[Plan]:
-    """Plans of the designs called for; stops when a name is unknown, a spec is faulty or nothing fits the device.
+def own_designs(wanted: str, files: dict[str, Path], device: Device) -> tuple[dict[str, Own], str]:
+    """Designs of the project's own templates that are called for, and what of `wanted` is left for operators' designs.
 
-    "default" is the first of DEFAULT_DESIGNS that is for the device, "all" every design that is. Paths of specs are
-    taken too, and stand in `files` afterwards.
+    `files` loses those that are for templates. Stops at an unknown name, a faulty spec, or one for another device.
     """
-    several = {"default": [name for name in DEFAULT_DESIGNS if name in files], "all": list(files)}
+    all_of_them = wanted in ("default", "all")
+    names = [name.strip() for name in wanted.split(",") if name.strip()]
+    given = {} if all_of_them else {Path(name).stem: Path(name) for name in names if name.endswith(".toml")}
+    known = {name: path for name, path in (files | given).items() if is_template(path)}
+    called = {Path(name).stem if name.endswith(".toml") else name for name in names}
+    if unknown := [] if all_of_them else sorted(called - (files | given).keys()):
+        stop(f"unknown design {unknown[0]!r}; there is {', '.join(['default', 'all', *files])}.")
+    for name in known:
+        files.pop(name, None)
+    try:
+        chosen = {n: (path, load_template_spec(path)) for n, path in known.items() if all_of_them or n in called}
+    except TemplateError as error:
+        stop(str(error))
+    misfits = [name for name, (_, spec) in chosen.items() if not spec.fits(device)]
+    if misfits and not (all_of_them or describing_only()):
+        stop(f"device={device.name} is an {device.mlir}; {misfits[0]} is for {chosen[misfits[0]][1].array}.")
+    rest = [name for name in names if Path(name).stem not in known] if files or not chosen else []
+    return {name: own for name, own in chosen.items() if name not in misfits}, ",".join(rest)
+
+
+def chosen_plans(wanted: str, files: dict[str, Path], device: Device) -> list[Plan]:
+    """Plans of operators' designs that are called for; stops when a spec is faulty or nothing fits the device.
+
+    "default" is the first of DEFAULT_DESIGNS that is for the device (in projects that have none of them: as "all"),
+    "all" every design that is. Paths of specs are taken too, and stand in `files` afterwards.
+    """
+    if not wanted:
+        return []
+    preferred = [name for name in DEFAULT_DESIGNS if name in files]
+    several = {"default": preferred or list(files), "all": list(files)}
     names = several.get(wanted) or [name.strip() for name in wanted.split(",")]
     files |= {Path(name).stem: Path(name) for name in names if name.endswith(".toml")}
     names = [Path(name).stem if name.endswith(".toml") else name for name in names]
-    for name in names:
-        if name not in files:
-            stop(f"unknown design {name!r}; there is {', '.join([*several, *files])}.")
     try:
         specs = [load_spec(files[name]) for name in dict.fromkeys(names)]
         fitting = [spec for spec in specs if _fits(spec, device)]
         if not describing_only() and (not fitting or (wanted not in several and len(fitting) < len(specs))):
             stop(_misfit(specs, fitting, device))
-        return [plan_gemm(spec, device) for spec in (fitting[:1] if wanted == "default" else fitting)]
+        return [plan_gemm(spec, device) for spec in (fitting[:1] if preferred and wanted == "default" else fitting)]
     except SpecError as error:
         stop(str(error))
 

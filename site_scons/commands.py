@@ -14,7 +14,7 @@ from bdforge.devices import device_named
 from bdforge.messages import InputError
 from bdforge.operators.gemm import Plan, load_spec, plan_gemm
 from bdforge.toolchain import Tool, ToolError, run_tool
-from bdforge.tree import PACKAGE
+from bdforge.tree import PACKAGE, tree
 
 
 def tool_builder(
@@ -87,18 +87,56 @@ def sentence(what: str) -> Callable:
     return wrapped
 
 
+def kernels(env, place, name: str, sources: Sequence[str], macros: Sequence[str]) -> tuple:
+    """The kernels of a design: the library for this machine, and the object that its cores link."""
+    architecture = device_named(env["device"]).generation.compiler_architecture
+    found, flags = [searched(env, source) for source in sources], [f"-D{macro}" for macro in macros]
+    for_tile = env.Clone(KERNEL_DEFINES=flags)  # Peano defines the architecture itself
+    for_host = env.Clone(KERNEL_DEFINES=[*flags, f"-D__AIE_ARCH__={architecture}"])
+    entry = searched(env, "kernels/hostapi/entry.cc")
+    library = for_host.HostKernels(place.File(f"kernels/lib{name}.so"), [*found, entry])
+    objects = [for_tile.PeanoObject(place.File(f"kernels/{Path(s.name).stem}.o"), s) for s in found]
+    return library, env.KernelObject(place.File(f"{name}.o"), objects)
+
+
 def planned(spec, env) -> Plan:
     """The plan of a spec's node for the chosen device."""
     return plan_gemm(load_spec(str(spec)), device_named(env["device"]))
 
 
-def tree_files(env, folder: str, *suffixes: str) -> list:
-    """Nodes of all files below a folder of the tree with one of `suffixes`."""
+def _roots(env) -> list[Path]:
+    """Where files are looked for: the project, then what came with bdforge; in a checkout both are the same."""
+    return list(dict.fromkeys((Path(env.Dir("#").get_abspath()), tree())))
+
+
+def _below(env, path: Path) -> str:
+    """How compilers and people know a path: from the project on, if it is there."""
     root = Path(env.Dir("#").get_abspath())
-    if not (root / folder).is_dir():  # an installed bdforge has its rules inside of the package
-        return [env.File(str(path)) for path in sorted((PACKAGE.parent / folder).rglob("*")) if path.suffix in suffixes]
-    found = (path for path in sorted((root / folder).rglob("*")) if path.suffix in suffixes)
-    return [env.File(f"#{path.relative_to(root)}") for path in found]
+    return str(path.relative_to(root) if path.is_relative_to(root) else path)
+
+
+def _node(env, path: Path):
+    name = _below(env, path)
+    return env.File(name if Path(name).is_absolute() else f"#{name}")
+
+
+def searched(env, name: str):
+    """The file `name` of the project, else bdforge's; one of the project where there is none."""
+    root, *_ = roots = _roots(env)
+    return _node(env, next((place / name for place in roots if (place / name).is_file()), root / name))
+
+
+def includes(env, *folders: str) -> list[str]:
+    """-I for those of the folders that there are, the project's before bdforge's."""
+    found = (root / folder for root in _roots(env) for folder in folders)
+    return [f"-I{_below(env, path)}" for path in found if path.is_dir()]
+
+
+def tree_files(env, folder: str, *suffixes: str) -> list:
+    """Nodes of all files with one of `suffixes` below a folder of the project and of bdforge, or of bdforge's code."""
+    roots = [PACKAGE.parent] if folder.startswith(("bdforge", "bd_patterns")) else _roots(env)
+    found = (path for root in roots for path in sorted((root / folder).rglob("*")) if path.suffix in suffixes)
+    return [_node(env, path) for path in found]
 
 
 def kernel_headers(env) -> list:

@@ -1,4 +1,4 @@
-"""`bdforge build`: SCons' builds from anywhere, with the rules and kernels that came with bdforge."""
+"""`bdforge new` and `bdforge build`: projects of a user's own, and SCons' builds from anywhere."""
 
 import subprocess
 import sys
@@ -8,10 +8,37 @@ from typing import Annotated
 import typer
 
 from bdforge.cli.ending import BAD_INPUT
+from bdforge.cli.files import Force
 from bdforge.cli.options import ProductName
+from bdforge.files import FileError, write_whole
+from bdforge.messages import listed, path_word
+from bdforge.screen import say
 from bdforge.tree import tree
 
 app = typer.Typer()
+
+
+@app.command(name="new")
+def new_command(
+    folder: Annotated[Path, typer.Argument(help="Folder of the project, made when needed.")], force: Force = False
+) -> None:
+    """Write a project of your own: SConstruct, two designs, a template, a kernel, a golden test and a C++ host."""
+    sources = _project_files(tree() / "examples")
+    if there := [] if force else [path_word(path) for name in sources if (path := folder / name).exists()]:
+        raise FileError(f"{listed(there)}: already there; choose another folder, or replace with --force")
+    for name, source in sources.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / name, source.read_bytes())
+        say(f"wrote {folder / name}")
+    say(f"now: cd {folder}; scons emulate; pytest; scons app")
+
+
+def _project_files(examples: Path) -> dict[Path, Path]:
+    """What is written, by place in the project: the example of a project, and that of a C++ host."""
+    found = sorted(path for path in (examples / "project").rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {path.relative_to(examples / "project"): path for path in found} | {
+        Path("host/main.cpp"): examples / "cpp" / "main.cpp"
+    }
 
 
 @app.command(name="build")

@@ -15,6 +15,7 @@ from bdforge.design.reasons import DesignError
 from bdforge.tree import tree
 
 TEMPLATES = tree() / "templates"
+_OF_PROJECT: list[Path] = []
 
 
 def render(design: Design, template: Path | None = None, **values: Any) -> str:
@@ -30,20 +31,27 @@ def render(design: Design, template: Path | None = None, **values: Any) -> str:
     names = {named.name for tile in design.tiles for named in (tile, *tile.buffers, *tile.locks)}
     cores = [core_program(tile, tile.core, names, kernels)[0] for tile in design.tiles if tile.core]
     dmas = [dma_program(tile) for tile in design.tiles if tile.channels]
-    found = _environment(template.parent if template else TEMPLATES).get_template(
+    found = environment((template.parent,) if template else ()).get_template(
         template.name if template else "design.mlir.j2"
     )
     text = found.render(design=design, dmas=dmas, cores=cores, kernels=kernels, **values)
     return text if text.endswith("\n") else text + "\n"
 
 
+def search_first(folder: Path) -> None:
+    """From now on templates in `folder`, those of a project, come before bdforge's."""
+    _OF_PROJECT[:] = [folder]
+    environment.cache_clear()
+
+
 @cache
-def _environment(folder: Path) -> jinja2.Environment:
-    loader = jinja2.FileSystemLoader([folder, TEMPLATES])
-    environment = jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
-    macros = environment.get_template("ops.mlir.j2").module
-    environment.globals["written"] = lambda op, indent="    ": "\n".join(_lines(macros, op, indent))
-    return environment
+def environment(folders: tuple[Path, ...] = ()) -> jinja2.Environment:
+    """Where templates are looked for: in `folders`, in a project's, then among bdforge's."""
+    loader = jinja2.FileSystemLoader([*folders, *_OF_PROJECT, TEMPLATES])
+    found = jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+    macros = found.get_template("ops.mlir.j2").module
+    found.globals["written"] = lambda op, indent="    ": "\n".join(_lines(macros, op, indent))
+    return found
 
 
 def _lines(macros: Any, op: Op, indent: str) -> Iterator[str]:

@@ -50,7 +50,7 @@ def native_problems(spec: GemmSpec, sizes: Iterable[int]) -> list[Problem]:
     axes = [sorted({max(1, round(size / unit)) * unit for size in wanted}) for unit in units]
     if (count := len(axes[0]) * len(axes[1]) * len(axes[2])) > SHAPES_MOST:
         raise PerfError(f"{count} problems exceed the {SHAPES_MOST} of one sweep; give fewer sizes")
-    return [Problem(*shape) for shape in product(*axes)]
+    return [Problem(M, K, N) for M, K, N in product(*axes)]
 
 
 def sweep(

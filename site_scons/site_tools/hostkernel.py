@@ -8,7 +8,7 @@ version or (native=yes) the processor changes. native=yes takes the flags with w
 
 import platform
 
-from commands import kernel_headers, tool_builder, versions
+from commands import includes, kernel_headers, tool_builder, versions
 from SCons.Script import Value
 
 from bdforge.toolchain import find_cxx
@@ -20,7 +20,7 @@ OPTIMISE = "-O3"
 def command(target, source, env) -> list[str]:
     """Sources to one shared library."""
     arch = native_flags(env["cxx"], OPTIMISE) if env["native"] else ()
-    flags = ["-std=c++20", OPTIMISE, *arch, "-fPIC", "-shared", "-Ikernels/hostapi"]
+    flags = ["-std=c++20", OPTIMISE, *arch, "-fPIC", "-shared", *includes(env, "kernels/hostapi", "kernels")]
     return [env["cxx"], *flags, *env["KERNEL_DEFINES"], "-o", str(target[0]), *map(str, source)]
 
 

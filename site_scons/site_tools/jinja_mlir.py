@@ -1,6 +1,7 @@
-"""Mlir: a design spec becomes MLIR.
+"""Mlir: a design spec becomes MLIR; TemplateMlir: so does one that names a template of the project's own.
 
     env.Mlir(mlir, spec)
+    env.TemplateMlir(mlir, spec)
 
 In the form of the dialect that the found aiecc reads. Rendered again when that changes, the content of the spec, of a
 template or of the planning code, or jinja2.
@@ -12,7 +13,10 @@ import jinja2
 from commands import planned, sentence, short_line, tree_files
 from SCons.Script import Action, Builder, Value
 
+from bdforge.design.template import TemplateError, load_template_spec, render_template
+from bdforge.emulator.verify import verify_design
 from bdforge.files import read_text, write_whole
+from bdforge.messages import listed
 from bdforge.mlir import Era, convert
 from bdforge.operators.gemm import render
 
@@ -24,6 +28,16 @@ def write_mlir(target, source, env):
     """Plan the spec and write its MLIR."""
     plan = planned(source[0], env)
     write_whole(target[0].get_abspath(), render(plan, plan.spec.problems, Era(env["DIALECT"])))
+
+
+@sentence("rendered")
+def write_template(target, source, env):
+    """Write what the template makes of the spec's values, unless it is no sound design."""
+    name = str(source[0])
+    text = render_template(load_template_spec(source[0].get_abspath()))
+    if faults := verify_design(text, target[0].name).faults:
+        raise TemplateError(listed(faults, "\n"))
+    write_whole(target[0].get_abspath(), convert(text, Era(env["DIALECT"]), name))
 
 
 @sentence("taken")
@@ -48,6 +62,8 @@ def depend_on_code(target, source, env):
 def generate(env):
     """Add the builder."""
     action = Action(write_mlir, lambda target, source, env: short_line("MLIR", target), varlist=["device", "DIALECT"])
+    own = Action(write_template, lambda target, source, env: short_line("MLIR", target), varlist=["DIALECT"])
+    env["BUILDERS"]["TemplateMlir"] = Builder(action=own, emitter=depend_on_code)
     form = Action(write_form, lambda target, source, env: short_line("FORM", target), varlist=["DIALECT"])
     env["BUILDERS"]["MlirForm"] = Builder(action=form)
     env["BUILDERS"]["Mlir"] = Builder(action=action, emitter=depend_on_code)

@@ -6,7 +6,7 @@
 A core links one object (`link_with`), so a design's objects are merged.
 """
 
-from commands import kernel_headers, tool_builder, versions
+from commands import includes, kernel_headers, tool_builder, versions
 
 from bdforge.devices import device_named
 from bdforge.toolchain import find_aie_api, find_object_linker, find_peano
@@ -23,7 +23,7 @@ def compile_command(target, source, env) -> list[str]:
     """One source to one object."""
     clang, _, api = env["PEANO_TOOLS"]
     triple = device_named(env["device"]).generation.peano_target
-    include = [f"-I{api.path.parent.parent}"] if api else []
+    include = [*([f"-I{api.path.parent.parent}"] if api else []), *includes(env, "kernels")]
     names = ["-c", str(source[0]), "-o", str(target[0])]
     options = [f"--target={triple}", f"-O{env['kernel_opt']}", *FLAGS, *include, *env["KERNEL_DEFINES"]]
     return [str(clang.path or "clang++"), *options, *names]

@@ -23,7 +23,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 
 def _includes(env) -> list[str]:
     """Folders of headers, which SCons scans by the same names."""
-    return [f"-I{folder.removeprefix('#')}" for folder in env["CPPPATH"]]
+    return [f"-I{folder}" for folder in env["CPPPATH"]]
 
 
 def compile_command(target, source, env) -> list[str]:

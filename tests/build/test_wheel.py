@@ -116,6 +116,37 @@ def test_an_installed_bdforge_builds_and_runs_a_design(installed):
     assert "mine" in ran.stdout
 
 
+def in_project(installed: Callable[..., Run], *words: str) -> str:
+    """Runs a Python module in the project that `bdforge new` has written."""
+    done = installed("-c", f"import os, runpy, sys; os.chdir('ours'); sys.argv = {list(words)}; "
+                     "runpy.run_module(sys.argv[0], run_name='__main__')", program="python")  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_project_of_ones_own_is_built_emulated_and_tested(installed):
+    assert installed("new", "ours").returncode == 0
+    out = in_project(installed, "SCons", "-Q", "design=transpose", "emulate")
+    assert [line.split()[0] for line in out.splitlines()] == [
+        "[MLIR]",
+        "[CXX]",
+        "[EMULATE]",
+        "build/strix_halo/transpose:",
+    ]
+    assert out.endswith("every element right (emulated)\n")
+    assert "1 passed" in in_project(installed, "pytest", "-q", "-p", "no:cacheprovider")
+
+
+@pytest.mark.slow
+def test_a_project_of_ones_own_runs_an_operator_from_cpp(installed):
+    installed("new", "ours", "--force")
+    in_project(installed, "SCons", "-Q", "design=gemm", "emulate")
+    in_project(installed, "SCons", "-Q", "optimise=no", "app")
+    words = ["ours/build/app", "ours/build/strix_halo/gemm/gemm.xclbin"]
+    done = installed("-c", f"import subprocess; subprocess.run({words}, check=True)", program="python")
+    assert done.stdout == "20x96x72 on software: every element right\n"
+
+
 def test_a_design_that_is_not_there_is_one_sentence(installed):
     done = installed("build", "other.toml")
     assert done.returncode == 2

@@ -5,9 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
+import numpy as np
 import pytest
 
 from bdforge.devices import device_named
+from bdforge.devices.types import Order
 from bdforge.operators.gemm import load_spec, plan_gemm, sequence
 from bdforge.perf import PerfError, estimate
 from bdforge.perf.bounds.case import case_of
@@ -54,16 +56,18 @@ def test_each_point_is_the_estimate_of_the_design_with_that_layout():
 
 
 def test_a_picture_draws_every_point_of_one_and_of_many():
-    for sizes, layouts in (((2048,), ("row", "column", "packed")), ((512, 1024, 2048, 4096, 8192), ("row",))):
+    drawings: tuple[tuple[tuple[int, ...], tuple[Order, ...]], ...]
+    drawings = (((2048,), ("row", "column", "packed")), ((512, 1024, 2048, 4096, 8192), ("row",)))
+    for sizes, layouts in drawings:
         problems = native_problems(SPEC, sizes)
         swept = list(sweep(SPEC, DEVICE, layouts, problems, "fitted"))
         left, *others = layouts_picture(swept, "a sweep").axes
-        drawn = [collection.get_offsets() for collection in left.collections]
+        drawn = [np.asarray(collection.get_offsets()) for collection in left.collections]
         assert [len(points) for points in drawn] == [len(problems)] * len(layouts)
         assert len(others) == (len(layouts) > 1)
         for points, layout in zip(drawn, layouts, strict=True):
             tops = sorted(one.found.tops for one in swept if one.layout == layout)
-            assert sorted(float(y) for _, y in points) == pytest.approx(tops)
+            assert sorted(points[:, 1]) == pytest.approx(tops)
 
 
 def test_a_sweep_is_printed_written_and_drawn(run, monkeypatch):

@@ -42,6 +42,7 @@ EXCEPTIONS = {
     "--device": "timed emulation takes the array's own product where none is named",
     "--out": "says what is written, and whether it is a file or a folder",
     "--shape": "a picture shows one problem",
+    "--sizes": "of an access pattern, beside its strides as in MLIR, or of a sweep's problems",
     "--types": "a peak has two, a search may say the accumulator",
 }
 """Words whose help differs from verb to verb, with the reason. All others have one text, `bdforge.cli.options`' own."""

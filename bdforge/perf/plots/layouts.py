@@ -26,7 +26,7 @@ def layouts_picture(swept: Sequence[Swept], title: str) -> "Figure":
 
     PlotError for types without a peak.
     """
-    layouts = list(dict.fromkeys(one.layout for one in swept))
+    layouts: list[Order] = list(dict.fromkeys(one.layout for one in swept))
     figure, (left, *others) = new_figures(11 if len(layouts) > 1 else 7, 5, min(2, len(layouts)))
     for layout in layouts:
         found = [one.found for one in swept if one.layout == layout]

@@ -1,0 +1,125 @@
+"""Designs of a user's own: a template writes the MLIR, with numbers and access patterns that a spec gives it.
+
+kind = "template"
+array = "npu2_1col"            # the aie.device
+template = "mine.mlir.j2"      # in templates/ of the project, or in bdforge's
+kernels = ["mine.cc"]          # in kernels/ of the project, or in bdforge's
+golden = "tests/test_mine.py"  # compares a run with what it should be
+
+[values]                       # names of the template; macros of kernels, in capitals
+rows = 64
+"""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from traceback import walk_tb
+from types import TracebackType
+from typing import Annotated, Any, Literal
+
+import jinja2
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bd_patterns import Pattern, PatternError, require_legal
+from bdforge.design.render import environment
+from bdforge.devices import MLIR_DEVICES, Device, TileKind
+from bdforge.files import read_toml
+from bdforge.messages import InputError, listed, path_word, word
+
+KIND = "template"
+_KINDS = {str(kind): kind for kind in TileKind}
+_Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+_File = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.][A-Za-z0-9_./ -]*$", max_length=256)]
+_Number = Annotated[int, Field(strict=True, ge=-(1 << 31), lt=1 << 31)]
+
+
+class TemplateError(InputError):
+    """A spec or template of a user's own that cannot be used; the message has the file, and a template's line."""
+
+
+class TemplateSpec(BaseModel):
+    """What a TOML file with `kind = "template"` says."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    kind: Literal["template"]
+    array: str
+    template: _File
+    kernels: list[_File] = Field(default_factory=list)
+    golden: _File | None = None
+    values: dict[_Name, _Number] = Field(default_factory=dict)
+
+    @property
+    def defines(self) -> list[str]:
+        """Macros with which the kernels are compiled."""
+        return [f"{name.upper()}={value}" for name, value in self.values.items()]
+
+    def fits(self, device: Device) -> bool:
+        """Whether a product has the array: npu2_1col is a column of npu2."""
+        return self.array.partition("_")[0] == device.mlir
+
+
+def is_template(path: Path | str) -> bool:
+    """Whether a file is a spec for a template; not if it cannot be read, which whoever needs it says."""
+    try:
+        return read_toml(path, TemplateError).get("kind") == KIND
+    except TemplateError:
+        return False
+
+
+def load_template_spec(path: Path | str) -> TemplateSpec:
+    """Read a spec; TemplateError lists every fault, one to a line."""
+    try:
+        spec = TemplateSpec.model_validate(read_toml(path, TemplateError))
+    except ValidationError as error:
+        faults = (f"{path_word(path)}: {'.'.join(word(p) for p in e['loc'])}: {e['msg']}" for e in error.errors())
+        raise TemplateError(listed(faults, "\n")) from None
+    if spec.array not in MLIR_DEVICES:
+        raise TemplateError(
+            f"{path_word(path)}: array: {word(spec.array)} is no aie.device; there is {', '.join(MLIR_DEVICES)}"
+        )
+    return spec
+
+
+@dataclass(frozen=True, slots=True)
+class Bds:
+    """What templates make patterns with: `bd("memtile", 32, [4, 16], [16, 1])`."""
+
+    device: Device
+
+    def __call__(self, on: str, bits: int, sizes: list[int], strides: list[int], offset: int = 0) -> Pattern:
+        """A pattern of elements of so many bits that a BD of this kind of tile holds; PatternError has every reason.
+
+        A shim's is a transfer of a runtime sequence, the others stand in the text for good.
+        """
+        if on not in _KINDS:
+            raise PatternError(f"{word(on)} is no kind of tile; there is {', '.join(_KINDS)}")
+        pattern, kind = Pattern(tuple(sizes), tuple(strides), offset), _KINDS[on]
+        require_legal(pattern, self.device.generation.limits(kind), bits, static=kind is not TileKind.SHIM)
+        return pattern
+
+
+def render_template(spec: TemplateSpec, *folders: Path) -> str:
+    """The MLIR that a template writes, looked for in `folders`, then as all are; TemplateError says what is wrong.
+
+    It gets the values by name, `array`, and `bd` (see `Bds`); a name that it lacks is an error.
+    """
+    try:
+        template = environment(folders).get_template(spec.template)
+        text = template.render(spec.values, array=spec.array, bd=Bds(MLIR_DEVICES[spec.array]))
+    except jinja2.TemplateNotFound as error:
+        raise TemplateError(
+            f"{word(error.name or '')}: no template of the project or of bdforge has this name"
+        ) from None
+    except jinja2.TemplateSyntaxError as error:
+        raise TemplateError(f"{path_word(error.filename or spec.template)}:{error.lineno}: {error.message}") from None
+    except (jinja2.TemplateError, PatternError, ArithmeticError, TypeError, ValueError) as error:
+        place = _place(sys.exc_info()[2], spec.template)
+        raise TemplateError(f"{place}: {error}") from None
+    return text if text.endswith("\n") else text + "\n"
+
+
+def _place(trace: TracebackType | None, template: str) -> str:
+    """File and line of the template where it went wrong: Jinja's tracebacks name them."""
+    places = [(frame.f_code.co_filename, line) for frame, line in walk_tb(trace)]
+    own: list[Any] = [place for place in places if place[0].endswith(".j2")]
+    return f"{path_word(own[-1][0])}:{own[-1][1]}" if own else template

@@ -1,0 +1,45 @@
+"""`bdforge new`: what it writes, and that it replaces nothing unasked. tests/build/test_wheel.py builds a project."""
+
+from pathlib import Path
+
+from support.built_designs import ROOT
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_project_holds_what_its_page_names(run):
+    code, out, _ = run("new", "mine")
+    assert code == 0
+    *written, last = out.splitlines()
+    assert {line.removeprefix("wrote mine/") for line in written} == files(Path("mine"))
+    page = (ROOT / "docs" / "your_project.md").read_text(encoding="utf-8")
+    assert [name for name in files(Path("mine")) if f"`{name}`" not in page] == []
+    assert last == "now: cd mine; scons emulate; pytest; scons app"
+    assert len(Path("mine/SConstruct").read_text().splitlines()) <= 15
+
+
+def test_nothing_is_replaced_unasked(run):
+    Path("mine/designs").mkdir(parents=True)
+    Path("mine/designs/gemm.toml").write_text("mine")
+    Path("mine/notes.txt").write_text("mine")
+    code, _, err = run("new", "mine")
+    assert (code, err) == (
+        2,
+        "bdforge: mine/designs/gemm.toml: already there; choose another folder, or replace with --force\n",
+    )
+    assert files(Path("mine")) == {"designs/gemm.toml", "notes.txt"}
+    assert Path("mine/designs/gemm.toml").read_text() == "mine"
+    assert run("new", "mine", "--force")[0] == 0
+    assert Path("mine/designs/gemm.toml").read_text() != "mine"
+    assert Path("mine/notes.txt").read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(run):
+    Path("file").write_text("mine")
+    for folder in ("file", "file/mine", "/proc/mine"):
+        code, out, err = run("new", folder)
+        assert (code, out) == (2, "")
+        assert err.startswith("bdforge: ")
+        assert len(err.splitlines()) == 1

@@ -32,4 +32,5 @@ def test_files_that_pages_name_in_full_exist():
         PAGE.read_text(encoding="utf-8") + (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"),
     )
     missing = sorted(name for name in set(names) if not (ROOT / name).is_file())
-    assert names and not missing, f"pages name files that do not exist: {missing}"
+    assert names
+    assert not missing, f"pages name files that do not exist: {missing}"

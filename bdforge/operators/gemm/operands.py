@@ -1,6 +1,7 @@
 """A GEMM's operands in host memory, as its sequence program says them: staged, packed, or what feeds an epilogue."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.types import BFP16EBS8, TYPES
@@ -68,21 +69,13 @@ class Operands:
         self.build.operand(
             "B", B, "in", self.types[B], BLOCK * BFP16EBS8.bits if blocked else tiling.b.bits, axes,
             self.blocks(depth, n_tiles) if blocked else self.micro_tiles(depth, n_tiles),
-            values=_range(self.types[B]), bias=_BIAS.get(self.types[B], 0), blocked="down" if blocked else None,
+            blocked="down" if blocked else None, **packed_values(self.types[B]),
         )  # fmt: skip
 
     def micro_tiles(self, depth: Expr, n_tiles: Expr) -> list[tuple]:
-        k, n, t = self.tiling.k, self.tiling.n, self.packing.t
-        codes = max(BYTE_BITS // self.tiling.b.bits, 1)
-        group, step, apart = (codes * t, 1, t) if self.packing.scaled else (t, codes, 1)
-        return [
-            (1, n_tiles, n, depth * n),
-            (0, depth // k, k, k * n),
-            (1, n // group, group, k * group),
-            (0, k, 1, group),
-            (1, group // codes, step, codes),
-            *([(1, codes, apart, 1)] if codes > 1 else []),
-        ]
+        k, n, packing = self.tiling.k, self.tiling.n, self.packing
+        tile = micro_tiles(k, n, packing.t, self.tiling.b.bits, packing.scaled)
+        return [(1, n_tiles, n, depth * n), (0, depth // k, k, k * n), *tile]
 
     def blocks(self, depth: Expr, n_tiles: Expr) -> list[tuple]:
         """`[n-tile][K/k][n/8][k/8]` tiles of 8 x 8 values."""
@@ -103,10 +96,22 @@ class Operands:
         self.build.operand("bias", S, "in", "f32", _FLOAT_BITS, [columns], lines, offset=tiling.n, missing=0.0)
 
 
-def _range(type_name: str) -> list[int] | None:
-    """What a packed type holds; None where numpy's type of it holds no more."""
+def micro_tiles(k: int, n: int, t: int, bits: int, scaled: bool) -> list[tuple[int, int, int, int]]:
+    """Loops (axis, count, step, stride) over a packed tile k x n, `[n/t][k][t]`: micro-tiles, column block outer.
+
+    `scaled`: `[n/4t][k][t]` bytes of four codes each, which belong to four blocks of t columns.
+    """
+    codes = max(BYTE_BITS // bits, 1)
+    group, step, apart = (codes * t, 1, t) if scaled else (t, codes, 1)
+    inner = [(1, codes, apart, 1)] if codes > 1 else []
+    return [(1, n // group, group, k * group), (0, k, 1, group), (1, group // codes, step, codes), *inner]
+
+
+def packed_values(type_name: str) -> dict[str, Any]:
+    """How an operand's element of a packed type is stored: its range where numpy's type holds more, and its bias."""
     type_ = TYPES[type_name]
-    return list(type_.values) if type_.values and type_.bits < BYTE_BITS else None
+    narrow = type_.values and type_.bits < BYTE_BITS
+    return {"values": list(type_.values) if narrow else None, "bias": _BIAS.get(type_name, 0)}  # type: ignore[arg-type]
 
 
 def _element_bits(store: Storage) -> int:

@@ -54,6 +54,7 @@ class _Registry(Mapping[str, Operator]):
 OPERATORS: Mapping[str, Operator] = _Registry(
     "gemm",
     "elementwise",
+    "gemv",
 )
 
 

@@ -1,0 +1,139 @@
+"""GEMV, C = A W of up to 8 rows: a spec's plan for a product, numpy reference and cost. W's bytes decide its time."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from bdforge.design import Design
+from bdforge.devices import Device, TileKind
+from bdforge.devices.timing import timing_of
+from bdforge.devices.types import PEAK_MACS, TYPES
+from bdforge.formats import error_bound, rounded
+from bdforge.operators.gemv.mapping import Tiling, map_gemv
+from bdforge.operators.gemv.program import AXES, gemv_program
+from bdforge.operators.gemv.spec import ACCUMULATORS, KIND, GemvSpec, fits, spec_from
+from bdforge.operators.operator import Cost, Expected, Kernels, Operator, Plan
+from bdforge.operators.reasons import array_reasons, design_reasons, stack_reasons
+from bdforge.operators.specs import Problem, SpecError
+from bdforge.sequences import Program
+
+_BF16_ROUNDOFF = 2.0**-8
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GemvPlan(Plan):
+    """Every number of a GEMV design."""
+
+    spec: GemvSpec
+    device: Device
+    design: Design
+    tiling: Tiling
+
+    @property
+    def program(self) -> Program:
+        """The runtime sequence of any M up to the spec's, K and N."""
+        limits = self.device.generation.limits(TileKind.SHIM)
+        return _program(self.design, self.tiling, limits, self.spec.m, self.spec.sequence.steps)
+
+    @property
+    def kernels(self) -> Kernels:
+        """Multiply, zero, and what makes C of the sums."""
+        symbols, tiling = _symbols(self.tiling), self.tiling
+        defines = f"DIM_M={tiling.height}", f"DIM_K={tiling.k}", f"DIM_N={tiling.n}"
+        return Kernels(symbols, tuple(f"kernels/{symbol}.cc" for symbol in symbols), defines)
+
+    def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
+        """A and W: the whole range of integers, or bfloat16 around 0."""
+        rng, (M, K, N) = np.random.default_rng(seed), problem.sizes.values()
+        operands = {"A": (self.tiling.kernel.a, (M, K)), "W": (self.tiling.w, (K, N))}
+        return {
+            name: rng.integers(type_.values[0], type_.values[1] + 1, shape, type_.dtype)
+            if type_.values
+            else rng.normal(size=shape).astype(type_.dtype)
+            for name, (type_, shape) in operands.items()
+        }
+
+    def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
+        """C (M x N) of A (M x K) and W (K x N): exact of integers, float64 of bfloat16 as the cores see it.
+
+        `error_bound` has the bound of its sums, narrower C adds half a step.
+        """
+        a, w, kernel = inputs["A"], inputs["W"], self.tiling.kernel
+        if kernel.accumulator.integer:
+            return {"C": Expected((a.astype(np.float64) @ w.astype(np.float64)).astype(np.int32))}  # below 2^53
+        seen = (rounded(a), rounded(w, 0)) if kernel.block_products else (a, w)
+        exact = seen[0].astype(np.float64) @ seen[1].astype(np.float64)
+        bound = error_bound(a, w, k=self.tiling.k, blocks=kernel.block_products)
+        if self.tiling.c is not kernel.accumulator:
+            bound += _BF16_ROUNDOFF * (np.abs(exact) + bound)
+        return {"C": Expected(exact, bound)}
+
+    def cost(self, problem: Problem) -> Cost:
+        """What a run moves, rows of zeros included, and the busiest core's MACs at the peak of their types."""
+        M, K, N = problem.sizes.values()
+        tiling, sequence = self.tiling, self.sequence(problem)
+        groups = sequence.values[sequence.program.operands[2].dims[1].count] // tiling.group
+        tiles = -(-groups // tiling.columns)
+        peaks = PEAK_MACS[self.device.generation.name]
+        peak = peaks.get((self.spec.a, self.spec.w)) or peaks[self.spec.a, self.spec.a]
+        macs = tiles * -(-K // tiling.k) * tiling.height * tiling.k * tiling.n
+        return Cost.of(sequence, M * K * N, macs / peak)
+
+
+_program = lru_cache(maxsize=64)(gemv_program)
+
+
+def _symbols(tiling: Tiling) -> tuple[str, ...]:
+    kernel, c = tiling.kernel, tiling.c
+    narrowed = (f"finish_{kernel.accumulator.code}_{c.code}",) if c is not kernel.accumulator else ()
+    return kernel.multiply, kernel.zero, *(("unscale_i32",) if kernel.field_scaled else narrowed)
+
+
+def plan_gemv(spec: GemvSpec, device: Device) -> GemvPlan:
+    """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
+    columns = spec.columns or device.columns
+    reasons = [*array_reasons(spec.array, spec.rows, columns, device), *_reasons(spec, device)]
+    kernel = spec.kernel(device.generation)
+    if reasons or kernel is None:
+        raise SpecError("\n".join(f"{spec.name}: {reason}" for reason in reasons))
+    lines = spec.m if spec.m < kernel.r else -(-spec.m // kernel.r) * kernel.r
+    channels = spec.channels or _channels(device, columns, spec.rows)
+    types = kernel, TYPES[spec.w], TYPES[spec.c]
+    tiling = Tiling(*types, spec.k, spec.n, lines, spec.rows, columns, channels if columns > 1 else 1)
+    array = device.mlir if columns == device.columns else f"{device.mlir}_{columns}col"
+    comment = (
+        f"{spec.name}: {spec.a} x {spec.w} -> {spec.c}, tile {spec.m} x {spec.k} x {spec.n} (m x k x n), "
+        f"{spec.rows} x {columns} cores (rows x columns), W by {tiling.channels} channels of each shim."
+    )
+    design = map_gemv(spec.name, array, tiling, _symbols(tiling), spec.stack_bytes, comment)
+    if reasons := design_reasons(design, {"memory": "a smaller tile.k, tile.n or stack_bytes"}):
+        raise SpecError("\n".join(f"{spec.name}: {reason}" for reason in reasons))
+    return GemvPlan(spec, device, design, tiling)
+
+
+def _channels(device: Device, columns: int, rows: int) -> int:
+    """2 where one channel of each shim brings less than DRAM gives, and the cores of a column are two halves."""
+    timing = timing_of(device)
+    gb_s = 1 / timing.channel_ns(1.0, timing.stream_bytes_per_cycle, write=False)
+    return 2 if columns * gb_s < timing.dram_read_gb_s and rows % 2 == 0 else 1
+
+
+def _reasons(spec: GemvSpec, device: Device) -> Iterator[str]:
+    yield from stack_reasons("stack_bytes", spec.stack_bytes, device)
+    if spec.channels == 2 and spec.rows % 2:
+        yield f"array.channels = 2 halves the cores of a column; use 1, or an even array.rows, not {spec.rows}"
+    kernel, accumulator = spec.kernel(device.generation), ACCUMULATORS[spec.w]
+    if kernel is None:
+        yield f"no kernel for {spec.a} x {spec.w} on {device.generation.name}; use int8 x int2 or bf16 x bf16"
+        return
+    if spec.c != accumulator and not (accumulator == "f32" and spec.c == "bf16"):
+        yield f"types.c = {spec.c}: sums of {spec.a} x {spec.w} are {accumulator}; use it, or bf16 for f32"
+    for name, size, multiple in zip("kn", (spec.k, spec.n), kernel.multiples[1:], strict=True):
+        if size % multiple:
+            up = -(-size // multiple) * multiple
+            yield f"tile.{name} = {size} is not a multiple of {multiple}, which {kernel.multiply} needs; use {up}"
+
+
+OPERATOR = Operator(KIND, AXES, spec_from, plan_gemv, fits)

@@ -1,0 +1,172 @@
+"""The sequence program of a GEMV design: C (M x N) = A (M x K) W (K x N) of any K and N, M up to the design's rows.
+
+W is packed once, group by group: `[K/k][tiles of the group][k x n, in the order of the kernel]`. Columns take runs of
+groups, so that DRAM is read in long stretches, one after the other. N is filled with zeros to whole groups, at least
+one for each column, K to whole chunks of k. A is staged, chunk by chunk.
+"""
+
+from collections.abc import Callable
+
+from bdforge.design import Design
+from bdforge.devices import TileLimits
+from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, TASK_REPEAT_MAX
+from bdforge.operators.gemm.operands import micro_tiles, packed_values
+from bdforge.operators.gemv.mapping import A_SHIM_CHANNEL, BETWEEN, C_SHIM_CHANNEL, CHUNKS, IDLE, TILES, Tiling
+from bdforge.operators.specs import LARGEST_SIZE
+from bdforge.sequences import Builder, Expr, Program, any_of, ceildiv, divisor, largest, least
+
+AXES = ("M", "K", "N")
+
+
+class _Walk:
+    """Writes the program of a mapped design; `rows` are those of A and C that users may have."""
+
+    def __init__(self, design: Design, tiling: Tiling, limits: TileLimits, rows: int, in_flight: int):
+        self.tiling, self.rows, self.build = tiling, rows, Builder(AXES, in_flight)
+        self.cores, self.wrap = [tile for tile in design.tiles if tile.core], limits.wraps[0]
+        self.M, self.K, self.N = (self.build.parameter(axis) for axis in AXES)
+        self.chunks = ceildiv(self.K, tiling.k)
+        self.tile_bytes = tiling.k * tiling.n * tiling.w.bits // BYTE_BITS
+        self.chunk_bytes = tiling.rows * self.tile_bytes
+        self.group_bytes = self.chunks * self.chunk_bytes
+        self.steps, self.firsts, self.groups = self.shares(ceildiv(self.N, tiling.group))
+        self.passes = largest(*self.steps)
+        self.between = [
+            (self.passes - steps) // steps if tiling.lags(column) else self.build.constant(0)
+            for column, steps in enumerate(self.steps)
+        ]
+        self.columns = self.groups * tiling.group
+
+    def program(self) -> Program:
+        """The whole program."""
+        self.require()
+        self.operands()
+        with self.build.loop(ceildiv(self.passes, TASK_REPEAT_MAX)) as index:
+            self.stretch(index)
+        return self.build.program
+
+    def shares(self, wanted: Expr) -> tuple[list[Expr], list[Expr], Expr]:
+        """Groups of each column, the first of them, and all groups.
+
+        Channels bring about equal parts of W; one of column 0's is A's.
+        """
+        others = self.tiling.columns - 1
+        if not others:
+            return [wanted], [self.build.constant(0)], wanted
+        first = largest(wanted // (1 + self.tiling.channels * others), 1)
+        rest = largest(wanted - first, others)
+        each, more = rest // others, rest % others
+        steps = [first, *(each + (more > i) for i in range(others))]
+        firsts = [self.build.constant(0), *(first + i * each + least(more, i) for i in range(others))]
+        return steps, firsts, first + rest
+
+    def require(self) -> None:
+        """Refuse sizes that are out of range, too many rows, and sums that could overflow."""
+        kernel = self.tiling.kernel
+        for axis, size in zip(AXES, (self.M, self.K, self.N), strict=True):
+            outside = any_of(size < 1, size > LARGEST_SIZE)
+            self.build.require(~outside, f"{axis} = {{}} is outside 1 to {LARGEST_SIZE}", size)
+        self.build.require(self.rows >= self.M, f"M = {{}} is above tile.m = {self.rows}, the rows at a time", self.M)
+        deep = f"K = {{}} could overflow {kernel.multiply}'s sums; at most {kernel.depth_limit}"
+        self.build.require(kernel.depth_limit >= self.K, deep, self.K)
+
+    # What lies where in DRAM.
+
+    def operands(self) -> None:
+        """A and W are always the host's own copies; C is, unless whole rows and groups of it are wanted."""
+        build, tiling = self.build, self.tiling
+        a, w, c, lines, k = tiling.kernel.a, tiling.w, tiling.c, tiling.lines, tiling.k
+        rows, depth = (self.M, lines, None, False), (self.K, self.chunks * k, None, False)
+        columns = (self.N, self.columns, None, False)
+        build.argument("A", a.memory, a.bits, self.chunks * (lines * k), "rows in chunks of K")
+        build.argument("W", "i8", BYTE_BITS, self.groups * self.group_bytes, "packed, as streams bring it")
+        build.argument("C", c.memory, c.bits, lines * self.columns, "row-major")
+        build.operand(
+            "A", 0, "in", a.name, a.bits, [rows, depth],
+            [(1, self.chunks, k, lines * k), (0, lines, 1, k), (1, k, 1, 1)],
+        )  # fmt: skip
+        build.operand("W", 1, "in", w.name, w.bits, [depth, columns], self.packed(), **packed_values(w.name))
+        other = any_of(~self.M.equals(lines), ~self.N.equals(self.columns))
+        wanted = [(0, lines, 1, self.columns), (1, self.columns, 1, 1)]
+        build.operand("C", 2, "out", c.name, c.bits, [rows, columns], wanted, staged=other)
+
+    def packed(self) -> list[tuple]:
+        """Loops over W: groups, chunks, tiles of a group, then a tile as the kernel reads it."""
+        rows, k, n, kernel = self.tiling.rows, self.tiling.k, self.tiling.n, self.tiling.kernel
+        return [
+            (1, self.groups, rows * n, self.chunks * (rows * k * n)),
+            (0, self.chunks, k, rows * k * n),
+            (1, rows, n, k * n),
+            *micro_tiles(k, n, kernel.t, self.tiling.w.bits, kernel.field_scaled),
+        ]
+
+    # What the shims do.
+
+    def stretch(self, index: Expr) -> None:
+        """As many passes of A as one task can repeat, and what columns do meanwhile. C's tokens end it."""
+        begin = index * TASK_REPEAT_MAX
+        end = least(begin + TASK_REPEAT_MAX, self.passes)
+        parts = [self.part(column, begin, end) for column in range(self.tiling.columns)]
+        # Columns that do not lag miss one pass at most.
+        busy = parts[0][1] > 0 if self.tiling.lags(0) else self.build.constant(1)
+        awaits = [("S2MM", C_SHIM_CHANNEL, 1 - busy, busy + (self.tiling.columns - 1))]
+        with self.build.step(awaits, "passes {} to {} of A", (begin, end - 1)):
+            a = self.build.bd(0, 0, (self.chunks * (self.tiling.lines * self.tiling.k),), (1,))
+            self.build.task("MM2S", A_SHIM_CHANNEL, 0, a, runs=end - begin)
+            self.tasks(self.weights, parts, busy)
+            with self.build.when(index.equals(0)):
+                self.release()
+            self.tasks(self.results, parts, busy)
+
+    def idle(self, column: int) -> Expr:
+        """Passes that a column's cores let go by at first: those that none of its tiles has before it."""
+        return self.passes - self.steps[column] * (1 + self.between[column])
+
+    def part(self, column: int, begin: Expr, end: Expr) -> tuple[Expr, Expr]:
+        """(first group, groups) of a column's that end in passes `begin` to `end` - 1."""
+        first, after = (largest(at - self.idle(column), 0) // (1 + self.between[column]) for at in (begin, end))
+        return first, after - first
+
+    def tasks(self, task: Callable[[int, Expr, Expr], None], parts: list[tuple[Expr, Expr]], busy: Expr) -> None:
+        """`task` of every column that takes part."""
+        for column, (first, count) in enumerate(parts):
+            with self.build.when(busy if column == 0 else 1):
+                task(column, self.firsts[column] + first, count)
+
+    def weights(self, column: int, group: Expr, count: Expr) -> None:
+        """A column's groups: one stretch, or by two channels, each with the tiles of its cores of every chunk."""
+        build, start = self.build, group * self.group_bytes
+        for channel, rows in self.tiling.feeds(column):
+            if len(rows) == self.tiling.rows:
+                bd = build.bd(1, start, (count * self.group_bytes,), (1,))
+            else:
+                run = len(rows) * self.tile_bytes
+                inner = GRANULE_BYTES * (divisor(run // GRANULE_BYTES, self.wrap).constant or 1)
+                sizes, strides = (count * self.chunks, run // inner, inner), (self.chunk_bytes, inner, 1)
+                bd = build.bd(1, start + rows.start * self.tile_bytes, sizes, strides)
+            build.task("MM2S", channel, column, bd)
+
+    def results(self, column: int, group: Expr, count: Expr) -> None:
+        """A column's tiles of C, line by line of each."""
+        build, tiling = self.build, self.tiling
+        start, tiles = group * tiling.group, count * tiling.rows
+        if tiling.lines == 1:
+            bd = build.bd(2, start, (tiles * tiling.n,), (1,))
+        else:
+            bd = build.bd(2, start, (tiles, tiling.lines, tiling.n), (tiling.n, self.columns, 1))
+        build.task("S2MM", C_SHIM_CHANNEL, column, bd, token=True)
+
+    def release(self) -> None:
+        """Every core's parameters, then the lock that says that they are there."""
+        for core in self.cores:
+            column, told = core.column, core.address(core.buffers[-1])
+            words = {TILES: self.steps[column], IDLE: self.idle(column), CHUNKS: self.chunks}
+            words |= {BETWEEN: self.between[column]} if self.tiling.lags(column) else {}
+            for slot, value in words.items():
+                self.build.write(told + GRANULE_BYTES * slot, value)
+            self.build.write(core.address(core.locks[-1]), 1)
+
+
+def gemv_program(design: Design, tiling: Tiling, limits: TileLimits, rows: int, in_flight: int) -> Program:
+    """The program that serves every problem of a mapped design; `rows` are those of A and C that users may have."""
+    return _Walk(design, tiling, limits, rows, in_flight).program()

@@ -1,0 +1,126 @@
+"""Small GEMV designs on the emulated array, with kernels by numpy that follow the contracts of `kernels/`."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from bdforge.design import render
+from bdforge.devices import device_named
+from bdforge.emulator import Result, emulate
+from bdforge.operators import OPERATORS
+from bdforge.operators.gemv import GemvPlan, plan_gemv, spec_from
+from bdforge.sequences import fetch, place
+
+INT, FLOAT = {"a": "int8", "w": "int2", "c": "int32"}, {"a": "bf16", "w": "bf16", "c": "f32"}
+DESIGNS: dict[str, tuple[str, dict[str, Any]]] = {
+    "strix halo": ("strix_halo", {"types": INT, "tile": {"m": 8, "k": 16, "n": 32}}),
+    "strix halo, two channels": (
+        "strix_halo",
+        {"types": INT, "tile": {"m": 3, "k": 16, "n": 64}, "array": {"columns": 3, "channels": 2}},
+    ),
+    "strix halo, bf16": ("strix_halo", {"types": FLOAT, "tile": {"m": 8, "k": 8, "n": 16}}),
+    "phoenix": ("phoenix", {"types": INT, "tile": {"m": 1, "k": 16, "n": 32}}),
+    "phoenix, bf16": ("phoenix", {"types": FLOAT | {"c": "bf16"}, "tile": {"m": 6, "k": 8, "n": 8}}),
+    "phoenix, one channel": ("phoenix", {"types": INT, "tile": {"m": 5, "k": 8, "n": 32}, "array": {"channels": 1}}),
+    "two columns": (
+        "phoenix",
+        {"types": INT, "tile": {"m": 4, "k": 8, "n": 32}, "array": {"columns": 2, "rows": 2, "channels": 2}},
+    ),
+    "one core": ("strix_halo", {"types": INT, "tile": {"m": 2, "k": 8, "n": 32}, "array": {"columns": 1, "rows": 1}}),
+}
+"""The product and what its spec says beside its kind; k and n are small, so that sizes of several tiles run fast."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A design on the array, without any sequence in its MLIR."""
+
+    plan: GemvPlan
+    mlir: str
+    kernels: Mapping[str, Callable[..., Any]] = field(hash=False)
+
+    def run(self, sizes: tuple[int, int, int], values: int, **options: Any) -> Result:
+        """Run a problem's words on random inputs (seed `values`) and compare every element of C with numpy's."""
+        inputs = self.random(sizes, values)
+        sequence = self.plan.sequence(OPERATORS["gemv"].problem(sizes))
+        buffers = [np.full(size, 0x5A, np.uint8) for size in sequence.argument_bytes]
+        a, w, c = sequence.program.operands
+        for operand, name in ((a, "A"), (w, "W")):
+            buffers[operand.argument][:] = 0
+            place(operand, sequence.values, inputs[name], buffers[operand.argument])
+        arguments = [
+            buffer.view(self.memory_type(argument.type))
+            for buffer, argument in zip(buffers, sequence.program.arguments, strict=True)
+        ]
+        result = emulate(self.mlir, arguments, self.kernels, instructions=sequence.words(), **options)
+        found = fetch(c, sequence.values, buffers[c.argument], self.plan.tiling.c.dtype).astype(np.float64)
+        exact = inputs["A"].astype(np.float64) @ inputs["W"].astype(np.float64)
+        np.testing.assert_array_equal(found, exact.astype(self.plan.tiling.c.dtype).astype(np.float64))
+        assert result.warnings == ()
+        return result
+
+    def random(self, sizes: tuple[int, int, int], seed: int) -> dict[str, np.ndarray]:
+        """A and W over the whole range of integers; floats are integers, so that sums of any order are exact."""
+        rng, (M, K, N), tiling = np.random.default_rng(seed), sizes, self.plan.tiling
+        a, w = (type_.values or (-8, 7) for type_ in (tiling.kernel.a, tiling.w))
+        return {
+            "A": rng.integers(a[0], a[1] + 1, (M, K)).astype(tiling.kernel.a.dtype),
+            "W": rng.integers(w[0], w[1] + 1, (K, N)).astype(tiling.w.dtype),
+        }
+
+    def memory_type(self, mlir_type: str) -> np.dtype:
+        types = (self.plan.tiling.kernel.a, self.plan.tiling.w, self.plan.tiling.c)
+        return next((t.dtype for t in types if t.memory == mlir_type), np.dtype(np.int8))
+
+
+def plan_of(name: str) -> GemvPlan:
+    """The plan of one of `DESIGNS`."""
+    product, content = DESIGNS[name]
+    return plan_gemv(spec_from({"kind": "gemv", **content}, "small"), device_named(product))
+
+
+@cache
+def loaded(name: str) -> Loaded:
+    """One of `DESIGNS` with kernels by numpy."""
+    plan = plan_of(name)
+    return Loaded(plan, render(plan.design), numpy_kernels(plan))
+
+
+def numpy_kernels(plan: GemvPlan) -> dict[str, Callable[..., None]]:
+    """The kernels of a plan as their contracts have them, from micro-tiles to micro-tiles."""
+    tiling, kernel = plan.tiling, plan.tiling.kernel
+    m, k, n, r, s, t = tiling.height, tiling.k, tiling.n, kernel.r, kernel.s, kernel.t
+    scales = 4.0 ** (np.arange(n) // t % 4) if kernel.field_scaled else np.ones(n)
+
+    def weights(w: np.ndarray) -> np.ndarray:
+        if not kernel.field_scaled:
+            return w.view(tiling.w.dtype).reshape(n // t, k, t).transpose(1, 0, 2).reshape(k, n).astype(np.float64)
+        codes = w.view(np.uint8).reshape(n // (4 * t), k, t)
+        fields = np.stack([codes >> (2 * j) & 3 for j in range(4)], axis=2)
+        return fields.transpose(1, 0, 2, 3).reshape(k, n).astype(np.float64) - 1
+
+    def tiles(c: np.ndarray) -> np.ndarray:
+        return c.reshape(m // r, n // t, r, t)
+
+    def multiply(a: np.ndarray, w: np.ndarray, c: np.ndarray) -> None:
+        rows = (
+            a.view(kernel.a.dtype).reshape(m // r, k // s, r, s).transpose(0, 2, 1, 3).reshape(m, k).astype(np.float64)
+        )
+        product = rows @ weights(w) * scales
+        tiles(c)[...] += product.reshape(m // r, r, n // t, t).transpose(0, 2, 1, 3).astype(c.dtype)
+
+    def zero(c: np.ndarray) -> None:
+        c[:] = 0
+
+    def unscale(c: np.ndarray) -> None:
+        tiles(c)[...] //= scales.reshape(n // t, 1, t).astype(c.dtype)
+
+    def narrow(c: np.ndarray) -> None:
+        half = c.view(tiling.c.dtype)
+        half[: c.size] = c.astype(tiling.c.dtype)
+
+    finish = unscale if kernel.field_scaled else narrow
+    return dict(zip(plan.kernels.symbols, (multiply, zero, finish), strict=False))

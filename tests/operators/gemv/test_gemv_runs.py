@@ -1,0 +1,101 @@
+"""GEMV designs on the emulated array: any M, K and N, exact, whatever the schedule."""
+
+import numpy as np
+import pytest
+from gemv_designs import DESIGNS, Loaded, loaded, plan_of
+
+from bdforge.devices import mlir_device_named
+from bdforge.emulator import emulate
+from bdforge.operators import OPERATORS
+from bdforge.runtime import load_kernels
+from bdforge.sequences import fetch, place
+from bdforge.txn import Operation, Patch, encode
+from support.built_designs import compile_kernels
+
+RUNS = {"two columns": 12, "one core": 12}
+WHOLE_ARRAY_RUNS = 2
+
+
+def sizes_of(design: Loaded, count: int) -> list[tuple[int, int, int]]:
+    """M, K, N of up to three chunks and some more groups than two for each column."""
+    rng, tiling, m = np.random.default_rng(11), design.plan.tiling, design.plan.spec.m
+    most = m, 3 * tiling.k, (2 * tiling.columns + 3) * tiling.group
+    return [tuple(int(rng.integers(1, size + 1)) for size in most) for _ in range(count)]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_random_sizes_are_exact_in_adversarial_schedules(name):
+    design = loaded(name)
+    for seed, sizes in enumerate(sizes_of(design, RUNS.get(name, WHOLE_ARRAY_RUNS))):
+        design.run(sizes, seed, schedule=("in-order", "random")[seed % 2], seed=seed, poison=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DESIGNS)
+def test_many_more_random_sizes_are_exact(name):
+    design = loaded(name)
+    for seed, sizes in enumerate(sizes_of(design, 100)):
+        design.run(sizes, seed, schedule="random", seed=seed, poison=True)
+
+
+EDGES = {
+    "one element": (1, 1, 1),
+    "one column of W": (2, 17, 1),
+    "a chunk less one": (4, 7, 64),
+    "a chunk more one": (4, 9, 64),
+    "a tile less one": (3, 16, 31),
+    "a tile more one": (3, 16, 33),
+    "whole groups": (4, 16, 256),
+    "whole groups, a row": (1, 16, 256),
+    "a group more": (4, 24, 320),
+}
+
+
+@pytest.mark.parametrize("edge", EDGES)
+def test_every_edge_is_exact(edge):
+    loaded("two columns").run(EDGES[edge], 3, schedule="random", seed=5, poison=True)
+
+
+@pytest.mark.parametrize(("name", "groups"), [("one core", 300), ("two columns", 1100)])
+def test_passes_beyond_what_one_task_repeats_are_exact(name, groups):
+    """Of two columns, the one with half the channels has nothing to do in the first of several steps."""
+    design = loaded(name)
+    sizes = 1, 5, groups * design.plan.tiling.group - 3
+    sequence = design.plan.sequence(OPERATORS["gemv"].problem(sizes))
+    assert len({event.index for event in sequence.events}) > 1
+    design.run(sizes, 7)
+
+
+def test_one_loaded_array_serves_problem_after_problem():
+    """Several streams as one: cores keep their turns from one problem to the next, whatever they let go by."""
+    design = loaded("two columns")
+    rng, arrays, operations, expected = np.random.default_rng(3), [], [], []
+    for sizes in [(1, 8, 1), (4, 30, 500), (2, 9, 64), (1, 8, 3), (3, 17, 320)]:
+        inputs = design.random(sizes, int(rng.integers(1 << 30)))
+        sequence = design.plan.sequence(OPERATORS["gemv"].problem(sizes))
+        buffers = [np.zeros(size, np.uint8) for size in sequence.argument_bytes]
+        for operand in sequence.program.operands[:2]:
+            place(operand, sequence.values, inputs[operand.name], buffers[operand.argument])
+        operations += [_of_arguments(op, len(arrays)) for op in sequence.operations()]
+        arrays += [buffer.view(np.int32) for buffer in buffers]
+        expected.append((sequence, inputs["A"].astype(np.int64) @ inputs["W"]))
+    words = encode(operations, mlir_device_named(design.plan.mlir_device))
+    emulate(design.mlir, arrays, design.kernels, instructions=words, permissive=["buffer-arguments"], schedule="random")
+    for (sequence, wanted), c in zip(expected, arrays[2::3], strict=True):
+        found = fetch(sequence.program.operands[2], sequence.values, c.view(np.uint8), np.dtype(np.int32))
+        np.testing.assert_array_equal(found, wanted)
+
+
+def _of_arguments(operation: Operation, first: int) -> Operation:
+    """The operation with arguments counted from `first` on."""
+    if not isinstance(operation, Patch):
+        return operation
+    return Patch(operation.register, operation.argument + first, operation.plus)
+
+
+def test_compiled_kernels_are_those_of_the_contracts(tmp_path):
+    plan = plan_of("one core")
+    compile_kernels(tmp_path / "lib.so", plan)
+    design = Loaded(plan, loaded("one core").mlir, load_kernels(tmp_path / "lib.so"))
+    for seed, sizes in enumerate(sizes_of(design, 3)):
+        design.run(sizes, seed)

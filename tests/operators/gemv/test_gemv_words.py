@@ -1,0 +1,140 @@
+"""What the shims are told: W once from its first byte to its last, C once, A once for each pass; what is refused."""
+
+import numpy as np
+import pytest
+from gemv_designs import DESIGNS, plan_of
+
+from bdforge.devices import device_named
+from bdforge.operators import OPERATORS, Plan, SpecError
+from bdforge.operators.gemv import plan_gemv, spec_from
+from bdforge.sequences import PlannedSequence
+
+A, W, C = range(3)
+
+
+def sequence_of(plan: Plan, *sizes: int) -> PlannedSequence:
+    return plan.sequence(OPERATORS["gemv"].problem(sizes))
+
+
+def runs_of(sequence: PlannedSequence, argument: int) -> np.ndarray:
+    """(first, end) of every contiguous run that BDs of an argument move, in elements, sorted."""
+    found = []
+    for task in sequence.tasks():
+        for bd in task.bds:
+            if bd.argument == argument:
+                *outer, (length, step) = bd.pattern.coalesced().dims()
+                assert (task.runs, step) == (1, 1)
+                starts = np.array([bd.pattern.offset])
+                for size, stride in outer:
+                    starts = (starts[:, None] + np.arange(size) * stride).ravel()
+                found.append(np.stack([starts, starts + length], axis=1))
+    runs = np.concatenate(found)
+    return runs[np.argsort(runs[:, 0])]
+
+
+def sizes_of(plan) -> list[tuple[int, int, int]]:
+    rng, group = np.random.default_rng(2), plan.tiling.group
+    edges = [(1, 1, 1), (1, plan.tiling.k, group * plan.tiling.columns), (1, plan.tiling.k + 1, 9 * group + 1)]
+    return edges + [
+        (int(rng.integers(1, plan.spec.m + 1)), int(rng.integers(1, 4096)), int(2 ** rng.uniform(0, 17)))
+        for _ in range(12)
+    ]
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_w_and_c_move_once_and_a_once_for_each_pass(name):
+    plan = plan_of(name)
+    for sizes in sizes_of(plan):
+        sequence = sequence_of(plan, *sizes)
+        a_elements, w_bytes, c_elements = sequence.elements
+        for argument, elements in ((W, w_bytes), (C, c_elements)):
+            runs = runs_of(sequence, argument)
+            assert runs[0, 0] == 0
+            assert runs[-1, 1] == elements
+            np.testing.assert_array_equal(runs[1:, 0], runs[:-1, 1])
+        passes = [task.runs for task in sequence.tasks() for bd in task.bds if bd.argument == A]
+        groups = c_elements // plan.tiling.lines // plan.tiling.group
+        assert groups == max(-(-sizes[2] // plan.tiling.group), plan.tiling.columns)
+        # A channel that halves W's work of its column has half of a pass with each group.
+        channels = 1 + plan.tiling.channels * (plan.tiling.columns - 1)
+        least = groups // plan.tiling.columns if plan.tiling.channels == 1 else groups * 2 // channels
+        assert least <= sum(passes) <= least + 2
+        depth = -(-sizes[1] // plan.tiling.k) * plan.tiling.k
+        assert a_elements == plan.tiling.lines * depth
+        assert w_bytes == groups * plan.tiling.group * depth * plan.tiling.w.bits // 8
+
+
+def test_a_stream_does_not_grow_with_its_sizes():
+    plan = plan_of("strix halo")
+    assert len({len(sequence_of(plan, 1, K, N).words()) for K, N in ((1, 1), (2560, 13824), (1 << 17, 200_000))}) == 1
+
+
+def test_c_is_the_users_own_memory_where_rows_and_groups_are_whole():
+    plan = plan_of("strix halo")
+    whole = plan.tiling.columns * plan.tiling.group
+    for sizes, staged in (((8, 5, whole), 0), ((7, 5, whole), 1), ((8, 5, whole + 1), 1), ((8, 5, 1), 1)):
+        sequence = sequence_of(plan, *sizes)
+        assert sequence.values[sequence.program.operands[C].staged] == staged
+
+
+def test_sizes_out_of_range_are_refused_with_every_reason():
+    plan = plan_of("strix halo")
+    with pytest.raises(SpecError, match=r"M = 9 is above tile.m = 8.*\n.*K = 262144 could overflow mm_i8_i2_i32"):
+        sequence_of(plan, 9, 1 << 18, 4)
+    with pytest.raises(SpecError, match="N = 0 is outside 1 to 1048576"):
+        sequence_of(plan, 1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("product", "changes", "reasons"),
+    [
+        ("strix_halo", {"types": {"a": "int8", "w": "bf16", "c": "f32"}}, ["no kernel for int8 x bf16 on AIE2P"]),
+        (
+            "phoenix",
+            {"types": {"a": "int8", "w": "int2", "c": "f32"}},
+            ["types.c = f32: sums of"],
+        ),
+        ("phoenix", {"tile": {"k": 12, "n": 20}}, ["tile.k = 12 is not", "use 16", "tile.n = 20 is not", "use 32"]),
+        ("phoenix", {"array": {"rows": 3, "channels": 2}}, ["array.channels = 2 halves the cores of a column; use 1"]),
+        ("phoenix", {"array": {"columns": 8}, "stack_bytes": 100}, ["phoenix has 4", "stack_bytes = 100"]),
+        ("strix_halo", {"tile": {"k": 4096, "n": 64}}, ["smaller tile.k, tile.n or stack_bytes"]),
+    ],
+)
+def test_what_cannot_be_built_is_told_with_every_reason(product, changes, reasons):
+    content = {"kind": "gemv", "types": {"a": "int8", "w": "int2", "c": "int32"}, "tile": {"k": 64, "n": 32}}
+    with pytest.raises(SpecError) as caught:
+        plan_gemv(spec_from(content | changes, "wrong"), device_named(product))
+    assert [reason for reason in reasons if reason not in str(caught.value)] == []
+
+
+def test_shims_use_as_many_channels_as_dram_can_feed():
+    """Eight of 13 GB/s are more than Strix Halo's 55.5, four of 3.8 less than Phoenix's 20."""
+    content = {"kind": "gemv", "types": {"a": "bf16", "w": "bf16", "c": "f32"}, "tile": {"k": 64, "n": 32}}
+    spec = spec_from(content, "any")
+    assert [plan_gemv(spec, device_named(name)).tiling.channels for name in ("strix_halo", "phoenix")] == [1, 2]
+
+
+def test_a_plan_tells_what_a_run_moves():
+    """20 groups of 128 columns over 8 columns: 3 passes of 8 rows of A; each weight once."""
+    content = {"kind": "gemv", "types": {"a": "int8", "w": "int2", "c": "int32"}, "tile": {"k": 640, "n": 32}}
+    plan = plan_gemv(spec_from(content, "bitnet"), device_named("strix_halo"))
+    cost = plan.cost(OPERATORS["gemv"].problem((1, 2560, 2560)))
+    assert cost.operations == 2560 * 2560
+    assert cost.read_bytes == 2560 * 2560 // 4 + 3 * 8 * 2560
+    assert cost.write_bytes == 8 * 2560 * 4
+    assert cost.channel_bytes == 3 * 128 * 2560 // 4
+    assert cost.core_cycles == 3 * 8 * 2560 * 32 / 512
+
+
+@pytest.mark.parametrize("name", ["strix halo, bf16", "phoenix, bf16"])
+def test_bounds_of_floats_hold_for_numpys_own_product(name):
+    plan = plan_of(name)
+    inputs = plan.random(OPERATORS["gemv"].problem((3, 50, 40)), 1)
+    wanted = plan.reference(inputs)["C"]
+    assert wanted.bound is not None
+    exact = inputs["A"].astype(np.float64) @ inputs["W"].astype(np.float64)
+    if not plan.tiling.kernel.block_products:
+        assert (np.abs(exact.astype(plan.tiling.c.dtype).astype(np.float64) - wanted.values) <= wanted.bound).all()
+    assert (
+        np.abs(exact - wanted.values) <= 0.05 * (np.abs(inputs["A"].astype(float)) @ np.abs(inputs["W"].astype(float)))
+    ).all()

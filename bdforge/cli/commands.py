@@ -5,7 +5,22 @@ from typing import Annotated
 import typer
 
 import bdforge
-from bdforge.cli import build, device, doctor, emulate, estimate, insts, isa, plot, run, sweep, texts, tune, weights
+from bdforge.cli import (
+    build,
+    device,
+    doctor,
+    emulate,
+    estimate,
+    insts,
+    isa,
+    lower,
+    plot,
+    run,
+    sweep,
+    texts,
+    tune,
+    weights,
+)
 from bdforge.cli.checks import checks
 from bdforge.screen import say
 
@@ -14,7 +29,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     help="Explicit, checked and emulated designs for AMD's NPU.",
 )  # fmt: skip
-for part in (build, run, emulate, device, texts, insts, isa, estimate, weights, tune, sweep, plot, doctor):
+for part in (build, run, emulate, device, texts, lower, insts, isa, estimate, weights, tune, sweep, plot, doctor):
     app.add_typer(part.app)
 app.command(name="checks")(checks)
 

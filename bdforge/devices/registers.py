@@ -120,6 +120,8 @@ TILE_REGISTERS: Mapping[TileKind, TileRegisters] = {
     ),
 }  # fmt: skip
 
+CORE_ENABLE, CORE_RESET = 1, 2  # bits of a core's control (RT)
+
 MEMTILE_WINDOW_BYTES = 0x80000  # a memtile DMA sees west at 0, own at 0x80000, east at 0x100000 (MA, RT, 020)
 MEMTILE_WINDOWS = 3
 MEMTILE_WINDOW_LOCKS = 64  # and their locks at 0, 64, 128 (MA, 020)

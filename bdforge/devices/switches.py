@@ -59,6 +59,7 @@ SHIM_TOKEN_MASTER = 0  # South master of a shim behind which the controller read
 
 PACKET_RULES_PER_SLAVE = 4  # each matches ids by (id ^ rule id) & mask == 0 (RT, 020)
 ARBITERS = 8  # per switch; a master listens to one (RT, 020)
+PRIORITY_ARBITER = 5  # where mlir-aie puts control packets and completion tokens, msel 3 first (MA, router)
 MSELS_PER_ARBITER = 4  # a rule names one, a master any of its arbiter's (RT, 020)
 
 
@@ -85,11 +86,24 @@ class Switch:
         return _RULES[self.kind](slave, master, slave_channel == master_channel, master_channel)
 
 
+def masters_of(kind: TileKind) -> list[tuple[PortBundle, int]]:
+    """Bundle and channel of every master port of a kind of tile, by its physical number."""
+    return _ports(_MASTERS[kind])
+
+
+def slaves_of(kind: TileKind) -> list[tuple[PortBundle, int]]:
+    """Bundle and channel of every slave port of a kind of tile, by its physical number."""
+    return _ports(_SLAVES[kind])
+
+
+def _ports(counts: Mapping[PortBundle, int]) -> list[tuple[PortBundle, int]]:
+    return [(bundle, channel) for bundle, count in counts.items() for channel in range(count)]
+
+
 def _number(numbered: Mapping[PortBundle, int], present: Mapping[PortBundle, int], bundle, channel, what) -> int:
     if not 0 <= channel < present.get(bundle, 0):
         raise ValueError(f"no {what} port {bundle} : {channel}; the switch has {present.get(bundle, 0)} of {bundle}")
-    order = list(numbered)
-    return sum(numbered[before] for before in order[: order.index(bundle)]) + channel
+    return _ports(numbered).index((bundle, channel))
 
 
 def _core_tile(slave: PortBundle, master: PortBundle, same_channel: bool, master_channel: int) -> bool:

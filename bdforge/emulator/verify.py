@@ -13,7 +13,7 @@ from bdforge.emulator.errors import DesignError, EmulationError
 from bdforge.emulator.host import HostMemory
 from bdforge.emulator.scheduler import Scheduler
 from bdforge.emulator.silicon import check_argument, check_lock_pair
-from bdforge.emulator.static_dma import check_reach, placed_bds, static_tasks, write_static
+from bdforge.emulator.static_dma import check_reach, program_of, write_static
 from bdforge.emulator.strictness import CAUTIONS, TOOL_RULES, Strictness
 from bdforge.emulator.tokens import lost_tokens
 from bdforge.mlir import MlirError, location, parse
@@ -138,13 +138,12 @@ def _lock(op: LockOp, collector: _Collector) -> None:
 def _program(array: Array, op: DmaProgramOp, allocation: Allocation, collector: _Collector) -> int:
     """Number of BDs in a region; every one that cannot be encoded, or that its channel cannot run, is a fault."""
     tile = array.tile(op.tile.column, op.tile.row)
-    tasks = static_tasks(tile, op)
-    bds = placed_bds(tile, tasks)
-    users = {bd: (task.direction, task.channel) for task in tasks for bd in task.bds}
+    tasks, bds = program_of(op)
+    users = {bd: (task.op.direction, task.op.channel) for task in tasks for bd in task.bds}
     written: dict[DmaBdOp, int] = {}
     for bd in bds:
         try:
-            write_static(tile, bd, allocation)
+            write_static(tile, op, bd, allocation)
             written[bd.op] = bd.id
             check_lock_pair(tile, *users[bd.op], decode_bd(tile.kind, tile.bd_words(bd.id)))
         except EmulationError as error:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from bdforge.images.errors import ImageError, piece, word
 
 MAGIC = 0x004F4443
-_LONG = 0xFF  # a length that says: the next word has it
-_WRITE, _BLOCK, _WRITE_64, _SET = 0x103, 0x105, 0x108, 0x10C
-_END = 0x100
+LONG = 0xFF  # a length that says: the next word has it
+END, NOP = 0x100, 0x111
+MASK, WRITE, BLOCK, MASK_64, WRITE_64, SET = 0x102, 0x103, 0x105, 0x107, 0x108, 0x10C
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,14 @@ def commands(data: bytes) -> Iterator[Command]:
     while offset < end:
         command, offset = _command(data, offset, end)
         yield command
-        if command.code == _END:
+        if command.code == END:
             return
 
 
 def _command(data: bytes, offset: int, end: int) -> tuple[Command, int]:
     start, first = offset, word(data, offset, "CDO command")
     count, offset = first >> 16 & 0xFF, offset + 4
-    if count == _LONG:
+    if count == LONG:
         count, offset = word(data, offset, "CDO command length"), offset + 4
     if offset + 4 * count > end:
         raise ImageError(f"CDO command {first:#x} at {start:#x} has {count} words, beyond the end at {end:#x}")
@@ -55,18 +55,18 @@ def writes(data: bytes) -> Iterator[tuple[int, bytes]]:
     """(address, bytes) of each unmasked write, in order; masked writes, polls and delays are left out."""
     for command in commands(data):
         words = command.words
-        needed = {_WRITE: 2, _WRITE_64: 3, _BLOCK: 2, _SET: 4}.get(command.code, 0)
+        needed = {WRITE: 2, WRITE_64: 3, BLOCK: 2, SET: 4}.get(command.code, 0)
         if len(words) < needed:
             raise ImageError(
                 f"CDO command {command.code:#x} at {command.offset:#x} has {len(words)} words, not {needed}"
             )
-        if command.code == _WRITE:
+        if command.code == WRITE:
             yield words[0], struct.pack("<I", words[1])
-        elif command.code == _WRITE_64:
+        elif command.code == WRITE_64:
             yield words[0] << 32 | words[1], struct.pack("<I", words[2])
-        elif command.code == _BLOCK:
+        elif command.code == BLOCK:
             yield words[0] << 32 | words[1], struct.pack(f"<{len(words) - 2}I", *words[2:])
-        elif command.code == _SET:
+        elif command.code == SET:
             if words[2] > 1 << 20:
                 raise ImageError(
                     f"CDO set at {command.offset:#x} repeats a word {words[2]} times; no memory has as many"

@@ -3,7 +3,7 @@
 import io
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from elftools.common.exceptions import ELFError
 from elftools.construct import ConstructError
@@ -17,16 +17,21 @@ GENERATIONS: Mapping[int, str] = {2: "aie2", 3: "aie2p"}
 """Generations by the two low bits of e_flags."""
 
 _HEADER, _PROGRAM_HEADER = 52, 32
+_WORD = 4
 _MOST_BYTES = 1 << 18  # the four data memories of a core's address map
 _BROKEN = (ELFError, ConstructError, ValueError, KeyError, IndexError, TypeError, AttributeError, OSError, struct.error)
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Bytes at a core's address: program memory below 0x4000, data memory from 0x40000 on."""
+    """Bytes at a core's address: program memory below 0x4000, data memory from 0x40000 on.
+
+    `tail` is what follows in the file, up to the end of a last word: the loader writes whole words of code.
+    """
 
     address: int
     data: bytes
+    tail: bytes = field(default=b"", compare=False)
 
 
 def is_elf(data: bytes) -> bool:
@@ -62,7 +67,10 @@ def _segment(data: bytes, header: int, i: int) -> Segment | None:
         return None
     if size > _MOST_BYTES:
         raise ImageError(f"segment {i} has {size:#x} bytes; a core's memories hold {_MOST_BYTES:#x}")
-    return Segment(address, piece(data, offset, size, f"segment {i}") if in_file else bytes(size))
+    if not in_file:
+        return Segment(address, bytes(size))
+    end = offset + size
+    return Segment(address, piece(data, offset, size, f"segment {i}"), data[end : end + -size % _WORD])
 
 
 def _function_names(data: bytes) -> dict[int, str]:

@@ -1,12 +1,25 @@
 """xclbin (axlf): sections, and the PDIs of its AIE partition."""
 
+from enum import IntEnum
+
 from bdforge.images.errors import ImageError, piece, unpack
 
 MAGIC = b"xclbin2\0"
 _SECTION_COUNT, _SECTIONS, _SECTION_SIZE = 448, 456, 40
-_AIE_PARTITION = 32
 _PDI_TABLE, _PDI_SIZE = 120, 96
 _MOST = 1024
+
+
+class Kind(IntEnum):
+    """Sections that an NPU's xclbin has (XRT, `xclbin.h`)."""
+
+    EMBEDDED_METADATA = 2
+    MEM_TOPOLOGY = 6
+    CONNECTIVITY = 7
+    IP_LAYOUT = 8
+    GROUP_TOPOLOGY = 26
+    GROUP_CONNECTIVITY = 27
+    AIE_PARTITION = 32
 
 
 def sections(data: bytes) -> list[tuple[int, bytes]]:
@@ -25,7 +38,7 @@ def sections(data: bytes) -> list[tuple[int, bytes]]:
 
 def pdis(data: bytes) -> list[bytes]:
     """The PDIs of every AIE partition, in order; ImageError if there is none."""
-    partitions = [content for kind, content in sections(data) if kind == _AIE_PARTITION]
+    partitions = [content for kind, content in sections(data) if kind == Kind.AIE_PARTITION]
     found = [pdi for partition in partitions for pdi in _pdis(partition)]
     if not found:
         raise ImageError("the xclbin has no AIE partition with a PDI")

@@ -161,6 +161,11 @@ class ExternalBufferOp(AieOperation):
         assert isinstance(self.result.type, MemRefType)
         return self.result.type
 
+    @property
+    def address(self) -> int:
+        """Byte address in host memory; 0 where the text gives none."""
+        return self.number("address", 0)
+
 
 @irdl_op_definition
 class LockOp(AieOperation):

@@ -43,3 +43,15 @@ def error_at(op: Operation, message: str) -> MlirError:
     if found is None:
         return MlirError(message, Location("<built>", 1, 1))
     return MlirError.at(*found, message)
+
+
+def take_places(copy: Operation, original: Operation) -> None:
+    """Give the operations of a clone the places of those that they were made from."""
+    for op, known in zip(copy.walk(), original.walk(), strict=True):
+        take_place(op, known)
+
+
+def take_place(op: Operation, other: Operation) -> None:
+    """Give an operation the place of another one."""
+    if (found := source_of(other)) is not None:
+        place(op, *found)

@@ -11,7 +11,7 @@ from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from bdforge.devices.limits import PACKET_IDS
-from bdforge.devices.switches import ARBITERS, MSELS_PER_ARBITER, PACKET_RULES_PER_SLAVE
+from bdforge.devices.switches import ARBITERS, MSELS_PER_ARBITER, PACKET_RULES_PER_SLAVE, PRIORITY_ARBITER
 from bdforge.routing.fabric import Fabric
 from bdforge.routing.nets import Port
 
@@ -50,10 +50,11 @@ def setup_packets(fabric: Fabric, trees: "Mapping[Net, Tree]") -> PacketSetup:
     """Rules, arbiters and msels for the packet nets among `trees`."""
     setup = PacketSetup()
     ways = _ways(fabric, trees)
+    urgent = _urgent(fabric, trees)
     tiles: dict[tuple[int, int], set[Masters]] = defaultdict(set)
     for node, by_id in ways.items():
         tiles[fabric.ports[node].tile] |= set(by_id.values())
-    msels = {tile: _assign(sets) for tile, sets in tiles.items()}
+    msels = {tile: _assign(sets, urgent) for tile, sets in tiles.items()}
     for node, by_id in sorted(ways.items()):
         slave = fabric.ports[node]
         assigned = msels[slave.tile]
@@ -89,6 +90,16 @@ def _ways(fabric: Fabric, trees: "Mapping[Net, Tree]") -> dict[int, dict[int, Ma
                 assert master is not None
                 ways[node][net.packet_id].add(master)
     return {node: {i: frozenset(masters) for i, masters in by_id.items()} for node, by_id in ways.items()}
+
+
+def _urgent(fabric: Fabric, trees: "Mapping[Net, Tree]") -> frozenset[Port]:
+    """Masters that packets with priority leave a switch by."""
+    found: set[Port] = set()
+    for net, tree in trees.items():
+        if net.packet_id is not None and net.priority:
+            for sink, path in tree.items():
+                found |= {master for node in path[1:] if (master := fabric.feeders[node]) is not None} | {sink}
+    return frozenset(found)
 
 
 def _branches(fabric: Fabric, sets: Iterable[Masters]) -> set[int]:
@@ -127,19 +138,29 @@ def _cubes() -> dict[tuple[int, int], frozenset[int]]:
 _CUBES = _cubes()
 
 
-def _assign(sets: set[Masters]) -> dict[Masters, tuple[int, int]] | None:
-    """(arbiter, msel) for each set of masters, sets with a common master on one arbiter; None if there are too few."""
+def _assign(sets: set[Masters], urgent: frozenset[Port]) -> dict[Masters, tuple[int, int]] | None:
+    """(arbiter, msel) for each set of masters, sets with a common master on one arbiter; None if there are too few.
+
+    Each group gets an arbiter of its own as long as there is one: those with priority from PRIORITY_ARBITER downwards,
+    msel 3 first, others from arbiter and msel 0 on, as mlir-aie's router does.
+    """
     found: dict[Masters, tuple[int, int]] = {}
-    used = [0] * ARBITERS
-    for group in sorted(_joined(sets), key=len, reverse=True):
-        fitting = [arbiter for arbiter in range(ARBITERS) if used[arbiter] + len(group) <= MSELS_PER_ARBITER]
+    free = [list(range(MSELS_PER_ARBITER)) for _ in range(ARBITERS)]
+    groups = sorted(_joined(sets), key=lambda group: (not _any(group, urgent), -len(group)))
+    for group in groups:
+        first = _any(group, urgent)
+        order = [*range(PRIORITY_ARBITER, -1, -1), *range(PRIORITY_ARBITER + 1, ARBITERS)] if first else range(ARBITERS)
+        fitting = [arbiter for arbiter in order if len(group) <= len(free[arbiter])]
         if not fitting:
             return None
-        arbiter = min(fitting, key=lambda arbiter: used[arbiter])  # an arbiter of its own, as long as there is one
+        arbiter = max(fitting, key=lambda arbiter: len(free[arbiter]))
         for masters in group:
-            found[masters] = arbiter, used[arbiter]
-            used[arbiter] += 1
+            found[masters] = arbiter, free[arbiter].pop(-1 if first else 0)
     return found
+
+
+def _any(group: Sequence[Masters], urgent: frozenset[Port]) -> bool:
+    return any(masters & urgent for masters in group)
 
 
 def _joined(sets: set[Masters]) -> Sequence[list[Masters]]:

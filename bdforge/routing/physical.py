@@ -116,7 +116,7 @@ class Switches:
         listeners: dict[Operation, list[Port]] = defaultdict(list)
         for masterset in op.mastersets:
             master = _at(op, masterset.destination)
-            self._keeps[master] = _keeps_header(op, masterset)
+            self._keeps[master] = keeps_header(op, masterset)
             for amsel in masterset.arbiters:
                 listeners[amsel].append(master)
         for rules in op.packet_rules:
@@ -257,7 +257,8 @@ def _at(op: SwitchboxOp, port: PortName) -> Port:
     return Port(op.tile.column, op.tile.row, PortBundle(str(bundle)), channel)
 
 
-def _keeps_header(op: SwitchboxOp, masterset: MastersetOp) -> bool:
+def keeps_header(op: SwitchboxOp, masterset: MastersetOp) -> bool:
+    """Whether a master port of packets keeps their headers: what the text says, else what mlir-aie takes (MA-t)."""
     if masterset.keep_header is not None:
         return masterset.keep_header
     bundle, _ = masterset.destination

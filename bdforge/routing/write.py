@@ -2,16 +2,18 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, i1, i8
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from bdforge.devices import PortBundle, TileKind
-from bdforge.devices.limits import CONTROLLER_IDS
+from bdforge.devices.limits import CONTROLLER_IDS, PACKET_IDS
 from bdforge.devices.switches import SHIM_MM2S_SLAVES, SHIM_S2MM_MASTERS, SHIM_TOKEN_MASTER
 from bdforge.mlir.array_ops import DeviceOp, EndOp, Endpoint, FlowOp, TileOp
 from bdforge.mlir.attributes import PacketInfo, PacketInfoAttr
 from bdforge.mlir.operation import number
+from bdforge.mlir.places import take_place
 from bdforge.mlir.stream_ops import PacketDestOp, PacketFlowOp, PacketSourceOp
 from bdforge.mlir.switch_ops import (
     AmselOp,
@@ -26,10 +28,12 @@ from bdforge.mlir.switch_ops import (
 from bdforge.mlir.words import Bundle
 from bdforge.routing.errors import routing_error
 from bdforge.routing.nets import Net, Port, end_text, flow_ends, master_of
+from bdforge.routing.packets import PacketRule
 from bdforge.routing.physical import is_physical
 from bdforge.routing.result import Routing
 
 Place = tuple[int, int]
+OpT = TypeVar("OpT", bound=Operation)
 _TRUE = IntegerAttr(1, i1)
 
 
@@ -39,12 +43,17 @@ def write_routes(module: ModuleOp) -> None:
     Like aiecc it gives every tile the id of its completion tokens, routes those of declared shims, drops every
     `aie.flow` and keeps every `aie.packet_flow`. Devices that set their switches themselves stay as they are.
     """
-    from bdforge.routing import route  # which reads physical forms too
-
     for device in [op for op in module.walk() if isinstance(op, DeviceOp)]:
         if not is_physical(device):
-            _name_tokens(device)
-            _write(device, route(device))
+            write_device_routes(device)
+
+
+def write_device_routes(device: DeviceOp) -> None:
+    """Put one device into physical form; RoutingError where its flows do not fit."""
+    from bdforge.routing import route  # which reads physical forms too
+
+    _name_tokens(device)
+    _write(device, route(device))
 
 
 def _name_tokens(device: DeviceOp) -> None:
@@ -61,7 +70,9 @@ def _name_tokens(device: DeviceOp) -> None:
     shims = {(tile.column, tile.row): tile for tile in tiles if tile.kind is TileKind.SHIM}
     for place, tile in shims.items():
         if place not in routed:
-            _append(device, _token_flow(tile))
+            flow = _token_flow(tile)
+            _append(device, flow)
+            take_place(flow, tile)
 
 
 def _token_flow(tile: TileOp) -> PacketFlowOp:
@@ -86,11 +97,13 @@ def _append(device: DeviceOp, op: Operation) -> None:
 
 def _write(device: DeviceOp, routing: Routing) -> None:
     keeps = _keepers(device)
-    joins: dict[Place, dict[tuple[Port, Port], None]] = defaultdict(dict)
+    joins: dict[Place, dict[tuple[Port, Port], Operation]] = defaultdict(dict)
+    users = Users()
     for net in routing.nets:
         for slave, master in routing.connections(net):
+            users.add(net, slave, master)
             if net.packet_id is None:
-                joins[slave.tile][slave, master] = None
+                joins[slave.tile][slave, master] = net.flows[0]
     muxes = _muxes(routing.nets)
     for op in list(device.body.block.ops):
         if isinstance(op, FlowOp):
@@ -102,10 +115,29 @@ def _write(device: DeviceOp, routing: Routing) -> None:
     tiles = {(op.column, op.row): op for op in device.body.block.ops if isinstance(op, TileOp)}
     for place in sorted(joins.keys() | rules.keys()):
         tile = tiles.get(place) or _new_tile(device, place)
-        settings = [*_connects(joins[place]), *_packet_settings(rules[place], keeps)]
+        settings = [*_connects(joins[place]), *_packet_settings(rules[place], keeps, users)]
         _append_settings(device, SwitchboxOp, tile, settings)
         if place in muxes:
-            _append_settings(device, ShimMuxOp, tile, [_connect(*ends) for ends in muxes[place]])
+            _append_settings(device, ShimMuxOp, tile, [_connect(*ends, flow) for ends, flow in muxes[place].items()])
+
+
+class Users:
+    """The flow that settings come from: the first that uses a port, the first of an id at a slave port."""
+
+    def __init__(self) -> None:
+        self.ports: dict[Port, Operation] = {}
+        self.ids: dict[tuple[Port, int | None], Operation] = {}
+
+    def add(self, net: Net, slave: Port, master: Port) -> None:
+        """A net joins two ports."""
+        for port in (slave, master):
+            self.ports.setdefault(port, net.flows[0])
+        self.ids.setdefault((slave, net.packet_id), net.flows[0])
+
+    def of_rule(self, slave: Port, rule: PacketRule) -> Operation:
+        """The flow of the first id that takes a rule."""
+        return next((self.ids[slave, i] for i in range(PACKET_IDS) if rule.matches(i) and (slave, i) in self.ids),
+                    self.ports[slave])  # fmt: skip
 
 
 def _keepers(device: DeviceOp) -> dict[Port, bool]:
@@ -132,18 +164,19 @@ def _new_tile(device: DeviceOp, place: Place) -> TileOp:
     return tile
 
 
-def _muxes(nets: Sequence[Net]) -> dict[Place, list[tuple[tuple[Bundle, int], tuple[Bundle, int]]]]:
-    """What each shim's mux joins: the DMA channels at the ends of its streams."""
+def _muxes(nets: Sequence[Net]) -> dict[Place, dict[tuple[tuple[Bundle, int], tuple[Bundle, int]], Operation]]:
+    """What each shim's mux joins, the DMA channels at the ends of its streams, and the flow that asks for it."""
     found: dict[Place, dict] = defaultdict(dict)
     for net in nets:
         if _is_shim_dma(net.start):
             channel = net.start.channel
-            found[net.source.tile][(Bundle.DMA, channel), (Bundle.NORTH, SHIM_MM2S_SLAVES[channel])] = None
+            join = (Bundle.DMA, channel), (Bundle.NORTH, SHIM_MM2S_SLAVES[channel])
+            found[net.source.tile].setdefault(join, net.flows[0])
         for sink, end in net.ends.items():
             if _is_shim_dma(end):
                 join = (Bundle.NORTH, SHIM_S2MM_MASTERS[end.channel]), (Bundle.DMA, end.channel)
-                found[sink.tile][join] = None
-    return {place: list(ends) for place, ends in found.items()}
+                found[sink.tile].setdefault(join, net.sinks[sink])
+    return found
 
 
 def _is_shim_dma(end: Endpoint) -> bool:
@@ -159,16 +192,22 @@ def _append_settings(
     _append(device, op)
 
 
-def _connects(joined: Mapping[tuple[Port, Port], None]) -> Iterator[ConnectOp]:
-    for slave, master in joined:
-        yield _connect((_word(slave.bundle), slave.channel), (_word(master.bundle), master.channel))
+def _connects(joined: Mapping[tuple[Port, Port], Operation]) -> Iterator[ConnectOp]:
+    for (slave, master), flow in joined.items():
+        yield _connect((_word(slave.bundle), slave.channel), (_word(master.bundle), master.channel), flow)
 
 
-def _connect(source: tuple[Bundle, int], destination: tuple[Bundle, int]) -> ConnectOp:
-    return ConnectOp(properties={**_port("source", *source), **_port("dest", *destination)})
+def _connect(source: tuple[Bundle, int], destination: tuple[Bundle, int], flow: Operation) -> ConnectOp:
+    return _placed(ConnectOp(properties={**_port("source", *source), **_port("dest", *destination)}), flow)
 
 
-def _packet_settings(rules: Mapping[Port, tuple], keeps: Mapping[Port, bool]) -> Iterator[Operation]:
+def _placed(op: OpT, flow: Operation) -> OpT:
+    """A setting with the place of the flow that it comes from."""
+    take_place(op, flow)
+    return op
+
+
+def _packet_settings(rules: Mapping[Port, tuple], keeps: Mapping[Port, bool], users: Users) -> Iterator[Operation]:
     """Msels, then masters, then slaves with their rules."""
     amsels: dict[tuple[int, int], AmselOp] = {}
     listening: dict[Port, dict[SSAValue, None]] = defaultdict(dict)
@@ -185,11 +224,13 @@ def _packet_settings(rules: Mapping[Port, tuple], keeps: Mapping[Port, bool]) ->
         properties = _port("dest", _word(master.bundle), master.channel)
         if keeps.get(master):
             properties["keep_pkt_header"] = _TRUE
-        yield MastersetOp(operands=[list(values)], properties=properties, result_types=[IndexType()])
+        masterset = MastersetOp(operands=[list(values)], properties=properties, result_types=[IndexType()])
+        yield _placed(masterset, users.ports[master])
     for slave, found in sorted(rules.items(), key=lambda item: item[0]):
         block = Block([
-            PacketRuleOp(operands=[amsels[rule.arbiter, rule.msel].result],
-                         properties={"mask": IntegerAttr(rule.mask, i8), "value": IntegerAttr(rule.id, i8)})
+            _placed(PacketRuleOp(operands=[amsels[rule.arbiter, rule.msel].result],
+                                 properties={"mask": IntegerAttr(rule.mask, i8), "value": IntegerAttr(rule.id, i8)}),
+                    users.of_rule(slave, rule))
             for rule in found
         ])  # fmt: skip
         block.add_op(EndOp())

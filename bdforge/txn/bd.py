@@ -24,11 +24,13 @@ class BdError(ValueError):
 class BdLock:
     """One side of a BD's locking: acquire or release `value` at lock `id`, as the BD's DMA numbers locks.
 
-    As in the register, an acquire of -v waits for at least v, an acquire of +v for exactly v (both then subtract v).
+    As in the register, an acquire of -v waits for at least v, an acquire of +v for exactly v (both then subtract v);
+    one that is not `enabled` has its fields all the same, and waits for nothing.
     """
 
     id: int
     value: int
+    enabled: bool = True
 
 
 def granules(elements: int, element_bits: int, what: str) -> int:
@@ -60,9 +62,12 @@ def dims_in_words(dims: Sequence[tuple[int, int]], element_bits: int) -> list[tu
 
 
 def static_dims(dims: Sequence[tuple[int, int]], element_bits: int) -> list[tuple[int, int]]:
-    """`dims_in_words` of a static BD: mlir-aie asks for no whole words where one position is never stepped from."""
+    """`dims_in_words` of a static BD: a stride that is never stepped by is written too, rounded down to words."""
     last = len(dims) - 1
-    return dims_in_words([(s, t if s > 1 or i == last else 0) for i, (s, t) in enumerate(dims)], element_bits)
+    words = dims_in_words([(s, t if s > 1 or i == last else 0) for i, (s, t) in enumerate(dims)], element_bits)
+    idle = [s == 1 and i != last for i, (s, _) in enumerate(dims)]
+    strides = [t * element_bits // GRANULE_BITS for _, t in dims]
+    return [(size, strides[i]) if idle[i] else (size, stride) for i, (size, stride) in enumerate(words)]
 
 
 def reach_words(length: int, dims: Sequence[tuple[int, int]], iteration: tuple[int, int] | None = None) -> int:
@@ -122,7 +127,7 @@ def encode_bd(
     if next_bd is not None:
         values |= {"use_next": 1, "next": next_bd}
     if acquire is not None:
-        values |= {"acquire_enable": 1, "acquire_value": acquire.value, "acquire_id": acquire.id}
+        values |= {"acquire_enable": int(acquire.enabled), "acquire_value": acquire.value, "acquire_id": acquire.id}
     if release is not None:
         values |= {"release_value": release.value, "release_id": release.id}
     if kind is TileKind.SHIM:
@@ -155,7 +160,7 @@ def _dimensions(kind: TileKind, dims: Sequence[tuple[int, int]]) -> dict[str, in
             raise BdError(f"stride of dimension {number} is {stride} words; a BD steps by at least 1")
         if f"d{number}_wrap" in fields:
             values[f"d{number}_wrap"] = size
-        values[f"d{number}_step"] = max(stride - 1, 0) if size != 1 or number == 0 else 0
+        values[f"d{number}_step"] = max(stride - 1, 0)
     return values
 
 
@@ -253,7 +258,8 @@ def _transfer(
         if size > 1 and stride < (0 if i == 3 else 1):
             raise BdError(f"stride of dimension {i} is {stride}; it must be {'0 or more' if i == 3 else 'positive'}")
     dims = dims_in_words(list(zip(sizes, strides, strict=True)), element_bits)
-    (runs, run_stride), *inner = dims
+    (runs, run_stride), *outer, innermost = dims
+    inner = [*((size, stride if size > 1 else 0) for size, stride in outer), innermost]
     length_words = math.prod(size for size, _ in inner)
     for error in _excesses(limits, dims, linear=linear):
         refuse(error)

@@ -2,14 +2,14 @@
 
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
-from bdforge.devices import TileKind
-from bdforge.devices.bd_registers import Layout
-from bdforge.devices.limits import AIE2
-from bdforge.devices.registers import OFFSET_MASK, TILE_REGISTERS, split_address
-from bdforge.txn.codec import Header, Stream
+from bdforge.devices.register_names import Register, What, register_at
+from bdforge.devices.registers import OFFSET_MASK
+from bdforge.devices.switch_registers import CIRCUIT_MASTER, PACKET_MASTER
+from bdforge.devices.switches import slaves_of
+from bdforge.txn.codec import Stream
 from bdforge.txn.operations import (
     DIRECTIONS,
     PREEMPT_LEVELS,
@@ -26,41 +26,6 @@ from bdforge.txn.operations import (
 _STORED_LESS_ONE = ("_step", "iteration_wrap", "repeat")
 
 
-@dataclass(frozen=True, slots=True)
-class Register:
-    """What stands at an address: a tile, a name within it, and the layout of its word or words if it has one."""
-
-    kind: TileKind
-    column: int
-    row: int
-    name: str
-    layout: Layout | None = None
-
-    def __str__(self) -> str:
-        return f"{self.kind} ({self.column}, {self.row}) {self.name}"
-
-
-def register_at(address: int, header: Header) -> Register:
-    """The register or memory byte at a full address, in the array that a stream's header describes."""
-    column, row, offset = split_address(address)
-    kind = TileKind.SHIM if row == 0 else TileKind.MEMTILE if row <= header.memtile_rows else TileKind.CORE
-    registers, limits = TILE_REGISTERS[kind], AIE2.limits(kind)  # both generations have the same counts
-    if offset < limits.memory_bytes:
-        return Register(kind, column, row, f"memory {offset:#x}")
-    bd, rest = divmod(offset - registers.bd_base, registers.bd_stride)
-    if 0 <= bd < limits.bds and rest < 4 * registers.bd.words:
-        name = f"BD {bd}" if rest == 0 else f"BD {bd} word {rest // 4}"
-        return Register(kind, column, row, name, registers.bd if rest == 0 else None)
-    lock, rest = divmod(offset - registers.lock_base, registers.lock_stride)
-    if 0 <= lock < limits.locks and rest == 0:
-        return Register(kind, column, row, f"lock {lock}")
-    if found := registers.channel_register(offset, limits.channels):
-        direction, channel, what = found
-        layout = registers.queue if what == "queue" else registers.control
-        return Register(kind, column, row, f"{direction} {channel} {what}", layout)
-    return Register(kind, column, row, f"register {offset:#x}")
-
-
 def describe(stream: Stream) -> str:
     """A listing: a line for the header, then one per operation with its index and, when known, its MLIR line."""
     return "\n".join(lines(stream))
@@ -75,17 +40,17 @@ def lines(stream: Stream) -> Iterator[str]:
     width = len(str(len(stream.operations)))
     for index, operation in enumerate(stream.operations):
         place = f"  ; {operation.location}" if operation.location else ""
-        yield f"{index:>{width}}  {describe_operation(operation, header)}{place}"
+        yield f"{index:>{width}}  {describe_operation(operation, header.memtile_rows)}{place}"
 
 
-def describe_operation(operation: Operation, header: Header) -> str:
+def describe_operation(operation: Operation, memtile_rows: int = 1) -> str:
     """One operation in one line."""
     name = type(operation).__name__
     match operation:
         case BlockWrite():
-            return f"{name} {_block(operation, header)}"
+            return f"{name} {_block(operation, memtile_rows)}"
         case Write():
-            register = register_at(operation.address, header)
+            register = register_at(operation.address, memtile_rows)
             return f"{name} {register} = {_value(register, (operation.value,))}"
         case Preempt():
             return f"{name} {PREEMPT_LEVELS[operation.level]}"
@@ -93,21 +58,21 @@ def describe_operation(operation: Operation, header: Header) -> str:
             device = f" @{operation.device}" if operation.device else ""
             return f"{name} {operation.id}{device}: {operation.size} bytes at {operation.address:#x}"
         case Sync():
-            return f"{name} {_sync(operation, header)}"
+            return f"{name} {_sync(operation, memtile_rows)}"
         case Patch():
-            register = register_at(operation.register, header)
+            register = register_at(operation.register, memtile_rows)
             return f"{name} {register} = argument {operation.argument} + {operation.plus} bytes"
         case Unknown():
             return f"{name} code {operation.opcode}: {_hex(operation.payload)}"
     if (mask := getattr(operation, "mask", None)) is None:
         return name
     address, value = getattr(operation, "address", 0), getattr(operation, "value", 0)
-    register = register_at(address, header)
+    register = register_at(address, memtile_rows)
     return f"{name} {register} = {_value(register, (value,), mask)} (mask {mask:#010x})"
 
 
-def _sync(operation: Sync, header: Header) -> str:
-    kind = register_at(operation.row << 20, header).kind
+def _sync(operation: Sync, memtile_rows: int) -> str:
+    kind = register_at(operation.row << 20, memtile_rows).kind
     channel = f"{DIRECTIONS[operation.direction]} {operation.channel}"
     tiles = f"{kind} ({operation.column}, {operation.row})"
     if (operation.columns, operation.rows) != (1, 1):
@@ -115,8 +80,8 @@ def _sync(operation: Sync, header: Header) -> str:
     return f"token of {tiles} {channel}"
 
 
-def _block(operation: BlockWrite, header: Header) -> str:
-    register = register_at(operation.address, header)
+def _block(operation: BlockWrite, memtile_rows: int) -> str:
+    register = register_at(operation.address, memtile_rows)
     if register.layout and len(operation.words) == register.layout.words:
         return f"{register}: {_value(register, operation.words)}"
     return f"{register}: {len(operation.words)} words {_hex(operation.words)}"
@@ -131,6 +96,10 @@ def _value(register: Register, words: Sequence[int], mask: int | None = None) ->
     if register.layout is None or len(words) != register.layout.words:
         return f"{words[0]} ({words[0]:#x})"
     layout = register.layout
+    if register.what is What.MASTER:
+        if not CIRCUIT_MASTER.decode(words)["packet"]:
+            return _circuit(register, words[0])
+        layout = PACKET_MASTER
     values = layout.decode(words)
     shown = [
         f"{name} {value + name.endswith(_STORED_LESS_ONE)}"
@@ -138,6 +107,15 @@ def _value(register: Register, words: Sequence[int], mask: int | None = None) ->
         if _in_use(name, values) and (mask is None or layout.fields[name].mask & mask)
     ]
     return ", ".join(shown) or "0"
+
+
+def _circuit(register: Register, word: int) -> str:
+    """Where a master port of circuits takes its words from."""
+    values, slaves = CIRCUIT_MASTER.decode([word]), slaves_of(register.kind)
+    if not values["enable"] or values["slave"] >= len(slaves):
+        return f"{word} ({word:#x})"
+    bundle, channel = slaves[values["slave"]]
+    return f"from {bundle} : {channel}"
 
 
 def _in_use(name: str, values: dict[str, int]) -> bool:
@@ -151,18 +129,19 @@ def _in_use(name: str, values: dict[str, int]) -> bool:
 def as_json(stream: Stream) -> dict[str, Any]:
     """The stream as values that `json.dumps` takes: header, then operations with raw register fields as stored."""
     header = {field.name: getattr(stream.header, field.name) for field in fields(stream.header)}
-    return {"header": header, "operations": [_operation_json(op, stream.header) for op in stream.operations]}
+    rows = stream.header.memtile_rows
+    return {"header": header, "operations": [_operation_json(op, rows) for op in stream.operations]}
 
 
-def _operation_json(operation: Operation, header: Header) -> dict[str, Any]:
+def _operation_json(operation: Operation, memtile_rows: int) -> dict[str, Any]:
     values = {field.name: getattr(operation, field.name) for field in fields(operation)}
-    location = values.pop("location")
+    location, _ = values.pop("location"), values.pop("origin")
     result: dict[str, Any] = {"operation": type(operation).__name__} | values
     if location is not None:
         result["location"] = str(location)
     address = values.get("address", values.get("register"))
     if address is not None and not isinstance(operation, LoadPdi):
-        result |= _register_json(operation, register_at(address, header), address)
+        result |= _register_json(operation, register_at(address, memtile_rows), address)
     return result
 
 
@@ -182,7 +161,7 @@ def diff(first: Stream, second: Stream, names: tuple[str, str] = ("first", "seco
     if first == second:
         return []
     before, after = (
-        [next(lines(stream)), *(describe_operation(op, stream.header) for op in stream.operations)]
+        [next(lines(stream)), *(describe_operation(op, stream.header.memtile_rows) for op in stream.operations)]
         for stream in (first, second)
     )
     listing = list(difflib.unified_diff(before, after, *names, lineterm=""))

@@ -2,7 +2,8 @@
 
 Sources: mlir-aie 5ff2ab97, `AIETargetNPU.cpp` (encoder), `AIEToConfiguration.cpp` (decoder); aiebu, `transaction.cpp`.
 Addresses are full register addresses (`bdforge.devices.registers.address`); values, masks and data are 32-bit words.
-Every operation may carry the `location` of the MLIR operation that it came from; comparisons leave locations out.
+Every operation may carry where it came from: the `location` and the name (`origin`) of an MLIR operation; comparisons
+leave both out.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class Operation:
     """One operation of an instruction stream."""
 
     location: Location | None = field(default=None, compare=False, repr=False, kw_only=True)
+    origin: str | None = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

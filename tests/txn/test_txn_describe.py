@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bdforge.devices import MLIR_DEVICES
+from bdforge.devices.register_names import register_at
 from bdforge.mlir import Location
 from bdforge.txn import (
     BlockWrite,
@@ -26,7 +27,7 @@ from bdforge.txn import (
     insts,
 )
 from bdforge.txn.bd import BdLock, encode_bd
-from bdforge.txn.describe import as_json, describe, describe_operation, diff, register_at
+from bdforge.txn.describe import as_json, describe, describe_operation, diff
 from bdforge.txn.target import ControllerIds
 
 NPU2 = MLIR_DEVICES["npu2"]
@@ -64,7 +65,7 @@ CORE = bd("core", length_words=5, acquire=BdLock(3, -1), release=BdLock(4, 1), a
     [
         (Write(0x00208004, 41), "Write core (0, 2) memory 0x8004 = 41 (0x29)"),
         (Write(0x021C0030, 2), "Write memtile (1, 1) lock 3 = 2 (0x2)"),
-        (Write(0x0023F000, 1), "Write core (0, 2) register 0x3f000 = 1 (0x1)"),
+        (Write(0x0023F000, 1), "Write core (0, 2) master Core : 0 = 1 (0x1)"),
         (Write(0x021A0634, 0x8003002F), "Write memtile (1, 1) MM2S 0 queue = token 1, repeat 4, bd 47"),
         (
             MaskWrite(0x1D208, 0xF00, 0x1F00),
@@ -90,7 +91,7 @@ CORE = bd("core", length_words=5, acquire=BdLock(3, -1), release=BdLock(4, 1), a
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
 )
 def test_registers_are_named_by_their_tile(operation, line):
-    described = describe_operation(operation, HEADER)
+    described = describe_operation(operation)
     assert sorted(described.replace(":", ",").split(", ")) == sorted(line.replace(":", ",").split(", "))
 
 
@@ -107,8 +108,8 @@ def test_lines_end_with_the_mlir_place():
     ],
 )  # fmt: skip
 def test_shim_registers_have_names(offset, name):
-    assert register_at(4 << 25 | offset, HEADER).name == name
-    assert str(register_at(4 << 25 | offset, HEADER)).startswith("shim (4, 0) ")
+    assert register_at(4 << 25 | offset).name == name
+    assert str(register_at(4 << 25 | offset)).startswith("shim (4, 0) ")
 
 
 def test_json_holds_every_operation_and_the_raw_fields():

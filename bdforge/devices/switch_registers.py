@@ -1,0 +1,69 @@
+"""Registers of stream switches and shim muxes as named bit fields; offsets of a tile's ports.
+
+Source of layouts and offsets: RT, the same on AIE2 and AIE2P; which values mlir-aie writes: MA (`AIERT.cpp`).
+"""
+
+from bdforge.devices.bd_registers import Field, Layout
+from bdforge.devices.limits import TileKind
+from bdforge.devices.switches import PACKET_RULES_PER_SLAVE
+
+CIRCUIT_MASTER = Layout("circuit master", 1, {
+    "enable": Field(0, 31, 31), "packet": Field(0, 30, 30), "slave": Field(0, 6, 0),
+})  # fmt: skip
+PACKET_MASTER = Layout("packet master", 1, {
+    "enable": Field(0, 31, 31), "packet": Field(0, 30, 30), "drop_header": Field(0, 7, 7), "msels": Field(0, 6, 3),
+    "arbiter": Field(0, 2, 0),
+})  # fmt: skip
+SLAVE = Layout("slave", 1, {"enable": Field(0, 31, 31), "packet": Field(0, 30, 30)})
+RULE = Layout("packet rule", 1, {
+    "id": Field(0, 28, 24), "mask": Field(0, 20, 16), "enable": Field(0, 8, 8), "msel": Field(0, 5, 4),
+    "arbiter": Field(0, 2, 0),
+})  # fmt: skip
+
+# A shim's mux leads streams of its South slaves into the array, its demux those of its South masters out of it.
+SHIM_MUX_OFFSET, SHIM_DEMUX_OFFSET = 0x1F000, 0x1F004
+SHIM_MUX = Layout("shim mux", 1, {
+    "south_2": Field(0, 9, 8), "south_3": Field(0, 11, 10), "south_6": Field(0, 13, 12), "south_7": Field(0, 15, 14),
+})  # fmt: skip
+SHIM_DEMUX = Layout("shim demux", 1, {
+    "south_2": Field(0, 5, 4), "south_3": Field(0, 7, 6), "south_4": Field(0, 9, 8), "south_5": Field(0, 11, 10),
+})  # fmt: skip
+MUX_TO_DMA = 1  # value of a mux field; 0 fabric, 2 NoC
+
+CASCADE_OFFSET = 0x36060  # accumulator control of a core tile
+CASCADE = Layout("cascade", 1, {"output_east": Field(0, 1, 1), "input_west": Field(0, 0, 0)})
+
+_SLAVES, _RULES, _RULE_STRIDE, _WORD = 0x100, 0x200, 0x10, 4
+
+
+def switch_base(kind: TileKind) -> int:
+    """Offset of a tile's first master port."""
+    return 0xB0000 if kind is TileKind.MEMTILE else 0x3F000
+
+
+def master_offset(kind: TileKind, port: int) -> int:
+    """Offset of the register of a master port, by its physical number."""
+    return switch_base(kind) + _WORD * port
+
+
+def slave_offset(kind: TileKind, port: int) -> int:
+    """Offset of the register of a slave port, by its physical number."""
+    return switch_base(kind) + _SLAVES + _WORD * port
+
+
+def rule_offset(kind: TileKind, port: int, rule: int) -> int:
+    """Offset of a packet rule of a slave port."""
+    return switch_base(kind) + _RULES + _RULE_STRIDE * port + _WORD * rule
+
+
+def switch_register(kind: TileKind, offset: int, masters: int, slaves: int) -> tuple[str, int, int] | None:
+    """("master", "slave" or "rule", port, rule) of a register of a switch with so many ports; None for no such."""
+    place, rest = divmod(offset - switch_base(kind), _WORD)
+    if rest:
+        return None
+    if 0 <= place < masters:
+        return "master", place, 0
+    if 0 <= (slave := place - _SLAVES // _WORD) < slaves:
+        return "slave", slave, 0
+    port, rule = divmod(place - _RULES // _WORD, _RULE_STRIDE // _WORD)
+    return ("rule", port, rule) if 0 <= port < slaves and rule < PACKET_RULES_PER_SLAVE else None

@@ -1,0 +1,175 @@
+"""The static configuration of a device: what is written before any runtime sequence, and in which order.
+
+Source: mlir-aie 5ff2ab97 (`AIERT.cpp`, `AIETargetCDODirect.cpp`), whose order this is. Of it these matter: a core's
+reset and zeroed locks come before first values of locks, all BDs of a DMA before its starts, enabling of cores last.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from bdforge.devices import Device, Generation, TileKind
+from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES
+from bdforge.devices.registers import TILE_REGISTERS
+from bdforge.lower.cores import Piece, enable_core, load_program, reset_core, set_cascades
+from bdforge.lower.dma import set_dma
+from bdforge.lower.switches import has_token_route, set_mux, set_switch
+from bdforge.lower.writer import Tile, Writer, place_of
+from bdforge.messages import path_word
+from bdforge.mlir.allocate import Allocation, allocate, element_bits
+from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, FlowOp, LockOp, TileOp
+from bdforge.mlir.dma_ops import DMA_PROGRAMS
+from bdforge.mlir.places import location, take_places
+from bdforge.mlir.stream_ops import PacketFlowOp
+from bdforge.mlir.switch_ops import ShimMuxOp, SwitchboxOp
+from bdforge.routing.write import write_device_routes
+from bdforge.txn.operations import Operation
+from bdforge.txn.target import Policy, lowering_error
+
+Programs = Callable[[Path, Generation], Iterable[Piece]]
+"""The pieces of the program in a core's ELF; ValueError for one that cannot be loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Register writes of a device, in the three parts that mlir-aie makes files of.
+
+    `without_code` are the cores (column, row) that run whatever program memory holds: the text names no `elf_file`.
+    """
+
+    device: Device
+    symbol: str
+    elfs: tuple[Operation, ...]
+    init: tuple[Operation, ...]
+    enable: tuple[Operation, ...]
+    without_code: tuple[Tile, ...]
+
+    @property
+    def parts(self) -> tuple[tuple[Operation, ...], ...]:
+        """The three parts in order."""
+        return self.elfs, self.init, self.enable
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """All writes in order."""
+        return self.elfs + self.init + self.enable
+
+
+def configuration(device: DeviceOp, programs: Programs, policy: Policy | None = None) -> Configuration:
+    """Lower a device; the text stays as it is.
+
+    Flows are routed first (`bdforge.routing`) unless the text sets its switches, with a way for the completion tokens
+    of every shim that it declares. LoweringError names the place of what registers cannot hold, RoutingError and
+    AllocationError what does not fit. `policy` decides about faults that may pass; without one all are raised.
+    """
+    device = _physical(device)
+    allocation = allocate(device, None if policy is None else partial(policy.fault, "memory-overflow"))
+    cores = _cores(device)
+    elfs, init, enable = Writer(), Writer(), Writer()
+    for core in cores:
+        if core.elf_file is not None:
+            pieces = _program(core, programs)
+            for piece in pieces:
+                _tell_unaligned(core, piece.address, piece.data, policy)
+            load_program(elfs, core, pieces, device.device)
+        reset_core(init, core)
+        enable_core(enable, core)
+    _set_memory(init, device, allocation, policy)
+    for kind in DMA_PROGRAMS:
+        for op in device.body.block.ops:
+            if isinstance(op, kind):
+                set_dma(init, op, allocation, policy)
+    _set_streams(init, device, policy)
+    set_cascades(init, device)
+    bare = tuple(place_of(core.tile) for core in cores if core.elf_file is None)
+    parts = [tuple(writer.operations) for writer in (elfs, init, enable)]
+    return Configuration(device.device, device.symbol, parts[0], parts[1], parts[2], bare)
+
+
+def _physical(device: DeviceOp) -> DeviceOp:
+    """The device, or a routed copy of one that has flows and no settings for them."""
+    ops = list(device.body.block.ops)
+    boxes = [op for op in ops if isinstance(op, SwitchboxOp)]
+    flows = any(isinstance(op, FlowOp | PacketFlowOp) for op in ops)
+    if any(box.connects or box.packet_rules for box in boxes) or (boxes and not flows):
+        return device
+    copy = device.clone()
+    take_places(copy, device)
+    write_device_routes(copy)
+    return copy
+
+
+def _cores(device: DeviceOp) -> list[CoreOp]:
+    """Cores in the order of the text's tiles; LoweringError for two in one tile."""
+    found: dict[Tile, CoreOp] = {}
+    for op in device.body.block.ops:
+        if isinstance(op, CoreOp) and (other := found.setdefault(place_of(op.tile), op)) is not op:
+            raise lowering_error(op, f"tile {place_of(op.tile)} has a core already, at {location(other)}")
+    tiles = dict.fromkeys(place_of(op) for op in device.body.block.ops if isinstance(op, TileOp))
+    return [found[tile] for tile in tiles if tile in found]
+
+
+def _program(core: CoreOp, programs: Programs) -> list[Piece]:
+    path = Path(location(core).file).parent / (core.elf_file or "")
+    try:
+        return list(programs(path, core.tile.device_op.device.generation))
+    except ValueError as error:
+        raise lowering_error(core, f"elf_file {path_word(path)}: {error}") from None
+
+
+def _tell_unaligned(op: CoreOp | BufferOp, address: int, data: bytes, policy: Policy | None) -> None:
+    if address % GRANULE_BYTES and data and policy is not None:
+        start = address + -address % GRANULE_BYTES
+        policy.caution(
+            "unaligned-data",
+            f"{location(op)}: {len(data)} bytes for {address:#x} are written from {start:#x} on, as aie-rt misplaces "
+            f"what starts at no multiple of {GRANULE_BYTES}: give it an address that is one",
+        )
+
+
+def _set_memory(writer: Writer, device: DeviceOp, allocation: Allocation, policy: Policy | None) -> None:
+    """First values of locks, then of buffers. Locks without one keep their value."""
+    for op in device.walk():
+        if isinstance(op, LockOp) and op.init_attr is not None:
+            limits = op.tile.limits
+            if not 0 <= op.init <= limits.lock_value_max:
+                raise lowering_error(op, f"a lock starts at {op.init}, outside 0 to {limits.lock_value_max}")
+            offset = TILE_REGISTERS[op.tile.kind].lock_offset(allocation.locks[op])
+            writer.write(op, place_of(op.tile), offset, op.init)
+    for op in device.walk():
+        if isinstance(op, BufferOp) and (value := op.initial_value) is not None:
+            address, data = allocation.buffers[op], _bytes(value, op)
+            _tell_unaligned(op, address, data, policy)
+            writer.fill(op, place_of(op.tile), address, data)
+
+
+def _bytes(value: np.ndarray, op: BufferOp) -> bytes:
+    """Elements in row-major order, each in whole bytes whose upper bits are 0."""
+    if value.dtype == np.bool_:
+        return (value.view(np.uint8) != 0).astype(np.uint8).tobytes()
+    if value.dtype != object:
+        return value.tobytes()
+    bits = element_bits(op.type.element_type)
+    return b"".join((int(v) % (1 << bits)).to_bytes(-(-bits // BYTE_BITS), "little") for v in value.flat)
+
+
+def _set_streams(writer: Writer, device: DeviceOp, policy: Policy | None) -> None:
+    ops = list(device.body.block.ops)
+    boxes = [op for op in ops if isinstance(op, SwitchboxOp)]
+    for box in boxes:
+        set_switch(writer, box)
+    for op in ops:
+        if isinstance(op, ShimMuxOp):
+            set_mux(writer, op)
+    for box in boxes:
+        routed = box.tile.kind is TileKind.SHIM and (box.connects or box.mastersets)
+        if routed and not has_token_route(box) and policy is not None:
+            policy.caution(
+                "token-route",
+                f"{location(box)}: nothing leads from TileControl : 0 of shim {place_of(box.tile)} to its South : 0, "
+                "so no wait for a token of its channels ever ends on silicon; route packets there, or leave routing to "
+                "bdforge",
+            )

@@ -1,0 +1,62 @@
+"""DMA programs as register writes: all BDs of a region, then the starts of its channels."""
+
+from bdforge.devices import AIE2, TileKind
+from bdforge.devices.limits import GRANULE_BYTES
+from bdforge.devices.registers import CORE_ENABLE, TILE_REGISTERS
+from bdforge.lower.static_bd import Fault, static_words
+from bdforge.lower.static_dma import DmaProgramError, PlacedBd, StaticTask, placed_bds, static_tasks
+from bdforge.lower.writer import WORD_MASK, Writer, place_of
+from bdforge.mlir.allocate import Allocation
+from bdforge.mlir.dma_ops import DmaBdOp, DmaProgramOp
+from bdforge.txn.target import Policy, faults_of, lowering_error
+
+
+def set_dma(writer: Writer, program: DmaProgramOp, allocation: Allocation, policy: Policy | None) -> None:
+    """Write the BDs of a DMA program and start its channels; LoweringError for what registers cannot hold."""
+    try:
+        tasks = static_tasks(program)
+        bds = placed_bds(program, tasks)
+    except DmaProgramError as error:
+        raise lowering_error(program, str(error)) from None
+    for bd in bds:
+        with faults_of(bd.op):
+            _set_bd(writer, program, bd, allocation, policy)
+    ids = {bd.op: bd.id for bd in bds}
+    for task in tasks:
+        with faults_of(task.op):
+            _start(writer, program, task, ids, policy)
+
+
+def _set_bd(writer: Writer, program: DmaProgramOp, bd: PlacedBd, allocation: Allocation, policy: Policy | None) -> None:
+    tile = program.tile
+    words = static_words(tile, bd.op, bd.next, allocation, _fault(bd.op, policy), policy)
+    writer.block(bd.op, place_of(tile), TILE_REGISTERS[tile.kind].bd_offset(bd.id), words)
+
+
+def _start(
+    writer: Writer, program: DmaProgramOp, task: StaticTask, ids: dict[DmaBdOp, int], policy: Policy | None
+) -> None:
+    """Push a task. The masked write of no bit is mlir-aie's: channels need no enabling but for a bit that is set so."""
+    tile, op = program.tile, task.op
+    registers, place = TILE_REGISTERS[tile.kind], place_of(program.tile)
+    if op.pad_value:
+        if registers.pad_value_base is None or tile.device_op.device.generation is AIE2 or op.direction != "MM2S":
+            raise ValueError(f"pad_value {op.pad_value}: only memtiles' MM2S channels of npu2 have a register for it")
+        writer.write(op, place, registers.pad_value_base + GRANULE_BYTES * op.channel, op.pad_value & WORD_MASK)
+    if not task.bds:
+        return
+    fault = _fault(op, policy)
+    token = int(tile.kind is TileKind.SHIM and op.direction == "S2MM")
+    values = {"token": token, "repeat": op.repeat_count, "bd": ids[task.bds[0]]}
+    word = registers.queue.encode(values, lambda error: fault("field-width", error))[0]
+    writer.write(op, place, registers.queue_offset(op.direction, op.channel), word)
+    writer.mask(op, place, registers.control_offset(op.direction, op.channel), 0, CORE_ENABLE)
+
+
+def _fault(op, policy: Policy | None) -> Fault:
+    def fault(check: str, error: ValueError) -> None:
+        if policy is None:
+            raise error
+        policy.fault(check, lowering_error(op, str(error)))
+
+    return fault

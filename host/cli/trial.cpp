@@ -43,14 +43,29 @@ void write_element(const std::string& type, std::int8_t value, void* memory, std
 }
 
 /// Index of an operand's element in memory.
-std::size_t index_of(const OperandFacts& operand, std::size_t row, std::size_t column, std::size_t leading) {
-    return operand.storage.order == generator::column_major ? column * leading + row : row * leading + column;
+std::size_t index_of(const generator::Operand& operand, std::size_t row, std::size_t column, std::size_t leading) {
+    return operand.column_major ? column * leading + row : row * leading + column;
 }
 
 void check_size(const char* option, std::size_t given, std::size_t in_file, const std::string& file) {
     if (given == 0 || given == in_file) return;
     throw UsageError(std::string(option) + " is " + std::to_string(given) + ", but " + file + " has " +
                      std::to_string(in_file) + "; leave " + option + " out");
+}
+
+const generator::Operand& operand_of(const Design& design, const std::string& name) {
+    for (const generator::Operand& operand : design.manifest().streams.program.operands)
+        if (operand.name == name) return operand;
+    throw UsageError(design.manifest().design + " has no operand " + name + ", it is no GEMM");
+}
+
+/// Whether C is A B as it is: no shift, scale, bias or ReLU.
+bool has_plain_sums(const Manifest& manifest) {
+    const JsonView spec = manifest.view().at("spec");
+    if (!spec.has("epilogue")) return true;
+    const JsonView epilogue = spec.at("epilogue");
+    return epilogue.at("shift").integer(0, 31) == 0 && !epilogue.at("scale").boolean() &&
+           !epilogue.at("bias").boolean() && !epilogue.at("relu").boolean();
 }
 
 /// One row of A * W.
@@ -67,8 +82,7 @@ void multiply_row(const Problem& problem, std::size_t row, std::vector<std::int3
 
 Problem make_problem(const Options& options, const Design& design) {
     Problem problem{options.M, options.K, options.N, {}, {}};
-    const auto& [a, b, c] = design.manifest().operands;
-    const int a_most = largest(a.type), b_most = largest(b.type);
+    const int a_most = largest(operand_of(design, "A").type), b_most = largest(operand_of(design, "B").type);
     if (options.weights.empty()) {
         design.check(problem.M, problem.K, problem.N);  // before memory is asked for
         problem.weights = random_values(problem.K * problem.N, -b_most, b_most, 0);
@@ -86,7 +100,7 @@ Problem make_problem(const Options& options, const Design& design) {
 }
 
 void write_a(const Problem& problem, Gemm& gemm, const Design& design) {
-    const OperandFacts& facts = design.manifest().operands[0];
+    const generator::Operand& facts = operand_of(design, "A");
     for (std::size_t i = 0; i < problem.a.size(); ++i) {
         const std::size_t index = index_of(facts, i / problem.K, i % problem.K, gemm.lda());
         write_element(facts.type, problem.a[i], gemm.a_memory(), index);
@@ -94,8 +108,8 @@ void write_a(const Problem& problem, Gemm& gemm, const Design& design) {
 }
 
 Weights write_b(const Problem& problem, const Design& design) {
-    const OperandFacts& facts = design.manifest().operands[1];
-    const std::size_t leading = facts.storage.order == generator::column_major ? problem.K : problem.N;
+    const generator::Operand& facts = operand_of(design, "B");
+    const std::size_t leading = facts.column_major ? problem.K : problem.N;
     std::vector<std::uint16_t> b(problem.weights.size());  // room for the widest type
     for (std::size_t i = 0; i < problem.weights.size(); ++i) {
         const std::size_t index = index_of(facts, i / problem.N, i % problem.N, leading);
@@ -106,14 +120,15 @@ Weights write_b(const Problem& problem, const Design& design) {
 
 void check_verifiable(const Design& design) {
     const Manifest& manifest = design.manifest();
-    const std::string& type = manifest.operands[2].type;
-    if (manifest.plain_sums && (type == "int32" || type == "f32")) return;
+    const bool plain = has_plain_sums(manifest);
+    const std::string& type = operand_of(design, "C").type;
+    if (plain && (type == "int32" || type == "f32")) return;
     throw UsageError("--verify knows sums in int32 and f32; C of " + manifest.design + " is " + type +
-                     (manifest.plain_sums ? "" : " behind an epilogue") + ", check it with bdforge run");
+                     (plain ? "" : " behind an epilogue") + ", check it with bdforge run");
 }
 
 std::string first_mismatch(const Problem& problem, const Gemm& gemm, const Design& design) {
-    const OperandFacts& facts = design.manifest().operands[2];
+    const generator::Operand& facts = operand_of(design, "C");
     std::vector<std::int32_t> expected(problem.N);
     for (std::size_t row = 0; row < problem.M; ++row) {
         multiply_row(problem, row, expected);

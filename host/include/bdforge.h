@@ -1,6 +1,6 @@
 #ifndef BDFORGE_H
 #define BDFORGE_H
-/* bdforge for C: GEMMs on AMD's NPU, such as int8 activations by ternary weights; docs/embedding.md shows each call.
+/* bdforge for C: operators on AMD's NPU, such as int8 activations by ternary weights; docs/embedding.md shows each call.
  *
  * Every call that can fail returns a bdforge_status; bdforge_message() then says what, where, the limit and the next
  * step. Handles are made by one call and given back by its *_free (NULL is fine). A handle may be freed in any order:
@@ -31,6 +31,8 @@ typedef enum bdforge_status {
 typedef struct bdforge_device bdforge_device;
 typedef struct bdforge_design bdforge_design;
 typedef struct bdforge_weights bdforge_weights;
+typedef struct bdforge_weights bdforge_resident; /* any operand that stays; weights are the B of a GEMM */
+typedef struct bdforge_job bdforge_job;
 typedef struct bdforge_gemm bdforge_gemm;
 typedef struct bdforge_batch bdforge_batch;
 
@@ -106,6 +108,71 @@ bdforge_status bdforge_batch_run(bdforge_batch* batch, unsigned timeout_ms);
 bdforge_status bdforge_batch_run_async(bdforge_batch* batch);
 bdforge_status bdforge_batch_wait(bdforge_batch* batch, unsigned timeout_ms);
 void bdforge_batch_free(bdforge_batch* batch);
+
+/* Jobs: any operator's problem, whose operands have the names that the design gives them.
+ *
+ * Arrays hold elements of the operand's type (bdforge_job_operand names it): types below a byte take a byte, bf16 two,
+ * block floats come as float. `stride`: elements from line to line (rows of row-major operands, columns of column-major
+ * ones), 0: no gap. `bytes` is the length of the array, of which nothing beyond is touched. */
+
+/* A size by its parameter's name, such as {"M", 256}. Leading dimensions ("lda") may be left out: no gap. */
+typedef struct bdforge_size {
+    const char* name;
+    size_t value;
+} bdforge_size;
+
+/* Memory of the caller for an operand, as for bdforge_gemm_create_shared. */
+typedef struct bdforge_memory {
+    const char* operand;
+    void* data;
+} bdforge_memory;
+
+/* What a job is made of. Operands that are named nowhere have memory of the library. */
+typedef struct bdforge_parts {
+    const bdforge_size* sizes;
+    size_t size_count;
+    const bdforge_memory* memory;
+    size_t memory_count;
+    bdforge_resident* const* residents;
+    size_t resident_count;
+} bdforge_parts;
+
+/* An operand: `name` and `type` live as long as the job; one axis is one row. */
+typedef struct bdforge_operand {
+    const char* name;
+    const char* type;
+    int output, column_major;
+    size_t rows, columns, element_bytes;
+} bdforge_operand;
+
+/* The buffer of an operand that stays where the array reads it, for any number of jobs whose sizes are the same; only
+ * those sizes are needed that the operand depends on. Freed by bdforge_weights_free. */
+bdforge_status bdforge_resident_create(const bdforge_design* design, const char* operand, const bdforge_size* sizes,
+                                       size_t size_count, bdforge_resident** resident);
+/* Writes an operand of that buffer; BDFORGE_WEIGHTS names the first value that its type does not hold. */
+bdforge_status bdforge_resident_place(bdforge_resident* resident, const char* operand, const void* data, size_t bytes,
+                                      size_t stride);
+
+bdforge_status bdforge_job_create(const bdforge_design* design, const bdforge_parts* parts, bdforge_job** job);
+void bdforge_job_free(bdforge_job* job);
+/* The job of a GEMM, whose epilogue's operands are row_scales, column_scales and bias; it goes with the GEMM. */
+bdforge_job* bdforge_gemm_job(bdforge_gemm* gemm);
+
+size_t bdforge_job_operand_count(const bdforge_job* job);
+bdforge_status bdforge_job_operand(const bdforge_job* job, size_t index, bdforge_operand* operand);
+/* Writes an input. Those that no call gives are 0, or what the design says for them, such as scales of 1. */
+bdforge_status bdforge_job_place(bdforge_job* job, const char* operand, const void* data, size_t bytes, size_t stride);
+/* Reads an output after a run. */
+bdforge_status bdforge_job_fetch(const bdforge_job* job, const char* operand, void* data, size_t bytes, size_t stride);
+/* Where to write an input or read an output without a copy, and the elements from line to line there. */
+bdforge_status bdforge_job_memory(bdforge_job* job, const char* operand, void** data, size_t* stride);
+
+/* As those of a GEMM. */
+bdforge_status bdforge_job_run(bdforge_job* job, unsigned timeout_ms);
+bdforge_status bdforge_job_run_async(bdforge_job* job);
+bdforge_status bdforge_job_wait(bdforge_job* job, unsigned timeout_ms);
+bdforge_status bdforge_batch_create_jobs(const bdforge_design* design, bdforge_job* const* jobs, size_t count,
+                                         bdforge_batch** batch);
 
 #ifdef __cplusplus
 }

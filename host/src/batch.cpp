@@ -1,62 +1,83 @@
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "bdforge/error.hpp"
+#include "bdforge/gemm.hpp"
 #include "extent.hpp"
 #include "state.hpp"
 
 namespace bdforge {
 namespace {
 
-/// The Gemms' states; ArgumentError for none, one twice, or one of another design.
-std::vector<std::shared_ptr<GemmState>> members(const DesignState& design, const std::vector<Gemm*>& gemms) {
-    if (gemms.empty()) throw ArgumentError("a batch needs at least one Gemm");
-    std::vector<std::shared_ptr<GemmState>> states;
-    for (const Gemm* gemm : gemms) {
-        const auto& state = gemm->state();
-        if (state->design.get() != &design) throw ArgumentError("a batch holds Gemms of one design; make one for each");
+/// The jobs' states; ArgumentError for none, one twice, or one of another design.
+std::vector<std::shared_ptr<JobState>> members(const DesignState& design, const std::vector<Job>& jobs) {
+    if (jobs.empty()) throw ArgumentError("a batch needs at least one job");
+    std::vector<std::shared_ptr<JobState>> states;
+    for (const Job& job : jobs) {
+        const auto& state = job.state();
+        if (state->design.get() != &design) throw ArgumentError("a batch holds jobs of one design; make one for each");
         if (std::find(states.begin(), states.end(), state) != states.end()) {
-            throw ArgumentError(state->flight.what() + " stands twice in a batch; make two Gemms of it");
+            throw ArgumentError(state->flight.what() + " stands twice in a batch; make two jobs of it");
         }
         states.push_back(state);
     }
     return states;
 }
 
-Extent memory(const char* name, const Matrix& matrix) { return {name, matrix.buffer->data(), matrix.buffer->bytes()}; }
+/// The buffers that a job writes, or reads.
+std::vector<std::pair<std::string, Buffer*>> memory(const JobState& job, bool out, const char* of) {
+    std::vector<std::pair<std::string, Buffer*>> found;
+    for (const Placed& placed : job.operands)
+        if (const generator::Operand& operand = placed.layout.operand(); operand.out == out)
+            found.emplace_back(operand.name + of, &job.buffer(placed));
+    return found;
+}
 
-/// Where a submission fails all of it runs again: no A may be gone by then.
-void refuse_overwriting(const std::vector<std::shared_ptr<GemmState>>& states) {
+/// Where a submission fails all of it runs again: nothing that is read may be gone by then.
+void refuse_overwriting(const std::vector<std::shared_ptr<JobState>>& states) {
     for (std::size_t later = 0; later < states.size(); ++later) {
-        for (std::size_t i = 0; i < later; ++i)
-            refuse_overlap(memory("C of a Gemm", states[later]->c), memory("A of one before it", states[i]->a),
-                           "a batch that fails is run again, put the second into another batch");
+        for (std::size_t i = 0; i < later; ++i) {
+            for (const auto& [written, to] : memory(*states[later], true, " of a job"))
+                for (const auto& [read, from] : memory(*states[i], false, " of one before it"))
+                    refuse_overlap({written.c_str(), to->data(), to->bytes()}, {read.c_str(), from->data(), from->bytes()},
+                                   "a batch that fails is run again, put the second into another batch");
+        }
     }
 }
 
+std::vector<Job> jobs_of(const std::vector<Gemm*>& gemms) {
+    std::vector<Job> jobs;
+    for (const Gemm* gemm : gemms) jobs.push_back(gemm->job());
+    return jobs;
+}
+
 void lend(const BatchState& batch, bool lent) {
-    for (const auto& gemm : batch.gemms) gemm->lent = lent;
+    for (const auto& job : batch.jobs) job->lent = lent;
 }
 
 }  // namespace
 
-Batch::Batch(const Design& design, const std::vector<Gemm*>& gemms) {
-    auto states = members(*design.state(), gemms);
+Batch::Batch(const Design& design, const std::vector<Gemm*>& gemms) : Batch(of(design, jobs_of(gemms))) {}
+
+Batch Batch::of(const Design& design, const std::vector<Job>& jobs) {
+    auto states = members(*design.state(), jobs);
     refuse_overwriting(states);
     std::vector<Command*> commands;
     for (const auto& state : states) commands.push_back(&state->flight.command());
     auto chains = std::make_unique<Chains>(*design.state()->context, commands);
     const Chains& all = *chains;
-    Flight flight(std::move(chains), "the batch of " + std::to_string(gemms.size()), false);
-    state_ = shared_flight(std::make_unique<BatchState>(BatchState{std::move(states), all, std::move(flight)}));
+    Flight flight(std::move(chains), "the batch of " + std::to_string(jobs.size()), false);
+    return Batch(shared_flight(std::make_unique<BatchState>(BatchState{std::move(states), all, std::move(flight)})));
 }
 
 void Batch::run_async() {
-    for (const auto& gemm : state_->gemms) {
-        if (gemm->lent || gemm->flight.running()) {
-            throw StateError(gemm->flight.what() + " is running; wait for it before the batch starts");
+    for (const auto& job : state_->jobs) {
+        if (job->lent || job->flight.running()) {
+            throw StateError(job->flight.what() + " is running; wait for it before the batch starts");
         }
     }
-    for (const auto& gemm : state_->gemms) gemm->send_a();
+    for (const auto& job : state_->jobs) job->send();
     state_->flight.start();
     lend(*state_, true);
 }
@@ -69,7 +90,7 @@ void Batch::wait(std::chrono::milliseconds timeout) {
         throw;
     }
     lend(*state_, false);
-    for (const auto& gemm : state_->gemms) gemm->c.buffer->from_device();
+    for (const auto& job : state_->jobs) job->receive();
 }
 
 const std::string& Batch::note() const { return state_->chains.note(); }

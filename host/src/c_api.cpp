@@ -16,10 +16,16 @@ struct bdforge_design {
     bdforge::Design design;
 };
 struct bdforge_weights {
-    bdforge::Weights weights;
+    bdforge::Resident resident;
+};
+struct bdforge_job {
+    bdforge::Job job;
+    std::vector<bdforge::OperandShape> operands = job.operands();
 };
 struct bdforge_gemm {
+    explicit bdforge_gemm(bdforge::Gemm made) : gemm(std::move(made)), job{gemm.job()} {}
     bdforge::Gemm gemm;
+    bdforge_job job;
 };
 struct bdforge_batch {
     bdforge::Batch batch;
@@ -98,6 +104,23 @@ bdforge_status made(Handle** out, Make make) noexcept {
     });
 }
 
+/// The entries of a caller's list.
+template <class Entry>
+std::vector<Entry> listed(const char* name, const Entry* entries, std::size_t count) {
+    bdforge::bytes_of(name, count, sizeof *entries);
+    if (count > 0) given(entries, name);
+    return {entries, entries + count};
+}
+
+bdforge::Sizes sizes_of(const bdforge_size* sizes, std::size_t count) {
+    bdforge::Sizes found;
+    for (const bdforge_size& size : listed("sizes", sizes, count)) {
+        if (!found.emplace(given(size.name, "a size's name"), size.value).second)
+            throw bdforge::ArgumentError(std::string("size ") + size.name + " stands twice; give it once");
+    }
+    return found;
+}
+
 std::chrono::milliseconds milliseconds(unsigned count) { return std::chrono::milliseconds{count}; }
 
 }  // namespace
@@ -147,7 +170,7 @@ bdforge_status bdforge_weights_packed(const bdforge_design* design, const void* 
 }
 
 size_t bdforge_weights_bytes(const bdforge_weights* weights) {
-    return weights == nullptr ? 0 : weights->weights.bytes();
+    return weights == nullptr ? 0 : weights->resident.bytes();
 }
 
 void bdforge_weights_free(bdforge_weights* weights) { delete weights; }
@@ -161,7 +184,8 @@ bdforge_status bdforge_gemm_create_shared(const bdforge_design* design, size_t M
                                           void* a, size_t a_stride, void* c, size_t c_stride, bdforge_gemm** gemm) {
     return made(gemm, [&] {
         const bdforge::GemmOptions options{{a, a_stride}, {c, c_stride}};
-        return bdforge::Gemm(given(design, "design")->design, M, given(weights, "weights")->weights, options);
+        const bdforge::Weights b(given(weights, "weights")->resident);
+        return bdforge::Gemm(given(design, "design")->design, M, b, options);
     });
 }
 
@@ -209,10 +233,9 @@ bdforge_status bdforge_gemm_scaled(const bdforge_gemm* gemm, float* out, size_t 
 bdforge_status bdforge_batch_create(const bdforge_design* design, bdforge_gemm* const* gemms, size_t count,
                                     bdforge_batch** batch) {
     return made(batch, [&] {
-        bdforge::bytes_of("gemms", count, sizeof *gemms);
-        std::vector<bdforge::Gemm*> members;
-        for (size_t i = 0; i < count; ++i) members.push_back(&given(given(gemms, "gemms")[i], "a gemm")->gemm);
-        return bdforge::Batch(given(design, "design")->design, members);
+        std::vector<bdforge::Job> jobs;
+        for (bdforge_gemm* gemm : listed("gemms", gemms, count)) jobs.push_back(given(gemm, "a gemm")->job.job);
+        return bdforge::Batch::of(given(design, "design")->design, jobs);
     });
 }
 
@@ -229,3 +252,83 @@ bdforge_status bdforge_batch_wait(bdforge_batch* batch, unsigned timeout_ms) {
 }
 
 void bdforge_batch_free(bdforge_batch* batch) { delete batch; }
+
+bdforge_status bdforge_resident_create(const bdforge_design* design, const char* operand, const bdforge_size* sizes,
+                                       size_t size_count, bdforge_resident** resident) {
+    return made(resident, [&] {
+        return bdforge::Resident(given(design, "design")->design, given(operand, "operand"), sizes_of(sizes, size_count));
+    });
+}
+
+bdforge_status bdforge_resident_place(bdforge_resident* resident, const char* operand, const void* data, size_t bytes,
+                                      size_t stride) {
+    return guarded([&] {
+        given(resident, "resident")->resident.place(given(operand, "operand"), {data, bytes, stride});
+    });
+}
+
+bdforge_status bdforge_job_create(const bdforge_design* design, const bdforge_parts* parts, bdforge_job** job) {
+    return made(job, [&] {
+        given(parts, "parts");
+        bdforge::JobOptions options;
+        for (const bdforge_memory& memory : listed("memory", parts->memory, parts->memory_count))
+            options.memory[given(memory.operand, "an operand's name")] = memory.data;
+        for (bdforge_resident* resident : listed("residents", parts->residents, parts->resident_count))
+            options.residents.push_back(given(resident, "a resident")->resident);
+        return bdforge::Job(given(design, "design")->design, sizes_of(parts->sizes, parts->size_count), options);
+    });
+}
+
+void bdforge_job_free(bdforge_job* job) { delete job; }
+
+bdforge_job* bdforge_gemm_job(bdforge_gemm* gemm) { return gemm == nullptr ? nullptr : &gemm->job; }
+
+size_t bdforge_job_operand_count(const bdforge_job* job) { return job == nullptr ? 0 : job->operands.size(); }
+
+bdforge_status bdforge_job_operand(const bdforge_job* job, size_t index, bdforge_operand* operand) {
+    return guarded([&] {
+        const std::size_t count = given(job, "job")->operands.size();
+        if (index >= count)
+            throw bdforge::ArgumentError("operand " + std::to_string(index) + " of " + std::to_string(count));
+        const bdforge::OperandShape& shape = job->operands[index];
+        *given(operand, "the operand's place") = {shape.name.c_str(), shape.type.c_str(), shape.output,
+                                                  shape.column_major, shape.rows, shape.columns, shape.element_bytes};
+    });
+}
+
+bdforge_status bdforge_job_place(bdforge_job* job, const char* operand, const void* data, size_t bytes, size_t stride) {
+    return guarded([&] { given(job, "job")->job.place(given(operand, "operand"), {data, bytes, stride}); });
+}
+
+bdforge_status bdforge_job_fetch(const bdforge_job* job, const char* operand, void* data, size_t bytes, size_t stride) {
+    return guarded([&] { given(job, "job")->job.fetch(given(operand, "operand"), {data, bytes, stride}); });
+}
+
+bdforge_status bdforge_job_memory(bdforge_job* job, const char* operand, void** data, size_t* stride) {
+    return guarded([&] {
+        bdforge::Job& own = given(job, "job")->job;
+        *given(data, "the memory's place") = own.memory(given(operand, "operand"));
+        *given(stride, "the stride's place") = own.stride(operand);
+    });
+}
+
+bdforge_status bdforge_job_run(bdforge_job* job, unsigned timeout_ms) {
+    return guarded([&] { given(job, "job")->job.run(milliseconds(timeout_ms)); });
+}
+
+bdforge_status bdforge_job_run_async(bdforge_job* job) {
+    return guarded([&] { given(job, "job")->job.run_async(); });
+}
+
+bdforge_status bdforge_job_wait(bdforge_job* job, unsigned timeout_ms) {
+    return guarded([&] { given(job, "job")->job.wait(milliseconds(timeout_ms)); });
+}
+
+bdforge_status bdforge_batch_create_jobs(const bdforge_design* design, bdforge_job* const* jobs, size_t count,
+                                         bdforge_batch** batch) {
+    return made(batch, [&] {
+        std::vector<bdforge::Job> members;
+        for (bdforge_job* job : listed("jobs", jobs, count)) members.push_back(given(job, "a job")->job);
+        return bdforge::Batch::of(given(design, "design")->design, members);
+    });
+}

@@ -1,12 +1,7 @@
 #include "bdforge/design.hpp"
 
-#include <algorithm>
-#include <cstring>
-
 #include "bdforge/error.hpp"
 #include "files.hpp"
-#include "lines.hpp"
-#include "placing.hpp"
 #include "state.hpp"
 
 namespace bdforge {
@@ -56,22 +51,6 @@ void check_image(const Manifest& manifest, const std::string& path, bool full_el
                            "; they come from different builds, build the design again");
 }
 
-/// How a caller's B lies: as the design stores it, or row-major in whole bytes where the library packs it.
-generator::Storage given_storage(const OperandFacts& b) {
-    if (b.storage.order != generator::packed) return b.storage;
-    return {std::max(b.storage.bits, 8U), generator::row_major, 1, 1};
-}
-
-std::shared_ptr<Buffer> resident(const std::shared_ptr<DesignState>& design, std::size_t bytes) {
-    return design->context->allocate(1, bytes);
-}
-
-Weights as_weights(const std::shared_ptr<DesignState>& design, std::shared_ptr<Buffer> buffer, std::size_t K,
-                   std::size_t N) {
-    buffer->to_device();  // once: weights do not change
-    return Weights(std::make_shared<WeightsState>(WeightsState{design, std::move(buffer), K, N}));
-}
-
 }  // namespace
 
 Design Design::load(const Device& device, const std::string& path, const LoadOptions& options) {
@@ -90,38 +69,5 @@ Design Design::load(const Device& device, const std::string& path, const LoadOpt
 
 const Manifest& Design::manifest() const { return state_->manifest; }
 const Device& Design::device() const { return state_->device; }
-
-void Design::check(std::size_t M, std::size_t K, std::size_t N) const {
-    state_->streams.generator().check({M, K, N, 0, 0});
-}
-
-Weights Design::pack(const void* weights, std::size_t K, std::size_t N, std::size_t stride) const {
-    check(1, K, N);
-    if (weights == nullptr) throw ArgumentError("pack: no weights were given; pass K x N values");
-    const Lines lines("B", given_storage(state_->manifest.operands[1]), K, N);
-    const std::size_t given = lines.stride(stride);
-    lines.extent(given);  // refuses what no process holds
-    std::shared_ptr<Buffer> buffer = resident(state_, state_->streams.generator().b_bytes(K, N));
-    write_b(state_->manifest, state_->streams.generator(), {weights, K, N, given}, buffer->data());
-    return as_weights(state_, std::move(buffer), K, N);
-}
-
-Weights Design::packed(const void* data, std::size_t bytes, std::size_t K, std::size_t N) const {
-    check(1, K, N);
-    const std::size_t needed = state_->streams.generator().b_bytes(K, N);
-    if (data == nullptr) throw ArgumentError("packed: no weights were given");
-    if (bytes != needed) {
-        throw WeightError("packed weights of " + std::to_string(K) + " x " + std::to_string(N) + " take " +
-                          std::to_string(needed) + " bytes, got " + std::to_string(bytes) +
-                          "; the file is truncated, or packed for other tile sizes: pack the weights again");
-    }
-    std::shared_ptr<Buffer> buffer = resident(state_, bytes);
-    std::memcpy(buffer->data(), data, bytes);
-    return as_weights(state_, std::move(buffer), K, N);
-}
-
-std::size_t Weights::K() const { return state_->K; }
-std::size_t Weights::N() const { return state_->N; }
-std::size_t Weights::bytes() const { return state_->buffer->bytes(); }
 
 }  // namespace bdforge

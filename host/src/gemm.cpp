@@ -1,191 +1,177 @@
 #include "bdforge/gemm.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 #include "bdforge/error.hpp"
-#include "lines.hpp"
-#include "placing.hpp"
+#include "extent.hpp"
+#include "sizes.hpp"
 #include "state.hpp"
 
 namespace bdforge {
 namespace {
 
-constexpr std::size_t page_bytes = 4096;  // what XRT asks of memory that it shares with the caller
+using generator::Layout;
 
-std::string described(const DesignState& design, const Sizes& sizes) {
-    return design.manifest.design + " " + std::to_string(sizes.M) + "x" + std::to_string(sizes.K) + "x" +
-           std::to_string(sizes.N) + " on " + design.device.name();
+/// ArgumentError for a design of another operator; what it calls A, B, C, M, K, N is then taken for what it says.
+void require_gemm(const DesignState& design) {
+    const std::string& kind = design.manifest.kind;
+    if (kind != "gemm") throw ArgumentError(design.manifest.design + " is " + kind + ", no gemm; run it as a Job");
 }
 
-Lines a_lines(const DesignState& design, std::size_t M, std::size_t K) {
-    return {"A", design.manifest.operands[0].storage, M, K};
+/// A manifest may say anything of its operands' sizes: a caller's array has those that it asked for.
+void require_shape(const DesignState& design, const Layout& layout, std::size_t rows, std::size_t columns) {
+    const auto same = [](std::int64_t found, std::size_t wanted) { return static_cast<std::size_t>(found) == wanted; };
+    if (same(layout.rows(), rows) && same(layout.columns(), columns)) return;
+    throw ManifestError(design.manifest.file + ": operand " + layout.operand().name + " has " +
+                        std::to_string(layout.rows()) + " x " + std::to_string(layout.columns()) + " elements for " +
+                        std::to_string(rows) + " x " + std::to_string(columns) + "; build the design again");
 }
 
-Lines c_lines(const DesignState& design, std::size_t M, std::size_t N) {
-    return {"C", design.manifest.operands[2].storage, M, N};
+const Layout& b_of(const Resident& resident) {
+    for (const Layout& layout : resident.state()->layouts)
+        if (layout.operand().name == "B") return layout;
+    throw ArgumentError("these weights hold no B");
 }
 
-/// Floats of C, row-major.
-Lines float_lines(std::size_t M, std::size_t N) { return {"the floats", {32, generator::row_major, 1, 1}, M, N}; }
-
-/// The caller's memory, none where the Gemm has its own.
-Extent callers(const CallerMemory& memory, const Lines& lines) {
-    return lines.in(memory.data, lines.stride(memory.stride));
+Weights weights_of(const Design& design, std::size_t K, std::size_t N) {
+    require_gemm(*design.state());
+    Weights made(Resident(design, "B", {{"K", K}, {"N", N}}));
+    require_shape(*design.state(), b_of(made), K, N);
+    return made;
 }
 
-/// The stride that was asked for; 0 when that is no gap.
-std::size_t gap(const CallerMemory& memory, const Lines& lines) {
-    const std::size_t stride = lines.stride(memory.stride);
-    if (memory.data == nullptr && stride != lines.positions)
-        throw ArgumentError(std::string(lines.name) + " has a stride but no memory; give both");
-    return stride == lines.positions ? 0 : stride;
+void refuse_gap(const char* name, const CallerMemory& memory, std::size_t line) {
+    if (memory.data == nullptr && memory.stride != 0 && memory.stride != line)
+        throw ArgumentError(std::string(name) + " has a stride but no memory; give both");
 }
 
-Sizes sizes_of(const DesignState& design, std::size_t M, const WeightsState& weights, const GemmOptions& options) {
-    design.streams.generator().check({M, weights.K, weights.N, 0, 0});
-    const Lines a = a_lines(design, M, weights.K), c = c_lines(design, M, weights.N);
-    refuse_overlap(callers(options.a, a), callers(options.c, c), "give each its own, C is written while A is read");
-    return {M, weights.K, weights.N, gap(options.a, a), gap(options.c, c)};
+Job job_of(const Design& design, std::size_t M, const Weights& weights, const GemmOptions& options) {
+    require_gemm(*design.state());
+    const Sizes sizes{{"M", M}, {"K", weights.K()}, {"N", weights.N()}, {"lda", options.a.stride}, {"ldc", options.c.stride}};
+    Job job(design, sizes, {{{"A", options.a.data}, {"C", options.c.data}}, {weights}});
+    JobState& state = *job.state();
+    const Layout &a = state.operand("A").layout, &c = state.operand("C").layout;
+    require_shape(*design.state(), a, M, weights.K());
+    require_shape(*design.state(), c, M, weights.N());
+    refuse_gap("A", options.a, static_cast<std::size_t>(a.line()));
+    refuse_gap("C", options.c, static_cast<std::size_t>(c.line()));
+    job.memory("A");  // takes what it needs
+    return job;
 }
 
-void check_memory(const CallerMemory& memory, const StagedShape& staged, const char* name) {
-    if (staged.needed()) {
-        throw ArgumentError(std::string(name) + " cannot be the caller's memory: " + staged.why +
-                            "; leave it out, and use the Gemm's own");
+void require_type(const Job& job, const char* operand, const char* type, const char* call) {
+    const JobState& state = *job.state();
+    const std::string& own = state.operands[operand_index(*state.design, operand)].layout.operand().type;
+    if (own != type)
+        throw ArgumentError(std::string(operand) + " of " + state.design->manifest.design + " is " + own + ", not " +
+                            type + "; use " + call);
+}
+
+/// Copies lines of an operand between memory of the caller's and the job's; block floats in their own form.
+class Lines {
+public:
+    Lines(const Job& job, const char* name, const void* callers, std::size_t stride)
+        : layout_(job.state()->operand(name).lines), units_(layout_.units()), memory_(job.memory(name)) {
+        const auto own = static_cast<std::int64_t>(job.stride(name));
+        const std::int64_t given = leading_of(layout_, callers, SIZE_MAX, stride);
+        from_ = callers, step_ = step(given), own_ = step(own);
+        const std::string other = std::string("the Gemm's ") + name;
+        refuse_overlap({name, callers, extent(step_)}, {other.c_str(), memory_, extent(own_)},
+                       "what lies there already is run without a copy");
     }
-    if (reinterpret_cast<std::uintptr_t>(memory.data) % page_bytes != 0) {
-        throw ArgumentError(std::string(name) + " is not aligned to " + std::to_string(page_bytes) +
-                            " bytes; allocate it with aligned_alloc or mmap, or use the Gemm's own memory");
+
+    void in() const { copy(static_cast<const std::byte*>(from_), step_, static_cast<std::byte*>(const_cast<void*>(memory_)), own_); }
+    void out(void* to) const { copy(static_cast<const std::byte*>(memory_), own_, static_cast<std::byte*>(to), step_); }
+
+private:
+    std::size_t bytes() const { return static_cast<std::size_t>(units_.line()) * units_.element_bytes(); }
+    std::size_t step(std::int64_t leading) const {
+        const auto positions = static_cast<std::size_t>(leading), side = static_cast<std::size_t>(layout_.side());
+        return bytes_of(layout_.operand().name, positions / side + (positions % side != 0), units_.element_bytes());
     }
-}
-
-/// An operand: the caller's memory, or the library's, zeroed.
-Matrix matrix(Context& context, std::size_t argument, const CallerMemory& memory, const StagedShape& staged,
-              const Lines& lines) {
-    if (memory.data != nullptr) {
-        check_memory(memory, staged, lines.name);
-        const std::size_t stride = lines.stride(memory.stride);
-        return {context.adopt(argument, memory.data, lines.extent(stride)), stride};
+    std::size_t extent(std::size_t step) const {
+        return bytes_of(layout_.operand().name, static_cast<std::size_t>(units_.lines() - 1), step, bytes());
     }
-    const Lines held = staged.needed() ? Lines{lines.name, lines.storage, staged.rows, staged.columns} : lines;
-    Matrix own{context.allocate(argument, held.extent(held.positions)), held.positions};
-    std::memset(own.buffer->data(), 0, own.buffer->bytes());
-    own.buffer->to_device();
-    return own;
-}
+    void copy(const std::byte* from, std::size_t ahead, std::byte* to, std::size_t step) const {
+        for (std::int64_t line = 0; line < units_.lines(); ++line, from += ahead, to += step) std::memcpy(to, from, bytes());
+    }
 
-std::shared_ptr<GemmState> prepare(const std::shared_ptr<DesignState>& design, std::size_t M,
-                                   const std::shared_ptr<WeightsState>& weights, const GemmOptions& options) {
-    if (weights->design != design)
-        throw ArgumentError("the weights were packed for another design; pack them for this one");
-    const Sizes sizes = sizes_of(*design, M, *weights, options);
-    Context& context = *design->context;
-    const auto stream = design->streams.get(context, design->full_elf, sizes);
-    const Lines lines = a_lines(*design, M, weights->K);
-    const Matrix a = matrix(context, 0, options.a, stream->a, lines);
-    const Matrix c = matrix(context, 2, options.c, stream->c, c_lines(*design, M, weights->N));
-    std::vector<std::byte> own(stream->a_in_slabs ? lines.extent(lines.positions) : 0);
-    auto command = context.command(stream->program, {a.buffer, weights->buffer, c.buffer});
-    Flight flight(std::move(command), described(*design, sizes));
-    return shared_flight(std::make_unique<GemmState>(GemmState{
-        design, weights, M, weights->K, weights->N, stream->words, a, c, std::move(own), std::move(flight), false}));
-}
-
-void require_type(const DesignState& design, std::size_t operand, const char* type) {
-    const std::string& own = design.manifest.operands[operand].type;
-    if (own == type) return;
-    const std::string name(1, "ABC"[operand]), call = operand == 0 ? "a_memory" : "c_memory";
-    throw ArgumentError(name + " of " + design.manifest.design + " is " + own + ", not " + type + "; use " + call);
-}
-
-void refuse_lent(const GemmState& state) {
-    if (state.lent) throw StateError(state.flight.what() + " runs in a batch; wait for the batch");
-}
-
-void refuse_running(const GemmState& state) {
-    if (state.flight.running()) throw StateError(state.flight.what() + " is running; wait for it first");
-}
+    const Layout layout_, units_;
+    const void* memory_;
+    const void* from_;
+    std::size_t step_, own_;
+};
 
 }  // namespace
 
-void GemmState::send_a() {
-    if (!a_lines.empty() && !flight.running())
-        design->streams.generator().stage_a({M, K, N, 0, 0}, a_lines.data(), a.buffer->data());
-    a.buffer->to_device();
+void Design::check(std::size_t M, std::size_t K, std::size_t N) const {
+    require_gemm(*state_);
+    state_->streams.values(all_parameters(*state_, {{"M", M}, {"K", K}, {"N", N}}));
+}
+
+Weights Design::pack(const void* weights, std::size_t K, std::size_t N, std::size_t stride) const {
+    check(1, K, N);
+    Weights made = weights_of(*this, K, N);
+    const Layout& b = b_of(made);
+    if (b.operand().blocked != generator::Blocked::no && b.direct())
+        throw ArgumentError("B holds block floats in lines; give their bytes to Design::packed");
+    const std::int64_t leading = leading_of(b, weights, SIZE_MAX, stride);
+    made.place("B", {weights, b.extent(leading), stride});
+    return made;
+}
+
+Weights Design::packed(const void* data, std::size_t bytes, std::size_t K, std::size_t N) const {
+    check(1, K, N);
+    Weights made = weights_of(*this, K, N);
+    made.place_bytes(data, bytes);
+    return made;
 }
 
 Gemm::Gemm(const Design& design, std::size_t M, const Weights& weights, const GemmOptions& options)
-    : state_(prepare(design.state(), M, weights.state(), options)) {}
+    : job_(job_of(design, M, weights, options)) {}
 
-std::size_t Gemm::M() const { return state_->M; }
-std::size_t Gemm::K() const { return state_->K; }
-std::size_t Gemm::N() const { return state_->N; }
 std::int8_t* Gemm::a() {
-    require_type(*state_->design, 0, "int8");
+    require_type(job_, "A", "int8", "a_memory");
     return static_cast<std::int8_t*>(a_memory());
 }
-void* Gemm::a_memory() { return state_->a_lines.empty() ? state_->a.buffer->data() : state_->a_lines.data(); }
-std::size_t Gemm::lda() const {
-    return state_->a_lines.empty() ? state_->a.stride : a_lines(*state_->design, M(), K()).positions;
-}
+
 const std::int32_t* Gemm::c() const {
-    require_type(*state_->design, 2, "int32");
+    require_type(job_, "C", "int32", "c_memory");
     return static_cast<const std::int32_t*>(c_memory());
-}
-const void* Gemm::c_memory() const { return state_->c.buffer->data(); }
-std::size_t Gemm::ldc() const { return state_->c.stride; }
-std::size_t Gemm::stream_words() const { return state_->stream_words; }
-
-void Gemm::run_async() {
-    refuse_lent(*state_);
-    state_->send_a();
-    state_->flight.start();
-}
-
-void Gemm::wait(std::chrono::milliseconds timeout) {
-    refuse_lent(*state_);
-    state_->flight.wait(timeout);
-    state_->c.buffer->from_device();
-}
-
-void Gemm::run(std::chrono::milliseconds timeout) {
-    state_->flight.check(timeout);
-    run_async();
-    wait(timeout);
 }
 
 void Gemm::run(const void* a, std::size_t a_stride, void* c, std::size_t c_stride, std::chrono::milliseconds timeout) {
-    if (a == nullptr || c == nullptr) throw ArgumentError(state_->flight.what() + ": A or C is null; pass both");
-    state_->flight.check(timeout);
-    refuse_running(*state_);
-    const Lines in = a_lines(*state_->design, M(), K()), out = c_lines(*state_->design, M(), N());
-    const std::size_t from = in.stride(a_stride), to = out.stride(c_stride);
-    constexpr const char* instead = "what lies there already is run without a copy";
-    refuse_overlap(in.in(a, from), {"the Gemm's A", a_memory(), in.extent(lda())}, instead);
-    refuse_overlap(out.in(c, to), {"the Gemm's C", c_memory(), out.extent(ldc())}, instead);
-    in.copy(a, from, a_memory(), lda());
+    const JobState& state = *job_.state();
+    if (a == nullptr || c == nullptr) throw ArgumentError(state.flight.what() + ": A or C is null; pass both");
+    state.flight.check(timeout);
+    if (state.flight.running()) throw StateError(state.flight.what() + " is running; wait for it first");
+    const Lines in(job_, "A", a, a_stride), out(job_, "C", c, c_stride);
+    in.in();
     run(timeout);
-    out.copy(c_memory(), ldc(), c, to);
+    out.out(c);
 }
 
 void Gemm::scaled(float* out, std::size_t stride, const Scales& scales) const {
-    refuse_running(*state_);
+    const JobState& state = *job_.state();
+    if (state.flight.running()) throw StateError(state.flight.what() + " is running; wait for it first");
     if (out == nullptr) throw ArgumentError("scaled: the floats' place is null; give memory for rows of N");
-    const Lines lines = float_lines(M(), N());
-    const std::size_t to = lines.stride(stride);
-    const Extent floats = lines.in(out, to), sums = c_lines(*state_->design, M(), N()).in(c_memory(), ldc());
-    for (const Extent& read :
-         {sums, float_lines(1, M()).in(scales.rows, M()), float_lines(1, N()).in(scales.columns, N())})
+    if (stride != 0 && stride < N())
+        throw ArgumentError("the floats: a stride of " + std::to_string(stride) + " is below the " + std::to_string(N()) +
+                            " elements of a line; lines would overlap, give more or 0");
+    const std::size_t to = stride == 0 ? N() : stride, size = sizeof(float);
+    const Extent floats{"the floats", out, bytes_of("the floats", M() - 1, bytes_of("the floats", to, size), N() * size)};
+    const Layout& layout = job_.state()->operand("C").layout;
+    const std::int32_t* const sums = c();
+    const auto leading = static_cast<std::int64_t>(ldc());
+    for (const Extent& read : {Extent{"C", sums, layout.extent(leading)}, Extent{"the row scales", scales.rows, M() * size},
+                               Extent{"the column scales", scales.columns, N() * size}})
         refuse_overlap(floats, read, "give the floats memory of their own");
-    const bool down = state_->design->manifest.operands[2].storage.order == generator::column_major;
-    const std::size_t step = down ? ldc() : 1;
+    const std::size_t down = layout.column_major() ? 1 : ldc(), step = layout.column_major() ? ldc() : 1;
     for (std::size_t row = 0; row < M(); ++row) {
         const float factor = scales.all * (scales.rows == nullptr ? 1.0F : scales.rows[row]);
-        const std::int32_t* sums = c() + row * (down ? 1 : ldc());
         float* line = out + row * to;
         for (std::size_t column = 0; column < N(); ++column)
-            line[column] = static_cast<float>(sums[column * step]) * factor;
+            line[column] = static_cast<float>(sums[row * down + column * step]) * factor;
         if (scales.columns == nullptr) continue;
         for (std::size_t column = 0; column < N(); ++column) line[column] *= scales.columns[column];
     }

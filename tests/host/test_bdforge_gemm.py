@@ -98,7 +98,7 @@ def test_weights_that_do_not_fit_are_refused(program: Path, design: Path, tmp_pa
     np.save(weights, ternary(1, 50, 40))
     refused(run(*words, "-K", "51"), f"-K is 51, but {weights} has 50")
     np.save(weights, np.full((50, 40), 2, np.int8))
-    refused(run(*words), "the weight at row 0, column 0 is 2, expected -1, 0 or 1")
+    refused(run(*words), "operand B: the value at row 0, column 0 is 2, expected -1 to 1")
     np.save(weights, np.zeros((50, 40), np.float32))
     refused(run(*words), "convert with .astype(numpy.int8)")
     np.save(weights, ternary(1, 50, 40))

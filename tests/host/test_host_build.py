@@ -58,9 +58,9 @@ def test_a_second_build_does_nothing_and_a_touched_header_changes_nothing():
 
 def test_objects_are_made_again_when_a_header_changes_that_they_include():
     done = scons(SANITIZED, "-n", "--tree=all", "cpp", "cpp-tests", "xrt=none", "sanitize=address,undefined")
-    _, _, probe = done.stdout.partition("+-tests/host/pack_probe.cpp\n")
+    _, _, probe = done.stdout.partition("+-tests/host/operand_probe.cpp\n")
     included = probe.split("/lib/libbdforge.a")[0]
-    for header in ("host/include/bdforge/npy.hpp", "host/include/bdforge/json.hpp", "host/src/placing.hpp"):
+    for header in ("host/include/bdforge/layout.hpp", "host/include/bdforge/json.hpp", "host/src/state.hpp"):
         assert f"+-{header}\n" in included
 
 

@@ -3,12 +3,10 @@
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
-from library_builds import run, sanitized_build, small_design, small_plan, ternary, write_manifest
+from library_builds import run, sanitized_build, small_design
 
 from bdforge.devices import DEVICES
-from bdforge.runtime.operands import packed_weights
 from bdforge.xrt.machine import HEAP_BYTES, machine
 
 
@@ -26,7 +24,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "group", ["json", "files", "packing", "manifest", "design", "gemm", "memory", "machine", "software"]
+    "group", ["json", "files", "manifest", "design", "gemm", "job", "memory", "machine", "software"]
 )
 def test_the_librarys_cases_pass_under_sanitizers(build: Path, data: Path, group: str):
     done = run(build / "tests" / "unit", data, group)
@@ -47,25 +45,6 @@ def test_no_call_of_the_c_api_takes_sizes_or_memory_that_cannot_be(build: Path, 
     done = run(build / "tests" / "c_refusals", data / "small" / "small.xclbin", "software")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "every refusal holds\n"
-
-
-# Sizes: whole tiles, one element, less than a tile, one more than tiles, and K that is no multiple of a word.
-SIZES = [(64, 128), (1, 1), (5, 7), (33, 65), (40, 70), (100, 33), (257, 96), (31, 200)]
-
-
-@pytest.mark.parametrize("tile", [{}, {"k": 8, "k_mt": 24, "n": 64}, {"m": 32, "k": 64, "k_mt": 128}])
-def test_weights_are_packed_as_python_packs_them(build: Path, tmp_path: Path, tile: dict[str, int]):
-    plan = small_plan(**tile)
-    words: list[Path | str] = [write_manifest(tmp_path, plan)]
-    matrices = [ternary(seed, K, N) for seed, (K, N) in enumerate(SIZES)]
-    for i, matrix in enumerate(matrices):
-        np.save(tmp_path / f"{i}.npy", matrix)
-        words += [tmp_path / f"{i}.npy", str(matrix.shape[0]), str(matrix.shape[1]), tmp_path / f"{i}.packed"]
-    done = run(build / "tests" / "pack_probe", *words)
-    assert (done.returncode, done.stderr) == (0, "")
-    for i, matrix in enumerate(matrices):
-        packed = np.fromfile(tmp_path / f"{i}.packed", np.uint8)
-        assert np.array_equal(packed, packed_weights(plan, matrix).ravel()), matrix.shape
 
 
 def test_every_array_that_has_designs_is_known_by_a_devices_name():

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 from host_programs import FLAGS, ROOT, compiled, run
-from library_builds import sanitized_build, write_manifest
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import Plan, SpecError, load_spec, plan_gemm, sequence, spec_from
@@ -207,48 +206,6 @@ def test_lines_that_would_overlap_are_refused_for_every_layout(plans, driver):
             python_sequence(plans[index], *size)
 
 
-@pytest.fixture(scope="module")
-def staged_plans(plans) -> dict[int, Plan]:
-    """Designs that the library runs, by their place: it brings no numbers to epilogues."""
-    return {index: plan for index, plan in enumerate(plans) if not any(plan.tiling.fed_bytes)}
-
-
-@pytest.fixture(scope="module")
-def staging_probe(tmp_path_factory, staged_plans):
-    """Runs the program that stages, under sanitizers."""
-    folder, places = tmp_path_factory.mktemp("manifests"), {index: i for i, index in enumerate(staged_plans)}
-    manifests = [write_manifest(folder / str(index), plan) for index, plan in staged_plans.items()]
-    program = sanitized_build() / "tests" / "staging_probe"
-
-    def staged(sizes) -> list[str]:
-        placed = [(places[index], *size) for index, *size in sizes]
-        return run(program, *manifests, lines=lines(placed)).decode().splitlines()
-
-    return staged
-
-
-def test_staged_shapes_are_the_same(staged_plans, staging_probe):
-    sizes = [size for size in sweep() if size[0] in staged_plans and max(size[1:]) < 1 << 9]
-    staged_in_slabs = 0
-    for (index, *size), line in zip(sizes, staging_probe(sizes), strict=True):
-        staging = python_sequence(staged_plans[index], *size).staging
-        shapes = [f"{s.rows} {s.columns}" if s else "- -" for s in (staging.a, staging.b, staging.c)]
-        assert line == f"{' '.join(shapes)} {int(staging.a_in_slabs)} ok", (index, *size)
-        staged_in_slabs += staging.a_in_slabs
-    assert staged_in_slabs > 100
-
-
-def test_staged_operands_are_copied_whole_and_nothing_else_is(staged_plans, staging_probe):
-    rng = np.random.default_rng(6)
-    sizes = [
-        (index, *size, *leading(index, size, [int(gap) for gap in rng.integers(0, 6, 3)]))
-        for index in staged_plans
-        for size in [(1, 1, 1), *((int(m), int(k), int(n)) for m, k, n in rng.integers(1, 110, (12, 3)))]
-    ]
-    for size, line in zip(sizes, staging_probe(sizes), strict=True):
-        assert line.endswith(" ok"), (size, line)
-
-
 @pytest.mark.parametrize(
     "header",
     [
@@ -261,7 +218,6 @@ def test_staged_operands_are_copied_whole_and_nothing_else_is(staged_plans, stag
         "schedule",
         "sequence",
         "sequence_cache",
-        "staging",
     ],
 )
 def test_each_header_compiles_alone(header):

@@ -5,4 +5,5 @@
 #include "bdforge/device.hpp"
 #include "bdforge/error.hpp"
 #include "bdforge/gemm.hpp"
+#include "bdforge/job.hpp"
 #include "bdforge/manifest.hpp"

@@ -10,7 +10,8 @@
 namespace bdforge {
 
 class DesignState;
-class WeightsState;
+
+class Weights;
 
 struct LoadOptions {
     /// The manifest; "" takes `manifest.json` beside the design.
@@ -23,21 +24,7 @@ struct LoadOptions {
     SequenceOptions sequence;
 };
 
-/// Weights of one matrix, K x N, packed and resident in memory that the device sees. Copies are the same weights.
-class Weights {
-public:
-    std::size_t K() const;
-    std::size_t N() const;
-    std::size_t bytes() const;
-
-    explicit Weights(std::shared_ptr<WeightsState> state) : state_(std::move(state)) {}
-    const std::shared_ptr<WeightsState>& state() const { return state_; }
-
-private:
-    std::shared_ptr<WeightsState> state_;
-};
-
-/// A built design, loaded once on a device; any number of GEMMs of any size run on it. Copies are the same design.
+/// A built design, loaded once on a device; any number of problems of any size run on it. Copies are the same design.
 class Design {
 public:
     /// Loads an xclbin, or a full ELF when `path` ends in ".elf".
@@ -47,16 +34,16 @@ public:
     const Manifest& manifest() const;
     const Device& device() const;
 
-    /// ArgumentError when the design cannot compute C (M x N) = A (M x K) B (K x N).
+    /// ArgumentError when the design cannot compute C (M x N) = A (M x K) B (K x N), or is no GEMM.
     void check(std::size_t M, std::size_t K, std::size_t N) const;
 
     /// Keeps B (K x N) in the form in which the array reads it.
     ///
     /// Designs with packed B take row-major elements and pack them: ternary ones int8 values of -1, 0, 1, int4 ones
-    /// int8 values of -8 to 7, others the type's own elements (bf16 as 16-bit words). Designs with row- or
-    /// column-major B take it as they store it.
-    /// `stride`: elements from line to line, 0: no gap. ArgumentError for impossible sizes and for block floats,
-    /// which only Python packs, WeightError for values that the type lacks.
+    /// int8 values of -8 to 7, block floats floats, others the type's own elements (bf16 as 16-bit words). Designs with
+    /// row- or column-major B take it as they store it.
+    /// `stride`: elements from line to line, 0: no gap. ArgumentError for impossible sizes, WeightError for values that
+    /// the type lacks.
     Weights pack(const void* weights, std::size_t K, std::size_t N, std::size_t stride = 0) const;
 
     /// B in that form already, for the same tile sizes, as Python's `bdforge.runtime.b_operand` makes it.

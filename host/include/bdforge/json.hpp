@@ -55,6 +55,7 @@ public:
     bool is_list() const;
     bool is_text() const;
 
+    const std::string& file() const { return file_; }
     [[noreturn]] void refuse(const std::string& expected) const;
 
 private:

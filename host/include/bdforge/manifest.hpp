@@ -1,7 +1,6 @@
 #pragma once
 /// What a host must know of a built design: `manifest.json` beside the xclbin.
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -9,7 +8,6 @@
 
 #include "bdforge/json.hpp"
 #include "bdforge/program.hpp"
-#include "bdforge/staging.hpp"
 
 namespace bdforge {
 
@@ -22,23 +20,10 @@ struct BuiltFile {
     std::string sha256;
 };
 
-/// A problem whose sequence is part of the build: the only ones that a full ELF can run.
+/// A problem whose sequence is part of the build: the only ones that a full ELF can run. Sizes by parameter.
 struct BuiltProblem {
     std::string sequence;
-    std::int64_t M;
-    std::int64_t K;
-    std::int64_t N;
-};
-
-/// A core's tile m x k x n, the depth k_mt of a memtile's slab, the MAC shape r x s x t.
-struct TileSizes {
-    std::int64_t m, k, n, k_mt, r, s, t;
-};
-
-/// An operand: the name of its type, such as "int8" or "bf16", and how it lies in host memory.
-struct OperandFacts {
-    std::string type;
-    generator::Storage storage;
+    std::map<std::string, std::int64_t> sizes;
 };
 
 /// How sequences wait for a step's tokens, column by column or all by one wait; docs/sequences.md has what is guaranteed.
@@ -52,17 +37,13 @@ struct SequenceOptions {
 /// A manifest, checked. `file` is its own path, `content` everything in it.
 struct Manifest {
     std::string file;
+    std::string kind;         // the operator's, such as "gemm"
     std::string design;
     std::string spec_hash;
     std::string device;       // the product it was built for, such as "strix_halo"
     std::string mlir_device;  // its array, such as "npu2"
     std::string kernel;       // name of the xclbin's kernel
     std::string elf_kernel;   // name of the full ELF's kernel; its instances are sequences
-    TileSizes tile;
-    std::int64_t rows;
-    std::int64_t columns;
-    std::array<OperandFacts, 3> operands;  // A, B, C
-    bool plain_sums;                       // C is A B as it is: no shift, scale, bias or ReLU
     std::map<std::string, BuiltFile> files;
     std::vector<BuiltProblem> problems;
     generator::Design streams;             // what instruction streams are made from

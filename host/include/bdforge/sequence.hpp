@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -152,6 +153,11 @@ private:
     bool in_step_ = false;
 };
 
+/// Bytes of a host buffer.
+inline std::int64_t argument_bytes(const Argument &argument, const Values &values) {
+    return product("an argument's size", values[argument.elements], argument.bits) / 8;
+}
+
 }  // namespace detail
 
 /// Makes the streams of one design. Any number of threads may use one; it is neither copied nor moved.
@@ -169,12 +175,20 @@ public:
         return detail::Run(design_, turns_, parameters).words();
     }
 
+    /// The values of a problem that depend on no loop, of which a Layout is made. SequenceError where a requirement does
+    /// not hold.
+    detail::Values values(const Parameters &parameters) const { return {design_.program, turns_, parameters}; }
+    /// Those that follow from the parameters that are given.
+    detail::Values values(const std::vector<std::optional<std::int64_t>> &parameters) const {
+        return {design_.program, turns_, parameters};
+    }
+
     /// Bytes of each host buffer. SequenceError where a requirement does not hold.
     std::vector<std::int64_t> argument_bytes(const Parameters &parameters) const {
-        const detail::Values values(design_.program, turns_, parameters);
+        const detail::Values values = this->values(parameters);
         std::vector<std::int64_t> bytes;
         for (const Argument &argument : design_.program.arguments)
-            bytes.push_back(detail::product("an argument's size", values[argument.elements], argument.bits) / 8);
+            bytes.push_back(detail::argument_bytes(argument, values));
         return bytes;
     }
 

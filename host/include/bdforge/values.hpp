@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -107,20 +108,20 @@ public:
     /// `parameters` in the program's order; those left out are 0.
     Values(const Program &program, const Turns &turns, const std::vector<std::int64_t> &parameters)
         : turns_(turns), parameters_(parameters), values_(turns.start()) {
-        if (parameters_.size() > program.parameters.size())
-            throw SequenceError(std::to_string(parameters_.size()) + " parameters for a program of " +
-                                std::to_string(program.parameters.size()));
-        parameters_.resize(program.parameters.size());
-        try {
-            compute(turns_.first(), 0);
-        } catch (const SequenceError &) {
-            require(program, computed_);  // says more than that a value of what is not allowed is too large
-            throw;
-        }
-        require(program, none);
+        start(program, turns_.first(), [](Place) { return true; });
+    }
+
+    /// Of some `parameters` only: what depends on others is not `known`, requirements of it are left out.
+    Values(const Program &program, const Turns &turns, const std::vector<std::optional<std::int64_t>> &parameters)
+        : turns_(turns), values_(turns.start()) {
+        for (const auto &parameter : parameters)
+            parameters_.push_back(parameter.value_or(0));
+        const Turns::Turn turn = following(program, parameters);
+        start(program, turn, [this](Place place) { return known_[place]; });
     }
 
     std::int64_t operator[](Place place) const { return values_[place]; }
+    bool known(Place place) const { return known_.empty() || known_[place]; }
 
     Budget &left() { return left_; }
 
@@ -140,6 +141,40 @@ public:
     }
 
 private:
+    template <typename Known>
+    void start(const Program &program, const Turns::Turn &turn, Known known) {
+        if (parameters_.size() > program.parameters.size())
+            throw SequenceError(std::to_string(parameters_.size()) + " parameters for a program of " +
+                                std::to_string(program.parameters.size()));
+        parameters_.resize(program.parameters.size());
+        try {
+            compute(turn, 0);
+        } catch (const SequenceError &) {
+            // says more than that a value of what is not allowed is too large
+            require(program, [&](Place place) { return place < computed_ && known(place); });
+            throw;
+        }
+        require(program, known);
+    }
+
+    /// What follows from the parameters that are given.
+    Turns::Turn following(const Program &program, const std::vector<std::optional<std::int64_t>> &parameters) {
+        Turns::Turn turn;
+        for (const Value &value : program.values)
+            known_.push_back(value.operation == Operation::constant);
+        for (const Turns::Entry &entry : turns_.first().entries) {
+            const auto count = facts(entry.operation).operands;
+            const bool given = entry.operation != Operation::parameter ||
+                               (entry.number < parameters.size() && parameters[entry.number].has_value());
+            known_[entry.place] = given && std::all_of(entry.operands.begin(), entry.operands.begin() + count,
+                                                       [&](Place operand) { return bool{known_[operand]}; });
+            if (known_[entry.place])
+                turn.entries.push_back(entry);
+        }
+        turn.cost = turns_.first().cost;
+        return turn;
+    }
+
     void compute(const Turns::Turn &turn, std::int64_t counter) {
         left_.spend(turn.cost);
         const Turns::Entry *entry = turn.entries.data();
@@ -178,10 +213,10 @@ private:
         return result;
     }
 
-    /// SequenceError with every requirement that does not hold, as far as values before `end` say so.
-    void require(const Program &program, Place end) const {
+    /// SequenceError with every requirement that does not hold, as far as known values say so.
+    template <typename Known>
+    void require(const Program &program, Known known) const {
         std::string broken;
-        const auto known = [&](Place place) { return place < end; };
         for (const Requirement &requirement : program.requirements)
             if (known(requirement.when) && values_[requirement.when] == 0 &&
                 std::all_of(requirement.otherwise.values.begin(), requirement.otherwise.values.end(), known))
@@ -192,6 +227,7 @@ private:
 
     const Turns &turns_;
     std::vector<std::int64_t> parameters_, values_;
+    std::vector<bool> known_;  // empty: all are
     Budget left_;
     Place computed_ = 0;  // what stands before is computed
 };

@@ -33,7 +33,7 @@ void read_slab(Channel& channel, bool by_columns, std::size_t rows, std::size_t 
 /// A panel of A, all core rows' m x depth, row-major, from slabs of k_mt.
 std::vector<std::int8_t> read_a(const Facts& facts, const Tile& tile, std::size_t depth, Controller& controller) {
     std::vector<std::int8_t> a(facts.rows * tile.m * depth);
-    const bool by_columns = facts.storages[0].order == generator::column_major;
+    const bool by_columns = facts.orders[0] == Order::column;
     for (const Feed& feed : facts.a_feeds) {
         Channel& channel = controller.channel(Operand::a, feed.column);
         const std::size_t start = feed.row * tile.m + static_cast<std::size_t>(feed.offset);
@@ -75,8 +75,8 @@ std::vector<std::int8_t> read_ternary(const Tile& tile, std::size_t depth, Chann
 std::vector<std::int8_t> read_b(const Facts& facts, const Tile& tile, std::size_t depth, Channel& channel) {
     if (facts.ternary) return read_ternary(tile, depth, channel);
     std::vector<std::int8_t> b(depth * tile.n);
-    const bool by_columns = facts.storages[1].order == generator::column_major;
-    if (facts.storages[1].order != generator::packed) {
+    const bool by_columns = facts.orders[1] == Order::column;
+    if (facts.orders[1] != Order::packed) {
         for (std::size_t first = 0; first < depth; first += tile.k_mt)
             read_slab(channel, by_columns, tile.k_mt, tile.n, b.data() + first * tile.n, tile.n);
         return b;
@@ -109,7 +109,7 @@ std::vector<std::int32_t> multiply(const Tile& tile, std::size_t depth, const st
 
 void compute(const Facts& facts, Controller& controller) {
     const Tile tile = tile_of(facts);
-    const bool by_columns = facts.storages[2].order == generator::column_major;
+    const bool by_columns = facts.orders[2] == Order::column;
     const std::size_t depth = controller.k_steps() * tile.k;
     if (depth % tile.k_mt != 0) throw RunError("K / k is no whole number of slabs; generate the stream again");
     for (std::uint32_t turn = 0; turn < controller.output_tiles(); ++turn) {

@@ -80,13 +80,14 @@ void read_shim(const Manifest& manifest, Facts& facts) {
 }
 
 /// Core rows are spread over the columns; two shims share a core row's tile, or one feeds the core rows of a column.
-std::vector<Feed> feeds(const Manifest& manifest) {
+std::vector<Feed> feeds(const Manifest& manifest, const Facts& facts) {
     const JsonView shims = manifest.view().at("spec").at("buffers").at("a_shims");
-    const std::int64_t parts = shims.integer(1, std::min(manifest.columns, manifest.tile.m));
+    const auto all_rows = static_cast<std::int64_t>(facts.rows), columns = static_cast<std::int64_t>(facts.columns);
+    const std::int64_t parts = shims.integer(1, std::min(columns, facts.tile.m));
     std::vector<Feed> found;
-    for (std::int64_t row = 0; row < manifest.rows; ++row) {
-        const std::int64_t column = row * manifest.columns / manifest.rows, rows = manifest.tile.m / parts;
-        if (column + parts > manifest.columns) shims.refuse("as many as there are columns for each core row");
+    for (std::int64_t row = 0; row < all_rows; ++row) {
+        const std::int64_t column = row * columns / all_rows, rows = facts.tile.m / parts;
+        if (column + parts > columns) shims.refuse("as many as there are columns for each core row");
         if (parts == 1 && !found.empty() && found.back().column == column) {
             found.back().rows += rows;
             continue;
@@ -97,27 +98,54 @@ std::vector<Feed> feeds(const Manifest& manifest) {
     return found;
 }
 
+TileSizes read_tile(const JsonView& tile) {
+    const auto size = [&](const char* name) { return tile.at(name).integer(1, 1 << 20); };
+    const TileSizes sizes{size("m"), size("k"), size("n"), size("k_mt"), size("r"), size("s"), size("t")};
+    if (sizes.k_mt % sizes.k != 0) tile.at("k_mt").refuse("a multiple of k = " + std::to_string(sizes.k));
+    if (sizes.k % sizes.s != 0) tile.at("k").refuse("a multiple of s = " + std::to_string(sizes.s));
+    if (sizes.n % sizes.t != 0) tile.at("n").refuse("a multiple of t = " + std::to_string(sizes.t));
+    return sizes;
+}
+
+/// Whether C is A B as it is.
+bool plain(const JsonView& spec) {
+    if (!spec.has("epilogue")) return true;
+    const JsonView epilogue = spec.at("epilogue");
+    for (const char* name : {"scale", "bias", "relu"})
+        if (epilogue.at(name).boolean()) return false;
+    return epilogue.at("shift").integer(0, 31) == 0;
+}
+
 void read_operands(const Manifest& manifest, Facts& facts) {
-    const auto& [a, b, c] = manifest.operands;
-    const bool known = a.type == "int8" && (b.type == "int2" || b.type == "int8") && c.type == "int32";
-    if (!known || !manifest.plain_sums) {
-        throw DeviceError(manifest.design + " computes " + a.type + " x " + b.type + " to " + c.type +
-                          (manifest.plain_sums ? "" : " with an epilogue") +
+    const JsonView types = manifest.view().at("spec").at("types"), layouts = manifest.view().at("spec").at("layouts");
+    const std::string a = types.at("a").text(), b = types.at("b").text(), c = types.at("c").text();
+    const bool sums = plain(manifest.view().at("spec"));
+    if (a != "int8" || (b != "int2" && b != "int8") || c != "int32" || !sums) {
+        throw DeviceError(manifest.design + " computes " + a + " x " + b + " to " + c +
+                          (sums ? "" : " with an epilogue") +
                           "; the software device knows int8 x int8 and int8 x int2 to int32 only, "
                           "run it with bdforge run");
     }
-    facts.storages = {a.storage, b.storage, c.storage};
-    facts.ternary = b.type == "int2";
-    facts.a_feeds = feeds(manifest);
+    constexpr const char* names[] = {"a", "b", "c"};
+    for (std::size_t i = 0; i < facts.orders.size(); ++i) {
+        const std::string order = layouts.at(names[i]).text();
+        facts.orders[i] = order == "packed" ? Order::packed : order == "column" ? Order::column : Order::row;
+    }
+    facts.ternary = b == "int2";
+    facts.a_feeds = feeds(manifest, facts);
 }
 
 }  // namespace
 
 Facts read_facts(const Manifest& manifest) {
     Facts facts{};
-    facts.tile = manifest.tile;
-    facts.rows = static_cast<std::size_t>(manifest.rows);
-    facts.columns = static_cast<std::size_t>(manifest.columns);
+    const auto size = [&](const char* name) {
+        return static_cast<std::size_t>(manifest.view().at("array").at(name).integer(1, 64));
+    };
+    if (manifest.kind != "gemm") unlike_gemm(manifest, "is none of a gemm");
+    facts.tile = read_tile(manifest.view().at("tile"));
+    facts.rows = size("rows");
+    facts.columns = size("columns");
     facts.arguments = {0, 1, 2};
     read_operands(manifest, facts);
     read_shim(manifest, facts);

@@ -32,13 +32,21 @@ struct CoreAddresses {
     std::uint32_t k_steps, output_tiles, go;
 };
 
+/// Orders of operands in host memory.
+enum class Order { row, column, packed };
+
+/// A core's tile m x k x n, the depth k_mt of a memtile's slab, the MAC shape r x s x t.
+struct TileSizes {
+    std::int64_t m, k, n, k_mt, r, s, t;
+};
+
 /// What the software device knows of the array: what the manifest's sequence program does to it, and the tile sizes.
 struct Facts {
     TileSizes tile;
     std::size_t rows, columns;
     std::array<std::uint32_t, 2> header;
     std::array<std::uint32_t, operand_count> arguments;  // index of each operand
-    std::array<generator::Storage, operand_count> storages;
+    std::array<Order, operand_count> orders;
     bool ternary;                       // B holds codes of 2 bits
     std::vector<Feed> a_feeds;
     std::vector<CoreAddresses> cores;

@@ -130,7 +130,7 @@ UNIT_CASE("design", weights_of_impossible_sizes_are_refused) {
     check_contains(refused(SIZE_MAX, 8), "is outside 1 to 1048576");
     check_contains(refused(1 << 19, 8), "K = 524288 could overflow the sums; at most 262143");
     check_contains(refused(8, 8, 7), "B: a stride of 7 is below the 8 elements of a line");
-    check_contains(message_of<ArgumentError>([&] { design.pack(nullptr, 8, 8); }), "no weights were given");
+    check_contains(message_of<ArgumentError>([&] { design.pack(nullptr, 8, 8); }), "B: no array was given");
 }
 
 UNIT_CASE("design", truncated_packed_weights_are_refused) {
@@ -138,7 +138,7 @@ UNIT_CASE("design", truncated_packed_weights_are_refused) {
     const std::vector<std::uint8_t> bytes(64 * 64 / 4, 0x55);
     design.packed(bytes.data(), bytes.size(), 64, 64);
     const std::string fault = message_of<WeightError>([&] { design.packed(bytes.data(), bytes.size() - 1, 64, 64); });
-    check_contains(fault, "packed weights of 64 x 64 take 1024 bytes, got 1023; the file is truncated");
+    check_contains(fault, "packed B of K = 64, N = 64 takes 1024 bytes, got 1023; the file is truncated");
 }
 
 UNIT_CASE("design", opening_an_npu_without_xrt_or_npu_says_so) {

@@ -110,10 +110,10 @@ UNIT_CASE("gemm", memory_that_cannot_be_shared_is_refused) {
     check_contains(refused({{a.get() + 4, 0}, {}}), "A is not aligned to 4096 bytes");
     check_contains(refused({{}, {c.get() + 1, 0}}), "C is not aligned to 4096 bytes");
     check_contains(refused({{a.get(), 66}, {}}),
-                   "A cannot be the caller's memory: A is smaller than a tile, or its rows");
+                   "A cannot be the caller's memory: it is smaller than a tile, or its lines");
     check_contains(refused({{a.get(), 0}, {}}, 3), "A cannot be the caller's memory");
     check_contains(refused({{nullptr, 80}, {}}), "A has a stride but no memory");
-    check_contains(refused({{a.get(), 60}, {}}), "A: a stride of 60 is below the 64 elements of a line");
+    check_contains(refused({{a.get(), 60}, {}}), "lda = 60 is below K = 64; lines would overlap");
 }
 
 UNIT_CASE("gemm", sizes_that_no_design_takes_are_refused) {
@@ -319,9 +319,9 @@ UNIT_CASE("gemm", batches_of_wrong_members_are_refused) {
     const Design other = Design::load(unit::software_device(), design_path("small"));
     const Weights weights = packed(design, operands(1, 40, 60));
     Gemm gemm(design, 20, weights);
-    check_contains(message_of<ArgumentError>([&] { Batch(design, {}); }), "at least one");
+    check_contains(message_of<ArgumentError>([&] { Batch(design, std::vector<Gemm*>{}); }), "at least one");
     check_contains(message_of<ArgumentError>([&] { Batch(design, {&gemm, &gemm}); }), "stands twice");
-    check_contains(message_of<ArgumentError>([&] { Batch(other, {&gemm}); }), "Gemms of one design");
+    check_contains(message_of<ArgumentError>([&] { Batch(other, {&gemm}); }), "jobs of one design");
     check_contains(message_of<ArgumentError>([&] { Gemm(other, 20, weights); }), "packed for another design");
     Batch batch(design, {&gemm});
     gemm.run_async();

@@ -3,7 +3,6 @@
 
 #include "devices.hpp"
 #include "extent.hpp"
-#include "lines.hpp"
 #include "operands.hpp"
 #include "unit.hpp"
 
@@ -61,13 +60,6 @@ UNIT_CASE("memory", overlaps_are_found_to_the_byte) {
         }
     }
     check_equal(overlap({"one", nullptr, 9}, {"other", nullptr, 9}), false, "no memory");
-}
-
-UNIT_CASE("memory", lines_of_block_floats_are_whole_blocks) {
-    const Lines lines("A", {8, generator::row_major, 8, 9}, 17, 20);  // 8 rows a line, 9 bytes a column
-    check_equal(lines.count, 3U, "lines");
-    check_equal(lines.bytes(20), 216U, "bytes of 20 columns in blocks of 8");
-    check_equal(lines.extent(32), 2 * 288U + 216U, "extent");
 }
 
 UNIT_CASE("memory", strides_that_wrap_are_refused_wherever_one_is_taken) {
@@ -129,7 +121,7 @@ UNIT_CASE("memory", no_gemm_of_a_batch_may_overwrite_an_a_before_it) {
     Gemm reads(design, 64, weights, {{memory.get() + page, 0}, {}});
     Gemm writes(design, 64, weights, {{}, {memory.get(), 0}});
     check_contains(refused([&] { Batch(design, {&reads, &writes}); }),
-                   "C of a Gemm (16384 bytes) and A of one before it");
+                   "C of a job (16384 bytes) and A of one before it");
     Batch(design, {&writes, &reads}).run();
 }
 

@@ -1,8 +1,8 @@
 // The software device is strict: streams that do not fit are named, not computed.
 
 #include "bdforge/manifest.hpp"
+#include "bdforge/sequence_cache.hpp"
 #include "devices.hpp"
-#include "generator.hpp"
 #include "operands.hpp"
 #include "unit.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t M = 64, K = 64, N = 128;
 
-std::vector<std::uint32_t> stream(const Manifest& manifest) { return *Generator(manifest).get({M, K, N, K, N}).words; }
+std::vector<std::uint32_t> stream(const Manifest& manifest) { return *SequenceCache(manifest.streams).get({M, K, N}); }
 
 /// What running `words` on buffers of the right size, or of `a_bytes` for A, complains of.
 std::string fault(std::vector<std::uint32_t> words, std::size_t a_bytes = M * K) {

@@ -1,0 +1,222 @@
+"""Operands in C++: buffers and arrays are Python's byte for byte, whatever the manifest says stays in its buffer."""
+
+import json
+import random
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from host_programs import run
+from library_builds import sanitized_build, write_manifest
+
+from bdforge.devices.types import TYPES
+from bdforge.operators.gemm import SpecError, manifest, sequence
+from bdforge.sequences.interpret import arguments_of, values_of
+from bdforge.sequences.operands import fetch, place
+from bdforge.sequences.program import Operand, Program
+from support.family import GROUPS, SEED, SIZE, group
+
+Probe = Callable[[list[str]], list[str]]
+
+
+@pytest.fixture(scope="module")
+def probe() -> Probe:
+    """Follows orders, under sanitizers."""
+    program = sanitized_build() / "tests" / "operand_probe"
+
+    def answers(orders: list[str]) -> list[str]:
+        return run(program, lines=[*orders, ""]).decode().splitlines()
+
+    return answers
+
+
+@lru_cache(maxsize=64)
+def member_of(index: int) -> tuple[Any, dict[str, int]]:
+    """A member's plan and a ragged problem that it takes, some with gaps behind lines."""
+    rng, plan = np.random.default_rng(index), group(index, SIZE, SEED)[index % SIZE].plan
+    while True:
+        M, K, N = (int(rng.integers(1, most)) for most in (200, 300, 200))
+        try:
+            planned = sequence(plan, M, K, N)
+        except SpecError:
+            continue
+        gaps = {name: 0 for name in planned.program.parameters if name.startswith("ld")}
+        return plan, {"M": M, "K": K, "N": N} | gaps
+
+
+def random_array(rng: np.random.Generator, operand: Operand, shape: tuple[int, ...]) -> np.ndarray:
+    """Any values of the operand's type, as Python takes them."""
+    type_ = TYPES[operand.type]
+    if operand.blocked:
+        return (rng.standard_normal(shape) * 2.0 ** rng.integers(-9, 9, shape)).astype(np.float32)
+    if type_.integer:
+        low, high = type_.values or (-9, 9)
+        return rng.integers(low, high + 1, shape).astype(type_.dtype)
+    return rng.standard_normal(shape).astype(type_.dtype)
+
+
+def in_memory(operand: Operand, array: np.ndarray, stride: int) -> bytes:
+    """The user's array with a stride: lines of it, with bytes between them that nobody may look at."""
+    lines = np.atleast_2d(array.T if operand.order == "column" else array)
+    spread = np.full((len(lines), max(stride, lines.shape[1])), 77).astype(array.dtype)
+    spread[:, : lines.shape[1]] = lines
+    return spread.tobytes()[: ((len(lines) - 1) * spread.shape[1] + lines.shape[1]) * array.itemsize]
+
+
+def shape_of(operand: Operand, values: list[int]) -> tuple[int, ...]:
+    return tuple(values[axis.size] for axis in operand.axes)
+
+
+def words_of(sizes: dict[str, int]) -> str:
+    return " ".join(f"{name}={size}" for name, size in sizes.items())
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_operands_of_the_family_are_placed_and_fetched_as_python_does(probe: Probe, tmp_path: Path, part: int):
+    orders, expected = [], []
+    for index in range(part, GROUPS, 8):
+        plan, sizes = member_of(index)
+        rng = np.random.default_rng([index, 1])
+        path = write_manifest(tmp_path / str(index), plan)
+        program = Program.model_validate(json.loads(path.read_text())["sequence"]["program"])
+        values = values_of(program, sizes)
+        elements = arguments_of(program, sizes)
+        for operand in program.operands:
+            argument = program.arguments[operand.argument]
+            buffer = np.zeros(elements[operand.argument] * argument.bits // 8, np.uint8)
+            array = random_array(rng, operand, shape_of(operand, values))
+            stride = max(
+                array.shape[0 if operand.order == "column" and array.ndim > 1 else -1] + int(rng.integers(0, 9)), 1
+            )
+            files = tmp_path / f"{index}_{operand.name}.array", tmp_path / f"{index}_{operand.name}.buffer"
+            if operand.direction == "in":
+                place(operand, values, array, buffer)
+                files[0].write_bytes(in_memory(operand, array, stride))
+                orders.append(f"{path} place {operand.name} {stride} {files[0]} {files[1]} {words_of(sizes)}")
+                expected.append((files[1], buffer.tobytes(), str(plan.spec.content)))
+                continue
+            place(operand, values, array, buffer)  # what is read back
+            files[1].write_bytes(buffer.tobytes())
+            found = fetch(operand, values, buffer, array.dtype)
+            files[0].write_bytes(in_memory(operand, np.zeros_like(array), stride))
+            orders.append(f"{path} fetch {operand.name} {stride} {files[0]} {files[1]} {words_of(sizes)}")
+            expected.append((files[0], in_memory(operand, found.astype(array.dtype), stride), str(plan.spec.content)))
+    answers = probe(orders)
+    for order, answer, (file, content, facts) in zip(orders, answers, expected, strict=True):
+        assert answer == "ok ", (order, answer, facts)
+        assert file.read_bytes() == content, (order, facts)
+
+
+def test_operands_need_no_more_sizes_than_they_depend_on(probe: Probe, tmp_path: Path):
+    """B of any M: the same bytes as with all sizes; what is missing or not allowed is named."""
+    plan, sizes = member_of(0)
+    path = write_manifest(tmp_path / "design", plan)
+    program = Program.model_validate(json.loads(path.read_text())["sequence"]["program"])
+    values = values_of(program, sizes)
+    b = next(operand for operand in program.operands if operand.name == "B")
+    array = random_array(np.random.default_rng(3), b, shape_of(b, values))
+    (tmp_path / "b").write_bytes(in_memory(b, array, 0))
+    few = f"K={sizes['K']} N={sizes['N']}"
+    orders = [
+        f"{path} place B 0 {tmp_path / 'b'} {tmp_path / 'all'} {words_of(sizes)}",
+        f"{path} resident B 0 {tmp_path / 'b'} {tmp_path / 'few'} {few}",
+        f"{path} resident B 0 {tmp_path / 'b'} {tmp_path / 'none'} K={sizes['K']}",
+        f"{path} resident A 0 {tmp_path / 'b'} {tmp_path / 'none'} {few}",
+        f"{path} resident B 0 {tmp_path / 'b'} {tmp_path / 'none'} K=0 N=8",
+        f"{path} place B 0 {tmp_path / 'b'} {tmp_path / 'none'} {few}",
+        f"{path} place B 0 {tmp_path / 'b'} {tmp_path / 'none'} {few} Q=1",
+        f"{path} place D 0 {tmp_path / 'b'} {tmp_path / 'none'} {words_of(sizes)}",
+        f"{path} place B 1 {tmp_path / 'b'} {tmp_path / 'none'} {words_of(sizes)}",
+    ]
+    answers = probe(orders)
+    assert answers[:2] == ["ok ", "ok "]
+    assert (tmp_path / "all").read_bytes() == (tmp_path / "few").read_bytes()
+    assert "operand B depends on more sizes than were given; there are M, K, N" in answers[2]
+    assert "operand A depends on more sizes" in answers[3]
+    assert "K = 0 is outside 1 to" in answers[4]
+    assert "size M is missing; give all of M, K, N" in answers[5]
+    assert "has no size Q; there are M, K, N" in answers[6]
+    assert "has no operand D; there are A, B, C" in answers[7]
+    assert "a stride of 1 is below the" in answers[8]
+
+
+def test_values_that_a_type_lacks_are_named(probe: Probe, tmp_path: Path):
+    index = next(i for i in range(GROUPS) if member_of(i)[0].spec.b == "int2")
+    plan, sizes = member_of(index)
+    sizes = sizes | {"K": 100, "N": 90}
+    path = write_manifest(tmp_path / "design", plan)
+    orders = []
+    for i, (row, column, value) in enumerate([(0, 0, 2), (99, 89, -2), (3, 70, 127), (5, 64, -128)]):
+        array = np.ones((100, 90), np.int8)
+        array[row:, column] = value
+        (tmp_path / f"{i}").write_bytes(array.tobytes())
+        orders.append(f"{path} resident B 0 {tmp_path / str(i)} {tmp_path / 'none'} K=100 N=90")
+    text = "WeightError operand B: the value at row {}, column {} is {}, expected -1 to 1; clip or quantise it first"
+    places = [(0, 0, 2), (99, 89, -2), (3, 70, 127), (5, 64, -128)]
+    assert probe(orders) == [text.format(*place) for place in places]
+
+
+NUMBERS = [-(1 << 63), -(1 << 40), -9, -1, 0, 1, 2, 3, 7, 8, 9, 64, 100, 4097, 1 << 20, 1 << 31, 1 << 50, (1 << 63) - 1]
+BITS = [1, 2, 3, 4, 7, 8, 12, 16, 24, 32, 64, 128, 576, 1024]
+
+
+def mutated(rng: random.Random, content: dict[str, Any]) -> str:
+    """An operand of which some facts are others; the program stays well-formed."""
+    program = content["sequence"]["program"]
+    operand = rng.choice(program["operands"])
+    for _ in range(rng.randint(1, 3)):
+        part = rng.choice([operand, *operand["axes"], *operand["dims"], *operand["dims"]])
+        names = [
+            name for name in part if name in ("size", "walked", "tile", "count", "step", "stride", "offset", "staged")
+        ]
+        match rng.randint(0, 9):
+            case 0:
+                operand["bits"] = rng.choice(BITS)
+            case 1:
+                operand["blocked"] = rng.choice(["across", "down"])
+            case 2:
+                operand["missing"] = rng.choice([1e300, -1.5, 1e9, 2])
+            case 3:
+                operand["values"] = [rng.choice(NUMBERS), rng.choice(NUMBERS)]
+            case 4:
+                operand["type"] = rng.choice([*TYPES, "float99"])
+            case 5:
+                operand["axes"] = operand["axes"][:1]
+                operand["dims"] = [dim | {"axis": 0} for dim in operand["dims"]]
+            case 6:
+                program["arguments"][operand["argument"]]["elements"] = added(rng, program)
+            case _:
+                part[rng.choice(names)] = added(rng, program)
+    return operand["name"]
+
+
+def added(rng: random.Random, program: dict[str, Any]) -> int:
+    """The place of a new value: any number, or one that the program has, and a little more."""
+    values, old = program["values"], rng.randrange(len(program["values"]))
+    values.append(rng.choice([*NUMBERS, *range(1, 40)]))
+    if rng.random() < 0.4 and not any("index" in map(str, value) for value in values if isinstance(value, list)):
+        values.append([rng.choice(["add", "sub", "mul"]), old, len(values) - 1])
+    return len(values) - 1
+
+
+def test_no_operand_of_a_hostile_manifest_leaves_its_buffer(probe: Probe, tmp_path: Path):
+    """Sanitizers end the probe where one does; most are refused by name."""
+    rng, orders = random.Random(5), []
+    (tmp_path / "array").write_bytes(bytes(1 << 16))
+    contents = [json.dumps(manifest(member_of(index)[0], ())) for index in range(0, GROUPS, 5)]
+    for i in range(400):
+        content = json.loads(rng.choice(contents))
+        name = mutated(rng, content)
+        path = tmp_path / f"{i}.json"
+        path.write_text(json.dumps(content))
+        sizes = {"M": rng.randint(1, 40), "K": rng.randint(1, 40), "N": rng.randint(1, 40)}
+        way = "fetch" if name == "C" else "place"
+        orders.append(f"{path} {way} {name} 0 {tmp_path / 'array'} {tmp_path / str(i)} {words_of(sizes)}")
+    answers = probe(orders)
+    assert len(answers) == len(orders)
+    kinds = {kind: sum(answer.startswith(kind) for answer in answers) for kind in ("ok", "ManifestError")}
+    assert min(kinds.values()) > len(orders) // 6, kinds
+    assert all(len(answer) < 4096 for answer in answers)

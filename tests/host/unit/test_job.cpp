@@ -1,0 +1,119 @@
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "devices.hpp"
+#include "operands.hpp"
+#include "unit.hpp"
+
+using namespace bdforge;
+using unit::check_contains;
+using unit::check_equal;
+using unit::design_path;
+using unit::message_of;
+using unit::Operands;
+using unit::operands;
+
+namespace {
+
+struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+};
+
+Sizes sizes_of(const Operands& given) { return {{"M", given.M}, {"K", given.K}, {"N", given.N}}; }
+
+void check_fetched(const Job& job, const Operands& given, std::size_t stride) {
+    std::vector<std::int32_t> c(given.M * stride, -7);
+    job.fetch("C", {c.data(), c.size() * 4, stride});
+    for (std::size_t i = 0; i < c.size(); ++i) {
+        const std::size_t row = i / stride, column = i % stride;
+        check_equal(c[i], column < given.N ? given.c[row * given.N + column] : -7, "C[" + std::to_string(i) + "]");
+    }
+}
+
+}  // namespace
+
+UNIT_CASE("job", operands_are_placed_and_fetched_by_name) {
+    const Design design = Design::load(unit::software_device(), design_path("small"));
+    constexpr std::size_t shapes[][3] = {{64, 64, 128}, {1, 1, 1}, {33, 41, 70}};
+    for (const auto& [M, K, N] : shapes) {
+        const Operands given = operands(M, K, N);
+        Job job(design, sizes_of(given));
+        job.place("A", {given.a.data(), given.a.size()});
+        job.place("B", {given.weights.data(), given.weights.size()});
+        job.run();
+        check_fetched(job, given, N);
+        check_fetched(job, given, N + 3);
+    }
+}
+
+UNIT_CASE("job", an_operand_that_stays_serves_many_jobs) {
+    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Operands one = operands(20, 40, 60), other = operands(33, 40, 60);
+    Resident b(design, "B", {{"K", 40}, {"N", 60}});
+    b.place("B", {one.weights.data(), one.weights.size()});
+    for (const Operands* given : {&one, &other}) {
+        Job job(design, sizes_of(*given), {{}, {b}});
+        check_contains(message_of<ArgumentError>([&] { job.place("B", {one.weights.data(), 2400}); }), "B is resident");
+        check_contains(message_of<ArgumentError>([&] { job.memory("B"); }), "B is resident");
+        job.place("A", {given->a.data(), given->a.size()});
+        job.run();
+        if (given == &one) check_fetched(job, one, 60);
+    }
+    check_contains(message_of<ArgumentError>([&] { Job(design, {{"M", 8}, {"K", 44}, {"N", 60}}, {{}, {b}}); }),
+                   "the resident B has K = 40, the job another");
+    check_contains(message_of<ArgumentError>([&] { Job(design, sizes_of(one), {{}, {b, b}}); }), "two residents hold B");
+}
+
+UNIT_CASE("job", memory_of_the_callers_is_used_in_place) {
+    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Operands given = operands(40, 64, 72);
+    const std::unique_ptr<void, Free> a(std::aligned_alloc(4096, 4096)), c(std::aligned_alloc(4096, 16384));
+    Sizes sizes = sizes_of(given);
+    sizes["lda"] = 64;
+    sizes["ldc"] = 100;
+    Job job(design, sizes, {{{"A", a.get()}, {"C", c.get()}}, {}});
+    check_equal(job.memory("A") == a.get() && job.memory("C") == c.get(), true, "no copy");
+    check_equal(job.stride("A") == 64 && job.stride("C") == 100, true, "strides");
+    std::memcpy(a.get(), given.a.data(), given.a.size());
+    job.place("B", {given.weights.data(), given.weights.size()});
+    job.run();
+    check_fetched(job, given, 72);
+    check_contains(message_of<ArgumentError>([&] { Job(design, sizes_of(given), {{{"B", a.get()}}, {}}); }),
+                   "B cannot be the caller's memory: the array reads it in a form of its own");
+    check_contains(message_of<ArgumentError>([&] { Job(design, sizes_of(given), {{{"D", a.get()}}, {}}); }),
+                   "small has no operand D; there are A, B, C");
+}
+
+UNIT_CASE("job", calls_that_fit_no_operand_are_refused) {
+    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Operands given = operands(20, 40, 60);
+    Job job(design, sizes_of(given));
+    const auto refused = [&](const std::string& name, std::size_t bytes, std::size_t stride = 0) {
+        return message_of<ArgumentError>([&] { job.place(name, {given.a.data(), bytes, stride}); });
+    };
+    check_contains(refused("A", 799), "A: an array of 799 bytes, but 20 x 40 elements of int8 take 800");
+    check_contains(refused("A", 800, 39), "a stride of 39 is below the 40 elements of a line");
+    check_contains(refused("A", 800, 41), "take 819");
+    check_contains(refused("A", SIZE_MAX, SIZE_MAX / 2), "more than a process can address");
+    check_contains(refused("C", 800), "C is an output");
+    check_contains(message_of<ArgumentError>([&] { job.place("A", {nullptr, 800}); }), "no array was given");
+    check_contains(message_of<ArgumentError>([&] { Job(design, {{"M", 1}, {"K", 1}}); }), "size N is missing");
+    check_contains(message_of<ArgumentError>([&] { Job(design, {{"M", 1}, {"Q", 1}}); }), "has no size Q");
+    check_contains(message_of<ArgumentError>([&] { Resident(design, "A", {{"K", 40}, {"N", 60}}); }),
+                   "operand A depends on more sizes than were given");
+    std::vector<std::int8_t> wrong(2400, 1);
+    wrong[61] = 2;
+    check_contains(message_of<WeightError>([&] { job.place("B", {wrong.data(), 2400}); }),
+                   "operand B: the value at row 1, column 1 is 2, expected -1 to 1");
+}
+
+UNIT_CASE("job", every_operand_is_named) {
+    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const std::vector<OperandShape> shapes = Job(design, {{"M", 20}, {"K", 40}, {"N", 60}}).operands();
+    check_equal(shapes.size(), 3U, "operands");
+    check_equal(shapes[1].name + " " + shapes[1].type, "B int2", "B");
+    check_equal(shapes[1].rows * 1000 + shapes[1].columns, 40060U, "shape of B");
+    check_equal(shapes[2].output && !shapes[0].output, true, "outputs");
+    check_equal(shapes[2].element_bytes, 4U, "bytes of an element of C");
+}

@@ -1,5 +1,6 @@
 """What the words of a BD mean: which memory words move, in which order, under which locks."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -7,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from bdforge.devices import TileKind
+from bdforge.devices.limits import CORE, GRANULE_BYTES
 from bdforge.devices.registers import TILE_REGISTERS
 
 PAD = -1
@@ -154,3 +156,14 @@ def chain(kind: TileKind, read, first: int) -> list[int]:
             break
         bd = decoded.next
     return seen
+
+
+def words_by_bank(order: Order, base: int) -> dict[int, int]:
+    """How many words of a transfer from word `base` on lie in each bank of a core tile's memory."""
+    bank_words = CORE.bank_bytes // GRANULE_BYTES
+    if order.offsets is None:
+        first, last = base // bank_words, (base + order.length - 1) // bank_words
+        edges = [max(base, bank * bank_words) for bank in range(first, last + 1)] + [base + order.length]
+        return {first + i: end - start for i, (start, end) in enumerate(itertools.pairwise(edges)) if end > start}
+    banks, counts = np.unique((base + order.offsets[order.offsets != PAD]) // bank_words, return_counts=True)
+    return dict(zip(banks.tolist(), counts.tolist(), strict=True))

@@ -9,7 +9,7 @@ import numpy as np
 
 from bdforge.devices import TileKind
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES
-from bdforge.emulator.bd import PAD, DecodedBd, Order, chain, decode_bd
+from bdforge.emulator.bd import PAD, DecodedBd, Order, chain, decode_bd, words_by_bank
 from bdforge.emulator.errors import DmaError, UnpatchedError
 from bdforge.emulator.lock import LockWait
 from bdforge.emulator.packet import packet_header
@@ -210,6 +210,7 @@ class Channel(Agent):
         if bd.order.padded:
             raise DmaError(f"{self.where()}: only MM2S can pad")
         if self.trace is not None:
+            self._note_banks(bd)
             self.trace.add("receive", length, self._access(bd))
         while sink.held and self._position < length:
             self._receive(sink.take(length - self._position))
@@ -228,6 +229,7 @@ class Channel(Agent):
         if stream.packets is not None or bd.packet is not None:
             yield from self._send_header(stream, bd)
         if self.trace is not None:
+            self._note_banks(bd)
             stream.note_send(length - self._position, self._access(bd))
         while left := length - self._position:
             count = min(left, stream.room() if self.pressed else stream.wanted())
@@ -249,6 +251,12 @@ class Channel(Agent):
         if recorder is None or self.tile.kind is not TileKind.SHIM:
             return None
         return recorder.access(bd.order, self._address)
+
+    def _note_banks(self, bd: DecodedBd) -> None:
+        """Which banks of a core's memory the BD goes through: cores may have to wait for them."""
+        recorder = self.array.scheduler.recorder
+        if self.trace is not None and recorder is not None and recorder.wants_banks and self.tile.kind is TileKind.CORE:
+            self.trace.add("touches", words_by_bank(bd.order, self._base))
 
     def _note_received(self, bd: DecodedBd) -> None:
         """TLAST may have ended the BD early: its `receive`, noted last, gets the words that came."""

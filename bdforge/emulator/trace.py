@@ -17,6 +17,8 @@ Actions are tuples that start with a verb:
 | `was reset` | | channels: where they go on after a reset |
 | `kernel` | name, elements of each array, bytes of all | cores |
 | `work` | operations of the core program | cores |
+| `run` | cycles of machine code, those it waits for its own banks, accesses by bank, cycles by name | cores |
+| `touches` | words of the next transfer by bank | channels beside machine code |
 | `put`, `get` | for `get`: the core it comes from | cores with cascades |
 | `operation` | kind, words | controller |
 | `token` | channel | controller |
@@ -144,6 +146,7 @@ class Recorder:
         self._locks: list[TracedLock] = []
         self._accesses: dict[int, tuple[Order, Access]] = {}
         self._signals = 0
+        self.wants_banks = False  # whether cores run machine code, of which accesses to banks are known
 
     def party(self, agent: "Agent") -> Party:
         """A new party for an agent of the configuration that is being loaded."""

@@ -1,11 +1,12 @@
 """Cores under time: kernels, other operations, cascades."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bdforge.devices import Device
 from bdforge.devices.timing import Timing
 from bdforge.emulator.cascade import CAPACITY
+from bdforge.emulator.timed.banks import OWN, Bank, Banks
 from bdforge.emulator.timed.clock import Clock
 from bdforge.emulator.timed.runner import Runner, Verb
 
@@ -33,6 +34,7 @@ class Cores:
     timing: Timing
     device: Device
     costs: Mapping[str, KernelCost]
+    banks: Banks
     assumed: set[str] = field(default_factory=set)
     _cascades: dict[int, _Cascade] = field(default_factory=dict)
     _known: dict[tuple, float] = field(default_factory=dict)
@@ -40,7 +42,7 @@ class Cores:
     @property
     def verbs(self) -> dict[str, Verb]:
         """What cores do."""
-        return {"kernel": self._kernel, "work": self._work, "put": self._put, "get": self._get}
+        return {"kernel": self._kernel, "work": self._work, "run": self._run, "put": self._put, "get": self._get}
 
     def _kernel(self, runner: Runner, name: str, elements: tuple[int, ...], size_bytes: int) -> bool:
         now = self.clock.now
@@ -65,6 +67,21 @@ class Cores:
     def _work(self, runner: Runner, operations: int) -> bool:
         end = self.clock.now + operations
         runner.spend(PROGRAM, self.clock.now, end)
+        runner.advance_at(end)
+        return False
+
+    def _run(
+        self, runner: Runner, cycles: int, waits: int, accesses: Mapping[Bank, int], parts: Sequence[tuple[str, int]]
+    ) -> bool:
+        """Machine code: its cycles are exact, with those in which it waits for banks that it uses itself."""
+        start = at = self.clock.now
+        end = start + cycles + waits
+        runner.spend(PROGRAM, start, end - waits)
+        runner.stall(OWN, end - waits, end, visible=False)
+        for name, took in parts:
+            runner.show(name, at, at + took)
+            at += took
+        self.banks.ran(runner, start, end, accesses)
         runner.advance_at(end)
         return False
 

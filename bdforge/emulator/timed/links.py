@@ -12,6 +12,7 @@ from typing import Any
 
 from bdforge.devices.limits import GRANULE_BYTES, STREAM_BUFFER_WORDS
 from bdforge.devices.timing import Timing
+from bdforge.emulator.timed.banks import Banks
 from bdforge.emulator.timed.clock import Clock
 from bdforge.emulator.timed.dram import Dram, Way
 from bdforge.emulator.timed.runner import Runner, Verb
@@ -56,8 +57,8 @@ class Link:
 class Links:
     """All streams of the array."""
 
-    def __init__(self, runners: list[Runner], clock: Clock, timing: Timing, dram: Dram):
-        self._clock, self._timing, self._dram = clock, timing, dram
+    def __init__(self, runners: list[Runner], clock: Clock, timing: Timing, dram: Dram, banks: Banks):
+        self._clock, self._timing, self._dram, self._banks = clock, timing, dram, banks
         self._runners = runners
         self._links: dict[Runner, Link] = {}
         self._inlets: dict[Runner, Inlet] = {}
@@ -67,7 +68,7 @@ class Links:
     @property
     def verbs(self) -> dict[str, Verb]:
         """What parties do with streams."""
-        return {"send": self._send, "receive": self._receive}
+        return {"send": self._send, "receive": self._receive, "touches": self._banks.touches}
 
     def _send(self, runner: Runner, words: int, sinks: tuple[int, ...], access: Access | None) -> bool:
         if not words:
@@ -224,6 +225,7 @@ class Links:
         moved = now - min(moving, now - begin)
         slowed = max(begin, moved - dram)
         runner.spend(TRANSFER, moved, now)
+        self._banks.moved(runner, moved, now)
         runner.stall(DRAM, slowed, moved, visible=False)
         runner.stall(other, begin, slowed, visible=False)
 

@@ -60,7 +60,10 @@ class Locks:
             return runner.block(lock.reason)
         lock.value -= need
         self._look(lock)
-        return self._operate(runner)
+        if not runner.is_core:
+            return True
+        runner.advance_at(self._operate(runner, f"take {lock.reason}", now))
+        return False
 
     def _poll(self, runner: Runner, index: int, values: frozenset[int]) -> bool:
         lock = self._locks[index]
@@ -76,21 +79,20 @@ class Locks:
             runner.unblock()
             runner.advance_at(self._clock.now)
 
-    def _operate(self, runner: Runner) -> bool:
-        if not runner.is_core:
-            return True
-        now, cost = self._clock.now, self._timing.core_lock_cycles
-        runner.spend(LOCK_OPERATIONS, now, now + cost)
-        runner.advance_at(now + cost)
-        return False
+    def _operate(self, runner: Runner, what: str, start: float) -> float:
+        """A core's operation on a lock; when it ends."""
+        end = start + self._timing.core_lock_cycles
+        runner.spend(LOCK_OPERATIONS, start, end)
+        runner.show(what, start, end)
+        return end
 
     def _release(self, runner: Runner, index: int, amount: int) -> bool:
+        lock = self._locks[index]
         if not runner.is_core:
-            self._store(index, self._locks[index].value + amount)
+            self._store(index, lock.value + amount)
             return True
-        now, cost = self._clock.now, self._timing.core_lock_cycles
-        runner.spend(LOCK_OPERATIONS, now, now + cost)
-        self._clock.at(now + cost, self._released, runner, index, amount)
+        end = self._operate(runner, f"give {lock.reason}", self._clock.now)
+        self._clock.at(end, self._released, runner, index, amount)
         return False
 
     def _released(self, runner: Runner, index: int, amount: int) -> None:
@@ -123,6 +125,7 @@ class Locks:
             return
         cost = timing.core_lock_cycles
         resumed = max(now + timing.done_to_resume_cycles, waiter.since + cost)
+        assert runner.blocked is not None
+        reason = runner.blocked[0]
         runner.unblock(resumed - cost)
-        runner.spend(LOCK_OPERATIONS, resumed - cost, resumed)
-        runner.advance_at(resumed)
+        runner.advance_at(self._operate(runner, f"take {reason}", resumed - cost))

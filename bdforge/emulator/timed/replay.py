@@ -12,6 +12,7 @@ from bdforge.devices.limits import TASK_QUEUE_ENTRIES
 from bdforge.devices.timing import Timing, timing_of
 from bdforge.devices.types import PEAK_MACS
 from bdforge.emulator.errors import TimingError
+from bdforge.emulator.timed.banks import Banks, Conflicts
 from bdforge.emulator.timed.clock import Clock
 from bdforge.emulator.timed.control import Control
 from bdforge.emulator.timed.cores import Cores, KernelCost
@@ -61,8 +62,9 @@ class _Replay:
         self.locks = Locks(trace.locks, self.clock, timing)
         self.dram = Dram(self.clock, timing)
         self.tasks = Tasks(self.runners, self.clock, timing)
-        self.cores = Cores(self.clock, timing, trace.device, options.kernels)
-        self.links = Links(self.runners, self.clock, timing, self.dram)
+        self.banks = Banks()
+        self.cores = Cores(self.clock, timing, trace.device, options.kernels, self.banks)
+        self.links = Links(self.runners, self.clock, timing, self.dram, self.banks)
         self.end: float | None = None
         for part in (self.locks, self.tasks, self.cores, self.links, Control(self.clock, timing)):
             self.verbs |= part.verbs
@@ -122,7 +124,8 @@ class _Replay:
     def _report(self, end: float) -> TimingReport:
         timing, options = self.timing, self.options
         used = [runner for runner in self.runners[1:] if runner.party.actions]
-        parties = [_party_time(runner) for runner in used]
+        conflicts = self.banks.conflicts()
+        parties = [_party_time(runner, conflicts.get(runner, {})) for runner in used]
         return TimingReport(
             cycles=end,
             array_hz=timing.array_hz,
@@ -130,7 +133,7 @@ class _Replay:
             sync_seconds=timing.controller_sync_ns / 1e9 if self.tasks.awaited else 0.0,
             cores=tuple(party for party in parties if party.kind == "core"),
             channels=tuple(party for party in parties if party.kind == "channel"),
-            controller=_party_time(self.controller),
+            controller=_party_time(self.controller, {}),
             dram=self._dram_time(end),
             macs=options.macs,
             peak_macs_per_cycle=options.peak_macs_per_cycle
@@ -174,8 +177,9 @@ class _Replay:
         return "\n".join([f"{head}; see --schedule random", *waits[:_LONGEST_REPORT], *more])
 
 
-def _party_time(runner: Runner) -> PartyTime:
+def _party_time(runner: Runner, conflicts: Mapping[str, Conflicts]) -> PartyTime:
     party = runner.party
     return PartyTime(
-        party.name, party.kind, party.place, party.tile_kind, party.direction, dict(runner.busy), dict(runner.stalled)
-    )
+        party.name, party.kind, party.place, party.tile_kind, party.direction, dict(runner.busy), dict(runner.stalled),
+        conflicts,
+    )  # fmt: skip

@@ -1,7 +1,9 @@
 """What a timed run tells. Every figure is emulated: it comes from the constants of `bdforge.devices.timing`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from bdforge.emulator.timed.banks import Conflicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,6 +12,7 @@ class PartyTime:
 
     `busy` by what it did (kernels by name, `transfer`, …), `stalled` by what it waited for (`lock …`, `no data`,
     `back-pressure`, `DRAM`, `no task`, …). Together they are the whole time, but for work that outlasts the sequence.
+    `conflicts` are cycles that machine code may wait besides for banks that DMA or neighbours use (modelled).
     """
 
     name: str
@@ -19,6 +22,7 @@ class PartyTime:
     direction: str
     busy: Mapping[str, float]
     stalled: Mapping[str, float]
+    conflicts: Mapping[str, Conflicts] = field(default_factory=dict)
 
     @property
     def busy_cycles(self) -> float:

@@ -21,6 +21,8 @@ def tables(report: TimingReport, title: str) -> list[Table]:
     found = [summary_table(report, title)]
     if report.cores:
         found.append(core_table(report))
+    if any(core.conflicts for core in report.cores):
+        found.append(bank_table(report))
     if report.channels:
         found.append(channel_table(report))
     found.append(controller_table(report))
@@ -63,6 +65,16 @@ def core_table(report: TimingReport) -> Table:
         for what, shares in sorted(rows.items(), key=lambda row: -sum(row[1])):
             if (mean := sum(shares) / len(shares)) >= _SMALLEST_SHARE:
                 table.add_row(what, _percent(mean), _percent(min(shares)), _percent(max(shares)))
+    return table
+
+
+def bank_table(report: TimingReport) -> Table:
+    """Cycles that cores of machine code may wait for banks that others use: the mean over those that may."""
+    table = new_table("cycles a core may wait for banks besides (modelled)", "used by", ">expected", ">most")
+    for cause in dict.fromkeys(cause for core in report.cores for cause in core.conflicts):
+        found = [core.conflicts[cause] for core in report.cores if cause in core.conflicts]
+        expected, most = (sum(values) / len(found) for values in ([c.expected for c in found], [c.most for c in found]))
+        table.add_row(cause, f"{expected:.0f}", f"{most:.0f}")
     return table
 
 

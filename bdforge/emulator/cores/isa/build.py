@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from bdforge.emulator.cores.isa.rows import Row, State
+from bdforge.emulator.cores.isa.rows import Mark, Row, State
 from bdforge.toolchain.find import find_cxx
 from bdforge.toolchain.native import native_flags, processor
 
@@ -71,6 +71,9 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
         "engine_drop_core": (None, [pointer]),
         "engine_registers": (pointer, [pointer]),
         "engine_counts": (ctypes.POINTER(number), [pointer]),
+        "engine_uses": (ctypes.POINTER(number), [pointer]),
+        "engine_watch": (None, [pointer, pointer, integer]),
+        "engine_marks": (integer, [pointer, ctypes.POINTER(ctypes.POINTER(Mark))]),
         "engine_request_data": (pointer, [pointer]),
         "engine_message": (ctypes.c_char_p, [pointer]),
         "engine_state": (None, [pointer, ctypes.POINTER(State)]),

@@ -8,7 +8,8 @@ from typing import Any
 from bdforge.emulator.cores.isa.address import walked
 from bdforge.emulator.cores.isa.control import Control
 from bdforge.emulator.cores.isa.fetch import behind_slots, checked
-from bdforge.emulator.cores.isa.memory import BANK_BYTES, DataMemory
+from bdforge.emulator.cores.isa.memory import BANK_BYTES, BANKS, DataMemory
+from bdforge.emulator.cores.isa.parts import MOST_MARKS, Mark, Parts
 from bdforge.emulator.cores.isa.plan import DEPTH, Plan, plan_of
 from bdforge.emulator.cores.isa.registers import Registers
 from bdforge.emulator.cores.isa.requests import request_of
@@ -37,7 +38,8 @@ class Interpreter:
     `program` is program memory; execution starts at `control.pc`. Registers are kept by leaf; `read` and `write` take
     any name. `cycle` counts bundles issued and what follows the last one, `bundles` those only; `conflicts` counts
     accesses that wait for a bank that the core itself uses in the same cycle. `counts` says how often the bundle at
-    each address has run, `events` are the numbers of EVENT.
+    each address has run, `uses` how often each bank was accessed, those of the southern memory first; `events` are the
+    numbers of EVENT.
     """
 
     def __init__(self, isa: Isa, program: bytes, memory: DataMemory) -> None:
@@ -48,7 +50,25 @@ class Interpreter:
         self.done = False
         self.events: list[int] = []
         self.counts: Counter[int] = Counter()
+        self.uses = [0] * BANKS
         self._flights: list[Flight] = []
+        self._parts: Parts | None = None
+        self._marks: list[Mark] = []
+
+    def watch(self, parts: Parts) -> None:
+        """Note where parts of the program begin to run, for `marks`."""
+        self._parts, self._part, self._left = parts, -1, MOST_MARKS
+
+    def marks(self) -> list[Mark]:
+        """What was noted since it was asked for last."""
+        found, self._marks = self._marks, []
+        return found
+
+    def _mark(self, pc: int) -> None:
+        if self._parts is None or self._parts.numbers[pc // 2] == self._part or not self._left:
+            return
+        self._part, self._left = self._parts.numbers[pc // 2], self._left - 1
+        self._marks.append(Mark(self.cycle, self.conflicts, self._part))
 
     @property
     def code(self) -> bytes:
@@ -101,6 +121,7 @@ class Interpreter:
         bundle = self.isa.decode(self.program, checked(pc, self.program))
         self.bundles += 1
         self.counts[pc] += 1
+        self._mark(pc)
         for slot, instruction in enumerate(bundle):
             self._flights.append(Flight(plan_of(self.isa.generation, instruction), self.cycle, slot))
         loop_start = self._loop_start(pc)
@@ -210,6 +231,8 @@ class Interpreter:
     def _count_conflicts(self, due: list[tuple[Flight, int]]) -> None:
         """Each bank serves one access in a cycle: the others would wait."""
         places = Counter(f.address // BANK_BYTES for f, stage in due if stage in (f.plan.load, f.plan.store))
+        for place, count in places.items():
+            self.uses[place % BANKS] += count
         self.conflicts += max(places.values(), default=1) - 1
 
 

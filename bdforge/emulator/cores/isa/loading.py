@@ -67,6 +67,8 @@ def _start(core: Core, tile: "Tile", names: dict[int, str], file: str) -> None:
     code = bytes(_code(tile))
     for hazard in _hazards(generation, code)[:_SHOWN]:
         core.array.strictness.caution("machine-code", f"{core.name}, {file}: {hazard}")
+    if core.array.scheduler.recorder is not None:
+        core.array.scheduler.recorder.wants_banks = True
     core.take(MachineCode(load(generation), code, names, file))
     core.array.scheduler.wake(core)
 

@@ -9,7 +9,8 @@ from bdforge.emulator.cores.core import Core
 from bdforge.emulator.cores.isa.breakpoints import Breakpoints, address_of
 from bdforge.emulator.cores.isa.build import library
 from bdforge.emulator.cores.isa.interpreter import Interpreter
-from bdforge.emulator.cores.isa.memory import DataMemory
+from bdforge.emulator.cores.isa.memory import BANK_BYTES, BANKS, WINDOW_BYTES, DataMemory
+from bdforge.emulator.cores.isa.parts import Parts, Timeline
 from bdforge.emulator.cores.isa.profile import CoreProfile, Names, shares
 from bdforge.emulator.cores.isa.translated import Translated
 from bdforge.emulator.cores.kernel_call import perform
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from bdforge.emulator.tile import Tile
 
 _MOST_NAME = 60
+_BANKS_OF_A_TILE = WINDOW_BYTES // BANK_BYTES
 
 
 Executor = Interpreter | Translated
@@ -47,13 +49,18 @@ class MachineCode:
         self.names = Names(names)
         self.executor: Executor | None = None
         self.waits: Counter[str] = Counter()
-        self._counted = 0
+        self._parts = Parts(names)
+        self._timeline = Timeline(self._parts)
+        self._counted = 0, 0, [0] * BANKS
 
     def run(self, core: Core) -> Generator[None, None, None]:
         """Steps of the core until DONE; CoreError and BudgetExceeded name the bundle."""
         core.waits_in_kernels = True  # which locks it releases only running tells
         executor = self.executor = executor_for(core)(self.instructions, self.code, memory_of(core))
-        self._counted = 0
+        self._counted = 0, 0, [0] * BANKS
+        if core.trace is not None:
+            self._timeline = Timeline(self._parts)
+            executor.watch(self._parts)
         self.waits.clear()
         steps, answer = self._steps(core, executor), None
         while True:
@@ -149,12 +156,25 @@ class MachineCode:
         return f" ({self.file}, at {pc:#x}, {name[:_MOST_NAME]} + {pc - start:#x})"
 
     def _count(self, core: Core) -> None:
-        """Let a timed run know the cycles since it was told last."""
-        assert self.executor is not None
-        cycles = self.executor.cycle + self.executor.conflicts
-        if core.trace is not None:
-            core.trace.work += cycles - self._counted
-        self._counted = cycles
+        """Let a timed run know what the core has done since it was told last."""
+        run = self.executor
+        if core.trace is None or run is None:
+            return
+        cycle, conflicts, uses = self._counted
+        self._counted = run.cycle, run.conflicts, list(run.uses)
+        took = self._timeline.took(run.marks(), run.cycle + run.conflicts)
+        used = {
+            (*self._home(core, bank // _BANKS_OF_A_TILE), bank % _BANKS_OF_A_TILE): after - before
+            for bank, (before, after) in enumerate(zip(uses, self._counted[2], strict=True))
+            if after > before
+        }
+        if took:
+            core.trace.add("run", run.cycle - cycle, run.conflicts - conflicts, used, took)
+
+    @staticmethod
+    def _home(core: Core, window: int) -> tuple[int, int]:
+        east, north = CORE_LOCK_WINDOWS[window]
+        return core.place[0] + east, core.place[1] + north
 
 
 def profiles(cores: Iterable[Core]) -> Iterator[CoreProfile]:

@@ -13,6 +13,7 @@ NAMES = ("south", "west", "north", "own")
 END = FIRST + len(NAMES) * WINDOW_BYTES
 BANK_BYTES = 0x4000
 """A bank serves one access in a cycle (four banks of 16 KB in each memory)."""
+BANKS = len(NAMES) * WINDOW_BYTES // BANK_BYTES
 
 
 @dataclass(frozen=True, slots=True)

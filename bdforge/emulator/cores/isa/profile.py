@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bdforge.emulator.cores.isa.parts import NO_NAME
 from bdforge.isa import Isa
 from bdforge.isa.meaning import meaning_of
 
 SLOTS = ("lda", "ldb", "st", "alu", "mv", "vec")
 _BOTH = {"lng": ("alu", "mv")}
 _PRODUCTS = ("multiply", "fmultiply")
-NO_NAME = "(no name)"
 
 
 class Names:

@@ -24,6 +24,12 @@ class State(ctypes.Structure):
     )  # fmt: skip
 
 
+class Mark(ctypes.Structure):
+    """Where another part of the program begins to run."""
+
+    _fields_ = (("cycle", ctypes.c_int64), ("conflicts", ctypes.c_int64), ("part", ctypes.c_int64))
+
+
 DONE, TRANSLATE, ASK, FAULT, BUDGET = range(5)
 """Why the library stopped."""
 

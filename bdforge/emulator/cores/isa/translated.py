@@ -15,7 +15,8 @@ from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 from bdforge.emulator.cores.isa import rows
 from bdforge.emulator.cores.isa.interpreter import Steps as Run
 from bdforge.emulator.cores.isa.layout import FORWARDED
-from bdforge.emulator.cores.isa.memory import DataMemory
+from bdforge.emulator.cores.isa.memory import BANKS, DataMemory
+from bdforge.emulator.cores.isa.parts import MOST_MARKS, Mark, Parts
 from bdforge.emulator.cores.isa.requests import request_of
 from bdforge.emulator.cores.isa.translated_program import translated
 from bdforge.isa import Isa, leaves
@@ -95,6 +96,22 @@ class Translated:
         """How often the bundle at each address has run."""
         counts = self._library.engine_counts(self._core)[: PROGRAM_MEMORY_BYTES // 2]
         return {2 * half: count for half, count in enumerate(counts) if count}
+
+    @property
+    def uses(self) -> list[int]:
+        """Accesses by bank, those of the southern memory first."""
+        return self._library.engine_uses(self._core)[:BANKS]
+
+    def watch(self, parts: Parts) -> None:
+        """Note where parts of the program begin to run, for `marks`."""
+        self._parts = (ctypes.c_int16 * (PROGRAM_MEMORY_BYTES // 2))(*parts.numbers)
+        self._library.engine_watch(self._core, self._parts, MOST_MARKS)
+
+    def marks(self) -> list[Mark]:
+        """What was noted since it was asked for last."""
+        found = ctypes.POINTER(rows.Mark)()
+        count = self._library.engine_marks(self._core, ctypes.byref(found))
+        return [Mark(mark.cycle, mark.conflicts, mark.part) for mark in found[:count]]
 
     def _now(self) -> rows.State:
         self._library.engine_state(self._core, self._state)

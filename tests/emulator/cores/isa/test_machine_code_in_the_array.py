@@ -197,8 +197,10 @@ def test_a_timed_run_gets_the_cycles_between_two_requests(write_elf):
     assert result.trace
     (profile,) = result.cores
     (party,) = (party for party in result.trace.parties if party.kind == "core")
-    worked = sum(action[1] for action in party.actions if action[0] == "work") + party.work
-    assert worked == profile.cycles + profile.conflicts
+    ran = [action for action in party.actions if action[0] == "run"]
+    assert sum(cycles for _, cycles, *_ in ran) == profile.cycles
+    assert sum(waits for _, _, waits, *_ in ran) == profile.conflicts
+    assert all(cycles + waits == sum(took for _, took in parts) for _, cycles, waits, _, parts in ran)
     assert profile.bundles - profile.cycles == 1  # the bundle that waits for the next operands
 
 

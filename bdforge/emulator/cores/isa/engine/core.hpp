@@ -48,6 +48,12 @@ struct Bundle {
     std::int32_t size = 0, after_slots = 0, buffer = 0, last = 0;
 };
 
+// Where another part of the program begins to run.
+struct Mark {
+    std::int64_t cycle, conflicts;
+    std::int64_t part;
+};
+
 struct State;
 struct States;
 
@@ -74,6 +80,10 @@ struct alignas(64) Core {
 
     std::int64_t cycle, bundles, conflicts;
     std::int64_t counts[1 << 13];  // how often each bundle ran, by half its address
+    std::int64_t uses[16];         // accesses by bank: four of each of the four memories
+    const std::int16_t* parts;     // which part of the program each bundle is in, by half its address; or null
+    std::int32_t part, most_marks;
+    std::vector<Mark> marks;
     std::int32_t pc, target, slots_left, drained;
     std::int32_t stopping, middle, next_request, fault;
     std::int32_t request, request_bytes;

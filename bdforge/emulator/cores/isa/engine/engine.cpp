@@ -83,6 +83,13 @@ bool advance(Core& core) {
     return true;
 }
 
+void mark(Core& core) {
+    if (core.most_marks == 0) return;
+    --core.most_marks;
+    core.part = core.parts[core.pc / 2];
+    core.marks.push_back({core.cycle, core.conflicts, core.part});
+}
+
 // Begin a cycle: what lands, and the next bundle.
 int begin(Core& core, std::int64_t& budget) {
     core.bundle = nullptr;
@@ -101,6 +108,7 @@ int begin(Core& core, std::int64_t& budget) {
     if (core.bundle) {
         ++core.bundles;
         ++core.counts[core.pc / 2];
+        if (core.parts && core.parts[core.pc / 2] != core.part) mark(core);
         core.loop_start = loop_start(core);
     }
     core.bank_count = 0;
@@ -215,6 +223,24 @@ Core* engine_core(Program* program, std::uint8_t** windows, std::uint8_t** writt
 void engine_drop_core(Core* core) { delete core; }
 std::uint8_t* engine_registers(Core* core) { return core->registers; }
 const std::int64_t* engine_counts(const Core* core) { return core->counts; }
+const std::int64_t* engine_uses(const Core* core) { return core->uses; }
+
+// Note from now on where parts of the program begin to run, `most` times at most.
+void engine_watch(Core* core, const std::int16_t* parts, int most) {
+    core->parts = parts;
+    core->part = -1;
+    core->most_marks = most;
+}
+
+// What was noted since it was asked for last; it stays until the core runs on.
+int engine_marks(Core* core, const Mark** marks) {
+    static thread_local std::vector<Mark> taken;
+    taken.swap(core->marks);
+    core->marks.clear();
+    *marks = taken.data();
+    return int(taken.size());
+}
+
 std::uint8_t* engine_request_data(Core* core) { return core->request_data; }
 const char* engine_message(Core* core) { return core->message; }
 

@@ -96,6 +96,7 @@ inline std::uint8_t* place(Core& core, std::uint8_t* buffer, int bytes, const ch
         core.fail(kAccess, "%s %d bytes at %#x, but there is no core's memory to the %s", verb, bytes, address,
                   kNames[window]);
     if (core.fault) return nullptr;
+    ++core.uses[(address >> 14) & 15];
     if (core.bank_count < 2 * kRing) core.banks[core.bank_count++] = int(address >> 14);
     return core.windows[window] + start;
 }

@@ -11,12 +11,21 @@ Nothing outside this package may state a hardware number. Sources are named in t
 
 from bdforge.devices.limits import AIE2, AIE2P, Generation, TileKind, TileLimits
 from bdforge.devices.switches import PortBundle, Switch, neighbour, switch_of
-from bdforge.devices.topology import DEVICES, MLIR_DEVICES, Device, DeviceError, device_named, mlir_device_named
+from bdforge.devices.topology import (
+    DEVICES,
+    FIRST_CORE_ROW,
+    MLIR_DEVICES,
+    Device,
+    DeviceError,
+    device_named,
+    mlir_device_named,
+)
 
 __all__ = [
     "AIE2",
     "AIE2P",
     "DEVICES",
+    "FIRST_CORE_ROW",
     "MLIR_DEVICES",
     "Device",
     "DeviceError",

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from bdforge.devices.limits import AIE2, AIE2P, Generation, TileKind, TileLimits
 from bdforge.messages import InputError
 
+FIRST_CORE_ROW = 2  # above shims and memtiles (MA)
+
 
 class DeviceError(InputError):
     """An unknown device, or a tile outside of one."""
@@ -24,7 +26,11 @@ class Device:
     @property
     def core_rows(self) -> int:
         """Rows that hold cores."""
-        return self.rows - 2
+        return self.rows - FIRST_CORE_ROW
+
+    def part(self, columns: int) -> str:
+        """MLIR's name of so many of its columns, all of them or fewer."""
+        return self.mlir if columns == self.columns else f"{self.mlir}_{columns}col"
 
     def kind(self, column: int, row: int) -> TileKind:
         """Kind of the tile at (column, row); DeviceError outside the device."""
@@ -32,7 +38,7 @@ class Device:
             raise DeviceError(f"column {column} is outside {self.mlir}, which has columns 0 to {self.columns - 1}")
         if not 0 <= row < self.rows:
             raise DeviceError(f"row {row} is outside {self.mlir}, which has rows 0 to {self.rows - 1}")
-        return (TileKind.SHIM, TileKind.MEMTILE)[row] if row < 2 else TileKind.CORE
+        return (TileKind.SHIM, TileKind.MEMTILE)[row] if row < FIRST_CORE_ROW else TileKind.CORE
 
     def limits(self, column: int, row: int) -> TileLimits:
         """Limits of the tile at (column, row)."""

@@ -201,12 +201,13 @@ def plan_elementwise(spec: ElementwiseSpec, device: Device) -> ElementwisePlan:
     tiling = Tiling(TYPES[spec.type], spec.tile, spec.rows, spec.columns or device.columns)
     if reasons := list(_reasons(spec, tiling, device)):
         raise SpecError("\n".join(f"{spec.name}: {reason}" for reason in reasons))
-    array = device.mlir if tiling.columns == device.columns else f"{device.mlir}_{tiling.columns}col"
     comment = (
         f"{spec.name}: y = {spec.function}(a, b), {spec.type}, tile of {spec.tile} elements, "
         f"{tiling.rows} x {tiling.columns} cores (rows x columns)."
     )
-    design = map_elementwise(spec.name, array, tiling, _symbol(tiling.type), spec.stack_bytes, comment)
+    design = map_elementwise(
+        spec.name, device.part(tiling.columns), tiling, _symbol(tiling.type), spec.stack_bytes, comment
+    )
     if reasons := design_reasons(design, {"memory": "a smaller tile or stack_bytes"}):
         raise SpecError("\n".join(f"{spec.name}: {reason}" for reason in reasons))
     return ElementwisePlan(spec, device, design, tiling)

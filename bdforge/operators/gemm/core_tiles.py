@@ -6,13 +6,12 @@ from bd_patterns import Pattern
 from bdforge.design.memory import Acquire, Bd, Buffer, Lock, Locks, Release, ping_pong, ring
 from bdforge.design.model import Channel, Tile
 from bdforge.design.program import Advance, Call, Core, Load, Loop, Rotation, Statement
-from bdforge.devices import TileKind
+from bdforge.devices import FIRST_CORE_ROW, TileKind
 from bdforge.devices.types import TYPES, ElementType
 from bdforge.operators.gemm.finish import finish_for
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.spec import GemmSpec
 
-FIRST_CORE_ROW = 2
 RTP_ELEMENTS = 16  # two slots are used
 RTP_K_STEPS, RTP_OUTPUT_TILES = 0, 1
 _RTP_BYTES = 4 * RTP_ELEMENTS

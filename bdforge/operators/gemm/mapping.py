@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from bdforge.design.model import Allocation, Design, Flow, Tile
 from bdforge.design.placement import placed
-from bdforge.devices import TileKind
+from bdforge.devices import FIRST_CORE_ROW, TileKind
 from bdforge.devices.types import TYPES
-from bdforge.operators.gemm.core_tiles import FIRST_CORE_ROW, core_tile
+from bdforge.operators.gemm.core_tiles import core_tile
 from bdforge.operators.gemm.finish import epilogue_bytes
 from bdforge.operators.gemm.grid import Tiling, storage_of
 from bdforge.operators.gemm.kernels import Kernel

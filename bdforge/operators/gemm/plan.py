@@ -101,8 +101,7 @@ def plan_gemm(spec: GemmSpec, device: Device) -> Plan:
         raise SpecError("\n".join(f"{spec.name}: {reason}" for reason in reasons))
     kernel = kernel_for(device.generation, spec)
     assert kernel is not None
-    mlir_device = device.mlir if spec.columns == device.columns else f"{device.mlir}_{spec.columns}col"
-    design = map_gemm(spec, kernel, mlir_device)
+    design = map_gemm(spec, kernel, device.part(spec.columns))
     if reasons := design_problems(design):
         raise SpecError("\n".join(f"{spec.name}: {reason}" for reason in reasons))
     cores = tuple(core_of(tile) for tile in design.tiles if tile.core)

@@ -102,12 +102,11 @@ def plan_gemv(spec: GemvSpec, device: Device) -> GemvPlan:
     channels = spec.channels or _channels(device, columns, spec.rows)
     types = kernel, TYPES[spec.w], TYPES[spec.c]
     tiling = Tiling(*types, spec.k, spec.n, lines, spec.rows, columns, channels if columns > 1 else 1)
-    array = device.mlir if columns == device.columns else f"{device.mlir}_{columns}col"
     comment = (
         f"{spec.name}: {spec.a} x {spec.w} -> {spec.c}, tile {spec.m} x {spec.k} x {spec.n} (m x k x n), "
         f"{spec.rows} x {columns} cores (rows x columns), W by {tiling.channels} channels of each shim."
     )
-    design = map_gemv(spec.name, array, tiling, _symbols(tiling), spec.stack_bytes, comment)
+    design = map_gemv(spec.name, device.part(columns), tiling, _symbols(tiling), spec.stack_bytes, comment)
     if reasons := design_reasons(design, {"memory": "a smaller tile.k, tile.n or stack_bytes"}):
         raise SpecError("\n".join(f"{spec.name}: {reason}" for reason in reasons))
     return GemvPlan(spec, device, design, tiling)

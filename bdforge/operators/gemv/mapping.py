@@ -30,11 +30,10 @@ from bdforge.design import (
     in_turn,
     placed,
 )
-from bdforge.devices import TileKind
+from bdforge.devices import FIRST_CORE_ROW, TileKind
 from bdforge.devices.types import ElementType
 from bdforge.operators.gemm.kernels import Kernel
 
-FIRST_CORE_ROW = 2
 A_SHIM_CHANNEL, A_IN, A_OUT = 0, 1, 4
 """A comes by column 0: its shim's MM2S, its memtile's S2MM and MM2S."""
 C_IN, C_OUT, C_SHIM_CHANNEL = 2, 5, 0

@@ -45,7 +45,7 @@ def bank_aware(text: str) -> dict[str, int]:
 
 def plans() -> list[Plan]:
     found = []
-    for path in sorted((ROOT / "designs").glob("*.toml")):
+    for path in sorted((ROOT / "designs").glob("gemm_*.toml")):
         for product in ("strix_halo", "phoenix"):
             try:
                 found.append(plan_gemm(load_spec(path), DEVICES[product]))

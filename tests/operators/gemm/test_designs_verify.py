@@ -8,7 +8,7 @@ from bdforge.devices import DEVICES
 from bdforge.emulator.verify import verify_design
 from bdforge.operators.gemm import Plan, Problem, SpecError, load_spec, plan_gemm, render
 
-DESIGNS = sorted((Path(__file__).parents[3] / "designs").glob("*.toml"))
+DESIGNS = sorted((Path(__file__).parents[3] / "designs").glob("gemm_*.toml"))
 PRODUCTS = ("strix_halo", "phoenix")
 TILES = """
 module {{

@@ -22,7 +22,7 @@ MEMORY = {TileKind.CORE: 0x10000, TileKind.MEMTILE: 0x80000}
 def named_plans() -> list[Plan]:
     """Every named design on every array that it fits."""
     found = []
-    for path in sorted((ROOT / "designs").glob("*.toml")):
+    for path in sorted((ROOT / "designs").glob("gemm_*.toml")):
         for product_name in ("strix_halo", "phoenix"):
             try:
                 found.append(plan_gemm(load_spec(path), DEVICES[product_name]))

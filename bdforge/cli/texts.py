@@ -9,6 +9,7 @@ import typer
 from bdforge import show
 from bdforge.cli.files import Force, Out, print_or_write
 from bdforge.cli.options import Dialect, InFlight, Module, ProductName, Shapes, Wait, problems
+from bdforge.design.template import is_template, load_template_spec, render_template
 from bdforge.devices import device_named
 from bdforge.files import read_text
 from bdforge.mlir import Era, convert, era_of, parse, print_module
@@ -32,13 +33,20 @@ def render_command(
     force: Force = False,
 ) -> None:
     """Print a design's MLIR (or its manifest)."""
+    if is_template(design):
+        if shape or with_manifest or wait or in_flight is not None:
+            raise typer.BadParameter(
+                "--shape, --manifest, --wait and --in-flight go with operators, not with templates"
+            )
+        text = render_template(load_template_spec(design), design.parent.parent / "templates")
+        return print_or_write(convert(text, dialect, str(design)), out, force)
     spec = load_spec(design)
     plan = plan_gemm(spec, device_named(device))
     if options := SequenceOptions.given(wait, in_flight):
         plan = plan.waiting(options)
     chosen = problems(shape) or spec.problems
     text = json.dumps(manifest(plan, chosen), indent=2) if with_manifest else render(plan, chosen, dialect)
-    print_or_write(text, out, force)
+    return print_or_write(text, out, force)
 
 
 @app.command(name="convert")

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from bdforge.design.template import load_template_spec, render_template
 from support.built_designs import ROOT
 
 
@@ -18,6 +19,17 @@ def test_a_project_holds_what_its_page_names(run):
     assert [name for name in files(Path("mine")) if f"`{name}`" not in page] == []
     assert last == "now: cd mine; scons emulate; pytest; scons app"
     assert len(Path("mine/SConstruct").read_text().splitlines()) <= 15
+
+
+def test_the_command_line_renders_what_the_build_does(run):
+    run("new", "mine")
+    code, text, _ = run("render", "mine/designs/transpose.toml")
+    assert code == 0
+    assert text == render_template(load_template_spec("mine/designs/transpose.toml"), Path("mine/templates"))
+    assert "len = 256 sizes = [16, 16] strides = [1, 16]" in run("render", "mine/designs/transpose.toml", "--dialect", "1.4")[1]
+    code, _, err = run("render", "mine/designs/transpose.toml", "--shape", "64x64x64")
+    assert code == 2
+    assert "go with operators, not with templates" in " ".join(err.replace("│", " ").split())
 
 
 def test_nothing_is_replaced_unasked(run):

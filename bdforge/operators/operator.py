@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -50,12 +50,14 @@ class Cost:
 class Kernels:
     """The functions that cores call, and how their sources are compiled.
 
-    `sources` ("kernels/add_bf16.cc") are relative to the project, `defines` ("DIM_M=64") hold for all of them.
+    `sources` ("kernels/add_bf16.cc") are relative to the project, `defines` ("DIM_M=64") hold for all of them. `cycles`
+    are a core's for a call by symbol, as modelled, of those that `bdforge.perf` does not model.
     """
 
     symbols: tuple[str, ...]
     sources: tuple[str, ...]
     defines: tuple[str, ...] = ()
+    cycles: Mapping[str, int] = field(default_factory=dict)
 
 
 class Plan(ABC):

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from bdforge.design import Design
 from bdforge.devices import Device
+from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.types import TYPES, ElementType
 from bdforge.formats import shifted
 from bdforge.operators.elementwise.mapping import (
@@ -158,7 +159,13 @@ class ElementwisePlan(Plan):
         symbol, spec = _symbol(self.tiling.type), self.spec
         narrowing = (f"SHIFT={spec.shift}", f"ROUNDING={spec.rounding}") if self.tiling.type.integer else ()
         defines = (f"FUNCTION={spec.function}", f"TILE_ELEMENTS={spec.tile}", *narrowing)
-        return Kernels((symbol,), (f"kernels/{symbol}.cc",), defines)
+        return Kernels((symbol,), (f"kernels/{symbol}.cc",), defines, {symbol: self._cycles})
+
+    @property
+    def _cycles(self) -> int:
+        function, type_ = FUNCTIONS[self.spec.function], self.tiling.type
+        vectors = self.spec.tile * type_.bits // (BYTE_BITS * self.device.generation.vector_align_bytes)
+        return vectors * (function.int8_cycles if type_.integer else function.bf16_cycles)
 
     def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
         """A and B: all int8, or bfloat16 around 0."""
@@ -180,11 +187,9 @@ class ElementwisePlan(Plan):
 
     def cost(self, problem: Problem) -> Cost:
         """What a run moves, and the cycles of the first column's cores, which have the most tiles."""
-        sequence, type_, function = self.sequence(problem), self.tiling.type, FUNCTIONS[self.spec.function]
-        panels = -(-sequence.elements[0] // self.tiling.panel)
-        vectors = self.spec.tile * type_.bits // (8 * self.device.generation.vector_align_bytes)
-        cycles = function.int8_cycles if type_.integer else function.bf16_cycles
-        return Cost.of(sequence, problem.sizes["length"], -(-panels // self.tiling.columns) * vectors * cycles)
+        sequence = self.sequence(problem)
+        tiles = -(-sequence.elements[0] // (self.tiling.panel * self.tiling.columns))
+        return Cost.of(sequence, problem.sizes["length"], tiles * self._cycles)
 
 
 def _symbol(type_: ElementType) -> str:

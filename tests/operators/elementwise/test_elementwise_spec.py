@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bdforge.devices import device_named
-from bdforge.operators import SpecError, plan, spec_from
+from bdforge.operators import OPERATORS, SpecError, plan, spec_from
 
 LEAST: dict[str, Any] = {"kind": "elementwise", "function": "mul", "type": "int8", "tile": 64}
 
@@ -66,3 +66,13 @@ def test_only_what_configures_the_array_is_in_the_hash():
     assert spec_from(LEAST | {"problems": [{"length": 7}], "sequence": {"wait": "wide"}}, "mine").hash == plain
     others = [{"function": "add"}, {"tile": 128}, {"narrowing": {"shift": 1}}, {"array": {"columns": 4}}]
     assert len({plain, *(spec_from(LEAST | other, "mine").hash for other in others)}) == 5
+
+
+def test_a_run_costs_what_it_moves_and_the_busiest_core_computes():
+    """Nine panels of 4 x 128 int8 on four columns: the first has three, of which each core computes a tile each."""
+    small = plan(spec_from(LEAST | {"tile": 128, "function": "relu2_gate"}, "mine"), device_named("phoenix"))
+    cost = small.cost(OPERATORS["elementwise"].problem([9 * 512]))
+    assert (cost.operations, cost.read_bytes, cost.write_bytes) == (4608, 9216, 4608)
+    assert (cost.channel_bytes, cost.run_bytes) == (3 * 512, 2 * 512)
+    assert cost.core_cycles == 3 * (128 // 32) * 3
+    assert small.kernels.cycles == {"elementwise_i8": 12}

@@ -108,17 +108,25 @@ def stored(values: list[Expr], parameters: list[str]) -> Program:
     return build.program
 
 
+TYPES_OF_GEMV = {"a": "int8", "w": "int2", "c": "int32"}
 ELEMENTWISE = {"kind": "elementwise", "function": "mul", "type": "bf16", "tile": 32}
+GEMV = {"kind": "gemv", "types": TYPES_OF_GEMV, "tile": {"m": 3, "k": 24, "n": 32}}
 
 
-@pytest.mark.parametrize("columns", [1, 3, 8])
-def test_an_operator_beside_gemm_gives_the_same_words(probe, columns):
-    spec = spec_from(ELEMENTWISE | {"array": {"rows": 2, "columns": columns}}, "small")
-    program, rng = plan(spec, device_named("strix_halo")).program, np.random.default_rng(columns)
-    lengths = [0, 1, 2, 63, 64, 65, 66, *map(int, 2 ** rng.uniform(0, 30, 30)), 1 << 30, (1 << 30) + 1]
-    answers = probe([line(content_of(program), [length]) for length in lengths])
-    for length, answer in zip(lengths, answers, strict=True):
-        assert same(python_words(program, [length]), answer), f"{length}: {answer[:200]}"
+@pytest.mark.parametrize(
+    ("content", "array", "most"),
+    [(ELEMENTWISE, {"rows": 2, "columns": n}, (30,)) for n in (1, 3, 8)]
+    + [(GEMV, {"columns": n, "channels": channels}, (1.6, 18, 20)) for n, channels in ((1, 1), (3, 2), (8, 1))],
+)
+def test_an_operator_beside_gemm_gives_the_same_words(probe, content, array, most):
+    """Sizes up to 2^most of each axis, and some that are refused."""
+    spec = spec_from(content | {"array": array}, "small")
+    program, rng = plan(spec, device_named("strix_halo")).program, np.random.default_rng(array["columns"])
+    ends = [[size] * len(most) for size in (0, 1, 2, 63, 64, 65, 66, 1 << 30, (1 << 30) + 1)]
+    sizes = [*ends, *((2 ** rng.uniform(0, most, (30, len(most)))).astype(int).tolist())]
+    answers = probe([line(content_of(program), given) for given in sizes])
+    for given, answer in zip(sizes, answers, strict=True):
+        assert same(python_words(program, given), answer), f"{given}: {answer[:200]}"
 
 
 EXTREMES = [LEAST, LEAST + 1, -(1 << 62), -(1 << 32), -7, -1, 0, 1, 2, 7, 4095, 1 << 31, 1 << 62, LARGEST - 1, LARGEST]

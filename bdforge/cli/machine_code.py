@@ -125,12 +125,12 @@ def _show(profile: CoreProfile) -> None:
     total = profile.bundles or 1
     table = new_table(
         f"{profile.core}, {profile.file}: {profile.bundles} bundles (emulated)",
-        "function", ">bundles", ">share", *(f">{slot}" for slot in SLOTS), ">products/cycle",
+        "function", ">bundles", ">share", *(f">{slot}" for slot in SLOTS), ">MACs/cycle",
     )  # fmt: skip
     for share in profile.shares:
         slots = (f"{share.slots[slot] / share.bundles:.0%}" for slot in SLOTS)
-        products = f"{share.products / share.bundles:.2f}"
-        table.add_row(share.name, str(share.bundles), f"{share.bundles / total:.1%}", *slots, products)
+        macs = f"{share.macs / share.bundles:.1f}"
+        table.add_row(share.name, str(share.bundles), f"{share.bundles / total:.1%}", *slots, macs)
     put(screen(), table)
     waits = ", ".join(f"{count} x {kind}" for kind, count in sorted(profile.waits.items())) or "nothing"
     say(f"  waited {profile.conflicts} cycles for its own banks; blocked on {waits}")

@@ -21,13 +21,13 @@ def emulated(run, tmp_path):
     return lambda *options: run("emulate", "design.mlir", *files, *options)
 
 
-def test_a_profile_tells_functions_slots_products_and_waits(emulated):
+def test_a_profile_tells_functions_slots_macs_and_waits(emulated):
     code, out, _ = emulated("--profile")
     assert code == 0
     rows = {line.split()[0]: line.split()[1:] for line in out.splitlines() if "%" in line}
     assert "core (0, 2), core.elf: 10347 bundles (emulated)" in out
     assert int(rows["loop"][0]) == 7 * 8 * 64 * RUNS  # seven bundles, eight steps of K, 64 tiles
-    assert rows["last"][-1] == "0.36"  # 1024 of 2846 bundles multiply
+    assert rows["last"][-1] == "184.2"  # 1024 of 2846 bundles make 512 MACs each
     assert "waited 1024 cycles for its own banks" in out  # A and B lie in one bank
     assert "Acquire" in out.splitlines()[-2]
 

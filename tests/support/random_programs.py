@@ -149,7 +149,9 @@ def outcome(executor: Any, isa_: Isa, code: bytes, values: dict[str, int], seed:
     except IsaError as error:
         end = f"{type(error).__name__}: {error}"
     left = {name: core.read(name) for name in values}
-    counted = (core.bundles, core.cycle, core.conflicts, core.pc) if end == "done" else (core.pc,)
+    counted = (
+        (core.bundles, core.cycle, core.conflicts, core.pc, core.uses, dict(core.macs)) if end == "done" else (core.pc,)
+    )
     held = [None if m is None else m.tobytes() for m in memory.windows]
     return {"end": end, "registers": left, "memory": held, "counted": counted, "sent": world.sent, "log": world.log}
 

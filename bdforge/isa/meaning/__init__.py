@@ -12,9 +12,10 @@ from bdforge.isa.errors import OpenError
 from bdforge.isa.forms import Form
 from bdforge.isa.meaning import control_rules, floats, lanes, memory_rules, multiply, rules, scalar, width
 from bdforge.isa.meaning.model import DATA, OPERATIONS, Access, Kind, Meaning, Walk, compute
+from bdforge.isa.meaning.multiply import macs_of
 from bdforge.isa.meaning.shape import View
 
-__all__ = ["DATA", "OPERATIONS", "Access", "Kind", "Meaning", "Walk", "compute", "meaning_of"]
+__all__ = ["DATA", "OPERATIONS", "Access", "Kind", "Meaning", "Walk", "compute", "macs_of", "meaning_of"]
 
 _IMPLEMENTING = (floats, lanes, multiply, scalar, width)  # entered their operations on import
 _BUILDERS = [

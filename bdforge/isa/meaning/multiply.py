@@ -10,9 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bdforge.isa.meaning.model import joined, lanes, open_if, operation
+from bdforge.isa.meaning.model import Meaning, joined, lanes, open_if, operation
 
 ZERO_ACC, SHIFT16, SUB_PRODUCT, SUB_ACC1, SUB_ACC2 = 1 << 0, 1 << 10, 1 << 11, 1 << 12, 1 << 13
+
+
+_BLOCK_MACS = 8 * 8 * 8  # of block floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,14 @@ def shape_of(options: tuple[int, ...], conf: int) -> Shape:
     open_if(conf >> 16 & 0xFFFF, f"sub_mask {conf >> 16 & 0xFFFF:#x} of a multiplication is open")
     assert shape is not None
     return shape
+
+
+def macs_of(meaning: Meaning, values: Mapping[str, int]) -> int:
+    """Multiplications with accumulation, of lanes, that an instruction makes with these operands; 0 for others."""
+    if meaning.operation == "multiply":
+        shape = shape_of(meaning.options, values[str(meaning.inputs[-1])])
+        return shape.rows * shape.columns * max(shape.depth, 1)
+    return (meaning.options[2] or _BLOCK_MACS) if meaning.operation == "fmultiply" else 0
 
 
 def _product(shape: Shape, s1: int, s2: int, conf: int) -> list[int]:

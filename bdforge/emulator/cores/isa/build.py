@@ -71,6 +71,7 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
         "engine_drop_core": (None, [pointer]),
         "engine_registers": (pointer, [pointer]),
         "engine_counts": (ctypes.POINTER(number), [pointer]),
+        "engine_macs": (ctypes.POINTER(number), [pointer]),
         "engine_uses": (ctypes.POINTER(number), [pointer]),
         "engine_watch": (None, [pointer, pointer, integer]),
         "engine_marks": (integer, [pointer, ctypes.POINTER(ctypes.POINTER(Mark))]),

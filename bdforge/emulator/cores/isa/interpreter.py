@@ -15,7 +15,7 @@ from bdforge.emulator.cores.isa.registers import Registers
 from bdforge.emulator.cores.isa.requests import request_of
 from bdforge.isa import Isa
 from bdforge.isa.errors import ControlError, DecodeError, ExecutionError, StepBudgetError
-from bdforge.isa.meaning import DATA, Kind, compute
+from bdforge.isa.meaning import DATA, Kind, compute, macs_of
 
 Steps = Generator[Any, Any, None]
 """Runs of a core: yields requests of `bdforge.kernel` and is sent their answers."""
@@ -28,6 +28,7 @@ class Flight:
     plan: Plan
     issued: int
     slot: int
+    pc: int
     address: int = 0
     values: dict[str, int] = field(default_factory=dict)
 
@@ -38,8 +39,8 @@ class Interpreter:
     `program` is program memory; execution starts at `control.pc`. Registers are kept by leaf; `read` and `write` take
     any name. `cycle` counts bundles issued and what follows the last one, `bundles` those only; `conflicts` counts
     accesses that wait for a bank that the core itself uses in the same cycle. `counts` says how often the bundle at
-    each address has run, `uses` how often each bank was accessed, those of the southern memory first; `events` are the
-    numbers of EVENT.
+    each address has run, `macs` the multiplications with accumulation of lanes that it has made, `uses` how often each
+    bank was accessed, those of the southern memory first; `events` are the numbers of EVENT.
     """
 
     def __init__(self, isa: Isa, program: bytes, memory: DataMemory) -> None:
@@ -50,6 +51,7 @@ class Interpreter:
         self.done = False
         self.events: list[int] = []
         self.counts: Counter[int] = Counter()
+        self.macs: Counter[int] = Counter()
         self.uses = [0] * BANKS
         self._flights: list[Flight] = []
         self._parts: Parts | None = None
@@ -123,7 +125,7 @@ class Interpreter:
         self.counts[pc] += 1
         self._mark(pc)
         for slot, instruction in enumerate(bundle):
-            self._flights.append(Flight(plan_of(self.isa.generation, instruction), self.cycle, slot))
+            self._flights.append(Flight(plan_of(self.isa.generation, instruction), self.cycle, slot, pc))
         loop_start = self._loop_start(pc)
         yield from self._do_cycle(pc, bundle.size)
         self.control.advance(bundle.size, loop_start)
@@ -222,6 +224,8 @@ class Interpreter:
         plan = flight.plan
         if stage == plan.operate and plan.meaning.kind is Kind.COMPUTE:
             self._put(flight, compute(plan.meaning, flight.values))
+            if macs := macs_of(plan.meaning, flight.values):
+                self.macs[flight.pc] += macs
 
     def _store(self, flight: Flight, stage: int) -> None:
         access = flight.plan.meaning.access

@@ -137,7 +137,7 @@ class MachineCode:
         run = self.executor
         if run is None:
             return None
-        found = shares(self.instructions, self.code, run.counts, self.names)
+        found = shares(self.instructions, self.code, run.counts, run.macs, self.names)
         return CoreProfile(core.name, self.file, run.cycle, run.bundles, run.conflicts, dict(self.waits), found)
 
     def place(self, error: Exception) -> str:

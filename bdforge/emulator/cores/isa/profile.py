@@ -1,4 +1,4 @@
-"""Where the cycles of machine code went: by function, with the issue slots used and the products made."""
+"""Where the cycles of machine code went: by function, with the issue slots used and the MACs made."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 
 from bdforge.emulator.cores.isa.parts import NO_NAME
 from bdforge.isa import Isa
-from bdforge.isa.meaning import meaning_of
 
 SLOTS = ("lda", "ldb", "st", "alu", "mv", "vec")
 _BOTH = {"lng": ("alu", "mv")}
-_PRODUCTS = ("multiply", "fmultiply")
 
 
 class Names:
@@ -32,12 +30,12 @@ class Names:
 
 @dataclass(slots=True)
 class Share:
-    """What ran between one name and the next: bundles, instructions by slot, and those that multiply vectors."""
+    """What ran between one name and the next: bundles, instructions by slot, and MACs of its multiplications."""
 
     name: str
     bundles: int = 0
     slots: Counter[str] = field(default_factory=Counter)
-    products: int = 0
+    macs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +55,21 @@ class CoreProfile:
     shares: Sequence[Share]
 
     @property
-    def products(self) -> int:
-        """Instructions that multiply vectors."""
-        return sum(share.products for share in self.shares)
+    def macs(self) -> int:
+        """Multiplications with accumulation, of lanes."""
+        return sum(share.macs for share in self.shares)
 
 
-def shares(isa: Isa, code: bytes, counts: Mapping[int, int], names: Names) -> list[Share]:
-    """Shares of a run, most bundles first."""
+def shares(isa: Isa, code: bytes, counts: Mapping[int, int], macs: Mapping[int, int], names: Names) -> list[Share]:
+    """Shares of a run from what each bundle did by its address, most bundles first."""
     found: dict[str, Share] = {}
     for pc, count in counts.items():
         place = names.at(pc)
         share = found.setdefault(name := place[1] if place else NO_NAME, Share(name))
         share.bundles += count
+        share.macs += macs.get(pc, 0)
         for instruction in isa.decode(code, pc):
             slot = instruction.form.slot
             for used in _BOTH.get(slot, (slot,)):
                 share.slots[used] += count
-            share.products += count * (meaning_of(isa.generation, instruction.form).operation in _PRODUCTS)
     return sorted(found.values(), key=lambda share: -share.bundles)

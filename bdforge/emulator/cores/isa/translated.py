@@ -94,8 +94,16 @@ class Translated:
     @property
     def counts(self) -> dict[int, int]:
         """How often the bundle at each address has run."""
-        counts = self._library.engine_counts(self._core)[: PROGRAM_MEMORY_BYTES // 2]
-        return {2 * half: count for half, count in enumerate(counts) if count}
+        return self._by_address(self._library.engine_counts)
+
+    @property
+    def macs(self) -> dict[int, int]:
+        """How many multiplications with accumulation, of lanes, the bundle at each address has made."""
+        return self._by_address(self._library.engine_macs)
+
+    def _by_address(self, numbers: Any) -> dict[int, int]:
+        found = numbers(self._core)[: PROGRAM_MEMORY_BYTES // 2]
+        return {2 * half: number for half, number in enumerate(found) if number}
 
     @property
     def uses(self) -> list[int]:

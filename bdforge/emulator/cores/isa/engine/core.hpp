@@ -28,10 +28,10 @@ struct Event;
 using Function = void (*)(Core&, const Event&, std::uint8_t*);
 
 // One step: `a` are places: registers from 0 on, constants, and the instruction's buffer below 0 (~offset). `o` are options.
-// `offset` is that of the instruction's buffer in its bundle's.
+// `offset` is that of the instruction's buffer in its bundle's, `place` half the bundle's address.
 struct Event {
     Function function;
-    std::int32_t offset;
+    std::int32_t offset, place;
     std::int32_t a[8];
     std::int32_t o[4];
 };
@@ -80,6 +80,7 @@ struct alignas(64) Core {
 
     std::int64_t cycle, bundles, conflicts;
     std::int64_t counts[1 << 13];  // how often each bundle ran, by half its address
+    std::int64_t macs[1 << 13];    // multiplications with accumulation, of lanes
     std::int64_t uses[16];         // accesses by bank: four of each of the four memories
     const std::int16_t* parts;     // which part of the program each bundle is in, by half its address; or null
     std::int32_t part, most_marks;

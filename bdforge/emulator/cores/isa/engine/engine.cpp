@@ -186,7 +186,7 @@ void engine_add(Program* program, int pc, int size, int buffer, int after_slots,
     bundle->last = count ? rows[count - 1].delay : 0;
     program->most_buffer = std::max(program->most_buffer, buffer);
     for (int i = 0; i < count; ++i) {
-        Event event{functions[rows[i].function], rows[i].offset, {}, {}};
+        Event event{functions[rows[i].function], rows[i].offset, pc / 2, {}, {}};
         std::memcpy(event.a, rows[i].a, sizeof event.a);
         std::memcpy(event.o, rows[i].o, sizeof event.o);
         if (!i || rows[i].delay != rows[i - 1].delay || rows[i].phase != rows[i - 1].phase)
@@ -223,6 +223,7 @@ Core* engine_core(Program* program, std::uint8_t** windows, std::uint8_t** writt
 void engine_drop_core(Core* core) { delete core; }
 std::uint8_t* engine_registers(Core* core) { return core->registers; }
 const std::int64_t* engine_counts(const Core* core) { return core->counts; }
+const std::int64_t* engine_macs(const Core* core) { return core->macs; }
 const std::int64_t* engine_uses(const Core* core) { return core->uses; }
 
 // Note from now on where parts of the program begin to run, `most` times at most.

@@ -72,7 +72,9 @@ inline void fmultiply(Core& core, const Event& event, std::uint8_t* buffer) {
             total[i] = sum;
         }
     }
-    if (known(core, total)) std::memcpy(core.at(event.a[n + 3], buffer), total, sizeof total);
+    if (!known(core, total)) return;
+    std::memcpy(core.at(event.a[n + 3], buffer), total, sizeof total);
+    core.macs[event.place] += event.o[2] ? event.o[2] : 8 * 8 * 8;
 }
 
 inline const Named kTable[] = {{"fmultiply", fmultiply}};

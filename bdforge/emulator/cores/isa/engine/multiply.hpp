@@ -115,6 +115,7 @@ inline void accumulated(Core& core, const Event& event, std::uint8_t* buffer) {
     if (!shape) shape = shape_of(core, aie2, conf);
     if (!shape) return;
     const int count = shape->rows * shape->columns;
+    core.macs[event.place] += count * std::max(shape->depth, 1);
     if (shape->lane == 32 && count == 64) sum<std::uint32_t>(core, event, buffer, 64, conf);
     else if (shape->lane == 32) sum<std::uint32_t>(core, event, buffer, count, conf);
     else sum<std::uint64_t>(core, event, buffer, count, conf);

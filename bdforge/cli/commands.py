@@ -6,6 +6,7 @@ import typer
 
 import bdforge
 from bdforge.cli import (
+    balance,
     build,
     device,
     doctor,
@@ -29,7 +30,23 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     help="Explicit, checked and emulated designs for AMD's NPU.",
 )  # fmt: skip
-for part in (build, run, emulate, device, texts, lower, insts, isa, estimate, weights, tune, sweep, plot, doctor):
+for part in (
+    build,
+    run,
+    emulate,
+    device,
+    texts,
+    lower,
+    insts,
+    isa,
+    estimate,
+    weights,
+    tune,
+    balance,
+    sweep,
+    plot,
+    doctor,
+):
     app.add_typer(part.app)
 app.command(name="checks")(checks)
 

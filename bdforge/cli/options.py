@@ -27,6 +27,7 @@ ManyShapes = Annotated[
     typer.Option("--shapes", help=f"Many problems: {', '.join(NAMES)}, MxKxN*TIMES,... or a file of such lines."),
 ]
 Tokens = Annotated[int | None, typer.Option("--tokens", min=1, help="Tokens of a model, which are M of its layers.")]
+BLayout = Annotated[str, typer.Option("--b-layout", help=f"Layout of B in DRAM: {', '.join(ORDERS)}.")]
 Layouts = Annotated[str, typer.Option("--layouts", help=f"Layouts of B, with commas: {', '.join(ORDERS)}.")]
 ProductName = Annotated[str, typer.Option("--device", help=f"One of {', '.join(DEVICES)}.")]
 Module = Annotated[str | None, typer.Option("--module", help="aie.device of the file, when it holds several.")]

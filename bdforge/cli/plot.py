@@ -8,7 +8,7 @@ import typer
 
 from bd_patterns import Pattern
 from bdforge.cli.files import Force
-from bdforge.cli.options import Kernel, ManyShapes, ProductName, Shape, problem, sizes, with_schedule
+from bdforge.cli.options import BLayout, Kernel, ManyShapes, ProductName, Shape, problem, sizes, with_schedule
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named, type_named
 from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm
@@ -74,7 +74,7 @@ def kmt_command(
     device: ProductName = "strix_halo",
     tile: Annotated[str | None, typer.Option(help="MxKxN of a core's tile, instead of a design.")] = None,
     types: Annotated[str, typer.Option(help="Types of A, B and C, with --tile.")] = "int8,int8,int32",
-    b_layout: Annotated[str, typer.Option(help="B in DRAM, with --tile: row, column or packed.")] = "column",
+    b_layout: BLayout = "column",
     kernel: Kernel = "fitted",
     force: Force = False,
 ) -> None:

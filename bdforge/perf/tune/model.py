@@ -27,11 +27,16 @@ def modelled_us(
     for b_layout in np.unique(candidates.b_layout):
         chosen = candidates.b_layout == b_layout
         c = candidates[chosen]
-        sizes = {name: getattr(c, name) for name in ("m", "k", "n", "k_mt", "c_buffers", "rho", "a_shims")}
-        cases = [(_case(space, sizes, int(b_layout), problem), count) for problem, count in problems]
+        cases = [(cases_of(space, c, int(b_layout), problem), count) for problem, count in problems]
         kernel = kernel_of(cases[0][0], basis)  # the same for all problems
         total[chosen] = sum(count * estimate(case, kernel=kernel).time_us for case, count in cases)
     return total
+
+
+def cases_of(space: SearchSpace, candidates: Candidates, b_layout: int, problem: Problem) -> GemmCase:
+    """Candidates that share B's layout on one problem, as a case of arrays."""
+    sizes = {name: getattr(candidates, name) for name in ("m", "k", "n", "k_mt", "c_buffers", "rho", "a_shims")}
+    return _case(space, sizes, b_layout, problem)
 
 
 def _case(space: SearchSpace, sizes: dict[str, Any], b_layout: int, problem: Problem) -> GemmCase:

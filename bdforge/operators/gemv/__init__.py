@@ -8,11 +8,12 @@ import numpy as np
 
 from bdforge.design import Design
 from bdforge.devices import Device, TileKind
+from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.timing import timing_of
 from bdforge.devices.types import PEAK_MACS, TYPES
 from bdforge.formats import error_bound, rounded
 from bdforge.operators.gemv.mapping import Tiling, map_gemv
-from bdforge.operators.gemv.program import AXES, gemv_program
+from bdforge.operators.gemv.program import AXES, A, gemv_program
 from bdforge.operators.gemv.spec import ACCUMULATORS, KIND, GemvSpec, fits, spec_from
 from bdforge.operators.operator import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.reasons import array_reasons, design_reasons, stack_reasons
@@ -42,7 +43,20 @@ class GemvPlan(Plan):
         """Multiply, zero, and what makes C of the sums."""
         symbols, tiling = _symbols(self.tiling), self.tiling
         defines = f"DIM_M={tiling.height}", f"DIM_K={tiling.k}", f"DIM_N={tiling.n}"
-        return Kernels(symbols, tuple(f"kernels/{symbol}.cc" for symbol in symbols), defines)
+        return Kernels(symbols, tuple(f"kernels/{symbol}.cc" for symbol in symbols), defines, self._cycles)
+
+    @property
+    def _cycles(self) -> dict[str, int]:
+        """Cycles of each kernel's call, as their sources count slots: a single block of rows halves the products."""
+        tiling, generation = self.tiling, self.device.generation
+        peaks = PEAK_MACS[generation.name]
+        peak = peaks.get((self.spec.a, self.spec.w)) or peaks[self.spec.a, self.spec.a]
+        if tiling.height == tiling.kernel.r:
+            peak //= 2
+        multiply, *ends = _symbols(tiling)
+        sums = tiling.height * tiling.n * tiling.kernel.accumulator.bits // BYTE_BITS
+        vectors = dict.fromkeys(ends, sums // generation.vector_align_bytes)
+        return {multiply: tiling.height * tiling.k * tiling.n // peak} | vectors
 
     def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
         """A and W: the whole range of integers, or bfloat16 around 0."""
@@ -71,15 +85,12 @@ class GemvPlan(Plan):
         return {"C": Expected(exact, bound)}
 
     def cost(self, problem: Problem) -> Cost:
-        """What a run moves, rows of zeros included, and the busiest core's MACs at the peak of their types."""
+        """What a run moves, rows of zeros included, and the cycles of a core that has a tile in every pass of A."""
         M, K, N = problem.sizes.values()
-        tiling, sequence = self.tiling, self.sequence(problem)
-        groups = sequence.values[sequence.program.operands[2].dims[1].count] // tiling.group
-        tiles = -(-groups // tiling.columns)
-        peaks = PEAK_MACS[self.device.generation.name]
-        peak = peaks.get((self.spec.a, self.spec.w)) or peaks[self.spec.a, self.spec.a]
-        macs = tiles * -(-K // tiling.k) * tiling.height * tiling.k * tiling.n
-        return Cost.of(sequence, M * K * N, macs / peak)
+        sequence = self.sequence(problem)
+        passes = sum(task.runs for task in sequence.tasks() for bd in task.bds if bd.argument == A)
+        multiply, *ends = self._cycles.values()
+        return Cost.of(sequence, M * K * N, passes * (-(-K // self.tiling.k) * multiply + sum(ends)))
 
 
 _program = lru_cache(maxsize=64)(gemv_program)

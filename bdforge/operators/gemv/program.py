@@ -16,6 +16,8 @@ from bdforge.operators.specs import LARGEST_SIZE
 from bdforge.sequences import Builder, Expr, Program, any_of, ceildiv, divisor, largest, least
 
 AXES = ("M", "K", "N")
+A, W, C = range(3)
+"""Arguments."""
 
 
 class _Walk:
@@ -82,13 +84,13 @@ class _Walk:
         build.argument("W", "i8", BYTE_BITS, self.groups * self.group_bytes, "packed, as streams bring it")
         build.argument("C", c.memory, c.bits, lines * self.columns, "row-major")
         build.operand(
-            "A", 0, "in", a.name, a.bits, [rows, depth],
+            "A", A, "in", a.name, a.bits, [rows, depth],
             [(1, self.chunks, k, lines * k), (0, lines, 1, k), (1, k, 1, 1)],
         )  # fmt: skip
-        build.operand("W", 1, "in", w.name, w.bits, [depth, columns], self.packed(), **packed_values(w.name))
+        build.operand("W", W, "in", w.name, w.bits, [depth, columns], self.packed(), **packed_values(w.name))
         other = any_of(~self.M.equals(lines), ~self.N.equals(self.columns))
         wanted = [(0, lines, 1, self.columns), (1, self.columns, 1, 1)]
-        build.operand("C", 2, "out", c.name, c.bits, [rows, columns], wanted, staged=other)
+        build.operand("C", C, "out", c.name, c.bits, [rows, columns], wanted, staged=other)
 
     def packed(self) -> list[tuple]:
         """Loops over W: groups, chunks, tiles of a group, then a tile as the kernel reads it."""
@@ -111,7 +113,7 @@ class _Walk:
         busy = parts[0][1] > 0 if self.tiling.lags(0) else self.build.constant(1)
         awaits = [("S2MM", C_SHIM_CHANNEL, 1 - busy, busy + (self.tiling.columns - 1))]
         with self.build.step(awaits, "passes {} to {} of A", (begin, end - 1)):
-            a = self.build.bd(0, 0, (self.chunks * (self.tiling.lines * self.tiling.k),), (1,))
+            a = self.build.bd(A, 0, (self.chunks * (self.tiling.lines * self.tiling.k),), (1,))
             self.build.task("MM2S", A_SHIM_CHANNEL, 0, a, runs=end - begin)
             self.tasks(self.weights, parts, busy)
             with self.build.when(index.equals(0)):
@@ -138,12 +140,12 @@ class _Walk:
         build, start = self.build, group * self.group_bytes
         for channel, rows in self.tiling.feeds(column):
             if len(rows) == self.tiling.rows:
-                bd = build.bd(1, start, (count * self.group_bytes,), (1,))
+                bd = build.bd(W, start, (count * self.group_bytes,), (1,))
             else:
                 run = len(rows) * self.tile_bytes
                 inner = GRANULE_BYTES * (divisor(run // GRANULE_BYTES, self.wrap).constant or 1)
                 sizes, strides = (count * self.chunks, run // inner, inner), (self.chunk_bytes, inner, 1)
-                bd = build.bd(1, start + rows.start * self.tile_bytes, sizes, strides)
+                bd = build.bd(W, start + rows.start * self.tile_bytes, sizes, strides)
             build.task("MM2S", channel, column, bd)
 
     def results(self, column: int, group: Expr, count: Expr) -> None:
@@ -151,9 +153,9 @@ class _Walk:
         build, tiling = self.build, self.tiling
         start, tiles = group * tiling.group, count * tiling.rows
         if tiling.lines == 1:
-            bd = build.bd(2, start, (tiles * tiling.n,), (1,))
+            bd = build.bd(C, start, (tiles * tiling.n,), (1,))
         else:
-            bd = build.bd(2, start, (tiles, tiling.lines, tiling.n), (tiling.n, self.columns, 1))
+            bd = build.bd(C, start, (tiles, tiling.lines, tiling.n), (tiling.n, self.columns, 1))
         build.task("S2MM", C_SHIM_CHANNEL, column, bd, token=True)
 
     def release(self) -> None:

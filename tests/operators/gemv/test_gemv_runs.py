@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
-from gemv_designs import DESIGNS, Loaded, loaded, plan_of
+from gemv_designs import DESIGNS, INT, Loaded, loaded, plan_of
 
-from bdforge.devices import mlir_device_named
-from bdforge.emulator import emulate
+from bdforge.design import render
+from bdforge.devices import device_named, mlir_device_named
+from bdforge.devices.timing import timing_of
+from bdforge.emulator import TimingOptions, emulate
 from bdforge.operators import OPERATORS
+from bdforge.operators.gemv import plan_gemv, spec_from
 from bdforge.runtime import load_kernels
 from bdforge.sequences import fetch, place
 from bdforge.txn import Operation, Patch, encode
@@ -91,6 +94,25 @@ def _of_arguments(operation: Operation, first: int) -> Operation:
     if not isinstance(operation, Patch):
         return operation
     return Patch(operation.register, operation.argument + first, operation.plus)
+
+
+@pytest.mark.parametrize(("product", "k", "most"), [("strix_halo", 640, 1.3), ("phoenix", 640, 1.45)])
+def test_time_is_little_more_than_that_of_the_bytes(product, k, most):
+    """Of BitNet's 2560 x 2560, from the sequence's start: DRAM's port is busy nearly all the time."""
+    content = {"kind": "gemv", "types": INT, "tile": {"k": k, "n": 32}}
+    plan, problem = plan_gemv(spec_from(content, "bitnet"), device_named(product)), (1, 2560, 2560)
+    sequence, timing = plan.sequence(OPERATORS["gemv"].problem(problem)), timing_of(plan.device)
+    report = emulate(
+        render(plan.design),
+        [np.zeros(size, np.uint8) for size in sequence.argument_bytes],
+        dict.fromkeys(plan.kernels.symbols, lambda *_: None),
+        instructions=sequence.words(),
+        timing=TimingOptions(timing, plan.kernels.cycles),
+    ).timing
+    assert report is not None
+    cost = plan.cost(OPERATORS["gemv"].problem(problem))
+    port_ns = timing.port_ns(cost.read_bytes, cost.write_bytes)
+    assert 1 < timing.cycles_ns(report.cycles) / port_ns < most
 
 
 def test_compiled_kernels_are_those_of_the_contracts(tmp_path):

@@ -7,9 +7,8 @@ from gemv_designs import DESIGNS, plan_of
 from bdforge.devices import device_named
 from bdforge.operators import OPERATORS, Plan, SpecError
 from bdforge.operators.gemv import plan_gemv, spec_from
+from bdforge.operators.gemv.program import A, C, W
 from bdforge.sequences import PlannedSequence
-
-A, W, C = range(3)
 
 
 def sequence_of(plan: Plan, *sizes: int) -> PlannedSequence:
@@ -123,7 +122,9 @@ def test_a_plan_tells_what_a_run_moves():
     assert cost.read_bytes == 2560 * 2560 // 4 + 3 * 8 * 2560
     assert cost.write_bytes == 8 * 2560 * 4
     assert cost.channel_bytes == 3 * 128 * 2560 // 4
-    assert cost.core_cycles == 3 * 8 * 2560 * 32 / 512
+    multiply, ends = 8 * 640 * 32 // 256, 8 * 32 * 4 // 64
+    assert cost.core_cycles == 3 * (4 * multiply + 2 * ends)
+    assert plan.kernels.cycles == {"mm_i8_i2_i32": multiply, "zero_i32": ends, "unscale_i32": ends}
 
 
 @pytest.mark.parametrize("name", ["strix halo, bf16", "phoenix, bf16"])

@@ -59,7 +59,7 @@ def run_lines(tree: Path, block: str) -> str:
     return done.stderr if done else ""
 
 
-TOUR, ANY, CPP = "A tour of five minutes", "Any explicit design", "From C++"
+TOUR, ANY, CPP, OWN = "A tour of five minutes", "Any explicit design", "From C++", "Your own project"
 
 
 def test_the_tour_runs_as_written(tree: Path):
@@ -88,6 +88,13 @@ def test_every_example_is_named_and_there():
     assert all((ROOT / name).exists() for name in named)
     folders = {path.name for path in (ROOT / "examples").iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert {name.split("/")[1] for name in named if name.count("/") > 1} == folders
+
+
+@pytest.mark.slow
+def test_a_project_of_ones_own_is_made_as_written(tree: Path):
+    (lines,) = blocks(OWN, "sh")
+    run_lines(tree, lines)
+    assert (tree / "mine" / "build" / "strix_halo" / "transpose" / "transpose.mlir").is_file()
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ from bdforge.runtime import BuiltDesign
 from bdforge.runtime.arrays import load_arrays
 from bdforge.txn import describe, insts
 from fuzz.file_mutations import mutated
-from fuzz.file_seeds import seeds
+from fuzz.file_seeds import BESIDE, seeds
 
 MESSAGE_MOST = 4096  # bytes
 SECONDS = 30  # of one input, on a machine that is busy with other things too
@@ -85,6 +85,9 @@ def outcome(kind: str, content: bytes, folder: Path) -> str:
     name, read = READERS[kind]
     path = folder / name
     path.write_bytes(content)
+    for other in BESIDE.get(kind, ()):
+        (folder / other).parent.mkdir(exist_ok=True)
+        (folder / other).touch()
     signal.alarm(SECONDS)
     try:
         read(path)

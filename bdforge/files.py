@@ -45,7 +45,11 @@ def read_bytes(path: Path | str, error: type[InputError] = FileError, most: int 
 
 def read_text(path: Path | str, error: type[InputError] = FileError, most: int = TEXT_BYTES_MAX) -> str:
     """Text of a file, newlines made plain; `error` when it cannot be read, is too long or not UTF-8."""
-    content = read_bytes(path, error, most)
+    return decoded(read_bytes(path, error, most), path, error)
+
+
+def decoded(content: bytes, path: Path | str, error: type[InputError] = FileError) -> str:
+    """Text of a file's bytes, newlines made plain; `error` with the path when they are not UTF-8."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as fault:

@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "perf": {"design", "operators", "devices"},
     "runtime": {"emulator"},
     "toolchain": {"mlir", "txn", "images", "xrt", "devices"},
-    "show": {"mlir", "routing", "lower", "images", "devices"},
+    "show": {"mlir", "routing", "lower", "images", "txn", "devices"},
 }
 """What each package may import besides itself; `cli` and the front door `bdforge` may import all."""
 

@@ -62,14 +62,14 @@ def convert_command(
 
 @app.command(name="show")
 def show_command(
-    design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device.")],
+    design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device, or an image: xclbin, PDI, CDO, ELF.")],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Picture of the array: a new .png or .svg file.")
     ] = None,
     module: Module = None,
     force: Force = False,
 ) -> None:
-    """Print a design's tiles, memory and switches, and draw its array."""
+    """Print a design's tiles, memory and switches, and draw its array; or what an image holds."""
     say(show.command(design, out, module, force, screen().width), nl=False)
 
 

@@ -5,11 +5,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bdforge.images.errors import ImageError, piece, word
+from bdforge.txn.operations import BlockWrite, MaskPoll, MaskWrite, Operation, Write
 
 MAGIC = 0x004F4443
 LONG = 0xFF  # a length that says: the next word has it
 END, NOP = 0x100, 0x111
 MASK, WRITE, BLOCK, MASK_64, WRITE_64, SET = 0x102, 0x103, 0x105, 0x107, 0x108, 0x10C
+_POLL, _DELAY, _POLL_64 = 0x101, 0x104, 0x106
+_OPERATIONS = {_POLL: 3, MASK: 3, WRITE: 2, BLOCK: 2, _POLL_64: 4, MASK_64: 4, WRITE_64: 3, SET: 4}
+"""Commands that are read as operations, with the words that each needs."""
+_MOST_REPEATS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +56,46 @@ def _command(data: bytes, offset: int, end: int) -> tuple[Command, int]:
     return Command(first & 0xFFFF, words, start), offset + 4 * count
 
 
-def writes(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """(address, bytes) of each unmasked write, in order; masked writes, polls and delays are left out."""
+def operations(data: bytes) -> Iterator[Operation]:
+    """The register writes and polls of a CDO in order; ImageError for commands of other kinds, by code and offset."""
     for command in commands(data):
-        words = command.words
-        needed = {WRITE: 2, WRITE_64: 3, BLOCK: 2, SET: 4}.get(command.code, 0)
-        if len(words) < needed:
+        if command.code in _OPERATIONS:
+            yield _decoded(command)
+        elif command.code not in (NOP, END, _DELAY):
             raise ImageError(
-                f"CDO command {command.code:#x} at {command.offset:#x} has {len(words)} words, not {needed}"
+                f"CDO command {command.code:#x} at {command.offset:#x} is none that a configuration of an array needs: "
+                "masked and plain writes, blocks, sets, polls, delays and nops are read"
             )
-        if command.code == WRITE:
-            yield words[0], struct.pack("<I", words[1])
-        elif command.code == WRITE_64:
-            yield words[0] << 32 | words[1], struct.pack("<I", words[2])
-        elif command.code == BLOCK:
-            yield words[0] << 32 | words[1], struct.pack(f"<{len(words) - 2}I", *words[2:])
-        elif command.code == SET:
-            if words[2] > 1 << 20:
-                raise ImageError(
-                    f"CDO set at {command.offset:#x} repeats a word {words[2]} times; no memory has as many"
-                )
-            yield words[0] << 32 | words[1], struct.pack("<I", words[3]) * words[2]
+
+
+def writes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """(address, bytes) of each unmasked write, in order; all other commands are left out."""
+    for command in commands(data):
+        if command.code not in _OPERATIONS:
+            continue
+        operation = _decoded(command)
+        if isinstance(operation, Write):
+            yield operation.address, struct.pack("<I", operation.value)
+        elif isinstance(operation, BlockWrite):
+            yield operation.address, struct.pack(f"<{len(operation.words)}I", *operation.words)
+
+
+def _decoded(command: Command) -> Operation:
+    words, code = command.words, command.code
+    needed = _OPERATIONS[code]
+    if len(words) < needed:
+        raise ImageError(f"CDO command {code:#x} at {command.offset:#x} has {len(words)} words, not {needed}")
+    if code in (WRITE, MASK, _POLL):
+        words = (0, *words)
+    address = words[0] << 32 | words[1]
+    if code in (WRITE, WRITE_64):
+        return Write(address, words[2])
+    if code in (MASK, MASK_64):
+        return MaskWrite(address, mask=words[2], value=words[3])
+    if code in (_POLL, _POLL_64):
+        return MaskPoll(address, mask=words[2], value=words[3])
+    if code == BLOCK:
+        return BlockWrite(address, words[2:])
+    if words[2] > _MOST_REPEATS:
+        raise ImageError(f"CDO set at {command.offset:#x} repeats a word {words[2]} times; no memory has as many")
+    return BlockWrite(address, (words[3],) * words[2])

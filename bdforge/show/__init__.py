@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
-from bdforge.files import read_text
+from bdforge.files import TEXT_BYTES_MAX, decoded, read_bytes
+from bdforge.images.read import is_image, read_image
 from bdforge.mlir import parse
 from bdforge.screen import as_text
+from bdforge.show.container import image_tables
 from bdforge.show.errors import ShowError
 from bdforge.show.image import check_path, chosen_device, picture, save
 from bdforge.show.memory import Span, TileMemory, memory_map
@@ -15,12 +17,17 @@ from bdforge.show.report import design_tables, tables
 def command(
     design: Path, out: Path | None = None, device: str | None = None, force: bool = False, width: int = 120
 ) -> str:
-    """What `bdforge show` prints for the MLIR file `design`; with `out`, also draws it as PNG or SVG, by suffix.
+    """What `bdforge show` prints for the file `design`: MLIR, or an image (xclbin, PDI, CDO, full ELF).
 
-    Tables take `width` characters at most. MlirError (with AllocationError and RoutingError) for the design, ShowError
-    for files and for drawing.
+    With `out`, MLIR is also drawn as PNG or SVG, by suffix. Tables take `width` characters at most. MlirError (with
+    AllocationError and RoutingError) for the design, ImageError and StateError for an image, ShowError for files and
+    for drawing.
     """
-    module = parse(read_text(design, ShowError), str(design))
+    if is_image(data := read_bytes(design, ShowError, TEXT_BYTES_MAX)):
+        if out is not None or device is not None:
+            raise ShowError(f"{design} is an image: it is shown in tables, and holds no device with a name")
+        return as_text(image_tables(read_image(data)), width)
+    module = parse(decoded(data, design, ShowError), str(design))
     if device is not None:
         chosen_device(module, device)
     if out is None:

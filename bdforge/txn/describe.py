@@ -51,7 +51,7 @@ def describe_operation(operation: Operation, memtile_rows: int = 1) -> str:
             return f"{name} {_block(operation, memtile_rows)}"
         case Write():
             register = register_at(operation.address, memtile_rows)
-            return f"{name} {register} = {_value(register, (operation.value,))}"
+            return f"{name} {register} = {fields_text(register, (operation.value,))}"
         case Preempt():
             return f"{name} {PREEMPT_LEVELS[operation.level]}"
         case LoadPdi():
@@ -68,7 +68,7 @@ def describe_operation(operation: Operation, memtile_rows: int = 1) -> str:
         return name
     address, value = getattr(operation, "address", 0), getattr(operation, "value", 0)
     register = register_at(address, memtile_rows)
-    return f"{name} {register} = {_value(register, (value,), mask)} (mask {mask:#010x})"
+    return f"{name} {register} = {fields_text(register, (value,), mask)} (mask {mask:#010x})"
 
 
 def _sync(operation: Sync, memtile_rows: int) -> str:
@@ -83,7 +83,7 @@ def _sync(operation: Sync, memtile_rows: int) -> str:
 def _block(operation: BlockWrite, memtile_rows: int) -> str:
     register = register_at(operation.address, memtile_rows)
     if register.layout and len(operation.words) == register.layout.words:
-        return f"{register}: {_value(register, operation.words)}"
+        return f"{register}: {fields_text(register, operation.words)}"
     return f"{register}: {len(operation.words)} words {_hex(operation.words)}"
 
 
@@ -91,7 +91,7 @@ def _hex(words: Sequence[int]) -> str:
     return " ".join(f"{word:08x}" for word in words)
 
 
-def _value(register: Register, words: Sequence[int], mask: int | None = None) -> str:
+def fields_text(register: Register, words: Sequence[int], mask: int | None = None) -> str:
     """Fields that are not 0; steps, iteration counts and repeats as they act, one more than stored."""
     if register.layout is None or len(words) != register.layout.words:
         return f"{words[0]} ({words[0]:#x})"

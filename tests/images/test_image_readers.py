@@ -1,0 +1,78 @@
+"""Readers of images: what writers made comes back, and broken files end with a named error."""
+
+import random
+
+import pytest
+
+from bdforge.images import ImageError, commands
+from bdforge.images.build import image
+from bdforge.images.cdo import operations
+from bdforge.images.cdo_write import cdo, joined
+from bdforge.images.read import KernelEntry, read_image
+from bdforge.lower.state import ArrayState, StateError
+from bdforge.messages import MESSAGE_BYTES
+from bdforge.txn import BlockWrite, MaskWrite, Write
+from support.cdo_vectors import VECTORS
+from support.images import IMAGES
+
+WHOLE = VECTORS["npu2_whole"].configuration()
+FILES = {suffix: image(WHOLE, suffix, bare=True) for suffix in (".cdo", ".pdi", ".xclbin")}
+FILES |= {name: IMAGES[name] for name in ("full_elf_small", "xclbin_small")}
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_a_cdo_gives_the_operations_it_was_made_of(name):
+    found = VECTORS[name].configuration()
+    assert tuple(operations(cdo(found.operations))) == found.operations
+    plain = [Write(op.address, op.words[0]) if isinstance(op, BlockWrite) and len(op.words) == 1 else op
+             for op in found.operations]  # fmt: skip
+    assert list(operations(joined(cdo(part) for part in found.parts))) == plain
+
+
+def test_random_operations_come_back():
+    rng = random.Random(5)
+    made = []
+    for _ in range(300):
+        address, value = rng.getrandbits(32) & ~3, rng.getrandbits(32)
+        words = tuple(rng.getrandbits(32) for _ in range(rng.choice((2, 3, 5, 253, 254, 300))))
+        made.append(rng.choice((Write(address, value), MaskWrite(address, value, rng.getrandbits(32)),
+                                BlockWrite(address, words))))  # fmt: skip
+    assert list(operations(cdo(made))) == made
+    assert list(operations(joined([cdo(made)]))) == made
+
+
+def test_an_xclbin_says_what_is_around_its_configuration():
+    container = read_image(IMAGES["xclbin_small"]).container
+    assert container is not None
+    assert container.columns == (8,)
+    assert container.kernels == (KernelEntry("MLIR_AIE:MLIRAIE", 0x901),)
+    assert container.seconds == 0x6B02178A
+    assert ("AIE_PARTITION", 1144) in container.section_kinds
+
+
+def test_commands_that_no_configuration_needs_are_refused_by_code():
+    data = bytearray(FILES[".cdo"])
+    (first, *_) = (command for command in commands(bytes(data)) if command.code == 0x107)
+    data[first.offset : first.offset + 2] = (0x10F).to_bytes(2, "little")
+    with pytest.raises(ImageError, match=f"CDO command 0x10f at {first.offset:#x}"):
+        read_image(bytes(data))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_broken_files_end_with_a_named_error(name):
+    """Bytes changed, cut or doubled anywhere: a state, or one bounded sentence; never another exception."""
+    rng, data = random.Random(name), FILES[name]
+    faults = []
+    for _ in range(300):
+        broken = bytearray(data)
+        for _ in range(rng.choice((1, 1, 3, 20))):
+            broken[rng.randrange(len(broken))] = rng.choice((0, 1, 0xFF, rng.randrange(256)))
+        if rng.random() < 0.3:
+            del broken[rng.randrange(len(broken)) :]
+        try:
+            for configuration in read_image(bytes(broken)).configurations:
+                ArrayState(configuration)
+        except (ImageError, StateError) as error:
+            faults.append(str(error))
+    assert len(faults) > 20
+    assert all(0 < len(fault) < MESSAGE_BYTES for fault in faults)

@@ -68,8 +68,7 @@ FILE_CIRCLES: tuple[tuple[str, str], ...] = (
     ("bdforge.emulator", "lock packet scheduler stream trace"),
     (
         "bdforge.emulator",
-        "array cascade dma registers silicon tile cores.core cores.isa.loading cores.isa.machine_code "
-        "cores.kernel_call",
+        "array cascade dma registers silicon tile cores.core cores.kernel_call",
     ),
     (
         "bdforge.emulator.cores.mlir",

@@ -15,6 +15,7 @@ from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import RegisterAccessError
 from bdforge.emulator.host import HostMemory
 from bdforge.emulator.lock import Lock
+from bdforge.emulator.registers import Programs
 from bdforge.emulator.scheduler import Agent, Scheduler
 from bdforge.emulator.silicon import check_unread
 from bdforge.emulator.strictness import Strictness
@@ -51,6 +52,7 @@ class Array:
         self.frames: dict[str, Frame] = {}  # of compiled kernels
         self.spoiled: np.ndarray | None = None  # the memory whose word 0 a run before has overwritten
         self.controlled: set[int] = set()  # columns that control packets wrote to
+        self.programs: Programs | None = None  # machine code of cores, as registers reach it
         self.breakpoints: Breakpoints | None = None  # where somebody looks at cores that run machine code
         self.elfs: Mapping[tuple[int, int], Path] = {}  # of cores that run these instead of the text's programs
         self.by_words = False  # whether instruction words run, not a sequence of the text

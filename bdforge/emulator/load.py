@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation
 from bdforge.emulator.array import Array
 from bdforge.emulator.cascade import connect_cascades
 from bdforge.emulator.cores.core import Core, core_at
-from bdforge.emulator.cores.isa.loading import load_elf
+from bdforge.emulator.cores.isa import loading
 from bdforge.emulator.cores.kernel_call import KernelCall, waits
 from bdforge.emulator.cores.mlir.body import Body
 from bdforge.emulator.cores.mlir.values import bytes_of_blocks
@@ -50,6 +50,7 @@ class Configuration:
 
     def __init__(self, device: DeviceOp, array: Array, kernels: Mapping[str, Callable]):
         self.array, self.kernels = array, kernels
+        array.programs = loading
         strictness = array.strictness
         self.allocation = allocate(device, partial(strictness.fault, "memory-overflow"))
         self._grow()
@@ -126,7 +127,7 @@ class Configuration:
         core = core_at(self.array, op.tile.column, op.tile.row)
         beside = None if op.elf_file is None else Path(location(op).file).parent / op.elf_file
         if (elf := self.array.elfs.get(core.place, beside)) is not None:
-            load_elf(core, elf, str(location(op)))
+            loading.load_elf(core, elf, str(location(op)))
             return
         self._linked(op)
         core.take(Body(core, op, self))

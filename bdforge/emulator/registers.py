@@ -6,11 +6,10 @@ no effect. Writes that would change what this emulator takes from the MLIR (stre
 runs a body of the text) are kept with a warning.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from bdforge.devices import AIE2
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
-from bdforge.emulator.cores.isa.loading import code_word, control_core, store_code
 from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import DesignError, DmaError, RegisterAccessError
 from bdforge.emulator.lock import Lock, LockWait
@@ -18,6 +17,17 @@ from bdforge.emulator.silicon import check_enabled
 
 if TYPE_CHECKING:
     from bdforge.emulator.tile import Tile
+
+
+class Programs(Protocol):
+    """Program memory and control of cores, as the registers of their tiles reach them."""
+
+    def store_code(self, tile: "Tile", offset: int, value: int, source: str) -> None: ...
+
+    def code_word(self, tile: "Tile", offset: int) -> int: ...
+
+    def control_core(self, tile: "Tile", value: int, source: str) -> None: ...
+
 
 _UNSUPPORTED = ("compression", "out_of_order")
 _IDLE, _RUNNING = 0, 2
@@ -38,6 +48,12 @@ class RegisterMap:
         }  # fmt: skip
         self._stored: dict[int, int] = {}
         self._overflowed: set[Channel] = set()
+
+    @property
+    def _programs(self) -> Programs:
+        programs = self.tile.array.programs
+        assert programs is not None  # every configuration brings them
+        return programs
 
     def write(self, offset: int, value: int, source: str) -> None:
         """Store a word; RegisterAccessError where there is nothing to store it in."""
@@ -69,7 +85,7 @@ class RegisterMap:
         if (channel := self._statuses.get(offset)) is not None:
             return self._status(channel)
         if offset in self.layout.program_memory:
-            return code_word(tile, offset - self.layout.program_memory.start)
+            return self._programs.code_word(tile, offset - self.layout.program_memory.start)
         return self._stored.get(offset, 0)
 
     def controller_id(self, direction: str, channel: int) -> int:
@@ -178,7 +194,7 @@ class RegisterMap:
             memory = f"its data memory has {tile.limits.memory_bytes} bytes"
             raise RegisterAccessError(f"{tile.name}: nothing is at offset {offset:#x}; {memory}{source}")
         if offset in layout.program_memory:
-            store_code(tile, offset - layout.program_memory.start, value, source)
+            self._programs.store_code(tile, offset - layout.program_memory.start, value, source)
             return
         if (channel := self._pads.get(offset)) is not None:
             channel.pad_value = value
@@ -187,7 +203,7 @@ class RegisterMap:
                 f"{tile.name}: its streams stay as the MLIR routes them, whatever is written{source}"
             )
         if offset == layout.core_control:
-            control_core(tile, value, source)
+            self._programs.control_core(tile, value, source)
         self._stored[offset] = value
 
     def _status(self, channel: Channel) -> int:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
+from bdforge.files import whole
 from bdforge.mlir import DeviceOp
 from bdforge.show.errors import ShowError
 from bdforge.show.model import DesignUse, devices_of, use_of
@@ -30,7 +31,7 @@ def check_path(path: Path, force: bool) -> None:
 
 
 def save(use: DesignUse, path: Path, title: str = "") -> None:
-    """Draw one device to `path`, in the format that its suffix names."""
+    """Draw one device to `path`, whole or not at all, in the format that its suffix names."""
     try:
         from matplotlib import rc_context
 
@@ -39,10 +40,9 @@ def save(use: DesignUse, path: Path, title: str = "") -> None:
         raise ShowError("pictures need matplotlib, which is not installed; pip install 'bdforge[plot]'") from None
     with rc_context({"svg.hashsalt": "bdforge", "font.family": "DejaVu Sans"}):
         figure = figure_of(use, _title(use, title))
-        try:
-            figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-        except OSError as error:
-            raise ShowError(f"{path}: cannot be written: {error.strerror}") from None
+        metadata = {"Date": None} if path.suffix == ".svg" else None
+        with whole(path, ShowError) as file:
+            figure.savefig(file, format=path.suffix[1:], metadata=metadata)
 
 
 def chosen_device(module: ModuleOp, name: str | None) -> DeviceOp:

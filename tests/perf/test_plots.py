@@ -79,7 +79,7 @@ def test_pngs_are_pngs_and_the_same_every_time(plot):
     ("arguments", "message"),
     [
         (("kmt", "-o", "out.gif", "--design", "small.toml"), "pictures are written as .png or .svg"),
-        (("kmt", "-o", "here.png", "--design", "small.toml"), "here.png exists already"),
+        (("kmt", "-o", "here.png", "--design", "small.toml"), "here.png exists; choose another file"),
         (("kmt", "-o", "no/out.png", "--design", "small.toml"), "there is no folder no"),
         (("kmt", "-o", "out.png"), "give either --design or --tile"),
         (("kmt", "-o", "out.png", "--tile", "64x64"), "is not MxKxN"),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bdforge.files import new_file, whole
 from bdforge.perf.errors import PerfError
 
 if TYPE_CHECKING:
@@ -51,22 +52,17 @@ def empty_figure(width_inches: float, height_inches: float) -> "Figure":
 
 
 def check_picture(path: Path, force: bool) -> None:
-    """PlotError for a path that no picture can be written to."""
+    """PlotError for a name that no picture has, FileError for a path where none can be written."""
     if path.suffix not in SUFFIXES:
         raise PlotError(f"{path}: pictures are written as {' or '.join(SUFFIXES)}; choose such a name")
-    if path.exists() and not force:
-        raise PlotError(f"{path} exists already; choose another name, or --force to replace it")
-    if not path.parent.is_dir():
-        raise PlotError(f"{path}: there is no folder {path.parent}")
+    new_file(path, force)
 
 
 def save(draw: "Callable[[], Figure]", path: Path) -> None:
-    """Write what `draw` returns, in the format that the suffix names; the same bytes every time."""
+    """Write what `draw` returns, whole or not at all, as the suffix says; the same bytes every time."""
     figure = draw()
     from matplotlib import rc_context
 
-    with rc_context({"svg.hashsalt": "bdforge", "font.family": "DejaVu Sans"}):
-        try:
-            figure.savefig(path, dpi=DPI, metadata={"Date": None} if path.suffix == ".svg" else None)
-        except OSError as error:
-            raise PlotError(f"{path}: cannot be written: {error.strerror or error}") from None
+    metadata = {"Date": None} if path.suffix == ".svg" else None
+    with rc_context({"svg.hashsalt": "bdforge", "font.family": "DejaVu Sans"}), whole(path, PlotError) as file:
+        figure.savefig(file, format=path.suffix[1:], dpi=DPI, metadata=metadata)

@@ -8,6 +8,7 @@ import bdforge
 from bdforge.cli import (
     balance,
     build,
+    check_run,
     device,
     doctor,
     emulate,
@@ -31,22 +32,9 @@ app = typer.Typer(
     help="Explicit, checked and emulated designs for AMD's NPU.",
 )  # fmt: skip
 for part in (
-    build,
-    run,
-    emulate,
-    device,
-    texts,
-    lower,
-    insts,
-    isa,
-    estimate,
-    weights,
-    tune,
-    balance,
-    sweep,
-    plot,
+    build, run, check_run, emulate, device, texts, lower, insts, isa, estimate, weights, tune, balance, sweep, plot,
     doctor,
-):
+):  # fmt: skip
     app.add_typer(part.app)
 app.command(name="checks")(checks)
 

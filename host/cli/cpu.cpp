@@ -15,6 +15,10 @@
 namespace bdforge::cli {
 namespace {
 
+struct Shape {
+    std::size_t M, K, N;
+};
+
 constexpr std::size_t lanes = 64;
 constexpr std::size_t tile_rows = 8;  // of A, which stay in the first cache while W passes
 
@@ -31,7 +35,7 @@ BDFORGE_WIDEST std::int32_t dot(const std::int8_t* a, const std::int8_t* w, std:
 }
 
 /// Columns [first, last) of C.
-void multiply(const Options& sizes, const std::int8_t* a, const std::int8_t* w, std::int32_t* c, std::size_t first,
+void multiply(const Shape& sizes, const std::int8_t* a, const std::int8_t* w, std::int32_t* c, std::size_t first,
               std::size_t last) {
     for (std::size_t top = 0; top < sizes.M; top += tile_rows) {
         const std::size_t bottom = std::min(top + tile_rows, sizes.M);
@@ -42,7 +46,7 @@ void multiply(const Options& sizes, const std::int8_t* a, const std::int8_t* w, 
     }
 }
 
-void multiply_by_all(const Options& sizes, const std::int8_t* a, const std::int8_t* w, std::int32_t* c) {
+void multiply_by_all(const Shape& sizes, const std::int8_t* a, const std::int8_t* w, std::int32_t* c) {
     const std::size_t count = std::max(1U, std::thread::hardware_concurrency());
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < count; ++i)
@@ -53,14 +57,15 @@ void multiply_by_all(const Options& sizes, const std::int8_t* a, const std::int8
 }  // namespace
 
 std::vector<double> cpu_runs(const Options& options) {
-    std::vector<std::int8_t> a(options.M * options.K), w(options.N * options.K);
+    const Shape sizes{options.sizes.at("M"), options.sizes.at("K"), options.sizes.at("N")};
+    std::vector<std::int8_t> a(sizes.M * sizes.K), w(sizes.N * sizes.K);
     for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<std::int8_t>(i * 37 % 251);
     for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<std::int8_t>(i * 13 % 3 - 1);
-    std::vector<std::int32_t> c(options.M * options.N);
+    std::vector<std::int32_t> c(sizes.M * sizes.N);
     std::vector<double> times_ms;
     for (std::size_t i = 0; i < options.warmup + options.iterations; ++i) {
         const auto start = std::chrono::steady_clock::now();
-        multiply_by_all(options, a.data(), w.data(), c.data());
+        multiply_by_all(sizes, a.data(), w.data(), c.data());
         const auto passed = std::chrono::steady_clock::now() - start;
         if (i >= options.warmup) times_ms.push_back(std::chrono::duration<double, std::milli>(passed).count());
     }

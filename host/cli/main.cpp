@@ -19,36 +19,38 @@ enum Exit { good = 0, wrong = 1, refused = 2, failed = 3 };
 int run(const bdforge::cli::Options& options) {
     using namespace bdforge;
     if (options.device == "cpu") {
-        const cli::Problem sizes{options.M, options.K, options.N, {}, {}};
-        std::printf("processor: int8, %zu x %zu x %zu\n", sizes.M, sizes.K, sizes.N);
+        const Sizes& sizes = options.sizes;
+        std::printf("processor: int8, %zu x %zu x %zu\n", sizes.at("M"), sizes.at("K"), sizes.at("N"));
         std::puts(cli::timing(sizes, 1, cli::cpu_runs(options), true).c_str());
         return good;
     }
     const Device device = Device::open(options.device);
     const Design design = Design::load(device, options.design, {"", "", options.any_device, {options.wait, options.in_flight}});
-    const cli::Problem problem = cli::make_problem(options, design);
-    if (options.verify) cli::check_verifiable(design);
-    const Weights weights = cli::write_b(problem, design);
-    std::vector<Gemm> gemms;
-    for (std::size_t i = 0; i < options.batch; ++i) {
-        gemms.emplace_back(design, problem.M, weights);
-        cli::write_a(problem, gemms.back(), design);
-    }
+    const cli::Trial trial = cli::make_trial(options, design);
+    const Sizes& sizes = trial.problem.sizes;
     std::printf("design: %s for %s on %s\n", design.manifest().design.c_str(), design.manifest().device.c_str(),
                 device.name().c_str());
-    std::printf("problem: %zu x %zu x %zu, B %zu bytes, stream %zu words\n", problem.M, problem.K, problem.N,
-                weights.bytes(), gemms.front().stream_words());
-    const std::vector<double> times_ms = cli::timed_runs(design, gemms, options);
-    for (std::size_t i = 0; options.verify && i < gemms.size(); ++i) {
-        const std::string mismatch = cli::first_mismatch(problem, gemms[i], design);
-        if (mismatch.empty()) continue;
-        const std::string which = gemms.size() == 1 ? "" : "GEMM " + std::to_string(i + 1) + " of the batch, ";
-        std::fprintf(stderr, "bdforge-gemm: wrong result: %s%s; run it on the emulated array: bdforge run\n",
-                     which.c_str(), mismatch.c_str());
-        return wrong;
+    const std::string b = trial.residents.empty() ? "" : ", B " + std::to_string(trial.residents[0].bytes()) + " bytes";
+    std::printf("problem: %s%s, stream %zu words\n", cli::told(design, sizes).c_str(), b.c_str(),
+                trial.jobs.front().stream_words());
+    const std::vector<double> times_ms = cli::timed_runs(design, trial.jobs, options);
+    if (options.verify) {
+        const std::string mismatch = cli::first_mismatch(trial, design, options);
+        if (!mismatch.empty()) {
+            std::fprintf(stderr, "bdforge-gemm: wrong result: %s; run it on the emulated array: bdforge run\n",
+                         mismatch.c_str());
+            return wrong;
+        }
     }
-    if (options.verify) std::printf("verified: %zu elements\n", gemms.size() * problem.M * problem.N);
-    std::puts(cli::timing(problem, gemms.size(), times_ms, device.is_npu()).c_str());
+    std::size_t elements = 0;
+    for (const OperandShape& operand : trial.jobs.front().operands()) {
+        if (operand.output) elements += trial.jobs.size() * operand.rows * operand.columns;
+        const auto file = options.outputs.find(operand.name);
+        if (file != options.outputs.end())
+            save_npy(file->second, cli::fetched(trial.jobs.front(), design, operand));
+    }
+    if (options.verify) std::printf("verified: %zu elements\n", elements);
+    std::puts(cli::timing(sizes, trial.jobs.size(), times_ms, device.is_npu()).c_str());
     return good;
 }
 

@@ -36,9 +36,6 @@ constexpr Text texts[] = {
     {"--wait", "--wait", &Options::wait},
 };
 constexpr Number numbers[] = {
-    {"-M", "-M", &Options::M, 1},
-    {"-K", "-K", &Options::K, 1},
-    {"-N", "-N", &Options::N, 1},
     {"-i", "--iters", &Options::iterations, 1},
     {"--warmup", "--warmup", &Options::warmup, 0},
     {"--timeout", "--timeout", &Options::timeout_ms, 1},
@@ -65,6 +62,17 @@ std::size_t number(const std::string& option, const std::string& word, std::size
     return value;
 }
 
+/// Options that take NAME=VALUE.
+void follow_named(const std::string& word, const std::string& value, Options& options) {
+    const std::size_t equals = value.find('=');
+    if (equals == 0 || equals == std::string::npos || equals + 1 == value.size())
+        throw UsageError(word + " takes NAME=VALUE, got '" + value + "'; see --help");
+    const std::string name = value.substr(0, equals), rest = value.substr(equals + 1);
+    if (word == "--in") options.inputs[name] = rest;
+    else if (word == "--out") options.outputs[name] = rest;
+    else options.sizes[name] = number(word, rest, 1), options.generic = true;
+}
+
 /// Follows the option at `words[at]`; returns how many words it took.
 std::size_t follow(const std::vector<std::string>& words, std::size_t at, Options& options) {
     const std::string& word = words[at];
@@ -74,9 +82,15 @@ std::size_t follow(const std::vector<std::string>& words, std::size_t at, Option
     }
     const Text* text = find(texts, word);
     const Number* count = find(numbers, word);
-    if (text == nullptr && count == nullptr) throw UsageError("unknown option '" + word + "'; see --help");
+    const bool size = word == "-M" || word == "-K" || word == "-N";
+    const bool named = word == "-s" || word == "--size" || word == "--in" || word == "--out";
+    if (text == nullptr && count == nullptr && !size && !named) throw UsageError("unknown option '" + word + "'; see --help");
     if (at + 1 == words.size()) throw UsageError(word + " needs a value; see --help");
-    if (text != nullptr) {
+    if (size) {
+        options.sizes[word.substr(1)] = number(word, words[at + 1], 1);
+    } else if (named) {
+        follow_named(word, words[at + 1], options);
+    } else if (text != nullptr) {
         options.*text->place = words[at + 1];
     } else {
         options.*count->place = number(word, words[at + 1], count->lowest);
@@ -89,9 +103,10 @@ void check(const Options& options) {
     if (on_cpu && (options.verify || options.batch > 1 || !options.weights.empty() || !options.design.empty()))
         throw UsageError("--device cpu takes sizes, --iters and --warmup only; see --help");
     if (options.design.empty() && !on_cpu) throw UsageError("-x is missing: give the design's xclbin; see --help");
-    if (options.M == 0) throw UsageError("-M is missing: give the rows of A; see --help");
     if (options.in_flight != 0 && options.wait.empty()) throw UsageError("--in-flight needs --wait; see --help");
-    if (options.weights.empty() && (options.K == 0 || options.N == 0)) {
+    if (options.generic) return;
+    if (options.sizes.count("M") == 0) throw UsageError("-M is missing: give the rows of A; see --help");
+    if (options.weights.empty() && (options.sizes.count("K") == 0 || options.sizes.count("N") == 0)) {
         throw UsageError("-K and -N are missing: give both, or weights with -w; see --help");
     }
 }
@@ -101,18 +116,24 @@ void check(const Options& options) {
 Options parse(const std::vector<std::string>& words) {
     Options options;
     for (std::size_t at = 0; at < words.size();) at += follow(words, at, options);
+    if (!options.weights.empty()) options.inputs["B"] = options.weights;
     if (!options.help) check(options);
     return options;
 }
 
 std::string usage() {
     return R"(usage: bdforge-gemm -x DESIGN.xclbin -M ROWS -K DEPTH -N COLUMNS [options]
-Runs C (M x N) = A (M x K) * W (K x N) on an NPU and says how long it took: int8 or bf16 A, ternary, int8 or bf16 W.
+       bdforge-gemm -x DESIGN.xclbin -s SIZE=COUNT [-s SIZE=COUNT]... [options]
+Runs a design on an NPU and says how long it took: C (M x N) = A (M x K) * W (K x N), or any other operator.
 
   -x, --xclbin FILE   design: an xclbin, or a full ELF (*.elf); manifest.json lies beside it
   -M -K -N COUNT      sizes of the problem; K and N may be left out with -w
   -w, --weights FILE  int8 weights (ternary: -1, 0, 1), K x N, written by numpy.save; random without
-  --verify            compare every element of C, int32 or f32, with the processor's
+  -s, --size NAME=COUNT  a size of any operator, by the name that its design gives it
+  --in NAME=FILE      an input, written by numpy.save; at random without. bf16 as 16-bit words, bfp16 as float32
+  --out NAME=FILE     where to write an output
+  --verify            compare every element of the outputs with the operator's reference, by bdforge in Python (the
+                      one that built this program, or BDFORGE_PYTHON)
   -i, --iters COUNT   timed runs (10)
   --batch COUNT       GEMMs that are submitted at once, one after another (1)
   --wait HOW          sequences wait for "column" after column, or "wide", for all at once (as the design says)

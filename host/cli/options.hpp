@@ -1,8 +1,11 @@
 #pragma once
 #include <cstddef>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "bdforge/job.hpp"
 
 namespace bdforge::cli {
 
@@ -15,15 +18,17 @@ public:
 struct Options {
     std::string design;  // xclbin or full ELF
     std::string device = "0";
-    std::string weights;  // .npy, "" for random ones
+    std::string weights;  // .npy of B, "" for random ones
     std::string wait;     // "column", "wide", "" for the design's way
-    std::size_t M = 0, K = 0, N = 0;
+    Sizes sizes;         // by parameter
+    std::map<std::string, std::string> inputs, outputs;  // .npy files by operand
     std::size_t in_flight = 0;
     std::size_t batch = 1;
     std::size_t iterations = 10;
     std::size_t warmup = 2;
     std::size_t timeout_ms = 10'000;
     bool verify = false;
+    bool generic = false;  // sizes by name
     bool any_device = false;
     bool help = false;
 };

@@ -6,45 +6,91 @@
 #include <optional>
 #include <random>
 
-#include "bdforge/npy.hpp"
-
 namespace bdforge::cli {
 namespace {
 
 constexpr std::uint32_t seed = 1;
+constexpr int small = 8;  // of floats, which are whole numbers: sums of their products stay exact
 
-std::vector<std::int8_t> random_values(std::size_t count, int lowest, int highest, std::uint32_t which) {
-    std::mt19937 generator(seed + which);
-    std::vector<std::int8_t> values(count);
-    const auto range = static_cast<std::uint32_t>(highest - lowest + 1);
-    for (std::int8_t& value : values) value = static_cast<std::int8_t>(lowest + static_cast<int>(generator() % range));
-    return values;
+const generator::Operand& operand_of(const Design& design, const std::string& name) {
+    const auto& operands = design.manifest().streams.program.operands;
+    const auto named = [&](const generator::Operand& operand) { return operand.name == name; };
+    return *std::find_if(operands.begin(), operands.end(), named);
 }
 
-/// The largest magnitude of random values of a type: sums of products of bf16 stay exact in f32.
-int largest(const std::string& type) {
-    if (type == "int8") return 127;
-    if (type == "int4") return 7;
-    if (type == "int2") return 1;
-    if (type == "bf16") return 8;
-    throw UsageError("bdforge-gemm makes no operands of type " + type + "; use the library, or bdforge run");
+/// NumPy's type for an operand's elements; bf16 as words, since NumPy has none.
+std::string npy_type(const std::string& type) {
+    if (type == "bf16") return "<u2";
+    if (type == "f32" || type == "bfp16") return "<f4";
+    if (type == "int16") return "<i2";
+    return type == "int32" ? "<i4" : "|i1";
 }
 
-/// `value` as an element of a type.
-void write_element(const std::string& type, std::int8_t value, void* memory, std::size_t index) {
-    if (type != "bf16") {
-        static_cast<std::int8_t*>(memory)[index] = value;
-        return;
+const char* numpy_name(const std::string& type) {
+    if (type == "<f4") return "float32";
+    if (type == "<i2") return "int16";
+    return type == "<i4" ? "int32" : type == "<u2" ? "ml_dtypes.bfloat16" : "int8";
+}
+
+std::vector<std::size_t> shape_of(const Design& design, const OperandShape& operand) {
+    if (operand_of(design, operand.name).axes.size() == 1) return {operand.columns};
+    return {operand.rows, operand.columns};
+}
+
+void append(std::vector<std::byte>& bytes, const std::string& type, double value) {
+    std::byte element[4] = {};
+    std::size_t size = 4;
+    if (type == "<f4" || type == "<u2") {
+        const auto number = static_cast<float>(value);
+        std::memcpy(element, &number, sizeof number);
+        if (type == "<u2") std::memmove(element, element + 2, size = 2);  // the upper half
+    } else {
+        const auto number = static_cast<std::int32_t>(value);
+        size = type == "|i1" ? 1 : type == "<i2" ? 2 : 4;
+        std::memcpy(element, &number, size);
     }
-    const auto wide = static_cast<float>(value);
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, &wide, sizeof bits);
-    static_cast<std::uint16_t*>(memory)[index] = static_cast<std::uint16_t>(bits >> 16);
+    bytes.insert(bytes.end(), element, element + size);
 }
 
-/// Index of an operand's element in memory.
-std::size_t index_of(const generator::Operand& operand, std::size_t row, std::size_t column, std::size_t leading) {
-    return operand.column_major ? column * leading + row : row * leading + column;
+/// Any of the type's values; of floats small whole numbers, of scales some below 1.
+NpyArray random_array(const Design& design, const OperandShape& operand, std::uint32_t which) {
+    const generator::Operand& facts = operand_of(design, operand.name);
+    const std::string type = npy_type(operand.type);
+    const bool integer = type[1] == 'i', scale = facts.missing.value_or(0) == 1;
+    const auto [low, high] = facts.values.value_or(integer ? std::pair<std::int64_t, std::int64_t>{-127, 127}
+                                                           : std::pair<std::int64_t, std::int64_t>{-small, small});
+    std::mt19937 generator(seed + which);
+    NpyArray array{type, shape_of(design, operand), {}};
+    const std::size_t count = operand.rows * operand.columns;
+    array.bytes.reserve(count * operand.element_bytes);
+    const auto range = static_cast<std::uint32_t>(high - low + 1);
+    for (std::size_t i = 0; i < count; ++i) {
+        const double value = static_cast<double>(low) + static_cast<double>(generator() % range);
+        append(array.bytes, type, scale ? 0.75 + value / 64 : value);
+    }
+    return array;
+}
+
+/// A matrix's elements in the other order.
+std::vector<std::byte> turned(const std::vector<std::byte>& from, std::size_t rows, std::size_t columns) {
+    const std::size_t size = from.size() / (rows * columns);
+    std::vector<std::byte> to(from.size());
+    for (std::size_t row = 0; row < rows; ++row)
+        for (std::size_t column = 0; column < columns; ++column)
+            std::copy_n(&from[(row * columns + column) * size], size, &to[(column * rows + row) * size]);
+    return to;
+}
+
+/// The file's array, where it fits the operand.
+void check_array(const Design& design, const OperandShape& operand, const NpyArray& array, const std::string& file) {
+    const std::string wanted = npy_type(operand.type);
+    const bool words = wanted == "<u2" && array.type.back() == '2' && array.type[1] != 'i';
+    if (array.type != wanted && !words)
+        throw UsageError(file + ": its elements are " + array.type + ", " + operand.name + " takes " + operand.type +
+                         "; convert with .astype(" + (words ? "" : wanted == "<u2" ? "" : "numpy.") + numpy_name(wanted) + ")");
+    if (array.shape == shape_of(design, operand)) return;
+    throw UsageError(file + ": " + operand.name + " has " + std::to_string(operand.rows) + " x " +
+                     std::to_string(operand.columns) + " elements for these sizes, the file others");
 }
 
 void check_size(const char* option, std::size_t given, std::size_t in_file, const std::string& file) {
@@ -53,109 +99,72 @@ void check_size(const char* option, std::size_t given, std::size_t in_file, cons
                      std::to_string(in_file) + "; leave " + option + " out");
 }
 
-const generator::Operand& operand_of(const Design& design, const std::string& name) {
-    for (const generator::Operand& operand : design.manifest().streams.program.operands)
-        if (operand.name == name) return operand;
-    throw UsageError(design.manifest().design + " has no operand " + name + ", it is no GEMM");
-}
-
-/// Whether C is A B as it is: no shift, scale, bias or ReLU.
-bool has_plain_sums(const Manifest& manifest) {
-    const JsonView spec = manifest.view().at("spec");
-    if (!spec.has("epilogue")) return true;
-    const JsonView epilogue = spec.at("epilogue");
-    return epilogue.at("shift").integer(0, 31) == 0 && !epilogue.at("scale").boolean() &&
-           !epilogue.at("bias").boolean() && !epilogue.at("relu").boolean();
-}
-
-/// One row of A * W.
-void multiply_row(const Problem& problem, std::size_t row, std::vector<std::int32_t>& sums) {
-    std::fill(sums.begin(), sums.end(), 0);
-    for (std::size_t k = 0; k < problem.K; ++k) {
-        const std::int32_t factor = problem.a[row * problem.K + k];
-        const std::int8_t* weights = problem.weights.data() + k * problem.N;
-        for (std::size_t column = 0; column < problem.N; ++column) sums[column] += factor * weights[column];
-    }
-}
-
 }  // namespace
 
-Problem make_problem(const Options& options, const Design& design) {
-    Problem problem{options.M, options.K, options.N, {}, {}};
-    const int a_most = largest(operand_of(design, "A").type), b_most = largest(operand_of(design, "B").type);
-    if (options.weights.empty()) {
-        design.check(problem.M, problem.K, problem.N);  // before memory is asked for
-        problem.weights = random_values(problem.K * problem.N, -b_most, b_most, 0);
-    } else {
-        Int8Matrix matrix = load_npy(options.weights);
-        check_size("-K", options.K, matrix.rows, options.weights);
-        check_size("-N", options.N, matrix.columns, options.weights);
-        problem.K = matrix.rows;
-        problem.N = matrix.columns;
-        problem.weights = std::move(matrix.values);
-        design.check(problem.M, problem.K, problem.N);
+Problem make_problem(const Options& options) {
+    Problem problem{options.sizes, {}};
+    for (const auto& [name, file] : options.inputs) problem.arrays[name] = load_npy(file);
+    const auto weights = problem.arrays.find("B");
+    if (!options.weights.empty() && weights->second.shape.size() != 2)
+        throw UsageError(options.weights + ": weights are no matrix; save an array of shape (K, N)");
+    for (std::size_t i = 0; !options.weights.empty() && i < 2; ++i) {
+        const char* const names[] = {"K", "N"};
+        const std::size_t size = weights->second.shape[i];
+        check_size(i == 0 ? "-K" : "-N", problem.sizes[names[i]], size, options.weights);
+        problem.sizes[names[i]] = size;
     }
-    problem.a = random_values(problem.M * problem.K, -a_most, a_most, 1);
     return problem;
 }
 
-void write_a(const Problem& problem, Gemm& gemm, const Design& design) {
-    const generator::Operand& facts = operand_of(design, "A");
-    for (std::size_t i = 0; i < problem.a.size(); ++i) {
-        const std::size_t index = index_of(facts, i / problem.K, i % problem.K, gemm.lda());
-        write_element(facts.type, problem.a[i], gemm.a_memory(), index);
+Trial make_trial(const Options& options, const Design& design) {
+    Trial trial{make_problem(options), {}, {}};
+    if (design.manifest().kind == "gemm") {
+        const auto size = [&](const char* name) { return trial.problem.sizes.find(name); };
+        if (size("K") != trial.problem.sizes.end() && size("N") != trial.problem.sizes.end())
+            trial.residents.emplace_back(design, "B", Sizes{*size("K"), *size("N")});
     }
-}
-
-Weights write_b(const Problem& problem, const Design& design) {
-    const generator::Operand& facts = operand_of(design, "B");
-    const std::size_t leading = facts.column_major ? problem.K : problem.N;
-    std::vector<std::uint16_t> b(problem.weights.size());  // room for the widest type
-    for (std::size_t i = 0; i < problem.weights.size(); ++i) {
-        const std::size_t index = index_of(facts, i / problem.N, i % problem.N, leading);
-        write_element(facts.type, problem.weights[i], b.data(), index);
+    for (std::size_t i = 0; i < options.batch; ++i)
+        trial.jobs.emplace_back(design, trial.problem.sizes, JobOptions{{}, trial.residents});
+    std::map<std::string, NpyArray>& arrays = trial.problem.arrays;
+    std::uint32_t which = 0;
+    const std::vector<OperandShape> operands = trial.jobs.front().operands();
+    for (const auto& [name, file] : options.inputs) {
+        const auto named = [&, &wanted = name](const OperandShape& each) { return each.name == wanted && !each.output; };
+        if (std::none_of(operands.begin(), operands.end(), named))
+            throw UsageError(file + ": " + design.manifest().design + " has no input " + name);
     }
-    return design.pack(b.data(), problem.K, problem.N);
-}
-
-void check_verifiable(const Design& design) {
-    const Manifest& manifest = design.manifest();
-    const bool plain = has_plain_sums(manifest);
-    const std::string& type = operand_of(design, "C").type;
-    if (plain && (type == "int32" || type == "f32")) return;
-    throw UsageError("--verify knows sums in int32 and f32; C of " + manifest.design + " is " + type +
-                     (plain ? "" : " behind an epilogue") + ", check it with bdforge run");
-}
-
-std::string first_mismatch(const Problem& problem, const Gemm& gemm, const Design& design) {
-    const generator::Operand& facts = operand_of(design, "C");
-    std::vector<std::int32_t> expected(problem.N);
-    for (std::size_t row = 0; row < problem.M; ++row) {
-        multiply_row(problem, row, expected);
-        for (std::size_t column = 0; column < problem.N; ++column) {
-            const std::size_t index = index_of(facts, row, column, gemm.ldc());
-            const bool floats = facts.type == "f32";
-            const double got = floats ? static_cast<double>(static_cast<const float*>(gemm.c_memory())[index])
-                                      : static_cast<double>(gemm.c()[index]);
-            if (got == static_cast<double>(expected[column])) continue;
-            char text[96];
-            std::snprintf(text, sizeof text, "C[%zu, %zu] is %.9g, expected %d", row, column, got, expected[column]);
-            return text;
-        }
+    for (const OperandShape& operand : operands) {
+        if (operand.output) continue;
+        const auto file = options.inputs.find(operand.name);
+        if (file == options.inputs.end())
+            arrays[operand.name] = random_array(design, operand, which++);
+        else
+            check_array(design, operand, arrays[operand.name], file->second);
+        const std::vector<std::byte>& bytes = arrays[operand.name].bytes;
+        const std::vector<std::byte> lines =
+            operand.column_major ? turned(bytes, operand.rows, operand.columns) : std::vector<std::byte>{};
+        const ConstArray array{operand.column_major ? lines.data() : bytes.data(), bytes.size()};
+        const bool resident = operand.name == "B" && !trial.residents.empty();
+        if (resident) trial.residents.front().place("B", array);
+        for (std::size_t i = 0; !resident && i < trial.jobs.size(); ++i) trial.jobs[i].place(operand.name, array);
     }
-    return "";
+    return trial;
 }
 
-std::vector<double> timed_runs(const Design& design, std::vector<Gemm>& gemms, const Options& options) {
+NpyArray fetched(const Job& job, const Design& design, const OperandShape& operand) {
+    NpyArray array{npy_type(operand.type), shape_of(design, operand), {}};
+    array.bytes.resize(operand.rows * operand.columns * operand.element_bytes);
+    job.fetch(operand.name, {array.bytes.data(), array.bytes.size()});
+    if (operand.column_major) array.bytes = turned(array.bytes, operand.columns, operand.rows);
+    return array;
+}
+
+std::vector<double> timed_runs(const Design& design, const std::vector<Job>& jobs, const Options& options) {
     const std::chrono::milliseconds timeout{options.timeout_ms};
     std::optional<Batch> batch;
-    if (gemms.size() > 1) {
-        std::vector<Gemm*> members;
-        for (Gemm& gemm : gemms) members.push_back(&gemm);
-        batch.emplace(design, members);
-    }
+    if (jobs.size() > 1) batch.emplace(Batch::of(design, jobs));
     const auto run_all = [&] {
-        if (!batch) return gemms.front().run(timeout);
+        if (!batch) return Job(jobs.front()).run(timeout);
         batch->run(timeout);
         if (!batch->note().empty()) std::fprintf(stderr, "bdforge-gemm: note: %s\n", batch->note().c_str());
     };
@@ -169,16 +178,31 @@ std::vector<double> timed_runs(const Design& design, std::vector<Gemm>& gemms, c
     return times_ms;
 }
 
-std::string timing(const Problem& problem, std::size_t gemms, std::vector<double> times_ms, bool npu) {
+std::string timing(const Sizes& sizes, std::size_t jobs, std::vector<double> times_ms, bool npu) {
     std::sort(times_ms.begin(), times_ms.end());
     const double median_ms = times_ms[times_ms.size() / 2];
-    const double macs = static_cast<double>(gemms) * static_cast<double>(problem.M) *
-                        static_cast<double>(problem.K) * static_cast<double>(problem.N);
-    const std::string each = gemms == 1 ? "" : " of " + std::to_string(gemms) + " GEMMs";
+    const std::string each = jobs == 1 ? "" : " of " + std::to_string(jobs) + " GEMMs";
     char text[200];
-    std::snprintf(text, sizeof text, "%s: %zu runs%s, lowest %.3f ms, median %.3f ms, %.3f TOPS at the median",
-                  npu ? "measured" : "emulated, no NPU", times_ms.size(), each.c_str(), times_ms.front(), median_ms,
-                  2 * macs / (median_ms * 1e9));
+    std::snprintf(text, sizeof text, "%s: %zu runs%s, lowest %.3f ms, median %.3f ms",
+                  npu ? "measured" : "emulated, no NPU", times_ms.size(), each.c_str(), times_ms.front(), median_ms);
+    double operations = 2 * static_cast<double>(jobs);
+    for (const char* name : {"M", "K", "N"}) {
+        const auto size = sizes.find(name);
+        if (size == sizes.end()) return text;
+        operations *= static_cast<double>(size->second);
+    }
+    char rate[80];
+    std::snprintf(rate, sizeof rate, ", %.3f TOPS at the median", operations / (median_ms * 1e9));
+    return std::string(text) + rate;
+}
+
+std::string told(const Design& design, const Sizes& sizes) {
+    std::string text;
+    for (const std::string& name : design.manifest().streams.program.parameters) {
+        const auto size = sizes.find(name);
+        if (size == sizes.end()) continue;
+        text += (text.empty() ? "" : " x ") + std::to_string(size->second);
+    }
     return text;
 }
 

@@ -1,39 +1,49 @@
 #pragma once
-#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "bdforge/bdforge.hpp"
+#include "bdforge/npy.hpp"
 #include "options.hpp"
 
 namespace bdforge::cli {
 
-/// The operands of a run, row-major without gaps; whole numbers, whatever the design's types.
+/// A problem of a design, with arrays by operand: row-major, as files have them.
 struct Problem {
-    std::size_t M, K, N;
-    std::vector<std::int8_t> a;
-    std::vector<std::int8_t> weights;
+    Sizes sizes;
+    std::map<std::string, NpyArray> arrays;
 };
 
-/// A at random, weights from the file or at random; the same for the same options. UsageError when -K or -N is not what
-/// the file has or the design's types are none that can be made here, ArgumentError when it cannot take the sizes.
-Problem make_problem(const Options& options, const Design& design);
+/// Sizes of the options; K and N of weights from a file. UsageError where both say something else.
+Problem make_problem(const Options& options);
 
-/// Writes A into the memory of a GEMM, and B into that of a design, in their types and orders.
-void write_a(const Problem& problem, Gemm& gemm, const Design& design);
-Weights write_b(const Problem& problem, const Design& design);
+/// The jobs of a trial, a batch where there are several; a GEMM's weights are placed once for all.
+struct Trial {
+    Problem problem;
+    std::vector<Resident> residents;
+    std::vector<Job> jobs;
+};
 
-/// UsageError for a design whose C has other rounding than a sum of products in int32 or float.
-void check_verifiable(const Design& design);
+/// Prepares jobs whose inputs are those of files, others at random; the same for the same options. UsageError for files
+/// that fit no operand, ArgumentError for sizes that the design does not take.
+Trial make_trial(const Options& options, const Design& design);
 
-/// The first element of C that is not that of A * W on the processor, as a sentence; "" when all are right.
-std::string first_mismatch(const Problem& problem, const Gemm& gemm, const Design& design);
+/// An output of a job, row-major.
+NpyArray fetched(const Job& job, const Design& design, const OperandShape& operand);
 
-/// Milliseconds of each timed run, of all GEMMs together: by a batch where there are several.
-std::vector<double> timed_runs(const Design& design, std::vector<Gemm>& gemms, const Options& options);
+/// Compares the outputs with the operator's reference, by bdforge in Python; "" when all elements are right, else the
+/// first that is wrong. UsageError where there is no such Python.
+std::string first_mismatch(const Trial& trial, const Design& design, const Options& options);
 
-/// Lowest and median time of `gemms` GEMMs and the multiplications per second, with a label that says where they come
-/// from.
-std::string timing(const Problem& problem, std::size_t gemms, std::vector<double> times_ms, bool npu);
+/// Milliseconds of each timed run, of all jobs together: by a batch where there are several.
+std::vector<double> timed_runs(const Design& design, const std::vector<Job>& jobs, const Options& options);
+
+/// Lowest and median time of `jobs` jobs, and their rate where they multiply matrices, with a label that says where they
+/// come from.
+std::string timing(const Sizes& sizes, std::size_t jobs, std::vector<double> times_ms, bool npu);
+
+/// Sizes as they are told: 256 x 2560 x 640, leading dimensions left out.
+std::string told(const Design& design, const Sizes& sizes);
 
 }  // namespace bdforge::cli

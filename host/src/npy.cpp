@@ -1,6 +1,7 @@
 #include "bdforge/npy.hpp"
 
 #include <cstring>
+#include <fstream>
 #include <string_view>
 
 #include "bdforge/error.hpp"
@@ -66,29 +67,56 @@ std::vector<std::size_t> shape_of(std::string_view tuple) {
     return sizes;
 }
 
+/// Bytes of an element of a type, such as 4 of "<f4"; 0 for one that is no number's.
+std::size_t element_bytes(const std::string& type) {
+    constexpr std::string_view orders = "<|=", kinds = "iufV";
+    if (type.size() != 3 || orders.find(type[0]) == std::string_view::npos || kinds.find(type[1]) == std::string_view::npos)
+        return 0;
+    return type[2] >= '1' && type[2] <= '8' ? static_cast<std::size_t>(type[2] - '0') : 0;
+}
+
 }  // namespace
 
-Int8Matrix load_npy(const std::string& path) {
-    const std::string content = read_file(path, npy_limit_bytes, "give an .npy file with int8 weights, K x N");
+NpyArray load_npy(const std::string& path) {
+    const std::string content = read_file(path, npy_limit_bytes, "give an .npy file that numpy.save wrote");
     const Header header = header_of(path, content);
-    if (entry(path, header.text, "descr").substr(0, 5) != "'|i1'") {
-        throw WeightError(path + ": weights are no int8; convert with .astype(numpy.int8)");
+    const std::string_view type = entry(path, header.text, "descr");
+    const std::size_t quote = type.find('\'', 1);
+    if (type.empty() || type[0] != '\'' || quote == std::string_view::npos || quote < 3) no_npy(path);
+    NpyArray array{std::string(type.substr(1, quote - 1)), shape_of(entry(path, header.text, "shape")), {}};
+    if (entry(path, header.text, "fortran_order").substr(0, 5) != "False")
+        throw WeightError(path + ": the array is column-major; save numpy.ascontiguousarray of it");
+    const std::size_t element = element_bytes(array.type);
+    if (element == 0) throw WeightError(path + ": holds elements of type " + array.type.substr(0, 8) + ", no numbers");
+    std::size_t needed = element;
+    std::string shape;
+    for (const std::size_t size : array.shape) {
+        if (size == 0 || needed > npy_limit_bytes / size) needed = 0;
+        needed *= size;
+        shape += (shape.empty() ? "" : " x ") + std::to_string(size);
     }
-    if (entry(path, header.text, "fortran_order").substr(0, 5) != "False") {
-        throw WeightError(path + ": weights are column-major; save numpy.ascontiguousarray of them");
-    }
-    const std::vector<std::size_t> shape = shape_of(entry(path, header.text, "shape"));
-    if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0) {
-        throw WeightError(path + ": weights are no matrix of at least 1 x 1; save an array of shape (K, N)");
-    }
+    if (array.shape.empty() || array.shape.size() > 2)
+        throw WeightError(path + ": the array has no one or two axes; save one of shape (n,) or (rows, columns)");
     const std::size_t held = content.size() - header.data_at;
-    if (held / shape[1] < shape[0] || held - shape[0] * shape[1] > 0) {
-        throw WeightError(path + ": holds " + std::to_string(held) + " of " + std::to_string(shape[0]) + " x " +
-                          std::to_string(shape[1]) + " weights; the file is truncated or damaged, save it again");
-    }
-    Int8Matrix matrix{shape[0], shape[1], std::vector<std::int8_t>(held)};
-    std::memcpy(matrix.values.data(), content.data() + header.data_at, held);
-    return matrix;
+    if (needed == 0 || held != needed)
+        throw WeightError(path + ": holds " + std::to_string(held / element) + " of " + shape +
+                          " elements; the file is truncated or damaged, save it again");
+    array.bytes.resize(held);
+    std::memcpy(array.bytes.data(), content.data() + header.data_at, held);
+    return array;
+}
+
+void save_npy(const std::string& path, const NpyArray& array) {
+    std::string text = "{'descr': '" + array.type + "', 'fortran_order': False, 'shape': (";
+    for (const std::size_t size : array.shape) text += std::to_string(size) + ", ";
+    text += "), }";
+    constexpr std::size_t alignment = 64, length_bytes = 2;
+    while ((length_at + length_bytes + text.size() + 1) % alignment != 0) text.push_back(' ');
+    text.push_back('\n');
+    std::ofstream file(path, std::ios::binary);
+    file << magic << '\1' << '\0' << static_cast<char>(text.size() & 255) << static_cast<char>(text.size() >> 8) << text;
+    file.write(reinterpret_cast<const char*>(array.bytes.data()), static_cast<std::streamsize>(array.bytes.size()));
+    if (!file.flush()) throw FileError(path + ": cannot be written; free space, or choose another place");
 }
 
 }  // namespace bdforge

@@ -31,7 +31,8 @@ def compile_command(target, source, env) -> list[str]:
     needs_xrt = env["XRT"] and Path(str(source[0])).parent.name == "xrt"
     system = ["-isystem", str(env["XRT"].include)] if needs_xrt else []
     include = _includes(env)
-    flags = ["-std=c++17", env["OPTIMISE"], "-fPIC", *WARNINGS, *_sanitizers(env)]
+    defines = [f"-D{macro}" for macro in env.get("CPPDEFINES", [])]
+    flags = ["-std=c++17", env["OPTIMISE"], "-fPIC", *WARNINGS, *_sanitizers(env), *defines]
     return [env["cxx"], *flags, *include, *system, "-c", str(source[0]), "-o", str(target[0])]
 
 

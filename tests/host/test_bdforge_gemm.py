@@ -103,7 +103,7 @@ def test_weights_that_do_not_fit_are_refused(program: Path, design: Path, tmp_pa
     refused(run(*words), "convert with .astype(numpy.int8)")
     np.save(weights, ternary(1, 50, 40))
     weights.write_bytes(weights.read_bytes()[:-1])
-    refused(run(*words), "holds 1999 of 50 x 40 weights; the file is truncated")
+    refused(run(*words), "holds 1999 of 50 x 40 elements; the file is truncated")
 
 
 @pytest.mark.parametrize(

@@ -52,22 +52,29 @@ UNIT_CASE("files", missing_and_unfit_files_are_named) {
     check_contains(fault(unit::data_folder() + "/small/manifest.json", 10), "more than 10; do this");
 }
 
-UNIT_CASE("files", npy_matrices_are_read) {
+UNIT_CASE("files", npy_arrays_are_read_and_written) {
     const auto matrix = load_npy(npy(header("|i1", "(2, 3)"), std::string("\1\xFF\0\1\1\0", 6)));
-    check_equal(matrix.rows, 2U, "rows");
-    check_equal(matrix.columns, 3U, "columns");
-    check_equal(static_cast<int>(matrix.values[1]), -1, "value");
+    check_equal(matrix.type, "|i1", "type");
+    check_equal(matrix.shape.at(0) * 10 + matrix.shape.at(1), 23U, "shape");
+    check_equal(static_cast<int>(matrix.bytes[1]), 255, "value");
+    const bdforge::NpyArray vector{"<f4", {5}, std::vector<std::byte>(20, std::byte{7})};
+    bdforge::save_npy(unit::data_folder() + "/written.npy", vector);
+    const auto again = load_npy(unit::data_folder() + "/written.npy");
+    check_equal(again.type == vector.type && again.shape == vector.shape && again.bytes == vector.bytes, true, "array");
+    message_of<FileError>([&] { bdforge::save_npy("/no/such/folder/x.npy", vector); });
 }
 
 UNIT_CASE("files", other_npy_files_are_refused_by_name) {
     check_contains(weight_fault(npy(header("|i1", "(2, 3)"), "12345")),
-                   "holds 5 of 2 x 3 weights; the file is truncated");
-    check_contains(weight_fault(npy(header("|i1", "(2, 3)"), "1234567")), "holds 7 of 2 x 3 weights");
-    check_contains(weight_fault(npy(header("<f4", "(2, 3)"), "")), "no int8");
+                   "holds 5 of 2 x 3 elements; the file is truncated");
+    check_contains(weight_fault(npy(header("|i1", "(2, 3)"), "1234567")), "holds 7 of 2 x 3 elements");
+    check_contains(weight_fault(npy(header("<f4", "(2, 3)"), "1234567")), "holds 1 of 2 x 3 elements");
+    check_contains(weight_fault(npy(header("|O8", "(2, 3)"), "")), "elements of type |O8, no numbers");
     check_contains(weight_fault(npy(header("|i1", "(2, 3)", "True"), "123456")), "column-major");
-    check_contains(weight_fault(npy(header("|i1", "(6,)"), "123456")), "no matrix");
-    check_contains(weight_fault(npy(header("|i1", "(0, 6)"), "")), "no matrix");
-    check_contains(weight_fault(npy(header("|i1", "(99999999999999999999, 6)"), "")), "no matrix");
+    check_contains(weight_fault(npy(header("|i1", "()"), "1")), "no one or two axes");
+    check_contains(weight_fault(npy(header("|i1", "(1, 2, 3)"), "123456")), "no one or two axes");
+    check_contains(weight_fault(npy(header("|i1", "(0, 6)"), "")), "truncated");
+    check_contains(weight_fault(npy(header("|i1", "(99999999999999999999, 6)"), "")), "no one or two axes");
     check_contains(weight_fault(npy(header("|i1", "(68719476736, 68719476736)"), "123456")), "truncated");
 }
 

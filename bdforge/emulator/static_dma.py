@@ -8,7 +8,7 @@ from bdforge.emulator.array import Array
 from bdforge.emulator.bd import decode_bd
 from bdforge.emulator.errors import DesignError, EmulationError
 from bdforge.emulator.tile import Tile
-from bdforge.lower.static_bd import static_words
+from bdforge.lower.static_bd import lost_pad_value, static_words
 from bdforge.lower.static_dma import DmaProgramError, PlacedBd, StaticTask, placed_bds, static_tasks
 from bdforge.mlir import location
 from bdforge.mlir.allocate import Allocation
@@ -82,6 +82,8 @@ def _words(tile: Tile, program: DmaProgramOp, bd: PlacedBd, allocation: Allocati
     strictness = tile.array.strictness
     if not isinstance(bd.op.buffer_op, BufferOp):
         raise DesignError(f"{location(bd.op)}: a static BD needs an aie.buffer; host memory has no address here")
+    if (lost := lost_pad_value(bd.op)) is not None:
+        raise DesignError(f"{location(bd.op)}: {lost}")
 
     def fault(check: str, error: ValueError) -> None:
         strictness.fault(check, DesignError(f"{location(bd.op)}: {error}"))

@@ -57,6 +57,8 @@ CAUTIONS = {
     "open-address": "a sequence that writes to buffers whose addresses the text leaves to aiecc",
     "shim-burst": "a shim BD with bursts of 64 bytes, which moves less",
     "shim-cache": "a shim BD whose AXI cache code nobody has seen work (0, 2 and 3 do)",
+    "buffer-overlap": "addresses of a text that `lower` takes though the buffers, or a core's stack, overlap",
+    "pad-value": "a BD's own pad_value, which mlir-aie drops: `lower` pads with 0 then",
     "unaligned-data": "first values, or data of a core's ELF, at no multiple of 4, which aie-rt misplaces",
     "token-route": "switches that a text sets itself and that lead no completion tokens of a shim to the controller",
     "unread-tokens": "more than 4 tokens of one column that wait to be read: how many the way back holds is unknown",

@@ -66,7 +66,7 @@ def configuration(device: DeviceOp, programs: Programs, policy: Policy | None = 
     AllocationError what does not fit. `policy` decides about faults that may pass; without one all are raised.
     """
     device = _physical(device)
-    allocation = allocate(device, None if policy is None else partial(policy.fault, "memory-overflow"))
+    allocation = _allocation(device, policy)
     cores = _cores(device)
     elfs, init, enable = Writer(), Writer(), Writer()
     for core in cores:
@@ -87,6 +87,13 @@ def configuration(device: DeviceOp, programs: Programs, policy: Policy | None = 
     bare = tuple(place_of(core.tile) for core in cores if core.elf_file is None)
     parts = [tuple(writer.operations) for writer in (elfs, init, enable)]
     return Configuration(device.device, device.symbol, parts[0], parts[1], parts[2], bare)
+
+
+def _allocation(device: DeviceOp, policy: Policy | None) -> Allocation:
+    if policy is None:
+        return allocate(device)
+    overlap = "buffer-overlap"
+    return allocate(device, partial(policy.fault, "memory-overflow"), lambda e: policy.caution(overlap, str(e)))
 
 
 def _physical(device: DeviceOp) -> DeviceOp:

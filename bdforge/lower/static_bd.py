@@ -33,11 +33,8 @@ def static_words(
     """Words of a BD of a tile's DMA; ValueError without a place for what they cannot hold."""
     _check_locks(bd, fault, cautions)
     buffer, bits = bd.buffer_op, element_bits(bd.element_type)
-    if bd.pad_value and bd.padding:
-        raise BdError(
-            f"pad_value = {bd.pad_value} has no field in a BD, so mlir-aie leaves it out; pad with 0, or "
-            "on npu2 with the channel's: aie.dma_start(..) {pad_value = .. : i32}, which mlir-aie takes from 1.4.1 on"
-        )
+    if (lost := lost_pad_value(bd)) is not None and cautions is not None:
+        cautions.caution("pad-value", f"{location(bd)}: {lost}")
     length, dims = granules(bd.length, bits, "length"), static_dims([(d.size, d.stride) for d in bd.dims], bits)
     offset = GRANULE_BYTES * granules(bd.offset, bits, "offset")
     iteration = iteration_of(bd, bits)
@@ -59,6 +56,16 @@ def static_words(
         burst=_burst(tile, bd),
         axi_cache=bd.axcache or 0,
         too_wide=partial(fault, "field-width"),
+    )
+
+
+def lost_pad_value(bd: DmaBdOp) -> str | None:
+    """What becomes of a BD's own pad_value, if it has one."""
+    if not bd.pad_value or not bd.padding:
+        return None
+    return (
+        f"pad_value = {bd.pad_value} has no field in a BD, so mlir-aie leaves it out; pad with 0, or "
+        "on npu2 with the channel's: aie.dma_start(..) {pad_value = .. : i32}, which mlir-aie takes from 1.4.1 on"
     )
 
 

@@ -76,13 +76,14 @@ def buffer_bytes(buffer: BufferOp) -> int:
         raise _error(buffer, f"cannot be placed: {error}") from None
 
 
-def allocate(device_op: DeviceOp, overflow: Callable[[AllocationError], None] | None = None) -> Allocation:
+def allocate(device_op: DeviceOp, overflow: Overflow | None = None, overlap: Overflow | None = None) -> Allocation:
     """Place every buffer and number every lock of a device.
 
     A tile's buffers without address go largest first (else in program order) from the end of the core's stack, or from
     0 where there is no core, upwards around those with an address; `mem_bank` alone moves none. Locks without
     id take the lowest free one in program order. AllocationError names tile, buffer or lock, bytes and limit. Where
-    `overflow` is given, it gets the errors of buffers beyond a tile's memory (and may raise them) and they stay there.
+    `overflow` is given, it gets the errors of buffers beyond a tile's memory (and may raise them) and they stay there;
+    so does `overlap` those of addresses of the text that are others' too.
     """
     buffers: dict[Coordinates, list[BufferOp]] = defaultdict(list)
     locks: dict[Coordinates, list[LockOp]] = defaultdict(list)
@@ -97,7 +98,7 @@ def allocate(device_op: DeviceOp, overflow: Callable[[AllocationError], None] | 
     addresses = {
         op: at
         for tile, ops in buffers.items()
-        for op, at in _place(ops, stacks.get(tile, 0), overflow or _refuse).items()
+        for op, at in _place(ops, stacks.get(tile, 0), overflow or _refuse, overlap or _refuse).items()
     }
     return Allocation(addresses, {op: lock_id for ops in locks.values() for op, lock_id in _number(ops).items()})
 
@@ -126,10 +127,10 @@ def _refuse(error: AllocationError) -> None:
     raise error
 
 
-def _place(buffers: Sequence[BufferOp], stack_bytes: int, overflow: Overflow) -> dict[BufferOp, int]:
+def _place(buffers: Sequence[BufferOp], stack_bytes: int, overflow: Overflow, overlap: Overflow) -> dict[BufferOp, int]:
     """Addresses of one tile's buffers."""
     placed = {op: op.address for op in buffers if op.address is not None}
-    _check_fixed(placed, stack_bytes, overflow)
+    _check_fixed(placed, stack_bytes, overflow, overlap)
     fixed = sorted((address, address + buffer_bytes(op)) for op, address in placed.items())
     at = stack_bytes
     for op in sorted((op for op in buffers if op.address is None), key=buffer_bytes, reverse=True):
@@ -148,11 +149,11 @@ def _first_gap(at: int, size_bytes: int, fixed: Iterable[tuple[int, int]]) -> in
     return at
 
 
-def _check_fixed(placed: dict[BufferOp, int], stack_bytes: int, overflow: Overflow) -> None:
+def _check_fixed(placed: dict[BufferOp, int], stack_bytes: int, overflow: Overflow, overlap: Overflow) -> None:
     end, before = stack_bytes, "the core's stack"
     for op, address in sorted(placed.items(), key=lambda item: item[1]):
         if address < end:
-            raise _error(op, f"at {address:#x} overlaps {before}, which ends at {end:#x}")
+            overlap(_error(op, f"at {address:#x} overlaps {before}, which ends at {end:#x}"))
         end, before = address + buffer_bytes(op), _name(op)
         limit = op.tile.limits.memory_bytes
         if end > limit:

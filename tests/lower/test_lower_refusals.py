@@ -132,3 +132,33 @@ def test_elements_take_whole_bytes(kind, stored):
         words = op.words if isinstance(op, BlockWrite) else (op.value,)
         data += b"".join(word.to_bytes(4, "little") for word in words)
     assert data[: len(stored)] == stored
+
+
+def test_buffers_that_share_bytes_are_taken_as_the_text_says():
+    """As aiecc's default scheme leaves neighbouring addresses."""
+    body = """%t = aie.tile(0, 2)
+    %a = aie.buffer(%t) {address = 1536 : i32, sym_name = "a"} : memref<128xi32> = dense<1>
+    %b = aie.buffer(%t) {address = 1792 : i32, sym_name = "b"} : memref<64xi32> = dense<2>"""
+    found, (warning,) = lowered(body)
+    assert "buffer @b at 0x700 overlaps buffer @a, which ends at 0x800" in warning
+    assert warning.endswith("[buffer-overlap]")
+    assert [op.address for op in found.init if isinstance(op, BlockWrite)] == [0x200600, 0x200700]
+
+
+def test_a_padding_value_of_a_bd_is_lost():
+    body = """%m = aie.tile(1, 1)
+    %b = aie.buffer(%m) {sym_name = "b", address = 0 : i32} : memref<64xi32>
+    aie.memtile_dma(%m) {
+      %0 = aie.dma_start(MM2S, 0, ^bd, ^end)
+    ^bd:
+      aie.dma_bd(%b : memref<64xi32>, 0, 10, [<size = 8, stride = 1>],
+                 [<const_pad_before = 1, const_pad_after = 1>], pad_value = VALUE) {bd_id = 0 : i32}
+      aie.next_bd ^bd
+    ^end:
+      aie.end
+    }"""
+    found, (warning,) = lowered(body.replace("VALUE", "7"))
+    assert warning.endswith("[pad-value]")
+    without, warnings = lowered(body.replace("VALUE", "0"))
+    assert warnings == []
+    assert found.operations == without.operations

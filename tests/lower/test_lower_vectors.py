@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from bdforge.devices.register_names import What, register_at
+from bdforge.mlir import Era, convert, parse, print_generic, print_module
 from bdforge.txn import BlockWrite, MaskWrite, Write
 from support.cdo_vectors import PARTS, VECTORS
 
@@ -19,6 +20,15 @@ def test_the_lowered_text_gives_the_same_operations_in_the_same_order(name):
     found = vector.configuration()
     for part, operations in zip(PARTS, found.parts, strict=True):
         assert list(operations) == vector.operations(part), part
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_every_form_of_the_text_gives_the_same(name):
+    vector = VECTORS[name]
+    expected = vector.configuration().operations
+    module = parse(vector.lowered)
+    for text in (print_module(module), print_generic(module), convert(vector.lowered, Era.MODERN)):
+        assert vector.configuration(text).operations == expected
 
 
 @pytest.mark.parametrize("name", VECTORS)

@@ -46,7 +46,8 @@ class Meaning:
     `operation` names a function of `OPERATIONS` that makes `outputs` of `inputs`. Operands are those of the form's
     timing; a number is a constant and `DATA` what is loaded or stored. `options` are fixed by the form: lane widths,
     register widths, signs. A branch or request has the operands of what it does in `inputs`; `offset` is the operand
-    that an address is stepped or indexed by. `note` says what sources leave open.
+    that an address is stepped or indexed by. `part` is which 512 bits of the result's register are written, if not
+    all of it; the rest stays. `note` says what sources leave open.
     """
 
     operation: str = ""
@@ -57,6 +58,7 @@ class Meaning:
     access: Access | None = None
     walk: Walk = Walk.NONE
     offset: str = ""
+    part: int | None = None
     note: str = ""
 
 

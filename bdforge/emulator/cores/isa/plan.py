@@ -17,6 +17,7 @@ DEPTH = 12
 _CASCADE_STAGE = _STREAM_STAGE = 5
 _WALK_RESULTS = ("ptr_out", "dc", "dcl", "dch", "sp")
 _SCALAR_BITS = 64
+_PART_BITS = 512  # of wide registers that the cascade fills part by part
 _READABLE_STATUS = ("srCarry", "srMS0", "srSS0")
 
 
@@ -63,7 +64,7 @@ def plan_of(generation: str, instruction: Instruction) -> Plan:
     used = {*(i for i in meaning.inputs if isinstance(i, str)), *_walk_inputs(meaning)}
     reads = tuple(_operand(generation, access) for access in accesses.reads if access.operand in used)
     wanted = {*meaning.outputs, *(_WALK_RESULTS if meaning.walk is not Walk.NONE else ())}
-    writes = {a.operand: _operand(generation, a) for a in accesses.writes if a.operand in wanted}
+    writes = {a.operand: _operand(generation, a, meaning.part) for a in accesses.writes if a.operand in wanted}
     _check_registers(meaning, reads, writes)
     stages = {operand.name: operand.stage for operand in reads}
     walk = max((stages.get(name, 1) for name in _walk_inputs(meaning)), default=0)
@@ -83,8 +84,13 @@ def _walk_inputs(meaning: Meaning) -> tuple[str, ...]:
     return (base, meaning.offset) if meaning.offset else (base,)
 
 
-def _operand(generation: str, access: RegisterAccess) -> Operand:
-    return Operand(access.operand, leaves(generation, access.register), access.stage, access.bypass)
+def _operand(generation: str, access: RegisterAccess, part: int | None = None) -> Operand:
+    found = leaves(generation, access.register)
+    if part is not None:
+        first = part * _PART_BITS
+        inside = (leaf for leaf in found if first <= leaf.lsb < first + _PART_BITS)
+        found = tuple(Leaf(leaf.name, leaf.lsb - first, leaf.bits) for leaf in inside)
+    return Operand(access.operand, found, access.stage, access.bypass)
 
 
 def _check_registers(meaning: Meaning, reads: tuple[Operand, ...], writes: dict[str, Operand]) -> None:

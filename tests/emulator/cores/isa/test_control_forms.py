@@ -132,6 +132,19 @@ def test_the_cascade_moves_512_bits(executor, generation):
     assert world.sent == [value]
 
 
+@pytest.mark.parametrize(
+    ("part", "register"), [(0, "cml3"), (1, "cmh3"), (0, "dm2"), (1, "dm2"), (2, "dm2"), (3, "dm2")]
+)
+def test_the_cascade_fills_a_part_of_a_wide_register(executor, part, register):
+    value, ones = bytes(range(1, 65)), (1 << 2048) - 1
+    world = World(cascade=[value])
+    core = ran(executor, "aie2p", f"vmov.{part} {register}, scd\n{NOPS}", world, crSCDEn=1, dm2=ones, dm3=ones)
+    whole, first = core.read(register), 512 * part
+    assert (whole >> first) % (1 << 512) == int.from_bytes(value, "little")
+    size = 1024 if register.startswith("cm") else 2048
+    assert whole | ((1 << 512) - 1) << first == (1 << size) - 1  # all else stays
+
+
 def test_a_cascade_that_is_not_enabled_is_a_fault(executor):
     with pytest.raises(ExecutionError, match="crSCDEn is 0: write 1 to it first"):
         ran(executor, "aie2p", f"vmov x1, scd\n{NOPS}", World(cascade=[bytes(64)]))

@@ -57,7 +57,7 @@ def _stream() -> np.ndarray:
 
 def _manifest() -> bytes:
     plan = plan_gemm(spec_from(spec_content(16, 16, 32), "small"), device_named("strix_halo"))
-    hashes = dict.fromkeys(("mlir", "host_kernels"), hashlib.sha256(b"").hexdigest())
+    hashes = {role: hashlib.sha256(b"").hexdigest() for role in ("mlir", "host_kernels")}
     return json.dumps(manifest(plan, plan.spec.problems, hashes), indent=1).encode()
 
 

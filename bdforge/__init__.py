@@ -1,7 +1,7 @@
 """bdforge: explicit, checked and emulated designs for AMD's NPU.
 
 `bdforge.emulate` runs any design on the emulated array and returns a `bdforge.Result`; `bdforge.load` makes a built
-GEMM a function of numpy arrays, on the emulated array or the NPU.
+design a function of numpy arrays, on the emulated array or the NPU.
 """
 
 from importlib import import_module

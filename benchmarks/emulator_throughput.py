@@ -13,14 +13,15 @@ from pathlib import Path
 
 from bdforge.emulator.dma import Channel
 from bdforge.mlir import parse
+from bdforge.operators import plan_of
 from bdforge.operators.gemm import Problem
-from bdforge.runtime import BuiltDesign, first_mismatch, random_operands, reference, run_gemm
+from bdforge.runtime import BuiltDesign, first_mismatch, run
 
 DESIGN = Path(__file__).resolve().parents[1] / "build" / "strix_halo" / "gemm_i8_i2_bitnet"
 ROWS_IN_PROFILE = 25
 
 
-def received_words(design: BuiltDesign, a, weights) -> int:
+def received_words(design: BuiltDesign, inputs) -> int:
     """Words that S2MM channels write during one run."""
     total = 0
     receive = Channel._receive
@@ -32,7 +33,7 @@ def received_words(design: BuiltDesign, a, weights) -> int:
 
     Channel._receive = counting
     try:
-        run_gemm(design, a, weights)
+        run(design, inputs)
     finally:
         Channel._receive = receive
     return total
@@ -43,17 +44,18 @@ def main() -> None:
     sizes = [argument for argument in sys.argv[1:] if argument[0].isdigit()]
     m, k, n = map(int, sizes[0].split(",")) if sizes else (256, 2560, 13824)
     design, problem = BuiltDesign.load(DESIGN), Problem(m, k, n)
-    a, weights = random_operands(design.plan, problem, 0)
+    plan = plan_of(design.manifest)
+    inputs = plan.random(problem, 0)
     start = time.perf_counter()
-    parse(design.mlir_for(problem), "design.mlir")
+    parse(design.mlir, "design.mlir")
     parsing = time.perf_counter() - start
     profiler = cProfile.Profile()
-    run = profiler.runcall(run_gemm, design, a, weights) if "--profile" in sys.argv else run_gemm(design, a, weights)
-    assert first_mismatch(run.c, reference(a, weights)) is None
-    words = received_words(design, a, weights)
+    done = profiler.runcall(run, design, inputs) if "--profile" in sys.argv else run(design, inputs)
+    assert first_mismatch(done.outputs["C"], plan.reference(inputs)["C"].values) is None
+    words = received_words(design, inputs)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{problem} emulated in {run.seconds:.2f} s on this host (measured), {parsing:.2f} s of it parsing")
-    print(f"{problem.macs / run.seconds / 1e9:.2f} G emulated MAC/s, {4 * words / run.seconds / 1e6:.0f} MB/s of DMA")
+    print(f"{problem} emulated in {done.seconds:.2f} s on this host (measured), {parsing:.2f} s of it parsing")
+    print(f"{problem.macs / done.seconds / 1e9:.2f} G emulated MAC/s, {4 * words / done.seconds / 1e6:.0f} MB/s of DMA")
     print(f"peak memory {peak:.0f} MiB")
     if "--profile" in sys.argv:
         pstats.Stats(profiler).sort_stats("tottime").print_stats(ROWS_IN_PROFILE)

@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import Plan, load_spec, manifest, plan_gemm, sequence, spec_from
+from bdforge.operators import manifest
+from bdforge.operators.gemm import Plan, load_spec, plan_gemm, sequence, spec_from
 from bdforge.sequences.cpp import cpp_sequence
 
 ROOT = Path(__file__).resolve().parents[1]

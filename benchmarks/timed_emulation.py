@@ -10,10 +10,10 @@ from pathlib import Path
 
 from bdforge.devices.timing import Timing
 from bdforge.emulator import TimingOptions, TimingReport, replay
-from bdforge.operators.gemm import Problem
+from bdforge.operators import plan_of
+from bdforge.operators.gemm import Plan, Problem
 from bdforge.perf.timed import timing_options
-from bdforge.runtime import BuiltDesign, run_gemm
-from bdforge.runtime.reference import random_operands
+from bdforge.runtime import BuiltDesign, run
 
 DESIGN = Path(__file__).resolve().parents[1] / "build" / "strix_halo" / "gemm_i8_i2_bitnet"
 SHAPES = ((256, 2560, 2560), (256, 2560, 640), (256, 6912, 2560), (256, 2560, 13824))
@@ -53,24 +53,26 @@ def dram_seconds(timing: Timing, report: TimingReport) -> float:
 
 def measure(design: BuiltDesign, problem: Problem, efficiency: float) -> None:
     """One row of the table."""
-    a, weights = random_operands(design.plan, problem, 0)
-    options = timing_options(design.plan, problem, efficiency=efficiency)
-    functional = min(run_gemm(design, a, weights).seconds for _ in range(2))
-    run = run_gemm(design, a, weights, options)
-    report = run.timing
+    plan = plan_of(design.manifest)
+    assert isinstance(plan, Plan)
+    inputs = plan.random(problem, 0)
+    options = timing_options(plan, problem, efficiency=efficiency)
+    functional = min(run(design, inputs).seconds for _ in range(2))
+    done = run(design, inputs, options)
+    report = done.timing
     assert report is not None
-    assert run.trace is not None
+    assert done.trace is not None
     assert options.timing is not None
     start = time.perf_counter()
-    replay(run.trace, options)
+    replay(done.trace, options)
     replayed = time.perf_counter() - start
-    calls = run.trace.kernels()
+    calls = done.trace.kernels()
     array = report.cycles / report.array_hz
     compute = compute_seconds(options, calls, len(report.cores))
     dram = dram_seconds(options.timing, report)
     matrix = sum(report.core_share(name) for name in calls)
     print(ROW.format(
-        str(problem), functional, run.seconds, replayed, 1e6 * array, 2 * problem.macs / array / 1e12,
+        str(problem), functional, done.seconds, replayed, 1e6 * array, 2 * problem.macs / array / 1e12,
         1e6 * compute, 1e6 * dram, array / max(compute, dram), matrix, report.dram.utilisation,
         report.controller.busy_cycles / report.cycles,
     ))  # fmt: skip
@@ -85,7 +87,7 @@ def main() -> None:
     )
     given = [tuple(map(int, text.split(","))) for text in arguments if "," in text]
     design = BuiltDesign.load(DESIGN)
-    print(f"{design.plan.spec.name} on {design.plan.device.name}, kernels at {efficiency:.0%} of their schedule")
+    print(f"{design.name} on {design.device.name}, kernels at {efficiency:.0%} of their schedule")
     print("host seconds (measured): functional, timed, replay | emulated: sequence without dispatch and sync |")
     print("modelled lower bounds: compute, DRAM, ratio to the larger | emulated: kernels, DRAM, controller busy")
     print(TITLE.format(*COLUMNS))

@@ -22,8 +22,7 @@ from SCons.Script import (
 from bdforge.design.template import TemplateError, TemplateSpec, is_template, load_template_spec
 from bdforge.devices import DEVICES, Device
 from bdforge.mlir import Era
-from bdforge.operators.gemm import GemmSpec, Plan, SpecError, load_spec, plan_gemm
-from bdforge.operators.gemm.kernels import kernel_for
+from bdforge.operators import Plan, Spec, SpecError, load_spec, operator_of, plan
 from bdforge.toolchain import Tool, missing_report
 
 DEFAULT_DESIGNS = ("gemm_i8_i2_bitnet", "gemm_bf16_bf16_f32_64x64x32")
@@ -145,29 +144,18 @@ def chosen_plans(wanted: str, files: dict[str, Path], device: Device) -> list[Pl
     names = [Path(name).stem if name.endswith(".toml") else name for name in names]
     try:
         specs = [load_spec(files[name]) for name in dict.fromkeys(names)]
-        fitting = [spec for spec in specs if _fits(spec, device)]
+        fitting = [spec for spec in specs if operator_of(spec).fits(spec, device)]
         if not describing_only() and (not fitting or (wanted not in several and len(fitting) < len(specs))):
             stop(_misfit(specs, fitting, device))
-        return [plan_gemm(spec, device) for spec in (fitting[:1] if preferred and wanted == "default" else fitting)]
+        return [plan(spec, device) for spec in (fitting[:1] if preferred and wanted == "default" else fitting)]
     except SpecError as error:
         stop(str(error))
 
 
-def _fits(spec: GemmSpec, device: Device) -> bool:
-    """Whether a spec is for a device's array: it says so, or it has a kernel there and the columns are enough.
-
-    Other misfits are faults of the spec.
-    """
-    if spec.array is not None:
-        return spec.array == device.mlir
-    known = any(kernel_for(other.generation, spec) for other in DEVICES.values())
-    return not known or (kernel_for(device.generation, spec) is not None and spec.columns <= device.columns)
-
-
-def _misfit(specs: list[GemmSpec], fitting: list[GemmSpec], device: Device) -> str:
+def _misfit(specs: list[Spec], fitting: list[Spec], device: Device) -> str:
     misfits = [spec for spec in specs if spec not in fitting]
     names = ", ".join(spec.name for spec in misfits) or "designs/ is empty"
-    others = [other.name for other in DEVICES.values() if any(_fits(spec, other) for spec in misfits)]
+    others = [other.name for other in DEVICES.values() if any(operator_of(spec).fits(spec, other) for spec in misfits)]
     what = "no design" if not fitting else "not every design is"
     return f"{what} for device={device.name} ({device.generation.name}): {names} needs {' or '.join(others)}."
 
@@ -183,9 +171,9 @@ def stop_without(tools: Iterable[Tool], device: Device) -> None:
 
 def stop_without_problems(plans: list[Plan]) -> None:
     """Stop when a full ELF would be empty: it holds the streams of its design's problems and can run no others."""
-    for plan in plans:
-        if not plan.spec.problems:
-            name = plan.spec.name
+    for one in plans:
+        if not one.spec.problems:
+            name = one.spec.name
             stop(f"format=elf: designs/{name}.toml names no problems, a full ELF runs no others; add [[problems]].")
 
 

@@ -12,7 +12,7 @@ from SCons.Script import Action, Builder, Value
 
 from bdforge.devices import device_named
 from bdforge.messages import InputError
-from bdforge.operators.gemm import Plan, load_spec, plan_gemm
+from bdforge.operators import Plan, load_spec, plan
 from bdforge.toolchain import Tool, ToolError, run_tool
 from bdforge.tree import PACKAGE, tree
 
@@ -101,7 +101,7 @@ def kernels(env, place, name: str, sources: Sequence[str], macros: Sequence[str]
 
 def planned(spec, env) -> Plan:
     """The plan of a spec's node for the chosen device."""
-    return plan_gemm(load_spec(str(spec)), device_named(env["device"]))
+    return plan(load_spec(str(spec)), device_named(env["device"]))
 
 
 def _roots(env) -> list[Path]:

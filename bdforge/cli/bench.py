@@ -9,19 +9,18 @@ from rich.console import Console
 
 from bdforge.cli.options import with_schedule
 from bdforge.cli.progress import emulating
-from bdforge.devices.types import TYPES
 from bdforge.emulator.timed import Span
 from bdforge.emulator.timed.tables import tables
 from bdforge.emulator.timed.timeline import write_timeline
-from bdforge.operators.gemm import GemmSequence, Problem, SpecError
-from bdforge.perf.timed import basis_options
+from bdforge.operators import Plan, Problem, SpecError
+from bdforge.perf.timed import run_options
 from bdforge.perf.tune.kernel import Basis
-from bdforge.runtime.design import BuiltDesign
-from bdforge.runtime.gemm import GemmRun, Mismatch, first_mismatch, run_gemm
-from bdforge.runtime.reference import expected, random_operands, random_scales
+from bdforge.runtime import BuiltDesign, Mismatch, Run, first_mismatch, run
 from bdforge.screen import new_table, put, screen
-from bdforge.weights import check_shape, read
+from bdforge.sequences.buffers import staying
+from bdforge.weights import TernaryMatrix, check_shape, read
 
+_MANY = 10_000_000  # operations
 SUGGESTION = (
     "wrong results often come from memory that nobody wrote: run it again with --poison, which names the reader"
 )
@@ -35,8 +34,25 @@ class TimedRuns:
     timeline: Path | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A run, its first wrong element if there is one, and whether it had to be exact."""
+
+    problem: Problem
+    run: Run
+    wrong: Mismatch | None
+    exact: bool
+
+    @property
+    def verdict(self) -> str:
+        if self.wrong is not None:
+            return f"WRONG: {self.wrong}"
+        return "exact" if self.exact else "within its bound"
+
+
 def run_problems(
     design: BuiltDesign,
+    plan: Plan,
     problems: Sequence[Problem],
     weights: Path | None,
     tensors: Sequence[str],
@@ -45,84 +61,80 @@ def run_problems(
     *,
     poison: bool = False,
 ) -> int:
-    """Run and check each problem (the design's own by default); the exit code is 1 when an element is wrong.
+    """Run and check each problem (the plan's own by default); the exit code is 1 when an element is wrong.
 
-    Data are random values of the design's types from `seed`; `weights` and `tensors` name a file to take B from. With
-    `timed`, tables tell where each run's time goes; a timeline takes one problem. With `poison`, reading tile memory
-    that nobody wrote is an error.
+    Data are random values of the design's types from `seed`; `weights` and `tensors` name a file for the operand that
+    stays from run to run. With `timed`, tables tell where each run's time goes; a timeline takes one problem. With
+    `poison`, reading tile memory that nobody wrote is an error.
     """
-    problems = tuple(problems) or design.problems
+    problems = tuple(problems) or tuple(plan.spec.problems)
     if not problems:
-        raise SpecError(f"{design.plan.spec.name} names no problems; give one with --shape MxKxN")
+        raise SpecError(f"{design.name} names no problems; give one with --shape")
     if timed is not None and timed.timeline is not None and len(problems) > 1:
-        raise SpecError(f"a timeline holds one problem, not {len(problems)}; choose one with --shape MxKxN")
+        raise SpecError(f"a timeline holds one problem, not {len(problems)}; choose one with --shape")
     stored = None if weights is None else read(weights, tensors)
     console = screen()
-    rows: list[tuple[Problem, GemmRun, Mismatch | None]] = []
+    rows: list[_Checked] = []
     for i, problem in enumerate(problems):
+        inputs = plan.random(problem, seed)
         if stored is not None:
-            check_shape(stored, problem.K, problem.N)
+            inputs |= _stored(design, problem, stored)
         with emulating(f"{i + 1}/{len(problems)}: {problem} {problem.name}", screen(stderr=True)):
-            rows.append(_run_one(design, problem, None if stored is None else stored.weights, seed, timed, poison))
-    _print(console, design, rows)
+            rows.append(_run_one(design, plan, problem, inputs, timed, poison))
+    _print(console, plan, rows)
     _print_times(console, rows)
-    if not any(wrong is not None for _, _, wrong in rows):
+    if not any(row.wrong is not None for row in rows):
         return 0
     if not poison:
         console.print(SUGGESTION)
     return 1
 
 
+def _stored(design: BuiltDesign, problem: Problem, stored: TernaryMatrix) -> dict[str, np.ndarray]:
+    """A file's weights as the operand that stays."""
+    operands = [operand for operand in staying(design.program) if len(operand.axes) == 2]
+    if not operands:
+        raise SpecError(f"{design.name} has no matrix that stays from run to run; run it without --weights")
+    depth, columns = (design.program.values[axis.size] for axis in operands[0].axes)
+    check_shape(stored, problem.sizes[str(depth)], problem.sizes[str(columns)])
+    return {operands[0].name: stored.weights}
+
+
 def _run_one(
-    design: BuiltDesign, problem: Problem, weights: np.ndarray | None, seed: int, timed: TimedRuns | None, poison: bool
-) -> tuple[Problem, GemmRun, Mismatch | None]:
-    a, random_weights = random_operands(design.plan, problem, seed)
-    scales = random_scales(design.plan, problem, seed)
-    weights = random_weights if weights is None else weights
-    if timed is None:
-        run = run_gemm(design, a, weights, scales=scales, poison=poison)
-    else:
-        spans: list[Span] | None = None if timed.timeline is None else []
-        options = with_schedule(lambda: basis_options(design.plan, problem, timed.basis, spans))
-        run = run_gemm(design, a, weights, options, scales, poison=poison)
-        if timed.timeline is not None and spans is not None and run.timing is not None:
-            write_timeline(timed.timeline, spans, run.timing.array_hz)
-    right = expected(design.plan, a, weights, scales)
-    return problem, run, first_mismatch(run.c, right.values, right.bound)
+    design: BuiltDesign, plan: Plan, problem: Problem, inputs: dict[str, np.ndarray], timed: TimedRuns | None,
+    poison: bool,
+) -> _Checked:  # fmt: skip
+    spans: list[Span] | None = None if timed is None or timed.timeline is None else []
+    options = None if timed is None else with_schedule(lambda: run_options(plan, problem, timed.basis, spans))
+    found = run(design, inputs, options, poison=poison)
+    if timed is not None and timed.timeline is not None and spans is not None and found.timing is not None:
+        write_timeline(timed.timeline, spans, found.timing.array_hz)
+    right = plan.reference(inputs)
+    wrong = (first_mismatch(found.outputs[name], want.values, want.bound, name) for name, want in right.items())
+    exact = all(want.bound is None for want in right.values())
+    return _Checked(problem, found, next((mismatch for mismatch in wrong if mismatch), None), exact)
 
 
-def padding(planned: GemmSequence) -> str:
-    """What the array computes beyond a problem, and which operands the host stages."""
-    problem = planned.problem
-    sizes = zip("MKN", (problem.M, problem.K, problem.N), planned.processed, strict=True)
-    grown = [f"{axis} {size}→{whole}" for axis, size, whole in sizes if size != whole]
-    staged = [name for name in "ABC" if getattr(planned.staging, name.lower())]
-    grown += [f"{' and '.join(staged)} staged"] if staged else []
-    return ", ".join(grown) or "none"
-
-
-def _print(console: Console, design: BuiltDesign, rows: Sequence[tuple[Problem, GemmRun, Mismatch | None]]) -> None:
-    tile = design.plan.spec.tile
-    title = f"{design.plan.spec.name} on the emulated {design.plan.device.name}, tile {tile.m}x{tile.k}x{tile.n}"
-    table = new_table(title, "=shape MxKxN", "layer", "padding", ">MACs", "check against numpy", ">host s")
-    for problem, run, wrong in rows:
+def _print(console: Console, plan: Plan, rows: Sequence[_Checked]) -> None:
+    title = f"{plan.summary}, emulated"
+    table = new_table(title, "=shape", "name", "padding", ">operations", "check against numpy", ">host s")
+    for row in rows:
         table.add_row(
-            str(problem), problem.name, padding(run.sequence),
-            f"{problem.macs / 1e9:.2f} G", _verdict(design, wrong), f"{run.seconds:.1f}",
+            str(row.problem), row.problem.name, plan.padding(row.run.sequence),
+            _count(plan.cost(row.problem).operations), row.verdict, f"{row.run.seconds:.1f}",
         )  # fmt: skip
     put(console, table)
-    for problem, run, _ in rows:
-        for warning in run.warnings:
-            console.print(f"warning: {problem}: {warning}", markup=False)
+    for row in rows:
+        for warning in row.run.warnings:
+            console.print(f"warning: {row.problem}: {warning}", markup=False)
 
 
-def _verdict(design: BuiltDesign, wrong: Mismatch | None) -> str:
-    if wrong is not None:
-        return f"WRONG: {wrong}"
-    return "exact" if TYPES[design.plan.spec.c].integer else "within its bound"
+def _count(operations: int) -> str:
+    """In units of 10^9 where there are many."""
+    return f"{operations / 1e9:.2f} G" if operations >= _MANY else f"{operations:,}"
 
 
-def _print_times(console: Console, rows: Sequence[tuple[Problem, GemmRun, Mismatch | None]]) -> None:
-    for problem, run, _ in rows:
-        if run.timing is not None:
-            put(console, *tables(run.timing, f"{problem} {problem.name}".strip()))
+def _print_times(console: Console, rows: Sequence[_Checked]) -> None:
+    for row in rows:
+        if row.run.timing is not None:
+            put(console, *tables(row.run.timing, f"{row.problem} {row.problem.name}".strip()))

@@ -9,18 +9,19 @@ import typer
 from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.files import Force, Out, print_or_write
 from bdforge.cli.layers import MODEL_NAMES, CaseOf, Estimator, model_command, versus_command
-from bdforge.cli.options import Kernel, ProductName, Shapes, Tokens, problems, with_schedule
+from bdforge.cli.options import Kernel, ProductName, Shapes, Tokens, problems, problems_of, with_schedule
 from bdforge.devices import Device, device_named
-from bdforge.devices.timing import DISPATCHES, timing_in, timing_of
+from bdforge.devices.timing import DISPATCHES, Timing, timing_in, timing_of
 from bdforge.devices.types import PEAK_MACS
 from bdforge.files import FileError, new_file, read_text
 from bdforge.messages import listed
-from bdforge.operators.gemm import Problem, load_spec, plan_gemm
-from bdforge.operators.gemm.staging import check_problem
+from bdforge.operators import Spec, load_spec, operator_of, plan
+from bdforge.operators.gemm import GemmSpec, Problem, plan_gemm
 from bdforge.perf import Estimate, GemmCase, estimate, estimate_table
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.evaluation import goals, mean_error, unseen, worst_error
-from bdforge.perf.report import report
+from bdforge.perf.bounds.operator import cost_estimate
+from bdforge.perf.report import cost_report, report
 from bdforge.perf.tune.kernel import basis_named, kernel_of
 from bdforge.screen import put, say, screen
 
@@ -52,7 +53,7 @@ def estimate_command(
     force: Force = False,
     with_accuracy: Annotated[bool, typer.Option("--accuracy", help="How far models and measurements differ.")] = False,
 ) -> None:
-    """Model the speed of a GEMM design, of a whole model on it, or of a table's rows, and name the bound that binds."""
+    """Model the speed of a design, of a whole model on it, or of a table's rows, and name the bound that binds."""
     if with_accuracy:
         _accuracy()
         return
@@ -72,12 +73,17 @@ def estimate_command(
             new_file(out, force)
         _check_extras(model, tokens, fused, versus, cpu_tops)
         where = Surroundings(device, power, dispatch)
-        if model is not None:
-            model_command(model, tokens, fused, (out, force), *_on(design, where, kernel, rate))
+        spec = load_spec(design)
+        if not isinstance(spec, GemmSpec):
+            if model or versus or rate or kernel != "fitted":
+                raise typer.BadParameter(f"--model, --versus, --rate and --kernel go with a GEMM, not with {spec.kind}")
+            _operator(spec, design, shape, where)
+        elif model is not None:
+            model_command(model, tokens, fused, (out, force), *_on(spec, where, kernel, rate))
         elif versus is not None:
-            versus_command(versus, cpu_tops, problems(shape), *_on(design, where, kernel, rate))
+            versus_command(versus, cpu_tops, problems(shape), *_on(spec, where, kernel, rate))
         else:
-            _design(design, problems(shape), where, kernel, rate)
+            _design(spec, design, problems(shape), where, kernel, rate)
     else:
         raise typer.BadParameter("name a design, or a table with --csv")
 
@@ -110,6 +116,10 @@ class Surroundings:
     power: str | None
     dispatch: str
 
+    def timing(self, product: Device) -> Timing:
+        """The product's timing there."""
+        return timing_in(timing_of(product), product.name, power=self.power, dispatch=self.dispatch)
+
 
 def _check_extras(
     model: str | None, tokens: int | None, fused: str, versus: str | None, cpu_tops: float | None
@@ -122,18 +132,18 @@ def _check_extras(
         raise typer.BadParameter("--cpu-tops goes with --versus cpu")
 
 
-def _on(path: Path, where: Surroundings, kernel: str, rate: float | None) -> tuple[CaseOf, Estimator]:
+def _on(spec: Spec, where: Surroundings, kernel: str, rate: float | None) -> tuple[CaseOf, Estimator]:
     """How a problem becomes a case of the design at `path`, and how it is modelled there."""
     basis = basis_named(kernel)
     if rate is not None and basis != "fitted":
         raise typer.BadParameter(f"--rate and --kernel {kernel} exclude each other; give one")
-    spec = load_spec(path)
+    assert isinstance(spec, GemmSpec)
     plan = plan_gemm(spec, device_named(where.device))
-    timing = timing_in(timing_of(plan.device), plan.device.name, power=where.power, dispatch=where.dispatch)
+    timing = where.timing(plan.device)
     _check_rate(rate, plan.device)
 
     def case_on(problem: Problem) -> GemmCase:
-        check_problem(plan, problem)
+        plan.check(problem)
         return case_of(spec, plan.device, problem, core_macs_per_cycle=rate)
 
     def modelled(case: GemmCase) -> Estimate:
@@ -144,13 +154,22 @@ def _on(path: Path, where: Surroundings, kernel: str, rate: float | None) -> tup
     return case_on, modelled
 
 
-def _design(path: Path, given: list[Problem], where: Surroundings, kernel: str, rate: float | None) -> None:
-    case_on, modelled = _on(path, where, kernel, rate)
-    if not (chosen := given or list(load_spec(path).problems)):
+def _design(spec: Spec, path: Path, given: list[Problem], where: Surroundings, kernel: str, rate: float | None) -> None:
+    case_on, modelled = _on(spec, where, kernel, rate)
+    if not (chosen := given or list(spec.problems)):
         raise FileError(f"{path}: has no problems; give one with --shape MxKxN")
     cases = [case_on(problem) for problem in chosen]
     for case in cases:
         put(screen(), report(modelled(case)))
+
+
+def _operator(spec: Spec, path: Path, shapes: list[str] | None, where: Surroundings) -> None:
+    """Estimates of any operator, by what its runs cost."""
+    planned = plan(spec, device_named(where.device))
+    if not (chosen := problems_of(operator_of(spec), shapes) or list(spec.problems)):
+        raise FileError(f"{path}: has no problems; give one with --shape {'x'.join(operator_of(spec).axes)}")
+    for problem in chosen:
+        put(screen(), cost_report(cost_estimate(planned, problem, where.timing(planned.device))))
 
 
 def _check_rate(rate: float | None, device: Device) -> None:

@@ -1,7 +1,7 @@
 """Options that several commands share, so that each word means the same everywhere."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, TypeVar
 
 import typer
@@ -10,16 +10,21 @@ from bdforge.devices import DEVICES
 from bdforge.devices.types import ORDERS, Order, order_named
 from bdforge.messages import word
 from bdforge.mlir import Era
-from bdforge.operators.gemm import Problem
+from bdforge.operators import Operator
+from bdforge.operators import Problem as AnyProblem
+from bdforge.operators.gemm import AXES, Problem
 from bdforge.perf import PerfError
 from bdforge.perf.kernels.schedule import ScheduleError
 from bdforge.perf.tune.shapes import NAMES
 
 Made = TypeVar("Made")
-_SHAPE = re.compile(r"\s*(\d{1,18})\s*[x,]\s*(\d{1,18})\s*[x,]\s*(\d{1,18})\s*", re.IGNORECASE | re.ASCII)
+_SHAPE = re.compile(r"\s*\d{1,18}\s*(?:[x,]\s*\d{1,18}\s*)*", re.IGNORECASE | re.ASCII)
+_COUNTS = ("", "one positive number", "two positive numbers", "three positive numbers")
+_EXAMPLE = (256, 2560, 640)
 
 Shapes = Annotated[
-    list[str] | None, typer.Option("--shape", help="MxKxN instead of the design's problems; repeatable.")
+    list[str] | None,
+    typer.Option("--shape", help="Sizes (a GEMM's MxKxN) instead of the design's problems; repeatable."),
 ]
 Shape = Annotated[str | None, typer.Option(help="MxKxN instead of the design's problems.")]
 ManyShapes = Annotated[
@@ -49,18 +54,24 @@ Poison = Annotated[bool, typer.Option("--poison", help="Reading memory that nobo
 Timing = Annotated[bool, typer.Option("--timing", help="Time the run (emulated) and tell where it goes.")]
 
 
-def sizes(text: str) -> tuple[int, int, int]:
-    """M, K and N of `MxKxN` (or `M,K,N`); a usage error otherwise."""
-    match = _SHAPE.fullmatch(text)
-    m, k, n = (int(size) for size in match.groups()) if match else (0, 0, 0)
-    if min(m, k, n) < 1:
-        raise typer.BadParameter(f"{word(text)!r} is not MxKxN, three positive numbers such as 256x2560x640")
-    return m, k, n
+def sizes(text: str, axes: Sequence[str] = AXES) -> tuple[int, ...]:
+    """The sizes of `MxKxN` (or `M,K,N`), as an operator's axes are; a usage error otherwise."""
+    found = tuple(map(int, re.split("[xX,]", text))) if _SHAPE.fullmatch(text) else ()
+    if len(found) != len(axes) or min(found) < 1:
+        example = "x".join(map(str, _EXAMPLE[: len(axes)]))
+        raise typer.BadParameter(f"{word(text)!r} is not {'x'.join(axes)}, {_COUNTS[len(axes)]} such as {example}")
+    return found
 
 
 def problem(text: str) -> Problem:
     """The GEMM of `sizes`."""
-    return Problem(*sizes(text))
+    M, K, N = sizes(text)
+    return Problem(M, K, N)
+
+
+def problems_of(operator: Operator, texts: list[str] | None) -> list[AnyProblem]:
+    """Those of a repeatable --shape for an operator, none without."""
+    return [operator.problem(sizes(text, operator.axes)) for text in texts or []]
 
 
 def problems(texts: list[str] | None) -> list[Problem]:

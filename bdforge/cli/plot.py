@@ -13,7 +13,6 @@ from bdforge.devices import device_named
 from bdforge.devices.types import order_named, type_named
 from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm
 from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_OUT_CHANNEL
-from bdforge.operators.gemm.staging import check_problem
 from bdforge.perf import GemmCase, PerfError, measured_rows
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.plots.figure import PlotError, check_picture, save
@@ -87,7 +86,7 @@ def kmt_command(
         spec = load_spec(design)
         chosen = _one_problem(spec, shape)
         plan = plan_gemm(spec, device_named(device))
-        check_problem(plan, chosen)
+        plan.check(chosen)
         case = case_of(spec, plan.device, chosen)
     else:
         case = _tile_case(tile or "", types, b_layout, device, shape)
@@ -151,7 +150,7 @@ def _one_problem(spec: GemmSpec, shape: str | None) -> Problem:
 
 
 def _points(plan: Plan, one: Problem, basis: Basis, emulate: bool) -> list[Point]:
-    check_problem(plan, one)
+    plan.check(one)
     case, name = case_of(plan.spec, plan.device, one), f"{plan.spec.name} {one}"
     found = [with_schedule(lambda: modelled_point(case, name, kernel=kernel_of(case, basis)))]
     if emulate and (tops := timed(plan, one, basis).tops) is not None:

@@ -1,4 +1,4 @@
-"""`bdforge run`: a GEMM design on the emulated array, against numpy."""
+"""`bdforge run`: a built design on the emulated array, against numpy."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,14 +7,14 @@ import typer
 
 from bdforge.cli.bench import TimedRuns, run_problems
 from bdforge.cli.files import Force
-from bdforge.cli.options import InFlight, Kernel, Poison, Seed, Shapes, Tensors, Timing, Wait, problems
+from bdforge.cli.options import InFlight, Kernel, Poison, Seed, Shapes, Tensors, Timing, Wait, problems_of
 from bdforge.cli.timing import TimelineFile, without_timing
 from bdforge.devices import DEVICES
 from bdforge.files import FileError, new_file
-from bdforge.operators.gemm import SequenceOptions, load_spec
-from bdforge.operators.gemm.check import spec_problems
+from bdforge.operators import load_spec, operator_of, plan_of
 from bdforge.perf.tune.kernel import basis_named
 from bdforge.runtime import BuiltDesign
+from bdforge.sequences import SequenceOptions
 from bdforge.watched import part
 
 DEFAULT_DEVICE = "strix_halo"
@@ -38,8 +38,7 @@ def run_command(
     wait: Wait = None,
     in_flight: InFlight = None,
 ) -> None:
-    """Run a GEMM design on the emulated array and compare every element with numpy."""
-    chosen = problems(shape)
+    """Run a built design on the emulated array and compare every element with numpy."""
     wants_time = timing or timeline is not None
     if not wants_time:
         without_timing({"--kernel": kernel != "ideal"})
@@ -49,7 +48,9 @@ def run_command(
     folder = _folder(design)
     part()
     built = BuiltDesign.load(folder).waiting(SequenceOptions.given(wait, in_flight))
-    raise typer.Exit(run_problems(built, chosen, weights, tensor or [], seed, timed, poison=poison))
+    plan = plan_of(built.manifest)
+    chosen = problems_of(operator_of(plan.spec), shape)
+    raise typer.Exit(run_problems(built, plan, chosen, weights, tensor or [], seed, timed, poison=poison))
 
 
 def _folder(design: Path) -> Path:
@@ -61,7 +62,7 @@ def _folder(design: Path) -> Path:
     if built := sorted(Path("build").glob(f"*/{name}/manifest.json")):
         folders = " or ".join(str(manifest.parent) for manifest in built)
         raise FileError(f"{design} is the spec of a design; run what was built of it: bdforge run {folders}")
-    device = next((device.name for device in DEVICES.values() if not spec_problems(spec, device)), DEFAULT_DEVICE)
+    device = next((device.name for device in DEVICES.values() if operator_of(spec).fits(spec, device)), DEFAULT_DEVICE)
     raise FileError(
         f"{design} is the spec of a design; build it with 'scons device={device} design={name} host', "
         f"then: bdforge run build/{device}/{name}"

@@ -8,14 +8,15 @@ import typer
 
 from bdforge import show
 from bdforge.cli.files import Force, Out, print_or_write
-from bdforge.cli.options import Dialect, InFlight, Module, ProductName, Shapes, Wait, problems
+from bdforge.cli.options import Dialect, InFlight, Module, ProductName, Shapes, Wait, problems_of
 from bdforge.design.template import is_template, load_template_spec, render_template
 from bdforge.devices import device_named
 from bdforge.files import read_text
 from bdforge.mlir import Era, convert, era_of, parse, print_module
-from bdforge.operators.gemm import SequenceOptions, load_spec, manifest, plan_gemm, render
+from bdforge.operators import load_spec, manifest, operator_of, plan, render
 from bdforge.routing.write import write_routes
 from bdforge.screen import say, screen
+from bdforge.sequences import SequenceOptions
 
 app = typer.Typer()
 
@@ -41,11 +42,11 @@ def render_command(
         text = render_template(load_template_spec(design), design.parent.parent / "templates")
         return print_or_write(convert(text, dialect, str(design)), out, force)
     spec = load_spec(design)
-    plan = plan_gemm(spec, device_named(device))
+    planned = plan(spec, device_named(device))
     if options := SequenceOptions.given(wait, in_flight):
-        plan = plan.waiting(options)
-    chosen = problems(shape) or spec.problems
-    text = json.dumps(manifest(plan, chosen), indent=2) if with_manifest else render(plan, chosen, dialect)
+        planned = planned.waiting(options)
+    chosen = problems_of(operator_of(spec), shape) or spec.problems
+    text = json.dumps(manifest(planned, chosen), indent=2) if with_manifest else render(planned, chosen, dialect)
     return print_or_write(text, out, force)
 
 

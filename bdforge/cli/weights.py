@@ -8,11 +8,12 @@ import typer
 from bdforge import weights
 from bdforge.cli.files import Force
 from bdforge.cli.options import ProductName, Tensors
-from bdforge.devices import device_named
+from bdforge.devices import device_named, mlir_device_named
+from bdforge.files import FileError
 from bdforge.messages import word
-from bdforge.operators.gemm import load_spec, plan_gemm
-from bdforge.runtime import packed_weights
+from bdforge.operators import load_spec, plan
 from bdforge.screen import say
+from bdforge.sequences import buffers
 
 group = typer.Typer(
     name="weights", no_args_is_help=True,
@@ -42,9 +43,13 @@ def pack(
     force: Force = False,
 ) -> None:
     """Pack matrices in the order in which a design's cores eat them."""
-    plan = plan_gemm(load_spec(design), device_named(device))
+    planned = plan(load_spec(design), device_named(device))
     matrix = weights.read(file, tensor or [])
-    weights.write_packed(out, packed_weights(plan, matrix.weights), force=force)
+    if not (staying := buffers.staying(planned.program)):
+        raise FileError(f"{design} has no operand that stays from run to run; there is nothing to pack")
+    given = {staying[0].name: matrix.weights}
+    _, packed = buffers.pack(planned.program, mlir_device_named(planned.mlir_device), given)
+    weights.write_packed(out, packed[staying[0].argument].view("u1"), force=force)
     depth, columns = matrix.shape
     scales = ", ".join(f"{scale:g}" for scale in matrix.scales)
     say(f"wrote {out}: {matrix.name}, {depth} x {columns}, scale {scales}")

@@ -8,28 +8,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from bdforge.devices import Device
+from bdforge.devices import Device, device_named
 from bdforge.files import read_toml
+from bdforge.images.manifest import Manifest
 from bdforge.messages import word
+from bdforge.operators.manifest import built_files, manifest
 from bdforge.operators.operator import Cost, Expected, Kernels, Operator, Plan
+from bdforge.operators.render import render, render_sequences
 from bdforge.operators.specs import Problem, Spec, SpecError
 from bdforge.sequences import WalkError
 
 __all__ = [
-    "OPERATORS",
-    "Cost",
-    "Expected",
-    "Kernels",
-    "Operator",
-    "Plan",
-    "Problem",
-    "Spec",
-    "SpecError",
-    "WalkError",
-    "load_spec",
-    "operator_of",
-    "plan",
-    "spec_from",
+    "OPERATORS", "Cost", "Expected", "Kernels", "Operator", "Plan", "Problem", "Spec", "SpecError", "WalkError",
+    "built_files", "load_spec", "manifest", "operator_of", "plan", "plan_of", "render", "render_sequences", "spec_from",
 ]  # fmt: skip
 
 
@@ -76,6 +67,11 @@ def spec_from(content: dict[str, Any], name: str, where: str = "design") -> Spec
         told = "missing; add it" if kind is None else f"unknown operator {word(repr(kind))}"
         raise SpecError(f"{where}: kind: {told}; there is {', '.join(OPERATORS)}")
     return OPERATORS[kind].load(content, name, where)
+
+
+def plan_of(built: Manifest) -> Plan:
+    """The plan of a built design by its manifest; SpecError for a spec that this version does not have."""
+    return plan(spec_from(built.spec, built.design, built.design), device_named(built.device))
 
 
 def plan(spec: Spec, device: Device) -> Plan:

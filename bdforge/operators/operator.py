@@ -12,6 +12,7 @@ from bdforge.devices import Device, mlir_device_named
 from bdforge.operators.specs import Problem, SpecError
 from bdforge.sequences import PlannedSequence, Program, ProgramError, SequenceOptions, WalkError
 from bdforge.sequences import planned as run_program
+from bdforge.sequences.interpret import require
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,6 +107,11 @@ class Plan(ABC):
         sizes = ", ".join(f"{name} = {size}" for name, size in sequence.parameters.items())
         return f"{self.spec.name} for {sizes}"
 
+    def padding(self, sequence: PlannedSequence) -> str:
+        """What the array computes beyond a problem, and which operands a host copies; "none" where that is nothing."""
+        staged = [operand.name for operand in sequence.program.operands if sequence.values[operand.staged]]
+        return f"{', '.join(staged)} staged" if staged else "none"
+
     @property
     def mlir_device(self) -> str:
         """The array as MLIR names it."""
@@ -126,23 +132,37 @@ class Plan(ABC):
         """The kernels' macros, and what compilers for the array define by themselves."""
         return (*self.kernels.defines, f"__AIE_ARCH__={self.device.generation.compiler_architecture}")
 
+    @property
+    def host_facts(self) -> dict[str, Any]:
+        """What a manifest tells beyond what all operators have in common."""
+        return {}
+
     def waiting(self, options: SequenceOptions) -> Self:
         """The same array, whose sequences wait as `options` say."""
         return replace(self, spec=replace(self.spec, sequence=options))  # type: ignore[type-var]
+
+    def check(self, problem: Problem) -> None:
+        """SpecError lists every reason why no sequence of the plan's can compute a problem, wherever operands lie."""
+        try:
+            require(self.program, dict.fromkeys(self.program.parameters, 0) | dict(problem.sizes))
+        except ProgramError as error:
+            raise self._refusal(problem, error) from None
 
     def sequence(self, problem: Problem, leading: Mapping[str, int] | None = None) -> PlannedSequence:
         """The runtime sequence of a problem, with `leading` dimensions by parameter where lines have gaps.
 
         SpecError lists every reason why the plan cannot compute it, WalkError why the shims cannot move it.
         """
-        where = f"{self.spec.name}: {problem}"
         try:
             given = {**problem.sizes, **(leading or {})}
             return run_program(self.program, given, mlir_device_named(self.mlir_device), self.spec.sequence)
         except ProgramError as error:
-            raise SpecError("\n".join(f"{where}: {reason}" for reason in str(error).splitlines())) from None
+            raise self._refusal(problem, error) from None
         except WalkError as error:
-            raise WalkError(f"{where} {error}") from None
+            raise WalkError(f"{self.spec.name}: {problem} {error}") from None
+
+    def _refusal(self, problem: Problem, error: ProgramError) -> SpecError:
+        return SpecError("\n".join(f"{self.spec.name}: {problem}: {reason}" for reason in str(error).splitlines()))
 
 
 @dataclass(frozen=True, slots=True)

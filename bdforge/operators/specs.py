@@ -4,8 +4,6 @@ A spec is TOML with `kind = "..."` at the top. An operator's spec derives from `
 `Section` of pydantic, which `validated` checks.
 """
 
-import hashlib
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -13,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from bdforge.images.manifest import spec_hash
 from bdforge.messages import InputError, listed, word
 from bdforge.sequences import SequenceOptions
 
@@ -136,5 +135,4 @@ class Spec(ABC):
     @property
     def hash(self) -> str:
         """Identity of everything that decides the array configuration (not problems and sequences)."""
-        told = json.dumps({"kind": self.kind, **self.facts}, sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        return spec_hash(self.content)

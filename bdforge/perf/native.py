@@ -13,7 +13,6 @@ from bdforge.devices import Device
 from bdforge.devices.types import Order
 from bdforge.operators.gemm import GemmSpec, Problem, plan_gemm
 from bdforge.operators.gemm.spec import LARGEST_SIZE
-from bdforge.operators.gemm.staging import check_problem
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.estimate import Estimate, estimate
 from bdforge.perf.errors import PerfError
@@ -60,7 +59,7 @@ def sweep(
     for layout in layouts:
         plan = plan_gemm(replace(spec, layouts=replace(spec.layouts, b=layout)), device)
         for problem in problems:
-            check_problem(plan, problem)
+            plan.check(problem)
             case = case_of(plan.spec, device, problem)
             yield Swept(layout, estimate(case, kernel=None if basis == "fitted" else kernel_of(case, basis)))
 

@@ -1,11 +1,14 @@
 """An estimate for people: figures, and bars of where the time goes."""
 
+from collections.abc import Mapping
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from bdforge.perf.bounds.estimate import Estimate
 from bdforge.perf.bounds.layers import Layers
+from bdforge.perf.bounds.operator import CostEstimate
 from bdforge.screen import new_table
 
 BAR_WIDTH = 40  # characters for the whole time
@@ -20,7 +23,28 @@ def bar(share: float, width: int = BAR_WIDTH) -> str:
 
 def report(found: Estimate) -> RenderableType:
     """Figures and bars of one estimate. Bars of what overlaps do not sum to the time."""
-    return Group(Text.from_markup(_headline(found)), _bars(found), *(Text(line) for line in _remarks(found)))
+    return Group(
+        Text.from_markup(_headline(found)),
+        _bars(found, {**found.serial, "imperfect overlap": found.exposed()["imperfect overlap"]}),
+        *(Text(line) for line in _remarks(found)),
+    )
+
+
+def cost_report(found: CostEstimate) -> RenderableType:
+    """Figures and bars of any operator's estimate."""
+    cost, (fast, slow) = found.cost, found.time_range_us
+    return Group(
+        Text.from_markup(
+            f"[bold]{found.problem}[/] {found.plan.spec.kind}, {found.plan.summary}: [bold]{found.time_us:.0f} us[/] "
+            f"(modelled), {found.gb_s:.1f} GB/s of DRAM, bound: [bold]{found.bound}[/]"
+        ),
+        _bars(found, found.serial),
+        Text(f"range: {fast:.0f} to {slow:.0f} us, from everything overlapped to nothing"),
+        Text(
+            f"{cost.operations} operations; reads {cost.read_bytes / 1e6:.2f} MB, "
+            f"writes {cost.write_bytes / 1e6:.2f} MB, in runs of at least {cost.run_bytes} B"
+        ),
+    )
 
 
 def _headline(found: Estimate) -> str:
@@ -31,10 +55,9 @@ def _headline(found: Estimate) -> str:
     )
 
 
-def _bars(found: Estimate) -> Table:
+def _bars(found: Estimate | CostEstimate, added: Mapping[str, float]) -> Table:
     table = new_table(None, "", ">us", f"of {found.time_us:.0f} us")
     table.box = None
-    added = {**found.serial, "imperfect overlap": found.exposed()["imperfect overlap"]}
     for kind, parts in (("overlapping", found.parallel), ("added", added)):
         for name, time_us in sorted(parts.items(), key=lambda part: -part[1]):
             colour = "red" if name == found.bound else "cyan" if kind == "overlapping" else "yellow"

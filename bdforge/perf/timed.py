@@ -12,7 +12,10 @@ from bdforge.devices.timing import timing_of
 from bdforge.devices.types import PEAK_MACS
 from bdforge.emulator import TimingOptions, TimingReport, emulate
 from bdforge.emulator.timed import Span
-from bdforge.operators.gemm import GemmSequence, Plan, Problem, render, sequence
+from bdforge.operators import Plan as AnyPlan
+from bdforge.operators import Problem as AnyProblem
+from bdforge.operators import render
+from bdforge.operators.gemm import GemmSequence, Plan, Problem, sequence
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.kernels.schedule import Schedule, ScheduleError, kernel_costs
 from bdforge.perf.tune.kernel import Basis, kernel_of, share_reached
@@ -63,6 +66,13 @@ def basis_options(plan: Plan, problem: Problem, basis: Basis, spans: list[Span] 
     options = timing_options(plan, problem, spans=spans)
     cycles = kernel_of(case_of(spec, plan.device, problem), basis).cycles / plan.spec.buffers.rho
     return replace(options, kernels={**options.kernels, plan.kernel.multiply: cycles})
+
+
+def run_options(plan: AnyPlan, problem: AnyProblem, basis: Basis, spans: list[Span] | None = None) -> TimingOptions:
+    """How to time a run of any operator: of others than GEMM the product's constants, kernels at no cost."""
+    if isinstance(plan, Plan):
+        return basis_options(plan, Problem.of(problem.sizes), basis, spans)
+    return TimingOptions(timing_of(plan.device), {}, plan.cost(problem).operations, spans)
 
 
 def _nothing(*_: object) -> None:

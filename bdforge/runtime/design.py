@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from bdforge.devices import DeviceError, device_named
+from bdforge.devices import Device, DeviceError, device_named, mlir_device_named
 from bdforge.files import read_bytes, read_json, read_text
+from bdforge.images.manifest import Manifest, manifest_fault
 from bdforge.messages import InputError
-from bdforge.operators.gemm import Plan, Problem, SequenceOptions, SpecError, plan_gemm, render, spec_from
-from bdforge.operators.gemm.manifest_schema import Manifest, manifest_fault
 from bdforge.runtime.kernels import load_kernels
+from bdforge.sequences import OperandError, PlannedSequence, Program, ProgramError, SequenceOptions, WalkError, planned
 
 
 class BuildError(InputError):
@@ -21,34 +21,72 @@ class BuildError(InputError):
 
 @dataclass(frozen=True)
 class BuiltDesign:
-    """A design ready to run on the emulated array."""
+    """A design ready to run: what its manifest says, whatever it computes. `options`: how runs wait, None as built."""
 
     folder: Path
-    plan: Plan
-    problems: tuple[Problem, ...]
+    manifest: Manifest
     mlir_file: Path
     kernel_library: Path
-    manifest: Manifest
-    built_sequences: bool = True
+    options: SequenceOptions | None = None
 
     def __repr__(self) -> str:
-        return f"<BuiltDesign {self.plan.summary}, in {self.folder}>"
+        return f"<BuiltDesign {self.summary}, in {self.folder}>"
 
     @classmethod
-    def load(cls, folder: Path | str) -> "BuiltDesign":
+    def load(cls, folder: Path | str) -> Self:
         """Read `manifest.json` and what it names; BuildError says what is missing or does not match."""
         folder = Path(folder)
         manifest = _manifest(folder / "manifest.json")
-        plan = _plan(manifest, folder / "manifest.json")
-        if plan.spec.hash != manifest.spec_hash:
-            raise BuildError(f"{folder}: the manifest was built from another spec ({manifest.spec_hash}); build again")
-        host = f"run scons device={plan.device.name} host"
+        host = f"run scons device={manifest.device} host"
         mlir_file, kernel_library = (_checked_file(folder, manifest, role, host) for role in ("mlir", "host_kernels"))
-        return cls(folder, plan, plan.spec.problems, mlir_file, kernel_library, manifest)
+        return cls(folder, manifest, mlir_file, kernel_library)
 
     def waiting(self, options: SequenceOptions | None) -> "BuiltDesign":
         """The same built array, whose sequences wait as `options` say and are made anew; None: as built."""
-        return self if options is None else replace(self, plan=self.plan.waiting(options), built_sequences=False)
+        return self if options is None else replace(self, options=options)
+
+    @property
+    def name(self) -> str:
+        """Of the design."""
+        return self.manifest.design
+
+    @property
+    def summary(self) -> str:
+        """The design in a few words."""
+        return f"{self.name} ({self.manifest.kind}) for {self.manifest.device}"
+
+    @property
+    def device(self) -> Device:
+        """The product it was built for."""
+        return device_named(self.manifest.device)
+
+    @property
+    def array(self) -> Device:
+        """Its array."""
+        return mlir_device_named(self.manifest.mlir_device)
+
+    @property
+    def program(self) -> Program:
+        """What yields its instruction stream for any sizes."""
+        return self.manifest.sequence.program
+
+    def sequence(self, sizes: Mapping[str, int]) -> PlannedSequence:
+        """The runtime sequence for sizes by parameter; OperandError where the design cannot run them."""
+        try:
+            if missing := [name for name in self.program.sizes if name not in sizes]:
+                raise OperandError(f"no array tells {', '.join(missing)}")
+            options = self.options or SequenceOptions(
+                "wide" if self.manifest.sequence.wide else "column", self.program.in_flight
+            )
+            return planned(self.program, sizes, self.array, options)
+        except (OperandError, ProgramError, WalkError) as error:
+            shape = "x".join(map(str, sizes.values()))
+            raise type(error)(f"{self.name}: {shape}: {error}") from None
+
+    def built_sequence(self, sizes: Mapping[str, int]) -> str | None:
+        """The name of the runtime sequence in the MLIR that is for these sizes, if there is one."""
+        built = {problem.sequence for problem in self.manifest.problems if dict(problem.sizes) == dict(sizes)}
+        return next(iter(built), None) if self.options is None else None
 
     @cached_property
     def mlir(self) -> str:
@@ -60,13 +98,9 @@ class BuiltDesign:
         """The kernels, compiled for this host."""
         return load_kernels(self.kernel_library)
 
-    def mlir_for(self, problem: Problem) -> str:
-        """MLIR that holds the sequence of `problem`: the built text, or one rendered for it."""
-        return self.mlir if self.built_sequences and problem in self.problems else render(self.plan, [problem])
-
     def image(self, role: str) -> Path:
         """What is loaded onto an NPU: "xclbin" or "elf"; BuildError when it is missing or of another build."""
-        way = f"build it with scons device={self.plan.device.name} format={role} (needs Peano, aiecc and XRT)"
+        way = f"build it with scons device={self.manifest.device} format={role} (needs Peano, aiecc and XRT)"
         return _checked_file(self.folder, self.manifest, role, way)
 
 
@@ -83,18 +117,16 @@ def _checked_file(folder: Path, manifest: Manifest, role: str, way: str) -> Path
     return path
 
 
-def _plan(manifest: Manifest, file: Path) -> Plan:
-    try:
-        return plan_gemm(spec_from(manifest.spec, manifest.design, str(file)), device_named(manifest.device))
-    except (DeviceError, SpecError) as error:
-        reasons = str(error).replace(f"{file}: ", "").replace("\n", "; ")
-        raise BuildError(f"{file}: {reasons}; build the design again") from None
-
-
 def _manifest(path: Path) -> Manifest:
     if not path.is_file():
         raise BuildError(f"{path}: there is no such file; build the design first (scons host)")
     content = read_json(path, BuildError)
     if fault := manifest_fault(content):
         raise BuildError(f"{path}: {fault}; build the design again")
-    return Manifest.model_validate(content)
+    manifest = Manifest.model_validate(content)
+    try:
+        device_named(manifest.device)
+        mlir_device_named(manifest.mlir_device)
+    except DeviceError as error:
+        raise BuildError(f"{path}: {error}; build the design again") from None
+    return manifest

@@ -5,33 +5,28 @@ A backend is chosen by `device=` or the variable BDFORGE_DEVICE; the emulated ar
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from bdforge.emulator import ArgumentError, emulate
-from bdforge.operators.gemm import GemmSequence, SequenceOptions, render
-from bdforge.operators.gemm import sequence as planned_sequence
-from bdforge.operators.gemm.program import B
+from bdforge.emulator import emulate
 from bdforge.runtime.design import BuildError, BuiltDesign
-from bdforge.runtime.epilogues import NO_SCALES, Scales, fed_operands
-from bdforge.runtime.operands import b_operand, c_buffer, c_matrix, check_matrix, staged_a
-from bdforge.weights import WeightError
+from bdforge.sequences import OperandError, PlannedSequence, SequenceOptions
+from bdforge.sequences.buffers import arguments, fetched, inputs_of, pack, placed, sizes_of, staying
+from bdforge.sequences.program import Operand
 
 VARIABLE = "BDFORGE_DEVICE"
 DEFAULT = "emulator"
-
-
 TIMEOUT_SECONDS = 10.0  # the driver gives up after about as long
 
 
 class Backend(Protocol):
-    """Runs a planned sequence on its arguments as the array sees them; C is written in place. Returns warnings."""
+    """Runs a planned sequence on its host buffers, of which the array writes some in place. Returns warnings."""
 
     def run(
-        self, planned: GemmSequence, arguments: Sequence[np.ndarray], timeout_seconds: float
+        self, planned: PlannedSequence, buffers: Sequence[np.ndarray], timeout_seconds: float
     ) -> tuple[str, ...]: ...
 
 
@@ -40,19 +35,12 @@ class Emulator:
 
     def __init__(self, design: BuiltDesign):
         self._design = design
-        self._configuration = render(design.plan, [])
 
-    def run(self, planned: GemmSequence, arguments: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
+    def run(self, planned: PlannedSequence, buffers: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
         """Run until the sequence has ended; faults are EmulationErrors. There is no clock, hence no time-out."""
         del timeout_seconds
         design = self._design
-        result = emulate(
-            self._configuration,
-            arguments,
-            design.kernels,
-            instructions=planned.words(),
-            file=str(design.mlir_file),
-        )
+        result = emulate(design.mlir, buffers, design.kernels, instructions=planned.words(), file=str(design.mlir_file))
         return result.warnings
 
 
@@ -69,25 +57,30 @@ def backend_for(design: BuiltDesign, device: str | None, environ: Mapping[str, s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PackedWeights:
-    """Weights (K x N) in the order in which one design's cores eat them; pack once, use for every call.
+class Packed:
+    """Operands as one design's array reads them, buffers by argument; pack once, use for every call.
 
-    `data` may come from a file that `Gemm.pack(...).data.tofile` wrote for the same tile sizes.
+    `names` are the operands' names, `sizes` those that they tell.
     """
 
-    K: int
-    N: int
-    data: np.ndarray
-    scales: Scales = NO_SCALES
+    names: tuple[str, ...]
+    sizes: Mapping[str, int]
+    buffers: Mapping[int, np.ndarray]
+
+    @property
+    def data(self) -> np.ndarray:
+        """The first operand's buffer; a file of it is what `Loaded.packed` takes."""
+        return next(iter(self.buffers.values()))
 
     def __repr__(self) -> str:
-        return f"<PackedWeights {self.K} x {self.N}, {self.data.nbytes} bytes>"
+        size = sum(buffer.nbytes for buffer in self.buffers.values())
+        return f"<Packed {', '.join(self.names)}, {'x'.join(map(str, self.sizes.values()))}, {size} bytes>"
 
 
-class Gemm:
-    """C = gemm(a, weights), M x K times K x N, in the dtypes (`DTYPES`) and memory orders of the design.
+class Loaded:
+    """A design as a function: inputs by position or by operand name, in its types and memory orders; its output.
 
-    Any M, K, N run on one loaded array.
+    Several outputs come as a dict by name. Any sizes run on one loaded array.
     """
 
     def __init__(self, design: BuiltDesign, backend: Backend, timeout_seconds: float = TIMEOUT_SECONDS):
@@ -95,55 +88,75 @@ class Gemm:
 
     def __repr__(self) -> str:
         where = type(self._backend).__name__.lower()
-        return f"<Gemm {self.design.plan.summary} by the {where}>"
+        inputs = ", ".join(operand.name for operand in inputs_of(self.design.program))
+        return f"<Loaded {self.design.summary} by the {where}, takes {inputs}>"
 
-    def pack(
-        self, weights: np.ndarray, column_scales: np.ndarray | None = None, bias: np.ndarray | None = None
-    ) -> PackedWeights:
-        """Weights (K x N) as this design reads them, packed or staged; WeightError for values that their type lacks.
+    def pack(self, *arrays: np.ndarray, **named: np.ndarray) -> Packed:
+        """Inputs that stay from call to call as this design reads them, packed or staged, such as weights.
 
-        `column_scales` and `bias`: float32 (N,), for designs whose epilogue takes them.
+        These are the operands in which the first of a shape's sizes takes no part; in order, or by name. OperandError
+        for values that their types lack.
         """
-        spec = self.design.plan.spec
-        check_matrix("weights", weights, spec.b, spec.layouts.b)
-        depth, columns = weights.shape
-        scales = Scales(columns=column_scales, bias=bias)
-        return PackedWeights(depth, columns, b_operand(self.design.plan, weights), scales)
+        design = self.design
+        given = _bound(arrays, named, staying(design.program), design.name)
+        return Packed(tuple(given), *pack(design.program, design.array, given))
 
-    def __call__(
-        self, a: np.ndarray, weights: np.ndarray | PackedWeights, row_scales: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Multiply; ArgumentError says what was expected and what was given.
+    def packed(self, data: np.ndarray, **sizes: int) -> Packed:
+        """What `pack` made of the first operand that stays, read from a file of its `data`; sizes by parameter."""
+        operand = staying(self.design.program)[0]
+        return Packed((operand.name,), sizes, {operand.argument: data})
 
-        `row_scales`: float32 (M,), for designs whose epilogue scales.
-        """
-        spec = self.design.plan.spec
-        check_matrix("a", a, spec.a, spec.layouts.a)
-        packed = weights if isinstance(weights, PackedWeights) else self.pack(weights)
-        if a.shape[1] != packed.K:
-            raise ArgumentError(f"a is {a.shape[0]} x {a.shape[1]}, but weights are {packed.K} x {packed.N}")
-        planned = planned_sequence(self.design.plan, a.shape[0], packed.K, packed.N)
-        _check_packed(packed, planned.argument_bytes[B])
-        c = c_buffer(planned)
-        fed = fed_operands(planned, replace(packed.scales, rows=row_scales))
-        self._backend.run(planned, [staged_a(planned, a), packed.data, c, *fed], self.timeout_seconds)
-        return np.ascontiguousarray(c_matrix(planned, c))
-
-
-def _check_packed(packed: PackedWeights, needed: int) -> None:
-    """WeightError unless the data are as long as the array will read."""
-    if packed.data.nbytes != needed:
-        raise WeightError(
-            f"packed weights of {packed.K} x {packed.N} take {needed} bytes, got {packed.data.nbytes}; the file is "
-            "truncated, or packed for other tile sizes: pack the weights again"
-        )
+    def __call__(self, *arrays: np.ndarray | Packed, **named: np.ndarray | Packed) -> Any:
+        """Run; OperandError says what was expected and what was given."""
+        inputs = inputs_of(self.design.program)
+        given = _bound(arrays, named, inputs, self.design.name)
+        packed = [value for value in given.values() if isinstance(value, Packed)]
+        plain = {name: value for name, value in given.items() if isinstance(value, np.ndarray)}
+        if odd := [name for name, value in given.items() if not isinstance(value, np.ndarray | Packed)]:
+            raise OperandError(f"operand {odd[0]} must be an array, got {type(given[odd[0]]).__name__}")
+        sizes = sizes_of(self.design.program, plain, {k: v for one in packed for k, v in one.sizes.items()})
+        planned = self.design.sequence(sizes)
+        buffers = {index: buffer for one in packed for index, buffer in one.buffers.items()}
+        _check_packed(packed, planned)
+        buffers |= placed(planned, plain, [operand for operand in inputs if operand.argument not in buffers])
+        run = arguments(planned, buffers)
+        self._backend.run(planned, run, self.timeout_seconds)
+        outputs = {name: np.ascontiguousarray(array) for name, array in fetched(planned, run).items()}
+        return next(iter(outputs.values())) if len(outputs) == 1 else outputs
 
 
-def load(folder: Path | str, device: str | None = None, sequence: SequenceOptions | None = None) -> Gemm:
+def _bound(arrays: Sequence, named: Mapping, operands: Sequence[Operand], design: str) -> dict:
+    """Arguments by operand name; OperandError for one that the design does not take."""
+    names = {operand.name.lower(): operand.name for operand in operands}
+    takes = ", ".join(names.values()) or "none"
+    given = dict(zip(names.values(), arrays, strict=False))
+    for name, value in named.items():
+        if name.lower() not in names or names[name.lower()] in given or len(arrays) > len(names):
+            raise OperandError(f"design {design} takes no operand {name} here; it takes {takes}")
+        if value is not None:
+            given[names[name.lower()]] = value
+    if len(arrays) > len(names):
+        raise OperandError(f"{len(arrays)} arrays were given; design {design} takes {takes} here")
+    return given
+
+
+def _check_packed(packed: Sequence[Packed], planned: PlannedSequence) -> None:
+    """OperandError unless packed buffers are as long as the array will read."""
+    for one in packed:
+        for index, buffer in one.buffers.items():
+            if buffer.nbytes != (needed := planned.argument_bytes[index]):
+                sizes = ", ".join(f"{name} = {size}" for name, size in one.sizes.items())
+                raise OperandError(
+                    f"packed {one.names[0]} of {sizes} takes {needed} bytes, got {buffer.nbytes}; the file is "
+                    "truncated, or packed for other tile sizes: pack it again"
+                )
+
+
+def load(folder: Path | str, device: str | None = None, sequence: SequenceOptions | None = None) -> Loaded:
     """The design built in `folder`, ready to be called.
 
     `device` is "emulator" (the default) or "xrt"; without it the variable BDFORGE_DEVICE decides. `sequence` says how
     runs wait, where not as the design says. BuildError says what the folder lacks, NpuError what the NPU lacks.
     """
     design = BuiltDesign.load(folder).waiting(sequence)
-    return Gemm(design, backend_for(design, device))
+    return Loaded(design, backend_for(design, device))

@@ -7,20 +7,19 @@ whose end was not seen must stay alive, or XRT aborts the process (XRT 2.25).
 import importlib
 import warnings
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bdforge.devices import Device
+from bdforge.devices.timing import JOB_TIMEOUT_SECONDS, timing_of
+from bdforge.images.manifest import XCLBIN_KERNEL
 from bdforge.messages import Fault
 from bdforge.mlir import parse
-from bdforge.operators.gemm import GemmSequence, Plan, Problem
-from bdforge.operators.gemm.manifest import XCLBIN_KERNEL
-from bdforge.operators.gemm.program import C
-from bdforge.perf import PerfError, estimate
-from bdforge.perf.bounds.case import case_of
 from bdforge.runtime.design import BuildError, BuiltDesign
+from bdforge.sequences import PlannedSequence
+from bdforge.sequences.buffers import outputs_of
 from bdforge.txn.codec import encode
 from bdforge.txn.lower import lower_module
 from bdforge.xrt import first_missing
@@ -129,38 +128,42 @@ def difference(emulated: Sequence[np.ndarray], measured: Sequence[np.ndarray]) -
 
 
 class Xrt:
-    """A GEMM design on the NPU: loaded once, each size brings its instruction stream."""
+    """A design on the NPU: loaded once, each size brings its instruction stream."""
 
     def __init__(self, design: BuiltDesign):
-        plan = design.plan
-        owner = f"{design.folder / 'manifest.json'}: design {plan.spec.name} is for device {plan.device.name}"
-        owner += f" ({plan.mlir_device})"
-        self._streams: dict[tuple[int, ...], tuple[Any, int]] = {}
+        owner = f"{design.folder / 'manifest.json'}: design {design.name} is for device {design.device.name}"
+        owner += f" ({design.manifest.mlir_device})"
+        self._product, self._streams = design.device, {}
+        self._written = {operand.argument for operand in outputs_of(design.program)}
         _pyxrt()  # before the design's files: what is missing first
-        self._loaded = Loaded(design.image("xclbin"), design.manifest.kernel, plan.device.mlir, owner)
+        self._loaded = Loaded(design.image("xclbin"), design.manifest.kernel, design.device.mlir, owner)
 
-    def run(self, planned: GemmSequence, arguments: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
+    def run(self, planned: PlannedSequence, buffers: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
         """Run on the NPU; NpuError when it fails or takes longer than `timeout_seconds`."""
-        with _named(f"running {planned.problem}"):
+        with _named(f"running {planned.shape}"):
             stream = self._stream(planned)
-        self._loaded.run(str(planned.problem), stream, arguments, timeout_seconds, [C])
+        self._loaded.run(planned.shape, stream, buffers, timeout_seconds, self._written)
         return ()
 
-    def _stream(self, planned: GemmSequence) -> tuple[Any, int]:
+    def _stream(self, planned: PlannedSequence) -> tuple[Any, int]:
         """The instruction stream of a size in the NPU's memory, written once."""
-        sizes, problem = planned.sizes, planned.problem
-        key = (problem.M, problem.K, problem.N, sizes.lda, sizes.ldb, sizes.ldc)
+        key = tuple(planned.parameters[name] for name in planned.program.parameters)
         if key not in self._streams:
-            _warn_of_late(planned.plan, problem)
+            warn_of_late(planned, self._product)
             self._streams[key] = self._loaded.stream(planned.words())
         return self._streams[key]
 
 
-def _warn_of_late(plan: Plan, problem: Problem) -> None:
-    """A Python warning for a problem that a driver may end before it is done, where the models know its design."""
-    with suppress(PerfError):
-        if late := estimate(case_of(plan.spec, plan.device, problem)).late:
-            warnings.warn(f"{problem}: {late}", stacklevel=5)
+def warn_of_late(planned: PlannedSequence, product: Device) -> None:
+    """A Python warning for a run that a driver may end before it is done, by what it moves alone."""
+    moved = planned.traffic()
+    seconds = timing_of(product).port_ns(moved.read_bytes, moved.write_bytes) / 1e9
+    if seconds >= JOB_TIMEOUT_SECONDS:
+        warnings.warn(
+            f"{planned.shape}: its transfers alone take {seconds:.1f} s (modelled), more than "
+            f"{JOB_TIMEOUT_SECONDS:g} s, after which some drivers end a job; split the problem",
+            stacklevel=5,
+        )
 
 
 class _named:  # noqa: N801  reads as a word in `with`

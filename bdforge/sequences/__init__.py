@@ -5,7 +5,7 @@ run the same JSON from the manifest.
 """
 
 from bdforge.sequences.build import Builder
-from bdforge.sequences.expressions import Expr, all_of, any_of, ceildiv, divisor, largest, least, select
+from bdforge.sequences.expressions import Expr, all_of, any_of, ceildiv, divisor, evaluate, largest, least, select
 from bdforge.sequences.interpret import Await, Event, Start, StartedTask, Stored, TaskBd, interpret
 from bdforge.sequences.operands import OperandError, fetch, place
 from bdforge.sequences.options import DEFAULT_OPTIONS, SequenceOptionError, SequenceOptions
@@ -33,6 +33,7 @@ __all__ = [
     "any_of",
     "ceildiv",
     "divisor",
+    "evaluate",
     "fetch",
     "interpret",
     "largest",

@@ -178,6 +178,25 @@ def _neutral(operation: str, given: tuple[Expr, ...], values: list[int | None]) 
             return given[1] if operation == "select" and given[1] == given[2] else None
 
 
+def evaluate(value: Operand, parameters: Mapping[str, int]) -> int:
+    """The value of an expression without counters; ExpressionError as `apply`."""
+    known: dict[Expr, int] = {}
+
+    def of(found: Expr) -> int:
+        if found not in known:
+            operands = found.operands
+            match found.operation:
+                case "constant":
+                    known[found] = operands[0]
+                case "parameter":
+                    known[found] = parameters[operands[0]]
+                case operation:
+                    known[found] = apply(operation, *map(of, operands))
+        return known[found]
+
+    return of(expression(value))
+
+
 def ceildiv(a: Operand, b: Operand) -> Expr:
     """a / b, rounded up."""
     return operate("ceildiv", a, b)

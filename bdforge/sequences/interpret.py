@@ -88,6 +88,11 @@ def arguments_of(program: Program, parameters: Mapping[str, int]) -> list[int]:
     return [values[argument.elements] for argument in program.arguments]
 
 
+def require(program: Program, parameters: Mapping[str, int]) -> None:
+    """ProgramError with every requirement that does not hold."""
+    _Run(program, parameters, BUDGET).require()
+
+
 def interpret(
     program: Program,
     parameters: Mapping[str, int],

@@ -54,6 +54,11 @@ class PlannedSequence:
         return values_of(self.program, self.parameters)
 
     @property
+    def shape(self) -> str:
+        """Its sizes as shapes are written, such as 256x2560x640."""
+        return "x".join(str(self.parameters[name]) for name in self.program.sizes)
+
+    @property
     def elements(self) -> list[int]:
         """Memory elements of each host buffer."""
         return [self.values[argument.elements] for argument in self.program.arguments]

@@ -179,6 +179,13 @@ class Operand(_Part):
     offset: Place
     dims: Annotated[list[Dim], Field(min_length=1, max_length=8)]
 
+    @property
+    def places(self) -> set[int]:
+        """Places of all values that say where its elements stand."""
+        axes = {place for axis in self.axes for place in (axis.size, axis.walked, axis.tile) if place is not None}
+        dims = {place for dim in self.dims for place in (dim.count, dim.step, dim.stride)}
+        return {self.offset, self.staged} | axes | dims
+
 
 class Program(_Part):
     """A sequence program."""
@@ -196,6 +203,15 @@ class Program(_Part):
         """Parameters that are sizes of operands along an axis; others are distances of lines."""
         axes = [self.values[axis.size] for operand in self.operands for axis in operand.axes]
         return tuple(name for name in self.parameters if name in axes)
+
+    def users(self, parameter: str) -> set[int]:
+        """Places of the values that depend on a parameter."""
+        found: set[int] = set()
+        for place, value in enumerate(self.values):
+            operands = value[1:] if isinstance(value, list) and value[0] != "index" else ()
+            if value == parameter or not found.isdisjoint(operands):  # type: ignore[arg-type]
+                found.add(place)
+        return found
 
     @cached_property
     def turns(self) -> dict[int, list[tuple[int, Operation, tuple[int, ...]]]]:

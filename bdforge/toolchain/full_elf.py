@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from bdforge.devices import mlir_device_named
-from bdforge.operators.gemm import Plan, Problem, sequence
-from bdforge.operators.gemm.manifest import ELF_KERNEL, manifest
+from bdforge.images.manifest import ELF_KERNEL
+from bdforge.sequences import PlannedSequence
 from bdforge.toolchain.process import ToolError, run_tool
 from bdforge.txn import LoadPdi, encode
 
@@ -42,14 +41,13 @@ class ElfTools:
 
 
 def write_full_elf(
-    plan: Plan,
-    problems: Sequence[Problem],
+    sequences: Mapping[str, PlannedSequence],
     xclbin: Path,
     output: Path,
     tools: ElfTools,
     environ: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the ELF of `plan` with an instance for each problem to `output` (absolute paths).
+    """Write the ELF of a design with an instance for each sequence, by name, to `output` (absolute paths).
 
     The working files stay in `<output>.prj`, so that a command that failed can be repeated. ToolError says which did.
     """
@@ -58,27 +56,25 @@ def write_full_elf(
     work.mkdir(parents=True)
     run_tool(tools.dump(xclbin), [], work, environ)
     pdi = _pdi(work)
-    for problem in dict.fromkeys(problems):
-        elf_words(plan, problem, (work / pdi).stat().st_size).astype("<u4").tofile(work / f"{problem.sequence}.bin")
-    (work / CONFIG).write_text(json.dumps(elf_config(plan, pdi, problems), indent=2))
+    for name, planned in sequences.items():
+        elf_words(planned, (work / pdi).stat().st_size).astype("<u4").tofile(work / f"{name}.bin")
+    (work / CONFIG).write_text(json.dumps(elf_config(sequences, pdi), indent=2))
     run_tool(tools.assemble(output), [output], work, environ)
 
 
-def elf_words(plan: Plan, problem: Problem, pdi_bytes: int) -> np.ndarray:
-    """The instruction stream of `problem`, preceded by the loading of the PDI."""
-    operations = sequence(plan, problem.M, problem.K, problem.N).operations()
-    return encode([LoadPdi(PDI_ID, pdi_bytes, 0), *operations], mlir_device_named(plan.mlir_device))
+def elf_words(planned: PlannedSequence, pdi_bytes: int) -> np.ndarray:
+    """An instruction stream, preceded by the loading of the PDI."""
+    return encode([LoadPdi(PDI_ID, pdi_bytes, 0), *planned.operations()], planned.device)
 
 
-def elf_config(plan: Plan, pdi: str, problems: Sequence[Problem]) -> dict[str, Any]:
-    """What aiebu-asm reads: one kernel whose instances are the problems' sequences."""
-    operands = [argument["name"].lower() for argument in manifest(plan, ())["arguments"]]
+def elf_config(sequences: Mapping[str, PlannedSequence], pdi: str) -> dict[str, Any]:
+    """What aiebu-asm reads: one kernel whose instances are the sequences, all with the arguments of one program."""
+    operands = [argument.name.lower() for argument in next(iter(sequences.values())).program.arguments]
     arguments = [
         {"name": name, "type": "char *", "offset": f"{POINTER_BYTES * index:#04x}"}
         for index, name in enumerate(operands)
     ]
-    names = [problem.sequence for problem in dict.fromkeys(problems)]
-    instances = [{"id": name, "TXN_ctrl_code_file": f"{name}.bin"} for name in names]
+    instances = [{"id": name, "TXN_ctrl_code_file": f"{name}.bin"} for name in sequences]
     pdis = [{"id": PDI_ID, "PDI_file": pdi}]
     return {"xrt-kernels": [{"name": ELF_KERNEL, "arguments": arguments, "PDIs": pdis, "instance": instances}]}
 

@@ -1,4 +1,4 @@
-"""Where aiecc put a design's buffers, read from its working folder and held against the plan.
+"""Where aiecc put a design's buffers, read from its working folder and held against the design.
 
 A host writes parameters to addresses, so that a buffer elsewhere is not a detail: the array would read what the host
 never wrote.
@@ -13,9 +13,9 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+from bdforge.design import Design
 from bdforge.devices.limits import CORE_OWN_MEMORY
 from bdforge.mlir import BufferOp, MlirError, parse
-from bdforge.operators.gemm import Plan
 
 TEXTS, PROGRAMS = "*input_with_addresses.mlir", "*core_*_*.elf"
 _PROGRAM = re.compile(r"core_(\d+)_(\d+)\.elf$")
@@ -30,23 +30,23 @@ class ReadBack:
     buffers: Mapping[str, int]
 
 
-def read_back(work: Path, plan: Plan) -> ReadBack | None:
-    """What aiecc's working folder says of `plan`'s buffers; None where it says nothing.
+def read_back(work: Path, design: Design) -> ReadBack | None:
+    """What aiecc's working folder says of a design's buffers; None where it says nothing.
 
     First its text with addresses, which knows all; else the symbols of the cores' programs, which know the cores'.
     """
     for source, told in ((TEXTS, _from_texts), (PROGRAMS, _from_programs)):
-        if found := told(work, plan):
+        if found := told(work, design):
             return ReadBack(source.lstrip("*"), found)
     return None
 
 
-def differences(found: ReadBack, plan: Plan) -> str:
+def differences(found: ReadBack, design: Design) -> str:
     """Every buffer that is not where the text put it, with tile and both addresses; "" when all are."""
     moved = [
         f"  {tile.kind} ({tile.column}, {tile.row}): {buffer.name} lies at {found.buffers[buffer.name]:#x}, "
         f"the text says {buffer.address:#x}"
-        for tile in plan.design.tiles
+        for tile in design.tiles
         for buffer in tile.buffers
         if found.buffers.get(buffer.name, buffer.address) != buffer.address
     ]
@@ -54,8 +54,8 @@ def differences(found: ReadBack, plan: Plan) -> str:
     return "\n".join(moved[:_SHOWN] + more)
 
 
-def _from_texts(work: Path, plan: Plan) -> dict[str, int]:
-    """Addresses in the text; none where it leaves one of the plan's open, or cannot be read."""
+def _from_texts(work: Path, design: Design) -> dict[str, int]:
+    """Addresses in the text; none where it leaves one of the design's open, or cannot be read."""
     found: dict[str, int] = {}
     for path in sorted(work.rglob(TEXTS)):
         try:
@@ -65,13 +65,13 @@ def _from_texts(work: Path, plan: Plan) -> dict[str, int]:
         for op in operations:
             if isinstance(op, BufferOp) and op.symbol and op.address is not None:
                 found[op.symbol] = op.address
-    return found if found.keys() >= plan.design.buffer_addresses.keys() else {}
+    return found if found.keys() >= design.buffer_addresses.keys() else {}
 
 
-def _from_programs(work: Path, plan: Plan) -> dict[str, int]:
+def _from_programs(work: Path, design: Design) -> dict[str, int]:
     """Symbols of core programs that name a buffer of their own tile, which a core sees at `CORE_OWN_MEMORY`."""
     found: dict[str, int] = {}
-    tiles = {(tile.column, tile.row): {buffer.name for buffer in tile.buffers} for tile in plan.design.tiles}
+    tiles = {(tile.column, tile.row): {buffer.name for buffer in tile.buffers} for tile in design.tiles}
     for path in sorted(work.rglob(PROGRAMS)):
         place = _PROGRAM.search(path.name)
         own = tiles.get((int(place[1]), int(place[2])), set()) if place else set()

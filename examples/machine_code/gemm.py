@@ -30,8 +30,9 @@ from bdforge.isa.assembler import Assembled, assemble
 from bdforge.isa.hazards import check_source
 from bdforge.mlir import parse
 from bdforge.mlir.array_ops import CoreOp, DeviceOp
-from bdforge.operators.gemm import Plan, Problem, plan_gemm, render, sequence, spec_from
-from bdforge.runtime.operands import b_operand, c_buffer, c_matrix, staged_a
+from bdforge.operators import render
+from bdforge.operators.gemm import Plan, Problem, plan_gemm, spec_from
+from bdforge.sequences.buffers import arguments, fetched, placed
 
 HERE = Path(__file__).parent
 
@@ -65,8 +66,8 @@ def run(planned: Plan, problem: Problem, operands_seed: int = 0, **options: Any)
     rng = np.random.default_rng(operands_seed)
     a = rng.integers(-128, 128, (problem.M, problem.K), np.int8)
     b = rng.integers(-128, 128, (problem.K, problem.N), np.int8)
-    steps = sequence(planned, problem.M, problem.K, problem.N)
-    arguments = [staged_a(steps, a), b_operand(planned, b), c_buffer(steps)]
+    steps = planned.sequence(problem)
+    buffers = arguments(steps, placed(steps, {"A": a, "B": b}))
     mlir = render(planned, [problem])
     assembled, cores = program(planned, mlir)
     assert not check_source(assembled)
@@ -74,10 +75,10 @@ def run(planned: Plan, problem: Problem, operands_seed: int = 0, **options: Any)
         elf = Path(folder) / "gemm.elf"
         elf.write_bytes(assembled.elf())
         start = time.perf_counter()
-        result = emulate(mlir, arguments, sequence=problem.sequence, elfs=dict.fromkeys(cores, elf), **options)
+        result = emulate(mlir, buffers, sequence=problem.sequence, elfs=dict.fromkeys(cores, elf), **options)
         seconds = time.perf_counter() - start
     expected = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int32)  # exact, and faster than in integers
-    return Run(c_matrix(steps, arguments[2]), expected, result, seconds)
+    return Run(fetched(steps, buffers)["C"], expected, result, seconds)
 
 
 def main() -> None:

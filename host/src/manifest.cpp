@@ -42,7 +42,7 @@ std::vector<BuiltProblem> read_problems(const JsonView& problems, const std::vec
     std::vector<BuiltProblem> read;
     for (const JsonView& problem : problems.elements()) {
         BuiltProblem built{problem.at("sequence").text(), {}};
-        const JsonView sizes = problem.has("sizes") ? problem.at("sizes") : problem;
+        const JsonView sizes = problem.at("sizes");
         for (const std::string& name : parameters)
             if (sizes.has(name)) built.sizes[name] = sizes.at(name).integer(1, size_max);
         read.push_back(std::move(built));

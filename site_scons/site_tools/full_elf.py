@@ -28,7 +28,8 @@ def build(target, source, env):
     try:
         plan = planned(source[1], env)
         xclbin, elf = (Path(node.get_abspath()) for node in (source[0], target[0]))
-        write_full_elf(plan, plan.spec.problems, xclbin, elf, tools_of(env), dict(env["ENV"]))
+        sequences = {problem.sequence: plan.sequence(problem) for problem in plan.spec.problems}
+        write_full_elf(sequences, xclbin, elf, tools_of(env), dict(env["ENV"]))
     except ToolError as error:
         say(error.output)
         raise SCons.Errors.BuildError(node=target[0], errstr=str(error)) from None

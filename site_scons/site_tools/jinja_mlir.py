@@ -18,9 +18,12 @@ from bdforge.emulator.verify import verify_design
 from bdforge.files import read_text, write_whole
 from bdforge.messages import listed
 from bdforge.mlir import Era, convert
-from bdforge.operators.gemm import render
+from bdforge.operators import render
 
-CODE = ("bdforge/design", "bdforge/operators", "bdforge/devices", "bdforge/mlir", "bdforge/txn", "bd_patterns")
+CODE = (
+    "bdforge/design", "bdforge/operators", "bdforge/sequences", "bdforge/images", "bdforge/devices", "bdforge/mlir",
+    "bdforge/txn", "bd_patterns",
+)  # fmt: skip
 
 
 @sentence("rendered")

@@ -15,9 +15,8 @@ from jinja_mlir import planning_code
 from SCons.Script import Action, Builder
 
 from bdforge.files import write_whole
-from bdforge.operators.gemm import manifest
-from bdforge.operators.gemm.manifest import built_files
-from bdforge.operators.gemm.manifest_schema import SCHEMA_FILE, json_schema
+from bdforge.images.manifest import SCHEMA_FILE, json_schema
+from bdforge.operators import built_files, manifest
 
 
 @sentence("written")

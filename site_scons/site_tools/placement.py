@@ -24,13 +24,13 @@ from bdforge.toolchain.read_back import PROGRAMS, TEXTS, differences, read_back
 def write_placement(target, source, env):
     """Read, compare, and say what confirmed the addresses."""
     plan, work = planned(source[2], env), Path(f"{source[1].get_abspath()}.prj")
-    found = read_back(work, plan)
+    found = read_back(work, plan.design)
     if found is None:
         say(
             f"{target[0]}: where aiecc put the buffers cannot be read back: {work} holds neither {TEXTS} nor "
             f"{PROGRAMS} with their names; compare the addresses of a core's parameters by hand"
         )
-    elif moved := differences(found, plan):
+    elif moved := differences(found, plan.design):
         say(f"{source[1]}: {found.source} differs from the text:\n{moved}")
         raise SCons.Errors.BuildError(
             node=target[0],

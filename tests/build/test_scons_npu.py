@@ -10,9 +10,10 @@ from npu_tools import npu_tools
 from scratch_tree import WRITE_OUTPUT, Run, built, copy_tree, program, run_scons
 
 from bdforge.devices import device_named
+from bdforge.images.manifest import json_schema, manifest_fault
 from bdforge.mlir import parse
-from bdforge.operators.gemm import load_spec, plan_gemm, render
-from bdforge.operators.gemm.manifest_schema import json_schema, manifest_fault
+from bdforge.operators import render
+from bdforge.operators.gemm import load_spec, plan_gemm
 
 NAME = "gemm_i8_i2_bitnet"
 DESIGN = f"strix_halo/{NAME}"

@@ -6,39 +6,41 @@ import pytest
 from bdforge.emulator import BudgetExceeded, DmaError, emulate
 from bdforge.emulator.resident import Resident
 from bdforge.operators.gemm import sequence
-from bdforge.runtime import BuiltDesign, b_operand, c_buffer, c_matrix, staged_a
+from bdforge.sequences.buffers import fetched
+from support.built_designs import PlannedDesign
+from support.gemm_problems import host_buffers
 
 
-def gemm(design: BuiltDesign, seed: int, M: int, K: int, N: int):
+def gemm(design: PlannedDesign, seed: int, M: int, K: int, N: int):
     """Words, arguments and the product."""
     rng = np.random.default_rng(seed)
     a, b = rng.integers(-128, 128, (M, K), np.int8), rng.integers(-1, 2, (K, N), np.int8)
     planned = sequence(design.plan, M, K, N)
-    arguments = [staged_a(planned, a), b_operand(design.plan, b), c_buffer(planned)]
+    arguments = host_buffers(planned, {"A": a, "B": b})
     return planned, arguments, a.astype(np.int32) @ b.astype(np.int32)
 
 
-def test_runs_one_after_another_give_what_each_gives_alone(small: BuiltDesign):
+def test_runs_one_after_another_give_what_each_gives_alone(small: PlannedDesign):
     resident = Resident(small.mlir, small.kernels)
     for seed, sizes in enumerate([(33, 40, 70), (1, 1, 1), (40, 96, 20), (33, 40, 70)]):
         planned, arguments, product = gemm(small, seed, *sizes)
         alone = [array.copy() for array in arguments]
         warnings = resident.run(planned.words(), arguments)
         assert warnings == emulate(small.mlir, alone, small.kernels, instructions=planned.words()).warnings
-        assert np.array_equal(c_matrix(planned, arguments[2]), product)
+        assert np.array_equal(fetched(planned, arguments)["C"], product)
         assert np.array_equal(arguments[2], alone[2])
 
 
-def test_a_run_that_failed_leaves_nothing_to_the_next(small: BuiltDesign):
+def test_a_run_that_failed_leaves_nothing_to_the_next(small: PlannedDesign):
     resident = Resident(small.mlir, small.kernels)
     planned, arguments, product = gemm(small, 1, 20, 40, 60)
     with pytest.raises(DmaError, match="argument 2, which has 256"):
         resident.run(planned.words(), [*arguments[:2], np.zeros(64, np.int32)])
     resident.run(planned.words(), arguments)
-    assert np.array_equal(c_matrix(planned, arguments[2]), product)
+    assert np.array_equal(fetched(planned, arguments)["C"], product)
 
 
-def test_each_run_has_the_whole_budget(small: BuiltDesign):
+def test_each_run_has_the_whole_budget(small: PlannedDesign):
     planned, arguments, _ = gemm(small, 1, 20, 40, 60)
     for budget, enough in ((100, False), (1000, True)):
         resident = Resident(small.mlir, small.kernels, budget=budget)

@@ -70,7 +70,7 @@ from pathlib import Path
 import numpy as np
 import bdforge
 from bdforge.emulator.observe import Timeline
-from bdforge.runtime import BuiltDesign
+from support.built_designs import PlannedDesign
 from support.distribute import distribute
 from support.gemm_problems import GemmProblem
 from support.two_devices import module, run_of
@@ -78,7 +78,7 @@ from support.two_devices import module, run_of
 folder, out = Path(sys.argv[1]), Path(sys.argv[2])
 texts = [module(run_of("first", "a", "b"), run_of("second", "b", "c")), distribute()]
 arrays = [np.zeros((3, 8), np.int32), np.zeros((1, 48), np.int32)]
-gemm = GemmProblem.random(BuiltDesign.load(folder), 41, 50, 100)
+gemm = GemmProblem.random(PlannedDesign.load(folder), 41, 50, 100)
 for schedule in ("in-order", "random"):
     for number, (text, given) in enumerate(zip(texts, arrays)):
         timeline = Timeline()

@@ -8,7 +8,8 @@ from functools import cache
 import numpy as np
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import manifest, plan_gemm, spec_from
+from bdforge.operators import manifest
+from bdforge.operators.gemm import plan_gemm, spec_from
 from bdforge.perf.rows import MEASURED
 from bdforge.txn.insts import encode_mlir
 from support.built_designs import ROOT, spec_content

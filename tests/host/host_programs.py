@@ -4,7 +4,8 @@ import json
 import subprocess
 from pathlib import Path
 
-from bdforge.operators.gemm import Plan, manifest
+from bdforge.operators import manifest
+from bdforge.operators.gemm import Plan
 from bdforge.sequences.cpp import cpp_sequence
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import Plan, manifest, plan_gemm, spec_from
-from bdforge.operators.gemm.manifest import built_files
+from bdforge.operators import built_files, manifest
+from bdforge.operators.gemm import Plan, plan_gemm, spec_from
 from support.built_designs import spec_content
 
 ROOT = Path(__file__).resolve().parents[2]

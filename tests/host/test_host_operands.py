@@ -13,7 +13,8 @@ from host_programs import run
 from library_builds import sanitized_build, write_manifest
 
 from bdforge.devices.types import TYPES
-from bdforge.operators.gemm import SpecError, manifest, sequence
+from bdforge.operators import manifest
+from bdforge.operators.gemm import SpecError, sequence
 from bdforge.sequences.interpret import arguments_of, values_of
 from bdforge.sequences.operands import fetch, place
 from bdforge.sequences.program import Operand, Program

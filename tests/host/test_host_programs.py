@@ -12,8 +12,7 @@ from host_programs import run
 from library_builds import sanitized_build, small_plan
 
 from bdforge.devices import TileKind, device_named, mlir_device_named
-from bdforge.operators import plan, spec_from
-from bdforge.operators.gemm import manifest
+from bdforge.operators import manifest, plan, spec_from
 from bdforge.sequences import (
     Builder,
     Event,

@@ -10,7 +10,7 @@ from fake_npu_device import BDF, FakeNpu, build_library, run_alone
 from library_builds import WITH_XRT, Done, scons, small_plan, write_manifest
 from xrt_containers import make_elf, make_instruction_elf, make_xclbin
 
-from bdforge.operators.gemm import manifest
+from bdforge.operators import manifest
 from bdforge.xrt import FetchError, XrtPackages, fetch_packages
 from support.image_contents import xclbin_contents
 

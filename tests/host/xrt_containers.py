@@ -34,7 +34,8 @@ def make_elf(xrt: XrtPackages, xclbin: Path, plan: Plan) -> Path:
     """The full ELF of `plan` beside an xclbin, made as `scons format=elf` makes it."""
     tools = ElfTools(xrt.command("xclbinutil"), xrt.command("aiebu-asm"))
     output = xclbin.with_suffix(".elf")
-    write_full_elf(plan, plan.spec.problems, xclbin, output, tools)
+    sequences = {problem.sequence: plan.sequence(problem) for problem in plan.spec.problems}
+    write_full_elf(sequences, xclbin, output, tools)
     return output
 
 

@@ -12,7 +12,8 @@ from route_designs import circuit, flows_only, packets
 
 from bdforge.devices import device_named
 from bdforge.mlir import DeviceOp, FlowOp, PacketFlowOp, parse
-from bdforge.operators.gemm import load_spec, plan_gemm, render
+from bdforge.operators import render
+from bdforge.operators.gemm import load_spec, plan_gemm
 from bdforge.routing import negotiate, route
 from bdforge.routing.search import find_path
 

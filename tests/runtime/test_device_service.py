@@ -16,10 +16,12 @@ import numpy as np
 import pytest
 
 from bdforge.operators.gemm import sequence
-from bdforge.runtime import BuiltDesign, b_operand, c_buffer, c_matrix, staged_a
 from bdforge.runtime.service import serving
 from bdforge.runtime.service.server import HELD_MAX
+from bdforge.sequences.buffers import fetched
+from support.built_designs import PlannedDesign
 from support.device_client import BAD_INPUT, DONE, FAULT, DeviceClient
+from support.gemm_problems import host_buffers
 
 GONE = (-1, "")
 
@@ -38,25 +40,25 @@ def client(server: str) -> DeviceClient:
 class Job:
     """A GEMM with its buffers on a connection."""
 
-    def __init__(self, client: DeviceClient, design: BuiltDesign, sizes: tuple[int, int, int], seed: int = 1):
+    def __init__(self, client: DeviceClient, design: PlannedDesign, sizes: tuple[int, int, int], seed: int = 1):
         M, K, N = sizes
         rng = np.random.default_rng(seed)
         a, b = rng.integers(-128, 128, (M, K), np.int8), rng.integers(-1, 2, (K, N), np.int8)
         self.expected = a.astype(np.int32) @ b.astype(np.int32)
         self._planned = sequence(design.plan, M, K, N)
         self.words, self.stream = client.share(np.asarray(self._planned.words(), np.uint32))
-        arrays = [staged_a(self._planned, a), b_operand(design.plan, b), c_buffer(self._planned)]
+        arrays = host_buffers(self._planned, {"A": a, "B": b})
         shared = [client.share(array) for array in arrays]
         self.run = self.words, [number for number, _ in shared]
         self._c = shared[2][1]
 
     @property
     def right(self) -> bool:
-        return np.array_equal(c_matrix(self._planned, self._c), self.expected)
+        return np.array_equal(fetched(self._planned, [self._c] * 3)["C"], self.expected)
 
 
 @pytest.fixture
-def copy(small: BuiltDesign, tmp_path: Path) -> Path:
+def copy(small: PlannedDesign, tmp_path: Path) -> Path:
     """The small design's folder, to change."""
     return shutil.copytree(small.folder, tmp_path / "copy")
 
@@ -69,11 +71,11 @@ def edited(folder: Path, edit: Callable[[dict], object]) -> Path:
     return path
 
 
-def manifest(design: BuiltDesign) -> Path:
+def manifest(design: PlannedDesign) -> Path:
     return design.folder / "manifest.json"
 
 
-def test_a_loaded_design_runs_again_and_again(client: DeviceClient, small: BuiltDesign):
+def test_a_loaded_design_runs_again_and_again(client: DeviceClient, small: PlannedDesign):
     assert client.open(manifest(small)) == (DONE, "")
     jobs = [Job(client, small, sizes, seed) for seed, sizes in enumerate([(33, 40, 70), (1, 1, 1), (64, 64, 128)])]
     for job in jobs:
@@ -84,7 +86,7 @@ def test_a_loaded_design_runs_again_and_again(client: DeviceClient, small: Built
     assert all(job.right for job in again)
 
 
-def test_clients_share_a_design_and_nothing_else(server: str, small: BuiltDesign):
+def test_clients_share_a_design_and_nothing_else(server: str, small: PlannedDesign):
     clients = [DeviceClient(server) for _ in range(3)]
     assert [client.open(manifest(small)) for client in clients] == [(DONE, "")] * 3
     jobs = [Job(client, small, (20, 40, 60), seed) for seed, client in enumerate(clients)]
@@ -93,7 +95,7 @@ def test_clients_share_a_design_and_nothing_else(server: str, small: BuiltDesign
     assert all(job.right for job in jobs)
 
 
-def test_a_fault_is_told_and_the_next_run_finds_the_design_loaded_again(client: DeviceClient, small: BuiltDesign):
+def test_a_fault_is_told_and_the_next_run_finds_the_design_loaded_again(client: DeviceClient, small: PlannedDesign):
     client.open(manifest(small))
     job = Job(client, small, (20, 40, 60))
     words, (a, b, _) = job.run
@@ -105,7 +107,7 @@ def test_a_fault_is_told_and_the_next_run_finds_the_design_loaded_again(client: 
     assert job.right
 
 
-def test_words_that_are_none_and_buffers_that_are_not_there_are_told(client: DeviceClient, small: BuiltDesign):
+def test_words_that_are_none_and_buffers_that_are_not_there_are_told(client: DeviceClient, small: PlannedDesign):
     client.open(manifest(small))
     job = Job(client, small, (20, 40, 60))
     job.stream[2] += 1
@@ -160,14 +162,14 @@ def compile_library(folder: Path, source: str) -> None:
     subprocess.run(["gcc", "-shared", "-fPIC", folder / "k.c", "-o", library], check=True)
 
 
-def kernels_that(do: str, design: BuiltDesign) -> str:
+def kernels_that(do: str, design: PlannedDesign) -> str:
     calls = "".join(f"void {name}(void) {{ {do} }}\n" for name in design.manifest.kernels)
     return f"#include <stdlib.h>\n#include <unistd.h>\n{calls}"
 
 
 @pytest.mark.parametrize(("do", "how"), [("_exit(0);", "(exit(0))"), ("abort();", "(SIGABRT: Aborted)")])
 def test_kernels_that_end_their_process_are_named_and_hurt_no_other(
-    server: str, small: BuiltDesign, copy: Path, do: str, how: str
+    server: str, small: PlannedDesign, copy: Path, do: str, how: str
 ):
     compile_library(copy, kernels_that(do, small))
     clients = {path: DeviceClient(server) for path in (copy / "manifest.json", manifest(small))}
@@ -183,7 +185,9 @@ def test_kernels_that_end_their_process_are_named_and_hurt_no_other(
     assert sound.right
 
 
-def test_libraries_that_end_the_process_that_loads_them_are_told(client: DeviceClient, small: BuiltDesign, copy: Path):
+def test_libraries_that_end_the_process_that_loads_them_are_told(
+    client: DeviceClient, small: PlannedDesign, copy: Path
+):
     ending = "__attribute__((constructor)) static void now(void) { _exit(5); }\n"
     compile_library(copy, kernels_that("", small) + ending)
     status, text = client.open(copy / "manifest.json")
@@ -191,7 +195,7 @@ def test_libraries_that_end_the_process_that_loads_them_are_told(client: DeviceC
     assert "loading it: it ended the process (exit(5))" in text
 
 
-def test_a_rebuilt_design_is_loaded_anew(server: str, small: BuiltDesign, copy: Path):
+def test_a_rebuilt_design_is_loaded_anew(server: str, small: PlannedDesign, copy: Path):
     good = next(copy.glob("kernels/*.so")).read_bytes()
     compile_library(copy, kernels_that("_exit(0);", small))
     outcomes = []
@@ -238,7 +242,7 @@ def until(holds: Callable[[], bool]) -> bool:
     return False
 
 
-def test_the_run_of_a_client_that_is_gone_ends(server: str, small: BuiltDesign, copy: Path):
+def test_the_run_of_a_client_that_is_gone_ends(server: str, small: PlannedDesign, copy: Path):
     compile_library(copy, kernels_that("for (;;) pause();", small))
     (process,) = servers()
     client = DeviceClient(server)
@@ -251,7 +255,7 @@ def test_the_run_of_a_client_that_is_gone_ends(server: str, small: BuiltDesign, 
     assert other.open(manifest(small)) == (DONE, "")
 
 
-def test_strangers_are_answered_or_left(server: str, small: BuiltDesign):
+def test_strangers_are_answered_or_left(server: str, small: PlannedDesign):
     assert DeviceClient(server).open("", version=1)[0] == DONE
     status, text = DeviceClient(server).open(manifest(small), version=9)
     assert status == FAULT
@@ -266,7 +270,7 @@ def test_strangers_are_answered_or_left(server: str, small: BuiltDesign):
         assert client.answer() == GONE
 
 
-def test_few_designs_stay_loaded(server: str, small: BuiltDesign, tmp_path: Path):
+def test_few_designs_stay_loaded(server: str, small: PlannedDesign, tmp_path: Path):
     (process,) = servers()
     for i in range(HELD_MAX + 2):
         folder = shutil.copytree(small.folder, tmp_path / str(i))
@@ -276,7 +280,7 @@ def test_few_designs_stay_loaded(server: str, small: BuiltDesign, tmp_path: Path
     assert until(lambda: len(below(process)) == HELD_MAX)
 
 
-def test_nothing_is_left_of_a_server(small: BuiltDesign):
+def test_nothing_is_left_of_a_server(small: PlannedDesign):
     others = servers()
     with serving() as name:
         (process,) = servers() - others
@@ -289,7 +293,7 @@ def test_nothing_is_left_of_a_server(small: BuiltDesign):
         socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect(f"\0{name}")
 
 
-def test_a_server_that_is_killed_takes_all_along(small: BuiltDesign, copy: Path):
+def test_a_server_that_is_killed_takes_all_along(small: PlannedDesign, copy: Path):
     compile_library(copy, kernels_that("for (;;) pause();", small))
     others = servers()
     with serving() as name:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from bdforge.devices import DEVICES
 from bdforge.formats.narrowing import MODES
-from bdforge.operators.gemm import Plan, SpecError, plan_gemm, render, sequence, spec_from
+from bdforge.operators import render
+from bdforge.operators.gemm import Plan, SpecError, plan_gemm, sequence, spec_from
 from bdforge.operators.gemm.kernels import KERNELS, Kernel
 from bdforge.operators.specs import Rounding
 from support.built_designs import ROOT

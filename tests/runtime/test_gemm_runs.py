@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 from bdforge.cli.bench import run_problems
-from bdforge.emulator import ArgumentError, Deadlock, PoisonError, emulate
-from bdforge.operators.gemm import Problem, render
-from bdforge.runtime import BuildError, BuiltDesign, Mismatch, first_mismatch, packed_weights, reference, run_gemm
-from support.built_designs import build, spec_content
+from bdforge.emulator import Deadlock, PoisonError, emulate
+from bdforge.images.manifest import BuiltProblem
+from bdforge.operators import render
+from bdforge.operators.gemm import Problem
+from bdforge.runtime import BuildError, BuiltDesign, Mismatch, OperandError, first_mismatch
+from support.built_designs import PlannedDesign, build, spec_content
+from support.gemm_problems import host_buffers, reference, run_gemm
 
 
 def operands(m: int, k: int, n: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
@@ -20,12 +23,12 @@ def operands(m: int, k: int, n: int, seed: int = 3) -> tuple[np.ndarray, np.ndar
     return a, weights
 
 
-def exact(design: BuiltDesign, m: int, k: int, n: int) -> None:
+def exact(design: PlannedDesign, m: int, k: int, n: int) -> None:
     a, weights = operands(m, k, n)
     run = run_gemm(design, a, weights)
     expected = a.astype(np.int64) @ weights.astype(np.int64)
     assert expected.any()
-    np.testing.assert_array_equal(run.c, expected)
+    np.testing.assert_array_equal(run.outputs["C"], expected)
 
 
 @pytest.mark.parametrize("shape", [(32, 16, 64), (1, 1, 1), (33, 17, 65), (70, 100, 130), (5, 300, 64)])
@@ -56,7 +59,7 @@ def test_extreme_values_do_not_overflow(small):
     a = np.full((32, 512), -128, np.int8)
     weights = np.ones((512, 64), np.int8)
     weights[:, 1::2] = -1
-    np.testing.assert_array_equal(run_gemm(small, a, weights).c, a.astype(np.int64) @ weights)
+    np.testing.assert_array_equal(run_gemm(small, a, weights).outputs["C"], a.astype(np.int64) @ weights)
 
 
 def test_the_loaded_array_serves_one_problem_after_the_other(small):
@@ -81,10 +84,11 @@ def renamed(text: str) -> str:
     return re.sub(r"%(A|B|C|[abc]\d_step\d+)\b", r"%first_\1", text)
 
 
-def host_arrays(design: BuiltDesign, problem: Problem, seed: int) -> list[tuple[np.ndarray, np.ndarray | None]]:
+def host_arrays(design: PlannedDesign, problem: Problem, seed: int) -> list[tuple[np.ndarray, np.ndarray | None]]:
     a, weights = operands(problem.M, problem.K, problem.N, seed)
+    staged, packed, _ = host_buffers(design.plan.sequence(problem), {"A": a, "B": weights})
     c = np.zeros((problem.M, problem.N), np.int32)
-    return [(a, None), (packed_weights(design.plan, weights), None), (c, reference(a, weights))]
+    return [(staged, None), (packed, None), (c, reference(a, weights))]
 
 
 STRIDE = r"%mem_0_a0_ping : memref<\d+xi8>, 0, \d+, \[<size = 2, stride = (\d+)>, <size = 2, stride = (\d+)>"
@@ -93,7 +97,7 @@ LENGTH = r"(?<=%core_1_3_a_pong : memref<256xi8>, 0, )256"
 LOCK = r"%mem_1_b_full(?=, AcquireGreaterEqual)"
 
 
-def run_mutated(small: BuiltDesign, pattern: str, replacement) -> tuple[Mismatch | None, tuple[str, ...]]:
+def run_mutated(small: PlannedDesign, pattern: str, replacement) -> tuple[Mismatch | None, tuple[str, ...]]:
     problem = Problem(32, 64, 64)
     text = render(small.plan, [problem])
     mutated = re.sub(pattern, replacement, text, count=1)
@@ -111,7 +115,7 @@ def test_two_swapped_strides_give_a_wrong_element(small):
 
     wrong, _ = run_mutated(small, STRIDE, swapped)
     assert wrong is not None
-    assert wrong.row < 16  # memtile 0 feeds the first row of cores
+    assert wrong.position[0] < 16  # memtile 0 feeds the first row of cores
 
 
 def test_a_dropped_lock_release_is_a_deadlock_at_a_named_line(small):
@@ -130,21 +134,23 @@ def test_a_bd_one_granule_short_leaves_its_channel_in_the_middle(small):
 def test_a_swapped_lock_order_gives_a_wrong_column(small):
     wrong, _ = run_mutated(small, LOCK, "%mem_1_b_free")
     assert wrong is not None
-    assert wrong.column >= 32  # memtile 1 feeds the second column of cores
+    assert wrong.position[1] >= 32  # memtile 1 feeds the second column of cores
 
 
 def test_wrong_results_suggest_poison_which_names_the_reader(small, tmp_path, capsys):
     problem = Problem(32, 64, 64)
     text = re.sub(LOCK, "%mem_1_b_free", render(small.plan, [problem]), count=1)
     (tmp_path / "mutated.mlir").write_text(text)
-    broken = replace(small, problems=(problem,), mlir_file=tmp_path / "mutated.mlir")
-    assert run_problems(broken, [problem], None, (), 0) == 1
+    built = {"name": "", "sequence": problem.sequence, "sizes": problem.sizes}
+    facts = small.manifest.model_copy(update={"problems": [BuiltProblem.model_validate(built)]})
+    broken = replace(small, manifest=facts, mlir_file=tmp_path / "mutated.mlir")
+    assert run_problems(broken, small.plan, [problem], None, (), 0) == 1
     shown = capsys.readouterr().out
     assert "WRONG: C[" in shown
     assert "--poison, which names the reader" in shown
     with pytest.raises(PoisonError, match=r"memtile \(1, 1\) MM2S \d.* words that nobody wrote"):
-        run_problems(broken, [problem], None, (), 0, poison=True)
-    assert run_problems(small, [problem], None, (), 0, poison=True) == 0
+        run_problems(broken, small.plan, [problem], None, (), 0, poison=True)
+    assert run_problems(small, small.plan, [problem], None, (), 0, poison=True) == 0
     assert "--poison" not in capsys.readouterr().out
 
 
@@ -162,7 +168,7 @@ def test_the_first_wrong_element_is_named():
     got, expected = np.zeros((3, 4), np.int32), np.zeros((3, 4), np.int32)
     expected[1, 2], expected[2, 0] = 5, 6
     wrong = first_mismatch(got, expected)
-    assert wrong == Mismatch(1, 2, 0, 5, 2)
+    assert wrong == Mismatch("C", (1, 2), 0, 5, 2)
     assert str(wrong) == "C[1, 2] is 0, expected 5; 2 elements are wrong"
 
 
@@ -172,17 +178,26 @@ def test_the_first_wrong_element_is_named():
         (
             np.zeros((2, 3), np.int16),
             np.zeros((3, 4), np.int8),
-            r"a must be an int8 matrix, got int16 of shape \(2, 3\)",
+            r"A must be an int8 matrix, got int16 of shape \(2, 3\)",
         ),
-        (np.zeros(3, np.int8), np.zeros((3, 4), np.int8), r"a must be an int8 matrix, got int8 of shape \(3,\)"),
-        (np.zeros((2, 6), np.int8)[:, ::2], np.zeros((3, 4), np.int8), "a is not C-contiguous"),
-        (np.zeros((2, 3), np.int8), np.zeros((4, 4), np.int8), "a is 2 x 3, but weights are 4 x 4"),
-        (np.zeros((0, 3), np.int8), np.zeros((3, 4), np.int8), "a must be an int8 matrix, got int8 of shape"),
-        ([[1]], np.zeros((3, 4), np.int8), "a must be an int8 matrix, got list"),
+        (np.zeros(3, np.int8), np.zeros((3, 4), np.int8), r"A must be an int8 matrix, got int8 of shape \(3,\)"),
+        (np.zeros((2, 6), np.int8)[:, ::2], np.zeros((3, 4), np.int8), "A is not C-contiguous"),
+        (
+            np.zeros((2, 3), np.int8),
+            np.zeros((4, 4), np.int8),
+            "operand B has the shape 4x4, so that K = 4; operand A has K = 3",
+        ),
+        (np.zeros((0, 3), np.int8), np.zeros((3, 4), np.int8), "A must be an int8 matrix, got int8 of shape"),
+        ([[1]], np.zeros((3, 4), np.int8), "A must be an int8 matrix, got list"),
+        (
+            np.zeros((2, 3), np.int8),
+            np.full((3, 4), 2, np.int8),
+            r"operand B: the value at \[0, 0\] is 2; int2 holds -1 to 1",
+        ),
     ],
 )
 def test_operands_that_do_not_fit_are_refused(small, a, weights, message):
-    with pytest.raises(ArgumentError, match=message):
+    with pytest.raises(OperandError, match=message):
         run_gemm(small, a, weights)
 
 
@@ -193,5 +208,5 @@ def test_a_folder_without_a_design_says_what_to_do(tmp_path):
     with pytest.raises(BuildError, match=r"manifest\.json: is no JSON to use: .*line 1"):
         BuiltDesign.load(tmp_path)
     (tmp_path / "manifest.json").write_text('{"schema": 99}')
-    with pytest.raises(BuildError, match="its schema is not 1"):
+    with pytest.raises(BuildError, match="its schema is not 2"):
         BuiltDesign.load(tmp_path)

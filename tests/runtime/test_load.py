@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import ArgumentError
-from bdforge.operators.gemm import SequenceOptions
-from bdforge.runtime import BuildError, reference
+from bdforge.operators.gemm import Problem
+from bdforge.runtime import BuildError, OperandError, first_mismatch
+from bdforge.sequences import SequenceOptions
+from support.built_designs import build, spec_content
+from support.gemm_problems import reference
 
 
 def operands(m: int, k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -26,7 +28,7 @@ def test_a_loaded_design_is_a_function(small, shape):
 @pytest.mark.parametrize("options", [SequenceOptions("wide"), SequenceOptions(in_flight=1)])
 def test_how_runs_wait_can_be_chosen(small, options):
     gemm = bdforge.load(small.folder, sequence=options)
-    assert gemm.design.plan.spec.sequence == options
+    assert gemm.design.options == options
     a, weights = operands(45, 52, 70)
     np.testing.assert_array_equal(gemm(a, weights), reference(a, weights))
 
@@ -42,9 +44,9 @@ def test_weights_are_packed_once_for_many_calls(small):
 def test_shapes_that_do_not_fit_are_refused(small):
     gemm = bdforge.load(small.folder)
     a, weights = operands(4, 8, 32)
-    with pytest.raises(ArgumentError, match="a is 4 x 8, but weights are 9 x 32"):
+    with pytest.raises(OperandError, match="operand B has the shape 9x32, so that K = 9; operand A has K = 8"):
         gemm(a, np.zeros((9, 32), np.int8))
-    with pytest.raises(ArgumentError, match="weights must be an int8 matrix, got float32"):
+    with pytest.raises(OperandError, match="operand B must be an int8 matrix, got float32"):
         gemm(a, weights.astype(np.float32))
 
 
@@ -55,3 +57,33 @@ def test_the_device_comes_from_the_argument_then_the_variable(small, monkeypatch
     assert bdforge.load(small.folder, device="emulator")
     with pytest.raises(BuildError, match="device 'loom' is unknown"):
         bdforge.load(small.folder, device="loom")
+
+
+def test_operands_have_names(small):
+    gemm = bdforge.load(small.folder)
+    a, weights = operands(4, 8, 32)
+    np.testing.assert_array_equal(gemm(a=a, B=weights), reference(a, weights))
+    np.testing.assert_array_equal(gemm(a, b=gemm.pack(b=weights)), reference(a, weights))
+    with pytest.raises(OperandError, match="design small takes no operand bias here; it takes A, B"):
+        gemm(a, weights, bias=np.zeros(32, np.float32))
+    with pytest.raises(OperandError, match="3 arrays were given; design small takes A, B here"):
+        gemm(a, weights, a)
+    with pytest.raises(OperandError, match="small: 4x8: no array tells N"):
+        gemm(a)
+    with pytest.raises(OperandError, match="operand A must be an array, got int"):
+        gemm(1, weights)  # type: ignore[arg-type]
+
+
+def test_what_feeds_an_epilogue_is_packed_with_the_weights(tmp_path):
+    fed = spec_content(16, 64, 32, types=("int8", "int2", "bf16"), epilogue={"scale": True, "bias": True})
+    built = build(tmp_path, fed)
+    gemm, problem = bdforge.load(tmp_path), Problem(20, 100, 40)
+    inputs = built.plan.random(problem, 5)
+    right = built.plan.reference(inputs)["C"]
+    packed = gemm.pack(inputs["B"], column_scales=inputs["column_scales"], bias=inputs["bias"])
+    for c in (gemm(**inputs), gemm(inputs["A"], packed, inputs["row_scales"])):
+        assert first_mismatch(c, right.values, right.bound) is None
+    del inputs["bias"]
+    plain = built.plan.reference(inputs)["C"]
+    assert first_mismatch(gemm(**inputs), plain.values, plain.bound) is None
+    assert first_mismatch(gemm(**inputs), right.values, right.bound) is not None

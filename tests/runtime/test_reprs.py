@@ -16,9 +16,9 @@ def test_objects_show_themselves_in_a_line(tmp_path):
     design = build(tmp_path / "built", spec_content(16, 32, 32))
     gemm = bdforge.load(tmp_path / "built")
     assert repr(design.plan) == f"<Plan {PLAN}>"
-    assert repr(design) == f"<BuiltDesign {PLAN}, in {tmp_path / 'built'}>"
-    assert repr(gemm) == f"<Gemm {PLAN} by the emulator>"
-    assert repr(gemm.pack(np.zeros((64, 64), np.int8))) == "<PackedWeights 64 x 64, 1024 bytes>"
+    assert repr(design) == f"<BuiltDesign small (gemm) for strix_halo, in {tmp_path / 'built'}>"
+    assert repr(gemm) == "<Loaded small (gemm) for strix_halo by the emulator, takes A, B>"
+    assert repr(gemm.pack(np.zeros((64, 64), np.int8))) == "<Packed B, 64x64, 1024 bytes>"
     found = estimate(case_of(design.plan.spec, design.plan.device, Problem(64, 64, 64)))
     assert repr(found).startswith("<Estimate of 64x64x64 on strix_halo: ")
     assert repr(found).endswith(f"TOPS (modelled), bound: {found.bound}>")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bdforge.operators.gemm import Problem
-from bdforge.runtime import expected, first_mismatch, random_operands, random_scales, run_gemm
+from bdforge.operators.gemm import GemmSequence, Problem
+from bdforge.runtime import first_mismatch, run
 from support.built_designs import TERNARY, build, spec_content
 
 INT8 = ("int8", "int8", "int32")
@@ -22,11 +22,11 @@ SCALED = {"scale": True, "bias": True}
 )
 def test_problems_of_few_rows_need_no_staging(tmp_path, content, device, sizes):
     design, problem = build(tmp_path, content, device=device), Problem(*sizes)
-    a, b = random_operands(design.plan, problem, 7)
-    scales = random_scales(design.plan, problem, 7)
-    run = run_gemm(design, a, b, scales=scales)
-    right = expected(design.plan, a, b, scales)
-    assert first_mismatch(run.c, right.values, right.bound) is None
-    assert run.sequence.staging.a is None
-    assert run.sequence.staging.c is None
+    inputs = design.plan.random(problem, 7)
+    done = run(design, inputs)
+    right = design.plan.reference(inputs)["C"]
+    assert first_mismatch(done.outputs["C"], right.values, right.bound) is None
+    staging = GemmSequence.of(design.plan, done.sequence).staging
+    assert staging.a is None
+    assert staging.c is None
     assert "const_pad_after" in design.mlir

@@ -1,19 +1,11 @@
-"""Where arrays stand in buffers: worked out by hand, and against the packers of each type."""
-
-from functools import lru_cache
+"""Where arrays stand in buffers: worked out by hand."""
 
 import numpy as np
 import pytest
 
-from bdforge.operators.gemm import GemmSequence, Problem, sequence
-from bdforge.operators.gemm.spec import SpecError
-from bdforge.runtime import DTYPES, b_operand, c_buffer, c_matrix, staged_a
-from bdforge.runtime.epilogues import fed_operands
-from bdforge.runtime.reference import random_operands, random_scales
 from bdforge.sequences import Builder, ProgramError
 from bdforge.sequences.interpret import values_of
-from bdforge.sequences.operands import OperandError, fetch, place
-from support.family import GROUPS, SEED, SIZE, group
+from bdforge.sequences.operands import OperandError, place
 
 
 def placed(array: np.ndarray, size_bytes: int, type_: str, bits: int, axes, dims, **facts) -> np.ndarray:
@@ -75,62 +67,6 @@ def test_codes_that_leave_the_buffer_are_refused():
     array, axes = np.zeros((1, 8), np.int8), [(1, 1, None, False), (8, 8, None, False)]
     with pytest.raises(ProgramError, match="operand X reaches element 16; its buffer has 2"):
         placed(array, 2, "int2", 2, axes, [(0, 1, 1, 8), (1, 2, 1, 64), (1, 4, 2, 1)])
-
-
-@lru_cache(maxsize=64)
-def planned_of(index: int, turn: int) -> GemmSequence | None:
-    """A ragged problem for a member of the family; None where it is too deep for the kernel."""
-    rng, member = np.random.default_rng([index, turn]), group(index, SIZE, SEED)[turn % SIZE]
-    sizes = [int(rng.integers(1, most)) for most in (300, 500, 400)]
-    try:
-        return sequence(member.plan, *sizes)
-    except SpecError:
-        return None
-
-
-@pytest.mark.parametrize("index", range(0, GROUPS, 2))
-def test_buffers_are_those_of_the_packers(index: int):
-    planned = planned_of(index, index // 2)
-    if planned is None:
-        return
-    plan, problem = planned.plan, planned.problem
-    values = values_of(planned.program, planned.given)
-    operands = {operand.name: operand for operand in planned.program.operands}
-    buffers = [np.zeros(size, np.uint8) for size in planned.argument_bytes]
-    a, b = random_operands(plan, problem, index)
-    scales = random_scales(plan, problem, index)
-    given = {"A": a, "B": b}
-    if plan.spec.epilogue.fed:
-        given |= fed_arrays(problem, scales)
-    for name, array in given.items():
-        place(operands[name], values, array, buffers[operands[name].argument])
-    expected = [staged_a(planned, a), b_operand(plan, b), buffers[2], *fed_operands(planned, scales)]
-    for buffer, wanted in zip(buffers, expected, strict=True):
-        assert np.array_equal(buffer, np.ascontiguousarray(wanted).view(np.uint8).ravel())
-
-
-def fed_arrays(problem: Problem, scales) -> dict[str, np.ndarray]:
-    """Every number that feeds an epilogue; ones and zeros for those not given."""
-    ones = [np.ones(size, np.float32) for size in (problem.M, problem.N)]
-    rows, columns = (
-        one if given is None else given for one, given in zip(ones, (scales.rows, scales.columns), strict=True)
-    )
-    bias = np.zeros(problem.N, np.float32) if scales.bias is None else scales.bias
-    return {"row_scales": rows, "column_scales": columns, "bias": bias}
-
-
-@pytest.mark.parametrize("index", range(1, GROUPS, 4))
-def test_c_comes_home_as_the_packers_bring_it(index: int):
-    planned = planned_of(index, index // 2)
-    if planned is None:
-        return
-    values = values_of(planned.program, planned.given)
-    operand = next(o for o in planned.program.operands if o.name == "C")
-    empty = c_buffer(planned)
-    buffer = np.random.default_rng(index).integers(0, 50, empty.nbytes, np.uint8)
-    wanted = c_matrix(planned, buffer.view(empty.dtype).reshape(empty.shape))
-    got = fetch(operand, values, buffer, DTYPES[planned.plan.spec.c])
-    assert np.array_equal(np.ascontiguousarray(got).view(np.uint8), np.ascontiguousarray(wanted).view(np.uint8))
 
 
 def test_a_value_that_the_operand_may_not_hold_is_named():

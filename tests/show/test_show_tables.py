@@ -7,7 +7,8 @@ from show_designs import CHAIN, MIXED, TWO_DEVICES
 
 from bdforge.devices import device_named
 from bdforge.mlir import MlirError, parse
-from bdforge.operators.gemm import Problem, load_spec, plan_gemm, render
+from bdforge.operators import render
+from bdforge.operators.gemm import Problem, load_spec, plan_gemm
 from bdforge.routing import RoutingError
 from bdforge.show import ShowError, as_text, command, tables
 from bdforge.show.model import places, ranges

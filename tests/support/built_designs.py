@@ -5,13 +5,12 @@ import json
 import os
 import shutil
 import subprocess
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from bdforge.devices import device_named
-from bdforge.operators import Plan
-from bdforge.operators.gemm import manifest, plan_gemm, render, spec_from
+from bdforge.operators import Plan, Problem, manifest, plan, plan_of, render, spec_from
 from bdforge.runtime import BuiltDesign
 from bdforge.toolchain.native import native_flags
 
@@ -49,15 +48,28 @@ def spec_content(
     }
 
 
-def build(folder: Path, content: dict[str, Any], name: str = "small", device: str = "strix_halo") -> BuiltDesign:
+class PlannedDesign(BuiltDesign):
+    """A built design with the plan that it was made of."""
+
+    @cached_property
+    def plan(self) -> Any:
+        """Made anew of the manifest's spec."""
+        return plan_of(self.manifest)
+
+    def mlir_for(self, problem: Problem) -> str:
+        """MLIR that holds the sequence of a problem: the built text, or one rendered for it."""
+        return self.mlir if self.built_sequence(problem.sizes) else render(self.plan, [problem])
+
+
+def build(folder: Path, content: dict[str, Any], name: str = "small", device: str = "strix_halo") -> PlannedDesign:
     """Everything that `scons host` makes of a spec, in `folder`."""
-    plan = plan_gemm(spec_from(content, name), device_named(device))
-    facts = manifest(plan, plan.spec.problems)
+    planned = plan(spec_from(content, name), device_named(device))
+    facts = manifest(planned, planned.spec.problems)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "manifest.json").write_text(json.dumps(facts))
-    (folder / facts["files"]["mlir"]["path"]).write_text(render(plan, plan.spec.problems))
-    compile_kernels(folder / facts["files"]["host_kernels"]["path"], plan)
-    return BuiltDesign.load(folder)
+    (folder / facts["files"]["mlir"]["path"]).write_text(render(planned, planned.spec.problems))
+    compile_kernels(folder / facts["files"]["host_kernels"]["path"], planned)
+    return PlannedDesign.load(folder)
 
 
 def compile_kernels(library: Path, plan: Plan) -> None:

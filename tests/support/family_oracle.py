@@ -4,6 +4,7 @@ Nothing here comes from the code under test but the sizes of a plan: integers ar
 compared with the exact product within the bound of docs/block_floats.md.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
@@ -13,7 +14,6 @@ import numpy as np
 
 from bdforge.formats import error_bound, rounded
 from bdforge.operators.gemm import Plan, Problem, sequence
-from bdforge.runtime.epilogues import Scales
 from support.wrong_places import described
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -29,7 +29,12 @@ class Data:
 
     a: np.ndarray
     b: np.ndarray
-    scales: Scales
+    fed: Mapping[str, np.ndarray]
+
+    @property
+    def inputs(self) -> dict[str, np.ndarray]:
+        """All of them, by operand."""
+        return {"A": self.a, "B": self.b, **self.fed}
 
 
 def random_data(plan: Plan, problem: Problem, seed: int) -> Data:
@@ -40,8 +45,8 @@ def random_data(plan: Plan, problem: Problem, seed: int) -> Data:
     b = _ordered(_numbers(rng, spec.b, (problem.K, problem.N)), spec.layouts.b)
     rows, columns, bias = (rng.uniform(-2, 2, size).astype(np.float32) for size in (problem.M, problem.N, problem.N))
     scale = spec.epilogue.scale
-    fed = Scales(rows if scale else None, columns if scale else None, bias if spec.epilogue.bias else None)
-    return Data(a, b, fed)
+    fed = {"row_scales": rows, "column_scales": columns} if scale else {}
+    return Data(a, b, fed | ({"bias": bias} if spec.epilogue.bias else {}))
 
 
 def _numbers(rng: np.random.Generator, name: str, shape: tuple[int, int]) -> np.ndarray:
@@ -87,7 +92,7 @@ def in_slabs(plan: Plan, data: Data) -> tuple[np.ndarray, np.ndarray]:
     Packed B holds zeros there, and A is read again; otherwise A holds the zeros.
     """
     problem = Problem(data.a.shape[0], data.a.shape[1], data.b.shape[1])
-    k_mt, K = plan.tiling.k_mt, sequence(plan, problem.M, problem.K, problem.N).sizes.K
+    k_mt, K = plan.tiling.k_mt, sequence(plan, problem.M, problem.K, problem.N).walk.K
     a = np.zeros((problem.M, K), data.a.dtype)
     b = np.zeros((K, problem.N), data.b.dtype)
     a[:, : problem.K], b[: problem.K] = data.a, data.b
@@ -167,7 +172,7 @@ def _finished_floats(
     epilogue, spec = plan.spec.epilogue, plan.spec
     allowed = np.zeros(sums.shape) if bound is None else bound
     if epilogue.fed:
-        rows, columns, bias = data.scales.rows, data.scales.columns, data.scales.bias
+        rows, columns, bias = (data.fed.get(name) for name in ("row_scales", "column_scales", "bias"))
         factors = np.ones(sums.shape) if rows is None or columns is None else np.outer(rows.astype(float), columns)
         added = np.zeros(sums.shape[1]) if bias is None else bias.astype(np.float64)
         allowed = allowed * np.abs(factors) + _SCALED_ROUNDOFF * (np.abs(sums * factors) + np.abs(added))

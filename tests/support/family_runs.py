@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from bdforge.emulator import emulate
-from bdforge.operators.gemm import Plan, render, sequence
-from bdforge.runtime.epilogues import fed_operands
+from bdforge.operators import render
+from bdforge.operators.gemm import Plan
 from bdforge.runtime.kernels import load_kernels
-from bdforge.runtime.operands import b_operand, c_buffer, c_matrix, staged_a
+from bdforge.sequences.buffers import arguments, fetched, placed
 from support.built_designs import ROOT
 from support.family import Member
 from support.family_oracle import Data, check, random_data
@@ -73,12 +73,11 @@ def _gxx(*words: str | Path) -> None:
 
 def run(plan: Plan, problem, data: Data, kernels, text: str | None = None, **options) -> np.ndarray:
     """C of a problem on the emulated array."""
-    planned = sequence(plan, problem.M, problem.K, problem.N)
-    c = c_buffer(planned)
-    arguments = [staged_a(planned, data.a), b_operand(plan, data.b), c, *fed_operands(planned, data.scales)]
-    result = emulate(text or render(plan, [problem]), arguments, kernels, **options)
+    planned = plan.sequence(problem)
+    buffers = arguments(planned, placed(planned, data.inputs))
+    result = emulate(text or render(plan, [problem]), buffers, kernels, **options)
     assert result.warnings == ()
-    return c_matrix(planned, c)
+    return fetched(planned, buffers)["C"]
 
 
 def faults(member: Member, shop: KernelShop, seed: int) -> list[str]:

@@ -1,22 +1,47 @@
 """GEMM problems with random operands, run on the emulated array with options of the emulator."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bdforge.emulator import Result, emulate
-from bdforge.operators.gemm import Problem, sequence
-from bdforge.runtime import BuiltDesign, reference
-from bdforge.runtime.operands import b_operand, c_buffer, c_matrix, staged_a
+from bdforge.operators.gemm import Plan, Problem, sequence
+from bdforge.runtime import BuiltDesign, Run, run
+from bdforge.sequences import PlannedSequence
+from bdforge.sequences.buffers import arguments, fetched, placed
+from support.built_designs import PlannedDesign
+
+
+def reference(a: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """int32 a @ weights; sums that no float32 holds are made in float64."""
+    return (a.astype(np.float64) @ weights.astype(np.float64)).astype(np.int32)
+
+
+def run_gemm(design: BuiltDesign, a: np.ndarray, weights: np.ndarray, timing=None, **options: Any) -> Run:
+    """A run of a design that takes nothing but A and B."""
+    return run(design, {"A": a, "B": weights}, timing, **options)
+
+
+def host_buffers(planned: PlannedSequence, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """The buffers of a run, in order."""
+    return arguments(planned, placed(planned, inputs))
+
+
+def natural_leading(plan: Plan, problem: Problem) -> dict[str, int]:
+    """Positions from line to line of operands without gaps, by operand."""
+    M, K, N, layouts = problem.M, problem.K, problem.N, plan.spec.layouts
+    shapes = {"a": (layouts.a, M, K), "b": (layouts.b, K, N), "c": (layouts.c, M, N)}
+    return {name: down if order == "column" else across for name, (order, down, across) in shapes.items()}
 
 
 @dataclass(frozen=True)
 class GemmProblem:
-    """One problem on one design: its text, operands and the C that numpy makes of them."""
+    """One problem on one design: its text, host buffers of A and B, and the C that numpy makes of them."""
 
-    design: BuiltDesign
+    design: PlannedDesign
     problem: Problem
     mlir: str
     a: np.ndarray
@@ -24,22 +49,20 @@ class GemmProblem:
     expected: np.ndarray
 
     @classmethod
-    def random(cls, design: BuiltDesign, m: int, k: int, n: int, seed: int = 1) -> "GemmProblem":
+    def random(cls, design: PlannedDesign, m: int, k: int, n: int, seed: int = 1) -> "GemmProblem":
         """A problem of M, K, N with random int8 activations and ternary weights."""
         rng = np.random.default_rng(seed)
         a, weights = rng.integers(-128, 128, (m, k), np.int8), rng.integers(-1, 2, (k, n), np.int8)
         problem = Problem(m, k, n)
-        staged = staged_a(sequence(design.plan, m, k, n), a)
-        expected = reference(a, weights)
-        return cls(design, problem, design.mlir_for(problem), staged, b_operand(design.plan, weights), expected)
+        staged, packed, _ = host_buffers(sequence(design.plan, m, k, n), {"A": a, "B": weights})
+        return cls(design, problem, design.mlir_for(problem), staged, packed, reference(a, weights))
 
     def run(self, **options: Any) -> tuple[np.ndarray, Result]:
         """C and the rest of a run."""
-        problem = self.problem
-        planned = sequence(self.design.plan, problem.M, problem.K, problem.N)
-        c = c_buffer(planned)
-        result = emulate(self.mlir, [self.a, self.b, c], self.design.kernels, problem.sequence, **options)
-        return c_matrix(planned, c), result
+        planned = self.design.plan.sequence(self.problem)
+        buffers = arguments(planned, {0: self.a, 1: self.b})
+        result = emulate(self.mlir, buffers, self.design.kernels, self.problem.sequence, **options)
+        return fetched(planned, buffers)["C"], result
 
     def mutated(self, pattern: str, replacement: str, count: int = 1) -> "GemmProblem":
         """The same with `count` matches of a pattern replaced in its text."""

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from bdforge.devices import DEVICES
-from bdforge.operators.gemm import Plan, Problem, SpecError, load_spec, plan_gemm, render, sequence
+from bdforge.operators import render
+from bdforge.operators.gemm import Plan, Problem, SpecError, load_spec, plan_gemm, sequence
 
 ROOT = Path(__file__).resolve().parents[2]
 BITS = {"i8": 8, "i16": 16, "i32": 32, "bf16": 16, "f32": 32}

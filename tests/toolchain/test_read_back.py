@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import Plan, plan_gemm, render, spec_from
+from bdforge.operators import render
+from bdforge.operators.gemm import Plan, plan_gemm, spec_from
 from bdforge.toolchain.read_back import differences, read_back
 from support.built_designs import spec_content
 
@@ -37,11 +38,11 @@ def with_programs(folder: Path, symbols: Mapping[tuple[int, int], Mapping[str, i
 
 
 def test_a_text_with_all_addresses_is_read_and_agrees(plan, tmp_path):
-    found = read_back(with_addresses(tmp_path / "small.mlir.prj", render(plan, [])), plan)
+    found = read_back(with_addresses(tmp_path / "small.mlir.prj", render(plan, [])), plan.design)
     assert found is not None
     assert found.source == "input_with_addresses.mlir"
     assert found.buffers == plan.design.buffer_addresses
-    assert differences(found, plan) == ""
+    assert differences(found, plan.design) == ""
 
 
 def test_moved_buffers_of_cores_and_memtiles_are_named_with_both_addresses(plan, tmp_path):
@@ -52,9 +53,9 @@ def test_moved_buffers_of_cores_and_memtiles_are_named_with_both_addresses(plan,
         kept = f'{{address = {at} : i32, sym_name = "{name}"}}'
         assert text.count(kept) == 1
         text = text.replace(kept, f'{{address = {at + size} : i32, sym_name = "{name}"}}')
-    found = read_back(with_addresses(tmp_path, text), plan)
+    found = read_back(with_addresses(tmp_path, text), plan.design)
     assert found is not None
-    assert differences(found, plan).splitlines() == [
+    assert differences(found, plan.design).splitlines() == [
         f"  memtile (0, 1): mem_0_a0_ping lies at {slab + 256:#x}, the text says {slab:#x}",
         f"  core (1, 2): core_1_2_rtp lies at {rtp + 64:#x}, the text says {rtp:#x}",
     ]
@@ -62,9 +63,9 @@ def test_moved_buffers_of_cores_and_memtiles_are_named_with_both_addresses(plan,
 
 def test_many_moved_buffers_are_counted(plan, tmp_path):
     text = re.sub(r"address = (\d+)", lambda found: f"address = {int(found[1]) + 4}", render(plan, []))
-    found = read_back(with_addresses(tmp_path, text), plan)
+    found = read_back(with_addresses(tmp_path, text), plan.design)
     assert found is not None
-    lines = differences(found, plan).splitlines()
+    lines = differences(found, plan.design).splitlines()
     assert len(lines) == 13
     assert lines[-1] == f"  and {len(plan.design.buffer_addresses) - 12} more"
 
@@ -80,33 +81,33 @@ def seen_by_cores(plan: Plan) -> dict[tuple[int, int], dict[str, int]]:
 def test_without_such_a_text_the_symbols_of_the_programs_are_read(plan, tmp_path):
     symbols = seen_by_cores(plan)
     symbols[0, 2] |= {"core_1_2_rtp": 0x50000, "_main_init": 0x100}  # a neighbour's, and a function
-    found = read_back(with_programs(tmp_path, symbols), plan)
+    found = read_back(with_programs(tmp_path, symbols), plan.design)
     assert found is not None
     assert found.source == "core_*_*.elf"
     assert found.buffers == {n: a for n, a in plan.design.buffer_addresses.items() if n.startswith("core_")}
-    assert differences(found, plan) == ""
+    assert differences(found, plan.design) == ""
 
 
 def test_a_symbol_elsewhere_is_named(plan, tmp_path):
     symbols = seen_by_cores(plan)
     symbols[1, 2]["core_1_2_rtp"] = 0x70000 + 57344
-    found = read_back(with_programs(tmp_path, symbols), plan)
+    found = read_back(with_programs(tmp_path, symbols), plan.design)
     assert found is not None
-    assert differences(found, plan) == "  core (1, 2): core_1_2_rtp lies at 0xe000, the text says 0x1000"
+    assert differences(found, plan.design) == "  core (1, 2): core_1_2_rtp lies at 0xe000, the text says 0x1000"
 
 
 @pytest.mark.parametrize("text", ["", "module {", "module {\n  aie.device(npu2) {\n  }\n}\n"])
 def test_a_text_that_says_nothing_is_passed_over_for_the_programs(plan, tmp_path, text):
-    assert read_back(with_addresses(tmp_path, text), plan) is None
-    found = read_back(with_programs(tmp_path, seen_by_cores(plan)), plan)
+    assert read_back(with_addresses(tmp_path, text), plan.design) is None
+    found = read_back(with_programs(tmp_path, seen_by_cores(plan)), plan.design)
     assert found is not None
     assert found.source == "core_*_*.elf"
 
 
 def test_an_empty_folder_none_at_all_and_stripped_programs_say_nothing(plan, tmp_path):
-    assert read_back(tmp_path, plan) is None
-    assert read_back(tmp_path / "absent", plan) is None
+    assert read_back(tmp_path, plan.design) is None
+    assert read_back(tmp_path / "absent", plan.design) is None
     (tmp_path / "core_0_2.elf").write_bytes(b"\x7fELF but no more")
     (tmp_path / "core_1_2.elf").write_bytes(b"work")
-    assert read_back(with_programs(tmp_path / "stripped", {(0, 2): {}}), plan) is None
-    assert read_back(tmp_path, plan) is None
+    assert read_back(with_programs(tmp_path / "stripped", {(0, 2): {}}), plan.design) is None
+    assert read_back(tmp_path, plan.design) is None

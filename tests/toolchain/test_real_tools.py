@@ -16,12 +16,13 @@ from bdforge.devices import DEVICES
 from bdforge.devices.limits import PROGRAM_MEMORY_BYTES
 from bdforge.devices.registers import CONTROLLER_ID_MASK
 from bdforge.mlir import Era
-from bdforge.operators.gemm import Plan, Problem, SpecError, load_spec, plan_gemm, render, sequence
-from bdforge.runtime import BuiltDesign
+from bdforge.operators import render
+from bdforge.operators.gemm import Plan, Problem, SpecError, load_spec, plan_gemm, sequence
 from bdforge.toolchain import find_aiebu, find_aiecc, find_peano, find_xrt, missing_report
 from bdforge.toolchain.aiecc import form_of
 from bdforge.toolchain.read_back import differences, read_back
 from bdforge.txn import MaskWrite, Operation, decode
+from support.built_designs import PlannedDesign
 from support.image_contents import program_bytes, xclbin_contents
 
 pytestmark = pytest.mark.toolchain
@@ -128,23 +129,23 @@ def test_the_default_placement_moves_nothing(plan: Plan, mlir_aie: Tool, tmp_pat
     (tmp_path / "design.mlir").write_text(render(plan, [], ERA))
     passes = f"--pass-pipeline=builtin.module(aie.device({','.join(PLACE)}))"
     mlir_aie("aie-opt", passes, "design.mlir", "-o", str(work / "input_with_addresses.mlir"))
-    found = read_back(work, plan)
+    found = read_back(work, plan.design)
     assert found is not None
-    assert differences(found, plan) == ""
+    assert differences(found, plan.design) == ""
 
 
 @pytest.fixture(scope="module", params=whole_builds(), ids=name_of)
-def built(request: pytest.FixtureRequest, tools: None, tmp_path_factory: pytest.TempPathFactory) -> BuiltDesign:
+def built(request: pytest.FixtureRequest, tools: None, tmp_path_factory: pytest.TempPathFactory) -> PlannedDesign:
     """A design as `scons device=... format=...` leaves it; the full ELF too where aiebu-asm is."""
     plan: Plan = request.param
     build = tmp_path_factory.mktemp("build")
     words = [f"device={plan.device.name}", f"design={plan.spec.name}", f"build={build}", "xrt=none"]
     kind = "elf" if find_aiebu() and plan.spec.problems else "xclbin"
     run([sys.executable, "-m", "SCons", "-Q", f"format={kind}", *words], ROOT, BUILD_SECONDS)
-    return BuiltDesign.load(build / plan.device.name / plan.spec.name)
+    return PlannedDesign.load(build / plan.device.name / plan.spec.name)
 
 
-def test_the_xclbin_holds_the_manifests_kernel(built: BuiltDesign, tmp_path: Path):
+def test_the_xclbin_holds_the_manifests_kernel(built: PlannedDesign, tmp_path: Path):
     contents = xclbin_contents([str(find_xrt().path)], built.image("xclbin"), tmp_path)
     assert contents.columns == built.plan.spec.columns
     arguments = contents.kernels[built.manifest.kernel]
@@ -152,7 +153,7 @@ def test_the_xclbin_holds_the_manifests_kernel(built: BuiltDesign, tmp_path: Pat
     assert len(arguments) >= 3 + len(built.manifest.arguments)
 
 
-def test_the_full_elf_is_whole_and_listed(built: BuiltDesign):
+def test_the_full_elf_is_whole_and_listed(built: PlannedDesign):
     if not find_aiebu() or not built.problems:
         pytest.skip("aiebu-asm is not installed, or the design names no problems")
     content = built.image("elf").read_bytes()
@@ -160,13 +161,13 @@ def test_the_full_elf_is_whole_and_listed(built: BuiltDesign):
     assert all(f"{problem.sequence}\0".encode() in content for problem in built.problems)
 
 
-def test_the_build_read_its_placement_back(built: BuiltDesign):
+def test_the_build_read_its_placement_back(built: PlannedDesign):
     told = json.loads((built.folder / "placement.json").read_text())
     assert told["read_back"], "neither the text with addresses nor the programs' symbols were found"
     assert told["buffers"].items() <= built.plan.design.buffer_addresses.items()
 
 
-def test_every_core_fits_its_program_memory(built: BuiltDesign, record_property: Callable[[str, object], None]):
+def test_every_core_fits_its_program_memory(built: PlannedDesign, record_property: Callable[[str, object], None]):
     programs = sorted(Path(f"{built.mlir_file}.prj").rglob("*core_*_*.elf"))
     spec = built.plan.spec
     assert len(programs) == spec.rows * spec.columns, [path.name for path in programs]
@@ -176,7 +177,7 @@ def test_every_core_fits_its_program_memory(built: BuiltDesign, record_property:
     assert min(sizes.values()) > 0
 
 
-def streams(built: BuiltDesign) -> Iterator[tuple[tuple[Operation, ...], tuple[Operation, ...]]]:
+def streams(built: PlannedDesign) -> Iterator[tuple[tuple[Operation, ...], tuple[Operation, ...]]]:
     """Aiecc's operations and ours for each problem."""
     for problem in built.problems:
         file = built.folder / built.manifest.files[f"insts_{problem.sequence}"].path
@@ -184,12 +185,12 @@ def streams(built: BuiltDesign) -> Iterator[tuple[tuple[Operation, ...], tuple[O
         yield decode(np.fromfile(file, "<u4")).operations, decode(ours).operations
 
 
-def test_aieccs_words_are_those_that_our_hosts_make(built: BuiltDesign):
+def test_aieccs_words_are_those_that_our_hosts_make(built: PlannedDesign):
     for theirs, ours in streams(built):
         assert without_controller_ids(theirs) == without_controller_ids(ours)
 
 
-def test_tokens_carry_the_ids_that_aiecc_routes(built: BuiltDesign):
+def test_tokens_carry_the_ids_that_aiecc_routes(built: PlannedDesign):
     """Aiecc routes tokens as packets by their tile's controller id, and writes it into their channel."""
     for theirs, ours in streams(built):
         assert controller_ids(ours) == controller_ids(theirs)

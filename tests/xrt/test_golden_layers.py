@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.runtime import BuiltDesign, Gemm, first_mismatch, reference
+from bdforge.runtime import BuiltDesign, Loaded, first_mismatch
+from support.gemm_problems import reference
 from support.npu import design_folder, obstacle
 from support.weight_files import ternary
 
@@ -37,11 +38,11 @@ def each(cases: list[tuple]) -> list:
 
 
 @pytest.fixture(scope="module")
-def gemm(flagship: BuiltDesign) -> Callable[[str], Gemm]:
+def gemm(flagship: BuiltDesign) -> Callable[[str], Loaded]:
     """The BitNet design, loaded once on each device."""
-    loaded: dict[str, Gemm] = {}
+    loaded: dict[str, Loaded] = {}
 
-    def load(device: str) -> Gemm:
+    def load(device: str) -> Loaded:
         if device == "xrt" and (reason := obstacle("pyxrt")):
             pytest.skip(reason)
         if device not in loaded:
@@ -60,7 +61,7 @@ def recorded(layer: str, tokens: int) -> str:
 
 
 @pytest.mark.parametrize(("device", "layer", "tokens"), each(GOLDEN))
-def test_a_layer_gives_the_recorded_result(gemm: Callable[[str], Gemm], device: str, layer: str, tokens: int):
+def test_a_layer_gives_the_recorded_result(gemm: Callable[[str], Loaded], device: str, layer: str, tokens: int):
     run = gemm(device)
     depth, columns = LAYERS[layer]
     weights = np.ascontiguousarray(np.concatenate([ternary(i, depth, n) for i, n in enumerate(columns)], axis=1))
@@ -71,7 +72,7 @@ def test_a_layer_gives_the_recorded_result(gemm: Callable[[str], Gemm], device: 
 
 
 @pytest.mark.parametrize(("device", "M", "K", "N"), each(EDGES))
-def test_odd_sizes_are_exact(gemm: Callable[[str], Gemm], device: str, M: int, K: int, N: int):
+def test_odd_sizes_are_exact(gemm: Callable[[str], Loaded], device: str, M: int, K: int, N: int):
     run = gemm(device)
     weights = ternary(M, K, N)
     a = np.random.default_rng(N).integers(-128, 128, (M, K), np.int8)
@@ -79,7 +80,7 @@ def test_odd_sizes_are_exact(gemm: Callable[[str], Gemm], device: str, M: int, K
 
 
 @npu
-def test_the_same_design_runs_again_and_again(gemm: Callable[[str], Gemm]):
+def test_the_same_design_runs_again_and_again(gemm: Callable[[str], Loaded]):
     run = gemm("xrt")
     weights = ternary(1, 512, 640)
     a = np.random.default_rng(1).integers(-128, 128, (256, 512), np.int8)

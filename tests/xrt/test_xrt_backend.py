@@ -14,12 +14,14 @@ import pytest
 
 import bdforge
 from bdforge.cli import main
-from bdforge.emulator import ArgumentError, emulate
-from bdforge.operators.gemm import Problem, SpecError, manifest, render
-from bdforge.runtime import BuildError, PackedWeights, reference
-from bdforge.runtime.xrt import NAME_PARTS, NpuError, _warn_of_late, run_mlir
-from bdforge.weights import WeightError
+from bdforge.emulator import emulate
+from bdforge.operators import manifest, render
+from bdforge.operators.gemm import Problem
+from bdforge.runtime import BuildError, OperandError
+from bdforge.runtime.xrt import NAME_PARTS, NpuError, run_mlir, warn_of_late
+from bdforge.sequences import ProgramError
 from bdforge.xrt.machine import binding
+from support.gemm_problems import reference
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -102,7 +104,7 @@ def design(small, tmp_path) -> Path:
     (folder / "small.xclbin").write_bytes(b"xclbin2")
     files = {"mlir": small.mlir_file, "host_kernels": small.kernel_library, "xclbin": folder / "small.xclbin"}
     hashes = {role: hashlib.sha256(path.read_bytes()).hexdigest() for role, path in files.items()}
-    (folder / "manifest.json").write_text(json.dumps(manifest(small.plan, small.problems, hashes)))
+    (folder / "manifest.json").write_text(json.dumps(manifest(small.plan, small.plan.spec.problems, hashes)))
     return folder
 
 
@@ -240,14 +242,17 @@ def changed(folder: Path, **members: Any) -> Path:
 @pytest.mark.parametrize(
     ("members", "fault"),
     [
-        ({"schema": 2}, "its schema is not 1"),
-        ({"kind": "conv"}, "kind: input should be 'gemm'"),
+        ({"schema": 1}, "its schema is not 2"),
+        ({"kind": 3}, "kind: input should be a valid string"),
         ({"spec_hash": "0123456789abcdef"}, "the manifest was built from another spec (0123456789abcdef)"),
         ({"device": "strix_hola"}, "strix_hola"),
-        ({"tile": {"m": 0}}, "tile.m: input should be greater than or equal to 1"),
+        (
+            {"problems": [{"name": "", "sequence": "s", "sizes": {"M": 0}}]},
+            "problems.0.sizes.M: input should be greater",
+        ),
         ({"files": {}}, "files.mlir is missing"),
         ({"files": {"mlir": "small.mlir"}}, "files.mlir: "),
-        ({"spec": {"kind": "gemm"}}, "types: missing; add it; tile: missing; add it; build the design again"),
+        ({"arguments": [{"name": "A"}]}, "arguments.0.dtype is missing; build the design again"),
     ],
 )
 def test_a_manifest_that_does_not_fit_is_refused_by_the_member(design, pyxrt, members, fault):
@@ -265,11 +270,11 @@ def test_sizes_that_cannot_be_are_refused_before_the_npu_sees_them(design, pyxrt
     monkeypatch.setattr(Kernel, "__call__", lambda *_: pytest.fail("the NPU was asked"))
     _, weights = operands(32, 16, 64)
     for empty in (np.zeros((0, 16), np.int8), np.zeros((4, 0), np.int8)):
-        with pytest.raises(ArgumentError, match="a must be an int8 matrix"):
+        with pytest.raises(OperandError, match="operand A must be an int8 matrix"):
             gemm(empty, weights)
     deep = np.broadcast_to(np.int8(0), (1, (1 << 20) + 1))
-    packed = PackedWeights(deep.shape[1], 64, np.zeros(1, np.uint8))
-    with pytest.raises(SpecError, match="K = 1048577 is outside 1 to 1048576"):
+    packed = gemm.packed(np.zeros(1, np.uint8), K=deep.shape[1], N=64)
+    with pytest.raises(ProgramError, match="small: 1048577x64x1: K = 1048577 is outside 1 to 1048576"):
         gemm(np.ascontiguousarray(deep), packed)
 
 
@@ -278,9 +283,11 @@ def test_weights_that_are_cut_short_are_refused(design, pyxrt, tmp_path):
     a, weights = operands(32, 16, 64)
     gemm.pack(weights).data.tofile(tmp_path / "w.packed")
     data = np.fromfile(tmp_path / "w.packed", np.uint8)
-    np.testing.assert_array_equal(gemm(a, PackedWeights(16, 64, data)), reference(a, weights))
-    with pytest.raises(WeightError, match="packed weights of 16 x 64 take 256 bytes, got 255; the file is truncated"):
-        gemm(a, PackedWeights(16, 64, data[:-1]))
+    np.testing.assert_array_equal(gemm(a, gemm.packed(data, K=16, N=64)), reference(a, weights))
+    with pytest.raises(
+        OperandError, match="packed B of K = 16, N = 64 takes 256 bytes, got 255; the file is truncated"
+    ):
+        gemm(a, gemm.packed(data[:-1], K=16, N=64))
 
 
 class AnyKernel(Kernel):
@@ -330,5 +337,8 @@ def test_a_design_in_mlir_for_another_npu_is_refused(pyxrt, monkeypatch):
 
 
 def test_the_npu_is_not_asked_in_silence_for_what_its_driver_may_end(small):
-    with pytest.warns(UserWarning, match=r"1048576x16384x65536: .* s \(modelled\) is more than 4 s"):
-        _warn_of_late(small.plan, Problem(1 << 20, 16384, 65536))
+    planned = small.plan.sequence(Problem(1 << 18, 1 << 15, 1 << 11))
+    with pytest.warns(
+        UserWarning, match=r"262144x32768x2048: its transfers alone take .* s \(modelled\), more than 4 s"
+    ):
+        warn_of_late(planned, small.device)

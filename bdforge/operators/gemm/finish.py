@@ -61,6 +61,13 @@ def epilogue_bytes(spec: GemmSpec) -> tuple[int, int]:
     return rows, tile - rows
 
 
+def fed_operands(spec: GemmSpec) -> tuple[bool, bool]:
+    """Whether the kernel that finishes C takes scales, and biases."""
+    epilogue = spec.epilogue
+    scaled = epilogue.scale or (epilogue.fed and (spec.accumulator, spec.c) in _ALWAYS_FED)
+    return scaled, epilogue.bias
+
+
 def _needed(kernel: Kernel, spec: GemmSpec) -> bool:
     epilogue = spec.epilogue
     return kernel.field_scaled or spec.accumulator != spec.c or epilogue.relu or epilogue.fed

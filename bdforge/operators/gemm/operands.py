@@ -20,13 +20,15 @@ _BIAS = {"int2": 1}  # what is added to a weight: codes begin at 0
 class Packing:
     """How the cores eat packed B: `s` x `t` micro-tiles; `scaled`: four codes of a byte belong to four of them.
 
-    `m` is the height of a tile of A, of which the tiling's rows hold data.
+    `m` is the height of a tile of A, of which the tiling's rows hold data. `fed`: whether an epilogue takes scales, and
+    biases.
     """
 
     s: int
     t: int
     m: int
     scaled: bool = False
+    fed: tuple[bool, bool] = (False, False)
 
 
 class Operands:
@@ -86,14 +88,18 @@ class Operands:
         """Scales of rows by panel and core row; scales and biases of columns by n-tile."""
         tiling, stages = self.tiling, self.stages
         M, N = stages.walked["M"], stages.walked["N"]
+        scaled, biased = self.packing.fed
         rows = (stages.given["M"], M, select(tiling.panel_rows > M, tiling.m, tiling.panel_rows), False)
         tiles = [(0, panels * tiling.rows, tiling.m, self.packing.m), (0, tiling.m, 1, 1)]
-        self.build.operand("row_scales", R, "in", "f32", _FLOAT_BITS, [rows], tiles, missing=1.0)
+        if scaled:
+            self.build.operand("row_scales", R, "in", "f32", _FLOAT_BITS, [rows], tiles, missing=1.0)
         columns = (stages.given["N"], N, tiling.n, False)
         apart = tiling.fed_bytes[1] * BYTE_BITS // _FLOAT_BITS
         lines = [(0, n_tiles, tiling.n, apart), (0, tiling.n, 1, 1)]
-        self.build.operand("column_scales", S, "in", "f32", _FLOAT_BITS, [columns], lines, missing=1.0)
-        self.build.operand("bias", S, "in", "f32", _FLOAT_BITS, [columns], lines, offset=tiling.n, missing=0.0)
+        if scaled:
+            self.build.operand("column_scales", S, "in", "f32", _FLOAT_BITS, [columns], lines, missing=1.0)
+        if biased:
+            self.build.operand("bias", S, "in", "f32", _FLOAT_BITS, [columns], lines, offset=tiling.n, missing=0.0)
 
 
 def micro_tiles(k: int, n: int, t: int, bits: int, scaled: bool) -> list[tuple[int, int, int, int]]:

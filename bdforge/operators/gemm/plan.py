@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -9,21 +10,20 @@ from bdforge.design.model import Design
 from bdforge.devices import Device
 from bdforge.devices.types import PEAK_MACS
 from bdforge.operators.gemm.check import design_problems, spec_problems
-from bdforge.operators.gemm.core_tiles import RTP_K_STEPS, RTP_OUTPUT_TILES, GemmCore, core_of
+from bdforge.operators.gemm.core_tiles import GemmCore, core_of
 from bdforge.operators.gemm.finish import finish_for
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Finish, Kernel, kernel_for
 from bdforge.operators.gemm.mapping import map_gemm, tiling_of
 from bdforge.operators.gemm.program import gemm_program
 from bdforge.operators.gemm.reference import Reference, k_steps, random_inputs
-from bdforge.operators.gemm.spec import GemmSpec, SpecError
+from bdforge.operators.gemm.sequence import GemmSequence
+from bdforge.operators.gemm.spec import AXES, GemmSpec, SpecError
 from bdforge.operators.gemm.walked import walked
 from bdforge.operators.operator import Cost, Expected, Kernels
 from bdforge.operators.operator import Plan as AnyPlan
 from bdforge.operators.specs import Problem as AnyProblem
-from bdforge.sequences import Program
-
-__all__ = ["RTP_K_STEPS", "RTP_OUTPUT_TILES", "Plan", "plan_gemm"]
+from bdforge.sequences import PlannedSequence, Program
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -76,6 +76,31 @@ class Plan(AnyPlan):
         """Operands whose micro-tiles cores see transposed: their memory runs across the kernel's rows."""
         layouts = self.spec.layouts
         return "".join(name for name in "abc" if getattr(layouts, name) == "column")
+
+    @property
+    def host_facts(self) -> dict[str, Any]:
+        """Tile and array, which the C++ library's device of software reads."""
+        spec, kernel = self.spec, self.kernel
+        tile = {"m": spec.tile.m, "k": spec.tile.k, "n": spec.tile.n, "k_mt": spec.buffers.k_mt}
+        return {
+            "tile": tile | {"r": kernel.r, "s": kernel.s, "t": kernel.t},
+            "array": {"rows": spec.rows, "columns": spec.columns},
+        }
+
+    def note(self, sequence: PlannedSequence) -> str:
+        """The product, and what happens at the edges."""
+        M, K, N = (sequence.parameters[axis] for axis in AXES)
+        edges = GemmSequence.of(self, sequence).edges()
+        return f"C ({M} x {N}) = A ({M} x {K}) B ({K} x {N}), edges: {edges}"
+
+    def padding(self, sequence: PlannedSequence) -> str:
+        """Sizes that grow to whole tiles, and operands that are staged; packing is no staging."""
+        found = GemmSequence.of(self, sequence)
+        pairs = zip(AXES, found.problem.sizes.values(), found.processed, strict=True)
+        grown = [f"{axis} {size}→{whole}" for axis, size, whole in pairs if size != whole]
+        staged = [name for name in "ABC" if getattr(found.staging, name.lower())]
+        grown += [f"{' and '.join(staged)} staged"] if staged else []
+        return ", ".join(grown) or "none"
 
     def random(self, problem: AnyProblem, seed: int) -> dict[str, np.ndarray]:
         """A and B over the whole range of integers, floats as small integers; scales and biases as it takes them."""

@@ -58,10 +58,9 @@ class _Walk:
         self.M, self.K, self.N = self.stages.sizes
         self.lda, self.ldb, self.ldc = self.stages.leading
         tiling = self.tiling
-        self.panels, self.whole = ceildiv(self.M, tiling.panel_rows), self.M // tiling.panel_rows
-        self.depth = ceildiv(self.K, tiling.k_mt) * tiling.k_mt
-        self.n_tiles = ceildiv(self.N, tiling.n)
-        self.steps = ceildiv(self.n_tiles, tiling.columns)
+        stages = self.stages
+        self.panels, self.whole = stages.panels, self.M // tiling.panel_rows
+        self.depth, self.n_tiles, self.steps = stages.depth, stages.n_tiles, stages.steps
         self.b_bytes = self.depth * (tiling.n * tiling.b.bits) // BYTE_BITS
         self.b_inner = self.inner_bytes(self.b_bytes)
         self.packed, self.fed = tiling.b.order == "packed", any(tiling.fed_bytes)

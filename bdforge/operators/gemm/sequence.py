@@ -1,30 +1,63 @@
-"""The runtime sequence of any problem: what the host's controller does, as events and as instruction words.
+"""The runtime sequence of any GEMM, with what is known of it as a GEMM: how its edges are handled, how long it is.
 
 One loaded design serves every M, K, N; a sequence is all that differs. The design's sequence program (`program`) yields
 it here, in the MLIR of a rendered sequence, and in C++ from the manifest.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
-import numpy as np
+from bdforge.devices import TileKind
+from bdforge.operators.gemm.spec import AXES, Problem
+from bdforge.operators.gemm.stages import Stages
+from bdforge.operators.operator import Plan
+from bdforge.sequences import Builder, Expr, PlannedSequence, Start, evaluate
 
-from bdforge.design.events import placed_sequence
-from bdforge.design.sequence import Sequence
-from bdforge.devices import TileKind, mlir_device_named
-from bdforge.operators.gemm.grid import Grid, RuntimeParameters, runtime_parameters
-from bdforge.operators.gemm.grid import Problem as Sizes
-from bdforge.operators.gemm.plan import Plan
-from bdforge.operators.gemm.spec import Problem, SpecError
-from bdforge.operators.gemm.staging import Leading, Staging, stage
-from bdforge.sequences import Event, Program, ProgramError, Start, WalkError, interpret
-from bdforge.sequences.interpret import arguments_of
-from bdforge.sequences.words import illegal, operations
-from bdforge.txn.codec import encode
-from bdforge.txn.operations import Operation
+GAPS = ("lda", "ldb", "ldc")
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Staged(NamedTuple):
+    """A host buffer without gaps that stands for an operand of `rows` x `columns`, and why it must."""
+
+    rows: int
+    columns: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"staged as {self.rows} x {self.columns}: {self.why}"
+
+
+class Staging(NamedTuple):
+    """What the host copies: `a` and `b` before the run, into the upper left corner of zeros; `c` after it, from there.
+
+    None means that the array reads or writes the user's memory. Packed B is never staged: packing makes it fit. With
+    `a_in_slabs` A's columns stand in whole slabs.
+    """
+
+    a: Staged | None
+    b: Staged | None
+    c: Staged | None
+    a_in_slabs: bool
+
+
+class Walk(NamedTuple):
+    """What the shims walk: sizes, positions from line to line (0 for packed B), whole panels, slabs and n-tiles."""
+
+    M: int
+    K: int
+    N: int
+    lda: int
+    ldb: int
+    ldc: int
+    panels: int
+    depth: int
+    n_tiles: int
+    column_steps: int
+
+
+class Counts(NamedTuple):
     """How long a stream is, and what it makes the array do."""
 
     steps: int
@@ -44,8 +77,7 @@ class Counts:
         return self.words / self.output_tiles
 
 
-@dataclass(frozen=True, slots=True)
-class Edges:
+class Edges(NamedTuple):
     """How the edges of each operand are handled, one sentence to an edge."""
 
     a: tuple[str, ...]
@@ -58,146 +90,100 @@ class Edges:
         return "; ".join(f"{name} {', '.join(edges)}" for name, edges in named if edges) or "none"
 
 
-@dataclass(frozen=True, slots=True)
-class GemmSequence:
-    """What the controller does for one problem: C (M x N) = A (M x K) B (K x N).
+@dataclass(frozen=True)
+class GemmSequence(PlannedSequence):
+    """What the controller does for one problem: C (M x N) = A (M x K) B (K x N), on `plan`'s array."""
 
-    `sizes` are those that the shims walk: the problem's and its leading dimensions, or those of the buffers that
-    `staging` asks for.
-    """
+    plan: Any
 
-    plan: Plan
-    problem: Problem
-    staging: Staging
-    sizes: Sizes
-    program: Program
-    given: dict[str, int]
-    events: tuple[Event, ...]
+    @classmethod
+    def of(cls, plan: Plan, found: PlannedSequence) -> "GemmSequence":
+        """A sequence of a GEMM's plan."""
+        return cls(found.program, found.parameters, found.device, found.wide, found.events, plan)
 
     @property
-    def grid(self) -> Grid:
-        """Where the tiles lie."""
-        return Grid(self.plan.tiling, self.sizes)
+    def problem(self) -> Problem:
+        """The user's sizes."""
+        return Problem.of(self.parameters)
+
+    @cached_property
+    def staging(self) -> Staging:
+        """What the host copies."""
+        return Staging(*(self._staged(name) for name in "abc"), bool(self._at(self._stages.a_in_slabs)))  # type: ignore[arg-type]
+
+    @cached_property
+    def walk(self) -> Walk:
+        """The numbers by which the shims walk."""
+        stages = self._stages
+        found = (*stages.sizes, *stages.leading, stages.panels, stages.depth, stages.n_tiles, stages.steps)
+        return Walk(*map(self._at, found))
 
     @property
-    def parameters(self) -> RuntimeParameters:
-        """What every core reads when the GEMM starts."""
-        return runtime_parameters(self.grid.tiling, self.sizes)
-
-    @property
-    def elements(self) -> list[int]:
-        """Memory elements of A, B and C (and R, S), bytes for packed B and what feeds an epilogue."""
-        return arguments_of(self.program, self.given)
-
-    @property
-    def argument_bytes(self) -> list[int]:
-        """Size of every host buffer."""
-        pairs = zip(self.elements, self.program.arguments, strict=True)
-        return [count * argument.bits // 8 for count, argument in pairs]
-
-    def operations(self) -> list[Operation]:
-        """The operations of the instruction stream."""
-        bits = [argument.bits for argument in self.program.arguments]
-        wide = self.plan.wide
-        return list(operations(self.events, bits, self.plan.device.generation, wide))
-
-    def words(self) -> np.ndarray:
-        """The instruction stream, uint32."""
-        return self._encoded(self.operations())
-
-    def _encoded(self, operations: list[Operation]) -> np.ndarray:
-        return encode(operations, mlir_device_named(self.plan.mlir_device))
-
-    def counts(self) -> Counts:
-        """Length of the stream and work of the array."""
-        grid, spec = self.grid, self.plan.spec
-        tiles = self.parameters.output_tiles * spec.rows * spec.columns
-        operations = self.operations()
-        return Counts(
-            steps=sum(isinstance(event, Start) for event in self.events),
-            operations=len(operations),
-            words=len(self._encoded(operations)),
-            output_tiles=tiles,
-            macs=tiles * spec.tile.m * spec.tile.n * grid.depth,
-        )
-
-    def edges(self) -> Edges:
-        """How each operand's edges are handled."""
-        return _edges(self)
+    def leading(self) -> Mapping[str, int]:
+        """Positions from line to line of the user's operands, by name."""
+        return {name: self._at(line) for name, line in self._stages.lines.items()}
 
     @property
     def processed(self) -> tuple[int, int, int]:
         """M, K, N as the array computes them: whole row panels, slabs and column steps."""
-        grid = self.grid
-        tiles = grid.tiling
-        return grid.panels * tiles.panel_rows, grid.depth, grid.column_steps * tiles.step_columns
+        walk, tiles = self.walk, self.plan.tiling
+        return walk.panels * tiles.panel_rows, walk.depth, walk.column_steps * tiles.step_columns
+
+    def counts(self) -> Counts:
+        """Length of the stream and work of the array."""
+        walk, spec = self.walk, self.plan.spec
+        tiles = walk.panels * walk.column_steps * spec.rows * spec.columns
+        return Counts(
+            steps=sum(isinstance(event, Start) for event in self.events),
+            operations=len(self.operations()),
+            words=len(self.words()),
+            output_tiles=tiles,
+            macs=tiles * spec.tile.m * spec.tile.n * walk.depth,
+        )
+
+    def edges(self) -> Edges:
+        """How each operand's edges are handled."""
+        walk, staging, packed = self.walk, self.staging, self.plan.tiling.b.order == "packed"
+        staged = {"A": staging.a, "B": staging.b, "C": staging.c}
+        edges = {name: [str(buffer)] if buffer else [] for name, buffer in staged.items()}
+        over = {axis: whole - getattr(walk, axis) for axis, whole in zip(AXES, self.processed, strict=True)}
+        if over["M"]:
+            edges["A"].append(f"reads {over['M']} rows again")
+            edges["C"].append(f"writes {over['M']} rows again")
+        if over["K"]:
+            zeros, again = f"holds 0 for {over['K']} {{}} of the last slab", f"reads {over['K']} {{}} again"
+            edges["A"].append((again if packed else zeros).format("columns"))
+            edges["B"].append((zeros if packed else again).format("rows"))
+        if over["N"]:
+            edges["B"].append(f"is packed in {walk.n_tiles} n-tiles" if packed else f"reads {over['N']} columns again")
+            edges["C"].append(f"writes {over['N']} columns again")
+        overlapping = [axis for axis, more in over.items() if more]
+        brief = [f"{', '.join(overlapping)} overlap"] if overlapping else []
+        brief += [f"{name} staged" for name, buffer in staged.items() if buffer]
+        return Edges(tuple(edges["A"]), tuple(edges["B"]), tuple(edges["C"]), "; ".join(brief) or "none")
+
+    @cached_property
+    def _stages(self) -> Stages:
+        limits = self.plan.device.generation.limits(TileKind.SHIM)
+        return Stages(Builder(self.program.parameters, 1), self.plan.tiling, limits)
+
+    def _at(self, value: Expr) -> int:
+        return evaluate(value, self.parameters)
+
+    def _staged(self, name: str) -> Staged | None:
+        told = [r.text.format(self._at(r.value)) for r in self._stages.reasons(name) if self._at(r.when)]
+        rows, columns = map(self._at, self._stages.shape(name))
+        return Staged(rows, columns, "; ".join(told)) if told else None
 
 
-STEPS_MAX = 1 << 14
-"""Of one sequence: its stream would have tens of MiB, and making it takes minutes."""
-
-
-def sequence(
-    plan: Plan, M: int, K: int, N: int, *, lda: int | None = None, ldb: int | None = None, ldc: int | None = None
-) -> GemmSequence:
+def sequence(plan: Plan, M: int, K: int, N: int, **leading: int | None) -> GemmSequence:
     """The runtime sequence of C (M x N) = A (M x K) B (K x N), 1 <= M, K, N <= 2^20.
 
     `lda`, `ldb`, `ldc`: positions from one line to the next (without gaps by default), lines being rows of row-major
-    operands and columns of column-major ones; packed B, as `bdforge.runtime.b_operand` makes it, has none. It waits as
-    the spec says, or as `Plan.waiting` was told. SpecError lists every reason why the plan cannot compute it, WalkError
-    why the shims cannot move it.
+    operands and columns of column-major ones; packed B has none. It waits as the spec says, or as `Plan.waiting` was
+    told. SpecError lists every reason why the plan cannot compute it, WalkError why the shims cannot move it.
     """
-    problem = Problem(M, K, N)
-    given = {name: value for name, value in (("a", lda), ("b", ldb), ("c", ldc)) if value is not None}
-    leading = replace(natural_leading(plan, problem), **given)
-    staging, sizes = stage(plan, problem, leading)
-    program = plan.program
-    parameters = {"M": M, "K": K, "N": N, "lda": leading.a, "ldb": leading.b, "ldc": leading.c}
-    try:
-        events = tuple(interpret(program, parameters, plan.device.generation.limits(TileKind.SHIM)))
-    except ProgramError as error:
-        raise SpecError(f"{plan.spec.name}: {problem}: {error}") from None
-    if faults := illegal(program, events, plan.device.generation.limits(TileKind.SHIM)):
-        raise WalkError("\n  - ".join([f"{plan.spec.name}: {problem} cannot be walked:", *faults]))
-    return GemmSequence(plan, problem, staging, sizes, program, parameters, events)
-
-
-def mlir_sequence(planned: GemmSequence) -> Sequence:
-    """A planned sequence as templates place it."""
-    p = planned.problem
-    comment = f"C ({p.M} x {p.N}) = A ({p.M} x {p.K}) B ({p.K} x {p.N}), edges: {planned.edges()}"
-    wide = planned.plan.wide
-    return placed_sequence(
-        p.sequence, comment, planned.plan.design, planned.program, planned.elements, planned.events, wide
-    )
-
-
-def natural_leading(plan: Plan, problem: Problem) -> Leading:
-    """Leading dimensions of operands without gaps."""
-    M, K, N, layouts = problem.M, problem.K, problem.N, plan.spec.layouts
-    shapes = ((layouts.a, M, K), (layouts.b, K, N), (layouts.c, M, N))
-    return Leading(*(down if order == "column" else across for order, down, across in shapes))
-
-
-def _edges(planned: GemmSequence) -> Edges:
-    grid, sizes, tiles, staging = planned.grid, planned.sizes, planned.grid.tiling, planned.staging
-    packed = tiles.b.order == "packed"
-    staged = {"A": staging.a, "B": staging.b, "C": staging.c}
-    edges = {name: [str(buffer)] if buffer else [] for name, buffer in staged.items()}
-    overlapping = []
-    if over := grid.panels * tiles.panel_rows - sizes.M:
-        edges["A"].append(f"reads {over} rows again")
-        edges["C"].append(f"writes {over} rows again")
-        overlapping.append("M")
-    if over := grid.depth - sizes.K:
-        zeros, again = f"holds 0 for {over} {{}} of the last slab", f"reads {over} {{}} again"
-        edges["A"].append((again if packed else zeros).format("columns"))
-        edges["B"].append((zeros if packed else again).format("rows"))
-        overlapping.append("K")
-    if over := grid.column_steps * tiles.step_columns - sizes.N:
-        edges["B"].append(f"is packed in {grid.n_tiles} n-tiles" if packed else f"reads {over} columns again")
-        edges["C"].append(f"writes {over} columns again")
-        overlapping.append("N")
-    brief = [f"{', '.join(overlapping)} overlap"] if overlapping else []
-    brief += [f"{name} staged" for name, buffer in staged.items() if buffer]
-    return Edges(tuple(edges["A"]), tuple(edges["B"]), tuple(edges["C"]), "; ".join(brief) or "none")
+    given = {name: positions for name, positions in leading.items() if positions is not None}
+    if unknown := given.keys() - set(GAPS):
+        raise TypeError(f"sequence() takes {', '.join(GAPS)}, not {', '.join(sorted(unknown))}")
+    return GemmSequence.of(plan, plan.sequence(Problem(M, K, N), given))

@@ -1,5 +1,6 @@
 """Design specs: TOML in `designs/`, checked at the edge, plain dataclasses inside."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -33,6 +34,11 @@ class Problem(AnyProblem):
 
     def __init__(self, M: int, K: int, N: int, name: str = ""):
         super().__init__(KIND, {"M": M, "K": K, "N": N}, name)
+
+    @classmethod
+    def of(cls, sizes: Mapping[str, int]) -> "Problem":
+        """The GEMM of sizes by axis."""
+        return cls(sizes["M"], sizes["K"], sizes["N"])
 
     @property
     def M(self) -> int:  # noqa: N802

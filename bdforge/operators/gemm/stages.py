@@ -1,8 +1,10 @@
 """What a host stages, as expressions of a sequence program: sizes and leading dimensions that the shims then walk."""
 
+from typing import NamedTuple
+
 from bdforge.devices import TileLimits
 from bdforge.operators.gemm.grid import Storage, Tiling
-from bdforge.sequences import Builder, Expr, any_of, ceildiv, largest, select
+from bdforge.sequences import Builder, Expr, all_of, any_of, ceildiv, largest, select
 from bdforge.sequences.expressions import Operand
 
 AXES = {"a": "MK", "b": "KN", "c": "MN"}
@@ -22,12 +24,22 @@ def walked_size(tiling: Tiling, axis: str, size: int) -> int:
     return walked
 
 
+class Reason(NamedTuple):
+    """A reason to stage an operand where `when` is not 0: text with {} for `value`."""
+
+    when: Expr
+    text: str
+    value: Expr
+
+
 class Stages:
     """Of one design, for parameters M, K, N, lda, ldb, ldc of the user's operands; a leading dimension of 0: no gap.
 
     An operand is staged, copied into a buffer of the host's without gaps, where a tile is larger than it is, where its
     lines do not start at whole words, or where these are farther apart than a BD can step. A is staged in whole slabs
     where K is no whole number of them and B is not packed. Packed B never is: packing makes it fit.
+
+    `panels` of rows, the `depth` of whole slabs, `n_tiles` and column `steps` are what is walked.
     """
 
     def __init__(self, build: Builder, tiling: Tiling, limits: TileLimits):
@@ -39,7 +51,11 @@ class Stages:
         self.walked = {name: walked_extent(tiling, name, self.given[name]) for name in "MKN"}
         self.packed = tiling.b.order == "packed"
         self.a_in_slabs = ~(self.walked["K"] % tiling.k_mt).equals(0) if not self.packed else build.constant(0)
-        self.staged = {name: self.is_staged(name) for name in "abc"}
+        self.staged = {name: any_of(0, *(r.when for r in self.reasons(name))) for name in "abc"}
+        M, K, N = self.sizes
+        self.panels, self.depth = ceildiv(M, tiling.panel_rows), ceildiv(K, tiling.k_mt) * tiling.k_mt
+        self.n_tiles = ceildiv(N, tiling.n)
+        self.steps = ceildiv(self.n_tiles, tiling.columns)
 
     def line(self, name: str) -> Expr:
         """Positions from line to line of a user's operand; where 0 is given there is no gap."""
@@ -49,17 +65,39 @@ class Stages:
     def storage(self, name: str) -> Storage:
         return getattr(self.tiling, name)
 
-    def is_staged(self, name: str) -> Expr:
-        """Whether an operand cannot be reached where it is."""
-        store, leading = self.storage(name), self.lines[name]
+    def reasons(self, name: str) -> list[Reason]:
+        """Why an operand cannot be reached where it is, in the order in which people are told."""
+        store, leading, axes = self.storage(name), self.lines[name], AXES[name]
         if store.order == "packed":
-            return self.build.constant(0)
-        sizes = [self.given[axis] for axis in AXES[name]]
-        small = [size < self.least[axis] for size, axis in zip(sizes, AXES[name], strict=True)]
-        odd = [~(size % self.granules[axis]).equals(0) for size, axis in zip(sizes, AXES[name], strict=True)]
-        odd.append(~(leading % store.granule).equals(0))
-        far = store.words(leading * store.run) > self.limits.step_max  # type: ignore[arg-type, operator]
-        return any_of(*small, *odd, far, *([self.a_in_slabs] if name == "a" else []))
+            return []
+        tile = dict(zip("MKN", ("m", "k_mt", "n"), strict=True))
+        small = [
+            Reason(self.given[axis] < self.least[axis], f"{axis} = {{}} is below {tile[axis]} = {self.least[axis]}",
+                   self.given[axis])
+            for axis in axes
+        ]  # fmt: skip
+        slabs = f"K = {{}} is no multiple of k_mt = {self.tiling.k_mt} and B is not packed"
+        step = store.words(leading * store.run)  # type: ignore[arg-type]
+        far = f"ld{name} = {{}} is more than {self.limits.step_max} words, a BD's longest step"
+        return [
+            *small,
+            *self.odd(name),
+            Reason(step > self.limits.step_max, far, leading),  # type: ignore[operator]
+            *([Reason(self.a_in_slabs, slabs, self.walked["K"])] if name == "a" else []),
+        ]
+
+    def odd(self, name: str) -> list[Reason]:
+        """Sizes that are no whole granules; each is told only where those before it are."""
+        store, axes = self.storage(name), AXES[name]
+        along = axes[0 if store.order == "column" else 1]
+        sizes = [(axis, self.given[axis], self.granules[axis]) for axis in axes]
+        found: list[Reason] = []
+        for what, value, multiple in (*sizes, (f"ld{name}", self.lines[name], store.granule)):
+            lines = "lines" if what in (along, f"ld{name}") else "tiles"
+            text = f"{what} = {{}} is no multiple of {multiple}, so that {lines} do not start at whole words"
+            odd = ~(value % multiple).equals(0)
+            found.append(Reason(all_of(odd, *(~other.when for other in found)), text, value))
+        return found
 
     def shape(self, name: str) -> tuple[Expr, Expr]:
         """Rows and columns of what is walked of an operand."""

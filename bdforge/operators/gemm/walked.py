@@ -8,6 +8,7 @@ from bdforge.devices import Device, TileKind, TileLimits
 from bdforge.devices.limits import GRANULE_BYTES, TASK_REPEAT_MAX
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm.core_tiles import RTP_K_STEPS, RTP_OUTPUT_TILES, GemmCore
+from bdforge.operators.gemm.finish import fed_operands
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.operands import Packing
@@ -64,7 +65,7 @@ def walked(
         cores=tuple(map(_core, cores)),
         memory=(_memory_type(spec, tiling, "a"), _memory_type(spec, tiling, "b"), _memory_type(spec, tiling, "c")),
         types=(spec.a, spec.b, spec.c),
-        packing=Packing(kernel.s, kernel.t, spec.tile.m, kernel.field_scaled),
+        packing=Packing(kernel.s, kernel.t, spec.tile.m, kernel.field_scaled, fed_operands(spec)),
         in_flight=spec.sequence.steps,
     )
 

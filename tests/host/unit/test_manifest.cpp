@@ -38,8 +38,8 @@ UNIT_CASE("manifest", a_built_design_is_read) {
 }
 
 UNIT_CASE("manifest", mismatches_are_named) {
-    check_contains(refusal(with("\"schema\": 1", "\"schema\": 2")),
-                   "m.json: schema is 2, expected 1, the schema of this library");
+    check_contains(refusal(with("\"schema\": 2", "\"schema\": 1")),
+                   "m.json: schema is 1, expected 2, the schema of this library");
     check_contains(refusal(with("\"spec_hash\"", "\"spec_hush\"")), "m.json: spec_hash is missing");
     check_contains(refusal(with("\"gemm_33x40x70\"", "7")), "problems[0].sequence is 7, expected a text");
 }

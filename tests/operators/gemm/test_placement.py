@@ -9,7 +9,8 @@ import pytest
 
 from bdforge.design.model import Tile
 from bdforge.devices import AIE2P, DEVICES, TileKind
-from bdforge.operators.gemm import Plan, SpecError, load_spec, plan_gemm, render, spec_from
+from bdforge.operators import render
+from bdforge.operators.gemm import Plan, SpecError, load_spec, plan_gemm, spec_from
 from support.built_designs import spec_content
 from support.family import GROUPS, SEED, SIZE, group
 

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import Problem, load_spec, plan_gemm, render, spec_from
+from bdforge.operators import render
+from bdforge.operators.gemm import Problem, load_spec, plan_gemm, spec_from
 from support.built_designs import spec_content
 
 STRIX_HALO = device_named("strix_halo")

@@ -10,23 +10,13 @@ from bdforge.devices import device_named
 from bdforge.mlir import parse
 from bdforge.mlir.allocate import allocate
 from bdforge.mlir.array_ops import DeviceOp
-from bdforge.operators.gemm import (
-    Plan,
-    Problem,
-    SequenceOptions,
-    SpecError,
-    load_spec,
-    manifest,
-    plan_gemm,
-    render,
-    sequence,
-    spec_from,
-)
-from bdforge.operators.gemm.sequence import natural_leading
+from bdforge.operators import manifest, render, render_sequences
+from bdforge.operators.gemm import Plan, Problem, SequenceOptions, SpecError, load_spec, plan_gemm, sequence, spec_from
 from bdforge.sequences import SequenceOptionError
 from bdforge.txn import BlockWrite, Patch, Sync, decode, encode
 from bdforge.txn.lower import lower_module
 from support.built_designs import spec_content
+from support.gemm_problems import natural_leading
 
 STRIX_HALO = device_named("strix_halo")
 
@@ -66,7 +56,7 @@ DESIGNS = {
 def gaps(rng: np.random.Generator, plan: Plan, M: int, K: int, N: int) -> dict[str, int]:
     """Leading dimensions with gaps behind the lines; none for packed B."""
     natural = natural_leading(plan, Problem(M, K, N))
-    leading = {f"ld{name}": getattr(natural, name) + int(rng.integers(0, 6)) for name in "abc"}
+    leading = {f"ld{name}": natural[name] + int(rng.integers(0, 6)) for name in "abc"}
     return {name: value for name, value in leading.items() if name != "ldb" or plan.tiling.b.order != "packed"}
 
 
@@ -80,7 +70,8 @@ def test_the_words_are_those_of_the_mlir(name):
         M, K, N = (int(s) for s in rng.integers(1, [6 * plan.spec.tile.m, 100, 300]))
         options = SequenceOptions("wide") if rng.integers(2) else SequenceOptions(in_flight=int(rng.integers(5)))
         sequences.append(sequence(plan.waiting(options), M, K, N, **gaps(rng, plan, M, K, N)))
-    module = parse(render(plan, sequences), "sequences.mlir")
+    named = {one.problem.sequence: one for one in sequences}
+    module = parse(render_sequences(plan, named), "sequences.mlir")
     for one in sequences:
         device, operations = lower_module(module, one.problem.sequence)
         assert operations == one.operations()
@@ -222,7 +213,7 @@ def test_every_reason_to_refuse_is_listed(small):
     assert [reason.split(": ", 2)[2] for reason in reasons] == [
         "M = 0 is outside 1 to 1048576",
         "N = 1048577 is outside 1 to 1048576",
-        "K = 262144 could overflow mm_i8_i2_i32's sums; at most 262143",
+        "K = 262144 could overflow the sums; at most 262143",
         "lda = 5 is below K = 262144; lines would overlap",
         "ldc = 6 is below N = 1048577; lines would overlap",
     ]
@@ -307,10 +298,3 @@ def test_a_specs_waits_reach_sequences_and_manifest_and_leave_the_array_alone():
     assert facts["spec"]["sequence"] == {"wait": "wide", "in_flight": 0}
     assert facts["sequence"]["program"]["in_flight"] == 1
     assert spec_from(facts["spec"], "small") == plan.spec
-
-
-def test_the_manifest_tells_hosts_what_is_staged(small):
-    facts = json.loads(json.dumps(manifest(small, [Problem(33, 43, 65), Problem(32, 32, 64)])))
-    nothing = {"A": None, "B": None, "C": None}
-    assert [problem["staged"] for problem in facts["problems"]] == [nothing | {"A": [33, 44]}, nothing]
-    assert facts["problems"][1]["edges"] == "none"

@@ -8,8 +8,8 @@ from sequence_replay import Replay, replay
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import GemmSequence, Plan, Problem, load_spec, plan_gemm, sequence, spec_from
-from bdforge.operators.gemm.sequence import natural_leading
 from support.built_designs import spec_content
+from support.gemm_problems import natural_leading
 
 STRIX_HALO = device_named("strix_halo")
 GPT2 = [
@@ -71,7 +71,7 @@ class Lines:
 
 
 def lines_of(planned: GemmSequence) -> dict[str, Lines]:
-    spec, sizes = planned.plan.spec, planned.sizes
+    spec, sizes = planned.plan.spec, planned.walk
     return {
         name: Lines(getattr(spec, name), getattr(spec.layouts, name), getattr(sizes, f"ld{name}")) for name in "abc"
     }
@@ -80,13 +80,13 @@ def lines_of(planned: GemmSequence) -> dict[str, Lines]:
 def check(planned: GemmSequence) -> None:
     """Streams pair up tile by tile, and visits are what tiles, slabs and column steps say."""
     found = replay(planned.words())
-    spec, sizes, lines = planned.plan.spec, planned.sizes, lines_of(planned)
+    spec, sizes, lines = planned.plan.spec, planned.walk, lines_of(planned)
     assert found.cores == told(planned)
     firsts = Firsts(planned)
     pair_up(planned, found, firsts)
     steps, panels = len(firsts.n_tiles) // spec.columns, len(firsts.rows) // spec.rows
     rows = multiplicity(sizes.M, firsts.rows, spec.tile.m)
-    depth = multiplicity(planned.grid.a_depth, firsts.slabs, spec.buffers.k_mt)
+    depth = multiplicity(sizes.depth if planned.staging.a_in_slabs else sizes.K, firsts.slabs, spec.buffers.k_mt)
     columns = multiplicity(sizes.N, firsts.columns, spec.tile.n)
     assert min(rows.min(), depth.min(), columns.min()) >= 1
     visited(found, 0, lines["a"], rows, depth * steps)
@@ -123,7 +123,7 @@ class Firsts:
     """First rows, depths and columns of tiles in the order of the algorithm, written down once more for the test."""
 
     def __init__(self, planned: GemmSequence):
-        spec, sizes = planned.plan.spec, planned.sizes
+        spec, sizes = planned.plan.spec, planned.walk
         self.rows = starts(sizes.M, spec.tile.m, spec.rows)
         self.b_slabs = starts(sizes.K, spec.buffers.k_mt)
         in_slabs = np.arange(len(self.b_slabs)) * spec.buffers.k_mt
@@ -140,9 +140,9 @@ def told(planned: GemmSequence) -> dict[int, int]:
     """Register values of every core: parameters right above its stack, and lock 6 at 1."""
     spec, values = planned.plan.spec, {}
     m, k, n, parameters = spec.tile.m, spec.tile.k, spec.tile.n, spec.buffers.stack_bytes
-    panels = -(-planned.sizes.M // (spec.rows * m))
-    steps = -(-planned.sizes.N // (spec.columns * n))
-    k_steps = -(-planned.sizes.K // spec.buffers.k_mt) * spec.buffers.k_mt // k
+    panels = -(-planned.walk.M // (spec.rows * m))
+    steps = -(-planned.walk.N // (spec.columns * n))
+    k_steps = -(-planned.walk.K // spec.buffers.k_mt) * spec.buffers.k_mt // k
     for column in range(spec.columns):
         for row in range(2, 2 + spec.rows):
             tile = column << 25 | row << 20
@@ -226,11 +226,11 @@ def check_fed(planned: GemmSequence, found: Replay, column: int, n_tiles: np.nda
     assert {m.length * len(m.starts) for m in found.of("B", column, 4)} == {tile_bytes}
     np.testing.assert_array_equal(numbers[1], n_tiles * tile_bytes)
     panels = np.asarray(numbers[0]) // panel_bytes
-    steps = planned.grid.column_steps
-    assert sorted(panels.tolist()) == sorted(list(range(planned.grid.panels)) * steps)
+    steps = planned.walk.column_steps
+    assert sorted(panels.tolist()) == sorted(list(range(planned.walk.panels)) * steps)
     rows = np.stack(rows_fed(planned, found, Firsts(planned)), 1)
     np.testing.assert_array_equal(
-        starts(planned.sizes.M, planned.plan.spec.tile.m, rows.shape[1]).reshape(-1, rows.shape[1])[panels], rows
+        starts(planned.walk.M, planned.plan.spec.tile.m, rows.shape[1]).reshape(-1, rows.shape[1])[panels], rows
     )
 
 
@@ -332,7 +332,7 @@ def test_random_sizes_and_leading_dimensions_are_covered(name):
         M, K, N = (int(size) for size in rng.integers(1, most))
         natural = natural_leading(plan, Problem(M, K, N))
         gaps = dict(zip("abc", rng.integers(0, 9, 3), strict=True))
-        leading = {f"ld{name}": getattr(natural, name) + int(gap) for name, gap in gaps.items()}
+        leading = {f"ld{name}": natural[name] + int(gap) for name, gap in gaps.items()}
         if spec.layouts.b == "packed":
             del leading["ldb"]
         check(sequence(plan, M, K, N, **leading))
@@ -368,5 +368,5 @@ class _Changed:
     """A sequence with other words."""
 
     def __init__(self, planned: GemmSequence, words: np.ndarray):
-        self.plan, self.sizes, self.words = planned.plan, planned.sizes, lambda: words
-        self.staging, self.grid, self.argument_bytes = planned.staging, planned.grid, planned.argument_bytes
+        self.plan, self.walk, self.words = planned.plan, planned.walk, lambda: words
+        self.staging, self.argument_bytes = planned.staging, planned.argument_bytes

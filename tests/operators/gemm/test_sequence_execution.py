@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 from bdforge.devices import device_named, mlir_device_named
+from bdforge.devices.types import TYPES
 from bdforge.emulator import emulate
-from bdforge.operators.gemm import GemmSequence, Plan, Problem, plan_gemm, render, sequence, spec_from
-from bdforge.operators.gemm.sequence import natural_leading
-from bdforge.runtime import DTYPES, b_operand, c_buffer, c_matrix, load_kernels, staged_a
+from bdforge.operators import render
+from bdforge.operators.gemm import GemmSequence, GemmSpec, Plan, Problem, plan_gemm, sequence, spec_from
+from bdforge.runtime import load_kernels
+from bdforge.sequences.buffers import empty, fetched
 from bdforge.txn import Operation, Patch, encode
 from support.built_designs import compile_kernels, spec_content
+from support.gemm_problems import host_buffers, natural_leading
 
 INT8, BF16 = ("int8", "int8", "int32"), ("bf16", "bf16", "f32")
 TERNARY: dict[str, Any] = {"m": 16, "k": 16, "n": 32}
@@ -93,8 +96,14 @@ def with_gaps(matrix: np.ndarray, order: str, gap: int) -> np.ndarray:
     return np.pad(lines, ((0, 0), (0, gap)), constant_values=7)
 
 
+def ordered(spec: GemmSpec, a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:
+    """A and B in the orders of their layouts, by operand."""
+    pairs = (("A", a, spec.layouts.a), ("B", b, spec.layouts.b))
+    return {name: np.asfortranarray(x) if order == "column" else x for name, x, order in pairs}
+
+
 def random_values(rng: np.random.Generator, type_name: str, shape: tuple[int, int]) -> np.ndarray:
-    return rng.integers(*VALUES[type_name], shape, np.int8).astype(DTYPES[type_name])
+    return rng.integers(*VALUES[type_name], shape, np.int8).astype(TYPES[type_name].dtype)
 
 
 def run_exactly(design: Loaded, sizes: tuple[int, ...], seed: int) -> GemmSequence:
@@ -103,21 +112,24 @@ def run_exactly(design: Loaded, sizes: tuple[int, ...], seed: int) -> GemmSequen
     spec, rng = design.plan.spec, np.random.default_rng(seed)
     a, b = random_values(rng, spec.a, (M, K)), random_values(rng, spec.b, (K, N))
     natural = natural_leading(design.plan, Problem(M, K, N))
-    leading = {f"ld{name}": getattr(natural, name) + gap for name, gap in zip("abc", gaps, strict=True)}
+    leading = {f"ld{name}": natural[name] + gap for name, gap in zip("abc", gaps, strict=True)}
     packed = spec.layouts.b == "packed"
     planned = sequence(design.plan, M, K, N, **leading | ({"ldb": None} if packed else {}))
     staging = planned.staging
-    host_a = staged_a(planned, a) if staging.a else with_gaps(a, spec.layouts.a, gaps[0])
-    host_b = b_operand(design.plan, b) if packed or staging.b else with_gaps(b, spec.layouts.b, gaps[1])
-    free_c = with_gaps(np.full((M, N), 7, DTYPES[spec.c]), spec.layouts.c, gaps[2])
-    host_c = c_buffer(planned) if staging.c else free_c
+    staged = host_buffers(planned, ordered(spec, a, b))
+    host_a = staged[0] if staging.a else with_gaps(a, spec.layouts.a, gaps[0])
+    host_b = staged[1] if packed or staging.b else with_gaps(b, spec.layouts.b, gaps[1])
+    free_c = with_gaps(np.full((M, N), 7, TYPES[spec.c].dtype), spec.layouts.c, gaps[2])
+    host_c = empty(planned, 2) if staging.c else free_c
     schedule = ("in-order", "random")[seed % 2]
     words = planned.words()
     result = emulate(
         design.mlir, [host_a, host_b, host_c], design.kernels, instructions=words, schedule=schedule, seed=seed
     )
     assert result.warnings == ()
-    np.testing.assert_array_equal(c_matrix(planned, host_c), a.astype(np.float64) @ b.astype(np.float64))
+    lines = host_c if staging.c else host_c[:, : host_c.shape[1] - gaps[2]]
+    c = fetched(planned, [host_a, host_b, np.ascontiguousarray(lines)])["C"]
+    np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
     assert staging.c or (host_c[:, host_c.shape[1] - gaps[2] :] == 7).all()
     return planned
 
@@ -192,13 +204,13 @@ def test_one_loaded_array_serves_sequence_after_sequence(built, name):
     for index, (M, K, N) in enumerate(problems):
         a, b = random_values(rng, spec.a, (M, K)), random_values(rng, spec.b, (K, N))
         planned = sequence(design.plan, M, K, N)
-        arrays += [staged_a(planned, a), b_operand(design.plan, b), c_buffer(planned)]
+        arrays += host_buffers(planned, ordered(spec, a, b))
         operations += [_of_arguments(op, 3 * index) for op in planned.operations()]
         expected.append((planned, a.astype(np.int64) @ b))
     words = encode(operations, mlir_device_named(design.plan.mlir_device))
     emulate(design.mlir, arrays, design.kernels, instructions=words, permissive=["buffer-arguments"])
     for (planned, wanted), c in zip(expected, arrays[2::3], strict=True):
-        np.testing.assert_array_equal(c_matrix(planned, c), wanted)
+        np.testing.assert_array_equal(fetched(planned, [c, c, c])["C"], wanted)
 
 
 def _of_arguments(operation: Operation, first: int) -> Operation:

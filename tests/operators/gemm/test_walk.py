@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from walked import Await, Start, Step, Transfer, events, step_of, walk
+from walked import Await, Problem, Start, Step, Transfer, events, runtime_parameters, step_of, walk
 
 from bd_patterns import Pattern, problems
 from bdforge.devices.limits import AIE2P, TileKind
-from bdforge.operators.gemm.grid import Problem, Storage, Tiling, runtime_parameters
+from bdforge.operators.gemm.grid import Storage, Tiling
 from bdforge.sequences import Stored
 
 SHIM = AIE2P.limits(TileKind.SHIM)

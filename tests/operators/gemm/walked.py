@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bd_patterns import Pattern
 from bdforge.devices import TileLimits
-from bdforge.operators.gemm.grid import Problem, Tiling
+from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.operands import Packing
 from bdforge.operators.gemm.program import gemm_program
 from bdforge.operators.gemm.walked import Channel, Core, Walked
@@ -15,6 +15,25 @@ from bdforge.sequences import Await, Event, Start, StartedTask, interpret
 OPERANDS = {("MM2S", 0): "A", ("MM2S", 1): "B", ("S2MM", 0): "C"}
 CHANNELS = tuple(Channel(*key) for key in OPERANDS)
 CORE = Core(0x200400, 0x200404, 0x21F060)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Sizes as the shims walk them; lines of A, C and B are `lda`, `ldc` and `ldb` positions apart."""
+
+    M: int
+    K: int
+    N: int
+    lda: int
+    ldc: int
+    ldb: int = 0
+    a_in_slabs: bool = False
+
+
+def runtime_parameters(tiling: Tiling, problem: Problem) -> tuple[int, int]:
+    """Steps of K in whole slabs, and the tiles of C that each core makes."""
+    slabs, panels = -(-problem.K // tiling.k_mt), -(-problem.M // (tiling.rows * tiling.m))
+    return slabs * tiling.k_mt // tiling.k, panels * -(-problem.N // (tiling.columns * tiling.n))
 
 
 @dataclass(frozen=True)
@@ -79,4 +98,4 @@ def _transfer(task: StartedTask, tiling: Tiling) -> Transfer:
     return Transfer(operand, task.column, task.direction, bds, bits, task.runs, task.token)
 
 
-__all__ = ["Await", "Start", "Step", "Transfer", "events", "step_of", "walk"]
+__all__ = ["Await", "Problem", "Start", "Step", "Transfer", "events", "runtime_parameters", "step_of", "walk"]

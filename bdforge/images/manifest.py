@@ -1,18 +1,23 @@
 """What a manifest holds, member by member: the check when one is read, and the JSON schema for editors.
 
-A member that this file does not know is passed over when a manifest is read, so that older hosts read newer ones of the
-same schema version; tests hold both sides together.
+A manifest tells a host what it must know of a built design, of whatever operator. A member that this file does not know
+is passed over when a manifest is read, so that older hosts read newer ones of the same schema version.
 """
 
+import hashlib
 import json
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bdforge.operators.gemm.manifest import SCHEMA_VERSION
-from bdforge.sequences import Program
+from bdforge.sequences import Program, ProgramError
+from bdforge.sequences.check import checked
 
+SCHEMA_VERSION = 2
 SCHEMA_FILE = "manifest.schema.json"
+XCLBIN_KERNEL = "MLIR_AIE"  # aiecc's default for --xclbin-kernel-name
+ELF_KERNEL = "main"  # a full ELF's kernels are its MLIR's devices, their instances the runtime sequences
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 Size = Annotated[int, Field(ge=1)]
@@ -29,31 +34,12 @@ class BuiltFile(_Part):
     sha256: str = Field("", pattern="^([0-9a-f]{64})?$", description="Of its content; empty: not recorded.")
 
 
-class Tile(_Part):
-    """Sizes of a core's tile in elements."""
-
-    m: Size = Field(description="Rows of A and C.")
-    k: Size = Field(description="Columns of A, rows of B.")
-    n: Size = Field(description="Columns of B and C.")
-    k_mt: Size = Field(description="Depth of A's slab in a memtile, a multiple of k.")
-    r: Size = Field(description="Rows of A and C in one MAC.")
-    s: Size = Field(description="Columns of A, rows of B in one MAC.")
-    t: Size = Field(description="Columns of B and C in one MAC.")
-
-
-class Array(_Part):
-    """Cores in use."""
-
-    rows: Size
-    columns: Size
-
-
 class Argument(_Part):
     """A host buffer, in the order of the kernel's arguments."""
 
     name: str
-    dtype: str = Field(description="Type of the elements in the host's memory.")
-    layout: str = Field(description="Order of the elements, and how several are packed into one.")
+    dtype: str = Field(description="Type of the operands in it.")
+    layout: str = Field(description="Order of the elements.")
 
 
 class Target(_Part):
@@ -86,6 +72,7 @@ class SequenceFacts(_Part):
 
     program: Program
     target: Target
+    wide: bool = Field(description="Whether one operation awaits the tokens of several columns.")
 
 
 class Placement(_Part):
@@ -95,16 +82,12 @@ class Placement(_Part):
     buffers: dict[str, int] = Field(description="Byte address in its tile's memory, by name.")
 
 
-class Problem(_Part):
-    """A size whose runtime sequence is in the MLIR."""
+class BuiltProblem(_Part):
+    """Sizes whose runtime sequence is in the MLIR."""
 
     name: str
     sequence: str = Field(description="Name of the runtime sequence, and of the full ELF's kernel instance.")
-    M: Size
-    K: Size
-    N: Size
-    edges: str = Field(description="What happens where tiles do not fit.")
-    staged: dict[str, list[int] | None] = Field(description="Rows and columns of operands that a host must copy.")
+    sizes: dict[str, Size] = Field(description="By parameter of the sequence program, in the order of shapes.")
 
 
 class Manifest(_Part):
@@ -114,26 +97,27 @@ class Manifest(_Part):
         alias="schema", description="Version of this schema.", json_schema_extra={"const": SCHEMA_VERSION}
     )
     design: str = Field(description="Name of the spec in designs/.")
-    kind: Literal["gemm"]
+    kind: str = Field(description="The operator.")
     spec_hash: str = Field(description="Of the spec; a program can ask for one.")
     device: str = Field(description="Product it was built for, such as strix_halo.")
     mlir_device: str = Field(description="Its array in MLIR, such as npu2.")
     kernel: str = Field(description="Name of the xclbin's kernel.")
     elf_kernel: str = Field(description="Name of the full ELF's kernel.")
     kernels: list[str] = Field(description="Functions that the cores call.")
-    tile: Tile
-    array: Array
     arguments: list[Argument]
-    runtime_parameters: dict[str, int] = Field(
-        description="Slots of the runtime parameters in a core's memory, in words."
-    )
     sequence: SequenceFacts = Field(description="From which a host makes the instruction stream of any problem.")
     placement: Placement | None = Field(None, description="Absent from manifests of older builds.")
     spec: dict[str, Any] = Field(description="The spec itself, as its TOML file holds it.")
     files: dict[str, BuiltFile] = Field(
         description="What the build made: mlir, host_kernels, xclbin, elf, placement, insts_<sequence>."
     )
-    problems: list[Problem]
+    problems: list[BuiltProblem]
+
+
+def spec_hash(content: Mapping[str, Any]) -> str:
+    """Identity of all in a spec's content that decides the array configuration: not its problems and sequences."""
+    facts = {key: value for key, value in content.items() if key not in ("problems", "sequence")}
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def manifest_fault(content: Any) -> str | None:
@@ -141,11 +125,15 @@ def manifest_fault(content: Any) -> str | None:
     if not isinstance(content, dict) or content.get("schema") != SCHEMA_VERSION:
         return f"its schema is not {SCHEMA_VERSION}"
     try:
-        Manifest.model_validate(content)
+        checked(Manifest.model_validate(content).sequence.program)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         return f"{place} is missing" if first["type"] == "missing" else f"{place}: {first['msg'].lower()}"
+    except ProgramError as error:
+        return f"sequence.program: {error}"
+    if content["spec_hash"] != spec_hash(content["spec"]):
+        return f"the manifest was built from another spec ({content['spec_hash']})"
     return None
 
 

@@ -1,0 +1,74 @@
+"""What a host must know of a built design, as JSON; `bdforge.images.manifest` says what each member means."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bdforge.devices import mlir_device_named
+from bdforge.images.manifest import ELF_KERNEL, SCHEMA_VERSION, XCLBIN_KERNEL
+from bdforge.operators.operator import Plan
+from bdforge.operators.specs import Problem
+from bdforge.sequences import Program
+from bdforge.sequences.words import target_facts
+
+_HOST_ROLES = ("mlir", "host_kernels")
+
+
+def built_files(plan: Plan, problems: Sequence[Problem]) -> dict[str, str]:
+    """Paths of all that builds make of `plan`, by role, relative to the manifest's folder."""
+    name = plan.spec.name
+    insts = {f"insts_{problem.sequence}": f"insts_{problem.sequence}.bin" for problem in problems}
+    images = {"xclbin": f"{name}.xclbin", "elf": f"{name}.elf", "placement": "placement.json"}
+    return {"mlir": f"{name}.mlir", "host_kernels": f"kernels/lib{name}.so"} | images | insts
+
+
+def manifest(
+    plan: Plan, problems: Sequence[Problem], hashes: Mapping[str, str] | None = None, read_back: str = ""
+) -> dict[str, Any]:
+    """The manifest of `plan` with one entry for each built-in problem.
+
+    `hashes` are the SHA-256 of the files that were built, by their roles in `built_files`; xclbin, ELF and instruction
+    streams are listed when they have one. `read_back` is what confirmed the addresses of the buffers, if anything did.
+    """
+    known = hashes or {}
+    spec, program = plan.spec, plan.program
+    return {
+        "schema": SCHEMA_VERSION,
+        "design": spec.name,
+        "kind": spec.kind,
+        "spec_hash": spec.hash,
+        "device": plan.device.name,
+        "mlir_device": plan.mlir_device,
+        "kernel": XCLBIN_KERNEL,
+        "elf_kernel": ELF_KERNEL,
+        "kernels": list(plan.kernels.symbols),
+        **plan.host_facts,
+        "arguments": _arguments(program),
+        "sequence": {
+            "program": program.model_dump(exclude_none=True),
+            "target": target_facts(mlir_device_named(plan.mlir_device)),
+            "wide": plan.wide,
+        },
+        "placement": {"read_back": read_back, "buffers": plan.design.buffer_addresses},
+        "spec": spec.content,
+        "files": {
+            role: {"path": path, "sha256": known.get(role, "")}
+            for role, path in built_files(plan, problems).items()
+            if role in _HOST_ROLES or role in known
+        },
+        "problems": [
+            {"name": problem.name, "sequence": problem.sequence, "sizes": dict(problem.sizes)}
+            for problem in dict.fromkeys(problems)
+        ],
+    }
+
+
+def _arguments(program: Program) -> list[dict[str, str]]:
+    """Host buffers with the types of the operands in them."""
+    types = [
+        ", ".join(dict.fromkeys(operand.type for operand in program.operands if operand.argument == index))
+        for index in range(len(program.arguments))
+    ]
+    return [
+        {"name": argument.name, "dtype": type_ or argument.type, "layout": argument.note}
+        for argument, type_ in zip(program.arguments, types, strict=True)
+    ]

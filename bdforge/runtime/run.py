@@ -1,0 +1,74 @@
+"""A run of a built design on the emulated array, and how its results differ from what they should be."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from bdforge.emulator import TimingOptions, TimingReport, emulate
+from bdforge.emulator.trace import Trace
+from bdforge.runtime.design import BuiltDesign
+from bdforge.sequences import PlannedSequence
+from bdforge.sequences.buffers import arguments, fetched, placed, sizes_of
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Outputs by operand, the sequence, host seconds of emulation, warnings; report and trace of a timed run."""
+
+    outputs: dict[str, np.ndarray]
+    sequence: PlannedSequence
+    seconds: float
+    warnings: tuple[str, ...]
+    timing: TimingReport | None = None
+    trace: Trace | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """The first wrong element of an output in row-major order, and how many there are."""
+
+    name: str
+    position: tuple[int, ...]
+    got: float
+    expected: float
+    count: int
+
+    def __str__(self) -> str:
+        more = f"; {self.count} elements are wrong" if self.count > 1 else ""
+        place = ", ".join(map(str, self.position))
+        return f"{self.name}[{place}] is {self.got}, expected {self.expected}{more}"
+
+
+def run(
+    design: BuiltDesign, inputs: Mapping[str, np.ndarray], timing: TimingOptions | None = None, *, poison: bool = False
+) -> Run:
+    """Run a design on arrays by operand name, in the types and orders that it takes.
+
+    With `timing` the run is timed, and the same outputs come with a report. With `poison` reading tile memory that
+    nobody wrote is an error. OperandError for other types, shapes or values, EmulationError for what the array would
+    not survive.
+    """
+    sizes = sizes_of(design.program, inputs)
+    planned = design.sequence(sizes)
+    buffers = arguments(planned, placed(planned, inputs))
+    start = time.perf_counter()
+    name = design.built_sequence(sizes)
+    result = emulate(
+        design.mlir, buffers, design.kernels, name, instructions=None if name else planned.words(),
+        file=str(design.mlir_file), timing=timing, poison=poison,
+    )  # fmt: skip
+    seconds = time.perf_counter() - start
+    return Run(fetched(planned, buffers), planned, seconds, result.warnings, result.timing, result.trace)
+
+
+def first_mismatch(
+    got: np.ndarray, expected: np.ndarray, bound: np.ndarray | None = None, name: str = "C"
+) -> Mismatch | None:
+    """The first element that differs, by more than its `bound` if there is one; None when there is no such."""
+    wrong = got != expected if bound is None else ~(np.abs(got.astype(np.float64) - expected) <= bound)
+    if not wrong.any():
+        return None
+    position = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+    return Mismatch(name, position, got[position].item(), expected[position].item(), int(wrong.sum()))

@@ -1,0 +1,129 @@
+"""The host buffers of a planned sequence: made of the user's arrays before a run, and read after it."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from bdforge.devices import Device
+from bdforge.devices.types import TYPES
+from bdforge.sequences.operands import OperandError, fetch, place
+from bdforge.sequences.planned import PlannedSequence, planned
+from bdforge.sequences.program import Operand, Program
+
+_RANKS = {1: "vector", 2: "matrix"}
+_MEMORY = {type_.memory: type_.dtype for type_ in TYPES.values() if type_.memory_bits == type_.bits}
+"""What numpy holds for each MLIR type of a buffer's elements."""
+
+
+def inputs_of(program: Program) -> list[Operand]:
+    """Operands that a host gives, in order."""
+    return [operand for operand in program.operands if operand.direction == "in"]
+
+
+def outputs_of(program: Program) -> list[Operand]:
+    """Operands that the array makes, in order."""
+    return [operand for operand in program.operands if operand.direction == "out"]
+
+
+def check_array(operand: Operand, array: object) -> None:
+    """OperandError unless `array` has the operand's type and rank, and lies in its order without gaps."""
+    dtype, rank = TYPES[operand.type].dtype, len(operand.axes)
+    if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != rank or not array.size:
+        got = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+        article = "an" if dtype.name.startswith("i") else "a"
+        raise OperandError(f"operand {operand.name} must be {article} {dtype.name} {_RANKS[rank]}, got {got}")
+    if operand.order == "column" and not array.flags.f_contiguous:
+        raise OperandError(f"operand {operand.name} is not column-major; pass np.asfortranarray of it")
+    if operand.order == "row" and not array.flags.c_contiguous:
+        raise OperandError(f"operand {operand.name} is not C-contiguous; pass np.ascontiguousarray of it")
+
+
+def sizes_of(
+    program: Program, arrays: Mapping[str, np.ndarray], known: Mapping[str, int] | None = None
+) -> dict[str, int]:
+    """Sizes by parameter, as the shapes of arrays by operand name tell them; `known` ones must agree.
+
+    OperandError for an operand that does not fit, or whose size another one contradicts.
+    """
+    found, told = dict(known or {}), dict.fromkeys(known or {}, "what is packed")
+    for operand in program.operands:
+        if (array := arrays.get(operand.name)) is None:
+            continue
+        check_array(operand, array)
+        for axis, size in zip(operand.axes, array.shape, strict=True):
+            name = program.values[axis.size]
+            if not isinstance(name, str):
+                continue
+            if found.setdefault(name, size) != size:
+                raise OperandError(
+                    f"operand {operand.name} has the shape {'x'.join(map(str, array.shape))}, so that {name} = {size}; "
+                    f"{told[name]} has {name} = {found[name]}"
+                )
+            told.setdefault(name, f"operand {operand.name}")
+    return found
+
+
+def placed(
+    sequence: PlannedSequence, arrays: Mapping[str, np.ndarray], operands: Iterable[Operand] | None = None
+) -> dict[int, np.ndarray]:
+    """Buffers by argument, of the arrays of operands that a host gives (or of `operands`) by name.
+
+    An operand that may be missing is its number throughout. Where the array reads the user's own memory, the buffer is
+    that, but for block floats, which are made of the user's float32. OperandError as of `place`.
+    """
+    buffers: dict[int, np.ndarray] = {}
+    for operand in inputs_of(sequence.program) if operands is None else operands:
+        array = arrays.get(operand.name)
+        if array is None:
+            if operand.missing is None:
+                raise OperandError(f"operand {operand.name} is not given")
+            shape = [sequence.values[axis.size] for axis in operand.axes]
+            array = np.full(shape, operand.missing, TYPES[operand.type].dtype)
+        if not (sequence.values[operand.staged] or operand.blocked):
+            buffers[operand.argument] = array.T if operand.order == "column" else array
+            continue
+        buffer = buffers.setdefault(operand.argument, empty(sequence, operand.argument))
+        place(operand, sequence.values, array, buffer.reshape(-1).view(np.uint8))
+    return buffers
+
+
+def staying(program: Program) -> list[Operand]:
+    """Inputs in which the first size takes no part, so that they may stay from run to run, such as weights."""
+    users = set().union(*map(program.users, program.sizes[:1]))
+    return [operand for operand in inputs_of(program) if users.isdisjoint(operand.places)]
+
+
+def pack(
+    program: Program, device: Device, arrays: Mapping[str, np.ndarray]
+) -> tuple[dict[str, int], dict[int, np.ndarray]]:
+    """Sizes and buffers, by argument, of inputs that stay from run to run; the first size is not in them.
+
+    OperandError as of `placed`, ProgramError for sizes that the program refuses.
+    """
+    sizes = sizes_of(program, arrays)
+    arguments = {operand.argument for operand in staying(program) if operand.name in arrays}
+    operands = [operand for operand in staying(program) if operand.argument in arguments]
+    return sizes, placed(planned(program, {program.sizes[0]: 1, **sizes}, device), arrays, operands)
+
+
+def empty(sequence: PlannedSequence, argument: int) -> np.ndarray:
+    """An argument's buffer of zeros."""
+    dtype = _MEMORY[sequence.program.arguments[argument].type]
+    return np.zeros(sequence.argument_bytes[argument] // dtype.itemsize, dtype)
+
+
+def arguments(sequence: PlannedSequence, given: Mapping[int, np.ndarray]) -> list[np.ndarray]:
+    """The buffers of a run, in order: those given, and zeros."""
+    return [
+        given[index] if index in given else empty(sequence, index) for index in range(len(sequence.program.arguments))
+    ]
+
+
+def fetched(sequence: PlannedSequence, buffers: list[np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays that a run made, by operand name; block floats as float32."""
+    return {
+        operand.name: fetch(
+            operand, sequence.values, buffers[operand.argument].reshape(-1).view(np.uint8), TYPES[operand.type].dtype
+        )
+        for operand in outputs_of(sequence.program)
+    }

@@ -21,7 +21,7 @@ def ways(rows: int, a: np.ndarray, b: np.ndarray, sign1: bool, sign2: bool) -> l
 
 
 @pytest.mark.parametrize("rows", [4, 8])
-@pytest.mark.parametrize(("sign1", "sign2"), itertools.product((False, True), repeat=2))
+@pytest.mark.parametrize(("sign1", "sign2"), list(itertools.product((False, True), repeat=2)))
 def test_products_of_bytes_equal_numpy(rows, sign1, sign2):
     rng = np.random.default_rng(rows)
     for choice in (np.arange(256), np.array([0, 1, 127, 128, 255])):

@@ -1,14 +1,13 @@
 """The physical form of a device: its routes written as switch settings, as aiecc's input_physical.mlir has them."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, i1, i8
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region
 
-from bdforge.devices import PortBundle, TileKind
-from bdforge.devices.limits import CONTROLLER_IDS, PACKET_IDS
+from bdforge.devices import TileKind
+from bdforge.devices.limits import CONTROLLER_IDS
 from bdforge.devices.switches import SHIM_MM2S_SLAVES, SHIM_S2MM_MASTERS, SHIM_TOKEN_MASTER
 from bdforge.mlir.array_ops import DeviceOp, EndOp, Endpoint, FlowOp, TileOp
 from bdforge.mlir.attributes import PacketInfo, PacketInfoAttr
@@ -16,11 +15,6 @@ from bdforge.mlir.operation import number
 from bdforge.mlir.places import take_place
 from bdforge.mlir.stream_ops import PacketDestOp, PacketFlowOp, PacketSourceOp
 from bdforge.mlir.switch_ops import (
-    AmselOp,
-    ConnectOp,
-    MastersetOp,
-    PacketRuleOp,
-    PacketRulesOp,
     ShimMuxOp,
     SwitchboxOp,
     SwitchSettingsOp,
@@ -28,12 +22,11 @@ from bdforge.mlir.switch_ops import (
 from bdforge.mlir.words import Bundle
 from bdforge.routing.errors import routing_error
 from bdforge.routing.nets import Net, Port, end_text, flow_ends, master_of
-from bdforge.routing.packets import PacketRule
 from bdforge.routing.physical import is_physical
 from bdforge.routing.result import Routing
+from bdforge.routing.settings import Users, circuits, connect, packet_settings
 
 Place = tuple[int, int]
-OpT = TypeVar("OpT", bound=Operation)
 _TRUE = IntegerAttr(1, i1)
 
 
@@ -115,29 +108,10 @@ def _write(device: DeviceOp, routing: Routing) -> None:
     tiles = {(op.column, op.row): op for op in device.body.block.ops if isinstance(op, TileOp)}
     for place in sorted(joins.keys() | rules.keys()):
         tile = tiles.get(place) or _new_tile(device, place)
-        settings = [*_connects(joins[place]), *_packet_settings(rules[place], keeps, users)]
+        settings = [*circuits(joins[place]), *packet_settings(rules[place], keeps, users)]
         _append_settings(device, SwitchboxOp, tile, settings)
         if place in muxes:
-            _append_settings(device, ShimMuxOp, tile, [_connect(*ends, flow) for ends, flow in muxes[place].items()])
-
-
-class Users:
-    """The flow that settings come from: the first that uses a port, the first of an id at a slave port."""
-
-    def __init__(self) -> None:
-        self.ports: dict[Port, Operation] = {}
-        self.ids: dict[tuple[Port, int | None], Operation] = {}
-
-    def add(self, net: Net, slave: Port, master: Port) -> None:
-        """A net joins two ports."""
-        for port in (slave, master):
-            self.ports.setdefault(port, net.flows[0])
-        self.ids.setdefault((slave, net.packet_id), net.flows[0])
-
-    def of_rule(self, slave: Port, rule: PacketRule) -> Operation:
-        """The flow of the first id that takes a rule."""
-        return next((self.ids[slave, i] for i in range(PACKET_IDS) if rule.matches(i) and (slave, i) in self.ids),
-                    self.ports[slave])  # fmt: skip
+            _append_settings(device, ShimMuxOp, tile, [connect(*ends, flow) for ends, flow in muxes[place].items()])
 
 
 def _keepers(device: DeviceOp) -> dict[Port, bool]:
@@ -190,56 +164,3 @@ def _append_settings(
     op = kind.build(operands=[tile.result], result_types=[IndexType()], regions=[body])
     op.result._name = f"{kind.name.removeprefix('aie.')}_{tile.column}_{tile.row}"  # name_hint would cut the numbers
     _append(device, op)
-
-
-def _connects(joined: Mapping[tuple[Port, Port], Operation]) -> Iterator[ConnectOp]:
-    for (slave, master), flow in joined.items():
-        yield _connect((_word(slave.bundle), slave.channel), (_word(master.bundle), master.channel), flow)
-
-
-def _connect(source: tuple[Bundle, int], destination: tuple[Bundle, int], flow: Operation) -> ConnectOp:
-    return _placed(ConnectOp(properties={**_port("source", *source), **_port("dest", *destination)}), flow)
-
-
-def _placed(op: OpT, flow: Operation) -> OpT:
-    """A setting with the place of the flow that it comes from."""
-    take_place(op, flow)
-    return op
-
-
-def _packet_settings(rules: Mapping[Port, tuple], keeps: Mapping[Port, bool], users: Users) -> Iterator[Operation]:
-    """Msels, then masters, then slaves with their rules."""
-    amsels: dict[tuple[int, int], AmselOp] = {}
-    listening: dict[Port, dict[SSAValue, None]] = defaultdict(dict)
-    for rule in sorted((rule for found in rules.values() for rule in found), key=lambda rule: rule[2:]):
-        if (rule.arbiter, rule.msel) not in amsels:
-            properties: dict[str, Attribute] = {
-                "arbiterID": IntegerAttr(rule.arbiter, i8), "msel": IntegerAttr(rule.msel, i8),
-            }  # fmt: skip
-            amsels[rule.arbiter, rule.msel] = AmselOp(properties=properties, result_types=[IndexType()])
-        for master in rule.masters:
-            listening[master][amsels[rule.arbiter, rule.msel].result] = None
-    yield from amsels.values()
-    for master, values in sorted(listening.items(), key=lambda item: item[0]):
-        properties = _port("dest", _word(master.bundle), master.channel)
-        if keeps.get(master):
-            properties["keep_pkt_header"] = _TRUE
-        masterset = MastersetOp(operands=[list(values)], properties=properties, result_types=[IndexType()])
-        yield _placed(masterset, users.ports[master])
-    for slave, found in sorted(rules.items(), key=lambda item: item[0]):
-        block = Block([
-            _placed(PacketRuleOp(operands=[amsels[rule.arbiter, rule.msel].result],
-                                 properties={"mask": IntegerAttr(rule.mask, i8), "value": IntegerAttr(rule.id, i8)}),
-                    users.of_rule(slave, rule))
-            for rule in found
-        ])  # fmt: skip
-        block.add_op(EndOp())
-        yield PacketRulesOp(properties=_port("source", _word(slave.bundle), slave.channel), regions=[Region(block)])
-
-
-def _port(side: str, bundle: Bundle, channel: int) -> dict[str, Attribute]:
-    return {f"{side}_bundle": bundle.attribute, f"{side}_channel": number(channel)}
-
-
-def _word(bundle: PortBundle) -> Bundle:
-    return Bundle(str(bundle))

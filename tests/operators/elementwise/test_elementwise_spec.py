@@ -1,12 +1,14 @@
 """Specs of element-wise designs: read back as written, and refused with every reason."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bdforge.devices import device_named
-from bdforge.operators import OPERATORS, SpecError, plan, spec_from
+from bdforge.devices import DEVICES, device_named
+from bdforge.operators import OPERATORS, SpecError, load_spec, plan, spec_from
 
+DESIGNS = sorted((Path(__file__).resolve().parents[3] / "designs").glob("*.toml"))
 LEAST: dict[str, Any] = {"kind": "elementwise", "function": "mul", "type": "int8", "tile": 64}
 
 WRONG_FILES = {
@@ -76,3 +78,14 @@ def test_a_run_costs_what_it_moves_and_the_busiest_core_computes():
     assert (cost.channel_bytes, cost.run_bytes) == (3 * 512, 2 * 512)
     assert cost.core_cycles == 3 * (128 // 32) * 3
     assert small.kernels.cycles == {"elementwise_i8": 12}
+
+
+@pytest.mark.parametrize("product", DEVICES)
+def test_designs_use_every_core_of_every_product(product):
+    specs = [spec for spec in map(load_spec, DESIGNS) if spec.kind == "elementwise"]
+    assert {spec.type for spec in specs} == {"bf16", "int8"}
+    device = device_named(product)
+    for spec in specs:
+        assert OPERATORS["elementwise"].fits(spec, device)
+        cores = [tile for tile in plan(spec, device).design.tiles if tile.core]
+        assert len(cores) == device.columns * device.core_rows

@@ -69,10 +69,10 @@ def basis_options(plan: Plan, problem: Problem, basis: Basis, spans: list[Span] 
 
 
 def run_options(plan: AnyPlan, problem: AnyProblem, basis: Basis, spans: list[Span] | None = None) -> TimingOptions:
-    """How to time a run of any operator: of others than GEMM the product's constants, kernels at no cost."""
+    """How to time a run of any operator: of others than GEMM with what their plan says of kernels."""
     if isinstance(plan, Plan):
         return basis_options(plan, Problem.of(problem.sizes), basis, spans)
-    return TimingOptions(timing_of(plan.device), {}, plan.cost(problem).operations, spans)
+    return TimingOptions(timing_of(plan.device), plan.kernels.cycles, plan.cost(problem).operations, spans)
 
 
 def _nothing(*_: object) -> None:

@@ -16,7 +16,7 @@ from support.family import GROUPS, PRODUCTS, SEED, SIZE, group
 from support.loaded import check_same_state
 
 ROOT = Path(__file__).parents[2]
-DESIGNS = sorted(path.stem for path in (ROOT / "designs").glob("*.toml"))
+DESIGNS = sorted(path.stem for path in (ROOT / "designs").glob("gemm_*.toml"))
 EXAMPLES = ["pass_through.mlir", "chain/chain.mlir", "add_one/add_one.mlir"]
 SAMPLE = (0, 3)
 """Groups of the family of which one member is tried in every run; the sweep takes all."""

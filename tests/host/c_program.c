@@ -86,6 +86,52 @@ static void run_batch(const bdforge_design* design, bdforge_gemm* gemm) {
     bdforge_batch_free(batch);
 }
 
+static void check_job(bdforge_job* job) {
+    int32_t found[M * N];
+    expect(bdforge_job_fetch(job, "C", found, sizeof found, 0), BDFORGE_OK, "");
+    check_c(found, N, "job");
+}
+
+/* The same product by names. */
+static void run_jobs(const bdforge_design* design) {
+    const bdforge_size kn[] = {{"K", K}, {"N", N}}, mkn[] = {{"M", M}, {"K", K}, {"N", N}}, twice[] = {{"K", K}, {"K", K}};
+    int8_t* own_a = aligned_alloc(4096, 4096);
+    const bdforge_memory memory[] = {{"A", own_a}};
+    bdforge_resident *b, *none = NULL;
+    bdforge_job* job;
+    bdforge_batch* batch;
+    bdforge_operand operand;
+    size_t stride;
+    void* place;
+    expect(bdforge_resident_create(design, "B", kn, 1, &none), BDFORGE_ARGUMENT, "depends on more sizes");
+    expect(bdforge_resident_create(design, "B", twice, 2, &none), BDFORGE_ARGUMENT, "size K stands twice");
+    require(none == NULL, "a failed call leaves NULL");
+    expect(bdforge_resident_create(design, "B", kn, 2, &b), BDFORGE_OK, "");
+    expect(bdforge_resident_place(b, "B", weights, 5, 0), BDFORGE_ARGUMENT, "B: an array of 5 bytes");
+    expect(bdforge_resident_place(b, "B", weights, sizeof weights, 0), BDFORGE_OK, "");
+    const bdforge_parts parts = {mkn, 3, memory, 1, &b, 1};
+    expect(bdforge_job_create(design, &parts, &job), BDFORGE_OK, "");
+    bdforge_weights_free(b);
+    expect(bdforge_job_memory(job, "A", &place, &stride), BDFORGE_OK, "");
+    require(place == own_a && stride == K, "memory of the caller");
+    expect(bdforge_job_place(job, "A", a, sizeof a, 0), BDFORGE_OK, "");
+    expect(bdforge_job_place(job, "bias", a, sizeof a, 0), BDFORGE_ARGUMENT, "has no operand bias");
+    require(bdforge_job_operand_count(job) == 3, "operands");
+    expect(bdforge_job_operand(job, 2, &operand), BDFORGE_OK, "");
+    require(strcmp(operand.name, "C") == 0 && operand.output && operand.rows == M && operand.columns == N, "C");
+    expect(bdforge_job_operand(job, 3, &operand), BDFORGE_ARGUMENT, "operand 3 of 3");
+    expect(bdforge_job_run(job, 100000), BDFORGE_OK, "");
+    check_job(job);
+    expect(bdforge_job_run_async(job), BDFORGE_OK, "");
+    expect(bdforge_job_wait(job, 100000), BDFORGE_OK, "");
+    expect(bdforge_batch_create_jobs(design, &job, 1, &batch), BDFORGE_OK, "");
+    expect(bdforge_batch_run(batch, 100000), BDFORGE_OK, "");
+    check_job(job);
+    bdforge_batch_free(batch);
+    bdforge_job_free(job);
+    free(own_a);
+}
+
 static void time_out_in_batch(const bdforge_design* design, const bdforge_weights* packed) {
     bdforge_gemm* gemm;
     bdforge_batch* batch;
@@ -129,6 +175,8 @@ int main(int count, char** words) {
     bdforge_weights_free(packed);
     run_gemm(gemm);
     run_batch(design, gemm);
+    require(bdforge_job_operand_count(bdforge_gemm_job(gemm)) == 3, "the job of a GEMM");
+    run_jobs(design);
     bdforge_gemm_free(gemm);
     expect(bdforge_weights_pack(design, weights, K, N, N, &packed), BDFORGE_OK, "");
     run_shared(design, packed);

@@ -10,6 +10,7 @@ from bdforge.devices import device_named
 from bdforge.devices.types import TYPES
 from bdforge.files import FileError, read_json
 from bdforge.operators import Expected, plan, spec_from
+from bdforge.runtime import first_mismatch
 from bdforge.runtime.arrays import load_arrays
 from bdforge.screen import say
 from bdforge.sequences.program import Operand
@@ -54,12 +55,4 @@ def _mismatch(name: str, got: Any, expected: Expected) -> str:
         return f"{name} is missing"
     if got.shape != expected.values.shape:
         return f"{name} has shape {got.shape}, expected {expected.values.shape}"
-    if expected.bound is None:
-        wrong = got != expected.values
-    else:
-        wrong = ~(np.abs(got.astype(np.float64) - expected.values) <= expected.bound)
-    if not wrong.any():
-        return ""
-    place = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
-    told = ", ".join(map(str, place))
-    return f"{name}[{told}] is {got[place].item()}, expected {expected.values[place].item()}"
+    return str(first_mismatch(got, expected.values, expected.bound, name) or "")

@@ -1,12 +1,12 @@
-"""Weights: ternary ones read from files, and all kinds packed for a design.
+"""Weights: ternary ones read from files.
 
     matrix = read("model.gguf", ["blk.0.ffn_gate.weight", "blk.0.ffn_up.weight"])
     check_shape(matrix, 2560, 13824)
-    packed = pack(pad(matrix.weights, 2560, 13824), k=128, n=64)
+    packed = bdforge.load(folder).pack(matrix.weights)
 
 Two formats are read, told apart by content: Hugging Face's packed safetensors of BitNet-b1.58-2B-4T (`huggingface`) and
-bitnet.cpp's GGUF `I2_S` (`gguf`). `pack_int4` and `pack_tiles` do for int4 and for whole elements what `pack` does for
-ternary weights. Everything wrong with a file, a tensor or an array is a `WeightError`.
+bitnet.cpp's GGUF `I2_S` (`gguf`). How a design's cores eat weights is said by the operands of its sequence program
+(`bdforge.sequences.buffers`). Everything wrong with a file or a tensor is a `WeightError`.
 """
 
 from collections.abc import Sequence
@@ -16,24 +16,15 @@ from types import ModuleType
 
 from bdforge.weights import gguf, huggingface
 from bdforge.weights.errors import WeightError
-from bdforge.weights.matrix import TernaryMatrix, check_shape, fuse
-from bdforge.weights.packing import pack, pad, unpack, write_packed
-from bdforge.weights.packing_tiles import pack_int4, pack_tiles, unpack_int4, unpack_tiles
+from bdforge.weights.matrix import TernaryMatrix, check_shape, fuse, write_packed
 
 __all__ = [
     "TernaryMatrix",
     "WeightError",
     "check_shape",
     "fuse",
-    "pack",
-    "pack_int4",
-    "pack_tiles",
-    "pad",
     "read",
     "tensors",
-    "unpack",
-    "unpack_int4",
-    "unpack_tiles",
     "write_packed",
 ]
 

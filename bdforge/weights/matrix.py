@@ -1,10 +1,13 @@
-"""A ternary matrix as it came from a file."""
+"""A ternary matrix as it came from a file, and packed ones on their way into one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 
 import numpy as np
 
+from bdforge.files import whole
 from bdforge.weights.errors import WeightError
 
 
@@ -65,3 +68,15 @@ def check_shape(matrix: TernaryMatrix, K: int, N: int) -> None:
     rows, columns = matrix.shape
     hint = "; it is the transpose, swap K and N" if (columns, rows) == (K, N) else ""
     raise WeightError(f"tensor {matrix.name} is {rows} x {columns}, expected {K} x {N} (K x N){hint}")
+
+
+def write_packed(path: str | PathLike[str], packed: np.ndarray, *, force: bool = False) -> None:
+    """Save packed weights as an .npy file, whole or not at all.
+
+    Raises `WeightError` when the file exists and `force` is false, or when it cannot be written.
+    """
+    path = Path(path)
+    if path.exists() and not force:
+        raise WeightError(f"{path}: exists already; give another name, or force to replace it")
+    with whole(path, WeightError) as file:
+        np.save(file, packed, allow_pickle=False)

@@ -5,8 +5,6 @@ import pytest
 from kernel_library import KERNELS, KernelError, aligned_copy, tile_options
 from micro_tiles import MICRO, int4_bytes, micro_tiled, narrowed, packed_b
 
-from bdforge.weights import pack_int4, pack_tiles
-
 AS_BUILT = ("-O3", "-march=native")
 DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
 LOWEST = {"i8": -128, "i4": -8}
@@ -158,14 +156,3 @@ def test_what_a_kernel_cannot_do_does_not_compile(refusal, name, options, senten
 def test_block_floats_demand_their_generation(refusal):
     for source in sorted(KERNELS.glob("*_bfp16*.cc")):
         assert "block floats are AIE2P's" in refusal("aie2", source.stem, *tile_options(8, 32, 32)), source.name
-
-
-@pytest.mark.parametrize("generation", ["aie2p", "aie2"])
-def test_packers_make_the_order_that_the_kernels_read(generation):
-    rng, (k, n) = np.random.default_rng(12), (32, 24)
-    for type_b, low, pack in (("i8", -128, pack_tiles), ("i4", -8, pack_int4)):
-        _, s, t = MICRO[generation, type_b]
-        b = rng.integers(low, -low, (k, n)).astype(np.int8)
-        expected = packed_b(b, s, t)
-        expected = int4_bytes(expected).view(np.uint8) if type_b == "i4" else expected
-        assert np.array_equal(pack(b, k=k, n=n, s=s, t=t).ravel(), expected)

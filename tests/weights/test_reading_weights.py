@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from bdforge.weights import WeightError, check_shape, fuse, pack, read, tensors, write_packed
+from bdforge.weights import WeightError, check_shape, fuse, read, tensors, write_packed
 from support.weight_files import ternary, write_gguf_i2s, write_safetensors_bitnet
 
 WRITERS = [write_gguf_i2s, write_safetensors_bitnet]
@@ -112,7 +112,7 @@ def test_a_matrix_of_another_shape_is_refused(tmp_path, matrices):
 
 def test_packed_weights_are_written_whole_and_never_over_others(tmp_path):
     path = tmp_path / "packed.npy"
-    first, second = pack(ternary(4, 8, 32), k=8, n=32), pack(ternary(5, 8, 32), k=8, n=32)
+    first, second = (ternary(seed, 8, 32).view(np.uint8) for seed in (4, 5))
     write_packed(path, first)
     with pytest.raises(WeightError, match="exists already"):
         write_packed(path, second)

@@ -1,5 +1,5 @@
 // consumer DESIGN.xclbin [DEVICE]: a GEMM of int8 by ternary weights, as a program of your own runs it.
-// The device is "software" unless named; the manifest lies beside the xclbin, which the software device does not read.
+// The device is "emulated" unless named; the manifest lies beside the xclbin, which the emulated device does not read.
 #include <bdforge/bdforge.hpp>
 
 #include <cstdio>
@@ -38,7 +38,7 @@ int run(const char* xclbin, const char* device_name) {
 int main(int count, char** words) {
     if (count < 2) return 2;
     try {
-        return run(words[1], count > 2 ? words[2] : "software");
+        return run(words[1], count > 2 ? words[2] : "emulated");
     } catch (const std::exception& error) {
         std::fprintf(stderr, "consumer: %s\n", error.what());  // what, where, the limit and the next step
         return 1;

@@ -140,7 +140,7 @@ Runs a design on an NPU and says how long it took: C (M x N) = A (M x K) * W (K 
   --in-flight COUNT   with --wait: steps at a time, 1 to 4, wide 1 (the most)
   --warmup COUNT      runs before them (2)
   --timeout MS        longest wait for one run (10000)
-  -d, --device NAME   XRT's index, PCI address, or "software", which needs no NPU and is slow (0); "cpu" times
+  -d, --device NAME   XRT's index, PCI address, or "emulated", which needs no NPU and is slow (0); "cpu" times
                       an int8 GEMM of these sizes on the processor instead, without a design
   --any-device        load on a device whose name the library does not know
   -h, --help          this text

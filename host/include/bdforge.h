@@ -45,11 +45,11 @@ const char* bdforge_status_name(bdforge_status status);
 /* XRT's version that the library was built with, "none" without. */
 const char* bdforge_xrt_version(void);
 
-/* Opens a device: XRT's index "0", a PCI address, or "software", which needs no NPU and is slow. */
+/* Opens a device: XRT's index "0", a PCI address, or "emulated", which needs no NPU and is slow. */
 bdforge_status bdforge_device_open(const char* name, bdforge_device** device);
 /* The device's name, such as "NPU Strix Halo". */
 const char* bdforge_device_name(const bdforge_device* device);
-/* 1 for an NPU, 0 for software. */
+/* 1 for an NPU, 0 for the emulated array. */
 int bdforge_device_is_npu(const bdforge_device* device);
 void bdforge_device_free(bdforge_device* device);
 

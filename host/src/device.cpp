@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "software/software_backend.hpp"
+#include "emulated/emulated_backend.hpp"
 #include "xrt_backend.hpp"
 
 namespace bdforge {
@@ -21,7 +21,10 @@ constexpr NamePart name_parts[] = {
 
 }  // namespace
 
-Device Device::open(const std::string& name) { return Device(name == "software" ? open_software() : open_xrt(name)); }
+Device Device::open(const std::string& name) {
+    const bool emulated = name == "emulated" || name == "software";  // what it was called before
+    return Device(emulated ? open_emulated() : open_xrt(name));
+}
 
 bool has_array(const std::string& device_name, const std::string& mlir_device) {
     std::string lower = device_name;

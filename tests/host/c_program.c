@@ -33,7 +33,7 @@ static void check_errors(const bdforge_device* device, const bdforge_design* des
     expect(bdforge_device_open("no such device", &none), BDFORGE_DEVICE, "no such device");
     require(none == NULL, "a failed call leaves NULL");
     expect(bdforge_device_open(NULL, &none), BDFORGE_ARGUMENT, "name is NULL");
-    expect(bdforge_device_open("software", NULL), BDFORGE_ARGUMENT, "place is NULL");
+    expect(bdforge_device_open("emulated", NULL), BDFORGE_ARGUMENT, "place is NULL");
     expect(bdforge_design_load(device, "/no/such.xclbin", &no_design), BDFORGE_FILE, "/no/manifest.json");
     expect(bdforge_design_load(NULL, "x", &no_design), BDFORGE_ARGUMENT, "device is NULL");
     expect(bdforge_weights_pack(design, weights, 0, N, 0, &no_weights), BDFORGE_ARGUMENT, "K = 0");
@@ -157,7 +157,7 @@ int main(int count, char** words) {
     if (count != 3 && !hangs) return 2;
     make_operands();
     expect(bdforge_device_open(words[2], &device), BDFORGE_OK, "");
-    require(bdforge_device_is_npu(device) == (strcmp(bdforge_device_name(device), "software") != 0), "device");
+    require(bdforge_device_is_npu(device) == (strcmp(bdforge_device_name(device), "emulated") != 0), "device");
     expect(bdforge_design_load(device, words[1], &design), BDFORGE_OK, "");
     expect(bdforge_weights_pack(design, weights, K, N, 0, &packed), BDFORGE_OK, "");
     require(bdforge_weights_bytes(packed) == K * 96 / 4, "bytes of packed weights");

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from bdforge.devices import device_named
-from bdforge.operators import built_files, manifest
+from bdforge.operators import built_files, manifest, render
 from bdforge.operators.gemm import Plan, plan_gemm, spec_from
-from support.built_designs import spec_content
+from support.built_designs import compile_kernels, spec_content
 
 ROOT = Path(__file__).resolve().parents[2]
 SANITIZED = ROOT / "build" / "test-host" / "sanitized"
@@ -77,13 +77,35 @@ def write_manifest(folder: Path, plan: Plan) -> Path:
     return path
 
 
-def small_design(folder: Path) -> Path:
-    """An xclbin's path in `folder` with the small design's manifest beside it. The file itself is a stand-in."""
+def small_design(folder: Path, plan: Plan | None = None) -> Path:
+    """The path of an xclbin of a plan, the small design's, as it lies in what a build leaves in `folder`.
+
+    The file itself is a stand-in, and so is the ELF's.
+    """
+    plan = plan or small_plan()
+    files = built_files(plan, ())
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "small.xclbin").write_bytes(b"no xclbin")
-    (folder / "small.elf").write_bytes(b"no ELF")
-    write_manifest(folder, small_plan())
-    return folder / "small.xclbin"
+    for role in ("xclbin", "elf"):
+        (folder / files[role]).write_bytes(b"no " + role.replace("elf", "ELF").encode())
+    (folder / files["mlir"]).write_text(render(plan, plan.spec.problems))
+    compile_kernels(folder / files["host_kernels"], plan)
+    write_manifest(folder, plan)
+    return folder / files["xclbin"]
+
+
+def edit_manifest(folder: Path, **members: object) -> None:
+    """Other members in a manifest, as somebody might write them by hand."""
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | members))
+
+
+def replace_kernels(folder: Path, plan: Plan, do: str) -> None:
+    """Kernels of a built design that all do the same, in C."""
+    bodies = "".join(f"void {name}(void) {{ {do} }}\n" for name in manifest(plan, ())["kernels"])
+    (folder / "kernels.c").write_text(f"#include <unistd.h>\n{bodies}")
+    library = folder / built_files(plan, ())["host_kernels"]
+    subprocess.run(["gcc", "-shared", "-fPIC", folder / "kernels.c", "-o", library], check=True)
+    write_manifest(folder, plan)
 
 
 def ternary(seed: int, K: int, N: int) -> np.ndarray:

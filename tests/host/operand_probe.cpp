@@ -71,7 +71,7 @@ int main() {
         words >> path;
         try {
             std::unique_ptr<DesignState>& design = designs[path];
-            if (!design) design = std::make_unique<DesignState>(Device::open("software"), load_manifest(path), false);
+            if (!design) design = std::make_unique<DesignState>(Device::open("emulated"), load_manifest(path), false);
             follow(*design, words);
         } catch (const ManifestError& error) {
             kind = "ManifestError", text = error.what();

@@ -1,10 +1,11 @@
 """The program bdforge-gemm: what it prints and how it ends."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from library_builds import Done, run, sanitized_build, small_design, ternary
+from library_builds import Done, edit_manifest, run, sanitized_build, small_design, ternary
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +31,11 @@ def refused(done: Done, sentence: str):
 def test_a_gemm_is_run_verified_and_labelled(program: Path, design: Path, sizes: tuple[int, int, int]):
     M, K, N = map(str, sizes)
     done = run(
-        program, "-x", design, "-M", M, "-K", K, "-N", N, "-d", "software", "--verify", "-i", "3", "--warmup", "1"
+        program, "-x", design, "-M", M, "-K", K, "-N", N, "-d", "emulated", "--verify", "-i", "3", "--warmup", "1"
     )
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert lines[0] == "design: small for strix_halo on software"
+    assert lines[0] == "design: small for strix_halo on emulated"
     assert lines[1].startswith(f"problem: {M} x {K} x {N}, B ")
     assert lines[2] == f"verified: {sizes[0] * sizes[2]} elements"
     assert lines[3].startswith("emulated, no NPU: 3 runs, lowest ")
@@ -43,7 +44,7 @@ def test_a_gemm_is_run_verified_and_labelled(program: Path, design: Path, sizes:
 @pytest.mark.parametrize("words", [("--wait", "wide"), ("--wait", "column", "--in-flight", "1")])
 def test_how_sequences_wait_can_be_chosen(program: Path, design: Path, words: tuple[str, ...]):
     """Another stream, the same C: with wide waits of two columns it is shorter by 16 bytes a step."""
-    base = [program, "-x", design, "-M", "33", "-K", "40", "-N", "70", "-d", "software", "--verify", "-i", "1"]
+    base = [program, "-x", design, "-M", "33", "-K", "40", "-N", "70", "-d", "emulated", "--verify", "-i", "1"]
     plain, other = run(*base), run(*base, *words)
     assert (other.returncode, other.stderr) == (0, "")
     lengths = [int(done.stdout.split("stream ")[1].split()[0]) for done in (plain, other)]
@@ -51,7 +52,7 @@ def test_how_sequences_wait_can_be_chosen(program: Path, design: Path, words: tu
 
 
 def test_ways_to_wait_that_cannot_be_are_refused(program: Path, design: Path):
-    base = [program, "-x", design, "-M", "33", "-K", "40", "-N", "70", "-d", "software"]
+    base = [program, "-x", design, "-M", "33", "-K", "40", "-N", "70", "-d", "emulated"]
     refused(run(*base, "--wait", "all"), "sequence.wait = 'all' is unknown; choose column or wide")
     refused(run(*base, "--wait", "wide", "--in-flight", "2"), "sequence.in_flight = 2 is outside 0 to 1")
     refused(run(*base, "--wait", "column", "--in-flight", "5"), "sequence.in_flight = 5 is outside 0 to 4")
@@ -70,7 +71,7 @@ def test_a_batch_is_verified_gemm_by_gemm(program: Path, design: Path):
         "-N",
         "70",
         "-d",
-        "software",
+        "emulated",
         "--verify",
         "-i",
         "1",
@@ -85,7 +86,7 @@ def test_a_batch_is_verified_gemm_by_gemm(program: Path, design: Path):
 def test_weights_come_from_a_file(program: Path, design: Path, tmp_path: Path):
     np.save(tmp_path / "w.npy", ternary(1, 50, 40))
     done = run(
-        program, "-x", design, "-M", "20", "-w", tmp_path / "w.npy", "--verify", "--device", "software", "-i", "1"
+        program, "-x", design, "-M", "20", "-w", tmp_path / "w.npy", "--verify", "--device", "emulated", "-i", "1"
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "problem: 20 x 50 x 40" in done.stdout
@@ -93,7 +94,7 @@ def test_weights_come_from_a_file(program: Path, design: Path, tmp_path: Path):
 
 def test_weights_that_do_not_fit_are_refused(program: Path, design: Path, tmp_path: Path):
     weights = tmp_path / "w.npy"
-    words = [program, "-x", design, "-M", "20", "-d", "software", "-w", weights]
+    words = [program, "-x", design, "-M", "20", "-d", "emulated", "-w", weights]
     refused(run(*words), f"{weights}: No such file or directory")
     np.save(weights, ternary(1, 50, 40))
     refused(run(*words, "-K", "51"), f"-K is 51, but {weights} has 50")
@@ -134,23 +135,65 @@ def test_help_tells_every_option(program: Path):
 
 
 def test_sizes_beyond_the_design_are_refused_before_memory_is_taken(program: Path, design: Path):
-    words = [program, "-x", design, "-d", "software"]
+    words = [program, "-x", design, "-d", "emulated"]
     refused(run(*words, "-M", "1000000000", "-K", "8", "-N", "8"), "M = 1000000000 is outside 1 to 1048576")
     refused(run(*words, "-M", "8", "-K", "1000000", "-N", "1000000"), "K = 1000000 could overflow the sums")
 
 
 def test_a_missing_or_damaged_design_is_refused(program: Path, design: Path):
-    words = ["-M", "8", "-K", "8", "-N", "8", "-d", "software"]
+    words = ["-M", "8", "-K", "8", "-N", "8", "-d", "emulated"]
     refused(run(program, "-x", "no/such.xclbin", *words), "no/manifest.json: No such file or directory")
-    refused(run(program, "-x", design.with_suffix(".elf"), *words), "the software device runs xclbins' streams, no ELF")
+    refused(
+        run(program, "-x", design.with_suffix(".elf"), *words),
+        "the emulated device runs streams made for xclbins",
+    )
     manifest = design.parent / "manifest.json"
     manifest.write_text(manifest.read_text()[:100])
     refused(run(program, "-x", design, *words), f"{manifest}:1:101: not JSON")
 
 
+SIZES = ["-M", "33", "-K", "40", "-N", "70", "-d", "emulated", "-i", "1", "--warmup", "0", "--verify"]
+
+
+@pytest.mark.parametrize(
+    ("member", "sentence"),
+    [
+        ({"device": "gpu"}, "unknown device 'gpu'"),
+        ({"device": "phoenix"}, "build the design again"),
+        ({"spec_hash": "0123456789abcdef"}, "another spec"),
+        ({"mlir_device": "npu2"}, "is for strix_halo (npu2), but"),
+    ],
+)
+def test_manifests_that_are_not_the_designs_are_refused(program: Path, design: Path, member: dict, sentence: str):
+    edit_manifest(design.parent, **member)
+    refused(run(program, "-x", design, *SIZES), sentence)
+
+
+def writes(steps: list[dict]) -> list[dict]:
+    """The register writes of a sequence program, in order."""
+    found = [[step] if step["kind"] == "write" else writes(step.get("do", [])) for step in steps]
+    return [write for part in found for write in part]
+
+
+def test_the_answer_comes_from_the_array_and_not_from_the_manifest(program: Path, design: Path):
+    """Cores that are told to sum over no tile give zeros, whatever the rest of the manifest says."""
+    path = design.parent / "manifest.json"
+    facts = json.loads(path.read_text())
+    facts["tile"]["m"] = 128
+    path.write_text(json.dumps(facts))
+    assert run(program, "-x", design, *SIZES).returncode == 0, "what the array does not read changes nothing"
+    values = facts["sequence"]["program"]["values"]
+    for write in writes(facts["sequence"]["program"]["do"])[::3]:  # K / k of each core
+        write["value"] = values.index(0)
+    path.write_text(json.dumps(facts))
+    done = run(program, "-x", design, *SIZES)
+    assert done.returncode == 1, done.stderr
+    assert "C[0, 0] is 0, expected" in done.stdout + done.stderr
+
+
 def test_nothing_is_written(program: Path, design: Path, tmp_path: Path):
     before = sorted(tmp_path.rglob("*"))
-    run(program, "-x", design, "-M", "8", "-K", "8", "-N", "8", "-d", "software", cwd=tmp_path)
+    run(program, "-x", design, "-M", "8", "-K", "8", "-N", "8", "-d", "emulated", cwd=tmp_path)
     run(program, "-x", design, "-M", "8", "-K", "8", "-N", "8", cwd=tmp_path)
     assert sorted(tmp_path.rglob("*")) == before
 

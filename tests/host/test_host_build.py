@@ -11,7 +11,7 @@ from bdforge import __version__
 SOURCE = """
 #include <bdforge/bdforge.hpp>
 #include <cstdio>
-int main() { std::puts(bdforge::Device::open("software").name().c_str()); }
+int main() { std::puts(bdforge::Device::open("emulated").name().c_str()); }
 """
 LISTS = """
 cmake_minimum_required(VERSION 3.13)
@@ -76,7 +76,7 @@ def test_pkg_config_gives_what_a_program_needs(prefix: Path, other: Path, option
     words = ["g++", "-std=c++17", "-fsanitize=address,undefined", "main.cpp", "-o", "other", *found.stdout.split()]
     built = run(*words, cwd=other)
     assert built.returncode == 0, built.stderr
-    assert run(other / "other").stdout == "software\n"
+    assert run(other / "other").stdout == "emulated\n"
     place = moved if "runpath" in "".join(options) else prefix / "lib"
     assert f"libbdforge.so => {place}/libbdforge.so" in run("ldd", other / "other").stdout
 
@@ -89,7 +89,7 @@ def test_cmake_finds_the_package(prefix: Path, other: Path):
     assert configured.returncode == 0, configured.stderr
     built = run("cmake", "--build", other / "b")
     assert built.returncode == 0, built.stdout
-    assert run(other / "b" / "other").stdout == "software\n"
+    assert run(other / "b" / "other").stdout == "emulated\n"
 
 
 def test_the_librarys_version_is_the_projects():
@@ -127,5 +127,5 @@ def test_a_fault_in_a_source_shows_the_compilers_text_and_leaves_nothing(tmp_pat
 def test_clang_builds_everything_without_a_warning(tmp_path: Path):
     scons(tmp_path / "build", "cpp", "cpp-tests", "xrt=none", "sanitize=address,undefined", "cxx=clang++")
     design = small_design(tmp_path / "small")
-    done = run(tmp_path / "build/host/tests/c_program", design, "software")
+    done = run(tmp_path / "build/host/tests/c_program", design, "emulated")
     assert (done.returncode, done.stderr) == (0, "")

@@ -35,7 +35,7 @@ def compiled(folder: Path, build: Path, name: str, source: str, *flags: str) -> 
 
 def test_the_c_examples_are_one_working_program(build: Path, tmp_path: Path):
     program = compiled(tmp_path, build, "main.c", blocks("embedding.md", "c"), "-x", "c", "-std=c11")
-    done = run(program, "software", small_design(tmp_path / "small"))
+    done = run(program, "emulated", small_design(tmp_path / "small"))
     assert done.returncode == 0, done.stderr
     M, K, N = 20, 64, 96
     weights = (np.arange(K * N) % 3 - 1).reshape(K, N)
@@ -56,9 +56,9 @@ def test_the_c_examples_show_every_call(build: Path):
 def test_the_cpp_example_works(build: Path, tmp_path: Path):
     main = "int main(int, char** words) { return run(words[1], words[2]); }\n"
     program = compiled(tmp_path, build, "main.cpp", blocks("host.md", "cpp") + main, "-std=c++17")
-    done = run(program, small_design(tmp_path / "small"), "software")
+    done = run(program, small_design(tmp_path / "small"), "emulated")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "-2560 -12.80\n"
+    assert done.stdout == "-256 -1.28\n"
 
 
 def test_the_example_of_a_consumer_works(build: Path, tmp_path: Path):
@@ -66,7 +66,7 @@ def test_the_example_of_a_consumer_works(build: Path, tmp_path: Path):
     program = compiled(tmp_path, build, "main.cpp", source, "-std=c++17")
     design = small_design(tmp_path / "small")
     done = run(program, design)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "20x96x72 on software: every element right\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "20x96x72 on emulated: every element right\n", "")
     missing = run(program, tmp_path / "no.xclbin")
     assert missing.returncode == 1
     assert missing.stderr.startswith("consumer: ")

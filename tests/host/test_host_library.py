@@ -1,12 +1,15 @@
 """The C++ library: its own cases, its C API, and what it shares with Python."""
 
 import re
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
-from library_builds import run, sanitized_build, small_design
+from library_builds import edit_manifest, replace_kernels, run, sanitized_build, small_design, small_plan
 
 from bdforge.devices import DEVICES
+from bdforge.operators.gemm import sequence
 from bdforge.xrt.machine import HEAP_BYTES, machine
 
 
@@ -18,13 +21,19 @@ def build() -> Path:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("designs")
-    small_design(folder / "small")
-    (folder / "changed").mkdir()
+    image = small_design(folder / "small")
+    for name in ("changed", "endless", "ending", "wrong_device", "wrong_spec"):
+        shutil.copytree(image.parent, folder / name)
+    for name, do in (("endless", "for (;;) pause();"), ("ending", "_exit(5);")):
+        replace_kernels(folder / name, small_plan(), do)
+    edit_manifest(folder / "wrong_device", device="gpu")
+    edit_manifest(folder / "wrong_spec", spec_hash="0123456789abcdef")
+    (folder / "words.bin").write_bytes(np.asarray(sequence(small_plan(), 64, 64, 128).words(), "<u4").tobytes())
     return folder
 
 
 @pytest.mark.parametrize(
-    "group", ["json", "files", "manifest", "design", "gemm", "job", "memory", "machine", "software"]
+    "group", ["json", "files", "manifest", "design", "gemm", "job", "memory", "machine", "emulated", "own_server"]
 )
 def test_the_librarys_cases_pass_under_sanitizers(build: Path, data: Path, group: str):
     done = run(build / "tests" / "unit", data, group)
@@ -36,13 +45,13 @@ def test_a_group_without_cases_is_no_success(build: Path, data: Path):
 
 
 def test_every_call_of_the_c_api_works_from_c(build: Path, data: Path):
-    done = run(build / "tests" / "c_program", data / "small" / "small.xclbin", "software")
+    done = run(build / "tests" / "c_program", data / "small" / "small.xclbin", "emulated")
     assert (done.returncode, done.stderr) == (0, "")
     assert "every call works" in done.stdout
 
 
 def test_no_call_of_the_c_api_takes_sizes_or_memory_that_cannot_be(build: Path, data: Path):
-    done = run(build / "tests" / "c_refusals", data / "small" / "small.xclbin", "software")
+    done = run(build / "tests" / "c_refusals", data / "small" / "small.xclbin", "emulated")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "every refusal holds\n"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_npu_device import BDF, FakeNpu, build_library, run_alone
-from library_builds import WITH_XRT, Done, scons, small_plan, write_manifest
+from library_builds import WITH_XRT, Done, scons, small_design, small_plan, write_manifest
 from xrt_containers import make_elf, make_instruction_elf, make_xclbin
 
 from bdforge.operators import manifest
@@ -44,7 +44,7 @@ def program(build: Path) -> Path:
 def design(xrt: XrtPackages, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small design's manifest with an xclbin and a full ELF beside it."""
     folder = tmp_path_factory.mktemp("small")
-    xclbin = make_xclbin(xrt, folder / "small.xclbin", PLAN.spec.columns)
+    xclbin = make_xclbin(xrt, small_design(folder, PLAN), PLAN.spec.columns)
     make_elf(xrt, xclbin, PLAN)
     write_manifest(folder, PLAN)
     return xclbin
@@ -109,8 +109,8 @@ def test_without_a_device_it_says_so_and_leaves_nothing(
     assert not list(home.iterdir())
 
 
-def test_the_software_device_needs_no_npu_beside_xrt(xrt: XrtPackages, program: Path, design: Path):
-    done = run_alone(xrt.command(program, "-x", design, *SIZES, "-d", "software", "--verify", "-i", "1"), {}, None)
+def test_the_emulated_array_needs_no_npu_beside_xrt(xrt: XrtPackages, program: Path, design: Path):
+    done = run_alone(xrt.command(program, "-x", design, *SIZES, "-d", "emulated", "--verify", "-i", "1"), {}, None)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -1,5 +1,5 @@
 #pragma once
-/// What the library needs of a device. Two backends exist: XRT, and software for tests and first steps.
+/// What the library needs of a device. Two backends exist: XRT, and the emulated array.
 
 #include <chrono>
 #include <cstddef>
@@ -54,7 +54,7 @@ public:
     virtual ~Context() = default;
     /// Memory for argument number `argument`.
     virtual std::shared_ptr<Buffer> allocate(std::size_t argument, std::size_t bytes) = 0;
-    /// Memory of the caller, which must be aligned to pages and outlive the buffer; nothing is copied.
+    /// Memory of the caller, which must be aligned to pages and outlive the buffer; an NPU copies nothing.
     virtual std::shared_ptr<Buffer> adopt(std::size_t argument, void* memory, std::size_t bytes) = 0;
     virtual std::shared_ptr<Buffer> instructions(const std::vector<std::uint32_t>& words) = 0;
     virtual std::unique_ptr<Command> command(const Program& program, const Arguments& arguments) = 0;

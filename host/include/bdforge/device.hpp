@@ -9,8 +9,8 @@ namespace bdforge {
 /// A device that runs designs. Copies are the same device.
 class Device {
 public:
-    /// `name`: XRT's index ("0"), a PCI address ("0000:c5:00.1"), or "software" for the device that needs no NPU.
-    /// DeviceError when it is not there.
+    /// `name`: XRT's index ("0"), a PCI address ("0000:c5:00.1"), or "emulated" for the array that bdforge emulates, which
+    /// needs no NPU ("software" was its name before). DeviceError when it is not there.
     static Device open(const std::string& name = "0");
 
     /// A device of one's own, for tests.

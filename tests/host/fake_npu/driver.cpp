@@ -5,18 +5,20 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
 #include "bdforge/manifest.hpp"
-#include "software/array.hpp"
+#include "emulated/emulated_backend.hpp"
 
 namespace fake_npu {
 namespace {
 
 constexpr std::uint64_t page = 4096;
+constexpr std::chrono::minutes run_limit{2};
 constexpr std::uint32_t completed = 4, failed = 5, timed_out = 8;                             // ERT command states
 constexpr std::uint32_t opcode_start = 0, opcode_chain = 19, opcode_elf = 22;  // of command packets
 constexpr std::size_t chain_header_words = 6;  // count, submit and error index, 3 reserved
@@ -35,6 +37,16 @@ Mode chosen_mode() {
 }
 
 std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + page - 1) / page * page; }
+
+/// A full ELF's stream loads the configuration first, which the array has by then.
+std::vector<std::uint32_t> without_configuration(std::vector<std::uint32_t> stream) {
+    constexpr std::size_t header_words = 4, load_words = 4, load_pdi = 8;
+    if (stream.size() < header_words + load_words || (stream[header_words] & 0xFF) != load_pdi) return stream;
+    stream.erase(stream.begin() + header_words, stream.begin() + header_words + load_words);
+    stream[2] -= 1;  // operations
+    stream[3] -= load_words * sizeof(std::uint32_t);
+    return stream;
+}
 
 std::uint64_t wide(const std::uint32_t* words) { return words[0] | std::uint64_t{words[1]} << 32; }
 
@@ -136,8 +148,8 @@ int Driver::information(void* argument) {
     return 0;
 }
 
-/// What an address leads to, up to the end of its buffer. The heap is one, and holds others.
-bdforge::software::Memory Driver::object_at(std::uint64_t address) const {
+/// The heap is a buffer, and holds others.
+Memory Driver::object_at(std::uint64_t address) const {
     for (const auto& [handle, object] : objects_) {
         if (address < object.address || address >= object.address + object.bytes) continue;
         const std::uint64_t inside = address - object.address;
@@ -185,13 +197,19 @@ std::uint32_t Driver::finish(std::uint32_t* packet) {
 
 /// Executes the instruction stream at `instructions` on the operands whose addresses stand in `addresses`.
 void Driver::run(std::uint64_t instructions, std::uint32_t words, const std::uint32_t* addresses) {
-    const bdforge::Manifest manifest = bdforge::load_manifest(setting("BDFORGE_FAKE_NPU_MANIFEST"));
-    const bdforge::software::Facts facts = bdforge::software::read_facts(manifest);
-    bdforge::software::Controller::Operands operands{};
-    for (std::size_t i = 0; i < operands.size(); ++i) operands[i] = object_at(wide(addresses + 2 * i));
-    bdforge::software::Controller controller(facts, operands);
-    controller.execute(reinterpret_cast<const std::uint32_t*>(object_at(instructions).data), words);
-    bdforge::software::compute(facts, controller);
+    static const bdforge::Manifest manifest = bdforge::load_manifest(setting("BDFORGE_FAKE_NPU_MANIFEST"));
+    if (!array_) array_ = bdforge::open_emulated()->load({"", false, manifest});
+    const auto* first = reinterpret_cast<const std::uint32_t*>(object_at(instructions).data);
+    const std::vector<std::uint32_t> stream = without_configuration({first, first + words});
+    bdforge::Arguments operands;
+    for (std::size_t i = 0; i < manifest.view().at("arguments").elements().size(); ++i) {
+        const Memory memory = object_at(wide(addresses + 2 * i));
+        operands.push_back(array_->adopt(i, memory.data, memory.bytes));
+    }
+    const auto command = array_->command({array_->instructions(stream), ""}, operands);
+    command->start();
+    if (command->wait(run_limit) != bdforge::Outcome::completed) throw std::runtime_error("no end");
+    for (const auto& operand : operands) operand->from_device();
     log("computed " + std::to_string(words) + " words");
 }
 

@@ -5,10 +5,11 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "software/channel.hpp"
+#include "bdforge/backend.hpp"
 
 namespace fake_npu {
 
@@ -19,6 +20,12 @@ struct Object {
     std::uint64_t offset;   // in the memfd, ~0: memory of the caller or inside the heap
     std::uint64_t address;  // as the device sees it
     std::byte* host;
+    std::size_t bytes;
+};
+
+/// What an address leads to, up to the end of its buffer.
+struct Memory {
+    std::byte* data;
     std::size_t bytes;
 };
 
@@ -38,11 +45,12 @@ private:
     int execute(void* argument);
     int wait(void* argument);
     std::byte* grow(std::size_t bytes, std::uint64_t& offset);
-    bdforge::software::Memory object_at(std::uint64_t address) const;
+    Memory object_at(std::uint64_t address) const;
     std::uint32_t finish(std::uint32_t* packet);
     void run(std::uint64_t instructions, std::uint32_t words, const std::uint32_t* addresses);
     static void log(const std::string& line);
 
+    std::unique_ptr<bdforge::Context> array_;  // on which commands run
     int memory_;
     std::uint64_t end_ = 0;
     std::uint64_t heap_used_ = 0;

@@ -1,6 +1,6 @@
 #include "devices.hpp"
 
-#include "software/software_backend.hpp"
+#include "emulated/emulated_backend.hpp"
 #include "unit.hpp"
 
 namespace unit {
@@ -13,18 +13,24 @@ public:
     ScriptedCommand(std::unique_ptr<Command> command, std::shared_ptr<Script> script)
         : command_(std::move(command)), script_(std::move(script)) {}
 
+    /// What runs on the array; null for a sequence of an ELF.
+    Command* inner() const { return command_.get(); }
+
     void start() override {
         ++script_->starts;
-        if (command_ && script_->behaviour == Behaviour::good) command_->start();
+        runs_ = command_ && script_->behaviour == Behaviour::good;
+        if (runs_) command_->start();
     }
 
-    Outcome wait(std::chrono::milliseconds) override {
+    Outcome wait(std::chrono::milliseconds timeout) override {
         if (script_->hanging_waits > 0) return --script_->hanging_waits, Outcome::timed_out;
         if (script_->behaviour == Behaviour::fails) throw RunError("the device ended the run with ERROR");
-        return script_->behaviour == Behaviour::hangs ? Outcome::timed_out : Outcome::completed;
+        if (script_->behaviour == Behaviour::hangs) return Outcome::timed_out;
+        return runs_ ? command_->wait(timeout) : Outcome::completed;
     }
 
 private:
+    bool runs_ = false;
     std::unique_ptr<Command> command_;
     std::shared_ptr<Script> script_;
 };
@@ -32,10 +38,13 @@ private:
 /// A submission: fails as often as the script says.
 class ScriptedBatch final : public Command {
 public:
-    ScriptedBatch(std::unique_ptr<Command> batch, const std::shared_ptr<Script>& script)
-        : batch_(std::move(batch), script), script_(script) {}
+    ScriptedBatch(std::unique_ptr<Command> batch, std::size_t commands, const std::shared_ptr<Script>& script)
+        : batch_(std::move(batch), script), commands_(commands), script_(script) {}
 
-    void start() override { batch_.start(); }
+    void start() override {
+        batch_.start();
+        if (script_->behaviour == Behaviour::good) script_->starts += commands_;
+    }
 
     Outcome wait(std::chrono::milliseconds timeout) override {
         if (script_->failing_batches == 0) return batch_.wait(timeout);
@@ -45,6 +54,7 @@ public:
 
 private:
     ScriptedCommand batch_;
+    std::size_t commands_;
     std::shared_ptr<Script> script_;
 };
 
@@ -74,7 +84,9 @@ public:
 
     std::unique_ptr<Command> batch(const std::vector<Command*>& commands) override {
         script_->batches.push_back(commands.size());
-        return std::make_unique<ScriptedBatch>(context_->batch(commands), script_);
+        std::vector<Command*> inner;
+        for (const Command* command : commands) inner.push_back(dynamic_cast<const ScriptedCommand&>(*command).inner());
+        return std::make_unique<ScriptedBatch>(context_->batch(inner), inner.size(), script_);
     }
 
 private:
@@ -92,7 +104,7 @@ public:
 
     std::unique_ptr<Context> load(const Image& image) override {
         ++script_->loads;
-        return std::make_unique<ScriptedContext>(open_software()->load({image.path, false, image.manifest}), script_);
+        return std::make_unique<ScriptedContext>(open_emulated()->load({image.path, false, image.manifest}), script_);
     }
 
 private:
@@ -106,7 +118,7 @@ Device scripted_device(const std::shared_ptr<Script>& script, const std::string&
     return Device(std::make_shared<ScriptedBackend>(script, name));
 }
 
-Device software_device() { return Device(open_software()); }
+Device emulated_device() { return Device(open_emulated()); }
 
 std::string design_path(const std::string& name) { return data_folder() + "/" + name + "/" + name + ".xclbin"; }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Devices for tests: the software device behind the name of an NPU, which can hang or fail, and says what it was given.
+// Devices for tests: the emulated array behind the name of an NPU, which can hang or fail, and says what it was given.
 
 #include <memory>
 #include <string>
@@ -27,7 +27,7 @@ struct Script {
 bdforge::Device scripted_device(const std::shared_ptr<Script>& script, const std::string& name = "NPU Strix Halo");
 
 /// The device that needs no NPU.
-bdforge::Device software_device();
+bdforge::Device emulated_device();
 
 /// Path of a design that the Python side made; its manifest lies beside.
 std::string design_path(const std::string& name);

@@ -1,6 +1,9 @@
 // unit DATA_FOLDER GROUP: runs the group's cases and prints those that fail. Exit code 1 when one fails, 2 for no case.
 
 #include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
 #include <vector>
 
 #include "unit.hpp"
@@ -49,6 +52,14 @@ bool add(const std::string& group, const std::string& name, std::function<void()
 }
 
 const std::string& data_folder() { return folder; }
+
+std::vector<std::uint32_t> recorded_words() {
+    std::ifstream file(folder + "/words.bin", std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    std::vector<std::uint32_t> words(bytes.size() / sizeof(std::uint32_t));
+    std::memcpy(words.data(), bytes.data(), words.size() * sizeof(words[0]));
+    return words;
+}
 
 }  // namespace unit
 

@@ -119,7 +119,7 @@ UNIT_CASE("design", a_manifest_without_the_arrays_numbers_is_refused) {
 }
 
 UNIT_CASE("design", weights_of_impossible_sizes_are_refused) {
-    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
     const std::vector<std::int8_t> weights(64);
     const auto refused = [&](std::size_t K, std::size_t N, std::size_t stride = 0) {
         return message_of<ArgumentError>([&] { design.pack(weights.data(), K, N, stride); });
@@ -134,7 +134,7 @@ UNIT_CASE("design", weights_of_impossible_sizes_are_refused) {
 }
 
 UNIT_CASE("design", truncated_packed_weights_are_refused) {
-    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
     const std::vector<std::uint8_t> bytes(64 * 64 / 4, 0x55);
     design.packed(bytes.data(), bytes.size(), 64, 64);
     const std::string fault = message_of<WeightError>([&] { design.packed(bytes.data(), bytes.size() - 1, 64, 64); });

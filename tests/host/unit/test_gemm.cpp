@@ -52,7 +52,7 @@ void fill(Gemm& gemm, const Operands& given) {
 }  // namespace
 
 UNIT_CASE("gemm", every_kind_of_edge_gives_the_exact_product) {
-    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
     constexpr std::size_t sizes[][3] = {{64, 64, 128}, {1, 1, 1},    {16, 32, 32}, {17, 36, 33}, {100, 75, 90},
                                         {32, 100, 64}, {5, 200, 31}, {70, 4, 200}, {33, 40, 70}};
     for (const auto& [M, K, N] : sizes) {
@@ -65,7 +65,7 @@ UNIT_CASE("gemm", every_kind_of_edge_gives_the_exact_product) {
 }
 
 UNIT_CASE("gemm", runs_again_with_new_activations) {
-    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
     Operands given = operands(20, 40, 60);
     Gemm gemm(design, 20, packed(design, given));
     fill(gemm, given);
@@ -83,7 +83,7 @@ UNIT_CASE("gemm", runs_again_with_new_activations) {
 }
 
 UNIT_CASE("gemm", callers_memory_is_used_in_place_and_nothing_beside_it) {
-    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
     const Operands given = operands(40, 64, 72);
     const std::size_t lda = 80, ldc = 100;
     const auto a = pages<std::int8_t>(40 * lda);
@@ -99,7 +99,7 @@ UNIT_CASE("gemm", callers_memory_is_used_in_place_and_nothing_beside_it) {
 }
 
 UNIT_CASE("gemm", memory_that_cannot_be_shared_is_refused) {
-    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
     const Operands given = operands(40, 64, 72);
     const Weights weights = packed(design, given);
     const auto a = pages<std::int8_t>(40 * 80);
@@ -117,7 +117,7 @@ UNIT_CASE("gemm", memory_that_cannot_be_shared_is_refused) {
 }
 
 UNIT_CASE("gemm", sizes_that_no_design_takes_are_refused) {
-    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
     const Weights weights = packed(design, operands(1, 8, 8));
     const auto refused = [&](std::size_t M) { return message_of<ArgumentError>([&] { Gemm(design, M, weights); }); };
     check_contains(refused(0), "M = 0 is outside 1 to 1048576");
@@ -183,7 +183,7 @@ UNIT_CASE("gemm", a_failed_run_is_an_error_and_another_may_follow) {
 }
 
 UNIT_CASE("gemm", waiting_at_the_wrong_moment_is_an_error) {
-    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
     Gemm gemm(design, 20, packed(design, operands(1, 40, 60)));
     check_contains(message_of<StateError>([&] { gemm.wait(); }), "was not started; call run_async before wait");
     gemm.run_async();
@@ -195,7 +195,7 @@ UNIT_CASE("gemm", waiting_at_the_wrong_moment_is_an_error) {
 }
 
 UNIT_CASE("gemm", scales_make_floats) {
-    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
     const Operands given = operands(3, 20, 5);
     Gemm gemm(design, 3, packed(design, given));
     fill(gemm, given);
@@ -315,8 +315,8 @@ UNIT_CASE("gemm", a_single_run_that_fails_is_named) {
 }
 
 UNIT_CASE("gemm", batches_of_wrong_members_are_refused) {
-    const Design design = Design::load(unit::software_device(), design_path("small"));
-    const Design other = Design::load(unit::software_device(), design_path("small"));
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
+    const Design other = Design::load(unit::emulated_device(), design_path("small"));
     const Weights weights = packed(design, operands(1, 40, 60));
     Gemm gemm(design, 20, weights);
     check_contains(message_of<ArgumentError>([&] { Batch(design, std::vector<Gemm*>{}); }), "at least one");

@@ -34,7 +34,7 @@ void check_fetched(const Job& job, const Operands& given, std::size_t stride) {
 }  // namespace
 
 UNIT_CASE("job", operands_are_placed_and_fetched_by_name) {
-    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
     constexpr std::size_t shapes[][3] = {{64, 64, 128}, {1, 1, 1}, {33, 41, 70}};
     for (const auto& [M, K, N] : shapes) {
         const Operands given = operands(M, K, N);
@@ -48,7 +48,7 @@ UNIT_CASE("job", operands_are_placed_and_fetched_by_name) {
 }
 
 UNIT_CASE("job", an_operand_that_stays_serves_many_jobs) {
-    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
     const Operands one = operands(20, 40, 60), other = operands(33, 40, 60);
     Resident b(design, "B", {{"K", 40}, {"N", 60}});
     b.place("B", {one.weights.data(), one.weights.size()});
@@ -66,7 +66,7 @@ UNIT_CASE("job", an_operand_that_stays_serves_many_jobs) {
 }
 
 UNIT_CASE("job", memory_of_the_callers_is_used_in_place) {
-    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
     const Operands given = operands(40, 64, 72);
     const std::unique_ptr<void, Free> a(std::aligned_alloc(4096, 4096)), c(std::aligned_alloc(4096, 16384));
     Sizes sizes = sizes_of(given);
@@ -86,7 +86,7 @@ UNIT_CASE("job", memory_of_the_callers_is_used_in_place) {
 }
 
 UNIT_CASE("job", calls_that_fit_no_operand_are_refused) {
-    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
     const Operands given = operands(20, 40, 60);
     Job job(design, sizes_of(given));
     const auto refused = [&](const std::string& name, std::size_t bytes, std::size_t stride = 0) {
@@ -109,7 +109,7 @@ UNIT_CASE("job", calls_that_fit_no_operand_are_refused) {
 }
 
 UNIT_CASE("job", every_operand_is_named) {
-    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
     const std::vector<OperandShape> shapes = Job(design, {{"M", 20}, {"K", 40}, {"N", 60}}).operands();
     check_equal(shapes.size(), 3U, "operands");
     check_equal(shapes[1].name + " " + shapes[1].type, "B int2", "B");

@@ -63,7 +63,7 @@ UNIT_CASE("memory", overlaps_are_found_to_the_byte) {
 }
 
 UNIT_CASE("memory", strides_that_wrap_are_refused_wherever_one_is_taken) {
-    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
     const Operands given = operands(40, 64, 72);
     const Weights weights = design.pack(given.weights.data(), 64, 72);
     Gemm gemm(design, 40, weights);
@@ -84,7 +84,7 @@ UNIT_CASE("memory", strides_that_wrap_are_refused_wherever_one_is_taken) {
 }
 
 UNIT_CASE("memory", c_may_not_lie_over_a) {
-    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
     const Operands given = operands(64, 64, 64);  // A one page, C four
     const Weights weights = design.pack(given.weights.data(), 64, 64);
     const Pages memory = pages(6);
@@ -99,7 +99,7 @@ UNIT_CASE("memory", c_may_not_lie_over_a) {
 }
 
 UNIT_CASE("memory", copies_may_not_overlap_the_gemms_own) {
-    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
     const Operands given = operands(20, 40, 60);
     Gemm gemm(design, 20, design.pack(given.weights.data(), 40, 60));
     std::vector<std::int32_t> c(20 * 60);
@@ -114,7 +114,7 @@ UNIT_CASE("memory", copies_may_not_overlap_the_gemms_own) {
 }
 
 UNIT_CASE("memory", no_gemm_of_a_batch_may_overwrite_an_a_before_it) {
-    const Design design = Design::load(unit::software_device(), design_path("small"));
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
     const Operands given = operands(64, 64, 64);
     const Weights weights = design.pack(given.weights.data(), 64, 64);
     const Pages memory = pages(4);

@@ -1,10 +1,12 @@
 #pragma once
 // Cases that register themselves, and checks that say where and what.
 
+#include <cstdint>
 #include <functional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace unit {
 
@@ -13,6 +15,9 @@ bool add(const std::string& group, const std::string& name, std::function<void()
 
 /// Folder with what the Python side made: manifests of small designs.
 const std::string& data_folder();
+
+/// An instruction stream of the small design, 64 x 64 x 128, that the Python side made.
+std::vector<std::uint32_t> recorded_words();
 
 class Failure : public std::runtime_error {
 public:

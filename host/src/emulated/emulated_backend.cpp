@@ -1,0 +1,204 @@
+#include "emulated_backend.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <filesystem>
+
+#include "bdforge/error.hpp"
+#include "bdforge/manifest.hpp"
+#include "server.hpp"
+
+namespace bdforge {
+namespace {
+
+using namespace emulated;
+
+constexpr int last_words_ms = 1000;
+
+/// A loaded design's connection, numbers of its buffers, and the server that must not end before.
+struct Link {
+    Link(std::shared_ptr<Server> on, File connection) : server(std::move(on)), file(std::move(connection)) {}
+
+    std::shared_ptr<Server> server;
+    File file;
+    std::atomic<std::uint32_t> numbers{0};
+
+    /// Why nobody answers: what the server says, if it still can. Every thread that asks hears it.
+    std::string last_words() const {
+        const bool said = readable(file.number(), last_words_ms);
+        if (const Answer answer = said ? receive_answer(file.number(), true) : Answer{}; !answer.text.empty())
+            return answer.text;
+        return "the process with the emulated array has ended; open the device and load the design again";
+    }
+
+    void send(const std::vector<std::uint32_t>& words, int with = -1) const {
+        if (!send_packet(file.number(), words, with)) throw RunError(last_words());
+    }
+};
+
+/// Memory that the array's process maps too. `callers`: memory of the caller that it stands for, copied before a run, and
+/// back when the host asks for what was written.
+class SharedBuffer final : public Buffer {
+public:
+    SharedBuffer(std::shared_ptr<Link> link, std::size_t bytes, void* callers = nullptr)
+        : link_(std::move(link)), number_(++link_->numbers), bytes_(bytes), callers_(callers) {
+        const File file(memfd_create("bdforge", MFD_CLOEXEC));
+        const std::size_t mapped = std::max<std::size_t>(bytes, 1);
+        void* memory = MAP_FAILED;
+        if (ftruncate(file.number(), static_cast<off_t>(mapped)) == 0)
+            memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
+        if (memory == MAP_FAILED)
+            throw DeviceError("device emulated: no memory for " + std::to_string(bytes) +
+                              " bytes: " + std::strerror(errno));
+        shared_ = memory;
+        link_->send({static_cast<std::uint32_t>(Packet::buffer), number_, static_cast<std::uint32_t>(mapped),
+                     static_cast<std::uint32_t>(static_cast<std::uint64_t>(mapped) >> 32)},
+                    file.number());
+    }
+    SharedBuffer(const SharedBuffer&) = delete;
+    SharedBuffer& operator=(const SharedBuffer&) = delete;
+    ~SharedBuffer() override {
+        send_packet(link_->file.number(), {static_cast<std::uint32_t>(Packet::free), number_});
+        munmap(shared_, std::max<std::size_t>(bytes_, 1));
+    }
+
+    std::uint32_t number() const { return number_; }
+    void* data() override { return callers_ == nullptr ? shared_ : callers_; }
+    std::size_t bytes() const override { return bytes_; }
+    void to_device() override {
+        if (callers_ != nullptr) std::memcpy(shared_, callers_, bytes_);
+    }
+    void from_device() override {
+        if (callers_ != nullptr) std::memcpy(callers_, shared_, bytes_);
+    }
+
+private:
+    std::shared_ptr<Link> link_;
+    std::uint32_t number_;
+    std::size_t bytes_;
+    void* shared_ = nullptr;
+    void* callers_;
+};
+
+/// A run: its instruction words, and its arguments.
+struct Run {
+    std::shared_ptr<Buffer> instructions;
+    Arguments arguments;
+};
+
+/// Runs one after another. Each start has a pipe of its own, in which it is answered.
+class EmulatedCommand final : public Command {
+public:
+    EmulatedCommand(std::shared_ptr<Link> link, std::vector<Run> runs)
+        : link_(std::move(link)), runs_(std::move(runs)) {}
+
+    const std::vector<Run>& runs() const { return runs_; }
+
+    void start() override {
+        std::vector<std::uint32_t> words{static_cast<std::uint32_t>(Packet::run),
+                                         static_cast<std::uint32_t>(runs_.size())};
+        for (const Run& run : runs_) {
+            words.push_back(number_of(*run.instructions));
+            words.push_back(static_cast<std::uint32_t>(run.arguments.size()));
+            for (const auto& argument : run.arguments) {
+                argument->to_device();  // memory of the caller around what the run writes comes back as it is
+                words.push_back(number_of(*argument));
+            }
+        }
+        Ends ends = piped();
+        link_->send(words, ends.second.number());
+        answer_ = std::move(ends.first);
+    }
+
+    Outcome wait(std::chrono::milliseconds timeout) override {
+        if (!readable(answer_.number(), static_cast<int>(std::min<std::int64_t>(timeout.count(), INT_MAX))))
+            return Outcome::timed_out;
+        const Answer answer = read_answer(answer_.number());
+        if (answer.status == Status::ended) throw RunError(link_->last_words());
+        if (answer.status != Status::done) throw RunError(answer.text);
+        return Outcome::completed;
+    }
+
+private:
+    static std::uint32_t number_of(Buffer& buffer) { return dynamic_cast<SharedBuffer&>(buffer).number(); }
+
+    std::shared_ptr<Link> link_;
+    std::vector<Run> runs_;
+    File answer_;
+};
+
+class EmulatedContext final : public Context {
+public:
+    explicit EmulatedContext(std::shared_ptr<Link> link) : link_(std::move(link)) {}
+
+    std::shared_ptr<Buffer> allocate(std::size_t, std::size_t bytes) override {
+        return std::make_shared<SharedBuffer>(link_, bytes);
+    }
+
+    std::shared_ptr<Buffer> adopt(std::size_t, void* memory, std::size_t bytes) override {
+        return std::make_shared<SharedBuffer>(link_, bytes, memory);
+    }
+
+    std::shared_ptr<Buffer> instructions(const std::vector<std::uint32_t>& words) override {
+        auto buffer = std::make_shared<SharedBuffer>(link_, words.size() * sizeof(std::uint32_t));
+        std::memcpy(buffer->data(), words.data(), buffer->bytes());
+        return buffer;
+    }
+
+    std::unique_ptr<Command> command(const Program& program, const Arguments& arguments) override {
+        return std::make_unique<EmulatedCommand>(link_, std::vector<Run>{{program.instructions, arguments}});
+    }
+
+    std::unique_ptr<Command> batch(const std::vector<Command*>& commands) override {
+        std::vector<Run> runs;
+        for (const Command* command : commands) {
+            const auto& own = dynamic_cast<const EmulatedCommand&>(*command).runs();
+            runs.insert(runs.end(), own.begin(), own.end());
+        }
+        return std::make_unique<EmulatedCommand>(link_, std::move(runs));
+    }
+
+private:
+    std::shared_ptr<Link> link_;
+};
+
+class EmulatedBackend final : public Backend {
+public:
+    explicit EmulatedBackend(std::shared_ptr<Server> server) : server_(std::move(server)) {}
+
+    std::string name() const override { return "emulated"; }
+    bool is_npu() const override { return false; }
+
+    std::unique_ptr<Context> load(const Image& image) override {
+        if (image.full_elf)
+            throw DeviceError(image.path + ": the emulated device runs streams made for xclbins, no ELF; use the xclbin");
+        auto link = std::make_shared<Link>(server_, server_->connect());
+        send_packet(link->file.number(), {static_cast<std::uint32_t>(Packet::open), protocol_version}, -1,
+                    absolute(image.manifest.file));
+        const Answer answer = receive_answer(link->file.number());
+        if (answer.status == Status::bad_input) throw ManifestError(answer.text);
+        if (answer.status == Status::fault) throw DeviceError(answer.text);
+        if (answer.status == Status::ended) throw DeviceError(image.manifest.file + ": " + link->last_words());
+        return std::make_unique<EmulatedContext>(std::move(link));
+    }
+
+private:
+    /// Server and client may have different working folders.
+    static std::string absolute(const std::string& path) {
+        return std::filesystem::absolute(path).string();
+    }
+
+    std::shared_ptr<Server> server_;
+};
+
+}  // namespace
+
+std::shared_ptr<Backend> open_emulated() { return std::make_shared<EmulatedBackend>(reach_server()); }
+
+}  // namespace bdforge

@@ -1,0 +1,17 @@
+"""One device server for the programs that the tests of a session run."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from bdforge.runtime.service import SOCKET_VARIABLE, serving
+
+
+@pytest.fixture(scope="session", autouse=True)
+def device_server() -> Iterator[str]:
+    """Its name, which programs find in their environment."""
+    with serving() as name:
+        os.environ[SOCKET_VARIABLE] = name
+        yield name
+        del os.environ[SOCKET_VARIABLE]

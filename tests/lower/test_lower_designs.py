@@ -8,7 +8,7 @@ import pytest
 
 from bdforge.devices import DEVICES
 from bdforge.lower import configuration
-from bdforge.operators.gemm import SpecError, load_spec, plan_gemm, render
+from bdforge.operators import SpecError, load_spec, plan, render
 from bdforge.txn import Write
 from support.cdo_vectors import VECTORS
 from support.decoded import device_of
@@ -16,7 +16,7 @@ from support.family import GROUPS, PRODUCTS, SEED, SIZE, group
 from support.loaded import check_same_state
 
 ROOT = Path(__file__).parents[2]
-DESIGNS = sorted(path.stem for path in (ROOT / "designs").glob("gemm_*.toml"))
+DESIGNS = sorted(path.stem for path in (ROOT / "designs").glob("*.toml"))
 EXAMPLES = ["pass_through.mlir", "chain/chain.mlir", "add_one/add_one.mlir"]
 SAMPLE = (0, 3)
 """Groups of the family of which one member is tried in every run; the sweep takes all."""
@@ -38,7 +38,7 @@ def text_of(name: str) -> str:
     spec = load_spec(ROOT / "designs" / f"{name}.toml")
     for product in PRODUCTS.values():
         with suppress(SpecError):
-            return render(plan_gemm(spec, DEVICES[product]), spec.problems)
+            return render(plan(spec, DEVICES[product]), spec.problems)
     raise AssertionError(f"{name} is for no product")
 
 

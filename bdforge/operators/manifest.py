@@ -41,7 +41,6 @@ def manifest(
         "kernel": XCLBIN_KERNEL,
         "elf_kernel": ELF_KERNEL,
         "kernels": list(plan.kernels.symbols),
-        **plan.host_facts,
         "arguments": _arguments(program),
         "sequence": {
             "program": program.model_dump(exclude_none=True),

@@ -132,11 +132,6 @@ class Plan(ABC):
         """The kernels' macros, and what compilers for the array define by themselves."""
         return (*self.kernels.defines, f"__AIE_ARCH__={self.device.generation.compiler_architecture}")
 
-    @property
-    def host_facts(self) -> dict[str, Any]:
-        """What a manifest tells beyond what all operators have in common."""
-        return {}
-
     def waiting(self, options: SequenceOptions) -> Self:
         """The same array, whose sequences wait as `options` say."""
         return replace(self, spec=replace(self.spec, sequence=options))  # type: ignore[type-var]

@@ -17,9 +17,9 @@ std::string text_or(const JsonView& view, const std::string& key, const std::str
 
 /// What streams are made from.
 generator::Design read_streams(const JsonView& view) {
-    generator::Design streams = read_sequence(view.at("sequence"));
-    const JsonView spec = view.at("spec");
-    streams.wide = spec.has("sequence") && text_or(spec.at("sequence"), "wait", "column") == "wide";
+    const JsonView sequence = view.at("sequence");
+    generator::Design streams = read_sequence(sequence);
+    streams.wide = sequence.at("wide").boolean();
     try {
         generator::check(streams.program, streams.target);
     } catch (const generator::SequenceError& error) {

@@ -22,8 +22,7 @@ import bdforge
 from bdforge.cli import main
 from bdforge.cli.commands import app
 from bdforge.perf.rows import MEASURED
-from bdforge.runtime import BuiltDesign
-from support.built_designs import ROOT
+from support.built_designs import ROOT, PlannedDesign
 from support.small_designs import loopback
 from support.weight_files import ternary, write_gguf_i2s
 
@@ -137,7 +136,7 @@ def untimed(line: str) -> str:
 
 
 @pytest.mark.parametrize("command", [kept(one.words) for one in HERE])
-def test_a_command_runs_as_written(run, request, small: BuiltDesign, command: str):
+def test_a_command_runs_as_written(run, request, small: PlannedDesign, command: str):
     told = next(one for one in HERE if one.words == command)
     words = command.replace("[", "").replace("]", "").replace("$one", str(small.folder))
     if "$flagship" in words:
@@ -198,7 +197,7 @@ def test_every_verb_and_option_that_a_page_names_exists(page: Path):
         assert named <= known[verb], f"{page.name}: bdforge {command}"
 
 
-GIVEN: dict[str, Callable[[BuiltDesign], dict[str, Any]]] = {
+GIVEN: dict[str, Callable[[PlannedDesign], dict[str, Any]]] = {
     "emulator.md": lambda small: {
         "mlir": (ROOT / "examples" / "add_one" / "add_one.mlir").read_text(), "kernels": None,
         "args": [np.zeros(96, np.int32), np.zeros(96, np.int32)],
@@ -212,7 +211,7 @@ PYTHON = {
 
 
 @pytest.mark.parametrize("page", [name for name, found in PYTHON.items() if found and name not in ELSEWHERE])
-def test_the_python_of_a_page_runs(page: str, small: BuiltDesign, run):
+def test_the_python_of_a_page_runs(page: str, small: PlannedDesign, run):
     names: dict[str, Any] = {"bdforge": bdforge, "np": np} | GIVEN.get(page, lambda small: {})(small)
     for body in PYTHON[page]:
         exec(compile(body, page, "exec"), names)

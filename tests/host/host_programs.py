@@ -26,7 +26,7 @@ def compiled(folder: Path, name: str, plans: list[Plan], *flags: str) -> Path:
 def initialiser(plan: Plan) -> str:
     """The plan's sequences in C++."""
     facts = json.loads(json.dumps(manifest(plan, ())))
-    return cpp_sequence(facts["sequence"], wide=facts["spec"]["sequence"]["wait"] == "wide")
+    return cpp_sequence(facts["sequence"], wide=facts["sequence"]["wide"])
 
 
 def run(program: Path, *arguments: Path | str, lines: list[str] | None = None) -> bytes:

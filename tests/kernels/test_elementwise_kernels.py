@@ -88,7 +88,8 @@ def test_bfloat16_is_rounded_once_for_each_operation(kernel_library, generation,
         return nearest_bf16(exact)
 
     with np.errstate(invalid="ignore", over="ignore"):
-        rounded(a.astype(float)), rounded(b.astype(float))
+        for operand in (a, b):
+            rounded(operand.astype(float))
         expected = FUNCTIONS[function](a.astype(float), b.astype(float), rounded)
     assert np.isnan(expected).any()
     assert subnormal.mean() < 0.3

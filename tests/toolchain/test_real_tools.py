@@ -154,11 +154,11 @@ def test_the_xclbin_holds_the_manifests_kernel(built: PlannedDesign, tmp_path: P
 
 
 def test_the_full_elf_is_whole_and_listed(built: PlannedDesign):
-    if not find_aiebu() or not built.problems:
+    if not find_aiebu() or not built.manifest.problems:
         pytest.skip("aiebu-asm is not installed, or the design names no problems")
     content = built.image("elf").read_bytes()
     assert content.startswith(b"\x7fELF")
-    assert all(f"{problem.sequence}\0".encode() in content for problem in built.problems)
+    assert all(f"{problem.sequence}\0".encode() in content for problem in built.manifest.problems)
 
 
 def test_the_build_read_its_placement_back(built: PlannedDesign):
@@ -179,9 +179,9 @@ def test_every_core_fits_its_program_memory(built: PlannedDesign, record_propert
 
 def streams(built: PlannedDesign) -> Iterator[tuple[tuple[Operation, ...], tuple[Operation, ...]]]:
     """Aiecc's operations and ours for each problem."""
-    for problem in built.problems:
+    for problem in built.plan.spec.problems:
         file = built.folder / built.manifest.files[f"insts_{problem.sequence}"].path
-        ours = sequence(built.plan, problem.M, problem.K, problem.N).words()
+        ours = built.plan.sequence(problem).words()
         yield decode(np.fromfile(file, "<u4")).operations, decode(ours).operations
 
 

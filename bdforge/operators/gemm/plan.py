@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -76,16 +75,6 @@ class Plan(AnyPlan):
         """Operands whose micro-tiles cores see transposed: their memory runs across the kernel's rows."""
         layouts = self.spec.layouts
         return "".join(name for name in "abc" if getattr(layouts, name) == "column")
-
-    @property
-    def host_facts(self) -> dict[str, Any]:
-        """Tile and array, which the C++ library's device of software reads."""
-        spec, kernel = self.spec, self.kernel
-        tile = {"m": spec.tile.m, "k": spec.tile.k, "n": spec.tile.n, "k_mt": spec.buffers.k_mt}
-        return {
-            "tile": tile | {"r": kernel.r, "s": kernel.s, "t": kernel.t},
-            "array": {"rows": spec.rows, "columns": spec.columns},
-        }
 
     def note(self, sequence: PlannedSequence) -> str:
         """The product, and what happens at the edges."""

@@ -7,6 +7,7 @@ import pytest
 
 from bdforge.devices import DEVICES, device_named
 from bdforge.operators import OPERATORS, SpecError, load_spec, plan, spec_from
+from bdforge.operators.elementwise import ElementwiseSpec
 
 DESIGNS = sorted((Path(__file__).resolve().parents[3] / "designs").glob("*.toml"))
 LEAST: dict[str, Any] = {"kind": "elementwise", "function": "mul", "type": "int8", "tile": 64}
@@ -82,7 +83,7 @@ def test_a_run_costs_what_it_moves_and_the_busiest_core_computes():
 
 @pytest.mark.parametrize("product", DEVICES)
 def test_designs_use_every_core_of_every_product(product):
-    specs = [spec for spec in map(load_spec, DESIGNS) if spec.kind == "elementwise"]
+    specs = [spec for spec in map(load_spec, DESIGNS) if isinstance(spec, ElementwiseSpec)]
     assert {spec.type for spec in specs} == {"bf16", "int8"}
     device = device_named(product)
     for spec in specs:

@@ -10,7 +10,7 @@ SPEC = str(ROOT / "designs/gemm_i8_i2_bitnet.toml")
 COMMANDS = {
     "a design": ("estimate", SPEC, "--shape", "1024x2560x13824"),
     "a model": ("estimate", SPEC, "--model", "gpt2"),
-    "a processor": ("estimate", SPEC, "--versus", "cpu"),
+    "a processor": ("estimate", SPEC, "--shape", "64x256x256", "--versus", "cpu"),
     "a picture": ("show", str(ROOT / "examples/pass_through_8_columns.mlir")),
     "a chain": ("show", str(ROOT / "examples/chain/chain.mlir")),
 }

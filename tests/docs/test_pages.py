@@ -8,8 +8,11 @@ from bdforge.perf.kernels.published import comparisons
 from tools.docs import family, features, kernel_costs
 from tools.docs.__main__ import DOCS, PAGES
 
+LONG = ("accuracy", "family")
+"""Pages whose numbers take half a minute to make; `./go sweep` compares them, and their parts have tests here."""
 
-@pytest.mark.parametrize("name", PAGES)
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in PAGES])
 def test_a_page_is_current(name):
     assert (DOCS / f"{name}.md").read_text(encoding="utf-8") == PAGES[name](), f"run python -m tools.docs {name}"
 

@@ -12,7 +12,7 @@ from bdforge.isa.meaning import Kind
 from support.random_programs import bundles, differences, forms, instruction, outcome, registers
 
 DONE = "nop\n" * 12 + "done\n"
-ROUNDS = 4
+ROUNDS = 2
 
 
 def both(generation: str, code: bytes, rng: random.Random) -> tuple[str, list[str]]:

@@ -117,7 +117,7 @@ def test_the_emulated_array_needs_no_npu_beside_xrt(xrt: XrtPackages, program: P
 def test_an_xclbin_is_read_back_as_the_manifest_describes_it(xrt: XrtPackages, design: Path, tmp_path: Path):
     manifest = json.loads((design.parent / "manifest.json").read_text())
     contents = xclbin_contents(xrt.command("xclbinutil"), design, tmp_path)
-    assert contents.columns == manifest["array"]["columns"]
+    assert contents.columns == manifest["spec"]["array"]["columns"]
     assert contents.kernels == {manifest["kernel"]: ["opcode", "instr", "ninstr", "bo0", "bo1", "bo2"]}
 
 

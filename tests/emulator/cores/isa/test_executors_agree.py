@@ -43,7 +43,7 @@ def test_every_form_that_is_known_does_the_same(generation):
             if found:
                 wrong[form.name] = (drawn.operands, end, found[:2])
     assert wrong == {}
-    assert ended > 1300
+    assert ended > 325 * ROUNDS
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -9,8 +9,8 @@ import typer
 
 from bdforge.emulator.choose import choose
 from bdforge.emulator.cores.isa.breakpoints import Breakpoints, Stopped
+from bdforge.emulator.cores.isa.loading import core_symbols
 from bdforge.emulator.cores.isa.profile import SLOTS, CoreProfile
-from bdforge.emulator.cores.isa.symbols import core_symbols
 from bdforge.files import read_text
 from bdforge.isa.disassembler import bundle_text
 from bdforge.isa.expression import evaluate

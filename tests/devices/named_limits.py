@@ -28,7 +28,7 @@ NO_LIMIT = {
     "devices.limits.CASCADE_FIFO_VALUES": "half of emulator.cascade.CAPACITY",
     "devices.switches.SHIM_TOKEN_MASTER": "a number of a port",
     "devices.switches.PRIORITY_ARBITER": "a number of an arbiter",
-    "emulator.cores.isa.parts.MOST_MARKS": "the length of a record: what comes behind counts as its last part",
+    "emulator.cores.isa.profile.MOST_MARKS": "the length of a record: what comes behind counts as its last part",
     "mlir.parser.OPERATIONS_MAX": "takes long to reach: tests/mlir/test_mlir_bounds.py puts a smaller one in its place",
     "routing.search.END": "a mark",
     "emulator.cores.core.LOOP_BUDGET": "tests/emulator/test_core_control.py puts others in its place",

@@ -5,14 +5,11 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
-from bdforge.emulator.cores.isa.address import walked
-from bdforge.emulator.cores.isa.control import Control
-from bdforge.emulator.cores.isa.fetch import behind_slots, checked
-from bdforge.emulator.cores.isa.memory import BANK_BYTES, BANKS, DataMemory
-from bdforge.emulator.cores.isa.parts import MOST_MARKS, Mark, Parts
+from bdforge.emulator.cores.isa.memory import BANK_BYTES, BANKS, DataMemory, walked
 from bdforge.emulator.cores.isa.plan import DEPTH, Plan, plan_of
-from bdforge.emulator.cores.isa.registers import Registers
+from bdforge.emulator.cores.isa.profile import MOST_MARKS, Mark, Parts
 from bdforge.emulator.cores.isa.requests import request_of
+from bdforge.emulator.cores.isa.state import Control, Registers, behind_slots, checked
 from bdforge.isa import Isa
 from bdforge.isa.errors import ControlError, DecodeError, ExecutionError, StepBudgetError
 from bdforge.isa.meaning import DATA, Kind, compute, macs_of

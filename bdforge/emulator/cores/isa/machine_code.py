@@ -10,8 +10,7 @@ from bdforge.emulator.cores.isa.breakpoints import Breakpoints, address_of
 from bdforge.emulator.cores.isa.build import library
 from bdforge.emulator.cores.isa.interpreter import Interpreter
 from bdforge.emulator.cores.isa.memory import BANK_BYTES, BANKS, WINDOW_BYTES, DataMemory
-from bdforge.emulator.cores.isa.parts import Parts, Timeline
-from bdforge.emulator.cores.isa.profile import CoreProfile, Names, shares
+from bdforge.emulator.cores.isa.profile import CoreProfile, Names, Parts, Timeline, shares
 from bdforge.emulator.cores.isa.translated import Translated
 from bdforge.emulator.cores.kernel_call import perform
 from bdforge.emulator.errors import BudgetExceeded, CoreError, KernelError

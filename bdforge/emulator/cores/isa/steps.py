@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
+from bdforge.emulator.cores.isa.build import FORWARD, LAND, READ
 from bdforge.emulator.cores.isa.layout import FORWARDED, Layout
 from bdforge.emulator.cores.isa.plan import Operand, Plan
-from bdforge.emulator.cores.isa.rows import FORWARD, LAND, READ
 from bdforge.isa.meaning import DATA
 
 BUFFER_BYTES = 1024

@@ -5,9 +5,9 @@ then operands and results. Operands are read where they lie when the results are
 they are copied in that cycle. Results land from the buffer in theirs.
 """
 
+from bdforge.emulator.cores.isa.build import OPERATE, READ, REQUEST, STORE
 from bdforge.emulator.cores.isa.layout import Layout
 from bdforge.emulator.cores.isa.plan import Plan
-from bdforge.emulator.cores.isa.rows import OPERATE, READ, REQUEST, STORE
 from bdforge.emulator.cores.isa.steps import Constant, Place, Steps
 from bdforge.isa.meaning import DATA, Kind, Walk
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
-from bdforge.emulator.cores.isa import rows
+from bdforge.emulator.cores.isa import build
 from bdforge.emulator.cores.isa.interpreter import Steps as Run
 from bdforge.emulator.cores.isa.layout import FORWARDED
 from bdforge.emulator.cores.isa.memory import BANKS, DataMemory
-from bdforge.emulator.cores.isa.parts import MOST_MARKS, Mark, Parts
+from bdforge.emulator.cores.isa.profile import MOST_MARKS, Mark, Parts
 from bdforge.emulator.cores.isa.requests import request_of
 from bdforge.emulator.cores.isa.translated_program import translated
 from bdforge.isa import Isa, leaves
@@ -42,7 +42,7 @@ class Translated:
         weakref.finalize(self, self._library.engine_drop_core, self._core)
         address = self._library.engine_registers(self._core)
         self._registers = (ctypes.c_uint8 * (2 * FORWARDED)).from_address(address)
-        self._state = rows.State()
+        self._state = build.State()
 
     def read(self, register: str) -> int:
         """A register's value now; IsaError for an unknown name."""
@@ -117,11 +117,11 @@ class Translated:
 
     def marks(self) -> list[Mark]:
         """What was noted since it was asked for last."""
-        found = ctypes.POINTER(rows.Mark)()
+        found = ctypes.POINTER(build.Mark)()
         count = self._library.engine_marks(self._core, ctypes.byref(found))
         return [Mark(mark.cycle, mark.conflicts, mark.part) for mark in found[:count]]
 
-    def _now(self) -> rows.State:
+    def _now(self) -> build.State:
         self._library.engine_state(self._core, self._state)
         return self._state
 
@@ -142,14 +142,14 @@ class Translated:
         while True:
             state = self._now()
             status = self._library.engine_run(self._core, max(until - state.bundles, 0))
-            if status == rows.ASK:
+            if status == build.ASK:
                 yield from self._ask()
-            elif status == rows.TRANSLATE:
+            elif status == build.TRANSLATE:
                 self._translate()
-            elif status == rows.FAULT:
+            elif status == build.FAULT:
                 self._fail()
             else:
-                self.done = status == rows.DONE
+                self.done = status == build.DONE
                 return
 
     def _translate(self) -> None:

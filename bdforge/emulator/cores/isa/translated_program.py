@@ -4,12 +4,12 @@ import ctypes
 import weakref
 from functools import lru_cache
 
-from bdforge.emulator.cores.isa import rows
-from bdforge.emulator.cores.isa.asking import DONE, Asking, ask
+from bdforge.emulator.cores.isa import build
 from bdforge.emulator.cores.isa.build import EngineError, library
-from bdforge.emulator.cores.isa.fetch import behind_slots, checked
 from bdforge.emulator.cores.isa.layout import layout_of
 from bdforge.emulator.cores.isa.plan import Plan, plan_of
+from bdforge.emulator.cores.isa.requests import DONE, Asking, ask
+from bdforge.emulator.cores.isa.state import behind_slots, checked
 from bdforge.emulator.cores.isa.steps import Constant, Place, Step, Steps
 from bdforge.emulator.cores.isa.translate import steps_of
 from bdforge.isa import Isa
@@ -63,7 +63,7 @@ class TranslatedProgram:
             made += [(used, step) for step in steps.made]
             used += steps.used
         made.sort(key=lambda one: (one[1].delay, one[1].phase))
-        table = (rows.Row * max(len(made), 1))()
+        table = (build.Row * max(len(made), 1))()
         for row, (offset, step) in zip(table, made, strict=False):
             self._fill(row, offset, step)
         after = behind_slots(self.isa, self.code, pc + bundle.size)
@@ -78,7 +78,7 @@ class TranslatedProgram:
         ask(steps, self.requests)
         return steps
 
-    def _fill(self, row: rows.Row, offset: int, step: Step) -> None:
+    def _fill(self, row: build.Row, offset: int, step: Step) -> None:
         row.function, row.offset = self._numbers[step.function], offset
         row.delay, row.phase = step.delay, step.phase
         for i, place in enumerate(step.places):

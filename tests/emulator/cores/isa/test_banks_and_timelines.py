@@ -10,7 +10,7 @@ from bdforge import isa
 from bdforge.emulator import emulate
 from bdforge.emulator.cores.isa.interpreter import Interpreter
 from bdforge.emulator.cores.isa.memory import WINDOW_BYTES, DataMemory
-from bdforge.emulator.cores.isa.parts import Mark, Parts, Timeline
+from bdforge.emulator.cores.isa.profile import Mark, Parts, Timeline
 from bdforge.emulator.cores.isa.translated import Translated
 from bdforge.emulator.timed import TimingOptions
 from bdforge.emulator.timed.banks import DMA, NEIGHBOURS, OWN, Banks

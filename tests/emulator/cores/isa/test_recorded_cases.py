@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bdforge.emulator.cores.isa import control
+from bdforge.emulator.cores.isa import state
 from bdforge.emulator.cores.isa.interpreter import Interpreter
 from bdforge.isa import Isa
 from support.machine_code import EXECUTORS
@@ -47,7 +47,7 @@ def test_a_stage_that_is_wrong_by_one_is_found(executor, what, by):
 
 @pytest.mark.parametrize("slots", [4, 6])
 def test_delay_slots_that_are_wrong_by_one_are_found(monkeypatch, slots):
-    monkeypatch.setattr(control, "DELAY_SLOTS", slots)
+    monkeypatch.setattr(state, "DELAY_SLOTS", slots)
     assert any(faults(Interpreter, case) for case in PIPELINE)
 
 

@@ -20,7 +20,13 @@ XCLBIN_KERNEL = "MLIR_AIE"  # aiecc's default for --xclbin-kernel-name
 ELF_KERNEL = "main"  # a full ELF's kernels are its MLIR's devices, their instances the runtime sequences
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-Size = Annotated[int, Field(ge=1)]
+# What C++ takes as well (host/src/target.cpp, manifest.cpp): what is not a hardware's own limit is far above any.
+Word = Annotated[int, Field(ge=0, le=0xFFFFFFFF)]
+Count = Annotated[int, Field(ge=1, le=0xFFFFFFFF)]
+Channels = Annotated[list[Word], Field(min_length=1, max_length=16)]
+Bit = Annotated[int, Field(ge=0, le=31)]
+BitPlace = Annotated[tuple[Annotated[int, Field(ge=0, le=7)], Bit], Field(strict=False)]  # JSON's lists
+Size = Annotated[int, Field(ge=1, le=1 << 40)]
 
 
 class _Part(BaseModel):
@@ -45,26 +51,28 @@ class Argument(_Part):
 class Target(_Part):
     """Limits and registers of shims, with which events of a sequence become words (`bdforge.sequences.words`)."""
 
-    header: list[int] = Field(description="The first words of a stream: version, device, columns.")
-    columns: Size = Field(description="Of the array.")
-    column_stride: Size = Field(description="What the same register of the next column adds to an address.")
-    bds: Size = Field(description="Of a shim.")
-    wraps: list[Size] = Field(description="Largest sizes of dimensions 0 and 1, in words.")
-    step_max: Size = Field(description="Longest step of a dimension or iteration, in words.")
-    iteration_max: Size = Field(description="Most runs with an iteration.")
-    length_max: Size = Field(description="Most words of one run.")
-    repeat_max: Size = Field(description="Most runs of a task.")
-    queue_entries: Size = Field(description="Tasks that a channel's queue holds, the running one counted.")
-    bd_address: int = Field(description="Of BD 0 of column 0.")
-    bd_stride_bytes: Size = Field(description="From a BD to the next.")
-    bd_constant: list[int] = Field(description="What every BD holds beside its fields.")
-    bd_fields: dict[str, list[int]] = Field(description="Word and lowest bit; wraps count from 1, steps from 0.")
-    patched_word: int = Field(description="The low half of a BD's host address; the high half follows.")
-    queues: dict[str, list[int]] = Field(description="Addresses of task queues in column 0, by direction and channel.")
-    queue_fields: dict[str, int] = Field(description="Lowest bits of a queue word's fields.")
-    controls: dict[str, list[int]] = Field(description="Addresses of channels' control registers, likewise.")
-    control_value: int = Field(description="What a control register gets before its channel sends a token.")
-    control_mask: int = Field(description="The bits of it that count.")
+    header: list[Word] = Field(
+        min_length=2, max_length=2, description="The first words of a stream: version, device, columns."
+    )
+    columns: int = Field(ge=1, le=64, description="Of the array.")
+    column_stride: Count = Field(description="What the same register of the next column adds to an address.")
+    bds: int = Field(ge=1, le=64, description="Of a shim.")
+    wraps: list[Count] = Field(min_length=2, max_length=2, description="Largest sizes of dimensions 0 and 1, in words.")
+    step_max: Count = Field(description="Longest step of a dimension or iteration, in words.")
+    iteration_max: Count = Field(description="Most runs with an iteration.")
+    length_max: Count = Field(description="Most words of one run.")
+    repeat_max: Count = Field(description="Most runs of a task.")
+    queue_entries: Count = Field(description="Tasks that a channel's queue holds, the running one counted.")
+    bd_address: Word = Field(description="Of BD 0 of column 0.")
+    bd_stride_bytes: Count = Field(description="From a BD to the next.")
+    bd_constant: list[Word] = Field(min_length=8, max_length=8, description="What every BD holds beside its fields.")
+    bd_fields: dict[str, BitPlace] = Field(description="Word and lowest bit; wraps count from 1, steps from 0.")
+    patched_word: int = Field(ge=0, le=6, description="The low half of a BD's host address; the high half follows.")
+    queues: dict[str, Channels] = Field(description="Addresses of task queues in column 0, by direction and channel.")
+    queue_fields: dict[str, Bit] = Field(description="Lowest bits of a queue word's fields.")
+    controls: dict[str, Channels] = Field(description="Addresses of channels' control registers, likewise.")
+    control_value: Word = Field(description="What a control register gets before its channel sends a token.")
+    control_mask: Word = Field(description="The bits of it that count.")
 
 
 class SequenceFacts(_Part):

@@ -114,11 +114,11 @@ def planned(
     """Run `program` for `parameters` on an array; those that are no size may be left out: 0, lines without gaps.
 
     `options` say how it waits, as the program does by default. ProgramError lists the requirements that do not hold,
-    WalkError why the shims cannot move what it says.
+    WalkError why the array cannot do what it says.
     """
     limits = device.generation.limits(TileKind.SHIM)
     given = dict.fromkeys(set(program.parameters) - set(program.sizes), 0) | dict(parameters)
     events = tuple(interpret(program, given, limits, options.steps if options else None))
-    if faults := illegal(program, events, limits):
+    if faults := illegal(program, events, device):
         raise WalkError("\n  - ".join(["cannot be walked:", *faults]))
     return PlannedSequence(program, given, device, options.wide if options else False, events)

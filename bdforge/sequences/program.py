@@ -27,6 +27,7 @@ __all__ = ["Program", "ProgramError"]
 
 MOST_VALUES = 1 << 16  # of a program, so that a file cannot ask for more
 Place = Annotated[int, Field(ge=0, lt=MOST_VALUES)]
+Number = Annotated[int, Field(ge=0, le=0x7FFFFFFF)]
 Direction = Literal["S2MM", "MM2S"]
 Value = int | str | list[str | int]
 
@@ -105,7 +106,7 @@ class For(_Part):
     """A loop."""
 
     kind: Literal["for"]
-    loop: Annotated[int, Field(ge=0)]
+    loop: Number
     count: Place
     do: list["Statement"]
 
@@ -196,7 +197,7 @@ class Program(_Part):
     operands: list[Operand] = Field(default_factory=list)
     requires: list[Requirement] = Field(default_factory=list)
     do: list[Statement]
-    in_flight: Annotated[int, Field(ge=1)]
+    in_flight: Annotated[Number, Field(ge=1)]
 
     @cached_property
     def sizes(self) -> tuple[str, ...]:

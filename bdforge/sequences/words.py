@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from bd_patterns import problems
-from bdforge.devices import Device, Generation, TileKind, TileLimits
+from bdforge.devices import Device, Generation, TileKind
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES, SHIM_CONTROLLER_ID, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
 from bdforge.devices.registers import CONTROLLER_ID_MASK, RUNTIME_AXI_CACHE, TILE_REGISTERS, address
 from bdforge.sequences.interpret import Event, Start, StartedTask, Stored, Wait
@@ -44,19 +44,39 @@ def operations(events: Iterable[Event], bits: Sequence[int], generation: Generat
             yield from (sync for wait in event.waits for sync in syncs(wait, wide))
 
 
-def illegal(program: Program, events: Iterable[Event], limits: TileLimits) -> list[str]:
-    """Every reason why a BD does not fit a shim; BDs that differ in whole words are judged once."""
+def illegal(program: Program, events: Iterable[Event], device: Device) -> list[str]:
+    """Every reason why a task, a wait or a BD does not fit an array; BDs that differ in whole words are judged once."""
+    limits = device.generation.limits(TileKind.SHIM)
     judged: set[tuple[int, tuple[int, ...], tuple[int, ...], int]] = set()
     faults: dict[str, None] = {}
-    tasks = (item for event in events if isinstance(event, Start) for item in event.items)
-    for bd in (bd for task in tasks if isinstance(task, StartedTask) for bd in task.bds):
-        argument = program.arguments[bd.argument]
-        key = (bd.argument, bd.pattern.sizes, bd.pattern.strides, bd.pattern.offset * argument.bits % GRANULE_BITS)
-        if key not in judged:
-            judged.add(key)
-            found = problems(bd.pattern, limits, argument.bits, static=False)
-            faults |= {f"{argument.name}: {fault}": None for fault in found}
+    for event in events:
+        if not isinstance(event, Start):
+            faults |= {fault: None for wait in event.waits for fault in _outside("wait", wait, wait.columns, device)}
+            continue
+        for task in (item for item in event.items if isinstance(item, StartedTask)):
+            faults |= dict.fromkeys(_outside("task", task, 1, device))
+            if task.runs > TASK_REPEAT_MAX:
+                faults[f"runs of a task is {task.runs}; it must be from 1 to {TASK_REPEAT_MAX}"] = None
+            for bd in task.bds:
+                argument = program.arguments[bd.argument]
+                offset = bd.pattern.offset * argument.bits % GRANULE_BITS
+                key = (bd.argument, bd.pattern.sizes, bd.pattern.strides, offset)
+                if key not in judged:
+                    judged.add(key)
+                    found = problems(bd.pattern, limits, argument.bits, static=False)
+                    faults |= {f"{argument.name}: {fault}": None for fault in found}
     return list(faults)
+
+
+def _outside(what: str, found: StartedTask | Wait, columns: int, device: Device) -> Iterator[str]:
+    """Where a task or a wait leaves the array."""
+    last, channels = device.columns - 1, device.generation.limits(TileKind.SHIM).channels
+    if found.column > last:
+        yield f"a column is {found.column}; it must be from 0 to {last}"
+    elif found.column + columns > device.columns:
+        yield f"columns of a wait is {columns}; it must be from 1 to {device.columns - found.column}"
+    if found.channel >= channels:
+        yield f"a {what} is on channel {found.channel}; a shim has {channels}"
 
 
 def syncs(wait: Wait, wide: bool) -> Iterator[Sync]:

@@ -13,11 +13,11 @@ std::uint32_t word(const JsonView& view, std::int64_t lowest = 0, std::int64_t h
 }
 
 template <std::size_t count>
-std::array<std::uint32_t, count> words(const JsonView& view) {
+std::array<std::uint32_t, count> words(const JsonView& view, std::int64_t lowest = 0) {
     const std::vector<JsonView> elements = view.elements();
     if (elements.size() != count) view.refuse("a list of " + std::to_string(count) + " numbers");
     std::array<std::uint32_t, count> values{};
-    for (std::size_t i = 0; i < count; ++i) values[i] = word(elements[i]);
+    for (std::size_t i = 0; i < count; ++i) values[i] = word(elements[i], lowest);
     return values;
 }
 
@@ -54,7 +54,7 @@ generator::Target read_target(const JsonView& target) {
             word(target.at("columns"), 1, columns_max),
             size("column_stride"),
             word(target.at("bds"), 1, 64),
-            words<2>(target.at("wraps")),
+            words<2>(target.at("wraps"), 1),
             size("step_max"),
             size("iteration_max"),
             size("length_max"),

@@ -3,7 +3,7 @@
 import copy
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,9 @@ from bdforge.devices import TileKind, device_named, mlir_device_named
 from bdforge.operators import manifest, plan, spec_from
 from bdforge.sequences import (
     Builder,
-    Event,
     Expr,
     Program,
     ProgramError,
-    Start,
-    StartedTask,
     ceildiv,
     divisor,
     interpret,
@@ -29,7 +26,7 @@ from bdforge.sequences import (
     select,
 )  # fmt: skip
 from bdforge.sequences.check import load_program
-from bdforge.sequences.expressions import DIVISOR_MAX, LARGEST, LEAST, OPERATIONS, operate
+from bdforge.sequences.expressions import LARGEST, LEAST, OPERATIONS, operate
 from bdforge.sequences.words import illegal, operations, target_facts
 from bdforge.txn.bd import BdError
 from bdforge.txn.codec import TxnError, encode
@@ -70,12 +67,12 @@ def python_words(program: Program, parameters: list[int], wide: bool = False) ->
     bits = [argument.bits for argument in program.arguments]
     try:
         events = list(interpret(program, given, LIMITS))
-        if any(column >= DEVICE.columns or channel >= LIMITS.channels for column, channel in places(events)):
-            return "a task or a wait is outside of the array"
         words = encode(operations(events, bits, DEVICE.generation, wide), DEVICE).tolist()
     except (ProgramError, BdError, TxnError, ValueError) as error:
         return str(error)
-    faults = illegal(program, events, LIMITS)
+    faults = illegal(program, events, DEVICE)
+    if outside := [fault for fault in faults if fault.startswith(("a ", "columns ", "runs "))]:  # no argument's
+        return outside[0]
     return f"illegal: {faults[0]}" if faults else words
 
 
@@ -87,15 +84,6 @@ def same(expected: list[int] | str, answer: str) -> bool:
     if isinstance(expected, str):
         return expected.startswith("illegal: ") or answer.startswith("SequenceError: ")
     return answer[0] == "[" and json.loads(answer) == expected
-
-
-def places(events: list[Event]) -> Iterator[tuple[int, int]]:
-    """Columns and channels that events are on; C++ knows how many there are, Python's callers see to it."""
-    for event in events:
-        if isinstance(event, Start):
-            yield from ((item.column, item.channel) for item in event.items if isinstance(item, StartedTask))
-        else:
-            yield from ((wait.column + wait.columns - 1, wait.channel) for wait in event.waits)
 
 
 def stored(values: list[Expr], parameters: list[str]) -> Program:
@@ -236,11 +224,11 @@ class _Random:
 
 
 def test_random_programs_make_the_same_words(probe):
-    programs = [(_Random(seed).program(), [seed % 13, seed % 7], seed % 3 == 0) for seed in range(400)]
+    programs = [(_Random(seed).program(), [seed % 13, seed % 7], seed % 3 == 0) for seed in range(150)]
     answers = probe([line(content_of(program), parameters, wide) for program, parameters, wide in programs])
     for seed, ((program, parameters, wide), answer) in enumerate(zip(programs, answers, strict=True)):
         assert same(python_words(program, parameters, wide), answer), (seed, answer[:200])
-    assert 100 < sum(answer[0] == "[" and answer.count(",") > 4 for answer in answers) < 390
+    assert 40 < sum(answer[0] == "[" and answer.count(",") > 4 for answer in answers) < 146
 
 
 def copying() -> Program:
@@ -356,38 +344,6 @@ def test_requirements_are_said_with_values_before_anything_overflows(probe):
     assert probe([line(program, [1, 2])]) == ["SequenceError: 2 parameters for a program of 1"]
 
 
-def endless() -> list[tuple[Program, str]]:
-    """Programs that would take for ever, and what ends them."""
-    programs = []
-    for body in ("nothing", "writes", "steps"):
-        build = Builder(["n"], 1)
-        with build.loop(build.parameter("n")) as i:
-            if body == "writes":
-                build.write(CORE, i)
-            if body == "steps":
-                with build.step():
-                    build.write(CORE, i)
-        programs.append((build.program, "16384 steps" if body == "steps" else "more than its budget of 16777216"))
-    build = Builder(["n"], 1)
-    counters = []
-    for _ in range(6):
-        with build.loop(build.parameter("n")) as i:
-            counters.append(i)
-    with build.loop(build.parameter("n")) as i:
-        for k in range(600):
-            build.write(CORE, divisor(build.parameter("n") + i + k, DIVISOR_MAX))
-    programs.append((build.program, "more than its budget of 16777216"))
-    return programs
-
-
-@pytest.mark.parametrize("index", range(4))
-def test_runs_have_a_budget(probe, index):
-    program, message = endless()[index]
-    (answer,) = probe([line(content_of(program), [1 << 40])])
-    assert answer.startswith("SequenceError: ")
-    assert message in answer
-
-
 UNHOLDABLE = [
     ((0,), (2, 2000), (4096, 1), "size of dimension 0 is 2000; it must be from 1 to 1023"),
     ((0,), (2, 4), ((1 << 20) + 1, 1), "stride of dimension 1 is 1048577; it must be from 0 to 1048576"),
@@ -501,22 +457,22 @@ def test_mutated_programs_are_run_as_python_runs_them_or_refused_by_name(probe, 
     )
     rng = random.Random(11)
     programs = []
-    for _ in range(600):
+    for _ in range(200):
         changed = mutated(rng, whole)
         programs.append(mutated(rng, changed) if rng.random() < 0.3 else changed)
     answers = probe([line(program, parameters) for program in programs])
     for i, (program, answer) in enumerate(zip(programs, answers, strict=True)):
         assert answer.startswith(("[", "ManifestError: line", "SequenceError: ")), (i, answer)
         assert agrees(program, parameters, answer), (i, answer[:200])
-    assert 50 < sum(answer.startswith("[") for answer in answers) < 550
+    assert 20 < sum(answer.startswith("[") for answer in answers) < 180
 
 
 def test_mutated_targets_are_refused_by_name_or_make_words(probe):
     rng = random.Random(5)
     program = content_of(copying())
-    answers = probe([line(program, [3000], target=mutated(rng, TARGET)) for _ in range(600)])
+    answers = probe([line(program, [3000], target=mutated(rng, TARGET)) for _ in range(300)])
     assert all(answer.startswith(("[", "ManifestError: line", "SequenceError: ")) for answer in answers)
-    assert 50 < sum(answer.startswith("[") for answer in answers) < 550
+    assert 30 < sum(answer.startswith("[") for answer in answers) < 270
 
 
 def test_texts_cut_anywhere_are_refused_by_name(probe):

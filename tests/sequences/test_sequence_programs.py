@@ -116,7 +116,7 @@ def test_bds_that_a_shim_cannot_hold_are_listed():
     with build.step():
         build.task("MM2S", 0, 0, build.bd(x, 0, (2, 2000), (1 << 21, 1)))
     program = build.program
-    (first, second) = illegal(program, interpret(program, {}, SHIM), SHIM)
+    (first, second) = illegal(program, interpret(program, {}, SHIM), mlir_device_named("npu2"))
     assert first.startswith("X: size 2000 elements = 2000 granules in dimension 1 (d0) exceeds the 1023")
     assert second.startswith("X: stride 2097152")
 

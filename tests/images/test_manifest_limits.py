@@ -1,0 +1,54 @@
+"""Every limit of a manifest's own members: its ends are taken, what is next to them is named."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from bdforge.devices import device_named
+from bdforge.images.manifest import manifest_fault
+from bdforge.operators import manifest, plan, spec_from
+from support.program_limits import BOUNDS
+
+CONTENT = {"kind": "elementwise", "function": "mul", "type": "bf16", "tile": 32, "array": {"rows": 1, "columns": 1}}
+
+
+@pytest.fixture(scope="module")
+def built() -> dict[str, Any]:
+    """A manifest as it is read from a file."""
+    spec = spec_from(CONTENT | {"problems": [{"length": 64}]}, "small")
+    return json.loads(json.dumps(manifest(plan(spec, device_named("strix_halo")), spec.problems)))
+
+
+@pytest.mark.parametrize("name", [name for name in BOUNDS if name.startswith("Target.")])
+def test_a_targets_ends_are_taken_and_what_is_next_is_named(built: dict[str, Any], name: str):
+    bound = BOUNDS[name]
+
+    def fault(value: int) -> str | None:
+        return manifest_fault(built | {"sequence": bound.changed(value)})
+
+    assert [fault(value) for value in bound.accepted()] == [None] * len(bound.accepted())
+    for value in bound.beyond():
+        found = str(fault(value))
+        assert found.startswith("sequence.target."), value
+        assert bound.member in found
+
+
+@pytest.mark.parametrize(("size", "taken"), [(0, False), (1, True), (1 << 40, True), ((1 << 40) + 1, False)])
+def test_sizes_of_built_problems_have_ends(built: dict[str, Any], size: int, taken: bool):
+    content = copy.deepcopy(built)
+    content["problems"][0]["sizes"]["length"] = size
+    assert (manifest_fault(content) is None) == taken
+    assert taken or "problems.0.sizes.length: input should be" in str(manifest_fault(content))
+
+
+def test_hashes_have_64_hexadecimal_digits_or_none(built: dict[str, Any]):
+    for digest, taken in (("", True), ("0f" * 32, True), ("0f" * 31, False), ("0f" * 33, False), ("0g" * 32, False)):
+        content = built | {"files": {"mlir": {"path": "x.mlir", "sha256": digest}}}
+        assert (manifest_fault(content) is None) == taken, digest
+
+
+@pytest.mark.parametrize("version", [1, 3, None, "2"])
+def test_another_schema_is_refused(built: dict[str, Any], version: object):
+    assert manifest_fault(built | {"schema": version}) == "its schema is not 2"

@@ -5,24 +5,30 @@
     packed = bdforge.load(folder).pack(matrix.weights)
 
 Two formats are read, told apart by content: Hugging Face's packed safetensors of BitNet-b1.58-2B-4T (`huggingface`) and
-bitnet.cpp's GGUF `I2_S` (`gguf`). How a design's cores eat weights is said by the operands of its sequence program
-(`bdforge.sequences.buffers`). Everything wrong with a file or a tensor is a `WeightError`.
+GGUF with bitnet.cpp's `I2_S` or ggml's `TQ1_0` and `TQ2_0` (`gguf`). How a design's cores eat weights is said by
+the operands of its sequence program (`bdforge.sequences.buffers`). Everything wrong with
+a file or a tensor is a `WeightError`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
+
 from bdforge.weights import gguf, huggingface
 from bdforge.weights.errors import WeightError
+from bdforge.weights.gguf_header import Value
 from bdforge.weights.matrix import TernaryMatrix, check_shape, fuse, write_packed
 
 __all__ = [
     "TernaryMatrix",
     "WeightError",
     "check_shape",
+    "floats",
     "fuse",
+    "metadata",
     "read",
     "tensors",
     "write_packed",
@@ -47,6 +53,19 @@ def tensors(path: str | PathLike[str]) -> list[tuple[str, tuple[int, int]]]:
     Raises `WeightError` as `read` does for the file.
     """
     return _reader(Path(path)).tensors(Path(path))
+
+
+def floats(path: str | PathLike[str], name: str) -> np.ndarray | None:
+    """A tensor of float32, float16 or bfloat16, mapped from the file: what is not touched takes no memory.
+
+    None where the file has no tensor of that name; `WeightError` as `read` for the file, and for other types.
+    """
+    return _reader(Path(path)).floats(Path(path), name)
+
+
+def metadata(path: str | PathLike[str]) -> Mapping[str, Value] | None:
+    """Numbers and strings of a GGUF file by key, None for safetensors. Raises `WeightError` as `read`."""
+    return gguf.metadata(Path(path)) if _reader(Path(path)) is gguf else None
 
 
 def _reader(path: Path) -> ModuleType:

@@ -1,24 +1,29 @@
 """The header of a GGUF file: which tensors it holds, and where.
 
 PyPI's `gguf` package refuses tensor types it does not know, bitnet.cpp's type 36 among them; hence this reader.
-Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, versions 2 and 3, little endian. Metadata are skipped
-but for `general.alignment`. Every length is compared with what is left of the file before it is used.
+Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, versions 2 and 3, little endian. Of metadata
+numbers and strings are kept, arrays are skipped. Every length is compared with what is left of the file before it is
+used.
 """
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from mmap import mmap
 from pathlib import Path
+from typing import Any
 
 from bdforge.weights.errors import WeightError
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 ALIGNMENT_DEFAULT = 32  # bytes
-ALIGNMENT_KEY = b"general.alignment"
+ALIGNMENT_KEY = "general.alignment"
 UINT32, STRING, ARRAY = 4, 8, 9
-SCALAR_BYTES = {0: 1, 1: 1, 2: 2, 3: 2, UINT32: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", UINT32: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+"""Types of metadata in `struct`'s notation."""
+SCALAR_BYTES = {kind: struct.calcsize(form) for kind, form in SCALARS.items()}
 VALUE_BYTES_MIN = SCALAR_BYTES | {STRING: 8, ARRAY: 12}
 ENTRY_BYTES_MIN = 8 + 1 + 4 + 1  # key length, key, value type, value
 TENSOR_BYTES_MIN = 8 + 1 + 4 + 8 + 4 + 8  # name length, name, rank, one dimension, type, offset
@@ -26,8 +31,12 @@ RANK_MAX = 4  # ggml's GGML_MAX_DIMS
 KEY_BYTES_MAX = 65535
 NAME_BYTES_MAX = 256  # ggml allows 64, some of its forks more
 BITS_MIN = {0: 32, 1: 16, 30: 16, 36: 2}  # of an element of F32, F16, BF16, I2_S (ggml.h); the others go unchecked
+VALUE_TEXT_BYTES_MAX = 65535  # of a string that is kept; chat templates of real models take some KiB
 HEADER_BYTES_MAX = 64 << 20  # vocabularies of real models take about 10 MiB; keeps damaged files from taking minutes
 ARRAY_DEPTH_MAX = 8
+
+
+Value = bool | int | float | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +58,14 @@ class TensorInfo:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a GGUF file holds: tensors by name, their starts being multiples of `alignment` bytes."""
+    """What a GGUF file holds: tensors by name, their starts being multiples of `alignment` bytes, and metadata.
+
+    `metadata` has the entries that are one number or a string of at most 64 KiB, by key.
+    """
 
     alignment: int
     tensors: dict[str, TensorInfo]
+    metadata: Mapping[str, Value]
 
 
 class Cursor:
@@ -77,7 +90,7 @@ class Cursor:
         self.need(count, what)
         self.position += count
 
-    def number(self, form: str, what: str) -> int:
+    def number(self, form: str, what: str) -> Any:
         """One little-endian number in `struct`'s notation."""
         size = struct.calcsize(form)
         self.need(size, what)
@@ -110,9 +123,10 @@ def read_header(path: Path, data: mmap | bytes) -> Header:
     cursor = Cursor(path, data)
     _read_version(cursor)
     tensor_count = cursor.count(TENSOR_BYTES_MIN, "tensors")
-    alignment = _read_metadata(cursor)
+    metadata = _read_metadata(cursor)
+    alignment = int(metadata.get(ALIGNMENT_KEY, ALIGNMENT_DEFAULT))
     tensors = [_read_tensor(cursor) for _ in range(tensor_count)]
-    return Header(alignment, _placed(cursor, tensors, alignment))
+    return Header(alignment, _placed(cursor, tensors, alignment), metadata)
 
 
 def _read_version(cursor: Cursor) -> None:
@@ -125,17 +139,19 @@ def _read_version(cursor: Cursor) -> None:
     raise WeightError(f"{cursor.path}: GGUF version {version} is not read, expected 2 or 3; convert the file anew")
 
 
-def _read_metadata(cursor: Cursor) -> int:
-    """Skip all entries; return the alignment in bytes."""
-    alignment = ALIGNMENT_DEFAULT
+def _read_metadata(cursor: Cursor) -> dict[str, Value]:
+    """All entries but arrays and long strings, which are skipped."""
+    found: dict[str, Value] = {}
     for _ in range(cursor.count(ENTRY_BYTES_MIN, "metadata entries")):
-        key = cursor.text(KEY_BYTES_MAX, "a metadata key")
+        key = cursor.text(KEY_BYTES_MAX, "a metadata key").decode(errors="backslashreplace")
         kind = cursor.number("I", "a value's type")
         if key == ALIGNMENT_KEY:
-            alignment = _read_alignment(cursor, kind)
-        else:
-            _skip_value(cursor, kind)
-    return alignment
+            found[key] = _read_alignment(cursor, kind)
+        elif kind in SCALARS:
+            found[key] = cursor.number(SCALARS[kind], "a value")
+        elif (text := _skip_value(cursor, kind)) is not None:
+            found[key] = text.decode(errors="backslashreplace")
+    return found
 
 
 def _read_alignment(cursor: Cursor, kind: int) -> int:
@@ -147,15 +163,19 @@ def _read_alignment(cursor: Cursor, kind: int) -> int:
     return alignment
 
 
-def _skip_value(cursor: Cursor, kind: int, depth: int = 0) -> None:
+def _skip_value(cursor: Cursor, kind: int, depth: int = 0) -> bytes | None:
+    """Pass a string or an array (or a number of one); the bytes of a string that is worth keeping."""
     if kind in SCALAR_BYTES:
         cursor.skip(SCALAR_BYTES[kind], "a value")
     elif kind == STRING:
-        cursor.skip(cursor.number("Q", "the length of a string"), "a string")
+        size = cursor.number("Q", "the length of a string")
+        cursor.skip(size, "a string")
+        return cursor.data[cursor.position - size : cursor.position] if size <= VALUE_TEXT_BYTES_MAX else None
     elif kind == ARRAY:
         _skip_array(cursor, depth)
     else:
         raise cursor.error(f"value type {kind} is unknown, expected 0 to 12")
+    return None
 
 
 def _skip_array(cursor: Cursor, depth: int) -> None:

@@ -4,8 +4,8 @@ A linear layer of K inputs and N outputs is a uint8 tensor of shape (N/4, K): by
 output rows i, i + N/4, i + N/2, i + 3N/4 at bits 0, 2, 4, 6. The header does not say what a uint8 matrix means, so
 every one is taken for such a layer. Tensor `X.weight` has its scale in `X.weight_scale`, one bf16 or float32.
 
-The `safetensors` library opens and checks the file. Its numpy side has no bf16, so the few bytes of a scale are
-found by the header (8 bytes of length, then JSON; https://github.com/huggingface/safetensors, section Format).
+The `safetensors` library opens and checks the file. Its numpy side has no bf16, and maps nothing, so floats are found
+by the header (8 bytes of length, then JSON; https://github.com/huggingface/safetensors, section Format).
 """
 
 import json
@@ -16,6 +16,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
@@ -24,6 +25,7 @@ from bdforge.weights.errors import WeightError, missing_tensor
 from bdforge.weights.matrix import TernaryMatrix
 
 ROWS_PER_BYTE = 4
+FLOATS = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype(ml_dtypes.bfloat16)}
 HEADER_BYTES_MAX = 100_000_000  # safetensors, `MAX_HEADER_SIZE`
 
 
@@ -84,6 +86,21 @@ def _read_one(path: Path, file: Any, name: str) -> TernaryMatrix:
     return TernaryMatrix(weights, (name,), (columns,), (_scale(path, file, f"{name}_scale"),))
 
 
+def floats(path: Path, name: str) -> np.ndarray | None:
+    """A tensor of F32, F16 or BF16, mapped; None where there is none of that name.
+
+    Raises `WeightError` for a damaged file and for a tensor of another type.
+    """
+    with _opened(path) as file:
+        if name not in file.keys():  # noqa: SIM118
+            return None
+        tensor = file.get_slice(name)
+        dtype, shape = tensor.get_dtype(), tensor.get_shape()
+    if dtype not in FLOATS:
+        raise WeightError(f"{path}: tensor {name} is {dtype}, expected {', '.join(FLOATS)}: convert the model anew")
+    return np.memmap(path, FLOATS[dtype], "r", _place(path, name), tuple(shape))
+
+
 def _unreadable(path: Path, file: Any, name: str, known: list[str]) -> WeightError:
     if name not in file.keys():  # noqa: SIM118
         return missing_tensor(path, name, known)
@@ -101,17 +118,17 @@ def _scale(path: Path, file: Any, name: str) -> float:
     dtype, shape = tensor.get_dtype(), tensor.get_shape()
     if dtype not in ("BF16", "F32") or shape not in ([], [1]):
         raise WeightError(f"{path}: scale {name} is {dtype} of shape {shape}, expected one BF16 or F32")
-    # bf16 is the upper half of a little-endian float32
-    (scale,) = struct.unpack("<f", _tensor_bytes(path, name).rjust(4, b"\0"))
+    found = floats(path, name)
+    assert found is not None
+    scale = float(found.reshape(()))
     if not isfinite(scale):
         raise WeightError(f"{path}: scale {name} is {scale}, expected a finite number")
     return scale
 
 
-def _tensor_bytes(path: Path, name: str) -> bytes:
-    """The bytes of a tensor of a file that the library has checked."""
+def _place(path: Path, name: str) -> int:
+    """The byte at which a tensor of a file that the library has checked begins."""
     with path.open("rb") as file:
         (header_bytes,) = struct.unpack("<Q", file.read(8))
-        begin, end = json.loads(file.read(header_bytes))[name]["data_offsets"]
-        file.seek(8 + header_bytes + begin)
-        return file.read(end - begin)
+        begin, _ = json.loads(file.read(header_bytes))[name]["data_offsets"]
+    return 8 + header_bytes + begin

@@ -66,6 +66,38 @@ def i2s_bytes(weights: np.ndarray, scale: float) -> bytes:
     return packed.tobytes() + struct.pack("<f28x", scale)
 
 
+def tq2_bytes(weights: np.ndarray, scale: float) -> bytes:
+    """ggml's TQ2_0 of int8 (K, N), element by element: four codes to a byte, 32 elements apart; a scale each 256."""
+    content = b""
+    for row in weights.T:
+        for block in row.reshape(-1, 256):
+            qs = bytearray(64)
+            for e, w in enumerate(block):
+                half, inside = divmod(e, 128)
+                qs[32 * half + inside % 32] |= (int(w) + 1) << 2 * (inside // 32)
+            content += bytes(qs) + struct.pack("<e", scale if block.any() else 0)
+    return content
+
+
+def tq1_bytes(weights: np.ndarray, scale: float) -> bytes:
+    """ggml's TQ1_0 of int8 (K, N): the base-3 number q of five elements' trits becomes the byte ceil(256 q / 243)."""
+    runs = [(32 * n + m, m, n) for n in range(5) for m in range(32)]
+    runs += [(160 + 16 * n + m, 32 + m, n) for n in range(5) for m in range(16)]
+    runs += [(240 + 4 * n + m, 48 + m, n) for n in range(4) for m in range(4)]
+    content = b""
+    for row in weights.T:
+        for block in row.reshape(-1, 256):
+            q = [0] * 52
+            for element, byte, digit in runs:
+                q[byte] += (int(block[element]) + 1) * 3 ** (4 - digit)
+            packed = bytes(-(-256 * number // 243) & 255 for number in q)
+            content += packed + struct.pack("<e", scale if block.any() else 0)
+    return content
+
+
+TERNARY_BLOCKS = {34: tq1_bytes, 35: tq2_bytes}
+
+
 def gguf_string(text: str) -> bytes:
     return struct.pack("<Q", len(text.encode())) + text.encode()
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdforge.weights import WeightError, read, tensors
+from bdforge.weights import WeightError, floats, metadata, read, tensors
 from support.weight_files import (
+    TERNARY_BLOCKS,
     gguf_entry,
     gguf_file,
     gguf_string,
@@ -176,3 +177,54 @@ def test_damaged_files_give_weights_or_one_error(tmp_path_factory, data):
     except WeightError:
         return
     assert abs(matrix.weights).max() <= 1
+
+
+@pytest.mark.parametrize("kind", TERNARY_BLOCKS)
+@pytest.mark.parametrize(("depth", "columns"), [(256, 1), (768, 3)])
+def test_ternary_blocks_read_back(file, kind, depth, columns):
+    w = ternary(kind, depth, columns)
+    w[:256, 0] = 0  # a block without a scale
+    write(file, {NAME: (kind, (depth, columns), TERNARY_BLOCKS[kind](w, 0.25))})
+    matrix = read(file, [NAME])
+    np.testing.assert_array_equal(matrix.weights, w, strict=True)
+    assert matrix.scales == ((0.25,) if w.any() else (0.0,))
+    assert tensors(file) == [(NAME, (depth, columns))]
+
+
+@pytest.mark.parametrize("kind", TERNARY_BLOCKS)
+def test_blocks_of_unequal_scales_are_no_bitnet(file, kind):
+    one, other = (TERNARY_BLOCKS[kind](np.ones((256, 1), np.int8), scale) for scale in (0.25, 0.5))
+    write(file, {NAME: (kind, (512, 1), one + other)})
+    with pytest.raises(WeightError, match=r"its blocks have 2 scales, from 0\.25 to 0\.5"):
+        read(file, [NAME])
+
+
+@pytest.mark.parametrize("kind", TERNARY_BLOCKS)
+def test_ternary_blocks_must_fit_their_tensor(file, kind):
+    content = TERNARY_BLOCKS[kind](ternary(1, 256, 2), 1.0)
+    write(file, {NAME: (kind, (256, 2), content[:-1])})
+    with pytest.raises(WeightError, match=f"takes {len(content) - 1} bytes, expected {len(content)}"):
+        read(file, [NAME])
+    write(file, {NAME: (kind, (128, 4), content)})
+    with pytest.raises(WeightError, match="has K = 128, expected a multiple of 256"):
+        read(file, [NAME])
+
+
+def test_floats_and_metadata_are_read(file):
+    entries = {
+        "single": (0, (3, 2), np.arange(6, dtype="<f4").tobytes()),
+        "half": (1, (2,), np.array([1.5, -2], "<f2").tobytes()),
+        "brain": (30, (1, 2), b"\x80\x3f\x00\x40"),
+        "codes": (24, (4,), bytes(4)),
+    }
+    kept = (gguf_entry("a.count", 4, struct.pack("<I", 7)), gguf_entry("a.rate", 6, struct.pack("<f", 0.5)))
+    words = (gguf_entry("a.name", 8, gguf_string("tiny")), gguf_entry("a.list", 9, struct.pack("<IQI", 4, 1, 9)))
+    write(file, entries, metadata=(*kept, *words))
+    assert metadata(file) == {"a.count": 7, "a.rate": 0.5, "a.name": "tiny"}
+    for name, wanted in {"single": [[0, 1, 2], [3, 4, 5]], "half": [1.5, -2], "brain": [[1], [2]]}.items():
+        found = floats(file, name)
+        assert found is not None
+        np.testing.assert_array_equal(found.astype(np.float64), wanted)
+    assert floats(file, "nothing") is None
+    with pytest.raises(WeightError, match="tensor codes has type 24, expected F32, F16 or BF16"):
+        floats(file, "codes")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdforge.weights import WeightError, read, tensors
+from bdforge.weights import WeightError, floats, metadata, read, tensors
 from support.weight_files import (
     bf16_bytes,
     bitnet_bytes,
@@ -161,3 +161,22 @@ def test_headers_that_contradict_themselves_are_refused(file, header):
     file.write_bytes(struct.pack("<Q", len(text)) + text + bytes(4))
     with pytest.raises(WeightError, match="no intact safetensors file"):
         read(file, ["w"])
+
+
+def test_floats_are_mapped_in_their_own_type(tmp_path):
+    entries = {
+        "brain": ("BF16", [2, 1], b"\x80\x3f\x00\x40"),
+        "half": ("F16", [2], np.array([1.5, -2], "<f2").tobytes()),
+        "single": ("F32", [1, 3], np.arange(3, dtype="<f4").tobytes()),
+        "codes": ("U8", [4], bytes(4)),
+    }
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(safetensors_file(entries))
+    for name, wanted in {"single": [[0, 1, 2]], "half": [1.5, -2], "brain": [[1], [2]]}.items():
+        found = floats(path, name)
+        assert isinstance(found, np.memmap)
+        np.testing.assert_array_equal(found.astype(np.float64), wanted)
+    assert floats(path, "nothing") is None
+    assert metadata(path) is None
+    with pytest.raises(WeightError, match="tensor codes is U8, expected F32, F16, BF16"):
+        floats(path, "codes")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bdforge.sequences import Expr, all_of, ceildiv, divisor, largest, least, select
+from bdforge.sequences import Expr, all_of, any_of, ceildiv, divisor, evaluate, largest, least, select
 from bdforge.sequences.expressions import OPERATIONS, ExpressionError, apply, expression
 
 N = Expr("parameter", ("n",))
@@ -99,3 +99,15 @@ def test_equal_expressions_are_one_and_others_are_not():
 def test_an_expression_has_no_truth():
     with pytest.raises(TypeError, match="no truth before it is run"):
         bool(N < 3)
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (7, 7), (N, 5), (2 * N + 1, 11), (9 - N, 4), (N.equals(5), 1), (~N.equals(5), 0), (N > 4, 1), (N > 5, 0),
+        (N >= 5, 1), (N >= 6, 0), (all_of(N > 4, N < 6), 1), (all_of(N > 4, N < 5), 0), (any_of(N > 5, N < 6), 1),
+        (any_of(N > 5, N < 5), 0), (ceildiv(N, 2), 3), (N // 2, 2), (N % 3, 2), (divisor(N * 2, 9), 5),
+    ],
+)  # fmt: skip
+def test_an_expression_without_counters_has_a_value(value, found):
+    assert evaluate(value, {"n": 5, "m": 8}) == found

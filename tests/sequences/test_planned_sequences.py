@@ -1,0 +1,96 @@
+"""Sequences of no operator for given sizes: bytes that move, words, forms of waiting."""
+
+import pytest
+
+from bd_patterns import Pattern
+from bdforge.sequences import Builder, SequenceOptions, planned
+from bdforge.sequences.options import SequenceOptionError
+from bdforge.sequences.planned import contiguous
+from bdforge.txn.operations import BlockWrite, MaskWrite, Patch, Sync
+from support.scaled_rows import DEVICE, sequence
+
+
+def test_sizes_and_bytes_follow_from_the_parameters():
+    plan = sequence()
+    assert (plan.shape, plan.elements, plan.argument_bytes) == ("6x8", [48, 64, 8, 8], [48, 64, 32, 32])
+    assert plan.parameters == {"m": 6, "n": 8, "ldb": 0}
+    # A once; of B 8 lines of 4 bytes three times; two halves of Y. The busiest channel reads B, 4 bytes at a time.
+    traffic = plan.traffic()
+    assert (traffic.read_bytes, traffic.write_bytes) == (48 + 3 * 32, 32)
+    assert (traffic.channel_bytes, traffic.run_bytes) == (96, 4)
+    assert [task.runs for task in plan.tasks()] == [1, 3, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides", "elements"),
+    [
+        ((4,), (1,), 4), ((4,), (2,), 1), ((3, 4), (4, 1), 12), ((3, 4), (8, 1), 4), ((3, 1, 4), (4, 9, 1), 12),
+        ((5, 3, 4), (12, 4, 1), 60), ((2, 5, 3, 4), (60, 12, 4, 1), 60), ((3, 1), (1, 7), 3), ((1, 1), (0, 0), 1),
+    ],
+)  # fmt: skip
+def test_elements_that_follow_one_another_are_those_of_one_run(sizes, strides, elements):
+    assert contiguous(Pattern(sizes, strides)) == elements
+
+
+def test_one_wait_is_for_every_column_or_for_all():
+    each, wide = sequence().operations(), sequence(SequenceOptions("wide")).operations()
+    assert [op for op in each if isinstance(op, Sync)] == [Sync(0, 0, 0, 1, 1, 1), Sync(0, 0, 1, 1, 1, 1)]
+    assert [op for op in wide if isinstance(op, Sync)] == [Sync(0, 0, 0, 1, 2, 1)]
+
+
+def test_channels_learn_where_their_tokens_go_before_they_are_pushed():
+    masks = [op for op in sequence().operations() if isinstance(op, MaskWrite)]
+    assert [(op.address, op.value, op.mask) for op in masks] == [
+        (0x1D208, 0xF00, 0x1F00), (0x1D208 + (1 << 25), 0xF00, 0x1F00),
+    ]  # fmt: skip
+
+
+def test_an_offset_beyond_4_gib_fills_both_address_words():
+    build = Builder([], 1)
+    x = build.argument("X", "i32", 32, 1 << 40)
+    with build.step([("MM2S", 0, 0, 1)]):
+        build.task("MM2S", 0, 0, build.bd(x, (5 << 30) // 4 + 3, (4,), (1,)), token=True)
+    operations = planned(build.program, {}, DEVICE).operations()
+    (block,) = (op for op in operations if isinstance(op, BlockWrite))
+    (patch,) = (op for op in operations if isinstance(op, Patch))
+    assert len(block.words) == 8
+    assert (block.words[0], block.words[1], block.words[2] & 0xFFFF) == (4, (1 << 30) + 12, 1)
+    assert patch.plus == (5 << 30) + 12
+
+
+@pytest.mark.parametrize(
+    ("wait", "in_flight", "steps", "columns"), [
+        ("column", 0, 4, 1), ("column", 4, 4, 1), ("column", 1, 1, 1), ("wide", 0, 1, 6), ("wide", 1, 1, 6),
+    ],
+)  # fmt: skip
+def test_forms_of_waiting_say_how_many_steps_and_columns(wait, in_flight, steps, columns):
+    options = SequenceOptions(wait, in_flight)
+    assert (options.steps, options.wait_columns(6), options.wide) == (steps, columns, wait == "wide")
+
+
+def test_options_that_are_left_out_take_the_usual():
+    assert SequenceOptions.given(None, None) is None
+    assert SequenceOptions.given("wide", None) == SequenceOptions("wide", 0)
+    assert SequenceOptions.given(None, 2) == SequenceOptions("column", 2)
+
+
+@pytest.mark.parametrize(
+    ("wait", "in_flight", "message"),
+    [
+        ("row", 0, "sequence.wait = 'row' is unknown; choose column or wide"),
+        ("column", 5, "sequence.in_flight = 5 is outside 0 to 4"),
+        ("column", -1, "sequence.in_flight = -1 is outside 0 to 4"),
+        ("wide", 2, "sequence.in_flight = 2 is outside 0 to 1"),
+    ],
+)
+def test_other_forms_of_waiting_are_refused(wait, in_flight, message):
+    with pytest.raises(SequenceOptionError, match=message):
+        SequenceOptions(wait, in_flight)
+
+
+def test_values_of_two_loops_are_computed_in_the_inner_one():
+    build = Builder([], 1)
+    with build.loop(2) as i, build.when(i + 1), build.loop(3) as j:
+        build.write(10 * i + j, j + 10 * i)
+    events = planned(build.program, {}, DEVICE).events
+    assert [event.items[0].value for event in events] == [0, 1, 2, 10, 11, 12]  # type: ignore[union-attr]

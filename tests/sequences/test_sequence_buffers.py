@@ -1,0 +1,100 @@
+"""Host buffers of sequences: what arrays tell of sizes, what buffers hold, which operands stay."""
+
+import numpy as np
+import pytest
+
+from bdforge.sequences import Builder, OperandError, planned
+from bdforge.sequences.buffers import arguments, check_array, empty, fetched, pack, placed, sizes_of, staying
+from support.scaled_rows import DEVICE, PROGRAM, arrays, sequence
+
+
+def test_shapes_tell_the_sizes():
+    assert sizes_of(PROGRAM, arrays(5, 8)) == {"m": 5, "n": 8}
+    assert sizes_of(PROGRAM, {"s": np.zeros(3, np.float32)}) == {"n": 3}
+    assert sizes_of(PROGRAM, {}, {"n": 4}) == {"n": 4}
+
+
+@pytest.mark.parametrize(
+    ("given", "known", "message"),
+    [
+        (
+            arrays() | {"s": np.zeros(7, np.float32)},
+            {},
+            "operand s has the shape 7, so that n = 7; operand A has n = 8",
+        ),
+        (arrays(), {"n": 4}, "operand A has the shape 6x8, so that n = 8; what is packed has n = 4"),
+        (arrays() | {"B": np.zeros((8, 7), np.int8, "F")}, {}, "shape 8x7, so that n = 7; operand A has n = 8"),
+    ],
+)
+def test_sizes_that_contradict_each_other_are_named(given, known, message):
+    with pytest.raises(OperandError, match=message):
+        sizes_of(PROGRAM, given, known)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "message"),
+    [
+        ("A", np.zeros((2, 2), np.uint8), "operand A must be an int8 matrix, got uint8 of shape"),
+        ("A", np.zeros(4, np.int8), "must be an int8 matrix, got int8 of shape"),
+        ("A", np.zeros((0, 4), np.int8), r"got int8 of shape \(0, 4\)"),
+        ("A", [[1]], "must be an int8 matrix, got list"),
+        ("A", np.zeros((4, 4), np.int8, "F"), "operand A is not C-contiguous"),
+        ("A", np.zeros((4, 8), np.int8)[:, ::2], "operand A is not C-contiguous"),
+        ("B", np.zeros((4, 4), np.int8), "operand B is not column-major"),
+        ("s", np.zeros(4), "operand s must be a float32 vector, got float64"),
+    ],
+)
+def test_arrays_have_the_operands_type_rank_and_order(name, array, message):
+    operand = next(operand for operand in PROGRAM.operands if operand.name == name)
+    with pytest.raises(OperandError, match=message):
+        check_array(operand, array)
+    shape = (4,) if name == "s" else (4, 4)
+    check_array(operand, np.zeros(shape, np.float32 if name == "s" else np.int8, "F" if name == "B" else "C"))
+
+
+def test_buffers_hold_what_is_given_and_what_stands_for_the_rest():
+    given = arrays()
+    buffers = placed(sequence(), given)
+    assert sorted(buffers) == [0, 1, 2]
+    np.testing.assert_array_equal(buffers[0], given["A"].reshape(-1))
+    assert np.shares_memory(buffers[1], given["B"])  # the user's own memory, lines of which are columns
+    assert buffers[1].tobytes() == given["B"].tobytes("F")
+    assert buffers[2].tolist() == [2.0] * 8
+    apart = placed(sequence(ldb=8), given)[1]
+    assert not np.shares_memory(apart, given["B"])
+    assert apart.tobytes() == given["B"].tobytes("F")
+    assert placed(sequence(), given | {"s": np.arange(8, dtype=np.float32)})[2].tolist() == list(range(8))
+    with pytest.raises(OperandError, match="operand A is not given"):
+        placed(sequence(), {"B": given["B"]})
+
+
+def test_inputs_without_the_first_size_stay_from_run_to_run():
+    assert [operand.name for operand in staying(PROGRAM)] == ["B", "s"]
+    given = arrays()
+    sizes, buffers = pack(PROGRAM, DEVICE, {"B": given["B"]})
+    assert sizes == {"n": 8}
+    assert list(buffers) == [1]
+    assert buffers[1].tobytes() == given["B"].tobytes("F")
+
+
+def test_a_run_has_a_buffer_for_every_argument_and_gives_its_outputs_back():
+    plan = sequence()
+    given = {2: np.arange(8, dtype=np.float32)}
+    buffers = arguments(plan, given)
+    assert [(buffer.dtype, buffer.size) for buffer in buffers] == [
+        (np.int8, 48), (np.int8, 64), (np.float32, 8), (np.int32, 8),
+    ]  # fmt: skip
+    assert buffers[2] is given[2]
+    assert not any(buffer.any() for buffer in (buffers[0], buffers[1], buffers[3]))
+    buffers[3][:] = range(8)
+    assert {name: array.tolist() for name, array in fetched(plan, buffers).items()} == {"Y": list(range(8))}
+
+
+@pytest.mark.parametrize(
+    ("type_", "bits", "dtype"), [("i8", 8, "int8"), ("i16", 16, "int16"), ("i32", 32, "int32"), ("f32", 32, "float32")]
+)
+def test_buffers_of_nobodys_array_have_the_type_of_their_elements(type_: str, bits: int, dtype: str):
+    build = Builder(["n"], 1)
+    build.argument("X", type_, bits, 3 * build.parameter("n"))
+    buffer = empty(planned(build.program, {"n": 4}, DEVICE), 0)
+    assert (buffer.dtype, buffer.shape) == (np.dtype(dtype), (12,))

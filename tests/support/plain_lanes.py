@@ -81,15 +81,44 @@ def carry(s: Situation) -> int | None:
     return a + b + {"ADD": 0, "SUB": 1}.get(base, s.get("srCarry")) >> 32
 
 
+LANE = re.compile(r"(?:_[SDs]?|GTZ)(8|16|32|64|128)(?:_|$)")
+"""Bits of a lane, in a form's name."""
+MARKED = re.compile(r"V(SUB|MAXDIFF|ABS|NEG|BNEG)_(LTZ|GTZ|LT|GE)")
+MAKES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "SUB": lambda a, b: a - b, "MAXDIFF": lambda a, b: np.where(a > b, a - b, 0), "NEG": lambda a, b: 0 - b,
+    "ABS": lambda a, b: np.where(b < 0, -b, b), "BNEG": lambda a, b: -1 - b,
+}  # fmt: skip
+HOLDS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "LT": lambda a, b: b > a, "GE": lambda a, b: b <= a, "GTZ": lambda a, b: b > 0, "LTZ": lambda a, b: b < 0,
+}  # fmt: skip
+ONE_REGISTER = {
+    28: (16, 8, 4), 29: (16, 4, 8), 34: (32, 4, 4), 35: (8, 8, 8), 36: (8, 16, 4), 37: (8, 4, 16), 39: (16, 4, 4),
+    40: (16, 4, 2), 41: (16, 2, 4), 42: (16, 8, 2), 43: (16, 2, 8), 44: (16, 16, 2), 45: (16, 2, 16), 46: (8, 8, 4),
+    47: (8, 4, 8),
+}  # fmt: skip
+"""Shuffles of one register, as bits of an element, rows and columns of the matrices that they transpose."""
+
+
+def transposed(value: int, mode: int) -> int:
+    """A register with its matrices transposed one by one."""
+    bits, rows, columns = ONE_REGISTER[mode]
+    return packed(lanes(value, bits, 512 // bits, False).reshape(-1, rows, columns).swapaxes(1, 2).ravel(), bits)
+
+
 def vector(s: Situation) -> None:
     """Lanes of 512 bits."""
-    digits = re.search(r"_[SD]?(8|16|32|64|128)(_|$)", s.name)
+    digits = LANE.search(s.name)
     bits = int(digits[1]) if digits else 8
     count = 512 // bits
     d, *rest = s.plain
     values = [s.value(v) for v in rest]
     x = [lanes(v, bits, count, sign_of(s, "Vadd")) for v in values]
-    if re.match(r"V(ADD|SUB)_", s.name):
+    if found := MARKED.match(s.name):
+        masks = ("l8" if bits == 8 else "r16") if s.generation == "aie2p" else rest[0]
+        a, b = x[-2] if len(x) > 1 else x[-1], x[-1]
+        made, holds = MAKES[found[1]](a, b), HOLDS[found[2]](a, b)
+        s.registers |= {d: packed(made, bits), masks: packed(holds, 1)}
+    elif re.match(r"V(ADD|SUB)_", s.name):
         s.registers[d] = packed(x[0] + x[1] if "ADD" in s.name else x[0] - x[1], bits)
     elif s.name in ("VBAND", "VBOR"):
         s.registers[d] = values[0] & values[1] if s.name == "VBAND" else values[0] | values[1]
@@ -110,7 +139,10 @@ def vector(s: Situation) -> None:
 
 def _placed(s: Situation, d: str, values: list[int], x: list[np.ndarray], bits: int) -> None:
     count = 512 // bits
-    if s.name.startswith("VBCST"):
+    if s.name.startswith(("VBCSTSHFL", "VEXTBCSTSHFL")):
+        lane = x[0][values[1]] if "EXT" in s.name else values[0]
+        s.registers[d] = transposed(packed([lane] * count, bits), s.get("r29"))
+    elif s.name.startswith("VBCST"):
         s.registers[d] = packed([values[0]] * count, bits)
     elif s.name.startswith("VEXTRACT"):
         s.registers[d] = int(x[0][values[1]]) & ((1 << 8 * width(s, d)) - 1)
@@ -145,6 +177,8 @@ def multiplied(s: Situation) -> None:
     dst, *rest = s.plain
     if s.generation == "aie2p" and "ADDM" in s.name:
         dst, rest = s.operands["acc1"], [s.operands[k] for k in ("acc1", "acc2", "s1", "s2", "acc")]
+    elif re.match("V(ADD|SUB)M", s.name):
+        rest = [dst, *rest]
     *accumulators, s1, s2, conf_register = rest
     conf = s.get(conf_register)
     key = conf >> 1 & 3, conf >> 3 & 3, conf >> 5 & 7
@@ -163,7 +197,8 @@ def multiplied(s: Situation) -> None:
         value = lanes(s.get(accumulator), lane, len(product), True)
         if index == 0:
             value = value * (0 if conf & 1 else 1 << 16 * (conf >> 10 & 1))
-        total = total + (-value if conf >> 12 + index & 1 else value)
+        negated = bool(conf >> 12 + index & 1) != (index == 1 and "SUBM" in s.name)
+        total = total + (-value if negated else value)
     s.registers[dst] = packed(total, lane)
 
 
@@ -193,7 +228,7 @@ RULES: tuple[tuple[str, Callable[[Situation], None]], ...] = (
     (r"V?LD", loaded),
     (r"V?ST_", stored),
     (r"V(UPS|SRSM?|UNPACK|PACK)_", converted),
-    (r"V(NEG)?(ADD)?(MUL|MAC|MSC)_v", multiplied),
+    (r"V(NEG|ADD|SUB)?(MUL|MAC|MSC)_v", multiplied),
     (r"MOV|VMOV|VCLR", moved),
     (r"V", vector),
     (r"", scalar),

@@ -77,7 +77,7 @@ def _value(leaf: str, bits: int, rng: random.Random) -> int:
     if leaf.startswith("sr"):
         return 0
     if rng.random() < 0.3:
-        return int.from_bytes(b"".join(rng.choice(_EDGES) for _ in range(-(-bits // 8)))) & ((1 << bits) - 1)
+        return int.from_bytes(b"".join(rng.choices(_EDGES, k=-(-bits // 8)))) & ((1 << bits) - 1)
     return rng.getrandbits(bits)
 
 

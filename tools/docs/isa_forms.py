@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -10,9 +11,11 @@ from bdforge import isa
 from bdforge.isa.errors import OpenError
 from bdforge.isa.meaning import Kind, meaning_of
 from bdforge.isa.meaning.shape import View
+from bdforge.isa.meaning.unknown import missing
 from tools.docs.markdown import prose, section, table
 
 DATA = Path(__file__).resolve().parents[2] / "tests" / "isa" / "data"
+_OPEN = "open"
 CASES, NAMED, CONTROL, AGREE = "recorded", "named", "control", "agree"
 SLOTS = {
     "lda": "Slot lda", "ldb": "Slot ldb", "st": "Slot st", "alu": "Slot alu", "mv": "Slot mv",
@@ -29,20 +32,13 @@ def _recorded() -> frozenset[str]:
     return frozenset(i.form.name for c in cases for _, b in decode(bytes.fromhex(c["program"])) for i in b)
 
 
-@cache
-def _in_bundles(generation: str) -> frozenset[str]:
-    """Forms in recorded bundles, which have a test by name where they are of integers."""
-    rows = (json.loads(line) for line in (DATA / "bundles.jsonl").read_text().splitlines())
-    return frozenset(name for row in rows if row[0] == generation for name in row[3])
-
-
 def _tests(generation: str, form: isa.Form) -> Iterator[str]:
     kind = meaning_of(generation, form).kind
     if generation == "aie2p" and form.name in _recorded():
         yield CASES
     if kind is not Kind.COMPUTE:
         yield CONTROL
-    elif form.name in _in_bundles(generation) and not _NO_NAMED_TEST.match(form.name):
+    elif not _NO_NAMED_TEST.match(form.name):
         yield NAMED
     yield AGREE
 
@@ -52,7 +48,7 @@ def status(generation: str, form: isa.Form) -> tuple[str, str, str]:
     try:
         meaning = meaning_of(generation, form)
     except OpenError:
-        return "", "open", ""
+        return "", f"{_OPEN}: {missing(View(generation, form).bare)}", ""
     known = f"exact; {meaning.note}" if meaning.note else "exact"
     return meaning.operation, known, ", ".join(_tests(generation, form))
 
@@ -73,8 +69,11 @@ def page() -> str:
     parts = []
     for generation in isa.GENERATIONS:
         forms = [f for f in isa.load(generation).forms.values() if not f.name.startswith("NOP")]
-        known = sum(status(generation, form)[1] != "open" for form in forms)
-        parts.append(f"# {generation.upper()}: {known} of {len(forms)} forms\n")
+        found = [status(generation, form)[1] for form in forms]
+        reasons = Counter(known.partition(": ")[2] for known in found if known.startswith(_OPEN))
+        parts.append(f"# {generation.upper()}: {len(forms) - reasons.total()} of {len(forms)} forms\n")
+        rows = [(str(count), reason) for reason, count in reasons.most_common()]
+        parts.append(section("What is open, and why", table(("forms", "reason"), rows)))
         for slot, title in SLOTS.items():
             head = ("form", "forms", "operation", "known", "tests")
             parts.append(section(title, table(head, _lines(generation, slot))))

@@ -8,12 +8,12 @@ and operations raise OpenError for operands whose result is not known.
 import re
 from functools import cache
 
-from bdforge.isa.errors import OpenError
 from bdforge.isa.forms import Form
 from bdforge.isa.meaning import control_rules, floats, lanes, memory_rules, multiply, rules, scalar, width
 from bdforge.isa.meaning.model import DATA, OPERATIONS, Access, Kind, Meaning, Walk, compute
 from bdforge.isa.meaning.multiply import macs_of
 from bdforge.isa.meaning.shape import View
+from bdforge.isa.meaning.unknown import open_form
 
 __all__ = ["DATA", "OPERATIONS", "Access", "Kind", "Meaning", "Walk", "compute", "macs_of", "meaning_of"]
 
@@ -34,4 +34,4 @@ def meaning_of(generation: str, form: Form) -> Meaning:
         match = pattern.fullmatch(view.bare)
         if match:
             return build(match, view)
-    raise OpenError(f"what {form.name} does is open: no source tells")
+    raise open_form(form.name, view.bare)

@@ -65,7 +65,8 @@ def stream_out(match: re.Match[str], view: View) -> Meaning:
 def cascade_in(match: re.Match[str], view: View) -> Meaning:
     """A read of the cascade, into a register of its size or one of the parts of a wider one."""
     enable = view.control("crSCDEn", 1)
-    part = None if match["part"] is None else int(match["part"])
+    part = {None: None, "LO": 0, "HI": 1}.get(match["part"], match["part"])
+    part = None if part is None else int(part)
     return Meaning("get cascade", (enable,), (view.result,), kind=Kind.REQUEST, part=part)
 
 
@@ -84,7 +85,7 @@ BUILDERS = (
     (r"DONE", done),
     (r"MOV_lda|MOV_mv_ss2scl", stream_in),
     (r"MOV_st_mMStream_tlast_(?:imm|reg)|MOV_tlast|MOV(?:_TLAST)?_mv_scl2ms(?:_doTlast_reg)?", stream_out),
-    (r"VMOV_lda_mv_scd_(?:x|bm)|VMOV_mv_scd|VMOV_(?P<part>[0-3])(?:_mv_scd_(?:cm|dm_imm))?", cascade_in),
+    (r"VMOV_lda_mv_scd_(?:x|bm)|VMOV_mv_scd|VMOV_(?P<part>[0-3]|LO|HI)(?:_mv_scd_(?:cm|dm_imm))?", cascade_in),
     (r"VMOV_st_mv_mcd_(?:x|bm)|VMOV_mv_mcd", cascade_out),
 )
 """Patterns of whole names, with what makes the meaning; the first match holds."""

@@ -55,6 +55,33 @@ def vchoose(options: tuple[int, ...], s1: int, s2: int, sign: int) -> tuple[int,
     return _selected(options[0], s1, s2, mask), mask
 
 
+@operation("vmarked")
+def vmarked(options: tuple[int, ...], s1: int, s2: int, sign: int) -> tuple[int, int]:
+    """What `ARITHMETIC` makes of lanes, with the mask of a condition on them; options: (bits, which, condition).
+
+    Of one operand, both are the same. Lanes beyond the range of the result are open.
+    """
+    bits, which, condition = options
+    pairs = list(zip(_of(s1, bits, sign), _of(s2, bits, sign), strict=True))
+    arithmetic, wraps = ARITHMETIC[which]
+    made = [arithmetic(a, b) for a, b in pairs]
+    top = 1 << bits - 1 if sign or which == _ABS else 1 << bits
+    open_if(not wraps and any(value >= top for value in made), "a lane beyond the greatest number is open")
+    return joined(made, bits), _mask([CONDITIONS[condition](a, b) for a, b in pairs])
+
+
+ARITHMETIC: tuple[tuple[Callable[[int, int], int], bool], ...] = (
+    (lambda a, b: a - b, True), (lambda a, b: max(a - b, 0), False), (lambda a, b: abs(b), False),
+    (lambda a, b: -b, False), (lambda a, b: ~b, True),
+)  # fmt: skip
+"""Difference, positive difference, magnitude, negative, inverse of lanes; whether results wrap."""
+
+_ABS = 2
+CONDITIONS: tuple[Callable[[int, int], bool], ...] = (
+    lambda a, b: a < b, lambda a, b: a >= b, lambda a, b: b > 0, lambda a, b: b < 0,
+)  # fmt: skip
+
+
 @operation("veqz")
 def veqz(options: tuple[int, ...], s2: int) -> int:
     """Mask of the lanes that are zero; options: (bits,)."""

@@ -2,9 +2,9 @@
 
 import re
 
-from bdforge.isa.errors import OpenError
 from bdforge.isa.meaning.model import DATA, Access, Meaning, Walk
 from bdforge.isa.meaning.shape import View
+from bdforge.isa.meaning.unknown import open_form
 
 _LINE = 64  # bytes of an accumulator part
 
@@ -37,8 +37,6 @@ def narrow_store(match: re.Match[str], view: View) -> Meaning:
 
 def load(match: re.Match[str], view: View) -> Meaning:
     """A load of a whole register."""
-    if "128" in match[0]:
-        raise OpenError(f"what {view.form.name} leaves in the upper half of a register of 256 bits is open")
     word = match[0].startswith("LDA_dms")
     return _access(view, False, 4 if word else view.bits(view.result) // 8, "move", (DATA,), ())
 
@@ -118,7 +116,7 @@ def narrow_bf16(_: re.Match[str], view: View) -> Meaning:
     """VCONV.bf16.fp32 and VST.CONV."""
     bits = view.bits(view.source)
     if bits < _LINE * 8:  # AIE2's 2D and 3D forms name registers that hold no fp32 of that many lanes
-        raise OpenError(f"the source of {view.form.name} is open")
+        raise open_form(view.form.name, view.bare)
     note = "NaNs are open"
     if view.walk is not Walk.NONE:
         return _access(view, True, bits // 16, "narrow_bf16", (view.source, "crRnd"), (bits // 32,), note)
@@ -132,7 +130,7 @@ BUILDERS = (
     (r"PADD[ABS].*|PADDXM\w*", padd),
     (r"LDA_([sSuU])(8|16)(?:_dmhb_lda)?", narrow_load),
     (r"ST_[sS](8|16)", narrow_store),
-    (r"LDA_dms(?:_lda)?|LDA_dmv_lda_q|VLD[AB]_128(?:_dmv_lda_w)?|VLDB", load),
+    (r"LDA_dms(?:_lda)?|LDA_dmv_lda_q|VLDB", load),
     (r"VLD[AB]_dm[wx]_ld[ab](?:_(?:x|w|bm|am|fifohl))?", load),
     (r"ST_dms(?:_sts)?|ST_dmv_sts_q|VST_128(?:_dmv_sts_w)?|VST_dm[wx]_sts_(?:x|w|bm|am|fifohl)", store),
     (r"(?:VUPS|VLDA_UPS)_(?P<factor>[24])x_\w+", ups),

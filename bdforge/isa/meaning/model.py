@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from bdforge.isa.errors import OpenError
 
@@ -68,10 +68,13 @@ Operation = Callable[..., int | tuple[int, ...]]
 OPERATIONS: dict[str, Operation] = {}
 
 
-def operation(*names: str) -> Callable[[Operation], Operation]:
+_Made = TypeVar("_Made", bound=Operation)
+
+
+def operation(*names: str) -> Callable[[_Made], _Made]:
     """Enter a function under its names; with several, the first argument is the name."""
 
-    def enter(function: Operation) -> Operation:
+    def enter(function: _Made) -> _Made:
         for name in names:
             OPERATIONS[name] = function
         return function

@@ -87,7 +87,10 @@ def _product(shape: Shape, s1: int, s2: int, conf: int) -> list[int]:
 
 @operation("multiply")
 def multiply(options: tuple[int, ...], *operands: int) -> int:
-    """+-P, a1 +- P or a1 + a2 +- P; options: (whether AIE2, accumulators, minus), operands: those, s1, s2, conf."""
+    """+-P, a1 +- P or a1 +- a2 +- P; operands: accumulators, s1, s2, conf.
+
+    Options: (whether AIE2, accumulators, minus the product, minus the second accumulator).
+    """
     *accumulators, s1, s2, conf = operands
     shape = shape_of(options, conf)
     product = _product(shape, s1, s2, conf)
@@ -95,7 +98,7 @@ def multiply(options: tuple[int, ...], *operands: int) -> int:
     total = [-value if minus else value for value in product]
     for index, accumulator in enumerate(accumulators):
         added = lanes(_adjusted(index, accumulator, shape, conf), shape.lane, len(total))
-        negated = conf & (SUB_ACC1, SUB_ACC2)[index]
+        negated = bool(conf & (SUB_ACC1, SUB_ACC2)[index]) != (index == 1 and bool(options[3]))
         total = [t - a if negated else t + a for t, a in zip(total, added, strict=True)]
     return joined(total, shape.lane)
 

@@ -52,6 +52,13 @@ _FLAGS = {
     "EQZ": 0,
     "MIN_GE": 1,
     "MAX_LT": 0,
+    "SUB_": 0,
+    "MAXDIFF_": 1,
+    "ABS_": 2,
+    "NEG_": 3,
+    "BNEG_": 4,
+    "GTZ": 2,
+    "LTZ": 3,
 }
 
 
@@ -63,7 +70,9 @@ def _option(text: str, match: re.Match[str]) -> int:
 
 
 _SUB_CARRY = "the carry of a subtraction is that of s0 + ~s1 + 1: its polarity is open"
+_MARKED = "the mask is of its sources, as those of VMAX_LT and VMIN_GE"
 _BINARY = ("d0 s0 s1", "d0", "s0 s1")
+_ALONE = "shuffles of one register; those of two are open"
 _VECTORS = ("d s1 s2", "d", "s1 s2")
 _BITS = r"(8|16|32|64)"
 
@@ -101,6 +110,10 @@ LANES = (
     Rule(rf"V(MAX_LT|MIN_GE)_[SD]?{_BITS}(?:_vaddSign.)?", "vchoose", "d cmp s1 s2", "d cmp", "s1 s2 $sign", "{2} {1}"),
     Rule("V(LT|GE)_(?:bf16|BF16)", "vcompare_bf16", "cmp s1 s2", "cmp", "s1 s2", "{1}"),
     Rule("V(MAX_LT|MIN_GE)_(?:bf16|BF16)", "vchoose_bf16", "d cmp s1 s2", "d cmp", "s1 s2", "{1}"),
+    Rule(rf"V(SUB_|MAXDIFF_)(LT|GE)_[SD]?{_BITS}(?:_vaddSign.)?", "vmarked", "d cmp s1 s2", "d cmp", "s1 s2 $sign",
+         "{3} {1} {2}", _MARKED),
+    Rule(rf"V(ABS_|NEG_|BNEG_)(GTZ|LTZ)_?[SDs]?{_BITS}(?:_vaddSign.)?", "vmarked", "d cmp s2", "d cmp", "s2 s2 $sign",
+         "{3} {1} {2}", _MARKED),
     Rule(rf"VEQZ_{_BITS}", "veqz", "cmp s2", "cmp", "s2", "{1}"),
     Rule(rf"VSEL_{_BITS}", "vselect", "d s1 s2 sel", "d", "s1 s2 sel", "{1}"),
     Rule(rf"VBCST_{_BITS}", "vbroadcast", "dst src", "dst", "src", "{1}"),
@@ -115,6 +128,11 @@ LANES = (
     Rule("VSHIFT", "vshift", "d s1 s2 shift", "d", "s1 s2 shift"),
     Rule("VSHUFFLE_vec_shuffle_(?:x|bm)", "vshuffle", "dst s1 s2 mod", "dst", "s1 s2 mod", str(MODES)),
     Rule("VSHUFFLE", "vshuffle", "dst s1 s2 mod", "dst", "s1 s2 mod", str(AIE2_MODES)),
+    Rule(rf"VBCSTSHFL_{_BITS}_vec_broadcast_shuffle_(?:x|bm)", "vbroadcast_shuffle", "dst src mod", "dst", "src mod",
+         f"{{1}} {MODES}", _ALONE),
+    Rule(rf"VBCSTSHFL_{_BITS}", "vbroadcast_shuffle", "dst src", "dst", "src mod", f"{{1}} {AIE2_MODES}", _ALONE),
+    Rule("VEXTBCSTSHFL_(16|32|64|128)", "vextract_broadcast_shuffle", "dst s1 idx", "dst", "s1 idx mod",
+         f"{{1}} {MODES}", _ALONE),
     Rule("VCLR(?:_vclr(?:_BF)?)?", "move", "dst", "dst", "0"),
     Rule("VMOV_D", "move", "dst acc1", "dst", "acc1"),
 )  # fmt: skip
@@ -149,12 +167,13 @@ def select(match: re.Match[str], view: View) -> Meaning:
 
 def multiplies(match: re.Match[str], view: View) -> Meaning:
     """VMUL, VMAC, VADDMAC and their negations, of integers."""
-    accumulators = {"MUL": 0, "MAC": 1, "MSC": 1, "ADDMAC": 2, "ADDMSC": 2}[match[2]]
-    roles = ["dst", *["acc1", "acc2"][:accumulators], "s1", "s2", "acc"]
-    inputs = tuple(view.role(name, roles) for name in roles[1:])
-    minus = int(match[1] == "NEG" or match[2].endswith("MSC"))
+    accumulators = 0 if match[2] == "MUL" else 2 if match[2][:3] in ("ADD", "SUB") else 1
+    operands = [*["acc1", "acc2"][:accumulators], "s1", "s2", "acc"]
+    roles = operands if accumulators == 2 else ["dst", *operands]  # the sum lands in its first accumulator
+    inputs = tuple(view.role(name, roles) for name in operands)
+    minus = int(match[1] == "NEG" or match[2].endswith("MSC")), int(match[2].startswith("SUB"))
     result = next(iter(view.form.timing.defs))
-    return Meaning("multiply", inputs, (result,), (int(view.generation == "aie2"), accumulators, minus))
+    return Meaning("multiply", inputs, (result,), (int(view.generation == "aie2"), accumulators, *minus))
 
 
 def float_multiplies(match: re.Match[str], view: View) -> Meaning:
@@ -184,8 +203,8 @@ BUILDERS: tuple[tuple[str, Builder], ...] = (
     (_MOVES, moves),
     (r"VMOV_mv_w", vmov_w),
     (r"V(NEG)?(MUL|(?<!NEG)MAC|(?<!NEG)MSC)_v(?:mul_cm_core_[XY]_[XY]|mac_cm_core_dense)", multiplies),
-    (r"V()(ADDMAC|ADDMSC)_vmac_cm2_add_reg_vmul_cm_core_[XY]_[XY]", multiplies),
-    (r"V(NEG)?(MUL|MAC|MSC)_f_v\w+_core_(Y_Y|EX_EX)", float_multiplies),
+    (r"V()((?:ADD|SUB)M(?:AC|SC))_(?:vmac_cm2_add_reg_vmul_cm_core_[XY]_[XY]|vmac_bm_core_dense)", multiplies),
+    (r"V(NEG)?(MUL|MAC|MSC)_f_v\w+_core_(Y_Y|EX_E[XY])", float_multiplies),
     (r"V(ADD|SUB)_vmac_cm2_add_reg|V(?:ADD|SUB)", lambda m, v: accumulates(re.match(r"V(ADD|SUB)", m[0]), v)),  # type: ignore[arg-type]
     (r"V(NEG)", accumulates),
 )

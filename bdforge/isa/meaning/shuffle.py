@@ -8,7 +8,7 @@ transpose groups of R * C elements of the first. Rule and numbers equal 48 of 48
 
 from functools import cache
 
-from bdforge.isa.meaning.lanes import VECTOR_BITS
+from bdforge.isa.meaning.lanes import VECTOR_BITS, vbroadcast, vextract_broadcast
 from bdforge.isa.meaning.model import joined, lanes, open_if, operation
 
 _PAIRS = {
@@ -60,3 +60,23 @@ def vshuffle(options: tuple[int, ...], s1: int, s2: int, mode: int) -> int:
     bits, sources = routing(mode)
     elements = lanes(s1 | s2 << VECTOR_BITS, bits, 2 * VECTOR_BITS // bits)
     return joined([elements[source] for source in sources], bits)
+
+
+@operation("vbroadcast_shuffle")
+def vbroadcast_shuffle(options: tuple[int, ...], source: int, mode: int) -> int:
+    """A broadcast, shuffled; options: (bits of a lane, modes that there are)."""
+    bits, modes = options
+    return _shuffled_alone(modes, vbroadcast((bits,), source), mode)
+
+
+@operation("vextract_broadcast_shuffle")
+def vextract_broadcast_shuffle(options: tuple[int, ...], s1: int, index: int, mode: int) -> int:
+    """A lane in all lanes, shuffled; options as for `vbroadcast_shuffle`."""
+    bits, modes = options
+    return _shuffled_alone(modes, vextract_broadcast((bits,), s1, index), mode)
+
+
+def _shuffled_alone(modes: int, s1: int, mode: int) -> int:
+    pair = mode in _PAIRS or mode - 1 in _PAIRS
+    open_if(pair, f"shuffle mode {mode} is of two registers: what the second is behind a broadcast is open")
+    return vshuffle((modes,), s1, 0, mode)

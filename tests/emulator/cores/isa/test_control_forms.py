@@ -145,6 +145,15 @@ def test_the_cascade_fills_a_part_of_a_wide_register(executor, part, register):
     assert whole | ((1 << 512) - 1) << first == (1 << size) - 1  # all else stays
 
 
+@pytest.mark.parametrize(("half", "first"), [("lo", 0), ("hi", 512)])
+def test_the_cascade_fills_a_half_on_aie2(executor, half, first):
+    value, ones = bytes(range(1, 65)), (1 << 1024) - 1
+    core = ran(executor, "aie2", f"vmov.{half} cm3, scd\n{NOPS}", World(cascade=[value]), cm3=ones)
+    whole = core.read("cm3")
+    assert (whole >> first) % (1 << 512) == int.from_bytes(value, "little")
+    assert whole | ((1 << 512) - 1) << first == ones
+
+
 def test_a_cascade_that_is_not_enabled_is_a_fault(executor):
     with pytest.raises(ExecutionError, match="crSCDEn is 0: write 1 to it first"):
         ran(executor, "aie2p", f"vmov x1, scd\n{NOPS}", World(cascade=[bytes(64)]))

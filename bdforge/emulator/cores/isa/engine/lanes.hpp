@@ -1,6 +1,10 @@
 // Operations on vectors of integer lanes in 64 bytes.
 #pragma once
 
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
 #include "core.hpp"
 
 namespace engine::lanes {
@@ -102,6 +106,44 @@ void vcompare_bf16(Core& core, const Event& event, std::uint8_t* buffer) {
     save(core.at(event.a[Choose ? 3 : 2], buffer), mask);
 }
 
+// Difference, positive difference, magnitude, negative, inverse; whether the result is beyond the greatest number.
+template <class T>
+inline bool arithmetic(int which, T a, T b, T& made) {
+    constexpr T kTop = std::numeric_limits<T>::max();
+    const std::int64_t x = a, y = b;
+    std::int64_t value = 0;
+    switch (which) {
+        case 0: made = T(x - y); return false;
+        case 1: value = std::max<std::int64_t>(x - y, 0); break;
+        case 2: value = y < 0 ? -y : y; break;
+        case 3: value = -y; break;
+        case 4: made = T(~y); return false;
+    }
+    made = T(value);
+    return value > (which == 2 ? std::int64_t(std::numeric_limits<std::make_signed_t<T>>::max()) : std::int64_t(kTop));
+}
+
+// a: s1, s2, sign, d, cmp; o: bits, which arithmetic, condition.
+inline void vmarked(Core& core, const Event& event, std::uint8_t* buffer) {
+    const auto run = [&](auto zero) {
+        using T = decltype(zero);
+        const auto x = read<T>(core, event, buffer, 0), y = read<T>(core, event, buffer, 1);
+        Lanes<T> d;
+        std::uint64_t mask = 0;
+        for (int i = 0; i < d.count; ++i) {
+            const T a = x.lane[i], b = y.lane[i];
+            if (arithmetic(event.o[1], a, b, d.lane[i]))
+                return core.fail(kOpen, "a lane beyond the greatest number is open");
+            const bool conditions[] = {a < b, a >= b, b > 0, b < 0};
+            mask |= std::uint64_t(conditions[event.o[2]]) << i;
+        }
+        write(core, event, buffer, 3, d);
+        save(core.at(event.a[4], buffer), mask);
+    };
+    const bool sign = word(core, event, buffer, 2) != 0;
+    of_width(event.o[0], [&](auto u, auto s) { sign ? run(s) : run(u); });
+}
+
 inline void veqz(Core& core, const Event& event, std::uint8_t* buffer) {
     of_width(event.o[0], [&](auto u, auto) {
         const auto x = read<decltype(u)>(core, event, buffer, 0);
@@ -123,7 +165,7 @@ inline void vselect(Core& core, const Event& event, std::uint8_t* buffer) {
 
 inline const Named kTable[] = {
     {"vadd", vadd}, {"vand", vand}, {"vor", vor}, {"vcompare", vcompare<false>}, {"vchoose", vcompare<true>},
-    {"vcompare_bf16", vcompare_bf16<false>}, {"vchoose_bf16", vcompare_bf16<true>}, {"veqz", veqz},
+    {"vcompare_bf16", vcompare_bf16<false>}, {"vchoose_bf16", vcompare_bf16<true>}, {"veqz", veqz}, {"vmarked", vmarked},
     {"vselect", vselect},
 };
 

@@ -104,10 +104,10 @@ void sum(Core& core, const Event& event, std::uint8_t* buffer, int count, std::u
     for (int i = 0; i < count; ++i) total[i] = minus ? U(0) - product[i] : product[i];
     if (accumulators > 0 && !(conf & 1))
         add(total, core.at(event.a[0], buffer), count, conf >> 10 & 1 ? 16 : 0, conf >> 12 & 1);
-    if (accumulators > 1) add(total, core.at(event.a[1], buffer), count, 0, conf >> 13 & 1);
+    if (accumulators > 1) add(total, core.at(event.a[1], buffer), count, 0, (conf >> 13 & 1) != std::uint32_t(event.o[3]));
 }
 
-// a: accumulators, product, dst; o: whether AIE2, accumulators, minus.
+// a: accumulators, product, dst; o: whether AIE2, accumulators, minus the product, minus the second accumulator.
 inline void accumulated(Core& core, const Event& event, std::uint8_t* buffer) {
     const auto conf = load<std::uint32_t>(buffer + ~event.a[event.o[1]]);
     const bool aie2 = event.o[0] != 0;

@@ -96,11 +96,14 @@ inline const Matrix kMatrices[] = {
 
 struct Routes {
     std::uint8_t byte[64][kBytes];  // source byte of each result byte, by mode
+    bool pair[64] = {};             // whether the mode is of two registers
 
     Routes() {
         for (const Matrix& m : kMatrices) {
             fill(m, m.mode, 0);
-            if (m.kind == 1) fill(m, m.mode + 1, 8 * kBytes / m.bits);
+            if (m.kind != 1) continue;
+            fill(m, m.mode + 1, 8 * kBytes / m.bits);
+            pair[m.mode] = pair[m.mode + 1] = true;
         }
     }
     void fill(const Matrix& m, int mode, int first) {
@@ -120,22 +123,40 @@ struct Routes {
 
 inline const Routes kRoutes;
 
+inline void shuffle(Core& core, const std::uint8_t* both, std::uint32_t mode, int modes, std::uint8_t* to) {
+    if (mode >= std::uint32_t(modes))
+        return core.fail(kOpen, "shuffle mode %u is unassigned: there are 0 to %d", mode, modes - 1);
+    for (int i = 0; i < kBytes; ++i) to[i] = both[kRoutes.byte[mode][i]];
+}
+
 // a: s1, s2, mode, d; o: modes that there are.
 inline void vshuffle(Core& core, const Event& event, std::uint8_t* buffer) {
-    const std::uint32_t mode = word(core, event, buffer, 2);
-    if (mode >= std::uint32_t(event.o[0]))
-        return core.fail(kOpen, "shuffle mode %u is unassigned: there are 0 to %d", mode, event.o[0] - 1);
-    std::uint8_t both[2 * kBytes], result[kBytes];
+    std::uint8_t both[2 * kBytes];
     std::memcpy(both, core.at(event.a[0], buffer), kBytes);
     std::memcpy(both + kBytes, core.at(event.a[1], buffer), kBytes);
-    for (int i = 0; i < kBytes; ++i) result[i] = both[kRoutes.byte[mode][i]];
-    std::memcpy(core.at(event.a[3], buffer), result, kBytes);
+    shuffle(core, both, word(core, event, buffer, 2), event.o[0], core.at(event.a[3], buffer));
+}
+
+// a: source, index if the lane is one of several, mode, d; o: bits, modes that there are.
+template <bool Extract>
+void vbroadcast_shuffle(Core& core, const Event& event, std::uint8_t* buffer) {
+    constexpr int last = Extract ? 1 : 0;
+    const std::uint32_t index = Extract ? word(core, event, buffer, 1) : 0, mode = word(core, event, buffer, last + 1);
+    if (!lane_exists(core, event.o[0], index)) return;
+    if (mode < 64 && kRoutes.pair[mode])
+        return core.fail(
+            kOpen, "shuffle mode %u is of two registers: what the second is behind a broadcast is open", mode);
+    std::uint8_t lanes[kBytes];
+    const int bytes = event.o[0] / 8;
+    broadcast(core.at(event.a[0], buffer) + index * bytes, lanes, bytes);
+    shuffle(core, lanes, mode, event.o[1], core.at(event.a[last + 2], buffer));
 }
 
 inline const Named kTable[] = {
     {"vbroadcast", vbroadcast}, {"vextract", vextract}, {"vinsert", vinsert},
     {"vextract_broadcast", vextract_broadcast}, {"vpush_high", vpush<true>}, {"vpush_low", vpush<false>},
-    {"vshift", vshift}, {"vshuffle", vshuffle},
+    {"vshift", vshift}, {"vshuffle", vshuffle}, {"vbroadcast_shuffle", vbroadcast_shuffle<false>},
+    {"vextract_broadcast_shuffle", vbroadcast_shuffle<true>},
 };
 
 }  // namespace engine::places

@@ -23,6 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "lower": {"mlir", "routing", "txn", "devices"},
     "images": {"sequences", "lower", "txn", "devices"},
     "isa": {"devices"},
+    "codegen": {"mlir", "isa", "images", "devices"},
     "emulator": {"lower", "txn", "images", "isa", "devices"},
     "perf": {"design", "operators", "devices"},
     "runtime": {"emulator", "images", "sequences", "devices"},

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from bdforge.codegen.symbols import core_symbols
 from bdforge.emulator.choose import choose
 from bdforge.emulator.cores.isa.breakpoints import Breakpoints, Stopped
-from bdforge.emulator.cores.isa.loading import core_symbols
 from bdforge.emulator.cores.isa.profile import SLOTS, CoreProfile
 from bdforge.files import read_text
 from bdforge.isa.disassembler import bundle_text

@@ -93,7 +93,7 @@ class Isa:
             if slot in given:
                 raise EncodeError(f"{given[slot].form.name} and {instruction.form.name} both need slot {slot}")
             given[slot] = instruction
-        fmt = self._format_of(frozenset(given))
+        fmt = self.bundle_format(frozenset(given))
         return Bundle(fmt, tuple(given.get(slot, self.nops[slot]) for slot, _, _ in fmt.lanes))
 
     def encode(self, instructions: Iterable[Instruction]) -> bytes:
@@ -107,7 +107,8 @@ class Isa:
                 return Bundle(fmt, tuple(self.nops[slot] for slot, _, _ in fmt.lanes))
         raise EncodeError(f"no bundle has {size} bytes; sizes are 2, 4, ... 16")
 
-    def _format_of(self, slots: frozenset[str]) -> Format:
+    def bundle_format(self, slots: frozenset[str]) -> Format:
+        """The smallest format that holds these slots; EncodeError if there is none."""
         if slots not in self._fitting:
             self._fitting[slots] = next((fmt for fmt in self._smallest if fmt.slots >= slots), None)
         fmt = self._fitting[slots]

@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from bdforge.codegen.symbols import core_symbols
 from bdforge.devices import device_named
 from bdforge.emulator import Result, emulate
-from bdforge.emulator.cores.isa.loading import core_symbols
 from bdforge.isa.assembler import Assembled, assemble
 from bdforge.isa.hazards import check_source
 from bdforge.mlir import parse

@@ -5,18 +5,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, TileKind
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 from bdforge.emulator.cores.core import Core, core_at
 from bdforge.emulator.cores.isa.machine_code import MachineCode, memory_of
-from bdforge.emulator.cores.isa.memory import FIRST, WINDOW_BYTES
 from bdforge.emulator.errors import DesignError, RegisterAccessError
 from bdforge.images import ImageError, Segment, core_segments
 from bdforge.isa import load
 from bdforge.isa.hazards import check_program
 from bdforge.isa.program import CoreProgram
-from bdforge.mlir.allocate import allocate
-from bdforge.mlir.array_ops import BufferOp, DeviceOp, LockOp
 
 if TYPE_CHECKING:
     from bdforge.emulator.tile import Tile
@@ -121,24 +117,3 @@ def _reset(core: Core) -> None:
     for tile in core.array.tiles.values():
         for lock in tile.locks:
             lock.forget(core)
-
-
-def core_symbols(device: DeviceOp, column: int, row: int) -> dict[str, int]:
-    """Named buffers and locks that the core at (column, row) reaches, in its own and its neighbours' tiles.
-
-    Names of its own tile that begin with `core_COLUMN_ROW_` are known without that too, so that cores with the same
-    layout can share a program.
-    """
-    allocation = allocate(device)
-    found: dict[str, int] = {}
-    windows = {(column + east, row + north): window for window, (east, north) in enumerate(CORE_LOCK_WINDOWS)}
-    for op, at in (*allocation.buffers.items(), *allocation.locks.items()):
-        window = windows.get((op.tile.column, op.tile.row))
-        if window is not None and op.symbol and device.device.kind(op.tile.column, op.tile.row) is TileKind.CORE:
-            found[op.symbol] = at + _first(op, window)
-    own = f"core_{column}_{row}_"
-    return found | {name.removeprefix(own): value for name, value in found.items() if name.startswith(own)}
-
-
-def _first(op: BufferOp | LockOp, window: int) -> int:
-    return CORE.locks * window if isinstance(op, LockOp) else FIRST + WINDOW_BYTES * window

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from bdforge.codegen.symbols import core_symbols
 from bdforge.emulator import emulate
-from bdforge.emulator.cores.isa.loading import core_symbols
 from bdforge.emulator.errors import ArgumentError
 from bdforge.emulator.timed import TimingOptions
 from bdforge.isa.assembler import assemble

@@ -1,0 +1,97 @@
+"""Straight pieces of a program before they are scheduled, and the text of their bundles."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bdforge.isa import Instruction, Isa
+
+BLOCK_BYTES = 16
+"""Branch targets and return addresses are multiples of this."""
+
+_NOPS = {"lda": "nopa", "ldb": "nopb", "st": "nops", "alu": "nopx", "mv": "nopm", "lng": "nopxm", "vec": "nopv"}
+_COMMENT_COLUMN = 64
+_INDENT = " " * 8
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """An instruction as text, for the scheduler.
+
+    `memory` names what a load or store accesses: two with different names never meet. Without one it may meet any.
+    """
+
+    text: str
+    comment: str = ""
+    memory: str | None = None
+
+
+@dataclass(slots=True)
+class Block:
+    """Instructions in an order that is right, a branch after them or none, and a name that branches know.
+
+    `quiet` is the first cycle in which it may use locks, as stores of a called function may still be under way.
+    """
+
+    label: str
+    ops: list[Op] = field(default_factory=list)
+    branch: Op | None = None
+    quiet: int = 0
+    comment: str = ""
+
+    def add(self, text: str, comment: str = "", memory: str | None = None) -> None:
+        """Append an instruction."""
+        self.ops.append(Op(text, comment, memory))
+
+
+@dataclass(slots=True)
+class Issued:
+    """What issues together: instructions with their texts."""
+
+    instructions: list[Instruction] = field(default_factory=list)
+    ops: list[Op] = field(default_factory=list)
+
+
+def bundle_lines(isa: Isa, cycles: Sequence[Issued]) -> list[str]:
+    """The text of bundles, padded so that their bytes are a multiple of BLOCK_BYTES without a cycle more.
+
+    Bundles grow by NOPs in slots that are free: the fewest bytes that reach a multiple.
+    """
+    formats = _formats(isa, [frozenset(i.form.slot for i in cycle.instructions) for cycle in cycles])
+    return [_line(cycle, slots) for cycle, slots in zip(cycles, formats, strict=True)]
+
+
+def _formats(isa: Isa, used: Sequence[frozenset[str]]) -> list[frozenset[str]]:
+    """Slots to write for each bundle: the smallest total that is a multiple of BLOCK_BYTES, by its remainders."""
+    best: dict[int, tuple[int, tuple]] = {0: (0, ())}
+    for slots in used:
+        following: dict[int, tuple[int, tuple]] = {}
+        for total, chain in best.values():
+            for size, written in _sizes(isa, slots).items():
+                whole = total + size
+                known = following.get(whole % BLOCK_BYTES)
+                if known is None or whole < known[0]:
+                    following[whole % BLOCK_BYTES] = whole, (chain, written)
+        best = following
+    chain, found = best[0][1], []
+    while chain:
+        chain, written = chain
+        found.append(written)
+    return found[::-1]
+
+
+def _sizes(isa: Isa, slots: frozenset[str]) -> dict[int, frozenset[str]]:
+    """Sizes that a bundle with these slots can have, with what is then written."""
+    smallest = isa.bundle_format(slots)
+    sizes = {smallest.size: slots}
+    for fmt in isa.formats.values():
+        if fmt.slots > slots and "nop" not in fmt.slots and isa.bundle_format(fmt.slots).size == fmt.size:
+            sizes.setdefault(fmt.size, fmt.slots)
+    return sizes
+
+
+def _line(cycle: Issued, slots: frozenset[str]) -> str:
+    mine = {i.form.slot: op.text for i, op in zip(cycle.instructions, cycle.ops, strict=True)}
+    texts = [mine.get(slot, _NOPS[slot]) for slot in _NOPS if slot in slots]
+    text = _INDENT + (" ; ".join(texts) or "nop")
+    comments = "; ".join(dict.fromkeys(op.comment for op in cycle.ops if op.comment))
+    return f"{text:<{_COMMENT_COLUMN}}// {comments}" if comments else text

@@ -1,0 +1,25 @@
+"""Kernels of machine code, as a program that calls them takes them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from bdforge.codegen.abi import Callee
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A function as assembly, which comes from `source`; several of one source have the same text."""
+
+    callee: Callee
+    text: str
+    source: str
+
+
+def callees(kernels: Mapping[str, Kernel]) -> dict[str, Callee]:
+    """What core programs must know of kernels."""
+    return {name: kernel.callee for name, kernel in kernels.items()}
+
+
+def joined(texts: Iterable[str]) -> str:
+    """Sources one after the other, each once and each function at a multiple of 16."""
+    return "".join(f"\n        .text\n        .p2align 4\n{text}" for text in dict.fromkeys(texts))

@@ -1,0 +1,229 @@
+"""A list scheduler: straight code in a right order becomes bundles in which nothing is read too early.
+
+Each instruction waits for what it needs by the distances of `bdforge.isa.effects`; of those that are ready, the one
+with the longest way to the end goes first. All results have landed when a block ends, so blocks know nothing of each
+other.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from bdforge.codegen.block import Block, Issued, Op, bundle_lines
+from bdforge.codegen.errors import CodegenError
+from bdforge.isa import Access, EncodeError, Instruction, Isa, Resource, distance, effects, leaves
+from bdforge.isa.flow import DELAY_SLOTS
+from bdforge.isa.match import match
+from bdforge.isa.registers import prefix
+
+_LOAD_STAGE = 5  # at which loads sample memory (bdforge.isa's tables say it of every load)
+
+
+@dataclass(slots=True)
+class _Node:
+    """An instruction with what it waits for: (before, cycles)."""
+
+    op: Op
+    instruction: Instruction
+    before: list[tuple["_Node", int]] = field(default_factory=list)
+    after: list[tuple["_Node", int]] = field(default_factory=list)
+    rank: int = 0
+    cycle: int = -1
+
+    @property
+    def name(self) -> str:
+        return self.instruction.form.name
+
+    @property
+    def locks(self) -> bool:
+        """Whether others may look at memory from here on: locks, and the end."""
+        return self.name.startswith(("ACQ", "REL", "DONE"))
+
+    @property
+    def stores(self) -> bool:
+        return self.name.startswith(("ST", "VST"))
+
+    @property
+    def loads(self) -> bool:
+        return not self.stores and bool(self.instruction.form.timing.memory_stages)
+
+    @property
+    def memory_stage(self) -> int:
+        return max(self.instruction.form.timing.memory_stages, default=_LOAD_STAGE)
+
+
+def scheduled(isa: Isa, block: Block) -> list[str]:
+    """The lines of a block, a multiple of 16 bytes; CodegenError for an instruction that does not exist."""
+    nodes = [_Node(op, _matched(isa, op)) for op in block.ops]
+    _connect(isa, nodes)
+    table = _Table(isa)
+    _place(nodes, table, block.quiet)
+    if block.branch is not None:
+        _branch(isa, nodes, table, block.branch)
+    length = max([_landed(nodes), 0])
+    while len(table.cycles) < length:
+        table.cycles.append(Issued())
+    return bundle_lines(isa, table.cycles)
+
+
+def _matched(isa: Isa, op: Op) -> Instruction:
+    try:
+        return match(isa, op.text, {}, assume=True)
+    except EncodeError as error:
+        raise CodegenError(f"{op.text}: {error}") from None
+
+
+def _connect(isa: Isa, nodes: Sequence[_Node]) -> None:
+    """Who waits for whom, and how far each is from the end."""
+    for node, other, cycles in (*_register_order(isa, nodes), *_memory_order(nodes)):
+        node.before.append((other, cycles))
+        other.after.append((node, cycles))
+    for node in reversed(nodes):
+        node.rank = max((after.rank + cycles for after, cycles in node.after), default=0)
+
+
+def _register_order(isa: Isa, nodes: Sequence[_Node]) -> Iterator[tuple[_Node, _Node, int]]:
+    """(later, earlier, least cycles between them) for each register that both touch."""
+    writers: dict[str, tuple[_Node, Access]] = {}
+    readers: dict[str, list[tuple[_Node, Access]]] = {}
+    for node in nodes:
+        touched = effects(node.instruction)
+        for leaf, access in _by_leaf(isa, touched.reads):
+            if leaf in writers:
+                yield node, writers[leaf][0], distance(writers[leaf][1], access)
+        for leaf, access in _by_leaf(isa, touched.writes):
+            if prefix(leaf).startswith("sr") and leaf != "srCarry":
+                continue  # status flags collect
+            yield from (
+                (node, other, _after_read(access, read)) for other, read in readers.get(leaf, ()) if other is not node
+            )
+            if leaf in writers and writers[leaf][0] is not node:
+                other, earlier = writers[leaf]
+                yield node, other, max(0, earlier.stage - access.stage + 1)
+        for leaf, access in _by_leaf(isa, touched.reads):
+            readers.setdefault(leaf, []).append((node, access))
+        for leaf, access in _by_leaf(isa, touched.writes):
+            writers[leaf] = node, access
+            readers[leaf] = [(other, read) for other, read in readers.get(leaf, ()) if other is node]
+
+
+def _by_leaf(isa: Isa, accesses: Iterable[Access]) -> Iterator[tuple[str, Access]]:
+    for access in accesses:
+        yield from ((leaf.name, access) for leaf in leaves(isa.generation, access.register))
+
+
+def _after_read(write: Access, read: Access) -> int:
+    """Cycles from a read to a write that it must not see; never before it, so that nobody reads old values."""
+    forwarded = write.bypass is not None and write.bypass == read.bypass
+    return max(0, read.stage - write.stage + forwarded)
+
+
+def _memory_order(nodes: Sequence[_Node]) -> Iterator[tuple[_Node, _Node, int]]:
+    """Loads and stores that may meet, and locks, which keep all memory on their side."""
+    earlier: list[_Node] = []
+    for node in nodes:
+        if not (node.locks or node.stores or node.loads):
+            continue
+        for other in earlier:
+            cycles = _memory_distance(other, node)
+            if cycles is not None:
+                yield node, other, cycles
+        if node.locks:
+            earlier.clear()
+        earlier.append(node)
+
+
+def _memory_distance(first: _Node, second: _Node) -> int | None:
+    if first.locks or second.locks:
+        return 1 if first.locks else first.memory_stage
+    if first.loads and second.loads:
+        return None
+    if None not in (first.op.memory, second.op.memory) and first.op.memory != second.op.memory:
+        return None
+    return max(0, first.memory_stage - second.memory_stage + (1 if first.stores else 0))
+
+
+class _Table:
+    """Cycles with what issues in them, and the units that are taken."""
+
+    def __init__(self, isa: Isa) -> None:
+        self.isa = isa
+        self.cycles: list[Issued] = []
+        self._taken: dict[tuple[str, int], list[bool]] = {}
+
+    def fits(self, node: _Node, cycle: int) -> bool:
+        """Whether slots and units are free."""
+        issued = self.at(cycle)
+        slots = [i.form.slot for i in (*issued.instructions, node.instruction)]
+        if len(set(slots)) < len(slots) or not self._has_format(frozenset(slots)):
+            return False
+        return all(self._free(r, cycle + at) for r in effects(node.instruction).resources for at in _span(r))
+
+    def put(self, node: _Node, cycle: int) -> None:
+        """Issue an instruction."""
+        node.cycle = cycle
+        issued = self.at(cycle)
+        issued.instructions.append(node.instruction)
+        issued.ops.append(node.op)
+        for resource in effects(node.instruction).resources:
+            for at in _span(resource):
+                self._taken.setdefault((resource.name, cycle + at), []).append(resource.reserved)
+
+    def at(self, cycle: int) -> Issued:
+        """What issues in a cycle."""
+        while len(self.cycles) <= cycle:
+            self.cycles.append(Issued())
+        return self.cycles[cycle]
+
+    def _has_format(self, slots: frozenset[str]) -> bool:
+        try:
+            return bool(self.isa.bundle_format(slots))
+        except EncodeError:
+            return False
+
+    def _free(self, resource: Resource, cycle: int) -> bool:
+        others = self._taken.get((resource.name, cycle), ())
+        return all(resource.reserved and other for other in others)
+
+
+def _span(resource: Resource) -> range:
+    return range(resource.cycle, resource.cycle + resource.cycles)
+
+
+def _place(nodes: Sequence[_Node], table: _Table, quiet: int) -> None:
+    waiting, cycle = sorted(nodes, key=lambda node: -node.rank), 0
+    while waiting:
+        left: list[_Node] = []
+        for node in waiting:
+            ready = all(0 <= other.cycle <= cycle - cycles for other, cycles in node.before)
+            if ready and not (node.locks and cycle < quiet) and table.fits(node, cycle):
+                table.put(node, cycle)
+            else:
+                left.append(node)
+        waiting, cycle = left, cycle + 1
+
+
+def _branch(isa: Isa, nodes: Sequence[_Node], table: _Table, op: Op) -> None:
+    """Issue the branch as early as its delay slots hold all that is left."""
+    branch = _Node(op, _matched(isa, op))
+    _connect(isa, [*nodes, branch])
+    locks = max((node.cycle + 1 for node in nodes if node.locks), default=0)
+    last = max((node.cycle for node in nodes), default=-1)
+    ready = max((other.cycle + cycles for other, cycles in branch.before), default=0)
+    end = DELAY_SLOTS + 1
+    cycle = max(0, ready, locks - 1, last - DELAY_SLOTS, _landed(nodes) - end)
+    while not table.fits(branch, cycle):
+        cycle += 1
+    table.put(branch, cycle)
+    table.at(cycle + DELAY_SLOTS)
+
+
+def _landed(nodes: Sequence[_Node]) -> int:
+    """The first cycle at which a following block may begin: all results there, all stores written, all units free."""
+    end = 0
+    for node in nodes:
+        touched = effects(node.instruction)
+        stages = [access.stage for access in touched.writes] + [access.stage - 1 for access in touched.reads]
+        units = [resource.cycle + resource.cycles - 1 for resource in touched.resources]
+        memory = [node.memory_stage] if node.stores else []
+        end = max([end, *(node.cycle + span for span in (1, *stages, *units, *memory))])
+    return end

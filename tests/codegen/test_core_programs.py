@@ -1,0 +1,158 @@
+"""Core programs made of MLIR: equal to what the emulated array makes of the body, on both generations."""
+
+import numpy as np
+import pytest
+
+from bdforge.codegen.abi import Callee
+from bdforge.codegen.core_program import core_program
+from bdforge.codegen.errors import CodegenError
+from bdforge.codegen.kernel import Kernel
+from bdforge.emulator import emulate
+from bdforge.isa.errors import AssemblyError
+from bdforge.mlir import parse
+from bdforge.mlir.array_ops import CoreOp
+from support.random_cores import KERNEL, bump, random_design
+
+BUMP = {"bump": Kernel(Callee("bump"), KERNEL, "bump.s")}
+BUFFERS = ("words", "more", "bytes", "limits")
+
+
+def program(text: str, kernels=None):
+    (core,) = (op for op in parse(text).walk() if isinstance(op, CoreOp))
+    return core_program(core, BUMP if kernels is None else kernels)
+
+
+def compare(text: str, folder) -> None:
+    (folder / "core.elf").write_bytes(program(text).elf)
+    body = emulate(text, kernels={"bump": bump})
+    code = emulate(text, elfs={(0, 2): folder / "core.elf"})
+    assert not code.warnings
+    for name in BUFFERS:
+        assert np.array_equal(body.buffers[name], code.buffers[name]), name
+
+
+@pytest.mark.parametrize("device", ["npu2", "npu1"])
+@pytest.mark.parametrize("seed", range(4))
+def test_random_bodies_do_the_same_as_machine_code(device, seed, tmp_path):
+    compare(random_design(seed, device), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 200))
+def test_many_random_bodies_do_the_same_as_machine_code(seed, tmp_path):
+    compare(random_design(seed, ("npu2", "npu1")[seed % 2]), tmp_path)
+
+
+HEAD = """module { aie.device(npu2) {
+    %tile = aie.tile(0, 2)
+    %words = aie.buffer(%tile) {sym_name = "words", address = 4096 : i32} : memref<4x8xi32>
+    %other = aie.buffer(%tile) {sym_name = "other", address = 8192 : i32} : memref<4x8xi32>
+    %floats = aie.buffer(%tile) {sym_name = "floats", address = 16384 : i32} : memref<8xf32>
+    %lock = aie.lock(%tile, 5) {init = 3 : i32, sym_name = "lock"}
+    func.func private @twice(i32) -> i32
+    func.func private @bump(memref<4x8xi32>, i32)
+    func.func private @many(i32, i32, i32, i32, i32, i32, i32, i32, i32)
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    %i7 = arith.constant 7 : i32
+    %core = aie.core(%tile) {
+"""
+
+
+def design(body: str, stack: int = 1024) -> str:
+    return f"{HEAD}{body}\n      aie.end\n    }} {{stack_size = {stack} : i32}}\n  }} }}"
+
+
+TWICE = Kernel(Callee("twice"), "twice: ret\n add r0, r0, r0\n" + "nop\n" * 4, "twice.s")
+
+
+def ran(body: str, folder, name: str = "words"):
+    text = design(body)
+    (folder / "core.elf").write_bytes(program(text, BUMP | {"twice": TWICE}).elf)
+    return emulate(text, elfs={(0, 2): folder / "core.elf"}, permissive=["blocked-cores"]).buffers[name]
+
+
+def test_while_loops_calls_with_results_and_two_dimensions(tmp_path):
+    body = """
+      %r = scf.while (%n = %i7) : (i32) -> i32 {
+        %limit = arith.constant 100 : i32
+        %more = arith.cmpi slt, %n, %limit : i32
+        scf.condition(%more) %n : i32
+      } do {
+      ^bb0(%m: i32):
+        %d = func.call @twice(%m) : (i32) -> i32
+        scf.yield %d : i32
+      }
+      memref.store %r, %words[%c3, %c1] : memref<4x8xi32>"""
+    found = ran(body, tmp_path)
+    assert found[3, 1] == 7 * 2**4
+    assert np.count_nonzero(found) == 1
+
+
+def test_a_memref_can_be_chosen(tmp_path):
+    body = """
+      %turn = memref.load %words[%c0, %c0] : memref<4x8xi32>
+      %zero = arith.constant 0 : i32
+      %none = arith.cmpi eq, %turn, %zero : i32
+      %which = arith.select %none, %other, %words : memref<4x8xi32>
+      memref.store %i7, %which[%c1, %c3] : memref<4x8xi32>"""
+    assert ran(body, tmp_path, "other")[1, 3] == 7
+
+
+def test_a_loop_without_end_runs_until_a_lock_holds_it(tmp_path):
+    body = """
+      %forever = arith.constant 9223372036854775807 : index
+      scf.for %i = %c0 to %forever step %c1 {
+        aie.use_lock(%lock, AcquireGreaterEqual, 1)
+        %n = memref.load %words[%c0, %c0] : memref<4x8xi32>
+        %m = arith.addi %n, %i7 : i32
+        memref.store %m, %words[%c0, %c0] : memref<4x8xi32>
+      }"""
+    assert ran(body, tmp_path)[0, 0] == 3 * 7
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("func.call @bump(%words, %i7) : (memref<4x8xi32>, i32) -> ()", r"there is no machine code of bump"),
+        ("%f = arith.constant 1.0 : f32", r"no machine code is made of arith.constant"),
+        ("%x = memref.load %floats[%c1] : memref<8xf32>", r"elements of f32 are neither loaded nor stored"),
+        ("%q = arith.divsi %i7, %i7 : i32", r"no machine code is made of arith.divsi here; give the core an elf_file"),
+        ("%w = arith.extsi %i7 : i32 to i64\n%z = arith.addi %w, %w : i64", r"values of i64 have no machine code here"),
+    ],
+)
+def test_what_has_no_machine_code_is_named_with_its_line(body, reason):
+    with pytest.raises(CodegenError, match=rf"<string>:\d+:\d+: .*{reason}"):
+        program(design(body), {})
+
+
+def test_arguments_beyond_the_registers_are_refused():
+    text = design(f"func.call @many({', '.join(['%i7'] * 9)}) : ({', '.join(['i32'] * 9)}) -> ()")
+    with pytest.raises(CodegenError, match="many takes more than 6 memrefs or 8 numbers"):
+        program(text, {"many": Kernel(Callee("many"), "many: ret\n" + "nop\n" * 5, "many.s")})
+
+
+def test_a_stack_that_is_too_small_is_told_before_anything_is_built():
+    text = design("func.call @bump(%words, %i7) : (memref<4x8xi32>, i32) -> ()", 64)
+    deep = {"bump": Kernel(Callee("bump", stack_bytes=128), KERNEL, "bump.s")}
+    with pytest.raises(CodegenError, match="up to 128, but stack_size is 64: make it 128 or more"):
+        program(text, deep)
+
+
+def test_more_code_than_program_memory_is_refused():
+    long = {"bump": Kernel(Callee("bump"), KERNEL + ".zero 16384\n", "long.s")}
+    with pytest.raises(AssemblyError, match=r"beyond program memory \(0x0 to 0x4000\)"):
+        program(design("func.call @bump(%words, %i7) : (memref<4x8xi32>, i32) -> ()"), long)
+
+
+def test_values_stay_in_registers_across_calls_of_quiet_kernels_only():
+    body = """
+      scf.for %i = %c0 to %c3 step %c1 {
+        func.call @bump(%words, %i7) : (memref<4x8xi32>, i32) -> ()
+      }"""
+    loud, quiet = (
+        program(design(body), {"bump": Kernel(Callee("bump", quiet=quiet), KERNEL, "bump.s")})
+        for quiet in (False, True)
+    )
+    assert (loud.stack_bytes, quiet.stack_bytes) == (64, 0)

@@ -1,6 +1,6 @@
 """Access patterns of DMAs: their algebra, whether they fit buffer descriptors."""
 
-from bd_patterns.legality import Runs, problems, require_legal
+from bd_patterns.legality import Runs, problems, require_legal, static_fits
 from bd_patterns.pattern import Pattern, PatternError, compose
 
 __all__ = [
@@ -10,4 +10,5 @@ __all__ = [
     "compose",
     "problems",
     "require_legal",
+    "static_fits",
 ]

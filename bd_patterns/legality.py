@@ -8,10 +8,11 @@ accepts: its verifier of a static `aie.dma_bd` (AIEDialect.cpp) or of the runtim
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from bd_patterns.granules import granule_faults
 from bd_patterns.pattern import Pattern, PatternError
-from bdforge.devices.fits import Bound, exceeded
+from bdforge.devices.fits import Bound, exceeded, fits
 from bdforge.devices.limits import (
     GRANULE_BITS,
     RUNTIME_ELEMENT_BITS_MAX,
@@ -110,6 +111,24 @@ def _judge(
     return found
 
 
+def static_fits(sizes: Sequence[Any], strides: Sequence[Any], element_bits: int, limits: TileLimits) -> Any:
+    """Whether static patterns have no `problems`: numbers, or arrays of many patterns side by side.
+
+    Of patterns whose innermost stride is 1, whose strides stay in their buffer and whose offset is a whole granule.
+    """
+    *outer, (size, stride) = zip(sizes, strides, strict=True)
+    words = [*((s, _granules(t, element_bits)) for s, t in outer), (_granules(size, element_bits), 1)]
+    held = fits(limits, dims=words) & (size * element_bits % GRANULE_BITS == 0)
+    linear, step = (size == 1) | (stride == 1), size
+    for size, stride in reversed(outer):
+        held = held & ((size == 1) | (stride * element_bits % GRANULE_BITS == 0)) & (stride < STATIC_STRIDE_END)
+        linear = linear & ((size == 1) | (stride == step))
+        step = step * size
+    for size in sizes:
+        held = held & (size <= limits.static_size)
+    return (linear | held) & fits(limits, length=_granules(step, element_bits))
+
+
 def require_legal(
     pattern: Pattern,
     limits: TileLimits,
@@ -192,7 +211,7 @@ def _in_words(bd: Pattern, element_bits: int) -> list[tuple[int, int]]:
     return [*((size, _granules(stride, element_bits)) for size, stride in outer), inner]
 
 
-def _granules(elements: int, element_bits: int) -> int:
+def _granules(elements: Any, element_bits: int) -> Any:
     return -(-elements * element_bits // GRANULE_BITS)
 
 

@@ -1,7 +1,9 @@
 """Whether a spec can be built, with every reason why not."""
 
 from collections.abc import Iterator
-from math import lcm
+from typing import Any
+
+import numpy as np
 
 from bdforge.design.model import Design
 from bdforge.devices import DEVICES, Device
@@ -27,10 +29,21 @@ def spec_problems(spec: GemmSpec, device: Device) -> list[str]:
     return [*_array_shape(spec, device), *_tile_sizes(spec, device)]
 
 
+def tile_units(kernel: Kernel, rho: Any, a_shims: Any) -> tuple[Any, Any, Any]:
+    """What m, k and n are multiples of: whole vectors in each part of A's; numbers or arrays."""
+    r, k, n = kernel.multiples
+    return r * np.lcm(rho, a_shims), k, n
+
+
+def shims_found(a_shims: Any, rows: int, columns: int) -> Any:
+    """Whether there are as many shims as bring A; numbers or arrays."""
+    return (a_shims == 1) | (a_shims * rows <= columns)
+
+
 def _array_shape(spec: GemmSpec, device: Device) -> Iterator[str]:
     yield from array_reasons(spec.array, spec.rows, spec.columns, device)
     shims = spec.buffers.a_shims
-    if shims > 1 and shims * spec.rows > spec.columns:
+    if not shims_found(shims, spec.rows, spec.columns):
         yield f"buffers.a_shims = {shims} needs {shims * spec.rows} columns for {spec.rows} rows; use 1"
     if spec.rows > spec.columns and spec.layouts.a == "column":
         yield (
@@ -44,9 +57,9 @@ def _tile_sizes(spec: GemmSpec, device: Device) -> Iterator[str]:
     if kernel is None:
         yield _no_kernel(spec, device)
         return
-    for axis, multiple in zip("mkn", kernel.multiples, strict=True):
-        parts = lcm(spec.buffers.rho, spec.buffers.a_shims) if axis == "m" else 1
-        yield from _multiple(f"tile.{axis}", getattr(spec.tile, axis), multiple, parts, kernel.multiply)
+    units = tile_units(kernel, spec.buffers.rho, spec.buffers.a_shims)
+    for axis, multiple, whole in zip("mkn", kernel.multiples, units, strict=True):
+        yield from _multiple(f"tile.{axis}", getattr(spec.tile, axis), multiple, int(whole), kernel.multiply)
     if spec.buffers.k_mt % spec.tile.k:
         yield f"buffers.k_mt = {spec.buffers.k_mt} is not a multiple of tile.k = {spec.tile.k}; use one"
     yield from stack_reasons("buffers.stack_bytes", spec.buffers.stack_bytes, device)
@@ -67,13 +80,12 @@ def _no_kernel(spec: GemmSpec, device: Device) -> str:
     return f"no kernel for {spec.a} x {spec.b} on {generation.name} ({device.name}); there is {', '.join(pairs)}"
 
 
-def _multiple(name: str, size: int, multiple: int, parts: int, kernel: str) -> Iterator[str]:
-    whole = multiple * parts
+def _multiple(name: str, size: int, multiple: int, whole: int, kernel: str) -> Iterator[str]:
     if size % whole == 0:
         return
     lower, upper = size // whole * whole, -(-size // whole) * whole
     near = f"{lower} or {upper}" if lower else f"{upper}"
-    each = f" ({multiple} in each of {parts} parts)" if parts > 1 else ""
+    each = f" ({multiple} in each of {whole // multiple} parts)" if whole > multiple else ""
     yield f"{name} = {size} is not a multiple of {whole}, which {kernel} needs{each}; use {near}"
 
 

@@ -51,6 +51,11 @@ def storage_of(type_: ElementType, order: Order) -> Storage:
     return Storage(type_.memory_bits, order, type_.block, run)
 
 
+def feeding_column(row: int, rows: int, columns: int) -> int:
+    """The array column whose shim feeds A to a core row."""
+    return row * columns // rows
+
+
 class Feed(NamedTuple):
     """What one shim brings of A for each panel: `rows` rows, from `offset` in core row `row`'s tile on."""
 
@@ -105,7 +110,7 @@ class Tiling:
 
     def a_column(self, row: int) -> int:
         """The array column whose shim feeds A to core row `row`: 0, 2, 4, 6 for four rows and eight columns."""
-        return row * self.columns // self.rows
+        return feeding_column(row, self.rows, self.columns)
 
     def feeds(self) -> list[Feed]:
         """What the shims bring of A, by column."""

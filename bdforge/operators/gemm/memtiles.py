@@ -7,6 +7,7 @@ passes tile by tile.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
+from typing import Any, NamedTuple
 
 from bd_patterns import Pattern
 from bdforge.design.memory import Acquire, Bd, Buffer, Lock, Locks, Padding, Release, in_turn, ring
@@ -22,6 +23,27 @@ from bdforge.operators.gemm.spec import GemmSpec
 B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL = 0, 2, 2
 A_CHANNELS = (1, 3, 4, 5)
 """MM2S channels of the core rows that one memtile feeds; the first is A's S2MM channel too."""
+
+
+class Share(NamedTuple):
+    """What a memtile holds of one operand: `buffers` of `elements`, each sent by `turns` BDs.
+
+    Numbers, or arrays of a search's candidates.
+    """
+
+    elements: Any
+    buffers: Any
+    turns: Any = 1
+
+    @property
+    def sends(self) -> Any:
+        """BDs that send all buffers once, and turns of the lock that says that there is room."""
+        return self.buffers * self.turns
+
+    @classmethod
+    def slab(cls, depth: Any, size: Any, k: Any) -> "Share":
+        """Two slabs of `size` rows of A or columns of B, filled at once and sent in slices of k."""
+        return cls(depth * size, 2, depth // k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +104,14 @@ class _Memtiles:
 
     def b_store(self, column: int) -> Store:
         packed = self.spec.layouts.b == "packed"
-        depth, turns = (self.size.k, 1) if packed else (self.k_mt, self.slices)
+        depth = self.size.k if packed else self.k_mt
+        share = Share.slab(depth, self.size.n, self.size.k)
         what = "B tile, packed, in the order of the kernel" if packed else f"slab of B, {depth} x {self.size.n}"
-        buffers = operand_buffers(f"mem_{column}_b", depth * self.size.n, self.kernel.b, what)
-        return Store(buffers, self.locks[column].pair("b", 2 * turns, "B" if packed else "B, in slices of k"))
+        return self.store(column, "b", share, self.kernel.b, what, "B" if packed else "B, in slices of k")
+
+    def store(self, column: int, name: str, share: Share, type_: ElementType, role: str, locks_role: str) -> Store:
+        buffers = operand_buffers(f"mem_{column}_{name}", share.elements, type_, role, share.buffers)
+        return Store(buffers, self.locks[column].pair(name, share.sends, locks_role))
 
     def b_channels(self, column: int) -> list[Channel]:
         store = self.b[column]
@@ -100,11 +126,9 @@ class _Memtiles:
 
     def a_store(self, column: int, row: int) -> Store:
         rows = self.size.rows // self.tiling.a_shims
-        name = f"a{row}"
         role = f"slab of A, {rows} x {self.k_mt}, for core row {row}"
-        buffers = operand_buffers(f"mem_{column}_{name}", rows * self.k_mt, self.kernel.a, role)
-        # Counted in slices of k: a slab is filled at once and leaves slice by slice.
-        return Store(buffers, self.locks[column].pair(name, 2 * self.slices, f"A of core row {row}, in slices of k"))
+        share = Share.slab(self.k_mt, rows, self.size.k)
+        return self.store(column, f"a{row}", share, self.kernel.a, role, f"A of core row {row}, in slices of k")
 
     def a_channels(self, column: int, stores: list[Store]) -> Iterable[Channel]:
         """Slabs in, for one core row after the other, and a channel out for each core row that starts here."""
@@ -134,11 +158,9 @@ class _Memtiles:
         return [Pattern(*extents, offset=i * step) for i in range(self.slices)]
 
     def c_store(self, column: int, row: int) -> Store:
-        count = self.spec.buffers.c_memtile_buffers
-        elements = self.size.m * self.size.n
-        buffers = operand_buffers(f"mem_{column}_c{row}", elements, self.c_type, f"C tile of core row {row}", count)
-        # One pair for each core: with a pair for all, a fast core would take a slow one's turn.
-        return Store(buffers, self.locks[column].pair(f"c{row}", count, f"C of core row {row}"))
+        share = Share(self.size.m * self.size.n, self.spec.buffers.c_memtile_buffers)
+        # One pair of locks for each core: with a pair for all, a fast core would take a slow one's turn.
+        return self.store(column, f"c{row}", share, self.c_type, f"C tile of core row {row}", f"C of core row {row}")
 
     def c_channels(self, stores: list[Store]) -> Iterable[Channel]:
         for row, store in enumerate(stores):

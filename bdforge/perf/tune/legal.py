@@ -1,19 +1,23 @@
 """Which candidates can be built, for millions at a time: what `plan_gemm` says of one, as array arithmetic.
 
-The limits are those of `bdforge.devices.limits`, the buffers, locks and BDs the GEMM operator's; a test holds the
-two against each other, candidate by candidate, in both directions.
+Sizes, turns, units and patterns are the mapping's own formulas, limits those of `bdforge.devices.limits`; a test holds
+both answers against each other, candidate by candidate.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 
+from bd_patterns import static_fits
 from bdforge.design.placement import occupied
 from bdforge.devices import TileKind
 from bdforge.devices.fits import fits
-from bdforge.devices.limits import GRANULE_BITS, STATIC_STRIDE_END, TileLimits
+from bdforge.devices.limits import GRANULE_BITS
 from bdforge.devices.types import ElementType
-from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL
+from bdforge.operators.gemm.check import shims_found, tile_units
+from bdforge.operators.gemm.grid import feeding_column
+from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL, Share
 from bdforge.operators.gemm.reorders import c_lines, slab_slice
 from bdforge.perf.tune.space import B_LAYOUTS, Candidates, SearchSpace, buffer_bytes, core_holds
 
@@ -33,9 +37,10 @@ class _Legality:
         generation = space.device.generation
         self.memtile = generation.limits(TileKind.MEMTILE)
         self.align = generation.vector_align_bytes
-        self.packed = c.b_layout == _PACKED
-        self.slices = c.k_mt // c.k
         self.rows = c.m // c.a_shims
+        depth = np.where(c.b_layout == _PACKED, c.k, c.k_mt)
+        self.a, self.b = Share.slab(c.k_mt, self.rows, c.k), Share.slab(depth, c.n, c.k)
+        self.of_c = Share(c.m * c.n, c.c_memtile_buffers)
 
     def verdict(self) -> np.ndarray:
         fits = self.multiples()
@@ -44,9 +49,9 @@ class _Legality:
         return fits
 
     def multiples(self) -> np.ndarray:
-        c, (r, k, n) = self.c, self.kernel.multiples
-        whole = (c.m % (r * np.lcm(c.rho, c.a_shims)) == 0) & (c.k % k == 0) & (c.n % n == 0) & (c.k_mt % c.k == 0)
-        enough = (c.a_shims == 1) | (c.a_shims * self.space.rows <= self.space.columns)
+        c, (m, k, n) = self.c, tile_units(self.kernel, self.c.rho, self.c.a_shims)
+        whole = (c.m % m == 0) & (c.k % k == 0) & (c.n % n == 0) & (c.k_mt % c.k == 0)
+        enough = shims_found(c.a_shims, self.space.rows, self.space.columns)
         return whole & enough & (self.space.stack_bytes % self.align == 0)
 
     def core_memory(self) -> np.ndarray:
@@ -54,36 +59,27 @@ class _Legality:
         return core_holds(self.space, c.m, c.k, c.n, c.c_buffers, c.rho)
 
     def memtile_memory(self) -> np.ndarray:
-        a, b, c = self.memtile_buffers()
-        most = max(self.a_stores().values(), default=0)
-        used = occupied(0, ((2, b), (2 * most, a), (self.space.rows * self.c.c_memtile_buffers, c)))
+        types = (self.kernel.a, self.kernel.b, self.space.c_type)
+        shares = (self.a, self.b, self.of_c)
+        a, b, c = (buffer_bytes(share.elements, type_) for share, type_ in zip(shares, types, strict=True))
+        most = max(self.a_stores(), default=0)
+        used = occupied(0, ((self.b.buffers, b), (most * self.a.buffers, a), (self.space.rows * self.of_c.buffers, c)))
         words = np.maximum(a, b) * 8 // GRANULE_BITS
         return (used <= self.memtile.memory_bytes) & fits(self.memtile, length=words)
 
-    def memtile_buffers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Bytes of one slab of A, one buffer of B and one tile of C."""
-        c, kernel = self.c, self.kernel
-        depth = np.where(self.packed, c.k, c.k_mt)
-        slab, tile = buffer_bytes(self.rows * c.k_mt, kernel.a), buffer_bytes(depth * c.n, kernel.b)
-        return slab, tile, buffer_bytes(c.m * c.n, self.space.c_type)
-
-    def a_stores(self) -> dict[int, int]:
-        """Slabs of A by memtile, of one shim; with two, each memtile has at most one."""
-        counts: dict[int, int] = {}
-        for row in range(self.space.rows):
-            column = row * self.space.columns // self.space.rows
-            counts[column] = counts.get(column, 0) + 1
-        return counts
+    def a_stores(self) -> list[int]:
+        """How many slabs of A each memtile has that feeds rows, from one shim; with two, each has at most one."""
+        space = self.space
+        return list(Counter(feeding_column(row, space.rows, space.columns) for row in range(space.rows)).values())
 
     def locks(self) -> np.ndarray:
-        turns = 2 * self.slices
         most = self.memtile.lock_value_max
-        return (turns <= most) & (np.where(self.packed, 2, turns) <= most)
+        return (self.a.sends <= most) & (self.b.sends <= most)
 
     def bd_counts(self) -> np.ndarray:
-        """BDs of the even and of the odd channels of the busiest memtile (`bdforge.operators.gemm.memtiles`)."""
+        """BDs of the even and of the odd channels of the busiest memtile."""
         fits = np.ones(len(self.c), bool)
-        for stores in {0, *self.a_stores().values()}:
+        for stores in {0, *self.a_stores()}:
             counts: dict[range, np.ndarray | int] = {}
             for channel, count in self.channel_bds(stores):
                 share = self.memtile.bds_of_channel(channel)
@@ -94,14 +90,13 @@ class _Legality:
 
     def channel_bds(self, stores: int) -> Iterator[tuple[int, np.ndarray | int]]:
         """(channel, its BDs) of a memtile with `stores` slabs of A for as many core rows."""
-        c, turns = self.c, 2 * self.slices
-        yield B_CHANNEL, 2
-        yield B_CHANNEL, np.where(self.packed, 2, turns)
-        yield from ((C_IN_CHANNEL + row, c.c_memtile_buffers) for row in range(self.space.rows))
-        yield C_OUT_CHANNEL, self.space.rows * c.c_memtile_buffers
+        yield B_CHANNEL, self.b.buffers
+        yield B_CHANNEL, self.b.sends
+        yield from ((C_IN_CHANNEL + row, self.of_c.buffers) for row in range(self.space.rows))
+        yield C_OUT_CHANNEL, self.space.rows * self.of_c.sends
         if stores:
-            yield A_CHANNELS[0], 2 * stores
-        yield from ((channel, turns * c.a_shims) for channel in A_CHANNELS[:stores])
+            yield A_CHANNELS[0], stores * self.a.buffers
+        yield from ((channel, self.a.sends * self.c.a_shims) for channel in A_CHANNELS[:stores])
 
     def transfers(self) -> np.ndarray:
         """Whether the patterns of A, B and C fit a memtile's BDs."""
@@ -116,39 +111,11 @@ class _Legality:
         """A slice of a slab of `size` lines; offsets are multiples of whole slices."""
         c = self.c
         extents = slab_slice(type_, in_lines, c.k, c.k_mt, size, self.kernel.s, micro)
-        return _fits(*extents, type_.memory_bits, self.memtile)
+        return static_fits(*extents, type_.memory_bits, self.memtile)
 
     def c_lines(self) -> np.ndarray:
         c, kernel, type_ = self.c, self.kernel, self.space.c_type
         if type_.blocked:
             return fits(self.memtile, length=buffer_bytes(c.m * c.n, type_) * 8 // GRANULE_BITS)
         extents = c_lines(self.space.c_layout, c.m, c.n, kernel.r, kernel.t)
-        return _fits(*extents, type_.memory_bits, self.memtile)
-
-
-_Extents = tuple[np.ndarray | int, ...]
-
-
-def _fits(sizes: _Extents, strides: _Extents, bits: int, limits: TileLimits) -> np.ndarray:
-    """Whether static patterns fit a BD, as `bd_patterns.problems` judges those of the functions above.
-
-    Their innermost stride is 1 and all strides stay in the buffer.
-    """
-    inner = len(sizes) - 1
-    words = [
-        (_words(size, bits) if axis == inner else size, _words(stride, bits))
-        for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True))
-    ]
-    held, linear, step = fits(limits, dims=words), np.bool_(True), 1
-    for axis in range(inner, -1, -1):
-        size, stride = np.asarray(sizes[axis]), np.asarray(strides[axis])
-        linear = linear & ((size == 1) | (stride == step))
-        held = held & (size <= limits.static_size) & (stride < STATIC_STRIDE_END)
-        whole = size * bits % GRANULE_BITS == 0 if axis == inner else (size == 1) | (stride * bits % GRANULE_BITS == 0)
-        held = held & whole
-        step = step * size
-    return (linear | held) & fits(limits, length=_words(step, bits))
-
-
-def _words(elements: np.ndarray | int, bits: int) -> np.ndarray | int:
-    return -(-elements * bits // GRANULE_BITS)
+        return static_fits(*extents, type_.memory_bits, self.memtile)

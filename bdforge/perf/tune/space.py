@@ -18,6 +18,7 @@ from bdforge.devices.fits import fits
 from bdforge.devices.limits import GRANULE_BITS
 from bdforge.devices.types import TYPES, ElementType, type_named
 from bdforge.operators.gemm import GemmSpec, plan_gemm, spec_from
+from bdforge.operators.gemm.check import shims_found
 from bdforge.operators.gemm.core_tiles import core_parts
 from bdforge.operators.gemm.kernels import Kernel, kernel_for
 from bdforge.operators.specs import STACK_BYTES
@@ -185,7 +186,7 @@ def candidates_of(space: SearchSpace, m: int) -> Iterator[Candidates]:
         index, slices, shims, layout = _mesh(np.arange(len(k)), slices, np.array(BUFFERS), layouts)
         k_mt = k[index] * slices
         useful = k_mt < space.deepest + k[index]  # at most one slice more than the deepest problem
-        useful &= (shims == 1) | (shims * space.rows <= space.columns)
+        useful &= shims_found(shims, space.rows, space.columns)
         index, shims, layout, k_mt = (array[useful] for array in (index, shims, layout, k_mt))
         found = Candidates(
             np.full(len(index), m), k[index], n[index], k_mt, c_buffers[index], np.full(len(index), 2), rho[index],

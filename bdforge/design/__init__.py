@@ -21,6 +21,7 @@ from bdforge.design.memory import (
     whole,
 )
 from bdforge.design.model import Allocation, Cascade, Channel, Design, Flow, Port, Tile
+from bdforge.design.parameters import Parameters, Told, told_cores
 from bdforge.design.placement import placed
 from bdforge.design.program import Advance, Call, Core, Load, Loop, Rotating, Rotation, Store
 from bdforge.design.reasons import DesignError, Reason
@@ -28,8 +29,46 @@ from bdforge.design.render import render
 from bdforge.design.sequence import Event, LockWrite, RtpWrite, Sequence, Task, TaskBd, TokenWait
 
 __all__ = [
-    "Acquire", "Advance", "Allocation", "Bd", "Buffer", "Call", "Cascade", "Channel", "Core", "Design",
-    "DesignError", "Event", "Flow", "Load", "Lock", "LockWrite", "Locks", "Loop", "Packet", "Port", "Reason", "Release",
-    "Rotating", "Rotation", "RtpWrite", "Sequence", "Slots", "Store", "Task", "TaskBd", "Tile", "TokenWait",
-    "check", "in_turn", "ping_pong", "placed", "render", "ring", "whole",
+    "Acquire",
+    "Advance",
+    "Allocation",
+    "Bd",
+    "Buffer",
+    "Call",
+    "Cascade",
+    "Channel",
+    "Core",
+    "Design",
+    "DesignError",
+    "Event",
+    "Flow",
+    "Load",
+    "Lock",
+    "LockWrite",
+    "Locks",
+    "Loop",
+    "Packet",
+    "Parameters",
+    "Port",
+    "Reason",
+    "Release",
+    "Rotating",
+    "Rotation",
+    "RtpWrite",
+    "Sequence",
+    "Slots",
+    "Store",
+    "Task",
+    "TaskBd",
+    "Tile",
+    "TokenWait",
+    "Told",
+    "check",
+    "in_turn",
+    "ping_pong",
+    "placed",
+    "render",
+    "ring",
+    "told_cores",
+    "whole",
 ]  # fmt: skip

@@ -7,10 +7,11 @@ with program.loop(n // 1024) as i, program.step():
     program.task("MM2S", 0, 0, program.bd(0, 1024 * i, (1024,), (1,)))
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.sequences.check import checked
 from bdforge.sequences.expressions import Expr, Operand, expression
 from bdforge.sequences.program import (
@@ -161,6 +162,12 @@ class Builder:
     def write(self, address: Operand, value: Operand) -> None:
         """Write a register."""
         self._add(Write(kind="write", address=self.place(address), value=self.place(value)))
+
+    def tell(self, parameters: Operand, words: Mapping[int, Operand], go: Operand) -> None:
+        """Write a core's parameters by slot, from the address of the first on, then 1 to the lock at `go`."""
+        for slot, value in words.items():
+            self.write(parameters + GRANULE_BYTES * slot, value)
+        self.write(go, 1)
 
     def bd(
         self,

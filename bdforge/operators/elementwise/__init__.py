@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from bdforge.design import Design
+from bdforge.design import Design, told_cores
 from bdforge.devices import Device
 from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.types import TYPES, ElementType
@@ -17,7 +17,6 @@ from bdforge.operators.elementwise.mapping import (
     Tiling,
     elementwise_program,
     map_elementwise,
-    told_at,
 )
 from bdforge.operators.operator import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.reasons import array_reasons, design_reasons, stack_reasons
@@ -151,7 +150,7 @@ class ElementwisePlan(Plan):
     @property
     def program(self) -> Program:
         """The runtime sequence of any length."""
-        return elementwise_program(self.tiling, told_at(self.design), self.spec.sequence.steps)
+        return elementwise_program(self.tiling, told_cores(self.design), self.spec.sequence.steps)
 
     @property
     def kernels(self) -> Kernels:

@@ -12,19 +12,19 @@ from bdforge.design import (
     Acquire,
     Advance,
     Allocation,
-    Buffer,
     Call,
     Channel,
     Core,
     Design,
     Flow,
-    Load,
     Locks,
     Loop,
+    Parameters,
     Release,
     Rotation,
     Slots,
     Tile,
+    Told,
     in_turn,
     placed,
 )
@@ -37,7 +37,6 @@ DEAL_CHANNELS = (1, 3, 5, 0)
 """MM2S channels of a memtile to its cores: four rows take all its BDs, 24 of even channels and 24 of odd ones."""
 JOIN_CHANNEL = 4
 """MM2S channel of y. S2MM channels are a = 0, b = 1, and from 2 on y of each core row."""
-RTP_ELEMENTS = 16  # one is used, the number of tiles
 LARGEST_LENGTH = 1 << 30
 """Elements of a problem: a BD counts its words in 32 bits."""
 
@@ -104,8 +103,7 @@ def _core_tile(tiling: Tiling, column: int, row: int, symbol: str, stack_bytes: 
     """A core: once told of how many tiles, for each it waits for a and b and room for y."""
     locks = Locks(f"core_{column}_{row}")
     a, b, y = (Slots.of(locks, x, tiling.tile, tiling.type, f"{x} tile") for x in "aby")
-    told = Buffer(f"{locks.tile}_rtp", RTP_ELEMENTS, "i32", "run-time parameter: tiles")
-    go = locks.one("go", role="set by the host when the run-time parameter is in place")
+    told = Parameters.of(locks, "tiles")
     turn = Rotation("turn")
     tile = (
         *(Acquire(lock) for lock in (a.full, b.full, y.free)),
@@ -113,29 +111,14 @@ def _core_tile(tiling: Tiling, column: int, row: int, symbol: str, stack_bytes: 
         *(Release(lock) for lock in (a.free, b.free, y.full)),
         Advance(turn),
     )
-    body = (Loop(None, (Acquire(go), Load("tiles", told), Loop("tiles", tile, "tile")), "problem"),)
+    body = (told.problems({"tiles": 0}, Loop("tiles", tile, "tile")),)
     channels = (
         Channel("S2MM", 0, in_turn((a.fill(), b.fill())), "a and b in"),
         Channel("MM2S", 0, y.send(), "y out"),
     )
-    buffers = (*a.buffers, *b.buffers, *y.buffers, told)
+    buffers = (*a.buffers, *b.buffers, *y.buffers, told.buffer)
     core = Core(body, stack_bytes, link_with)
     return Tile(locks.tile, column, row, TileKind.CORE, buffers, tuple(locks.taken), channels, core)
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """Full addresses of a core's number of tiles, and of the lock that says that it is there."""
-
-    column: int
-    tiles: int
-    go: int
-
-
-def told_at(design: Design) -> tuple[Told, ...]:
-    """Where each core of a mapped design is told what to do."""
-    cores = (tile for tile in design.tiles if tile.core)
-    return tuple(Told(core.column, core.address(core.buffers[-1]), core.address(core.locks[-1])) for core in cores)
 
 
 @lru_cache(maxsize=64)
@@ -173,8 +156,7 @@ class _Walk:
             for core in self.cores:
                 _, tiles = self.share(core.column)
                 with build.when(tiles > 0):
-                    build.write(core.tiles, tiles)
-                    build.write(core.go, 1)
+                    build.tell(core.parameters, {0: tiles}, core.go)
             self.tasks(2, "S2MM", 0)
         return build.program
 

@@ -5,21 +5,21 @@ from dataclasses import dataclass, replace
 from bd_patterns import Pattern
 from bdforge.design.memory import Acquire, Bd, Buffer, Lock, Locks, Release, ping_pong, ring
 from bdforge.design.model import Channel, Tile
-from bdforge.design.program import Advance, Call, Core, Load, Loop, Rotation, Statement
+from bdforge.design.parameters import PARAMETER_BYTES, Parameters
+from bdforge.design.program import Advance, Call, Core, Loop, Rotation, Statement
 from bdforge.devices import FIRST_CORE_ROW, TileKind
 from bdforge.devices.types import TYPES, ElementType
 from bdforge.operators.gemm.finish import finish_for
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.spec import GemmSpec
 
-RTP_ELEMENTS = 16  # two slots are used
-RTP_K_STEPS, RTP_OUTPUT_TILES = 0, 1
-_RTP_BYTES = 4 * RTP_ELEMENTS
+K_STEPS, OUTPUT_TILES = range(2)
+"""Run-time parameters: K/k and the core's tiles of C."""
 
 
 def core_parts(a, b, c, c_buffers):
     """(buffers, bytes of each) of a core for `occupied`, from the bytes of one A, B and C; numbers or arrays."""
-    return (2, a), (2, b), (c_buffers, c), (1, _RTP_BYTES)
+    return (2, a), (2, b), (c_buffers, c), (1, PARAMETER_BYTES)
 
 
 def operand_buffers(name: str, elements: int, type_: ElementType, role: str, count: int = 2) -> tuple[Buffer, ...]:
@@ -51,9 +51,8 @@ def core_tile(spec: GemmSpec, kernel: Kernel, column: int, row: int) -> Tile:
     a = operand_buffers(f"{name}_a", m // spec.buffers.rho * k, kernel.a, "A tile, micro-tiles")
     b = operand_buffers(f"{name}_b", k * n, kernel.b, "B tile, micro-tiles")
     c = operand_buffers(f"{name}_c", m * n, kernel.accumulator, "C tile, micro-tiles", spec.buffers.c_buffers)
-    rtp = Buffer(f"{name}_rtp", RTP_ELEMENTS, "i32", "run-time parameters: K/k, output tiles")
     a_locks, b_locks, c_locks = locks.pair("a", 2, "A"), locks.pair("b", 2, "B"), locks.pair("c", len(c), "C")
-    locks.one("go", role="set by the host when the run-time parameters are in place")
+    rtp = Parameters.of(locks, "K/k, output tiles").buffer
     out = Pattern((_c_elements(spec, kernel),), (1,))
     channels = (
         Channel("S2MM", 0, ring(a, *a_locks), "A in"),
@@ -77,7 +76,7 @@ def core_of(tile: Tile) -> GemmCore:
         return tuple(b for b in tile.buffers if b.name.startswith(f"{tile.name}_{part}_"))
 
     locks = {lock.name.removeprefix(f"{tile.name}_"): lock for lock in tile.locks}
-    return GemmCore(tile, buffers("a"), buffers("b"), buffers("c"), tile.buffer(f"{tile.name}_rtp"), locks)
+    return GemmCore(tile, buffers("a"), buffers("b"), buffers("c"), Parameters.held(tile).buffer, locks)
 
 
 def _program(spec: GemmSpec, kernel: Kernel, core: GemmCore) -> tuple[Statement, ...]:
@@ -111,5 +110,5 @@ def _program(spec: GemmSpec, kernel: Kernel, core: GemmCore) -> tuple[Statement,
         Release(core.locks["c_full"]),
         Advance(c_turns),
     )
-    parameters = (Load("k_steps", core.rtp, RTP_K_STEPS), Load("tiles", core.rtp, RTP_OUTPUT_TILES))
-    return (Loop(None, (Acquire(core.locks["go"]), *parameters, Loop("tiles", c_tile, "tile")), "gemm"),)
+    slots = {"k_steps": K_STEPS, "tiles": OUTPUT_TILES}
+    return (Parameters.held(core.tile).problems(slots, Loop("tiles", c_tile, "tile"), name="gemm"),)

@@ -47,7 +47,7 @@ class Plan(AnyPlan):
     @property
     def program(self) -> Program:
         """The runtime sequence of any M, K, N."""
-        return gemm_program(walked(self.spec, self.kernel, self.tiling, self.design, self.cores, self.device))
+        return gemm_program(walked(self.spec, self.kernel, self.tiling, self.design, self.device))
 
     @property
     def kernels(self) -> Kernels:

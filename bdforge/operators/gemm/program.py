@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES
+from bdforge.operators.gemm.core_tiles import K_STEPS, OUTPUT_TILES
 from bdforge.operators.gemm.grid import Feed, Storage
 from bdforge.operators.gemm.operands import A, B, C, Operands, R, S
 from bdforge.operators.gemm.stages import Stages
@@ -217,9 +218,8 @@ class _Walk:
     def release(self) -> None:
         """Every core's parameters, then the lock that says that they are there."""
         for core in self.walked.cores:
-            self.build.write(core.k_steps, self.depth // self.tiling.k)
-            self.build.write(core.output_tiles, self.panels * self.steps)
-            self.build.write(core.go, 1)
+            words = {K_STEPS: self.depth // self.tiling.k, OUTPUT_TILES: self.panels * self.steps}
+            self.build.tell(core.parameters, words, core.go)
 
     def a(self, area: _Area, feed: Feed) -> list[Bd | None]:
         """A feed's rows of A in slabs, panel by panel."""

@@ -1,13 +1,12 @@
 """What of a GEMM design its sequences depend on."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bdforge.design.model import Design
+from bdforge.design.parameters import Told, told_cores
 from bdforge.devices import Device, TileKind, TileLimits
-from bdforge.devices.limits import GRANULE_BYTES, TASK_REPEAT_MAX
+from bdforge.devices.limits import TASK_REPEAT_MAX
 from bdforge.devices.types import TYPES
-from bdforge.operators.gemm.core_tiles import RTP_K_STEPS, RTP_OUTPUT_TILES, GemmCore
 from bdforge.operators.gemm.finish import fed_operands
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Kernel
@@ -25,15 +24,6 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True)
-class Core:
-    """Full addresses of a core's parameters, and of the lock that says that they are there."""
-
-    k_steps: int
-    output_tiles: int
-    go: int
-
-
-@dataclass(frozen=True, slots=True)
 class Walked:
     """All of a design that its sequences depend on. `memory` are the MLIR types of A, B and C in host memory."""
 
@@ -42,7 +32,7 @@ class Walked:
     depth_limit: int
     largest_size: int
     channels: tuple[Channel, Channel, Channel]
-    cores: tuple[Core, ...]
+    cores: tuple[Told, ...]
     memory: tuple[str, str, str]
     types: tuple[str, str, str]
     packing: Packing
@@ -51,9 +41,7 @@ class Walked:
     """Panels or column steps of one step."""
 
 
-def walked(
-    spec: GemmSpec, kernel: Kernel, tiling: Tiling, design: Design, cores: Iterable[GemmCore], device: Device
-) -> Walked:
+def walked(spec: GemmSpec, kernel: Kernel, tiling: Tiling, design: Design, device: Device) -> Walked:
     """All of it of a placed design."""
     channels = {a.name[0]: Channel(a.direction, a.channel) for a in design.allocations}
     return Walked(
@@ -62,17 +50,12 @@ def walked(
         depth_limit=kernel.depth_limit,
         largest_size=LARGEST_SIZE,
         channels=(channels["a"], channels["b"], channels["c"]),
-        cores=tuple(map(_core, cores)),
+        cores=told_cores(design),
         memory=(_memory_type(spec, tiling, "a"), _memory_type(spec, tiling, "b"), _memory_type(spec, tiling, "c")),
         types=(spec.a, spec.b, spec.c),
         packing=Packing(kernel.s, kernel.t, spec.tile.m, kernel.field_scaled, fed_operands(spec)),
         in_flight=spec.sequence.steps,
     )
-
-
-def _core(core: GemmCore) -> Core:
-    parameters, go = core.tile.address(core.rtp), core.tile.address(core.locks["go"])
-    return Core(parameters + GRANULE_BYTES * RTP_K_STEPS, parameters + GRANULE_BYTES * RTP_OUTPUT_TILES, go)
 
 
 def _memory_type(spec: GemmSpec, tiling: Tiling, name: str) -> str:

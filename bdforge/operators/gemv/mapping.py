@@ -14,15 +14,14 @@ from bdforge.design import (
     Acquire,
     Advance,
     Allocation,
-    Buffer,
     Call,
     Channel,
     Core,
     Design,
     Flow,
-    Load,
     Locks,
     Loop,
+    Parameters,
     Release,
     Rotation,
     Slots,
@@ -41,7 +40,6 @@ C_IN, C_OUT, C_SHIM_CHANNEL = 2, 5, 0
 TILES, IDLE, CHUNKS, BETWEEN = range(4)
 """Run-time parameters: a core's tiles of C, passes that it lets go by at first, K/k, and, for cores whose channel has
 the work of half a shim, passes that it lets go by before each tile."""
-RTP_ELEMENTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,22 +167,21 @@ def _core(tiling: Tiling, column: int, row: int, symbols: tuple[str, ...], stack
     a = Slots.of(locks, "a", tiling.height * tiling.k, kernel.a, "chunk of A, micro-tiles")
     w = Slots.of(locks, "w", tiling.k * tiling.n, tiling.w, "tile of W, in the order of the kernel")
     c = Slots.of(locks, "c", tiling.height * tiling.n, kernel.accumulator, "tile of C, micro-tiles")
-    told = Buffer(f"{locks.tile}_rtp", RTP_ELEMENTS, "i32", "run-time parameters: tiles of C, idle passes, K/k")
-    problem = _problem(a, w, c, told, symbols, tiling.lags(column))
-    go = locks.one("go", role="set by the host when the run-time parameters are in place")
+    told = Parameters.of(locks, "tiles of C, idle passes, K/k")
+    slots = {"tiles": TILES, "idle": IDLE, "chunks": CHUNKS} | ({"between": BETWEEN} if tiling.lags(column) else {})
+    body = (told.problems(slots, *_problem(a, w, c, symbols, tiling.lags(column))),)
     held = tiling.height * tiling.n * tiling.c.bits // kernel.accumulator.memory_bits  # C may be the narrower type
     channels = (
         Channel("S2MM", 0, a.fill(), "A in"),
         Channel("S2MM", 1, w.fill(), "W in"),
         Channel("MM2S", 0, c.send(Pattern((held,), (1,))), "C out"),
     )
-    body = (Loop(None, (Acquire(go), *problem), "problem"),)
-    buffers = (*a.buffers, *w.buffers, *c.buffers, told)
+    buffers = (*a.buffers, *w.buffers, *c.buffers, told.buffer)
     core = Core(body, stack_bytes, link_with)
     return Tile(locks.tile, column, row, TileKind.CORE, buffers, tuple(locks.taken), channels, core)
 
 
-def _problem(a: Slots, w: Slots, c: Slots, told: Buffer, symbols: tuple[str, ...], lags: bool) -> Iterator[Load | Loop]:
+def _problem(a: Slots, w: Slots, c: Slots, symbols: tuple[str, ...], lags: bool) -> Iterator[Loop]:
     """Let the first passes of A go by, then multiply one with each tile of C, with others in between where W lags.
 
     The last pass is one with a tile, so that its C tells that a core is done with the problem.
@@ -202,7 +199,5 @@ def _problem(a: Slots, w: Slots, c: Slots, told: Buffer, symbols: tuple[str, ...
         *(Call(symbol, (c_now,)) for symbol in finish),
         *(Release(c.full), Advance(c_turn)),
     )
-    names = {"tiles": TILES, "idle": IDLE, "chunks": CHUNKS} | ({"between": BETWEEN} if lags else {})
-    yield from (Load(name, told, slot) for name, slot in names.items())
     yield Loop("idle", past, "idle_pass")
     yield Loop("tiles", (*([Loop("between", past, "idle_pass")] if lags else []), *tile), "tile")

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from bdforge.design import told_cores
 from bdforge.devices import device_named
 from bdforge.devices.registers import split_address
 from bdforge.operators import OPERATORS, SpecError
 from bdforge.operators.elementwise import ElementwisePlan, plan_elementwise, spec_from
-from bdforge.operators.elementwise.mapping import LARGEST_LENGTH, told_at
+from bdforge.operators.elementwise.mapping import LARGEST_LENGTH
 from bdforge.sequences import Start, Stored
 
 LEAST = {"kind": "elementwise", "function": "add"}
@@ -36,7 +37,7 @@ def runs_of(
             assert bd.pattern.is_linear
             found.setdefault((task.column, "ABY"[bd.argument]), []).append((bd.pattern.offset, bd.pattern.sizes[0]))
     stored = [item for e in sequence.events if isinstance(e, Start) for item in e.items if isinstance(item, Stored)]
-    told = {core.tiles for core in told_at(plan.design)}
+    told = {core.parameters for core in told_cores(plan.design)}
     tiles: dict[int, set[int]] = {}
     for item in stored:
         if item.address in told:

@@ -1,0 +1,55 @@
+"""What hosts tell a core before each problem: words of run-time parameters, and the lock that says that they are there.
+
+The lock comes last, so that no core reads half of them; `bdforge.sequences.Builder.tell` writes both.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bdforge.design.memory import Acquire, Buffer, Lock, Locks
+from bdforge.design.model import Design, Tile
+from bdforge.design.program import Load, Loop, Statement
+
+_WORDS = 16
+PARAMETER_BYTES = 4 * _WORDS
+"""Of the buffer of a core's parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """A core's: up to 16 words of 32 bits."""
+
+    buffer: Buffer
+    go: Lock
+
+    @classmethod
+    def of(cls, locks: Locks, role: str) -> "Parameters":
+        """Those of the core whose `locks` give the next one; `role` names them for readers."""
+        buffer = Buffer(f"{locks.tile}_rtp", _WORDS, "i32", f"run-time parameters: {role}")
+        return cls(buffer, locks.one("go", role="set by the host when the run-time parameters are in place"))
+
+    @classmethod
+    def held(cls, tile: Tile) -> "Parameters":
+        """Those that a core's tile holds, found by name."""
+        go = next(lock for lock in tile.locks if lock.name == f"{tile.name}_go")
+        return cls(tile.buffer(f"{tile.name}_rtp"), go)
+
+    def problems(self, slots: Mapping[str, int], *body: Statement, name: str = "problem") -> Loop:
+        """For ever: wait for the parameters, load each from its word, then `body`."""
+        loads = (Load(parameter, self.buffer, slot) for parameter, slot in slots.items())
+        return Loop(None, (Acquire(self.go), *loads, *body), name)
+
+
+class Told(NamedTuple):
+    """Full addresses of a core's first parameter and of its lock."""
+
+    column: int
+    parameters: int
+    go: int
+
+
+def told_cores(design: Design) -> tuple[Told, ...]:
+    """Where each core of a placed design is told what to do."""
+    held = ((tile, Parameters.held(tile)) for tile in design.tiles if tile.core)
+    return tuple(Told(tile.column, tile.address(p.buffer), tile.address(p.go)) for tile, p in held)

@@ -68,7 +68,7 @@ class Configuration:
                 case LockOp():
                     if op.symbol:
                         self.lock(op).name = f"{op.symbol} ({self.lock(op).name})"
-                    if op.init_attr is not None:
+                    if "init" in op.properties:
                         self.lock(op).set(op.init, lambda op=op: f" ({location(op)})")
                 case FlowOp() if not physical:
                     self.flows.circuit(op)

@@ -140,7 +140,7 @@ def _tell_unaligned(op: CoreOp | BufferOp, address: int, data: bytes, policy: Po
 def _set_memory(writer: Writer, device: DeviceOp, allocation: Allocation, policy: Policy | None) -> None:
     """First values of locks, then of buffers. Locks without one keep their value."""
     for op in device.walk():
-        if isinstance(op, LockOp) and op.init_attr is not None:
+        if isinstance(op, LockOp) and "init" in op.properties:
             limits = op.tile.limits
             if not 0 <= op.init <= limits.lock_value_max:
                 raise lowering_error(op, f"a lock starts at {op.init}, outside 0 to {limits.lock_value_max}")

@@ -2,48 +2,16 @@
 
 from typing import NamedTuple
 
-from xdsl.dialects.builtin import (
-    IndexType,
-    IntegerAttr,
-    StringAttr,
-    SymbolNameConstraint,
-    i1,
-)
-from xdsl.irdl import (
-    irdl_op_definition,
-    operand_def,
-    opt_prop_def,
-    prop_def,
-    region_def,
-    result_def,
-    traits_def,
-)
+from xdsl.dialects.builtin import IndexType, IntegerAttr, SymbolNameConstraint, i1
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, region_def, result_def, traits_def
 from xdsl.traits import SymbolOpInterface
 
 from bdforge.devices.limits import DEFAULT_STACK_BYTES
 from bdforge.mlir.attributes import PacketInfo, PacketInfoAttr
-from bdforge.mlir.device_ops import (
-    DEFAULT_DEVICE,
-    DeviceOp,
-    EndOp,
-    LogicalTileOp,
-    TileOp,
-    tile_of,
-)
-from bdforge.mlir.memory_ops import (
-    BufferOp,
-    ExternalBufferOp,
-    LockOp,
-    UseLockOp,
-    parse_initial_value,
-)
-from bdforge.mlir.operation import (
-    OPTIONS,
-    AieOperation,
-    Bool,
-    Int32,
-    Int64,
-)
+from bdforge.mlir.device_ops import DEFAULT_DEVICE, DeviceOp, EndOp, LogicalTileOp, TileOp, on_tile, tile_of
+from bdforge.mlir.fields import integer, optional_text, text, word
+from bdforge.mlir.memory_ops import BufferOp, ExternalBufferOp, LockOp, UseLockOp, parse_initial_value
+from bdforge.mlir.operation import OPTIONS, AieOperation, Bool, Int32, Int64
 from bdforge.mlir.words import WORD_DIRECTIVES, Bundle, Direction
 
 
@@ -52,35 +20,19 @@ class CoreOp(AieOperation):
     """Program of a core tile."""
 
     name = "aie.core"
-    tile_value = operand_def(IndexType)
-    stack_size_attr = opt_prop_def(Int32, prop_name="stack_size")
-    link_with_attr = opt_prop_def(StringAttr, prop_name="link_with")
-    elf_file_attr = opt_prop_def(StringAttr, prop_name="elf_file")
+    tile = on_tile()
+    """Tile that runs it."""
+    stack_size = integer(default=DEFAULT_STACK_BYTES)
+    """Bytes at the bottom of its tile's memory."""
+    link_with = optional_text()
+    """Object file of its kernels, if named."""
+    elf_file = optional_text()
+    """Finished program, if named."""
     dynamic_objfifo_lowering = opt_prop_def(Bool)
     body = region_def()
     result = result_def(IndexType)
     assembly_format = "`(` $tile_value `)` $body attr-dict"
     irdl_options = OPTIONS
-
-    @property
-    def tile(self) -> TileOp:
-        """Tile that runs it."""
-        return tile_of(self.tile_value)
-
-    @property
-    def stack_size(self) -> int:
-        """Bytes at the bottom of its tile's memory."""
-        return self.number("stack_size", DEFAULT_STACK_BYTES)
-
-    @property
-    def link_with(self) -> str | None:
-        """Object file of its kernels, if named."""
-        return self.text("link_with")
-
-    @property
-    def elf_file(self) -> str | None:
-        """Finished program, if named."""
-        return self.text("elf_file")
 
 
 class Endpoint(NamedTuple):
@@ -127,10 +79,14 @@ class ShimDmaAllocationOp(AieOperation):
     """A name for a shim's DMA channel, for the runtime sequence."""
 
     name = "aie.shim_dma_allocation"
-    tile_value = operand_def(IndexType)
-    sym_name = prop_def(SymbolNameConstraint())
-    channel_dir = prop_def(Int32)
-    channel_index = prop_def(Int64)
+    tile = on_tile()
+    """The shim."""
+    symbol = text(SymbolNameConstraint(), "sym_name")
+    """Its name."""
+    direction = word(Direction, "channel_dir")
+    """S2MM or MM2S."""
+    channel = integer(Int64, "channel_index")
+    """Channel of that direction."""
     plio = prop_def(Bool, default_value=IntegerAttr(0, i1))
     packet_attr = opt_prop_def(PacketInfoAttr, prop_name="packet")
     traits = traits_def(SymbolOpInterface())
@@ -140,26 +96,6 @@ class ShimDmaAllocationOp(AieOperation):
         "(`,` $packet^)? `)` attr-dict"
     )
     irdl_options = OPTIONS
-
-    @property
-    def symbol(self) -> str:
-        """Its name."""
-        return self.text("sym_name") or ""
-
-    @property
-    def tile(self) -> TileOp:
-        """The shim."""
-        return tile_of(self.tile_value)
-
-    @property
-    def direction(self) -> Direction:
-        """S2MM or MM2S."""
-        return Direction.from_code(self.number("channel_dir"))
-
-    @property
-    def channel(self) -> int:
-        """Channel of that direction."""
-        return self.number("channel_index")
 
     @property
     def packet(self) -> PacketInfo | None:

@@ -3,13 +3,7 @@
 import math
 from typing import ClassVar
 
-from xdsl.dialects.builtin import (
-    DenseArrayBase,
-    IntegerAttr,
-    MemRefType,
-    ShapedType,
-    UnrankedMemRefType,
-)
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, MemRefType, ShapedType, UnrankedMemRefType
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -37,15 +31,8 @@ from bdforge.mlir.attributes import (
     Padding,
     PaddingsAttr,
 )
-from bdforge.mlir.operation import (
-    OPTIONS,
-    AieOperation,
-    Int32,
-    modern,
-    number,
-    parse_attr_dict,
-    print_attr_dict,
-)
+from bdforge.mlir.fields import integer, optional_integer
+from bdforge.mlir.operation import OPTIONS, AieOperation, Int32, modern, number, parse_attr_dict, print_attr_dict
 
 
 @irdl_op_definition
@@ -85,15 +72,19 @@ class DmaBdOp(AieOperation):
     name = "aie.dma_bd"
     buffer_value = operand_def(AnyAttr())
     dynamic = var_operand_def(AnyAttr())
-    offset_attr = opt_prop_def(Int32, prop_name="offset")
+    offset = integer(default=0)
+    """First element; 0 by default."""
     length_attr = opt_prop_def(Int32, prop_name="len")
     dimensions = opt_prop_def(DimensionsAttr)
     pad_dimensions = opt_prop_def(PaddingsAttr)
     pad_value_attr = opt_prop_def(Int32, prop_name="pad_value")
-    bd_id_attr = opt_prop_def(Int32, prop_name="bd_id")
+    bd_id = optional_integer()
+    """BD number, if fixed."""
     packet_attr = opt_prop_def(PacketInfoAttr, prop_name="packet")
-    next_bd_id_attr = opt_prop_def(Int32, prop_name="next_bd_id")
-    burst_length_attr = opt_prop_def(Int32, prop_name="burst_length")
+    next_bd_id = optional_integer()
+    """Number of the next BD, if fixed."""
+    burst_length = integer(default=0)
+    """Bytes of a shim's bursts; 0 means the longest."""
     iteration_attr = opt_prop_def(IterationAttr, prop_name="iteration")
     axcache_attr = opt_prop_def(IntegerAttr, prop_name="axcache")
     static_offset = opt_prop_def(Int32)
@@ -146,11 +137,6 @@ class DmaBdOp(AieOperation):
         return self.buffer_type.element_type
 
     @property
-    def offset(self) -> int:
-        """First element; 0 by default."""
-        return self.number("offset", 0)
-
-    @property
     def length(self) -> int:
         """Elements moved, padding included; the whole buffer by default (0 where the type has no shape)."""
         if (length := self.number("len")) is not None:
@@ -181,16 +167,6 @@ class DmaBdOp(AieOperation):
         return self.number("pad_value", 0)
 
     @property
-    def bd_id(self) -> int | None:
-        """BD number, if fixed."""
-        return self.number("bd_id")
-
-    @property
-    def next_bd_id(self) -> int | None:
-        """Number of the next BD, if fixed."""
-        return self.number("next_bd_id")
-
-    @property
     def packet(self) -> PacketInfo | None:
         """Packet header, from the attribute or an aie.dma_bd_packet in the block."""
         attribute = self.properties.get("packet")
@@ -210,11 +186,6 @@ class DmaBdOp(AieOperation):
     def axcache(self) -> int | None:
         """AXI cache code of a shim's transfers, if given."""
         return self.number("axcache")
-
-    @property
-    def burst_length(self) -> int:
-        """Bytes of a shim's bursts; 0 means the longest."""
-        return self.number("burst_length", 0)
 
     @property
     def use_locks(self) -> list[UseLockOp]:

@@ -1,34 +1,16 @@
 """Reconfiguration, and templates of tasks."""
 
-from xdsl.dialects.builtin import (
-    IndexType,
-    IntegerAttr,
-    SymbolRefAttr,
-)
-from xdsl.irdl import (
-    AnyAttr,
-    irdl_op_definition,
-    operand_def,
-    opt_prop_def,
-    prop_def,
-    region_def,
-    traits_def,
-    var_operand_def,
-)
+from xdsl.dialects.builtin import IntegerAttr, SymbolRefAttr
+from xdsl.irdl import AnyAttr, irdl_op_definition, opt_prop_def, prop_def, region_def, traits_def, var_operand_def
 from xdsl.traits import NoTerminator
 
-from bdforge.mlir.array_ops import DeviceOp, TileOp, tile_of
+from bdforge.mlir.array_ops import DeviceOp
 from bdforge.mlir.dma_ops import BdChainOp
-from bdforge.mlir.operation import (
-    OPTIONS,
-    AieOperation,
-    Int32,
-    UInt8,
-    UInt64,
-    enclosing,
-)
+from bdforge.mlir.fields import optional_text, text
+from bdforge.mlir.operation import OPTIONS, AieOperation, UInt8, UInt64, enclosing
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp, TaskOp
-from bdforge.mlir.words import WORD_DIRECTIVES, Direction
+from bdforge.mlir.task_ops import ChannelOp
+from bdforge.mlir.words import WORD_DIRECTIVES
 
 
 @irdl_op_definition
@@ -46,17 +28,13 @@ class NpuLoadPdiOp(AieOperation):
     """Load a device's configuration."""
 
     name = "aiex.npu.load_pdi"
-    device_attr = opt_prop_def(SymbolRefAttr, prop_name="device_ref")
+    device_ref = optional_text(SymbolRefAttr)
+    """Name of the device, if given."""
     id_attr = opt_prop_def(IntegerAttr, prop_name="id")
     size_attr = opt_prop_def(IntegerAttr, prop_name="size")
     address_attr = opt_prop_def(UInt64, prop_name="address")
     assembly_format = "attr-dict"
     irdl_options = OPTIONS
-
-    @property
-    def device_ref(self) -> str | None:
-        """Name of the device, if given."""
-        return self.text("device_ref")
 
 
 @irdl_op_definition
@@ -64,16 +42,12 @@ class ConfigureOp(AieOperation):
     """Load a device's configuration, then run the body."""
 
     name = "aiex.configure"
-    symbol_attr = prop_def(SymbolRefAttr, prop_name="symbol")
+    symbol = text(SymbolRefAttr)
+    """Name of the device."""
     body = region_def()
     traits = traits_def(NoTerminator())
     assembly_format = "$symbol $body attr-dict"
     irdl_options = OPTIONS
-
-    @property
-    def symbol(self) -> str:
-        """Name of the device."""
-        return self.text("symbol") or ""
 
 
 @irdl_op_definition
@@ -81,27 +55,19 @@ class RunOp(AieOperation):
     """Run a runtime sequence of the configured device."""
 
     name = "aiex.run"
-    sequence_attr = prop_def(SymbolRefAttr, prop_name="runtime_sequence_symbol")
+    symbol = text(SymbolRefAttr, "runtime_sequence_symbol")
+    """Name of the sequence."""
     args = var_operand_def(AnyAttr())
     assembly_format = "$runtime_sequence_symbol `(` $args `)` `:` `(` type($args) `)` attr-dict"
     irdl_options = OPTIONS
-
-    @property
-    def symbol(self) -> str:
-        """Name of the sequence."""
-        return self.text("runtime_sequence_symbol") or ""
 
 
 class StartBdChainOp(TaskOp):
     """Base of the operations that make a task from an aie.bd_chain and start it."""
 
-    symbol_attr = prop_def(SymbolRefAttr, prop_name="symbol")
+    symbol = text(SymbolRefAttr)
+    """Name of the aie.bd_chain."""
     irdl_options = OPTIONS
-
-    @property
-    def symbol(self) -> str:
-        """Name of the aie.bd_chain."""
-        return self.text("symbol") or ""
 
     @property
     def template(self) -> BdChainOp:
@@ -114,34 +80,16 @@ class StartBdChainOp(TaskOp):
 
 
 @irdl_op_definition
-class DmaStartBdChainOp(StartBdChainOp):
+class DmaStartBdChainOp(ChannelOp, StartBdChainOp):
     """Start a template on a tile's channel."""
 
     name = "aiex.dma_start_bd_chain"
     args = var_operand_def(AnyAttr())
-    tile_value = operand_def(IndexType)
-    direction_code = prop_def(Int32, prop_name="direction")
-    channel_attr = prop_def(Int32, prop_name="channel")
     custom_directives = WORD_DIRECTIVES
     assembly_format = (
         "$symbol `(` $args `)` `:` `(` type($args) `)` "
         "`on` `(` $tile_value `,` custom<DirectionWord>($direction) `,` $channel `)` attr-dict"
     )
-
-    @property
-    def tile(self) -> TileOp:
-        """Tile of the channel."""
-        return tile_of(self.tile_value)
-
-    @property
-    def direction(self) -> Direction:
-        """S2MM or MM2S."""
-        return Direction.from_code(self.number("direction"))
-
-    @property
-    def channel(self) -> int:
-        """Channel of that direction."""
-        return self.number("channel")
 
 
 @irdl_op_definition

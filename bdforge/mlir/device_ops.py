@@ -1,35 +1,18 @@
 """Devices and their tiles."""
 
-from xdsl.dialects.builtin import (
-    IndexType,
-    StringAttr,
-    SymbolNameConstraint,
-)
+from typing import cast
+
+from xdsl.dialects.builtin import IndexType, StringAttr, SymbolNameConstraint
 from xdsl.ir import Attribute, Region, SSAValue
-from xdsl.irdl import (
-    irdl_op_definition,
-    opt_prop_def,
-    prop_def,
-    region_def,
-    result_def,
-    traits_def,
-)
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, region_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, SymbolOpInterface, SymbolTable
 
 from bdforge.devices import MLIR_DEVICES, Device, TileKind, TileLimits
 from bdforge.mlir.attributes import PacketInfo, PacketInfoAttr
-from bdforge.mlir.operation import (
-    OPTIONS,
-    AieOperation,
-    Int32,
-    body_of,
-    enclosing,
-    number,
-    parse_attr_dict,
-    print_attr_dict,
-)
+from bdforge.mlir.fields import Field, integer, word
+from bdforge.mlir.operation import OPTIONS, AieOperation, body_of, enclosing, number, parse_attr_dict, print_attr_dict
 from bdforge.mlir.words import DeviceName, parse_word
 
 DEFAULT_DEVICE = "main"
@@ -50,7 +33,8 @@ class DeviceOp(AieOperation):
     """One configuration of an array."""
 
     name = "aie.device"
-    device_code = prop_def(Int32, prop_name="device")
+    device_name = word(DeviceName, "device")
+    """Its word in the text."""
     sym_name = prop_def(SymbolNameConstraint(), default_value=StringAttr(DEFAULT_DEVICE))
     body = region_def("single_block")
     traits = traits_def(SymbolTable(), SymbolOpInterface())
@@ -59,11 +43,6 @@ class DeviceOp(AieOperation):
     def symbol(self) -> str:
         """Name among the devices of a module; "main" by default."""
         return self.text("sym_name") or DEFAULT_DEVICE
-
-    @property
-    def device_name(self) -> DeviceName:
-        """Its word in the text."""
-        return DeviceName.from_code(self.number("device"))
 
     @property
     def device(self) -> Device:
@@ -97,22 +76,14 @@ class TileOp(AieOperation):
     """A tile of the array."""
 
     name = "aie.tile"
-    col = prop_def(Int32)
-    row_number = prop_def(Int32, prop_name="row")
+    column = integer(key="col")
+    """Column, from the west, 0 first."""
+    row = integer()
+    """Row, 0 is the shim."""
     allocation_scheme = opt_prop_def(StringAttr)
     result = result_def(IndexType)
     assembly_format = "`(` $col `,` $row `)` attr-dict"
     irdl_options = OPTIONS
-
-    @property
-    def column(self) -> int:
-        """Column, from the west, 0 first."""
-        return self.number("col")
-
-    @property
-    def row(self) -> int:
-        """Row, 0 is the shim."""
-        return self.number("row")
 
     @property
     def device_op(self) -> DeviceOp:
@@ -167,6 +138,15 @@ def tile_of(value: SSAValue) -> TileOp:
     if not isinstance(owner, TileOp):
         raise ValueError("a tile operand must come from aie.tile")
     return owner
+
+
+def on_tile() -> TileOp:
+    """A property of an operation's: the tile that its operand `<name>_value` comes from."""
+
+    def read(op: AieOperation, name: str) -> TileOp:
+        return tile_of(getattr(op, f"{name}_value"))
+
+    return cast(TileOp, Field(lambda _: operand_def(IndexType), read, suffix="_value"))
 
 
 def ended_body(parser: Parser) -> Region:

@@ -2,17 +2,10 @@
 
 from collections.abc import Iterator
 
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    IndexType,
-    IntegerAttr,
-    SymbolNameConstraint,
-    i1,
-)
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, SymbolNameConstraint, i1
 from xdsl.ir import Attribute, Block, Region
 from xdsl.irdl import (
     irdl_op_definition,
-    operand_def,
     opt_prop_def,
     prop_def,
     region_def,
@@ -25,46 +18,33 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, NoTerminator, SymbolOpInterface
 
-from bdforge.mlir.array_ops import TileOp, tile_of
-from bdforge.mlir.bd_ops import (
-    DmaBdOp,
-    DmaBdPacketOp,
-    NextBdOp,
-    bd_chain_from,
-    bd_of,
-)
-from bdforge.mlir.operation import (
-    OPTIONS,
-    AieOperation,
-    Bool,
-    Int32,
-    body_of,
-    number,
-    parse_attr_dict,
-    print_attr_dict,
-)
+from bdforge.mlir.bd_ops import DmaBdOp, DmaBdPacketOp, NextBdOp, bd_chain_from, bd_of
+from bdforge.mlir.device_ops import on_tile
+from bdforge.mlir.fields import integer, text, word
+from bdforge.mlir.operation import OPTIONS, AieOperation, Bool, Int32, body_of, number, parse_attr_dict, print_attr_dict
 from bdforge.mlir.words import WORD_DIRECTIVES, Direction, parse_word
 
 
 class PaddingOp(AieOperation):
-    """Base of what names a channel, and with it the value that its BDs pad with (mlir-aie #3512)."""
+    """Base of what starts a channel's BDs, and names with it the value that its BDs pad with (mlir-aie #3512)."""
 
-    pad_value_attr = opt_prop_def(Int32, prop_name="pad_value")
+    pad_value = integer(default=0)
+    """Value of its BDs' padding (from mlir-aie 1.4.1 on); 0 by default."""
+    direction = word(Direction, "channel_dir")
+    """S2MM or MM2S."""
+    channel = integer(key="channel_index")
+    """Channel of that direction."""
+    repeat_count_attr = prop_def(Int32, prop_name="repeat_count", default_value=number(0))
+
+    @property
+    def repeat_count(self) -> int:
+        """How often the task runs again after the first time."""
+        return self.number("repeat_count", 0)
 
     @property
     def is_modern(self) -> bool | None:
         """Older tools leave the value out without a word, which does no harm to 0."""
         return True if self.pad_value else None
-
-    @property
-    def direction(self) -> Direction:
-        """S2MM or MM2S."""
-        return Direction.from_code(self.number("channel_dir"))
-
-    @property
-    def pad_value(self) -> int:
-        """Value of its BDs' padding (from mlir-aie 1.4.1 on); 0 by default."""
-        return self.number("pad_value", 0)
 
 
 @irdl_op_definition
@@ -72,9 +52,6 @@ class DmaStartOp(PaddingOp):
     """Start a chain of BDs on a channel, then go on with the next block."""
 
     name = "aie.dma_start"
-    channel_dir = prop_def(Int32)
-    channel_index = prop_def(Int32)
-    repeat_count_attr = prop_def(Int32, prop_name="repeat_count", default_value=number(0))
     dest = successor_def()
     chain = successor_def()
     result = result_def(i1)
@@ -85,16 +62,6 @@ class DmaStartOp(PaddingOp):
         "(`,` `repeat_count` `=` $repeat_count^)? `)` attr-dict"
     )
     irdl_options = OPTIONS
-
-    @property
-    def channel(self) -> int:
-        """Channel of that direction."""
-        return self.number("channel_index")
-
-    @property
-    def repeat_count(self) -> int:
-        """How often the task runs again after the first time."""
-        return self.number("repeat_count", 0)
 
     @property
     def first_block(self) -> Block:
@@ -112,29 +79,16 @@ class DmaOp(PaddingOp):
     """A channel's BDs in region form, one region per BD."""
 
     name = "aie.dma"
-    channel_dir = prop_def(Int32)
-    channel_index = prop_def(Int32)
     loop_attr = prop_def(Bool, prop_name="loop", default_value=IntegerAttr(1, i1))
-    repeat_count_attr = prop_def(Int32, prop_name="repeat_count", default_value=number(0))
     sym_name = opt_prop_def(SymbolNameConstraint())
     bds_regions = var_region_def("single_block")
     result = result_def(i1)
     traits = traits_def(NoTerminator())
 
     @property
-    def channel(self) -> int:
-        """Channel of that direction."""
-        return self.number("channel_index")
-
-    @property
     def loop(self) -> bool:
         """Whether the last BD goes on with the first."""
         return self.flag("loop", True)
-
-    @property
-    def repeat_count(self) -> int:
-        """How often the task runs again after the first time."""
-        return self.number("repeat_count", 0)
 
     @property
     def blocks(self) -> list[Block]:
@@ -165,16 +119,12 @@ class DmaOp(PaddingOp):
 class DmaProgramOp(AieOperation):
     """Base of the static DMA programs."""
 
-    tile_value = operand_def(IndexType)
+    tile = on_tile()
+    """Tile whose DMA it programs."""
     body = region_def()
     result = result_def(IndexType)
     assembly_format = "`(` $tile_value `)` $body attr-dict"
     irdl_options = OPTIONS
-
-    @property
-    def tile(self) -> TileOp:
-        """Tile whose DMA it programs."""
-        return tile_of(self.tile_value)
 
     @property
     def starts(self) -> list[DmaStartOp]:
@@ -223,15 +173,11 @@ class BdChainOp(AieOperation):
     """A template of BD blocks for aiex.dma_start_bd_chain."""
 
     name = "aie.bd_chain"
-    sym_name = prop_def(SymbolNameConstraint())
+    symbol = text(SymbolNameConstraint(), "sym_name")
+    """Its name."""
     entry_arg_types = prop_def(ArrayAttr)
     body = region_def()
     traits = traits_def(SymbolOpInterface())
-
-    @property
-    def symbol(self) -> str:
-        """Its name."""
-        return self.text("sym_name") or ""
 
     @classmethod
     def parse(cls, parser: Parser) -> "BdChainOp":

@@ -28,14 +28,8 @@ from xdsl.printer import Printer
 
 from bdforge.mlir.array_ops import ShimDmaAllocationOp
 from bdforge.mlir.attributes import PacketInfo, PacketInfoAttr
-from bdforge.mlir.operation import (
-    AieOperation,
-    Bool,
-    Int64,
-    constant_of,
-    parse_attr_dict,
-    print_attr_dict,
-)
+from bdforge.mlir.fields import flag, integer, optional_integer, text
+from bdforge.mlir.operation import AieOperation, Int64, constant_of, parse_attr_dict, print_attr_dict
 from bdforge.mlir.task_ops import allocation_named
 
 
@@ -52,11 +46,16 @@ class NpuDmaMemcpyNdOp(AieOperation):
     static_sizes = prop_def(DenseArrayBase)
     static_strides = prop_def(DenseArrayBase)
     packet_attr = opt_prop_def(PacketInfoAttr, prop_name="packet")
-    metadata_attr = prop_def(SymbolRefAttr, prop_name="metadata")
-    id_attr = prop_def(Int64, prop_name="id")
-    issue_token_attr = opt_prop_def(Bool, prop_name="issue_token")
-    burst_length_attr = opt_prop_def(Int64, prop_name="burst_length")
-    axcache_attr = opt_prop_def(IntegerAttr, prop_name="axcache")
+    metadata = text(SymbolRefAttr)
+    """Name of the shim_dma_allocation."""
+    id = integer(Int64)
+    """BD number on the shim."""
+    issue_token = flag()
+    """Whether its end sends a token (S2MM always does)."""
+    burst_length = integer(Int64, default=0)
+    """Bytes of the bursts; 0 means the longest."""
+    axcache = optional_integer(IntegerAttr)
+    """AXI cache code, if given (from mlir-aie #3546 on)."""
     MODERN_NAMES: ClassVar[tuple[str, ...]] = ("axcache",)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
@@ -105,34 +104,9 @@ class NpuDmaMemcpyNdOp(AieOperation):
         return sum(o * t for o, t in zip(self.offsets, self.strides, strict=True))
 
     @property
-    def metadata(self) -> str:
-        """Name of the shim_dma_allocation."""
-        return self.text("metadata") or ""
-
-    @property
     def allocation(self) -> ShimDmaAllocationOp:
         """The named channel; ValueError if nothing has that name."""
         return allocation_named(self, self.metadata)
-
-    @property
-    def id(self) -> int:
-        """BD number on the shim."""
-        return self.number("id")
-
-    @property
-    def issue_token(self) -> bool:
-        """Whether its end sends a token (S2MM always does)."""
-        return self.flag("issue_token")
-
-    @property
-    def burst_length(self) -> int:
-        """Bytes of the bursts; 0 means the longest."""
-        return self.number("burst_length", 0)
-
-    @property
-    def axcache(self) -> int | None:
-        """AXI cache code, if given (from mlir-aie #3546 on)."""
-        return self.number("axcache")
 
     @property
     def packet(self) -> PacketInfo | None:

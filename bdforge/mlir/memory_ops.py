@@ -3,30 +3,16 @@
 from typing import ClassVar
 
 import numpy as np
-from xdsl.dialects.builtin import (
-    DenseIntOrFPElementsAttr,
-    IndexType,
-    MemRefType,
-    SymbolNameConstraint,
-    TensorType,
-    i32,
-)
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, MemRefType, SymbolNameConstraint, TensorType, i32
 from xdsl.ir import Attribute, Operation
-from xdsl.irdl import (
-    irdl_op_definition,
-    operand_def,
-    opt_operand_def,
-    opt_prop_def,
-    prop_def,
-    result_def,
-    traits_def,
-)
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import OptionalSymbolOpInterface
 
 from bdforge.mlir.dense import is_dense, numpy_of
-from bdforge.mlir.device_ops import TileOp, tile_of
+from bdforge.mlir.device_ops import on_tile
+from bdforge.mlir.fields import integer, optional_integer, optional_text
 from bdforge.mlir.operation import (
     OPTIONS,
     AieOperation,
@@ -48,23 +34,16 @@ class BufferOp(AieOperation):
     """Memory of a tile."""
 
     name = "aie.buffer"
-    tile_value = operand_def(IndexType)
-    sym_name = opt_prop_def(SymbolNameConstraint())
+    tile = on_tile()
+    """Tile that holds it."""
+    symbol = optional_text(SymbolNameConstraint(), "sym_name")
+    """Its name, if it has one."""
     address_attr = opt_prop_def(Int32, prop_name="address")
-    mem_bank = opt_prop_def(Int32)
+    bank = optional_integer(key="mem_bank")
+    """Memory bank, if fixed."""
     initial_value_attr = opt_prop_def(DenseIntOrFPElementsAttr, prop_name="initial_value")
     result = result_def(MemRefType)
     traits = traits_def(OptionalSymbolOpInterface())
-
-    @property
-    def tile(self) -> TileOp:
-        """Tile that holds it."""
-        return tile_of(self.tile_value)
-
-    @property
-    def symbol(self) -> str | None:
-        """Its name, if it has one."""
-        return self.text("sym_name")
 
     @property
     def type(self) -> MemRefType:
@@ -76,11 +55,6 @@ class BufferOp(AieOperation):
     def address(self) -> int | None:
         """Byte address in its tile, if fixed."""
         return self.number("address")
-
-    @property
-    def bank(self) -> int | None:
-        """Memory bank, if fixed."""
-        return self.number("mem_bank")
 
     @property
     def initial_value(self) -> np.ndarray | None:
@@ -109,7 +83,7 @@ class BufferOp(AieOperation):
     def print(self, printer: Printer) -> None:
         """Write the custom form."""
         printer.print_string("(")
-        printer.print_ssa_value(self.tile_value)
+        printer.print_ssa_value(self.operands[0])
         printer.print_string(")")
         print_attr_dict(printer, self, ("initial_value",))
         printer.print_string(" : ")
@@ -143,17 +117,13 @@ class ExternalBufferOp(AieOperation):
     """Host memory for aie.shim_dma."""
 
     name = "aie.external_buffer"
-    sym_name = opt_prop_def(SymbolNameConstraint())
+    symbol = optional_text(SymbolNameConstraint(), "sym_name")
+    """Its name, if it has one."""
     address_attr = opt_prop_def(Int64, prop_name="address")
     result = result_def(MemRefType)
     traits = traits_def(OptionalSymbolOpInterface())
     assembly_format = "attr-dict `:` type($result)"
     irdl_options = OPTIONS
-
-    @property
-    def symbol(self) -> str | None:
-        """Its name, if it has one."""
-        return self.text("sym_name")
 
     @property
     def type(self) -> MemRefType:
@@ -172,34 +142,18 @@ class LockOp(AieOperation):
     """A counting semaphore of a tile."""
 
     name = "aie.lock"
-    tile_value = operand_def(IndexType)
-    lock_id = opt_prop_def(Int32, prop_name="lockID")
-    init_attr = opt_prop_def(Int32, prop_name="init")
-    sym_name = opt_prop_def(SymbolNameConstraint())
+    tile = on_tile()
+    """Tile that holds it."""
+    id = optional_integer(key="lockID")
+    """Number in its tile, if fixed."""
+    init = integer(default=0)
+    """Value on load."""
+    symbol = optional_text(SymbolNameConstraint(), "sym_name")
+    """Its name, if it has one."""
     result = result_def(IndexType)
     traits = traits_def(OptionalSymbolOpInterface())
     assembly_format = "`(` $tile_value (`,` $lockID^)? `)` attr-dict"
     irdl_options = OPTIONS
-
-    @property
-    def tile(self) -> TileOp:
-        """Tile that holds it."""
-        return tile_of(self.tile_value)
-
-    @property
-    def symbol(self) -> str | None:
-        """Its name, if it has one."""
-        return self.text("sym_name")
-
-    @property
-    def id(self) -> int | None:
-        """Number in its tile, if fixed."""
-        return self.number("lockID")
-
-    @property
-    def init(self) -> int:
-        """Value on load."""
-        return self.number("init", 0)
 
 
 @irdl_op_definition

@@ -14,14 +14,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.memref import GetGlobalOp
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import (
-    AnyAttr,
-    irdl_op_definition,
-    operand_def,
-    opt_prop_def,
-    prop_def,
-    var_operand_def,
-)
+from xdsl.irdl import AnyAttr, irdl_op_definition, operand_def, opt_prop_def, prop_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
@@ -37,10 +30,10 @@ from bdforge.mlir.control_ops import (
     sequence_named,
 )
 from bdforge.mlir.dense import numpy_of
+from bdforge.mlir.fields import flag, integer, optional_integer, optional_text, word
 from bdforge.mlir.operation import (
     OPTIONS,
     AieOperation,
-    Bool,
     Int32,
     NumbersOp,
     UInt32,
@@ -61,36 +54,20 @@ from bdforge.mlir.words import Direction, parse_word
 class AddressedOp(AieOperation):
     """Base of raw stores: a full address, an offset in a tile, or words from the start of a buffer."""
 
-    address_attr = prop_def(UInt32, prop_name="address")
-    buffer_attr = opt_prop_def(SymbolRefAttr, prop_name="buffer")
-    column_attr = opt_prop_def(Int32, prop_name="column")
-    row_attr = opt_prop_def(Int32, prop_name="row")
+    address = integer(UInt32)
+    """Words from the buffer's start if there is a buffer, else bytes: in the tile if there is one, else full."""
+    buffer = optional_text(SymbolRefAttr)
+    """Name of the buffer, if any."""
+    column = optional_integer()
+    """Column of the tile, if any."""
+    row = optional_integer()
+    """Row of the tile, if any."""
     irdl_options = OPTIONS
-
-    @property
-    def address(self) -> int:
-        """Words from the buffer's start if there is a buffer, else bytes: in the tile if there is one, else full."""
-        return self.number("address")
-
-    @property
-    def buffer(self) -> str | None:
-        """Name of the buffer, if any."""
-        return self.text("buffer")
 
     @property
     def buffer_op(self) -> BufferOp | None:
         """The buffer, if any; ValueError if nothing has that name."""
         return None if self.buffer is None else buffer_named(self, self.buffer)
-
-    @property
-    def column(self) -> int | None:
-        """Column of the tile, if any."""
-        return self.number("column")
-
-    @property
-    def row(self) -> int | None:
-        """Row of the tile, if any."""
-        return self.number("row")
 
 
 @irdl_op_definition
@@ -98,13 +75,9 @@ class NpuWrite32Op(NumbersOp, AddressedOp):
     """Store 32 bits."""
 
     name = "aiex.npu.write32"
-    value_attr = prop_def(UInt32, prop_name="value")
+    value = integer(UInt32)
+    """What is stored."""
     NUMBERS: ClassVar[tuple[str, ...]] = ("address", "value")
-
-    @property
-    def value(self) -> int:
-        """What is stored."""
-        return self.number("value")
 
 
 @irdl_op_definition
@@ -112,19 +85,11 @@ class NpuMaskWrite32Op(NumbersOp, AddressedOp):
     """Change the masked bits of 32."""
 
     name = "aiex.npu.maskwrite32"
-    value_attr = prop_def(UInt32, prop_name="value")
-    mask_attr = prop_def(UInt32, prop_name="mask")
+    value = integer(UInt32)
+    """What is stored where the mask is 1."""
+    mask = integer(UInt32)
+    """Bits that change."""
     NUMBERS: ClassVar[tuple[str, ...]] = ("address", "value", "mask")
-
-    @property
-    def value(self) -> int:
-        """What is stored where the mask is 1."""
-        return self.number("value")
-
-    @property
-    def mask(self) -> int:
-        """Bits that change."""
-        return self.number("mask")
 
 
 @irdl_op_definition
@@ -210,15 +175,13 @@ class NpuAddressPatchOp(AieOperation):
 
     name = "aiex.npu.address_patch"
     sources = var_operand_def(AnyAttr())
-    addr = prop_def(UInt32)
-    arg_idx = opt_prop_def(Int32)
-    arg_plus = prop_def(Int32)
+    address = integer(UInt32, "addr")
+    """Full address of the BD's address field."""
+    argument = optional_integer(key="arg_idx")
+    """Which argument of the sequence, where that names the buffer."""
+    offset_bytes = integer(key="arg_plus")
+    """Bytes added to the buffer's address."""
     NUMBERS: ClassVar[tuple[str, ...]] = ("arg_plus",)
-
-    @property
-    def address(self) -> int:
-        """Full address of the BD's address field."""
-        return self.number("addr")
 
     @property
     def is_modern(self) -> bool | None:
@@ -229,16 +192,6 @@ class NpuAddressPatchOp(AieOperation):
     def buffer(self) -> SSAValue | None:
         """The host buffer, or a view of one, where it is not named by the position of an argument."""
         return next((value for value in self.sources if isinstance(value.type, MemRefType | UnrankedMemRefType)), None)
-
-    @property
-    def argument(self) -> int | None:
-        """Which argument of the sequence, where that names the buffer."""
-        return self.number("arg_idx")
-
-    @property
-    def offset_bytes(self) -> int:
-        """Bytes added to the buffer's address."""
-        return self.number("arg_plus")
 
     @classmethod
     def parse(cls, parser: Parser) -> "NpuAddressPatchOp":
@@ -270,50 +223,22 @@ class NpuPushQueueOp(AieOperation):
     """Start a BD by its number."""
 
     name = "aiex.npu.push_queue"
-    column_attr = prop_def(Int32, prop_name="column")
-    row_attr = prop_def(Int32, prop_name="row")
-    direction_code = prop_def(Int32, prop_name="direction")
-    channel_attr = prop_def(Int32, prop_name="channel")
-    issue_token_attr = prop_def(Bool, prop_name="issue_token")
-    repeat_count_attr = prop_def(Int32, prop_name="repeat_count")
-    bd_id_attr = prop_def(Int32, prop_name="bd_id")
+    column = integer()
+    """Column of the tile."""
+    row = integer()
+    """Row of the tile."""
+    direction = word(Direction)
+    """S2MM or MM2S."""
+    channel = integer()
+    """Channel of that direction."""
+    issue_token = flag(required=True)
+    """Whether the task's end sends a token."""
+    repeat_count = integer()
+    """How often the task runs again after the first time."""
+    bd_id = integer()
+    """The BD to start with."""
     numbers = var_operand_def(i32)
     NUMBERS: ClassVar[tuple[str, ...]] = ("bd_id", "repeat_count")
-
-    @property
-    def column(self) -> int:
-        """Column of the tile."""
-        return self.number("column")
-
-    @property
-    def row(self) -> int:
-        """Row of the tile."""
-        return self.number("row")
-
-    @property
-    def direction(self) -> Direction:
-        """S2MM or MM2S."""
-        return Direction.from_code(self.number("direction"))
-
-    @property
-    def channel(self) -> int:
-        """Channel of that direction."""
-        return self.number("channel")
-
-    @property
-    def issue_token(self) -> bool:
-        """Whether the task's end sends a token."""
-        return self.flag("issue_token")
-
-    @property
-    def repeat_count(self) -> int:
-        """How often the task runs again after the first time."""
-        return self.number("repeat_count")
-
-    @property
-    def bd_id(self) -> int:
-        """The BD to start with."""
-        return self.number("bd_id")
 
     @classmethod
     def parse(cls, parser: Parser) -> "NpuPushQueueOp":
@@ -342,8 +267,8 @@ class NpuPushQueueOp(AieOperation):
         if not modern(printer):
             print_attr_dict(printer, self, positional)
             return
-        for word, value in (("bd_id", self.bd_id), ("repeat", self.repeat_count)):
-            printer.print_string(f" {word} ")
+        for name, value in (("bd_id", self.bd_id), ("repeat", self.repeat_count)):
+            printer.print_string(f" {name} ")
             print_number(printer, value)
         print_attr_dict(printer, self, (*positional, *self.NUMBERS))
         print_types(printer, len(self.NUMBERS))
@@ -354,33 +279,17 @@ class ControlPacketOp(AieOperation):
     """A packet that reads or writes registers."""
 
     name = "aiex.control_packet"
-    address_attr = prop_def(UInt32, prop_name="address")
-    length_attr = opt_prop_def(Int32, prop_name="length")
-    opcode_attr = prop_def(Int32, prop_name="opcode")
-    stream_id_attr = prop_def(Int32, prop_name="stream_id")
+    address = integer(UInt32)
+    """Register address; which tile depends on the packet's route."""
+    length = optional_integer()
+    """Words to read, if given."""
+    opcode = integer()
+    """0 write, 1 read."""
+    stream_id = integer()
+    """Packet id of the answer."""
     data_attr = opt_prop_def(DenseArrayBase, prop_name="data")
     assembly_format = "attr-dict"
     irdl_options = OPTIONS
-
-    @property
-    def address(self) -> int:
-        """Register address; which tile depends on the packet's route."""
-        return self.number("address")
-
-    @property
-    def length(self) -> int | None:
-        """Words to read, if given."""
-        return self.number("length")
-
-    @property
-    def opcode(self) -> int:
-        """0 write, 1 read."""
-        return self.number("opcode")
-
-    @property
-    def stream_id(self) -> int:
-        """Packet id of the answer."""
-        return self.number("stream_id")
 
     @property
     def data(self) -> list[int]:

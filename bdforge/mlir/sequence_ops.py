@@ -3,14 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import (
-    IndexType,
-    IntegerAttr,
-    StringAttr,
-    SymbolNameConstraint,
-    SymbolRefAttr,
-    i32,
-)
+from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, SymbolNameConstraint, SymbolRefAttr, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
@@ -27,6 +20,7 @@ from xdsl.traits import NoTerminator, SymbolOpInterface
 
 from bdforge.mlir.array_ops import BufferOp, DeviceOp, LockOp, ShimDmaAllocationOp
 from bdforge.mlir.dma_ops import print_arguments_and_body
+from bdforge.mlir.fields import integer, text, word
 from bdforge.mlir.memcpy_ops import NpuDmaMemcpyNdOp
 from bdforge.mlir.operation import (
     OPTIONS,
@@ -106,14 +100,10 @@ class NpuDmaWaitOp(AieOperation):
     """Wait for one token of a named channel."""
 
     name = "aiex.npu.dma_wait"
-    symbol_attr = prop_def(SymbolRefAttr, prop_name="symbol")
+    symbol = text(SymbolRefAttr)
+    """Name of the shim_dma_allocation."""
     assembly_format = "attr-dict"
     irdl_options = OPTIONS
-
-    @property
-    def symbol(self) -> str:
-        """Name of the shim_dma_allocation."""
-        return self.text("symbol") or ""
 
     @property
     def allocation(self) -> ShimDmaAllocationOp:
@@ -126,43 +116,19 @@ class NpuSyncOp(NumbersOp):
     """Wait for one token of each of a block of channels."""
 
     name = "aiex.npu.sync"
-    column_attr = prop_def(Int32, prop_name="column")
-    row_attr = prop_def(Int32, prop_name="row")
-    direction_code = prop_def(Int32, prop_name="direction")
-    channel_attr = prop_def(Int32, prop_name="channel")
-    column_num = prop_def(Int32)
-    row_num = prop_def(Int32)
+    column = integer()
+    """First column."""
+    row = integer()
+    """First row."""
+    direction = word(Direction)
+    """S2MM or MM2S."""
+    channel = integer()
+    """Channel of that direction."""
+    columns = integer(key="column_num")
+    """Number of columns."""
+    rows = integer(key="row_num")
+    """Number of rows."""
     NUMBERS: ClassVar[tuple[str, ...]] = ("column", "row", "direction", "channel", "column_num", "row_num")
-
-    @property
-    def column(self) -> int:
-        """First column."""
-        return self.number("column")
-
-    @property
-    def row(self) -> int:
-        """First row."""
-        return self.number("row")
-
-    @property
-    def columns(self) -> int:
-        """Number of columns."""
-        return self.number("column_num")
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return self.number("row_num")
-
-    @property
-    def direction(self) -> Direction:
-        """S2MM or MM2S."""
-        return Direction.from_code(self.number("direction"))
-
-    @property
-    def channel(self) -> int:
-        """Channel of that direction."""
-        return self.number("channel")
 
 
 @irdl_op_definition
@@ -170,31 +136,19 @@ class NpuRtpWriteOp(AieOperation):
     """Store a 32-bit runtime parameter."""
 
     name = "aiex.npu.rtp_write"
-    buffer_attr = prop_def(SymbolRefAttr, prop_name="buffer")
-    index_attr = prop_def(UInt32, prop_name="index")
-    value_attr = prop_def(Int32, prop_name="value")
+    buffer = text(SymbolRefAttr)
+    """Name of the buffer."""
+    index = integer(UInt32)
+    """Which 32-bit word of the buffer."""
+    value = integer()
+    """What is stored."""
     numbers = var_operand_def(i32)
     NUMBERS: ClassVar[tuple[str, ...]] = ("value",)
-
-    @property
-    def buffer(self) -> str:
-        """Name of the buffer."""
-        return self.text("buffer") or ""
 
     @property
     def buffer_op(self) -> BufferOp:
         """The buffer; ValueError if nothing has that name."""
         return buffer_named(self, self.buffer)
-
-    @property
-    def index(self) -> int:
-        """Which 32-bit word of the buffer."""
-        return self.number("index")
-
-    @property
-    def value(self) -> int:
-        """What is stored."""
-        return self.number("value")
 
     @classmethod
     def parse(cls, parser: Parser) -> "NpuRtpWriteOp":

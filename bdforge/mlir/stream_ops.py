@@ -2,33 +2,15 @@
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute
-from xdsl.irdl import (
-    AnyAttr,
-    irdl_op_definition,
-    operand_def,
-    opt_prop_def,
-    prop_def,
-    region_def,
-    result_def,
-    traits_def,
-)
+from xdsl.irdl import AnyAttr, irdl_op_definition, operand_def, prop_def, region_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import NoTerminator
 
-from bdforge.mlir.array_ops import Endpoint, TileOp, tile_of
-from bdforge.mlir.device_ops import ended_body
-from bdforge.mlir.operation import (
-    OPTIONS,
-    AieOperation,
-    Bool,
-    Int8,
-    Int32,
-    number,
-    parse_attr_dict,
-    print_attr_dict,
-    wrapped,
-)
+from bdforge.mlir.array_ops import Endpoint, tile_of
+from bdforge.mlir.device_ops import ended_body, on_tile
+from bdforge.mlir.fields import flag, integer, word
+from bdforge.mlir.operation import OPTIONS, AieOperation, Int8, Int32, number, parse_attr_dict, print_attr_dict, wrapped
 from bdforge.mlir.words import WORD_DIRECTIVES, Bundle, CascadeDirection, parse_word
 
 _PACKET_ID_BITS = 8  # width of the attribute, not of the hardware's field
@@ -88,8 +70,10 @@ class PacketFlowOp(AieOperation):
 
     name = "aie.packet_flow"
     id_attr = prop_def(Int8, prop_name="ID")
-    keep_header_attr = opt_prop_def(Bool, prop_name="keep_pkt_header")
-    priority_attr = opt_prop_def(Bool, prop_name="priority_route")
+    keep_header = flag("keep_pkt_header")
+    """Whether the header word stays in front of the data."""
+    priority_route = flag()
+    """Whether the router places it first."""
     ports = region_def("single_block")
     traits = traits_def(NoTerminator())
 
@@ -97,16 +81,6 @@ class PacketFlowOp(AieOperation):
     def id(self) -> int:
         """Packet id."""
         return self.number("ID") % (1 << _PACKET_ID_BITS)
-
-    @property
-    def keep_header(self) -> bool:
-        """Whether the header word stays in front of the data."""
-        return self.flag("keep_pkt_header")
-
-    @property
-    def priority_route(self) -> bool:
-        """Whether the router places it first."""
-        return self.flag("priority_route")
 
     @property
     def sources(self) -> list[Endpoint]:
@@ -149,19 +123,11 @@ class CascadeFlowOp(AieOperation):
     """A 512-bit FIFO from one core to its neighbour."""
 
     name = "aie.cascade_flow"
-    source_value = operand_def(IndexType)
-    dest_value = operand_def(IndexType)
-    assembly_format = "`(` $source_value `,` $dest_value `)` attr-dict"
-
-    @property
-    def source(self) -> TileOp:
-        """Core that puts."""
-        return tile_of(self.source_value)
-
-    @property
-    def destination(self) -> TileOp:
-        """Core that gets."""
-        return tile_of(self.dest_value)
+    source = on_tile()
+    """Core that puts."""
+    destination = on_tile()
+    """Core that gets."""
+    assembly_format = "`(` $source_value `,` $destination_value `)` attr-dict"
 
 
 @irdl_op_definition
@@ -169,29 +135,17 @@ class ConfigureCascadeOp(AieOperation):
     """Sides on which a core's cascade enters and leaves."""
 
     name = "aie.configure_cascade"
-    tile_value = operand_def(IndexType)
-    input_code = prop_def(Int32, prop_name="inputDir")
-    output_code = prop_def(Int32, prop_name="outputDir")
+    tile = on_tile()
+    """The core tile."""
+    input = word(CascadeDirection, "inputDir")
+    """Where it gets from."""
+    output = word(CascadeDirection, "outputDir")
+    """Where it puts to."""
     custom_directives = WORD_DIRECTIVES
     assembly_format = (
         "`(` $tile_value `,` custom<CascadeWord>($inputDir) `,` custom<CascadeWord>($outputDir) `)` attr-dict"
     )
     irdl_options = OPTIONS
-
-    @property
-    def tile(self) -> TileOp:
-        """The core tile."""
-        return tile_of(self.tile_value)
-
-    @property
-    def input(self) -> CascadeDirection:
-        """Where it gets from."""
-        return CascadeDirection.from_code(self.number("inputDir"))
-
-    @property
-    def output(self) -> CascadeDirection:
-        """Where it puts to."""
-        return CascadeDirection.from_code(self.number("outputDir"))
 
 
 @irdl_op_definition
@@ -237,11 +191,7 @@ class EventOp(AieOperation):
     """A marker in the trace; no effect."""
 
     name = "aie.event"
-    value_attr = prop_def(Int32, prop_name="val")
+    value = integer(key="val")
+    """0 or 1."""
     assembly_format = "`(` $val `)` attr-dict"
     irdl_options = OPTIONS
-
-    @property
-    def value(self) -> int:
-        """0 or 1."""
-        return self.number("val")

@@ -16,17 +16,9 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import NoTerminator
 
-from bdforge.mlir.device_ops import TileOp, ended_body, tile_of
-from bdforge.mlir.operation import (
-    OPTIONS,
-    AieOperation,
-    Bool,
-    Int8,
-    Int32,
-    number,
-    parse_attr_dict,
-    print_attr_dict,
-)
+from bdforge.mlir.device_ops import ended_body, on_tile
+from bdforge.mlir.fields import integer
+from bdforge.mlir.operation import OPTIONS, AieOperation, Bool, Int8, Int32, number, parse_attr_dict, print_attr_dict
 from bdforge.mlir.words import WORD_DIRECTIVES, Bundle, parse_word
 
 PortName = tuple[Bundle, int]
@@ -36,15 +28,11 @@ PortName = tuple[Bundle, int]
 class SwitchSettingsOp(AieOperation):
     """Base of the operations that hold a tile's settings."""
 
-    tile_value = operand_def(IndexType)
+    tile = on_tile()
+    """The tile."""
     result = result_def(IndexType)
     settings = region_def("single_block")
     traits = traits_def(NoTerminator())
-
-    @property
-    def tile(self) -> TileOp:
-        """The tile."""
-        return tile_of(self.tile_value)
 
     @property
     def connects(self) -> list["ConnectOp"]:
@@ -63,7 +51,7 @@ class SwitchSettingsOp(AieOperation):
     def print(self, printer: Printer) -> None:
         """Write the custom form."""
         with printer.in_parens():
-            printer.print_ssa_value(self.tile_value)
+            printer.print_ssa_value(self.operands[0])
         printer.print_string(" ")
         printer.print_region(self.settings, print_block_terminators=False)
         print_attr_dict(printer, self, ())
@@ -125,21 +113,13 @@ class AmselOp(AieOperation):
     """One msel of one arbiter."""
 
     name = "aie.amsel"
-    arbiter_attr = prop_def(Int8, prop_name="arbiterID")
-    msel_attr = prop_def(Int8, prop_name="msel")
+    arbiter = integer(Int8, "arbiterID")
+    """Number of the arbiter."""
+    msel = integer(Int8)
+    """Number of the msel."""
     result = result_def(IndexType)
     assembly_format = "`<` $arbiterID `>` `(` $msel `)` attr-dict"
     irdl_options = OPTIONS
-
-    @property
-    def arbiter(self) -> int:
-        """Number of the arbiter."""
-        return self.number("arbiterID")
-
-    @property
-    def msel(self) -> int:
-        """Number of the msel."""
-        return self.number("msel")
 
 
 @irdl_op_definition
@@ -229,21 +209,13 @@ class PacketRuleOp(AieOperation):
     """Ids with `(id ^ value) & mask == 0` go to one msel."""
 
     name = "aie.rule"
-    mask_attr = prop_def(Int8, prop_name="mask")
-    value_attr = prop_def(Int8, prop_name="value")
+    mask = integer(Int8)
+    """Bits of the id that count."""
+    value = integer(Int8)
+    """What they must be."""
     amsel = operand_def(IndexType)
     assembly_format = "`(` $mask `,` $value `,` $amsel `)` attr-dict"
     irdl_options = OPTIONS
-
-    @property
-    def mask(self) -> int:
-        """Bits of the id that count."""
-        return self.number("mask")
-
-    @property
-    def value(self) -> int:
-        """What they must be."""
-        return self.number("value")
 
     @property
     def target(self) -> AmselOp:

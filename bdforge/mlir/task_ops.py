@@ -2,52 +2,29 @@
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import (
-    IndexType,
-    SymbolRefAttr,
-    UnitAttr,
-)
+from xdsl.dialects.builtin import IndexType, SymbolRefAttr, UnitAttr
 from xdsl.ir import Block
-from xdsl.irdl import (
-    irdl_op_definition,
-    operand_def,
-    opt_prop_def,
-    prop_def,
-    region_def,
-    result_def,
-)
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, region_def, result_def
 
-from bdforge.mlir.array_ops import DeviceOp, ShimDmaAllocationOp, TileOp, tile_of
+from bdforge.mlir.array_ops import DeviceOp, ShimDmaAllocationOp, TileOp
 from bdforge.mlir.attributes import PacketInfo, PacketInfoAttr
 from bdforge.mlir.bd_ops import bd_chain_from
+from bdforge.mlir.device_ops import tile_of
 from bdforge.mlir.dma_ops import DmaBdOp, bd_of
-from bdforge.mlir.operation import (
-    OPTIONS,
-    AieOperation,
-    Bool,
-    Int32,
-    enclosing,
-)
+from bdforge.mlir.fields import flag, integer, optional_integer
+from bdforge.mlir.operation import OPTIONS, AieOperation, Int32, enclosing
 from bdforge.mlir.words import WORD_DIRECTIVES, Direction
 
 
 class TaskOp(AieOperation):
     """Base of the operations that make a task: BDs of one channel, not yet started."""
 
-    issue_token_attr = opt_prop_def(Bool, prop_name="issue_token")
-    repeat_count_attr = opt_prop_def(Int32, prop_name="repeat_count")
+    issue_token = flag()
+    """Whether its end sends a token to wait for."""
+    repeat_count = integer(default=0)
+    """How often it runs again after the first time."""
     packet_attr = opt_prop_def(PacketInfoAttr, prop_name="packet")
     result = result_def(IndexType)
-
-    @property
-    def issue_token(self) -> bool:
-        """Whether its end sends a token to wait for."""
-        return self.flag("issue_token")
-
-    @property
-    def repeat_count(self) -> int:
-        """How often it runs again after the first time."""
-        return self.number("repeat_count", 0)
 
     @property
     def packet(self) -> PacketInfo | None:
@@ -75,6 +52,29 @@ class TaskOp(AieOperation):
     def allocation_of(self, name: str) -> ShimDmaAllocationOp:
         """The shim_dma_allocation that a property names; ValueError if there is none."""
         return allocation_named(self, self.text(name))
+
+
+class ChannelOp(AieOperation):
+    """Base of the tasks that name a tile's channel."""
+
+    tile_value = operand_def(IndexType)
+    direction_code = prop_def(Int32, prop_name="direction")
+    channel_attr = prop_def(Int32, prop_name="channel")
+
+    @property
+    def tile(self) -> TileOp:
+        """Tile of the channel."""
+        return tile_of(self.tile_value)
+
+    @property
+    def direction(self) -> Direction:
+        """S2MM or MM2S."""
+        return Direction.from_code(self.number("direction"))
+
+    @property
+    def channel(self) -> int:
+        """Channel of that direction."""
+        return self.number("channel")
 
 
 def allocation_named(op: AieOperation, symbol: str | None) -> ShimDmaAllocationOp:
@@ -106,33 +106,15 @@ class ConfigureTaskOp(TaskOp):
 
 
 @irdl_op_definition
-class DmaConfigureTaskOp(ConfigureTaskOp):
+class DmaConfigureTaskOp(ChannelOp, ConfigureTaskOp):
     """Write the BDs of a task for a tile's channel."""
 
     name = "aiex.dma_configure_task"
-    tile_value = operand_def(IndexType)
-    direction_code = prop_def(Int32, prop_name="direction")
-    channel_attr = prop_def(Int32, prop_name="channel")
     custom_directives = WORD_DIRECTIVES
     assembly_format = (
         "`(` $tile_value `,` custom<DirectionWord>($direction) `,` $channel (`,` $packet^)? `)` $body attr-dict"
     )
     irdl_options = OPTIONS
-
-    @property
-    def tile(self) -> TileOp:
-        """Tile of the channel."""
-        return tile_of(self.tile_value)
-
-    @property
-    def direction(self) -> Direction:
-        """S2MM or MM2S."""
-        return Direction.from_code(self.number("direction"))
-
-    @property
-    def channel(self) -> int:
-        """Channel of that direction."""
-        return self.number("channel")
 
 
 @irdl_op_definition
@@ -170,15 +152,11 @@ class DmaStartTaskOp(TaskUserOp):
     """Push a task to its channel's queue."""
 
     name = "aiex.dma_start_task"
-    repeat_count_attr = opt_prop_def(Int32, prop_name="repeat_count")
+    repeat_count = optional_integer()
+    """How often the task runs again, if not as often as the task says (newest mlir-aie)."""
     no_token_attr = opt_prop_def(UnitAttr, prop_name="no_token")
     MODERN_NAMES: ClassVar[tuple[str, ...]] = ("repeat_count", "no_token")
     irdl_options = OPTIONS
-
-    @property
-    def repeat_count(self) -> int | None:
-        """How often the task runs again, if not as often as the task says (newest mlir-aie)."""
-        return self.number("repeat_count")
 
     @property
     def no_token(self) -> bool:

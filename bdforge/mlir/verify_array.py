@@ -104,7 +104,7 @@ def reach(op: BufferOp | LockOp, home: TileOp, what: str) -> Faults:
     for use in op.result.uses:
         user = use.operation
         program = enclosing(user, CoreOp) or enclosing(user, DmaProgramOp)
-        if program is None or not isinstance(program.tile_value.owner, TileOp):
+        if program is None or not isinstance(program.operands[0].owner, TileOp):
             continue
         if not reaches(program, home):
             at = program.tile

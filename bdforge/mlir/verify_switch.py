@@ -40,7 +40,7 @@ Faults = Iterator[tuple[Operation, str]]
 
 def settings(op: SwitchSettingsOp) -> Faults:
     """On a tile of a device, once, with nothing but settings."""
-    if not isinstance(op.tile_value.owner, TileOp):
+    if not isinstance(op.operands[0].owner, TileOp):
         yield op, "its tile operand must come from aie.tile"
         return
     device = enclosing(op, DeviceOp)

@@ -3,12 +3,4 @@
 from bd_patterns.legality import Runs, problems, require_legal, static_fits
 from bd_patterns.pattern import Pattern, PatternError, compose
 
-__all__ = [
-    "Pattern",
-    "PatternError",
-    "Runs",
-    "compose",
-    "problems",
-    "require_legal",
-    "static_fits",
-]
+__all__ = ["Pattern", "PatternError", "Runs", "compose", "problems", "require_legal", "static_fits"]

@@ -7,18 +7,7 @@ from itertools import chain, count
 from bdforge.design.memory import Acquire, Buffer, Release
 from bdforge.design.model import Tile
 from bdforge.design.operations import Op, Value
-from bdforge.design.program import (
-    Advance,
-    Call,
-    Core,
-    Load,
-    Loop,
-    Rotating,
-    Rotation,
-    Statement,
-    Store,
-    rotations,
-)
+from bdforge.design.program import Advance, Call, Core, Load, Loop, Rotating, Rotation, Statement, Store, rotations
 from bdforge.design.reasons import Reason
 
 FOREVER = (1 << 63) - 1  # rounds of an scf.for, whose bounds are signed 64 bit

@@ -22,20 +22,6 @@ from bdforge.devices.topology import (
 )
 
 __all__ = [
-    "AIE2",
-    "AIE2P",
-    "DEVICES",
-    "FIRST_CORE_ROW",
-    "MLIR_DEVICES",
-    "Device",
-    "DeviceError",
-    "Generation",
-    "PortBundle",
-    "Switch",
-    "TileKind",
-    "TileLimits",
-    "device_named",
-    "mlir_device_named",
-    "neighbour",
-    "switch_of",
-]
+    "AIE2", "AIE2P", "DEVICES", "FIRST_CORE_ROW", "MLIR_DEVICES", "Device", "DeviceError", "Generation", "PortBundle",
+    "Switch", "TileKind", "TileLimits", "device_named", "mlir_device_named", "neighbour", "switch_of",
+]  # fmt: skip

@@ -15,19 +15,6 @@ from bdforge.formats.tiles import (
 )
 
 __all__ = [
-    "BLOCK",
-    "BLOCK_BYTES",
-    "TILE_BYTES",
-    "FormatError",
-    "decode",
-    "encode",
-    "error_bound",
-    "pack_bf16_b",
-    "pack_bfp16",
-    "pack_bfp16_b",
-    "rounded",
-    "shifted",
-    "unpack_bf16_b",
-    "unpack_bfp16",
-    "unpack_bfp16_b",
-]
+    "BLOCK", "BLOCK_BYTES", "TILE_BYTES", "FormatError", "decode", "encode", "error_bound", "pack_bf16_b", "pack_bfp16",
+    "pack_bfp16_b", "rounded", "shifted", "unpack_bf16_b", "unpack_bfp16", "unpack_bfp16_b",
+]  # fmt: skip

@@ -11,14 +11,6 @@ from bdforge.images.pdi import cdos
 from bdforge.images.xclbin import pdis, sections
 
 __all__ = [
-    "Command",
-    "ImageError",
-    "Segment",
-    "cdos",
-    "commands",
-    "core_segments",
-    "embedded_pdis",
-    "pdis",
-    "sections",
+    "Command", "ImageError", "Segment", "cdos", "commands", "core_segments", "embedded_pdis", "pdis", "sections",
     "writes",
-]
+]  # fmt: skip

@@ -20,8 +20,10 @@ from bdforge.lower.switches import has_token_route, set_mux, set_switch
 from bdforge.lower.writer import Tile, Writer, place_of
 from bdforge.messages import path_word
 from bdforge.mlir.allocate import Allocation, allocate, element_bits
-from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, FlowOp, LockOp, TileOp
+from bdforge.mlir.array_ops import CoreOp, FlowOp
+from bdforge.mlir.device_ops import DeviceOp, TileOp
 from bdforge.mlir.dma_ops import DMA_PROGRAMS
+from bdforge.mlir.memory_ops import BufferOp, LockOp
 from bdforge.mlir.places import location, take_places
 from bdforge.mlir.stream_ops import PacketFlowOp
 from bdforge.mlir.switch_ops import ShimMuxOp, SwitchboxOp

@@ -8,8 +8,9 @@ from bdforge.devices import Generation, TileKind
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES, MEMTILE_WINDOW_LOCKS
 from bdforge.mlir.allocate import Allocation, element_bits
-from bdforge.mlir.array_ops import BufferOp, ExternalBufferOp, TileOp, UseLockOp
-from bdforge.mlir.dma_ops import DmaBdOp
+from bdforge.mlir.bd_ops import DmaBdOp
+from bdforge.mlir.device_ops import TileOp
+from bdforge.mlir.memory_ops import BufferOp, ExternalBufferOp, UseLockOp
 from bdforge.mlir.places import location
 from bdforge.txn.bd import BdError, BdLock, burst_code, encode_bd, granules, reach_words, static_dims
 from bdforge.txn.overrun import overrun

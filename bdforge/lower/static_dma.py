@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from xdsl.ir import Block
 
 from bdforge.devices import TileLimits
-from bdforge.mlir.dma_ops import DmaBdOp, DmaOp, DmaProgramOp, DmaStartOp, NextBdOp, bd_chain_from, bd_of
+from bdforge.mlir.bd_ops import DmaBdOp, NextBdOp, bd_chain_from, bd_of
+from bdforge.mlir.dma_ops import DmaOp, DmaProgramOp, DmaStartOp
 from bdforge.mlir.places import location
 
 

@@ -12,9 +12,11 @@ from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Attribute
 
 from bdforge.devices.types import BLOCK_FORMATS
-from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, LockOp, TileOp
+from bdforge.mlir.array_ops import CoreOp
 from bdforge.mlir.attributes import BlockFloatType
+from bdforge.mlir.device_ops import DeviceOp, TileOp
 from bdforge.mlir.errors import Location, MlirError
+from bdforge.mlir.memory_ops import BufferOp, LockOp
 from bdforge.mlir.places import source_of
 
 Coordinates = tuple[int, int]

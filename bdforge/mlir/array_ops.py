@@ -105,19 +105,6 @@ class ShimDmaAllocationOp(AieOperation):
 
 
 __all__ = [
-    "DEFAULT_DEVICE",
-    "BufferOp",
-    "CoreOp",
-    "DeviceOp",
-    "EndOp",
-    "Endpoint",
-    "ExternalBufferOp",
-    "FlowOp",
-    "LockOp",
-    "LogicalTileOp",
-    "ShimDmaAllocationOp",
-    "TileOp",
-    "UseLockOp",
-    "parse_initial_value",
-    "tile_of",
-]
+    "DEFAULT_DEVICE", "BufferOp", "CoreOp", "DeviceOp", "EndOp", "Endpoint", "ExternalBufferOp", "FlowOp", "LockOp",
+    "LogicalTileOp", "ShimDmaAllocationOp", "TileOp", "UseLockOp", "parse_initial_value", "tile_of",
+]  # fmt: skip

@@ -20,7 +20,6 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator
 
 from bdforge.mlir import bd_clauses
-from bdforge.mlir.array_ops import BufferOp, ExternalBufferOp, UseLockOp
 from bdforge.mlir.attributes import (
     BdIteration,
     Dimension,
@@ -32,6 +31,7 @@ from bdforge.mlir.attributes import (
     PaddingsAttr,
 )
 from bdforge.mlir.fields import integer, optional_integer
+from bdforge.mlir.memory_ops import BufferOp, ExternalBufferOp, UseLockOp
 from bdforge.mlir.operation import OPTIONS, AieOperation, Int32, modern, number, parse_attr_dict, print_attr_dict
 
 

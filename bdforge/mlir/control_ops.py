@@ -4,12 +4,12 @@ from xdsl.dialects.builtin import IntegerAttr, SymbolRefAttr
 from xdsl.irdl import AnyAttr, irdl_op_definition, opt_prop_def, prop_def, region_def, traits_def, var_operand_def
 from xdsl.traits import NoTerminator
 
-from bdforge.mlir.array_ops import DeviceOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.mlir.dma_ops import BdChainOp
 from bdforge.mlir.fields import optional_text, text
 from bdforge.mlir.operation import OPTIONS, AieOperation, UInt8, UInt64, enclosing
-from bdforge.mlir.sequence_ops import RuntimeSequenceOp, TaskOp
-from bdforge.mlir.task_ops import ChannelOp
+from bdforge.mlir.sequence_ops import RuntimeSequenceOp
+from bdforge.mlir.task_ops import ChannelOp, TaskOp
 from bdforge.mlir.words import WORD_DIRECTIVES
 
 

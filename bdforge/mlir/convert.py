@@ -11,15 +11,18 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from bdforge.mlir.array_ops import CoreOp, TileOp
-from bdforge.mlir.dma_ops import BdChainOp, DmaBdOp, DmaOp, DmaProgramOp, PaddingOp, bd_chain_from, bd_of
+from bdforge.mlir.array_ops import CoreOp
+from bdforge.mlir.bd_ops import DmaBdOp, bd_chain_from, bd_of
+from bdforge.mlir.device_ops import TileOp
+from bdforge.mlir.dma_ops import BdChainOp, DmaOp, DmaProgramOp, PaddingOp
 from bdforge.mlir.eras import Era, era_of, require_march
 from bdforge.mlir.errors import Source
 from bdforge.mlir.operation import AieOperation
 from bdforge.mlir.places import error_at, source_of, span_of
 from bdforge.mlir.printer import TextPrinter
-from bdforge.mlir.sequence_ops import ConfigureTaskOp, RuntimeSequenceOp, SetLockOp
+from bdforge.mlir.sequence_ops import RuntimeSequenceOp, SetLockOp
 from bdforge.mlir.stream_ops import PacketFlowOp
+from bdforge.mlir.task_ops import ConfigureTaskOp
 from bdforge.mlir.trace_ops import TraceOp
 from bdforge.mlir.verify import read_module
 

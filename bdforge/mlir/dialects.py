@@ -13,7 +13,20 @@ from xdsl.dialects.ub import UB
 from xdsl.dialects.vector import Vector
 from xdsl.ir import Dialect, Operation
 
-from bdforge.mlir import array_ops, dma_ops, register_ops, sequence_ops, stream_ops, switch_ops
+from bdforge.mlir import (
+    array_ops,
+    bd_ops,
+    control_ops,
+    device_ops,
+    dma_ops,
+    memcpy_ops,
+    memory_ops,
+    register_ops,
+    sequence_ops,
+    stream_ops,
+    switch_ops,
+    task_ops,
+)
 from bdforge.mlir.attributes import (
     BlockFloatType,
     DimensionAttr,
@@ -26,7 +39,10 @@ from bdforge.mlir.attributes import (
 from bdforge.mlir.operation import AieOperation
 from bdforge.mlir.upstream import with_replacements
 
-_MODULES = (array_ops, dma_ops, stream_ops, sequence_ops, register_ops, switch_ops)
+_MODULES = (
+    device_ops, array_ops, memory_ops, bd_ops, dma_ops, stream_ops, task_ops, memcpy_ops, sequence_ops, control_ops,
+    register_ops, switch_ops,
+)  # fmt: skip
 
 
 def _operations(dialect: str) -> list[type[Operation]]:

@@ -212,18 +212,6 @@ DMA_PROGRAMS = (MemOp, MemtileDmaOp, ShimDmaOp)
 
 
 __all__ = [
-    "DMA_PROGRAMS",
-    "BdChainOp",
-    "DmaBdOp",
-    "DmaBdPacketOp",
-    "DmaOp",
-    "DmaProgramOp",
-    "DmaStartOp",
-    "MemOp",
-    "MemtileDmaOp",
-    "NextBdOp",
-    "ShimDmaOp",
-    "bd_chain_from",
-    "bd_of",
-    "print_arguments_and_body",
-]
+    "DMA_PROGRAMS", "BdChainOp", "DmaBdOp", "DmaBdPacketOp", "DmaOp", "DmaProgramOp", "DmaStartOp", "MemOp",
+    "MemtileDmaOp", "NextBdOp", "ShimDmaOp", "bd_chain_from", "bd_of", "print_arguments_and_body",
+]  # fmt: skip

@@ -5,17 +5,7 @@ from functools import cache, lru_cache
 from typing import Any, ClassVar, Self, TypeVar
 
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import (
-    I8,
-    I32,
-    I64,
-    IntegerAttr,
-    IntegerType,
-    Signedness,
-    StringAttr,
-    SymbolRefAttr,
-    i32,
-)
+from xdsl.dialects.builtin import I8, I32, I64, IntegerAttr, IntegerType, Signedness, StringAttr, SymbolRefAttr, i32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import EqAttrConstraint, IRDLOperation, ParsePropInAttrDict, VerificationContext, var_operand_def
 from xdsl.parser import Parser, UnresolvedOperand

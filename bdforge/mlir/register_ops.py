@@ -18,19 +18,10 @@ from xdsl.irdl import AnyAttr, irdl_op_definition, operand_def, opt_prop_def, pr
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from bdforge.mlir.array_ops import BufferOp, DeviceOp
-from bdforge.mlir.control_ops import (
-    ConfigureOp,
-    DmaStartBdChainForOp,
-    DmaStartBdChainOp,
-    NpuLoadPdiOp,
-    NpuPreemptOp,
-    RunOp,
-    StartBdChainOp,
-    sequence_named,
-)
 from bdforge.mlir.dense import numpy_of
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.mlir.fields import flag, integer, optional_integer, optional_text, word
+from bdforge.mlir.memory_ops import BufferOp
 from bdforge.mlir.operation import (
     OPTIONS,
     AieOperation,
@@ -296,24 +287,3 @@ class ControlPacketOp(AieOperation):
         """Words to write."""
         attribute = self.properties.get("data")
         return [int(v) for v in attribute.get_values()] if isinstance(attribute, DenseArrayBase) else []
-
-
-__all__ = [
-    "AddressedOp",
-    "ConfigureOp",
-    "ControlPacketOp",
-    "DmaStartBdChainForOp",
-    "DmaStartBdChainOp",
-    "NpuAddressPatchOp",
-    "NpuBlockWriteOp",
-    "NpuLoadPdiOp",
-    "NpuMaskWrite32Op",
-    "NpuPreemptOp",
-    "NpuPushQueueOp",
-    "NpuWrite32Op",
-    "NpuWriteBdOp",
-    "RunOp",
-    "StartBdChainOp",
-    "global_words",
-    "sequence_named",
-]

@@ -18,10 +18,11 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import NoTerminator, SymbolOpInterface
 
-from bdforge.mlir.array_ops import BufferOp, DeviceOp, LockOp, ShimDmaAllocationOp
+from bdforge.mlir.array_ops import ShimDmaAllocationOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.mlir.dma_ops import print_arguments_and_body
 from bdforge.mlir.fields import integer, text, word
-from bdforge.mlir.memcpy_ops import NpuDmaMemcpyNdOp
+from bdforge.mlir.memory_ops import BufferOp, LockOp
 from bdforge.mlir.operation import (
     OPTIONS,
     UNSIGNED32,
@@ -29,7 +30,6 @@ from bdforge.mlir.operation import (
     Int32,
     NumbersOp,
     UInt32,
-    constant_of,
     enclosing,
     modern,
     number,
@@ -39,17 +39,7 @@ from bdforge.mlir.operation import (
     print_types,
     resolve_numbers,
 )
-from bdforge.mlir.task_ops import (
-    ConfigureTaskOp,
-    DmaAwaitTaskOp,
-    DmaConfigureTaskForOp,
-    DmaConfigureTaskOp,
-    DmaFreeTaskOp,
-    DmaStartTaskOp,
-    TaskOp,
-    TaskUserOp,
-    allocation_named,
-)
+from bdforge.mlir.task_ops import allocation_named
 from bdforge.mlir.words import Direction
 
 DEFAULT_SEQUENCE = "sequence"
@@ -236,25 +226,3 @@ class SetLockOp(AieOperation):
             printer.print_ssa_value(self.lock_value)
             printer.print_string(f", {self.value}")
         print_attr_dict(printer, self, ("value",))
-
-
-__all__ = [
-    "DEFAULT_SEQUENCE",
-    "ConfigureTaskOp",
-    "DmaAwaitTaskOp",
-    "DmaConfigureTaskForOp",
-    "DmaConfigureTaskOp",
-    "DmaFreeTaskOp",
-    "DmaStartTaskOp",
-    "NpuDmaMemcpyNdOp",
-    "NpuDmaWaitOp",
-    "NpuRtpWriteOp",
-    "NpuSyncOp",
-    "RuntimeSequenceOp",
-    "SetLockOp",
-    "TaskOp",
-    "TaskUserOp",
-    "allocation_named",
-    "buffer_named",
-    "constant_of",
-]

@@ -7,8 +7,8 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import NoTerminator
 
-from bdforge.mlir.array_ops import Endpoint, tile_of
-from bdforge.mlir.device_ops import ended_body, on_tile
+from bdforge.mlir.array_ops import Endpoint
+from bdforge.mlir.device_ops import ended_body, on_tile, tile_of
 from bdforge.mlir.fields import flag, integer, word
 from bdforge.mlir.operation import OPTIONS, AieOperation, Int8, Int32, number, parse_attr_dict, print_attr_dict, wrapped
 from bdforge.mlir.words import WORD_DIRECTIVES, Bundle, CascadeDirection, parse_word

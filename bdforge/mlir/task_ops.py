@@ -6,11 +6,10 @@ from xdsl.dialects.builtin import IndexType, SymbolRefAttr, UnitAttr
 from xdsl.ir import Block
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, region_def, result_def
 
-from bdforge.mlir.array_ops import DeviceOp, ShimDmaAllocationOp, TileOp
+from bdforge.mlir.array_ops import ShimDmaAllocationOp
 from bdforge.mlir.attributes import PacketInfo, PacketInfoAttr
-from bdforge.mlir.bd_ops import bd_chain_from
-from bdforge.mlir.device_ops import tile_of
-from bdforge.mlir.dma_ops import DmaBdOp, bd_of
+from bdforge.mlir.bd_ops import DmaBdOp, bd_chain_from, bd_of
+from bdforge.mlir.device_ops import DeviceOp, TileOp, tile_of
 from bdforge.mlir.fields import flag, integer, optional_integer
 from bdforge.mlir.operation import OPTIONS, AieOperation, Int32, enclosing
 from bdforge.mlir.words import WORD_DIRECTIVES, Direction

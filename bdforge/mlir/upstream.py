@@ -32,7 +32,7 @@ from xdsl.printer import Printer
 from xdsl.traits import SymbolOpInterface
 
 from bdforge.mlir import elementwise
-from bdforge.mlir.array_ops import parse_initial_value
+from bdforge.mlir.memory_ops import parse_initial_value
 from bdforge.mlir.operation import parse_attr_dict, print_attr_dict
 
 

@@ -9,22 +9,13 @@ from xdsl.ir import Attribute, BlockArgument, Operation
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import PACKET_IDS, PACKET_TYPES, core_lock
 from bdforge.devices.topology import DeviceError
-from bdforge.mlir.array_ops import (
-    BufferOp,
-    CoreOp,
-    DeviceOp,
-    EndOp,
-    FlowOp,
-    LockOp,
-    ShimDmaAllocationOp,
-    TileOp,
-    UseLockOp,
-)
+from bdforge.mlir.array_ops import CoreOp, FlowOp, ShimDmaAllocationOp
 from bdforge.mlir.attributes import BlockFloatType, PacketInfo
+from bdforge.mlir.device_ops import DeviceOp, EndOp, TileOp
 from bdforge.mlir.dma_ops import BdChainOp, DmaProgramOp
 from bdforge.mlir.memcpy_ops import constant_of
+from bdforge.mlir.memory_ops import BufferOp, LockOp, UseLockOp
 from bdforge.mlir.operation import AieOperation, enclosing
-from bdforge.mlir.sequence_ops import ConfigureTaskOp
 from bdforge.mlir.stream_ops import (
     CascadeFlowOp,
     ConfigureCascadeOp,
@@ -33,6 +24,7 @@ from bdforge.mlir.stream_ops import (
     PacketFlowOp,
     PacketSourceOp,
 )
+from bdforge.mlir.task_ops import ConfigureTaskOp
 from bdforge.mlir.words import Blocking, Bundle, CascadeDirection, CodedWord, DeviceName, Direction, LockAction
 
 Faults = Iterator[tuple[Operation, str]]

@@ -14,25 +14,13 @@ from bdforge.devices import AIE2, TileKind
 from bdforge.devices.fits import exceeded
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES, MEMTILE, MEMTILE_NEIGHBOUR_CHANNELS
 from bdforge.mlir.allocate import AllocationError, element_bits
-from bdforge.mlir.array_ops import BufferOp, EndOp, ExternalBufferOp, LockOp, TileOp, UseLockOp
-from bdforge.mlir.dma_ops import (
-    BdChainOp,
-    DmaBdOp,
-    DmaBdPacketOp,
-    DmaOp,
-    DmaProgramOp,
-    DmaStartOp,
-    MemOp,
-    MemtileDmaOp,
-    NextBdOp,
-    PaddingOp,
-    ShimDmaOp,
-    bd_chain_from,
-    bd_of,
-)
+from bdforge.mlir.bd_ops import DmaBdOp, DmaBdPacketOp, NextBdOp, bd_chain_from, bd_of
+from bdforge.mlir.device_ops import EndOp, TileOp
+from bdforge.mlir.dma_ops import BdChainOp, DmaOp, DmaProgramOp, DmaStartOp, MemOp, MemtileDmaOp, PaddingOp, ShimDmaOp
 from bdforge.mlir.eras import Era, era_of
+from bdforge.mlir.memory_ops import BufferOp, ExternalBufferOp, LockOp, UseLockOp
 from bdforge.mlir.operation import enclosing
-from bdforge.mlir.sequence_ops import ConfigureTaskOp
+from bdforge.mlir.task_ops import ConfigureTaskOp
 from bdforge.mlir.verify_array import block_floats, packet, tile_operands, words
 from bdforge.mlir.words import Direction
 

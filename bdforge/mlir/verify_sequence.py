@@ -11,32 +11,27 @@ from xdsl.ir import Operation
 from bdforge.devices.fits import exceeded
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES, SHIM, TASK_REPEAT_MAX
 from bdforge.mlir.allocate import AllocationError, element_bits
-from bdforge.mlir.array_ops import DeviceOp, LockOp
 from bdforge.mlir.attributes import BlockFloatType
-from bdforge.mlir.operation import enclosing
-from bdforge.mlir.register_ops import (
-    AddressedOp,
+from bdforge.mlir.control_ops import (
     ConfigureOp,
     DmaStartBdChainForOp,
     DmaStartBdChainOp,
-    NpuBlockWriteOp,
-    NpuMaskWrite32Op,
-    NpuPushQueueOp,
-    NpuWrite32Op,
     RunOp,
     StartBdChainOp,
     sequence_named,
 )
-from bdforge.mlir.sequence_ops import (
+from bdforge.mlir.device_ops import DeviceOp
+from bdforge.mlir.memcpy_ops import NpuDmaMemcpyNdOp
+from bdforge.mlir.memory_ops import LockOp
+from bdforge.mlir.operation import enclosing
+from bdforge.mlir.register_ops import AddressedOp, NpuBlockWriteOp, NpuMaskWrite32Op, NpuPushQueueOp, NpuWrite32Op
+from bdforge.mlir.sequence_ops import NpuSyncOp, RuntimeSequenceOp, SetLockOp
+from bdforge.mlir.task_ops import (
     DmaAwaitTaskOp,
     DmaConfigureTaskForOp,
     DmaConfigureTaskOp,
     DmaFreeTaskOp,
     DmaStartTaskOp,
-    NpuDmaMemcpyNdOp,
-    NpuSyncOp,
-    RuntimeSequenceOp,
-    SetLockOp,
     TaskOp,
     TaskUserOp,
 )

@@ -13,16 +13,6 @@ from bdforge.perf.rows import Row, measured_rows, read_rows
 from bdforge.perf.table import estimate_table
 
 __all__ = [
-    "BOUNDS",
-    "DramTraffic",
-    "Estimate",
-    "GemmCase",
-    "KernelCycles",
-    "PerfError",
-    "Row",
-    "estimate",
-    "estimate_table",
-    "kernel_cycles",
-    "measured_rows",
-    "read_rows",
-]
+    "BOUNDS", "DramTraffic", "Estimate", "GemmCase", "KernelCycles", "PerfError", "Row", "estimate", "estimate_table",
+    "kernel_cycles", "measured_rows", "read_rows",
+]  # fmt: skip

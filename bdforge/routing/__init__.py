@@ -4,7 +4,7 @@
 routes are ours: aiecc may choose others, but the capacities and legal connections are the array's.
 """
 
-from bdforge.mlir.array_ops import DeviceOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.routing.cuts import check_cuts
 from bdforge.routing.errors import RoutingError
 from bdforge.routing.fabric import fabric_of
@@ -31,15 +31,6 @@ def route(device: DeviceOp) -> Routing:
 
 
 __all__ = [
-    "Connection",
-    "LinkUse",
-    "Net",
-    "PacketRule",
-    "Path",
-    "Port",
-    "Routing",
-    "RoutingError",
-    "SwitchUse",
-    "is_physical",
+    "Connection", "LinkUse", "Net", "PacketRule", "Path", "Port", "Routing", "RoutingError", "SwitchUse", "is_physical",
     "route",
-]
+]  # fmt: skip

@@ -10,7 +10,8 @@ from xdsl.ir import Operation
 from bdforge.devices import PortBundle, TileKind, switch_of
 from bdforge.devices.limits import PACKET_IDS
 from bdforge.devices.switches import SHIM_MM2S_SLAVES, SHIM_S2MM_MASTERS, STEPS
-from bdforge.mlir.array_ops import DeviceOp, Endpoint, FlowOp
+from bdforge.mlir.array_ops import Endpoint, FlowOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.mlir.places import location
 from bdforge.mlir.stream_ops import PacketFlowOp
 from bdforge.routing.errors import routing_error

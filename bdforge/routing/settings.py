@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from bdforge.devices import PortBundle
 from bdforge.devices.limits import PACKET_IDS
-from bdforge.mlir.array_ops import EndOp
+from bdforge.mlir.device_ops import EndOp
 from bdforge.mlir.operation import number
 from bdforge.mlir.places import take_place
 from bdforge.mlir.switch_ops import AmselOp, ConnectOp, MastersetOp, PacketRuleOp, PacketRulesOp

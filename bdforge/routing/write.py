@@ -9,16 +9,13 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from bdforge.devices import TileKind
 from bdforge.devices.limits import CONTROLLER_IDS
 from bdforge.devices.switches import SHIM_MM2S_SLAVES, SHIM_S2MM_MASTERS, SHIM_TOKEN_MASTER
-from bdforge.mlir.array_ops import DeviceOp, EndOp, Endpoint, FlowOp, TileOp
+from bdforge.mlir.array_ops import Endpoint, FlowOp
 from bdforge.mlir.attributes import PacketInfo, PacketInfoAttr
+from bdforge.mlir.device_ops import DeviceOp, EndOp, TileOp
 from bdforge.mlir.operation import number
 from bdforge.mlir.places import take_place
 from bdforge.mlir.stream_ops import PacketDestOp, PacketFlowOp, PacketSourceOp
-from bdforge.mlir.switch_ops import (
-    ShimMuxOp,
-    SwitchboxOp,
-    SwitchSettingsOp,
-)
+from bdforge.mlir.switch_ops import ShimMuxOp, SwitchboxOp, SwitchSettingsOp
 from bdforge.mlir.words import Bundle
 from bdforge.routing.errors import routing_error
 from bdforge.routing.nets import Net, Port, end_text, flow_ends, master_of

@@ -7,17 +7,6 @@ from bdforge.runtime.run import Mismatch, Run, first_mismatch, run
 from bdforge.sequences import OperandError
 
 __all__ = [
-    "BuildError",
-    "BuiltDesign",
-    "KernelFault",
-    "KernelLibraryError",
-    "Loaded",
-    "Mismatch",
-    "OperandError",
-    "Packed",
-    "Run",
-    "first_mismatch",
-    "load",
-    "load_kernels",
-    "run",
-]
+    "BuildError", "BuiltDesign", "KernelFault", "KernelLibraryError", "Loaded", "Mismatch", "OperandError", "Packed",
+    "Run", "first_mismatch", "load", "load_kernels", "run",
+]  # fmt: skip

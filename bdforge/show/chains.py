@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from bdforge.devices import TileKind
-from bdforge.mlir.array_ops import DeviceOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.mlir.task_ops import ConfigureTaskOp
 

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from bdforge.devices import TileKind, TileLimits
 from bdforge.mlir.allocate import allocate, buffer_bytes
-from bdforge.mlir.array_ops import CoreOp, DeviceOp, TileOp
+from bdforge.mlir.array_ops import CoreOp
+from bdforge.mlir.device_ops import DeviceOp, TileOp
 
 STACK, FREE = "stack", "free"
 

@@ -21,7 +21,7 @@ from bdforge.mlir import (
     TileOp,
 )
 from bdforge.mlir.allocate import allocate
-from bdforge.mlir.array_ops import LockOp
+from bdforge.mlir.memory_ops import LockOp
 from bdforge.routing import Routing, route
 from bdforge.show.banks import BankUse, bank_use, movers_of
 from bdforge.show.memory import TileMemory, memory_map

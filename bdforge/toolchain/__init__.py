@@ -14,15 +14,6 @@ from bdforge.toolchain.process import ToolError, run_tool
 from bdforge.toolchain.tool import Tool
 
 __all__ = [
-    "Tool",
-    "ToolError",
-    "find_aie_api",
-    "find_aiebu",
-    "find_aiecc",
-    "find_cxx",
-    "find_object_linker",
-    "find_peano",
-    "find_xrt",
-    "missing_report",
-    "run_tool",
-]
+    "Tool", "ToolError", "find_aie_api", "find_aiebu", "find_aiecc", "find_cxx", "find_object_linker", "find_peano",
+    "find_xrt", "missing_report", "run_tool",
+]  # fmt: skip

@@ -17,21 +17,6 @@ from bdforge.txn.operations import (
 )
 
 __all__ = [
-    "BlockWrite",
-    "Header",
-    "LoadPdi",
-    "MaskPoll",
-    "MaskPollBusy",
-    "MaskWrite",
-    "Noop",
-    "Operation",
-    "Patch",
-    "Preempt",
-    "Stream",
-    "Sync",
-    "TxnError",
-    "Unknown",
-    "Write",
-    "decode",
-    "encode",
-]
+    "BlockWrite", "Header", "LoadPdi", "MaskPoll", "MaskPollBusy", "MaskWrite", "Noop", "Operation", "Patch", "Preempt",
+    "Stream", "Sync", "TxnError", "Unknown", "Write", "decode", "encode",
+]  # fmt: skip

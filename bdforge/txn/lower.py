@@ -16,32 +16,21 @@ from bdforge.devices import Device
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES
 from bdforge.devices.registers import RUNTIME_AXI_CACHE, address
 from bdforge.mlir.allocate import Allocation
-from bdforge.mlir.array_ops import DeviceOp
 from bdforge.mlir.attributes import BlockFloatType
+from bdforge.mlir.control_ops import ConfigureOp, NpuLoadPdiOp, NpuPreemptOp, RunOp, StartBdChainOp
+from bdforge.mlir.device_ops import DeviceOp
+from bdforge.mlir.memcpy_ops import NpuDmaMemcpyNdOp
 from bdforge.mlir.places import location
 from bdforge.mlir.register_ops import (
-    ConfigureOp,
     NpuAddressPatchOp,
     NpuBlockWriteOp,
-    NpuLoadPdiOp,
     NpuMaskWrite32Op,
-    NpuPreemptOp,
     NpuPushQueueOp,
     NpuWrite32Op,
     NpuWriteBdOp,
-    RunOp,
-    StartBdChainOp,
 )
-from bdforge.mlir.sequence_ops import (
-    ConfigureTaskOp,
-    DmaStartTaskOp,
-    NpuDmaMemcpyNdOp,
-    NpuDmaWaitOp,
-    NpuRtpWriteOp,
-    NpuSyncOp,
-    RuntimeSequenceOp,
-    SetLockOp,
-)
+from bdforge.mlir.sequence_ops import NpuDmaWaitOp, NpuRtpWriteOp, NpuSyncOp, RuntimeSequenceOp, SetLockOp
+from bdforge.mlir.task_ops import ConfigureTaskOp, DmaStartTaskOp
 from bdforge.mlir.trace_ops import TraceOp
 from bdforge.txn.bd import burst_code, encode_bd, memcpy_transfer
 from bdforge.txn.operations import BlockWrite, LoadPdi, MaskWrite, Operation, Patch, Preempt

@@ -1,7 +1,7 @@
 """Transfers that leave their buffer: what they run into."""
 
 from bdforge.mlir.allocate import Allocation, buffer_bytes
-from bdforge.mlir.array_ops import BufferOp
+from bdforge.mlir.memory_ops import BufferOp
 
 
 class OverrunError(ValueError):

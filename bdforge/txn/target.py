@@ -21,8 +21,10 @@ from bdforge.devices.registers import (
     address,
 )
 from bdforge.mlir.allocate import BASIC_SEQUENTIAL, Allocation, allocate, buffer_bytes
-from bdforge.mlir.array_ops import BufferOp, DeviceOp, LockOp, ShimDmaAllocationOp, TileOp
+from bdforge.mlir.array_ops import ShimDmaAllocationOp
+from bdforge.mlir.device_ops import DeviceOp, TileOp
 from bdforge.mlir.errors import Location, MlirError
+from bdforge.mlir.memory_ops import BufferOp, LockOp
 from bdforge.mlir.places import location, source_of
 from bdforge.mlir.register_ops import AddressedOp
 from bdforge.mlir.words import Direction

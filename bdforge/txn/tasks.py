@@ -13,11 +13,11 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from bdforge.devices import TileKind, TileLimits
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES
 from bdforge.devices.registers import MEMTILE_WINDOW_LOCKS, RUNTIME_AXI_CACHE
-from bdforge.mlir.array_ops import BufferOp, UseLockOp
 from bdforge.mlir.attributes import PacketInfo
-from bdforge.mlir.dma_ops import DmaBdOp, NextBdOp
+from bdforge.mlir.bd_ops import DmaBdOp, NextBdOp
+from bdforge.mlir.memory_ops import BufferOp, UseLockOp
 from bdforge.mlir.places import location
-from bdforge.mlir.sequence_ops import TaskOp
+from bdforge.mlir.task_ops import TaskOp
 from bdforge.mlir.words import LockAction
 from bdforge.txn.bd import (
     BdError,

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, MemRefType, Sha
 from xdsl.ir import Operation, SSAValue
 
 from bdforge.mlir.allocate import element_bits
-from bdforge.mlir.array_ops import BufferOp, LockOp
+from bdforge.mlir.memory_ops import BufferOp, LockOp
 
 UNCHANGED_VIEWS = ("memref.cast", "memref.assume_alignment", "memref.memory_space_cast")
 VIEWS = (*UNCHANGED_VIEWS, "memref.subview", "memref.reinterpret_cast")

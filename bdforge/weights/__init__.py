@@ -23,16 +23,8 @@ from bdforge.weights.gguf_header import Value
 from bdforge.weights.matrix import TernaryMatrix, check_shape, fuse, write_packed
 
 __all__ = [
-    "TernaryMatrix",
-    "WeightError",
-    "check_shape",
-    "floats",
-    "fuse",
-    "metadata",
-    "read",
-    "tensors",
-    "write_packed",
-]
+    "TernaryMatrix", "WeightError", "check_shape", "floats", "fuse", "metadata", "read", "tensors", "write_packed",
+]  # fmt: skip
 
 BEGINNING_BYTES = 16
 

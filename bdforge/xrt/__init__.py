@@ -5,11 +5,5 @@ from bdforge.xrt.machine import Finding, first_missing
 from bdforge.xrt.packages import FetchError, XrtPackages, fetch_packages
 
 __all__ = [
-    "FetchError",
-    "Finding",
-    "XrtDevelopment",
-    "XrtPackages",
-    "fetch_packages",
-    "find_development",
-    "first_missing",
-]
+    "FetchError", "Finding", "XrtDevelopment", "XrtPackages", "fetch_packages", "find_development", "first_missing",
+]  # fmt: skip

@@ -29,7 +29,8 @@ from bdforge.emulator import Result, emulate
 from bdforge.isa.assembler import Assembled, assemble
 from bdforge.isa.hazards import check_source
 from bdforge.mlir import parse
-from bdforge.mlir.array_ops import CoreOp, DeviceOp
+from bdforge.mlir.array_ops import CoreOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.operators import render
 from bdforge.operators.gemm import Plan, Problem, plan_gemm, spec_from
 from bdforge.sequences.buffers import arguments, fetched, placed

@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import IntegerType, bf16
 
 from bdforge.mlir import Source, context
 from bdforge.mlir.allocate import Allocation, AllocationError, allocate, element_bits
-from bdforge.mlir.array_ops import BufferOp, DeviceOp
+from bdforge.mlir.device_ops import DeviceOp
+from bdforge.mlir.memory_ops import BufferOp
 from bdforge.mlir.parser import parse_text
 
 SETTINGS = settings(deadline=None, derandomize=True, max_examples=40)

@@ -10,20 +10,6 @@ from bdforge.sequences import SequenceOptions
 OPERATOR = Operator(KIND, AXES, spec_from, plan_gemm, fits)
 
 __all__ = [
-    "AXES",
-    "OPERATOR",
-    "Counts",
-    "Edges",
-    "GemmSequence",
-    "GemmSpec",
-    "Plan",
-    "Problem",
-    "SequenceOptions",
-    "SpecError",
-    "Staged",
-    "Staging",
-    "load_spec",
-    "plan_gemm",
-    "sequence",
-    "spec_from",
-]
+    "AXES", "OPERATOR", "Counts", "Edges", "GemmSequence", "GemmSpec", "Plan", "Problem", "SequenceOptions",
+    "SpecError", "Staged", "Staging", "load_spec", "plan_gemm", "sequence", "spec_from",
+]  # fmt: skip

@@ -10,15 +10,7 @@ from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.types import TYPES
 from bdforge.perf.kernels.forms import VECTOR_REGISTERS
 from bdforge.perf.kernels.kinds import ElementKernel, MatrixKernel, Product
-from bdforge.perf.kernels.operands import (
-    HALVES,
-    by_block_floats,
-    masked_codes,
-    mixed,
-    nibbles,
-    plain_loads,
-    pops,
-)
+from bdforge.perf.kernels.operands import HALVES, by_block_floats, masked_codes, mixed, nibbles, plain_loads, pops
 from bdforge.perf.kernels.traffic import (
     c_bf16,
     c_bfp16,

@@ -31,15 +31,9 @@ from bdforge.perf.kernels.loops import ELEMENT_KERNELS, MATRIX_KERNELS, ElementK
 from bdforge.perf.kernels.modulo import LoopSchedule, schedule
 
 __all__ = [
-    "BLOCKING",
-    "KernelCost",
-    "Schedule",
-    "ScheduleError",
-    "kernel_cost",
-    "kernel_costs",
-    "kernel_multiples",
+    "BLOCKING", "KernelCost", "Schedule", "ScheduleError", "kernel_cost", "kernel_costs", "kernel_multiples",
     "known_kernels",
-]
+]  # fmt: skip
 
 Schedule = Literal["overlapped", "sequential", "slots"]
 """Which of a cost's cycles: the ideal kernel schedule, a plain loop nest, or the busiest slot alone."""

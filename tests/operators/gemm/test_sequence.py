@@ -9,7 +9,7 @@ from sequence_replay import replay
 from bdforge.devices import device_named
 from bdforge.mlir import parse
 from bdforge.mlir.allocate import allocate
-from bdforge.mlir.array_ops import DeviceOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.operators import manifest, render, render_sequences
 from bdforge.operators.gemm import Plan, Problem, SequenceOptions, SpecError, load_spec, plan_gemm, sequence, spec_from
 from bdforge.sequences import SequenceOptionError

@@ -9,7 +9,7 @@ from bdforge.emulator.errors import ArgumentError
 from bdforge.emulator.timed import TimingOptions
 from bdforge.isa.assembler import assemble
 from bdforge.mlir import parse
-from bdforge.mlir.array_ops import DeviceOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.operators.gemm import Problem
 from support.examples import example
 

@@ -3,10 +3,10 @@
 Every path of the program is followed with all that is under way; each hazard names both bundles. Two rules follow the
 writer's intent. In code that people write (`strict`), a read that comes before an issued write to the same register
 lands is an error unless `.old` declares it. In compiled code such reads are normal, for compilers use old values, and
-only a read of a register that nobody has written yet is an error.
+only a value that is used although nobody has written it yet is an error (`bdforge.isa.undefined`).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bdforge.isa.assembler import DATA_BASE, DATA_END, Assembled
@@ -20,6 +20,7 @@ from bdforge.isa.memory import access_bytes
 from bdforge.isa.pipeline import LOOP_DISTANCE, Pending, State, Taken, address_of, advance, issue, issued
 from bdforge.isa.program import CoreProgram, generation_of
 from bdforge.isa.registers import leaves, prefix
+from bdforge.isa.undefined import uses
 
 _LAST_BUNDLE_BYTES = 16
 _HORIZON = 10  # bundles after which nothing of an instruction is under way: the last stage is 9
@@ -34,11 +35,13 @@ _Point = tuple[_Place, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """How to check: `strict` for code that people wrote, and registers whose old values bundles read on purpose."""
+    """How to check: `strict` for code that people wrote, registers whose old values bundles read on purpose, and
+    registers that are set when the program starts."""
 
     strict: bool = False
     old: Mapping[int, frozenset[str]] | None = None
     where: Callable[[int], str] = lambda address: ""
+    given: Sequence[str] = ()
 
 
 def check_source(program: Assembled) -> list[Hazard]:
@@ -54,11 +57,13 @@ def check_source(program: Assembled) -> list[Hazard]:
     return check(Program(program.generation, decoded), Checked(True, old, where))
 
 
-def check_program(program: CoreProgram, generation: str | None = None, strict: bool = False) -> list[Hazard]:
-    """Hazards of a program from a file; bytes that are no bundle end a path."""
+def check_program(
+    program: CoreProgram, generation: str | None = None, strict: bool = False, given: Sequence[str] = ()
+) -> list[Hazard]:
+    """Hazards of a program from a file; bytes that are no bundle end a path. `given` registers are set at its start."""
     isa = load(generation or generation_of(program))
     bundles = {piece.address: piece.bundle for part in pieces(isa, program) for piece in part if piece.bundle}
-    return check(Program(isa.generation, bundles), Checked(strict))
+    return check(Program(isa.generation, bundles), Checked(strict, given=given))
 
 
 def check(program: Program, options: Checked | None = None) -> list[Hazard]:
@@ -85,7 +90,8 @@ class _Checker:
         if not bundles:
             return
         yield from layout_hazards(self.program, self.named)
-        self._follow(min(bundles), State())
+        given = {leaf.name for name in self.options.given for leaf in leaves(self.program.generation, name)}
+        self._follow(min(bundles), State(defined=given))
         yield from (self._end(address) for address in bundles if self._runs_out(address))
         visited = {address for address, _, _ in self.paths}
         for address in bundles:  # code that only registers lead to: anything may be defined there
@@ -201,8 +207,13 @@ class _Checker:
                 forwarded = write.access.bypass is not None and write.access.bypass == read.access.bypass
                 missing = write.left - forwarded
                 before = write.age > read.age  # the write's bundle issued before the reader's
-                if missing > 0 and before and (self.options.strict or read.leaf not in state.defined):
+                if missing > 0 and before and (self.options.strict or self._is_nothing(read, state)):
                     yield self._early(read, write, missing, read.leaf in state.defined)
+
+    def _is_nothing(self, read: Pending, state: State) -> bool:
+        """Whether a value is used that nobody has written."""
+        bundle = self.program.bundles[read.source]
+        return read.leaf not in state.defined and uses(self.program.generation, bundle, read.access)
 
     def _early(self, read: Pending, write: Pending, missing: int, defined: bool) -> Hazard:
         lacks = "sees the old value" if defined else "reads what nobody has written yet"

@@ -27,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "emulator": {"lower", "txn", "images", "isa", "devices"},
     "perf": {"design", "operators", "devices"},
     "runtime": {"emulator", "images", "sequences", "devices"},
+    "models": {"runtime", "operators", "weights", "perf", "devices"},
     "toolchain": {"design", "sequences", "mlir", "txn", "images", "xrt", "devices"},
     "show": {"mlir", "routing", "lower", "images", "txn", "devices"},
 }

@@ -9,13 +9,12 @@ from bdforge.cli.files import print_or_write
 from bdforge.operators.gemm import Problem
 from bdforge.perf import Estimate, GemmCase
 from bdforge.perf.bounds.layers import crossover, layers, write_csv
-from bdforge.perf.bounds.models import BITNET, MODELS, Linear, model_named
+from bdforge.perf.bounds.models import BITNET, MODELS, Linear, measured_cpu_tops, model_named
 from bdforge.perf.report import layers_report
 from bdforge.screen import new_table, put, screen
 
 CaseOf = Callable[[Problem], GemmCase]
 Estimator = Callable[[GemmCase], Estimate]
-_CPU_TOKENS = 1024  # at which the CPU's rate was measured
 
 
 def model_command(
@@ -47,12 +46,6 @@ def versus_command(
         first = crossover(linear, rate, case_of, model_case)
         table.add_row(linear.name, f"{linear.K}x{linear.N}", "nowhere up to 8192" if first is None else str(first))
     put(screen(), f"array (modelled) against a CPU at {rate:.2f} TOPS ({source}):", table)
-
-
-def measured_cpu_tops() -> float:
-    """TOPS of BitNet's linear layers on a CPU, from their measured time."""
-    macs = sum(linear.K * linear.N * linear.count for linear in BITNET.linears) * _CPU_TOKENS
-    return 2 * macs / BITNET.cpu_ms(BITNET.linears_on_cpu, _CPU_TOKENS) / 1e9
 
 
 MODEL_NAMES = ", ".join(MODELS)

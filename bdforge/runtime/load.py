@@ -6,12 +6,13 @@ A backend is chosen by `device=` or the variable BDFORGE_DEVICE; the emulated ar
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from bdforge.emulator import emulate
+from bdforge.emulator.resident import Resident
 from bdforge.runtime.design import BuildError, BuiltDesign
 from bdforge.sequences import OperandError, PlannedSequence, SequenceOptions
 from bdforge.sequences.buffers import arguments, fetched, inputs_of, pack, placed, sizes_of, staying
@@ -31,7 +32,7 @@ class Backend(Protocol):
 
 
 class Emulator:
-    """The emulated array, configured by the design's MLIR and driven by the words that the NPU would get."""
+    """The emulated array, configured once by the design's MLIR and driven by the words that the NPU would get."""
 
     def __init__(self, design: BuiltDesign):
         self._design = design
@@ -39,9 +40,11 @@ class Emulator:
     def run(self, planned: PlannedSequence, buffers: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
         """Run until the sequence has ended; faults are EmulationErrors. There is no clock, hence no time-out."""
         del timeout_seconds
-        design = self._design
-        result = emulate(design.mlir, buffers, design.kernels, instructions=planned.words(), file=str(design.mlir_file))
-        return result.warnings
+        return self._resident.run(planned.words(), buffers)
+
+    @cached_property
+    def _resident(self) -> Resident:
+        return Resident(self._design.mlir, self._design.kernels, str(self._design.mlir_file))
 
 
 def backend_for(design: BuiltDesign, device: str | None, environ: Mapping[str, str] = os.environ) -> Backend:
@@ -86,10 +89,14 @@ class Loaded:
     def __init__(self, design: BuiltDesign, backend: Backend, timeout_seconds: float = TIMEOUT_SECONDS):
         self.design, self._backend, self.timeout_seconds = design, backend, timeout_seconds
 
+    @property
+    def device(self) -> str:
+        """What runs it: "emulator" or "xrt"."""
+        return type(self._backend).__name__.lower()
+
     def __repr__(self) -> str:
-        where = type(self._backend).__name__.lower()
         inputs = ", ".join(operand.name for operand in inputs_of(self.design.program))
-        return f"<Loaded {self.design.summary} by the {where}, takes {inputs}>"
+        return f"<Loaded {self.design.summary} by the {self.device}, takes {inputs}>"
 
     def pack(self, *arrays: np.ndarray, **named: np.ndarray) -> Packed:
         """Inputs that stay from call to call as this design reads them, packed or staged, such as weights.
@@ -105,6 +112,13 @@ class Loaded:
         """What `pack` made of the first operand that stays, read from a file of its `data`; sizes by parameter."""
         operand = staying(self.design.program)[0]
         return Packed((operand.name,), sizes, {operand.argument: data})
+
+    def unpack(self, packed: Packed) -> dict[str, np.ndarray]:
+        """The arrays of which `packed` was made, by operand name."""
+        program = self.design.program
+        sequence = self.design.sequence({program.sizes[0]: 1, **packed.sizes})
+        operands = [operand for operand in staying(program) if operand.name in packed.names]
+        return fetched(sequence, packed.buffers, operands)
 
     def __call__(self, *arrays: np.ndarray | Packed, **named: np.ndarray | Packed) -> Any:
         """Run; OperandError says what was expected and what was given."""

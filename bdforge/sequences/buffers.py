@@ -1,6 +1,6 @@
 """The host buffers of a planned sequence: made of the user's arrays before a run, and read after it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -119,11 +119,15 @@ def arguments(sequence: PlannedSequence, given: Mapping[int, np.ndarray]) -> lis
     ]
 
 
-def fetched(sequence: PlannedSequence, buffers: list[np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays that a run made, by operand name; block floats as float32."""
+def fetched(
+    sequence: PlannedSequence,
+    buffers: Sequence[np.ndarray] | Mapping[int, np.ndarray],
+    operands: Iterable[Operand] | None = None,
+) -> dict[str, np.ndarray]:
+    """The arrays that a run made (or those of `operands`), by operand name; block floats as float32."""
     return {
         operand.name: fetch(
             operand, sequence.values, buffers[operand.argument].reshape(-1).view(np.uint8), TYPES[operand.type].dtype
         )
-        for operand in outputs_of(sequence.program)
+        for operand in (outputs_of(sequence.program) if operands is None else operands)
     }

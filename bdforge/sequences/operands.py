@@ -12,7 +12,7 @@ from bdforge.devices.limits import BYTE_BITS
 from bdforge.formats import BLOCK, TILE_BYTES, pack_bfp16, unpack_bfp16
 from bdforge.messages import InputError
 from bdforge.sequences.expressions import ProgramError
-from bdforge.sequences.program import Dim, Operand
+from bdforge.sequences.program import Axis, Dim, Operand
 
 _TILE = np.dtype(f"V{TILE_BYTES}")
 
@@ -51,30 +51,63 @@ def _check_values(operand: Operand, array: np.ndarray) -> None:
 
 def _pack(operand: Operand, values: Sequence[int], codes: np.ndarray, buffer: np.ndarray) -> None:
     """Codes narrower than a byte into their bytes; loops with strides below a byte go through its fields."""
-    per_byte = BYTE_BITS // operand.bits
-    fields = [number for number, dim in enumerate(operand.dims) if values[dim.stride] < per_byte]
-    whole = [number for number in range(len(operand.dims)) if number not in fields]
-    steps = [values[operand.dims[number].stride] // per_byte for number in whole]
+    fields, whole, steps = _fields(operand, values)
     by_field = codes.transpose([*fields, *whole])
-    packed = _strided(operand, buffer, values[operand.offset] // per_byte, by_field.shape[len(fields) :], steps)
+    start = values[operand.offset] * operand.bits // BYTE_BITS
+    packed = _strided(operand, buffer, start, by_field.shape[len(fields) :], steps)
     if by_field.strides[-1] == packed.strides[-1] == 1:  # many bytes at once: no code leaves its byte when shifted
         lane = np.dtype(f"u{gcd(packed.shape[-1], 8)}")
         packed, by_field = packed.view(lane), by_field.view(lane)
     for place in np.ndindex(by_field.shape[: len(fields)]):
-        shift = operand.bits * sum(
-            i * values[operand.dims[number].stride] for i, number in zip(place, fields, strict=True)
-        )
-        packed |= by_field[place] << packed.dtype.type(shift)
+        packed |= by_field[place] << packed.dtype.type(_shift(operand, values, place, fields))
 
 
 def fetch(operand: Operand, values: Sequence[int], buffer: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The array of which `buffer` (uint8) holds the places, each position once; for whole bytes, without tiles."""
-    kind = _TILE if operand.blocked else dtype
+    """The array of which `buffer` (uint8) holds the places: what `place` wrote, but for what block floats lose."""
     counts = _counts(operand, values)
-    places = _view(operand, values, buffer.view(kind)).transpose(_steps(operand, values)).reshape(counts)
+    if operand.bits < BYTE_BITS:
+        loops = _unpack(operand, values, buffer)
+    else:
+        loops = _view(operand, values, buffer.view(_TILE if operand.blocked else dtype))
+    places = loops.transpose(_steps(operand, values)).reshape(counts)
     if operand.blocked:
         places = unpack_bfp16(places.view(np.uint8).reshape(*counts, TILE_BYTES))
-    return places[tuple(slice(values[axis.size]) for axis in operand.axes)]
+    for number, axis in enumerate(operand.axes):
+        if axis.tile is None or operand.blocked:
+            places = places[(slice(None),) * number + (slice(values[axis.size]),)]
+            continue
+        positions, held = _positions(axis, values, counts[number])
+        where = np.zeros(values[axis.size], np.intp)
+        where[positions[held]] = np.flatnonzero(held)
+        places = places.take(where, axis=number)
+    return places
+
+
+def _unpack(operand: Operand, values: Sequence[int], buffer: np.ndarray) -> np.ndarray:
+    """int8 of the loops' counts: what `_pack` wrote, codes without their bias or with their sign."""
+    fields, whole, steps = _fields(operand, values)
+    counts = [values[dim.count] for dim in operand.dims]
+    inner = [counts[number] for number in whole]
+    packed = _strided(operand, buffer, values[operand.offset] * operand.bits // BYTE_BITS, inner, steps)
+    codes = np.empty([counts[number] for number in fields] + inner, np.uint8)
+    mask, sign = np.uint8((1 << operand.bits) - 1), 0 if operand.bias else 1 << operand.bits - 1
+    for place in np.ndindex(codes.shape[: len(fields)]):
+        codes[place] = packed >> np.uint8(_shift(operand, values, place, fields)) & mask
+    found = (codes ^ np.uint8(sign)).view(np.int8) - np.int8(sign + operand.bias)
+    return found.transpose(np.argsort([*fields, *whole]))
+
+
+def _fields(operand: Operand, values: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+    """Loops within a byte, loops over bytes, and the latter's strides in bytes."""
+    per_byte = BYTE_BITS // operand.bits
+    fields = [number for number, dim in enumerate(operand.dims) if values[dim.stride] < per_byte]
+    whole = [number for number in range(len(operand.dims)) if number not in fields]
+    return fields, whole, [values[operand.dims[number].stride] // per_byte for number in whole]
+
+
+def _shift(operand: Operand, values: Sequence[int], place: Sequence[int], fields: Sequence[int]) -> int:
+    """The lowest bit of a place of the loops within a byte."""
+    return operand.bits * sum(i * values[operand.dims[number].stride] for i, number in zip(place, fields, strict=True))
 
 
 def _arranged(operand: Operand, values: Sequence[int], array: np.ndarray) -> np.ndarray:
@@ -86,24 +119,28 @@ def _arranged(operand: Operand, values: Sequence[int], array: np.ndarray) -> np.
     return found
 
 
-def _along(axis, values: Sequence[int], array: np.ndarray, number: int, count: int) -> np.ndarray:
+def _along(axis: Axis, values: Sequence[int], array: np.ndarray, number: int, count: int) -> np.ndarray:
     """Positions as `count` places along one axis want them."""
-    places = np.arange(count)
-    size, walked = values[axis.size], values[axis.walked]
-    tile = None if axis.tile is None else values[axis.tile]
-    if tile is None:
-        held = places < size
-    else:
-        starts = np.minimum(places // tile * tile, walked - tile)
-        covered = axis.once & (starts + places % tile < places // tile * tile) & (places // tile > 0)
-        places = starts + places % tile
-        held = (places < size) & ~covered
-    if len(places) == size and held.all() and (places == np.arange(size)).all():
+    places, held = _positions(axis, values, count)
+    if len(places) == values[axis.size] and held.all() and (places == np.arange(len(places))).all():
         return array
     found = array.take(np.where(held, places, 0), axis=number)
     shape = [1] * array.ndim
     shape[number] = count
     return np.where(held.reshape(shape), found, np.zeros((), array.dtype))
+
+
+def _positions(axis: Axis, values: Sequence[int], count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which position each of `count` places along an axis holds, and whether it holds one."""
+    places = np.arange(count)
+    size, walked = values[axis.size], values[axis.walked]
+    if axis.tile is None:
+        return places, places < size
+    tile = values[axis.tile]
+    starts = np.minimum(places // tile * tile, walked - tile)
+    covered = axis.once & (starts + places % tile < places // tile * tile) & (places // tile > 0)
+    places = starts + places % tile
+    return places, (places < size) & ~covered
 
 
 def _units(operand: Operand, places: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ import numpy as np
 
 from bdforge.perf.errors import PerfError
 
+_CPU_TOKENS = 1024  # at which the CPU's rate is taken
 _CPU_FILE = Path(__file__).parents[1] / "data" / "cpu_operators.csv"
 
 
@@ -100,6 +101,23 @@ def model_named(name: str) -> Model:
     if name not in MODELS:
         raise PerfError(f"no model is called {name!r}; there is {', '.join(MODELS)}")
     return MODELS[name]
+
+
+def measured_cpu_tops() -> float:
+    """TOPS of BitNet's linear layers on a CPU, from their measured time."""
+    return 2 * _CPU_TOKENS * _macs_per_token() / BITNET.cpu_ms(BITNET.linears_on_cpu, _CPU_TOKENS) / 1e9
+
+
+def measured_cpu_us(M: int, K: int, N: int) -> float:
+    """Microseconds of an int8 x ternary GEMM on a CPU: its share of the measured time of BitNet's linear layers.
+
+    Few rows take as long as their weights take to come from memory.
+    """
+    return 1e3 * BITNET.cpu_ms(BITNET.linears_on_cpu, M) * K * N / _macs_per_token()
+
+
+def _macs_per_token() -> int:
+    return sum(linear.K * linear.N * linear.count for linear in BITNET.linears)
 
 
 @cache

@@ -1,0 +1,35 @@
+"""Keys and values of the tokens so far."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+_FIRST = 64  # positions; capacity doubles from there
+
+
+@dataclass(slots=True)
+class Cache:
+    """For each layer keys and values (float32, positions x heads x d), keys turned by their position already."""
+
+    layers: int
+    heads: int
+    size: int
+    _kept: dict[int, tuple[np.ndarray, int]] = field(default_factory=dict, repr=False)
+
+    @property
+    def length(self) -> int:
+        """Positions that all layers hold."""
+        return min((self._kept[layer][1] for layer in self._kept), default=0) if len(self._kept) == self.layers else 0
+
+    def appended(self, layer: int, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """All keys and values of a layer, with those of the next tokens behind the others."""
+        shape = self.heads, self.size
+        both, length = self._kept.get(layer, (np.empty((2, 0, *shape), np.float32), 0))
+        end = length + len(k)
+        if end > both.shape[1]:
+            more = np.empty((2, max(_FIRST, end, 2 * both.shape[1]), *shape), np.float32)
+            more[:, :length] = both[:, :length]
+            both = more
+        both[0, length:end], both[1, length:end] = k, v
+        self._kept[layer] = both, end
+        return both[0, :end], both[1, :end]

@@ -1,0 +1,119 @@
+"""A BitNet's tensors by role, from a folder as Hugging Face has it or from a GGUF file; read when asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from bdforge import weights
+from bdforge.messages import path_word
+from bdforge.models.bitnet.config import BitNetConfig, from_json, from_metadata
+from bdforge.models.errors import ModelError
+from bdforge.weights import TernaryMatrix, check_shape, fuse
+
+_GGUF = {
+    "embedding": "token_embd", "final_norm": "output_norm", "head": "output", "attn_norm": "attn_norm", "q": "attn_q",
+    "k": "attn_k", "v": "attn_v", "attn_sub_norm": "attn_sub_norm", "o": "attn_output", "ffn_norm": "ffn_norm",
+    "gate": "ffn_gate", "up": "ffn_up", "ffn_sub_norm": "ffn_sub_norm", "down": "ffn_down",
+}  # fmt: skip
+_HUGGING_FACE = {
+    "embedding": "model.embed_tokens", "final_norm": "model.norm", "head": "lm_head", "attn_norm": "input_layernorm",
+    "q": "self_attn.q_proj", "k": "self_attn.k_proj", "v": "self_attn.v_proj",
+    "attn_sub_norm": "self_attn.attn_sub_norm", "o": "self_attn.o_proj", "ffn_norm": "post_attention_layernorm",
+    "gate": "mlp.gate_proj", "up": "mlp.up_proj", "ffn_sub_norm": "mlp.ffn_sub_norm", "down": "mlp.down_proj",
+}  # fmt: skip
+"""Names by role; those of layers stand behind `blk.N.` and `model.layers.N.`."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The files of a model: `files` hold tensors, `names` says how they are called, `layer` what stands before."""
+
+    path: Path
+    files: tuple[Path, ...]
+    config: BitNetConfig
+    names: dict[str, str]
+    layer: str
+
+    @classmethod
+    def open(cls, path: str | PathLike[str]) -> "Checkpoint":
+        """The model at `path`: a .gguf file, or a folder with config.json and .safetensors.
+
+        ModelError for what is no BitNet, WeightError for a damaged file.
+        """
+        path = Path(path)
+        return _folder(path) if path.is_dir() else _gguf(path)
+
+    def matrix(self, layer: int, roles: Sequence[str]) -> TernaryMatrix:
+        """The ternary matrices of a layer side by side, with scales that multiply; errors as of `weights.read`."""
+        return fuse([self._one(layer, role) for role in roles])
+
+    def floats(self, role: str, shape: tuple[int, ...], layer: int | None = None) -> np.ndarray:
+        """A tensor of floats, mapped; ModelError where it is missing or has another shape."""
+        name = self._name(role, layer)
+        found = self._found(name)
+        if found is None:
+            raise ModelError(f"{path_word(self.path)}: has no tensor {name}; this is no whole BitNet b1.58")
+        if found.shape != shape:
+            raise ModelError(f"{path_word(self.path)}: tensor {name} has shape {found.shape}, expected {shape}")
+        return found
+
+    def head(self) -> np.ndarray | None:
+        """The output matrix where it is not the embedding."""
+        config = self.config
+        return None if self._found(self._name("head")) is None else self.floats(
+            "head", (config.vocab_size, config.hidden_size)
+        )  # fmt: skip
+
+    def _one(self, layer: int, role: str) -> TernaryMatrix:
+        config = self.config
+        wide, narrow, inner = config.query_size, config.key_size, config.intermediate_size
+        sizes = {
+            "q": (config.hidden_size, wide), "k": (config.hidden_size, narrow), "v": (config.hidden_size, narrow),
+            "o": (wide, config.hidden_size), "gate": (config.hidden_size, inner), "up": (config.hidden_size, inner),
+            "down": (inner, config.hidden_size),
+        }  # fmt: skip
+        name = self._name(role, layer)
+        matrix = weights.read(self._holders.get(name, self.files[0]), [name])
+        check_shape(matrix, *sizes[role])
+        stored = self._found(f"{name}_scale")  # Hugging Face's; it may lie in another file
+        scale = matrix.scales[0] if stored is None else float(stored.reshape(-1)[0])
+        if config.divides and scale == 0:
+            raise ModelError(f"{path_word(self.path)}: tensor {name} has scale 0, by which results would be divided")
+        beside = self._found(name.replace(".weight", ".scale"))  # what ggml multiplies with after the product
+        factor = 1.0 if beside is None else float(beside.reshape(-1)[0])
+        return replace(matrix, scales=((1 / scale if config.divides else scale) * factor,))
+
+    def _name(self, role: str, layer: int | None = None) -> str:
+        return f"{'' if layer is None else self.layer.format(layer)}{self.names[role]}.weight"
+
+    def _found(self, name: str) -> np.ndarray | None:
+        for file in self.files:
+            if (found := weights.floats(file, name)) is not None:
+                return found
+        return None
+
+    @cached_property
+    def _holders(self) -> dict[str, Path]:
+        """The file of each ternary matrix."""
+        return {name: file for file in self.files for name, _ in weights.tensors(file)}
+
+
+def _folder(path: Path) -> Checkpoint:
+    config, files = path / "config.json", tuple(sorted(path.glob("*.safetensors")))
+    if not config.is_file() or not files:
+        missing = "*.safetensors" if config.is_file() else "config.json"
+        raise ModelError(f"{path_word(path)}: a folder without {missing}; give one as Hugging Face has it, or a .gguf")
+    return Checkpoint(path, files, from_json(config), _HUGGING_FACE, "model.layers.{}.")
+
+
+def _gguf(path: Path) -> Checkpoint:
+    metadata = weights.metadata(path)
+    if metadata is None:
+        raise ModelError(f"{path_word(path)}: safetensors alone do not say a model's sizes; give the folder it is in")
+    embedding = weights.floats(path, "token_embd.weight")
+    config = from_metadata(path, metadata, 0 if embedding is None else len(embedding))
+    return Checkpoint(path, (path,), config, _GGUF, "blk.{}.")

@@ -1,0 +1,7 @@
+"""The one error of this package."""
+
+from bdforge.messages import InputError
+
+
+class ModelError(InputError):
+    """A model that cannot be read or run. The message names file, fault, limit and next step."""

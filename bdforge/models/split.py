@@ -1,0 +1,46 @@
+"""Where a product of a model runs: on the array, or on the CPU where the model of time says that this is faster."""
+
+from dataclasses import dataclass, field
+
+from bdforge.operators import Plan
+from bdforge.operators.gemm import GemmSpec, Problem
+from bdforge.perf import estimate
+from bdforge.perf.bounds.case import case_of
+from bdforge.perf.bounds.models import measured_cpu_us
+
+RULES = ("estimate", "array", "cpu")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a product runs on the array, why, and how long an NPU would take (modelled, dispatch included)."""
+
+    array: bool
+    why: str
+    npu_us: float
+
+
+@dataclass
+class Split:
+    """Decisions by size. `rule`: as the estimate says, or all on the array, or all on the CPU."""
+
+    plan: Plan
+    rule: str = "estimate"
+    _made: dict[tuple[int, int, int], Decision] = field(default_factory=dict, repr=False)
+
+    def __call__(self, M: int, K: int, N: int) -> Decision:
+        """Where an M x K x N product runs."""
+        if (M, K, N) not in self._made:
+            self._made[M, K, N] = self._decided(M, K, N)
+        return self._made[M, K, N]
+
+    def _decided(self, M: int, K: int, N: int) -> Decision:
+        spec = self.plan.spec
+        assert isinstance(spec, GemmSpec)
+        npu_us = float(estimate(case_of(spec, self.plan.device, Problem(M, K, N))).time_us)
+        if self.rule != "estimate":
+            return Decision(self.rule == "array", f"as asked, M = {M}", npu_us)
+        cpu_us = measured_cpu_us(M, K, N)
+        faster = "array" if npu_us < cpu_us else "CPU"
+        why = f"M = {M}: {faster} faster, NPU {npu_us:.0f} us (modelled), CPU {cpu_us:.0f} us"
+        return Decision(npu_us < cpu_us, why, npu_us)

@@ -1,0 +1,150 @@
+"""BitNets in files: every format gives the same model, and what is none is refused in a sentence."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bdforge.messages import InputError
+from bdforge.models import ModelError, Products, Split
+from bdforge.models.bitnet import BitNet, Checkpoint
+from bdforge.runtime import load
+from support.weight_files import gguf_entry, gguf_file, gguf_string
+from tools.bitnet.content import config, random_content
+from tools.bitnet.write import KINDS, write_gguf, write_hugging_face
+
+CONFIG = config(256, 512, 1, 4, 2, 64, 37, 32)
+IDS = [5, 0, 36, 5]
+
+
+@pytest.fixture(scope="module")
+def content():
+    return random_content(CONFIG, 3)
+
+
+@pytest.fixture
+def products(summing) -> Products:
+    return Products(load(summing.folder), Split(summing.plan, "cpu"))
+
+
+def logits(path: Path, products: Products) -> np.ndarray:
+    model = BitNet.load(path, products)
+    return model.logits(model.hidden(IDS, model.cache()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_formats_hold_the_same_model(tmp_path, content, products, kind):
+    path = write_gguf(tmp_path / "model.gguf", content, kind, "bitnet" if kind == "TQ2_0" else "bitnet-b1.58")
+    wanted = logits(write_hugging_face(tmp_path / "folder", content), products)
+    np.testing.assert_array_equal(logits(path, products), wanted)
+    assert wanted.shape == (4, 37)
+
+
+def changed(folder: Path, **members) -> Path:
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | members))
+    return folder
+
+
+def test_scales_may_divide(tmp_path, content, products):
+    """`linear_class` bitlinear: y = acc / (s * weight_scale)."""
+    one = logits(write_hugging_face(tmp_path / "multiplies", content), products)
+    inverse = [{role: (w, 1 / scale) for role, (w, scale) in layer.items()} for layer in content.matrices]
+    other = random_content(CONFIG, 3)
+    other.matrices = inverse
+    folder = write_hugging_face(tmp_path / "divides", other)
+    changed(folder, quantization_config={"quant_method": "bitnet", "linear_class": "bitlinear"})
+    np.testing.assert_allclose(logits(folder, products), one, rtol=1e-3, atol=1e-3)
+
+
+def test_tensors_may_lie_in_several_files_and_the_head_be_another(tmp_path, content, products):
+    from safetensors.numpy import load_file, save_file
+
+    folder = write_hugging_face(tmp_path / "model", content)
+    whole = logits(folder, products)
+    tensors = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    names = sorted(tensors)
+    for number in range(2):
+        save_file({name: tensors[name] for name in names[number::2]}, folder / f"model-{number}.safetensors")
+    np.testing.assert_array_equal(logits(folder, products), whole)
+    save_file({"lm_head.weight": -content.embedding}, folder / "model-2.safetensors")
+    np.testing.assert_allclose(logits(folder, products), -whole, rtol=1e-6)
+
+
+def test_silu_is_another_model(tmp_path, content, products):
+    folder = write_hugging_face(tmp_path, content)
+    relu2 = logits(folder, products)
+    assert not np.allclose(logits(changed(folder, hidden_act="silu"), products), relu2, rtol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("members", "reason"),
+    [
+        ({"model_type": "llama"}, "model_type is 'llama', expected 'bitnet'; this is another kind of model"),
+        ({"hidden_size": 0}, "hidden_size: Input should be greater than or equal to 1, got 0"),
+        ({"num_key_value_heads": 3}, "4 query heads do not share 3 key and value heads"),
+        ({"hidden_act": "gelu"}, "hidden_act 'gelu' is not one of relu2, silu"),
+        ({"rope_scaling": {"rope_type": "yarn"}}, "rope_scaling is not the default"),
+        ({"vocab_size": 38}, r"tensor model.embed_tokens.weight has shape \(37, 256\), expected \(38, 256\)"),
+        ({"intermediate_size": 516}, r"mlp.ffn_sub_norm.weight has shape \(512,\), expected \(516,\)"),
+        ({"num_hidden_layers": 2}, "has no tensor model.layers.1.input_layernorm.weight; this is no whole BitNet"),
+    ],
+)
+def test_configurations_that_are_none_are_refused(tmp_path, content, products, members, reason):
+    folder = changed(write_hugging_face(tmp_path, content), **members)
+    with pytest.raises(InputError, match=reason):
+        BitNet.load(folder, products)
+
+
+def test_files_that_are_no_model_are_refused(tmp_path, content, products):
+    def refused(path: Path, reason: str) -> None:
+        with pytest.raises(InputError, match=reason) as caught:
+            BitNet.load(path, products)
+        assert "\n" not in str(caught.value)
+
+    folder = write_hugging_face(tmp_path / "model", content)
+    refused(folder / "model.safetensors", "safetensors alone do not say a model's sizes; give the folder")
+    refused(tmp_path, "a folder without config.json; give one as Hugging Face has it, or a .gguf")
+    refused(tmp_path / "nothing.gguf", "No such file")
+    (folder / "config.json").write_text("{")
+    refused(folder, "config.json")
+    (folder / "model.safetensors").unlink()
+    refused(folder, r"a folder without \*.safetensors")
+    file = write_gguf(tmp_path / "model.gguf", content)
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    refused(file, "cut off")
+    llama = gguf_entry("general.architecture", 8, gguf_string("llama"))
+    file.write_bytes(gguf_file({}, metadata=(llama,)))
+    refused(file, "general.architecture is 'llama', expected one of bitnet")
+    ours = gguf_entry("general.architecture", 8, gguf_string("bitnet"))
+    file.write_bytes(gguf_file({}, metadata=(ours,)))
+    refused(file, "num_attention_heads|hidden_size|vocab_size")
+
+
+def test_a_gguf_without_a_norm_is_refused(tmp_path, content, products):
+    content = random_content(CONFIG, 3)
+    del content.norms[0]["ffn_sub_norm"]
+    with pytest.raises(ModelError, match=r"has no tensor blk.0.ffn_sub_norm.weight; this is no whole BitNet b1.58"):
+        BitNet.load(write_gguf(tmp_path / "model.gguf", content), products)
+
+
+def test_scales_beside_the_matrices_multiply(tmp_path, content):
+    """ggml's `blk.N.attn_q.scale`."""
+    weights, scale = content.matrices[0]["q"]
+    codes = KINDS["TQ2_0"][1](weights, 1.0)
+    file = tmp_path / "model.gguf"
+    numbers = {"embedding_length": 256, "feed_forward_length": 512, "block_count": 1, "attention.head_count": 4}
+    entries = [gguf_entry("general.architecture", 8, gguf_string("bitnet"))]
+    entries += [gguf_entry(f"bitnet.{key}", 4, value.to_bytes(4, "little")) for key, value in numbers.items()]
+    tensors = {
+        "token_embd.weight": (0, (256, 2), bytes(2048)),
+        "blk.0.attn_q.weight": (35, (256, 256), codes),
+        "blk.0.attn_q.scale": (0, (1,), np.float32(scale).tobytes()),
+    }
+    file.write_bytes(gguf_file(tensors, metadata=tuple(entries)))
+    matrix = Checkpoint.open(file).matrix(0, ["q"])
+    np.testing.assert_array_equal(matrix.weights, weights)
+    assert matrix.scales == (scale,)

@@ -1,0 +1,117 @@
+"""Tiny BitNets against `transformers` (recorded) and against the formulas written once more in float64."""
+
+from itertools import cycle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bdforge.models import Products, Sampler, Split, generate
+from bdforge.models.bitnet import BitNet
+from bdforge.runtime import load
+from support.plain_bitnet import PlainBitNet
+from support.transformers_bitnet import IDS, RECORDED, tiny
+from tools.bitnet.content import Content, config, random_content
+from tools.bitnet.write import write_gguf, write_hugging_face
+
+NMSE_EXACT = 1e-8  # of logits where all codes are equal
+NMSE_MAX = 1e-3  # where codes on the edge of rounding may flip
+EDGE = 0.5 + 1e-4  # a code is this near to what was rounded in float64: float32 before it may fall to either side
+ODD = config(256, 384, 2, 6, 2, 64, 41, 160)  # queries are wider than the model
+
+
+class Observed(BitNet):
+    """A model that is watched: each product's codes against the norm in float64, each result against integers."""
+
+    codes: list[np.ndarray]
+
+    def _request(self, linear, x, norm):
+        linear, codes, scales = super()._request(linear, x, norm)
+        h = x.astype(np.float64)
+        h = h / np.sqrt(np.square(h).mean(1, keepdims=True) + self.config.rms_norm_eps) * norm
+        steps = 127 / np.abs(h).max(1, keepdims=True)
+        assert np.abs(codes - h * steps).max() <= EDGE
+        np.testing.assert_allclose(scales, 1 / steps[:, 0], rtol=1e-6)
+        self.codes.append(codes)
+        return linear, codes, scales
+
+
+class Exact(Products):
+    """Products that are compared with those of the content's own matrices, in the order of the layers."""
+
+    def watch(self, content: Content) -> "Exact":
+        roles = {"qkv": "qkv", "out": "o", "gate_up": ("gate", "up"), "down": ("down",)}
+        matrices = [(name, [layer[role] for role in of]) for layer in content.matrices for name, of in roles.items()]
+        self.right = cycle(matrices)
+        return self
+
+    def __call__(self, linear, codes, scales):
+        name, parts = next(self.right)
+        assert linear.name == name
+        y = super().__call__(linear, codes, scales)
+        sums = codes.astype(np.int64) @ np.hstack([weights for weights, _ in parts])
+        columns = np.repeat(np.array([scale for _, scale in parts], np.float32), [w.shape[1] for w, _ in parts])
+        if self.split.plan.spec.c == "int32":
+            np.testing.assert_array_equal(y, sums.astype(np.float32) * scales[:, None] * columns)
+        else:
+            np.testing.assert_allclose(y, sums * scales[:, None].astype(np.float64) * columns, rtol=1.01 * 2**-8)
+        return y
+
+
+def opened(path: Path, design, content: Content, rule: str = "array") -> Observed:
+    model = Observed.load(path, Exact(load(design.folder), Split(design.plan, rule)).watch(content))
+    assert isinstance(model, Observed)
+    object.__setattr__(model, "codes", [])
+    return model
+
+
+def nmse(got: np.ndarray, right: np.ndarray) -> float:
+    return float(np.square(got - right).mean() / np.square(right).mean())
+
+
+@pytest.mark.parametrize("rule", ["array", "cpu"])
+def test_codes_and_logits_are_those_of_transformers(tmp_path, summing, rule):
+    model = opened(write_hugging_face(tmp_path, tiny()), summing, tiny(), rule)
+    logits = model.logits(model.hidden(IDS, model.cache()))
+    right = np.load(RECORDED)
+    used = [0, 3, 4, 6]  # of q, k, v, o, gate, up, down in each layer: what feeds a product of ours
+    for codes, number in zip(model.codes, [7 * layer + i for layer in range(2) for i in used], strict=True):
+        np.testing.assert_array_equal(codes, right[f"codes_{number}"])
+    assert nmse(logits, right["logits"]) < NMSE_EXACT
+    np.testing.assert_array_equal(logits.argmax(1), right["logits"].argmax(1))
+
+
+def test_transformers_gives_what_was_recorded(tmp_path):
+    pytest.importorskip("transformers", reason="transformers with torch and accelerate: a gigabyte, on request")
+    from support.transformers_bitnet import run
+
+    for name, array in run(write_hugging_face(tmp_path, tiny()), IDS).items():
+        np.testing.assert_allclose(array, np.load(RECORDED)[name], rtol=1e-4, atol=1e-5)
+
+
+def compare(model: BitNet, plain: PlainBitNet, length: int, more: int) -> None:
+    """Logits of a prompt, and tokens one after the other."""
+    prompt = np.random.default_rng(length).integers(0, model.config.vocab_size, length).tolist()
+    right = np.array([plain.step(token) for token in prompt])
+    got = model.logits(model.hidden(prompt, model.cache()))
+    noise = nmse(got, right)
+    assert noise < NMSE_MAX
+    near = 4 * np.sqrt(max(noise, NMSE_EXACT) * np.square(right).mean())  # logits so near are one to either
+    for token in generate(model, prompt, Sampler(), more):
+        logits = right[-1]
+        assert token == logits.argmax() or logits.max() - logits[token] < near
+        right = plain.step(token)[None]
+
+
+def seeds(quick: int, all_: int) -> list:
+    return [pytest.param(seed, marks=[] if seed < quick else pytest.mark.slow) for seed in range(all_)]
+
+
+@pytest.mark.parametrize("seed", seeds(2, 20))
+def test_integers_and_tokens_are_those_of_the_formulas(tmp_path, summing, scaling, seed):
+    content = random_content(ODD, seed)
+    write = write_hugging_face if seed % 2 else lambda path, model: write_gguf(path / "m.gguf", model, "I2_S")
+    length = (1, 33, 130, 7, 64)[seed % 5]
+    path = write(tmp_path, content)
+    for design in (summing, scaling) if seed else (scaling,):
+        compare(opened(path, design, content), PlainBitNet(content, short=design is scaling), length, 2)

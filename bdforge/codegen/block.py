@@ -9,7 +9,7 @@ BLOCK_BYTES = 16
 """Branch targets and return addresses are multiples of this."""
 
 _NOPS = {"lda": "nopa", "ldb": "nopb", "st": "nops", "alu": "nopx", "mv": "nopm", "lng": "nopxm", "vec": "nopv"}
-_COMMENT_COLUMN = 64
+_COMMENT_COLUMN = 62
 _INDENT = " " * 8
 
 
@@ -94,4 +94,4 @@ def _line(cycle: Issued, slots: frozenset[str]) -> str:
     texts = [mine.get(slot, _NOPS[slot]) for slot in _NOPS if slot in slots]
     text = _INDENT + (" ; ".join(texts) or "nop")
     comments = "; ".join(dict.fromkeys(op.comment for op in cycle.ops if op.comment))
-    return f"{text:<{_COMMENT_COLUMN}}// {comments}" if comments else text
+    return f"{text:<{_COMMENT_COLUMN}}  // {comments}" if comments else text

@@ -1,0 +1,29 @@
+"""Kernels that this project assembles: the integer family, by the names and options of those in `kernels/`."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from bdforge.codegen.abi import Callee
+from bdforge.codegen.errors import CodegenError
+from bdforge.codegen.kernel import Kernel
+from bdforge.codegen.kernels.function import Options
+from bdforge.codegen.kernels.products import multiply
+from bdforge.codegen.kernels.tiles import finish, zero
+
+_MAKERS = {"mm": multiply, "zero": zero, "unscale": finish, "finish": finish}
+
+
+def assembled(name: str, generation: str, defines: Iterable[str]) -> Kernel:
+    """The kernel of a name for a tile, with options as `-D` gives them (docs/kernels.md).
+
+    CodegenError where there is none, with the reason.
+    """
+    return Kernel(Callee(name, quiet=True), _text(name, generation, tuple(defines)), f"bdforge.codegen.kernels: {name}")
+
+
+@lru_cache(maxsize=64)
+def _text(name: str, generation: str, defines: tuple[str, ...]) -> str:
+    maker = _MAKERS.get(name.partition("_")[0])
+    if maker is None:
+        raise CodegenError(f"{name} is not assembled: there are {', '.join(f'{prefix}_*' for prefix in _MAKERS)}")
+    return maker(name, generation, Options.of(defines))

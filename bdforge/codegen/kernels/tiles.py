@@ -1,0 +1,122 @@
+"""Kernels that pass once over a tile of C: `zero_*`, `unscale_i32` and `finish_i32_*` of integers."""
+
+from dataclasses import dataclass
+
+from bdforge.codegen.errors import CodegenError
+from bdforge.codegen.kernels.function import ROUNDINGS, Function, Options
+
+_SIZES = {"i8": 1, "i16": 2, "i32": 4, "f32": 4, "bf16": 2}
+_ACCESS = {"aie2p": 64, "aie2": 32}
+_STORES = 8  # of a pass
+_TILE = 64  # elements of a micro-tile of AIE2P
+_FIELDS = 4
+
+
+def zero(name: str, generation: str, options: Options) -> str:
+    """Clear a tile; CodegenError for elements that are no whole bytes."""
+    code, access = name.partition("_")[2], _ACCESS[generation]
+    if code not in _SIZES:
+        raise CodegenError(f"{name} is not assembled: elements are {', '.join(_SIZES)}")
+    size = options.number("DIM_M") * options.number("DIM_N") * _SIZES[code]
+    if size % access:
+        raise CodegenError(f"{name}: {size} bytes are no multiple of {access}")
+    f = Function(name, generation, f"{name}: {size} bytes at p0 become 0.")
+    f.set("r8", 0)
+    f.add("vbcst.32 x0, r8")
+    register = "x0" if generation == "aie2p" else "wl0"
+    passes, rest = divmod(size // access, _STORES)
+
+    def store(count: int) -> None:
+        for _ in range(count):
+            f.add(f"vst {register}, [p0], #{access}")
+
+    f.loop("r9", passes, lambda: store(_STORES), "stores")
+    store(rest)
+    return f.text()
+
+
+@dataclass(frozen=True, slots=True)
+class _Finish:
+    """What is done to sums: `shifts` of column blocks in turn, results of `size` bytes, with `relu` none below 0."""
+
+    shifts: tuple[int, ...]
+    size: int
+    relu: bool
+    rounding: int
+    tiles: int
+
+
+def finish(name: str, generation: str, options: Options) -> str:
+    """Shift, round, saturate, rectify, in place; CodegenError for options without an assembled kernel."""
+    wanted = _wanted(name, generation, options)
+    shifts = ", ".join(map(str, wanted.shifts))
+    f = Function(name, generation, f"{name}: {wanted.tiles} micro-tiles at p0, shifted right by {shifts} in turn.")
+    wide = int(wanted.size == 4)
+    f.control("crRnd", wanted.rounding, "rounding")
+    f.control("crSat", 1, "saturate")
+    f.control("crSRSMode", wide, "lanes of 64 bits" if wide else "lanes of 32 bits")
+    f.control("crUPSMode", wide)
+    f.set("r8", 0)
+    f.add("mov s0, r8", "no shift up")
+    f.add("mov p1, p0", "results")
+    group = len(wanted.shifts)
+    body = _wide if wide else _narrow
+    f.loop("r9", wanted.tiles // group, lambda: body(f, wanted), "blocks")
+    return f.text()
+
+
+def _wanted(name: str, generation: str, options: Options) -> _Finish:
+    result = name.rpartition("_")[2]
+    if generation != "aie2p" or result not in ("i8", "i16", "i32") or name.startswith(("finish_f", "finish_b")):
+        raise CodegenError(f"{name} is not assembled for {generation}: there are integers of AIE2P")
+    if told := [option for option in ("BIAS", "SCALE") if options.has(option)]:
+        raise CodegenError(f"{name} is not assembled with {told[0]}")
+    unscale = name.startswith("unscale")
+    shift = 0 if unscale else options.number("SHIFT", 0)
+    fields = _FIELDS if unscale or options.has("FIELD_SCALED") else 1
+    elements = options.number("DIM_M") * options.number("DIM_N")
+    if elements % (_TILE * fields):
+        raise CodegenError(f"{name}: {elements} elements are no multiple of {_TILE * fields}")
+    rounding = ROUNDINGS["floor"] if unscale else options.rounding
+    shifts = tuple(shift + 2 * field for field in range(fields))
+    return _Finish(shifts, _SIZES[result], options.has("RELU"), rounding, elements // _TILE)
+
+
+def _shift(f: Function, number: int, shift: int) -> str:
+    """A shift register that holds a shift."""
+    register = f"s{1 + number % 3}"
+    f.set(f"r{10 + number % 3}", shift)
+    f.add(f"mov {register}, r{10 + number % 3}")
+    return register
+
+
+def _wide(f: Function, wanted: _Finish) -> None:
+    """int32 by way of lanes of 64 bits, 16 elements at a time; what changes nothing is left out."""
+    sign = "srsSign0" if wanted.relu else "srsSign1"  # unsigned saturation makes 0 of what is negative
+    for number, shift in enumerate(wanted.shifts):
+        if shift == 0 and not wanted.relu:
+            f.add("padda [p0], #256")
+            continue
+        register = _shift(f, number, shift)
+        for part in range(4):
+            lanes = f"{('cml', 'cmh')[part % 2]}{(2 * number + part // 2) % 5}"
+            f.add(f"vlda.ups.2x {lanes}, s0, [p0, #{64 * part}], upsSign1", f"field {number}", f"{number} {part}")
+            f.add(f"vst.srs.2x {lanes}, {register}, [p0, #{64 * part}], {sign}", "", f"{number} {part}")
+        f.add("padda [p0], #256")
+
+
+def _narrow(f: Function, wanted: _Finish) -> None:
+    """int8 and int16, dense from the tile's first byte: results never reach what is still to be read."""
+    sign = "srsSign0" if wanted.relu else "srsSign1"
+    if wanted.relu:
+        raise CodegenError("finish_i32_i8 and finish_i32_i16 are not assembled with RELU")
+    for number in range(len(wanted.shifts)):
+        for part in ("bmll", "bmlh", "bmhl", "bmhh"):
+            f.add(f"vlda {part}{number}, [p0], #64", f"field {number}")
+    for number, shift in enumerate(wanted.shifts):
+        register = _shift(f, number, shift)
+        if wanted.size == 1:
+            f.add(f"vst.srs.4x dm{number}, {register}, [p1], #64, {sign}")
+        else:
+            for half in ("cml", "cmh"):
+                f.add(f"vst.srs.2x {half}{number}, {register}, [p1], #64, {sign}")

@@ -1,0 +1,171 @@
+"""Kernels of machine code on the core model, equal to numpy: the contracts of those in `kernels/` of the same names."""
+
+import micro_tiles as tiles
+import numpy as np
+import pytest
+
+from bdforge import isa
+from bdforge.codegen.abi import KEPT
+from bdforge.codegen.errors import CodegenError
+from bdforge.codegen.kernels import assembled
+from bdforge.emulator.cores.isa.interpreter import Interpreter
+from bdforge.emulator.cores.isa.translated import Translated
+from bdforge.isa.assembler import assemble
+from bdforge.isa.hazards import check_source
+from support.machine_code import drive, memories
+
+PLACES = (0x40000, 0x50000, 0x70000)
+BUDGET = 2_000_000
+
+
+def call(kernel, generation: str, operands, number: int = 0, executor: type = Translated):
+    """Call a kernel with operands in memories of their own, which it may change; the cycles."""
+    pointers = "".join(f"movxm p{i}, #{place}\n" for i, place in enumerate(PLACES))
+    start = f"{pointers}movxm r0, #{number}\njl #{kernel.callee.name}\n" + "nop\n" * 5
+    program = assemble(f"{start}done\n.p2align 4\n{kernel.text}", generation, "call.s")
+    assert not check_source(program)
+    memory = memories()
+    windows = [memory.windows[(place >> 16) - 4] for place in PLACES]
+    views = [window[: data.nbytes] for window, data in zip(windows, operands, strict=False) if window is not None]
+    for view, data in zip(views, operands, strict=True):
+        view[:] = data.view(np.uint8).ravel()
+    core = executor(isa.load(generation), program.code[0][1], memory)
+    for i, register in enumerate(KEPT):
+        core.write(register, 1000 + i)
+    drive(core, budget=BUDGET)
+    assert [core.read(register) for register in KEPT] == [1000 + i for i in range(len(KEPT))]
+    for view, data in zip(views, operands, strict=True):
+        data.view(np.uint8).ravel()[:] = view
+    return core.cycle
+
+
+def product(name, generation, tile, seed=0, defines=(), part=0, rho=1, extreme=False):
+    """Expected and found C of a call on random operands, and its cycles."""
+    m, k, n = tile
+    _, _, weights, result = name.split("_")
+    r, s, t = tiles.MICRO[generation, weights]
+    rng = np.random.default_rng(seed)
+    low, high = {"i8": (-128, 127), "i4": (-8, 7), "i2": (-1, 1)}[weights]
+    a = np.full((m // rho, k), -128) if extreme else rng.integers(-128, 128, (m // rho, k))
+    b = np.full((k, n), low) if extreme else rng.integers(low, high + 1, (k, n))
+    dtype = {"i8": np.int8, "i16": np.int16, "i32": np.int32}[result]
+    info = np.iinfo(dtype)
+    before = rng.integers(max(info.min, -(1 << 20)), min(info.max, 1 << 20), (m, n))
+    given = [
+        tiles.micro_tiled(a, r, s, "A_TRANSPOSED" in defines).astype(np.int8),
+        _weights(b, weights, s, t, "B_TRANSPOSED" in defines),
+        tiles.micro_tiled(before, r, t).astype(dtype),
+    ]
+    options = (f"DIM_M={m}", f"DIM_K={k}", f"DIM_N={n}", f"DIM_RHO={rho}", *defines)
+    cycles = call(assembled(name, generation, options), generation, given, part)
+    shift = next((int(d.split("=")[1]) for d in defines if d.startswith("SHIFT")), 0)
+    rows = slice(part * m // rho, (part + 1) * m // rho)
+    sums = (before[rows] << shift) + (a @ b) * (4 ** (np.arange(n) // 8 % 4) if weights == "i2" else 1)
+    expected = before.copy()
+    expected[rows] = sums if dtype == np.int32 else tiles.narrowed(sums, shift, dtype)
+    return expected, tiles.from_micro_tiles(given[2], m, n, r, t), cycles
+
+
+def _weights(b, weights, s, t, transposed):
+    if weights == "i2":
+        codes = tiles.blocks(b + 1, s, t).transpose(1, 0, 2, 3)
+        quads = codes.reshape(-1, 4, *codes.shape[1:])
+        return (quads[:, 0] | quads[:, 1] << 2 | quads[:, 2] << 4 | quads[:, 3] << 6).astype(np.uint8).ravel()
+    order = tiles.packed_b(b, s, t, transposed)
+    return (tiles.int4_bytes(order) if weights == "i4" else order).astype(np.uint8)
+
+
+CASES = [
+    ("mm_i8_i8_i32", "aie2p", (64, 64, 64), ()),
+    ("mm_i8_i8_i32", "aie2p", (24, 40, 40), ("A_TRANSPOSED", "B_TRANSPOSED")),
+    ("mm_i8_i8_i32", "aie2p", (8, 8, 8), ()),
+    ("mm_i8_i8_i16", "aie2p", (24, 24, 24), ("SHIFT=3",)),
+    ("mm_i8_i8_i8", "aie2p", (16, 72, 24), ("B_TRANSPOSED", "SHIFT=7")),
+    ("mm_i8_i4_i32", "aie2p", (24, 40, 24), ()),
+    ("mm_i8_i4_i16", "aie2p", (16, 16, 16), ("A_TRANSPOSED", "SHIFT=1")),
+    ("mm_i8_i2_i32", "aie2p", (64, 128, 64), ()),
+    ("mm_i8_i2_i32", "aie2p", (8, 640, 32), ()),
+    ("mm_i8_i2_i32", "aie2p", (24, 280, 64), ("A_TRANSPOSED",)),
+    ("mm_i8_i8_i32", "aie2", (12, 24, 24), ("B_TRANSPOSED",)),
+    ("mm_i8_i8_i16", "aie2", (8, 272, 16), ("SHIFT=2",)),
+    ("mm_i8_i8_i8", "aie2", (16, 16, 24), ("SHIFT=5",)),
+]
+
+
+@pytest.mark.parametrize(("name", "generation", "tile", "defines"), CASES)
+@pytest.mark.parametrize("extreme", [False, True])
+def test_products_equal_numpy(name, generation, tile, defines, extreme):
+    expected, found, _ = product(name, generation, tile, 3, defines, extreme=extreme)
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("part", [0, 3])
+def test_a_part_of_the_rows_leaves_the_others_alone(part):
+    expected, found, _ = product("mm_i8_i2_i32", "aie2p", (64, 64, 32), 5, (), part, 4)
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("generation", "elements"), [("aie2p", (24, 40)), ("aie2", (12, 8))])
+@pytest.mark.parametrize("code", ["i8", "i16", "i32"])
+def test_zero_clears_a_tile_and_nothing_behind_it(generation, elements, code):
+    size = elements[0] * elements[1] * {"i8": 1, "i16": 2, "i32": 4}[code]
+    data = np.full(size + 64, 0x5A, np.uint8)
+    call(assembled(f"zero_{code}", generation, (f"DIM_M={elements[0]}", f"DIM_N={elements[1]}")), generation, [data])
+    assert not data[:size].any()
+    assert (data[size:] == 0x5A).all()
+
+
+def finished(name, m, n, defines, sums):
+    """What a finish kernel leaves of sums in the order of micro-tiles."""
+    memory = tiles.micro_tiled(sums, 8, 8).astype(np.int32)
+    call(assembled(name, "aie2p", (f"DIM_M={m}", f"DIM_N={n}", *defines)), "aie2p", [memory])
+    dtype = {"i8": np.int8, "i16": np.int16, "i32": np.int32}[name.rpartition("_")[2]]
+    return tiles.from_micro_tiles(memory.view(dtype)[: m * n], m, n, 8, 8)
+
+
+@pytest.mark.parametrize("relu", [False, True])
+def test_unscale_divides_column_blocks(relu):
+    rng = np.random.default_rng(4)
+    results = rng.integers(-(1 << 24), 1 << 24, (24, 64))
+    found = finished("unscale_i32", 24, 64, ("RELU",) if relu else (), results * 4 ** (np.arange(64) // 8 % 4))
+    assert np.array_equal(found, results.clip(0) if relu else results)
+
+
+@pytest.mark.parametrize(("code", "shift"), [("i8", 9), ("i8", 0), ("i16", 5), ("i32", 4)])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_finish_rounds_and_saturates(code, shift, scaled):
+    sums = np.random.default_rng(7).integers(-(1 << 17), 1 << 17, (16, 64))
+    sums[:, :3] = [[1 << shift >> 1, (3 << shift) >> 1, -(1 << shift) >> 1]]  # ties
+    factor = 4 ** (np.arange(64) // 8 % 4) if scaled else 1
+    defines = (f"SHIFT={shift}", *(("FIELD_SCALED",) if scaled else ()))
+    found = finished(f"finish_i32_{code}", 16, 64, defines, sums * factor)
+    assert np.array_equal(found, tiles.narrowed(sums, shift, {"i8": np.int8, "i16": np.int16, "i32": np.int32}[code]))
+
+
+def test_both_executors_agree_on_a_kernel():
+    kernel = assembled("mm_i8_i4_i16", "aie2p", ("DIM_M=16", "DIM_K=16", "DIM_N=16"))
+    rng = np.random.default_rng(1)
+    given = [rng.integers(0, 256, size, np.uint8) for size in (16 * 16, 16 * 8, 2 * 16 * 16)]
+    runs = []
+    for executor in (Translated, Interpreter):
+        operands = [data.copy() for data in given]
+        runs.append((call(kernel, "aie2p", operands, executor=executor), operands[2].tobytes()))
+    assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "generation", "options", "reason"),
+    [
+        ("mm_bf16_bf16_f32", "aie2p", (), "mm_bf16_bf16_f32 is not assembled for aie2p"),
+        ("mm_i8_i4_i32", "aie2", (), "not assembled for aie2"),
+        ("mm_i8_i8_i32", "aie2p", ("C_TRANSPOSED",), "transposed micro-tiles of C"),
+        ("mm_i8_i8_i32", "aie2p", ("DIM_M=12", "DIM_K=8", "DIM_N=8"), "12, 8, 8 are no multiples of 8, 8, 8"),
+        ("mm_i8_i8_i32", "aie2p", ("DIM_M=8",), "DIM_K is missing"),
+        ("elementwise_bf16", "aie2p", (), "elementwise_bf16 is not assembled"),
+        ("finish_i32_i8", "aie2p", ("BIAS",), "not assembled with BIAS"),
+        ("mm_i8_i8_i8", "aie2p", ("DIM_M=8", "DIM_K=8", "DIM_N=8", "ROUNDING=odd"), "ROUNDING=odd is unknown"),
+    ],
+)
+def test_what_is_not_assembled_is_refused_with_the_reason(name, generation, options, reason):
+    with pytest.raises(CodegenError, match=reason):
+        assembled(name, generation, options)

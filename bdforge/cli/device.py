@@ -1,15 +1,20 @@
-"""`bdforge device`: the emulated array as a device for other programs."""
+"""`bdforge device`: the emulated array as an NPU for other programs."""
 
 import os
+import secrets
 import socket
 import subprocess
+import tempfile
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from bdforge.devices import device_named
 from bdforge.files import FileError
 from bdforge.messages import path_word
-from bdforge.runtime.service import SOCKET_VARIABLE, serve, serving
+from bdforge.runtime.service import serve, serving
+from bdforge.runtime.service.npu import preload_library, shown
 from bdforge.screen import say
 
 app = typer.Typer()
@@ -20,17 +25,30 @@ def device_command(
     command: Annotated[
         list[str] | None, typer.Argument(help="A program and its arguments, behind --.", metavar="-- COMMAND...")
     ] = None,
+    device: Annotated[
+        str, typer.Option(help="The NPU that XRT finds: strix_halo, strix, krackan, phoenix ...")
+    ] = "strix_halo",
+    log: Annotated[
+        Path | None,
+        typer.Option(help="File for what goes wrong on the device; a new one in the folder for such files."),
+    ] = None,
+    trace: Annotated[bool, typer.Option(help="Write what programs ask of the device to the file, too.")] = False,
     serve_file: Annotated[
         int | None, typer.Option("--serve", help="Serve what comes over this inherited socket; for programs.")
     ] = None,
 ) -> None:
-    """Run a program beside a server of the emulated array, which its `emulated` devices then share."""
+    """Run a program on an NPU that is not there: XRT finds it, unmodified, and its contexts are emulated arrays.
+
+    The `emulated` devices of hosts in C++ share its server.
+    """
     if (serve_file is None) == (not command):
         raise typer.BadParameter("give a program to run: bdforge device -- COMMAND...")
     if serve_file is not None:
         return _serve(serve_file)
-    with serving() as name:
-        raise typer.Exit(_run(command or [], os.environ | {SOCKET_VARIABLE: name}))
+    product, library = device_named(device), preload_library()
+    log = log or Path(tempfile.gettempdir(), f"bdforge-device-{secrets.token_hex(4)}.log")
+    with serving() as name, shown(product, name, log, library, trace=trace) as variables:
+        raise typer.Exit(_run(command or [], os.environ | variables))
 
 
 def _serve(file: int) -> None:

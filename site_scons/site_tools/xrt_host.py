@@ -1,4 +1,5 @@
-"""CxxObject, CObject, Archive, CxxShared, CxxProgram and Filled: the C++ library over XRT and what belongs to it.
+"""The C++ library over XRT and what belongs to it: CxxObject, CObject, Archive, CxxShared, PreloadLibrary, CxxProgram,
+Filled.
 
     objects = [env.CxxObject(object, source) for ...]
     env.Archive(library, objects); env.CxxShared(library, objects); env.CxxProgram(program, [*objects, library])
@@ -54,6 +55,14 @@ def shared_command(target, source, env) -> list[str]:
     return [env["cxx"], "-shared", soname, *_sanitizers(env), "-o", str(target[0]), *map(str, source), *_libraries(env)]
 
 
+def preload_command(target, source, env) -> list[str]:
+    """Objects to a library that any program can be run with: it shows what the first source lists and nothing else, and
+    brings along what the program may lack, or have of another version."""
+    script, *objects = map(str, source)
+    alone = ["-static-libstdc++", "-static-libgcc", f"-Wl,--version-script={script}"]
+    return [env["cxx"], "-shared", *alone, "-o", str(target[0]), *objects, "-pthread", "-ldl"]
+
+
 def program_command(target, source, env) -> list[str]:
     """Objects and archives to a program."""
     return [env["cxx"], *_sanitizers(env), "-o", str(target[0]), *map(str, source), *_libraries(env), "-pthread"]
@@ -98,6 +107,7 @@ def generate(env):
         "CObject": ("CC", c_command),
         "Archive": ("AR", archive_command),
         "CxxShared": ("LINK", shared_command),
+        "PreloadLibrary": ("LINK", preload_command),
         "CxxProgram": ("LINK", program_command),
     }
     for name, (label, command) in builders.items():

@@ -99,10 +99,10 @@ def edit_manifest(folder: Path, **members: object) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | members))
 
 
-def replace_kernels(folder: Path, plan: Plan, do: str) -> None:
-    """Kernels of a built design that all do the same, in C."""
+def replace_kernels(folder: Path, plan: Plan, do: str, more: str = "") -> None:
+    """Kernels of a built design that all do the same, in C, with `more` beside them."""
     bodies = "".join(f"void {name}(void) {{ {do} }}\n" for name in manifest(plan, ())["kernels"])
-    (folder / "kernels.c").write_text(f"#include <unistd.h>\n{bodies}")
+    (folder / "kernels.c").write_text(f"#include <stdint.h>\n#include <string.h>\n#include <unistd.h>\n{bodies}{more}")
     library = folder / built_files(plan, ())["host_kernels"]
     subprocess.run(["gcc", "-shared", "-fPIC", folder / "kernels.c", "-o", library], check=True)
     write_manifest(folder, plan)

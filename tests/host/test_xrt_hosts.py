@@ -1,16 +1,18 @@
 """The C++ library against the real XRT: Debian's packages, unpacked in a cache. Skips when they cannot be fetched."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_npu_device import BDF, FakeNpu, build_library, run_alone
-from library_builds import WITH_XRT, Done, scons, small_design, small_plan, write_manifest
+from library_builds import WITH_XRT, Done, replace_kernels, scons, small_design, small_plan, write_manifest
+from software_npu import SoftwareNpu, run_alone
 from xrt_containers import make_elf, make_instruction_elf, make_xclbin
 
 from bdforge.operators import manifest
+from bdforge.runtime.service.npu import BDF, LIBRARY
 from bdforge.xrt import FetchError, XrtPackages, fetch_packages
 from support.image_contents import xclbin_contents
 
@@ -31,7 +33,14 @@ def xrt() -> XrtPackages:
 def build(xrt: XrtPackages) -> Path:
     """The library, bdforge-gemm and the C program, linked with XRT."""
     host = WITH_XRT / "host"
-    scons(WITH_XRT, str(host / "bin"), str(host / "tests" / "c_program"), f"xrt={xrt.prefix}", "optimise=no")
+    scons(
+        WITH_XRT,
+        str(host / "bin"),
+        str(host / "lib" / LIBRARY),
+        str(host / "tests" / "c_program"),
+        f"xrt={xrt.prefix}",
+        "optimise=no",
+    )
     return host
 
 
@@ -50,26 +59,15 @@ def design(xrt: XrtPackages, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return xclbin
 
 
-@pytest.fixture(scope="module")
-def library(xrt: XrtPackages, build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_library(xrt, build / "lib" / "libbdforge.a", tmp_path_factory.mktemp("preload") / "fake_npu.so")
+@pytest.fixture
+def new_npu(xrt: XrtPackages, build: Path, device_server: str, tmp_path: Path) -> Callable[[str], SoftwareNpu]:
+    """Makes a device of a product."""
+    return lambda device: SoftwareNpu(xrt, device_server, build / "lib" / LIBRARY, tmp_path, device)
 
 
 @pytest.fixture
-def new_npu(xrt: XrtPackages, library: Path, design: Path, tmp_path: Path) -> Callable[[str], FakeNpu]:
-    """Makes a fake device of a name."""
-
-    def new(name: str) -> FakeNpu:
-        npu = FakeNpu(xrt, library, tmp_path / "fake", design.parent / "manifest.json")
-        npu.make(name)
-        return npu
-
-    return new
-
-
-@pytest.fixture
-def npu(new_npu: Callable[[str], FakeNpu]) -> FakeNpu:
-    return new_npu("NPU Strix Halo")
+def npu(new_npu: Callable[[str], SoftwareNpu]) -> SoftwareNpu:
+    return new_npu("strix_halo")
 
 
 def refused(done: Done, code: int, sentence: str):
@@ -122,71 +120,114 @@ def test_an_xclbin_is_read_back_as_the_manifest_describes_it(xrt: XrtPackages, d
 
 
 @pytest.mark.parametrize("sizes", [(33, 40, 70), (1, 1, 1), (64, 64, 128), (70, 5, 33)])
-def test_xrt_runs_an_xclbin_at_any_size(npu: FakeNpu, program: Path, design: Path, sizes: tuple[int, int, int]):
+def test_xrt_runs_an_xclbin_at_any_size(npu: SoftwareNpu, program: Path, design: Path, sizes: tuple[int, int, int]):
     M, K, N = map(str, sizes)
     done = npu.run(program, "-x", design, "-M", M, "-K", K, "-N", N, "--verify", "-i", "2", "--warmup", "0")
     assert (done.returncode, done.stderr) == (0, "")
     assert f"verified: {sizes[0] * sizes[2]} elements" in done.stdout
-    assert npu.log.count("command 0") == 2
-    assert npu.log[-1] == "context destroyed"
+    assert npu.log[-3:] == [
+        "context 1, command 1: an instruction stream",
+        "context 1, command 2: an instruction stream",
+        "context 1: destroyed",
+    ]
 
 
-def test_xrt_runs_a_full_elf(npu: FakeNpu, program: Path, design: Path):
+def test_xrt_runs_a_full_elf(npu: SoftwareNpu, program: Path, design: Path):
     elf = design.with_suffix(".elf")
     done = npu.run(program, "-x", elf, *SIZES, "--verify", "-i", "1", "--warmup", "0")
     assert (done.returncode, done.stderr) == (0, "")
     assert "verified: 2310 elements" in done.stdout
-    assert "command 22" in npu.log
+    assert "context 1, command 1: control code" in npu.log
     other = npu.run(program, "-x", elf, "-M", "34", "-K", "40", "-N", "70")
     refused(other, 2, "its ELF holds no sequence for 34x40x70")
 
 
-def test_every_call_of_the_c_api_works_with_xrt(npu: FakeNpu, build: Path, design: Path):
+def test_every_call_of_the_c_api_works_with_xrt(npu: SoftwareNpu, build: Path, design: Path):
     done = npu.run(build / "tests" / "c_program", design, BDF)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "command 19" in npu.log, "batches are runlists"
-    assert any(line.startswith("memory of the caller, ") for line in npu.log), "nothing is copied"
+    assert any("a chain of" in line for line in npu.log), "batches are runlists"
+    assert any(line.startswith("memory of the program's own, ") for line in npu.log), "XRT copies nothing"
 
 
-def test_batches_are_runlists_of_32_at_most(npu: FakeNpu, program: Path, design: Path):
+def test_batches_are_runlists_of_32_at_most(npu: SoftwareNpu, program: Path, design: Path):
     words = [program, "-x", design, "-M", "1", "-K", "32", "-N", "32", "--batch", "70", "-i", "1", "--warmup", "0"]
     done = npu.run(*words, "--verify")
     assert (done.returncode, done.stderr) == (0, "")
     assert "verified: 2240 elements" in done.stdout
-    chains = "\n".join(npu.log).split("command 19")[1:]
-    assert [chain.count("computed") for chain in chains] == [24, 8, 24, 8, 6], (
+    chains = [line.split(": ")[1] for line in npu.log if "a chain of" in line]
+    assert chains == [f"a chain of {runs} runs" for runs in (24, 8, 24, 8, 6)], (
         "XRT 2.25 splits lists of 32 at 24 itself"
     )
 
 
-def test_gemms_of_a_lost_runlist_run_one_by_one(npu: FakeNpu, program: Path, design: Path):
+HANGS = "for (;;) pause();"
+FAILS_FIRST = """
+void hostapi_reset(void) {}
+int hostapi_call(void (*kernel)(uint64_t, uint64_t, uint64_t), int core, uint64_t* words, int count, char* message) {
+    static int calls;
+    if (calls++ == 0) strcpy(message, "made to fail");
+    else kernel(words[0], words[1], words[2]);
+    return calls == 1;
+}
+"""
+
+
+@pytest.fixture
+def broken(design: Path, tmp_path: Path) -> Callable[..., Path]:
+    """Makes a copy of the design whose kernels do something else."""
+
+    def make(do: str, more: str = "") -> Path:
+        folder = shutil.copytree(design.parent, tmp_path / "broken")
+        replace_kernels(folder, PLAN, do, more)
+        return folder / design.name
+
+    return make
+
+
+def test_gemms_of_a_lost_runlist_run_one_by_one(npu: SoftwareNpu, program: Path, broken: Callable[..., Path]):
+    design = broken("", FAILS_FIRST)
     words = [program, "-x", design, "-M", "1", "-K", "32", "-N", "32", "--batch", "40", "-i", "1", "--warmup", "0"]
-    done = npu.run(*words, "--verify", mode="lose-chain")
+    done = npu.run(*words)
     assert done.returncode == 0, done.stderr
+    assert "context 1, command 1, run 0 of a chain: ERROR: " in done.stderr
+    assert "made to fail" in done.stderr
     assert "bdforge-gemm: note: commands 1 to 32 of 40 ran one by one, since their chain failed: " in done.stderr
-    assert "verified: 1280 elements" in done.stdout
-    commands = [line for line in npu.log if line.startswith("command")]
-    single = commands.index("command 0")
-    assert commands[single:] == [*["command 0"] * 32, "command 19"], "in order, and the next list is one again"
+    asked = [line.partition(": ")[2] for line in npu.log if "command" in line and "ERROR" not in line]
+    single = asked.index("an instruction stream")
+    assert asked[single:] == [*["an instruction stream"] * 32, "a chain of 8 runs"], "in order, and then a list again"
 
 
-def test_a_hanging_device_is_reported_in_time(npu: FakeNpu, program: Path, design: Path):
-    done = npu.run(program, "-x", design, *SIZES, "--timeout", "100", mode="hang")
+def test_a_hanging_device_is_reported_in_time(npu: SoftwareNpu, program: Path, broken: Callable[..., Path]):
+    done = npu.run(program, "-x", broken(HANGS), *SIZES, "--timeout", "100")
     refused(done, 3, "small 33x40x70 on NPU Strix Halo: no result after 100 ms; wait again, or end the process")
 
 
-def test_a_hanging_run_may_be_dropped_without_ending_the_process(npu: FakeNpu, build: Path, design: Path):
-    done = npu.run(build / "tests" / "c_program", design, "0", "hangs", mode="hang")
+def test_a_hanging_run_may_be_dropped_without_ending_the_process(
+    npu: SoftwareNpu, build: Path, broken: Callable[..., Path]
+):
+    done = npu.run(build / "tests" / "c_program", broken(HANGS), "0", "hangs")
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_failing_device_is_reported(npu: FakeNpu, program: Path, design: Path):
-    done = npu.run(program, "-x", design, *SIZES, mode="error")
-    refused(done, 3, "the device ended the run with ERROR; load the design again")
+def test_a_failing_run_is_an_error_and_its_reason_is_told(npu: SoftwareNpu, program: Path, broken: Callable[..., Path]):
+    done = npu.run(program, "-x", broken("", FAILS_FIRST), *SIZES)
+    assert done.returncode == 3
+    reason, error = done.stderr.splitlines()
+    assert reason.startswith("bdforge device: context 1, command 1: ERROR: ")
+    assert reason.endswith(f"made to fail [all of it: {npu.folder}/device.log]")
+    assert "the device ended the run with ERROR; load the design again" in error
+    assert any("made to fail" in line for line in npu.log)
 
 
-def test_a_design_for_another_npu_is_refused(new_npu: Callable[[str], FakeNpu], program: Path, design: Path):
-    npu = new_npu("NPU Phoenix")
+def test_a_run_whose_executor_is_killed_is_aborted(npu: SoftwareNpu, program: Path, broken: Callable[..., Path]):
+    done = npu.run(program, "-x", broken("_exit(3);"), *SIZES)
+    assert done.returncode == 3
+    assert "context 1, command 1: ABORT: " in done.stderr
+    assert "the device ended the run with ABORT" in done.stderr
+
+
+def test_a_design_for_another_npu_is_refused(new_npu: Callable[[str], SoftwareNpu], program: Path, design: Path):
+    npu = new_npu("phoenix")
     done = npu.run(program, "-x", design, *SIZES)
     refused(done, 2, 'design small is for device strix_halo (npu2_2col), this one is "NPU Phoenix"')
     assert not npu.log
@@ -211,7 +252,7 @@ def copy(design: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def test_files_that_are_no_designs_are_refused(npu: FakeNpu, xrt: XrtPackages, program: Path, copy: Path):
+def test_files_that_are_no_designs_are_refused(npu: SoftwareNpu, xrt: XrtPackages, program: Path, copy: Path):
     xclbin, elf = copy / "small.xclbin", copy / "small.elf"
     xclbin.write_bytes(b"xclbin2 no more")
     elf.write_bytes(b"\x7fELF no more")
@@ -223,7 +264,7 @@ def test_files_that_are_no_designs_are_refused(npu: FakeNpu, xrt: XrtPackages, p
     refused(npu.run(program, "-x", elf, *SIZES), 2, "small.elf: holds instructions only, no array configuration")
 
 
-def test_a_kernel_that_is_not_the_manifests_is_refused(npu: FakeNpu, xrt: XrtPackages, program: Path, copy: Path):
+def test_a_kernel_that_is_not_the_manifests_is_refused(npu: SoftwareNpu, xrt: XrtPackages, program: Path, copy: Path):
     path = make_xclbin(xrt, copy / "small.xclbin", PLAN.spec.columns, kernel="OTHER")
     write_manifest(copy, PLAN)
     refused(npu.run(program, "-x", path, *SIZES), 2, "the manifest names kernel MLIR_AIE, the xclbin has OTHER")
@@ -232,7 +273,7 @@ def test_a_kernel_that_is_not_the_manifests_is_refused(npu: FakeNpu, xrt: XrtPac
     refused(npu.run(program, "-x", path, *SIZES), 2, "kernel MLIR_AIE takes 5 arguments, the design needs 6")
 
 
-def test_files_of_another_build_are_refused_by_their_hashes(npu: FakeNpu, program: Path, design: Path, copy: Path):
+def test_files_of_another_build_are_refused_by_their_hashes(npu: SoftwareNpu, program: Path, design: Path, copy: Path):
     for name in ("manifest.json", "small.xclbin", "small.elf"):
         (copy / name).write_bytes((design.parent / name).read_bytes() + (b"" if name == "manifest.json" else b"\0"))
     for role in ("xclbin", "elf"):

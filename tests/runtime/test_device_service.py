@@ -27,9 +27,21 @@ GONE = (-1, "")
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
+def named() -> Iterator[tuple[str, int]]:
+    others = servers()
     with serving() as name:
-        yield name
+        (process,) = servers() - others
+        yield name, process
+
+
+@pytest.fixture(scope="module")
+def server(named: tuple[str, int]) -> str:
+    return named[0]
+
+
+@pytest.fixture(scope="module")
+def process(named: tuple[str, int]) -> int:
+    return named[1]
 
 
 @pytest.fixture
@@ -91,7 +103,7 @@ def test_clients_share_a_design_and_nothing_else(server: str, small: PlannedDesi
     assert [client.open(manifest(small)) for client in clients] == [(DONE, "")] * 3
     jobs = [Job(client, small, (20, 40, 60), seed) for seed, client in enumerate(clients)]
     pipes = [client.start(job.run) for client, job in zip(clients, jobs, strict=True)]
-    assert [os.read(pipe, 4096) for pipe in pipes] == [b"\0\0\0\0"] * 3
+    assert [os.read(pipe, 4096) for pipe in pipes] == [struct.pack("<II", 0, 1)] * 3
     assert all(job.right for job in jobs)
 
 
@@ -113,9 +125,11 @@ def test_words_that_are_none_and_buffers_that_are_not_there_are_told(client: Dev
     job.stream[2] += 1
     status, text = client.run(job.run)
     assert (status, text.partition(":")[0]) == (FAULT, "instruction stream")
-    assert client.run((job.words, [77])) == (FAULT, "a run names buffer 77, which the device was never given")
-    client.socket.send(struct.pack("<II", 3, job.words))
-    assert client.run(job.run) == (FAULT, f"a run names buffer {job.words}, which the device was never given")
+    assert client.run((job.words, [77])) == (FAULT, "a run names 1 bytes at 0x4d, where no buffer holds them")
+    size = job.stream.nbytes
+    client.socket.send(struct.pack("<IIQ", 3, 0, job.words))
+    expected = f"a run names {size} bytes at {job.words:#x}, where no buffer holds them"
+    assert client.run(job.run) == (FAULT, expected)
 
 
 BAD = [
@@ -242,9 +256,8 @@ def until(holds: Callable[[], bool]) -> bool:
     return False
 
 
-def test_the_run_of_a_client_that_is_gone_ends(server: str, small: PlannedDesign, copy: Path):
+def test_the_run_of_a_client_that_is_gone_ends(server: str, process: int, small: PlannedDesign, copy: Path):
     compile_library(copy, kernels_that("for (;;) pause();", small))
-    (process,) = servers()
     client = DeviceClient(server)
     assert client.open(copy / "manifest.json") == (DONE, "")
     before = below(process)
@@ -256,11 +269,16 @@ def test_the_run_of_a_client_that_is_gone_ends(server: str, small: PlannedDesign
 
 
 def test_strangers_are_answered_or_left(server: str, small: PlannedDesign):
-    assert DeviceClient(server).open("", version=1)[0] == DONE
+    assert DeviceClient(server).open("", version=2)[0] == DONE
     status, text = DeviceClient(server).open(manifest(small), version=9)
     assert status == FAULT
     assert "version 9 of the device's protocol" in text
-    for packet in (b"x", struct.pack("<II", 4, 1), struct.pack("<IIQ", 2, 1, 1 << 60), struct.pack("<III", 4, 9, 9)):
+    for packet in (
+        b"x",
+        struct.pack("<II", 4, 1),
+        struct.pack("<IIQQQ", 2, 0, 4096, 1 << 60, 0),
+        struct.pack("<III", 4, 9, 9),
+    ):
         client = DeviceClient(server)
         client.socket.send(packet)
         assert client.answer()[0] == FAULT
@@ -270,8 +288,7 @@ def test_strangers_are_answered_or_left(server: str, small: PlannedDesign):
         assert client.answer() == GONE
 
 
-def test_few_designs_stay_loaded(server: str, small: PlannedDesign, tmp_path: Path):
-    (process,) = servers()
+def test_few_designs_stay_loaded(server: str, process: int, small: PlannedDesign, tmp_path: Path):
     for i in range(HELD_MAX + 2):
         folder = shutil.copytree(small.folder, tmp_path / str(i))
         client = DeviceClient(server)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-DONE, BAD_INPUT, FAULT = range(3)
+DONE, BAD_INPUT, FAULT, STUCK = range(4)
+PAGE = 4096
 
 
 class DeviceClient:
@@ -18,9 +19,10 @@ class DeviceClient:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.connect(f"\0{name}")
         self.socket.settimeout(60)
-        self._buffers = 0
+        self._end = PAGE
+        self._sizes: dict[int, int] = {}
 
-    def open(self, manifest: Path | str, version: int = 1) -> tuple[int, str]:
+    def open(self, manifest: Path | str, version: int = 2) -> tuple[int, str]:
         """Status and text of the answer."""
         self.socket.send(struct.pack("<II", 1, version) + os.fsencode(manifest))
         return self.answer()
@@ -28,27 +30,29 @@ class DeviceClient:
     def answer(self) -> tuple[int, str]:
         """What stands on the connection: status and text, (-1, "") for its end."""
         packet = self.socket.recv(8192)
-        return (int.from_bytes(packet[:4], "little"), packet[4:].decode()) if packet else (-1, "")
+        return (int.from_bytes(packet[:4], "little"), packet[8:].decode()) if packet else (-1, "")
 
     def share(self, content: np.ndarray) -> tuple[int, np.ndarray]:
-        """A buffer's number and its memory, which holds `content`."""
+        """A buffer's address and its memory, which holds `content`."""
         raw = np.ascontiguousarray(content).reshape(-1).view(np.uint8)
         file = os.memfd_create("test")
         os.ftruncate(file, len(raw))
         memory = np.frombuffer(mmap.mmap(file, len(raw)), np.uint8)
         memory[:] = raw
-        self._buffers += 1
-        socket.send_fds(self.socket, [struct.pack("<IIQ", 2, self._buffers, len(raw))], [file])
+        address, self._end = self._end, self._end + (len(raw) // PAGE + 2) * PAGE
+        socket.send_fds(self.socket, [struct.pack("<IIQQQ", 2, 0, address, len(raw), 0)], [file])
         os.close(file)
-        return self._buffers, memory.view(content.dtype).reshape(content.shape)
+        self._sizes[address] = len(raw)
+        return address, memory.view(content.dtype).reshape(content.shape)
 
     def start(self, *runs: tuple[int, list[int]]) -> int:
         """Start runs of (words, arguments); gives the file to read the answer from."""
-        words = [4, len(runs)]
+        packet = struct.pack("<II", 4, len(runs))
         for stream, arguments in runs:
-            words += [stream, len(arguments), *arguments]
+            packet += struct.pack("<IIQQ", 0, len(arguments), stream, self._sizes.get(stream, 4))
+            packet += struct.pack(f"<{len(arguments)}Q", *arguments)
         ours, theirs = os.pipe()
-        socket.send_fds(self.socket, [struct.pack(f"<{len(words)}I", *words)], [theirs])
+        socket.send_fds(self.socket, [packet], [theirs])
         os.close(theirs)
         return ours
 
@@ -56,4 +60,4 @@ class DeviceClient:
         """Status and text, (-1, "") when the runner ended without an answer."""
         with os.fdopen(self.start(*runs), "rb") as pipe:
             packet = pipe.read()
-        return (int.from_bytes(packet[:4], "little"), packet[4:].decode()) if packet else (-1, "")
+        return (int.from_bytes(packet[:4], "little"), packet[8:].decode()) if packet else (-1, "")

@@ -3,18 +3,17 @@
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from mmap import mmap
 from queue import SimpleQueue
 from socket import socket
 from threading import Thread
 
-import numpy as np
-
-from bdforge.emulator import EmulationError
+from bdforge.emulator import BudgetExceeded, Deadlock, EmulationError
 from bdforge.emulator.resident import Resident
 from bdforge.messages import Fault
+from bdforge.runtime.service.memory import SharedMemory
 from bdforge.runtime.service.wire import (
     Packet,
+    Run,
     Status,
     WireError,
     answer_of,
@@ -34,7 +33,7 @@ class Runner:
 
     def __init__(self, resident: Resident, tell: Tell):
         self._resident, self._tell = resident, tell
-        self._buffers: dict[int, np.ndarray] = {}
+        self._memory = SharedMemory()
         self._told: set[str] = set()
 
     def serve(self, client: socket) -> None:
@@ -48,25 +47,29 @@ class Runner:
     def _take(self, packet: bytes, files: list[int]) -> None:
         match int.from_bytes(packet[:4], "little"):
             case Packet.BUFFER:
-                number, size = buffer_of(packet)
-                self._buffers[number] = _mapped(files, size)
+                self._memory.add(*buffer_of(packet), files)
             case Packet.FREE:
-                self._buffers.pop(freed_by(packet), None)
+                self._memory.drop(freed_by(packet))
             case Packet.RUN if files:
-                self._answer(files.pop(), *self._outcome(runs_of(packet)))
+                self._answer(files.pop(), runs_of(packet))
             case _:
                 raise WireError("a packet of an unknown kind")
         discard(files)
 
-    def _answer(self, pipe: int, status: Status, text: str) -> None:
+    def _answer(self, file: int, runs: list[Run]) -> None:
+        done, status, text = 0, Status.DONE, ""
+        while done < len(runs) and status is Status.DONE:
+            status, text = self._outcome(runs[done])
+            done += status is Status.DONE
         with suppress(OSError):  # nobody waits any more
-            os.write(pipe, answer_of(status, text))
-        os.close(pipe)
+            os.write(file, answer_of(status, text, done))
+        os.close(file)
 
-    def _outcome(self, runs: list[tuple[int, list[int]]]) -> tuple[Status, str]:
+    def _outcome(self, run: Run) -> tuple[Status, str]:
         try:
-            for words, arguments in runs:
-                self._run(words, arguments)
+            self._run(run)
+        except (Deadlock, BudgetExceeded) as error:
+            return Status.STUCK, str(error)
         except (EmulationError, Fault, WireError) as error:
             return Status.FAULT, str(error)
         except MemoryError:
@@ -75,27 +78,14 @@ class Runner:
             return Status.FAULT, f"a fault of bdforge itself, {type(error).__name__}: {error}; please report it"
         return Status.DONE, ""
 
-    def _run(self, words: int, arguments: list[int]) -> None:
-        warnings = self._resident.run(self._buffer(words).tobytes(), [self._buffer(number) for number in arguments])
-        for warning in warnings:
+    def _run(self, run: Run) -> None:
+        for warning in self._resident.run(*self._memory.stream(run)):
             if warning not in self._told:
                 self._told.add(warning)
                 self._tell(warning)
-
-    def _buffer(self, number: int) -> np.ndarray:
-        if number not in self._buffers:
-            raise WireError(f"a run names buffer {number}, which the device was never given")
-        return self._buffers[number]
 
 
 def _read(client: socket, packets: SimpleQueue) -> None:
     while (came := receive(client)) is not None:
         packets.put(came)
     packets.put(None)
-
-
-def _mapped(files: list[int], size: int) -> np.ndarray:
-    """Memory of the client as bytes; it stays mapped while the array lives."""
-    if not files or not 0 < size <= os.fstat(files[0]).st_size:
-        raise WireError("a BUFFER without that much memory")
-    return np.frombuffer(mmap(files[0], size), np.uint8)

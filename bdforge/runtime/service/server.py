@@ -12,16 +12,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from bdforge.runtime.design import BuildError
 from bdforge.runtime.service.holder import hold
+from bdforge.runtime.service.origin import manifest_of
 from bdforge.runtime.service.runner import Tell
 from bdforge.runtime.service.wire import (
     Status,
     WireError,
     connected,
+    discard,
     parse_answer,
-    path_to_open,
     receive,
     say,
+    text_to_open,
 )
 from bdforge.watched import Part, parted
 
@@ -100,16 +103,16 @@ class _Server:
         self._poll.unregister(arrived)
         del self._sockets[arrived.fileno()]
         try:
-            came = receive(arrived)
-            path = path_to_open(*came) if came is not None else ""
+            manifest = _asked_for(arrived)
         except WireError as error:
             say(arrived, Status.FAULT, error)
-            arrived.close()
-            return
-        if path:
-            self._give(arrived, Path(path))
-            return
-        say(arrived, Status.DONE)
+        except BuildError as error:
+            say(arrived, Status.BAD_INPUT, error)
+        else:
+            if manifest is not None:
+                self._give(arrived, manifest)
+                return
+            say(arrived, Status.DONE)
         arrived.close()
 
     def _give(self, client: socket.socket, manifest: Path) -> None:
@@ -203,6 +206,20 @@ class _Server:
         self._poll.unregister(held.ended)
         os.close(held.ended)
         self._dismissed.remove(held)
+
+
+def _asked_for(client: socket.socket) -> Path | None:
+    """The manifest that a client wants to have loaded; None when it only asks, or is gone."""
+    if (came := receive(client)) is None:
+        return None
+    packet, files = came
+    try:
+        text = text_to_open(packet)
+        if files:
+            return manifest_of(files[0], text.split("\0") if text else [])
+        return Path(text) if text else None
+    finally:
+        discard(files)
 
 
 def fingerprint(manifest: Path) -> tuple:

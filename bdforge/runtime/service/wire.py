@@ -1,19 +1,22 @@
-"""What hosts and the device server say to each other, version 1.
+"""What hosts and the device server say to each other, version 2.
 
-Packets of a Unix socket of type SOCK_SEQPACKET, of little-endian words of 32 bits unless stated. A connection is one
-loaded design; a program that loads two has two.
+Packets of a Unix socket of type SOCK_SEQPACKET, of little-endian words of 32 bits unless stated; addresses, bytes and
+offsets have 64. A connection is one loaded design; a program that loads two has two.
 
-- `OPEN`: 1, version, then bytes: the manifest's absolute path, or none to ask whether a server is there. Is answered on
-  the connection.
-- `BUFFER`: 2, number, then 64 bits: bytes; with a file to map, such as a memfd. No answer.
-- `FREE`: 3, number. No answer.
-- `RUN`: 4, how many runs, then for each: number of the buffer with its instruction words, how many arguments, numbers
-  of their buffers; with a pipe, in which it is answered.
+- `OPEN`: 1, version, then text: the manifest's absolute path, or none to ask whether a server is there. With a file,
+  that holds the PDI of a hardware context, and the text is the paths of images, NUL between them, one of which it
+  comes from. Is answered on the connection.
+- `BUFFER`: 2, 0, address, bytes, offset in the file that comes with it, such as a memfd. No answer.
+- `FREE`: 3, 0, address of a buffer. No answer.
+- `RUN`: 4, how many runs, then for each: its form, how many arguments, address and bytes of its words, addresses of its
+  arguments; with a pipe or socket, in which it is answered. An address may lie inside a buffer.
 
-An answer is a status and UTF-8 text: `DONE`, `BAD_INPUT` (the design cannot be loaded: its files, its manifest) or
-`FAULT` (whatever else), whose text says what and where. Clients number their buffers; `RUN`s are executed in the order
-in which they arrive, the array's state stays from run to run. A pipe that ends without an answer means that the
-runner's process ended; then the connection holds a `FAULT` that says more, where anybody was left to say it.
+The form is `STREAM`, instruction words that patch the arguments in, or `CONTROL_CODE`, as XRT makes it of an ELF: the
+configuration is loaded, and the words hold addresses already. An answer is a status, how many runs ended well, and
+UTF-8 text: `DONE`, `BAD_INPUT` (the design cannot be loaded: its files, its manifest), `STUCK` (the array waits for
+what never comes) or `FAULT` (whatever else), whose text says what and where. `RUN`s are executed in the order in which
+they arrive, the array's state stays from run to run. A pipe that ends without an answer means that the runner's process
+ended; then the connection holds a `FAULT` that says more, where anybody was left to say it.
 
 A server is reached by a socket in the abstract namespace (BDFORGE_DEVICE_SOCKET holds its name), or by a socket that it
 inherits (`bdforge device --serve FD`), over which the one who started it sends connections as files, one to each packet
@@ -25,14 +28,16 @@ import socket
 import struct
 from contextlib import suppress
 from enum import IntEnum
+from typing import NamedTuple
 
 from bdforge.messages import told
 
-VERSION = 1
+VERSION = 2
 PACKET_BYTES = 1 << 16
 FILES_MAX = 4
 _TWO = struct.Struct("<II")
-_BUFFER = struct.Struct("<IIQ")
+_ADDRESS, _BUFFER, _RUN = struct.Struct("<IIQ"), struct.Struct("<IIQQQ"), struct.Struct("<IIQQ")
+_ANSWER_BYTES = _TWO.size
 
 
 class Packet(IntEnum):
@@ -50,6 +55,23 @@ class Status(IntEnum):
     DONE = 0
     BAD_INPUT = 1
     FAULT = 2
+    STUCK = 3
+
+
+class Form(IntEnum):
+    """What a run's words are."""
+
+    STREAM = 0
+    CONTROL_CODE = 1
+
+
+class Run(NamedTuple):
+    """One run: what its words are and where they stand, and the addresses of its arguments."""
+
+    form: Form
+    address: int
+    size: int
+    arguments: tuple[int, ...]
 
 
 class WireError(ValueError):
@@ -76,16 +98,16 @@ def discard(files: list[int]) -> None:
         os.close(file)
 
 
-def answer_of(status: Status, text: object = "") -> bytes:
+def answer_of(status: Status, text: object = "", runs: int = 0) -> bytes:
     """An answer's packet."""
-    return struct.pack("<I", status) + told(text).encode()
+    return _TWO.pack(status, runs) + told(text).encode()
 
 
 def parse_answer(packet: bytes) -> tuple[Status, str]:
     """Status and text of an answer; WireError for anything else."""
-    if len(packet) < 4 or (status := int.from_bytes(packet[:4], "little")) not in list(Status):
+    if len(packet) < _ANSWER_BYTES or (status := int.from_bytes(packet[:4], "little")) not in list(Status):
         raise WireError("no answer of this version")
-    return Status(status), packet[4:].decode(errors="replace")
+    return Status(status), packet[_ANSWER_BYTES:].decode(errors="replace")
 
 
 def say(connection: socket.socket, status: Status, text: object = "") -> None:
@@ -94,9 +116,8 @@ def say(connection: socket.socket, status: Status, text: object = "") -> None:
         connection.send(answer_of(status, text))
 
 
-def path_to_open(packet: bytes, files: list[int]) -> str:
-    """The manifest that an OPEN asks for; WireError where it is none, or of another version."""
-    discard(files)
+def text_to_open(packet: bytes) -> str:
+    """The text of an OPEN; WireError where it is none, or of another version."""
     if len(packet) < _TWO.size or (head := _TWO.unpack_from(packet))[0] != Packet.OPEN:
         raise WireError("the first packet must be OPEN")
     if head[1] != VERSION:
@@ -107,32 +128,33 @@ def path_to_open(packet: bytes, files: list[int]) -> str:
     return os.fsdecode(packet[_TWO.size :])
 
 
-def buffer_of(packet: bytes) -> tuple[int, int]:
-    """Number and bytes of a BUFFER."""
+def buffer_of(packet: bytes) -> tuple[int, int, int]:
+    """Address, bytes and offset of a BUFFER."""
     try:
-        return _BUFFER.unpack(packet)[1:]
+        return _BUFFER.unpack(packet)[2:]
     except struct.error:
         raise WireError("a BUFFER of a wrong size") from None
 
 
 def freed_by(packet: bytes) -> int:
-    """The number in a FREE."""
+    """The address in a FREE."""
     try:
-        return _TWO.unpack(packet)[1]
+        return _ADDRESS.unpack(packet)[2]
     except struct.error:
         raise WireError("a FREE of a wrong size") from None
 
 
-def runs_of(packet: bytes) -> list[tuple[int, list[int]]]:
-    """Numbers of instruction words and arguments of each run of a RUN."""
-    if len(packet) % 4 or len(packet) < 8:
+def runs_of(packet: bytes) -> list[Run]:
+    """The runs of a RUN."""
+    try:
+        runs, at = [], _TWO.size
+        for _ in range(_TWO.unpack_from(packet)[1]):
+            form, count, address, size = _RUN.unpack_from(packet, at)
+            at += _RUN.size
+            runs.append(Run(Form(form), address, size, struct.unpack_from(f"<{count}Q", packet, at)))
+            at += 8 * count
+    except (struct.error, ValueError):
+        raise WireError("a RUN of a wrong size") from None
+    if at != len(packet):
         raise WireError("a RUN of a wrong size")
-    words = list(struct.unpack(f"<{len(packet) // 4}I", packet))
-    runs, at = [], 2
-    for _ in range(words[1]):
-        if at + 2 > len(words) or at + 2 + words[at + 1] > len(words):
-            raise WireError("a RUN that ends too early")
-        end = at + 2 + words[at + 1]
-        runs.append((words[at], words[at + 2 : end]))
-        at = end
     return runs

@@ -20,14 +20,18 @@ namespace {
 using namespace emulated;
 
 constexpr int last_words_ms = 1000;
+constexpr std::uint64_t buffer_alignment = 4096;
 
-/// A loaded design's connection, numbers of its buffers, and the server that must not end before.
+/// A loaded design's connection, addresses of its buffers, and the server that must not end before.
 struct Link {
     Link(std::shared_ptr<Server> on, File connection) : server(std::move(on)), file(std::move(connection)) {}
 
     std::shared_ptr<Server> server;
     File file;
-    std::atomic<std::uint32_t> numbers{0};
+    std::atomic<std::uint64_t> end{buffer_alignment};
+
+    /// Where a new buffer lies: with a gap behind it, so that what overruns it is seen.
+    std::uint64_t place(std::size_t bytes) { return end.fetch_add((bytes / buffer_alignment + 2) * buffer_alignment); }
 
     /// Why nobody answers: what the server says, if it still can. Every thread that asks hears it.
     std::string last_words() const {
@@ -37,8 +41,8 @@ struct Link {
         return "the process with the emulated array has ended; open the device and load the design again";
     }
 
-    void send(const std::vector<std::uint32_t>& words, int with = -1) const {
-        if (!send_packet(file.number(), words, with)) throw RunError(last_words());
+    void require(bool sent) const {
+        if (!sent) throw RunError(last_words());
     }
 };
 
@@ -47,7 +51,7 @@ struct Link {
 class SharedBuffer final : public Buffer {
 public:
     SharedBuffer(std::shared_ptr<Link> link, std::size_t bytes, void* callers = nullptr)
-        : link_(std::move(link)), number_(++link_->numbers), bytes_(bytes), callers_(callers) {
+        : link_(std::move(link)), address_(link_->place(bytes)), bytes_(bytes), callers_(callers) {
         const File file(memfd_create("bdforge", MFD_CLOEXEC));
         const std::size_t mapped = std::max<std::size_t>(bytes, 1);
         void* memory = MAP_FAILED;
@@ -57,18 +61,16 @@ public:
             throw DeviceError("device emulated: no memory for " + std::to_string(bytes) +
                               " bytes: " + std::strerror(errno));
         shared_ = memory;
-        link_->send({static_cast<std::uint32_t>(Packet::buffer), number_, static_cast<std::uint32_t>(mapped),
-                     static_cast<std::uint32_t>(static_cast<std::uint64_t>(mapped) >> 32)},
-                    file.number());
+        link_->require(send_buffer(link_->file.number(), address_, mapped, file.number()));
     }
     SharedBuffer(const SharedBuffer&) = delete;
     SharedBuffer& operator=(const SharedBuffer&) = delete;
     ~SharedBuffer() override {
-        send_packet(link_->file.number(), {static_cast<std::uint32_t>(Packet::free), number_});
+        send_free(link_->file.number(), address_);
         munmap(shared_, std::max<std::size_t>(bytes_, 1));
     }
 
-    std::uint32_t number() const { return number_; }
+    std::uint64_t address() const { return address_; }
     void* data() override { return callers_ == nullptr ? shared_ : callers_; }
     std::size_t bytes() const override { return bytes_; }
     void to_device() override {
@@ -80,7 +82,7 @@ public:
 
 private:
     std::shared_ptr<Link> link_;
-    std::uint32_t number_;
+    std::uint64_t address_;
     std::size_t bytes_;
     void* shared_ = nullptr;
     void* callers_;
@@ -101,18 +103,16 @@ public:
     const std::vector<Run>& runs() const { return runs_; }
 
     void start() override {
-        std::vector<std::uint32_t> words{static_cast<std::uint32_t>(Packet::run),
-                                         static_cast<std::uint32_t>(runs_.size())};
+        std::vector<WireRun> runs;
         for (const Run& run : runs_) {
-            words.push_back(number_of(*run.instructions));
-            words.push_back(static_cast<std::uint32_t>(run.arguments.size()));
+            runs.push_back({Form::stream, address_of(*run.instructions), run.instructions->bytes(), {}});
             for (const auto& argument : run.arguments) {
                 argument->to_device();  // memory of the caller around what the run writes comes back as it is
-                words.push_back(number_of(*argument));
+                runs.back().arguments.push_back(address_of(*argument));
             }
         }
         Ends ends = piped();
-        link_->send(words, ends.second.number());
+        link_->require(send_runs(link_->file.number(), runs, ends.second.number()));
         answer_ = std::move(ends.first);
     }
 
@@ -126,7 +126,7 @@ public:
     }
 
 private:
-    static std::uint32_t number_of(Buffer& buffer) { return dynamic_cast<SharedBuffer&>(buffer).number(); }
+    static std::uint64_t address_of(Buffer& buffer) { return dynamic_cast<SharedBuffer&>(buffer).address(); }
 
     std::shared_ptr<Link> link_;
     std::vector<Run> runs_;
@@ -179,8 +179,7 @@ public:
         if (image.full_elf)
             throw DeviceError(image.path + ": the emulated device runs streams made for xclbins, no ELF; use the xclbin");
         auto link = std::make_shared<Link>(server_, server_->connect());
-        send_packet(link->file.number(), {static_cast<std::uint32_t>(Packet::open), protocol_version}, -1,
-                    absolute(image.manifest.file));
+        send_open(link->file.number(), absolute(image.manifest.file));
         const Answer answer = receive_answer(link->file.number());
         if (answer.status == Status::bad_input) throw ManifestError(answer.text);
         if (answer.status == Status::fault) throw DeviceError(answer.text);

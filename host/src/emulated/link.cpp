@@ -23,11 +23,22 @@ Ends made(int failed, const int (&ends)[2]) {
 }
 
 Answer answer_in(const char* packet, ssize_t bytes) {
-    std::uint32_t status = 0;
-    if (bytes < static_cast<ssize_t>(sizeof status)) return {Status::ended, ""};
-    std::memcpy(&status, packet, sizeof status);
-    const std::string text(packet + sizeof status, static_cast<std::size_t>(bytes) - sizeof status);
-    return {status == 0 ? Status::done : status == 1 ? Status::bad_input : Status::fault, text};
+    std::uint32_t head[2] = {};
+    if (bytes < static_cast<ssize_t>(sizeof head)) return {};
+    std::memcpy(head, packet, sizeof head);
+    const std::string text(packet + sizeof head, static_cast<std::size_t>(bytes) - sizeof head);
+    return {head[0] < static_cast<std::uint32_t>(Status::ended) ? Status{head[0]} : Status::fault, head[1], text};
+}
+
+void append(std::vector<std::uint32_t>& words, std::uint64_t wide) {
+    words.push_back(static_cast<std::uint32_t>(wide));
+    words.push_back(static_cast<std::uint32_t>(wide >> 32));
+}
+
+std::vector<std::uint32_t> packet_of(Packet kind, std::uint32_t second, std::initializer_list<std::uint64_t> wide = {}) {
+    std::vector<std::uint32_t> words{static_cast<std::uint32_t>(kind), second};
+    for (const std::uint64_t one : wide) append(words, one);
+    return words;
 }
 
 }  // namespace
@@ -46,6 +57,30 @@ Ends piped() {
     int ends[2] = {-1, -1};
     const int failed = pipe2(ends, O_CLOEXEC);
     return made(failed, ends);
+}
+
+bool send_open(int connection, const std::string& text, int pdi) {
+    return send_packet(connection, packet_of(Packet::open, protocol_version), pdi, text);
+}
+
+bool send_buffer(int connection, std::uint64_t address, std::uint64_t bytes, int file, std::uint64_t offset) {
+    return send_packet(connection, packet_of(Packet::buffer, 0, {address, bytes, offset}), file);
+}
+
+bool send_free(int connection, std::uint64_t address) {
+    return send_packet(connection, packet_of(Packet::free, 0, {address}));
+}
+
+bool send_runs(int connection, const std::vector<WireRun>& runs, int answer) {
+    std::vector<std::uint32_t> words = packet_of(Packet::run, static_cast<std::uint32_t>(runs.size()));
+    for (const WireRun& run : runs) {
+        words.push_back(static_cast<std::uint32_t>(run.form));
+        words.push_back(static_cast<std::uint32_t>(run.arguments.size()));
+        append(words, run.address);
+        append(words, run.bytes);
+        for (const std::uint64_t argument : run.arguments) append(words, argument);
+    }
+    return send_packet(connection, words, answer);
 }
 
 bool send_packet(int connection, const std::vector<std::uint32_t>& words, int file, const std::string& text) {

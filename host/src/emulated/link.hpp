@@ -8,9 +8,10 @@
 
 namespace bdforge::emulated {
 
-constexpr std::uint32_t protocol_version = 1;
+constexpr std::uint32_t protocol_version = 2;
 enum class Packet : std::uint32_t { open = 1, buffer = 2, free = 3, run = 4 };
-enum class Status : std::uint32_t { done, bad_input, fault, ended };  // ended: nobody is there any more
+enum class Form : std::uint32_t { stream, control_code };
+enum class Status : std::uint32_t { done, bad_input, fault, stuck, ended };  // ended: nobody is there any more
 
 /// An open file of the system, closed with its owner.
 class File {
@@ -36,13 +37,27 @@ Ends piped();
 
 struct Answer {
     Status status = Status::ended;
+    std::uint32_t runs = 0;  // that ended well
     std::string text;
 };
+
+/// One run of a RUN.
+struct WireRun {
+    Form form;
+    std::uint64_t address, bytes;  // of its words
+    std::vector<std::uint64_t> arguments;
+};
+
+/// Packets of these kinds: false when nobody is there.
+bool send_open(int connection, const std::string& text, int pdi = -1);
+bool send_buffer(int connection, std::uint64_t address, std::uint64_t bytes, int file, std::uint64_t offset = 0);
+bool send_free(int connection, std::uint64_t address);
+bool send_runs(int connection, const std::vector<WireRun>& runs, int answer);
 
 /// A packet's words; `file` goes with it unless it is -1. False when nobody is there.
 bool send_packet(int connection, const std::vector<std::uint32_t>& words, int file = -1, const std::string& text = "");
 
-/// The answer in a pipe, waiting for it.
+/// The answer in a pipe or socket, waiting for it.
 Answer read_answer(int pipe);
 /// The same on a connection; with `keep` it stands there for the next one who asks.
 Answer receive_answer(int connection, bool keep = false);

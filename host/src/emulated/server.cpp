@@ -97,7 +97,7 @@ public:
         Answer answer;
         if (send_packet(control_.number(), {}, ends.second.number(), "+")) {
             ends.second = File();
-            send_packet(ends.first.number(), {static_cast<std::uint32_t>(Packet::open), protocol_version});
+            send_open(ends.first.number(), "");
             answer = receive_answer(ends.first.number());
         }
         if (answer.status == Status::done) return;

@@ -1,0 +1,76 @@
+"""Memory that a client shares, by the addresses that its device knows it under."""
+
+import os
+from bisect import bisect_right, insort
+from collections.abc import Sequence
+from mmap import PAGESIZE, mmap
+
+import numpy as np
+
+from bdforge.devices.limits import GRANULE_BYTES
+from bdforge.runtime.service.wire import Form, Run, WireError
+from bdforge.txn import BlockWrite, LoadPdi, Operation, Patch, decode, encode
+
+XRT_DRAM = 0x8000_0000
+"""What XRT adds to the addresses that it puts into control code: where arrays see DRAM (XRT 2.25)."""
+
+
+class SharedMemory:
+    """Buffers, which stay mapped while the array uses them."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[int, np.ndarray] = {}
+        self._addresses: list[int] = []
+
+    def add(self, address: int, size: int, offset: int, files: list[int]) -> None:
+        """Map a client's buffer; WireError where its file does not hold as much."""
+        if not files or offset % PAGESIZE or not 0 < size <= os.fstat(files[0]).st_size - offset:
+            raise WireError("a BUFFER without that much memory")
+        self.drop(address)
+        self._buffers[address] = np.frombuffer(mmap(files[0], size, offset=offset), np.uint8)
+        insort(self._addresses, address)
+
+    def drop(self, address: int) -> None:
+        """Forget a buffer, if it is there."""
+        if self._buffers.pop(address, None) is not None:
+            self._addresses.remove(address)
+
+    def at(self, address: int, size: int = 0) -> np.ndarray:
+        """The bytes from an address to the end of its buffer; WireError where no buffer has `size` bytes of it."""
+        size, before = max(size, 1), bisect_right(self._addresses, address)
+        start = self._addresses[before - 1] if before else 0
+        if not before or len(self._buffers[start]) - (address - start) < size:
+            raise WireError(f"a run names {size} bytes at {address:#x}, where no buffer holds them")
+        return self._buffers[start][address - start :]
+
+    def stream(self, run: Run) -> tuple[bytes, list[np.ndarray]]:
+        """Instruction words of a run, and its arguments."""
+        words, addresses = self.at(run.address, run.size)[: run.size].tobytes(), run.arguments
+        if run.form is Form.CONTROL_CODE:
+            words, addresses = _without_load(words), _put_in(decode(words).operations)
+        return words, [self.at(address) for address in addresses]
+
+
+def _without_load(words: bytes) -> bytes:
+    """A full ELF's control code starts with the configuration, which is loaded."""
+    stream = decode(words)
+    if not stream.operations or not isinstance(stream.operations[0], LoadPdi):
+        return words
+    return encode(stream.operations[1:], stream.header).tobytes()
+
+
+def _put_in(operations: Sequence[Operation]) -> list[int]:
+    """The arguments' addresses, which XRT has added to the words of the BDs that the patches are for."""
+    registers: dict[int, int] = {}
+    found: dict[int, int] = {}
+    for operation in operations:
+        if isinstance(operation, BlockWrite):
+            addresses = range(
+                operation.address, operation.address + GRANULE_BYTES * len(operation.words), GRANULE_BYTES
+            )
+            registers |= dict(zip(addresses, operation.words, strict=True))
+        elif isinstance(operation, Patch):
+            low, high = (registers.get(operation.register + word, 0) for word in (0, GRANULE_BYTES))
+            found[operation.argument] = (low | (high & 0xFFFF) << 32) - operation.plus - XRT_DRAM
+    anything = next(iter(found.values()), 0)  # for arguments that no BD uses
+    return [found.get(i, anything) for i in range(max(found, default=-1) + 1)]

@@ -1,0 +1,110 @@
+"""An NPU that programs with XRT find: files of a device that is not there, and a library that shows them."""
+
+import os
+import struct
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bdforge.devices import Device, TileKind
+from bdforge.devices.pci import IDENTITIES, VENDOR
+from bdforge.devices.registers import address
+from bdforge.devices.timing import POWER_HZ
+from bdforge.messages import InputError, path_word
+from bdforge.runtime.service.start import SOCKET_VARIABLE
+
+LIBRARY = "libbdforge-npu.so"
+LIBRARY_VARIABLE = "BDFORGE_NPU_LIBRARY"
+BDF = "0000:c5:00.1"
+"""The device's PCI address."""
+
+_BUILT = Path(__file__).parents[3] / "build/host/lib" / LIBRARY
+_AIE_METADATA, _AIE_VERSION, _CLOCKS, _FIRMWARE_VERSION, _POWER_MODE, _RESOURCES = 1, 2, 3, 8, 9, 12
+"""Parameters of DRM_IOCTL_AMDXDNA_GET_INFO (Linux, `amdxdna_accel.h`)."""
+
+
+class NpuError(InputError):
+    """The software NPU cannot be set up."""
+
+
+def preload_library() -> Path:
+    """The library that BDFORGE_NPU_LIBRARY names, or that `scons cpp` has built beside this bdforge."""
+    named = os.environ.get(LIBRARY_VARIABLE)
+    library = Path(named) if named else _BUILT
+    if not library.is_file():
+        way = (
+            f"unset or correct {LIBRARY_VARIABLE}"
+            if named
+            else f"build it with scons cpp, or name it by {LIBRARY_VARIABLE}"
+        )
+        raise NpuError(f"{path_word(library)}: there is no such library, which shows an NPU to programs; {way}")
+    return library.resolve()
+
+
+@contextmanager
+def shown(
+    device: Device, socket_name: str, log: Path, library: Path, *, trace: bool = False
+) -> Iterator[dict[str, str]]:
+    """The environment in which programs find an NPU, while the context lasts: `device`, whose contexts are arrays of
+    the server `socket_name`. What goes wrong on it is written to `log`, with `trace` whatever it is asked for."""
+    with tempfile.TemporaryDirectory(prefix="bdforge-npu-") as folder:
+        _write_files(Path(folder), device)
+        traced = {"BDFORGE_DEVICE_TRACE": "1"} if trace else {}
+        before = os.environ.get("LD_PRELOAD", "")
+        yield traced | {
+            SOCKET_VARIABLE: socket_name,
+            "BDFORGE_NPU": folder,
+            "BDFORGE_DEVICE_LOG": str(log.absolute()),
+            "LD_PRELOAD": f"{library}:{before}" if before else str(library),
+        }
+
+
+def _write_files(folder: Path, product: Device) -> None:
+    """What XRT looks at: the driver's links to its device, the device's files, its node, and the driver's answers."""
+    identity = IDENTITIES[product.name]
+    device = folder / "sys/devices/pci0000:00" / BDF
+    (device / "accel/accel0").mkdir(parents=True)
+    texts = {
+        "device_type": "0", "vbnv": identity.name, "vendor": f"{VENDOR:#06x}", "device": f"{identity.device:#06x}",
+        "revision": f"{identity.revision:#04x}", "subsystem_vendor": f"{VENDOR:#06x}",
+        "subsystem_device": f"{identity.device:#06x}", "fw_version": "0.0.0.0",
+    }  # fmt: skip
+    for name, text in texts.items():
+        (device / name).write_text(f"{text}\n")
+    for link, up in (("sys/bus/pci/devices", "../../.."), ("sys/bus/pci/drivers/amdxdna", "../../../..")):
+        (folder / link).mkdir(parents=True)
+        (folder / link / BDF).symlink_to(f"{up}/devices/pci0000:00/{BDF}")
+    (folder / "sys/module/amdxdna").mkdir(parents=True)
+    (folder / "dev/accel").mkdir(parents=True)
+    (folder / "dev/accel/accel0").touch()
+    (folder / "info").mkdir()
+    (folder / "info/cores").write_text(f"{product.columns} {product.core_rows}\n")
+    for parameter, content in _answers(product).items():
+        (folder / "info" / str(parameter)).write_bytes(content)
+
+
+def _answers(product: Device) -> dict[int, bytes]:
+    """The driver's answers by parameter, as the structures of `amdxdna_accel.h`."""
+    mhz = int(max(POWER_HZ[product.name].values()) / 1e6)
+    clocks = b"".join(struct.pack("<16sII", name, mhz, 0) for name in (b"MP-NPU Clock", b"H Clock"))
+    return {
+        _AIE_METADATA: _metadata(product),
+        _AIE_VERSION: struct.pack("<II", 0, 0),  # nobody tells what firmware says
+        _CLOCKS: clocks,
+        _FIRMWARE_VERSION: bytes(16),
+        _POWER_MODE: bytes(8),
+        _RESOURCES: struct.pack("<5Q", mhz, 0, 0, 0, 0),
+    }
+
+
+def _metadata(product: Device) -> bytes:
+    """Size of a column, columns, rows, version; then of cores, memtiles and shims: rows, first row, channels, locks."""
+    rows = range(product.rows)
+    head = struct.pack("<IHHII", address(1, 0, 0), product.columns, product.rows, 0, 0)
+    tiles = b""
+    for kind in (TileKind.CORE, TileKind.MEMTILE, TileKind.SHIM):
+        own = [row for row in rows if product.kind(0, row) is kind]
+        limits = product.generation.limits(kind)
+        tiles += struct.pack("<5H6x", len(own), own[0], limits.channels, limits.locks, 0)
+    return head + tiles

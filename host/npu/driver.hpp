@@ -1,0 +1,46 @@
+#pragma once
+// The kernel driver amdxdna as XRT's user-space driver sees it, for one open device file.
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "context.hpp"
+#include "objects.hpp"
+
+namespace npu {
+
+/// Images that this program has opened, the last one first, NUL between them: a configuration comes from one of them.
+std::string opened_images();
+
+class Driver {
+public:
+    /// `memory`: a file of memory, which the driver's own mappings are of; `folder`: answers to get_info in `info/`, by
+    /// parameter.
+    Driver(int memory, std::string folder);
+
+    /// Answers an ioctl: 0, or -1 with errno.
+    int ioctl(unsigned number, std::uint64_t argument);
+
+private:
+    void serve(Ioctl number, std::uint64_t argument);
+    void create_context(CreateContext& wanted);
+    void configure(const ConfigureContext& wanted);
+    void create_object(CreateObject& wanted);
+    void object_info(ObjectInfo& wanted) const;
+    void close_object(std::uint32_t handle);
+    void execute(Execute& wanted);
+    void information(GetInfo& wanted) const;
+    void array(GetArray& wanted) const;
+    std::vector<ContextEntry> entries() const;
+    std::shared_ptr<Context> context(std::uint32_t handle) const;
+
+    const std::string folder_;
+    mutable std::mutex guard_;  // of what follows; not held while an array works
+    Objects objects_;
+    std::map<std::uint32_t, std::shared_ptr<Context>> contexts_;
+    std::uint32_t next_context_ = 1;
+};
+
+}  // namespace npu

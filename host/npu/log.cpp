@@ -1,0 +1,46 @@
+#include "log.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+
+namespace npu {
+namespace {
+
+constexpr std::size_t line_characters = 300;
+
+std::string first_line(const std::string& text) {
+    const std::string line = text.substr(0, text.find('\n'));
+    return line.size() <= line_characters ? line : line.substr(0, line_characters) + " ...";
+}
+
+/// The log's name, when the line stands in it.
+const char* appended(const std::string& line) {
+    const char* path = std::getenv("BDFORGE_DEVICE_LOG");
+    std::FILE* file = path == nullptr ? nullptr : std::fopen(path, "a");
+    if (file == nullptr) return nullptr;
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    char stamp[32] = "";
+    std::strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", localtime_r(&now, &parts));
+    std::fprintf(file, "%s process %d: %s\n", stamp, getpid(), line.c_str());
+    std::fclose(file);
+    return path;
+}
+
+}  // namespace
+
+void report(const std::string& what, const std::string& text) {
+    const char* path = appended(what + ": " + text);
+    const std::string rest = path == nullptr ? text : first_line(text) + " [all of it: " + path + "]";
+    std::fprintf(stderr, "bdforge device: %s: %s\n", what.c_str(), rest.c_str());
+}
+
+void trace(const std::string& line) {
+    static const bool wanted = std::getenv("BDFORGE_DEVICE_TRACE") != nullptr;
+    if (wanted) appended(line);
+}
+
+}  // namespace npu

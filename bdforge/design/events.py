@@ -1,11 +1,12 @@
 """From the events of a sequence program's run to the runtime sequence that templates place."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from bdforge.design.memory import Buffer, Lock
 from bdforge.design.model import Design
-from bdforge.design.sequence import Event, LockWrite, RtpWrite, Task, TaskBd, TokenWait
+from bdforge.design.sequence import Event, LockWrite, RegisterWrite, RtpWrite, Task, TaskBd, TokenWait
 from bdforge.design.sequence import Sequence as RuntimeSequence
 from bdforge.devices import TileKind
 from bdforge.devices.limits import GRANULE_BYTES
@@ -33,18 +34,43 @@ def placed_sequence(
         Buffer(argument.name, count, argument.type, argument.note)
         for argument, count in zip(program.arguments, elements, strict=True)
     )
-    return RuntimeSequence(name, comment, arguments, tuple(_events(design, arguments, events, wide)))
+    return RuntimeSequence(name, comment, arguments, tuple(_events(name, design, arguments, events, wide)))
 
 
-def _events(design: Design, arguments: tuple[Buffer, ...], events: Sequence[Told], wide: bool) -> Iterator[Event]:
+@dataclass(slots=True)
+class _Writes:
+    """Register writes as MLIR has them; equal blocks of registers share a constant."""
+
+    sequence: str
+    homes: Mapping[int, "tuple[Buffer, int] | Lock"]
+    constants: dict[tuple[int, ...], str] = field(default_factory=dict)
+
+    def event(self, items: Sequence[Stored]) -> Event:
+        of_cores = any(isinstance(self.homes.get(item.address), tuple) for item in items)
+        comment = "cores may begin: their data are on the way" if of_cores else "BDs, locks and tasks of memtiles"
+        return Event(comment, writes=tuple(map(self.write, items)))
+
+    def write(self, stored: Stored) -> RtpWrite | LockWrite | RegisterWrite:
+        if len(stored.values) > 1:
+            name = self.constants.setdefault(stored.values, f"{self.sequence}_registers_{len(self.constants)}")
+            return RegisterWrite(stored.address, stored.values, name)
+        home, (value,) = self.homes.get(stored.address), stored.values
+        if home is None:
+            return RegisterWrite(stored.address, stored.values)
+        return LockWrite(home, value) if isinstance(home, Lock) else RtpWrite(*home, value)
+
+
+def _events(
+    name: str, design: Design, arguments: tuple[Buffer, ...], events: Sequence[Told], wide: bool
+) -> Iterator[Event]:
     allocations = {(a.tile.column, a.direction, a.channel): a.name for a in design.allocations}
-    homes, names = _homes(design), {}
+    writes, names = _Writes(name, _homes(design)), {}
     for event in events:
         match event:
             case Start(index, items):
                 tasks = [item for item in items if isinstance(item, StartedTask)]
                 names[index] = tuple(f"{_allocation(allocations, task).replace('_', '')}_step{index}" for task in tasks)
-                yield from _started(event, names[index], arguments, allocations, homes)
+                yield from _started(event, names[index], arguments, allocations, writes)
             case Await(index, waits):
                 yield Event(
                     f"step {index} is complete when its tokens are here; its BDs are free again",
@@ -57,13 +83,13 @@ def _token(sync: Sync) -> TokenWait:
     return TokenWait(sync.direction, sync.channel, sync.column, sync.columns)
 
 
-def _started(event: Start, names, arguments, allocations, homes) -> Iterator[Event]:
+def _started(event: Start, names, arguments, allocations, writes: _Writes) -> Iterator[Event]:
     """Runs of tasks and runs of writes, in order."""
     comment, named = f"step {event.index}: {event.note}", iter(names)
     for _, run in groupby(event.items, type):
         items = list(run)
-        if writes := tuple(_write(item, homes) for item in items if isinstance(item, Stored)):
-            yield Event("cores may begin: their data are on the way", writes=writes)
+        if stored := [item for item in items if isinstance(item, Stored)]:
+            yield writes.event(stored)
         tasks = [item for item in items if isinstance(item, StartedTask)]
         if placed := tuple(_task(_allocation(allocations, t), next(named), t, arguments) for t in tasks):
             yield Event(comment, tasks=placed)
@@ -82,17 +108,13 @@ def _task(allocation: str, name: str, task: StartedTask, buffers: tuple[Buffer, 
 
 
 def _homes(design: Design) -> dict[int, tuple[Buffer, int] | Lock]:
-    """What stands at a full address of a core: a word of a buffer, or a lock."""
+    """What stands at a full address: a word of a core's buffer, or a lock."""
     homes: dict[int, tuple[Buffer, int] | Lock] = {}
-    for tile in (tile for tile in design.tiles if tile.kind is TileKind.CORE):
+    for tile in design.tiles:
         homes |= {tile.address(lock): lock for lock in tile.locks}
-        for buffer in tile.buffers:
+        for buffer in tile.buffers if tile.kind is TileKind.CORE else ():
             base = tile.address(buffer)
             slots = buffer.elements if buffer.type == "i32" else 0
             homes |= {base + GRANULE_BYTES * slot: (buffer, slot) for slot in range(min(slots, _MOST_SLOTS))}
     return homes
 
-
-def _write(stored: Stored, homes: dict[int, tuple[Buffer, int] | Lock]) -> RtpWrite | LockWrite:
-    home = homes[stored.address]
-    return LockWrite(home, stored.value) if isinstance(home, Lock) else RtpWrite(*home, stored.value)

@@ -70,12 +70,21 @@ class LockWrite:
 
 
 @dataclass(frozen=True, slots=True)
+class RegisterWrite:
+    """The registers from full address `address` on become `values`; several are a constant of the module, `name`."""
+
+    address: int
+    values: tuple[int, ...]
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """A stretch of the sequence: configure and start tasks, write parameters and locks, or wait and free."""
 
     comment: str
     tasks: tuple[Task, ...] = ()
-    writes: tuple[RtpWrite | LockWrite, ...] = ()
+    writes: tuple[RtpWrite | LockWrite | RegisterWrite, ...] = ()
     waits: tuple[TokenWait, ...] = ()
     free: tuple[str, ...] = ()
 
@@ -88,3 +97,10 @@ class Sequence:
     comment: str
     arguments: tuple[Buffer, ...]
     events: tuple[Event, ...]
+
+    @property
+    def constants(self) -> dict[str, tuple[int, ...]]:
+        """What its writes of several registers write, as i32, by name."""
+        writes = (write for event in self.events for write in event.writes)
+        named = {write.name: write.values for write in writes if isinstance(write, RegisterWrite) and write.name}
+        return {name: tuple(v - (v >> 31 << 32) for v in values) for name, values in named.items()}

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from bdforge.devices.limits import GRANULE_BYTES
+from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES
 from bdforge.sequences.check import checked
 from bdforge.sequences.expressions import Expr, Operand, expression
 from bdforge.sequences.program import (
@@ -37,8 +37,9 @@ Dims = Sequence[Operand]
 class Builder:
     """Collects statements; `program` is what they make."""
 
-    def __init__(self, parameters: Sequence[str], in_flight: int):
-        self._parameters, self._in_flight = list(parameters), in_flight
+    def __init__(self, parameters: Sequence[str], in_flight: int, in_flight_max: int = TASK_QUEUE_ENTRIES):
+        self._parameters, self._in_flight = list(parameters), min(in_flight, in_flight_max)
+        self._in_flight_max = in_flight_max
         self._values: list[Any] = []
         self._places: dict[Expr, int] = {}
         self._arguments: list[Argument] = []
@@ -159,9 +160,9 @@ class Builder:
             yield
         self._add(Step(kind="step", do=body, awaits=tokens, note=told))
 
-    def write(self, address: Operand, value: Operand) -> None:
-        """Write a register."""
-        self._add(Write(kind="write", address=self.place(address), value=self.place(value)))
+    def write(self, address: Operand, *values: Operand) -> None:
+        """Write a register, or as many that follow each other as there are values."""
+        self._add(Write(kind="write", address=self.place(address), values=self._listed(values)))
 
     def tell(self, parameters: Operand, words: Mapping[int, Operand], go: Operand) -> None:
         """Write a core's parameters by slot, from the address of the first on, then 1 to the lock at `go`."""
@@ -221,6 +222,7 @@ class Builder:
                 requires=self._requires,
                 do=self._blocks[0],
                 in_flight=self._in_flight,
+                in_flight_max=self._in_flight_max,
             )
         )
 

@@ -122,7 +122,7 @@ class _Reach:
         self.block(choice.otherwise, inside, step)
 
     def check_write(self, write: Any, inside: tuple[int, ...], step: Any) -> None:
-        self.places("a write", inside, write.address, write.value)
+        self.places("a write", inside, write.address, *write.values)
 
     def check_step(self, found: Any, inside: tuple[int, ...], step: Any) -> None:
         if step is not None:

@@ -197,4 +197,4 @@ class _Tables:
         return _list([_direction(task.direction), task.channel, task.column, task.runs, _truth(task.token), bds])
 
     def make_write(self, write: Write) -> str:
-        return _list([write.address, write.value])
+        return _list([write.address, _list(write.values)])

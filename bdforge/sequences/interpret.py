@@ -41,10 +41,10 @@ class StartedTask:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A register write."""
+    """A write of the registers from `address` on."""
 
     address: int
-    value: int
+    values: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +100,16 @@ def interpret(
     in_flight: int | None = None,
     budget: int = BUDGET,
 ) -> Iterator[Event]:
-    """The events of a run on shims of `limits`; at most `in_flight` steps at a time, as the program says by default.
+    """The events of a run on shims of `limits`; at most `in_flight` steps at a time, as the program says by default,
+    and no more than its queues hold.
 
     ProgramError says which requirement does not hold, which value cannot be computed, which step needs more BDs than a
     shim has, or that the budget is spent.
     """
     run = _Run(program, parameters, budget)
     run.require()
-    yield from _scheduled(run.statements(program.do), limits.bds, in_flight or program.in_flight)
+    most = min(in_flight or program.in_flight, program.in_flight_max)
+    yield from _scheduled(run.statements(program.do), limits.bds, most)
 
 
 @dataclass(slots=True)
@@ -194,7 +196,7 @@ class _Run:
                 case "if":
                     yield from self.statements(statement.do if self.values[statement.when] else statement.otherwise)
                 case "write":
-                    yield Stored(self.values[statement.address], self.values[statement.value])
+                    yield Stored(self.values[statement.address], tuple(self.values[place] for place in statement.values))
                 case "task":
                     yield self.task(statement)
                 case "step":

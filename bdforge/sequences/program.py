@@ -5,7 +5,7 @@ before it; `["index", loop]` is a loop's counter. Statements name values by thei
 
 - `for`: `do`, `count` times; the counter of loop number `loop` runs from 0.
 - `if`: `do` where value `when` is not 0, else `otherwise`.
-- `write`: the register at full address `address` becomes `value`.
+- `write`: the registers from full address `address` on become `values`, in one operation of the stream.
 - `task`: configure a chain of BDs on a shim's channel and start it, `runs` times.
 - `step`: the tasks and writes of `do` as a unit. Before it starts, the oldest steps under way end, as many as it takes
   for at most `in_flight` to run and for its BDs to be free. A step ends when the tokens of `awaits` have come; then all
@@ -20,12 +20,14 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bdforge.devices.limits import TASK_QUEUE_ENTRIES
 from bdforge.sequences.expressions import DIVISOR_MAX, OPERATIONS, Operation, ProgramError
 from bdforge.sequences.homes import loops_of, value_homes
 
 __all__ = ["Program", "ProgramError"]
 
 MOST_VALUES = 1 << 16  # of a program, so that a file cannot ask for more
+MOST_WRITTEN = 1 << 10  # registers of a write, likewise
 Place = Annotated[int, Field(ge=0, lt=MOST_VALUES)]
 Number = Annotated[int, Field(ge=0, le=0x7FFFFFFF)]
 Direction = Literal["S2MM", "MM2S"]
@@ -70,11 +72,11 @@ class Task(_Part):
 
 
 class Write(_Part):
-    """A register write."""
+    """A write of one register, or of several that follow each other."""
 
     kind: Literal["write"]
     address: Place
-    value: Place
+    values: Annotated[list[Place], Field(min_length=1, max_length=MOST_WRITTEN)]
 
 
 class Tokens(_Part):
@@ -198,6 +200,8 @@ class Program(_Part):
     requires: list[Requirement] = Field(default_factory=list)
     do: list[Statement]
     in_flight: Annotated[Number, Field(ge=1)]
+    in_flight_max: Annotated[Number, Field(ge=1)] = TASK_QUEUE_ENTRIES
+    """Steps that the queues which the program writes itself have room for, whatever a host asks for."""
 
     @cached_property
     def sizes(self) -> tuple[str, ...]:

@@ -37,11 +37,14 @@ def operations(events: Iterable[Event], bits: Sequence[int], generation: Generat
     for event in events:
         if isinstance(event, Start):
             for item in event.items:
-                yield from (
-                    [Write(item.address, item.value)] if isinstance(item, Stored) else _task(item, bits, generation)
-                )
+                yield from [stored(item)] if isinstance(item, Stored) else _task(item, bits, generation)
         else:
             yield from (sync for wait in event.waits for sync in syncs(wait, wide))
+
+
+def stored(item: Stored) -> Write | BlockWrite:
+    """The operation that writes registers."""
+    return Write(item.address, *item.values) if len(item.values) == 1 else BlockWrite(item.address, item.values)
 
 
 def illegal(program: Program, events: Iterable[Event], device: Device) -> list[str]:

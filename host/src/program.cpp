@@ -12,6 +12,7 @@ namespace {
 using namespace generator;
 
 constexpr std::int64_t values_max = 1 << 16;  // of a program, so that a file cannot ask for more
+constexpr std::size_t written_max = 1 << 10;  // registers of a write, likewise
 constexpr std::int64_t number_max = 0x7FFFFFFF;
 
 /// Refuses members that the form does not have, as the Python check does: a host that passes them over would do less.
@@ -144,7 +145,8 @@ Tokens tokens(const JsonView& view) {
 class Reader {
 public:
     Program read(const JsonView& view) {
-        only(view, {"parameters", "values", "arguments", "operands", "requires", "do", "in_flight"});
+        only(view, {"parameters", "values", "arguments", "operands", "requires", "do", "in_flight",
+                    "in_flight_max"});
         for (const JsonView& name : view.at("parameters").elements()) program_.parameters.push_back(name.text());
         program_.body = block(view.at("do"));
         const std::vector<JsonView> values = view.at("values").elements();
@@ -158,6 +160,7 @@ public:
             for (const JsonView& entry : view.at("requires").elements())
                 program_.requirements.push_back(requirement(entry));
         program_.in_flight = number(view.at("in_flight"), 1);
+        if (view.has("in_flight_max")) program_.in_flight_max = number(view.at("in_flight_max"), 1);
         return std::move(program_);
     }
 
@@ -211,8 +214,9 @@ private:
         if (kind == "step") return {Kind::step, step(view)};
         if (kind == "task") return {Kind::task, task(view)};
         if (kind != "write") view.at("kind").refuse("for, if, step, task or write");
-        only(view, {"kind", "address", "value"});
-        return {Kind::write, added(program_.writes, Write{place(view.at("address")), place(view.at("value"))})};
+        only(view, {"kind", "address", "values"});
+        const std::vector<Place> values = places(view.at("values"), 1, written_max);
+        return {Kind::write, added(program_.writes, Write{place(view.at("address")), values})};
     }
 
     template <class Entry>

@@ -21,7 +21,8 @@ generator::Design waiting(const Manifest& manifest) {
                             std::to_string(most) + ", the steps that sequence.wait = " + options.wait +
                             " allows at a time; 0 takes the most");
     }
-    design.program.in_flight = static_cast<std::uint32_t>(options.in_flight == 0 ? most : options.in_flight);
+    const auto asked = static_cast<std::uint32_t>(options.in_flight == 0 ? most : options.in_flight);
+    design.program.in_flight = std::min(asked, design.program.in_flight_max);
     return design;
 }
 

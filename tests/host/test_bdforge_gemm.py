@@ -184,7 +184,7 @@ def test_the_answer_comes_from_the_array_and_not_from_the_manifest(program: Path
     assert run(program, "-x", design, *SIZES).returncode == 0, "what the array does not read changes nothing"
     values = facts["sequence"]["program"]["values"]
     for write in writes(facts["sequence"]["program"]["do"])[::3]:  # K / k of each core
-        write["value"] = values.index(0)
+        write["values"] = [values.index(0)]
     path.write_text(json.dumps(facts))
     done = run(program, "-x", design, *SIZES)
     assert done.returncode == 1, done.stderr

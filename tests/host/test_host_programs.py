@@ -202,7 +202,7 @@ class _Random:
                 with self.build.step(awaits, "at {}", [self.number(9)]):
                     self.block(depth - 1, True)
             case "write":
-                self.build.write(CORE + 4 * self.number(16), self.number(1 << 20))
+                self.build.write(CORE + 4 * self.number(16), *(self.number(1 << 20) for _ in range(self.rng.choice([1, 1, 3]))))
             case _:
                 self.task()
 
@@ -309,7 +309,7 @@ MALFORMED = [
     (again(LOOP[:1], READ), "a task stands in no step; nothing would say when its BDs are free"),
     (add(["do"], INNER_STEP), "a step stands in another"),
     (add(["do"], {"kind": "jump"}), 'kind is "jump", expected for, if, step, task or write'),
-    (add(["do"], {"kind": "write", "address": 0, "value": 5000}), "a write names value 5000"),
+    (add(["do"], {"kind": "write", "address": 0, "values": [5000]}), "a write names value 5000"),
     (put([], in_flight=0), "in_flight is 0, expected an integer from 1"),
     (drop([], "arguments"), "sequence.program.arguments is missing"),
     (put(["arguments", 0], elements=5000), "an argument names value 5000"),

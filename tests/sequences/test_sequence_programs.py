@@ -45,7 +45,7 @@ def test_a_program_tells_steps_tasks_and_waits():
     assert isinstance(first, Start)
     assert first.note == "piece 0"
     assert [type(item) for item in first.items] == [StartedTask, Stored, StartedTask]
-    assert first.items[1] == Stored(0x200400, 2500)
+    assert first.items[1] == Stored(0x200400, (2500,))
     read, write = (item for item in last.items if isinstance(item, StartedTask))
     assert (read.column, str(read.bds[0].pattern), read.bds[0].bd_id) == (0, "(452):(1)+2048", 2)
     assert (write.direction, str(write.bds[0].pattern), write.bds[0].bd_id) == ("S2MM", "(1808):(1)+8192", 3)
@@ -216,7 +216,34 @@ def test_what_never_runs_may_hold_loops():
     with build.when(0), build.loop(3) as i:
         build.write(i, i)
     build.write(4, 5)
-    assert list(interpret(build.program, {}, SHIM)) == [Start(-1, (Stored(4, 5),))]
+    assert list(interpret(build.program, {}, SHIM)) == [Start(-1, (Stored(4, (5,)),))]
+
+
+def test_several_registers_are_one_operation():
+    from bdforge.sequences.words import operations
+
+    build = Builder(["n"], in_flight=1, in_flight_max=2)
+    n = build.parameter("n")
+    with build.step():
+        build.write(0x1A0000, n, n * 3, 1 << 31)
+        build.write(0x1A0604, 7)
+    events = list(interpret(build.program, {"n": 5}, SHIM))
+    found = list(operations(events, [], mlir_device_named("npu2").generation, wide=False))
+    assert [type(operation).__name__ for operation in found] == ["BlockWrite", "Write"]
+    assert found[0].words == (5, 15, 1 << 31)
+
+
+def test_no_more_steps_run_than_the_queues_of_a_program_hold():
+    build = Builder([], in_flight=4, in_flight_max=2)
+    x = build.argument("X", "i32", 32, 64)
+    with build.loop(4), build.step([("S2MM", 0, 0, 1)]):
+        build.task("S2MM", 0, 0, build.bd(x, 0, (4,), (1,)), token=True)
+    for asked in (None, 1, 4):
+        running, most = 0, 0
+        for event in interpret(build.program, {}, SHIM, asked):
+            running += 1 if isinstance(event, Start) else -1
+            most = max(most, running)
+        assert most == (asked if asked == 1 else 2)
 
 
 def test_a_target_names_registers_of_every_channel():

@@ -163,8 +163,10 @@ struct Task {
     Range bds;
 };
 
+/// Registers from an address on become `values`.
 struct Write {
-    Place address, value;
+    Place address;
+    std::vector<Place> values;
 };
 
 /// A program. Ranges are of the table that bears their kind's name; `body` and those within statements of `statements`.
@@ -185,6 +187,7 @@ struct Program {
     std::vector<Note> notes;
     Range body;
     std::uint32_t in_flight;
+    std::uint32_t in_flight_max = 4;  // that queues hold, whatever a host asks for
 };
 
 /// What a design's streams are made from. With `wide` one operation awaits the tokens of several columns.

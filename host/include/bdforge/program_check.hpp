@@ -200,7 +200,9 @@ private:
             return task(program_.tasks[i], inside);
         case Kind::write:
             reach("a write", inside, program_.writes[i].address);
-            return reach("a write", inside, program_.writes[i].value);
+            for (const Place value : program_.writes[i].values)
+                reach("a write", inside, value);
+            return;
         }
     }
 

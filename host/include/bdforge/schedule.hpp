@@ -18,10 +18,10 @@ constexpr std::size_t steps_max = std::size_t{1} << 14;
 
 namespace detail {
 
-/// What a step starts with, in order: a task with its BDs, or a register write.
+/// What a step starts with, in order: a task with its BDs, or a write of registers.
 struct Item {
     const Task *task;  // null for a write
-    std::uint32_t first, second;  // column and runs, address and value
+    std::uint32_t first, second;  // column and runs, address and number of values
     std::uint32_t bds;
 };
 
@@ -34,11 +34,12 @@ struct ChainedBd {
 struct Planned {
     std::vector<Item> items;
     std::vector<ChainedBd> bds;
+    std::vector<std::uint32_t> written;  // values of all writes
     std::vector<std::uint32_t> needs;  // BDs by column
     bool tasks = false;
 
     void clear() {
-        items.clear(), bds.clear();
+        items.clear(), bds.clear(), written.clear();
         std::fill(needs.begin(), needs.end(), 0);
         tasks = false;
     }
@@ -69,10 +70,11 @@ public:
         if (!fits(step.needs))
             throw SequenceError("a step needs more than the " + std::to_string(design_.target.bds) +
                                 " BDs of a shim; start less at a time");
-        std::size_t first = 0;
+        const ChainedBd *bds = step.bds.data();
+        const std::uint32_t *written = step.written.data();
         for (const Item &item : step.items) {
-            item.task ? run(item, step.bds.data() + first) : writer_.write(item.first, item.second);
-            first += item.bds;
+            item.task ? run(item, bds) : writer_.write(item.first, written, item.second);
+            bds += item.bds, written += item.task ? 0 : item.second;
         }
         running_.push_back({step.needs, std::move(waits), step.tasks});
     }

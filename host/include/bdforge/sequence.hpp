@@ -102,8 +102,13 @@ private:
 
     void write(const Write &write) {
         const std::uint32_t address = number("a write's address", write.address, 0, word_max);
-        const std::uint32_t value = number("a write's value", write.value, 0, word_max);
-        in_step_ ? planned_.items.push_back({nullptr, address, value, 0}) : writer_.write(address, value);
+        std::vector<std::uint32_t> values;
+        for (const Place value : write.values)
+            values.push_back(number("a write's value", value, 0, word_max));
+        if (!in_step_)
+            return writer_.write(address, values.data(), values.size());
+        planned_.items.push_back({nullptr, address, static_cast<std::uint32_t>(values.size()), 0});
+        planned_.written.insert(planned_.written.end(), values.begin(), values.end());
     }
 
     void task(const Task &task) {

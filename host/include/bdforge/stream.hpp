@@ -153,6 +153,14 @@ public:
 
     void write(std::uint32_t address, std::uint32_t value) { add({op_write, 0, address, 0, value, write_bytes}); }
 
+    /// Registers that follow each other: one, or several by a block write.
+    void write(std::uint32_t address, const std::uint32_t *values, std::size_t count) {
+        if (count == 1)
+            return write(address, *values);
+        add({op_block_write, 0, address, block_write_bytes + word_bytes * static_cast<std::uint32_t>(count)});
+        words_.insert(words_.end(), values, values + count);
+    }
+
     /// Tokens of a channel from each of `columns` shims.
     void await(Direction direction, std::uint32_t channel, std::uint32_t column, std::uint32_t columns) {
         const auto way = static_cast<std::uint32_t>(direction);

@@ -41,7 +41,7 @@ def runs_of(
     tiles: dict[int, set[int]] = {}
     for item in stored:
         if item.address in told:
-            tiles.setdefault(split_address(item.address)[0], set()).add(item.value)
+            tiles.setdefault(split_address(item.address)[0], set()).update(item.values)
     assert all(len(values) == 1 for values in tiles.values())
     return found, {column: values.pop() for column, values in tiles.items()}, sequence.elements[0]
 

@@ -29,7 +29,7 @@ def whole() -> Content:
     bd = {"argument": 0, "offset": ZERO, "sizes": [ONE], "strides": [ONE], "runs": [ONE, ZERO], "when": ONE}
     task = {"kind": "task", "direction": "MM2S", "channel": 0, "column": ZERO, "runs": ONE, "token": True, "bds": [bd]}
     choice = {
-        "kind": "if", "when": COUNTER, "do": [], "otherwise": [{"kind": "write", "address": N, "value": N}],
+        "kind": "if", "when": COUNTER, "do": [], "otherwise": [{"kind": "write", "address": N, "values": [N]}],
     }  # fmt: skip
     awaits = [{"direction": "MM2S", "channel": 0, "column": ZERO, "columns": ONE}]
     step = {"kind": "step", "do": [task], "awaits": awaits, "note": {"text": "{}", "values": [COUNTER]}}
@@ -46,7 +46,7 @@ def whole() -> Content:
         "operands": [operand],
         "requires": [{"when": ONE, "otherwise": {"text": "{}", "values": [N]}}],
         "do": [{"kind": "for", "loop": 0, "count": ZERO, "do": [choice, step]}],
-        "in_flight": 1,
+        "in_flight": 1, "in_flight_max": 1,
     }
     return copy.deepcopy({"program": program, "target": target_facts(mlir_device_named("npu2")), "wide": False})
 
@@ -119,6 +119,7 @@ CHANNELS = (("target", "queues", "MM2S"), ("target", "controls", "MM2S"))
 BOUNDS: dict[str, Bound] = {
     "Program.values": Bound(None, 65536, (("program", "values"),), length=True),
     "Program.in_flight": numbers(1, COUNT, ("program", "in_flight")),
+    "Program.in_flight_max": numbers(1, COUNT, ("program", "in_flight_max")),
     "Argument.bits": numbers(1, 64, (*ARGUMENT, "bits")),
     "Argument.elements": place(*ARGUMENT, "elements"),
     "Operand.argument": Bound(0, None, ((*OPERAND, "argument"),), last=0, refused="has argument 1; there are 1"),
@@ -141,7 +142,8 @@ BOUNDS: dict[str, Bound] = {
     "For.count": place(*LOOP, "count"),
     "If.when": place(*CHOICE, "when"),
     "Write.address": place(*WRITE, "address"),
-    "Write.value": place(*WRITE, "value"),
+    "Write.values": entries(1, 1024, (*WRITE, "values")),
+    "Write.values[]": place(*WRITE, "values", 0),
     "Task.channel": numbers(0, None, (*TASK, "channel")),
     "Task.column": place(*TASK, "column"),
     "Task.runs": place(*TASK, "runs"),

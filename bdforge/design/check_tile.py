@@ -78,7 +78,9 @@ def _locks(tile: Tile, limits: TileLimits) -> Iterator[Reason]:
 def _bd_numbers(tile: Tile, limits: TileLimits) -> Iterator[Reason]:
     numbers: dict[range, list[int | None]] = {}
     for channel in tile.channels:
-        numbers.setdefault(limits.bds_of_channel(channel.index), []).extend(bd.bd_id for bd in channel.bds)
+        share = limits.bds_of_channel(channel.index)
+        reserved = [number for number in tile.reserved_bds if number in share]
+        numbers.setdefault(share, [*reserved]).extend(bd.bd_id for bd in channel.bds)
     for share, used in numbers.items():
         shared = f"BD {share.start} to {share.stop - 1}"
         if len(used) > len(share):

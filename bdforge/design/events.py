@@ -117,4 +117,3 @@ def _homes(design: Design) -> dict[int, tuple[Buffer, int] | Lock]:
             slots = buffer.elements if buffer.type == "i32" else 0
             homes |= {base + GRANULE_BYTES * slot: (buffer, slot) for slot in range(min(slots, _MOST_SLOTS))}
     return homes
-

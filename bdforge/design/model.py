@@ -40,7 +40,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A tile of the array with all that it holds."""
+    """A tile of the array with all that it holds; `reserved_bds` are numbers of BDs that runtime sequences write."""
 
     name: str
     column: int
@@ -50,6 +50,7 @@ class Tile:
     locks: tuple[Lock, ...] = ()
     channels: tuple[Channel, ...] = ()
     core: Core | None = None
+    reserved_bds: range = range(0)
 
     @property
     def controller_id(self) -> int:

@@ -106,7 +106,7 @@ def _weight(kind: TileKind, one: _Turn, other: _Turn) -> int:
 
 def _numbered(tile: Tile, limits: TileLimits) -> Iterator[Channel]:
     """Channels with their BDs in order, from those that each may use."""
-    taken = {bd.bd_id for channel in tile.channels for bd in channel.bds}
+    taken = {bd.bd_id for channel in tile.channels for bd in channel.bds}.union(tile.reserved_bds)
     free: dict[range, Iterator[int]] = {}
     for channel in tile.channels:
         share = limits.bds_of_channel(channel.index)

@@ -196,7 +196,8 @@ class _Run:
                 case "if":
                     yield from self.statements(statement.do if self.values[statement.when] else statement.otherwise)
                 case "write":
-                    yield Stored(self.values[statement.address], tuple(self.values[place] for place in statement.values))
+                    written = tuple(self.values[place] for place in statement.values)
+                    yield Stored(self.values[statement.address], written)
                 case "task":
                     yield self.task(statement)
                 case "step":

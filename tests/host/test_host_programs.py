@@ -202,7 +202,8 @@ class _Random:
                 with self.build.step(awaits, "at {}", [self.number(9)]):
                     self.block(depth - 1, True)
             case "write":
-                self.build.write(CORE + 4 * self.number(16), *(self.number(1 << 20) for _ in range(self.rng.choice([1, 1, 3]))))
+                values = [self.number(1 << 20) for _ in range(self.rng.choice([1, 1, 3]))]
+                self.build.write(CORE + 4 * self.number(16), *values)
             case _:
                 self.task()
 

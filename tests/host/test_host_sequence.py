@@ -14,6 +14,7 @@ from support.built_designs import spec_content
 
 INT8, BF16, BLOCKS = ("int8", "int8", "int32"), ("bf16", "bf16", "f32"), ("bfp16", "bfp16", "bfp16")
 SCALED, BIASED = {"epilogue": {"scale": True}}, {"epilogue": {"scale": True, "bias": True}, "rows": 3, "columns": 4}
+STAYS = {"residency": "b", "c_memtile_buffers": 1}
 WIDE = {"sequence": {"wait": "wide"}}
 SMALL: list[dict[str, Any]] = [
     {"m": 16, "k": 16, "n": 32, "k_mt": 32},
@@ -36,6 +37,8 @@ SMALL: list[dict[str, Any]] = [
     {"m": 16, "k": 16, "n": 32, "types": BF16, "layouts": "column packed row", "rows": 3, "columns": 3},
     {"m": 16, "k": 16, "n": 32, "types": (*BF16[:2], "bf16", "f32"), "layouts": "column packed row", **BIASED},
     {"m": 16, "k": 8, "n": 32, "device": "phoenix", "rows": 4, "columns": 4, "k_mt": 16},
+    {"m": 16, "k": 16, "n": 32, "k_mt": 32, **STAYS},
+    {"m": 16, "k": 8, "n": 32, "types": ("int8", "int2", "bf16"), "pool_bytes": 640, **STAYS, **BIASED},
     {"m": 8, "k": 8, "n": 16, "device": "phoenix", "types": INT8, "layouts": "column row column", "k_mt": 16},
     {"m": 16, "k": 16, "n": 8, "device": "phoenix", "types": BF16, "layouts": "row column column", "rows": 4},
 ]  # fmt: skip

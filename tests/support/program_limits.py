@@ -46,7 +46,8 @@ def whole() -> Content:
         "operands": [operand],
         "requires": [{"when": ONE, "otherwise": {"text": "{}", "values": [N]}}],
         "do": [{"kind": "for", "loop": 0, "count": ZERO, "do": [choice, step]}],
-        "in_flight": 1, "in_flight_max": 1,
+        "in_flight": 1,
+        "in_flight_max": 1,
     }
     return copy.deepcopy({"program": program, "target": target_facts(mlir_device_named("npu2")), "wide": False})
 

@@ -122,8 +122,22 @@ def _layouts(spec: GemmSpec, kernel: Kernel) -> Iterator[str]:
             yield f"layouts.{name} = {order}: blocks of {type_.name} lie along rows; use row"
     if spec.epilogue.fed:
         yield from _fed(spec)
+    if spec.buffers.residency == "b" and spec.layouts.b != "packed":
+        yield f"layouts.b = {spec.layouts.b}: only packed B stays in memtiles; use packed, or buffers.residency = none"
+    yield from _pieces(spec, kernel)
     if spec.layouts.c == "column" and spec.epilogue.fed:
         yield "layouts.c = column: scales and biases come in the order of row-major C; use row"
+
+
+def _pieces(spec: GemmSpec, kernel: Kernel) -> Iterator[str]:
+    pieces = spec.buffers.c_pieces
+    if pieces == 1:
+        return
+    if spec.tile.m % (pieces * kernel.r) or spec.layouts.c == "column" or spec.tile.rows < spec.tile.m:
+        yield (
+            f"buffers.c_pieces = {pieces}: a tile of C leaves in blocks of whole micro-tiles' rows, {kernel.r} each of "
+            f"{spec.tile.m}, row-major and all of them used; use another number"
+        )
 
 
 def _fed(spec: GemmSpec) -> Iterator[str]:

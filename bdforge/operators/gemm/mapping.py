@@ -16,7 +16,7 @@ from bdforge.operators.gemm.core_tiles import core_tile
 from bdforge.operators.gemm.finish import epilogue_bytes
 from bdforge.operators.gemm.grid import Tiling, storage_of
 from bdforge.operators.gemm.kernels import Kernel
-from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL, memtiles
+from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, c_out_channel, memtiles
 from bdforge.operators.gemm.spec import GemmSpec
 
 
@@ -82,7 +82,7 @@ class _Mapping:
             for i, core in enumerate(column):
                 yield Flow(core.dma(0), (tile.dma(C_IN_CHANNEL + i),), "C: tiles of a column join in its memtile")
         for tile, shim in zip(mem, shims, strict=True):
-            yield Flow(tile.dma(C_OUT_CHANNEL), (shim.dma(0),), "C: memtiles to DRAM")
+            yield Flow(tile.dma(c_out_channel(self.spec)), (shim.dma(0),), "C: memtiles to DRAM")
 
     def allocations(self, shims: list[Tile]) -> Iterator[Allocation]:
         fed = {feed.column for feed in self.tiling.feeds()}

@@ -7,22 +7,30 @@ passes tile by tile.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
+from math import lcm
 from typing import Any, NamedTuple
 
 from bd_patterns import Pattern
 from bdforge.design.memory import Acquire, Bd, Buffer, Lock, Locks, Padding, Release, in_turn, ring
 from bdforge.design.model import Channel, Tile
+from bdforge.design.placement import aligned
 from bdforge.devices import TileKind
 from bdforge.devices.types import TYPES, ElementType
 from bdforge.operators.gemm.core_tiles import operand_buffers
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.reorders import c_lines, slab_block, slab_slice
+from bdforge.operators.gemm.resident import with_pool
 from bdforge.operators.gemm.spec import GemmSpec
 
-B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL = 0, 2, 2
+B_CHANNEL, C_IN_CHANNEL = 0, 2
 A_CHANNELS = (1, 3, 4, 5)
 """MM2S channels of the core rows that one memtile feeds; the first is A's S2MM channel too."""
+
+
+def c_out_channel(spec: GemmSpec) -> int:
+    """The MM2S channel of C: an odd one where B's many BDs take the even ones' and no other row's A needs it."""
+    return 3 if spec.buffers.residency == "b" and spec.rows <= spec.columns else 2
 
 
 class Share(NamedTuple):
@@ -76,7 +84,8 @@ class _Memtiles:
         self.k_mt, self.slices = spec.buffers.k_mt, spec.buffers.k_mt // spec.tile.k
         self.c_type = TYPES[spec.c]
         self.locks = [Locks(f"mem_{column}") for column in range(spec.columns)]
-        self.b = [self.b_store(column) for column in range(spec.columns)]
+        self.resident = spec.buffers.residency == "b"
+        self.b = [] if self.resident else [self.b_store(column) for column in range(spec.columns)]
         self.a = {key: self.a_store(*key) for key in self.a_keys()}
         places = product(range(spec.columns), range(spec.rows))
         self.c = {(column, row): self.c_store(column, row) for column, row in places}
@@ -93,14 +102,23 @@ class _Memtiles:
     def tile(self, column: int) -> Tile:
         a = [store for (at, _), store in self.a.items() if at == column]
         c = [self.c[column, row] for row in range(self.spec.rows)]
-        stores = [self.b[column], *a, *c]
+        stores = [*self.b[column : column + 1], *a, *c]
         channels = [*self.b_channels(column), *self.a_channels(column, a), *self.c_channels(c)]
-        return Tile(
+        tile = Tile(
             f"mem_{column}", column, 1, TileKind.MEMTILE,
             tuple(buffer for store in stores for buffer in store.buffers),
             tuple(self.locks[column].taken),
             tuple(sorted(channels, key=lambda c: (c.direction != "S2MM", c.index))),
         )  # fmt: skip
+        return with_pool(tile, self.spec, self.kernel, self.room) if self.resident else tile
+
+    @property
+    def room(self) -> int:
+        """Bytes that A and C leave in the fullest memtile."""
+        held = [0] * self.spec.columns
+        for (column, _), store in (*self.a.items(), *self.c.items()):
+            held[column] += sum(aligned(buffer.bytes) for buffer in store.buffers)
+        return self.kernel.generation.limits(TileKind.MEMTILE).memory_bytes - max(held)
 
     def b_store(self, column: int) -> Store:
         packed = self.spec.layouts.b == "packed"
@@ -114,6 +132,9 @@ class _Memtiles:
         return Store(buffers, self.locks[column].pair(name, share.sends, locks_role))
 
     def b_channels(self, column: int) -> list[Channel]:
+        """Those of B; where it stays, runtime sequences start their tasks."""
+        if self.resident:
+            return []
         store = self.b[column]
         if self.spec.layouts.b == "packed":
             free, full = store.locks
@@ -158,21 +179,27 @@ class _Memtiles:
         return [Pattern(*extents, offset=i * step) for i in range(self.slices)]
 
     def c_store(self, column: int, row: int) -> Store:
-        share = Share(self.size.m * self.size.n, self.spec.buffers.c_memtile_buffers)
+        pieces = self.spec.buffers.c_pieces
+        share = Share(self.size.m * self.size.n // pieces, self.spec.buffers.c_memtile_buffers)
+        what = f"C tile of core row {row}" if pieces == 1 else f"one of {pieces} pieces of the C tile of core row {row}"
         # One pair of locks for each core: with a pair for all, a fast core would take a slow one's turn.
-        return self.store(column, f"c{row}", share, self.c_type, f"C tile of core row {row}", f"C of core row {row}")
+        return self.store(column, f"c{row}", share, self.c_type, what, f"C of core row {row}")
 
     def c_channels(self, stores: list[Store]) -> Iterable[Channel]:
         for row, store in enumerate(stores):
             yield Channel("S2MM", C_IN_CHANNEL + row, store.fill(), f"C from core row {row}")
-        turns = range(self.spec.buffers.c_memtile_buffers)
-        out = tuple(bd for turn in turns for store in stores for bd in store.send(turn, [self.c_lines()]))
-        yield Channel("MM2S", C_OUT_CHANNEL, out, f"C of the column, {self.spec.layouts.c}-major, top tile first")
+        count, pieces = self.spec.buffers.c_memtile_buffers, self.spec.buffers.c_pieces
+        tiles = lcm(count, pieces) // pieces  # until every buffer has its first turn again
+        turns = [range(tile * pieces, (tile + 1) * pieces) for tile in range(tiles)]
+        sent = ((store, turn % count) for tile in turns for store in stores for turn in tile)
+        out = tuple(bd for store, turn in sent for bd in store.send(turn, [self.c_lines()]))
+        role = f"C of the column, {self.spec.layouts.c}-major, top tile first"
+        yield Channel("MM2S", c_out_channel(self.spec), out, role)
 
     def c_lines(self) -> Pattern:
-        """A tile of C from micro-tiles to lines; block floats are lines of micro-tiles already."""
-        m, n, r, t = self.size.rows, self.size.n, self.kernel.r, self.kernel.t
-        if m < self.size.m:
+        """A piece of a tile of C from micro-tiles to lines; block floats are lines of micro-tiles already."""
+        m, n, r, t = self.size.rows // self.spec.buffers.c_pieces, self.size.n, self.kernel.r, self.kernel.t
+        if self.size.rows < self.size.m:
             return Pattern((m, n // t, t), (t, r * t, 1))
         if self.c_type.blocked:
             return Pattern((self.c_type.memory_elements(m * n),), (1,))

@@ -14,8 +14,9 @@ from bdforge.operators.gemm.finish import finish_for
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Finish, Kernel, kernel_for
 from bdforge.operators.gemm.mapping import map_gemm, tiling_of
-from bdforge.operators.gemm.program import gemm_program
 from bdforge.operators.gemm.reference import Reference, k_steps, random_inputs
+from bdforge.operators.gemm.resident import pool_reasons
+from bdforge.operators.gemm.resident_program import gemm_program
 from bdforge.operators.gemm.sequence import GemmSequence
 from bdforge.operators.gemm.spec import AXES, GemmSpec, SpecError
 from bdforge.operators.gemm.walked import walked
@@ -116,7 +117,7 @@ def plan_gemm(spec: GemmSpec, device: Device) -> Plan:
     kernel = kernel_for(device.generation, spec)
     assert kernel is not None
     design = map_gemm(spec, kernel, device.part(spec.columns))
-    if reasons := design_problems(design):
+    if reasons := [*pool_reasons(spec, design), *design_problems(design)]:
         raise SpecError("\n".join(f"{spec.name}: {reason}" for reason in reasons))
     cores = tuple(core_of(tile) for tile in design.tiles if tile.core)
     return Plan(spec, device, kernel, finish_for(kernel, spec), tiling_of(spec), design, cores)

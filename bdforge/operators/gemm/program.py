@@ -8,9 +8,8 @@ docs/sequences.md explains the walk. Parameters are the problem's M, K, N and ld
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES
+from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, TASK_QUEUE_ENTRIES
 from bdforge.operators.gemm.core_tiles import K_STEPS, OUTPUT_TILES
 from bdforge.operators.gemm.grid import Feed, Storage
 from bdforge.operators.gemm.operands import A, B, C, Operands, R, S
@@ -22,14 +21,8 @@ from bdforge.sequences.program import Bd
 PARAMETERS = ("M", "K", "N", "lda", "ldb", "ldc")
 
 
-@lru_cache(maxsize=256)
-def gemm_program(walked: Walked) -> Program:
-    """The program that serves every problem of a design."""
-    return _Walk(walked).program()
-
-
 @dataclass(frozen=True, slots=True)
-class _Area:
+class Area:
     """What a step covers: `panels` row panels, `count` column steps; at least one of the two is 1."""
 
     panel: Expr
@@ -39,7 +32,7 @@ class _Area:
 
 
 @dataclass(frozen=True, slots=True)
-class _Groups:
+class Groups:
     """Tiles of a panel, neighbours joined: for each core row whether a group begins there, its first row, its rows."""
 
     begins: tuple[Expr, ...]
@@ -51,10 +44,14 @@ class _Groups:
         return any_of(*self.begins[1:])
 
 
-class _Walk:
+class Walk:
+    """How the shims walk a problem; every panel of B comes from DRAM for each row panel of A."""
+
+    in_flight_max = TASK_QUEUE_ENTRIES
+
     def __init__(self, walked: Walked):
         self.walked, self.tiling, self.limits = walked, walked.tiling, walked.limits
-        self.build = Builder(PARAMETERS, walked.in_flight)
+        self.build = Builder(PARAMETERS, walked.in_flight, self.in_flight_max)
         self.stages = Stages(self.build, walked.tiling, walked.limits)
         self.M, self.K, self.N = self.stages.sizes
         self.lda, self.ldb, self.ldc = self.stages.leading
@@ -98,13 +95,13 @@ class _Walk:
         single, moved = least(row * m, self.M - m), least(panel * whole, self.M - whole) + row * m
         return select(whole > self.M, single, moved)
 
-    def groups(self, panel: Expr) -> _Groups:
+    def groups(self, panel: Expr) -> Groups:
         """The tiles of a panel with neighbours joined."""
         rows, m = range(self.tiling.rows), self.tiling.m
         starts = tuple(self.row_start(panel, row) for row in rows)
         apart = (self.build.constant(1), *(~starts[row].equals(starts[row - 1] + m) for row in rows[1:]))
         lengths = tuple(self.joined(apart, row) for row in rows)
-        return _Groups(apart, starts, lengths)
+        return Groups(apart, starts, lengths)
 
     def joined(self, apart: Sequence[Expr], row: int) -> Expr:
         """Rows of the tiles from core row `row` on that follow one another."""
@@ -146,7 +143,7 @@ class _Walk:
             block, divisor_ = index % largest(blocks, 1), largest(blocks, 1)
             first, count = ranges(later % wide)
             panel = select(tall, self.whole, 0) + later // wide
-            area = _Area(
+            area = Area(
                 select(is_tall, block * most, panel),
                 select(is_tall, least(most, self.whole - block * most), 1),
                 select(is_tall, index // divisor_, first),
@@ -185,7 +182,7 @@ class _Walk:
             return all_of(self.near(b, self.b_stride), *lines)
         return all_of(self.b_inner > 0, columns * self.b_bytes // GRANULE_BYTES <= self.limits.step_max, *lines)
 
-    def c_iterates(self, groups: _Groups, count: Expr) -> Expr:
+    def c_iterates(self, groups: Groups, count: Expr) -> Expr:
         """Whether C's column steps are runs of a task: one BD cannot hold several when a panel's rows need more."""
         if self.tiling.c.order == "column":
             return count > 1
@@ -194,7 +191,7 @@ class _Walk:
 
     # The tasks of a step.
 
-    def step(self, index: Expr, area: _Area) -> None:
+    def step(self, index: Expr, area: Area) -> None:
         """Those of A come first: the array can start on them while others are set up. C's tokens end the step."""
         direction, channel = self.walked.channels[C].direction, self.walked.channels[C].index
         note = "{} row panels from panel {} on, {} column steps from step {} on"
@@ -221,7 +218,7 @@ class _Walk:
             words = {K_STEPS: self.depth // self.tiling.k, OUTPUT_TILES: self.panels * self.steps}
             self.build.tell(core.parameters, words, core.go)
 
-    def a(self, area: _Area, feed: Feed) -> list[Bd | None]:
+    def a(self, area: Area, feed: Feed) -> list[Bd | None]:
         """A feed's rows of A in slabs, panel by panel."""
         start = self.row_start(area.panel, feed.row) + feed.offset
         depth = select(self.stages.a_in_slabs, self.depth, self.K)
@@ -255,7 +252,7 @@ class _Walk:
             self.build.bd(argument, moved[2], moved[0], moved[1], runs, when=all_of(rest > 0, ~two)),
         ]
 
-    def b(self, area: _Area, column: int) -> list[Bd | None]:
+    def b(self, area: Area, column: int) -> list[Bd | None]:
         """The column's n-tiles, column step by column step."""
         if self.fed:
             return self.b_fed(area, column)
@@ -265,7 +262,7 @@ class _Walk:
         runs = area.count, self.b_stride
         return self.slabs(B, "column", start, self.tiling.n, self.ldb, self.K, runs)
 
-    def b_packed(self, area: _Area, column: int) -> list[Bd | None]:
+    def b_packed(self, area: Area, column: int) -> list[Bd | None]:
         """The column's n-tiles, in bytes: `(count, columns*L)(L/b, b)(b, 1)` with L bytes in a tile; linear for one."""
         length, inner = self.b_bytes, largest(self.b_inner, 1)
         begin, last = self.n_tile(area.first, column), self.n_tile(area.first + area.count - 1, column)
@@ -277,7 +274,7 @@ class _Walk:
             self.build.bd(B, last * length, (length,), (1,), when=~one),
         ]
 
-    def b_fed(self, area: _Area, column: int) -> list[Bd | None]:
+    def b_fed(self, area: Area, column: int) -> list[Bd | None]:
         """An n-tile, the row panel's numbers and the n-tile's, again for each column step or panel; all in bytes."""
         n_tile, columns = self.n_tile(area.first, column), self.tiling.columns
         by_panel, by_tile = self.tiling.fed_bytes
@@ -297,7 +294,7 @@ class _Walk:
             self.build.bd(argument, first * length, sizes, strides, runs, when=~count.equals(1)),
         ]
 
-    def c(self, area: _Area, groups: _Groups, column: int) -> tuple[list[Bd | None], Expr]:
+    def c(self, area: Area, groups: Groups, column: int) -> tuple[list[Bd | None], Expr]:
         """The column's part of C, core row 0 first in each column step, and the runs of its task."""
         if self.tiling.c.order == "column":
             return self.c_columns(area, groups, column), area.panels * area.count
@@ -305,7 +302,7 @@ class _Walk:
         bds = self.c_rows(area, groups, iterates, column)
         return bds, select(iterates, area.count, 1)
 
-    def c_rows(self, area: _Area, groups: _Groups, iterates: Expr, column: int) -> list[Bd | None]:
+    def c_rows(self, area: Area, groups: Groups, iterates: Expr, column: int) -> list[Bd | None]:
         """`(count, columns*n)(rows, ldc)(n, 1)`; lines of one tile, iterating, when a BD cannot hold several."""
         store = self.tiling.c
         n, step, ldc = self.tiling.n * store.run, self.tiling.step_columns * store.run, self.ldc * store.run
@@ -328,7 +325,7 @@ class _Walk:
             *(bd(row, last, 1, step, second) for row in rows),
         ]
 
-    def c_columns(self, area: _Area, groups: _Groups, column: int) -> list[Bd | None]:
+    def c_columns(self, area: Area, groups: Groups, column: int) -> list[Bd | None]:
         """Column-major C: `(core rows, m)(n, ldc)(m, 1)` for neighbouring tiles, in each column step or panel."""
         m, n, ldc = self.tiling.m, self.tiling.n, self.ldc
         start = self.tile_column(self.n_tile(area.first, column)) * ldc

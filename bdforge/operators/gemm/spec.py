@@ -97,7 +97,8 @@ class Buffers:
     and `c_memtile_buffers`: tiles of C in a core, and for each core in a memtile, 1 or 2. `rho`: parts in which a
     core's A tile arrives, m/rho rows each (asymmetric tile buffering). `a_shims`: 2 where both shims of a pair of
     columns, and both memtiles, bring one core row's A. `stack_bytes`: of each core; its overflow is silent and lands in
-    the buffers above.
+    the buffers above. `residency`: "b" where panels of B stay in memtiles while rows of A pass, in `pool_bytes` of each
+    (0: in all that A and C leave). `c_pieces`: blocks of rows in which a tile of C passes a memtile.
     """
 
     k_mt: int
@@ -106,6 +107,15 @@ class Buffers:
     rho: int = 1
     a_shims: int = 1
     stack_bytes: int = STACK_BYTES
+    residency: str = "none"
+    pool_bytes: int = 0
+    c_pieces: int = 1
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a TOML file would hold; what came later stands there only where a design uses it."""
+        later = {"residency": "none", "pool_bytes": 0, "c_pieces": 1}
+        return {name: value for name, value in asdict(self).items() if later.get(name) != value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +175,7 @@ class GemmSpec(Spec):
             "layouts": asdict(self.layouts),
             "array": {**made_for, "rows": self.rows, "columns": self.columns},
             "tile": asdict(self.tile),
-            "buffers": asdict(self.buffers),
+            "buffers": self.buffers.facts,
             "epilogue": asdict(self.epilogue),
         }
 
@@ -197,6 +207,9 @@ class _BuffersFile(Section):
     rho: Size = 1
     a_shims: Literal[1, 2] = 1
     stack_bytes: Size = STACK_BYTES
+    residency: Literal["none", "b"] = "none"
+    pool_bytes: Annotated[int, Field(ge=0, le=LARGEST_SIZE, strict=True)] = 0
+    c_pieces: Size = 1
 
 
 class _EpilogueFile(Section):

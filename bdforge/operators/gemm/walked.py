@@ -11,6 +11,7 @@ from bdforge.operators.gemm.finish import fed_operands
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.operands import Packing
+from bdforge.operators.gemm.resident import Pool, pool_of
 from bdforge.operators.gemm.spec import GemmSpec
 from bdforge.operators.specs import LARGEST_SIZE
 
@@ -39,6 +40,8 @@ class Walked:
     in_flight: int
     most: int = TASK_REPEAT_MAX
     """Panels or column steps of one step."""
+    pool: Pool | None = None
+    """Where panels of B stay."""
 
 
 def walked(spec: GemmSpec, kernel: Kernel, tiling: Tiling, design: Design, device: Device) -> Walked:
@@ -55,6 +58,7 @@ def walked(spec: GemmSpec, kernel: Kernel, tiling: Tiling, design: Design, devic
         types=(spec.a, spec.b, spec.c),
         packing=Packing(kernel.s, kernel.t, spec.tile.m, kernel.field_scaled, fed_operands(spec)),
         in_flight=spec.sequence.steps,
+        pool=pool_of(spec, design) if spec.buffers.residency == "b" else None,
     )
 
 

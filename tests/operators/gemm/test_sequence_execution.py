@@ -22,6 +22,7 @@ from support.gemm_problems import host_buffers, natural_leading
 INT8, BF16 = ("int8", "int8", "int32"), ("bf16", "bf16", "f32")
 TERNARY: dict[str, Any] = {"m": 16, "k": 16, "n": 32}
 SMALL: dict[str, Any] = {"m": 16, "k": 8, "n": 16, "types": INT8}
+STAYS: dict[str, Any] = {"residency": "b", "c_memtile_buffers": 1}
 ROWS, COLUMNS = "row row row", "column column column"
 DESIGNS: dict[str, dict[str, Any]] = {
     "2x2": {**TERNARY, "rows": 2, "columns": 2, "k_mt": 32},
@@ -37,6 +38,9 @@ DESIGNS: dict[str, dict[str, Any]] = {
     "column-major, two shims for A": {**SMALL, "layouts": COLUMNS, "a_shims": 2, "columns": 4},
     "column-major A and C": {**SMALL, "layouts": "column row column", "rows": 1, "columns": 2, "k_mt": 16},
     "bf16": {**SMALL, "types": BF16, "layouts": "row row column", "k_mt": 16},
+    "B stays twice": {**TERNARY, **STAYS, "k_mt": 32},
+    "B stays once": {**TERNARY, **STAYS, "k_mt": 16, "pool_bytes": 4 * 128, "c_pieces": 2},
+    "B stays in part": {**TERNARY, **STAYS, "k_mt": 64, "pool_bytes": 5 * 128, "m": 8},
     "npu1": {**SMALL, "layouts": "row row row", "device": "phoenix", "k_mt": 16},
 }
 RUNS = {"2x2": 60, "1x1": 25, "4x4": 15, "row-major": 80, "column-major": 80}

@@ -8,7 +8,7 @@ from bd_patterns import Pattern
 from bdforge.devices import TileLimits
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.operands import Packing
-from bdforge.operators.gemm.program import gemm_program
+from bdforge.operators.gemm.resident_program import gemm_program
 from bdforge.operators.gemm.walked import Channel, Core, Walked
 from bdforge.sequences import Await, Event, Start, StartedTask, interpret
 

@@ -38,7 +38,7 @@ SMALL: list[dict[str, Any]] = [
     {"m": 16, "k": 16, "n": 32, "types": (*BF16[:2], "bf16", "f32"), "layouts": "column packed row", **BIASED},
     {"m": 16, "k": 8, "n": 32, "device": "phoenix", "rows": 4, "columns": 4, "k_mt": 16},
     {"m": 16, "k": 16, "n": 32, "k_mt": 32, **STAYS},
-    {"m": 16, "k": 8, "n": 32, "types": ("int8", "int2", "bf16"), "pool_bytes": 640, **STAYS, **BIASED},
+    {"m": 16, "k": 64, "n": 32, "types": ("int8", "int2", "bf16"), "pool_bytes": 2560, **STAYS, **BIASED},
     {"m": 8, "k": 8, "n": 16, "device": "phoenix", "types": INT8, "layouts": "column row column", "k_mt": 16},
     {"m": 16, "k": 16, "n": 8, "device": "phoenix", "types": BF16, "layouts": "row column column", "rows": 4},
 ]  # fmt: skip

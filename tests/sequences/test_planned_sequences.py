@@ -93,4 +93,4 @@ def test_values_of_two_loops_are_computed_in_the_inner_one():
     with build.loop(2) as i, build.when(i + 1), build.loop(3) as j:
         build.write(10 * i + j, j + 10 * i)
     events = planned(build.program, {}, DEVICE).events
-    assert [event.items[0].value for event in events] == [0, 1, 2, 10, 11, 12]  # type: ignore[union-attr]
+    assert [event.items[0].values[0] for event in events] == [0, 1, 2, 10, 11, 12]  # type: ignore[union-attr]

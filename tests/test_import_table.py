@@ -59,17 +59,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 PACKAGE_CIRCLES: tuple[set[str], ...] = ()
 """Packages that import each other today: none."""
 
-FILE_CIRCLES: tuple[tuple[str, str], ...] = (
-    ("bdforge.emulator", "lock packet scheduler stream trace"),
-    (
-        "bdforge.emulator",
-        "array cascade dma registers silicon tile cores.core cores.kernel_call",
-    ),
-    (
-        "bdforge.emulator.cores.mlir",
-        "affine aie constants control emit floats integers memory ops translation vectors",
-    ),
-)
+FILE_CIRCLES: tuple[tuple[str, str], ...] = ()
 """Files that import each other today, imports for types included: packages, and modules in them."""
 
 MOST_FILES = 2  # of a circle

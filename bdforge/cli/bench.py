@@ -10,8 +10,7 @@ from rich.console import Console
 from bdforge.cli.options import with_schedule
 from bdforge.cli.progress import emulating
 from bdforge.emulator.timed import Span
-from bdforge.emulator.timed.tables import tables
-from bdforge.emulator.timed.timeline import write_timeline
+from bdforge.emulator.timed.tables import tables, write_timeline
 from bdforge.operators import Plan, Problem, SpecError
 from bdforge.perf.timed import run_options
 from bdforge.perf.tune.kernel import Basis

@@ -16,7 +16,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from bdforge.emulator.progress import Watched, watching
+from bdforge.emulator.observe import Watched, watching
 from bdforge.messages import word
 
 AFTER_SECONDS = 2.0  # of work before anything is shown

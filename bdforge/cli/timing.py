@@ -9,8 +9,7 @@ import typer
 
 from bdforge.devices.timing import TIMINGS, timing_of
 from bdforge.emulator.timed import Span, TimingOptions, TimingReport
-from bdforge.emulator.timed.tables import tables
-from bdforge.emulator.timed.timeline import write_timeline
+from bdforge.emulator.timed.tables import tables, write_timeline
 from bdforge.screen import put, say, screen
 
 PRODUCTS = ", ".join(TIMINGS)

@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bdforge.devices import Device, DeviceError, TileKind
 from bdforge.devices.registers import split_address
 from bdforge.emulator.bd import decode_bd
+from bdforge.emulator.cores.core import Core
+from bdforge.emulator.cores.isa.breakpoints import Breakpoints
 from bdforge.emulator.cores.stack import Frame
 from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import RegisterAccessError
@@ -17,16 +18,11 @@ from bdforge.emulator.host import HostMemory
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.registers import Programs
 from bdforge.emulator.scheduler import Agent, Scheduler
-from bdforge.emulator.silicon import check_unread
+from bdforge.emulator.silicon import TokenKey, check_unread
 from bdforge.emulator.strictness import Strictness
 from bdforge.emulator.tile import Tile
 
-if TYPE_CHECKING:
-    from bdforge.emulator.cores.core import Core
-    from bdforge.emulator.cores.isa.breakpoints import Breakpoints
-
-TokenKey = tuple[int, int, str, int]
-"""Column, row, direction, channel."""
+FIRMWARE_WORD = 0x00CD0CD0
 
 
 class Array:
@@ -55,6 +51,7 @@ class Array:
         self.programs: Programs | None = None  # machine code of cores, as registers reach it
         self.breakpoints: Breakpoints | None = None  # where somebody looks at cores that run machine code
         self.elfs: Mapping[tuple[int, int], Path] = {}  # of cores that run these instead of the text's programs
+        self.runs_machine_code = False  # then accesses to the banks of cores' memories are told
         self.by_words = False  # whether instruction words run, not a sequence of the text
 
     def tile(self, column: int, row: int) -> Tile:
@@ -62,6 +59,14 @@ class Array:
         if (column, row) not in self.tiles:
             self.tiles[column, row] = Tile(self, column, row)
         return self.tiles[column, row]
+
+    def core(self, column: int, row: int) -> Core:
+        """The core of a tile, made on first use."""
+        for core in self.cores:
+            if core.place == (column, row):
+                return core
+        self.cores.append(Core(column, row, self))
+        return self.cores[-1]
 
     def west_of_npu1(self, row: int) -> Tile:
         """A memtile that no design names: Phoenix has a column without a shim west of column 0 (hardware facts 1.1)."""
@@ -80,14 +85,23 @@ class Array:
         for warning in self.left_over():
             self.strictness.warn(f"{warning}, at a reconfiguration")
         self.tokens.clear()
-        if self.scheduler.recorder is not None:
-            self.scheduler.recorder.restart()
+        self.scheduler.tell("stop")
         self.scheduler.clear()
         self.cores.clear()
         self.core_releases.clear()
         self.token_ways = None
         for tile in self.tiles.values():
             tile.restart()
+
+    def spoil_word(self) -> None:
+        """In poison mode: what the run of a context before this one leaves in word 0 of column 0's memtile (HS)."""
+        tile = self.tiles.get((0, 1))
+        if not self.poison or tile is None or tile.written is None or self.strictness.permits("memtile-word"):
+            return
+        if tile.kind is TileKind.MEMTILE:
+            self.spoiled = tile.memory
+            tile.memory[0] = FIRMWARE_WORD
+            tile.written[:4] = False
 
     def left_over(self) -> Iterator[str]:
         """Tokens nobody awaited, words that no BD took, and BDs that began and never got the rest."""
@@ -125,7 +139,7 @@ class Array:
     def issue_token(self, channel: Channel) -> None:
         """A task that asked for a token has ended."""
         self.tokens[channel.tile.column, channel.tile.row, channel.direction, channel.index] += 1
-        check_unread(self, self.tokens, channel.tile.column)
+        check_unread(self.tokens, channel.tile.column, self.strictness)
 
     def channels(self) -> Iterator[Channel]:
         """Every channel of every tile in use."""
@@ -137,7 +151,7 @@ class Array:
         known = [*self.core_releases.get(id(lock), []), *(c for c in self.channels() if _releases(c, lock))]
         return known or [core for core in self.cores if core.waits_in_kernels and self._reaches(core, lock)]
 
-    def _reaches(self, core: "Core", lock: Lock) -> bool:
+    def _reaches(self, core: Core, lock: Lock) -> bool:
         return any(lock in tile.locks for place, tile in self.tiles.items() if core.reaches(*place))
 
 

@@ -6,7 +6,6 @@ consecutive addresses. A read is answered by a packet from the same port whose i
 """
 
 from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,24 +14,23 @@ from bdforge.devices.registers import CONTROL_PACKET
 from bdforge.emulator.errors import RegisterAccessError
 from bdforge.emulator.packet import packet_header
 from bdforge.emulator.scheduler import Agent
-from bdforge.emulator.silicon import check_control_column
+from bdforge.emulator.silicon import check_control_columns
 from bdforge.emulator.stream import DataWait, Sink, Stream
-
-if TYPE_CHECKING:
-    from bdforge.emulator.tile import Tile
+from bdforge.emulator.tile import Tile
 
 READ = 1
 OPERATIONS = ("write", "read", "write with increment", "block write")
 
 
 class ControlPort(Agent):
-    """TileControl : 0 of one tile."""
+    """TileControl : 0 of one tile. `controlled` are the columns of all tiles that control packets wrote to."""
 
     kind = "control port"
 
-    def __init__(self, tile: "Tile"):
+    def __init__(self, tile: Tile, controlled: set[int]):
         super().__init__(f"control port of {tile.name}", tile.array.scheduler)
         self.tile, self.place = tile, (tile.column, tile.row)
+        self._controlled = controlled
         self.sink = Sink(self, self._receive, finishes=True)
         self.stream = Stream(self, tile.array.scheduler)
         self._words: list[int] = []
@@ -68,7 +66,8 @@ class ControlPort(Agent):
                 f"{self.name}: control word {control:#010x} announces {words} words, but its packet ends after "
                 f"{len(self._words)}"
             )
-        check_control_column(self.tile.array, self.tile.column)
+        self._controlled.add(self.tile.column)
+        check_control_columns(self._controlled, self.tile.array.strictness)
         for place, word in enumerate(self._words):
             self.tile.write(offset + GRANULE_BYTES * place, word, f" (control packet {control:#010x})")
 
@@ -95,8 +94,7 @@ class ControlPort(Agent):
     def _take(self, count: int) -> Iterator[None]:
         """Steps until `count` words are in `_words`, or fewer where the packet ends before."""
         sink, self._words = self.sink, []
-        if self.trace is not None:
-            self.trace.add("receive", count, None)
+        self.tell("receive", count, None)
         while sink.held and len(self._words) < count:
             self._receive(sink.take(count - len(self._words)))
             if sink.over:

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from bdforge.devices import AIE2, DeviceError, TileKind
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES
-from bdforge.emulator.array import Array, TokenKey
+from bdforge.emulator.array import Array
 from bdforge.emulator.diagnose import TokenWait, deadlock
 from bdforge.emulator.errors import ArgumentError, DesignError, RegisterAccessError
-from bdforge.emulator.scheduler import Agent
-from bdforge.emulator.silicon import check_argument, check_wide_wait
+from bdforge.emulator.scheduler import Agent, Scheduler
+from bdforge.emulator.silicon import TokenKey, check_argument, check_wide_wait
 from bdforge.emulator.tokens import lost_token
-from bdforge.emulator.trace import Recorder, TracedLock
 from bdforge.txn.operations import (
     DIRECTIONS,
     BlockWrite,
@@ -38,26 +37,16 @@ def execute(array: Array, operations: Iterable[Operation], load: Load) -> None:
     Cores run until they block before the first operation and after each reconfiguration, as on silicon. Faults carry
     the operation's line, or its number in an instruction stream.
     """
-    recorder = array.scheduler.recorder
-    _started(recorder)
+    tell = array.scheduler.tell
+    tell("start")
     array.scheduler.run()
-    if recorder is not None:
-        recorder.controller.add("dispatch")
+    tell("dispatch")
     for index, operation in enumerate(operations):
         place = operation.location
         source = f" (operation {index} of the instruction stream)" if place is None else f" ({place})"
-        if recorder is not None:
-            words = len(operation.words) if isinstance(operation, BlockWrite) else 1
-            recorder.controller.add("operation", type(operation).__name__, words)
+        tell("operation", type(operation).__name__, len(operation.words) if isinstance(operation, BlockWrite) else 1)
         _run(array, operation, load, source)
-    if recorder is not None:
-        recorder.controller.add("end")
-
-
-def _started(recorder: Recorder | None) -> None:
-    """Note that a configuration has been loaded: its cores and channels start."""
-    if recorder is not None:
-        recorder.controller.add("start", recorder.configuration)
+    tell("finish")
 
 
 def _run(array: Array, operation: Operation, load: Load, source: str) -> None:
@@ -80,7 +69,7 @@ def _run(array: Array, operation: Operation, load: Load, source: str) -> None:
             _poll(array, operation, source)
         case LoadPdi():
             load(operation, source)
-            _started(array.scheduler.recorder)
+            array.scheduler.tell("start")
             array.scheduler.run()
         case Noop() | Preempt():
             pass
@@ -138,7 +127,7 @@ def _sync(array: Array, sync: Sync, source: str) -> None:
         for column in range(sync.column, sync.column + sync.columns)
         for row in range(sync.row, sync.row + sync.rows)
     ]
-    check_wide_wait(array, sync, keys, source)
+    check_wide_wait(sync, keys, array.tokens, source, array.strictness)
     for key in keys:
         _await_token(array, key, source)
 
@@ -162,8 +151,7 @@ def _await_token(array: Array, key: TokenKey, source: str) -> None:
             return
         raise deadlock(array, wait)
     array.tokens[key] -= 1
-    if (recorder := array.scheduler.recorder) is not None and wait.channel.trace is not None:
-        recorder.controller.add("token", wait.channel.trace.index)
+    array.scheduler.tell("token", wait.channel)
 
 
 def _token_is_lost(array: Array, key: TokenKey, source: str) -> bool:
@@ -214,19 +202,19 @@ def _poll(array: Array, poll: MaskPoll | MaskPollBusy, source: str) -> None:
     while not wait.met():
         if not array.scheduler.step():
             raise deadlock(array, wait)
-    if array.scheduler.recorder is not None:
-        _note_poll(array.scheduler.recorder, wait)
+    if array.scheduler.observers:
+        _tell_poll(array.scheduler, wait)
 
 
-def _note_poll(recorder: Recorder, wait: PollWait) -> None:
+def _tell_poll(scheduler: Scheduler, wait: PollWait) -> None:
     """A poll of a lock or of a task queue is replayed as such; any other by what the party that ran last had done."""
     poll = wait.poll
     tile, offset = wait.array.at(poll.address)
     lock, channel = tile.map.lock_at(offset), tile.map.channel_at(offset)
-    if isinstance(lock, TracedLock):
+    if lock is not None:
         values = [v for v in range(lock.highest + 1) if v & poll.mask == poll.value]
-        recorder.controller.add("poll lock", lock.index, frozenset(values))
-    elif channel is not None and channel.trace is not None and (counts := tile.map.task_counts(poll.mask, poll.value)):
-        recorder.controller.add("poll tasks", channel.trace.index, counts)
+        scheduler.tell("poll lock", lock, frozenset(values))
+    elif channel is not None and (counts := tile.map.task_counts(poll.mask, poll.value)):
+        scheduler.tell("poll tasks", channel, counts)
     else:
-        recorder.satisfied(wait.array.scheduler.last)
+        scheduler.tell("satisfied", scheduler.last)

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-from bdforge.emulator.array import Array, TokenKey
+from bdforge.emulator.array import Array
 from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import Deadlock
 from bdforge.emulator.lock import LockWait
 from bdforge.emulator.scheduler import Agent, Wait
+from bdforge.emulator.silicon import TokenKey
 
 LONGEST_REPORT = 24
 MOST_OTHERS = 4

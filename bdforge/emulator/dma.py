@@ -1,26 +1,65 @@
 """DMA channels: task queues, BD chains and the transfers themselves."""
 
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
-from bdforge.devices import TileKind
-from bdforge.devices.limits import TASK_QUEUE_ENTRIES
+from bdforge.devices import AIE2P, Device, TileKind
+from bdforge.devices.limits import TASK_QUEUE_ENTRIES, TileLimits
 from bdforge.emulator.bd import PAD, DecodedBd, Order, chain, decode_bd, words_by_bank
 from bdforge.emulator.errors import DmaError, UnpatchedError
-from bdforge.emulator.lock import LockWait
+from bdforge.emulator.host import HostMemory
+from bdforge.emulator.lock import Lock, LockWait
 from bdforge.emulator.packet import packet_header
 from bdforge.emulator.poison import check_written
-from bdforge.emulator.scheduler import Agent
+from bdforge.emulator.scheduler import Agent, Scheduler
 from bdforge.emulator.silicon import check_fresh, check_lock_pair, check_shim_access
 from bdforge.emulator.stream import DataWait, RoomWait, Sink, Stream
+from bdforge.emulator.strictness import Strictness
 
-if TYPE_CHECKING:
-    from bdforge.emulator.tile import Tile
-    from bdforge.emulator.trace import Access
+
+class Surroundings(Protocol):
+    """The array as a channel sees it."""
+
+    device: Device
+    host: HostMemory
+    scheduler: Scheduler
+    strictness: Strictness
+    spoiled: np.ndarray | None
+    runs_machine_code: bool
+
+    def issue_token(self, channel: "Channel") -> None: ...
+
+
+class Home(Protocol):
+    """A tile as its channels see it. The tile itself says what its members are."""
+
+    name: str
+    column: int
+    row: int
+    limits: TileLimits
+    kind: TileKind
+    fills: dict[tuple[int, int], set[int]]
+
+    @property
+    def array(self) -> Surroundings: ...
+
+    def bd_words(self, bd: int) -> tuple[int, ...]: ...
+
+    def bd_source(self, bd: int) -> str: ...
+
+    def advance_iteration(self, bd: int, wrap: int) -> int: ...
+
+    def mark_busy(self, bds: Iterable[int]) -> None: ...
+
+    def clear_busy(self, bds: Iterable[int]) -> None: ...
+
+    def dma_lock(self, index: int, channel: "Channel") -> Lock: ...
+
+    def dma_memory(self, base: int, order: Order, channel: "Channel") -> tuple[np.ndarray, int, np.ndarray | None]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +99,7 @@ class Channel(Agent):
 
     kind = "channel"
 
-    def __init__(self, tile: "Tile", direction: str, index: int):
+    def __init__(self, tile: Home, direction: str, index: int):
         super().__init__(f"{tile.name} {direction} {index}", tile.array.scheduler)
         self.tile, self.direction, self.index = tile, direction, index
         self.place = tile.column, tile.row
@@ -94,11 +133,10 @@ class Channel(Agent):
         ids = chain(self.tile.kind, self.tile.bd_words, bd)
         self.check_half(ids, source)
         for used in ids:
-            check_lock_pair(self.tile, self.direction, self.index, decode_bd(self.tile.kind, self.tile.bd_words(used)))
+            self.check_join(decode_bd(self.tile.kind, self.tile.bd_words(used)))
         if not self.tasks:
             self.array.scheduler.wake(self)
-        if self.trace is not None and (recorder := self.array.scheduler.recorder) is not None:
-            recorder.running().add("push", self.trace.index, tuple(ids))
+        self.array.scheduler.tell("push", self, tuple(ids))
         self.tasks.append(Task(bd, runs, token, tuple(ids)))
         self.tile.mark_busy(ids)
 
@@ -110,11 +148,21 @@ class Channel(Agent):
                 error = DmaError(f"{self.name} cannot use BD {bd}, only {allowed.start} to {allowed.stop - 1}{source}")
                 self.array.strictness.fault("bd-half", error)
 
+    def check_join(self, bd: DecodedBd) -> None:
+        """A caution for one of several S2MM of a memtile between the same two locks, where that deadlocks."""
+        joins = self.sink is not None and self.tile.kind is TileKind.MEMTILE
+        if not joins or self.array.device.generation is not AIE2P or bd.acquire is None or bd.release is None:
+            return
+        pair = bd.acquire[0], bd.release[0]
+        if pair[0] != pair[1]:
+            users = self.tile.fills.setdefault(pair, set())
+            users.add(self.index)
+            check_lock_pair(self.tile.name, users, self.array.strictness)
+
     def reset(self) -> None:
         """Drop every task, the running one included; what was received stays, words on their way stay in the stream."""
-        if self.trace is not None and (recorder := self.array.scheduler.recorder) is not None:
-            recorder.running().add("reset", self.trace.index)
-            self.trace.add("was reset")
+        self.array.scheduler.tell("reset", self)
+        self.tell("was reset")
         for task in self.tasks:
             self.tile.clear_busy(task.chain)
         self.tasks.clear()
@@ -144,16 +192,14 @@ class Channel(Agent):
                 self.waiting = NoTask()
                 yield
             task = self.tasks[0]  # stays in the queue while it runs: the safe reading of its capacity
-            if self.trace is not None:
-                self.trace.add("task")
+            self.tell("task")
             for _ in range(task.runs):
                 yield from self._run_chain(task.bd)
             self.tasks.popleft()
             self.tile.clear_busy(task.chain)
             if task.token:
                 self.array.issue_token(self)
-            if self.trace is not None:
-                self.trace.add("end task", task.token)
+            self.tell("end task", task.token)
 
     def _run_chain(self, first: int) -> Generator[None, None, None]:
         self.bd = first
@@ -164,18 +210,19 @@ class Channel(Agent):
             if bd.refusal:
                 raise DmaError(f"{self.where()}: {bd.refusal}")
             if bd.access is not None:
-                check_shim_access(self, bd.access)
+                bursts = self.array.device.generation.bursts
+                check_shim_access(bd.access, self.where, self.array.strictness, bursts[-1])
             if bd.acquire is not None:
                 lock, value = bd.acquire
                 if not self.tile.dma_lock(lock, self).take(self, abs(value), value >= 0, self.source):
                     yield
             self._latch(bd)
             if self.tile.kind is TileKind.SHIM and self.sink is None:
-                check_fresh(self, self._memory, self._places(bd.order.length))
+                self._check_fresh(bd.order.length)
             self.note("begin", f"BD {self.bd}")
             yield from self._receive_all(bd) if self.sink is not None else self._send_all(bd)
-            if self.trace is not None and self.sink is not None and self.sink.finishes:
-                self._note_received(bd)
+            if self.sink is not None and self.sink.finishes:
+                self.tell("received", self._position)
             if self.tile.kind is TileKind.SHIM and self.sink is not None:
                 self.array.host.wrote(self._memory, self._places(self._position), self.tile.column)
             if bd.release is not None:
@@ -185,6 +232,11 @@ class Channel(Agent):
             if not bd.use_next:
                 return
             self.bd = bd.next
+
+    def _check_fresh(self, count: int) -> None:
+        places = self._places(count)
+        if warning := check_fresh(self.array.host, self._memory, places, self.tile.column, self.where):
+            self.array.strictness.caution("stale-dram", warning)
 
     def _latch(self, bd: DecodedBd) -> None:
         base = bd.address
@@ -209,9 +261,9 @@ class Channel(Agent):
         assert sink is not None
         if bd.order.padded:
             raise DmaError(f"{self.where()}: only MM2S can pad")
-        if self.trace is not None:
-            self._note_banks(bd)
-            self.trace.add("receive", length, self._access(bd))
+        if self.observed:
+            self._tell_banks(bd)
+            self.tell("receive", length, self._dram(bd))
         while sink.held and self._position < length:
             self._receive(sink.take(length - self._position))
             if sink.over:
@@ -228,9 +280,9 @@ class Channel(Agent):
         assert stream is not None
         if stream.packets is not None or bd.packet is not None:
             yield from self._send_header(stream, bd)
-        if self.trace is not None:
-            self._note_banks(bd)
-            stream.note_send(length - self._position, self._access(bd))
+        if self.observed:
+            self._tell_banks(bd)
+            stream.tell_send(length - self._position, self._dram(bd))
         while left := length - self._position:
             count = min(left, stream.room() if self.pressed else stream.wanted())
             self.pressed = False
@@ -245,23 +297,14 @@ class Channel(Agent):
         if stream.packets is not None and bd.ends_packet:
             yield from stream.packets.end()
 
-    def _access(self, bd: DecodedBd) -> "Access | None":
-        """How the BD goes through memory, where that is DRAM."""
-        recorder = self.array.scheduler.recorder
-        if recorder is None or self.tile.kind is not TileKind.SHIM:
-            return None
-        return recorder.access(bd.order, self._address)
+    def _dram(self, bd: DecodedBd) -> tuple[Order, int] | None:
+        """How the BD goes through memory and from where, if that is DRAM."""
+        return (bd.order, self._address) if self.tile.kind is TileKind.SHIM else None
 
-    def _note_banks(self, bd: DecodedBd) -> None:
+    def _tell_banks(self, bd: DecodedBd) -> None:
         """Which banks of a core's memory the BD goes through: cores may have to wait for them."""
-        recorder = self.array.scheduler.recorder
-        if self.trace is not None and recorder is not None and recorder.wants_banks and self.tile.kind is TileKind.CORE:
-            self.trace.add("touches", words_by_bank(bd.order, self._base))
-
-    def _note_received(self, bd: DecodedBd) -> None:
-        """TLAST may have ended the BD early: its `receive`, noted last, gets the words that came."""
-        assert self.trace is not None
-        self.trace.actions[-1] = "receive", self._position, self._access(bd)
+        if self.array.runs_machine_code and self.tile.kind is TileKind.CORE:
+            self.tell("touches", words_by_bank(bd.order, self._base))
 
     def _send_header(self, stream: Stream, bd: DecodedBd) -> Iterator[None]:
         """Steps that send the BD's header or, without one, that route a packet by the first word in memory."""

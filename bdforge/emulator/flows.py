@@ -11,7 +11,7 @@ from bdforge.devices import TileKind
 from bdforge.devices.limits import CORE_STREAM_PORTS, PACKET_IDS
 from bdforge.emulator.array import Array
 from bdforge.emulator.control_packet import ControlPort
-from bdforge.emulator.cores.core import Core, core_at
+from bdforge.emulator.cores.core import Core
 from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import DesignError
 from bdforge.emulator.packet import Arbiter, PacketSource, connect_packets
@@ -153,7 +153,7 @@ class Flows:
         if tile.kind is not TileKind.CORE or end.channel >= CORE_STREAM_PORTS:
             ports = "Core : 0 only" if tile.kind is TileKind.CORE else "no core"
             raise DesignError(f"{where}: {tile.name} has {ports}, so Core : {end.channel} is no end of a flow")
-        return core_at(self.array, end.tile.column, end.tile.row)
+        return self.array.core(end.tile.column, end.tile.row)
 
     def control_port(self, end: Endpoint, where: Location) -> ControlPort:
         """The control port of a tile, made on first use."""
@@ -161,7 +161,7 @@ class Flows:
         if end.channel != 0:
             raise DesignError(f"{where}: tile {place} has TileControl : 0 only, not {end.channel}")
         if place not in self.control_ports:
-            self.control_ports[place] = ControlPort(self.array.tile(*place))
+            self.control_ports[place] = ControlPort(self.array.tile(*place), self.array.controlled)
         return self.control_ports[place]
 
 

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation
 
 from bdforge.emulator.array import Array
 from bdforge.emulator.cascade import connect_cascades
-from bdforge.emulator.cores.core import Core, core_at
+from bdforge.emulator.cores.core import Core
 from bdforge.emulator.cores.isa import loading
 from bdforge.emulator.cores.kernel_call import KernelCall, waits
 from bdforge.emulator.cores.mlir.body import Body
@@ -50,7 +50,7 @@ class Configuration:
 
     def __init__(self, device: DeviceOp, array: Array, kernels: Mapping[str, Callable]):
         self.array, self.kernels = array, kernels
-        array.programs = loading
+        array.programs = loading.Programs(array)
         strictness = array.strictness
         self.allocation = allocate(device, partial(strictness.fault, "memory-overflow"))
         self._grow()
@@ -77,7 +77,7 @@ class Configuration:
         check_routes(device, strictness)
         if physical:
             self.flows.physical(device)
-        connect_cascades(operations, partial(core_at, array))
+        connect_cascades(operations, array)
         for op in operations:
             if isinstance(op, DmaProgramOp):
                 load_dma(self.array, op, self.allocation)
@@ -124,7 +124,7 @@ class Configuration:
             view[...] = value.astype(view.dtype)
 
     def _start(self, op: CoreOp) -> None:
-        core = core_at(self.array, op.tile.column, op.tile.row)
+        core = self.array.core(op.tile.column, op.tile.row)
         beside = None if op.elf_file is None else Path(location(op).file).parent / op.elf_file
         if (elf := self.array.elfs.get(core.place, beside)) is not None:
             loading.load_elf(core, elf, str(location(op)))

@@ -69,13 +69,15 @@ class Lock:
     value: int = 0
     waiters: deque[tuple[Agent, LockWait]] = field(default_factory=deque)
     releasers: Callable[[], list[Agent]] = list
-    tell: Callable[[int], None] | None = None
+    tell: Callable[..., None] | None = None  # observers, what whoever runs does
     fault: Callable[[LockError], None] | None = None
     taken: int = 0
     released: Counter[Agent | None] = field(default_factory=Counter)
 
     def take(self, agent: Agent, need: int, equal: bool = False, where: Callable[[], str] = str) -> bool:
         """Take `need` now and say True, or queue `agent`, which is woken with the lock taken, and say False."""
+        if agent.observed:
+            agent.tell("acquire", self, need, equal)
         if self.value == need if equal else self.value >= need:
             self.taken += 1
             self._store(self.value - need)
@@ -87,10 +89,17 @@ class Lock:
     def add(self, amount: int, where: Callable[[], str] = str, agent: Agent | None = None) -> None:
         """`agent` raises the value (a negative amount lowers it); waiters are served. LockError outside the range."""
         self.released[agent] += 1
-        self.set(self.value + amount, where)
+        if self.tell is not None:
+            self.tell("release", self, amount)
+        self._change(self.value + amount, where)
 
     def set(self, value: int, where: Callable[[], str] = str) -> None:
         """Store a value and serve waiters."""
+        if self.tell is not None:
+            self.tell("set", self, value)
+        self._change(value, where)
+
+    def _change(self, value: int, where: Callable[[], str]) -> None:
         if not 0 <= value <= self.highest:
             value = self._outside(value, where)
         self._store(value)
@@ -110,7 +119,7 @@ class Lock:
     def _store(self, value: int) -> None:
         self.value = value
         if self.tell is not None:
-            self.tell(value)
+            self.tell("value", self, value)
 
     def _outside(self, value: int, where: Callable[[], str]) -> int:
         """Report a value outside of the range; where that is permitted, the value it saturates at."""

@@ -1,25 +1,25 @@
-"""Observers see what happens and in which order; they can change nothing."""
+"""Who watches a run: order as a timeline, and how far it is, from another thread. Neither changes anything.
+
+with watching() as run:
+    ...  # emulate; run.done of run.total operations, run.steps and run.party in the meantime
+"""
 
 import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from bdforge.emulator.scheduler import Agent, Scheduler
 from bdforge.files import write_whole
-
-
-class Observer(Protocol):
-    """Gets every event: its number (order, not time), the party, the kind of event, and what it was about.
-
-    Kinds: `begin` and `end` of a BD, kernel or task; `wait` when a party blocks; `value` of a lock.
-    """
-
-    def event(self, clock: int, party: str, kind: str, what: str) -> None: ...
+from bdforge.txn import Operation
 
 
 @dataclass
 class Timeline:
-    """Collects events and writes them as Chrome trace JSON, which Perfetto and chrome://tracing open.
+    """An observer that writes Chrome trace JSON, which Perfetto and chrome://tracing open.
 
     One track for each channel, core and lock. The time axis counts events: it shows order, not duration.
     """
@@ -27,20 +27,25 @@ class Timeline:
     tracks: dict[str, int] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
     _open: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    _clock: int = 0
 
-    def event(self, clock: int, party: str, kind: str, what: str) -> None:
-        """Record one event."""
-        track = self.tracks.setdefault(party, len(self.tracks))
-        match kind:
-            case "begin":
-                self._open.setdefault(party, []).append({"name": what, "ts": clock, "tid": track})
-            case "end":
-                self._close(party, clock)
-            case "value":
-                value = {"value": int(what)}
-                self.events.append({"ph": "C", "name": party, "ts": clock, "pid": 0, "tid": track, "args": value})
-            case _:
-                self.events.append({"ph": "i", "s": "t", "name": f"{kind} {what}", "ts": clock, "pid": 0, "tid": track})
+    def event(self, party: Agent | None, verb: str, *about: Any) -> None:
+        """Record what begins and ends, and values of locks."""
+        if verb == "value":
+            self._clock += 1
+            name, args = f"lock {about[0].name}", {"value": about[1]}
+            event = {"ph": "C", "name": name, "ts": self._clock, "pid": 0, "tid": self._track(name), "args": args}
+            self.events.append(event)
+        elif party is not None and verb == "begin":
+            self._clock += 1
+            begun = {"name": about[0], "ts": self._clock, "tid": self._track(party.name)}
+            self._open.setdefault(party.name, []).append(begun)
+        elif party is not None and verb == "end":
+            self._clock += 1
+            self._close(party.name, self._clock)
+
+    def _track(self, name: str) -> int:
+        return self.tracks.setdefault(name, len(self.tracks))
 
     def _close(self, party: str, clock: int) -> None:
         if stack := self._open.get(party):
@@ -61,3 +66,56 @@ class Timeline:
         process = {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "emulated array (order, not time)"}}
         text = json.dumps({"traceEvents": [process, *names, *self.events], "displayTimeUnit": "ns"})
         write_whole(path, text)
+
+
+@dataclass
+class Watched:
+    """A run: operations of the controller that are done and in all, and the scheduler of the array.
+
+    The controller does one after the other and the array moves as far as it can in between, so that the share of
+    operations is about that of time. Both are 0 before the first one.
+    """
+
+    done: int = 0
+    total: int = 0
+    scheduler: Scheduler | None = None
+
+    @property
+    def steps(self) -> int:
+        """Steps that cores and channels have taken."""
+        return 0 if self.scheduler is None else self.scheduler.steps
+
+    @property
+    def party(self) -> str:
+        """Who moved last, such as "core (0, 2)"; it may be in a loop of its own."""
+        last = None if self.scheduler is None else self.scheduler.last
+        return "" if last is None else last.name
+
+
+_WATCHED: ContextVar[Watched | None] = ContextVar("watched", default=None)
+
+
+@contextmanager
+def watching() -> Iterator[Watched]:
+    """Tells of the runs of this thread, one after the other."""
+    watched = Watched()
+    token = _WATCHED.set(watched)
+    try:
+        yield watched
+    finally:
+        _WATCHED.reset(token)
+
+
+def attend(scheduler: Scheduler) -> None:
+    """A run begins; whoever watches sees its array."""
+    if (watched := _WATCHED.get()) is not None:
+        watched.done, watched.total, watched.scheduler = 0, 0, scheduler
+
+
+def counted(operations: Sequence[Operation]) -> Iterator[Operation]:
+    """The operations; whoever watches sees how many were taken."""
+    watched = _WATCHED.get() or Watched()
+    watched.total = len(operations)
+    for operation in operations:
+        yield operation
+        watched.done += 1

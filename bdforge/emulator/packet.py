@@ -159,8 +159,8 @@ class PacketSource:
             )
         self.id = packet_id(header)
         self.sent[self.id] += 1
-        if self.stream.owner.trace is not None:
-            self.stream.owner.trace.add("take", _owners(route))
+        if self.stream.owner.observed:
+            self.stream.owner.tell("take", _owners(route))
         for arbiter in route.arbiters():
             granted = arbiter.take(self.stream)
             while not granted:
@@ -177,8 +177,8 @@ class PacketSource:
         route, self.current = self.current, None
         self.stream.sinks = []
         arbiters = [] if route is None else route.arbiters()
-        if self.stream.owner.trace is not None and route is not None:
-            self.stream.owner.trace.add("give", _owners(route))
+        if self.stream.owner.observed and route is not None:
+            self.stream.owner.tell("give", _owners(route))
         for arbiter in arbiters:
             arbiter.release()
         if any(len(arbiter.sources) > 1 for arbiter in arbiters):
@@ -195,10 +195,9 @@ class PacketSource:
                 arbiter.forget(self.stream)
 
 
-def _owners(route: Route) -> tuple[int, ...]:
-    """Numbers of the parties behind a route's arbiters, in the order in which those are taken."""
-    traces = [arbiter.sink.owner.trace for arbiter in route.arbiters() if arbiter.sink is not None]
-    return tuple(trace.index for trace in traces if trace is not None)
+def _owners(route: Route) -> list[Agent]:
+    """The parties behind a route's arbiters, in the order in which those are taken."""
+    return [arbiter.sink.owner for arbiter in route.arbiters() if arbiter.sink is not None]
 
 
 def connect_packets(source: Stream, sink: Sink, ids: int, keep_header: bool, number: int, where: str) -> None:

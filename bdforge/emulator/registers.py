@@ -6,27 +6,53 @@ no effect. Writes that would change what this emulator takes from the MLIR (stre
 runs a body of the text) are kept with a warning.
 """
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from bdforge.devices import AIE2
+import numpy as np
+
+from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
+from bdforge.devices.registers import TileRegisters
+from bdforge.emulator import dma as channels
 from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import DesignError, DmaError, RegisterAccessError
 from bdforge.emulator.lock import Lock, LockWait
 from bdforge.emulator.silicon import check_enabled
 
-if TYPE_CHECKING:
-    from bdforge.emulator.tile import Tile
-
 
 class Programs(Protocol):
-    """Program memory and control of cores, as the registers of their tiles reach them."""
+    """Program memory and control of the core at a column and row, as the registers of its tile reach them."""
 
-    def store_code(self, tile: "Tile", offset: int, value: int, source: str) -> None: ...
+    def store_code(self, place: tuple[int, int], offset: int, value: int, source: str) -> None: ...
 
-    def code_word(self, tile: "Tile", offset: int) -> int: ...
+    def code_word(self, place: tuple[int, int], offset: int) -> int: ...
 
-    def control_core(self, tile: "Tile", value: int, source: str) -> None: ...
+    def control_core(self, place: tuple[int, int], value: int, source: str) -> None: ...
+
+
+class Surroundings(channels.Surroundings, Protocol):
+    """The array as registers reach it."""
+
+    programs: Programs | None
+    by_words: bool
+
+
+class Registered(channels.Home, Protocol):
+    """A tile as its registers reach it."""
+
+    registers: TileRegisters
+    memory: np.ndarray
+    locks: list[Lock]
+    channels: dict[tuple[str, int], Channel]
+
+    @property
+    def array(self) -> Surroundings: ...
+
+    def store(self, word: int, value: int) -> None: ...
+
+    def read_bd(self, bd: int, word: int) -> int: ...
+
+    def write_bd(self, bd: int, word: int, value: int, source: str) -> None: ...
 
 
 _UNSUPPORTED = ("compression", "out_of_order")
@@ -36,8 +62,8 @@ _IDLE, _RUNNING = 0, 2
 class RegisterMap:
     """The registers of a tile, whose state lives in the tile, its channels and its locks."""
 
-    def __init__(self, tile: "Tile"):
-        self.tile = tile
+    def __init__(self, tile: Registered):
+        self.tile, self.place = tile, (tile.column, tile.row)
         self.layout = layout = tile.registers
         channels = tile.channels
         self._queues = {layout.queue_offset(d, i): c for (d, i), c in channels.items()}
@@ -85,7 +111,7 @@ class RegisterMap:
         if (channel := self._statuses.get(offset)) is not None:
             return self._status(channel)
         if offset in self.layout.program_memory:
-            return self._programs.code_word(tile, offset - self.layout.program_memory.start)
+            return self._programs.code_word(self.place, offset - self.layout.program_memory.start)
         return self._stored.get(offset, 0)
 
     def controller_id(self, direction: str, channel: int) -> int:
@@ -147,7 +173,9 @@ class RegisterMap:
             raise DmaError(
                 f"{channel.name}: BD {fields['bd']} is pushed, but the tile has {self.tile.limits.bds}{source}"
             )
-        check_enabled(channel, self._control_of(channel).get("enable", 0) == 1, source)
+        array = self.tile.array
+        if array.by_words and self.tile.kind is TileKind.CORE and not self._control_of(channel).get("enable"):
+            check_enabled(channel.name, source, array.strictness)
         if self._held_in_reset(channel):
             raise DmaError(
                 f"{channel.name}: BD {fields['bd']} is pushed while the channel is held in reset{source}; "
@@ -194,7 +222,7 @@ class RegisterMap:
             memory = f"its data memory has {tile.limits.memory_bytes} bytes"
             raise RegisterAccessError(f"{tile.name}: nothing is at offset {offset:#x}; {memory}{source}")
         if offset in layout.program_memory:
-            self._programs.store_code(tile, offset - layout.program_memory.start, value, source)
+            self._programs.store_code(self.place, offset - layout.program_memory.start, value, source)
             return
         if (channel := self._pads.get(offset)) is not None:
             channel.pad_value = value
@@ -203,7 +231,7 @@ class RegisterMap:
                 f"{tile.name}: its streams stay as the MLIR routes them, whatever is written{source}"
             )
         if offset == layout.core_control:
-            self._programs.control_core(tile, value, source)
+            self._programs.control_core(self.place, value, source)
         self._stored[offset] = value
 
     def _status(self, channel: Channel) -> int:

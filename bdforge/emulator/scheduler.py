@@ -2,14 +2,10 @@
 
 import random
 from collections import deque
-from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, Protocol
 
-from bdforge.emulator.errors import BudgetExceeded
-from bdforge.emulator.observe import Observer
-
-if TYPE_CHECKING:
-    from bdforge.emulator.trace import Party, Recorder
+from bdforge.emulator.errors import ArgumentError, BudgetExceeded
 
 STEP_BUDGET = 200_000_000
 HISTORY = 4
@@ -23,11 +19,21 @@ class Wait(Protocol):
     def providers(self) -> Iterator["Agent"]: ...
 
 
+class Observer(Protocol):
+    """Is told every event, in order: who acts (None: the controller), a verb, and what it is about.
+
+    Verbs are those of `bdforge.emulator.trace`, and `begin` and `end` (of what, in words), `value` (a lock and its new
+    value) and `join` (a party is there). Observers see; they can change nothing.
+    """
+
+    def event(self, party: "Agent | None", verb: str, *about: Any) -> None: ...
+
+
 class Agent:
     """A core or a DMA channel: a generator that yields whenever it cannot go on.
 
-    Before it yields, it has set `waiting` and registered itself where it will be woken. Where the scheduler has a
-    recorder, `trace` notes what the agent does.
+    Before it yields, it has set `waiting` and registered itself where it will be woken. It tells what it does where it
+    is `observed`; `work` counts operations of its program that were not told yet.
     """
 
     kind = "agent"
@@ -42,18 +48,24 @@ class Agent:
         self.pressed = False  # woken because nobody else can move: small progress is better than none
         self.steps: Generator[None, None, None] | None = None
         self.history: deque[str] = deque(maxlen=HISTORY)
-        recorder = None if scheduler is None else scheduler.recorder
-        self.trace: Party | None = None if recorder is None else recorder.party(self)
+        self.observed = scheduler is not None and bool(scheduler.observers)
+        self.work = 0
+        self.tell("join")
 
     def run(self) -> Generator[None, None, None]:
         """The agent's life."""
         raise NotImplementedError
 
-    def note(self, kind: str, what: str) -> None:
+    def tell(self, verb: str, *about: Any) -> None:
+        """Tell observers what this agent does, or is about to do."""
+        if self.observed and self.scheduler is not None:
+            for observer in self.scheduler.observers:
+                observer.event(self, verb, *about)
+
+    def note(self, verb: str, what: str) -> None:
         """Remember an event for diagnoses and tell observers."""
-        self.history.append(f"{kind} {what}")
-        if self.scheduler is not None and self.scheduler.observers:
-            self.scheduler.tell(self.name, kind, what)
+        self.history.append(f"{verb} {what}")
+        self.tell(verb, what)
 
 
 class Patient(Protocol):
@@ -71,13 +83,12 @@ class Scheduler:
     move, which keeps transfers large and changes no value.
     """
 
-    def __init__(self, budget: int = STEP_BUDGET):
+    def __init__(self, budget: int = STEP_BUDGET, observers: Sequence[Observer] = ()):
         self._ready: deque[Agent] = deque()
         self._patient: deque[Patient] = deque()
         self._left = self.budget = budget
-        self.observers: list[Observer] = []
-        self.clock = 0
-        self.recorder: Recorder | None = None
+        self.observers = tuple(observers)
+        self.running: Agent | None = None  # known where somebody observes
         self.last: Agent | None = None
 
     @property
@@ -85,11 +96,10 @@ class Scheduler:
         """Steps that agents have taken."""
         return self.budget - self._left
 
-    def tell(self, party: str, kind: str, what: str) -> None:
-        """Number an event and hand it to every observer."""
-        self.clock += 1
+    def tell(self, verb: str, *about: Any) -> None:
+        """Tell observers what whoever runs does: an agent that was let run, else the controller."""
         for observer in self.observers:
-            observer.event(self.clock, party, kind, what)
+            observer.event(self.running, verb, *about)
 
     def wake(self, agent: Agent) -> None:
         """Let `agent` run again soon."""
@@ -160,12 +170,12 @@ class Scheduler:
             agent.steps = agent.run()
         agent.waiting = None
         self.last = agent
-        if self.recorder is None:
+        if not self.observers:
             next(agent.steps, None)
             return
-        self.recorder.agent = agent
+        self.running = agent
         next(agent.steps, None)
-        self.recorder.agent = None
+        self.running = None
 
 
 class RandomScheduler(Scheduler):
@@ -175,8 +185,8 @@ class RandomScheduler(Scheduler):
     gets between two operations of the controller (perhaps not at all).
     """
 
-    def __init__(self, seed: int, budget: int = STEP_BUDGET):
-        super().__init__(budget)
+    def __init__(self, seed: int, budget: int = STEP_BUDGET, observers: Sequence[Observer] = ()):
+        super().__init__(budget, observers)
         self._random = random.Random(seed)
 
     def between_operations(self) -> None:
@@ -199,9 +209,11 @@ class RandomScheduler(Scheduler):
         return self._ready.popleft()
 
 
-def scheduler_named(schedule: str, seed: int, budget: int) -> Scheduler:
-    """The scheduler called "in-order" or "random"."""
-    return RandomScheduler(seed, budget) if schedule == "random" else Scheduler(budget)
+SCHEDULES = {"in-order": lambda _, *options: Scheduler(*options), "random": RandomScheduler}
 
 
-SCHEDULES = ("in-order", "random")
+def scheduler_named(schedule: str, seed: int, budget: int, observers: Sequence[Observer] = ()) -> Scheduler:
+    """The scheduler called "in-order" or "random"; ArgumentError for another name."""
+    if (make := SCHEDULES.get(schedule)) is None:
+        raise ArgumentError(f"no schedule is called {schedule!r}; there is {', '.join(SCHEDULES)}")
+    return make(seed, budget, observers)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bdforge.devices.limits import STREAM_BUFFER_WORDS
+from bdforge.emulator.bd import Order
 from bdforge.emulator.scheduler import Agent, Scheduler
 
 if TYPE_CHECKING:
     from bdforge.emulator.packet import Arbiter, PacketSource
-    from bdforge.emulator.trace import Access
 
 TLAST = np.zeros(0, np.uint32)
 """Among the words that a sink holds: the word before it was the last of its packet."""
@@ -163,10 +163,10 @@ class Stream:
         for sink in self.sinks:
             sink.deliver(words, self.scheduler, last)
 
-    def note_send(self, words: int, access: "Access | None" = None) -> None:
-        """Let the owner's trace, if it has one, say that it sends."""
-        if self.owner.trace is not None and self.scheduler.recorder is not None:
-            self.owner.trace.add("send", words, self.scheduler.recorder.sinks(self), access)
+    def tell_send(self, words: int, dram: tuple[Order, int] | None = None) -> None:
+        """Tell that the owner sends; `dram` is the order and the address of what comes from there."""
+        if self.owner.observed:
+            self.owner.tell("send", words, [sink.owner for sink in self.sinks], dram)
 
     def changed(self) -> None:
         """A sink demands more or has freed room: a blocked source may go on."""
@@ -180,7 +180,7 @@ class Stream:
 
     def push(self, words: np.ndarray, where: Callable[[], str], last: bool = False) -> Iterator[None]:
         """Steps of the owner that send a few words, as soon as every sink can take them."""
-        self.note_send(len(words))
+        self.tell_send(len(words))
         while len(words):
             count = min(len(words), self.room() if self.owner.pressed else self.wanted())
             self.owner.pressed = False

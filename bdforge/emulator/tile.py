@@ -1,22 +1,21 @@
 """One tile: data memory, locks, BD registers and DMA channels."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES, MEMTILE_NEIGHBOUR_CHANNELS
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES, MEMTILE_WINDOW_LOCKS, TILE_REGISTERS
+from bdforge.emulator import registers
 from bdforge.emulator.bd import Order
 from bdforge.emulator.dma import Channel, base_outside
 from bdforge.emulator.errors import DmaError
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.poison import poisoned
 from bdforge.emulator.registers import RegisterMap
-
-if TYPE_CHECKING:
-    from bdforge.emulator.array import Array
+from bdforge.emulator.scheduler import Agent
 
 DIRECTIONS = ("S2MM", "MM2S")
 _MEMORY_ALIGN_BYTES = 4096
@@ -29,13 +28,25 @@ def _aligned_words(size_bytes: int) -> np.ndarray:
     return raw[start : start + size_bytes].view(np.uint32)
 
 
+class World(registers.Surroundings, Protocol):
+    """The array as its tiles see it."""
+
+    poison: bool
+
+    def tile(self, column: int, row: int) -> "Tile": ...
+
+    def west_of_npu1(self, row: int) -> "Tile": ...
+
+    def releasers(self, lock: Lock) -> list[Agent]: ...
+
+
 class Tile:
     """State of a tile. Everything a controller can write is written through `write`, word by word.
 
     `written` says of every byte of memory whether anybody wrote it; it exists in poison mode only.
     """
 
-    def __init__(self, array: "Array", column: int, row: int):
+    def __init__(self, array: World, column: int, row: int):
         self.array, self.column, self.row = array, column, row
         self.limits = array.device.limits(max(column, 0), row)  # a column of -1 is as those that designs see
         self.kind = self.limits.kind
@@ -79,12 +90,11 @@ class Tile:
 
     def _lock(self, index: int) -> Lock:
         scheduler = self.array.scheduler
-        make = Lock if scheduler.recorder is None else scheduler.recorder.lock
-        lock = make(self._lock_name(index), self.limits.lock_value_max, scheduler.wake)
+        lock = Lock(self._lock_name(index), self.limits.lock_value_max, scheduler.wake)
         lock.releasers = lambda: self.array.releasers(lock)
         lock.fault = lambda error: self.array.strictness.fault("lock-range", error)
-        if self.array.scheduler.observers:
-            lock.tell = lambda value: self.array.scheduler.tell(f"lock {lock.name}", "value", str(value))
+        if scheduler.observers:
+            lock.tell = scheduler.tell
         return lock
 
     def bd_words(self, bd: int) -> tuple[int, ...]:
@@ -185,8 +195,7 @@ class Tile:
                 "await that task's token first"
             )
             self.array.strictness.fault("bd-rewrite", error)
-        if (recorder := self.array.scheduler.recorder) is not None:
-            recorder.writes_bd((self.column, self.row), bd)
+        self.array.scheduler.tell("write bd", self.column, self.row, bd)
         words = list(self._bds[bd])
         words[word] = value
         field = self.registers.bd.fields["iteration_current"]

@@ -1,6 +1,7 @@
 """What every party of a run did, in its own order and without time: what timed emulation replays.
 
-A run leaves one list of actions for each party. Nothing here changes a value: a party notes what it is about to do.
+A run leaves one list of actions for each party, made of the events that observers are told: a party tells what it is
+about to do. Nothing here changes a value.
 Actions are tuples that start with a verb:
 
 | verb | then | by |
@@ -24,30 +25,26 @@ Actions are tuples that start with a verb:
 | `token` | channel | controller |
 | `poll lock`, `poll tasks` | lock or channel, and the values or numbers of tasks that it waits for | controller |
 | `signal`, `await` | number of a signal | whoever the controller polls for otherwise; controller |
-| `stop`, `start`, `dispatch` | for `start`: which configuration | controller |
+| `stop`, `start`, `dispatch`, `finish` | for `start`: which configuration | controller |
 
 Parties and locks are numbers: places in `Trace.parties` and `Trace.locks`. Accesses are None where no DRAM is behind.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from bdforge.devices import Device
 from bdforge.devices.limits import GRANULE_BYTES
+from bdforge.emulator.bd import Order
 from bdforge.emulator.lock import Lock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bdforge.devices import Device
-    from bdforge.emulator.bd import Order
-    from bdforge.emulator.scheduler import Agent
-    from bdforge.emulator.stream import Stream
+from bdforge.emulator.scheduler import Agent
 
 Action = tuple[Any, ...]
 CONTROLLER = "controller"
+_WORDS = ("begin", "end", "value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +66,7 @@ class Access:
 
 @dataclass(slots=True, eq=False)
 class Party:
-    """One party: a channel, a core, a control port or the controller, as one configuration has it.
-
-    `work` counts operations of a core program since the last action.
-    """
+    """One party: a channel, a core, a control port or the controller, as one configuration has it."""
 
     index: int
     name: str
@@ -82,21 +76,13 @@ class Party:
     tile_kind: str = ""
     direction: str = ""
     actions: list[Action] = field(default_factory=list)
-    work: int = 0
-
-    def add(self, *action: Any) -> None:
-        """Note an action."""
-        if self.work:
-            self.actions.append(("work", self.work))
-            self.work = 0
-        self.actions.append(action)
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
     """A whole run, ready to be replayed any number of times (`bdforge.emulator.timed.replay`)."""
 
-    device: "Device"
+    device: Device
     parties: tuple[Party, ...]
     locks: tuple[str, ...]
 
@@ -110,103 +96,110 @@ class Trace:
         return calls
 
 
-@dataclass(slots=True, eq=False)
-class TracedLock(Lock):
-    """A lock that notes who acquires and releases it."""
-
-    recorder: "Recorder | None" = None
-    index: int = 0
-
-    def take(self, agent: "Agent", need: int, equal: bool = False, where: "Callable[[], str]" = str) -> bool:
-        if agent.trace is not None:
-            agent.trace.add("acquire", self.index, need, equal)
-        return Lock.take(self, agent, need, equal, where)
-
-    def add(self, amount: int, where: "Callable[[], str]" = str, agent: "Agent | None" = None) -> None:
-        assert self.recorder is not None
-        self.released[agent] += 1
-        self.recorder.running().add("release", self.index, amount)
-        Lock.set(self, self.value + amount, where)
-
-    def set(self, value: int, where: "Callable[[], str]" = str) -> None:
-        assert self.recorder is not None
-        self.recorder.running().add("set", self.index, value)
-        Lock.set(self, value, where)
-
-
 class Recorder:
-    """Collects the parties of a run; a scheduler that has one makes every party note its actions."""
+    """An observer that collects what every party does."""
 
     def __init__(self) -> None:
         self.configuration = 0
         self.controller = Party(0, CONTROLLER, CONTROLLER, 0)
-        self.agent: Agent | None = None
-        self._parties = [self.controller]
-        self._agents: list[Agent | None] = [None]
-        self._locks: list[TracedLock] = []
+        self._parties: dict[Agent | None, Party] = {None: self.controller}
+        self._locks: dict[Lock, int] = {}
         self._accesses: dict[int, tuple[Order, Access]] = {}
         self._signals = 0
-        self.wants_banks = False  # whether cores run machine code, of which accesses to banks are known
+        self._verbs = {
+            "join": self._join, "stop": self._stop, "start": self._start, "satisfied": self._satisfied,
+            "acquire": self._lock, "release": self._lock, "set": self._lock, "poll lock": self._lock,
+            "send": self._send, "receive": self._receive, "received": self._received,
+            "take": self._all, "give": self._all,
+            "push": self._other, "reset": self._other, "token": self._other, "poll tasks": self._other,
+            "get": self._other, "kernel": self._kernel, "write bd": self._write_bd,
+        }  # fmt: skip
 
-    def party(self, agent: "Agent") -> Party:
-        """A new party for an agent of the configuration that is being loaded."""
-        party = Party(len(self._parties), agent.name, agent.kind, self.configuration)
-        self._parties.append(party)
-        self._agents.append(agent)
-        return party
+    def event(self, party: Agent | None, verb: str, *about: Any) -> None:
+        """Note an action; what is told in words only is left out."""
+        if verb in _WORDS:
+            return
+        if party is not None and party.work:
+            self._parties[party].actions.append(("work", party.work))
+            party.work = 0
+        if (note := self._verbs.get(verb)) is not None:
+            note(party, verb, *about)
+        else:
+            self._parties[party].actions.append((verb, *about))
 
-    def running(self) -> Party:
-        """Who acts now: the agent that was let run, else the controller."""
-        return self.controller if self.agent is None or self.agent.trace is None else self.agent.trace
+    def _join(self, agent: Agent, _: str) -> None:
+        self._parties[agent] = Party(len(self._parties), agent.name, agent.kind, self.configuration)
 
-    def lock(self, *arguments: Any) -> TracedLock:
-        """A lock that notes its users."""
-        lock = TracedLock(*arguments, recorder=self, index=len(self._locks))
-        self._locks.append(lock)
-        return lock
-
-    def writes_bd(self, place: tuple[int, int], bd: int) -> None:
-        """A word of a BD is written: noted once for all words that follow one another."""
-        actions, action = self.running().actions, ("write bd", *place, bd)
-        if not actions or actions[-1] != action:
-            self.running().add(*action)
-
-    def restart(self) -> None:
+    def _stop(self, party: Agent | None, verb: str) -> None:
         """Another configuration is about to be loaded."""
+        del party
         self.configuration += 1
-        self.controller.add("stop")
+        self.controller.actions.append((verb,))
 
-    def sinks(self, stream: "Stream") -> tuple[int, ...]:
-        """The parties that receive what a stream sends now."""
-        return tuple(sink.owner.trace.index for sink in stream.sinks if sink.owner.trace is not None)
+    def _start(self, party: Agent | None, verb: str) -> None:
+        self._parties[party].actions.append((verb, self.configuration))
 
-    def access(self, order: "Order", start: int) -> Access:
+    def _satisfied(self, party: Agent | None, _: str, last: Agent | None) -> None:
+        """A poll of the controller ended with what `last` did (None: it had ended before)."""
+        if last is None:
+            return
+        self._signals += 1
+        self.event(last, "signal", self._signals)
+        self._parties[party].actions.append(("await", self._signals))
+
+    def _lock(self, party: Agent | None, verb: str, lock: Lock, *about: Any) -> None:
+        index = self._locks.setdefault(lock, len(self._locks))
+        self._parties[party].actions.append((verb, index, *about))
+
+    def _send(self, party: Agent, verb: str, words: int, sinks: list[Agent], dram: tuple[Order, int] | None) -> None:
+        indices = tuple(self._parties[sink].index for sink in sinks)
+        self._parties[party].actions.append((verb, words, indices, self._access(dram)))
+
+    def _receive(self, party: Agent, verb: str, words: int, dram: tuple[Order, int] | None) -> None:
+        self._parties[party].actions.append((verb, words, self._access(dram)))
+
+    def _received(self, party: Agent, _: str, words: int) -> None:
+        """TLAST may have ended the BD early: its `receive`, noted last, gets the words that came."""
+        actions = self._parties[party].actions
+        actions[-1] = "receive", words, actions[-1][2]
+
+    def _all(self, party: Agent, verb: str, others: list[Agent]) -> None:
+        self._parties[party].actions.append((verb, tuple(self._parties[other].index for other in others)))
+
+    def _other(self, party: Agent | None, verb: str, other: Agent, *about: Any) -> None:
+        self._parties[party].actions.append((verb, self._parties[other].index, *about))
+
+    def _kernel(self, party: Agent, verb: str, name: str, arguments: Sequence[Any]) -> None:
+        self._parties[party].actions.append((verb, name, *elements_of(arguments)))
+
+    def _write_bd(self, party: Agent | None, *action: Any) -> None:
+        """A word of a BD is written: noted once for all words that follow one another."""
+        actions = self._parties[party].actions
+        if not actions or actions[-1] != action:
+            actions.append(action)
+
+    def _access(self, dram: tuple[Order, int] | None) -> Access | None:
         """How a transfer that begins at a host address goes through DRAM."""
+        if dram is None:
+            return None
+        order, start = dram
         if id(order) not in self._accesses:  # the order is kept with its result, so that its id stays its own
             self._accesses[id(order)] = order, access_of(order)
         return replace(self._accesses[id(order)][1], start=start)
 
-    def satisfied(self, last: "Agent | None") -> None:
-        """A poll of the controller ended with what `last` did (None: it had ended before)."""
-        if last is None or last.trace is None:
-            return
-        self._signals += 1
-        last.trace.add("signal", self._signals)
-        self.controller.add("await", self._signals)
-
-    def finish(self, device: "Device") -> Trace:
-        """The trace of the run. Parties that did nothing keep their numbers."""
-        for party, agent in zip(self._parties, self._agents, strict=True):
-            if agent is not None:
-                party.place, party.direction = agent.place, agent.direction
-                row = party.place[1]
-                party.tile_kind = str(device.kind(party.place[0], row))
-            if party.work:
-                party.add("work", 0)
-        return Trace(device, tuple(self._parties), tuple(lock.name for lock in self._locks))
+    def finish(self, device: Device) -> Trace:
+        """The trace of the run."""
+        for agent, party in self._parties.items():
+            if agent is None:
+                continue
+            party.place, party.direction = agent.place, agent.direction
+            party.tile_kind = str(device.kind(*party.place))
+            if agent.work:
+                party.actions.append(("work", agent.work))
+        return Trace(device, tuple(self._parties.values()), tuple(lock.name for lock in self._locks))
 
 
-def access_of(order: "Order") -> Access:
+def access_of(order: Order) -> Access:
     """Runs of a transfer's words, and the distance at which most of them begin."""
     size_bytes = order.length * GRANULE_BYTES
     if order.offsets is None or order.length < 2:

@@ -12,7 +12,7 @@ from bdforge.emulator.bd import decode_bd
 from bdforge.emulator.errors import DesignError, EmulationError
 from bdforge.emulator.host import HostMemory
 from bdforge.emulator.scheduler import Scheduler
-from bdforge.emulator.silicon import check_argument, check_lock_pair
+from bdforge.emulator.silicon import check_argument
 from bdforge.emulator.static_dma import check_reach, program_of, write_static
 from bdforge.emulator.strictness import CAUTIONS, TOOL_RULES, Strictness
 from bdforge.emulator.tokens import lost_tokens
@@ -145,7 +145,7 @@ def _program(array: Array, op: DmaProgramOp, allocation: Allocation, collector: 
         try:
             write_static(tile, op, bd, allocation)
             written[bd.op] = bd.id
-            check_lock_pair(tile, *users[bd.op], decode_bd(tile.kind, tile.bd_words(bd.id)))
+            tile.channels[users[bd.op]].check_join(decode_bd(tile.kind, tile.bd_words(bd.id)))
         except EmulationError as error:
             collector.add(error)
     for error in check_reach(tile, tasks, written):

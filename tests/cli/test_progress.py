@@ -10,7 +10,7 @@ from rich.console import Console
 import bdforge
 from bdforge.cli.progress import counting, emulating
 from bdforge.emulator import EmulationError
-from bdforge.emulator.progress import watching
+from bdforge.emulator.observe import watching
 from support.built_designs import ROOT
 from support.core_bodies import design
 from support.small_designs import loopback

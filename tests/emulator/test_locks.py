@@ -12,7 +12,12 @@ class Watched:
     def __init__(self, value: int):
         self.woken: list[str] = []
         self.told: list[int] = []
-        self.lock = Lock("gate", 63, lambda agent: self.woken.append(agent.name), value, tell=self.told.append)
+        self.lock = Lock("gate", 63, lambda agent: self.woken.append(agent.name), value, tell=self._tell)
+
+    def _tell(self, verb: str, lock: Lock, number: int, *_: object) -> None:
+        assert lock is self.lock
+        if verb == "value":
+            self.told.append(number)
 
 
 @pytest.mark.parametrize(

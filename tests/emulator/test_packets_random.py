@@ -120,8 +120,10 @@ EVENTS = """
 import sys
 import bdforge
 class Printer:
-    def event(self, clock, party, kind, what):
-        print(clock, party, kind, what)
+    def event(self, party, verb, *about):
+        print(party and party.name, verb, *map(named, about))
+def named(thing):
+    return [named(one) for one in thing] if isinstance(thing, list) else getattr(thing, "name", thing)
 bdforge.emulate(sys.stdin.read(), observers=[Printer()])
 """
 BUSY = Traffic(

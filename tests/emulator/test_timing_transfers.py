@@ -9,8 +9,8 @@ from bdforge.devices import TileKind
 from bdforge.devices.bd_registers import SHIM_BD
 from bdforge.emulator import TimingOptions, TimingReport, emulate
 from bdforge.emulator.bd import decode_bd
-from bdforge.emulator.timed.clock import Clock
 from bdforge.emulator.timed.dram import Dram, Way
+from bdforge.emulator.timed.runner import Clock
 from bdforge.emulator.trace import Access, access_of
 from support.small_designs import loopback
 from support.timed_designs import FREE, columns, to_cores

@@ -1,44 +1,27 @@
 """A core: the agent that runs a program, with its ends of cascades and streams."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
-
-import numpy as np
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from typing import Protocol
 
 from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, TileKind, core_lock
-from bdforge.emulator.cores.mlir.ports import StreamInput, StreamOutput
+from bdforge.emulator import tile
+from bdforge.emulator.cores.isa.breakpoints import Breakpoints
+from bdforge.emulator.cores.ports import Cascade, StreamInput, StreamOutput
 from bdforge.emulator.cores.stack import Frame
 from bdforge.emulator.errors import BudgetExceeded, CoreError, DesignError, EmulationError
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.scheduler import Agent, Scheduler
-from bdforge.mlir.array_ops import BufferOp, LockOp, UseLockOp
-
-if TYPE_CHECKING:
-    from bdforge.emulator.array import Array
-    from bdforge.emulator.cascade import Cascade
-    from bdforge.emulator.cores.kernel_call import KernelCall
+from bdforge.mlir.array_ops import LockOp
 
 LOOP_BUDGET = 1 << 28
 
 
-class Surroundings(Protocol):
-    """What a core program reaches outside of itself."""
+class World(tile.World, Protocol):
+    """The array as its cores see it."""
 
-    array: "Array"
-
-    @property
-    def functions(self) -> Mapping[str, FuncOp]: ...
-
-    def lock(self, op: LockOp) -> Lock: ...
-
-    def view(self, op: BufferOp) -> np.ndarray: ...
-
-    def kernel(self, name: str, core: "Core", op: Operation) -> "KernelCall": ...
-
-    def check_acquire(self, use: UseLockOp) -> None: ...
+    core_releases: "dict[int, list[Core]]"
+    breakpoints: Breakpoints | None
 
 
 class Program(Protocol):
@@ -69,7 +52,7 @@ class Core(Agent):
 
     kind = "core"
 
-    def __init__(self, column: int, row: int, array: "Array"):
+    def __init__(self, column: int, row: int, array: World):
         scheduler: Scheduler = array.scheduler
         super().__init__(f"core ({column}, {row})", scheduler)
         self.array = array
@@ -114,12 +97,12 @@ class Core(Agent):
         try:
             column, row, index = core_lock(*self.place, number)
             array.device.kind(column, row)  # the array has tiles beyond its edge, which cores do not reach
-            tile = array.tile(column, row)
+            there = array.tile(column, row)
         except ValueError as error:
             raise CoreError(str(error)) from None
-        if tile.kind is not TileKind.CORE:
-            raise CoreError(f"lock {number} would be in {tile.name}, whose locks a core does not reach")
-        return tile.locks[index]
+        if there.kind is not TileKind.CORE:
+            raise CoreError(f"lock {number} would be in {there.name}, whose locks a core does not reach")
+        return there.locks[index]
 
     def number_of(self, lock: Lock, op: LockOp) -> int:
         """What this core calls a lock; CoreError if it does not reach it."""
@@ -154,13 +137,3 @@ class Core(Agent):
     def exhausted(self, where: Callable[[], str]) -> None:
         """A loop that went round too often without an end."""
         raise BudgetExceeded(f"{self.name}: no end after {self.budget} loop iterations and calls{where()}")
-
-
-def core_at(array: "Array", column: int, row: int) -> Core:
-    """The core of a tile, made on first use."""
-    for core in array.cores:
-        if core.place == (column, row):
-            return core
-    core = Core(column, row, array)
-    array.cores.append(core)
-    return core

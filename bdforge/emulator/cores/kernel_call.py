@@ -5,20 +5,17 @@ from collections.abc import Callable, Generator
 from functools import partial
 from pathlib import Path
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 import bdforge.kernel
 from bdforge import watched
 from bdforge.devices.limits import CASCADE_BITS, CORE_STREAM_PORTS, GRANULE_BYTES
+from bdforge.emulator.cores.core import Core
 from bdforge.emulator.errors import EmulationError, KernelError
 from bdforge.emulator.poison import PoisonedView, mark_written
-from bdforge.emulator.trace import elements_of
 from bdforge.kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release
-
-if TYPE_CHECKING:
-    from bdforge.emulator.cores.core import Core
 
 _CASCADE_BYTES = CASCADE_BITS // 8
 
@@ -34,7 +31,7 @@ def waits(kernel: Callable[..., Any]) -> bool:
 class KernelCall:
     """The callable behind a func.call: its answer is None, or what `finish` makes the result of."""
 
-    def __init__(self, kernel: Callable[..., Any], core: "Core", name: str, place: str, returns: bool):
+    def __init__(self, kernel: Callable[..., Any], core: Core, name: str, place: str, returns: bool):
         self._kernel, self._core, self._name, self._place, self._returns = kernel, core, name, place, returns
         self._where = f"{place}: {name} on {core.name}"
         self._note = watched.note_of(self._where)
@@ -43,8 +40,7 @@ class KernelCall:
         """Begin; KernelError with the place for whatever the kernel raises."""
         core = self._core
         core.note("begin", self._name)
-        if core.trace is not None:
-            core.trace.add("kernel", self._name, *elements_of(arguments))
+        core.tell("kernel", self._name, arguments)
         views = [a for a in arguments if isinstance(a, PoisonedView)]
         given = [a.view(np.ndarray) if isinstance(a, PoisonedView) else a for a in arguments]
         watched.begin(self._note)
@@ -117,7 +113,7 @@ def _short(value: Any) -> str:
     return text if len(text) < 80 else f"{text[:76]} ..."
 
 
-def perform(core: "Core", request: Any, where: Callable[[], str]) -> Generator[None, None, Any]:
+def perform(core: Core, request: Any, where: Callable[[], str]) -> Generator[None, None, Any]:
     """Steps of the core that serve a request and end with its answer; KernelError for what is none."""
     match request:
         case Acquire(number, value, equal):
@@ -144,7 +140,7 @@ def perform(core: "Core", request: Any, where: Callable[[], str]) -> Generator[N
     return None
 
 
-def _get_cascade(core: "Core", dtype: np.dtype, where: Callable[[], str]) -> Generator[None, None, np.ndarray]:
+def _get_cascade(core: Core, dtype: np.dtype, where: Callable[[], str]) -> Generator[None, None, np.ndarray]:
     cascade = core.cascade_in
     if cascade is None:
         raise KernelError(f"gets from the cascade, but no aie.cascade_flow leads to {core.name}")
@@ -155,7 +151,7 @@ def _get_cascade(core: "Core", dtype: np.dtype, where: Callable[[], str]) -> Gen
     return np.frombuffer(cascade.take(), dtype).copy()
 
 
-def _put_cascade(core: "Core", data: bytes, where: Callable[[], str]) -> Generator[None, None, None]:
+def _put_cascade(core: Core, data: bytes, where: Callable[[], str]) -> Generator[None, None, None]:
     if core.cascade_out is None:
         raise KernelError(f"puts on the cascade, but no aie.cascade_flow leads away from {core.name}")
     if len(data) != _CASCADE_BYTES:

@@ -4,8 +4,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from bdforge.devices.timing import Timing
-from bdforge.emulator.timed.clock import Clock
-from bdforge.emulator.timed.runner import Runner, Verb
+from bdforge.emulator.timed.runner import Clock, Runner, Verb
 
 _BD_WORDS = 8  # of the blockwrite that `controller_bd_ns` states
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 
 from bdforge.devices import Device
 from bdforge.devices.timing import Timing
-from bdforge.emulator.cascade import CAPACITY
+from bdforge.emulator.cores.ports import CAPACITY
 from bdforge.emulator.timed.banks import OWN, Bank, Banks
-from bdforge.emulator.timed.clock import Clock
-from bdforge.emulator.timed.runner import Runner, Verb
+from bdforge.emulator.timed.runner import Clock, Runner, Verb
 
 KernelCost = float | Callable[[tuple[int, ...]], float]
 """Cycles of one call, or a function that tells them from the elements of each array that the kernel gets."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bdforge.devices.timing import Timing, joined_times
-from bdforge.emulator.timed.clock import Clock
+from bdforge.emulator.timed.runner import Clock
 from bdforge.emulator.trace import Access
 
 _EXHAUSTED_BYTES = 1e-6  # less than this is left by rounding only

@@ -13,9 +13,8 @@ from typing import Any
 from bdforge.devices.limits import GRANULE_BYTES, STREAM_BUFFER_WORDS
 from bdforge.devices.timing import Timing
 from bdforge.emulator.timed.banks import Banks
-from bdforge.emulator.timed.clock import Clock
 from bdforge.emulator.timed.dram import Dram, Way
-from bdforge.emulator.timed.runner import Runner, Verb
+from bdforge.emulator.timed.runner import Clock, Runner, Verb
 from bdforge.emulator.trace import Access
 
 TRANSFER, DRAM, NO_DATA, NO_ROOM, BD_CHANGE = "transfer", "DRAM", "no data", "back-pressure", "BD change"

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bdforge.devices.timing import Timing
-from bdforge.emulator.timed.clock import Clock
-from bdforge.emulator.timed.runner import Runner, Verb
+from bdforge.emulator.timed.runner import Clock, Runner, Verb
 
 LOCK_OPERATIONS = "lock operations"
 

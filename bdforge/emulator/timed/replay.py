@@ -13,14 +13,13 @@ from bdforge.devices.timing import Timing, timing_of
 from bdforge.devices.types import PEAK_MACS
 from bdforge.emulator.errors import TimingError
 from bdforge.emulator.timed.banks import Banks, Conflicts
-from bdforge.emulator.timed.clock import Clock
 from bdforge.emulator.timed.control import Control
 from bdforge.emulator.timed.cores import Cores, KernelCost
 from bdforge.emulator.timed.dram import BOTH, READ, WRITE, Dram
 from bdforge.emulator.timed.links import Links
 from bdforge.emulator.timed.locks import Locks
 from bdforge.emulator.timed.report import DramTime, PartyTime, TimingReport
-from bdforge.emulator.timed.runner import NO_TASK, Runner, Span, Verb
+from bdforge.emulator.timed.runner import NO_TASK, Clock, Runner, Span, Verb
 from bdforge.emulator.timed.tasks import Tasks
 from bdforge.emulator.trace import Trace
 
@@ -69,7 +68,7 @@ class _Replay:
         for part in (self.locks, self.tasks, self.cores, self.links, Control(self.clock, timing)):
             self.verbs |= part.verbs
         self.verbs["was reset"] = lambda runner: runner.block("reset")
-        self.verbs |= {"start": self._start, "stop": self._stop, "end": self._end, "reset": self._reset}
+        self.verbs |= {"start": self._start, "stop": self._stop, "finish": self._end, "reset": self._reset}
         self.controller = self.runners[0]
 
     def run(self) -> TimingReport:

@@ -1,10 +1,40 @@
-"""A party on its way through its actions, and where its time went."""
+"""A party on its way through its actions in the order of time, and where its time went.
 
+Times are array cycles; 0 is when the first operation of the sequence starts.
+"""
+
+import heapq
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from bdforge.emulator.timed.clock import Clock
 from bdforge.emulator.trace import Party
+
+
+class Clock:
+    """A queue of calls, each at a time; calls at the same time run in the order in which they were asked for."""
+
+    def __init__(self, start: float):
+        self.now = start
+        self._events: list[tuple[float, int, Callable[..., Any], tuple[Any, ...]]] = []
+        self._count = 0
+
+    def at(self, time: float, call: Callable[..., Any], *arguments: Any) -> None:
+        """Call at `time`, which is not before now."""
+        self._count += 1
+        heapq.heappush(self._events, (time, self._count, call, arguments))
+
+    def run(self) -> None:
+        """Make every call, also those that calls ask for."""
+        events = self._events
+        while events:
+            self.now, _, call, arguments = heapq.heappop(events)
+            call(*arguments)
+
+    def stop(self) -> None:
+        """Forget what was still to come."""
+        self._events.clear()
+
 
 NO_TASK, ENDED = "no task", "ended"
 WAS_RESET = ("was reset",)

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES
 from bdforge.devices.timing import Timing
-from bdforge.emulator.timed.clock import Clock
-from bdforge.emulator.timed.runner import NO_TASK, Runner, Verb
+from bdforge.emulator.timed.runner import NO_TASK, Clock, Runner, Verb
 
 TASK_START, FULL_QUEUE = "task start", "full task queue"
 

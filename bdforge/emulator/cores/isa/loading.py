@@ -3,19 +3,17 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
-from bdforge.emulator.cores.core import Core, core_at
+from bdforge.emulator.array import Array
+from bdforge.emulator.cores.core import Core
 from bdforge.emulator.cores.isa.machine_code import MachineCode, memory_of
 from bdforge.emulator.errors import DesignError, RegisterAccessError
+from bdforge.emulator.tile import Tile
 from bdforge.images import ImageError, Segment, core_segments
 from bdforge.isa import load
 from bdforge.isa.hazards import check_program
 from bdforge.isa.program import CoreProgram
-
-if TYPE_CHECKING:
-    from bdforge.emulator.tile import Tile
 
 _ENABLE, _RESET = 1, 2
 _WORD = 4
@@ -56,19 +54,18 @@ def _place(core: Core, segments: Sequence[Segment], where: str) -> None:
             )
 
 
-def _code(tile: "Tile") -> bytearray:
+def _code(tile: Tile) -> bytearray:
     if tile.code is None:
         tile.code = bytearray(PROGRAM_MEMORY_BYTES)
     return tile.code
 
 
-def _start(core: Core, tile: "Tile", names: dict[int, str], file: str) -> None:
+def _start(core: Core, tile: Tile, names: dict[int, str], file: str) -> None:
     generation = core.array.device.generation.name.lower()
     code = bytes(_code(tile))
     for hazard in _hazards(generation, code)[:_SHOWN]:
         core.array.strictness.caution("machine-code", f"{core.name}, {file}: {hazard}")
-    if core.array.scheduler.recorder is not None:
-        core.array.scheduler.recorder.wants_banks = True
+    core.array.runs_machine_code = True
     core.take(MachineCode(load(generation), code, names, file))
     core.array.scheduler.wake(core)
 
@@ -81,39 +78,41 @@ def _hazards(generation: str, code: bytes) -> list[str]:
     return [str(hazard) for hazard in check_program(CoreProgram("", (written,)), generation)]
 
 
-def store_code(tile: "Tile", offset: int, value: int, source: str) -> None:
-    """Write a word of program memory; RegisterAccessError while the core runs, or where the text gives its program."""
-    core = core_at(tile.array, tile.column, tile.row)
-    if core.has_program:
-        why = "whose core has its program from the text" if tile.code is None else "whose core runs: reset it first"
-        raise RegisterAccessError(f"{tile.name}: code is written to program memory at {offset:#x}, {why}{source}")
-    _code(tile)[offset : offset + _WORD] = value.to_bytes(_WORD, "little")
+class Programs:
+    """Program memory and control of an array's cores, as the registers of their tiles reach them."""
 
+    def __init__(self, array: Array) -> None:
+        self._array = array
 
-def code_word(tile: "Tile", offset: int) -> int:
-    """A word of program memory; 0 where no machine code was written."""
-    return 0 if tile.code is None else int.from_bytes(tile.code[offset : offset + _WORD], "little")
+    def store_code(self, place: tuple[int, int], offset: int, value: int, source: str) -> None:
+        """Write a word; RegisterAccessError while the core runs, or where the text gives its program."""
+        tile = self._array.tile(*place)
+        if self._array.core(*place).has_program:
+            why = "whose core has its program from the text" if tile.code is None else "whose core runs: reset it first"
+            raise RegisterAccessError(f"{tile.name}: code is written to program memory at {offset:#x}, {why}{source}")
+        _code(tile)[offset : offset + _WORD] = value.to_bytes(_WORD, "little")
 
+    def code_word(self, place: tuple[int, int], offset: int) -> int:
+        """A word of program memory; 0 where no machine code was written."""
+        code = self._array.tile(*place).code
+        return 0 if code is None else int.from_bytes(code[offset : offset + _WORD], "little")
 
-def control_core(tile: "Tile", value: int, source: str) -> None:
-    """Reset a core or start it at address 0; a core that runs the text's program goes on, with a warning."""
-    core = core_at(tile.array, tile.column, tile.row)
-    if tile.code is None:
-        if core.has_program and value != _ENABLE:
-            tile.array.strictness.warn(
-                f"{tile.name}: its core runs whatever is written to its control register{source}"
-            )
-        return
-    if value & _RESET:
-        _reset(core)
-    elif value & _ENABLE and not core.has_program:
-        _start(core, tile, {}, "program memory")
-    elif not value & _ENABLE and core.has_program:
-        tile.array.strictness.warn(f"{tile.name}: a core that has started stops only when it is reset{source}")
+    def control_core(self, place: tuple[int, int], value: int, source: str) -> None:
+        """Reset a core or start it at address 0; a core that runs the text's program goes on, with a warning."""
+        tile, core, strictness = self._array.tile(*place), self._array.core(*place), self._array.strictness
+        if tile.code is None:
+            if core.has_program and value != _ENABLE:
+                strictness.warn(f"{tile.name}: its core runs whatever is written to its control register{source}")
+            return
+        if value & _RESET:
+            self._reset(core)
+        elif value & _ENABLE and not core.has_program:
+            _start(core, tile, {}, "program memory")
+        elif not value & _ENABLE and core.has_program:
+            strictness.warn(f"{tile.name}: a core that has started stops only when it is reset{source}")
 
-
-def _reset(core: Core) -> None:
-    core.program = core.steps = None
-    for tile in core.array.tiles.values():
-        for lock in tile.locks:
-            lock.forget(core)
+    def _reset(self, core: Core) -> None:
+        core.program = core.steps = None
+        for tile in self._array.tiles.values():
+            for lock in tile.locks:
+                lock.forget(core)

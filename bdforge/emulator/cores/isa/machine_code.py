@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bdforge.devices.limits import CORE_LOCK_WINDOWS, TileKind
 from bdforge.emulator.cores.core import Core
@@ -14,12 +14,10 @@ from bdforge.emulator.cores.isa.profile import CoreProfile, Names, Parts, Timeli
 from bdforge.emulator.cores.isa.translated import Translated
 from bdforge.emulator.cores.kernel_call import perform
 from bdforge.emulator.errors import BudgetExceeded, CoreError, KernelError
+from bdforge.emulator.tile import Tile
 from bdforge.isa import Isa, IsaError
 from bdforge.isa.errors import StepBudgetError
 from bdforge.kernel import Release
-
-if TYPE_CHECKING:
-    from bdforge.emulator.tile import Tile
 
 _MOST_NAME = 60
 _BANKS_OF_A_TILE = WINDOW_BYTES // BANK_BYTES
@@ -57,7 +55,7 @@ class MachineCode:
         core.waits_in_kernels = True  # which locks it releases only running tells
         executor = self.executor = executor_for(core)(self.instructions, self.code, memory_of(core))
         self._counted = 0, 0, [0] * BANKS
-        if core.trace is not None:
+        if core.observed:
             self._timeline = Timeline(self._parts)
             executor.watch(self._parts)
         self.waits.clear()
@@ -157,7 +155,7 @@ class MachineCode:
     def _count(self, core: Core) -> None:
         """Let a timed run know what the core has done since it was told last."""
         run = self.executor
-        if core.trace is None or run is None:
+        if not core.observed or run is None:
             return
         cycle, conflicts, uses = self._counted
         self._counted = run.cycle, run.conflicts, list(run.uses)
@@ -168,7 +166,7 @@ class MachineCode:
             if after > before
         }
         if took:
-            core.trace.add("run", run.cycle - cycle, run.conflicts - conflicts, used, took)
+            core.tell("run", run.cycle - cycle, run.conflicts - conflicts, used, took)
 
     @staticmethod
     def _home(core: Core, window: int) -> tuple[int, int]:
@@ -189,7 +187,7 @@ def memory_of(core: Core) -> DataMemory:
     return DataMemory([t and t.bytes for t in tiles], [t and t.written for t in tiles])
 
 
-def _tile(core: Core, east: int, north: int) -> "Tile | None":
+def _tile(core: Core, east: int, north: int) -> Tile | None:
     """A core tile beside this one, None where there is none."""
     column, row = core.place[0] + east, core.place[1] + north
     device = core.array.device

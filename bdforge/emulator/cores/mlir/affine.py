@@ -1,7 +1,6 @@
 """The affine dialect: loops, accesses and conditions by affine maps."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from xdsl.dialects import affine
 from xdsl.ir import Operation, SSAValue
@@ -17,22 +16,20 @@ from xdsl.ir.affine import (
 
 from bdforge.emulator.cores.mlir.emit import copy_all, emits, literals, unsupported, wrapped
 from bdforge.emulator.cores.mlir.memory import emit_load, emit_store
+from bdforge.emulator.cores.mlir.translation import Translation
 from bdforge.emulator.cores.mlir.vectors import emit_vector_load, emit_vector_store
 from bdforge.emulator.errors import CoreError
-
-if TYPE_CHECKING:
-    from bdforge.emulator.cores.mlir.translation import Translation
 
 _OPERATORS = {AffineBinaryOpKind.Add: "+", AffineBinaryOpKind.Mul: "*"}
 
 
-def expressions(t: "Translation", op: Operation, map_: AffineMap, operands: Sequence[SSAValue]) -> list[str]:
+def expressions(t: Translation, op: Operation, map_: AffineMap, operands: Sequence[SSAValue]) -> list[str]:
     """The results of a map applied to operands: dimensions first, then symbols."""
     values = literals(t, operands)
     return [_expression(t, op, result, values[: map_.num_dims], values[map_.num_dims :]) for result in map_.results]
 
 
-def _expression(t: "Translation", op: Operation, expr: AffineExpr, dims: list[str], symbols: list[str]) -> str:
+def _expression(t: Translation, op: Operation, expr: AffineExpr, dims: list[str], symbols: list[str]) -> str:
     match expr:
         case AffineConstantExpr():
             return f"({expr.value})"
@@ -50,7 +47,7 @@ def _expression(t: "Translation", op: Operation, expr: AffineExpr, dims: list[st
             raise unsupported(op, f"the expression {expr} is not supported")
 
 
-def _division(t: "Translation", op: Operation, expr: AffineBinaryOpExpr, left: str, right: str) -> str:
+def _division(t: Translation, op: Operation, expr: AffineBinaryOpExpr, left: str, right: str) -> str:
     if not (isinstance(expr.rhs, AffineConstantExpr) and expr.rhs.value > 0):
         right = f"{t.helper(_positive)}({right}, {t.where(op)})"
     if expr.kind is AffineBinaryOpKind.FloorDiv:
@@ -66,13 +63,13 @@ def _positive(divisor: int, where: Callable[[], str]) -> int:
     return divisor
 
 
-def _bound(t: "Translation", op: Operation, map_: AffineMap, operands: Sequence[SSAValue], choose: str) -> str:
+def _bound(t: Translation, op: Operation, map_: AffineMap, operands: Sequence[SSAValue], choose: str) -> str:
     found = expressions(t, op, map_, operands)
     return found[0] if len(found) == 1 else f"{choose}({', '.join(found)})"
 
 
 @emits("affine.for")
-def for_loop(t: "Translation", op: affine.ForOp) -> None:
+def for_loop(t: Translation, op: affine.ForOp) -> None:
     block = op.body.block
     variable, *carried = block.args
     low = _bound(t, op, op.lowerBoundMap.data, op.lowerBoundOperands, "max")
@@ -85,7 +82,7 @@ def for_loop(t: "Translation", op: affine.ForOp) -> None:
 
 
 @emits("affine.yield")
-def yielded(t: "Translation", op: affine.YieldOp) -> None:
+def yielded(t: Translation, op: affine.YieldOp) -> None:
     parent = op.parent_op()
     if isinstance(parent, affine.ForOp):
         copy_all(t, parent.body.block.args[1:], op.arguments)
@@ -96,7 +93,7 @@ def yielded(t: "Translation", op: affine.YieldOp) -> None:
 
 
 @emits("affine.parallel")
-def parallel(t: "Translation", op: affine.ParallelOp) -> None:
+def parallel(t: Translation, op: affine.ParallelOp) -> None:
     if op.results:
         raise unsupported(op, "reductions are not supported; use iter_args of affine.for")
     lower, upper = op.lowerBoundsMap.data, op.upperBoundsMap.data
@@ -120,7 +117,7 @@ def parallel(t: "Translation", op: affine.ParallelOp) -> None:
 
 
 @emits("affine.if")
-def condition(t: "Translation", op: affine.IfOp) -> None:
+def condition(t: Translation, op: affine.IfOp) -> None:
     set_ = op.condition.data
     values = literals(t, op.args)
     dims, symbols = values[: set_.num_dims], values[set_.num_dims :]
@@ -136,35 +133,35 @@ def condition(t: "Translation", op: affine.IfOp) -> None:
 
 
 @emits("affine.apply")
-def apply(t: "Translation", op: affine.ApplyOp) -> None:
+def apply(t: Translation, op: affine.ApplyOp) -> None:
     wrapped(t, op.result, expressions(t, op, op.map.data, op.mapOperands)[0])
 
 
 @emits("affine.min")
-def least(t: "Translation", op: affine.MinOp) -> None:
+def least(t: Translation, op: affine.MinOp) -> None:
     found = expressions(t, op, op.map.data, op.operands)
     wrapped(t, op.results[0], f"min({', '.join(found)})" if len(found) > 1 else found[0])
 
 
-def _indices(t: "Translation", op: affine.LoadOp | affine.StoreOp | affine.VectorLoadOp | affine.VectorStoreOp):
+def _indices(t: Translation, op: affine.LoadOp | affine.StoreOp | affine.VectorLoadOp | affine.VectorStoreOp):
     return [t.simple(index) for index in expressions(t, op, op.map.data, op.indices)]
 
 
 @emits("affine.load")
-def load(t: "Translation", op: affine.LoadOp) -> None:
+def load(t: Translation, op: affine.LoadOp) -> None:
     emit_load(t, op, op.memref, _indices(t, op))
 
 
 @emits("affine.store")
-def store(t: "Translation", op: affine.StoreOp) -> None:
+def store(t: Translation, op: affine.StoreOp) -> None:
     emit_store(t, op, op.value, op.memref, _indices(t, op))
 
 
 @emits("affine.vector_load")
-def vector_load(t: "Translation", op: affine.VectorLoadOp) -> None:
+def vector_load(t: Translation, op: affine.VectorLoadOp) -> None:
     emit_vector_load(t, op, op.memref, _indices(t, op))
 
 
 @emits("affine.vector_store")
-def vector_store(t: "Translation", op: affine.VectorStoreOp) -> None:
+def vector_store(t: Translation, op: affine.VectorStoreOp) -> None:
     emit_vector_store(t, op, op.value, op.memref, _indices(t, op))

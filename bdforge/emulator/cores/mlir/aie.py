@@ -1,26 +1,22 @@
 """Locks, cascades, streams and the end of a core program."""
 
-from typing import TYPE_CHECKING
-
 from xdsl.dialects.builtin import Float32Type, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from bdforge.devices.limits import CASCADE_BITS, CORE_STREAM_PORTS
 from bdforge.emulator.cores.mlir.emit import emits, require, unsupported
+from bdforge.emulator.cores.mlir.translation import Translation
 from bdforge.emulator.cores.mlir.values import bytes_of, of_bytes, size_bits
 from bdforge.emulator.errors import CoreError
 from bdforge.mlir.array_ops import UseLockOp
 from bdforge.mlir.stream_ops import GetCascadeOp, GetStreamOp, PutCascadeOp, PutStreamOp
 from bdforge.mlir.words import LockAction
 
-if TYPE_CHECKING:
-    from bdforge.emulator.cores.mlir.translation import Translation
-
 _STREAM_BITS = (32, 128)
 
 
 @emits("aie.use_lock")
-def use_lock(t: "Translation", op: UseLockOp) -> None:
+def use_lock(t: Translation, op: UseLockOp) -> None:
     name, where = t.lock(op.lock_value), t.where(op)
     if not op.is_acquire:
         t.pass_locks([op.lock_value])
@@ -48,7 +44,7 @@ def _check_cascade(op: Operation, type_: Attribute) -> None:
 
 
 @emits("aie.put_cascade")
-def put_cascade(t: "Translation", op: PutCascadeOp) -> None:
+def put_cascade(t: Translation, op: PutCascadeOp) -> None:
     _check_cascade(op, op.cascade_value.type)
     if t.core.cascade_out is None:
         require(t, "False", f"puts on the cascade, but no aie.cascade_flow leads away from {t.core.name}", op)
@@ -58,7 +54,7 @@ def put_cascade(t: "Translation", op: PutCascadeOp) -> None:
 
 
 @emits("aie.get_cascade")
-def get_cascade(t: "Translation", op: GetCascadeOp) -> None:
+def get_cascade(t: Translation, op: GetCascadeOp) -> None:
     type_ = op.cascade_value.type
     _check_cascade(op, type_)
     if t.core.cascade_in is None:
@@ -70,7 +66,7 @@ def get_cascade(t: "Translation", op: GetCascadeOp) -> None:
     t.assign(op, f"{t.helper(of_bytes)}({name}.take(), {t.object('T', type_)})")
 
 
-def _check_stream(t: "Translation", op: Operation, channel: SSAValue, type_: Attribute) -> None:
+def _check_stream(t: Translation, op: Operation, channel: SSAValue, type_: Attribute) -> None:
     known = isinstance(type_, Float32Type) or (isinstance(type_, IntegerType) and type_.width.data in _STREAM_BITS)
     if not known:
         raise unsupported(op, f"a core's stream carries i32, f32 or i128, not {type_}")
@@ -81,7 +77,7 @@ def _check_stream(t: "Translation", op: Operation, channel: SSAValue, type_: Att
 
 
 @emits("aie.put_stream")
-def put_stream(t: "Translation", op: PutStreamOp) -> None:
+def put_stream(t: Translation, op: PutStreamOp) -> None:
     type_ = op.stream_value.type
     _check_stream(t, op, op.channel, type_)
     data = f"{t.helper(bytes_of)}({t.value(op.stream_value)}, {t.object('T', type_)})"
@@ -89,7 +85,7 @@ def put_stream(t: "Translation", op: PutStreamOp) -> None:
 
 
 @emits("aie.get_stream")
-def get_stream(t: "Translation", op: GetStreamOp) -> None:
+def get_stream(t: Translation, op: GetStreamOp) -> None:
     type_ = op.stream_value.type
     _check_stream(t, op, op.channel, type_)
     data = f"(yield from {t.object('P', t.core.input)}.get({size_bits(type_) // 32}, {t.where(op)}))"
@@ -97,10 +93,10 @@ def get_stream(t: "Translation", op: GetStreamOp) -> None:
 
 
 @emits("aie.end")
-def end(t: "Translation", op: Operation) -> None:
+def end(t: Translation, op: Operation) -> None:
     t.line("return")
 
 
 @emits("aie.event")
-def event(t: "Translation", op: Operation) -> None:
+def event(t: Translation, op: Operation) -> None:
     """A trace marker: no effect."""

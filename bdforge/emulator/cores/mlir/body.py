@@ -1,13 +1,17 @@
-"""The body of an `aie.core` as a core's program."""
+"""The body of an `aie.core` as a core's program. Importing the modules of operations fills the table of emitters."""
 
 from collections.abc import Generator
 
-from bdforge.emulator.cores.core import Core, Surroundings
-from bdforge.emulator.cores.mlir.translation import Translation
+from bdforge.emulator.cores.core import Core
+from bdforge.emulator.cores.mlir import affine, aie, control, floats, integers, memory, vectors
+from bdforge.emulator.cores.mlir.translation import Surroundings, Translation
 from bdforge.emulator.cores.stack import largest
 from bdforge.emulator.errors import CoreError
 from bdforge.mlir import location
 from bdforge.mlir.array_ops import CoreOp
+
+OPERATIONS = affine, aie, control, floats, integers, memory, vectors
+"""Where the operations of core programs get their meanings."""
 
 
 class Body:

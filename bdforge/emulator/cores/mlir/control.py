@@ -1,7 +1,5 @@
 """Loops, branches, choices and calls: the scf, cf, func and ub dialects."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from xdsl.dialects import cf, func, scf
 from xdsl.dialects.builtin import VectorType
@@ -17,20 +15,18 @@ from bdforge.emulator.cores.mlir.emit import (
     unsupported,
     wrapped,
 )
+from bdforge.emulator.cores.mlir.translation import Translation
 from bdforge.emulator.cores.mlir.values import dtype_of_vector, is_float, is_integer
 from bdforge.emulator.errors import CoreError
 from bdforge.mlir import elementwise
 from bdforge.mlir.array_ops import LockOp
-
-if TYPE_CHECKING:
-    from bdforge.emulator.cores.mlir.translation import Translation
 
 CALL_COST = 8
 """Loop iterations that a call of a function of the design counts as: it takes about as long."""
 
 
 @emits("scf.for")
-def for_loop(t: "Translation", op: scf.ForOp) -> None:
+def for_loop(t: Translation, op: scf.ForOp) -> None:
     block = op.body.block
     variable, *carried = block.args
     copy_all(t, carried, op.iter_args)
@@ -42,7 +38,7 @@ def for_loop(t: "Translation", op: scf.ForOp) -> None:
 
 
 @emits("scf.if")
-def condition(t: "Translation", op: scf.IfOp) -> None:
+def condition(t: Translation, op: scf.IfOp) -> None:
     t.line(f"if {t.value(op.cond)}:")
     t.body(op.true_region.block)
     if op.false_region.blocks:
@@ -51,7 +47,7 @@ def condition(t: "Translation", op: scf.IfOp) -> None:
 
 
 @emits("scf.while")
-def while_loop(t: "Translation", op: scf.WhileOp) -> None:
+def while_loop(t: Translation, op: scf.WhileOp) -> None:
     before, after = op.before_region.block, op.after_region.block
     copy_all(t, before.args, op.operands)
     t.line("while True:")
@@ -60,7 +56,7 @@ def while_loop(t: "Translation", op: scf.WhileOp) -> None:
 
 
 @emits("scf.condition")
-def while_condition(t: "Translation", op: scf.ConditionOp) -> None:
+def while_condition(t: Translation, op: scf.ConditionOp) -> None:
     loop = op.parent_op()
     assert isinstance(loop, scf.WhileOp)
     copy_all(t, loop.after_region.block.args, op.operands[1:])
@@ -68,7 +64,7 @@ def while_condition(t: "Translation", op: scf.ConditionOp) -> None:
 
 
 @emits("scf.index_switch")
-def index_switch(t: "Translation", op: scf.IndexSwitchOp) -> None:
+def index_switch(t: Translation, op: scf.IndexSwitchOp) -> None:
     for case, region in zip(op.cases.get_values(), op.case_regions, strict=True):
         t.line(f"{'if' if region is op.case_regions[0] else 'elif'} {t.value(op.arg)} == {case}:")
         t.body(region.block)
@@ -77,12 +73,12 @@ def index_switch(t: "Translation", op: scf.IndexSwitchOp) -> None:
 
 
 @emits("scf.execute_region", "memref.alloca_scope")
-def execute_region(t: "Translation", op: Operation) -> None:
+def execute_region(t: Translation, op: Operation) -> None:
     t.region(op.regions[0])
 
 
 @emits("memref.alloca_scope.return")
-def leave_scope(t: "Translation", op: Operation) -> None:
+def leave_scope(t: Translation, op: Operation) -> None:
     scope = op.parent_op()
     assert scope is not None
     copy_all(t, scope.results, op.operands)
@@ -90,7 +86,7 @@ def leave_scope(t: "Translation", op: Operation) -> None:
 
 
 @emits("scf.yield")
-def yielded(t: "Translation", op: scf.YieldOp) -> None:
+def yielded(t: Translation, op: scf.YieldOp) -> None:
     parent = op.parent_op()
     match parent:
         case scf.ForOp():
@@ -107,7 +103,7 @@ def yielded(t: "Translation", op: scf.YieldOp) -> None:
 
 
 @emits("scf.parallel")
-def parallel(t: "Translation", op: scf.ParallelOp) -> None:
+def parallel(t: Translation, op: scf.ParallelOp) -> None:
     copy_all(t, op.results, op.initVals)
     bounds = list(zip(op.body.block.args, op.lowerBound, op.upperBound, op.step, strict=True))
 
@@ -123,7 +119,7 @@ def parallel(t: "Translation", op: scf.ParallelOp) -> None:
 
 
 @emits("scf.reduce")
-def reduce(t: "Translation", op: scf.ReduceOp) -> None:
+def reduce(t: Translation, op: scf.ReduceOp) -> None:
     loop = op.parent_op()
     assert loop is not None
     for result, value, region in zip(loop.results, op.args, op.reductions, strict=True):
@@ -132,7 +128,7 @@ def reduce(t: "Translation", op: scf.ReduceOp) -> None:
 
 
 @emits("scf.reduce.return")
-def reduced(t: "Translation", op: scf.ReduceReturnOp) -> None:
+def reduced(t: Translation, op: scf.ReduceReturnOp) -> None:
     reduction = op.parent_op()
     loop = reduction.parent_op() if reduction is not None else None
     assert isinstance(reduction, scf.ReduceOp)
@@ -142,19 +138,19 @@ def reduced(t: "Translation", op: scf.ReduceReturnOp) -> None:
 
 
 @emits("cf.br")
-def branch(t: "Translation", op: cf.BranchOp) -> None:
+def branch(t: Translation, op: cf.BranchOp) -> None:
     t.jump(op, op.successor, op.arguments)
 
 
 @emits("cf.cond_br")
-def conditional_branch(t: "Translation", op: cf.ConditionalBranchOp) -> None:
+def conditional_branch(t: Translation, op: cf.ConditionalBranchOp) -> None:
     t.line(f"if {t.value(op.cond)}:")
     t.indented(lambda: t.jump(op, op.then_block, op.then_arguments))
     t.jump(op, op.else_block, op.else_arguments)
 
 
 @emits("cf.switch")
-def switch(t: "Translation", op: cf.SwitchOp) -> None:
+def switch(t: Translation, op: cf.SwitchOp) -> None:
     values = () if op.case_values is None else op.case_values.get_values()
     for value, block, arguments in zip(values, op.case_blocks, op.case_operand, strict=True):
         t.line(f"if {t.value(op.flag)} == {value}:")
@@ -163,13 +159,13 @@ def switch(t: "Translation", op: cf.SwitchOp) -> None:
 
 
 @emits("cf.assert")
-def assertion(t: "Translation", op: cf.AssertOp) -> None:
+def assertion(t: Translation, op: cf.AssertOp) -> None:
     message = op.msg.data.replace("{", "{{").replace("}", "}}")
     require(t, t.value(op.arg), f"the program's assertion failed: {message}", op)
 
 
 @emits("func.call")
-def call(t: "Translation", op: func.CallOp) -> None:
+def call(t: Translation, op: func.CallOp) -> None:
     function = t.function_named(op)
     if function is None:
         kernel = t.outside.kernel(op.callee.string_value(), t.core, op)
@@ -183,7 +179,7 @@ def call(t: "Translation", op: func.CallOp) -> None:
     t.line(f"{tuple_of(literals(t, op.results))} = {expression}" if op.results else expression)
 
 
-def _call_kernel(t: "Translation", op: func.CallOp, kernel: str) -> None:
+def _call_kernel(t: Translation, op: func.CallOp, kernel: str) -> None:
     t.line(f"r = {kernel}({', '.join(literals(t, op.arguments))})")
     t.line(f"if r is not None: r = yield from {kernel}.finish(r)")
     if not op.results:
@@ -211,23 +207,23 @@ def _returned_integer(value, name: str, where) -> int:
 
 
 @emits("func.return")
-def returned(t: "Translation", op: func.ReturnOp) -> None:
+def returned(t: Translation, op: func.ReturnOp) -> None:
     t.line(f"return {tuple_of(literals(t, op.arguments))}" if op.arguments else "return")
 
 
 @emits("arith.select")
-def select(t: "Translation", op: elementwise.SelectOp) -> None:
+def select(t: Translation, op: elementwise.SelectOp) -> None:
     condition, yes, no = literals(t, op.operands)
     t.assign(op, f"np.where({condition}, {yes}, {no})" if is_vector(op.cond) else f"{yes} if {condition} else {no}")
 
 
 @emits("ub.unreachable")
-def unreachable(t: "Translation", op: Operation) -> None:
+def unreachable(t: Translation, op: Operation) -> None:
     require(t, "False", "ub.unreachable was reached", op)
 
 
 @emits("ub.poison")
-def poison(t: "Translation", op: Operation) -> None:
+def poison(t: Translation, op: Operation) -> None:
     """A value that nobody may depend on: 0 here."""
     type_ = op.results[0].type
     if isinstance(type_, VectorType):

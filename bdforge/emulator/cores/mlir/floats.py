@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.dialects.builtin import BFloat16Type, Float64Type
@@ -17,6 +16,7 @@ from xdsl.ir import Attribute, Operation
 
 from bdforge.emulator.cores.mlir.emit import emits, is_vector, literals, unsupported
 from bdforge.emulator.cores.mlir.integers import call_function
+from bdforge.emulator.cores.mlir.translation import Translation
 from bdforge.emulator.cores.mlir.values import (
     bits_of,
     bytes_of,
@@ -34,9 +34,6 @@ from bdforge.emulator.cores.mlir.values import (
 from bdforge.emulator.errors import CoreError
 from bdforge.mlir import elementwise
 
-if TYPE_CHECKING:
-    from bdforge.emulator.cores.mlir.translation import Translation
-
 _quietly = np.errstate(all="ignore")
 
 
@@ -47,7 +44,7 @@ def vector_function(function: Callable[..., np.ndarray], element: Attribute) -> 
     return _quietly(lambda *arrays: round_array(function(*(a.astype(np.float64) for a in arrays)), element))
 
 
-def _scalar(t: "Translation", type_: Attribute, expression: str) -> str:
+def _scalar(t: Translation, type_: Attribute, expression: str) -> str:
     if isinstance(type_, Float64Type):
         return expression
     return f"{t.helper(rounder(type_))}({expression})"
@@ -99,10 +96,10 @@ _CALLED: dict[str, tuple[Callable[[float, float], float], np.ufunc]] = {
 
 
 @emits(*(f"arith.{name}" for name in (*_SIMPLE, *_CALLED)))
-def binary(t: "Translation", op: Operation) -> None:
+def binary(t: Translation, op: Operation) -> None:
     name, type_ = op.name.removeprefix("arith."), element_of(op.results[0].type)
     a, b = literals(t, op.operands)
-    if name == "addf" and isinstance(type_, BFloat16Type) and not t.outside.array.strictness.permits("start-modes"):
+    if name == "addf" and isinstance(type_, BFloat16Type) and not t.core.array.strictness.permits("start-modes"):
         a = f"({a} + 0.0)"  # -0 and -0 give +0 there
     if is_vector(op.results[0]):
         function = (_SIMPLE.get(name) or _CALLED[name])[1]
@@ -114,7 +111,7 @@ def binary(t: "Translation", op: Operation) -> None:
 
 
 @emits("arith.negf")
-def negate(t: "Translation", op: Operation) -> None:
+def negate(t: Translation, op: Operation) -> None:
     t.assign(op, f"-{t.value(op.operands[0])}")
 
 
@@ -129,7 +126,7 @@ _COMPARISONS = (
 
 
 @emits("arith.cmpf")
-def compare(t: "Translation", op: elementwise.CmpfOp) -> None:
+def compare(t: Translation, op: elementwise.CmpfOp) -> None:
     expression, negated = _COMPARISONS[op.predicate.value.data]
     text = expression.format(a=t.value(op.lhs), b=t.value(op.rhs))
     if is_vector(op.lhs):
@@ -139,7 +136,7 @@ def compare(t: "Translation", op: elementwise.CmpfOp) -> None:
 
 
 @emits("arith.extf", "arith.truncf")
-def resize(t: "Translation", op: Operation) -> None:
+def resize(t: Translation, op: Operation) -> None:
     if "roundingmode" in op.properties or "roundingmode" in op.attributes:
         raise unsupported(op, "rounding modes other than to nearest, ties to even, are not supported")
     value, type_ = t.value(op.operands[0]), element_of(op.results[0].type)
@@ -150,7 +147,7 @@ def resize(t: "Translation", op: Operation) -> None:
 
 
 @emits("arith.sitofp", "arith.uitofp")
-def from_integer(t: "Translation", op: Operation) -> None:
+def from_integer(t: Translation, op: Operation) -> None:
     source, result = op.operands[0], op.results[0]
     function = t.object("F", _FromInteger(element_of(source.type), element_of(result.type), op.name == "arith.sitofp"))
     t.assign(op, f"{function}{'.array' if is_vector(result) else ''}({t.value(source)})")
@@ -172,7 +169,7 @@ class _FromInteger:
 
 
 @emits("arith.fptosi", "arith.fptoui")
-def to_integer(t: "Translation", op: Operation) -> None:
+def to_integer(t: Translation, op: Operation) -> None:
     source, result = op.operands[0], op.results[0]
     function = t.object("F", _ToInteger(element_of(result.type), op.name == "arith.fptosi"))
     t.assign(op, f"{function}{'.array' if is_vector(result) else ''}({t.value(source)}, {t.where(op)})")
@@ -197,7 +194,7 @@ class _ToInteger:
 
 
 @emits("arith.bitcast")
-def bitcast(t: "Translation", op: Operation) -> None:
+def bitcast(t: Translation, op: Operation) -> None:
     source, result = op.operands[0], op.results[0]
     t.assign(op, f"{t.object('F', _Bitcast(source.type, result.type))}({t.value(source)})")
 
@@ -243,7 +240,7 @@ def _fused_double(a: float, b: float, c: float) -> float:
         return math.copysign(math.inf, exact)
 
 
-def emit_fused(t: "Translation", op: Operation) -> None:
+def emit_fused(t: Translation, op: Operation) -> None:
     """Multiply and add with one rounding, of scalars or vectors."""
     type_ = element_of(op.results[0].type)
     function = t.object("F", _quietly(partial(fused_multiply_add, element=type_)))
@@ -272,7 +269,7 @@ _FUNCTIONS: dict[str, Callable[..., np.ndarray]] = {
 
 
 @emits(*(f"math.{name}" for name in _FUNCTIONS))
-def function(t: "Translation", op: Operation) -> None:
+def function(t: Translation, op: Operation) -> None:
     type_ = element_of(op.results[0].type)
     if not is_float(type_):
         raise unsupported(op, f"values of type {type_} are not supported")
@@ -302,18 +299,18 @@ _COUNTS = {"ctlz": _leading_zeros, "cttz": _trailing_zeros, "ctpop": _ones}
 
 
 @emits(*(f"math.{name}" for name in _COUNTS))
-def count(t: "Translation", op: Operation) -> None:
+def count(t: Translation, op: Operation) -> None:
     wanted = _COUNTS[op.name.removeprefix("math.")]
     call_function(t, op, partial(wanted, width(op.results[0].type)), reads_unsigned=True)
 
 
 @emits("math.absi")
-def absolute(t: "Translation", op: Operation) -> None:
+def absolute(t: Translation, op: Operation) -> None:
     call_function(t, op, lambda a, where: abs(a), reads_unsigned=False)
 
 
 @emits("math.ipowi")
-def power(t: "Translation", op: Operation) -> None:
+def power(t: Translation, op: Operation) -> None:
     modulus = 1 << width(op.results[0].type)
     call_function(t, op, partial(_power, modulus), reads_unsigned=False)
 

@@ -1,19 +1,33 @@
-"""Integer and index arithmetic. Integers wrap at their type's width; what MLIR leaves undefined is an error."""
+"""Constants of every type, and integer and index arithmetic.
+
+Integers wrap at their type's width; what MLIR leaves undefined is an error.
+"""
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import BFloat16Type, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
 from xdsl.ir import Attribute, Operation
 
-from bdforge.emulator.cores.mlir.emit import emits, is_vector, literals, require, unsigned, wrapped
-from bdforge.emulator.cores.mlir.values import dtype_of_vector, element_of, is_unsigned, range_of, width, wrap
+from bdforge.emulator.cores.mlir.emit import emits, is_vector, literals, require, unsigned, unsupported, wrapped
+from bdforge.emulator.cores.mlir.translation import Translation
+from bdforge.emulator.cores.mlir.values import (
+    dtype_of_vector,
+    element_of,
+    from_memory,
+    is_float,
+    is_unsigned,
+    nearest_bf16,
+    range_of,
+    rounder,
+    width,
+    wrap,
+)
 from bdforge.emulator.errors import CoreError
 from bdforge.mlir import elementwise
-
-if TYPE_CHECKING:
-    from bdforge.emulator.cores.mlir.translation import Translation
+from bdforge.mlir.dense import numpy_of
 
 # expression, whether the result can leave the type's range, the same for numpy arrays of the type
 _WRAPPING = {
@@ -29,7 +43,7 @@ _BOOLEAN = {"addi": np.logical_xor, "subi": np.logical_xor, "muli": np.logical_a
 
 def _binary(name: str, expression: str, ufunc: np.ufunc, wraps: bool) -> None:
     @emits(f"arith.{name}")
-    def emit(t: "Translation", op: Operation) -> None:
+    def emit(t: Translation, op: Operation) -> None:
         a, b = literals(t, op.operands[:2])
         element = element_of(op.results[0].type)
         bits = width(element)
@@ -121,11 +135,11 @@ def by_lane(function: Callable[..., int], results: Attribute, reads_unsigned: bo
 
 def _function(name: str, function: Callable[..., int], reads_unsigned: bool) -> None:
     @emits(f"arith.{name}")
-    def emit(t: "Translation", op: Operation) -> None:
+    def emit(t: Translation, op: Operation) -> None:
         call_function(t, op, function, reads_unsigned)
 
 
-def call_function(t: "Translation", op: Operation, function: Callable[..., int], reads_unsigned: bool) -> None:
+def call_function(t: Translation, op: Operation, function: Callable[..., int], reads_unsigned: bool) -> None:
     """The result is `function` of the operands and of the place, wrapped."""
     result = op.results[0]
     arguments = literals(t, op.operands)
@@ -145,7 +159,7 @@ for _name, _call in _UNSIGNED.items():
 
 
 @emits("arith.shli", "arith.shrsi", "arith.shrui")
-def shift(t: "Translation", op: Operation) -> None:
+def shift(t: Translation, op: Operation) -> None:
     result = op.results[0]
     bits = width(result.type)
     logical = op.name == "arith.shrui"
@@ -167,7 +181,7 @@ _FIRST_SIGNED, _FIRST_UNSIGNED = 2, 6
 
 
 @emits("arith.cmpi")
-def compare(t: "Translation", op: elementwise.CmpiOp) -> None:
+def compare(t: Translation, op: elementwise.CmpiOp) -> None:
     code = op.predicate.value.data
     a, b = t.value(op.lhs), t.value(op.rhs)
     element = element_of(op.lhs.type)
@@ -187,7 +201,7 @@ def compare(t: "Translation", op: elementwise.CmpiOp) -> None:
 
 
 @emits("arith.index_cast", "arith.extsi", "arith.trunci", "arith.index_castui", "arith.extui")
-def cast(t: "Translation", op: Operation) -> None:
+def cast(t: Translation, op: Operation) -> None:
     source, result = op.operands[0], op.results[0]
     value = t.value(source)
     bits, signed = width(source.type), not op.name.endswith("ui")
@@ -216,7 +230,7 @@ def _cast_array(values: np.ndarray, dtype: np.dtype, signed: bool) -> np.ndarray
 
 
 @emits("builtin.unrealized_conversion_cast")
-def conversion(t: "Translation", op: Operation) -> None:
+def conversion(t: Translation, op: Operation) -> None:
     for source, result in zip(op.operands, op.results, strict=True):
         if source.type == result.type:
             t.define(result, t.value(source))
@@ -227,7 +241,7 @@ def conversion(t: "Translation", op: Operation) -> None:
 
 
 @emits("arith.addui_extended")
-def add_extended(t: "Translation", op: Operation) -> None:
+def add_extended(t: Translation, op: Operation) -> None:
     total, overflow = op.results
     a, b = (unsigned(v, total.type) for v in literals(t, op.operands))
     if is_vector(total):
@@ -249,7 +263,7 @@ def _high_product(bits: int, a: int, b: int, where: Callable[[], str]) -> int:
 
 
 @emits("arith.mulsi_extended", "arith.mului_extended")
-def multiply_extended(t: "Translation", op: Operation) -> None:
+def multiply_extended(t: Translation, op: Operation) -> None:
     low, high = op.results
     arguments = literals(t, op.operands)
     bits, logical = width(low.type), op.name == "arith.mului_extended"
@@ -261,3 +275,23 @@ def multiply_extended(t: "Translation", op: Operation) -> None:
     a, b = [unsigned(v, low.type) for v in arguments] if logical else arguments
     wrapped(t, high, f"({a} * {b}) >> {bits}")
     wrapped(t, low, f"{a} * {b}")
+
+
+@emits("arith.constant")
+def constant(t: Translation, op: arith.ConstantOp) -> None:
+    type_ = op.result.type
+    match op.value:
+        case IntegerAttr() as number:
+            value = wrap(number.value.data, type_)
+            t.constants[op.result] = value
+            t.define(op.result, f"({value})")
+        case FloatAttr() as number if is_float(type_):
+            narrow = isinstance(type_, BFloat16Type)  # which the compiler rounds, not the core
+            value = (nearest_bf16 if narrow else rounder(type_))(number.value.data)
+            finite = np.isfinite(value)
+            t.define(op.result, f"({value!r})" if finite else t.object("C", value))
+        case DenseIntOrFPElementsAttr() as elements if isinstance(type_, VectorType):
+            dtype_of_vector(type_.element_type)
+            t.define(op.result, t.object("C", from_memory(numpy_of(elements), type_.element_type)))
+        case other:
+            raise unsupported(op, f"constants of type {other} are not supported")

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.dialects import memref
@@ -19,14 +18,12 @@ from xdsl.ir import Operation, SSAValue
 
 from bdforge.devices.limits import CORE
 from bdforge.emulator.cores.mlir.emit import emits, literals, mixed, require, tuple_of, unsupported
+from bdforge.emulator.cores.mlir.translation import Translation
 from bdforge.emulator.cores.mlir.values import bf16_of_bits, bits_of_bf16, dtype_of_memory
 from bdforge.emulator.errors import CoreError
 from bdforge.emulator.poison import checked_load
 from bdforge.mlir.dense import numpy_of
 from bdforge.mlir.upstream import GlobalOp
-
-if TYPE_CHECKING:
-    from bdforge.emulator.cores.mlir.translation import Translation
 
 Where = Callable[[], str]
 
@@ -36,7 +33,7 @@ def outside(array: np.ndarray, index: tuple[int, ...], where: Where) -> None:
     raise CoreError(f"index {list(index)} is outside a memref of shape {list(array.shape)}{where()}")
 
 
-def check_index(t: "Translation", op: Operation, array: SSAValue, indices: Sequence[str]) -> None:
+def check_index(t: Translation, op: Operation, array: SSAValue, indices: Sequence[str]) -> None:
     """Refuse an index outside of the memref: Python's negative indices would hide an overrun."""
     name = t.value(array)
     checks = []
@@ -60,11 +57,11 @@ def _static_size(value: SSAValue, axis: int) -> int | None:
     return None if size == DYNAMIC_INDEX else size
 
 
-def emit_load(t: "Translation", op: Operation, array: SSAValue, indices: Sequence[str]) -> None:
+def emit_load(t: Translation, op: Operation, array: SSAValue, indices: Sequence[str]) -> None:
     """Read one element."""
     check_index(t, op, array, indices)
     name = t.value(array)
-    checked = t.outside.array.poison  # whose views watch what is indexed
+    checked = t.core.array.poison  # whose views watch what is indexed
     element = f"{name}.item({', '.join(indices)})"
     if checked:
         element = f"{t.helper(checked_load)}({name}, {tuple_of(indices)}, {t.where(op)})"
@@ -73,7 +70,7 @@ def emit_load(t: "Translation", op: Operation, array: SSAValue, indices: Sequenc
     t.assign(op, f"{t.helper(bf16_of_bits)}({element})" if narrow else element)
 
 
-def emit_store(t: "Translation", op: Operation, value: SSAValue, array: SSAValue, indices: Sequence[str]) -> None:
+def emit_store(t: Translation, op: Operation, value: SSAValue, array: SSAValue, indices: Sequence[str]) -> None:
     """Write one element."""
     check_index(t, op, array, indices)
     text = t.value(value)
@@ -83,17 +80,17 @@ def emit_store(t: "Translation", op: Operation, value: SSAValue, array: SSAValue
 
 
 @emits("memref.load")
-def load(t: "Translation", op: memref.LoadOp) -> None:
+def load(t: Translation, op: memref.LoadOp) -> None:
     emit_load(t, op, op.memref, literals(t, op.indices))
 
 
 @emits("memref.store")
-def store(t: "Translation", op: memref.StoreOp) -> None:
+def store(t: Translation, op: memref.StoreOp) -> None:
     emit_store(t, op, op.value, op.memref, literals(t, op.indices))
 
 
 @emits("memref.copy")
-def copy(t: "Translation", op: memref.CopyOp) -> None:
+def copy(t: Translation, op: memref.CopyOp) -> None:
     source, target = literals(t, op.operands)
     shapes = f"copies shape {{{source}.shape}} to shape {{{target}.shape}}"
     require(t, f"{source}.shape == {target}.shape", shapes, op)
@@ -101,12 +98,12 @@ def copy(t: "Translation", op: memref.CopyOp) -> None:
 
 
 @emits("memref.memory_space_cast", "memref.assume_alignment")
-def same(t: "Translation", op: Operation) -> None:
+def same(t: Translation, op: Operation) -> None:
     t.assign(op, t.value(op.operands[0]))
 
 
 @emits("memref.cast")
-def cast(t: "Translation", op: memref.CastOp) -> None:
+def cast(t: Translation, op: memref.CastOp) -> None:
     kind = op.results[0].type
     t.assign(op, t.value(op.operands[0]))
     if isinstance(kind, UnrankedMemRefType):
@@ -119,19 +116,19 @@ def cast(t: "Translation", op: memref.CastOp) -> None:
 
 
 @emits("memref.dim")
-def dim(t: "Translation", op: memref.DimOp) -> None:
+def dim(t: Translation, op: memref.DimOp) -> None:
     array, index = literals(t, op.operands)
     require(t, f"0 <= {index} < {array}.ndim", f"there is no dimension {{{index}}} of {{{array}.ndim}}", op)
     t.assign(op, f"{array}.shape[{index}]")
 
 
 @emits("memref.rank")
-def rank(t: "Translation", op: memref.RankOp) -> None:
+def rank(t: Translation, op: memref.RankOp) -> None:
     t.assign(op, f"{t.value(op.operands[0])}.ndim")
 
 
 @emits("memref.subview")
-def subview(t: "Translation", op: memref.SubviewOp) -> None:
+def subview(t: Translation, op: memref.SubviewOp) -> None:
     assert isinstance(op.result.type, MemRefType)
     offsets = mixed(t, op.static_offsets.get_values(), op.offsets)
     sizes = mixed(t, op.static_sizes.get_values(), op.sizes)
@@ -170,7 +167,7 @@ def _subview(array, offsets, sizes, strides, dropped: tuple[int, ...], where: Wh
 
 
 @emits("memref.reinterpret_cast")
-def reinterpret_cast(t: "Translation", op: memref.ReinterpretCastOp) -> None:
+def reinterpret_cast(t: Translation, op: memref.ReinterpretCastOp) -> None:
     root, start = _aligned_base(op)
     offset = mixed(t, op.static_offsets.get_values(), op.offsets)[0]
     sizes = tuple_of(mixed(t, op.static_sizes.get_values(), op.sizes))
@@ -214,7 +211,7 @@ def _strided(array: np.ndarray, offset: int, sizes, strides, where: Where) -> np
 
 
 @emits("memref.collapse_shape", "memref.expand_shape")
-def reshape(t: "Translation", op: memref.CollapseShapeOp | memref.ExpandShapeOp) -> None:
+def reshape(t: Translation, op: memref.CollapseShapeOp | memref.ExpandShapeOp) -> None:
     assert isinstance(op.result.type, MemRefType)
     source = t.value(op.operands[0])
     if isinstance(op, memref.ExpandShapeOp):
@@ -234,7 +231,7 @@ def _reshaped(array: np.ndarray, shape: tuple[int, ...], where: Where) -> np.nda
 
 
 @emits("memref.view")
-def view(t: "Translation", op: memref.ViewOp) -> None:
+def view(t: Translation, op: memref.ViewOp) -> None:
     kind = op.result.type
     assert isinstance(kind, MemRefType)
     shape = tuple_of(mixed(t, kind.get_shape(), op.sizes))
@@ -251,7 +248,7 @@ def _viewed(array: np.ndarray, shift: int, shape: tuple[int, ...], dtype: np.dty
 
 
 @emits("memref.alloca")
-def alloca(t: "Translation", op: memref.AllocaOp) -> None:
+def alloca(t: Translation, op: memref.AllocaOp) -> None:
     kind = op.memref.type
     assert isinstance(kind, MemRefType)
     shape = mixed(t, kind.get_shape(), op.dynamic_sizes)
@@ -271,12 +268,12 @@ def _allocated(shape: tuple[int, ...], dtype: np.dtype, limit: int, where: Where
 
 
 @emits("memref.alloc", "memref.dealloc")
-def heap(t: "Translation", op: Operation) -> None:
+def heap(t: Translation, op: Operation) -> None:
     raise unsupported(op, "a core has no heap; use aie.buffer, or memref.alloca on the stack")
 
 
 @emits("memref.get_global")
-def get_global(t: "Translation", op: memref.GetGlobalOp) -> None:
+def get_global(t: Translation, op: memref.GetGlobalOp) -> None:
     symbol = op.name_.string_value()
     found = _global(op, symbol)
     if found is None:

@@ -1,11 +1,11 @@
 """From an `aie.core` body to Python source: generators that yield wherever the core would stall.
 
-Each operation has one emitter (`core_ops.EMITTERS`); this keeps the names, the control flow between blocks, the
-functions that are called, and from which operation each line came.
+Each operation has one emitter (`emit.EMITTERS`, which the modules of operations fill); this keeps the names, the
+control flow between blocks, the functions that are called, and from which operation each line came.
 """
 
-from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from xdsl.dialects import arith, func
@@ -13,22 +13,35 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from bdforge.devices.limits import CORE
-from bdforge.emulator.cores.mlir.emit import copy_all
-from bdforge.emulator.cores.mlir.ops import EMITTERS
+from bdforge.emulator.cores.core import Core
+from bdforge.emulator.cores.kernel_call import KernelCall
+from bdforge.emulator.cores.mlir.emit import EMITTERS, copy_all
 from bdforge.emulator.cores.mlir.values import size_bits
 from bdforge.emulator.errors import CoreError, EmulationError
 from bdforge.emulator.lock import Lock
 from bdforge.mlir import location
-from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, LockOp
+from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, LockOp, UseLockOp
 from bdforge.mlir.memcpy_ops import constant_of
-
-if TYPE_CHECKING:
-    from bdforge.emulator.cores.core import Core, Surroundings
 
 PREPAID_TRIPS = 4096
 """Loops with fewer, known trips pay for all of them at once: less to count inside."""
 
-Program = Callable[["Core"], Generator[None, None, None]]
+Program = Callable[[Core], Generator[None, None, None]]
+
+
+class Surroundings(Protocol):
+    """What a core program reaches outside of itself."""
+
+    @property
+    def functions(self) -> Mapping[str, func.FuncOp]: ...
+
+    def lock(self, op: LockOp) -> Lock: ...
+
+    def view(self, op: BufferOp) -> np.ndarray: ...
+
+    def kernel(self, name: str, core: Core, op: Operation) -> KernelCall: ...
+
+    def check_acquire(self, use: UseLockOp) -> None: ...
 
 
 class _PlacedError(CoreError):
@@ -63,7 +76,7 @@ def operations_that_cost(block: Block) -> int:
 class Translation:
     """Source text of one core program and the objects that it refers to."""
 
-    def __init__(self, core: "Core", op: CoreOp, outside: "Surroundings"):
+    def __init__(self, core: Core, op: CoreOp, outside: Surroundings):
         self.core, self.op, self.outside = core, op, outside
         self.file = f"<{core.name}>"
         self.lines: list[str] = []
@@ -149,8 +162,8 @@ class Translation:
 
     def block(self, block: Block) -> None:
         """Every operation of a block."""
-        if self.core.trace is not None and (work := operations_that_cost(block)):
-            self.line(f"core.trace.work += {work}")
+        if self.core.observed and (work := operations_that_cost(block)):
+            self.line(f"core.work += {work}")
         for op in block.ops:
             self.operation(op)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.dialects import vector
@@ -12,6 +11,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
 from bdforge.emulator.cores.mlir.emit import emits, is_vector, literals, mixed, tuple_of, unsupported
 from bdforge.emulator.cores.mlir.floats import emit_fused, larger_number, maximum, minimum, smaller_number
+from bdforge.emulator.cores.mlir.translation import Translation
 from bdforge.emulator.cores.mlir.values import (
     bytes_of,
     dtype_of_vector,
@@ -25,9 +25,6 @@ from bdforge.emulator.cores.mlir.values import (
     wrap,
 )
 from bdforge.emulator.errors import CoreError
-
-if TYPE_CHECKING:
-    from bdforge.emulator.cores.mlir.translation import Translation
 
 Where = Callable[[], str]
 
@@ -69,7 +66,7 @@ def _fits_block(op: Operation, type_: VectorType, array: SSAValue) -> None:
         raise unsupported(op, f"{type_} has more dimensions than {array.type}")
 
 
-def emit_vector_load(t: "Translation", op: Operation, array: SSAValue, indices: Sequence[str]) -> None:
+def emit_vector_load(t: Translation, op: Operation, array: SSAValue, indices: Sequence[str]) -> None:
     """Read a block of memory."""
     type_ = _vector_type(op.results[0])
     _fits_block(op, type_, array)
@@ -77,9 +74,7 @@ def emit_vector_load(t: "Translation", op: Operation, array: SSAValue, indices: 
     t.assign(op, f"{function}({t.value(array)}, {tuple_of(indices)}, {t.where(op)})")
 
 
-def emit_vector_store(
-    t: "Translation", op: Operation, value: SSAValue, array: SSAValue, indices: Sequence[str]
-) -> None:
+def emit_vector_store(t: Translation, op: Operation, value: SSAValue, array: SSAValue, indices: Sequence[str]) -> None:
     """Write a block of memory."""
     type_ = _vector_type(value)
     _fits_block(op, type_, array)
@@ -88,17 +83,17 @@ def emit_vector_store(
 
 
 @emits("vector.load")
-def load(t: "Translation", op: vector.LoadOp) -> None:
+def load(t: Translation, op: vector.LoadOp) -> None:
     emit_vector_load(t, op, op.base, literals(t, op.indices))
 
 
 @emits("vector.store")
-def store(t: "Translation", op: vector.StoreOp) -> None:
+def store(t: Translation, op: vector.StoreOp) -> None:
     emit_vector_store(t, op, op.vector, op.base, literals(t, op.indices))
 
 
 @emits("vector.maskedload")
-def masked_load(t: "Translation", op: vector.MaskedLoadOp) -> None:
+def masked_load(t: Translation, op: vector.MaskedLoadOp) -> None:
     _fits(op, _vector_type(op.result), op.base)
     function = t.object("F", partial(_masked_load, _Transfer(op, _innermost(op.base), op.base, op.result)))
     base, mask, other = literals(t, (op.base, op.mask, op.pass_thru))
@@ -106,7 +101,7 @@ def masked_load(t: "Translation", op: vector.MaskedLoadOp) -> None:
 
 
 @emits("vector.maskedstore")
-def masked_store(t: "Translation", op: vector.MaskedStoreOp) -> None:
+def masked_store(t: Translation, op: vector.MaskedStoreOp) -> None:
     _fits(op, _vector_type(op.value_to_store), op.base)
     transfer = _Transfer(op, _innermost(op.base), op.base, op.value_to_store)
     base, mask, values = literals(t, (op.base, op.mask, op.value_to_store))
@@ -188,7 +183,7 @@ class _Transfer:
 
 
 @emits("vector.transfer_read")
-def transfer_read(t: "Translation", op: vector.TransferReadOp) -> None:
+def transfer_read(t: Translation, op: vector.TransferReadOp) -> None:
     transfer = _Transfer(op, op.permutation_map.data, op.source, op.result)
     mask = "None" if op.mask is None else t.value(op.mask)
     index = tuple_of(literals(t, op.indices))
@@ -197,7 +192,7 @@ def transfer_read(t: "Translation", op: vector.TransferReadOp) -> None:
 
 
 @emits("vector.transfer_write")
-def transfer_write(t: "Translation", op: vector.TransferWriteOp) -> None:
+def transfer_write(t: Translation, op: vector.TransferWriteOp) -> None:
     if op.result is not None:
         raise unsupported(op, "tensors are not supported; write to a memref")
     transfer = _Transfer(op, op.permutation_map.data, op.source, op.vector)
@@ -210,7 +205,7 @@ def transfer_write(t: "Translation", op: vector.TransferWriteOp) -> None:
 
 
 @emits("vector.broadcast")
-def broadcast(t: "Translation", op: vector.BroadcastOp) -> None:
+def broadcast(t: Translation, op: vector.BroadcastOp) -> None:
     type_ = _vector_type(op.results[0])
     dtype = t.object("D", dtype_of_vector(type_.element_type))
     value = t.value(op.operands[0])
@@ -221,14 +216,14 @@ emits("vector.fma")(emit_fused)
 
 
 @emits("vector.extract")
-def extract(t: "Translation", op: vector.ExtractOp) -> None:
+def extract(t: Translation, op: vector.ExtractOp) -> None:
     place = _position(t, op, op.vector, op.static_position.get_values(), op.dynamic_position)
     element = f"{t.value(op.vector)}[{place}]"
     t.assign(op, element if is_vector(op.result) else _number(element, op.result.type))
 
 
 @emits("vector.insert")
-def insert(t: "Translation", op: vector.InsertOp) -> None:
+def insert(t: Translation, op: vector.InsertOp) -> None:
     place = _position(t, op, op.dest, op.static_position.get_values(), op.dynamic_position)
     name = t.value(op.result)
     t.line(f"{name} = {t.value(op.dest)}.copy()")
@@ -239,7 +234,7 @@ def _number(expression: str, type_: Attribute) -> str:
     return f"int({expression})" if width(type_) == 1 else f"{expression}.item()"
 
 
-def _position(t: "Translation", op: Operation, whole: SSAValue, static: Sequence[int], dynamic) -> str:
+def _position(t: Translation, op: Operation, whole: SSAValue, static: Sequence[int], dynamic) -> str:
     place = mixed(t, static, dynamic)
     shape = _vector_type(whole).get_shape()
     for index, size in zip(static, shape, strict=False):
@@ -257,20 +252,20 @@ def _inside(place: tuple[int, ...], shape: tuple[int, ...], where: Where) -> tup
 
 
 @emits("vector.shuffle")
-def shuffle(t: "Translation", op: vector.ShuffleOp) -> None:
+def shuffle(t: Translation, op: vector.ShuffleOp) -> None:
     first, second = (f"np.atleast_1d({text})" for text in literals(t, (op.v1, op.v2)))
     order = t.object("C", np.array(op.mask.get_values(), np.int64))
     t.assign(op, f"np.concatenate(({first}, {second}))[{order}]")
 
 
 @emits("vector.shape_cast")
-def shape_cast(t: "Translation", op: Operation) -> None:
+def shape_cast(t: Translation, op: Operation) -> None:
     shape = tuple_of([str(n) for n in _vector_type(op.results[0]).get_shape()])
     t.assign(op, f"{t.value(op.operands[0])}.reshape({shape})")
 
 
 @emits("vector.bitcast")
-def bitcast(t: "Translation", op: vector.BitcastOp) -> None:
+def bitcast(t: Translation, op: vector.BitcastOp) -> None:
     source, target = op.operands[0].type, op.results[0].type
     t.assign(op, f"{t.object('F', partial(_bitcast, source, target))}({t.value(op.operands[0])})")
 
@@ -280,7 +275,7 @@ def _bitcast(source: Attribute, target: Attribute, values: np.ndarray):
 
 
 @emits("vector.create_mask")
-def create_mask(t: "Translation", op: vector.CreateMaskOp) -> None:
+def create_mask(t: Translation, op: vector.CreateMaskOp) -> None:
     shape = tuple_of([str(n) for n in _vector_type(op.results[0]).get_shape()])
     t.assign(op, f"{t.helper(_mask)}({shape}, {tuple_of(literals(t, op.operands))})")
 
@@ -299,7 +294,7 @@ _COMBINERS: dict[str, Callable] = {
 
 
 @emits("vector.reduction")
-def reduction(t: "Translation", op: vector.ReductionOp) -> None:
+def reduction(t: Translation, op: vector.ReductionOp) -> None:
     if width(op.dest.type) == 1 and op.kind.data in ("minsi", "maxsi"):
         raise unsupported(op, "signed extremes of i1 are not supported; use and, or")
     function = t.object("F", partial(_reduced, op.kind.data, element_of(op.dest.type)))

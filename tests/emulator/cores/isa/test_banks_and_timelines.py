@@ -14,9 +14,8 @@ from bdforge.emulator.cores.isa.profile import Mark, Parts, Timeline
 from bdforge.emulator.cores.isa.translated import Translated
 from bdforge.emulator.timed import TimingOptions
 from bdforge.emulator.timed.banks import DMA, NEIGHBOURS, OWN, Banks
-from bdforge.emulator.timed.clock import Clock
-from bdforge.emulator.timed.runner import Runner
-from bdforge.emulator.timed.timeline import write_timeline
+from bdforge.emulator.timed.runner import Clock, Runner
+from bdforge.emulator.timed.tables import write_timeline
 from bdforge.emulator.trace import Party
 from bdforge.isa.assembler import assemble
 from support.machine_code_designs import gemm_elf, gemm_source, gemm_text, operands

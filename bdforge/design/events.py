@@ -1,5 +1,6 @@
 """From the events of a sequence program's run to the runtime sequence that templates place."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -69,7 +70,7 @@ def _events(
         match event:
             case Start(index, items):
                 tasks = [item for item in items if isinstance(item, StartedTask)]
-                names[index] = tuple(f"{_allocation(allocations, task).replace('_', '')}_step{index}" for task in tasks)
+                names[index] = tuple(_names(index, [_allocation(allocations, task) for task in tasks]))
                 yield from _started(event, names[index], arguments, allocations, writes)
             case Await(index, waits):
                 yield Event(
@@ -77,6 +78,15 @@ def _events(
                     waits=tuple(_token(sync) for wait in waits for sync in syncs(wait, wide)),
                     free=names[index],
                 )
+
+
+def _names(index: int, allocations: Sequence[str]) -> Iterator[str]:
+    """Of a step's tasks; a channel's second one has a number."""
+    seen: Counter[str] = Counter()
+    for allocation in allocations:
+        seen[allocation] += 1
+        number = f"_{seen[allocation]}" if seen[allocation] > 1 else ""
+        yield f"{allocation.replace('_', '')}_step{index}{number}"
 
 
 def _token(sync: Sync) -> TokenWait:

@@ -23,14 +23,14 @@ from bdforge.operators.gemm.reorders import c_lines, slab_block, slab_slice
 from bdforge.operators.gemm.resident import with_pool
 from bdforge.operators.gemm.spec import GemmSpec
 
-B_CHANNEL, C_IN_CHANNEL = 0, 2
+B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL = 0, 2, 2
 A_CHANNELS = (1, 3, 4, 5)
 """MM2S channels of the core rows that one memtile feeds; the first is A's S2MM channel too."""
 
 
 def c_out_channel(spec: GemmSpec) -> int:
     """The MM2S channel of C: an odd one where B's many BDs take the even ones' and no other row's A needs it."""
-    return 3 if spec.buffers.residency == "b" and spec.rows <= spec.columns else 2
+    return C_OUT_CHANNEL + (spec.buffers.residency == "b" and spec.rows <= spec.columns)
 
 
 class Share(NamedTuple):

@@ -1,11 +1,13 @@
 // program_probe: runs the sequence programs on stdin, one JSON object to a line: {"sequence": a manifest's member,
-// "parameters": [...], "wide": whether}. Prints for each line its words as a list, or the kind of error and its text.
+// "parameters": [...], "wide": whether}. Prints for each line its words as a list, or the kind of error and its text. With
+// "layouts" it lays out every operand before.
 
 #include <cstdio>
 #include <iostream>
 #include <string>
 
 #include "bdforge/error.hpp"
+#include "bdforge/layout.hpp"
 #include "bdforge/sequence.hpp"
 #include "program.hpp"
 
@@ -25,7 +27,14 @@ static std::vector<std::uint32_t> words(const std::string& line) {
     generator::Parameters parameters;
     for (const JsonView& value : view.at("parameters").elements())
         parameters.push_back(value.integer(INT64_MIN, INT64_MAX));
-    return Sequencer(std::move(design)).words(parameters);
+    const Sequencer sequencer(std::move(design));
+    if (view.has("layouts")) {
+        const generator::Program& program = sequencer.design().program;
+        const auto values = sequencer.values(parameters);
+        for (const generator::Operand& operand : program.operands)
+            generator::Layout(operand, program.arguments[operand.argument], values);
+    }
+    return sequencer.words(parameters);
 }
 
 int main() {

@@ -33,7 +33,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "group", ["json", "files", "manifest", "design", "gemm", "job", "memory", "machine", "emulated", "own_server"]
+    "group",
+    ["json", "files", "limits", "manifest", "design", "gemm", "job", "memory", "machine", "emulated", "own_server"],
 )
 def test_the_librarys_cases_pass_under_sanitizers(build: Path, data: Path, group: str):
     done = run(build / "tests" / "unit", data, group)

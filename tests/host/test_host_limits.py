@@ -1,13 +1,17 @@
 """Limits of C++: every one has a last value that is taken and a next one that is refused."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
-from host_programs import run
+from host_programs import ROOT, run
+from library_builds import run as run_program
 from library_builds import sanitized_build
 
 from bdforge.devices import mlir_device_named
+from bdforge.sequences import Builder, Program
 from bdforge.sequences.words import target_facts
 from support.program_limits import BOUNDS, WORDS, changed_word
 from support.run_limits import RUN_LIMITS
@@ -18,8 +22,8 @@ def probe() -> Callable[[list[dict]], list[str]]:
     """What C++ makes of sequences, under sanitizers: words as a list, or an error's kind and text."""
     program = sanitized_build() / "tests" / "program_probe"
 
-    def answers(sequences: list[dict], parameters: Sequence[int] = (1,)) -> list[str]:
-        order = {"parameters": parameters, "wide": False}
+    def answers(sequences: list[dict], parameters: Sequence[int] = (1,), **more: Any) -> list[str]:
+        order = {"parameters": parameters, "wide": False} | more
         lines = [json.dumps(order | {"sequence": found}) for found in sequences]
         return run(program, lines=[*lines, ""]).decode().splitlines()
 
@@ -58,3 +62,120 @@ def test_a_run_takes_the_last_value_and_refuses_the_next_one_by_its_limit(probe,
         (answer,) = probe([facts], list(parameters.values()))
         assert answer.startswith("[" if taken else ("SequenceError: ", "ManifestError: ")), (value, answer[:200])
         assert taken or limit.said in answer
+
+
+REACH = 1 << 50
+
+
+def laid_out(
+    count: int = 1, stride: int = 1, *, size: int = 1, offset: int = 0, elements: int = REACH, tile: int | None = None,
+    bits: int = 8, direction: str = "in", walked: int = 1,
+) -> Program:  # fmt: skip
+    """An operand of one axis and one loop in a buffer of bytes."""
+    build = Builder([], 1)
+    x = build.argument("X", "i8", 8, elements)
+    axes = [(size, max(walked, size) if tile is None else walked, tile, False)]
+    build.operand("A", x, direction, "int8", bits, axes, [(0, count, 1, stride)], offset=offset)
+    return build.program
+
+
+LAYOUTS: dict[str, tuple[int, Callable[[int], Program], str]] = {
+    "loop": (REACH, lambda n: laid_out(n), "has a loop of 1125899906842625"),
+    "stride": (REACH, lambda n: laid_out(1, n), "by 1125899906842625; counts begin at 1, strides at 0, both end at"),
+    "offset": (REACH - 1, lambda n: laid_out(offset=n), "reaches element 1125899906842624; its buffer has"),
+    "elements": (REACH, lambda n: laid_out(elements=n), "its buffer has 1125899906842625"),
+    "positions": (REACH, lambda n: laid_out(REACH, size=n), "has 1125899906842625 positions; there must be 1 to"),
+    "held positions": (6, lambda n: laid_out(6, size=n), "holds 6 of 7 positions"),
+    "places": (6, lambda n: laid_out(n, 0, elements=6), "has 7 places; its buffer has 6 elements"),
+    "last element": (3, lambda n: laid_out(3, n, elements=7), "reaches element 8; its buffer has 7"),
+    "tiles that move back": (4096, lambda n: laid_out(n + 1, tile=1), "has more than 4096 tiles that move back"),
+    "tile": (5, lambda n: laid_out(n, tile=n, walked=5), "has tiles of 6 in 5 positions"),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_an_operand_takes_the_last_value_and_refuses_the_next_one_by_its_limit(probe, name):
+    last, program, said = LAYOUTS[name]
+    target = target_facts(mlir_device_named("npu2"))
+    facts = [{"program": program(n).model_dump(exclude_none=True), "target": target} for n in (last, last + 1)]
+    taken, refused = probe(facts, (), layouts=True)
+    assert taken.startswith("[")
+    assert refused.startswith("SequenceError: operand A ")
+    assert said in refused
+
+
+@pytest.mark.parametrize(("direction", "widths"), [("in", [1, 2, 4, 8, 16, 32, 64]), ("out", [8, 16, 32, 64])])
+def test_operands_have_widths_that_fit_bytes(probe, direction, widths):
+    target = target_facts(mlir_device_named("npu2"))
+    programs = [
+        laid_out(bits=bits, direction=direction, elements=1 << 10).model_dump(exclude_none=True)
+        for bits in range(1, 130)
+    ]
+    answers = probe([{"program": program, "target": target} for program in programs], (), layouts=True)
+    assert [bits for bits, answer in enumerate(answers, 1) if answer.startswith("[")] == widths
+
+
+def test_counts_of_options_have_a_last_value():
+    program = sanitized_build() / "bin" / "bdforge-gemm"
+    assert run_program(program, "-i", 1_000_000_000, "--help").returncode == 0
+    done = run_program(program, "-i", 1_000_000_001, "--help")
+    assert done.returncode == 2
+    assert "-i takes a number from 1 to 1000000000, got '1000000001'" in done.stderr
+
+
+IN_C = "unit/test_limits.cpp"
+CONSTANTS = {
+    "host/src/program.cpp: values_max": (1 << 16, "Program.values"),
+    "host/src/program.cpp: number_max": (0x7FFFFFFF, "For.loop"),
+    "host/src/target.cpp: word_max": (0xFFFFFFFF, "Target.bd_address"),
+    "host/src/target.cpp: columns_max": (64, "Target.columns"),
+    "host/src/target.cpp: channels_max": (16, "Target.queues{}"),
+    "host/src/manifest.cpp: size_max": (1 << 40, f"{IN_C}: sizes_of_built_problems_have_ends"),
+    "host/src/manifest.cpp: manifest_limit_bytes": (16 << 20, f"{IN_C}: files_may_be_as_long_as_their_limit"),
+    "host/src/design.cpp: image_limit_bytes": (1 << 30, f"{IN_C}: files_may_be_as_long_as_their_limit"),
+    "host/src/npy.cpp: npy_limit_bytes": (1 << 36, f"{IN_C}: files_may_be_as_long_as_their_limit"),
+    "host/src/json.cpp: depth_limit": (64, f"{IN_C}: json_nests_to_its_depth"),
+    "host/src/layout.cpp: reach_max": (REACH, "loop"),
+    "host/src/layout.cpp: moved_max": (4096, "tiles that move back"),
+    "host/src/extent.hpp: extent_limit": (1 << 47, "unit/test_memory.cpp: products_never_wrap"),
+    "host/cli/options.cpp: count_max": (1_000_000_000, "test_counts_of_options_have_a_last_value"),
+    "host/include/bdforge/values.hpp: budget": (1 << 24, "budget"),
+    "host/include/bdforge/values.hpp: divisor_max": (4096, "divisor"),
+    "host/include/bdforge/schedule.hpp: steps_max": (1 << 14, "steps"),
+    "host/include/bdforge/stream.hpp: word_max": (0xFFFFFFFF, "address"),
+    "host/include/bdforge/stream.hpp: stream_words_max": (1 << 26, f"{IN_C}: streams_fill_their_words"),
+    "host/include/bdforge/backend.hpp: chain_commands": (32, "unit/test_gemm.cpp: batches_are_submitted_32_at_a_time"),
+}
+"""Limits that C++ names: the number a second time, and the pair of cases."""
+NO_LIMIT = {
+    "host/src/place.cpp: run_max": "a choice between two ways of copying the same",
+    "host/src/block_floats.cpp: mantissa_max": "tests/host/test_host_operands.py rounds at it",
+    "host/src/block_floats.cpp: largest_exponent": "as above",
+}
+
+
+def named_constants() -> dict[str, int]:
+    """The constants of C++ that are called like a limit, with their values."""
+    found = {}
+    for path in sorted((ROOT / "host").rglob("*.[ch]pp")):
+        for definitions in re.findall(r"^constexpr [\w:]+ (.*?);", path.read_text(encoding="utf-8"), re.M):
+            for name, value in re.findall(r"(\w+) = ([^,]+)", re.sub(r"std::\w+\{(\d+)\}", r"\1", definitions)):
+                if re.search("max|limit|budget|most|largest|chain", name):
+                    found[f"{path.relative_to(ROOT)}: {name}"] = number_of(value)
+    return found
+
+
+def number_of(expression: str) -> int:
+    """A literal, or one shifted."""
+    base, *shifts = (int(part.strip().replace("'", ""), 0) for part in expression.split("<<"))
+    return base << sum(shifts)
+
+
+def test_every_constant_of_c_that_is_a_limit_has_a_pair_of_cases():
+    """A new one goes into CONSTANTS with where the pair is, or into NO_LIMIT with the reason."""
+    named = {name: value for name, value in named_constants().items() if name not in NO_LIMIT}
+    assert named == {name: value for name, (value, _) in CONSTANTS.items()}
+    known = BOUNDS.keys() | RUN_LIMITS.keys() | LAYOUTS.keys() | globals().keys()
+    for _, where in CONSTANTS.values():
+        file, _, case = where.partition(": ")
+        assert where in known or f", {case})" in (ROOT / "tests" / "host" / file).read_text(encoding="utf-8"), where

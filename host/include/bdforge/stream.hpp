@@ -143,10 +143,11 @@ private:
     const Target &target_;
 };
 
-/// Writes the operations of a stream.
+/// Writes the operations of a stream of at most so many words.
 class Writer {
 public:
-    explicit Writer(const Target &target) : target_(target), words_(header_words) {
+    explicit Writer(const Target &target, std::size_t most = stream_words_max)
+        : target_(target), most_(most), words_(header_words) {
         words_.reserve(stream_words);
         std::copy(target.header.begin(), target.header.end(), words_.begin());
     }
@@ -208,12 +209,13 @@ private:
     void add(std::initializer_list<std::uint32_t> words) {
         words_.insert(words_.end(), words);
         ++operations_;
-        if (words_.size() > stream_words_max)
-            throw SequenceError("the stream is longer than " + std::to_string(stream_words_max) +
+        if (words_.size() > most_)
+            throw SequenceError("the stream is longer than " + std::to_string(most_) +
                                 " words; split the problem");
     }
 
     const Target &target_;
+    const std::size_t most_;
     std::vector<std::uint32_t> words_;
     std::uint32_t operations_ = 0;
 };

@@ -1,0 +1,72 @@
+#include "bdforge/stream.hpp"
+
+#include <fstream>
+
+#include "bdforge/error.hpp"
+#include "bdforge/manifest.hpp"
+#include "files.hpp"
+#include "unit.hpp"
+
+using namespace bdforge;
+using unit::check_contains;
+using unit::check_equal;
+using unit::message_of;
+
+namespace {
+
+std::string manifest() { return read_file(unit::data_folder() + "/small/manifest.json", 1 << 20, ""); }
+
+/// The manifest with another K of its first problem.
+std::string with_size(const std::string& size) {
+    std::string text = manifest();
+    const std::string from = "\"K\": 40";
+    return text.replace(text.rfind(from), from.size(), "\"K\": " + size);
+}
+
+std::string nested(std::size_t depth) { return std::string(depth, '[') + "1" + std::string(depth, ']'); }
+
+}  // namespace
+
+UNIT_CASE("limits", files_may_be_as_long_as_their_limit) {
+    const std::string path = unit::data_folder() + "/nine";
+    std::ofstream(path) << "123456789";
+    check_equal(read_file(path, 9, ""), "123456789", "a file of the limit");
+    check_contains(message_of<FileError>([&] { read_file(path, 8, "make it shorter"); }), "9 bytes, more than 8; make");
+    std::ofstream(path, std::ios::trunc).flush();
+    check_equal(read_file(path, 0, ""), "", "an empty file");
+}
+
+UNIT_CASE("limits", json_nests_to_its_depth) {
+    Json::parse(nested(64), "m.json");
+    check_contains(message_of<ManifestError>([] { Json::parse(nested(65), "m.json"); }), "nested deeper than 64");
+}
+
+UNIT_CASE("limits", json_numbers_fill_64_bits) {
+    const auto number = [](const std::string& text) {
+        return JsonView(Json::parse(text, "m.json"), "m.json").integer(INT64_MIN, INT64_MAX);
+    };
+    check_equal(number("9223372036854775807"), INT64_MAX, "the largest");
+    check_equal(number("-9223372036854775808"), INT64_MIN, "the least");
+    check_contains(message_of<ManifestError>([&] { number("9223372036854775808"); }), "out of range");
+    check_contains(message_of<ManifestError>([&] { number("-9223372036854775809"); }), "out of range");
+}
+
+UNIT_CASE("limits", sizes_of_built_problems_have_ends) {
+    check_equal(parse_manifest(with_size("1099511627776"), "m.json").problems.at(0).sizes.at("K"),
+                std::int64_t{1} << 40, "the largest size");
+    check_equal(parse_manifest(with_size("1"), "m.json").problems.at(0).sizes.at("K"), 1, "the least size");
+    for (const char* size : {"0", "1099511627777"})
+        check_contains(message_of<ManifestError>([&] { parse_manifest(with_size(size), "m.json"); }),
+                       std::string("sizes.K is ") + size + ", expected an integer from 1 to 1099511627776");
+}
+
+UNIT_CASE("limits", streams_fill_their_words) {
+    const Manifest small = parse_manifest(manifest(), "m.json");
+    const auto written = [&](std::size_t writes, std::size_t most) {
+        generator::detail::Writer writer(small.streams.target, most);
+        for (std::size_t i = 0; i < writes; ++i) writer.write(0, 0);
+        return writer.finish().size();
+    };
+    check_equal(written(3, 4 + 3 * 6), 22U, "a header and three writes");
+    check_contains(message_of<generator::SequenceError>([&] { written(3, 21); }), "the stream is longer than 21 words");
+}

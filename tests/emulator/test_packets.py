@@ -143,6 +143,18 @@ def test_packets_of_several_sources_stay_whole_and_take_turns():
     assert set(rounds[0]) == set(SENDERS)
 
 
+def test_two_sources_take_turns_too():
+    """A source with packets left lets the other one go first, which nobody has asked to wait yet."""
+    text = module(
+        "npu2_3col", *TILES, buffer("a", "02", 20, DATA[:20]), buffer("b", "03", 20, DATA[20:40]),
+        buffer("x", "01", 2 * 3 * 21), fills("01", "x", 126, channel=3),
+        packet_flow(1, "02 DMA : 0", "01 DMA : 3", keep=True), packet_flow(2, "03 DMA : 0", "01 DMA : 3", keep=True),
+        sends("02", "a", 20, [(0, 20, 1)], repeat=2), sends("03", "b", 20, [(0, 20, 2)], repeat=2),
+    )  # fmt: skip
+    senders = bdforge.emulate(text).buffers["x"].reshape(6, 21)[:, 0]
+    assert senders.tolist() in ([header(0, 2, 1), header(0, 3, 2)] * 3, [header(0, 3, 2), header(0, 2, 1)] * 3)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_a_shuffled_schedule_keeps_packets_whole(seed):
     packets = fan_in(schedule="random", seed=seed)

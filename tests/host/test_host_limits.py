@@ -117,8 +117,8 @@ def test_operands_have_widths_that_fit_bytes(probe, direction, widths):
 
 def test_counts_of_options_have_a_last_value():
     program = sanitized_build() / "bin" / "bdforge-gemm"
-    assert run_program(program, "-i", 1_000_000_000, "--help").returncode == 0
-    done = run_program(program, "-i", 1_000_000_001, "--help")
+    assert run_program(program, "-i", "1000000000", "--help").returncode == 0
+    done = run_program(program, "-i", "1000000001", "--help")
     assert done.returncode == 2
     assert "-i takes a number from 1 to 1000000000, got '1000000001'" in done.stderr
 

@@ -1,11 +1,18 @@
 """Packet rules, arbiters and msels of switches."""
 
+import random
+from types import SimpleNamespace
+
 import pytest
 from route_checks import check_routes
 from route_designs import circuit, flows_only, packets
 
-from bdforge.devices.switches import MSELS_PER_ARBITER
+from bdforge.devices import mlir_device_named
+from bdforge.devices.switches import MSELS_PER_ARBITER, PortBundle
 from bdforge.routing import RoutingError, route
+from bdforge.routing.fabric import wires
+from bdforge.routing.nets import Port
+from bdforge.routing.packets import PacketRule, _assign, _branches, _rules
 
 CONTROL = [(0, row, "TileControl", 0) for row in range(6)]
 
@@ -97,3 +104,74 @@ def test_one_way_more_than_an_arbiter_has_msels_is_refused():
     message = r"\(0, 2\) would send packets to 5 sets of masters, more than 8 arbiters with 4 msels each separate"
     with pytest.raises(RoutingError, match=message):
         route(flows_only("npu2_1col", *joined(MSELS_PER_ARBITER + 1)))
+
+
+def port(channel: int, bundle: PortBundle = PortBundle.DMA) -> Port:
+    return Port(0, 2, bundle, channel)
+
+
+def test_a_rule_matches_the_ids_that_agree_under_its_mask():
+    matching = lambda number, mask: [i for i in range(32) if PacketRule(number, mask, 0, 0, ()).matches(i)]  # noqa: E731
+    assert matching(0b00100, 0b11100) == [4, 5, 6, 7]
+    assert matching(31, 31) == [31]
+    assert matching(0, 1) == list(range(0, 32, 2))
+    assert matching(5, 0) == list(range(32))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rules_send_every_id_its_way_and_no_id_another(seed: int):
+    rng = random.Random(seed)
+    ways = [frozenset({port(i)}) for i in range(rng.randint(1, 4))]
+    by_id = {i: rng.choice(ways) for i in rng.sample(range(32), rng.randint(1, 32))}
+    rules = _rules(by_id)
+    for packet_id, way in by_id.items():
+        assert {masters for number, mask, masters in rules if (packet_id ^ number) & mask == 0} == {way}
+
+
+@pytest.mark.parametrize(
+    ("ways", "rules"),
+    [
+        (lambda i: 0, [(0, 0)]),
+        (lambda i: i & 1, [(0, 1), (1, 1)]),
+        (lambda i: i >> 3 & 1, [(0, 8), (8, 8)]),
+        (lambda i: i >> 4 & 1, [(0, 16), (16, 16)]),
+    ],
+)
+def test_ids_that_differ_in_one_bit_need_a_rule_for_each_value_of_it(ways, rules):
+    found = _rules({i: frozenset({port(ways(i))}) for i in range(32)})
+    assert [(number, mask) for number, mask, _ in found] == rules
+
+
+def test_ways_with_priority_take_arbiters_from_5_down_and_msels_from_3_down():
+    alone = [frozenset({port(i)}) for i in range(10)]
+    urgent = frozenset(port(i) for i in range(8))
+    assert [_assign(set(alone[:8]), urgent)[way] for way in alone[:8]] == [
+        (arbiter, 3) for arbiter in (5, 4, 3, 2, 1, 0, 6, 7)
+    ]  # fmt: skip
+    assert [_assign(set(alone[:8]), frozenset())[way] for way in alone[:8]] == [(arbiter, 0) for arbiter in range(8)]
+    mixed = _assign({alone[0], alone[8]}, urgent)
+    assert (mixed[alone[0]], mixed[alone[8]]) == ((5, 3), (0, 0))
+    both = _assign({frozenset({port(0)}), frozenset({port(0), port(8)})}, urgent)
+    assert sorted(both.values()) == [(5, 2), (5, 3)]
+
+
+def test_ports_behind_all_masters_but_the_commonest_are_branches():
+    """Port 1 is used by two ids, 0 and 2 by one: what follows them is a branch."""
+    fabric = SimpleNamespace(feeders=[None, port(0), port(1), port(2), port(3)])
+    sets = [frozenset({port(0), port(1)}), frozenset({port(1), port(2)})]
+    assert _branches(fabric, sets) == {1, 3}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("column", "row", "side", "count"),
+    [
+        (0, 0, "WEST", 0),
+        (0, 0, "NORTH", 6),
+        (0, 1, "EAST", 0),
+        (0, 2, "SOUTH", 4),
+        (0, 5, "NORTH", 0),
+        (1, 3, "WEST", 4),
+    ],
+)
+def test_a_switch_has_so_many_wires_to_a_side(column: int, row: int, side: str, count: int):
+    assert wires(mlir_device_named("npu2_4col"), column, row, PortBundle[side]) == count

@@ -18,6 +18,9 @@ from bdforge.txn.bd import (
     encode_bd,
     granules,
     memcpy_transfer,
+    reach_words,
+    static_dims,
+    task_transfer,
 )
 
 SETTINGS = settings(deadline=None, derandomize=True, max_examples=120)
@@ -86,6 +89,60 @@ def test_linear_transfers_may_be_longer_than_any_wrap():
 def test_a_run_stride_of_zero_is_a_plain_repeat():
     assert memcpy_transfer(SHIM, (5, 2, 3, 8), (0, 64, 16, 1), 32).iteration is None
     assert memcpy_transfer(SHIM, (5, 2, 3, 8), (128, 64, 16, 1), 32).iteration == (5, 128)
+    assert memcpy_transfer(SHIM, (1, 2, 3, 8), (128, 64, 16, 1), 32).iteration is None
+    assert memcpy_transfer(SHIM, (2, 2, 3, 8), (1, 64, 16, 1), 32).iteration == (2, 1)
+
+
+@given(st.data())
+@SETTINGS
+def test_a_transfer_reaches_as_far_as_its_farthest_word(data):
+    rank = data.draw(st.integers(0, 3))
+    dims = data.draw(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 30)), min_size=rank, max_size=rank))
+    inner = int(np.prod([size for size, _ in dims[1:]], dtype=int))
+    length = data.draw(st.integers(0, 3)) * inner if dims else data.draw(st.integers(0, 9))
+    iteration = data.draw(st.none() | st.tuples(st.integers(1, 4), st.integers(0, 50)))
+    runs, step = iteration or (1, 0)
+    if not length:
+        assert reach_words(0, dims, iteration) == (runs - 1) * step
+        return
+    sizes = [length // inner, *(size for size, _ in dims[1:])] if dims else [length]
+    strides = [stride for _, stride in dims] or [1]
+    assert reach_words(length, dims, iteration) == 1 + max(loops((runs, *sizes), (step, *strides)))
+
+
+def test_a_length_that_ends_within_the_outermost_size_reaches_into_it():
+    assert reach_words(9, [(9, 100), (4, 1)]) == 1 + 2 * 100 + 3
+    assert reach_words(8, [(9, 100), (4, 1)]) == 1 + 100 + 3
+
+
+def test_static_dimensions_keep_strides_that_are_never_stepped_by():
+    assert static_dims([(1, 6), (4, 8), (2, 1)], 32) == [(1, 6), (4, 8), (2, 1)]
+    assert static_dims([(1, 7), (4, 8), (4, 1)], 16) == [(1, 3), (4, 4), (2, 1)]  # 3.5 words, rounded down
+    assert static_dims([(2, 6), (1, 9)], 32) == [(2, 6), (1, 9)]
+    assert static_dims([(1, 3), (8, 1)], 8) == [(1, 0), (2, 1)]
+    with pytest.raises(BdError, match="stride of dimension 1 is 7 elements of 16 bits, 14 bytes"):
+        static_dims([(2, 7), (4, 1)], 16)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides", "memcpy", "task"),
+    [
+        ((1, 1, 1, 8), (0, 0, 0, 1), True, True), ((3, 1, 1, 8), (9, 0, 0, 1), True, True),
+        ((1, 1, 1, 8), (0, 9, 0, 1), False, True), ((1, 1, 1, 8), (0, 0, 9, 1), False, True),
+        ((1, 1, 1, 8), (0, 0, 0, 2), False, True), ((1, 1, 2, 8), (0, 0, 9, 1), False, False),
+        ((1, 2, 1, 8), (0, 9, 0, 1), False, False),
+    ],
+)  # fmt: skip
+def test_what_is_linear_holds_no_dimensions(sizes, strides, memcpy, task):
+    """mlir-aie asks a memcpy's strides too, a task's sizes only."""
+    assert (memcpy_transfer(SHIM, sizes, strides, 32).dims_words == ()) == memcpy
+    assert (task_transfer(SHIM, sizes, strides, 32).dims_words == ()) == task
+
+
+def test_a_memtiles_third_dimension_has_no_wrap_at_run_time():
+    assert memcpy_transfer(MEMTILE, (1, 2, 3, 8), (0, 64, 16, 1), 32).dims_words == ((0, 64), (3, 16), (8, 1))
+    assert memcpy_transfer(MEMTILE, (1, 1, 3, 8), (0, 64, 16, 1), 32).dims_words == ((3, 16), (8, 1))
+    assert memcpy_transfer(SHIM, (1, 2, 3, 8), (0, 64, 16, 1), 32).dims_words == ((2, 64), (3, 16), (8, 1))
 
 
 @pytest.mark.parametrize(

@@ -112,17 +112,19 @@ def _check_columns(reader: csv.DictReader, where: str) -> None:
 
 def _lines(reader: csv.DictReader) -> Iterator[tuple[int, Callable[[], dict[str, str]]]]:
     """The line where each row begins, and its fields by name, or what is wrong with it."""
-    for _ in range(ROWS_MAX):
+    for number in range(ROWS_MAX + 1):
         first = reader.line_num + 1
         try:
             fields = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            yield first, partial(_raise, PerfError(f"no CSV: {error}"))
+            row = partial(_raise, PerfError(f"no CSV: {error}"))
         else:
-            yield first, partial(_named, fields)
-    yield reader.line_num + 1, partial(_raise, PerfError(f"more than {ROWS_MAX} rows are not read; split the table"))
+            row = partial(_named, fields)
+        if number == ROWS_MAX:
+            row = partial(_raise, PerfError(f"more than {ROWS_MAX} rows are not read; split the table"))
+        yield first, row
 
 
 def _raise(error: PerfError) -> dict[str, str]:

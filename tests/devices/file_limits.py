@@ -48,6 +48,13 @@ def _long_header(size: int) -> None:
     read_header(WHERE, head + struct.pack("<Q", size - len(head) - 8) + bytes(size - len(head) - 8) + bytes(9))
 
 
+def _kept_text(size: int) -> None:
+    """A string of metadata; longer ones are passed over."""
+    text = gguf_string("k") + struct.pack("<I", STRING) + gguf_string("a" * size)
+    if "k" not in read_header(WHERE, _header(text)).metadata:
+        raise WeightError("not kept")
+
+
 def _tensors_in(size: int) -> None:
     """One tensor announced, of which so many bytes are missing that `size - 1` of the least 33 are left, or none."""
     read_header(WHERE, _header(tensor_count=1) + bytes(8 + 33 - size)[8:])
@@ -77,6 +84,7 @@ def file_limits() -> Iterator[Limit]:
             "KEY_BYTES_MAX", 65535,
             lambda n: read_header(WHERE, _header(gguf_string(text(n)) + struct.pack("<IB", UINT8, 0))), "1 to 65535",
         ),
+        ("VALUE_TEXT_BYTES_MAX", 65535, _kept_text, "not kept"),
         ("ARRAY_DEPTH_MAX", 8, _nested, "nested deeper than 8"),
         ("HEADER_BYTES_MAX", 67108864, _long_header, "headers over 67108864 bytes are not read"),
     ):  # fmt: skip

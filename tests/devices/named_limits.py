@@ -5,12 +5,13 @@ import importlib
 import re
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 
 from bdforge.devices.limits import CORE, MEMTILE, SHIM
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("devices", "mlir", "txn", "routing", "emulator", "weights", "formats")
+PACKAGES = sorted(path.parent.name for path in (ROOT / "bdforge").glob("*/__init__.py"))
 ALL_NUMBERS = ("devices.limits", "devices.switches")  # every number there is a limit unless said otherwise
 LIKE_A_LIMIT = re.compile(r"MAX|MIN|LIMIT|BUDGET|LARGEST|LONGEST|MOST|UNREAD|CAPACITY|ENTRIES|(^|_)END(_|$)")
 
@@ -25,7 +26,7 @@ NO_LIMIT = {
     "devices.limits.SHIM_CONTROLLER_ID": "a number of a tile",
     "devices.limits.STREAM_BUFFER_WORDS": "a time: tests/emulator/test_timing_transfers.py fills it and one more",
     "devices.limits.CASCADE_BITS": "a width: values of any other are refused",
-    "devices.limits.CASCADE_FIFO_VALUES": "half of emulator.cascade.CAPACITY",
+    "devices.limits.CASCADE_FIFO_VALUES": "half of emulator.cores.ports.CAPACITY",
     "devices.switches.SHIM_TOKEN_MASTER": "a number of a port",
     "devices.switches.PRIORITY_ARBITER": "a number of an arbiter",
     "emulator.cores.isa.profile.MOST_MARKS": "the length of a record: what comes behind counts as its last part",
@@ -38,6 +39,17 @@ NO_LIMIT = {
     "emulator.diagnose.MOST_OTHERS": "the length of a message",
     "weights.gguf_header.ENTRY_BYTES_MIN": "a size that follows from the format: counts are refused before reading",
     "weights.gguf_header.TENSOR_BYTES_MIN": "as above",
+    "sequences.program.MOST_VALUES": "tests/sequences/test_program_limits.py: Program.values, and places of values",
+    "sequences.program.MOST_WRITTEN": "as above: Write.values",
+    "operators.gemm.kernels.UNLIMITED_DEPTH": "operators.specs.LARGEST_SIZE, where sums never overflow",
+    "operators.elementwise.mapping.LARGEST_LENGTH": "tests/operators/elementwise/test_elementwise_program.py",
+    "runtime.service.server.HELD_MAX": "tests/runtime/test_device_service.py holds two arrays more",
+    "runtime.service.wire.FILES_MAX": "room to receive files in: requests have one at most",
+    "cli.machine_code.MOST_LOOKS": "the length of an output",
+    "perf.kernels.loop.INTERVAL_LIMIT": "far above any loop",
+    "perf.kernels.modulo.BUDGET": "how long a search tries",
+    "perf.native.SHAPES_MOST": "tests/cli/test_sweep_command.py: nobody sees which of 10,000 problems is one too many",
+    "perf.rows.ROWS_MAX": "tests/perf/test_measurement_rows.py puts a smaller one in its place",
     "devices.limits.SHIM.banks": "there is none",
     "devices.limits.MEMTILE.banks": "how allocators divide memory",
     "devices.limits.CORE.banks": "how allocators divide memory",
@@ -46,6 +58,7 @@ NO_LIMIT = {
 """Numbers that look like limits: why they have no pair of cases."""
 
 
+@cache
 def named_limits() -> dict[str, int]:
     """Every named limit with its value: constants and fields of tiles."""
     return {**dict(_constants()), **dict(_tile_fields())}

@@ -142,7 +142,7 @@ TABLE: list[tuple] = [
         "devices.limits.CORE_STREAM_PORTS", 1,
         Place(lambda n: emulate(CORE_PORT.replace("CHANNEL", str(n))), "Core", EmulationError, below=True),
     ),
-    ("emulator.cascade.CAPACITY", 4, Place(_cascade, "to take a value from the cascade", EmulationError)),
+    ("emulator.cores.ports.CAPACITY", 4, Place(_cascade, "to take a value from the cascade", EmulationError)),
     ("devices.switches.PACKET_RULES_PER_SLAVE", 4, Place(_rules, "5 rules; a slave port has 4")),
     ("devices.switches.ARBITERS", 8, Place(_switch("aie.amsel<{n}> (0)"), "arbiters 0 to 7", below=True)),
     ("devices.switches.MSELS_PER_ARBITER", 4, Place(_switch("aie.amsel<7> ({n})"), "msels 0 to 3", below=True)),

@@ -6,11 +6,12 @@ from limit_table import Limit
 from named_limits import NO_LIMIT, named_limits
 from stream_limits import stream_limits
 from tile_limits import tile_limits
+from tool_limits import tool_limits
 
 from bdforge.devices import registers
 from bdforge.devices.bd_registers import Layout, RegisterError
 
-LIMITS = [*tile_limits(), *stream_limits(), *file_limits()]
+LIMITS = [*tile_limits(), *stream_limits(), *file_limits(), *tool_limits()]
 each_limit = pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: f"{limit.name}: {limit.place.words[:30]}")
 
 

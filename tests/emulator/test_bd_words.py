@@ -52,11 +52,11 @@ def test_a_run_without_gaps_has_no_offsets_and_one_with_gaps_has():
 
 
 def test_padding_stands_before_and_behind_each_dimension():
-    found = decoded(MEMTILE, length=8, d0_wrap=2, d0_pad_before=1, d0_pad_after=1, d1_wrap=2, d1_step=9)
-    assert found.order.offsets.tolist() == [PAD, 0, 1, PAD, PAD, 10, 11, PAD]
-    assert (found.order.low, found.order.high, found.order.padded) == (0, 11, True)
-    first = decoded(MEMTILE, length=5, d0_pad_before=2)
-    assert first.order.offsets.tolist() == [PAD, PAD, 0, 1, 2]
+    fields = {"d0_wrap": 2, "d0_pad_before": 1, "d0_pad_after": 2, "d1_wrap": 2, "d1_step": 9}
+    assert offsets(MEMTILE, length=10, **fields) == [PAD, 0, 1, PAD, PAD, PAD, 10, 11, PAD, PAD]
+    found = decoded(MEMTILE, length=10, **fields).order
+    assert (found.low, found.high, found.padded) == (0, 11, True)
+    assert offsets(MEMTILE, length=5, d0_pad_before=2) == [PAD, PAD, 0, 1, 2]
 
 
 @pytest.mark.parametrize(("length", "fields"), [(4, {"d0_wrap": 2, "d1_pad_after": 1}), (4, {"d0_pad_after": 1})])

@@ -155,12 +155,12 @@ NO_LIMIT = {
 
 
 def named_constants() -> dict[str, int]:
-    """The constants of C++ that are called like a limit, with their values."""
+    """The constants of the library and its program that are called like a limit, with their values."""
     found = {}
-    for path in sorted((ROOT / "host").rglob("*.[ch]pp")):
+    for path in sorted(path for part in ("src", "include", "cli") for path in (ROOT / "host" / part).rglob("*.[ch]pp")):
         for definitions in re.findall(r"^constexpr [\w:]+ (.*?);", path.read_text(encoding="utf-8"), re.M):
             for name, value in re.findall(r"(\w+) = ([^,]+)", re.sub(r"std::\w+\{(\d+)\}", r"\1", definitions)):
-                if re.search("max|limit|budget|most|largest|chain", name):
+                if re.search("max|limit|budget|most|largest|commands", name):
                     found[f"{path.relative_to(ROOT)}: {name}"] = number_of(value)
     return found
 

@@ -199,3 +199,5 @@ def test_a_table_of_too_many_rows_is_left(monkeypatch):
     found, faults = estimate_table("\n".join([GOOD[0], *[GOOD[1]] * 5]), "in.csv")
     assert len(found.splitlines()) == 4
     assert faults == ["in.csv: line 5: more than 3 rows are not read; split the table"]
+    whole, none = estimate_table("\n".join([GOOD[0], *[GOOD[1]] * 3]), "in.csv")
+    assert (len(whole.splitlines()), none) == (4, [])

@@ -142,17 +142,32 @@ def test_ids_that_differ_in_one_bit_need_a_rule_for_each_value_of_it(ways, rules
     assert [(number, mask) for number, mask, _ in found] == rules
 
 
+def assigned(
+    sets: set[frozenset[Port]], urgent: frozenset[Port] = frozenset()
+) -> dict[frozenset[Port], tuple[int, int]]:
+    found = _assign(sets, urgent)
+    assert found is not None
+    return found
+
+
 def test_ways_with_priority_take_arbiters_from_5_down_and_msels_from_3_down():
     alone = [frozenset({port(i)}) for i in range(10)]
     urgent = frozenset(port(i) for i in range(8))
-    assert [_assign(set(alone[:8]), urgent)[way] for way in alone[:8]] == [
-        (arbiter, 3) for arbiter in (5, 4, 3, 2, 1, 0, 6, 7)
-    ]  # fmt: skip
-    assert [_assign(set(alone[:8]), frozenset())[way] for way in alone[:8]] == [(arbiter, 0) for arbiter in range(8)]
-    mixed = _assign({alone[0], alone[8]}, urgent)
+    first, second = assigned(set(alone[:8]), urgent), assigned(set(alone[:8]))
+    assert [first[way] for way in alone[:8]] == [(arbiter, 3) for arbiter in (5, 4, 3, 2, 1, 0, 6, 7)]
+    assert [second[way] for way in alone[:8]] == [(arbiter, 0) for arbiter in range(8)]
+    mixed = assigned({alone[0], alone[8]}, urgent)
     assert (mixed[alone[0]], mixed[alone[8]]) == ((5, 3), (0, 0))
-    both = _assign({frozenset({port(0)}), frozenset({port(0), port(8)})}, urgent)
+    both = assigned({frozenset({port(0)}), frozenset({port(0), port(8)})}, urgent)
     assert sorted(both.values()) == [(5, 2), (5, 3)]
+
+
+def test_ways_that_must_share_an_arbiter_get_theirs_before_single_ones():
+    alone = {frozenset({port(i)}) for i in range(8)}
+    four = {frozenset({port(8), port(i)}) for i in (8, 9, 10, 11)}
+    found = assigned(alone | four)
+    assert len({found[way][0] for way in four}) == 1
+    assert len(set(found.values())) == len(found)
 
 
 def test_ports_behind_all_masters_but_the_commonest_are_branches():

@@ -75,7 +75,6 @@ RUN_LIMITS: dict[str, RunLimit] = {
     ),
     "largest value": RunLimit(
         (1 << 63) - 1, lambda n: _computed(lambda e: e + 1, n - 1), "needs more than 64 bits",
-        "sequences.expressions.LARGEST",
     ),
     "least value": RunLimit(
         1 << 63, lambda n: _computed(lambda e: (0 - e) - 1, n - 1), "needs more than 64 bits"

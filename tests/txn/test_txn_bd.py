@@ -142,6 +142,7 @@ def test_what_is_linear_holds_no_dimensions(sizes, strides, memcpy, task):
 def test_a_memtiles_third_dimension_has_no_wrap_at_run_time():
     assert memcpy_transfer(MEMTILE, (1, 2, 3, 8), (0, 64, 16, 1), 32).dims_words == ((0, 64), (3, 16), (8, 1))
     assert memcpy_transfer(MEMTILE, (1, 1, 3, 8), (0, 64, 16, 1), 32).dims_words == ((3, 16), (8, 1))
+    assert memcpy_transfer(SHIM, (1, 1, 3, 8), (0, 64, 16, 1), 32).dims_words == ((1, 0), (3, 16), (8, 1))
     assert memcpy_transfer(SHIM, (1, 2, 3, 8), (0, 64, 16, 1), 32).dims_words == ((2, 64), (3, 16), (8, 1))
 
 

@@ -126,6 +126,7 @@ def test_counts_of_options_have_a_last_value():
 IN_C = "unit/test_limits.cpp"
 CONSTANTS = {
     "host/src/program.cpp: values_max": (1 << 16, "Program.values"),
+    "host/src/program.cpp: written_max": (1 << 10, "Write.values"),
     "host/src/program.cpp: number_max": (0x7FFFFFFF, "For.loop"),
     "host/src/target.cpp: word_max": (0xFFFFFFFF, "Target.bd_address"),
     "host/src/target.cpp: columns_max": (64, "Target.columns"),

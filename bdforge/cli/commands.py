@@ -13,9 +13,11 @@ from bdforge.cli import (
     doctor,
     emulate,
     estimate,
+    generate,
     insts,
     isa,
     lower,
+    model_bench,
     plot,
     run,
     sweep,
@@ -32,8 +34,8 @@ app = typer.Typer(
     help="Explicit, checked and emulated designs for AMD's NPU.",
 )  # fmt: skip
 for part in (
-    build, run, check_run, emulate, device, texts, lower, insts, isa, estimate, weights, tune, balance, sweep, plot,
-    doctor,
+    build, run, check_run, emulate, device, texts, lower, insts, isa, estimate, weights, generate, model_bench, tune,
+    balance, sweep, plot, doctor,
 ):  # fmt: skip
     app.add_typer(part.app)
 app.command(name="checks")(checks)

@@ -46,7 +46,9 @@ Kernel = Annotated[
 Dialect = Annotated[Era, typer.Option(help="Form of the text: march up to mlir-aie 1.3.4, 1.4 from then on.")]
 Wait = Annotated[str | None, typer.Option(help="How runs wait: column or wide; the design's way without.")]
 InFlight = Annotated[int | None, typer.Option(help="Steps at a time, 1 to 4 (wide: 1); 0 takes the most.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of what is random: a run's data, or a schedule.")]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, help="Seed of what is random: a run's data, a schedule, or what is drawn.")
+]
 Tensors = Annotated[
     list[str] | None, typer.Option("--tensor", help="Tensors of the file of weights, fused along N; repeatable.")
 ]

@@ -42,6 +42,10 @@ class Emulator:
         del timeout_seconds
         return self._resident.run(planned.words(), buffers)
 
+    def ready(self) -> None:
+        """Load the array now instead of with the first run."""
+        _ = self._resident
+
     @cached_property
     def _resident(self) -> Resident:
         return Resident(self._design.mlir, self._design.kernels, str(self._design.mlir_file))
@@ -97,6 +101,11 @@ class Loaded:
     def __repr__(self) -> str:
         inputs = ", ".join(operand.name for operand in inputs_of(self.design.program))
         return f"<Loaded {self.design.summary} by the {self.device}, takes {inputs}>"
+
+    def ready(self) -> None:
+        """Load the array now where it would be loaded with the first call."""
+        if isinstance(self._backend, Emulator):
+            self._backend.ready()
 
     def pack(self, *arrays: np.ndarray, **named: np.ndarray) -> Packed:
         """Inputs that stay from call to call as this design reads them, packed or staged, such as weights.

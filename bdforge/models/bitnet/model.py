@@ -47,6 +47,11 @@ class Layer:
     ffn_norm: np.ndarray
     ffn_sub_norm: np.ndarray
 
+    @property
+    def linears(self) -> tuple[Linear, ...]:
+        """The matrices, in order."""
+        return self.qkv, self.out, self.gate_up, self.down
+
 
 @dataclass(frozen=True, eq=False)
 class BitNet:
@@ -91,6 +96,11 @@ class BitNet:
                 f"the vocabulary has tokens 0 to {self.config.vocab_size - 1}, not {listed(map(str, odd), ', ')}"
             )
 
+    def check_length(self, tokens: int) -> None:
+        """ModelError for more tokens than the model was made for."""
+        if tokens > (most := self.config.max_position_embeddings):
+            raise ModelError(f"{tokens} tokens are more than the {most} positions of this model")
+
     def hidden(self, ids: Sequence[int], cache: Cache, micro_batch: int = 0) -> np.ndarray:
         """States of the next tokens behind the last layer: float32, tokens x hidden; `cache` holds them afterwards.
 
@@ -98,9 +108,8 @@ class BitNet:
         another. ModelError as of `check`, and for more positions than the model was made for.
         """
         self.check(ids)
-        first, most = cache.length, self.config.max_position_embeddings
-        if first + len(ids) > most:
-            raise ModelError(f"{first + len(ids)} tokens are more than the {most} positions of this model")
+        first = cache.length
+        self.check_length(first + len(ids))
         size = micro_batch or len(ids)
         batches = [self._steps(ids[i : i + size], first + i, cache) for i in range(0, len(ids), size)]
         return np.concatenate(list(self._alone(batches[0]) if len(batches) == 1 else self._in_turn(batches)))

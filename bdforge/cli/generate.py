@@ -1,0 +1,77 @@
+"""`bdforge generate`: tokens of a model, and what ran where."""
+
+from typing import Annotated
+
+import typer
+
+from bdforge.cli.models import (
+    DESIGN,
+    DesignFolder,
+    DeviceName,
+    MicroBatch,
+    ModelPath,
+    Most,
+    Rule,
+    ledger_table,
+    opened,
+    summary,
+)
+from bdforge.cli.options import Seed
+from bdforge.messages import word
+from bdforge.models import Sampler, generate
+from bdforge.screen import put, say, screen
+
+app = typer.Typer()
+_CHARACTERS = 256  # a vocabulary no larger is of bytes
+
+
+@app.command(name="generate")
+def generate_command(
+    model: ModelPath,
+    prompt_ids: Annotated[str | None, typer.Option(help="The prompt's tokens, such as 128000,791,1938.")] = None,
+    prompt: Annotated[
+        str | None, typer.Option(help=f"A text instead, for models of at most {_CHARACTERS} tokens: its bytes.")
+    ] = None,
+    most: Most = "32",
+    temperature: Annotated[float, typer.Option(help="0 takes the most likely token.")] = 0.0,
+    top_k: Annotated[int, typer.Option(help="Draw from so many of the most likely; 0: from all.")] = 0,
+    top_p: Annotated[float, typer.Option(help="Draw from the fewest that are so likely together.")] = 1.0,
+    seed: Seed = 0,
+    design: DesignFolder = DESIGN,
+    device: DeviceName = "emulated",
+    split: Rule = "estimate",
+    micro_batch: MicroBatch = 0,
+) -> None:
+    """Generate tokens with a BitNet b1.58, its linear layers on the array where that is faster."""
+    if not most.isdecimal() or not int(most):
+        raise typer.BadParameter(f"-n {word(repr(most))}: give one number from 1 on")
+    sampler = Sampler(temperature, top_k, top_p, seed)
+    ids = _ids(prompt_ids, prompt)
+    loaded = opened(model, design, device, split)
+    loaded.check(ids)
+    text = prompt is not None
+    if text and loaded.config.vocab_size > _CHARACTERS:
+        raise typer.BadParameter(f"--prompt is for {_CHARACTERS} tokens at most; give --prompt-ids of your tokeniser's")
+    say(summary(loaded))
+    say(_shown(ids, text), nl=False)
+    for token in generate(loaded, ids, sampler, int(most), micro_batch):
+        say(_shown([token], text), nl=False)
+    say("")
+    put(screen(), ledger_table(loaded.products.ledger))
+
+
+def _ids(numbers: str | None, text: str | None) -> list[int]:
+    if (numbers is None) == (text is None):
+        raise typer.BadParameter("give either --prompt-ids or --prompt")
+    if numbers is None:
+        return list((text or "").encode())
+    try:
+        return [int(number) for number in numbers.replace(",", " ").split()]
+    except ValueError:
+        raise typer.BadParameter(f"--prompt-ids {word(repr(numbers))}: give whole numbers, with commas") from None
+
+
+def _shown(tokens: list[int], text: bool) -> str:
+    if text:
+        return bytes(tokens).decode(errors="backslashreplace")
+    return "".join(f"{token} " for token in tokens)

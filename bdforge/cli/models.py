@@ -1,0 +1,77 @@
+"""What `bdforge generate` and `bdforge bench` share: a model on a built design, and the table of what ran where."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from bdforge.cli.progress import counting
+from bdforge.models import RULES, Ledger, Products, Split
+from bdforge.models.bitnet import BitNet
+from bdforge.operators import plan_of
+from bdforge.runtime import BuiltDesign, load
+from bdforge.screen import new_table, screen
+from bdforge.watched import part
+
+DESIGN = Path("build/strix_halo/gemm_i8_i2_bf16")
+DEVICES = {"emulated": "emulator", "xrt": "xrt"}
+
+ModelPath = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="BitNet b1.58: a folder with config.json and .safetensors, or a .gguf.")
+]
+DesignFolder = Annotated[
+    Path, typer.Option("--design", help="Built design for the linear layers: GEMM of int8 x int2 to bf16 or int32.")
+]
+Most = Annotated[str, typer.Option("-n", help="Tokens to generate at most; of a bench also several numbers, or 0.")]
+DeviceName = Annotated[str, typer.Option("--device", help=f"Of the array: {', '.join(DEVICES)}.")]
+Rule = Annotated[
+    str, typer.Option("--split", help="Where linear layers run: as the `estimate` says, all on the `array`, or `cpu`.")
+]
+MicroBatch = Annotated[
+    int,
+    typer.Option(
+        "--micro-batch", "-ub", min=0,
+        help="Tokens of a prompt at a time: the array works on one such part, the CPU on another. 0: all at once.",
+    ),
+]  # fmt: skip
+
+
+def opened(path: Path, design: Path, device: str, rule: str) -> BitNet:
+    """The model, its linear layers on the design in a folder. BadParameter for an unknown device or rule."""
+    if device not in DEVICES:
+        raise typer.BadParameter(f"--device {device!r}: choose {' or '.join(DEVICES)}")
+    if rule not in RULES:
+        raise typer.BadParameter(f"--split {rule!r}: choose {', '.join(RULES)}")
+    part()
+    plan = plan_of(BuiltDesign.load(design).manifest)
+    products = Products(load(design, DEVICES[device]), Split(plan, rule))
+    if rule == "array":
+        products.loaded.ready()
+    with counting(screen(stderr=True)) as bar:
+        task = bar.add_task("packing layers")
+        return BitNet.load(path, products, lambda done, of: bar.update(task, completed=done, total=of))
+
+
+def summary(model: BitNet) -> str:
+    """Sizes of what was loaded."""
+    packed, embedding = packed_bytes(model) / 1e6, model.embedding.nbytes / 1e6
+    return (
+        f"{model.config}; {packed:.2f} MB of packed weights, embedding {embedding:.2f} MB; "
+        f"linear layers on {model.products.loaded.design.summary}"
+    )
+
+
+def packed_bytes(model: BitNet) -> int:
+    """Of all matrices, with their scales."""
+    linears = [linear for layer in model.layers for linear in layer.linears]
+    return sum(buffer.nbytes for linear in linears for buffer in linear.packed.buffers.values())
+
+
+def ledger_table(ledger: Ledger) -> Table:
+    """Which part ran where, why, and how long."""
+    table = new_table("what ran where", "part", "where", "why", ">calls", ">host s", ">NPU ms (modelled)")
+    for entry in ledger:
+        npu = "" if entry.npu_us is None else f"{entry.npu_us / 1e3:.2f}"
+        table.add_row(entry.part, entry.where, entry.why, str(entry.calls), f"{entry.host_seconds:.3f}", npu)
+    return table

@@ -9,10 +9,13 @@ stamp=$venv/.bdforge-stamp           # written last: what this environment was m
 unfinished=$venv/.bdforge-unfinished # there while a new environment is being made
 device=strix_halo
 design=gemm_i8_i2_bitnet
+model_design=gemm_i8_i2_bf16 # BitNet's linear layers with their scales on the array
+model=examples/bitnet/licence.gguf
 
 usage() {
   cat <<EOF
-usage: ./go run [options of 'bdforge run']   build the BitNet GEMM and run it on the emulated array
+usage: ./go run [options of 'bdforge run']   build the BitNet GEMM and run it on the emulated array; without options a
+                                             tiny BitNet writes a few words on it, too
        ./go test [pytest arguments]          everything that CI runs
        ./go sweep [pytest arguments]         the long tests, marked slow
        ./go mutate [options] [FILES]         plant faults in files, by default the changed ones: which do the tests miss?
@@ -115,9 +118,11 @@ build() { (cd -- "$root" && "$python" -m SCons -Q --silent "device=$device" "$@"
 run() {
   setup
   build host
-  local folder=$root/build/$device/$design
-  [[ $PWD -ef $root ]] && folder=${folder#"$root/"}
-  "$venv/bin/bdforge" run "$folder" "$@"
+  local home="$root/"
+  [[ $PWD -ef $root ]] && home=
+  "$venv/bin/bdforge" run "${home}build/$device/$design" "$@"
+  (($#)) || "$venv/bin/bdforge" generate "$home$model" --design "${home}build/$device/$model_design" --split array \
+    --prompt 'Subject to the terms' -n 24
 }
 
 stage() { # stage NAME COMMAND...: stops at the first that fails

@@ -106,6 +106,17 @@ def test_the_second_call_installs_nothing(go, tmp_path):
     assert go.calls(f"run {go.folder}/build/strix_halo/gemm_i8_i2_bitnet")
 
 
+def test_a_model_writes_behind_the_table_unless_options_are_given(go):
+    program(go.bin / "python3", PYTHON.replace("LOG", str(go.log)).replace("exit 1 ;;\nesac", ";;\nesac"))
+    assert go("run", "--seed", "1").returncode == 0
+    assert go.calls("generate ") == []
+    assert go("run", cwd=go.folder).returncode == 0
+    (call,) = go.calls("generate ")
+    model = call.split()[1]
+    assert (ROOT / model).is_file()
+    assert "--design build/strix_halo/gemm_i8_i2_bf16 --split array" in call
+
+
 def test_a_changed_lock_file_updates_in_place(go):
     go("run")
     (go.folder / ".venv" / "kept").touch()

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <initializer_list>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -146,10 +146,8 @@ private:
 /// Writes the operations of a stream of at most so many words.
 class Writer {
 public:
-    explicit Writer(const Target &target, std::size_t most = stream_words_max)
-        : target_(target), most_(most), words_(header_words) {
-        words_.reserve(stream_words);
-        std::copy(target.header.begin(), target.header.end(), words_.begin());
+    explicit Writer(const Target &target, std::size_t most = stream_words_max) : target_(target), most_(most) {
+        std::copy(target.header.begin(), target.header.end(), next(header_words));
     }
 
     void write(std::uint32_t address, std::uint32_t value) { add({op_write, 0, address, 0, value, write_bytes}); }
@@ -159,7 +157,7 @@ public:
         if (count == 1)
             return write(address, *values);
         add({op_block_write, 0, address, block_write_bytes + word_bytes * static_cast<std::uint32_t>(count)});
-        words_.insert(words_.end(), values, values + count);
+        std::copy_n(values, count, next(count));
     }
 
     /// Tokens of a channel from each of `columns` shims.
@@ -174,11 +172,11 @@ public:
         const std::uint32_t at = at_column(target_.bd_address + id * target_.bd_stride_bytes, column);
         const BdFields &fields = target_.bd_fields;
         add({op_block_write, 0, at, block_write_bytes + word_bytes * static_cast<std::uint32_t>(bd.words.size())});
-        const std::size_t first = words_.size();
-        words_.insert(words_.end(), bd.words.begin(), bd.words.end());
+        std::uint32_t *const words = this->next(bd.words.size());
+        std::copy(bd.words.begin(), bd.words.end(), words);
         if (next) {
-            words_[first + fields.next.word] |= *next << fields.next.low;
-            words_[first + fields.use_next.word] |= 1u << fields.use_next.low;
+            words[fields.next.word] |= *next << fields.next.low;
+            words[fields.use_next.word] |= 1u << fields.use_next.low;
         }
         add({op_patch, patch_bytes, 0, 0, 0, 0, at + word_bytes * target_.patched_word, 0, argument, 0,
              static_cast<std::uint32_t>(bd.offset_bytes), static_cast<std::uint32_t>(bd.offset_bytes >> 32)});
@@ -197,8 +195,8 @@ public:
     /// The stream, no longer than it must be.
     std::vector<std::uint32_t> finish() {
         words_[2] = operations_;
-        words_[3] = word_bytes * static_cast<std::uint32_t>(words_.size());
-        return {words_.begin(), words_.end()};
+        words_[3] = word_bytes * static_cast<std::uint32_t>(count_);
+        return {words_.get(), words_.get() + count_};
     }
 
 private:
@@ -206,17 +204,34 @@ private:
         return address + column * target_.column_stride;
     }
 
-    void add(std::initializer_list<std::uint32_t> words) {
-        words_.insert(words_.end(), words);
+    template <std::size_t count>
+    void add(const std::uint32_t (&words)[count]) {
+        std::copy_n(words, count, next(count));
         ++operations_;
-        if (words_.size() > most_)
+    }
+
+    /// Room for the next words.
+    std::uint32_t *next(std::size_t count) {
+        if (count_ + count > room_)
+            grow(count);
+        count_ += count;
+        return words_.get() + count_ - count;
+    }
+
+    void grow(std::size_t count) {
+        if (count_ + count > most_)
             throw SequenceError("the stream is longer than " + std::to_string(most_) +
                                 " words; split the problem");
+        room_ = std::min(std::max({2 * room_, stream_words, count_ + count}), most_);
+        std::unique_ptr<std::uint32_t[]> more(new std::uint32_t[room_]);  // not filled: next() is written to at once
+        std::copy_n(words_.get(), count_, more.get());
+        words_ = std::move(more);
     }
 
     const Target &target_;
     const std::size_t most_;
-    std::vector<std::uint32_t> words_;
+    std::unique_ptr<std::uint32_t[]> words_;
+    std::size_t count_ = 0, room_ = 0;
     std::uint32_t operations_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bdforge/numbers.hpp"
@@ -72,6 +73,8 @@ public:
             turn.entries.push_back({place, number, value.operands, value.operation});
             turn.cost += cost(value.operation);
         }
+        for (Turn &turn : loops_)
+            order(turn.entries, homes.size());
     }
 
     /// A value to compute; `number` as in Value.
@@ -95,6 +98,20 @@ public:
 private:
     static std::int64_t cost(Operation operation) {
         return operation == Operation::divisor ? divisor_max : operation == Operation::parameter ? 0 : 1;
+    }
+
+    /// Brings equal operations together, each behind its operands: branches are guessed well then.
+    static void order(std::vector<Entry> &entries, std::size_t values) {
+        std::vector<std::uint32_t> depths(values, 0);
+        for (const Entry &entry : entries) {
+            const auto end = entry.operands.begin() + facts(entry.operation).operands;
+            for (auto operand = entry.operands.begin(); operand != end; ++operand)
+                depths[entry.place] = std::max(depths[entry.place], depths[*operand]);
+            ++depths[entry.place];
+        }
+        std::stable_sort(entries.begin(), entries.end(), [&](const Entry &one, const Entry &other) {
+            return std::pair(depths[one.place], one.operation) < std::pair(depths[other.place], other.operation);
+        });
     }
 
     std::vector<std::int64_t> start_;
@@ -177,40 +194,51 @@ private:
 
     void compute(const Turns::Turn &turn, std::int64_t counter) {
         left_.spend(turn.cost);
-        const Turns::Entry *entry = turn.entries.data();
-        const Turns::Entry *const end = entry + turn.entries.size();
+        const Turns::Entry *const end = turn.entries.data() + turn.entries.size();
         try {
-            for (; entry != end; ++entry)
-                values_[entry->place] = of(*entry, counter);
+            for (at_ = turn.entries.data(); at_ != end;)
+                alike(end, counter);
         } catch (const SequenceError &error) {
-            computed_ = entry->place;
-            throw SequenceError("value " + std::to_string(entry->place) + " of the sequence program: " + error.what());
+            computed_ = at_->place;
+            throw SequenceError("value " + std::to_string(at_->place) + " of the sequence program: " + error.what());
         }
     }
 
-    /// SequenceError for a divisor below 1 and for results of more than 64 bits.
-    std::int64_t of(const Turns::Entry &entry, std::int64_t counter) {
-        const std::int64_t a = values_[entry.operands[0]], b = values_[entry.operands[1]];
-        std::int64_t result = 0;
-        switch (entry.operation) {
-        case Operation::constant: break;  // there from the start
-        case Operation::parameter: return parameters_[entry.number];
-        case Operation::index: return counter;
-        case Operation::add: return __builtin_add_overflow(a, b, &result) ? too_large("add", a, b), 0 : result;
-        case Operation::sub: return __builtin_sub_overflow(a, b, &result) ? too_large("sub", a, b), 0 : result;
-        case Operation::mul: return __builtin_mul_overflow(a, b, &result) ? too_large("mul", a, b), 0 : result;
-        case Operation::floordiv: return a / positive(b) - (a % b < 0);
-        case Operation::ceildiv: return a / positive(b) + (a % b > 0);
-        case Operation::mod: return a % positive(b) + (a % b < 0 ? b : 0);
-        case Operation::min: return std::min(a, b);
-        case Operation::max: return std::max(a, b);
-        case Operation::lt: return a < b;
-        case Operation::le: return a <= b;
-        case Operation::eq: return a == b;
-        case Operation::select: return a != 0 ? b : values_[entry.operands[2]];
-        case Operation::divisor: return divisor(a, b);
+    /// Computes the values of one operation from `at_` on. SequenceError for a divisor below 1 and for results of more
+    /// than 64 bits.
+    void alike(const Turns::Entry *end, std::int64_t counter) {
+        using Number = std::int64_t;
+        const auto each = [&](auto of) {
+            const Operation operation = at_->operation;
+            do
+                values_[at_->place] = of(values_[at_->operands[0]], values_[at_->operands[1]]);
+            while (++at_ != end && at_->operation == operation);
+        };
+        Number result = 0;
+        switch (at_->operation) {
+        case Operation::constant: return each([](Number, Number) { return 0; });  // there from the start
+        case Operation::parameter: return each([&](Number, Number) { return parameters_[at_->number]; });
+        case Operation::index: return each([&](Number, Number) { return counter; });
+        case Operation::add: return each([&](Number a, Number b) {
+            return __builtin_add_overflow(a, b, &result) ? too_large("add", a, b), 0 : result;
+        });
+        case Operation::sub: return each([&](Number a, Number b) {
+            return __builtin_sub_overflow(a, b, &result) ? too_large("sub", a, b), 0 : result;
+        });
+        case Operation::mul: return each([&](Number a, Number b) {
+            return __builtin_mul_overflow(a, b, &result) ? too_large("mul", a, b), 0 : result;
+        });
+        case Operation::floordiv: return each([](Number a, Number b) { return a / positive(b) - (a % b < 0); });
+        case Operation::ceildiv: return each([](Number a, Number b) { return a / positive(b) + (a % b > 0); });
+        case Operation::mod: return each([](Number a, Number b) { return a % positive(b) + (a % b < 0 ? b : 0); });
+        case Operation::min: return each([](Number a, Number b) { return std::min(a, b); });
+        case Operation::max: return each([](Number a, Number b) { return std::max(a, b); });
+        case Operation::lt: return each([](Number a, Number b) { return Number{a < b}; });
+        case Operation::le: return each([](Number a, Number b) { return Number{a <= b}; });
+        case Operation::eq: return each([](Number a, Number b) { return Number{a == b}; });
+        case Operation::select: return each([&](Number a, Number b) { return a != 0 ? b : values_[at_->operands[2]]; });
+        case Operation::divisor: return each([](Number a, Number b) { return divisor(a, b); });
         }
-        return result;
     }
 
     /// SequenceError with every requirement that does not hold, as far as known values say so.
@@ -229,6 +257,7 @@ private:
     std::vector<std::int64_t> parameters_, values_;
     std::vector<bool> known_;  // empty: all are
     Budget left_;
+    const Turns::Entry *at_ = nullptr;
     Place computed_ = 0;  // what stands before is computed
 };
 

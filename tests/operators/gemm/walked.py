@@ -5,16 +5,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bd_patterns import Pattern
+from bdforge.design import Told
 from bdforge.devices import TileLimits
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.operands import Packing
 from bdforge.operators.gemm.resident_program import gemm_program
-from bdforge.operators.gemm.walked import Channel, Core, Walked
+from bdforge.operators.gemm.walked import Channel, Walked
 from bdforge.sequences import Await, Event, Start, StartedTask, interpret
 
 OPERANDS = {("MM2S", 0): "A", ("MM2S", 1): "B", ("S2MM", 0): "C"}
 CHANNELS = tuple(Channel(*key) for key in OPERANDS)
-CORE = Core(0x200400, 0x200404, 0x21F060)
+CORE = Told(0, 0x200400, 0x21F060)
 
 
 @dataclass(frozen=True)

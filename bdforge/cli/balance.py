@@ -9,7 +9,7 @@ from bdforge.cli.options import BLayout, Kernel, ProductName, problem, with_sche
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named
 from bdforge.perf.tune.balance import FIXED, Balance, Tile, balance
-from bdforge.perf.tune.kernel import basis_named
+from bdforge.perf.tune.model import basis_named
 from bdforge.perf.tune.space import search_space
 from bdforge.screen import new_table, put, say, screen
 

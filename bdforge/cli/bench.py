@@ -13,7 +13,7 @@ from bdforge.emulator.timed import Span
 from bdforge.emulator.timed.tables import tables, write_timeline
 from bdforge.operators import Plan, Problem, SpecError
 from bdforge.perf.timed import run_options
-from bdforge.perf.tune.kernel import Basis
+from bdforge.perf.tune.model import Basis
 from bdforge.runtime import BuiltDesign, Mismatch, Run, first_mismatch, run
 from bdforge.screen import new_table, put, screen
 from bdforge.sequences.buffers import staying

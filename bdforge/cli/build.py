@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from bdforge.cli.ending import BAD_INPUT
-from bdforge.cli.files import Force
-from bdforge.cli.options import ProductName
+from bdforge.cli.options import Force, ProductName
 from bdforge.files import FileError, write_whole
 from bdforge.messages import listed, path_word
 from bdforge.screen import say

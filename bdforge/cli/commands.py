@@ -8,7 +8,6 @@ import bdforge
 from bdforge.cli import (
     balance,
     build,
-    check_run,
     device,
     doctor,
     emulate,
@@ -16,7 +15,6 @@ from bdforge.cli import (
     generate,
     insts,
     isa,
-    lower,
     model_bench,
     plot,
     run,
@@ -25,7 +23,7 @@ from bdforge.cli import (
     tune,
     weights,
 )
-from bdforge.cli.checks import checks
+from bdforge.cli.options import checks
 from bdforge.screen import say
 
 app = typer.Typer(
@@ -34,8 +32,8 @@ app = typer.Typer(
     help="Explicit, checked and emulated designs for AMD's NPU.",
 )  # fmt: skip
 for part in (
-    build, run, check_run, emulate, device, texts, lower, insts, isa, estimate, weights, generate, model_bench, tune,
-    balance, sweep, plot, doctor,
+    build, run, emulate, device, texts, insts, isa, estimate, weights, generate, model_bench, tune, balance, sweep,
+    plot, doctor,
 ):  # fmt: skip
     app.add_typer(part.app)
 app.command(name="checks")(checks)

@@ -6,11 +6,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from bdforge.cli.checks import Permissive, tell
 from bdforge.cli.ending import BAD_INPUT
-from bdforge.cli.files import Force
 from bdforge.cli.machine_code import Break, Elf, Profile, elfs_of, looked_at, show_profiles
-from bdforge.cli.options import Module, Poison, Seed, Timing
+from bdforge.cli.options import Force, Module, Permissive, Poison, Seed, Timing, tell
 from bdforge.cli.progress import emulating
 from bdforge.cli.timing import PRODUCTS, Timed, TimelineFile, without_timing
 from bdforge.emulator import emulate

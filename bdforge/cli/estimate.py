@@ -7,9 +7,19 @@ from typing import Annotated
 import typer
 
 from bdforge.cli.ending import BAD_INPUT
-from bdforge.cli.files import Force, Out, print_or_write
 from bdforge.cli.layers import MODEL_NAMES, CaseOf, Estimator, model_command, versus_command
-from bdforge.cli.options import Kernel, ProductName, Shapes, Tokens, problems, problems_of, with_schedule
+from bdforge.cli.options import (
+    Force,
+    Kernel,
+    Out,
+    ProductName,
+    Shapes,
+    Tokens,
+    print_or_write,
+    problems,
+    problems_of,
+    with_schedule,
+)
 from bdforge.devices import Device, device_named
 from bdforge.devices.timing import DISPATCHES, Timing, timing_in, timing_of
 from bdforge.devices.types import PEAK_MACS
@@ -22,7 +32,7 @@ from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.evaluation import goals, mean_error, unseen, worst_error
 from bdforge.perf.bounds.operator import cost_estimate
 from bdforge.perf.report import cost_report, report
-from bdforge.perf.tune.kernel import basis_named, kernel_of
+from bdforge.perf.tune.model import basis_named, kernel_of
 from bdforge.screen import put, say, screen
 
 app = typer.Typer()

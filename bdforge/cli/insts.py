@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from bdforge.cli.checks import Permissive, tell
-from bdforge.cli.files import Force, OutFile, write
+from bdforge.cli.options import Force, OutFile, Permissive, tell, write
 from bdforge.emulator.strictness import Strictness
 from bdforge.files import read_text
 from bdforge.mlir import parse

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from bdforge.cli.files import Force, write
 from bdforge.cli.machine_code import Core, Define, defined, design_symbols
+from bdforge.cli.options import Force, write
 from bdforge.files import read_bytes, read_text
 from bdforge.isa import ContainerError, HazardError, load
 from bdforge.isa.assembler import assemble

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-from bdforge.cli.files import print_or_write
+from bdforge.cli.options import print_or_write
 from bdforge.operators.gemm import Problem
 from bdforge.perf import Estimate, GemmCase
 from bdforge.perf.bounds.layers import crossover, layers, write_csv

@@ -1,14 +1,17 @@
-"""Options that several commands share, so that each word means the same everywhere."""
+"""Options that several commands share, so that each word means the same everywhere; what they write, and warn of."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
 
 from bdforge.devices import DEVICES
 from bdforge.devices.types import ORDERS, Order, order_named
-from bdforge.messages import word
+from bdforge.emulator.strictness import CAUTIONS, CHECKS, HABITS
+from bdforge.files import new_file, write_whole
+from bdforge.messages import listed, word
 from bdforge.mlir import Era
 from bdforge.operators import Operator
 from bdforge.operators import Problem as AnyProblem
@@ -16,6 +19,7 @@ from bdforge.operators.gemm import AXES, Problem
 from bdforge.perf import PerfError
 from bdforge.perf.kernels.schedule import ScheduleError
 from bdforge.perf.tune.shapes import NAMES
+from bdforge.screen import say
 
 Made = TypeVar("Made")
 _SHAPE = re.compile(r"\s*\d{1,18}\s*(?:[x,]\s*\d{1,18}\s*)*", re.IGNORECASE | re.ASCII)
@@ -92,3 +96,41 @@ def with_schedule(make: Callable[[], Made]) -> Made:
         return make()
     except ScheduleError as error:
         raise PerfError(f"{error}; or choose --kernel fitted") from None
+
+
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="New file to write; without it, the screen.")]
+OutFile = Annotated[Path, typer.Option("--out", "-o", help="New file to write.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
+
+
+def write(path: Path, content: str | bytes, force: bool = False) -> None:
+    """Write a new file whole or not at all; FileError where one is that `force` does not give up."""
+    write_whole(new_file(path, force), content)
+
+
+def print_or_write(text: str, out: Path | None, force: bool, what: str = "") -> None:
+    """Text to the screen, or to the file `out` with a line that says so; `what` is in it."""
+    if out is None:
+        say(text, nl=False)
+        return
+    write(out, text, force)
+    say(f"wrote {out}{what}")
+
+
+Permissive = Annotated[
+    list[str] | None,
+    typer.Option("--permissive", help="Switch a check off by its name (`bdforge checks` lists them); repeatable."),
+]
+
+
+def tell(warnings: Iterable[str]) -> None:
+    """Warnings, one a line, apart from what the command prints: the first ten, then how many more."""
+    if found := [f"warning: {warning}" for warning in warnings]:
+        say(listed(found, "\n"), err=True)
+
+
+def checks() -> None:
+    """List what --permissive switches off: errors first, then warnings, then what silicon does."""
+    for what, names in (("error", CHECKS), ("warning", CAUTIONS), ("as silicon", HABITS)):
+        for name, meaning in names.items():
+            say(f"{name} ({what}): {meaning}")

@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from bd_patterns import Pattern
-from bdforge.cli.files import Force
-from bdforge.cli.options import BLayout, Kernel, ManyShapes, ProductName, Shape, problem, sizes, with_schedule
+from bdforge.cli.options import BLayout, Force, Kernel, ManyShapes, ProductName, Shape, problem, sizes, with_schedule
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named, type_named
 from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm
@@ -21,7 +20,7 @@ from bdforge.perf.plots.roofline import Point, intensity, modelled_point, publis
 from bdforge.perf.plots.sweep import kmt_sweep, sweep
 from bdforge.perf.plots.utilisation import utilisation
 from bdforge.perf.timed import timed
-from bdforge.perf.tune.kernel import Basis, basis_named, kernel_of
+from bdforge.perf.tune.model import Basis, basis_named, kernel_of
 from bdforge.perf.tune.shapes import shapes
 from bdforge.screen import say
 

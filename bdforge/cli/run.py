@@ -1,20 +1,27 @@
-"""`bdforge run`: a built design on the emulated array, against numpy."""
+"""`bdforge run`: a built design on the emulated array, against numpy; `bdforge check-run`: the same of any run.
+
+The latter is for bdforge-gemm --verify.
+"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from bdforge.cli.bench import TimedRuns, run_problems
-from bdforge.cli.files import Force
-from bdforge.cli.options import InFlight, Kernel, Poison, Seed, Shapes, Tensors, Timing, Wait, problems_of
+from bdforge.cli.options import Force, InFlight, Kernel, Poison, Seed, Shapes, Tensors, Timing, Wait, problems_of
 from bdforge.cli.timing import TimelineFile, without_timing
-from bdforge.devices import DEVICES
-from bdforge.files import FileError, new_file
-from bdforge.operators import load_spec, operator_of, plan_of
-from bdforge.perf.tune.kernel import basis_named
-from bdforge.runtime import BuiltDesign
+from bdforge.devices import DEVICES, device_named
+from bdforge.devices.types import TYPES
+from bdforge.files import FileError, new_file, read_json
+from bdforge.operators import Expected, load_spec, operator_of, plan, plan_of, spec_from
+from bdforge.perf.tune.model import basis_named
+from bdforge.runtime import BuiltDesign, first_mismatch
+from bdforge.runtime.arrays import load_arrays
+from bdforge.screen import say
 from bdforge.sequences import SequenceOptions
+from bdforge.sequences.program import Operand
 from bdforge.watched import part
 
 DEFAULT_DEVICE = "strix_halo"
@@ -67,3 +74,43 @@ def _folder(design: Path) -> Path:
         f"{design} is the spec of a design; build it with 'scons device={device} design={name} host', "
         f"then: bdforge run build/{device}/{name}"
     )
+
+
+@app.command(name="check-run", hidden=True)
+def check_run(
+    manifest: Annotated[Path, typer.Argument(help="manifest.json of the design that ran.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of its operands, NAME.npy each.")],
+) -> None:
+    """Compare outputs with the reference; exit code 1 and the first wrong element where one differs."""
+    content = read_json(manifest, FileError)
+    try:
+        spec = spec_from(content["spec"], content["design"], str(manifest))
+        planned = plan(spec, device_named(content["device"]))
+    except (KeyError, TypeError) as error:
+        raise FileError(f"{manifest}: {error} is missing; build the design again") from None
+    arrays = {operand.name: _array(operand, folder) for operand in planned.program.operands}
+    inputs = {operand.name for operand in planned.program.operands if operand.direction == "in"}
+    given = {name: array for name, array in arrays.items() if name in inputs and array is not None}
+    for name, expected in planned.reference(given).items():
+        if sentence := _mismatch(name, arrays[name], expected):
+            say(sentence)
+            raise typer.Exit(1)
+
+
+def _array(operand: Operand, folder: Path) -> Any:
+    """An operand's array in its type, as which words of the same width are taken; None where there is no file."""
+    path = folder / f"{operand.name}.npy"
+    if not path.is_file():
+        return None
+    (array,) = load_arrays([path])
+    dtype = np.dtype(np.float32) if operand.blocked else TYPES[operand.type].dtype
+    return array if array.dtype == dtype else array.view(dtype)
+
+
+def _mismatch(name: str, got: Any, expected: Expected) -> str:
+    """The first wrong element as a sentence; "" where there is none."""
+    if got is None:
+        return f"{name} is missing"
+    if got.shape != expected.values.shape:
+        return f"{name} has shape {got.shape}, expected {expected.values.shape}"
+    return str(first_mismatch(got, expected.values, expected.bound, name) or "")

@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from bdforge.cli.files import Force, write
-from bdforge.cli.options import Kernel, Layouts, ProductName, layouts, with_schedule
+from bdforge.cli.options import Force, Kernel, Layouts, ProductName, layouts, with_schedule, write
 from bdforge.devices import device_named
 from bdforge.devices.types import Order
 from bdforge.files import new_file
@@ -19,7 +18,7 @@ from bdforge.operators.gemm import load_spec
 from bdforge.perf.native import Swept, native_problems, ratios, sweep, write_csv
 from bdforge.perf.plots.figure import check_picture, save
 from bdforge.perf.plots.layouts import layouts_picture
-from bdforge.perf.tune.kernel import basis_named
+from bdforge.perf.tune.model import basis_named
 from bdforge.screen import new_table, put, say, screen
 
 app = typer.Typer()

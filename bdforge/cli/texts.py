@@ -1,22 +1,42 @@
-"""`bdforge render`, `convert`, `show` and `route`: a design's MLIR, made, rewritten, shown and routed."""
+"""`bdforge render`, `convert`, `show`, `route`, `lower`: a design's MLIR, made, rewritten, shown, routed, lowered."""
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bdforge import show
-from bdforge.cli.files import Force, Out, print_or_write
-from bdforge.cli.options import Dialect, InFlight, Module, ProductName, Shapes, Wait, problems_of
+from bdforge.cli.options import (
+    Dialect,
+    Force,
+    InFlight,
+    Module,
+    Out,
+    Permissive,
+    ProductName,
+    Shapes,
+    Wait,
+    print_or_write,
+    problems_of,
+    tell,
+    write,
+)
 from bdforge.design.template import is_template, load_template_spec, render_template
 from bdforge.devices import device_named
-from bdforge.files import read_text
+from bdforge.emulator.strictness import Strictness
+from bdforge.files import new_file, read_text
+from bdforge.images.build import SUFFIXES, image, program_of
+from bdforge.images.errors import ImageError
+from bdforge.lower import configuration
+from bdforge.lower.listing import listing
 from bdforge.mlir import Era, convert, era_of, parse, print_module
 from bdforge.operators import load_spec, manifest, operator_of, plan, render
 from bdforge.routing.write import write_routes
 from bdforge.screen import say, screen
 from bdforge.sequences import SequenceOptions
+from bdforge.show.image import chosen_device
 
 app = typer.Typer()
 
@@ -84,3 +104,42 @@ def route_command(
     module = parse(read_text(design), str(design))
     write_routes(module)
     print_or_write(convert(print_module(module), era_of(module) or Era.MARCH), out, force)
+
+
+_EPOCH = "SOURCE_DATE_EPOCH"
+
+
+@app.command(name="lower")
+def lower_command(
+    design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="New image to write: .cdo, .pdi or .xclbin.")] = None,
+    module: Module = None,
+    columns: Annotated[int | None, typer.Option(min=1, help="Columns of an xclbin's partition.")] = None,
+    without_code: Annotated[
+        bool, typer.Option("--without-code", help="Write an image though cores have no machine code.")
+    ] = False,
+    permissive: Permissive = None,
+    force: Force = False,
+) -> None:
+    """Print the register writes of a design's static configuration, or write them as an image."""
+    if out is not None:
+        if out.suffix not in SUFFIXES:
+            raise ImageError(f"{out}: images are written as {', '.join(SUFFIXES)}; choose such a name")
+        new_file(out, force)
+    strictness = Strictness.without(permissive or [])
+    device = chosen_device(parse(read_text(design), str(design)), module)
+    found = configuration(device, program_of, strictness)
+    tell(strictness.warnings)
+    if out is None:
+        for line in listing(found.operations, screen().width):
+            say(line)
+        return
+    content = image(found, out.suffix, columns=columns, seconds=_seconds(), bare=without_code)
+    write(out, content, force)
+    say(f"wrote {out}: {len(found.operations)} register writes, {len(content)} bytes")
+
+
+def _seconds() -> int:
+    """Time stamp of images: what reproducible builds agree on, or 0, so that one design gives the same bytes always."""
+    text = os.environ.get(_EPOCH, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0

@@ -8,8 +8,18 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from bdforge.cli.files import Force, Out, print_or_write
-from bdforge.cli.options import Kernel, Layouts, ManyShapes, ProductName, Tokens, layouts, with_schedule
+from bdforge.cli.options import (
+    Force,
+    Kernel,
+    Layouts,
+    ManyShapes,
+    Out,
+    ProductName,
+    Tokens,
+    layouts,
+    print_or_write,
+    with_schedule,
+)
 from bdforge.cli.progress import counting
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named
@@ -17,7 +27,7 @@ from bdforge.files import new_file
 from bdforge.messages import word
 from bdforge.perf import PerfError
 from bdforge.perf.tune.design import design_name, design_toml
-from bdforge.perf.tune.kernel import basis_named, check_basis
+from bdforge.perf.tune.model import basis_named, check_basis
 from bdforge.perf.tune.reasons import LIFTS, verdicts
 from bdforge.perf.tune.search import Runner, Search, in_processes, on_cluster
 from bdforge.perf.tune.shapes import Weighted

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from bdforge import weights
-from bdforge.cli.files import Force
-from bdforge.cli.options import ProductName, Tensors
+from bdforge.cli.options import Force, ProductName, Tensors
 from bdforge.devices import device_named, mlir_device_named
 from bdforge.files import FileError
 from bdforge.messages import word

@@ -5,14 +5,86 @@ time lie in different banks where they can: core and DMA stall each other in one
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain, count
 
-from bdforge.design.banks import Weights, apart
 from bdforge.design.memory import Bd, Buffer
 from bdforge.design.model import Channel, Design, Tile
 from bdforge.devices import TileKind, TileLimits
 from bdforge.devices.limits import BUFFER_ALIGN_BYTES
+
+Weights = tuple[tuple[int, ...], ...]
+"""What it costs when two buffers share a bank, symmetric; the diagonal counts nothing."""
+
+_STEPS = 50_000  # of a search; six buffers never need so many, and the first placement of many is rarely beaten
+
+
+@lru_cache(maxsize=4096)
+def apart(sizes: tuple[int, ...], weights: Weights, start: int, limits: TileLimits) -> tuple[int, ...]:
+    """Addresses from `start` on for buffers of these sizes, with the least sum of the weights of those sharing banks.
+
+    Exact for as many buffers as a core has: in any placement each buffer can move down to the end of the one before,
+    or to the start of the bank in which it begins, without touching another bank, and an empty bank between two can be
+    closed; so only these two places are tried. One after the other, beyond the memory too, where they do not fit.
+    Sizes and `start` are multiples of the alignment. The same answer for the same question.
+    """
+    search = _Search(sizes, weights, limits, start + sum(sizes) <= limits.memory_bytes)
+    search.run(start)
+    return tuple(search.best[i] for i in range(len(sizes)))
+
+
+@dataclass(slots=True)
+class _Search:
+    sizes: tuple[int, ...]
+    weights: Weights
+    limits: TileLimits
+    fits: bool
+    steps: int = 0
+    cost: float = float("inf")
+    best: dict[int, int] = field(default_factory=dict)
+    taken: dict[int, int] = field(default_factory=dict)
+
+    def run(self, start: int) -> None:
+        if self.fits:
+            self.extend(start, 0, sum(self.sizes))
+            return
+        for index, size in enumerate(self.sizes):
+            self.best[index] = start
+            start += size
+
+    def extend(self, at: int, cost: int, left: int) -> None:
+        """Place what is left from `at` on, cheapest choice first; `left` bytes are to come."""
+        if len(self.taken) == len(self.sizes):
+            self.cost, self.best = cost, dict(self.taken)
+            return
+        for added, address, index in sorted(self.choices(at, left)):
+            if cost + added >= self.cost or (self.best and self.steps >= _STEPS):
+                return
+            self.steps += 1
+            self.taken[index] = address
+            self.extend(address + self.sizes[index], cost + added, left - self.sizes[index])
+            del self.taken[index]
+
+    def choices(self, at: int, left: int) -> Iterator[tuple[int, int, int]]:
+        """(added cost, address, buffer) of each buffer that could come next."""
+        border = -(-at // self.limits.bank_bytes) * self.limits.bank_bytes
+        for index in range(len(self.sizes)):
+            if index in self.taken:
+                continue
+            for address in dict.fromkeys((at, border)):
+                if address + left <= self.limits.memory_bytes:
+                    yield self.added(index, address), address, index
+
+    def added(self, index: int, address: int) -> int:
+        banks = self.limits.banks_of(address, self.sizes[index])
+        shared = (i for i, start in self.taken.items() if _meet(banks, self.limits.banks_of(start, self.sizes[i])))
+        return sum(self.weights[index][i] for i in shared)
+
+
+def _meet(one: range, other: range) -> bool:
+    return one.start < other.stop and other.start < one.stop
+
 
 # What it costs when two buffers share a bank. Ping and pong of an operand, of which a DMA has one and the core the
 # other, come before everything; then what a core reads and writes together; then what it has while a DMA has the other.

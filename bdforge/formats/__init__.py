@@ -1,8 +1,7 @@
 """Number formats of the cores that numpy lacks, how they narrow sums, and the orders in which they take numbers."""
 
-from bdforge.formats.bfp16 import BLOCK, BLOCK_BYTES, decode, encode, rounded
+from bdforge.formats.bfp16 import BLOCK, BLOCK_BYTES, FormatError, decode, encode, rounded
 from bdforge.formats.bounds import error_bound
-from bdforge.formats.errors import FormatError
 from bdforge.formats.narrowing import shifted
 from bdforge.formats.tiles import (
     TILE_BYTES,

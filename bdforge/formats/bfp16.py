@@ -13,7 +13,18 @@ import ml_dtypes
 import numpy as np
 
 from bdforge.devices.types import BFP16EBS8
-from bdforge.formats.errors import FormatError, refuse
+from bdforge.messages import InputError
+
+
+class FormatError(InputError):
+    """Values or sizes that a format cannot hold. The message names the value or size, the limit and the next step."""
+
+
+def refuse(action: str, problems: list[str]) -> None:
+    """Raise `FormatError` with all problems, if there are any."""
+    if problems:
+        raise FormatError(f"{action}: {'; '.join(problems)}")
+
 
 BLOCK = BFP16EBS8.values
 """Values that share an exponent."""

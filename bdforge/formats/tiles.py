@@ -12,8 +12,7 @@ from numbers import Integral
 import ml_dtypes
 import numpy as np
 
-from bdforge.formats.bfp16 import BLOCK, BLOCK_BYTES, decode, encode
-from bdforge.formats.errors import refuse
+from bdforge.formats.bfp16 import BLOCK, BLOCK_BYTES, decode, encode, refuse
 
 TILE_BYTES = BLOCK * BLOCK_BYTES
 """Bytes of 8 x 8 block-float values."""

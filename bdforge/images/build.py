@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from bdforge.devices import Generation
-from bdforge.images.cdo_write import cdo
+from bdforge.images.cdo import cdo
 from bdforge.images.elf import Segment, core_segments
 from bdforge.images.errors import ImageError
-from bdforge.images.pdi_write import pdi
+from bdforge.images.pdi import pdi
 from bdforge.images.xclbin_write import xclbin
 from bdforge.lower import Configuration
 

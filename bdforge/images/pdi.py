@@ -1,5 +1,12 @@
-"""PDI: a boot image whose partitions hold CDOs (bootgen)."""
+"""PDI: a boot image whose partitions hold CDOs; as bootgen writes it for an array: one image, one partition, one CDO.
 
+Source: bootgen aa3b7259 and Debian's 2022.2, rebuilt byte for byte from files of both.
+"""
+
+import struct
+from collections.abc import Iterable, Mapping
+
+from bdforge.images.cdo import joined
 from bdforge.images.errors import ImageError, piece, word
 
 MAGIC = 0x11223344
@@ -37,3 +44,34 @@ def _check(data: bytes, start: int, place: int, what: str) -> None:
     stored = word(data, place, f"checksum of the {what}")
     if stored != ~total & 0xFFFFFFFF:
         raise ImageError(f"the {what}'s checksum at {place:#x} is {stored:#x}, not {~total & 0xFFFFFFFF:#x}")
+
+
+_TABLE, _IMAGE, _PARTITION, _DATA = 0x10, 0x90, 0xD0, 0x150
+_ALIGN_BYTES = 16
+_NO_ADDRESS = 0xFFFFFFFF
+_WORD_MASK = 0xFFFFFFFF
+
+_HEADER: Mapping[int, int] = {
+    0x00: 0xDD, 0x04: MAGIC, 0x08: 0x55667788, 0x0C: 0x99AABBCC,
+    0x10: 0x00040000, 0x14: 1, 0x18: _IMAGE // 4, 0x1C: 1, 0x20: _PARTITION // 4, 0x28: 0x14CA8093,
+    0x38: 0x50504449, 0x3C: 0x00201020, 0x40: 0x30, 0x54: 1,
+    0x90: _PARTITION // 4, 0x94: 1, 0xB0: 0x1C000000,
+    0xE8: _NO_ADDRESS, 0xEC: _NO_ADDRESS, 0xF0: _DATA // 4, 0xF4: 0x02000006, 0xF8: 1,
+}  # fmt: skip
+_NAME = (0xA0, b"aie_image")
+_CHECKSUMS = ((_TABLE, 0x8C), (_IMAGE, 0xCC), (_PARTITION, 0x14C))
+
+
+def pdi(cdos: Iterable[bytes]) -> bytes:
+    """The PDI of some CDO files, which are joined in order; ImageError for a broken one."""
+    content = joined(cdos)
+    padded = content + bytes(-len(content) % _ALIGN_BYTES)
+    data = bytearray(_DATA)
+    lengths = {0xD0: len(padded) // 4, 0xD4: len(content) // 4, 0xD8: len(padded) // 4}
+    for offset, value in (*_HEADER.items(), *lengths.items()):
+        struct.pack_into("<I", data, offset, value)
+    data[_NAME[0] : _NAME[0] + len(_NAME[1])] = _NAME[1]
+    for start, place in _CHECKSUMS:
+        total = sum(struct.unpack_from(f"<{(place - start) // 4}I", data, start))
+        struct.pack_into("<I", data, place, ~total & _WORD_MASK)
+    return bytes(data) + padded

@@ -1,7 +1,13 @@
-"""xclbin (axlf): sections, and the PDIs of its AIE partition."""
+"""xclbin (axlf): the PDIs of its AIE partition; sections that say what a host may call: memories, kernels, operands."""
 
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
+from xml.sax.saxutils import quoteattr
 
+from bdforge.devices.limits import HOST_BUFFERS
 from bdforge.images.errors import ImageError, piece, unpack
 
 MAGIC = b"xclbin2\0"
@@ -54,3 +60,100 @@ def _pdis(partition: bytes) -> list[bytes]:
         size, offset = unpack(partition, "<16xII", table + _PDI_SIZE * i, f"record of PDI {i}")
         found.append(piece(partition, offset, size, f"PDI {i}"))
     return found
+
+
+KERNEL_ID = 0x901  # aiecc's
+NAME, INSTANCE = "MLIR_AIE", "MLIRAIE"
+_PS_KERNEL, _DPU_SUBTYPE = 7, 1
+_DRAM, _USED = 2, 1
+
+
+class Memory(NamedTuple):
+    """A memory that buffers are placed in: its tag, KiB and base address, as aiecc gives them."""
+
+    tag: str
+    kib: int
+    base: int
+
+
+MEMORIES = (Memory("HOST", 0x10000, 0x4000000), Memory("SRAM", 0xC000, 0x4000000))
+
+
+class Argument(NamedTuple):
+    """A kernel argument; `memory` indexes MEMORIES, None for a scalar."""
+
+    name: str
+    type: str
+    size: int
+    offset: int
+    memory: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What a host opens by name."""
+
+    name: str
+    instance: str
+    id: int
+    arguments: tuple[Argument, ...]
+
+
+def npu_kernel(buffers: int = HOST_BUFFERS) -> Kernel:
+    """The kernel that aiecc declares: opcode, instructions with their number of words, and so many buffers."""
+    fixed = (
+        Argument("opcode", "uint64_t", 8, 0x00),
+        Argument("instr", "char *", 8, 0x08, 1),
+        Argument("ninstr", "uint32_t", 4, 0x10),
+    )
+    others = tuple(Argument(f"bo{i}", "void*", 8, 0x14 + 8 * i, 0) for i in range(buffers))
+    return Kernel(NAME, INSTANCE, KERNEL_ID, fixed + others)
+
+
+def mem_topology() -> bytes:
+    """The memories."""
+    items = (
+        struct.pack("<BB6xQQ16s", _DRAM, _USED, memory.kib, memory.base, memory.tag.encode()) for memory in MEMORIES
+    )
+    return struct.pack("<i4x", len(MEMORIES)) + b"".join(items)
+
+
+def ip_layout(kernel: Kernel) -> bytes:
+    """The kernel with its instance and id."""
+    name = f"{kernel.name}:{kernel.instance}".encode()
+    return struct.pack("<i4xIHHq64s", 1, _PS_KERNEL, _DPU_SUBTYPE, kernel.id, -1, name)
+
+
+def links(kernel: Kernel) -> Iterator[tuple[int, int, int]]:
+    """(argument, kernel, memory) of each argument in memory."""
+    for index, argument in enumerate(kernel.arguments):
+        if argument.memory is not None:
+            yield index, 0, argument.memory
+
+
+def connectivity(kernel: Kernel, times: int = 1) -> bytes:
+    """The links, so many times: as groups they stand twice."""
+    items = list(links(kernel)) * times
+    return struct.pack("<i", len(items)) + b"".join(struct.pack("<3i", *item) for item in items)
+
+
+def metadata(kernel: Kernel) -> bytes:
+    """The kernel in XML."""
+    lines = ['<?xml version="1.0" encoding="utf-8"?>']
+    outer = ["project", "platform", "device", "core"]
+    lines += [f"{'  ' * depth}<{tag}>" for depth, tag in enumerate(outer)]
+    lines.append(f'        <kernel name={quoteattr(kernel.name)} language="c" type="dpu">')
+    lines.append(f'          <extended-data subtype="1" functional="0" dpu_kernel_id="{kernel.id:#x}"/>')
+    lines += [f"          {_argument(index, argument)}" for index, argument in enumerate(kernel.arguments)]
+    lines.append(f"          <instance name={quoteattr(kernel.instance)}/>")
+    lines.append("        </kernel>")
+    lines += [f"{'  ' * depth}</{tag}>" for depth, tag in reversed(list(enumerate(outer)))]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _argument(index: int, argument: Argument) -> str:
+    return (
+        f'<arg name={quoteattr(argument.name)} addressQualifier="{int(argument.memory is not None)}" id="{index}" '
+        f'size="{argument.size:#x}" offset="0x{argument.offset:02x}" hostOffset="0x0" hostSize="{argument.size:#x}" '
+        f"type={quoteattr(argument.type)}/>"
+    )

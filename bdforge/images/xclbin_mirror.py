@@ -4,8 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from bdforge.images.xclbin import Kind
-from bdforge.images.xclbin_sections import MEMORIES, Kernel, links
+from bdforge.images.xclbin import MEMORIES, Kernel, Kind, links
 
 _START, _END = b"XCLBIN_MIRROR_DATA_START", b"XCLBIN_MIRROR_DATA_END"
 

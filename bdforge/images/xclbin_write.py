@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bdforge.images.xclbin import MAGIC, Kind
+from bdforge.images.xclbin import MAGIC, Kernel, Kind, connectivity, ip_layout, mem_topology, metadata, npu_kernel
 from bdforge.images.xclbin_mirror import mirror
-from bdforge.images.xclbin_sections import Kernel, connectivity, ip_layout, mem_topology, metadata, npu_kernel
 
 _HEADER_BYTES, _SECTION_BYTES, _ALIGN_BYTES = 456, 40, 8
 _VERSION = (0, 2, 25)  # patch, major, minor

@@ -12,9 +12,8 @@ from bdforge.devices import Device, device_named
 from bdforge.files import read_toml
 from bdforge.images.manifest import Manifest
 from bdforge.messages import word
-from bdforge.operators.manifest import built_files, manifest
+from bdforge.operators.built import built_files, manifest, render, render_sequences
 from bdforge.operators.operator import Cost, Expected, Kernels, Operator, Plan
-from bdforge.operators.render import render, render_sequences
 from bdforge.operators.specs import Problem, Spec, SpecError
 from bdforge.sequences import WalkError
 

@@ -1,16 +1,18 @@
-"""Specs of any operator: what they have in common, and how the text of one is checked at the edge.
+"""Specs of any operator: what they have in common, how the text of one is checked, and why one cannot be built.
 
 A spec is TOML with `kind = "..."` at the top. An operator's spec derives from `Spec`; the form of its file is a
-`Section` of pydantic, which `validated` checks.
+`Section` of pydantic, which `validated` checks. `array_reasons`, `stack_reasons` and `design_reasons` are shared.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from bdforge.design import Design, check
+from bdforge.devices import DEVICES, Device
 from bdforge.images.manifest import spec_hash
 from bdforge.messages import InputError, listed, word
 from bdforge.sequences import SequenceOptions
@@ -136,3 +138,34 @@ class Spec(ABC):
     def hash(self) -> str:
         """Identity of everything that decides the array configuration (not problems and sequences)."""
         return spec_hash(self.content)
+
+
+def array_reasons(array: str | None, rows: int, columns: int, device: Device) -> Iterator[str]:
+    """Why a product has not `rows` x `columns` cores, or is not the `array` that a spec is made for."""
+    if array not in (None, device.mlir):
+        others = ", ".join(other.name for other in DEVICES.values() if other.mlir == array)
+        yield f"array.device = {array}, but {device.name} is an {device.mlir}; build for {others}"
+    if columns > device.columns:
+        yield f"array.columns = {columns}, but {device.name} has {device.columns}; use fewer"
+    if rows > device.core_rows:
+        yield f"array.rows = {rows}, but {device.name} has {device.core_rows} rows of cores"
+
+
+def stack_reasons(setting: str, stack_bytes: int, device: Device) -> Iterator[str]:
+    """Why a stack of that size, as `setting` of a spec says it, cannot lie below buffers."""
+    align = device.generation.vector_align_bytes
+    if stack_bytes % align:
+        yield f"{setting} = {stack_bytes} is not a multiple of {align}; the buffers behind it would misalign"
+
+
+def design_reasons(design: Design, settings: Mapping[str, str]) -> list[str]:
+    """Why no array holds a mapped design: whole vectors, memory, BDs, locks and what the registers hold.
+
+    `settings` name what of a spec helps, by the rule that is broken.
+    """
+    align = design.array.generation.vector_align_bytes
+    cores = [tile for tile in design.tiles if tile.core]
+    odd = dict.fromkeys((b.role, b.bytes) for tile in cores for b in tile.buffers if b.bytes % align)
+    reasons = [f"core: {role}: {size} bytes are not a multiple of {align}; use a larger tile" for role, size in odd]
+    found = [(reason, settings.get(reason.rule)) for reason in check(design)]
+    return reasons + [f"{reason}: {help_}" if help_ else str(reason) for reason, help_ in found]

@@ -17,7 +17,7 @@ from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.estimate import Estimate, estimate
 from bdforge.perf.errors import PerfError
 from bdforge.perf.plots.roofline import intensity
-from bdforge.perf.tune.kernel import Basis, kernel_of
+from bdforge.perf.tune.model import Basis, kernel_of
 
 SHAPES_MOST = 10_000
 COLUMNS = ("layout_b", "M", "K", "N", "operations_per_byte", "tops_modelled", "time_us_modelled", "time_us_low",

@@ -18,7 +18,7 @@ from bdforge.operators import render
 from bdforge.operators.gemm import GemmSequence, Plan, Problem, sequence
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.kernels.schedule import Schedule, ScheduleError, kernel_costs
-from bdforge.perf.tune.kernel import Basis, kernel_of, share_reached
+from bdforge.perf.tune.model import Basis, kernel_of, share_reached
 
 
 def timing_options(

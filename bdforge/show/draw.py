@@ -13,8 +13,7 @@ from bdforge.show.draw_streams import DASHES, draw_streams
 from bdforge.show.draw_tiles import draw_tile
 from bdforge.show.layout import layout_for
 from bdforge.show.model import DesignUse
-from bdforge.show.scene import Scene
-from bdforge.show.style import CASCADE_COLOR, TEXT_COLOR, Role, role_label
+from bdforge.show.scene import CASCADE_COLOR, TEXT_COLOR, Role, Scene, role_label
 
 _INCHES = {1: 3.4, 2: 3.0, 3: 2.7, 4: 2.5}  # side of a tile, by columns drawn
 _INCHES_MANY = 2.2

@@ -10,8 +10,7 @@ from matplotlib.path import Path
 from bdforge.routing import Net
 from bdforge.show.layout import Point
 from bdforge.show.model import Coordinates
-from bdforge.show.scene import Scene
-from bdforge.show.style import CASCADE_COLOR
+from bdforge.show.scene import CASCADE_COLOR, Scene
 
 DASHES = (0, (3, 1.2))  # of packets
 _CORNER = 0.018  # radius of a stream's turns

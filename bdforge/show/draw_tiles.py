@@ -7,8 +7,16 @@ from bdforge.mlir import Direction
 from bdforge.show.layout import CAPTION, MARGIN, LocalPort
 from bdforge.show.memory import FREE, STACK, Span, TileMemory
 from bdforge.show.model import TileUse
-from bdforge.show.scene import Scene
-from bdforge.show.style import BUFFER_COLORS, FREE_COLOR, IDLE_COLOR, STACK_COLOR, TEXT_COLOR, TILE_COLORS, TILE_EDGES
+from bdforge.show.scene import (
+    BUFFER_COLORS,
+    FREE_COLOR,
+    IDLE_COLOR,
+    STACK_COLOR,
+    TEXT_COLOR,
+    TILE_COLORS,
+    TILE_EDGES,
+    Scene,
+)
 
 _KIB = 1024
 _POINTS_PER_INCH = 72

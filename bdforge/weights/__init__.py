@@ -18,9 +18,8 @@ from types import ModuleType
 import numpy as np
 
 from bdforge.weights import gguf, huggingface
-from bdforge.weights.errors import WeightError
 from bdforge.weights.gguf_header import Value
-from bdforge.weights.matrix import TernaryMatrix, check_shape, fuse, write_packed
+from bdforge.weights.matrix import TernaryMatrix, WeightError, check_shape, fuse, write_packed
 
 __all__ = [
     "TernaryMatrix", "WeightError", "check_shape", "floats", "fuse", "metadata", "read", "tensors", "write_packed",

@@ -21,10 +21,8 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from bdforge.weights.codes import decode, refuse_invalid
-from bdforge.weights.errors import WeightError, missing_tensor
 from bdforge.weights.gguf_header import MAGIC, Header, TensorInfo, Value, read_header, round_up
-from bdforge.weights.matrix import TernaryMatrix
+from bdforge.weights.matrix import TernaryMatrix, WeightError, decode, missing_tensor, refuse_invalid
 from bdforge.weights.ternary_blocks import BLOCK, TQ1_0, TQ2_0, decode_tq1, decode_tq2
 
 I2_S = 36

@@ -14,7 +14,7 @@ from mmap import mmap
 from pathlib import Path
 from typing import Any
 
-from bdforge.weights.errors import WeightError
+from bdforge.weights.matrix import WeightError
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)

@@ -20,9 +20,7 @@ import ml_dtypes
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from bdforge.weights.codes import decode, refuse_invalid
-from bdforge.weights.errors import WeightError, missing_tensor
-from bdforge.weights.matrix import TernaryMatrix
+from bdforge.weights.matrix import TernaryMatrix, WeightError, decode, missing_tensor, refuse_invalid
 
 ROWS_PER_BYTE = 4
 FLOATS = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype(ml_dtypes.bfloat16)}

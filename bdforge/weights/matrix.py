@@ -1,14 +1,59 @@
-"""A ternary matrix as it came from a file, and packed ones on their way into one."""
+"""Ternary weights: two-bit codes u = w + 1 of w in {-1, 0, 1}, a matrix from a file, packed ones for one.
+
+Code 3 stands for no weight. WeightError is the one error of this package.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
 from bdforge.files import whole
-from bdforge.weights.errors import WeightError
+from bdforge.messages import InputError
+
+NAMES_COMPARED_MAX = 4096  # looking for a near name must stay quick even in a file with a million tensors
+
+
+class WeightError(InputError):
+    """Weights that cannot be read, packed or used. The message names file, tensor, fault, limit and next step."""
+
+
+def missing_tensor(path: Path, name: str, known: Sequence[str]) -> WeightError:
+    """The error for tensor `name`, which `path` does not hold: says the nearest of the `known` names."""
+    if not known:
+        return WeightError(f"{path}: has no tensor {name!r}, nor any other ternary matrix; give another file")
+    near = get_close_matches(name, known[:NAMES_COMPARED_MAX], n=3, cutoff=0.0)
+    return WeightError(
+        f"{path}: has no tensor {name!r}; the nearest of its {len(known)} ternary matrices: {', '.join(near)}"
+    )
+
+
+INVALID = 2  # what decoding makes of code 3
+
+
+def decode(packed: np.ndarray, bit: int) -> np.ndarray:
+    """The weights (int8) that the uint8 array `packed` holds at bits `bit + 1 : bit`, 2 where the code is 3."""
+    return ((packed >> bit) & 3).view(np.int8) - np.int8(1)
+
+
+def first(mask: np.ndarray) -> tuple[int, int]:
+    """Row and column of the first true element of a 2-D mask, row by row."""
+    row, column = divmod(int(mask.argmax()), mask.shape[1])
+    return row, column
+
+
+def refuse_invalid(weights: np.ndarray, where: str) -> None:
+    """Raise `WeightError` naming the first decoded weight (K x N) that had code 3."""
+    if weights.max() < INVALID:
+        return
+    row, column = first(weights == INVALID)
+    raise WeightError(
+        f"{where}: code 3 at row {row}, column {column} (of K x N) is no ternary weight, codes are 0 to 2; "
+        "the data are damaged or in another layout"
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

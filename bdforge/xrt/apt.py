@@ -1,8 +1,13 @@
-"""apt with lists, state and sources of its own, so that packages of another suite can be fetched by any user."""
+"""XRT by apt, with lists, state and sources of its own, so that any user can fetch packages of another suite.
 
+Its headers and library are for compiling and linking hosts.
+"""
+
+import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -83,3 +88,38 @@ def _apt(*command: str, cwd: Path | None = None) -> str:
         lines = [line for line in done.stderr.splitlines() if line.startswith("E:")] or done.stderr.splitlines()
         raise FetchError(f"{command[0]} {command[-1]}: {' '.join(lines[:2]) or f'exit code {done.returncode}'}")
     return done.stdout
+
+
+HEADER = "xrt/experimental/xrt_ext.h"  # of XRT with NPU support; an older one lacks it
+LIBRARY = "libxrt_coreutil.so"
+
+
+@dataclass(frozen=True, slots=True)
+class XrtDevelopment:
+    """Folders of an XRT: headers (`xrt/...` below it) and libxrt_coreutil."""
+
+    include: Path
+    library: Path
+
+
+def find_development(wanted: str = "auto", environ: Mapping[str, str] = os.environ) -> XrtDevelopment | None:
+    """The XRT to build with: below the prefix `wanted`, nowhere for "none"; for "auto" where XILINX_XRT says, then in
+    XRT's usual places. None when there is none.
+    """
+    if wanted == "none":
+        return None
+    if wanted != "auto":
+        return _below(Path(wanted))
+    if folder := environ.get("XILINX_XRT"):
+        return _below(Path(folder))
+    found = (_below(prefix) for prefix in (Path("/opt/xilinx/xrt"), Path("/usr"), Path("/usr/local")))
+    return next(filter(None, found), None)
+
+
+def _below(prefix: Path) -> XrtDevelopment | None:
+    include = prefix / "include"
+    if not (include / HEADER).is_file():
+        return None
+    libraries = [prefix / "lib" / LIBRARY, *sorted(prefix.glob(f"lib/*/{LIBRARY}"))]  # lib/<multiarch> on Debian
+    library = next((path.parent for path in libraries if path.exists()), None)
+    return XrtDevelopment(include, library) if library else None

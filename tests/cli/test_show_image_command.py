@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from bdforge.cli.commands import app
 from bdforge.images import ImageError
 from bdforge.images.build import image
-from bdforge.images.cdo_write import cdo
+from bdforge.images.cdo import cdo
 from bdforge.lower.state import StateError
 from bdforge.show import ShowError
 from bdforge.txn import Write

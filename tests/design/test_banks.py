@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import combinations, permutations, product
 
 from bdforge.design import Bd, Buffer, Channel, Design, Tile, check, placed, whole
-from bdforge.design.banks import apart
+from bdforge.design.placement import apart
 from bdforge.devices import AIE2P, TileKind
 
 CORE = AIE2P.limits(TileKind.CORE)

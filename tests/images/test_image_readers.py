@@ -6,8 +6,7 @@ import pytest
 
 from bdforge.images import ImageError, commands
 from bdforge.images.build import image
-from bdforge.images.cdo import operations
-from bdforge.images.cdo_write import cdo, joined
+from bdforge.images.cdo import cdo, joined, operations
 from bdforge.images.read import KernelEntry, read_image
 from bdforge.lower.state import ArrayState, StateError
 from bdforge.messages import MESSAGE_BYTES

@@ -6,9 +6,9 @@ import pytest
 
 from bdforge.images import ImageError, cdos, commands, pdis, sections, writes
 from bdforge.images.build import NoCodeError, image
-from bdforge.images.cdo_write import cdo, joined
-from bdforge.images.pdi_write import pdi
-from bdforge.images.xclbin_sections import npu_kernel
+from bdforge.images.cdo import cdo, joined
+from bdforge.images.pdi import pdi
+from bdforge.images.xclbin import npu_kernel
 from bdforge.images.xclbin_write import Partition, assembled, xclbin
 from bdforge.txn import BlockWrite, Noop, Write
 from support.cdo_vectors import PARTS, VECTORS

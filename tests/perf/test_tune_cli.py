@@ -11,7 +11,7 @@ from bdforge.devices import device_named
 from bdforge.operators.gemm import Problem, load_spec, plan_gemm
 from bdforge.perf import GemmCase, PerfError, estimate
 from bdforge.perf.bounds.case import case_of
-from bdforge.perf.tune.kernel import Basis, kernel_of
+from bdforge.perf.tune.model import Basis, kernel_of
 from bdforge.perf.tune.shapes import shapes
 
 TUNED = Path(__file__).parents[2] / "designs" / "gemm_i8_i2_tuned.toml"

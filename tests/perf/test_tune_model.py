@@ -6,9 +6,8 @@ import pytest
 from bdforge.devices import device_named
 from bdforge.operators.gemm import Problem
 from bdforge.perf import estimate
-from bdforge.perf.tune.kernel import BASES, kernel_of
 from bdforge.perf.tune.legal import legal
-from bdforge.perf.tune.model import case_at, modelled_us
+from bdforge.perf.tune.model import BASES, case_at, kernel_of, modelled_us
 from bdforge.perf.tune.space import Candidates, SearchSpace, candidates_of, rows_of_tiles, search_space
 
 CASES = [

@@ -11,8 +11,7 @@ from bdforge.operators.gemm import Problem
 from bdforge.perf import PerfError, estimate, measured_rows
 from bdforge.perf.rows import Row
 from bdforge.perf.tune.emulate import Emulated
-from bdforge.perf.tune.kernel import kernel_of
-from bdforge.perf.tune.model import case_at
+from bdforge.perf.tune.model import case_at, kernel_of
 from bdforge.perf.tune.search import (
     Part,
     Ranked,

@@ -19,7 +19,6 @@ from bdforge.operators.elementwise.mapping import (
     map_elementwise,
 )
 from bdforge.operators.operator import Cost, Expected, Kernels, Operator, Plan
-from bdforge.operators.reasons import array_reasons, design_reasons, stack_reasons
 from bdforge.operators.specs import (
     STACK_BYTES,
     ArraySection,
@@ -30,6 +29,9 @@ from bdforge.operators.specs import (
     Size,
     Spec,
     SpecError,
+    array_reasons,
+    design_reasons,
+    stack_reasons,
     validated,
 )
 from bdforge.sequences import DEFAULT_OPTIONS, Program, SequenceOptions

@@ -11,7 +11,7 @@ from bdforge.devices.types import TYPES
 from bdforge.operators.gemm.finish import epilogue_bytes, finish_problems
 from bdforge.operators.gemm.kernels import KERNELS, Kernel, accumulators, kernel_for
 from bdforge.operators.gemm.spec import GemmSpec
-from bdforge.operators.reasons import array_reasons, design_reasons, stack_reasons
+from bdforge.operators.specs import array_reasons, design_reasons, stack_reasons
 
 _SUM_BITS = 32  # of the accumulator registers of an integer product
 

@@ -16,8 +16,7 @@ from bdforge.operators.gemv.mapping import Tiling, map_gemv
 from bdforge.operators.gemv.program import AXES, A, gemv_program
 from bdforge.operators.gemv.spec import ACCUMULATORS, KIND, GemvSpec, fits, spec_from
 from bdforge.operators.operator import Cost, Expected, Kernels, Operator, Plan
-from bdforge.operators.reasons import array_reasons, design_reasons, stack_reasons
-from bdforge.operators.specs import Problem, SpecError
+from bdforge.operators.specs import Problem, SpecError, array_reasons, design_reasons, stack_reasons
 from bdforge.sequences import Program
 
 _BF16_ROUNDOFF = 2.0**-8

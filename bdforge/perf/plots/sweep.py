@@ -8,7 +8,7 @@ from bdforge.devices import TileKind
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.estimate import Estimate, estimate
 from bdforge.perf.plots.figure import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, TEXT, VERMILION, new_figure
-from bdforge.perf.tune.kernel import Basis, kernel_of
+from bdforge.perf.tune.model import Basis, kernel_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -16,9 +16,8 @@ from bdforge.operators.gemm import Problem
 from bdforge.perf.bounds import core, traffic
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.errors import PerfError
-from bdforge.perf.tune.kernel import Basis, kernel_of
 from bdforge.perf.tune.legal import legal
-from bdforge.perf.tune.model import cases_of
+from bdforge.perf.tune.model import Basis, cases_of, kernel_of
 from bdforge.perf.tune.space import Candidates, SearchSpace, candidates_of, rows_of_tiles
 
 FIXED = {"rho": (1,), "a_shims": (1,), "c_buffers": (1,)}

@@ -16,8 +16,7 @@ from bdforge.operators.gemm.plan import GemmSpec
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.errors import PerfError
 from bdforge.perf.timed import timed
-from bdforge.perf.tune.kernel import kernel_of
-from bdforge.perf.tune.model import case_at
+from bdforge.perf.tune.model import case_at, kernel_of
 from bdforge.perf.tune.search import Search
 from bdforge.perf.tune.space import Candidates
 

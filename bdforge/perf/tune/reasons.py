@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from bdforge.operators.gemm import Problem, SpecError, plan_gemm
 from bdforge.perf.bounds.estimate import Estimate, estimate
-from bdforge.perf.tune.kernel import BASES, Basis, kernel_of
-from bdforge.perf.tune.model import case_at, modelled_us
+from bdforge.perf.tune.model import BASES, Basis, case_at, kernel_of, modelled_us
 from bdforge.perf.tune.search import Search, buildable
 from bdforge.perf.tune.space import B_LAYOUTS, BUFFERS, FIELDS, Candidates
 

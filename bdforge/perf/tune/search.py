@@ -17,9 +17,8 @@ import numpy as np
 
 from bdforge.operators.gemm import Problem
 from bdforge.perf.errors import PerfError
-from bdforge.perf.tune.kernel import Basis
 from bdforge.perf.tune.legal import legal
-from bdforge.perf.tune.model import modelled_us
+from bdforge.perf.tune.model import Basis, modelled_us
 from bdforge.perf.tune.space import Candidates, SearchSpace, candidates_of
 
 KEPT = 32  # fastest candidates that a part returns, each of another kind

@@ -13,7 +13,7 @@ from bdforge.devices import device_named, mlir_device_named
 from bdforge.emulator import emulate
 from bdforge.emulator.timed import TimingOptions
 from bdforge.operators import OPERATORS, Plan, plan, spec_from
-from bdforge.operators.render import render
+from bdforge.operators.built import render
 from bdforge.runtime import load_kernels
 from bdforge.sequences import fetch, place
 from bdforge.txn import Operation, Patch, encode

@@ -51,6 +51,10 @@ def _check_values(operand: Operand, array: np.ndarray) -> None:
 
 def _pack(operand: Operand, values: Sequence[int], codes: np.ndarray, buffer: np.ndarray) -> None:
     """Codes narrower than a byte into their bytes; loops with strides below a byte go through its fields."""
+    if _cross_bytes(operand, values):
+        places, shifts = _bytes_and_shifts(operand, values, len(buffer))
+        np.bitwise_or.at(buffer, places, codes << shifts)
+        return
     fields, whole, steps = _fields(operand, values)
     by_field = codes.transpose([*fields, *whole])
     start = values[operand.offset] * operand.bits // BYTE_BITS
@@ -85,16 +89,40 @@ def fetch(operand: Operand, values: Sequence[int], buffer: np.ndarray, dtype: np
 
 def _unpack(operand: Operand, values: Sequence[int], buffer: np.ndarray) -> np.ndarray:
     """int8 of the loops' counts: what `_pack` wrote, codes without their bias or with their sign."""
+    mask, sign = np.uint8((1 << operand.bits) - 1), 0 if operand.bias else 1 << operand.bits - 1
+    found = (_codes(operand, values, buffer) & mask ^ np.uint8(sign)).view(np.int8)
+    return found - np.int8(sign + operand.bias)
+
+
+def _codes(operand: Operand, values: Sequence[int], buffer: np.ndarray) -> np.ndarray:
+    """Bytes of the loops' counts with the codes in their lowest bits."""
+    if _cross_bytes(operand, values):
+        places, shifts = _bytes_and_shifts(operand, values, len(buffer))
+        return buffer[places] >> shifts
     fields, whole, steps = _fields(operand, values)
     counts = [values[dim.count] for dim in operand.dims]
     inner = [counts[number] for number in whole]
     packed = _strided(operand, buffer, values[operand.offset] * operand.bits // BYTE_BITS, inner, steps)
     codes = np.empty([counts[number] for number in fields] + inner, np.uint8)
-    mask, sign = np.uint8((1 << operand.bits) - 1), 0 if operand.bias else 1 << operand.bits - 1
     for place in np.ndindex(codes.shape[: len(fields)]):
-        codes[place] = packed >> np.uint8(_shift(operand, values, place, fields)) & mask
-    found = (codes ^ np.uint8(sign)).view(np.int8) - np.int8(sign + operand.bias)
-    return found.transpose(np.argsort([*fields, *whole]))
+        codes[place] = packed >> np.uint8(_shift(operand, values, place, fields))
+    return codes.transpose(np.argsort([*fields, *whole]))
+
+
+def _cross_bytes(operand: Operand, values: Sequence[int]) -> bool:
+    """Whether loops are others than some through whole bytes and some through the fields of each."""
+    per_byte = BYTE_BITS // operand.bits
+    loops = [(values[dim.count], values[dim.stride]) for dim in operand.dims]
+    inner = sum((count - 1) * stride for count, stride in loops if stride < per_byte)
+    steps = [stride for _, stride in loops if stride >= per_byte]
+    return not steps or inner >= per_byte or any(step % per_byte for step in (values[operand.offset], *steps))
+
+
+def _bytes_and_shifts(operand: Operand, values: Sequence[int], size_bytes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of the loops' counts: the byte of each code, and its lowest bit there."""
+    per_byte = BYTE_BITS // operand.bits
+    places = _view(operand, values, np.arange(size_bytes * per_byte))
+    return places // per_byte, (places % per_byte * operand.bits).astype(np.uint8)
 
 
 def _fields(operand: Operand, values: Sequence[int]) -> tuple[list[int], list[int], list[int]]:

@@ -44,6 +44,37 @@ def test_codes_fill_bytes_from_the_lowest_bits():
     assert pairs.tolist() == [0x0F, 0x11, 0xF0, 0x01]
 
 
+@pytest.mark.parametrize(
+    ("dims", "offset", "expected"),
+    [
+        ([(1, 8, 1, 1)], 0, [0x21, 0x43, 0x65, 0x07]),  # one loop through four bytes
+        ([(1, 8, 1, 1)], 1, [0x10, 0x32, 0x54, 0x76]),  # from the middle of a byte on
+        ([(1, 4, 2, 1), (1, 2, 1, 4)], 0, [0x31, 0x75, 0x42, 0x06]),
+        ([(1, 2, 4, 1), (1, 4, 1, 2)], 0, [0x51, 0x62, 0x73, 0x04]),  # which stays in its bytes
+        ([(1, 8, 1, 3)], 0, [0x01, 0x20, 0x00, 0x03, 0x40, 0x00, 0x05, 0x60, 0x00, 0x07, 0x00]),
+    ],
+)
+def test_codes_stand_where_their_loops_lead_across_bytes_too(dims, offset, expected):
+    """Codes of 4 bits, 1 to 7 and 0."""
+    array = np.array([[1, 2, 3, 4, 5, 6, 7, 0]], np.int8)
+    axes = [(1, 1, None, False), (8, 8, None, False)]
+    found = placed(array, 11, "int4", 4, axes, [(0, 1, 1, 8), *dims], offset=offset)
+    assert found.tolist() == [*expected, *[0] * (11 - len(expected))]
+
+
+def test_a_loop_that_leads_just_into_the_next_byte_fills_it():
+    array, axes = np.array([[1, 2, 3, 4, 5, 6]], np.int8), [(1, 1, None, False), (6, 6, None, False)]
+    found = placed(array, 4, "int4", 4, axes, [(0, 1, 1, 8), (1, 2, 3, 4), (1, 3, 1, 1)])
+    assert found.tolist() == [0x21, 0x03, 0x54, 0x06]
+
+
+def test_the_last_element_of_a_buffer_may_be_reached_and_none_behind():
+    axes = [(4, 4, None, False)]
+    assert placed(np.ones(4, np.int8), 7, "int8", 8, axes, [(0, 4, 1, 2)]).tolist() == [1, 0, 1, 0, 1, 0, 1]
+    with pytest.raises(ProgramError, match="operand X reaches element 6; its buffer has 6"):
+        placed(np.ones(4, np.int8), 6, "int8", 8, axes, [(0, 4, 1, 2)])
+
+
 def test_a_buffer_that_is_too_small_is_named():
     with pytest.raises(ProgramError, match="operand X reaches element 11; its buffer has 8"):
         placed(np.zeros((3, 4), np.int8), 8, "int8", 8, [(3, 3, None, False), (4, 4, None, False)],
@@ -54,6 +85,7 @@ def test_a_buffer_that_is_too_small_is_named():
     ("dims", "facts", "message"),
     [
         ([(0, 4, 1, -1)], {"offset": 3}, "starts and strides begin at 0"),
+        ([(0, 0, 1, 1)], {}, "with loops of .*; starts and strides begin at 0, counts at 1"),
         ([(0, 4, 1, 1)], {"offset": -1}, "operand X starts at element -1"),
         ([(0, 4, 1, 8)], {}, "operand X reaches element 24; its buffer has 4"),
     ],
@@ -67,6 +99,8 @@ def test_codes_that_leave_the_buffer_are_refused():
     array, axes = np.zeros((1, 8), np.int8), [(1, 1, None, False), (8, 8, None, False)]
     with pytest.raises(ProgramError, match="operand X reaches element 16; its buffer has 2"):
         placed(array, 2, "int2", 2, axes, [(0, 1, 1, 8), (1, 2, 1, 64), (1, 4, 2, 1)])
+    with pytest.raises(ProgramError, match="operand X reaches element 21; its buffer has 8"):
+        placed(array, 2, "int2", 2, axes, [(0, 1, 1, 8), (1, 8, 1, 3)])
 
 
 def test_a_value_that_the_operand_may_not_hold_is_named():

@@ -90,4 +90,4 @@ def file_limits() -> Iterator[Limit]:
     ):  # fmt: skip
         yield Limit(gguf + name, number, Place(case, words, WeightError))
     yield Limit("weights.huggingface.HEADER_BYTES_MAX", 100000000, Place(_safetensors, "not recognised", WeightError))
-    yield Limit("weights.errors.NAMES_COMPARED_MAX", 4096, Place(_names, "nearest of its 4097", WeightError))
+    yield Limit("weights.matrix.NAMES_COMPARED_MAX", 4096, Place(_names, "nearest of its 4097", WeightError))

@@ -60,19 +60,21 @@ class PutCascade(Request):
 
 @dataclass(frozen=True, slots=True)
 class GetStream(Request):
-    """The next word of a stream port, as a number of `dtype`."""
+    """The next word of a stream port, as a number of `dtype`; without `wait` None if none is there."""
 
     port: int
     dtype: np.dtype
+    wait: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class PutStream(Request):
-    """A word for a stream port; `last` ends a packet (TLAST)."""
+    """A word for a stream port; `last` ends a packet (TLAST). Without `wait` the answer is whether it went."""
 
     port: int
     data: bytes
     last: bool
+    wait: bool = True
 
 
 def acquire(lock: int, value: int = 1) -> Acquire:

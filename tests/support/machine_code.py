@@ -9,6 +9,7 @@ import numpy as np
 from bdforge import isa
 from bdforge.emulator.cores.isa.interpreter import Interpreter
 from bdforge.emulator.cores.isa.memory import WINDOW_BYTES, DataMemory
+from bdforge.emulator.cores.isa.requests import GetRegister, GetTimer, PutHeader, PutRegister
 from bdforge.emulator.cores.isa.translated import Translated
 from bdforge.isa.assembler import assemble
 from bdforge.kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release, Request
@@ -32,6 +33,9 @@ class World:
     cascade: list[bytes] = field(default_factory=list)
     log: list[list[Any]] = field(default_factory=list)
     sent: list[Any] = field(default_factory=list)
+    registers: dict[int, int] = field(default_factory=dict)
+    room: int = 1 << 10
+    timer: int = 0
 
     def answer(self, request: Request) -> Any:
         """Serve a request; the test fails on a lock that would block for ever."""
@@ -44,12 +48,25 @@ class World:
             case Release(lock, value):
                 self.locks[lock] = self.locks.get(lock, 0) + value
                 self.log.append(["rel", lock, value, self.locks[lock]])
-            case GetStream():
-                return self.words.pop(0)
+            case GetStream(_, _, wait):
+                return self.words.pop(0) if wait or self.words else None
             case GetCascade():
                 return np.frombuffer(self.cascade.pop(0), np.uint8)
-            case PutStream(_, data, last):
+            case PutStream(_, data, last, wait):
+                if not wait and not self.room:
+                    return None
+                self.room -= 1
                 self.sent.append((int.from_bytes(data, "little"), last))
+                return None if wait else True
+            case PutHeader(kind, number, last):
+                self.sent.append((kind, number, last))
+                return True
+            case GetRegister(offset):
+                return self.registers.get(offset, 0)
+            case PutRegister(offset, value):
+                self.registers[offset] = value
+            case GetTimer():
+                return self.timer
             case PutCascade(data):
                 self.sent.append(data)
         return None

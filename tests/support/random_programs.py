@@ -7,6 +7,7 @@ import numpy as np
 
 from bdforge import isa
 from bdforge.emulator.cores.isa.memory import DataMemory
+from bdforge.emulator.cores.isa.requests import GetRegister, GetTimer
 from bdforge.isa import Form, Instruction, Isa, IsaError, leaves
 from bdforge.isa.errors import OpenError
 from bdforge.isa.meaning import Kind, Walk, meaning_of
@@ -32,6 +33,7 @@ CONFS = (
     0x1308,
     0x2308,
 )
+FLOAT_CONFS = (0x30C, 0x03C, 0x004)
 _ROUNDINGS, _SATURATIONS = (0, 1, 2, 3, 8, 9, 10, 11, 12, 13), (0, 1, 3)
 _EDGES = (b"\x00", b"\xff", b"\x80", b"\x7f", b"\x01")
 _POINTED = ("p", "m", "dn", "dj", "dc")
@@ -57,9 +59,15 @@ def registers(isa_: Isa, rng: random.Random) -> dict[str, int]:
     for register in sorted(isa_.registers):
         for leaf in leaves(isa_.generation, register):
             found[leaf.name] = _value(leaf.name, leaf.bits, rng)
-    for i, conf in enumerate(rng.sample(CONFS, 4)):
+    for i, conf in enumerate((*rng.sample(CONFS, 3), rng.choice(CONFS + FLOAT_CONFS))):
         found[f"r{i}"] = conf
-    return found | {"lc": 0, "le": 0xFFFF0, "sp": 0x70000 + 64 * rng.randrange(64, 512), "r29": rng.randrange(16)}
+    return found | {
+        "lc": 0,
+        "le": 0xFFFF0,
+        "sp": 0x70000 + 64 * rng.randrange(64, 512),
+        "r29": rng.randrange(16),
+        "r31": rng.randrange(5),
+    }
 
 
 def _value(leaf: str, bits: int, rng: random.Random) -> int:
@@ -76,6 +84,8 @@ def _value(leaf: str, bits: int, rng: random.Random) -> int:
         return rng.choice(_ROUNDINGS if leaf == "crRnd" else _SATURATIONS)
     if leaf.startswith("sr"):
         return 0
+    if leaf in ("crSCDEn", "crMCDEn"):
+        return 1
     if rng.random() < 0.3:
         return int.from_bytes(b"".join(rng.choices(_EDGES, k=-(-bits // 8)))) & ((1 << bits) - 1)
     return rng.getrandbits(bits)
@@ -130,7 +140,9 @@ class Granting(World):
     def answer(self, request: Request) -> Any:
         self.log.append([type(request).__name__, request])
         if isinstance(request, GetStream):
-            return -len(self.log)
+            return -len(self.log) if request.wait or len(self.log) % 2 else None
+        if isinstance(request, GetRegister | GetTimer):
+            return 5 * len(self.log)
         if isinstance(request, GetCascade):
             return np.arange(64, dtype=np.uint8) + np.uint8(len(self.log))
         return None

@@ -16,12 +16,13 @@ from tools.docs.markdown import prose, section, table
 
 DATA = Path(__file__).resolve().parents[2] / "tests" / "isa" / "data"
 _OPEN = "open"
-CASES, NAMED, CONTROL, AGREE = "recorded", "named", "control", "agree"
+CASES, NAMED, CONTROL, FLOATS, AGREE = "recorded", "named", "control", "floats", "agree"
+_FLOAT_SUMS = {"fmultiply", "faccumulate"}
 SLOTS = {
     "lda": "Slot lda", "ldb": "Slot ldb", "st": "Slot st", "alu": "Slot alu", "mv": "Slot mv",
     "lng": "Slot lng (alu and mv)", "vec": "Slot vec",
 }  # fmt: skip
-_NO_NAMED_TEST = re.compile(r".*(CONV|_f_|_F_|bf16|BF16)|VSHUFFLE|V(ADD|SUB|NEG)(_vmac.*)?$|.*128(_|$)")
+_NO_NAMED_TEST = re.compile(r".*(CONV|bf16|BF16)|VSHUFFLE|V(ADD|SUB|NEG)(_vmac.*)?$")
 
 
 @cache
@@ -33,10 +34,12 @@ def _recorded() -> frozenset[str]:
 
 
 def _tests(generation: str, form: isa.Form) -> Iterator[str]:
-    kind = meaning_of(generation, form).kind
+    meaning = meaning_of(generation, form)
     if generation == "aie2p" and form.name in _recorded():
         yield CASES
-    if kind is not Kind.COMPUTE:
+    if meaning.operation in _FLOAT_SUMS:
+        yield FLOATS
+    elif meaning.kind is not Kind.COMPUTE or meaning.doubtful:
         yield CONTROL
     elif not _NO_NAMED_TEST.match(form.name):
         yield NAMED
@@ -93,7 +96,8 @@ _HEAD = "# Machine code: which forms run, and what shows it\n\n" + "\n".join(
             "`tests/emulator/cores/isa`: *recorded*: cases from llvm-aie's tests, its simulator's rules, silicon",
             "routings and a reference model (`test_recorded_cases.py`); *named*: against a second description that",
             "knows the form's name only (`test_integer_forms.py`); *control*: programs worked by hand",
-            "(`test_control_forms.py`); *agree*: both executors do the same with random operands",
+            "(`test_control_forms.py`, `test_request_forms.py`); *floats*: against numpy",
+            "(`test_float_forms.py`); *agree*: both executors do the same with random operands",
             "(`test_executors_agree.py`).",
         ),
     )

@@ -127,17 +127,29 @@ def perform(core: Core, request: Any, where: Callable[[], str]) -> Generator[Non
             return (yield from _get_cascade(core, dtype, where))
         case PutCascade(data):
             yield from _put_cascade(core, data, where)
-        case GetStream(port, dtype):
+        case GetStream(port, dtype, wait):
             _check_stream(port, dtype.itemsize)
+            if not wait and not core.input.sink.held:
+                return (yield from _later(core))
             data = yield from core.input.get(1, where)
             return np.frombuffer(data, dtype)[0].item()
-        case PutStream(port, data, last):
+        case PutStream(port, data, last, wait):
             _check_stream(port, len(data))
+            if not wait and not core.output.stream.room():
+                return (yield from _later(core))
+            core.pressed = core.pressed or not wait
             yield from core.output.put(data, where, last)
+            return None if wait else True
         case _:
             known = ", ".join(bdforge.kernel.__all__)
             raise KernelError(f"yielded {_short(request)}; a kernel yields requests of bdforge.kernel ({known})")
     return None
+
+
+def _later(core: Core) -> Generator[None, None, None]:
+    """Nothing now: others run before the core tries again."""
+    core.array.scheduler.wake(core)
+    yield
 
 
 def _get_cascade(core: Core, dtype: np.dtype, where: Callable[[], str]) -> Generator[None, None, np.ndarray]:

@@ -2,7 +2,7 @@
 
 import re
 
-from bdforge.isa.meaning.model import Kind, Meaning
+from bdforge.isa.meaning.model import ADDRESS, DATA, Kind, Meaning
 from bdforge.isa.meaning.shape import View
 
 _EVENTS = {"event0": 0, "event1": 1, "WARNING": 2, "ERROR": 3}
@@ -32,34 +32,66 @@ def back(_: re.Match[str], view: View) -> Meaning:
     return Meaning("always", ("lr",), kind=Kind.BRANCH)
 
 
+def _request(name: str, *asks: str | int) -> Meaning:
+    """A request without an answer."""
+    return Meaning("none", kind=Kind.REQUEST, request=name, asks=asks)
+
+
 def lock(match: re.Match[str], view: View) -> Meaning:
     """ACQ and REL: id and value."""
-    number = next(name for name in view.form.names)
-    value = view.form.names[1]
-    return Meaning("acquire" if match[1] == "ACQ" else "release", (number, value), kind=Kind.REQUEST)
+    number, value = view.form.names[:2]
+    return _request("acquire" if match[1] == "ACQ" else "release", number, value)
 
 
 def event(match: re.Match[str], view: View) -> Meaning:
     """EVENT: the number is fixed by the form or, on AIE2, an immediate."""
-    number = "imm" if match[1] is None else _EVENTS[match[1]]
-    return Meaning("event", (number,), kind=Kind.REQUEST)
+    return _request("event", "imm" if match[1] is None else _EVENTS[match[1]])
 
 
 def done(_: re.Match[str], view: View) -> Meaning:
     """DONE: the core stops; what is under way still lands."""
-    return Meaning("done", kind=Kind.REQUEST)
+    return _request("done")
 
 
-def stream_in(_: re.Match[str], view: View) -> Meaning:
-    """A blocking read of the stream."""
-    return Meaning("get stream", outputs=(view.result,), kind=Kind.REQUEST)
+def stream_in(match: re.Match[str], view: View) -> Meaning:
+    """A read of the stream; one that does not wait says in srSS0 whether there was a word."""
+    if "nb" not in match[0].lower():
+        return Meaning("move", (DATA,), (view.result,), kind=Kind.REQUEST, request="get stream")
+    outputs = (view.result, _STATUS_IN)
+    note = "without a word, the register is unknown"
+    return Meaning(
+        "polled", (DATA,), outputs, kind=Kind.REQUEST, request="poll stream", doubtful=outputs[:1], note=note
+    )
+
+
+_STATUS_IN, _STATUS_OUT = "srSS0", "srMS0"
+
+
+def _put(match: re.Match[str], view: View, request: str, *asks: str | int) -> Meaning:
+    """A write to the stream: TLAST is 0, 1 or bit 0 of r28; one that does not wait says in srMS0 whether it went."""
+    name = match[0].lower()
+    last: str | int = "tlast" if "tlast" in view.form.timing.uses else int(bool(re.search("_tlast(?!_imm)", name)))
+    if "nb" not in name:
+        return _request(f"put {request}", *asks, last)
+    return Meaning("move", (DATA,), (_STATUS_OUT,), kind=Kind.REQUEST, request=f"offer {request}", asks=(*asks, last))
 
 
 def stream_out(match: re.Match[str], view: View) -> Meaning:
-    """A blocking write to the stream: TLAST is 0, 1 or bit 0 of r28."""
-    name = match[0]
-    last: str | int = "tlast" if "tlast" in view.form.timing.uses else int("TLAST" in name or name.endswith("_tlast"))
-    return Meaning("put stream", (view.source, last), kind=Kind.REQUEST)
+    """A word."""
+    return _put(match, view, "stream", view.source)
+
+
+def packet_header(match: re.Match[str], view: View) -> Meaning:
+    """The header of a packet: id and type; the core adds its place and the parity."""
+    return _put(match, view, "header", *(view.role(name, ["id"]) for name in ("id", "pcktType")))
+
+
+def control_header(match: re.Match[str], view: View) -> Meaning:
+    """The control word of a packet: address, words, operation, id of the response."""
+    address = "addr" if "addr" in view.operands else "mod"
+    return _put(
+        match, view, "control", address, *(view.role(name, ["", "nw", "op", "id"]) for name in ("nw", "op", "id"))
+    )
 
 
 def cascade_in(match: re.Match[str], view: View) -> Meaning:
@@ -67,13 +99,48 @@ def cascade_in(match: re.Match[str], view: View) -> Meaning:
     enable = view.control("crSCDEn", 1)
     part = {None: None, "LO": 0, "HI": 1}.get(match["part"], match["part"])
     part = None if part is None else int(part)
-    return Meaning("get cascade", (enable,), (view.result,), kind=Kind.REQUEST, part=part)
+    return Meaning(
+        "move", (DATA,), (view.result,), kind=Kind.REQUEST, request="get cascade", asks=(enable, 0), part=part
+    )
+
+
+def cascade_in_chosen(_: re.Match[str], view: View) -> Meaning:
+    """A read of the cascade into the part of a wide register that r31 numbers, which may then go on to the next."""
+    counter = "r" if "r" in view.form.timing.uses else "c"
+    counts = (counter, "r_out") if counter == "r" else None
+    return Meaning(
+        "move", (DATA,), (view.result,), kind=Kind.REQUEST, request="get cascade", asks=("crSCDEn", counter),
+        part=counter, counts=counts, note=AFTER_LAST_PART if counts else "",
+    )  # fmt: skip
+
+
+AFTER_LAST_PART = "r31 behind the last part is unknown"
 
 
 def cascade_out(_: re.Match[str], view: View) -> Meaning:
     """A write to the cascade."""
-    return Meaning("put cascade", (view.source, view.control("crMCDEn", 1)), kind=Kind.REQUEST)
+    return _request("put cascade", view.source, view.control("crMCDEn", 1))
 
+
+def tile_register(match: re.Match[str], view: View) -> Meaning:
+    """LDA.TM and ST.TM: a register of the tile, by its offset."""
+    walk, offset = view.walk, view.offset
+    if match[1] == "ST":
+        asks = (ADDRESS, view.source)
+        return Meaning("none", kind=Kind.REQUEST, request="put register", asks=asks, walk=walk, offset=offset)
+    return Meaning(
+        "move", (DATA,), (view.result,), kind=Kind.REQUEST, request="get register", asks=(ADDRESS,), walk=walk,
+        offset=offset,
+    )  # fmt: skip
+
+
+def timer(_: re.Match[str], view: View) -> Meaning:
+    """The tile's timer."""
+    return Meaning("move", (DATA,), (view.result,), kind=Kind.REQUEST, request="get timer")
+
+
+_TLAST = "_mMStream_tlast_(?:imm|reg)"
+_MODES = "(?:_TLAST)?"
 
 BUILDERS = (
     (r"JL?_(?:alumv_or|lng|jump_ind|jump_imm)|JL(?:_IND)?", jump),
@@ -83,8 +150,13 @@ BUILDERS = (
     (r"(ACQ|REL)_mLockId_(?:imm|reg)", lock),
     (r"EVENT(?:_(\w+))?", event),
     (r"DONE", done),
-    (r"MOV_lda|MOV_mv_ss2scl", stream_in),
-    (r"MOV_st_mMStream_tlast_(?:imm|reg)|MOV_tlast|MOV(?:_TLAST)?_mv_scl2ms(?:_doTlast_reg)?", stream_out),
+    (r"MOV_(?:nb_)?lda|MOV_mv_ss2scl", stream_in),
+    (rf"MOV_(?:nb_)?st{_TLAST}|MOV_(?:nb_)?tlast|MOV{_MODES}_mv_scl2ms(?:_doTlast_reg)?", stream_out),
+    (rf"MOV_PH(?:_nb)?(?:_tlast|{_TLAST})|MOV{_MODES}_mv_ph2ms(?:_doTlast_reg)?", packet_header),
+    (rf"MOV_CPH(?:_nb)?(?:_tlast|{_TLAST})|MOV{_MODES}_mv_cph2ms(?:_doTlast_reg)?", control_header),
+    (r"VMOV_lda_mv_scd_dm_(?:dyn|reg)", cascade_in_chosen),
+    (r"(LDA|ST)_TM", tile_register),
+    (r"MOV_alu_mv_mv_mv_cntr2l|MOV_CNTR", timer),
     (r"VMOV_lda_mv_scd_(?:x|bm)|VMOV_mv_scd|VMOV_(?P<part>[0-3]|LO|HI)(?:_mv_scd_(?:cm|dm_imm))?", cascade_in),
     (r"VMOV_st_mv_mcd_(?:x|bm)|VMOV_mv_mcd", cascade_out),
 )

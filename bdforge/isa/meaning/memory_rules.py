@@ -1,12 +1,16 @@
 """Rules for loads, stores, address steps and what changes width."""
 
 import re
+from dataclasses import replace
 
 from bdforge.isa.meaning.model import DATA, Access, Meaning, Walk
 from bdforge.isa.meaning.shape import View
 from bdforge.isa.meaning.unknown import open_form
 
 _LINE = 64  # bytes of an accumulator part
+
+
+UPPER_HALF = "the upper half of the register is unknown"
 
 
 def padd(_: re.Match[str], view: View) -> Meaning:
@@ -32,11 +36,14 @@ def narrow_load(match: re.Match[str], view: View) -> Meaning:
 def narrow_store(match: re.Match[str], view: View) -> Meaning:
     """ST of 8 or 16 bits."""
     bits = int(match[1])
-    return _access(view, True, bits // 8, "store_low", (view.source,), (bits,))
+    return replace(_access(view, True, bits // 8, "store_low", (view.source,), (bits,)), low_bits=bits)
 
 
 def load(match: re.Match[str], view: View) -> Meaning:
     """A load of a whole register."""
+    if "128" in match[0]:
+        low = _access(view, False, 16, "low_half", (DATA,), (), UPPER_HALF)
+        return replace(low, doubtful=low.outputs)
     word = match[0].startswith("LDA_dms")
     return _access(view, False, 4 if word else view.bits(view.result) // 8, "move", (DATA,), ())
 
@@ -44,7 +51,7 @@ def load(match: re.Match[str], view: View) -> Meaning:
 def store(match: re.Match[str], view: View) -> Meaning:
     """A store of a whole register."""
     bits = 128 if "128" in match[0] else 32 if match[0].startswith("ST_dms") else view.bits(view.source)
-    return _access(view, True, bits // 8, "store_low", (view.source,), (bits,))
+    return replace(_access(view, True, bits // 8, "store_low", (view.source,), (bits,)), low_bits=bits)
 
 
 def _source(view: View) -> str | int:
@@ -130,7 +137,7 @@ BUILDERS = (
     (r"PADD[ABS].*|PADDXM\w*", padd),
     (r"LDA_([sSuU])(8|16)(?:_dmhb_lda)?", narrow_load),
     (r"ST_[sS](8|16)", narrow_store),
-    (r"LDA_dms(?:_lda)?|LDA_dmv_lda_q|VLDB", load),
+    (r"LDA_dms(?:_lda)?|LDA_dmv_lda_q|VLD[AB](?:_128)?(?:_dmv_lda_w)?", load),
     (r"VLD[AB]_dm[wx]_ld[ab](?:_(?:x|w|bm|am|fifohl))?", load),
     (r"ST_dms(?:_sts)?|ST_dmv_sts_q|VST_128(?:_dmv_sts_w)?|VST_dm[wx]_sts_(?:x|w|bm|am|fifohl)", store),
     (r"(?:VUPS|VLDA_UPS)_(?P<factor>[24])x_\w+", ups),

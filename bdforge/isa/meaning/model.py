@@ -3,12 +3,14 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from bdforge.isa.errors import OpenError
 
 DATA = "data"
-"""The operand that a load brings or a store writes."""
+"""The operand that a load or a request brings or a store writes."""
+ADDRESS = "address"
+"""The operand of a request that is the form's address."""
 
 
 class Kind(Enum):
@@ -45,24 +47,40 @@ class Meaning:
 
     `operation` names a function of `OPERATIONS` that makes `outputs` of `inputs`. Operands are those of the form's
     timing; a number is a constant and `DATA` what is loaded or stored. `options` are fixed by the form: lane widths,
-    register widths, signs. A branch or request has the operands of what it does in `inputs`; `offset` is the operand
-    that an address is stepped or indexed by. `part` is which 512 bits of the result's register are written, if not
-    all of it; the rest stays. `note` says what sources leave open.
+    register widths, signs. A branch has the operands of what it does in `inputs`. `request` is what is asked of the
+    array with the operands `asks`; what it answers is `DATA`. `offset` is the operand that an address is stepped or
+    indexed by. `part` is which 512 bits of the result's register are written, if not all of it, as a number or an
+    operand; the rest stays. `counts` are an operand that counts parts of the cascade, and what becomes of it. Of
+    results in `doubtful` a part may be unknown (`Partly`). Of inputs only the lowest `low_bits` are used, if that
+    is not 0. `note` says what sources leave open.
     """
 
     operation: str = ""
     inputs: tuple[str | int, ...] = ()
     outputs: tuple[str, ...] = ()
     options: tuple[int, ...] = ()
+    request: str = ""
+    asks: tuple[str | int, ...] = ()
     kind: Kind = Kind.COMPUTE
     access: Access | None = None
     walk: Walk = Walk.NONE
     offset: str = ""
-    part: int | None = None
+    part: int | str | None = None
+    counts: tuple[str, str] | None = None
+    doubtful: tuple[str, ...] = ()
+    low_bits: int = 0
     note: str = ""
 
 
-Operation = Callable[..., int | tuple[int, ...]]
+class Partly(NamedTuple):
+    """A result of which no source tells the 16-byte pieces in the mask `unknown` (scalars are one); they are 0."""
+
+    value: int
+    unknown: int
+
+
+Result = int | Partly
+Operation = Callable[..., Any]
 """Makes results, as bit patterns, of the options and the inputs."""
 
 OPERATIONS: dict[str, Operation] = {}
@@ -82,11 +100,11 @@ def operation(*names: str) -> Callable[[_Made], _Made]:
     return enter
 
 
-def compute(meaning: Meaning, values: Mapping[str, int]) -> dict[str, int]:
+def compute(meaning: Meaning, values: Mapping[str, int]) -> dict[str, Result]:
     """Results by operand; OpenError where no source tells them."""
     inputs: list[Any] = [values[i] if isinstance(i, str) else i for i in meaning.inputs]
     results = OPERATIONS[meaning.operation](meaning.options, *inputs)
-    if not isinstance(results, tuple):
+    if isinstance(results, int | Partly):
         results = (results,)
     return dict(zip(meaning.outputs, results, strict=True))
 

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from bdforge.isa.meaning.model import Kind, Meaning
+from bdforge.isa.meaning.control_rules import AFTER_LAST_PART
+from bdforge.isa.meaning.memory_rules import UPPER_HALF
+from bdforge.isa.meaning.model import DATA, Kind, Meaning
 from bdforge.isa.meaning.shape import View
 from bdforge.isa.meaning.shuffle import AIE2_MODES, MODES
 
@@ -157,6 +159,12 @@ def vmov_w(match: re.Match[str], view: View) -> Meaning:
     )
 
 
+def low_half(match: re.Match[str], view: View) -> Meaning:
+    """A copy of 128 bits into a register of 256."""
+    copied = moves(match, view)
+    return replace(copied, operation="low_half", doubtful=copied.outputs, note=UPPER_HALF)
+
+
 def select(match: re.Match[str], view: View) -> Meaning:
     """SEL: the condition is r27."""
     condition = "s2" if "s2" in view.operands else "cond"
@@ -176,13 +184,47 @@ def multiplies(match: re.Match[str], view: View) -> Meaning:
     return Meaning("multiply", inputs, (result,), (int(view.generation == "aie2"), accumulators, *minus))
 
 
+_WORD_ADDED = "the word is added at its part, nothing at the others"
+
+
+def from_cascade(match: re.Match[str], view: View) -> Meaning:
+    """A sum whose second addend is a word of the cascade, at the part that r31 numbers."""
+    floats = float_accumulates if match["sum"] else float_multiplies
+    plain = (floats if "_f_" in match[0] else accumulates if match["sum"] else multiplies)(match, view)
+    counter = "r" if "r" in view.form.timing.uses else "c"
+    return replace(
+        plain, inputs=tuple(DATA if name in ("acc2", "imm") else name for name in plain.inputs), kind=Kind.REQUEST,
+        request="get cascade", asks=("crSCDEn", counter), counts=(counter, "r_out") if counter == "r" else None,
+        note="; ".join(filter(None, (plain.note, _WORD_ADDED, AFTER_LAST_PART * (counter == "r")))),
+    )  # fmt: skip
+
+
+_NUMBERS = "normal numbers and zeros; all else is open"
+_ANY_ORDER = "sums that are the same in any order"
+
+
 def float_multiplies(match: re.Match[str], view: View) -> Meaning:
-    """The same of bf16 lanes in whole registers, and of block floats."""
-    accumulators = {"MUL": 0, "MAC": 1, "MSC": 1}[match[2]]
-    inputs = (*["acc1"][:accumulators], "s1", "s2", "acc")
-    minus = int(match[1] == "NEG" or match[2] == "MSC")
-    options = (accumulators, minus, 64 if match[3] == "Y_Y" else 0)
-    return Meaning("fmultiply", inputs, ("dst",), options, note="normal numbers and zeros; all else is open")
+    """The same of bf16 lanes, and of block floats."""
+    name = match[0]
+    accumulators = 2 if name.startswith("VADDM") else 0 if "MUL_" in name else 1
+    inputs = (*["acc1", "acc2"][:accumulators], "s1", "s2", "acc")
+    minus = int(name.startswith("VNEG") or "MSC_" in name)
+    half = name.endswith("X_X")
+    options = (accumulators, minus, 32 if half else 64 if name.endswith("Y_Y") else 0)
+    notes = [_NUMBERS] + [_ANY_ORDER] * (accumulators == 2) + ["lanes 32 to 63 are unknown"] * half
+    result = next(iter(view.form.timing.defs))
+    return Meaning(
+        "fmultiply", inputs, (result,), options, doubtful=(result,) * half, low_bits=1024 * half, note="; ".join(notes)
+    )
+
+
+def float_accumulates(match: re.Match[str], view: View) -> Meaning:
+    """VADD, VSUB, VNEG of accumulators of floats."""
+    found = accumulates(match, view)
+    exact = int(view.generation == "aie2")  # how AIE2 rounds them is not told
+    options = (*found.options, *[0] * (3 - len(found.options)), exact)
+    note = f"{_NUMBERS}; sums that are exact" if exact else _NUMBERS
+    return replace(found, operation="faccumulate", options=options, note=note)
 
 
 def accumulates(match: re.Match[str], view: View) -> Meaning:
@@ -195,6 +237,16 @@ def accumulates(match: re.Match[str], view: View) -> Meaning:
     return Meaning("accumulate", inputs, (result,), (view.bits(result), *minus))
 
 
+_FLOATS = "_core_(?:X_X|Y_Y|EX_E[XY])"
+
+
+def _named(name: str) -> re.Match[str]:
+    """A match whose first group is what is done."""
+    found = re.match(r"V([A-Z]+)", name)
+    assert found
+    return found
+
+
 Builder = Callable[[re.Match[str], View], Meaning]
 
 BUILDERS: tuple[tuple[str, Builder], ...] = (
@@ -202,10 +254,16 @@ BUILDERS: tuple[tuple[str, Builder], ...] = (
     (r"SEL_?(EQZ|NEZ)", select),
     (_MOVES, moves),
     (r"VMOV_mv_w", vmov_w),
+    (r"VMOV_alu_mv_mv_q_to_w", low_half),
     (r"V(NEG)?(MUL|(?<!NEG)MAC|(?<!NEG)MSC)_v(?:mul_cm_core_[XY]_[XY]|mac_cm_core_dense)", multiplies),
     (r"V()((?:ADD|SUB)M(?:AC|SC))_(?:vmac_cm2_add_reg_vmul_cm_core_[XY]_[XY]|vmac_bm_core_dense)", multiplies),
-    (r"V(NEG)?(MUL|MAC|MSC)_f_v\w+_core_(Y_Y|EX_E[XY])", float_multiplies),
-    (r"V(ADD|SUB)_vmac_cm2_add_reg|V(?:ADD|SUB)", lambda m, v: accumulates(re.match(r"V(ADD|SUB)", m[0]), v)),  # type: ignore[arg-type]
+    (r"V(NEG)?(ADDMAC|ADDMSC)(?P<sum>)_vmac_cm2_add_scd(?:_incr)?_vmul_cm_core_[XY]_[XY]", from_cascade),
+    (r"V(?P<sum>ADD|SUB)_vmac_cm2_add_scd(?:_incr)?", from_cascade),
+    (rf"V(?:NEG)?(?:MUL|MAC|MSC)_f_v\w+{_FLOATS}|VADDM(?:AC|SC)_f_\w+add_reg_\w+{_FLOATS}", float_multiplies),
+    (rf"VADDM(?:AC|SC)_f(?P<sum>)_\w+add_scd_(?:incr_)?\w+{_FLOATS}", from_cascade),
+    (r"V(?P<sum>ADD|SUB)_f_vmac_cm2_add_scd(?:_incr)?", from_cascade),
+    (r"V(ADD|SUB)_f_vmac_cm2_add_reg|V(ADD|SUB|NEG)_[fF]", lambda m, v: float_accumulates(_named(m[0]), v)),
+    (r"V(ADD|SUB)_vmac_cm2_add_reg|V(?:ADD|SUB)", lambda m, v: accumulates(_named(m[0]), v)),
     (r"V(NEG)", accumulates),
 )
 """Patterns of whole names without addressing, with what makes the meaning; the first match holds."""

@@ -1,6 +1,6 @@
 """Operations on scalars: 32-bit patterns in and out, as the reference model has them."""
 
-from bdforge.isa.meaning.model import operation, signed
+from bdforge.isa.meaning.model import Partly, operation, signed
 
 _WORD = (1 << 32) - 1
 _BITS = 32
@@ -10,6 +10,19 @@ _BITS = 32
 def move(_: tuple[int, ...], source: int) -> int:
     """A copy; the destination's width cuts it or zeros extend it. Negative immediates extend with ones."""
     return source & ((1 << 2048) - 1)
+
+
+@operation("low_half")
+def low_half(_: tuple[int, ...], source: int) -> Partly:
+    """16 bytes into 32, of which no source tells the upper ones."""
+    return Partly(source & ((1 << 128) - 1), 0b10)
+
+
+@operation("polled")
+def polled(_: tuple[int, ...], answer: int) -> tuple[int | Partly, int]:
+    """A word, and whether there was one (bit 32 of the answer)."""
+    there = answer >> _BITS & 1
+    return (answer & _WORD if there else Partly(0, 1)), there
 
 
 @operation("add")

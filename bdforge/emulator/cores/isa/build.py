@@ -33,7 +33,7 @@ class State(ctypes.Structure):
     _fields_ = (
         ("cycle", ctypes.c_int64), ("bundles", ctypes.c_int64), ("conflicts", ctypes.c_int64),
         ("pc", ctypes.c_int32), ("fault", ctypes.c_int32), ("stopped", ctypes.c_int32), ("request", ctypes.c_int32),
-        ("bytes", ctypes.c_int32), ("values", ctypes.c_uint32 * 2), ("pending_stores", ctypes.c_int32),
+        ("bytes", ctypes.c_int32), ("values", ctypes.c_uint32 * 5), ("pending_stores", ctypes.c_int32),
     )  # fmt: skip
 
 
@@ -104,9 +104,11 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
         "engine_drop_program": (None, [pointer]),
         "engine_add": (None, [pointer, integer, integer, integer, integer, ctypes.POINTER(Row), integer]),
         "engine_constant": (integer, [pointer, ctypes.c_uint64]),
+        "engine_forget": (None, [pointer]),
         "engine_core": (pointer, [pointer, pointer, pointer, integer, integer, integer]),
         "engine_drop_core": (None, [pointer]),
         "engine_registers": (pointer, [pointer]),
+        "engine_unknown": (pointer, [pointer]),
         "engine_counts": (ctypes.POINTER(number), [pointer]),
         "engine_macs": (ctypes.POINTER(number), [pointer]),
         "engine_uses": (ctypes.POINTER(number), [pointer]),

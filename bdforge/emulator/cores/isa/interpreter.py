@@ -1,18 +1,18 @@
 """The plain interpreter: one bundle after the other, every read and write in its own cycle. Slow, and the oracle."""
 
 from collections import Counter
-from collections.abc import Generator
-from dataclasses import dataclass, field
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bdforge.emulator.cores.isa.memory import BANK_BYTES, BANKS, DataMemory, walked
-from bdforge.emulator.cores.isa.plan import DEPTH, Plan, plan_of
+from bdforge.emulator.cores.isa.plan import DEPTH, PART_BITS, Plan, plan_of
 from bdforge.emulator.cores.isa.profile import MOST_MARKS, Mark, Parts
-from bdforge.emulator.cores.isa.requests import request_of
+from bdforge.emulator.cores.isa.requests import PARTS, answered, request_of
 from bdforge.emulator.cores.isa.state import Control, Registers, behind_slots, checked
 from bdforge.isa import Isa
 from bdforge.isa.errors import ControlError, DecodeError, ExecutionError, StepBudgetError
-from bdforge.isa.meaning import DATA, Kind, compute, macs_of
+from bdforge.isa.meaning import ADDRESS, DATA, Kind, Partly, Result, compute, macs_of
 
 Steps = Generator[Any, Any, None]
 """Runs of a core: yields requests of `bdforge.kernel` and is sent their answers."""
@@ -108,12 +108,13 @@ class Interpreter:
         pc = self.control.pc
         try:
             yield from self._issue(pc)
+            pc = self.control.pc
+            for _ in range(DEPTH if self.done else 0):
+                yield from self._cycle()
         except DecodeError:
             raise
         except ExecutionError as error:
             raise type(error)(f"at {pc:#x}: {error}") from error
-        for _ in range(DEPTH if self.done else 0):
-            yield from self._cycle()
 
     def _issue(self, pc: int) -> Steps:
         self.registers.land(self.cycle)
@@ -164,35 +165,49 @@ class Interpreter:
                 flight.values[operand.name] = self.registers.value(operand, self.cycle)
         if stage == flight.plan.walk:
             self._walk(flight)
+        if stage == flight.plan.count:
+            self._count(flight)
+
+    def _count(self, flight: Flight) -> None:
+        """The next part of the cascade; behind the last one nobody knows."""
+        assert flight.plan.meaning.counts
+        counter, result = flight.plan.meaning.counts
+        following = flight.values[counter] + 1
+        self._put(flight, {result: following if following < PARTS else Partly(0, 1)})
 
     def _walk(self, flight: Flight) -> None:
         flight.address, results = walked(flight.plan.meaning, flight.values)
         self._put(flight, results)
 
-    def _put(self, flight: Flight, results: dict[str, int]) -> None:
+    def _put(self, flight: Flight, results: Mapping[str, Result]) -> None:
         """Let results land in their cycle."""
         for name, value in results.items():
             if name == DATA:
+                assert isinstance(value, int)
                 flight.values[DATA] = value
-            else:
-                self.registers.put(flight.plan.writes[name], value, (flight.issued, flight.slot))
+                continue
+            operand, part = flight.plan.writes[name], flight.plan.meaning.part
+            if isinstance(part, str) and name in flight.plan.meaning.outputs:
+                chosen = (leaf for leaf in operand.leaves if leaf.lsb // PART_BITS == flight.values[part])
+                operand = replace(operand, leaves=tuple(chosen))
+            self.registers.put(operand, value, (flight.issued, flight.slot))
 
     def _outside(self, flight: Flight, stage: int, pc: int, size_bytes: int) -> Steps:
         plan = flight.plan
-        if stage != plan.operate or plan.meaning.kind is Kind.COMPUTE:
-            return
-        if plan.meaning.kind is Kind.BRANCH:
+        if plan.meaning.kind is Kind.BRANCH and stage == plan.operate:
             self._branch(flight, pc + size_bytes)
+        if stage != plan.ask:
             return
-        operands = [flight.values[i] if isinstance(i, str) else i for i in plan.meaning.inputs]
-        if plan.meaning.operation == "done":
+        values = flight.values | {ADDRESS: flight.address}
+        operands = [values[i] if isinstance(i, str) else i for i in plan.meaning.asks]
+        if plan.meaning.request == "done":
             self.done = True
-        elif plan.meaning.operation == "event":
+        elif plan.meaning.request == "event":
             self.events.append(operands[0])
         else:
-            answer = yield request_of(plan.meaning.operation, operands)
-            if plan.meaning.outputs:
-                self._put(flight, {plan.meaning.outputs[0]: answered(answer)})
+            answer = yield request_of(plan.meaning.request, operands)
+            if DATA in plan.meaning.inputs:
+                flight.values[DATA] = answered(plan.meaning.request, operands, answer)
 
     def _branch(self, flight: Flight, after: int) -> None:
         meaning = flight.plan.meaning
@@ -219,7 +234,7 @@ class Interpreter:
 
     def _operate(self, flight: Flight, stage: int) -> None:
         plan = flight.plan
-        if stage == plan.operate and plan.meaning.kind is Kind.COMPUTE:
+        if stage == plan.operate and plan.meaning.kind is not Kind.BRANCH:
             self._put(flight, compute(plan.meaning, flight.values))
             if macs := macs_of(plan.meaning, flight.values):
                 self.macs[flight.pc] += macs
@@ -235,10 +250,3 @@ class Interpreter:
         for place, count in places.items():
             self.uses[place % BANKS] += count
         self.conflicts += max(places.values(), default=1) - 1
-
-
-def answered(answer: Any) -> int:
-    """A request's answer as the bits that a register takes."""
-    if isinstance(answer, int):
-        return answer & 0xFFFFFFFF
-    return int.from_bytes(answer.tobytes(), "little")

@@ -60,6 +60,11 @@ class Layout:
             every = {name: leaf for name, leaf in every.items() if prefix(name) not in family}
         yield sorted(every.values(), key=lambda leaf: leaf.name)
 
+    def leaf_at(self, place: int) -> str:
+        """The leaf that has the byte at a place, in either copy."""
+        place %= FORWARDED
+        return max((name for name, first in self.places.items() if first <= place), key=self.places.__getitem__)
+
     def segments(self, operand: Sequence[Leaf]) -> list[Segment]:
         """An operand's bytes, adjacent vector parts and words joined; words of fewer bits stay alone."""
         found: list[Segment] = []

@@ -4,20 +4,22 @@ from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from typing import Any
 
-from bdforge.devices.limits import CORE_LOCK_WINDOWS, TileKind
+from bdforge.devices.limits import CORE_LOCK_WINDOWS, GRANULE_BYTES, TileKind
 from bdforge.emulator.cores.core import Core
 from bdforge.emulator.cores.isa.breakpoints import Breakpoints, address_of
 from bdforge.emulator.cores.isa.build import library
 from bdforge.emulator.cores.isa.interpreter import Interpreter
 from bdforge.emulator.cores.isa.memory import BANK_BYTES, BANKS, WINDOW_BYTES, DataMemory
 from bdforge.emulator.cores.isa.profile import CoreProfile, Names, Parts, Timeline, shares
+from bdforge.emulator.cores.isa.requests import GetRegister, GetTimer, PutHeader, PutRegister
 from bdforge.emulator.cores.isa.translated import Translated
 from bdforge.emulator.cores.kernel_call import perform
 from bdforge.emulator.errors import BudgetExceeded, CoreError, KernelError
+from bdforge.emulator.packet import packet_header
 from bdforge.emulator.tile import Tile
 from bdforge.isa import Isa, IsaError
 from bdforge.isa.errors import StepBudgetError
-from bdforge.kernel import Release
+from bdforge.kernel import PutStream, Release
 
 _MOST_NAME = 60
 _BANKS_OF_A_TILE = WINDOW_BYTES // BANK_BYTES
@@ -105,7 +107,7 @@ class MachineCode:
         """Steps that serve a request, and its answer; whether it blocked is counted."""
         if isinstance(request, Release):
             self._check_stores(core)
-        steps, blocked = perform(core, request, self.where), False
+        steps, blocked = self._perform(core, request), False
         while True:
             try:
                 next(steps)
@@ -117,6 +119,23 @@ class MachineCode:
                 self.waits[type(request).__name__] += 1
             blocked = True
             yield
+
+    def _perform(self, core: Core, request: Any) -> Generator[None, None, Any]:
+        """Steps that serve a request, also those that only machine code has; the timer counts the core's own cycles."""
+        tile = core.array.tile(*core.place)
+        match request:
+            case GetRegister(offset):
+                return tile.read(offset)
+            case PutRegister(offset, value):
+                tile.write(offset, value, f" ({core.name}{self.where()})")
+                return None
+            case GetTimer():
+                assert self.executor is not None
+                return self.executor.cycle + self.executor.conflicts
+            case PutHeader(kind, number, last, wait):
+                header = packet_header(*core.place, kind, number).to_bytes(GRANULE_BYTES, "little")
+                request = PutStream(0, header, last, wait)
+        return (yield from perform(core, request, self.where))
 
     def _check_stores(self, core: Core) -> None:
         """A caution for a lock that is given while stores before it have not written yet."""

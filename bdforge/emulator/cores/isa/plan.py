@@ -3,21 +3,22 @@
 Everything here follows from the tables of `bdforge.isa` (`effects`) and from `meaning_of`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from bdforge.isa import Access as RegisterAccess
 from bdforge.isa import Instruction, Leaf, effects, leaves
 from bdforge.isa.errors import OpenError
-from bdforge.isa.meaning import DATA, Kind, Meaning, Walk, meaning_of
+from bdforge.isa.meaning import DATA, Meaning, Walk, meaning_of
 
 DEPTH = 12
 """Cycles after which everything that a bundle put under way has ended (8- and 16-bit stores write at stage 11)."""
 
-_CASCADE_STAGE = _STREAM_STAGE = 5
+_ASKED = {"get stream": 5, "poll stream": 5, "get cascade": 5, "get register": 4, "put register": 4}
+"""Stages of requests whose operands do not tell them."""
 _WALK_RESULTS = ("ptr_out", "dc", "dcl", "dch", "sp")
 _SCALAR_BITS = 64
-_PART_BITS = 512  # of wide registers that the cascade fills part by part
+PART_BITS = 512  # of wide registers that the cascade fills part by part
 _READABLE_STATUS = ("srCarry", "srMS0", "srSS0")
 
 
@@ -35,7 +36,8 @@ class Operand:
 class Plan:
     """An instruction ready to run: reads and writes by operand, constants, and the stage of each step (0: none).
 
-    `operate` is the stage at which the results are made: as soon as the last operand is read or loaded.
+    `ask` is the stage of a request, `operate` the one at which results are made: as soon as the last operand is read,
+    loaded or answered.
     """
 
     instruction: Instruction
@@ -45,13 +47,19 @@ class Plan:
     constants: dict[str, int]
     walk: int
     load: int
+    ask: int
     operate: int
     store: int
 
     @property
     def last(self) -> int:
         """The last stage at which anything but writing registers is done."""
-        return max(self.walk, self.load, self.operate, self.store, 1)
+        return max(self.walk, self.load, self.ask, self.operate, self.store, 1)
+
+    @property
+    def count(self) -> int:
+        """The stage at which the parts of the cascade are counted."""
+        return next((o.stage for o in self.reads if self.meaning.counts and o.name == self.meaning.counts[0]), 0)
 
 
 @lru_cache(maxsize=1 << 15)
@@ -61,20 +69,22 @@ def plan_of(generation: str, instruction: Instruction) -> Plan:
     accesses = effects(instruction)
     form = instruction.form
     constants = {n: v for n, v in instruction.operands.items() if isinstance(v, int)}
-    used = {*(i for i in meaning.inputs if isinstance(i, str)), *_walk_inputs(meaning)}
+    used = {*map(str, (*meaning.inputs, *meaning.asks, *(meaning.counts or ()), meaning.part)), *_walk_inputs(meaning)}
     reads = tuple(_operand(generation, access) for access in accesses.reads if access.operand in used)
-    wanted = {*meaning.outputs, *(_WALK_RESULTS if meaning.walk is not Walk.NONE else ())}
+    wanted = {*meaning.outputs, *(meaning.counts or ()), *(_WALK_RESULTS if meaning.walk is not Walk.NONE else ())}
     writes = {a.operand: _operand(generation, a, meaning.part) for a in accesses.writes if a.operand in wanted}
+    if meaning.low_bits:
+        reads = tuple(_cut(o, meaning.low_bits) if o.name in meaning.inputs else o for o in reads)
     _check_registers(meaning, reads, writes)
     stages = {operand.name: operand.stage for operand in reads}
     walk = max((stages.get(name, 1) for name in _walk_inputs(meaning)), default=0)
     memory = form.timing.memory_stages
     load = memory[0] if meaning.access and not meaning.access.store else 0
-    operate = max(load, *(stages.get(i, 1) for i in meaning.inputs if isinstance(i, str)), 1)
+    ask = max((stages.get(str(i), 1) for i in meaning.asks), default=1) if meaning.request else 0
+    ask = _ASKED.get(meaning.request, ask) if ask == 1 else ask
+    operate = max(load, ask, *(stages.get(str(i), 1) for i in meaning.inputs), 1)
     store = memory[-1] if meaning.access and meaning.access.store else 0
-    if meaning.kind is Kind.REQUEST and meaning.operation.startswith("get"):
-        operate = _CASCADE_STAGE if "cascade" in meaning.operation else _STREAM_STAGE
-    return Plan(instruction, meaning, reads, writes, constants, walk, load, operate, store)
+    return Plan(instruction, meaning, reads, writes, constants, walk, load, ask, operate, store)
 
 
 def _walk_inputs(meaning: Meaning) -> tuple[str, ...]:
@@ -84,11 +94,18 @@ def _walk_inputs(meaning: Meaning) -> tuple[str, ...]:
     return (base, meaning.offset) if meaning.offset else (base,)
 
 
-def _operand(generation: str, access: RegisterAccess, part: int | None = None) -> Operand:
+def _cut(operand: Operand, bits: int) -> Operand:
+    """The lowest bits of an operand."""
+    inside = (leaf for leaf in operand.leaves if leaf.lsb < bits)
+    found = tuple(Leaf(leaf.name, leaf.lsb, min(leaf.bits, bits - leaf.lsb)) for leaf in inside)
+    return replace(operand, leaves=found)
+
+
+def _operand(generation: str, access: RegisterAccess, part: int | str | None = None) -> Operand:
     found = leaves(generation, access.register)
-    if part is not None:
-        first = part * _PART_BITS
-        inside = (leaf for leaf in found if first <= leaf.lsb < first + _PART_BITS)
+    if isinstance(part, int):
+        first = part * PART_BITS
+        inside = (leaf for leaf in found if first <= leaf.lsb < first + PART_BITS)
         found = tuple(Leaf(leaf.name, leaf.lsb - first, leaf.bits) for leaf in inside)
     return Operand(access.operand, found, access.stage, access.bypass)
 

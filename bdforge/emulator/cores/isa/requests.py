@@ -5,37 +5,103 @@ The fast executor hands over numbers and bytes (`Asking`), the plain one operand
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from bdforge.devices.registers import CONTROL_PACKET
 from bdforge.emulator.cores.isa.build import REQUEST
+from bdforge.emulator.cores.isa.plan import PART_BITS
 from bdforge.emulator.cores.isa.steps import Steps
-from bdforge.isa.errors import ExecutionError
-from bdforge.isa.meaning import Meaning
+from bdforge.emulator.packet import odd_parity
+from bdforge.isa.errors import ExecutionError, OpenError
+from bdforge.isa.meaning import DATA, Meaning
 from bdforge.kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release, Request
 
 _WORD, _CASCADE_BYTES = 1 << 32, 64
+PARTS = 4
+"""Words of the cascade in the widest register."""
+_MOST_ID = 31  # of packets: five bits
 
 
-def request_of(operation: str, operands: Sequence[int]) -> Request:
+@dataclass(frozen=True, slots=True)
+class PutHeader(Request):
+    """A packet's header for the stream; the core knows the rest of it. As `PutStream`."""
+
+    packet_type: int
+    packet_id: int
+    last: bool
+    wait: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class GetRegister(Request):
+    """The word at an offset of the core's tile."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class PutRegister(Request):
+    """A word for an offset of the core's tile."""
+
+    offset: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class GetTimer(Request):
+    """The tile's timer."""
+
+
+def request_of(name: str, operands: Sequence[int]) -> Request:
     """The request of a form's meaning; ExecutionError for one that the hardware would not serve."""
-    match operation:
-        case "acquire":
+    verb, _, what = name.partition(" ")
+    waits = verb not in ("offer", "poll")
+    match verb, what:
+        case "acquire", _:
             value = _signed(operands[1])
             return Acquire(operands[0], abs(value), value >= 0)
-        case "release":
+        case "release", _:
             return Release(operands[0], _signed(operands[1]))
-        case "get stream":
-            return GetStream(0, np.dtype(np.int32))
-        case "put stream":
-            return PutStream(0, (operands[0] % _WORD).to_bytes(4, "little"), bool(operands[1] & 1))
-        case "get cascade":
+        case "get" | "poll", "stream":
+            return GetStream(0, np.dtype(np.int32), waits)
+        case "put" | "offer", "stream":
+            return PutStream(0, (operands[0] % _WORD).to_bytes(4, "little"), bool(operands[1] & 1), waits)
+        case "put" | "offer", "header":
+            number, kind, last = operands
+            return PutHeader(kind, number & _MOST_ID, bool(last & 1), waits)
+        case "put" | "offer", "control":
+            address, words, operation, number, last = operands
+            fields = {"offset": address, "words": words, "operation": operation, "response_id": number & _MOST_ID}
+            word = odd_parity(CONTROL_PACKET.encode(fields)[0])
+            return PutStream(0, word.to_bytes(4, "little"), bool(last & 1), waits)
+        case "get", "cascade":
             _check_enabled(operands[0], "crSCDEn", "input")
+            if operands[1] >= PARTS:
+                raise OpenError(f"r31 is {operands[1]}: the cascade reaches parts 0 to {PARTS - 1} of a register")
             return GetCascade(np.dtype(np.uint8))
-        case "put cascade":
+        case "put", "cascade":
             _check_enabled(operands[1], "crMCDEn", "output")
             return PutCascade(operands[0].to_bytes(_CASCADE_BYTES, "little"))
-    raise ExecutionError(f"no request is called {operation}")
+        case "get", "register":
+            return GetRegister(operands[0])
+        case "put", "register":
+            return PutRegister(operands[0], operands[1] % _WORD)
+        case "get", "timer":
+            return GetTimer()
+    raise ExecutionError(f"no request is called {name}")
+
+
+def answered(name: str, operands: Sequence[int], answer: Any) -> int:
+    """A request's answer as bits: a word of the cascade at its part, a polled word with bit 32 if there was one."""
+    if name == "get cascade":
+        return int.from_bytes(answer.tobytes(), "little") << PART_BITS * operands[1]
+    if name.startswith("offer"):
+        return int(bool(answer))
+    if name == "poll stream":
+        return 0 if answer is None else answer % _WORD + _WORD
+    return 0 if answer is None else answer % (_WORD * _WORD if name == "get timer" else _WORD)
 
 
 def _signed(value: int) -> int:
@@ -53,9 +119,9 @@ _WORD_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A kind of request: its operation, and of each operand whether it is data rather than a number."""
+    """A kind of request: its name, and of each operand whether it is data rather than a number."""
 
-    operation: str
+    name: str
     data: tuple[bool, ...]
 
     def operands(self, values: Sequence[int], data: bytes) -> list[int]:
@@ -65,25 +131,24 @@ class Asking:
 
 
 DONE = Asking("done", ())
+NUMBERS = 5
+"""Most numbers of a request."""
 
 
 def ask(steps: Steps, known: list[Asking]) -> None:
     """Add the step of a request; `known` lists the kinds that a program has, by number."""
     plan, meaning = steps.plan, steps.plan.meaning
-    sizes = [_size(steps, name) for name in meaning.inputs]
-    kind = Asking(meaning.operation, tuple(size > _WORD_BYTES for size in sizes))
+    sizes = [_size(steps, name) for name in meaning.asks]
+    kind = Asking(meaning.request, tuple(size > _WORD_BYTES for size in sizes))
     if kind not in known:
         known.append(kind)
-    sources = [steps.source(name, plan.operate) for name in meaning.inputs]
+    sources = [steps.source(name, plan.ask) for name in meaning.asks]
     numbers = [s for s, size in zip(sources, sizes, strict=True) if size <= _WORD_BYTES]
     data = [(s, size) for s, size in zip(sources, sizes, strict=True) if size > _WORD_BYTES]
     given, given_bytes = data[0] if data else (0, 0)
-    answer, answer_bytes = _answer(steps, meaning)
-    numbers += [0] * (2 - len(numbers))
-    options = (known.index(kind), given_bytes, answer_bytes)
-    steps.add("ask", plan.operate, REQUEST, *numbers, given, answer, options=options)
-    for name in meaning.outputs:
-        steps.land(plan.writes[name], answer)
+    numbers += [0] * (NUMBERS - len(numbers))
+    options = (known.index(kind), given_bytes, steps.data_bytes)
+    steps.add("ask", plan.ask, REQUEST, *numbers, given, steps.data, options=options)
 
 
 def _size(steps: Steps, name: str | int) -> int:
@@ -95,9 +160,10 @@ def _size(steps: Steps, name: str | int) -> int:
     return last.offset + last.size_bytes
 
 
-def _answer(steps: Steps, meaning: Meaning) -> tuple[int, int]:
-    """(place, bytes) of what is answered."""
-    if not meaning.outputs:
-        return ~0, 0
-    last = steps.layout.segments(steps.plan.writes[meaning.outputs[0]].leaves)[-1]
-    return steps.result(meaning.outputs[0]), last.offset + last.size_bytes
+def answer_bytes(meaning: Meaning) -> int:
+    """Bytes of what a request answers, with room to the widest register; 0 without answer."""
+    if DATA not in meaning.inputs:
+        return 0
+    if meaning.request != "get cascade":
+        return 2 * _WORD_BYTES
+    return _CASCADE_BYTES * (1 if isinstance(meaning.asks[1], int) else PARTS)

@@ -5,8 +5,17 @@ from dataclasses import dataclass
 
 from bdforge.emulator.cores.isa.plan import Operand
 from bdforge.isa import Isa, leaves
-from bdforge.isa.errors import ControlError
+from bdforge.isa.errors import ControlError, OpenError
 from bdforge.isa.flow import DELAY_SLOTS
+from bdforge.isa.meaning import Partly, Result
+
+_PIECE_BITS = 128
+_PIECE = (1 << _PIECE_BITS) - 1
+
+
+def nothing_known(leaf: str) -> str:
+    """Why a read of a register stops a core."""
+    return f"a value is read from {leaf} of which no source tells what the last write left there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,15 +25,20 @@ class Landing:
     order: tuple[int, int]
     leaf: str
     value: int
+    unknown: int
     bypass: str | None
 
 
 class Registers:
-    """Values by leaf; `put` lets results land in their cycle, of several in one cycle that of the last instruction."""
+    """Values by leaf, and which of their bits are unknown: instructions that would read those are stopped.
+
+    `put` lets results land in their cycle, of several in one cycle that of the last instruction.
+    """
 
     def __init__(self, generation: str) -> None:
         self.generation = generation
         self.values: dict[str, int] = {}
+        self.unknown: dict[str, int] = {}
         self._landing: dict[int, list[Landing]] = defaultdict(list)
 
     def read(self, register: str) -> int:
@@ -35,25 +49,41 @@ class Registers:
         """Set a register now; IsaError for an unknown name."""
         for leaf in leaves(self.generation, register):
             self.values[leaf.name] = value >> leaf.lsb & ((1 << leaf.bits) - 1)
+            self.unknown.pop(leaf.name, None)
 
     def land(self, cycle: int) -> None:
         """Results of this cycle are there."""
         for landing in sorted(self._landing.pop(cycle, ()), key=_order):
             self.values[landing.leaf] = landing.value
+            self.unknown[landing.leaf] = landing.unknown
 
-    def put(self, operand: Operand, value: int, order: tuple[int, int]) -> None:
+    def put(self, operand: Operand, result: Result, order: tuple[int, int]) -> None:
         """Let a result land; `order` is the cycle of its instruction's issue, and its place in the bundle."""
+        value, pieces = result if isinstance(result, Partly) else (result, 0)
+        unknown = sum(_PIECE << _PIECE_BITS * i for i in range(pieces.bit_length()) if pieces >> i & 1)
         for leaf in operand.leaves:
-            part = value >> leaf.lsb & ((1 << leaf.bits) - 1)
-            self._landing[order[0] + operand.stage].append(Landing(order, leaf.name, part, operand.bypass))
+            part, missing = (bits >> leaf.lsb & ((1 << leaf.bits) - 1) for bits in (value, unknown))
+            self._landing[order[0] + operand.stage].append(Landing(order, leaf.name, part, missing, operand.bypass))
 
     def value(self, operand: Operand, cycle: int) -> int:
-        """Registers as they are, or as they will be in the next cycle where the result is forwarded."""
-        forwarded = {}
+        """Registers as they are, or as they will be in the next cycle where the result is forwarded.
+
+        OpenError if no source tells a bit of them.
+        """
+        forwarded: dict[str, Landing] = {}
         if operand.bypass is not None:
             coming = sorted(self._landing.get(cycle + 1, ()), key=_order)
-            forwarded = {landing.leaf: landing.value for landing in coming if landing.bypass == operand.bypass}
-        return sum(forwarded.get(leaf.name, self.values.get(leaf.name, 0)) << leaf.lsb for leaf in operand.leaves)
+            forwarded = {landing.leaf: landing for landing in coming if landing.bypass == operand.bypass}
+        found = 0
+        for leaf in operand.leaves:
+            coming = forwarded.get(leaf.name)
+            value = coming.value if coming else self.values.get(leaf.name, 0)
+            unknown = coming.unknown if coming else self.unknown.get(leaf.name, 0)
+            read = (1 << leaf.bits) - 1
+            if unknown & read:
+                raise OpenError(nothing_known(leaf.name))
+            found |= (value & read) << leaf.lsb
+        return found
 
 
 def _order(landing: Landing) -> tuple[int, int]:

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from bdforge.emulator.cores.isa.build import FORWARD, LAND, READ
-from bdforge.emulator.cores.isa.layout import FORWARDED, Layout
-from bdforge.emulator.cores.isa.plan import Operand, Plan
-from bdforge.isa.meaning import DATA
+from bdforge.emulator.cores.isa.build import FORWARD, LAND, READ, REQUEST
+from bdforge.emulator.cores.isa.layout import FORWARDED, Layout, Segment
+from bdforge.emulator.cores.isa.plan import PART_BITS, Operand, Plan
+from bdforge.isa.meaning import ADDRESS, DATA, Kind
 
-BUFFER_BYTES = 1024
+BUFFER_BYTES = 2048
 _FIRST, _ALIGNMENT = 64, 64  # the first operand's offset in the buffer, and how operands are aligned
 _WORD_MASK = 0xFFFFFFFF
 
@@ -35,13 +35,19 @@ class Step:
 
 @dataclass(slots=True)
 class Steps:
-    """Steps of one instruction, as they are made."""
+    """Steps of one instruction, as they are made.
+
+    `careful` ones also keep account of what is unknown: they check what is read, and tell it of what lands.
+    """
 
     layout: Layout
     plan: Plan
+    careful: bool = False
     made: list[Step] = field(default_factory=list)
     used: int = _FIRST
     data: int = 0
+    data_bytes: int = 0
+    flags: dict[str, int] = field(default_factory=dict)
 
     def buffer(self, size_bytes: int) -> int:
         """The place of a new part of the buffer."""
@@ -60,6 +66,8 @@ class Steps:
             return Constant(name)
         if name == DATA:
             return self.data
+        if name == ADDRESS:
+            return ~0
         if name in self.plan.constants:
             return Constant(self.plan.constants[name])
         operand = next(o for o in self.plan.reads if o.name == name)
@@ -69,6 +77,9 @@ class Steps:
         image = FORWARDED if operand.bypass else 0
         segments = self.layout.segments(operand.leaves)
         places = [segment.place + (image if segment.vector else 0) for segment in segments]
+        for segment, place in zip(segments, places, strict=True) if self.careful else ():
+            first = self.plan.meaning.kind is Kind.BRANCH or operand.name in self.plan.meaning.asks
+            self.add("known", operand.stage, REQUEST if first else READ, place, options=(segment.size_bytes,))
         if operand.stage == at_stage and len(segments) == 1:
             return places[0]
         to = self.buffer(segments[-1].offset + segments[-1].size_bytes)
@@ -86,6 +97,7 @@ class Steps:
         """Let a result land, and show it to those to whom it is forwarded."""
         for segment in self.layout.segments(operand.leaves):
             source = ~(~buffer + segment.offset)
+            self._tell(operand, segment)
             if not segment.vector:
                 self._land_words(source, segment.place, segment.size_bytes, segment.bits, operand.stage)
                 continue
@@ -94,6 +106,25 @@ class Steps:
             if operand.bypass:
                 name = f"forward{segment.size_bytes}" if segment.size_bytes in (64, 256) else "forward"
                 self.add(name, operand.stage, FORWARD, source, segment.place, options=(segment.size_bytes,))
+
+    def land_part(self, operand: Operand, buffer: int, part: Place) -> None:
+        """Let the part with a number land; the rest of the register stays."""
+        (segment,) = self.layout.segments(operand.leaves)
+        self.add("land_part", operand.stage + 1, LAND, buffer, segment.place, part, options=(PART_BITS // 8,))
+
+    def _tell(self, operand: Operand, segment: Segment) -> None:
+        """What of a result is unknown."""
+        if not self.careful:
+            return
+        places = self.flags.get(operand.name, Constant(0)), segment.place
+        options = (segment.size_bytes, segment.offset)
+        self.add("tell", operand.stage + 1, LAND, *places, options=(*options, 0))
+        if operand.bypass and segment.vector:
+            self.add("tell", operand.stage, FORWARD, *places, options=(*options, 1))
+
+    def flag(self, name: str) -> int:
+        """The place of the mask of what is unknown of a result."""
+        return self.flags.setdefault(name, self.buffer(4))
 
     def _land_words(self, source: int, place: int, size_bytes: int, bits: int, stage: int) -> None:
         mask = ((1 << bits) - 1) & _WORD_MASK

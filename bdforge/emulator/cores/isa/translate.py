@@ -8,6 +8,7 @@ they are copied in that cycle. Results land from the buffer in theirs.
 from bdforge.emulator.cores.isa.build import OPERATE, READ, REQUEST, STORE
 from bdforge.emulator.cores.isa.layout import Layout
 from bdforge.emulator.cores.isa.plan import Plan
+from bdforge.emulator.cores.isa.requests import Asking, answer_bytes, ask
 from bdforge.emulator.cores.isa.steps import Constant, Place, Steps
 from bdforge.isa.meaning import DATA, Kind, Walk
 
@@ -21,15 +22,27 @@ _ALIASES = ("move", "store_low")
 _PRODUCT_BYTES = 64 + 256  # conf, and the lanes behind it
 
 
-def steps_of(layout: Layout, plan: Plan) -> Steps:
-    """The steps of an instruction that computes, loads, stores or branches; requests are in `asking`."""
-    steps = Steps(layout, plan)
+def steps_of(layout: Layout, plan: Plan, known: list[Asking], careful: bool) -> Steps:
+    """The steps of an instruction; `known` lists the kinds of requests that the program has."""
+    steps = Steps(layout, plan, careful)
     _walk(steps)
     if plan.meaning.kind is Kind.BRANCH:
         _branch(steps)
-    elif plan.meaning.kind is Kind.COMPUTE:
-        _compute(steps)
+        return steps
+    if plan.meaning.request:
+        steps.data_bytes = answer_bytes(plan.meaning)
+        steps.data = steps.buffer(steps.data_bytes)
+        ask(steps, known)
+    _compute(steps)
+    if plan.meaning.counts:
+        _count(steps, *plan.meaning.counts)
     return steps
+
+
+def _count(steps: Steps, counter: str, result: str) -> None:
+    place = steps.result(result)
+    steps.add("count_part", steps.plan.count, READ, steps.source(counter, steps.plan.count), place, steps.flag(result))
+    steps.land(steps.plan.writes[result], place)
 
 
 def _walk(steps: Steps) -> None:
@@ -65,9 +78,12 @@ def _compute(steps: Steps) -> None:
         _multiply(steps, results[0])
     else:
         inputs = [steps.source(name, plan.operate) for name in meaning.inputs]
-        steps.add(meaning.operation, plan.operate, OPERATE, *inputs, *results, options=_options(steps))
+        flags = [steps.flag(name) for name in meaning.doubtful]
+        steps.add(meaning.operation, plan.operate, OPERATE, *inputs, *results, *flags, options=_options(steps))
     for name, place in zip(meaning.outputs, results, strict=True):
-        if name != DATA:
+        if isinstance(meaning.part, str):
+            steps.land_part(plan.writes[name], place, steps.source(meaning.part, 0))
+        elif name != DATA:
             steps.land(plan.writes[name], place)
     if access and access.store:
         steps.add("store", plan.store, STORE, steps.data, options=(access.size_bytes,))
@@ -91,6 +107,8 @@ def _options(steps: Steps) -> tuple[int, ...]:
     if meaning.operation == "accumulate":  # the library wants the number of accumulators last
         bits, *minus = meaning.options
         return (bits, *minus, *[0] * (2 - len(minus)), len(minus))
+    if meaning.operation == "faccumulate":
+        return (*meaning.options[:3], len(meaning.inputs) - 1 | meaning.options[3] << 2)
     return meaning.options
 
 

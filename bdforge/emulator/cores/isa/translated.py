@@ -9,20 +9,20 @@ import weakref
 from collections.abc import Generator
 from typing import Any
 
-import numpy as np
-
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 from bdforge.emulator.cores.isa import build
 from bdforge.emulator.cores.isa.interpreter import Steps as Run
 from bdforge.emulator.cores.isa.layout import FORWARDED
 from bdforge.emulator.cores.isa.memory import BANKS, DataMemory
 from bdforge.emulator.cores.isa.profile import MOST_MARKS, Mark, Parts
-from bdforge.emulator.cores.isa.requests import request_of
+from bdforge.emulator.cores.isa.requests import answered, request_of
+from bdforge.emulator.cores.isa.state import nothing_known
 from bdforge.emulator.cores.isa.translated_program import translated
 from bdforge.isa import Isa, leaves
 from bdforge.isa.errors import AccessError, ControlError, DecodeError, ExecutionError, OpenError, StepBudgetError
 
-_FAULTS = {1: OpenError, 2: AccessError, 3: ControlError}
+_UNKNOWN = 4
+_FAULTS = {1: OpenError, 2: AccessError, 3: ControlError, _UNKNOWN: OpenError}
 
 
 class Translated:
@@ -42,6 +42,7 @@ class Translated:
         weakref.finalize(self, self._library.engine_drop_core, self._core)
         address = self._library.engine_registers(self._core)
         self._registers = (ctypes.c_uint8 * (2 * FORWARDED)).from_address(address)
+        self._unknown = self._library.engine_unknown(self._core)
         self._state = build.State()
 
     def read(self, register: str) -> int:
@@ -60,6 +61,7 @@ class Translated:
             for at in (place, place + FORWARDED):
                 data = part.to_bytes(-(-leaf.bits // 8), "little")
                 self._registers[at : at + len(data)] = list(data)
+                ctypes.memset(self._unknown + at // 4, 0, -(-len(data) // 4))
 
     @property
     def code(self) -> bytes:
@@ -164,6 +166,8 @@ class Translated:
     def _fail(self) -> None:
         state = self._now()
         message = self._library.engine_message(self._core).decode()
+        if state.fault == _UNKNOWN:
+            message = nothing_known(self._program.layout.leaf_at(int(message)))
         raise _FAULTS[state.fault](f"at {state.pc:#x}: {message}")
 
     def _ask(self) -> Generator[Any, Any, None]:
@@ -171,22 +175,17 @@ class Translated:
         kind = self._program.requests[state.request]
         address = self._library.engine_request_data(self._core)
         operands = kind.operands(state.values, ctypes.string_at(address, state.bytes) if any(kind.data) else b"")
-        if kind.operation == "event":
+        if kind.name == "event":
             self.events.append(operands[0])
             return
         pc, size_bytes = state.pc, state.bytes
         try:
-            request = request_of(kind.operation, operands)
+            request = request_of(kind.name, operands)
         except ExecutionError as error:
             raise type(error)(f"at {pc:#x}: {error}") from error
         answer = yield request
-        if answer is not None:
-            data = np.asarray(answer).tobytes() if not isinstance(answer, int) else _word(answer)
-            ctypes.memmove(address, data, min(len(data), size_bytes))
-
-
-def _word(answer: int) -> bytes:
-    return (answer & 0xFFFFFFFF).to_bytes(4, "little")
+        if size_bytes and not any(kind.data):
+            ctypes.memmove(address, answered(kind.name, operands, answer).to_bytes(size_bytes, "little"), size_bytes)
 
 
 def _pointers(memories) -> Any:

@@ -8,13 +8,12 @@ from bdforge.emulator.cores.isa import build
 from bdforge.emulator.cores.isa.build import EngineError, library
 from bdforge.emulator.cores.isa.layout import layout_of
 from bdforge.emulator.cores.isa.plan import Plan, plan_of
-from bdforge.emulator.cores.isa.requests import DONE, Asking, ask
+from bdforge.emulator.cores.isa.requests import DONE, Asking
 from bdforge.emulator.cores.isa.state import behind_slots, checked
 from bdforge.emulator.cores.isa.steps import Constant, Place, Step, Steps
 from bdforge.emulator.cores.isa.translate import steps_of
 from bdforge.isa import Isa
 from bdforge.isa.errors import IsaError
-from bdforge.isa.meaning import Kind
 
 _STRETCH = 64  # bundles translated at a time
 _ONES = (1 << 64) - 1
@@ -37,6 +36,7 @@ class TranslatedProgram:
         self.layout = layout_of(isa.generation)
         self.handle = self.library.engine_program()
         self.requests: list[Asking] = [DONE]
+        self.careful = False
         self._numbers = {n: i for i, n in enumerate(self.library.engine_functions().decode().split())}
         self._constants: dict[int, int] = {}
         self._known: set[int] = set()
@@ -58,6 +58,8 @@ class TranslatedProgram:
     def _add(self, pc: int) -> int:
         bundle = self.isa.decode(self.code, checked(pc, self.code))
         plans = [plan_of(self.isa.generation, instruction) for instruction in bundle]
+        if not self.careful and any(plan.meaning.doubtful or plan.meaning.counts for plan in plans):
+            self._take_care()
         made, used = [], 0
         for steps in map(self._steps, plans):
             made += [(used, step) for step in steps.made]
@@ -72,11 +74,13 @@ class TranslatedProgram:
         return pc + bundle.size
 
     def _steps(self, plan: Plan) -> Steps:
-        if plan.meaning.kind is not Kind.REQUEST:
-            return steps_of(self.layout, plan)
-        steps = Steps(self.layout, plan)
-        ask(steps, self.requests)
-        return steps
+        return steps_of(self.layout, plan, self.requests, self.careful)
+
+    def _take_care(self) -> None:
+        """Keep account of unknown values from now on: what was translated before is translated anew."""
+        self.careful = True
+        self._known.clear()
+        self.library.engine_forget(self.handle)
 
     def _fill(self, row: build.Row, offset: int, step: Step) -> None:
         row.function, row.offset = self._numbers[step.function], offset

@@ -126,7 +126,7 @@ FAULTS = {
         "no core's memory to the west",
     ),
     "bytes that are no bundle": ("nop\n.byte 0xff, 0xff, 0xff, 0xff\n", CoreError, "unknown bundle at 0x2"),
-    "an open form": ("divs r0, r31, r1, r2", CoreError, "what DIVS does is open: no source tells"),
+    "an open form": ("divs r0, r31, r1, r2", CoreError, "what DIVS does is open: one step of a division"),
     "the end of the code": ("j #0x3ff0\n" + SLOTS, CoreError, "execution leaves program memory"),
     "no end": (
         "main: .p2align 4\nagain: j #again\n" + SLOTS,

@@ -21,7 +21,7 @@ constexpr int kDepth = 12;           // cycles until all is done after the last 
 
 enum Phase { kLand, kForward, kRequest, kRead, kOperate, kStore, kPhases };
 enum Status { kDone, kTranslate, kAsk, kFault, kBudget, kStepped };
-enum FaultKind { kOpen = 1, kAccess, kControl };
+enum FaultKind { kOpen = 1, kAccess, kControl, kUnknown };
 
 struct Core;
 struct Event;
@@ -59,6 +59,7 @@ struct States;
 
 struct Program {
     std::unique_ptr<Bundle> bundles[1 << 13];
+    std::vector<std::unique_ptr<Bundle>> forgotten;  // which may still be under way
     std::vector<std::uint8_t> constants;
     std::int32_t most_buffer = 0;  // of all bundles
     std::unique_ptr<States> states;
@@ -68,6 +69,7 @@ struct Program {
 // touched stays small.
 struct alignas(64) Core {
     alignas(64) std::uint8_t registers[2 * kRegisters];  // the second half as forwarding shows it
+    std::uint8_t unknown[2 * kRegisters / 4];  // whether no source tells what a word of the registers holds
     alignas(64) std::uint8_t buffers[(kRing + 2) * kMostBuffer];
     std::uint8_t* buffer_of[kRing];  // of this cycle's bundle, and of those before
     std::int32_t next_buffer;
@@ -88,7 +90,7 @@ struct alignas(64) Core {
     std::int32_t pc, target, slots_left, drained;
     std::int32_t stopping, middle, next_request, fault;
     std::int32_t request, request_bytes;
-    std::uint32_t request_values[2];
+    std::uint32_t request_values[5];
     std::uint8_t* request_data;
     std::int32_t bank_count, banks[2 * kRing];
     const Bundle* bundle;

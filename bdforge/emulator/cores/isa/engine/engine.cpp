@@ -20,6 +20,8 @@ const Named kSteps[] = {
     {"land64", land_fixed<64>}, {"land256", land_fixed<256>}, {"forward", forward}, {"walk_index", walk_index},
     {"walk_post", walk_post}, {"walk_2d", walk_2d}, {"walk_3d", walk_3d}, {"load", load_memory},
     {"store", store_memory}, {"branch", branch}, {"ask", ask},
+    {"known", known}, {"tell", tell}, {"land_part", land_part}, {"count_part", count_part}, {"low_half", low_half},
+    {"polled", polled},
 };
 
 template <class F>
@@ -197,6 +199,12 @@ void engine_add(Program* program, int pc, int size, int buffer, int after_slots,
     program->bundles[pc / 2] = std::move(bundle);
 }
 
+// Let all bundles be translated anew when they are reached.
+void engine_forget(Program* program) {
+    for (auto& bundle : program->bundles)
+        if (bundle) program->forgotten.push_back(std::move(bundle));
+}
+
 // Add 8 bytes to the constants; their place.
 int engine_constant(Program* program, std::uint64_t value) {
     const std::size_t at = program->constants.size();
@@ -221,6 +229,7 @@ Core* engine_core(Program* program, std::uint8_t** windows, std::uint8_t** writt
 }
 
 void engine_drop_core(Core* core) { delete core; }
+std::uint8_t* engine_unknown(Core* core) { return core->unknown; }
 std::uint8_t* engine_registers(Core* core) { return core->registers; }
 const std::int64_t* engine_counts(const Core* core) { return core->counts; }
 const std::int64_t* engine_macs(const Core* core) { return core->macs; }
@@ -248,14 +257,14 @@ const char* engine_message(Core* core) { return core->message; }
 struct Report {
     std::int64_t cycle, bundles, conflicts;
     std::int32_t pc, fault, stopped, request, bytes;
-    std::uint32_t values[2];
+    std::uint32_t values[5];
     std::int32_t pending_stores;
 };
 
 void engine_state(const Core* core, Report* report) {
     *report = Report{core->cycle, core->bundles, core->conflicts, core->pc, core->fault, core->stopping, core->request,
-                     core->request_bytes, {core->request_values[0], core->request_values[1]},
-                     core->state->pending_stores};
+                     core->request_bytes, {}, core->state->pending_stores};
+    std::memcpy(report->values, core->request_values, sizeof report->values);
 }
 
 void engine_jump(Core* core, int pc) { core->pc = pc; }

@@ -9,8 +9,8 @@ namespace engine::floats {
 
 constexpr int kLanes = 64;
 
-inline bool known(Core& core, const float* values) {
-    for (int i = 0; i < kLanes; ++i)
+inline bool known(Core& core, const float* values, int count) {
+    for (int i = 0; i < count; ++i)
         if (values[i] != 0 && !std::isnormal(values[i])) {
             core.fail(kOpen, "floats that are subnormal, infinite or no number are open");
             return false;
@@ -18,16 +18,16 @@ inline bool known(Core& core, const float* values) {
     return true;
 }
 
-inline bool elementwise(Core& core, const std::uint8_t* s1, const std::uint8_t* s2, float* total) {
+inline bool elementwise(Core& core, const std::uint8_t* s1, const std::uint8_t* s2, float* total, int count) {
     float a[kLanes], b[kLanes];
-    for (int i = 0; i < kLanes; ++i) {
+    for (int i = 0; i < count; ++i) {
         save(a + i, std::uint32_t(load<std::uint16_t>(s1 + 2 * i)) << 16);
         save(b + i, std::uint32_t(load<std::uint16_t>(s2 + 2 * i)) << 16);
     }
-    if (!known(core, a) || !known(core, b)) return false;
-    for (int i = 0; i < kLanes; ++i) total[i] = a[i] * b[i];
-    if (!known(core, total)) return false;
-    for (int i = 0; i < kLanes; ++i)
+    if (!known(core, a, count) || !known(core, b, count)) return false;
+    for (int i = 0; i < count; ++i) total[i] = a[i] * b[i];
+    if (!known(core, total, count)) return false;
+    for (int i = 0; i < count; ++i)
         if (total[i] == 0 && a[i] != 0 && b[i] != 0) core.fail(kOpen, "products too small for fp32 are open");
     return !core.fault;
 }
@@ -42,41 +42,96 @@ inline bool blocks(Core& core, const std::uint8_t* s1, const std::uint8_t* s2, f
             exact[8 * i + j] = std::ldexp(double(sum), int(s1[64 + i]) + int(s2[64 + j]) - 2 * 127 - 12);
             total[8 * i + j] = float(exact[8 * i + j]);
         }
-    if (!known(core, total)) return false;
+    if (!known(core, total, kLanes)) return false;
     for (int i = 0; i < kLanes; ++i)
         if (total[i] == 0 && exact[i] != 0) core.fail(kOpen, "products too small for fp32 are open");
     return !core.fault;
 }
 
-// a: accumulator if any, s1, s2, conf, dst; o: accumulators, minus, lanes of bf16 or 0 for block floats.
+// A sum that fp32 holds; what is lost is found as by Knuth's two-sum.
+inline bool exactly(Core& core, double one, double other, double& total) {
+    total = one + other;
+    const double part = total - one, lost = (one - (total - part)) + (other - part);
+    const float held = float(total);
+    if (lost != 0 || double(held) != total) core.fail(kOpen, "a sum whose rounding is not told");
+    return !core.fault && known(core, &held, 1);
+}
+
+// The sum of a lane's terms in fp32: one addition, or one that is the same in any order.
+inline bool sum_of(Core& core, float (*terms)[kLanes], int n, int lane, bool exact, double& sum) {
+    sum = float(terms[0][lane] + terms[1][lane]);
+    if (n == 2 && !exact) return true;
+    for (int i = 0; i < n; ++i)
+        for (int j = i + 1; j < n; ++j)
+            if (!exactly(core, terms[i][lane], terms[j][lane], sum)) return false;
+    sum = terms[0][lane];
+    for (int i = 1; i < n; ++i)
+        if (!exactly(core, sum, terms[i][lane], sum)) return false;
+    return true;
+}
+
+inline bool summed(Core& core, float (*terms)[kLanes], int n, int count, bool exact, float* total) {
+    for (int lane = 0; lane < count; ++lane) {
+        double sum = terms[0][lane];
+        bool plain = true;
+        for (int i = 0; i < n; ++i) plain &= terms[i][lane] == 0 && !std::signbit(terms[i][lane]);
+        if (n > 1 && !sum_of(core, terms, n, lane, exact, sum)) return false;
+        if (n > 1 && sum == 0 && !plain) {
+            core.fail(kOpen, "the sign of a sum that is zero is open");
+            return false;
+        }
+        total[lane] = float(sum);
+    }
+    return known(core, total, count);
+}
+
+// a: accumulators, s1, s2, conf, dst, what is unknown; o: accumulators, minus, lanes of bf16 or 0 for block floats.
 inline void fmultiply(Core& core, const Event& event, std::uint8_t* buffer) {
-    const int n = event.o[0];
+    const int n = event.o[0], count = event.o[2] ? event.o[2] : kLanes;
     const std::uint32_t conf = word(core, event, buffer, n + 2);
     const int amode = conf >> 1 & 3, bmode = conf >> 3 & 3, variant = conf >> 5 & 7;
     if (conf & 0x3C00 || conf >> 16) return core.fail(kOpen, "conf %#x of floats is open", conf);
     if (amode != 2 || (event.o[2] ? bmode != 3 || variant != 1 : bmode != 1 || variant != 0))
         return core.fail(kOpen, "amode %d, bmode %d, variant %d of floats are open", amode, bmode, variant);
-    float total[kLanes], added[kLanes];
+    float terms[3][kLanes], total[kLanes];
     const std::uint8_t* s1 = core.at(event.a[n], buffer);
     const std::uint8_t* s2 = core.at(event.a[n + 1], buffer);
-    if (!(event.o[2] ? elementwise(core, s1, s2, total) : blocks(core, s1, s2, total))) return;
+    if (!(event.o[2] ? elementwise(core, s1, s2, terms[0], count) : blocks(core, s1, s2, terms[0]))) return;
     if (event.o[1])
-        for (float& value : total) value = -value;
-    if (n && !(conf & 1)) {
-        std::memcpy(added, core.at(event.a[0], buffer), sizeof added);
-        if (!known(core, added)) return;
-        for (int i = 0; i < kLanes; ++i) {
-            const float sum = total[i] + added[i];
-            const bool plain = total[i] == 0 && added[i] == 0 && !std::signbit(total[i]) && !std::signbit(added[i]);
-            if (sum == 0 && !plain) return core.fail(kOpen, "the sign of a sum that is zero is open");
-            total[i] = sum;
-        }
+        for (float& value : terms[0]) value = -value;
+    int used = 1;
+    for (int i = conf & 1; i < n; ++i, ++used) {
+        std::memcpy(terms[used], core.at(event.a[i], buffer), sizeof(float) * count);
+        if (!known(core, terms[used], count)) return;
     }
-    if (!known(core, total)) return;
-    std::memcpy(core.at(event.a[n + 3], buffer), total, sizeof total);
+    if (!summed(core, terms, used, count, false, total)) return;
+    std::uint8_t* to = core.at(event.a[n + 3], buffer);
+    std::memcpy(to, total, sizeof(float) * count);
     core.macs[event.place] += event.o[2] ? event.o[2] : 8 * 8 * 8;
+    if (count == kLanes) return;
+    std::memset(to + sizeof(float) * count, 0, sizeof(float) * (kLanes - count));
+    put(core, event, buffer, n + 4, 0xFF00);
 }
 
-inline const Named kTable[] = {{"fmultiply", fmultiply}};
+// a: accumulators, conf, dst; o: bits, minus acc1, minus acc2, accumulators and 4 if only exact sums are known.
+inline void faccumulate(Core& core, const Event& event, std::uint8_t* buffer) {
+    const int n = event.o[3] & 3, count = event.o[0] / 32;
+    const std::uint32_t conf = word(core, event, buffer, n), amode = conf >> 1 & 3;
+    if (conf & 0x3C01 || conf >> 16) return core.fail(kOpen, "conf %#x of floats is open", conf);
+    if (amode != 2) return core.fail(kOpen, "amode %u of an addition of floats is open", amode);
+    float terms[2][kLanes], total[kLanes];
+    for (int i = 0; i < n; ++i) {
+        std::memcpy(terms[i], core.at(event.a[i], buffer), sizeof(float) * count);
+        if (!known(core, terms[i], count)) return;
+        for (int lane = 0; lane < count; ++lane) {
+            if (n == 1 && terms[i][lane] == 0) return core.fail(kOpen, "the sign of a sum that is zero is open");
+            if (event.o[1 + i]) terms[i][lane] = -terms[i][lane];
+        }
+    }
+    if (!summed(core, terms, n, count, event.o[3] & 4, total)) return;
+    std::memcpy(core.at(event.a[n + 1], buffer), total, sizeof(float) * count);
+}
+
+inline const Named kTable[] = {{"fmultiply", fmultiply}, {"faccumulate", faccumulate}};
 
 }  // namespace engine::floats

@@ -45,6 +45,56 @@ inline void forward_fixed(Core& core, const Event& event, std::uint8_t* buffer) 
     std::memcpy(core.registers + kRegisters + event.a[1], buffer + ~event.a[0], Bytes);
 }
 
+// a: register; o: bytes. Words that no source tells stop the core.
+inline void known(Core& core, const Event& event, std::uint8_t*) {
+    for (int at = event.a[0]; at < event.a[0] + event.o[0]; at += 4)
+        if (core.unknown[at / 4]) return core.fail(kUnknown, "%d", at);
+}
+
+// a: mask of 16-byte pieces that are unknown, register; o: bytes, their place in the result, only as forwarding shows.
+inline void tell(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t pieces = word(core, event, buffer, 0);
+    for (int i = 0; i < event.o[0]; i += 4) {
+        const std::uint8_t unknown = pieces >> ((event.o[1] + i) / 16) & 1;
+        core.unknown[(event.a[1] + kRegisters + i) / 4] = unknown;
+        if (!event.o[2]) core.unknown[(event.a[1] + i) / 4] = unknown;
+    }
+}
+
+// a: buffer, register, number of the part; o: bytes of a part.
+inline void land_part(Core& core, const Event& event, std::uint8_t* buffer) {
+    const int bytes = event.o[0], first = int(word(core, event, buffer, 2)) * bytes;
+    for (int half = 0; half < 2; ++half) {
+        const int to = half * kRegisters + event.a[1] + first;
+        std::memcpy(core.registers + to, buffer + ~event.a[0] + first, bytes);
+        std::memset(core.unknown + to / 4, 0, bytes / 4);
+    }
+}
+
+// a: part of the cascade, the following one, whether that is unknown.
+inline void count_part(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t following = word(core, event, buffer, 0) + 1;
+    put(core, event, buffer, 1, following < 4 ? following : 0);
+    put(core, event, buffer, 2, following >= 4);
+}
+
+// a: source, d, what is unknown.
+inline void low_half(Core& core, const Event& event, std::uint8_t* buffer) {
+    std::uint8_t* to = core.at(event.a[1], buffer);
+    std::memmove(to, core.at(event.a[0], buffer), 16);
+    std::memset(to + 16, 0, 16);
+    put(core, event, buffer, 2, 2);
+}
+
+// a: answer, word, whether there was one, what is unknown.
+inline void polled(Core& core, const Event& event, std::uint8_t* buffer) {
+    const auto answer = load<std::uint64_t>(core.at(event.a[0], buffer));
+    const std::uint32_t there = answer >> 32 & 1;
+    put(core, event, buffer, 1, there ? std::uint32_t(answer) : 0);
+    put(core, event, buffer, 2, there);
+    put(core, event, buffer, 3, !there);
+}
+
 // Addresses lie at 0 of the buffer, stepped pointers at 4, counters at 8 and 12.
 inline void step(std::uint8_t* buffer, int i, std::uint32_t value) { save(buffer + 4 * i, value & kAddressMask); }
 
@@ -157,13 +207,12 @@ inline void branch(Core& core, const Event& event, std::uint8_t* buffer) {
     }
 }
 
-// a: values (first, second), data, answer; o: number of the request, bytes of data, bytes of the answer.
+// a: five values, data, answer; o: number of the request, bytes of data, bytes of the answer.
 inline void ask(Core& core, const Event& event, std::uint8_t* buffer) {
     core.request = event.o[0];
-    core.request_values[0] = word(core, event, buffer, 0);
-    core.request_values[1] = word(core, event, buffer, 1);
+    for (int i = 0; i < 5; ++i) core.request_values[i] = word(core, event, buffer, i);
     core.request_bytes = event.o[1] ? event.o[1] : event.o[2];
-    core.request_data = core.at(event.o[1] ? event.a[2] : event.a[3], buffer);
+    core.request_data = core.at(event.o[1] ? event.a[5] : event.a[6], buffer);
 }
 
 }  // namespace engine

@@ -1,0 +1,96 @@
+"""Products and sums of floats against numpy: numbers with few bits, so that no sum rounds."""
+
+import re
+
+import numpy as np
+import pytest
+
+from bdforge import isa
+from bdforge.isa.errors import OpenError
+from support.machine_code import EXECUTORS, World, drive, memories, run_text
+from support.random_programs import forms
+
+NAMED = re.compile(r"V(NEG|ADD)?(MUL|MAC|MSC)_f\w*_core_(X_X|Y_Y|EX_E[XY])|V(ADD|SUB|NEG)_[fF](_vmac_cm2_add_\w+)?$")
+CONF = {"X_X": 0x3C, "Y_Y": 0x3C, "EX_EX": 0x30C, "EX_EY": 0x30C}
+
+
+def floats(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Numbers of few bits, none of them 0."""
+    return (rng.integers(1, 8, count) * rng.choice([-0.25, 0.5, 2.0], count)).astype(np.float32)
+
+
+def bits(values: np.ndarray) -> int:
+    """A register of lanes."""
+    return int.from_bytes(values.tobytes(), "little")
+
+
+def product(rng: np.random.Generator, pair: str) -> tuple[np.ndarray, int, int]:
+    """(the product, the registers s1 and s2) of a form with such operands."""
+    if not pair.startswith("EX"):
+        count = 32 if pair == "X_X" else 64
+        a, b = floats(rng, count), floats(rng, count)
+        halves = [bits((x.view(np.uint32) >> 16).astype(np.uint16)) for x in (a, b)]
+        return a * b, halves[0], halves[1]
+    mantissas, exponents = 2 * rng.integers(-20, 20, (2, 8, 8)).astype(np.int8), rng.integers(126, 130, (2, 8))
+    a, b = mantissas.astype(float) * 2.0 ** (exponents[:, :, None] - 127 - 6)
+    registers = [bits(m) | bits(e.astype(np.uint8)) << 512 for m, e in zip(mantissas, exponents, strict=True)]
+    return (a @ b.T).astype(np.float32).ravel(), registers[0], registers[1]
+
+
+def expected(name: str, made: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """What a form makes, by its name."""
+    if "_core_" not in name:
+        return -first if "NEG" in name else first - second if "SUB" in name else first + second
+    made = -made if "NEG" in name or "MSC" in name else made
+    return made + (first if "MUL" not in name else 0) + (second if "ADDM" in name else 0)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize(
+    ("generation", "name"),
+    [(g, f.name) for g in isa.GENERATIONS for f in forms(g) if NAMED.match(f.name)],
+)
+def test_a_form_of_floats_equals_numpy(executor, generation, name):
+    rng = np.random.default_rng(len(name))
+    pair = name.rpartition("_core_")[2] if "_core_" in name else ""
+    count = 16 if generation == "aie2" else 32 if pair == "X_X" else 64
+    made, s1, s2 = product(rng, pair) if pair else (np.zeros(count, np.float32), 0, 0)
+    made = made + np.float32(0)  # no negative zeros
+    first, second = floats(rng, count) + 256, floats(rng, count) + 512
+    isa_ = isa.load(generation)
+    word = second[:16].tobytes()
+    if "_scd" in name:
+        second = np.concatenate([second[:16], np.zeros(count - 16, np.float32)])
+    operands = {"acc": "r2", "s1": "ex2", "s2": "ex4", "acc1": "dm1", "acc2": "dm2", "dst": "dm3"}
+    operands |= {"X": {"s1": "x2", "s2": "x4"}, "Y": {"s1": "y1", "s2": "y2"}}.get(pair[:1], {})
+    operands |= {"s2": "ey2"} if pair == "EX_EY" else {}
+    if generation == "aie2":
+        operands = {"op0": "bml3", "op1": "bml1", "op2": "bml2" if "NEG" not in name else "r2", "op3": "r2"}
+    form = isa_.form(name)
+    drawn = isa.Instruction(form, tuple(operands[field] for field in form.names))
+    core = executor(isa_, isa_.encode([drawn]) + isa_.encode([isa_.instruction("DONE")]), memories())
+    result = next(iter(form.timing.defs))
+    given = {operands.get("s1", "r9"): s1, operands.get("s2", "r9"): s2, "r2": CONF.get(pair, 4)}
+    given |= (
+        {"dm1": bits(first), "dm2": bits(second)}
+        if generation == "aie2p"
+        else {"bml1": bits(first), "bml2": bits(second)}
+    )
+    given |= {"crSCDEn": 1, "r31": 0} if "_scd" in name else {}
+    for register, value in given.items():
+        core.write(register, value)
+    drive(core, World(cascade=[word]))
+    register = operands[result if result in form.names else "acc1"]
+    found = np.frombuffer(core.read(register).to_bytes(256, "little"), np.float32)[:count]
+    assert (found == expected(name, made, first, second)).all()
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_sums_that_round_are_known_of_two_terms_only(executor):
+    big, small = np.float32(1 << 24), np.float32(1.5)
+    given = {"dm0": bits(np.full(64, big)), "dm1": bits(np.full(64, small)), "r2": 4, "r3": 0x3C}
+    core = run_text(executor, "vadd.f dm2, dm0, dm1, r2\n" + "nop\n" * 8, given)
+    assert core.read("dm2") == bits(np.full(64, big + small))
+    one = bits(np.full(64, 0x3F80, np.uint16))
+    with pytest.raises(OpenError, match="a sum whose rounding is not told"):
+        run_text(executor, "vaddmac.f dm0, dm1, y0, y1, r3\n" + "nop\n" * 8, given | {"y0": one, "y1": one})

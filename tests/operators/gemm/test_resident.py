@@ -1,0 +1,199 @@
+"""Panels of B that stay in memtiles: exact in every mode and schedule, a race that is found, bytes that move."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bdforge.devices import TileKind, device_named, mlir_device_named
+from bdforge.devices.registers import MEMTILE_WINDOW_LOCKS, TILE_REGISTERS, address
+from bdforge.emulator import emulate
+from bdforge.mlir import parse
+from bdforge.operators import render
+from bdforge.operators.gemm import GemmSequence, Plan, Problem, SpecError, plan_gemm, sequence, spec_from
+from bdforge.operators.gemm.resident import divided, pool_of
+from bdforge.runtime import load_kernels
+from bdforge.sequences import Builder, evaluate
+from bdforge.sequences.buffers import fetched
+from bdforge.txn import Operation, encode
+from bdforge.txn.lower import lower_module
+from bdforge.txn.operations import BlockWrite, Write
+from support.built_designs import compile_kernels, spec_content
+from support.gemm_problems import host_buffers
+
+SMALL: dict[str, Any] = {"m": 8, "k": 16, "n": 32, "residency": "b", "c_memtile_buffers": 1}
+FED: dict[str, Any] = {**SMALL, "k": 64, "types": ("int8", "int2", "bf16"), "epilogue": {"scale": True, "bias": True}}
+BIG: dict[str, Any] = {
+    "m": 32, "k": 64, "n": 320, "rows": 4, "columns": 8, "k_mt": 256, "residency": "b", "c_memtile_buffers": 1,
+}  # fmt: skip
+BD, LOCK = TILE_REGISTERS[TileKind.MEMTILE].bd, TILE_REGISTERS[TileKind.MEMTILE].lock_offset
+Change = Callable[[dict[str, int]], None]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    plan: Plan
+    mlir: str
+    kernels: Mapping[str, Callable[..., Any]]
+
+    def exact(self, sizes: tuple[int, int, int], seed: int, words: np.ndarray | None = None) -> bool:
+        """Whether C is as it should be, under the adversary's schedule of a seed; 0 is in order."""
+        problem = Problem(*sizes)
+        inputs, planned = self.plan.random(problem, seed), sequence(self.plan, *sizes)
+        buffers = host_buffers(planned, inputs)
+        result = emulate(
+            self.mlir, buffers, self.kernels, instructions=planned.words() if words is None else words,
+            schedule="random" if seed else "in-order", seed=seed,
+        )  # fmt: skip
+        assert result.warnings == ()
+        found, expected = fetched(planned, buffers)["C"], self.plan.reference(inputs)["C"]
+        off = np.abs(found.astype(float) - expected.values.astype(float))
+        return bool((off <= (0 if expected.bound is None else expected.bound)).all())
+
+
+def planned(**content: Any) -> Plan:
+    return plan_gemm(spec_from(spec_content(**content), "small"), device_named("strix_halo"))
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory):
+    libraries: dict[tuple[str, ...], Any] = {}
+
+    def loaded(**content: Any) -> Loaded:
+        plan = planned(**content)
+        if plan.host_defines not in libraries:
+            library = tmp_path_factory.mktemp("kernels") / "lib.so"
+            compile_kernels(library, plan)
+            libraries[plan.host_defines] = load_kernels(library)
+        return Loaded(plan, render(plan, []), libraries[plan.host_defines])
+
+    return loaded
+
+
+def division(plan: Plan, depth: int) -> dict[str, int]:
+    found = divided(pool_of(plan.spec, plan.design), Builder([], 1).constant(depth), any(plan.tiling.fed_bytes))
+    return {name: evaluate(value, {}) for name, value in found._asdict().items()}
+
+
+@pytest.mark.parametrize(
+    ("tiles", "depth", "fed", "kept", "chunks", "chunk", "twice"),
+    [
+        (16, 8, 0, 8, 0, 1, 1),
+        (15, 8, 0, 8, 0, 1, 0),
+        (18, 8, 1, 8, 1, 1, 1),  # two slots for the numbers
+        (9, 8, 1, 5, 4, 1, 0),
+        (7, 8, 0, 4, 4, 1, 0),  # 4 stay, 2 slots, 4 that pass
+        (66, 108, 0, 48, 12, 5, 0),
+    ],
+)
+def test_a_pool_holds_what_fits_and_passes_the_rest(tiles, depth, fed, kept, chunks, chunk, twice):
+    content = FED if fed else SMALL
+    plan = planned(**content, pool_bytes=tiles * content["k"] * 8)
+    found = division(plan, depth)
+    assert (found["kept"], found["chunks"], found["chunk"], found["twice"]) == (kept, chunks, chunk, twice)
+    assert found["kept"] + found["chunks"] * found["chunk"] == depth + fed
+    assert (found["kept"] * (1 + twice)) + 2 * found["chunk"] * (chunks > 0) <= tiles
+    assert found["kept"] % found["parts"] == 0
+
+
+@pytest.mark.parametrize(("content", "pool"), [(SMALL, 0), (SMALL, 9 * 128), (SMALL, 5 * 128), (FED, 0), (FED, 2560)])
+def test_every_mode_is_exact_on_one_loaded_array(load, content, pool):
+    design = load(**content, pool_bytes=pool)
+    for seed, sizes in enumerate([(7, 100, 33), (33, 128, 130), (70, 120, 64)]):
+        assert design.exact(sizes, seed)
+
+
+def test_twenty_adversaries_find_nothing(load):
+    design = load(**SMALL, pool_bytes=6 * 128)
+    for seed in range(1, 21):
+        assert design.exact((40, 16 * (seed % 8 + 1), 70), seed)
+
+
+def changed(design: Loaded, planned: GemmSequence, change: Change) -> np.ndarray:
+    """A sequence's words with other BDs in the memtiles."""
+    bases = {address(column, 1, 0xA0000) for column in range(design.plan.spec.columns)}
+    operations: list[Operation] = []
+    for operation in planned.operations():
+        if isinstance(operation, BlockWrite) and operation.address in bases:
+            bds = [BD.decode(operation.words[at : at + 8]) for at in range(0, len(operation.words), 8)]
+            for bd in bds:
+                change(bd)
+            operation = replace(operation, words=tuple(word for bd in bds for word in BD.encode(bd)))
+        operations.append(operation)
+    return encode(operations, mlir_device_named(design.plan.mlir_device))
+
+
+def test_room_given_away_a_pass_too_early_is_found_by_an_adversary(load):
+    """Two passes, of which the first gives the panel's room away; in order nobody notices."""
+    design = load(**SMALL, pool_bytes=20 * 128)
+    pool = pool_of(design.plan.spec, design.plan.design)
+    free, full = (MEMTILE_WINDOW_LOCKS + lock.id for lock in pool.locks[:2])
+
+    def early(bd: dict[str, int]) -> None:
+        if bd["acquire_id"] == full and bd["release_id"] == full:
+            bd.update(release_id=free, acquire_value=-1, release_value=1)
+        elif bd["acquire_id"] == full:
+            bd.update(acquire_enable=0, acquire_value=0, release_value=0)
+
+    sizes = (32, 256, 130)
+    words = changed(design, sequence(design.plan, *sizes), early)
+    assert design.exact(sizes, 0, words)
+    assert not all(design.exact(sizes, seed, words) for seed in range(1, 5))
+    assert all(design.exact(sizes, seed) for seed in range(1, 5))
+
+
+def test_nothing_stays_where_firmware_writes_between_runs(load):
+    """Word 0 of column 0's memtile was seen to change."""
+    design = load(**SMALL)
+    sizes = (33, 64, 130)
+    first = sequence(design.plan, *sizes)
+    twice = [*first.operations(), Write(address(0, 1, 0), 0x00CD0CD0), *first.operations()]
+    assert design.exact(sizes, 3, encode(twice, mlir_device_named(design.plan.mlir_device)))
+    assert pool_of(design.plan.spec, design.plan.design).address >= 64
+
+
+@pytest.mark.parametrize(
+    ("c", "sizes", "megabytes"),
+    [
+        ("int32", (4096, 2560, 2560), 60), ("bf16", (4096, 2560, 2560), 39),
+        ("int32", (1024, 2560, 13824), 100), ("bf16", (1024, 2560, 13824), 72),
+    ],
+)  # fmt: skip
+def test_dram_sees_b_once(c, sizes, megabytes):
+    scaled = {"epilogue": {"scale": True}} if c == "bf16" else {}
+    plan = planned(**BIG, types=("int8", "int2", c), **scaled)
+    M, K, N = sizes
+    moved = sequence(plan, *sizes).traffic()
+    assert moved.read_bytes + moved.write_bytes <= megabytes * 1e6
+    steps = -(-N // (8 * 320))
+    assert moved.read_bytes >= steps * (M * K + 8 * 320 * K // 4)
+
+
+def test_the_words_are_those_of_the_mlir():
+    plan = planned(**FED, pool_bytes=2560)
+    for sizes in ((50, 200, 130), (9, 640, 65)):
+        module = parse(render(plan, [Problem(*sizes)]), "resident.mlir")
+        device, operations = lower_module(module)
+        np.testing.assert_array_equal(encode(operations, device), sequence(plan, *sizes).words())
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"layouts": "row row row", "types": ("int8", "int8", "int32")}, "only packed B stays in memtiles"),
+        ({"rows": 4, "columns": 2}, "needs a column for each of 4 rows"),
+        ({"pool_bytes": 3 * 128}, "leave room for 3 tiles of B in a memtile, it takes 4"),
+        ({"c_pieces": 2}, "c_pieces = 2: a tile of C leaves in blocks"),
+    ],
+)
+def test_what_cannot_stay_is_refused(content, message):
+    with pytest.raises(SpecError, match=message):
+        planned(**SMALL | content)
+
+
+def test_depths_beyond_the_pool_are_refused_by_name():
+    plan = planned(**SMALL, pool_bytes=4 * 128)
+    with pytest.raises(SpecError, match="K = 4096 is too deep for B to stay in memtiles"):
+        sequence(plan, 64, 4096, 64)

@@ -16,6 +16,6 @@
 //   subtractions that find them, for 4 R lanes: 26/(4 R) * m * n cycles. Nothing per step of K.
 #include "include/finish_floats.h"
 
-extern "C" void finish_f32_bf16(EPILOGUE_TILE_PARAMETER float *c CORE_ROW_PARAMETER) {
-    finish_floats<mac_rows, mac_rows>(scales, c, core_row);
+extern "C" void finish_f32_bf16(EPILOGUE_TILE_PARAMETER float *c CORE_ROW_PARAMETER PASS_PARAMETER) {
+    finish_floats<mac_rows, mac_rows>(scales, c + pass * c_elements, core_row * DIM_M + pass * pass_rows);
 }

@@ -18,6 +18,6 @@
 //   step of K.
 #include "include/finish_scaled.h"
 
-extern "C" void finish_i32_bf16(const float *scales, int32_t *c, int32_t core_row) {
-    finish_scaled<mac_rows, 8>(scales, c, core_row);
+extern "C" void finish_i32_bf16(const float *scales, int32_t *c, int32_t core_row PASS_PARAMETER) {
+    finish_scaled<mac_rows, 8>(scales, c + pass * c_elements, core_row * DIM_M + pass * pass_rows);
 }

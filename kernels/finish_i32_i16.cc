@@ -16,4 +16,6 @@
 //   step of K. BIAS and RELU add 4 and 1 operations of the move slot.
 #include "include/finish.h"
 
-extern "C" void finish_i32_i16(BIAS_PARAMETER int32_t *c) { finish<mac_rows, 8, int16>(bias, c); }
+extern "C" void finish_i32_i16(BIAS_PARAMETER int32_t *c PASS_PARAMETER) {
+    finish<mac_rows, 8, int16>(bias, c + pass * c_elements);
+}

@@ -16,4 +16,6 @@
 //   nothing per step of K. Nothing at all is done without SHIFT, FIELD_SCALED, BIAS and RELU.
 #include "include/finish.h"
 
-extern "C" void finish_i32_i32(BIAS_PARAMETER int32_t *c) { finish<mac_rows, 8, int32>(bias, c); }
+extern "C" void finish_i32_i32(BIAS_PARAMETER int32_t *c PASS_PARAMETER) {
+    finish<mac_rows, 8, int32>(bias, c + pass * c_elements);
+}

@@ -22,4 +22,6 @@
 #define ROUNDING floor
 #include "include/finish.h"
 
-extern "C" void unscale_i32(int32_t *__restrict c) { finish<mac_rows, 8, int32>(bias, c); }
+extern "C" void unscale_i32(int32_t *__restrict c PASS_PARAMETER) {
+    finish<mac_rows, 8, int32>(bias, c + pass * c_elements);
+}

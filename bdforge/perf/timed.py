@@ -16,6 +16,7 @@ from bdforge.operators import Plan as AnyPlan
 from bdforge.operators import Problem as AnyProblem
 from bdforge.operators import render
 from bdforge.operators.gemm import GemmSequence, Plan, Problem, sequence
+from bdforge.operators.gemm.core_tiles import c_parts
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.kernels.schedule import Schedule, ScheduleError, kernel_costs
 from bdforge.perf.tune.model import Basis, kernel_of, share_reached
@@ -35,9 +36,10 @@ def timing_options(
     if schedule == "overlapped":
         efficiency /= timing.core_bank_stall
     for symbol in plan.kernels.symbols:
+        rows = tile.m if symbol == plan.kernel.multiply else tile.m // c_parts(plan.spec)
         with suppress(ScheduleError):  # the report names kernels without a cost
             costs |= kernel_costs(
-                [symbol], tile.m, tile.k, tile.n, generation=plan.device.generation,
+                [symbol], rows, tile.k, tile.n, generation=plan.device.generation,
                 a_rows=tile.m // plan.spec.buffers.rho, transposed=plan.transposed, which=schedule,
                 efficiency=efficiency, options=options,
             )  # fmt: skip

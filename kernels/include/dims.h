@@ -22,7 +22,18 @@ static_assert(DIM_RHO > 0 && DIM_M % DIM_RHO == 0, "m must be a multiple of rho"
 constexpr unsigned tile_rows = DIM_M / DIM_RHO;  // of the A tile, and of C in one call
 constexpr unsigned tile_depth = DIM_K;
 constexpr unsigned tile_columns = DIM_N;  // of B and C
-constexpr unsigned c_elements = DIM_M * DIM_N;
+
+// Passes over C, before the first step of K and after the last one: over all of it, or with C_IN_PARTS over one of rho
+// parts, so that the others stay in use.
+#if defined(C_IN_PARTS) && DIM_RHO > 1
+#define PASS_PARAMETER , int32_t pass
+constexpr unsigned pass_rows = tile_rows;
+#else
+#define PASS_PARAMETER
+constexpr int32_t pass = 0;
+constexpr unsigned pass_rows = DIM_M;
+#endif
+constexpr unsigned c_elements = pass_rows * DIM_N;  // of one pass
 
 #if DIM_RHO == 1
 #define PART_PARAMETER

@@ -84,9 +84,9 @@ template <unsigned R, unsigned T, class E> static ALWAYS_INLINE aie::vector<E, R
 /// Calls finish.rows(row block) and, for each of its micro-tiles, finish.micro_tile<field>(column block, first
 /// element).
 template <unsigned R, unsigned T, class F> static ALWAYS_INLINE void for_micro_tiles(F finish) {
-    constexpr unsigned step = R * T, row_blocks = DIM_M / R, column_blocks = tile_columns / T;
+    constexpr unsigned step = R * T, row_blocks = pass_rows / R, column_blocks = tile_columns / T;
     constexpr unsigned fields = field_scaled ? 4 : 1;
-    static_assert(DIM_M % R == 0 && tile_columns % T == 0, "the C tile must be whole micro-tiles");
+    static_assert(pass_rows % R == 0 && tile_columns % T == 0, "the C tile must be whole micro-tiles");
     static_assert(column_blocks % fields == 0, "FIELD_SCALED: n must be a multiple of 4 t");
 
     unsigned first = 0;

@@ -77,13 +77,13 @@ template <unsigned R, unsigned T> struct FinishFloats {
     }
 };
 
-/// The whole kernel, for the core in row core_row of the array.
+/// The whole kernel; first_row is that of the scales of rows.
 template <unsigned R, unsigned T>
-static ALWAYS_INLINE void finish_floats(const float *scales, float *c, int32_t core_row) {
+static ALWAYS_INLINE void finish_floats(const float *scales, float *c, int32_t first_row) {
     static_assert(epilogue_rows % T == 0, "the scales of columns must begin at a whole vector");
     set_float_modes();
     event0();
-    for_micro_tiles<R, T>(FinishFloats<R, T>{scales + core_row * DIM_M, scales + epilogue_rows, c,
+    for_micro_tiles<R, T>(FinishFloats<R, T>{scales + first_row, scales + epilogue_rows, c,
                                              reinterpret_cast<bfloat16 *>(c)});
     event1();
 }

@@ -19,7 +19,7 @@ template <unsigned R, unsigned T> struct FinishScaled {
     static constexpr unsigned lanes = step < float_lanes ? step : float_lanes;
     using Factors = aie::vector<float, step>;
 
-    const float *row_scales;  // of this core's m rows
+    const float *row_scales;  // of these rows
     const float *column_scales;
     const int32 *c;
     bfloat16 *out;
@@ -42,13 +42,13 @@ template <unsigned R, unsigned T> struct FinishScaled {
     }
 };
 
-/// The whole kernel, for the core in row core_row of the array.
+/// The whole kernel; first_row is that of the scales of rows.
 template <unsigned R, unsigned T>
-static ALWAYS_INLINE void finish_scaled(const float *scales, int32 *c, int32 core_row) {
+static ALWAYS_INLINE void finish_scaled(const float *scales, int32 *c, int32_t first_row) {
     static_assert(ARRAY_ROWS * DIM_M % T == 0, "the scales of columns must begin at a whole vector");
     aie::set_rounding(aie::rounding_mode::conv_even);
     event0();
-    for_micro_tiles<R, T>(FinishScaled<R, T>{scales + core_row * DIM_M, scales + ARRAY_ROWS * DIM_M, c,
+    for_micro_tiles<R, T>(FinishScaled<R, T>{scales + first_row, scales + ARRAY_ROWS * DIM_M, c,
                                              reinterpret_cast<bfloat16 *>(c)});
     event1();
 }

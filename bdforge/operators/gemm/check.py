@@ -125,6 +125,7 @@ def _layouts(spec: GemmSpec, kernel: Kernel) -> Iterator[str]:
     if spec.buffers.residency == "b" and spec.layouts.b != "packed":
         yield f"layouts.b = {spec.layouts.b}: only packed B stays in memtiles; use packed, or buffers.residency = none"
     yield from _pieces(spec, kernel)
+    yield from _parts(spec)
     if spec.layouts.c == "column" and spec.epilogue.fed:
         yield "layouts.c = column: scales and biases come in the order of row-major C; use row"
 
@@ -137,6 +138,19 @@ def _pieces(spec: GemmSpec, kernel: Kernel) -> Iterator[str]:
         yield (
             f"buffers.c_pieces = {pieces}: a tile of C leaves in blocks of whole micro-tiles' rows, {kernel.r} each of "
             f"{spec.tile.m}, row-major and all of them used; use another number"
+        )
+
+
+def _parts(spec: GemmSpec) -> Iterator[str]:
+    buffers = spec.buffers
+    if not buffers.c_in_parts:
+        return
+    if buffers.rho == 1 or TYPES[spec.c].blocked or TYPES[spec.accumulator].blocked:
+        yield "buffers.c_in_parts takes parts, rho above 1, of plain elements; leave it out"
+    if buffers.k_mt % (2 * spec.tile.k):
+        yield (
+            f"buffers.c_in_parts needs a first and a last step of K, so buffers.k_mt = {buffers.k_mt} must be a "
+            f"multiple of 2 * tile.k = {2 * spec.tile.k}; use one"
         )
 
 

@@ -51,13 +51,17 @@ def core_tile(spec: GemmSpec, kernel: Kernel, column: int, row: int) -> Tile:
     a = operand_buffers(f"{name}_a", m // spec.buffers.rho * k, kernel.a, "A tile, micro-tiles")
     b = operand_buffers(f"{name}_b", k * n, kernel.b, "B tile, micro-tiles")
     c = operand_buffers(f"{name}_c", m * n, kernel.accumulator, "C tile, micro-tiles", spec.buffers.c_buffers)
-    a_locks, b_locks, c_locks = locks.pair("a", 2, "A"), locks.pair("b", 2, "B"), locks.pair("c", len(c), "C")
+    parts = c_parts(spec)
+    a_locks, b_locks, c_locks = locks.pair("a", 2, "A"), locks.pair("b", 2, "B"), locks.pair("c", len(c) * parts, "C")
     rtp = Parameters.of(locks, "K/k, output tiles").buffer
-    out = Pattern((_c_elements(spec, kernel),), (1,))
+    size, apart = _c_elements(spec, kernel) // parts, kernel.accumulator.memory_elements(m * n) // parts
+    out = [Pattern((size,), (1,), offset=part * apart) for part in range(parts)]
     channels = (
         Channel("S2MM", 0, ring(a, *a_locks), "A in"),
         Channel("S2MM", 1, ring(b, *b_locks), "B in"),
-        Channel("MM2S", 0, tuple(Bd(buffer, out, Acquire(c_locks[1]), Release(c_locks[0])) for buffer in c), "C out"),
+        Channel(
+            "MM2S", 0, tuple(Bd(x, part, Acquire(c_locks[1]), Release(c_locks[0])) for x in c for part in out), "C out"
+        ),
     )
     tile = Tile(name, column, row, TileKind.CORE, (*a, *b, *c, rtp), tuple(locks.taken), channels)
     return replace(tile, core=Core(_program(spec, kernel, core_of(tile)), spec.buffers.stack_bytes, object_file(spec)))
@@ -79,12 +83,22 @@ def core_of(tile: Tile) -> GemmCore:
     return GemmCore(tile, buffers("a"), buffers("b"), buffers("c"), Parameters.held(tile).buffer, locks)
 
 
+def c_parts(spec: GemmSpec) -> int:
+    """Parts in which a core finishes and sends a tile of C."""
+    return spec.buffers.rho if spec.buffers.c_in_parts else 1
+
+
+def fixed_steps(spec: GemmSpec) -> int:
+    """Steps of K that cores take beside those that they are told of: a first and a last one of their own."""
+    return 2 if spec.buffers.c_in_parts else 0
+
+
 def _program(spec: GemmSpec, kernel: Kernel, core: GemmCore) -> tuple[Statement, ...]:
     """For ever: wait for the parameters, then compute so many tiles of C, each in so many steps of K.
 
     The epilogue's numbers follow the last tile of B through the same buffers.
     """
-    apart, finish = spec.buffers.rho > 1 or spec.epilogue.fed, finish_for(kernel, spec)
+    apart = spec.buffers.rho > 1 or spec.epilogue.fed
     b_turns, c_turns = Rotation("b" if apart else "ab"), Rotation("c", len(core.c))
     a_turns = Rotation("a") if apart else b_turns
     a, b, c = a_turns.of(core.a), b_turns.of(core.b), c_turns.of(core.c)
@@ -93,22 +107,34 @@ def _program(spec: GemmSpec, kernel: Kernel, core: GemmCore) -> tuple[Statement,
     )
     part = ("part",) if spec.buffers.rho > 1 else ()
     multiply, next_b = Call(kernel.multiply, (a, b, c, *part)), (give["b"], Advance(b_turns))
+
+    def parted(before: tuple[Statement, ...] = (), after: tuple[Statement, ...] = ()) -> tuple[Statement, ...]:
+        body = (*before, take["a"], multiply, give["a"], Advance(a_turns), *after)
+        return (Loop(spec.buffers.rho, body, "part"),) if part else body
+
     if apart:
-        a_part = Loop(spec.buffers.rho, (take["a"], multiply, give["a"], Advance(a_turns)), "part")
-        step = (take["b"], *((a_part,) if part else a_part.body), *next_b)
+        step = (take["b"], *parted(), *next_b)
     else:
         step = (take["a"], take["b"], multiply, give["a"], *next_b)
-    finished: tuple[Statement, ...] = (Call(finish.symbol, (c,)),) if finish else ()
-    if finish and spec.epilogue.fed:
-        row = core.tile.row - FIRST_CORE_ROW
-        finished = (take["b"], Call(finish.symbol, (b, c, row)), *next_b)
-    c_tile = (
-        Acquire(core.locks["c_free"]),
-        Call(kernel.zero, (c,)),
-        Loop("k_steps", step, "k"),
-        *finished,
-        Release(core.locks["c_full"]),
-        Advance(c_turns),
-    )
+    free, full = Acquire(core.locks["c_free"]), Release(core.locks["c_full"])
+    finish, row = finish_for(kernel, spec), core.tile.row - FIRST_CORE_ROW
+    fed = finish is not None and spec.epilogue.fed
+    if spec.buffers.c_in_parts:
+        numbers = (b.ahead(1), c, row) if fed else (c,)
+        finished: tuple[Statement, ...] = (Call(finish.symbol, (*numbers, *part)),) if finish else ()
+        c_tile = (
+            *(take["b"], *parted((free, Call(kernel.zero, (c, *part)))), *next_b),
+            Loop("k_steps", step, "k"),
+            *((take["b"],) * (1 + fed)),
+            *parted(after=(*finished, full)),
+            *(next_b * (1 + fed)),
+            Advance(c_turns),
+        )
+    else:
+        finished = (Call(finish.symbol, (c,)),) if finish else ()
+        if finish and fed:
+            finished = (take["b"], Call(finish.symbol, (b, c, row)), *next_b)
+        zero = Call(kernel.zero, (c,))
+        c_tile = (free, zero, Loop("k_steps", step, "k"), *finished, full, Advance(c_turns))
     slots = {"k_steps": K_STEPS, "tiles": OUTPUT_TILES}
     return (Parameters.held(core.tile).problems(slots, Loop("tiles", c_tile, "tile"), name="gemm"),)

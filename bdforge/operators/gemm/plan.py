@@ -61,6 +61,7 @@ class Plan(AnyPlan):
         spec = self.spec
         sizes = [f"DIM_{axis.upper()}={getattr(spec.tile, axis)}" for axis in "mkn"]
         parts = [f"DIM_RHO={spec.buffers.rho}"] if spec.buffers.rho > 1 else []
+        parts += ["C_IN_PARTS"] if spec.buffers.c_in_parts else []
         return (*sizes, *parts, *(f"{name.upper()}_TRANSPOSED" for name in self.transposed))
 
     @property

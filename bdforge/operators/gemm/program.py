@@ -215,7 +215,10 @@ class Walk:
     def release(self) -> None:
         """Every core's parameters, then the lock that says that they are there."""
         for core in self.walked.cores:
-            words = {K_STEPS: self.depth // self.tiling.k, OUTPUT_TILES: self.panels * self.steps}
+            words = {
+                K_STEPS: self.depth // self.tiling.k - self.walked.fixed_steps,
+                OUTPUT_TILES: self.panels * self.steps,
+            }
             self.build.tell(core.parameters, words, core.go)
 
     def a(self, area: Area, feed: Feed) -> list[Bd | None]:

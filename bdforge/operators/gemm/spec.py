@@ -99,6 +99,7 @@ class Buffers:
     columns, and both memtiles, bring one core row's A. `stack_bytes`: of each core; its overflow is silent and lands in
     the buffers above. `residency`: "b" where panels of B stay in memtiles while rows of A pass, in `pool_bytes` of each
     (0: in all that A and C leave). `c_pieces`: blocks of rows in which a tile of C passes a memtile.
+    `c_in_parts`: a core finishes, sends and clears C in its rho parts, while it multiplies with the others.
     """
 
     k_mt: int
@@ -110,11 +111,12 @@ class Buffers:
     residency: str = "none"
     pool_bytes: int = 0
     c_pieces: int = 1
+    c_in_parts: bool = False
 
     @property
     def facts(self) -> dict[str, Any]:
         """What a TOML file would hold; what came later stands there only where a design uses it."""
-        later = {"residency": "none", "pool_bytes": 0, "c_pieces": 1}
+        later = {"residency": "none", "pool_bytes": 0, "c_pieces": 1, "c_in_parts": False}
         return {name: value for name, value in asdict(self).items() if later.get(name) != value}
 
 
@@ -210,6 +212,7 @@ class _BuffersFile(Section):
     residency: Literal["none", "b"] = "none"
     pool_bytes: Annotated[int, Field(ge=0, le=LARGEST_SIZE, strict=True)] = 0
     c_pieces: Size = 1
+    c_in_parts: bool = False
 
 
 class _EpilogueFile(Section):

@@ -7,6 +7,7 @@ from bdforge.design.parameters import Told, told_cores
 from bdforge.devices import Device, TileKind, TileLimits
 from bdforge.devices.limits import TASK_REPEAT_MAX
 from bdforge.devices.types import TYPES
+from bdforge.operators.gemm.core_tiles import fixed_steps
 from bdforge.operators.gemm.finish import fed_operands
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Kernel
@@ -40,6 +41,8 @@ class Walked:
     in_flight: int
     most: int = TASK_REPEAT_MAX
     """Panels or column steps of one step."""
+    fixed_steps: int = 0
+    """Steps of K that cores take without being told."""
     pool: Pool | None = None
     """Where panels of B stay."""
 
@@ -58,6 +61,7 @@ def walked(spec: GemmSpec, kernel: Kernel, tiling: Tiling, design: Design, devic
         types=(spec.a, spec.b, spec.c),
         packing=Packing(kernel.s, kernel.t, spec.tile.m, kernel.field_scaled, fed_operands(spec)),
         in_flight=spec.sequence.steps,
+        fixed_steps=fixed_steps(spec),
         pool=pool_of(spec, design) if spec.buffers.residency == "b" else None,
     )
 

@@ -25,6 +25,7 @@ from support.gemm_problems import host_buffers
 
 SMALL: dict[str, Any] = {"m": 8, "k": 16, "n": 32, "residency": "b", "c_memtile_buffers": 1}
 FED: dict[str, Any] = {**SMALL, "k": 64, "types": ("int8", "int2", "bf16"), "epilogue": {"scale": True, "bias": True}}
+PARTS: dict[str, Any] = {**FED, "m": 32, "rho": 2, "k_mt": 128, "c_in_parts": True, "c_buffers": 2}
 BIG: dict[str, Any] = {
     "m": 32, "k": 64, "n": 320, "rows": 4, "columns": 8, "k_mt": 256, "residency": "b", "c_memtile_buffers": 1,
 }  # fmt: skip
@@ -98,7 +99,9 @@ def test_a_pool_holds_what_fits_and_passes_the_rest(tiles, depth, fed, kept, chu
     assert found["kept"] % found["parts"] == 0
 
 
-@pytest.mark.parametrize(("content", "pool"), [(SMALL, 0), (SMALL, 9 * 128), (SMALL, 5 * 128), (FED, 0), (FED, 2560)])
+@pytest.mark.parametrize(
+    ("content", "pool"), [(SMALL, 0), (SMALL, 9 * 128), (SMALL, 5 * 128), (FED, 0), (FED, 2560), (PARTS, 0)]
+)
 def test_every_mode_is_exact_on_one_loaded_array(load, content, pool):
     design = load(**content, pool_bytes=pool)
     for seed, sizes in enumerate([(7, 100, 33), (33, 128, 130), (70, 120, 64)]):
@@ -185,6 +188,8 @@ def test_the_words_are_those_of_the_mlir():
         ({"layouts": "row row row", "types": ("int8", "int8", "int32")}, "only packed B stays in memtiles"),
         ({"rows": 4, "columns": 2}, "needs a column for each of 4 rows"),
         ({"pool_bytes": 3 * 128}, "leave room for 3 tiles of B in a memtile, it takes 4"),
+        ({"c_in_parts": True}, "takes parts, rho above 1"),
+        ({"c_in_parts": True, "rho": 2, "m": 16}, "k_mt = 16 must be a multiple of 2"),
         ({"c_pieces": 2}, "c_pieces = 2: a tile of C leaves in blocks"),
     ],
 )

@@ -41,6 +41,7 @@ DESIGNS: dict[str, dict[str, Any]] = {
     "B stays twice": {**TERNARY, **STAYS, "k_mt": 32},
     "B stays once": {**TERNARY, **STAYS, "k_mt": 16, "pool_bytes": 4 * 128, "c_pieces": 2},
     "B stays in part": {**TERNARY, **STAYS, "k_mt": 64, "pool_bytes": 5 * 128, "m": 8},
+    "C in parts": {**TERNARY, "k_mt": 32, "rho": 2, "c_in_parts": True, "c_pieces": 2},
     "npu1": {**SMALL, "layouts": "row row row", "device": "phoenix", "k_mt": 16},
 }
 RUNS = {"2x2": 60, "1x1": 25, "4x4": 15, "row-major": 80, "column-major": 80}

@@ -56,12 +56,11 @@ def core_tile(spec: GemmSpec, kernel: Kernel, column: int, row: int) -> Tile:
     rtp = Parameters.of(locks, "K/k, output tiles").buffer
     size, apart = _c_elements(spec, kernel) // parts, kernel.accumulator.memory_elements(m * n) // parts
     out = [Pattern((size,), (1,), offset=part * apart) for part in range(parts)]
+    sent = tuple(Bd(buffer, part, Acquire(c_locks[1]), Release(c_locks[0])) for buffer in c for part in out)
     channels = (
         Channel("S2MM", 0, ring(a, *a_locks), "A in"),
         Channel("S2MM", 1, ring(b, *b_locks), "B in"),
-        Channel(
-            "MM2S", 0, tuple(Bd(x, part, Acquire(c_locks[1]), Release(c_locks[0])) for x in c for part in out), "C out"
-        ),
+        Channel("MM2S", 0, sent, "C out"),
     )
     tile = Tile(name, column, row, TileKind.CORE, (*a, *b, *c, rtp), tuple(locks.taken), channels)
     return replace(tile, core=Core(_program(spec, kernel, core_of(tile)), spec.buffers.stack_bytes, object_file(spec)))
@@ -112,10 +111,7 @@ def _program(spec: GemmSpec, kernel: Kernel, core: GemmCore) -> tuple[Statement,
         body = (*before, take["a"], multiply, give["a"], Advance(a_turns), *after)
         return (Loop(spec.buffers.rho, body, "part"),) if part else body
 
-    if apart:
-        step = (take["b"], *parted(), *next_b)
-    else:
-        step = (take["a"], take["b"], multiply, give["a"], *next_b)
+    step = (take["b"], *parted(), *next_b) if apart else (take["a"], take["b"], multiply, give["a"], *next_b)
     free, full = Acquire(core.locks["c_free"]), Release(core.locks["c_full"])
     finish, row = finish_for(kernel, spec), core.tile.row - FIRST_CORE_ROW
     fed = finish is not None and spec.epilogue.fed

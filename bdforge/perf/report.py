@@ -78,6 +78,8 @@ def _remarks(found: Estimate) -> list[str]:
             f"{moved.operand}: {moved.size_bytes / 1e6:.1f} MB in runs of {moved.run_bytes:.0f} B, "
             f"{moved.stride_bytes:.0f} B apart"
         )
+    if case.b_kept:
+        lines.append(f"B: {case.b_kept:.0%} of a panel stays in memtiles while rows of A pass")
     if found.padding > 1:
         lines.append(f"padding: {found.padding:.2f} times the useful MACs")
     if found.late:

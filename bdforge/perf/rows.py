@@ -211,7 +211,7 @@ class _Reader:
             "columns": self.count("cols", array.columns, array.columns),
             "b_layout": self.layout(b), "c_buffers": self.count("c_buffers", _STOCK_C_BUFFERS, 2),
             "rho": self.whole("rho") or 1, "clock_hz": clock * 1e9 if clock else None, "bd_overlap": self.overlap(),
-            "b_resident": self.yes("b_resident"),
+            "b_kept": float(self.yes("b_resident")),
         }  # fmt: skip
 
     def case(self, facts: dict[str, Any], m: int, k: int, n: int, core_only: bool) -> GemmCase:

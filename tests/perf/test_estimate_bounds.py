@@ -122,7 +122,8 @@ def test_used_rows_cost_the_compute_of_whole_tiles_and_the_traffic_of_data():
 
 
 def test_resident_weights_are_read_once():
-    stays, comes = case(b_resident=True), case()
+    stays, comes = case(b_kept=1.0), case()
     assert stays.dram_traffic()[1].size_bytes == 4320 * 4608
     assert comes.dram_traffic()[1].size_bytes == 4320 * 4608 * (4032 // 576)
+    assert case(b_kept=0.5).dram_traffic()[1].size_bytes == 4320 * 4608 * (1 + 4032 // 576) / 2
     assert estimate(stays).parallel["DRAM bandwidth"] < estimate(comes).parallel["DRAM bandwidth"]

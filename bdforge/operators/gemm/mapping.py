@@ -10,14 +10,16 @@ from dataclasses import dataclass
 
 from bdforge.design.model import Allocation, Design, Flow, Tile
 from bdforge.design.placement import placed
-from bdforge.devices import FIRST_CORE_ROW, TileKind
+from bdforge.devices import FIRST_CORE_ROW, Device, TileKind
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm.core_tiles import core_tile
 from bdforge.operators.gemm.finish import epilogue_bytes
 from bdforge.operators.gemm.grid import Tiling, storage_of
-from bdforge.operators.gemm.kernels import Kernel
-from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, c_out_channel, memtiles
+from bdforge.operators.gemm.kernels import Kernel, kernel_for
+from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, c_out_channel, memtiles, room_of_b
+from bdforge.operators.gemm.resident import Size, divided
 from bdforge.operators.gemm.spec import GemmSpec
+from bdforge.sequences import Builder, evaluate
 
 
 def tiling_of(spec: GemmSpec) -> Tiling:
@@ -33,6 +35,16 @@ def tiling_of(spec: GemmSpec) -> Tiling:
 def map_gemm(spec: GemmSpec, kernel: Kernel, device: str) -> Design:
     """The design of a spec for the array that MLIR calls `device`, without sequences."""
     return placed(_Mapping(spec, kernel).design(device))
+
+
+def kept_share(spec: GemmSpec, device: Device, depth: int) -> float:
+    """Which share of a panel of B, `depth` rows deep, stays in the memtiles of a design that can be built."""
+    kernel = kernel_for(device.generation, spec)
+    if spec.buffers.residency != "b" or kernel is None:
+        return 0.0
+    tiles, size = -(-depth // spec.tile.k), Size.of(spec, room_of_b(spec, kernel, tiling_of(spec)))
+    found = divided(size, Builder.constant(tiles), spec.epilogue.fed)
+    return max(evaluate(found.kept, {}), 0) / tiles
 
 
 @dataclass(frozen=True, slots=True)

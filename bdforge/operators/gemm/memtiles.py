@@ -76,6 +76,11 @@ def memtiles(spec: GemmSpec, kernel: Kernel, tiling: Tiling) -> list[Tile]:
     return _Memtiles(spec, kernel, tiling).tiles()
 
 
+def room_of_b(spec: GemmSpec, kernel: Kernel, tiling: Tiling) -> int:
+    """Bytes that A and C leave to B in the fullest memtile."""
+    return _Memtiles(spec, kernel, tiling).room
+
+
 class _Memtiles:
     """All memtiles together: with two shims for A, one sends what its neighbour holds."""
 

@@ -54,10 +54,22 @@ def tile_bytes(spec: GemmSpec) -> int:
     return spec.tile.k * spec.tile.n * TYPES[spec.b].bits // BYTE_BITS
 
 
+class Size(NamedTuple):
+    """Tiles of a pool, and what its BDs allow."""
+
+    tiles: int
+    room: Room
+
+    @classmethod
+    def of(cls, spec: GemmSpec, bytes_left: int) -> "Size":
+        """As a spec wants it, of the bytes that A and C leave in a memtile."""
+        held = min(spec.buffers.pool_bytes or bytes_left, bytes_left - POOL_ADDRESS)
+        return cls(max(held // tile_bytes(spec), 0), room(spec))
+
+
 def with_pool(tile: Tile, spec: GemmSpec, kernel: Kernel, bytes_left: int) -> Tile:
     """A memtile with the pool, its locks, and the BDs that sequences write."""
-    size = tile_bytes(spec)
-    tiles = max(min(spec.buffers.pool_bytes or bytes_left, bytes_left - POOL_ADDRESS) // size, 0)
+    size, tiles = tile_bytes(spec), Size.of(spec, bytes_left).tiles
     held = kernel.b.memory_elements(spec.tile.k * spec.tile.n) * tiles
     role = f"panels of B, room for {tiles} tiles of {size} bytes; sequences divide it"
     pool = Buffer(f"{tile.name}_b", held, kernel.b.memory, role, address=POOL_ADDRESS)
@@ -132,7 +144,7 @@ class Division(NamedTuple):
         return self.kept // self.parts
 
 
-def divided(pool: Pool, depth: Expr, fed: bool) -> Division:
+def divided(pool: Pool | Size, depth: Expr, fed: bool) -> Division:
     """Panels of `depth` tiles, each pass followed by one of an epilogue's numbers where `fed`.
 
     What fits stays. Else c chunks of g tiles pass through two slots beside the r that stay: r + c g is a pass and

@@ -9,6 +9,7 @@ from bdforge.devices import Device
 from bdforge.devices.timing import Timing, timing_of
 from bdforge.devices.topology import DEVICES, MLIR_DEVICES
 from bdforge.devices.types import TYPES
+from bdforge.operators.gemm.mapping import kept_share
 from bdforge.operators.gemm.spec import GemmSpec, Problem
 from bdforge.perf.bounds import traffic
 from bdforge.perf.bounds.traffic import padded
@@ -36,11 +37,12 @@ class GemmCase:
 
     Layouts are those in DRAM: of B "row" (runs of n), "column" (runs of k_mt) or "packed" (in the order of use), of A
     and C "row" or "column". `accumulator` is the type in which cores keep C, when it is another than C's; `a_shims`
-    bring one row's A. `bd_overlap` tells whether BDs are written while others run, `b_resident` whether B is read once
-    and stays on the array. With `m_used` only so many of a tile's m rows hold data (0: all), memtiles make the rest.
-    `core_macs_per_cycle` is the kernel's rate when known, `clock_hz` the array's clock when it is not the device's
-    highest. `assumed` says what a table's reader filled in. Sizes and buffering (m, k, n, k_mt, a_shims, c_buffers,
-    rho) may be arrays of one length: many designs of one kind, which `estimate` models at once.
+    bring one row's A. `bd_overlap` tells whether BDs are written while others run, `b_kept` which share of a panel of
+    B is read once and stays in memtiles. `c_in_parts`: C leaves a core in its rho parts. With `m_used` only so many of
+    a tile's m rows hold data (0: all), memtiles make the rest. `core_macs_per_cycle` is the kernel's rate when known,
+    `clock_hz` the array's clock when it is not the device's highest. `assumed` says what a table's reader filled in.
+    Sizes and buffering (m, k, n, k_mt, a_shims, c_buffers, rho, b_kept, c_in_parts) may be arrays of one length: many
+    designs of one kind, which `estimate` models at once.
     """
 
     device: str
@@ -67,7 +69,8 @@ class GemmCase:
     clock_hz: float | None = None
     bd_overlap: bool = True
     m_used: int = 0
-    b_resident: bool = False
+    b_kept: Any = 0.0
+    c_in_parts: Any = False
     assumed: tuple[str, ...] = field(default=())
 
     @property
@@ -117,10 +120,10 @@ class GemmCase:
         M, K, N = self.padded
         a, b, c = self.element_bytes
         channels = np.minimum(self.rows * self.a_shims, self.columns)
-        b_rows = M if self.b_resident else self.panel_rows  # for which B is read once
+        once, again = (traffic.b_bytes(M, K, N, b, rows, 1) for rows in (M, self.panel_rows))
         return (
             self._traffic("A", traffic.a_bytes(M, K, N, a, self.n, self.columns), channels),
-            self._traffic("B", traffic.b_bytes(M, K, N, b, b_rows, 1), self.columns),
+            self._traffic("B", once * self.b_kept + again * (1 - self.b_kept), self.columns),
             self._traffic("C", traffic.c_bytes(M, N, c), self.columns),
         )
 
@@ -170,5 +173,6 @@ def case_of(spec: GemmSpec, device: Device, problem: Problem, *, core_macs_per_c
         a_layout=spec.layouts.a, b_layout=spec.layouts.b, c_layout=spec.layouts.c,
         accumulator=spec.accumulator, a_shims=spec.buffers.a_shims,
         m_used=spec.tile.m_used, c_buffers=spec.buffers.c_buffers, rho=spec.buffers.rho,
-        core_macs_per_cycle=core_macs_per_cycle,
+        core_macs_per_cycle=core_macs_per_cycle, b_kept=kept_share(spec, device, problem.K),
+        c_in_parts=spec.buffers.c_in_parts,
     )  # fmt: skip

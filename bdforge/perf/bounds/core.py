@@ -78,16 +78,18 @@ class CoreCycles:
 def core_cycles(
     m: Any, k: Any, n: Any, a: float, b: float, c: float, *,
     depth: Any, kernel: Any, overhead: Any, stream_bytes: float, resume: float = 0.0, c_buffers: Any = 1,
-    ends: Any = 0.0,
+    ends: Any = 0.0, c_parts: Any = 1,
 ) -> CoreCycles:  # fmt: skip
     """A core's cycles for one tile of C over `depth` (K, padded), `ends` those of zeroing and finishing it.
 
     A and B are double-buffered, so a step takes max(kernel + overhead, stream in) (S0, the DMA constraint). A single
     buffer of C makes the core wait m·n·c / stream + `resume` at the end of each tile; with two, C leaves during the
-    next tile and binds only when it takes longer than that tile.
+    next tile and binds only when it takes longer than that tile. In p parts C leaves from the end of the last step's
+    first part until the next tile wants the last one, all but one part of both steps.
     """
     steps, out = depth / k, stream_out_cycles(m, n, c, stream_bytes)
     step, stream = kernel + overhead, stream_in_cycles(m, k, n, a, b, stream_bytes)
     hidden = np.maximum(0.0, out - steps * np.maximum(step, stream) - ends)
-    drain = np.where(np.asarray(c_buffers) == 1, out + resume, hidden)[()]
+    beside = 2 * (1 - 1 / np.asarray(c_parts)) * np.maximum(step, stream)
+    drain = np.where(np.asarray(c_buffers) == 1, np.maximum(out + resume - beside, 0.0), hidden)[()]
     return CoreCycles(steps, step, stream, drain, ends)

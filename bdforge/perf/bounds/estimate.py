@@ -153,6 +153,7 @@ def tile_cycles(case: GemmCase, kernel: Any, timing: Timing) -> CoreCycles:
         case.m, case.k, case.n, a, b, c,
         depth=case.padded[1], kernel=kernel, overhead=switches * switch_cycles(timing), ends=_ends_cycles(case, timing),
         stream_bytes=timing.stream_bytes_per_cycle, resume=timing.done_to_resume_cycles, c_buffers=case.c_buffers,
+        c_parts=np.where(case.c_in_parts, case.rho, 1),
     )  # fmt: skip
 
 

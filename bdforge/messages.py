@@ -30,6 +30,10 @@ class Fault(Exception):
         super().__init__(told(message))
 
 
+class RunFault(Fault):
+    """A fault of a run, of what was given to it where it is a ValueError too."""
+
+
 class InputError(Fault, ValueError):
     """Something given, a file or an argument, that cannot be used."""
 

@@ -1,42 +1,64 @@
 """The command line: thin, every command calls one function of the packages."""
 
-from typing import Annotated
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import bdforge
-from bdforge.cli import (
-    balance,
-    build,
-    device,
-    doctor,
-    emulate,
-    estimate,
-    generate,
-    insts,
-    isa,
-    model_bench,
-    plot,
-    run,
-    sweep,
-    texts,
-    tune,
-    weights,
-)
-from bdforge.cli.options import checks
+from bdforge.cli import importing
 from bdforge.screen import say
 
+HOMES = {
+    "new": "build", "build": "build", "run": "run", "check-run": "run", "emulate": "emulate",
+    "verify": "emulate", "device": "device", "render": "texts", "convert": "texts", "show": "texts", "route": "texts",
+    "lower": "texts", "insts": "insts", "asm": "isa", "disasm": "isa", "estimate": "estimate", "weights": "weights",
+    "generate": "generate", "bench": "model_bench", "tune": "tune", "balance": "balance", "sweep": "sweep",
+    "plot": "plot", "doctor": "doctor", "checks": "options",
+}  # fmt: skip
+"""Commands in the order of the help, and the module of this package that has each."""
+
+
+class _Commands(MutableMapping[str, Any]):
+    """Commands by name. Only the module of the one that runs is imported: all of them take seconds."""
+
+    def __init__(self) -> None:
+        self._more: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name in HOMES and name not in self._more:
+            with importing():
+                part = import_module(f"bdforge.cli.{HOMES[name]}").app
+            self._more |= typer.main.get_group(part).commands
+        return self._more[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._more[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._more[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(HOMES)
+
+    def __len__(self) -> int:
+        return len(HOMES)
+
+
+class _Group(TyperGroup):
+    """The commands of HOMES."""
+
+    def __init__(self, **attrs: Any) -> None:
+        super().__init__(**attrs | {"commands": _Commands()})
+
+
 app = typer.Typer(
-    name="bdforge", no_args_is_help=True, pretty_exceptions_enable=False,
+    name="bdforge", cls=_Group, no_args_is_help=True, pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
     help="Explicit, checked and emulated designs for AMD's NPU.",
 )  # fmt: skip
-for part in (
-    build, run, emulate, device, texts, insts, isa, estimate, weights, generate, model_bench, tune, balance, sweep,
-    plot, doctor,
-):  # fmt: skip
-    app.add_typer(part.app)
-app.command(name="checks")(checks)
 
 
 def _version(wanted: bool) -> None:

@@ -32,7 +32,9 @@ def device_command(
         Path | None,
         typer.Option(help="File for what goes wrong on the device; a new one in the folder for such files."),
     ] = None,
-    trace: Annotated[bool, typer.Option(help="Write what programs ask of the device to the file, too.")] = False,
+    trace: Annotated[
+        bool, typer.Option("--verbose", help="Write what programs ask of the device to the log, too.")
+    ] = False,
     serve_file: Annotated[
         int | None, typer.Option("--serve", help="Serve what comes over this inherited socket; for programs.")
     ] = None,

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from bd_patterns import PatternError
-from bdforge.emulator import EmulationError
-from bdforge.messages import Fault, path_word, told, word
+from bdforge.messages import Fault, RunFault, path_word, told, word
 from bdforge.watched import ProcessEnded, as_command
 
 FAILED, BAD_INPUT, INTERNAL = 1, 2, 3
@@ -37,7 +36,7 @@ def _code(command: Callable[[], object]) -> int | str | None:
         command()
     except SystemExit as end:
         return end.code
-    except EmulationError as error:
+    except RunFault as error:
         return _say(error, BAD_INPUT if isinstance(error, ValueError) else FAILED)
     except ProcessEnded as error:
         return _say(error, FAILED)

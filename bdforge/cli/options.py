@@ -21,6 +21,7 @@ from bdforge.perf.kernels.schedule import ScheduleError
 from bdforge.perf.tune.shapes import NAMES
 from bdforge.screen import say
 
+app = typer.Typer()
 Made = TypeVar("Made")
 _SHAPE = re.compile(r"\s*\d{1,18}\s*(?:[x,]\s*\d{1,18}\s*)*", re.IGNORECASE | re.ASCII)
 _COUNTS = ("", "one positive number", "two positive numbers", "three positive numbers")
@@ -129,6 +130,7 @@ def tell(warnings: Iterable[str]) -> None:
         say(listed(found, "\n"), err=True)
 
 
+@app.command()
 def checks() -> None:
     """List what --permissive switches off: errors first, then warnings, then what silicon does."""
     for what, names in (("error", CHECKS), ("warning", CAUTIONS), ("as silicon", HABITS)):

@@ -1,9 +1,9 @@
 """Faults of an emulated run: one type for each kind. Messages name the place in the array and in the MLIR."""
 
-from bdforge.messages import Fault
+from bdforge.messages import RunFault
 
 
-class EmulationError(Fault):
+class EmulationError(RunFault):
     """Base of every fault that the emulated array reports."""
 
 

@@ -4,8 +4,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from html import escape
 from typing import NamedTuple
-from xml.sax.saxutils import quoteattr
 
 from bdforge.devices.limits import HOST_BUFFERS
 from bdforge.images.errors import ImageError, piece, unpack
@@ -142,10 +142,10 @@ def metadata(kernel: Kernel) -> bytes:
     lines = ['<?xml version="1.0" encoding="utf-8"?>']
     outer = ["project", "platform", "device", "core"]
     lines += [f"{'  ' * depth}<{tag}>" for depth, tag in enumerate(outer)]
-    lines.append(f'        <kernel name={quoteattr(kernel.name)} language="c" type="dpu">')
+    lines.append(f'        <kernel name="{escape(kernel.name)}" language="c" type="dpu">')
     lines.append(f'          <extended-data subtype="1" functional="0" dpu_kernel_id="{kernel.id:#x}"/>')
     lines += [f"          {_argument(index, argument)}" for index, argument in enumerate(kernel.arguments)]
-    lines.append(f"          <instance name={quoteattr(kernel.instance)}/>")
+    lines.append(f'          <instance name="{escape(kernel.instance)}"/>')
     lines.append("        </kernel>")
     lines += [f"{'  ' * depth}</{tag}>" for depth, tag in reversed(list(enumerate(outer)))]
     return ("\n".join(lines) + "\n").encode()
@@ -153,7 +153,7 @@ def metadata(kernel: Kernel) -> bytes:
 
 def _argument(index: int, argument: Argument) -> str:
     return (
-        f'<arg name={quoteattr(argument.name)} addressQualifier="{int(argument.memory is not None)}" id="{index}" '
+        f'<arg name="{escape(argument.name)}" addressQualifier="{int(argument.memory is not None)}" id="{index}" '
         f'size="{argument.size:#x}" offset="0x{argument.offset:02x}" hostOffset="0x0" hostSize="{argument.size:#x}" '
-        f"type={quoteattr(argument.type)}/>"
+        f'type="{escape(argument.type)}"/>'
     )

@@ -11,6 +11,8 @@ from functools import cache
 
 from bdforge.devices import AIE2, AIE2P, Generation
 from bdforge.isa import Form, Immediate, IsaError, load
+from bdforge.isa.operands import RegisterClass
+from bdforge.isa.tables import read_kinds
 
 SLOTS: tuple[str, ...] = ("lda", "ldb", "st", "alu", "mv", "vec")
 """Issue slots of the longest bundle, one instruction each per cycle; `lng` instructions take alu and mv together."""
@@ -108,7 +110,9 @@ def _ports(form: Form, kinds: Mapping[str, str]) -> Iterable[tuple[str, int]]:
 @cache
 def registers(generation: Generation, stem: str) -> int:
     """How many registers a core has whose names are `stem` and a number."""
-    return sum(re.fullmatch(rf"{stem}\d+", name) is not None for name in load(generation).registers)
+    classes = read_kinds(generation.name.lower()).values()  # of all tables only this one: it is read on import
+    names = {name for one in classes if isinstance(one, RegisterClass) for name in one.codes}
+    return sum(re.fullmatch(rf"{stem}\d+", name) is not None for name in names)
 
 
 VECTOR_REGISTERS = registers(AIE2P, "x")

@@ -7,6 +7,9 @@ Conversion, as the cores do it under rounding mode conv_even: E is the largest b
 mantissas are rounded to nearest, ties to even. Where one would be +128 all eight are rounded again with E + 1. At
 E = 254 they are clamped to -127 to 127 instead, so that every value is a finite float32. Subnormal float32 count as 0,
 as cores flush them. A block of zeros has E = 0. No block holds infinity or NaN.
+
+Tiles are 8 x 8 values, 72 bytes: 8 blocks, a row of A each. Hosts hold A (M x K) and C (M x N) as [M/8][K/8][72]; a C,
+with its blocks along N, can be the A of a next product.
 """
 
 import ml_dtypes
@@ -107,3 +110,45 @@ def _refuse_infinite(values: np.ndarray) -> None:
     raise FormatError(
         f"encode: the value at {place} is {values[place]}, which block floats cannot hold; clip or replace it first"
     )
+
+
+TILE_BYTES = BLOCK * BLOCK_BYTES
+"""Bytes of 8 x 8 block-float values."""
+
+
+def pack_bfp16(a: np.ndarray) -> np.ndarray:
+    """A, floats of shape (M, K), as block floats along K: uint8 (M//8, K//8, 72), C-contiguous.
+
+    Raises `FormatError` for sizes that are no multiples of 8, and for what `encode` refuses.
+    """
+    refuse("pack_bfp16", _matrix_problems(a, ("M", BLOCK), ("K", BLOCK)))
+    rows, columns = a.shape
+    blocks = encode(a).reshape(rows // BLOCK, BLOCK, columns // BLOCK, BLOCK_BYTES)
+    return blocks.transpose(0, 2, 1, 3).copy(order="C").reshape(rows // BLOCK, columns // BLOCK, TILE_BYTES)
+
+
+def unpack_bfp16(tiles: np.ndarray) -> np.ndarray:
+    """The float32 matrix (M, K) of tiles uint8 (M//8, K//8, 72) in the order of `pack_bfp16`. Raises `FormatError`."""
+    refuse("unpack_bfp16", _tile_problems(tiles, 3, "(M//8, K//8, 72)"))
+    rows, columns, _ = tiles.shape
+    blocks = tiles.reshape(rows, columns, BLOCK, BLOCK_BYTES).transpose(0, 2, 1, 3)
+    return decode(blocks).reshape(rows * BLOCK, columns * BLOCK)
+
+
+def _matrix_problems(matrix: np.ndarray, *sides: tuple[str, int]) -> list[str]:
+    if matrix.ndim != 2 or not matrix.size:
+        return [f"the matrix has shape {matrix.shape}, expected ({' x '.join(name for name, _ in sides)})"]
+    return [
+        f"{name} = {size} is no multiple of {multiple}, pad it to {-(-size // multiple) * multiple}"
+        for (name, multiple), size in zip(sides, matrix.shape, strict=True)
+        if size % multiple
+    ]
+
+
+def _tile_problems(tiles: np.ndarray, ndim: int, expected: str) -> list[str]:
+    problems = []
+    if tiles.dtype != np.uint8:
+        problems.append(f"tiles are {tiles.dtype}, expected uint8")
+    if tiles.ndim != ndim or tiles.shape[-1] != TILE_BYTES or not tiles.size:
+        problems.append(f"tiles have shape {tiles.shape}, expected {expected}")
+    return problems

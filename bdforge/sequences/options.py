@@ -54,9 +54,5 @@ class SequenceOptions:
         """Steps that run at a time."""
         return self.in_flight or WAITS[self.wait]
 
-    def wait_columns(self, columns: int) -> int:
-        """Columns of one wait, of `columns` in use."""
-        return columns if self.wide else 1
-
 
 DEFAULT_OPTIONS = SequenceOptions()

@@ -10,7 +10,7 @@ from library_builds import Done
 
 from bdforge.devices import device_named
 from bdforge.runtime.service.npu import shown
-from bdforge.xrt import XrtPackages
+from support.xrt_packages import XrtPackages
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from xrt_containers import make_elf, make_instruction_elf, make_xclbin
 
 from bdforge.operators import manifest
 from bdforge.runtime.service.npu import BDF, LIBRARY
-from bdforge.xrt import FetchError, XrtPackages, fetch_packages
 from support.image_contents import xclbin_contents
+from support.xrt_packages import FetchError, XrtPackages, fetch_packages
 
 PLAN = small_plan()
 PROBLEM = PLAN.spec.problems[0]

@@ -8,7 +8,7 @@ from typing import Any
 from bdforge.operators.gemm import Plan, sequence
 from bdforge.operators.gemm.spec import Problem
 from bdforge.toolchain.full_elf import ElfTools, write_full_elf
-from bdforge.xrt import XrtPackages
+from support.xrt_packages import XrtPackages
 
 PDI = "placeholder.pdi"
 KERNEL_ID = "0x901"

@@ -1,16 +1,7 @@
 """Core models against figures that the publications print."""
 
-import pytest
-
 from bdforge.devices.timing import timing_of
-from bdforge.perf.bounds.core import (
-    core_cycles,
-    core_efficiency,
-    microkernel_efficiency,
-    stream_in_cycles,
-    stream_out_cycles,
-    switch_overhead_cycles,
-)
+from bdforge.perf.bounds.core import core_cycles, stream_in_cycles, stream_out_cycles
 
 
 def test_the_published_kernel_sits_exactly_on_the_stream_bound():
@@ -24,19 +15,6 @@ def test_the_slower_operand_decides_the_stream():
     assert stream_in_cycles(32, 64, 96, 1, 1, 8) == 96 * 64 / 8
     assert stream_in_cycles(32, 64, 96, 4, 1, 8) == 32 * 64 * 4 / 8
     assert stream_out_cycles(64, 64, 4, 8) == 2048
-
-
-def test_microkernel_efficiency_of_a_published_listing():
-    # A thesis (Jena, 2025), 64x80x64: 13 cycles in, 16 blocks of 165, 6 out, of which 2560 multiply: 96.3 %.
-    assert microkernel_efficiency(13, 16 * 165, 6, 2560) == pytest.approx(0.963, abs=5e-4)
-
-
-def test_switch_overhead_and_core_efficiency_by_hand():
-    overhead = switch_overhead_cycles(50, 4, 4096, 64)
-    assert overhead == 12800
-    # 128x128 tile, K = 4096, 512 MACs a cycle: 131072 ideal cycles.
-    assert core_efficiency(131072, 0.8, overhead) == pytest.approx(131072 / (163840 + 12800))
-    assert core_efficiency(131072, 0.8, overhead, drain=4096) < core_efficiency(131072, 0.8, overhead)
 
 
 def test_a_compute_bound_core_waits_only_for_c():

@@ -8,7 +8,6 @@ from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.traffic import (
     a_bytes,
     arithmetic_intensity,
-    asymmetric_intensity,
     b_bytes,
     balanced_m,
     c_bytes,
@@ -63,11 +62,6 @@ def test_arithmetic_intensity_is_what_wang_et_al_print(m, n, K, a, b, c, printed
     found = arithmetic_intensity(m, n, K, a, b, c, rows=4, columns=8)
     assert found == pytest.approx(printed, rel=0.01)
     assert found * 65e9 / 1e12 == pytest.approx(memory_bound, rel=0.01)
-
-
-def test_asymmetric_buffering_raises_the_intensity_as_a_taller_tile_does():
-    plain = arithmetic_intensity(256, 128, 4096, 1.25, 1.25, 1.25, rows=4, columns=8)
-    assert asymmetric_intensity(32, 128, 4096, 1.25, 1.25, 1.25, rho=8, rows=4, columns=8) == plain
 
 
 def test_peak_compute_times_are_those_of_the_tables():

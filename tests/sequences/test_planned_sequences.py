@@ -59,13 +59,13 @@ def test_an_offset_beyond_4_gib_fills_both_address_words():
 
 
 @pytest.mark.parametrize(
-    ("wait", "in_flight", "steps", "columns"), [
-        ("column", 0, 4, 1), ("column", 4, 4, 1), ("column", 1, 1, 1), ("wide", 0, 1, 6), ("wide", 1, 1, 6),
+    ("wait", "in_flight", "steps"), [
+        ("column", 0, 4), ("column", 4, 4), ("column", 1, 1), ("wide", 0, 1), ("wide", 1, 1),
     ],
 )  # fmt: skip
-def test_forms_of_waiting_say_how_many_steps_and_columns(wait, in_flight, steps, columns):
+def test_forms_of_waiting_say_how_many_steps(wait, in_flight, steps):
     options = SequenceOptions(wait, in_flight)
-    assert (options.steps, options.wait_columns(6), options.wide) == (steps, columns, wait == "wide")
+    assert (options.steps, options.wide) == (steps, wait == "wide")
 
 
 def test_options_that_are_left_out_take_the_usual():

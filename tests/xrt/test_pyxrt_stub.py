@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bdforge.xrt import FetchError, fetch_packages
+from support.xrt_packages import FetchError, fetch_packages
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNER = ROOT / "bdforge" / "runtime" / "xrt.py"

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bdforge.xrt import FetchError, fetch_packages, find_development
+from bdforge.xrt import find_development
+from support.xrt_packages import FetchError, fetch_packages
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from itertools import groupby
 from math import lcm
 from typing import NamedTuple
 
-from bdforge.devices.limits import BYTE_BITS, GRANULE_BITS
+from bdforge.devices.limits import GRANULE_BITS
 from bdforge.devices.types import ElementType, Order
 
 
@@ -37,10 +37,6 @@ class Storage:
     def words(self, elements: int) -> int:
         """DMA granules of `elements` memory elements."""
         return elements * self.bits // GRANULE_BITS
-
-    def line_words(self, positions: int) -> int:
-        """DMA granules of a stretch of `positions` along a line."""
-        return self.words(positions * self.run)
 
 
 def storage_of(type_: ElementType, order: Order) -> Storage:
@@ -121,7 +117,3 @@ class Tiling:
         by_column = groupby(range(self.rows), self.a_column)
         fed = [(column, list(rows)) for column, rows in by_column]
         return [Feed(column, rows[0], 0, len(rows) * self.m) for column, rows in fed]
-
-    def b_tile_bytes(self, depth: int) -> int:
-        """Bytes of one n-tile of packed B that is `depth` deep."""
-        return depth * self.n * self.b.bits // BYTE_BITS

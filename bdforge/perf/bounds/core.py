@@ -1,8 +1,7 @@
 """What one core can do: stream and compute bounds, efficiencies. Pure functions of sizes.
 
 Sizes m, k, n are those of a core's tile in elements, a, b, c the bytes of an element, times are in array cycles.
-`rho` is rows of C over rows of A held at a time (asymmetric tile buffering). Sources: *S0* Taka et al., *S2* Wang et
-al.
+Source: *S0* Taka et al.
 """
 
 from dataclasses import dataclass
@@ -19,21 +18,6 @@ def stream_in_cycles(m: int, k: int, n: int, a: float, b: float, stream_bytes: f
 def stream_out_cycles(m: int, n: int, c: float, stream_bytes: float) -> float:
     """Cycles to send a tile of C: m·n·c / stream bytes per cycle (S0)."""
     return m * n * c / stream_bytes
-
-
-def microkernel_efficiency(prologue: float, steady: float, epilogue: float, ideal: float) -> float:
-    """Share of peak of one microkernel run: ideal / (prologue + steady + epilogue), in cycles (S2 section 4.3)."""
-    return ideal / (prologue + steady + epilogue)
-
-
-def switch_overhead_cycles(delta: float, rho: int, K: int, k: int) -> float:
-    """Cycles between microkernels for one tile of C: delta·rho·K/k, delta about 50 (S2 section 5)."""
-    return delta * rho * K / k
-
-
-def core_efficiency(ideal: float, micro_efficiency: float, overhead: float, drain: float = 0.0) -> float:
-    """Share of peak of a core over one tile of C: ideal / (ideal/eta_micro + overhead + drain), in cycles (S2)."""
-    return ideal / (ideal / micro_efficiency + overhead + drain)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,13 +34,6 @@ def arithmetic_intensity(
     return 2 / (a / (n * columns) + b / (m * rows) + c / K)
 
 
-def asymmetric_intensity(
-    m_a: int, n: int, K: int, a: float, b: float, c: float, *, rho: int, rows: int, columns: int
-) -> float:  # fmt: skip
-    """Operations per DRAM byte when C keeps rho times the rows of A's buffer: m = rho·m_a (S2 section 4)."""
-    return arithmetic_intensity(rho * m_a, n, K, a, b, c, rows=rows, columns=columns)
-
-
 def compute_seconds(M: int, K: int, N: int, macs_per_cycle: float, cores: int, hz: float) -> float:
     """Seconds of M·K·N / (MACs per cycle and core · cores · Hz) (S0)."""
     return M * K * N / (macs_per_cycle * cores * hz)

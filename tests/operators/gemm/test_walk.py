@@ -306,7 +306,7 @@ def test_b_falls_back_to_one_linear_column_step(depth: int, n: int):
     tiling = Tiling(m=2, k=8, n=n, k_mt=8, rows=2, columns=8)
     steps = walk(tiling, Problem(M=4, K=depth, N=3 * 8 * n, lda=depth, ldc=3 * 8 * n), SHIM)
     assert [s.count for s in steps] == [1, 1, 1]
-    length = tiling.b_tile_bytes(depth)
+    length = depth * n * 2 // 8  # of a packed n-tile of int2
     assert str(steps[2].of("B")[1].bds[0]) == f"({length}):(1)+{(2 * 8 + 1) * length}"
 
 

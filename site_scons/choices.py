@@ -33,7 +33,7 @@ Own = tuple[Path, TemplateSpec]
 
 TARGETS = """
 Targets (none: all):
-  all      everything for the device, the xclbin too; needs Peano, aiecc and XRT's xclbinutil (format=elf: aiebu-asm)
+  all      everything for the device, the xclbin too (format=elf: needs aiebu-asm; toolchain=aiecc: Peano, aiecc, XRT)
   host     what emulation needs: MLIR, manifest and host-compiled kernels
   emulate  host, then the design's problems on the emulated array
   cpp      the C++ library, bdforge-gemm and their package files, with the XRT that xrt= names
@@ -60,6 +60,9 @@ def variables(designs: list[str]) -> Variables:
             "default",
         ),
         EnumVariable("format", "what the NPU loads", "xclbin", ["xclbin", "elf"]),
+        EnumVariable(
+            "toolchain", "what makes xclbins: auto is aiecc where it is found", "auto", ["auto", "aiecc", "bdforge"]
+        ),
         EnumVariable("dialect", "form of the MLIR: auto is what aiecc reads", "auto", ["auto", *Era]),
         ("cxx", "C++ compiler of the host-compiled kernels (a name or a path)", "g++"),
         EnumVariable("kernel_opt", "-O of Peano; 1 for releases that make wrong code at 2", "2", ["1", "2", "3", "s"]),
@@ -189,12 +192,13 @@ def stop_at_unknown_targets(known: Iterable[str], designs: Iterable[str]) -> Non
             stop(f"unknown target {target!r}, did you mean {near[0]!r}? 'scons --help' lists all.")
 
 
-def asks_for(nodes: list) -> bool:
-    """Whether the targets of this call include any of `nodes`: by default, as all, by path or by a folder above."""
+def asks_for(nodes: list, of_all: bool = True) -> bool:
+    """Whether the targets of this call include any of `nodes`: by default and as all if they are `of_all`, by path or
+    by a folder above."""
     paths = [Path(node.get_abspath()) for node in nodes]
     named = [Path(GetLaunchDir(), name) for name in map(str, COMMAND_LINE_TARGETS) if name not in ("host", "emulate")]
     return (
-        not COMMAND_LINE_TARGETS
-        or "all" in COMMAND_LINE_TARGETS
+        (of_all and not COMMAND_LINE_TARGETS)
+        or (of_all and "all" in COMMAND_LINE_TARGETS)
         or any(path.is_relative_to(name) for path in paths for name in named)
     )

@@ -28,7 +28,7 @@ ALLOWED: dict[str, set[str]] = {
     "perf": {"design", "operators", "devices"},
     "runtime": {"emulator", "images", "sequences", "devices"},
     "models": {"runtime", "operators", "weights", "perf", "devices"},
-    "toolchain": {"design", "sequences", "mlir", "txn", "images", "xrt", "devices"},
+    "toolchain": {"design", "sequences", "mlir", "lower", "codegen", "txn", "images", "xrt", "devices"},
     "show": {"mlir", "routing", "lower", "images", "txn", "devices"},
 }
 """What each package may import besides itself; `cli` and the front door `bdforge` may import all."""
@@ -50,6 +50,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("perf", "bd_patterns"): "pictures of access patterns; granules in the tuner's legality",
     ("perf", "isa"): "instructions that kernels are scheduled from have their slots, latencies and units there",
     ("perf", "emulator"): "finalists of a search, and pictures of where time goes, are timed on the array",
+    ("runtime", "isa"): "programs of cores are read from images",
     ("runtime", "mlir"): "designs of users run on the NPU from their text",
     ("runtime", "txn"): "words of a user's sequence",
     ("runtime", "xrt"): "what this machine lacks stands first in what a failure on the NPU says",

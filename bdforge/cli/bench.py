@@ -80,7 +80,7 @@ def run_problems(
             inputs |= _stored(design, problem, stored)
         with emulating(f"{i + 1}/{len(problems)}: {problem} {problem.name}", screen(stderr=True)):
             rows.append(_run_one(design, plan, problem, inputs, timed, poison))
-    _print(console, plan, rows)
+    _print(console, plan, rows, design.cores_note)
     _print_times(console, rows)
     if not any(row.wrong is not None for row in rows):
         return 0
@@ -114,8 +114,8 @@ def _run_one(
     return _Checked(problem, found, next((mismatch for mismatch in wrong if mismatch), None), exact)
 
 
-def _print(console: Console, plan: Plan, rows: Sequence[_Checked]) -> None:
-    title = f"{plan.summary}, emulated"
+def _print(console: Console, plan: Plan, rows: Sequence[_Checked], cores: str) -> None:
+    title = f"{plan.summary}, emulated{cores and f', {cores}'}"
     table = new_table(title, "=shape", "name", "padding", ">operations", "check against numpy", ">host s")
     for row in rows:
         table.add_row(

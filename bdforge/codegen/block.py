@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
-from bdforge.isa import Instruction, Isa
+from bdforge.isa import Instruction, Isa, load
 
 BLOCK_BYTES = 16
 """Branch targets and return addresses are multiples of this."""
@@ -66,7 +67,7 @@ def _formats(isa: Isa, used: Sequence[frozenset[str]]) -> list[frozenset[str]]:
     for slots in used:
         following: dict[int, tuple[int, tuple]] = {}
         for total, chain in best.values():
-            for size, written in _sizes(isa, slots).items():
+            for size, written in _sizes(isa.generation, slots).items():
                 whole = total + size
                 known = following.get(whole % BLOCK_BYTES)
                 if known is None or whole < known[0]:
@@ -79,8 +80,10 @@ def _formats(isa: Isa, used: Sequence[frozenset[str]]) -> list[frozenset[str]]:
     return found[::-1]
 
 
-def _sizes(isa: Isa, slots: frozenset[str]) -> dict[int, frozenset[str]]:
+@cache
+def _sizes(generation: str, slots: frozenset[str]) -> dict[int, frozenset[str]]:
     """Sizes that a bundle with these slots can have, with what is then written."""
+    isa = load(generation)
     smallest = isa.bundle_format(slots)
     sizes = {smallest.size: slots}
     for fmt in isa.formats.values():

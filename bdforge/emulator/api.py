@@ -23,6 +23,7 @@ from bdforge.emulator.scheduler import STEP_BUDGET, Observer, scheduler_named
 from bdforge.emulator.strictness import Strictness
 from bdforge.emulator.timed import TimingOptions, TimingReport, replay
 from bdforge.emulator.trace import Recorder, Trace
+from bdforge.isa.program import CoreProgram
 from bdforge.mlir.array_ops import CoreOp
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.mlir.trace_ops import trace_warnings
@@ -71,7 +72,7 @@ def emulate(
     timing: TimingOptions | None = None,
     objects: Sequence[Path | str] = (),
     breakpoints: Breakpoints | None = None,
-    elfs: Mapping[tuple[int, int], Path | str] | None = None,
+    elfs: Mapping[tuple[int, int], Path | str | CoreProgram] | None = None,
 ) -> Result:
     """Run a design on the emulated array.
 
@@ -86,7 +87,7 @@ def emulate(
     `seed`. `permissive` names what to switch off (`strictness.NAMES`). `budget` bounds the steps of all cores and
     channels. With `poison`, reading tile memory that nobody wrote is an error. With `timing` the result has a report
     and a trace, which `replay` times again. `objects` are compiled kernels whose `.stack_sizes` tell how much stack
-    they take, `elfs` programs of machine code, by column and row, for cores to run instead of those of the text.
+    they take, `elfs` machine code, in files or as read, by column and row, for cores to run instead of the text's.
 
     Raises MlirError for text that is no valid design, EmulationError (Deadlock, DmaError, LockError, KernelError, …)
     for what the array would not survive, ArgumentError for arrays that do not fit.
@@ -134,10 +135,12 @@ def _run(machine: Machine, entry: RuntimeSequenceOp | None, instructions: np.nda
         array.strictness.caution("blocked-cores", blocked)
 
 
-def _elfs(elfs: Mapping[tuple[int, int], Path | str], module: ModuleOp) -> dict[tuple[int, int], Path]:
-    """Paths of ELFs by core; ArgumentError where the text has no core that could run one."""
+def _elfs(
+    elfs: Mapping[tuple[int, int], Path | str | CoreProgram], module: ModuleOp
+) -> dict[tuple[int, int], Path | CoreProgram]:
+    """Programs by core; ArgumentError where the text has no core that could run one."""
     there = {(op.tile.column, op.tile.row) for op in module.walk() if isinstance(op, CoreOp)}
     for place in elfs:
         if place not in there:
             raise ArgumentError(f"an ELF is given for core {place}, but the design has no aie.core there")
-    return {place: Path(path) for place, path in elfs.items()}
+    return {place: Path(elf) if isinstance(elf, str) else elf for place, elf in elfs.items()}

@@ -21,6 +21,7 @@ from bdforge.emulator.scheduler import Agent, Scheduler
 from bdforge.emulator.silicon import TokenKey, check_unread
 from bdforge.emulator.strictness import Strictness
 from bdforge.emulator.tile import Tile
+from bdforge.isa.program import CoreProgram
 
 FIRMWARE_WORD = 0x00CD0CD0
 
@@ -50,7 +51,7 @@ class Array:
         self.controlled: set[int] = set()  # columns that control packets wrote to
         self.programs: Programs | None = None  # machine code of cores, as registers reach it
         self.breakpoints: Breakpoints | None = None  # where somebody looks at cores that run machine code
-        self.elfs: Mapping[tuple[int, int], Path] = {}  # of cores that run these instead of the text's programs
+        self.elfs: Mapping[tuple[int, int], Path | CoreProgram] = {}  # instead of the text's
         self.runs_machine_code = False  # then accesses to the banks of cores' memories are told
         self.by_words = False  # whether instruction words run, not a sequence of the text
 

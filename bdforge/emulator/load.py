@@ -126,8 +126,9 @@ class Configuration:
     def _start(self, op: CoreOp) -> None:
         core = self.array.core(op.tile.column, op.tile.row)
         beside = None if op.elf_file is None else Path(location(op).file).parent / op.elf_file
-        if (elf := self.array.elfs.get(core.place, beside)) is not None:
-            loading.load_elf(core, elf, str(location(op)))
+        program = self.array.elfs.get(core.place, beside)
+        if program is not None:
+            loading.load_elf(core, program, str(location(op)))
             return
         self._linked(op)
         core.take(Body(core, op, self))

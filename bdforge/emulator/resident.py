@@ -10,17 +10,26 @@ from bdforge.emulator.host import HostMemory
 from bdforge.emulator.machine import Machine, parsed, stream_operations
 from bdforge.emulator.scheduler import STEP_BUDGET, Scheduler
 from bdforge.emulator.strictness import Strictness
+from bdforge.isa.program import CoreProgram
 
 
 class Resident:
     """A design on an array of its own, for any number of runs of instruction words, as on an NPU.
 
-    After a run that failed the next one gets a new array with the design loaded again. MlirError, DesignError or
-    KernelError for a design that cannot be loaded.
+    After a run that failed the next one gets a new array with the design loaded again. `programs` are machine code that
+    cores run instead of their bodies. MlirError, DesignError or KernelError for a design that cannot be loaded.
     """
 
-    def __init__(self, mlir: str, kernels: Mapping[str, Callable], file: str = "<string>", budget: int = STEP_BUDGET):
+    def __init__(
+        self,
+        mlir: str,
+        kernels: Mapping[str, Callable],
+        file: str = "<string>",
+        budget: int = STEP_BUDGET,
+        programs: Mapping[tuple[int, int], CoreProgram] | None = None,
+    ):
         self._module, self._kernels, self._budget = parsed(mlir, file), kernels, budget
+        self._programs = programs or {}
         self._start, _ = choose(self._module, None, None, file, runs_words=True)
         self._machine: Machine | None = self._load()
 
@@ -45,5 +54,5 @@ class Resident:
 
     def _load(self) -> Machine:
         array = Array(self._start.device, HostMemory(), Scheduler(self._budget), Strictness())
-        array.by_words = True
+        array.by_words, array.elfs = True, self._programs
         return Machine(self._module, self._start, self._kernels, array)

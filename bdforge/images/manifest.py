@@ -16,6 +16,7 @@ from bdforge.sequences.check import checked
 
 SCHEMA_VERSION = 2
 SCHEMA_FILE = "manifest.schema.json"
+OWN_TOOLCHAIN = "bdforge"  # makes images without a compiler
 XCLBIN_KERNEL = "MLIR_AIE"  # aiecc's default for --xclbin-kernel-name
 ELF_KERNEL = "main"  # a full ELF's kernels are its MLIR's devices, their instances the runtime sequences
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -83,6 +84,24 @@ class SequenceFacts(_Part):
     wide: bool = Field(description="Whether one operation awaits the tokens of several columns.")
 
 
+class ToolFacts(_Part):
+    """A program that took part in making an image."""
+
+    name: str
+    version: str
+    sha256: str = Field("", pattern="^([0-9a-f]{64})?$", description="Of its file, or of all of bdforge's code.")
+
+
+class Toolchain(_Part):
+    """What made the xclbin."""
+
+    name: str = Field(description="aiecc, or bdforge: without a compiler.")
+    tools: list[ToolFacts]
+    host_cores: list[list[int]] = Field(
+        [], description="Column and row of cores without machine code; the emulated array runs host kernels there."
+    )
+
+
 class Placement(_Part):
     """Where the buffers of the array are."""
 
@@ -115,9 +134,11 @@ class Manifest(_Part):
     arguments: list[Argument]
     sequence: SequenceFacts = Field(description="From which a host makes the instruction stream of any problem.")
     placement: Placement | None = Field(None, description="Absent from manifests of older builds.")
+    toolchain: Toolchain | None = Field(None, description="Absent where no image was built.")
     spec: dict[str, Any] = Field(description="The spec itself, as its TOML file holds it.")
     files: dict[str, BuiltFile] = Field(
-        description="What the build made: mlir, host_kernels, xclbin, elf, placement, insts_<sequence>."
+        description="What the build made: mlir, host_kernels, xclbin (emulated: one that is not for silicon), elf, "
+        "placement, toolchain, insts_<sequence>."
     )
     problems: list[BuiltProblem]
 

@@ -21,17 +21,20 @@ _COLUMN, _ROW, _OFFSET = 25, 20, (1 << 20) - 1
 class CoreProgram:
     """What a core's program memory holds: `code` by address; `name` says of which core, "" if the file has one only.
 
-    `generation` is None if the file does not tell, `symbols` are names of addresses.
+    `generation` is None if the file does not tell, `symbols` are names of addresses, `tile` the column and row.
     """
 
     name: str
     code: tuple[Segment, ...]
     generation: str | None = None
     symbols: Mapping[int, str] = field(default_factory=dict)
+    tile: tuple[int, int] | None = None
 
 
-def read_programs(data: bytes, raw: bool = False) -> list[CoreProgram]:
+def read_programs(data: bytes, raw: bool = False, sparse: bool = False) -> list[CoreProgram]:
     """All core programs of a file, told apart by its first bytes; with `raw` all of it is code from address 0 on.
+
+    `sparse` files may hold none.
 
     ContainerError for a container that is broken or holds no program, and for bytes that cannot be any.
     """
@@ -40,7 +43,7 @@ def read_programs(data: bytes, raw: bool = False) -> list[CoreProgram]:
     except ImageError as error:
         raise ContainerError(str(error)) from error
     found = [program for program in found if program.code]
-    if not found:
+    if not (found or sparse):
         raise ContainerError("the file writes no program memory of any core")
     for program in found:
         for segment in program.code:
@@ -108,7 +111,7 @@ def _of_writes(prefix: str, all_writes: Iterable[tuple[int, bytes]]) -> list[Cor
             tile = address >> _COLUMN, address >> _ROW & 31
             memories.setdefault(tile, {})[start] = data
     return [
-        CoreProgram(f"{prefix}tile ({column}, {row})", tuple(_merged(pieces)))
+        CoreProgram(f"{prefix}tile ({column}, {row})", tuple(_merged(pieces)), tile=(column, row))
         for (column, row), pieces in sorted(memories.items())
     ]
 

@@ -42,17 +42,25 @@ def built_files(plan: Plan, problems: Sequence[Problem]) -> dict[str, str]:
     """Paths of all that builds make of `plan`, by role, relative to the manifest's folder."""
     name = plan.spec.name
     insts = {f"insts_{problem.sequence}": f"insts_{problem.sequence}.bin" for problem in problems}
-    images = {"xclbin": f"{name}.xclbin", "elf": f"{name}.elf", "placement": "placement.json"}
+    images = {
+        "xclbin": f"{name}.xclbin", "emulated": f"{name}.emulated.xclbin", "elf": f"{name}.elf",
+        "placement": "placement.json", "toolchain": "toolchain.json",
+    }  # fmt: skip
     return {"mlir": f"{name}.mlir", "host_kernels": f"kernels/lib{name}.so"} | images | insts
 
 
 def manifest(
-    plan: Plan, problems: Sequence[Problem], hashes: Mapping[str, str] | None = None, read_back: str = ""
+    plan: Plan,
+    problems: Sequence[Problem],
+    hashes: Mapping[str, str] | None = None,
+    read_back: str = "",
+    toolchain: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The manifest of `plan` with one entry for each built-in problem.
 
     `hashes` are the SHA-256 of the files that were built, by their roles in `built_files`; xclbin, ELF and instruction
-    streams are listed when they have one. `read_back` is what confirmed the addresses of the buffers, if anything did.
+    streams are listed when they have one. `read_back` is what confirmed the addresses of the buffers, if anything did,
+    `toolchain` the facts of what made the image.
     """
     known = hashes or {}
     spec, program = plan.spec, plan.program
@@ -73,6 +81,7 @@ def manifest(
             "wide": plan.wide,
         },
         "placement": {"read_back": read_back, "buffers": plan.design.buffer_addresses},
+        **({"toolchain": dict(toolchain)} if toolchain else {}),
         "spec": spec.content,
         "files": {
             role: {"path": path, "sha256": known.get(role, "")}

@@ -9,7 +9,8 @@ from typing import Any, Self
 
 from bdforge.devices import Device, DeviceError, device_named, mlir_device_named
 from bdforge.files import read_bytes, read_json, read_text
-from bdforge.images.manifest import Manifest, manifest_fault
+from bdforge.images.manifest import OWN_TOOLCHAIN, Manifest, manifest_fault
+from bdforge.isa.program import CoreProgram, read_programs
 from bdforge.messages import InputError
 from bdforge.runtime.kernels import load_kernels
 from bdforge.sequences import OperandError, PlannedSequence, Program, ProgramError, SequenceOptions, WalkError, planned
@@ -98,9 +99,31 @@ class BuiltDesign:
         """The kernels, compiled for this host."""
         return load_kernels(self.kernel_library)
 
+    @property
+    def cores_note(self) -> str:
+        """What its cores run on the emulated array, of a build without a compiler; "" where all run host kernels."""
+        toolchain = self.manifest.toolchain
+        if toolchain is None or toolchain.name != OWN_TOOLCHAIN:
+            return ""
+        if not toolchain.host_cores:
+            return "machine code in every core"
+        return f"kernels of the host on {len(toolchain.host_cores)} cores, which have no machine code"
+
+    @cached_property
+    def programs(self) -> Mapping[tuple[int, int], CoreProgram]:
+        """Machine code of cores by column and row, out of the image of a build without a compiler; else none.
+
+        BuildError where the image is missing or of another build.
+        """
+        toolchain = self.manifest.toolchain
+        if toolchain is None or toolchain.name != OWN_TOOLCHAIN:
+            return {}
+        role = "emulated" if toolchain.host_cores else "xclbin"
+        return {p.tile: p for p in read_programs(self.image(role).read_bytes(), sparse=True) if p.tile is not None}
+
     def image(self, role: str) -> Path:
         """What is loaded onto an NPU: "xclbin" or "elf"; BuildError when it is missing or of another build."""
-        way = f"build it with scons device={self.manifest.device} format={role} (needs Peano, aiecc and XRT)"
+        way = f"build it with scons device={self.manifest.device}{' format=elf' if role == 'elf' else ''}"
         return _checked_file(self.folder, self.manifest, role, way)
 
 

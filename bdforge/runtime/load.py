@@ -48,7 +48,8 @@ class Emulator:
 
     @cached_property
     def _resident(self) -> Resident:
-        return Resident(self._design.mlir, self._design.kernels, str(self._design.mlir_file))
+        design = self._design
+        return Resident(design.mlir, design.kernels, str(design.mlir_file), programs=design.programs)
 
 
 def backend_for(design: BuiltDesign, device: str | None, environ: Mapping[str, str] = os.environ) -> Backend:

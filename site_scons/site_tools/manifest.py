@@ -29,7 +29,8 @@ def write_manifest(target, source, env):
     hashes = {role: _sha256(path) for role, path in paths.items() if path in built}
     hashes = _earlier(file, hashes["mlir"], paths) | hashes
     confirmed = json.loads(paths["placement"].read_text())["read_back"] if "placement" in hashes else ""
-    facts = manifest(plan, problems, hashes, confirmed)
+    toolchain = json.loads(paths["toolchain"].read_text()) if "toolchain" in hashes else None
+    facts = manifest(plan, problems, hashes, confirmed, toolchain)
     write_whole(file, json.dumps({"$schema": f"./{SCHEMA_FILE}"} | facts, indent=2) + "\n")
     write_whole(target[1].get_abspath(), json_schema())
 

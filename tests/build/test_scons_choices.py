@@ -119,7 +119,7 @@ def test_a_faulty_spec_stops_with_every_reason_before_any_work(scons, tree):
 
 
 def test_missing_tools_are_named_together_before_any_work(scons, tree):
-    result = scons("device=strix_halo", PATH="/usr/bin:/bin", PEANO_INSTALL_DIR="/nowhere/peano")
+    result = scons("device=strix_halo", "toolchain=aiecc", PATH="/usr/bin:/bin", PEANO_INSTALL_DIR="/nowhere/peano")
     assert result.returncode == 2
     for part in ("Peano clang++: looked in PEANO_INSTALL_DIR=/nowhere/peano", "aiecc: looked in", "mlir_aie wheel",
                  "xclbinutil (XRT): looked in", "PATH", "get it: pip install llvm-aie"):  # fmt: skip
@@ -131,5 +131,5 @@ def test_missing_tools_are_named_together_before_any_work(scons, tree):
 
 @pytest.mark.parametrize("target", ["all", "build", "build/strix_halo/gemm_i8_i2_bitnet/insts_gemm_256x2560x2560.bin"])
 def test_every_way_to_ask_for_an_xclbin_needs_the_tools(scons, target):
-    result = scons(target, PATH="/usr/bin:/bin", PEANO_INSTALL_DIR="/nowhere/peano")
+    result = scons(target, "toolchain=aiecc", PATH="/usr/bin:/bin", PEANO_INSTALL_DIR="/nowhere/peano")
     assert "needs tools that are not there" in result.stderr

@@ -113,7 +113,7 @@ def test_an_aiecc_that_reads_neither_form_is_refused_before_any_work(scons, tree
 def test_the_manifest_lists_every_file_with_its_hash(whole):
     manifest, folder = manifest_of(whole.tree), whole.tree / "build" / DESIGN
     insts = (f"insts_{name}" for name in SEQUENCES)
-    assert set(manifest["files"]) == {"mlir", "host_kernels", "xclbin", "elf", "placement", *insts}
+    assert set(manifest["files"]) == {"mlir", "host_kernels", "xclbin", "elf", "placement", "toolchain", *insts}
     for role, entry in manifest["files"].items():
         assert hashlib.sha256((folder / entry["path"]).read_bytes()).hexdigest() == entry["sha256"], role
     assert manifest_fault(manifest) is None

@@ -1,6 +1,6 @@
 """Kernels that this project assembles: the integer family, by the names and options of those in `kernels/`."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from bdforge.codegen.abi import Callee
@@ -21,8 +21,21 @@ def assembled(name: str, generation: str, defines: Iterable[str]) -> Kernel:
     return Kernel(Callee(name, quiet=True), _text(name, generation, tuple(defines)), f"bdforge.codegen.kernels: {name}")
 
 
+def refusal(name: str, generation: str, defines: Iterable[str]) -> str | None:
+    """Why there is no assembled kernel of a name; None where there is one."""
+    try:
+        _maker(name, generation, tuple(defines))
+    except CodegenError as error:
+        return str(error)
+    return None
+
+
 @lru_cache(maxsize=64)
 def _text(name: str, generation: str, defines: tuple[str, ...]) -> str:
+    return _maker(name, generation, defines)()
+
+
+def _maker(name: str, generation: str, defines: tuple[str, ...]) -> Callable[[], str]:
     maker = _MAKERS.get(name.partition("_")[0])
     if maker is None:
         raise CodegenError(f"{name} is not assembled: there are {', '.join(f'{prefix}_*' for prefix in _MAKERS)}")

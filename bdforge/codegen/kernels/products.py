@@ -5,7 +5,9 @@ accumulators over all of k: they come from memory before, and go back after. Eac
 registers in its own way; what is multiplied is int8 by int8 always.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.kernels.function import Function, Options
@@ -60,9 +62,12 @@ class _Tile:
         return self.vectors.rows * _COLUMNS * self.c_bytes
 
 
-def multiply(name: str, generation: str, options: Options) -> str:
-    """The kernel's assembly; CodegenError for types or options without an assembled kernel."""
-    tile = _tile(name, generation, options)
+def multiply(name: str, generation: str, options: Options) -> Callable[[], str]:
+    """What writes the kernel's assembly; CodegenError for types or options without an assembled kernel."""
+    return partial(_written, name, generation, _tile(name, generation, options))
+
+
+def _written(name: str, generation: str, tile: "_Tile") -> str:
     f = Function(name, generation, _about(name, tile))
     _begin(f, tile)
     rows, odd = divmod(tile.m // tile.vectors.rows, 2)

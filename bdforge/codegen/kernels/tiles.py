@@ -1,6 +1,8 @@
 """Kernels that pass once over a tile of C: `zero_*`, `unscale_i32` and `finish_i32_*` of integers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.kernels.function import ROUNDINGS, Function, Options
@@ -12,14 +14,19 @@ _TILE = 64  # elements of a micro-tile of AIE2P
 _FIELDS = 4
 
 
-def zero(name: str, generation: str, options: Options) -> str:
-    """Clear a tile; CodegenError for elements that are no whole bytes."""
+def zero(name: str, generation: str, options: Options) -> Callable[[], str]:
+    """What writes the kernel that clears a tile; CodegenError for elements that are no whole bytes."""
     code, access = name.partition("_")[2], _ACCESS[generation]
     if code not in _SIZES:
         raise CodegenError(f"{name} is not assembled: elements are {', '.join(_SIZES)}")
     size = options.number("DIM_M") * options.number("DIM_N") * _SIZES[code]
     if size % access:
         raise CodegenError(f"{name}: {size} bytes are no multiple of {access}")
+    return partial(_cleared, name, generation, size)
+
+
+def _cleared(name: str, generation: str, size: int) -> str:
+    access = _ACCESS[generation]
     f = Function(name, generation, f"{name}: {size} bytes at p0 become 0.")
     f.set("r8", 0)
     f.add("vbcst.32 x0, r8")
@@ -46,9 +53,12 @@ class _Finish:
     tiles: int
 
 
-def finish(name: str, generation: str, options: Options) -> str:
-    """Shift, round, saturate, rectify, in place; CodegenError for options without an assembled kernel."""
-    wanted = _wanted(name, generation, options)
+def finish(name: str, generation: str, options: Options) -> Callable[[], str]:
+    """What writes a kernel that shifts, rounds, saturates, rectifies in place; CodegenError for options without one."""
+    return partial(_finished, name, generation, _wanted(name, generation, options))
+
+
+def _finished(name: str, generation: str, wanted: "_Finish") -> str:
     shifts = ", ".join(map(str, wanted.shifts))
     f = Function(name, generation, f"{name}: {wanted.tiles} micro-tiles at p0, shifted right by {shifts} in turn.")
     wide = int(wanted.size == 4)
@@ -71,6 +81,8 @@ def _wanted(name: str, generation: str, options: Options) -> _Finish:
         raise CodegenError(f"{name} is not assembled for {generation}: there are integers of AIE2P")
     if told := [option for option in ("BIAS", "SCALE") if options.has(option)]:
         raise CodegenError(f"{name} is not assembled with {told[0]}")
+    if result != "i32" and options.has("RELU"):
+        raise CodegenError(f"{name} is not assembled with RELU")
     unscale = name.startswith("unscale")
     shift = 0 if unscale else options.number("SHIFT", 0)
     fields = _FIELDS if unscale or options.has("FIELD_SCALED") else 1
@@ -108,8 +120,6 @@ def _wide(f: Function, wanted: _Finish) -> None:
 def _narrow(f: Function, wanted: _Finish) -> None:
     """int8 and int16, dense from the tile's first byte: results never reach what is still to be read."""
     sign = "srsSign0" if wanted.relu else "srsSign1"
-    if wanted.relu:
-        raise CodegenError("finish_i32_i8 and finish_i32_i16 are not assembled with RELU")
     for number in range(len(wanted.shifts)):
         for part in ("bmll", "bmlh", "bmhl", "bmhh"):
             f.add(f"vlda {part}{number}, [p0], #64", f"field {number}")

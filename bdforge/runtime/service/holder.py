@@ -41,7 +41,7 @@ def load_resident(manifest: Path) -> Resident:
     a manifest that is not theirs; EmulationError or Fault for a design that the array does not take."""
     design = BuiltDesign.load(manifest.parent)
     facts = design.manifest
-    resident = Resident(design.mlir, design.kernels, str(design.mlir_file))
+    resident = Resident(design.mlir, design.kernels, str(design.mlir_file), programs=design.programs)
     try:
         product, array = device_named(facts.device), mlir_device_named(facts.mlir_device)
     except DeviceError as error:

@@ -38,7 +38,8 @@ def test_what_a_plan_writes_is_what_the_schema_describes(facts: dict):
 
 
 def test_every_file_of_a_build_is_listed_with_its_hash(facts: dict):
-    assert set(facts["files"]) == {"mlir", "host_kernels", "xclbin", "elf", "placement", "insts_gemm_33x40x70"}
+    images = {"xclbin", "emulated", "elf", "placement", "toolchain"}
+    assert set(facts["files"]) == {"mlir", "host_kernels", *images, "insts_gemm_33x40x70"}
     assert facts["files"]["elf"] == {"path": "small.elf", "sha256": "0" * 64}
 
 

@@ -21,11 +21,15 @@ _LINE = 16  # bytes of the longest bundle
 _SHOWN = 3
 
 
-def load_elf(core: Core, path: Path, where: str) -> None:
-    """Load a core's ELF: code, data in the four memories that it reaches, and start it.
+def load_elf(core: Core, path: Path | CoreProgram, where: str) -> None:
+    """Load a core's ELF: code, data in the four memories that it reaches, and start it; or code that was read already.
 
     DesignError for a file that is missing, is no core's ELF, is for another generation or reaches beyond its memories.
     """
+    if isinstance(path, CoreProgram):
+        _place(core, path.code, f"{where}: {path.name}")
+        _start(core, core.array.tile(*core.place), dict(path.symbols), path.name)
+        return
     try:
         segments, generation, names = core_segments(path.read_bytes())
     except OSError as error:

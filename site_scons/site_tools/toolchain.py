@@ -1,0 +1,91 @@
+"""Images and what made them: AssembledXclbin needs no compiler, Toolchain tells of a build by aiecc.
+
+    env.AssembledXclbin([xclbin, toolchain.json, insts_<sequence>.bin...], [mlir], KERNEL_MACROS=[...], KERNELS=[...])
+    env.Toolchain(toolchain.json, xclbin)
+
+Cores run programs that bdforge makes of their bodies, linked with kernels that it assembles. An xclbin whose name ends
+in .emulated.xclbin may lack some; it is never one for silicon.
+"""
+
+import json
+from pathlib import Path
+
+from commands import say, sentence, short_line, tree_files, versions
+from SCons.Script import Action, Builder
+
+from bdforge.devices import device_named
+from bdforge.files import read_text, write_whole
+from bdforge.images.manifest import OWN_TOOLCHAIN
+from bdforge.messages import InputError
+from bdforge.toolchain.assembled import built_image, cpp_only, for_emulation_only, toolchain_facts
+
+EMULATED = ".emulated.xclbin"
+CODE = (
+    "bdforge/codegen", "bdforge/isa", "bdforge/lower", "bdforge/images", "bdforge/routing", "bdforge/mlir",
+    "bdforge/devices", "bdforge/txn", "bdforge/toolchain",
+)  # fmt: skip
+
+
+@sentence("built")
+def write_image(target, source, env):
+    """Write the xclbin, what made it, and the instruction words."""
+    xclbin, facts, *insts = (Path(node.get_abspath()) for node in target)
+    names = [path.stem.removeprefix("insts_") for path in insts]
+    image = built_image(read_text(source[0].get_abspath()), str(source[0]), env["KERNEL_MACROS"], names)
+    if xclbin.name.endswith(EMULATED):
+        without = cpp_only(env["KERNELS"], device_named(env["device"]).generation, env["KERNEL_MACROS"])
+        say(f"{for_emulation_only(str(target[0]), without)}.")
+    elif image.without:
+        raise InputError(f"{source[0]}: {next(iter(image.without.values()))}")
+    write_whole(xclbin, image.xclbin)
+    for path, name in zip(insts, names, strict=True):
+        write_whole(path, image.streams[name])
+    write_whole(facts, json.dumps(toolchain_facts(OWN_TOOLCHAIN, [], image.without), indent=2) + "\n")
+
+
+@sentence("written")
+def write_facts(target, source, env):
+    """Write which tools made an xclbin."""
+    tools = [*env["AIECC_TOOLS"], *env["PEANO_TOOLS"][1:]]
+    write_whole(target[0].get_abspath(), json.dumps(toolchain_facts("aiecc", tools), indent=2) + "\n")
+
+
+def assembled(env, kernels, macros) -> bool:
+    """Whether all kernels have machine code."""
+    return not cpp_only(kernels, device_named(env["device"]).generation, macros)
+
+
+def code(env) -> list:
+    """Nodes of all that makes an image."""
+    return [node for folder in CODE for node in tree_files(env, folder, ".py", ".csv")]
+
+
+def depend(target, source, env):
+    """Add the code, and its tables."""
+    env.Depends(target, code(env))
+    return target, source
+
+
+def depend_on_tools(target, source, env):
+    """Add the tools' versions, and the code that tells of them."""
+    env.Depends(target, [*code(env), *versions(env["AIECC_TOOLS"])])
+    return target, source
+
+
+def generate(env):
+    """Choose the toolchain and add the builders."""
+    chosen = env["toolchain"]
+    if chosen == "auto":
+        chosen = "aiecc" if env["AIECC_TOOLS"][0] else OWN_TOOLCHAIN
+    env["TOOLCHAIN"], env["KERNEL_MACROS"], env["KERNELS"] = chosen, [], []
+    image = Action(
+        write_image, lambda target, source, env: short_line("XCLBIN", target), varlist=["KERNEL_MACROS", "device"]
+    )
+    env["BUILDERS"]["AssembledXclbin"] = Builder(action=image, emitter=depend)
+    facts = Action(write_facts, lambda target, source, env: short_line("TOOLCHAIN", target))
+    env["BUILDERS"]["Toolchain"] = Builder(action=facts, emitter=depend_on_tools)
+
+
+def exists(env):
+    """Nothing but bdforge is needed."""
+    return True

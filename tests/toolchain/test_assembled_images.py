@@ -1,0 +1,88 @@
+"""Images made without a compiler: run by the emulated array from their own xclbin, equal to numpy."""
+
+import numpy as np
+import pytest
+
+from bdforge.devices import device_named
+from bdforge.emulator import emulate
+from bdforge.images.read import read_image
+from bdforge.isa.program import read_programs
+from bdforge.operators import plan, render, spec_from
+from bdforge.operators.gemm import Problem
+from bdforge.sequences.buffers import arguments, fetched, placed
+from bdforge.toolchain.assembled import built_image, cpp_only, for_emulation_only, toolchain_facts
+from bdforge.txn.operations import BlockWrite
+
+SHAPE = (37, 100, 90)
+
+
+def small(b: str, c: str = "int32", device: str = "npu2", tile=(16, 24, 32), rho: int = 1):
+    m, k, n = tile
+    content = {
+        "kind": "gemm",
+        "types": {"a": "int8", "b": b, "c": c, **({"accumulator": "int32"} if b == "int2" or c == "bf16" else {})},
+        "array": {"device": device, "rows": 2, "columns": 2},
+        "tile": {"m": m, "k": k, "n": n},
+        **({"epilogue": {"scale": True}} if c == "bf16" else {}),
+        "buffers": {"k_mt": 2 * k, "c_buffers": 1, "rho": rho},
+        "problems": [{"name": "odd", "M": SHAPE[0], "K": SHAPE[1], "N": SHAPE[2]}],
+    }
+    return plan(spec_from(content, f"small_{b}"), device_named("phoenix" if device == "npu1" else "strix_halo"))
+
+
+def image_of(planned):
+    text = render(planned, planned.spec.problems)
+    names = [problem.sequence for problem in planned.spec.problems]
+    return text, built_image(text, "small.mlir", planned.kernels.defines, names)
+
+
+@pytest.mark.parametrize(
+    "planned",
+    [pytest.param(small("int4", tile=(24, 40, 32)), marks=pytest.mark.slow),
+     small("int2", tile=(32, 40, 32), rho=2),
+     pytest.param(small("int8", "int8"), marks=pytest.mark.slow),
+     small("int8", "int16", "npu1")],
+    ids=["i4", "i2", "i8", "aie2"],
+)  # fmt: skip
+def test_machine_code_in_every_core_equals_numpy(planned):
+    text, image = image_of(planned)
+    assert not image.without
+    programs = {program.tile: program for program in read_programs(image.xclbin) if program.tile is not None}
+    assert len(programs) == 4
+    problem = Problem(*SHAPE)
+    inputs = planned.random(problem, 3)
+    steps = planned.sequence(problem)
+    buffers = arguments(steps, placed(steps, inputs))
+    (words,) = image.streams.values()
+    assert words == steps.words().astype("<u4").tobytes()
+    result = emulate(text, buffers, instructions=words, elfs=programs)
+    assert len(result.cores) == 4  # each tells of machine code that it ran
+    for name, expected in planned.reference(inputs).items():
+        assert np.array_equal(fetched(steps, buffers)[name], expected.values)
+
+
+def test_the_same_design_gives_the_same_bytes():
+    planned = small("int2")
+    first, second = (image_of(planned)[1] for _ in range(2))
+    assert first.xclbin == second.xclbin
+    assert {p.elf for p in first.programs.values()} == {p.elf for p in second.programs.values()}
+
+
+def test_cores_whose_kernels_exist_in_cpp_only_stay_without_code_and_are_named():
+    planned = small("int8", "bf16")
+    _, image = image_of(planned)
+    assert set(image.without) == {(0, 2), (0, 3), (1, 2), (1, 3)}
+    assert all("finish_i32_bf16 is not assembled" in reason for reason in image.without.values())
+    (operations,) = read_image(image.xclbin).configurations
+    code = [op for op in operations if isinstance(op, BlockWrite) and op.address & 0xFF000 in range(0x20000, 0x24000)]
+    assert not code
+    reasons = cpp_only(planned.kernels.symbols, planned.device.generation, planned.kernels.defines)
+    sentence = for_emulation_only("small.emulated.xclbin", reasons)
+    assert "no xclbin for silicon: its cores have no machine code of finish_i32_bf16" in sentence
+    assert toolchain_facts("bdforge", [], image.without)["host_cores"] == [[0, 2], [0, 3], [1, 2], [1, 3]]
+
+
+def test_the_manifest_names_the_code_that_made_an_image_by_its_hash():
+    (own,) = toolchain_facts("bdforge", [])["tools"]
+    assert own["name"] == "bdforge"
+    assert len(own["sha256"]) == 64

@@ -112,9 +112,9 @@ def _layers_remarks(found: Layers) -> list[str]:
     lines = [
         f"NPU {npu:.1f} ms, of it dispatches {sum(part.dispatch_ms for part in found.parts):.1f}; CPU {cpu:.1f} ms"
     ]
-    if cpu:
+    if found.overlapped_ms is not None:
         lines.append(f"two micro-batches that overlap both: {found.overlapped_ms:.0f} ms")
-    else:
+    if not cpu:
         lines.append("operators of the CPU: nobody published their times, so they are not in here")
     for name, saved in found.savings.items():
         parts = ", ".join(found.model.fusions[name])

@@ -38,6 +38,7 @@ NOT_HERE = {
     "bdforge doctor": "tells of this machine: tests/cli/test_doctor_command.py",
     "bdforge build mine.toml": "compiles: tests/build/test_wheel.py",
     "bdforge run build/strix_halo/mine": "runs what was built before: tests/build/test_wheel.py",
+    "bdforge generate examples/bitnet/licence.gguf": "needs a built design: tests/models, tests/cli",
     "bdforge new project": "tests/cli/test_new_project.py",
     "bdforge disasm design.xclbin": "needs AMD's tools to make one: tests/isa",
     "bdforge disasm final.xclbin": "as before",

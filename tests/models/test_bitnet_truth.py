@@ -1,14 +1,14 @@
 """Tiny BitNets against `transformers` (recorded) and against the formulas written once more in float64."""
 
-from itertools import cycle
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bdforge.models import Products, Sampler, Split, generate
+from bdforge.models import Sampler, Split, generate
 from bdforge.models.bitnet import BitNet
 from bdforge.runtime import load
+from support.exact_products import Exact
 from support.plain_bitnet import PlainBitNet
 from support.transformers_bitnet import IDS, RECORDED, tiny
 from tools.bitnet.content import Content, config, random_content
@@ -34,28 +34,6 @@ class Observed(BitNet):
         np.testing.assert_allclose(scales, 1 / steps[:, 0], rtol=1e-6)
         self.codes.append(codes)
         return linear, codes, scales
-
-
-class Exact(Products):
-    """Products that are compared with those of the content's own matrices, in the order of the layers."""
-
-    def watch(self, content: Content) -> "Exact":
-        roles = {"qkv": "qkv", "out": "o", "gate_up": ("gate", "up"), "down": ("down",)}
-        matrices = [(name, [layer[role] for role in of]) for layer in content.matrices for name, of in roles.items()]
-        self.right = cycle(matrices)
-        return self
-
-    def __call__(self, linear, codes, scales):
-        name, parts = next(self.right)
-        assert linear.name == name
-        y = super().__call__(linear, codes, scales)
-        sums = codes.astype(np.int64) @ np.hstack([weights for weights, _ in parts])
-        columns = np.repeat(np.array([scale for _, scale in parts], np.float32), [w.shape[1] for w, _ in parts])
-        if self.split.plan.spec.c == "int32":
-            np.testing.assert_array_equal(y, sums.astype(np.float32) * scales[:, None] * columns)
-        else:
-            np.testing.assert_allclose(y, sums * scales[:, None].astype(np.float64) * columns, rtol=1.01 * 2**-8)
-        return y
 
 
 def opened(path: Path, design, content: Content, rule: str = "array") -> Observed:

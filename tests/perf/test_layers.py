@@ -3,6 +3,7 @@
 import csv
 import io
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,17 @@ import pytest
 from bdforge.cli import main
 from bdforge.operators.gemm import Problem
 from bdforge.perf import GemmCase, PerfError, estimate
-from bdforge.perf.bounds.layers import crossover, layers, write_csv
-from bdforge.perf.bounds.models import BITNET, GPT2_TRAIN, Linear, model_named
+from bdforge.perf.bounds.layers import Part, crossover, layers, overlapped_ms, write_csv
+from bdforge.perf.bounds.models import (
+    ATTENTION,
+    BITNET,
+    GPT2_TRAIN,
+    Linear,
+    Model,
+    Stage,
+    measured_cpu_us,
+    model_named,
+)
 from support.built_designs import ROOT
 
 TUNED = str(ROOT / "designs" / "gemm_i8_i2_tuned.toml")
@@ -36,6 +46,7 @@ def test_parts_are_gemms_of_the_model_and_measured_operators():
     measured = {part.operator: part.ms for part in found.parts if part.where == "CPU"}
     assert measured["attention"] == pytest.approx(165)
     assert measured["norms"] == pytest.approx(52)
+    assert found.overlapped_ms is not None
     assert found.ms("NPU") < found.overlapped_ms < found.ms()
 
 
@@ -158,3 +169,41 @@ def test_options_that_do_not_go_together_are_refused(command, options, message):
     code, _, err = command(*options)
     assert code == 2
     assert message in err
+
+
+def test_micro_batches_take_turns():
+    """Two stages of one layer, worked out by hand: 4 and 2 ms of CPU for both batches, products of 3 and 1 ms each."""
+    stages = (Stage(("a",), {"early": 1.0}), Stage(("b", "c"), {"late": 1.0}))
+    model = Model("two", (Linear("a", 8, 8, 1), Linear("b", 8, 8, 1), Linear("c", 8, 8, 1)), {"bc": ("b", "c")},
+                  ("early", "late", "end"), "", stages)  # fmt: skip
+    npu = [Part("a", "NPU", 1, 3.0), Part("bc", "NPU", 1, 1.0)]
+    cpu = [Part("early", "CPU", 1, 4.0), Part("late", "CPU", 1, 2.0), Part("end", "CPU", 1, 0.5)]
+    # CPU 0-2, 2-4, array 2-5, 5-8; CPU 5-6, 8-9, array 8-9, 9-10; then 0.5 ms of CPU
+    assert overlapped_ms(model, npu, cpu, 2) == pytest.approx(10.5)
+    # alone: 4, then 3, then 2, then 1
+    assert overlapped_ms(model, npu, cpu, 1) == pytest.approx(10.5)
+
+
+def test_attention_grows_from_batch_to_batch():
+    """A stage of attention and a product of no time: the second batch's 3 ms of 4 come behind the first's 1."""
+    model = Model("looks back", (Linear("a", 8, 8, 1),), {}, (ATTENTION,), "", (Stage(("a",), {ATTENTION: 1.0}),))
+    cpu = [Part(ATTENTION, "CPU", 1, 4.0)]
+    assert overlapped_ms(model, [Part("a", "NPU", 1, 10.0)], cpu, 2) == pytest.approx(1 + 10 + 10)
+    assert overlapped_ms(model, [Part("a", "NPU", 1, 0.0)], cpu, 2) == pytest.approx(4)
+
+
+def test_what_the_array_scales_costs_the_cpu_nothing():
+    cases = published, lambda problem: replace(published(problem), c="bf16")
+    sums, scaled = (layers(BITNET, 1024, ("qkv", "gateup"), case) for case in cases)
+    one, other = ({part.operator: part.ms for part in found.parts if part.where == "CPU"} for found in (sums, scaled))
+    assert one["scale results"] == pytest.approx(43)
+    assert other["scale results"] == 0
+    assert other["synchronise results"] == pytest.approx(one["synchronise results"] / 2)
+    assert other["attention"] == one["attention"]
+
+
+def test_few_rows_take_the_cpu_as_long_as_their_weights():
+    """Decoding, 79.8 tokens a second with 6.9 ms of head; one row costs far more than a 1,024th of 1,024."""
+    layer = sum(measured_cpu_us(1, linear.K, linear.N) * linear.count for linear in BITNET.linears)
+    assert layer == pytest.approx(1e6 / 79.8 - 6900, rel=0.02)
+    assert measured_cpu_us(1024, 2560, 2560) == pytest.approx(611e3 / 30 * 2560 * 2560 / 69_468_160)

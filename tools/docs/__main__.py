@@ -10,16 +10,20 @@ from typing import Annotated
 
 import typer
 
-from tools.docs import accuracy, emulated, family, features, isa_forms, kernel_costs
+from bdforge.perf.plots.figure import save
+from tools.docs import accuracy, bitnet, emulated, family, features, isa_forms, kernel_costs
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES: dict[str, Callable[[], str]] = {
     "accuracy": accuracy.page,
+    "bitnet": bitnet.page,
     "family": family.page,
     "isa_forms": isa_forms.page,
     "kernel_costs": kernel_costs.page,
 }
 """Pages that the repository holds; a test keeps them current."""
+PICTURES = {"bitnet": bitnet.picture}
+"""Those that come with pages, in docs/images."""
 
 
 def main(
@@ -36,6 +40,8 @@ def main(
             path = DOCS / f"{name}.md"
             path.write_text(PAGES[name](), encoding="utf-8")
             typer.echo(f"wrote docs/{path.name}")
+            if name in PICTURES:
+                save(PICTURES[name], DOCS / "images" / f"{name}.png")
         else:
             raise typer.BadParameter(f"{name!r} is none of {', '.join((*PAGES, 'features', 'emulated'))}")
 

@@ -1,20 +1,21 @@
 """Time of a whole model: its GEMMs on one loaded design, its other operators on the CPU. Everything is modelled.
 
-GEMMs and CPU operators follow one another; `overlapped_ms` is what two micro-batches could hide, a quarter of the gain
-lost to their edges (an assumption). A design serves all sizes of a model, so no configuration is switched in between.
+GEMMs and CPU operators follow one another, or overlap as micro-batches of `bdforge.models` do: the array and the CPU
+each do one thing at a time, in turn for one micro-batch and the next. A design serves all sizes of a model, so no
+configuration is switched in between.
 """
 
 import csv
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from bdforge.devices.types import TYPES
 from bdforge.operators.gemm import Problem
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.estimate import INTERVAL, Estimate, estimate
-from bdforge.perf.bounds.models import Linear, Model
+from bdforge.perf.bounds.models import ATTENTION, SCALING, SYNCHRONISING, Linear, Model
 
-_LOST = 0.25  # of what overlapping could hide
 CaseOf = Callable[[Problem], GemmCase]
 Estimator = Callable[[GemmCase], Estimate]
 
@@ -34,22 +35,20 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """A model's parts, and what each fusion that was not made would save (milliseconds)."""
+    """A model's parts, and what each fusion that was not made would save (milliseconds).
+
+    `overlapped_ms`: with two micro-batches, None where it is not known what follows what.
+    """
 
     model: Model
     tokens: int
     parts: tuple[Part, ...]
     savings: dict[str, float]
+    overlapped_ms: float | None = None
 
     def ms(self, where: str | None = None) -> float:
         """Milliseconds of all parts, or of those on the NPU or the CPU."""
         return sum(part.ms for part in self.parts if where in (None, part.where))
-
-    @property
-    def overlapped_ms(self) -> float:
-        """With two micro-batches that overlap NPU and CPU."""
-        npu, cpu = self.ms("NPU"), self.ms("CPU")
-        return npu + cpu - (1 - _LOST) * min(npu, cpu) / 2
 
     @property
     def range_ms(self) -> tuple[float, float]:
@@ -64,14 +63,48 @@ def layers(
     """The parts of `model` for so many tokens; `case_of` makes the case of a GEMM on the design. Errors as `fused`."""
     made = tuple(fusions)
     npu = _npu(model, tokens, made, case_of, model_case)
-    cpu = [Part(name, "CPU", 1, model.cpu_ms(name, tokens)) for name in model.cpu]
+    c = case_of(Problem(model.linears[0].M or tokens, model.linears[0].K, model.linears[0].N)).c
+    cpu = [Part(name, "CPU", 1, model.cpu_ms(name, tokens) * _of_results(name, c)) for name in model.cpu]
     total = sum(part.ms for part in npu)
     savings = {
         name: total - sum(part.ms for part in _npu(model, tokens, (*made, name), case_of, model_case))
         for name in model.fusions
         if name not in made
     }
-    return Layers(model, tokens, (*npu, *cpu), savings)
+    overlapped = None
+    if model.stages and tokens > 1:
+        halves = _npu(model, -(-tokens // 2), made, case_of, model_case)
+        overlapped = overlapped_ms(model, halves, cpu, 2)
+    return Layers(model, tokens, (*npu, *cpu), savings, overlapped)
+
+
+def overlapped_ms(model: Model, npu: Sequence[Part], cpu: Sequence[Part], micro_batches: int) -> float:
+    """Milliseconds of all layers for micro-batches in turn: `npu` are the products of one, `cpu` is of all tokens.
+
+    Each waits for the results of its products, does the CPU's work of a stage and hands over the next products; the
+    array takes products in that order. Of attention, which looks back, later ones have more.
+    """
+    layers = max(linear.count for linear in model.linears)
+    work = {part.operator: part.ms / layers for part in cpu}
+    products = {part.operator: part.ms / layers for part in npu}
+    whole = {name: fused for fused, names in model.fusions.items() for name in names if fused in products}
+    cpu_free, npu_free, ready = 0.0, 0.0, [0.0] * micro_batches
+    for stage in model.stages * layers:
+        product = sum(products[name] for name in {whole.get(linear, linear): None for linear in stage.linears})
+        for batch in range(micro_batches):
+            back = {ATTENTION: (2 * batch + 1) / micro_batches}
+            own = sum(share * work[name] * back.get(name, 1) for name, share in stage.shares.items()) / micro_batches
+            cpu_free = max(cpu_free, ready[batch]) + own
+            npu_free = ready[batch] = max(cpu_free, npu_free) + product
+    once = {part.operator for part in cpu} - {name for stage in model.stages for name in stage.shares}
+    return max(cpu_free, npu_free) + layers * sum(work[name] for name in once)
+
+
+def _of_results(operator: str, c: str) -> float:
+    """How much of an operator on int32 results is left where C has another type."""
+    if operator == SCALING and not TYPES[c].integer:
+        return 0.0
+    return TYPES[c].bits / TYPES["int32"].bits if operator == SYNCHRONISING else 1.0
 
 
 def _npu(model: Model, tokens: int, fusions: tuple[str, ...], case_of: CaseOf, model_case: Estimator) -> list[Part]:

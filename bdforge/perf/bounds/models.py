@@ -31,14 +31,29 @@ class Linear:
 
 
 @dataclass(frozen=True, slots=True)
+class Stage:
+    """A step of a layer: the CPU's work since the products before, then the products of `linears`.
+
+    `shares`: parts of each CPU operator's time in a layer that fall here.
+    """
+
+    linears: tuple[str, ...]
+    shares: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
-    """GEMMs in order, which of them may be one by putting their weights side by side, and what the CPU does."""
+    """GEMMs in order, which of them may be one by putting their weights side by side, and what the CPU does.
+
+    `stages` are a layer's; CPU operators without a share in them come once, behind all layers.
+    """
 
     name: str
     linears: tuple[Linear, ...]
     fusions: Mapping[str, tuple[str, ...]]
     cpu: tuple[str, ...] = ()
     linears_on_cpu: str = ""
+    stages: tuple[Stage, ...] = ()
 
     def fused(self, names: tuple[str, ...]) -> tuple[Linear, ...]:
         """The GEMMs with these fusions made; PerfError lists those there are."""
@@ -70,6 +85,26 @@ def _training(*sizes: tuple[str, int, int, int, int]) -> tuple[Linear, ...]:
     return tuple(Linear(name, K, N, count, M) for name, M, K, N, count in sizes)
 
 
+SCALING, SYNCHRONISING, ATTENTION = "scale results", "synchronise results", "attention"
+"""CPU operators that depend on C's type: float results are scaled by the array, narrow ones come back faster. And the
+one that takes longer for later tokens."""
+
+
+def _bitnet_stages() -> tuple[Stage, ...]:
+    """Norms and codes go by widths, results by the outputs of the products before."""
+    inputs, outputs = (2560, 2560, 2560, 6912), (2560, 3840, 2560, 13824)
+    linears = (("q", "k", "v"), ("o",), ("gate", "up"), ("down",))
+    own = ({"residual": 0.5}, {"rotary embedding": 1.0, ATTENTION: 1.0, "cache and embedding": 1.0}, {"residual": 0.5},
+           {"activation": 1.0})  # fmt: skip
+    return tuple(
+        Stage(names, {
+            **dict.fromkeys(("norms", "quantise activations"), wide / sum(inputs)),
+            **dict.fromkeys((SCALING, SYNCHRONISING), results / sum(outputs)), **more,
+        })
+        for names, wide, results, more in zip(linears, inputs, outputs, own, strict=True)
+    )  # fmt: skip
+
+
 BITNET = Model(
     "bitnet-2b",
     _linears(
@@ -78,10 +113,11 @@ BITNET = Model(
     ),
     {"qkv": ("q", "k", "v"), "gateup": ("gate", "up")},
     (
-        "attention", "norms", "activation", "residual", "rotary embedding", "cache and embedding",
-        "head of the last token", "quantise activations", "scale results", "synchronise results",
+        ATTENTION, "norms", "activation", "residual", "rotary embedding", "cache and embedding",
+        "head of the last token", "quantise activations", SCALING, SYNCHRONISING,
     ),
     "linears",
+    _bitnet_stages(),
 )  # fmt: skip
 GPT2_TRAIN = Model(
     "gpt2",

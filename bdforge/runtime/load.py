@@ -24,11 +24,19 @@ TIMEOUT_SECONDS = 10.0  # the driver gives up after about as long
 
 
 class Backend(Protocol):
-    """Runs a planned sequence on its host buffers, of which the array writes some in place. Returns warnings."""
+    """Where a design is loaded."""
 
-    def run(
-        self, planned: PlannedSequence, buffers: Sequence[np.ndarray], timeout_seconds: float
-    ) -> tuple[str, ...]: ...
+    def run(self, planned: PlannedSequence, buffers: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
+        """Run a planned sequence on its host buffers, of which the array writes some in place. Returns warnings."""
+        ...
+
+    def resident(self, argument: int, buffer: np.ndarray) -> np.ndarray:
+        """A host buffer that many runs read, in memory where they find it without a copy."""
+        ...
+
+    def ready(self) -> None:
+        """Load the array where that is not done yet."""
+        ...
 
 
 class Emulator:
@@ -41,6 +49,11 @@ class Emulator:
         """Run until the sequence has ended; faults are EmulationErrors. There is no clock, hence no time-out."""
         del timeout_seconds
         return self._resident.run(planned.words(), buffers)
+
+    def resident(self, argument: int, buffer: np.ndarray) -> np.ndarray:
+        """The buffer itself."""
+        del argument
+        return buffer
 
     def ready(self) -> None:
         """Load the array now instead of with the first run."""
@@ -105,8 +118,7 @@ class Loaded:
 
     def ready(self) -> None:
         """Load the array now where it would be loaded with the first call."""
-        if isinstance(self._backend, Emulator):
-            self._backend.ready()
+        self._backend.ready()
 
     def pack(self, *arrays: np.ndarray, **named: np.ndarray) -> Packed:
         """Inputs that stay from call to call as this design reads them, packed or staged, such as weights.
@@ -116,12 +128,13 @@ class Loaded:
         """
         design = self.design
         given = _bound(arrays, named, staying(design.program), design.name)
-        return Packed(tuple(given), *pack(design.program, design.array, given))
+        sizes, buffers = pack(design.program, design.array, given)
+        return Packed(tuple(given), sizes, {i: self._backend.resident(i, buffer) for i, buffer in buffers.items()})
 
     def packed(self, data: np.ndarray, **sizes: int) -> Packed:
         """What `pack` made of the first operand that stays, read from a file of its `data`; sizes by parameter."""
         operand = staying(self.design.program)[0]
-        return Packed((operand.name,), sizes, {operand.argument: data})
+        return Packed((operand.name,), sizes, {operand.argument: self._backend.resident(operand.argument, data)})
 
     def unpack(self, packed: Packed) -> dict[str, np.ndarray]:
         """The arrays of which `packed` was made, by operand name."""

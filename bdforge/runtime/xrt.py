@@ -6,8 +6,10 @@ whose end was not seen must stay alive, or XRT aborts the process (XRT 2.25).
 
 import importlib
 import warnings
+import weakref
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -31,6 +33,8 @@ NAME_PARTS = {
 }
 """Parts of the names that the driver amdxdna gives to devices, by their array; host/src/device.cpp has the same."""
 
+SPARE_MAX = 32
+"""Buffers that are kept for later runs: a model has four shapes of three arguments, for a prompt and for a token."""
 _ABANDONED: list[Any] = []
 """Runs that timed out, with all that they use."""
 
@@ -42,7 +46,8 @@ class NpuError(Fault, RuntimeError):
 class Loaded:
     """An xclbin in a hardware context of the first NPU, which must have the array called `array` in MLIR.
 
-    `owner` says whose it is when it is not: what must be built for another device.
+    `owner` says whose it is when it is not: what must be built for another device. Buffers of runs are kept for the
+    next one of their size, since allocating takes milliseconds. One run at a time, whichever threads ask.
     """
 
     def __init__(self, xclbin: Path, kernel: str, array: str, owner: str):
@@ -54,10 +59,14 @@ class Loaded:
             self._device.register_xclbin(image)
             self._context = self.pyxrt.hw_context(self._device, image.get_uuid())
             self._kernel = self.pyxrt.kernel(self._context, kernel)
+        self._resident: dict[int, Any] = {}  # buffers, by the array that shows one
+        self._spare: dict[tuple[int, int], Any] = {}  # by argument and size, the one used last at the end
+        self._lock = Lock()
 
     def stream(self, words: np.ndarray) -> tuple[Any, int]:
         """An instruction stream in the NPU's memory, and its length."""
-        return self._filled(np.ascontiguousarray(words), self.pyxrt.bo.cacheable, self._kernel.group_id(1)), len(words)
+        buffer = self.pyxrt.bo(self._device, words.nbytes, self.pyxrt.bo.cacheable, self._kernel.group_id(1))
+        return self._filled(np.ascontiguousarray(words), buffer), len(words)
 
     def run(
         self, what: str, stream: tuple[Any, int], arguments: Sequence[np.ndarray], timeout_seconds: float,
@@ -67,23 +76,52 @@ class Loaded:
 
         NpuError when it fails or takes longer than `timeout_seconds`.
         """
+        with self._lock:
+            self._run(what, stream, arguments, timeout_seconds, written)
+
+    def resident(self, argument: int, array: np.ndarray) -> np.ndarray:
+        """The array's bytes in the NPU's memory, as an array: what `run` gets of these is not copied again."""
+        with _named("placing what stays from run to run"):
+            group = self._kernel.group_id(3 + argument)
+            buffer = self._filled(array, self.pyxrt.bo(self._device, array.nbytes, self.pyxrt.bo.host_only, group))
+        shown = np.frombuffer(buffer.map(), np.uint8)[: array.nbytes].view(array.dtype)
+        self._resident[id(shown)] = buffer
+        weakref.finalize(shown, self._resident.pop, id(shown), None)
+        return shown
+
+    def _run(
+        self, what: str, stream: tuple[Any, int], arguments: Sequence[np.ndarray], timeout_seconds: float,
+        written: Collection[int],
+    ) -> None:  # fmt: skip
         with _named(f"running {what}"):
-            groups = (self._kernel.group_id(3 + i) for i in range(len(arguments)))
-            host_only = self.pyxrt.bo.host_only
-            buffers = [self._filled(array, host_only, g) for array, g in zip(arguments, groups, strict=True)]
+            buffers = [
+                self._resident.get(id(array)) or self._filled(array, self._buffer(i, array.nbytes))
+                for i, array in enumerate(arguments)
+            ]
             run = self._kernel(OPCODE_TRANSACTION, *stream, *buffers)
             state = run.wait(int(1000 * timeout_seconds))
         states = self.pyxrt.ert_cmd_state
         if state != states.ERT_CMD_STATE_COMPLETED:
             _ABANDONED.append((run, stream, buffers, self))
+            self._spare.clear()  # it may still write to them
             late = state == states.ERT_CMD_STATE_TIMEOUT
             reason = f"did not end within {timeout_seconds:g} s" if late else f"ended as {state}"
             raise NpuError(f"{what} {reason}; see dmesg, and reload amdxdna if the NPU stays stuck")
         for index in written:
             self._read_back(buffers[index], arguments[index])
 
-    def _filled(self, array: np.ndarray, flags: Any, group: int) -> Any:
-        buffer = self.pyxrt.bo(self._device, array.nbytes, flags, group)
+    def _buffer(self, argument: int, size_bytes: int) -> Any:
+        """The buffer of an argument of this size, of an earlier run if there is one."""
+        key = argument, size_bytes
+        buffer = self._spare.pop(key, None) or self.pyxrt.bo(
+            self._device, size_bytes, self.pyxrt.bo.host_only, self._kernel.group_id(3 + argument)
+        )
+        if len(self._spare) == SPARE_MAX:
+            del self._spare[next(iter(self._spare))]
+        self._spare[key] = buffer
+        return buffer
+
+    def _filled(self, array: np.ndarray, buffer: Any) -> Any:
         np.frombuffer(buffer.map(), np.uint8)[: array.nbytes] = array.reshape(-1).view(np.uint8)
         buffer.sync(self.pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE)
         return buffer
@@ -144,6 +182,13 @@ class Xrt:
             stream = self._stream(planned)
         self._loaded.run(planned.shape, stream, buffers, timeout_seconds, self._written)
         return ()
+
+    def resident(self, argument: int, buffer: np.ndarray) -> np.ndarray:
+        """The same bytes where the NPU reads them."""
+        return self._loaded.resident(argument, buffer)
+
+    def ready(self) -> None:
+        """The array is loaded already."""
 
     def _stream(self, planned: PlannedSequence) -> tuple[Any, int]:
         """The instruction stream of a size in the NPU's memory, written once."""

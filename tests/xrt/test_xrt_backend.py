@@ -39,9 +39,11 @@ class State(Enum):
 
 class Buffer:
     host_only, cacheable = "host only", "cacheable"
+    made: ClassVar[list[int]] = []
 
     def __init__(self, device: Any, size: int, flags: str, group: int):
         self.memory, self.flags, self.group, self.synced = bytearray(size), flags, group, []
+        self.made.append(size)
 
     def map(self) -> memoryview:
         return memoryview(self.memory)
@@ -67,7 +69,7 @@ class Kernel:
         assert stream.flags == Buffer.cacheable
         assert 4 * words == len(stream.memory)
         assert [buffer.group for buffer in buffers] == [65539, 65540, 65541]
-        assert all(buffer.synced == ["to device"] for buffer in (stream, *buffers))
+        assert all(buffer.synced[-1] == "to device" for buffer in (stream, *buffers))
         arrays = [np.frombuffer(buffer.memory, np.uint8) for buffer in buffers]
         instructions = np.frombuffer(stream.memory, np.uint32)
         if self.state is State.ERT_CMD_STATE_COMPLETED:
@@ -126,6 +128,34 @@ def test_the_npu_gets_the_same_words_and_gives_the_same_answer(design, pyxrt):
     gemm = bdforge.load(design, device="xrt")
     a, weights = operands(40, 52, 70)
     np.testing.assert_array_equal(gemm(a, weights), reference(a, weights))
+
+
+def test_packed_weights_and_buffers_stay_with_the_npu(design, pyxrt, monkeypatch):
+    monkeypatch.setattr(Buffer, "made", [])
+    gemm = bdforge.load(design, device="xrt")
+    a, weights = operands(40, 52, 70)
+    packed = gemm.pack(weights)
+    assert Buffer.made == [packed.data.nbytes]
+    np.testing.assert_array_equal(gemm.unpack(packed)["B"], weights)
+    for _ in range(3):
+        np.testing.assert_array_equal(gemm(a, packed), reference(a, weights))
+    assert len(Buffer.made) == 4  # a stream, A and C besides
+    np.testing.assert_array_equal(gemm(-a[:9], packed), reference(-a[:9], weights))
+    assert len(Buffer.made) == 7
+    np.testing.assert_array_equal(gemm(a, packed), reference(a, weights))
+    assert len(Buffer.made) == 7
+    del packed
+    kept = gemm._backend._loaded._resident  # type: ignore[attr-defined]
+    assert not kept
+
+
+def test_few_buffers_are_kept(design, pyxrt, monkeypatch):
+    monkeypatch.setattr("bdforge.runtime.xrt.SPARE_MAX", 4)
+    gemm = bdforge.load(design, device="xrt")
+    for rows in (40, 50, 60, 40):
+        a, weights = operands(rows, 52, 70)
+        np.testing.assert_array_equal(gemm(a, weights), reference(a, weights))
+    assert len(gemm._backend._loaded._spare) == 4  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ constexpr unsigned gem_close = 0x09, first_driver_ioctl = 0x40;  // DRM's own
 
 enum class Ioctl : unsigned {
     create_hwctx, destroy_hwctx, config_hwctx, create_bo, get_bo_info, sync_bo, exec_cmd, get_info, set_state, wait_cmd,
-    get_array
+    get_array,
 };
 
 struct CreateContext {
@@ -104,7 +104,9 @@ constexpr std::uint64_t no_address = ~std::uint64_t{0};
 /// The first word of a command packet: state [3:0], further masks of units [11:10], words that follow [22:12], opcode
 /// [27:23].
 enum class State : std::uint32_t { fresh = 1, completed = 4, error = 5, abort = 6, timeout = 8 };
-enum class Opcode : std::uint32_t { start_unit = 0, chain = 19, start_npu = 20, start_npu_preempt = 21, start_npu_elf = 22 };
+enum class Opcode : std::uint32_t {
+    start_unit = 0, chain = 19, start_npu = 20, start_npu_preempt = 21, start_npu_elf = 22,
+};
 
 static_assert(sizeof(CreateContext) == 56 && sizeof(ConfigureContext) == 24 && sizeof(CreateObject) == 32);
 static_assert(sizeof(ObjectInfo) == 48 && sizeof(Execute) == 56 && sizeof(Wait) == 16 && sizeof(GetInfo) == 16);

@@ -154,7 +154,8 @@ void Context::finish(const Answer& answer) {
         const Job& job = command.jobs[i];
         if (i <= well)
             for (const ObjectPointer& object : job.uses) object->from_device();
-        if (job.packet != command.packet) set_state(*job.packet, i < well ? State::completed : i == well ? state : State::abort);
+        if (job.packet == command.packet) continue;
+        set_state(*job.packet, i < well ? State::completed : i == well ? state : State::abort);
     }
     const bool chain = is_chain(command);
     if (chain && state != State::completed)

@@ -31,6 +31,7 @@ struct Command {
 };
 
 using Configuration = std::vector<std::byte>;  // a PDI
+constexpr std::uint64_t configuration_bytes_most = std::uint64_t{64} << 20;
 
 class Context {
 public:

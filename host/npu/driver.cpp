@@ -109,6 +109,7 @@ void Driver::configure(const ConfigureContext& wanted) {
         const auto unit = from_user<UnitConfig>(wanted.param_val + 8 * (i + 1));
         const std::lock_guard<std::mutex> lock(guard_);
         const auto object = objects_.find(unit.bo);
+        if (object->bytes > configuration_bytes_most) throw Refused{EINVAL};
         units.emplace_back(object->host, object->host + object->bytes);
     }
     chosen->boot(units[0], opened_images());

@@ -28,12 +28,14 @@ std::byte* pointer(std::uint64_t address) { return reinterpret_cast<std::byte*>(
 
 void copy_in(void* to, std::uint64_t from, std::size_t bytes) {
     const iovec here{to, bytes}, there{pointer(from), bytes};
-    if (bytes > 0 && process_vm_readv(getpid(), &here, 1, &there, 1, 0) != static_cast<ssize_t>(bytes)) throw Refused{EFAULT};
+    const ssize_t moved = bytes == 0 ? 0 : process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+    if (moved != static_cast<ssize_t>(bytes)) throw Refused{EFAULT};
 }
 
 void copy_out(std::uint64_t to, const void* from, std::size_t bytes) {
     const iovec here{const_cast<void*>(from), bytes}, there{pointer(to), bytes};
-    if (bytes > 0 && process_vm_writev(getpid(), &here, 1, &there, 1, 0) != static_cast<ssize_t>(bytes)) throw Refused{EFAULT};
+    const ssize_t moved = bytes == 0 ? 0 : process_vm_writev(getpid(), &here, 1, &there, 1, 0);
+    if (moved != static_cast<ssize_t>(bytes)) throw Refused{EFAULT};
 }
 
 Pages::Pages(int file, std::uint64_t offset, std::uint64_t bytes) : file_(file), offset_(offset), bytes_(bytes) {

@@ -98,7 +98,7 @@ Configuration loaded_by(const Objects& objects, const Job& job) {
     if (words.count() < stream_header_words + load_words || (words.at(stream_header_words) & 0xFF) != load_pdi) return {};
     const std::uint64_t bytes = words.at(stream_header_words + 1), address = words.wide(stream_header_words + 2);
     const ObjectPointer pdi = objects.at(address);
-    if (bytes > pdi->bytes - (address - pdi->address)) throw Refused{EINVAL};
+    if (bytes > pdi->bytes - (address - pdi->address) || bytes > configuration_bytes_most) throw Refused{EINVAL};
     const std::byte* start = pdi->host + (address - pdi->address);
     return {start, start + bytes};
 }

@@ -69,7 +69,9 @@ public:
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
     operator const char*() const { return path_; }
-    bool is_device() const { return !redirected_.empty() && path_ == redirected_.c_str() && starts(redirected_.c_str() + folder().size(), "/dev/accel/accel"); }
+    bool is_device() const {
+        return path_ != nullptr && path_ == redirected_.c_str() && starts(path_ + folder().size(), "/dev/accel/accel");
+    }
 
 private:
     const char* path_;
@@ -133,56 +135,48 @@ std::string opened_images() {
 
 #define REAL(name) static const auto real = next<decltype(&::name)>(#name)
 
-#define OPENING(name)                                          \
-    int name(const char* path, int flags, ...) {               \
-        va_list rest;                                          \
-        va_start(rest, flags);                                 \
-        const auto mode = va_arg(rest, mode_t);                \
-        va_end(rest);                                          \
-        REAL(name);                                            \
-        note_image(path);                                      \
-        const Place place(path);                               \
-        return place.is_device() ? open_device() : real(place, flags, mode); \
+/// `before`, `passed`: what stands before the path, declared and handed on.
+#define OPENING(name, before, passed)                                                     \
+    int name(before const char* path, int flags, ...) {                                   \
+        va_list rest;                                                                     \
+        va_start(rest, flags);                                                            \
+        const auto mode = va_arg(rest, mode_t);                                           \
+        va_end(rest);                                                                     \
+        REAL(name);                                                                       \
+        note_image(path);                                                                 \
+        const Place place(path);                                                          \
+        return place.is_device() ? open_device() : real(passed place, flags, mode);       \
+    }
+#define DIRECTORY int directory,
+#define ITS directory,
+
+#define OPENING_STREAM(name)                                                              \
+    FILE* name(const char* path, const char* mode) {                                      \
+        REAL(name);                                                                       \
+        note_image(path);                                                                 \
+        return real(Place(path), mode);                                                   \
     }
 
-#define OPENING_AT(name)                                       \
-    int name(int directory, const char* path, int flags, ...) { \
-        va_list rest;                                          \
-        va_start(rest, flags);                                 \
-        const auto mode = va_arg(rest, mode_t);                \
-        va_end(rest);                                          \
-        REAL(name);                                            \
-        note_image(path);                                      \
-        const Place place(path);                               \
-        return place.is_device() ? open_device() : real(directory, place, flags, mode); \
-    }
-
-#define OPENING_STREAM(name)                                   \
-    FILE* name(const char* path, const char* mode) {           \
-        REAL(name);                                            \
-        note_image(path);                                      \
-        return real(Place(path), mode);                        \
-    }
-
-#define LOOKING(name, type)                                    \
-    int name(const char* path, struct type* out) {             \
-        REAL(name);                                            \
-        return real(Place(path), out);                         \
+#define LOOKING(name, type)                                                               \
+    int name(const char* path, struct type* out) {                                        \
+        REAL(name);                                                                       \
+        return real(Place(path), out);                                                    \
     }
 
 /// The user-space driver locks its heap, which is larger than what a process may lock.
-#define MAPPING(name, offset_type)                                                                       \
-    void* name(void* wanted, size_t bytes, int protection, int flags, int file, offset_type offset) {    \
-        REAL(name);                                                                                      \
-        return real(wanted, bytes, protection, file >= 0 && device(file) ? flags & ~MAP_LOCKED : flags, file, offset); \
+#define MAPPING(name, offset_type)                                                        \
+    void* name(void* wanted, size_t bytes, int protection, int flags, int file, offset_type offset) { \
+        REAL(name);                                                                       \
+        if (file >= 0 && device(file)) flags &= ~MAP_LOCKED;                              \
+        return real(wanted, bytes, protection, flags, file, offset);                      \
     }
 
 extern "C" {
 
-OPENING(open)
-OPENING(open64)
-OPENING_AT(openat)
-OPENING_AT(openat64)
+OPENING(open, , )
+OPENING(open64, , )
+OPENING(openat, DIRECTORY, ITS)
+OPENING(openat64, DIRECTORY, ITS)
 OPENING_STREAM(fopen)
 OPENING_STREAM(fopen64)
 LOOKING(stat, stat)

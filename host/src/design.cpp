@@ -26,7 +26,7 @@ void check_spec(const Manifest& manifest, const LoadOptions& options) {
 }
 
 void check_device(const Manifest& manifest, const Device& device, const LoadOptions& options) {
-    if (!device.is_npu() || options.any_device || has_array(device.name(), manifest.mlir_device)) return;
+    if (!device.backend().takes_images() || options.any_device || has_array(device.name(), manifest.mlir_device)) return;
     mismatch(manifest, "design " + manifest.design + " is for device " + manifest.device + " (" + manifest.mlir_device +
                            "), this one is \"" + device.name() +
                            "\"; build it with scons device=..., or load it with "
@@ -61,7 +61,7 @@ Design Design::load(const Device& device, const std::string& path, const LoadOpt
     if (full_elf && !options.sequence.wait.empty())
         throw ArgumentError(path + ": a full ELF brings its own sequences; load the xclbin to choose how they wait");
     manifest.sequence = options.sequence;
-    if (device.is_npu()) check_image(manifest, path, full_elf);  // other devices read the manifest only
+    if (device.backend().takes_images() || full_elf) check_image(manifest, path, full_elf);
     auto state = std::make_shared<DesignState>(device, std::move(manifest), full_elf);
     state->context = device.backend().load({path, full_elf, state->manifest});
     return Design(std::move(state));

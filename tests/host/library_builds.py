@@ -15,6 +15,7 @@ import numpy as np
 from bdforge.devices import device_named
 from bdforge.operators import built_files, manifest, render
 from bdforge.operators.gemm import Plan, plan_gemm, spec_from
+from bdforge.runtime.service.npu import LIBRARY
 from support.built_designs import compile_kernels, spec_content
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,6 +50,13 @@ def sanitized_build() -> Path:
     """Folder of the library, bdforge-gemm and the test programs, without XRT, with sanitizers."""
     scons(SANITIZED, "cpp", "cpp-tests", "xrt=none", "sanitize=address,undefined")
     return SANITIZED / "host"
+
+
+def npu_library() -> Path:
+    """The library that shows programs the software NPU; it needs no XRT."""
+    library = WITH_XRT / "host" / "lib" / LIBRARY
+    scons(WITH_XRT, str(library), "xrt=none", "optimise=no")
+    return library
 
 
 def run(*words: Path | str, cwd: Path | None = None, environ: dict[str, str] | None = None) -> Done:

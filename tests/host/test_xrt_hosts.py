@@ -125,6 +125,7 @@ def test_xrt_runs_an_xclbin_at_any_size(npu: SoftwareNpu, program: Path, design:
     done = npu.run(program, "-x", design, "-M", M, "-K", K, "-N", N, "--verify", "-i", "2", "--warmup", "0")
     assert (done.returncode, done.stderr) == (0, "")
     assert f"verified: {sizes[0] * sizes[2]} elements" in done.stdout
+    assert "emulated, no NPU: 2 runs" in done.stdout
     assert npu.log[-3:] == [
         "context 1, command 1: an instruction stream",
         "context 1, command 2: an instruction stream",
@@ -138,8 +139,26 @@ def test_xrt_runs_a_full_elf(npu: SoftwareNpu, program: Path, design: Path):
     assert (done.returncode, done.stderr) == (0, "")
     assert "verified: 2310 elements" in done.stdout
     assert "context 1, command 1: control code" in npu.log
+    without_xrt = npu.run(program, "-x", elf, *SIZES, "--verify", "-i", "1", "--warmup", "0", "-d", "emulated")
+    assert (without_xrt.returncode, without_xrt.stderr) == (0, "")
+    assert "verified: 2310 elements" in without_xrt.stdout
     other = npu.run(program, "-x", elf, "-M", "34", "-K", "40", "-N", "70")
     refused(other, 2, "its ELF holds no sequence for 34x40x70")
+
+
+@pytest.mark.parametrize(
+    ("device", "line"),
+    [
+        ("strix_halo", "|NPU Strix Halo  |aie2p         |6x8       |"),
+        ("phoenix", "|NPU Phoenix  |aie2          |6x4       |"),
+    ],
+)
+def test_xrts_own_tool_finds_the_device(
+    xrt: XrtPackages, new_npu: Callable[[str], SoftwareNpu], device: str, line: str
+):
+    done = new_npu(device).run(xrt.prefix / "bin" / "xrt-smi", "examine")
+    assert done.returncode == 0
+    assert f"|[{BDF}]  {line}" in done.stdout
 
 
 def test_every_call_of_the_c_api_works_with_xrt(npu: SoftwareNpu, build: Path, design: Path):

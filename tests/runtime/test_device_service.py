@@ -9,7 +9,6 @@ import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ from bdforge.sequences.buffers import fetched
 from support.built_designs import PlannedDesign
 from support.device_client import BAD_INPUT, DONE, FAULT, DeviceClient
 from support.gemm_problems import host_buffers
+from support.processes import below, servers
 
 GONE = (-1, "")
 
@@ -221,30 +221,6 @@ def test_a_rebuilt_design_is_loaded_anew(server: str, small: PlannedDesign, copy
         client.open(copy / "manifest.json")
         outcomes.append(client.run(Job(client, small, (20, 40, 60)).run))
     assert outcomes == [GONE, (DONE, "")]
-
-
-def children() -> dict[int, set[int]]:
-    """Processes by the one that each descends from."""
-    found: dict[int, set[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it ended
-            found.setdefault(int(path.read_text().rpartition(")")[2].split()[1]), set()).add(int(path.parent.name))
-    return found
-
-
-def below(process: int) -> set[int]:
-    """Processes that descend from one."""
-    known, found = children(), set[int]()
-    new = {process}
-    while new := set().union(*(known.get(one, set()) for one in new)) - found:
-        found |= new
-    return found
-
-
-def servers() -> set[int]:
-    """Device servers that this process started."""
-    own = children().get(os.getpid(), set())
-    return {child for child in own if b"--serve" in Path(f"/proc/{child}/cmdline").read_bytes()}
 
 
 def until(holds: Callable[[], bool]) -> bool:

@@ -4,12 +4,15 @@ import os
 from bisect import bisect_right, insort
 from collections.abc import Sequence
 from mmap import PAGESIZE, mmap
+from pathlib import Path
 
 import numpy as np
 
 from bdforge.devices.limits import GRANULE_BYTES
+from bdforge.files import FileError, read_bytes
 from bdforge.runtime.service.wire import Form, Run, WireError
 from bdforge.txn import BlockWrite, LoadPdi, Operation, Patch, decode, encode
+from bdforge.txn.containers import stream_bytes
 
 XRT_DRAM = 0x8000_0000
 """What XRT adds to the addresses that it puts into control code: where arrays see DRAM (XRT 2.25)."""
@@ -26,8 +29,16 @@ class SharedMemory:
         """Map a client's buffer; WireError where its file does not hold as much."""
         if not files or offset % PAGESIZE or not 0 < size <= os.fstat(files[0]).st_size - offset:
             raise WireError("a BUFFER without that much memory")
+        self._put(address, np.frombuffer(mmap(files[0], size, offset=offset), np.uint8))
+
+    def add_sequence(self, address: int, elf: Path, name: str) -> None:
+        """The words of a full ELF's sequence, without the configuration that they start with; InputError where the file
+        holds none of that name."""
+        self._put(address, np.frombuffer(_without_load(stream_bytes(read_bytes(elf, FileError), name)), np.uint8))
+
+    def _put(self, address: int, memory: np.ndarray) -> None:
         self.drop(address)
-        self._buffers[address] = np.frombuffer(mmap(files[0], size, offset=offset), np.uint8)
+        self._buffers[address] = memory
         insort(self._addresses, address)
 
     def drop(self, address: int) -> None:
@@ -45,7 +56,7 @@ class SharedMemory:
 
     def stream(self, run: Run) -> tuple[bytes, list[np.ndarray]]:
         """Instruction words of a run, and its arguments."""
-        words, addresses = self.at(run.address, run.size)[: run.size].tobytes(), run.arguments
+        words, addresses = self.at(run.address, run.size)[: run.size or None].tobytes(), run.arguments
         if run.form is Form.CONTROL_CODE:
             words, addresses = _without_load(words), _put_in(decode(words).operations)
         return words, [self.at(address) for address in addresses]

@@ -3,6 +3,8 @@
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from queue import SimpleQueue
 from socket import socket
 from threading import Thread
@@ -22,6 +24,7 @@ from bdforge.runtime.service.wire import (
     freed_by,
     receive,
     runs_of,
+    sequence_of,
 )
 
 Tell = Callable[[str], None]
@@ -51,12 +54,15 @@ class Runner:
             case Packet.FREE:
                 self._memory.drop(freed_by(packet))
             case Packet.RUN if files:
-                self._answer(files.pop(), runs_of(packet))
+                self._answer(files.pop(), [partial(self._run, run) for run in runs_of(packet)])
+            case Packet.SEQUENCE if files:
+                address, path, name = sequence_of(packet)
+                self._answer(files.pop(), [lambda: self._memory.add_sequence(address, Path(path), name)])
             case _:
                 raise WireError("a packet of an unknown kind")
         discard(files)
 
-    def _answer(self, file: int, runs: list[Run]) -> None:
+    def _answer(self, file: int, runs: list[Callable[[], None]]) -> None:
         done, status, text = 0, Status.DONE, ""
         while done < len(runs) and status is Status.DONE:
             status, text = self._outcome(runs[done])
@@ -65,9 +71,9 @@ class Runner:
             os.write(file, answer_of(status, text, done))
         os.close(file)
 
-    def _outcome(self, run: Run) -> tuple[Status, str]:
+    def _outcome(self, run: Callable[[], None]) -> tuple[Status, str]:
         try:
-            self._run(run)
+            run()
         except (Deadlock, BudgetExceeded) as error:
             return Status.STUCK, str(error)
         except (EmulationError, Fault, WireError) as error:

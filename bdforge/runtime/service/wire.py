@@ -9,7 +9,10 @@ offsets have 64. A connection is one loaded design; a program that loads two has
 - `BUFFER`: 2, 0, address, bytes, offset in the file that comes with it, such as a memfd. No answer.
 - `FREE`: 3, 0, address of a buffer. No answer.
 - `RUN`: 4, how many runs, then for each: its form, how many arguments, address and bytes of its words, addresses of its
-  arguments; with a pipe or socket, in which it is answered. An address may lie inside a buffer.
+  arguments; with a pipe or socket, in which it is answered. An address may lie inside a buffer; 0 bytes are all up to
+  its end.
+- `SEQUENCE`: 5, 0, an address, then text: the absolute path of a full ELF and the name of one of its sequences, NUL
+  between them; with a pipe, in which it is answered. Its words are then a buffer at that address, which is read only.
 
 The form is `STREAM`, instruction words that patch the arguments in, or `CONTROL_CODE`, as XRT makes it of an ELF: the
 configuration is loaded, and the words hold addresses already. An answer is a status, how many runs ended well, and
@@ -47,6 +50,7 @@ class Packet(IntEnum):
     BUFFER = 2
     FREE = 3
     RUN = 4
+    SEQUENCE = 5
 
 
 class Status(IntEnum):
@@ -142,6 +146,14 @@ def freed_by(packet: bytes) -> int:
         return _ADDRESS.unpack(packet)[2]
     except struct.error:
         raise WireError("a FREE of a wrong size") from None
+
+
+def sequence_of(packet: bytes) -> tuple[int, str, str]:
+    """Address, path and name of a SEQUENCE."""
+    if len(packet) <= _ADDRESS.size:
+        raise WireError("a SEQUENCE of a wrong size")
+    path, _, name = os.fsdecode(packet[_ADDRESS.size :]).partition("\0")
+    return _ADDRESS.unpack_from(packet)[2], path, name
 
 
 def runs_of(packet: bytes) -> list[Run]:

@@ -77,6 +77,8 @@ public:
     virtual std::string name() const = 0;
     /// Whether it is an NPU; results of others must not be called measured.
     virtual bool is_npu() const = 0;
+    /// Whether it loads the image itself, which then must be for it; else a manifest is all that it looks at.
+    virtual bool takes_images() const { return true; }
     virtual std::unique_ptr<Context> load(const Image& image) = 0;
 };
 

@@ -9,6 +9,8 @@
 #include <climits>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <mutex>
 
 #include "bdforge/error.hpp"
 #include "bdforge/manifest.hpp"
@@ -88,11 +90,15 @@ private:
     void* callers_;
 };
 
-/// A run: its instruction words, and its arguments.
+/// A run: where its instruction words stand, the buffer that holds them unless it is a sequence of an ELF, and its
+/// arguments.
 struct Run {
+    std::uint64_t words;
     std::shared_ptr<Buffer> instructions;
     Arguments arguments;
 };
+
+std::uint64_t address_of(Buffer& buffer) { return dynamic_cast<SharedBuffer&>(buffer).address(); }
 
 /// Runs one after another. Each start has a pipe of its own, in which it is answered.
 class EmulatedCommand final : public Command {
@@ -105,7 +111,7 @@ public:
     void start() override {
         std::vector<WireRun> runs;
         for (const Run& run : runs_) {
-            runs.push_back({Form::stream, address_of(*run.instructions), run.instructions->bytes(), {}});
+            runs.push_back({Form::stream, run.words, run.instructions ? run.instructions->bytes() : 0, {}});
             for (const auto& argument : run.arguments) {
                 argument->to_device();  // memory of the caller around what the run writes comes back as it is
                 runs.back().arguments.push_back(address_of(*argument));
@@ -126,8 +132,6 @@ public:
     }
 
 private:
-    static std::uint64_t address_of(Buffer& buffer) { return dynamic_cast<SharedBuffer&>(buffer).address(); }
-
     std::shared_ptr<Link> link_;
     std::vector<Run> runs_;
     File answer_;
@@ -135,7 +139,7 @@ private:
 
 class EmulatedContext final : public Context {
 public:
-    explicit EmulatedContext(std::shared_ptr<Link> link) : link_(std::move(link)) {}
+    EmulatedContext(std::shared_ptr<Link> link, std::string image) : link_(std::move(link)), image_(std::move(image)) {}
 
     std::shared_ptr<Buffer> allocate(std::size_t, std::size_t bytes) override {
         return std::make_shared<SharedBuffer>(link_, bytes);
@@ -152,7 +156,8 @@ public:
     }
 
     std::unique_ptr<Command> command(const Program& program, const Arguments& arguments) override {
-        return std::make_unique<EmulatedCommand>(link_, std::vector<Run>{{program.instructions, arguments}});
+        const auto words = program.instructions ? address_of(*program.instructions) : sequence(program.sequence);
+        return std::make_unique<EmulatedCommand>(link_, std::vector<Run>{{words, program.instructions, arguments}});
     }
 
     std::unique_ptr<Command> batch(const std::vector<Command*>& commands) override {
@@ -165,7 +170,24 @@ public:
     }
 
 private:
+    /// The words of one of a full ELF's sequences, which the array's process reads there once.
+    std::uint64_t sequence(const std::string& name) {
+        const std::lock_guard<std::mutex> lock(guard_);
+        if (const auto found = sequences_.find(name); found != sequences_.end()) return found->second;
+        const std::uint64_t address = link_->place(0);
+        Ends ends = piped();
+        link_->require(send_sequence(link_->file.number(), address, image_, name, ends.second.number()));
+        ends.second = File();
+        const Answer answer = read_answer(ends.first.number());
+        if (answer.status == Status::ended) throw RunError(link_->last_words());
+        if (answer.status != Status::done) throw DeviceError(image_ + ": " + answer.text);
+        return sequences_[name] = address;
+    }
+
     std::shared_ptr<Link> link_;
+    const std::string image_;
+    std::mutex guard_;
+    std::map<std::string, std::uint64_t> sequences_;  // addresses of their words
 };
 
 class EmulatedBackend final : public Backend {
@@ -174,17 +196,16 @@ public:
 
     std::string name() const override { return "emulated"; }
     bool is_npu() const override { return false; }
+    bool takes_images() const override { return false; }
 
     std::unique_ptr<Context> load(const Image& image) override {
-        if (image.full_elf)
-            throw DeviceError(image.path + ": the emulated device runs streams made for xclbins, no ELF; use the xclbin");
         auto link = std::make_shared<Link>(server_, server_->connect());
         send_open(link->file.number(), absolute(image.manifest.file));
         const Answer answer = receive_answer(link->file.number());
         if (answer.status == Status::bad_input) throw ManifestError(answer.text);
         if (answer.status == Status::fault) throw DeviceError(answer.text);
         if (answer.status == Status::ended) throw DeviceError(image.manifest.file + ": " + link->last_words());
-        return std::make_unique<EmulatedContext>(std::move(link));
+        return std::make_unique<EmulatedContext>(std::move(link), absolute(image.path));
     }
 
 private:

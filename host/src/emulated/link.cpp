@@ -71,6 +71,10 @@ bool send_free(int connection, std::uint64_t address) {
     return send_packet(connection, packet_of(Packet::free, 0, {address}));
 }
 
+bool send_sequence(int connection, std::uint64_t address, const std::string& elf, const std::string& name, int answer) {
+    return send_packet(connection, packet_of(Packet::sequence, 0, {address}), answer, elf + '\0' + name);
+}
+
 bool send_runs(int connection, const std::vector<WireRun>& runs, int answer) {
     std::vector<std::uint32_t> words = packet_of(Packet::run, static_cast<std::uint32_t>(runs.size()));
     for (const WireRun& run : runs) {

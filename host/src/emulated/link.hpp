@@ -9,7 +9,7 @@
 namespace bdforge::emulated {
 
 constexpr std::uint32_t protocol_version = 2;
-enum class Packet : std::uint32_t { open = 1, buffer = 2, free = 3, run = 4 };
+enum class Packet : std::uint32_t { open = 1, buffer = 2, free = 3, run = 4, sequence = 5 };
 enum class Form : std::uint32_t { stream, control_code };
 enum class Status : std::uint32_t { done, bad_input, fault, stuck, ended };  // ended: nobody is there any more
 
@@ -52,6 +52,7 @@ struct WireRun {
 bool send_open(int connection, const std::string& text, int pdi = -1);
 bool send_buffer(int connection, std::uint64_t address, std::uint64_t bytes, int file, std::uint64_t offset = 0);
 bool send_free(int connection, std::uint64_t address);
+bool send_sequence(int connection, std::uint64_t address, const std::string& elf, const std::string& name, int answer);
 bool send_runs(int connection, const std::vector<WireRun>& runs, int answer);
 
 /// A packet's words; `file` goes with it unless it is -1. False when nobody is there.

@@ -1,6 +1,7 @@
 #include "../xrt_backend.hpp"
 
 #include <cctype>
+#include <cstdlib>
 
 #include <xrt/detail/version-slim.h>
 #include <xrt/xrt_device.h>
@@ -18,7 +19,8 @@ public:
         : device_(std::move(device)), name_(device_.get_info<xrt::info::device::name>()) {}
 
     std::string name() const override { return name_; }
-    bool is_npu() const override { return true; }
+    /// Under `bdforge device` an emulated array stands below XRT.
+    bool is_npu() const override { return std::getenv("BDFORGE_NPU") == nullptr; }
 
     std::unique_ptr<Context> load(const Image& image) override {
         if (image.full_elf) return std::make_unique<ElfContext>(device_, image);

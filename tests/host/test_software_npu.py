@@ -1,0 +1,95 @@
+"""The software NPU as programs without XRT see it: by ioctls alone."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from library_builds import ROOT, npu_library, run
+
+from bdforge.devices import device_named
+from bdforge.runtime.service.npu import LIBRARY_VARIABLE, shown
+from fuzz import device_ioctls
+from support.built_designs import PlannedDesign, build, spec_content
+from support.processes import below, servers, taken
+from support.raw_problem import read_result, write_problem
+
+SIZES = (20, 40, 60)
+KILOBYTES = 2048  # that the processes of one program may grow by, whatever it runs
+
+
+@pytest.fixture(scope="module")
+def library() -> Path:
+    return npu_library()
+
+
+@pytest.fixture
+def environ(library: Path, device_server: str, tmp_path: Path) -> Iterator[Mapping[str, str]]:
+    """Of programs that find an NPU."""
+    with shown(device_named("strix_halo"), device_server, tmp_path / "log", library) as variables:
+        yield os.environ | variables | {"PYTHONPATH": str(ROOT / "tests")}
+
+
+def designs(folder: Path, count: int) -> list[tuple[PlannedDesign, np.ndarray]]:
+    """Builds with operands of their own, and the C of each."""
+    made = [build(folder / str(i), spec_content(16, 16, 32)) for i in range(count)]
+    return [(design, write_problem(design, SIZES, seed)) for seed, design in enumerate(made)]
+
+
+def run_at_once(folder: Path, environ: Mapping[str, str], processes: int, runs: int) -> list[dict[str, int]]:
+    """What programs and the server's processes take after a tenth of the runs and at the end; all get the right C."""
+    made = designs(folder, processes)
+    words = [[sys.executable, "-m", "support.raw_npu", str(runs), str(design.folder)] for design, _ in made]
+    pipe = subprocess.PIPE
+    started = [subprocess.Popen(one, env=environ, stdin=pipe, stdout=pipe, text=True) for one in words]
+    seen = []
+    for _ in range(2):
+        assert all(program.stdout and program.stdout.readline() for program in started)
+        seen.append(taken({process for server in servers() for process in below(server)}))
+        seen.append(taken(program.pid for program in started))
+        for program in started:
+            print(file=program.stdin, flush=True)
+    assert [program.wait(60) for program in started] == [0] * processes
+    for design, expected in made:
+        np.testing.assert_array_equal(read_result(design, SIZES), expected)
+    return seen
+
+
+def check_flat(seen: list[dict[str, int]], programs: int):
+    """Neither the server's processes (even) nor the programs (odd) have grown."""
+    for early, late in zip(seen[:2], seen[2:], strict=True):
+        assert late["files"] == early["files"], seen
+        assert late["kilobytes"] - early["kilobytes"] < KILOBYTES * programs, seen
+
+
+def test_programs_run_side_by_side_and_give_back_what_they_take(environ: Mapping[str, str], tmp_path: Path):
+    """Each run has a buffer of 1 MiB of its own, so that a leak of one shows within a few."""
+    check_flat(run_at_once(tmp_path, environ, 2, 20), 2)
+
+
+@pytest.mark.slow
+def test_a_thousand_runs_of_eight_programs_stay_flat(environ: Mapping[str, str], tmp_path: Path):
+    check_flat(run_at_once(tmp_path, environ, 8, 1000), 8)
+
+
+def test_no_ioctl_hurts_the_program_or_the_server(library: Path, device_server: str, tmp_path: Path):
+    ((design, _),) = designs(tmp_path, 1)
+    assert device_ioctls.run(design.folder, library, device_server, range(1, 4), 60) == 0
+
+
+def test_a_library_that_is_not_there_is_named():
+    missing = {LIBRARY_VARIABLE: "/no/such.so"}
+    done = run(sys.executable, "-m", "bdforge.cli", "device", "--", "true", environ=missing)
+    assert done.returncode == 2
+    assert "/no/such.so: there is no such library" in done.stderr
+
+
+def test_the_command_shows_the_device_and_ends_as_its_program(library: Path, tmp_path: Path):
+    here = {LIBRARY_VARIABLE: str(library)}
+    script = "cat /sys/bus/pci/drivers/amdxdna/*/vbnv; exit 5"
+    command = [sys.executable, "-m", "bdforge.cli", "device", "--device", "krackan", "--", "sh", "-c", script]
+    done = run(*command, environ=here)
+    assert (done.returncode, done.stdout) == (5, "NPU Krackan 1\n")

@@ -1,0 +1,123 @@
+"""A program that uses an NPU by ioctls alone, without XRT, below the library of the software NPU.
+
+`python -m support.raw_npu RUNS FOLDER` loads FOLDER's design.xclbin, runs words.bin on the operands 0.bin, 1.bin, ...
+so often, and writes the last operand back. After a tenth of the runs and after the last it prints a line and waits for
+one.
+"""
+
+import ctypes
+import mmap
+import os
+import struct
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bdforge.images.xclbin import pdis
+
+NODE = "/dev/accel/accel0"
+GEM_CLOSE, CREATE_CONTEXT, DESTROY_CONTEXT, CONFIGURE, CREATE_BO, BO_INFO = 9, 0x40, 0x41, 0x42, 0x43, 0x44
+EXECUTE, GET_INFO, WAIT = 0x46, 0x47, 0x49
+SHARE, HEAP, DEVICE, COMMAND = 1, 2, 3, 4
+COMPLETED = 4
+
+
+@dataclass(frozen=True)
+class RawBuffer:
+    """A buffer object and its memory."""
+
+    handle: int
+    address: int
+    memory: mmap.mmap
+
+
+class RawNpu:
+    """The device, opened once."""
+
+    def __init__(self) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._libc.ioctl.argtypes = (ctypes.c_int, ctypes.c_ulong, ctypes.c_void_p)
+        self.file = self._libc.open(NODE.encode(), os.O_RDWR)
+
+    def call(self, number: int, content: bytes) -> tuple[int, bytes]:
+        """errno or 0, and what then stands in the structure."""
+        structure = ctypes.create_string_buffer(content, len(content))
+        failed = self._libc.ioctl(self.file, 0xC0006400 | number, structure)
+        return (ctypes.get_errno() if failed else 0), structure.raw
+
+    def require(self, number: int, content: bytes) -> bytes:
+        """The structure; OSError when the driver refuses."""
+        error, answer = self.call(number, content)
+        if error:
+            raise OSError(error, f"{os.strerror(error)} (ioctl {number:#x})")
+        return answer
+
+    def buffer(self, size: int, kind: int = SHARE) -> RawBuffer:
+        """A buffer object, mapped."""
+        handle = struct.unpack_from("<I", self.require(CREATE_BO, struct.pack("<QQQII", 0, 0, size, kind, 0)), 28)[0]
+        info = self.require(BO_INFO, struct.pack("<QQIIQQQ", 0, 0, handle, 0, 0, 0, 0))
+        offset, _, address = struct.unpack_from("<QQQ", info, 24)
+        return RawBuffer(handle, address, mmap.mmap(self.file, size, offset=offset))
+
+    def close(self, buffer: RawBuffer) -> None:
+        """Give a buffer object back."""
+        buffer.memory.close()
+        self.require(GEM_CLOSE, struct.pack("<II", buffer.handle, 0))
+
+    def context(self, pdi: bytes, tiles: int) -> int:
+        """The handle of a context with one unit."""
+        handle = struct.unpack_from(
+            "<I", self.require(CREATE_CONTEXT, bytes(36) + struct.pack("<5I", tiles, 0, 0, 0, 0)), 48
+        )[0]
+        code = self.buffer(len(pdi))
+        code.memory[:] = pdi
+        unit = ctypes.create_string_buffer(struct.pack("<QII", 1, code.handle, 0), 16)
+        self.require(CONFIGURE, struct.pack("<IIQII", handle, 0, ctypes.addressof(unit), 16, 0))
+        self.close(code)
+        return handle
+
+    def packet(self, words: RawBuffer, count: int, operands: Sequence[RawBuffer]) -> RawBuffer:
+        """A command that runs instruction words on operands."""
+        payload = struct.pack(f"<QQI{len(operands)}Q", 3, words.address, count, *(one.address for one in operands))
+        packet = self.buffer(4096, COMMAND)
+        packet.memory[: 8 + len(payload)] = struct.pack("<II", 1 | (1 + len(payload) // 4) << 12, 1) + payload
+        return packet
+
+    def execute(self, context: int, packet: RawBuffer) -> int:
+        """The number of the command."""
+        packet.memory[0] = packet.memory[0] & 0xF0 | 1
+        done = self.require(EXECUTE, bytes(16) + struct.pack("<IIQQIIQ", context, 0, packet.handle, 0, 1, 0, 0))
+        return struct.unpack_from("<Q", done, 48)[0]
+
+    def wait(self, context: int, number: int, milliseconds: int = 0) -> None:
+        """Until the command has ended; OSError with ETIME when it has not."""
+        self.require(WAIT, struct.pack("<IIQ", context, milliseconds, number))
+
+
+def main(runs: int, folder: Path) -> None:
+    """The runs, each with a command and a buffer of its own as well."""
+    npu = RawNpu()
+    npu.buffer(64 << 20, HEAP)
+    context = npu.context(pdis((folder / "design.xclbin").read_bytes())[0], 8)
+    contents = [path.read_bytes() for path in (folder / "words.bin", *sorted(folder.glob("[0-9].bin")))]
+    words, *operands = [npu.buffer(len(content)) for content in contents]
+    for buffer, content in zip([words, *operands], contents, strict=True):
+        buffer.memory[:] = content
+    for run in range(runs):
+        packet, other = npu.packet(words, len(contents[0]) // 4, operands), npu.buffer(1 << 20)
+        other.memory[:: mmap.PAGESIZE] = bytes(256)
+        npu.wait(context, npu.execute(context, packet))
+        if (state := packet.memory[0] & 15) != COMPLETED:
+            raise SystemExit(f"run {run} ended with state {state}")
+        npu.close(packet)
+        npu.close(other)
+        if run in (runs // 10, runs - 1):
+            print(run, flush=True)
+            sys.stdin.readline()
+    (folder / f"{len(operands) - 1}.bin").write_bytes(operands[-1].memory[:])
+    npu.require(DESTROY_CONTEXT, struct.pack("<II", context, 0))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), Path(sys.argv[2]))

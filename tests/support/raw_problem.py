@@ -1,0 +1,47 @@
+"""A built design with what `support.raw_npu` runs: an xclbin, instruction words and operands as files in its folder."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+from bdforge.images.build import image, program_of
+from bdforge.lower import configuration
+from bdforge.mlir import DeviceOp, parse
+from bdforge.operators.gemm import sequence
+from bdforge.sequences.buffers import fetched
+from support.built_designs import PlannedDesign
+from support.gemm_problems import host_buffers
+
+XCLBIN = "design.xclbin"
+
+
+def write_problem(design: PlannedDesign, sizes: tuple[int, int, int], seed: int = 1) -> np.ndarray:
+    """Writes the files of a GEMM with random operands; the C that it must give."""
+    add_xclbin(design)
+    M, K, N = sizes
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(-128, 128, (M, K), np.int8), rng.integers(-1, 2, (K, N), np.int8)
+    planned = sequence(design.plan, M, K, N)
+    np.asarray(planned.words(), "<u4").tofile(design.folder / "words.bin")
+    for number, array in enumerate(host_buffers(planned, {"A": a, "B": b})):
+        array.tofile(design.folder / f"{number}.bin")
+    return a.astype(np.int32) @ b.astype(np.int32)
+
+
+def read_result(design: PlannedDesign, sizes: tuple[int, int, int]) -> np.ndarray:
+    """C as the last run left it."""
+    content = np.fromfile(design.folder / "2.bin", np.uint8)
+    return fetched(sequence(design.plan, *sizes), [content] * 3)["C"]
+
+
+def add_xclbin(design: PlannedDesign) -> Path:
+    """An xclbin of the design's text, whose cores have no machine code, listed in its manifest."""
+    device = next(op for op in parse(design.mlir).walk() if isinstance(op, DeviceOp))
+    path = design.folder / XCLBIN
+    path.write_bytes(image(configuration(device, program_of), ".xclbin", bare=True))
+    facts = json.loads((design.folder / "manifest.json").read_text())
+    facts["files"]["xclbin"] = {"path": XCLBIN, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    (design.folder / "manifest.json").write_text(json.dumps(facts))
+    return path

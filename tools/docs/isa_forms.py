@@ -17,7 +17,8 @@ from tools.docs.markdown import prose, section, table
 DATA = Path(__file__).resolve().parents[2] / "tests" / "isa" / "data"
 _OPEN = "open"
 CASES, NAMED, CONTROL, FLOATS, AGREE = "recorded", "named", "control", "floats", "agree"
-_FLOAT_SUMS = {"fmultiply", "faccumulate"}
+_PLAIN = {"move", "none"}
+_FLOATS = {"fmultiply", "faccumulate", "blocks_bfp16", "floor_bf16", "to_float", "to_integer"}
 SLOTS = {
     "lda": "Slot lda", "ldb": "Slot ldb", "st": "Slot st", "alu": "Slot alu", "mv": "Slot mv",
     "lng": "Slot lng (alu and mv)", "vec": "Slot vec",
@@ -37,7 +38,7 @@ def _tests(generation: str, form: isa.Form) -> Iterator[str]:
     meaning = meaning_of(generation, form)
     if generation == "aie2p" and form.name in _recorded():
         yield CASES
-    if meaning.operation in _FLOAT_SUMS:
+    if meaning.operation in _FLOATS:
         yield FLOATS
     elif meaning.kind is not Kind.COMPUTE or meaning.doubtful:
         yield CONTROL
@@ -53,7 +54,8 @@ def status(generation: str, form: isa.Form) -> tuple[str, str, str]:
     except OpenError:
         return "", f"{_OPEN}: {missing(View(generation, form).bare)}", ""
     known = f"exact; {meaning.note}" if meaning.note else "exact"
-    return meaning.operation, known, ", ".join(_tests(generation, form))
+    done = [meaning.request] * bool(meaning.request) + [meaning.operation] * (meaning.operation not in _PLAIN)
+    return ", ".join(done) or meaning.operation, known, ", ".join(_tests(generation, form))
 
 
 def _lines(generation: str, slot: str) -> Iterator[tuple[str, ...]]:

@@ -139,6 +139,9 @@ LANES = (
     Rule("VMOV_D", "move", "dst acc1", "dst", "acc1"),
 )  # fmt: skip
 
+_IN_RANGE = "normal numbers and zeros, results of 32 bits, scales of 0 to 31"
+_SAME_VALUE = "values that stay the same, unscaled"
+
 _MOVES = (
     r"MOVX_(?:alu_cg|mvx_cr_imm|mvx_cr_r|mvx_scl)|MOVXM(?:_lng_cg)?|MOVA(?:_lda_cg)?|MOVS|MOV_[dD][1-6]|MOV_mv_(?:cg|scl)"
     r"|MOV_alu_mv_mv_mv_(?:cg|scl|e_mv_.*)|VMOV_alu_mv_mv_(?:x|w|cm|q|qx|qex|ex|w_to_q)|VMOV_mv_(?:x|cm)"
@@ -247,10 +250,19 @@ def _named(name: str) -> re.Match[str]:
     return found
 
 
+CONVERSIONS = (
+    Rule("VCONV_bfp16ebs8_fp32", "blocks_bfp16", "dst src", "dst", "src crRnd",
+         note="crRnd 0 and 12; normal numbers, and zeros beside greater ones"),
+    Rule("VFLOOR_s32_bf16_mv_float_to_int_w", "floor_bf16", "dst src shft", "dst", "src shft", note=_IN_RANGE),
+    Rule("VFLOOR_S32_BF16_mFl2FxSrc_(?:W|AM)", "floor_bf16", "dst src shft", "dst", "src shft", note=_IN_RANGE),
+    Rule("MOV_alu_mv_alu_fx2flt", "to_float", "d0 s0", "d0", "s0 s2", note=_SAME_VALUE),
+    Rule("MOV_alu_mv_alu_flt2fx", "to_integer", "d0 s0", "d0", "s0 s3", note=_SAME_VALUE),
+)  # fmt: skip
+
 Builder = Callable[[re.Match[str], View], Meaning]
 
 BUILDERS: tuple[tuple[str, Builder], ...] = (
-    *((rule.pattern, rule.meaning) for rule in SCALAR + LANES),
+    *((rule.pattern, rule.meaning) for rule in SCALAR + LANES + CONVERSIONS),
     (r"SEL_?(EQZ|NEZ)", select),
     (_MOVES, moves),
     (r"VMOV_mv_w", vmov_w),

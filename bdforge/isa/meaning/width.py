@@ -3,6 +3,8 @@
 Rounding modes are those of crRnd; saturation those of crSat: 0 wraps, 1 saturates, 3 saturates symmetrically.
 """
 
+import numpy as np
+
 from bdforge.isa.meaning.model import joined, lanes, open_if, operation
 
 _ROUNDINGS = (0, 1, 2, 3, 8, 9, 10, 11, 12, 13)
@@ -104,3 +106,91 @@ def _bf16(lane: int, rounding: int) -> int:
     else:
         up = (negative, not negative, False, True, top % 2 == 1, top % 2 == 0)[rounding - 8]
     return negative << 15 | top + bool(up)
+
+
+_BLOCK, _FLOOR, _EVEN, _SEVEN = 8, 0, 12, 7
+_SIGN, _FRACTION, _INFINITE = 1 << 31, (1 << 23) - 1, 255
+
+
+@operation("blocks_bfp16")
+def blocks_bfp16(_: tuple[int, ...], source: int, rounding: int) -> int:
+    """64 fp32 lanes to block floats: mantissas of 8 bits, then an exponent for each 8 of them."""
+    open_if(rounding not in (_FLOOR, _EVEN), f"crRnd {rounding} of block floats is open")
+    words = lanes(source, 32, 64)
+    blocks = [_block(words[i : i + _BLOCK], rounding) for i in range(0, len(words), _BLOCK)]
+    mantissas = [mantissa for made, _ in blocks for mantissa in made]
+    return joined(mantissas, 8) | joined([exponent for _, exponent in blocks], 8) << 512
+
+
+def _block(words: list[int], rounding: int) -> tuple[list[int], int]:
+    """(mantissas, exponent) of eight numbers; one that rounds beyond the greatest mantissa raises the exponent."""
+    exponents = [_exponent(word) for word in words]
+    rare = any(e == _INFINITE or (not e and word & _FRACTION) for e, word in zip(exponents, words, strict=True))
+    open_if(rare, "block floats of subnormal or infinite numbers or of none are open")
+    shared = max(exponents)
+    zeros = [word for word, e in zip(words, exponents, strict=True) if not e]
+    small = shared < _SEVEN or (rounding == _FLOOR and any(word & _SIGN for word in zeros))
+    open_if(zeros and small, "a zero among block floats is open where it is negative or all are small")
+    made = [_mantissa(word, shared, rounding) for word in words]
+    if max(made) > 127:
+        shared += 1
+        made = [_mantissa(word, shared, rounding) for word in words]
+    open_if(shared == _INFINITE, "block floats that overflow are open")
+    return made, shared
+
+
+def _exponent(word: int) -> int:
+    return word >> 23 & _INFINITE
+
+
+def _mantissa(word: int, shared: int, rounding: int) -> int:
+    """Two's complement, rounded down; or the magnitude to nearest even."""
+    exponent = _exponent(word)
+    if not exponent:
+        return 0
+    magnitude, shift = _FRACTION + 1 | word & _FRACTION, 17 + shared - exponent
+    sign = -1 if word & _SIGN else 1
+    return sign * magnitude >> shift if rounding == _FLOOR else sign * _rounded(magnitude, shift, rounding)
+
+
+@operation("floor_bf16")
+def floor_bf16(_: tuple[int, ...], source: int, shift: int) -> int:
+    """16 bf16 lanes times a power of two to int32, rounded down."""
+    _check_scale(shift)
+    found = []
+    for lane in lanes(source, 16, 16):
+        exponent, fraction = lane >> 7 & _INFINITE, lane & 0x7F
+        open_if(
+            exponent == _INFINITE or (not exponent and fraction), "floats to integers are open but of normal numbers"
+        )
+        magnitude = 128 | fraction if exponent else 0
+        power = exponent - 134 + shift
+        value = -magnitude if lane >> 15 else magnitude
+        value = value << min(power, 64) if power >= 0 else value >> -power
+        open_if(not -(1 << 31) <= value < 1 << 31, "floats beyond the range of integers are open")
+        found.append(value)
+    return joined(found, 32)
+
+
+def _check_scale(shift: int) -> None:
+    open_if(shift >= 32, f"a scale by {shift} is open: known are 0 to 31")
+
+
+@operation("to_float")
+def to_float(_: tuple[int, ...], source: int, shift: int) -> int:
+    """An integer that a float holds, as a float."""
+    open_if(shift, f"a scale by {shift} of a scalar is open")
+    value = source - (1 << 32) if source >> 31 else source
+    found = np.float32(value)
+    open_if(int(found) != value, "an integer that is rounded to a float is open")
+    return int(found.view(np.uint32))
+
+
+@operation("to_integer")
+def to_integer(_: tuple[int, ...], source: int, shift: int) -> int:
+    """A float that is an integer, as one."""
+    open_if(shift, f"a scale by {shift} of a scalar is open")
+    value = float(np.uint32(source).view(np.float32))
+    whole = -(2.0**31) <= value < 2.0**31 and value == int(value)
+    open_if(not whole, "a float that is no integer of 32 bits is open")
+    return int(value) & 0xFFFFFFFF

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from bdforge.emulator.cores.isa.build import FORWARD, LAND, READ, REQUEST
 from bdforge.emulator.cores.isa.layout import FORWARDED, Layout, Segment
 from bdforge.emulator.cores.isa.plan import PART_BITS, Operand, Plan
-from bdforge.isa.meaning import ADDRESS, DATA, Kind
+from bdforge.isa.meaning import ADDRESS, DATA
 
 BUFFER_BYTES = 2048
 _FIRST, _ALIGNMENT = 64, 64  # the first operand's offset in the buffer, and how operands are aligned
@@ -78,8 +78,7 @@ class Steps:
         segments = self.layout.segments(operand.leaves)
         places = [segment.place + (image if segment.vector else 0) for segment in segments]
         for segment, place in zip(segments, places, strict=True) if self.careful else ():
-            first = self.plan.meaning.kind is Kind.BRANCH or operand.name in self.plan.meaning.asks
-            self.add("known", operand.stage, REQUEST if first else READ, place, options=(segment.size_bytes,))
+            self.add("known", operand.stage, REQUEST, place, options=(segment.size_bytes,))
         if operand.stage == at_stage and len(segments) == 1:
             return places[0]
         to = self.buffer(segments[-1].offset + segments[-1].size_bytes)

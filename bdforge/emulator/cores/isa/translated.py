@@ -40,8 +40,7 @@ class Translated:
             places["lc"], places["ls"], places["le"],
         )  # fmt: skip
         weakref.finalize(self, self._library.engine_drop_core, self._core)
-        address = self._library.engine_registers(self._core)
-        self._registers = (ctypes.c_uint8 * (2 * FORWARDED)).from_address(address)
+        self._registers = self._library.engine_registers(self._core)
         self._unknown = self._library.engine_unknown(self._core)
         self._state = build.State()
 
@@ -51,16 +50,15 @@ class Translated:
 
     def _leaf(self, name: str, bits: int) -> int:
         place = self._program.layout.places[name]
-        return int.from_bytes(bytes(self._registers[place : place + -(-bits // 8)]), "little")
+        return int.from_bytes(ctypes.string_at(self._registers + place, -(-bits // 8)), "little")
 
     def write(self, register: str, value: int) -> None:
         """Set a register now; IsaError for an unknown name."""
         for leaf in leaves(self.isa.generation, register):
             place = self._program.layout.places[leaf.name]
-            part = value >> leaf.lsb & ((1 << leaf.bits) - 1)
+            data = (value >> leaf.lsb & ((1 << leaf.bits) - 1)).to_bytes(-(-leaf.bits // 8), "little")
             for at in (place, place + FORWARDED):
-                data = part.to_bytes(-(-leaf.bits // 8), "little")
-                self._registers[at : at + len(data)] = list(data)
+                ctypes.memmove(self._registers + at, data, len(data))
                 ctypes.memset(self._unknown + at // 4, 0, -(-len(data) // 4))
 
     @property

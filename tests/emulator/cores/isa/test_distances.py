@@ -4,9 +4,13 @@ Sources: the tables of distances in AMD's and others' notes on the core (loads 7
 29 real GEMM programs keep. A reader this many bundles behind its writer is the first that sees the new value.
 """
 
+from dataclasses import replace
+
 import pytest
 
-from support.machine_code import EXECUTORS, run_text
+from bdforge import isa
+from support import machine_code
+from support.machine_code import EXECUTORS, code_of, drive
 
 NEW = 0x0101010101010101010101010101010101010101010101010101010101010101
 DISTANCES = {
@@ -35,22 +39,62 @@ DISTANCES = {
 }  # fmt: skip
 
 
-def seen(executor, writer: str, reader: str, what: str, distance: int) -> int:
+AIE2 = {
+    "scalar load, scalar read": ("lda r0, [p0, #0]", "mov r9, r0", "r9", 7),
+    "vector load, multiplier": ("vldb wl0, [p0, #0]", "vmul cm1, x0, x4, r8", "cm1", 7),
+    "accumulator load, multiplier": ("vlda amll0, [p0, #0]", "vmac cm1, cm0, x4, x4, r8", "cm1", 5),
+    "multiplier, integer chain": ("vmul cm0, x4, x4, r8", "vmac cm1, cm0, x4, x4, r8", "cm1", 2),
+    "multiplier, store": ("vmul cm0, x4, x4, r8", "vst amll0, [p2, #0]", "memory", 5),
+    "unpacking, multiplier": ("vunpack.d16.d8 x0, wl1", "vmul cm1, x0, x4, r8", "cm1", 7),
+    "widening, narrowing": ("vups.s32.d16 bml0, wl1, s0", "vsrs.d16.s32 wl9, bml0, s0", "wl9", 3),
+    "narrowing, multiplier": ("vsrs.d16.s32 wl0, bml3, s0", "vmul cm1, x0, x4, r8", "cm1", 4),
+}
+"""The same of AIE2, from its published result stages (loads and VUNPACK 7, multiplier 5, VSRS 4, VUPS 3)."""
+EVERY = [("aie2p", row) for row in DISTANCES.values()] + [("aie2", row) for row in AIE2.values()]
+NAMES = [f"aie2p: {name}" for name in DISTANCES] + [f"aie2: {name}" for name in AIE2]
+
+
+def seen(executor, row, distance: int, generation: str, changed: isa.Isa | None = None) -> int:
     """What a reader, `distance` bundles behind a writer, makes of its result."""
+    writer, reader, what, _ = row
     gap = "nop\n" * (abs(distance) - 1)
     text = f"{writer}\n{gap}{reader}" if distance > 0 else f"{reader}\n{gap}{writer}"
-    registers = {"p0": 0x70400, "p2": 0x70800, "r1": 3, "r8": 0x308, "x1": NEW, "x3": 0, "x4": NEW, "bmll3": NEW}
-    core = run_text(executor, text + "\nnop" * 12, registers | {"crSRSMode": 0})
-    return core.memory.load(0x70800, 64) if what == "memory" else core.read(what)
+    registers = {"p0": 0x70400, "p2": 0x70800, "r1": 3, "r8": 0x308, "x1": NEW, "x3": 0, "x4": NEW}
+    registers |= {"bmll3": NEW, "crSRSMode": 0} if generation == "aie2p" else {"bml3": NEW}
+    core = executor(changed or isa.load(generation), code_of(text + "\nnop" * 12, generation), machine_code.memories())
+    for name, value in registers.items():
+        core.write(name, value)
+    drive(core)
+    return core.memory.load(0x70800, 32) if what == "memory" else core.read(what)
 
 
-@pytest.mark.parametrize("name", DISTANCES)
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_a_result_is_seen_from_its_distance_on_and_not_before(executor, name, filled_memory):
-    writer, reader, what, distance = DISTANCES[name]
-    new = seen(executor, writer, reader, what, 12)
-    old = seen(executor, writer, reader, what, -12)
+def keeps(executor, row, generation: str, changed: isa.Isa | None = None) -> bool:
+    """Whether a result is seen from its distance on, and not before."""
+    distance = row[3]
+    new, old = (seen(executor, row, far, generation) for far in (12, -12))
     assert new != old
     before = distance - 1 if distance != 1 else -1
-    assert seen(executor, writer, reader, what, distance) == new
-    assert seen(executor, writer, reader, what, before) == old
+    found = [seen(executor, row, at, generation, changed) for at in (distance, before)]
+    return found == [new, old]
+
+
+@pytest.mark.parametrize(("generation", "row"), EVERY, ids=NAMES)
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_result_is_seen_from_its_distance_on_and_not_before(executor, generation, row, filled_memory):
+    assert keeps(executor, row, generation)
+
+
+@pytest.mark.parametrize("by", [-1, 1])
+@pytest.mark.parametrize(
+    ("row", "reads"), [(r, m) for r in AIE2.values() for m in (False, True) if not m or "vmac" in r[1]]
+)
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_stage_that_is_wrong_by_one_is_found_on_aie2(executor, row, reads, by, filled_memory):
+    changed = isa.Isa("aie2")
+    ((_, bundle), *_) = changed.decode_program(code_of(row[reads], "aie2"))
+    form = next(i.form for i in bundle if not i.form.name.startswith("NOP"))
+    kind, operand = ("uses", "op1") if reads else ("defs", next(iter(form.timing.defs)))
+    stages = dict(getattr(form.timing, kind))
+    stages[operand] += by
+    object.__setattr__(form, "timing", replace(form.timing, **{kind: stages}))
+    assert not keeps(executor, row, "aie2", changed)

@@ -1,6 +1,8 @@
 """Products and sums of floats against numpy: numbers with few bits, so that no sum rounds."""
 
 import re
+from fractions import Fraction
+from math import floor, frexp
 
 import numpy as np
 import pytest
@@ -94,3 +96,55 @@ def test_sums_that_round_are_known_of_two_terms_only(executor):
     one = bits(np.full(64, 0x3F80, np.uint16))
     with pytest.raises(OpenError, match="a sum whose rounding is not told"):
         run_text(executor, "vaddmac.f dm0, dm1, y0, y1, r3\n" + "nop\n" * 8, given | {"y0": one, "y1": one})
+
+
+def block_of(values: np.ndarray, mode: int) -> tuple[list[int], int]:
+    """(mantissas, exponent) of eight numbers by fractions: rounded down, or to the nearest with ties to even."""
+    exponent = max(frexp(abs(float(v)))[1] - 1 for v in values)
+    while True:
+        exact = [Fraction(float(v)) * 64 / Fraction(2) ** exponent for v in values]
+        made = [floor(v) if mode == 0 else (-1 if v < 0 else 1) * round(abs(v)) for v in exact]
+        if max(made) <= 127:
+            return made, exponent + 127
+        exponent += 1
+
+
+@pytest.mark.parametrize("mode", [0, 12])
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_floats_become_block_floats(executor, mode):
+    rng = np.random.default_rng(mode)
+    values = (rng.standard_normal(64) * 2.0 ** rng.integers(-9, 9, 64)).astype(np.float32)
+    values[8:10], values[16:18] = (1.999, -1.999), (0.0, 1.0)
+    blocks = [block_of(values[i : i + 8], mode) for i in range(0, 64, 8)]
+    mantissas = np.array([m for made, _ in blocks for m in made], np.int8)
+    core = run_text(executor, "vconv.bfp16ebs8.fp32 ex3, dm1\n" + "nop\n" * 8, {"dm1": bits(values), "crRnd": mode})
+    assert core.read("ex3") == bits(mantissas) | bits(np.array([e for _, e in blocks], np.uint8)) << 512
+    with pytest.raises(OpenError, match="a zero among block floats is open"):
+        run_text(executor, "vconv.bfp16ebs8.fp32 ex3, dm1", {"dm1": 0, "crRnd": mode})
+
+
+@pytest.mark.parametrize("generation", isa.GENERATIONS)
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_floats_become_integers_rounded_down(executor, generation):
+    values = np.array(
+        [1.5, -1.5, 0.0, -0.0, 3.25, -3.25, 100, -100, 0.0625, -0.0625, 7, 8, 9, -1e-20, 1e-20, 255], np.float32
+    )
+    words = (values.view(np.uint32) >> 16).astype(np.uint16)
+    exact = (words.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    text = "vfloor.s32.bf16 x3, wl1, s1\n" + "nop\n" * 8
+    core = run_text(executor, text, {"wl1": bits(words), "s1": 3}, generation)
+    assert core.read("x3") == bits(np.floor(exact * 8).astype(np.int32))
+    with pytest.raises(OpenError, match="beyond the range of integers"):
+        run_text(executor, text, {"wl1": 0x7F00, "s1": 3}, generation)
+
+
+@pytest.mark.parametrize("value", [0, 1, -1, 1 << 24, -(1 << 31), 12345678])
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_scalars_that_stay_the_same_are_converted(executor, value):
+    core = run_text(
+        executor, "fx2flt r1, r2, s2\n" + "nop\n" * 4 + "flt2fx r3, r1, s3\nnop\nnop", {"r2": value & 0xFFFFFFFF}
+    )
+    assert core.read("r1") == int(np.float32(value).view(np.uint32))
+    assert core.read("r3") == value & 0xFFFFFFFF
+    with pytest.raises(OpenError, match="an integer that is rounded"):
+        run_text(executor, "fx2flt r1, r2, s2", {"r2": (1 << 24) + 1})

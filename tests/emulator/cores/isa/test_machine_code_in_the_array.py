@@ -103,6 +103,46 @@ def test_a_core_stores_in_its_own_memory_and_in_that_of_its_neighbour(write_elf)
     assert result.buffers["data"][1] == result.buffers["beside"][1] == 1234
 
 
+def test_a_core_reaches_registers_of_its_tile_and_its_timer(write_elf):
+    """Lock 0 lies at 0x1f000, 16 bytes before the next; a store writes in its fifth cycle."""
+    source = """
+        movxm p0, #0x1f000 ; mova r1, #3
+        movxm p1, #0x70400
+        rel #48, r1
+        nop
+        nop
+        nop
+        nop
+        lda.tm r2, [p0, #0]
+        st.tm r1, [p0, #16]
+        mov l2, cntr
+        mov.nb r7, ss
+        nop
+        nop
+        nop
+        nop
+        mov l3, cntr
+        lda.tm r3, [p0, #16]
+        sub r8, r6, r4
+        nop
+        nop
+        mov r9, srSS0
+        nop
+        nop
+        st r2, [p1], #4
+        st r3, [p1], #4
+        st r8, [p1], #4
+        st r9, [p1], #4
+        nop
+        nop
+        nop
+        nop
+        done
+"""
+    result = run_small(write_elf, source)
+    assert list(result.buffers["data"][:4]) == [3, 3, 6, 0]
+
+
 def test_data_of_an_elf_lies_in_memory(write_elf):
     result = run_small(write_elf, ".section .data, 0x70408\n.word 7, 8\n.text\ndone\n")
     assert list(result.buffers["data"][:5]) == [0, 0, 7, 8, 0]

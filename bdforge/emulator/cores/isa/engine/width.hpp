@@ -1,6 +1,8 @@
 // Operations that change the width of lanes.
 #pragma once
 
+#include <algorithm>
+
 #include "core.hpp"
 
 namespace engine::width {
@@ -147,9 +149,95 @@ inline void narrow_bf16(Core& core, const Event& event, std::uint8_t* buffer) {
     }
 }
 
+inline int exponent_of(std::uint32_t word) { return int(word >> 23 & 255); }
+
+// A number in its block's scale: two's complement rounded down, or the magnitude to nearest even.
+inline int mantissa_of(std::uint32_t word, int shared, std::uint32_t rounding) {
+    const int exponent = exponent_of(word);
+    if (!exponent) return 0;
+    const int shift = std::min(17 + shared - exponent, 40), sign = word >> 31 ? -1 : 1;
+    const I magnitude = (1 << 23) | (word & 0x7FFFFF);
+    return int(rounding ? sign * rounded(magnitude, shift, rounding) : (sign * magnitude) >> shift);
+}
+
+// The exponent of a block of eight, whose mantissas are put; or -1 and a fault.
+inline int block_of(Core& core, const std::uint32_t* words, std::uint32_t rounding, std::int8_t* to) {
+    int shared = 0;
+    bool zero = false, negative = false, beyond = false;
+    for (int i = 0; i < 8; ++i) {
+        const int exponent = exponent_of(words[i]);
+        if (exponent == 255 || (!exponent && words[i] & 0x7FFFFF)) {
+            core.fail(kOpen, "block floats of subnormal or infinite numbers or of none are open");
+            return -1;
+        }
+        zero |= !exponent;
+        negative |= !exponent && words[i] >> 31;
+        shared = std::max(shared, exponent);
+    }
+    if (zero && (shared < 7 || (!rounding && negative))) {
+        core.fail(kOpen, "a zero among block floats is open where it is negative or all are small");
+        return -1;
+    }
+    for (int i = 0; i < 8; ++i) beyond |= mantissa_of(words[i], shared, rounding) > 127;
+    shared += beyond;
+    for (int i = 0; i < 8; ++i) to[i] = std::int8_t(mantissa_of(words[i], shared, rounding));
+    if (shared == 255) core.fail(kOpen, "block floats that overflow are open");
+    return shared;
+}
+
+// a: source, rounding, d.
+inline void blocks_bfp16(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t rounding = word(core, event, buffer, 1);
+    if (rounding != 0 && rounding != 12) return core.fail(kOpen, "crRnd %u of block floats is open", rounding);
+    std::uint32_t words[64];
+    std::memcpy(words, core.at(event.a[0], buffer), sizeof words);
+    std::uint8_t* to = core.at(event.a[2], buffer);
+    for (int i = 0; i < 8 && !core.fault; ++i)
+        to[64 + i] = std::uint8_t(block_of(core, words + 8 * i, rounding, reinterpret_cast<std::int8_t*>(to + 8 * i)));
+}
+
+// a: source, scale, d.
+inline void floor_bf16(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t shift = word(core, event, buffer, 1);
+    if (shift >= 32) return core.fail(kOpen, "a scale by %u is open: known are 0 to 31", shift);
+    const std::uint8_t* from = core.at(event.a[0], buffer);
+    for (int i = 0; i < 16; ++i) {
+        const int lane = load<std::uint16_t>(from + 2 * i), exponent = lane >> 7 & 255;
+        if (exponent == 255 || (!exponent && lane & 127))
+            return core.fail(kOpen, "floats to integers are open but of normal numbers");
+        const I magnitude = exponent ? 128 | (lane & 127) : 0, value = lane >> 15 ? -magnitude : magnitude;
+        const int power = exponent - 134 + int(shift);
+        const I found = power >= 0 ? value * (I(1) << std::min(power, 40)) : value >> std::min(-power, 40);
+        if (found < -(I(1) << 31) || found >= I(1) << 31)
+            return core.fail(kOpen, "floats beyond the range of integers are open");
+        put_lane(core.at(event.a[2], buffer), 32, i, found);
+    }
+}
+
+// a: source, scale, d.
+inline void to_float(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t source = word(core, event, buffer, 0), shift = word(core, event, buffer, 1);
+    if (shift) return core.fail(kOpen, "a scale by %u of a scalar is open", shift);
+    const float found = float(std::int32_t(source));
+    if (double(found) != double(std::int32_t(source)))
+        return core.fail(kOpen, "an integer that is rounded to a float is open");
+    save(core.at(event.a[2], buffer), found);
+}
+
+// a: source, scale, d.
+inline void to_integer(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t shift = word(core, event, buffer, 1);
+    if (shift) return core.fail(kOpen, "a scale by %u of a scalar is open", shift);
+    const float value = load<float>(core.at(event.a[0], buffer));
+    if (!(value >= -2147483648.0f && value < 2147483648.0f) || value != float(std::int32_t(value)))
+        return core.fail(kOpen, "a float that is no integer of 32 bits is open");
+    put(core, event, buffer, 2, std::uint32_t(std::int32_t(value)));
+}
+
 inline const Named kTable[] = {
     {"srs", srs}, {"ups", ups}, {"unpack", unpack}, {"pack", pack}, {"widen_bf16", widen_bf16},
-    {"narrow_bf16", narrow_bf16},
+    {"narrow_bf16", narrow_bf16}, {"blocks_bfp16", blocks_bfp16}, {"floor_bf16", floor_bf16}, {"to_float", to_float},
+    {"to_integer", to_integer},
 };
 
 }  // namespace engine::width

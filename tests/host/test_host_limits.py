@@ -13,7 +13,7 @@ from library_builds import sanitized_build
 from bdforge.devices import mlir_device_named
 from bdforge.sequences import Builder, Program
 from bdforge.sequences.words import target_facts
-from support.program_limits import BOUNDS, WORDS, changed_word
+from support.program_limits import BOUNDS, WORDS, changed_word, numbers
 from support.run_limits import RUN_LIMITS
 
 
@@ -41,6 +41,20 @@ def test_ends_of_the_form_are_taken_and_what_is_next_is_refused(probe):
         assert answer.startswith(("ManifestError: ", "SequenceError: ")), (name, value, answer[:80])
         named = said in answer if said else re.search(rf"\b{BOUNDS[name].member}(\[\d+\])? is ", answer)
         assert named, (name, value, answer)
+
+
+def test_every_field_and_channel_of_a_target_has_the_same_ends(probe):
+    whole = BOUNDS["Target.columns"].changed(1)["target"]
+    bits = [("queue_fields", name) for name in whole["queue_fields"]]
+    places = [("bd_fields", name, part) for name in whole["bd_fields"] for part in (0, 1)]
+    channels = [(table, way, 0) for table in ("queues", "controls") for way in ("S2MM", "MM2S")]
+    ends = [*((path, 31) for path in bits), *((path, 31 if path[2] else 7) for path in places),
+            *((path, 0xFFFFFFFF) for path in channels)]  # fmt: skip
+    orders = [numbers(0, last, ("target", *path)).changed(value) for path, last in ends for value in (last, last + 1)]
+    for (path, last), taken, refused in zip(ends, *(iter(probe(orders)),) * 2, strict=True):
+        assert taken.startswith("["), (path, taken)
+        assert refused.startswith("ManifestError: "), (path, last, refused)
+        assert path[1] in refused
 
 
 def test_words_of_the_form_are_taken_and_others_refused(probe):

@@ -130,3 +130,35 @@ def test_a_stack_beyond_its_tile_is_refused(size):
     core = f"%k = aie.core(%c) {{ aie.end }} {{stack_size = {size} : i32}}"
     with pytest.raises(AllocationError, match=r"core \(1, 2\): stack_size = -?\d+ is outside 0 to 65536"):
         allocated(buffer("a", 64), core)
+
+
+def test_a_stack_may_take_all_of_its_tile_or_nothing():
+    for size in (0, 65536):
+        allocated(f"%k = aie.core(%c) {{ aie.end }} {{stack_size = {size} : i32}}")
+    assert by_symbol(allocated(buffer("a", 4), "%k = aie.core(%c) { aie.end } {stack_size = 65532 : i32}")) == {
+        "a": 65532
+    }
+    with pytest.raises(AllocationError, match="@a with 4 bytes would end at 65537, beyond the tile's 65536 bytes"):
+        allocated(buffer("a", 4), "%k = aie.core(%c) { aie.end } {stack_size = 65533 : i32}")
+
+
+@pytest.mark.parametrize(
+    ("memref", "bytes_"),
+    [("3xi4", 2), ("4xi4", 2), ("9xi1", 2), ("5xi2", 2), ("3x5xi8", 15), ("3xbf16", 6), ("3xi32", 12), ("3xindex", 24)],
+)
+def test_a_buffers_last_byte_counts_whole(memref: str, bytes_: int):
+    """What follows it in memory begins behind the byte that it fills in part."""
+    fixed = f'%x = aie.buffer(%m) {{sym_name = "x", address = 0 : i32}} : memref<{memref}>'
+    found = allocated(fixed, buffer("y", 1, "%m"))
+    assert by_symbol(found) == {"x": 0, "y": bytes_}
+
+
+def test_a_buffer_with_an_address_may_end_with_its_tiles_memory():
+    assert by_symbol(allocated(buffer("a", 16, options=", address = 65520 : i32"))) == {"a": 65520}
+
+
+def test_a_gap_of_exactly_a_buffers_size_is_taken():
+    fixed = [buffer(name, 16, "%m", f", address = {at} : i32") for name, at in (("p", 8), ("q", 40))]
+    assert by_symbol(allocated(*fixed, buffer("a", 16, "%m")))["a"] == 24
+    assert by_symbol(allocated(*fixed, buffer("a", 17, "%m")))["a"] == 56
+    assert by_symbol(allocated(*fixed, buffer("a", 8, "%m")))["a"] == 0

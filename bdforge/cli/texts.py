@@ -23,20 +23,24 @@ from bdforge.cli.options import (
     tell,
     write,
 )
+from bdforge.codegen.device_programs import device_programs
+from bdforge.codegen.kernels import assembled
+from bdforge.codegen.objects import linkable
 from bdforge.design.template import is_template, load_template_spec, render_template
 from bdforge.devices import device_named
 from bdforge.emulator.strictness import Strictness
 from bdforge.files import new_file, read_text
 from bdforge.images.build import SUFFIXES, image, program_of
 from bdforge.images.errors import ImageError
-from bdforge.lower import configuration
+from bdforge.lower import Configuration, configuration
 from bdforge.lower.listing import listing
-from bdforge.mlir import Era, convert, era_of, parse, print_module
+from bdforge.mlir import DeviceOp, Era, convert, era_of, parse, print_module
 from bdforge.operators import load_spec, manifest, operator_of, plan, render
 from bdforge.routing.write import write_routes
 from bdforge.screen import say, screen
 from bdforge.sequences import SequenceOptions
 from bdforge.show.image import chosen_device
+from bdforge.toolchain.assembled import programmed
 
 app = typer.Typer()
 
@@ -106,6 +110,7 @@ def route_command(
     print_or_write(convert(print_module(module), era_of(module) or Era.MARCH), out, force)
 
 
+_MOST_TOLD = 4
 _EPOCH = "SOURCE_DATE_EPOCH"
 
 
@@ -118,6 +123,14 @@ def lower_command(
     without_code: Annotated[
         bool, typer.Option("--without-code", help="Write an image though cores have no machine code.")
     ] = False,
+    link: Annotated[
+        list[Path] | None,
+        typer.Option("--link", help="Functions that cores call: assembly or an object; makes programs of bodies."),
+    ] = None,
+    define: Annotated[
+        list[str] | None,
+        typer.Option("--define", help="NAME=VALUE: an option of assembled kernels; makes programs of bodies."),
+    ] = None,
     permissive: Permissive = None,
     force: Force = False,
 ) -> None:
@@ -128,7 +141,10 @@ def lower_command(
         new_file(out, force)
     strictness = Strictness.without(permissive or [])
     device = chosen_device(parse(read_text(design), str(design)), module)
-    found = configuration(device, program_of, strictness)
+    if link or define:
+        found = _programmed(device, link or [], define or [], strictness)
+    else:
+        found = configuration(device, program_of, strictness)
     tell(strictness.warnings)
     if out is None:
         for line in listing(found.operations, screen().width):
@@ -137,6 +153,16 @@ def lower_command(
     content = image(found, out.suffix, columns=columns, seconds=_seconds(), bare=without_code)
     write(out, content, force)
     say(f"wrote {out}: {len(found.operations)} register writes, {len(content)} bytes")
+
+
+def _programmed(device: DeviceOp, link: list[Path], define: list[str], strictness: Strictness) -> Configuration:
+    """The writes of a device with programs of its cores' bodies, and a word about cores that get none."""
+    generation = device.device.generation.name.lower()
+    given = {name: kernel for path in link for name, kernel in linkable(path, generation).items()}
+    made = device_programs(device, lambda name: given.get(name) or assembled(name, generation, define))
+    for tile, reason in list(made.without.items())[:_MOST_TOLD]:
+        say(f"bdforge: core {tile} has no machine code: {reason}", err=True)
+    return programmed(device, made, strictness)
 
 
 def _seconds() -> int:

@@ -24,7 +24,7 @@ TEMPORARY = tuple(f"r{i}" for i in range(8, 16))
 """What a core program works with between two calls."""
 
 QUIET_CYCLES = 11
-"""After a return, until all stores of a compiler's function are written: the last stage of any store."""
+"""After a return, until all that a compiler's function began is done: the last stage of any store."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class Op:
 class Block:
     """Instructions in an order that is right, a branch after them or none, and a name that branches know.
 
-    `quiet` is the first cycle in which it may use locks, as stores of a called function may still be under way.
+    `quiet` is the first cycle in which it may do anything, as what a called function began may still be under way.
     """
 
     label: str

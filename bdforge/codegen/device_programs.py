@@ -67,8 +67,8 @@ def naming_programs(device: DeviceOp, programs: Mapping[Tile, CoreProgram]) -> D
 
 
 def elf_name(tile: Tile) -> str:
-    """The file of a core's program."""
-    return f"core_{tile[0]}_{tile[1]}.elf"
+    """What stands for a core's program where files do; no file of a user's is called so."""
+    return f"(made here)/core_{tile[0]}_{tile[1]}.elf"
 
 
 def _bodies(device: DeviceOp) -> Iterator[CoreOp]:

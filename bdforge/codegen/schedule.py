@@ -58,8 +58,8 @@ def scheduled(isa: Isa, block: Block) -> list[str]:
     table = _Table(isa)
     _place(nodes, table, block.quiet)
     if block.branch is not None:
-        _branch(isa, nodes, table, block.branch)
-    length = max([_landed(nodes), 0])
+        _branch(isa, nodes, table, block)
+    length = max(_landed(nodes), block.quiet)
     while len(table.cycles) < length:
         table.cycles.append(Issued())
     return bundle_lines(isa, table.cycles)
@@ -190,27 +190,29 @@ def _span(resource: Resource) -> range:
 
 
 def _place(nodes: Sequence[_Node], table: _Table, quiet: int) -> None:
-    waiting, cycle = sorted(nodes, key=lambda node: -node.rank), 0
+    waiting, cycle = sorted(nodes, key=lambda node: -node.rank), quiet
     while waiting:
         left: list[_Node] = []
         for node in waiting:
             ready = all(0 <= other.cycle <= cycle - cycles for other, cycles in node.before)
-            if ready and not (node.locks and cycle < quiet) and table.fits(node, cycle):
+            if ready and table.fits(node, cycle):
                 table.put(node, cycle)
             else:
                 left.append(node)
         waiting, cycle = left, cycle + 1
 
 
-def _branch(isa: Isa, nodes: Sequence[_Node], table: _Table, op: Op) -> None:
+def _branch(isa: Isa, nodes: Sequence[_Node], table: _Table, block: Block) -> None:
     """Issue the branch as early as its delay slots hold all that is left."""
+    op = block.branch
+    assert op is not None
     branch = _Node(op, _matched(isa, op))
     _connect(isa, [*nodes, branch])
     locks = max((node.cycle + 1 for node in nodes if node.locks), default=0)
     last = max((node.cycle for node in nodes), default=-1)
     ready = max((other.cycle + cycles for other, cycles in branch.before), default=0)
     end = DELAY_SLOTS + 1
-    cycle = max(0, ready, locks - 1, last - DELAY_SLOTS, _landed(nodes) - end)
+    cycle = max(block.quiet, ready, locks - 1, last - DELAY_SLOTS, _landed(nodes) - end)
     while not table.fits(branch, cycle):
         cycle += 1
     table.put(branch, cycle)

@@ -8,17 +8,18 @@ from importlib import metadata
 from pathlib import Path
 
 from bdforge.codegen.core_program import CoreProgram
-from bdforge.codegen.device_programs import DevicePrograms, Tile, device_programs, naming_programs
+from bdforge.codegen.device_programs import DevicePrograms, Tile, device_programs, elf_name, naming_programs
 from bdforge.codegen.kernels import assembled, refusal
 from bdforge.devices import Generation
 from bdforge.images import Segment, core_segments
-from bdforge.images.build import image
-from bdforge.lower import configuration
+from bdforge.images.build import image, program_of
+from bdforge.lower import Configuration, configuration
 from bdforge.mlir import parse
 from bdforge.mlir.array_ops import DeviceOp
 from bdforge.toolchain.tool import Tool
 from bdforge.tree import PACKAGE
 from bdforge.txn.insts import encode_module
+from bdforge.txn.target import Policy
 
 _CODE = (".py", ".csv", ".hpp", ".cpp")
 
@@ -48,13 +49,18 @@ def built_image(text: str, file: str, defines: Sequence[str], sequences: Sequenc
 
 
 def _xclbin(device: DeviceOp, made: DevicePrograms) -> bytes:
-    elfs = {f"core_{column}_{row}.elf": program.elf for (column, row), program in made.programs.items()}
+    return image(programmed(device, made), ".xclbin", bare=True)
+
+
+def programmed(device: DeviceOp, made: DevicePrograms, policy: Policy | None = None) -> Configuration:
+    """The register writes of a device whose cores run these programs instead of their bodies."""
+    elfs = {Path(elf_name(tile)).parts: program.elf for tile, program in made.programs.items()}
 
     def program(path: Path, generation: Generation) -> list[Segment]:
-        del generation  # made for this device
-        return core_segments(elfs[path.name])[0]
+        elf = elfs.get(path.parts[-2:])
+        return program_of(path, generation) if elf is None else core_segments(elf)[0]
 
-    return image(configuration(naming_programs(device, made.programs), program), ".xclbin", bare=True)
+    return configuration(naming_programs(device, made.programs), program, policy)
 
 
 def cpp_only(kernels: Sequence[str], generation: Generation, defines: Sequence[str]) -> dict[str, str]:

@@ -15,11 +15,14 @@ import pytest
 from bdforge.devices import DEVICES
 from bdforge.devices.limits import PROGRAM_MEMORY_BYTES
 from bdforge.devices.registers import CONTROLLER_ID_MASK
+from bdforge.images.read import read_image
+from bdforge.lower.state import ArrayState, TileState
 from bdforge.mlir import Era
 from bdforge.operators import render
 from bdforge.operators.gemm import Plan, Problem, SpecError, load_spec, plan_gemm, sequence
 from bdforge.toolchain import find_aiebu, find_aiecc, find_peano, find_xrt, missing_report
 from bdforge.toolchain.aiecc import form_of
+from bdforge.toolchain.assembled import built_image
 from bdforge.toolchain.read_back import differences, read_back
 from bdforge.txn import MaskWrite, Operation, decode
 from support.built_designs import PlannedDesign
@@ -175,6 +178,21 @@ def test_every_core_fits_its_program_memory(built: PlannedDesign, record_propert
     record_property("program_bytes", sizes)
     assert max(sizes.values()) <= PROGRAM_MEMORY_BYTES, sizes
     assert min(sizes.values()) > 0
+
+
+def test_both_ways_configure_the_same_array(built: PlannedDesign):
+    """Locks, BDs and queues of all tiles; switches are routed by each in its own way, and programs are other code."""
+    own = built_image(built.mlir_file.read_text(), str(built.mlir_file), built.plan.kernels.defines, [])
+    images = built.image("xclbin").read_bytes(), own.xclbin
+    states = [ArrayState(read_image(data).configurations[0]).tiles for data in images]
+    theirs, ours = ({place: what for place, tile in tiles.items() if any(what := summary(tile))} for tiles in states)
+    assert ours == theirs
+
+
+def summary(tile: TileState) -> tuple:
+    """What of a tile both ways must agree on."""
+    bds = {number: tile.fields(number) for number in sorted(tile.bds)}
+    return dict(tile.locks), bds, tile.tasks
 
 
 def streams(built: PlannedDesign) -> Iterator[tuple[tuple[Operation, ...], tuple[Operation, ...]]]:

@@ -1,5 +1,7 @@
 """`bdforge emulate` and `bdforge verify`: any explicit design, run or only checked."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +12,7 @@ from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.machine_code import Break, Elf, Profile, elfs_of, looked_at, show_profiles
 from bdforge.cli.options import Force, Module, Permissive, Poison, Seed, Timing, tell
 from bdforge.cli.progress import emulating
-from bdforge.cli.timing import PRODUCTS, Timed, TimelineFile, without_timing
+from bdforge.cli.timing import KernelCycles, Macs, Product, Timed, TimelineFile
 from bdforge.emulator import emulate
 from bdforge.emulator.observe import Timeline
 from bdforge.emulator.scheduler import SCHEDULES
@@ -27,13 +29,23 @@ from bdforge.watched import part
 app = typer.Typer()
 
 
+OutFolder = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for new files: the arrays after the run.")]
+Trace = Annotated[
+    Path | None, typer.Option("--trace", help="New file for a timeline of order, not time, that Perfetto opens.")
+]
+Objects = Annotated[
+    list[Path] | None, typer.Option("--object", help="Compiled kernels whose .stack_sizes are checked; repeatable.")
+]
+Xclbin = Annotated[
+    Path | None, typer.Option(help="The same design, built: run it on the NPU too and compare all host buffers.")
+]
+
+
 @app.command(name="emulate")
 def emulate_command(
     design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device.")],
     arg: Annotated[list[Path] | None, typer.Option(help="A .npy file for each host buffer, in order.")] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for new files: the arrays after the run.")
-    ] = None,
+    out: OutFolder = None,
     force: Force = False,
     kernels: Annotated[Path | None, typer.Option(help="Kernels: lib.so or module.py.")] = None,
     sequence: Annotated[str | None, typer.Option(help="Runtime sequence, when there are several.")] = None,
@@ -42,61 +54,38 @@ def emulate_command(
     permissive: Permissive = None,
     schedule: Annotated[str, typer.Option(help=f"Order of what is possible: {', '.join(SCHEDULES)}.")] = "in-order",
     seed: Seed = 0,
-    trace: Annotated[
-        Path | None, typer.Option(help="New file for a timeline of order, not time, that Perfetto opens.")
-    ] = None,
+    trace: Trace = None,
     poison: Poison = False,
-    objects: Annotated[
-        list[Path] | None, typer.Option("--object", help="Compiled kernels whose .stack_sizes are checked; repeatable.")
-    ] = None,
+    objects: Objects = None,
     elf: Elf = None,
     break_: Break = None,
     profile: Profile = False,
     timing: Timing = False,
-    device: Annotated[
-        str | None, typer.Option(help=f"Product whose clock and DRAM are timed, by default the array's: {PRODUCTS}.")
-    ] = None,
-    kernel_cycles: Annotated[
-        list[str] | None, typer.Option(help="NAME=CYCLES of one call of a linked kernel; repeatable.")
-    ] = None,
-    macs: Annotated[int | None, typer.Option(help="MACs of the whole run, for TOPS.", min=1)] = None,
+    device: Product = None,
+    kernel_cycles: KernelCycles = None,
+    macs: Macs = None,
     timeline: TimelineFile = None,
-    xclbin: Annotated[
-        Path | None, typer.Option(help="The same design, built: run it on the NPU too and compare all host buffers.")
-    ] = None,
+    xclbin: Xclbin = None,
 ) -> None:
     """Run any explicit design on the emulated array."""
-    order = None if trace is None else Timeline()
-    wants_time = timing or timeline is not None
-    if not wants_time:
-        without_timing({"--device": device, "--kernel-cycles": kernel_cycles, "--macs": macs})
-    timed = Timed.of(device, kernel_cycles or [], macs, timeline) if wants_time else None
+    timed = Timed.given(timing, timeline, force, device, kernel_cycles or [], macs)
     if kernels is not None:
         part()
     files = arg or []
     text, arrays = read_text(design), load_arrays(files)
     given = [array.copy() for array in arrays]
     words = None if insts is None else read_words(insts)
-    for path in (trace, timeline):
-        if path is not None:
-            new_file(path, force)
-    try:
-        with emulating(design.name, screen(stderr=True)):
-            result = emulate(
-                text, arrays, load_kernels(kernels) if kernels else None, sequence,
-                instructions=words, file=str(design), schedule=schedule, seed=seed, permissive=permissive or [],
-                observers=[] if order is None else [order], device=module, poison=poison,
-                timing=None if timed is None else timed.options, objects=objects or [],
-                breakpoints=looked_at(break_ or []), elfs=elfs_of(elf or [], text, str(design)),
-            )  # fmt: skip
-    finally:  # what led to a fault is worth most
-        if trace is not None and order is not None and order.tracks:
-            order.write(trace)
-            say(f"wrote {trace}", err=True)
+    with _order_kept(trace, force) as observers, emulating(design.name, screen(stderr=True)):
+        result = emulate(
+            text, arrays, load_kernels(kernels) if kernels else None, sequence,
+            instructions=words, file=str(design), schedule=schedule, seed=seed, permissive=permissive or [],
+            observers=observers, device=module, poison=poison,
+            timing=None if timed is None else timed.options, objects=objects or [],
+            breakpoints=looked_at(break_ or []), elfs=elfs_of(elf or [], text, str(design)),
+        )  # fmt: skip
     tell(result.warnings)
-    if out is not None:
-        for path in save_arrays(out, files, arrays, force=force):
-            say(f"wrote {path}")
+    for path in [] if out is None else save_arrays(out, files, arrays, force=force):
+        say(f"wrote {path}")
     if profile:
         show_profiles(result.cores)
     if timed is not None and result.timing is not None:
@@ -106,6 +95,22 @@ def emulate_command(
         stream = None if words is None else np.frombuffer(words, "<u4")
         run_mlir(xclbin, text, str(design), given, sequence=sequence, words=stream)
         _compared(xclbin, difference(arrays, given))
+
+
+@contextmanager
+def _order_kept(path: Path | None, force: bool) -> Iterator[list[Timeline]]:
+    """Observers that note what happens in order, for a file that is written at the end: what led to a fault, too."""
+    if path is None:
+        yield []
+        return
+    order = Timeline()
+    new_file(path, force)
+    try:
+        yield [order]
+    finally:
+        if order.tracks:
+            order.write(path)
+            say(f"wrote {path}", err=True)
 
 
 def _compared(xclbin: Path, wrong: str) -> None:

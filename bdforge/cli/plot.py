@@ -14,7 +14,7 @@ from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm
 from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_OUT_CHANNEL
 from bdforge.perf import GemmCase, PerfError, measured_rows
 from bdforge.perf.bounds.case import case_of
-from bdforge.perf.plots.figure import PlotError, check_picture, save
+from bdforge.perf.plots.figure import PlotError, save
 from bdforge.perf.plots.pattern import pattern_picture
 from bdforge.perf.plots.roofline import Point, intensity, modelled_point, published_points, roofline
 from bdforge.perf.plots.sweep import kmt_sweep, sweep
@@ -22,6 +22,7 @@ from bdforge.perf.plots.utilisation import utilisation
 from bdforge.perf.timed import timed
 from bdforge.perf.tune.model import Basis, basis_named, kernel_of
 from bdforge.perf.tune.shapes import shapes
+from bdforge.pictures import new_picture
 from bdforge.screen import say
 
 plot = typer.Typer(name="plot", no_args_is_help=True, help="Pictures, as PNG or SVG (needs the extra `plot`).")
@@ -48,7 +49,7 @@ def roofline_command(
     force: Force = False,
 ) -> None:
     """Peak and bandwidth of a device, with modelled, emulated and published GEMMs below them."""
-    check_picture(out, force)
+    new_picture(out, force, PlotError)
     basis, chosen = basis_named(kernel), device_named(device)
     specs = [load_spec(path) for path in design or []]
     given = [type_named(name).name for name in types.split(",")] if types else []
@@ -77,7 +78,7 @@ def kmt_command(
     force: Force = False,
 ) -> None:
     """Speed over the depth of a memtile's slab: longer contiguous runs in DRAM."""
-    check_picture(out, force)
+    new_picture(out, force, PlotError)
     if (design is None) == (tile is None):
         raise typer.BadParameter("give either --design or --tile")
     basis = basis_named(kernel)
@@ -108,7 +109,7 @@ def pattern_command(
     force: Force = False,
 ) -> None:
     """The order in which a DMA visits the elements of a buffer: sizes and strides, or a design's reorder."""
-    check_picture(out, force)
+    new_picture(out, force, PlotError)
     if (design is None) == (visits is None or strides is None):
         raise typer.BadParameter("give either --sizes and --strides, or --design")
     if design is not None:
@@ -130,7 +131,7 @@ def utilisation_command(
     force: Force = False,
 ) -> None:
     """What each tile of the array did in a timed run (emulated; kernels only take time)."""
-    check_picture(out, force)
+    new_picture(out, force, PlotError)
     basis, spec = basis_named(kernel), load_spec(design)
     chosen = _one_problem(spec, shape)
     report = with_schedule(lambda: timed(plan_gemm(spec, device_named(device)), chosen, basis))

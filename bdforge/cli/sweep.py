@@ -16,9 +16,10 @@ from bdforge.files import new_file
 from bdforge.messages import word
 from bdforge.operators.gemm import load_spec
 from bdforge.perf.native import Swept, native_problems, ratios, sweep, write_csv
-from bdforge.perf.plots.figure import check_picture, save
+from bdforge.perf.plots.figure import PlotError, save
 from bdforge.perf.plots.layouts import layouts_picture
 from bdforge.perf.tune.model import basis_named
+from bdforge.pictures import new_picture
 from bdforge.screen import new_table, put, say, screen
 
 app = typer.Typer()
@@ -42,7 +43,7 @@ def sweep_command(
     if out is not None:
         new_file(out, force)
     if picture is not None:
-        check_picture(picture, force)
+        new_picture(picture, force, PlotError)
     spec = load_spec(design)
     problems = native_problems(spec, _numbers(sizes))
     swept = with_schedule(lambda: list(sweep(spec, device_named(device), chosen, problems, basis)))

@@ -10,17 +10,23 @@ import typer
 from bdforge.devices.timing import TIMINGS, timing_of
 from bdforge.emulator.timed import Span, TimingOptions, TimingReport
 from bdforge.emulator.timed.tables import tables, write_timeline
+from bdforge.files import new_file
 from bdforge.screen import put, say, screen
 
-PRODUCTS = ", ".join(TIMINGS)
 TimelineFile = Annotated[
     Path | None, typer.Option("--timeline", help="New file for a timeline in emulated time that Perfetto opens.")
 ]
-
-
-def cycles_by_kernel(entries: Sequence[str]) -> Mapping[str, float]:
-    """Cycles by kernel from NAME=CYCLES."""
-    return dict(_named_cycles(entry) for entry in entries)
+Product = Annotated[
+    str | None,
+    typer.Option(
+        "--device", help=f"Product whose clock and DRAM are timed, by default the array's: {', '.join(TIMINGS)}."
+    ),
+]
+KernelCycles = Annotated[
+    list[str] | None,
+    typer.Option("--kernel-cycles", help="NAME=CYCLES of one call of a linked kernel; repeatable."),
+]
+Macs = Annotated[int | None, typer.Option("--macs", help="MACs of the whole run, for TOPS.", min=1)]
 
 
 def without_timing(options: Mapping[str, object]) -> None:
@@ -49,12 +55,18 @@ class Timed:
     timeline: Path | None
 
     @classmethod
-    def of(cls, product: str | None, kernels: Sequence[str], macs: int | None, timeline: Path | None) -> "Timed":
-        """Options for a product, or the design's array; DeviceError for an unknown one."""
+    def given(
+        cls, timing: bool, timeline: Path | None, force: bool, product: str | None, kernels: Sequence[str],
+        macs: int | None,
+    ) -> "Timed | None":  # fmt: skip
+        """What options ask for, of a product or the design's array; DeviceError for an unknown one. None: no timing."""
+        if not timing and timeline is None:
+            without_timing({"--device": product, "--kernel-cycles": kernels, "--macs": macs})
+            return None
         spans: list[Span] | None = None if timeline is None else []
-        return cls(
-            TimingOptions(timing_of(product) if product else None, cycles_by_kernel(kernels), macs, spans), timeline
-        )
+        cycles = dict(map(_named_cycles, kernels))
+        options = TimingOptions(timing_of(product) if product else None, cycles, macs, spans)
+        return cls(options, timeline and new_file(timeline, force))
 
     def show(self, report: TimingReport, title: str) -> None:
         """Print the tables and write the timeline."""

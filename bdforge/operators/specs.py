@@ -20,6 +20,8 @@ from bdforge.sequences import SequenceOptions
 LARGEST_SIZE = 1 << 20
 """Of a tile, a buffer or a problem along one axis, in elements."""
 Size = Annotated[int, Field(ge=1, le=LARGEST_SIZE, strict=True)]
+Count = Annotated[int, Field(ge=0, le=LARGEST_SIZE, strict=True)]
+Shift = Annotated[int, Field(ge=0, le=31, strict=True)]
 STACK_BYTES = 4096
 """Of a core where a spec does not say. Peano's frames of kernels like ours were seen to take 960 to 1216 bytes, which
 varies with its version (mlir-air 1980); upstream's matmul asks for 3328."""
@@ -37,10 +39,16 @@ class SpecError(InputError):
     """A design spec that cannot be read or cannot be built; the message lists every reason."""
 
 
-class Section(BaseModel):
-    """A table of a spec's file; keys that it does not know are faults."""
+STRICT = ConfigDict(extra="forbid")
 
-    model_config = ConfigDict(extra="forbid")
+
+class Section(BaseModel):
+    """A table of a spec's file; keys that it does not know are faults.
+
+    A table that a spec keeps as it is is a dataclass of pydantic's instead, with `config=STRICT`.
+    """
+
+    model_config = STRICT
 
 
 class ArraySection(Section):
@@ -75,11 +83,11 @@ def validated(form: type[File], content: Mapping[str, Any], where: str) -> File:
 
 def _sentence(error) -> str:
     place = ".".join(word(part) for part in error["loc"])
-    if error["type"] == "extra_forbidden":
+    if error["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{place}: unexpected key; remove it or check its spelling"
     if error["type"] == "missing":
         return f"{place}: missing; add it"
-    if error["type"] == "model_type":
+    if error["type"] in ("model_type", "dataclass_type"):
         return f"{place}: input should be a table (a section of its own), got {word(repr(error['input']))}"
     return f"{place}: {error['msg'][0].lower()}{error['msg'][1:]}, got {word(repr(error['input']))}"
 

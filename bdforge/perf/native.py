@@ -12,7 +12,7 @@ from itertools import product
 from bdforge.devices import Device
 from bdforge.devices.types import Order
 from bdforge.operators.gemm import GemmSpec, Problem, plan_gemm
-from bdforge.operators.gemm.spec import LARGEST_SIZE
+from bdforge.operators.specs import LARGEST_SIZE
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.estimate import Estimate, estimate
 from bdforge.perf.errors import PerfError

@@ -5,10 +5,11 @@ from pathlib import Path
 from bdforge.files import TEXT_BYTES_MAX, decoded, read_bytes
 from bdforge.images.read import is_image, read_image
 from bdforge.mlir import parse
+from bdforge.pictures import new_picture
 from bdforge.screen import as_text
 from bdforge.show.container import image_tables
 from bdforge.show.errors import ShowError
-from bdforge.show.image import check_path, chosen_device, picture, save
+from bdforge.show.image import chosen_device, picture, save
 from bdforge.show.memory import Span, TileMemory, memory_map
 from bdforge.show.model import devices_of, use_of
 from bdforge.show.report import design_tables, tables
@@ -32,7 +33,7 @@ def command(
         chosen_device(module, device)
     if out is None:
         return as_text(tables(module), width)
-    check_path(out, force)
+    new_picture(out, force, ShowError)
     chosen = chosen_device(module, device)
     uses = {op: use_of(op) for op in devices_of(module)}
     save(uses[chosen], out, design.name)

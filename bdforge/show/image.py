@@ -4,45 +4,29 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from bdforge.files import whole
 from bdforge.mlir import DeviceOp
+from bdforge.pictures import drawing, fonts, new_picture, save_figure
 from bdforge.show.errors import ShowError
 from bdforge.show.model import DesignUse, devices_of, use_of
-
-_SUFFIXES = (".png", ".svg")
 
 
 def picture(module: ModuleOp, path: Path, *, device: str | None = None, force: bool = False, title: str = "") -> None:
     """Draw the array of a module's device to `path`, in the format that its suffix names; the same bytes every time.
 
-    `device` picks one by name where there are several. Existing files are kept unless `force`. ShowError for that, for
-    other suffixes, and without matplotlib; AllocationError and RoutingError where the design does not fit.
+    `device` picks one by name where there are several. Existing files are kept unless `force`. ShowError for
+    other suffixes and without matplotlib; AllocationError and RoutingError where the design does not fit.
     """
-    check_path(path, force)
+    new_picture(path, force, ShowError)
     save(use_of(chosen_device(module, device)), path, title)
-
-
-def check_path(path: Path, force: bool) -> None:
-    """ShowError for a picture's path that cannot be used."""
-    if path.suffix not in _SUFFIXES:
-        raise ShowError(f"{path}: pictures are written as {' or '.join(_SUFFIXES)}; choose such a name")
-    if path.exists() and not force:
-        raise ShowError(f"{path} exists already; choose another name, or --force to replace it")
 
 
 def save(use: DesignUse, path: Path, title: str = "") -> None:
     """Draw one device to `path`, whole or not at all, in the format that its suffix names."""
-    try:
-        from matplotlib import rc_context
-
+    with drawing(ShowError):
         from bdforge.show.draw import figure_of
-    except ImportError:
-        raise ShowError("pictures need matplotlib, which is not installed; pip install 'bdforge[plot]'") from None
-    with rc_context({"svg.hashsalt": "bdforge", "font.family": "DejaVu Sans"}):
+    with fonts():
         figure = figure_of(use, _title(use, title))
-        metadata = {"Date": None} if path.suffix == ".svg" else None
-        with whole(path, ShowError) as file:
-            figure.savefig(file, format=path.suffix[1:], metadata=metadata)
+    save_figure(figure, path, ShowError)
 
 
 def chosen_device(module: ModuleOp, name: str | None) -> DeviceOp:

@@ -26,6 +26,7 @@ from bdforge.operators.specs import (
     Rounding,
     Section,
     SequenceSection,
+    Shift,
     Size,
     Spec,
     SpecError,
@@ -100,7 +101,7 @@ class ElementwiseSpec(Spec):
 
 
 class _Narrowing(Section):
-    shift: Annotated[int, Field(ge=0, le=31, strict=True)] = 0
+    shift: Shift = 0
     rounding: Rounding = "conv_even"
 
 

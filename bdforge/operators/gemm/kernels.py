@@ -5,7 +5,8 @@ from typing import Any
 
 from bdforge.devices import AIE2, AIE2P, Generation
 from bdforge.devices.types import TYPES, ElementType
-from bdforge.operators.gemm.spec import LARGEST_SIZE, GemmSpec
+from bdforge.operators.gemm.spec import GemmSpec
+from bdforge.operators.specs import LARGEST_SIZE
 
 UNLIMITED_DEPTH = LARGEST_SIZE  # no problem is deeper
 

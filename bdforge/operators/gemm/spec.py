@@ -1,20 +1,23 @@
 """Design specs: TOML in `designs/`, checked at the edge, plain dataclasses inside."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
+from pydantic.dataclasses import dataclass as table
 
 from bdforge.files import read_toml
 from bdforge.operators.specs import (
-    LARGEST_SIZE,
     STACK_BYTES,
+    STRICT,
     ArraySection,
+    Count,
     Rounding,
     Section,
     SequenceSection,
+    Shift,
     Size,
     Spec,
     SpecError,
@@ -61,7 +64,7 @@ class Problem(AnyProblem):
         return self.M * self.K * self.N
 
 
-@dataclass(frozen=True, slots=True)
+@table(frozen=True, slots=True, config=STRICT)
 class TileSizes:
     """A core's tile: C m x n, A m x k, B k x n.
 
@@ -69,10 +72,10 @@ class TileSizes:
     only these rows of C, so that no host has to. 0 stands for all.
     """
 
-    m: int
-    k: int
-    n: int
-    m_used: int = 0
+    m: Size
+    k: Size
+    n: Size
+    m_used: Count = 0
 
     @property
     def rows(self) -> int:
@@ -80,16 +83,16 @@ class TileSizes:
         return self.m_used or self.m
 
 
-@dataclass(frozen=True, slots=True)
+@table(frozen=True, slots=True, config=STRICT)
 class Layouts:
     """The order of each operand in host memory."""
 
-    a: str = "row"
-    b: str = "packed"
-    c: str = "row"
+    a: Literal["row", "column"] = "row"
+    b: Literal["packed", "row", "column"] = "packed"
+    c: Literal["row", "column"] = "row"
 
 
-@dataclass(frozen=True, slots=True)
+@table(frozen=True, slots=True, config=STRICT)
 class Buffers:
     """Depths and counts of buffers.
 
@@ -102,15 +105,15 @@ class Buffers:
     `c_in_parts`: a core finishes, sends and clears C in its rho parts, while it multiplies with the others.
     """
 
-    k_mt: int
-    c_buffers: int = 1
-    c_memtile_buffers: int = 2
-    rho: int = 1
-    a_shims: int = 1
-    stack_bytes: int = STACK_BYTES
-    residency: str = "none"
-    pool_bytes: int = 0
-    c_pieces: int = 1
+    k_mt: Size = 0  # that of a tile, until the tile is known
+    c_buffers: Literal[1, 2] = 1
+    c_memtile_buffers: Literal[1, 2] = 2
+    rho: Size = 1
+    a_shims: Literal[1, 2] = 1
+    stack_bytes: Size = STACK_BYTES
+    residency: Literal["none", "b"] = "none"
+    pool_bytes: Count = 0
+    c_pieces: Size = 1
     c_in_parts: bool = False
 
     @property
@@ -120,7 +123,7 @@ class Buffers:
         return {name: value for name, value in asdict(self).items() if later.get(name) != value}
 
 
-@dataclass(frozen=True, slots=True)
+@table(frozen=True, slots=True, config=STRICT)
 class Epilogue:
     """What happens to a tile of C after the last step of K, in this order.
 
@@ -128,8 +131,8 @@ class Epilogue:
     times one float32 for each row of A and one for each column of B. `bias`: plus one float32 for each column.
     """
 
-    shift: int = 0
-    rounding: str = "conv_even"
+    shift: Shift = 0
+    rounding: Rounding = "conv_even"
     scale: bool = False
     bias: bool = False
     relu: bool = False
@@ -189,40 +192,6 @@ class _Types(Section):
     accumulator: Literal["int8", "int16", "int32", "bf16", "f32", "bfp16"] | None = None
 
 
-class _LayoutsFile(Section):
-    a: Literal["row", "column"] = "row"
-    b: Literal["packed", "row", "column"] = "packed"
-    c: Literal["row", "column"] = "row"
-
-
-class _TileFile(Section):
-    m: Size
-    k: Size
-    n: Size
-    m_used: Annotated[int, Field(ge=0, le=LARGEST_SIZE, strict=True)] = 0
-
-
-class _BuffersFile(Section):
-    k_mt: Size | None = None
-    c_buffers: Literal[1, 2] = 1
-    c_memtile_buffers: Literal[1, 2] = 2
-    rho: Size = 1
-    a_shims: Literal[1, 2] = 1
-    stack_bytes: Size = STACK_BYTES
-    residency: Literal["none", "b"] = "none"
-    pool_bytes: Annotated[int, Field(ge=0, le=LARGEST_SIZE, strict=True)] = 0
-    c_pieces: Size = 1
-    c_in_parts: bool = False
-
-
-class _EpilogueFile(Section):
-    shift: Annotated[int, Field(ge=0, le=31, strict=True)] = 0
-    rounding: Rounding = "conv_even"
-    scale: bool = False
-    bias: bool = False
-    relu: bool = False
-
-
 class _ProblemFile(Section):
     name: str = ""
     M: Size
@@ -233,11 +202,11 @@ class _ProblemFile(Section):
 class _GemmFile(Section):
     kind: Literal["gemm"]
     types: _Types
-    layouts: _LayoutsFile = _LayoutsFile()
+    layouts: Layouts = Layouts()
     array: ArraySection = ArraySection()
-    tile: _TileFile
-    buffers: _BuffersFile = _BuffersFile()
-    epilogue: _EpilogueFile = _EpilogueFile()
+    tile: TileSizes
+    buffers: Buffers = Buffers()
+    epilogue: Epilogue = Epilogue()
     sequence: SequenceSection = SequenceSection()
     problems: list[_ProblemFile] = Field(default_factory=list)
 
@@ -251,19 +220,19 @@ def load_spec(path: Path | str) -> GemmSpec:
 def spec_from(content: dict[str, Any], name: str, where: str = "design") -> GemmSpec:
     """A spec from TOML content; `where` heads every message."""
     file = validated(_GemmFile, content, where)
-    types, buffers = file.types, file.buffers.model_dump()
+    types, buffers = file.types, file.buffers
     return GemmSpec(
         name=name,
         a=types.a,
         b=types.b,
         c=types.c,
         accumulator=types.accumulator or _default_accumulator(types),
-        layouts=Layouts(**file.layouts.model_dump()),
+        layouts=file.layouts,
         rows=file.array.rows,
         columns=file.array.columns or COLUMNS,
-        tile=TileSizes(**file.tile.model_dump()),
-        buffers=Buffers(**buffers | {"k_mt": file.buffers.k_mt or file.tile.k}),
-        epilogue=Epilogue(**file.epilogue.model_dump()),
+        tile=file.tile,
+        buffers=replace(buffers, k_mt=buffers.k_mt or file.tile.k),
+        epilogue=file.epilogue,
         problems=tuple(Problem(p.M, p.K, p.N, p.name) for p in file.problems),
         array=file.array.device,
         sequence=file.sequence.options(where),

@@ -8,13 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bdforge.files import new_file, whole
 from bdforge.perf.errors import PerfError
+from bdforge.pictures import drawing, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SUFFIXES = (".png", ".svg")
 DPI = 150
 # Colours that people with any colour vision tell apart (Okabe and Ito).
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"
@@ -44,25 +43,11 @@ def new_figures(width_inches: float, height_inches: float, count: int) -> "tuple
 
 def empty_figure(width_inches: float, height_inches: float) -> "Figure":
     """A figure without axes; PlotError without matplotlib."""
-    try:
+    with drawing(PlotError):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise PlotError("pictures need matplotlib, which is not installed; pip install 'bdforge[plot]'") from None
     return Figure(figsize=(width_inches, height_inches), layout="constrained")
-
-
-def check_picture(path: Path, force: bool) -> None:
-    """PlotError for a name that no picture has, FileError for a path where none can be written."""
-    if path.suffix not in SUFFIXES:
-        raise PlotError(f"{path}: pictures are written as {' or '.join(SUFFIXES)}; choose such a name")
-    new_file(path, force)
 
 
 def save(draw: "Callable[[], Figure]", path: Path) -> None:
     """Write what `draw` returns, whole or not at all, as the suffix says; the same bytes every time."""
-    figure = draw()
-    from matplotlib import rc_context
-
-    metadata = {"Date": None} if path.suffix == ".svg" else None
-    with rc_context({"svg.hashsalt": "bdforge", "font.family": "DejaVu Sans"}), whole(path, PlotError) as file:
-        figure.savefig(file, format=path.suffix[1:], dpi=DPI, metadata=metadata)
+    save_figure(draw(), path, PlotError, dpi=DPI)

@@ -7,7 +7,7 @@ from pathlib import Path
 from bdforge.files import SETTINGS_BYTES_MAX, read_text
 from bdforge.messages import word
 from bdforge.operators.gemm import Problem
-from bdforge.operators.gemm.spec import LARGEST_SIZE
+from bdforge.operators.specs import LARGEST_SIZE
 from bdforge.perf.bounds.models import GPT2_TRAIN, Model
 from bdforge.perf.errors import PerfError
 

@@ -105,7 +105,7 @@ class BitNet:
         """States of the next tokens behind the last layer: float32, tokens x hidden; `cache` holds them afterwards.
 
         With `micro_batch` so many tokens at a time: while the array multiplies for one of them, the CPU works for
-        another. ModelError as of `check`, and for more positions than the model was made for.
+        another. ModelError as of `check`, for more positions than the model was made for, and for damaged floats.
         """
         self.check(ids)
         first = cache.length
@@ -116,13 +116,14 @@ class BitNet:
 
     def logits(self, hidden: np.ndarray) -> np.ndarray:
         """Of each state: float32, tokens x vocabulary."""
-        with self._cpu("head"):
+        with self._cpu("head"), np.errstate(all="ignore"):
             x = rms_norm(hidden, self.final_norm, self.config.rms_norm_eps)
             out = np.empty((len(x), len(self.head)), np.float32)
             for row in range(0, len(self.head), _HEAD_ROWS):
                 rows = slice(row, row + _HEAD_ROWS)
                 out[:, rows] = x @ self.head[rows].astype(np.float32).T
-            return out
+        _check_finite(out, "logits")
+        return out
 
     def _alone(self, steps: Steps) -> Iterator[np.ndarray]:
         request = next(steps)
@@ -166,8 +167,9 @@ class BitNet:
 
     def _request(self, linear: Linear, x: np.ndarray, norm: np.ndarray) -> Request:
         """The product of x, normalised and quantised."""
-        with self._cpu("norms"):
+        with self._cpu("norms"), np.errstate(all="ignore"):
             h = rms_norm(x, norm, self.config.rms_norm_eps)
+        _check_finite(h, f"what {linear.name} gets")
         with self._cpu("quantise"):
             return linear, *quantised(h)
 
@@ -182,6 +184,11 @@ class BitNet:
 
     def _cpu(self, part: str) -> AbstractContextManager[None]:
         return self.products.ledger.timed(part, "CPU", _WHY[part])
+
+
+def _check_finite(x: np.ndarray, what: str) -> None:
+    if not np.isfinite(x).all():
+        raise ModelError(f"{what}: not all are finite numbers; the file's floats are damaged, get it again")
 
 
 def _layer(source: Checkpoint, number: int, products: Products) -> Layer:

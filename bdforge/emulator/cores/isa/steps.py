@@ -7,7 +7,7 @@ from bdforge.emulator.cores.isa.layout import FORWARDED, Layout, Segment
 from bdforge.emulator.cores.isa.plan import PART_BITS, Operand, Plan
 from bdforge.isa.meaning import ADDRESS, DATA
 
-BUFFER_BYTES = 2048
+BUFFER_BYTES = 1344  # those of six slots fit into what the library keeps for a bundle
 _FIRST, _ALIGNMENT = 64, 64  # the first operand's offset in the buffer, and how operands are aligned
 _WORD_MASK = 0xFFFFFFFF
 

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 from library_builds import WITH_XRT, Done, replace_kernels, scons, small_design, small_plan, write_manifest
 from software_npu import SoftwareNpu, run_alone
-from xrt_containers import make_elf, make_instruction_elf, make_xclbin
+from xrt_containers import compile_stock_program, make_elf, make_instruction_elf, make_xclbin, tool
 
 from bdforge.operators import manifest
 from bdforge.runtime.service.npu import BDF, LIBRARY
+from support.built_designs import build as build_design
+from support.built_designs import spec_content
 from support.image_contents import xclbin_contents
+from support.raw_problem import XCLBIN, read_result, write_problem
 from support.xrt_packages import FetchError, XrtPackages, fetch_packages
 
 PLAN = small_plan()
@@ -159,6 +162,21 @@ def test_xrts_own_tool_finds_the_device(
     done = new_npu(device).run(xrt.prefix / "bin" / "xrt-smi", "examine")
     assert done.returncode == 0
     assert f"|[{BDF}]  {line}" in done.stdout
+
+
+def test_a_program_that_knows_only_xrt_runs_words_and_instruction_elfs(npu: SoftwareNpu, tmp_path: Path):
+    stock = compile_stock_program(npu.xrt, tmp_path / "stock_xrt")
+    made, sizes = build_design(tmp_path / "own", spec_content(16, 16, 32)), (20, 40, 60)
+    expected = write_problem(made, sizes)
+    tool(npu.xrt, made.folder, "aiebu-asm", "-t", "aie2txn", "-c", "words.bin", "-o", "insts.elf")
+    empty = (made.folder / "2.bin").read_bytes()
+    for instructions in ("words.bin", "insts.elf"):
+        (made.folder / "2.bin").write_bytes(empty)
+        done = npu.run(stock, made.folder / XCLBIN, made.folder / instructions, made.folder)
+        assert (done.returncode, done.stderr) == (0, "")
+        np.testing.assert_array_equal(read_result(made, sizes), expected)
+    own = "context 1, command 1: "
+    assert [line for line in npu.log if line.startswith(own)] == [f"{own}an instruction stream", f"{own}control code"]
 
 
 def test_every_call_of_the_c_api_works_with_xrt(npu: SoftwareNpu, build: Path, design: Path):

@@ -1,4 +1,4 @@
-"""xclbins and full ELFs around a placeholder PDI, made by XRT's own tools. They configure nothing."""
+"""What XRT's own tools and headers make: xclbins and full ELFs around a placeholder PDI, and a program."""
 
 import json
 import subprocess
@@ -49,6 +49,15 @@ def make_instruction_elf(xrt: XrtPackages, path: Path, plan: Plan, problem: Prob
 def write_words(path: Path, plan: Plan, problem: Problem) -> None:
     """The instruction stream as a file."""
     sequence(plan, problem.M, problem.K, problem.N).words().astype("<u4").tofile(path)
+
+
+def compile_stock_program(xrt: XrtPackages, program: Path) -> Path:
+    """A program that is linked with XRT and with nothing of bdforge."""
+    source = Path(__file__).parent / "stock_xrt.cpp"
+    paths = ["-isystem", str(xrt.prefix / "include"), str(source), "-o", str(program), f"-L{xrt.libraries}"]
+    libraries = ["-lxrt_coreutil", "-luuid", "-Wl,--unresolved-symbols=ignore-in-shared-libs"]
+    subprocess.run(["g++", "-std=c++17", "-O0", *paths, *libraries], check=True)
+    return program
 
 
 def tool(xrt: XrtPackages, folder: Path, *words: str) -> str:

@@ -352,3 +352,21 @@ def test_runtime_tasks_of_cores_reach_their_memory(device):
         writebd(MEM, 24, 16, OWN), write32(address(0, 1, 0xA063C), 24), "aiex.dma_await_task(%cS0)",
     ]  # fmt: skip
     assert core_words(*lines, device=device) == [*range(16)]
+
+
+@pytest.mark.parametrize(("value", "fits"), [(0, True), (63, True), (64, False)])
+def test_a_locks_register_holds_its_values_and_no_more(value: int, fits: bool):
+    text, memory = column(write32(address(*MEM, 0xC0000), value)), [np.zeros(64, np.int32)] * 2
+    if fits:
+        bdforge.emulate(text, memory)
+        return
+    with pytest.raises(RegisterAccessError, match="0x40 is written to the value of lock 0, which holds 0 to 63"):
+        bdforge.emulate(text, memory)
+
+
+@pytest.mark.parametrize(
+    ("bd", "message"), [(47, "BD 47: the BD is not valid"), (48, "BD 48 is pushed, but the tile has 48")]
+)
+def test_a_queue_takes_the_numbers_of_bds_that_there_are(bd: int, message: str):
+    with pytest.raises(DmaError, match=message):
+        bdforge.emulate(column(write32(address(*MEM, 0xA060C), bd)), [np.zeros(64, np.int32)] * 2)

@@ -8,6 +8,7 @@ from bdforge.devices import mlir_device_named
 from bdforge.emulator import PoisonError
 from bdforge.emulator.array import Array
 from bdforge.emulator.host import HostMemory
+from bdforge.emulator.poison import check_written
 from bdforge.emulator.scheduler import Scheduler
 from bdforge.emulator.strictness import Strictness
 from support.register_designs import column, push, write32, writebd
@@ -159,3 +160,13 @@ def test_nothing_is_kept_where_poison_mode_is_off():
     written = tile(True).written
     assert written is not None
     assert written.nbytes == tile(True).memory.nbytes
+
+
+@pytest.mark.parametrize(("base", "hinted"), [(0, True), (1, False), (5, False)])
+def test_only_a_memorys_first_word_gets_its_hint(base: int, hinted: bool):
+    written = np.zeros((8, 4), bool)
+    with pytest.raises(PoisonError, match=f"the first at word {base} of") as caught:
+        check_written(written, base, np.arange(2), lambda: "BD 3", "; keep it elsewhere")
+    assert str(caught.value).endswith("; keep it elsewhere") == hinted
+    written[base : base + 2] = True
+    check_written(written, base, np.arange(2), lambda: "BD 3")

@@ -20,7 +20,7 @@ from bdforge.screen import say
 app = typer.Typer()
 
 
-@app.command(name="device", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@app.command(name="device", context_settings={"allow_interspersed_args": False})
 def device_command(
     command: Annotated[
         list[str] | None, typer.Argument(help="A program and its arguments, behind --.", metavar="-- COMMAND...")

@@ -6,13 +6,14 @@ all MACs at the rate of the kernel schedule, and all bytes of DRAM at its highes
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from bdforge.devices.timing import Timing
 from bdforge.emulator import TimingOptions, TimingReport, replay
 from bdforge.operators import plan_of
 from bdforge.operators.gemm import Plan, Problem
-from bdforge.perf.timed import timing_options
+from bdforge.perf.timed import scheduled_cycles, timing_options
 from bdforge.runtime import BuiltDesign, run
 
 DESIGN = Path(__file__).resolve().parents[1] / "build" / "strix_halo" / "gemm_i8_i2_bitnet"
@@ -56,7 +57,8 @@ def measure(design: BuiltDesign, problem: Problem, efficiency: float) -> None:
     plan = plan_of(design.manifest)
     assert isinstance(plan, Plan)
     inputs = plan.random(problem, 0)
-    options = timing_options(plan, problem, efficiency=efficiency)
+    cycles = scheduled_cycles(plan, efficiency=efficiency)
+    options = replace(timing_options(plan, problem, "ideal"), kernels=cycles)
     functional = min(run(design, inputs).seconds for _ in range(2))
     done = run(design, inputs, options)
     report = done.timing

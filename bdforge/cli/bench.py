@@ -12,7 +12,7 @@ from bdforge.cli.progress import emulating
 from bdforge.emulator.timed import Span
 from bdforge.emulator.timed.tables import tables, write_timeline
 from bdforge.operators import Plan, Problem, SpecError
-from bdforge.perf.timed import run_options
+from bdforge.perf.timed import timing_options
 from bdforge.perf.tune.model import Basis
 from bdforge.runtime import BuiltDesign, Mismatch, Run, first_mismatch, run
 from bdforge.screen import new_table, put, screen
@@ -104,7 +104,7 @@ def _run_one(
     poison: bool,
 ) -> _Checked:  # fmt: skip
     spans: list[Span] | None = None if timed is None or timed.timeline is None else []
-    options = None if timed is None else with_schedule(lambda: run_options(plan, problem, timed.basis, spans))
+    options = None if timed is None else with_schedule(lambda: timing_options(plan, problem, timed.basis, spans))
     found = run(design, inputs, options, poison=poison)
     if timed is not None and timed.timeline is not None and spans is not None and found.timing is not None:
         write_timeline(timed.timeline, spans, found.timing.array_hz)

@@ -46,7 +46,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("emulator", "routing"): "as before: routes are taken from the text, not from writes",
     ("formats", "devices"): "how long a block is stands in the table of types",
     ("isa", "images"): "programs are read from, and written to, ELF, CDO, PDI and xclbin",
-    ("operators", "mlir"): "a rendered text is brought into the other form of the dialect",
     ("perf", "bd_patterns"): "pictures of access patterns; granules in the tuner's legality",
     ("perf", "isa"): "instructions that kernels are scheduled from have their slots, latencies and units there",
     ("perf", "emulator"): "finalists of a search, and pictures of where time goes, are timed on the array",

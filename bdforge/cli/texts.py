@@ -70,8 +70,10 @@ def render_command(
     if options := SequenceOptions.given(wait, in_flight):
         planned = planned.waiting(options)
     chosen = problems_of(operator_of(spec), shape) or spec.problems
-    text = json.dumps(manifest(planned, chosen), indent=2) if with_manifest else render(planned, chosen, dialect)
-    return print_or_write(text, out, force)
+    if with_manifest:
+        return print_or_write(json.dumps(manifest(planned, chosen), indent=2), out, force)
+    text = render(planned, chosen)  # in the form of March
+    return print_or_write(text if dialect is Era.MARCH else convert(text, dialect, spec.name), out, force)
 
 
 @app.command(name="convert")

@@ -8,22 +8,21 @@ from bdforge.design.events import placed_sequence
 from bdforge.design.render import render as render_design
 from bdforge.devices import mlir_device_named
 from bdforge.images.manifest import ELF_KERNEL, SCHEMA_VERSION, XCLBIN_KERNEL
-from bdforge.mlir import Era, convert
 from bdforge.operators.operator import Plan
 from bdforge.operators.specs import Problem
 from bdforge.sequences import PlannedSequence, Program
 from bdforge.sequences.words import target_facts
 
 
-def render(plan: Plan, problems: Sequence[Problem], era: Era = Era.MARCH) -> str:
+def render(plan: Plan, problems: Sequence[Problem]) -> str:
     """MLIR of the array configuration with one runtime sequence for each problem; SpecError, WalkError as of a plan."""
-    return render_sequences(plan, {problem.sequence: plan.sequence(problem) for problem in problems}, era)
+    return render_sequences(plan, {problem.sequence: plan.sequence(problem) for problem in problems})
 
 
-def render_sequences(plan: Plan, sequences: Mapping[str, PlannedSequence], era: Era = Era.MARCH) -> str:
+def render_sequences(plan: Plan, sequences: Mapping[str, PlannedSequence]) -> str:
     """MLIR of the array configuration with runtime sequences by name.
 
-    The templates write the dialect's form of March 2026; for another `era` that text is converted.
+    The templates write the dialect's form of March 2026; `bdforge.mlir.convert` has the other one.
     """
     placed = (
         placed_sequence(
@@ -31,8 +30,7 @@ def render_sequences(plan: Plan, sequences: Mapping[str, PlannedSequence], era: 
         )
         for name, planned in sequences.items()
     )
-    text = render_design(replace(plan.design, sequences=tuple(placed)))
-    return text if era is Era.MARCH else convert(text, era, plan.spec.name)
+    return render_design(replace(plan.design, sequences=tuple(placed)))
 
 
 _HOST_ROLES = ("mlir", "host_kernels")

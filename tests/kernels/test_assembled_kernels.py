@@ -146,6 +146,16 @@ def test_finish_rounds_and_saturates(code, shift, scaled):
     assert np.array_equal(found, tiles.narrowed(sums, shift, {"i8": np.int8, "i16": np.int16, "i32": np.int32}[code]))
 
 
+@pytest.mark.parametrize(("function", "shift"), [("add", 0), ("add", 1), ("mul", 6)])
+def test_elements_are_added_and_multiplied(function, shift):
+    a, b = np.random.default_rng(2).integers(-128, 128, (2, 64 * 7))
+    y = np.full(64 * 8, 90, np.int8)
+    kernel = assembled("elementwise_i8", "aie2p", (f"FUNCTION={function}", f"TILE_ELEMENTS={64 * 7}", f"SHIFT={shift}"))
+    call(kernel, "aie2p", [a.astype(np.int8), b.astype(np.int8), y])
+    assert np.array_equal(y[: 64 * 7], tiles.narrowed(a + b if function == "add" else a * b, shift, np.int8))
+    assert (y[64 * 7 :] == 90).all()
+
+
 def test_both_executors_agree_on_a_kernel():
     kernel = assembled("mm_i8_i4_i16", "aie2p", ("DIM_M=16", "DIM_K=16", "DIM_N=16"))
     rng = np.random.default_rng(1)
@@ -165,7 +175,8 @@ def test_both_executors_agree_on_a_kernel():
         ("mm_i8_i8_i32", "aie2p", ("C_TRANSPOSED",), "transposed micro-tiles of C"),
         ("mm_i8_i8_i32", "aie2p", ("DIM_M=12", "DIM_K=8", "DIM_N=8"), "12, 8, 8 are no multiples of 8, 8, 8"),
         ("mm_i8_i8_i32", "aie2p", ("DIM_M=8",), "DIM_K is missing"),
-        ("elementwise_bf16", "aie2p", (), "elementwise_bf16 is not assembled"),
+        ("elementwise_bf16", "aie2p", ("FUNCTION=add",), "elementwise_bf16 is not assembled for aie2p as add"),
+        ("gemv_bf16", "aie2p", (), "gemv_bf16 is not assembled: there are mm_"),
         ("finish_i32_i8", "aie2p", ("BIAS",), "not assembled with BIAS"),
         ("mm_i8_i8_i8", "aie2p", ("DIM_M=8", "DIM_K=8", "DIM_N=8", "ROUNDING=odd"), "ROUNDING=odd is unknown"),
     ],

@@ -6,11 +6,12 @@ from functools import lru_cache
 from bdforge.codegen.abi import Callee
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.kernel import Kernel
+from bdforge.codegen.kernels.elementwise import elementwise
 from bdforge.codegen.kernels.function import Options
 from bdforge.codegen.kernels.products import multiply
 from bdforge.codegen.kernels.tiles import finish, zero
 
-_MAKERS = {"mm": multiply, "zero": zero, "unscale": finish, "finish": finish}
+_MAKERS = {"mm": multiply, "zero": zero, "unscale": finish, "finish": finish, "elementwise": elementwise}
 
 
 def assembled(name: str, generation: str, defines: Iterable[str]) -> Kernel:

@@ -135,6 +135,20 @@ def test_unscale_divides_column_blocks(relu):
     assert np.array_equal(found, results.clip(0) if relu else results)
 
 
+@pytest.mark.parametrize("part", [0, 1])
+def test_passes_over_a_part_leave_the_other_alone(part):
+    options = ("DIM_M=16", "DIM_N=32", "DIM_RHO=2", "C_IN_PARTS")
+    results = np.random.default_rng(4).integers(-(1 << 24), 1 << 24, (16, 32))
+    scaled = results * 4 ** (np.arange(32) // 8 % 4)
+    rows = slice(8 * part, 8 * part + 8)
+    for name, made in (("unscale_i32", results), ("zero_i32", np.zeros_like(results))):
+        memory = tiles.micro_tiled(scaled, 8, 8).astype(np.int32)
+        call(assembled(name, "aie2p", options), "aie2p", [memory], part)
+        expected = scaled.copy()
+        expected[rows] = made[rows]
+        assert np.array_equal(tiles.from_micro_tiles(memory, 16, 32, 8, 8), expected)
+
+
 @pytest.mark.parametrize(("code", "shift"), [("i8", 9), ("i8", 0), ("i16", 5), ("i32", 4)])
 @pytest.mark.parametrize("scaled", [False, True])
 def test_finish_rounds_and_saturates(code, shift, scaled):
@@ -178,6 +192,7 @@ def test_both_executors_agree_on_a_kernel():
         ("elementwise_bf16", "aie2p", ("FUNCTION=add",), "elementwise_bf16 is not assembled for aie2p as add"),
         ("gemv_bf16", "aie2p", (), "gemv_bf16 is not assembled: there are mm_"),
         ("finish_i32_i8", "aie2p", ("BIAS",), "not assembled with BIAS"),
+        ("zero_i32", "aie2p", ("DIM_M=8", "DIM_N=8", "IN_REVERSE"), "no kernel is assembled with IN_REVERSE"),
         ("mm_i8_i8_i8", "aie2p", ("DIM_M=8", "DIM_K=8", "DIM_N=8", "ROUNDING=odd"), "ROUNDING=odd is unknown"),
     ],
 )

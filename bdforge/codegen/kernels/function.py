@@ -14,6 +14,10 @@ ROUNDINGS = {
 }  # fmt: skip
 """Codes of crRnd by the names of `aie::rounding_mode` (llvm-aie; docs of the AIE API)."""
 
+_KNOWN = {
+    "DIM_M", "DIM_K", "DIM_N", "DIM_RHO", "A_TRANSPOSED", "B_TRANSPOSED", "C_TRANSPOSED", "C_IN_PARTS", "SHIFT",
+    "ROUNDING", "FIELD_SCALED", "BIAS", "RELU", "SCALE", "ARRAY_ROWS", "FUNCTION", "TILE_ELEMENTS",
+}  # fmt: skip
 _SHORT = range(-1024, 1024)
 
 
@@ -25,8 +29,11 @@ class Options:
 
     @classmethod
     def of(cls, defines: Iterable[str]) -> "Options":
-        """From NAME and NAME=VALUE."""
-        return cls({name: value for name, _, value in (text.partition("=") for text in defines)})
+        """From NAME and NAME=VALUE; CodegenError for one that no assembled kernel knows, and so would not keep to."""
+        given = {name: value for name, _, value in (text.partition("=") for text in defines)}
+        if unknown := sorted(given.keys() - _KNOWN):
+            raise CodegenError(f"no kernel is assembled with {unknown[0]}")
+        return cls(given)
 
     def number(self, name: str, default: int | None = None) -> int:
         """A number; CodegenError where it is missing."""
@@ -38,6 +45,11 @@ class Options:
     def has(self, name: str) -> bool:
         """Whether an option is given."""
         return name in self.given
+
+    @property
+    def parts(self) -> int:
+        """Calls in which a pass over C comes: rho of them with C_IN_PARTS."""
+        return self.number("DIM_RHO", 1) if self.has("C_IN_PARTS") else 1
 
     @property
     def rounding(self) -> int:

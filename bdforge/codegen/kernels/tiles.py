@@ -19,15 +19,25 @@ def zero(name: str, generation: str, options: Options) -> Callable[[], str]:
     code, access = name.partition("_")[2], _ACCESS[generation]
     if code not in _SIZES:
         raise CodegenError(f"{name} is not assembled: elements are {', '.join(_SIZES)}")
-    size = options.number("DIM_M") * options.number("DIM_N") * _SIZES[code]
+    size = options.number("DIM_M") // options.parts * options.number("DIM_N") * _SIZES[code]
     if size % access:
         raise CodegenError(f"{name}: {size} bytes are no multiple of {access}")
-    return partial(_cleared, name, generation, size)
+    return partial(_cleared, name, generation, size, options.parts)
 
 
-def _cleared(name: str, generation: str, size: int) -> str:
+def _to_part(f: Function, size: int, parts: int) -> None:
+    """Let p0 point at the part of C that r0 names."""
+    if parts > 1:
+        f.set("r1", size)
+        f.add("mul r0, r0, r1", "the part")
+        f.add("mov m0, r0")
+        f.add("padda [p0], m0")
+
+
+def _cleared(name: str, generation: str, size: int, parts: int) -> str:
     access = _ACCESS[generation]
-    f = Function(name, generation, f"{name}: {size} bytes at p0 become 0.")
+    f = Function(name, generation, f"{name}: {size} bytes at p0 become 0{', r0 = part' if parts > 1 else ''}.")
+    _to_part(f, size, parts)
     f.set("r8", 0)
     f.add("vbcst.32 x0, r8")
     register = "x0" if generation == "aie2p" else "wl0"
@@ -51,6 +61,7 @@ class _Finish:
     relu: bool
     rounding: int
     tiles: int
+    parts: int
 
 
 def finish(name: str, generation: str, options: Options) -> Callable[[], str]:
@@ -68,6 +79,7 @@ def _finished(name: str, generation: str, wanted: "_Finish") -> str:
     f.control("crUPSMode", wide)
     f.set("r8", 0)
     f.add("mov s0, r8", "no shift up")
+    _to_part(f, 4 * _TILE * wanted.tiles, wanted.parts)
     f.add("mov p1, p0", "results")
     group = len(wanted.shifts)
     body = _wide if wide else _narrow
@@ -86,12 +98,15 @@ def _wanted(name: str, generation: str, options: Options) -> _Finish:
     unscale = name.startswith("unscale")
     shift = 0 if unscale else options.number("SHIFT", 0)
     fields = _FIELDS if unscale or options.has("FIELD_SCALED") else 1
-    elements = options.number("DIM_M") * options.number("DIM_N")
+    parts = options.parts
+    elements = options.number("DIM_M") // parts * options.number("DIM_N")
+    if parts > 1 and result != "i32":
+        raise CodegenError(f"{name} is not assembled with C_IN_PARTS")
     if elements % (_TILE * fields):
         raise CodegenError(f"{name}: {elements} elements are no multiple of {_TILE * fields}")
     rounding = ROUNDINGS["floor"] if unscale else options.rounding
     shifts = tuple(shift + 2 * field for field in range(fields))
-    return _Finish(shifts, _SIZES[result], options.has("RELU"), rounding, elements // _TILE)
+    return _Finish(shifts, _SIZES[result], options.has("RELU"), rounding, elements // _TILE, parts)
 
 
 def _shift(f: Function, number: int, shift: int) -> str:

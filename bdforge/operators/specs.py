@@ -7,7 +7,7 @@ A spec is TOML with `kind = "..."` at the top. An operator's spec derives from `
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -126,7 +126,7 @@ class Spec(ABC):
     """A design spec. `name` is its file's; `problems` are built in; `sequence` says how its sequences wait."""
 
     __slots__ = ()
-    kind: str
+    kind: ClassVar[str]
     name: str
     problems: tuple[Any, ...]  # `Problem`s
     sequence: SequenceOptions

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -68,6 +68,7 @@ class ElementwiseSpec(Spec):
     int8 results are f / 2^shift, rounded as `rounding` says and saturated.
     """
 
+    kind: ClassVar[str] = KIND
     name: str
     function: str
     type: str
@@ -80,11 +81,6 @@ class ElementwiseSpec(Spec):
     stack_bytes: int
     problems: tuple[Problem, ...]
     sequence: SequenceOptions = DEFAULT_OPTIONS
-
-    @property
-    def kind(self) -> str:  # type: ignore[override]
-        """Of the operator."""
-        return KIND
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass as table
@@ -151,6 +151,7 @@ class GemmSpec(Spec):
     for B also "packed". `array` is the array that the tiles are made for, as MLIR names it; None for any.
     """
 
+    kind: ClassVar[str] = KIND
     name: str
     a: str
     b: str
@@ -165,11 +166,6 @@ class GemmSpec(Spec):
     problems: tuple[Problem, ...]
     array: str | None = None
     sequence: SequenceOptions = DEFAULT_OPTIONS
-
-    @property
-    def kind(self) -> str:  # type: ignore[override]
-        """Of the operator."""
-        return KIND
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """GEMV specs: TOML in `designs/`, checked at the edge, a plain dataclass inside."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -31,6 +31,7 @@ class GemvSpec(Spec):
     No `columns`: all of the product's; no `channels`: as many of each shim's as it takes to read W as fast as DRAM.
     """
 
+    kind: ClassVar[str] = KIND
     name: str
     a: str
     w: str
@@ -45,11 +46,6 @@ class GemvSpec(Spec):
     stack_bytes: int
     problems: tuple[Problem, ...]
     sequence: SequenceOptions = DEFAULT_OPTIONS
-
-    @property
-    def kind(self) -> str:  # type: ignore[override]
-        """Of the operator."""
-        return KIND
 
     @property
     def facts(self) -> dict[str, Any]:

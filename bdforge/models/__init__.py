@@ -1,14 +1,12 @@
 """Whole models: layers of operators, weights from files, and what runs on the array and what on the CPU.
 
-`functions` holds the formulas, `linear` the products of ternary matrices on one loaded design, `split` where they run,
-`ledger` what ran where; `bitnet` is BitNet b1.58.
+`functions` holds the formulas, `linear` the products of ternary matrices on one loaded design, `split` where parts run
+and what that took, `sampling` the tokens; `bitnet` is BitNet b1.58.
 """
 
 from bdforge.models.errors import ModelError
-from bdforge.models.generate import generate
-from bdforge.models.ledger import Entry, Ledger
 from bdforge.models.linear import Linear, Products
-from bdforge.models.sampling import Sampler
-from bdforge.models.split import RULES, Split
+from bdforge.models.sampling import Sampler, generate
+from bdforge.models.split import RULES, Entry, Ledger, Split
 
 __all__ = ["RULES", "Entry", "Ledger", "Linear", "ModelError", "Products", "Sampler", "Split", "generate"]

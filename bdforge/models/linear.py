@@ -10,8 +10,7 @@ import numpy as np
 
 from bdforge.devices.types import TYPES
 from bdforge.models.errors import ModelError
-from bdforge.models.ledger import Ledger
-from bdforge.models.split import Split
+from bdforge.models.split import Ledger, Split
 from bdforge.operators.gemm import GemmSpec
 from bdforge.operators.gemm.reference import product
 from bdforge.runtime import Loaded, Packed

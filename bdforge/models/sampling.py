@@ -1,9 +1,11 @@
-"""The next token, of its logits."""
+"""Tokens, one after the other: each drawn from its logits."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from bdforge.models.bitnet import BitNet
 from bdforge.models.errors import ModelError
 from bdforge.models.functions import softmax
 
@@ -38,3 +40,18 @@ class Sampler:
         chances = softmax(logits[order].astype(np.float64) / self.temperature)
         kept = np.cumsum(chances) - chances < self.top_p  # up to the one that reaches top_p
         return int(self._random.choice(order[kept], p=chances[kept] / chances[kept].sum()))
+
+
+def generate(model: BitNet, prompt: Sequence[int], sampler: Sampler, most: int, micro_batch: int = 0) -> Iterator[int]:
+    """Up to `most` tokens behind the prompt, until one of the model's ends or its last position.
+
+    Errors as of `BitNet.hidden`; `micro_batch` is the prompt's.
+    """
+    cache = model.cache()
+    state = model.hidden(prompt, cache, micro_batch)
+    for count in range(most):
+        token = sampler(model.logits(state[-1:])[0])
+        yield token
+        if token in model.config.eos or cache.length == model.config.max_position_embeddings or count + 1 == most:
+            return
+        state = model.hidden([token], cache)

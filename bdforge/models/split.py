@@ -1,5 +1,11 @@
-"""Where a product of a model runs: on the array, or on the CPU where the model of time says that this is faster."""
+"""Where parts of a model run, why, and how long they took.
 
+A product runs on the array, or on the CPU where the model of time says that this is faster.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from bdforge.operators import Plan
@@ -44,3 +50,36 @@ class Split:
         faster = "array" if npu_us < cpu_us else "CPU"
         why = f"M = {M}: {faster} faster, NPU {npu_us:.0f} us (modelled), CPU {cpu_us:.0f} us"
         return Decision(npu_us < cpu_us, why, npu_us)
+
+
+@dataclass(slots=True)
+class Entry:
+    """Calls of a part at a place for a reason: their host seconds, and the NPU's modelled microseconds where it ran."""
+
+    part: str
+    where: str
+    why: str
+    calls: int = 0
+    host_seconds: float = 0.0
+    npu_us: float | None = None
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Entries in the order in which they came up first."""
+
+    entries: dict[tuple[str, str, str], Entry] = field(default_factory=dict)
+
+    @contextmanager
+    def timed(self, part: str, where: str, why: str, npu_us: float | None = None) -> Iterator[None]:
+        """Count what is done inside, and its time."""
+        start = time.perf_counter()
+        yield
+        entry = self.entries.setdefault((part, where, why), Entry(part, where, why))
+        entry.calls += 1
+        entry.host_seconds += time.perf_counter() - start
+        if npu_us is not None:
+            entry.npu_us = (entry.npu_us or 0.0) + npu_us
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries.values())

@@ -58,6 +58,9 @@ def tune_command(
         list[str] | None,
         typer.Option(help=f"NAME=VALUE,...: only these values, of {', '.join(FIXABLE)}; repeatable."),
     ] = None,
+    stays: Annotated[
+        bool, typer.Option("--stays", help="Designs whose panels of packed B stay in the memtiles.")
+    ] = False,
     kernel: Kernel = "compiled",
     out: Out = None,
     force: Force = False,
@@ -79,7 +82,7 @@ def tune_command(
     runner = on_cluster(scheduler) if scheduler else in_processes(jobs)
     fixed = _fixed([*(fix or []), *(["rho=1"] if symmetric else [])])
     weighted = many_shapes(shapes or "bitnet-2b", tokens)
-    wanted = _wanted(device, types, weighted, layouts(b_layouts), (a_layout, c_layout), kernel, fixed)
+    wanted = _wanted(device, types, weighted, layouts(b_layouts), (a_layout, c_layout), kernel, fixed, stays)
     kept = State.open(state or default_state(wanted), wanted)
     console = screen(stderr=True)
     resumed = f", {len(kept.parts)} parts taken over" if kept.parts else ""
@@ -111,13 +114,13 @@ def _fixed(entries: list[str]) -> dict[str, tuple[int, ...]]:
 
 def _wanted(
     device: str, types: str, weighted: tuple[Weighted, ...], b_layouts: tuple[str, ...], others: tuple[str, str],
-    kernel: str, fixed: dict[str, tuple[int, ...]],
+    kernel: str, fixed: dict[str, tuple[int, ...]], stays: bool,
 ) -> Search:  # fmt: skip
     a, c = map(order_named, others)
     if "packed" in (a, c):
         raise typer.BadParameter("A and C are row or column; only B is packed")
     deepest = max(problem.K for problem, _ in weighted)
-    orders = {"b_layouts": b_layouts, "a_layout": a, "c_layout": c}
+    orders = {"b_layouts": b_layouts, "a_layout": a, "c_layout": c, "residency": "b" if stays else "none"}
     space = search_space(device_named(device), types, deepest, **orders, fixed=fixed)
     if deepest > space.kernel.depth_limit:
         raise PerfError(f"K = {deepest} exceeds {space.kernel.depth_limit}, beyond which sums may overflow; split K")

@@ -55,7 +55,7 @@ class _Writes:
         if len(stored.values) > 1:
             name = self.constants.setdefault(stored.values, f"{self.sequence}_registers_{len(self.constants)}")
             return RegisterWrite(stored.address, stored.values, name)
-        home, (value,) = self.homes.get(stored.address), stored.values
+        home, value = self.homes.get(stored.address), sum(stored.values)  # of one
         if home is None:
             return RegisterWrite(stored.address, stored.values)
         return LockWrite(home, value) if isinstance(home, Lock) else RtpWrite(*home, value)

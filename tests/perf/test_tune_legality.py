@@ -7,9 +7,11 @@ import pytest
 
 from bdforge.devices import device_named
 from bdforge.devices.types import TypeNameError
-from bdforge.operators.gemm import SpecError, plan_gemm
+from bdforge.operators.gemm import Problem, SpecError, plan_gemm
+from bdforge.operators.gemm.mapping import kept_share
 from bdforge.perf import PerfError
 from bdforge.perf.tune.legal import legal
+from bdforge.perf.tune.model import case_at
 from bdforge.perf.tune.space import B_LAYOUTS, FIELDS, Candidates, SearchSpace, candidates_of, search_space
 
 CASES = [
@@ -54,6 +56,21 @@ def test_tuner_and_plan_agree_on_every_random_candidate(device, types, a, c):
     for index in range(DRAWS):
         assert judged[index] == can_be_planned(space, candidates, index), candidates.row(index)
     assert 0 < judged.sum() < DRAWS, "the draw should meet both answers"
+
+
+@pytest.mark.parametrize("types", ["i8,i2,i32", "i8,i8,i32", "bf16,bfp16,bfp16"])
+def test_tuner_and_plan_agree_where_b_stays(types):
+    space = search_space(device_named("strix_halo"), types, 4096, residency="b")
+    rng = random.Random(types)
+    candidates = Candidates.of([drawn(space, rng) for _ in range(DRAWS)])
+    judged = legal(space, candidates)
+    for index in range(DRAWS):
+        assert judged[index] == can_be_planned(space, candidates, index), candidates.row(index)
+    assert 0 < judged.sum() < DRAWS, "the draw should meet both answers"
+    for index in np.flatnonzero(judged & (candidates.c_memtile_buffers == 1))[:8]:
+        spec = space.spec(candidates, int(index))
+        kept = case_at(space, candidates, int(index), Problem(512, 3000, 512)).b_kept
+        assert kept == kept_share(spec, space.device, -(-3000 // spec.buffers.k_mt) * spec.buffers.k_mt)
 
 
 @pytest.mark.parametrize(("device", "types", "a", "c"), CASES)

@@ -42,7 +42,8 @@ def kept_share(spec: GemmSpec, device: Device, depth: int) -> float:
     kernel = kernel_for(device.generation, spec)
     if spec.buffers.residency != "b" or kernel is None:
         return 0.0
-    tiles, size = -(-depth // spec.tile.k), Size.of(spec, room_of_b(spec, kernel, tiling_of(spec)))
+    tiles = -(-depth // spec.buffers.k_mt) * spec.buffers.k_mt // spec.tile.k
+    size = Size.of(spec, room_of_b(spec, kernel, tiling_of(spec)))
     found = divided(size, Builder.constant(tiles), spec.epilogue.fed)
     return max(evaluate(found.kept, {}), 0) / tiles
 

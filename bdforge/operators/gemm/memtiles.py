@@ -20,7 +20,7 @@ from bdforge.operators.gemm.core_tiles import operand_buffers
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.reorders import c_lines, slab_block, slab_slice
-from bdforge.operators.gemm.resident import with_pool
+from bdforge.operators.gemm.resident import pool_locks, with_pool
 from bdforge.operators.gemm.spec import GemmSpec
 
 B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL = 0, 2, 2
@@ -90,6 +90,8 @@ class _Memtiles:
         self.c_type = TYPES[spec.c]
         self.locks = [Locks(f"mem_{column}") for column in range(spec.columns)]
         self.resident = spec.buffers.residency == "b"
+        for locks in self.locks if self.resident else ():
+            pool_locks(locks)
         self.b = [] if self.resident else [self.b_store(column) for column in range(spec.columns)]
         self.a = {key: self.a_store(*key) for key in self.a_keys()}
         places = product(range(spec.columns), range(spec.rows))

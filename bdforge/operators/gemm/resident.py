@@ -24,7 +24,7 @@ SLOTS = 2
 """Buffers for chunks."""
 _PARTS_MAX = 4
 _CHUNKS_MAX = 16
-_LEAST_TILES = 4  # of a pool: the slots of an epilogue's numbers, and a tile beside them
+LEAST_TILES = 4  # of a pool: the slots of an epilogue's numbers, and a tile beside them
 _EVEN_BDS = range(24)
 
 
@@ -42,9 +42,13 @@ class Room(NamedTuple):
 
 
 def room(spec: GemmSpec) -> Room:
+    """What a spec's BDs of C leave to B."""
+    return bd_room(spec.rows, spec.buffers.c_memtile_buffers)
+
+
+def bd_room(rows: int, c_memtile_buffers: int) -> Room:
     """Parts and chunks beside C's BDs, which share the even channels' numbers; parts are 0 where nothing is left."""
-    buffers = spec.buffers
-    left = len(_EVEN_BDS) - buffers.c_memtile_buffers * -(-spec.rows // 2)
+    left = len(_EVEN_BDS) - c_memtile_buffers * -(-rows // 2)
     parts = min(_PARTS_MAX, (left - 4) // 4)
     return Room(max(parts, 0), min(_CHUNKS_MAX, (left - 2 - 2 * parts) // 2 * 2))
 
@@ -68,15 +72,18 @@ class Size(NamedTuple):
 
 
 def with_pool(tile: Tile, spec: GemmSpec, kernel: Kernel, bytes_left: int) -> Tile:
-    """A memtile with the pool, its locks, and the BDs that sequences write."""
+    """A memtile with the pool, and the BDs that sequences write."""
     size, tiles = tile_bytes(spec), Size.of(spec, bytes_left).tiles
     held = kernel.b.memory_elements(spec.tile.k * spec.tile.n) * tiles
     role = f"panels of B, room for {tiles} tiles of {size} bytes; sequences divide it"
     pool = Buffer(f"{tile.name}_b", held, kernel.b.memory, role, address=POOL_ADDRESS)
-    locks = Locks(tile.name, list(tile.locks))
+    return replace(tile, buffers=(pool, *tile.buffers), reserved_bds=range(room(spec).bds))
+
+
+def pool_locks(locks: Locks) -> None:
+    """A pool's; the first of their memtile, so that sequences find them by the same numbers in every column."""
     locks.pair("b", 0, "parts of B, set by sequences")
     locks.pair("b_chunk", SLOTS, "chunks of B")
-    return replace(tile, buffers=(pool, *tile.buffers), locks=tuple(locks.taken), reserved_bds=range(room(spec).bds))
 
 
 def pool_reasons(spec: GemmSpec, design: Design) -> list[str]:
@@ -89,9 +96,9 @@ def pool_reasons(spec: GemmSpec, design: Design) -> list[str]:
         reasons.append(f"buffers.residency = b needs a column for each of {spec.rows} rows; use none")
     if found.parts < 1 or found.chunks < SLOTS + 2:
         reasons.append("buffers.residency = b finds too few BDs beside those of C; use buffers.c_memtile_buffers = 1")
-    if tiles < _LEAST_TILES:
+    if tiles < LEAST_TILES:
         reasons.append(
-            f"buffers.residency = b: A and C leave room for {tiles} tiles of B in a memtile, it takes {_LEAST_TILES}; "
+            f"buffers.residency = b: A and C leave room for {tiles} tiles of B in a memtile, it takes {LEAST_TILES}; "
             "use a smaller k_mt, buffers.c_memtile_buffers = 1 or more buffers.c_pieces"
         )
     return reasons

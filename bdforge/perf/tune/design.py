@@ -93,6 +93,8 @@ def design_name(candidate: tuple[int, ...]) -> str:
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     if not isinstance(value, str):
         return str(value)
     plain = "".join(letter if letter.isprintable() else " " for letter in value)

@@ -40,9 +40,14 @@ class Emulated:
 
 
 def reduced(spec: GemmSpec, problems: tuple[tuple[Problem, int], ...], rounds: int) -> Problem:
-    """Whole tiles: one row panel, `rounds` column steps, and slabs up to the problems' K or `_DEPTH`."""
+    """Whole tiles of one row panel and `rounds` column steps, or the other way round where B stays.
+
+    Slabs are up to the problems' K or `_DEPTH`.
+    """
     deepest = min(max(problem.K for problem, _ in problems), _DEPTH)
     k_mt = spec.buffers.k_mt
+    if spec.buffers.residency == "b":  # what stays is of use for several row panels
+        return Problem(rounds * spec.tile.m * spec.rows, ceil(deepest / k_mt) * k_mt, spec.tile.n * spec.columns)
     return Problem(spec.tile.m * spec.rows, ceil(deepest / k_mt) * k_mt, rounds * spec.tile.n * spec.columns)
 
 

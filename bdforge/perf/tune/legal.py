@@ -19,6 +19,8 @@ from bdforge.operators.gemm.check import shims_found, tile_units
 from bdforge.operators.gemm.grid import feeding_column
 from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL, Share
 from bdforge.operators.gemm.reorders import c_lines, slab_slice
+from bdforge.operators.gemm.resident import LEAST_TILES
+from bdforge.perf.tune.resident import pool_tiles, room_of
 from bdforge.perf.tune.space import B_LAYOUTS, Candidates, SearchSpace, buffer_bytes, core_holds
 
 _PACKED = B_LAYOUTS.index("packed")
@@ -40,6 +42,7 @@ class _Legality:
         self.rows = c.m // c.a_shims
         depth = np.where(c.b_layout == _PACKED, c.k, c.k_mt)
         self.a, self.b = Share.slab(c.k_mt, self.rows, c.k), Share.slab(depth, c.n, c.k)
+        self.resident = space.residency == "b"
         self.of_c = Share(c.m * c.n, c.c_memtile_buffers)
 
     def verdict(self) -> np.ndarray:
@@ -63,6 +66,8 @@ class _Legality:
         shares = (self.a, self.b, self.of_c)
         a, b, c = (buffer_bytes(share.elements, type_) for share, type_ in zip(shares, types, strict=True))
         most = max(self.a_stores(), default=0)
+        if self.resident:
+            return (pool_tiles(self.space, self.c) >= LEAST_TILES) & fits(self.memtile, length=a * 8 // GRANULE_BITS)
         used = occupied(0, ((self.b.buffers, b), (most * self.a.buffers, a), (self.space.rows * self.of_c.buffers, c)))
         words = np.maximum(a, b) * 8 // GRANULE_BITS
         return (used <= self.memtile.memory_bytes) & fits(self.memtile, length=words)
@@ -74,7 +79,7 @@ class _Legality:
 
     def locks(self) -> np.ndarray:
         most = self.memtile.lock_value_max
-        return (self.a.sends <= most) & (self.b.sends <= most)
+        return (self.a.sends <= most) & (self.resident | (self.b.sends <= most))
 
     def bd_counts(self) -> np.ndarray:
         """BDs of the even and of the odd channels of the busiest memtile."""
@@ -90,10 +95,14 @@ class _Legality:
 
     def channel_bds(self, stores: int) -> Iterator[tuple[int, np.ndarray | int]]:
         """(channel, its BDs) of a memtile with `stores` slabs of A for as many core rows."""
-        yield B_CHANNEL, self.b.buffers
-        yield B_CHANNEL, self.b.sends
+        if self.resident:  # whatever C leaves of the even ones is B's
+            one, two = (room_of(self.space, buffers).bds for buffers in (1, 2))
+            yield B_CHANNEL, np.where(self.c.c_memtile_buffers == 1, one, two)
+        else:
+            yield B_CHANNEL, self.b.buffers
+            yield B_CHANNEL, self.b.sends
         yield from ((C_IN_CHANNEL + row, self.of_c.buffers) for row in range(self.space.rows))
-        yield C_OUT_CHANNEL, self.space.rows * self.of_c.sends
+        yield C_OUT_CHANNEL + self.resident, self.space.rows * self.of_c.sends
         if stores:
             yield A_CHANNELS[0], stores * self.a.buffers
         yield from ((channel, self.a.sends * self.c.a_shims) for channel in A_CHANNELS[:stores])

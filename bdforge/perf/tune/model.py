@@ -7,6 +7,7 @@ the form of `kernels.rates`, which needs no kernel of ours.
 """
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -19,6 +20,7 @@ from bdforge.perf.errors import PerfError
 from bdforge.perf.kernels.published import compiled_efficiency
 from bdforge.perf.kernels.rates import KernelCycles, kernel_cycles
 from bdforge.perf.kernels.schedule import kernel_multiples, matrix_cycles
+from bdforge.perf.tune.resident import kept_shares
 from bdforge.perf.tune.space import B_LAYOUTS, Candidates, SearchSpace
 
 Basis = Literal["compiled", "ideal", "fitted"]
@@ -91,6 +93,12 @@ def cases_of(space: SearchSpace, candidates: Candidates, b_layout: int, problem:
 
 
 def _case(space: SearchSpace, sizes: dict[str, Any], b_layout: int, problem: Problem) -> GemmCase:
+    if space.residency == "b":
+        here = SimpleNamespace(**sizes, c_memtile_buffers=space.c_memtile_buffers)
+        sizes = sizes | {
+            "b_kept": kept_shares(space, here, problem.K)[()],
+            "c_in_parts": space.c_in_parts(here.rho, here.k, here.k_mt),
+        }
     return GemmCase(
         device=space.device.name, a=space.a, b=space.b, c=space.c,
         rows=space.rows, columns=space.columns, M=problem.M, K=problem.K, N=problem.N,

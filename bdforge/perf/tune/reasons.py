@@ -64,7 +64,7 @@ def alternatives(wanted: Search, candidate: tuple[int, ...]) -> Iterator[str]:
 def _alternative(wanted: Search, candidate: tuple[int, ...], field: str, own: float) -> Iterator[str]:
     place = FIELDS.index(field)
     values = [value for value in _values(wanted, candidate, field) if value != candidate[place]]
-    rows = [_changed(candidate, field, value) for value in values]
+    rows = [_changed(candidate, field, value, wanted.space.c_memtile_buffers) for value in values]
     told = f"{_name(field)} = {_shown(field, candidate[place])}"
     if not rows:
         return
@@ -96,9 +96,12 @@ def _values(wanted: Search, candidate: tuple[int, ...], field: str) -> list[int]
     return [step[field] * i for i in range(1, 2 * value // step[field] + 1)]
 
 
-def _changed(candidate: tuple[int, ...], field: str, value: int) -> tuple[int, ...]:
-    """A candidate with another value; a slab keeps about its depth when k changes."""
-    row = dict(zip(FIELDS, candidate, strict=True)) | {field: value, "c_memtile_buffers": 2}
+def _changed(candidate: tuple[int, ...], field: str, value: int, first: int) -> tuple[int, ...]:
+    """A candidate with another value, and `first` buffers of C in memtiles; slabs keep about their depth with k."""
+    row = dict(zip(FIELDS, candidate, strict=True)) | {
+        field: value,
+        "c_memtile_buffers": first,
+    }
     if field == "k":
         row["k_mt"] = value * max(1, round(row["k_mt"] / value))
     return tuple(row.values())

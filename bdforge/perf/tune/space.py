@@ -24,6 +24,7 @@ from bdforge.operators.gemm.kernels import Kernel, kernel_for
 from bdforge.operators.specs import STACK_BYTES
 from bdforge.perf.errors import PerfError
 
+_PARTS_MAX = 6  # of C: two buffers of so many take what A and B leave of a core's BDs
 B_LAYOUTS = ("packed", "row", "column")
 BUFFERS = (1, 2)
 
@@ -82,6 +83,17 @@ class SearchSpace:
     c_layout: str = "row"
     stack_bytes: int = STACK_BYTES
     fixed: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    residency: str = "none"
+
+    @property
+    def c_memtile_buffers(self) -> int:
+        """Tiles of C for each core in a memtile that are tried first: where B stays, the room is B's."""
+        return 1 if self.residency == "b" else 2
+
+    def c_in_parts(self, rho: Any, k: Any, k_mt: Any) -> Any:
+        """Where C leaves cores in parts: wherever it can, of designs with B in the memtiles; numbers or arrays."""
+        plain = not (self.c_type.blocked or TYPES[self.accumulator].blocked)
+        return (rho > 1) & (rho <= _PARTS_MAX) & (k_mt % (2 * k) == 0) & (self.residency == "b" and plain)
 
     def allows(self, candidates: Candidates) -> np.ndarray:
         """Which candidates have the values that are fixed."""
@@ -130,8 +142,13 @@ class SearchSpace:
             "layouts": {"a": self.a_layout, "b": b_layout, "c": self.c_layout},
             "array": {"rows": self.rows, "columns": self.columns},
             "tile": tile,
-            "buffers": {**row, "stack_bytes": self.stack_bytes},
+            "buffers": {**row, "stack_bytes": self.stack_bytes, **self._stays(row, tile["k"])},
         }
+
+    def _stays(self, row: Mapping[str, int], k: int) -> dict[str, Any]:
+        if self.residency == "none":
+            return {}
+        return {"residency": self.residency, "c_in_parts": bool(self.c_in_parts(row["rho"], k, row["k_mt"]))}
 
 
 @cache
@@ -144,6 +161,7 @@ def _kernel(space: SearchSpace) -> Kernel:
 def search_space(
     device: Device, types: str, deepest: int, *, b_layouts: tuple[str, ...] = B_LAYOUTS,
     a_layout: str = "row", c_layout: str = "row", fixed: Mapping[str, Collection[int]] = MappingProxyType({}),
+    residency: str = "none",
 ) -> SearchSpace:  # fmt: skip
     """The space for `types`, such as `int8,int2,int32`: A, B, C and, if need be, the accumulator.
 
@@ -160,12 +178,15 @@ def search_space(
     packed["layouts"] = {"a": a_layout, "b": "packed", "c": c_layout}
     spec = spec_from({**packed, "array": {"rows": device.core_rows, "columns": device.columns}}, "types")
     kernel = plan_gemm(spec, device).kernel  # says what is wrong with types, device or layouts of A and C
-    allowed = ("packed",) if kernel.b.packed_only else B_LAYOUTS
+    allowed = ("packed",) if kernel.b.packed_only or residency == "b" else B_LAYOUTS
     chosen = tuple(layout for layout in b_layouts if layout in allowed)
     if not chosen:
-        raise PerfError(f"B of {b} can be {' or '.join(allowed)}, not {' or '.join(b_layouts)}")
+        kind = f"{b} that stays" if residency == "b" else b
+        raise PerfError(f"B of {kind} can be {' or '.join(allowed)}, not {' or '.join(b_layouts)}")
     kept = tuple((name, tuple(sorted(values))) for name, values in sorted(fixed.items()))
-    return SearchSpace(device, a, b, c, spec.accumulator, chosen, deepest, a_layout, c_layout, fixed=kept)
+    return SearchSpace(
+        device, a, b, c, spec.accumulator, chosen, deepest, a_layout, c_layout, fixed=kept, residency=residency
+    )
 
 
 def rows_of_tiles(space: SearchSpace) -> list[int]:
@@ -189,8 +210,8 @@ def candidates_of(space: SearchSpace, m: int) -> Iterator[Candidates]:
         useful &= shims_found(shims, space.rows, space.columns)
         index, shims, layout, k_mt = (array[useful] for array in (index, shims, layout, k_mt))
         found = Candidates(
-            np.full(len(index), m), k[index], n[index], k_mt, c_buffers[index], np.full(len(index), 2), rho[index],
-            shims, layout,
+            np.full(len(index), m), k[index], n[index], k_mt, c_buffers[index],
+            np.full(len(index), space.c_memtile_buffers), rho[index], shims, layout,
         )  # fmt: skip
         yield found[space.allows(found)]
 

@@ -99,9 +99,10 @@ def test_a_pool_holds_what_fits_and_passes_the_rest(tiles, depth, fed, kept, chu
     assert found["kept"] % found["parts"] == 0
 
 
-@pytest.mark.parametrize(
-    ("content", "pool"), [(SMALL, 0), (SMALL, 9 * 128), (SMALL, 5 * 128), (FED, 0), (FED, 2560), (PARTS, 0)]
-)
+MODES = [(SMALL, 0), (SMALL, 9 * 128), ({**SMALL, "columns": 4}, 5 * 128), (FED, 0), (FED, 2560), (PARTS, 0)]
+
+
+@pytest.mark.parametrize(("content", "pool"), MODES)
 def test_every_mode_is_exact_on_one_loaded_array(load, content, pool):
     design = load(**content, pool_bytes=pool)
     for seed, sizes in enumerate([(7, 100, 33), (33, 128, 130), (70, 120, 64)]):
@@ -112,6 +113,14 @@ def test_twenty_adversaries_find_nothing(load):
     design = load(**SMALL, pool_bytes=6 * 128)
     for seed in range(1, 21):
         assert design.exact((40, 16 * (seed % 8 + 1), 70), seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("K", "N"), [(2560, 3840), (2560, 2560), (2560, 640), (2560, 13824), (6912, 2560)])
+@pytest.mark.parametrize("M", [256, 515])
+def test_bitnets_shapes_are_exact(load, M, K, N):
+    """Panels of 6912 stay in part here; 515 rows are ragged."""
+    assert load(**BIG).exact((M, K, N), seed=M % 2)
 
 
 def changed(design: Loaded, planned: GemmSequence, change: Change) -> np.ndarray:

@@ -198,7 +198,7 @@ def test_every_edge_of_unpacked_operands_is_exact(built, name, edge):
     assert run_exactly(built(name), (*sizes, 0, 0, 0)[:6], seed=1).edges().brief == brief
 
 
-@pytest.mark.parametrize("name", ["2x2", "row-major", "column-major"])
+@pytest.mark.parametrize("name", ["2x2", "row-major", "column-major", "B stays in part"])
 def test_one_loaded_array_serves_sequence_after_sequence(built, name):
     """Four streams as one: cores keep their ping-pong turns from one problem to the next."""
     design = built(name)

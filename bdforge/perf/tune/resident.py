@@ -1,6 +1,5 @@
 """Panels of B that stay in memtiles, for many candidates at once: room for tiles, the share of a panel that stays."""
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -8,9 +7,8 @@ import numpy as np
 from bdforge.design.placement import occupied
 from bdforge.devices import TileKind
 from bdforge.operators.gemm.memtiles import Share
-from bdforge.operators.gemm.resident import POOL_ADDRESS, Room, Size, bd_room, divided
+from bdforge.operators.gemm.resident import POOL_ADDRESS, Room, Size, bd_room
 from bdforge.perf.tune.space import SearchSpace, buffer_bytes
-from bdforge.sequences import Builder, evaluate
 
 
 def room_of(space: SearchSpace, c_memtile_buffers: int) -> Room:
@@ -36,11 +34,6 @@ def kept_shares(space: SearchSpace, sizes: Any, depth: int) -> np.ndarray:
     slabs = -(-depth // sizes.k_mt) * sizes.k_mt // sizes.k
     pairs = np.stack([pool_tiles(space, sizes), slabs], axis=-1)
     known, place = np.unique(pairs.reshape(-1, 2), axis=0, return_inverse=True)
-    shares = np.array([_share(room_of(space, 1), *map(int, pair)) for pair in known])
+    room = room_of(space, 1)
+    shares = np.array([share_of(Size(int(tiles), room), int(tiles_deep), False) for tiles, tiles_deep in known])
     return shares[place.reshape(-1)].reshape(pairs.shape[:-1])
-
-
-@cache
-def _share(room: Room, tiles: int, depth: int) -> float:
-    kept = evaluate(divided(Size(tiles, room), Builder.constant(depth), fed=False).kept, {})
-    return max(kept, 0) / depth

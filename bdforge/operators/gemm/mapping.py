@@ -17,9 +17,8 @@ from bdforge.operators.gemm.finish import epilogue_bytes
 from bdforge.operators.gemm.grid import Tiling, storage_of
 from bdforge.operators.gemm.kernels import Kernel, kernel_for
 from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, c_out_channel, memtiles, room_of_b
-from bdforge.operators.gemm.resident import Size, divided
+from bdforge.operators.gemm.resident import Size, share_of
 from bdforge.operators.gemm.spec import GemmSpec
-from bdforge.sequences import Builder, evaluate
 
 
 def tiling_of(spec: GemmSpec) -> Tiling:
@@ -43,9 +42,7 @@ def kept_share(spec: GemmSpec, device: Device, depth: int) -> float:
     if spec.buffers.residency != "b" or kernel is None:
         return 0.0
     tiles = -(-depth // spec.buffers.k_mt) * spec.buffers.k_mt // spec.tile.k
-    size = Size.of(spec, room_of_b(spec, kernel, tiling_of(spec)))
-    found = divided(size, Builder.constant(tiles), spec.epilogue.fed)
-    return max(evaluate(found.kept, {}), 0) / tiles
+    return share_of(Size.of(spec, room_of_b(spec, kernel, tiling_of(spec))), tiles, spec.epilogue.fed)
 
 
 @dataclass(frozen=True, slots=True)

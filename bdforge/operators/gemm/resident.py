@@ -7,6 +7,7 @@ loaded array serves every depth; `resident_bds` has the BDs.
 """
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple
 
 from bdforge.design.memory import Buffer, Lock, Locks
@@ -16,7 +17,7 @@ from bdforge.devices.limits import BUFFER_ALIGN_BYTES, BYTE_BITS
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.spec import GemmSpec
-from bdforge.sequences import Expr, all_of, ceildiv, divisor, largest, select
+from bdforge.sequences import Builder, Expr, all_of, ceildiv, divisor, evaluate, largest, select
 
 POOL_ADDRESS = BUFFER_ALIGN_BYTES
 """Nothing stays at the start: word 0 of column 0's memtile was seen to change between runs (HS, silicon L8)."""
@@ -168,3 +169,9 @@ def divided(pool: Pool | Size, depth: Expr, fed: bool) -> Division:
     parts = divisor(largest(kept, 1), pool.room.parts)
     twice = all_of(2 * depth + SLOTS * numbers <= pool.tiles)
     return Division(depth, kept, parts, found, chunk, twice, kept >= 0)
+
+
+@cache
+def share_of(size: Size, depth: int, fed: bool) -> float:
+    """Which share of a panel of `depth` tiles stays."""
+    return max(evaluate(divided(size, Builder.constant(depth), fed).kept, {}), 0) / depth

@@ -7,7 +7,7 @@ import numpy as np
 from bdforge.design.placement import occupied
 from bdforge.devices import TileKind
 from bdforge.operators.gemm.memtiles import Share
-from bdforge.operators.gemm.resident import POOL_ADDRESS, Room, Size, bd_room
+from bdforge.operators.gemm.resident import POOL_ADDRESS, Room, Size, bd_room, share_of
 from bdforge.perf.tune.space import SearchSpace, buffer_bytes
 
 

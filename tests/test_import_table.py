@@ -41,9 +41,9 @@ PRINTING = {"screen"}
 SILENT = {"runtime"}
 
 EXCEPTIONS: dict[tuple[str, str], str] = {
-    ("emulator", "mlir"): "the array is loaded from MLIR structures; it is to boot from register writes",
+    ("emulator", "mlir"): "cores run bodies of the text, and buffers have their names there",
     ("emulator", "toolchain"): "machine code is run by a library that is compiled on this machine",
-    ("emulator", "routing"): "as before: routes are taken from the text, not from writes",
+    ("emulator", "routing"): "streams are followed through the switch settings that registers hold",
     ("formats", "devices"): "how long a block is stands in the table of types",
     ("isa", "images"): "programs are read from, and written to, ELF, CDO, PDI and xclbin",
     ("perf", "bd_patterns"): "pictures of access patterns; granules in the tuner's legality",

@@ -17,7 +17,8 @@ from bdforge.emulator import emulate
 from bdforge.emulator.observe import Timeline
 from bdforge.emulator.scheduler import SCHEDULES
 from bdforge.emulator.verify import verify_design
-from bdforge.files import new_file, read_text
+from bdforge.files import TEXT_BYTES_MAX, decoded, new_file, read_bytes, read_text
+from bdforge.images.read import is_image
 from bdforge.messages import listed
 from bdforge.runtime import load_kernels
 from bdforge.runtime.arrays import load_arrays, save_arrays
@@ -43,7 +44,7 @@ Xclbin = Annotated[
 
 @app.command(name="emulate")
 def emulate_command(
-    design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device.")],
+    design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device, or a CDO, PDI or xclbin.")],
     arg: Annotated[list[Path] | None, typer.Option(help="A .npy file for each host buffer, in order.")] = None,
     out: OutFolder = None,
     force: Force = False,
@@ -72,7 +73,7 @@ def emulate_command(
     if kernels is not None:
         part()
     files = arg or []
-    text, arrays = read_text(design), load_arrays(files)
+    (text, image), arrays = _read(design), load_arrays(files)
     given = [array.copy() for array in arrays]
     words = None if insts is None else read_words(insts)
     with _order_kept(trace, force) as observers, emulating(design.name, screen(stderr=True)):
@@ -81,7 +82,7 @@ def emulate_command(
             instructions=words, file=str(design), schedule=schedule, seed=seed, permissive=permissive or [],
             observers=observers, device=module, poison=poison,
             timing=None if timed is None else timed.options, objects=objects or [],
-            breakpoints=looked_at(break_ or []), elfs=elfs_of(elf or [], text, str(design)),
+            breakpoints=looked_at(break_ or []), elfs=elfs_of(elf or [], text, str(design)), image=image,
         )  # fmt: skip
     tell(result.warnings)
     for path in [] if out is None else save_arrays(out, files, arrays, force=force):
@@ -111,6 +112,12 @@ def _order_kept(path: Path | None, force: bool) -> Iterator[list[Timeline]]:
         if order.tracks:
             order.write(path)
             say(f"wrote {path}", err=True)
+
+
+def _read(design: Path) -> tuple[str, bytes | None]:
+    """A text, or an image without one."""
+    data = read_bytes(design, most=TEXT_BYTES_MAX)
+    return ("", data) if is_image(data) else (decoded(data, design), None)
 
 
 def _compared(xclbin: Path, wrong: str) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from bdforge.devices.bd_registers import Layout
 from bdforge.devices.limits import AIE2, GRANULE_BYTES, TileKind
@@ -69,14 +70,21 @@ def register_at(address: int, memtile_rows: int = 1) -> Register:
     """The register or memory byte at a full address, in an array with so many rows of memtiles."""
     column, row, offset = split_address(address)
     kind = TileKind.SHIM if row == 0 else TileKind.MEMTILE if row <= memtile_rows else TileKind.CORE
-    for find in (_memory, _bd_or_lock, _channel, _switch, _single):
-        if (found := find(kind, offset)) is not None:
-            what, name, layout, index, direction = found
-            return Register(kind, column, row, name, layout, what, index, direction)
-    return Register(kind, column, row, f"register {offset:#x}")
+    if (found := _at(kind, offset)) is None:
+        return Register(kind, column, row, f"register {offset:#x}")
+    what, name, layout, index, direction = found
+    return Register(kind, column, row, name, layout, what, index, direction)
 
 
 _Found = tuple[What, str, Layout | None, tuple[int, ...], str]
+
+
+@lru_cache(maxsize=1 << 14)
+def _at(kind: TileKind, offset: int) -> _Found | None:
+    for find in (_memory, _bd_or_lock, _channel, _switch, _single):
+        if (found := find(kind, offset)) is not None:
+            return found
+    return None
 
 
 def _memory(kind: TileKind, offset: int) -> _Found | None:

@@ -17,7 +17,7 @@ from bdforge.emulator.cores.stack import frames_of
 from bdforge.emulator.diagnose import quiet
 from bdforge.emulator.errors import ArgumentError
 from bdforge.emulator.host import HostMemory
-from bdforge.emulator.machine import Machine, parsed, stream_operations
+from bdforge.emulator.machine import Machine, empty_design, parsed, stream_operations
 from bdforge.emulator.observe import attend, counted
 from bdforge.emulator.scheduler import STEP_BUDGET, Observer, scheduler_named
 from bdforge.emulator.strictness import Strictness
@@ -73,6 +73,7 @@ def emulate(
     objects: Sequence[Path | str] = (),
     breakpoints: Breakpoints | None = None,
     elfs: Mapping[tuple[int, int], Path | str | CoreProgram] | None = None,
+    image: bytes | None = None,
 ) -> Result:
     """Run a design on the emulated array.
 
@@ -88,18 +89,20 @@ def emulate(
     channels. With `poison`, reading tile memory that nobody wrote is an error. With `timing` the result has a report
     and a trace, which `replay` times again. `objects` are compiled kernels whose `.stack_sizes` tell how much stack
     they take, `elfs` machine code, in files or as read, by column and row, for cores to run instead of the text's.
+    `image` is a CDO, PDI or xclbin to boot from; then `mlir` may be empty, and `device` be the array's name.
 
     Raises MlirError for text that is no valid design, EmulationError (Deadlock, DmaError, LockError, KernelError, …)
     for what the array would not survive, ArgumentError for arrays that do not fit.
     """
     recorder = None if timing is None else Recorder()
     scheduler = scheduler_named(schedule, seed, budget, [*observers, *([] if recorder is None else [recorder])])
-    strictness, module = Strictness.without(permissive), parsed(mlir, file)
+    text, device = (mlir, device) if mlir or image is None else (empty_design(device, instructions), None)
+    strictness, module = Strictness.without(permissive), parsed(text, file)
     start, entry = choose(module, sequence, device, file, runs_words=instructions is not None)
     array = Array(start.device, _host(entry, args, instructions, strictness), scheduler, strictness, poison)
     array.by_words, array.breakpoints, array.elfs = instructions is not None, breakpoints, _elfs(elfs or {}, module)
     array.frames = {name: frame for path in objects for name, frame in frames_of(Path(path)).items()}
-    machine = Machine(module, start, {} if kernels is None else kernels, array)
+    machine = Machine(module, start, {} if kernels is None else kernels, array, image)
     _run(machine, entry, instructions)
     report = trace = None
     if timing is not None and recorder is not None:

@@ -142,14 +142,14 @@ def _await_token(array: Array, key: TokenKey, source: str) -> None:
     if (direction, channel) not in channels:
         raise RegisterAccessError(f"{what}, which has no such channel{source}")
     array.scheduler.run()
-    if _token_is_lost(array, key, source):
-        return
     wait = TokenWait(array, key, source)
     if not array.tokens[key]:
         if not wait.possible():
             array.strictness.fault("missing-token", deadlock(array, wait))
             return
         raise deadlock(array, wait)
+    if _token_is_lost(array, key, source):
+        return
     array.tokens[key] -= 1
     array.scheduler.tell("token", wait.channel)
 

@@ -1,16 +1,16 @@
-"""From a parsed `aie.device` to a configured array: memory, locks, DMA programs, streams, cores."""
+"""From a parsed `aie.device` to a configured array: it boots from the writes of the text; cores get their bodies."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
+from xdsl.ir import Operation as MlirOperation
 
 from bdforge.emulator.array import Array
-from bdforge.emulator.cascade import connect_cascades
+from bdforge.emulator.boot import boot, enabled_cores
 from bdforge.emulator.cores.core import Core
 from bdforge.emulator.cores.isa import loading
 from bdforge.emulator.cores.kernel_call import KernelCall, waits
@@ -18,18 +18,24 @@ from bdforge.emulator.cores.mlir.body import Body
 from bdforge.emulator.cores.mlir.values import bytes_of_blocks
 from bdforge.emulator.cores.stack import Frame, frames_of
 from bdforge.emulator.errors import ArgumentError, DesignError, KernelError
-from bdforge.emulator.flows import Flows
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.poison import PoisonedView
-from bdforge.emulator.routes import check_routes
-from bdforge.emulator.static_dma import load_dma
+from bdforge.emulator.strictness import CAUTIONS, Strictness
+from bdforge.images import core_segments
+from bdforge.images.build import program_of
+from bdforge.isa.program import CoreProgram
+from bdforge.lower import Configuration as Lowered
+from bdforge.lower import Piece, configuration
+from bdforge.lower.state import ArrayState, StateError
 from bdforge.messages import InputError
 from bdforge.mlir import dense, location
-from bdforge.mlir.allocate import allocate, buffer_bytes
-from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, FlowOp, LockOp, UseLockOp
+from bdforge.mlir.allocate import buffer_bytes
+from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, LockOp, UseLockOp
 from bdforge.mlir.dma_ops import DmaProgramOp
-from bdforge.mlir.stream_ops import PacketFlowOp
-from bdforge.routing import is_physical
+from bdforge.routing import RoutingError, is_physical, route
+from bdforge.routing.nets import flow_cautions
+from bdforge.txn.operations import Operation
+from bdforge.txn.target import LoweringError
 from bdforge.txn.tasks import acquire_value
 
 
@@ -45,44 +51,79 @@ def _numpy_type(element: Attribute) -> np.dtype | None:
     return None if dtype == np.bool_ else dtype  # numpy gives each bit a byte
 
 
-class Configuration:
-    """A device's operations placed on an array, as aiecc would: everything but the runtime sequence."""
+def _line(error: Exception) -> str:
+    """An error without the source line that it shows."""
+    return str(error).partition("\n")[0]
 
-    def __init__(self, device: DeviceOp, array: Array, kernels: Mapping[str, Callable]):
+
+class _Policy:
+    """Faults of a text on an array: those with a switch as the array's strictness has them."""
+
+    def __init__(self, strictness: Strictness) -> None:
+        self._strictness = strictness
+
+    def fault(self, name: str, error: Exception) -> None:
+        if self._strictness.permits(name) or name in CAUTIONS:
+            self._strictness.fault(name, DesignError(_line(error)))
+            return
+        error.add_note(f"[{name}]")
+        raise error
+
+    def caution(self, name: str, warning: str) -> None:
+        if name in ("pad-value", "buffer-overlap"):
+            raise DesignError(warning)
+        if name != "token-route":  # the wait itself tells
+            self._strictness.caution(name, warning)
+
+
+class Configuration:
+    """A device's operations placed on an array, as aiecc would: everything but the runtime sequence.
+
+    With an `image` the array boots from its writes; the text gives names, and bodies of cores without machine code.
+    """
+
+    def __init__(
+        self, device: DeviceOp, array: Array, kernels: Mapping[str, Callable], image: Sequence[Operation] = ()
+    ):
         self.array, self.kernels = array, kernels
-        array.programs = loading.Programs(array)
-        strictness = array.strictness
-        self.allocation = allocate(device, partial(strictness.fault, "memory-overflow"))
+        found = self._lowered(device)
+        self.allocation = found.allocation
         self._grow()
-        for op in device.walk():
-            if isinstance(op, CoreOp):
-                self._clear_locks(op)
-        self.flows = Flows(array)
-        physical = is_physical(device)
-        operations = list(device.walk())
+        operations = list(device.body.block.ops)
         self.functions = {op.sym_name.data: op for op in operations if isinstance(op, FuncOp)}
         for op in operations:
-            match op:
-                case BufferOp():
-                    self._fill(op)
-                case LockOp():
-                    if op.symbol:
-                        self.lock(op).name = f"{op.symbol} ({self.lock(op).name})"
-                    if "init" in op.properties:
-                        self.lock(op).set(op.init, lambda op=op: f" ({location(op)})")
-                case FlowOp() if not physical:
-                    self.flows.circuit(op)
-                case PacketFlowOp() if not physical:
-                    self.flows.packets(op)
-        check_routes(device, strictness)
-        if physical:
-            self.flows.physical(device)
-        connect_cascades(operations, array)
+            if isinstance(op, LockOp) and op.symbol:
+                self.lock(op).name = f"{op.symbol} ({self.lock(op).name})"
+        names = {at: _names(self.array.elfs.get(at, elf)) for at, elf in found.elf_files.items()}
+        try:
+            state = ArrayState(image or found.operations, {at: t.bytes.size for at, t in array.tiles.items()})
+        except StateError as error:
+            raise DesignError(f"the configuration cannot be booted: {error}") from None
+        boot(array, state, loading.Programs(array, names))
         for op in operations:
-            if isinstance(op, DmaProgramOp):
-                load_dma(self.array, op, self.allocation)
-            elif isinstance(op, CoreOp):
+            if isinstance(op, CoreOp) and not array.core(op.tile.column, op.tile.row).has_program:
                 self._start(op)
+        for place in enabled_cores(state):
+            if not array.core(*place).has_program:
+                array.strictness.warn(f"{array.core(*place).name} is enabled but has no program: it stands still")
+
+    def _lowered(self, device: DeviceOp) -> Lowered:
+        """The text's register writes; DesignError for what registers cannot hold and for routes that are none."""
+        strictness = self.array.strictness
+        for op in device.body.block.ops:
+            if isinstance(op, DmaProgramOp):
+                _check_memory(op)
+        try:
+            for name, caution in flow_cautions(device):
+                strictness.caution(name, caution)
+            _check_routes(device, strictness)
+            given = {at: elf.code if isinstance(elf, CoreProgram) else elf for at, elf in self.array.elfs.items()}
+            return configuration(device, program_of, _Policy(strictness), given)
+        except (LoweringError, RoutingError) as error:
+            raised = DesignError(_line(error))
+            for note in getattr(error, "__notes__", ()):
+                raised.add_note(note)
+            raise raised from None
 
     def views(self) -> dict[str, np.ndarray]:
         """Memory of every named buffer; bytes where numpy has no such element, also of each block of floats."""
@@ -113,23 +154,8 @@ class Configuration:
         for op, start in self.allocation.buffers.items():
             self.array.tile(op.tile.column, op.tile.row).grow(start + buffer_bytes(op))
 
-    def _clear_locks(self, op: CoreOp) -> None:
-        """All locks of a tile with a core start at 0; elsewhere only an explicit `init` sets one (MA-t)."""
-        for lock in self.array.tile(op.tile.column, op.tile.row).locks:
-            lock.set(0)
-
-    def _fill(self, op: BufferOp) -> None:
-        if (value := op.initial_value) is not None:
-            view = self.view(op)
-            view[...] = value.astype(view.dtype)
-
     def _start(self, op: CoreOp) -> None:
         core = self.array.core(op.tile.column, op.tile.row)
-        beside = None if op.elf_file is None else Path(location(op).file).parent / op.elf_file
-        program = self.array.elfs.get(core.place, beside)
-        if program is not None:
-            loading.load_elf(core, program, str(location(op)))
-            return
         self._linked(op)
         core.take(Body(core, op, self))
         self.array.scheduler.wake(core)
@@ -156,7 +182,7 @@ class Configuration:
             with suppress(ArgumentError):  # nothing to learn from something else
                 self.array.frames = frames_of(path) | self.array.frames
 
-    def kernel(self, name: str, core: Core, op: Operation) -> KernelCall:
+    def kernel(self, name: str, core: Core, op: MlirOperation) -> KernelCall:
         """What is behind a func.call."""
         try:
             there = name in self.kernels
@@ -184,3 +210,26 @@ def _with_bytes(kernel: Callable) -> Callable:
         return kernel(*(bytes_of_blocks(a) if isinstance(a, np.ndarray) else a for a in arguments))
 
     return call
+
+
+def _check_memory(program: DmaProgramOp) -> None:
+    for bd in program.bds:
+        if not isinstance(bd.buffer_op, BufferOp):
+            raise DesignError(f"{location(bd)}: a static BD needs an aie.buffer; host memory has no address here")
+
+
+def _check_routes(device: DeviceOp, strictness: Strictness) -> None:
+    """A text that sets its switches has to lead what its flows say, and every circuit somewhere."""
+    if is_physical(device):
+        try:
+            route(device)
+        except RoutingError as error:
+            strictness.fault("routing", DesignError(_line(error)))
+
+
+def _names(program: Path | CoreProgram | Sequence[Piece]) -> tuple[dict[int, str], str]:
+    """Names of addresses in a program, and what it is called."""
+    if isinstance(program, CoreProgram):
+        return dict(program.symbols), program.name
+    assert isinstance(program, Path)
+    return core_segments(program.read_bytes())[2], program.name

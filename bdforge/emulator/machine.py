@@ -1,28 +1,41 @@
 """An array with a design on it, on which operations run: once (`emulate`) or again and again (`Resident`)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from bdforge.devices import MLIR_DEVICES
 from bdforge.emulator.array import Array
 from bdforge.emulator.controller import execute
 from bdforge.emulator.cores.mlir.values import modes
 from bdforge.emulator.errors import DesignError
 from bdforge.emulator.reconfigure import Reconfiguration
+from bdforge.images.read import read_image
 from bdforge.mlir import parse
 from bdforge.mlir.array_ops import DeviceOp
 from bdforge.txn import Operation, TxnError, decode
 
 
 class Machine:
-    """An array with a device of a module loaded; MlirError, DesignError or KernelError where that fails."""
+    """An array with a device of a module loaded; MlirError, DesignError or KernelError where that fails.
 
-    def __init__(self, module: ModuleOp, start: DeviceOp, kernels: Mapping[str, Callable], array: Array) -> None:
+    With an `image` (CDO, PDI, xclbin or full ELF) it boots from that. ImageError for bytes that are none.
+    """
+
+    def __init__(
+        self,
+        module: ModuleOp,
+        start: DeviceOp,
+        kernels: Mapping[str, Callable],
+        array: Array,
+        image: bytes | None = None,
+    ) -> None:
         self.array = array
         self.configurations = Reconfiguration(module, array, kernels)
-        self.configurations.load(start)
+        self.configurations.load(start, () if image is None else _only_configuration(image))
 
     def run(self, operations: Iterable[Operation]) -> None:
         """Run operations on the array's host memory until nothing moves; EmulationError for what it does not survive.
@@ -39,6 +52,29 @@ class Machine:
     def warnings(self) -> tuple[str, ...]:
         """What the run let pass, and what it left over."""
         return *self.array.strictness.warnings, *self.array.left_over()
+
+
+def _only_configuration(image: bytes) -> Sequence[Operation]:
+    found = read_image(image).configurations
+    if len(found) != 1:
+        raise DesignError(f"the image holds {len(found)} configurations; give a PDI or CDO of one")
+    return found[0]
+
+
+def empty_design(device: str | None, instructions: np.ndarray | bytes | None) -> str:
+    """Text for an image that comes without: an array as `device` or the instruction stream names it.
+
+    DesignError where neither does.
+    """
+    if device is None and instructions is not None:
+        with suppress(TxnError):
+            header = decode(instructions).header
+            made_for = header.generation, header.columns
+            known = ((d.generation.instruction_generation, d.columns) for d in MLIR_DEVICES.values())
+            device = dict(zip(known, MLIR_DEVICES, strict=True)).get(made_for) if header.knows_device else None
+    if device not in MLIR_DEVICES:
+        raise DesignError(f"an image does not tell its array: name the device ({', '.join(MLIR_DEVICES)})")
+    return f"aie.device({device}) {{\n}}\n"
 
 
 @lru_cache(maxsize=4)

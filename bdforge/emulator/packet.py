@@ -44,14 +44,15 @@ class ArbiterWait:
 
     arbiter: "Arbiter"
     id: int
+    to: list[Sink]
     where: Callable[[], str]
 
     def sentence(self) -> str:
         holder = "nobody" if self.arbiter.holder is None else self.arbiter.holder.owner.name
-        return (
-            f"waits to send a packet of id {self.id} {self.arbiter.way()} {holder} holds until its packet ends"
-            f"{self.where()}"
-        )
+        way = f"to {' and '.join(sink.owner.name for sink in self.to)} past {self.arbiter.place}, which"
+        if self.arbiter.sink is not None:
+            way = f"to {self.arbiter.sink.owner.name}, whose arbiter"
+        return f"waits to send a packet of id {self.id} {way} {holder} holds until its packet ends{self.where()}"
 
     def providers(self) -> Iterator[Agent]:
         return iter([] if self.arbiter.holder is None else [self.arbiter.holder.owner])
@@ -70,10 +71,6 @@ class Arbiter:
     holder: Stream | None = None
     waiters: list[Stream] = field(default_factory=list)
     place: str = ""  # of one at a switch
-
-    def way(self) -> str:
-        """Where a packet goes that wants it, for a sentence that goes on with its holder."""
-        return f"past {self.place}, which" if self.sink is None else f"to {self.sink.owner.name}, whose arbiter"
 
     def take(self, source: Stream) -> bool:
         """Give the destination to `source` now, or queue it: it is woken when it holds the destination."""
@@ -154,8 +151,8 @@ class PacketSource:
         if route is None:
             known = ", ".join(map(str, sorted(self.routes)))
             raise DmaError(
-                f"{where()}: packet id {packet_id(header)} (header {header:#010x}) matches no aie.packet_flow from "
-                f"{self.stream.owner.name}, whose flows carry {known}"
+                f"{where()}: packet id {packet_id(header)} (header {header:#010x}) matches no packet rule behind "
+                f"{self.stream.owner.name} (each aie.packet_flow makes one), whose rules carry {known}"
             )
         self.id = packet_id(header)
         self.sent[self.id] += 1
@@ -164,7 +161,7 @@ class PacketSource:
         for arbiter in route.arbiters():
             granted = arbiter.take(self.stream)
             while not granted:
-                self.stream.owner.waiting = ArbiterWait(arbiter, packet_id(header), where)
+                self.stream.owner.waiting = ArbiterWait(arbiter, packet_id(header), route.sinks, where)
                 yield
                 granted = arbiter.holder is self.stream
         self.stream.sinks = route.keepers

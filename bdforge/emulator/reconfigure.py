@@ -4,7 +4,7 @@ Loading resets DMAs, streams and cores. Buffers with initial values are written 
 everything else in memory stays (hardware facts 1.3, mlir-aie's `AIERT.cpp`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -15,7 +15,7 @@ from bdforge.emulator.load import Configuration
 from bdforge.mlir.array_ops import DeviceOp
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.txn.lower import lower
-from bdforge.txn.operations import LoadPdi
+from bdforge.txn.operations import LoadPdi, Operation
 
 
 class Reconfiguration:
@@ -26,11 +26,11 @@ class Reconfiguration:
         self._loaded: dict[str, Configuration] = {}
         self._ids: dict[int, str] | None = None
 
-    def load(self, device: DeviceOp) -> None:
-        """Load a device; what was loaded before stops."""
+    def load(self, device: DeviceOp, image: Sequence[Operation] = ()) -> None:
+        """Load a device, or an image of it; what was loaded before stops."""
         self.array.restart()
         self._loaded.pop(device.symbol, None)  # the one loaded last comes last
-        self._loaded[device.symbol] = Configuration(device, self.array, self.kernels)
+        self._loaded[device.symbol] = Configuration(device, self.array, self.kernels, image)
 
     def load_pdi(self, operation: LoadPdi, source: str) -> None:
         """Load the device that an operation means; DesignError for one that names none."""

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bdforge.devices import TileKind
-from bdforge.devices.limits import GRANULE_BYTES, TASK_REPEAT_MAX
-from bdforge.emulator.array import Array
+from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.emulator.bd import decode_bd
 from bdforge.emulator.errors import DesignError, EmulationError
 from bdforge.emulator.tile import Tile
@@ -17,24 +15,6 @@ from bdforge.mlir.dma_ops import DmaBdOp, DmaProgramOp
 from bdforge.txn.bd import BdError
 
 
-def load_dma(array: Array, program: DmaProgramOp, allocation: Allocation) -> None:
-    """Write a region's BDs and queue its tasks; DesignError or DmaError with the place in the text."""
-    tile = array.tile(program.tile.column, program.tile.row)
-    tasks, bds = program_of(program)
-    for bd in bds:
-        write_static(tile, program, bd, allocation)
-    ids = {bd.op: bd.id for bd in bds}
-    for task in tasks:
-        channel = tile.channels[task.op.direction, task.op.channel]
-        tile.map.start(channel)
-        if task.op.pad_value:
-            channel.pad_value = task.op.pad_value % (1 << 32)
-        runs = _runs(tile, task)
-        if task.bds:
-            token = tile.kind is TileKind.SHIM and task.op.direction == "S2MM"
-            channel.push(ids[task.bds[0]], runs, token, f" ({task.where})")
-
-
 def program_of(program: DmaProgramOp) -> tuple[list[StaticTask], list[PlacedBd]]:
     """The tasks that a region starts, and its BDs with their numbers; DesignError for what the tile has not."""
     try:
@@ -42,14 +22,6 @@ def program_of(program: DmaProgramOp) -> tuple[list[StaticTask], list[PlacedBd]]
         return tasks, placed_bds(program, tasks)
     except DmaProgramError as error:
         raise DesignError(str(error)) from None
-
-
-def _runs(tile: Tile, task: StaticTask) -> int:
-    repeat_count = task.op.repeat_count
-    if not 0 <= repeat_count < TASK_REPEAT_MAX:
-        error = DesignError(f"{task.where}: repeat_count = {repeat_count} is outside 0 to {TASK_REPEAT_MAX - 1}")
-        tile.array.strictness.fault("field-width", error)
-    return repeat_count % TASK_REPEAT_MAX + 1
 
 
 def write_static(tile: Tile, program: DmaProgramOp, bd: PlacedBd, allocation: Allocation) -> None:

@@ -175,6 +175,12 @@ class Tile:
         """The word at a tile offset; registers that are not modelled read as they were written."""
         return self.map.read(offset)
 
+    def fill(self, start: int, data: bytes) -> None:
+        """Store bytes of data memory."""
+        self.bytes[start : start + len(data)] = np.frombuffer(data, np.uint8)
+        if self.written is not None:
+            self.written[start : start + len(data)] = True
+
     def store(self, word: int, value: int) -> None:
         """Store one word of data memory."""
         self.memory[word] = value

@@ -11,7 +11,7 @@ from bdforge.devices.registers import CONTROLLER_ID_MASK, TILE_REGISTERS, addres
 from bdforge.devices.switches import SHIM_TOKEN_MASTER
 from bdforge.mlir.array_ops import DeviceOp
 from bdforge.routing import Port, is_physical
-from bdforge.routing.physical import Switches
+from bdforge.routing.physical import Switches, switches_of
 from bdforge.txn.operations import DIRECTIONS, LoadPdi, MaskWrite, Operation, Sync, Write
 
 
@@ -41,7 +41,7 @@ def lost_tokens(device: DeviceOp, operations: Sequence[Operation]) -> Iterator[s
     """What is wrong with each wait of a lowered sequence, up to where it loads another device."""
     if not is_physical(device):
         return
-    switches, ids = Switches(device), dict[int, int]()
+    switches, ids = switches_of(device), dict[int, int]()
     for operation in operations:
         match operation:
             case LoadPdi():

@@ -4,12 +4,14 @@ Source: mlir-aie 5ff2ab97 (`AIERT.cpp`, `AIETargetCDODirect.cpp`), whose order t
 reset and zeroed locks come before first values of locks, all BDs of a DMA before its starts, enabling of cores last.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import numpy as np
+from xdsl.ir import Block, Region, SSAValue
 
 from bdforge.devices import Device, Generation, TileKind
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES
@@ -21,7 +23,7 @@ from bdforge.lower.writer import Tile, Writer, place_of
 from bdforge.messages import path_word
 from bdforge.mlir.allocate import Allocation, allocate, element_bits
 from bdforge.mlir.array_ops import CoreOp, FlowOp
-from bdforge.mlir.device_ops import DeviceOp, TileOp
+from bdforge.mlir.device_ops import DeviceOp, EndOp, TileOp
 from bdforge.mlir.dma_ops import DMA_PROGRAMS
 from bdforge.mlir.memory_ops import BufferOp, LockOp
 from bdforge.mlir.places import location, take_places
@@ -40,6 +42,7 @@ class Configuration:
     """Register writes of a device, in the three parts that mlir-aie makes files of.
 
     `without_code` are the cores (column, row) that run whatever program memory holds: the text names no `elf_file`.
+    `elf_files` are the others' programs, `allocation` where buffers and locks lie.
     """
 
     device: Device
@@ -48,6 +51,8 @@ class Configuration:
     init: tuple[Operation, ...]
     enable: tuple[Operation, ...]
     without_code: tuple[Tile, ...]
+    elf_files: Mapping[Tile, Path | Sequence[Piece]]
+    allocation: Allocation
 
     @property
     def parts(self) -> tuple[tuple[Operation, ...], ...]:
@@ -60,20 +65,26 @@ class Configuration:
         return self.elfs + self.init + self.enable
 
 
-def configuration(device: DeviceOp, programs: Programs, policy: Policy | None = None) -> Configuration:
+def configuration(
+    device: DeviceOp,
+    programs: Programs,
+    policy: Policy | None = None,
+    programs_of: Mapping[Tile, Path | Sequence[Piece]] | None = None,
+) -> Configuration:
     """Lower a device; the text stays as it is.
 
     Flows are routed first (`bdforge.routing`) unless the text sets its switches, with a way for the completion tokens
     of every shim that it declares. LoweringError names the place of what registers cannot hold, RoutingError and
     AllocationError what does not fit. `policy` decides about faults that may pass; without one all are raised.
+    `programs_of` are ELFs, or pieces of them, that cores run instead of the text's.
     """
-    device = _physical(device)
+    files: dict[Tile, Path | Sequence[Piece]] = {**_files(device), **(programs_of or {})}
     allocation = _allocation(device, policy)
     cores = _cores(device)
     elfs, init, enable = Writer(), Writer(), Writer()
     for core in cores:
-        if core.elf_file is not None:
-            pieces = _program(core, programs)
+        if (path := files.get(place_of(core.tile))) is not None:
+            pieces = _program(core, path, programs) if isinstance(path, Path) else path
             for piece in pieces:
                 _tell_unaligned(core, piece.address, piece.data, policy)
             load_program(elfs, core, pieces, device.device)
@@ -84,11 +95,11 @@ def configuration(device: DeviceOp, programs: Programs, policy: Policy | None = 
         for op in device.body.block.ops:
             if isinstance(op, kind):
                 set_dma(init, op, allocation, policy)
-    _set_streams(init, device, policy)
+    _set_streams(init, _routed(device), policy)
     set_cascades(init, device)
-    bare = tuple(place_of(core.tile) for core in cores if core.elf_file is None)
+    bare = tuple(place_of(core.tile) for core in cores if place_of(core.tile) not in files)
     parts = [tuple(writer.operations) for writer in (elfs, init, enable)]
-    return Configuration(device.device, device.symbol, parts[0], parts[1], parts[2], bare)
+    return Configuration(device.device, device.symbol, parts[0], parts[1], parts[2], bare, files, allocation)
 
 
 def _allocation(device: DeviceOp, policy: Policy | None) -> Allocation:
@@ -98,17 +109,29 @@ def _allocation(device: DeviceOp, policy: Policy | None) -> Allocation:
     return allocate(device, partial(policy.fault, "memory-overflow"), lambda e: policy.caution(overlap, str(e)))
 
 
-def _physical(device: DeviceOp) -> DeviceOp:
-    """The device, or a routed copy of one that has flows and no settings for them."""
+_ROUTED: WeakKeyDictionary[DeviceOp, DeviceOp] = WeakKeyDictionary()
+"""Settings of switches by device: a text is run more often than it changes."""
+_OF_STREAMS = (TileOp, FlowOp, PacketFlowOp, SwitchboxOp, ShimMuxOp)
+
+
+def _routed(device: DeviceOp) -> DeviceOp:
+    """The device, or where it has flows and no settings for them a routed one, of which only streams count."""
     ops = list(device.body.block.ops)
     boxes = [op for op in ops if isinstance(op, SwitchboxOp)]
     flows = any(isinstance(op, FlowOp | PacketFlowOp) for op in ops)
     if any(box.connects or box.packet_rules for box in boxes) or (boxes and not flows):
         return device
-    copy = device.clone()
-    take_places(copy, device)
-    write_device_routes(copy)
-    return copy
+    if device not in _ROUTED:
+        known: dict[SSAValue, SSAValue] = {}
+        copies = []
+        for op in (op for op in ops if isinstance(op, _OF_STREAMS)):
+            copies.append(op.clone(known))
+            take_places(copies[-1], op)
+        region = Region(Block([*copies, EndOp()]))
+        found = DeviceOp(properties=dict(device.properties), regions=[region])
+        write_device_routes(found)
+        _ROUTED[device] = found
+    return _ROUTED[device]
 
 
 def _cores(device: DeviceOp) -> list[CoreOp]:
@@ -121,8 +144,14 @@ def _cores(device: DeviceOp) -> list[CoreOp]:
     return [found[tile] for tile in tiles if tile in found]
 
 
-def _program(core: CoreOp, programs: Programs) -> list[Piece]:
-    path = Path(location(core).file).parent / (core.elf_file or "")
+def _files(device: DeviceOp) -> dict[Tile, Path]:
+    """The ELFs that cores name, beside the text."""
+    cores = [op for op in device.body.block.ops if isinstance(op, CoreOp)]
+    folders = {core: Path(location(core).file).parent for core in cores}
+    return {place_of(core.tile): folders[core] / core.elf_file for core in cores if core.elf_file is not None}
+
+
+def _program(core: CoreOp, path: Path, programs: Programs) -> list[Piece]:
     try:
         return list(programs(path, core.tile.device_op.device.generation))
     except ValueError as error:
@@ -141,14 +170,17 @@ def _tell_unaligned(op: CoreOp | BufferOp, address: int, data: bytes, policy: Po
 
 def _set_memory(writer: Writer, device: DeviceOp, allocation: Allocation, policy: Policy | None) -> None:
     """First values of locks, then of buffers. Locks without one keep their value."""
-    for op in device.walk():
+    for op in device.body.block.ops:
         if isinstance(op, LockOp) and "init" in op.properties:
-            limits = op.tile.limits
-            if not 0 <= op.init <= limits.lock_value_max:
-                raise lowering_error(op, f"a lock starts at {op.init}, outside 0 to {limits.lock_value_max}")
+            most = op.tile.limits.lock_value_max
+            if not 0 <= op.init <= most:
+                error = lowering_error(op, f"a lock starts at {op.init}, outside 0 to {most}")
+                if policy is None:
+                    raise error
+                policy.fault("lock-range", error)
             offset = TILE_REGISTERS[op.tile.kind].lock_offset(allocation.locks[op])
-            writer.write(op, place_of(op.tile), offset, op.init)
-    for op in device.walk():
+            writer.write(op, place_of(op.tile), offset, max(0, min(op.init, most)))
+    for op in device.body.block.ops:
         if isinstance(op, BufferOp) and (value := op.initial_value) is not None:
             address, data = allocation.buffers[op], _bytes(value, op)
             _tell_unaligned(op, address, data, policy)

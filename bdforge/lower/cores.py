@@ -4,7 +4,7 @@ Source: mlir-aie 5ff2ab97 (`AIERT.cpp`, `AIETargetCDODirect.cpp`), aie-rt cc6824
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from bdforge.devices import Device, TileKind
@@ -119,12 +119,15 @@ def set_cascades(writer: Writer, device: DeviceOp) -> None:
     As mlir-aie lowers flows, a core that only takes or only gives gets North and South for its other side.
     """
     ends: dict[Tile, tuple[CascadeFlowOp, CascadeDirection, CascadeDirection]] = {}
+    joined: dict[CascadeFlowOp, tuple[Tile, Tile]] = {}
     for op in device.body.block.ops:
         if isinstance(op, ConfigureCascadeOp):
             _set_cascade(writer, op, place_of(op.tile), op.input, op.output)
         elif isinstance(op, CascadeFlowOp):
             source, target = place_of(op.source), place_of(op.destination)
+            _check_cascade(op, source, target, joined)
             out = _side(op, source, target)
+            joined[op] = source, target
             ends[source] = (op, ends.get(source, _OPEN)[1], out)
             ends[target] = (op, _side(op, target, source), ends.get(target, _OPEN)[2])
     for tile, (op, taken, given) in sorted(ends.items(), key=lambda item: item[0]):
@@ -132,6 +135,24 @@ def set_cascades(writer: Writer, device: DeviceOp) -> None:
 
 
 _OPEN = (None, CascadeDirection.NORTH, CascadeDirection.SOUTH)
+
+
+def _check_cascade(
+    op: CascadeFlowOp, source: Tile, target: Tile, joined: Mapping[CascadeFlowOp, tuple[Tile, Tile]]
+) -> None:
+    """A cascade runs south or east, and each core has one each way."""
+    step = target[0] - source[0], target[1] - source[1]
+    if step not in ((0, -1), (1, 0)):
+        raise lowering_error(
+            op,
+            f"a cascade runs to the core south or east of its source; {source} to {target} is "
+            f"{'north' if step[1] else 'west'}",
+        )
+    for giver, taker in joined.values():
+        if giver == source and taker != target:
+            raise lowering_error(op, f"core {source} has one cascade output, which leads to core {taker} already")
+        if taker == target and giver != source:
+            raise lowering_error(op, f"core {target} has one cascade input, which comes from core {giver} already")
 
 
 def _side(op: CascadeFlowOp, tile: Tile, other: Tile) -> CascadeDirection:

@@ -1,7 +1,7 @@
 """DMA programs as register writes: all BDs of a region, then the starts of its channels."""
 
 from bdforge.devices import AIE2, TileKind
-from bdforge.devices.limits import GRANULE_BYTES
+from bdforge.devices.limits import GRANULE_BYTES, TASK_REPEAT_MAX
 from bdforge.devices.registers import CORE_ENABLE, TILE_REGISTERS
 from bdforge.lower.static_bd import Fault, static_words
 from bdforge.lower.static_dma import DmaProgramError, PlacedBd, StaticTask, placed_bds, static_tasks
@@ -47,9 +47,11 @@ def _start(
     if not task.bds:
         return
     fault = _fault(op, policy)
+    if not 0 <= op.repeat_count < TASK_REPEAT_MAX:
+        fault("field-width", ValueError(f"repeat_count = {op.repeat_count} is outside 0 to {TASK_REPEAT_MAX - 1}"))
     token = int(tile.kind is TileKind.SHIM and op.direction == "S2MM")
-    values = {"token": token, "repeat": op.repeat_count, "bd": ids[task.bds[0]]}
-    word = registers.queue.encode(values, lambda error: fault("field-width", error))[0]
+    values = {"token": token, "repeat": op.repeat_count % TASK_REPEAT_MAX, "bd": ids[task.bds[0]]}
+    word = registers.queue.encode(values)[0]
     writer.write(op, place, registers.queue_offset(op.direction, op.channel), word)
     writer.mask(op, place, registers.control_offset(op.direction, op.channel), 0, CORE_ENABLE)
 

@@ -1,6 +1,6 @@
 """What register writes leave in an array: the state of every tile, decoded from a configuration of any origin."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,6 +26,10 @@ class Task(NamedTuple):
     bd: int
     repeat: int
     token: bool
+
+
+Key = tuple[What, str, tuple[int, ...]]
+"""What a register is, a channel's direction, and its numbers."""
 
 
 class Memory:
@@ -60,18 +64,21 @@ class TileState:
     """One tile. Registers hold what was written to them last; those never written are missing.
 
     `registers` is keyed by what and numbers (`Register`): locks, channel controls, switch ports, rules, muxes, cascade,
-    core control, padding values.
+    core control, padding values. `origins` has the last write of each, and of each BD; of tasks `pushes` has it.
     """
 
     kind: TileKind
     column: int
     row: int
-    registers: dict[tuple[What, str, tuple[int, ...]], int] = field(default_factory=dict)
+    memory_bytes: int = 0
+    registers: dict[Key, int] = field(default_factory=dict)
+    origins: dict[Key, Operation] = field(default_factory=dict)
     bds: dict[int, list[int]] = field(default_factory=dict)
     tasks: list[Task] = field(default_factory=list)
+    pushes: list[Operation] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.memory = Memory(AIE2.limits(self.kind).memory_bytes)
+        self.memory = Memory(max(AIE2.limits(self.kind).memory_bytes, self.memory_bytes))
         self.program = Memory(len(TILE_REGISTERS[self.kind].program_memory))
 
     @property
@@ -94,9 +101,15 @@ class TileState:
 
 
 class ArrayState:
-    """All tiles that something was written to, by column and row."""
+    """All tiles that something was written to, by column and row.
 
-    def __init__(self, operations: Iterable[Operation] = ()) -> None:
+    `sizes` are bytes of memories that reach further than a tile's, as emulated ones may.
+    """
+
+    def __init__(
+        self, operations: Iterable[Operation] = (), sizes: Mapping[tuple[int, int], int] | None = None
+    ) -> None:
+        self._sizes = sizes or {}
         self.tiles: dict[tuple[int, int], TileState] = {}
         for operation in operations:
             self.apply(operation)
@@ -105,11 +118,11 @@ class ArrayState:
         """Do a register write, or see that what a poll waits for holds; StateError where nothing is known to be."""
         match operation:
             case Write():
-                self._store(operation.address, (operation.value,), _WORD_MASK)
+                self._store(operation, (operation.value,), _WORD_MASK)
             case MaskWrite():
-                self._store(operation.address, (operation.value,), operation.mask)
+                self._store(operation, (operation.value,), operation.mask)
             case BlockWrite():
-                self._store(operation.address, operation.words, _WORD_MASK)
+                self._store(operation, operation.words, _WORD_MASK)
             case MaskPoll():
                 self._check(operation)
             case _:
@@ -123,36 +136,40 @@ class ArrayState:
         if value & poll.mask != poll.value:
             raise StateError(f"{register}: waits for {poll.value:#x} under mask {poll.mask:#x}, but holds {value:#x}")
 
-    def _store(self, address: int, words: tuple[int, ...], mask: int) -> None:
+    def _store(self, operation: Write | MaskWrite | BlockWrite, words: tuple[int, ...], mask: int) -> None:
+        address = operation.address
         column, row, offset = split_address(address)
         if row >= ROWS or address > _WORD_MASK or offset % GRANULE_BYTES:
             raise StateError(f"nothing is at address {address:#x}: column {column}, row {row}, offset {offset:#x}")
         register = register_at(address)
         tile = self.tiles.get((column, row))
         if tile is None:
-            tile = self.tiles[column, row] = TileState(register.kind, column, row)
+            tile = self.tiles[column, row] = TileState(register.kind, column, row, self._sizes.get((column, row), 0))
         if register.what in (What.MEMORY, What.PROGRAM):
             memory = tile.memory if register.what is What.MEMORY else tile.program
             data = b"".join(word.to_bytes(GRANULE_BYTES, "little") for word in words)
             memory.store(register.index[0], data, mask)
             return
         for i, word in enumerate(words):
-            _set(tile, register_at(address + GRANULE_BYTES * i) if i else register, word, mask)
+            _set(tile, register_at(address + GRANULE_BYTES * i) if i else register, word, mask, operation)
 
 
-def _set(tile: TileState, register: Register, value: int, mask: int) -> None:
+def _set(tile: TileState, register: Register, value: int, mask: int, operation: Operation) -> None:
     if register.what is What.OTHER:
         raise StateError(f"{register}: no rule knows what it is; {value:#x} is written to it")
     if register.what is What.BD:
         bd, word = register.index
         words = tile.bds.setdefault(bd, [0] * TILE_REGISTERS[tile.kind].bd.words)
         words[word] = words[word] & ~mask | value & mask
+        tile.origins[What.BD, "", (bd,)] = operation
     elif register.what is What.QUEUE and mask == _WORD_MASK:
         fields = TILE_REGISTERS[tile.kind].queue.decode([value])
         token = bool(fields["token"])
+        tile.pushes.append(operation)
         tile.tasks.append(Task(register.direction, register.index[0], fields["bd"], fields["repeat"], token))
     elif register.what is What.QUEUE:
         raise StateError(f"{register}: a masked write to a task queue")
     else:
         key = register.what, register.direction, register.index
+        tile.origins[key] = operation
         tile.registers[key] = tile.registers.get(key, 0) & ~mask | value & mask

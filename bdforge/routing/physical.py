@@ -1,4 +1,4 @@
-"""Routes as a device in physical form gives them: streams followed through `aie.switchbox` and `aie.shim_mux`.
+"""Routes as stream switches and shim muxes make them: streams followed through their settings.
 
 A circuit goes where its slave ports are connected. A packet goes, at every packet-switched slave port, to the masters
 that listen to the first rule that matches its id; circuits on its way pass it on. Where its header is dropped follows
@@ -6,13 +6,13 @@ that listen to the first rule that matches its id; circuits on its way pass it o
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from xdsl.ir import Operation
 
-from bdforge.devices import PortBundle, TileKind, neighbour
+from bdforge.devices import Device, PortBundle, TileKind, neighbour
 from bdforge.devices.limits import PACKET_IDS
 from bdforge.devices.switches import OPPOSITE, SHIM_MM2S_SLAVES, SHIM_S2MM_MASTERS, SHIM_TOKEN_MASTER, STEPS
 from bdforge.mlir.array_ops import Endpoint
@@ -53,16 +53,16 @@ class Leaf:
 class Stream:
     """Words of one slave port, as a circuit or as packets of one id, with all places that they reach.
 
-    `start` and `ends` name them as flows do; an end is None where nothing takes the words: `lost` says why.
-    `arbiters` are those that a packet takes on its way, in order.
+    `start` and `ends` name them as flows do, so DMAs of shims too; where nothing takes the words `lost` says why.
+    `arbiters` are those that a packet takes on its way, in order. `setting` is what the source's slave port is set by.
     """
 
     source: Port
     packet_id: int | None
-    start: Endpoint
-    op: Operation
+    start: Port
+    setting: Any
     leaves: list[Leaf] = field(default_factory=list)
-    ends: dict[Port, Endpoint] = field(default_factory=dict)
+    ends: dict[Port, Port] = field(default_factory=dict)
     arbiters: list[Arbiter] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     packet_switched: bool = False
@@ -74,21 +74,20 @@ def is_physical(device: DeviceOp) -> bool:
 
 
 class Switches:
-    """The settings of all switches of a device, by port."""
+    """The settings of all switches of an array, by port.
 
-    def __init__(self, device: DeviceOp):
+    `settings` are what slave ports are set by, operations of the text or register writes; `keeps` tells of masters of
+    packets whether these keep their headers; `joined` are ports of shims that the mux joins to a DMA channel.
+    """
+
+    def __init__(self, device: Device):
         self.device = device
-        self.boxes: dict[tuple[int, int], SwitchboxOp] = {}
         self.circuits: dict[Port, list[Port]] = defaultdict(list)
         self.rules: dict[Port, tuple[PacketRule, ...]] = {}
-        self.settings: dict[Port, Operation] = {}  # of slave ports
-        self._keeps: dict[Port, bool] = {}
-        self._muxes: dict[tuple[int, int], set[tuple[PortName, PortName]]] = {}
-        for op in device.body.block.ops:
-            if isinstance(op, ShimMuxOp):
-                self._muxes[op.tile.column, op.tile.row] = {(c.source, c.destination) for c in op.connects}
-            elif isinstance(op, SwitchboxOp):
-                self._read(op)
+        self.settings: dict[Port, Any] = {}
+        self.keeps: dict[Port, bool] = {}
+        self.joined_slaves: set[Port] = set()
+        self.joined_masters: set[Port] = set()
 
     def streams(self) -> Iterator[Stream]:
         """Every stream that starts inside of a tile or at the array's edge, by port; packets by id."""
@@ -107,35 +106,12 @@ class Switches:
         """Where packets of an id that enter at a slave port leave the switches."""
         return self._followed(slave, packet_id).leaves if slave in self.settings else []
 
-    def _read(self, op: SwitchboxOp) -> None:
-        place = op.tile.column, op.tile.row
-        self.boxes[place] = op
-        for connect in op.connects:
-            slave = _at(op, connect.source)
-            self.circuits[slave].append(_at(op, connect.destination))
-            self.settings.setdefault(slave, connect)
-        listeners: dict[Operation, list[Port]] = defaultdict(list)
-        for masterset in op.mastersets:
-            master = _at(op, masterset.destination)
-            self._keeps[master] = keeps_header(op, masterset)
-            for amsel in masterset.arbiters:
-                listeners[amsel].append(master)
-        for rules in op.packet_rules:
-            slave = _at(op, rules.source)
-            self.settings[slave] = rules
-            self.rules[slave] = tuple(
-                PacketRule(rule.value, rule.mask, rule.target.arbiter, rule.target.msel,
-                           tuple(sorted(listeners[rule.target])))
-                for rule in rules.rules
-            )  # fmt: skip
-
     def _comes_from_outside(self, slave: Port) -> bool:
-        return slave.bundle not in STEPS or neighbour(self.device.device, *slave.tile, slave.bundle) is None
+        return slave.bundle not in STEPS or neighbour(self.device, *slave.tile, slave.bundle) is None
 
     def _followed(self, source: Port, packet_id: int | None) -> Stream:
         """One stream; without an id it stops where packets are switched."""
-        box = self.boxes[source.tile]
-        stream = Stream(source, packet_id, self._start(box.tile, source), self.settings[source])
+        stream = Stream(source, packet_id, self._start(source), self.settings[source])
         ways: list[tuple[tuple[Port, ...], bool]] = [((source,), True)]
         while ways:
             slaves, keeps = ways.pop(0)
@@ -173,10 +149,10 @@ class Switches:
             stream.arbiters.append(arbiter)
         if not rule.masters:
             stream.lost.append(f"no master port of {slave.tile} listens to msel {rule.msel} of arbiter {rule.arbiter}")
-        return [(master, self._keeps[master]) for master in rule.masters]
+        return [(master, self.keeps[master]) for master in rule.masters]
 
     def _onward(self, stream: Stream, slaves: tuple[Port, ...], master: Port, keeps: bool, ways: list) -> None:
-        other = neighbour(self.device.device, *master.tile, master.bundle) if master.bundle in STEPS else None
+        other = neighbour(self.device, *master.tile, master.bundle) if master.bundle in STEPS else None
         if other is not None:
             ways.append(((*slaves, Port(*other, OPPOSITE[master.bundle], master.channel)), keeps))
             return
@@ -184,31 +160,66 @@ class Switches:
             stream.lost.append(f"it reaches {master} twice")
             return
         stream.leaves.append(Leaf(master, slaves, keeps))
-        end = self._end(self.boxes[master.tile].tile, master)
+        end = self._end(master)
         if end is None:
             stream.lost.append(f"it leaves the array at {master}, which no aie.shim_mux joins to a DMA channel")
         else:
             stream.ends[master] = end
 
-    def _start(self, tile: TileOp, slave: Port) -> Endpoint:
+    def _start(self, slave: Port) -> Port:
         """Who sends at a slave port."""
-        if tile.kind is TileKind.SHIM and slave.bundle is PortBundle.SOUTH and slave.channel in SHIM_MM2S_SLAVES:
-            channel = SHIM_MM2S_SLAVES.index(slave.channel)
-            if ((Bundle.DMA, channel), (_NORTH, slave.channel)) in self._muxes.get(slave.tile, ()):
-                return Endpoint(tile, Bundle.DMA, channel)
-        return Endpoint(tile, Bundle(str(slave.bundle)), slave.channel)
+        if slave in self.joined_slaves:
+            return slave._replace(bundle=PortBundle.DMA, channel=SHIM_MM2S_SLAVES.index(slave.channel))
+        return slave
 
-    def _end(self, tile: TileOp, master: Port) -> Endpoint | None:
+    def _end(self, master: Port) -> Port | None:
         """Who takes the words of a master port; None for nobody."""
-        if tile.kind is not TileKind.SHIM or master.bundle is not PortBundle.SOUTH:
-            return Endpoint(tile, Bundle(str(master.bundle)), master.channel)
-        if master.channel == SHIM_TOKEN_MASTER:
-            return Endpoint(tile, Bundle.SOUTH, master.channel)
-        if master.channel in SHIM_S2MM_MASTERS:
-            channel = SHIM_S2MM_MASTERS.index(master.channel)
-            if ((_NORTH, master.channel), (Bundle.DMA, channel)) in self._muxes.get(master.tile, ()):
-                return Endpoint(tile, Bundle.DMA, channel)
-        return None
+        if self.device.kind(*master.tile) is not TileKind.SHIM or master.bundle is not PortBundle.SOUTH:
+            return master
+        if master in self.joined_masters:
+            return master._replace(bundle=PortBundle.DMA, channel=SHIM_S2MM_MASTERS.index(master.channel))
+        return master if master.channel == SHIM_TOKEN_MASTER else None
+
+
+def switches_of(device: DeviceOp) -> Switches:
+    """The settings that a device in physical form gives by `aie.switchbox` and `aie.shim_mux`."""
+    found = Switches(device.device)
+    for op in device.body.block.ops:
+        if isinstance(op, ShimMuxOp):
+            _read_mux(found, op)
+        elif isinstance(op, SwitchboxOp):
+            _read_switch(found, op)
+    return found
+
+
+def _read_mux(switches: Switches, op: ShimMuxOp) -> None:
+    for connect in op.connects:
+        (source, channel), (destination, way) = connect.source, connect.destination
+        if source is Bundle.DMA and destination is _NORTH and SHIM_MM2S_SLAVES[channel : channel + 1] == (way,):
+            switches.joined_slaves.add(Port(op.tile.column, op.tile.row, PortBundle.SOUTH, way))
+        if destination is Bundle.DMA and source is _NORTH and SHIM_S2MM_MASTERS[way : way + 1] == (channel,):
+            switches.joined_masters.add(Port(op.tile.column, op.tile.row, PortBundle.SOUTH, channel))
+
+
+def _read_switch(switches: Switches, op: SwitchboxOp) -> None:
+    for connect in op.connects:
+        slave = _at(op, connect.source)
+        switches.circuits[slave].append(_at(op, connect.destination))
+        switches.settings.setdefault(slave, connect)
+    listeners: dict[Operation, list[Port]] = defaultdict(list)
+    for masterset in op.mastersets:
+        master = _at(op, masterset.destination)
+        switches.keeps[master] = keeps_header(op, masterset)
+        for amsel in masterset.arbiters:
+            listeners[amsel].append(master)
+    for rules in op.packet_rules:
+        slave = _at(op, rules.source)
+        switches.settings[slave] = rules
+        switches.rules[slave] = tuple(
+            PacketRule(rule.value, rule.mask, rule.target.arbiter, rule.target.msel,
+                       tuple(sorted(listeners[rule.target])))
+            for rule in rules.rules
+        )  # fmt: skip
 
 
 def read_routes(device: DeviceOp) -> Routing:
@@ -216,27 +227,35 @@ def read_routes(device: DeviceOp) -> Routing:
 
     Of packets only those that arrive are listed, and where the text has packet flows of a source, only their ids.
     """
-    streams = list(Switches(device).streams())
+    switches = switches_of(device)
+    streams = list(switches.streams())
     for stream in streams:
         if stream.packet_id is None and stream.lost:
-            raise routing_error([stream.op], f"the circuit from {stream.source} is lost: {stream.lost[0]}")
+            raise routing_error([stream.setting], f"the circuit from {stream.source} is lost: {stream.lost[0]}")
     _check_flows(device, streams)
     named: dict[Port, set[int]] = defaultdict(set)
     for op in device.body.block.ops:
         if isinstance(op, PacketFlowOp):
             named[slave_of(op.source)].add(op.id)
     fabric, trees = fabric_of(device.device), {}
+    tiles = {(op.column, op.row): op for op in device.body.block.ops if isinstance(op, TileOp)}
     for stream in streams:
         if not stream.ends or (stream.source in named and stream.packet_id not in named[stream.source]):
             continue
-        sinks = dict.fromkeys(stream.ends, stream.op)
-        net = Net(stream.source, stream.packet_id, stream.start, sinks=sinks, ends=stream.ends)
+        setting: Operation = stream.setting
+        sinks = dict.fromkeys(stream.ends, setting)
+        ends = {master: _endpoint(tiles, end) for master, end in stream.ends.items()}
+        net = Net(stream.source, stream.packet_id, _endpoint(tiles, stream.start), sinks=sinks, ends=ends)
         trees[net] = {
             leaf.master: [fabric.index[slave] for slave in leaf.slaves]
             for leaf in stream.leaves
             if leaf.master in stream.ends
         }
-    return Routing(fabric, trees, Switches(device).rules)
+    return Routing(fabric, trees, switches.rules)
+
+
+def _endpoint(tiles: Mapping[tuple[int, int], TileOp], end: Port) -> Endpoint:
+    return Endpoint(tiles[end.tile], Bundle(str(end.bundle)), end.channel)
 
 
 def _check_flows(device: DeviceOp, streams: Sequence[Stream]) -> None:

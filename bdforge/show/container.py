@@ -10,10 +10,8 @@ from bdforge.devices.register_names import What, register_at
 from bdforge.devices.registers import CORE_ENABLE, TILE_REGISTERS, address
 from bdforge.devices.switch_registers import CASCADE
 from bdforge.images.read import Container, Image
-from bdforge.lower.physical import physical_text
-from bdforge.lower.state import ArrayState, Task, TileState
-from bdforge.mlir import DeviceOp, MlirError, parse
-from bdforge.routing.physical import Stream, Switches
+from bdforge.lower.physical import smallest_device, written_switches
+from bdforge.lower.state import ArrayState, StateError, Task, TileState
 from bdforge.screen import new_table
 from bdforge.txn.describe import fields_text
 
@@ -129,18 +127,15 @@ def _task(task: Task) -> tuple[str, ...]:
 def _routes(state: ArrayState) -> Table:
     table = new_table("routes", "from", "packets", "to")
     try:
-        module = parse(physical_text(state), "<switches>")
-        streams = [s for op in module.walk() if isinstance(op, DeviceOp) for s in Switches(op).streams()]
-    except MlirError as error:
-        table.add_row("", "", f"cannot be followed: {error.message}")
+        streams = list(written_switches(state, smallest_device(state)).streams())
+    except StateError as error:
+        table.add_row("", "", f"cannot be followed: {error}")
         return table
     for stream in streams:
-        ends = [f"({end.tile.column}, {end.tile.row}) {end.bundle} : {end.channel}" for end in stream.ends.values()]
         packets = "" if stream.packet_id is None else str(stream.packet_id)
-        table.add_row(_start(stream), packets, ", ".join([*ends, *(f"lost: {why}" for why in stream.lost)]))
+        table.add_row(
+            str(stream.start),
+            packets,
+            ", ".join([*map(str, stream.ends.values()), *(f"lost: {why}" for why in stream.lost)]),
+        )
     return table
-
-
-def _start(stream: Stream) -> str:
-    start = stream.start
-    return f"({start.tile.column}, {start.tile.row}) {start.bundle} : {start.channel}"

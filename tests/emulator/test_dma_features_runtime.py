@@ -16,6 +16,7 @@ from support.array_text import (
     flow,
     lock,
     module,
+    packet_flow,
     program,
     push,
     release,
@@ -115,6 +116,7 @@ def test_a_task_iterates_over_its_repeats(device, at):
         buffer("a", at, 200, DATA[:200]),
         buffer("x", "12", 120),
         flow(f"{at} DMA : 0", "12 DMA : 0"),
+        packet_flow(26 if at == "01" else 27, f"{at} TileControl : 0", "00 South : 0", keep=True),
         program("12", Task("S2MM", 0, [bd("x", 120)])),
         f"aie.runtime_sequence() {{ {task(at, 'a', 200, dims, 24, 4)} }}",
     )

@@ -132,7 +132,7 @@ def test_two_flows_into_one_port_are_refused():
     text = loopback().replace(
         "aie.shim_dma_allocation @in", "aie.flow(%shim, DMA : 1, %mem, DMA : 0)\n    aie.shim_dma_allocation @in"
     )
-    with pytest.raises(DesignError, match=r"two flows end in memtile \(0, 1\) S2MM 0"):
+    with pytest.raises(DesignError, match=r"2 streams end in \(0, 1\) DMA : 0"):
         run(text)
 
 

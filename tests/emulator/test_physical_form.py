@@ -9,7 +9,7 @@ import bdforge
 from bdforge.emulator import Deadlock, DesignError, DmaError
 from bdforge.emulator.packet import Arbiter, ArbiterWait
 from bdforge.emulator.scheduler import Agent, Scheduler
-from bdforge.emulator.stream import Stream
+from bdforge.emulator.stream import Sink, Stream
 from bdforge.emulator.timed import TimingOptions
 from bdforge.emulator.verify import verify_design
 from support.array_text import Task, acquire, bd, buffer, flow, lock, module, packet_flow, program, release, tile
@@ -228,7 +228,8 @@ def test_a_wait_for_an_arbiter_of_a_switch_names_it_and_its_holder():
     arbiter = Arbiter(None, 0, [holder, waiter], place="arbiter 5 of the switch of (0, 2)")
     assert arbiter.take(holder)
     assert not arbiter.take(waiter)
-    wait = ArbiterWait(arbiter, 7, lambda: "")
+    wait = ArbiterWait(arbiter, 7, [Sink(Agent("c", scheduler), list)], lambda: "")
     assert wait.sentence() == (
-        "waits to send a packet of id 7 past arbiter 5 of the switch of (0, 2), which a holds until its packet ends"
+        "waits to send a packet of id 7 to c past arbiter 5 of the switch of (0, 2), which a holds until its packet "
+        "ends"
     )

@@ -173,7 +173,7 @@ def test_ends_that_no_flow_can_have_are_faults(flow, fault):
         ("aie.flow(%s, DMA : 0, %m, DMA : 0)", "says line 6 again; one of both is enough [duplicate-flow]"),
         ("aie.flow(%c, North : 1, %c, DMA : 0)", "has an end between two switches; nothing starts or ends there"),
         ("aie.flow(%c, DMA : 0, %m, South : 2)", "from (0, 2) DMA : 0 to (0, 1) South : 2 has an end between"),
-        ("aie.flow(%m, DMA : 3, %s, South : 0)", "leaves the array, where nothing here reads the words"),
+        ("aie.flow(%m, DMA : 3, %s, South : 1)", "leaves the array, where nothing here reads the words"),
         (
             "aie.packet_flow(1) { aie.packet_source<%c, DMA : 0> aie.packet_dest<%c, South : 1> }",
             "between two switches",

@@ -139,6 +139,7 @@ def test_a_bd_written_as_a_block_of_words_works():
 def test_tokens_of_any_tile_can_be_awaited():
     lines = [
         writebd(MEM, 24, 16, OWN), writebd(CORE, 0, 16, 2048), push(CORE, "S2MM : 0", 0, token=True),
+        write32(address(0, 1, 0xA0638), 26 << 8, 0x1F00),
         write32(address(0, 1, 0xA063C), 1 << 31 | 24), sync(CORE, 0), sync(MEM, 1, channel=1),
     ]  # fmt: skip
     assert run(column(*lines))[1].warnings == ()

@@ -191,13 +191,14 @@ def test_a_poll_for_queue_space_avoids_an_overflow():
     blocks = [op for op in operations if isinstance(op, BlockWrite)]
     patches = [op for op in operations if isinstance(op, Patch)]
     pushes = [op for op in operations if isinstance(op, Write)]
+    ids = [op for op in operations if isinstance(op, MaskWrite)]
     one_run = [BlockWrite(b.address, (32, *b.words[1:])) for b in blocks]
     receive = [one_run[0], patches[0], *[pushes[0]] * 4]
     send = [BlockWrite(one_run[1].address, (32 * 5, *one_run[1].words[1:])), patches[1], pushes[1]]
     tokens = [Sync(0, 0, 0, 1, 1, 0)] * 5
     poll = MaskPoll(QUEUE_STATUS, 0, 1 << 22)
     a, b = np.arange(160, dtype=np.int32), np.zeros(160, np.int32)
-    words = encode([*receive, *send, poll, pushes[0], *tokens], NPU2)
+    words = encode([*ids, *receive, *send, poll, pushes[0], *tokens], NPU2)
     result = bdforge.emulate(loopback(runs=5), [a, b], instructions=words, permissive=["unread-tokens"])
     assert result.warnings == ()
     np.testing.assert_array_equal(b[:32], a[128:])

@@ -9,7 +9,7 @@ from bdforge.images.read import read_image
 from bdforge.lower.state import ArrayState, StateError
 from bdforge.txn import BlockWrite, MaskPoll, MaskWrite, Noop, Write
 from support.cdo_vectors import PARTS, VECTORS
-from support.decoded import decoded_ways, device_of, ways_of
+from support.decoded import decoded_ways, device_of, ways_of_text
 from support.images import IMAGES
 
 
@@ -18,7 +18,7 @@ def test_switches_lead_where_the_text_does(name):
     """The real tool's writes, decoded, against the switchboxes that it took them from."""
     vector = VECTORS[name]
     written = [op for part in PARTS for op in vector.operations(part)]
-    assert decoded_ways(written) == ways_of(device_of(vector.lowered))
+    assert decoded_ways(written) == ways_of_text(device_of(vector.lowered))
 
 
 @pytest.mark.parametrize("name", VECTORS)

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from bdforge.lower.physical import physical_text
+from bdforge.lower.physical import smallest_device, written_switches
 from bdforge.lower.state import ArrayState
 from bdforge.mlir import DeviceOp, parse
 from bdforge.routing.nets import Port
-from bdforge.routing.physical import Switches
+from bdforge.routing.physical import Switches, switches_of
 from bdforge.txn import Operation
 
 Ways = dict[tuple[Port, int | None], set[Port]]
@@ -18,11 +18,17 @@ def device_of(text: str, file: str = "d.mlir") -> DeviceOp:
     return next(op for op in parse(text, file).walk() if isinstance(op, DeviceOp))
 
 
-def ways_of(device: DeviceOp) -> Ways:
-    """What the switches of a device in physical form lead where."""
-    return {(stream.source, stream.packet_id): set(stream.ends) for stream in Switches(device).streams() if stream.ends}
+def ways_of(switches: Switches) -> Ways:
+    """What switches lead where."""
+    return {(stream.source, stream.packet_id): set(stream.ends) for stream in switches.streams() if stream.ends}
+
+
+def ways_of_text(device: DeviceOp) -> Ways:
+    """The same of a device in physical form."""
+    return ways_of(switches_of(device))
 
 
 def decoded_ways(operations: Iterable[Operation]) -> Ways:
     """The same of register writes."""
-    return ways_of(device_of(physical_text(ArrayState(operations))))
+    state = ArrayState(operations)
+    return ways_of(written_switches(state, smallest_device(state)))

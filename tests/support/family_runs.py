@@ -8,11 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from bdforge.emulator import emulate
+from bdforge.images.build import image, program_of
+from bdforge.lower import configuration
 from bdforge.operators import render
 from bdforge.operators.gemm import Plan
 from bdforge.runtime.kernels import load_kernels
 from bdforge.sequences.buffers import arguments, fetched, placed
 from support.built_designs import ROOT
+from support.decoded import device_of
 from support.family import Member
 from support.family_oracle import Data, check, random_data
 
@@ -80,12 +83,17 @@ def run(plan: Plan, problem, data: Data, kernels, text: str | None = None, **opt
     return fetched(planned, buffers)["C"]
 
 
+def own_pdi(text: str) -> bytes:
+    """The image of a design's text."""
+    return image(configuration(device_of(text), program_of), ".pdi", bare=True)
+
+
 def faults(member: Member, shop: KernelShop, seed: int) -> list[str]:
-    """What is wrong with a member's results under two adversarial schedules."""
+    """What is wrong with a member's results under two adversarial schedules, the second booted from its own PDI."""
     plan, problem = member.plan, member.problem
     data, text, found = random_data(plan, problem, seed), render(plan, [problem]), []
-    for options in SCHEDULES:
-        c = run(plan, problem, data, shop.library(plan), text, **options)
+    for options, booted in zip(SCHEDULES, (None, own_pdi(text)), strict=True):
+        c = run(plan, problem, data, shop.library(plan), text, image=booted, **options)
         if wrong := check(plan, data, c):
             found.append(f"{member} under {options}: {wrong}")
     return found

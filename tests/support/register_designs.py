@@ -1,4 +1,7 @@
-"""A column of three tiles without static DMA programs: all of its work comes from the runtime sequence."""
+"""A column of three tiles without static DMA programs: all of its work comes from the runtime sequence.
+
+Completion tokens of all three have a way to the controller.
+"""
 
 from collections.abc import Iterable, Mapping
 
@@ -21,6 +24,14 @@ COLUMN = """module {{
     aie.runtime_sequence @sequence(%a: memref<64xi32>, %b: memref<64xi32>) {{
 {sequence}
     }}
+    aie.packet_flow(26) {{
+      aie.packet_source<%m, TileControl : 0>
+      aie.packet_dest<%s, South : 0>
+    }} {{keep_pkt_header = true}}
+    aie.packet_flow(27) {{
+      aie.packet_source<%c, TileControl : 0>
+      aie.packet_dest<%s, South : 0>
+    }} {{keep_pkt_header = true}}
   }}
 }}
 """

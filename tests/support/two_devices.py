@@ -15,6 +15,10 @@ CONFIGURATION = """
     %y_full = aie.lock(%c, 3) {{sym_name = "y_full"}}
     aie.flow(%s, DMA : 0, %c, DMA : 0)
     aie.flow(%c, DMA : 0, %s, DMA : 0)
+    aie.packet_flow(27) {{
+      aie.packet_source<%c, TileControl : 0>
+      aie.packet_dest<%s, South : 0>
+    }} {{keep_pkt_header = true}}
     aie.shim_dma_allocation @in (%s, MM2S, 0)
     aie.shim_dma_allocation @out (%s, S2MM, 0)
 {extra}

@@ -205,7 +205,7 @@ def test_files_that_are_no_program_are_refused(write_elf):
     with pytest.raises(DesignError, match=r"design.mlir:\d+.*elf_file .*core.elf: no ELF"):
         emulate(text, [], file=file)
     write_elf(assemble("done", "aie2", "old.s").elf())
-    with pytest.raises(DesignError, match="is for aie2, but npu2 is aie2p"):
+    with pytest.raises(DesignError, match="the program is for aie2, not for aie2p"):
         emulate(text, [], file=file)
     with pytest.raises(DesignError, match=r"gone.elf: No such file or directory; paths are relative to the design"):
         emulate(SMALL.format(core=ELF_CORE.format("gone.elf")), [], file=file)

@@ -1,0 +1,73 @@
+"""Arrays that boot from images: the same results as from the text, and what an image alone can do."""
+
+import numpy as np
+import pytest
+
+import bdforge
+from bdforge.emulator import CoreError, Deadlock, DesignError
+from bdforge.images.build import image, program_of
+from bdforge.images.cdo import cdo
+from bdforge.lower import configuration
+from bdforge.txn import Write
+from bdforge.txn.insts import encode_mlir
+from support.decoded import device_of
+from support.images import IMAGES
+from support.small_designs import loopback
+
+DATA = np.random.default_rng(8).integers(-(2**31), 2**31, 96, np.int32)
+
+
+def built(text: str, suffix: str = ".pdi") -> bytes:
+    """A text's own image."""
+    return image(configuration(device_of(text), program_of), suffix, bare=True)
+
+
+@pytest.mark.parametrize("device", ["npu1", "npu2_3col"])
+@pytest.mark.parametrize("suffix", [".cdo", ".pdi", ".xclbin"])
+def test_an_image_and_words_do_what_the_text_does(device, suffix):
+    text = loopback(device=device, send="0, 32, [<size = 8, stride = 1>, <size = 4, stride = 8>]")
+    b, booted = np.zeros((2, 96), np.int32)
+    bdforge.emulate(text, [DATA, b])
+    result = bdforge.emulate("", [DATA, booted], image=built(text, suffix), instructions=encode_mlir(text))
+    assert b.any()
+    assert np.array_equal(b, booted)
+    assert result.warnings == ()
+
+
+def test_the_image_counts_and_not_the_text_beside_it():
+    straight, turned = loopback(), loopback(send="0, 32, [<size = 8, stride = 1>, <size = 4, stride = 8>]")
+    b, booted = np.zeros((2, 96), np.int32)
+    bdforge.emulate(turned, [DATA, b])
+    bdforge.emulate(straight, [DATA, booted], image=built(turned))
+    assert np.array_equal(b, booted)
+
+
+def test_messages_name_registers_where_there_is_no_text():
+    text = loopback(fill_release="aie.use_lock(%free, Release, 1)")
+    where = r"MM2S 0 waits for lock \d of memtile \(0, 1\) >= 1, .* \(memtile \(0, 1\) BD \d+\)"
+    with pytest.raises(Deadlock, match=where):
+        bdforge.emulate("", [DATA, np.zeros(96, np.int32)], image=built(text), instructions=encode_mlir(text))
+
+
+def test_the_program_of_a_foreign_image_runs_as_machine_code():
+    with pytest.raises(CoreError, match=r"core \(1, 2\): unknown bundle at 0x0, .* \(program memory, at 0x0\)"):
+        bdforge.emulate("", image=IMAGES["pdi_core"], device="npu2")
+
+
+def test_cores_of_a_foreign_image_without_a_program_are_named():
+    result = bdforge.emulate("", image=IMAGES["xclbin_small"], device="npu2")
+    assert "core (0, 2) is enabled but has no program: it stands still" in result.warnings
+
+
+@pytest.mark.parametrize(
+    ("data", "device", "message"),
+    [
+        (cdo([Write(0x0023_6000, 1)]), "npu2", r"core \(0, 2\) register 0x36000: no rule knows .*; 0x1 is written"),
+        (cdo([Write(0x2000_0000 + 0x1D000, 1)]), "npu2", r"shim \(16, 0\) is configured: "),
+        (cdo([Write(0x1D000, 1)]), None, "an image does not tell its array: name the device"),
+    ],
+    ids=["unknown register", "beyond the array", "no device"],
+)
+def test_images_that_cannot_boot_are_refused(data, device, message):
+    with pytest.raises(DesignError, match=message):
+        bdforge.emulate("", image=data, device=device)

@@ -23,6 +23,7 @@ def test_help_lists_each_variable_with_default_and_choices(scons, tree):
     for variable in (
         "design",
         "format",
+        "toolchain",
         "dialect",
         "cxx",
         "kernel_opt",
@@ -36,7 +37,7 @@ def test_help_lists_each_variable_with_default_and_choices(scons, tree):
         "prefix",
     ):
         assert f"\n{variable}: " in text
-    assert text.count("\n    default: ") == 14
+    assert text.count("\n    default: ") == 15
     assert not (tree / "build").exists()
 
 
@@ -65,7 +66,7 @@ def test_a_misspelt_target_is_one_sentence(scons, tree, target, expected):
         ("native=perhaps", "'perhaps'"),
         ("format=elfin", "'elfin'"),
         ("kernel_opt=fast", "'fast'"),
-        ("design=gemm_i8", "unknown design 'gemm_i8'; there is default, all, gemm_"),
+        ("design=gemm_i8", "unknown design 'gemm_i8'; there is default, all, add_i8"),
         ("cxx=no-such-compiler", "cxx=no-such-compiler is not on PATH; install g++"),
     ],
 )

@@ -51,7 +51,8 @@ class _Group(TyperGroup):
     """The commands of HOMES."""
 
     def __init__(self, **attrs: Any) -> None:
-        super().__init__(**attrs | {"commands": _Commands()})
+        attrs["commands"] = _Commands()
+        super().__init__(**attrs)
 
 
 app = typer.Typer(

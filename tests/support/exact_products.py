@@ -21,7 +21,7 @@ class Exact(Products):
         name, parts = next(self.right)
         assert linear.name == name
         y = super().__call__(linear, codes, scales)
-        sums = codes.astype(np.int64) @ np.hstack([weights for weights, _ in parts])
+        sums = codes.astype(np.float64) @ np.hstack([weights for weights, _ in parts])  # exact, by BLAS
         columns = np.repeat(np.array([scale for _, scale in parts], np.float32), [w.shape[1] for w, _ in parts])
         if self.split.plan.spec.c == "int32":
             np.testing.assert_array_equal(y, sums.astype(np.float32) * scales[:, None] * columns)

@@ -24,7 +24,10 @@ Break = Annotated[
 ]
 Core = Annotated[str | None, typer.Option("--core", help="Only this core: COLUMN,ROW.")]
 Define = Annotated[
-    list[str] | None, typer.Option("--define", help="NAME=NUMBER: a constant of the source; repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--define", help="NAME=NUMBER: a constant of the assembly, or an option of assembled kernels; repeatable."
+    ),
 ]
 Elf = Annotated[
     list[str] | None,

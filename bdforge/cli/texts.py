@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from bdforge import show
+from bdforge.cli.machine_code import Define
 from bdforge.cli.options import (
     Dialect,
     Force,
@@ -129,10 +130,7 @@ def lower_command(
         list[Path] | None,
         typer.Option("--link", help="Functions that cores call: assembly or an object; makes programs of bodies."),
     ] = None,
-    define: Annotated[
-        list[str] | None,
-        typer.Option("--define", help="NAME=VALUE: an option of assembled kernels; makes programs of bodies."),
-    ] = None,
+    define: Define = None,
     permissive: Permissive = None,
     force: Force = False,
 ) -> None:

@@ -7,6 +7,7 @@ from itertools import combinations, pairwise
 import pytest
 from show_designs import CHAIN, MIXED, TWO_DEVICES
 
+from bdforge.files import FileError
 from bdforge.mlir import DeviceOp, parse
 from bdforge.routing import route
 from bdforge.show import ShowError, command, picture
@@ -69,7 +70,7 @@ def test_existing_files_are_kept_unless_forced(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     path = tmp_path / "chain.png"
     path.write_text("mine")
-    with pytest.raises(ShowError, match=r"chain\.png exists already; choose another name, or --force"):
+    with pytest.raises(FileError, match=r"chain\.png exists; choose another file, or replace it with --force"):
         command(CHAIN, path)
     assert path.read_text() == "mine"
     command(CHAIN, path, force=True)
@@ -80,7 +81,7 @@ def test_other_formats_and_unwritable_places_are_refused(tmp_path):
     with pytest.raises(ShowError, match=r"chain\.pdf: pictures are written as \.png or \.svg"):
         command(CHAIN, tmp_path / "chain.pdf")
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    with pytest.raises(ShowError, match="cannot be written: No such file or directory"):
+    with pytest.raises(FileError, match="there is no folder"):
         command(CHAIN, tmp_path / "nowhere" / "chain.png")
 
 

@@ -228,7 +228,7 @@ def test_a_wait_for_an_arbiter_of_a_switch_names_it_and_its_holder():
     arbiter = Arbiter(None, 0, [holder, waiter], place="arbiter 5 of the switch of (0, 2)")
     assert arbiter.take(holder)
     assert not arbiter.take(waiter)
-    wait = ArbiterWait(arbiter, 7, [Sink(Agent("c", scheduler), list)], lambda: "")
+    wait = ArbiterWait(arbiter, 7, [Sink(Agent("c", scheduler), [].append)], lambda: "")
     assert wait.sentence() == (
         "waits to send a packet of id 7 to c past arbiter 5 of the switch of (0, 2), which a holds until its packet "
         "ends"

@@ -10,7 +10,7 @@ import pytest
 from kernel_library import ARCH, KERNELS, Library, aligned_copy, sources, tile_options
 from micro_tiles import from_micro_tiles, micro_tiled, packed_b
 
-from bdforge.formats import decode, encode, error_bound, pack_bfp16, pack_bfp16_b, rounded, unpack_bfp16
+from bdforge.formats import decode, encode, error_bound, pack_bfp16, rounded, unpack_bfp16
 
 BF16 = ml_dtypes.bfloat16
 MICRO = {"aie2p": (8, 8, 8), "aie2": (4, 8, 4)}
@@ -58,7 +58,7 @@ class Case:
 
     def b_tile(self, b):
         if self.type_b == "bfp16":
-            return aligned_copy(pack_bfp16_b(b, k=self.tile[1], n=self.tile[2]), np.uint8)
+            return aligned_copy(pack_bfp16(b.T), np.uint8)
         return aligned_copy(packed_b(b, self.s, self.t, self.turned[1]).astype(BF16), BF16)
 
     def c_tile(self, c):

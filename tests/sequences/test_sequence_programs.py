@@ -229,7 +229,8 @@ def test_several_registers_are_one_operation():
         build.write(0x1A0604, 7)
     events = list(interpret(build.program, {"n": 5}, SHIM))
     found = list(operations(events, [], mlir_device_named("npu2").generation, wide=False))
-    assert [type(operation).__name__ for operation in found] == ["BlockWrite", "Write"]
+    assert [type(operation) for operation in found] == [BlockWrite, Write]
+    assert isinstance(found[0], BlockWrite)
     assert found[0].words == (5, 15, 1 << 31)
 
 

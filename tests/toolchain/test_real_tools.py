@@ -17,7 +17,7 @@ from bdforge.devices.limits import PROGRAM_MEMORY_BYTES
 from bdforge.devices.registers import CONTROLLER_ID_MASK
 from bdforge.images.read import read_image
 from bdforge.lower.state import ArrayState, TileState
-from bdforge.mlir import Era
+from bdforge.mlir import Era, convert
 from bdforge.operators import render
 from bdforge.operators.gemm import Plan, Problem, SpecError, load_spec, plan_gemm, sequence
 from bdforge.toolchain import find_aiebu, find_aiecc, find_peano, find_xrt, missing_report
@@ -94,6 +94,12 @@ def run(words: Sequence[str], folder: Path, seconds: int) -> str:
     return done.stdout
 
 
+def text_of(plan: Plan, problems: Sequence[Problem]) -> str:
+    """The design's text as the found aiecc reads it."""
+    text = render(plan, problems)
+    return text if ERA is Era.MARCH else convert(text, ERA, plan.spec.name)
+
+
 def problem_of(plan: Plan) -> Problem:
     """The first of the design's problems, or one with ragged edges."""
     tile = plan.spec.tile
@@ -102,13 +108,13 @@ def problem_of(plan: Plan) -> Problem:
 
 @each_plan
 def test_the_dialects_verifier_accepts_the_design(plan: Plan, mlir_aie: Tool, tmp_path: Path):
-    (tmp_path / "design.mlir").write_text(render(plan, plan.spec.problems or [problem_of(plan)], ERA))
+    (tmp_path / "design.mlir").write_text(text_of(plan, plan.spec.problems or [problem_of(plan)]))
     assert "aie.runtime_sequence" in mlir_aie("aie-opt", "design.mlir")
 
 
 @each_plan
 def test_the_routes_exist(plan: Plan, mlir_aie: Tool, tmp_path: Path):
-    (tmp_path / "design.mlir").write_text(render(plan, [], ERA))
+    (tmp_path / "design.mlir").write_text(text_of(plan, []))
     routed = mlir_aie("aie-opt", "--aie-create-pathfinder-flows", "design.mlir")
     assert "aie.flow(" not in routed
     assert "aie.connect<" in routed
@@ -117,7 +123,7 @@ def test_the_routes_exist(plan: Plan, mlir_aie: Tool, tmp_path: Path):
 @each_plan
 def test_mlir_aie_lowers_to_our_words(plan: Plan, mlir_aie: Tool, tmp_path: Path):
     problem = problem_of(plan)
-    (tmp_path / "design.mlir").write_text(render(plan, [problem], ERA))
+    (tmp_path / "design.mlir").write_text(text_of(plan, [problem]))
     pipeline = f"builtin.module(aie.device({','.join(PLACE + LOWER)}))"
     mlir_aie("aie-opt", f"--pass-pipeline={pipeline}", "design.mlir", "-o", "lowered.mlir")
     mlir_aie("aie-translate", "--aie-npu-to-binary", "--aie-output-binary=true", "lowered.mlir", "-o", "insts.bin")
@@ -129,7 +135,7 @@ def test_mlir_aie_lowers_to_our_words(plan: Plan, mlir_aie: Tool, tmp_path: Path
 def test_the_default_placement_moves_nothing(plan: Plan, mlir_aie: Tool, tmp_path: Path):
     work = tmp_path / "design.mlir.prj"
     work.mkdir()
-    (tmp_path / "design.mlir").write_text(render(plan, [], ERA))
+    (tmp_path / "design.mlir").write_text(text_of(plan, []))
     passes = f"--pass-pipeline=builtin.module(aie.device({','.join(PLACE)}))"
     mlir_aie("aie-opt", passes, "design.mlir", "-o", str(work / "input_with_addresses.mlir"))
     found = read_back(work, plan.design)

@@ -21,6 +21,7 @@ def model(tmp_path_factory) -> Path:
 def generate(monkeypatch, capfd, tmp_path, model, small):
     """A command on the model, whose output comes from a process of its own: exit code, lines of output, errors."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")  # nothing is folded, whatever runs the tests says
 
     def generate(verb: str, *options: str) -> tuple[int, list[str], str]:
         monkeypatch.setattr(sys, "argv", ["bdforge", verb, str(model), "--design", str(small.folder), *options])

@@ -123,6 +123,7 @@ MADE = {
     "insts.bin": "bdforge insts encode design.mlir -o insts.bin",
     "a.bin": "bdforge insts encode design.mlir -o a.bin",
     "b.bin": "bdforge insts encode design.mlir -o b.bin",
+    "design.pdi": "bdforge lower design.mlir -o design.pdi",
     "design.xclbin": "bdforge lower design.mlir -o design.xclbin",
     "insts.txt": "bdforge insts encode design.mlir -o insts.txt",
     "core.elf": "bdforge asm kernel.s -o core.elf",

@@ -9,7 +9,7 @@ import pytest
 from bdforge.emulator import CoreError
 from support.core_bodies import MLIR_TYPES, Bf16, bf16, run_core, widened
 
-EDGES = [0.0, -0.0, 1.0, -1.5, 3.0, 1e-3, 1e30, -1e30, 65504.0, 6e-8, math.inf, -math.inf, math.nan, 1 / 3, 1e-40]
+EDGES = [0.0, -0.0, 1.0, -1.5, 3.0, 1e-3, 1e30, -1e30, 65504.0, 6e-8, math.inf, -math.inf, math.nan, 1 / 3, 1e-40, 2.0]
 TYPES = ["f16", "bf16", "f32", "f64"]
 DTYPES = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
 

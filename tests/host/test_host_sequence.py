@@ -77,12 +77,12 @@ def plans(pytestconfig) -> list[Plan]:
     return [flagship, *(planned_design(**small) for small in SMALL)]
 
 
-def sweep() -> list[Size]:
+def sweep(seed: int = 2) -> list[Size]:
     """Named shapes, then sizes spread evenly over magnitudes, leading dimensions too."""
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(seed)
     sizes: list[Size] = [(0, *shape, 0, 0, 0) for shape in NAMED]
     sizes += [(design, *shape, 0, 0, 0) for design in (5, 6, 8) for shape in UNPACKED]
-    for i in range(2400):
+    for i in range(500):
         m, k, n = (int(2 ** rng.uniform(0, most)) for most in ((11, 12, 12) if i % 2 else (9, 9, 10)))
         a, b, c = (int(gap) for gap in rng.integers(0, 70, 3) * rng.choice([0, 1, 4, 8], 3))
         sizes.append((i % (1 + len(SMALL)), m, k, n, a, b, c))
@@ -143,10 +143,11 @@ def _first_difference(words: np.ndarray, expected: np.ndarray) -> str:
     return counts
 
 
-def test_2500_sizes_are_the_same_word_for_word(plans, driver):
-    sizes = sweep()
+@pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 7))])
+def test_500_sizes_are_the_same_word_for_word(plans, driver, seed):
+    sizes = sweep(seed)
     made = streams(run(driver, "words", lines=lines(sizes)))
-    assert len(made) == len(sizes) > 2500
+    assert len(made) == len(sizes) > 500
     for (index, *size), words in zip(sizes, made, strict=True):
         try:
             expected = python_sequence(plans[index], *size).words()
@@ -229,5 +230,5 @@ def test_each_header_compiles_alone(header):
 
 
 def test_the_cache_makes_each_size_once_for_all_threads(tmp_path, plans):
-    program = compiled(tmp_path, "cache_driver", plans, "-fsanitize=thread", "-O1")
+    program = compiled(tmp_path, "cache_driver", plans, "-fsanitize=thread", "-O0")
     assert run(program).decode() == "same 1 each_once 1 refuses 1 outlives 1\n"

@@ -45,7 +45,7 @@ def bd(**changes) -> str:
         (bd(value=65), "d.mlir:12:7: aie.dma_bd: memtile BD: acquire_value = -65 does not fit"),
         (
             bd(repeat=", repeat_count = 256"),
-            "d.mlir:9:12: aie.dma_start: memtile task queue: repeat = 256 does not fit",
+            "d.mlir:9:12: aie.dma_start: repeat_count = 256 is outside 0 to 255",
         ),
         ("%t = aie.tile(0, 2)\n%l = aie.lock(%t, 0) {init = 64 : i32}", "d.mlir:3:6: aie.lock: a lock starts at 64"),
         (
@@ -54,7 +54,7 @@ def bd(**changes) -> str:
         ),
         (
             "%t = aie.tile(0, 2)\n%u = aie.tile(0, 3)\naie.cascade_flow(%t, %u)",
-            "d.mlir:4:1: aie.cascade_flow: core tile (0, 2) would take its cascade from North and give it to North",
+            "d.mlir:4:1: aie.cascade_flow: a cascade runs to the core south or east of its source; (0, 2) to (0, 3) is",
         ),
     ],
 )

@@ -16,7 +16,7 @@ FEW = [kernel + turn % TURNS * len(KERNELS) for turn, kernel in enumerate(range(
 SECTIONS = _GemmFile.model_json_schema()["$defs"]
 CHOICES = {
     (section, key): set(facts.get("enum") or next(way["enum"] for way in facts["anyOf"] if "enum" in way))
-    for section, model in (("types", "_Types"), ("layouts", "_LayoutsFile"))
+    for section, model in (("types", "_Types"), ("layouts", "Layouts"))
     for key, facts in SECTIONS[model]["properties"].items()
 }
 """What a spec may choose of, by section and key."""

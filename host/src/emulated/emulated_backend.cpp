@@ -209,9 +209,9 @@ public:
     }
 
 private:
-    /// Server and client may have different working folders.
+    /// Server and client may have different working folders. A design need not have an image.
     static std::string absolute(const std::string& path) {
-        return std::filesystem::absolute(path).string();
+        return path.empty() ? path : std::filesystem::absolute(path).string();
     }
 
     std::shared_ptr<Server> server_;

@@ -38,7 +38,7 @@ each_named = pytest.mark.parametrize("plan", NAMED, ids=lambda plan: f"{plan.spe
 
 @pytest.fixture(scope="module")
 def family() -> list[Plan]:
-    return [member.plan for index in range(GROUPS) for member in group(index, SIZE, SEED)]
+    return [member.plan for index in range(0, GROUPS, 4) for member in group(index, SIZE, SEED)]
 
 
 def holders(plan: Plan) -> list[Tile]:

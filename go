@@ -113,7 +113,7 @@ setup() {
   fi
 }
 
-build() { (cd -- "$root" && "$python" -m SCons -Q --silent "device=$device" "$@"); }
+build() { (cd -- "$root" && "$python" -m SCons -Q --silent -j "$(getconf _NPROCESSORS_ONLN)" "device=$device" "$@"); }
 
 run() {
   setup
@@ -142,7 +142,7 @@ run_tests() {
   export PYRIGHT_PYTHON_IGNORE_WARNINGS=1 # no search for newer versions
   stage 'ruff check' "$python" -m ruff check --quiet
   stage 'ruff format' "$python" -m ruff format --check --quiet
-  stage 'pyright' "$python" -m pyright
+  stage 'pyright' "$python" -m pyright --threads 2
   stage 'build' build host
   stage 'pytest' "$python" -m pytest -n 2 -m 'not slow' "$@"
 }

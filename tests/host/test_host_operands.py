@@ -208,7 +208,7 @@ def test_no_operand_of_a_hostile_manifest_leaves_its_buffer(probe: Probe, tmp_pa
     rng, orders = random.Random(5), []
     (tmp_path / "array").write_bytes(bytes(1 << 16))
     contents = [json.dumps(manifest(member_of(index)[0], ())) for index in range(0, GROUPS, 5)]
-    for i in range(400):
+    for i in range(200):
         content = json.loads(rng.choice(contents))
         name = mutated(rng, content)
         path = tmp_path / f"{i}.json"
@@ -219,5 +219,5 @@ def test_no_operand_of_a_hostile_manifest_leaves_its_buffer(probe: Probe, tmp_pa
     answers = probe(orders)
     assert len(answers) == len(orders)
     kinds = {kind: sum(answer.startswith(kind) for answer in answers) for kind in ("ok", "ManifestError")}
-    assert min(kinds.values()) > len(orders) // 6, kinds
+    assert min(kinds.values()) > len(orders) // 8, kinds
     assert all(len(answer) < 4096 for answer in answers)

@@ -47,6 +47,7 @@ def test_a_deep_manifest_is_refused_in_a_sentence(tmp_path):
     assert "manifest.json: is no JSON to use: its brackets are nested hundreds deep" in refused("run", tmp_path)
 
 
+@pytest.mark.slow
 def test_a_problem_of_millions_of_steps_is_refused():
     assert "takes more than 16384 steps" in refused("render", DESIGN, "--shape", "1048576,64,1048576")
 

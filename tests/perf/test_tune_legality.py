@@ -58,7 +58,9 @@ def test_tuner_and_plan_agree_on_every_random_candidate(device, types, a, c):
     assert 0 < judged.sum() < DRAWS, "the draw should meet both answers"
 
 
-@pytest.mark.parametrize("types", ["i8,i2,i32", "i8,i8,i32", "bf16,bfp16,bfp16"])
+@pytest.mark.parametrize(
+    "types", ["i8,i2,i32", *(pytest.param(t, marks=pytest.mark.slow) for t in ("i8,i8,i32", "bf16,bfp16,bfp16"))]
+)
 def test_tuner_and_plan_agree_where_b_stays(types):
     space = search_space(device_named("strix_halo"), types, 4096, residency="b")
     rng = random.Random(types)

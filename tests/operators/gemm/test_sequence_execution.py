@@ -44,9 +44,9 @@ DESIGNS: dict[str, dict[str, Any]] = {
     "C in parts": {**TERNARY, "k_mt": 32, "rho": 2, "c_in_parts": True, "c_pieces": 2},
     "npu1": {**SMALL, "layouts": "row row row", "device": "phoenix", "k_mt": 16},
 }
-RUNS = {"2x2": 60, "1x1": 25, "4x4": 15, "row-major": 80, "column-major": 80}
-OTHER_RUNS = 30
-SWEEP = 4  # times as many sizes
+RUNS = {"2x2": 30, "1x1": 12, "4x4": 8, "row-major": 40, "column-major": 40}
+OTHER_RUNS = 15
+SWEEP = 8  # times as many sizes
 VALUES = {"int2": (-1, 2), "int8": (-128, 128), "bf16": (-8, 8)}  # sums of floats stay exact
 
 
@@ -139,8 +139,8 @@ def run_exactly(design: Loaded, sizes: tuple[int, ...], seed: int) -> GemmSequen
     return planned
 
 
-def test_the_sizes_are_500():
-    assert sum(RUNS.get(name, OTHER_RUNS) for name in DESIGNS) >= 500
+def test_the_sizes_are_hundreds():
+    assert sum(RUNS.get(name, OTHER_RUNS) for name in DESIGNS) >= 250
 
 
 @pytest.mark.parametrize("name", DESIGNS)

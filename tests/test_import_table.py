@@ -56,12 +56,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 }
 """Imports beyond the table, each with the reason; one that is not needed any more fails, so that the list shrinks."""
 
-PACKAGE_CIRCLES: tuple[set[str], ...] = ()
-"""Packages that import each other today: none."""
-
-FILE_CIRCLES: tuple[tuple[str, str], ...] = ()
-"""Files that import each other today, imports for types included: packages, and modules in them."""
-
 MOST_FILES = 2  # of a circle
 
 
@@ -125,18 +119,12 @@ def test_every_exception_is_still_needed():
 def test_packages_do_not_import_each_other_in_circles():
     edges = {(room(s.importer), room(s.imported)) for s in imports()}
     found = circles((a, b) for a, b in edges if a != b)
-    news = [circle for circle in found if circle not in PACKAGE_CIRCLES]
-    assert not news, "\n".join(within(circle, room) for circle in news)
-    assert len(found) == len(PACKAGE_CIRCLES), "remove from PACKAGE_CIRCLES what is no circle any more"
+    assert not found, "\n".join(within(circle, room) for circle in found)
 
 
 def test_files_import_each_other_in_pairs_at_most():
-    known = [{f"{home}.{name}" for name in names.split()} for home, names in FILE_CIRCLES]
     found = [c for c in circles((s.importer, s.imported) for s in imports()) if len(c) > MOST_FILES]
-    news = [circle for circle in found if not any(circle <= those for those in known)]
-    assert not news, "\n\n".join(within(circle) for circle in news)
-    free = set().union(*known) - set().union(*found)
-    assert not free, f"remove from FILE_CIRCLES what is in none any more: {', '.join(sorted(free))}"
+    assert not found, "\n\n".join(within(circle) for circle in found)
 
 
 @pytest.fixture

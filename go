@@ -117,7 +117,7 @@ build() { (cd -- "$root" && "$python" -m SCons -Q --silent -j "$(getconf _NPROCE
 
 run() {
   setup
-  build host
+  build host "design=$design$( (($#)) || printf ',%s' "$model_design")"
   local home="$root/"
   [[ $PWD -ef $root ]] && home=
   "$venv/bin/bdforge" run "${home}build/$device/$design" "$@"

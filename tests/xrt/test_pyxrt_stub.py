@@ -37,6 +37,7 @@ def faults(folder: Path, stub: Path, source: str) -> list[str]:
     return [found["message"] for found in json.loads(done.stdout)["generalDiagnostics"]]
 
 
+@pytest.mark.slow
 def test_the_runner_calls_only_what_pyxrt_has(stub: Path, tmp_path: Path):
     source = RUNNER.read_text()
     assert source.count(IMPORTED) == 1, "the test replaces this line"

@@ -47,7 +47,7 @@ def arithmetic(e: Emitter, op: Operation) -> bool:
     elif isinstance(op, CmpiOp):
         e.result(op.results[0], lambda d: _compare(e, op, d))
     elif isinstance(op, SelectOp):
-        e.result(op.results[0], lambda d: choose(e, d, *(e.read(v) for v in op.operands)))
+        e.result(op.results[0], lambda d: _choose(e, d, *(e.read(v) for v in op.operands)))
     elif name in _CHOICES:
         e.result(op.results[0], lambda d: _extreme(e, op, _CHOICES[name], d))
     elif name in ("shli", "shrsi", "shrui"):
@@ -59,10 +59,19 @@ def arithmetic(e: Emitter, op: Operation) -> bool:
     return True
 
 
-def choose(e: Emitter, d: str, condition: str, then: str, otherwise: str) -> None:
-    """d = condition ? then : otherwise."""
+def decide(e: Emitter, condition: str) -> None:
+    """Let r27 hold the condition of what is picked next."""
     e.emit(f"mov r27, {condition}")
+
+
+def pick(e: Emitter, d: str, then: str, otherwise: str) -> None:
+    """d = r27 ? then : otherwise."""
     e.emit(f"sel.nez {d}, {then}, {otherwise}, r27")
+
+
+def _choose(e: Emitter, d: str, condition: str, then: str, otherwise: str) -> None:
+    decide(e, condition)
+    pick(e, d, then, otherwise)
 
 
 def _direct(e: Emitter, op: Operation, name: str, d: str) -> None:
@@ -95,7 +104,7 @@ def _extreme(e: Emitter, op: Operation, comparison: str, d: str) -> None:
     a, b = (e.read(v) for v in op.operands[:2])
     condition = e.temporary()
     e.emit(f"{comparison} {condition}, {a}, {b}")
-    choose(e, d, condition, b, a)
+    _choose(e, d, condition, b, a)
 
 
 def _shift(e: Emitter, op: Operation, name: str, d: str) -> None:

@@ -11,13 +11,13 @@ from bdforge.codegen import control
 from bdforge.codegen.abi import KEPT, QUIET_CYCLES, TEMPORARY, Callee
 from bdforge.codegen.arithmetic import arithmetic, bits_of
 from bdforge.codegen.block import Block, Op
+from bdforge.codegen.constants import Constants, load
 from bdforge.codegen.errors import refused
 from bdforge.codegen.homes import Homes, check_type, constant_of, is_same
 from bdforge.devices.limits import CORE_OWN_MEMORY
 from bdforge.mlir.array_ops import BufferOp, CoreOp, EndOp, UseLockOp
 from bdforge.mlir.places import location
 
-_SHORT = range(-1024, 1024)  # of a constant in one slot
 _POINTER = "p6"  # of loads and stores
 _STACK_STEP = 64  # of the stack pointer
 
@@ -25,11 +25,16 @@ _STACK_STEP = 64  # of the stack pointer
 class Body:
     """Walks a core's operations in order and writes what each does; `callees` are the functions that there are.
 
-    `names` tells how a buffer's address, or a lock's number, is written.
+    `names` tells how a buffer's address, or a lock's number, is written; `kept` are registers of constants that loops
+    read, which are loaded at the start.
     """
 
-    def __init__(self, core: CoreOp, callees: Mapping[str, Callee], names: Callable[[Operation], str | None]) -> None:
+    def __init__(
+        self, core: CoreOp, callees: Mapping[str, Callee], names: Callable[[Operation], str | None],
+        kept: Mapping[str, str],
+    ) -> None:  # fmt: skip
         self.callees, self.names = callees, names
+        self.constants = Constants(kept)
         self.blocks: list[Block] = []
         self._core, self._text = core, ""
         self._labels = 0
@@ -37,8 +42,8 @@ class Body:
         self._turn = 0
         self._dead = False
         calls = [op.callee.string_value() for op in core.walk() if isinstance(op, func.CallOp)]
-        kept = all(callees[name].quiet for name in calls if name in callees)
-        self._homes = Homes(control.only(core), KEPT if kept else ())
+        quiet = all(callees[name].quiet for name in calls if name in callees)
+        self._homes = Homes(control.only(core), KEPT if quiet else ())
 
     def run(self) -> list[Block]:
         """All blocks, the first at the program's start."""
@@ -47,6 +52,8 @@ class Body:
         self.block(control.only(self._core))
         setup = Block("")
         setup.add(f"movxm sp, #{CORE_OWN_MEMORY + self.stack_bytes:#x}", "the stack, from the bottom of the memory")
+        for text, register in self.constants.kept.items():
+            setup.add(load(register, text), "kept, for it is read in loops")
         self.blocks[0].ops[place:place] = setup.ops
         return self.blocks
 
@@ -54,6 +61,10 @@ class Body:
     def stack_bytes(self) -> int:
         """What the program itself keeps on the stack."""
         return -(-4 * self._homes.slots // _STACK_STEP) * _STACK_STEP
+
+    def best_kept(self) -> dict[str, str]:
+        """Once it has run: registers that hold no value, for the constants that loops read most."""
+        return self.constants.best(self._homes.free)
 
     # Blocks.
 
@@ -103,29 +114,33 @@ class Body:
 
     def number(self, value: int) -> str:
         """A register that holds a number."""
+        return self._constant(_wrapped(value))
+
+    def _constant(self, text: str) -> str:
+        home = self.constants.read(text)
+        if home is not None:
+            return home
         register = self.temporary()
-        self._set(register, value)
+        self.emit(load(register, text))
         return register
 
-    def _set(self, register: str, value: int) -> None:
-        value = (value + (1 << 31)) % (1 << 32) - (1 << 31)
-        self.emit(f"mova {register}, #{value}" if value in _SHORT else f"movxm {register}, #{value}")
+    def set(self, register: str, text: str) -> None:
+        """Let a register hold a constant or an address."""
+        home = self.constants.read(text)
+        self.emit(load(register, text) if home is None else f"mov {register}, {home}")
 
     def immediate(self, value: SSAValue) -> str | None:
         """A constant or an address as the assembler reads it; None for what is computed."""
         if isinstance(value.owner, BufferOp):
             return self.names(value.owner) or _out_of_reach(value.owner)
         number = constant_of(value)
-        return None if number is None else str((number + (1 << 31)) % (1 << 32) - (1 << 31))
+        return None if number is None else _wrapped(number)
 
     def read(self, value: SSAValue) -> str:
         """A register that holds a value."""
         text = self.immediate(value)
         if text is not None:
-            register = self.temporary()
-            short = text.lstrip("-").isdigit() and int(text) in _SHORT
-            self.emit(f"{'mova' if short else 'movxm'} {register}, #{text}")
-            return register
+            return self._constant(text)
         home = self._homes[value]
         if isinstance(home, str):
             return home
@@ -164,8 +179,7 @@ class Body:
         if kept is not None:
             self.emit(f"lda {register}, [sp, #{self._slot(kept)}]", _memory(kept))
         elif text is not None:
-            short = text.lstrip("-").isdigit() and int(text) in _SHORT
-            self.emit(f"{'mova' if short else 'movxm'} {register}, #{text}")
+            self.set(register, text)
         else:
             self.emit(f"mov {register}, {self.read(source)}")
 
@@ -255,6 +269,11 @@ class Body:
             self.emit(f"add {register}, {register}, {product}")
         self.emit(f"mov {_POINTER}, {register}")
         return f"[{_POINTER}, #0]"
+
+
+def _wrapped(value: int) -> str:
+    """A number as a register of 32 bits has it."""
+    return str((value + (1 << 31)) % (1 << 32) - (1 << 31))
 
 
 def _memory(slot: int) -> str:

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
 from bdforge.codegen.abi import NUMBERS, POINTERS, QUIET_CYCLES, RESULT
-from bdforge.codegen.arithmetic import choose, is_number
+from bdforge.codegen.arithmetic import decide, is_number, pick
 from bdforge.codegen.errors import refused
 from bdforge.codegen.homes import constant_of
 
@@ -37,13 +37,14 @@ def for_loop(b: "Body", op: scf.ForOp) -> None:
     if passes is None:
         b.branch(f"jz {_goes_on(b, variable, op.ub)}, #{after}", after)
     b.start(name)
-    b.block(op.body.block)
-    if passes is not None and passes > _LONGEST:
-        b.branch(f"j #{name}", name)
-        b.end()
-        return
-    b.result(variable, lambda d: b.emit(f"add {d}, {b.read(variable)}, {b.read(op.step)}"))
-    b.branch(f"jnz {_goes_on(b, variable, op.ub)}, #{name}", name)
+    with b.constants.loop():
+        b.block(op.body.block)
+        if passes is not None and passes > _LONGEST:
+            b.branch(f"j #{name}", name)
+            b.end()
+            return
+        b.result(variable, lambda d: b.emit(f"add {d}, {b.read(variable)}, {b.read(op.step)}"))
+        b.branch(f"jnz {_goes_on(b, variable, op.ub)}, #{name}", name)
     b.start(after)
 
 
@@ -59,14 +60,15 @@ def while_loop(b: "Body", op: scf.WhileOp) -> None:
     name, exit_ = b.label("while"), b.label("after")
     b.copy(before.args, op.operands)
     b.start(name)
-    b.block(before)
-    test = before.last_op
-    assert isinstance(test, scf.ConditionOp)
-    b.copy(after.args, test.operands[1:])
-    b.branch(f"jz {b.read(test.operands[0])}, #{exit_}", exit_)
-    b.start(b.label("do"))
-    b.block(after)
-    b.branch(f"j #{name}", name)
+    with b.constants.loop():
+        b.block(before)
+        test = before.last_op
+        assert isinstance(test, scf.ConditionOp)
+        b.copy(after.args, test.operands[1:])
+        b.branch(f"jz {b.read(test.operands[0])}, #{exit_}", exit_)
+        b.start(b.label("do"))
+        b.block(after)
+        b.branch(f"j #{name}", name)
     b.end()
     b.start(exit_)
 
@@ -117,7 +119,7 @@ def _merged(op: scf.IfOp) -> tuple[func.CallOp, list[Choice]] | None:
     if arms[0] is None or arms[1] is None or arms[0][0].callee != arms[1][0].callee:
         return None
     pairs = zip(arms[0][1], arms[1][1], strict=True)
-    return arms[0][0], [a if a is b else (op.cond, a, b) for a, b in pairs]
+    return arms[0][0], [a if a == b else (op.cond, a, b) for a, b in pairs]
 
 
 def _only_call(block: Block) -> tuple[func.CallOp, list[Choice]] | None:
@@ -134,16 +136,20 @@ def _call(b: "Body", op: func.CallOp, arguments: Sequence[Choice]) -> None:
     callee = b.callees.get(name)
     if callee is None:
         raise refused(op, f"there is no machine code of {name}: assemble it, or give an object that has it")
-    for (register, kind), argument in zip(_registers(op), arguments, strict=True):
-        _set(b, register, kind, argument)
+    held: list[SSAValue] = []
+    for register, argument in zip(_registers(op), arguments, strict=True):
+        if isinstance(argument, SSAValue) and (text := b.immediate(argument)) is not None:
+            b.set(register, text)
+        else:
+            b.emit(f"mov {register}, {_chosen(b, argument, held)}")
     b.branch(f"jl #{name}", name, f"{name}, line {b.line(op)}")
     b.start(b.label("back"), quiet=0 if callee.quiet else QUIET_CYCLES)
     for result in op.results:
         b.result(result, lambda d: b.emit(f"mov {d}, {RESULT}"))
 
 
-def _registers(op: func.CallOp) -> list[tuple[str, bool]]:
-    """A register for each argument, and whether it is a pointer."""
+def _registers(op: func.CallOp) -> list[str]:
+    """A register for each argument."""
     pointers, numbers, found = iter(POINTERS), iter(NUMBERS), []
     for value in op.operands:
         pointer = isinstance(value.type, MemRefType)
@@ -154,26 +160,23 @@ def _registers(op: func.CallOp) -> list[tuple[str, bool]]:
             raise refused(
                 op, f"{op.callee.string_value()} takes more than {len(POINTERS)} memrefs or {len(NUMBERS)} numbers"
             )
-        found.append((register, pointer))
+        found.append(register)
     if len(op.results) > 1 or not all(is_number(r.type) for r in op.results):
         raise refused(op, f"{op.callee.string_value()} returns more than an integer")
     return found
 
 
-def _set(b: "Body", register: str, pointer: bool, argument: Choice) -> None:
-    if isinstance(argument, SSAValue) and (text := b.immediate(argument)) is not None:
-        b.emit(f"movxm {register}, #{text}")
-    else:
-        b.emit(f"mov {register}, {_chosen(b, argument)}")
-
-
-def _chosen(b: "Body", argument: Choice) -> str:
+def _chosen(b: "Body", argument: Choice, held: list[SSAValue]) -> str:
+    """A register with a choice's value; `held` is the condition that the choice before has left in r27."""
     if isinstance(argument, SSAValue):
         return b.read(argument)
     test, then, otherwise = argument
-    texts = _chosen(b, then), _chosen(b, otherwise)
+    texts = _chosen(b, then, held), _chosen(b, otherwise, held)
     register = b.temporary()
-    choose(b, register, b.read(test), *texts)
+    if held != [test]:
+        decide(b, b.read(test))
+        held[:] = [test]
+    pick(b, register, *texts)
     return register
 
 

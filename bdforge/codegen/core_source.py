@@ -34,7 +34,10 @@ def core_source(core: CoreOp, functions: Mapping[str, Callee], allocation: Alloc
     CodegenError names the operation for which there is no machine code, or the stack that does not fit.
     """
     isa = load(core.tile.device_op.device.generation)
-    body = Body(core, functions, _names(core, allocation))
+    names = _names(core, allocation)
+    counted = Body(core, functions, names, {})
+    counted.run()
+    body = Body(core, functions, names, counted.best_kept())
     blocks = body.run()
     calls = tuple(dict.fromkeys(op.callee.string_value() for op in core.walk() if isinstance(op, func.CallOp)))
     stack = body.stack_bytes + max((functions[name].stack_bytes for name in calls), default=0)

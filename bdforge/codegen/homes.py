@@ -39,16 +39,16 @@ def check_type(value: SSAValue, op: Operation) -> None:
 
 
 class Homes:
-    """Homes of all values of a program that are no constants; `slots` words of stack are used."""
+    """Homes of all values of a program that are no constants; `slots` words of stack are used, `free` registers not."""
 
     def __init__(self, body: Block, registers: Sequence[str]) -> None:
         self._same: dict[SSAValue, SSAValue] = {}
         weights: dict[SSAValue, int] = {}
         self._weigh(body, 1, weights)
         ordered = sorted(weights, key=lambda value: -weights[value])
-        free = list(registers)
-        self._homes: dict[SSAValue, Home] = {value: free.pop(0) for value in ordered[: len(free)]}
+        self._homes: dict[SSAValue, Home] = dict(zip(ordered, registers, strict=False))
         self._homes |= {value: slot for slot, value in enumerate(ordered[len(registers) :])}
+        self.free = tuple(registers[len(ordered) :])
         self.slots = max(0, len(ordered) - len(registers))
 
     def __getitem__(self, value: SSAValue) -> Home:
@@ -87,7 +87,12 @@ def _shared(op: Operation) -> Mapping[SSAValue, SSAValue]:
         carried = block.args[1:]
         last = block.last_op
         following = zip(last.operands if isinstance(last, scf.YieldOp) else (), carried, strict=False)
-        return dict(zip(op.results, carried, strict=True)) | {n: c for n, c in following if _replaces(n, c, block)}
+        first = zip(op.iter_args, carried, strict=True)
+        return (
+            dict(zip(op.results, carried, strict=True))
+            | {n: c for n, c in following if _replaces(n, c, block)}
+            | {c: f for f, c in first if _hands_over(f, op)}
+        )
     if isinstance(op, scf.WhileOp):
         return dict(zip(op.results, op.after_region.block.args, strict=True))
     if is_same(op):
@@ -100,12 +105,28 @@ def is_same(op: Operation) -> bool:
     return op.name == "arith.index_cast" and IntegerType(32) in (op.operands[0].type, op.results[0].type)
 
 
+def _hands_over(first: SSAValue, loop: scf.ForOp) -> bool:
+    """Whether a loop's first value is read by nobody else, has a home of its own, and is made when the loop begins."""
+    made = first.owner
+    alone = not (isinstance(made, Operation) and is_same(made)) and len(list(first.uses)) == 1
+    return alone and constant_of(first) is None and _block_of(first) is loop.parent_block()
+
+
+def _block_of(value: SSAValue) -> Block | None:
+    return value.owner if isinstance(value.owner, Block) else value.owner.parent_block()
+
+
 def _replaces(following: SSAValue, carried: SSAValue, block: Block) -> bool:
-    """Whether the next pass's value is made when nobody reads this pass's any more, and only for the next pass."""
+    """Whether the next pass's value is made when nobody reads this pass's any more, and only for the next pass.
+
+    A loop inside that begins with this pass's value goes on with it (`_hands_over`), so its readers are not all known.
+    """
     made = following.owner
     if not isinstance(made, Operation) or made.parent_block() is not block or made.regions:
         return False
     if constant_of(following) is not None or len(list(following.uses)) != 1:
+        return False
+    if any(isinstance(use.operation, scf.ForOp) for use in carried.uses):
         return False
     last = block.get_operation_index(made)
     readers = [block.find_ancestor_op_in_block(use.operation) for use in carried.uses]

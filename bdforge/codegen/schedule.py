@@ -5,8 +5,9 @@ with the longest way to the end goes first. All results have landed when a block
 other.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from bdforge.codegen.block import Block, Issued, Op, bundle_lines
 from bdforge.codegen.errors import CodegenError
@@ -54,11 +55,11 @@ class _Node:
 def scheduled(isa: Isa, block: Block) -> list[str]:
     """The lines of a block, a multiple of 16 bytes; CodegenError for an instruction that does not exist."""
     nodes = [_Node(op, _matched(isa, op)) for op in block.ops]
-    _connect(isa, nodes)
-    table = _Table(isa)
-    _place(nodes, table, block.quiet)
-    if block.branch is not None:
-        _branch(isa, nodes, table, block)
+    branch = None if block.branch is None else _Node(block.branch, _matched(isa, block.branch))
+    _connect(isa, nodes, branch)
+    table = _placed(isa, nodes, block.quiet)
+    if branch is not None:
+        table = _branch(nodes, branch, table, block.quiet)
     length = max(_landed(nodes), block.quiet)
     while len(table.cycles) < length:
         table.cycles.append(Issued())
@@ -72,13 +73,16 @@ def _matched(isa: Isa, op: Op) -> Instruction:
         raise CodegenError(f"{op.text}: {error}") from None
 
 
-def _connect(isa: Isa, nodes: Sequence[_Node]) -> None:
-    """Who waits for whom, and how far each is from the end."""
-    for node, other, cycles in (*_register_order(isa, nodes), *_memory_order(nodes)):
+def _connect(isa: Isa, nodes: Sequence[_Node], branch: _Node | None) -> None:
+    """Who waits for whom, and how far each is from the end, with the branch's delay slots."""
+    every = nodes if branch is None else [*nodes, branch]
+    slots = () if branch is None else ((branch, node, 0) for node in nodes if node.locks)  # no locks in delay slots
+    for node, other, cycles in (*_register_order(isa, every), *_memory_order(nodes), *slots):
         node.before.append((other, cycles))
         other.after.append((node, cycles))
-    for node in reversed(nodes):
-        node.rank = max((after.rank + cycles for after, cycles in node.after), default=0)
+    for node in reversed(every):
+        behind = DELAY_SLOTS if node is branch else 0
+        node.rank = max((after.rank + cycles for after, cycles in node.after), default=behind)
 
 
 def _register_order(isa: Isa, nodes: Sequence[_Node]) -> Iterator[tuple[_Node, _Node, int]]:
@@ -133,6 +137,8 @@ def _memory_order(nodes: Sequence[_Node]) -> Iterator[tuple[_Node, _Node, int]]:
 
 
 def _memory_distance(first: _Node, second: _Node) -> int | None:
+    if first.locks and second.locks:
+        return max((unit.cycle + unit.cycles for unit in effects(first.instruction).resources), default=1)
     if first.locks or second.locks:
         return 1 if first.locks else first.memory_stage
     if first.loads and second.loads:
@@ -189,8 +195,14 @@ def _span(resource: Resource) -> range:
     return range(resource.cycle, resource.cycle + resource.cycles)
 
 
-def _place(nodes: Sequence[_Node], table: _Table, quiet: int) -> None:
+def _placed(isa: Isa, nodes: Sequence[_Node], quiet: int, fixed: Mapping[int, _Node] = MappingProxyType({})) -> _Table:
+    """A table with all nodes, none before `quiet`, beside others that have their cycles."""
+    table = _Table(isa)
+    for cycle, node in fixed.items():
+        table.put(node, cycle)
     waiting, cycle = sorted(nodes, key=lambda node: -node.rank), quiet
+    for node in nodes:
+        node.cycle = -1
     while waiting:
         left: list[_Node] = []
         for node in waiting:
@@ -200,23 +212,27 @@ def _place(nodes: Sequence[_Node], table: _Table, quiet: int) -> None:
             else:
                 left.append(node)
         waiting, cycle = left, cycle + 1
+    return table
 
 
-def _branch(isa: Isa, nodes: Sequence[_Node], table: _Table, block: Block) -> None:
-    """Issue the branch as early as its delay slots hold all that is left."""
-    op = block.branch
-    assert op is not None
-    branch = _Node(op, _matched(isa, op))
-    _connect(isa, [*nodes, branch])
-    locks = max((node.cycle + 1 for node in nodes if node.locks), default=0)
-    last = max((node.cycle for node in nodes), default=-1)
-    ready = max((other.cycle + cycles for other, cycles in branch.before), default=0)
-    end = DELAY_SLOTS + 1
-    cycle = max(block.quiet, ready, locks - 1, last - DELAY_SLOTS, _landed(nodes) - end)
+def _branch(nodes: Sequence[_Node], branch: _Node, table: _Table, quiet: int) -> _Table:
+    """Issue the branch as early as its delay slots hold all that is left: what is in its way goes behind it."""
+    cycle = _earliest(nodes, branch, quiet)
     while not table.fits(branch, cycle):
-        cycle += 1
+        beside = _placed(table.isa, nodes, quiet, {cycle: branch})
+        if _earliest(nodes, branch, quiet) <= cycle:
+            beside.at(cycle + DELAY_SLOTS)
+            return beside
+        table, cycle = _placed(table.isa, nodes, quiet), cycle + 1
     table.put(branch, cycle)
     table.at(cycle + DELAY_SLOTS)
+    return table
+
+
+def _earliest(nodes: Sequence[_Node], branch: _Node, quiet: int) -> int:
+    last = max((node.cycle for node in nodes), default=-1)
+    ready = max((other.cycle + cycles for other, cycles in branch.before), default=0)
+    return max(quiet, ready, last - DELAY_SLOTS, _landed(nodes) - DELAY_SLOTS - 1)
 
 
 def _landed(nodes: Sequence[_Node]) -> int:
@@ -225,7 +241,7 @@ def _landed(nodes: Sequence[_Node]) -> int:
     for node in nodes:
         touched = effects(node.instruction)
         stages = [access.stage for access in touched.writes] + [access.stage - 1 for access in touched.reads]
-        units = [resource.cycle + resource.cycles - 1 for resource in touched.resources]
+        units = [resource.cycle + resource.cycles for resource in touched.resources]
         memory = [node.memory_stage] if node.stores else []
         end = max([end, *(node.cycle + span for span in (1, *stages, *units, *memory))])
     return end

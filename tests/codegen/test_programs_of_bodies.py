@@ -112,6 +112,41 @@ def test_a_loop_without_end_runs_until_a_lock_holds_it(tmp_path):
     assert ran(body, tmp_path)[0, 0] == 3 * 7
 
 
+def test_a_loop_leaves_what_it_begins_with_to_others_who_read_it(tmp_path):
+    body = """
+      memref.store %i7, %words[%c0, %c0] : memref<4x8xi32>
+      %w = memref.load %words[%c0, %c0] : memref<4x8xi32>
+      %n = arith.index_cast %w : i32 to index
+      %one = arith.constant 1 : i32
+      %r:2 = scf.for %i = %c0 to %c3 step %c1 iter_args(%x = %n, %c = %w) -> (index, i32) {
+        %s = scf.for %j = %c0 to %c3 step %c1 iter_args(%y = %c) -> (i32) {
+          %z = arith.addi %y, %one : i32
+          scf.yield %z : i32
+        }
+        %next = arith.addi %w, %one : i32
+        memref.store %s, %words[%c1, %i] : memref<4x8xi32>
+        %more = arith.addi %x, %c3 : index
+        scf.yield %more, %next : index, i32
+      }
+      %last = arith.index_cast %r#0 : index to i32
+      memref.store %last, %words[%c0, %c1] : memref<4x8xi32>
+      memref.store %w, %words[%c0, %c3] : memref<4x8xi32>"""
+    found = ran(body, tmp_path)
+    assert found[0].tolist()[:4] == [7, 7 + 3 * 3, 0, 7]
+    assert found[1].tolist()[:3] == [7 + 3, 8 + 3, 8 + 3]
+
+
+def test_a_lock_waits_for_one_right_before_the_loop(tmp_path):
+    body = """
+      aie.use_lock(%lock, Release, 3)
+      scf.for %i = %c0 to %c3 step %c1 {
+        aie.use_lock(%lock, AcquireGreaterEqual, 1)
+        aie.use_lock(%lock, AcquireGreaterEqual, 1)
+      }
+      memref.store %i7, %words[%c1, %c0] : memref<4x8xi32>"""
+    assert ran(body, tmp_path)[1, 0] == 7  # the checker refuses two uses of the lock's port within four cycles
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

@@ -33,7 +33,7 @@ Trial make_trial(const Options& options, const Design& design);
 NpyArray fetched(const Job& job, const Design& design, const OperandShape& operand);
 
 /// Compares the outputs with the operator's reference, by bdforge in Python; "" when all elements are right, else the
-/// first that is wrong. UsageError where there is no such Python.
+/// first that is wrong. DeviceError where there is no such Python.
 std::string first_mismatch(const Trial& trial, const Design& design, const Options& options);
 
 /// Milliseconds of each timed run, of all jobs together: by a batch where there are several.

@@ -1,7 +1,6 @@
 // The reference of an operator stands once, in Python: operands go there as .npy files, the verdict comes back.
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,16 +10,11 @@
 #include <fstream>
 #include <iterator>
 
+#include "emulated/interpreter.hpp"
 #include "trial.hpp"
-
-#ifndef BDFORGE_BUILT_BY_PYTHON
-#define BDFORGE_BUILT_BY_PYTHON ""
-#endif
 
 namespace bdforge::cli {
 namespace {
-
-constexpr const char* python_variable = "BDFORGE_PYTHON";
 
 /// A folder of one's own, gone when this is.
 class Folder {
@@ -43,31 +37,12 @@ private:
     std::string path_;
 };
 
-/// An interpreter that has bdforge, or the command of that name.
-std::vector<std::string> bdforge_command() {
-    const char* set = std::getenv(python_variable);
-    std::string python = set == nullptr ? "" : set;
-    if (python.empty() && access(BDFORGE_BUILT_BY_PYTHON, X_OK) == 0) python = BDFORGE_BUILT_BY_PYTHON;
-    if (python.empty()) return {"bdforge"};
-    return {python, "-m", "bdforge.cli"};
-}
-
 /// The exit code of a command whose output goes to a file.
 int run(const std::vector<std::string>& words, const std::string& output) {
-    std::vector<char*> pointers;
-    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-    pointers.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT, 0600);
-    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    pid_t child = -1;
-    const int failed = posix_spawnp(&child, pointers[0], &actions, nullptr, pointers.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (failed != 0)
-        throw UsageError("--verify: " + words[0] + " cannot be run (" + std::strerror(failed) +
-                         "); install bdforge, or name a Python that has it by " + python_variable);
+    const pid_t child = start_child(words, "--verify: ", [&output](posix_spawn_file_actions_t& files) {
+        posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT, 0600);
+        posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+    });
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }

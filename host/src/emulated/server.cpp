@@ -1,7 +1,6 @@
 #include "server.hpp"
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -16,24 +15,16 @@
 #include <vector>
 
 #include "bdforge/error.hpp"
-
-#ifndef BDFORGE_BUILT_BY_PYTHON
-#define BDFORGE_BUILT_BY_PYTHON ""
-#endif
+#include "interpreter.hpp"
 
 namespace bdforge::emulated {
 namespace {
 
 constexpr int inherited = 3;  // the file that a server of ours finds its socket under
 constexpr const char* socket_variable = "BDFORGE_DEVICE_SOCKET";
-constexpr const char* python_variable = "BDFORGE_PYTHON";
+constexpr const char* here = "device emulated: ";
 
-[[noreturn]] void missing(const std::string& what) { throw DeviceError("device emulated: " + what); }
-
-std::string setting(const char* name) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? "" : value;
-}
+[[noreturn]] void missing(const std::string& what) { throw DeviceError(here + what); }
 
 /// One that somebody else runs.
 class NamedServer final : public Server {
@@ -57,41 +48,16 @@ private:
     std::string name_;
 };
 
-/// How a server is started: by an interpreter that has bdforge, or by the command of that name.
-std::vector<std::string> command() {
-    std::string python = setting(python_variable);
-    if (python.empty() && access(BDFORGE_BUILT_BY_PYTHON, X_OK) == 0) python = BDFORGE_BUILT_BY_PYTHON;
-    std::vector<std::string> words{"bdforge"};
-    if (!python.empty()) words = {python, "-m", "bdforge.cli"};
-    for (const char* word : {"device", "--serve"}) words.emplace_back(word);
-    words.push_back(std::to_string(inherited));
-    return words;
-}
-
-pid_t spawn(const std::vector<std::string>& words, int socket) {
-    std::vector<char*> pointers;
-    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-    pointers.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, socket, inherited);
-    pid_t child = -1;
-    const int failed = posix_spawnp(&child, pointers[0], &actions, nullptr, pointers.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (failed != 0)
-        missing(words[0] + " cannot be run (" + std::strerror(failed) +
-                "); install bdforge, or name a Python that has it by " + python_variable);
-    return child;
-}
-
 /// A child of this process, which ends when this process does, or when its last device is gone.
 class OwnServer final : public Server {
 public:
     OwnServer() {
-        const std::vector<std::string> words = command();
+        std::vector<std::string> words = bdforge_command();
+        words.insert(words.end(), {"device", "--serve", std::to_string(inherited)});
         Ends ends = connected();
-        child_ = spawn(words, ends.second.number());
+        child_ = start_child(words, here, [&ends](posix_spawn_file_actions_t& files) {
+            posix_spawn_file_actions_adddup2(&files, ends.second.number(), inherited);
+        });
         control_ = std::move(ends.first);
         ends = connected();
         Answer answer;

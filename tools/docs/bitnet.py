@@ -175,8 +175,11 @@ def picture() -> "Figure":
     """Tokens per second over the prompt's length."""
     figure, axes = new_figure(7, 4)
     for (name, design, fusions), colour in zip((STEPS[0], STEPS[-1]), (GREY, ORANGE), strict=True):
-        rates = [1e3 * tokens / modelled(design, fusions, tokens).ms() for tokens in TOKENS]
-        axes.plot(TOKENS, rates, color=colour, marker="o", label=f"{name} (modelled)")
+        runs = [modelled(design, fusions, tokens) for tokens in TOKENS]
+        rates = [1e3 * tokens / run.ms() for tokens, run in zip(TOKENS, runs, strict=True)]
+        axes.plot(TOKENS, rates, color=colour, marker="o", label=f"{name} (modelled, with its range)")
+        ends = ([1e3 * tokens / run.range_ms[end] for tokens, run in zip(TOKENS, runs, strict=True)] for end in (1, 0))
+        axes.fill_between(TOKENS, *ends, color=colour, alpha=0.15, linewidth=0)
     rates = [1e3 * tokens / overlapped(tokens) for tokens in TOKENS]
     axes.plot(TOKENS, rates, color=VERMILION, marker="o", label="and two micro-batches (modelled)")
     for (which, points), marker in zip(PUBLISHED.items(), "sD", strict=True):

@@ -7,6 +7,7 @@ import typer
 from rich.table import Table
 
 from bdforge.cli.progress import counting
+from bdforge.messages import word
 from bdforge.models import RULES, Ledger, Products, Split
 from bdforge.models.bitnet import BitNet
 from bdforge.operators import plan_of
@@ -40,9 +41,9 @@ MicroBatch = Annotated[
 def opened(path: Path, design: Path, device: str, rule: str) -> BitNet:
     """The model, its linear layers on the design in a folder. BadParameter for an unknown device or rule."""
     if device not in DEVICES:
-        raise typer.BadParameter(f"--device {device!r}: choose {' or '.join(DEVICES)}")
+        raise typer.BadParameter(f"--device {word(repr(device))}: choose {' or '.join(DEVICES)}")
     if rule not in RULES:
-        raise typer.BadParameter(f"--split {rule!r}: choose {', '.join(RULES)}")
+        raise typer.BadParameter(f"--split {word(repr(rule))}: choose {', '.join(RULES)}")
     part()
     plan = plan_of(BuiltDesign.load(design).manifest)
     products = Products(load(design, DEVICES[device]), Split(plan, rule))

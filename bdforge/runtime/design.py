@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from bdforge.devices import Device, DeviceError, device_named, mlir_device_named
+from bdforge.devices import DEVICES, Device, DeviceError, device_named, mlir_device_named
 from bdforge.files import read_bytes, read_json, read_text
 from bdforge.images.manifest import OWN_TOOLCHAIN, Manifest, manifest_fault
 from bdforge.isa.program import CoreProgram, read_programs
@@ -140,9 +140,15 @@ def _checked_file(folder: Path, manifest: Manifest, role: str, way: str) -> Path
     return path
 
 
+def _building(folder: Path) -> str:
+    """The command that builds into a folder, where its place tells."""
+    *_, device, design = folder.parts
+    return f"scons device={device} design={design} host" if device in DEVICES else "scons host"
+
+
 def _manifest(path: Path) -> Manifest:
     if not path.is_file():
-        raise BuildError(f"{path}: there is no such file; build the design first (scons host)")
+        raise BuildError(f"{path}: there is no such file; build the design first ({_building(path.absolute().parent)})")
     content = read_json(path, BuildError)
     if fault := manifest_fault(content):
         raise BuildError(f"{path}: {fault}; build the design again")

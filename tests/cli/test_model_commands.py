@@ -64,7 +64,8 @@ def test_a_model_of_characters_takes_and_gives_text(generate):
         (("--prompt-ids", "1", "--device", "abacus"), "choose emulated or xrt"),
         (("--prompt-ids", "1", "--split", "half"), "choose estimate, array, cpu"),
         (("--prompt-ids", "1", "--top-p", "0"), "top-p lies above 0 and ends at 1"),
-        (("--prompt-ids", "1", "--design", "nowhere"), "build the design first"),
+        (("--prompt-ids", "1", "--design", "nowhere"), "build the design first (scons host)"),
+        (("--prompt-ids", "1", "--design", "krackan/mine"), "first (scons device=krackan design=mine host)"),
         (("--prompt-ids", ",".join(["1"] * 25)), "25 tokens are more than the 24 positions of this model"),
     ],
 )

@@ -19,10 +19,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bdforge.models import Products, Split
+from bdforge.models import Products
 from bdforge.models.bitnet import BitNet, Checkpoint
-from bdforge.operators import plan_of
-from bdforge.runtime import load
 from tools.bitnet.content import config, random_content
 from tools.bitnet.write import write_gguf
 
@@ -32,9 +30,9 @@ VOCABULARY = 128_256
 
 def products(folder: str) -> Products:
     """On the emulated array."""
-    loaded = load(folder)
-    loaded.ready()
-    return Products(loaded, Split(plan_of(loaded.design.manifest), "array"))
+    made = Products.of(folder, "emulator", "array")
+    made.loaded.ready()
+    return made
 
 
 def peak_mb() -> float:

@@ -28,6 +28,7 @@ ALLOWED: dict[str, set[str]] = {
     "perf": {"design", "operators", "devices"},
     "runtime": {"emulator", "images", "sequences", "devices"},
     "models": {"runtime", "operators", "weights", "perf", "devices"},
+    "torch": {"models", "weights"},
     "toolchain": {"design", "sequences", "mlir", "lower", "codegen", "txn", "images", "xrt", "devices"},
     "show": {"mlir", "routing", "lower", "images", "txn", "devices"},
 }

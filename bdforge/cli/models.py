@@ -8,10 +8,8 @@ from rich.table import Table
 
 from bdforge.cli.progress import counting
 from bdforge.messages import word
-from bdforge.models import RULES, Ledger, Products, Split
+from bdforge.models import RULES, Ledger, Products
 from bdforge.models.bitnet import BitNet
-from bdforge.operators import plan_of
-from bdforge.runtime import BuiltDesign, load
 from bdforge.screen import new_table, screen
 from bdforge.watched import part
 
@@ -45,8 +43,7 @@ def opened(path: Path, design: Path, device: str, rule: str) -> BitNet:
     if rule not in RULES:
         raise typer.BadParameter(f"--split {word(repr(rule))}: choose {', '.join(RULES)}")
     part()
-    plan = plan_of(BuiltDesign.load(design).manifest)
-    products = Products(load(design, DEVICES[device]), Split(plan, rule))
+    products = Products.of(design, DEVICES[device], rule)
     if rule == "array":
         products.loaded.ready()
     with counting(screen(stderr=True)) as bar:

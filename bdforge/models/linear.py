@@ -5,15 +5,17 @@ its results as the array does, so that a split does not change a model.
 """
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 from bdforge.devices.types import TYPES
 from bdforge.models.errors import ModelError
 from bdforge.models.split import Ledger, Split
+from bdforge.operators import plan_of
 from bdforge.operators.gemm import GemmSpec
 from bdforge.operators.gemm.reference import product
-from bdforge.runtime import Loaded, Packed
+from bdforge.runtime import Loaded, Packed, load
 from bdforge.weights import TernaryMatrix
 
 _KEPT_BYTES = 64 << 20  # of weights that the CPU has unpacked; the others are unpacked for each product
@@ -48,6 +50,12 @@ class Products:
         self._scaled, self._dtype = spec.epilogue.scale, TYPES[spec.c].dtype
         if spec.epilogue.relu or spec.epilogue.bias or self._scaled != (spec.c == "bf16"):
             raise ModelError(f"design {self.loaded.design.name}: its epilogue must scale bf16, and do no more")
+
+    @classmethod
+    def of(cls, folder: Path | str, device: str | None = None, rule: str = "estimate") -> "Products":
+        """By the design built in a folder; `device` as of `bdforge.load`, `rule` as of `Split`."""
+        loaded = load(folder, device)
+        return cls(loaded, Split(plan_of(loaded.design.manifest), rule))
 
     def resident(self, name: str, matrix: TernaryMatrix) -> Linear:
         """The matrix, packed for the array; `name` is what the ledger calls it."""

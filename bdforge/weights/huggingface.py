@@ -74,14 +74,22 @@ def _read_one(path: Path, file: Any, name: str) -> TernaryMatrix:
     matrices = _matrices(file)
     if name not in matrices:
         raise _unreadable(path, file, name, list(matrices))
-    depth, columns = matrices[name]
-    packed = np.ascontiguousarray(file.get_tensor(name).T)
-    quarter = columns // ROWS_PER_BYTE
-    weights = np.empty((depth, columns), np.int8)
+    weights = unpacked(file.get_tensor(name), f"{path}: tensor {name}")
+    return TernaryMatrix(weights, (name,), weights.shape[1:], (_scale(path, file, f"{name}_scale"),))
+
+
+def unpacked(rows: np.ndarray, where: str) -> np.ndarray:
+    """Weights (int8, K x N) of packed ones: uint8 of N / 4 x K, a byte's fields a quarter of the N apart.
+
+    Raises `WeightError`, with `where` at its head, for the code that is none.
+    """
+    packed = np.ascontiguousarray(rows.T)
+    depth, quarter = packed.shape
+    weights = np.empty((depth, ROWS_PER_BYTE * quarter), np.int8)
     for field in range(ROWS_PER_BYTE):
         weights[:, field * quarter : (field + 1) * quarter] = decode(packed, 2 * field)
-    refuse_invalid(weights, f"{path}: tensor {name}")
-    return TernaryMatrix(weights, (name,), (columns,), (_scale(path, file, f"{name}_scale"),))
+    refuse_invalid(weights, where)
+    return weights
 
 
 def floats(path: Path, name: str) -> np.ndarray | None:

@@ -1,6 +1,6 @@
 """BitNet b1.58, from Hugging Face's packed safetensors or GGUF to tokens.
 
-    products = Products(bdforge.load("build/strix_halo/gemm_i8_i2_bf16"), Split(plan))
+    products = Products.of("build/strix_halo/gemm_i8_i2_bf16")
     model = BitNet.load("model.gguf", products)
     for token in generate(model, prompt_ids, Sampler(), 32): ...
 

@@ -29,6 +29,7 @@ from bdforge.mlir.memory_ops import BufferOp, LockOp
 from bdforge.mlir.places import location, take_places
 from bdforge.mlir.stream_ops import PacketFlowOp
 from bdforge.mlir.switch_ops import ShimMuxOp, SwitchboxOp
+from bdforge.routing import RoutingError, is_physical, route
 from bdforge.routing.write import write_device_routes
 from bdforge.txn.operations import Operation
 from bdforge.txn.target import Policy, lowering_error
@@ -95,7 +96,7 @@ def configuration(
         for op in device.body.block.ops:
             if isinstance(op, kind):
                 set_dma(init, op, allocation, policy)
-    _set_streams(init, _routed(device), policy)
+    _set_streams(init, _routed(device, policy), policy)
     set_cascades(init, device)
     bare = tuple(place_of(core.tile) for core in cores if place_of(core.tile) not in files)
     parts = [tuple(writer.operations) for writer in (elfs, init, enable)]
@@ -114,12 +115,25 @@ _ROUTED: WeakKeyDictionary[DeviceOp, DeviceOp] = WeakKeyDictionary()
 _OF_STREAMS = (TileOp, FlowOp, PacketFlowOp, SwitchboxOp, ShimMuxOp)
 
 
-def _routed(device: DeviceOp) -> DeviceOp:
+def _check_led(device: DeviceOp, policy: Policy | None) -> None:
+    """mlir-aie takes circuits out of the text when it routes them: one that stands beside switches has to be there."""
+    if not any(isinstance(op, FlowOp) for op in device.body.block.ops):
+        return
+    try:
+        route(device)
+    except RoutingError as error:
+        if policy is None:
+            raise
+        policy.fault("routing", error)
+
+
+def _routed(device: DeviceOp, policy: Policy | None) -> DeviceOp:
     """The device, or where it has flows and no settings for them a routed one, of which only streams count."""
     ops = list(device.body.block.ops)
-    boxes = [op for op in ops if isinstance(op, SwitchboxOp)]
+    boxes = any(isinstance(op, SwitchboxOp) for op in ops)
     flows = any(isinstance(op, FlowOp | PacketFlowOp) for op in ops)
-    if any(box.connects or box.packet_rules for box in boxes) or (boxes and not flows):
+    if is_physical(device) or (boxes and not flows):
+        _check_led(device, policy)
         return device
     if device not in _ROUTED:
         known: dict[SSAValue, SSAValue] = {}

@@ -56,6 +56,12 @@ def bd(**changes) -> str:
             "%t = aie.tile(0, 2)\n%u = aie.tile(0, 3)\naie.cascade_flow(%t, %u)",
             "d.mlir:4:1: aie.cascade_flow: a cascade runs to the core south or east of its source; (0, 2) to (0, 3) is",
         ),
+        (
+            """%t = aie.tile(0, 2)\n%u = aie.tile(0, 3)
+            %x = aie.switchbox(%u) {\naie.connect<South : 0, DMA : 0>\n}
+            aie.flow(%t, DMA : 0, %u, DMA : 1)""",
+            "the switchboxes of this device do not lead words from (0, 2) DMA : 0 to (0, 3) DMA : 1; route this flow",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named_with_its_place(body, message):

@@ -10,6 +10,9 @@ when they return.
 
 from dataclasses import dataclass
 
+from bdforge.devices import Generation
+from bdforge.isa import load
+
 POINTERS = tuple(f"p{i}" for i in range(6))
 """Of arguments that are memrefs."""
 
@@ -23,8 +26,11 @@ KEPT = tuple(f"r{i}" for i in range(16, 32) if i != 27)
 TEMPORARY = tuple(f"r{i}" for i in range(8, 16))
 """What a core program works with between two calls."""
 
-QUIET_CYCLES = 11
-"""After a return, until all that a compiler's function began is done: the last stage of any store."""
+
+def quiet_cycles(generation: Generation) -> int:
+    """After a return, until all that a compiler's function began is done: registers written, and memory."""
+    isa = load(generation)
+    return max(isa.last_stage, isa.last_memory_stage)
 
 
 @dataclass(frozen=True, slots=True)

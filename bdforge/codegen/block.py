@@ -5,9 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from bdforge.isa import Instruction, Isa, load
-
-BLOCK_BYTES = 16
-"""Branch targets and return addresses are multiples of this."""
+from bdforge.isa.flow import TARGET_BYTES
 
 _NOPS = {"lda": "nopa", "ldb": "nopb", "st": "nops", "alu": "nopx", "mv": "nopm", "lng": "nopxm", "vec": "nopv"}
 _COMMENT_COLUMN = 62
@@ -53,7 +51,7 @@ class Issued:
 
 
 def bundle_lines(isa: Isa, cycles: Sequence[Issued]) -> list[str]:
-    """The text of bundles, padded so that their bytes are a multiple of BLOCK_BYTES without a cycle more.
+    """The text of bundles, padded so that their bytes are a multiple of TARGET_BYTES without a cycle more.
 
     Bundles grow by NOPs in slots that are free: the fewest bytes that reach a multiple.
     """
@@ -62,16 +60,16 @@ def bundle_lines(isa: Isa, cycles: Sequence[Issued]) -> list[str]:
 
 
 def _formats(isa: Isa, used: Sequence[frozenset[str]]) -> list[frozenset[str]]:
-    """Slots to write for each bundle: the smallest total that is a multiple of BLOCK_BYTES, by its remainders."""
+    """Slots to write for each bundle: the smallest total that is a multiple of TARGET_BYTES, by its remainders."""
     best: dict[int, tuple[int, tuple]] = {0: (0, ())}
     for slots in used:
         following: dict[int, tuple[int, tuple]] = {}
         for total, chain in best.values():
             for size, written in _sizes(isa.generation, slots).items():
                 whole = total + size
-                known = following.get(whole % BLOCK_BYTES)
+                known = following.get(whole % TARGET_BYTES)
                 if known is None or whole < known[0]:
-                    following[whole % BLOCK_BYTES] = whole, (chain, written)
+                    following[whole % TARGET_BYTES] = whole, (chain, written)
         best = following
     chain, found = best[0][1], []
     while chain:

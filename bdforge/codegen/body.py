@@ -8,7 +8,7 @@ from xdsl.ir import Block as MlirBlock
 from xdsl.ir import Operation, SSAValue
 
 from bdforge.codegen import control
-from bdforge.codegen.abi import KEPT, QUIET_CYCLES, TEMPORARY, Callee
+from bdforge.codegen.abi import KEPT, TEMPORARY, Callee, quiet_cycles
 from bdforge.codegen.arithmetic import arithmetic, bits_of
 from bdforge.codegen.block import Block, Op
 from bdforge.codegen.constants import Constants, load
@@ -35,6 +35,7 @@ class Body:
     ) -> None:  # fmt: skip
         self.callees, self.names = callees, names
         self.constants = Constants(kept)
+        self.quiet = quiet_cycles(core.tile.device_op.device.generation)
         self.blocks: list[Block] = []
         self._core, self._text = core, ""
         self._labels = 0
@@ -192,7 +193,7 @@ class Body:
             case scf.ConditionOp():
                 pass  # its loop reads it
             case EndOp():
-                self.start(self.label("end"), QUIET_CYCLES)
+                self.start(self.label("end"), self.quiet)
                 self.emit("done")
                 self.end()
             case UseLockOp():

@@ -7,7 +7,7 @@ from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
-from bdforge.codegen.abi import NUMBERS, POINTERS, QUIET_CYCLES, RESULT
+from bdforge.codegen.abi import NUMBERS, POINTERS, RESULT
 from bdforge.codegen.arithmetic import decide, is_number, pick
 from bdforge.codegen.errors import refused
 from bdforge.codegen.homes import constant_of
@@ -143,7 +143,7 @@ def _call(b: "Body", op: func.CallOp, arguments: Sequence[Choice]) -> None:
         else:
             b.emit(f"mov {register}, {_chosen(b, argument, held)}")
     b.branch(f"jl #{name}", name, f"{name}, line {b.line(op)}")
-    b.start(b.label("back"), quiet=0 if callee.quiet else QUIET_CYCLES)
+    b.start(b.label("back"), quiet=0 if callee.quiet else b.quiet)
     for result in op.results:
         b.result(result, lambda d: b.emit(f"mov {d}, {RESULT}"))
 

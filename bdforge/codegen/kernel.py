@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bdforge.codegen.abi import Callee
+from bdforge.isa.flow import TARGET_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,5 +22,6 @@ def callees(kernels: Mapping[str, Kernel]) -> dict[str, Callee]:
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Sources one after the other, each once and each function at a multiple of 16."""
-    return "".join(f"\n        .text\n        .p2align 4\n{text}" for text in dict.fromkeys(texts))
+    """Sources one after the other, each once and each function where one may begin."""
+    align = TARGET_BYTES.bit_length() - 1
+    return "".join(f"\n        .text\n        .p2align {align}\n{text}" for text in dict.fromkeys(texts))

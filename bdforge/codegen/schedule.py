@@ -16,8 +16,6 @@ from bdforge.isa.flow import DELAY_SLOTS
 from bdforge.isa.match import match
 from bdforge.isa.registers import prefix
 
-_LOAD_STAGE = 5  # at which loads sample memory (bdforge.isa's tables say it of every load)
-
 
 @dataclass(slots=True)
 class _Node:
@@ -49,7 +47,7 @@ class _Node:
 
     @property
     def memory_stage(self) -> int:
-        return max(self.instruction.form.timing.memory_stages, default=_LOAD_STAGE)
+        return self.instruction.form.timing.memory_stages[-1]
 
 
 def scheduled(isa: Isa, block: Block) -> list[str]:

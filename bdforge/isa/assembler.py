@@ -9,6 +9,7 @@ from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 from bdforge.images.elf_write import core_elf
 from bdforge.isa.errors import AssemblyError, EncodeError
 from bdforge.isa.expression import evaluate, unknown
+from bdforge.isa.flow import TARGET_BYTES
 from bdforge.isa.forms import Bundle, Instruction
 from bdforge.isa.machine import Isa, load
 from bdforge.isa.match import match
@@ -17,7 +18,7 @@ from bdforge.isa.source import Line, lines
 DATA_BASE, DATA_END, OWN_DATA = 0x40000, 0x80000, 0x70000
 """Data memories as a core addresses them: south, west, north, own, 64 KB each; its own starts at OWN_DATA."""
 
-_CODE_ALIGNMENT, _DATA_ALIGNMENT = 16, 64
+_DATA_ALIGNMENT = 64
 _MOST_ERRORS = 12
 _MOST_FILL = 1 << 18
 _WIDTHS = {".byte": 1, ".short": 2, ".hword": 2, ".half": 2, ".long": 4, ".int": 4, ".word": 4, ".quad": 8}
@@ -261,7 +262,7 @@ class _Assembler:
         ends = {True: 0, False: OWN_DATA}
         for section in sorted(self.sections.values(), key=lambda s: s.zero):
             if section.address is None:
-                alignment = _CODE_ALIGNMENT if section.code else _DATA_ALIGNMENT
+                alignment = TARGET_BYTES if section.code else _DATA_ALIGNMENT
                 section.address = -(-ends[section.code] // alignment) * alignment
             end = section.address + max((o + len(piece) for o, piece in section.pieces.items()), default=0)
             ends[section.code] = max(ends[section.code], end)

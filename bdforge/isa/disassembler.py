@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from bdforge.images import Segment
 from bdforge.isa.effects import effects
 from bdforge.isa.errors import DecodeError
-from bdforge.isa.flow import DELAY_SLOTS, branch_of
+from bdforge.isa.flow import DELAY_SLOTS, TARGET_BYTES, branch_of
 from bdforge.isa.forms import Bundle, Instruction
 from bdforge.isa.machine import Isa, load
 from bdforge.isa.program import CoreProgram, generation_of
 from bdforge.isa.syntax import BRANCH_KINDS, LOOP_REGISTERS, text_of
 
 _TEXT_COLUMN = 96
-_TARGET_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ def _sweep(isa: Isa, segment: Segment, reached: set[int]) -> Iterator[Piece]:
             bundle = isa.decode(data, offset)
         except DecodeError as error:
             reason = error.reason
-            end = min(end, offset + _TARGET_BYTES - address % _TARGET_BYTES)
+            end = min(end, offset + TARGET_BYTES - address % TARGET_BYTES)
         inside = next((at for at in range(offset + 1, end) if segment.address + at in reached), None)
         if inside and address not in reached:
             bundle, reason, end = None, f"ends where the bundle at {segment.address + inside:#x} starts", inside

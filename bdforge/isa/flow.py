@@ -11,6 +11,9 @@ from bdforge.isa.syntax import BRANCH_KINDS
 DELAY_SLOTS = 5
 """Bundles that always run after a branch (all branch forms of both generations)."""
 
+TARGET_BYTES = 16
+"""Functions, branch targets and return addresses are multiples of this (llvm-aie aligns all of them so)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Branch:

@@ -6,11 +6,10 @@ from functools import lru_cache
 
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 from bdforge.isa.disassembler import bundle_text
-from bdforge.isa.flow import DELAY_SLOTS, Program, constant_moved
+from bdforge.isa.flow import DELAY_SLOTS, TARGET_BYTES, Program, constant_moved
 from bdforge.isa.forms import Bundle
 from bdforge.isa.syntax import LOOP_REGISTERS
 
-_CODE_ALIGNMENT = 16
 _SHOWN = 120
 
 
@@ -70,8 +69,8 @@ def _targets(program: Program, named: "Names", address: int, bundle: Bundle) -> 
     for what, target in aims:
         rule = "target" if what == "branch" else "loop"
         verb = "jumps to" if what == "branch" else f"sets {what} to"
-        if target % _CODE_ALIGNMENT:
-            message = f"{named(address)} {verb} {target:#x}, which is not a multiple of {_CODE_ALIGNMENT}"
+        if target % TARGET_BYTES:
+            message = f"{named(address)} {verb} {target:#x}, which is not a multiple of {TARGET_BYTES}"
             yield Hazard(rule, address, None, message)
         elif target not in program.bundles:
             yield Hazard(rule, address, None, f"{named(address)} {verb} {target:#x}, where no bundle starts")

@@ -23,7 +23,6 @@ from bdforge.isa.registers import leaves, prefix
 from bdforge.isa.undefined import uses
 
 _LAST_BUNDLE_BYTES = 16
-_HORIZON = 10  # bundles after which nothing of an instruction is under way: the last stage is 9
 _MOST_PATHS = 200  # histories of one bundle that are followed; 12 nested choices within ten bundles are more
 
 _Place = tuple[int, int, int]
@@ -78,6 +77,7 @@ class _Checker:
 
     def __init__(self, program: Program, options: Checked) -> None:
         self.program = program
+        self._horizon = load(program.generation).last_stage + 1  # bundles after which nothing is under way
         self.options = options
         self.states: dict[_Point, State] = {}
         self.paths: dict[_Place, int] = {}
@@ -127,7 +127,7 @@ class _Checker:
                 continue
             address = point[0][0]
             self.accesses |= dict.fromkeys(self._alignment(address, self.program.bundles[address], self.states[point]))
-            after, history = self._after(point), (*point[1], address)[-_HORIZON:]
+            after, history = self._after(point), (*point[1], address)[-self._horizon :]
             waiting += [self._enter(place, history, after) for place in self._following(point)]
 
     def _enter(self, place: _Place, history: tuple[int, ...], state: State) -> _Point | None:

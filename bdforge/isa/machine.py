@@ -1,7 +1,7 @@
 """Decoding and encoding of bundles, driven by the tables alone."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 
 from bdforge.devices import Generation
 from bdforge.isa.errors import DecodeError, EncodeError, IsaError
@@ -39,6 +39,16 @@ class Isa:
 
     def __repr__(self) -> str:
         return f"Isa({self.generation})"
+
+    @cached_property
+    def last_stage(self) -> int:
+        """The last stage at which an instruction reads or writes a register; no unit is taken any longer."""
+        return max(form.timing.last_stage for form in self.forms.values())
+
+    @cached_property
+    def last_memory_stage(self) -> int:
+        """The last stage at which an instruction reads or writes memory."""
+        return max(max(form.timing.memory_stages, default=0) for form in self.forms.values())
 
     def form(self, name: str) -> Form:
         """The form of this name; IsaError if there is none."""

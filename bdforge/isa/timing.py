@@ -45,3 +45,10 @@ class Timing:
     resources: tuple[Resource, ...] = ()
     ports: tuple[tuple[str, int, Mapping[str, tuple[str, ...]]], ...] = ()
     memory_stages: tuple[int, ...] = ()
+
+    @property
+    def last_stage(self) -> int:
+        """The last stage of any of it but memory."""
+        stages = (self.defs, self.uses, self.implicit_defs, self.implicit_uses)
+        units = [resource.cycle + resource.cycles for resource in self.resources]
+        return max([0, *units, *(stage for found in stages for stage in found.values())])

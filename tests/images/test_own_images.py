@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from bdforge.devices import DEVICES
+from bdforge.devices import AIE2P, DEVICES
 from bdforge.emulator import emulate
 from bdforge.operators import Plan, load_spec, operator_of, plan, render
 from bdforge.operators.gemm import Plan as GemmPlan
@@ -101,11 +101,14 @@ INTEGERS = [index for index in range(GROUPS) if kernel_of(index).accumulator.int
 
 
 def check_member(member: Member, seed: int) -> None:
+    """All that make integers on AIE2P have machine code in every core."""
     planned = member.plan
-    if coded(planned):
-        data = random_data(planned, member.problem, seed)
-        c = run_alone(planned, member.problem, data.inputs)["C"]
-        assert check(planned, data, c) is None, str(member)
+    if not coded(planned):
+        assert planned.device.generation is not AIE2P or planned.spec.c == "bf16"
+        return
+    data = random_data(planned, member.problem, seed)
+    c = run_alone(planned, member.problem, data.inputs)["C"]
+    assert check(planned, data, c) is None, str(member)
 
 
 @pytest.mark.parametrize("index", SAMPLE)

@@ -194,3 +194,10 @@ def test_branches_have_five_delay_slots():
         forms = isa.load(generation).forms
         assert {name: forms[name].delay_slots for name in names} == dict.fromkeys(names, 5)
         assert {form.name for form in forms.values() if form.delay_slots} == names
+
+
+@pytest.mark.parametrize("generation", ["aie2", "aie2p"])
+def test_the_last_stages_are_those_of_widening_loads_and_part_word_stores(generation):
+    """VLDA.UPS writes its accumulator at 9; a store of 8 or 16 bits reads its word at 5 and writes it at 11."""
+    found = isa.load(generation)
+    assert (found.last_stage, found.last_memory_stage) == (9, 11)

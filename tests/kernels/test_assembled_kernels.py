@@ -54,7 +54,7 @@ def product(name, generation, tile, seed=0, defines=(), part=0, rho=1, extreme=F
     given = [
         tiles.micro_tiled(a, r, s, "A_TRANSPOSED" in defines).astype(np.int8),
         _weights(b, weights, s, t, "B_TRANSPOSED" in defines),
-        tiles.micro_tiled(before, r, t).astype(dtype),
+        tiles.micro_tiled(before, r, t, "C_TRANSPOSED" in defines).astype(dtype),
     ]
     options = (f"DIM_M={m}", f"DIM_K={k}", f"DIM_N={n}", f"DIM_RHO={rho}", *defines)
     cycles = call(assembled(name, generation, options), generation, given, part)
@@ -63,7 +63,7 @@ def product(name, generation, tile, seed=0, defines=(), part=0, rho=1, extreme=F
     sums = (before[rows] << shift) + (a @ b) * (4 ** (np.arange(n) // 8 % 4) if weights == "i2" else 1)
     expected = before.copy()
     expected[rows] = sums if dtype == np.int32 else tiles.narrowed(sums, shift, dtype)
-    return expected, tiles.from_micro_tiles(given[2], m, n, r, t), cycles
+    return expected, tiles.from_micro_tiles(given[2], m, n, r, t, "C_TRANSPOSED" in defines), cycles
 
 
 def _weights(b, weights, s, t, transposed):
@@ -85,6 +85,9 @@ CASES = [
     ("mm_i8_i2_i32", "aie2p", (16, 128, 32), ()),
     ("mm_i8_i2_i32", "aie2p", (8, 640, 32), ()),
     ("mm_i8_i2_i32", "aie2p", (24, 280, 32), ("A_TRANSPOSED",)),
+    ("mm_i8_i8_i8", "aie2p", (16, 16, 24), ("A_TRANSPOSED", "C_TRANSPOSED", "SHIFT=6")),
+    ("mm_i8_i4_i32", "aie2p", (24, 16, 16), ("C_TRANSPOSED",)),
+    ("mm_i8_i2_i32", "aie2p", (16, 24, 32), ("C_TRANSPOSED",)),
     ("mm_i8_i8_i32", "aie2", (12, 24, 24), ("B_TRANSPOSED",)),
     ("mm_i8_i8_i16", "aie2", (8, 272, 16), ("SHIFT=2",)),
     ("mm_i8_i8_i8", "aie2", (16, 16, 24), ("SHIFT=5",)),
@@ -151,13 +154,15 @@ def test_passes_over_a_part_leave_the_other_alone(part):
 
 @pytest.mark.parametrize(("code", "shift"), [("i8", 9), ("i8", 0), ("i16", 5), ("i32", 4)])
 @pytest.mark.parametrize("scaled", [False, True])
-def test_finish_rounds_and_saturates(code, shift, scaled):
+@pytest.mark.parametrize("relu", [False, True])
+def test_finish_rounds_and_saturates(code, shift, scaled, relu):
     sums = np.random.default_rng(7).integers(-(1 << 17), 1 << 17, (16, 64))
     sums[:, :3] = [[1 << shift >> 1, (3 << shift) >> 1, -(1 << shift) >> 1]]  # ties
     factor = 4 ** (np.arange(64) // 8 % 4) if scaled else 1
-    defines = (f"SHIFT={shift}", *(("FIELD_SCALED",) if scaled else ()))
+    defines = (f"SHIFT={shift}", *(("FIELD_SCALED",) if scaled else ()), *(("RELU",) if relu else ()))
     found = finished(f"finish_i32_{code}", 16, 64, defines, sums * factor)
-    assert np.array_equal(found, tiles.narrowed(sums, shift, {"i8": np.int8, "i16": np.int16, "i32": np.int32}[code]))
+    expected = tiles.narrowed(sums, shift, {"i8": np.int8, "i16": np.int16, "i32": np.int32}[code])
+    assert np.array_equal(found, expected.clip(0) if relu else expected)
 
 
 @pytest.mark.parametrize(("function", "shift"), [("add", 0), ("add", 1), ("mul", 6)])
@@ -186,7 +191,7 @@ def test_both_executors_agree_on_a_kernel():
     [
         ("mm_bf16_bf16_f32", "aie2p", (), "mm_bf16_bf16_f32 is not assembled for aie2p"),
         ("mm_i8_i4_i32", "aie2", (), "not assembled for aie2"),
-        ("mm_i8_i8_i32", "aie2p", ("C_TRANSPOSED",), "transposed micro-tiles of C"),
+        ("mm_i8_i8_i32", "aie2", ("C_TRANSPOSED",), "transposed micro-tiles of C"),
         ("mm_i8_i8_i32", "aie2p", ("DIM_M=12", "DIM_K=8", "DIM_N=8"), "12, 8, 8 are no multiples of 8, 8, 8"),
         ("mm_i8_i8_i32", "aie2p", ("DIM_M=8",), "DIM_K is missing"),
         ("elementwise_bf16", "aie2p", ("FUNCTION=add",), "elementwise_bf16 is not assembled for aie2p as add"),

@@ -27,7 +27,11 @@ _FIELDS = 4  # ternary weights in a byte
 
 @dataclass(frozen=True, slots=True)
 class _Tile:
-    """A kernel's tile and types: m is the rows of a call."""
+    """A kernel's tile and types: m is the rows of a call.
+
+    C column by column is the product of what is turned, in the other order: `swapped`. `turns_a` and `turns_b` tell
+    whether micro-tiles lie otherwise than they are multiplied.
+    """
 
     m: int
     k: int
@@ -35,8 +39,9 @@ class _Tile:
     rho: int
     weights: str
     c_bytes: int
-    a_transposed: bool
-    b_transposed: bool
+    turns_a: bool
+    turns_b: bool
+    swapped: bool
     shift: int
     rounding: int
     vectors: Vectors
@@ -82,18 +87,19 @@ def _tile(name: str, generation: str, options: Options) -> _Tile:
     vectors = VECTORS[generation]
     if a != "i8" or weights not in ("i8", "i4", "i2") or c not in _SIZES or (generation == "aie2" and weights != "i8"):
         raise CodegenError(f"{name} is not assembled for {generation}: A is int8, B int8, on AIE2P also int4 and int2")
-    turned = "C" if options.has("C_TRANSPOSED") else "A" if generation == "aie2" and options.has("A_TRANSPOSED") else ""
-    if turned:
-        raise CodegenError(f"{name} is not assembled with transposed micro-tiles of {turned}")
+    for turned in "AC" if generation == "aie2" else "":
+        if options.has(f"{turned}_TRANSPOSED"):
+            raise CodegenError(f"{name} is not assembled with transposed micro-tiles of {turned}")
     rho = options.number("DIM_RHO", 1)
     m, k, n = options.number("DIM_M") // rho, options.number("DIM_K"), options.number("DIM_N")
     columns = _COLUMNS * (_FIELDS if weights == "i2" else 1)
     if m % vectors.rows or k % _DEPTH or n % columns:
         least = f"{vectors.rows}, {_DEPTH}, {columns}"
         raise CodegenError(f"{name}: m/rho, k, n = {m}, {k}, {n} are no multiples of {least}")
+    swapped = options.has("C_TRANSPOSED")
     return _Tile(
-        m, k, n, rho, weights, _SIZES[c], options.has("A_TRANSPOSED"), options.has("B_TRANSPOSED"),
-        options.number("SHIFT", 0), options.rounding, vectors,
+        m, k, n, rho, weights, _SIZES[c], options.has("A_TRANSPOSED") != swapped,
+        options.has("B_TRANSPOSED") != swapped, swapped, options.number("SHIFT", 0), options.rounding, vectors,
     )  # fmt: skip
 
 
@@ -120,7 +126,7 @@ def _begin(f: Function, tile: _Tile) -> None:
     f.set("m3", tile.n // _COLUMNS * tile.c_tile_bytes, "a row of C")
     f.set("m4", 2 * tile.c_tile_bytes)
     f.add(f"mov {_B_FIRST}, p2", "the first column of B")
-    if tile.a_transposed or tile.b_transposed:
+    if tile.turns_a or tile.turns_b:
         f.set("r1", _TRANSPOSE)
     if tile.weights == "i4":
         f.control("crUnpackSize", 0, "4 bits")
@@ -216,14 +222,15 @@ def _steps(f: Function, tile: _Tile, rows: int, fields: list[int | None], count:
         for i, x in enumerate(a):
             for j, y in enumerate(b):
                 sums = tile.vectors.sums(i * len(b) + j)
-                f.add(f"vmac {sums}, {sums}, {x}, {y}, r0", f"step {step}")
+                left, right = (y, x) if tile.swapped else (x, y)
+                f.add(f"vmac {sums}, {sums}, {left}, {right}, r0", f"step {step}")
 
 
 def _load_a(f: Function, tile: _Tile, row: int, step: int) -> str:
     copies = 2 if tile.weights == "i2" else 3
     number = copies * row + step % copies
     tile.vectors.load_tile(f, "a", number, _A[row], tile.a_bytes, "a")
-    if tile.a_transposed:
+    if tile.turns_a:
         f.add(f"vshuffle x{number}, x{number}, x{number}, r1")
     return f"x{number}"
 
@@ -234,7 +241,7 @@ def _load_b(f: Function, tile: _Tile, column: int, step: int) -> str:
         f.add(f"vldb.unpack x{number}, [{_B[column]}], #{tile.b_bytes}, unpackSign1", "", "b")
     else:
         tile.vectors.load_tile(f, "b", number, _B[column], tile.b_bytes, "b")
-    if tile.b_transposed:
+    if tile.turns_b:
         f.add(f"vshuffle x{number}, x{number}, x{number}, r1")
     return f"x{number}"
 
@@ -243,6 +250,8 @@ def _ternary(f: Function, tile: _Tile, step: int) -> list[str]:
     """Two fields of the same bytes as 4^j w: the code is masked in place, and its 0 taken off."""
     packed = f"x{4 + step % 2}"
     f.add(f"vldb {packed}, [{_B[0]}], #{tile.b_bytes}", "", "b")
+    if tile.turns_b:
+        f.add(f"vshuffle {packed}, {packed}, {packed}, r1")
     for i in range(2):
         f.add(f"vband x{6 + i}, {packed}, x{8 + 2 * i}")
         f.add(f"vsub.8 x{6 + i}, x{6 + i}, x{9 + 2 * i}")

@@ -1,7 +1,7 @@
 """Kernels that pass once over a tile of C: `zero_*`, `unscale_i32` and `finish_i32_*` of integers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from bdforge.codegen.errors import CodegenError
@@ -72,19 +72,30 @@ def finish(name: str, generation: str, options: Options) -> Callable[[], str]:
 def _finished(name: str, generation: str, wanted: "_Finish") -> str:
     shifts = ", ".join(map(str, wanted.shifts))
     f = Function(name, generation, f"{name}: {wanted.tiles} micro-tiles at p0, shifted right by {shifts} in turn.")
-    wide = int(wanted.size == 4)
     f.control("crRnd", wanted.rounding, "rounding")
     f.control("crSat", 1, "saturate")
-    f.control("crSRSMode", wide, "lanes of 64 bits" if wide else "lanes of 32 bits")
-    f.control("crUPSMode", wide)
     f.set("r8", 0)
     f.add("mov s0, r8", "no shift up")
     _to_part(f, 4 * _TILE * wanted.tiles, wanted.parts)
-    f.add("mov p1, p0", "results")
-    group = len(wanted.shifts)
-    body = _wide if wide else _narrow
-    f.loop("r9", wanted.tiles // group, lambda: body(f, wanted), "blocks")
+    if wanted.size == 4:
+        _pass(f, wanted, _wide)
+    elif wanted.relu:  # an unsigned result of 8 bits would reach 255: what is below 0 goes before, in 32 bits
+        f.add("mov p2, p0", "the tile")
+        _pass(f, wanted, _wide)
+        f.add("mov p0, p2")
+        _pass(f, replace(wanted, shifts=(0,) * len(wanted.shifts)), _narrow)
+    else:
+        _pass(f, wanted, _narrow)
     return f.text()
+
+
+def _pass(f: Function, wanted: "_Finish", body: Callable[[Function, "_Finish"], None]) -> None:
+    """Once over the tile at p0."""
+    wide = int(body is _wide)
+    f.control("crSRSMode", wide, "lanes of 64 bits" if wide else "lanes of 32 bits")
+    f.control("crUPSMode", wide)
+    f.add("mov p1, p0", "results")
+    f.loop("r9", wanted.tiles // len(wanted.shifts), lambda: body(f, wanted), "blocks")
 
 
 def _wanted(name: str, generation: str, options: Options) -> _Finish:
@@ -93,8 +104,6 @@ def _wanted(name: str, generation: str, options: Options) -> _Finish:
         raise CodegenError(f"{name} is not assembled for {generation}: there are integers of AIE2P")
     if told := [option for option in ("BIAS", "SCALE") if options.has(option)]:
         raise CodegenError(f"{name} is not assembled with {told[0]}")
-    if result != "i32" and options.has("RELU"):
-        raise CodegenError(f"{name} is not assembled with RELU")
     unscale = name.startswith("unscale")
     shift = 0 if unscale else options.number("SHIFT", 0)
     fields = _FIELDS if unscale or options.has("FIELD_SCALED") else 1
@@ -134,14 +143,13 @@ def _wide(f: Function, wanted: _Finish) -> None:
 
 def _narrow(f: Function, wanted: _Finish) -> None:
     """int8 and int16, dense from the tile's first byte: results never reach what is still to be read."""
-    sign = "srsSign0" if wanted.relu else "srsSign1"
     for number in range(len(wanted.shifts)):
         for part in ("bmll", "bmlh", "bmhl", "bmhh"):
             f.add(f"vlda {part}{number}, [p0], #64", f"field {number}")
     for number, shift in enumerate(wanted.shifts):
         register = _shift(f, number, shift)
         if wanted.size == 1:
-            f.add(f"vst.srs.4x dm{number}, {register}, [p1], #64, {sign}")
+            f.add(f"vst.srs.4x dm{number}, {register}, [p1], #64, srsSign1")
         else:
             for half in ("cml", "cmh"):
-                f.add(f"vst.srs.2x {half}{number}, {register}, [p1], #64, {sign}")
+                f.add(f"vst.srs.2x {half}{number}, {register}, [p1], #64, srsSign1")

@@ -1,6 +1,6 @@
 """What the generations' registers and accesses differ in, for kernels that are written once."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bdforge.codegen.kernels.function import Function
@@ -29,29 +29,22 @@ class Vectors:
 
     def load_sums(self, f: Function, number: int, place: tuple[str, int], size: int, memory: str) -> None:
         """Load a micro-tile of C, whose elements have `size` bytes, into an accumulator; s0 is the shift."""
-        base, offset = place
-        if size == 4:
-            for i, part in enumerate(self.parts):
-                f.add(f"vlda {part}{number}, [{base}, #{offset + i * self.access}]", "", f"{memory} {i}")
-            return
-        suffix, parts = self.widened[size]
-        step = self._elements * size // len(parts)
-        for i, part in enumerate(parts):
-            text = f"vlda.ups{suffix} {part}{number}, s0, [{base}, #{offset + i * step}]{self.signs[0]}"
-            f.add(text, "", f"{memory} {i}")
+        suffix, parts = self.widened.get(size, ("", self.parts))
+        for i, (part, at) in enumerate(self._places(parts, place, size)):
+            wide = f"vlda.ups{suffix} {part}{number}, s0, {at}{self.signs[0]}"
+            f.add(wide if suffix else f"vlda {part}{number}, {at}", "", f"{memory} {i}")
 
     def store_sums(self, f: Function, number: int, place: tuple[str, int], size: int, memory: str) -> None:
         """Store a micro-tile of C; s0 is the shift."""
-        base, offset = place
-        if size == 4:
-            for i, part in enumerate(self.parts):
-                f.add(f"vst {part}{number}, [{base}, #{offset + i * self.access}]", "", f"{memory} {i}")
-            return
-        suffix, parts = self.narrowed[size]
-        step = self._elements * size // len(parts)
-        for i, part in enumerate(parts):
-            text = f"vst.srs{suffix} {part}{number}, s0, [{base}, #{offset + i * step}]{self.signs[1]}"
-            f.add(text, "", f"{memory} {i}")
+        suffix, parts = self.narrowed.get(size, ("", self.parts))
+        for i, (part, at) in enumerate(self._places(parts, place, size)):
+            narrow = f"vst.srs{suffix} {part}{number}, s0, {at}{self.signs[1]}"
+            f.add(narrow if suffix else f"vst {part}{number}, {at}", "", f"{memory} {i}")
+
+    def _places(self, parts: tuple[str, ...], place: tuple[str, int], size: int) -> Iterator[tuple[str, str]]:
+        """Where each part of an accumulator lies, whose elements have `size` bytes in memory."""
+        (base, offset), step = place, self.rows * 8 * size // len(parts)
+        return ((part, f"[{base}, #{offset + i * step}]") for i, part in enumerate(parts))
 
     def load_tile(self, f: Function, unit: str, number: int, pointer: str, size: int, memory: str) -> None:
         """Load a micro-tile of `size` bytes into an x register, and step on."""
@@ -60,10 +53,6 @@ class Vectors:
             return
         for i, half in zip(range(size // self.access), ("wl", "wh"), strict=False):
             f.add(f"vld{unit} {half}{number}, [{pointer}], #{self.access}", "", f"{memory} {i}")
-
-    @property
-    def _elements(self) -> int:
-        return self.rows * 8
 
 
 AIE2P = Vectors(

@@ -136,15 +136,26 @@ stage() { # stage NAME COMMAND...: stops at the first that fails
   fi
 }
 
+checked() { # checked PID FILE: what a process that ran beside the stages wrote, and its exit code
+  local status=0
+  wait "$1" || status=$?
+  cat -- "$2"
+  return "$status"
+}
+
 run_tests() {
   setup
   cd -- "$root"
   export PYRIGHT_PYTHON_IGNORE_WARNINGS=1 # no search for newer versions
   stage 'ruff check' "$python" -m ruff check --quiet
   stage 'ruff format' "$python" -m ruff format --check --quiet
-  stage 'pyright' "$python" -m pyright --threads 2
+  "$python" -m pyright >"$venv/pyright.txt" 2>&1 & # one processor, where pytest leaves it some time
+  local pyright=$!
+  # shellcheck disable=SC2064
+  trap "kill $pyright 2>/dev/null || true" EXIT
   stage 'build' build host
   stage 'pytest' "$python" -m pytest -n 2 -m 'not slow' "$@"
+  stage 'pyright' checked "$pyright" "$venv/pyright.txt"
 }
 
 sweep() {

@@ -6,10 +6,8 @@
 
 #include "target.hpp"
 
-namespace bdforge {
+namespace bdforge::generator {
 namespace {
-
-using namespace generator;
 
 constexpr std::int64_t values_max = 1 << 16;  // of a program, so that a file cannot ask for more
 constexpr std::size_t written_max = 1 << 10;  // registers of a write, likewise
@@ -234,7 +232,7 @@ private:
 
     std::uint32_t for_(const JsonView& view) {
         only(view, {"kind", "loop", "count", "do"});
-        const std::uint32_t number = bdforge::number(view.at("loop"), 0);
+        const std::uint32_t number = generator::number(view.at("loop"), 0);
         const std::uint32_t at = added(program_.loops, Loop{number, place(view.at("count")), {}});
         if (!loops_.emplace(number, at).second) view.at("loop").refuse("a number that no other loop has");
         const Range body = block(view.at("do"));
@@ -263,7 +261,7 @@ private:
         const bool token = view.has("token") && view.at("token").boolean();
         const Range bds = listed(program_.bds, view.at("bds"), bd);
         if (bds.first == bds.last) view.at("bds").refuse("at least one BD");
-        return added(program_.tasks, Task{direction(view.at("direction")), bdforge::number(view.at("channel"), 0),
+        return added(program_.tasks, Task{direction(view.at("direction")), generator::number(view.at("channel"), 0),
                                           place(view.at("column")), place(view.at("runs")), token, bds});
     }
 
@@ -272,9 +270,8 @@ private:
 };
 
 }  // namespace
+}  // namespace bdforge::generator
 
-generator::Design read_sequence(const JsonView& sequence) {
-    return {Reader().read(sequence.at("program")), read_target(sequence.at("target"))};
+bdforge::generator::Design bdforge::read_sequence(const JsonView& sequence) {
+    return {generator::Reader().read(sequence.at("program")), read_target(sequence.at("target"))};
 }
-
-}  // namespace bdforge

@@ -1,9 +1,9 @@
 """The C++ library over XRT and what belongs to it: CxxObject, CObject, Archive, CxxShared, PreloadLibrary, CxxProgram,
-Filled.
+Filled, Joined.
 
     objects = [env.CxxObject(object, source) for ...]
     env.Archive(library, objects); env.CxxShared(library, objects); env.CxxProgram(program, [*objects, library])
-    env.Filled(text, template, FILLED={"PREFIX": ...})
+    env.Filled(text, template, FILLED={"PREFIX": ...}); env.Joined(one, sources)
 
 Built with what `xrt=` names: headers and libxrt_coreutil of an XRT, or none. Compiled again when a source, a header it
 includes, the compiler's version or the command changes.
@@ -97,6 +97,16 @@ def fill(target, source, env):
     os.replace(part, str(target[0]))
 
 
+def _text_line(target, source, env) -> str:
+    return short_line("TEXT", target)
+
+
+def join(target, source, env):
+    """A source that includes others."""
+    lines = [f'#include "{node.srcnode().get_abspath()}"\n' for node in source]
+    Path(str(target[0])).write_text("".join(lines), encoding="utf-8")
+
+
 def generate(env):
     """Find compiler and XRT and add the builders."""
     env["OPTIMISE"] = "-O2" if env["optimise"] and not env["sanitize"] else "-O0"
@@ -115,8 +125,8 @@ def generate(env):
     for name in ("CxxObject", "CObject"):
         env["BUILDERS"][name].source_scanner = SCons.Tool.SourceFileScanner
     SCons.Tool.SourceFileScanner.add_scanner(".cpp", SCons.Tool.CScanner)
-    fill_action = Action(fill, lambda target, source, env: short_line("TEXT", target), varlist=["FILLED"])
-    env["BUILDERS"]["Filled"] = Builder(action=fill_action)
+    env["BUILDERS"]["Filled"] = Builder(action=Action(fill, _text_line, varlist=["FILLED"]))
+    env["BUILDERS"]["Joined"] = Builder(action=Action(join, _text_line))
     env.Tool("install")
 
 

@@ -38,6 +38,7 @@ class Go:
             if found := shutil.which(name):
                 (self.bin / name).symlink_to(found)
         program(self.bin / "g++", "true")
+        program(self.bin / "getconf", "echo 3")
         program(self.bin / "python3", PYTHON.replace("LOG", str(self.log)))
 
     def __call__(self, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -157,21 +158,34 @@ def test_a_moved_tree_gets_an_environment_of_its_own(go):
     assert len(go.calls("-m venv")) == 2
 
 
-def test_tests_stop_at_the_first_stage_that_fails(go):
-    script = PYTHON.replace("LOG", str(go.log)).replace("case", 'case "$*" in *pyright*) exit 3;; esac\ncase', 1)
-    program(go.bin / "python3", script)
+STAGES = {
+    "ruff check": "ruff check",
+    "ruff format": "ruff format",
+    "build": "SCons",
+    "pytest": "pytest",
+    "pyright": "pyright",
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_tests_stop_at_the_first_stage_that_fails(go, stage):
+    """pyright runs beside the others and is asked at the end; what it wrote is shown there."""
+    fails = f'case "$*" in *"-m {STAGES[stage]}"*) echo a fault; exit 3;; esac\ncase'
+    program(go.bin / "python3", PYTHON.replace("LOG", str(go.log)).replace("case", fails, 1))
     result = go("test")
     assert result.returncode == 3
-    assert result.stdout.splitlines()[-1] == "== pyright"
-    assert "go test: pyright failed (exit code 3)" in result.stderr
-    assert not go.calls("-m pytest")
+    last = list(STAGES).index(stage)
+    expected = [f"== {name}" for name in list(STAGES)[: last + 1]]
+    assert result.stdout.splitlines() == [*expected, "a fault"]
+    assert f"go test: {stage} failed (exit code 3)" in result.stderr
+    assert len(go.calls("-m pytest")) == (last >= 3)
 
 
 def test_tests_pass_arguments_on(go):
     result = go("test", "-k", "locks")
     assert result.returncode == 0, result.stderr
     assert go.calls("-m pytest") == ["-m pytest -n 2 -m not slow -k locks"]
-    assert go.calls("SCons")[-1] == "-m SCons -Q --silent device=strix_halo host"
+    assert go.calls("SCons")[-1] == "-m SCons -Q --silent -j 3 device=strix_halo host"
 
 
 def test_an_unknown_command_is_named(go):

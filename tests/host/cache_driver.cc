@@ -5,14 +5,9 @@
 #include <vector>
 
 #include "bdforge/sequence_cache.hpp"
+#include "designs.hpp"
 
 using bdforge::generator::Parameters;
-
-static std::vector<bdforge::generator::Design> designs() {
-    return {
-#include "designs.inc"
-    };
-}
 
 constexpr int threads = 8, rounds = 200, sizes = 16;
 

@@ -10,16 +10,24 @@ from bdforge.sequences.cpp import cpp_sequence
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-O2", "-pthread"]
+FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-pthread"]
+INCLUDE = f"-I{ROOT / 'host' / 'include'}"
+DESIGNS = """#include "designs.hpp"
+std::vector<bdforge::generator::Design> designs() {{ return {{ {} }}; }}
+"""
 
 
 def compiled(folder: Path, name: str, plans: list[Plan], *flags: str) -> Path:
-    """The program `name`.cc with these designs, which go through JSON as manifests do."""
+    """The program `name`.cc with these designs, which go through JSON as manifests do.
+
+    They are long initialisers that run once, so only the program is optimised.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "designs.inc").write_text(",\n".join(map(initialiser, plans)))
-    program = folder / name
-    paths = [f"-I{folder}", f"-I{ROOT / 'host' / 'include'}", str(HERE / f"{name}.cc"), "-o", str(program)]
-    subprocess.run(["g++", *FLAGS, *flags, *paths], check=True)
+    source, designs, program = folder / "designs.cc", folder / "designs.o", folder / name
+    source.write_text(DESIGNS.format(",\n".join(map(initialiser, plans))))
+    command = ["g++", *FLAGS, *flags, f"-I{HERE}", INCLUDE]
+    subprocess.run([*command, "-O0", "-c", str(source), "-o", str(designs)], check=True)
+    subprocess.run([*command, "-O2", str(HERE / f"{name}.cc"), str(designs), "-o", str(program)], check=True)
     return program
 
 

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from library_builds import ROOT, SANITIZED, run, sanitized_build, scons, small_design
+from library_builds import ROOT, SANITIZED, WITH_XRT, run, sanitized_build, scons, small_design
 
 from bdforge import __version__
 
@@ -62,6 +62,16 @@ def test_objects_are_made_again_when_a_header_changes_that_they_include():
     included = probe.split("/lib/libbdforge.a")[0]
     for header in ("host/include/bdforge/layout.hpp", "host/include/bdforge/json.hpp", "host/src/state.hpp"):
         assert f"+-{header}\n" in included
+
+
+def test_every_source_compiles_by_itself():
+    """Sanitized, they are one source. These are the objects of the library with XRT, too."""
+    folder = WITH_XRT / "host" / "objects"
+    scons(WITH_XRT, str(folder), "xrt=none", "optimise=no")
+    for part in ("src", "src/emulated", "cli", "npu"):
+        objects = folder / part.removeprefix("src").removeprefix("/")
+        made = {path.name.removesuffix(".o") for path in objects.glob("*.cpp.o")}
+        assert made == {path.name for path in (ROOT / "host" / part).glob("*.cpp")}
 
 
 @pytest.mark.skipif(not shutil.which("pkg-config"), reason="pkg-config is not installed")

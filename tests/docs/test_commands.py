@@ -40,6 +40,8 @@ NOT_HERE = {
     "bdforge run build/strix_halo/mine": "runs what was built before: tests/build/test_wheel.py",
     "bdforge generate examples/bitnet/licence.gguf": "needs a built design: tests/models, tests/cli",
     "bdforge new project": "tests/cli/test_new_project.py",
+    "bdforge disasm design.xclbin": "needs an image with programs of cores: tests/isa",
+    "bdforge disasm final.xclbin": "as before",
     "bdforge emulate design.mlir --arg a.npy ...": "left open: tests/cli/test_emulate_machine_code.py",
     "bdforge emulate examples/pass_through.mlir --arg from.npy --arg to.npy --xclbin": "needs an NPU: tests/xrt",
 }

@@ -53,7 +53,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("perf", "mlir"): "programs of cores are made of a design's text",
     ("perf", "isa"): "instructions that kernels are scheduled from have their slots, latencies and units there",
     ("perf", "emulator"): "finalists of a search, and pictures of where time goes, are timed on the array",
-    ("runtime", "isa"): "programs of cores are read from images",
     ("runtime", "mlir"): "designs of users run on the NPU from their text",
     ("runtime", "txn"): "words of a user's sequence",
     ("runtime", "xrt"): "what this machine lacks stands first in what a failure on the NPU says",

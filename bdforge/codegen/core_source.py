@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from xdsl.dialects import func
 from xdsl.ir import Operation
 
 from bdforge.codegen.abi import Callee
@@ -39,8 +38,7 @@ def core_source(core: CoreOp, functions: Mapping[str, Callee], allocation: Alloc
     counted.run()
     body = Body(core, functions, names, counted.best_kept())
     blocks = body.run()
-    calls = tuple(dict.fromkeys(op.callee.string_value() for op in core.walk() if isinstance(op, func.CallOp)))
-    stack = body.stack_bytes + max((functions[name].stack_bytes for name in calls), default=0)
+    stack = body.stack_bytes + max((functions[name].stack_bytes for name in core.callees), default=0)
     if stack > core.stack_size:
         raise CodegenError(
             f"{location(core)}: the program keeps {body.stack_bytes} bytes on the stack and what it calls up to "
@@ -54,7 +52,7 @@ def core_source(core: CoreOp, functions: Mapping[str, Callee], allocation: Alloc
     for block in blocks:
         lines += [f"{block.label}:"] if block.label else []
         lines += scheduled(isa, block)
-    return CoreSource("\n".join(lines) + "\n", calls, stack)
+    return CoreSource("\n".join(lines) + "\n", core.callees, stack)
 
 
 def _names(core: CoreOp, allocation: Allocation | None) -> Callable[[Operation], str | None]:

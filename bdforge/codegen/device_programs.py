@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from xdsl.dialects import func
 from xdsl.dialects.builtin import StringAttr
 
 from bdforge.codegen.core_program import CoreProgram, linked
@@ -42,7 +41,7 @@ def device_programs(device: DeviceOp, kernel: Callable[[str], Kernel]) -> Device
     for core in _bodies(device):
         tile = core.tile.column, core.tile.row
         try:
-            kernels = {name: kernel(name) for name in _called(core)}
+            kernels = {name: kernel(name) for name in core.callees}
         except CodegenError as error:
             without[tile] = str(error)
             continue
@@ -73,10 +72,6 @@ def elf_name(tile: Tile) -> str:
 
 def _bodies(device: DeviceOp) -> Iterator[CoreOp]:
     return (op for op in device.walk() if isinstance(op, CoreOp) and op.elf_file is None)
-
-
-def _called(core: CoreOp) -> Iterator[str]:
-    return (op.callee.string_value() for op in core.walk() if isinstance(op, func.CallOp))
 
 
 def _identity(source: CoreSource, symbols: Mapping[str, int]) -> tuple:

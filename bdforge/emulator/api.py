@@ -17,7 +17,7 @@ from bdforge.emulator.cores.stack import frames_of
 from bdforge.emulator.diagnose import quiet
 from bdforge.emulator.errors import ArgumentError
 from bdforge.emulator.host import HostMemory
-from bdforge.emulator.machine import Machine, empty_design, parsed, stream_operations
+from bdforge.emulator.machine import Machine, empty_design, only_configuration, parsed, stream_operations
 from bdforge.emulator.observe import attend, counted
 from bdforge.emulator.scheduler import STEP_BUDGET, Observer, scheduler_named
 from bdforge.emulator.strictness import Strictness
@@ -102,7 +102,8 @@ def emulate(
     array = Array(start.device, _host(entry, args, instructions, strictness), scheduler, strictness, poison)
     array.by_words, array.breakpoints, array.elfs = instructions is not None, breakpoints, _elfs(elfs or {}, module)
     array.frames = {name: frame for path in objects for name, frame in frames_of(Path(path)).items()}
-    machine = Machine(module, start, {} if kernels is None else kernels, array, image)
+    writes = () if image is None else only_configuration(image)
+    machine = Machine(module, start, {} if kernels is None else kernels, array, writes)
     _run(machine, entry, instructions)
     report = trace = None
     if timing is not None and recorder is not None:

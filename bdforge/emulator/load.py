@@ -25,7 +25,7 @@ from bdforge.images import core_segments
 from bdforge.images.build import program_of
 from bdforge.isa.program import CoreProgram
 from bdforge.lower import Configuration as Lowered
-from bdforge.lower import Piece, configuration
+from bdforge.lower import Piece, allocated, configuration
 from bdforge.lower.state import ArrayState, StateError
 from bdforge.messages import InputError
 from bdforge.mlir import dense, location
@@ -86,17 +86,21 @@ class Configuration:
         self, device: DeviceOp, array: Array, kernels: Mapping[str, Callable], image: Sequence[Operation] = ()
     ):
         self.array, self.kernels = array, kernels
-        found = self._lowered(device)
-        self.allocation = found.allocation
+        programs: Mapping[tuple[int, int], Path | CoreProgram | Sequence[Piece]] = array.elfs
+        if image:
+            self.allocation = allocated(device, _Policy(array.strictness))
+        else:
+            found = self._lowered(device)
+            self.allocation, image, programs = found.allocation, found.operations, {**found.elf_files, **array.elfs}
         self._grow()
         operations = list(device.body.block.ops)
         self.functions = {op.sym_name.data: op for op in operations if isinstance(op, FuncOp)}
         for op in operations:
             if isinstance(op, LockOp) and op.symbol:
                 self.lock(op).name = f"{op.symbol} ({self.lock(op).name})"
-        names = {at: _names(self.array.elfs.get(at, elf)) for at, elf in found.elf_files.items()}
+        names = {at: _names(elf) for at, elf in programs.items()}
         try:
-            state = ArrayState(image or found.operations, {at: t.bytes.size for at, t in array.tiles.items()})
+            state = ArrayState(image, {at: t.bytes.size for at, t in array.tiles.items()})
         except StateError as error:
             raise DesignError(f"the configuration cannot be booted: {error}") from None
         boot(array, state, loading.Programs(array, names))

@@ -22,7 +22,7 @@ from bdforge.txn import Operation, TxnError, decode
 class Machine:
     """An array with a device of a module loaded; MlirError, DesignError or KernelError where that fails.
 
-    With an `image` (CDO, PDI, xclbin or full ELF) it boots from that. ImageError for bytes that are none.
+    With the writes of an `image` it boots from them.
     """
 
     def __init__(
@@ -31,11 +31,11 @@ class Machine:
         start: DeviceOp,
         kernels: Mapping[str, Callable],
         array: Array,
-        image: bytes | None = None,
+        image: Sequence[Operation] = (),
     ) -> None:
         self.array = array
         self.configurations = Reconfiguration(module, array, kernels)
-        self.configurations.load(start, () if image is None else _only_configuration(image))
+        self.configurations.load(start, image)
 
     def run(self, operations: Iterable[Operation]) -> None:
         """Run operations on the array's host memory until nothing moves; EmulationError for what it does not survive.
@@ -54,7 +54,9 @@ class Machine:
         return *self.array.strictness.warnings, *self.array.left_over()
 
 
-def _only_configuration(image: bytes) -> Sequence[Operation]:
+def only_configuration(image: bytes) -> Sequence[Operation]:
+    """The register writes of a CDO, PDI, xclbin or full ELF; ImageError for bytes that are none, DesignError where it
+    holds several configurations."""
     found = read_image(image).configurations
     if len(found) != 1:
         raise DesignError(f"the image holds {len(found)} configurations; give a PDI or CDO of one")

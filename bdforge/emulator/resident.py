@@ -7,17 +7,17 @@ import numpy as np
 from bdforge.emulator.array import Array
 from bdforge.emulator.choose import choose, host_arrays
 from bdforge.emulator.host import HostMemory
-from bdforge.emulator.machine import Machine, parsed, stream_operations
+from bdforge.emulator.machine import Machine, only_configuration, parsed, stream_operations
 from bdforge.emulator.scheduler import STEP_BUDGET, Scheduler
 from bdforge.emulator.strictness import Strictness
-from bdforge.isa.program import CoreProgram
 
 
 class Resident:
     """A design on an array of its own, for any number of runs of instruction words, as on an NPU.
 
-    After a run that failed the next one gets a new array with the design loaded again. `programs` are machine code that
-    cores run instead of their bodies. MlirError, DesignError or KernelError for a design that cannot be loaded.
+    After a run that failed the next one gets a new array with the design loaded again. With an `image` (CDO, PDI,
+    xclbin or full ELF) the array boots from that; the text then gives names, and bodies of cores without machine code,
+    if it gives anything. MlirError, DesignError, KernelError or ImageError for what cannot be loaded.
     """
 
     def __init__(
@@ -26,10 +26,10 @@ class Resident:
         kernels: Mapping[str, Callable],
         file: str = "<string>",
         budget: int = STEP_BUDGET,
-        programs: Mapping[tuple[int, int], CoreProgram] | None = None,
+        image: bytes | None = None,
     ):
         self._module, self._kernels, self._budget = parsed(mlir, file), kernels, budget
-        self._programs = programs or {}
+        self._image = () if image is None else only_configuration(image)
         self._start, _ = choose(self._module, None, None, file, runs_words=True)
         self._machine: Machine | None = self._load()
 
@@ -54,5 +54,5 @@ class Resident:
 
     def _load(self) -> Machine:
         array = Array(self._start.device, HostMemory(), Scheduler(self._budget), Strictness())
-        array.by_words, array.elfs = True, self._programs
-        return Machine(self._module, self._start, self._kernels, array)
+        array.by_words = True
+        return Machine(self._module, self._start, self._kernels, array, self._image)

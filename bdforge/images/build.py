@@ -36,22 +36,24 @@ def image(
     """The file of a suffix in SUFFIXES; the same bytes every time.
 
     `columns` of an xclbin's partition are the device's unless given, `seconds` since 1970 its time stamp. NoCodeError
-    where cores have no machine code, unless `bare` asks for such an image; ImageError for an unknown suffix.
+    where cores have no machine code, unless `bare` asks for such an image: an xclbin then names what these cores call.
+    ImageError for an unknown suffix.
     """
     if suffix not in SUFFIXES:
         raise ImageError(f"images are written as {', '.join(SUFFIXES)}, not {suffix or 'without a suffix'}")
-    if configuration.without_code and not bare:
+    if configuration.bare and not bare:
         raise NoCodeError(_without_code(configuration))
     if suffix == ".cdo":
         return cdo(configuration.operations)
     content = pdi(cdo(part) for part in configuration.parts)
     if suffix == ".pdi":
         return content
-    return xclbin(content, columns or configuration.device.columns, seconds=seconds)
+    columns = columns or configuration.device.columns
+    return xclbin(content, columns, seconds=seconds, host_kernels=configuration.bare)
 
 
 def _without_code(configuration: Configuration) -> str:
-    tiles = configuration.without_code
+    tiles = list(configuration.bare)
     more = f" and {len(tiles) - _NAMED} more" if len(tiles) > _NAMED else ""
     names = ", ".join(map(str, tiles[:_NAMED]))
     cores = f"core {names} has" if len(tiles) == 1 else f"cores {names}{more} have"

@@ -9,7 +9,7 @@ from bdforge.images.cdo import operations
 from bdforge.images.elf import embedded_pdis, is_elf
 from bdforge.images.errors import ImageError, unpack
 from bdforge.images.pdi import cdos, is_pdi
-from bdforge.images.xclbin import MAGIC, Kind, pdis, sections
+from bdforge.images.xclbin import MAGIC, HostKernels, Kind, host_kernels_of, pdis, sections
 from bdforge.txn.operations import Operation
 
 _UUID, _TIME = 416, 312
@@ -26,13 +26,17 @@ class KernelEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """What an xclbin says around its configurations; `section_kinds` with their sizes in bytes."""
+    """What an xclbin says around its configurations; `section_kinds` with their sizes in bytes.
+
+    `host_kernels`, where there are any, mark it as one for the emulated array only.
+    """
 
     uuid: str
     seconds: int
     section_kinds: tuple[tuple[str, int], ...]
     columns: tuple[int, ...]
     kernels: tuple[KernelEntry, ...]
+    host_kernels: HostKernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ def _container(data: bytes) -> Container:
             columns += unpack(content, "<H", 32, "column width")
         elif kind == Kind.IP_LAYOUT:
             kernels += _kernels(content)
-    return Container(uuid.hex(), seconds, tuple(kinds), tuple(columns), tuple(kernels))
+    return Container(uuid.hex(), seconds, tuple(kinds), tuple(columns), tuple(kernels), host_kernels_of(data))
 
 
 def _name(kind: int) -> str:

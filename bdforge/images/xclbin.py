@@ -1,11 +1,13 @@
 """xclbin (axlf): the PDIs of its AIE partition; sections that say what a host may call: memories, kernels, operands."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from html import escape
 from typing import NamedTuple
+
+from pydantic import BaseModel, ValidationError
 
 from bdforge.devices.limits import HOST_BUFFERS
 from bdforge.images.errors import ImageError, piece, unpack
@@ -23,6 +25,7 @@ class Kind(IntEnum):
     MEM_TOPOLOGY = 6
     CONNECTIVITY = 7
     IP_LAYOUT = 8
+    USER_METADATA = 16
     GROUP_TOPOLOGY = 26
     GROUP_CONNECTIVITY = 27
     AIE_PARTITION = 32
@@ -60,6 +63,30 @@ def _pdis(partition: bytes) -> list[bytes]:
         size, offset = unpack(partition, "<16xII", table + _PDI_SIZE * i, f"record of PDI {i}")
         found.append(piece(partition, offset, size, f"PDI {i}"))
     return found
+
+
+HostKernels = Mapping[tuple[int, int], tuple[str, ...]]
+"""Functions that run on the host in the place of cores (column, row) without machine code."""
+
+
+class _Mark(BaseModel):
+    bdforge_host_kernels: list[tuple[tuple[int, int], tuple[str, ...]]]
+
+
+def marked(host_kernels: HostKernels) -> bytes:
+    """The section (USER_METADATA) that marks an xclbin as one for the emulated array only."""
+    return _Mark(bdforge_host_kernels=sorted(host_kernels.items())).model_dump_json().encode()
+
+
+def host_kernels_of(data: bytes) -> HostKernels:
+    """What the mark of an xclbin says; nothing where it has none. ImageError as `sections`."""
+    for kind, content in sections(data):
+        if kind == Kind.USER_METADATA:
+            try:
+                return dict(_Mark.model_validate_json(content).bdforge_host_kernels)
+            except ValidationError:
+                continue  # somebody else's
+    return {}
 
 
 KERNEL_ID = 0x901  # aiecc's

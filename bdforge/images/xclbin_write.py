@@ -10,7 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bdforge.images.xclbin import MAGIC, Kernel, Kind, connectivity, ip_layout, mem_topology, metadata, npu_kernel
+from bdforge.images.xclbin import (
+    MAGIC,
+    HostKernels,
+    Kernel,
+    Kind,
+    connectivity,
+    ip_layout,
+    marked,
+    mem_topology,
+    metadata,
+    npu_kernel,
+)
 from bdforge.images.xclbin_mirror import mirror
 
 _HEADER_BYTES, _SECTION_BYTES, _ALIGN_BYTES = 456, 40, 8
@@ -36,18 +47,24 @@ class Partition:
     operations_per_cycle: int = 2048  # what aiecc writes, on any device
 
 
-def xclbin(pdi: bytes, columns: int, kernel: Kernel | None = None, seconds: int = 0) -> bytes:
+def xclbin(
+    pdi: bytes, columns: int, kernel: Kernel | None = None, seconds: int = 0, host_kernels: HostKernels | None = None
+) -> bytes:
     """An xclbin with one PDI for a partition of so many columns, and one kernel; aiecc's where none is given.
 
-    `seconds` since 1970 are its time stamp. The uuid is a hash of everything else.
+    `seconds` since 1970 are its time stamp. The uuid is a hash of everything else. `host_kernels` mark it as one for
+    the emulated array only.
     """
     kernel = kernel or npu_kernel()
     uuid = hashlib.sha256(pdi).digest()[:16]
-    return assembled(Partition(columns, pdi, uuid), kernel, seconds)
+    marks = [Section(Kind.USER_METADATA, "host_kernels", marked(host_kernels))] if host_kernels else []
+    return assembled(Partition(columns, pdi, uuid), kernel, seconds, marks=marks)
 
 
-def assembled(partition: Partition, kernel: Kernel, seconds: int, uuid: bytes | None = None) -> bytes:
-    """The file of a partition and a kernel; `uuid` instead of the hash."""
+def assembled(
+    partition: Partition, kernel: Kernel, seconds: int, uuid: bytes | None = None, marks: Sequence[Section] = ()
+) -> bytes:
+    """The file of a partition and a kernel, and more sections behind theirs; `uuid` instead of the hash."""
     links = connectivity(kernel)
     sections = [
         Section(Kind.MEM_TOPOLOGY, "mem", mem_topology()),
@@ -57,6 +74,7 @@ def assembled(partition: Partition, kernel: Kernel, seconds: int, uuid: bytes | 
         Section(Kind.CONNECTIVITY, "", links),
         Section(Kind.GROUP_CONNECTIVITY, "", connectivity(kernel, times=2)),
         Section(Kind.GROUP_TOPOLOGY, "", mem_topology()),
+        *marks,
     ]
     if uuid is None:
         uuid = hashlib.sha256(_file(sections, kernel, seconds, bytes(16))).digest()[:16]

@@ -3,7 +3,7 @@
 `configuration` lowers a device of the text; what a runtime sequence writes is `bdforge.txn`'s.
 """
 
-from bdforge.lower.configuration import Configuration, configuration
+from bdforge.lower.configuration import Configuration, allocated, configuration
 from bdforge.lower.cores import Piece
 
-__all__ = ["Configuration", "Piece", "configuration"]
+__all__ = ["Configuration", "Piece", "allocated", "configuration"]

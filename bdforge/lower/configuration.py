@@ -42,8 +42,9 @@ Programs = Callable[[Path, Generation], Iterable[Piece]]
 class Configuration:
     """Register writes of a device, in the three parts that mlir-aie makes files of.
 
-    `without_code` are the cores (column, row) that run whatever program memory holds: the text names no `elf_file`.
-    `elf_files` are the others' programs, `allocation` where buffers and locks lie.
+    `bare` are the cores (column, row) that run whatever program memory holds, since the text names no `elf_file`,
+    with the functions that their bodies call. `elf_files` are the others' programs, `allocation` where buffers and
+    locks lie.
     """
 
     device: Device
@@ -51,7 +52,7 @@ class Configuration:
     elfs: tuple[Operation, ...]
     init: tuple[Operation, ...]
     enable: tuple[Operation, ...]
-    without_code: tuple[Tile, ...]
+    bare: Mapping[Tile, tuple[str, ...]]
     elf_files: Mapping[Tile, Path | Sequence[Piece]]
     allocation: Allocation
 
@@ -80,7 +81,7 @@ def configuration(
     `programs_of` are ELFs, or pieces of them, that cores run instead of the text's.
     """
     files: dict[Tile, Path | Sequence[Piece]] = {**_files(device), **(programs_of or {})}
-    allocation = _allocation(device, policy)
+    allocation = allocated(device, policy)
     cores = _cores(device)
     elfs, init, enable = Writer(), Writer(), Writer()
     for core in cores:
@@ -98,12 +99,13 @@ def configuration(
                 set_dma(init, op, allocation, policy)
     _set_streams(init, _routed(device, policy), policy)
     set_cascades(init, device)
-    bare = tuple(place_of(core.tile) for core in cores if place_of(core.tile) not in files)
+    bare = {place_of(core.tile): core.callees for core in cores if place_of(core.tile) not in files}
     parts = [tuple(writer.operations) for writer in (elfs, init, enable)]
     return Configuration(device.device, device.symbol, parts[0], parts[1], parts[2], bare, files, allocation)
 
 
-def _allocation(device: DeviceOp, policy: Policy | None) -> Allocation:
+def allocated(device: DeviceOp, policy: Policy | None) -> Allocation:
+    """Where buffers and locks lie; AllocationError for what does not fit, unless `policy` lets it pass."""
     if policy is None:
         return allocate(device)
     overlap = "buffer-overlap"

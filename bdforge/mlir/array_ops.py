@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from xdsl.dialects import func
 from xdsl.dialects.builtin import IndexType, IntegerAttr, SymbolNameConstraint, i1
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, region_def, result_def, traits_def
 from xdsl.traits import SymbolOpInterface
@@ -33,6 +34,11 @@ class CoreOp(AieOperation):
     result = result_def(IndexType)
     assembly_format = "`(` $tile_value `)` $body attr-dict"
     irdl_options = OPTIONS
+
+    @property
+    def callees(self) -> tuple[str, ...]:
+        """Functions that its body calls, each once, in the order of their first calls."""
+        return tuple(dict.fromkeys(op.callee.string_value() for op in self.walk() if isinstance(op, func.CallOp)))
 
 
 class Endpoint(NamedTuple):

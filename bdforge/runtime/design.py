@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from bdforge.devices import DEVICES, Device, DeviceError, device_named, mlir_device_named
+from bdforge.emulator.resident import Resident
 from bdforge.files import read_bytes, read_json, read_text
 from bdforge.images.manifest import OWN_TOOLCHAIN, Manifest, manifest_fault
-from bdforge.isa.program import CoreProgram, read_programs
 from bdforge.messages import InputError
 from bdforge.runtime.kernels import load_kernels
 from bdforge.sequences import OperandError, PlannedSequence, Program, ProgramError, SequenceOptions, WalkError, planned
@@ -110,16 +110,20 @@ class BuiltDesign:
         return f"kernels of the host on {len(toolchain.host_cores)} cores, which have no machine code"
 
     @cached_property
-    def programs(self) -> Mapping[tuple[int, int], CoreProgram]:
-        """Machine code of cores by column and row, out of the image of a build without a compiler; else none.
+    def booted(self) -> bytes | None:
+        """The image of a build without a compiler, from which the emulated array boots; None: it takes the text.
 
         BuildError where the image is missing or of another build.
         """
         toolchain = self.manifest.toolchain
         if toolchain is None or toolchain.name != OWN_TOOLCHAIN:
-            return {}
-        role = "emulated" if toolchain.host_cores else "xclbin"
-        return {p.tile: p for p in read_programs(self.image(role).read_bytes(), sparse=True) if p.tile is not None}
+            return None
+        return read_bytes(self.image("emulated" if toolchain.host_cores else "xclbin"), BuildError)
+
+    def resident(self, image: bytes | None = None) -> Resident:
+        """The design on an emulated array of its own, booted from `image` or from the build's; faults as there."""
+        booted = self.booted if image is None else image
+        return Resident(self.mlir, self.kernels, str(self.mlir_file), image=booted)
 
     def image(self, role: str) -> Path:
         """What is loaded onto an NPU: "xclbin" or "elf"; BuildError when it is missing or of another build."""

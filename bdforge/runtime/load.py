@@ -61,8 +61,7 @@ class Emulator:
 
     @cached_property
     def _resident(self) -> Resident:
-        design = self._design
-        return Resident(design.mlir, design.kernels, str(design.mlir_file), programs=design.programs)
+        return self._design.resident()
 
 
 def backend_for(design: BuiltDesign, device: str | None, environ: Mapping[str, str] = os.environ) -> Backend:

@@ -57,7 +57,7 @@ def run(
     name = design.built_sequence(sizes)
     result = emulate(
         design.mlir, buffers, design.kernels, name, instructions=None if name else planned.words(),
-        file=str(design.mlir_file), timing=timing, poison=poison, elfs=design.programs,
+        file=str(design.mlir_file), timing=timing, poison=poison, image=design.booted,
     )  # fmt: skip
     seconds = time.perf_counter() - start
     return Run(fetched(planned, buffers), planned, seconds, result.warnings, result.timing, result.trace)

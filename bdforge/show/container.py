@@ -36,6 +36,8 @@ def _container(container: Container) -> Iterator[RenderableType]:
     table.add_row("columns of partitions", ", ".join(map(str, container.columns)) or "no partition")
     for kernel in container.kernels:
         table.add_row("kernel", f"{kernel.name}, id {kernel.id:#x}")
+    for place, functions in container.host_kernels.items():
+        table.add_row(f"core {place}", f"no machine code; on the host: {', '.join(functions) or 'its body'}")
     table.add_row("sections", ", ".join(f"{name} {size} B" for name, size in container.section_kinds))
     yield table
 

@@ -68,7 +68,7 @@ void Context::boot(const Configuration& pdi, const std::string& images) {
         report(name(), error.what());
         throw Refused{EIO};
     }
-    send_open(connection_.number(), images, shared_copy(pdi).number());
+    send_open(connection_.number(), array_ + images, shared_copy(pdi).number());
     const Answer answer = receive_answer(connection_.number());
     if (answer.status != Status::done) {
         report(name(), answer.status == Status::ended ? "the process with the emulated array has ended" : answer.text);

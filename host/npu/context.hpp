@@ -35,7 +35,9 @@ constexpr std::uint64_t configuration_bytes_most = std::uint64_t{64} << 20;
 
 class Context {
 public:
-    Context(std::uint32_t handle, std::uint32_t columns) : handle_(handle), columns_(columns) {}
+    /// `array`: what so many columns are called in MLIR.
+    Context(std::uint32_t handle, std::uint32_t columns, std::string array)
+        : handle_(handle), columns_(columns), array_(std::move(array)) {}
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
     ~Context() { end(); }
@@ -62,6 +64,7 @@ private:
     void show(const ObjectPointer& object);
 
     const std::uint32_t handle_, columns_;
+    const std::string array_;
     std::mutex booting_;
     mutable std::mutex guard_;
     std::condition_variable moved_;

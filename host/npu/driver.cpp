@@ -89,14 +89,18 @@ std::shared_ptr<Context> Driver::context(std::uint32_t handle) const {
 }
 
 void Driver::create_context(CreateContext& wanted) {
-    std::ifstream file(folder_ + "/info/cores");  // columns, and cores of each
-    std::uint32_t columns = 0, rows = 1;
-    file >> columns >> rows;
-    if (wanted.num_tiles == 0 || wanted.num_tiles % rows != 0 || wanted.num_tiles / rows > columns) throw Refused{EINVAL};
+    std::ifstream file(folder_ + "/info/arrays");  // cores of a column, and what 1, 2, ... columns are called
+    std::uint32_t rows = 0;
+    file >> rows;
+    if (rows == 0 || wanted.num_tiles == 0 || wanted.num_tiles % rows != 0) throw Refused{EINVAL};
+    const std::uint32_t columns = wanted.num_tiles / rows;
+    std::string array;
+    for (std::uint32_t i = 0; i < columns; ++i)
+        if (!(file >> array)) throw Refused{EINVAL};
     const std::lock_guard<std::mutex> lock(guard_);
     wanted.handle = next_context_++;
     wanted.syncobj_handle = 0;  // XRT then waits by wait_cmd
-    contexts_[wanted.handle] = std::make_shared<Context>(wanted.handle, wanted.num_tiles / rows);
+    contexts_[wanted.handle] = std::make_shared<Context>(wanted.handle, columns, array);
 }
 
 void Driver::configure(const ConfigureContext& wanted) {

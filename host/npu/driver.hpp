@@ -11,7 +11,7 @@
 
 namespace npu {
 
-/// Images that this program has opened, the last one first, NUL between them: a configuration comes from one of them.
+/// Images that this program has opened, the last one first, a NUL before each: a configuration comes from one of them.
 std::string opened_images();
 
 class Driver {

@@ -127,7 +127,7 @@ namespace npu {
 std::string opened_images() {
     const std::lock_guard<std::mutex> lock(opened().guard);
     std::string all;
-    for (const std::string& image : opened().images) all += (all.empty() ? "" : std::string(1, '\0')) + image;
+    for (const std::string& image : opened().images) all += '\0' + image;
     return all;
 }
 

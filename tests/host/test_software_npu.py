@@ -1,6 +1,7 @@
 """The software NPU as programs without XRT see it: by ioctls alone."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ from bdforge.runtime.service.npu import LIBRARY_VARIABLE, NpuError, preload_libr
 from fuzz import device_ioctls
 from support.built_designs import PlannedDesign, build, spec_content
 from support.processes import below, servers, taken
-from support.raw_problem import read_result, write_problem
+from support.raw_problem import XCLBIN, coded_xclbin, read_result, write_problem
 
 SIZES = (20, 40, 60)
 KILOBYTES = 2048  # that the processes of one program may grow by, whatever it runs
@@ -68,6 +69,19 @@ def check_flat(seen: list[dict[str, int]], programs: int):
 def test_programs_run_side_by_side_and_give_back_what_they_take(environ: Mapping[str, str], tmp_path: Path):
     """Each run has a buffer of 1 MiB of its own, so that a leak of one shows within a few."""
     check_flat(run_at_once(tmp_path, environ, 2, 20), 2)
+
+
+def test_an_xclbin_of_machine_code_runs_alone_in_a_folder(environ: Mapping[str, str], tmp_path: Path):
+    ((design, expected),) = designs(tmp_path, 1)
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    for file in design.folder.glob("*.bin"):
+        shutil.copy(file, alone)
+    (alone / XCLBIN).write_bytes(coded_xclbin(design.mlir, design.plan))
+    words = [sys.executable, "-m", "support.raw_npu", "1", alone]
+    subprocess.run(words, env=environ, input=b"\n", stdout=subprocess.DEVNULL, check=True, timeout=60)
+    shutil.copy(alone / "2.bin", design.folder)
+    np.testing.assert_array_equal(read_result(design, SIZES), expected)
 
 
 @pytest.mark.slow

@@ -11,17 +11,19 @@ from library_builds import WITH_XRT, Done, replace_kernels, scons, small_design,
 from software_npu import SoftwareNpu, run_alone
 from xrt_containers import compile_stock_program, make_elf, make_instruction_elf, make_xclbin, tool
 
-from bdforge.operators import manifest
+from bdforge.images import pdis
+from bdforge.operators import manifest, render
 from bdforge.runtime.service.npu import BDF, LIBRARY
 from support.built_designs import build as build_design
 from support.built_designs import spec_content
 from support.image_contents import xclbin_contents
-from support.raw_problem import XCLBIN, read_result, write_problem
+from support.raw_problem import coded_xclbin, marked_xclbin, read_result, write_problem
 from support.xrt_packages import FetchError, XrtPackages, fetch_packages
 
 PLAN = small_plan()
 PROBLEM = PLAN.spec.problems[0]
 SIZES = ["-M", "33", "-K", "40", "-N", "70"]
+(PDI,) = pdis(coded_xclbin(render(PLAN, PLAN.spec.problems), PLAN))
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +56,13 @@ def program(build: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def design(xrt: XrtPackages, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small design's manifest with an xclbin and a full ELF beside it."""
+    """The small design's manifest, an xclbin for kernels of the host, and a full ELF of machine code beside it."""
     folder = tmp_path_factory.mktemp("small")
-    xclbin = make_xclbin(xrt, small_design(folder, PLAN), PLAN.spec.columns)
-    make_elf(xrt, xclbin, PLAN)
+    xclbin = small_design(folder, PLAN)
+    xclbin.write_bytes(marked_xclbin(render(PLAN, PLAN.spec.problems)))
+    coded = folder / "code" / xclbin.name
+    coded.parent.mkdir()
+    shutil.copy(make_elf(xrt, make_xclbin(xrt, coded, PDI, PLAN.spec.columns), PLAN), folder)
     write_manifest(folder, PLAN)
     return xclbin
 
@@ -119,7 +124,8 @@ def test_an_xclbin_is_read_back_as_the_manifest_describes_it(xrt: XrtPackages, d
     manifest = json.loads((design.parent / "manifest.json").read_text())
     contents = xclbin_contents(xrt.command("xclbinutil"), design, tmp_path)
     assert contents.columns == manifest["spec"]["array"]["columns"]
-    assert contents.kernels == {manifest["kernel"]: ["opcode", "instr", "ninstr", "bo0", "bo1", "bo2"]}
+    arguments = ["opcode", "instr", "ninstr", "bo0", "bo1", "bo2", "bo3", "bo4"]
+    assert contents.kernels == {manifest["kernel"]: arguments}
 
 
 @pytest.mark.parametrize("sizes", [(33, 40, 70), (70, 5, 33)])
@@ -165,14 +171,17 @@ def test_xrts_own_tool_finds_the_device(
 
 
 def test_a_program_that_knows_only_xrt_runs_words_and_instruction_elfs(npu: SoftwareNpu, tmp_path: Path):
+    """Its xclbin holds machine code, and is all that there is of the design."""
     stock = compile_stock_program(npu.xrt, tmp_path / "stock_xrt")
     made, sizes = build_design(tmp_path / "own", spec_content(16, 16, 32)), (20, 40, 60)
     expected = write_problem(made, sizes)
+    alone = tmp_path / "alone.xclbin"
+    alone.write_bytes(coded_xclbin(made.mlir, made.plan))
     tool(npu.xrt, made.folder, "aiebu-asm", "-t", "aie2txn", "-c", "words.bin", "-o", "insts.elf")
     empty = (made.folder / "2.bin").read_bytes()
     for instructions in ("words.bin", "insts.elf"):
         (made.folder / "2.bin").write_bytes(empty)
-        done = npu.run(stock, made.folder / XCLBIN, made.folder / instructions, made.folder)
+        done = npu.run(stock, alone, made.folder / instructions, made.folder)
         assert (done.returncode, done.stderr) == (0, "")
         np.testing.assert_array_equal(read_result(made, sizes), expected)
     own = "context 1, command 1: "
@@ -273,9 +282,8 @@ def test_a_design_for_another_npu_is_refused(new_npu: Callable[[str], SoftwareNp
 def test_a_full_elf_loads_the_configuration_first(xrt: XrtPackages, design: Path):
     """XRT patches the address of each PDI into the stream; nothing else configures the array."""
     elf = design.with_suffix(".elf").read_bytes()
-    pdi = (design.parent / "small.elf.prj" / "00000000-0000-0000-0000-000000000001.pdi").read_bytes()
-    assert pdi in elf
-    load = np.array([8 | 1 << 16, len(pdi)], "<u4").tobytes()
+    assert PDI in elf
+    load = np.array([8 | 1 << 16, len(PDI)], "<u4").tobytes()
     assert elf.count(load) == 1
     assert b".pdi.1\0" in elf
     assert f"{PROBLEM.sequence}\0".encode() in elf
@@ -302,10 +310,10 @@ def test_files_that_are_no_designs_are_refused(npu: SoftwareNpu, xrt: XrtPackage
 
 
 def test_a_kernel_that_is_not_the_manifests_is_refused(npu: SoftwareNpu, xrt: XrtPackages, program: Path, copy: Path):
-    path = make_xclbin(xrt, copy / "small.xclbin", PLAN.spec.columns, kernel="OTHER")
+    path = make_xclbin(xrt, copy / "small.xclbin", PDI, PLAN.spec.columns, kernel="OTHER")
     write_manifest(copy, PLAN)
     refused(npu.run(program, "-x", path, *SIZES), 2, "the manifest names kernel MLIR_AIE, the xclbin has OTHER")
-    make_xclbin(xrt, path, PLAN.spec.columns, operands=2)
+    make_xclbin(xrt, path, PDI, PLAN.spec.columns, operands=2)
     write_manifest(copy, PLAN)
     refused(npu.run(program, "-x", path, *SIZES), 2, "kernel MLIR_AIE takes 5 arguments, the design needs 6")
 

@@ -1,4 +1,4 @@
-"""What XRT's own tools and headers make: xclbins and full ELFs around a placeholder PDI, and a program."""
+"""What XRT's own tools and headers make: xclbins and full ELFs around a PDI, and a program."""
 
 import json
 import subprocess
@@ -10,14 +10,16 @@ from bdforge.operators.gemm.spec import Problem
 from bdforge.toolchain.full_elf import ElfTools, write_full_elf
 from support.xrt_packages import XrtPackages
 
-PDI = "placeholder.pdi"
+PDI = "design.pdi"
 KERNEL_ID = "0x901"
 
 
-def make_xclbin(xrt: XrtPackages, path: Path, columns: int, kernel: str = "MLIR_AIE", operands: int = 3) -> Path:
+def make_xclbin(
+    xrt: XrtPackages, path: Path, pdi: bytes, columns: int, kernel: str = "MLIR_AIE", operands: int = 3
+) -> Path:
     """An xclbin with one kernel that takes opcode, instructions, their count, and `operands` buffers."""
     folder = path.parent
-    (folder / PDI).write_bytes(bytes(1024))
+    (folder / PDI).write_bytes(pdi)
     for name, content in (
         ("mem.json", _memory()),
         ("kernels.json", _kernels(kernel, operands)),

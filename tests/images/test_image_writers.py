@@ -8,8 +8,8 @@ from bdforge.images import ImageError, cdos, commands, pdis, sections, writes
 from bdforge.images.build import NoCodeError, image
 from bdforge.images.cdo import cdo, joined
 from bdforge.images.pdi import pdi
-from bdforge.images.xclbin import npu_kernel
-from bdforge.images.xclbin_write import Partition, assembled, xclbin
+from bdforge.images.xclbin import Kind, host_kernels_of, npu_kernel
+from bdforge.images.xclbin_write import Partition, Section, assembled, xclbin
 from bdforge.txn import BlockWrite, Noop, Write
 from support.cdo_vectors import PARTS, VECTORS
 from support.images import IMAGES
@@ -63,6 +63,18 @@ def test_blocks_of_any_length_are_read_back_and_aligned(words, before):
         (block, *_) = (command for command in commands(file) if command.code == 0x105)
         data = block.offset + (12 if words + 2 < 255 else 16)
         assert data % 16 == 0
+
+
+def test_an_xclbin_for_the_emulated_array_alone_says_so_and_why():
+    (content,) = pdis(IMAGES["xclbin_small"])
+    functions = {(7, 5): ("zero", "mm"), (0, 2): ()}
+    marked = xclbin(content, 8, host_kernels=functions)
+    assert host_kernels_of(marked) == functions
+    assert (marked, pdis(marked)) == (xclbin(content, 8, host_kernels=dict(reversed(functions.items()))), [content])
+    assert host_kernels_of(xclbin(content, 8)) == {}
+    for other in (b"", b"{}", b'{"bdforge_host_kernels": [[0, 2]]}', b"\xff" * 99):
+        strange = [Section(Kind.USER_METADATA, "", other)]
+        assert host_kernels_of(assembled(Partition(8, content, PDI_UUID), npu_kernel(), 0, marks=strange)) == {}
 
 
 def test_what_waits_is_no_image():

@@ -14,13 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bdforge.operators.gemm import sequence
 from bdforge.runtime.service import serving
 from bdforge.runtime.service.server import HELD_MAX
-from bdforge.sequences.buffers import fetched
 from support.built_designs import PlannedDesign
-from support.device_client import BAD_INPUT, DONE, FAULT, DeviceClient
-from support.gemm_problems import host_buffers
+from support.device_client import BAD_INPUT, DONE, FAULT, DeviceClient, Job
 from support.processes import below, servers
 
 GONE = (-1, "")
@@ -47,26 +44,6 @@ def process(named: tuple[str, int]) -> int:
 @pytest.fixture
 def client(server: str) -> DeviceClient:
     return DeviceClient(server)
-
-
-class Job:
-    """A GEMM with its buffers on a connection."""
-
-    def __init__(self, client: DeviceClient, design: PlannedDesign, sizes: tuple[int, int, int], seed: int = 1):
-        M, K, N = sizes
-        rng = np.random.default_rng(seed)
-        a, b = rng.integers(-128, 128, (M, K), np.int8), rng.integers(-1, 2, (K, N), np.int8)
-        self.expected = a.astype(np.int32) @ b.astype(np.int32)
-        self._planned = sequence(design.plan, M, K, N)
-        self.words, self.stream = client.share(np.asarray(self._planned.words(), np.uint32))
-        arrays = host_buffers(self._planned, {"A": a, "B": b})
-        shared = [client.share(array) for array in arrays]
-        self.run = self.words, [number for number, _ in shared]
-        self._c = shared[2][1]
-
-    @property
-    def right(self) -> bool:
-        return np.array_equal(fetched(self._planned, [self._c] * 3)["C"], self.expected)
 
 
 @pytest.fixture
@@ -245,7 +222,7 @@ def test_the_run_of_a_client_that_is_gone_ends(server: str, process: int, small:
 
 
 def test_strangers_are_answered_or_left(server: str, small: PlannedDesign):
-    assert DeviceClient(server).open("", version=2)[0] == DONE
+    assert DeviceClient(server).open("", version=3)[0] == DONE
     status, text = DeviceClient(server).open(manifest(small), version=9)
     assert status == FAULT
     assert "version 9 of the device's protocol" in text

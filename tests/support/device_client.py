@@ -8,6 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from bdforge.operators.gemm import sequence
+from bdforge.sequences.buffers import fetched
+from support.built_designs import PlannedDesign
+from support.gemm_problems import host_buffers
+
 DONE, BAD_INPUT, FAULT, STUCK = range(4)
 PAGE = 4096
 
@@ -22,9 +27,18 @@ class DeviceClient:
         self._end = PAGE
         self._sizes: dict[int, int] = {}
 
-    def open(self, manifest: Path | str, version: int = 2) -> tuple[int, str]:
+    def open(self, manifest: Path | str, version: int = 3) -> tuple[int, str]:
         """Status and text of the answer."""
         self.socket.send(struct.pack("<II", 1, version) + os.fsencode(manifest))
+        return self.answer()
+
+    def configure(self, array: str, pdi: bytes, *images: Path) -> tuple[int, str]:
+        """Status and text for a hardware context's configuration, which may come from images."""
+        file = os.memfd_create("pdi")
+        os.write(file, pdi)
+        text = b"\0".join(map(os.fsencode, (array, *images)))
+        socket.send_fds(self.socket, [struct.pack("<II", 1, 3) + text], [file])
+        os.close(file)
         return self.answer()
 
     def answer(self) -> tuple[int, str]:
@@ -61,3 +75,23 @@ class DeviceClient:
         with os.fdopen(self.start(*runs), "rb") as pipe:
             packet = pipe.read()
         return (int.from_bytes(packet[:4], "little"), packet[8:].decode()) if packet else (-1, "")
+
+
+class Job:
+    """A GEMM with its buffers on a connection."""
+
+    def __init__(self, client: DeviceClient, design: PlannedDesign, sizes: tuple[int, int, int], seed: int = 1):
+        M, K, N = sizes
+        rng = np.random.default_rng(seed)
+        a, b = rng.integers(-128, 128, (M, K), np.int8), rng.integers(-1, 2, (K, N), np.int8)
+        self.expected = a.astype(np.int32) @ b.astype(np.int32)
+        self._planned = sequence(design.plan, M, K, N)
+        self.words, self.stream = client.share(np.asarray(self._planned.words(), np.uint32))
+        arrays = host_buffers(self._planned, {"A": a, "B": b})
+        shared = [client.share(array) for array in arrays]
+        self.run = self.words, [number for number, _ in shared]
+        self._c = shared[2][1]
+
+    @property
+    def right(self) -> bool:
+        return np.array_equal(fetched(self._planned, [self._c] * 3)["C"], self.expected)

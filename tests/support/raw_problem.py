@@ -9,8 +9,10 @@ import numpy as np
 from bdforge.images.build import image, program_of
 from bdforge.lower import configuration
 from bdforge.mlir import DeviceOp, parse
+from bdforge.operators import Plan
 from bdforge.operators.gemm import sequence
 from bdforge.sequences.buffers import fetched
+from bdforge.toolchain.assembled import built_image
 from support.built_designs import PlannedDesign
 from support.gemm_problems import host_buffers
 
@@ -36,11 +38,23 @@ def read_result(design: PlannedDesign, sizes: tuple[int, int, int]) -> np.ndarra
     return fetched(sequence(design.plan, *sizes), [content] * 3)["C"]
 
 
+def marked_xclbin(text: str) -> bytes:
+    """An xclbin of a design's text, whose cores have no machine code."""
+    device = next(op for op in parse(text).walk() if isinstance(op, DeviceOp))
+    return image(configuration(device, program_of), ".xclbin", bare=True)
+
+
+def coded_xclbin(text: str, plan: Plan) -> bytes:
+    """An xclbin of a design's text with machine code in every core."""
+    made = built_image(text, "design.mlir", plan.kernels.defines, [])
+    assert not made.without
+    return made.xclbin
+
+
 def add_xclbin(design: PlannedDesign) -> Path:
-    """An xclbin of the design's text, whose cores have no machine code, listed in its manifest."""
-    device = next(op for op in parse(design.mlir).walk() if isinstance(op, DeviceOp))
+    """An xclbin whose cores have no machine code, listed in the design's manifest."""
     path = design.folder / XCLBIN
-    path.write_bytes(image(configuration(device, program_of), ".xclbin", bare=True))
+    path.write_bytes(marked_xclbin(design.mlir))
     facts = json.loads((design.folder / "manifest.json").read_text())
     facts["files"]["xclbin"] = {"path": XCLBIN, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
     (design.folder / "manifest.json").write_text(json.dumps(facts))

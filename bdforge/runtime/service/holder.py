@@ -7,51 +7,32 @@ import signal
 import socket
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
-from bdforge.devices import DeviceError, device_named, mlir_device_named
 from bdforge.emulator import EmulationError
 from bdforge.emulator.resident import Resident
-from bdforge.messages import Fault, path_word
-from bdforge.runtime.design import BuildError, BuiltDesign
+from bdforge.messages import Fault
+from bdforge.runtime.design import BuildError
+from bdforge.runtime.service.origin import Wanted
 from bdforge.runtime.service.runner import Runner, Tell
 from bdforge.runtime.service.wire import Status, receive, say
 from bdforge.watched import Part, parted
 
 
-def hold(channel: socket.socket, manifest: Path, tell: Tell) -> None:
+def hold(channel: socket.socket, wanted: Wanted, tell: Tell) -> None:
     """Load the design and say so on `channel`; then serve the clients that come over it, until it and they end."""
     try:
-        resident = load_resident(manifest)
+        resident = wanted.load()
     except BuildError as error:
         say(channel, Status.BAD_INPUT, error)
     except (EmulationError, Fault) as error:
-        say(channel, Status.FAULT, f"{path_word(manifest)}: {error}")
+        say(channel, Status.FAULT, f"{wanted}: {error}")
     except MemoryError:
-        say(channel, Status.FAULT, f"{path_word(manifest)}: memory is used up; end other programs")
+        say(channel, Status.FAULT, f"{wanted}: memory is used up; end other programs")
     else:
         gc.collect()
         gc.freeze()  # copies share what nobody touches
         say(channel, Status.DONE)
         Holder(channel, resident, tell).keep()
-
-
-def load_resident(manifest: Path) -> Resident:
-    """The design of a manifest on an array of its own. BuildError for files that are missing or of different builds, or
-    a manifest that is not theirs; EmulationError or Fault for a design that the array does not take."""
-    design = BuiltDesign.load(manifest.parent)
-    facts = design.manifest
-    resident = Resident(design.mlir, design.kernels, str(design.mlir_file), programs=design.programs)
-    try:
-        product, array = device_named(facts.device), mlir_device_named(facts.mlir_device)
-    except DeviceError as error:
-        raise BuildError(f"{manifest}: {error}; build the design again") from None
-    if resident.device != array.mlir or product.generation is not array.generation:
-        raise BuildError(
-            f"{manifest}: is for {facts.device} ({facts.mlir_device}), but {design.mlir_file} is for "
-            f"{resident.device}; they come from different builds, build the design again"
-        )
-    return resident
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,8 @@ def _write_files(folder: Path, product: Device) -> None:
     (folder / "dev/accel").mkdir(parents=True)
     (folder / "dev/accel/accel0").touch()
     (folder / "info").mkdir()
-    (folder / "info/cores").write_text(f"{product.columns} {product.core_rows}\n")
+    arrays = [product.part(columns + 1) for columns in range(product.columns)]
+    (folder / "info/arrays").write_text("\n".join([str(product.core_rows), *arrays, ""]))
     for parameter, content in _answers(product).items():
         (folder / "info" / str(parameter)).write_bytes(content)
 

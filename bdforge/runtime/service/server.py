@@ -1,8 +1,6 @@
 """The device server: takes clients in, and gives each to the process that holds its design."""
 
 import ctypes
-import hashlib
-import json
 import os
 import select
 import signal
@@ -14,7 +12,7 @@ from pathlib import Path
 
 from bdforge.runtime.design import BuildError
 from bdforge.runtime.service.holder import hold
-from bdforge.runtime.service.origin import manifest_of
+from bdforge.runtime.service.origin import Built, Wanted, configured
 from bdforge.runtime.service.runner import Tell
 from bdforge.runtime.service.wire import (
     Status,
@@ -63,7 +61,7 @@ class _Server:
         self._control, self._tell = control, tell
         self._poll = select.poll()
         self._sockets: dict[int, socket.socket] = {}  # listening ones, and clients that have not said what they want
-        self._held: dict[tuple, _Held] = {}  # by manifest and files, the last one used comes last
+        self._held: dict[tuple, _Held] = {}  # by what they hold, the last one used comes last
         self._dismissed: list[_Held] = []
         self._poll.register(control, select.POLLIN)
 
@@ -103,24 +101,24 @@ class _Server:
         self._poll.unregister(arrived)
         del self._sockets[arrived.fileno()]
         try:
-            manifest = _asked_for(arrived)
+            wanted = _asked_for(arrived)
         except WireError as error:
             say(arrived, Status.FAULT, error)
         except BuildError as error:
             say(arrived, Status.BAD_INPUT, error)
         else:
-            if manifest is not None:
-                self._give(arrived, manifest)
+            if wanted is not None:
+                self._give(arrived, wanted)
                 return
             say(arrived, Status.DONE)
         arrived.close()
 
-    def _give(self, client: socket.socket, manifest: Path) -> None:
+    def _give(self, client: socket.socket, wanted: Wanted) -> None:
         """A client to the holder of its design, which may have to be started; the oldest of too many are dismissed."""
-        key = fingerprint(manifest)
+        key = wanted.key
         held = self._held.pop(key, None)
         if held is None:
-            held = self._hold(client, manifest)
+            held = self._hold(client, wanted)
         elif held.ready:
             self._send(held, client)
         else:
@@ -130,14 +128,14 @@ class _Server:
         for old in ready[: max(0, len(self._held) - HELD_MAX)]:
             self._dismiss(old)
 
-    def _hold(self, client: socket.socket, manifest: Path) -> _Held:
+    def _hold(self, client: socket.socket, wanted: Wanted) -> _Held:
         channel, theirs = connected()
         process = parted()
         if process is None:
             for own in (channel, client):
                 own.close()
             self._forget_all()
-            hold(theirs, manifest, self._tell)
+            hold(theirs, wanted, self._tell)
             os._exit(0)
         theirs.close()
         held = _Held(process, os.pidfd_open(process.pid), channel, [client])
@@ -208,30 +206,19 @@ class _Server:
         self._dismissed.remove(held)
 
 
-def _asked_for(client: socket.socket) -> Path | None:
-    """The manifest that a client wants to have loaded; None when it only asks, or is gone."""
+def _asked_for(client: socket.socket) -> Wanted | None:
+    """What a client wants to have loaded; None when it only asks, or is gone."""
     if (came := receive(client)) is None:
         return None
     packet, files = came
     try:
         text = text_to_open(packet)
         if files:
-            return manifest_of(files[0], text.split("\0") if text else [])
-        return Path(text) if text else None
+            array, *images = text.split("\0")
+            return configured(array, files[0], images)
+        return Built(Path(text)) if text else None
     finally:
         discard(files)
-
-
-def fingerprint(manifest: Path) -> tuple:
-    """What tells a build from others: its manifest's content, and which files that names."""
-    try:
-        content = manifest.read_bytes()
-        files = [Path(manifest.parent, entry["path"]) for entry in json.loads(content)["files"].values()]
-        states = [(str(file), file.stat()) for file in files if file.is_file()]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return (str(manifest),)  # loading it says what is wrong
-    stamps = tuple((name, state.st_ino, state.st_size, state.st_mtime_ns) for name, state in states)
-    return str(manifest), hashlib.sha256(content).digest(), stamps
 
 
 def _is_ours(client: socket.socket) -> bool:

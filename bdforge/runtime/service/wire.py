@@ -1,11 +1,11 @@
-"""What hosts and the device server say to each other, version 2.
+"""What hosts and the device server say to each other, version 3.
 
 Packets of a Unix socket of type SOCK_SEQPACKET, of little-endian words of 32 bits unless stated; addresses, bytes and
 offsets have 64. A connection is one loaded design; a program that loads two has two.
 
 - `OPEN`: 1, version, then text: the manifest's absolute path, or none to ask whether a server is there. With a file,
-  that holds the PDI of a hardware context, and the text is the paths of images, NUL between them, one of which it
-  comes from. Is answered on the connection.
+  that holds the PDI of a hardware context, the text is the array's name in MLIR and the paths of images that the PDI
+  may come from, NUL between all of them. Is answered on the connection.
 - `BUFFER`: 2, 0, address, bytes, offset in the file that comes with it, such as a memfd. No answer.
 - `FREE`: 3, 0, address of a buffer. No answer.
 - `RUN`: 4, how many runs, then for each: its form, how many arguments, address and bytes of its words, addresses of its
@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 from bdforge.messages import told
 
-VERSION = 2
+VERSION = 3
 PACKET_BYTES = 1 << 16
 FILES_MAX = 4
 _TWO = struct.Struct("<II")

@@ -8,7 +8,7 @@
 
 namespace bdforge::emulated {
 
-constexpr std::uint32_t protocol_version = 2;
+constexpr std::uint32_t protocol_version = 3;
 enum class Packet : std::uint32_t { open = 1, buffer = 2, free = 3, run = 4, sequence = 5 };
 enum class Form : std::uint32_t { stream, control_code };
 enum class Status : std::uint32_t { done, bad_input, fault, stuck, ended };  // ended: nobody is there any more

@@ -1,13 +1,18 @@
-"""Timed emulation of BitNet's layers: `python benchmarks/timed_emulation.py [M,K,N ...] [--kernel-efficiency X]`.
+"""Timed emulation of BitNet's layers:
 
-Prints host seconds of the functional and the timed run, the emulated time, and lower bounds that no schedule can beat:
-all MACs at the rate of the kernel schedule, and all bytes of DRAM at its highest rate. Needs `scons host`.
+    python benchmarks/timed_emulation.py [M,K,N ...] [--design FOLDER] [--kernel-efficiency X]
+
+Prints host seconds of the functional and the timed run, the emulated time and what the emulated shims moved, and lower
+bounds that no schedule can beat: all MACs at the rate of the kernel schedule, all bytes of DRAM at its highest rate.
+Without dispatch; "whole" counts dispatch and the last token, as docs/performance.md does. Needs `scons host`.
 """
 
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from bdforge.devices.timing import Timing
 from bdforge.emulator import TimingOptions, TimingReport, replay
@@ -18,22 +23,13 @@ from bdforge.runtime import BuiltDesign, run
 
 DESIGN = Path(__file__).resolve().parents[1] / "build" / "strix_halo" / "gemm_i8_i2_bitnet"
 SHAPES = ((256, 2560, 2560), (256, 2560, 640), (256, 6912, 2560), (256, 2560, 13824))
-TITLE = "{:>16} {:>6} {:>6} {:>6} | {:>8} {:>7} | {:>8} {:>8} {:>6} | {:>6} {:>6} {:>6}"
-COLUMNS = (
-    "M x K x N",
-    "funct.",
-    "timed",
-    "replay",
-    "us",
-    "TOPS",
-    "compute",
-    "DRAM",
-    "ratio",
-    "kern.",
-    "DRAM",
-    "contr.",
-)
-ROW = "{:>16} {:6.2f} {:6.2f} {:6.2f} | {:8.1f} {:7.2f} | {:8.1f} {:8.1f} {:6.2f} | {:6.1%} {:6.1%} {:6.1%}"
+HOST = ("{:>16} {:>6} {:>6} {:>6}", "{:>16} {:6.2f} {:6.2f} {:6.2f}", ("M x K x N", "funct.", "timed", "replay"))
+ARRAY = ("{:>8} {:>6} {:>6} {:>6}", "{:8.1f} {:6.2f} {:6.2f} {:6.1f}", ("us", "TOPS", "whole", "MB"))
+BOUNDS = ("{:>8} {:>8} {:>6}", "{:8.1f} {:8.1f} {:6.2f}", ("compute", "DRAM", "ratio"))
+BUSY = ("{:>6} {:>6} {:>6}", "{:6.1%} {:6.1%} {:6.1%}", ("kern.", "DRAM", "contr."))
+PARTS = (HOST, ARRAY, BOUNDS, BUSY)
+TITLE, ROW = " | ".join(title for title, _, _ in PARTS), " | ".join(row for _, row, _ in PARTS)
+COLUMNS = [name for _, _, names in PARTS for name in names]
 
 
 def compute_seconds(options: TimingOptions, calls: dict[str, int], cores: int) -> float:
@@ -48,8 +44,8 @@ def compute_seconds(options: TimingOptions, calls: dict[str, int], cores: int) -
 
 
 def dram_seconds(timing: Timing, report: TimingReport) -> float:
-    """Every byte at the highest rates."""
-    return (report.dram.read_bytes / timing.dram_read_gb_s + report.dram.write_bytes / timing.dram_write_gb_s) / 1e9
+    """Every byte at the highest rates of reads, of writes and of both ways together."""
+    return timing.port_ns(report.dram.read_bytes, report.dram.write_bytes) / 1e9
 
 
 def measure(design: BuiltDesign, problem: Problem, efficiency: float) -> None:
@@ -74,28 +70,29 @@ def measure(design: BuiltDesign, problem: Problem, efficiency: float) -> None:
     dram = dram_seconds(options.timing, report)
     matrix = sum(report.core_share(name) for name in calls)
     print(ROW.format(
-        str(problem), functional, done.seconds, replayed, 1e6 * array, 2 * problem.macs / array / 1e12,
+        str(problem), functional, done.seconds, replayed,
+        1e6 * array, 2 * problem.macs / array / 1e12, 2 * problem.macs / report.seconds / 1e12,
+        (report.dram.read_bytes + report.dram.write_bytes) / 1e6,
         1e6 * compute, 1e6 * dram, array / max(compute, dram), matrix, report.dram.utilisation,
         report.controller.busy_cycles / report.cycles,
     ))  # fmt: skip
     assert array >= max(compute, dram)
 
 
-def main() -> None:
-    """Measure the problems of the command line, by default BitNet's."""
-    arguments = sys.argv[1:]
-    efficiency = (
-        float(arguments[arguments.index("--kernel-efficiency") + 1]) if "--kernel-efficiency" in arguments else 1.0
-    )
-    given = [tuple(map(int, text.split(","))) for text in arguments if "," in text]
-    design = BuiltDesign.load(DESIGN)
-    print(f"{design.name} on {design.device.name}, kernels at {efficiency:.0%} of their schedule")
-    print("host seconds (measured): functional, timed, replay | emulated: sequence without dispatch and sync |")
+def main(
+    sizes: Annotated[list[str] | None, typer.Argument(metavar="M,K,N")] = None,
+    design: Path = DESIGN,
+    kernel_efficiency: float = 1.0,
+) -> None:
+    """Measure problems, by default BitNet's."""
+    built = BuiltDesign.load(design)
+    print(f"{built.name} on {built.device.name}, kernels at {kernel_efficiency:.0%} of their schedule")
+    print("host seconds (measured): functional, timed, replay | emulated: sequence, whole, moved |")
     print("modelled lower bounds: compute, DRAM, ratio to the larger | emulated: kernels, DRAM, controller busy")
     print(TITLE.format(*COLUMNS))
-    for m, k, n in given or SHAPES:
-        measure(design, Problem(m, k, n), efficiency)
+    for m, k, n in [tuple(map(int, text.split(","))) for text in sizes or []] or SHAPES:
+        measure(built, Problem(m, k, n), kernel_efficiency)
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -9,7 +9,7 @@ import pytest
 
 from bdforge.devices import TileKind, device_named, mlir_device_named
 from bdforge.devices.registers import MEMTILE_WINDOW_LOCKS, TILE_REGISTERS, address
-from bdforge.emulator import emulate
+from bdforge.emulator import TimingOptions, emulate
 from bdforge.mlir import parse
 from bdforge.operators import render
 from bdforge.operators.gemm import GemmSequence, Plan, Problem, SpecError, plan_gemm, sequence, spec_from
@@ -38,6 +38,15 @@ class Loaded:
     plan: Plan
     mlir: str
     kernels: Mapping[str, Callable[..., Any]]
+
+    def moved(self, sizes: tuple[int, int, int]) -> tuple[int, int]:
+        """Bytes that the emulated shims read from DRAM and write to it."""
+        planned = sequence(self.plan, *sizes)
+        buffers = host_buffers(planned, self.plan.random(Problem(*sizes), 1))
+        options = TimingOptions(kernels=dict.fromkeys(self.kernels, 1))
+        timed = emulate(self.mlir, buffers, self.kernels, instructions=planned.words(), timing=options).timing
+        assert timed is not None
+        return timed.dram.read_bytes, timed.dram.write_bytes
 
     def exact(self, sizes: tuple[int, int, int], seed: int, words: np.ndarray | None = None) -> bool:
         """Whether C is as it should be, under the adversary's schedule of a seed; 0 is in order."""
@@ -181,6 +190,14 @@ def test_dram_sees_b_once(c, sizes, megabytes):
     assert moved.read_bytes + moved.write_bytes <= megabytes * 1e6
     steps = -(-N // (8 * 320))
     assert moved.read_bytes >= steps * (M * K + 8 * 320 * K // 4)
+
+
+@pytest.mark.parametrize(("content", "pool"), MODES[:4])
+def test_the_emulated_shims_move_the_bytes_of_the_sequence(load, content, pool):
+    design = load(**content, pool_bytes=pool)
+    for sizes in [(40, 100, 33), (70, 120, 130)]:
+        planned = sequence(design.plan, *sizes).traffic()
+        assert design.moved(sizes) == (planned.read_bytes, planned.write_bytes)
 
 
 def test_the_words_are_those_of_the_mlir():

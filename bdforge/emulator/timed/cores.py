@@ -75,6 +75,7 @@ class Cores:
         """Machine code: its cycles are exact, with those in which it waits for banks that it uses itself."""
         start = at = self.clock.now
         end = start + cycles + waits
+        runner.issues = True
         runner.spend(PROGRAM, start, end - waits)
         runner.stall(OWN, end - waits, end, visible=False)
         for name, took in parts:

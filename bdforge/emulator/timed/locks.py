@@ -32,7 +32,8 @@ class _Lock:
 class Locks:
     """All locks of the array.
 
-    A core pays `core_lock_cycles` for each operation; a release takes effect at its end. Whoever had to wait goes on
+    A core pays `core_lock_cycles` for each operation, which is what compiled code takes around one; of machine code the
+    bundles are counted, and nothing besides. A release takes effect at its end. Whoever had to wait goes on
     `done_to_resume_cycles` (cores) or `memtile_turn_cycles` (channels) after the release that it waited for. A
     channel's own lock operations hide behind its transfers.
     """
@@ -80,10 +81,13 @@ class Locks:
 
     def _operate(self, runner: Runner, what: str, start: float) -> float:
         """A core's operation on a lock; when it ends."""
-        end = start + self._timing.core_lock_cycles
+        end = start + self._cost(runner)
         runner.spend(LOCK_OPERATIONS, start, end)
         runner.show(what, start, end)
         return end
+
+    def _cost(self, runner: Runner) -> int:
+        return 0 if runner.issues else self._timing.core_lock_cycles
 
     def _release(self, runner: Runner, index: int, amount: int) -> bool:
         lock = self._locks[index]
@@ -122,7 +126,7 @@ class Locks:
             runner.unblock(now + timing.memtile_turn_cycles)
             runner.advance_at(now + timing.memtile_turn_cycles)
             return
-        cost = timing.core_lock_cycles
+        cost = self._cost(runner)
         resumed = max(now + timing.done_to_resume_cycles, waiter.since + cost)
         assert runner.blocked is not None
         reason = runner.blocked[0]

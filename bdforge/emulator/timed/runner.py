@@ -64,6 +64,7 @@ class Runner:
         self.stalled: dict[str, float] = {}
         self.blocked: tuple[str, float] | None = None
         self.begun = self.stopped = False
+        self.issues = False  # whether its bundles are counted one by one, those of lock operations among them
         self.quiet: float | None = None
         self.epoch = 0  # counts resets: what was under way before one has no effect
         self._actions, self._next = party.actions, 0
@@ -130,8 +131,8 @@ class Runner:
             self._ahead.append((where, what, start, end))
 
     def show(self, what: str, start: float, end: float, *, waits: bool = False) -> None:
-        """Put a span on the timeline, if there is one."""
-        if self._spans is not None and end > max(start, 0.0):
+        """Put a span, or a moment, on the timeline, if there is one."""
+        if self._spans is not None and end >= max(start, 0.0):
             self._spans.append(Span(self.party.name, what, max(start, 0.0), end, waits))
 
     def block(self, what: str) -> bool:

@@ -111,6 +111,8 @@ def test_stalls_of_a_core_are_told_by_cause(write):
         (core,), (profile,) = report.cores, result.cores
         assert profile.conflicts == core.stalled.get(OWN, 0) == waits
         assert sum(cycles for what, cycles in core.stalled.items() if what.startswith("lock ")) > 0
+        before = next(share.bundles for share in profile.shares if share.name == "main")  # the first operation
+        assert core.busy_cycles == pytest.approx(profile.cycles - before)  # locks take their bundles and no more
         assert not core.conflicts  # nothing moves in these banks while the only product is made
 
 

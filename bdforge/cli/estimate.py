@@ -32,7 +32,7 @@ from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.evaluation import goals, mean_error, unseen, worst_error
 from bdforge.perf.bounds.operator import cost_estimate
 from bdforge.perf.report import cost_report, report
-from bdforge.perf.tune.model import basis_named, kernel_of
+from bdforge.perf.tune.model import basis_named, kernel_on
 from bdforge.screen import put, say, screen
 
 app = typer.Typer()
@@ -157,9 +157,8 @@ def _on(spec: Spec, where: Surroundings, kernel: str, rate: float | None) -> tup
         return case_of(spec, plan.device, problem, core_macs_per_cycle=rate)
 
     def modelled(case: GemmCase) -> Estimate:
-        return estimate(
-            case, timing=timing, kernel=None if basis == "fitted" else with_schedule(lambda: kernel_of(case, basis))
-        )
+        kernel = None if basis == "fitted" else with_schedule(lambda: kernel_on(plan, case, basis))
+        return estimate(case, timing=timing, kernel=kernel)
 
     return case_on, modelled
 

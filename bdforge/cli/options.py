@@ -44,8 +44,8 @@ Module = Annotated[str | None, typer.Option("--module", help="aie.device of the 
 Kernel = Annotated[
     str,
     typer.Option(
-        help="Whose kernel cycles: `fitted` to published rates, our loops as `compiled` ones were measured, or their "
-        "`ideal` schedule."
+        help="Whose kernel cycles: `fitted` to published rates, our loops as `compiled` ones were measured or as their "
+        "`ideal` schedule, or `assembled` ones counted."
     ),
 ]
 Dialect = Annotated[Era, typer.Option(help="Form of the text: march up to mlir-aie 1.3.4, 1.4 from then on.")]

@@ -20,7 +20,7 @@ from bdforge.perf.plots.roofline import Point, intensity, modelled_point, publis
 from bdforge.perf.plots.sweep import kmt_sweep, sweep
 from bdforge.perf.plots.utilisation import utilisation
 from bdforge.perf.timed import timed
-from bdforge.perf.tune.model import Basis, basis_named, kernel_of
+from bdforge.perf.tune.model import Basis, basis_named, kernel_on
 from bdforge.perf.tune.shapes import shapes
 from bdforge.pictures import new_picture
 from bdforge.screen import say
@@ -152,7 +152,7 @@ def _one_problem(spec: GemmSpec, shape: str | None) -> Problem:
 def _points(plan: Plan, one: Problem, basis: Basis, emulate: bool) -> list[Point]:
     plan.check(one)
     case, name = case_of(plan.spec, plan.device, one), f"{plan.spec.name} {one}"
-    found = [with_schedule(lambda: modelled_point(case, name, kernel=kernel_of(case, basis)))]
+    found = [with_schedule(lambda: modelled_point(case, name, kernel=kernel_on(plan, case, basis)))]
     if emulate and (tops := timed(plan, one, basis).tops) is not None:
         found.append(Point("emulated", "", intensity(case), tops))
     return found

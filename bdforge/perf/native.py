@@ -17,7 +17,7 @@ from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.estimate import Estimate, estimate
 from bdforge.perf.errors import PerfError
 from bdforge.perf.plots.roofline import intensity
-from bdforge.perf.tune.model import Basis, kernel_of
+from bdforge.perf.tune.model import Basis, kernel_on
 
 SHAPES_MOST = 10_000
 COLUMNS = ("layout_b", "M", "K", "N", "operations_per_byte", "tops_modelled", "time_us_modelled", "time_us_low",
@@ -61,7 +61,7 @@ def sweep(
         for problem in problems:
             plan.check(problem)
             case = case_of(plan.spec, device, problem)
-            yield Swept(layout, estimate(case, kernel=None if basis == "fitted" else kernel_of(case, basis)))
+            yield Swept(layout, estimate(case, kernel=None if basis == "fitted" else kernel_on(plan, case, basis)))
 
 
 def ratios(swept: Sequence[Swept], first: Order, second: Order) -> list[float]:

@@ -1,9 +1,11 @@
 """Timed emulation of designs: what a kernel's call costs there, and runs without data.
 
-Values never change time, so a design that nobody built is timed with kernels that do nothing but take their cycles.
+Values never change time, so a design that nobody built is timed with kernels that do nothing but take their cycles, or
+on zeros with those that are assembled.
 """
 
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,13 +13,17 @@ from bdforge.devices.timing import timing_of
 from bdforge.devices.types import PEAK_MACS
 from bdforge.emulator import TimingOptions, TimingReport, emulate
 from bdforge.emulator.timed import Span
+from bdforge.isa.flow import DELAY_SLOTS
 from bdforge.operators import Plan, Problem, render
 from bdforge.operators.gemm import Plan as GemmPlan
 from bdforge.operators.gemm import Problem as GemmProblem
 from bdforge.operators.gemm.core_tiles import c_parts
+from bdforge.perf.assembled.core import core_elfs
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.kernels.schedule import Schedule, ScheduleError, kernel_costs
-from bdforge.perf.tune.model import Basis, kernel_of, share_reached
+from bdforge.perf.tune.model import Basis, counted, kernel_of, share_reached
+
+_LOCK_CYCLES = 4  # of the lock port, for each operation
 
 
 def timing_options(plan: Plan, problem: Problem, basis: Basis, spans: list[Span] | None = None) -> TimingOptions:
@@ -27,10 +33,13 @@ def timing_options(plan: Plan, problem: Problem, basis: Basis, spans: list[Span]
     where that has none. `spans`, if given, gets the timeline.
     """
     cycles, peak = dict(plan.kernels.cycles), 0
+    timing = timing_of(plan.device)
     if isinstance(plan, GemmPlan):
         cycles |= _gemm_cycles(plan, problem, basis)
         peak = PEAK_MACS[plan.device.generation.name].get((plan.spec.a, plan.spec.b), 0)
-    return TimingOptions(timing_of(plan.device), cycles, plan.cost(problem).operations, spans, peak)
+        if basis == "assembled":  # where kernels are the host's, with the locks and calls of machine code
+            timing = replace(timing, core_lock_cycles=_LOCK_CYCLES, kernel_call_cycles=1 + DELAY_SLOTS)
+    return TimingOptions(timing, cycles, plan.cost(problem).operations, spans, peak)
 
 
 def _gemm_cycles(plan: GemmPlan, problem: Problem, basis: Basis) -> dict[str, float]:
@@ -38,8 +47,17 @@ def _gemm_cycles(plan: GemmPlan, problem: Problem, basis: Basis) -> dict[str, fl
     if basis == "compiled":
         share = share_reached((spec.a, spec.b, spec.accumulator), plan.kernel.generation)
         return scheduled_cycles(plan, "sequential", share)
+    if basis == "assembled":
+        return _counted_cycles(plan)
     case = case_of(spec, plan.device, GemmProblem.of(problem.sizes))
     return scheduled_cycles(plan) | {plan.kernel.multiply: kernel_of(case, basis).cycles / spec.buffers.rho}
+
+
+def _counted_cycles(plan: GemmPlan) -> dict[str, float]:
+    """Cycles of a call of each kernel, with stalls at banks at the plan's addresses; ScheduleError as `kernel_on`."""
+    costs, rho, parts = counted(plan), plan.spec.buffers.rho, c_parts(plan.spec)
+    ends = {symbol: costs.ends.of(symbol) / parts for symbol in plan.kernels.symbols if symbol != costs.multiply}
+    return ends | {costs.multiply: costs.step.of(costs.multiply) / rho}
 
 
 def scheduled_cycles(plan: GemmPlan, schedule: Schedule = "overlapped", efficiency: float = 1.0) -> dict[str, float]:
@@ -64,12 +82,16 @@ def scheduled_cycles(plan: GemmPlan, schedule: Schedule = "overlapped", efficien
 
 def timed(plan: Plan, problem: Problem, basis: Basis) -> TimingReport:
     """Time of a problem on the emulated array with kernels as a basis has them; SpecError, WalkError, EmulationError
-    as a run's."""
-    planned = plan.sequence(problem)
+    as a run's.
+
+    Assembled kernels run, in cores that run machine code altogether; others do nothing but take their cycles.
+    """
+    planned, text = plan.sequence(problem), render(plan, [])
     silent = dict.fromkeys(plan.kernels.symbols, _nothing)
     options, words = timing_options(plan, problem, basis), planned.words()
     zeros = [np.zeros(size, np.uint8) for size in planned.argument_bytes]
-    result = emulate(render(plan, []), zeros, silent, instructions=words, timing=options)
+    elfs = core_elfs(plan, text) if basis == "assembled" and isinstance(plan, GemmPlan) else None
+    result = emulate(text, zeros, silent, instructions=words, timing=options, elfs=elfs)
     assert result.timing is not None
     return result.timing
 

@@ -2,7 +2,7 @@
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import plan_gemm, spec_from
-from bdforge.perf.assembled import CoreCosts, core_costs
+from bdforge.perf.assembled.core import CoreCosts, core_costs
 
 LOCK_PORT, BRANCH, SLOTS = 4, 1, 5
 """Cycles from a lock operation to the next one, of a branch, and of the slots behind it, where no lock may be."""
@@ -25,24 +25,24 @@ def costs(tile: tuple[int, int, int] = (16, 16, 32), **buffers: int) -> CoreCost
 
 def test_a_step_of_k_takes_two_pairs_of_locks_a_call_and_a_branch():
     found = costs()
-    assert found.step_parts["main"] == RETURN_TO_LOOP + INTO_KERNEL == 22
-    assert found.step_parts["main"] <= 0.03 * (1075 + 22)  # a step of the flagship at 490 MACs a cycle
+    assert found.step.of("main") == RETURN_TO_LOOP + INTO_KERNEL == 22
+    assert found.step.of("main") <= 0.03 * (1075 + 22)  # a step of the flagship at 490 MACs a cycle
 
 
 def test_each_part_of_a_step_takes_a_pair_of_locks_a_call_and_a_branch():
     one_lock = 3 + BRANCH + SLOTS  # the call's arguments, or the loop's end, and a lock among them
-    assert costs((64, 16, 32), rho=4).step_parts["main"] == LOCK_PORT + 4 * (one_lock + one_lock) + one_lock == 85
+    assert costs((64, 16, 32), rho=4).step.of("main") == LOCK_PORT + 4 * (one_lock + one_lock) + one_lock == 85
 
 
 def test_a_tile_of_c_is_zeroed_and_unscaled():
     found = costs()
-    zero, unscale = found.ends_parts["zero_i32"], found.ends_parts["unscale_i32"]
+    zero, unscale = found.ends.of("zero_i32"), found.ends.of("unscale_i32")
     assert 16 * 32 * 4 / 64 <= zero <= 90  # a store of 64 bytes a cycle at best
     assert unscale >= 3 / 4 * 16 * 32 * 4 / 64
-    assert found.ends == found.ends_parts["main"] + zero + unscale
-    assert found.ends_parts["main"] == 30
+    assert found.ends.total == found.ends.of("main") + zero + unscale
+    assert found.ends.of("main") == 30
 
 
 def test_steps_cost_the_same_in_any_number():
     small, deep = costs(), costs(k_mt=32)
-    assert (small.step_parts, small.ends_parts) == (deep.step_parts, deep.ends_parts)
+    assert (small.step, small.ends) == (deep.step, deep.ends)

@@ -125,7 +125,7 @@ def estimate(
     kernel = kernel or kernel_cycles(
         case.array.generation.name, types, case.m, case.k, case.n, macs_per_cycle=case.core_macs_per_cycle
     )
-    core = tile_cycles(case, kernel.cycles, timing)
+    core = tile_cycles(case, kernel, timing)
     parallel = _parallel(case, core, timing)
     serial = _serial(case, timing)
     core_us = np.maximum(*(parallel[name] for name in _CORE))  # lockstep by double buffers: no joining needed
@@ -141,17 +141,18 @@ def _plain(value: Any) -> Any:
     return value if np.ndim(value) else float(value)
 
 
-def tile_cycles(case: GemmCase, kernel: Any, timing: Timing) -> CoreCycles:
+def tile_cycles(case: GemmCase, kernel: KernelCycles, timing: Timing) -> CoreCycles:
     """A core's cycles for one tile of C (`core.core_cycles`).
 
-    Each step switches once for its locks; with asymmetric tile buffering each of its rho microkernels does, unless a
-    published rate, which is that of the whole core then, holds them already.
+    Unless `kernel` tells what is around it: each step switches once for its locks; with asymmetric tile buffering each
+    of its rho microkernels does, unless a published rate, which is that of the whole core then, holds them already.
     """
     a, b, c = case.element_bytes
     switches = 1 if case.core_macs_per_cycle else case.rho
+    around = switches * switch_cycles(timing) if kernel.around is None else kernel.around
+    ends = _ends_cycles(case, timing) if kernel.ends is None else kernel.ends
     return core_cycles(
-        case.m, case.k, case.n, a, b, c,
-        depth=case.padded[1], kernel=kernel, overhead=switches * switch_cycles(timing), ends=_ends_cycles(case, timing),
+        case.m, case.k, case.n, a, b, c, depth=case.padded[1], kernel=kernel.cycles, overhead=around, ends=ends,
         stream_bytes=timing.stream_bytes_per_cycle, resume=timing.done_to_resume_cycles, c_buffers=case.c_buffers,
         c_parts=np.where(case.c_in_parts, case.rho, 1),
     )  # fmt: skip

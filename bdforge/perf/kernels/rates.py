@@ -65,10 +65,17 @@ class FittedKernel:
 
 @dataclass(frozen=True, slots=True)
 class KernelCycles:
-    """Cycles of one m x k x n step on a core, without calls and locks, and where they come from; or arrays of them."""
+    """Cycles that a core spends on one tile of C, and where they come from; numbers or arrays.
+
+    `cycles` are those of the kernels of one step m x k x n, `around` of all else in the step (calls, locks, loops),
+    `ends` of zeroing and finishing the tile. Where None, these take what calls and locks of compiled code were measured
+    at, and our schedules of the passes (`estimate.tile_cycles`).
+    """
 
     cycles: Any
     basis: str
+    around: Any = None
+    ends: Any = None
 
 
 Cycles = Callable[[int, int, int], float]

@@ -12,6 +12,7 @@ _WIDTH = 116
 _BASIS = {
     "compiled": "compiled kernels: a loop nest's schedule at the share of it that published compiled kernels reach",
     "ideal": "the ideal kernel schedule",
+    "assembled": "what cores with assembled kernels were counted to take",
     "fitted": "kernels by their form fitted to published rates",
 }
 

@@ -16,7 +16,7 @@ from bdforge.operators.gemm.plan import GemmSpec
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.errors import PerfError
 from bdforge.perf.timed import timed
-from bdforge.perf.tune.model import case_at, kernel_of
+from bdforge.perf.tune.model import case_at, kernel_on
 from bdforge.perf.tune.search import Search
 from bdforge.perf.tune.space import Candidates
 
@@ -63,7 +63,7 @@ def emulated(wanted: Search, candidate: tuple[int, ...]) -> Emulated:
     except (SpecError, WalkError, EmulationError) as error:
         raise PerfError(str(error).splitlines()[0]) from None
     cases = [case_at(wanted.space, candidates, 0, problem) for problem in (few, many)]
-    modelled = [estimate(case, kernel=kernel_of(case, wanted.basis)).time_us for case in cases]
+    modelled = [estimate(case, kernel=kernel_on(plan, case, wanted.basis)).time_us for case in cases]
     return Emulated((many.M, many.K, many.N), times[1] - times[0], modelled[1] - modelled[0])
 
 

@@ -3,7 +3,8 @@
 `BASES` are what a search may believe: *compiled*, a plain loop nest's schedule at the mean share that published
 compiled kernels reach of it (`compiled_efficiency`; their traces hold stalls at memory banks); *ideal*, the ideal
 kernel schedule with the stalls that hand-made kernels were measured with, or compiled where that is faster; *fitted*,
-the form of `kernels.rates`, which needs no kernel of ours.
+the form of `kernels.rates`, which needs no kernel of ours; *assembled*, what cores with this project's assembled
+kernels were counted to take: of one design exactly, of many by forms through counts (`perf.assembled`).
 """
 
 from collections.abc import Sequence
@@ -12,19 +13,22 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from bdforge.codegen.errors import CodegenError
 from bdforge.devices import Generation
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import Plan, Problem
+from bdforge.perf.assembled.core import CoreCosts, core_costs
+from bdforge.perf.assembled.forms import Kind, core_form
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.errors import PerfError
 from bdforge.perf.kernels.published import compiled_efficiency
 from bdforge.perf.kernels.rates import KernelCycles, kernel_cycles
-from bdforge.perf.kernels.schedule import kernel_multiples, matrix_cycles
+from bdforge.perf.kernels.schedule import ScheduleError, kernel_multiples, matrix_cycles
 from bdforge.perf.tune.resident import kept_shares
 from bdforge.perf.tune.space import B_LAYOUTS, Candidates, SearchSpace
 
-Basis = Literal["compiled", "ideal", "fitted"]
-BASES: tuple[Basis, ...] = ("compiled", "ideal", "fitted")
+Basis = Literal["compiled", "ideal", "fitted", "assembled"]
+BASES: tuple[Basis, ...] = get_args(Basis)
 
 
 def basis_named(text: str) -> Basis:
@@ -41,8 +45,11 @@ def share_reached(types: tuple[str, str, str], generation: Generation) -> float:
 
 
 def check_basis(types: tuple[str, str, str], generation: Generation, basis: Basis) -> None:
-    """ScheduleError where no loop of ours, or no published rate, is known for types of A, B and the accumulator."""
-    if basis != "fitted":
+    """ScheduleError where no loop of ours, or no published rate, is known for types of A, B and the accumulator.
+
+    Which kernels are assembled only asking for one tells.
+    """
+    if basis in ("compiled", "ideal"):
         kernel_multiples(types, generation)
         share_reached(types, generation)
 
@@ -52,6 +59,8 @@ def kernel_of(case: GemmCase, basis: Basis) -> KernelCycles:
     generation, types = case.array.generation, (case.a, case.b, case.accumulator or case.c)
     if basis == "fitted":
         return kernel_cycles(generation.name, types, case.m, case.k, case.n)
+    if basis == "assembled":
+        return _assembled(case)
     turned = {"a": case.a_layout, "b": case.b_layout, "c": case.c_layout}
     calls = matrix_cycles(
         types, case.m // case.rho, case.k, case.n, generation=generation,
@@ -63,6 +72,37 @@ def kernel_of(case: GemmCase, basis: Basis) -> KernelCycles:
         return KernelCycles(case.rho * compiled, f"compiled: {share:.2f} of the sequential schedule")
     stalled = np.minimum(np.ceil(calls.ideal * case.timing.core_bank_stall), compiled)
     return KernelCycles(case.rho * stalled, "ideal kernel schedule with bank stalls")
+
+
+def _assembled(case: GemmCase) -> KernelCycles:
+    parts = bool(np.all(case.c_in_parts))
+    types, layouts = (case.a, case.b, case.c, case.accumulator or case.c), (case.a_layout, case.b_layout, case.c_layout)
+    try:
+        form = core_form(Kind(case.device, types, layouts, parts))
+    except CodegenError as error:
+        raise ScheduleError(str(error)) from None
+    return KernelCycles(
+        form.step(case.rho, case.m, case.k, case.n), "assembled: form through counted cycles",
+        form.around_step(case.rho), form.ends_of(case.rho, case.m, case.n),
+    )  # fmt: skip
+
+
+def counted(plan: Plan) -> CoreCosts:
+    """Counted cycles of a plan's cores; ScheduleError where a kernel is not assembled."""
+    try:
+        return core_costs(plan)
+    except CodegenError as error:
+        raise ScheduleError(str(error)) from None
+
+
+def kernel_on(plan: Plan, case: GemmCase, basis: Basis) -> KernelCycles:
+    """Cycles of one step of a case of a plan: as `kernel_of`, of assembled kernels exactly and with stalls at banks."""
+    if basis != "assembled":
+        return kernel_of(case, basis)
+    costs = counted(plan)
+    multiply = costs.step.of(costs.multiply)
+    told = "assembled: counted, with stalls at own banks"
+    return KernelCycles(multiply, told, costs.step.total - multiply, costs.ends.total)
 
 
 def case_at(space: SearchSpace, candidates: Candidates, index: int, problem: Problem) -> GemmCase:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bdforge.operators.gemm import Problem, SpecError, plan_gemm
 from bdforge.perf.bounds.estimate import Estimate, estimate
-from bdforge.perf.tune.model import BASES, Basis, case_at, kernel_of, modelled_us
+from bdforge.perf.tune.model import Basis, case_at, kernel_on, modelled_us
 from bdforge.perf.tune.search import Search, buildable
 from bdforge.perf.tune.space import B_LAYOUTS, BUFFERS, FIELDS, Candidates
 
@@ -44,13 +44,14 @@ class Verdict:
 
 
 def verdicts(wanted: Search, candidate: tuple[int, ...]) -> list[Verdict]:
-    """Every problem of a search on one candidate: for its basis first, then for the others that have a kernel."""
+    """Every problem of a search on one candidate: for its basis first, then for our loops as compiled and ideal."""
     candidates = Candidates.of([candidate])
-    bases: list[Basis] = [wanted.basis, *(b for b in BASES if b != wanted.basis and b != "fitted")]
+    plan = plan_gemm(wanted.space.spec(candidates, 0), wanted.space.device)
+    bases: dict[Basis, None] = dict.fromkeys((wanted.basis, "compiled", "ideal"))
     found = []
     for problem, count in wanted.problems:
         case = case_at(wanted.space, candidates, 0, problem)
-        found.append(Verdict(problem, count, {b: estimate(case, kernel=kernel_of(case, b)) for b in bases}))
+        found.append(Verdict(problem, count, {b: estimate(case, kernel=kernel_on(plan, case, b)) for b in bases}))
     return found
 
 

@@ -6,7 +6,7 @@ where its buffers lie, whose banks it may use twice in a cycle.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,14 +26,15 @@ BUDGET = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """What a run took: `cycles` with the `conflicts` in which it waits for a bank that it uses itself.
+    """What a run took, by part of the program: `issue` cycles, and `stalls` at banks that it uses twice in a cycle."""
 
-    `parts` are the cycles of each part of the program by the name before it, conflicts included.
-    """
+    issue: Mapping[str, int]
+    stalls: Mapping[str, int]
 
-    cycles: int
-    conflicts: int
-    parts: Mapping[str, int]
+    @property
+    def cycles(self) -> int:
+        """All of it."""
+        return sum(self.issue.values()) + sum(self.stalls.values())
 
 
 def run_alone(
@@ -52,18 +53,29 @@ def run_alone(
     core = (Interpreter if library() is None else Translated)(isa, code, memory)
     parts = Parts(names)
     core.watch(parts)
-    timeline, left, took = Timeline(parts), Counter(turns), Counter[str]()
+    run, left = _Counting(core, parts), Counter(turns)
     for request in core.run(budget):
-        _add(took, timeline, core)
+        run.count()
         if _blocks(request, left):
             break
-    _add(took, timeline, core)
-    return Alone(core.cycle + core.conflicts, core.conflicts, took)
+    run.count()
+    return Alone(run.issue, run.stalls)
 
 
-def _add(took: Counter[str], timeline: Timeline, core: Interpreter | Translated) -> None:
-    for name, cycles in timeline.took(core.marks(), core.cycle + core.conflicts):
-        took[name] += cycles
+class _Counting:
+    """Adds up what ran, by part."""
+
+    def __init__(self, core: Interpreter | Translated, parts: Parts) -> None:
+        self.issue, self.stalls = Counter[str](), Counter[str]()
+        self._core, self._issued, self._stalled = core, Timeline(parts), Timeline(parts)
+
+    def count(self) -> None:
+        """What has run since it was asked last."""
+        marks, core = self._core.marks(), self._core
+        for name, cycles in self._issued.took([replace(mark, conflicts=0) for mark in marks], core.cycle):
+            self.issue[name] += cycles
+        for name, cycles in self._stalled.took([replace(mark, cycle=0) for mark in marks], core.conflicts):
+            self.stalls[name] += cycles
 
 
 def _blocks(request: Request, left: Counter[int]) -> bool:

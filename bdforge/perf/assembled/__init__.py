@@ -1,0 +1,1 @@
+"""What cores cost whose kernels this project assembles: counted on the exact core model, nothing modelled."""

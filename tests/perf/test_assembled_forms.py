@@ -62,8 +62,9 @@ def test_kernels_of_the_host_take_what_was_counted():
     options = timing_options(small, PROBLEM, "assembled")
     counted = kernel_on(small, case_of(small.spec, small.device, PROBLEM), "assembled")
     assert options.timing is not None
+    zero = options.kernels["zero_i32"]
     assert options.kernels["mm_i8_i8_i32"] == counted.cycles / 2
-    assert 64 * 48 * 4 / 64 <= options.kernels["zero_i32"] == counted.ends - 24  # calls, locks, loop
+    assert zero == counted.ends - 24  # calls, locks, loop
     assert (options.timing.core_lock_cycles, options.timing.kernel_call_cycles) == (4, 6)
 
 

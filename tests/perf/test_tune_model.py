@@ -30,7 +30,7 @@ def some_candidates(space: SearchSpace, count: int, seed: int) -> Candidates:
     return Candidates.of(rows)
 
 
-@pytest.mark.parametrize("basis", BASES)
+@pytest.mark.parametrize("basis", sorted({*BASES} - {"assembled"}))  # which not all types have: test_assembled_forms
 @pytest.mark.parametrize(("device", "types", "a", "c"), CASES)
 def test_many_designs_at_once_take_what_each_takes_alone(device, types, a, c, basis):
     space = search_space(device_named(device), types, 2560, a_layout=a, c_layout=c)

@@ -27,7 +27,8 @@ void exchange(std::uint64_t argument, Answer&& answer) {
 
 }  // namespace
 
-Driver::Driver(int memory, std::string folder) : folder_(std::move(folder)), objects_(memory) {}
+Driver::Driver(bdforge::emulated::File memory, std::string folder)
+    : memory_(std::move(memory)), folder_(std::move(folder)), objects_(memory_.number()) {}
 
 int Driver::ioctl(unsigned number, std::uint64_t argument) {
     try {

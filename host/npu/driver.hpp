@@ -18,7 +18,10 @@ class Driver {
 public:
     /// `memory`: a file of memory, which the driver's own mappings are of; `folder`: answers to get_info in `info/`, by
     /// parameter.
-    Driver(int memory, std::string folder);
+    Driver(bdforge::emulated::File memory, std::string folder);
+
+    /// The descriptor of `memory`.
+    int memory() const { return memory_.number(); }
 
     /// Answers an ioctl: 0, or -1 with errno.
     int ioctl(unsigned number, std::uint64_t argument);
@@ -36,6 +39,7 @@ private:
     std::vector<ContextEntry> entries() const;
     std::shared_ptr<Context> context(std::uint32_t handle) const;
 
+    const bdforge::emulated::File memory_;
     const std::string folder_;
     mutable std::mutex guard_;  // of what follows; not held while an array works
     Objects objects_;

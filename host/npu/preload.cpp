@@ -16,21 +16,18 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 
-#include "driver.hpp"
+#include "devices.hpp"
 
 namespace {
 
 constexpr std::size_t images_most = 32;
 
-/// What this process has open; lives as long as it: XRT closes late.
+/// Images that this process has opened; lives as long as it: XRT closes late.
 struct Opened {
     std::mutex guard;
-    std::map<int, std::shared_ptr<npu::Driver>> devices;
     std::deque<std::string> images;
 };
 
@@ -93,33 +90,6 @@ void note_image(const char* path) {
     errno = before;
 }
 
-/// The device's memory is the file that stands for the device, so that mapping it needs no help.
-int open_device() {
-    const int file = memfd_create("accel", MFD_CLOEXEC);
-    const int own = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 0);
-    if (own < 0) return -1;
-    const std::lock_guard<std::mutex> lock(opened().guard);
-    opened().devices[file] = std::make_shared<npu::Driver>(own, folder());
-    return file;
-}
-
-std::shared_ptr<npu::Driver> device(int file) {
-    if (folder().empty()) return nullptr;
-    const std::lock_guard<std::mutex> lock(opened().guard);
-    const auto found = opened().devices.find(file);
-    return found == opened().devices.end() ? nullptr : found->second;
-}
-
-/// Another number of the same device.
-int again(int file, int copy) {
-    if (copy < 0) return copy;
-    if (const auto same = device(file)) {
-        const std::lock_guard<std::mutex> lock(opened().guard);
-        opened().devices[copy] = same;
-    }
-    return copy;
-}
-
 }  // namespace
 
 namespace npu {
@@ -145,7 +115,7 @@ std::string opened_images() {
         REAL(name);                                                                       \
         note_image(path);                                                                 \
         const Place place(path);                                                          \
-        return place.is_device() ? open_device() : real(passed place, flags, mode);       \
+        return place.is_device() ? npu::open_device(folder()) : real(passed place, flags, mode);       \
     }
 #define DIRECTORY int directory,
 #define ITS directory,
@@ -167,7 +137,7 @@ std::string opened_images() {
 #define MAPPING(name, offset_type)                                                        \
     void* name(void* wanted, size_t bytes, int protection, int flags, int file, offset_type offset) { \
         REAL(name);                                                                       \
-        if (file >= 0 && device(file)) flags &= ~MAP_LOCKED;                              \
+        if (file >= 0 && npu::device(file)) flags &= ~MAP_LOCKED;                              \
         return real(wanted, bytes, protection, flags, file, offset);                      \
     }
 
@@ -214,18 +184,20 @@ char* realpath(const char* path, char* out) {
 
 int close(int file) {
     REAL(close);
-    std::shared_ptr<npu::Driver> last;  // ends when nothing is locked
-    if (device(file) != nullptr) {
-        const std::lock_guard<std::mutex> lock(opened().guard);
-        last = std::move(opened().devices[file]);
-        opened().devices.erase(file);
-    }
+    const npu::Leaving left(file);
     return real(file);
 }
 
-int dup(int file) {
-    REAL(dup);
-    return again(file, real(file));
+int dup2(int file, int copy) {
+    REAL(dup2);
+    const npu::Leaving left(copy);
+    return real(file, copy);
+}
+
+int dup3(int file, int copy, int flags) {
+    REAL(dup3);
+    const npu::Leaving left(copy);
+    return real(file, copy, flags);
 }
 
 int ioctl(int file, unsigned long request, ...) {
@@ -233,7 +205,7 @@ int ioctl(int file, unsigned long request, ...) {
     va_start(rest, request);
     void* argument = va_arg(rest, void*);
     va_end(rest);
-    if (const auto driver = device(file)) return driver->ioctl(request & 0xFF, reinterpret_cast<std::uint64_t>(argument));
+    if (const auto driver = npu::device(file)) return driver->ioctl(request & 0xFF, reinterpret_cast<std::uint64_t>(argument));
     static const auto real = next<int (*)(int, unsigned long, ...)>("ioctl");
     return real(file, request, argument);
 }

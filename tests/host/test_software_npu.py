@@ -89,6 +89,14 @@ def test_a_thousand_runs_of_eight_programs_stay_flat(environ: Mapping[str, str],
     check_flat(run_at_once(tmp_path, environ, 8, 1000), 8)
 
 
+def test_copies_of_a_descriptor_are_the_device(environ: Mapping[str, str], tmp_path: Path):
+    program = tmp_path / "descriptors"
+    source = ROOT / "tests" / "host" / "c_descriptors.c"
+    subprocess.run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", source, "-o", program], check=True)
+    done = run(program, environ=dict(environ))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_no_ioctl_hurts_the_program_or_the_server(library: Path, device_server: str, tmp_path: Path):
     ((design, _),) = designs(tmp_path, 1)
     assert device_ioctls.run(design.folder, library, device_server, range(1, 3), 60) == 0

@@ -37,6 +37,7 @@ Targets (none: all):
   host     what emulation needs: MLIR, manifest and host-compiled kernels
   emulate  host, then the design's problems on the emulated array
   cpp      the C++ library, bdforge-gemm and their package files, with the XRT that xrt= names
+  ggml     libggml-bdforge.so, a backend for llama.cpp and others (needs ggml's headers: libggml-dev)
   install  cpp, below prefix=
   -c       removes everything that was built
 """
@@ -70,6 +71,7 @@ def variables(designs: list[str]) -> Variables:
         BoolVariable("verbose", "print whole commands", False),
         ("build", "folder for everything that is built (a path)", "build"),
         ("xrt", "XRT that the C++ library is built with (auto|none|a prefix)", "auto"),
+        ("ggml", "ggml that 'scons ggml' builds against (auto|the prefix above its include/ggml-backend.h)", "auto"),
         ("sanitize", "sanitizers for the C++ library, separated by commas (address,undefined), empty for none", ""),
         BoolVariable("optimise", "compile the C++ library for speed; tests compile three times as fast without", True),
         ("prefix", "where install puts the C++ library (a path)", "/usr/local"),

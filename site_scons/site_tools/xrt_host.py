@@ -31,6 +31,7 @@ def compile_command(target, source, env) -> list[str]:
     """One source to one object, for archive and shared library alike."""
     needs_xrt = env["XRT"] and Path(str(source[0])).parent.name == "xrt"
     system = ["-isystem", str(env["XRT"].include)] if needs_xrt else []
+    system += [word for folder in env.get("SYSTEM", []) for word in ("-isystem", folder)]
     include = _includes(env)
     defines = [f"-D{macro}" for macro in env.get("CPPDEFINES", [])]
     flags = ["-std=c++17", env["OPTIMISE"], "-fPIC", *WARNINGS, *_sanitizers(env), *defines]
@@ -50,9 +51,10 @@ def archive_command(target, source, env) -> list[str]:
 
 
 def shared_command(target, source, env) -> list[str]:
-    """Objects to a shared library."""
+    """Objects to a shared library, which shows all that a script lists if one is among the sources."""
+    words = [f"-Wl,--version-script={s}" if str(s).endswith(".map") else str(s) for s in source]
     soname = f"-Wl,-soname,{target[0].name}"
-    return [env["cxx"], "-shared", soname, *_sanitizers(env), "-o", str(target[0]), *map(str, source), *_libraries(env)]
+    return [env["cxx"], "-shared", soname, *_sanitizers(env), "-o", str(target[0]), *words, *_libraries(env)]
 
 
 def preload_command(target, source, env) -> list[str]:
@@ -74,11 +76,12 @@ def _sanitizers(env) -> list[str]:
 
 
 def _libraries(env) -> list[str]:
-    """XRT's library; the program may be linked on a system older than the one that XRT was built for."""
-    xrt = env["XRT"]
+    """XRT's library and others; a program may be linked on a system older than the one that they were built for."""
+    xrt, others = env["XRT"], env.get("LIBRARIES", [])
     if not xrt:
-        return []
+        return others
     return [
+        *others,
         f"-L{xrt.library}",
         f"-Wl,-rpath,{xrt.library}",
         "-lxrt_coreutil",

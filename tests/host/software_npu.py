@@ -10,14 +10,14 @@ from library_builds import Done
 
 from bdforge.devices import device_named
 from bdforge.runtime.service.npu import shown
-from support.xrt_packages import XrtPackages
+from support.xrt_packages import Packages
 
 
 @dataclass(frozen=True)
 class SoftwareNpu:
     """A device whose log lies in `folder`."""
 
-    xrt: XrtPackages
+    xrt: Packages
     server: str
     library: Path
     folder: Path

@@ -18,7 +18,7 @@ from support.built_designs import build as build_design
 from support.built_designs import spec_content
 from support.image_contents import xclbin_contents
 from support.raw_problem import coded_xclbin, marked_xclbin, read_result, write_problem
-from support.xrt_packages import FetchError, XrtPackages, fetch_packages
+from support.xrt_packages import FetchError, Packages, fetch_packages
 
 PLAN = small_plan()
 PROBLEM = PLAN.spec.problems[0]
@@ -27,7 +27,7 @@ SIZES = ["-M", "33", "-K", "40", "-N", "70"]
 
 
 @pytest.fixture(scope="module")
-def xrt() -> XrtPackages:
+def xrt() -> Packages:
     try:
         return fetch_packages()
     except FetchError as error:
@@ -35,7 +35,7 @@ def xrt() -> XrtPackages:
 
 
 @pytest.fixture(scope="module")
-def build(xrt: XrtPackages) -> Path:
+def build(xrt: Packages) -> Path:
     """The library, bdforge-gemm and the C program, linked with XRT."""
     host = WITH_XRT / "host"
     scons(
@@ -55,7 +55,7 @@ def program(build: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def design(xrt: XrtPackages, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def design(xrt: Packages, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small design's manifest, an xclbin for kernels of the host, and a full ELF of machine code beside it."""
     folder = tmp_path_factory.mktemp("small")
     xclbin = small_design(folder, PLAN)
@@ -68,7 +68,7 @@ def design(xrt: XrtPackages, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def new_npu(xrt: XrtPackages, build: Path, device_server: str, tmp_path: Path) -> Callable[[str], SoftwareNpu]:
+def new_npu(xrt: Packages, build: Path, device_server: str, tmp_path: Path) -> Callable[[str], SoftwareNpu]:
     """Makes a device of a product."""
     return lambda device: SoftwareNpu(xrt, device_server, build / "lib" / LIBRARY, tmp_path, device)
 
@@ -86,7 +86,7 @@ def refused(done: Done, code: int, sentence: str):
     assert sentence in done.stderr
 
 
-def test_the_packages_say_their_versions(xrt: XrtPackages, record_property: Callable[[str, object], None]):
+def test_the_packages_say_their_versions(xrt: Packages, record_property: Callable[[str, object], None]):
     record_property("xrt_versions", dict(xrt.versions))
     print("\n".join(f"{name} {version}" for name, version in xrt.versions.items()))
     assert xrt.versions["libxrt2"] == xrt.versions["libxrt-npu2"] == xrt.versions["libxrt-dev"]
@@ -101,7 +101,7 @@ NO_DEVICE = [("0", "No such device with index '0'"), (BDF, f"No such device '{BD
 
 @pytest.mark.parametrize(("device", "reason"), NO_DEVICE)
 def test_without_a_device_it_says_so_and_leaves_nothing(
-    xrt: XrtPackages, program: Path, design: Path, tmp_path: Path, device: str, reason: str
+    xrt: Packages, program: Path, design: Path, tmp_path: Path, device: str, reason: str
 ):
     home = tmp_path / "home"
     home.mkdir()
@@ -115,12 +115,12 @@ def test_without_a_device_it_says_so_and_leaves_nothing(
     assert not list(home.iterdir())
 
 
-def test_the_emulated_array_needs_no_npu_beside_xrt(xrt: XrtPackages, program: Path, design: Path):
+def test_the_emulated_array_needs_no_npu_beside_xrt(xrt: Packages, program: Path, design: Path):
     done = run_alone(xrt.command(program, "-x", design, *SIZES, "-d", "emulated", "--verify", "-i", "1"), {}, None)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_an_xclbin_is_read_back_as_the_manifest_describes_it(xrt: XrtPackages, design: Path, tmp_path: Path):
+def test_an_xclbin_is_read_back_as_the_manifest_describes_it(xrt: Packages, design: Path, tmp_path: Path):
     manifest = json.loads((design.parent / "manifest.json").read_text())
     contents = xclbin_contents(xrt.command("xclbinutil"), design, tmp_path)
     assert contents.columns == manifest["spec"]["array"]["columns"]
@@ -162,9 +162,7 @@ def test_xrt_runs_a_full_elf(npu: SoftwareNpu, program: Path, design: Path):
         ("phoenix", "|NPU Phoenix  |aie2          |6x4       |"),
     ],
 )
-def test_xrts_own_tool_finds_the_device(
-    xrt: XrtPackages, new_npu: Callable[[str], SoftwareNpu], device: str, line: str
-):
+def test_xrts_own_tool_finds_the_device(xrt: Packages, new_npu: Callable[[str], SoftwareNpu], device: str, line: str):
     done = new_npu(device).run(xrt.prefix / "bin" / "xrt-smi", "examine")
     assert done.returncode == 0
     assert f"|[{BDF}]  {line}" in done.stdout
@@ -279,7 +277,7 @@ def test_a_design_for_another_npu_is_refused(new_npu: Callable[[str], SoftwareNp
     assert not npu.log
 
 
-def test_a_full_elf_loads_the_configuration_first(xrt: XrtPackages, design: Path):
+def test_a_full_elf_loads_the_configuration_first(xrt: Packages, design: Path):
     """XRT patches the address of each PDI into the stream; nothing else configures the array."""
     elf = design.with_suffix(".elf").read_bytes()
     assert PDI in elf
@@ -297,7 +295,7 @@ def copy(design: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def test_files_that_are_no_designs_are_refused(npu: SoftwareNpu, xrt: XrtPackages, program: Path, copy: Path):
+def test_files_that_are_no_designs_are_refused(npu: SoftwareNpu, xrt: Packages, program: Path, copy: Path):
     xclbin, elf = copy / "small.xclbin", copy / "small.elf"
     xclbin.write_bytes(b"xclbin2 no more")
     elf.write_bytes(b"\x7fELF no more")
@@ -309,7 +307,7 @@ def test_files_that_are_no_designs_are_refused(npu: SoftwareNpu, xrt: XrtPackage
     refused(npu.run(program, "-x", elf, *SIZES), 2, "small.elf: holds instructions only, no array configuration")
 
 
-def test_a_kernel_that_is_not_the_manifests_is_refused(npu: SoftwareNpu, xrt: XrtPackages, program: Path, copy: Path):
+def test_a_kernel_that_is_not_the_manifests_is_refused(npu: SoftwareNpu, xrt: Packages, program: Path, copy: Path):
     path = make_xclbin(xrt, copy / "small.xclbin", PDI, PLAN.spec.columns, kernel="OTHER")
     write_manifest(copy, PLAN)
     refused(npu.run(program, "-x", path, *SIZES), 2, "the manifest names kernel MLIR_AIE, the xclbin has OTHER")

@@ -8,14 +8,14 @@ from typing import Any
 from bdforge.operators.gemm import Plan, sequence
 from bdforge.operators.gemm.spec import Problem
 from bdforge.toolchain.full_elf import ElfTools, write_full_elf
-from support.xrt_packages import XrtPackages
+from support.xrt_packages import Packages
 
 PDI = "design.pdi"
 KERNEL_ID = "0x901"
 
 
 def make_xclbin(
-    xrt: XrtPackages, path: Path, pdi: bytes, columns: int, kernel: str = "MLIR_AIE", operands: int = 3
+    xrt: Packages, path: Path, pdi: bytes, columns: int, kernel: str = "MLIR_AIE", operands: int = 3
 ) -> Path:
     """An xclbin with one kernel that takes opcode, instructions, their count, and `operands` buffers."""
     folder = path.parent
@@ -32,7 +32,7 @@ def make_xclbin(
     return path
 
 
-def make_elf(xrt: XrtPackages, xclbin: Path, plan: Plan) -> Path:
+def make_elf(xrt: Packages, xclbin: Path, plan: Plan) -> Path:
     """The full ELF of `plan` beside an xclbin, made as `scons format=elf` makes it."""
     tools = ElfTools(xrt.command("xclbinutil"), xrt.command("aiebu-asm"))
     output = xclbin.with_suffix(".elf")
@@ -41,7 +41,7 @@ def make_elf(xrt: XrtPackages, xclbin: Path, plan: Plan) -> Path:
     return output
 
 
-def make_instruction_elf(xrt: XrtPackages, path: Path, plan: Plan, problem: Problem) -> Path:
+def make_instruction_elf(xrt: Packages, path: Path, plan: Plan, problem: Problem) -> Path:
     """An ELF with instructions only."""
     write_words(path.parent / "insts.bin", plan, problem)
     tool(xrt, path.parent, "aiebu-asm", "-t", "aie2txn", "-c", "insts.bin", "-o", path.name)
@@ -53,7 +53,7 @@ def write_words(path: Path, plan: Plan, problem: Problem) -> None:
     sequence(plan, problem.M, problem.K, problem.N).words().astype("<u4").tofile(path)
 
 
-def compile_stock_program(xrt: XrtPackages, program: Path) -> Path:
+def compile_stock_program(xrt: Packages, program: Path) -> Path:
     """A program that is linked with XRT and with nothing of bdforge."""
     source = Path(__file__).parent / "stock_xrt.cpp"
     paths = ["-isystem", str(xrt.prefix / "include"), str(source), "-o", str(program), f"-L{xrt.libraries}"]
@@ -62,7 +62,7 @@ def compile_stock_program(xrt: XrtPackages, program: Path) -> Path:
     return program
 
 
-def tool(xrt: XrtPackages, folder: Path, *words: str) -> str:
+def tool(xrt: Packages, folder: Path, *words: str) -> str:
     """What one of XRT's tools says, run in `folder`."""
     done = subprocess.run(xrt.command(*words), cwd=folder, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

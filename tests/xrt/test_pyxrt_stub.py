@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.xrt_packages import FetchError, fetch_packages
+from support.xrt_packages import FetchError, fetch_packages, python_stub
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNER = ROOT / "bdforge" / "runtime" / "xrt.py"
@@ -18,7 +18,7 @@ IMPORTED = "self.pyxrt = _pyxrt()"  # of type Any, as pyxrt is seldom there; bel
 @pytest.fixture(scope="module")
 def stub() -> Path:
     try:
-        return fetch_packages().python_stub
+        return python_stub(fetch_packages())
     except FetchError as error:
         pytest.skip(f"pyxrt's stub: {error}")
 

@@ -2,7 +2,7 @@
 
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +21,10 @@ GGUF = {
     "down": "ffn_down", "attn_norm": "attn_norm", "attn_sub_norm": "attn_sub_norm", "ffn_norm": "ffn_norm",
     "ffn_sub_norm": "ffn_sub_norm",
 }  # fmt: skip
-F32, F16, UINT32, FLOAT32, STRING = 0, 1, 4, 6, 8
+F32, F16, UINT32, INT32, FLOAT32, STRING, ARRAY = 0, 1, 4, 5, 6, 8, 9
 ALIGNMENT = 32
+NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
+"""Kinds of tokens (llama.h)."""
 
 
 def write_hugging_face(folder: Path, model: Content) -> Path:
@@ -43,7 +45,10 @@ def write_hugging_face(folder: Path, model: Content) -> Path:
 
 
 def write_gguf(path: Path, model: Content, kind: str = "I2_S", architecture: str = "bitnet-b1.58") -> Path:
-    """A .gguf with matrices of `kind`, an embedding of float16 and norms of float32."""
+    """A .gguf with matrices of `kind`, an embedding of float16 and norms of float32.
+
+    One of architecture `bitnet`, which is stock llama.cpp's, has what that wants besides: a tokeniser, of bytes.
+    """
     number, packed = KINDS[kind]
     tensors: list[tuple[str, int, np.ndarray | tuple[tuple[int, ...], bytes]]] = [
         ("token_embd.weight", F16, model.embedding.astype("<f2")), ("output_norm.weight", F32, model.final_norm),
@@ -83,6 +88,28 @@ def _metadata(model: Content, architecture: str) -> Iterator[bytes]:
         yield _text(f"{architecture}.{key}") + struct.pack("<If", FLOAT32, value)
     if (eos := config.get("eos_token_id")) is not None:
         yield _text("tokenizer.ggml.eos_token_id") + struct.pack("<II", UINT32, eos)
+    if architecture == "bitnet":
+        yield _text("bitnet.rope.scaling.type") + struct.pack("<I", STRING) + _text("linear")
+        yield _text("bitnet.rope.scaling.factor") + struct.pack("<If", FLOAT32, 1)
+        yield from _tokenizer(config["vocab_size"])
+
+
+def _tokenizer(size: int) -> Iterator[bytes]:
+    """SentencePiece's three special tokens, every byte, a space, and names that no text has; none for fewer tokens."""
+    tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), "\u2581"]
+    kinds = [UNKNOWN, CONTROL, CONTROL, *[BYTE] * 256, NORMAL]
+    rest = size - len(tokens)
+    yield _text("tokenizer.ggml.model") + struct.pack("<I", STRING) + _text("llama" if rest >= 0 else "no_vocab")
+    if rest < 0:
+        return
+    tokens += [f"<unused {number}>" for number in range(rest)]
+    yield _array("tokenizer.ggml.tokens", STRING, [_text(token) for token in tokens])
+    yield _array("tokenizer.ggml.scores", FLOAT32, [bytes(4)] * size)
+    yield _array("tokenizer.ggml.token_type", INT32, [struct.pack("<i", kind) for kind in kinds + [NORMAL] * rest])
+
+
+def _array(key: str, kind: int, content: Sequence[bytes]) -> bytes:
+    return _text(key) + struct.pack("<IIQ", ARRAY, kind, len(content)) + b"".join(content)
 
 
 def _text(text: str) -> bytes:

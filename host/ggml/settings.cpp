@@ -1,0 +1,52 @@
+#include "settings.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+
+namespace bdforge::ggml {
+namespace {
+
+constexpr std::size_t digits_most = 6;
+
+std::string variable(const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+std::size_t number(const char* name) {
+    const std::string text = variable(name);
+    const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
+    if (!digits || text.size() > digits_most)
+        throw SettingError(std::string(name) + "=" + text.substr(0, 2 * digits_most) +
+                           " is no number of rows; give 1 to 999999, or unset it");
+    return text.empty() ? 0 : std::stoul(text);
+}
+
+}  // namespace
+
+Settings settings() {
+    Settings found{variable("BDFORGE_GGML_DESIGN"), variable("BDFORGE_GGML_DEVICE"), number("BDFORGE_GGML_ROWS"),
+                   !variable("BDFORGE_GGML_COUNTS").empty()};
+    if (found.device.empty()) found.device = "0";
+    if (found.design.empty())
+        throw SettingError(
+            "BDFORGE_GGML_DESIGN is not set; name the folder of a built design, such as build/strix_halo/gemm_i8_i2_bf16 "
+            "of 'scons design=gemm_i8_i2_bf16' (target host for the emulated array)");
+    return found;
+}
+
+void say(const std::string& line) { std::fprintf(stderr, "bdforge: %s\n", line.c_str()); }
+
+void say_once(const std::string& about, const std::string& line) {
+    static std::mutex guard;
+    static std::set<std::string> said;
+    {
+        const std::lock_guard<std::mutex> lock(guard);
+        if (!said.insert(about).second) return;
+    }
+    say(line);
+}
+
+}  // namespace bdforge::ggml

@@ -1,0 +1,242 @@
+"""libggml-bdforge.so in stock ggml and llama.cpp, Debian's packages in a cache. Skips when they cannot be had."""
+
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from library_builds import WITH_XRT, Done, run, scons
+
+from support.built_designs import PlannedDesign, build, spec_content
+from support.ggml_packages import FetchError, Packages, fetch_ggml, fetch_older_ggml, op_tests
+from tools.bitnet.content import config, random_content
+from tools.bitnet.write import write_gguf
+
+Stock = Callable[..., Done]
+HOST = WITH_XRT / "host"
+BACKEND = HOST / "lib" / "libggml-bdforge.so"
+VARIABLES = [f"BDFORGE_GGML_{name}" for name in ("DESIGN", "DEVICE", "ROWS", "COUNTS")]
+PROMPT = "Every token of a prompt is a row"
+COMPLETION = ("-n", "8", "--temp", "0", "-no-cnv", "-t", "1")
+COUNTS = r"bdforge: \d+ graphs, (\d+) products in (\d+) submissions, (\d+) matrices packed"
+
+
+@pytest.fixture(scope="module")
+def packages() -> Packages:
+    try:
+        return fetch_ggml()
+    except FetchError as error:
+        pytest.skip(f"ggml's packages: {error}")
+
+
+@pytest.fixture(scope="module")
+def backend(packages: Packages) -> Path:
+    """The library and the programs beside it, built against the packages' headers."""
+    scons(WITH_XRT, "ggml-tests", f"ggml={packages.prefix}", "xrt=none", "optimise=no")
+    return BACKEND
+
+
+def small(folder: Path, **more: Any) -> PlannedDesign:
+    return build(folder, spec_content(16, 256, 64, rows=1, columns=2, **more), folder.name)
+
+
+@pytest.fixture(scope="module")
+def summing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A design that leaves int32 sums to the host."""
+    return small(tmp_path_factory.mktemp("summing")).folder
+
+
+@pytest.fixture(scope="module")
+def scaling(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A design that scales to bf16."""
+    types = ("int8", "int2", "bf16", "int32")
+    return small(tmp_path_factory.mktemp("scaling"), types=types, epilogue={"scale": True}).folder
+
+
+def ours(design: Path, **more: str) -> dict[str, str]:
+    """The variables that make ggml load us."""
+    names = {"BDFORGE_GGML_DESIGN": str(design), "BDFORGE_GGML_DEVICE": "emulated", "BDFORGE_GGML_COUNTS": "1"}
+    return {"GGML_BACKEND_PATH": str(BACKEND)} | names | {f"BDFORGE_GGML_{name.upper()}": v for name, v in more.items()}
+
+
+@pytest.fixture(scope="module")
+def stock(packages: Packages, backend: Path) -> Stock:
+    """Runs a program with the packages' libraries and these variables, on one thread: others would spin meanwhile."""
+
+    def call(environ: dict[str, str], program: Path | str, *arguments: Path | str) -> Done:
+        alone = {"OMP_NUM_THREADS": "1"} | environ
+        return run(*packages.command(program, *arguments), environ=alone)
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny BitNet for stock llama.cpp, which knows the architecture with another activation."""
+    content = random_content(config(256, 512, 2, 4, 2, 64, 300, 256), 7)
+    return write_gguf(tmp_path_factory.mktemp("model") / "tiny.gguf", content, "TQ2_0", "bitnet")
+
+
+@pytest.mark.parametrize(("design", "error"), [("summing", "1e-6"), ("scaling", "5e-3")])
+def test_products_are_the_sums_in_whole_numbers(stock: Stock, design: str, error: str, request: pytest.FixtureRequest):
+    done = stock(ours(request.getfixturevalue(design)), HOST / "tests" / "ggml_products", error)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(done.stdout.splitlines()) == 9
+    assert re.findall(COUNTS, done.stderr)[-1] == ("31", "16", "16")
+    assert "row 1, block 0 holds other values than -d, 0 and d" in done.stderr
+
+
+def test_ggmls_own_tests_of_ternary_products_pass_and_nothing_else_is_claimed(
+    stock: Stock, packages: Packages, summing: Path
+):
+    done = stock(ours(summing), op_tests(packages), "test", "-b", "bdforge")
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    lines = [re.sub(r"\x1b\[\d*;?\d*m", "", line).strip() for line in done.stdout.splitlines()]
+    cases = [line.partition("): ")[::2] for line in lines if "): " in line]
+    good = [case for case, result in cases if result == "OK"]
+    ternary = [case for case, _ in cases if re.match(r"MUL_MAT\(type_a=tq[12]_0,", case)]
+    assert good == ternary, "all of them, and no others"
+    assert len(ternary) > 40
+    assert all(result.startswith("not supported") for case, result in cases if case not in ternary)
+
+
+def logits(stock: Stock, environ: dict[str, str], model: Path, out: Path) -> np.ndarray:
+    ids = [str(3 + byte) for byte in PROMPT.encode()]
+    done = stock(environ, HOST / "tests" / "ggml_logits", model, out, *ids)
+    assert done.returncode == 0, done.stderr
+    return np.fromfile(out, np.float32).reshape(len(ids), -1).astype(np.float64)
+
+
+def test_logits_of_a_model_are_those_of_the_cpu(stock: Stock, model: Path, summing: Path, tmp_path: Path):
+    found = logits(stock, ours(summing), model, tmp_path / "ours")
+    expected = logits(stock, {}, model, tmp_path / "cpu")
+    error = np.square(found - expected).sum() / np.square(expected).sum()
+    assert 0 < error < 1e-3, "0: nothing was ours"
+
+
+def test_the_benchmark_shows_our_name_and_each_matrix_is_packed_once(stock: Stock, model: Path, summing: Path):
+    done = stock(ours(summing, rows="3"), "llama-bench", "-m", model, "-p", "9", "-n", "2", "-t", "1", "-r", "2")
+    assert done.returncode == 0, done.stderr
+    rows = [line for line in done.stdout.splitlines() if "ternary" in line]
+    assert len(rows) == 2
+    assert all("| bdforge " in row for row in rows)
+    # 3 prompts; behind the last layer's attention there is one row only, which is the CPU's as single tokens are
+    assert re.findall(COUNTS, done.stderr) == [("33", "24", "11"), ("0", "0", "0")]
+    assert done.stderr.count("less than 3 rows are slower here") == 1
+
+
+def completed(packages: Packages, model: Path, environ: dict[str, str]) -> tuple[bytes, bytes]:
+    """What llama-completion writes, to both streams. Now and then it ends before the thread that prints has ended."""
+    words = packages.command("llama-completion", "-m", model, "-p", PROMPT, *COMPLETION)
+    seen = []
+    while len(seen) < 10:
+        done = subprocess.run(
+            words, env=os.environ | environ, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=True
+        )
+        if done.stdout.endswith(b"\n\n"):
+            return done.stdout, done.stderr
+        seen.append(done.stdout)
+    raise AssertionError(f"never whole: {seen}")
+
+
+def test_a_models_text_is_the_same_with_and_without_us(packages: Packages, backend: Path, model: Path, summing: Path):
+    text, said = completed(packages, model, ours(summing, rows="3"))
+    assert text == completed(packages, model, {})[0]
+    assert len(text.strip()) > len(PROMPT)
+    assert b"11 matrices packed" in said
+
+
+@pytest.mark.slow
+def test_an_older_ggml_with_other_tables_takes_us_too(backend: Path, summing: Path, tmp_path: Path):
+    try:
+        libraries = fetch_older_ggml()
+    except FetchError as error:
+        pytest.skip(f"ggml 0.25: {error}")
+    program, linked = tmp_path / "products", [f"-l:{name}" for name in ("libggml.v0.5.0.so", "libggml-base.so")]
+    place = [f"-L{libraries}", *linked, "-Wl,--allow-shlib-undefined"]
+    subprocess.run(["g++", HOST / "tests" / "ggml_products.cpp.o", "-o", program, *place], check=True)
+    environ = ours(summing) | {"LD_LIBRARY_PATH": str(libraries)}
+    done = run(program, "1e-6", cwd=libraries, environ=environ)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith("ggml 0.25.1\n")
+
+
+ASKS = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+static int version; /* begins the table of a backend that is there already */
+size_t ggml_backend_reg_count(void) { return version != 0; }
+void *ggml_backend_reg_get(size_t i) { return i == 0 ? &version : NULL; }
+int main(int count, char **words) {
+    version = atoi(words[2]);
+    void *library = dlopen(words[1], RTLD_LAZY);
+    int *(*start)(void) = library == NULL ? NULL : (int *(*)(void))dlsym(library, "ggml_backend_init");
+    if (start == NULL) return puts(dlerror()), 1;
+    int *found = start();
+    return printf("%d", found == NULL ? 0 : *found), 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def asks(backend: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program that loads us as ggml does whose backends have a certain API version, or that has none (0)."""
+    program = tmp_path_factory.mktemp("asks") / "asks"
+    command = ["gcc", "-x", "c", "-", "-rdynamic", "-z", "lazy", "-o", program, "-ldl"]
+    subprocess.run(command, input=ASKS, text=True, check=True)
+    return program
+
+
+def started(program: Path, version: int, environ: dict[str, str]) -> Done:
+    """What such a program prints: the version that we say we have, 0 when it gets nothing."""
+    return run(program, BACKEND, str(version), environ=dict.fromkeys(VARIABLES, "") | environ)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_the_api_version_is_the_one_that_is_asked_for(asks: Path, summing: Path, version: int):
+    done = started(asks, version, ours(summing))
+    assert (done.stdout, done.returncode) == (str(version), 0), done.stderr
+    assert re.fullmatch(r"bdforge: MUL_MAT with TQ1_0 or TQ2_0 .* on the emulated array; all else .*\n", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("version", "changed", "reason"),
+    [
+        (6, {}, "API version 6, this library serves 2, 3;"),
+        (0, {}, "load ggml's CPU backend first"),
+        (3, {"DESIGN": ""}, "BDFORGE_GGML_DESIGN is not set; name the folder of a built design"),
+        (3, {"DESIGN": "/nowhere"}, "BDFORGE_GGML_DESIGN=/nowhere: there is no such folder or file"),
+        (3, {"DEVICE": ""}, "device 0: "),
+        (3, {"ROWS": "a few"}, "BDFORGE_GGML_ROWS=a few is no number of rows"),
+        (3, {"ROWS": "1" * 40}, "is no number of rows"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_a_line(
+    asks: Path, summing: Path, version: int, changed: dict[str, str], reason: str
+):
+    environ = ours(summing) | {f"BDFORGE_GGML_{name}": value for name, value in changed.items()}
+    done = started(asks, version, environ)
+    assert (done.stdout, done.returncode) == ("0", 0)
+    assert reason in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_design_that_does_more_is_refused(asks: Path, tmp_path: Path):
+    relu = {"scale": True, "relu": True}
+    design = small(tmp_path / "relu", types=("int8", "int2", "bf16", "int32"), epilogue=relu).folder
+    done = started(asks, 3, ours(design))
+    assert done.stdout == "0"
+    assert "relu is no GEMM of int8 with int2 to int32, or scaled to bf16 and nothing more" in done.stderr
+
+
+@pytest.mark.slow
+def test_without_ggml_the_build_says_what_to_install(tmp_path: Path):
+    done = scons(tmp_path / "build", "ggml", f"ggml={tmp_path}", "xrt=none", "design=gemm_i8_i2_bf16", check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"scons: ggml-backend.h of ggml is not in {tmp_path}/include; install it")
+    assert os.listdir(tmp_path / "build") == [".lock"]

@@ -1,7 +1,7 @@
 """bdforge: explicit, checked and emulated designs for AMD's NPU.
 
 `bdforge.emulate` runs any design on the emulated array and returns a `bdforge.Result`; `bdforge.load` makes a built
-design a function of numpy arrays, on the emulated array or the NPU.
+design a function of numpy arrays, on the emulated array or the NPU; `bdforge.einsum` contracts tensors on a built GEMM.
 """
 
 from importlib import import_module
@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bdforge.emulator import Result, emulate
     from bdforge.runtime import load
+    from bdforge.tensors import einsum
 
 __version__ = "0.1.0"
-__all__ = ["Result", "__version__", "emulate", "load"]
-_HOMES = {"Result": "bdforge.emulator", "emulate": "bdforge.emulator", "load": "bdforge.runtime"}
+__all__ = ["Result", "__version__", "einsum", "emulate", "load"]
+_HOMES = {
+    "Result": "bdforge.emulator", "emulate": "bdforge.emulator", "load": "bdforge.runtime", "einsum": "bdforge.tensors",
+}  # fmt: skip
 
 
 def __getattr__(name: str):

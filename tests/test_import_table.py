@@ -27,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "emulator": {"lower", "txn", "images", "isa", "devices"},
     "perf": {"design", "operators", "devices"},
     "runtime": {"emulator", "images", "sequences", "devices"},
+    "tensors": {"runtime", "operators", "sequences", "devices"},
     "models": {"runtime", "operators", "weights", "perf", "devices"},
     "torch": {"models", "weights"},
     "toolchain": {"design", "sequences", "mlir", "lower", "codegen", "txn", "images", "xrt", "devices"},

@@ -142,6 +142,10 @@ class Loaded:
         operands = [operand for operand in staying(program) if operand.name in packed.names]
         return fetched(sequence, packed.buffers, operands)
 
+    def run(self, planned: PlannedSequence, buffers: Sequence[np.ndarray]) -> None:
+        """Run any sequence that is for the loaded array on host buffers, of which some are written in place."""
+        self._backend.run(planned, buffers, self.timeout_seconds)
+
     def __call__(self, *arrays: np.ndarray | Packed, **named: np.ndarray | Packed) -> Any:
         """Run; OperandError says what was expected and what was given."""
         inputs = inputs_of(self.design.program)
@@ -156,7 +160,7 @@ class Loaded:
         _check_packed(packed, planned)
         buffers |= placed(planned, plain, [operand for operand in inputs if operand.argument not in buffers])
         run = arguments(planned, buffers)
-        self._backend.run(planned, run, self.timeout_seconds)
+        self.run(planned, run)
         outputs = {name: np.ascontiguousarray(array) for name, array in fetched(planned, run).items()}
         return next(iter(outputs.values())) if len(outputs) == 1 else outputs
 

@@ -67,8 +67,8 @@ def _check_operand(program: Program, reach: "_Reach", operand: Operand) -> None:
         )
     if operand.leading is not None and operand.leading not in program.parameters:
         raise ProgramError(f"sequence program: {what} has leading dimension {operand.leading}, which is no parameter")
-    if any(dim.axis >= len(operand.axes) for dim in operand.dims):
-        raise ProgramError(f"sequence program: {what} has a loop over axis 1, but one axis")
+    if beyond := [dim.axis for dim in operand.dims if dim.axis >= len(operand.axes)]:
+        raise ProgramError(f"sequence program: {what} has a loop over axis {beyond[0]} of {len(operand.axes)}")
     reach.places(what, (), operand.staged, operand.offset)
     for axis in operand.axes:
         reach.places(what, (), axis.size, axis.walked, *(() if axis.tile is None else (axis.tile,)))

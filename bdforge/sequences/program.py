@@ -28,6 +28,7 @@ __all__ = ["Program", "ProgramError"]
 
 MOST_VALUES = 1 << 16  # of a program, so that a file cannot ask for more
 MOST_WRITTEN = 1 << 10  # registers of a write, likewise
+MOST_AXES, MOST_LOOPS = 8, 48  # of an operand, likewise
 Place = Annotated[int, Field(ge=0, lt=MOST_VALUES)]
 Number = Annotated[int, Field(ge=0, le=0x7FFFFFFF)]
 Direction = Literal["S2MM", "MM2S"]
@@ -149,7 +150,7 @@ class Axis(_Part):
 class Dim(_Part):
     """One loop over places: `count` times `step` places on along axis `axis`, and `stride` elements in the buffer."""
 
-    axis: Annotated[int, Field(ge=0, le=1)]
+    axis: Annotated[int, Field(ge=0, lt=MOST_AXES)]
     count: Place
     step: Place
     stride: Place
@@ -178,9 +179,9 @@ class Operand(_Part):
     order: Literal["row", "column"] = "row"
     leading: str | None = None
     staged: Place
-    axes: Annotated[list[Axis], Field(min_length=1, max_length=2)]
+    axes: Annotated[list[Axis], Field(min_length=1, max_length=MOST_AXES)]
     offset: Place
-    dims: Annotated[list[Dim], Field(min_length=1, max_length=8)]
+    dims: Annotated[list[Dim], Field(min_length=1, max_length=MOST_LOOPS)]
 
     @property
     def places(self) -> set[int]:

@@ -32,6 +32,8 @@ bool written(std::byte *to, double value) {
 Layout::Layout(const Operand &operand, const Argument &argument, const detail::Values &values)
     : operand_(operand), staged_(values[operand.staged] != 0), offset_(values[operand.offset]) {
     const std::int64_t bits = detail::product("an argument's size", values[argument.elements], argument.bits);
+    if (operand.axes.size() > axes_.size())
+        refuse("has " + std::to_string(operand.axes.size()) + " axes; hosts in C++ copy one or two: stage it in Python");
     const std::size_t first = axes_.size() - operand.axes.size();  // one axis: a row
     read_loops(values);
     check_bounds(bits / operand.bits);

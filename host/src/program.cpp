@@ -58,9 +58,11 @@ Axis axis(const JsonView& view) {
             view.has("once") && view.at("once").boolean()};
 }
 
+constexpr std::int64_t axes_max = 8, loops_max = 48;  // of an operand, so that a file cannot ask for more
+
 PlaceLoop place_loop(const JsonView& view) {
     only(view, {"axis", "count", "step", "stride"});
-    return {number(view.at("axis"), 0, 1), place(view.at("count")), place(view.at("step")), place(view.at("stride"))};
+    return {number(view.at("axis"), 0, axes_max - 1), place(view.at("count")), place(view.at("step")), place(view.at("stride"))};
 }
 
 /// The place of a member's text among `choices`, of which the first stands for a member that is left out.
@@ -95,9 +97,9 @@ Operand operand(const JsonView& view, const std::vector<std::string>& parameters
                  choice(view, "order", {"row", "column"}) == 1,
                  none,
                  place(view.at("staged")),
-                 list<Axis>(view.at("axes"), 2, axis),
+                 list<Axis>(view.at("axes"), axes_max, axis),
                  place(view.at("offset")),
-                 list<PlaceLoop>(view.at("dims"), 8, place_loop)};
+                 list<PlaceLoop>(view.at("dims"), loops_max, place_loop)};
     view.at("direction");  // which no word stands for
     if (view.has("values")) {
         const std::vector<JsonView> ends = view.at("values").elements();

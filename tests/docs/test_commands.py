@@ -204,6 +204,7 @@ GIVEN: dict[str, Callable[[PlannedDesign], dict[str, Any]]] = {
         "args": [np.zeros(96, np.int32), np.zeros(96, np.int32)],
     },
     "sequences.md": lambda small: {"plan": small.plan, "folder": small.folder},
+    "contractions.md": lambda small: {"folder": small.folder},
 }  # fmt: skip
 """Names that the Python of a page takes for granted, besides bdforge and numpy."""
 PYTHON = {

@@ -1,0 +1,78 @@
+"""`bdforge contract`: how a tensor contraction runs on a GEMM design's array, step by step."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bdforge.cli.options import Force, Out, ProductName, print_or_write
+from bdforge.devices import device_named
+from bdforge.devices.timing import timing_of
+from bdforge.messages import word
+from bdforge.operators import load_spec
+from bdforge.operators.contraction import contraction, parse, plan_contraction
+from bdforge.operators.contraction.report import told
+from bdforge.operators.gemm import GemmSpec, plan_gemm
+from bdforge.perf.bounds.operator import cost_estimate
+from bdforge.perf.report import cost_report
+from bdforge.screen import put, say, screen
+
+app = typer.Typer()
+_SIZE = re.compile(r"([A-Za-z])=(\d{1,12})")
+
+
+@app.command(name="contract")
+def contract_command(
+    expression: Annotated[str, typer.Argument(help='Einsum expression of two tensors, such as "acd,db->abc".')],
+    sizes: Annotated[str, typer.Option(help="Size of each label: a=384,b=376,...")],
+    design: Annotated[Path, typer.Option(help="The GEMM design whose array computes it.")] = Path(
+        "designs/gemm_bf16_bf16_f32_64x64x64.toml"
+    ),
+    strides: Annotated[
+        list[str] | None,
+        typer.Option(help="Strides of the first input, the second, the output, as 5,1: once each; row-major without."),
+    ] = None,
+    staged: Annotated[str | None, typer.Option(help="Operands to stage, such as AB; chosen without.")] = None,
+    once: Annotated[str, typer.Option(help="Operands that are staged before, whose copies cost nothing.")] = "",
+    device: ProductName = "phoenix",
+    out: Out = None,
+    force: Force = False,
+) -> None:
+    """Plan a tensor contraction: types, fusion, tiles, staging, loops; its modelled time; its sequence program."""
+    spec = load_spec(design)
+    if not isinstance(spec, GemmSpec):
+        raise typer.BadParameter(f"{design} is no GEMM design; contractions run on one")
+    _operands(staged, "--staged")
+    _operands(once, "--once")
+    parse(expression)
+    given = contraction(expression, _sizes(sizes), _strides(strides))
+    plan = plan_contraction(given, plan_gemm(spec, device_named(device)), staged, once)
+    if out is not None:
+        print_or_write(plan.program.model_dump_json(exclude_none=True), out, force, ": a sequence program")
+    for line in told(given, plan, once):
+        say(line)
+    put(screen(), cost_report(cost_estimate(plan, plan.problem, timing_of(device))))
+
+
+def _sizes(text: str) -> dict[str, int]:
+    found = [_SIZE.fullmatch(entry.strip()) for entry in text.split(",")]
+    if not all(found):
+        raise typer.BadParameter(f"{word(text)!r} is no list of sizes such as a=384,b=376", param_hint="--sizes")
+    return {match[1]: int(match[2]) for match in found if match}
+
+
+def _strides(texts: list[str] | None) -> list[list[int] | None]:
+    if texts is None:
+        return [None, None, None]
+    if len(texts) != 3:
+        raise typer.BadParameter("give three: of the first input, the second, the output", param_hint="--strides")
+    try:
+        return [[int(entry) for entry in text.split(",")] if text else None for text in texts]
+    except ValueError:
+        raise typer.BadParameter("strides are numbers with commas, such as 5,1", param_hint="--strides") from None
+
+
+def _operands(names: str | None, option: str) -> None:
+    if set(names or "") - set("ABC"):
+        raise typer.BadParameter(f"{word(names or '')!r} names others than A, B and C", param_hint=option)

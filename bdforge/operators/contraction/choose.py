@@ -1,0 +1,164 @@
+"""Choosing how a contraction is mapped: which operands are staged, which parts of dimensions make a tile, their order.
+
+Every combination of staged operands, with the boxes that waste least and those that read the longest runs, is priced;
+the cheapest one that the shims can walk is taken.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from heapq import nsmallest
+from itertools import count, product
+
+from bdforge.devices import Device
+from bdforge.operators.contraction.boxes import Box, Part, splits, spreads, waste
+from bdforge.operators.contraction.dims import Contraction, ContractionError, Dim, Kind
+from bdforge.operators.contraction.price import Price, price
+from bdforge.operators.contraction.program import Mapped
+from bdforge.operators.contraction.sides import NAMES, Packed, Side, Tiles
+from bdforge.operators.contraction.walks import WalkReason
+from bdforge.operators.gemm.walked import Walked
+from bdforge.sequences.interpret import STEPS_MAX
+
+KEPT = 3
+"""Boxes of a group that are tried by each measure."""
+_OWN: dict[Kind, tuple[int | None, int | None, int | None]] = {
+    "M": (1, None, 1), "N": (None, 1, 1), "K": (1, 1, None), "C": (1, 1, 1),
+}  # fmt: skip
+_TENSORS: dict[Kind, tuple[int, int]] = {"M": (0, 2), "N": (1, 2), "K": (0, 1), "C": (0, 1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A mapping with its price; `contraction` is the user's, its inputs exchanged where that is better."""
+
+    contraction: Contraction
+    mapped: Mapped
+    price: Price
+
+
+def choose(found: Contraction, walked: Walked, device: Device, staged: str | None = None, once: str = "") -> Choice:
+    """The cheapest mapping; `staged` names the operands to stage (of A, B, C) where that is not to be chosen.
+
+    Operands in `once` are staged before and cost nothing. ContractionError with the reasons where nothing fits.
+    """
+    reasons: dict[str, None] = {}
+    turned = [found, found.exchanged()] if walked.types[0] == walked.types[1] else [found]
+    priced, number = [], count()
+    for contraction in turned:
+        for mapped in _mappings(contraction, walked, staged, reasons):
+            try:
+                priced.append((price(mapped, device), next(number), contraction, mapped))
+            except WalkReason as reason:
+                reasons[str(reason)] = None
+    for cost, _, contraction, mapped in sorted(priced, key=lambda entry: (entry[0].total_us(once), entry[1])):
+        if (reason := _refusal(mapped)) is None:
+            return Choice(contraction, mapped, cost)
+        reasons[reason] = None
+    raise ContractionError("\n  - ".join(["no mapping fits the shims:", *list(reasons)[:12]]))
+
+
+def _refusal(mapped: Mapped) -> str | None:
+    """Why the array cannot run a mapping that has walks."""
+    if mapped.steps > STEPS_MAX:
+        return f"takes {mapped.steps} steps, at most {STEPS_MAX}; split a dimension and call it for each part"
+    if (most := max(mapped.bds())) > mapped.limits.bds:
+        return f"takes {most} BDs of a shim at a time; there are {mapped.limits.bds}"
+    try:
+        mapped.program()
+    except WalkReason as reason:
+        return str(reason)
+    return None
+
+
+def _mappings(
+    contraction: Contraction, walked: Walked, staged: str | None, reasons: dict[str, None]
+) -> Iterator[Mapped]:
+    packed = walked.tiling.b.order == "packed"
+    for stages in product((False, True), repeat=3):
+        named = "".join(name for name, stage in zip(NAMES, stages, strict=True) if stage)
+        if (packed and not stages[1]) or (
+            staged is not None and named != "".join(sorted(set(staged) | {*("B" * packed)}))
+        ):
+            continue
+        tiling, fused = walked.tiling, contraction.fused([i for i, stage in enumerate(stages) if not stage])
+        boxes = [
+            list(_boxes(fused, kind, size, stages, reasons))
+            for kind, size in _sized(("M", tiling.m), ("N", tiling.n), ("K", tiling.k_mt))
+        ]
+        batch = tuple(Part(dim, 1, dim.size) for dim in fused.of("C"))
+        for m, n, k in product(*boxes):
+            if (mapped := _mapped(Tiles(batch, m, n, k), stages, walked, reasons)) is not None:
+                yield mapped
+
+
+def _sized(*sizes: tuple[Kind, int]) -> tuple[tuple[Kind, int], ...]:
+    return sizes
+
+
+def _boxes(
+    contraction: Contraction, kind: Kind, size: int, stages: Sequence[bool], reasons: dict[str, None]
+) -> Iterator[Box]:
+    """The best boxes of a group: those that waste least, and those with the longest runs in place."""
+    dims = contraction.of(kind) or (Dim(f"({kind})", 1, _OWN[kind]),)
+    tensors = [tensor for tensor in _TENSORS[kind] if not stages[tensor]]
+    found: dict[Box, None] = {}
+    for tensor in tensors or _TENSORS[kind][:1]:
+        ordered = sorted(dims, key=lambda dim: (-(dim.strides[tensor] or 0), -dim.size))
+        legal = []
+        for box in splits(ordered, size):
+            if not tensors:
+                box = tuple(replace(part, padded=True) for part in box)
+            elif any(part.size > part.dim.size for part in box):
+                continue
+            legal.append(box)
+        if not legal:
+            reasons[f"{kind} has {_shown(dims)}, less than a tile of {size} in {_staged(tensors)}: stage it"] = None
+        found |= dict.fromkeys(nsmallest(KEPT, legal, key=lambda box: (waste(box), *_inner(box))))
+        if tensors:
+            found |= dict.fromkeys(nsmallest(KEPT, legal, key=lambda box: (*_inner(box), waste(box))))
+    yield from found
+
+
+def _inner(box: Box) -> tuple[int, ...]:
+    return tuple(-part.size for part in reversed(box))
+
+
+def _shown(dims: Sequence[Dim]) -> str:
+    return " x ".join(f"{dim.name} = {dim.size}" for dim in dims)
+
+
+def _staged(tensors: Sequence[int]) -> str:
+    return " and ".join(NAMES[tensor] for tensor in tensors)
+
+
+def _mapped(tiles: Tiles, stages: Sequence[bool], walked: Walked, reasons: dict[str, None]) -> Mapped | None:
+    """A mapping where operands in place can be; None, with the reasons, where not."""
+    if not (stages[0] or stages[1]) and any(not part.regular for part in tiles.k):
+        reasons["K is no whole number of slabs: stage A or B, for zeros in what is read twice"] = None
+        return None
+    most = walked.limits.iteration_wrap_max
+    rows, columns = spreads(tiles.m, walked.tiling.rows, 1), spreads(tiles.n, walked.tiling.columns, most)
+    tiles = replace(tiles, m=rows.box, n=columns.box)
+    sides = _sides(tiles, stages, walked)
+    for side in sides:
+        if not side.staged and (faults := list(side.unreachable())):
+            reasons[f"{side.name} in place: {faults[0]}"] = None
+            return None
+    return _within_steps(Mapped(sides, rows, columns, walked))
+
+
+def _sides(tiles: Tiles, stages: Sequence[bool], walked: Walked) -> tuple[Side, Side, Side]:
+    tiling, packing = walked.tiling, walked.packing
+    packed = Packed(tiling.k, tiling.n, packing.t, packing.scaled) if tiling.b.order == "packed" else None
+    return (
+        Side(0, tiles, tiling.a, stages[0]),
+        Side(1, tiles, tiling.b, stages[1], packed),
+        Side(2, tiles, tiling.c, stages[2]),
+    )
+
+
+def _within_steps(mapped: Mapped) -> Mapped:
+    """Without turns where the next column step is farther away than a BD can step."""
+    far = any(mapped.sides[i].store.words(mapped.run(i)) > mapped.limits.step_max for i in (1, 2))
+    odd = any(mapped.run(i) * mapped.sides[i].store.bits % 32 for i in (1, 2))
+    return replace(mapped, columns=replace(mapped.columns, turns=1)) if far or odd else mapped

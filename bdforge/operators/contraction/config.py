@@ -1,0 +1,124 @@
+"""Tiled execution configurations, the form in which TEIR writes a contraction: dimensions, outermost first.
+
+Each has a type (C, M, N, K), an execution type, a size, and a stride in each tensor, 0 where the tensor does not have
+it. `prim` dimensions are a core's tile, `spatial` ones are dealt to rows (M) or columns (N) of the array, `shared` ones
+are turns of one step, and `seq` ones steps of the sequence, whose offsets stand in its patch words.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from bdforge.operators.contraction.boxes import Part, Spread
+from bdforge.operators.contraction.dims import Contraction, ContractionError, Dim
+from bdforge.operators.contraction.program import Mapped
+
+Exec = Literal["seq", "shared", "spatial", "prim"]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One dimension of a configuration; `strides` of both inputs and the output, elements."""
+
+    type: str
+    exec: Exec
+    size: int
+    strides: tuple[int, int, int]
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.exec:<7} {self.size:>8}  strides {', '.join(map(str, self.strides))}  {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A tiled execution configuration."""
+
+    levels: tuple[Level, ...]
+
+    @classmethod
+    def of(cls, types: str, execs: Sequence[str], sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> "Config":
+        """From lists as TEIR has them: types by letter, `strides` of in0, in1 and out by dimension.
+
+        ContractionError for lists of unequal length, unknown words, and strides that contradict a type.
+        """
+        if {len(execs), len(sizes), *map(len, strides)} != {len(types)} or len(strides) != 3:
+            raise ContractionError("a configuration needs a type, an execution type, a size and three strides each")
+        levels = []
+        for number, (kind, how, size) in enumerate(zip(types, execs, sizes, strict=True)):
+            if how not in get_args(Exec):
+                raise ContractionError(f"dimension {number}: {how!r} is none of {', '.join(get_args(Exec))}")
+            a, b, c = (tensor[number] for tensor in strides)
+            level = Level(kind, how, size, (a, b, c), f"d{number}")  # type: ignore[arg-type]
+            _check(level)
+            levels.append(level)
+        return cls(tuple(levels))
+
+    @property
+    def contraction(self) -> Contraction:
+        """Its dimensions."""
+        return Contraction(tuple(map(_dim, self.levels)))
+
+    def box(self, kind: str) -> tuple[Part, ...]:
+        """The parts of a group: prim dimensions whole, of the others one position each."""
+        own = [level for level in self.levels if level.type == kind]
+        return tuple(Part.of(_dim(level), level.size if level.exec == "prim" else 1) for level in own)
+
+    def unit(self, kind: str) -> str:
+        """The dimension of a group that is dealt to rows or columns, the last one that is named spatial."""
+        return next(
+            (level.name for level in reversed(self.levels) if level.type == kind and level.exec == "spatial"), ""
+        )
+
+
+def _dim(level: Level) -> Dim:
+    a, b, c = (stride or None for stride in level.strides)
+    return Dim(level.name, level.size, (a, b, c))
+
+
+def _check(level: Level) -> None:
+    if level.size < 1 or min(level.strides) < 0:
+        raise ContractionError(
+            f"dimension {level.name}: size {level.size}, strides {level.strides}; sizes are 1 or more"
+        )
+    present = tuple(bool(stride) for stride in level.strides)
+    needed = {"C": (1, 1, 1), "M": (1, 0, 1), "N": (0, 1, 1), "K": (1, 1, 0)}.get(level.type)
+    if needed is None or present != tuple(map(bool, needed)):
+        raise ContractionError(
+            f"dimension {level.name}: strides {level.strides} are not those of type {level.type!r}; C has all three, "
+            "M in0 and out, N in1 and out, K in0 and in1"
+        )
+
+
+def config_of(mapped: Mapped) -> Config:
+    """The configuration of a mapping, of its own first and second input; parts that move back are rounded up."""
+    tiles = mapped.sides[0].tiles
+    outer = [
+        *(_level(part, "C", "seq", part.count, 1) for part in tiles.batch),
+        *_dealt(mapped.rows, "M"), *_dealt(mapped.columns, "N"),
+        *(_level(part, "K", "seq", part.count, part.size) for part in tiles.k),
+    ]  # fmt: skip
+    inner = [
+        _level(part, kind, "prim", part.size, 1)
+        for kind, box in (("M", tiles.m), ("N", tiles.n), ("K", tiles.k))
+        for part in box
+    ]
+    return Config(tuple(level for level in (*outer, *inner) if level.size > 1))
+
+
+def _dealt(spread: Spread, kind: str) -> Iterator[Level]:
+    """Loops over tiles: steps, turns of a step, units of the array."""
+    for part in spread.box:
+        name, step, left = part.dim.name, part.size, part.count
+        here = [("spatial", spread.units)] if name == spread.unit else []
+        here += [("shared", spread.turns)] if name == spread.run and spread.turns > 1 else []
+        levels = []
+        for how, size in here:
+            levels.append(_level(part, kind, how, size, step))  # type: ignore[arg-type]
+            step, left = step * size, left // size
+        yield from [_level(part, kind, "seq", left, step), *reversed(levels)]
+
+
+def _level(part: Part, kind: str, how: Exec, size: int, step: int) -> Level:
+    a, b, c = ((stride or 0) * step for stride in part.dim.strides)
+    return Level(kind, how, size, (a, b, c), part.dim.name)

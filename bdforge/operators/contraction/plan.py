@@ -1,0 +1,177 @@
+"""A contraction planned on a GEMM design: another sequence program for the same array."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from bdforge.design.model import Design
+from bdforge.devices import Device
+from bdforge.devices.types import PEAK_MACS, TYPES
+from bdforge.operators.contraction.boxes import Part
+from bdforge.operators.contraction.choose import Choice, choose
+from bdforge.operators.contraction.dims import Contraction, ContractionError
+from bdforge.operators.contraction.sides import Side
+from bdforge.operators.gemm.plan import Plan as GemmPlan
+from bdforge.operators.gemm.reference import Reference
+from bdforge.operators.gemm.spec import GemmSpec
+from bdforge.operators.gemm.walked import walked
+from bdforge.operators.operator import Cost, Expected, Kernels
+from bdforge.operators.operator import Plan as AnyPlan
+from bdforge.operators.specs import Problem
+from bdforge.sequences import Program
+
+KIND = "contraction"
+_SMALL = (-8, 7)
+
+
+@dataclass(frozen=True, repr=False)
+class ContractionPlan(AnyPlan):
+    """A contraction on the array of a GEMM's plan. Operands have an axis for each dimension, longest strides first."""
+
+    gemm: GemmPlan
+    choice: Choice
+    spec: GemmSpec = field(init=False)
+    device: Device = field(init=False)
+    design: Design = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name in ("spec", "device", "design"):
+            object.__setattr__(self, name, getattr(self.gemm, name))
+
+    @property
+    def program(self) -> Program:
+        """The runtime sequence of the contraction."""
+        return self._program
+
+    @cached_property
+    def _program(self) -> Program:
+        return self.choice.mapped.program()
+
+    @property
+    def kernels(self) -> Kernels:
+        """The GEMM's."""
+        return self.gemm.kernels
+
+    @property
+    def sides(self) -> tuple[Side, Side, Side]:
+        """A, B and C as the shims walk them."""
+        return self.choice.mapped.sides
+
+    @property
+    def problem(self) -> Problem:
+        """The sizes that it is planned for."""
+        return Problem(KIND, {part.dim.name: part.dim.size for side in self.sides for part in side.parts})
+
+    def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
+        """A and B over the whole range of integers, floats as small integers."""
+        rng, found = np.random.default_rng(seed), {}
+        for side, name in zip(self.sides[:2], (self.spec.a, self.spec.b), strict=True):
+            type_, shape = TYPES[name], [problem.sizes[part.dim.name] for part in side.axes]
+            low, high = type_.values or _SMALL
+            found[side.name] = rng.integers(low, high + 1, shape, np.int8).astype(type_.dtype)
+        return found
+
+    def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
+        """C by numpy: batch by batch the product of matrices whose K is in the order of the cores' steps."""
+        a, b = (self._matrices(side, inputs[side.name], number) for number, side in enumerate(self.sides[:2]))
+        known = Reference(self.spec, self.gemm.kernel, self.gemm.tiling)
+        found = [known.expected({"A": left, "B": right}) for left, right in zip(a, b, strict=True)]
+        values = self._tensor(np.stack([one.values for one in found]))
+        bounds = [one.bound for one in found if one.bound is not None]
+        return {"C": Expected(values, self._tensor(np.stack(bounds)) if bounds else None)}
+
+    def _matrices(self, side: Side, array: np.ndarray, number: int) -> np.ndarray:
+        """[batch][rows][columns] of an input; K in whole slabs, in order of the steps."""
+        tiles, order = side.tiles, {part.dim.name: axis for axis, part in enumerate(side.axes)}
+        for part in tiles.k:
+            positions, held = k_positions(part)
+            axis = order[part.dim.name]
+            shape = [-1 if i == axis else 1 for i in range(array.ndim)]
+            array = array.take(positions, axis) * held.reshape(shape).astype(array.dtype)
+        groups = (tiles.batch, *tiles.groups(number))
+        array = array.transpose([order[part.dim.name] for group in groups for part in group])
+        sizes = [[array.shape[i] for i in _span(groups, group)] for group in range(3)]
+        if len(tiles.k) > 1:
+            array = self._in_slabs(array, groups, 1 + (number == 0))
+        return array.reshape([int(np.prod(size)) for size in sizes])
+
+    def _in_slabs(self, array: np.ndarray, groups: tuple, group: int) -> np.ndarray:
+        """Several dimensions of K: all tiles before the positions in each."""
+        first, tiles = _span(groups, group)[0], groups[group]
+        shape = list(array.shape)
+        split = [n for part in tiles for n in (part.count, part.size)]
+        array = array.reshape([*shape[:first], *split, *shape[first + len(tiles) :]])
+        inside = [first + 2 * i for i in range(len(tiles))] + [first + 2 * i + 1 for i in range(len(tiles))]
+        behind = range(first + 2 * len(tiles), array.ndim)
+        return array.transpose([*range(first), *inside, *behind])
+
+    def _tensor(self, products: np.ndarray) -> np.ndarray:
+        side = self.sides[2]
+        parts = [*side.tiles.batch, *side.tiles.m, *side.tiles.n]
+        array, names = products.reshape([part.dim.size for part in parts]), [part.dim.name for part in parts]
+        return array.transpose([names.index(part.dim.name) for part in side.axes])
+
+    def cost(self, problem: Problem) -> Cost:
+        """What a run moves, and the MACs of cores at the peak of their types."""
+        mapped, tiling = self.choice.mapped, self.gemm.tiling
+        tiles = mapped.batches * mapped.rows.tiles * mapped.columns.tiles
+        peaks = PEAK_MACS[self.device.generation.name]
+        peak = peaks.get((self.spec.a, self.spec.b)) or peaks[self.spec.a, self.spec.a]
+        macs = tiles * tiling.m * tiling.n * mapped.depth
+        return Cost.of(self.sequence(problem), self.choice.contraction.macs, macs / peak)
+
+
+def _span(groups: tuple, group: int) -> range:
+    first = sum(len(g) for g in groups[:group])
+    return range(first, first + len(groups[group]))
+
+
+def k_positions(part: Part) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of a dimension of K tile by tile, and which of them count: each once, none beyond it."""
+    starts = np.array([int(_number(part.start(tile))) for tile in range(part.count)])
+    positions = (starts[:, None] + np.arange(part.size)).ravel()
+    fresh = np.arange(part.count * part.size) <= positions
+    held = (positions < part.dim.size) & fresh
+    return np.where(positions < part.dim.size, positions, 0), held
+
+
+def _number(value: object) -> int:
+    constant = getattr(value, "constant", value)
+    assert isinstance(constant, int)
+    return constant
+
+
+def plan_contraction(
+    contraction: Contraction, gemm: GemmPlan, staged: str | None = None, once: str = ""
+) -> ContractionPlan:
+    """Plan a contraction on a design's array; ContractionError lists the reasons why nothing fits.
+
+    `staged` names the operands (A, B, C) that the host stages, which is chosen otherwise; those in `once` are staged
+    before, so that their copies cost nothing.
+    """
+    if reasons := list(_unfit(gemm.spec)):
+        raise ContractionError("\n  - ".join([f"design {gemm.spec.name} takes no contractions:", *reasons]))
+    walks = walked(gemm.spec, gemm.kernel, gemm.tiling, gemm.design, gemm.device)
+    depth = prod(dim.size for dim in contraction.of("K"))
+    if depth > gemm.kernel.depth_limit:
+        raise ContractionError(f"K = {depth} could overflow the sums; at most {gemm.kernel.depth_limit}")
+    return ContractionPlan(gemm, choose(contraction, walks, gemm.device, staged, once))
+
+
+def _unfit(spec: GemmSpec):
+    """What of a GEMM design the walks of contractions do not know."""
+    if spec.buffers.a_shims > 1:
+        yield "buffers.a_shims = 2: one shim must bring a core row's A"
+    if spec.buffers.residency != "none":
+        yield "buffers.residency: panels of B must come anew for each row panel"
+    if spec.epilogue.fed:
+        yield "epilogue: scales and biases follow a GEMM's rows and columns"
+    if spec.tile.m_used:
+        yield "tile.m_used: tiles must be full"
+    if any(TYPES[name].blocked for name in (spec.a, spec.b, spec.c)):
+        yield "bfp16: blocks lie along a matrix' rows; use bf16"
+    if spec.rows > spec.columns:
+        yield f"array.rows = {spec.rows}: each core row needs a shim for A, there are {spec.columns}"

@@ -1,0 +1,158 @@
+"""From loops over memory to the BDs of a shim's task.
+
+Loops come outermost first, as (start, count, stride) segments: several where the last tile moves back. What no BD
+holds, three dimensions and the runs of its task, becomes several BDs, whose offsets may be as far apart as they like.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from bdforge.devices import TileLimits
+from bdforge.devices.fits import fits
+from bdforge.devices.limits import GRANULE_BITS
+
+Segment = tuple[int, int, int]
+Loop = tuple[int, int]
+MOST_BDS = 6
+"""Of one chain; with more a shim has no room for the next step's."""
+
+
+class WalkReason(Exception):
+    """Why no BDs walk an operand; not for users: plans tell it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShimBd:
+    """Sizes and strides of a BD, elements, outermost first; `offset` from the walk's start."""
+
+    offset: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """BDs that are walked one after the other, `turns` times; each turn moves them on by `stride` elements."""
+
+    bds: tuple[ShimBd, ...]
+    turns: int = 1
+    stride: int = 0
+
+
+def chain(levels: Sequence[Sequence[Segment]], bits: int, limits: TileLimits, iterates: bool = True) -> Chain:
+    """The shortest chain that walks `levels` of loops over elements of `bits` bits; WalkReason tells why none does.
+
+    With `iterates` the outermost loop may become runs of the task.
+    """
+    pieces = list(_pieces(levels))
+    turns, stride = 1, 0
+    if iterates and len(pieces) == 1 and not _fits(pieces[0][1], bits, limits):
+        offset, loops = pieces[0]
+        (turns, stride), rest = loops[0], loops[1:]
+        if turns <= limits.iteration_wrap_max and _words(stride, bits) <= limits.step_max:
+            pieces = [(offset, rest)]
+        else:
+            turns, stride = 1, 0
+    bds = [bd for offset, loops in pieces for bd in _bds(offset, loops, bits, limits)]
+    if len(bds) > MOST_BDS:
+        raise WalkReason(f"takes {len(bds)} BDs a tile, at most {MOST_BDS} leave room for the next")
+    return Chain(tuple(bds), turns, stride)
+
+
+def _pieces(levels: Sequence[Sequence[Segment]]) -> Iterator[tuple[int, list[Loop]]]:
+    """(offset, loops) without segments, in order."""
+    last = max((number for number, level in enumerate(levels) if len(level) > 1), default=-1)
+    started = [(0, [])] if last < 0 else list(_started(levels[: last + 1]))
+    behind = sum(level[0][0] for level in levels[last + 1 :])
+    for offset, loops in started:
+        rest = [(count, stride) for _, count, stride in (level[0] for level in levels[last + 1 :])]
+        yield offset + behind, merged([*loops, *rest])
+
+
+def _started(levels: Sequence[Sequence[Segment]], offset: int = 0) -> Iterator[tuple[int, list[Loop]]]:
+    for start, count, stride in levels[0]:
+        if len(levels) == 1:
+            yield offset + start, [(count, stride)]
+            continue
+        for turn in range(count):
+            yield from _started(levels[1:], offset + start + turn * stride)
+
+
+def merged(loops: Sequence[Loop]) -> list[Loop]:
+    """Loops without those of one turn, neighbours joined that are one walk."""
+    found: list[Loop] = []
+    for count, stride in loops:
+        if count == 1:
+            continue
+        if found and found[-1][1] == count * stride:
+            found[-1] = (found[-1][0] * count, stride)
+        else:
+            found.append((count, stride))
+    return found
+
+
+def _bds(offset: int, loops: list[Loop], bits: int, limits: TileLimits) -> Iterator[ShimBd]:
+    """One BD, or as many as it takes: the outermost loop unrolled."""
+    if (dims := _fits(loops, bits, limits)) is not None:
+        yield ShimBd(offset, tuple(count for count, _ in dims), tuple(stride for _, stride in dims))
+        return
+    if len(loops) < 2 or _odd(loops, bits):
+        raise WalkReason(_too_far(loops, bits, limits))
+    (count, stride), rest = loops[0], loops[1:]
+    if count > MOST_BDS:
+        told = _too_far(loops[:1], bits, limits) if _words(stride, bits) > limits.step_max else ""
+        raise WalkReason(told or f"has {len(loops)} loops a tile, of which the outermost turns {count} times: too many")
+    for turn in range(count):
+        yield from _bds(offset + turn * stride, rest, bits, limits)
+
+
+def _too_far(loops: Sequence[Loop], bits: int, limits: TileLimits) -> str:
+    far = max((_words(stride, bits) for _, stride in loops), default=0)
+    if far > limits.step_max:
+        return f"steps {far} words, a BD's longest step is {limits.step_max}"
+    return f"steps {[stride for _, stride in loops]} elements of {bits} bits, no whole words one after the other"
+
+
+def _odd(loops: Sequence[Loop], bits: int) -> bool:
+    """Whether some loop steps through parts of words."""
+    *outer, (count, stride) = loops or [(1, 1)]
+    part = bits != GRANULE_BITS and (stride != 1 or count * bits % GRANULE_BITS != 0)
+    return part or any(step * bits % GRANULE_BITS for _, step in outer)
+
+
+def _words(elements: int, bits: int) -> int:
+    return elements * bits // GRANULE_BITS
+
+
+def _fits(loops: Sequence[Loop], bits: int, limits: TileLimits) -> list[Loop] | None:
+    """The loops as the dimensions of one BD; None where it does not hold them."""
+    if _odd(loops, bits):
+        return None
+    *outer, inner = loops or [(1, 1)]
+    if not outer and inner[1] == 1:
+        return [inner]
+    dims = _wrapped(inner, bits, limits.wraps[0])
+    for loop in reversed(outer):
+        wrap = limits.wraps[len(dims)] if len(dims) < len(limits.wraps) else loop[0]
+        dims = [*_wrapped(loop, GRANULE_BITS, wrap), *dims]
+    in_words = [
+        *((count, _words(stride, bits)) for count, stride in dims[:-1]),
+        (_words(dims[-1][0], bits), dims[-1][1]),
+    ]
+    return dims if len(dims) <= limits.dims and fits(limits, dims=in_words) else None
+
+
+def _wrapped(loop: Loop, bits: int, most: int) -> list[Loop]:
+    """A loop as two where its size is more than a wrap holds; as it is where no divisor helps."""
+    count, stride = loop
+    words, each = count * bits // GRANULE_BITS, max(GRANULE_BITS // bits, 1)
+    if words <= most:
+        return [loop]
+    inner = next((d for d in range(most, 0, -1) if words % d == 0), 1) * each
+    return [(count // inner, stride * inner), (inner, stride)]
+
+
+def elements_of(chain: Chain) -> int:
+    """Elements that one turn moves."""
+    return sum(prod(bd.sizes) for bd in chain.bds)

@@ -1,0 +1,41 @@
+"""`bdforge contract`: every step of planning is shown."""
+
+import pytest
+from typer.testing import CliRunner
+
+from bdforge.cli.commands import app
+from bdforge.sequences.check import load_program
+from support.built_designs import ROOT
+
+DESIGN = str(ROOT / "designs" / "gemm_bf16_bf16_f32_64x64x64.toml")
+ARGS = ["contract", "acd,db->abc", "--sizes", "a=96,b=376,c=376,d=384", "--design", DESIGN]
+
+
+def test_every_step_is_told():
+    found = CliRunner().invoke(app, ARGS)
+    assert found.exit_code == 0, found.output
+    for text in ("M a = 96, strides 144384, -, 141376", "tiles of 64 x 64 x 64", "operands", "prim", "(modelled)"):
+        assert text in found.output
+
+
+def test_a_program_is_written(tmp_path):
+    out = tmp_path / "program.json"
+    found = CliRunner().invoke(app, [*ARGS, "--out", str(out)])
+    assert found.exit_code == 0, found.output
+    assert {argument.name for argument in load_program(__import__("json").loads(out.read_text())).arguments} == set(
+        "ABC"
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--sizes", "a=b"], "no list of sizes"),
+        (["--strides", "1,1"], "give three"),
+        (["--staged", "AX"], "names others than A, B and C"),
+    ],
+)
+def test_what_cannot_be_read_is_a_usage_error(more, said):
+    found = CliRunner().invoke(app, [*ARGS, *more])
+    assert found.exit_code == 2
+    assert said in found.output

@@ -1,0 +1,110 @@
+"""The benchmark's 24 contractions at full size: each plans, and its stream is one that shims can walk."""
+
+from math import prod
+
+import pytest
+
+from bdforge.devices import device_named
+from bdforge.operators.contraction import ContractionError, ContractionPlan, contraction, plan_contraction
+from bdforge.operators.contraction.boxes import box_count, box_size
+from bdforge.operators.contraction.config import config_of
+from bdforge.operators.gemm import Plan, load_spec, plan_gemm, spec_from
+from bdforge.sequences import Start, StartedTask
+from bdforge.sequences.interpret import STEPS_MAX
+from support.built_designs import ROOT, spec_content
+from support.tccg import tccg
+
+PHOENIX = device_named("phoenix")
+
+
+@pytest.fixture(scope="module")
+def phoenix() -> Plan:
+    return plan_gemm(load_spec(ROOT / "designs" / "gemm_bf16_bf16_f32_64x64x64.toml"), PHOENIX)
+
+
+def moved_elements(plan: ContractionPlan) -> dict[int, int]:
+    """Elements of each operand that the sequence's tasks move."""
+    found = {0: 0, 1: 0, 2: 0}
+    for task in plan.sequence(plan.problem).tasks():
+        for bd in task.bds:
+            found[bd.argument] += task.runs * prod(bd.pattern.sizes[-3:])
+    return found
+
+
+@pytest.mark.parametrize("case", tccg(), ids=lambda case: case.expression)
+def test_the_benchmark_plans_at_full_size(phoenix, case):
+    mapped = plan_contraction(contraction(case.expression, case.sizes), phoenix).choice.mapped
+    tiles = mapped.sides[0].tiles
+    assert [box_size(box) for box in (tiles.m, tiles.n, tiles.k)] == [64, 64, 64]
+    positions = [prod(part.dim.size for part in box) for box in (tiles.m, tiles.n, tiles.k)]
+    assert prod(positions) == contraction(case.expression, case.sizes).macs
+    assert all(box_count(box) * 64 >= size for box, size in zip((tiles.m, tiles.n, tiles.k), positions, strict=True))
+    assert mapped.steps <= STEPS_MAX
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, id=c.expression, marks=[] if c.name in ("6", "17", "19") else pytest.mark.slow) for c in tccg()],
+)
+def test_the_benchmark_s_streams_move_every_tile(phoenix, case):
+    plan = plan_contraction(contraction(case.expression, case.sizes), phoenix)
+    mapped, slabs = plan.choice.mapped, box_count(plan.sides[0].tiles.k)
+    visits = mapped.batches * mapped.rows.tiles * mapped.columns.tiles
+    inputs = visits * 4 * slabs * 64 * 64
+    assert moved_elements(plan) == {0: inputs, 1: inputs, 2: visits * 16 * 64 * 64}
+
+
+def test_a_batch_is_offsets_of_one_stream(phoenix):
+    sizes = {"b": 3, "m": 256, "k": 128, "n": 256}
+    plan = plan_contraction(contraction("bmk,bkn->bmn", sizes), phoenix, staged="")
+    notes = {level.exec for level in config_of(plan.choice.mapped).levels if level.type == "C"}
+    assert notes == {"seq"}
+    first = [next(bd.pattern.offset for t in _tasks(plan, b) for bd in t.bds if bd.argument == 0) for b in range(3)]
+    assert first == [0, 256 * 128, 2 * 256 * 128]
+
+
+def _tasks(plan: ContractionPlan, batch: int) -> list[StartedTask]:
+    """Tasks of the first step of a batch."""
+    steps = [event for event in plan.sequence(plan.problem).events if isinstance(event, Start) and event.index >= 0]
+    return [item for item in steps[batch * len(steps) // 3].items if isinstance(item, StartedTask)]
+
+
+def test_configurations_hold_every_position(phoenix):
+    plan = plan_contraction(contraction("abk,kn->abn", {"a": 8, "b": 64, "k": 128, "n": 512}), phoenix)
+    sizes = dict.fromkeys("MNK", 1)
+    for level in config_of(plan.choice.mapped).levels:
+        sizes[level.type] *= level.size
+    assert sizes == {"M": 512, "N": 512, "K": 128}
+
+
+def test_strides_beyond_a_bd_s_step_are_staged_or_split(phoenix):
+    sizes, far = {"m": 512, "k": 64, "n": 256}, 1 << 22
+    with pytest.raises(ContractionError, match="steps 2097152 words, a BD's longest step is 1048576"):
+        plan_contraction(contraction("mk,kn->mn", sizes, ([far, 1], None, None)), phoenix, staged="")
+    plan = plan_contraction(contraction("mk,kn->mn", sizes, ([far, 1], None, None)), phoenix)
+    assert plan.sides[0].staged
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({"m": 8, "m_used": 4}, "tile.m_used: tiles must be full"),
+        (
+            {"types": ("int8", "int2", "bf16", "int32"), "epilogue": {"scale": True}, "k": 64},
+            "epilogue: scales and biases",
+        ),
+        ({"residency": "b", "k_mt": 16}, "buffers.residency"),
+        ({"rows": 4}, "array.rows = 4: each core row needs a shim for A, there are 2"),
+    ],
+)
+def test_designs_that_take_no_contractions_say_why(facts, said):
+    facts = {"m": 16, "k": 16, **facts}
+    gemm = plan_gemm(spec_from(spec_content(n=32, **facts), "odd"), device_named("strix_halo"))
+    with pytest.raises(ContractionError, match=said):
+        plan_contraction(contraction("ab,bc->ac", {"a": 64, "b": 64, "c": 64}), gemm)
+
+
+def test_sums_that_could_overflow_are_refused():
+    gemm = plan_gemm(spec_from(spec_content(16, 16, 32), "deep"), device_named("strix_halo"))
+    with pytest.raises(ContractionError, match="K = 262144 could overflow the sums; at most 262143"):
+        plan_contraction(contraction("mk,kn->mn", {"m": 8, "k": 1 << 18, "n": 8}), gemm)

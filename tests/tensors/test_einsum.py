@@ -1,0 +1,147 @@
+"""`bdforge.einsum` on the emulated array against numpy.einsum: one loaded array for all contractions of a type."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+import bdforge
+from bdforge.emulator import emulate
+from bdforge.operators.contraction import ContractionError
+from bdforge.runtime import Loaded, OperandError
+from bdforge.sequences import PlannedSequence
+from bdforge.tensors import Einsum
+from support.built_designs import build, spec_content
+from support.tccg import Case, random_case, tccg
+
+DESIGNS = {
+    "bf16": (("bf16", "bf16", "f32"), "row row row", (8, 8, 8)),
+    "int8": (("int8", "int8", "int32"), "row row row", (8, 16, 8)),
+    "columns": (("bf16", "bf16", "f32"), "column column column", (16, 16, 8)),
+    "int2": (("int8", "int2", "int32"), "row packed row", (16, 16, 32)),
+}
+
+
+@pytest.fixture(scope="module")
+def arrays(tmp_path_factory) -> dict[str, Einsum]:
+    """A loaded array of two rows by two columns for each set of types."""
+    folder = tmp_path_factory.mktemp("einsum")
+    for name, (types, layouts, tile) in DESIGNS.items():
+        build(folder / name, spec_content(*tile, types=types, layouts=layouts), name)
+    return {name: Einsum(bdforge.load(folder / name)) for name in DESIGNS}
+
+
+class Shuffled:
+    """A backend that runs a design anew under the adversarial schedule of a seed, with poisoned memory."""
+
+    def __init__(self, design, seed: int):
+        self.design, self.seed = design, seed
+
+    def run(self, planned: PlannedSequence, buffers: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
+        design = self.design
+        return emulate(
+            design.mlir, buffers, design.kernels, instructions=planned.words(), schedule="random", seed=self.seed,
+            poison=True,
+        ).warnings  # fmt: skip
+
+    def resident(self, argument: int, buffer: np.ndarray) -> np.ndarray:
+        return buffer
+
+    def ready(self) -> None:
+        return None
+
+
+def check(array: Einsum, case: Case, seed: int, gaps: tuple[int, ...] = (0,), staged: str | None = None) -> None:
+    """Small integers are exact in every type."""
+    spec = array.gemm.spec
+    x, y = case.arrays(np.random.default_rng(seed), (spec.a, spec.b), gaps)
+    got = array(case.expression, x, y, staged)
+    want = np.einsum(case.expression, x.astype(np.int64), y.astype(np.int64))
+    np.testing.assert_array_equal(got.astype(np.int64), want, f"{case}, staged {staged}")
+
+
+@pytest.mark.parametrize("case", tccg(), ids=lambda case: case.expression)
+def test_the_benchmark_at_reduced_sizes(arrays, case):
+    check(arrays[("bf16", "int8")[int(case.name) % 2]], case.reduced, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("case", tccg(), ids=lambda case: case.expression)
+def test_the_benchmark_at_reduced_sizes_for_every_type(arrays, case, name):
+    check(arrays[name], case.reduced, 2)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_contractions(arrays, seed):
+    check(arrays[list(DESIGNS)[seed % 4]], random_case(seed), seed, (0, 0, 2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(300))
+def test_many_random_contractions_under_two_adversaries(arrays, seed):
+    array = arrays[list(DESIGNS)[seed % 4]]
+    for adversary in (seed, 1000 + seed):
+        check(
+            Einsum(Loaded(array.loaded.design, Shuffled(array.loaded.design, adversary))),
+            random_case(seed),
+            seed,
+            (0, 0, 1, 2),
+        )
+
+
+STAGINGS = {
+    "": ("abk,knc->acbn", {"a": 3, "b": 16, "k": 32, "n": 16, "c": 2}),
+    "A": ("kab,knc->abcn", {"a": 3, "b": 12, "k": 24, "n": 16, "c": 2}),
+    "B": ("abk,nk->abn", {"a": 5, "b": 9, "k": 40, "n": 18}),
+    "C": ("qak,kqn->qna", {"q": 3, "a": 18, "k": 16, "n": 20}),
+    "AB": ("ka,nk->an", {"a": 17, "k": 21, "n": 14}),
+}
+
+
+@pytest.mark.parametrize("staged", STAGINGS)
+@pytest.mark.parametrize("adversary", [3, 4])
+def test_operands_are_staged_or_walked_in_place(arrays, staged, adversary):
+    expression, sizes = STAGINGS[staged]
+    design = arrays["bf16"].loaded.design
+    array = Einsum(Loaded(design, Shuffled(design, adversary)))
+    check(array, Case(staged, expression, sizes), adversary, staged=staged)
+    (planned,) = array._plans.values()
+    assert "".join(side.name for side in planned.plan.sides if side.staged) == staged
+
+
+def test_transposed_views_and_gaps_are_read_where_they_are(arrays):
+    rng = np.random.default_rng(5)
+    x = rng.integers(-4, 5, (6, 20, 36)).astype(np.int8)[:, :16, :32].transpose(2, 0, 1)
+    y = rng.integers(-4, 5, (32, 24)).astype(np.int8)
+    got = arrays["int8"]("kab,kn->abn", x, y, staged="")
+    np.testing.assert_array_equal(got, np.einsum("kab,kn->abn", x.astype(int), y.astype(int)))
+
+
+def test_the_front_door_takes_a_folder(arrays):
+    folder = arrays["int8"].loaded.design.folder
+    x, y = np.ones((3, 5), np.int8), np.full((5, 2), 2, np.int8)
+    assert (bdforge.einsum("ab,bc->ac", x, y, on=folder) == 10).all()
+
+
+@pytest.mark.parametrize(
+    ("expression", "shapes", "said"),
+    [
+        ("ab,bc->ac", ((3, 5), (4, 2)), "label b is 5 in one operand, 4 in another"),
+        ("abc,bc->ac", ((3, 5), (5, 2)), "operand 'abc' has 3 labels; its array has 2 axes"),
+    ],
+)
+def test_shapes_that_contradict_are_refused(arrays, expression, shapes, said):
+    with pytest.raises(OperandError, match=said):
+        arrays["int8"](expression, *(np.ones(shape, np.int8) for shape in shapes))
+
+
+def test_other_types_are_refused(arrays):
+    with pytest.raises(OperandError, match="operand 0 must be an array of int8, which the design takes, got float64"):
+        arrays["int8"]("ab,bc->ac", np.ones((2, 2)), np.ones((2, 2), np.int8))
+
+
+def test_a_forced_walk_that_there_is_not_is_refused_with_reasons(arrays):
+    x, y = np.ones((9, 7), np.int8), np.ones((7, 9), np.int8)
+    with pytest.raises(ContractionError, match="K has b = 7, less than a tile of 16 in A and B: stage it"):
+        arrays["int8"]("ab,bc->ac", x, y, staged="")

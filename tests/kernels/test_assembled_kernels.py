@@ -18,10 +18,11 @@ PLACES = (0x40000, 0x50000, 0x70000)
 BUDGET = 2_000_000
 
 
-def call(kernel, generation: str, operands, number: int = 0, executor: type = Translated):
-    """Call a kernel with operands in memories of their own, which it may change; the cycles."""
+def call(kernel, generation: str, operands, *numbers: int, executor: type = Translated):
+    """Call a kernel with operands in memories of their own, which it may change, and numbers; the cycles."""
     pointers = "".join(f"movxm p{i}, #{place}\n" for i, place in enumerate(PLACES))
-    start = f"{pointers}movxm r0, #{number}\njl #{kernel.callee.name}\n" + "nop\n" * 5
+    pointers += "".join(f"movxm r{i}, #{number}\n" for i, number in enumerate(numbers))
+    start = f"{pointers}jl #{kernel.callee.name}\n" + "nop\n" * 5
     program = assemble(f"{start}done\n.p2align 4\n{kernel.text}", generation, "call.s")
     assert not check_source(program)
     memory = memories()
@@ -163,6 +164,42 @@ def test_finish_rounds_and_saturates(code, shift, scaled, relu):
     found = finished(f"finish_i32_{code}", 16, 64, defines, sums * factor)
     expected = tiles.narrowed(sums, shift, {"i8": np.int8, "i16": np.int16, "i32": np.int32}[code])
     assert np.array_equal(found, expected.clip(0) if relu else expected)
+
+
+@pytest.mark.parametrize(
+    ("tile", "core_row", "part", "defines"),
+    [
+        ((16, 8), 3, 0, ()),
+        ((8, 64), 0, 0, ("FIELD_SCALED", "BIAS", "RELU")),
+        ((8, 24), 1, 0, ("C_TRANSPOSED", "BIAS")),
+        ((24, 32), 2, 1, ("FIELD_SCALED", "C_IN_PARTS", "DIM_RHO=3")),
+    ],
+)
+def test_scaled_results_stay_within_the_stated_error(tile, core_row, part, defines):
+    (m, n), rng, turned = tile, np.random.default_rng(8), "C_TRANSPOSED" in defines
+    c = np.where(rng.random((m, n)) < 0.3, rng.integers(-(2**24), 2**24, (m, n)), rng.integers(-9, 9, (m, n)))
+    field = 4 ** (np.arange(n) // 8 % 4) if "FIELD_SCALED" in defines else np.ones(n, int)
+    c[0, :3], c[1, 0] = (-(2**31) // field[0], (2**31 - 1) // field[0], 0), 0
+    rows, columns = rng.uniform(-0.1, 0.1, 4 * m), rng.uniform(1e-4, 3, n)
+    rows[core_row * m + 1], columns[2] = 0, 0  # as of rows and columns that are no part of a problem
+    bias = rng.uniform(-50, 50, n) if "BIAS" in defines else np.zeros(n)
+    epilogue = np.concatenate([rows, columns, bias]).astype(np.float32)
+    memory = tiles.micro_tiled(c * field, 8, 8, turned).astype(np.int32)
+    options = (f"DIM_M={m}", f"DIM_N={n}", "ARRAY_ROWS=4", *defines)
+    call(assembled("finish_i32_bf16", "aie2p", options), "aie2p", [epilogue, memory], core_row, part)
+
+    rho = 3 if part else 1
+    mine = slice(part * m // rho, (part + 1) * m // rho)
+    product = c[mine] * rows.astype(np.float32)[core_row * m :][:m, None][mine].astype(float)
+    product = product * columns.astype(np.float32)
+    exact = product + bias.astype(np.float32)
+    exact = np.maximum(exact, 0) if "RELU" in defines else exact
+    bits = memory.view(np.uint16)[2 * mine.start * n :][: exact.size].astype(np.uint32) << 16
+    found = tiles.from_micro_tiles(bits.view(np.float32), m // rho, n, 8, 8, turned)
+    allowed = 2.0**-8 * np.abs(exact) + 2.0**-21 * (np.abs(product) + np.abs(bias))
+    assert (np.abs(found - exact) <= allowed).all()
+    untouched = [*range(mine.start), *range(mine.stop, m)]
+    assert np.array_equal(tiles.from_micro_tiles(memory, m, n, 8, 8)[untouched], (c * field)[untouched])
 
 
 @pytest.mark.parametrize(("function", "shift"), [("add", 0), ("add", 1), ("mul", 6)])

@@ -69,7 +69,7 @@ def test_the_same_design_gives_the_same_bytes():
 
 
 def test_cores_whose_kernels_exist_in_cpp_only_stay_without_code_and_are_named():
-    planned = small("int8", "bf16")
+    planned = small("int8", "bf16", "npu1")
     _, image = image_of(planned)
     assert set(image.without) == {(0, 2), (0, 3), (1, 2), (1, 3)}
     assert all("finish_i32_bf16 is not assembled" in reason for reason in image.without.values())

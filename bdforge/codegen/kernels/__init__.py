@@ -9,9 +9,11 @@ from bdforge.codegen.kernel import Kernel
 from bdforge.codegen.kernels.elementwise import elementwise
 from bdforge.codegen.kernels.function import Options
 from bdforge.codegen.kernels.products import multiply
+from bdforge.codegen.kernels.scaled import scaled
 from bdforge.codegen.kernels.tiles import finish, zero
 
 _MAKERS = {"mm": multiply, "zero": zero, "unscale": finish, "finish": finish, "elementwise": elementwise}
+_MAKERS_BY_NAME = {"finish_i32_bf16": scaled}
 
 
 def assembled(name: str, generation: str, defines: Iterable[str]) -> Kernel:
@@ -37,7 +39,7 @@ def _text(name: str, generation: str, defines: tuple[str, ...]) -> str:
 
 
 def _maker(name: str, generation: str, defines: tuple[str, ...]) -> Callable[[], str]:
-    maker = _MAKERS.get(name.partition("_")[0])
+    maker = _MAKERS_BY_NAME.get(name) or _MAKERS.get(name.partition("_")[0])
     if maker is None:
         raise CodegenError(f"{name} is not assembled: there are {', '.join(f'{prefix}_*' for prefix in _MAKERS)}")
     return maker(name, generation, Options.of(defines))

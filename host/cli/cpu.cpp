@@ -5,12 +5,7 @@
 #include <cstdint>
 #include <thread>
 
-// The widest vectors that the processor has, chosen when the program starts.
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_UNDEFINED__)
-#define BDFORGE_WIDEST __attribute__((target_clones("arch=skylake-avx512", "avx2", "default")))
-#else
-#define BDFORGE_WIDEST
-#endif
+#include "widest.hpp"
 
 namespace bdforge::cli {
 namespace {

@@ -1,42 +1,19 @@
-#include "bdforge.h"
-
 #include <chrono>
 #include <exception>
 #include <new>
 #include <string>
 #include <vector>
 
-#include "bdforge/bdforge.hpp"
-#include "extent.hpp"
+#include "c_api.hpp"
 
-struct bdforge_device {
-    bdforge::Device device;
-};
-struct bdforge_design {
-    bdforge::Design design;
-};
-struct bdforge_weights {
-    bdforge::Resident resident;
-};
-struct bdforge_job {
-    bdforge::Job job;
-    std::vector<bdforge::OperandShape> operands = job.operands();
-};
-struct bdforge_gemm {
-    explicit bdforge_gemm(bdforge::Gemm made) : gemm(std::move(made)), job{gemm.job()} {}
-    bdforge::Gemm gemm;
-    bdforge_job job;
-};
-struct bdforge_batch {
-    bdforge::Batch batch;
-};
-
-namespace {
+namespace bdforge::c_api {
 
 std::string& message() {
     thread_local std::string text;
     return text;
 }
+
+namespace {
 
 bdforge_status failed(bdforge_status status, const char* text) noexcept {
     try {
@@ -47,25 +24,26 @@ bdforge_status failed(bdforge_status status, const char* text) noexcept {
     return status;
 }
 
-/// The status of the exception that is being handled.
+}  // namespace
+
 bdforge_status status_of_exception() noexcept {
     try {
         throw;
-    } catch (const bdforge::FileError& error) {
+    } catch (const FileError& error) {
         return failed(BDFORGE_FILE, error.what());
-    } catch (const bdforge::ManifestError& error) {
+    } catch (const ManifestError& error) {
         return failed(BDFORGE_MANIFEST, error.what());
-    } catch (const bdforge::DeviceError& error) {
+    } catch (const DeviceError& error) {
         return failed(BDFORGE_DEVICE, error.what());
-    } catch (const bdforge::ArgumentError& error) {
+    } catch (const ArgumentError& error) {
         return failed(BDFORGE_ARGUMENT, error.what());
-    } catch (const bdforge::WeightError& error) {
+    } catch (const WeightError& error) {
         return failed(BDFORGE_WEIGHTS, error.what());
-    } catch (const bdforge::RunError& error) {
+    } catch (const RunError& error) {
         return failed(BDFORGE_RUN, error.what());
-    } catch (const bdforge::TimeoutError& error) {
+    } catch (const TimeoutError& error) {
         return failed(BDFORGE_TIMEOUT, error.what());
-    } catch (const bdforge::StateError& error) {
+    } catch (const StateError& error) {
         return failed(BDFORGE_STATE, error.what());
     } catch (const std::bad_alloc&) {
         return failed(BDFORGE_INTERNAL, "out of memory; free some and try again");
@@ -76,24 +54,11 @@ bdforge_status status_of_exception() noexcept {
     }
 }
 
-/// Calls `act`; no exception gets out.
-template <class Act>
-bdforge_status guarded(Act act) noexcept {
-    try {
-        message().clear();
-        act();
-        return BDFORGE_OK;
-    } catch (...) {
-        return status_of_exception();
-    }
-}
+}  // namespace bdforge::c_api
 
-template <class Pointer>
-Pointer* given(Pointer* pointer, const char* name) {
-    if (pointer == nullptr)
-        throw bdforge::ArgumentError(std::string(name) + " is NULL; pass what the call before it made");
-    return pointer;
-}
+namespace {
+
+using namespace bdforge::c_api;
 
 /// Clears `out`, then sets it to what `make` returns.
 template <class Handle, class Make>
@@ -102,14 +67,6 @@ bdforge_status made(Handle** out, Make make) noexcept {
         *given(out, "the handle's place") = nullptr;
         *out = new Handle{make()};
     });
-}
-
-/// The entries of a caller's list.
-template <class Entry>
-std::vector<Entry> listed(const char* name, const Entry* entries, std::size_t count) {
-    bdforge::bytes_of(name, count, sizeof *entries);
-    if (count > 0) given(entries, name);
-    return {entries, entries + count};
 }
 
 bdforge::Sizes sizes_of(const bdforge_size* sizes, std::size_t count) {

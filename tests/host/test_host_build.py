@@ -43,7 +43,8 @@ def test_installation_holds_library_headers_program_and_package_files(prefix: Pa
     files = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
     expected = {
         "bin/bdforge-gemm", "lib/libbdforge.a", "lib/libbdforge.so", "lib/pkgconfig/bdforge.pc", "include/bdforge.h",
-        "lib/cmake/bdforge/bdforge-config.cmake", "lib/cmake/bdforge/bdforge-config-version.cmake",
+        "include/bdforge_llmc.h", "lib/cmake/bdforge/bdforge-config.cmake",
+        "lib/cmake/bdforge/bdforge-config-version.cmake",
     }  # fmt: skip
     headers = {f"include/bdforge/{path.name}" for path in (ROOT / "host/include/bdforge").glob("*.hpp")}
     assert expected | headers == files

@@ -1,0 +1,195 @@
+#include "bdforge/floats.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "bdforge/copies.hpp"
+#include "bdforge/error.hpp"
+#include "ways.hpp"
+
+namespace bdforge {
+
+class FloatProductsState {
+public:
+    /// Which kept factors, sizes and design make a job; `twin` tells those apart that run at once.
+    struct Key {
+        std::size_t design, M, K, N;
+        const float *a, *b;  // kept, else null
+        bool a_turned, b_turned;
+        std::size_t twin;
+
+        bool operator<(const Key& other) const { return tied() < other.tied(); }
+        bool operator==(const Key& other) const { return tied() == other.tied(); }
+
+    private:
+        std::tuple<std::size_t, std::size_t, std::size_t, std::size_t, std::uintptr_t, std::uintptr_t, bool, bool, std::size_t>
+        tied() const {
+            return {design, M, K, N, reinterpret_cast<std::uintptr_t>(a), reinterpret_cast<std::uintptr_t>(b), a_turned,
+                    b_turned, twin};
+        }
+    };
+
+    /// A factor on the device.
+    struct Kept {
+        Resident resident;
+        bool current = false;
+    };
+
+    using KeptKey = std::tuple<std::size_t, std::string, std::uintptr_t, std::size_t, std::size_t, bool>;
+
+    explicit FloatProductsState(std::vector<Design> loaded) : designs(std::move(loaded)) {
+        if (designs.empty()) throw ArgumentError("products of floats need a design; load one of bf16 x bf16 -> f32");
+        for (const Design& design : designs) orders.push_back(orders_of(design));
+    }
+
+    /// A product on its way through the device.
+    struct Step {
+        const FloatProduct& product;
+        Way way;
+        Seen as;
+        Key key;
+        Job* job;
+    };
+
+    std::vector<Step> steps(const std::vector<FloatProduct>& products) {
+        std::vector<Step> made;
+        for (const FloatProduct& product : products) {
+            check(product);
+            const Way way = best_way(designs, orders, product);
+            Step step{product, way, seen(product, way.swapped), {}, nullptr};
+            step.key = key(step, made);
+            made.push_back(step);
+        }
+        for (Step& step : made) step.job = &job(step);
+        return made;
+    }
+
+    void place(const Step& step) {
+        const Orders& order = orders[step.way.design];
+        place(step, "A", step.as.a, order.a);
+        place(step, "B", step.as.b, order.b);
+    }
+
+    void take(const Step& step) {
+        const Orders& order = orders[step.way.design];
+        const FloatProduct& product = step.product;
+        const bool turned = order.c != step.as.c_turned;
+        const std::size_t rows = turned ? product.N : product.M, columns = turned ? product.M : product.N;
+        const void* const memory = std::as_const(*step.job).memory("C");
+        const std::size_t stride = step.job->stride("C");
+        const Grid<float> to{product.c, product.M, product.N, product.N};
+        const Results results{product.add, product.bias};
+        if (order.narrow)
+            copy_out(Grid<const Bf16>{static_cast<const Bf16*>(memory), rows, columns, stride}, to, turned, results);
+        else
+            copy_out(Grid<const float>{static_cast<const float*>(memory), rows, columns, stride}, to, turned, results);
+        count_copy(product.M * product.N, turned);
+    }
+
+    Batch& batch(const std::vector<Step>& together) {
+        std::vector<Key> keys;
+        std::vector<Job> members;
+        for (const Step& step : together) keys.push_back(step.key), members.push_back(*step.job);
+        const auto found = batches.find(keys);
+        if (found != batches.end()) return found->second;
+        return batches.emplace(keys, Batch::of(designs[together.front().way.design], members)).first->second;
+    }
+
+    const std::vector<Design> designs;
+    FloatCounts counts;
+    std::map<KeptKey, Kept> kept;
+
+private:
+    static void check(const FloatProduct& product) {
+        if (product.a.data == nullptr || product.b.data == nullptr || product.c == nullptr)
+            throw ArgumentError("a product of floats lacks a matrix: a, b or c is null");
+    }
+
+    static Key key(const Step& step, const std::vector<Step>& before) {
+        const Source &a = step.as.a, &b = step.as.b;
+        const auto stays = [](const Factor& factor) { return factor.kept ? factor.data : nullptr; };
+        Key made{step.way.design, a.rows, a.columns, b.columns, stays(a.factor), stays(b.factor),
+                 a.factor.kept && a.factor.turned, b.factor.kept && b.factor.turned, 0};
+        const auto taken = [&](const Step& other) { return other.key == made; };
+        while (std::any_of(before.begin(), before.end(), taken)) ++made.twin;
+        return made;
+    }
+
+    Job& job(const Step& step) {
+        const auto found = jobs.find(step.key);
+        if (found != jobs.end()) return found->second;
+        const Key& key = step.key;
+        JobOptions options;
+        for (const auto& [name, source] : {std::pair("A", &step.as.a), std::pair("B", &step.as.b)})
+            if (source->factor.kept) options.residents.push_back(keep(key.design, name, *source).resident);
+        Job made(designs[key.design], {{"M", key.M}, {"K", key.K}, {"N", key.N}}, options);
+        return jobs.emplace(key, std::move(made)).first->second;
+    }
+
+    Kept& keep(std::size_t design, const std::string& name, const Source& source) {
+        const KeptKey key{design, name, reinterpret_cast<std::uintptr_t>(source.factor.data), source.rows, source.columns,
+                          source.factor.turned};
+        const auto found = kept.find(key);
+        if (found != kept.end()) return found->second;
+        const Sizes sizes = name == "A" ? Sizes{{"M", source.rows}, {"K", source.columns}}
+                                        : Sizes{{"K", source.rows}, {"N", source.columns}};
+        return kept.emplace(key, Kept{Resident(designs[design], name, sizes)}).first->second;
+    }
+
+    /// Copies a factor to where the job reads it.
+    void place(const Step& step, const char* name, const Source& source, bool column) {
+        const Factor& factor = source.factor;
+        const std::size_t lines = column ? source.columns : source.rows, line = column ? source.rows : source.columns;
+        const bool turned = factor.turned != column;
+        const Grid<const float> from{factor.data, turned ? line : lines, turned ? lines : line, turned ? lines : line};
+        if (!factor.kept) {
+            copy_in(from, {static_cast<Bf16*>(step.job->memory(name)), lines, line, step.job->stride(name)}, turned);
+            return count_copy(lines * line, turned);
+        }
+        Kept& held = keep(step.way.design, name, source);
+        if (held.current) return;
+        buffer.resize(lines * line);
+        copy_in(from, {buffer.data(), lines, line, line}, turned);
+        held.resident.place(name, {buffer.data(), buffer.size() * sizeof(Bf16)});
+        held.current = true;
+        ++counts.kept_copies;
+        count_copy(lines * line, turned);
+    }
+
+    void count_copy(std::size_t elements, bool turned) {
+        counts.copied_bytes += elements * sizeof(float);
+        counts.turned_bytes += turned ? elements * sizeof(float) : 0;
+    }
+
+    std::vector<Orders> orders;
+    std::map<Key, Job> jobs;
+    std::map<std::vector<Key>, Batch> batches;
+    std::vector<Bf16> buffer;
+};
+
+FloatProducts::FloatProducts(std::vector<Design> designs)
+    : state_(std::make_shared<FloatProductsState>(std::move(designs))) {}
+
+void FloatProducts::run(const std::vector<FloatProduct>& products, std::chrono::milliseconds timeout) {
+    if (products.empty()) return;
+    auto steps = state_->steps(products);
+    for (const auto& step : steps) state_->place(step);
+    const auto alike = [&](const auto& step) { return step.way.design == steps.front().way.design; };
+    const bool together = steps.size() > 1 && std::all_of(steps.begin(), steps.end(), alike);
+    if (together) state_->batch(steps).run(timeout);
+    for (auto step = steps.begin(); !together && step != steps.end(); ++step) step->job->run(timeout);
+    for (const auto& step : steps) state_->take(step);
+    state_->counts.products += steps.size();
+    state_->counts.submissions += together ? 1 : steps.size();
+}
+
+void FloatProducts::renew() {
+    for (auto& [key, held] : state_->kept) held.current = false;
+}
+
+const FloatCounts& FloatProducts::counts() const { return state_->counts; }
+
+}  // namespace bdforge

@@ -1,0 +1,89 @@
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "bdforge/copies.hpp"
+#include "float_matrices.hpp"
+
+using namespace bdforge;
+using unit::check;
+using unit::check_equal;
+using unit::check_floats;
+using unit::whole_numbers;
+
+namespace {
+
+constexpr std::size_t large = 380;  // squared, in floats: more than one thread's worth
+
+float wide(Bf16 value) {
+    const std::uint32_t bits = std::uint32_t{value} << 16;
+    float made;
+    std::memcpy(&made, &bits, sizeof made);
+    return made;
+}
+
+}  // namespace
+
+UNIT_CASE("copies", floats_are_rounded_to_the_nearest_bf16_ties_to_even) {
+    constexpr float inf = std::numeric_limits<float>::infinity();
+    const std::pair<float, std::uint32_t> values[] = {
+        {1.0F, 0x3F80},           {-0.0F, 0x8000},          {1.00390625F, 0x3F80}, {1.01171875F, 0x3F82},
+        {1.0039064F, 0x3F81},     {inf, 0x7F80},            {-inf, 0xFF80},        {3.4028235e38F, 0x7F80},
+        {1e-45F, 0x0000},         {9.2e-41F, 0x0001},
+    };
+    for (const auto& [value, expected] : values) {
+        Bf16 made = 0;
+        copy_in({&value, 1, 1, 1}, {&made, 1, 1, 1}, false);
+        check_equal(std::uint32_t{made}, expected, std::to_string(value));
+    }
+    std::uint32_t bits = 0x7F800001;  // NaN whose upper half alone is infinity
+    float nan;
+    std::memcpy(&nan, &bits, sizeof nan);
+    Bf16 made = 0;
+    copy_in({&nan, 1, 1, 1}, {&made, 1, 1, 1}, true);
+    check(std::isnan(wide(made)), "NaN stays NaN");
+}
+
+UNIT_CASE("copies", matrices_of_all_sizes_come_in_as_they_stand_and_turned) {
+    constexpr std::size_t sizes[][2] = {{1, 1}, {3, 70}, {70, 3}, {64, 64}, {65, 129}, {large, large + 1}};
+    for (const auto& [rows, columns] : sizes) {
+        for (const bool turned : {false, true}) {
+            const std::vector<float> from = whole_numbers(rows * columns, 1);
+            const std::size_t stride = columns + 5;
+            std::vector<Bf16> to(rows * stride, 7);
+            copy_in({from.data(), turned ? columns : rows, turned ? rows : columns, turned ? rows : columns},
+                    {to.data(), rows, columns, stride}, turned);
+            std::vector<float> got(to.size()), expected(to.size(), wide(7));  // gaps stay as they are
+            for (std::size_t i = 0; i < to.size(); ++i) {
+                const std::size_t row = i / stride, column = i % stride;
+                got[i] = wide(to[i]);
+                if (column < columns) expected[i] = from[turned ? column * rows + row : row * columns + column];
+            }
+            check_floats(got.data(), expected, "to");
+        }
+    }
+}
+
+UNIT_CASE("copies", results_of_both_types_are_assigned_or_added_with_a_bias) {
+    constexpr std::size_t sizes[][2] = {{5, 67}, {130, 33}, {large, large}};
+    for (const auto& [rows, columns] : sizes) {
+        const std::vector<float> from = whole_numbers(rows * columns, 2), before = whole_numbers(rows * columns, 3),
+                                 bias = whole_numbers(columns, 4);
+        std::vector<Bf16> narrow(from.size());
+        copy_in({from.data(), 1, from.size(), from.size()}, {narrow.data(), 1, from.size(), from.size()}, false);
+        for (int how = 0; how < 8; ++how) {
+            const bool turned = (how & 1) != 0, add = (how & 2) != 0, biased = (how & 4) != 0;
+            std::vector<float> expected(from.size()), to = before, again = before;
+            for (std::size_t i = 0; i < expected.size(); ++i) {
+                const std::size_t row = i / columns, column = i % columns;
+                expected[i] = from[turned ? column * rows + row : i] + (add ? before[i] : 0) + (biased ? bias[column] : 0);
+            }
+            const Results results{add, biased ? bias.data() : nullptr};
+            const std::size_t lines = turned ? columns : rows, line = turned ? rows : columns;
+            copy_out(Grid<const float>{from.data(), lines, line, line}, {to.data(), rows, columns, columns}, turned, results);
+            check_floats(to.data(), expected, "f32");
+            copy_out(Grid<const Bf16>{narrow.data(), lines, line, line}, {again.data(), rows, columns, columns}, turned, results);
+            check_floats(again.data(), expected, "bf16");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <optional>
+
+#include "bdforge/error.hpp"
+#include "bdforge/floats.hpp"
+#include "cpu_product.hpp"
+#include "devices.hpp"
+#include "float_matrices.hpp"
+
+using namespace bdforge;
+using unit::by_definition;
+using unit::check;
+using unit::check_contains;
+using unit::check_equal;
+using unit::check_floats;
+using unit::design_path;
+using unit::message_of;
+using unit::whole_numbers;
+
+namespace {
+
+constexpr std::size_t M = 37, K = 41, N = 70;
+
+Design loaded(const std::string& name) { return Design::load(unit::emulated_device(), design_path(name)); }
+
+/// Two matrices, a result, and products of them in each of the four ways.
+struct Matrices {
+    std::vector<float> a = whole_numbers(M * K, 5), b = whole_numbers(K * N, 6), c = whole_numbers(M * N, 7),
+                       bias = whole_numbers(N, 8);
+
+    /// Small ones: sums that bf16 holds, too.
+    void shrink() {
+        for (auto* values : {&a, &b})
+            for (float& value : *values) value = std::clamp(value, -1.0F, 1.0F);
+    }
+
+    FloatProduct product(bool a_turned, bool b_turned, bool add) {
+        return {M, K, N, {a.data(), a_turned}, {b.data(), b_turned}, c.data(), add, add ? nullptr : bias.data()};
+    }
+};
+
+}  // namespace
+
+UNIT_CASE("floats", designs_of_all_layouts_and_the_processor_compute_every_product_of_a_step) {
+    for (const char* name : {"rcr", "rrr", "crr", "cpc_bf16", ""}) {
+        std::vector<Design> designs;
+        if (*name != '\0') designs.push_back(loaded(name));
+        std::optional<FloatProducts> products;
+        if (!designs.empty()) products.emplace(designs);
+        for (int how = 0; how < 4; ++how) {
+            Matrices given;
+            given.shrink();
+            const bool a_turned = (how & 1) != 0, b_turned = (how & 2) != 0;
+            const FloatProduct product = given.product(a_turned, b_turned, a_turned == b_turned);
+            const std::vector<float> expected = by_definition(product);
+            products ? products->run({product}) : compute_on_cpu(product);
+            check_floats(given.c.data(), expected, std::string(name) + " " + std::to_string(how));
+        }
+    }
+}
+
+UNIT_CASE("floats", the_processor_computes_sizes_that_are_shared_by_threads) {
+    const std::size_t size = 130;
+    const std::vector<float> a = whole_numbers(size * size, 1), b = whole_numbers(size * size, 2);
+    std::vector<float> c(size * size);
+    for (const bool turned : {false, true}) {
+        const FloatProduct product{size, size, size, {a.data(), !turned}, {b.data(), turned}, c.data()};
+        compute_on_cpu(product);
+        check_floats(c.data(), by_definition(product), "c");
+    }
+}
+
+UNIT_CASE("floats", designs_of_the_three_layouts_of_a_step_turn_nothing) {
+    Matrices given;
+    const FloatProduct step[] = {given.product(false, true, false), given.product(false, false, true), given.product(true, false, true)};
+    FloatProducts all({loaded("rcr"), loaded("rrr"), loaded("crr")}), one({loaded("rcr")});
+    for (const FloatProduct& product : step) {
+        all.run({product});
+        one.run({product});
+    }
+    check_equal(all.counts().turned_bytes, std::size_t{0}, "turned by three");
+    check_equal(all.counts().copied_bytes, 3 * (M * K + K * N + M * N) * sizeof(float), "copied");
+    check_equal(one.counts().turned_bytes, (K * N + M * K + K * N) * sizeof(float), "turned by one: B; A and B");
+}
+
+UNIT_CASE("floats", kept_factors_are_copied_once_until_they_are_renewed) {
+    Matrices given;
+    FloatProducts products({loaded("rcr")});
+    FloatProduct product = given.product(false, true, false);
+    product.b.kept = true;
+    const std::vector<float> before = by_definition(product);
+    products.run({product});
+    check_floats(given.c.data(), before, "first");
+    for (float& value : given.b) value += 1;
+    products.run({product});
+    check_floats(given.c.data(), before, "as kept");
+    products.renew();
+    const std::vector<float> after = by_definition(product);
+    products.run({product});
+    check_floats(given.c.data(), after, "renewed");
+    check_equal(products.counts().kept_copies, std::size_t{2}, "copies");
+    product.b.turned = false;  // the same memory in the other order is another factor
+    const std::vector<float> other = by_definition(product);
+    products.run({product});
+    check_floats(given.c.data(), other, "turned");
+}
+
+UNIT_CASE("floats", products_that_come_together_are_one_submission) {
+    Matrices given, twin;
+    const FloatProduct first = given.product(false, false, true), second = twin.product(false, false, true);
+    const std::vector<float> expected = by_definition(first);
+    FloatProducts products({loaded("rrr")});
+    products.run({first, second});
+    check_floats(given.c.data(), expected, "first");
+    check_floats(twin.c.data(), expected, "second of the same size");
+    check_equal(products.counts().products, std::size_t{2}, "products");
+    check_equal(products.counts().submissions, std::size_t{1}, "submissions");
+}
+
+UNIT_CASE("floats", what_cannot_be_computed_is_refused_and_nothing_is_written) {
+    check_contains(message_of<ArgumentError>([] { FloatProducts({}); }), "need a design");
+    check_contains(message_of<ArgumentError>([] { FloatProducts({loaded("small")}); }), "computes int8 x int2 -> int32");
+    Matrices given;
+    FloatProducts products({loaded("rcr")});
+    FloatProduct product = given.product(false, false, false);
+    const std::vector<float> before = given.c;
+    product.K = std::size_t{1} << 40;
+    check_contains(message_of<ArgumentError>([&] { products.run({given.product(true, true, true), product}); }), "K");
+    check_floats(given.c.data(), before, "c");
+    product.K = K, product.a.data = nullptr;
+    check_contains(message_of<ArgumentError>([&] { products.run({product}); }), "is null");
+}

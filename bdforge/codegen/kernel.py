@@ -9,11 +9,16 @@ from bdforge.isa.flow import TARGET_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A function as assembly, which comes from `source`; several of one source have the same text."""
+    """A function as assembly, which comes from `source`; several of one source have the same text.
+
+    `cycles` are those of a call, from its first bundle to its return, without waits for banks; None where nobody
+    counted them.
+    """
 
     callee: Callee
     text: str
     source: str
+    cycles: int | None = None
 
 
 def callees(kernels: Mapping[str, Kernel]) -> dict[str, Callee]:

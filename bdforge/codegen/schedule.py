@@ -64,6 +64,13 @@ def scheduled(isa: Isa, block: Block) -> list[str]:
     return bundle_lines(isa, table.cycles)
 
 
+def placed(isa: Isa, ops: Sequence[Op]) -> list[Issued]:
+    """What issues in which cycle, for others to go on with: results may still be on their way at the end."""
+    nodes = [_Node(op, _matched(isa, op)) for op in ops]
+    _connect(isa, nodes, None)
+    return _placed(isa, nodes, 0).cycles
+
+
 def _matched(isa: Isa, op: Op) -> Instruction:
     try:
         return match(isa, op.text, {}, assume=True)

@@ -11,6 +11,7 @@ from bdforge.codegen.kernels.function import Options
 from bdforge.codegen.kernels.products import multiply
 from bdforge.codegen.kernels.scaled import scaled
 from bdforge.codegen.kernels.tiles import finish, zero
+from bdforge.codegen.pipeline import Pipelined
 
 _MAKERS = {"mm": multiply, "zero": zero, "unscale": finish, "finish": finish, "elementwise": elementwise}
 _MAKERS_BY_NAME = {"finish_i32_bf16": scaled}
@@ -21,7 +22,10 @@ def assembled(name: str, generation: str, defines: Iterable[str]) -> Kernel:
 
     CodegenError where there is none, with the reason.
     """
-    return Kernel(Callee(name, quiet=True), _text(name, generation, tuple(defines)), f"bdforge.codegen.kernels: {name}")
+    made, source = _made(name, generation, tuple(defines)), f"bdforge.codegen.kernels: {name}"
+    if isinstance(made, str):
+        return Kernel(Callee(name, quiet=True), made, source)
+    return Kernel(Callee(name, quiet=True), made.text, source, made.cycles)
 
 
 def refusal(name: str, generation: str, defines: Iterable[str]) -> str | None:
@@ -34,11 +38,11 @@ def refusal(name: str, generation: str, defines: Iterable[str]) -> str | None:
 
 
 @lru_cache(maxsize=64)
-def _text(name: str, generation: str, defines: tuple[str, ...]) -> str:
+def _made(name: str, generation: str, defines: tuple[str, ...]) -> Pipelined | str:
     return _maker(name, generation, defines)()
 
 
-def _maker(name: str, generation: str, defines: tuple[str, ...]) -> Callable[[], str]:
+def _maker(name: str, generation: str, defines: tuple[str, ...]) -> Callable[[], Pipelined | str]:
     maker = _MAKERS_BY_NAME.get(name) or _MAKERS.get(name.partition("_")[0])
     if maker is None:
         raise CodegenError(f"{name} is not assembled: there are {', '.join(f'{prefix}_*' for prefix in _MAKERS)}")

@@ -1,0 +1,149 @@
+"""Schedules of blocks: first the steps of k, which are all the same, then what a block does besides."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from bdforge.codegen.errors import CodegenError
+from bdforge.codegen.pipeline.dataflow import Op, Value, dependences, sample
+from bdforge.codegen.pipeline.plan import Places, Problem, plans
+from bdforge.codegen.pipeline.product import DEPTH, Region, block, parts_of
+from bdforge.codegen.pipeline.registers import coloured, lives
+from bdforge.isa import Isa, effects, load
+
+_TOGETHER = {"lng": ("alu", "mv")}
+_MOST_IDLE, _IDLE_STEPS = 24, 3  # cycles and steps without products, after which a block is given up
+_SKEWS = (0, 1, 2)
+_TYPICAL_STEPS = 3  # the middle one of which is like all but the first and the last of any block
+_LOADED, _STORED = 4, 6  # cycles from a load of C to the product that adds it, and from the last product to a store
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """A block's ops with the cycle of each, its alternative, and registers of values; blocks follow each `period`."""
+
+    region: Region
+    interval: int
+    period: int
+    ops: Sequence[Op]
+    issues: Sequence[int]
+    choices: Sequence[int]
+    registers: Mapping[Value, int]
+
+    @property
+    def span(self) -> int:
+        """Cycles from the first to the last issue, both included."""
+        return max(self.issues) + 1
+
+
+@cache
+def scheduled(region: Region) -> Scheduled:
+    """The block with the shortest period that is found; CodegenError where none is.
+
+    Accesses to C keep clear of each other where they can, so that no bank is used twice in a cycle.
+    """
+    for interval, idle in _periods(region):
+        for skew in _SKEWS if len(region.lanes) > 1 else (0,):
+            skewed = replace(region, skew=skew)
+            registers = _registers(skewed, interval, interval * (region.product.steps + idle))
+            if registers is None:
+                continue
+            for strict, after in ((True, True), (True, False), (False, True), (False, False)):
+                found = _attempt(skewed, interval, idle, registers, _Freedom(strict, after))
+                if found is not None:
+                    return found
+    raise CodegenError(f"no schedule was found for blocks of {region.rows} x {region.columns} of {region.product}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Freedom:
+    """Whether C's accesses keep clear of each other, and whether its loads come after the stores."""
+
+    strict: bool
+    after: bool
+
+
+def _periods(region: Region) -> Iterator[tuple[int, int]]:
+    """(cycles of a step, steps without products), the shortest blocks first."""
+    p = region.product
+    least = region.step_cycles
+    tried = [(i, idle) for i in (least, least + 1) for idle in range(_MOST_IDLE // i + _IDLE_STEPS)]
+    yield from sorted(tried, key=lambda pair: (pair[0] * (p.steps + pair[1]), pair))
+
+
+def _attempt(
+    region: Region, interval: int, idle: int, registers: Mapping[Value, int], freedom: _Freedom
+) -> Scheduled | None:
+    steps, isa = _steps(region, interval), load(region.product.generation)
+    assert steps is not None
+    period = interval * (region.product.steps + idle)
+    ops = block(region, _takes(region, interval, period, freedom.after), interval)
+    fixed = {i: _placed(steps, op, interval) for i, op in enumerate(ops) if op.step is not None}
+    problem = Problem(
+        [_places(isa, op, freedom.strict) for op in ops], dependences(isa, ops), fixed,
+        [i for i, op in enumerate(ops) if op.step is None and op.late],
+        min(at for at, _ in fixed.values()),
+    )  # fmt: skip
+    for plan in plans(problem, period):
+        first = min(plan.issues)
+        return Scheduled(region, interval, period, ops, [i - first for i in plan.issues], plan.choices, registers)
+    return None
+
+
+def _registers(region: Region, interval: int, period: int) -> dict[Value, int] | None:
+    """Registers of values, which only steps have."""
+    steps = _steps(region, interval)
+    if steps is None:
+        return None
+    ops = [op for op in block(region, (0,) * len(region.lanes), interval) if op.step is not None]
+    issues = [_placed(steps, op, interval)[0] for op in ops]
+    return coloured(lives(load(region.product.generation), ops, issues), period, region.registers)
+
+
+def _placed(steps: Mapping[str, tuple[int, int]], op: Op, interval: int) -> tuple[int, int]:
+    assert op.step is not None
+    at, choice = steps[op.key]
+    return at + interval * op.step, choice
+
+
+@cache
+def _steps(region: Region, interval: int) -> dict[str, tuple[int, int]] | None:
+    """Cycle and alternative of each op of the first step; those of the others follow by the interval."""
+    isa = load(region.product.generation)
+    typical = replace(region, product=replace(region.product, k=_TYPICAL_STEPS * DEPTH))
+    ops = [op for op in block(typical, (0,) * len(region.lanes), interval) if op.step == 1]
+    lanes = {f"mac {i}": i * (1 + interval * region.skew) for i in range(len(region.lanes))}
+    fixed = {i: (lanes[op.key], 0) for i, op in enumerate(ops) if op.key in lanes}
+    problem = Problem(
+        [_places(isa, op, True) for op in ops], dependences(isa, ops), fixed,
+        [i for i, op in enumerate(ops) if op.key not in lanes],
+    )  # fmt: skip
+    for plan in plans(problem, interval):
+        return {op.key: (plan.issues[i], plan.choices[i]) for i, op in enumerate(ops)}
+    return None
+
+
+def _takes(region: Region, interval: int, period: int, after: bool) -> list[int]:
+    """In which step each lane adds what C was: evenly over the block, or over what the stores of C leave of it."""
+    lanes, last = len(region.lanes), region.product.steps - 1
+    behind, first_store = 1 + interval * region.skew, interval * last + _STORED
+    begin = first_store + behind * (lanes - 1) + parts_of(region.product) - period if after else -period // lanes
+    room = first_store - begin if after else period
+    shares = [begin + _LOADED + (lane + 1) * room // lanes - lane * behind for lane in range(lanes)]
+    latest = max(0, last - (region.results[0] != 0))  # which adds to a sum in place
+    return [min(latest, max(0, round(share / interval))) for share in shares]
+
+
+def _places(isa: Isa, op: Op, strict: bool) -> Places:
+    """What an op's alternatives occupy: slots, units, and if `strict` the bank at the stage of the access."""
+    return tuple(tuple(_cells(isa, op, choice, strict)) for choice in range(len(op.texts)))
+
+
+def _cells(isa: Isa, op: Op, choice: int, strict: bool) -> Iterator[tuple[str, int]]:
+    found = sample(isa.generation, op, choice)
+    yield from ((slot, 0) for slot in _TOGETHER.get(found.form.slot, (found.form.slot,)))
+    for unit in effects(found).resources:
+        if not unit.reserved:
+            yield from ((unit.name, unit.cycle + later) for later in range(unit.cycles))
+    if strict and op.bank is not None:
+        yield f"bank {op.bank}", max(found.form.timing.memory_stages) - 1

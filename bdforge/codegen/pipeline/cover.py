@@ -1,0 +1,59 @@
+"""Which blocks cover a tile of C: shapes by the cycles that they take, with smaller ones at the edges."""
+
+from collections.abc import Iterator
+
+from bdforge.codegen.pipeline.product import LOAD_UNITS, Product, Region, parts_of
+
+_AROUND = 70  # cycles of a region besides its blocks: set-up, fill and drain
+_LANES = 4  # of a block; for more there are too few registers that count the steps of pointers
+
+
+def covers(product: Product) -> list[list[Region]]:
+    """Regions that together are all of C, in several ways, the one of the least cycles by slots first."""
+    rows, columns = product.m // product.vectors.rows, product.n // 8
+    return sorted((_covered(product, shape, rows, columns) for shape in _shapes(product)), key=_cycles)
+
+
+def _shapes(product: Product) -> list[tuple[int, int]]:
+    """Shapes whose micro-tiles leave an accumulator for what comes from memory."""
+    most = min(_LANES, product.vectors.accumulators - 1)
+    columns = (1, 2) if product.weights == "i2" else range(1, most + 1)
+    return [(rows, across) for rows in range(1, most + 1) for across in columns if rows * across <= most]
+
+
+def _covered(product: Product, shape: tuple[int, int], rows: int, columns: int) -> list[Region]:
+    found = []
+    for top, down, height in _split(rows, shape[0]):
+        width = shape[1] if height == shape[0] else _best_width(product, height, columns)
+        for left, across, size in _split(columns, width):
+            found.append(Region(product, height, size, (top, down), (left, across)))
+    return found
+
+
+def _best_width(product: Product, height: int, columns: int) -> int:
+    widths = [across for rows, across in _shapes(product) if rows == height]
+    return min(widths, key=lambda w: (Region(product, height, w).step_cycles / (height * w), w > columns))
+
+
+def _split(tiles: int, size: int) -> Iterator[tuple[int, int, int]]:
+    """(first, blocks, micro-tiles of a block) along one side."""
+    whole, rest = divmod(tiles, size)
+    if whole:
+        yield 0, whole, size
+    if rest:
+        yield whole * size, 1, rest
+
+
+def _cycles(regions: list[Region]) -> tuple[float, float]:
+    """Cycles of all regions, and how many loads they have: memory has others to serve too."""
+    loads = sum(r.loads * r.blocks for r in regions)
+    return sum(_AROUND + r.blocks * _block_cycles(r) for r in regions), loads
+
+
+def _block_cycles(region: Region) -> float:
+    """Of a block: its steps, unless C's accesses take longer; masks of fields take slots that steps may fill."""
+    product, rows, columns = region.product, region.rows, region.columns
+    step, c = region.step_cycles, rows * columns * parts_of(product)
+    masks = 2 * columns if product.weights == "i2" and columns * 2 >= step else 0
+    loads = region.loads * product.steps
+    return max(step * product.steps + masks, c, (loads + c) / LOAD_UNITS)

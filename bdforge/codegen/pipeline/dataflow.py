@@ -1,0 +1,142 @@
+"""What a pipelined kernel does with one block of its results, as dataflow: operations on named values.
+
+An operation is a template of an instruction. `{a}` in it stands for the number of the vector register that will hold a
+value; accumulators, pointers and all other registers are named as they are and stay the same in every block. Edges
+follow from the registers that the instructions read and write, with the stages of `bdforge.isa.effects`.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from bdforge.codegen.errors import CodegenError
+from bdforge.codegen.pipeline.plan import Edge
+from bdforge.isa import Access, EncodeError, Instruction, Isa, distance, effects, leaves, load
+from bdforge.isa.match import match
+from bdforge.isa.registers import prefix
+
+Value = tuple[str, int]
+"""A value in a vector register: its name, and the step that makes it."""
+
+_HOLE = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """An operation of a block: alternatives of text, and the values that its holes stand for.
+
+    `key` is what it is, the same in each `step`; ops of no step happen once in a block. `bank` names the memory that it
+    accesses: two accesses to one bank never happen in the same cycle. `late` ones happen as late as they may.
+    """
+
+    key: str
+    texts: tuple[str, ...]
+    values: Mapping[str, Value] = field(default_factory=dict)
+    step: int | None = None
+    bank: str | None = None
+    shown: str = ""
+    late: bool = False
+
+    def text(self, choice: int, registers: Mapping[Value, int]) -> str:
+        """The instruction with registers filled in."""
+        return _HOLE.sub(lambda hole: str(registers[self.values[hole[1]]]), self.texts[choice])
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """A read or write by an op: of a leaf of a register that stays, or of a leaf of a value's register."""
+
+    op: int
+    place: tuple
+    access: Access
+    writes: bool
+
+
+@cache
+def instruction(generation: str, text: str) -> Instruction:
+    """The instruction of a text; CodegenError where there is none."""
+    try:
+        return match(load(generation), text, {}, assume=True)
+    except EncodeError as error:
+        raise CodegenError(f"{text}: {error}") from None
+
+
+def sample(generation: str, op: Op, choice: int = 0) -> Instruction:
+    """An op's instruction with some registers: all that its timing needs."""
+    return instruction(generation, op.text(choice, _samples(op)))
+
+
+def _samples(op: Op) -> dict[Value, int]:
+    return {value: number for number, value in enumerate(dict.fromkeys(op.values.values()))}
+
+
+def touches(isa: Isa, ops: Sequence[Op]) -> Iterator[Touch]:
+    """All reads and writes, in the ops' order, reads of an op first."""
+    for index, op in enumerate(ops):
+        numbers = {number: value for value, number in _samples(op).items()}
+        found = effects(sample(isa.generation, op))
+        for writes, accesses in ((False, found.reads), (True, found.writes)):
+            for access in accesses:
+                for leaf in leaves(isa.generation, access.register):
+                    place = _place(leaf.name, numbers)
+                    if not (writes and prefix(leaf.name).startswith("sr") and leaf.name != "srCarry"):
+                        yield Touch(index, place, access, writes)
+
+
+def _place(leaf: str, numbers: Mapping[int, Value]) -> tuple:
+    """("leaf",) of a register that stays, or (value, part) where a hole's sample is meant."""
+    stem = prefix(leaf)
+    number = leaf[len(stem) :]
+    if stem in ("wl", "wh") and int(number) in numbers:
+        return numbers[int(number)], stem
+    return (leaf,)
+
+
+def dependences(isa: Isa, ops: Sequence[Op]) -> list[Edge]:
+    """Edges of a block and to the block after it, whose ops touch the same registers that stay.
+
+    Values are renamed: of them only what reads them waits.
+    """
+    found: dict[tuple[int, int, int], int] = {}
+    by_place: dict[tuple, list[Touch]] = defaultdict(list)
+    for touch in touches(isa, ops):
+        by_place[touch.place].append(touch)
+    for place, touched in by_place.items():
+        for earlier, later, delay, blocks in _of_place(touched, value=len(place) > 1):
+            key = earlier, later, blocks
+            found[key] = max(found.get(key, delay), delay)
+    return [Edge(earlier, later, delay, blocks) for (earlier, later, blocks), delay in found.items()]
+
+
+def _of_place(touched: Sequence[Touch], value: bool) -> Iterator[tuple[int, int, int, int]]:
+    """(earlier, later, cycles, blocks between) of what touches one register, or one value."""
+    writer: tuple[Touch, int] | None = None
+    readers: list[tuple[Touch, int]] = []
+    if not any(touch.writes for touch in touched):
+        return
+    for block in (0,) if value else (0, 1):
+        for touch in touched:
+            if not touch.writes:
+                if writer is not None:
+                    yield writer[0].op, touch.op, distance(writer[0].access, touch.access), block - writer[1]
+                readers.append((touch, block))
+                continue
+            if value:
+                writer = touch, block
+                continue
+            yield from (
+                (read.op, touch.op, _after_read(touch.access, read.access), block - before)
+                for read, before in readers
+                if (read.op, before) != (touch.op, block)
+            )
+            if writer is not None and (writer[0].op, writer[1]) != (touch.op, block):
+                delay = writer[0].access.stage - touch.access.stage + 1
+                yield writer[0].op, touch.op, delay, block - writer[1]
+            writer, readers = (touch, block), []
+
+
+def _after_read(write: Access, read: Access) -> int:
+    """Cycles from a read to a write that it must not see; negative ones let the write issue first."""
+    return read.stage - write.stage + (write.bypass is not None and write.bypass == read.bypass)

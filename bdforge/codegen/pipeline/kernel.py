@@ -1,0 +1,175 @@
+"""Pipelined kernels as functions of assembly, with the cycles that they take."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bdforge.codegen.block import Op
+from bdforge.codegen.errors import CodegenError
+from bdforge.codegen.pipeline.block import Scheduled, scheduled
+from bdforge.codegen.pipeline.cover import covers
+from bdforge.codegen.pipeline.fold import Piece, folded, lines
+from bdforge.codegen.pipeline.product import (
+    CONF,
+    COUNTER,
+    GIVEN,
+    ONES,
+    PART,
+    SAVED,
+    SHUFFLE,
+    TURN_DOWN,
+    TURN_UP,
+    Product,
+    Region,
+    field_registers,
+    steppers,
+    walks,
+)
+from bdforge.codegen.pipeline.trace import after_setup, declare_old, ended, returning, trace
+from bdforge.isa import load
+
+_SIGNED = 0x308  # products of 8 x 8 x 8 (AIE2: 4 x 8 x 8), both operands signed
+_TRANSPOSE = 35  # VSHUFFLE mode T8_8x8
+_MOVED = "m7"  # for what pointers start behind; a step that it holds is set later
+_MASKS, _ZEROS = 0xC0300C03, 0x55555555
+_SHORT = range(-1024, 1024)
+
+
+@dataclass(frozen=True)
+class Pipelined:
+    """A function of assembly: `cycles` from its first bundle to its return, without waits for banks."""
+
+    name: str
+    text: str
+    cycles: int
+    macs: int
+
+    @property
+    def macs_per_cycle(self) -> float:
+        """Over the whole call."""
+        return self.macs / self.cycles
+
+
+@lru_cache(maxsize=64)
+def pipelined(name: str, product: Product) -> Pipelined:
+    """A kernel C += A B of some name; CodegenError where no schedule is found."""
+    isa, blocks = load(product.generation), _blocks(product)
+    pieces, told = [], []
+    for number, block in enumerate(blocks):
+        cycles = after_setup(isa, _setup(block, number, len(blocks)), trace(block))
+        (returning if number == len(blocks) - 1 else ended)(isa, cycles)
+        declare_old(isa, cycles)
+        found = folded(isa, cycles, block.period, f"{name}.blocks_{number}", COUNTER)
+        pieces += found
+        told += _told(block, found)
+    total = sum(len(piece.cycles) * piece.passes for piece in pieces)
+    made = Pipelined(name, "", total, product.m * product.k * product.n)
+    head = [
+        f"{name}: C += A B, {product.m} x {product.k} x {product.n} a call: {total} cycles (exact, but for banks), "
+        f"{made.macs_per_cycle:.0f} MACs a cycle.",
+        f"p0 = A, p1 = B, p2 = C{', r0 = part' if product.parts > 1 else ''}; layouts are those of kernels/{name}.cc.",
+        *told,
+    ]
+    text = [*(f"// {line}".rstrip() for line in head), f"        .globl  {name}", f"{name}:", *lines(isa, pieces)]
+    return Pipelined(name, "\n".join(text) + "\n", total, made.macs)
+
+
+def _blocks(product: Product) -> list[Scheduled]:
+    """Schedules of the first way to cover C for whose blocks there are some."""
+    *ways, last = covers(product)
+    for regions in ways:
+        with suppress(CodegenError):
+            return [scheduled(region) for region in regions]
+    return [scheduled(region) for region in last]
+
+
+def _told(block: Scheduled, pieces: Sequence[Piece]) -> Iterator[str]:
+    """The schedule as a table: a step of k in its cycles, with how many steps before each product's it issues."""
+    region, steps = block.region, block.region.product.steps
+    yield ""
+    yield (
+        f"{region.blocks} blocks of {region.rows} x {region.columns} micro-tiles, one every {block.period} cycles "
+        f"({steps} steps of k, {block.interval} cycles each), {max(piece.passes for piece in pieces)} in a loop."
+    )
+    yield "What issues in each cycle of a step of k; [-1]: a step before the product of lane 0, [+1]: a step behind it."
+    middle = [(op, at) for op, at in zip(block.ops, block.issues, strict=True) if op.step == 0]
+    zero = next(at for op, at in middle if op.key == "mac 0")
+    for cycle in range(block.interval):
+        found = sorted((at - zero, op.key) for op, at in middle if (at - zero) % block.interval == cycle)
+        yield f"  {cycle}  " + ", ".join(f"{key} [{away // block.interval:+d}]" for away, key in found)
+
+
+def _setup(block: Scheduled, number: int, regions: int) -> list[Op]:
+    region, product = block.region, block.region.product
+    ops = list(_first(product, regions > 1) if number == 0 else _again())
+    ops += _pointers(region)
+    ops.append(_set(CONF, _SIGNED, "8 x 8 products, both signed"))
+    if product.weights == "i2":
+        ops += _fields(region)
+    if product.turns_a or product.turns_b:
+        ops.append(_set(SHUFFLE, _TRANSPOSE))
+    if product.generation == "aie2":
+        ops += [Op(f"vbcst.32 x{i}, {CONF}") for i in _half_loaded(block)]
+    return ops + [_set(register, value) for register, value in steppers(region)[0].constants.items()]
+
+
+def _half_loaded(block: Scheduled) -> list[int]:
+    """Registers whose upper halves products do not look at, but which must hold something."""
+    return sorted({register for (name, _), register in block.registers.items() if name.startswith("a")})
+
+
+def _first(product: Product, again: bool) -> Iterator[Op]:
+    """Where a part of C begins, how narrow sums are converted, and arguments that later regions need too."""
+    if product.parts > 1:
+        yield _set(SAVED["c in"], product.m * product.n * product.c_bytes)
+        yield Op(f"mul {PART}, {PART}, {SAVED['c in']}", "rows of this part")
+        yield Op(f"mov {_MOVED}, {PART}")
+        yield Op(f"padda [p2], {_MOVED}")
+    if again:
+        yield from (Op(f"mov {saved}, {GIVEN[name]}") for name, saved in SAVED.items())
+    if product.c_bytes < 4:
+        yield _set("r14", product.shift, "SHIFT")
+        yield Op("mov s0, r14")
+        controls = {"crRnd": product.rounding, "crSat": 1}
+        if product.generation == "aie2p":
+            controls |= {"crSRSMode": 0, "crUPSMode": 0}
+        for register, value in controls.items():
+            yield _set("r15", value)
+            yield Op(f"movx {register}, r15")
+    if product.weights == "i4":
+        yield _set("r15", 0, "4 bits")
+        yield Op("movx crUnpackSize, r15")
+
+
+def _again() -> Iterator[Op]:
+    return (Op(f"mov {GIVEN[name]}, {saved}") for name, saved in SAVED.items())
+
+
+def _pointers(region: Region) -> Iterator[Op]:
+    """Copies of the arguments first, then all go to where the region begins."""
+    found = walks(region)
+    for name, walk in found.items():
+        if name not in GIVEN:
+            yield Op(f"mov {walk.pointer}, {GIVEN['c in' if name[0] == 'c' else f'{name[0]}0']}", name)
+    for name, walk in found.items():
+        if walk.start:
+            yield _set(_MOVED, walk.start)
+            yield Op(f"padda [{walk.pointer}], {_MOVED}", name)
+
+
+def _fields(region: Region) -> Iterator[Op]:
+    turn = 8 * region.columns
+    yield _set(TURN_DOWN, -turn)
+    yield _set(TURN_UP, 32 - turn)
+    yield _set(ONES, _ZEROS)
+    for j in range(region.columns):
+        codes = (_MASKS >> 8 * j | _MASKS << 32 - 8 * j) & 0xFFFFFFFF
+        yield _set(field_registers(j)[0], codes, "masks of the fields")
+        yield _set(field_registers(j)[1], codes & _ZEROS, "their zeros")
+
+
+def _set(register: str, value: int, comment: str = "") -> Op:
+    """A constant in a register."""
+    value = (value + (1 << 31)) % (1 << 32) - (1 << 31)
+    return Op(f"mova {register}, #{value}" if value in _SHORT else f"movxm {register}, #{value}", comment)

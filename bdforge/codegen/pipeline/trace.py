@@ -1,0 +1,164 @@
+"""Cycles of a function: all its blocks one after the other behind its set-up, and what comes behind the last."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from bdforge.codegen.block import Op
+from bdforge.codegen.pipeline.block import Scheduled
+from bdforge.codegen.pipeline.dataflow import instruction
+from bdforge.codegen.schedule import placed
+from bdforge.isa import Isa, effects, leaves
+from bdforge.isa.flow import DELAY_SLOTS
+from bdforge.isa.registers import prefix
+
+_LONGEST = 10  # cycles from an issue to the last that comes of it
+
+
+@dataclass(slots=True)
+class Cycle:
+    """What issues together, and the registers whose old values it reads."""
+
+    ops: list[Op] = field(default_factory=list)
+    old: set[str] = field(default_factory=set)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Instructions, in an order that does not depend on where they come from."""
+        return tuple(sorted(op.text for op in self.ops))
+
+
+def trace(block: Scheduled) -> list[Cycle]:
+    """All blocks of a region, each a period behind the one before, cycle by cycle."""
+    blocks = block.region.blocks
+    cycles = [Cycle() for _ in range((blocks - 1) * block.period + block.span)]
+    made = [
+        (issue, Op(op.text(choice, block.registers), op.shown))
+        for op, issue, choice in zip(block.ops, block.issues, block.choices, strict=True)
+    ]
+    for number in range(blocks):
+        for issue, op in made:
+            cycles[number * block.period + issue].ops.append(op)
+    return cycles
+
+
+def after_setup(isa: Isa, setup: Sequence[Op], cycles: Sequence[Cycle]) -> list[Cycle]:
+    """Set-up and cycles as near to each other as registers and units allow."""
+    before = [Cycle(list(issued.ops)) for issued in placed(isa, setup)]
+    shift = _registers_allow(isa, before, cycles)
+    while not _units_allow(isa, before, cycles, shift):
+        shift += 1
+    joined = [Cycle() for _ in range(max(len(before), shift + len(cycles)))]
+    for at, cycle in (*enumerate(before), *enumerate(cycles, shift)):
+        joined[at].ops += cycle.ops
+    return joined
+
+
+def _registers_allow(isa: Isa, before: Sequence[Cycle], cycles: Sequence[Cycle]) -> int:
+    """The least distance at which cycles read what was set, and overwrite nothing that is still read."""
+    written, read = _landings(isa, before)
+    shift = 0
+    for at, cycle in enumerate(cycles[: len(before) + _LONGEST]):
+        for leaf, index, writes, _ in _accesses(isa, cycle, at):
+            if leaf in written:
+                shift = max(shift, written[leaf] + 1 - index)
+            if writes and leaf in read:
+                shift = max(shift, read[leaf] + 1 - index)
+    return shift
+
+
+def _landings(isa: Isa, cycles: Sequence[Cycle]) -> tuple[dict[str, int], dict[str, int]]:
+    """When each leaf is written last and read last."""
+    written: dict[str, int] = {}
+    read: dict[str, int] = {}
+    for at, cycle in enumerate(cycles):
+        for leaf, index, writes, _ in _accesses(isa, cycle, at):
+            table = written if writes else read
+            table[leaf] = max(table.get(leaf, 0), index)
+    return written, read
+
+
+def _accesses(isa: Isa, cycle: Cycle, at: int) -> Iterator[tuple[str, int, bool, str | None]]:
+    """(leaf, cycle, whether it is a write, forwarding class)."""
+    for op in cycle.ops:
+        found = effects(instruction(isa.generation, op.text))
+        for writes, accesses in ((False, found.reads), (True, found.writes)):
+            for access in accesses:
+                if writes and prefix(access.register).startswith("sr"):
+                    continue
+                yield from (
+                    (leaf.name, at + access.stage, writes, access.bypass)
+                    for leaf in leaves(isa.generation, access.register)
+                )
+
+
+def _units_allow(isa: Isa, before: Sequence[Cycle], cycles: Sequence[Cycle], shift: int) -> bool:
+    taken = _cells(isa, before, 0)
+    return all(
+        reserved and taken[cell]
+        for cell, reserved in _cells(isa, cycles[: len(before) + _LONGEST], shift).items()
+        if cell in taken
+    )
+
+
+def _cells(isa: Isa, cycles: Sequence[Cycle], shift: int) -> dict[tuple[str, int], bool]:
+    """Slots and units with their cycles, and whether they are only reserved, which several may do."""
+    found: dict[tuple[str, int], bool] = {}
+    for at, cycle in enumerate(cycles, shift):
+        for op in cycle.ops:
+            one = instruction(isa.generation, op.text)
+            for slot in ("alu", "mv") if one.form.slot == "lng" else (one.form.slot,):
+                found[slot, at] = False
+            for unit in effects(one).resources:
+                for later in range(unit.cycles):
+                    found[unit.name, at + unit.cycle + later] = unit.reserved
+    return found
+
+
+def declare_old(isa: Isa, cycles: Sequence[Cycle]) -> None:
+    """Note where a register is read, or written for a while, although what was issued before is on its way into it."""
+    coming: dict[str, list[tuple[int, str | None]]] = defaultdict(list)
+    for at, cycle in enumerate(cycles):
+        accesses = list(_accesses(isa, cycle, at))
+        cycle.old |= {
+            leaf
+            for leaf, index, writes, bypass in accesses
+            for lands, forwarded in coming[leaf]
+            if (lands > index if writes else lands >= index + (forwarded is not None and forwarded == bypass))
+        }
+        for leaf in {leaf for leaf, _, _, _ in accesses}:
+            coming[leaf] = [entry for entry in coming[leaf] if entry[0] > at]
+        for leaf, index, writes, bypass in accesses:
+            if writes:
+                coming[leaf].append((index, bypass))
+
+
+def is_free(isa: Isa, cycle: Cycle, *slots: str) -> bool:
+    """Whether nothing issues in slots; what takes alu and mv together is in both."""
+    used = {instruction(isa.generation, op.text).form.slot for op in cycle.ops}
+    return not used & {*slots, "lng"}
+
+
+def ended(isa: Isa, cycles: list[Cycle]) -> None:
+    """Append cycles until everything has landed and is stored."""
+    end = max((at + _end(isa, op.text) for at, cycle in enumerate(cycles) for op in cycle.ops), default=0)
+    cycles += [Cycle() for _ in range(end - len(cycles))]
+
+
+def returning(isa: Isa, cycles: list[Cycle]) -> None:
+    """Let the function return when that is so: as early as its delay slots hold the rest."""
+    ended(isa, cycles)
+    at = max(0, len(cycles) - DELAY_SLOTS - 1)
+    while at < len(cycles) and not is_free(isa, cycles[at], "alu"):
+        at += 1
+    cycles += [Cycle() for _ in range(at + DELAY_SLOTS + 1 - len(cycles))]
+    cycles[at].ops.append(Op("ret"))
+
+
+def _end(isa: Isa, text: str) -> int:
+    """Cycles until all that an instruction does is done."""
+    one = instruction(isa.generation, text)
+    found = effects(one)
+    stages = [access.stage for access in found.writes] + [access.stage - 1 for access in found.reads]
+    units = [unit.cycle + unit.cycles - 1 for unit in found.resources]
+    return max([1, *stages, *units, *one.form.timing.memory_stages])

@@ -1,0 +1,44 @@
+"""What the generations differ in for kernels that are written once: registers, accesses, immediates."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Micro-tiles of C are `rows` x 8. An access moves `access` bytes; `parts` name those of an accumulator of int32.
+
+    `widened` and `narrowed`, by bytes of an element: suffixes of loads and stores with conversion, and the parts that
+    one of them fills. `accumulators` hold a micro-tile of int32 each, `small` are the steps that all accesses take as
+    immediates.
+    """
+
+    generation: str
+    rows: int
+    access: int
+    accumulator: str
+    parts: tuple[str, ...]
+    widened: Mapping[int, tuple[str, tuple[str, ...]]]
+    narrowed: Mapping[int, tuple[str, tuple[str, ...]]]
+    signs: tuple[str, str]
+    accumulators: int
+    small: range
+
+    def sums(self, number: int) -> str:
+        """The accumulator of a number."""
+        return f"{self.accumulator}{number}"
+
+
+AIE2P = Vectors(
+    "aie2p", 8, 64, "dm", ("bmll", "bmlh", "bmhl", "bmhh"),
+    {1: (".4x", ("dm",)), 2: (".2x", ("cml", "cmh"))},
+    {1: (".4x", ("dm",)), 2: (".2x", ("cml", "cmh"))},
+    (", upsSign1", ", srsSign1"), 5, range(-512, 449),
+)  # fmt: skip
+AIE2 = Vectors(
+    "aie2", 4, 32, "cm", ("amll", "amlh", "amhl", "amhh"),
+    {1: (".s32.s8", ("cm",)), 2: (".s32.s16", ("bml", "bmh"))},
+    {1: (".s8.s32", ("cm",)), 2: (".s16.s32", ("bml", "bmh"))},
+    ("", ""), 9, range(-256, 225),
+)  # fmt: skip
+VECTORS = {vectors.generation: vectors for vectors in (AIE2P, AIE2)}

@@ -1,0 +1,110 @@
+"""Pipelined kernels: their rates by the exact core model, and that what is wrong in their code is found."""
+
+import re
+
+import numpy as np
+import pytest
+from test_assembled_kernels import call, product
+
+from bdforge import isa
+from bdforge.codegen.abi import Callee
+from bdforge.codegen.kernel import Kernel
+from bdforge.codegen.kernels import assembled
+from bdforge.codegen.pipeline.walks import Steppers, Walk, visited
+from bdforge.emulator.cores.isa.interpreter import Interpreter
+from bdforge.isa.assembler import assemble
+from support.machine_code import memories
+
+OVERHEAD = 23  # cycles of a call in these tests besides the kernel: three pointers, the jump, DONE and what drains
+
+
+@pytest.mark.parametrize(
+    ("name", "generation", "tile", "least"),
+    [
+        ("mm_i8_i2_i32", "aie2p", (64, 128, 64), 480),
+        ("mm_i8_i8_i16", "aie2p", (64, 216, 64), 500),
+        ("mm_i8_i8_i32", "aie2", (64, 128, 64), 245),
+    ],
+)
+def test_rates_are_those_of_the_schedule_and_results_equal_numpy(name, generation, tile, least):
+    m, k, n = tile
+    expected, found, cycles = product(name, generation, tile, 3)
+    kernel = assembled(name, generation, (f"DIM_M={m}", f"DIM_K={k}", f"DIM_N={n}", "DIM_RHO=1"))
+    assert np.array_equal(found, expected)
+    assert kernel.cycles is not None
+    assert cycles == kernel.cycles + OVERHEAD
+    assert m * k * n / kernel.cycles >= least
+
+
+SMALL = ("DIM_M=32", "DIM_K=40", "DIM_N=32")
+
+
+def result(text: str) -> tuple[list, bytes]:
+    """Hazards of a small kernel's text, or what it computes."""
+    rng = np.random.default_rng(8)
+    operands = [rng.integers(0, 256, size, np.uint8) for size in (32 * 40, 40 * 8, 4 * 32 * 32)]
+    operands[1] &= 0xAA  # codes 0 and 2
+    kernel = Kernel(Callee("mm_i8_i2_i32", quiet=True), text, "test")
+    try:
+        call(kernel, "aie2p", operands)
+    except AssertionError:
+        return ["hazards"], b""
+    return [], operands[2].tobytes()
+
+
+def bundles(text: str) -> list[int]:
+    """Lines that are bundles with a product."""
+    return [i for i, line in enumerate(text.splitlines()) if " vmac " in line and not line.startswith("//")]
+
+
+def test_bundles_in_another_order_are_noticed():
+    text = assembled("mm_i8_i2_i32", "aie2p", SMALL).text
+    right = result(text)
+    assert right[0] == []
+    lines, places = text.splitlines(), bundles(text)
+    for place in places[3 :: len(places) // 6]:
+        wrong, follower = list(lines), next(i for i in places if i > place)
+        wrong[place], wrong[follower] = lines[follower], lines[place]
+        assert result("\n".join(wrong) + "\n") != right
+
+
+def test_a_register_that_is_used_twice_is_noticed():
+    text = assembled("mm_i8_i2_i32", "aie2p", SMALL).text
+    right, lines = result(text), text.splitlines()
+    for place in bundles(text)[4:40:9]:
+        wrong = list(lines)
+        wrong[place] = re.sub(r"(vmac dm\d, dm\d, x\d+), x\d+", r"\1, x11", lines[place])
+        assert result("\n".join(wrong) + "\n") != right
+
+
+@pytest.mark.parametrize(
+    ("offsets", "loops"),
+    [
+        ((0, 64, 128), ((2, 1024), (3, 0), (4, 192))),
+        ((0, 64), ((3, 4096), (1, 0), (2, 0))),
+        ((0, 1024, 64, 1088), ((2, 2048), (3, 128), (2, 0))),
+        ((0,), ((1, 0), (1, 0), (5, 64))),
+    ],
+)
+def test_pointers_go_where_nests_of_loops_lead_them(offsets, loops):
+    walk, steppers = Walk("p0", offsets, loops), Steppers(range(-512, 449), 64)
+    (after,) = steppers.walks([walk])
+    places = visited(walk)
+    text = "".join(f"movxm {register}, #{value}\n" for register, value in steppers.constants.items())
+    for at in range(len(places)):
+        step = after[at % len(offsets)]
+        kind = ".3d" if step.endswith("_3d") else ".2d" if step.startswith("d") else ""
+        text += f"padda{kind} [p0], {step}\nnop\n"
+    assert reached(text, len(steppers.constants), len(places)) == places
+
+
+def reached(text: str, before: int, count: int) -> list[int]:
+    """Where p0 stands at each step, which comes with a NOP behind it, relative to its start."""
+    start, found = 0x48000, []
+    core = Interpreter(isa.load("aie2p"), assemble(f"{text}done\n", "aie2p", "walk.s").code[0][1], memories())
+    core.write("p0", start)
+    for bundle in range(before + 2 * count):
+        if bundle >= before and (bundle - before) % 2 == 0:
+            found.append(core.read("p0") - start)
+        list(core.step())
+    return found

@@ -15,10 +15,11 @@ from bdforge.models.split import Ledger, Split
 from bdforge.operators import plan_of
 from bdforge.operators.gemm import GemmSpec
 from bdforge.operators.gemm.reference import product
-from bdforge.runtime import Loaded, Packed, load
+from bdforge.runtime import Loaded, Packed, Prepared, load
 from bdforge.weights import TernaryMatrix
 
 _KEPT_BYTES = 64 << 20  # of weights that the CPU has unpacked; the others are unpacked for each product
+_PROBLEMS_MAX = 8  # a model has four shapes, for a prompt and for its last part
 _PLACES = {"emulator": "emulated array", "xrt": "NPU"}
 
 
@@ -38,6 +39,7 @@ class Products:
     loaded: Loaded
     split: Split
     ledger: Ledger = field(default_factory=Ledger)
+    _problems: dict[tuple[int, int, int], Prepared] = field(default_factory=dict, repr=False)
     _unpacked: dict[Linear, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -71,9 +73,20 @@ class Products:
         with self.ledger.timed(linear.name, where, decision.why, decision.npu_us if decision.array else None):
             if not decision.array:
                 return self._rounded(linear, self._sums_on_cpu(linear, codes), scales)
+            problem = self._problem(len(codes), K, N)
+            problem.arrays["A"][...] = codes
             if self._scaled:
-                return self.loaded(A=codes, B=linear.packed, row_scales=scales).astype(np.float32)
-            return self._rounded(linear, self.loaded(A=codes, B=linear.packed), scales)
+                problem.arrays["row_scales"][...] = scales
+                return problem(B=linear.packed).astype(np.float32)
+            return self._rounded(linear, problem(B=linear.packed), scales)
+
+    def _problem(self, M: int, K: int, N: int) -> Prepared:
+        """Memory for products of these sizes, that of the last few sizes."""
+        found = self._problems.pop((M, K, N), None) or self.loaded.prepared(M=M, K=K, N=N)
+        if len(self._problems) == _PROBLEMS_MAX:
+            del self._problems[next(iter(self._problems))]
+        self._problems[M, K, N] = found
+        return found
 
     def _sums_on_cpu(self, linear: Linear, codes: np.ndarray) -> np.ndarray:
         return product(codes, self._weights(linear))

@@ -5,15 +5,15 @@ A backend is chosen by `device=` or the variable BDFORGE_DEVICE; the emulated ar
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from bdforge.emulator.resident import Resident
 from bdforge.runtime.design import BuildError, BuiltDesign
+from bdforge.runtime.prepared import Backend, Packed, Prepared, check_packed
 from bdforge.sequences import OperandError, PlannedSequence, SequenceOptions
 from bdforge.sequences.buffers import arguments, fetched, inputs_of, pack, placed, sizes_of, staying
 from bdforge.sequences.program import Operand
@@ -21,22 +21,6 @@ from bdforge.sequences.program import Operand
 VARIABLE = "BDFORGE_DEVICE"
 DEFAULT = "emulator"
 TIMEOUT_SECONDS = 10.0  # the driver gives up after about as long
-
-
-class Backend(Protocol):
-    """Where a design is loaded."""
-
-    def run(self, planned: PlannedSequence, buffers: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
-        """Run a planned sequence on its host buffers, of which the array writes some in place. Returns warnings."""
-        ...
-
-    def resident(self, argument: int, buffer: np.ndarray) -> np.ndarray:
-        """A host buffer that many runs read, in memory where they find it without a copy."""
-        ...
-
-    def ready(self) -> None:
-        """Load the array where that is not done yet."""
-        ...
 
 
 class Emulator:
@@ -50,9 +34,9 @@ class Emulator:
         del timeout_seconds
         return self._resident.run(planned.words(), buffers)
 
-    def resident(self, argument: int, buffer: np.ndarray) -> np.ndarray:
+    def resident(self, argument: int, buffer: np.ndarray, *, live: bool = False) -> np.ndarray:
         """The buffer itself."""
-        del argument
+        del argument, live
         return buffer
 
     def ready(self) -> None:
@@ -74,27 +58,6 @@ def backend_for(design: BuiltDesign, device: str | None, environ: Mapping[str, s
 
         return Xrt(design)
     raise BuildError(f"device {name!r} is unknown; choose emulator or xrt (device= or {VARIABLE})")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Packed:
-    """Operands as one design's array reads them, buffers by argument; pack once, use for every call.
-
-    `names` are the operands' names, `sizes` those that they tell.
-    """
-
-    names: tuple[str, ...]
-    sizes: Mapping[str, int]
-    buffers: Mapping[int, np.ndarray]
-
-    @property
-    def data(self) -> np.ndarray:
-        """The first operand's buffer; a file of it is what `Loaded.packed` takes."""
-        return next(iter(self.buffers.values()))
-
-    def __repr__(self) -> str:
-        size = sum(buffer.nbytes for buffer in self.buffers.values())
-        return f"<Packed {', '.join(self.names)}, {'x'.join(map(str, self.sizes.values()))}, {size} bytes>"
 
 
 class Loaded:
@@ -146,6 +109,10 @@ class Loaded:
         """Run any sequence that is for the loaded array on host buffers, of which some are written in place."""
         self._backend.run(planned, buffers, self.timeout_seconds)
 
+    def prepared(self, **sizes: int) -> Prepared:
+        """A problem of these sizes with memory of its own, for many runs without copies; ProgramError for bad sizes."""
+        return Prepared(self.design.sequence(sizes), self._backend, self.timeout_seconds)
+
     def __call__(self, *arrays: np.ndarray | Packed, **named: np.ndarray | Packed) -> Any:
         """Run; OperandError says what was expected and what was given."""
         inputs = inputs_of(self.design.program)
@@ -157,7 +124,7 @@ class Loaded:
         sizes = sizes_of(self.design.program, plain, {k: v for one in packed for k, v in one.sizes.items()})
         planned = self.design.sequence(sizes)
         buffers = {index: buffer for one in packed for index, buffer in one.buffers.items()}
-        _check_packed(packed, planned)
+        check_packed(packed, planned)
         buffers |= placed(planned, plain, [operand for operand in inputs if operand.argument not in buffers])
         run = arguments(planned, buffers)
         self.run(planned, run)
@@ -178,18 +145,6 @@ def _bound(arrays: Sequence, named: Mapping, operands: Sequence[Operand], design
     if len(arrays) > len(names):
         raise OperandError(f"{len(arrays)} arrays were given; design {design} takes {takes} here")
     return given
-
-
-def _check_packed(packed: Sequence[Packed], planned: PlannedSequence) -> None:
-    """OperandError unless packed buffers are as long as the array will read."""
-    for one in packed:
-        for index, buffer in one.buffers.items():
-            if buffer.nbytes != (needed := planned.argument_bytes[index]):
-                sizes = ", ".join(f"{name} = {size}" for name, size in one.sizes.items())
-                raise OperandError(
-                    f"packed {one.names[0]} of {sizes} takes {needed} bytes, got {buffer.nbytes}; the file is "
-                    "truncated, or packed for other tile sizes: pack it again"
-                )
 
 
 def load(folder: Path | str, device: str | None = None, sequence: SequenceOptions | None = None) -> Loaded:

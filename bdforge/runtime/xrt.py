@@ -59,7 +59,7 @@ class Loaded:
             self._device.register_xclbin(image)
             self._context = self.pyxrt.hw_context(self._device, image.get_uuid())
             self._kernel = self.pyxrt.kernel(self._context, kernel)
-        self._resident: dict[int, Any] = {}  # buffers, by the array that shows one
+        self._resident: dict[int, tuple[Any, bool]] = {}  # buffers and whether they change, by the array that shows one
         self._spare: dict[tuple[int, int], Any] = {}  # by argument and size, the one used last at the end
         self._lock = Lock()
 
@@ -79,13 +79,16 @@ class Loaded:
         with self._lock:
             self._run(what, stream, arguments, timeout_seconds, written)
 
-    def resident(self, argument: int, array: np.ndarray) -> np.ndarray:
-        """The array's bytes in the NPU's memory, as an array: what `run` gets of these is not copied again."""
+    def resident(self, argument: int, array: np.ndarray, *, live: bool = False) -> np.ndarray:
+        """The array's bytes in the NPU's memory, as an array: what `run` gets of these is not copied again.
+
+        `live` ones the host changes between runs, or runs do.
+        """
         with _named("placing what stays from run to run"):
             group = self._kernel.group_id(3 + argument)
             buffer = self._filled(array, self.pyxrt.bo(self._device, array.nbytes, self.pyxrt.bo.host_only, group))
         shown = np.frombuffer(buffer.map(), np.uint8)[: array.nbytes].view(array.dtype)
-        self._resident[id(shown)] = buffer
+        self._resident[id(shown)] = buffer, live
         weakref.finalize(shown, self._resident.pop, id(shown), None)
         return shown
 
@@ -94,10 +97,7 @@ class Loaded:
         written: Collection[int],
     ) -> None:  # fmt: skip
         with _named(f"running {what}"):
-            buffers = [
-                self._resident.get(id(array)) or self._filled(array, self._buffer(i, array.nbytes))
-                for i, array in enumerate(arguments)
-            ]
+            buffers = [self._placed(i, array) for i, array in enumerate(arguments)]
             run = self._kernel(OPCODE_TRANSACTION, *stream, *buffers)
             state = run.wait(int(1000 * timeout_seconds))
         states = self.pyxrt.ert_cmd_state
@@ -109,6 +109,15 @@ class Loaded:
             raise NpuError(f"{what} {reason}; see dmesg, and reload amdxdna if the NPU stays stuck")
         for index in written:
             self._read_back(buffers[index], arguments[index])
+
+    def _placed(self, argument: int, array: np.ndarray) -> Any:
+        """The buffer that an array is, or one that it is copied to."""
+        buffer, live = self._resident.get(id(array), (None, False))
+        if buffer is None:
+            return self._filled(array, self._buffer(argument, array.nbytes))
+        if live:
+            buffer.sync(self.pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE)
+        return buffer
 
     def _buffer(self, argument: int, size_bytes: int) -> Any:
         """The buffer of an argument of this size, of an earlier run if there is one."""
@@ -128,7 +137,8 @@ class Loaded:
 
     def _read_back(self, buffer: Any, array: np.ndarray) -> None:
         buffer.sync(self.pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE)
-        array.reshape(-1).view(np.uint8)[:] = np.frombuffer(buffer.map(), np.uint8)[: array.nbytes]
+        if id(array) not in self._resident:
+            array.reshape(-1).view(np.uint8)[:] = np.frombuffer(buffer.map(), np.uint8)[: array.nbytes]
 
 
 def run_mlir(
@@ -183,9 +193,9 @@ class Xrt:
         self._loaded.run(planned.shape, stream, buffers, timeout_seconds, self._written)
         return ()
 
-    def resident(self, argument: int, buffer: np.ndarray) -> np.ndarray:
-        """The same bytes where the NPU reads them."""
-        return self._loaded.resident(argument, buffer)
+    def resident(self, argument: int, buffer: np.ndarray, *, live: bool = False) -> np.ndarray:
+        """The same bytes where the NPU finds them."""
+        return self._loaded.resident(argument, buffer, live=live)
 
     def ready(self) -> None:
         """The array is loaded already."""

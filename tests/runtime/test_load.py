@@ -50,6 +50,27 @@ def test_shapes_that_do_not_fit_are_refused(small):
         gemm(a, weights.astype(np.float32))
 
 
+@pytest.mark.parametrize("rows", [40, 9])
+def test_a_prepared_problem_runs_without_copies(small, rows):
+    gemm = bdforge.load(small.folder)
+    a, weights = operands(rows, 52, 70)
+    problem, packed = gemm.prepared(M=rows, K=52, N=70), gemm.pack(weights)
+    assert sorted(problem.arrays) == ["A", "C"]
+    kept = dict(problem.arrays)
+    for given in (a, -a):
+        problem.arrays["A"][...] = given
+        assert problem(B=packed) is kept["C"]
+        np.testing.assert_array_equal(kept["C"], reference(given, weights))
+
+
+def test_a_prepared_problem_wants_its_packed_operands(small):
+    gemm = bdforge.load(small.folder)
+    with pytest.raises(OperandError, match="operand B of 5x16x64 is not given; pack it"):
+        gemm.prepared(M=5, K=16, N=64)()
+    with pytest.raises(OperandError, match="packed B of K = 16, N = 32 takes 256 bytes, got 128"):
+        gemm.prepared(M=5, K=16, N=64)(B=gemm.pack(operands(5, 16, 32)[1]))
+
+
 def test_the_device_comes_from_the_argument_then_the_variable(small, monkeypatch):
     monkeypatch.setenv("BDFORGE_DEVICE", "abacus")
     with pytest.raises(BuildError, match="device 'abacus' is unknown; choose emulator or xrt"):
@@ -72,6 +93,21 @@ def test_operands_have_names(small):
         gemm(a)
     with pytest.raises(OperandError, match="operand A must be an array, got int"):
         gemm(1, weights)  # type: ignore[arg-type]
+
+
+def test_a_prepared_epilogue_has_arrays_of_its_own(tmp_path):
+    """Row scales beside A; not written, they are 1."""
+    types = ("int8", "int2", "bf16", "int32")
+    design = build(tmp_path, spec_content(16, 64, 32, types=types, epilogue={"scale": True}), "scaled")
+    gemm = bdforge.load(design.folder)
+    a, weights = operands(20, 40, 50)
+    columns = np.linspace(0.5, 2, 50, dtype=np.float32)
+    packed, problem = gemm.pack(B=weights, column_scales=columns), gemm.prepared(M=20, K=40, N=50)
+    problem.arrays["A"][...] = a
+    np.testing.assert_array_equal(problem(B=packed), gemm(A=a, B=packed))
+    rows = np.linspace(1, 3, 20, dtype=np.float32)
+    problem.arrays["row_scales"][...] = rows
+    np.testing.assert_array_equal(problem(B=packed), gemm(A=a, B=packed, row_scales=rows))
 
 
 def test_what_feeds_an_epilogue_is_packed_with_the_weights(tmp_path):

@@ -38,18 +38,22 @@ class State(Enum):
 
 
 class Buffer:
+    """Host and device each see what was synchronised."""
+
     host_only, cacheable = "host only", "cacheable"
     made: ClassVar[list[int]] = []
 
     def __init__(self, device: Any, size: int, flags: str, group: int):
-        self.memory, self.flags, self.group, self.synced = bytearray(size), flags, group, []
+        self.memory, self.flags, self.group, self.device = bytearray(size), flags, group, bytearray(size)
         self.made.append(size)
 
     def map(self) -> memoryview:
         return memoryview(self.memory)
 
     def sync(self, direction: str) -> None:
-        self.synced.append(direction)
+        host, device = memoryview(self.memory), memoryview(self.device)
+        to, source = (device, host) if direction == "to device" else (host, device)
+        to[:] = source
 
 
 class Kernel:
@@ -67,11 +71,10 @@ class Kernel:
     def __call__(self, opcode: int, stream: Buffer, words: int, *buffers: Buffer) -> Any:
         assert opcode == 3
         assert stream.flags == Buffer.cacheable
-        assert 4 * words == len(stream.memory)
+        assert 4 * words == len(stream.device)
         assert [buffer.group for buffer in buffers] == [65539, 65540, 65541]
-        assert all(buffer.synced[-1] == "to device" for buffer in (stream, *buffers))
-        arrays = [np.frombuffer(buffer.memory, np.uint8) for buffer in buffers]
-        instructions = np.frombuffer(stream.memory, np.uint32)
+        arrays = [np.frombuffer(buffer.device, np.uint8) for buffer in buffers]
+        instructions = np.frombuffer(stream.device, np.uint32)
         if self.state is State.ERT_CMD_STATE_COMPLETED:
             emulate(render(self.design.plan, []), arrays, self.design.kernels, instructions=instructions)
         return types.SimpleNamespace(wait=lambda milliseconds: self.state)
@@ -147,6 +150,20 @@ def test_packed_weights_and_buffers_stay_with_the_npu(design, pyxrt, monkeypatch
     del packed
     kept = gemm._backend._loaded._resident  # type: ignore[attr-defined]
     assert not kept
+
+
+def test_a_prepared_problem_lies_where_the_npu_reads_and_writes(design, pyxrt, monkeypatch):
+    monkeypatch.setattr(Buffer, "made", [])
+    gemm = bdforge.load(design, device="xrt")
+    a, weights = operands(40, 52, 70)
+    packed, problem = gemm.pack(weights), gemm.prepared(M=40, K=52, N=70)
+    made = len(Buffer.made)
+    c = problem.arrays["C"]
+    for rows in (a, -a, a // 3):
+        problem.arrays["A"][...] = rows
+        assert problem(B=packed) is c
+        np.testing.assert_array_equal(c, reference(rows, weights))
+    assert len(Buffer.made) == made + 1  # the stream
 
 
 def test_few_buffers_are_kept(design, pyxrt, monkeypatch):
@@ -327,9 +344,9 @@ class AnyKernel(Kernel):
     error: ClassVar[int] = 0
 
     def __call__(self, opcode: int, stream: Buffer, words: int, *buffers: Buffer) -> Any:
-        assert (opcode, 4 * words) == (3, len(stream.memory))
-        arrays = [np.frombuffer(buffer.memory, np.int32) for buffer in buffers]
-        emulate(self.text, arrays, instructions=np.frombuffer(stream.memory, np.uint32))
+        assert (opcode, 4 * words) == (3, len(stream.device))
+        arrays = [np.frombuffer(buffer.device, np.int32) for buffer in buffers]
+        emulate(self.text, arrays, instructions=np.frombuffer(stream.device, np.uint32))
         arrays[-1][7] += self.error
         return types.SimpleNamespace(wait=lambda milliseconds: self.state)
 

@@ -1,0 +1,104 @@
+"""What runs on a device use: packed operands that stay from call to call, and problems with memory of their own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from bdforge.sequences import OperandError, PlannedSequence
+from bdforge.sequences.buffers import arguments, empty, fetched, inputs_of, outputs_of, staying
+from bdforge.sequences.operands import place
+
+
+class Backend(Protocol):
+    """Where a design is loaded."""
+
+    def run(self, planned: PlannedSequence, buffers: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
+        """Run a planned sequence on its host buffers, of which the array writes some in place. Returns warnings."""
+        ...
+
+    def resident(self, argument: int, buffer: np.ndarray, *, live: bool = False) -> np.ndarray:
+        """A host buffer that many runs use, in memory where they find it without a copy.
+
+        A `live` one changes: the host writes it between runs, or runs write it.
+        """
+        ...
+
+    def ready(self) -> None:
+        """Load the array where that is not done yet."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Packed:
+    """Operands as one design's array reads them, buffers by argument; pack once, use for every call.
+
+    `names` are the operands' names, `sizes` those that they tell.
+    """
+
+    names: tuple[str, ...]
+    sizes: Mapping[str, int]
+    buffers: Mapping[int, np.ndarray]
+
+    @property
+    def data(self) -> np.ndarray:
+        """The first operand's buffer; a file of it is what `Loaded.packed` takes."""
+        return next(iter(self.buffers.values()))
+
+    def __repr__(self) -> str:
+        size = sum(buffer.nbytes for buffer in self.buffers.values())
+        return f"<Packed {', '.join(self.names)}, {'x'.join(map(str, self.sizes.values()))}, {size} bytes>"
+
+
+class Prepared:
+    """A problem's operands where the array reads and writes them: write inputs into `arrays`, call, read outputs there.
+
+    `arrays` are by operand name, and stay the same; inputs are zero, or as if not given, until written. Operands that
+    stay from call to call are none of them: they are packed, and given to each call. Outputs last until the next call.
+    """
+
+    def __init__(self, sequence: PlannedSequence, backend: Backend, timeout_seconds: float):
+        self._sequence, self._backend, self._timeout_seconds = sequence, backend, timeout_seconds
+        program = sequence.program
+        packed = {operand.argument for operand in staying(program)}
+        own = [operand for operand in program.operands if operand.argument not in packed]
+        numbers = {operand.argument for operand in own}
+        self._buffers = {i: backend.resident(i, empty(sequence, i), live=True) for i in sorted(numbers)}
+        self.arrays = fetched(sequence, self._buffers, own)
+        for operand in own:
+            if operand.missing is not None:
+                self.arrays[operand.name][...] = operand.missing
+        self._copied = [  # narrow types, say, of which numpy has no arrays
+            o for o in own if not np.may_share_memory(self.arrays[o.name], self._buffers[o.argument])
+        ]
+
+    def __call__(self, **packed: Packed) -> Any:
+        """Run; the output, or several by name. OperandError for packed operands that are missing or do not fit."""
+        check_packed(list(packed.values()), self._sequence)
+        given = self._buffers | {index: buffer for one in packed.values() for index, buffer in one.buffers.items()}
+        program = self._sequence.program
+        if lost := [operand.name for operand in inputs_of(program) if operand.argument not in given]:
+            raise OperandError(f"operand {lost[0]} of {self._sequence.shape} is not given; pack it")
+        for operand in self._copied:
+            if operand.direction == "in":
+                buffer = given[operand.argument].reshape(-1).view(np.uint8)
+                place(operand, self._sequence.values, self.arrays[operand.name], buffer)
+        self._backend.run(self._sequence, arguments(self._sequence, given), self._timeout_seconds)
+        outputs = outputs_of(program)
+        for name, array in fetched(self._sequence, given, [o for o in outputs if o in self._copied]).items():
+            self.arrays[name][...] = array
+        found = {operand.name: self.arrays[operand.name] for operand in outputs}
+        return next(iter(found.values())) if len(found) == 1 else found
+
+
+def check_packed(packed: Sequence[Packed], planned: PlannedSequence) -> None:
+    """OperandError unless packed buffers are as long as the array will read."""
+    for one in packed:
+        for index, buffer in one.buffers.items():
+            if buffer.nbytes != (needed := planned.argument_bytes[index]):
+                sizes = ", ".join(f"{name} = {size}" for name, size in one.sizes.items())
+                raise OperandError(
+                    f"packed {one.names[0]} of {sizes} takes {needed} bytes, got {buffer.nbytes}; the file is "
+                    "truncated, or packed for other tile sizes: pack it again"
+                )

@@ -6,10 +6,10 @@ from functools import cache
 
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.pipeline.dataflow import Op, Value, dependences, sample
-from bdforge.codegen.pipeline.plan import Places, Problem, plans
 from bdforge.codegen.pipeline.product import DEPTH, Region, block, parts_of
 from bdforge.codegen.pipeline.registers import coloured, lives
 from bdforge.isa import Isa, effects, load
+from bdforge.isa.modulo import Places, Problem, plans
 
 _TOGETHER = {"lng": ("alu", "mv")}
 _MOST_IDLE, _IDLE_STEPS = 24, 3  # cycles and steps without products, after which a block is given up

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.pipeline.plan import Edge
 from bdforge.isa import Access, EncodeError, Instruction, Isa, distance, effects, leaves, load
 from bdforge.isa.match import match
+from bdforge.isa.modulo import Edge
 from bdforge.isa.registers import prefix
 
 Value = tuple[str, int]

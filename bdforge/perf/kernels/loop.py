@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from bdforge.isa.modulo import Edge, Problem, heights
 from bdforge.perf.kernels.forms import SLOTS, VECTOR_REGISTERS, TimedForm
 
 INTERVAL_LIMIT = 256  # cycles; no loop body of ours comes near it
@@ -46,16 +47,6 @@ class Operation:
         return tuple((*((slot, 0) for slot in form.slots), *form.ports) for form in self.forms)
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """`later` issues at least `delay` cycles after the `earlier` of `distance` iterations before."""
-
-    earlier: int
-    later: int
-    delay: int
-    distance: int
-
-
 @dataclass(frozen=True)
 class Loop:
     """One iteration of an inner loop, in program order.
@@ -73,6 +64,12 @@ class Loop:
     def edges(self) -> tuple[Edge, ...]:
         """All register dependences."""
         return (*self._flow(), *self._reuse())
+
+    @cached_property
+    def problem(self) -> Problem:
+        """What has to be placed; values that others read are made late."""
+        late = {e.earlier for e in self.edges if e.earlier != e.later}
+        return Problem([operation.places for operation in self.body], self.edges, {}, late)
 
     def _writers(self) -> dict[str, list[int]]:
         writers: dict[str, list[int]] = {}
@@ -126,27 +123,13 @@ class Loop:
     @cached_property
     def recurrence_interval(self) -> int:
         """Least interval by latencies (recurrence MII): no cycle of dependences may need more than it provides."""
-        return next(ii for ii in range(1, INTERVAL_LIMIT) if heights(self, ii) is not None)
+        return next(ii for ii in range(1, INTERVAL_LIMIT) if heights(self.problem, ii) is not None)
 
     @cached_property
     def constants(self) -> int:
         """Values held in registers all through the loop."""
         made = self._writers().keys()
         return len({v for o in self.body for _, v in o.reads} - made)
-
-
-def heights(loop: Loop, interval: int) -> list[int] | None:
-    """Height of each operation above the end of its iteration; None if a cycle of dependences needs more cycles."""
-    above = [0] * len(loop.body)
-    for _ in range(len(loop.body) + 1):
-        changed = False
-        for e in loop.edges:
-            height = above[e.later] + e.delay - interval * e.distance
-            if height > above[e.earlier]:
-                above[e.earlier], changed = height, True
-        if not changed:
-            return above
-    return None
 
 
 def shared_slots(counts: Mapping[SlotChoices, int]) -> Mapping[str, int]:

@@ -41,6 +41,7 @@ NO_LIMIT = {
     "weights.gguf_header.TENSOR_BYTES_MIN": "as above",
     "sequences.program.MOST_VALUES": "tests/sequences/test_program_limits.py: Program.values, and places of values",
     "sequences.program.MOST_WRITTEN": "as above: Write.values",
+    "operators.contraction.walks.MOST_BDS": "tests/operators/contraction/test_contraction_walks.py unrolls as many",
     "operators.gemm.kernels.UNLIMITED_DEPTH": "operators.specs.LARGEST_SIZE, where sums never overflow",
     "operators.elementwise.mapping.LARGEST_LENGTH": "tests/operators/elementwise/test_elementwise_program.py",
     "runtime.service.server.HELD_MAX": "tests/runtime/test_device_service.py holds two arrays more",

@@ -36,7 +36,7 @@ NO_LIMIT = {
     "emulator.scheduler.STEP_BUDGET": "tests/emulator/test_scheduler_and_locks.py puts others in its place",
     "emulator.cores.isa.memory.END": "an address",
     "emulator.diagnose.LONGEST_REPORT": "the length of a message",
-    "emulator.diagnose.MOST_OTHERS": "the length of a message",
+    "emulator.waits.MOST_OTHERS": "the length of a message",
     "weights.gguf_header.ENTRY_BYTES_MIN": "a size that follows from the format: counts are refused before reading",
     "weights.gguf_header.TENSOR_BYTES_MIN": "as above",
     "sequences.program.MOST_VALUES": "tests/sequences/test_program_limits.py: Program.values, and places of values",

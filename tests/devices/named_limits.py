@@ -33,6 +33,7 @@ NO_LIMIT = {
     "mlir.parser.OPERATIONS_MAX": "takes long to reach: tests/mlir/test_mlir_bounds.py puts a smaller one in its place",
     "routing.search.END": "a mark",
     "emulator.cores.core.LOOP_BUDGET": "tests/emulator/test_core_control.py puts others in its place",
+    "emulator.cores.isa.alone.BUDGET": "tests/emulator/cores/isa/test_programs_alone.py puts others in its place",
     "emulator.scheduler.STEP_BUDGET": "tests/emulator/test_scheduler_and_locks.py puts others in its place",
     "emulator.cores.isa.memory.END": "an address",
     "emulator.diagnose.LONGEST_REPORT": "the length of a message",

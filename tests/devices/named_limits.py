@@ -49,7 +49,7 @@ NO_LIMIT = {
     "runtime.service.wire.FILES_MAX": "room to receive files in: requests have one at most",
     "cli.machine_code.MOST_LOOKS": "the length of an output",
     "perf.kernels.loop.INTERVAL_LIMIT": "far above any loop",
-    "perf.kernels.modulo.BUDGET": "how long a search tries",
+    "isa.modulo.BUDGET": "how long a search tries",
     "perf.native.SHAPES_MOST": "tests/cli/test_sweep_command.py: nobody sees which of 10,000 problems is one too many",
     "runtime.xrt.SPARE_MAX": "tests/xrt/test_xrt_backend.py puts a smaller one in its place",
     "perf.rows.ROWS_MAX": "tests/perf/test_measurement_rows.py puts a smaller one in its place",

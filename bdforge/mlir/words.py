@@ -4,7 +4,6 @@ Codes: mlir-aie 5ff2ab97, AIEAttrs.td.
 """
 
 from enum import StrEnum
-from functools import cache
 from typing import ClassVar, Self, TypeVar
 
 from xdsl.dialects.builtin import IntegerAttr
@@ -35,7 +34,6 @@ class CodedWord(StrEnum):
         return member
 
     @classmethod
-    @cache
     def from_code(cls, code: int) -> Self:
         """The member with this code; ValueError if there is none."""
         for member in cls:

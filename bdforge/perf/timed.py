@@ -11,7 +11,7 @@ import numpy as np
 
 from bdforge.devices.timing import timing_of
 from bdforge.devices.types import PEAK_MACS
-from bdforge.emulator import TimingOptions, TimingReport, emulate
+from bdforge.emulator import Result, TimingOptions, TimingReport, emulate
 from bdforge.emulator.timed import Span
 from bdforge.isa.flow import DELAY_SLOTS
 from bdforge.operators import Plan, Problem, render
@@ -81,8 +81,16 @@ def scheduled_cycles(plan: GemmPlan, schedule: Schedule = "overlapped", efficien
 
 
 def timed(plan: Plan, problem: Problem, basis: Basis) -> TimingReport:
-    """Time of a problem on the emulated array with kernels as a basis has them; SpecError, WalkError, EmulationError
-    as a run's.
+    """Time of a problem on the emulated array with kernels as a basis has them; errors as `recorded`."""
+    result, _ = recorded(plan, problem, basis)
+    assert result.timing is not None
+    return result.timing
+
+
+def recorded(plan: Plan, problem: Problem, basis: Basis) -> tuple[Result, TimingOptions]:
+    """A run of a problem on the emulated array, and how it was timed.
+
+    SpecError, WalkError, EmulationError as a run's.
 
     Assembled kernels run, in cores that run machine code altogether; others do nothing but take their cycles.
     """
@@ -92,8 +100,7 @@ def timed(plan: Plan, problem: Problem, basis: Basis) -> TimingReport:
     zeros = [np.zeros(size, np.uint8) for size in planned.argument_bytes]
     elfs = core_elfs(plan, text) if basis == "assembled" and isinstance(plan, GemmPlan) else None
     result = emulate(text, zeros, silent, instructions=words, timing=options, elfs=elfs)
-    assert result.timing is not None
-    return result.timing
+    return result, options
 
 
 def _nothing(*_: object) -> None:

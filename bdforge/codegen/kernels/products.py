@@ -9,6 +9,7 @@ from functools import partial
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.kernels.function import Options
 from bdforge.codegen.pipeline import Pipelined, Product, pipelined
+from bdforge.codegen.pipeline.cover import expected_cycles
 from bdforge.codegen.pipeline.product import COLUMNS, DEPTH, FIELDS
 
 _SIZES = {"i8": 1, "i16": 2, "i32": 4}
@@ -17,6 +18,12 @@ _SIZES = {"i8": 1, "i16": 2, "i32": 4}
 def multiply(name: str, generation: str, options: Options) -> Callable[[], Pipelined]:
     """What writes the kernel's assembly; CodegenError for types or options without an assembled kernel."""
     return partial(pipelined, name, _product(name, generation, options))
+
+
+def expected(name: str, generation: str, options: Options) -> float:
+    """Cycles of a call, within a few percent, where a search asks for more tiles than are assembled; CodegenError as
+    `multiply`."""
+    return expected_cycles(_product(name, generation, options))
 
 
 def _product(name: str, generation: str, options: Options) -> Product:

@@ -9,7 +9,9 @@ from bdforge.codegen.kernels.function import ROUNDINGS, Function, Options
 
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "f32": 4, "bf16": 2}
 _ACCESS = {"aie2p": 64, "aie2": 32}
-_STORES = 8  # of a pass
+_STORES = 32  # of a pass
+_GROUPS = 4  # of column blocks in a pass
+_ACCUMULATORS = 5
 _TILE = 64  # elements of a micro-tile of AIE2P
 _FIELDS = 4
 
@@ -89,13 +91,20 @@ def _finished(name: str, generation: str, wanted: "_Finish") -> str:
     return f.text()
 
 
-def _pass(f: Function, wanted: "_Finish", body: Callable[[Function, "_Finish"], None]) -> None:
+def _pass(f: Function, wanted: "_Finish", body: Callable[[Function, "_Finish", int], None]) -> None:
     """Once over the tile at p0."""
     wide = int(body is _wide)
     f.control("crSRSMode", wide, "lanes of 64 bits" if wide else "lanes of 32 bits")
     f.control("crUPSMode", wide)
     f.add("mov p1, p0", "results")
-    f.loop("r9", wanted.tiles // len(wanted.shifts), lambda: body(f, wanted), "blocks")
+    passes, rest = divmod(wanted.tiles // len(wanted.shifts), _GROUPS)
+
+    def groups(count: int) -> None:
+        for group in range(count):
+            body(f, wanted, group)
+
+    f.loop("r9", passes, lambda: groups(_GROUPS), "blocks")
+    groups(rest)
 
 
 def _wanted(name: str, generation: str, options: Options) -> _Finish:
@@ -126,30 +135,32 @@ def _shift(f: Function, number: int, shift: int) -> str:
     return register
 
 
-def _wide(f: Function, wanted: _Finish) -> None:
+def _wide(f: Function, wanted: _Finish, group: int) -> None:
     """int32 by way of lanes of 64 bits, 16 elements at a time; what changes nothing is left out."""
     sign = "srsSign0" if wanted.relu else "srsSign1"  # unsigned saturation makes 0 of what is negative
     for number, shift in enumerate(wanted.shifts):
         if shift == 0 and not wanted.relu:
             f.add("padda [p0], #256")
+            f.add("padda [p1], #256")
             continue
         register = _shift(f, number, shift)
+        tile = group * len(wanted.shifts) + number
         for part in range(4):
-            lanes = f"{('cml', 'cmh')[part % 2]}{(2 * number + part // 2) % 5}"
-            f.add(f"vlda.ups.2x {lanes}, s0, [p0, #{64 * part}], upsSign1", f"field {number}", f"{number} {part}")
-            f.add(f"vst.srs.2x {lanes}, {register}, [p0, #{64 * part}], {sign}", "", f"{number} {part}")
-        f.add("padda [p0], #256")
+            lanes, place = f"{('cml', 'cmh')[part % 2]}{(2 * tile + part // 2) % _ACCUMULATORS}", f"{tile} {part}"
+            f.add(f"vlda.ups.2x {lanes}, s0, [p0], #64, upsSign1", f"field {number}", place)
+            f.add(f"vst.srs.2x {lanes}, {register}, [p1], #64, {sign}", "", place)
 
 
-def _narrow(f: Function, wanted: _Finish) -> None:
-    """int8 and int16, dense from the tile's first byte: results never reach what is still to be read."""
+def _narrow(f: Function, wanted: _Finish, group: int) -> None:
+    """int8 and int16, dense from the tile's first byte: results never reach what other groups have still to read."""
+    place, first = f"group {group}", group * len(wanted.shifts)
     for number in range(len(wanted.shifts)):
         for part in ("bmll", "bmlh", "bmhl", "bmhh"):
-            f.add(f"vlda {part}{number}, [p0], #64", f"field {number}")
+            f.add(f"vlda {part}{(first + number) % _ACCUMULATORS}, [p0], #64", f"field {number}", place)
     for number, shift in enumerate(wanted.shifts):
-        register = _shift(f, number, shift)
+        register, sums = _shift(f, number, shift), (first + number) % _ACCUMULATORS
         if wanted.size == 1:
-            f.add(f"vst.srs.4x dm{number}, {register}, [p1], #64, srsSign1")
+            f.add(f"vst.srs.4x dm{sums}, {register}, [p1], #64, srsSign1", "", place)
         else:
             for half in ("cml", "cmh"):
-                f.add(f"vst.srs.2x {half}{number}, {register}, [p1], #64, srsSign1")
+                f.add(f"vst.srs.2x {half}{sums}, {register}, [p1], #64, srsSign1", "", place)

@@ -14,6 +14,11 @@ def covers(product: Product) -> list[list[Region]]:
     return sorted((_covered(product, shape, rows, columns) for shape in _shapes(product)), key=_cycles)
 
 
+def expected_cycles(product: Product) -> float:
+    """About what a call takes, within a few percent, without a schedule."""
+    return _cycles(covers(product)[0])[0]
+
+
 def _shapes(product: Product) -> list[tuple[int, int]]:
     """Shapes whose micro-tiles leave an accumulator for what comes from memory."""
     most = min(_LANES, product.vectors.accumulators - 1)

@@ -1,32 +1,30 @@
-"""Cycles of cores with assembled kernels for every tile at once: forms through exact counts of a few small tiles.
+"""Cycles of cores with assembled kernels for every tile of a search, which asks for more than anybody could assemble.
 
-A search asks for more tiles than anybody could assemble. A matrix kernel's call on rows x k x n in blocks of 2 x 2
-micro-tiles, `down` and `across` of them, takes
-
-    c0 + c1 · down + (c2 + c3 · k) · down · across
-
-issue cycles, a pass over C a constant and a share for each element, and what is around the kernels a constant, from two
-parts on with a share for each. Counted on designs of one core (`core.core_costs`); blocks at odd edges are taken for
-their share of a whole one, and banks for free. `core_costs` tells one design exactly.
+A call of a matrix kernel takes what the generator expects before it has a schedule, within a few percent. A pass over C
+takes a constant and a share for each element, and what is around the kernels a constant, from two parts on with a share
+for each: counted on a few small designs of one core (`core.core_costs`). Banks are taken for free here; `core_costs`
+tells one design exactly, stalls at banks with it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
+from bdforge.codegen.kernels.function import Options
+from bdforge.codegen.kernels.products import expected
 from bdforge.devices import DEVICES
+from bdforge.devices.types import TYPES
 from bdforge.operators.gemm import plan_gemm, spec_from
 from bdforge.operators.gemm.kernels import KERNELS
 from bdforge.operators.specs import SpecError
-from bdforge.perf.assembled.core import MAIN, CoreCosts, core_costs
+from bdforge.perf.assembled.core import MAIN, CoreCosts, Cycles, core_costs
 
-_BLOCK = 2  # micro-tiles down and across
-_DEPTHS = (6, 24)  # of samples, in steps that micro-tiles make
-_SHAPES = ((1, 1), (2, 1), (2, 2))
-_PARTS = 2  # of samples: small calls are parts of a tile
+_ROWS = (4, 16)  # of samples, in micro-tiles; their columns and parts are below
+_COLUMNS = 32
+_PARTS = 2
 _STACK_BYTES = 256  # more than assembled programs take
 
 
@@ -57,24 +55,38 @@ class Kind:
     def _stays(self) -> dict[str, Any]:
         return {"residency": "b", "c_in_parts": True, "c_memtile_buffers": 1} if self.c_in_parts else {}
 
+    def call(self, rows: int, k: int, n: int) -> float:
+        """Expected cycles of a call of the matrix kernel; CodegenError for types that are not assembled."""
+        return _expected(self, rows, k, n)
+
+
+@lru_cache(maxsize=1 << 16)
+def _expected(kind: Kind, rows: int, k: int, n: int) -> float:
+    a, b, _, accumulator = (TYPES[name].code for name in kind.types)
+    generation = DEVICES[kind.device].generation.name.lower()
+    turned = (f"{name}_TRANSPOSED" for name, layout in zip("ABC", kind.layouts, strict=True) if layout == "column")
+    defines = (f"DIM_M={rows}", f"DIM_K={k}", f"DIM_N={n}", *turned)
+    return expected(f"mm_{a}_{b}_{accumulator}", generation, Options.of(defines))
+
 
 @dataclass(frozen=True, slots=True)
 class CoreForm:
-    """The forms of one kind; sizes are numbers or arrays.
+    """What tiles of one kind take; sizes are numbers or arrays.
 
-    `block` are rows and columns of a block, `call` c0 to c3, `around` the cycles of a step in one part, and a constant
-    and a part's share of others, `ends` a constant, a part's share and an element's.
+    `around` are the cycles of a step in one part, and a constant and a part's share of others, `ends` a constant, a
+    part's share and an element's.
     """
 
-    block: tuple[int, int]
-    call: Sequence[float]
+    kind: Kind
     around: tuple[float, float, float]
     ends: tuple[float, float, float]
 
     def step(self, rho: Any, m: Any, k: Any, n: Any) -> Any:
         """Issue cycles of the rho calls of a step of K on a tile m x k x n."""
-        terms = _terms(m / rho / self.block[0], k, n / self.block[1])
-        return rho * sum(share * term for share, term in zip(self.call, terms, strict=True))
+        rows, k, n = np.broadcast_arrays(np.floor_divide(m, rho), k, n)
+        calls, index = np.unique(np.stack([rows, k, n]).reshape(3, -1), axis=1, return_inverse=True)
+        cycles = np.array([self.kind.call(*map(int, call)) for call in calls.T])
+        return (rho * cycles[index].reshape(rows.shape))[()]
 
     def around_step(self, rho: Any) -> Any:
         """Cycles around the calls of a step."""
@@ -87,39 +99,29 @@ class CoreForm:
         return fixed + part * rho + each * m * n
 
 
-def _terms(down: Any, k: Any, across: Any) -> tuple[Any, ...]:
-    return 1.0, down, down * across, down * across * k
-
-
 @cache
 def core_form(kind: Kind) -> CoreForm:
-    """The forms of a kind; CodegenError where a kernel has no machine code."""
+    """The form of a kind; CodegenError where a kernel has no machine code."""
     a, b, _, accumulator = kind.types
     kernel = KERNELS.get((DEVICES[kind.device].generation.name, a, b, accumulator))
     if kernel is None:
         raise SpecError(f"no kernel multiplies {a} by {b} in {accumulator} on {kind.device}")
-    across, block = max(_BLOCK * kernel.t, kernel.multiples[2]), (_BLOCK * kernel.r, _BLOCK * kernel.t)
-    tiles = [(down * block[0], depth * kernel.s, wide * across) for depth in _DEPTHS for down, wide in _SHAPES]
-    found = [kind.costs(_PARTS, _PARTS * m, k, n) for m, k, n in tiles]
-    calls = [costs.step.issue[costs.multiply] / _PARTS for costs in found]
-    call = _fitted([_terms(m / block[0], k, n / block[1]) for m, k, n in tiles], calls)
-    fixed, each = _fitted(
-        [(1.0, _PARTS * m * n) for m, _, n in tiles], [sum(costs.ends.issue.values()) for costs in found]
-    )
-    around = _around(kind, *tiles[0])
-    ends = (0.0, fixed / _PARTS, each) if kind.c_in_parts else (fixed, 0.0, each)
-    return CoreForm(block, call, around, ends)
+    k, n = kernel.s, max(_COLUMNS, kernel.multiples[2])
+    heights = [_PARTS * rows * kernel.r for rows in _ROWS]
+    small, tall = (kind.costs(_PARTS, height, k, n) for height in heights)
+    more = kind.costs(2 * _PARTS, heights[1], k, n)
+    ends, each = _line([height * n for height in heights], [_issue(costs.ends) for costs in (small, tall)])
+    first, part = _line([_PARTS, 2 * _PARTS], [costs.step.of(MAIN) for costs in (tall, more)])
+    if kind.c_in_parts:
+        return CoreForm(kind, (first + part, first, part), (0.0, ends / _PARTS, each))
+    return CoreForm(kind, (kind.costs(1, heights[0], k, n).step.of(MAIN), first, part), (ends, 0.0, each))
 
 
-def _around(kind: Kind, m: int, k: int, n: int) -> tuple[float, float, float]:
-    few, many = (kind.costs(rho, rho * m, k, n).step.issue[MAIN] for rho in (_PARTS, 2 * _PARTS))
-    each = (many - few) / _PARTS
-    whole = few if kind.c_in_parts else kind.costs(1, m, k, n).step.issue[MAIN]
-    return whole, few - each * _PARTS, each
+def _issue(cycles: Cycles) -> float:
+    return sum(cycles.issue.values())
 
 
-def _fitted(terms: Sequence[Sequence[float]], cycles: Sequence[float]) -> tuple[float, ...]:
-    """Least squares of relative errors."""
-    wanted = np.array(cycles)
-    found, *_ = np.linalg.lstsq(np.array(terms) / wanted[:, None], np.ones(len(wanted)), rcond=None)
-    return tuple(float(number) for number in found)
+def _line(places: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
+    """(at 0, slope) through two points."""
+    slope = (values[1] - values[0]) / (places[1] - places[0])
+    return values[0] - slope * places[0], slope

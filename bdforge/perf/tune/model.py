@@ -4,7 +4,7 @@
 compiled kernels reach of it (`compiled_efficiency`; their traces hold stalls at memory banks); *ideal*, the ideal
 kernel schedule with the stalls that hand-made kernels were measured with, or compiled where that is faster; *fitted*,
 the form of `kernels.rates`, which needs no kernel of ours; *assembled*, what cores with this project's assembled
-kernels were counted to take: of one design exactly, of many by forms through counts (`perf.assembled`).
+kernels take: of one design as counted, of many as the kernels' generator expects (`perf.assembled`).
 """
 
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ def _assembled(case: GemmCase) -> KernelCycles:
     except CodegenError as error:
         raise ScheduleError(str(error)) from None
     return KernelCycles(
-        form.step(case.rho, case.m, case.k, case.n), "assembled: form through counted cycles",
+        form.step(case.rho, case.m, case.k, case.n), "assembled: expected, but for stalls at banks",
         form.around_step(case.rho), form.ends_of(case.rho, case.m, case.n),
     )  # fmt: skip
 

@@ -14,8 +14,9 @@ from bdforge.operators import load_spec
 from bdforge.operators.contraction import contraction, parse, plan_contraction
 from bdforge.operators.contraction.report import told
 from bdforge.operators.gemm import GemmSpec, plan_gemm
-from bdforge.perf.bounds.operator import cost_estimate
-from bdforge.perf.report import cost_report
+from bdforge.perf import estimate
+from bdforge.perf.bounds.contraction import contraction_case
+from bdforge.perf.report import report
 from bdforge.screen import put, say, screen
 
 app = typer.Typer()
@@ -36,6 +37,7 @@ def contract_command(
     staged: Annotated[str | None, typer.Option(help="Operands to stage, such as AB; chosen without.")] = None,
     once: Annotated[str, typer.Option(help="Operands that are staged before, whose copies cost nothing.")] = "",
     device: ProductName = "phoenix",
+    rate: Annotated[float | None, typer.Option(min=0.1, help="Kernel's MACs per cycle, when known.")] = None,
     out: Out = None,
     force: Force = False,
 ) -> None:
@@ -52,7 +54,7 @@ def contract_command(
         print_or_write(plan.program.model_dump_json(exclude_none=True), out, force, ": a sequence program")
     for line in told(given, plan, once):
         say(line)
-    put(screen(), cost_report(cost_estimate(plan, plan.problem, timing_of(device))))
+    put(screen(), report(estimate(contraction_case(plan, core_macs_per_cycle=rate), timing=timing_of(device))))
 
 
 def _sizes(text: str) -> dict[str, int]:

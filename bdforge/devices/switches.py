@@ -86,18 +86,20 @@ class Switch:
         return _RULES[self.kind](slave, master, slave_channel == master_channel, master_channel)
 
 
-def masters_of(kind: TileKind) -> list[tuple[PortBundle, int]]:
+@cache
+def masters_of(kind: TileKind) -> tuple[tuple[PortBundle, int], ...]:
     """Bundle and channel of every master port of a kind of tile, by its physical number."""
     return _ports(_MASTERS[kind])
 
 
-def slaves_of(kind: TileKind) -> list[tuple[PortBundle, int]]:
+@cache
+def slaves_of(kind: TileKind) -> tuple[tuple[PortBundle, int], ...]:
     """Bundle and channel of every slave port of a kind of tile, by its physical number."""
     return _ports(_SLAVES[kind])
 
 
-def _ports(counts: Mapping[PortBundle, int]) -> list[tuple[PortBundle, int]]:
-    return [(bundle, channel) for bundle, count in counts.items() for channel in range(count)]
+def _ports(counts: Mapping[PortBundle, int]) -> tuple[tuple[PortBundle, int], ...]:
+    return tuple((bundle, channel) for bundle, count in counts.items() for channel in range(count))
 
 
 def _number(numbered: Mapping[PortBundle, int], present: Mapping[PortBundle, int], bundle, channel, what) -> int:

@@ -1,21 +1,25 @@
 """The emulated array: reads MLIR (or instruction words) and nothing else, and runs it strictly."""
 
-from bdforge.emulator.api import Result, emulate
-from bdforge.emulator.errors import (
-    ArgumentError,
-    BudgetExceeded,
-    CoreError,
-    Deadlock,
-    DesignError,
-    DmaError,
-    EmulationError,
-    KernelError,
-    LockError,
-    PoisonError,
-    RegisterAccessError,
-    TimingError,
-)
-from bdforge.emulator.timed import TimingOptions, TimingReport, replay
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bdforge.emulator.api import Result, emulate
+    from bdforge.emulator.errors import (
+        ArgumentError,
+        BudgetExceeded,
+        CoreError,
+        Deadlock,
+        DesignError,
+        DmaError,
+        EmulationError,
+        KernelError,
+        LockError,
+        PoisonError,
+        RegisterAccessError,
+        TimingError,
+    )
+    from bdforge.emulator.timed import TimingOptions, TimingReport, replay
 
 __all__ = [
     "ArgumentError",
@@ -36,3 +40,11 @@ __all__ = [
     "emulate",
     "replay",
 ]
+_HOMES = {"emulate": "api", "Result": "api", "replay": "timed", "TimingOptions": "timed", "TimingReport": "timed"}
+
+
+def __getattr__(name: str):
+    """Import the machine on first use: what checks designs or makes words needs no emulated array."""
+    if name in __all__:
+        return getattr(import_module(f"bdforge.emulator.{_HOMES.get(name, 'errors')}"), name)
+    raise AttributeError(f"module 'bdforge.emulator' has no attribute {name!r}")

@@ -35,7 +35,7 @@ def boot(array: Array, state: ArrayState, programs: Programs) -> None:
     connect_streams(array, written_switches(state, array.device))
     _cascades(array, state)
     for place, written in sorted(state.tiles.items()):
-        _dmas(array.tile(*place), written)
+        set_dmas(array.tile(*place), written)
     for place in enabled_cores(state):
         if state.tiles[place].program.written.find(1) >= 0:
             programs.start(place)
@@ -64,8 +64,8 @@ def _memories(tile: Tile, written: TileState, programs: Programs) -> None:
         programs.fill((tile.column, tile.row), start, data)
 
 
-def _dmas(tile: Tile, written: TileState) -> None:
-    """BDs, what channels are set to, and their tasks."""
+def set_dmas(tile: Tile, written: TileState) -> None:
+    """BDs, what channels are set to, and their tasks; DmaError for tasks that no channel runs."""
     layout = tile.registers
     for bd, words in sorted(written.bds.items()):
         source = source_of(written.origins[What.BD, "", (bd,)])

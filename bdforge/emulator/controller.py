@@ -7,9 +7,9 @@ from bdforge.devices import AIE2, DeviceError, TileKind
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES
 from bdforge.emulator.array import Array
-from bdforge.emulator.diagnose import TokenWait, deadlock
-from bdforge.emulator.errors import ArgumentError, DesignError, RegisterAccessError
-from bdforge.emulator.scheduler import Agent, Scheduler
+from bdforge.emulator.diagnose import TokenWait
+from bdforge.emulator.errors import ArgumentError, Deadlock, DesignError, RegisterAccessError
+from bdforge.emulator.scheduler import Agent, Scheduler, Wait
 from bdforge.emulator.silicon import TokenKey, check_argument, check_wide_wait
 from bdforge.emulator.tokens import lost_token
 from bdforge.txn.operations import (
@@ -145,9 +145,9 @@ def _await_token(array: Array, key: TokenKey, source: str) -> None:
     wait = TokenWait(array, key, source)
     if not array.tokens[key]:
         if not wait.possible():
-            array.strictness.fault("missing-token", deadlock(array, wait))
+            array.strictness.fault("missing-token", _deadlock(array, wait))
             return
-        raise deadlock(array, wait)
+        raise _deadlock(array, wait)
     if _token_is_lost(array, key, source):
         return
     array.tokens[key] -= 1
@@ -201,7 +201,7 @@ def _poll(array: Array, poll: MaskPoll | MaskPollBusy, source: str) -> None:
     array.scheduler.last = None
     while not wait.met():
         if not array.scheduler.step():
-            raise deadlock(array, wait)
+            raise _deadlock(array, wait)
     if array.scheduler.observers:
         _tell_poll(array.scheduler, wait)
 
@@ -218,3 +218,9 @@ def _tell_poll(scheduler: Scheduler, wait: PollWait) -> None:
         scheduler.tell("poll tasks", channel, counts)
     else:
         scheduler.tell("satisfied", scheduler.last)
+
+
+def _deadlock(array: Array, wait: Wait) -> Deadlock:
+    from bdforge.emulator.waits import deadlock
+
+    return deadlock(array, wait)

@@ -31,7 +31,7 @@ from bdforge.messages import InputError
 from bdforge.mlir import dense, location
 from bdforge.mlir.allocate import buffer_bytes
 from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, LockOp, UseLockOp
-from bdforge.mlir.dma_ops import DmaProgramOp
+from bdforge.mlir.dma_ops import DmaBdOp, DmaProgramOp
 from bdforge.routing import RoutingError, is_physical, route
 from bdforge.routing.nets import flow_cautions
 from bdforge.txn.operations import Operation
@@ -51,7 +51,7 @@ def _numpy_type(element: Attribute) -> np.dtype | None:
     return None if dtype == np.bool_ else dtype  # numpy gives each bit a byte
 
 
-def _line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     """An error without the source line that it shows."""
     return str(error).partition("\n")[0]
 
@@ -64,7 +64,7 @@ class _Policy:
 
     def fault(self, name: str, error: Exception) -> None:
         if self._strictness.permits(name) or name in CAUTIONS:
-            self._strictness.fault(name, DesignError(_line(error)))
+            self._strictness.fault(name, DesignError(first_line(error)))
             return
         error.add_note(f"[{name}]")
         raise error
@@ -114,9 +114,8 @@ class Configuration:
     def _lowered(self, device: DeviceOp) -> Lowered:
         """The text's register writes; DesignError for what registers cannot hold and for routes that are none."""
         strictness = self.array.strictness
-        for op in device.body.block.ops:
-            if isinstance(op, DmaProgramOp):
-                _check_memory(op)
+        for bd in (bd for op in device.body.block.ops if isinstance(op, DmaProgramOp) for bd in op.bds):
+            check_memory(bd)
         try:
             for name, caution in flow_cautions(device):
                 strictness.caution(name, caution)
@@ -124,7 +123,7 @@ class Configuration:
             given = {at: elf.code if isinstance(elf, CoreProgram) else elf for at, elf in self.array.elfs.items()}
             return configuration(device, program_of, _Policy(strictness), given)
         except (LoweringError, RoutingError) as error:
-            raised = DesignError(_line(error))
+            raised = DesignError(first_line(error))
             for note in getattr(error, "__notes__", ()):
                 raised.add_note(note)
             raise raised from None
@@ -216,10 +215,10 @@ def _with_bytes(kernel: Callable) -> Callable:
     return call
 
 
-def _check_memory(program: DmaProgramOp) -> None:
-    for bd in program.bds:
-        if not isinstance(bd.buffer_op, BufferOp):
-            raise DesignError(f"{location(bd)}: a static BD needs an aie.buffer; host memory has no address here")
+def check_memory(bd: DmaBdOp) -> None:
+    """DesignError for a static BD of host memory."""
+    if not isinstance(bd.buffer_op, BufferOp):
+        raise DesignError(f"{location(bd)}: a static BD needs an aie.buffer; host memory has no address here")
 
 
 def _check_routes(device: DeviceOp, strictness: Strictness) -> None:
@@ -228,7 +227,7 @@ def _check_routes(device: DeviceOp, strictness: Strictness) -> None:
         try:
             route(device)
         except RoutingError as error:
-            strictness.fault("routing", DesignError(_line(error)))
+            strictness.fault("routing", DesignError(first_line(error)))
 
 
 def _names(program: Path | CoreProgram | Sequence[Piece]) -> tuple[dict[int, str], str]:

@@ -9,13 +9,20 @@ from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.emulator.array import Array
 from bdforge.emulator.bd import decode_bd
+from bdforge.emulator.boot import set_dmas
+from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import DesignError, EmulationError
 from bdforge.emulator.host import HostMemory
+from bdforge.emulator.load import check_memory, first_line
 from bdforge.emulator.scheduler import Scheduler
 from bdforge.emulator.silicon import check_argument
-from bdforge.emulator.static_dma import check_reach, program_of, write_static
 from bdforge.emulator.strictness import CAUTIONS, TOOL_RULES, Strictness
+from bdforge.emulator.tile import Tile
 from bdforge.emulator.tokens import lost_tokens
+from bdforge.lower.dma import set_bd
+from bdforge.lower.state import ArrayState
+from bdforge.lower.static_dma import DmaProgramError, PlacedBd, placed_bds, static_tasks
+from bdforge.lower.writer import Writer
 from bdforge.mlir import MlirError, location, parse
 from bdforge.mlir.allocate import Allocation, allocate
 from bdforge.mlir.array_ops import BufferOp, DeviceOp, FlowOp, LockOp, TileOp
@@ -28,7 +35,7 @@ from bdforge.routing import route
 from bdforge.routing.nets import flow_cautions
 from bdforge.txn.lower import lower
 from bdforge.txn.operations import Operation, Patch
-from bdforge.txn.target import ControllerIds
+from bdforge.txn.target import ControllerIds, LoweringError
 
 
 @dataclass(frozen=True)
@@ -135,22 +142,59 @@ def _lock(op: LockOp, collector: _Collector) -> None:
         collector.add(ValueError(f"{location(op)}: a lock starts at {op.init}, outside 0 to {limit}"))
 
 
+class _BdPolicy:
+    """Faults of BDs as emulation has them: a padding value that is lost is one."""
+
+    def __init__(self, collector: _Collector) -> None:
+        self._collector = collector
+
+    def fault(self, name: str, error: Exception) -> None:
+        self._collector.fault(name, DesignError(first_line(error)))
+
+    def caution(self, name: str, warning: str) -> None:
+        if name == "pad-value":
+            raise DesignError(warning)
+        self._collector.caution(name, warning)
+
+
 def _program(array: Array, op: DmaProgramOp, allocation: Allocation, collector: _Collector) -> int:
     """Number of BDs in a region; every one that cannot be encoded, or that its channel cannot run, is a fault."""
     tile = array.tile(op.tile.column, op.tile.row)
-    tasks, bds = program_of(op)
-    users = {bd: (task.op.direction, task.op.channel) for task in tasks for bd in task.bds}
-    written: dict[DmaBdOp, int] = {}
+    try:
+        tasks = static_tasks(op)
+        bds = placed_bds(op, tasks)
+    except DmaProgramError as error:
+        raise DesignError(str(error)) from None
+    channels = [(bd, tile.channels[task.op.direction, task.op.channel]) for task in tasks for bd in task.bds]
+    users = dict(channels)
+    written: dict[DmaBdOp, PlacedBd] = {}
     for bd in bds:
+        writer = Writer()
         try:
-            write_static(tile, op, bd, allocation)
-            written[bd.op] = bd.id
-            tile.channels[users[bd.op]].check_join(decode_bd(tile.kind, tile.bd_words(bd.id)))
+            check_memory(bd.op)
+            set_bd(writer, op, bd, allocation, _BdPolicy(collector))
+            set_dmas(tile, ArrayState(writer.operations).tiles[tile.column, tile.row])
+            written[bd.op] = bd
+            users[bd.op].check_join(decode_bd(tile.kind, tile.bd_words(bd.id)))
+        except LoweringError as error:
+            collector.add(DesignError(first_line(error)))
         except EmulationError as error:
             collector.add(error)
-    for error in check_reach(tile, tasks, written):
-        collector.add(error)
+    for bd_op, channel in channels:
+        if bd_op in written:
+            _check_reach(tile, channel, written[bd_op], collector)
     return len(bds)
+
+
+def _check_reach(tile: Tile, channel: Channel, bd: PlacedBd, collector: _Collector) -> None:
+    """What a channel would find wrong with a BD before it moves a word: memory beyond its windows, the other half."""
+    decoded = decode_bd(tile.kind, tile.bd_words(bd.id))
+    channel.bd = bd.id
+    try:
+        channel.check_half([bd.id], f" ({location(bd.op)})")
+        tile.dma_memory(decoded.address, decoded.order, channel)
+    except EmulationError as error:
+        collector.add(error)
 
 
 def _routes(device: DeviceOp, collector: _Collector) -> None:

@@ -20,18 +20,19 @@ def set_dma(writer: Writer, program: DmaProgramOp, allocation: Allocation, polic
     except DmaProgramError as error:
         raise lowering_error(program, str(error)) from None
     for bd in bds:
-        with faults_of(bd.op):
-            _set_bd(writer, program, bd, allocation, policy)
+        set_bd(writer, program, bd, allocation, policy)
     ids = {bd.op: bd.id for bd in bds}
     for task in tasks:
         with faults_of(task.op):
             _start(writer, program, task, ids, policy)
 
 
-def _set_bd(writer: Writer, program: DmaProgramOp, bd: PlacedBd, allocation: Allocation, policy: Policy | None) -> None:
+def set_bd(writer: Writer, program: DmaProgramOp, bd: PlacedBd, allocation: Allocation, policy: Policy | None) -> None:
+    """Write one BD; LoweringError for what its registers cannot hold."""
     tile = program.tile
-    words = static_words(tile, bd.op, bd.next, allocation, _fault(bd.op, policy), policy)
-    writer.block(bd.op, place_of(tile), TILE_REGISTERS[tile.kind].bd_offset(bd.id), words)
+    with faults_of(bd.op):
+        words = static_words(tile, bd.op, bd.next, allocation, _fault(bd.op, policy), policy)
+        writer.block(bd.op, place_of(tile), TILE_REGISTERS[tile.kind].bd_offset(bd.id), words)
 
 
 def _start(

@@ -1,5 +1,6 @@
 """What register writes leave in an array: the state of every tile, decoded from a configuration of any origin."""
 
+import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -42,6 +43,10 @@ class Memory:
         """Write bytes; of a word only those whose mask is 0xFF. StateError for other masks and beyond the end."""
         if offset + len(data) > len(self.data):
             raise StateError(f"{len(data)} bytes at {offset:#x} end beyond the memory's {len(self.data):#x}")
+        if mask == _WORD_MASK:
+            self.data[offset : offset + len(data)] = data
+            self.written[offset : offset + len(data)] = b"\1" * len(data)
+            return
         for i, byte in enumerate(data):
             bits = mask >> 8 * (i % GRANULE_BYTES) & 0xFF
             if bits not in (0, 0xFF):
@@ -147,7 +152,7 @@ class ArrayState:
             tile = self.tiles[column, row] = TileState(register.kind, column, row, self._sizes.get((column, row), 0))
         if register.what in (What.MEMORY, What.PROGRAM):
             memory = tile.memory if register.what is What.MEMORY else tile.program
-            data = b"".join(word.to_bytes(GRANULE_BYTES, "little") for word in words)
+            data = struct.pack(f"<{len(words)}I", *words)
             memory.store(register.index[0], data, mask)
             return
         for i, word in enumerate(words):

@@ -4,6 +4,7 @@ Codes: mlir-aie 5ff2ab97, AIEAttrs.td.
 """
 
 from enum import StrEnum
+from functools import cache
 from typing import ClassVar, Self, TypeVar
 
 from xdsl.dialects.builtin import IntegerAttr
@@ -34,6 +35,7 @@ class CodedWord(StrEnum):
         return member
 
     @classmethod
+    @cache
     def from_code(cls, code: int) -> Self:
         """The member with this code; ValueError if there is none."""
         for member in cls:

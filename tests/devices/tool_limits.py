@@ -10,7 +10,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from bd_patterns import Pattern
 from bdforge.devices import device_named
+from bdforge.devices.limits import SHIM
 from bdforge.messages import InputError
+from bdforge.operators.contraction.walks import WalkReason, chain
 from bdforge.operators.specs import Size
 from bdforge.perf.errors import PerfError
 from bdforge.perf.plots.pattern import PlotError, order_grid, pattern_picture
@@ -47,6 +49,11 @@ def _pdi(size: int) -> None:
         configured("npu2", file.fileno(), [])
 
 
+def _chain(bds: int) -> None:
+    """A walk of so many lines that lie anyhow."""
+    chain([[(1000 * i * i, 1, 1) for i in range(bds)], [(0, 8, 1)]], 16, SHIM)
+
+
 def _picture(width: int) -> None:
     pattern_picture(Pattern((2,), (1,)), width)
 
@@ -60,6 +67,7 @@ TABLE: list[tuple] = [
         Place(lambda n: shapes(f"1x1x{n}"), OUTSIDE, PerfError),
         Place(lambda n: shapes(f"1x1x1*{n}"), OUTSIDE, PerfError),
     ),
+    ("operators.contraction.walks.MOST_BDS", 6, Place(_chain, "BDs a tile, at most 6 leave room", WalkReason)),
     ("runtime.kernels.MOST_ARGUMENTS", 8, Place(_arguments, "compiled kernels take at most 8", KernelFault)),
     ("runtime.service.origin.PDI_BYTES_MOST", 64 << 20, Place(_pdi, "it takes 1 to 67108864", BuildError)),
     (

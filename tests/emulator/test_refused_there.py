@@ -52,8 +52,8 @@ TASK = """aie.runtime_sequence() {
     }
   }"""
 REFUSED = {
-    "only an acquire": ({"release": ""}, "d.mlir:15:5: it acquires a lock and releases none"),
-    "only a release": ({"acquire": ""}, "d.mlir:15:5: it releases a lock and acquires none"),
+    "only an acquire": ({"release": ""}, "d.mlir:15:5: aie.dma_bd: it acquires a lock and releases none"),
+    "only a release": ({"acquire": ""}, "d.mlir:15:5: aie.dma_bd: it releases a lock and acquires none"),
     "lower half of an upper channel": (
         {"channel": "1", "bd": "%mb : memref<128xi32>) {bd_id = 3 : i32}  aie.dma_bd_packet(0, 1"},
         "memtile (0, 1) MM2S 1 cannot use BD 3, only 24 to 47 (d.mlir:15:5)",
@@ -68,7 +68,7 @@ REFUSED = {
     "the end beyond a window": (
         {"bd": "%mb : memref<128xi32>, 131000, 128"}, "BD 0 (d.mlir:15:5) touches words 131000 to 131127",
     ),
-    "beyond a core's memory": ({"extra": CORE_BD}, "d.mlir:24:5: core tile BD: address = "),
+    "beyond a core's memory": ({"extra": CORE_BD}, "d.mlir:24:5: aie.dma_bd: core tile BD: address = "),
     "a task beyond every window": (
         {"extra": TASK}, "d.mlir:23:7: aie.dma_bd: the transfer starts at byte 0x180000 as its DMA counts",
     ),

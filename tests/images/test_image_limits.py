@@ -19,6 +19,8 @@ from bdforge.images.cdo import (
     joined,
     operations,
 )
+from bdforge.images.elf import Segment, core_segments
+from bdforge.images.elf_write import core_elf
 from bdforge.images.errors import ImageError
 from bdforge.images.pdi import cdos, is_pdi, pdi
 from bdforge.txn.operations import BlockWrite, MaskWrite, Write
@@ -36,6 +38,35 @@ def file(*words: int, header: int = 4, magic: int = MAGIC, length: int | None = 
 
 def command(code: int, *payload: int, count: int | None = None) -> tuple[int, ...]:
     return ((len(payload) if count is None else count) << 16 | code, *payload)
+
+
+@pytest.mark.parametrize("bit", [0, 15, 16, 31])
+def test_every_bit_of_a_cdos_checksum_counts(bit: int):
+    data = bytearray(file(*command(WRITE_64, 0, 4, 9)))
+    data[16 + bit // 8] ^= 1 << bit % 8
+    with pytest.raises(ImageError, match="the CDO header's checksum"):
+        list(operations(bytes(data)))
+
+
+def test_a_segment_of_a_core_is_at_most_its_address_map():
+    def segments(size: int) -> list[Segment]:
+        return core_segments(core_elf("aie2p", [], [], [(0x40000, size)], {}))[0]
+
+    assert segments(1 << 18) == [Segment(0x40000, bytes(1 << 18))]
+    with pytest.raises(ImageError, match="segment 0 has 0x40001 bytes; a core's memories hold 0x40000"):
+        segments((1 << 18) + 1)
+
+
+@pytest.mark.parametrize(("size", "more"), [(4, 0), (5, 3), (6, 2), (7, 1)])
+def test_what_follows_a_segment_up_to_a_word_is_known(size: int, more: int):
+    (segment,) = core_segments(core_elf("aie2p", [], [(0x70400, bytes(size))], [], {}))[0]
+    assert (len(segment.data), len(segment.tail)) == (size, more)
+
+
+@pytest.mark.parametrize("exported", ["one", "two"])
+def test_of_two_names_of_an_address_the_global_one_is_taken(exported: str):
+    elf = core_elf("aie2p", [(0, bytes(16))], [], [], {"one": 0, "two": 0}, frozenset([exported]))
+    assert core_segments(elf)[2] == {0: exported}
 
 
 def test_a_set_repeats_its_word_up_to_a_limit():

@@ -73,6 +73,14 @@ def test_a_bd_may_end_with_its_buffer_and_is_told_where_it_ends_behind_it(
     assert told in found or not last
 
 
+def test_padding_takes_no_words_of_a_buffer():
+    """4 words of the buffer's end and 4 zeros; without padding all 8 would be read."""
+    dims = ", [<size = 1, stride = 8>, <size = {0}, stride = 1>]"
+    padding = ", [<const_pad_before = 0, const_pad_after = 0>, <const_pad_before = 0, const_pad_after = 4>]"
+    assert warnings(bd(60, 8, dims.format(4) + padding)) == ""
+    assert "runs into @c" in warnings(bd(60, 8, dims.format(8)))
+
+
 @pytest.mark.parametrize(("behind", "met"), [(256, True), (288, True), (320, False)])
 def test_only_a_buffer_that_is_met_is_named(behind: int, met: bool):
     """80 words end at byte 320."""

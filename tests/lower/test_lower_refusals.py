@@ -94,6 +94,27 @@ def test_a_switch_that_leads_no_tokens_gets_a_warning():
     assert Write(0x3F008, 0xC0000045) in found.operations
 
 
+def test_a_master_port_listens_to_all_msels_that_it_names():
+    """Hand-worked: enabled, packets, msels 1 and 3 of arbiter 5."""
+    found, _ = lowered("""%s = aie.tile(0, 0)
+    %x = aie.switchbox(%s) {
+      %0 = aie.amsel<5> (3)
+      %1 = aie.amsel<5> (1)
+      %2 = aie.masterset(South : 0, %0, %1) {keep_pkt_header = true}
+    }""")
+    assert found.operations == (Write(0x3F008, 0xC0000055),)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "has", "lacks"), [("Release", "acquires", "releases"), ("AcquireG", "releases", "acquires")]
+)
+def test_a_bd_of_one_lock_gets_a_warning(left_out: str, has: str, lacks: str):
+    lines = [line for line in bd().splitlines() if left_out not in line]
+    _, (warning,) = lowered("\n".join(lines))
+    assert f"it {has} a lock and {lacks} none; mlir-aie writes a BD with both or neither" in warning
+    assert warning.endswith("[bd-locks]")
+
+
 def test_values_at_odd_addresses_get_a_warning():
     """Hand-worked after aie-rt: a masked write of nothing, then all bytes from the next word on."""
     body = '%t = aie.tile(0, 2)\n%b = aie.buffer(%t) {address = AT : i32, sym_name = "b"} : memref<5xi8> = dense<2>'

@@ -2,11 +2,17 @@
 
 import pytest
 
+from bdforge.devices import TileKind
 from bdforge.devices.register_names import What
+from bdforge.devices.switches import masters_of, slaves_of
 from bdforge.images import cdos
 from bdforge.images.build import image
 from bdforge.images.read import read_image
+from bdforge.lower.physical import smallest_device, written_switches
 from bdforge.lower.state import ArrayState, StateError
+from bdforge.routing.nets import Port
+from bdforge.routing.packets import PacketRule
+from bdforge.routing.physical import Switches
 from bdforge.txn import BlockWrite, MaskPoll, MaskWrite, Noop, Write
 from support.cdo_vectors import PARTS, VECTORS
 from support.decoded import decoded_ways, device_of, ways_of_text
@@ -64,6 +70,7 @@ def test_masks_keep_other_bits_and_bytes():
         (Write(0x00200402, 1), "offset 0x402"),
         (BlockWrite(0x0020FFFC, (1, 2)), "8 bytes at 0xfffc end beyond the memory's 0x10000"),
         (MaskWrite(0x00200400, 1, 0xF), "splits a byte"),
+        (MaskWrite(0x00200400, 1, 0xF000FF), "splits a byte"),
         (MaskWrite(0x0001D204, 1, 1), "shim (0, 0) S2MM 0 queue: a masked write to a task queue"),
         (MaskPoll(0x001C0000, 1, 1), "memtile (0, 1) lock 0: waits for 0x1 under mask 0x1, but holds 0x0"),
         (Noop(), "a Noop is no register write"),
@@ -73,6 +80,22 @@ def test_what_no_rule_knows_is_refused_by_address_and_name(operation, message):
     with pytest.raises(StateError) as caught:
         ArrayState([operation])
     assert message in str(caught.value)
+
+
+def test_a_memory_is_written_to_its_last_word():
+    state = ArrayState([BlockWrite(0x0020FFF8, (1, 2))])
+    assert list(state.tiles[0, 2].memory.spans()) == [(0xFFF8, bytes([1, 0, 0, 0, 2, 0, 0, 0]))]
+
+
+@pytest.mark.parametrize("columns", range(1, 9))
+def test_the_smallest_array_has_all_columns_and_no_more(columns: int):
+    state = ArrayState([Write((columns - 1) << 25 | 0x1C0000, 1)])
+    assert smallest_device(state).columns == columns
+
+
+def test_an_array_of_more_columns_than_there_are_is_refused():
+    with pytest.raises(StateError, match="column 8 is configured; no array has as many"):
+        smallest_device(ArrayState([Write(8 << 25 | 0x1C0000, 1)]))
 
 
 def test_polls_hold_for_what_was_written():
@@ -87,3 +110,43 @@ def test_all_images_of_a_design_hold_the_same_state():
         states.append({place: (t.registers, t.bds, t.tasks) for place, t in ArrayState(read).tiles.items()})
     assert states[0] == states[1] == states[2]
     assert len(cdos(image(found, ".pdi", bare=True))) == 1
+
+
+SLAVE, MASTER = (Port(0, 2, *ports(TileKind.CORE)[number]) for ports, number in ((slaves_of, 3), (masters_of, 0)))
+CIRCUIT = {0x3F10C: 0x80000000, 0x3F000: 0x80000003}  # slave port 3 is on; master port 0 takes its words
+PACKETS = {0x3F10C: 0xC0000000, 0x3F234: 0x031F0121, 0x3F000: 0xC0000021}  # its rule 1: id 3 to msel 2 of arbiter 1
+
+
+def written(words: dict[int, int]) -> Switches:
+    """The switch of core (0, 2) after writes to its registers."""
+    state = ArrayState([Write(0x200000 + offset, value) for offset, value in words.items()])
+    return written_switches(state, smallest_device(state))
+
+
+@pytest.mark.parametrize(
+    ("changed", "joined"),
+    [
+        ({}, True), ({0x3F10C: 0}, False), ({0x3F10C: 0xC0000000}, False), ({0x3F000: 3}, False),
+        ({0x3F000: 0xC0000003}, False), ({0x3F000: 0x80000002}, False),
+    ],
+)  # fmt: skip
+def test_a_circuit_needs_both_ports_on_and_neither_for_packets(changed: dict[int, int], joined: bool):
+    assert written(CIRCUIT | changed).circuits == ({SLAVE: [MASTER]} if joined else {})
+
+
+@pytest.mark.parametrize(
+    ("changed", "masters"),
+    [
+        ({}, (MASTER,)), ({0x3F10C: 0x80000000}, None), ({0x3F10C: 0}, None), ({0x3F234: 0x031F0021}, None),
+        ({0x3F000: 0x40000021}, ()), ({0x3F000: 0x80000021}, ()), ({0x3F000: 0xC0000011}, ()),
+        ({0x3F000: 0xC0000041}, ()), ({0x3F000: 0xC0000022}, ()), ({0x3F000: 0xC0000079}, (MASTER,)),
+    ],
+)  # fmt: skip
+def test_a_rule_needs_its_port_on_and_leads_to_masters_of_its_msel(changed: dict[int, int], masters: tuple | None):
+    expected = {} if masters is None else {SLAVE: (PacketRule(3, 31, 1, 2, masters),)}
+    assert written(PACKETS | changed).rules == expected
+
+
+@pytest.mark.parametrize(("word", "keeps"), [(0xC0000021, True), (0xC00000A1, False)])
+def test_a_master_port_drops_headers_where_it_is_told_to(word: int, keeps: bool):
+    assert written(PACKETS | {0x3F000: word}).keeps == {MASTER: keeps}

@@ -47,13 +47,9 @@ def chain(levels: Sequence[Sequence[Segment]], bits: int, limits: TileLimits, it
     """
     pieces = list(_pieces(levels))
     turns, stride = 1, 0
-    if iterates and len(pieces) == 1 and not _fits(pieces[0][1], bits, limits):
-        offset, loops = pieces[0]
-        (turns, stride), rest = loops[0], loops[1:]
-        if turns <= limits.iteration_wrap_max and _words(stride, bits) <= limits.step_max:
-            pieces = [(offset, rest)]
-        else:
-            turns, stride = 1, 0
+    if iterates and len(pieces) == 1 and (found := _iterated(pieces[0][1], bits, limits)) is not None:
+        turns, stride, rest = found
+        pieces = [(pieces[0][0], rest)]
     bds = [bd for offset, loops in pieces for bd in _bds(offset, loops, bits, limits)]
     if len(bds) > MOST_BDS:
         raise WalkReason(f"takes {len(bds)} BDs a tile, at most {MOST_BDS} leave room for the next")
@@ -92,19 +88,36 @@ def merged(loops: Sequence[Loop]) -> list[Loop]:
     return found
 
 
+def _iterated(loops: list[Loop], bits: int, limits: TileLimits) -> tuple[int, int, list[Loop]] | None:
+    """The fewest turns of the outermost loop that leave what one BD holds, or all of it; None where none are needed."""
+    if _fits(loops, bits, limits) is not None:
+        return None
+    (count, stride), rest = loops[0], loops[1:]
+    turns = [turn for turn in _divisors(count, limits.iteration_wrap_max) if turn > 1]
+    ways = [(turn, count // turn * stride, merged([(count // turn, stride), *rest])) for turn in turns]
+    ways = [way for way in ways if _words(way[1], bits) <= limits.step_max]
+    return next((way for way in ways if _fits(way[2], bits, limits)), ways[-1] if ways else None)
+
+
+def _divisors(count: int, most: int) -> list[int]:
+    return [number for number in range(1, min(count, most) + 1) if count % number == 0]
+
+
 def _bds(offset: int, loops: list[Loop], bits: int, limits: TileLimits) -> Iterator[ShimBd]:
-    """One BD, or as many as it takes: the outermost loop unrolled."""
+    """One BD, or as many as it takes: the outermost loop unrolled, as little of it as will do."""
     if (dims := _fits(loops, bits, limits)) is not None:
         yield ShimBd(offset, tuple(count for count, _ in dims), tuple(stride for _, stride in dims))
         return
     if len(loops) < 2 or _odd(loops, bits):
         raise WalkReason(_too_far(loops, bits, limits))
     (count, stride), rest = loops[0], loops[1:]
-    if count > MOST_BDS:
+    ways = [(turns, [(count // turns, stride), *rest]) for turns in _divisors(count, MOST_BDS)]
+    turns, left = next((way for way in ways if way[0] > 1 and _fits(way[1], bits, limits)), (count, rest))
+    if turns > MOST_BDS:
         told = _too_far(loops[:1], bits, limits) if _words(stride, bits) > limits.step_max else ""
         raise WalkReason(told or f"has {len(loops)} loops a tile, of which the outermost turns {count} times: too many")
-    for turn in range(count):
-        yield from _bds(offset + turn * stride, rest, bits, limits)
+    for turn in range(turns):
+        yield from _bds(offset + turn * (count // turns) * stride, merged(left), bits, limits)
 
 
 def _too_far(loops: Sequence[Loop], bits: int, limits: TileLimits) -> str:
@@ -132,10 +145,11 @@ def _fits(loops: Sequence[Loop], bits: int, limits: TileLimits) -> list[Loop] | 
     *outer, inner = loops or [(1, 1)]
     if not outer and inner[1] == 1:
         return [inner]
-    dims = _wrapped(inner, bits, limits.wraps[0])
+    dims = _wrapped(inner, bits, limits.wraps[0], limits.step_max)
     for loop in reversed(outer):
         wrap = limits.wraps[len(dims)] if len(dims) < len(limits.wraps) else loop[0]
-        dims = [*_wrapped(loop, GRANULE_BITS, wrap), *dims]
+        reach = limits.step_max * GRANULE_BITS // bits
+        dims = [*_wrapped(loop, GRANULE_BITS, wrap, reach), *dims]
     in_words = [
         *((count, _words(stride, bits)) for count, stride in dims[:-1]),
         (_words(dims[-1][0], bits), dims[-1][1]),
@@ -143,13 +157,13 @@ def _fits(loops: Sequence[Loop], bits: int, limits: TileLimits) -> list[Loop] | 
     return dims if len(dims) <= limits.dims and fits(limits, dims=in_words) else None
 
 
-def _wrapped(loop: Loop, bits: int, most: int) -> list[Loop]:
-    """A loop as two where its size is more than a wrap holds; as it is where no divisor helps."""
+def _wrapped(loop: Loop, bits: int, most: int, reach: int) -> list[Loop]:
+    """A loop as two where its size is more than a wrap holds, the outer one's step at most `reach` words."""
     count, stride = loop
     words, each = count * bits // GRANULE_BITS, max(GRANULE_BITS // bits, 1)
     if words <= most:
         return [loop]
-    inner = next((d for d in range(most, 0, -1) if words % d == 0), 1) * each
+    inner = max(d for d in _divisors(words, most) if d == 1 or d * stride <= reach) * each
     return [(count // inner, stride * inner), (inner, stride)]
 
 

@@ -73,6 +73,12 @@ def test_steps_too_long_for_a_bd_become_several_bds():
     assert [bd.offset for bd in found.bds] == [0, 1 << 24, 2 << 24, 3 << 24]
 
 
+def test_a_chain_has_six_bds_and_no_seventh():
+    assert len(chain([[(0, 6, 1 << 24)], [(0, 8, 1)]], 16, SHIM, iterates=False).bds) == 6
+    with pytest.raises(WalkReason, match="a BD's longest step"):
+        chain([[(0, 7, 1 << 24)], [(0, 8, 1)]], 16, SHIM, iterates=False)
+
+
 def indices(spread: Spread) -> list[list[tuple[int, ...]]]:
     """Tiles of each unit, in order."""
     run = [part.dim.name for part in spread.box].index(spread.run) if spread.run else 0

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path as Folder
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,12 +15,13 @@ import numpy as np
 from bdforge.devices.types import TYPES
 from bdforge.messages import word
 from bdforge.operators import plan_of
-from bdforge.operators.contraction import ContractionPlan, contraction, parse, plan_contraction
+from bdforge.operators.contraction import ContractionError, ContractionPlan, contraction, parse, plan_contraction
 from bdforge.operators.contraction.sides import Side
 from bdforge.operators.gemm import Plan as GemmPlan
 from bdforge.runtime import BuildError, Loaded, OperandError, load
 from bdforge.sequences import PlannedSequence, fetch, place
 from bdforge.sequences.buffers import empty
+from bdforge.tensors.tree import Path, arranged, path_of, tree_of
 
 VARIABLE = "BDFORGE_EINSUM"
 """The folder of the built design that `einsum` runs on where none is given."""
@@ -61,6 +62,30 @@ class Einsum:
             plan = plan_contraction(contraction(expression, sizes, (*strides, None)), self.gemm, staged)
             self._plans[key] = Planned(plan, plan.sequence(plan.problem))
         return self._plans[key]
+
+    def tree(self, expression: str, *arrays: np.ndarray, path: Path | None = None) -> np.ndarray:
+        """The contraction of any number of arrays, in pairs; `path` as opt_einsum and numpy.einsum_path give it.
+
+        Results in between are rounded to the design's type of A. ContractionError where those are no floats.
+        """
+        found = tree_of(expression, path_of(expression, arrays) if path is None else path)
+        spec = self.gemm.spec
+        if len(found.steps) > 1 and (spec.a != spec.b or TYPES[spec.a].integer):
+            raise ContractionError(
+                f"design {spec.name}: a result of {spec.c} is no operand of {spec.a} x {spec.b} without scaling; "
+                "contract several tensors on a design of bf16"
+            )
+        sizes = _sizes(found.labels, arrays)
+        tree, tensors = arranged(found, sizes, self.gemm), list(arrays)
+        for step in tree.steps:
+            pair = tree.expression(step)
+            for number, labels in zip((step.x, step.y), parse(pair), strict=False):
+                if (how := tree.summed(number, labels)) is not None:
+                    tensors[number] = np.einsum(how, tensors[number].astype(np.float32))
+                if how is not None or number >= len(arrays):
+                    tensors[number] = tensors[number].astype(TYPES[spec.a].dtype)
+            tensors.append(self(pair, tensors[step.x], tensors[step.y]))
+        return tensors[-1]
 
     def __call__(self, expression: str, x: np.ndarray, y: np.ndarray, staged: str | None = None) -> np.ndarray:
         """The contraction in the design's type of C; OperandError for arrays of other types than it takes."""
@@ -123,37 +148,40 @@ def _buffer(found: Planned, side: Side, array: np.ndarray) -> np.ndarray:
     return buffer
 
 
-_KEPT: dict[tuple[Path, str | None], Einsum] = {}
+_KEPT: dict[tuple[Folder, str | None], Einsum] = {}
 _OF: WeakKeyDictionary[Loaded, Einsum] = WeakKeyDictionary()
 
 
 def einsum(
     expression: str,
-    x: np.ndarray,
-    y: np.ndarray,
-    *,
-    on: Loaded | Path | str | None = None,
+    *operands: np.ndarray,
+    on: Loaded | Folder | str | None = None,
     device: str | None = None,
     staged: str | None = None,
+    path: Path | None = None,
 ) -> np.ndarray:
-    """`numpy.einsum` of two arrays on a built GEMM design, which stays loaded for the next contraction.
+    """`numpy.einsum` of arrays on a built GEMM design, which stays loaded for the next contraction.
 
     `on` is what `bdforge.load` gave, or the design's folder; without it the variable BDFORGE_EINSUM names the folder.
-    The inputs have the design's types of A and B, the result has that of C. `staged` names the operands that the host
-    copies into the order of access (of A, B, C, after an exchange of the inputs where there is one); they are chosen
-    without. ContractionError says why an expression cannot be computed there and what would help, OperandError what an
-    array lacks.
+    The inputs have the design's types of A and B, the result has that of C. Of two operands, `staged` names those that
+    the host copies into the order of access (of A, B, C, after an exchange of the inputs where there is one); they are
+    chosen without. More are contracted in pairs, along `path` (as opt_einsum finds them) or numpy's.
+    ContractionError says why an expression cannot be computed there and what would help, OperandError what an array
+    lacks.
     """
-    return _on(on, device)(expression, x, y, staged)
+    array = _on(on, device)
+    if len(operands) == 2 and path is None:
+        return array(expression, *operands, staged=staged)
+    return array.tree(expression, *operands, path=path)
 
 
-def _on(on: Loaded | Path | str | None, device: str | None) -> Einsum:
+def _on(on: Loaded | Folder | str | None, device: str | None) -> Einsum:
     if isinstance(on, Loaded):
         return _OF.setdefault(on, Einsum(on))
     folder = on or os.environ.get(VARIABLE)
     if not folder:
         raise BuildError(f"einsum runs on a built GEMM design: give its folder as on=, or in the variable {VARIABLE}")
-    key = Path(folder).resolve(), device
+    key = Folder(folder).resolve(), device
     if key not in _KEPT:
         _KEPT[key] = Einsum(load(folder, device))
     return _KEPT[key]

@@ -1,17 +1,22 @@
 """`bdforge.einsum` on the emulated array against numpy.einsum: one loaded array for all contractions of a type."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import bdforge
+from bdforge.devices import device_named
+from bdforge.devices.types import TYPES
 from bdforge.emulator import emulate
-from bdforge.operators.contraction import ContractionError
+from bdforge.operators.contraction import ContractionError, contraction, plan_contraction
+from bdforge.operators.gemm import load_spec, plan_gemm
 from bdforge.runtime import Loaded, OperandError
 from bdforge.sequences import PlannedSequence
 from bdforge.tensors import Einsum
-from support.built_designs import build, spec_content
+from bdforge.tensors.tree import arranged, tree_of
+from support.built_designs import ROOT, build, spec_content
 from support.tccg import Case, random_case, tccg
 
 DESIGNS = {
@@ -44,7 +49,7 @@ class Shuffled:
             poison=True,
         ).warnings  # fmt: skip
 
-    def resident(self, argument: int, buffer: np.ndarray) -> np.ndarray:
+    def resident(self, argument: int, buffer: np.ndarray, *, live: bool = False) -> np.ndarray:
         return buffer
 
     def ready(self) -> None:
@@ -116,6 +121,58 @@ def test_transposed_views_and_gaps_are_read_where_they_are(arrays):
     y = rng.integers(-4, 5, (32, 24)).astype(np.int8)
     got = arrays["int8"]("kab,kn->abn", x, y, staged="")
     np.testing.assert_array_equal(got, np.einsum("kab,kn->abn", x.astype(int), y.astype(int)))
+
+
+TREES = {
+    "abi,icd,cdj,jk->abk": {"a": 3, "b": 8, "i": 16, "c": 4, "d": 8, "j": 9, "k": 12},
+    "ij,jk,kl,lm->im": {"i": 17, "j": 16, "k": 24, "l": 8, "m": 9},
+    "abc,bx,cy,az->xyz": {"a": 8, "b": 9, "c": 16, "x": 5, "y": 8, "z": 4},
+    "ab,bcq,cd->ad": {"a": 9, "b": 8, "c": 8, "q": 3, "d": 10},
+}
+
+
+@pytest.mark.parametrize("expression", TREES)
+def test_trees_run_in_pairs(arrays, expression):
+    """Ones and twos, with sums that bf16 holds."""
+    rng, sizes = np.random.default_rng(9), TREES[expression]
+    dtype = TYPES["bf16"].dtype
+    given = []
+    for labels in expression.split("->")[0].split(","):
+        ones = (rng.random([sizes[label] for label in labels]) < 0.25).astype(dtype)
+        given.append(ones)
+    got = arrays["bf16"].tree(expression, *given)
+    want = np.einsum(expression, *(array.astype(np.float64) for array in given))
+    np.testing.assert_allclose(got, want, rtol=len(given) * 2**-8, atol=0)
+
+
+def test_a_path_of_the_user_s_is_taken(arrays):
+    x, y, z = (np.ones(shape, TYPES["bf16"].dtype) for shape in ((4, 8), (8, 9), (9, 2)))
+    for path in ([(1, 2), (0, 1)], [(0, 1), (0, 1)]):
+        got = bdforge.einsum("ab,bc,cd->ad", x, y, z, on=arrays["bf16"].loaded, path=path)
+        assert (got == 72).all()
+
+
+def test_results_of_integers_are_no_operands(arrays):
+    x = np.ones((4, 4), np.int8)
+    with pytest.raises(ContractionError, match="a result of int32 is no operand of int8 x int8 without scaling"):
+        arrays["int8"].tree("ab,bc,cd->ad", x, x, x)
+
+
+def test_intermediates_are_kept_in_the_order_that_needs_no_copies():
+    gemm = plan_gemm(load_spec(ROOT / "designs" / "gemm_bf16_bf16_f32_64x64x64.toml"), device_named("phoenix"))
+    sizes = {"a": 256, "b": 8, "i": 256, "c": 256, "d": 256}
+    tree = tree_of("abi,bic,cd->abd", [(0, 1), (0, 1)])
+
+    def copies(one) -> float:
+        plans = (plan_contraction(contraction(one.expression(s), _own(one, s, sizes)), gemm) for s in one.steps)
+        return sum(sum(plan.choice.price.copies_us) for plan in plans)
+
+    turned = replace(tree, labels=(*tree.labels[:3], "cab", *tree.labels[4:]))
+    assert copies(turned) > copies(arranged(turned, sizes, gemm)) == 0
+
+
+def _own(tree, step, sizes):
+    return {label: sizes[label] for label in sizes if label in tree.expression(step)}
 
 
 def test_the_front_door_takes_a_folder(arrays):

@@ -12,7 +12,7 @@ from elftools.elf.sections import SymbolTableSection
 from bdforge import cli, isa
 from bdforge.images import Segment, core_segments
 from bdforge.isa.assembler import assemble
-from bdforge.isa.disassembler import disassemble
+from bdforge.isa.disassembler import disassemble, pieces
 from bdforge.isa.errors import AssemblyError, ContainerError
 from bdforge.isa.program import CoreProgram, generation_of, read_programs
 from support.images import IMAGES
@@ -136,6 +136,19 @@ def test_gaps_before_functions_do_not_hide_their_first_bundles():
     lines = list(disassemble(CoreProgram("", (Segment(0, code),), "aie2")))
     assert any(line.startswith("\tret") for line in lines)
     assert assemble("\n".join(lines), "aie2").code == ((0, code),)
+
+
+def test_what_is_no_bundle_ends_where_a_target_may_stand():
+    code = CoreProgram("", (Segment(4, b"\xff" * 40),), "aie2p")
+    (found,) = pieces(isa.load("aie2p"), code)
+    assert [(piece.address, len(piece.data)) for piece in found] == [(4, 12), (16, 16), (32, 12)]
+
+
+def test_a_program_fills_its_memory_and_no_more():
+    (program,) = read_programs(bytes(16384), raw=True)
+    assert len(program.code[0].data) == 16384
+    with pytest.raises(ContainerError, match="code ends at 0x4001, beyond 0x4000"):
+        read_programs(bytes(16385), raw=True)
 
 
 def test_programs_of_containers():

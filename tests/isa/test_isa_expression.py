@@ -27,6 +27,13 @@ def test_what_is_no_number_is_refused(text):
         evaluate(text, NAMES)
 
 
+def test_the_longest_text_and_the_farthest_shift_have_values():
+    assert evaluate("1 << 64", {}) == 1 << 64
+    assert evaluate("7".rjust(200), {}) == 7
+    with pytest.raises(EncodeError, match="an expression of 201 characters; at most 200 are read"):
+        evaluate("7".rjust(201), {})
+
+
 def test_unknown_symbols_are_named():
     assert unknown("A + E * 0xf", NAMES) == ["E"]
     with pytest.raises(EncodeError, match="symbol 'E' is not defined"):

@@ -25,6 +25,21 @@ def hazards(source: str, generation: str = "aie2p") -> list[tuple[str, str]]:
     return [(hazard.rule, str(hazard)) for hazard in check_source(assemble(source, generation, "k.s"))]
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "apart"),
+    [
+        ("vband x1, x1, x2", "vband x3, x1, x2", 1), ("vband x1, x1, x2", "vmac dm0, dm0, x1, x2, r0", 2),
+        ("vmac dm1, dm1, x0, x1, r0", "vmac dm1, dm1, x0, x1, r0", 2), ("mul r1, r2, r3", "add r4, r1, r2", 2),
+    ],
+)  # fmt: skip
+def test_a_result_is_read_as_early_as_it_is_there_and_no_earlier(first: str, second: str, apart: int):
+    """Forwarded between units of one kind it is there a bundle earlier (the distances of test_isa_timing)."""
+    for bundles in range(1, apart + 1):
+        source = f"{first}\n{NOPS * (bundles - 1)}{second}\n{NOPS * 12}done\n"
+        found = [rule for rule, _ in hazards(source)]
+        assert found == ([] if bundles == apart else ["early-read"]), bundles
+
+
 def planted(old: str, new: str) -> str:
     """The kernel with one place changed."""
     assert KERNEL.count(old) >= 1

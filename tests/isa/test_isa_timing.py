@@ -135,6 +135,26 @@ def test_registers_that_follow_from_other_operands():
     assert reads["sp"] == "sp"
 
 
+# Registers that AIE2's families read without naming them, and when: of the whole generation, forms by their number.
+UNNAMED_AIE2 = [
+    (r"(REL|ACQ)_COND_", "r26", 1, 4), (r"SEL(EQ|NE)Z$", "r27", 1, 2), (r"DIVS$", "r31", 1, 1),
+    (r"VINSERT_", "r29", 1, 4), (r"VBCSTSHFL_", "r29", 1, 4), (r"MOV_.*doTlast_reg$", "r28", 1, 6),
+    (r"VLDA_\w*UPS_", "crSat", 7, 48), (r"V(UPS|SRSM?|PACK_[DS]\d)|VST_\w*(SRS|PACK_[DS])", "crSat", 1, 104),
+    (r"VUPS_\w*_D\d+_", "crUPSSign", 1, 6), (r"VLDA_\w*UPS_\w*_D\d+", "crUPSSign", 7, 24),
+    (r"VLDB_\w*UNPACK_D|VUNPACK_D", "crUnpackSign", 7, 10), (r"ADC$|SBC$", "srCarry", 1, 2), (r"RET$", "lr", 1, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("family", "register", "stage", "count"), UNNAMED_AIE2)
+def test_registers_that_aie2_reads_unnamed(family, register, stage, count):
+    found = set()
+    for form in isa.load("aie2").forms.values():
+        fixed = {name: form.timing.uses[operand] for operand, name in form.timing.fixed.items()}
+        if (fixed | dict(form.timing.implicit_uses)).get(register) == stage and re.match(family, form.name):
+            found.add(form.name)
+    assert len(found) == count
+
+
 def test_ports_follow_the_operands_register():
     isa_ = isa.load("aie2p")
 

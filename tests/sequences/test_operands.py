@@ -5,7 +5,7 @@ import pytest
 
 from bdforge.sequences import Builder, ProgramError
 from bdforge.sequences.interpret import values_of
-from bdforge.sequences.operands import OperandError, place
+from bdforge.sequences.operands import OperandError, fetch, place
 
 
 def placed(array: np.ndarray, size_bytes: int, type_: str, bits: int, axes, dims, **facts) -> np.ndarray:
@@ -66,6 +66,22 @@ def test_a_loop_that_leads_just_into_the_next_byte_fills_it():
     array, axes = np.array([[1, 2, 3, 4, 5, 6]], np.int8), [(1, 1, None, False), (6, 6, None, False)]
     found = placed(array, 4, "int4", 4, axes, [(0, 1, 1, 8), (1, 2, 3, 4), (1, 3, 1, 1)])
     assert found.tolist() == [0x21, 0x03, 0x54, 0x06]
+
+
+@pytest.mark.parametrize(("type_", "bits", "low"), [("int4", 4, -8), ("int2", 2, -2), ("ternary", 2, -1)])
+def test_every_code_comes_back_with_its_sign_or_bias(type_: str, bits: int, low: int):
+    """Signed codes have their sign in the highest bit; with a bias they count from it."""
+    biased = low == -1
+    array = np.arange(low, low + (1 << bits), dtype=np.int8)
+    build = Builder([], 1)
+    x = build.argument("X", "i8", 8, 8)
+    build.operand("X", x, "in", type_, bits, [(len(array), len(array), None, False)], [(0, len(array), 1, 1)],
+                  bias=-low if biased else 0)  # fmt: skip
+    operand, values, buffer = build.program.operands[0], values_of(build.program, {}), np.zeros(8, np.uint8)
+    place(operand, values, array, buffer)
+    codes = [int(buffer[i * bits // 8]) >> i * bits % 8 & (1 << bits) - 1 for i in range(len(array))]
+    assert codes == [(int(value) - (low if biased else 0)) % (1 << bits) for value in array]
+    assert fetch(operand, values, buffer, np.dtype(np.int8)).tolist() == array.tolist()
 
 
 def test_the_last_element_of_a_buffer_may_be_reached_and_none_behind():

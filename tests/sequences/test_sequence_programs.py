@@ -88,6 +88,29 @@ def test_a_step_may_not_need_more_bds_than_a_shim_has():
         list(interpret(build.program, {}, SHIM))
 
 
+def test_bds_are_taken_from_a_ring_of_all_that_a_shim_has():
+    """Steps of 3, one at a time: numbers go on where the last step ended, and round."""
+    build = Builder([], 1)
+    x = build.argument("X", "i32", 32, 64)
+    with build.loop(12), build.step([("MM2S", 0, 0, 1)]):
+        build.task("MM2S", 0, 0, *(build.bd(x, i, (1,), (1,)) for i in range(3)), token=True)
+    starts = [event for event in interpret(build.program, {}, SHIM) if isinstance(event, Start)]
+    taken = [bd.bd_id for start in starts for item in start.items for bd in getattr(item, "bds", ())]
+    assert taken == [i % 16 for i in range(36)]
+
+
+def test_runs_come_behind_all_dimensions_that_a_bd_has():
+    build = Builder([], 1)
+    x = build.argument("X", "i32", 32, 64)
+    with build.step([("MM2S", 0, 0, 1)]):
+        build.task("MM2S", 0, 0, build.bd(x, 1, (4,), (1,), runs=(3, 8)), runs=3, token=True)
+    (start,) = (event for event in interpret(build.program, {}, SHIM) if isinstance(event, Start))
+    (task,) = start.items
+    assert isinstance(task, StartedTask)
+    pattern = task.bds[0].pattern
+    assert (pattern.sizes, pattern.strides, pattern.offset) == ((3, 1, 1, 4), (8, 0, 0, 1), 1)
+
+
 def test_what_a_program_requires_is_said_with_values():
     with pytest.raises(ProgramError, match=r"^n = 0 is below 1$"):
         told(copy_program(), 0)

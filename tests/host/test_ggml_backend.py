@@ -4,67 +4,50 @@ import os
 import re
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from library_builds import WITH_XRT, Done, run, scons
+from library_builds import Done, run, scons
+from stock_ggml import BACKEND, HOST, ours, small_design, stock_ggml
 
-from support.built_designs import PlannedDesign, build, spec_content
-from support.ggml_packages import FetchError, Packages, fetch_ggml, fetch_older_ggml, op_tests
+from bdforge.models import Products, Split
+from bdforge.models.bitnet import BitNet
+from bdforge.runtime import load
+from support.built_designs import PlannedDesign
+from support.ggml_packages import FetchError, Packages, fetch_older_ggml, op_tests
 from tools.bitnet.content import config, random_content
 from tools.bitnet.write import write_gguf
 
 Stock = Callable[..., Done]
-HOST = WITH_XRT / "host"
-BACKEND = HOST / "lib" / "libggml-bdforge.so"
 VARIABLES = [f"BDFORGE_GGML_{name}" for name in ("DESIGN", "DEVICE", "ROWS", "COUNTS")]
 PROMPT = "Every token of a prompt is a row"
+IDS = [3 + byte for byte in PROMPT.encode()]
 COMPLETION = ("-n", "8", "--temp", "0", "-no-cnv", "-t", "1")
 COUNTS = r"bdforge: \d+ graphs, (\d+) products in (\d+) submissions, (\d+) matrices packed"
 
 
 @pytest.fixture(scope="module")
 def packages() -> Packages:
-    try:
-        return fetch_ggml()
-    except FetchError as error:
-        pytest.skip(f"ggml's packages: {error}")
+    return stock_ggml()
 
 
 @pytest.fixture(scope="module")
-def backend(packages: Packages) -> Path:
-    """The library and the programs beside it, built against the packages' headers."""
-    scons(WITH_XRT, "ggml-tests", f"ggml={packages.prefix}", "xrt=none", "optimise=no")
-    return BACKEND
-
-
-def small(folder: Path, **more: Any) -> PlannedDesign:
-    return build(folder, spec_content(16, 256, 64, rows=1, columns=2, **more), folder.name)
-
-
-@pytest.fixture(scope="module")
-def summing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def summing(tmp_path_factory: pytest.TempPathFactory) -> PlannedDesign:
     """A design that leaves int32 sums to the host."""
-    return small(tmp_path_factory.mktemp("summing")).folder
+    return small_design(tmp_path_factory.mktemp("summing"))
 
 
 @pytest.fixture(scope="module")
-def scaling(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def scaling(tmp_path_factory: pytest.TempPathFactory) -> PlannedDesign:
     """A design that scales to bf16."""
     types = ("int8", "int2", "bf16", "int32")
-    return small(tmp_path_factory.mktemp("scaling"), types=types, epilogue={"scale": True}).folder
-
-
-def ours(design: Path, **more: str) -> dict[str, str]:
-    """The variables that make ggml load us."""
-    names = {"BDFORGE_GGML_DESIGN": str(design), "BDFORGE_GGML_DEVICE": "emulated", "BDFORGE_GGML_COUNTS": "1"}
-    return {"GGML_BACKEND_PATH": str(BACKEND)} | names | {f"BDFORGE_GGML_{name.upper()}": v for name, v in more.items()}
+    return small_design(tmp_path_factory.mktemp("scaling"), types=types, epilogue={"scale": True})
 
 
 @pytest.fixture(scope="module")
-def stock(packages: Packages, backend: Path) -> Stock:
+def stock(packages: Packages) -> Stock:
     """Runs a program with the packages' libraries and these variables, on one thread: others would spin meanwhile."""
 
     def call(environ: dict[str, str], program: Path | str, *arguments: Path | str) -> Done:
@@ -81,9 +64,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_gguf(tmp_path_factory.mktemp("model") / "tiny.gguf", content, "TQ2_0", "bitnet")
 
 
-@pytest.mark.parametrize(("design", "error"), [("summing", "1e-6"), ("scaling", "5e-3")])
-def test_products_are_the_sums_in_whole_numbers(stock: Stock, design: str, error: str, request: pytest.FixtureRequest):
-    done = stock(ours(request.getfixturevalue(design)), HOST / "tests" / "ggml_products", error)
+@pytest.mark.parametrize(("design", "within"), [("summing", "1e-6"), ("scaling", "5e-3")])
+def test_products_are_the_sums_in_whole_numbers(stock: Stock, design: str, within: str, request: pytest.FixtureRequest):
+    done = stock(ours(request.getfixturevalue(design).folder), HOST / "tests" / "ggml_products", within)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(done.stdout.splitlines()) == 9
     assert re.findall(COUNTS, done.stderr)[-1] == ("31", "16", "16")
@@ -91,9 +74,9 @@ def test_products_are_the_sums_in_whole_numbers(stock: Stock, design: str, error
 
 
 def test_ggmls_own_tests_of_ternary_products_pass_and_nothing_else_is_claimed(
-    stock: Stock, packages: Packages, summing: Path
+    stock: Stock, packages: Packages, summing: PlannedDesign
 ):
-    done = stock(ours(summing), op_tests(packages), "test", "-b", "bdforge")
+    done = stock(ours(summing.folder), op_tests(packages), "test", "-b", "bdforge")
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     lines = [re.sub(r"\x1b\[\d*;?\d*m", "", line).strip() for line in done.stdout.splitlines()]
     cases = [line.partition("): ")[::2] for line in lines if "): " in line]
@@ -105,21 +88,37 @@ def test_ggmls_own_tests_of_ternary_products_pass_and_nothing_else_is_claimed(
 
 
 def logits(stock: Stock, environ: dict[str, str], model: Path, out: Path) -> np.ndarray:
-    ids = [str(3 + byte) for byte in PROMPT.encode()]
-    done = stock(environ, HOST / "tests" / "ggml_logits", model, out, *ids)
+    done = stock(environ, HOST / "tests" / "ggml_logits", model, out, *map(str, IDS))
     assert done.returncode == 0, done.stderr
-    return np.fromfile(out, np.float32).reshape(len(ids), -1).astype(np.float64)
+    return np.fromfile(out, np.float32).reshape(len(IDS), -1).astype(np.float64)
 
 
-def test_logits_of_a_model_are_those_of_the_cpu(stock: Stock, model: Path, summing: Path, tmp_path: Path):
-    found = logits(stock, ours(summing), model, tmp_path / "ours")
+def error(found: np.ndarray, expected: np.ndarray) -> float:
+    """Normalised, squared."""
+    return float(np.square(found - expected).sum() / np.square(expected).sum())
+
+
+def test_logits_of_a_model_are_those_of_the_cpu(stock: Stock, model: Path, summing: PlannedDesign, tmp_path: Path):
+    found = logits(stock, ours(summing.folder), model, tmp_path / "ours")
     expected = logits(stock, {}, model, tmp_path / "cpu")
-    error = np.square(found - expected).sum() / np.square(expected).sum()
-    assert 0 < error < 1e-3, "0: nothing was ours"
+    assert 0 < error(found, expected) < 1e-3, "0: nothing was ours"
 
 
-def test_the_benchmark_shows_our_name_and_each_matrix_is_packed_once(stock: Stock, model: Path, summing: Path):
-    done = stock(ours(summing, rows="3"), "llama-bench", "-m", model, "-p", "9", "-n", "2", "-t", "1", "-r", "2")
+def test_stock_llama_computes_another_model(stock: Stock, model: Path, summing: PlannedDesign, tmp_path: Path):
+    """SiLU where BitNet-b1.58-2B-4T has relu2; all else is as in Python."""
+    found = logits(stock, ours(summing.folder), model, tmp_path / "ours")
+    bitnet = BitNet.load(model, Products(load(summing.folder), Split(summing.plan, "cpu")))
+
+    def in_python(act: str) -> np.ndarray:
+        other = replace(bitnet, config=bitnet.config.model_copy(update={"hidden_act": act}))
+        return other.logits(other.hidden(IDS, other.cache()))
+
+    assert error(found, in_python("silu")) < 1e-3
+    assert error(found, in_python("relu2")) > 0.02
+
+
+def test_the_benchmark_shows_our_name_and_each_matrix_is_packed_once(stock: Stock, model: Path, summing: PlannedDesign):
+    done = stock(ours(summing.folder, rows="3"), "llama-bench", "-m", model, "-p", "9", "-n", "2", "-t", "1", "-r", "2")
     assert done.returncode == 0, done.stderr
     rows = [line for line in done.stdout.splitlines() if "ternary" in line]
     assert len(rows) == 2
@@ -143,23 +142,23 @@ def completed(packages: Packages, model: Path, environ: dict[str, str]) -> tuple
     raise AssertionError(f"never whole: {seen}")
 
 
-def test_a_models_text_is_the_same_with_and_without_us(packages: Packages, backend: Path, model: Path, summing: Path):
-    text, said = completed(packages, model, ours(summing, rows="3"))
+def test_a_models_text_is_the_same_with_and_without_us(packages: Packages, model: Path, summing: PlannedDesign):
+    text, said = completed(packages, model, ours(summing.folder, rows="3"))
     assert text == completed(packages, model, {})[0]
     assert len(text.strip()) > len(PROMPT)
     assert b"11 matrices packed" in said
 
 
 @pytest.mark.slow
-def test_an_older_ggml_with_other_tables_takes_us_too(backend: Path, summing: Path, tmp_path: Path):
+def test_an_older_ggml_with_other_tables_takes_us_too(packages: Packages, summing: PlannedDesign, tmp_path: Path):
     try:
         libraries = fetch_older_ggml()
     except FetchError as error:
         pytest.skip(f"ggml 0.25: {error}")
     program, linked = tmp_path / "products", [f"-l:{name}" for name in ("libggml.v0.5.0.so", "libggml-base.so")]
     place = [f"-L{libraries}", *linked, "-Wl,--allow-shlib-undefined"]
-    subprocess.run(["g++", HOST / "tests" / "ggml_products.cpp.o", "-o", program, *place], check=True)
-    environ = ours(summing) | {"LD_LIBRARY_PATH": str(libraries)}
+    subprocess.run(["g++", HOST / "objects" / "tests" / "ggml_products.cpp.o", "-o", program, *place], check=True)
+    environ = ours(summing.folder) | {"LD_LIBRARY_PATH": str(libraries)}
     done = run(program, "1e-6", cwd=libraries, environ=environ)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith("ggml 0.25.1\n")
@@ -184,7 +183,7 @@ int main(int count, char **words) {
 
 
 @pytest.fixture(scope="module")
-def asks(backend: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def asks(packages: Packages, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program that loads us as ggml does whose backends have a certain API version, or that has none (0)."""
     program = tmp_path_factory.mktemp("asks") / "asks"
     command = ["gcc", "-x", "c", "-", "-rdynamic", "-z", "lazy", "-o", program, "-ldl"]
@@ -198,8 +197,8 @@ def started(program: Path, version: int, environ: dict[str, str]) -> Done:
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_the_api_version_is_the_one_that_is_asked_for(asks: Path, summing: Path, version: int):
-    done = started(asks, version, ours(summing))
+def test_the_api_version_is_the_one_that_is_asked_for(asks: Path, summing: PlannedDesign, version: int):
+    done = started(asks, version, ours(summing.folder))
     assert (done.stdout, done.returncode) == (str(version), 0), done.stderr
     assert re.fullmatch(r"bdforge: MUL_MAT with TQ1_0 or TQ2_0 .* on the emulated array; all else .*\n", done.stderr)
 
@@ -217,9 +216,9 @@ def test_the_api_version_is_the_one_that_is_asked_for(asks: Path, summing: Path,
     ],
 )
 def test_what_cannot_be_used_is_said_in_a_line(
-    asks: Path, summing: Path, version: int, changed: dict[str, str], reason: str
+    asks: Path, summing: PlannedDesign, version: int, changed: dict[str, str], reason: str
 ):
-    environ = ours(summing) | {f"BDFORGE_GGML_{name}": value for name, value in changed.items()}
+    environ = ours(summing.folder) | {f"BDFORGE_GGML_{name}": value for name, value in changed.items()}
     done = started(asks, version, environ)
     assert (done.stdout, done.returncode) == ("0", 0)
     assert reason in done.stderr
@@ -228,7 +227,7 @@ def test_what_cannot_be_used_is_said_in_a_line(
 
 def test_a_design_that_does_more_is_refused(asks: Path, tmp_path: Path):
     relu = {"scale": True, "relu": True}
-    design = small(tmp_path / "relu", types=("int8", "int2", "bf16", "int32"), epilogue=relu).folder
+    design = small_design(tmp_path / "relu", types=("int8", "int2", "bf16", "int32"), epilogue=relu).folder
     done = started(asks, 3, ours(design))
     assert done.stdout == "0"
     assert "relu is no GEMM of int8 with int2 to int32, or scaled to bf16 and nothing more" in done.stderr

@@ -1,0 +1,183 @@
+"""bdforge-generate, BitNet on ggml with stock packages: token for token what the Python model makes."""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from library_builds import Done, run
+from stock_ggml import HOST, ours, small_design, stock_ggml
+
+from bdforge.models import Products, Sampler, Split, generate
+from bdforge.models.bitnet import BitNet, Checkpoint
+from bdforge.runtime import load
+from support.built_designs import PlannedDesign
+from support.source_tree import ROOT
+from tools.bitnet.content import ROLES, Content, config, random_content, shapes
+from tools.bitnet.write import write_gguf
+
+LICENCE = ROOT / "examples" / "bitnet" / "licence.gguf"
+Generate = Callable[..., Done]
+ON_CPU = {"GGML_BACKEND_PATH": ""}
+
+
+@pytest.fixture(scope="module")
+def program() -> Generate:
+    """Runs it with the packages' libraries."""
+    packages = stock_ggml()
+
+    def call(*arguments: Path | str, environ: dict[str, str] = ON_CPU) -> Done:
+        command = packages.command(HOST / "bin" / "bdforge-generate", *arguments)
+        return run(*command, environ={"OMP_NUM_THREADS": "1"} | environ)
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def design(tmp_path_factory: pytest.TempPathFactory) -> PlannedDesign:
+    return small_design(tmp_path_factory.mktemp("summing"))
+
+
+def in_python(model: Path, design: PlannedDesign, prompt: Sequence[int], count: int) -> list[int]:
+    """The prompt and what comes behind it, products by numpy."""
+    bitnet = BitNet.load(model, Products(load(design.folder), Split(design.plan, "cpu")))
+    return [*prompt, *generate(bitnet, list(prompt), Sampler(), count)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "kind", "seed"),
+    [((256, 512, 2, 4, 2, 64, 300, 256), "TQ2_0", 5), ((256, 1024, 1, 4, 4, 64, 260, 100), "TQ1_0", 8),
+     ((512, 768, 3, 8, 4, 64, 500, 300), "TQ2_0", 6)],
+)  # fmt: skip
+def test_random_models_go_on_as_in_python(
+    program: Generate, design: PlannedDesign, tmp_path: Path, sizes: tuple[int, ...], kind: str, seed: int
+):
+    """Seeds for which no two tokens are nearly as likely: floats that differ in the last bit may then turn a code."""
+    model = write_gguf(tmp_path / "model.gguf", random_content(config(*sizes), seed), kind)
+    prompt = np.random.default_rng(seed).integers(0, sizes[6], 21).tolist()
+    words = (model, "--prompt-ids", ",".join(map(str, prompt)), "-n", "5")
+    done = program(*words, environ=ours(design.folder))
+    assert [int(token) for token in done.stdout.split()] == in_python(model, design, prompt, 5)
+    assert f"ternary products: {5 * 7 * sizes[2]} by bdforge, 0 by others" in done.stderr
+
+
+def widened(path: Path) -> Content:
+    """The same function as the file's, up to rounding, with sizes that are multiples of 256: zeros are added, and norms
+    make up for what these do to means."""
+    source = Checkpoint.open(path)
+    small = source.config
+    wide = config(256, 512, small.num_hidden_layers, 8, 4, 32, small.vocab_size, small.max_position_embeddings)
+
+    def padded(x: np.ndarray, *shape: int) -> np.ndarray:
+        return np.pad(x, [(0, size - old) for size, old in zip(shape, x.shape, strict=True)])
+
+    def norm(role: str, old: int, new: int, layer: int | None = None) -> np.ndarray:
+        weight = source.floats(role, (old,), layer).astype(np.float32)
+        return padded(weight * np.float32((old / new) ** 0.5), new)
+
+    embedding = source.floats("embedding", (small.vocab_size, small.hidden_size)).astype(np.float32)
+    made = Content(wide, padded(embedding, small.vocab_size, 256), norm("final_norm", small.hidden_size, 256))
+    for layer in range(small.num_hidden_layers):
+        matrices = {role: source.matrix(layer, [role]) for role in ROLES}
+        made.matrices.append({
+            role: (padded(matrix.weights, *shapes(wide)[role]), float(matrix.scales[0]))
+            for role, matrix in matrices.items()
+        })  # fmt: skip
+        hidden, query, inner = small.hidden_size, small.query_size, small.intermediate_size
+        made.norms.append({
+            role: norm(role, size, 512 if size == inner else 256, layer)
+            for role, size in (
+                ("attn_norm", hidden), ("attn_sub_norm", query), ("ffn_norm", hidden), ("ffn_sub_norm", inner),
+            )
+        })  # fmt: skip
+    return made
+
+
+@pytest.fixture(scope="module")
+def licence(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_gguf(tmp_path_factory.mktemp("licence") / "licence.gguf", widened(LICENCE), "TQ2_0")
+
+
+def test_a_trained_model_writes_what_it_learnt(program: Generate, design: PlannedDesign, licence: Path):
+    prompt = "Subject to the terms"
+    done = program(licence, "--prompt", prompt, "-n", "30", environ=ours(design.folder, rows="2"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == bytes(in_python(licence, design, prompt.encode(), 30)).decode() + "\n"
+    assert done.stdout.strip() in " ".join((ROOT / "LICENSE").read_text().split())
+    assert "ternary products: 14 by bdforge, 406 by others" in done.stderr
+
+
+def test_without_our_device_it_says_so(program: Generate, licence: Path):
+    done = program(licence, "--prompt", "Subject to", "-n", "2", "-t", "2")
+    assert (done.returncode, done.stdout[:10], len(done.stdout)) == (0, "Subject to", 13)
+    assert "no device bdforge, so all runs on the CPU" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--prompt", "x"], "which model?"),
+        (["m.gguf"], "give either --prompt-ids or --prompt"),
+        (["m.gguf", "--prompt", "x", "--prompt-ids", "1"], "give either --prompt-ids or --prompt"),
+        (["m.gguf", "n.gguf", "--prompt", "x"], "two models, m.gguf and n.gguf"),
+        (["m.gguf", "--prompt-ids", "1,,2"], "--prompt-ids : give a number from 0 to 2147483647"),
+        (["m.gguf", "--prompt-ids", "1", "-n", "0"], "-n 0: give a number from 1 to 1000000"),
+        (["m.gguf", "--prompt-ids"], "--prompt-ids needs a value"),
+        (["m.gguf", "--promt", "x"], "there is no option --promt"),
+        (["/nowhere.gguf", "--prompt", "x"], "/nowhere.gguf: is no GGUF file that ggml reads"),
+    ],
+)
+def test_words_that_make_no_sense_are_refused(program: Generate, words: list[str], reason: str):
+    done = program(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert reason in done.stderr.splitlines()[-1]
+
+
+def changed(model: Path, old: bytes, new: bytes) -> None:
+    """Other bytes, as many, in the file, once."""
+    content = model.read_bytes()
+    assert len(old) == len(new)
+    assert old in content
+    model.write_bytes(content.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        (b"bitnet-b1.58", b"llama-is-big", "general.architecture is 'llama-is-big', expected bitnet"),
+        (b"bitnet-b1.58.block_count", b"bitnet-b1.58.block_coun_", "bitnet-b1.58.block_count is missing"),
+        (b"blk.1.ffn_up.weight", b"blk.1.ffn_xx.weight", "has no tensor blk.1.ffn_up.weight; this is no whole BitNet"),
+        (b"attention.head_count_kv\4\0\0\0\4", b"attention.head_count_kv\4\0\0\0\3", "do not share 3 key heads"),
+        (b"attention.key_length\4\0\0\0\x20", b"attention.key_length\4\0\0\0\x40", "has 256 x 256 elements, expected"),
+        (b"rope.freq_base\6\0\0\0\0\x24\xf4\x48", b"rope.freq_base\6\0\0\0\0\0\xc0\x7f", "rope.freq_base is no number"),
+    ],
+)  # fmt: skip
+def test_files_that_are_no_bitnet_are_refused(
+    program: Generate, licence: Path, tmp_path: Path, old: bytes, new: bytes, reason: str
+):
+    model = tmp_path / "model.gguf"
+    model.write_bytes(licence.read_bytes())
+    changed(model, old, new)
+    done = program(model, "--prompt", "x")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.match(rf"bdforge-generate: {re.escape(str(model))}: .*{re.escape(reason)}", done.stderr.splitlines()[-1])
+
+
+def test_a_file_that_is_cut_off_and_one_of_another_type_are_refused(program: Generate, licence: Path, tmp_path: Path):
+    model = tmp_path / "model.gguf"
+    model.write_bytes(licence.read_bytes()[:-100])
+    assert program(model, "--prompt", "x").returncode == 2
+    done = program(LICENCE, "--prompt", "x")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "matrices of I2_S have to be written anew as TQ2_0" in done.stderr
+
+
+def test_prompts_that_the_model_cannot_take_are_refused(program: Generate, licence: Path):
+    for prompt, reason in (
+        ("1,128", "tokens 0 to 127, not 128"),
+        (",".join(["1"] * 600), "600 tokens are more than the"),
+    ):
+        done = program(licence, "--prompt-ids", prompt)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert reason in done.stderr.splitlines()[-1]

@@ -147,15 +147,15 @@ def test_sampling_draws_as_likely_as_said_from_what_is_left():
     assert shares(top_k=2) == pytest.approx([0.625, 0.375, 0, 0], abs=0.03)
     assert shares(top_p=0.81) == pytest.approx([0.526, 0.316, 0.158, 0], abs=0.03)
     assert shares(top_p=0.1) == [1, 0, 0, 0]
+    assert Sampler()(logits) == 0
+    first, second = (Sampler(temperature=2, seed=9) for _ in range(2))
+    assert [first(logits) for _ in range(20)] == [second(logits) for _ in range(20)]
+    with pytest.raises(ModelError, match="top-p lies above 0 and ends at 1"):
+        Sampler(top_p=0)
 
 
 @pytest.mark.parametrize(("top_p", "kept"), [(0.25, 1), (0.5, 2), (0.51, 3), (1.0, 4)])
 def test_tokens_are_kept_until_their_chances_reach_top_p(top_p: float, kept: int):
     sampler = Sampler(temperature=1, top_p=top_p, seed=1)
     assert {sampler(np.zeros(4, np.float32)) for _ in range(200)} == set(range(kept))
-    assert Sampler()(logits) == 0
-    first, second = (Sampler(temperature=2, seed=9) for _ in range(2))
-    assert [first(logits) for _ in range(20)] == [second(logits) for _ in range(20)]
-    with pytest.raises(ModelError, match="top-p lies above 0 and ends at 1"):
-        Sampler(top_p=0)
     assert softmax(np.array([1e4, 1e4])).tolist() == [0.5, 0.5]

@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from bdforge.cli.ending import BAD_INPUT
-from bdforge.cli.layers import MODEL_NAMES, CaseOf, Estimator, model_command, versus_command
+from bdforge.cli.layers import MODEL_NAMES, CaseOf, Estimator, model_command, shapes_command, versus_command
 from bdforge.cli.options import (
     Force,
     Kernel,
+    ManyShapes,
     Out,
     ProductName,
     Shapes,
@@ -33,6 +34,7 @@ from bdforge.perf.bounds.evaluation import goals, mean_error, unseen, worst_erro
 from bdforge.perf.bounds.operator import cost_estimate
 from bdforge.perf.report import cost_report, report
 from bdforge.perf.tune.model import basis_named, kernel_on
+from bdforge.perf.tune.shapes import shapes as many_shapes
 from bdforge.screen import put, say, screen
 
 app = typer.Typer()
@@ -42,6 +44,7 @@ app = typer.Typer()
 def estimate_command(
     design: Annotated[Path | None, typer.Argument(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")] = None,
     shape: Shapes = None,
+    shapes: ManyShapes = None,
     device: ProductName = "strix_halo",
     kernel: Kernel = "fitted",
     rate: Annotated[float | None, typer.Option(min=0.1, help="Kernel's MACs per cycle, when known.")] = None,
@@ -81,15 +84,17 @@ def estimate_command(
             raise typer.BadParameter("--out and --force go with --csv or --model; a design's estimate is printed")
         if out is not None:
             new_file(out, force)
-        _check_extras(model, tokens, fused, versus, cpu_tops)
+        _check_extras((model, shapes, versus), tokens, fused, cpu_tops)
         where = Surroundings(device, power, dispatch)
         spec = load_spec(design)
         if not isinstance(spec, GemmSpec):
-            if model or versus or rate or kernel != "fitted":
-                raise typer.BadParameter(f"--model, --versus, --rate and --kernel go with a GEMM, not with {spec.kind}")
+            if model or shapes or versus or rate or kernel != "fitted":
+                raise typer.BadParameter(f"--model, --shapes, --versus, --rate, --kernel need a GEMM, not {spec.kind}")
             _operator(spec, design, shape, where)
         elif model is not None:
             model_command(model, tokens, fused, (out, force), *_on(spec, where, kernel, rate))
+        elif shapes is not None:
+            shapes_command(many_shapes(shapes, tokens), *_on(spec, where, kernel, rate))
         elif versus is not None:
             versus_command(versus, cpu_tops, problems(shape), *_on(spec, where, kernel, rate))
         else:
@@ -132,12 +137,14 @@ class Surroundings:
 
 
 def _check_extras(
-    model: str | None, tokens: int | None, fused: str, versus: str | None, cpu_tops: float | None
+    chosen: tuple[str | None, str | None, str | None], tokens: int | None, fused: str, cpu_tops: float | None
 ) -> None:
-    if model is not None and versus is not None:
-        raise typer.BadParameter("give either --model or --versus")
-    if (fused or tokens) and model is None:
-        raise typer.BadParameter("--tokens and --fused go with --model")
+    """`chosen`: --model, --shapes and --versus."""
+    model, shapes, versus = chosen
+    if len([one for one in chosen if one is not None]) > 1:
+        raise typer.BadParameter("give one of --model, --shapes and --versus")
+    if (fused and model is None) or (tokens and model is None and shapes is None):
+        raise typer.BadParameter("--tokens and --fused go with --model, --tokens with --shapes too")
     if cpu_tops is not None and versus is None:
         raise typer.BadParameter("--cpu-tops goes with --versus cpu")
 

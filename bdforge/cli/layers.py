@@ -8,9 +8,11 @@ import typer
 from bdforge.cli.options import print_or_write
 from bdforge.operators.gemm import Problem
 from bdforge.perf import Estimate, GemmCase
+from bdforge.perf.bounds.estimate import INTERVAL
 from bdforge.perf.bounds.layers import crossover, layers, write_csv
 from bdforge.perf.bounds.models import BITNET, MODELS, Linear, measured_cpu_tops, model_named
 from bdforge.perf.report import layers_report
+from bdforge.perf.tune.shapes import Weighted
 from bdforge.screen import new_table, put, screen
 
 CaseOf = Callable[[Problem], GemmCase]
@@ -30,6 +32,22 @@ def model_command(
         put(screen(), layers_report(found))
     else:
         print_or_write(write_csv(found), *to, f": {len(found.parts)} operators, modelled")
+
+
+def shapes_command(weighted: Sequence[Weighted], case_of: CaseOf, model_case: Estimator) -> None:
+    """Print the time of many problems, each as often as it is run."""
+    table = new_table(None, "=problem", ">times", ">us each", ">ms", ">TOPS", "bound", "name")
+    total = 0.0
+    for problem, count in weighted:
+        found = model_case(case_of(problem))
+        total += count * found.time_us / 1e3
+        ms = f"{count * found.time_us / 1e3:.1f}"
+        table.add_row(
+            str(problem), str(count), f"{found.time_us:.0f}", ms, f"{found.tops:.2f}", found.bound, problem.name
+        )
+    low, high = (share * total for share in INTERVAL)
+    runs = sum(count for _, count in weighted)
+    put(screen(), table, f"all {runs}: {total:.1f} ms (modelled; {low:.1f} to {high:.1f}), dispatches included")
 
 
 def versus_command(

@@ -93,7 +93,7 @@ def layers_report(found: Layers) -> RenderableType:
     """Where a whole model's time goes, and what fusions that were not made would save."""
     table = new_table(None, "operator", "where", "=problem", ">times", ">ms", ">dispatch", "bound")
     for part in found.parts:
-        times = str(part.count) if part.where == "NPU" else ""
+        times = str(part.count) if part.count > 1 or part.where == "NPU" else ""
         waits = f"{part.dispatch_ms:.1f}" if part.where == "NPU" else ""
         table.add_row(part.operator, part.where, part.problem, times, f"{part.ms:.1f}", waits, part.bound)
     return Group(Text.from_markup(_layers_headline(found)), table, *(Text(line) for line in _layers_remarks(found)))
@@ -110,12 +110,18 @@ def _layers_headline(found: Layers) -> str:
 def _layers_remarks(found: Layers) -> list[str]:
     npu, cpu = found.ms("NPU"), found.ms("CPU")
     lines = [
-        f"NPU {npu:.1f} ms, of it dispatches {sum(part.dispatch_ms for part in found.parts):.1f}; CPU {cpu:.1f} ms"
+        f"NPU {npu:.1f} ms, of it {found.submissions} dispatches {sum(part.dispatch_ms for part in found.parts):.1f}; "
+        f"CPU {cpu:.1f} ms"
     ]
     if found.overlapped_ms is not None:
         lines.append(f"two micro-batches that overlap both: {found.overlapped_ms:.0f} ms")
-    if not cpu:
-        lines.append("operators of the CPU: nobody published their times, so they are not in here")
+    host, joules = found.host, found.joules
+    lines.append(
+        f"energy {joules[0]:.1f} to {joules[1]:.1f} J (modelled: {host.watts[0]:g} to {host.watts[1]:g} W of a "
+        f"{host.name}, {host.power_source})"
+    )
+    if not found.model.cpu:
+        lines.append("the model's other operators on the CPU: nobody published their times, so they are not in here")
     for name, saved in found.savings.items():
         parts = ", ".join(found.model.fusions[name])
         lines.append(f"--fused {name} ({parts} as one GEMM) would save {saved:.1f} ms")

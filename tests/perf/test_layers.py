@@ -3,14 +3,19 @@
 import csv
 import io
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bdforge.cli import main
-from bdforge.operators.gemm import Problem
+from bdforge.devices import DEVICES, DeviceError, device_named
+from bdforge.devices.hosts import HOSTS, host_named
+from bdforge.operators.gemm import Problem, load_spec
 from bdforge.perf import GemmCase, PerfError, estimate
+from bdforge.perf.bounds.case import case_of
+from bdforge.perf.bounds.copies import Copy, run_as
 from bdforge.perf.bounds.layers import Part, crossover, layers, overlapped_ms, write_csv
 from bdforge.perf.bounds.models import (
     ATTENTION,
@@ -87,10 +92,83 @@ def test_measured_operators_are_met_at_their_points_and_lie_between_them_elsewhe
 
 
 def test_a_training_step_has_its_twelve_sizes():
-    assert len(GPT2_TRAIN.linears) == 12
+    assert len(GPT2_TRAIN.linears) == 15
     assert sum(linear.count for linear in GPT2_TRAIN.linears) == 147
     flops = sum(2 * linear.M * linear.K * linear.N * linear.count for linear in GPT2_TRAIN.linears)
     assert flops == pytest.approx(189.8e9, rel=0.001)
+
+
+def in_layouts(a: str, b: str, c: str = "row") -> Callable[[Problem], GemmCase]:
+    """Cases of the tile of GPT-2's published training on Phoenix, in layouts."""
+    return lambda problem: GemmCase(
+        device="phoenix", a="bf16", b="bf16", c="f32", m=64, k=64, n=32, k_mt=256, rows=4, columns=4,
+        a_layout=a, b_layout=b, c_layout=c, M=problem.M, K=problem.K, N=problem.N,
+    )  # fmt: skip
+
+
+FORWARD, TO_INPUTS, TO_WEIGHTS = GPT2_TRAIN.linears[0], GPT2_TRAIN.linears[5], GPT2_TRAIN.linears[6]
+
+
+@pytest.mark.parametrize(
+    ("layouts", "linear", "swapped", "turned"),
+    [
+        (("row", "column"), FORWARD, False, ""),
+        (("row", "column"), TO_INPUTS, False, "B"),
+        (("row", "column"), TO_WEIGHTS, False, "AB"),
+        (("row", "row"), FORWARD, True, "AC"),  # X and Y are smaller than W
+        (("row", "row"), TO_INPUTS, False, ""),
+        (("row", "row"), TO_WEIGHTS, False, "A"),
+        (("column", "row"), TO_WEIGHTS, False, ""),
+        (("column", "column", "column"), TO_INPUTS, True, ""),
+    ],
+)
+def test_the_host_transposes_as_little_as_a_design_allows(layouts, linear, swapped, turned):
+    problem = Problem(linear.M, linear.K, linear.N)
+    case, copies = run_as(linear, problem, in_layouts(*layouts))
+    sides = (problem.N, problem.M) if swapped else (problem.M, problem.N)
+    assert sides == (case.M, case.N)
+    assert "".join(copy.operand for copy in copies if copy.what.endswith(", transposed")) == turned
+    sizes = {"A": (problem.M * problem.K, 6), "B": (problem.K * problem.N, 6)}
+    sizes["C"] = (problem.M * problem.N, 12 if linear.added else 8)
+    assert {copy.operand: copy.size_bytes for copy in copies} == {name: n * size for name, (n, size) in sizes.items()}
+
+
+def test_copies_take_what_all_cores_need_or_what_memory_gives():
+    copy = Copy("A", "copy in, transposed", 3.3e6)
+    assert copy.ms(replace(HOSTS["phoenix"], cores=2)) == pytest.approx(0.5)
+    assert copy.ms(replace(HOSTS["phoenix"], dram_gb_s=3.3)) == pytest.approx(1.0)
+
+
+def test_gradients_of_a_layer_are_submitted_together():
+    found = layers(GPT2_TRAIN, 256, (), in_layouts("row", "column"))
+    assert found.submissions == 98
+    alone = estimate(in_layouts("row", "column")(Problem(2304, 256, 768)))
+    spared = alone.serial["dispatch"] - alone.case.timing.runlist_dispatch_ns / 1e3
+    part = next(part for part in found.parts if part.operator == "dW qkv")
+    assert part.ms == pytest.approx(12 * (alone.time_us - spared) / 1e3)
+    assert {part.operator for part in found.parts if part.where == "CPU"} == {
+        "copy in", "copy in, transposed", "copy out", "add out",
+    }  # fmt: skip
+
+
+def test_energy_is_that_of_the_package_for_the_time():
+    found = layers(GPT2_TRAIN, 256, (), in_layouts("row", "column"))
+    assert found.joules == pytest.approx((35 * found.ms() / 1e3, 54 * found.ms() / 1e3))
+    assert set(HOSTS) == set(DEVICES)
+    with pytest.raises(DeviceError, match="no power or memory of 'npu1'"):
+        host_named("npu1")
+
+
+def test_many_sizes_are_weighed(command):
+    code, out, _ = command("--shapes", "512x2560x2560*2,512x6912x2560")
+    assert code == 0
+    each = [estimate(published_tuned(M, K, N)).time_us for M, K, N in ((512, 2560, 2560), (512, 6912, 2560))]
+    assert f"all 3: {(2 * each[0] + each[1]) / 1e3:.1f} ms (modelled; " in out
+    assert "512x2560x2560       2" in out
+
+
+def published_tuned(M: int, K: int, N: int) -> GemmCase:
+    return case_of(load_spec(TUNED), device_named("strix_halo"), Problem(M, K, N))
 
 
 def test_the_crossover_is_where_both_take_equally_long():
@@ -138,12 +216,12 @@ def test_a_model_is_told_part_by_part(command):
 
 def test_a_model_is_written_as_csv(command):
     assert command("--model", "gpt2", "--out", "parts.csv")[:2] == (
-        0, "wrote parts.csv: 12 operators, modelled\n",
+        0, "wrote parts.csv: 19 operators, modelled\n",
     )  # fmt: skip
     rows = list(csv.DictReader(io.StringIO(Path("parts.csv").read_text())))
     assert [row["problem"] for row in rows][:2] == ["256x768x2304", "256x768x768"]
     found = layers(GPT2_TRAIN, 256, (), published)
-    assert write_csv(found).count("\n") == 13
+    assert write_csv(found).count("\n") == 1 + 15 + 4
 
 
 def test_the_array_is_held_against_a_cpu(command):
@@ -158,7 +236,7 @@ def test_the_array_is_held_against_a_cpu(command):
     ("options", "message"),
     [
         (("--model", "bitnet-2b"), "give --tokens, of bitnet-2b"),
-        (("--model", "bitnet-2b", "--versus", "cpu"), "give either --model or --versus"),
+        (("--model", "bitnet-2b", "--versus", "cpu"), "give one of --model, --shapes and --versus"),
         (("--fused", "qkv"), "--tokens and --fused go with --model"),
         (("--cpu-tops", "3"), "--cpu-tops goes with --versus cpu"),
         (("--versus", "gpu"), "--versus 'gpu': only cpu is there"),

@@ -98,7 +98,8 @@ def test_shapes_come_from_models_lists_and_files(tmp_path):
     assert [count for _, count in shapes("bitnet-2b", 512)] == [2, 2, 1, 1]
     assert shapes("bitnet-2b", 512)[2][0] == Problem(512, 2560, 13824)
     trained = shapes("gpt2")
-    assert len({(p.M, p.K, p.N) for p, _ in trained}) == 12  # forward, to activations, to weights (llm.c)
+    assert len({(p.M, p.K, p.N) for p, _ in trained}) == len(trained) == 12  # forward, to inputs, to weights (llm.c)
+    assert sorted(count for _, count in trained) == [1] * 3 + [12] * 6 + [24] * 3
     assert (Problem(256, 768, 50304), 1) in trained
     assert (Problem(50304, 256, 768), 1) in trained
     assert shapes("1x2x3,4x5x6*7") == ((Problem(1, 2, 3), 1), (Problem(4, 5, 6), 7))

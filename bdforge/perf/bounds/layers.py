@@ -10,9 +10,11 @@ import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from bdforge.devices.hosts import Host, host_named
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm import Problem
 from bdforge.perf.bounds.case import GemmCase
+from bdforge.perf.bounds.copies import run_as
 from bdforge.perf.bounds.estimate import INTERVAL, Estimate, estimate
 from bdforge.perf.bounds.models import ATTENTION, SCALING, SYNCHRONISING, Linear, Model
 
@@ -22,7 +24,10 @@ Estimator = Callable[[GemmCase], Estimate]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one operator of a model takes in all its layers, on "NPU" or "CPU"; `dispatch_ms` is part of `ms`."""
+    """What one operator of a model takes in all its layers, on "NPU" or "CPU"; `dispatch_ms` is part of `ms`.
+
+    `submissions`: how often the array is handed work; GEMMs that join others are part of theirs.
+    """
 
     operator: str
     where: str
@@ -31,6 +36,7 @@ class Part:
     dispatch_ms: float = 0.0
     bound: str = ""
     problem: str = ""
+    submissions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +50,23 @@ class Layers:
     tokens: int
     parts: tuple[Part, ...]
     savings: dict[str, float]
+    host: Host
     overlapped_ms: float | None = None
 
     def ms(self, where: str | None = None) -> float:
         """Milliseconds of all parts, or of those on the NPU or the CPU."""
         return sum(part.ms for part in self.parts if where in (None, part.where))
+
+    @property
+    def joules(self) -> tuple[float, float]:
+        """Energy of the whole package in that time, at the lowest and the highest published power under load."""
+        low, high = self.host.watts
+        return low * self.ms() / 1e3, high * self.ms() / 1e3
+
+    @property
+    def submissions(self) -> int:
+        """How often the array is handed work."""
+        return sum(part.submissions for part in self.parts)
 
     @property
     def range_ms(self) -> tuple[float, float]:
@@ -63,8 +81,10 @@ def layers(
     """The parts of `model` for so many tokens; `case_of` makes the case of a GEMM on the design. Errors as `fused`."""
     made = tuple(fusions)
     npu = _npu(model, tokens, made, case_of, model_case)
-    c = case_of(Problem(model.linears[0].M or tokens, model.linears[0].K, model.linears[0].N)).c
+    case = case_of(_problem(model.linears[0], tokens))
+    c, host = case.c, host_named(case.device)
     cpu = [Part(name, "CPU", 1, model.cpu_ms(name, tokens) * _of_results(name, c)) for name in model.cpu]
+    cpu += _copied(model, tokens, case_of, host)
     total = sum(part.ms for part in npu)
     savings = {
         name: total - sum(part.ms for part in _npu(model, tokens, (*made, name), case_of, model_case))
@@ -75,7 +95,16 @@ def layers(
     if model.stages and tokens > 1:
         halves = _npu(model, -(-tokens // 2), made, case_of, model_case)
         overlapped = overlapped_ms(model, halves, cpu, 2)
-    return Layers(model, tokens, (*npu, *cpu), savings, overlapped)
+    return Layers(model, tokens, (*npu, *cpu), savings, host, overlapped)
+
+
+def _copied(model: Model, tokens: int, case_of: CaseOf, host: Host) -> list[Part]:
+    """What the host copies in and out, by kind."""
+    made: dict[str, list[float]] = {}
+    for linear in model.linears:
+        for copy in run_as(linear, _problem(linear, tokens), case_of)[1]:
+            made.setdefault(copy.what, []).extend([copy.ms(host)] * linear.count)
+    return [Part(what, "CPU", len(times), sum(times)) for what, times in sorted(made.items())]
 
 
 def overlapped_ms(model: Model, npu: Sequence[Part], cpu: Sequence[Part], micro_batches: int) -> float:
@@ -111,12 +140,20 @@ def _npu(model: Model, tokens: int, fusions: tuple[str, ...], case_of: CaseOf, m
     return [_part(linear, tokens, case_of, model_case) for linear in model.fused(fusions)]
 
 
+def _problem(linear: Linear, tokens: int) -> Problem:
+    return Problem(linear.M or tokens, linear.K, linear.N, linear.name)
+
+
 def _part(linear: Linear, tokens: int, case_of: CaseOf, model_case: Estimator) -> Part:
-    problem = Problem(linear.M or tokens, linear.K, linear.N, linear.name)
-    found = model_case(case_of(problem))
+    problem = _problem(linear, tokens)
+    found = model_case(run_as(linear, problem, case_of)[0])
+    dispatch_us = found.serial["dispatch"]
+    if linear.joined:  # one more command of a submission
+        dispatch_us = min(dispatch_us, found.case.timing.runlist_dispatch_ns / 1e3)
+    time_us = found.time_us - found.serial["dispatch"] + dispatch_us
     return Part(
-        linear.name, "NPU", linear.count, linear.count * found.time_us / 1e3,
-        linear.count * found.serial["dispatch"] / 1e3, found.bound, str(problem),
+        linear.name, "NPU", linear.count, linear.count * time_us / 1e3, linear.count * dispatch_us / 1e3, found.bound,
+        str(problem), 0 if linear.joined else linear.count,
     )  # fmt: skip
 
 

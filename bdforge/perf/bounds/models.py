@@ -6,8 +6,8 @@ configuration; GPT-2 (124M) with llm.c's training step, B = 4 and T = 64, after 
 """
 
 import csv
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -21,13 +21,20 @@ _CPU_FILE = Path(__file__).parents[1] / "data" / "cpu_operators.csv"
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A GEMM of a model, `count` times in all: K and N, and M where the model fixes it (0: the tokens)."""
+    """A GEMM of a model, `count` times in all: K and N, and M where the model fixes it (0: the tokens).
+
+    `held`: the orders in which the program holds A, B and C as floats, from which and to which the host copies (none:
+    the GEMM takes them as they are). `added`: C is added to what is there. `joined`: submitted with the GEMM before it.
+    """
 
     name: str
     K: int
     N: int
     count: int
     M: int = 0
+    held: tuple[str, ...] = ()
+    added: bool = False
+    joined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,7 @@ class Model:
             name = joined.get(linear.name, linear.name)
             before = found.get(name)
             N = linear.N + (before.N if before else 0)
-            found[name] = Linear(name, linear.K, N, linear.count, linear.M)
+            found[name] = replace(linear, name=name, N=N)
         return tuple(found.values())
 
     def cpu_ms(self, operator: str, tokens: int) -> float:
@@ -81,8 +88,14 @@ def _linears(layers: int, *sizes: tuple[str, int, int]) -> tuple[Linear, ...]:
     return tuple(Linear(name, K, N, layers) for name, K, N in sizes)
 
 
-def _training(*sizes: tuple[str, int, int, int, int]) -> tuple[Linear, ...]:
-    return tuple(Linear(name, K, N, count, M) for name, M, K, N, count in sizes)
+def _training(tokens: int, *layers: tuple[str, int, int, int]) -> Iterator[Linear]:
+    """Forward Y = X W^T, then dX += dY W and dW += dY^T X of layers (name, inputs, outputs, how many); W is stored with
+    a row for each output, as llm.c does, and everything row-major."""
+    for name, inputs, outputs, count in layers:
+        yield Linear(name, inputs, outputs, count, tokens, ("row", "column", "row"))
+    for name, inputs, outputs, count in layers:
+        yield Linear(f"dX {name}", outputs, inputs, count, tokens, ("row", "row", "row"), added=True)
+        yield Linear(f"dW {name}", tokens, inputs, count, outputs, ("column", "row", "row"), added=True, joined=True)
 
 
 SCALING, SYNCHRONISING, ATTENTION = "scale results", "synchronise results", "attention"
@@ -121,12 +134,10 @@ BITNET = Model(
 )  # fmt: skip
 GPT2_TRAIN = Model(
     "gpt2",
-    _training(
-        ("qkv", 256, 768, 2304, 12), ("attproj, dX attproj", 256, 768, 768, 24), ("fc, dX fcproj", 256, 768, 3072, 24),
-        ("fcproj, dX fc", 256, 3072, 768, 24), ("dX qkv", 256, 2304, 768, 12), ("logits", 256, 768, 50304, 1),
-        ("dW qkv", 2304, 256, 768, 12), ("dW attproj", 768, 256, 768, 12), ("dW fc", 3072, 256, 768, 12),
-        ("dW fcproj", 768, 256, 3072, 12), ("dW wte", 50304, 256, 768, 1), ("dX logits", 256, 50304, 768, 1),
-    ),
+    tuple(_training(
+        256, ("qkv", 768, 2304, 12), ("attproj", 768, 768, 12), ("fc", 768, 3072, 12), ("fcproj", 3072, 768, 12),
+        ("logits", 768, 50304, 1),
+    )),
     {},
 )  # fmt: skip
 MODELS: Mapping[str, Model] = {model.name: model for model in (BITNET, GPT2_TRAIN)}

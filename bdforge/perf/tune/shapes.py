@@ -8,7 +8,7 @@ from bdforge.files import SETTINGS_BYTES_MAX, read_text
 from bdforge.messages import word
 from bdforge.operators.gemm import Problem
 from bdforge.operators.specs import LARGEST_SIZE
-from bdforge.perf.bounds.models import GPT2_TRAIN, Model
+from bdforge.perf.bounds.models import GPT2_TRAIN, Linear, Model
 from bdforge.perf.errors import PerfError
 
 Weighted = tuple[Problem, int]
@@ -40,13 +40,24 @@ def shapes(text: str, rows: int | None = None) -> tuple[Weighted, ...]:
         m = DEFAULT_ROWS if rows is None else rows
         return tuple((_problem(m, k, n, name), count) for name, k, n, count in NAMED[text])
     if text in WHOLE and rows is None:
-        return tuple((_problem(one.M, one.K, one.N, one.name), one.count) for one in WHOLE[text].linears)
+        return _whole(WHOLE[text])
     if rows is not None:
         raise PerfError(f"--tokens goes with the shapes of models ({', '.join(NAMED)}); {text!r} says its own M")
     path = Path(text)
     if path.is_file():
         return _file(path)
     return tuple(_shape(part, f"shapes {text!r}") for part in text.split(","))
+
+
+def _whole(model: Model) -> tuple[Weighted, ...]:
+    """Sizes of a model, each once, with the names of the GEMMs that have it."""
+    alike: dict[tuple[int, int, int], list[Linear]] = {}
+    for one in model.linears:
+        alike.setdefault((one.M, one.K, one.N), []).append(one)
+    return tuple(
+        (_problem(*sizes, ", ".join(one.name for one in found)), sum(one.count for one in found))
+        for sizes, found in alike.items()
+    )
 
 
 def _file(path: Path) -> tuple[Weighted, ...]:

@@ -64,6 +64,10 @@ def variables(designs: list[str]) -> Variables:
         EnumVariable(
             "toolchain", "what makes xclbins: auto is aiecc where it is found", "auto", ["auto", "aiecc", "bdforge"]
         ),
+        EnumVariable(
+            "kernels", "kernels of cores: cpp by Peano, asm by bdforge, auto: asm with toolchain=bdforge, if it exists",
+            "auto", ["auto", "cpp", "asm"],
+        ),
         EnumVariable("dialect", "form of the MLIR: auto is what aiecc reads", "auto", ["auto", *Era]),
         ("cxx", "C++ compiler of the host-compiled kernels (a name or a path)", "g++"),
         EnumVariable("kernel_opt", "-O of Peano; 1 for releases that make wrong code at 2", "2", ["1", "2", "3", "s"]),

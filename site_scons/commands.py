@@ -87,15 +87,15 @@ def sentence(what: str) -> Callable:
     return wrapped
 
 
-def kernels(env, place, name: str, sources: Sequence[str], macros: Sequence[str]) -> tuple:
-    """The kernels of a design: the library for this machine, and the object that its cores link if aiecc links it."""
+def kernels(env, place, name: str, sources: Sequence[str], macros: Sequence[str], compiled: bool) -> tuple:
+    """The kernels of a design: the library for this machine, and if `compiled` the object that its cores link."""
     architecture = device_named(env["device"]).generation.compiler_architecture
     found, flags = [searched(env, source) for source in sources], [f"-D{macro}" for macro in macros]
     for_tile = env.Clone(KERNEL_DEFINES=flags)  # Peano defines the architecture itself
     for_host = env.Clone(KERNEL_DEFINES=[*flags, f"-D__AIE_ARCH__={architecture}"])
     entry = searched(env, "kernels/hostapi/entry.cc")
     library = for_host.HostKernels(place.File(f"kernels/lib{name}.so"), [*found, entry])
-    if env["TOOLCHAIN"] != "aiecc":
+    if not compiled:
         return library, []
     objects = [for_tile.PeanoObject(place.File(f"kernels/{Path(s.name).stem}.o"), s) for s in found]
     return library, env.KernelObject(place.File(f"{name}.o"), objects)

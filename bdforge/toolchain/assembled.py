@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bdforge.codegen.core_program import CoreProgram
 from bdforge.codegen.device_programs import DevicePrograms, Tile, device_programs, elf_name, naming_programs
+from bdforge.codegen.kernel import Kernel
 from bdforge.codegen.kernels import assembled, refusal
 from bdforge.devices import Generation
 from bdforge.images import Segment, core_segments
@@ -34,8 +35,10 @@ class Image:
     without: Mapping[Tile, str]
 
 
-def built_image(text: str, file: str, defines: Sequence[str], sequences: Sequence[str]) -> Image:
-    """The image of a design, whose kernels are assembled with options as `-D` gives them.
+def built_image(
+    text: str, file: str, defines: Sequence[str], sequences: Sequence[str], given: Mapping[str, Kernel] | None = None
+) -> Image:  # fmt: skip
+    """The image of a design, whose kernels are assembled with options as `-D` gives them, but for those `given`.
 
     Cores whose kernels have no machine code are left without a program. MlirError, LoweringError, RoutingError,
     AllocationError, CodegenError and AssemblyError for what cannot be built.
@@ -43,7 +46,8 @@ def built_image(text: str, file: str, defines: Sequence[str], sequences: Sequenc
     module = parse(text, file)
     device = next(op for op in module.walk() if isinstance(op, DeviceOp))
     generation = device.device.generation.name.lower()
-    made = device_programs(device, lambda name: assembled(name, generation, defines))
+    known = given or {}
+    made = device_programs(device, lambda name: known.get(name) or assembled(name, generation, defines))
     streams = {name: encode_module(module, name).astype("<u4").tobytes() for name in sequences}
     return Image(_xclbin(device, made), streams, made.programs, made.without)
 

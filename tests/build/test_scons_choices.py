@@ -24,6 +24,7 @@ def test_help_lists_each_variable_with_default_and_choices(scons, tree):
         "design",
         "format",
         "toolchain",
+        "kernels",
         "dialect",
         "cxx",
         "kernel_opt",
@@ -37,7 +38,7 @@ def test_help_lists_each_variable_with_default_and_choices(scons, tree):
         "prefix",
     ):
         assert f"\n{variable}: " in text
-    assert text.count("\n    default: ") == 15
+    assert text.count("\n    default: ") == 17
     assert not (tree / "build").exists()
 
 

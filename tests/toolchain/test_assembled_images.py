@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bdforge.codegen.objects import linkable
 from bdforge.devices import device_named
 from bdforge.emulator import emulate
 from bdforge.images.read import read_image
@@ -28,6 +29,18 @@ def small(b: str, c: str = "int32", device: str = "npu2", tile=(16, 24, 32), rho
         "problems": [{"name": "odd", "M": SHAPE[0], "K": SHAPE[1], "N": SHAPE[2]}],
     }
     return plan(spec_from(content, f"small_{b}"), device_named("phoenix" if device == "npu1" else "strix_halo"))
+
+
+def test_kernels_of_files_come_before_those_that_are_assembled(tmp_path):
+    planned = small("int8")
+    text, made = image_of(planned)
+    names = [problem.sequence for problem in planned.spec.problems]
+    (tmp_path / "mine.s").write_text("// mine\n.globl mm_i8_i8_i32\nmm_i8_i8_i32:\nret\n" + "nop\n" * 5)
+    given = linkable(tmp_path / "mine.s", "aie2p")
+    image = built_image(text, "small.mlir", planned.kernels.defines, names, given)
+    assert "// mine" in image.programs[0, 2].source
+    assert "// mine" not in made.programs[0, 2].source
+    assert "zero_i32: " in image.programs[0, 2].source
 
 
 def image_of(planned):

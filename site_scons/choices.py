@@ -65,8 +65,10 @@ def variables(designs: list[str]) -> Variables:
             "toolchain", "what makes xclbins: auto is aiecc where it is found", "auto", ["auto", "aiecc", "bdforge"]
         ),
         EnumVariable(
-            "kernels", "kernels of cores: cpp by Peano, asm by bdforge, auto: asm with toolchain=bdforge, if it exists",
-            "auto", ["auto", "cpp", "asm"],
+            "kernels",
+            "kernels of cores: cpp by Peano, asm by bdforge, auto: asm with toolchain=bdforge, if it exists",
+            "auto",
+            ["auto", "cpp", "asm"],
         ),
         EnumVariable("dialect", "form of the MLIR: auto is what aiecc reads", "auto", ["auto", *Era]),
         ("cxx", "C++ compiler of the host-compiled kernels (a name or a path)", "g++"),

@@ -123,19 +123,22 @@ def test_zero_clears_a_tile_and_nothing_behind_it(generation, elements, code):
     assert (data[size:] == 0x5A).all()
 
 
-def finished(name, m, n, defines, sums):
+def finished(name, generation, sums, defines):
     """What a finish kernel leaves of sums in the order of micro-tiles."""
-    memory = tiles.micro_tiled(sums, 8, 8).astype(np.int32)
-    call(assembled(name, "aie2p", (f"DIM_M={m}", f"DIM_N={n}", *defines)), "aie2p", [memory])
+    (m, n), (r, _, t) = sums.shape, tiles.MICRO[generation, "i8"]
+    memory = tiles.micro_tiled(sums, r, t).astype(np.int32)
+    call(assembled(name, generation, (f"DIM_M={m}", f"DIM_N={n}", *defines)), generation, [memory])
     dtype = {"i8": np.int8, "i16": np.int16, "i32": np.int32}[name.rpartition("_")[2]]
-    return tiles.from_micro_tiles(memory.view(dtype)[: m * n], m, n, 8, 8)
+    return tiles.from_micro_tiles(memory.view(dtype)[: m * n], m, n, r, t)
 
 
+@pytest.mark.parametrize("generation", ["aie2p", "aie2"])
 @pytest.mark.parametrize("relu", [False, True])
-def test_unscale_divides_column_blocks(relu):
+def test_unscale_divides_column_blocks(relu, generation):
     rng = np.random.default_rng(4)
     results = rng.integers(-(1 << 24), 1 << 24, (24, 64))
-    found = finished("unscale_i32", 24, 64, ("RELU",) if relu else (), results * 4 ** (np.arange(64) // 8 % 4))
+    sums = results * 4 ** (np.arange(64) // 8 % 4)
+    found = finished("unscale_i32", generation, sums, ("RELU",) if relu else ())
     assert np.array_equal(found, results.clip(0) if relu else results)
 
 
@@ -156,12 +159,13 @@ def test_passes_over_a_part_leave_the_other_alone(part):
 @pytest.mark.parametrize(("code", "shift"), [("i8", 9), ("i8", 0), ("i16", 5), ("i32", 4)])
 @pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize("relu", [False, True])
-def test_finish_rounds_and_saturates(code, shift, scaled, relu):
+@pytest.mark.parametrize("generation", ["aie2p", "aie2"])
+def test_finish_rounds_and_saturates(code, shift, scaled, relu, generation):
     sums = np.random.default_rng(7).integers(-(1 << 17), 1 << 17, (16, 64))
     sums[:, :3] = [[1 << shift >> 1, (3 << shift) >> 1, -(1 << shift) >> 1]]  # ties
     factor = 4 ** (np.arange(64) // 8 % 4) if scaled else 1
     defines = (f"SHIFT={shift}", *(("FIELD_SCALED",) if scaled else ()), *(("RELU",) if relu else ()))
-    found = finished(f"finish_i32_{code}", 16, 64, defines, sums * factor)
+    found = finished(f"finish_i32_{code}", generation, sums * factor, defines)
     expected = tiles.narrowed(sums, shift, {"i8": np.int8, "i16": np.int16, "i32": np.int32}[code])
     assert np.array_equal(found, expected.clip(0) if relu else expected)
 
@@ -202,12 +206,15 @@ def test_scaled_results_stay_within_the_stated_error(tile, core_row, part, defin
     assert np.array_equal(tiles.from_micro_tiles(memory, m, n, 8, 8)[untouched], (c * field)[untouched])
 
 
-@pytest.mark.parametrize(("function", "shift"), [("add", 0), ("add", 1), ("mul", 6)])
-def test_elements_are_added_and_multiplied(function, shift):
+@pytest.mark.parametrize(
+    ("function", "shift", "generation"),
+    [("add", 0, "aie2p"), ("add", 1, "aie2p"), ("mul", 6, "aie2p"), ("add", 1, "aie2")],
+)
+def test_elements_are_added_and_multiplied(function, shift, generation):
     a, b = np.random.default_rng(2).integers(-128, 128, (2, 64 * 7))
     y = np.full(64 * 8, 90, np.int8)
-    kernel = assembled("elementwise_i8", "aie2p", (f"FUNCTION={function}", f"TILE_ELEMENTS={64 * 7}", f"SHIFT={shift}"))
-    call(kernel, "aie2p", [a.astype(np.int8), b.astype(np.int8), y])
+    options = (f"FUNCTION={function}", f"TILE_ELEMENTS={64 * 7}", f"SHIFT={shift}")
+    call(assembled("elementwise_i8", generation, options), generation, [a.astype(np.int8), b.astype(np.int8), y])
     assert np.array_equal(y[: 64 * 7], tiles.narrowed(a + b if function == "add" else a * b, shift, np.int8))
     assert (y[64 * 7 :] == 90).all()
 

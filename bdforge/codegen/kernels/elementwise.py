@@ -1,4 +1,4 @@
-"""Sums and products of int8, element by element: the kernel `elementwise_i8` of AIE2P."""
+"""Sums of int8, on AIE2P also products, element by element: the kernel `elementwise_i8`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,10 +6,11 @@ from functools import partial
 
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.kernels.function import Function, Options
+from bdforge.codegen.pipeline.product import COLUMNS
+from bdforge.codegen.pipeline.vectors import VECTORS, Vectors
 
-_LANES = 64
 _GROUP = 4  # vectors of a pass
-_FUNCTIONS = ("add", "mul")
+_FUNCTIONS = {"aie2p": ("add", "mul"), "aie2": ("add",)}
 _PRODUCTS = 0x328  # 64 products, both signed
 
 
@@ -19,6 +20,7 @@ class _Elements:
 
     function: str
     vectors: int
+    registers: Vectors
     shift: int
     rounding: int
 
@@ -26,41 +28,50 @@ class _Elements:
 def elementwise(name: str, generation: str, options: Options) -> Callable[[], str]:
     """What writes the kernel; CodegenError for a type, a function or a size without an assembled kernel."""
     function, elements = options.given.get("FUNCTION", ""), options.number("TILE_ELEMENTS", 0)
-    if name != "elementwise_i8" or generation != "aie2p" or function not in _FUNCTIONS:
-        known = " and ".join(_FUNCTIONS)
-        raise CodegenError(f"{name} is not assembled for {generation} as {function or 'nothing'}: of int8 {known} are")
-    if elements < 1 or elements % _LANES:
-        raise CodegenError(f"{name}: {elements} elements are no multiple of {_LANES}")
-    return partial(_written, _Elements(function, elements // _LANES, options.number("SHIFT", 0), options.rounding))
+    registers = VECTORS[generation]
+    lanes = registers.rows * COLUMNS
+    if name != "elementwise_i8" or function not in _FUNCTIONS[generation]:
+        known = " and ".join(_FUNCTIONS[generation])
+        raise CodegenError(
+            f"{name} is not assembled for {generation} as {function or 'nothing'}: of int8 there is {known}"
+        )
+    if elements < 1 or elements % lanes:
+        raise CodegenError(f"{name}: {elements} elements are no multiple of {lanes}")
+    shift = options.number("SHIFT", 0)
+    return partial(_written, _Elements(function, elements // lanes, registers, shift, options.rounding))
 
 
 def _written(wanted: _Elements) -> str:
     sign = "+" if wanted.function == "add" else "*"
-    about = f"elementwise_i8: y = (a {sign} b) >> {wanted.shift} of {wanted.vectors * _LANES} elements"
-    f = Function("elementwise_i8", "aie2p", f"{about}; p0 = a, p1 = b, p2 = y.")
+    generation = wanted.registers.generation
+    elements = wanted.vectors * wanted.registers.rows * COLUMNS
+    about = f"elementwise_i8: y = (a {sign} b) >> {wanted.shift} of {elements} elements"
+    f = Function("elementwise_i8", generation, f"{about}; p0 = a, p1 = b, p2 = y.")
     f.control("crRnd", wanted.rounding, "rounding")
     f.control("crSat", 1, "saturate")
-    f.control("crSRSMode", 0, "lanes of 32 bits")
-    f.control("crUPSMode", 0)
+    if generation == "aie2p":
+        f.control("crSRSMode", 0, "lanes of 32 bits")
+        f.control("crUPSMode", 0)
     f.set("r0", _PRODUCTS if wanted.function == "mul" else 0)
     f.set("r8", 0)
     f.add("mov s0, r8", "no shift up")
     f.set("r10", wanted.shift)
     f.add("mov s1, r10", "SHIFT")
     passes, rest = divmod(wanted.vectors, _GROUP)
-    step = _sums if wanted.function == "add" else _products
-    f.loop("r9", passes, lambda: step(f, _GROUP), "vectors")
-    step(f, rest)
+    step = partial(_sums, f, wanted.registers) if wanted.function == "add" else partial(_products, f)
+    f.loop("r9", passes, lambda: step(_GROUP), "vectors")
+    step(rest)
     return f.text()
 
 
-def _sums(f: Function, count: int) -> None:
+def _sums(f: Function, registers: Vectors, count: int) -> None:
+    up, down, step = registers.widened[1][0], registers.narrowed[1][0], registers.rows * COLUMNS
     for i in range(count):
-        sums = f"dm{i % 2}"
-        f.add(f"vlda.ups.4x {sums}, s0, [p0], #64, upsSign1", "", "a")
-        f.add(f"vlda.ups.4x dm{2 + i % 2}, s0, [p1], #64, upsSign1", "", "b")
-        f.add(f"vadd {sums}, {sums}, dm{2 + i % 2}, r0")
-        f.add(f"vst.srs.4x {sums}, s1, [p2], #64, srsSign1", "", "y")
+        a, b = registers.sums(i % 2), registers.sums(2 + i % 2)
+        f.add(f"vlda.ups{up} {a}, s0, [p0], #{step}{registers.signs[0]}", "", "a")
+        f.add(f"vlda.ups{up} {b}, s0, [p1], #{step}{registers.signs[0]}", "", "b")
+        f.add(f"vadd {a}, {a}, {b}, r0")
+        f.add(f"vst.srs{down} {a}, s1, [p2], #{step}{registers.signs[1]}", "", "y")
 
 
 def _products(f: Function, count: int) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,11 +30,11 @@ class SoftwareNpu:
         lines = file.read_text().splitlines() if file.exists() else []
         return [line.split(": ", 1)[-1] for line in lines]
 
-    def run(self, *words: Path | str, cwd: Path | None = None) -> Done:
+    def run(self, *words: Path | str, cwd: Path | None = None, environ: Mapping[str, str] | None = None) -> Done:
         """A program on the device."""
         product = device_named(self.device)
         with shown(product, self.server, self.folder / "device.log", self.library, trace=True) as variables:
-            return run_alone(self.xrt.command(*words), variables, cwd)
+            return run_alone(self.xrt.command(*words), variables | dict(environ or {}), cwd)
 
 
 def run_alone(words: Sequence[str], environ: dict[str, str], cwd: Path | None) -> Done:

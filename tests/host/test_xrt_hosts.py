@@ -3,22 +3,26 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from library_builds import WITH_XRT, Done, replace_kernels, scons, small_design, small_plan, write_manifest
 from software_npu import SoftwareNpu, run_alone
-from xrt_containers import compile_stock_program, make_elf, make_instruction_elf, make_xclbin, tool
+from xrt_containers import PDI_UUID, compile_stock_program, make_elf, make_instruction_elf, make_xclbin, tool
 
 from bdforge.images import pdis
+from bdforge.images.read import read_image
+from bdforge.images.xclbin import npu_kernel
+from bdforge.images.xclbin_write import Partition, assembled
 from bdforge.operators import manifest, render
 from bdforge.runtime.service.npu import BDF, LIBRARY
 from support.built_designs import build as build_design
 from support.built_designs import spec_content
 from support.image_contents import xclbin_contents
 from support.raw_problem import coded_xclbin, marked_xclbin, read_result, write_problem
-from support.xrt_packages import FetchError, Packages, fetch_packages
+from support.xrt_packages import FetchError, Packages, fetch_packages, fetch_python
 
 PLAN = small_plan()
 PROBLEM = PLAN.spec.problems[0]
@@ -128,6 +132,15 @@ def test_an_xclbin_is_read_back_as_the_manifest_describes_it(xrt: Packages, desi
     assert contents.kernels == {manifest["kernel"]: arguments}
 
 
+def test_xclbinutil_writes_the_same_bytes(xrt: Packages, tmp_path: Path):
+    theirs = make_xclbin(xrt, tmp_path / "theirs.xclbin", PDI, PLAN.spec.columns).read_bytes()
+    container = read_image(theirs).container
+    assert container is not None
+    partition = Partition(PLAN.spec.columns, PDI, PDI_UUID.bytes)
+    ours = assembled(partition, npu_kernel(3), container.seconds, bytes.fromhex(container.uuid))
+    assert ours == theirs
+
+
 @pytest.mark.parametrize("sizes", [(33, 40, 70), (70, 5, 33)])
 def test_xrt_runs_an_xclbin_at_any_size(npu: SoftwareNpu, program: Path, design: Path, sizes: tuple[int, int, int]):
     M, K, N = map(str, sizes)
@@ -184,6 +197,23 @@ def test_a_program_that_knows_only_xrt_runs_words_and_instruction_elfs(npu: Soft
         np.testing.assert_array_equal(read_result(made, sizes), expected)
     own = "context 1, command 1: "
     assert [line for line in npu.log if line.startswith(own)] == [f"{own}an instruction stream", f"{own}control code"]
+
+
+def test_a_program_that_knows_only_pyxrt_runs(new_npu: Callable[[str], SoftwareNpu], xrt: Packages, tmp_path: Path):
+    try:
+        python = fetch_python(xrt)
+    except FetchError as error:
+        pytest.skip(f"a Python for pyxrt: {error}")
+    made, sizes = build_design(tmp_path / "own", spec_content(16, 16, 32)), (20, 40, 60)
+    expected = write_problem(made, sizes)
+    alone = tmp_path / "alone.xclbin"
+    alone.write_bytes(coded_xclbin(made.mlir, made.plan))
+    npu = replace(new_npu("strix_halo"), xrt=python.packages)
+    script = Path(__file__).parent / "stock_pyxrt.py"
+    done = npu.run(python.program, script, alone, made.folder, environ=python.variables)
+    assert (done.returncode, done.stderr) == (0, "")
+    np.testing.assert_array_equal(read_result(made, sizes), expected)
+    assert "context 1, command 2: an instruction stream" in npu.log
 
 
 def test_every_call_of_the_c_api_works_with_xrt(npu: SoftwareNpu, build: Path, design: Path):

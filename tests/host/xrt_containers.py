@@ -4,6 +4,7 @@ import json
 import subprocess
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from bdforge.operators.gemm import Plan, sequence
 from bdforge.operators.gemm.spec import Problem
@@ -11,6 +12,7 @@ from bdforge.toolchain.full_elf import ElfTools, write_full_elf
 from support.xrt_packages import Packages
 
 PDI = "design.pdi"
+PDI_UUID = UUID(int=1)
 KERNEL_ID = "0x901"
 
 
@@ -23,10 +25,10 @@ def make_xclbin(
     for name, content in (
         ("mem.json", _memory()),
         ("kernels.json", _kernels(kernel, operands)),
-        ("partition.json", _partition(columns)),
+        ("part.json", _partition(columns)),
     ):
         (folder / name).write_text(json.dumps(content))
-    sections = ["MEM_TOPOLOGY:JSON:mem.json", "AIE_PARTITION:JSON:partition.json"]
+    sections = ["MEM_TOPOLOGY:JSON:mem.json", "AIE_PARTITION:JSON:part.json"]
     words = [word for section in sections for word in ("--add-replace-section", section)]
     tool(xrt, folder, "xclbinutil", "--add-kernel", "kernels.json", *words, "--force", "--output", path.name)
     return path
@@ -97,7 +99,7 @@ def _kernels(name: str, operands: int) -> dict[str, Any]:
 def _partition(columns: int) -> dict[str, Any]:
     group = {"name": "DPU", "type": "PRIMARY", "pdi_id": "0x01", "dpu_kernel_ids": [KERNEL_ID]}
     groups = [group | {"pre_cdo_groups": ["0xC1"]}]
-    pdi = {"uuid": "00000000-0000-0000-0000-000000000001", "file_name": PDI, "cdo_groups": groups}
+    pdi = {"uuid": str(PDI_UUID), "file_name": PDI, "cdo_groups": groups}
     partition = {"column_width": columns, "start_columns": [0]}
     numbers = {"operations_per_cycle": "2048", "inference_fingerprint": "23423", "pre_post_fingerprint": "12345"}
     return {"aie_partition": {"name": "QoS", "partition": partition, "PDIs": [pdi]} | numbers}

@@ -1,10 +1,12 @@
 """Debian's XRT: libraries, headers and tools, as `debian_packages` fetches them."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from support.debian_packages import FetchError, Packages, PrivateApt, cache_folder, fetch
 
-__all__ = ["FetchError", "Packages", "fetch_packages", "python_stub"]
+__all__ = ["FetchError", "Packages", "Python", "fetch_packages", "fetch_python", "python_stub"]
 
 PACKAGES = (
     "libxrt2", "libxrt-npu2", "libxrt-dev", "libxrt-utils", "libxrt-utils-npu", "python3-xrt",
@@ -20,7 +22,33 @@ def fetch_packages(cache: Path | None = None) -> Packages:
 
 def python_stub(packages: Packages) -> Path:
     """pyxrt's stub."""
-    return packages.prefix / "lib/python3/dist-packages/pyxrt.pyi"
+    return _modules(packages) / "pyxrt.pyi"
+
+
+def _modules(packages: Packages) -> Path:
+    return packages.prefix / "lib/python3/dist-packages"
+
+
+@dataclass(frozen=True, slots=True)
+class Python:
+    """The interpreter that pyxrt is made for: `packages` run `program` with all libraries, given these variables."""
+
+    packages: Packages
+    program: Path
+    variables: Mapping[str, str]
+
+
+def fetch_python(xrt: Packages) -> Python:
+    """Debian's Python of pyxrt's version beside XRT's packages; FetchError as `fetch_packages`."""
+    modules = _modules(xrt)
+    tag = next((path.name.split("-")[1] for path in modules.glob("pyxrt.cpython-*.so")), None)
+    if tag is None:
+        raise FetchError(f"{modules}: python3-xrt holds no pyxrt for CPython")
+    name = f"python{tag[0]}.{tag[1:]}"
+    names = (f"{name}-minimal", f"lib{name}-minimal", f"lib{name}-stdlib", "libexpat1")
+    found = fetch(cache_folder(f"xrt-{name}"), lambda _: names)
+    variables = {"PYTHONHOME": str(found.prefix), "PYTHONPATH": str(modules)}
+    return Python(replace(xrt, folders=(str(found.libraries),)), found.prefix / "bin" / name, variables)
 
 
 def _boost(apt: PrivateApt) -> list[str]:

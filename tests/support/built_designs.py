@@ -73,13 +73,17 @@ def build(folder: Path, content: dict[str, Any], name: str = "small", device: st
 
 
 def compile_kernels(library: Path, plan: Plan) -> None:
-    """A design's kernels as a shared library; what was compiled once of the same sources is taken again."""
-    sources = [ROOT / path for path in (*plan.kernels.sources, "kernels/hostapi/entry.cc")]
+    """A design's kernels as a shared library; what was compiled once of the same sources is taken again.
+
+    How hosts call kernels is the same for all designs.
+    """
     defines = [f"-D{macro}" for macro in plan.host_defines]
     arch = [macro for macro in defines if macro.startswith("-D__AIE")]
-    words = ["-shared", *defines, "-include", str(_stand_in(*arch)), *map(str, sources)]
+    sources = dict.fromkeys(plan.kernels.sources, defines) | {"kernels/hostapi/entry.cc": arch}
+    include = ("-include", str(_stand_in(*arch)), "-c")
+    objects = [_compiled(".o", *macros, *include, str(ROOT / path)) for path, macros in sources.items()]
     library.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(_compiled(".so", *words), library)
+    shutil.copy(_compiled(".so", "-shared", *map(str, objects)), library)
 
 
 @cache

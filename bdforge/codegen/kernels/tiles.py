@@ -1,18 +1,25 @@
-"""Kernels that pass once over a tile of C: `zero_*`, `unscale_i32` and `finish_i32_*` of integers."""
+"""Kernels that pass once over a tile of C: `zero_*`, `unscale_i32` and `finish_i32_*` of integers.
 
-from collections.abc import Callable
+A pass is a block of instructions for a few vectors, which starts anew as soon as slots and the bank of C allow.
+"""
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
+from bdforge.codegen.block import Op
 from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.kernels.function import ROUNDINGS, Function, Options
+from bdforge.codegen.kernels.function import ROUNDINGS, Options
+from bdforge.codegen.pipeline import Pipelined
+from bdforge.codegen.pipeline.dataflow import Op as Operation
+from bdforge.codegen.pipeline.function import Part, function, repeated, set_control, set_register
 from bdforge.codegen.pipeline.product import COLUMNS
 from bdforge.codegen.pipeline.vectors import VECTORS, Vectors
 
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "f32": 4, "bf16": 2}
-_STORES = 32  # of a pass
-_GROUPS = 4  # of column blocks in a pass
+_GROUP = 4  # micro-tiles of a block
 _FIELDS = 4
+_C = "C"  # the bank of it
 _WIDE = {
     "aie2p": (("cml", "cmh"), "vlda.ups.2x {}, s0, {}, upsSign1", "vst.srs.2x {}, {}, {}, srsSign{}", (0, 1)),
     "aie2": (("bml", "bmh"), "vlda.ups.s64.s32 {}, s0, {}", "vst.srs.{3}32.s64 {0}, {1}, {2}", ("d", "s")),
@@ -20,7 +27,7 @@ _WIDE = {
 """Halves of accumulators as lanes of 64 bits, int32 into them and back, and words for unsigned and signed results."""
 
 
-def zero(name: str, generation: str, options: Options) -> Callable[[], str]:
+def zero(name: str, generation: str, options: Options) -> Callable[[], Pipelined]:
     """What writes the kernel that clears a tile; CodegenError for elements that are no whole bytes."""
     code, access = name.partition("_")[2], VECTORS[generation].access
     if code not in _SIZES:
@@ -31,31 +38,22 @@ def zero(name: str, generation: str, options: Options) -> Callable[[], str]:
     return partial(_cleared, name, generation, size, options.parts)
 
 
-def _to_part(f: Function, size: int, parts: int) -> None:
+def _to_part(size: int, parts: int) -> Iterator[Op]:
     """Let p0 point at the part of C that r0 names."""
     if parts > 1:
-        f.set("r1", size)
-        f.add("mul r0, r0, r1", "the part")
-        f.add("mov m0, r0")
-        f.add("padda [p0], m0")
+        yield set_register("r1", size)
+        yield Op("mul r0, r0, r1", "the part")
+        yield Op("mov m0, r0")
+        yield Op("padda [p0], m0")
 
 
-def _cleared(name: str, generation: str, size: int, parts: int) -> str:
-    access = VECTORS[generation].access
-    f = Function(name, generation, f"{name}: {size} bytes at p0 become 0{', r0 = part' if parts > 1 else ''}.")
-    _to_part(f, size, parts)
-    f.set("r8", 0)
-    f.add("vbcst.32 x0, r8")
-    register = "x0" if generation == "aie2p" else "wl0"
-    passes, rest = divmod(size // access, _STORES)
-
-    def store(count: int) -> None:
-        for _ in range(count):
-            f.add(f"vst {register}, [p0], #{access}")
-
-    f.loop("r9", passes, lambda: store(_STORES), "stores")
-    store(rest)
-    return f.text()
+def _cleared(name: str, generation: str, size: int, parts: int) -> Pipelined:
+    access, register = VECTORS[generation].access, "x0" if generation == "aie2p" else "wl0"
+    setup = [*_to_part(size, parts), set_register("r8", 0), Op("vbcst.32 x0, r8")]
+    store = Operation("store", (f"vst {register}, [p0], #{access}",), bank=_C)
+    part = repeated(generation, setup, [store], size // access)
+    about = f"{name}: {size} bytes at p0 become 0{', r0 = part' if parts > 1 else ''}"
+    return function(name, generation, [part], lambda cycles: [f"{about}: {cycles} cycles (exact)."])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,47 +68,49 @@ class _Finish:
     parts: int
     vectors: Vectors
 
+    @property
+    def tile_bytes(self) -> int:
+        """Of a micro-tile of sums."""
+        return 4 * self.vectors.rows * COLUMNS
 
-def finish(name: str, generation: str, options: Options) -> Callable[[], str]:
+
+def finish(name: str, generation: str, options: Options) -> Callable[[], Pipelined]:
     """What writes a kernel that shifts, rounds, saturates, rectifies in place; CodegenError for options without one."""
     return partial(_finished, name, generation, _wanted(name, generation, options))
 
 
-def _finished(name: str, generation: str, wanted: "_Finish") -> str:
-    shifts = ", ".join(map(str, wanted.shifts))
-    f = Function(name, generation, f"{name}: {wanted.tiles} micro-tiles at p0, shifted right by {shifts} in turn.")
-    f.control("crRnd", wanted.rounding, "rounding")
-    f.control("crSat", 1, "saturate")
-    f.set("r8", 0)
-    f.add("mov s0, r8", "no shift up")
-    _to_part(f, 4 * wanted.vectors.access * wanted.tiles, wanted.parts)
+def _finished(name: str, generation: str, wanted: "_Finish") -> Pipelined:
+    setup = [
+        *set_control("crRnd", wanted.rounding, "rounding"), *set_control("crSat", 1, "saturate"),
+        set_register("r8", 0), Op("mov s0, r8", "no shift up"),
+        *_to_part(wanted.tile_bytes * wanted.tiles, wanted.parts),
+    ]  # fmt: skip
     if wanted.size == 4:
-        _pass(f, wanted, _wide)
+        parts = _pass(generation, wanted, wide=True)
     elif wanted.relu:  # an unsigned result of 8 bits would reach 255: what is below 0 goes before, in 32 bits
-        f.add("mov p2, p0", "the tile")
-        _pass(f, wanted, _wide)
-        f.add("mov p0, p2")
-        _pass(f, replace(wanted, shifts=(0,) * len(wanted.shifts)), _narrow)
+        setup.append(Op("mov p2, p0", "the tile"))
+        again = replace(wanted, shifts=(0,) * len(wanted.shifts))
+        parts = [*_pass(generation, wanted, wide=True), *_pass(generation, again, wide=False, back=True)]
     else:
-        _pass(f, wanted, _narrow)
-    return f.text()
+        parts = _pass(generation, wanted, wide=False)
+    parts[0] = replace(parts[0], setup=[*setup, *parts[0].setup])
+    shifts = ", ".join(map(str, wanted.shifts))
+    about = f"{name}: {wanted.tiles} micro-tiles at p0, shifted right by {shifts} in turn"
+    return function(name, generation, parts, lambda cycles: [f"{about}: {cycles} cycles (exact)."])
 
 
-def _pass(f: Function, wanted: "_Finish", body: Callable[[Function, "_Finish", int], None]) -> None:
-    """Once over the tile at p0."""
-    wide = int(body is _wide)
-    if wanted.vectors.generation == "aie2p":
-        f.control("crSRSMode", wide, "lanes of 64 bits" if wide else "lanes of 32 bits")
-        f.control("crUPSMode", wide)
-    f.add("mov p1, p0", "results")
-    passes, rest = divmod(wanted.tiles // len(wanted.shifts), _GROUPS)
-
-    def groups(count: int) -> None:
-        for group in range(count):
-            body(f, wanted, group)
-
-    f.loop("r9", passes, lambda: groups(_GROUPS), "blocks")
-    groups(rest)
+def _pass(generation: str, wanted: "_Finish", wide: bool, back: bool = False) -> list[Part]:
+    """Once over the tile at p0, or `back` to p2: blocks of a few micro-tiles, and one of the rest."""
+    modes = ("crSRSMode", "crUPSMode") if generation == "aie2p" else ()
+    setup = [
+        *([Op("mov p0, p2")] if back else []), Op("mov p1, p2" if back else "mov p1, p0", "results"),
+        *(op for register in modes for op in set_control(register, int(wide), "lanes of 64 bits" if wide else "")),
+        *(set_register(f"r{10 + i}", shift) for i, shift in enumerate(wanted.shifts)),
+    ]  # fmt: skip
+    body, (blocks, rest) = _wide if wide else _narrow, divmod(wanted.tiles, _GROUP)
+    parts = [repeated(generation, [], list(body(wanted, _GROUP)), blocks)] if blocks else []
+    parts += [repeated(generation, [], list(body(wanted, rest)), 1)] if rest else []
+    return [replace(parts[0], setup=setup), *parts[1:]]
 
 
 def _wanted(name: str, generation: str, options: Options) -> _Finish:
@@ -135,42 +135,41 @@ def _wanted(name: str, generation: str, options: Options) -> _Finish:
     return _Finish(shifts, _SIZES[result], options.has("RELU"), rounding, elements // tile, parts, vectors)
 
 
-def _shift(f: Function, number: int, shift: int) -> str:
-    """A shift register that holds a shift."""
-    register = f"s{1 + number % 3}"
-    f.set(f"r{10 + number % 3}", shift)
-    f.add(f"mov {register}, r{10 + number % 3}")
-    return register
+def _shift(wanted: _Finish, tile: int) -> tuple[Operation, str]:
+    """A micro-tile's shift, brought into a register of three in turn."""
+    register, source = f"s{1 + tile % 3}", f"r{10 + tile % len(wanted.shifts)}"
+    return Operation(f"shift {tile}", (f"mov {register}, {source}",)), register
 
 
-def _wide(f: Function, wanted: _Finish, group: int) -> None:
+def _wide(wanted: _Finish, tiles: int) -> Iterator[Operation]:
     """int32 by way of lanes of 64 bits, an access at a time; what changes nothing is left out."""
     vectors = wanted.vectors
     halves, up, down, signs = _WIDE[vectors.generation]
     sign, access = signs[not wanted.relu], vectors.access  # unsigned saturation makes 0 of what is negative
-    for number, shift in enumerate(wanted.shifts):
-        if shift == 0 and not wanted.relu:
-            f.add(f"padda [p0], #{4 * access}")
-            f.add(f"padda [p1], #{4 * access}")
+    for tile in range(tiles):
+        if wanted.shifts[tile % len(wanted.shifts)] == 0 and not wanted.relu:
+            yield from (Operation(f"skip {tile} {i}", (f"padda [p{i}], #{4 * access}",)) for i in range(2))
             continue
-        register = _shift(f, number, shift)
-        tile = group * len(wanted.shifts) + number
+        move, register = _shift(wanted, tile)
+        yield move
         for part in range(4):
-            lanes, place = f"{halves[part % 2]}{(2 * tile + part // 2) % vectors.accumulators}", f"{tile} {part}"
-            f.add(up.format(lanes, f"[p0], #{access}"), f"field {number}", place)
-            f.add(down.format(lanes, register, f"[p1], #{access}", sign), "", place)
+            lanes = f"{halves[part % 2]}{(2 * tile + part // 2) % vectors.accumulators}"
+            yield Operation(f"load {tile}.{part}", (up.format(lanes, f"[p0], #{access}"),), bank=_C)
+            text = down.format(lanes, register, f"[p1], #{access}", sign)
+            yield Operation(f"store {tile}.{part}", (text,), bank=_C)
 
 
-def _narrow(f: Function, wanted: _Finish, group: int) -> None:
-    """int8 and int16, dense from the tile's first byte: results never reach what other groups have still to read."""
-    place, first, vectors = f"group {group}", group * len(wanted.shifts), wanted.vectors
-    for number in range(len(wanted.shifts)):
+def _narrow(wanted: _Finish, tiles: int) -> Iterator[Operation]:
+    """int8 and int16, dense from the tile's first byte: results never reach what is still to be read."""
+    vectors = wanted.vectors
+    for tile in range(tiles):
         for part in vectors.parts:
-            text = f"vlda {part}{(first + number) % vectors.accumulators}, [p0], #{vectors.access}"
-            f.add(text, f"field {number}", place)
+            yield Operation(f"load {tile} {part}", (f"vlda {part}{tile}, [p0], #{vectors.access}",), bank=_C)
     suffix, parts = vectors.narrowed[wanted.size]
-    step = vectors.access * wanted.size // len(parts)
-    for number, shift in enumerate(wanted.shifts):
-        register, sums = _shift(f, number, shift), (first + number) % vectors.accumulators
+    step = vectors.rows * COLUMNS * wanted.size // len(parts)
+    for tile in range(tiles):
+        move, register = _shift(wanted, tile)
+        yield move
         for part in parts:
-            f.add(f"vst.srs{suffix} {part}{sums}, {register}, [p1], #{step}{vectors.signs[1]}", "", place)
+            text = f"vst.srs{suffix} {part}{tile}, {register}, [p1], #{step}{vectors.signs[1]}"
+            yield Operation(f"store {tile} {part}", (text,), bank=_C)

@@ -5,7 +5,8 @@ A block of a kernel is operations on named values (`dataflow`, `product`). Its s
 one after the other, are folded into a loop again (`trace`, `fold`).
 """
 
-from bdforge.codegen.pipeline.kernel import Pipelined, pipelined
+from bdforge.codegen.pipeline.function import Pipelined
+from bdforge.codegen.pipeline.kernel import pipelined
 from bdforge.codegen.pipeline.product import Product
 
 __all__ = ["Pipelined", "Product", "pipelined"]

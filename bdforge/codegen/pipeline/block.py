@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from bdforge.codegen.block import Op as Instruction
 from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.pipeline.dataflow import Op, Value, dependences, sample
+from bdforge.codegen.pipeline.dataflow import Op, Value, dependences, places
 from bdforge.codegen.pipeline.product import DEPTH, Region, block, parts_of
 from bdforge.codegen.pipeline.registers import coloured, lives
-from bdforge.isa import Isa, effects, load
-from bdforge.isa.modulo import Places, Problem, plans
+from bdforge.isa import load
+from bdforge.isa.modulo import Problem, plans
 
-_TOGETHER = {"lng": ("alu", "mv")}
 _MOST_IDLE, _IDLE_STEPS = 24, 3  # cycles and steps without products, after which a block is given up
 _SKEWS = (0, 1, 2)
 _TYPICAL_STEPS = 3  # the middle one of which is like all but the first and the last of any block
@@ -20,7 +20,10 @@ _LOADED, _STORED = 4, 6  # cycles from a load of C to the product that adds it, 
 
 @dataclass(frozen=True)
 class Scheduled:
-    """A block's ops with the cycle of each, its alternative, and registers of values; blocks follow each `period`."""
+    """A block's ops with the cycle of each, its alternative, and registers of values; blocks follow each `period`.
+
+    `clear` tells that its accesses to C keep clear of each other.
+    """
 
     region: Region
     interval: int
@@ -29,11 +32,14 @@ class Scheduled:
     issues: Sequence[int]
     choices: Sequence[int]
     registers: Mapping[Value, int]
+    clear: bool
 
-    @property
-    def span(self) -> int:
-        """Cycles from the first to the last issue, both included."""
-        return max(self.issues) + 1
+    def placed(self) -> list[tuple[int, Instruction]]:
+        """Instructions with their cycles."""
+        return [
+            (issue, Instruction(op.text(choice, self.registers), op.shown))
+            for op, issue, choice in zip(self.ops, self.issues, self.choices, strict=True)
+        ]
 
 
 @cache
@@ -80,13 +86,14 @@ def _attempt(
     ops = block(region, _takes(region, interval, period, freedom.after), interval)
     fixed = {i: _placed(steps, op, interval) for i, op in enumerate(ops) if op.step is not None}
     problem = Problem(
-        [_places(isa, op, freedom.strict) for op in ops], dependences(isa, ops), fixed,
+        [places(isa.generation, op, freedom.strict) for op in ops], dependences(isa, ops), fixed,
         [i for i, op in enumerate(ops) if op.step is None and op.late],
         min(at for at, _ in fixed.values()),
     )  # fmt: skip
     for plan in plans(problem, period):
         first = min(plan.issues)
-        return Scheduled(region, interval, period, ops, [i - first for i in plan.issues], plan.choices, registers)
+        issues = [at - first for at in plan.issues]
+        return Scheduled(region, interval, period, ops, issues, plan.choices, registers, freedom.strict)
     return None
 
 
@@ -115,7 +122,7 @@ def _steps(region: Region, interval: int) -> dict[str, tuple[int, int]] | None:
     lanes = {f"mac {i}": i * (1 + interval * region.skew) for i in range(len(region.lanes))}
     fixed = {i: (lanes[op.key], 0) for i, op in enumerate(ops) if op.key in lanes}
     problem = Problem(
-        [_places(isa, op, True) for op in ops], dependences(isa, ops), fixed,
+        [places(isa.generation, op) for op in ops], dependences(isa, ops), fixed,
         [i for i, op in enumerate(ops) if op.key not in lanes],
     )  # fmt: skip
     for plan in plans(problem, interval):
@@ -132,18 +139,3 @@ def _takes(region: Region, interval: int, period: int, after: bool) -> list[int]
     shares = [begin + _LOADED + (lane + 1) * room // lanes - lane * behind for lane in range(lanes)]
     latest = max(0, last - (region.results[0] != 0))  # which adds to a sum in place
     return [min(latest, max(0, round(share / interval))) for share in shares]
-
-
-def _places(isa: Isa, op: Op, strict: bool) -> Places:
-    """What an op's alternatives occupy: slots, units, and if `strict` the bank at the stage of the access."""
-    return tuple(tuple(_cells(isa, op, choice, strict)) for choice in range(len(op.texts)))
-
-
-def _cells(isa: Isa, op: Op, choice: int, strict: bool) -> Iterator[tuple[str, int]]:
-    found = sample(isa.generation, op, choice)
-    yield from ((slot, 0) for slot in _TOGETHER.get(found.form.slot, (found.form.slot,)))
-    for unit in effects(found).resources:
-        if not unit.reserved:
-            yield from ((unit.name, unit.cycle + later) for later in range(unit.cycles))
-    if strict and op.bank is not None:
-        yield f"bank {op.bank}", max(found.form.timing.memory_stages) - 1

@@ -14,12 +14,13 @@ from functools import cache
 from bdforge.codegen.errors import CodegenError
 from bdforge.isa import Access, EncodeError, Instruction, Isa, distance, effects, leaves, load
 from bdforge.isa.match import match
-from bdforge.isa.modulo import Edge
+from bdforge.isa.modulo import Edge, Places
 from bdforge.isa.registers import prefix
 
 Value = tuple[str, int]
 """A value in a vector register: its name, and the step that makes it."""
 
+_TOGETHER = {"lng": ("alu", "mv")}
 _HOLE = re.compile(r"\{(\w+)\}")
 
 
@@ -140,3 +141,18 @@ def _of_place(touched: Sequence[Touch], value: bool) -> Iterator[tuple[int, int,
 def _after_read(write: Access, read: Access) -> int:
     """Cycles from a read to a write that it must not see; negative ones let the write issue first."""
     return read.stage - write.stage + (write.bypass is not None and write.bypass == read.bypass)
+
+
+def places(generation: str, op: Op, strict: bool = True) -> Places:
+    """What an op's alternatives occupy: slots, units, and if `strict` the bank at the stage of the access."""
+    return tuple(tuple(_cells(generation, op, choice, strict)) for choice in range(len(op.texts)))
+
+
+def _cells(generation: str, op: Op, choice: int, strict: bool) -> Iterator[tuple[str, int]]:
+    found = sample(generation, op, choice)
+    yield from ((slot, 0) for slot in _TOGETHER.get(found.form.slot, (found.form.slot,)))
+    for unit in effects(found).resources:
+        if not unit.reserved:
+            yield from ((unit.name, unit.cycle + later) for later in range(unit.cycles))
+    if strict and op.bank is not None:
+        yield f"bank {op.bank}", max(found.form.timing.memory_stages) - 1

@@ -1,18 +1,16 @@
 """Pipelined kernels as functions of assembly, with the cycles that they take."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 
 from bdforge.codegen.block import Op
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.pipeline.block import Scheduled, scheduled
 from bdforge.codegen.pipeline.cover import covers
-from bdforge.codegen.pipeline.fold import Piece, folded, lines
+from bdforge.codegen.pipeline.function import Part, Pipelined, function, set_control, set_register
 from bdforge.codegen.pipeline.product import (
     CONF,
-    COUNTER,
     GIVEN,
     ONES,
     PART,
@@ -26,53 +24,31 @@ from bdforge.codegen.pipeline.product import (
     steppers,
     walks,
 )
-from bdforge.codegen.pipeline.trace import after_setup, declare_old, ended, returning, trace
-from bdforge.isa import load
 
 _SIGNED = 0x308  # products of 8 x 8 x 8 (AIE2: 4 x 8 x 8), both operands signed
 _TRANSPOSE = 35  # VSHUFFLE mode T8_8x8
 _MOVED = "m7"  # for what pointers start behind; a step that it holds is set later
 _MASKS, _ZEROS = 0xC0300C03, 0x55555555
-_SHORT = range(-1024, 1024)
-
-
-@dataclass(frozen=True)
-class Pipelined:
-    """A function of assembly: `cycles` from its first bundle to its return, without waits for banks."""
-
-    name: str
-    text: str
-    cycles: int
-    macs: int
-
-    @property
-    def macs_per_cycle(self) -> float:
-        """Over the whole call."""
-        return self.macs / self.cycles
 
 
 @lru_cache(maxsize=64)
 def pipelined(name: str, product: Product) -> Pipelined:
     """A kernel C += A B of some name; CodegenError where no schedule is found."""
-    isa, blocks = load(product.generation), _blocks(product)
-    pieces, told = [], []
-    for number, block in enumerate(blocks):
-        cycles = after_setup(isa, _setup(block, number, len(blocks)), trace(block))
-        (returning if number == len(blocks) - 1 else ended)(isa, cycles)
-        declare_old(isa, cycles)
-        found = folded(isa, cycles, block.period, f"{name}.blocks_{number}", COUNTER)
-        pieces += found
-        told += _told(block, found)
-    total = sum(len(piece.cycles) * piece.passes for piece in pieces)
-    made = Pipelined(name, "", total, product.m * product.k * product.n)
-    head = [
-        f"{name}: C += A B, {product.m} x {product.k} x {product.n} a call: {total} cycles (exact, but for banks), "
-        f"{made.macs_per_cycle:.0f} MACs a cycle.",
-        f"p0 = A, p1 = B, p2 = C{', r0 = part' if product.parts > 1 else ''}; layouts are those of kernels/{name}.cc.",
-        *told,
+    blocks, macs = _blocks(product), product.m * product.k * product.n
+    parts = [
+        Part(_setup(block, number, len(blocks)), block.placed(), block.period, block.region.blocks)
+        for number, block in enumerate(blocks)
     ]
-    text = [*(f"// {line}".rstrip() for line in head), f"        .globl  {name}", f"{name}:", *lines(isa, pieces)]
-    return Pipelined(name, "\n".join(text) + "\n", total, made.macs)
+
+    def about(cycles: int) -> list[str]:
+        size = f"{product.m} x {product.k} x {product.n}"
+        return [
+            f"{name}: C += A B, {size} a call: {cycles} cycles (exact), {macs / cycles:.0f} MACs a cycle.",
+            f"p0 = A, p1 = B, p2 = C{', r0 = part' if product.parts > 1 else ''}; layouts as in kernels/{name}.cc.",
+            *(line for block in blocks for line in _told(block)),
+        ]
+
+    return function(name, product.generation, parts, about, macs)
 
 
 def _blocks(product: Product) -> list[Scheduled]:
@@ -84,13 +60,16 @@ def _blocks(product: Product) -> list[Scheduled]:
     return [scheduled(region) for region in last]
 
 
-def _told(block: Scheduled, pieces: Sequence[Piece]) -> Iterator[str]:
+def _told(block: Scheduled) -> Iterator[str]:
     """The schedule as a table: a step of k in its cycles, with how many steps before each product's it issues."""
     region, steps = block.region, block.region.product.steps
     yield ""
     yield (
-        f"{region.blocks} blocks of {region.rows} x {region.columns} micro-tiles, one every {block.period} cycles "
-        f"({steps} steps of k, {block.interval} cycles each), {max(piece.passes for piece in pieces)} in a loop."
+        f"{region.blocks} blocks of {region.rows} x {region.columns} micro-tiles, one every {block.period} cycles: "
+        f"{steps} steps of k of {block.interval} cycles."
+    )
+    yield "No bank is used twice in a cycle if A, B and C have banks of their own" + (
+        "." if block.clear else ", but for loads and stores of C."
     )
     yield "What issues in each cycle of a step of k; [-1]: a step before the product of lane 0, [+1]: a step behind it."
     middle = [(op, at) for op, at in zip(block.ops, block.issues, strict=True) if op.step == 0]
@@ -104,14 +83,14 @@ def _setup(block: Scheduled, number: int, regions: int) -> list[Op]:
     region, product = block.region, block.region.product
     ops = list(_first(product, regions > 1) if number == 0 else _again())
     ops += _pointers(region)
-    ops.append(_set(CONF, _SIGNED, "8 x 8 products, both signed"))
+    ops.append(set_register(CONF, _SIGNED, "8 x 8 products, both signed"))
     if product.weights == "i2":
         ops += _fields(region)
     if product.turns_a or product.turns_b:
-        ops.append(_set(SHUFFLE, _TRANSPOSE))
+        ops.append(set_register(SHUFFLE, _TRANSPOSE))
     if product.generation == "aie2":
         ops += [Op(f"vbcst.32 x{i}, {CONF}") for i in _half_loaded(block)]
-    return ops + [_set(register, value) for register, value in steppers(region)[0].constants.items()]
+    return ops + [set_register(register, value) for register, value in steppers(region)[0].constants.items()]
 
 
 def _half_loaded(block: Scheduled) -> list[int]:
@@ -122,24 +101,22 @@ def _half_loaded(block: Scheduled) -> list[int]:
 def _first(product: Product, again: bool) -> Iterator[Op]:
     """Where a part of C begins, how narrow sums are converted, and arguments that later regions need too."""
     if product.parts > 1:
-        yield _set(SAVED["c in"], product.m * product.n * product.c_bytes)
+        yield set_register(SAVED["c in"], product.m * product.n * product.c_bytes)
         yield Op(f"mul {PART}, {PART}, {SAVED['c in']}", "rows of this part")
         yield Op(f"mov {_MOVED}, {PART}")
         yield Op(f"padda [p2], {_MOVED}")
     if again:
         yield from (Op(f"mov {saved}, {GIVEN[name]}") for name, saved in SAVED.items())
     if product.c_bytes < 4:
-        yield _set("r14", product.shift, "SHIFT")
+        yield set_register("r14", product.shift, "SHIFT")
         yield Op("mov s0, r14")
         controls = {"crRnd": product.rounding, "crSat": 1}
         if product.generation == "aie2p":
             controls |= {"crSRSMode": 0, "crUPSMode": 0}
         for register, value in controls.items():
-            yield _set("r15", value)
-            yield Op(f"movx {register}, r15")
+            yield from set_control(register, value)
     if product.weights == "i4":
-        yield _set("r15", 0, "4 bits")
-        yield Op("movx crUnpackSize, r15")
+        yield from set_control("crUnpackSize", 0, "4 bits")
 
 
 def _again() -> Iterator[Op]:
@@ -154,22 +131,16 @@ def _pointers(region: Region) -> Iterator[Op]:
             yield Op(f"mov {walk.pointer}, {GIVEN['c in' if name[0] == 'c' else f'{name[0]}0']}", name)
     for name, walk in found.items():
         if walk.start:
-            yield _set(_MOVED, walk.start)
+            yield set_register(_MOVED, walk.start)
             yield Op(f"padda [{walk.pointer}], {_MOVED}", name)
 
 
 def _fields(region: Region) -> Iterator[Op]:
     turn = 8 * region.columns
-    yield _set(TURN_DOWN, -turn)
-    yield _set(TURN_UP, 32 - turn)
-    yield _set(ONES, _ZEROS)
+    yield set_register(TURN_DOWN, -turn)
+    yield set_register(TURN_UP, 32 - turn)
+    yield set_register(ONES, _ZEROS)
     for j in range(region.columns):
         codes = (_MASKS >> 8 * j | _MASKS << 32 - 8 * j) & 0xFFFFFFFF
-        yield _set(field_registers(j)[0], codes, "masks of the fields")
-        yield _set(field_registers(j)[1], codes & _ZEROS, "their zeros")
-
-
-def _set(register: str, value: int, comment: str = "") -> Op:
-    """A constant in a register."""
-    value = (value + (1 << 31)) % (1 << 32) - (1 << 31)
-    return Op(f"mova {register}, #{value}" if value in _SHORT else f"movxm {register}, #{value}", comment)
+        yield set_register(field_registers(j)[0], codes, "masks of the fields")
+        yield set_register(field_registers(j)[1], codes & _ZEROS, "their zeros")

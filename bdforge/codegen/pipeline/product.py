@@ -21,7 +21,7 @@ GIVEN = {"a0": "p0", "b0": "p1", "c in": "p2"}
 """Pointers that are a kernel's arguments; others start as copies of them."""
 
 A_BANK, B_BANK, C_BANK = "A", "B", "C"
-CONF, SHUFFLE, PART, COUNTER = "r1", "r2", "r0", "r7"
+CONF, SHUFFLE, PART = "r1", "r2", "r0"
 SAVED = {"a0": "r6", "b0": "r12", "c in": "r13"}
 """Where arguments are kept for regions behind the first."""
 

@@ -1,11 +1,10 @@
-"""Cycles of a function: all its blocks one after the other behind its set-up, and what comes behind the last."""
+"""Cycles of a function: blocks one after the other behind their set-up, and what comes behind the last."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from bdforge.codegen.block import Op
-from bdforge.codegen.pipeline.block import Scheduled
 from bdforge.codegen.pipeline.dataflow import instruction
 from bdforge.codegen.schedule import placed
 from bdforge.isa import Isa, effects, leaves
@@ -28,17 +27,12 @@ class Cycle:
         return tuple(sorted(op.text for op in self.ops))
 
 
-def trace(block: Scheduled) -> list[Cycle]:
-    """All blocks of a region, each a period behind the one before, cycle by cycle."""
-    blocks = block.region.blocks
-    cycles = [Cycle() for _ in range((blocks - 1) * block.period + block.span)]
-    made = [
-        (issue, Op(op.text(choice, block.registers), op.shown))
-        for op, issue, choice in zip(block.ops, block.issues, block.choices, strict=True)
-    ]
-    for number in range(blocks):
-        for issue, op in made:
-            cycles[number * block.period + issue].ops.append(op)
+def trace(issues: Sequence[tuple[int, Op]], period: int, times: int) -> list[Cycle]:
+    """Blocks of instructions with their cycles, each a period behind the one before."""
+    cycles = [Cycle() for _ in range((times - 1) * period + max(issue for issue, _ in issues) + 1)]
+    for number in range(times):
+        for issue, op in issues:
+            cycles[number * period + issue].ops.append(op)
     return cycles
 
 

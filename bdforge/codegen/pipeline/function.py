@@ -1,0 +1,98 @@
+"""Functions of assembly made of parts, each a block of instructions that starts anew every few cycles."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from bdforge.codegen.block import Op
+from bdforge.codegen.errors import CodegenError
+from bdforge.codegen.pipeline.dataflow import Op as Operation
+from bdforge.codegen.pipeline.dataflow import dependences, instruction, places
+from bdforge.codegen.pipeline.fold import folded, lines
+from bdforge.codegen.pipeline.trace import after_setup, declare_old, ended, returning, trace
+from bdforge.isa import load
+from bdforge.isa.flow import DELAY_SLOTS
+from bdforge.isa.modulo import Problem, plans
+
+COUNTER = "r7"
+"""Counts the passes of a part's loop."""
+
+_MOST_PERIOD = 256
+_SHORT = range(-1024, 1024)
+_SHORTEST = range(-512, 512)  # in the move slot of both generations
+
+
+@dataclass(frozen=True)
+class Part:
+    """A set-up, and instructions with their cycles in a block that starts `times` times, every `period` cycles."""
+
+    setup: Sequence[Op]
+    issues: Sequence[tuple[int, Op]]
+    period: int
+    times: int
+
+
+@dataclass(frozen=True)
+class Pipelined:
+    """A function of assembly: `cycles` from its first bundle to its return, without waits for banks."""
+
+    name: str
+    text: str
+    cycles: int
+    macs: int = 0
+
+    @property
+    def macs_per_cycle(self) -> float:
+        """Over the whole call."""
+        return self.macs / self.cycles
+
+
+def function(
+    name: str, generation: str, parts: Sequence[Part], about: Callable[[int], Sequence[str]], macs: int = 0
+) -> Pipelined:  # fmt: skip
+    """The function of parts one after the other; `about` makes the comment at its head of its cycles."""
+    isa, pieces = load(generation), []
+    for number, part in enumerate(parts):
+        cycles = after_setup(isa, spread(generation, part.setup), trace(part.issues, part.period, part.times))
+        (returning if number == len(parts) - 1 else ended)(isa, cycles)
+        declare_old(isa, cycles)
+        period = part.period * -(-(DELAY_SLOTS + 2) // part.period)
+        pieces += folded(isa, cycles, period, f"{name}.blocks_{number}", COUNTER)
+    total = sum(len(piece.cycles) * piece.passes for piece in pieces)
+    head = [f"// {line}".rstrip() for line in about(total)]
+    text = [*head, f"        .globl  {name}", f"{name}:", *lines(isa, pieces)]
+    return Pipelined(name, "\n".join(text) + "\n", total, macs)
+
+
+def repeated(generation: str, setup: Sequence[Op], ops: Sequence[Operation], times: int) -> Part:
+    """A part whose blocks follow each other as soon as registers and units allow; its ops use no values."""
+    isa = load(generation)
+    problem = Problem([places(generation, op) for op in ops], dependences(isa, ops), {}, ())
+    for period in range(1, _MOST_PERIOD):
+        for plan in plans(problem, period):
+            first = min(plan.issues)
+            issues = [(at - first, Op(op.text(0, {}), op.shown)) for op, at in zip(ops, plan.issues, strict=True)]
+            return Part(setup, issues, period, times)
+    raise CodegenError(f"no period below {_MOST_PERIOD} cycles was found for {len(ops)} instructions")
+
+
+def set_register(register: str, value: int, comment: str = "") -> Op:
+    """A constant of 32 bits in a register."""
+    value = (value + (1 << 31)) % (1 << 32) - (1 << 31)
+    return Op(f"mova {register}, #{value}" if value in _SHORT else f"movxm {register}, #{value}", comment)
+
+
+def set_control(register: str, value: int, comment: str = "") -> list[Op]:
+    """A value in a control register, by way of r15."""
+    return [set_register("r15", value), Op(f"movx {register}, r15", comment)]
+
+
+def spread(generation: str, setup: Sequence[Op]) -> list[Op]:
+    """A set-up whose short constants go through the move slot too, where that has less to do than the load slot."""
+    slots = Counter(instruction(generation, op.text).form.slot for op in setup)
+    more, ops = (slots["lda"] - slots["mv"] - slots["lng"]) // 2, list(setup)
+    for at in range(len(ops) - 1, -1, -1):
+        name, _, rest = ops[at].text.partition(" ")
+        if more > 0 and name == "mova" and int(rest.partition("#")[2]) in _SHORTEST:
+            ops[at], more = replace(ops[at], text=f"mov {rest}"), more - 1
+    return ops

@@ -51,7 +51,7 @@ void multiply_by_all(const Shape& sizes, const std::int8_t* a, const std::int8_t
 
 }  // namespace
 
-std::vector<double> cpu_runs(const Options& options) {
+std::vector<double> cpu_runs(const Options& options, Energy& energy) {
     const Shape sizes{options.sizes.at("M"), options.sizes.at("K"), options.sizes.at("N")};
     std::vector<std::int8_t> a(sizes.M * sizes.K), w(sizes.N * sizes.K);
     for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<std::int8_t>(i * 37 % 251);
@@ -59,11 +59,13 @@ std::vector<double> cpu_runs(const Options& options) {
     std::vector<std::int32_t> c(sizes.M * sizes.N);
     std::vector<double> times_ms;
     for (std::size_t i = 0; i < options.warmup + options.iterations; ++i) {
+        if (i == options.warmup) energy.start();
         const auto start = std::chrono::steady_clock::now();
         multiply_by_all(sizes, a.data(), w.data(), c.data());
         const auto passed = std::chrono::steady_clock::now() - start;
         if (i >= options.warmup) times_ms.push_back(std::chrono::duration<double, std::milli>(passed).count());
     }
+    energy.stop();
     return times_ms;
 }
 

@@ -16,12 +16,19 @@ namespace {
 
 enum Exit { good = 0, wrong = 1, refused = 2, failed = 3 };
 
+/// Energy of the timed runs, of so many jobs each.
+void tell(const bdforge::cli::Options& options, const bdforge::Energy& energy, std::size_t jobs) {
+    if (options.energy) std::printf("energy: %s\n", energy.told(options.iterations * jobs).c_str());
+}
+
 int run(const bdforge::cli::Options& options) {
     using namespace bdforge;
+    Energy energy(options.energy ? powercap_folder() : "");
     if (options.device == "cpu") {
         const Sizes& sizes = options.sizes;
         std::printf("processor: int8, %zu x %zu x %zu\n", sizes.at("M"), sizes.at("K"), sizes.at("N"));
-        std::puts(cli::timing(sizes, 1, cli::cpu_runs(options), true).c_str());
+        std::puts(cli::timing(sizes, 1, cli::cpu_runs(options, energy), true).c_str());
+        tell(options, energy, 1);
         return good;
     }
     const Device device = Device::open(options.device);
@@ -33,7 +40,7 @@ int run(const bdforge::cli::Options& options) {
     const std::string b = trial.residents.empty() ? "" : ", B " + std::to_string(trial.residents[0].bytes()) + " bytes";
     std::printf("problem: %s%s, stream %zu words\n", cli::told(design, sizes).c_str(), b.c_str(),
                 trial.jobs.front().stream_words());
-    const std::vector<double> times_ms = cli::timed_runs(design, trial.jobs, options);
+    const std::vector<double> times_ms = cli::timed_runs(design, trial.jobs, options, energy);
     if (options.verify) {
         const std::string mismatch = cli::first_mismatch(trial, design, options);
         if (!mismatch.empty()) {
@@ -51,6 +58,7 @@ int run(const bdforge::cli::Options& options) {
     }
     if (options.verify) std::printf("verified: %zu elements\n", elements);
     std::puts(cli::timing(sizes, trial.jobs.size(), times_ms, device.is_npu()).c_str());
+    tell(options, energy, trial.jobs.size());
     return good;
 }
 

@@ -26,6 +26,7 @@ struct Number {
 
 constexpr Flag flags[] = {
     {"--verify", "--verify", &Options::verify},
+    {"--energy", "--energy", &Options::energy},
     {"--any-device", "--any-device", &Options::any_device},
     {"-h", "--help", &Options::help},
 };
@@ -139,6 +140,7 @@ Runs a design on an NPU and says how long it took: C (M x N) = A (M x K) * W (K 
   --wait HOW          sequences wait for "column" after column, or "wide", for all at once (as the design says)
   --in-flight COUNT   with --wait: steps at a time, 1 to 4, wide 1 (the most)
   --warmup COUNT      runs before them (2)
+  --energy            joules of the timed runs by RAPL, where the processor's counters can be read (as root)
   --timeout MS        longest wait for one run (10000)
   -d, --device NAME   XRT's index, PCI address, or "emulated", which needs no NPU and is slow (0); "cpu" times
                       an int8 GEMM of these sizes on the processor instead, without a design

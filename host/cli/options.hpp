@@ -28,6 +28,7 @@ struct Options {
     std::size_t warmup = 2;
     std::size_t timeout_ms = 10'000;
     bool verify = false;
+    bool energy = false;
     bool generic = false;  // sizes by name
     bool any_device = false;
     bool help = false;

@@ -159,7 +159,7 @@ NpyArray fetched(const Job& job, const Design& design, const OperandShape& opera
     return array;
 }
 
-std::vector<double> timed_runs(const Design& design, const std::vector<Job>& jobs, const Options& options) {
+std::vector<double> timed_runs(const Design& design, const std::vector<Job>& jobs, const Options& options, Energy& energy) {
     const std::chrono::milliseconds timeout{options.timeout_ms};
     std::optional<Batch> batch;
     if (jobs.size() > 1) batch.emplace(Batch::of(design, jobs));
@@ -170,11 +170,13 @@ std::vector<double> timed_runs(const Design& design, const std::vector<Job>& job
     };
     for (std::size_t i = 0; i < options.warmup; ++i) run_all();
     std::vector<double> times_ms;
+    energy.start();
     for (std::size_t i = 0; i < options.iterations; ++i) {
         const auto start = std::chrono::steady_clock::now();
         run_all();
         times_ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
     }
+    energy.stop();
     return times_ms;
 }
 

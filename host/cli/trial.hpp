@@ -5,6 +5,7 @@
 
 #include "bdforge/bdforge.hpp"
 #include "bdforge/npy.hpp"
+#include "energy.hpp"
 #include "options.hpp"
 
 namespace bdforge::cli {
@@ -37,7 +38,7 @@ NpyArray fetched(const Job& job, const Design& design, const OperandShape& opera
 std::string first_mismatch(const Trial& trial, const Design& design, const Options& options);
 
 /// Milliseconds of each timed run, of all jobs together: by a batch where there are several.
-std::vector<double> timed_runs(const Design& design, const std::vector<Job>& jobs, const Options& options);
+std::vector<double> timed_runs(const Design& design, const std::vector<Job>& jobs, const Options& options, Energy& energy);
 
 /// Lowest and median time of `jobs` jobs, and their rate where they multiply matrices, with a label that says where they
 /// come from.

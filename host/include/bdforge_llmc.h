@@ -1,7 +1,7 @@
 #ifndef BDFORGE_LLMC_H
 #define BDFORGE_LLMC_H
 /* llm.c's linear layers on the NPU: matmul_forward and matmul_backward with its arguments and meaning, to be linked in
- * place of its own, as examples/gpt2 does.
+ * place of its own, as examples/gpt2 does; docs/training.md.
  *
  * Products run on the designs that bdforge_llmc_start was given, in bf16 with sums in f32. What they do not take, or fail
  * at, is computed on the processor in f32: each such product says so on stderr once, with its sizes and the reason.

@@ -41,6 +41,19 @@ def test_a_gemm_is_run_verified_and_labelled(program: Path, design: Path, sizes:
     assert lines[3].startswith("emulated, no NPU: 3 runs, lowest ")
 
 
+def test_energy_is_read_where_the_processor_shows_it(program: Path, tmp_path: Path):
+    words = [program, "-d", "cpu", "-M", "8", "-K", "64", "-N", "8", "-i", "2", "--energy"]
+    zone = tmp_path / "intel-rapl:0"
+    none = run(*words, environ={"BDFORGE_POWERCAP": str(tmp_path)})
+    zone.mkdir()
+    for name, text in (("name", "package-0"), ("energy_uj", "5"), ("max_energy_range_uj", "9")):
+        (zone / name).write_text(text + "\n")
+    read = run(*words, environ={"BDFORGE_POWERCAP": str(tmp_path)})
+    assert (none.returncode, none.stderr, read.returncode, read.stderr) == (0, "", 0, "")
+    assert none.stdout.splitlines()[-1].startswith(f"energy: not read: {tmp_path} has no package's counter; ")
+    assert read.stdout.splitlines()[-1] == "energy: 0.000 J of package-0, 0.0000 J a run (RAPL: all that ran)"
+
+
 @pytest.mark.parametrize("words", [("--wait", "wide"), ("--wait", "column", "--in-flight", "1")])
 def test_how_sequences_wait_can_be_chosen(program: Path, design: Path, words: tuple[str, ...]):
     """Another stream, the same C: with wide waits of two columns it is shorter by 16 bytes a step."""

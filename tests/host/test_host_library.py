@@ -32,10 +32,10 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    "group",
-    ["json", "files", "limits", "manifest", "design", "gemm", "job", "memory", "machine", "emulated", "own_server"],
-)
+GROUPS = ("json", "files", "limits", "manifest", "design", "gemm", "job", "memory", "machine", "emulated")
+
+
+@pytest.mark.parametrize("group", [*GROUPS, "own_server", "energy"])
 def test_the_librarys_cases_pass_under_sanitizers(build: Path, data: Path, group: str):
     done = run(build / "tests" / "unit", data, group)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from bdforge.perf.plots.figure import save
-from tools.docs import accuracy, bitnet, emulated, family, features, isa_forms, kernel_costs
+from tools.docs import accuracy, bitnet, emulated, family, features, isa_forms, kernel_costs, training
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES: dict[str, Callable[[], str]] = {
@@ -20,6 +20,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "family": family.page,
     "isa_forms": isa_forms.page,
     "kernel_costs": kernel_costs.page,
+    "training": training.page,
 }
 """Pages that the repository holds; a test keeps them current."""
 PICTURES = {"bitnet": bitnet.picture}

@@ -1,0 +1,57 @@
+#include <filesystem>
+#include <fstream>
+
+#include "energy.hpp"
+#include "unit.hpp"
+
+using bdforge::Energy;
+using unit::check_contains;
+using unit::check_equal;
+
+namespace {
+
+/// A powercap of two packages, with parts that must not be counted twice.
+class Powercap {
+public:
+    Powercap() {
+        std::filesystem::remove_all(folder);
+        for (const auto& [zone, name] : {std::pair("intel-rapl:0", "package-0"), std::pair("intel-rapl:0:0", "core"),
+                                         std::pair("intel-rapl:1", "package-1"), std::pair("intel-rapl:2", "psys")}) {
+            std::filesystem::create_directories(folder + "/" + zone);
+            write(std::string(zone) + "/name", name);
+            write(std::string(zone) + "/max_energy_range_uj", "10000000");
+            write(std::string(zone) + "/energy_uj", "9000000");
+        }
+    }
+    ~Powercap() { std::filesystem::remove_all(folder); }
+
+    void write(const std::string& file, const std::string& text) const { std::ofstream(folder + "/" + file) << text << '\n'; }
+
+    const std::string folder = unit::data_folder() + "/powercap";
+};
+
+}  // namespace
+
+UNIT_CASE("energy", packages_are_summed_over_the_end_of_their_counters) {
+    const Powercap powercap;
+    Energy energy(powercap.folder);
+    energy.start();
+    powercap.write("intel-rapl:0/energy_uj", "9500000");
+    powercap.write("intel-rapl:1/energy_uj", "250000");
+    powercap.write("intel-rapl:0:0/energy_uj", "9400000");
+    energy.stop();
+    check_equal(energy.told(5), std::string("1.750 J of package-0, package-1, 0.3500 J a run (RAPL: all that ran)"), "told");
+}
+
+UNIT_CASE("energy", what_is_missing_is_told_in_one_sentence) {
+    const Powercap powercap;
+    Energy energy(powercap.folder);
+    std::filesystem::remove(powercap.folder + "/intel-rapl:1/energy_uj");
+    energy.start();
+    energy.stop();
+    check_contains(energy.told(1), "not read: " + powercap.folder + "/intel-rapl:1/energy_uj cannot be read; run this as root");
+    Energy none(powercap.folder + "/no");
+    none.start();
+    none.stop();
+    check_contains(none.told(1), "not read: " + powercap.folder + "/no has no package's counter");
+}

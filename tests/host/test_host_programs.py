@@ -13,6 +13,8 @@ from library_builds import sanitized_build, small_plan
 
 from bdforge.devices import TileKind, device_named, mlir_device_named
 from bdforge.operators import manifest, plan, spec_from
+from bdforge.operators.contraction import contraction, plan_contraction
+from bdforge.operators.gemm import plan_gemm
 from bdforge.sequences import (
     Builder,
     Expr,
@@ -30,6 +32,8 @@ from bdforge.sequences.expressions import LARGEST, LEAST, OPERATIONS, operate
 from bdforge.sequences.words import illegal, operations, target_facts
 from bdforge.txn.bd import BdError
 from bdforge.txn.codec import TxnError, encode
+from support.built_designs import spec_content
+from support.tccg import random_case, tccg
 
 DEVICE = mlir_device_named("npu2")
 LIMITS = DEVICE.generation.limits(TileKind.SHIM)
@@ -480,3 +484,21 @@ def test_texts_cut_anywhere_are_refused_by_name(probe):
     text = line(content_of(copying()), [3000])
     ends = np.random.default_rng(3).integers(1, len(text), 100)
     assert all(answer.startswith("ManifestError: line:1:") for answer in probe([text[:end] for end in ends]))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [tccg()[8].reduced, tccg()[9].reduced, tccg()[21].reduced, random_case(3), random_case(17)],
+    ids=lambda c: c.expression,
+)
+def test_contractions_are_sequences_as_any(probe, case):
+    """Programs of an array's own GEMM and of contractions differ in their data alone."""
+    spec = spec_from(spec_content(8, 8, 8, types=("int8", "int8", "int32"), layouts="row row row"), "tensors")
+    found = plan_contraction(contraction(case.expression, case.sizes), plan_gemm(spec, device_named("strix_halo")))
+    program = load_program(content_of(found.program))
+    parameters = [found.problem.sizes[name] for name in program.parameters]
+    target = target_facts(mlir_device_named(found.mlir_device))
+    (answer,) = probe([line(content_of(program), parameters, target=target)])
+    assert json.loads(answer) == found.sequence(found.problem).words().tolist()
+    (refused,) = probe([line(content_of(program), [size + 1 for size in parameters], target=target)])
+    assert "this program is for" in refused

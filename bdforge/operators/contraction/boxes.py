@@ -5,7 +5,7 @@ last one moves back until it ends with the dimension, and what it covers twice i
 staged, the dimension grows with zeros instead (`padded`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
@@ -91,13 +91,15 @@ class Spread:
     """How the tiles of a group are dealt to `units` rows or columns of the array, step by step.
 
     Every unit has a tile in each step, so none idles while another works; where tiles do not go round, some are
-    computed twice. `unit`: the dimension whose neighbouring tiles lie on neighbouring units; "" where tiles are counted
-    over all dimensions. `run`: the dimension along which `turns` steps follow one another at equal distances.
+    computed twice. `unit` is the dimension along which units differ: neighbouring tiles lie on neighbouring units, or
+    each has a `chunk` of tiles that follow one another; "" where tiles are counted over all dimensions. `run`: the
+    dimension along which `turns` steps follow one another at equal distances.
     """
 
     box: Box
     units: int
     unit: str = ""
+    chunk: int = 0
     run: str = ""
     turns: int = 1
 
@@ -114,15 +116,22 @@ class Spread:
     @property
     def run_stride(self) -> int:
         """Tiles along `run` from turn to turn."""
-        return self.units if self.unit == self.run else 1
+        return self.units if self.unit == self.run and not self.chunk else 1
+
+    @property
+    def joined(self) -> bool:
+        """Whether the units' tiles lie at equal distances, one along `unit`."""
+        return bool(self.unit) and not self.chunk
 
     def _digits(self) -> list[int]:
-        return [part.count // self._span(part) for part in self.box]
+        return [self._own(part) // self._turns(part) for part in self.box]
 
-    def _span(self, part: Part) -> int:
-        """Tiles of a dimension that one step takes."""
-        units = self.units if part.dim.name == self.unit else 1
-        return units * (self.turns if part.dim.name == self.run else 1)
+    def _own(self, part: Part) -> int:
+        """Tiles along a dimension that each unit has."""
+        return (self.chunk or part.count // self.units) if part.dim.name == self.unit else part.count
+
+    def _turns(self, part: Part) -> int:
+        return self.turns if part.dim.name == self.run else 1
 
     def indices(self, step: Expr | int, unit: int) -> Indices:
         """The tile of a unit in the first turn of a step, along each dimension."""
@@ -130,32 +139,60 @@ class Spread:
             total = box_count(self.box)
             step = least(least(step * self.units, max(total - self.units, 0)) + unit, total - 1)
         found, below = {}, 1
-        for part, digits in zip(
-            reversed(self.box), reversed(self._digits() if self.unit else self._counts()), strict=True
-        ):
-            name, index = part.dim.name, (step // below) % digits if digits > 1 else 0
-            found[name] = index * self._span(part) + unit * (name == self.unit) if self.unit else index
+        for part, digits in zip(reversed(self.box), reversed(self._digits()), strict=True):
+            index = (step // below) % digits if digits > 1 else 0
+            found[part.dim.name] = self._index(part, index, unit) if self.unit else index
             below *= digits
         return found
 
-    def _counts(self) -> list[int]:
-        return [part.count for part in self.box]
+    def _index(self, part: Part, digit: Expr | int, unit: int) -> Expr | int:
+        if part.dim.name != self.unit:
+            return digit * self._turns(part)
+        if self.chunk:
+            return digit * self._turns(part) + min(unit * self.chunk, part.count - self.chunk)
+        return digit * (self.units * self._turns(part)) + unit
 
 
-def spreads(box: Box, units: int, most_turns: int) -> Spread:
+Near = Callable[[Part, int], bool]
+"""Whether a task can move on by so many tiles of a dimension."""
+
+
+def spreads(box: Box, units: int, most_turns: int, near: Near = lambda part, tiles: True) -> Spread:
     """The best way to deal tiles: regularly, with as many turns as can be, where that makes few more of them."""
     even = Spread(box, units)
-    fitting = [part for part in box if part.regular and part.grown(units).count % units == 0]
-    if not fitting:
-        return even
-    unit = min(fitting, key=lambda part: part.grown(units).count / part.count)
-    box = tuple(part.grown(units) if part is unit else part for part in box)
-    if box_count(box) > MORE_TILES * units * even.tiles:
-        return even
+    found = [one for part in box for one in _along(box, part, units, most_turns, near)]
+    few = [one for one in found if one.tiles <= MORE_TILES * even.tiles]
+    return min(few, key=lambda one: (one.steps, one.tiles)) if few else even
 
-    def turns(part: Part) -> int:
-        count = part.count // (units if part.dim.name == unit.dim.name else 1)
-        return max(d for d in range(1, min(count, most_turns) + 1) if count % d == 0)
 
-    run = max((part for part in box if part.regular), key=turns)
-    return Spread(box, units, unit.dim.name, run.dim.name, turns(run))
+def _along(box: Box, part: Part, units: int, most_turns: int, near: Near) -> Iterator[Spread]:
+    """Ways to deal the tiles along one dimension: side by side, and in chunks."""
+    if not part.regular or part.count < units:
+        return
+    grown = tuple(one.grown(units) if one is part else one for one in box)
+    if part.grown(units).count % units == 0:
+        yield from (
+            Spread(grown, units, part.dim.name, 0, run.dim.name, turns)
+            for run, turns in _runs(grown, part.dim.name, part.grown(units).count // units, units, most_turns, near)
+        )
+    if most_turns > 1:
+        least_chunk = -(-part.count // units)
+        longest = min(max(least_chunk, int(least_chunk * MORE_TILES)), part.count)
+        chunk = max(range(least_chunk, longest + 1), key=lambda size: (_turns(size, most_turns), -size))
+        for size in {least_chunk, chunk}:
+            yield from (
+                Spread(box, units, part.dim.name, size, run.dim.name, turns)
+                for run, turns in _runs(box, part.dim.name, size, 1, most_turns, near)
+            )
+
+
+def _runs(box: Box, unit: str, own: int, apart: int, most: int, near: Near) -> Iterator[tuple[Part, int]]:
+    """Dimensions along which steps may run, and how many; `own` tiles of the dealt one, `apart` from each other."""
+    for part in box:
+        here = part.dim.name == unit
+        reached = part.regular and near(part, apart if here else 1)
+        yield part, _turns(own if here else part.count, most) if reached else 1
+
+
+def _turns(count: int, most: int) -> int:
+    return max(d for d in range(1, min(count, most) + 1) if count % d == 0)

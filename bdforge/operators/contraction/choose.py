@@ -10,7 +10,7 @@ from heapq import nsmallest
 from itertools import count, product
 
 from bdforge.devices import Device
-from bdforge.operators.contraction.boxes import Box, Part, splits, spreads, waste
+from bdforge.operators.contraction.boxes import Box, Near, Part, splits, spreads, waste
 from bdforge.operators.contraction.dims import Contraction, ContractionError, Dim, Kind
 from bdforge.operators.contraction.price import Price, price
 from bdforge.operators.contraction.program import Mapped
@@ -137,7 +137,8 @@ def _mapped(tiles: Tiles, stages: Sequence[bool], walked: Walked, reasons: dict[
         reasons["K is no whole number of slabs: stage A or B, for zeros in what is read twice"] = None
         return None
     most = walked.limits.iteration_wrap_max
-    rows, columns = spreads(tiles.m, walked.tiling.rows, 1), spreads(tiles.n, walked.tiling.columns, most)
+    rows = spreads(tiles.m, walked.tiling.rows, 1)
+    columns = spreads(tiles.n, walked.tiling.columns, most, _near(stages, walked))
     tiles = replace(tiles, m=rows.box, n=columns.box)
     sides = _sides(tiles, stages, walked)
     for side in sides:
@@ -145,6 +146,17 @@ def _mapped(tiles: Tiles, stages: Sequence[bool], walked: Walked, reasons: dict[
             reasons[f"{side.name} in place: {faults[0]}"] = None
             return None
     return _within_steps(Mapped(sides, rows, columns, walked))
+
+
+def _near(stages: Sequence[bool], walked: Walked) -> Near:
+    """Whether tasks of B and C that are in place can move on so far."""
+    stores = [(tensor, store) for tensor, store in ((1, walked.tiling.b), (2, walked.tiling.c)) if not stages[tensor]]
+
+    def near(part: Part, tiles: int) -> bool:
+        steps = (store.words(tiles * part.size * (part.dim.strides[tensor] or 0)) for tensor, store in stores)
+        return all(step <= walked.limits.step_max for step in steps)
+
+    return near
 
 
 def _sides(tiles: Tiles, stages: Sequence[bool], walked: Walked) -> tuple[Side, Side, Side]:

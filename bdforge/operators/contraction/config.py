@@ -107,16 +107,18 @@ def config_of(mapped: Mapped) -> Config:
 
 
 def _dealt(spread: Spread, kind: str) -> Iterator[Level]:
-    """Loops over tiles: steps, turns of a step, units of the array."""
+    """Loops over tiles, outermost first: chunks of units, steps, turns of a step, units side by side."""
     for part in spread.box:
-        name, step, left = part.dim.name, part.size, part.count
-        here = [("spatial", spread.units)] if name == spread.unit else []
-        here += [("shared", spread.turns)] if name == spread.run and spread.turns > 1 else []
-        levels = []
-        for how, size in here:
-            levels.append(_level(part, kind, how, size, step))  # type: ignore[arg-type]
-            step, left = step * size, left // size
-        yield from [_level(part, kind, "seq", left, step), *reversed(levels)]
+        dealt, size = part.dim.name == spread.unit, part.size
+        side_by_side, turns = dealt and not spread.chunk, spread.turns if part.dim.name == spread.run else 1
+        inner = spread.units if side_by_side else 1
+        own = spread.chunk or part.count // spread.units if dealt else part.count
+        if dealt and spread.chunk:
+            yield _level(part, kind, "spatial", spread.units, size * spread.chunk)
+        yield _level(part, kind, "seq", own // turns, size * inner * turns)
+        yield _level(part, kind, "shared", turns, size * inner)
+        if side_by_side:
+            yield _level(part, kind, "spatial", spread.units, size)
 
 
 def _level(part: Part, kind: str, how: Exec, size: int, step: int) -> Level:

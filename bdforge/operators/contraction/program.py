@@ -58,7 +58,7 @@ class Mapped:
     @property
     def joined(self) -> bool:
         """Whether one walk of C goes through all core rows' tiles."""
-        if not self.rows.unit:
+        if not self.rows.joined:
             return False
         try:
             return len(self.c_chain().bds) <= self.walked.tiling.rows

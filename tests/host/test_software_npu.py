@@ -1,5 +1,7 @@
 """The software NPU as programs without XRT see it: by ioctls alone."""
 
+import errno
+import json
 import os
 import shutil
 import subprocess
@@ -82,6 +84,14 @@ def test_an_xclbin_of_machine_code_runs_alone_in_a_folder(environ: Mapping[str, 
     subprocess.run(words, env=environ, input=b"\n", stdout=subprocess.DEVNULL, check=True, timeout=60)
     shutil.copy(alone / "2.bin", design.folder)
     np.testing.assert_array_equal(read_result(design, SIZES), expected)
+
+
+def test_a_context_has_32_units_and_a_command_4096_handles(environ: Mapping[str, str], tmp_path: Path):
+    ((design, _),) = designs(tmp_path, 1)
+    done = run(sys.executable, "-m", "support.npu_limits", design.folder, environ=dict(environ))
+    assert done.returncode == 0, done.stderr
+    last = {"1 units": 0, "32 units": 0, "4096 handles": 0}
+    assert json.loads(done.stdout) == last | dict.fromkeys(("0 units", "33 units", "4097 handles"), errno.EINVAL)
 
 
 @pytest.mark.slow

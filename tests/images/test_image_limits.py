@@ -63,6 +63,20 @@ def test_what_follows_a_segment_up_to_a_word_is_known(size: int, more: int):
     assert (len(segment.data), len(segment.tail)) == (size, more)
 
 
+@pytest.mark.parametrize(("size", "padded"), [(1, 4), (4, 4), (5, 8), (16, 16)])
+def test_code_is_padded_to_whole_words_and_no_more(size: int, padded: int):
+    (segment,) = core_segments(core_elf("aie2p", [(0, b"\1" * size)], [], [], {}))[0]
+    assert segment.data == b"\1" * size + bytes(padded - size)
+
+
+@pytest.mark.parametrize("generation", ["aie2", "aie2p"])
+def test_an_elf_says_its_generation_and_names_addresses_only(generation: str):
+    symbols = {"main": 0, "SIZE": 0, "table": 0x4000}
+    elf = core_elf(generation, [(0, bytes(16))], [], [], symbols, frozenset(["SIZE"]), frozenset(["SIZE"]))
+    _, found, names = core_segments(elf)
+    assert (found, names[0]) == (generation, "main")
+
+
 @pytest.mark.parametrize("exported", ["one", "two"])
 def test_of_two_names_of_an_address_the_global_one_is_taken(exported: str):
     elf = core_elf("aie2p", [(0, bytes(16))], [], [], {"one": 0, "two": 0}, frozenset([exported]))

@@ -150,3 +150,8 @@ def test_a_rule_needs_its_port_on_and_leads_to_masters_of_its_msel(changed: dict
 @pytest.mark.parametrize(("word", "keeps"), [(0xC0000021, True), (0xC00000A1, False)])
 def test_a_master_port_drops_headers_where_it_is_told_to(word: int, keeps: bool):
     assert written(PACKETS | {0x3F000: word}).keeps == {MASTER: keeps}
+
+
+def test_only_ids_that_a_rule_takes_make_streams_and_none_is_lost_at_its_source():
+    found = [(stream.source, stream.packet_id, stream.lost) for stream in written(PACKETS).streams()]
+    assert found == [(SLAVE, 3, [])]

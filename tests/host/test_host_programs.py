@@ -15,6 +15,7 @@ from bdforge.devices import TileKind, device_named, mlir_device_named
 from bdforge.operators import manifest, plan, spec_from
 from bdforge.operators.contraction import contraction, plan_contraction
 from bdforge.operators.gemm import plan_gemm
+from bdforge.operators.gemm import spec_from as gemm_spec
 from bdforge.sequences import (
     Builder,
     Expr,
@@ -493,7 +494,7 @@ def test_texts_cut_anywhere_are_refused_by_name(probe):
 )
 def test_contractions_are_sequences_as_any(probe, case):
     """Programs of an array's own GEMM and of contractions differ in their data alone."""
-    spec = spec_from(spec_content(8, 8, 8, types=("int8", "int8", "int32"), layouts="row row row"), "tensors")
+    spec = gemm_spec(spec_content(8, 8, 8, types=("int8", "int8", "int32"), layouts="row row row"), "tensors")
     found = plan_contraction(contraction(case.expression, case.sizes), plan_gemm(spec, device_named("strix_halo")))
     program = load_program(content_of(found.program))
     parameters = [found.problem.sizes[name] for name in program.parameters]

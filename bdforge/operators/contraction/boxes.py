@@ -157,11 +157,14 @@ Near = Callable[[Part, int], bool]
 """Whether a task can move on by so many tiles of a dimension."""
 
 
-def spreads(box: Box, units: int, most_turns: int, near: Near = lambda part, tiles: True) -> Spread:
-    """The best way to deal tiles: regularly, with as many turns as can be, where that makes few more of them."""
-    even = Spread(box, units)
-    found = [one for part in box for one in _along(box, part, units, most_turns, near)]
-    few = [one for one in found if one.tiles <= MORE_TILES * even.tiles]
+def spreads(box: Box, units: int, most_turns: int, near: Near = lambda part, tiles: True, along: str = "") -> Spread:
+    """The best way to deal tiles: regularly, with as many turns as can be, where that makes few more of them.
+
+    `along`: the dimension that is dealt, whatever it takes, where there is a way.
+    """
+    even, parts = Spread(box, units), [part for part in box if along in ("", part.dim.name)]
+    found = [one for part in parts for one in _along(box, part, units, most_turns, near)]
+    few = [one for one in found if along or one.tiles <= MORE_TILES * even.tiles]
     return min(few, key=lambda one: (one.steps, one.tiles)) if few else even
 
 

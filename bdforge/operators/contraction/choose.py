@@ -36,16 +36,32 @@ class Choice:
     price: Price
 
 
-def choose(found: Contraction, walked: Walked, device: Device, staged: str | None = None, once: str = "") -> Choice:
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What is not to be chosen: boxes of M, N and K, and the dimensions dealt to rows and columns ("": any)."""
+
+    boxes: tuple[Box, Box, Box]
+    rows: str = ""
+    columns: str = ""
+
+
+def choose(
+    found: Contraction,
+    walked: Walked,
+    device: Device,
+    staged: str | None = None,
+    once: str = "",
+    given: Given | None = None,
+) -> Choice:
     """The cheapest mapping; `staged` names the operands to stage (of A, B, C) where that is not to be chosen.
 
     Operands in `once` are staged before and cost nothing. ContractionError with the reasons where nothing fits.
     """
     reasons: dict[str, None] = {}
-    turned = [found, found.exchanged()] if walked.types[0] == walked.types[1] else [found]
+    turned = [found, found.exchanged()] if walked.types[0] == walked.types[1] and given is None else [found]
     priced, number = [], count()
     for contraction in turned:
-        for mapped in _mappings(contraction, walked, staged, reasons):
+        for mapped in _mappings(contraction, walked, staged, given, reasons):
             try:
                 priced.append((price(mapped, device), next(number), contraction, mapped))
             except WalkReason as reason:
@@ -71,7 +87,7 @@ def _refusal(mapped: Mapped) -> str | None:
 
 
 def _mappings(
-    contraction: Contraction, walked: Walked, staged: str | None, reasons: dict[str, None]
+    contraction: Contraction, walked: Walked, staged: str | None, given: Given | None, reasons: dict[str, None]
 ) -> Iterator[Mapped]:
     packed = walked.tiling.b.order == "packed"
     for stages in product((False, True), repeat=3):
@@ -80,15 +96,24 @@ def _mappings(
             staged is not None and named != "".join(sorted(set(staged) | {*("B" * packed)}))
         ):
             continue
-        tiling, fused = walked.tiling, contraction.fused([i for i, stage in enumerate(stages) if not stage])
-        boxes = [
-            list(_boxes(fused, kind, size, stages, reasons))
-            for kind, size in _sized(("M", tiling.m), ("N", tiling.n), ("K", tiling.k_mt))
-        ]
+        here = [i for i, stage in enumerate(stages) if not stage]
+        fused = contraction if given else contraction.fused(here)
         batch = tuple(Part(dim, 1, dim.size) for dim in fused.of("C"))
-        for m, n, k in product(*boxes):
-            if (mapped := _mapped(Tiles(batch, m, n, k), stages, walked, reasons)) is not None:
+        units = (given.rows, given.columns) if given else ("", "")
+        for m, n, k in product(*_choices(fused, stages, walked, given, reasons)):
+            if (mapped := _mapped(Tiles(batch, m, n, k), stages, walked, reasons, units)) is not None:
                 yield mapped
+
+
+def _choices(
+    fused: Contraction, stages: Sequence[bool], walked: Walked, given: Given | None, reasons: dict[str, None]
+) -> list[list[Box]]:
+    """Boxes of M, N and K that are tried."""
+    if given:
+        return [[box] for box in given.boxes]
+    tiling = walked.tiling
+    sizes = _sized(("M", tiling.m), ("N", tiling.n), ("K", tiling.k_mt))
+    return [list(_boxes(fused, kind, size, stages, reasons)) for kind, size in sizes]
 
 
 def _sized(*sizes: tuple[Kind, int]) -> tuple[tuple[Kind, int], ...]:
@@ -131,14 +156,19 @@ def _staged(tensors: Sequence[int]) -> str:
     return " and ".join(NAMES[tensor] for tensor in tensors)
 
 
-def _mapped(tiles: Tiles, stages: Sequence[bool], walked: Walked, reasons: dict[str, None]) -> Mapped | None:
+def _mapped(
+    tiles: Tiles, stages: Sequence[bool], walked: Walked, reasons: dict[str, None], units: tuple[str, str] = ("", "")
+) -> Mapped | None:
     """A mapping where operands in place can be; None, with the reasons, where not."""
     if not (stages[0] or stages[1]) and any(not part.regular for part in tiles.k):
         reasons["K is no whole number of slabs: stage A or B, for zeros in what is read twice"] = None
         return None
     most = walked.limits.iteration_wrap_max
-    rows = spreads(tiles.m, walked.tiling.rows, 1)
-    columns = spreads(tiles.n, walked.tiling.columns, most, _near(stages, walked))
+    rows = spreads(tiles.m, walked.tiling.rows, 1, along=units[0])
+    columns = spreads(tiles.n, walked.tiling.columns, most, _near(stages, walked), units[1])
+    if odd := [name for name, spread in zip(units, (rows, columns), strict=True) if name and spread.unit != name]:
+        reasons[f"spatial dimension {odd[0]}: its tiles cannot be dealt out regularly; name another, or none"] = None
+        return None
     tiles = replace(tiles, m=rows.box, n=columns.box)
     sides = _sides(tiles, stages, walked)
     for side in sides:

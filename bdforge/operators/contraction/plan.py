@@ -10,8 +10,9 @@ import numpy as np
 from bdforge.design.model import Design
 from bdforge.devices import Device
 from bdforge.devices.types import PEAK_MACS, TYPES
-from bdforge.operators.contraction.boxes import Part
-from bdforge.operators.contraction.choose import Choice, choose
+from bdforge.operators.contraction.boxes import Part, box_size
+from bdforge.operators.contraction.choose import Choice, Given, choose
+from bdforge.operators.contraction.config import Config
 from bdforge.operators.contraction.dims import Contraction, ContractionError
 from bdforge.operators.contraction.sides import Side
 from bdforge.operators.gemm.plan import Plan as GemmPlan
@@ -152,13 +153,37 @@ def plan_contraction(
     `staged` names the operands (A, B, C) that the host stages, which is chosen otherwise; those in `once` are staged
     before, so that their copies cost nothing.
     """
+    return _planned(contraction, gemm, staged, once, None)
+
+
+def plan_config(config: Config, gemm: GemmPlan, staged: str | None = None, once: str = "") -> ContractionPlan:
+    """Plan a tiled execution configuration: its prim dimensions are the tile, its spatial ones are dealt out.
+
+    ContractionError where the prim sizes of a type are not the design's, and as of `plan_contraction`.
+    """
+    tile = gemm.tiling
+    boxes = []
+    for kind, name, size in (("M", "m", tile.m), ("N", "n", tile.n), ("K", "k_mt", tile.k_mt)):
+        box = config.box(kind)
+        if box_size(box) != size or not box:
+            raise ContractionError(
+                f"prim dimensions of type {kind} make {box_size(box)}; design {gemm.spec.name} has {name} = {size}"
+            )
+        boxes.append(box)
+    given = Given((boxes[0], boxes[1], boxes[2]), config.unit("M"), config.unit("N"))
+    return _planned(config.contraction, gemm, staged, once, given)
+
+
+def _planned(
+    contraction: Contraction, gemm: GemmPlan, staged: str | None, once: str, given: Given | None
+) -> ContractionPlan:
     if reasons := list(_unfit(gemm.spec)):
         raise ContractionError("\n  - ".join([f"design {gemm.spec.name} takes no contractions:", *reasons]))
     walks = walked(gemm.spec, gemm.kernel, gemm.tiling, gemm.design, gemm.device)
     depth = prod(dim.size for dim in contraction.of("K"))
     if depth > gemm.kernel.depth_limit:
         raise ContractionError(f"K = {depth} could overflow the sums; at most {gemm.kernel.depth_limit}")
-    return ContractionPlan(gemm, choose(contraction, walks, gemm.device, staged, once))
+    return ContractionPlan(gemm, choose(contraction, walks, gemm.device, staged, once, given))
 
 
 def _unfit(spec: GemmSpec):

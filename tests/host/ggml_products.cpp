@@ -14,6 +14,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -57,16 +58,24 @@ struct Weights {
     }
 };
 
-/// Rows of whole numbers that quantising leaves as they are: each has one of magnitude 127.
+/// Rows of whole numbers that quantising leaves as they are: each has one of magnitude 127, and no other.
 std::vector<int> rows(int M, int K, unsigned seed) {
     std::mt19937 random(seed);
     std::vector<int> x(static_cast<std::size_t>(M * K));
-    for (int& value : x) value = static_cast<int>(random() % 255) - 127;
+    for (int& value : x) value = static_cast<int>(random() % 253) - 126;
     for (int row = 0; row < M; ++row) x[static_cast<std::size_t>(row * K)] = row % 2 == 0 ? 127 : -127;
     return x;
 }
 
-/// A graph of products of the same rows, in memory of its own.
+/// The same as floats, which are to be rounded to them.
+std::vector<float> unrounded(const std::vector<int>& whole) {
+    std::vector<float> x(whole.begin(), whole.end());
+    for (std::size_t i = 0; i < x.size(); ++i)
+        if (std::abs(whole[i]) < 127) x[i] += 0.2F * (static_cast<float>(i % 5) - 2);
+    return x;
+}
+
+/// A graph of products of the same rows, and of one with other rows, in memory of its own.
 class Graph {
 public:
     Graph(ggml_backend_t backend, ggml_type type, int K, int M, const std::vector<int>& columns, bool marked)
@@ -74,11 +83,11 @@ public:
         ggml_context* const at = context_.get();
         for (const int N : columns) weights.push_back(ggml_new_tensor_2d(at, type, K, N));
         x = ggml_new_tensor_2d(at, GGML_TYPE_F32, K, M);
+        other = ggml_new_tensor_2d(at, GGML_TYPE_F32, K, M);
         graph_ = ggml_new_graph(at);
-        for (ggml_tensor* each : weights) {
-            y.push_back(ggml_mul_mat(at, each, x));
-            ggml_build_forward_expand(graph_, y.back());
-        }
+        for (ggml_tensor* each : weights) y.push_back(ggml_mul_mat(at, each, x));
+        y.push_back(ggml_mul_mat(at, weights.front(), other));
+        for (ggml_tensor* each : y) ggml_build_forward_expand(graph_, each);
         buffer_.reset(ggml_backend_alloc_ctx_tensors(at, backend));
         if (marked) ggml_backend_buffer_set_usage(buffer_.get(), GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
     }
@@ -89,9 +98,11 @@ public:
         const auto bytes = content.packed(weights[index]->type);
         ggml_backend_tensor_set(weights[index], bytes.data(), 0, bytes.size());
     }
-    void set_rows(const std::vector<int>& values) {
-        const std::vector<float> floats(values.begin(), values.end());
-        ggml_backend_tensor_set(x, floats.data(), 0, floats.size() * sizeof(float));
+    void set_rows(const std::vector<int>& values, const std::vector<int>& others) {
+        for (const auto& [tensor, whole] : {std::pair(x, &values), std::pair(other, &others)}) {
+            const std::vector<float> floats = unrounded(*whole);
+            ggml_backend_tensor_set(tensor, floats.data(), 0, floats.size() * sizeof(float));
+        }
     }
     ggml_status compute() { return ggml_backend_graph_compute(backend_, graph_); }
 
@@ -113,7 +124,7 @@ public:
     }
 
     std::vector<ggml_tensor*> weights, y;
-    ggml_tensor* x;
+    ggml_tensor *x, *other;
 
 private:
     ggml_backend_t backend_;
@@ -131,19 +142,20 @@ void good(const std::string& fault) {
     if (!fault.empty()) fail(fault);
 }
 
-/// Two products of the same rows; `alike`: whether each matrix has one scale.
+/// Two products of the same rows and one of others; `alike`: whether each matrix has one scale.
 void sums(ggml_backend_t backend, ggml_type type, bool alike, int M, double error) {
     constexpr int K = 3 * block;
-    const std::vector<int> columns{70, 33}, x = rows(M, K, 7);
+    const std::vector<int> columns{70, 33}, x = rows(M, K, 7), other = rows(M, K, 8);
     Graph graph(backend, type, K, M, columns, true);
     if (!graph.ours()) fail("the product is not taken");
-    graph.set_rows(x);
+    graph.set_rows(x, other);
     const Weights first(K, 70, alike, 1), second(K, 33, alike, 2), third(K, 33, alike, 3);
     graph.set(0, first), graph.set(1, second);
     for (int turn = 0; turn < 2; ++turn) {
         if (graph.compute() != GGML_STATUS_SUCCESS) fail("computing");
         good(graph.fault(0, first, x, error));
         good(graph.fault(1, second, x, error));
+        good(graph.fault(2, first, other, error));
     }
     graph.set(1, third);  // another model's, at the same address
     if (graph.compute() != GGML_STATUS_SUCCESS) fail("computing");
@@ -157,7 +169,7 @@ void no_numbers(ggml_backend_t backend, double error) {
     std::vector<int> x = rows(M, K, 5);
     Graph graph(backend, GGML_TYPE_TQ2_0, K, M, {N}, false);
     const Weights content(K, N, true, 4);
-    graph.set(0, content), graph.set_rows(x);
+    graph.set(0, content), graph.set_rows(x, x);
     const float infinity = std::numeric_limits<float>::infinity();
     ggml_backend_tensor_set(graph.x, &infinity, (K + 9) * sizeof(float), sizeof(float));  // in row 1
     if (graph.compute() != GGML_STATUS_SUCCESS) fail("computing");
@@ -174,7 +186,7 @@ void no_numbers(ggml_backend_t backend, double error) {
 /// Code 3 of TQ2_0 means 2, which the array has no room for.
 void not_ternary(ggml_backend_t backend) {
     Graph graph(backend, GGML_TYPE_TQ2_0, block, 2, {33}, false);
-    graph.set(0, Weights(block, 33, true, 1)), graph.set_rows(rows(2, block, 1));
+    graph.set(0, Weights(block, 33, true, 1)), graph.set_rows(rows(2, block, 1), rows(2, block, 2));
     const std::uint8_t threes = 0xff;
     for (std::size_t row = 0; row < 33; ++row)
         ggml_backend_tensor_set(graph.weights[0], &threes, row * ggml_row_size(GGML_TYPE_TQ2_0, block) + 5, 1);
@@ -191,7 +203,7 @@ void threads(ggml_backend_dev_t device, double error) {
         const std::vector<int> x = rows(M, K, which);
         const Weights content(K, N, which == 0, which);
         Graph graph(stream.get(), GGML_TYPE_TQ1_0, K, M, {N}, true);
-        graph.set(0, content), graph.set_rows(x);
+        graph.set(0, content), graph.set_rows(x, x);
         for (int turn = 0; turn < 4 && faults[which].empty(); ++turn)
             faults[which] = graph.compute() == GGML_STATUS_SUCCESS ? graph.fault(0, content, x, error) : "computing";
     };
@@ -212,6 +224,9 @@ int main(int, char** words) {
     ggml_backend_dev_t device = ggml_backend_dev_by_name("bdforge");
     if (device == nullptr) fail("no device bdforge");
     ggml_backend_ptr backend(ggml_backend_dev_init(device, nullptr));
+    void* const found = ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(device), "ggml_backend_set_n_threads");
+    if (found == nullptr) fail("threads cannot be set");
+    reinterpret_cast<ggml_backend_set_n_threads_t>(found)(backend.get(), 3);
     for (const ggml_type type : {GGML_TYPE_TQ2_0, GGML_TYPE_TQ1_0})
         for (const bool alike : {true, false}) sums(backend.get(), type, alike, alike ? 21 : 2, error);
     no_numbers(backend.get(), error);

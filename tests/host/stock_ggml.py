@@ -1,5 +1,6 @@
 """Stock ggml with our backend and the programs that tests run with it, built once."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ HOST = WITH_XRT / "host"
 BACKEND = HOST / "lib" / "libggml-bdforge.so"
 
 
+@cache
 def stock_ggml() -> Packages:
     """The packages, with which libggml-bdforge.so and the programs are built; skips where they cannot be had."""
     try:

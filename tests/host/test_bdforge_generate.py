@@ -48,7 +48,7 @@ def in_python(model: Path, design: PlannedDesign, prompt: Sequence[int], count: 
 @pytest.mark.parametrize(
     ("sizes", "kind", "seed"),
     [((256, 512, 2, 4, 2, 64, 300, 256), "TQ2_0", 5), ((256, 1024, 1, 4, 4, 64, 260, 100), "TQ1_0", 8),
-     ((512, 768, 3, 8, 4, 64, 500, 300), "TQ2_0", 6)],
+     pytest.param((512, 768, 3, 8, 4, 64, 500, 300), "TQ2_0", 6, marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_random_models_go_on_as_in_python(
     program: Generate, design: PlannedDesign, tmp_path: Path, sizes: tuple[int, ...], kind: str, seed: int

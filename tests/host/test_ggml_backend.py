@@ -69,7 +69,7 @@ def test_products_are_the_sums_in_whole_numbers(stock: Stock, design: str, withi
     done = stock(ours(request.getfixturevalue(design).folder), HOST / "tests" / "ggml_products", within)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(done.stdout.splitlines()) == 9
-    assert re.findall(COUNTS, done.stderr)[-1] == ("31", "16", "16")
+    assert re.findall(COUNTS, done.stderr)[-1] == ("47", "32", "17")
     assert "row 1, block 0 holds other values than -d, 0 and d" in done.stderr
 
 

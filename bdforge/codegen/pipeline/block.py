@@ -13,8 +13,10 @@ from bdforge.isa import load
 from bdforge.isa.modulo import Problem, plans
 
 _MOST_IDLE, _IDLE_STEPS = 24, 3  # cycles and steps without products, after which a block is given up
-_SKEWS = (0, 1, 2)
+_SKEWS = (0, 0.5, 0.75, 1, 2)
 _TYPICAL_STEPS = 3  # the middle one of which is like all but the first and the last of any block
+_BRANCH = ((("alu", 0), ("mv", 0)),)
+"""Slots of one cycle that are left for the branch of a loop of blocks."""
 _LOADED, _STORED = 4, 6  # cycles from a load of C to the product that adds it, and from the last product to a store
 
 
@@ -86,14 +88,15 @@ def _attempt(
     ops = block(region, _takes(region, interval, period, freedom.after), interval)
     fixed = {i: _placed(steps, op, interval) for i, op in enumerate(ops) if op.step is not None}
     problem = Problem(
-        [places(isa.generation, op, freedom.strict) for op in ops], dependences(isa, ops), fixed,
+        [*(places(isa.generation, op, freedom.strict) for op in ops), _BRANCH], dependences(isa, ops), fixed,
         [i for i, op in enumerate(ops) if op.step is None and op.late],
         min(at for at, _ in fixed.values()),
     )  # fmt: skip
     for plan in plans(problem, period):
-        first = min(plan.issues)
-        issues = [at - first for at in plan.issues]
-        return Scheduled(region, interval, period, ops, issues, plan.choices, registers, freedom.strict)
+        first = min(plan.issues[: len(ops)])
+        issues = [at - first for at in plan.issues[: len(ops)]]
+        choices = plan.choices[: len(ops)]
+        return Scheduled(region, interval, period, ops, issues, choices, registers, freedom.strict)
     return None
 
 
@@ -119,7 +122,7 @@ def _steps(region: Region, interval: int) -> dict[str, tuple[int, int]] | None:
     isa = load(region.product.generation)
     typical = replace(region, product=replace(region.product, k=_TYPICAL_STEPS * DEPTH))
     ops = [op for op in block(typical, (0,) * len(region.lanes), interval) if op.step == 1]
-    lanes = {f"mac {i}": i * (1 + interval * region.skew) for i in range(len(region.lanes))}
+    lanes = {f"mac {i}": region.behind(i, interval) for i in range(len(region.lanes))}
     fixed = {i: (lanes[op.key], 0) for i, op in enumerate(ops) if op.key in lanes}
     problem = Problem(
         [places(isa.generation, op) for op in ops], dependences(isa, ops), fixed,
@@ -133,9 +136,12 @@ def _steps(region: Region, interval: int) -> dict[str, tuple[int, int]] | None:
 def _takes(region: Region, interval: int, period: int, after: bool) -> list[int]:
     """In which step each lane adds what C was: evenly over the block, or over what the stores of C leave of it."""
     lanes, last = len(region.lanes), region.product.steps - 1
-    behind, first_store = 1 + interval * region.skew, interval * last + _STORED
-    begin = first_store + behind * (lanes - 1) + parts_of(region.product) - period if after else -period // lanes
+    first_store = interval * last + _STORED
+    stored = first_store + region.behind(lanes - 1, interval) + parts_of(region.product)
+    begin = stored - period if after else -period // lanes
     room = first_store - begin if after else period
-    shares = [begin + _LOADED + (lane + 1) * room // lanes - lane * behind for lane in range(lanes)]
+    shares = [
+        begin + _LOADED + (lane + 1) * room // lanes - region.behind(lane, interval) for lane in range(lanes)
+    ]  # fmt: skip
     latest = max(0, last - (region.results[0] != 0))  # which adds to a sum in place
     return [min(latest, max(0, round(share / interval))) for share in shares]

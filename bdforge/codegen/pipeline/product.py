@@ -79,7 +79,7 @@ class Region:
     """A part of C that blocks of `rows` x `columns` micro-tiles cover: (first, blocks) of both.
 
     `lanes` are its micro-tiles in the order in which they end, `skew` the steps of k by which each lane is behind the
-    one before.
+    one before: with 1/2 every other one is.
     """
 
     product: Product
@@ -87,13 +87,17 @@ class Region:
     columns: int
     down: tuple[int, int] = (0, 1)
     across: tuple[int, int] = (0, 1)
-    skew: int = 1
+    skew: float = 1
 
     @property
     def lanes(self) -> tuple[tuple[int, int], ...]:
         """(row, column) of the block, boustrophedon: a tile of A or B is held for the next lane only."""
         rows = [[(i, j) for j in range(self.columns)] for i in range(self.rows)]
         return tuple(lane for i, row in enumerate(rows) for lane in (row[::-1] if i % 2 else row))
+
+    def behind(self, lane: int, interval: int) -> int:
+        """Cycles by which a lane is behind the first, if a step takes `interval` of them."""
+        return lane + interval * int(lane * self.skew)
 
     @property
     def fields(self) -> int:

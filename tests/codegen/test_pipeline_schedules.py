@@ -1,0 +1,76 @@
+"""Schedules of blocks hold what they promise: dependences, units, registers; walks and loops have tests of kernels."""
+
+import pytest
+
+from bdforge.codegen.errors import CodegenError
+from bdforge.codegen.pipeline.block import Scheduled, scheduled
+from bdforge.codegen.pipeline.cover import covers
+from bdforge.codegen.pipeline.dataflow import dependences, places
+from bdforge.codegen.pipeline.product import Product, Region
+from bdforge.codegen.pipeline.registers import Life, clashes, coloured, lives
+from bdforge.codegen.pipeline.walks import Steppers, Walk
+from bdforge.isa import load
+
+REGIONS = [
+    Region(Product("aie2p", "i2", 4, 32, 40, 32), 4, 1, (0, 1), (0, 4)),
+    Region(Product("aie2p", "i2", 4, 16, 64, 32), 2, 2, (0, 1), (0, 2)),
+    Region(Product("aie2p", "i8", 4, 32, 56, 32, turns_a=True), 2, 2, (0, 2), (0, 2)),
+    Region(Product("aie2p", "i4", 2, 24, 24, 16), 1, 2, (0, 3), (0, 1)),
+    Region(Product("aie2", "i8", 1, 16, 40, 32), 2, 2, (0, 2), (0, 2)),
+]
+
+
+@pytest.fixture(params=REGIONS, ids=lambda r: f"{r.product.generation}-{r.product.weights}-{r.rows}x{r.columns}")
+def block(request) -> Scheduled:
+    return scheduled(request.param)
+
+
+def test_blocks_keep_all_distances_to_themselves_and_to_the_next_one(block):
+    isa = load(block.region.product.generation)
+    assert block.period >= block.interval * block.region.product.steps
+    for edge in dependences(isa, block.ops):
+        apart = block.issues[edge.later] + block.period * edge.distance - block.issues[edge.earlier]
+        assert apart >= edge.delay, (block.ops[edge.earlier], block.ops[edge.later])
+
+
+def test_blocks_share_no_unit_and_no_bank(block):
+    taken = set()
+    for op, issue, choice in zip(block.ops, block.issues, block.choices, strict=True):
+        for unit, cycle in places(block.region.product.generation, op, block.clear)[choice]:
+            cell = unit, (issue + cycle) % block.period
+            assert cell not in taken, (op, cell)
+            taken.add(cell)
+
+
+def test_values_meet_in_no_register(block):
+    found = lives(load(block.region.product.generation), block.ops, block.issues)
+    assert set(block.registers.values()) <= set(block.region.registers)
+    assert not clashes(found, block.period, block.registers)
+
+
+def test_arcs_on_a_circle_are_coloured_with_as_many_registers_as_meet():
+    arcs = [Life(("a", 0), 0, 4), Life(("b", 0), 3, 7), Life(("c", 0), 5, 9), Life(("d", 0), 8, 11)]
+    colours = coloured(arcs, 10, range(2))
+    assert colours is not None
+    assert not clashes(arcs, 10, colours)
+    assert coloured(arcs, 10, range(1)) is None
+    assert clashes(arcs, 10, dict.fromkeys(colours, 0)) != []
+    assert coloured([Life(("a", 0), 0, 12)], 10, range(3)) is None  # it meets itself
+
+
+def test_every_tile_is_covered_once():
+    for m, n in ((8, 32), (40, 64), (88, 96)):
+        for regions in covers(Product("aie2p", "i8", 4, m, 16, n)):
+            tiles = [
+                (r.down[0] + i, r.across[0] + j)
+                for r in regions
+                for i in range(r.down[1] * r.rows)
+                for j in range(r.across[1] * r.columns)
+            ]
+            assert sorted(tiles) == [(i, j) for i in range(m // 8) for j in range(n // 8)]
+
+
+def test_a_block_that_walks_in_too_many_ways_is_refused():
+    walks = [Walk(f"p{i}", (0, 64), ((2, 1000 + 64 * i), (3, 64), (4, 4096))) for i in range(5)]
+    with pytest.raises(CodegenError, match="more ways than a core has registers for steps"):
+        Steppers(range(-512, 449), 64).walks(walks)

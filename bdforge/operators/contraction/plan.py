@@ -182,7 +182,9 @@ def _planned(
     walks = walked(gemm.spec, gemm.kernel, gemm.tiling, gemm.design, gemm.device)
     depth = prod(dim.size for dim in contraction.of("K"))
     if depth > gemm.kernel.depth_limit:
-        raise ContractionError(f"K = {depth} could overflow the sums; at most {gemm.kernel.depth_limit}")
+        raise ContractionError(
+            f"K = {depth} could overflow the sums; at most {gemm.kernel.depth_limit}: contract parts of K and add them"
+        )
     return ContractionPlan(gemm, choose(contraction, walks, gemm.device, staged, once, given))
 
 

@@ -155,6 +155,23 @@ def test_registers_that_aie2_reads_unnamed(family, register, stage, count):
     assert len(found) == count
 
 
+@pytest.mark.parametrize(("names", "register", "stage"), [
+    (("JL", "JL_IND"), "lr", 4), (("PADDA_sp_imm", "PADDB_sp_imm"), "sp", 1), (("ABS", "ADC", "ADD"), "srCarry", 1),
+])  # fmt: skip
+def test_registers_that_aie2_writes_unnamed(names, register, stage):
+    written = {form.name: form.timing.implicit_defs.get(register) for form in isa.load("aie2").forms.values()}
+    assert {name: written[name] for name in names} == dict.fromkeys(names, stage)
+
+
+@pytest.mark.parametrize(("family", "stages", "count"), [
+    (r"V?LD|V?ST_", (5,), 214), (r"VST_\w*(SRS|CONV)", (7,), 54), (r"ST_\w*S(8|16)(_|$)", (5, 11), 12),
+])  # fmt: skip
+def test_cycles_in_which_aie2_uses_memory(family, stages, count):
+    """Stores of less than a word read first, and write six cycles later."""
+    found = [f.name for f in isa.load("aie2").forms.values() if f.timing.memory_stages == stages]
+    assert len([name for name in found if re.match(family, name)]) == len(found) == count
+
+
 def test_ports_follow_the_operands_register():
     isa_ = isa.load("aie2p")
 

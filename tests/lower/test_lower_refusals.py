@@ -2,6 +2,7 @@
 
 import pytest
 
+from bdforge.devices.bd_registers import MEMTILE_BD
 from bdforge.emulator.strictness import Strictness
 from bdforge.images.build import program_of
 from bdforge.lower import configuration
@@ -189,3 +190,21 @@ def test_a_padding_value_of_a_bd_is_lost():
     without, warnings = lowered(body.replace("VALUE", "0"))
     assert warnings == []
     assert found.operations == without.operations
+
+
+def test_padding_before_and_after_stand_in_fields_of_their_own():
+    body = """%m = aie.tile(1, 1)
+    %b = aie.buffer(%m) {sym_name = "b", address = 0 : i32} : memref<64xi32>
+    aie.memtile_dma(%m) {
+      %0 = aie.dma_start(MM2S, 0, ^bd, ^end)
+    ^bd:
+      aie.dma_bd(%b : memref<64xi32>, 0, 60, [<size = 2, stride = 16>, <size = 4, stride = 1>],
+        [<const_pad_before = 3, const_pad_after = 1>, <const_pad_before = 2, const_pad_after = 4>]) {bd_id = 0 : i32}
+      aie.next_bd ^bd
+    ^end:
+      aie.end
+    }"""
+    (block,) = (op for op in lowered(body)[0].init if isinstance(op, BlockWrite))
+    fields = MEMTILE_BD.decode(block.words)
+    pads = [fields[f"d{dimension}_pad_{side}"] for dimension in range(3) for side in ("before", "after")]
+    assert pads == [2, 4, 3, 1, 0, 0]

@@ -53,10 +53,10 @@ def test_a_pdi_leaves_the_state_of_its_writes():
 def test_masks_keep_other_bits_and_bytes():
     state = ArrayState([
         Write(0x1D000, 0xFFFF), MaskWrite(0x1D000, 0x1200, 0xFF00), BlockWrite(0x200400, (0x04030201,)),
-        MaskWrite(0x200404, 0xAABBCCDD, 0xFFFF), MaskWrite(0x1F000, 0x400, 0xC00), MaskWrite(0x1F000, 0x4000, 0xC000),
+        MaskWrite(0x200404, 0xAABB00DD, 0xFFFF), MaskWrite(0x1F000, 0x400, 0xC00), MaskWrite(0x1F000, 0x4000, 0xC000),
     ])  # fmt: skip
     assert state.tiles[0, 0].bds[0][0] == 0x12FF
-    assert list(state.tiles[0, 2].memory.spans()) == [(0x400, bytes([1, 2, 3, 4, 0xDD, 0xCC]))]
+    assert list(state.tiles[0, 2].memory.spans()) == [(0x400, bytes([1, 2, 3, 4, 0xDD, 0]))]
     assert state.tiles[0, 0].of(What.MUX) == {(): 0x4400}
 
 

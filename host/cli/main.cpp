@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cpu.hpp"
@@ -14,29 +16,45 @@
 
 namespace {
 
+using namespace bdforge;
+using cli::Options;
+
 enum Exit { good = 0, wrong = 1, refused = 2, failed = 3 };
 
 /// Energy of the timed runs, of so many jobs each.
-void tell(const bdforge::cli::Options& options, const bdforge::Energy& energy, std::size_t jobs) {
+void tell(const Options& options, const Energy& energy, std::size_t jobs) {
     if (options.energy) std::printf("energy: %s\n", energy.told(options.iterations * jobs).c_str());
 }
 
-int run(const bdforge::cli::Options& options) {
-    using namespace bdforge;
+/// How a problem ended, and what a run of it took.
+struct Ran {
+    Exit code;
+    double median_ms;
+};
+
+double median(std::vector<double> times_ms) {
+    std::sort(times_ms.begin(), times_ms.end());
+    return times_ms[times_ms.size() / 2];
+}
+
+Ran run_on_processor(const Options& options) {
     Energy energy(options.energy ? powercap_folder() : "");
-    if (options.device == "cpu") {
-        const Sizes& sizes = options.sizes;
-        std::printf("processor: int8, %zu x %zu x %zu\n", sizes.at("M"), sizes.at("K"), sizes.at("N"));
-        std::puts(cli::timing(sizes, 1, cli::cpu_runs(options, energy), true).c_str());
-        tell(options, energy, 1);
-        return good;
-    }
-    const Device device = Device::open(options.device);
-    const Design design = Design::load(device, options.design, {"", "", options.any_device, {options.wait, options.in_flight}});
+    const Sizes& sizes = options.sizes;
+    std::printf("processor: int8, %zu x %zu x %zu\n", sizes.at("M"), sizes.at("K"), sizes.at("N"));
+    const std::vector<double> times_ms = cli::cpu_runs(options, energy);
+    std::puts(cli::timing(sizes, 1, times_ms, true).c_str());
+    tell(options, energy, 1);
+    return {good, median(times_ms)};
+}
+
+/// `first`: of the design, which is then told.
+Ran run_on(const Device& device, const Design& design, const Options& options, bool first) {
+    Energy energy(options.energy ? powercap_folder() : "");
     const cli::Trial trial = cli::make_trial(options, design);
     const Sizes& sizes = trial.problem.sizes;
-    std::printf("design: %s for %s on %s\n", design.manifest().design.c_str(), design.manifest().device.c_str(),
-                device.name().c_str());
+    if (first)
+        std::printf("design: %s for %s on %s\n", design.manifest().design.c_str(), design.manifest().device.c_str(),
+                    device.name().c_str());
     const std::string b = trial.residents.empty() ? "" : ", B " + std::to_string(trial.residents[0].bytes()) + " bytes";
     std::printf("problem: %s%s, stream %zu words\n", cli::told(design, sizes).c_str(), b.c_str(),
                 trial.jobs.front().stream_words());
@@ -46,7 +64,7 @@ int run(const bdforge::cli::Options& options) {
         if (!mismatch.empty()) {
             std::fprintf(stderr, "bdforge-gemm: wrong result: %s; run it on the emulated array: bdforge run\n",
                          mismatch.c_str());
-            return wrong;
+            return {wrong, 0};
         }
     }
     std::size_t elements = 0;
@@ -59,7 +77,34 @@ int run(const bdforge::cli::Options& options) {
     if (options.verify) std::printf("verified: %zu elements\n", elements);
     std::puts(cli::timing(sizes, trial.jobs.size(), times_ms, device.is_npu()).c_str());
     tell(options, energy, trial.jobs.size());
+    return {good, median(times_ms)};
+}
+
+/// Runs every problem, and adds up those of --shapes.
+template <class Run>
+int run_all(const Options& options, const char* label, Run run) {
+    if (options.shapes.empty()) return run(options).code;
+    double total_ms = 0;
+    std::size_t times = 0;
+    for (const cli::Weighed& shape : options.shapes) {
+        Options one = options;
+        one.sizes = shape.sizes;
+        const Ran ran = run(one);
+        if (ran.code != good) return ran.code;
+        times += shape.times, total_ms += static_cast<double>(shape.times) * ran.median_ms / static_cast<double>(options.batch);
+    }
+    std::printf("%s: all %zu, %.3f ms by their medians\n", label, times, total_ms);
     return good;
+}
+
+int run(const Options& options) {
+    if (options.device == "cpu") return run_all(options, "measured", run_on_processor);
+    const Device device = Device::open(options.device);
+    const Design design = Design::load(device, options.design, {"", "", options.any_device, {options.wait, options.in_flight}});
+    bool first = true;
+    return run_all(options, device.is_npu() ? "measured" : "emulated, no NPU", [&](const Options& one) {
+        return run_on(device, design, one, std::exchange(first, false));
+    });
 }
 
 /// Reports the fault in one line.

@@ -74,6 +74,30 @@ void follow_named(const std::string& word, const std::string& value, Options& op
     else options.sizes[name] = number(word, rest, 1), options.generic = true;
 }
 
+/// Parts of a text.
+std::vector<std::string> split(const std::string& text, char at) {
+    std::vector<std::string> parts(1);
+    for (const char letter : text) {
+        if (letter == at) parts.emplace_back();
+        else parts.back().push_back(letter);
+    }
+    return parts;
+}
+
+/// MxKxN*TIMES,...; a size without times runs once.
+std::vector<Weighed> shapes_of(const std::string& word, const std::string& text) {
+    std::vector<Weighed> found;
+    for (const std::string& part : split(text, ',')) {
+        const std::vector<std::string> counted = split(part, '*'), sizes = split(counted.front(), 'x');
+        if (sizes.size() != 3 || counted.size() > 2)
+            throw UsageError(word + " takes MxKxN*TIMES,..., got '" + part + "'; see --help");
+        Weighed shape{{}, counted.size() == 2 ? number(word, counted[1], 1) : 1};
+        for (std::size_t i = 0; i < 3; ++i) shape.sizes[std::string(1, "MKN"[i])] = number(word, sizes[i], 1);
+        found.push_back(shape);
+    }
+    return found;
+}
+
 /// Follows the option at `words[at]`; returns how many words it took.
 std::size_t follow(const std::vector<std::string>& words, std::size_t at, Options& options) {
     const std::string& word = words[at];
@@ -85,10 +109,13 @@ std::size_t follow(const std::vector<std::string>& words, std::size_t at, Option
     const Number* count = find(numbers, word);
     const bool size = word == "-M" || word == "-K" || word == "-N";
     const bool named = word == "-s" || word == "--size" || word == "--in" || word == "--out";
-    if (text == nullptr && count == nullptr && !size && !named) throw UsageError("unknown option '" + word + "'; see --help");
+    const bool shapes = word == "--shapes";
+    if (text == nullptr && count == nullptr && !size && !named && !shapes) throw UsageError("unknown option '" + word + "'; see --help");
     if (at + 1 == words.size()) throw UsageError(word + " needs a value; see --help");
     if (size) {
         options.sizes[word.substr(1)] = number(word, words[at + 1], 1);
+    } else if (shapes) {
+        options.shapes = shapes_of(word, words[at + 1]);
     } else if (named) {
         follow_named(word, words[at + 1], options);
     } else if (text != nullptr) {
@@ -105,7 +132,10 @@ void check(const Options& options) {
         throw UsageError("--device cpu takes sizes, --iters and --warmup only; see --help");
     if (options.design.empty() && !on_cpu) throw UsageError("-x is missing: give the design's xclbin; see --help");
     if (options.in_flight != 0 && options.wait.empty()) throw UsageError("--in-flight needs --wait; see --help");
-    if (options.generic) return;
+    const bool files = !options.inputs.empty() || !options.outputs.empty();
+    if (!options.shapes.empty() && (files || !options.sizes.empty()))
+        throw UsageError("--shapes says all sizes; leave out -M, -K, -N, -s, -w, --in and --out; see --help");
+    if (options.generic || !options.shapes.empty()) return;
     if (options.sizes.count("M") == 0) throw UsageError("-M is missing: give the rows of A; see --help");
     if (options.weights.empty() && (options.sizes.count("K") == 0 || options.sizes.count("N") == 0)) {
         throw UsageError("-K and -N are missing: give both, or weights with -w; see --help");
@@ -131,6 +161,7 @@ Runs a design on an NPU and says how long it took: C (M x N) = A (M x K) * W (K 
   -M -K -N COUNT      sizes of the problem; K and N may be left out with -w
   -w, --weights FILE  int8 weights (ternary: -1, 0, 1), K x N, written by numpy.save; random without
   -s, --size NAME=COUNT  a size of any operator, by the name that its design gives it
+  --shapes LIST       many GEMMs, each as often as it says: MxKxN*TIMES,...; the last line has the time of all
   --in NAME=FILE      an input, written by numpy.save; at random without. bf16 as 16-bit words, bfp16 as float32
   --out NAME=FILE     where to write an output
   --verify            compare every element of the outputs with the operator's reference, by bdforge in Python (the

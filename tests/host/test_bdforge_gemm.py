@@ -54,6 +54,24 @@ def test_energy_is_read_where_the_processor_shows_it(program: Path, tmp_path: Pa
     assert read.stdout.splitlines()[-1] == "energy: 0.000 J of package-0, 0.0000 J a run (RAPL: all that ran)"
 
 
+def test_many_sizes_are_timed_and_added_up(program: Path, design: Path):
+    shapes = ["64x64x128*3", "17x5x200"]
+    done = run(program, "-x", design, "--shapes", ",".join(shapes), "-d", "emulated", "-i", "1", "--warmup", "0")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert [line.split(",")[0] for line in lines if line.startswith("problem: ")] == [
+        "problem: 64 x 64 x 128", "problem: 17 x 5 x 200",
+    ]  # fmt: skip
+    first, second = (float(line.split("median ")[1].split()[0]) for line in lines if "median " in line)
+    assert lines[-1].startswith("emulated, no NPU: all 4, ")
+    assert float(lines[-1].split()[5]) == pytest.approx(3 * first + second, abs=0.01)
+
+
+@pytest.mark.parametrize("text", ["64x64", "64x64x64*2*2", "0x1x1", "1x1x1,", "axbxc"])
+def test_lists_of_sizes_that_cannot_be_read_are_refused(program: Path, text: str):
+    refused(run(program, "-x", "d.xclbin", "--shapes", text), "--shapes takes ")
+
+
 @pytest.mark.parametrize("words", [("--wait", "wide"), ("--wait", "column", "--in-flight", "1")])
 def test_how_sequences_wait_can_be_chosen(program: Path, design: Path, words: tuple[str, ...]):
     """Another stream, the same C: with wide waits of two columns it is shorter by 16 bytes a step."""
@@ -62,6 +80,10 @@ def test_how_sequences_wait_can_be_chosen(program: Path, design: Path, words: tu
     assert (other.returncode, other.stderr) == (0, "")
     lengths = [int(done.stdout.split("stream ")[1].split()[0]) for done in (plain, other)]
     assert (lengths[1] < lengths[0]) == ("wide" in words)
+
+
+def test_sizes_are_given_in_one_way(program: Path):
+    refused(run(program, "-x", "d.xclbin", "--shapes", "1x1x1", "-M", "3"), "--shapes says all sizes; leave out -M")
 
 
 def test_ways_to_wait_that_cannot_be_are_refused(program: Path, design: Path):

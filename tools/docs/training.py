@@ -103,6 +103,7 @@ _SIZES = (
     "processor forward and 2.8 times backward by Roesti and Franz (Ryzen 9 7940HS), whose times are in "
     "pictures only; the last column has the sizes that their text names."
 )
+_BENCH = "On an NPU this times all of them, each as often as a step has it:"
 _STEP = (
     "GEMMs, and the host's copies: floats to bf16 on all cores, transposed where the design's layout asks for "
     "it, and results added to gradients. The processor's other operators (attention, norms, GELU, the "
@@ -118,6 +119,12 @@ _LAYOUTS = (
 )
 
 
+def bench() -> str:
+    """The command that times a step's sizes on an NPU."""
+    sizes = ",".join(f"{problem}*{count}" for problem, count in shapes(GPT2_TRAIN.name))
+    return f"```sh\nbdforge-gemm -x DESIGN.xclbin --energy --shapes {sizes}\n```\n"
+
+
 def page() -> str:
     """The page."""
     columns = [f"{name}: ms" for name in designs()]
@@ -126,7 +133,7 @@ def page() -> str:
     head = ("A, B, C", "forward turns", "dX turns", "dW turns", "turning, ms", "GEMMs, ms", "together, ms")
     return "\n".join([
         TEXT_FILE.read_text(encoding="utf-8"),
-        section("The twelve sizes", prose(_SIZES), sizes),
+        section("The twelve sizes", prose(_SIZES), sizes, prose(_BENCH), bench()),
         section("A step", prose(_STEP), whole),
         section("Layouts", prose(_LAYOUTS), table(head, layout_lines())),
     ])  # fmt: skip

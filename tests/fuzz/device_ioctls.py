@@ -3,7 +3,8 @@
     PYTHONPATH=.:tests python -m fuzz.device_ioctls --seconds 60 --seed 1
 
 Each seed is a process below the preloaded library with a few hundred calls: fields are right (handles, addresses,
-packets for a loaded array), random, or near a limit. Exit code 1 when a process ended by a signal or took more than a
+packets for a loaded array), random, or near a limit; configurations are the design's, with machine code, or changed in
+a word or two. Exit code 1 when a process ended by a signal or took more than a
 minute, or when the server does not serve a sound program afterwards.
 """
 
@@ -29,7 +30,7 @@ from bdforge.runtime.service.npu import preload_library, shown
 from support.built_designs import ROOT, build, spec_content
 from support.raw_npu import BO_INFO, COMMAND, CONFIGURE, CREATE_BO, CREATE_CONTEXT, EXECUTE, HEAP, WAIT, RawNpu
 from support.raw_npu import main as use
-from support.raw_problem import write_problem
+from support.raw_problem import XCLBIN, coded_xclbin, write_problem
 
 SECONDS = 60
 CALLS = 300
@@ -59,8 +60,10 @@ class Caller:
         self.random, self.npu = Random(seed), RawNpu()
         self.words = (folder / "words.bin").read_bytes()
         self.npu.buffer(64 << 20, HEAP)
-        self.contexts = [0, self.npu.context(pdis((folder / "design.xclbin").read_bytes())[0], 8)]
-        self.buffers = [self.npu.buffer(max(4096, len(self.words)), kind) for kind in (1, 1, 1, COMMAND)]
+        (self.pdi,) = pdis((folder / XCLBIN).read_bytes())
+        self.contexts = [0, self.npu.context(self.pdi, 8)]
+        size = max(4096, len(self.words), len(self.pdi))
+        self.buffers = [self.npu.buffer(size, kind) for kind in (1, 1, 1, COMMAND)]
         self.scratch = ctypes.create_string_buffer(1 << 12)
 
     def field(self, bits: int) -> int:
@@ -91,6 +94,7 @@ class Caller:
         target, content = self.random.choice(
             (
                 (memories[0], self.words),
+                (memories[1], self.pdi),
                 (packet, struct.pack("<II", (1 + len(payload) // 4) << 12, 1) + payload),
                 (self.random.choice(self.buffers), anything),
             )
@@ -181,6 +185,14 @@ def run(folder: Path, library: Path, server: str, seeds: range, seconds: float) 
         return done.returncode
 
 
+def prepared(folder: Path) -> Path:
+    """The folder of a design with machine code, and of a problem for it."""
+    design = build(folder, spec_content(16, 16, 32))
+    write_problem(design, (20, 40, 60))
+    (folder / XCLBIN).write_bytes(coded_xclbin(design.mlir, design.plan))
+    return folder
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -193,8 +205,7 @@ def main() -> None:
     if given.below is not None:
         sys.exit(bool(faults(given.below, seeds, given.seconds)))
     with tempfile.TemporaryDirectory() as folder, serving() as name:
-        write_problem(build(Path(folder), spec_content(16, 16, 32)), (20, 40, 60))
-        sys.exit(run(Path(folder), preload_library(), name, seeds, given.seconds))
+        sys.exit(run(prepared(Path(folder)), preload_library(), name, seeds, given.seconds))
 
 
 if __name__ == "__main__":

@@ -108,8 +108,8 @@ def test_copies_of_a_descriptor_are_the_device(environ: Mapping[str, str], tmp_p
 
 
 def test_no_ioctl_hurts_the_program_or_the_server(library: Path, device_server: str, tmp_path: Path):
-    ((design, _),) = designs(tmp_path, 1)
-    assert device_ioctls.run(design.folder, library, device_server, range(1, 3), 60) == 0
+    folder = device_ioctls.prepared(tmp_path)
+    assert device_ioctls.run(folder, library, device_server, range(1, 3), 60) == 0
 
 
 def test_a_library_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch):

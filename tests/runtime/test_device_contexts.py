@@ -1,5 +1,6 @@
 """Hardware contexts on the device server: they boot from their PDI, with or without the build that it comes from."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,6 +133,22 @@ def test_configurations_that_no_array_takes_are_told(client: DeviceClient, array
     found, text = client.configure(array, edit(pdi_of(IMAGES["xclbin_small"])))
     assert found == status
     assert sentence in text
+
+
+def test_what_runs_machine_code_is_compiled_before_the_first_run(
+    monkeypatch: pytest.MonkeyPatch, small: PlannedDesign, tmp_path: Path
+):
+    """Hosts give up a run after some seconds; a compiler that fails shows when it is called."""
+    compiler = tmp_path / "g++"
+    compiler.write_text("#!/bin/sh\necho out of order >&2\nexit 1\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with serving() as name:
+        status, text = DeviceClient(name).configure("npu2_2col", pdi_of(coded_xclbin(small.mlir, small.plan)))
+        assert status == FAULT
+        assert text.endswith("out of order")
+        assert DeviceClient(name).configure("npu2", pdi_of(IMAGES["xclbin_small"])) == (DONE, "")
 
 
 def test_a_build_for_another_array_is_not_that_of_the_context(client: DeviceClient, marked: PlannedDesign):

@@ -13,7 +13,7 @@ from bdforge.emulator.resident import Resident
 from bdforge.messages import Fault
 from bdforge.runtime.design import BuildError
 from bdforge.runtime.service.origin import Wanted
-from bdforge.runtime.service.runner import Runner, Tell
+from bdforge.runtime.service.runner import Runner, Tell, own_fault
 from bdforge.runtime.service.wire import Status, receive, say
 from bdforge.watched import Part, parted
 
@@ -28,6 +28,8 @@ def hold(channel: socket.socket, wanted: Wanted, tell: Tell) -> None:
         say(channel, Status.FAULT, f"{wanted}: {error}")
     except MemoryError:
         say(channel, Status.FAULT, f"{wanted}: memory is used up; end other programs")
+    except Exception as error:
+        say(channel, Status.FAULT, own_fault(error))
     else:
         gc.collect()
         gc.freeze()  # copies share what nobody touches

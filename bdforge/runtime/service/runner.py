@@ -31,6 +31,11 @@ Tell = Callable[[str], None]
 """Takes what users should read: warnings of runs."""
 
 
+def own_fault(error: Exception) -> str:
+    """What clients are told of an error that nobody foresaw."""
+    return f"a fault of bdforge itself, {type(error).__name__}: {error}; please report it"
+
+
 class Runner:
     """Serves one client until it is gone."""
 
@@ -81,7 +86,7 @@ class Runner:
         except MemoryError:
             return Status.FAULT, "memory is used up; give less at a time, or end other programs"
         except Exception as error:
-            return Status.FAULT, f"a fault of bdforge itself, {type(error).__name__}: {error}; please report it"
+            return Status.FAULT, own_fault(error)
         return Status.DONE, ""
 
     def _run(self, run: Run) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from bdforge.messages import Fault
 from bdforge.toolchain.find import find_cxx
 from bdforge.toolchain.native import native_flags, processor
 
@@ -56,7 +57,7 @@ _COMPILER = "g++"
 _SHOWN = 400
 
 
-class EngineError(RuntimeError):
+class EngineError(Fault, RuntimeError):
     """The fast executor cannot be compiled."""
 
 

@@ -6,6 +6,7 @@ from functools import lru_cache
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 from bdforge.emulator.array import Array
 from bdforge.emulator.cores.core import Core
+from bdforge.emulator.cores.isa.build import library
 from bdforge.emulator.cores.isa.machine_code import MachineCode
 from bdforge.emulator.errors import RegisterAccessError
 from bdforge.emulator.tile import Tile
@@ -54,6 +55,7 @@ class Programs:
         names, file = self._names.get(place, ({}, "program memory"))
         for hazard in _hazards(generation, code)[:_SHOWN]:
             array.strictness.caution("machine-code", f"{core.name}, {file}: {hazard}")
+        library()  # compiled now where it is missing: hosts give a run seconds
         array.runs_machine_code = True
         core.take(MachineCode(load(generation), code, names, file))
         array.scheduler.wake(core)

@@ -201,12 +201,12 @@ class Xrt:
         """The array is loaded already."""
 
     def _stream(self, planned: PlannedSequence) -> tuple[Any, int]:
-        """The instruction stream of a size in the NPU's memory, written once."""
-        key = tuple(planned.parameters[name] for name in planned.program.parameters)
+        """The instruction stream of a program's sizes in the NPU's memory, written once; the program stays beside."""
+        key = id(planned.program), tuple(planned.parameters[name] for name in planned.program.parameters)
         if key not in self._streams:
             warn_of_late(planned, self._product)
-            self._streams[key] = self._loaded.stream(planned.words())
-        return self._streams[key]
+            self._streams[key] = planned.program, self._loaded.stream(planned.words())
+        return self._streams[key][1]
 
 
 def warn_of_late(planned: PlannedSequence, product: Device) -> None:

@@ -166,6 +166,14 @@ def test_a_prepared_problem_lies_where_the_npu_reads_and_writes(design, pyxrt, m
     assert len(Buffer.made) == made + 1  # the stream
 
 
+def test_contractions_of_equal_sizes_have_streams_of_their_own(design, pyxrt):
+    loaded = bdforge.load(design, device="xrt")
+    x, y = operands(64, 48, 64)
+    for staged in ("B", "AB", "B"):
+        got = bdforge.einsum("ab,bc->ac", x, y, on=loaded, staged=staged)
+        np.testing.assert_array_equal(got, reference(x, y))
+
+
 def test_few_buffers_are_kept(design, pyxrt, monkeypatch):
     monkeypatch.setattr("bdforge.runtime.xrt.SPARE_MAX", 4)
     gemm = bdforge.load(design, device="xrt")

@@ -21,7 +21,7 @@ from bdforge.operators.gemm import Plan as GemmPlan
 from bdforge.runtime import BuildError, Loaded, OperandError, load
 from bdforge.sequences import PlannedSequence, fetch, place
 from bdforge.sequences.buffers import empty
-from bdforge.tensors.tree import Path, arranged, path_of, tree_of
+from bdforge.tensors.tree import Path, arranged, labels_of, path_of, tree_of
 
 VARIABLE = "BDFORGE_EINSUM"
 """The folder of the built design that `einsum` runs on where none is given."""
@@ -68,15 +68,18 @@ class Einsum:
 
         Results in between are rounded to the design's type of A. ContractionError where those are no floats.
         """
-        found = tree_of(expression, path_of(expression, arrays) if path is None else path)
-        spec = self.gemm.spec
+        spec, (*inputs, _) = self.gemm.spec, labels_of(expression)
+        if len(inputs) != len(arrays):
+            raise OperandError(f"{len(arrays)} arrays for {len(inputs)} inputs of {word(expression)}")
+        tensors = [_typed(array, spec.a, number) for number, array in enumerate(arrays)]
+        sizes = _sizes(inputs, tensors)
+        found = tree_of(expression, path_of(expression, tensors) if path is None else path)
         if len(found.steps) > 1 and (spec.a != spec.b or TYPES[spec.a].integer):
             raise ContractionError(
                 f"design {spec.name}: a result of {spec.c} is no operand of {spec.a} x {spec.b} without scaling; "
                 "contract several tensors on a design of bf16"
             )
-        sizes = _sizes(found.labels, arrays)
-        tree, tensors = arranged(found, sizes, self.gemm), list(arrays)
+        tree = arranged(found, sizes, self.gemm)
         for step in tree.steps:
             pair = tree.expression(step)
             for number, labels in zip((step.x, step.y), parse(pair), strict=False):

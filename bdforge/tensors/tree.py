@@ -50,15 +50,27 @@ def path_of(expression: str, arrays: Sequence[np.ndarray]) -> Path:
     return np.einsum_path(expression, *arrays, optimize="greedy")[0][1:]
 
 
+def labels_of(expression: str) -> list[str]:
+    """Labels of every input and of the output; ContractionError for what is no expression of tensors."""
+    inputs, arrow, out = expression.replace(" ", "").partition("->")
+    labels, what = [*inputs.split(","), out], f"expression {word(repr(expression))}"
+    if not arrow or any(len(set(one)) < len(one) for one in labels):
+        raise ContractionError(f"{what}: needs an output, and no label twice in a tensor")
+    if odd := [one for one in labels if one and not one.isalpha()]:
+        raise ContractionError(f"{what}: {word(repr(odd[0]))} has more than letters")
+    if new := set(out) - set(inputs):
+        raise ContractionError(
+            f"label {min(new)}: no input has it: broadcast the result afterwards (numpy.broadcast_to)"
+        )
+    return labels
+
+
 def tree_of(expression: str, path: Path) -> Tree:
     """The steps of a path: at each pair, as opt_einsum and numpy number them, the result goes behind the others.
 
-    ContractionError for an expression without output, labels that stand twice, and paths of others than pairs.
+    ContractionError as of `labels_of`, and for paths of others than pairs.
     """
-    inputs, arrow, out = expression.replace(" ", "").partition("->")
-    labels = inputs.split(",")
-    if not arrow or any(len(set(one)) < len(one) for one in (*labels, out)):
-        raise ContractionError(f"expression {word(repr(expression))}: needs an output, and no label twice in a tensor")
+    *labels, out = labels_of(expression)
     here, steps = list(range(len(labels))), []
     for pair in path:
         if len(pair) != 2:

@@ -77,7 +77,7 @@ def test_the_benchmark_at_reduced_sizes_for_every_type(arrays, case, name):
     check(arrays[name], case.reduced, 2)
 
 
-@pytest.mark.parametrize("seed", (0, 2, 3, 4, 7, 8, 9, 10))
+@pytest.mark.parametrize("seed", [0, 2, 3, 4, 7, 8, 9, 10])
 def test_random_contractions(arrays, seed):
     check(arrays[list(DESIGNS)[seed % 4]], random_case(seed), seed, (0, 0, 2))
 
@@ -150,6 +150,23 @@ def test_a_path_of_the_user_s_is_taken(arrays):
     for path in ([(1, 2), (0, 1)], [(0, 1), (0, 1)]):
         got = bdforge.einsum("ab,bc,cd->ad", x, y, z, on=arrays["bf16"].loaded, path=path)
         assert (got == 72).all()
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("ab,bc->ac", "3 arrays for 2 inputs"),
+        ("ab,b1,cd->ad", "has more than letters"),
+        ("ab,bb,cd->ad", "no label twice"),
+        ("ab,bc,cd", "needs an output"),
+        ("ab,bc,c->a", "operand 'c' has 1 labels; its array has 2 axes"),
+        ("ab,bc,cd->az", "label z: no input has it"),
+    ],
+)
+def test_what_is_no_tree_is_refused_before_anything_runs(arrays, expression, said):
+    x = np.ones((4, 4), TYPES["bf16"].dtype)
+    with pytest.raises((ContractionError, OperandError), match=said):
+        bdforge.einsum(expression, x, x, x, on=arrays["bf16"].loaded)
 
 
 def test_results_of_integers_are_no_operands(arrays):

@@ -141,7 +141,7 @@ PLANTED = {
 def test_planted_hazards_are_found_with_both_bundles(name):
     source, rule, words = PLANTED[name]
     found = hazards(source)
-    assert any(at == rule and all(word in message for word in words) for at, message in found)
+    assert any(at == rule and all(word in message for word in words) for at, message in found), (rule, words, found)
     assert all("k.s:" in message for at, message in found if at != "size")
 
 

@@ -152,7 +152,7 @@ def test_registers_that_aie2_reads_unnamed(family, register, stage, count):
         fixed = {name: form.timing.uses[operand] for operand, name in form.timing.fixed.items()}
         if (fixed | dict(form.timing.implicit_uses)).get(register) == stage and re.match(family, form.name):
             found.add(form.name)
-    assert len(found) == count
+    assert len(found) == count, f"read {register} at {stage}: {sorted(found)}"
 
 
 @pytest.mark.parametrize(("names", "register", "stage"), [

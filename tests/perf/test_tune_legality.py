@@ -64,11 +64,11 @@ def test_tuner_and_plan_agree_on_every_random_candidate(device, types, a, c):
 def test_tuner_and_plan_agree_where_b_stays(types):
     space = search_space(device_named("strix_halo"), types, 4096, residency="b")
     rng = random.Random(types)
-    candidates = Candidates.of([drawn(space, rng) for _ in range(DRAWS // 2)])
+    candidates = Candidates.of([drawn(space, rng) for _ in range(DRAWS // 4)])
     judged = legal(space, candidates)
-    for index in range(DRAWS // 2):
+    for index in range(DRAWS // 4):
         assert judged[index] == can_be_planned(space, candidates, index), candidates.row(index)
-    assert 0 < judged.sum() < DRAWS // 2, "the draw should meet both answers"
+    assert 0 < judged.sum() < DRAWS // 4, "the draw should meet both answers"
     for index in np.flatnonzero(judged & (candidates.c_memtile_buffers == 1))[:8]:
         spec = space.spec(candidates, int(index))
         kept = case_at(space, candidates, int(index), Problem(512, 3000, 512)).b_kept

@@ -154,6 +154,10 @@ def _value(entry):
     return lambda content: content["values"].append(entry)
 
 
+def _of_itself(content):
+    content["values"].append(["add", 0, len(content["values"])])
+
+
 def _task(**changes):
     return lambda content: content["do"][0]["do"][0]["do"][0].update(changes)
 
@@ -173,6 +177,7 @@ def _bd(**changes):
         (_value(["add", 0]), "has 1 operands, add takes 2"),
         (_value(["add", 0, 5000]), "names a value that does not stand before it"),
         (_value(["add", -1, 0]), "names a value that does not stand before it"),
+        (_of_itself, "names a value that does not stand before it"),
         (_value("m"), "is no parameter; there are n"),
         (_value(["index", 7]), "is the counter of no loop"),
         (_value([]), "is no operation"),

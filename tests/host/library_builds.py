@@ -67,6 +67,19 @@ def run(*words: Path | str, cwd: Path | None = None, environ: dict[str, str] | N
     )  # fmt: skip
 
 
+def c_program(folder: Path, *sources: Path) -> Path:
+    """A program of sources in C, with the sanitized library; headers may lie beside the first source."""
+    flags = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsanitize=address,undefined"]
+    include = [f"-I{ROOT / 'host/include'}", f"-I{sources[0].parent}"]
+    archive, objects = sanitized_build() / "lib/libbdforge.a", [folder / f"{source.stem}.o" for source in sources]
+    for source, made in zip(sources, objects, strict=True):
+        done = run("g++", "-x", "c", "-std=c11", *flags, *include, "-c", source, "-o", made)
+        assert done.returncode == 0, done.stderr
+    done = run("g++", *flags, *objects, archive, "-pthread", "-o", folder / "program")
+    assert done.returncode == 0, done.stderr
+    return folder / "program"
+
+
 def small_plan(**changes: int) -> Plan:
     """A design of 2 x 2 cores with one built-in problem, whose edges are all ragged."""
     sizes = {"m": 16, "k": 16, "n": 32, "k_mt": 32} | changes

@@ -5,15 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from library_builds import ROOT, run, sanitized_build, small_design
+from library_builds import ROOT, c_program, run, sanitized_build, small_design
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import plan_gemm, spec_from
 from support.built_designs import spec_content
 
 LETTERS = {"r": "row", "c": "column", "p": "packed"}
-EXAMPLE = ROOT / "examples" / "gpt2"
-FLAGS = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsanitize=address,undefined", f"-I{ROOT / 'host/include'}"]
 STEPS = 20
 BOUND = 2.0**-8
 """Of a loss, relative: half a unit of bf16's last place, which is how far each factor of a product may be off."""
@@ -71,17 +69,9 @@ def test_a_device_that_fails_is_named_and_left_alone(build: Path, data: Path):
 
 
 @pytest.fixture(scope="module")
-def example(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example's program, linked as llm.c would be."""
-    folder = tmp_path_factory.mktemp("gpt2")
-    objects = []
-    for source in sorted(EXAMPLE.glob("*.c")):
-        objects.append(folder / f"{source.stem}.o")
-        done = run("g++", "-x", "c", "-std=c11", *FLAGS, "-c", source, "-o", objects[-1])
-        assert done.returncode == 0, done.stderr
-    done = run("g++", *FLAGS, *objects, build / "lib/libbdforge.a", "-pthread", "-o", folder / "train")
-    assert done.returncode == 0, done.stderr
-    return folder / "train"
+    return c_program(tmp_path_factory.mktemp("gpt2"), *sorted((ROOT / "examples/gpt2").glob("*.c")))
 
 
 def losses(text: str) -> np.ndarray:

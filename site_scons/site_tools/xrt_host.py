@@ -81,12 +81,12 @@ def _libraries(env) -> list[str]:
     if not xrt:
         return others
     return [
-        *others,
         f"-L{xrt.library}",
         f"-Wl,-rpath,{xrt.library}",
         "-lxrt_coreutil",
         "-luuid",
         "-Wl,--unresolved-symbols=ignore-in-shared-libs",
+        *others,
     ]
 
 

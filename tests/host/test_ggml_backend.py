@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from library_builds import Done, run, scons
+from library_builds import WITH_XRT, Done, run, scons
 from stock_ggml import BACKEND, HOST, ours, small_design, stock_ggml
 
 from bdforge.models import Products, Split
@@ -17,6 +17,7 @@ from bdforge.models.bitnet import BitNet
 from bdforge.runtime import load
 from support.built_designs import PlannedDesign
 from support.ggml_packages import FetchError, Packages, fetch_older_ggml, op_tests
+from support.xrt_packages import fetch_packages
 from tools.bitnet.content import config, random_content
 from tools.bitnet.write import write_gguf
 
@@ -231,6 +232,22 @@ def test_a_design_that_does_more_is_refused(asks: Path, tmp_path: Path):
     done = started(asks, 3, ours(design))
     assert done.stdout == "0"
     assert "relu is no GEMM of int8 with int2 to int32, or scaled to bf16 and nothing more" in done.stderr
+
+
+@pytest.mark.slow
+def test_with_xrt_it_loads_and_says_what_of_an_npu_is_missing(packages: Packages, summing: PlannedDesign):
+    try:
+        xrt = fetch_packages()
+    except FetchError as error:
+        pytest.skip(f"XRT's packages: {error}")
+    place = WITH_XRT.parent / "ggml-xrt"
+    library = place / "host" / "lib" / BACKEND.name
+    scons(place, str(library), f"ggml={packages.prefix}", f"xrt={xrt.prefix}", "optimise=no")
+    environ = ours(summing.folder, device="0") | {"GGML_BACKEND_PATH": str(library)}
+    both = replace(packages, folders=(*packages.folders, str(xrt.libraries)))
+    done = run(*both.command("llama-bench", "--list-devices"), environ=environ)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"bdforge: device 0: .* \(XRT: .*\) \(not used; other backends go on\)", done.stderr)
 
 
 @pytest.mark.slow

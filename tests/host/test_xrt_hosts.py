@@ -44,7 +44,7 @@ def build(xrt: Packages) -> Path:
     host = WITH_XRT / "host"
     scons(
         WITH_XRT,
-        str(host / "bin"),
+        str(host / "bin" / "bdforge-gemm"),
         str(host / "lib" / LIBRARY),
         str(host / "tests" / "c_program"),
         f"xrt={xrt.prefix}",

@@ -1,7 +1,8 @@
 """`python -m tools.docs [PAGE ...]`: write the pages that are made from models and plans, by default all of them.
 
 `features` prints what the emulated array does and which test shows it; `emulated` runs the designs of docs/accuracy.md
-on the emulated array again (minutes) and keeps what it finds for that page. Run it in the repository's root.
+on the emulated array again (minutes) and keeps what it finds for that page; `counted` does so for the machine code of
+docs/assembled.md and docs/kernel_costs.md. Run it in the repository's root.
 """
 
 from collections.abc import Callable
@@ -11,11 +12,23 @@ from typing import Annotated
 import typer
 
 from bdforge.perf.plots.figure import save
-from tools.docs import accuracy, bitnet, emulated, family, features, isa_forms, kernel_costs, training
+from tools.docs import (
+    accuracy,
+    assembled,
+    bitnet,
+    counted,
+    emulated,
+    family,
+    features,
+    isa_forms,
+    kernel_costs,
+    training,
+)  # fmt: skip
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES: dict[str, Callable[[], str]] = {
     "accuracy": accuracy.page,
+    "assembled": assembled.page,
     "bitnet": bitnet.page,
     "family": family.page,
     "isa_forms": isa_forms.page,
@@ -23,19 +36,21 @@ PAGES: dict[str, Callable[[], str]] = {
     "training": training.page,
 }
 """Pages that the repository holds; a test keeps them current."""
+RUNS = {"emulated": emulated.run_all, "counted": counted.run_all}
+"""Minutes of work that make the tables which pages read."""
 PICTURES = {"bitnet": bitnet.picture}
 """Those that come with pages, in docs/images."""
 
 
 def main(
-    pages: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(PAGES)}, features, emulated.")] = None,
+    pages: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(PAGES)}, features, emulated, counted.")] = None,
 ) -> None:
     """Write pages of docs/ anew."""
     for name in pages or PAGES:
         if name == "features":
             typer.echo(features.page(), nl=False)
-        elif name == "emulated":
-            for line in emulated.run_all():
+        elif name in RUNS:
+            for line in RUNS[name]():
                 typer.echo(line)
         elif name in PAGES:
             path = DOCS / f"{name}.md"
@@ -44,7 +59,7 @@ def main(
             if name in PICTURES:
                 save(PICTURES[name], DOCS / "images" / f"{name}.png")
         else:
-            raise typer.BadParameter(f"{name!r} is none of {', '.join((*PAGES, 'features', 'emulated'))}")
+            raise typer.BadParameter(f"{name!r} is none of {', '.join((*PAGES, *RUNS, 'features'))}")
 
 
 if __name__ == "__main__":

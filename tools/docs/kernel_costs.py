@@ -6,9 +6,7 @@ from bdforge.devices import AIE2, AIE2P, Generation
 from bdforge.perf.kernels.loops import ELEMENT_KERNELS, MATRIX_KERNELS
 from bdforge.perf.kernels.published import Comparison, comparisons, compiled_efficiency
 from bdforge.perf.kernels.schedule import KernelCost, kernel_cost
-
-TILE = (64, 128, 64)
-"""m, k, n of the table of our kernels."""
+from tools.docs.counted import TILE, counted
 
 _HEAD = """# What our kernels cost, modelled
 
@@ -29,6 +27,8 @@ another is opened for two of them, one line into a load FIFO, and each is popped
 - **ideal**: inner loops whole, C's loads and stores, epilogue and next prologue overlapped between blocks.
 - **sequential**: a block of accumulators is stored before the next one is loaded, as in a compiled loop nest.
 - **slots**: the busiest slot alone; no order of the same instructions is faster.
+- **assembled**: the kernel that this project assembles, where there is one: cycles *counted* on the exact core model,
+  by issue and stalls at own banks where a plan puts the buffers ([assembled.md](assembled.md)).
 """
 
 _PUBLISHED = """
@@ -36,7 +36,8 @@ _PUBLISHED = """
 
 MACs per cycle of one core. *ideal* and *sequential* are our schedules of the same tile with the blocks of mlir-aie's
 kernels; the last columns are the share of each that the measured kernel reaches. Rows marked * are hand-written. `wang`
-rows include the calls of a whole core, so the costs beside them do too.
+rows include the calls of a whole core, so the costs beside them do too. *assembled* is the counted rate of our machine
+code on the same tile, stalls at own banks included.
 """
 
 _READING = """
@@ -75,8 +76,11 @@ def _kernels(generation: Generation) -> Iterable[str]:
         for symbol, option in (*matrix, *passes)
     ]  # fmt: skip
     yield f"## {generation.name}, one call on a tile of {m} × {k} × {n}\n"
-    yield "| kernel | II (slots, latency) | slots per iteration | bound | ideal | sequential | slots | MACs/cycle |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield (
+        "| kernel | II (slots, latency) | slots per iteration | bound | ideal | sequential | slots | MACs/cycle "
+        "| assembled | MACs/cycle |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|"
     yield from (_kernel_row(name, cost) for name, cost in costs)
     yield ""
 
@@ -86,22 +90,36 @@ def _kernel_row(name: str, cost: KernelCost) -> str:
     rate = f"{cost.macs_per_cycle:.0f}" if cost.macs else ""
     return (
         f"| {name} | {cost.interval} ({cost.resource_interval}, {cost.recurrence_interval}) | {use} "
-        f"| {cost.bound} | {cost.cycles} | {cost.sequential_cycles} | {cost.slot_cycles} | {rate} |"
+        f"| {cost.bound} | {cost.cycles} | {cost.sequential_cycles} | {cost.slot_cycles} | {rate} "
+        f"| {' | '.join(_assembled(name, cost))} |"
     )
 
 
+def _assembled(name: str, cost: KernelCost) -> tuple[str, str]:
+    """Counted cycles and rate of the kernel of this name that this project assembles."""
+    found = counted(cost.generation, name, (*TILE, 1))
+    if found is None:
+        return "", ""
+    return f"{found.issue:.0f} + {found.stalls:.0f}", f"{found.rate:.0f}" if found.macs else ""
+
+
 def _comparison_rows() -> Iterable[str]:
-    yield "| source | device | types | m × k × n | rho | published | ideal | sequential | of ideal | of sequential |"
-    yield "|---|---|---|---|---|---|---|---|---|---|"
+    yield (
+        "| source | device | types | m × k × n | rho | published | ideal | sequential | of ideal | of sequential "
+        "| assembled |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
     yield from map(_comparison_row, comparisons())
 
 
 def _comparison_row(row: Comparison) -> str:
     p, cost = row.published, row.cost
+    found = counted(cost.generation, cost.symbol, (p.m, p.k, p.n, p.rho))
     return (
         f"| {p.source}{'' if p.compiled else ' *'} | {p.device} | {'-'.join(p.types)} | {p.m} × {p.k} × {p.n} "
         f"| {p.rho} | {p.macs_per_cycle} | {cost.macs_per_cycle:.1f} | {cost.sequential_macs_per_cycle:.1f} "
-        f"| {row.efficiency('overlapped'):.2f} | {row.efficiency('sequential'):.2f} |"
+        f"| {row.efficiency('overlapped'):.2f} | {row.efficiency('sequential'):.2f} "
+        f"| {f'{found.rate:.0f}' if found else ''} |"
     )
 
 

@@ -1,0 +1,103 @@
+"""docs/assembled.md: what cores of machine code take, made from the tables of `counted`."""
+
+from collections.abc import Iterator
+
+from bdforge.perf.tune.reasons import LIFTS
+from tools.docs.counted import DESIGNS, OURS, Counted, Reached, counted_rows, read_table
+from tools.docs.markdown import prose, section, table
+
+_LONG = 0.25  # share of ends that a design should not have
+
+
+def page() -> str:
+    """The whole page."""
+    ours = [row for row in counted_rows() if row.source == OURS]
+    head = "# Cores of machine code, counted\n\n" + prose(
+        "Made by `python -m tools.docs assembled` from what `python -m tools.docs counted` finds (minutes); a test",
+        "keeps both current. Kernels and core programs that this project assembles run on the exact core model, so",
+        "their cycles are *counted*: every bundle, and every stall at a bank that the core itself uses twice in a",
+        "cycle, with buffers where plans put them. Never checked on silicon.",
+    )
+    return "\n".join((head, _kernels(ours), _steps(ours), _designs(read_table(Reached, DESIGNS))))
+
+
+def _kernels(rows: list[Counted]) -> str:
+    lines = [
+        (
+            row.generation, row.symbol, f"{row.m} x {row.k} x {row.n}{f' in {row.rho}' if row.rho > 1 else ''}",
+            f"{row.issue:.0f}", f"{row.stalls:.0f}", *_rates(row),
+        )
+        for row in {(row.generation, row.symbol, row.k, row.rho): row for row in rows}.values()
+    ]  # fmt: skip
+    return section(
+        "Kernels",
+        prose(
+            "Cycles of one call on a tile, or of one of the calls that make it: of issue, and stalls at own banks.",
+            "MACs per cycle are of the whole call, by issue and with stalls. What C++ kernels are modelled at, and",
+            "what was published, stands beside them in [kernel_costs.md](kernel_costs.md).",
+        ),
+        table(("", "kernel", "tile", "issue", "stalls", "MACs/cycle", "with stalls"), lines),
+    )
+
+
+def _rates(row: Counted) -> tuple[str, str]:
+    return (f"{row.macs / row.issue:.0f}", f"{row.rate:.0f}") if row.macs else ("", "")
+
+
+def _steps(rows: list[Counted]) -> str:
+    lines = [
+        (
+            row.symbol, f"{row.m} x {row.k} x {row.n}", str(row.rho), f"{row.around:.0f}",
+            f"{row.rho * (row.issue + row.stalls):.0f}", f"{_share(row):.1%}",
+        )
+        for row in rows
+        if row.macs and row.types == "int8 int2 int32 int32"
+    ]  # fmt: skip
+    return section(
+        "Around the kernel",
+        prose(
+            "What a step of K takes besides its kernel, as assembled: two pairs of locks, whose port is busy for",
+            "four cycles each, a call and a branch with their five slots, the choice of ping or pong among them. In",
+            "rho parts A has locks, a call and a branch for each.",
+        ),
+        table(("kernel", "tile", "rho", "around a step", "kernel", "share in the kernel"), lines),
+    )
+
+
+def _share(row: Counted) -> float:
+    kernel = row.rho * (row.issue + row.stalls)
+    return kernel / (kernel + row.around)
+
+
+def _designs(rows: list[Reached]) -> str:
+    return section(
+        "Designs in time",
+        prose(
+            "TOPS of the designs with every core running its machine code on the emulated array in time (*emulated*;",
+            "`bdforge estimate --kernel assembled` models them), dispatch of 158 us included. The first row of each",
+            "has the DRAM that was measured on one Strix Halo, both ways at once; the others a range in which an",
+            "owner's may lie. Ends are what zeroing and finishing C takes of a tile's cycles. Stalls are the share of",
+            "time that cores wait for their own banks, and (expected, not in the time) for banks that a DMA uses.",
+        ),
+        table(
+            ("design", "problem", "DRAM GB/s", "modelled", "emulated", "target", "bound", "ends", "stalls", "by DMA"),
+            [_design(row) for row in rows],
+        ),
+        prose("What would lift a bound:", "; ".join(_lifts(rows)) + "."),
+    )
+
+
+def _design(row: Reached) -> tuple[str, ...]:
+    tops = row.tops(row.emulated_us)
+    return (
+        row.design, f"{row.M}x{row.K}x{row.N}", f"{row.dram_gb_s:.4g}", f"{row.tops(row.modelled_us):.1f}",
+        f"{tops:.1f}", f"{row.target:.0f}{'' if tops >= row.target else ': missed'}", row.bound, f"{row.ends:.1%}",
+        f"{row.stalls:.1%}", f"{row.dma_stalls:.1%}",
+    )  # fmt: skip
+
+
+def _lifts(rows: list[Reached]) -> Iterator[str]:
+    for bound in dict.fromkeys(row.bound for row in rows):
+        yield f"of {bound}, {LIFTS[bound]}"
+    if any(row.ends > _LONG for row in rows):
+        yield "where ends are long, a pipelined pass that scales C; its schedule in kernel_costs.md is far shorter"

@@ -12,7 +12,7 @@ from elftools.elf.sections import SymbolTableSection
 from bdforge import cli, isa
 from bdforge.images import Segment, core_segments
 from bdforge.isa.assembler import assemble
-from bdforge.isa.disassembler import disassemble, pieces
+from bdforge.isa.disassembler import disassemble, latency, pieces
 from bdforge.isa.errors import AssemblyError, ContainerError
 from bdforge.isa.program import CoreProgram, generation_of, read_programs
 from support.images import IMAGES
@@ -142,6 +142,19 @@ def test_what_is_no_bundle_ends_where_a_target_may_stand():
     code = CoreProgram("", (Segment(4, b"\xff" * 40),), "aie2p")
     (found,) = pieces(isa.load("aie2p"), code)
     assert [(piece.address, len(piece.data)) for piece in found] == [(4, 12), (16, 16), (32, 12)]
+
+
+def test_latencies_tell_results_and_what_is_read_behind_the_first_cycle():
+    aie2p = isa.load("aie2p")
+    assert latency(aie2p.instruction("MAC", d0="r4", s0="r5", s1="r6")) == "MAC: r4 after 2; reads r4 at 2"
+    assert latency(aie2p.instruction("MUL", d0="r4", s0="r5", s1="r6")) == "MUL: r4 after 2"
+
+
+@pytest.mark.parametrize(("name", "label"), [("main", "main:"), ("a.b_c$", "a.b_c$:"), ("1st", None), ("a b", None)])
+def test_names_that_assembly_can_say_are_labels(name, label):
+    code = bytes(isa.load("aie2p").nop(2)) * 4
+    lines = list(disassemble(CoreProgram("", (Segment(0, code),), "aie2p", {0: name})))
+    assert [line for line in lines if line.endswith(":")] == ([label] if label else [])
 
 
 def test_a_program_fills_its_memory_and_no_more():

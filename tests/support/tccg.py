@@ -54,13 +54,14 @@ def _pair(text: str) -> tuple[str, int]:
 
 
 def random_case(seed: int) -> Case:
-    """Any types of dimensions, in any order in each tensor."""
-    rng = Random(seed)
-    labels = "abcdefgh"[: rng.randint(2, 6)]
+    """Any types of dimensions, in any order in each tensor, which has 2 to 6 of them."""
+    rng, labels = Random(seed), ""
     tensors: list[list[str]] = [[], [], []]
-    for label in labels:
-        for tensor in _KINDS[rng.choice("MNKMNKC")]:
-            tensors[tensor].append(label)
+    while not all(2 <= len(tensor) <= 6 for tensor in tensors):
+        labels, tensors = "abcdefghi"[: rng.randint(3, 9)], [[], [], []]
+        for label in labels:
+            for tensor in _KINDS[rng.choice("MNKMNKC")]:
+                tensors[tensor].append(label)
     for tensor in tensors:
         rng.shuffle(tensor)
     sizes = {label: rng.choice(_SIZES) for label in labels}

@@ -6,7 +6,6 @@ holds, three dimensions and the runs of its task, becomes several BDs, whose off
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import prod
 
 from bdforge.devices import TileLimits
 from bdforge.devices.fits import fits
@@ -123,8 +122,10 @@ def _bds(offset: int, loops: list[Loop], bits: int, limits: TileLimits) -> Itera
 def _too_far(loops: Sequence[Loop], bits: int, limits: TileLimits) -> str:
     far = max((_words(stride, bits) for _, stride in loops), default=0)
     if far > limits.step_max:
-        return f"steps {far} words, a BD's longest step is {limits.step_max}"
-    return f"steps {[stride for _, stride in loops]} elements of {bits} bits, no whole words one after the other"
+        advice = "stage it, reorder its labels, or split that one, so that it is an offset"
+        return f"steps {far} words, a BD's longest step is {limits.step_max}; {advice}"
+    steps = ", ".join(str(stride) for _, stride in loops)
+    return f"steps {steps} elements of {bits} bits, no whole words one after the other; stage it"
 
 
 def _odd(loops: Sequence[Loop], bits: int) -> bool:
@@ -165,8 +166,3 @@ def _wrapped(loop: Loop, bits: int, most: int, reach: int) -> list[Loop]:
         return [loop]
     inner = max(d for d in _divisors(words, most) if d == 1 or d * stride <= reach) * each
     return [(count // inner, stride * inner), (inner, stride)]
-
-
-def elements_of(chain: Chain) -> int:
-    """Elements that one turn moves."""
-    return sum(prod(bd.sizes) for bd in chain.bds)

@@ -5,10 +5,6 @@ import struct
 import pytest
 
 from bdforge.images import ImageError, cdos, commands, core_segments, embedded_pdis, pdis, sections, writes
-from bdforge.images.cdo import cdo
-from bdforge.images.elf_write import core_elf
-from bdforge.isa.program import read_programs
-from bdforge.txn import BlockWrite, Write
 from support.images import IMAGES
 
 
@@ -60,19 +56,3 @@ def test_cut_files_are_named():
         for length in (0, 7, 60, 200):
             with pytest.raises(ImageError):
                 read(IMAGES[name][:length])
-
-
-@pytest.mark.parametrize("place", [(0, 2), (3, 5), (7, 3)])
-def test_a_cdo_tells_programs_by_column_and_row(place):
-    column, row = place
-    address = column << 25 | row << 20 | 0x20000
-    (program,) = read_programs(cdo([BlockWrite(address, (0x11, 0x22)), Write(address + 8, 0x33)]))
-    assert (program.tile, program.name) == (place, f"tile {place}")
-    assert [(s.address, s.data) for s in program.code] == [(0, struct.pack("<3I", 0x11, 0x22, 0x33))]
-
-
-def test_names_of_a_program_are_those_of_its_memory():
-    symbols = {"main": 0, "last": 0x3FFC, "data": 0x4000, "far": 0x70400}
-    pieces = [(0, bytes(16)), (0x3FFC, bytes(4))], [(0x4000, bytes(4)), (0x70400, bytes(4))]
-    (program,) = read_programs(core_elf("aie2p", *pieces, [], symbols))
-    assert program.symbols == {0: "main", 0x3FFC: "last"}

@@ -2,6 +2,7 @@
 
 import io
 import random
+import struct
 import sys
 from contextlib import suppress
 
@@ -11,10 +12,13 @@ from elftools.elf.sections import SymbolTableSection
 
 from bdforge import cli, isa
 from bdforge.images import Segment, core_segments
+from bdforge.images.cdo import cdo
+from bdforge.images.elf_write import core_elf
 from bdforge.isa.assembler import assemble
 from bdforge.isa.disassembler import disassemble, latency, pieces
 from bdforge.isa.errors import AssemblyError, ContainerError
 from bdforge.isa.program import CoreProgram, generation_of, read_programs
+from bdforge.txn import BlockWrite, Write
 from support.images import IMAGES
 from support.instructions import draw
 
@@ -162,6 +166,22 @@ def test_a_program_fills_its_memory_and_no_more():
     assert len(program.code[0].data) == 16384
     with pytest.raises(ContainerError, match="code ends at 0x4001, beyond 0x4000"):
         read_programs(bytes(16385), raw=True)
+
+
+@pytest.mark.parametrize("place", [(0, 2), (3, 5), (7, 3)])
+def test_a_cdo_tells_programs_by_column_and_row(place):
+    column, row = place
+    address = column << 25 | row << 20 | 0x20000
+    (program,) = read_programs(cdo([BlockWrite(address, (0x11, 0x22)), Write(address + 8, 0x33)]))
+    assert (program.tile, program.name) == (place, f"tile {place}")
+    assert [(s.address, s.data) for s in program.code] == [(0, struct.pack("<3I", 0x11, 0x22, 0x33))]
+
+
+def test_names_of_a_program_are_those_of_its_memory():
+    symbols = {"main": 0, "last": 0x3FFC, "data": 0x4000, "far": 0x70400}
+    pieces = [(0, bytes(16)), (0x3FFC, bytes(4))], [(0x4000, bytes(4)), (0x70400, bytes(4))]
+    (program,) = read_programs(core_elf("aie2p", *pieces, [], symbols))
+    assert program.symbols == {0: "main", 0x3FFC: "last"}
 
 
 def test_programs_of_containers():

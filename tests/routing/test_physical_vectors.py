@@ -18,6 +18,8 @@ from bdforge.mlir import DeviceOp, TileOp, parse, print_generic, print_module
 from bdforge.mlir.switch_ops import ShimMuxOp, SwitchboxOp
 from bdforge.mlir.words import Bundle
 from bdforge.routing import Routing, route
+from bdforge.routing.nets import Port
+from bdforge.routing.physical import switches_of
 from support.physical_form import physical_form
 
 VECTORS = {v["name"]: v for v in json.loads((Path(__file__).parent / "data" / "switches.json").read_text())}
@@ -149,3 +151,14 @@ def test_a_whole_design_runs_on_the_routes_of_the_real_tools(form):
     run = bdforge.emulate(text, [x, y])
     np.testing.assert_array_equal(y, [*(2 * x[:256]), *(3 * x[256:])])
     assert all(warning.endswith("[shared-locks]") for warning in run.warnings)  # its own join
+
+
+@pytest.mark.parametrize(("connect", "slaves", "masters"), [
+    ("DMA : 0, North : 3", {3}, set()), ("DMA : 1, North : 7", {7}, set()),
+    ("North : 2, DMA : 0", set(), {2}), ("North : 3, DMA : 1", set(), {3}),
+])  # fmt: skip
+def test_a_shims_mux_joins_dma_channels_to_ports(connect, slaves, masters):
+    text = f"aie.device(npu2) {{ %s = aie.tile(2, 0)\n%m = aie.shim_mux(%s) {{ aie.connect<{connect}> }} }}"
+    found = switches_of(device_in(text))
+    assert found.joined_slaves == {Port(2, 0, PortBundle.SOUTH, number) for number in slaves}
+    assert found.joined_masters == {Port(2, 0, PortBundle.SOUTH, number) for number in masters}

@@ -121,10 +121,9 @@ class _Writer:
              part.size if side.staged else None, side.staged and part in side.tiles.k)
             for part in side.axes
         ]  # fmt: skip
-        (loops,) = side.placed()
         facts = packed_values(type_) if TYPES[type_].packed_only else {}
         self.build.operand(
-            side.name, side.tensor, "out" if side.tensor == C else "in", type_, side.store.bits, axes, loops,
+            side.name, side.tensor, "out" if side.tensor == C else "in", type_, side.store.bits, axes, side.placed(),
             staged=int(side.staged), **facts,
         )  # fmt: skip
 

@@ -182,14 +182,14 @@ class Side:
             run *= part.size
         return run
 
-    def placed(self) -> tuple[list[tuple[int, int, int, int]], ...]:
-        """Loops (axis, count, step, stride) of the buffer for `Builder.operand`; axes are `parts` in order."""
+    def placed(self) -> list[tuple[int, int, int, int]]:
+        """Loops (axis, count, step, stride) of the buffer for `Builder.operand`, of `axes` in order."""
         axes = {part.dim.name: axis for axis, part in enumerate(self.axes)}
         if not self.staged:
-            return ([(axes[p.dim.name], p.dim.size, 1, self.stride(p.dim)) for p in self.axes],)
+            return [(axes[p.dim.name], p.dim.size, 1, self.stride(p.dim)) for p in self.axes]
         strides = self.tile_strides()
         found = [(axes[p.dim.name], p.count, p.size, strides[p.dim.name]) for p in self.outer]
-        return ([loop for loop in (*found, *self._inside(axes)) if loop[1] > 1] or found[:1],)
+        return [loop for loop in (*found, *self._inside(axes)) if loop[1] > 1] or found[:1]
 
     @property
     def axes(self) -> tuple[Part, ...]:

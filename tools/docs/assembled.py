@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bdforge.perf.tune.reasons import LIFTS
-from tools.docs.counted import DESIGNS, OURS, Counted, Reached, counted_rows, read_table
+from tools.docs.counted import DESIGNS, OURS, TUNED_FOR_THEM, Counted, Reached, counted_rows, read_table
 from tools.docs.markdown import prose, section, table
 
 _LONG = 0.25  # share of ends that a design should not have
@@ -82,6 +82,10 @@ def _designs(rows: list[Reached]) -> str:
         table(
             ("design", "problem", "DRAM GB/s", "modelled", "emulated", "target", "bound", "ends", "stalls", "by DMA"),
             [_design(row) for row in rows],
+        ),
+        prose(
+            f"{TUNED_FOR_THEM} (k_mt 288, rho 1) is what `bdforge tune --kernel assembled` finds for BitNet's layers:",
+            "these kernels lose more by short calls than compiled ones.",
         ),
         prose("What would lift a bound:", "; ".join(_lifts(rows)) + "."),
     )

@@ -1,13 +1,15 @@
 """Schedules of blocks hold what they promise: dependences, units, registers; walks and loops have tests of kernels."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.pipeline.block import Scheduled, scheduled
 from bdforge.codegen.pipeline.cover import covers
-from bdforge.codegen.pipeline.dataflow import dependences, places
+from bdforge.codegen.pipeline.dataflow import Value, dependences, places
 from bdforge.codegen.pipeline.product import Product, Region
-from bdforge.codegen.pipeline.registers import Life, clashes, coloured, lives
+from bdforge.codegen.pipeline.registers import Life, coloured, lives
 from bdforge.codegen.pipeline.walks import Steppers, Walk
 from bdforge.isa import load
 
@@ -40,6 +42,18 @@ def test_blocks_share_no_unit_and_no_bank(block):
             cell = unit, (issue + cycle) % block.period
             assert cell not in taken, (op, cell)
             taken.add(cell)
+
+
+def clashes(found: list[Life], period: int, colours: Mapping[Value, int]) -> list[tuple[Value, Value]]:
+    """Pairs of values that meet in one register, cycle by cycle."""
+    taken: dict[tuple[int, int], Value] = {}
+    wrong = []
+    for life in found:
+        for cycle in range(life.start, life.end):
+            other = taken.setdefault((colours[life.value], cycle % period), life.value)
+            if other != life.value:
+                wrong.append((other, life.value))
+    return wrong
 
 
 def test_values_meet_in_no_register(block):

@@ -1,5 +1,6 @@
 """Pipelined kernels: their rates by the exact core model, and that what is wrong in their code is found."""
 
+import itertools
 import random
 import re
 
@@ -11,7 +12,7 @@ from bdforge import isa
 from bdforge.codegen.abi import Callee
 from bdforge.codegen.kernel import Kernel
 from bdforge.codegen.kernels import assembled
-from bdforge.codegen.pipeline.walks import Steppers, Walk, visited
+from bdforge.codegen.pipeline.walks import Steppers, Walk
 from bdforge.emulator.cores.isa.interpreter import Interpreter
 from bdforge.isa.assembler import assemble
 from support.machine_code import memories
@@ -113,6 +114,15 @@ def test_pointers_go_where_nests_of_loops_lead_them(offsets, loops):
         kind = ".3d" if step.endswith("_3d") else ".2d" if step.startswith("d") else ""
         text += f"padda{kind} [p0], {step}\nnop\n"
     assert reached(text, len(steppers.constants), len(places)) == places
+
+
+def visited(walk: Walk) -> list[int]:
+    """Every offset that a walk goes to, in order."""
+    starts = [
+        sum(i * stride for i, (_, stride) in zip(at, walk.loops, strict=True))
+        for at in itertools.product(*(range(passes) for passes, _ in walk.loops))
+    ]
+    return [walk.start + start + offset for start in starts for offset in walk.offsets]
 
 
 def reached(text: str, before: int, count: int) -> list[int]:

@@ -1,6 +1,6 @@
 """Vector registers for the values of a block that follows itself: colours of arcs on a circle as long as its period."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bdforge.codegen.pipeline.dataflow import Op, Touch, Value, touches
@@ -69,15 +69,3 @@ def _turned(found: Sequence[Life], period: int, cut: int) -> Iterator[tuple[Life
     moved = [(life, (life.start - cut) % period) for life in found]
     for life, start in sorted(moved, key=lambda pair: (pair[1], pair[0].end - pair[0].start)):
         yield life, start, start + life.end - life.start
-
-
-def clashes(found: Sequence[Life], period: int, colours: Mapping[Value, int]) -> list[tuple[Value, Value]]:
-    """Pairs of values that meet in one register: for checks."""
-    taken: dict[tuple[int, int], Value] = {}
-    wrong = []
-    for life in found:
-        for cycle in range(life.start, life.end):
-            other = taken.setdefault((colours[life.value], cycle % period), life.value)
-            if other != life.value:
-                wrong.append((other, life.value))
-    return wrong

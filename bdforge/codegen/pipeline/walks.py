@@ -7,7 +7,7 @@ AIE2 count their passes by themselves).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise, product
+from itertools import pairwise
 
 from bdforge.codegen.errors import CodegenError
 
@@ -98,12 +98,3 @@ class Steppers:
             raise CodegenError("a block walks in more ways than a core has registers for steps: make it smaller")
         self._units.remove(unit)
         return unit
-
-
-def visited(walk: Walk) -> list[int]:
-    """Every offset that a walk goes to, in order."""
-    starts = [
-        sum(i * stride for i, (_, stride) in zip(at, walk.loops, strict=True))
-        for at in product(*(range(passes) for passes, _ in walk.loops))
-    ]
-    return [walk.start + start + offset for start in starts for offset in walk.offsets]

@@ -65,6 +65,7 @@ def test_masks_keep_other_bits_and_bytes():
     [
         (Write(0x00036000, 1), "shim (0, 0) register 0x36000: no rule knows what it is; 0x1 is written to it"),
         (BlockWrite(0x0221DE14, (0, 0, 0, 0)), "core (1, 2) register 0x1de20"),
+        (Write(0x00600000, 1), "nothing is at address 0x600000: column 0, row 6"),
         (Write(0x00700000, 1), "nothing is at address 0x700000: column 0, row 7"),
         (Write(0x1_0000_0000, 1), "nothing is at address 0x100000000"),
         (Write(0x00200402, 1), "offset 0x402"),

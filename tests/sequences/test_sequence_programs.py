@@ -99,6 +99,29 @@ def test_bds_are_taken_from_a_ring_of_all_that_a_shim_has():
     assert taken == [i % 16 for i in range(36)]
 
 
+def test_steps_wait_until_their_bds_are_free_again():
+    """Of 16 BDs three steps of 5 hold 15, though four steps may be in flight."""
+    build = Builder([], 4)
+    x = build.argument("X", "i32", 32, 64)
+    with build.loop(9), build.step([("MM2S", 0, 0, 1)]):
+        build.task("MM2S", 0, 0, *(build.bd(x, i, (1,), (1,)) for i in range(5)), token=True)
+    running = [0]
+    for event in interpret(build.program, {}, SHIM):
+        running.append(running[-1] + (1 if isinstance(event, Start) else -1))
+    assert max(running) == 3
+
+
+def test_one_run_is_no_dimension():
+    build = Builder([], 1)
+    x = build.argument("X", "i32", 32, 64)
+    with build.step([("MM2S", 0, 0, 1)]):
+        build.task("MM2S", 0, 0, build.bd(x, 1, (4,), (1,), runs=(1, 8)), token=True)
+    (start,) = (event for event in interpret(build.program, {}, SHIM) if isinstance(event, Start))
+    (task,) = start.items
+    assert isinstance(task, StartedTask)
+    assert (task.bds[0].pattern.sizes, task.bds[0].pattern.strides) == ((4,), (1,))
+
+
 def test_runs_come_behind_all_dimensions_that_a_bd_has():
     build = Builder([], 1)
     x = build.argument("X", "i32", 32, 64)

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <numeric>
 
 #include "bdforge/numbers.hpp"
 #include "block_floats.hpp"
@@ -32,13 +34,15 @@ bool written(std::byte *to, double value) {
 Layout::Layout(const Operand &operand, const Argument &argument, const detail::Values &values)
     : operand_(operand), staged_(values[operand.staged] != 0), offset_(values[operand.offset]) {
     const std::int64_t bits = detail::product("an argument's size", values[argument.elements], argument.bits);
-    if (operand.axes.size() > axes_.size())
-        refuse("has " + std::to_string(operand.axes.size()) + " axes; hosts in C++ copy one or two: stage it in Python");
+    axes_.resize(std::max<std::size_t>(operand.axes.size(), 2));
+    if (column_major() && axes_.size() > 2)
+        refuse("is column-major with " + std::to_string(operand.axes.size()) + " axes; that is an order of two");
     const std::size_t first = axes_.size() - operand.axes.size();  // one axis: a row
     read_loops(values);
     check_bounds(bits / operand.bits);
     axes_[0].stretches = axes_[0].found = {{0, 1, 0}};
     for (std::size_t i = 0; i < operand.axes.size(); ++i) read_axis(first + i, operand.axes[i], values);
+    for (std::size_t i = 0; i + 1 < axes_.size(); ++i) rows_ = detail::product("rows of an operand", rows_, axes_[i].size);
     missing_element();  // refuses what the type does not hold
 }
 
@@ -135,11 +139,13 @@ void Layout::check_bounds(std::int64_t elements) const {
         refuse("has elements of " + std::to_string(bits) +
                " bits; this library places 1, 2, 4, 8, 16, 32 and 64, and block floats of 576");
     if (operand_.out && bits < byte_bits) refuse("is packed; this library reads whole bytes back only");
-    if (operand_.blocked != Blocked::no && operand_.axes.size() != axes_.size()) refuse("has blocks along one axis");
+    if (operand_.blocked != Blocked::no && operand_.axes.size() != 2)
+        refuse("has blocks and " + std::to_string(operand_.axes.size()) + " axes; blocks lie in two");
     if (offset_ < 0 || offset_ > reach_max) refuse("starts at element " + std::to_string(offset_));
     if (elements > reach_max || last() >= elements)
         refuse("reaches element " + std::to_string(last()) + "; its buffer has " + std::to_string(elements));
-    const std::int64_t places = detail::product("places of an operand", axes_[0].count, axes_[1].count);
+    std::int64_t places = 1;
+    for (const Positions &axis : axes_) places = detail::product("places of an operand", places, axis.count);
     if (places > elements)
         refuse("has " + std::to_string(places) + " places; its buffer has " + std::to_string(elements) + " elements");
 }
@@ -148,15 +154,23 @@ Layout Layout::in_lines(std::int64_t leading) const {
     Layout made;
     made.operand_ = operand_;
     if (operand_.bits < byte_bits) made.operand_.bits = byte_bits, made.operand_.bias = 0;
-    const std::size_t inner = column_major() ? 0 : 1, outer = 1 - inner;
+    made.axes_.resize(axes_.size());
+    made.rows_ = rows_;
     for (std::size_t i = 0; i < axes_.size(); ++i) {
         made.axes_[i].size = axes_[i].size;
         made.axes_[i].count = up(axes_[i].size, side()) * side();
         find_stretches(made.axes_[i], axes_[i].size, 0, false);
     }
-    const std::int64_t line = made.axes_[inner].count / side();
+    const std::vector<std::size_t> axes = order();
+    const std::int64_t line = made.axes_[axes[0]].count / side();
     if (leading > reach_max) bytes_of(operand_.name, static_cast<std::size_t>(leading), element_bytes());
-    made.loops_ = {{outer, made.axes_[outer].count / side(), 1, std::max(up(leading, side()), line)}, {inner, line, 1, 1}};
+    made.loops_ = {{axes[0], line, 1, 1}};
+    std::int64_t stride = std::max(up(leading, side()), line);
+    for (std::size_t i = 1; i < axes.size(); ++i) {
+        const std::int64_t count = made.axes_[axes[i]].count / side();
+        made.loops_.insert(made.loops_.begin(), {axes[i], count, 1, stride});
+        stride = detail::product("an operand's lines", stride, count);
+    }
     return made;
 }
 
@@ -193,10 +207,28 @@ std::size_t Layout::reach() const {
     return bytes_of(operand_.name, static_cast<std::size_t>(last() + 1), static_cast<std::size_t>(operand_.bits)) / byte_bits;
 }
 
+/// The axes of the user's array, from the one along a line on.
+std::vector<std::size_t> Layout::order() const {
+    std::vector<std::size_t> axes(axes_.size());
+    std::iota(axes.begin(), axes.end(), 0);
+    if (!column_major()) std::reverse(axes.begin(), axes.end());
+    return axes;
+}
+
+/// The user's elements from one position of each axis to the next.
+std::vector<std::int64_t> Layout::steps(std::int64_t leading) const {
+    const std::vector<std::size_t> axes = order();
+    std::vector<std::int64_t> steps(axes.size(), 1);
+    for (std::size_t i = 1; i < axes.size(); ++i) {
+        steps[axes[i]] = leading;
+        leading *= axes_[axes[i]].size;
+    }
+    return steps;
+}
+
 std::optional<Layout::Direct> Layout::direct() const {
-    const std::size_t inner = column_major() ? 0 : 1;
     if (operand_.bits % byte_bits != 0) return std::nullopt;
-    std::array<std::optional<std::int64_t>, 2> strides;
+    std::vector<std::optional<std::int64_t>> strides(axes_.size());
     for (const ElementLoop &loop : loops_) {
         if (loop.count == 1) continue;
         if (strides[loop.axis]) return std::nullopt;
@@ -207,9 +239,13 @@ std::optional<Layout::Direct> Layout::direct() const {
         const bool alone = axis.stretches.size() == 1 || (axis.stretches.size() == 2 && second.position < 0);
         if (first.position != 0 || first.last < axis.size || !alone) return std::nullopt;
     }
-    if (strides[inner].value_or(1) != 1) return std::nullopt;
-    const std::int64_t leading = strides[1 - inner].value_or(axes_[inner].count / side());
+    const std::vector<std::size_t> axes = order();
+    if (strides[axes[0]].value_or(1) != 1) return std::nullopt;
+    const std::int64_t leading = strides[axes[1]].value_or(axes_[axes[0]].count / side());
     if (leading < up(line(), side())) return std::nullopt;
+    const std::vector<std::int64_t> lines = steps(leading);
+    for (std::size_t i = 2; i < axes.size(); ++i)
+        if (strides[axes[i]].value_or(lines[axes[i]]) != lines[axes[i]]) return std::nullopt;
     return Direct{leading * side(), static_cast<std::size_t>(offset_ * (operand_.bits / byte_bits))};
 }
 

@@ -12,6 +12,7 @@ namespace bdforge::generator {
 namespace {
 
 constexpr std::int64_t run_max = 4096;  // steps of a run that is made of several loops
+using Places = std::array<std::int64_t, axes_max>;
 
 /// A stretch at a place. There are few.
 const Stretch &at(const std::vector<Stretch> &stretches, std::int64_t place) {
@@ -57,10 +58,9 @@ Run take_run(std::vector<ElementLoop> &loops) {
     return run;
 }
 
-/// Calls `act(place on axis 0, place on axis 1, element)` at every turn of the loops from number `level` on.
+/// Calls `act(place on each axis, element)` at every turn of the loops from number `level` on.
 template <class Act>
-void walk(const std::vector<ElementLoop> &loops, std::size_t level, std::array<std::int64_t, 2> places,
-          std::int64_t element, Act &act) {
+void walk(const std::vector<ElementLoop> &loops, std::size_t level, Places &places, std::int64_t element, Act &act) {
     if (level == loops.size()) return act(places, element);
     const ElementLoop &loop = loops[level];
     for (std::int64_t i = 0; i < loop.count; ++i) {
@@ -68,7 +68,35 @@ void walk(const std::vector<ElementLoop> &loops, std::size_t level, std::array<s
         places[loop.axis] += loop.step;
         element += loop.stride;
     }
+    places[loop.axis] -= loop.count * loop.step;
 }
+
+template <class Act>
+void walk(const std::vector<ElementLoop> &loops, std::int64_t offset, Act &act) {
+    Places places{};
+    walk(loops, 0, places, offset, act);
+}
+
+/// The user's array, axis by axis: which positions places hold, and the elements from one position to the next.
+struct Array {
+    const std::vector<Positions> &axes;
+    std::vector<std::int64_t> steps;
+    bool found;  // of an operand that is read back
+
+    const std::vector<Stretch> &stretches(std::size_t axis) const { return found ? axes[axis].found : axes[axis].stretches; }
+
+    /// The element of positions on all axes but one, from its first position on; -1 where one of them is none.
+    std::int64_t beside(std::size_t axis, const Places &places) const {
+        std::int64_t element = 0;
+        for (std::size_t other = 0; other < axes.size(); ++other) {
+            if (other == axis) continue;
+            const std::int64_t held = position(at(stretches(other), places[other]), places[other]);
+            if (held < 0) return -1;
+            element += held * steps[other];
+        }
+        return element;
+    }
+};
 
 /// Elements of so many bytes, at any address.
 template <std::size_t size>
@@ -80,33 +108,31 @@ struct Unit {
 template <class Element, bool in>
 class Copier {
 public:
-    Copier(const Run &run, const std::array<const std::vector<Stretch> *, 2> &stretches, std::array<std::int64_t, 2> steps,
-           Element *array, Element *buffer)
-        : run_(run), stretches_(stretches), steps_(steps), array_(array), buffer_(buffer) {}
+    Copier(const Run &run, const Array &of, Element *array, Element *buffer)
+        : run_(run), of_(of), stretches_(of.stretches(run.axis)), step_(of.steps[run.axis]), array_(array), buffer_(buffer) {}
 
-    void operator()(const std::array<std::int64_t, 2> &places, std::int64_t element) const {
-        const std::size_t other = 1 - run_.axis;
-        const std::int64_t line = position(at(*stretches_[other], places[other]), places[other]);
-        Element *const array = array_ + std::max<std::int64_t>(line, 0) * steps_[other];
+    void operator()(const Places &places, std::int64_t element) const {
+        const std::int64_t line = of_.beside(run_.axis, places);
+        Element *const array = array_ + std::max<std::int64_t>(line, 0);
         run_.line ? copy_line(line < 0, array, places[run_.axis], buffer_ + element)
                   : copy_steps(line < 0, array, places[run_.axis], buffer_ + element);
     }
 
 private:
     void copy_line(bool none, Element *array, std::int64_t place, Element *buffer) const {
-        const std::int64_t step = steps_[run_.axis], end = place + run_.count;
+        const std::int64_t end = place + run_.count;
         for (std::int64_t next = 0; place < end; place = next) {
-            const Stretch &stretch = at(*stretches_[run_.axis], place);
+            const Stretch &stretch = at(stretches_, place);
             next = std::min(stretch.last, end);
-            copy(none || stretch.position < 0, array + std::max<std::int64_t>(position(stretch, place), 0) * step, step,
-                 buffer, next - place);
+            copy(none || stretch.position < 0, array + std::max<std::int64_t>(position(stretch, place), 0) * step_, buffer,
+                 next - place);
             buffer += (next - place) * run_.stride;
         }
     }
 
-    void copy(bool none, Element *array, std::int64_t step, Element *buffer, std::int64_t count) const {
+    void copy(bool none, Element *array, Element *buffer, std::int64_t count) const {
         if (none && !in) return;
-        const bool together = run_.stride == 1 && step == 1;
+        const bool together = run_.stride == 1 && step_ == 1;
         const auto bytes = static_cast<std::size_t>(count) * sizeof(Element);
         if (none && run_.stride == 1) {
             std::memset(buffer, 0, bytes);
@@ -115,41 +141,41 @@ private:
         } else if (together) {
             in ? std::memcpy(buffer, array, bytes) : std::memcpy(array, buffer, bytes);
         } else {
-            for (std::int64_t i = 0; i < count; ++i) exchange(array[i * step], buffer[i * run_.stride]);
+            for (std::int64_t i = 0; i < count; ++i) exchange(array[i * step_], buffer[i * run_.stride]);
         }
     }
 
     static void exchange(Element &array, Element &buffer) { in ? buffer = array : array = buffer; }
 
     void copy_steps(bool none, Element *array, std::int64_t place, Element *buffer) const {
-        const Stretch &first = at(*stretches_[run_.axis], place);
-        const std::int64_t step = steps_[run_.axis];
+        const Stretch &first = at(stretches_, place);
         if (!none && first.position >= 0 && place + run_.span <= first.last) {
-            array += position(first, place) * step;
-            for (const auto &[beside, element] : run_.steps) exchange(array[beside * step], buffer[element]);
+            array += position(first, place) * step_;
+            for (const auto &[beside, element] : run_.steps) exchange(array[beside * step_], buffer[element]);
             return;
         }
         for (const auto &[beside, element] : run_.steps) {
-            const std::int64_t found = none ? -1 : position(at(*stretches_[run_.axis], place + beside), place + beside);
+            const std::int64_t found = none ? -1 : position(at(stretches_, place + beside), place + beside);
             if (found >= 0)
-                exchange(array[found * step], buffer[element]);
+                exchange(array[found * step_], buffer[element]);
             else if (in)
                 buffer[element] = Element{};
         }
     }
 
     const Run &run_;
-    const std::array<const std::vector<Stretch> *, 2> stretches_;
-    const std::array<std::int64_t, 2> steps_;
+    const Array &of_;
+    const std::vector<Stretch> &stretches_;
+    const std::int64_t step_;
     Element *const array_, *const buffer_;
 };
 
 /// Codes of `bits` bits, several to a byte.
 class Packer {
 public:
-    Packer(const Run &run, const std::array<Positions, 2> &axes, std::array<std::int64_t, 2> steps, std::int64_t bits,
-           std::int64_t bias, const std::uint8_t *array, std::uint8_t *buffer)
-        : run_(run), axes_(axes), steps_(steps), bits_(static_cast<unsigned>(bits)), codes_(8 / bits),
+    Packer(const Run &run, const Array &of, std::int64_t bits, std::int64_t bias, const std::uint8_t *array,
+           std::uint8_t *buffer)
+        : run_(run), of_(of), stretches_(of.stretches(run.axis)), step_(of.steps[run.axis]), bits_(static_cast<unsigned>(bits)), codes_(8 / bits),
           mask_(static_cast<std::uint8_t>((1U << bits_) - 1)), bias_(static_cast<std::uint8_t>(bias)), array_(array),
           buffer_(buffer), held_(static_cast<std::size_t>(run.count)) {
         if (run_.line)
@@ -159,20 +185,19 @@ public:
         find_bytes();
     }
 
-    void operator()(const std::array<std::int64_t, 2> &places, std::int64_t element) {
-        const std::size_t axis = run_.axis, other = 1 - axis;
-        const std::int64_t place = places[axis], line = position(at(axes_[other].stretches, places[other]), places[other]);
-        const Stretch &first = at(axes_[axis].stretches, place);
-        const bool together = line >= 0 && steps_[axis] == 1 && first.position >= 0 && place + run_.span <= first.last;
-        const std::uint8_t *const array = array_ + std::max<std::int64_t>(line, 0) * steps_[other];
+    void operator()(const Places &places, std::int64_t element) {
+        const std::int64_t place = places[run_.axis], line = of_.beside(run_.axis, places);
+        const Stretch &first = at(stretches_, place);
+        const bool together = line >= 0 && step_ == 1 && first.position >= 0 && place + run_.span <= first.last;
+        const std::uint8_t *const array = array_ + std::max<std::int64_t>(line, 0);
         if (lanes_ && together && element % codes_ == 0)
             return pack_lanes(array + position(first, place), buffer_ + element / codes_);
         for (std::size_t i = 0; together && i < held_.size(); ++i)
             held_[i] = static_cast<std::uint8_t>(array[position(first, place) + steps_of_run_[i].place] + bias_) & mask_;
         for (std::size_t i = 0; !together && i < held_.size(); ++i) {
             const std::int64_t at_place = place + steps_of_run_[i].place;
-            const std::int64_t found = line < 0 ? -1 : position(at(axes_[axis].stretches, at_place), at_place);
-            held_[i] = static_cast<std::uint8_t>((found < 0 ? 0 : array[found * steps_[axis]]) + bias_) & mask_;
+            const std::int64_t found = line < 0 ? -1 : position(at(stretches_, at_place), at_place);
+            held_[i] = static_cast<std::uint8_t>((found < 0 ? 0 : array[found * step_]) + bias_) & mask_;
         }
         for (std::size_t i = 0; i < held_.size(); ++i) put(element + steps_of_run_[i].element, held_[i]);
     }
@@ -209,8 +234,9 @@ private:
     }
 
     const Run &run_;
-    const std::array<Positions, 2> &axes_;
-    const std::array<std::int64_t, 2> steps_;
+    const Array &of_;
+    const std::vector<Stretch> &stretches_;
+    const std::int64_t step_;
     const unsigned bits_;
     const std::int64_t codes_;
     const std::uint8_t mask_, bias_;
@@ -225,12 +251,11 @@ private:
 /// A tile of 8 x 8 floats, whose blocks lie along the last axis, or the first one.
 class Tiles {
 public:
-    Tiles(const std::array<Positions, 2> &axes, std::array<std::int64_t, 2> steps, Blocked blocked)
-        : axes_(axes), steps_(steps), along_(blocked == Blocked::down ? 0 : 1) {}
+    Tiles(const Array &of, Blocked blocked) : of_(of), along_(blocked == Blocked::down ? 0 : 1) {}
 
     /// Writes a tile; SequenceError for what blocks cannot hold.
-    void place(const std::array<std::int64_t, 2> &places, const Unit<sizeof(float)> *array, std::byte *tile) const {
-        const Sides sides = sides_of(places, false);
+    void place(const Places &places, const Unit<sizeof(float)> *array, std::byte *tile) const {
+        const Sides sides = sides_of(places);
         for (std::size_t i = 0; i < block_values; ++i, tile += block_bytes) {
             std::array<float, block_values> values{};
             for (std::size_t j = 0; j < block_values; ++j)
@@ -245,8 +270,8 @@ public:
         }
     }
 
-    void fetch(const std::array<std::int64_t, 2> &places, Unit<sizeof(float)> *array, const std::byte *tile) const {
-        const Sides sides = sides_of(places, true);
+    void fetch(const Places &places, Unit<sizeof(float)> *array, const std::byte *tile) const {
+        const Sides sides = sides_of(places);
         for (std::size_t i = 0; i < block_values; ++i, tile += block_bytes) {
             Block block;
             std::memcpy(block.data(), tile, block.size());
@@ -261,50 +286,42 @@ private:
     using Sides = std::array<std::array<std::int64_t, block_values>, 2>;
 
     /// Positions of the tile's rows and columns, -1 for none.
-    Sides sides_of(const std::array<std::int64_t, 2> &places, bool found) const {
+    Sides sides_of(const Places &places) const {
         Sides sides;
         for (std::size_t axis = 0; axis < sides.size(); ++axis)
             for (std::size_t i = 0; i < block_values; ++i) {
                 const std::int64_t place = places[axis] * block_values + static_cast<std::int64_t>(i);
-                sides[axis][i] = position(at(found ? axes_[axis].found : axes_[axis].stretches, place), place);
+                sides[axis][i] = position(at(of_.stretches(axis), place), place);
             }
         return sides;
     }
 
     std::int64_t index(const Sides &sides, std::size_t i, std::size_t j) const {
-        return sides[1 - along_][i] * steps_[1 - along_] + sides[along_][j] * steps_[along_];
+        return sides[1 - along_][i] * of_.steps[1 - along_] + sides[along_][j] * of_.steps[along_];
     }
 
-    const std::array<Positions, 2> &axes_;
-    const std::array<std::int64_t, 2> steps_;
+    const Array &of_;
     const std::size_t along_;
 };
 
-template <std::size_t size, bool in, class Array, class Bytes>
-void copy_units(std::vector<ElementLoop> loops, const std::array<const std::vector<Stretch> *, 2> &stretches,
-                std::array<std::int64_t, 2> steps, std::int64_t offset, Array *array, Bytes *buffer) {
+template <std::size_t size, bool in>
+void copy_units(std::vector<ElementLoop> loops, const Array &of, std::int64_t offset, void *array, void *buffer) {
     const Run run = take_run(loops);
-    Copier<Unit<size>, in> copier(run, stretches, steps, static_cast<Unit<size> *>(array),
-                                  static_cast<Unit<size> *>(buffer));
-    walk(loops, 0, {0, 0}, offset, copier);
+    Copier<Unit<size>, in> copier(run, of, static_cast<Unit<size> *>(array), static_cast<Unit<size> *>(buffer));
+    walk(loops, offset, copier);
 }
 
 /// Copies elements of so many bytes.
 template <bool in>
-void copy(std::int64_t bits, const std::vector<ElementLoop> &loops, const std::array<const std::vector<Stretch> *, 2> &stretches,
-          std::array<std::int64_t, 2> steps, std::int64_t offset, void *array, void *buffer) {
+void copy(std::int64_t bits, const std::vector<ElementLoop> &loops, const Array &of, std::int64_t offset, void *array,
+          void *buffer) {
     switch (bits / 8) {
-    case 1: return copy_units<1, in>(loops, stretches, steps, offset, array, buffer);
-    case 2: return copy_units<2, in>(loops, stretches, steps, offset, array, buffer);
-    case 4: return copy_units<4, in>(loops, stretches, steps, offset, array, buffer);
-    case 8: return copy_units<8, in>(loops, stretches, steps, offset, array, buffer);
-    default: return copy_units<tile_bytes, in>(loops, stretches, steps, offset, array, buffer);
+    case 1: return copy_units<1, in>(loops, of, offset, array, buffer);
+    case 2: return copy_units<2, in>(loops, of, offset, array, buffer);
+    case 4: return copy_units<4, in>(loops, of, offset, array, buffer);
+    case 8: return copy_units<8, in>(loops, of, offset, array, buffer);
+    default: return copy_units<tile_bytes, in>(loops, of, offset, array, buffer);
     }
-}
-
-/// Elements of the user's from row to row and from column to column.
-std::array<std::int64_t, 2> steps_of(bool column_major, std::int64_t leading) {
-    return column_major ? std::array<std::int64_t, 2>{1, leading} : std::array<std::int64_t, 2>{leading, 1};
 }
 
 /// The first of a line's numbers outside of a range; `count` for none.
@@ -358,37 +375,35 @@ std::optional<Layout::Fault> Layout::fault(const void *data, std::int64_t leadin
 }
 
 void Layout::place(const void *data, std::int64_t leading, void *buffer) const {
-    const std::array<std::int64_t, 2> steps = steps_of(column_major(), leading);
+    const Array of{axes_, steps(leading), false};
     if (operand_.blocked != Blocked::no) {
-        const Tiles tiles(axes_, steps, operand_.blocked);
-        auto act = [&](const std::array<std::int64_t, 2> &places, std::int64_t element) {
+        const Tiles tiles(of, operand_.blocked);
+        auto act = [&](const Places &places, std::int64_t element) {
             tiles.place(places, static_cast<const Unit<sizeof(float)> *>(data),
                         static_cast<std::byte *>(buffer) + element * tile_bytes);
         };
-        return walk(loops_, 0, {0, 0}, offset_, act);
+        return walk(loops_, offset_, act);
     }
     if (operand_.bits >= 8)  // which reads the array only
-        return copy<true>(operand_.bits, loops_, {&axes_[0].stretches, &axes_[1].stretches}, steps, offset_,
-                          const_cast<void *>(data), buffer);
+        return copy<true>(operand_.bits, loops_, of, offset_, const_cast<void *>(data), buffer);
     std::vector<ElementLoop> loops = loops_;
     const Run run = take_run(loops);
-    Packer packer(run, axes_, steps, operand_.bits, operand_.bias, static_cast<const std::uint8_t *>(data),
+    Packer packer(run, of, operand_.bits, operand_.bias, static_cast<const std::uint8_t *>(data),
                   static_cast<std::uint8_t *>(buffer));
-    walk(loops, 0, {0, 0}, offset_, packer);
+    walk(loops, offset_, packer);
 }
 
 void Layout::fetch(const void *buffer, void *data, std::int64_t leading) const {
-    const std::array<std::int64_t, 2> steps = steps_of(column_major(), leading);
+    const Array of{axes_, steps(leading), true};
     if (operand_.blocked != Blocked::no) {
-        const Tiles tiles(axes_, steps, operand_.blocked);
-        auto act = [&](const std::array<std::int64_t, 2> &places, std::int64_t element) {
+        const Tiles tiles(of, operand_.blocked);
+        auto act = [&](const Places &places, std::int64_t element) {
             tiles.fetch(places, static_cast<Unit<sizeof(float)> *>(data),
                         static_cast<const std::byte *>(buffer) + element * tile_bytes);
         };
-        return walk(loops_, 0, {0, 0}, offset_, act);
+        return walk(loops_, offset_, act);
     }
-    copy<false>(operand_.bits, loops_, {&axes_[0].found, &axes_[1].found}, steps, offset_, data,
-                const_cast<void *>(buffer));
+    copy<false>(operand_.bits, loops_, of, offset_, data, const_cast<void *>(buffer));
 }
 
 }  // namespace bdforge::generator

@@ -58,7 +58,7 @@ Axis axis(const JsonView& view) {
             view.has("once") && view.at("once").boolean()};
 }
 
-constexpr std::int64_t axes_max = 8, loops_max = 48;  // of an operand, so that a file cannot ask for more
+constexpr std::int64_t loops_max = 48;  // of an operand, so that a file cannot ask for more
 
 PlaceLoop place_loop(const JsonView& view) {
     only(view, {"axis", "count", "step", "stride"});

@@ -150,7 +150,7 @@ CONSTANTS = {
     "host/src/manifest.cpp: manifest_limit_bytes": (16 << 20, f"{IN_C}: files_may_be_as_long_as_their_limit"),
     "host/src/design.cpp: image_limit_bytes": (1 << 30, f"{IN_C}: files_may_be_as_long_as_their_limit"),
     "host/src/npy.cpp: npy_limit_bytes": (1 << 36, f"{IN_C}: files_may_be_as_long_as_their_limit"),
-    "host/src/program.cpp: axes_max": (8, "Operand.axes"),
+    "host/include/bdforge/program.hpp: axes_max": (8, "Operand.axes"),
     "host/src/program.cpp: loops_max": (48, "Operand.dims"),
     "host/src/json.cpp: depth_limit": (64, f"{IN_C}: json_nests_to_its_depth"),
     "host/src/layout.cpp: reach_max": (REACH, "loop"),

@@ -12,15 +12,20 @@ import pytest
 from host_programs import run
 from library_builds import sanitized_build, write_manifest
 
+from bdforge.devices import device_named
 from bdforge.devices.types import TYPES
 from bdforge.operators import manifest
-from bdforge.operators.gemm import SpecError, sequence
+from bdforge.operators.contraction import ContractionError, contraction, plan_contraction
+from bdforge.operators.gemm import SpecError, plan_gemm, sequence, spec_from
 from bdforge.sequences.interpret import arguments_of, values_of
 from bdforge.sequences.operands import fetch, place
 from bdforge.sequences.program import Operand, Program
+from support.built_designs import spec_content
 from support.family import GROUPS, SEED, SIZE, group
+from support.tccg import random_case
 
 Probe = Callable[[list[str]], list[str]]
+DEVICE = device_named("strix_halo")
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +66,9 @@ def random_array(rng: np.random.Generator, operand: Operand, shape: tuple[int, .
 
 def in_memory(operand: Operand, array: np.ndarray, stride: int) -> bytes:
     """The user's array with a stride: lines of it, with bytes between them that nobody may look at."""
-    lines = np.atleast_2d(array.T if operand.order == "column" else array)
+    lines = (array.T if operand.order == "column" else array).reshape(
+        -1, array.shape[0 if operand.order == "column" else -1]
+    )
     spread = np.full((len(lines), max(stride, lines.shape[1])), 77).astype(array.dtype)
     spread[:, : lines.shape[1]] = lines
     return spread.tobytes()[: ((len(lines) - 1) * spread.shape[1] + lines.shape[1]) * array.itemsize]
@@ -75,13 +82,10 @@ def words_of(sizes: dict[str, int]) -> str:
     return " ".join(f"{name}={size}" for name, size in sizes.items())
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_operands_of_the_family_are_placed_and_fetched_as_python_does(probe: Probe, tmp_path: Path, part: int):
+def follow_all(probe: Probe, cases: list[tuple[Path, dict[str, int], np.random.Generator, str]]) -> None:
+    """Every operand of each manifest, placed or fetched by C++ as by Python; the text tells which case it is."""
     orders, expected = [], []
-    for index in range(part, GROUPS, 8):
-        plan, sizes = member_of(index)
-        rng = np.random.default_rng([index, 1])
-        path = write_manifest(tmp_path / str(index), plan)
+    for path, sizes, rng, told in cases:
         program = Program.model_validate(json.loads(path.read_text())["sequence"]["program"])
         values = values_of(program, sizes)
         elements = arguments_of(program, sizes)
@@ -92,23 +96,54 @@ def test_operands_of_the_family_are_placed_and_fetched_as_python_does(probe: Pro
             stride = max(
                 array.shape[0 if operand.order == "column" and array.ndim > 1 else -1] + int(rng.integers(0, 9)), 1
             )
-            files = tmp_path / f"{index}_{operand.name}.array", tmp_path / f"{index}_{operand.name}.buffer"
+            files = path.parent / f"{operand.name}.array", path.parent / f"{operand.name}.buffer"
+            place(operand, values, array, buffer)  # for an output what is read back
             if operand.direction == "in":
-                place(operand, values, array, buffer)
                 files[0].write_bytes(in_memory(operand, array, stride))
                 orders.append(f"{path} place {operand.name} {stride} {files[0]} {files[1]} {words_of(sizes)}")
-                expected.append((files[1], buffer.tobytes(), str(plan.spec.content)))
+                expected.append((files[1], buffer.tobytes(), told))
                 continue
-            place(operand, values, array, buffer)  # what is read back
             files[1].write_bytes(buffer.tobytes())
             found = fetch(operand, values, buffer, array.dtype)
             files[0].write_bytes(in_memory(operand, np.zeros_like(array), stride))
             orders.append(f"{path} fetch {operand.name} {stride} {files[0]} {files[1]} {words_of(sizes)}")
-            expected.append((files[0], in_memory(operand, found.astype(array.dtype), stride), str(plan.spec.content)))
+            expected.append((files[0], in_memory(operand, found.astype(array.dtype), stride), told))
     answers = probe(orders)
     for order, answer, (file, content, facts) in zip(orders, answers, expected, strict=True):
         assert answer == "ok ", (order, answer, facts)
         assert file.read_bytes() == content, (order, facts)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_operands_of_the_family_are_placed_and_fetched_as_python_does(probe: Probe, tmp_path: Path, part: int):
+    cases = []
+    for index in range(part, GROUPS, 8):
+        plan, sizes = member_of(index)
+        path = write_manifest(tmp_path / str(index), plan)
+        cases.append((path, sizes, np.random.default_rng([index, 1]), str(plan.spec.content)))
+    follow_all(probe, cases)
+
+
+def test_tensors_of_any_order_are_placed_and_fetched_as_python_does(probe: Probe, tmp_path: Path):
+    """Contractions with all operands staged, or as planned; elements of whole bytes, and packed ones."""
+    kinds = (("int8", "int8", "int32"), "row row row"), (("int8", "int2", "int32"), "row packed row")
+    cases, axes = [], set()
+    for seed in range(24):
+        types, layouts = kinds[seed % 2]
+        gemm = plan_gemm(spec_from(spec_content(8, 16, 32, types=types, layouts=layouts), "tensors"), DEVICE)
+        case = random_case(seed)
+        try:
+            found = plan_contraction(contraction(case.expression, case.sizes), gemm, ("ABC", None, None)[seed % 3])
+        except ContractionError:
+            continue
+        path = write_manifest(tmp_path / str(seed), gemm)
+        content = json.loads(path.read_text())
+        content["sequence"]["program"] = json.loads(found.program.model_dump_json(exclude_none=True))
+        path.write_text(json.dumps(content))
+        cases.append((path, dict(found.problem.sizes), np.random.default_rng(seed), case.expression))
+        axes |= {len(operand.axes) for operand in found.program.operands}
+    assert axes >= {2, 3}
+    follow_all(probe, cases)
 
 
 def test_operands_need_no_more_sizes_than_they_depend_on(probe: Probe, tmp_path: Path):

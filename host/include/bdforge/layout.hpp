@@ -31,7 +31,8 @@ struct ElementLoop {
     std::int64_t count, step, stride;
 };
 
-/// An array of rows and columns (of one row where the operand has one axis) in a buffer, checked: no place leaves it.
+/// An array of rows and columns in a buffer, checked: no place leaves it. One axis is a row; of more than two, all but the
+/// last make the rows.
 ///
 /// The user's elements are those of the operand's type; types below a byte take a byte, block floats a float. Lines,
 /// `leading` elements apart, are rows, or columns where `column_major`.
@@ -47,10 +48,10 @@ public:
     Layout units() const;
 
     const Operand &operand() const { return operand_; }
-    std::int64_t rows() const { return axes_[0].size; }
-    std::int64_t columns() const { return axes_[1].size; }
-    std::int64_t lines() const { return axes_[column_major() ? 1 : 0].size; }
-    std::int64_t line() const { return axes_[column_major() ? 0 : 1].size; }
+    std::int64_t rows() const { return rows_; }
+    std::int64_t columns() const { return axes_.back().size; }
+    std::int64_t lines() const { return column_major() ? columns() : rows(); }
+    std::int64_t line() const { return column_major() ? rows() : columns(); }
     bool column_major() const { return operand_.column_major; }
     /// Whether the buffer must be one of the host's.
     bool staged() const { return staged_; }
@@ -95,7 +96,11 @@ private:
 
     Operand operand_;
     bool staged_ = false;
-    std::array<Positions, 2> axes_;
+    std::vector<std::size_t> order() const;
+    std::vector<std::int64_t> steps(std::int64_t leading) const;
+
+    std::vector<Positions> axes_;  // two at least
+    std::int64_t rows_ = 1;
     std::vector<ElementLoop> loops_;
     std::int64_t offset_ = 0;
 };

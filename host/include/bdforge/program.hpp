@@ -69,6 +69,8 @@ struct Argument {
     Place elements;
 };
 
+constexpr std::int64_t axes_max = 8;  // of an operand, so that a file cannot ask for more
+
 /// Which positions of the user's an operand's places along an axis hold. `tile` may be `none`.
 struct Axis {
     Place size, walked, tile;

@@ -42,7 +42,8 @@ EXCEPTIONS = {
     "--device": "timed emulation takes the array's own product where none is named",
     "--out": "says what is written, and whether it is a file or a folder",
     "--shape": "a picture shows one problem",
-    "--sizes": "of an access pattern, beside its strides as in MLIR, or of a sweep's problems",
+    "--sizes": "of an access pattern, beside its strides as in MLIR, of a contraction, or of a sweep's problems",
+    "--strides": "of an access pattern, or of the three tensors of a contraction",
     "--types": "a peak has two, a search may say the accumulator",
 }
 """Words whose help differs from verb to verb, with the reason. All others have one text, `bdforge.cli.options`' own."""

@@ -27,7 +27,7 @@ def each_plan():
         yield pytest.param(plan, id=f"{plan.spec.name}-{plan.device.name}", marks=marks)
 
 
-@pytest.mark.parametrize("plan", each_plan())
+@pytest.mark.parametrize("plan", list(each_plan()))
 def test_a_named_design_comes_back_from_the_other_form_letter_for_letter(plan: Plan):
     tile = plan.spec.tile
     march = render(plan, [Problem(tile.m + 1, 2 * tile.k + 8, tile.n + 8)])

@@ -62,13 +62,14 @@ def test_tuner_and_plan_agree_on_every_random_candidate(device, types, a, c):
     "types", ["i8,i2,i32", *(pytest.param(t, marks=pytest.mark.slow) for t in ("i8,i8,i32", "bf16,bfp16,bfp16"))]
 )
 def test_tuner_and_plan_agree_where_b_stays(types):
+    draws = DRAWS // (4 if types == "i8,i2,i32" else 2)
     space = search_space(device_named("strix_halo"), types, 4096, residency="b")
     rng = random.Random(types)
-    candidates = Candidates.of([drawn(space, rng) for _ in range(DRAWS // 4)])
+    candidates = Candidates.of([drawn(space, rng) for _ in range(draws)])
     judged = legal(space, candidates)
-    for index in range(DRAWS // 4):
+    for index in range(draws):
         assert judged[index] == can_be_planned(space, candidates, index), candidates.row(index)
-    assert 0 < judged.sum() < DRAWS // 4, "the draw should meet both answers"
+    assert 0 < judged.sum() < draws, "the draw should meet both answers"
     for index in np.flatnonzero(judged & (candidates.c_memtile_buffers == 1))[:8]:
         spec = space.spec(candidates, int(index))
         kept = case_at(space, candidates, int(index), Problem(512, 3000, 512)).b_kept

@@ -18,7 +18,7 @@ from bdforge.operators import plan_of
 from bdforge.operators.contraction import ContractionError, ContractionPlan, contraction, parse, plan_contraction
 from bdforge.operators.contraction.sides import Side
 from bdforge.operators.gemm import Plan as GemmPlan
-from bdforge.runtime import BuildError, Loaded, OperandError, load
+from bdforge.runtime import BuildError, BuiltDesign, Loaded, OperandError, load
 from bdforge.sequences import PlannedSequence, fetch, place
 from bdforge.sequences.buffers import empty
 from bdforge.tensors.tree import Path, arranged, labels_of, path_of, tree_of
@@ -37,19 +37,19 @@ class Planned:
     sequence: PlannedSequence
 
 
-class Einsum:
-    """Contractions on one loaded array; plans are kept by expression, shapes and strides."""
+class Plans:
+    """Plans of contractions on a design, kept by expression, shapes and strides."""
 
-    def __init__(self, loaded: Loaded):
-        self.loaded = loaded
+    def __init__(self, design: BuiltDesign):
+        self._design = design
         self._plans: dict[Key, Planned] = {}
 
     @cached_property
     def gemm(self) -> GemmPlan:
         """The design's plan; BuildError where it is no GEMM."""
-        found = plan_of(self.loaded.design.manifest)
+        found = plan_of(self._design.manifest)
         if not isinstance(found, GemmPlan):
-            raise BuildError(f"design {self.loaded.design.name} is no GEMM; contractions need one")
+            raise BuildError(f"design {self._design.name} is no GEMM; contractions need one")
         return found
 
     def plan(self, expression: str, *arrays: np.ndarray, staged: str | None = None) -> Planned:
@@ -63,12 +63,19 @@ class Einsum:
             self._plans[key] = Planned(plan, plan.sequence(plan.problem))
         return self._plans[key]
 
+
+class Einsum:
+    """Contractions on one loaded array."""
+
+    def __init__(self, loaded: Loaded, plans: Plans | None = None):
+        self.loaded, self.plans = loaded, plans or Plans(loaded.design)
+
     def tree(self, expression: str, *arrays: np.ndarray, path: Path | None = None) -> np.ndarray:
         """The contraction of any number of arrays, in pairs; `path` as opt_einsum and numpy.einsum_path give it.
 
         Results in between are rounded to the design's type of A. ContractionError where those are no floats.
         """
-        spec, (*inputs, _) = self.gemm.spec, labels_of(expression)
+        spec, (*inputs, _) = self.plans.gemm.spec, labels_of(expression)
         if len(inputs) != len(arrays):
             raise OperandError(f"{len(arrays)} arrays for {len(inputs)} inputs of {word(expression)}")
         tensors = [_typed(array, spec.a, number) for number, array in enumerate(arrays)]
@@ -79,7 +86,7 @@ class Einsum:
                 f"design {spec.name}: a result of {spec.c} is no operand of {spec.a} x {spec.b} without scaling; "
                 "contract several tensors on a design of bf16"
             )
-        tree = arranged(found, sizes, self.gemm)
+        tree = arranged(found, sizes, self.plans.gemm)
         for step in tree.steps:
             pair = tree.expression(step)
             for number, labels in zip((step.x, step.y), parse(pair), strict=False):
@@ -92,11 +99,11 @@ class Einsum:
 
     def __call__(self, expression: str, x: np.ndarray, y: np.ndarray, staged: str | None = None) -> np.ndarray:
         """The contraction in the design's type of C; OperandError for arrays of other types than it takes."""
-        spec, tensors = self.gemm.spec, parse(expression)
+        spec, tensors = self.plans.gemm.spec, parse(expression)
         arrays = [
             _typed(array, name, place) for place, (array, name) in enumerate(zip((x, y), (spec.a, spec.b), strict=True))
         ]
-        found = self.plan(expression, *arrays, staged=staged)
+        found = self.plans.plan(expression, *arrays, staged=staged)
         sizes = _sizes(tensors, arrays)
         out = np.zeros([sizes[label] for label in tensors[2]], TYPES[spec.c].dtype)
         given = arrays[::-1] if found.plan.choice.contraction.swapped else arrays
@@ -152,7 +159,7 @@ def _buffer(found: Planned, side: Side, array: np.ndarray) -> np.ndarray:
 
 
 _KEPT: dict[tuple[Folder, str | None], Einsum] = {}
-_OF: WeakKeyDictionary[Loaded, Einsum] = WeakKeyDictionary()
+_OF: WeakKeyDictionary[Loaded, Plans] = WeakKeyDictionary()  # which hold no array: it goes with its last user
 
 
 def einsum(
@@ -180,7 +187,7 @@ def einsum(
 
 def _on(on: Loaded | Folder | str | None, device: str | None) -> Einsum:
     if isinstance(on, Loaded):
-        return _OF.setdefault(on, Einsum(on))
+        return Einsum(on, _OF.setdefault(on, Plans(on.design)))
     folder = on or os.environ.get(VARIABLE)
     if not folder:
         raise BuildError(f"einsum runs on a built GEMM design: give its folder as on=, or in the variable {VARIABLE}")

@@ -1,5 +1,7 @@
 """`bdforge.einsum` on the emulated array against numpy.einsum: one loaded array for all contractions of a type."""
 
+import gc
+import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -36,6 +38,17 @@ def arrays(tmp_path_factory) -> dict[str, Einsum]:
     return {name: Einsum(bdforge.load(folder / name)) for name in DESIGNS}
 
 
+def test_an_array_that_contractions_ran_on_goes_with_its_last_user(arrays):
+    loaded = bdforge.load(arrays["int8"].loaded.design.folder)
+    a = np.ones((9, 17), np.int8)
+    for _ in range(2):
+        np.testing.assert_array_equal(bdforge.einsum("ij,kj->ik", a, a, on=loaded), np.full((9, 9), 17))
+    gone = weakref.ref(loaded)
+    del loaded
+    gc.collect()
+    assert gone() is None
+
+
 class Shuffled:
     """A backend that runs a design anew under the adversarial schedule of a seed, with poisoned memory."""
 
@@ -58,7 +71,7 @@ class Shuffled:
 
 def check(array: Einsum, case: Case, seed: int, gaps: tuple[int, ...] = (0,), staged: str | None = None) -> None:
     """Small integers are exact in every type."""
-    spec = array.gemm.spec
+    spec = array.plans.gemm.spec
     x, y = case.arrays(np.random.default_rng(seed), (spec.a, spec.b), gaps)
     got = array(case.expression, x, y, staged)
     want = np.einsum(case.expression, x.astype(np.int64), y.astype(np.int64))
@@ -111,7 +124,7 @@ def test_operands_are_staged_or_walked_in_place(arrays, staged, adversary):
     design = arrays["bf16"].loaded.design
     array = Einsum(Loaded(design, Shuffled(design, adversary)))
     check(array, Case(staged, expression, sizes), adversary, staged=staged)
-    (planned,) = array._plans.values()
+    (planned,) = array.plans._plans.values()
     assert "".join(side.name for side in planned.plan.sides if side.staged) == staged
 
 

@@ -32,7 +32,12 @@ HOSTS: Mapping[str, Host] = {
         "casselc/bitnet-xdna2-strix-halo; 120 W the highest configurable TDP",
     ),
 }  # fmt: skip
-"""By product. Cores and buses (LPDDR5X-7500 or -8000 of 128 or 256 bits; 8700G: DDR5-5200) from AMD's product pages."""
+"""By product. Cores, buses (LPDDR5X-7500 or -8000 of 128 or 256 bits; 8700G: DDR5-5200) and TDPs are as AMD's product
+pages have them, written down without a second look; of these only Phoenix' 120 GB/s stands in another source, too."""
+
+PERMUTED_GB_S = 4.0
+"""10^9 bytes of a tensor that one processor permutes in a second, read and written once: an assumption. Transposing
+copies of matrices were measured at 3.3 to 7.8 (`bdforge/perf/data/host_copies.csv`)."""
 
 
 def host_named(product: str) -> Host:

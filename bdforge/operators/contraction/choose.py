@@ -112,12 +112,8 @@ def _choices(
     if given:
         return [[box] for box in given.boxes]
     tiling = walked.tiling
-    sizes = _sized(("M", tiling.m), ("N", tiling.n), ("K", tiling.k_mt))
-    return [list(_boxes(fused, kind, size, stages, reasons)) for kind, size in sizes]
-
-
-def _sized(*sizes: tuple[Kind, int]) -> tuple[tuple[Kind, int], ...]:
-    return sizes
+    sizes: dict[Kind, int] = {"M": tiling.m, "N": tiling.n, "K": tiling.k_mt}
+    return [list(_boxes(fused, kind, size, stages, reasons)) for kind, size in sizes.items()]
 
 
 def _boxes(

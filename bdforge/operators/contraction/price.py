@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import prod
 
 from bdforge.devices import Device
+from bdforge.devices.hosts import PERMUTED_GB_S
 from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.timing import Timing, joined_times, timing_of
 from bdforge.devices.types import PEAK_MACS
@@ -16,10 +17,7 @@ from bdforge.operators.contraction.boxes import box_size
 from bdforge.operators.contraction.program import Mapped
 from bdforge.operators.contraction.sides import Side
 
-HOST_COPY_GB_S = 4.0
-"""Bytes of an operand that one processor permutes in a second, read and written once: an assumption, not measured."""
-
-_OVERLAP = 4
+_OVERLAP = 4  # exponent at which times join; as large as this, the longest decides
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,7 @@ def _copy_us(side: Side) -> float:
     width = max(side.store.bits, BYTE_BITS) / BYTE_BITS
     user = prod(part.dim.size for part in side.parts) * width
     again = 0.0 if all(side.walks(part.dim) for part in side.parts) else user
-    return (max(user, side.elements * side.store.bits / BYTE_BITS) + again) / HOST_COPY_GB_S / 1e3
+    return (max(user, side.elements * side.store.bits / BYTE_BITS) + again) / PERMUTED_GB_S / 1e3
 
 
 def useful(mapped: Mapped) -> float:

@@ -4,9 +4,9 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -97,17 +97,32 @@ def check(traffic: Traffic, buffers) -> None:
         assert not any(waiting)
 
 
-@pytest.mark.slow  # the router takes its time over some traffic
+def may_block(traffic: Traffic) -> bool:
+    """Whether packets of two senders go to both tiles: each may hold the arbiter of one and wait for the other's."""
+    both = [
+        any(len({RECEIVERS[place][:2] for place in routes[number]}) > 1 for number, _ in packets)
+        for routes, packets in zip(traffic.routes, traffic.packets, strict=True)
+    ]
+    return sum(both) > 1
+
+
+def check_run(traffic: Traffic, text: str, **options: Any) -> None:
+    """A run, which may stop only where packets may block each other, and then says so."""
+    result = bdforge.emulate(text, **options)
+    if may_block(traffic) and any("stopped in the middle" in warning for warning in result.warnings):
+        return
+    check(traffic, result.buffers)
+
+
 @settings(deadline=None, derandomize=True, max_examples=15)
 @given(traffics(), st.integers(0, 1000))
 def test_all_packets_arrive_whole_and_in_order(traffic, seed):
     text = text_of(traffic)
     try:
-        buffers = bdforge.emulate(text).buffers
+        check_run(traffic, text)
     except DesignError:
         return  # more rules than a slave port has
-    check(traffic, buffers)
-    check(traffic, bdforge.emulate(text, schedule="random", seed=seed).buffers)
+    check_run(traffic, text, schedule="random", seed=seed)
 
 
 EVENTS = """

@@ -13,7 +13,7 @@ from bdforge.isa.forms import Bundle, Instruction
 from bdforge.isa.meaning import Walk, meaning_of
 
 _PASS_ON = {"move", "vinsert", "vshuffle", "vselect", "vshift", "vpush_high", "vpush_low"}
-_ACCUMULATE = {"multiply", "fmultiply"}
+_ACCUMULATE = {"multiply", "fmultiply", "fmatrix"}
 _FACTORS = 3  # operands of a product behind its accumulators: s1, s2, conf
 
 

@@ -18,7 +18,7 @@ DATA = Path(__file__).resolve().parents[2] / "tests" / "isa" / "data"
 _OPEN = "open"
 CASES, NAMED, CONTROL, FLOATS, AGREE = "recorded", "named", "control", "floats", "agree"
 _PLAIN = {"move", "none"}
-_FLOATS = {"fmultiply", "faccumulate", "blocks_bfp16", "floor_bf16", "to_float", "to_integer"}
+_FLOATS = {"fmultiply", "fmatrix", "faccumulate", "blocks_bfp16", "floor_bf16", "to_float", "to_integer"}
 SLOTS = {
     "lda": "Slot lda", "ldb": "Slot ldb", "st": "Slot st", "alu": "Slot alu", "mv": "Slot mv",
     "lng": "Slot lng (alu and mv)", "vec": "Slot vec",

@@ -1,4 +1,5 @@
-"""C += A B for integers: kernels `mm_*` of one core tile, software pipelined (`bdforge.codegen.pipeline`).
+"""C += A B: kernels `mm_*` of one core tile, of integers and AIE2's of bfloat16, software pipelined
+(`bdforge.codegen.pipeline`).
 
 Layouts and rounding are those of the C++ kernels of the same names (kernels/mm_*.cc).
 """
@@ -7,12 +8,14 @@ from collections.abc import Callable
 from functools import partial
 
 from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.kernels.function import Options
+from bdforge.codegen.kernels.function import ROUNDINGS, Options
 from bdforge.codegen.pipeline import Pipelined, Product, pipelined
 from bdforge.codegen.pipeline.cover import expected_cycles
-from bdforge.codegen.pipeline.product import COLUMNS, DEPTH, FIELDS
+from bdforge.codegen.pipeline.product import DEPTH, FIELDS
 
 _SIZES = {"i8": 1, "i16": 2, "i32": 4}
+_FLOAT_SIZES = {"bf16": 2, "f32": 4}
+_INTEGERS = {"aie2p": ("i8", "i4", "i2"), "aie2": ("i8",)}
 
 
 def multiply(name: str, generation: str, options: Options) -> Callable[[], Pipelined]:
@@ -28,9 +31,11 @@ def expected(name: str, generation: str, options: Options) -> float:
 
 def _product(name: str, generation: str, options: Options) -> Product:
     _, a, weights, c = name.split("_")
-    if a != "i8" or weights not in ("i8", "i4", "i2") or c not in _SIZES or (generation == "aie2" and weights != "i8"):
-        raise CodegenError(f"{name} is not assembled for {generation}: A is int8, B int8, on AIE2P also int4 and int2")
-    for turned in "AC" if generation == "aie2" else "":
+    floats = (generation, a, weights) == ("aie2", "bf16", "bf16") and c in _FLOAT_SIZES
+    if not floats and (a != "i8" or weights not in _INTEGERS[generation] or c not in _SIZES):
+        known = "A is int8, B int8, on AIE2P also int4 and int2; on AIE2 both may be bfloat16"
+        raise CodegenError(f"{name} is not assembled for {generation}: {known}")
+    for turned in "AC" if generation == "aie2" and not floats else "":
         if options.has(f"{turned}_TRANSPOSED"):
             raise CodegenError(f"{name} is not assembled with transposed micro-tiles of {turned}")
     rho = options.number("DIM_RHO", 1)
@@ -38,8 +43,8 @@ def _product(name: str, generation: str, options: Options) -> Product:
     swapped = options.has("C_TRANSPOSED")
     turns_a, turns_b = (options.has(f"{operand}_TRANSPOSED") != swapped for operand in "AB")
     product = Product(
-        generation, weights, _SIZES[c], m // rho, k, n, turns_a, turns_b, swapped,
-        rho, options.number("SHIFT", 0), options.rounding,
+        generation, weights, (_FLOAT_SIZES if floats else _SIZES)[c], m // rho, k, n, turns_a, turns_b, swapped,
+        rho, options.number("SHIFT", 0), ROUNDINGS["conv_even"] if floats else options.rounding,
     )  # fmt: skip
     _check(name, product)
     return product
@@ -47,7 +52,7 @@ def _product(name: str, generation: str, options: Options) -> Product:
 
 def _check(name: str, product: Product) -> None:
     m, k, n = product.m, product.k, product.n
-    columns = COLUMNS * (FIELDS if product.weights == "i2" else 1)
+    columns = product.vectors.columns * (FIELDS if product.weights == "i2" else 1)
     if m % product.vectors.rows or k % DEPTH or n % columns:
         least = f"{product.vectors.rows}, {DEPTH}, {columns}"
         raise CodegenError(f"{name}: m/rho, k, n = {m}, {k}, {n} are no multiples of {least}")

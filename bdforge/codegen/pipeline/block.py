@@ -90,7 +90,7 @@ def _attempt(
     problem = Problem(
         [*(places(isa.generation, op, freedom.strict) for op in ops), _BRANCH], dependences(isa, ops), fixed,
         [i for i, op in enumerate(ops) if op.step is None and op.late],
-        min(at for at, _ in fixed.values()),
+        min(at for at, _ in fixed.values()) - _lead(region),
     )  # fmt: skip
     for plan in plans(problem, period):
         first = min(plan.issues[: len(ops)])
@@ -98,6 +98,11 @@ def _attempt(
         choices = plan.choices[: len(ops)]
         return Scheduled(region, interval, period, ops, issues, choices, registers, freedom.strict)
     return None
+
+
+def _lead(region: Region) -> int:
+    """Cycles before the first load of A and B in which C may come: where all lanes add it in the first step."""
+    return 2 * len(region.lanes) * parts_of(region.product) if region.product.floats else 0
 
 
 def _registers(region: Region, interval: int, period: int) -> dict[Value, int] | None:
@@ -134,7 +139,10 @@ def _steps(region: Region, interval: int) -> dict[str, tuple[int, int]] | None:
 
 
 def _takes(region: Region, interval: int, period: int, after: bool) -> list[int]:
-    """In which step each lane adds what C was: evenly over the block, or over what the stores of C leave of it."""
+    """In which step each lane adds what C was: evenly over the block, or over what the stores of C leave of it; floats
+    in the first."""
+    if region.product.floats:
+        return [0] * len(region.lanes)
     lanes, last = len(region.lanes), region.product.steps - 1
     first_store = interval * last + _STORED
     stored = first_store + region.behind(lanes - 1, interval) + parts_of(region.product)

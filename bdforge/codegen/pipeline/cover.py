@@ -6,11 +6,12 @@ from bdforge.codegen.pipeline.product import LOAD_UNITS, Product, Region, parts_
 
 _AROUND = 70  # cycles of a region besides its blocks: set-up, fill and drain
 _LANES = 4  # of a block; for more there are too few registers that count the steps of pointers
+_FLOAT_LANES = 8  # with an accumulator for what C was besides
 
 
 def covers(product: Product) -> list[list[Region]]:
     """Regions that together are all of C, in several ways, the one of the least cycles by slots first."""
-    rows, columns = product.m // product.vectors.rows, product.n // 8
+    rows, columns = product.m // product.vectors.rows, product.n // product.vectors.columns
     return sorted((_covered(product, shape, rows, columns) for shape in _shapes(product)), key=_cycles)
 
 
@@ -21,7 +22,7 @@ def expected_cycles(product: Product) -> float:
 
 def _shapes(product: Product) -> list[tuple[int, int]]:
     """Shapes whose micro-tiles leave an accumulator for what comes from memory."""
-    most = min(_LANES, product.vectors.accumulators - 1)
+    most = _FLOAT_LANES if product.floats else min(_LANES, product.vectors.accumulators - 1)
     columns = (1, 2) if product.weights == "i2" else range(1, most + 1)
     return [(rows, across) for rows in range(1, most + 1) for across in columns if rows * across <= most]
 

@@ -15,7 +15,6 @@ from bdforge.codegen.pipeline.product import (
     ONES,
     PART,
     SAVED,
-    SHUFFLE,
     TURN_DOWN,
     TURN_UP,
     Product,
@@ -26,7 +25,7 @@ from bdforge.codegen.pipeline.product import (
 )
 
 _SIGNED = 0x308  # products of 8 x 8 x 8 (AIE2: 4 x 8 x 8), both operands signed
-_TRANSPOSE = 35  # VSHUFFLE mode T8_8x8
+_FLOATS = 0x1C  # products of 4 x 8 x 4 bfloat16
 _MOVED = "m7"  # for what pointers start behind; a step that it holds is set later
 _MASKS, _ZEROS = 0xC0300C03, 0x55555555
 
@@ -83,12 +82,13 @@ def _setup(block: Scheduled, number: int, regions: int) -> list[Op]:
     region, product = block.region, block.region.product
     ops = list(_first(product, regions > 1) if number == 0 else _again())
     ops += _pointers(region)
-    ops.append(set_register(CONF, _SIGNED, "8 x 8 products, both signed"))
+    conf = (_FLOATS, "products of floats") if product.floats else (_SIGNED, "8 x 8 products, both signed")
+    ops.append(set_register(CONF, *conf))
     if product.weights == "i2":
         ops += _fields(region)
-    if product.turns_a or product.turns_b:
-        ops.append(set_register(SHUFFLE, _TRANSPOSE))
-    if product.generation == "aie2":
+    turned = [side for side, turns in (("a", product.turns_a), ("b", product.turns_b)) if turns]
+    ops += [set_register(*mode) for mode in dict.fromkeys(map(product.shuffle, turned))]
+    if product.generation == "aie2" and not product.floats:
         ops += [Op(f"vbcst.32 x{i}, {CONF}") for i in _half_loaded(block)]
     return ops + [set_register(register, value) for register, value in steppers(region)[0].constants.items()]
 
@@ -107,7 +107,9 @@ def _first(product: Product, again: bool) -> Iterator[Op]:
         yield Op(f"padda [p2], {_MOVED}")
     if again:
         yield from (Op(f"mov {saved}, {GIVEN[name]}") for name, saved in SAVED.items())
-    if product.c_bytes < 4:
+    if product.floats:
+        yield from set_control("crRnd", product.rounding)
+    elif product.c_bytes < 4:
         yield set_register("r14", product.shift, "SHIFT")
         yield Op("mov s0, r14")
         controls = {"crRnd": product.rounding, "crSat": 1}

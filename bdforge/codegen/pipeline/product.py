@@ -1,8 +1,9 @@
-"""Products of integer matrices as dataflow: a block of micro-tiles of C, its loads, unpacking, products and stores.
+"""Products of matrices as dataflow: a block of micro-tiles of C, its loads, unpacking, products and stores.
 
 Each micro-tile of a block has an accumulator, its lane. A block's lanes run one after the other by some steps of k, so
 that one lane stores its sums while the others multiply. Lanes of the next block begin with a product alone; what C was
-comes into an accumulator of its own, a micro-tile at a time, and is added to one of the products later on.
+comes into an accumulator of its own, a micro-tile at a time, and is added to one of the products later on. Sums of
+floats begin with what C was, for their order matters: there each lane has an accumulator for it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,18 +11,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from bdforge.codegen.pipeline.dataflow import Op, Value
-from bdforge.codegen.pipeline.vectors import VECTORS, Vectors
+from bdforge.codegen.pipeline.vectors import AIE2_FLOATS, VECTORS, Vectors
 from bdforge.codegen.pipeline.walks import Steppers, Walk
 
-DEPTH = COLUMNS = 8  # of a micro-tile
+DEPTH = COLUMNS = 8  # of a micro-tile of integers
 FIELDS = 4  # ternary weights in a byte
 LOAD_UNITS = 2
 _VECTORS = 12  # x registers
+_SQUARES, _TALL, _WIDE = 35, 28, 29  # modes that transpose 8 x 8 bytes, 8 x 4 and 4 x 8 elements of 16 bits
 GIVEN = {"a0": "p0", "b0": "p1", "c in": "p2"}
 """Pointers that are a kernel's arguments; others start as copies of them."""
 
 A_BANK, B_BANK, C_BANK = "A", "B", "C"
-CONF, SHUFFLE, PART = "r1", "r2", "r0"
+CONF, PART = "r1", "r0"
 SAVED = {"a0": "r6", "b0": "r12", "c in": "r13"}
 """Where arguments are kept for regions behind the first."""
 
@@ -51,7 +53,12 @@ class Product:
     @property
     def vectors(self) -> Vectors:
         """Registers and accesses of the generation."""
-        return VECTORS[self.generation]
+        return AIE2_FLOATS if self.floats else VECTORS[self.generation]
+
+    @property
+    def floats(self) -> bool:
+        """Whether A and B are bfloat16, C float32 or bfloat16."""
+        return self.weights == "bf16"
 
     @property
     def steps(self) -> int:
@@ -61,17 +68,27 @@ class Product:
     @property
     def a_bytes(self) -> int:
         """Of a micro-tile of A."""
-        return self.vectors.rows * DEPTH
+        return self.vectors.rows * DEPTH * (1 + self.floats)
 
     @property
     def b_bytes(self) -> int:
         """Of a micro-tile of B; ternary ones come four in one."""
-        return DEPTH * COLUMNS // (2 if self.weights == "i4" else 1)
+        return DEPTH * self.vectors.columns * (1 + self.floats) // (2 if self.weights == "i4" else 1)
 
     @property
     def c_tile_bytes(self) -> int:
         """Of a micro-tile of C."""
-        return self.vectors.rows * COLUMNS * self.c_bytes
+        return self.vectors.rows * self.vectors.columns * self.c_bytes
+
+    def shuffle(self, side: str) -> tuple[str, int]:
+        """The register with the mode of VSHUFFLE that turns micro-tiles of A or B, and the mode."""
+        if not self.floats:
+            return "r2", _SQUARES
+        return "r2" if side == "a" else "r3", _TALL if self.swapped == (side == "b") else _WIDE
+
+    def accesses(self, tile_bytes: int) -> int:
+        """Loads of a micro-tile."""
+        return max(1, tile_bytes // self.vectors.access)
 
 
 @dataclass(frozen=True)
@@ -113,27 +130,42 @@ class Region:
     def results(self) -> tuple[int, ...]:
         """Accumulators that last products write, by lane: where there are so many, others, which leaves stores time."""
         lanes = len(self.lanes)
-        free = range(lanes, self.product.vectors.accumulators)
+        free = range(lanes * (1 + self.product.floats), self.product.vectors.accumulators)
+        if self.product.floats:
+            return (*range(lanes - len(free)), *free[:lanes])
         return tuple(free[:lanes]) if len(free) > lanes else tuple(range(lanes))
 
+    @cached_property
+    def stages(self) -> tuple[int, ...]:
+        """The accumulators into which C comes, by lane."""
+        lanes = len(self.lanes)
+        if self.product.floats:
+            return tuple(range(lanes, 2 * lanes))
+        return (max(*self.results, lanes - 1) + 1,) * lanes
+
     @property
-    def stage(self) -> int:
-        """The accumulator into which C comes."""
-        return max(*self.results, len(self.lanes) - 1) + 1
+    def a_loads(self) -> int:
+        """Of a step of k."""
+        return self.rows * self.product.accesses(self.product.a_bytes)
+
+    @property
+    def b_loads(self) -> int:
+        """Of a step of k; ternary columns come together."""
+        return 1 if self.product.weights == "i2" else self.columns * self.product.accesses(self.product.b_bytes)
 
     @property
     def loads(self) -> int:
         """Of a step of k."""
-        p = self.product
-        return self.rows + (1 if p.weights == "i2" else self.columns * max(1, p.b_bytes // p.vectors.access))
+        return self.a_loads + self.b_loads
 
     @property
     def step_cycles(self) -> int:
-        """The least that a step of k takes: its busiest slot, and two cycles for a sum to come back."""
+        """The least that a step of k takes: its busiest slot, and the cycles for a sum to come back."""
         p = self.product
         packed = p.weights == "i2"
         moves = self.rows * p.turns_a + (1 if packed else self.columns) * p.turns_b + 2 * self.columns * packed
-        return max(2, self.rows * self.columns, -(-self.loads // LOAD_UNITS), moves)
+        loads = max(self.a_loads, self.b_loads) if p.floats else -(-self.loads // LOAD_UNITS)
+        return max(p.vectors.chain, self.rows * self.columns, loads, moves)
 
     @property
     def constants(self) -> int:
@@ -149,8 +181,7 @@ class Region:
 def walks(region: Region) -> dict[str, Walk]:
     """Pointers by operand: `a0`.. rows of A, `b0`.. columns of B, or `b` for packed ones, `c in` and `c out`."""
     p, (top, down), (left, across) = region.product, region.down, region.across
-    b_step, column = p.vectors.access, p.steps * p.b_bytes
-    a_row, group = p.steps * p.a_bytes, region.fields
+    a_row, column, group = p.steps * p.a_bytes, p.steps * p.b_bytes, region.fields
     nest = ((down, 0), (across // group, 0), (group, 0))
     found: dict[str, Walk] = {}
 
@@ -159,23 +190,36 @@ def walks(region: Region) -> dict[str, Walk]:
         pointer = GIVEN.get(name) or f"p{len(GIVEN) + sum(other not in GIVEN for other in found)}"
         found[name] = Walk(pointer, tuple(offsets), loops, start)
 
-    a_offsets = [s * p.a_bytes for s in range(p.steps)]
-    for i in range(region.rows):
-        add(f"a{i}", a_offsets, (region.rows * a_row, 0, 0), (top + i) * a_row)
-    accesses = max(1, p.b_bytes // b_step)
-    b_offsets = [s * p.b_bytes + h * b_step for s in range(p.steps) for h in range(accesses)]
+    together = region.rows if p.floats else 1
+    for i in range(0, region.rows, together):
+        add(f"a{i}", _along_k(p, p.a_bytes, together), (region.rows * a_row, 0, 0), (top + i) * a_row)
     if p.weights == "i2":
-        add("b0", b_offsets, (0, column, 0), left // FIELDS * column)
+        add("b0", _along_k(p, p.b_bytes, 1), (0, column, 0), left // FIELDS * column)
     else:
-        for j in range(region.columns):
-            add(f"b{j}", b_offsets, (0, region.columns * column, 0), (left + j) * column)
-    tile, row = p.c_tile_bytes, p.n // COLUMNS * p.c_tile_bytes
+        together = region.columns if p.floats else 1
+        for j in range(0, region.columns, together):
+            strides = 0, region.columns * column, 0
+            add(f"b{j}", _along_k(p, p.b_bytes, together), strides, (left + j) * column)
+    tile, row = p.c_tile_bytes, p.n // p.vectors.columns * p.c_tile_bytes
     part = tile // parts_of(p)
     c_offsets = [i * row + j * tile + q * part for i, j in region.lanes for q in range(parts_of(p))]
     width = region.columns * tile
     for name in ("c in", "c out"):
-        add(name, c_offsets, (region.rows * row, group * width, width), top * row + left * tile)
+        offsets = [*c_offsets, *c_offsets[-1:] * (name == "c out" and _steps_alone(p))]
+        add(name, offsets, (region.rows * row, group * width, width), top * row + left * tile)
     return found
+
+
+def _along_k(p: Product, tile_bytes: int, together: int) -> list[int]:
+    """Offsets of the micro-tiles of one row of A, or column of B, or of some together, in the order of k."""
+    count, step = p.accesses(tile_bytes), min(tile_bytes, p.vectors.access)
+    rows = range(0, together * p.steps * tile_bytes, p.steps * tile_bytes)
+    return [row + s * tile_bytes + h * step for s in range(p.steps) for row in rows for h in range(count)]
+
+
+def _steps_alone(p: Product) -> bool:
+    """Whether C's pointer goes on without a store: what AIE2's stores of floats in 2D and 3D name is not told."""
+    return p.floats and p.c_bytes == 2
 
 
 def parts_of(p: Product) -> int:
@@ -198,10 +242,13 @@ def block(region: Region, takes: Sequence[int], interval: int) -> list[Op]:
     ops = list(_masks(region))
     for s in range(region.product.steps):
         for i in range(region.rows):
-            ops += _a(region, i, s, units[f"a{i}"], _address(pointers[f"a{i}"], after[f"a{i}"][s]))
+            ops += _tile(region, "a", i, s, units, pointers, after)
         ops += _b(region, s, units, pointers, after)
     for number, lane in enumerate(region.lanes):
         ops += _lane(region, number, lane, takes[number], pointers, after)
+    if _steps_alone(region.product):
+        dimensions, operand = _address(pointers["c out"], after["c out"][-1])
+        ops.append(Op("c out on", (f"padds{dimensions} {operand}",)))
     return ops
 
 
@@ -212,29 +259,40 @@ def _address(pointer: str, step: str) -> tuple[str, str]:
 
 
 def _units(region: Region, interval: int) -> dict[str, str]:
-    """Load units: b for as many as it has cycles, a, which C needs too, for the rest."""
+    """Load units by pointer: b for as many as it has cycles, a, which C needs too, for the rest."""
     p, found, free = region.product, {}, interval
-    columns = 1 if p.weights == "i2" else region.columns
-    accesses = max(1, p.b_bytes // p.vectors.access)
-    a, b = [(f"a{i}", 1) for i in range(region.rows)], [(f"b{j}", accesses) for j in range(columns)]
-    for name, count in (*b, *a) if p.weights == "i4" else (*a, *b):
+    if p.floats:
+        order = sorted([("a0", region.a_loads), ("b0", region.b_loads)], key=lambda pair: -pair[1])
+    else:
+        accesses, columns = p.accesses(p.b_bytes), 1 if p.weights == "i2" else region.columns
+        a, b = [(f"a{i}", 1) for i in range(region.rows)], [(f"b{j}", accesses) for j in range(columns)]
+        order = (*b, *a) if p.weights == "i4" else (*a, *b)
+    for name, count in order:
         found[name] = "b" if free >= count else "a"
         free -= count if free >= count else 0
     return found
 
 
-def _a(region: Region, i: int, s: int, unit: str, address: tuple[str, str]) -> Iterator[Op]:
+def _tile(region: Region, side: str, i: int, s: int, units, pointers, after) -> Iterator[Op]:
+    """The loads of a micro-tile, row i of A or column i of B, and its turn."""
     p = region.product
-    whole = "x" if p.vectors.access == 64 else "wl"
-    made = "raw a" if p.turns_a else "a"
-    text = f"vld{unit}{address[0]} {whole}{{v}}, {address[1]}"
-    yield Op(f"a{i}", (text,), {"v": (f"{made}{i}", s)}, s, A_BANK)
-    if p.turns_a:
-        yield _turned(f"a{i}", s)
+    tile_bytes, turns, bank, tiles = (
+        (p.a_bytes, p.turns_a, A_BANK, region.rows) if side == "a" else (p.b_bytes, p.turns_b, B_BANK, region.columns)
+    )
+    walk, first = (f"{side}0", s * tiles + i) if p.floats else (f"{side}{i}", s)
+    made, parts = f"{side}{i}", ("wl", "wh")[: p.accesses(tile_bytes)] if p.vectors.access < 64 else ("x",)
+    for h, part in enumerate(parts):
+        dimensions, operand = _address(pointers[walk], after[walk][first * len(parts) + h])
+        text = f"vld{units[walk]}{dimensions} {part}{{v}}, {operand}"
+        if side == "b" and p.weights == "i4":
+            text = f"vldb{dimensions}.unpack x{{v}}, {operand}, unpackSign1"
+        yield Op(f"{made}{part if h else ''}", (text,), {"v": (f"raw {made}" if turns else made, s)}, s, bank)
+    if turns:
+        yield _turned(p, made, s, side)
 
 
-def _turned(name: str, s: int) -> Op:
-    text = f"vshuffle x{{t}}, x{{v}}, x{{v}}, {SHUFFLE}"
+def _turned(p: Product, name: str, s: int, side: str) -> Op:
+    text = f"vshuffle x{{t}}, x{{v}}, x{{v}}, {p.shuffle(side)[0]}"
     return Op(f"turn {name}", (text,), {"v": (f"raw {name}", s), "t": (name, s)}, s)
 
 
@@ -245,7 +303,7 @@ def _b(region: Region, s: int, units, pointers, after) -> Iterator[Op]:
         text = f"vld{units['b0']}{address[0]} x{{v}}, {address[1]}"
         yield Op("b", (text,), {"v": ("raw packed" if p.turns_b else "packed", s)}, s, B_BANK)
         if p.turns_b:
-            yield _turned("packed", s)
+            yield _turned(p, "packed", s, "b")
         for j in range(region.columns):
             mask, bias = _mask_registers(j)
             values = {"p": ("packed", s), "u": (f"code{j}", s)}
@@ -254,24 +312,7 @@ def _b(region: Region, s: int, units, pointers, after) -> Iterator[Op]:
             yield Op(f"bias b{j}", (f"vsub.8 x{{b}}, x{{u}}, {bias}",), values, s)
         return
     for j in range(region.columns):
-        yield from _loaded_b(region, j, s, units[f"b{j}"], pointers[f"b{j}"], after[f"b{j}"])
-
-
-def _loaded_b(region: Region, j: int, s: int, unit: str, pointer: str, after: list[str]) -> Iterator[Op]:
-    p = region.product
-    name = f"raw b{j}" if p.turns_b else f"b{j}"
-    if p.weights == "i4":
-        dimensions, operand = _address(pointer, after[s])
-        text = f"vldb{dimensions}.unpack x{{v}}, {operand}, unpackSign1"
-        yield Op(f"b{j}", (text,), {"v": (name, s)}, s, B_BANK)
-    else:
-        parts = ("x",) if p.vectors.access == 64 else ("wl", "wh")
-        for h, part in enumerate(parts):
-            dimensions, operand = _address(pointer, after[s * len(parts) + h])
-            text = f"vld{unit}{dimensions} {part}{{v}}, {operand}"
-            yield Op(f"b{j}{part if h else ''}", (text,), {"v": (name, s)}, s, B_BANK)
-    if p.turns_b:
-        yield _turned(f"b{j}", s)
+        yield from _tile(region, "b", j, s, units, pointers, after)
 
 
 def _mask_registers(j: int) -> tuple[str, str]:
@@ -304,7 +345,7 @@ def _lane(region: Region, number: int, lane: tuple[int, int], take: int, pointer
     p, (i, j), count = region.product, lane, parts_of(region.product)
     places = range(number * count, number * count + count)
     for part, at in enumerate(places):
-        yield _c_in(p, region.stage, part, _address(pointers["c in"], after["c in"][at]), number)
+        yield _c_in(p, region.stages[number], part, _address(pointers["c in"], after["c in"][at]), number)
     for s in range(p.steps):
         values: dict[str, Value] = {"a": (f"a{i}", s), "b": (f"b{j}", s)}
         yield Op(f"mac {number}", (_mac(region, number, s, take),), values, s)
@@ -314,29 +355,31 @@ def _lane(region: Region, number: int, lane: tuple[int, int], take: int, pointer
 
 def _mac(region: Region, number: int, s: int, take: int) -> str:
     """The product of a step: the first starts a sum, the last leaves it where it is stored."""
-    name = region.product.vectors.sums
-    sums, stage = name(number), name(region.stage)
+    name, dot = region.product.vectors.sums, ".f" if region.product.floats else ""
+    sums, stage = name(number), name(region.stages[number])
     operands = f"{'x{b}, x{a}' if region.product.swapped else 'x{a}, x{b}'}, {CONF}"
     last = s == region.product.steps - 1
     result = name(region.results[number]) if last else sums
     if s == 0:
-        return f"vmac {result}, {stage}, {operands}" if take == 0 else f"vmul {result}, {operands}"
-    return f"vaddmac {sums}, {stage}, {operands}" if s == take else f"vmac {result}, {sums}, {operands}"
+        return f"vmac{dot} {result}, {stage}, {operands}" if take == 0 else f"vmul{dot} {result}, {operands}"
+    return f"vaddmac {sums}, {stage}, {operands}" if s == take else f"vmac{dot} {result}, {sums}, {operands}"
 
 
 def _c_in(p: Product, register: int, part: int, address: tuple[str, str], lane: int) -> Op:
+    v = p.vectors
     if p.c_bytes == 4:
-        text = f"vlda{address[0]} {p.vectors.parts[part]}{register}, {address[1]}"
+        text = f"vlda{address[0]} {v.named(v.parts[part], register)}, {address[1]}"
     else:
-        suffix, parts = p.vectors.widened[p.c_bytes]
-        text = f"vlda{address[0]}.ups{suffix} {parts[part]}{register}, s0, {address[1]}{p.vectors.signs[0]}"
+        (suffix, parts), (up, _, shift) = v.widened[p.c_bytes], v.converts
+        text = f"vlda{address[0]}.{up}{suffix} {v.named(parts[part], register)}, {shift}{address[1]}{v.signs[0]}"
     return Op(f"c in {lane}.{part}", (text,), bank=C_BANK, late=True)
 
 
 def _c_out(p: Product, lane: int, number: int, part: int, address: tuple[str, str]) -> Op:
+    v = p.vectors
     if p.c_bytes == 4:
-        text = f"vst{address[0]} {p.vectors.parts[part]}{number}, {address[1]}"
+        text = f"vst{address[0]} {v.named(v.parts[part], number)}, {address[1]}"
     else:
-        suffix, parts = p.vectors.narrowed[p.c_bytes]
-        text = f"vst{address[0]}.srs{suffix} {parts[part]}{number}, s0, {address[1]}{p.vectors.signs[1]}"
+        (suffix, parts), (_, down, shift) = v.narrowed[p.c_bytes], v.converts
+        text = f"vst{address[0]}.{down}{suffix} {v.named(parts[part], number)}, {shift}{address[1]}{v.signs[1]}"
     return Op(f"c out {lane}.{part}", (text,), bank=C_BANK)

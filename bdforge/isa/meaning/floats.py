@@ -3,9 +3,16 @@
 bf16 products are exact in fp32, sums of the eight products of a block-float lane share a scale and are exact too, so
 the one rounding is that of the accumulator's addition. Sums of three are known where no order of them rounds. What
 becomes of NaNs, infinities, subnormal numbers and of results that overflow is open.
+
+AIE2 multiplies matrices of bf16, 4 x 8 by 8 x 4 row by row, into 16 lanes of fp32. That conf 0x1c chooses them (amode
+2, bmode 3, variant 0) is recollected from llvm-aie's headers of AIE2, not recorded; AIE2P's 0x3c has the same fields.
+The eight products of a lane and the accumulator are aligned to the largest and rounded once (FIM43-Redeye/xdna-emu);
+how many bits the alignment keeps, and how it rounds, is not told. [assumption] None are lost, the one rounding is to
+nearest even, a sum that is zero is +0. The bound of docs/block_floats.md holds in any order with any rounding.
 """
 
 from itertools import combinations
+from math import ldexp
 
 import numpy as np
 
@@ -14,7 +21,10 @@ from bdforge.isa.meaning.multiply import SHIFT16, SUB_ACC1, SUB_ACC2, SUB_PRODUC
 
 _LANES = 64
 _BLOCK, _MANTISSA_SCALE, _BIAS = 8, 64.0, 127
-_ELEMENTWISE, _BLOCKS = (2, 3, 1), (2, 1, 0)
+_ELEMENTWISE, _BLOCKS, _MATRICES = (2, 3, 1), (2, 1, 0), (2, 3, 0)
+_ROWS, _DEPTH, _COLUMNS = 4, 8, 4  # of AIE2's matrices
+_LAST_BIT = 149  # fp32 numbers are multiples of 2^-149
+_STICKY_BITS = 32  # of a significand before it is rounded: more than fp32's 24 by two at least
 
 
 @operation("fmultiply")
@@ -29,6 +39,30 @@ def fmultiply(options: tuple[int, ...], *operands: int) -> int | Partly:
     terms = [_floats(value, len(product)) for value in accumulators[conf & ZERO_ACC :]]
     found = _bits(_summed([-product if minus else product, *terms], False))
     return Partly(found, _UPPER_HALF) if count == _LANES // 2 else found
+
+
+@operation("fmatrix")
+def fmatrix(options: tuple[int, ...], *operands: int) -> int:
+    """+-A B or a1 +- A B of AIE2, all terms of a lane rounded once; options: (accumulators, minus)."""
+    *accumulators, s1, s2, conf = operands
+    open_if(conf & _UNKNOWN or conf >> 16, f"conf {conf:#x} of floats is open")
+    open_if(modes(conf) != _MATRICES, "amode {}, bmode {}, variant {} of floats are open".format(*modes(conf)))
+    a = _bf16(s1, _ROWS * _DEPTH).reshape(_ROWS, 1, _DEPTH)
+    b = _bf16(s2, _DEPTH * _COLUMNS).reshape(1, _DEPTH, _COLUMNS).transpose(0, 2, 1)
+    products = a * b * (-1 if options[1] else 1)
+    _single(products)
+    terms = [products.reshape(_ROWS * _COLUMNS, _DEPTH)]
+    terms += [_floats(value, len(terms[0]))[:, None].astype(np.float64) for value in accumulators[conf & ZERO_ACC :]]
+    found = [_rounded_once(lane) for lane in np.concatenate(terms, axis=1).tolist()]
+    return _bits(_known(np.array(found, np.float32)))
+
+
+def _rounded_once(terms: list[float]) -> float:
+    """The exact sum of multiples of fp32's last bit, cut to bits enough that fp32 rounds it as the sum itself."""
+    total = sum(int(ldexp(term, _LAST_BIT)) for term in terms)
+    cut = max(0, abs(total).bit_length() - _STICKY_BITS)
+    kept = total >> cut
+    return ldexp(kept | (kept << cut != total), cut - _LAST_BIT)
 
 
 _UNKNOWN = SHIFT16 | SUB_PRODUCT | SUB_ACC1 | SUB_ACC2

@@ -16,6 +16,7 @@ ZERO_ACC, SHIFT16, SUB_PRODUCT, SUB_ACC1, SUB_ACC2 = 1 << 0, 1 << 10, 1 << 11, 1
 
 
 _BLOCK_MACS = 8 * 8 * 8  # of block floats
+_MATRIX_MACS = 4 * 8 * 4  # of AIE2's bf16
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,8 @@ def macs_of(meaning: Meaning, values: Mapping[str, int]) -> int:
     if meaning.operation == "multiply":
         shape = shape_of(meaning.options, values[str(meaning.inputs[-1])])
         return shape.rows * shape.columns * max(shape.depth, 1)
+    if meaning.operation == "fmatrix":
+        return _MATRIX_MACS
     return (meaning.options[2] or _BLOCK_MACS) if meaning.operation == "fmultiply" else 0
 
 

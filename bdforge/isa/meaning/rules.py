@@ -221,6 +221,18 @@ def float_multiplies(match: re.Match[str], view: View) -> Meaning:
     )
 
 
+_ROUNDED_ONCE = "conf 0x1c; one rounding of products and accumulator to nearest even [assumption]"
+
+
+def float_matrices(match: re.Match[str], view: View) -> Meaning:
+    """VMUL, VNEGMUL and VMAC of AIE2's matrices of bf16."""
+    accumulators = int(match[2] == "MAC")
+    operands = [*["acc1"][:accumulators], "s1", "s2", "acc"]
+    inputs = tuple(view.role(name, ["dst", *operands]) for name in operands)
+    options = accumulators, int(match[1] is not None)
+    return Meaning("fmatrix", inputs, (view.role("dst", ["dst"]),), options, note=f"{_NUMBERS}; {_ROUNDED_ONCE}")
+
+
 def float_accumulates(match: re.Match[str], view: View) -> Meaning:
     """VADD, VSUB, VNEG of accumulators of floats."""
     found = accumulates(match, view)
@@ -271,6 +283,7 @@ BUILDERS: tuple[tuple[str, Builder], ...] = (
     (r"V()((?:ADD|SUB)M(?:AC|SC))_(?:vmac_cm2_add_reg_vmul_cm_core_[XY]_[XY]|vmac_bm_core_dense)", multiplies),
     (r"V(NEG)?(ADDMAC|ADDMSC)(?P<sum>)_vmac_cm2_add_scd(?:_incr)?_vmul_cm_core_[XY]_[XY]", from_cascade),
     (r"V(?P<sum>ADD|SUB)_vmac_cm2_add_scd(?:_incr)?", from_cascade),
+    (r"V(NEG)?(MUL|(?<!NEG)MAC)_F_vmac_bm_core_dense", float_matrices),
     (rf"V(?:NEG)?(?:MUL|MAC|MSC)_f_v\w+{_FLOATS}|VADDM(?:AC|SC)_f_\w+add_reg_\w+{_FLOATS}", float_multiplies),
     (rf"VADDM(?:AC|SC)_f(?P<sum>)_\w+add_scd_(?:incr_)?\w+{_FLOATS}", from_cascade),
     (r"V(?P<sum>ADD|SUB)_f_vmac_cm2_add_scd(?:_incr)?", from_cascade),

@@ -26,7 +26,7 @@ FAMILIES: tuple[tuple[str, str], ...] = (
     (r"VFLOOR_.*", "what its bit for registers of 512 bits chooses is not told"),
     (r"VST_CONV_BF16_FP32", "the register class of its source is not told"),
     (r"V\w+_(?:[EXY]+_Q\w+|sparse_(?:narrow|wide))", _SPARSE),
-    (r"V\w+_F(_.*)?", "the conf of floats is not told, nor how a sum of several products is rounded"),
+    (r"V\w+_F(_.*)?", "which of its terms is negated, or how two accumulators join products, is not told"),
     (r"VNEG(MAC|MSC|ADD|SUB)(_.*)?", "which of its terms is negated is not told"),
 )
 """Patterns of whole names without addressing, with what is missing; the first match holds."""

@@ -98,6 +98,62 @@ def test_sums_that_round_are_known_of_two_terms_only(executor):
         run_text(executor, "vaddmac.f dm0, dm1, y0, y1, r3\n" + "nop\n" * 8, given | {"y0": one, "y1": one})
 
 
+def nearest(exact: Fraction) -> np.float32:
+    """The fp32 number nearest to a fraction, ties to the even one."""
+    guess = np.float32(float(exact))
+    near = [guess, np.nextafter(guess, np.float32(np.inf)), np.nextafter(guess, np.float32(-np.inf))]
+    return min(near, key=lambda v: (abs(Fraction(float(v)) - exact), int(v.view(np.uint32)) & 1))
+
+
+MATRIX_FORMS = [
+    ("vmul.f bml3, x2, x4, r2", 0, 1),
+    ("vnegmul.f bml3, x2, x4, r2", 0, -1),
+    ("vmac.f bml3, bmh1, x2, x4, r2", 1, 1),
+]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize(("text", "adds", "sign"), MATRIX_FORMS)
+def test_matrices_of_bf16_are_summed_with_one_rounding(executor, text, adds, sign):
+    for seed, spread in ((1, 2), (2, 14), (3, 40)):
+        rng = np.random.default_rng(seed)
+        a, b = ((rng.standard_normal(32) * 2.0 ** rng.integers(-spread, spread, 32)).astype(np.float32) for _ in "ab")
+        a[:3], b[4:6] = (0.0, -0.0, -2.0), (-0.0, 3.0)
+        words = [(x.view(np.uint32) >> 16).astype(np.uint16) for x in (a, b)]
+        a, b = ((w.astype(np.uint32) << 16).view(np.float32) for w in words)
+        c = rng.standard_normal(16).astype(np.float32)
+        c[5] = -np.float32(sum(float(a[8 + k]) * float(b[4 * k + 1]) for k in range(8)))  # leaves 0 or a rest
+        given = {"x2": bits(words[0]), "x4": bits(words[1]), "bmh1": bits(c), "r2": 0x1C}
+        found = run_text(executor, text + "\nnop" * 8, given, "aie2").read("bml3")
+        exact = [
+            sum(sign * Fraction(float(a[8 * i + k])) * Fraction(float(b[4 * k + j])) for k in range(8))
+            + adds * Fraction(float(c[4 * i + j])) for i in range(4) for j in range(4)
+        ]  # fmt: skip
+        assert found == bits(np.array([nearest(value) for value in exact]))
+        dropped = run_text(executor, text + "\nnop" * 8, given | {"r2": 0x1D}, "aie2").read("bml3")
+        products = [value - adds * Fraction(float(v)) for value, v in zip(exact, c, strict=True)]
+        assert dropped == bits(np.array([nearest(value) for value in products]))
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"r2": 0x3C}, "variant 1 of floats are open"),
+        ({"r2": 0x81C}, "conf 0x81c of floats is open"),
+        ({"x2": 0x7F80}, "infinite or no number"),
+        ({"x4": 0x0040}, "subnormal"),
+        ({"bmh1": 0x7FC00000}, "infinite or no number"),
+        ({"x2": 0x0880, "x4": 0x0880}, "products too small|subnormal"),
+        ({"x2": 0x7F00, "x4": 0x7F00}, "infinite or no number"),
+    ],
+)
+def test_matrices_of_bf16_that_nobody_told_of_are_refused(executor, changed, reason):
+    given = {"x2": 0x3F80, "x4": 0x3F80, "bmh1": 0, "r2": 0x1C} | changed
+    with pytest.raises(OpenError, match=reason):
+        run_text(executor, "vmac.f bml3, bmh1, x2, x4, r2" + "\nnop" * 8, given, "aie2")
+
+
 def block_of(values: np.ndarray, mode: int) -> tuple[list[int], int]:
     """(mantissas, exponent) of eight numbers by fractions: rounded down, or to the nearest with ties to even."""
     exponent = max(frexp(abs(float(v)))[1] - 1 for v in values)

@@ -132,6 +132,64 @@ inline void faccumulate(Core& core, const Event& event, std::uint8_t* buffer) {
     std::memcpy(core.at(event.a[n + 1], buffer), total, sizeof(float) * count);
 }
 
-inline const Named kTable[] = {{"fmultiply", fmultiply}, {"faccumulate", faccumulate}};
+// The sum of a few terms with one rounding, to nearest even. Sums in double are mostly exact; what they lose is kept as
+// a chain of rests (Shewchuk's expansions), and decides at last to which side the sum is odd, which fp32 then rounds.
+inline float rounded_once(const double* terms, int n) {
+    double rests[9];
+    int used = 0;
+    for (int i = 0; i < n; ++i) {
+        double total = terms[i];
+        int kept = 0;
+        for (int j = 0; j < used; ++j) {
+            const double other = rests[j], sum = total + other, part = sum - other;
+            const double lost = (total - part) + (other - (sum - part));
+            if (lost != 0) rests[kept++] = lost;
+            total = sum;
+        }
+        rests[kept++] = total;
+        used = kept;
+    }
+    while (used && rests[used - 1] == 0) --used;
+    if (!used) return 0;
+    double total = rests[used - 1];
+    if (used > 1 && !(load<std::uint64_t>(&total) & 1)) total = std::nextafter(total, rests[used - 2] > 0 ? INFINITY : -INFINITY);
+    return float(total);
+}
+
+// a: accumulators, s1, s2, conf, dst; o: accumulators, minus. AIE2's 4 x 8 by 8 x 4.
+inline void fmatrix(Core& core, const Event& event, std::uint8_t* buffer) {
+    constexpr int kRows = 4, kDepth = 8, kColumns = 4, kCount = kRows * kColumns;
+    const int n = event.o[0];
+    const std::uint32_t conf = word(core, event, buffer, n + 2);
+    const int amode = conf >> 1 & 3, bmode = conf >> 3 & 3, variant = conf >> 5 & 7;
+    if (conf & 0x3C00 || conf >> 16) return core.fail(kOpen, "conf %#x of floats is open", conf);
+    if (amode != 2 || bmode != 3 || variant != 0)
+        return core.fail(kOpen, "amode %d, bmode %d, variant %d of floats are open", amode, bmode, variant);
+    float a[kRows * kDepth], b[kDepth * kColumns], added[kCount], total[kCount];
+    for (int i = 0; i < kRows * kDepth; ++i) {
+        save(a + i, std::uint32_t(load<std::uint16_t>(core.at(event.a[n], buffer) + 2 * i)) << 16);
+        save(b + i, std::uint32_t(load<std::uint16_t>(core.at(event.a[n + 1], buffer) + 2 * i)) << 16);
+    }
+    const bool adds = n && !(conf & 1);
+    if (!known(core, a, kRows * kDepth) || !known(core, b, kDepth * kColumns)) return;
+    if (adds) std::memcpy(added, core.at(event.a[0], buffer), sizeof added);
+    if (adds && !known(core, added, kCount)) return;
+    for (int lane = 0; lane < kCount; ++lane) {
+        double terms[kDepth + 1];
+        for (int k = 0; k < kDepth; ++k) {
+            const float x = a[lane / kColumns * kDepth + k], y = b[k * kColumns + lane % kColumns], product = x * y;
+            if (!known(core, &product, 1)) return;
+            if (product == 0 && x != 0 && y != 0) return core.fail(kOpen, "products too small for fp32 are open");
+            terms[k] = event.o[1] ? -product : product;
+        }
+        if (adds) terms[kDepth] = added[lane];
+        total[lane] = rounded_once(terms, kDepth + adds);
+    }
+    if (!known(core, total, kCount)) return;
+    std::memcpy(core.at(event.a[n + 3], buffer), total, sizeof total);
+    core.macs[event.place] += kCount * kDepth;
+}
+
+inline const Named kTable[] = {{"fmultiply", fmultiply}, {"fmatrix", fmatrix}, {"faccumulate", faccumulate}};
 
 }  // namespace engine::floats

@@ -20,11 +20,14 @@ from bdforge.emulator.verify import verify_design
 from bdforge.files import TEXT_BYTES_MAX, decoded, new_file, read_bytes, read_text
 from bdforge.images.read import is_image
 from bdforge.messages import listed
+from bdforge.mlir import parse
 from bdforge.runtime import load_kernels
 from bdforge.runtime.arrays import load_arrays, save_arrays
-from bdforge.runtime.xrt import difference, run_mlir
+from bdforge.runtime.xrt import difference, run_words
 from bdforge.screen import say, screen
+from bdforge.txn.codec import encode
 from bdforge.txn.insts import read_words
+from bdforge.txn.lower import lower_module
 from bdforge.watched import part
 
 app = typer.Typer()
@@ -93,8 +96,9 @@ def emulate_command(
         timed.show(result.timing, design.name)
     say(f"{design}: ended (emulated), {len(arrays)} host buffers, {len(result.buffers)} named tile buffers")
     if xclbin is not None:
-        stream = None if words is None else np.frombuffer(words, "<u4")
-        run_mlir(xclbin, text, str(design), given, sequence=sequence, words=stream)
+        target, operations = lower_module(parse(text, str(design)), sequence)
+        stream = encode(operations, target) if words is None else np.frombuffer(words, "<u4")
+        run_words(xclbin, target.mlir, str(design), stream, given)
         _compared(xclbin, difference(arrays, given))
 
 

@@ -8,11 +8,13 @@ import typer
 from bdforge.cli.machine_code import Core, Define, defined, design_symbols
 from bdforge.cli.options import Force, write
 from bdforge.files import read_bytes, read_text
-from bdforge.isa import ContainerError, HazardError, load
+from bdforge.images import ImageError
+from bdforge.images.programs import read_programs
+from bdforge.isa import HazardError, load
 from bdforge.isa.assembler import assemble
 from bdforge.isa.disassembler import disassemble
 from bdforge.isa.hazards import Hazard, check_program, check_source
-from bdforge.isa.program import CoreProgram, read_programs
+from bdforge.isa.program import CoreProgram
 from bdforge.screen import say
 
 app = typer.Typer()
@@ -81,5 +83,5 @@ def _chosen(programs: list[CoreProgram], core: str | None, file: Path) -> list[C
     found = [program for program in programs if program.name.endswith(wanted)]
     if not found:
         there = ", ".join(dict.fromkeys(program.name for program in programs if program.name)) or "one without a tile"
-        raise ContainerError(f"{file} has no program of {wanted}; there is {there}")
+        raise ImageError(f"{file} has no program of {wanted}; there is {there}")
     return found

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from bdforge import show
+from bdforge.binary import ImageError
 from bdforge.cli.machine_code import Define
 from bdforge.cli.options import (
     Dialect,
@@ -32,7 +33,6 @@ from bdforge.devices import device_named
 from bdforge.emulator.strictness import Strictness
 from bdforge.files import new_file, read_text
 from bdforge.images.build import SUFFIXES, image, program_of
-from bdforge.images.errors import ImageError
 from bdforge.lower import Configuration, configuration
 from bdforge.lower.listing import listing
 from bdforge.mlir import DeviceOp, Era, convert, era_of, parse, print_module

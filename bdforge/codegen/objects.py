@@ -18,9 +18,9 @@ from bdforge.codegen.abi import Callee
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.kernel import Kernel
 from bdforge.files import read_bytes
-from bdforge.images.elf import CORE_MACHINE, GENERATIONS, is_elf
-from bdforge.images.stack_sizes import frame_bytes
 from bdforge.isa.assembler import assemble
+from bdforge.isa.elf import CORE_MACHINE, GENERATIONS, is_elf
+from bdforge.isa.stack_sizes import frame_bytes
 
 _RELOCATABLE = "ET_REL"
 _EXECUTABLE = 4  # of a section's flags

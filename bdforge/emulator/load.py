@@ -21,8 +21,8 @@ from bdforge.emulator.errors import ArgumentError, DesignError, KernelError
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.poison import PoisonedView
 from bdforge.emulator.strictness import CAUTIONS, Strictness
-from bdforge.images import core_segments
 from bdforge.images.build import program_of
+from bdforge.isa.elf import core_segments
 from bdforge.isa.program import CoreProgram
 from bdforge.lower import Configuration as Lowered
 from bdforge.lower import Piece, allocated, configuration

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from bdforge.binary import ImageError
 from bdforge.devices import Generation
 from bdforge.images.cdo import cdo
-from bdforge.images.elf import Segment, core_segments
-from bdforge.images.errors import ImageError
 from bdforge.images.pdi import pdi
 from bdforge.images.xclbin_write import xclbin
+from bdforge.isa.elf import Segment, core_segments
 from bdforge.lower import Configuration
 
 SUFFIXES = (".cdo", ".pdi", ".xclbin")

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bdforge.images.errors import ImageError, piece, word
+from bdforge.binary import ImageError, piece, word
 from bdforge.txn.operations import BlockWrite, MaskPoll, MaskWrite, Operation, Write
 
 MAGIC = 0x004F4443

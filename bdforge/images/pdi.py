@@ -3,11 +3,15 @@
 Source: bootgen aa3b7259 and Debian's 2022.2, rebuilt byte for byte from files of both.
 """
 
+import io
 import struct
 from collections.abc import Iterable, Mapping
 
+from elftools.elf.elffile import ELFFile
+
+from bdforge.binary import ImageError, piece, word
 from bdforge.images.cdo import joined
-from bdforge.images.errors import ImageError, piece, word
+from bdforge.isa.elf import BROKEN
 
 MAGIC = 0x11223344
 _CDO_TYPE = 2
@@ -35,6 +39,18 @@ def cdos(data: bytes) -> list[bytes]:
         if kind == _CDO_TYPE:
             size, offset = 4 * word(data, header + 4, "CDO length"), 4 * word(data, header + 0x20, "CDO offset")
             found.append(piece(data, offset, size, f"CDO of partition {i}"))
+    return found
+
+
+def embedded_pdis(data: bytes) -> list[bytes]:
+    """PDIs of a full ELF, sections `.pdi.N` in order; ImageError if there are none or the ELF is broken."""
+    try:
+        file = ELFFile(io.BytesIO(data))
+        found = [section.data() for section in file.iter_sections() if section.name.startswith(".pdi")]
+    except BROKEN as error:
+        raise ImageError(f"the ELF's sections cannot be read: {error}") from error
+    if not found:
+        raise ImageError("the ELF is neither a core's program nor has it sections .pdi.N")
     return found
 
 

@@ -4,12 +4,12 @@ import struct
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from bdforge.binary import ImageError, unpack
 from bdforge.images.cdo import MAGIC as CDO_MAGIC
 from bdforge.images.cdo import operations
-from bdforge.images.elf import embedded_pdis, is_elf
-from bdforge.images.errors import ImageError, unpack
-from bdforge.images.pdi import cdos, is_pdi
+from bdforge.images.pdi import cdos, embedded_pdis, is_pdi
 from bdforge.images.xclbin import MAGIC, HostKernels, Kind, host_kernels_of, pdis, sections
+from bdforge.isa.elf import is_elf
 from bdforge.txn.operations import Operation
 
 _UUID, _TIME = 416, 312

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
+from bdforge.binary import ImageError, piece, unpack
 from bdforge.devices.limits import HOST_BUFFERS
-from bdforge.images.errors import ImageError, piece, unpack
 
 MAGIC = b"xclbin2\0"
 _SECTION_COUNT, _SECTIONS, _SECTION_SIZE = 448, 456, 40

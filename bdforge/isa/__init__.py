@@ -16,7 +16,7 @@ composed registers. All slots of a bundle read before any of them writes.
 """
 
 from bdforge.isa.effects import Access, Effects, distance, effects, operand_register
-from bdforge.isa.errors import AssemblyError, ContainerError, DecodeError, EncodeError, HazardError, IsaError
+from bdforge.isa.errors import AssemblyError, DecodeError, EncodeError, HazardError, IsaError
 from bdforge.isa.forms import Bundle, Field, Form, Format, Instruction
 from bdforge.isa.machine import Isa, load
 from bdforge.isa.operands import Immediate, OperandKind, RegisterClass, Value
@@ -29,7 +29,6 @@ __all__ = [
     "Access",
     "AssemblyError",
     "Bundle",
-    "ContainerError",
     "DecodeError",
     "Effects",
     "EncodeError",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
-from bdforge.images.elf_write import core_elf
+from bdforge.isa.elf_write import core_elf
 from bdforge.isa.errors import AssemblyError, EncodeError
 from bdforge.isa.expression import evaluate, unknown
 from bdforge.isa.flow import TARGET_BYTES

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bdforge.images import Segment
 from bdforge.isa.effects import effects
+from bdforge.isa.elf import Segment
 from bdforge.isa.errors import DecodeError
 from bdforge.isa.flow import DELAY_SLOTS, TARGET_BYTES, branch_of
 from bdforge.isa.forms import Bundle, Instruction

@@ -31,10 +31,6 @@ class AssemblyError(IsaError):
     """A line of assembly that cannot be assembled; the message starts with file and line."""
 
 
-class ContainerError(IsaError):
-    """A file from which no core's program can be read."""
-
-
 class HazardError(IsaError):
     """Code that a core would run wrongly without a word; the message lists the hazards."""
 

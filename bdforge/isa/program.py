@@ -1,20 +1,13 @@
-"""Core programs in files: ELFs, PDIs, CDOs, xclbins, or raw bytes."""
+"""What a core's program memory holds, wherever it was read."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
-from bdforge.images import ImageError, Segment, cdos, core_segments, embedded_pdis, pdis, writes
-from bdforge.images.cdo import MAGIC as CDO_MAGIC
-from bdforge.images.elf import CORE_MACHINE, is_elf
-from bdforge.images.pdi import is_pdi
-from bdforge.images.xclbin import MAGIC as XCLBIN_MAGIC
-from bdforge.isa.errors import ContainerError, DecodeError
+from bdforge.isa.elf import Segment, core_segments
+from bdforge.isa.errors import DecodeError
 from bdforge.isa.machine import load
 from bdforge.isa.tables import GENERATIONS
-
-_TILE_PROGRAM = 0x20000  # program memory in a tile's address range
-_COLUMN, _ROW, _OFFSET = 25, 20, (1 << 20) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +24,11 @@ class CoreProgram:
     tile: tuple[int, int] | None = None
 
 
-def read_programs(data: bytes, raw: bool = False, sparse: bool = False) -> list[CoreProgram]:
-    """All core programs of a file, told apart by its first bytes; with `raw` all of it is code from address 0 on.
-
-    `sparse` files may hold none.
-
-    ContainerError for a container that is broken or holds no program, and for bytes that cannot be any.
-    """
-    try:
-        found = [CoreProgram("", (Segment(0, data),))] if raw else _read(data)
-    except ImageError as error:
-        raise ContainerError(str(error)) from error
-    found = [program for program in found if program.code]
-    if not (found or sparse):
-        raise ContainerError("the file writes no program memory of any core")
-    for program in found:
-        for segment in program.code:
-            if segment.address + len(segment.data) > PROGRAM_MEMORY_BYTES:
-                end = segment.address + len(segment.data)
-                raise ContainerError(f"{program.name} code ends at {end:#x}, beyond {PROGRAM_MEMORY_BYTES:#x}".strip())
-    return found
+def program_of(elf: bytes) -> CoreProgram:
+    """The program of a core's ELF; ImageError for a file that is none."""
+    segments, generation, symbols = core_segments(elf)
+    code = tuple(s for s in segments if s.address < PROGRAM_MEMORY_BYTES)
+    return CoreProgram("", code, generation, {a: n for a, n in symbols.items() if a < PROGRAM_MEMORY_BYTES})
 
 
 def generation_of(program: CoreProgram) -> str:
@@ -71,62 +49,3 @@ def _covered(generation: str, code: bytes) -> int:
             pass
         offset += size
     return known
-
-
-def _read(data: bytes) -> list[CoreProgram]:
-    if is_elf(data):
-        return _of_elf(data)
-    if data[:8] == XCLBIN_MAGIC:
-        return _of_pdis(pdis(data))
-    if is_pdi(data):
-        return _of_pdis([data])
-    if data[4:8] == CDO_MAGIC.to_bytes(4, "little"):
-        return _of_writes("", writes(data))
-    start = data[:8].hex() or "nothing"
-    raise ContainerError(f"no core ELF, PDI, CDO or xclbin: the file starts with {start}; say --raw for plain code")
-
-
-def _of_elf(data: bytes) -> list[CoreProgram]:
-    if int.from_bytes(data[18:20], "little") != CORE_MACHINE:
-        return _of_pdis(embedded_pdis(data))
-    segments, generation, symbols = core_segments(data)
-    code = tuple(s for s in segments if s.address < PROGRAM_MEMORY_BYTES)
-    return [CoreProgram("", code, generation, {a: n for a, n in symbols.items() if a < PROGRAM_MEMORY_BYTES})]
-
-
-def _of_pdis(images: list[bytes]) -> list[CoreProgram]:
-    found = []
-    for i, pdi in enumerate(images):
-        prefix = f"PDI {i}, " if len(images) > 1 else ""
-        found += _of_writes(prefix, (write for cdo in cdos(pdi) for write in writes(cdo)))
-    return found
-
-
-def _of_writes(prefix: str, all_writes: Iterable[tuple[int, bytes]]) -> list[CoreProgram]:
-    """Programs by tile, of writes to program memories; later writes win."""
-    memories: dict[tuple[int, int], dict[int, bytes]] = {}
-    for address, data in all_writes:
-        start = (address & _OFFSET) - _TILE_PROGRAM
-        if 0 <= start < PROGRAM_MEMORY_BYTES and data:
-            tile = address >> _COLUMN, address >> _ROW & 31
-            memories.setdefault(tile, {})[start] = data
-    return [
-        CoreProgram(f"{prefix}tile ({column}, {row})", tuple(_merged(pieces)), tile=(column, row))
-        for (column, row), pieces in sorted(memories.items())
-    ]
-
-
-def _merged(pieces: Mapping[int, bytes]) -> list[Segment]:
-    """Adjacent and overlapping pieces as one segment each; later writes (in the mapping's order) win."""
-    size = max(start + len(data) for start, data in pieces.items())
-    memory, written = bytearray(size), bytearray(size)
-    for start, data in pieces.items():
-        memory[start : start + len(data)] = data
-        written[start : start + len(data)] = b"\1" * len(data)
-    segments, start = [], written.find(1)
-    while start >= 0:
-        end = written.find(0, start)
-        end = size if end < 0 else end
-        segments.append(Segment(start, bytes(memory[start:end])))
-        start = written.find(1, end)
-    return segments

@@ -29,7 +29,7 @@ _SIDES = {
 
 
 class Piece(Protocol):
-    """Bytes of a program at an address as the core sees it (`bdforge.images.Segment`)."""
+    """Bytes of a program at an address as the core sees it (`bdforge.isa.elf.Segment`)."""
 
     @property
     def address(self) -> int:

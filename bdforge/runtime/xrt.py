@@ -18,12 +18,9 @@ from bdforge.devices import Device
 from bdforge.devices.timing import JOB_TIMEOUT_SECONDS, timing_of
 from bdforge.images.manifest import XCLBIN_KERNEL
 from bdforge.messages import Fault
-from bdforge.mlir import parse
 from bdforge.runtime.design import BuildError, BuiltDesign
 from bdforge.sequences import PlannedSequence
 from bdforge.sequences.buffers import outputs_of
-from bdforge.txn.codec import encode
-from bdforge.txn.lower import lower_module
 from bdforge.xrt import first_missing
 
 OPCODE_TRANSACTION = 3  # "run the instruction stream of argument 1"
@@ -141,23 +138,15 @@ class Loaded:
             array.reshape(-1).view(np.uint8)[:] = np.frombuffer(buffer.map(), np.uint8)[: array.nbytes]
 
 
-def run_mlir(
-    xclbin: Path,
-    mlir: str,
-    file: str,
-    arguments: Sequence[np.ndarray],
-    *,
-    sequence: str | None = None,
-    words: np.ndarray | None = None,
+def run_words(
+    xclbin: Path, array: str, file: str, words: np.ndarray, arguments: Sequence[np.ndarray],
     timeout_seconds: float = 10.0,
-) -> None:
-    """Run an xclbin of any design in MLIR on its host arrays, in place; its sequence's words, unless others are given.
+) -> None:  # fmt: skip
+    """Run an xclbin of any design on its host arrays, in place; `array` and `words` are of the text in `file`.
 
-    MlirError for text without such a sequence, BuildError for a device of another array, NpuError as `Loaded.run`.
+    BuildError for a device of another array, NpuError as `Loaded.run`.
     """
-    device, operations = lower_module(parse(mlir, file), sequence)
-    words = encode(operations, device) if words is None else words
-    loaded = Loaded(xclbin, XCLBIN_KERNEL, device.mlir, f"{file}: the design is for {device.mlir}")
+    loaded = Loaded(xclbin, XCLBIN_KERNEL, array, f"{file}: the design is for {array}")
     loaded.run(xclbin.name, loaded.stream(words), arguments, timeout_seconds, range(len(arguments)))
 
 

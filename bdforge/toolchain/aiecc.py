@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from bdforge.compilers import query
 from bdforge.mlir import Era
-from bdforge.toolchain.tool import Tool, query
+from bdforge.toolchain.tool import Tool
 
 DEVICE = "main"  # name of an aie.device that has none, as ours
 _VERSION = re.compile(r"\b(\d+)\.(\d+)\.(\d+)(?:\.dev(\d+)|\.\d{8,})?")

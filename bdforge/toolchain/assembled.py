@@ -12,8 +12,8 @@ from bdforge.codegen.device_programs import DevicePrograms, Tile, device_program
 from bdforge.codegen.kernel import Kernel
 from bdforge.codegen.kernels import assembled, refusal
 from bdforge.devices import Generation
-from bdforge.images import Segment, core_segments
 from bdforge.images.build import image, program_of
+from bdforge.isa.elf import Segment, core_segments
 from bdforge.lower import Configuration, configuration
 from bdforge.mlir import parse
 from bdforge.mlir.array_ops import DeviceOp

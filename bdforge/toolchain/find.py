@@ -10,8 +10,9 @@ from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
+from bdforge.compilers import query
 from bdforge.toolchain.pins import MLIR_AIE_INSTALL, PEANO_INSTALL
-from bdforge.toolchain.tool import Search, Tool, first_line, query, site_packages, version_of
+from bdforge.toolchain.tool import Search, Tool, first_line, site_packages, version_of
 
 PEANO_REMEDY = f"{PEANO_INSTALL}, or set PEANO_INSTALL_DIR"
 AIECC_REMEDY = f"{MLIR_AIE_INSTALL}, or set MLIR_AIE_INSTALL_DIR"

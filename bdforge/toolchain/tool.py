@@ -2,13 +2,12 @@
 
 import os
 import shutil
-import subprocess
 import sysconfig
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-VERSION_QUERY_SECONDS = 30  # a cold start from a network disk stays below
+from bdforge.compilers import query
 
 Verdict = Callable[[Path], str | None]
 """Why a file that was found cannot be used, or None."""
@@ -90,18 +89,6 @@ def _first_file(folder: Path, files: Sequence[str]) -> Path | None:
 def site_packages() -> Path:
     """Folder into which this Python installs wheels."""
     return Path(sysconfig.get_path("platlib"))
-
-
-def query(command: Sequence[str | Path]) -> tuple[int, str]:
-    """Exit code and output of a question to a tool; code 127 when it does not start or answer in time."""
-    try:
-        answer = subprocess.run(
-            [str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, errors="replace", timeout=VERSION_QUERY_SECONDS, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return 127, str(error)
-    return answer.returncode, answer.stdout
 
 
 def version_of(program: Path | None) -> str:

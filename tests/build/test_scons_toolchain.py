@@ -6,7 +6,7 @@ import pytest
 
 from bdforge.devices import device_named
 from bdforge.images.manifest import manifest_fault
-from bdforge.isa.program import read_programs
+from bdforge.images.programs import read_programs
 from bdforge.operators import load_spec, plan
 
 NAME = "gemm_i8_i8_i32_one_core"

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from bdforge.binary import ImageError
 from bdforge.cli.commands import app
 from bdforge.images import pdis
 from bdforge.images.build import NoCodeError
-from bdforge.images.errors import ImageError
 from bdforge.mlir import MlirError
 from support.cdo_vectors import VECTORS
 from support.images import IMAGES

@@ -11,9 +11,9 @@ from bdforge.codegen.core_program import core_program
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.objects import linkable
 from bdforge.emulator import emulate
-from bdforge.images.elf import CORE_MACHINE
+from bdforge.images.programs import read_programs
 from bdforge.isa.assembler import assemble
-from bdforge.isa.program import read_programs
+from bdforge.isa.elf import CORE_MACHINE
 from bdforge.mlir import parse
 from bdforge.mlir.array_ops import CoreOp
 

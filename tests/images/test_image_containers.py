@@ -4,7 +4,8 @@ import struct
 
 import pytest
 
-from bdforge.images import ImageError, cdos, commands, core_segments, embedded_pdis, pdis, sections, writes
+from bdforge.images import ImageError, cdos, commands, embedded_pdis, pdis, sections, writes
+from bdforge.isa.elf import core_segments
 from support.images import IMAGES
 
 

@@ -4,6 +4,7 @@ import struct
 
 import pytest
 
+from bdforge.binary import ImageError
 from bdforge.images.cdo import (
     BLOCK,
     END,
@@ -19,10 +20,9 @@ from bdforge.images.cdo import (
     joined,
     operations,
 )
-from bdforge.images.elf import Segment, core_segments
-from bdforge.images.elf_write import core_elf
-from bdforge.images.errors import ImageError
 from bdforge.images.pdi import cdos, is_pdi, pdi
+from bdforge.isa.elf import Segment, core_segments
+from bdforge.isa.elf_write import core_elf
 from bdforge.txn.operations import BlockWrite, MaskWrite, Write
 
 

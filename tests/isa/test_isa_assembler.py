@@ -11,13 +11,15 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from bdforge import cli, isa
-from bdforge.images import Segment, core_segments
+from bdforge.images import ImageError
 from bdforge.images.cdo import cdo
-from bdforge.images.elf_write import core_elf
+from bdforge.images.programs import read_programs
 from bdforge.isa.assembler import assemble
 from bdforge.isa.disassembler import disassemble, latency, pieces
-from bdforge.isa.errors import AssemblyError, ContainerError
-from bdforge.isa.program import CoreProgram, generation_of, read_programs
+from bdforge.isa.elf import Segment, core_segments
+from bdforge.isa.elf_write import core_elf
+from bdforge.isa.errors import AssemblyError
+from bdforge.isa.program import CoreProgram, generation_of
 from bdforge.txn import BlockWrite, Write
 from support.images import IMAGES
 from support.instructions import draw
@@ -164,7 +166,7 @@ def test_names_that_assembly_can_say_are_labels(name, label):
 def test_a_program_fills_its_memory_and_no_more():
     (program,) = read_programs(bytes(16384), raw=True)
     assert len(program.code[0].data) == 16384
-    with pytest.raises(ContainerError, match="code ends at 0x4001, beyond 0x4000"):
+    with pytest.raises(ImageError, match="code ends at 0x4001, beyond 0x4000"):
         read_programs(bytes(16385), raw=True)
 
 
@@ -191,7 +193,7 @@ def test_programs_of_containers():
     assert tile.name == "tile (1, 2)"
     assert tile.code[0].data[: len(core.code[0].data)] == core.code[0].data
     for empty in ("xclbin_small", "full_elf_small"):  # designs without a core's program
-        with pytest.raises(ContainerError, match="writes no program memory"):
+        with pytest.raises(ImageError, match="writes no program memory"):
             read_programs(IMAGES[empty])
 
 
@@ -204,7 +206,7 @@ def test_broken_containers_end_with_a_reason(name):
         for _ in range(rng.randrange(1, 5)):
             if broken:
                 broken[rng.randrange(len(broken))] = rng.randrange(256)
-        with suppress(ContainerError):
+        with suppress(ImageError):
             for program in read_programs(bytes(broken)):
                 assert list(disassemble(program, "aie2p"))
 

@@ -3,8 +3,8 @@
 import pytest
 
 from bdforge import isa
-from bdforge.images import Segment
 from bdforge.isa.assembler import assemble
+from bdforge.isa.elf import Segment
 from bdforge.isa.hazards import check_program
 from bdforge.isa.program import CoreProgram
 from support.recorded_cases import cases

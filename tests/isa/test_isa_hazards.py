@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bdforge import isa
-from bdforge.images import Segment
 from bdforge.isa.assembler import assemble
+from bdforge.isa.elf import Segment
 from bdforge.isa.flow import Program
 from bdforge.isa.hazards import Checked, check, check_program, check_source
 from bdforge.isa.program import CoreProgram

@@ -9,10 +9,10 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from bdforge.compilers import native_flags
 from bdforge.devices import device_named
 from bdforge.operators import Plan, Problem, manifest, plan, plan_of, render, spec_from
 from bdforge.runtime import BuiltDesign
-from bdforge.toolchain.native import native_flags
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "build" / "test-kernels"

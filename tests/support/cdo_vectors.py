@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bdforge.devices import Generation
-from bdforge.images import Segment, core_segments
+from bdforge.isa.elf import Segment, core_segments
 from bdforge.lower import Configuration, configuration
 from bdforge.mlir import DeviceOp, parse
 from bdforge.txn import BlockWrite, MaskWrite, Operation, Write

@@ -6,8 +6,8 @@ import pytest
 from bdforge.codegen.objects import linkable
 from bdforge.devices import device_named
 from bdforge.emulator import emulate
+from bdforge.images.programs import read_programs
 from bdforge.images.read import read_image
-from bdforge.isa.program import read_programs
 from bdforge.operators import plan, render, spec_from
 from bdforge.operators.gemm import Problem
 from bdforge.sequences.buffers import arguments, fetched, placed

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bdforge.toolchain.native import CANDIDATES, native_flags, processor, sums_right
+from bdforge.compilers import CANDIDATES, native_flags, processor, sums_right
 
 TERNARY_SUM = """
 #include <cstdint>

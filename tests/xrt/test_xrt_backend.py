@@ -18,7 +18,7 @@ from bdforge.emulator import emulate
 from bdforge.operators import manifest, render
 from bdforge.operators.gemm import Problem
 from bdforge.runtime import BuildError, OperandError
-from bdforge.runtime.xrt import NAME_PARTS, NpuError, run_mlir, warn_of_late
+from bdforge.runtime.xrt import NAME_PARTS, NpuError, run_words, warn_of_late
 from bdforge.sequences import ProgramError
 from bdforge.xrt.machine import binding
 from support.gemm_problems import reference
@@ -385,9 +385,8 @@ def test_a_design_in_mlir_is_compared_with_the_npu(pyxrt, monkeypatch, capfd, tm
 
 def test_a_design_in_mlir_for_another_npu_is_refused(pyxrt, monkeypatch):
     monkeypatch.setattr(Npu, "name", "NPU Phoenix")
-    design = ROOT / "examples" / "pass_through.mlir"
     with pytest.raises(BuildError, match='the design is for npu2_1col, this one is "NPU Phoenix"'):
-        run_mlir(Path("built.xclbin"), design.read_text(), design.name, [])
+        run_words(Path("built.xclbin"), "npu2_1col", "pass_through.mlir", np.zeros(4, np.uint32), [])
     assert Npu.registered == []
 
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bdforge.binary import ImageError
 from bdforge.emulator.errors import ArgumentError
-from bdforge.images.errors import ImageError
-from bdforge.images.stack_sizes import frame_bytes
+from bdforge.isa.stack_sizes import frame_bytes
 
 
 @dataclass(frozen=True, slots=True)

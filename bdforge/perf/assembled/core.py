@@ -17,10 +17,10 @@ from bdforge.codegen.kernels import assembled
 from bdforge.codegen.symbols import core_symbols
 from bdforge.devices import Device
 from bdforge.emulator.cores.isa.alone import Alone, run_alone
-from bdforge.images.elf import core_segments
 from bdforge.isa import load
+from bdforge.isa.elf import core_segments
 from bdforge.isa.program import CoreProgram as ElfProgram
-from bdforge.isa.program import read_programs
+from bdforge.isa.program import program_of
 from bdforge.mlir import parse
 from bdforge.mlir.array_ops import CoreOp, DeviceOp
 from bdforge.operators import render
@@ -101,7 +101,7 @@ def core_elfs(plan: Plan, text: str) -> dict[Tile, ElfProgram]:
     made = device_programs(device, lambda name: assembled(name, generation, plan.kernels.defines))
     if made.without:
         raise CodegenError(next(iter(made.without.values())))
-    elfs = {program.elf: read_programs(program.elf)[0] for program in made.programs.values()}
+    elfs = {program.elf: program_of(program.elf) for program in made.programs.values()}
     return {tile: elfs[program.elf] for tile, program in made.programs.items()}
 
 

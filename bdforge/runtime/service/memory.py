@@ -2,20 +2,14 @@
 
 import os
 from bisect import bisect_right, insort
-from collections.abc import Sequence
 from mmap import PAGESIZE, mmap
 from pathlib import Path
 
 import numpy as np
 
-from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.files import FileError, read_bytes
+from bdforge.images.control_code import placed_arguments, sequence_words, without_load
 from bdforge.runtime.service.wire import Form, Run, WireError
-from bdforge.txn import BlockWrite, LoadPdi, Operation, Patch, decode, encode
-from bdforge.txn.containers import stream_bytes
-
-XRT_DRAM = 0x8000_0000
-"""What XRT adds to the addresses that it puts into control code: where arrays see DRAM (XRT 2.25)."""
 
 
 class SharedMemory:
@@ -34,7 +28,7 @@ class SharedMemory:
     def add_sequence(self, address: int, elf: Path, name: str) -> None:
         """The words of a full ELF's sequence, without the configuration that they start with; InputError where the file
         holds none of that name."""
-        self._put(address, np.frombuffer(_without_load(stream_bytes(read_bytes(elf, FileError), name)), np.uint8))
+        self._put(address, np.frombuffer(sequence_words(read_bytes(elf, FileError), name), np.uint8))
 
     def _put(self, address: int, memory: np.ndarray) -> None:
         self.drop(address)
@@ -58,30 +52,5 @@ class SharedMemory:
         """Instruction words of a run, and its arguments."""
         words, addresses = self.at(run.address, run.size)[: run.size or None].tobytes(), run.arguments
         if run.form is Form.CONTROL_CODE:
-            words, addresses = _without_load(words), _put_in(decode(words).operations)
+            words, addresses = without_load(words), placed_arguments(words)
         return words, [self.at(address) for address in addresses]
-
-
-def _without_load(words: bytes) -> bytes:
-    """A full ELF's control code starts with the configuration, which is loaded."""
-    stream = decode(words)
-    if not stream.operations or not isinstance(stream.operations[0], LoadPdi):
-        return words
-    return encode(stream.operations[1:], stream.header).tobytes()
-
-
-def _put_in(operations: Sequence[Operation]) -> list[int]:
-    """The arguments' addresses, which XRT has added to the words of the BDs that the patches are for."""
-    registers: dict[int, int] = {}
-    found: dict[int, int] = {}
-    for operation in operations:
-        if isinstance(operation, BlockWrite):
-            addresses = range(
-                operation.address, operation.address + GRANULE_BYTES * len(operation.words), GRANULE_BYTES
-            )
-            registers |= dict(zip(addresses, operation.words, strict=True))
-        elif isinstance(operation, Patch):
-            low, high = (registers.get(operation.register + word, 0) for word in (0, GRANULE_BYTES))
-            found[operation.argument] = (low | (high & 0xFFFF) << 32) - operation.plus - XRT_DRAM
-    anything = next(iter(found.values()), 0)  # for arguments that no BD uses
-    return [found.get(i, anything) for i in range(max(found, default=-1) + 1)]

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from bdforge.compilers import native_flags, processor
 from bdforge.messages import Fault
-from bdforge.toolchain.find import find_cxx
-from bdforge.toolchain.native import native_flags, processor
 
 PLACES, OPTIONS = 8, 4
 
@@ -64,13 +63,14 @@ class EngineError(Fault, RuntimeError):
 @cache
 def library() -> ctypes.CDLL | None:
     """The library, compiled when it is not there yet; None without a C++ compiler. EngineError if that fails."""
-    compiler = find_cxx(_COMPILER)
-    if compiler.path is None:
+    found = shutil.which(_COMPILER)
+    if found is None:
         return None
-    flags = (*_FLAGS, *native_flags(compiler.path))
-    path = folder() / _identity(compiler.path, flags) / "engine.so"
+    compiler = Path(found)
+    flags = (*_FLAGS, *native_flags(compiler))
+    path = folder() / _identity(compiler, flags) / "engine.so"
     if not path.exists():
-        _compile([str(compiler.path), *flags, str(SOURCES / "engine.cpp")], path)
+        _compile([str(compiler), *flags, str(SOURCES / "engine.cpp")], path)
     return _declared(ctypes.CDLL(str(path)))
 
 

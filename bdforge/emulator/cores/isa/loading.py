@@ -10,8 +10,8 @@ from bdforge.emulator.cores.isa.build import library
 from bdforge.emulator.cores.isa.machine_code import MachineCode
 from bdforge.emulator.errors import RegisterAccessError
 from bdforge.emulator.tile import Tile
-from bdforge.images import Segment
 from bdforge.isa import load
+from bdforge.isa.elf import Segment
 from bdforge.isa.hazards import check_program
 from bdforge.isa.program import CoreProgram
 

@@ -11,8 +11,8 @@ from bdforge.devices.registers import address
 from bdforge.emulator import emulate
 from bdforge.emulator.errors import BudgetExceeded, CoreError, Deadlock, DesignError, RegisterAccessError
 from bdforge.emulator.timed import TimingOptions
-from bdforge.images.elf_write import core_elf
 from bdforge.isa.assembler import assemble
+from bdforge.isa.elf_write import core_elf
 from bdforge.isa.meaning import Kind
 from bdforge.mlir import parse
 from bdforge.txn import BlockWrite, Operation, Write, encode

@@ -1,5 +1,5 @@
 // Products of int8 matrices, which most programs are made of, in the instructions that this machine has. They are chosen
-// when it runs: compilers turn loops of their own into VPDPBUSD wrongly (`bdforge.toolchain.native`), so flags leave it out.
+// when it runs: compilers turn loops of their own into VPDPBUSD wrongly (`bdforge.compilers`), so flags leave it out.
 #pragma once
 
 #include "width.hpp"

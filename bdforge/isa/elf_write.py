@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Iterable, Mapping
 
-from bdforge.images.elf import CORE_MACHINE, GENERATIONS
+from bdforge.isa.elf import CORE_MACHINE, GENERATIONS
 
 _HEADER, _PROGRAM_HEADER, _SECTION_HEADER, _SYMBOL = 52, 32, 40, 16
 _PROGBITS, _SYMTAB, _STRTAB, _NOBITS = 1, 2, 3, 8

@@ -1,4 +1,4 @@
-"""Flags that compile for this machine's own processor, and make sums that are right.
+"""Programs of this machine that are asked, and flags that compile for its own processor and make sums that are right.
 
 g++ 12.2 (Debian 12) narrows `((byte >> s) & 3) - 1` to an unsigned byte, in which -1 becomes 255, and hands that to
 VPDPBUSD of AVX-VNNI and AVX512-VNNI. Any compiler may have such a fault where `-march=native` turns on what few
@@ -6,11 +6,13 @@ machines have, so the sums themselves are compiled and run; a list of bad versio
 """
 
 import platform
+import subprocess
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from bdforge.toolchain.tool import query
+QUERY_SECONDS = 30  # a cold start from a network disk stays below
 
 NATIVE = "-march=native"
 CANDIDATES = ((NATIVE,), (NATIVE, "-mno-avxvnni", "-mno-avx512vnni"), (NATIVE, "-fno-tree-vectorize"))
@@ -83,6 +85,18 @@ def sums_right(cxx: str | Path, *flags: str) -> bool:
         source.write_text(PROBE, encoding="utf-8")
         code, _ = query([cxx, *flags, source, "-o", program])
         return code == 0 and query([program]) == (0, "right\n")
+
+
+def query(command: Sequence[str | Path]) -> tuple[int, str]:
+    """Exit code and output of a question to a tool; code 127 when it does not start or answer in time."""
+    try:
+        answer = subprocess.run(
+            [str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, errors="replace", timeout=QUERY_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return 127, str(error)
+    return answer.returncode, answer.stdout
 
 
 def processor() -> str:

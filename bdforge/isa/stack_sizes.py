@@ -8,7 +8,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import Section, SymbolTableSection
 
-from bdforge.images.errors import ImageError
+from bdforge.binary import ImageError
 
 SECTION = ".stack_sizes"
 

@@ -1,4 +1,4 @@
-"""ELFs: a core's program with its data (aie-rt's loader rules), and full ELFs that hold PDIs (aiebu)."""
+"""ELFs of cores: a program with its data, as aie-rt's loader takes it."""
 
 import io
 import struct
@@ -10,7 +10,7 @@ from elftools.construct import ConstructError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from bdforge.images.errors import ImageError, piece
+from bdforge.binary import ImageError, piece
 
 CORE_MACHINE = 0x108
 GENERATIONS: Mapping[int, str] = {2: "aie2", 3: "aie2p"}
@@ -19,7 +19,8 @@ GENERATIONS: Mapping[int, str] = {2: "aie2", 3: "aie2p"}
 _HEADER, _PROGRAM_HEADER = 52, 32
 _WORD = 4
 _MOST_BYTES = 1 << 18  # the four data memories of a core's address map
-_BROKEN = (ELFError, ConstructError, ValueError, KeyError, IndexError, TypeError, AttributeError, OSError, struct.error)
+BROKEN = (ELFError, ConstructError, ValueError, KeyError, IndexError, TypeError, AttributeError, OSError, struct.error)
+"""What pyelftools raises on broken files, as its parsers happen to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +87,5 @@ def _function_names(data: bytes) -> dict[int, str]:
             for s in symbols
             if s.name and s["st_info"]["type"] in wanted and s["st_shndx"] not in ("SHN_UNDEF", "SHN_ABS")
         }
-    except _BROKEN:
+    except BROKEN:
         return {}
-
-
-def embedded_pdis(data: bytes) -> list[bytes]:
-    """PDIs of a full ELF, sections `.pdi.N` in order; ImageError if there are none or the ELF is broken."""
-    try:
-        file = ELFFile(io.BytesIO(data))
-        found = [section.data() for section in file.iter_sections() if section.name.startswith(".pdi")]
-    except _BROKEN as error:
-        raise ImageError(f"the ELF's sections cannot be read: {error}") from error
-    if not found:
-        raise ImageError("the ELF is neither a core's program nor has it sections .pdi.N")
-    return found

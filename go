@@ -147,6 +147,7 @@ run_tests() {
   setup
   cd -- "$root"
   export PYRIGHT_PYTHON_IGNORE_WARNINGS=1 # no search for newer versions
+  unset PYTHONDONTWRITEBYTECODE           # hundreds of processes that compile every module anew take minutes
   stage 'ruff check' "$python" -m ruff check --quiet
   stage 'ruff format' "$python" -m ruff format --check --quiet
   "$python" -m pyright >"$venv/pyright.txt" 2>&1 & # one processor, where pytest leaves it some time

@@ -67,23 +67,20 @@ class _Search:
             del self.taken[index]
 
     def choices(self, at: int, left: int) -> Iterator[tuple[int, int, int]]:
-        """(added cost, address, buffer) of each buffer that could come next."""
-        border = -(-at // self.limits.bank_bytes) * self.limits.bank_bytes
-        for index in range(len(self.sizes)):
+        """(added cost, address, buffer) of each buffer that could come next.
+
+        Nothing placed reaches beyond `at`: there a buffer shares the bank that `at` is in, at a border none.
+        """
+        bank, most = self.limits.bank_bytes, self.limits.memory_bytes - left
+        border = at + -at % bank
+        here = [index for index, start in self.taken.items() if start + self.sizes[index] > border - bank]
+        for index, weights in enumerate(self.weights):
             if index in self.taken:
                 continue
-            for address in dict.fromkeys((at, border)):
-                if address + left <= self.limits.memory_bytes:
-                    yield self.added(index, address), address, index
-
-    def added(self, index: int, address: int) -> int:
-        banks = self.limits.banks_of(address, self.sizes[index])
-        shared = (i for i, start in self.taken.items() if _meet(banks, self.limits.banks_of(start, self.sizes[i])))
-        return sum(self.weights[index][i] for i in shared)
-
-
-def _meet(one: range, other: range) -> bool:
-    return one.start < other.stop and other.start < one.stop
+            if at <= most:
+                yield sum(weights[i] for i in here) if at < border else 0, at, index
+            if at < border <= most:
+                yield 0, border, index
 
 
 # What it costs when two buffers share a bank. Ping and pong of an operand, of which a DMA has one and the core the

@@ -49,6 +49,7 @@ def test_200_members_are_right_whatever_the_schedule(shop, index):
     check_group(group(index, SIZE, SEED), shop)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("section", "key"), CHOICES)
 def test_every_choice_of_a_spec_is_drawn(section: str, key: str):
     members = [member for index in range(GROUPS) for member in group(index, SIZE, SEED)]
@@ -56,6 +57,7 @@ def test_every_choice_of_a_spec_is_drawn(section: str, key: str):
     assert {getattr(holder, key) for holder in holders} == CHOICES[section, key]
 
 
+@pytest.mark.slow
 def test_members_are_many_and_of_every_kind():
     members = [member for index in range(GROUPS) for member in group(index, SIZE, SEED)]
     assert len(set(map(str, members))) >= 200

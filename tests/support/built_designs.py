@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bdforge.compilers import native_flags
-from bdforge.devices import device_named
-from bdforge.operators import Plan, Problem, manifest, plan, plan_of, render, spec_from
+from bdforge.devices import DEVICES, device_named
+from bdforge.operators import Plan, Problem, SpecError, gemm, manifest, plan, plan_of, render, spec_from
 from bdforge.runtime import BuiltDesign
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,6 +46,19 @@ def spec_content(
         "sequence": sequence or {},
         "problems": [],
     }
+
+
+@cache
+def named_plans() -> tuple[gemm.Plan, ...]:
+    """Every GEMM of `designs/` on every array that it fits, a product for each array."""
+    found = []
+    for path in sorted((ROOT / "designs").glob("gemm_*.toml")):
+        for product in ("strix_halo", "phoenix"):
+            try:
+                found.append(gemm.plan_gemm(gemm.load_spec(path), DEVICES[product]))
+            except SpecError:
+                continue  # a kernel or an array that this product lacks
+    return tuple(found)
 
 
 class PlannedDesign(BuiltDesign):

@@ -3,10 +3,11 @@
 Members come in groups that share their kernels, so that 200 of them need few compilations.
 """
 
+import json
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from bdforge.devices import DEVICES, Device
@@ -48,13 +49,19 @@ class Member:
     @property
     def plan(self) -> Plan:
         """The member's plan; SpecError where it is not legal."""
-        return plan_gemm(spec_from(self.content, "member"), self.device)
+        return _planned(json.dumps(self.content), self.device)
 
     def __str__(self) -> str:
         types, array, tile = (self.content[name] for name in ("types", "array", "tile"))
         facts = [self.device.mlir, *types.values(), *self.content["layouts"].values()]
         facts += [f"{array['rows']}x{array['columns']}", "x".join(map(str, tile.values())), str(self.problem)]
         return " ".join([*facts, str(self.content["buffers"]), str(self.content["epilogue"])])
+
+
+@lru_cache(maxsize=512)
+def _planned(content: str, device: Device) -> Plan:
+    """Members are planned again and again: to be drawn, to be run and to be counted."""
+    return plan_gemm(spec_from(json.loads(content), "member"), device)
 
 
 def kernel_of(index: int) -> Kernel:

@@ -6,15 +6,14 @@ one are spread over the banks; a tile that says `allocation_scheme = "basic-sequ
 
 import re
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
 
 from bdforge.devices import DEVICES
 from bdforge.operators import render
-from bdforge.operators.gemm import Plan, Problem, SpecError, load_spec, plan_gemm, sequence
+from bdforge.operators.gemm import Plan, Problem, load_spec, plan_gemm, sequence
+from support.built_designs import ROOT, named_plans
 
-ROOT = Path(__file__).resolve().parents[2]
 BITS = {"i8": 8, "i16": 16, "i32": 32, "bf16": 16, "f32": 32}
 TILE = re.compile(r"%(\w+) = aie\.tile\(\d+, (\d+)\)(.*)")
 BUFFER = re.compile(r'%\w+ = aie\.buffer\(%(\w+)\) \{(.*?)sym_name = "(\w+)"\} : memref<(\d+)x(\w+)>')
@@ -44,18 +43,7 @@ def bank_aware(text: str) -> dict[str, int]:
     return placed
 
 
-def plans() -> list[Plan]:
-    found = []
-    for path in sorted((ROOT / "designs").glob("gemm_*.toml")):
-        for product in ("strix_halo", "phoenix"):
-            try:
-                found.append(plan_gemm(load_spec(path), DEVICES[product]))
-            except SpecError:
-                continue
-    return found
-
-
-@pytest.mark.parametrize("plan", plans(), ids=lambda plan: f"{plan.spec.name}-{plan.device.name}")
+@pytest.mark.parametrize("plan", named_plans(), ids=lambda plan: f"{plan.spec.name}-{plan.device.name}")
 def test_the_default_keeps_every_address_of_a_named_design(plan: Plan):
     """And with them the words: parameters are written where the cores read them."""
     placed = bank_aware(render(plan, []))

@@ -12,27 +12,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bdforge.devices import DEVICES
 from bdforge.devices.limits import PROGRAM_MEMORY_BYTES
 from bdforge.devices.registers import CONTROLLER_ID_MASK
 from bdforge.images.read import read_image
 from bdforge.lower.state import ArrayState, TileState
 from bdforge.mlir import Era, convert
 from bdforge.operators import render
-from bdforge.operators.gemm import Plan, Problem, SpecError, load_spec, plan_gemm, sequence
+from bdforge.operators.gemm import Plan, Problem, sequence
 from bdforge.toolchain import find_aiebu, find_aiecc, find_peano, find_xrt, missing_report
 from bdforge.toolchain.aiecc import form_of
 from bdforge.toolchain.assembled import built_image
 from bdforge.toolchain.read_back import differences, read_back
 from bdforge.txn import MaskWrite, Operation, decode
-from support.built_designs import PlannedDesign
+from support.built_designs import PlannedDesign, named_plans
 from support.image_contents import program_bytes, xclbin_contents
 
 pytestmark = pytest.mark.toolchain
 
 ROOT = Path(__file__).resolve().parents[2]
 ERA = form_of(find_aiecc()).era or Era.MARCH  # what the found aiecc reads
-PRODUCTS = ("strix_halo", "phoenix")  # one for each array
 BUILD_SECONDS = 3600  # 32 cores are compiled one by one
 
 # What aiecc runs on a design (mlir-aie 5ff2ab97, tools/aiecc): ids and addresses, then runtime sequences to operations.
@@ -45,28 +43,16 @@ LOWER = (
 WHOLE_BUILDS = ("gemm_i8_i2_bitnet", "gemm_i8_i2_tuned", "gemm_i8_i8_i32_96x64x96", "gemm_bf16_bf16_f32_64x64x32")
 
 
-def plans() -> list[Plan]:
-    """Every design of designs/ for every array that it fits."""
-    found = []
-    for path in sorted((ROOT / "designs").glob("gemm_*.toml")):
-        for product in PRODUCTS:
-            try:
-                found.append(plan_gemm(load_spec(path), DEVICES[product]))
-            except SpecError:
-                continue  # a kernel or an array that this product lacks
-    return found
-
-
 def whole_builds() -> list[Plan]:
     """One design for each kind of core program: aiecc takes minutes for each."""
-    return [plan for plan in plans() if plan.spec.name in WHOLE_BUILDS]
+    return [plan for plan in named_plans() if plan.spec.name in WHOLE_BUILDS]
 
 
 def name_of(plan: Plan) -> str:
     return f"{plan.spec.name}-{plan.device.name}"
 
 
-each_plan = pytest.mark.parametrize("plan", plans(), ids=name_of)
+each_plan = pytest.mark.parametrize("plan", named_plans(), ids=name_of)
 Tool = Callable[..., str]
 
 

@@ -4,13 +4,13 @@ import re
 
 import numpy as np
 import pytest
-from test_designs_verify import plans
 
 from bdforge.emulator.verify import verify_design
 from bdforge.mlir import Era, convert
 from bdforge.operators import render
 from bdforge.operators.gemm import Plan, Problem
 from bdforge.txn.insts import encode_mlir
+from support.built_designs import named_plans
 
 LITERAL = re.compile(
     r"use_lock\([^)]*, \d+\)|npu\.(sync|rtp_write)( \{|\(@\w+, \d+, -?\d)|aie\.dma_bd\(%\w+ : memref<[^>]*>,"
@@ -22,7 +22,7 @@ QUICK = ("gemm_i8_i2_bitnet", "gemm_bf16_bf16_f32_64x64x32", "gemm_bfp16_bfp16_b
 
 def each_plan():
     """Every design, most of them for the long sweep."""
-    for plan in plans():
+    for plan in named_plans():
         marks = () if plan.spec.name in QUICK else pytest.mark.slow
         yield pytest.param(plan, id=f"{plan.spec.name}-{plan.device.name}", marks=marks)
 
@@ -37,7 +37,9 @@ def test_a_named_design_comes_back_from_the_other_form_letter_for_letter(plan: P
 
 
 def test_words_and_verdict_of_one_design_are_the_same_in_both_forms():
-    (plan,) = (plan for plan in plans() if (plan.spec.name, plan.device.name) == ("gemm_i8_i2_bitnet", "strix_halo"))
+    (plan,) = (
+        plan for plan in named_plans() if (plan.spec.name, plan.device.name) == ("gemm_i8_i2_bitnet", "strix_halo")
+    )
     march = render(plan, plan.spec.problems[:1])
     modern = convert(march, Era.MODERN)
     np.testing.assert_array_equal(encode_mlir(march), encode_mlir(modern))

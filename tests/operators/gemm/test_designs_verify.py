@@ -1,16 +1,12 @@
 """What the passes of the real toolchain need is there in every named design, and its lack is named."""
 
-from pathlib import Path
-
 import pytest
 
-from bdforge.devices import DEVICES
 from bdforge.emulator.verify import verify_design
 from bdforge.operators import render
-from bdforge.operators.gemm import Plan, Problem, SpecError, load_spec, plan_gemm
+from bdforge.operators.gemm import Plan, Problem
+from support.built_designs import ROOT, named_plans
 
-DESIGNS = sorted((Path(__file__).parents[3] / "designs").glob("gemm_*.toml"))
-PRODUCTS = ("strix_halo", "phoenix")
 TILES = """
 module {{
   aie.device(npu2) {{
@@ -19,18 +15,6 @@ module {{
   }}
 }}
 """
-
-
-def plans() -> list[Plan]:
-    """Every named design on every array that it fits."""
-    found = []
-    for path in DESIGNS:
-        for product in PRODUCTS:
-            try:
-                found.append(plan_gemm(load_spec(path), DEVICES[product]))
-            except SpecError:
-                continue
-    return found
 
 
 OFTEN = {"gemm_i8_i2_bitnet", "gemm_i8_i2_resident", "gemm_bf16_bfp16_bf16_64x88x64", "gemm_i8_i8_i8_112x112x112"}
@@ -42,7 +26,7 @@ def kept(plan: Plan) -> object:
     return pytest.param(plan, id=name, marks=() if plan.spec.name in OFTEN else pytest.mark.slow)
 
 
-@pytest.mark.parametrize("plan", [kept(plan) for plan in plans()])
+@pytest.mark.parametrize("plan", [kept(plan) for plan in named_plans()])
 def test_a_named_design_has_no_fault(plan: Plan):
     tile = plan.spec.tile
     ragged = Problem(tile.m + 1, 2 * tile.k + 8, tile.n + 8)
@@ -52,7 +36,7 @@ def test_a_named_design_has_no_fault(plan: Plan):
 
 
 def test_every_named_design_is_verified_somewhere():
-    assert {plan.spec.name for plan in plans()} == {path.stem for path in DESIGNS}
+    assert {plan.spec.name for plan in named_plans()} == {path.stem for path in (ROOT / "designs").glob("gemm_*.toml")}
 
 
 @pytest.mark.parametrize(("column", "id_"), [(0, 27), (1, 15)])

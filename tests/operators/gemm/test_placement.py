@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 
@@ -11,29 +10,15 @@ from bdforge.design.model import Tile
 from bdforge.devices import AIE2P, DEVICES, TileKind
 from bdforge.operators import render
 from bdforge.operators.gemm import Plan, SpecError, load_spec, plan_gemm, spec_from
-from support.built_designs import spec_content
+from support.built_designs import ROOT, named_plans, spec_content
 from support.family import GROUPS, SEED, SIZE, group
 
-ROOT = Path(__file__).resolve().parents[3]
 CORE = AIE2P.limits(TileKind.CORE)
 BANK = {TileKind.CORE: 0x4000, TileKind.MEMTILE: 0x10000}
 MEMORY = {TileKind.CORE: 0x10000, TileKind.MEMTILE: 0x80000}
 
 
-def named_plans() -> list[Plan]:
-    """Every named design on every array that it fits."""
-    found = []
-    for path in sorted((ROOT / "designs").glob("gemm_*.toml")):
-        for product_name in ("strix_halo", "phoenix"):
-            try:
-                found.append(plan_gemm(load_spec(path), DEVICES[product_name]))
-            except SpecError:
-                continue
-    return found
-
-
-NAMED = named_plans()
-each_named = pytest.mark.parametrize("plan", NAMED, ids=lambda plan: f"{plan.spec.name}-{plan.device.name}")
+each_named = pytest.mark.parametrize("plan", named_plans(), ids=lambda plan: f"{plan.spec.name}-{plan.device.name}")
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +38,7 @@ def banks(tile: Tile, name: str) -> set[int]:
 
 
 def test_buffers_are_aligned_apart_and_above_the_stack(family):
-    for plan in NAMED + family:
+    for plan in (*named_plans(), *family):
         for tile in holders(plan):
             end = plan.spec.buffers.stack_bytes if tile.kind is TileKind.CORE else 0
             for buffer in sorted(tile.buffers, key=lambda b: b.address or 0):
@@ -66,7 +51,7 @@ def test_buffers_are_aligned_apart_and_above_the_stack(family):
 
 
 def test_bds_are_numbered_within_what_their_channel_may_use(family):
-    for plan in NAMED + family:
+    for plan in (*named_plans(), *family):
         for tile in holders(plan):
             ids = [(bd.bd_id, channel.index % 2) for channel in tile.channels for bd in channel.bds]
             assert max(Counter(ids).values()) == 1

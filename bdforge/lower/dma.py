@@ -3,12 +3,12 @@
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES, TASK_REPEAT_MAX
 from bdforge.devices.registers import CORE_ENABLE, TILE_REGISTERS
-from bdforge.lower.static_bd import Fault, static_words
 from bdforge.lower.static_dma import DmaProgramError, PlacedBd, StaticTask, placed_bds, static_tasks
 from bdforge.lower.writer import WORD_MASK, Writer, place_of
 from bdforge.mlir.allocate import Allocation
 from bdforge.mlir.bd_ops import DmaBdOp
 from bdforge.mlir.dma_ops import DmaProgramOp
+from bdforge.txn.static_bd import Fault, static_words
 from bdforge.txn.target import Policy, faults_of, lowering_error
 
 

@@ -8,9 +8,9 @@ from bdforge.devices import TileKind
 from bdforge.emulator.strictness import Strictness
 from bdforge.images.build import program_of
 from bdforge.lower import configuration
-from bdforge.lower.static_bd import lost_pad_value, window
 from bdforge.mlir import DeviceOp, parse
 from bdforge.txn.bd import BdError
+from bdforge.txn.static_bd import lost_pad_value, window
 
 MEMTILE, CORE, SHIM = TileKind.MEMTILE, TileKind.CORE, TileKind.SHIM
 

@@ -11,7 +11,7 @@ from bdforge.devices import mlir_device_named
 from bdforge.devices.switches import MSELS_PER_ARBITER, PortBundle
 from bdforge.routing import RoutingError, route
 from bdforge.routing.fabric import wires
-from bdforge.routing.nets import Port
+from bdforge.routing.nets import Net, Port, nets_of
 from bdforge.routing.packets import PacketRule, _assign, _branches, _rules
 
 CONTROL = [(0, row, "TileControl", 0) for row in range(6)]
@@ -110,6 +110,28 @@ def port(channel: int, bundle: PortBundle = PortBundle.DMA) -> Port:
     return Port(0, 2, bundle, channel)
 
 
+def net(packet_id: int | None, *sinks: Port) -> Net:
+    """Words of one port to some others, without the flows that it comes from."""
+    return Net(port(9), packet_id, None, sinks=dict.fromkeys(sinks))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shares", "joins"),
+    [
+        (net(None, port(0)), net(None, port(0)), False, False),
+        (net(None, port(0)), net(3, port(0)), False, False),
+        (net(3, port(0)), net(None, port(0)), False, False),
+        (net(3, port(0)), net(4, port(0)), True, False),
+        (net(3, port(0)), net(3, port(0)), True, True),
+        (net(3, port(0)), net(3, port(1)), False, False),
+        (net(3, port(0), port(1)), net(3, port(0), port(1)), False, False),
+    ],
+    ids=["circuits", "circuit-packets", "packets-circuit", "ids", "one-place", "two-places", "fan-outs"],
+)
+def test_packets_share_a_port_and_join_only_with_one_id_to_one_place(one: Net, other: Net, shares: bool, joins: bool):
+    assert (one.shares_with(other), one.joins(other)) == (shares, joins)
+
+
 def test_a_rule_matches_the_ids_that_agree_under_its_mask():
     matching = lambda number, mask: [i for i in range(32) if PacketRule(number, mask, 0, 0, ()).matches(i)]  # noqa: E731
     assert matching(0b00100, 0b11100) == [4, 5, 6, 7]
@@ -160,6 +182,32 @@ def test_ways_with_priority_take_arbiters_from_5_down_and_msels_from_3_down():
     assert (mixed[alone[0]], mixed[alone[8]]) == ((5, 3), (0, 0))
     both = assigned({frozenset({port(0)}), frozenset({port(0), port(8)})}, urgent)
     assert sorted(both.values()) == [(5, 2), (5, 3)]
+
+
+def test_ways_with_priority_choose_before_the_others():
+    """Seven ways, whose last has priority: had the others chosen first, arbiter 5 would be taken."""
+    alone = [frozenset({port(i)}) for i in range(7)]
+    found = assigned(set(alone), frozenset({port(6)}))
+    assert [found[way] for way in alone] == [*((arbiter, 0) for arbiter in (0, 1, 2, 3, 4, 6)), (5, 3)]
+
+
+def test_nets_come_circuits_first_and_then_packets_with_priority():
+    """One flow of a net with priority is enough, wherever it stands."""
+    flows = [packets(1, (0, 2, "DMA", 0), (0, 3, "DMA", 0)), packets(2, (0, 2, "DMA", 1), (0, 3, "DMA", 1)),
+             packets(2, (0, 2, "DMA", 1), (0, 4, "DMA", 1)), circuit((0, 1, "DMA", 0), (0, 2, "DMA", 0))]  # fmt: skip
+    urgent = flows[1] + " {priority_route = true}"
+    for given in ([flows[0], urgent, *flows[2:]], [flows[0], flows[2], urgent, flows[3]]):
+        nets = nets_of(flows_only("npu2_1col", *given))
+        assert [(net.packet_id, net.priority) for net in nets] == [(None, False), (2, True), (1, False)]
+
+
+def test_packets_of_strangers_keep_to_wires_of_their_own():
+    """Ids of two sources to two places have four wires; those of one source take one wire together."""
+    ends = [((0, 5, "DMA", 0), (0, 2, "DMA", 0)), ((0, 5, "DMA", 1), (0, 2, "DMA", 1))]
+    apart = route(flows_only("npu2_1col", *(packets(i, *pair) for i, pair in enumerate(ends))))
+    assert [link.used for link in apart.links] == [2, 2, 2]
+    together = route(flows_only("npu2_1col", *(packets(i, ends[0][0], sink) for i, (_, sink) in enumerate(ends))))
+    assert [link.used for link in together.links] == [1, 1, 1]
 
 
 def test_ways_that_must_share_an_arbiter_get_theirs_before_single_ones():

@@ -15,6 +15,7 @@ from bdforge.mlir import DeviceOp, FlowOp, PacketFlowOp, parse
 from bdforge.operators import render
 from bdforge.operators.gemm import load_spec, plan_gemm
 from bdforge.routing import negotiate, route
+from bdforge.routing.result import SwitchUse
 from bdforge.routing.search import find_path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,6 +101,11 @@ def test_the_busiest_switch_is_counted_by_hand():
     assert [tuple(link) for link in routing.links] == [(0, 1, "North", 2, 6), (0, 2, "South", 1, 4)]
 
 
+def test_the_share_of_a_switch_counts_masters_and_slaves():
+    assert SwitchUse(0, 2, 3, 15, 3, 17).share == 6 / 32
+    assert SwitchUse(0, 2, 0, 15, 17, 17).share == 17 / 32
+
+
 @pytest.mark.parametrize("seed", [7, 10, 23, 25, 28])
 def test_dense_broadcasts_route_where_one_order_is_not_enough(seed):
     rng = Random(seed)
@@ -136,6 +142,7 @@ _PRINT_ROUTES = """
 import sys
 from route_designs import circuit, flows_only, packets
 from bdforge.routing import negotiate, route
+from bdforge.routing.result import SwitchUse
 from bdforge.routing.search import find_path
 flows = [circuit((c, 1, "DMA", i), ((c + i) % 4, 2 + i, "DMA", c % 2)) for c in range(4) for i in range(4)]
 flows += [packets(i, (3, 2 + i, "Trace", 0), (0, 0, "DMA", 0)) for i in range(4)]

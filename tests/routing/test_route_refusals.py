@@ -6,6 +6,9 @@ from route_designs import circuit, flows_only, packets
 import bdforge.routing.negotiate as negotiate
 from bdforge.mlir import MlirError
 from bdforge.routing import RoutingError, route
+from bdforge.routing.nets import named, nets_of
+
+CORES = (0, 4, "DMA", 1), (0, 5, "DMA", 1)
 
 
 def refusal(device: str, *flows: str) -> RoutingError:
@@ -97,6 +100,19 @@ def test_packets_count_as_one_stream_at_a_border():
     route(flows_only("npu2_1col", *circuits, *many))
     error = refusal("npu2_1col", *circuits, circuit((0, 1, "DMA", 5), (0, 4, "DMA", 1)), *many)
     assert error.message.startswith("7 streams must go north from memtile (0, 1)")
+
+
+def test_a_message_lists_six_nets_and_lines_of_nets_with_several_flows():
+    flows = [circuit((0, 3, "DMA", 0), sink) for sink in ((0, 2, "DMA", 0), (0, 4, "DMA", 0))]
+    flows += [circuit((0, 2, "DMA", 1), (0, 3, "DMA", 1))] * 2
+    spread, again = nets_of(flows_only("npu2_1col", *flows, packets(4, (0, 1, "DMA", 0), *CORES)))[:2]
+    assert str(spread) == "(0, 3) DMA : 0 to 2 places (lines 3 to 4)"
+    assert str(again) == "(0, 2) DMA : 1 to (0, 3) DMA : 1 (line 5)"
+    assert str(nets_of(flows_only("npu2_1col", packets(4, (0, 1, "DMA", 0), *CORES)))[0]) == (
+        "packets 4 of (0, 1) DMA : 0 to 2 places (line 3)"
+    )
+    assert named([again] * 6) == "; ".join([str(again)] * 6)
+    assert named([again] * 7) == f"{named([again] * 6)}; and 1 more"
 
 
 def test_giving_up_is_not_called_impossible(monkeypatch):

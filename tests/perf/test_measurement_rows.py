@@ -3,14 +3,17 @@
 import csv
 import io
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdforge.perf import PerfError, estimate_table, measured_rows, read_rows
+from bdforge.perf import PerfError, estimate, estimate_table, measured_rows, read_rows
 from bdforge.perf import rows as rows_module
+from bdforge.perf.bounds.estimate import INTERVAL
 from bdforge.perf.rows import ADDED, MEASURED, REQUIRED, row_from
+from bdforge.perf.table import step_of_core
 
 KRACKAN = {
     "device": "xdna2-krackan-AI7-350", "dtype_a": "i8", "dtype_b": "i8", "dtype_c": "i16", "m_ct": "128", "k_ct": "72",
@@ -155,6 +158,54 @@ def test_times_follow_from_tops_where_a_table_gives_only_those():
     row = row_from({**KRACKAN, "tops": "30.77"})
     assert row.time_us == pytest.approx(5152.6, rel=1e-4)
     assert all(row.time_us for row in measured_rows() if row.tops)
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [("rows", 4), ("cols", 8), ("c_buffers", 2), ("M", 1 << 30), ("rho", 1 << 30), ("clock_ghz", 1 << 30)],
+)
+def test_the_largest_number_of_a_column_is_read_and_the_next_refused(name: str, most: int):
+    row_from({**KRACKAN, name: str(most)})
+    with pytest.raises(PerfError, match=rf"^{name} is .*{most + 1}\b.*\b{most}\b"):
+        row_from({**KRACKAN, name: str(most + 1)})
+
+
+@pytest.mark.parametrize(("said", "kept"), [("yes", 1.0), ("no", 0.0), ("", 0.0), ("YES", 1.0)])
+def test_b_stays_where_its_column_says_so(said: str, kept: float):
+    assert row_from({**KRACKAN, "b_resident": said}).case.b_kept == kept
+
+
+@pytest.mark.parametrize("name", ["b_resident", "bd_overlap"])
+def test_yes_and_no_are_all_that_such_columns_say(name: str):
+    with pytest.raises(PerfError, match=f"{name} is 'maybe'; it is yes or no, or empty"):
+        row_from({**KRACKAN, name: "maybe"})
+
+
+@pytest.mark.parametrize(("k_mt", "whole"), [("432", 432), ("433", 504), ("72", 72), ("1", 72)])
+def test_slabs_are_whole_steps_of_k(k_mt: str, whole: int):
+    assert row_from({**KRACKAN, "k_mt": k_mt}).case.k_mt == whole
+
+
+@pytest.mark.parametrize(("rho", "cycles"), [("1", 51), ("2", 102)])
+def test_a_core_alone_is_one_step_with_the_switches_of_a_fitted_kernel(rho: str, cycles: int):
+    alone = {**KRACKAN, "rows": "1", "cols": "1", "M": "", "K": "", "N": "", "rho": rho}
+    published, fitted = (row_from({**alone, "core_macs_per_cycle": rate}) for rate in ("307.2", ""))
+    found = estimate(published.case)
+    assert step_of_core(found)[0] == pytest.approx(found.kernel.cycles / 1.8e3)
+    assert step_of_core(found)[2] == "compute"
+    assert step_of_core(replace(found, core=replace(found.core, stream_in=found.kernel.cycles)))[2] == "compute"
+    slow = step_of_core(replace(found, core=replace(found.core, stream_in=found.kernel.cycles + 1)))
+    assert (slow[0], slow[2]) == (pytest.approx((found.kernel.cycles + 1) / 1.8e3), "L1 stream")
+    found = estimate(fitted.case)
+    assert step_of_core(found)[0] == pytest.approx((found.kernel.cycles + cycles) / 1.8e3)
+
+
+def test_what_stands_beside_a_row_says_what_was_modelled():
+    (row,) = modelled({**KRACKAN, "tops_modelled": "old"})
+    assert list(row)[-len(ADDED) :] == list(ADDED)
+    assert row["estimate_of"] == "design"
+    low, time, high = (float(row[f"time_us_{name}"]) for name in ("low", "modelled", "high"))
+    assert (low, high) == (pytest.approx(INTERVAL[0] * time, rel=1e-5), pytest.approx(INTERVAL[1] * time, rel=1e-5))
 
 
 GOOD = text(KRACKAN).splitlines()

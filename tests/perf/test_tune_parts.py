@@ -1,0 +1,214 @@
+"""What a tuner reads, ranks, reduces and tells, piece by piece and at its limits."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from bdforge.devices import device_named
+from bdforge.operators.gemm import Problem, load_spec
+from bdforge.operators.specs import LARGEST_SIZE
+from bdforge.perf import PerfError, native
+from bdforge.perf.native import native_problems
+from bdforge.perf.tune.design import _value, design_name, finalist_line
+from bdforge.perf.tune.emulate import Emulated, reduced
+from bdforge.perf.tune.reasons import Verdict
+from bdforge.perf.tune.search import KEPT, Part, Ranked, Search, fastest
+from bdforge.perf.tune.shapes import shapes
+from bdforge.perf.tune.space import B_LAYOUTS, FIELDS, Candidates, core_holds, search_space
+from bdforge.perf.tune.state import identity
+from bdforge.perf.tune.tuner import Finalist, _fixed_us, search, tune
+from support.built_designs import ROOT
+
+SPEC = load_spec(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")
+SPACE = search_space(device_named("strix_halo"), "i8,i2,i32", 64)
+PLAIN = dict(zip(FIELDS, (64, 64, 64, 128, 1, 2, 1, 1, 0), strict=True))
+
+
+def ranked(time_us: float = 5.0, **changes: int) -> Ranked:
+    return Ranked(time_us, tuple((PLAIN | changes).values()))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "count"),
+    [(f"{LARGEST_SIZE}x1x{LARGEST_SIZE}", (LARGEST_SIZE, 1, LARGEST_SIZE), 1),
+     (f"1x{LARGEST_SIZE}x1*{LARGEST_SIZE}", (1, LARGEST_SIZE, 1), LARGEST_SIZE), ("2x3x4*1", (2, 3, 4), 1)],
+)  # fmt: skip
+def test_the_largest_sizes_and_counts_are_taken(text: str, problem: tuple[int, int, int], count: int):
+    assert shapes(text) == ((Problem(*problem), count),)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [(f"{LARGEST_SIZE + 1}x1x1", f"M = {LARGEST_SIZE + 1} is not within"), ("1x0x1", "K = 0 is not within"),
+     (f"1x1x{LARGEST_SIZE + 1}", f"N = {LARGEST_SIZE + 1} is not within"), ("1x1x1*0", "a count of 0 is not within"),
+     (f"1x1x1*{LARGEST_SIZE + 1}", f"a count of {LARGEST_SIZE + 1} is not within")],
+)  # fmt: skip
+def test_sizes_and_counts_beyond_the_limits_are_named(text: str, message: str):
+    with pytest.raises(PerfError, match=message):
+        shapes(text)
+
+
+def test_named_shapes_have_256_tokens_unless_told_and_whole_models_their_own(tmp_path):
+    assert {problem.M for problem, _ in shapes("bitnet-2b")} == {256}
+    assert {problem.M for problem, _ in shapes("bitnet-2b", 1)} == {1}
+    with pytest.raises(PerfError, match="M = 0 is not within"):
+        shapes("bitnet-2b", 0)
+    with pytest.raises(PerfError, match="'gpt2' says its own M"):
+        shapes("gpt2", 4)
+    first, _ = shapes("gpt2")[0]
+    assert (first.name, first.M, first.K, first.N) == ("qkv", 256, 768, 2304)
+    assert [p.name for p, count in shapes("gpt2") if count == 24] == [
+        "attproj, dX attproj", "fc, dX fcproj", "fcproj, dX fc",
+    ]  # fmt: skip
+    (tmp_path / "none.txt").write_text("# nothing\n\n")
+    with pytest.raises(PerfError, match=r"none.txt: holds no shape"):
+        shapes(str(tmp_path / "none.txt"))
+    (tmp_path / "second.txt").write_text("1x1x1\n1x1\n")
+    with pytest.raises(PerfError, match=r"second.txt:2: '1x1' is not"):
+        shapes(str(tmp_path / "second.txt"))
+
+
+PREFERRED = [
+    {}, {"rho": 2}, {"c_buffers": 2}, {"k_mt": 192}, {"b_layout": 1}, {"a_shims": 2}, {"c_memtile_buffers": 1},
+]  # fmt: skip
+
+
+def test_equals_are_ranked_by_each_choice_in_its_turn():
+    """Each of these differs from the first in one choice, and one that counts more beats all that count less."""
+    entries = [ranked(**changes) for changes in PREFERRED]
+    assert sorted([*entries[3:], *entries[:3]], key=lambda entry: entry.rank) == entries
+    assert ranked(4.9, c_memtile_buffers=1).rank < ranked().rank
+    assert ranked(5.0 + 1e-8).rank == ranked().rank  # noise of sums decides nothing
+
+
+@pytest.mark.parametrize(
+    ("changes", "apart"),
+    [({"m": 72}, True), ({"k": 32}, True), ({"n": 96}, True), ({"a_shims": 2}, True), ({"k_mt": 256}, True),
+     ({"k_mt": 192}, False), ({"rho": 2}, False), ({"c_buffers": 2}, False), ({"b_layout": 1}, False)],
+)  # fmt: skip
+def test_kinds_are_told_apart_by_what_is_worth_emulating(changes: dict[str, int], apart: bool):
+    assert len(fastest([ranked(), ranked(6.0, **changes)])) == 1 + apart
+
+
+def test_a_part_keeps_so_many_kinds():
+    many = [ranked(float(m), m=m) for m in range(KEPT + 1, 0, -1)]
+    assert [entry.time_us for entry in fastest(many)] == [float(m) for m in range(1, KEPT + 1)]
+
+
+def test_a_core_holds_buffers_to_its_last_byte_aligned_for_vectors():
+    """A of 72 x 224 and B of 224 x 56 twice, C once, all int8: 64 KiB with a stack of 4 KiB and the parameters."""
+    space = search_space(device_named("strix_halo"), "i8,i8,i8,i8", 512)
+    assert 4096 + 64 + 2 * 72 * 224 + 2 * 224 * 56 + 72 * 56 == 65536
+    assert core_holds(space, 72, 224, 56, 1, 1)
+    assert not core_holds(space, 72, 224, 56, 2, 1)
+    assert not core_holds(space, 72, 232, 56, 1, 1)
+    assert not core_holds(space, 9, 9, 8, 1, 1)  # no whole vectors
+
+
+@pytest.mark.parametrize(
+    ("changes", "K", "expected"),
+    [({}, 100, (4 * 64, 128, 3 * 8 * 64)), ({}, 128, (4 * 64, 128, 3 * 8 * 64)), ({}, 129, (4 * 64, 256, 3 * 8 * 64)),
+     ({}, 9999, (4 * 64, 2560, 3 * 8 * 64)), ({"residency": "b"}, 100, (3 * 4 * 64, 128, 8 * 64))],
+)  # fmt: skip
+def test_a_finalist_runs_a_few_tiles_of_whole_slabs(changes: dict, K: int, expected: tuple[int, int, int]):
+    spec = replace(SPEC, tile=replace(SPEC.tile, m=64, k=64, n=64), buffers=replace(SPEC.buffers, k_mt=128, **changes))
+    found = reduced(spec, ((Problem(1, 7, 1), 5), (Problem(1, K, 1), 1)), 3)
+    assert expected == (found.M, found.K, found.N)
+
+
+def test_emulation_scales_what_is_steady():
+    found = Finalist(ranked(100.0), Emulated((1, 2, 3), 30.0, 20.0), fixed_us=40.0)
+    assert found.time_us == 40 + 60 * 1.5
+    assert Finalist(ranked(100.0), fixed_us=40.0).time_us == 100
+
+
+def test_what_happens_once_counts_every_run_of_every_problem():
+    problem = Problem(64, 64, 64)
+    once, more = (_fixed_us(Search(SPACE, "fitted", ((problem, n),)), tuple(PLAIN.values())) for n in (1, 3))
+    both = Search(SPACE, "fitted", ((problem, 1), (problem, 2)))
+    assert more == pytest.approx(3 * once) == pytest.approx(_fixed_us(both, tuple(PLAIN.values())))
+    assert once > 100  # dispatch
+
+
+def test_a_search_tells_how_far_it_is_and_adds_up_its_parts():
+    wanted = Search(replace(SPACE, fixed=(("m", (8, 16, 24)),)), "fitted", ((Problem(64, 64, 64), 1),))
+    told: list[tuple[int, int]] = []
+
+    def run(_, heights):
+        return (Part(m, 10 * m, m, (ranked(float(m), m=m),)) for m in reversed(heights))
+
+    parts = search(wanted, run, ended=lambda done, of: told.append((done, of)))
+    assert [part.m for part in parts] == [8, 16, 24]
+    assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    found = tune(wanted, run, finalists=0)
+    assert (found.examined, found.legal, found.resumed_parts) == (480, 48, 0)
+    assert [finalist.time_us for finalist in found.finalists] == [8, 16, 24]
+
+
+def test_finalists_are_told_in_a_line_each():
+    plain, emulated = ranked(100.4), Emulated((8, 16, 24), 30.0, 20.0)
+    name = "64x64x64, k_mt 128, 1 C buffer, rho 1, 1 shim a row's A, B packed"
+    assert finalist_line(Finalist(plain)) == f"{name}: 100 modelled"
+    assert finalist_line(Finalist(plain, passed_over="it stops")) == f"{name}: 100 modelled, passed over: it stops"
+    assert finalist_line(Finalist(plain, emulated)) == (
+        f"{name}: 100 modelled, 151 as emulation corrects it (additional tiles up to 8x16x24: 30 emulated, 20 modelled)"
+    )
+    other = ranked(c_buffers=2, a_shims=2, rho=4, b_layout=2).candidate
+    assert design_name(other) == f"64x64x64, k_mt 128, 2 C buffers, rho 4, 2 shims a row's A, B {B_LAYOUTS[2]}"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(True, "true"), (3, "3"), ('a "b" \\ c', '"a \\"b\\" \\\\ c"'), ("line\nend\x1b", '"line end "')],
+)
+def test_values_are_written_as_toml(value: object, text: str):
+    assert _value(value) == text
+
+
+def test_a_verdict_tells_the_four_largest_parts_of_its_first_basis():
+    first = SimpleNamespace(parallel={"a": 1.0, "b": 9.0, "c": 4.0}, serial={"d": 7.0, "e": 5.0}, bound="b",
+                            time_us=21.4, tops=1.234)  # fmt: skip
+    other = SimpleNamespace(tops=2.0)
+    verdict = Verdict(Problem(1, 2, 3), 1, {"fitted": first, "ideal": other})  # type: ignore[dict-item]
+    assert verdict.sentence() == "1x2x3: 1.23 fitted, 2.00 ideal TOPS; bound: b (b 9, d 7, e 5, c 4 us of 21)"
+
+
+def test_a_state_of_other_data_is_another(tmp_path):
+    """Rates of kernels are data beside the sources."""
+    wanted = Search(SPACE, "fitted", ((Problem(64, 64, 64), 1),))
+    data = tmp_path / "bdforge" / "perf" / "data" / "rates.csv"
+    data.parent.mkdir(parents=True)
+    data.write_text("1\n")
+    before = identity(wanted, tmp_path)
+    data.write_text("2\n")
+    assert identity(wanted, tmp_path) != before
+
+
+def test_sizes_of_a_sweep_become_the_nearest_that_the_array_takes(monkeypatch):
+    spec = replace(SPEC, tile=replace(SPEC.tile, m=64, k=64, n=64), buffers=replace(SPEC.buffers, k_mt=192))
+    found = native_problems(spec, [1, 600, 500])  # units of 256, 192 and 512
+    assert sorted({p.M for p in found}) == [256, 512]
+    assert sorted({p.K for p in found}) == [192, 576]
+    assert sorted({p.N for p in found}) == [512]
+    assert len(found) == 4
+    monkeypatch.setattr(native, "SHAPES_MOST", 4)
+    assert len(native_problems(spec, [1, 600])) == 4
+    monkeypatch.setattr(native, "SHAPES_MOST", 3)
+    with pytest.raises(PerfError, match="4 problems exceed the 3 of one sweep"):
+        native_problems(spec, [1, 600])
+
+
+@pytest.mark.parametrize("sizes", [[], [0], [1, LARGEST_SIZE + 1]])
+def test_sizes_of_a_sweep_that_no_problem_has_are_refused(sizes: list[int]):
+    assert native_problems(SPEC, [1, LARGEST_SIZE])
+    with pytest.raises(PerfError, match=f"sizes of a sweep lie within 1 and {LARGEST_SIZE}"):
+        native_problems(SPEC, sizes)
+
+
+def test_candidates_are_picked_by_row_and_by_mask():
+    rows = [tuple((PLAIN | {"m": m}).values()) for m in (8, 16, 24)]
+    found = Candidates.of(rows)
+    assert (len(found), found.row(1)) == (3, rows[1])
+    assert [found[found.m > 8].row(i) for i in range(2)] == rows[1:]
+    assert len(Candidates.of([])) == 0

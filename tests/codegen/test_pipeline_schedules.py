@@ -38,7 +38,7 @@ def test_blocks_keep_all_distances_to_themselves_and_to_the_next_one(block):
 def test_blocks_share_no_unit_and_no_bank(block):
     taken = set()
     for op, issue, choice in zip(block.ops, block.issues, block.choices, strict=True):
-        for unit, cycle in places(block.region.product.generation, op, block.clear)[choice]:
+        for unit, cycle in places(block.region.product.generation, op, not block.conflicts)[choice]:
             cell = unit, (issue + cycle) % block.period
             assert cell not in taken, (op, cell)
             taken.add(cell)

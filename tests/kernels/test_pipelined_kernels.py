@@ -24,7 +24,7 @@ OVERHEAD = 23  # cycles of a call in these tests besides the kernel: three point
     ("name", "generation", "tile", "least"),
     [
         ("mm_i8_i2_i32", "aie2p", (64, 128, 64), 480),
-        ("mm_i8_i8_i16", "aie2p", (64, 216, 64), 500),
+        ("mm_i8_i8_i32", "aie2p", (128, 56, 80), 480),
         ("mm_i8_i8_i32", "aie2", (64, 128, 64), 245),
     ],
 )

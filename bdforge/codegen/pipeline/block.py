@@ -1,16 +1,18 @@
 """Schedules of blocks: first the steps of k, which are all the same, then what a block does besides."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 
 from bdforge.codegen.block import Op as Instruction
 from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.pipeline.dataflow import Op, Value, dependences, places
+from bdforge.codegen.pipeline.dataflow import BANK, Op, Value, dependences, places
 from bdforge.codegen.pipeline.product import DEPTH, Region, block, parts_of
 from bdforge.codegen.pipeline.registers import coloured, lives
-from bdforge.isa import load
-from bdforge.isa.modulo import Problem, plans
+from bdforge.isa import Isa, load
+from bdforge.isa.modulo import Plan, Problem, plans
 
 _MOST_IDLE, _IDLE_STEPS = 24, 3  # cycles and steps without products, after which a block is given up
 _SKEWS = (0, 0.5, 0.75, 1, 2)
@@ -24,7 +26,7 @@ _LOADED, _STORED = 4, 6  # cycles from a load of C to the product that adds it, 
 class Scheduled:
     """A block's ops with the cycle of each, its alternative, and registers of values; blocks follow each `period`.
 
-    `clear` tells that its accesses to C keep clear of each other.
+    `conflicts` are its accesses that meet another one in a bank, if A, B and C lie in one each.
     """
 
     region: Region
@@ -34,7 +36,12 @@ class Scheduled:
     issues: Sequence[int]
     choices: Sequence[int]
     registers: Mapping[Value, int]
-    clear: bool
+    conflicts: int
+
+    @property
+    def cost(self) -> float:
+        """Cycles of a block with stalls, as often as banks are shared."""
+        return self.period + self.conflicts * self.region.same_bank
 
     def placed(self) -> list[tuple[int, Instruction]]:
         """Instructions with their cycles."""
@@ -46,21 +53,31 @@ class Scheduled:
 
 @cache
 def scheduled(region: Region) -> Scheduled:
-    """The block with the shortest period that is found; CodegenError where none is.
-
-    Accesses to C keep clear of each other where they can, so that no bank is used twice in a cycle.
-    """
+    """The block with the least cost that is found; CodegenError where none is."""
+    best: Scheduled | None = None
     for interval, idle in _periods(region):
-        for skew in _SKEWS if len(region.lanes) > 1 else (0,):
-            skewed = replace(region, skew=skew)
-            registers = _registers(skewed, interval, interval * (region.product.steps + idle))
-            if registers is None:
+        if best is not None and best.cost <= interval * (region.product.steps + idle):
+            break
+        for found in _found(region, interval, idle):
+            best = found if best is None or found.cost < best.cost else best
+    if best is None:
+        raise CodegenError(f"no schedule was found for blocks of {region.rows} x {region.columns} of {region.product}")
+    return best
+
+
+def _found(region: Region, interval: int, idle: int) -> Iterator[Scheduled]:
+    """Schedules of a period: one whose accesses to C keep clear of each other, or else some in which they meet."""
+    skewed = [replace(region, skew=skew) for skew in (_SKEWS if len(region.lanes) > 1 else (0,))]
+    held = [(one, _registers(one, interval, interval * (region.product.steps + idle))) for one in skewed]
+    usable = [(one, registers) for one, registers in held if registers is not None]
+    for strict in (True, False):
+        for (one, registers), after in product(usable, (True, False)):
+            found = _attempt(one, interval, idle, registers, _Freedom(strict, after))
+            if found is None:
                 continue
-            for strict, after in ((True, True), (True, False), (False, True), (False, False)):
-                found = _attempt(skewed, interval, idle, registers, _Freedom(strict, after))
-                if found is not None:
-                    return found
-    raise CodegenError(f"no schedule was found for blocks of {region.rows} x {region.columns} of {region.product}")
+            yield found
+            if strict:
+                return
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +113,23 @@ def _attempt(
         first = min(plan.issues[: len(ops)])
         issues = [at - first for at in plan.issues[: len(ops)]]
         choices = plan.choices[: len(ops)]
-        return Scheduled(region, interval, period, ops, issues, choices, registers, freedom.strict)
+        return Scheduled(region, interval, period, ops, issues, choices, registers, _conflicts(ops, plan, isa))
     return None
 
 
 def _lead(region: Region) -> int:
     """Cycles before the first load of A and B in which C may come: where all lanes add it in the first step."""
     return 2 * len(region.lanes) * parts_of(region.product) if region.product.floats else 0
+
+
+def _conflicts(ops: Sequence[Op], plan: Plan, isa: Isa) -> int:
+    """Accesses of a block, and of those around it, beyond one in a cycle to each bank."""
+    cells = (
+        (unit, (issue + cycle) % plan.interval)
+        for op, issue, choice in zip(ops, plan.issues, plan.choices, strict=False)
+        for unit, cycle in places(isa.generation, op)[choice] if unit.startswith(BANK)
+    )  # fmt: skip
+    return sum(count - 1 for count in Counter(cells).values())
 
 
 def _registers(region: Region, interval: int, period: int) -> dict[Value, int] | None:

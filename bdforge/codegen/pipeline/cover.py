@@ -1,8 +1,13 @@
 """Which blocks cover a tile of C: shapes by the cycles that they take, with smaller ones at the edges."""
 
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from math import inf
 
-from bdforge.codegen.pipeline.product import LOAD_UNITS, Product, Region, parts_of
+from bdforge.codegen.errors import CodegenError
+from bdforge.codegen.pipeline.block import Scheduled, scheduled
+from bdforge.codegen.pipeline.product import LOAD_UNITS, Product, Region, parts_of, steppers
 
 _AROUND = 70  # cycles of a region besides its blocks: set-up, fill and drain
 _LANES = 4  # of a block; for more there are too few registers that count the steps of pointers
@@ -13,6 +18,22 @@ def covers(product: Product) -> list[list[Region]]:
     """Regions that together are all of C, in several ways, the one of the least cycles by slots first."""
     rows, columns = product.m // product.vectors.rows, product.n // product.vectors.columns
     return sorted((_covered(product, shape, rows, columns) for shape in _shapes(product)), key=_cycles)
+
+
+def best(product: Product) -> list[Scheduled]:
+    """Schedules of the way to cover C that takes the least cycles; CodegenError where none is found."""
+    found: list[Scheduled] = []
+    least = inf
+    for regions in covers(product):
+        if _cycles(regions)[0] >= least:
+            break
+        with suppress(CodegenError):
+            blocks = [scheduled(region) for region in regions]
+            cycles = sum(_AROUND + block.region.blocks * block.cost for block in blocks)
+            found, least = (blocks, cycles) if cycles < least else (found, least)
+    if not found:
+        raise CodegenError(f"no schedule was found for any block of {product}")
+    return found
 
 
 def expected_cycles(product: Product) -> float:
@@ -32,8 +53,20 @@ def _covered(product: Product, shape: tuple[int, int], rows: int, columns: int) 
     for top, down, height in _split(rows, shape[0]):
         width = shape[1] if height == shape[0] else _best_width(product, height, columns)
         for left, across, size in _split(columns, width):
-            found.append(Region(product, height, size, (top, down), (left, across)))
+            found.append(_directed(Region(product, height, size, (top, down), (left, across))))
     return found
+
+
+def _directed(region: Region) -> Region:
+    """Going downwards, if there are registers for such steps; fields of a byte are side by side."""
+    downwards = replace(region, downwards=True)
+    if region.product.weights == "i2":
+        return region
+    try:
+        steppers(downwards)
+    except CodegenError:
+        return region
+    return downwards
 
 
 def _best_width(product: Product, height: int, columns: int) -> int:

@@ -20,6 +20,9 @@ from bdforge.isa.registers import prefix
 Value = tuple[str, int]
 """A value in a vector register: its name, and the step that makes it."""
 
+BANK = "bank "
+"""Begins the name of the unit that stands for a bank."""
+
 _TOGETHER = {"lng": ("alu", "mv")}
 _HOLE = re.compile(r"\{(\w+)\}")
 
@@ -155,4 +158,4 @@ def _cells(generation: str, op: Op, choice: int, strict: bool) -> Iterator[tuple
         if not unit.reserved:
             yield from ((unit.name, unit.cycle + later) for later in range(unit.cycles))
     if strict and op.bank is not None:
-        yield f"bank {op.bank}", max(found.form.timing.memory_stages) - 1
+        yield f"{BANK}{op.bank}", max(found.form.timing.memory_stages) - 1

@@ -1,13 +1,11 @@
 """Pipelined kernels as functions of assembly, with the cycles that they take."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import lru_cache
 
 from bdforge.codegen.block import Op
-from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.pipeline.block import Scheduled, scheduled
-from bdforge.codegen.pipeline.cover import covers
+from bdforge.codegen.pipeline.block import Scheduled
+from bdforge.codegen.pipeline.cover import best
 from bdforge.codegen.pipeline.function import Part, Pipelined, function, set_control, set_register
 from bdforge.codegen.pipeline.product import (
     CONF,
@@ -33,7 +31,7 @@ _MASKS, _ZEROS = 0xC0300C03, 0x55555555
 @lru_cache(maxsize=64)
 def pipelined(name: str, product: Product) -> Pipelined:
     """A kernel C += A B of some name; CodegenError where no schedule is found."""
-    blocks, macs = _blocks(product), product.m * product.k * product.n
+    blocks, macs = best(product), product.m * product.k * product.n
     parts = [
         Part(_setup(block, number, len(blocks)), block.placed(), block.period, block.region.blocks)
         for number, block in enumerate(blocks)
@@ -50,15 +48,6 @@ def pipelined(name: str, product: Product) -> Pipelined:
     return function(name, product.generation, parts, about, macs)
 
 
-def _blocks(product: Product) -> list[Scheduled]:
-    """Schedules of the first way to cover C for whose blocks there are some."""
-    *ways, last = covers(product)
-    for regions in ways:
-        with suppress(CodegenError):
-            return [scheduled(region) for region in regions]
-    return [scheduled(region) for region in last]
-
-
 def _told(block: Scheduled) -> Iterator[str]:
     """The schedule as a table: a step of k in its cycles, with how many steps before each product's it issues."""
     region, steps = block.region, block.region.product.steps
@@ -68,7 +57,7 @@ def _told(block: Scheduled) -> Iterator[str]:
         f"{steps} steps of k of {block.interval} cycles."
     )
     yield "No bank is used twice in a cycle if A, B and C have banks of their own" + (
-        "." if block.clear else ", but for loads and stores of C."
+        f", but for {block.conflicts} accesses to C in a block." if block.conflicts else "."
     )
     yield "What issues in each cycle of a step of k; [-1]: a step before the product of lane 0, [+1]: a step behind it."
     middle = [(op, at) for op, at in zip(block.ops, block.issues, strict=True) if op.step == 0]

@@ -13,6 +13,7 @@ from functools import cached_property
 from bdforge.codegen.pipeline.dataflow import Op, Value
 from bdforge.codegen.pipeline.vectors import AIE2_FLOATS, VECTORS, Vectors
 from bdforge.codegen.pipeline.walks import Steppers, Walk
+from bdforge.devices.limits import CORE
 
 DEPTH = COLUMNS = 8  # of a micro-tile of integers
 FIELDS = 4  # ternary weights in a byte
@@ -96,7 +97,8 @@ class Region:
     """A part of C that blocks of `rows` x `columns` micro-tiles cover: (first, blocks) of both.
 
     `lanes` are its micro-tiles in the order in which they end, `skew` the steps of k by which each lane is behind the
-    one before: with 1/2 every other one is.
+    one before: with 1/2 every other one is. Blocks go across, or `downwards`, and then what one block loads of C lies
+    further from what the one before stores.
     """
 
     product: Product
@@ -105,6 +107,7 @@ class Region:
     down: tuple[int, int] = (0, 1)
     across: tuple[int, int] = (0, 1)
     skew: float = 1
+    downwards: bool = False
 
     @property
     def lanes(self) -> tuple[tuple[int, int], ...]:
@@ -125,6 +128,15 @@ class Region:
     def blocks(self) -> int:
         """All of the region."""
         return self.down[1] * self.across[1]
+
+    @property
+    def same_bank(self) -> float:
+        """In how much of the time C's loads and the stores of the block before are in one bank of a core's memory."""
+        if not self.downwards:
+            return 1
+        apart = self.rows * self.product.n // self.product.vectors.columns * self.product.c_tile_bytes
+        again = max(0, 1 - (self.down[1] - 1) * apart / CORE.bank_bytes)
+        return (max(0, 1 - apart / CORE.bank_bytes) * (self.down[1] - 1) + again) / self.down[1]
 
     @cached_property
     def results(self) -> tuple[int, ...]:
@@ -182,13 +194,14 @@ def walks(region: Region) -> dict[str, Walk]:
     """Pointers by operand: `a0`.. rows of A, `b0`.. columns of B, or `b` for packed ones, `c in` and `c out`."""
     p, (top, down), (left, across) = region.product, region.down, region.across
     a_row, column, group = p.steps * p.a_bytes, p.steps * p.b_bytes, region.fields
-    nest = ((down, 0), (across // group, 0), (group, 0))
     found: dict[str, Walk] = {}
 
     def add(name: str, offsets: Sequence[int], strides: tuple[int, int, int], start: int) -> None:
-        loops = tuple((passes, stride) for (passes, _), stride in zip(nest, strides, strict=True))
+        loops = list(zip((down, across // group, group), strides, strict=True))
+        if region.downwards:
+            loops = [loops[1], loops[2], loops[0]]
         pointer = GIVEN.get(name) or f"p{len(GIVEN) + sum(other not in GIVEN for other in found)}"
-        found[name] = Walk(pointer, tuple(offsets), loops, start)
+        found[name] = Walk(pointer, tuple(offsets), tuple(loops), start)
 
     together = region.rows if p.floats else 1
     for i in range(0, region.rows, together):

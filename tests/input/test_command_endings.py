@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bdforge.cli import ending
-from input.command import ROOT, bdforge, refused
+from input.command import ROOT, bdforge, message_of, refused, started
 from support.small_designs import loopback
 from support.weight_files import ternary, write_gguf_i2s
 
@@ -54,10 +54,10 @@ def test_a_problem_of_millions_of_steps_is_refused():
 
 def test_output_that_cannot_be_written_is_said():
     with Path("/dev/full").open("w") as full:
-        message = refused("render", DESIGN, "--shape", "256,256,512", stdout=full, code=1)
+        message = message_of(started("render", DESIGN, "--shape", "256,256,512", stdout=full), code=1)
     assert message == "bdforge: the output cannot be written: No space left on device\n"
     with Path("/dev/full").open("w") as full:
-        refused("checks", stdout=full, code=1)
+        message_of(started("checks", stdout=full), code=1)
 
 
 def test_a_reader_that_leaves_early_is_no_fault():
@@ -69,7 +69,7 @@ def test_a_reader_that_leaves_early_is_no_fault():
 
 def test_output_in_an_encoding_that_lacks_a_character_is_escaped(tmp_path):
     text = given(tmp_path, "// é → \n" + loopback(), "d.mlir")
-    ended = bdforge("convert", text, "--dialect", "march", PYTHONIOENCODING="koi8-r")
+    ended = started("convert", text, "--dialect", "march", PYTHONIOENCODING="koi8-r")
     assert ended.code == 0
     assert "\\u2192" in ended.out
 

@@ -63,11 +63,7 @@ def _folder(tmp_path, monkeypatch):
     Path("d.mlir").write_text(TEXT)
 
 
-OFTEN = {"sys_exit", "deeper", "hard_exit", "control"}
-"""The others end in the same ways, and each costs a process."""
-
-
-@pytest.mark.parametrize("name", [n if n in OFTEN else pytest.param(n, marks=pytest.mark.slow) for n in PYTHON])
+@pytest.mark.parametrize("name", PYTHON)
 def test_a_python_kernel_that_fails_is_named(name):
     source, message = PYTHON[name]
     Path("k.py").write_text(source)

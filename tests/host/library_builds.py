@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,7 @@ Done = subprocess.CompletedProcess[str]
 def scons(build: Path, *arguments: str, check: bool = True, cwd: Path = ROOT) -> Done:
     """Runs SCons with results in `build`; one process at a time for each folder."""
     environ = {name: value for name, value in os.environ.items() if name not in ("SCONSFLAGS", "XILINX_XRT")}
-    with _locked(build):
+    with _locked(build / ".lock"):
         done = subprocess.run(
             [sys.executable, "-B", "-m", "SCons", "-Q", "-j2", f"build={build}", *arguments], cwd=cwd, env=environ,
             text=True, capture_output=True, timeout=BUILD_SECONDS, check=False,
@@ -38,24 +39,36 @@ def scons(build: Path, *arguments: str, check: bool = True, cwd: Path = ROOT) ->
     return done
 
 
+@cache
+def built(build: Path, *arguments: str) -> None:
+    """What `scons` makes of these arguments, asked for once in a test run by all its processes: no source changes in
+    it, and SCons takes seconds to find that out."""
+    run, record = os.environ.get("PYTEST_XDIST_TESTRUNUID", ""), build / ".built"
+    with _locked(build / ".built.lock"):
+        known = record.read_text().splitlines() if run and record.is_file() else []
+        if f"{run} {arguments}" not in known:
+            scons(build, *arguments)
+            record.write_text("".join(f"{line}\n" for line in [*known, f"{run} {arguments}"]))
+
+
 @contextmanager
-def _locked(build: Path) -> Iterator[None]:
-    build.mkdir(parents=True, exist_ok=True)
-    with (build / ".lock").open("w") as lock:
+def _locked(file: Path) -> Iterator[None]:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def sanitized_build() -> Path:
     """Folder of the library, bdforge-gemm and the test programs, without XRT, with sanitizers."""
-    scons(SANITIZED, "cpp", "cpp-tests", "xrt=none", "sanitize=address,undefined")
+    built(SANITIZED, "cpp", "cpp-tests", "xrt=none", "sanitize=address,undefined")
     return SANITIZED / "host"
 
 
 def npu_library() -> Path:
     """The library that shows programs the software NPU; it needs no XRT."""
     library = WITH_XRT / "host" / "lib" / LIBRARY
-    scons(WITH_XRT, str(library), "xrt=none", "optimise=no")
+    built(WITH_XRT, str(library), "xrt=none", "optimise=no")
     return library
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from library_builds import WITH_XRT, scons
+from library_builds import WITH_XRT, built
 
 from support.built_designs import PlannedDesign, build, spec_content
 from support.ggml_packages import FetchError, Packages, fetch_ggml
@@ -21,7 +21,7 @@ def stock_ggml() -> Packages:
         packages = fetch_ggml()
     except FetchError as error:
         pytest.skip(f"ggml's packages: {error}")
-    scons(WITH_XRT, "ggml-tests", f"ggml={packages.prefix}", "xrt=none", "optimise=no")
+    built(WITH_XRT, "ggml-tests", f"ggml={packages.prefix}", "xrt=none", "optimise=no")
     return packages
 
 

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from library_builds import ROOT, SANITIZED, WITH_XRT, run, sanitized_build, scons, small_design
+from library_builds import ROOT, SANITIZED, WITH_XRT, built, run, sanitized_build, scons, small_design
 
 from bdforge import __version__
 
@@ -50,16 +50,21 @@ def test_installation_holds_library_headers_program_and_package_files(prefix: Pa
     assert expected | headers == files
 
 
-def test_a_second_build_does_nothing_and_a_touched_header_changes_nothing():
-    sanitized_build()
+@pytest.fixture(scope="module")
+def second_build(prefix: Path) -> str:
+    """What it says, and the tree of what depends on what; a header was touched before."""
     (ROOT / "host/include/bdforge/json.hpp").touch()
-    done = scons(SANITIZED, "cpp", "cpp-tests", "xrt=none", "sanitize=address,undefined")
-    assert "[" not in done.stdout
+    options = ("xrt=none", "sanitize=address,undefined", f"prefix={prefix}")
+    return scons(SANITIZED, "--tree=all", "cpp", "cpp-tests", *options).stdout
 
 
-def test_objects_are_made_again_when_a_header_changes_that_they_include():
-    done = scons(SANITIZED, "-n", "--tree=all", "cpp", "cpp-tests", "xrt=none", "sanitize=address,undefined")
-    _, _, probe = done.stdout.partition("+-tests/host/operand_probe.cpp\n")
+def test_a_second_build_does_nothing_and_a_touched_header_changes_nothing(second_build: str):
+    assert "+-cpp-tests\n" in second_build
+    assert "[" not in second_build
+
+
+def test_objects_are_made_again_when_a_header_changes_that_they_include(second_build: str):
+    _, _, probe = second_build.partition("+-tests/host/operand_probe.cpp\n")
     included = probe.split("/lib/libbdforge.a")[0]
     for header in ("host/include/bdforge/layout.hpp", "host/include/bdforge/json.hpp", "host/src/state.hpp"):
         assert f"+-{header}\n" in included
@@ -72,7 +77,7 @@ def test_every_source_compiles_by_itself():
     objects = [
         place / f"{path.name}.o" for part, place in parts.items() for path in (ROOT / "host" / part).glob("*.cpp")
     ]
-    scons(WITH_XRT, *map(str, objects), "xrt=none", "optimise=no")
+    built(WITH_XRT, *map(str, objects), "xrt=none", "optimise=no")
     assert len(objects) > 30
     assert [path for path in objects if not path.is_file()] == []
 

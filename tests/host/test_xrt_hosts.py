@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from library_builds import WITH_XRT, Done, replace_kernels, scons, small_design, small_plan, write_manifest
+from library_builds import WITH_XRT, Done, built, replace_kernels, small_design, small_plan, write_manifest
 from software_npu import SoftwareNpu, run_alone
 from xrt_containers import PDI_UUID, compile_stock_program, make_elf, make_instruction_elf, make_xclbin, tool
 
@@ -42,7 +42,7 @@ def xrt() -> Packages:
 def build(xrt: Packages) -> Path:
     """The library, bdforge-gemm and the C program, linked with XRT."""
     host = WITH_XRT / "host"
-    scons(
+    built(
         WITH_XRT,
         str(host / "bin" / "bdforge-gemm"),
         str(host / "lib" / LIBRARY),

@@ -1,7 +1,10 @@
 #pragma once
-// Operands at random, and C by the definition of a matrix product.
+// Operands at random, C by the definition of a matrix product, and memory in whole pages.
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -23,6 +26,21 @@ inline Operands operands(std::size_t M, std::size_t K, std::size_t N) {
         for (std::size_t k = 0; k < K; ++k) made.c[i] += made.a[i / N * K + k] * made.weights[k * N + i % N];
     }
     return made;
+}
+
+struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+};
+template <class Element>
+using Pages = std::unique_ptr<Element[], Free>;
+
+/// Whole pages for `count` elements, filled with 7.
+template <class Element>
+Pages<Element> pages(std::size_t count) {
+    const std::size_t bytes = (count * sizeof(Element) + 4095) / 4096 * 4096;
+    auto* memory = static_cast<Element*>(std::aligned_alloc(4096, bytes));
+    std::fill_n(memory, bytes / sizeof(Element), Element{7});
+    return Pages<Element>(memory);
 }
 
 }  // namespace unit

@@ -41,10 +41,10 @@ struct Loaded {
     std::unique_ptr<Context> context;
 };
 
-constexpr std::size_t M = 64, K = 64, N = 128;
-
 /// A run of the stream in data/words.bin, 64 x 64 x 128 of the small design: A and B, where its codes are 1, are 0.
 struct Work {
+    static constexpr std::size_t M = 64, K = 64, N = 128;
+
     explicit Work(const Loaded& on, std::size_t a_bytes = M * K)
         : words(on.context->instructions(unit::recorded_words())), a(on.buffer(a_bytes)), b(on.buffer(K * N / 4)),
           c(on.buffer(M * N * 4)), command(on.context->command({words, ""}, {a, b, c})) {
@@ -72,7 +72,7 @@ std::string fault(Command& command) {
 
 UNIT_CASE("emulated", words_run_on_the_array_and_faults_are_its_own) {
     const Loaded small("small");
-    Work good(small), bad(small, M * K - 4);
+    Work good(small), bad(small, Work::M * Work::K - 4);
     check_contains(fault(*bad.command), "of argument 0, which has 4092");
     good.command->start();
     check_equal(good.command->wait(long_enough) == Outcome::completed, true, "completed");

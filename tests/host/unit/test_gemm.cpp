@@ -1,5 +1,3 @@
-#include <cstdlib>
-#include <memory>
 #include <thread>
 
 #include "devices.hpp"
@@ -15,25 +13,11 @@ using unit::design_path;
 using unit::message_of;
 using unit::Operands;
 using unit::operands;
+using unit::pages;
 using unit::Script;
 using unit::scripted_device;
 
 namespace {
-
-struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-};
-template <class Element>
-using Pages = std::unique_ptr<Element[], Free>;
-
-/// Whole pages for `count` elements, filled with 7.
-template <class Element>
-Pages<Element> pages(std::size_t count) {
-    const std::size_t bytes = (count * sizeof(Element) + 4095) / 4096 * 4096;
-    auto* memory = static_cast<Element*>(std::aligned_alloc(4096, bytes));
-    std::fill_n(memory, bytes / sizeof(Element), Element{7});
-    return Pages<Element>(memory);
-}
 
 Weights packed(const Design& design, const Operands& given) {
     return design.pack(given.weights.data(), given.K, given.N);

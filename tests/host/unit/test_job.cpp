@@ -1,6 +1,4 @@
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 
 #include "devices.hpp"
 #include "operands.hpp"
@@ -15,10 +13,6 @@ using unit::Operands;
 using unit::operands;
 
 namespace {
-
-struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-};
 
 Sizes sizes_of(const Operands& given) { return {{"M", given.M}, {"K", given.K}, {"N", given.N}}; }
 
@@ -68,7 +62,7 @@ UNIT_CASE("job", an_operand_that_stays_serves_many_jobs) {
 UNIT_CASE("job", memory_of_the_callers_is_used_in_place) {
     const Design design = Design::load(unit::emulated_device(), design_path("small"));
     const Operands given = operands(40, 64, 72);
-    const std::unique_ptr<void, Free> a(std::aligned_alloc(4096, 4096)), c(std::aligned_alloc(4096, 16384));
+    const auto a = unit::pages<char>(4096), c = unit::pages<char>(16384);
     Sizes sizes = sizes_of(given);
     sizes["lda"] = 64;
     sizes["ldc"] = 100;

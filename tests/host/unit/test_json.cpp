@@ -14,7 +14,7 @@ namespace {
 
 std::string text_of(const std::string& json) { return JsonView(Json::parse(json, "m.json"), "m.json").text(); }
 
-std::string refusal(const std::string& json) {
+std::string unparsed(const std::string& json) {
     return message_of<ManifestError>([&] { Json::parse(json, "m.json"); });
 }
 
@@ -34,24 +34,24 @@ UNIT_CASE("json", escapes_become_utf8) {
 }
 
 UNIT_CASE("json", faults_name_line_and_column) {
-    check_contains(refusal("{\n  \"a\": 1,\n  \"a\": 2}"), "m.json:3:6: not JSON: key \"a\" appears twice");
-    check_contains(refusal("[1, 2"), "m.json:1:6: not JSON: expected ']'");
-    check_contains(refusal("{} x"), "text after the end");
-    check_contains(refusal("[01]"), "a number that starts with 0");
-    check_contains(refusal("[1.]"), "a fraction without digits");
-    check_contains(refusal("[1e]"), "an exponent without digits");
-    check_contains(refusal("[99999999999999999999]"), "out of range");
-    check_contains(refusal("\"\\ud800x\""), "half a surrogate pair");
-    check_contains(refusal("\"\\q\""), "unknown escape");
-    check_contains(refusal("\"a\nb\""), "a control character");
-    check_contains(refusal("\"abc"), "a string without end");
-    check_contains(refusal("[tru]"), "unknown word");
-    check_contains(refusal("[1,]"), "expected a value");
-    check_contains(refusal(""), "the text ends");
+    check_contains(unparsed("{\n  \"a\": 1,\n  \"a\": 2}"), "m.json:3:6: not JSON: key \"a\" appears twice");
+    check_contains(unparsed("[1, 2"), "m.json:1:6: not JSON: expected ']'");
+    check_contains(unparsed("{} x"), "text after the end");
+    check_contains(unparsed("[01]"), "a number that starts with 0");
+    check_contains(unparsed("[1.]"), "a fraction without digits");
+    check_contains(unparsed("[1e]"), "an exponent without digits");
+    check_contains(unparsed("[99999999999999999999]"), "out of range");
+    check_contains(unparsed("\"\\ud800x\""), "half a surrogate pair");
+    check_contains(unparsed("\"\\q\""), "unknown escape");
+    check_contains(unparsed("\"a\nb\""), "a control character");
+    check_contains(unparsed("\"abc"), "a string without end");
+    check_contains(unparsed("[tru]"), "unknown word");
+    check_contains(unparsed("[1,]"), "expected a value");
+    check_contains(unparsed(""), "the text ends");
 }
 
 UNIT_CASE("json", deep_nesting_is_refused_before_the_stack_ends) {
-    check_contains(refusal(std::string(1'000'000, '[')), "nested deeper");
+    check_contains(unparsed(std::string(1'000'000, '[')), "nested deeper");
 }
 
 UNIT_CASE("json", wrong_types_name_their_place) {

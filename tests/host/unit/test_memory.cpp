@@ -1,6 +1,3 @@
-#include <cstdlib>
-#include <memory>
-
 #include "devices.hpp"
 #include "extent.hpp"
 #include "operands.hpp"
@@ -14,18 +11,12 @@ using unit::design_path;
 using unit::message_of;
 using unit::Operands;
 using unit::operands;
+using unit::pages;
 using unit::Script;
 
 namespace {
 
-struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-};
-using Pages = std::unique_ptr<char, Free>;
-
 constexpr std::size_t page = 4096;
-
-Pages pages(std::size_t count) { return Pages(static_cast<char*>(std::aligned_alloc(page, count * page))); }
 
 std::string refused(const std::function<void()>& act) { return message_of<ArgumentError>(act); }
 
@@ -67,7 +58,7 @@ UNIT_CASE("memory", strides_that_wrap_are_refused_wherever_one_is_taken) {
     const Operands given = operands(40, 64, 72);
     const Weights weights = design.pack(given.weights.data(), 64, 72);
     Gemm gemm(design, 40, weights);
-    const Pages a = pages(1), c = pages(4);
+    const auto a = pages<char>(page), c = pages<char>(4 * page);
     std::vector<float> out(40 * 72);
     std::vector<std::int32_t> sums(40 * 72);
     for (const std::size_t stride : wrapping) {
@@ -87,7 +78,7 @@ UNIT_CASE("memory", c_may_not_lie_over_a) {
     const Design design = Design::load(unit::emulated_device(), design_path("small"));
     const Operands given = operands(64, 64, 64);  // A one page, C four
     const Weights weights = design.pack(given.weights.data(), 64, 64);
-    const Pages memory = pages(6);
+    const auto memory = pages<char>(6 * page);
     const auto made = [&](std::size_t a_page, std::size_t c_page) {
         Gemm(design, 64, weights, {{memory.get() + a_page * page, 0}, {memory.get() + c_page * page, 0}});
     };
@@ -117,7 +108,7 @@ UNIT_CASE("memory", no_gemm_of_a_batch_may_overwrite_an_a_before_it) {
     const Design design = Design::load(unit::emulated_device(), design_path("small"));
     const Operands given = operands(64, 64, 64);
     const Weights weights = design.pack(given.weights.data(), 64, 64);
-    const Pages memory = pages(4);
+    const auto memory = pages<char>(4 * page);
     Gemm reads(design, 64, weights, {{memory.get() + page, 0}, {}});
     Gemm writes(design, 64, weights, {{}, {memory.get(), 0}});
     check_contains(refused([&] { Batch(design, {&reads, &writes}); }),

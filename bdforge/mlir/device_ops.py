@@ -4,7 +4,23 @@ from typing import cast
 
 from xdsl.dialects.builtin import IndexType, StringAttr, SymbolNameConstraint
 from xdsl.ir import Attribute, Region, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, region_def, result_def, traits_def
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+)
+from xdsl.irdl.declarative_assembly_format import (
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    RegionVariable,
+    irdl_custom_directive,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, SymbolOpInterface, SymbolTable
@@ -26,6 +42,22 @@ class EndOp(AieOperation):
     name = "aie.end"
     traits = traits_def(IsTerminator())
     assembly_format = "attr-dict"
+
+
+@irdl_custom_directive
+class EndedBody(CustomDirective):
+    """A region whose last block ends with `aie.end`, which the text may leave out and never shows."""
+
+    body: RegionVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        """Read it."""
+        self.body.set(state, ended_body(parser))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        """Write it without its end."""
+        state.print_whitespace(printer)
+        printer.print_region(self.body.get(op), print_block_terminators=False)
 
 
 @irdl_op_definition
@@ -51,7 +83,7 @@ class DeviceOp(AieOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> "DeviceOp":
-        """Read `(name) @symbol {...} {...}`."""
+        """Read `(name) @symbol {...} {...}`, or with its symbol in the last braces."""
         with parser.in_parens():
             properties: dict[str, Attribute] = {"device": parse_word(parser, DeviceName).attribute}
         if (symbol := parser.parse_optional_symbol_name()) is not None:

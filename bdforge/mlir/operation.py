@@ -149,14 +149,14 @@ def parse_attr_dict(parser: Parser, op: type[IRDLOperation], properties: dict[st
 
 
 def print_attr_dict(printer: Printer, op: IRDLOperation, elsewhere: Collection[str]) -> None:
-    """Write what `{...}` holds, in the order of names: all but the properties printed elsewhere and defaults."""
+    """Write what `{...}` holds: all but the properties printed elsewhere and defaults."""
     definitions = op.get_irdl_definition().properties
     shown = {
         name: value
         for name, value in op.properties.items()
         if name not in elsewhere and value != getattr(definitions.get(name), "default_value", None)
     }
-    printer.print_op_attributes(dict(sorted((shown | dict(op.attributes)).items())))
+    printer.print_op_attributes(shown | op.attributes)
 
 
 def body_of(parser: Parser) -> Region:

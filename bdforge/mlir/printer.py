@@ -1,10 +1,11 @@
 """Operations to text."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from io import StringIO
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.printer import Printer
 
 from bdforge.mlir.eras import require_march
@@ -31,6 +32,10 @@ class TextPrinter(Printer):
         labels = self._labels.setdefault(block.parent, set())
         number = len(labels) if block_index is None else block_index
         self._blocks[block] = _free_name(block.name_hint or f"bb{number}", labels)
+
+    def print_op_attributes(self, attributes: Mapping[str, Attribute], **options: Any) -> bool:
+        """Write `{...}` in the order of names, as MLIR does."""
+        return super().print_op_attributes(dict(sorted(attributes.items())), **options)
 
     def print_op(self, op: Operation) -> None:
         """Write one operation, in custom form where there is one."""

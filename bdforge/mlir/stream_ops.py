@@ -1,17 +1,32 @@
 """Packets, cascades and streams of cores."""
 
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Attribute
-from xdsl.irdl import AnyAttr, irdl_op_definition, operand_def, prop_def, region_def, result_def, traits_def
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+)
+from xdsl.irdl.declarative_assembly_format import (
+    AttributeVariable,
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    irdl_custom_directive,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import NoTerminator
 
 from bdforge.mlir.array_ops import Endpoint
-from bdforge.mlir.device_ops import ended_body, on_tile, tile_of
+from bdforge.mlir.device_ops import EndedBody, on_tile, tile_of
 from bdforge.mlir.fields import flag, integer, word
-from bdforge.mlir.operation import OPTIONS, AieOperation, Int8, Int32, number, parse_attr_dict, print_attr_dict, wrapped
-from bdforge.mlir.words import WORD_DIRECTIVES, Bundle, CascadeDirection, parse_word
+from bdforge.mlir.operation import OPTIONS, AieOperation, Int8, Int32, wrapped
+from bdforge.mlir.words import WORD_DIRECTIVES, Bundle, CascadeDirection
 
 _PACKET_ID_BITS = 8  # width of the attribute, not of the hardware's field
 
@@ -22,32 +37,15 @@ class PacketEndOp(AieOperation):
     tile_value = operand_def(IndexType)
     bundle_code = prop_def(Int32, prop_name="bundle")
     channel_attr = prop_def(Int32, prop_name="channel")
+    custom_directives = WORD_DIRECTIVES
+    assembly_format = "`<` $tile_value `,` custom<BundleWord>($bundle) `:` $channel `>` attr-dict"
+    irdl_options = OPTIONS
 
     @property
     def endpoint(self) -> Endpoint:
         """Tile, bundle and channel."""
         bundle = Bundle.from_code(self.number("bundle"))
         return Endpoint(tile_of(self.tile_value), bundle, self.number("channel"))
-
-    @classmethod
-    def parse(cls, parser: Parser) -> "PacketEndOp":
-        """Read `<%tile, bundle : channel>`."""
-        with parser.in_angle_brackets():
-            tile = parser.parse_operand(IndexType())
-            parser.parse_punctuation(",")
-            bundle = parse_word(parser, Bundle)
-            parser.parse_punctuation(":")
-            channel = parser.parse_integer(allow_boolean=False)
-        properties: dict[str, Attribute] = {"bundle": bundle.attribute, "channel": number(channel)}
-        attributes = parse_attr_dict(parser, cls, properties)
-        return cls(operands=[tile], properties=properties, attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        """Write the custom form."""
-        with printer.in_angle_brackets():
-            printer.print_ssa_value(self.tile_value)
-            printer.print_string(f", {Bundle.from_code(self.number('bundle'))} : {self.number('channel')}")
-        print_attr_dict(printer, self, ("bundle", "channel"))
 
 
 @irdl_op_definition
@@ -64,6 +62,26 @@ class PacketDestOp(PacketEndOp):
     name = "aie.packet_dest"
 
 
+@irdl_custom_directive
+class PacketId(CustomDirective):
+    """A packet's id, which the attribute holds signed."""
+
+    value: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        """Read it; it has to fit the attribute."""
+        start = parser.pos
+        packet_id = parser.parse_integer(allow_boolean=False)
+        if not -(1 << (_PACKET_ID_BITS - 1)) <= packet_id < 1 << _PACKET_ID_BITS:
+            parser.raise_error(f"packet id {packet_id} does not fit {_PACKET_ID_BITS} bits", start)
+        self.value.set(state, wrapped(packet_id, _PACKET_ID_BITS))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        """Write it unsigned."""
+        assert isinstance(op, PacketFlowOp)
+        printer.print_string(str(op.id))
+
+
 @irdl_op_definition
 class PacketFlowOp(AieOperation):
     """Packets of one id go from one source to all destinations."""
@@ -76,6 +94,9 @@ class PacketFlowOp(AieOperation):
     """Whether the router places it first."""
     ports = region_def("single_block")
     traits = traits_def(NoTerminator())
+    custom_directives = (PacketId, EndedBody)
+    assembly_format = "`(` custom<PacketId>($ID) `)` custom<EndedBody>($ports) attr-dict"
+    irdl_options = OPTIONS
 
     @property
     def id(self) -> int:
@@ -96,26 +117,6 @@ class PacketFlowOp(AieOperation):
     def destinations(self) -> list[Endpoint]:
         """Where packets leave."""
         return [op.endpoint for op in self.ports.block.ops if isinstance(op, PacketDestOp)]
-
-    @classmethod
-    def parse(cls, parser: Parser) -> "PacketFlowOp":
-        """Read `(id) {sources and destinations} {...}`."""
-        parser.parse_punctuation("(")
-        start = parser.pos
-        packet_id = parser.parse_integer(allow_boolean=False)
-        if not -(1 << (_PACKET_ID_BITS - 1)) <= packet_id < 1 << _PACKET_ID_BITS:
-            parser.raise_error(f"packet id {packet_id} does not fit {_PACKET_ID_BITS} bits", start)
-        parser.parse_punctuation(")")
-        properties: dict[str, Attribute] = {"ID": wrapped(packet_id, _PACKET_ID_BITS)}
-        body = ended_body(parser)
-        attributes = parse_attr_dict(parser, cls, properties)
-        return cls.build(properties=properties, attributes=attributes, regions=[body])
-
-    def print(self, printer: Printer) -> None:
-        """Write the custom form."""
-        printer.print_string(f"({self.id}) ")
-        printer.print_region(self.ports, print_block_terminators=False)
-        print_attr_dict(printer, self, ("ID",))
 
 
 @irdl_op_definition
@@ -143,7 +144,8 @@ class ConfigureCascadeOp(AieOperation):
     """Where it puts to."""
     custom_directives = WORD_DIRECTIVES
     assembly_format = (
-        "`(` $tile_value `,` custom<CascadeWord>($inputDir) `,` custom<CascadeWord>($outputDir) `)` attr-dict"
+        "`(` $tile_value `,` custom<CascadeDirectionWord>($inputDir) `,` "
+        "custom<CascadeDirectionWord>($outputDir) `)` attr-dict"
     )
     irdl_options = OPTIONS
 

@@ -1,7 +1,6 @@
 """Stream switches as they are set: the physical form of a device, which gives its routes (input_physical.mlir)."""
 
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Attribute
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
@@ -12,14 +11,12 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import NoTerminator
 
-from bdforge.mlir.device_ops import ended_body, on_tile
+from bdforge.mlir.device_ops import EndedBody, on_tile
 from bdforge.mlir.fields import integer
-from bdforge.mlir.operation import OPTIONS, AieOperation, Bool, Int8, Int32, number, parse_attr_dict, print_attr_dict
-from bdforge.mlir.words import WORD_DIRECTIVES, Bundle, parse_word
+from bdforge.mlir.operation import OPTIONS, AieOperation, Bool, Int8, Int32
+from bdforge.mlir.words import WORD_DIRECTIVES, Bundle
 
 PortName = tuple[Bundle, int]
 """Bundle and channel of a port of the switch around it."""
@@ -33,28 +30,13 @@ class SwitchSettingsOp(AieOperation):
     result = result_def(IndexType)
     settings = region_def("single_block")
     traits = traits_def(NoTerminator())
+    custom_directives = (EndedBody,)
+    assembly_format = "`(` $tile_value `)` custom<EndedBody>($settings) attr-dict"
 
     @property
     def connects(self) -> list["ConnectOp"]:
         """Its circuits."""
         return [op for op in self.settings.block.ops if isinstance(op, ConnectOp)]
-
-    @classmethod
-    def parse(cls, parser: Parser) -> "SwitchSettingsOp":
-        """Read `(%tile) {settings} {...}`."""
-        with parser.in_parens():
-            tile = parser.parse_operand(IndexType())
-        body = ended_body(parser)
-        attributes = parse_attr_dict(parser, cls, {})
-        return cls.build(operands=[tile], result_types=[IndexType()], attributes=attributes, regions=[body])
-
-    def print(self, printer: Printer) -> None:
-        """Write the custom form."""
-        with printer.in_parens():
-            printer.print_ssa_value(self.operands[0])
-        printer.print_string(" ")
-        printer.print_region(self.settings, print_block_terminators=False)
-        print_attr_dict(printer, self, ())
 
 
 @irdl_op_definition
@@ -132,6 +114,9 @@ class MastersetOp(AieOperation):
     keep_header_attr = opt_prop_def(Bool, prop_name="keep_pkt_header")
     amsels = var_operand_def(IndexType)
     result = result_def(IndexType)
+    custom_directives = WORD_DIRECTIVES
+    assembly_format = "`(` custom<BundleWord>($dest_bundle) `:` $dest_channel `,` $amsels `)` attr-dict"
+    irdl_options = OPTIONS
 
     @property
     def destination(self) -> PortName:
@@ -148,24 +133,6 @@ class MastersetOp(AieOperation):
         """Its msels."""
         return [amsel_of(value.owner) for value in self.amsels]
 
-    @classmethod
-    def parse(cls, parser: Parser) -> "MastersetOp":
-        """Read `(bundle : channel, %amsel, ...) {...}`."""
-        with parser.in_parens():
-            properties = _port(parser, "dest")
-            parser.parse_punctuation(",")
-            amsels = parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: parser.parse_operand(IndexType()))
-        attributes = parse_attr_dict(parser, cls, properties)
-        return cls.build(operands=[amsels], result_types=[IndexType()], properties=properties, attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        """Write the custom form."""
-        bundle, channel = self.destination
-        with printer.in_parens():
-            printer.print_string(f"{bundle} : {channel}, ")
-            printer.print_list(self.amsels, printer.print_ssa_value)
-        print_attr_dict(printer, self, ("dest_bundle", "dest_channel"))
-
 
 @irdl_op_definition
 class PacketRulesOp(AieOperation):
@@ -176,6 +143,11 @@ class PacketRulesOp(AieOperation):
     source_channel = prop_def(Int32)
     rules_region = region_def("single_block")
     traits = traits_def(NoTerminator())
+    custom_directives = (*WORD_DIRECTIVES, EndedBody)
+    assembly_format = (
+        "`(` custom<BundleWord>($source_bundle) `:` $source_channel `)` custom<EndedBody>($rules_region) attr-dict"
+    )
+    irdl_options = OPTIONS
 
     @property
     def source(self) -> PortName:
@@ -186,22 +158,6 @@ class PacketRulesOp(AieOperation):
     def rules(self) -> list["PacketRuleOp"]:
         """Its rules, in order."""
         return [op for op in self.rules_region.block.ops if isinstance(op, PacketRuleOp)]
-
-    @classmethod
-    def parse(cls, parser: Parser) -> "PacketRulesOp":
-        """Read `(bundle : channel) {rules} {...}`."""
-        with parser.in_parens():
-            properties = _port(parser, "source")
-        body = ended_body(parser)
-        attributes = parse_attr_dict(parser, cls, properties)
-        return cls.build(properties=properties, attributes=attributes, regions=[body])
-
-    def print(self, printer: Printer) -> None:
-        """Write the custom form."""
-        bundle, channel = self.source
-        printer.print_string(f"({bundle} : {channel}) ")
-        printer.print_region(self.rules_region, print_block_terminators=False)
-        print_attr_dict(printer, self, ("source_bundle", "source_channel"))
 
 
 @irdl_op_definition
@@ -245,11 +201,3 @@ def amsel_of(owner: object) -> AmselOp:
     if not isinstance(owner, AmselOp):
         raise ValueError("an operand of aie.masterset and aie.rule must come from aie.amsel")
     return owner
-
-
-def _port(parser: Parser, side: str) -> dict[str, Attribute]:
-    """Read `bundle : channel`."""
-    bundle = parse_word(parser, Bundle)
-    parser.parse_punctuation(":")
-    channel = parser.parse_integer(allow_boolean=False)
-    return {f"{side}_bundle": bundle.attribute, f"{side}_channel": number(channel)}

@@ -150,28 +150,10 @@ class WordDirective(CustomDirective):
         printer.print_string(self.WORDS.from_code(attribute.value.data))
 
 
-@irdl_custom_directive
-class DirectionWord(WordDirective):
-    """`S2MM` or `MM2S`."""
-
-    WORDS = Direction
-    value: AttributeVariable
+def _directive(words: type[CodedWord]) -> type[CustomDirective]:
+    """What `custom<...>` reads and writes a word by, called as its kind: `DirectionWord` for a `Direction`."""
+    inside = {"WORDS": words, "__annotations__": {"value": AttributeVariable}, "__doc__": words.__doc__}
+    return irdl_custom_directive(type(f"{words.__name__}Word", (WordDirective,), inside))
 
 
-@irdl_custom_directive
-class BundleWord(WordDirective):
-    """`DMA`, `Core`, ..."""
-
-    WORDS = Bundle
-    value: AttributeVariable
-
-
-@irdl_custom_directive
-class CascadeWord(WordDirective):
-    """`North`, `East`, ..."""
-
-    WORDS = CascadeDirection
-    value: AttributeVariable
-
-
-WORD_DIRECTIVES = (DirectionWord, BundleWord, CascadeWord)
+WORD_DIRECTIVES = tuple(map(_directive, (Direction, Bundle, CascadeDirection)))

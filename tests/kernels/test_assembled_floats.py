@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from test_assembled_kernels import call
 
+from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.kernels import assembled
 from bdforge.emulator.cores.isa.interpreter import Interpreter
 from bdforge.emulator.cores.isa.translated import Translated
@@ -126,6 +127,32 @@ def test_cycles_are_those_that_the_kernel_states_with_both_executors():
     runs = [product("f32", a, b, before, executor=executor) for executor in (Translated, Interpreter)]
     assert [cycles - stated for _, cycles, stated in runs] == [OVERHEAD, OVERHEAD]
     assert np.array_equal(runs[0][0], runs[1][0])
+
+
+def test_sums_of_float32_become_the_nearest_bfloat16():
+    sums = np.random.default_rng(6).standard_normal(12 * 28).astype(np.float32)
+    sums[:4] = [1 + 2.0**-8, 1 + 3 * 2.0**-8, -1 - 2.0**-8, 0]  # ties
+    memory = sums.copy()
+    call(assembled("finish_f32_bf16", "aie2", ("DIM_M=12", "DIM_N=28")), "aie2", [memory])
+    found = to_floats(memory.view(np.uint16)[: sums.size]).astype(np.float64)
+    _, exponents = np.frexp(sums.astype(np.float64))
+    steps = np.exp2(exponents - 8.0)
+    assert np.array_equal(found, np.rint(sums / steps) * steps)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "reason"),
+    [
+        ("finish_f32_bf16", ("RELU",), "not assembled with RELU"),
+        ("finish_f32_bf16", ("SCALE",), "not assembled with SCALE"),
+        ("finish_f32_bf16", ("DIM_M=4", "DIM_N=6"), "24 elements are no multiple of 16"),
+        ("mm_bf16_bf16_f32", ("DIM_M=4", "DIM_K=8", "DIM_N=6"), "4, 8, 6 are no multiples of 4, 8, 4"),
+        ("mm_bf16_bf16_bfp16", (), "mm_bf16_bf16_bfp16 is not assembled for aie2"),
+    ],
+)
+def test_what_is_not_assembled_of_floats_is_refused(name, options, reason):
+    with pytest.raises(CodegenError, match=reason):
+        assembled(name, "aie2", options)
 
 
 @pytest.mark.parametrize("value", [inf, nan, 1e-39])

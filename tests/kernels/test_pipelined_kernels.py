@@ -54,17 +54,24 @@ def test_any_tile_and_layout_equals_numpy(seed):
     assert np.array_equal(found, expected), (name, generation, tile, rho, defines)
 
 
-SMALL = ("DIM_M=32", "DIM_K=40", "DIM_N=32")
+SMALL = {
+    "mm_i8_i2_i32": ("aie2p", ("DIM_M=32", "DIM_K=40", "DIM_N=32")),
+    "mm_bf16_bf16_f32": ("aie2", ("DIM_M=32", "DIM_K=24", "DIM_N=8")),
+}
 
 
-def result(text: str) -> tuple[list, bytes]:
+def result(name: str, text: str) -> tuple[list, bytes]:
     """Hazards of a small kernel's text, or what it computes."""
     rng = np.random.default_rng(8)
-    operands = [rng.integers(0, 256, size, np.uint8) for size in (32 * 40, 40 * 8, 4 * 32 * 32)]
-    operands[1] &= 0xAA  # codes 0 and 2
-    kernel = Kernel(Callee("mm_i8_i2_i32", quiet=True), text, "test")
+    if name == "mm_bf16_bf16_f32":
+        operands = [rng.standard_normal(size).astype(np.float32) for size in (32 * 24, 24 * 8, 32 * 8)]
+        operands[:2] = [(x.view(np.uint32) >> 16).astype(np.uint16) for x in operands[:2]]
+    else:
+        operands = [rng.integers(0, 256, size, np.uint8) for size in (32 * 40, 40 * 8, 4 * 32 * 32)]
+        operands[1] &= 0xAA  # codes 0 and 2
+    kernel = Kernel(Callee(name, quiet=True), text, "test")
     try:
-        call(kernel, "aie2p", operands)
+        call(kernel, SMALL[name][0], operands)
     except AssertionError:
         return ["hazards"], b""
     return [], operands[2].tobytes()
@@ -72,27 +79,30 @@ def result(text: str) -> tuple[list, bytes]:
 
 def bundles(text: str) -> list[int]:
     """Lines that are bundles with a product."""
-    return [i for i, line in enumerate(text.splitlines()) if " vmac " in line and not line.startswith("//")]
+    return [i for i, line in enumerate(text.splitlines()) if re.search(r" vmac(\.f)? ", line) and line[:2] != "//"]
 
 
-def test_bundles_in_another_order_are_noticed():
-    text = assembled("mm_i8_i2_i32", "aie2p", SMALL).text
-    right = result(text)
+@pytest.mark.parametrize("name", SMALL)
+def test_bundles_in_another_order_are_noticed(name):
+    text = assembled(name, *SMALL[name]).text
+    right = result(name, text)
     assert right[0] == []
     lines, places = text.splitlines(), bundles(text)
     for place in places[3 : -1 : len(places) // 6]:
         wrong, follower = list(lines), next(i for i in places if i > place)
         wrong[place], wrong[follower] = lines[follower], lines[place]
-        assert result("\n".join(wrong) + "\n") != right
+        assert result(name, "\n".join(wrong) + "\n") != right
 
 
-def test_a_register_that_is_used_twice_is_noticed():
-    text = assembled("mm_i8_i2_i32", "aie2p", SMALL).text
-    right, lines = result(text), text.splitlines()
+@pytest.mark.parametrize("name", SMALL)
+def test_a_register_that_is_used_twice_is_noticed(name):
+    text = assembled(name, *SMALL[name]).text
+    right, lines = result(name, text), text.splitlines()
     for place in bundles(text)[4:40:9]:
         wrong = list(lines)
-        wrong[place] = re.sub(r"(vmac dm\d, dm\d, x\d+), x\d+", r"\1, x11", lines[place])
-        assert result("\n".join(wrong) + "\n") != right
+        wrong[place] = re.sub(r"(vmac\S* \w+, \w+, x\d+), x\d+", r"\1, x11", lines[place])
+        assert wrong != lines
+        assert result(name, "\n".join(wrong) + "\n") != right
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Kernels that pass once over a tile of C: `zero_*`, `unscale_i32` and `finish_i32_*` of integers.
+"""Kernels that pass once over a tile of C: `zero_*`, `unscale_i32`, `finish_i32_*` of integers, AIE2's
+`finish_f32_bf16`.
 
 A pass is a block of instructions for a few vectors, which starts anew as soon as slots and the bank of C allow.
 """
@@ -13,8 +14,7 @@ from bdforge.codegen.kernels.function import ROUNDINGS, Options
 from bdforge.codegen.pipeline import Pipelined
 from bdforge.codegen.pipeline.dataflow import Op as Operation
 from bdforge.codegen.pipeline.function import Part, function, repeated, set_control, set_register
-from bdforge.codegen.pipeline.product import COLUMNS
-from bdforge.codegen.pipeline.vectors import VECTORS, Vectors
+from bdforge.codegen.pipeline.vectors import AIE2_FLOATS, VECTORS, Vectors
 
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "f32": 4, "bf16": 2}
 _GROUP = 4  # micro-tiles of a block
@@ -58,7 +58,10 @@ def _cleared(name: str, generation: str, size: int, parts: int) -> Pipelined:
 
 @dataclass(frozen=True, slots=True)
 class _Finish:
-    """What is done to sums: `shifts` of column blocks in turn, results of `size` bytes, with `relu` none below 0."""
+    """What is done to sums: `shifts` of column blocks in turn, results of `size` bytes, with `relu` none below 0.
+
+    Floats are only rounded.
+    """
 
     shifts: tuple[int, ...]
     size: int
@@ -71,7 +74,12 @@ class _Finish:
     @property
     def tile_bytes(self) -> int:
         """Of a micro-tile of sums."""
-        return 4 * self.vectors.rows * COLUMNS
+        return 4 * self.vectors.rows * self.vectors.columns
+
+    @property
+    def floats(self) -> bool:
+        """Whether float32 becomes bfloat16."""
+        return self.vectors is AIE2_FLOATS
 
 
 def finish(name: str, generation: str, options: Options) -> Callable[[], Pipelined]:
@@ -95,7 +103,8 @@ def _finished(name: str, generation: str, wanted: "_Finish") -> Pipelined:
         parts = _pass(generation, wanted, wide=False)
     parts[0] = replace(parts[0], setup=[*setup, *parts[0].setup])
     shifts = ", ".join(map(str, wanted.shifts))
-    about = f"{name}: {wanted.tiles} micro-tiles at p0, shifted right by {shifts} in turn"
+    done = "made bfloat16" if wanted.floats else f"shifted right by {shifts} in turn"
+    about = f"{name}: {wanted.tiles} micro-tiles at p0, {done}"
     return function(name, generation, parts, lambda cycles: [f"{about}: {cycles} cycles (exact)."])
 
 
@@ -114,10 +123,11 @@ def _pass(generation: str, wanted: "_Finish", wide: bool, back: bool = False) ->
 
 
 def _wanted(name: str, generation: str, options: Options) -> _Finish:
-    result = name.rpartition("_")[2]
-    if result not in ("i8", "i16", "i32") or name.startswith(("finish_f", "finish_b")):
-        raise CodegenError(f"{name} is not assembled for {generation}: there are results of int8, int16 and int32")
-    if told := [option for option in ("BIAS", "SCALE") if options.has(option)]:
+    result, floats = name.rpartition("_")[2], (name, generation) == ("finish_f32_bf16", "aie2")
+    if not floats and (result not in ("i8", "i16", "i32") or name.startswith(("finish_f", "finish_b"))):
+        known = "results of int8, int16 and int32, on AIE2 of float32 as bfloat16"
+        raise CodegenError(f"{name} is not assembled for {generation}: there are {known}")
+    if told := [option for option in ("BIAS", "SCALE", *["RELU"] * floats) if options.has(option)]:
         raise CodegenError(f"{name} is not assembled with {told[0]}")
     unscale = name.startswith("unscale")
     shift = 0 if unscale else options.number("SHIFT", 0)
@@ -126,11 +136,11 @@ def _wanted(name: str, generation: str, options: Options) -> _Finish:
     elements = options.number("DIM_M") // parts * options.number("DIM_N")
     if parts > 1 and result != "i32":
         raise CodegenError(f"{name} is not assembled with C_IN_PARTS")
-    vectors = VECTORS[generation]
-    tile = vectors.rows * COLUMNS
+    vectors = AIE2_FLOATS if floats else VECTORS[generation]
+    tile = vectors.rows * vectors.columns
     if elements % (tile * fields):
         raise CodegenError(f"{name}: {elements} elements are no multiple of {tile * fields}")
-    rounding = ROUNDINGS["floor"] if unscale else options.rounding
+    rounding = ROUNDINGS["floor" if unscale else "conv_even"] if unscale or floats else options.rounding
     shifts = tuple(shift + 2 * field for field in range(fields))
     return _Finish(shifts, _SIZES[result], options.has("RELU"), rounding, elements // tile, parts, vectors)
 
@@ -160,16 +170,21 @@ def _wide(wanted: _Finish, tiles: int) -> Iterator[Operation]:
 
 
 def _narrow(wanted: _Finish, tiles: int) -> Iterator[Operation]:
-    """int8 and int16, dense from the tile's first byte: results never reach what is still to be read."""
+    """Dense from the tile's first byte: results never reach what is still to be read. Floats are not shifted."""
     vectors = wanted.vectors
     for tile in range(tiles):
         for part in vectors.parts:
-            yield Operation(f"load {tile} {part}", (f"vlda {part}{tile}, [p0], #{vectors.access}",), bank=_C)
-    suffix, parts = vectors.narrowed[wanted.size]
-    step = vectors.rows * COLUMNS * wanted.size // len(parts)
+            text = f"vlda {vectors.named(part, tile)}, [p0], #{vectors.access}"
+            yield Operation(f"load {tile} {part}", (text,), bank=_C)
+    (suffix, parts), down = vectors.narrowed[wanted.size], vectors.converts[1]
+    step = vectors.rows * vectors.columns * wanted.size // len(parts)
     for tile in range(tiles):
-        move, register = _shift(wanted, tile)
-        yield move
+        by = ""
+        if not wanted.floats:
+            move, register = _shift(wanted, tile)
+            by = f"{register}, "
+            yield move
         for part in parts:
-            text = f"vst.srs{suffix} {part}{tile}, {register}, [p1], #{step}{vectors.signs[1]}"
+            source = vectors.named(part, tile)
+            text = f"vst.{down}{suffix} {source}, {by}[p1], #{step}{vectors.signs[1]}"
             yield Operation(f"store {tile} {part}", (text,), bank=_C)

@@ -45,7 +45,8 @@ def _shapes(product: Product) -> list[tuple[int, int]]:
     """Shapes whose micro-tiles leave an accumulator for what comes from memory."""
     most = _FLOAT_LANES if product.floats else min(_LANES, product.vectors.accumulators - 1)
     columns = (1, 2) if product.weights == "i2" else range(1, most + 1)
-    return [(rows, across) for rows in range(1, most + 1) for across in columns if rows * across <= most]
+    shapes = [(rows, across) for rows in range(1, most + 1) for across in columns if rows * across <= most]
+    return shapes[::-1] if product.floats else shapes  # taller ones leave B's loads, whose bank C may share, more room
 
 
 def _covered(product: Product, shape: tuple[int, int], rows: int, columns: int) -> list[Region]:

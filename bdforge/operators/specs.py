@@ -1,13 +1,13 @@
 """Specs of any operator: what they have in common, how the text of one is checked, and why one cannot be built.
 
-A spec is TOML with `kind = "..."` at the top. An operator's spec derives from `Spec`; the form of its file is a
-`Section` of pydantic, which `validated` checks. `array_reasons`, `stack_reasons` and `design_reasons` are shared.
+A spec is TOML with `kind = "..."` at the top. An operator says the form of its file as a `Form` of pydantic, and its
+spec is a `FormSpec` of it; one whose spec is more than its file derives from `Spec` and calls `validated` itself.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -33,6 +33,8 @@ Rounding = Literal[
 """Rounding modes of shifts, as the AIE API names them."""
 
 File = TypeVar("File", bound=BaseModel)
+FormT = TypeVar("FormT", bound="Form[Any]")
+ProblemT = TypeVar("ProblemT", bound="ProblemForm")
 
 
 class SpecError(InputError):
@@ -71,6 +73,28 @@ class SequenceSection(Section):
             return SequenceOptions(self.wait, self.in_flight)
         except InputError as error:
             raise SpecError(f"{where}: {error}") from None
+
+
+class ProblemForm(Section):
+    """A problem that is built in; an operator's form adds the sizes."""
+
+    name: str = ""
+
+
+class MatrixProblem(ProblemForm):
+    """A product of matrices, C (M x N) of depth K."""
+
+    M: Size
+    K: Size
+    N: Size
+
+
+class Form(Section, Generic[ProblemT]):
+    """An operator's file: what decides the array configuration, and what does not (`sequence`, `problems`)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    sequence: SequenceSection = SequenceSection()
+    problems: tuple[ProblemT, ...] = ()
 
 
 def validated(form: type[File], content: Mapping[str, Any], where: str) -> File:
@@ -146,6 +170,40 @@ class Spec(ABC):
     def hash(self) -> str:
         """Identity of everything that decides the array configuration (not problems and sequences)."""
         return spec_hash(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class FormSpec(Spec, Generic[FormT]):
+    """A spec that is what its file says, `form`. Its class names the FORM."""
+
+    FORM: ClassVar[type[Form[Any]]]
+    name: str
+    form: FormT
+    problems: tuple[Problem, ...]
+    sequence: SequenceOptions
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Everything that decides the array configuration, as its TOML file would hold it."""
+        return self.form.model_dump(exclude={"kind", "sequence", "problems"}, exclude_none=True)
+
+    @classmethod
+    def load(cls, content: dict[str, Any], name: str, where: str = "design") -> Self:
+        """A spec from TOML content; SpecError lists every fault, `where` heads each."""
+        form = cast(FormT, validated(cls.FORM, content, where))
+        problems = (Problem(cls.kind, p.model_dump(exclude={"name"}), p.name) for p in form.problems)
+        return cls(name, form, tuple(problems), form.sequence.options(where))
+
+
+def refuse(spec: Spec, reasons: Iterable[str]) -> None:
+    """Raise SpecError with all reasons, if there are any."""
+    if told := [f"{spec.name}: {reason}" for reason in reasons]:
+        raise SpecError("\n".join(told))
+
+
+def for_array(array: ArraySection, device: Device) -> bool:
+    """Whether a spec's array is a product's, with no more columns than that has."""
+    return array.device in (None, device.mlir) and (array.columns or 0) <= device.columns
 
 
 def array_reasons(array: str | None, rows: int, columns: int, device: Device) -> Iterator[str]:

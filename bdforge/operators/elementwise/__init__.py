@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -22,20 +22,21 @@ from bdforge.operators.operator import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.specs import (
     STACK_BYTES,
     ArraySection,
+    Form,
+    FormSpec,
     Problem,
+    ProblemForm,
     Rounding,
     Section,
-    SequenceSection,
     Shift,
     Size,
-    Spec,
-    SpecError,
     array_reasons,
     design_reasons,
+    for_array,
+    refuse,
     stack_reasons,
-    validated,
 )
-from bdforge.sequences import DEFAULT_OPTIONS, Program, SequenceOptions
+from bdforge.sequences import Program
 
 KIND = "elementwise"
 AXES = ("length",)
@@ -61,80 +62,37 @@ FUNCTIONS: Mapping[str, Function] = {
 """Functions by name; relu2_gate is BitNet's relu(a)^2 * b."""
 
 
-@dataclass(frozen=True, slots=True)
-class ElementwiseSpec(Spec):
-    """An element-wise design. Cores take `tile` elements at a time; no `columns`: all of the product's.
+class Narrowing(Section):
+    """int8 results are f / 2^shift, rounded as `rounding` says and saturated."""
 
-    int8 results are f / 2^shift, rounded as `rounding` says and saturated.
-    """
-
-    kind: ClassVar[str] = KIND
-    name: str
-    function: str
-    type: str
-    tile: int
-    rows: int
-    columns: int | None
-    array: str | None
-    shift: int
-    rounding: str
-    stack_bytes: int
-    problems: tuple[Problem, ...]
-    sequence: SequenceOptions = DEFAULT_OPTIONS
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Everything that decides the array configuration, as a TOML file would hold it."""
-        array = {"device": self.array, "rows": self.rows, "columns": self.columns}
-        return {
-            "function": self.function,
-            "type": self.type,
-            "tile": self.tile,
-            "array": {key: value for key, value in array.items() if value is not None},
-            "narrowing": {"shift": self.shift, "rounding": self.rounding},
-            "stack_bytes": self.stack_bytes,
-        }
-
-
-class _Narrowing(Section):
     shift: Shift = 0
     rounding: Rounding = "conv_even"
 
 
-class _ProblemFile(Section):
-    name: str = ""
+class LengthProblem(ProblemForm):
+    """Elements of each operand."""
+
     length: Annotated[int, Field(ge=1, le=LARGEST_LENGTH, strict=True)]
 
 
-class _File(Section):
+class ElementwiseForm(Form[LengthProblem]):
+    """An element-wise design. Cores take `tile` elements at a time; no `columns`: all of the product's."""
+
     kind: Literal["elementwise"]
     function: Literal["add", "mul", "relu2_gate"]
     type: Literal["int8", "bf16"]
     tile: Size
     array: ArraySection = ArraySection()
-    narrowing: _Narrowing = _Narrowing()
+    narrowing: Narrowing = Narrowing()
     stack_bytes: Size = STACK_BYTES
-    sequence: SequenceSection = SequenceSection()
-    problems: list[_ProblemFile] = Field(default_factory=list)
 
 
-def spec_from(content: dict[str, Any], name: str, where: str = "design") -> ElementwiseSpec:
-    """A spec from TOML content; SpecError lists every fault, `where` heads each."""
-    file = validated(_File, content, where)
-    return ElementwiseSpec(
-        name=name,
-        function=file.function,
-        type=file.type,
-        tile=file.tile,
-        rows=file.array.rows,
-        columns=file.array.columns,
-        array=file.array.device,
-        shift=file.narrowing.shift,
-        rounding=file.narrowing.rounding,
-        stack_bytes=file.stack_bytes,
-        problems=tuple(Problem(KIND, {"length": p.length}, p.name) for p in file.problems),
-        sequence=file.sequence.options(where),
-    )
+class ElementwiseSpec(FormSpec[ElementwiseForm]):
+    """An element-wise design's spec."""
+
+    __slots__ = ()
+    kind: ClassVar[str] = KIND
+    FORM = ElementwiseForm
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -154,15 +112,16 @@ class ElementwisePlan(Plan):
     @property
     def kernels(self) -> Kernels:
         """The one function of a tile."""
-        symbol, spec = _symbol(self.tiling.type), self.spec
-        narrowing = (f"SHIFT={spec.shift}", f"ROUNDING={spec.rounding}") if self.tiling.type.integer else ()
+        symbol, spec = _symbol(self.tiling.type), self.spec.form
+        shift, rounding = spec.narrowing.shift, spec.narrowing.rounding
+        narrowing = (f"SHIFT={shift}", f"ROUNDING={rounding}") if self.tiling.type.integer else ()
         defines = (f"FUNCTION={spec.function}", f"TILE_ELEMENTS={spec.tile}", *narrowing)
         return Kernels((symbol,), (f"kernels/{symbol}.cc",), defines, {symbol: self._cycles})
 
     @property
     def _cycles(self) -> int:
-        function, type_ = FUNCTIONS[self.spec.function], self.tiling.type
-        vectors = self.spec.tile * type_.bits // (BYTE_BITS * self.device.generation.vector_align_bytes)
+        function, type_ = FUNCTIONS[self.spec.form.function], self.tiling.type
+        vectors = self.tiling.tile * type_.bits // (BYTE_BITS * self.device.generation.vector_align_bytes)
         return vectors * (function.int8_cycles if type_.integer else function.bf16_cycles)
 
     def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
@@ -174,11 +133,12 @@ class ElementwisePlan(Plan):
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
         """Y of the inputs' shape, exact. Of bfloat16 that is so where no subnormal occurs, which the device flushes."""
-        function, spec, dtype = FUNCTIONS[self.spec.function].of, self.spec, self.tiling.type.dtype
+        form, dtype = self.spec.form, self.tiling.type.dtype
+        function, narrowing = FUNCTIONS[form.function].of, form.narrowing
         a, b = inputs["A"], inputs["B"]
         if self.tiling.type.integer:
             exact = function(a.astype(np.int64), b.astype(np.int64), lambda x: x)
-            return {"Y": Expected(shifted(exact, spec.shift, spec.rounding, dtype).astype(dtype))}
+            return {"Y": Expected(shifted(exact, narrowing.shift, narrowing.rounding, dtype).astype(dtype))}
         with np.errstate(over="ignore", invalid="ignore"):  # as IEEE 754 has it
             y = function(a.astype(np.float32), b.astype(np.float32), lambda x: x.astype(dtype).astype(np.float32))
             return {"Y": Expected(y.astype(dtype))}
@@ -194,33 +154,31 @@ def _symbol(type_: ElementType) -> str:
     return f"elementwise_{type_.code}"
 
 
-def fits(spec: ElementwiseSpec, device: Device) -> bool:
-    """Whether the spec names the array, or no more columns than it has."""
-    return spec.array in (None, device.mlir) and (spec.columns or 0) <= device.columns
-
-
 def plan_elementwise(spec: ElementwiseSpec, device: Device) -> ElementwisePlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
-    tiling = Tiling(TYPES[spec.type], spec.tile, spec.rows, spec.columns or device.columns)
-    if reasons := list(_reasons(spec, tiling, device)):
-        raise SpecError("\n".join(f"{spec.name}: {reason}" for reason in reasons))
+    form = spec.form
+    tiling = Tiling(TYPES[form.type], form.tile, form.array.rows, form.array.columns or device.columns)
+    refuse(spec, _reasons(form, tiling, device))
     comment = (
-        f"{spec.name}: y = {spec.function}(a, b), {spec.type}, tile of {spec.tile} elements, "
+        f"{spec.name}: y = {form.function}(a, b), {form.type}, tile of {form.tile} elements, "
         f"{tiling.rows} x {tiling.columns} cores (rows x columns)."
     )
-    design = map_elementwise(
-        spec.name, device.part(tiling.columns), tiling, _symbol(tiling.type), spec.stack_bytes, comment
-    )
-    if reasons := design_reasons(design, {"memory": "a smaller tile or stack_bytes"}):
-        raise SpecError("\n".join(f"{spec.name}: {reason}" for reason in reasons))
+    array = device.part(tiling.columns)
+    design = map_elementwise(spec.name, array, tiling, _symbol(tiling.type), form.stack_bytes, comment)
+    refuse(spec, design_reasons(design, {"memory": "a smaller tile or stack_bytes"}))
     return ElementwisePlan(spec, device, design, tiling)
 
 
-def _reasons(spec: ElementwiseSpec, tiling: Tiling, device: Device) -> Iterator[str]:
-    yield from array_reasons(spec.array, tiling.rows, tiling.columns, device)
-    yield from stack_reasons("stack_bytes", spec.stack_bytes, device)
-    if not tiling.type.integer and (spec.shift, spec.rounding) != (0, "conv_even"):
+def _reasons(form: ElementwiseForm, tiling: Tiling, device: Device) -> Iterator[str]:
+    yield from array_reasons(form.array.device, tiling.rows, tiling.columns, device)
+    yield from stack_reasons("stack_bytes", form.stack_bytes, device)
+    if not tiling.type.integer and form.narrowing != Narrowing():
         yield "narrowing is of integers; leave it out, bf16 is rounded to nearest even"
 
 
-OPERATOR = Operator(KIND, AXES, spec_from, plan_elementwise, fits)
+def fits(spec: ElementwiseSpec, device: Device) -> bool:
+    """Whether the spec names the array, or no more columns than it has."""
+    return for_array(spec.form.array, device)
+
+
+OPERATOR = Operator(KIND, AXES, ElementwiseSpec.load, plan_elementwise, fits)

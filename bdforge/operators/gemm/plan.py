@@ -18,11 +18,12 @@ from bdforge.operators.gemm.reference import Reference, k_steps, random_inputs
 from bdforge.operators.gemm.resident import pool_reasons
 from bdforge.operators.gemm.resident_program import gemm_program
 from bdforge.operators.gemm.sequence import GemmSequence
-from bdforge.operators.gemm.spec import AXES, GemmSpec, SpecError
+from bdforge.operators.gemm.spec import AXES, GemmSpec
 from bdforge.operators.gemm.walked import walked
 from bdforge.operators.operator import Cost, Expected, Kernels
 from bdforge.operators.operator import Plan as AnyPlan
 from bdforge.operators.specs import Problem as AnyProblem
+from bdforge.operators.specs import refuse
 from bdforge.sequences import PlannedSequence, Program
 
 
@@ -113,12 +114,10 @@ class Plan(AnyPlan):
 
 def plan_gemm(spec: GemmSpec, device: Device) -> Plan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
-    if reasons := spec_problems(spec, device):
-        raise SpecError("\n".join(f"{spec.name}: {reason}" for reason in reasons))
+    refuse(spec, spec_problems(spec, device))
     kernel = kernel_for(device.generation, spec)
     assert kernel is not None
     design = map_gemm(spec, kernel, device.part(spec.columns))
-    if reasons := [*pool_reasons(spec, design), *design_problems(design)]:
-        raise SpecError("\n".join(f"{spec.name}: {reason}" for reason in reasons))
+    refuse(spec, [*pool_reasons(spec, design), *design_problems(design)])
     cores = tuple(core_of(tile) for tile in design.tiles if tile.core)
     return Plan(spec, device, kernel, finish_for(kernel, spec), tiling_of(spec), design, cores)

@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field
 from pydantic.dataclasses import dataclass as table
 
 from bdforge.files import read_toml
@@ -14,9 +13,10 @@ from bdforge.operators.specs import (
     STRICT,
     ArraySection,
     Count,
+    Form,
+    MatrixProblem,
     Rounding,
     Section,
-    SequenceSection,
     Shift,
     Size,
     Spec,
@@ -188,14 +188,7 @@ class _Types(Section):
     accumulator: Literal["int8", "int16", "int32", "bf16", "f32", "bfp16"] | None = None
 
 
-class _ProblemFile(Section):
-    name: str = ""
-    M: Size
-    K: Size
-    N: Size
-
-
-class _GemmFile(Section):
+class _GemmFile(Form[MatrixProblem]):
     kind: Literal["gemm"]
     types: _Types
     layouts: Layouts = Layouts()
@@ -203,8 +196,6 @@ class _GemmFile(Section):
     tile: TileSizes
     buffers: Buffers = Buffers()
     epilogue: Epilogue = Epilogue()
-    sequence: SequenceSection = SequenceSection()
-    problems: list[_ProblemFile] = Field(default_factory=list)
 
 
 def load_spec(path: Path | str) -> GemmSpec:

@@ -14,9 +14,9 @@ from bdforge.devices.types import PEAK_MACS, TYPES
 from bdforge.formats import error_bound, rounded
 from bdforge.operators.gemv.mapping import Tiling, map_gemv
 from bdforge.operators.gemv.program import AXES, A, gemv_program
-from bdforge.operators.gemv.spec import ACCUMULATORS, KIND, GemvSpec, fits, spec_from
+from bdforge.operators.gemv.spec import KIND, GemvSpec, fits
 from bdforge.operators.operator import Cost, Expected, Kernels, Operator, Plan
-from bdforge.operators.specs import Problem, SpecError, array_reasons, design_reasons, stack_reasons
+from bdforge.operators.specs import Problem, array_reasons, design_reasons, refuse, stack_reasons
 from bdforge.sequences import Program
 
 _BF16_ROUNDOFF = 2.0**-8
@@ -35,7 +35,7 @@ class GemvPlan(Plan):
     def program(self) -> Program:
         """The runtime sequence of any M up to the spec's, K and N."""
         limits = self.device.generation.limits(TileKind.SHIM)
-        return _program(self.design, self.tiling, limits, self.spec.m, self.spec.sequence.steps)
+        return _program(self.design, self.tiling, limits, self.spec.form.tile.m, self.spec.sequence.steps)
 
     @property
     def kernels(self) -> Kernels:
@@ -49,7 +49,8 @@ class GemvPlan(Plan):
         """Cycles of each kernel's call, as their sources count slots: a single block of rows halves the products."""
         tiling, generation = self.tiling, self.device.generation
         peaks = PEAK_MACS[generation.name]
-        peak = peaks.get((self.spec.a, self.spec.w)) or peaks[self.spec.a, self.spec.a]
+        types = self.spec.form.types
+        peak = peaks.get((types.a, types.w)) or peaks[types.a, types.a]
         if tiling.height == tiling.kernel.r:
             peak //= 2
         multiply, *ends = _symbols(tiling)
@@ -103,22 +104,19 @@ def _symbols(tiling: Tiling) -> tuple[str, ...]:
 
 def plan_gemv(spec: GemvSpec, device: Device) -> GemvPlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
-    columns = spec.columns or device.columns
-    reasons = [*array_reasons(spec.array, spec.rows, columns, device), *_reasons(spec, device)]
-    kernel = spec.kernel(device.generation)
-    if reasons or kernel is None:
-        raise SpecError("\n".join(f"{spec.name}: {reason}" for reason in reasons))
-    lines = spec.m if spec.m < kernel.r else -(-spec.m // kernel.r) * kernel.r
-    channels = spec.channels or _channels(device, columns, spec.rows)
-    types = kernel, TYPES[spec.w], TYPES[spec.c]
-    tiling = Tiling(*types, spec.k, spec.n, lines, spec.rows, columns, channels if columns > 1 else 1)
+    types, tile, array, stack_bytes = spec.form.types, spec.form.tile, spec.form.array, spec.form.stack_bytes
+    columns, kernel = array.columns or device.columns, spec.kernel(device.generation)
+    refuse(spec, [*array_reasons(array.device, array.rows, columns, device), *_reasons(spec, device)])
+    assert kernel is not None
+    lines = tile.m if tile.m < kernel.r else -(-tile.m // kernel.r) * kernel.r
+    channels = 1 if columns == 1 else array.channels or _channels(device, columns, array.rows)
+    tiling = Tiling(kernel, TYPES[types.w], TYPES[types.c], tile.k, tile.n, lines, array.rows, columns, channels)
     comment = (
-        f"{spec.name}: {spec.a} x {spec.w} -> {spec.c}, tile {spec.m} x {spec.k} x {spec.n} (m x k x n), "
-        f"{spec.rows} x {columns} cores (rows x columns), W by {tiling.channels} channels of each shim."
+        f"{spec.name}: {types.a} x {types.w} -> {types.c}, tile {tile.m} x {tile.k} x {tile.n} (m x k x n), "
+        f"{array.rows} x {columns} cores (rows x columns), W by {channels} channels of each shim."
     )
-    design = map_gemv(spec.name, device.part(columns), tiling, _symbols(tiling), spec.stack_bytes, comment)
-    if reasons := design_reasons(design, {"memory": "a smaller tile.k, tile.n or stack_bytes"}):
-        raise SpecError("\n".join(f"{spec.name}: {reason}" for reason in reasons))
+    design = map_gemv(spec.name, device.part(columns), tiling, _symbols(tiling), stack_bytes, comment)
+    refuse(spec, design_reasons(design, {"memory": "a smaller tile.k, tile.n or stack_bytes"}))
     return GemvPlan(spec, device, design, tiling)
 
 
@@ -130,19 +128,20 @@ def _channels(device: Device, columns: int, rows: int) -> int:
 
 
 def _reasons(spec: GemvSpec, device: Device) -> Iterator[str]:
-    yield from stack_reasons("stack_bytes", spec.stack_bytes, device)
-    if spec.channels == 2 and spec.rows % 2:
-        yield f"array.channels = 2 halves the cores of a column; use 1, or an even array.rows, not {spec.rows}"
-    kernel, accumulator = spec.kernel(device.generation), ACCUMULATORS[spec.w]
+    types, tile, array = spec.form.types, spec.form.tile, spec.form.array
+    yield from stack_reasons("stack_bytes", spec.form.stack_bytes, device)
+    if array.channels == 2 and array.rows % 2:
+        yield f"array.channels = 2 halves the cores of a column; use 1, or an even array.rows, not {array.rows}"
+    kernel = spec.kernel(device.generation)
     if kernel is None:
-        yield f"no kernel for {spec.a} x {spec.w} on {device.generation.name}; use int8 x int2 or bf16 x bf16"
+        yield f"no kernel for {types.a} x {types.w} on {device.generation.name}; use int8 x int2 or bf16 x bf16"
         return
-    if spec.c != accumulator and not (accumulator == "f32" and spec.c == "bf16"):
-        yield f"types.c = {spec.c}: sums of {spec.a} x {spec.w} are {accumulator}; use it, or bf16 for f32"
-    for name, size, multiple in zip("kn", (spec.k, spec.n), kernel.multiples[1:], strict=True):
+    if types.c != spec.accumulator and not (spec.accumulator == "f32" and types.c == "bf16"):
+        yield f"types.c = {types.c}: sums of {types.a} x {types.w} are {spec.accumulator}; use it, or bf16 for f32"
+    for name, size, multiple in zip("kn", (tile.k, tile.n), kernel.multiples[1:], strict=True):
         if size % multiple:
             up = -(-size // multiple) * multiple
             yield f"tile.{name} = {size} is not a multiple of {multiple}, which {kernel.multiply} needs; use {up}"
 
 
-OPERATOR = Operator(KIND, AXES, spec_from, plan_gemv, fits)
+OPERATOR = Operator(KIND, AXES, GemvSpec.load, plan_gemv, fits)

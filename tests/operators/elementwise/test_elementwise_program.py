@@ -7,7 +7,7 @@ from bdforge.design import told_cores
 from bdforge.devices import device_named
 from bdforge.devices.registers import split_address
 from bdforge.operators import OPERATORS, SpecError
-from bdforge.operators.elementwise import ElementwisePlan, plan_elementwise, spec_from
+from bdforge.operators.elementwise import ElementwisePlan, ElementwiseSpec, plan_elementwise
 from bdforge.operators.elementwise.mapping import LARGEST_LENGTH
 from bdforge.sequences import Start, Stored
 
@@ -22,7 +22,7 @@ CASES = {
 
 def planned(name: str) -> ElementwisePlan:
     product, content = CASES[name]
-    return plan_elementwise(spec_from(LEAST | content, "small"), device_named(product))
+    return plan_elementwise(ElementwiseSpec.load(LEAST | content, "small"), device_named(product))
 
 
 def runs_of(

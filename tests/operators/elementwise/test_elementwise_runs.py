@@ -49,7 +49,7 @@ class Loaded:
 
     @property
     def panel(self) -> int:
-        return TILE * self.plan.spec.rows
+        return TILE * self.plan.spec.form.array.rows
 
     @property
     def columns(self) -> int:
@@ -70,10 +70,10 @@ def loaded(tmp_path_factory) -> Callable[[str], Loaded]:
 
 
 def expected(design: Loaded, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    spec = design.plan.spec
+    spec = design.plan.spec.form
     wide, function = (a.astype(float), b.astype(float)), EXACT[spec.function]
     if spec.type == "int8":
-        return np.clip(np.rint(function(*wide, lambda x: x) / 2**spec.shift), -128, 127).astype(np.int8)
+        return np.clip(np.rint(function(*wide, lambda x: x) / 2**spec.narrowing.shift), -128, 127).astype(np.int8)
     return function(*wide, lambda x: x.astype(ml_dtypes.bfloat16).astype(float)).astype(ml_dtypes.bfloat16)
 
 

@@ -84,7 +84,7 @@ def test_a_run_costs_what_it_moves_and_the_busiest_core_computes():
 @pytest.mark.parametrize("product", DEVICES)
 def test_designs_use_every_core_of_every_product(product):
     specs = [spec for spec in map(load_spec, DESIGNS) if isinstance(spec, ElementwiseSpec)]
-    assert {spec.type for spec in specs} == {"bf16", "int8"}
+    assert {spec.form.type for spec in specs} == {"bf16", "int8"}
     device = device_named(product)
     for spec in specs:
         assert OPERATORS["elementwise"].fits(spec, device)

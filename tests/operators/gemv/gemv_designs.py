@@ -11,7 +11,7 @@ from bdforge.design import render
 from bdforge.devices import device_named
 from bdforge.emulator import Result, emulate
 from bdforge.operators import OPERATORS
-from bdforge.operators.gemv import GemvPlan, plan_gemv, spec_from
+from bdforge.operators.gemv import GemvPlan, GemvSpec, plan_gemv
 from bdforge.sequences import fetch, place
 
 INT, FLOAT = {"a": "int8", "w": "int2", "c": "int32"}, {"a": "bf16", "w": "bf16", "c": "f32"}
@@ -79,7 +79,7 @@ class Loaded:
 def plan_of(name: str) -> GemvPlan:
     """The plan of one of `DESIGNS`."""
     product, content = DESIGNS[name]
-    return plan_gemv(spec_from({"kind": "gemv", **content}, "small"), device_named(product))
+    return plan_gemv(GemvSpec.load({"kind": "gemv", **content}, "small"), device_named(product))
 
 
 @cache

@@ -9,7 +9,7 @@ from bdforge.devices import device_named, mlir_device_named
 from bdforge.devices.timing import timing_of
 from bdforge.emulator import TimingOptions, emulate
 from bdforge.operators import OPERATORS
-from bdforge.operators.gemv import plan_gemv, spec_from
+from bdforge.operators.gemv import GemvSpec, plan_gemv
 from bdforge.runtime import load_kernels
 from bdforge.sequences import fetch, place
 from bdforge.txn import Operation, Patch, encode
@@ -21,7 +21,7 @@ WHOLE_ARRAY_RUNS = 2
 
 def sizes_of(design: Loaded, count: int) -> list[tuple[int, int, int]]:
     """M, K, N of up to three chunks and some more groups than two for each column."""
-    rng, tiling, m = np.random.default_rng(11), design.plan.tiling, design.plan.spec.m
+    rng, tiling, m = np.random.default_rng(11), design.plan.tiling, design.plan.spec.form.tile.m
     most = m, 3 * tiling.k, (2 * tiling.columns + 3) * tiling.group
     return [tuple(int(rng.integers(1, size + 1)) for size in most) for _ in range(count)]  # type: ignore[misc]
 
@@ -100,7 +100,7 @@ def _of_arguments(operation: Operation, first: int) -> Operation:
 def test_time_is_little_more_than_that_of_the_bytes(product, k, most):
     """Of BitNet's 2560 x 2560, from the sequence's start: DRAM's port is busy nearly all the time."""
     content = {"kind": "gemv", "types": INT, "tile": {"k": k, "n": 32}}
-    plan, problem = plan_gemv(spec_from(content, "bitnet"), device_named(product)), (1, 2560, 2560)
+    plan, problem = plan_gemv(GemvSpec.load(content, "bitnet"), device_named(product)), (1, 2560, 2560)
     sequence, timing = plan.sequence(OPERATORS["gemv"].problem(problem)), timing_of(plan.device)
     report = emulate(
         render(plan.design),

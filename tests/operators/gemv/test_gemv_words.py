@@ -6,7 +6,7 @@ from gemv_designs import DESIGNS, plan_of
 
 from bdforge.devices import device_named
 from bdforge.operators import OPERATORS, Plan, SpecError
-from bdforge.operators.gemv import plan_gemv, spec_from
+from bdforge.operators.gemv import GemvSpec, plan_gemv
 from bdforge.operators.gemv.program import A, C, W
 from bdforge.sequences import PlannedSequence
 
@@ -35,7 +35,7 @@ def sizes_of(plan) -> list[tuple[int, int, int]]:
     rng, group = np.random.default_rng(2), plan.tiling.group
     edges = [(1, 1, 1), (1, plan.tiling.k, group * plan.tiling.columns), (1, plan.tiling.k + 1, 9 * group + 1)]
     return edges + [
-        (int(rng.integers(1, plan.spec.m + 1)), int(rng.integers(1, 4096)), int(2 ** rng.uniform(0, 17)))
+        (int(rng.integers(1, plan.spec.form.tile.m + 1)), int(rng.integers(1, 4096)), int(2 ** rng.uniform(0, 17)))
         for _ in range(12)
     ]
 
@@ -102,21 +102,21 @@ def test_sizes_out_of_range_are_refused_with_every_reason():
 def test_what_cannot_be_built_is_told_with_every_reason(product, changes, reasons):
     content = {"kind": "gemv", "types": {"a": "int8", "w": "int2", "c": "int32"}, "tile": {"k": 64, "n": 32}}
     with pytest.raises(SpecError) as caught:
-        plan_gemv(spec_from(content | changes, "wrong"), device_named(product))
+        plan_gemv(GemvSpec.load(content | changes, "wrong"), device_named(product))
     assert [reason for reason in reasons if reason not in str(caught.value)] == []
 
 
 def test_shims_use_as_many_channels_as_dram_can_feed():
     """Eight of 13 GB/s are more than Strix Halo's 55.5, four of 3.8 less than Phoenix's 20."""
     content = {"kind": "gemv", "types": {"a": "bf16", "w": "bf16", "c": "f32"}, "tile": {"k": 64, "n": 32}}
-    spec = spec_from(content, "any")
+    spec = GemvSpec.load(content, "any")
     assert [plan_gemv(spec, device_named(name)).tiling.channels for name in ("strix_halo", "phoenix")] == [1, 2]
 
 
 def test_a_plan_tells_what_a_run_moves():
     """20 groups of 128 columns over 8 columns: 3 passes of 8 rows of A; each weight once."""
     content = {"kind": "gemv", "types": {"a": "int8", "w": "int2", "c": "int32"}, "tile": {"k": 640, "n": 32}}
-    plan = plan_gemv(spec_from(content, "bitnet"), device_named("strix_halo"))
+    plan = plan_gemv(GemvSpec.load(content, "bitnet"), device_named("strix_halo"))
     cost = plan.cost(OPERATORS["gemv"].problem((1, 2560, 2560)))
     assert cost.operations == 2560 * 2560
     assert cost.read_bytes == 2560 * 2560 // 4 + 3 * 8 * 2560

@@ -19,6 +19,7 @@ from SCons.Script import (
     Variables,
 )
 
+from bdforge.codegen.kernels.function import LOOPS
 from bdforge.design.template import TemplateError, TemplateSpec, is_template, load_template_spec
 from bdforge.devices import DEVICES, Device
 from bdforge.mlir import Era
@@ -70,6 +71,7 @@ def variables(designs: list[str]) -> Variables:
             "auto",
             ["auto", "cpp", "asm"],
         ),
+        EnumVariable("loops", "what ends loops of kernels that bdforge assembles", LOOPS[0], LOOPS),
         EnumVariable("dialect", "form of the MLIR: auto is what aiecc reads", "auto", ["auto", *Era]),
         ("cxx", "C++ compiler of the host-compiled kernels (a name or a path)", "g++"),
         EnumVariable("kernel_opt", "-O of Peano; 1 for releases that make wrong code at 2", "2", ["1", "2", "3", "s"]),

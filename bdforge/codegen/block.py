@@ -50,12 +50,15 @@ class Issued:
     ops: list[Op] = field(default_factory=list)
 
 
-def bundle_lines(isa: Isa, cycles: Sequence[Issued]) -> list[str]:
+def bundle_lines(isa: Isa, cycles: Sequence[Issued], whole_last: bool = False) -> list[str]:
     """The text of bundles, padded so that their bytes are a multiple of TARGET_BYTES without a cycle more.
 
-    Bundles grow by NOPs in slots that are free: the fewest bytes that reach a multiple.
+    Bundles grow by NOPs in slots that are free: the fewest bytes that reach a multiple; with `whole_last` the last one
+    has TARGET_BYTES by itself.
     """
-    formats = _formats(isa, [frozenset(i.form.slot for i in cycle.instructions) for cycle in cycles])
+    used = [frozenset(i.form.slot for i in cycle.instructions) for cycle in cycles]
+    rest = [_sizes(isa.generation, used[-1])[TARGET_BYTES]] if whole_last else []
+    formats = _formats(isa, used[:-1] if whole_last else used) + rest
     return [_line(cycle, slots) for cycle, slots in zip(cycles, formats, strict=True)]
 
 

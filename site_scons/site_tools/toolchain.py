@@ -35,7 +35,9 @@ def write_image(target, source, env):
     xclbin, facts, *insts = (Path(node.get_abspath()) for node in target)
     names = [path.stem.removeprefix("insts_") for path in insts]
     text = read_text(source[0].get_abspath())
-    image = built_image(text, str(source[0]), env["KERNEL_MACROS"], names, _given(source[1:], env))
+    image = built_image(
+        text, str(source[0]), [*env["KERNEL_MACROS"], f"LOOPS={env['loops']}"], names, _given(source[1:], env)
+    )
     if xclbin.name.endswith(EMULATED):
         without = cpp_only(env["KERNELS"], device_named(env["device"]).generation, env["KERNEL_MACROS"])
         say(f"{for_emulation_only(str(target[0]), without)}.")
@@ -105,7 +107,7 @@ def generate(env):
     if chosen == "aiecc" and asm:
         stop("kernels=asm is for toolchain=bdforge: aiecc links objects of Peano; leave one of both out.")
     env["TOOLCHAIN"], env["KERNEL_MACROS"], env["KERNELS"] = chosen, [], []
-    settings = ["KERNEL_MACROS", "device", "kernels"]
+    settings = ["KERNEL_MACROS", "device", "kernels", "loops"]
     image = Action(write_image, lambda target, source, env: short_line("XCLBIN", target), varlist=settings)
     env["BUILDERS"]["AssembledXclbin"] = Builder(action=image, emitter=depend)
     facts = Action(write_facts, lambda target, source, env: short_line("TOOLCHAIN", target))

@@ -10,6 +10,7 @@ from test_assembled_kernels import call, product
 
 from bdforge import isa
 from bdforge.codegen.abi import Callee
+from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.kernel import Kernel
 from bdforge.codegen.kernels import assembled
 from bdforge.codegen.pipeline.walks import Steppers, Walk
@@ -52,6 +53,30 @@ def test_any_tile_and_layout_equals_numpy(seed):
     name, extreme = f"mm_i8_{weights}_{result}", rng.random() < 0.2
     expected, found, _ = product(name, generation, tile, seed, tuple(defines), rng.randrange(rho), rho, extreme)
     assert np.array_equal(found, expected), (name, generation, tile, rho, defines)
+
+
+@pytest.mark.parametrize(
+    ("name", "generation", "tile", "rho", "saved"),
+    [("mm_i8_i2_i32", "aie2p", (32, 56, 64), 2, 8), ("mm_i8_i8_i8", "aie2", (16, 40, 32), 1, 0)],
+)
+def test_hardware_loops_make_the_same_in_no_more_cycles(name, generation, tile, rho, saved):
+    jnz, hardware = (
+        product(name, generation, tile, 3, (f"LOOPS={loops}",), rho - 1, rho) for loops in ("jnz", "hardware")
+    )
+    defines = [f"DIM_{letter}={size}" for letter, size in zip("MKN", tile, strict=True)]
+    text = assembled(name, generation, (*defines, f"DIM_RHO={rho}", "LOOPS=hardware")).text
+    assert np.array_equal(hardware[1], hardware[0])
+    assert np.array_equal(hardware[1], jnz[1])
+    assert hardware[2] <= jnz[2] - saved  # what the branch took of the move slot
+    assert "movxm le, #" in text
+    assert "jnz " not in text
+
+
+@pytest.mark.parametrize("name", ["zero_i32", "finish_i32_i8", "mm_i8_i8_i32"])
+def test_all_pipelined_kernels_know_hardware_loops_and_refuse_others(name):
+    assert "movxm ls, #" in assembled(name, "aie2p", (*SMALL["mm_i8_i2_i32"][1], "LOOPS=hardware")).text
+    with pytest.raises(CodegenError, match="LOOPS=none is unknown; there are jnz, hardware"):
+        assembled(name, "aie2p", (*SMALL["mm_i8_i2_i32"][1], "LOOPS=none"))
 
 
 SMALL = {

@@ -3,7 +3,17 @@
 from collections.abc import Iterator
 
 from bdforge.perf.tune.reasons import LIFTS
-from tools.docs.counted import DESIGNS, OURS, TUNED_FOR_THEM, Counted, Reached, counted_rows, read_table
+from tools.docs.counted import (
+    CHOICES,
+    DESIGNS,
+    OURS,
+    TUNED_FOR_THEM,
+    Choice,
+    Counted,
+    Reached,
+    counted_rows,
+    read_table,
+)
 from tools.docs.markdown import prose, section, table
 
 _LONG = 0.25  # share of ends that a design should not have
@@ -18,7 +28,7 @@ def page() -> str:
         "their cycles are *counted*: every bundle, and every stall at a bank that the core itself uses twice in a",
         "cycle, with buffers where plans put them. Never checked on silicon.",
     )
-    return "\n".join((head, _kernels(ours), _steps(ours), _designs(read_table(Reached, DESIGNS))))
+    return "\n".join((head, _kernels(ours), _steps(ours), _choices(), _designs(read_table(Reached, DESIGNS))))
 
 
 def _kernels(rows: list[Counted]) -> str:
@@ -61,6 +71,25 @@ def _steps(rows: list[Counted]) -> str:
             "rho parts A has locks, a call and a branch for each.",
         ),
         table(("kernel", "tile", "rho", "around a step", "kernel", "share in the kernel"), lines),
+    )
+
+
+def _choices() -> str:
+    lines = [
+        (
+            row.symbol, f"{row.m} x {row.k} x {row.n}{f' in {row.rho}' if row.rho > 1 else ''}", row.options,
+            str(row.issue), f"{row.m // row.rho * row.k * row.n / row.issue:.0f}",
+        )
+        for row in read_table(Choice, CHOICES)
+    ]  # fmt: skip
+    return section(
+        "Choices",
+        prose(
+            "Cycles of a call by issue. Loops end with JNZ, which takes the move slot of a cycle: where unpacking has",
+            "all of it, a step of k more for each block. Hardware loops (`LOOPS=hardware`, `scons loops=hardware`)",
+            "take none; elsewhere the branch was free.",
+        ),
+        table(("kernel", "tile", "options", "issue", "MACs/cycle"), lines),
     )
 
 

@@ -10,10 +10,12 @@ import csv
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
 from bdforge.codegen.errors import CodegenError
+from bdforge.codegen.kernels import assembled
 from bdforge.devices import Generation, device_named
 from bdforge.devices.timing import Timing, timing_of
 from bdforge.emulator import TimingReport, replay
@@ -26,11 +28,14 @@ from bdforge.perf.kernels.published import comparisons
 from bdforge.perf.timed import recorded
 from bdforge.perf.tune.model import kernel_on
 
-KERNELS, DESIGNS = (Path(__file__).with_name(f"{name}.csv") for name in ("counted", "counted_designs"))
+KERNELS, CHOICES, DESIGNS = (
+    Path(__file__).with_name(f"counted{name}.csv") for name in ("", "_choices", "_designs")
+)  # fmt: skip
 TILE = (64, 128, 64)
 OURS = "ours"
 AIE2_FLOATS = (64, 64, 64, 1)  # of twice that depth a core of AIE2 does not hold A, B and C
 FLAGSHIP = (64, 192, 160, 4)
+CHOSEN_TILES, CHOSEN_OPTIONS = ((*TILE, 1), FLAGSHIP, (64, 96, 160, 1)), ("LOOPS=jnz", "LOOPS=hardware")
 _DRAM = (47.0, 61.0)  # GB/s both ways, between which an owner's memory may lie
 _TYPES = {
     "aie2p": (
@@ -82,6 +87,20 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """A call of a matrix kernel with options beside those of its tile, written with blanks between: cycles by issue."""
+
+    generation: str
+    symbol: str
+    m: int
+    k: int
+    n: int
+    rho: int
+    options: str
+    issue: int
+
+
+@dataclass(frozen=True, slots=True)
 class Reached:
     """A problem of a design in the model and in emulated time, with DRAM that gives `dram_gb_s` both ways together.
 
@@ -129,10 +148,10 @@ def of_tile(source: str, device: str, types: str, tile: tuple[int, int, int, int
     except (CodegenError, SpecError):  # a kernel that is not assembled, a tile that no plan can place
         return
     for symbol in _functions(costs) if source == OURS else [costs.multiply]:
-        product = symbol == costs.multiply
-        cycles, calls = (costs.step, rho) if product else (costs.ends, 1)
+        multiplies = symbol == costs.multiply
+        cycles, calls = (costs.step, rho) if multiplies else (costs.ends, 1)
         issue, stalls = (cycles_of.get(symbol, 0.0) / calls for cycles_of in (cycles.issue, cycles.stalls))
-        macs, around = (m * k * n // rho, costs.step.of(MAIN)) if product else (0, 0.0)
+        macs, around = (m * k * n // rho, costs.step.of(MAIN)) if multiplies else (0, 0.0)
         generation = device_named(device).generation.name.lower()
         numbers = round(issue, 1), round(stalls, 1), macs, around
         yield Counted(source, generation, types, symbol, m, k, n, rho, *numbers)
@@ -140,6 +159,15 @@ def of_tile(source: str, device: str, types: str, tile: tuple[int, int, int, int
 
 def _functions(costs: CoreCosts) -> list[str]:
     return [costs.multiply, *sorted(costs.ends.issue.keys() - {MAIN, costs.multiply})]
+
+
+def choices() -> Iterator[Choice]:
+    """Products of ternary weights with each kind of loop."""
+    for (m, k, n, rho), options in product(CHOSEN_TILES, CHOSEN_OPTIONS):
+        tile = f"DIM_M={m}", f"DIM_K={k}", f"DIM_N={n}", f"DIM_RHO={rho}"
+        kernel = assembled("mm_i8_i2_i32", "aie2p", (*tile, *options.split()))
+        assert kernel.cycles is not None
+        yield Choice("aie2p", "mm_i8_i2_i32", m, k, n, rho, options, kernel.cycles)
 
 
 def reached() -> Iterator[Reached]:
@@ -177,7 +205,7 @@ def _timings(timing: Timing) -> Iterator[Timing]:
         yield replace(timing, dram_gb_s=limit, dram_read_gb_s=reads, dram_write_gb_s=writes)
 
 
-Row = TypeVar("Row", Counted, Reached)
+Row = TypeVar("Row", Counted, Choice, Reached)
 
 
 def read_table(kind: type[Row], path: Path) -> list[Row]:
@@ -214,7 +242,7 @@ def counted(generation: Generation, symbol: str, tile: tuple[int, int, int, int]
 
 def run_all() -> Iterator[str]:
     """Count and run everything, telling of each row, and write the tables."""
-    for rows, path in ((counts(), KERNELS), (reached(), DESIGNS)):
+    for rows, path in ((counts(), KERNELS), (choices(), CHOICES), (reached(), DESIGNS)):
         found = []
         for row in rows:
             found.append(row)

@@ -14,9 +14,12 @@ ROUNDINGS = {
 }  # fmt: skip
 """Codes of crRnd by the names of `aie::rounding_mode` (llvm-aie; docs of the AIE API)."""
 
+LOOPS = ("jnz", "hardware")
+"""What ends loops; the first is the default, since nobody saw hardware loops of ours on silicon."""
+
 _KNOWN = {
     "DIM_M", "DIM_K", "DIM_N", "DIM_RHO", "A_TRANSPOSED", "B_TRANSPOSED", "C_TRANSPOSED", "C_IN_PARTS", "SHIFT",
-    "ROUNDING", "FIELD_SCALED", "BIAS", "RELU", "SCALE", "ARRAY_ROWS", "FUNCTION", "TILE_ELEMENTS",
+    "ROUNDING", "FIELD_SCALED", "BIAS", "RELU", "SCALE", "ARRAY_ROWS", "FUNCTION", "TILE_ELEMENTS", "LOOPS",
 }  # fmt: skip
 _SHORT = range(-1024, 1024)
 
@@ -50,6 +53,14 @@ class Options:
     def parts(self) -> int:
         """Calls in which a pass over C comes: rho of them with C_IN_PARTS."""
         return self.number("DIM_RHO", 1) if self.has("C_IN_PARTS") else 1
+
+    @property
+    def hardware_loops(self) -> bool:
+        """Whether pipelined loops are hardware loops, not JNZ; CodegenError for another word."""
+        word = self.given.get("LOOPS", LOOPS[0])
+        if word not in LOOPS:
+            raise CodegenError(f"LOOPS={word} is unknown; there are {', '.join(LOOPS)}")
+        return word == LOOPS[1]
 
     @property
     def rounding(self) -> int:

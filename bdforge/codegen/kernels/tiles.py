@@ -35,7 +35,7 @@ def zero(name: str, generation: str, options: Options) -> Callable[[], Pipelined
     size = options.number("DIM_M") // options.parts * options.number("DIM_N") * _SIZES[code]
     if size % access:
         raise CodegenError(f"{name}: {size} bytes are no multiple of {access}")
-    return partial(_cleared, name, generation, size, options.parts)
+    return partial(_cleared, name, generation, size, options)
 
 
 def _to_part(size: int, parts: int) -> Iterator[Op]:
@@ -47,13 +47,14 @@ def _to_part(size: int, parts: int) -> Iterator[Op]:
         yield Op("padda [p0], m0")
 
 
-def _cleared(name: str, generation: str, size: int, parts: int) -> Pipelined:
+def _cleared(name: str, generation: str, size: int, options: Options) -> Pipelined:
+    parts, hardware = options.parts, options.hardware_loops
     access, register = VECTORS[generation].access, "x0" if generation == "aie2p" else "wl0"
     setup = [*_to_part(size, parts), set_register("r8", 0), Op("vbcst.32 x0, r8")]
     store = Operation("store", (f"vst {register}, [p0], #{access}",), bank=_C)
     part = repeated(generation, setup, [store], size // access)
     about = f"{name}: {size} bytes at p0 become 0{', r0 = part' if parts > 1 else ''}"
-    return function(name, generation, [part], lambda cycles: [f"{about}: {cycles} cycles (exact)."])
+    return function(name, generation, [part], lambda cycles: [f"{about}: {cycles} cycles (exact)."], hardware=hardware)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class _Finish:
     tiles: int
     parts: int
     vectors: Vectors
+    hardware: bool
 
     @property
     def tile_bytes(self) -> int:
@@ -104,8 +106,10 @@ def _finished(name: str, generation: str, wanted: "_Finish") -> Pipelined:
     parts[0] = replace(parts[0], setup=[*setup, *parts[0].setup])
     shifts = ", ".join(map(str, wanted.shifts))
     done = "made bfloat16" if wanted.floats else f"shifted right by {shifts} in turn"
-    about = f"{name}: {wanted.tiles} micro-tiles at p0, {done}"
-    return function(name, generation, parts, lambda cycles: [f"{about}: {cycles} cycles (exact)."])
+    about = f"{name}: {wanted.tiles} micro-tiles at p0, {done}: "
+    return function(
+        name, generation, parts, lambda cycles: [f"{about}{cycles} cycles (exact)."], hardware=wanted.hardware
+    )
 
 
 def _pass(generation: str, wanted: "_Finish", wide: bool, back: bool = False) -> list[Part]:
@@ -142,7 +146,9 @@ def _wanted(name: str, generation: str, options: Options) -> _Finish:
         raise CodegenError(f"{name}: {elements} elements are no multiple of {tile * fields}")
     rounding = ROUNDINGS["floor" if unscale else "conv_even"] if unscale or floats else options.rounding
     shifts = tuple(shift + 2 * field for field in range(fields))
-    return _Finish(shifts, _SIZES[result], options.has("RELU"), rounding, elements // tile, parts, vectors)
+    return _Finish(
+        shifts, _SIZES[result], options.has("RELU"), rounding, elements // tile, parts, vectors, options.hardware_loops
+    )
 
 
 def _shift(wanted: _Finish, tile: int) -> tuple[Operation, str]:

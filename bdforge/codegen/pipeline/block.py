@@ -104,8 +104,9 @@ def _attempt(
     period = interval * (region.product.steps + idle)
     ops = block(region, _takes(region, interval, period, freedom.after), interval)
     fixed = {i: _placed(steps, op, interval) for i, op in enumerate(ops) if op.step is not None}
+    branch = () if region.product.hardware_loops else (_BRANCH,)
     problem = Problem(
-        [*(places(isa.generation, op, freedom.strict) for op in ops), _BRANCH], dependences(isa, ops), fixed,
+        [*(places(isa.generation, op, freedom.strict) for op in ops), *branch], dependences(isa, ops), fixed,
         [i for i, op in enumerate(ops) if op.step is None and op.late],
         min(at for at, _ in fixed.values()) - _lead(region),
     )  # fmt: skip

@@ -8,27 +8,39 @@ from bdforge.codegen.pipeline.dataflow import instruction
 from bdforge.codegen.pipeline.trace import Cycle, is_free
 from bdforge.isa import Isa
 from bdforge.isa.flow import DELAY_SLOTS
+from bdforge.isa.pipeline import LOOP_DISTANCE
+
+HARDWARE_COUNTER = "lc"
+SHORTEST = max(DELAY_SLOTS + 2, LOOP_DISTANCE)
+"""Cycles of a loop at least: a branch with its slots behind a count; of a hardware loop, from its set-up to its end."""
 
 
 @dataclass(slots=True)
 class Piece:
-    """Cycles that run `passes` times; a loop has a label and a counter."""
+    """Cycles that run `passes` times; a loop has a label, a hardware loop one more at its `last` bundle."""
 
     cycles: list[Cycle]
     passes: int = 1
     label: str = ""
+    last: str = ""
 
 
 def folded(isa: Isa, cycles: list[Cycle], period: int, label: str, counter: str) -> list[Piece]:
-    """Cycles with the longest run of equal periods as a loop, whose branch and count stand where slots are free."""
+    """Cycles with the longest run of equal periods as a loop, whose branch and count stand where slots are free.
+
+    With HARDWARE_COUNTER as its counter it is a hardware loop, which has no branch.
+    """
+    assert period >= SHORTEST
+    last = f"{label}_last" if counter == HARDWARE_COUNTER else ""
     texts = [cycle.texts for cycle in cycles]
     start, length = _longest_run([a == b for a, b in zip(texts, texts[period:], strict=False)])
     for passes in range(length // period + 1, 1, -1):
         for first in range(start, min(start + period, start + length - (passes - 1) * period) + 1):
             body = _united(cycles[first : first + passes * period], period)
             head, tail = cycles[:first], cycles[first + passes * period :]
-            if period > DELAY_SLOTS + 1 and _closed(isa, head, body, passes, label, counter):
-                return [Piece(head), Piece(body, passes, label), Piece(tail)]
+            done = _set_up(isa, head, passes, label, last) if last else _closed(isa, head, body, passes, label, counter)
+            if done:
+                return [Piece(head), Piece(body, passes, label, last), Piece(tail)]
     return [Piece(cycles)]
 
 
@@ -61,6 +73,17 @@ def _closed(isa: Isa, head: list[Cycle], body: list[Cycle], passes: int, label: 
     return True
 
 
+def _set_up(isa: Isa, head: list[Cycle], passes: int, label: str, last: str) -> bool:
+    """Tell the core where a hardware loop begins and ends, and its passes; False where there is no room."""
+    free = [cycle for cycle in head if is_free(isa, cycle, "alu", "mv")][-3:]
+    values = {HARDWARE_COUNTER: f"{passes}", "ls": label, "le": last}
+    if len(free) < len(values):
+        return False
+    for cycle, (register, value) in zip(free, values.items(), strict=True):
+        cycle.ops.append(Op(f"movxm {register}, #{value}", "hardware loop"))
+    return True
+
+
 def lines(isa: Isa, pieces: Sequence[Piece]) -> list[str]:
     """The text of pieces, one line for each bundle and one for what it reads before it changes."""
     found: list[str] = []
@@ -73,7 +96,9 @@ def lines(isa: Isa, pieces: Sequence[Piece]) -> list[str]:
             Issued([instruction(isa.generation, op.text) for op in cycle.ops], list(cycle.ops))
             for cycle in piece.cycles
         ]  # fmt: skip
-        for cycle, line in zip(piece.cycles, bundle_lines(isa, issued), strict=True):
+        for cycle, line in zip(piece.cycles, bundle_lines(isa, issued, bool(piece.last)), strict=True):
+            if piece.last and cycle is piece.cycles[-1]:
+                found.append(f"{piece.last}:")
             if cycle.old:
                 found.append(f"        .old {', '.join(sorted(_whole(cycle.old)))}")
             found.append(line)

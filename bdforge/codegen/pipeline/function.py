@@ -8,10 +8,9 @@ from bdforge.codegen.block import Op
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.pipeline.dataflow import Op as Operation
 from bdforge.codegen.pipeline.dataflow import dependences, instruction, places
-from bdforge.codegen.pipeline.fold import folded, lines
+from bdforge.codegen.pipeline.fold import HARDWARE_COUNTER, SHORTEST, folded, lines
 from bdforge.codegen.pipeline.trace import after_setup, declare_old, ended, returning, trace
 from bdforge.isa import load
-from bdforge.isa.flow import DELAY_SLOTS
 from bdforge.isa.modulo import Problem, plans
 
 COUNTER = "r7"
@@ -48,16 +47,20 @@ class Pipelined:
 
 
 def function(
-    name: str, generation: str, parts: Sequence[Part], about: Callable[[int], Sequence[str]], macs: int = 0
+    name: str, generation: str, parts: Sequence[Part], about: Callable[[int], Sequence[str]], macs: int = 0,
+    hardware: bool = False,
 ) -> Pipelined:  # fmt: skip
-    """The function of parts one after the other; `about` makes the comment at its head of its cycles."""
+    """The function of parts one after the other; `about` makes the comment at its head of its cycles.
+
+    Loops end with JNZ and work in its delay slots, or are `hardware` loops.
+    """
     isa, pieces = load(generation), []
     for number, part in enumerate(parts):
         cycles = after_setup(isa, spread(generation, part.setup), trace(part.issues, part.period, part.times))
         (returning if number == len(parts) - 1 else ended)(isa, cycles)
         declare_old(isa, cycles)
-        period = part.period * -(-(DELAY_SLOTS + 2) // part.period)
-        pieces += folded(isa, cycles, period, f"{name}.blocks_{number}", COUNTER)
+        period = part.period * -(-SHORTEST // part.period)
+        pieces += folded(isa, cycles, period, f"{name}.blocks_{number}", HARDWARE_COUNTER if hardware else COUNTER)
     total = sum(len(piece.cycles) * piece.passes for piece in pieces)
     head = [f"// {line}".rstrip() for line in about(total)]
     text = [*head, f"        .globl  {name}", f"{name}:", *lines(isa, pieces)]

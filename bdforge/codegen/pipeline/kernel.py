@@ -45,7 +45,7 @@ def pipelined(name: str, product: Product) -> Pipelined:
             *(line for block in blocks for line in _told(block)),
         ]
 
-    return function(name, product.generation, parts, about, macs)
+    return function(name, product.generation, parts, about, macs, product.hardware_loops)
 
 
 def _told(block: Scheduled) -> Iterator[str]:

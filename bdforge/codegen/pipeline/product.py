@@ -35,7 +35,7 @@ class Product:
 
     `turns_a` and `turns_b` tell whether micro-tiles lie otherwise than they are multiplied. C column by column is the
     product of what is turned, in the other order: `swapped`. Narrow sums are shifted up by `shift` when they are loaded
-    and down when they are stored, with a code of crRnd.
+    and down when they are stored, with a code of crRnd. `hardware_loops` need no slot for a branch.
     """
 
     generation: str
@@ -50,6 +50,7 @@ class Product:
     parts: int = 1
     shift: int = 0
     rounding: int = 0
+    hardware_loops: bool = False
 
     @property
     def vectors(self) -> Vectors:

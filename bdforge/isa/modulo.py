@@ -63,7 +63,7 @@ def heights(problem: Problem, interval: int) -> list[int] | None:
 
 def plans(problem: Problem, interval: int) -> Iterable[Plan]:
     """Plans at one interval: by Rau's order, by height, and by four others, for problems on which it circles."""
-    windows = _windows(problem, interval) if _fits(problem, interval) else None
+    windows = _windows(problem, interval) if fits(problem.places, interval) else None
     if windows is None:
         return
     above, indices = windows.heights, range(len(problem.places))
@@ -79,9 +79,9 @@ def plans(problem: Problem, interval: int) -> Iterable[Plan]:
             yield found
 
 
-def _fits(problem: Problem, interval: int) -> bool:
+def fits(tasks: Sequence[Places], interval: int) -> bool:
     """Whether no unit has more to do than there are cycles; of tasks with alternatives nobody knows yet."""
-    used = Counter(unit for places in problem.places if len(places) == 1 for unit, _ in places[0])
+    used = Counter(unit for places in tasks if len(places) == 1 for unit, _ in places[0])
     return max(used.values(), default=0) <= interval
 
 

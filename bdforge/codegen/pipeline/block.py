@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import product
 
 from bdforge.codegen.block import Op as Instruction
 from bdforge.codegen.errors import CodegenError
@@ -12,7 +11,7 @@ from bdforge.codegen.pipeline.dataflow import BANK, Op, Value, dependences, plac
 from bdforge.codegen.pipeline.product import DEPTH, Region, block, parts_of
 from bdforge.codegen.pipeline.registers import coloured, lives
 from bdforge.isa import Isa, load
-from bdforge.isa.modulo import Plan, Problem, plans
+from bdforge.isa.modulo import Plan, Problem, fits, plans
 
 _MOST_IDLE, _IDLE_STEPS = 24, 3  # cycles and steps without products, after which a block is given up
 _SKEWS = (0, 0.5, 0.75, 1, 2)
@@ -68,24 +67,22 @@ def scheduled(region: Region) -> Scheduled:
 def _found(region: Region, interval: int, idle: int) -> Iterator[Scheduled]:
     """Schedules of a period: one whose accesses to C keep clear of each other, or else some in which they meet."""
     skewed = [replace(region, skew=skew) for skew in (_SKEWS if len(region.lanes) > 1 else (0,))]
-    held = [(one, _registers(one, interval, interval * (region.product.steps + idle))) for one in skewed]
+    period = interval * (region.product.steps + idle)
+    held = [(one, _registers(one, interval, period)) for one in skewed]
     usable = [(one, registers) for one, registers in held if registers is not None]
+    tried = [
+        (one, takes, registers)
+        for one, registers in usable
+        for takes in dict.fromkeys(_takes(one, interval, period, after) for after in (True, False))
+    ]  # fmt: skip
     for strict in (True, False):
-        for (one, registers), after in product(usable, (True, False)):
-            found = _attempt(one, interval, idle, registers, _Freedom(strict, after))
+        for one, takes, registers in tried:
+            found = _attempt(one, interval, idle, takes, registers, strict)
             if found is None:
                 continue
             yield found
             if strict:
                 return
-
-
-@dataclass(frozen=True, slots=True)
-class _Freedom:
-    """Whether C's accesses keep clear of each other, and whether its loads come after the stores."""
-
-    strict: bool
-    after: bool
 
 
 def _periods(region: Region) -> Iterator[tuple[int, int]]:
@@ -97,16 +94,20 @@ def _periods(region: Region) -> Iterator[tuple[int, int]]:
 
 
 def _attempt(
-    region: Region, interval: int, idle: int, registers: Mapping[Value, int], freedom: _Freedom
+    region: Region, interval: int, idle: int, takes: tuple[int, ...], registers: Mapping[Value, int], strict: bool
 ) -> Scheduled | None:
+    """A schedule in which accesses to C keep clear of each other, if `strict`."""
     steps, isa = _steps(region, interval), load(region.product.generation)
     assert steps is not None
     period = interval * (region.product.steps + idle)
-    ops = block(region, _takes(region, interval, period, freedom.after), interval)
-    fixed = {i: _placed(steps, op, interval) for i, op in enumerate(ops) if op.step is not None}
+    ops = block(region, takes, interval)
     branch = () if region.product.hardware_loops else (_BRANCH,)
+    occupied = [*(places(isa.generation, op, strict) for op in ops), *branch]
+    if not fits(occupied, period):
+        return None
+    fixed = {i: _placed(steps, op, interval) for i, op in enumerate(ops) if op.step is not None}
     problem = Problem(
-        [*(places(isa.generation, op, freedom.strict) for op in ops), *branch], dependences(isa, ops), fixed,
+        occupied, dependences(isa, ops, values=False), fixed,  # steps keep to those of values
         [i for i, op in enumerate(ops) if op.step is None and op.late],
         min(at for at, _ in fixed.values()) - _lead(region),
     )  # fmt: skip
@@ -166,11 +167,11 @@ def _steps(region: Region, interval: int) -> dict[str, tuple[int, int]] | None:
     return None
 
 
-def _takes(region: Region, interval: int, period: int, after: bool) -> list[int]:
+def _takes(region: Region, interval: int, period: int, after: bool) -> tuple[int, ...]:
     """In which step each lane adds what C was: evenly over the block, or over what the stores of C leave of it; floats
     in the first."""
     if region.product.floats:
-        return [0] * len(region.lanes)
+        return (0,) * len(region.lanes)
     lanes, last = len(region.lanes), region.product.steps - 1
     first_store = interval * last + _STORED
     stored = first_store + region.behind(lanes - 1, interval) + parts_of(region.product)
@@ -180,4 +181,4 @@ def _takes(region: Region, interval: int, period: int, after: bool) -> list[int]
         begin + _LOADED + (lane + 1) * room // lanes - region.behind(lane, interval) for lane in range(lanes)
     ]  # fmt: skip
     latest = max(0, last - (region.results[0] != 0))  # which adds to a sum in place
-    return [min(latest, max(0, round(share / interval))) for share in shares]
+    return tuple(min(latest, max(0, round(share / interval))) for share in shares)

@@ -69,44 +69,61 @@ def instruction(generation: str, text: str) -> Instruction:
 
 def sample(generation: str, op: Op, choice: int = 0) -> Instruction:
     """An op's instruction with some registers: all that its timing needs."""
-    return instruction(generation, op.text(choice, _samples(op)))
+    return _sampled(generation, op.texts[choice], _pattern(op))
 
 
-def _samples(op: Op) -> dict[Value, int]:
-    return {value: number for number, value in enumerate(dict.fromkeys(op.values.values()))}
+Pattern = tuple[tuple[str, int], ...]
+"""Holes of an op with the registers of its sample: equal ones for equal values."""
+
+
+def _pattern(op: Op) -> Pattern:
+    numbers: dict[Value, int] = {}
+    return tuple((hole, numbers.setdefault(value, len(numbers))) for hole, value in op.values.items())
+
+
+@cache
+def _sampled(generation: str, text: str, pattern: Pattern) -> Instruction:
+    numbers = dict(pattern)
+    return instruction(generation, _HOLE.sub(lambda hole: str(numbers[hole[1]]), text))
 
 
 def touches(isa: Isa, ops: Sequence[Op]) -> Iterator[Touch]:
     """All reads and writes, in the ops' order, reads of an op first."""
     for index, op in enumerate(ops):
-        numbers = {number: value for value, number in _samples(op).items()}
-        found = effects(sample(isa.generation, op))
-        for writes, accesses in ((False, found.reads), (True, found.writes)):
-            for access in accesses:
-                for leaf in leaves(isa.generation, access.register):
-                    place = _place(leaf.name, numbers)
-                    if not (writes and prefix(leaf.name).startswith("sr") and leaf.name != "srCarry"):
-                        yield Touch(index, place, access, writes)
+        for hole, leaf, access, writes in _touched(isa.generation, op.texts[0], _pattern(op)):
+            yield Touch(index, (op.values[hole], leaf) if hole else (leaf,), access, writes)
 
 
-def _place(leaf: str, numbers: Mapping[int, Value]) -> tuple:
-    """("leaf",) of a register that stays, or (value, part) where a hole's sample is meant."""
+@cache
+def _touched(generation: str, text: str, pattern: Pattern) -> tuple[tuple[str, str, Access, bool], ...]:
+    """Reads and writes of a text: the hole, "" for a register that stays, and the leaf, or the part of the hole's."""
+    numbers = {number: hole for hole, number in pattern}
+    found = effects(_sampled(generation, text, pattern))
+    return tuple(
+        (*_place(leaf.name, numbers), access, writes)
+        for writes, accesses in ((False, found.reads), (True, found.writes))
+        for access in accesses
+        for leaf in leaves(generation, access.register)
+        if not (writes and prefix(leaf.name).startswith("sr") and leaf.name != "srCarry")
+    )
+
+
+def _place(leaf: str, numbers: Mapping[int, str]) -> tuple[str, str]:
     stem = prefix(leaf)
     number = leaf[len(stem) :]
-    if stem in ("wl", "wh") and int(number) in numbers:
-        return numbers[int(number)], stem
-    return (leaf,)
+    return (numbers[int(number)], stem) if stem in ("wl", "wh") and int(number) in numbers else ("", leaf)
 
 
-def dependences(isa: Isa, ops: Sequence[Op]) -> list[Edge]:
+def dependences(isa: Isa, ops: Sequence[Op], values: bool = True) -> list[Edge]:
     """Edges of a block and to the block after it, whose ops touch the same registers that stay.
 
-    Values are renamed: of them only what reads them waits.
+    Values are renamed: of them only what reads them waits. Without `values` there are edges of other registers alone.
     """
     found: dict[tuple[int, int, int], int] = {}
     by_place: dict[tuple, list[Touch]] = defaultdict(list)
     for touch in touches(isa, ops):
-        by_place[touch.place].append(touch)
+        if values or len(touch.place) == 1:
+            by_place[touch.place].append(touch)
     for place, touched in by_place.items():
         for earlier, later, delay, blocks in _of_place(touched, value=len(place) > 1):
             key = earlier, later, blocks
@@ -148,14 +165,18 @@ def _after_read(write: Access, read: Access) -> int:
 
 def places(generation: str, op: Op, strict: bool = True) -> Places:
     """What an op's alternatives occupy: slots, units, and if `strict` the bank at the stage of the access."""
-    return tuple(tuple(_cells(generation, op, choice, strict)) for choice in range(len(op.texts)))
+    return _places(generation, op.texts, _pattern(op), op.bank if strict else None)
 
 
-def _cells(generation: str, op: Op, choice: int, strict: bool) -> Iterator[tuple[str, int]]:
-    found = sample(generation, op, choice)
+@cache
+def _places(generation: str, texts: tuple[str, ...], pattern: Pattern, bank: str | None) -> Places:
+    return tuple(tuple(_cells(_sampled(generation, text, pattern), bank)) for text in texts)
+
+
+def _cells(found: Instruction, bank: str | None) -> Iterator[tuple[str, int]]:
     yield from ((slot, 0) for slot in _TOGETHER.get(found.form.slot, (found.form.slot,)))
     for unit in effects(found).resources:
         if not unit.reserved:
             yield from ((unit.name, unit.cycle + later) for later in range(unit.cycles))
-    if strict and op.bank is not None:
-        yield f"{BANK}{op.bank}", max(found.form.timing.memory_stages) - 1
+    if bank is not None:
+        yield f"{BANK}{bank}", max(found.form.timing.memory_stages) - 1

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from bdforge.cli import main
 
@@ -48,7 +48,7 @@ def _run(words: list[str], out: Path, err: Path, folder: Path, environment: Mapp
     main()
 
 
-def started(*arguments: str | Path, stdout=subprocess.PIPE, **environment: str) -> Ended:
+def started(*arguments: str | Path, stdout: int | IO[str] = subprocess.PIPE, **environment: str) -> Ended:
     """Runs `bdforge` in an interpreter that starts with this environment and output."""
     done = subprocess.run(
         [sys.executable, "-m", "bdforge.cli", *map(str, arguments)], stdout=stdout, stderr=subprocess.PIPE, text=True,

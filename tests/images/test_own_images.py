@@ -17,10 +17,10 @@ from bdforge.operators.gemm import Plan as GemmPlan
 from bdforge.operators.gemm import Problem as GemmProblem
 from bdforge.sequences.buffers import arguments, fetched, placed
 from bdforge.toolchain.assembled import built_image, cpp_only
-from support.built_designs import ROOT
+from support.built_designs import ROOT, kernels_of
 from support.family import GROUPS, PRODUCTS, SEED, SIZE, Member, group, kernel_of
 from support.family_oracle import check, random_data
-from support.family_runs import KernelShop, own_pdi
+from support.family_runs import own_pdi
 
 QUICK = {"gemm_i8_i8_i32_one_core-strix_halo"}
 SAMPLE = (4,)
@@ -77,16 +77,11 @@ def check_own(planned: Plan, seed: int, run_it) -> None:
         assert (off <= (0 if expected.bound is None else expected.bound)).all(), name
 
 
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory) -> KernelShop:
-    return KernelShop(tmp_path_factory.mktemp("kernels"), "-O2")
-
-
 @pytest.mark.parametrize(("spec", "product"), NAMED)
-def test_a_named_design_is_right_from_its_own_pdi(spec, product, shop):
+def test_a_named_design_is_right_from_its_own_pdi(spec, product):
     planned = plan(spec, DEVICES[product])
     text = render(planned, [])
-    own = {"image": own_pdi(text), "kernels": shop.library(planned)}
+    own = {"image": own_pdi(text), "kernels": kernels_of(planned)}
     check_own(planned, 3, lambda problem, inputs: run(planned, problem, inputs, text, **own))
 
 

@@ -8,18 +8,13 @@ import pytest
 
 from bdforge.devices import DEVICES
 from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm
-from support.built_designs import ROOT
+from support.built_designs import ROOT, kernels_of
 from support.family_oracle import check, random_data
-from support.family_runs import KernelShop, run
+from support.family_runs import run
 
 PRODUCTS = {"npu1": "phoenix", "npu2": "strix_halo"}
 DESIGNS = sorted((ROOT / "designs").glob("gemm_*.toml"))
 each_design = pytest.mark.parametrize("path", DESIGNS, ids=lambda path: path.stem)
-
-
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory) -> KernelShop:
-    return KernelShop(tmp_path_factory.mktemp("kernels"), "-O2")
 
 
 def plan_of(spec: GemmSpec) -> Plan:
@@ -32,19 +27,19 @@ def corner(path: Path) -> Plan:
     return plan_of(replace(spec, rows=2 // spec.buffers.a_shims, columns=2, problems=()))
 
 
-def exact(plan: Plan, problem: Problem, shop: KernelShop, **options) -> None:
+def exact(plan: Plan, problem: Problem, **options) -> None:
     data = random_data(plan, problem, 3)
-    c = run(plan, problem, data, shop.library(plan), **options)
+    c = run(plan, problem, data, kernels_of(plan), **options)
     assert check(plan, data, c) is None
 
 
 @each_design
-def test_a_named_design_is_right_on_a_corner_of_the_array(path, shop):
+def test_a_named_design_is_right_on_a_corner_of_the_array(path):
     """Two slabs and a rest of K, ragged M and N."""
     plan = corner(path)
     tiles = plan.tiling
     problem = Problem(tiles.panel_rows - 3, tiles.k_mt + tiles.k - 5, tiles.step_columns - 7)
-    exact(plan, problem, shop, schedule="random", seed=4)
+    exact(plan, problem, schedule="random", seed=4)
 
 
 @pytest.mark.parametrize("path", [p for p in DESIGNS if re.search(r"_\d+x\d+x\d+", p.stem)], ids=lambda path: path.stem)

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from bdforge.compilers import native_flags
 from bdforge.devices import DEVICES, device_named
 from bdforge.operators import Plan, Problem, SpecError, gemm, manifest, plan, plan_of, render, spec_from
-from bdforge.runtime import BuiltDesign
+from bdforge.runtime import BuiltDesign, load_kernels
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "build" / "test-kernels"
@@ -85,18 +86,34 @@ def build(folder: Path, content: dict[str, Any], name: str = "small", device: st
     return PlannedDesign.load(folder)
 
 
-def compile_kernels(library: Path, plan: Plan) -> None:
-    """A design's kernels as a shared library; what was compiled once of the same sources is taken again.
+def kernels_of(plan: Plan) -> Mapping[str, Callable[..., Any]]:
+    """A design's kernels, ready to be called."""
+    return _loaded(_library(plan.kernels.sources, plan.host_defines))
 
-    How hosts call kernels is the same for all designs.
-    """
-    defines = [f"-D{macro}" for macro in plan.host_defines]
-    arch = [macro for macro in defines if macro.startswith("-D__AIE")]
-    sources = dict.fromkeys(plan.kernels.sources, defines) | {"kernels/hostapi/entry.cc": arch}
-    include = ("-include", str(_stand_in(*arch)), "-c")
-    objects = [_compiled(".o", *macros, *include, str(ROOT / path)) for path, macros in sources.items()]
+
+_loaded = cache(load_kernels)
+
+
+def compile_kernels(library: Path, plan: Plan) -> None:
+    """A design's kernels as a shared library; what was compiled once of the same sources is taken again."""
     library.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(_compiled(".so", "-shared", *map(str, objects)), library)
+    shutil.copy(_library(plan.kernels.sources, plan.host_defines), library)
+
+
+@cache
+def _library(sources: tuple[str, ...], macros: tuple[str, ...]) -> Path:
+    """How hosts call kernels is the same for all designs."""
+    defines, arch = [f"-D{macro}" for macro in macros], f"-D{macros[-1]}"
+    wanted = dict.fromkeys(sources, defines) | {"kernels/hostapi/entry.cc": [arch]}
+    include = ("-include", str(_stand_in(arch)), "-c")
+    objects = [_compiled(".o", *words, *include, str(ROOT / path)) for path, words in wanted.items()]
+    return _compiled(".so", "-shared", *map(str, objects))
+
+
+def compiler_says(source: str, macros: tuple[str, ...]) -> str:
+    """What the compiler says against a kernel with these macros, the last of which is the architecture; or ''."""
+    words = [*(f"-D{macro}" for macro in macros), "-include", str(_stand_in(f"-D{macros[-1]}")), "-fsyntax-only"]
+    return subprocess.run([*_gxx(), *words, str(ROOT / source)], capture_output=True, text=True, check=False).stderr
 
 
 @cache
@@ -111,14 +128,17 @@ def _stand_in(*defines: str) -> Path:
 
 def _compiled(suffix: str, *words: str) -> Path:
     """What g++ makes, kept by the words and all that could be included."""
-    flags = ["-std=c++20", "-O2", *native_flags("g++", "-O2"), "-fPIC", f"-I{ROOT / 'kernels' / 'hostapi'}"]
-    command = ["g++", *flags, *words]
+    command = [*_gxx(), *words]
     kept = KEPT / f"{hashlib.sha256(repr((command, _kernel_sources())).encode()).hexdigest()}{suffix}"
     if not kept.exists():
         part = kept.with_suffix(f".{os.getpid()}")
         subprocess.run([*command, "-o", str(part)], check=True)
         part.replace(kept)
     return kept
+
+
+def _gxx() -> list[str]:
+    return ["g++", "-std=c++20", "-O2", *native_flags("g++", "-O2"), "-fPIC", f"-I{ROOT / 'kernels' / 'hostapi'}"]
 
 
 @cache

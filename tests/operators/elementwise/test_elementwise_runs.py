@@ -14,10 +14,9 @@ from bdforge.emulator import emulate
 from bdforge.emulator.timed import TimingOptions
 from bdforge.operators import OPERATORS, Plan, plan, spec_from
 from bdforge.operators.built import render
-from bdforge.runtime import load_kernels
 from bdforge.sequences import fetch, place
 from bdforge.txn import Operation, Patch, encode
-from support.built_designs import compile_kernels
+from support.built_designs import kernels_of
 
 TILE = 64
 DESIGNS: dict[str, dict[str, Any]] = {
@@ -56,17 +55,11 @@ class Loaded:
         return len({tile.column for tile in self.plan.design.tiles})
 
 
-@pytest.fixture(scope="module")
-def loaded(tmp_path_factory) -> Callable[[str], Loaded]:
-    @cache
-    def load(name: str) -> Loaded:
-        spec = spec_from({"kind": "elementwise", "tile": TILE, **DESIGNS[name]}, "small")
-        planned = plan(spec, device_named(name if name in ("strix_halo", "phoenix") else "strix_halo"))
-        library = tmp_path_factory.mktemp("kernels") / "lib.so"
-        compile_kernels(library, planned)
-        return Loaded(planned, render(planned, []), load_kernels(library))
-
-    return load
+@cache
+def loaded(name: str) -> Loaded:
+    spec = spec_from({"kind": "elementwise", "tile": TILE, **DESIGNS[name]}, "small")
+    planned = plan(spec, device_named(name if name in ("strix_halo", "phoenix") else "strix_halo"))
+    return Loaded(planned, render(planned, []), kernels_of(planned))
 
 
 def expected(design: Loaded, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -105,7 +98,7 @@ def edges(design: Loaded) -> list[int]:
 
 
 @pytest.mark.parametrize("name", ["strix_halo", "phoenix"])
-def test_a_whole_array_is_exact(loaded, name):
+def test_a_whole_array_is_exact(name):
     design = loaded(name)
     whole = design.panel * design.columns
     for number, length in enumerate((3, design.panel + 4, whole + 1, 2 * whole + design.panel)):
@@ -113,27 +106,27 @@ def test_a_whole_array_is_exact(loaded, name):
 
 
 @pytest.mark.parametrize("name", ["one core", "three rows"])
-def test_every_kind_of_edge_is_exact(loaded, name):
+def test_every_kind_of_edge_is_exact(name):
     design = loaded(name)
     for number, length in enumerate(edges(design)):
         run_exactly(design, length, number, schedule=("in-order", "random")[number % 2], poison=number % 3 == 0)
 
 
 @pytest.mark.parametrize("name", ["one core", "three rows"])
-def test_random_lengths_are_exact(loaded, name):
+def test_random_lengths_are_exact(name):
     design, rng = loaded(name), np.random.default_rng(3)
     for number, length in enumerate(rng.integers(1, 5 * design.panel * design.columns, 25)):
         run_exactly(design, int(length), number, schedule="random")
 
 
-def test_no_order_of_events_changes_a_result(loaded):
+def test_no_order_of_events_changes_a_result():
     design = loaded("three rows")
     for seed in range(8):
         run_exactly(design, 5 * design.panel + 12, seed, schedule="random", poison=True)
 
 
 @pytest.mark.parametrize("name", ["one core", "three rows"])
-def test_one_loaded_array_serves_problem_after_problem(loaded, name):
+def test_one_loaded_array_serves_problem_after_problem(name):
     """Odd and even numbers of tiles, and columns that have none: turns go on where the last problem left them."""
     design = loaded(name)
     operations, arrays, wanted = [], [], []
@@ -153,7 +146,7 @@ def _of_arguments(operation: Operation, first: int) -> Operation:
     return replace(operation, argument=operation.argument + first) if isinstance(operation, Patch) else operation
 
 
-def test_a_timed_run_gives_the_same_and_takes_longer_for_more(loaded):
+def test_a_timed_run_gives_the_same_and_takes_longer_for_more():
     design = loaded("three rows")
     timing = TimingOptions(kernels=design.plan.kernels.cycles)
     runs = [run_exactly(design, panels * design.panel, timing=timing) for panels in (2, 8, 32)]

@@ -14,13 +14,12 @@ from bdforge.mlir import parse
 from bdforge.operators import render
 from bdforge.operators.gemm import GemmSequence, Plan, Problem, SpecError, plan_gemm, sequence, spec_from
 from bdforge.operators.gemm.resident import divided, pool_of
-from bdforge.runtime import load_kernels
 from bdforge.sequences import Builder, evaluate
 from bdforge.sequences.buffers import fetched
 from bdforge.txn import Operation, encode
 from bdforge.txn.lower import lower_module
 from bdforge.txn.operations import BlockWrite, Write
-from support.built_designs import compile_kernels, spec_content
+from support.built_designs import kernels_of, spec_content
 from support.gemm_problems import host_buffers
 
 SMALL: dict[str, Any] = {"m": 8, "k": 16, "n": 32, "residency": "b", "c_memtile_buffers": 1}
@@ -67,19 +66,9 @@ def planned(**content: Any) -> Plan:
     return plan_gemm(spec_from(spec_content(**content), "small"), device_named("strix_halo"))
 
 
-@pytest.fixture(scope="module")
-def load(tmp_path_factory):
-    libraries: dict[tuple[str, ...], Any] = {}
-
-    def loaded(**content: Any) -> Loaded:
-        plan = planned(**content)
-        if plan.host_defines not in libraries:
-            library = tmp_path_factory.mktemp("kernels") / "lib.so"
-            compile_kernels(library, plan)
-            libraries[plan.host_defines] = load_kernels(library)
-        return Loaded(plan, render(plan, []), libraries[plan.host_defines])
-
-    return loaded
+def load(**content: Any) -> Loaded:
+    plan = planned(**content)
+    return Loaded(plan, render(plan, []), kernels_of(plan))
 
 
 def division(plan: Plan, depth: int) -> dict[str, int]:
@@ -112,13 +101,13 @@ MODES = [(SMALL, 0), (SMALL, 9 * 128), ({**SMALL, "columns": 4}, 5 * 128), (FED,
 
 
 @pytest.mark.parametrize(("content", "pool"), MODES)
-def test_every_mode_is_exact_on_one_loaded_array(load, content, pool):
+def test_every_mode_is_exact_on_one_loaded_array(content, pool):
     design = load(**content, pool_bytes=pool)
     for seed, sizes in enumerate([(7, 100, 33), (33, 128, 130), (70, 120, 64)]):
         assert design.exact(sizes, seed)
 
 
-def test_twenty_adversaries_find_nothing(load):
+def test_twenty_adversaries_find_nothing():
     design = load(**SMALL, pool_bytes=6 * 128)
     for seed in range(1, 21):
         assert design.exact((40, 16 * (seed % 8 + 1), 70), seed)
@@ -127,7 +116,7 @@ def test_twenty_adversaries_find_nothing(load):
 @pytest.mark.slow
 @pytest.mark.parametrize(("K", "N"), [(2560, 3840), (2560, 2560), (2560, 640), (2560, 13824), (6912, 2560)])
 @pytest.mark.parametrize("M", [256, 515])
-def test_bitnets_shapes_are_exact(load, M, K, N):
+def test_bitnets_shapes_are_exact(M, K, N):
     """Panels of 6912 stay in part here; 515 rows are ragged."""
     assert load(**BIG).exact((M, K, N), seed=M % 2)
 
@@ -146,7 +135,7 @@ def changed(design: Loaded, planned: GemmSequence, change: Change) -> np.ndarray
     return encode(operations, mlir_device_named(design.plan.mlir_device))
 
 
-def test_room_given_away_a_pass_too_early_is_found_by_an_adversary(load):
+def test_room_given_away_a_pass_too_early_is_found_by_an_adversary():
     """Two passes, of which the first gives the panel's room away; in order nobody notices."""
     design = load(**SMALL, pool_bytes=20 * 128)
     pool = pool_of(design.plan.spec, design.plan.design)
@@ -165,7 +154,7 @@ def test_room_given_away_a_pass_too_early_is_found_by_an_adversary(load):
     assert all(design.exact(sizes, seed) for seed in range(1, 5))
 
 
-def test_nothing_stays_where_firmware_writes_between_runs(load):
+def test_nothing_stays_where_firmware_writes_between_runs():
     """Word 0 of column 0's memtile was seen to change."""
     design = load(**SMALL)
     sizes = (33, 64, 130)
@@ -193,7 +182,7 @@ def test_dram_sees_b_once(c, sizes, megabytes):
 
 
 @pytest.mark.parametrize(("content", "pool"), MODES[:4])
-def test_the_emulated_shims_move_the_bytes_of_the_sequence(load, content, pool):
+def test_the_emulated_shims_move_the_bytes_of_the_sequence(content, pool):
     design = load(**content, pool_bytes=pool)
     for sizes in [(40, 100, 33), (70, 120, 130)]:
         planned = sequence(design.plan, *sizes).traffic()

@@ -10,10 +10,9 @@ from bdforge.devices.timing import timing_of
 from bdforge.emulator import TimingOptions, emulate
 from bdforge.operators import OPERATORS
 from bdforge.operators.gemv import GemvSpec, plan_gemv
-from bdforge.runtime import load_kernels
 from bdforge.sequences import fetch, place
 from bdforge.txn import Operation, Patch, encode
-from support.built_designs import compile_kernels
+from support.built_designs import kernels_of
 
 RUNS = {"two columns": 12, "one core": 12}
 WHOLE_ARRAY_RUNS = 2
@@ -115,9 +114,8 @@ def test_time_is_little_more_than_that_of_the_bytes(product, k, most):
     assert 1 < timing.cycles_ns(report.cycles) / port_ns < most
 
 
-def test_compiled_kernels_are_those_of_the_contracts(tmp_path):
+def test_compiled_kernels_are_those_of_the_contracts():
     plan = plan_of("one core")
-    compile_kernels(tmp_path / "lib.so", plan)
-    design = Loaded(plan, loaded("one core").mlir, load_kernels(tmp_path / "lib.so"))
+    design = Loaded(plan, loaded("one core").mlir, kernels_of(plan))
     for seed, sizes in enumerate(sizes_of(design, 3)):
         design.run(sizes, seed)

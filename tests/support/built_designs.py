@@ -102,12 +102,10 @@ def compile_kernels(library: Path, plan: Plan) -> None:
 
 @cache
 def _library(sources: tuple[str, ...], macros: tuple[str, ...]) -> Path:
-    """How hosts call kernels is the same for all designs."""
-    defines, arch = [f"-D{macro}" for macro in macros], f"-D{macros[-1]}"
-    wanted = dict.fromkeys(sources, defines) | {"kernels/hostapi/entry.cc": [arch]}
-    include = ("-include", str(_stand_in(arch)), "-c")
-    objects = [_compiled(".o", *words, *include, str(ROOT / path)) for path, words in wanted.items()]
-    return _compiled(".so", "-shared", *map(str, objects))
+    """The sources and how hosts call kernels, as one source: that takes half of the time."""
+    defines, header = [f"-D{macro}" for macro in macros], _stand_in(f"-D{macros[-1]}")
+    text = "".join(f'#include "{ROOT / path}"\n' for path in (*sources, "kernels/hostapi/entry.cc"))
+    return _compiled(".so", *defines, "-include", str(header), "-shared", "-x", "c++", "-", text=text)
 
 
 def compiler_says(source: str, macros: tuple[str, ...]) -> str:
@@ -126,13 +124,13 @@ def _stand_in(*defines: str) -> Path:
     return made.with_suffix("")
 
 
-def _compiled(suffix: str, *words: str) -> Path:
-    """What g++ makes, kept by the words and all that could be included."""
+def _compiled(suffix: str, *words: str, text: str = "") -> Path:
+    """What g++ makes of the words and its input, kept by these and all that could be included."""
     command = [*_gxx(), *words]
-    kept = KEPT / f"{hashlib.sha256(repr((command, _kernel_sources())).encode()).hexdigest()}{suffix}"
+    kept = KEPT / f"{hashlib.sha256(repr((command, text, _kernel_sources())).encode()).hexdigest()}{suffix}"
     if not kept.exists():
         part = kept.with_suffix(f".{os.getpid()}")
-        subprocess.run([*command, "-o", str(part)], check=True)
+        subprocess.run([*command, "-o", str(part)], input=text, text=True, check=True)
         part.replace(kept)
     return kept
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from math import ceil
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ T = timing_of("krackan")
 
 def case(**changes) -> GemmCase:
     """Two rows by four columns whose M, K and N are not whole panels: 3 x 3 rounds of 5 steps over K = 160."""
-    facts = {
+    facts: dict[str, Any] = {
         "device": "krackan", "a": "int8", "b": "int8", "c": "int32", "m": 16, "k": 32, "n": 24, "k_mt": 32, "rows": 2,
         "columns": 4, "M": 95, "K": 130, "N": 200, "b_layout": "column",
     }  # fmt: skip
@@ -105,7 +106,8 @@ def test_a_design_s_case_has_every_fact_of_its_spec():
 
 
 def test_a_contraction_s_case_counts_its_batches():
-    facts = {name: getattr(case(), name) for name in case().__dataclass_fields__} | {"rows": 4, "columns": 2}
+    facts: dict[str, Any] = {name: getattr(case(), name) for name in case().__dataclass_fields__}
+    facts |= {"rows": 4, "columns": 2}
     found = ContractionCase(**facts, batches=5, needed=17, runs=((32, 64), (24, 24), (96, 48)))
     assert (found.rounds, found.macs) == (5 * 2 * 5, 17)
     assert found.padded_macs == 5 * 128 * 160 * 240
@@ -150,7 +152,7 @@ def test_a_tile_s_ends_are_its_passes_over_c_with_calls_and_two_locks(types: tup
 
 
 def test_c_in_parts_leaves_beside_all_but_one_part_of_two_steps():
-    facts = {"depth": 640, "kernel": 900, "overhead": 100, "stream_bytes": 8, "resume": 15}
+    facts: dict[str, Any] = {"depth": 640, "kernel": 900, "overhead": 100, "stream_bytes": 8, "resume": 15}
     drains = [core_cycles(64, 64, 64, 1, 1, 4, **facts, c_parts=count).drain for count in (1, 2, 4)]
     assert drains == [2048 + 15, 2048 + 15 - 1000, 2048 + 15 - 1500]
     assert core_cycles(64, 64, 32, 1, 1, 4, **facts, c_parts=4).drain == 0

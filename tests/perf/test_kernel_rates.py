@@ -69,3 +69,9 @@ def test_sources_can_be_left_out_of_the_fit():
     assert fewer["AIE2P", "int8", "int8", "int8"].rows == 1
     assert all_rows["AIE2P", "int8", "int8", "int8"].rows == 3
     assert ("AIE2P", "bfp16", "bfp16", "bfp16") not in fitted_kernels(frozenset({"wang-table2"}))
+
+
+@pytest.mark.parametrize(("source", "rho", "around"), [("wang-a", 4, 4 * 51), ("wang-a", 1, 51), ("taka", 4, 0)])
+def test_rates_of_a_core_have_the_switches_of_each_microkernel_taken_off(source, rho, around):
+    rate = Rate(source, "krackan", ("int8", "int8", "int8"), 64, 64, 64, rho, 64.0)
+    assert rate.cycles == 64 * 64 - around

@@ -6,10 +6,10 @@ from statistics import fmean
 import pytest
 
 from bdforge.devices import AIE2, AIE2P, DEVICES
-from bdforge.devices.types import PEAK_MACS
+from bdforge.devices.types import PEAK_MACS, TYPES
 from bdforge.operators import load_spec, operator_of, plan
 from bdforge.operators.gemm.kernels import KERNELS
-from bdforge.perf.kernels.loops import MATRIX_KERNELS
+from bdforge.perf.kernels.loops import ELEMENT_KERNELS, MATRIX_KERNELS, VECTOR_BYTES
 from bdforge.perf.kernels.published import comparisons, compiled_efficiency
 from bdforge.perf.kernels.schedule import (
     ScheduleError,
@@ -69,6 +69,23 @@ def test_passes_over_c_are_counted_by_hand():
     assert by_scales == {"finish_f32_bf16": 64 * 64 // 32 * 26}
 
 
+@pytest.mark.parametrize("kernel", MATRIX_KERNELS, ids=IDS)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_every_byte_of_a_tile_of_c_is_loaded_and_stored_once(kernel, transposed):
+    type_ = TYPES[kernel.c]
+    if type_.blocked:
+        return  # one pop and one push for 72 bytes
+    vectors = kernel.product.r * kernel.product.t * type_.bytes / VECTOR_BYTES[kernel.generation.name]
+    load, store = kernel.traffic(kernel.generation, transposed)
+    assert (len(load), len(store)) == (vectors, vectors)
+
+
+@pytest.mark.parametrize("kernel", [k for k in ELEMENT_KERNELS if k.symbol.startswith("zero")], ids=lambda k: k.symbol)
+def test_every_byte_is_zeroed_once(kernel):
+    type_ = next(type_ for type_ in TYPES.values() if type_.code == kernel.symbol.removeprefix("zero_"))
+    assert len(kernel.loop().body) * VECTOR_BYTES[kernel.generation.name] == kernel.elements * type_.bytes
+
+
 def test_ternary_unpacking_hides_beside_the_products():
     plain, ternary = (kernel_cost(f"mm_i8_{b}_i32", 64, 128, 64, generation=AIE2P) for b in ("i8", "i2"))
     assert ternary.interval == plain.interval == 4
@@ -76,6 +93,7 @@ def test_ternary_unpacking_hides_beside_the_products():
     assert ternary.bound == "slot mv+vec"
     assert ternary.cycles == plain.cycles
     assert ternary.live_registers <= 12
+    assert plain.notes == ("no memory bank stalls", f"{plain.live_registers} of 12 vector registers live")
 
 
 def test_a_transposed_a_makes_the_move_slot_the_bound_of_ternary():
@@ -211,6 +229,7 @@ def test_compiled_efficiency_falls_back_to_the_nearest_types():
     assert ternary.mean == own.mean
     assert (own.basis, ternary.basis) == ("int8 x int8 to int32", "int8 x any to int32")
     assert own.low <= own.mean <= own.high
+    assert compiled_efficiency("int8", "int8", "bf16", AIE2P).basis == "int8 x any to any"
     assert compiled_efficiency("int16", "int16", "int32", AIE2P).basis == "all types"
 
 
@@ -235,6 +254,8 @@ def test_compiled_efficiency_falls_back_to_the_nearest_types():
             "block of 6 micro-tiles exceeds the 5 free",
         ),
         ("unscale_i32", (8, 0, 8), {}, "m · n = 64 is no positive multiple of 256"),
+        ("zero_i32", (0, 0, 64), {}, "m · n = 0 is no positive multiple of 16"),
+        ("zero_i32", (-8, 0, -8), {}, "m · n = 64 is no positive multiple of 16"),
     ],
 )
 def test_what_cannot_be_costed_is_refused(kernel, sizes, options, message):

@@ -262,6 +262,14 @@ def test_micro_batches_take_turns():
     assert overlapped_ms(model, npu, cpu, 1) == pytest.approx(10.5)
 
 
+def test_of_an_odd_number_of_tokens_the_larger_half_is_a_micro_batch():
+    found = layers(BITNET, 3, (), published)
+    npu = [part for part in layers(BITNET, 2, (), published).parts if part.where == "NPU"]
+    cpu = [part for part in found.parts if part.where == "CPU"]
+    assert found.overlapped_ms == pytest.approx(overlapped_ms(BITNET, npu, cpu, 2))
+    assert layers(BITNET, 1, (), published).overlapped_ms is None
+
+
 def test_attention_grows_from_batch_to_batch():
     """A stage of attention and a product of no time: the second batch's 3 ms of 4 come behind the first's 1."""
     model = Model("looks back", (Linear("a", 8, 8, 1),), {}, (ATTENTION,), "", (Stage(("a",), {ATTENTION: 1.0}),))

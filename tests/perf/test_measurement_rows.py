@@ -115,6 +115,18 @@ def test_synchronous_bds_are_told_by_a_column_or_by_the_notes():
     assert [case.bd_overlap for case in cases] == [True, False, False, True]
 
 
+def test_unknown_layouts_slabs_and_overlap_are_those_of_the_types_and_of_the_notes():
+    packed = row_from({**KRACKAN, "dtype_b": "i2", "b_layout": ""}).case
+    assert (packed.b_layout, packed.assumed) == ("packed", ("b_layout=packed",))
+    wide = {"dtype_a": "bf16", "dtype_b": "bf16", "dtype_c": "bf16"}
+    assert row_from({**KRACKAN, **wide, "k_mt": ""}).case.k_mt == 216  # half as many elements in as many bytes
+    noted = row_from({**KRACKAN, "notes": "without BD overlap"}).case
+    assert noted.assumed == ("bd_overlap=no (source and notes)",)
+    alone = {**KRACKAN, "rows": "1", "cols": "1", "M": "", "K": "", "N": ""}
+    assert row_from(alone).case.c_buffers == 2  # whatever the table says, without the wait for C
+    assert row_from({**alone, "M": "128"}).case.c_buffers == 1
+
+
 def test_short_names_of_columns_are_accepted():
     short = {name: value for name, value in KRACKAN.items() if name not in ("m_ct", "k_ct", "n_ct", "cols")}
     header = [name for name in REQUIRED if name in short]

@@ -1,7 +1,10 @@
 """Pictures: what is on them, in both formats, and what the command line refuses."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,12 +12,14 @@ import pytest
 from bd_patterns import Pattern
 from bdforge import cli
 from bdforge.devices import device_named
+from bdforge.devices.timing import timing_of
 from bdforge.operators.gemm import Problem, load_spec, plan_gemm, spec_from
 from bdforge.perf import BOUNDS, GemmCase, estimate, measured_rows
 from bdforge.perf.bounds.case import case_of
+from bdforge.perf.plots.figure import PlotError
 from bdforge.perf.plots.pattern import natural_width, order_grid
-from bdforge.perf.plots.roofline import intensity, modelled_point, published_points
-from bdforge.perf.plots.sweep import BOUND_COLORS, sweep
+from bdforge.perf.plots.roofline import intensity, modelled_point, published_points, roofs
+from bdforge.perf.plots.sweep import BOUND_COLORS, depths, sweep
 from bdforge.perf.plots.utilisation import tile_shares
 from bdforge.perf.timed import timed
 from bdforge.perf.tune.reasons import LIFTS
@@ -178,3 +183,30 @@ def test_every_bound_has_a_colour_of_its_own_and_something_that_lifts_it():
     assert len({BOUND_COLORS[bound] for bound in BOUNDS}) == len(BOUNDS)
     assert all(LIFTS[bound] for bound in BOUNDS)
     assert set(BOUND_COLORS) | set(LIFTS) == set(BOUNDS)
+
+
+def test_depths_of_a_sweep_end_behind_k_or_with_the_bds_of_a_channel():
+    case = GemmCase(device="krackan", a="int8", b="int8", c="int8", m=64, k=64, n=64, k_mt=64, rows=4, columns=8,
+                    M=256, K=128, N=512)  # fmt: skip
+    assert depths(case) == [64, 128]
+    assert depths(replace(case, K=129)) == [64, 128, 192]
+    assert depths(replace(case, K=4096)) == [64 * slices for slices in range(1, 13)]
+
+
+def test_a_tile_shows_its_busiest_channel_and_a_core_its_kernels():
+    channels = [SimpleNamespace(tile_kind="shim", place=(0, 0), name=f"MM2S {i}", busy_cycles=b) for i, b in
+                enumerate((30, 50, 40))]  # fmt: skip
+    channels.append(SimpleNamespace(tile_kind="core", place=(0, 2), name="S2MM 0", busy_cycles=100))
+    core = SimpleNamespace(place=(0, 2), name="core", busy={"mm": 20, "zero": 5, "kernel calls": 9, "core program": 9})
+    report: Any = SimpleNamespace(cycles=100, channels=channels, cores=[core])
+    assert tile_shares(report) == {(0, 0): ("shim", "MM2S 1", 0.5), (0, 2): ("core", "core", 0.25)}
+    with pytest.raises(PlotError, match="the run took no time"):
+        tile_shares(SimpleNamespace(cycles=0))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("device", "types", "peak"),
+    [("strix_halo", ("int8", "int8"), 2 * 512 * 32 * 1.8e9), ("phoenix", ("int8", "int8"), 2 * 256 * 16 * 1e9)],
+)
+def test_the_roof_is_what_all_cores_multiply(device, types, peak):
+    assert roofs(device, *types) == (pytest.approx(peak / 1e12), timing_of(device).dram_read_gb_s)

@@ -25,8 +25,8 @@ def lines(shown: object) -> list[str]:
 
 @pytest.mark.parametrize(
     ("share", "drawn"),
-    [(0, ""), (1 / 320, "▏"), (7 / 320, "▉"), (8 / 320, "█"), (0.5, "█" * 20), (1, "█" * 40), (2, "█" * 40),
-     (-1, "")],
+    [(0, ""), (1 / 320, "▏"), (1.6 / 320, "▎"), (7 / 320, "▉"), (8 / 320, "█"), (0.5, "█" * 20), (1, "█" * 40),
+     (2, "█" * 40), (-1, "")],
 )  # fmt: skip
 def test_bars_are_drawn_in_eighths_of_a_character(share: float, drawn: str):
     assert bar(share) == drawn
@@ -40,7 +40,9 @@ def test_an_estimate_shows_its_units_and_parts_largest_first():
         f"{found.time_us:.0f} us (modelled), bound: {found.bound}"
     )
     overlapping = [line for line in shown if "(overlapping)" in line]
-    assert [line.split(" (")[0].strip() for line in overlapping] == sorted(found.parallel, key=found.parallel.get)[::-1]
+    assert [line.split(" (")[0].strip() for line in overlapping] == sorted(
+        found.parallel, key=lambda name: -found.parallel[name]
+    )
     for line in overlapping:
         name, _, rest = line.partition(" (overlapping)")
         assert rest.split()[0] == f"{found.parallel[name.strip()]:.0f}"

@@ -1,5 +1,6 @@
 """`bdforge tune`: its design file, its messages, and the tuned design of this project."""
 
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,7 @@ def test_tune_writes_a_design_with_reasons_that_can_be_planned(run, tmp_path):
     assert "Nothing here was measured" in text
     assert "the next best" in text
     assert "as emulation corrects it" in text
+    assert re.findall(r"N = (\d+)(.*)", text) == [("300", ""), ("64", " # 3 times")]
     code, _, again = run("tune", "--shapes", "100x40x300,64x32x64*3", "--finalists", "1")
     assert code == 0
     assert "parts taken over" in again

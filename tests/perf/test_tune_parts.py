@@ -1,19 +1,25 @@
 """What a tuner reads, ranks, reduces and tells, piece by piece and at its limits."""
 
+import re
 from dataclasses import replace
+from math import ceil
 from types import SimpleNamespace
 
 import pytest
 
-from bdforge.devices import device_named
-from bdforge.operators.gemm import Problem, load_spec
+from bdforge.devices import AIE2P, device_named
+from bdforge.devices.timing import timing_of
+from bdforge.operators.gemm import Problem, load_spec, plan_gemm
 from bdforge.operators.specs import LARGEST_SIZE
 from bdforge.perf import PerfError, native
+from bdforge.perf.kernels.schedule import kernel_cost
 from bdforge.perf.native import native_problems
+from bdforge.perf.timed import scheduled_cycles
+from bdforge.perf.tune import tuner
 from bdforge.perf.tune.design import _value, design_name, finalist_line
 from bdforge.perf.tune.emulate import Emulated, reduced
-from bdforge.perf.tune.reasons import Verdict
-from bdforge.perf.tune.search import KEPT, Part, Ranked, Search, fastest
+from bdforge.perf.tune.reasons import Verdict, _changed, alternatives
+from bdforge.perf.tune.search import KEPT, Part, Ranked, Search, fastest, search_part
 from bdforge.perf.tune.shapes import shapes
 from bdforge.perf.tune.space import B_LAYOUTS, FIELDS, Candidates, core_holds, search_space
 from bdforge.perf.tune.state import identity
@@ -212,3 +218,58 @@ def test_candidates_are_picked_by_row_and_by_mask():
     assert (len(found), found.row(1)) == (3, rows[1])
     assert [found[found.m > 8].row(i) for i in range(2)] == rows[1:]
     assert len(Candidates.of([])) == 0
+
+
+def test_kernels_in_emulated_time_have_stalls_unless_they_were_measured_with_them():
+    """The ideal schedule takes stalls on top; a compiled kernel's share of a loop nest holds them already."""
+    plan = plan_gemm(SPEC, device_named("strix_halo"))
+    multiply, tile = plan.kernel.multiply, plan.spec.tile
+    cost = kernel_cost(multiply, tile.m, tile.k, tile.n, generation=AIE2P, a_rows=tile.m // plan.spec.buffers.rho)
+    stall = timing_of("strix_halo").core_bank_stall
+    assert stall > 1
+    assert scheduled_cycles(plan)[multiply] == ceil(cost.cycles * stall)
+    assert scheduled_cycles(plan, "sequential", 0.8)[multiply] == ceil(cost.sequential_cycles / 0.8)
+
+
+def test_designs_that_cannot_run_do_not_count_and_come_last(monkeypatch):
+    """The fastest by the model is passed over; of two others, the one that emulation slows down less is first."""
+    best = [ranked(float(m), m=m) for m in (8, 16, 24, 32)]
+    ratios = {8: None, 16: 40.0, 24: 10.0, 32: 1.0}
+
+    def emulated(_, candidate):
+        if (ratio := ratios[candidate[0]]) is None:
+            raise PerfError("it stops")
+        return Emulated((1, 1, 1), ratio, 10.0)
+
+    monkeypatch.setattr(tuner, "emulated", emulated)
+    monkeypatch.setattr(tuner, "_fixed_us", lambda *_: 0.0)
+    wanted = Search(replace(SPACE, fixed=(("m", (8,)),)), "fitted", ((Problem(64, 64, 64), 1),))
+    found = tune(wanted, lambda *_: iter([Part(8, 4, 4, tuple(best))]), finalists=2).finalists
+    assert [(f.ranked.candidate[0], f.time_us) for f in found] == [(24, 24.0), (16, 64.0), (8, 8.0)]
+    assert [f.passed_over for f in found] == ["", "", "it stops"]
+
+
+@pytest.mark.parametrize(("rho", "parts"), [(1, False), (2, True), (6, True), (7, False)])
+def test_c_leaves_in_two_to_six_parts_of_designs_whose_b_stays(rho: int, parts: bool):
+    space = replace(SPACE, residency="b")
+    assert bool(space.c_in_parts(rho, 64, 256)) is parts
+    assert not space.c_in_parts(rho, 64, 192)  # an odd number of slices
+    assert not SPACE.c_in_parts(rho, 64, 256)
+    assert not replace(space, c="bfp16").c_in_parts(rho, 64, 256)
+
+
+@pytest.mark.parametrize(("k", "k_mt"), [(32, 128), (96, 96), (128, 128), (256, 256), (16, 128)])
+def test_slabs_keep_their_depth_when_k_changes(k: int, k_mt: int):
+    found = dict(zip(FIELDS, _changed(ranked().candidate, "k", k, 1), strict=True))
+    assert (found["k"], found["k_mt"], found["c_memtile_buffers"]) == (k, k_mt, 1)
+
+
+def test_no_other_choice_is_faster_than_the_best_of_its_part():
+    fixed = (("m", (32,)), ("rho", (1, 2)))
+    wanted = Search(replace(SPACE, fixed=fixed), "fitted", ((Problem(512, 64, 512), 1),))
+    best = search_part(wanted, 32).best[0].candidate
+    told = [line for line in alternatives(wanted, best) if not line.startswith("m = ")]
+    changes = [float(change) for line in told for change in re.findall(r"takes ([+-][\d.]+)% of the time", line)]
+    assert len(changes) > 3
+    assert all(change >= 0 for change in changes), told
+    assert any(change > 0 for change in changes), told

@@ -67,7 +67,7 @@ TrafficOf = Callable[[Generation, bool], Traffic]
 
 def c_int32(generation: Generation, transposed: bool) -> Traffic:
     if transposed:
-        return _turned_int32(generation)
+        return _turned_words(generation, 4)
     return _repeated(4, (_form(generation, "load sums"),), (_form(generation, "store sums"),))
 
 
@@ -89,8 +89,11 @@ def _narrow_integers(generation: Generation, transposed: bool, count: int, ratio
 
 
 def c_f32(generation: Generation, transposed: bool) -> Traffic:
-    if generation == AIE2P or transposed:
+    """AIE2's micro-tile of C is half as large as that of integers."""
+    if generation == AIE2P:
         return c_int32(generation, transposed)
+    if transposed:
+        return _turned_words(AIE2, 2)
     return _repeated(2, (_form(AIE2, "load sums"),), (_form(AIE2, "store sums"),))
 
 
@@ -110,14 +113,14 @@ def c_bfp16(generation: Generation, transposed: bool) -> Traffic:
     return _repeated(1, load, tuple(_form(generation, f"{what} blocks") for what in ("store", "close")))
 
 
-def _turned_int32(generation: Generation) -> Traffic:
-    """A 32-bit tile of four registers is transposed in two rounds of shuffles."""
+def _turned_words(generation: Generation, count: int) -> Traffic:
+    """A tile of `count` registers with 32-bit elements is transposed in two rounds of shuffles."""
     turn, enter_x, store = shuffle(generation), load(generation, "").form, _form(generation, "store")
     if generation == AIE2:
         enter, leave = (timed_form(AIE2, "VMOV_mv_x", **kinds) for kinds in ({"dst": "bm"}, {"src": "bm"}))
-        return _repeated(4, (enter_x, turn, turn, enter), (leave, turn, turn, store))
+        return _repeated(count, (enter_x, turn, turn, enter), (leave, turn, turn, store))
     enter, leave = timed_form(AIE2P, "VSHUFFLE_vec_shuffle_bm"), timed_form(AIE2P, "VMOV_alu_mv_mv_x", src="bm")
-    return _repeated(4, (enter_x, turn, enter), (leave, turn, turn, store))
+    return _repeated(count, (enter_x, turn, enter), (leave, turn, turn, store))
 
 
 def _turned_narrow(generation: Generation, count: int, ratio: str) -> Traffic:

@@ -11,12 +11,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bdforge.devices import device_named
-from bdforge.operators import manifest
-from bdforge.operators.contraction import ContractionPlan, contraction, plan_contraction
+from bdforge.operators import Plan, manifest
+from bdforge.operators.contraction import contraction, plan_contraction
 from bdforge.operators.contraction.price import useful
 from bdforge.operators.gemm import load_spec, plan_gemm
 from bdforge.perf import estimate
@@ -36,10 +36,10 @@ def cases() -> list[tuple[str, str, dict[str, int]]]:
     return [(r["id"], r["einsum"], {p[0]: int(p[2:]) for p in r["sizes"].split()}) for r in rows]
 
 
-def cpp_seconds(plans: Sequence[ContractionPlan]) -> list[float | None]:
-    """Median times from sizes to words; None without g++."""
+def cpp_seconds(plans: Sequence[Plan], runs: Sequence[tuple[int, Mapping[str, int]]]) -> list[float | None]:
+    """Median times from sizes to words of runs, (number of a plan, sizes); None without g++."""
     if shutil.which("g++") is None:
-        return [None] * len(plans)
+        return [None] * len(runs)
     tests, facts = ROOT / "tests" / "host", [json.loads(json.dumps(manifest(plan, ())["sequence"])) for plan in plans]
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder) / "designs.cc", Path(folder) / "driver"
@@ -49,8 +49,8 @@ def cpp_seconds(plans: Sequence[ContractionPlan]) -> list[float | None]:
         driver = str(tests / "sequence_driver.cc")
         subprocess.run(["g++", *options, "-O2", driver, f"{program}.o", "-o", str(program)], check=True)
         lines = [
-            " ".join(map(str, (number, *(plan.problem.sizes[name] for name in plan.program.parameters))))
-            for number, plan in enumerate(plans)
+            " ".join(map(str, (number, *(sizes.get(name, 0) for name in plans[number].program.parameters))))
+            for number, sizes in runs
         ]
         printed = subprocess.run(
             [program, "time"], input="\n".join(lines), text=True, capture_output=True, check=True
@@ -67,8 +67,9 @@ def main() -> None:
         start = time.perf_counter()
         plans.append(plan_contraction(contraction(expression, sizes), gemm, once="AB"))
         seconds.append(time.perf_counter() - start)
+    times = cpp_seconds(plans, [(number, plan.problem.sizes) for number, plan in enumerate(plans)])
     print(ROW.format("#", "einsum", "plan ms", "C++ ms", "steps", "KiB", "us", "GFLOPS", "useful", "staged"))
-    for (number, expression, _), plan, took, cpp in zip(cases(), plans, seconds, cpp_seconds(plans), strict=True):
+    for (number, expression, _), plan, took, cpp in zip(cases(), plans, seconds, times, strict=True):
         found, sequence = estimate(contraction_case(plan)), plan.sequence(plan.problem)
         staged = "".join(side.name for side in plan.sides if side.staged) or "none"
         print(

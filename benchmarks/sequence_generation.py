@@ -5,18 +5,14 @@ a generation in Python (the plan's addresses known, BD words seen before) and in
 words per output tile of a core. Then how a stream grows with the number of tiles M*N/(m*n). Measured on this host.
 """
 
-import json
-import shutil
 import statistics
-import subprocess
-import tempfile
 import time
 from pathlib import Path
 
+from contractions import cpp_seconds
+
 from bdforge.devices import device_named
-from bdforge.operators import manifest
-from bdforge.operators.gemm import Plan, load_spec, plan_gemm, sequence, spec_from
-from bdforge.sequences.cpp import cpp_sequence
+from bdforge.operators.gemm import AXES, Plan, load_spec, plan_gemm, sequence, spec_from
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = {
@@ -47,26 +43,17 @@ def python_seconds(plan: Plan, shape: Shape) -> float:
     return statistics.median(times)
 
 
-def cpp_seconds(plan: Plan, shapes: list[Shape]) -> list[float | None]:
-    """Median times of the C++ header; None without g++."""
-    if shutil.which("g++") is None:
-        return [None] * len(shapes)
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "designs.inc").write_text(cpp_sequence(json.loads(json.dumps(manifest(plan, ())))["sequence"]))
-        program = Path(folder) / "driver"
-        source = ROOT / "tests" / "host" / "sequence_driver.cc"
-        options = ["-std=c++17", "-O2", f"-I{folder}", f"-I{ROOT / 'host' / 'include'}"]
-        subprocess.run(["g++", *options, str(source), "-o", str(program)], check=True)
-        lines = "\n".join(f"0 {m} {k} {n}" for m, k, n in shapes)
-        printed = subprocess.run([program, "time"], input=lines, text=True, capture_output=True, check=True).stdout
-    return [float(line) / 1e6 for line in printed.split()]
-
-
 def table(plan: Plan, title: str, shapes: list[Shape]) -> list[tuple[float, float | None]]:
     """Print one row for each shape and return the times."""
     print(f"\n{title}")
     print(ROW.format("M x K x N", "Python ms", "C++ ms", "steps", "operations", "bytes", "tiles", "words/tile"))
-    times = list(zip([python_seconds(plan, s) for s in shapes], cpp_seconds(plan, shapes), strict=True))
+    times = list(
+        zip(
+            [python_seconds(plan, s) for s in shapes],
+            cpp_seconds([plan], [(0, dict(zip(AXES, s, strict=True))) for s in shapes]),
+            strict=True,
+        )
+    )
     for shape, (python, cpp) in zip(shapes, times, strict=True):
         c = sequence(plan, *shape).counts()
         milliseconds = f"{1e3 * python:.2f}", "-" if cpp is None else f"{1e3 * cpp:.3f}"

@@ -10,7 +10,7 @@ import numpy as np
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 HERE = Path(__file__).resolve().parent
-REFERENCE = KERNELS / "reference" / "reference.cc"
+REFERENCES = KERNELS / "reference"
 ENTRY = KERNELS / "hostapi" / "entry.cc"
 ALIGNMENT_BYTES = 64
 MESSAGE_BYTES = 512
@@ -34,8 +34,9 @@ def tile_options(m: int, k: int, n: int) -> list[str]:
 
 
 def sources(*names: str) -> list[Path]:
-    """Kernel files by symbol; "reference" is the file of all references."""
-    return [REFERENCE if name == "reference" else KERNELS / f"{name}.cc" for name in names]
+    """Files of kernels by symbol; "reference" and "floats" are those of all references."""
+    files = [(REFERENCES / f"{name}.cc", KERNELS / f"{name}.cc") for name in names]
+    return [reference if reference.is_file() else kernel for reference, kernel in files]
 
 
 def compile_without_warning(*options: str | Path) -> None:
@@ -45,9 +46,9 @@ def compile_without_warning(*options: str | Path) -> None:
 
 
 class Library:
-    """A shared library of kernels, compiled without a warning. `entry` is ENTRY or its object file."""
+    """A shared library of kernels, compiled without a warning. `entry` is the object file by which hosts call them."""
 
-    def __init__(self, path: Path, sources: Sequence[Path], *options: str, entry: Path = ENTRY):
+    def __init__(self, path: Path, sources: Sequence[Path], *options: str, entry: Path):
         compile_without_warning("-shared", *options, *sources, entry, "-o", path)
         self.library = ctypes.CDLL(str(path))
 

@@ -7,7 +7,7 @@ must keep are checked apart from that.
 import ml_dtypes
 import numpy as np
 import pytest
-from kernel_library import ARCH, KERNELS, Library, aligned_copy, sources, tile_options
+from kernel_library import aligned_copy
 from micro_tiles import from_micro_tiles, micro_tiled, packed_b
 
 from bdforge.formats import decode, encode, error_bound, pack_bfp16, rounded, unpack_bfp16
@@ -16,7 +16,6 @@ BF16 = ml_dtypes.bfloat16
 MICRO = {"aie2p": (8, 8, 8), "aie2": (4, 8, 4)}
 DTYPES = {"bf16": BF16, "f32": np.float32, "bfp16": np.uint8}
 AS_BUILT = ("-O3", "-march=native")
-REFERENCE = KERNELS / "reference" / "floats.cc"
 
 # generation, kernel, (m, k, n), rho, macros: odd numbers of micro-tiles both ways, one micro-tile, every transpose
 CASES = [
@@ -47,9 +46,9 @@ class Case:
         self.zero = f"zero_{self.type_c}"
         self.blocks = generation == "aie2p"
         shape = [f"-DMICRO_{name}={size}" for name, size in zip("RST", MICRO[generation], strict=True)]
-        speed = AS_BUILT if tile == (64, 64, 64) else ("-O0",)
+        speed = AS_BUILT if tile == (64, 64, 64) else ()
         options = (*speed, f"-DDIM_RHO={rho}", *shape, *(f"-D{macro}" for macro in macros))
-        self.library = build(generation, (kernel, self.zero), tile, *options)
+        self.library = build(generation, (kernel, self.zero, "floats"), tile, *options)
 
     def a_tile(self, a):
         if self.type_a == "bfp16":
@@ -126,25 +125,9 @@ def small_integers(rng, shape):
     return rng.integers(-11, 12, shape)
 
 
-@pytest.fixture(scope="session")
-def float_library(tmp_path_factory, entry):
-    """Kernels of a generation with the references of floats, by name, tile and further g++ options."""
-    built = {}
-
-    def build(generation, names, tile, *options):
-        key = generation, names, tile, options
-        if key not in built:
-            path = tmp_path_factory.mktemp("floats") / "kernels.so"
-            files = [*sources(*names), REFERENCE]
-            built[key] = Library(path, files, *ARCH[generation], *options, *tile_options(*tile), entry=entry)
-        return built[key]
-
-    return build
-
-
 @pytest.fixture(params=CASES, ids=lambda case: "-".join(map(str, case)))
-def case(request, float_library):
-    return Case(float_library, *request.param)
+def case(request, kernel_library):
+    return Case(kernel_library, *request.param)
 
 
 @pytest.mark.parametrize("draw", [normal, wide, huge_and_tiny])

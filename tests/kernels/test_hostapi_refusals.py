@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from kernel_library import PLAIN, KernelError, aligned, gxx
+from kernel_library import KernelError, aligned, gxx
 
 from support.api_probes import PRELUDE, Probe, probes, unit
 
@@ -105,8 +105,8 @@ def test_alignment_is_demanded_by_access_width(probe, bits, alignment):
             probe.call(f"load_{bits}", target, source)
 
 
-def test_a_512_bit_access_needs_only_32_bytes_on_aie2(gemm_library):
-    library = gemm_library(40, 24, 64, *PLAIN, "-D__AIE_ARCH__=20")
+def test_a_512_bit_access_needs_only_32_bytes_on_aie2(kernel_library):
+    library = kernel_library("aie2", ("zero_i32",), (40, 24, 64))
     library.call("zero_i32", aligned(40 * 64, "int32", 32))
     with pytest.raises(KernelError, match="16 bytes past a 32-byte boundary"):
         library.call("zero_i32", aligned(40 * 64, "int32", 16))

@@ -56,7 +56,7 @@ def test_finish_matches_numpy_and_touches_nothing_else(kernel_library, case):
     scale = field_scale(n) if fields else np.ones(n, int)
 
     kernel = f"finish_i32_{out}"
-    options = ["-O0", f"-DMICRO_R={r}", *(f"-D{x}" for x in macros)]
+    options = [f"-DMICRO_R={r}", *(f"-D{x}" for x in macros)]
     library = kernel_library(generation, (kernel, "reference"), (m, k, n), *options)
     expected = micro_tiled(np.maximum(narrowed(c + bias, shift, dtype), 0 if relu else LOWEST), r, t, turned)
     for name in (kernel, f"{kernel}_ref"):
@@ -74,7 +74,7 @@ def test_a_result_is_rounded_in_every_mode_of_a_spec(kernel_library, mode):
     c = np.arange(-m * n // 2, m * n // 2).reshape(m, n)
     c[0, :4] = [-(2**20), 2**20, -128 * 8 - 4, 127 * 8 + 4]
     exact = [[ROUND[mode](Fraction(int(value), 8)) for value in row] for row in c]
-    library = kernel_library("aie2p", ("finish_i32_i8",), tile, "-O0", "-DMICRO_R=8", "-DSHIFT=3", f"-DROUNDING={mode}")
+    library = kernel_library("aie2p", ("finish_i32_i8",), tile, "-DMICRO_R=8", "-DSHIFT=3", f"-DROUNDING={mode}")
     buffer = aligned_copy(np.concatenate([micro_tiled(c, 8, 8), np.full(LAST_BYTES, 7)]), np.int32)
     library.call("finish_i32_i8", buffer)
     np.testing.assert_array_equal(buffer.view(np.int8)[: m * n], micro_tiled(np.clip(exact, -128, 127), 8, 8))
@@ -82,7 +82,7 @@ def test_a_result_is_rounded_in_every_mode_of_a_spec(kernel_library, mode):
 
 def test_a_scaled_bias_is_clamped_and_its_sum_wraps(kernel_library):
     m, _, n = tile = 8, 8, 32
-    options = ("-O0", "-DMICRO_R=8", "-DFIELD_SCALED", "-DBIAS", "-DSHIFT=3")
+    options = ("-DMICRO_R=8", "-DFIELD_SCALED", "-DBIAS", "-DSHIFT=3")
     library = kernel_library("aie2p", ("finish_i32_i32", "reference"), tile, *options)
     bias = np.full(n, 2**30) - np.arange(n)
     c = np.random.default_rng(10).integers(-5, 5, (m, n)) * field_scale(n)
@@ -102,7 +102,7 @@ def test_unscale_divides_by_the_scale_of_fields_and_rectifies(kernel_library, ge
     r, _, t = MICRO[generation, "i2"]
     c = np.random.default_rng(7).integers(-(2**24), 2**24, (m, n))
     for macros, lowest in (((), LOWEST), (("-DRELU", "-DSHIFT=3"), 0)):
-        library = kernel_library(generation, ("unscale_i32",), tile, "-O0", *macros)
+        library = kernel_library(generation, ("unscale_i32",), tile, *macros)
         buffer = aligned_copy(micro_tiled(c * field_scale(n), r, t), np.int32)
         library.call("unscale_i32", buffer)
         assert np.array_equal(buffer, micro_tiled(np.maximum(c, lowest), r, t))
@@ -142,7 +142,7 @@ def test_scaled_results_stay_within_the_stated_error(kernel_library, case):
     bias = rng.uniform(-50, 50, n if biased else 0).astype(np.float32)
     epilogue = aligned_copy(np.concatenate([row_scales, column_scales, bias]), np.float32)
 
-    options = ["-O0", f"-DARRAY_ROWS={rows_of_array}", *(f"-D{x}" for x in macros)]
+    options = [f"-DARRAY_ROWS={rows_of_array}", *(f"-D{x}" for x in macros)]
     library = kernel_library(generation, ("finish_i32_bf16",), (m, k, n), *options)
     scale = field_scale(n) if fields else np.ones(n, int)
     for core_row in (0, 3):
@@ -162,7 +162,7 @@ def test_scaled_results_stay_within_the_stated_error(kernel_library, case):
 
 def test_scales_of_one_give_small_sums_back(kernel_library):
     m, _, n = tile = 8, 8, 32
-    library = kernel_library("aie2p", ("finish_i32_bf16",), tile, "-O0", "-DARRAY_ROWS=2", "-DFIELD_SCALED")
+    library = kernel_library("aie2p", ("finish_i32_bf16",), tile, "-DARRAY_ROWS=2", "-DFIELD_SCALED")
     c = np.random.default_rng(9).integers(-256, 257, (m, n))  # 8 bits of a significand
     buffer = aligned_copy(micro_tiled(c * field_scale(n), 8, 8), np.int32)
     library.call("finish_i32_bf16", aligned_copy(np.ones(2 * m + n), np.float32), buffer, 1)

@@ -48,7 +48,7 @@ class Case:
         self.turned = [f"{name}_TRANSPOSED" in macros for name in "ABC"]
         self.shift = next((int(macro[6:]) for macro in macros if macro.startswith("SHIFT=")), 0)
         shape = [f"-DMICRO_{name}={size}" for name, size in zip("RST", (self.r, self.s, self.t), strict=True)]
-        speed = AS_BUILT if tile == (64, 128, 64) else ("-O0",)
+        speed = AS_BUILT if tile == (64, 128, 64) else ()
         options = [*speed, f"-DDIM_RHO={rho}", *shape, *(f"-D{macro}" for macro in macros)]
         self.library = build(generation, (kernel, *others), tile, *options)
 
@@ -123,7 +123,7 @@ def test_another_rounding_can_be_chosen(kernel_library):
 @pytest.mark.parametrize("name", ["zero_i8", "zero_i16", "zero_i32"])
 @pytest.mark.parametrize(("generation", "tile"), [("aie2p", (24, 8, 8)), ("aie2", (4, 8, 8))])
 def test_zero_clears_the_tile_and_nothing_else(kernel_library, generation, tile, name):
-    library = kernel_library(generation, ("zero_i8", "zero_i16", "zero_i32"), tile, "-O0")
+    library = kernel_library(generation, ("zero_i8", "zero_i16", "zero_i32"), tile)
     elements = tile[0] * tile[2]
     c = aligned_copy(np.full(2 * elements, 77), DTYPES[name[5:]])
     library.call(name, c)

@@ -143,6 +143,8 @@ def _elfs(
     elfs: Mapping[tuple[int, int], Path | str | CoreProgram], module: ModuleOp
 ) -> dict[tuple[int, int], Path | CoreProgram]:
     """Programs by core; ArgumentError where the text has no core that could run one."""
+    if not elfs:
+        return {}
     there = {(op.tile.column, op.tile.row) for op in module.walk() if isinstance(op, CoreOp)}
     for place in elfs:
         if place not in there:

@@ -23,14 +23,15 @@ def choose(
     that others load are left out. With `runs_words`, instruction words take the sequence's place: it only points at a
     device.
     """
-    devices = [op for op in module.walk() if isinstance(op, DeviceOp)]
+    found = [op for op in module.walk() if isinstance(op, DeviceOp | RuntimeSequenceOp)]
+    devices = [op for op in found if isinstance(op, DeviceOp)]
     if not devices:
         raise DesignError(f"{file}: there is no aie.device")
-    sequences = [op for op in module.walk() if isinstance(op, RuntimeSequenceOp)]
+    sequences = [op for op in found if isinstance(op, RuntimeSequenceOp)]
     if device is not None:
         devices = [op for op in devices if op.symbol == device]
         if not devices:
-            names = ", ".join(op.symbol for op in module.walk() if isinstance(op, DeviceOp))
+            names = ", ".join(op.symbol for op in found if isinstance(op, DeviceOp))
             raise DesignError(f"{file}: there is no device {device!r}; there is {names}")
         sequences = [op for op in sequences if _parent(op) is devices[0]]
     if runs_words and sequence is None and len(homes := {_parent(op) for op in sequences if not _is_called(op)}) == 1:

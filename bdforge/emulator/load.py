@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -61,8 +62,10 @@ class _Policy:
 
     def __init__(self, strictness: Strictness) -> None:
         self._strictness = strictness
+        self.silent = True
 
     def fault(self, name: str, error: Exception) -> None:
+        self.silent = False
         if self._strictness.permits(name) or name in CAUTIONS:
             self._strictness.fault(name, DesignError(first_line(error)))
             return
@@ -70,10 +73,18 @@ class _Policy:
         raise error
 
     def caution(self, name: str, warning: str) -> None:
+        self.silent = False
         if name in ("pad-value", "buffer-overlap"):
             raise DesignError(warning)
         if name != "token-route":  # the wait itself tells
             self._strictness.caution(name, warning)
+
+
+@lru_cache(maxsize=4)
+def _kept(device: DeviceOp) -> list[Lowered]:
+    """A place for what a text lowers to where no strictness and no file has a say: a text is run more often than it
+    changes."""
+    return []
 
 
 class Configuration:
@@ -113,20 +124,26 @@ class Configuration:
 
     def _lowered(self, device: DeviceOp) -> Lowered:
         """The text's register writes; DesignError for what registers cannot hold and for routes that are none."""
-        strictness = self.array.strictness
+        if (kept := _kept(device)) and not self.array.elfs:
+            return kept[0]
+        strictness, policy = self.array.strictness, _Policy(self.array.strictness)
         for bd in (bd for op in device.body.block.ops if isinstance(op, DmaProgramOp) for bd in op.bds):
             check_memory(bd)
         try:
             for name, caution in flow_cautions(device):
+                policy.silent = False
                 strictness.caution(name, caution)
-            _check_routes(device, strictness)
+            _check_routes(device, policy)
             given = {at: elf.code if isinstance(elf, CoreProgram) else elf for at, elf in self.array.elfs.items()}
-            return configuration(device, program_of, _Policy(strictness), given)
+            found = configuration(device, program_of, policy, given)
         except (LoweringError, RoutingError) as error:
             raised = DesignError(first_line(error))
             for note in getattr(error, "__notes__", ()):
                 raised.add_note(note)
             raise raised from None
+        if policy.silent and not found.elf_files:
+            kept.append(found)
+        return found
 
     def views(self) -> dict[str, np.ndarray]:
         """Memory of every named buffer; bytes where numpy has no such element, also of each block of floats."""
@@ -221,13 +238,13 @@ def check_memory(bd: DmaBdOp) -> None:
         raise DesignError(f"{location(bd)}: a static BD needs an aie.buffer; host memory has no address here")
 
 
-def _check_routes(device: DeviceOp, strictness: Strictness) -> None:
+def _check_routes(device: DeviceOp, policy: _Policy) -> None:
     """A text that sets its switches has to lead what its flows say, and every circuit somewhere."""
     if is_physical(device):
         try:
             route(device)
         except RoutingError as error:
-            strictness.fault("routing", DesignError(first_line(error)))
+            policy.fault("routing", error)
 
 
 def _names(program: Path | CoreProgram | Sequence[Piece]) -> tuple[dict[int, str], str]:

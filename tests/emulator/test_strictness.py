@@ -419,6 +419,16 @@ def test_a_permitted_fault_does_what_its_name_says_and_warns(name, case):
     assert [w for w in result.warnings if w.startswith(f"{name} (permitted): ")]
 
 
+@pytest.mark.parametrize("name", ["lock-range", "field-width", "memory-overflow"])
+def test_what_one_run_of_a_text_permits_is_told_and_judged_anew_in_the_next(name):
+    """Also where the second run takes what the first made of the text."""
+    case = CASES[name][-1]
+    first, second = (bdforge.emulate(case.text, arrays(case), permissive=[name]).warnings for _ in range(2))
+    assert first == second != ()
+    with pytest.raises(case.error, match=case.message):
+        bdforge.emulate(case.text, arrays(case))
+
+
 def test_unknown_checks_are_named_with_those_there_are():
     with pytest.raises(StrictnessError, match="no check is called lock-rang, x; there is queue-overflow, bd-rewrite"):
         bdforge.emulate(loopback(), [], permissive=["x", "lock-rang", "routing"])

@@ -5,6 +5,8 @@ control flow between blocks, the functions that are called, and from which opera
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import lru_cache
+from types import CodeType
 from typing import Any, Protocol
 
 import numpy as np
@@ -73,6 +75,12 @@ def operations_that_cost(block: Block) -> int:
     return sum(op.name not in _FREE for op in block.ops)
 
 
+@lru_cache(maxsize=256)
+def _code(source: str, file: str) -> CodeType:
+    """Compiled source: a design is run more often than it changes."""
+    return compile(source, file, "exec")
+
+
 class Translation:
     """Source text of one core program and the objects that it refers to."""
 
@@ -99,7 +107,7 @@ class Translation:
             self._function("program", self.op.body, [])
             self.lines = [line for lines, _ in self._sources for line in lines]
             self.origins = [op for _, origins in self._sources for op in origins]
-            exec(compile("\n".join(self.lines), self.file, "exec"), self.objects)
+            exec(_code("\n".join(self.lines), self.file), self.objects)
         except (SyntaxError, RecursionError, MemoryError) as error:
             line = getattr(error, "lineno", None)
             place = location(self.origin(line) if line else self.current)

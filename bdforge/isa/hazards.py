@@ -16,7 +16,7 @@ from bdforge.isa.flow import DELAY_SLOTS, Branch, Program
 from bdforge.isa.forms import Bundle, Instruction
 from bdforge.isa.hazard_layout import Hazard, Names, layout_hazards
 from bdforge.isa.machine import load
-from bdforge.isa.memory import access_bytes
+from bdforge.isa.meaning import access_of
 from bdforge.isa.pipeline import LOOP_DISTANCE, Pending, State, Taken, address_of, advance, issue, issued
 from bdforge.isa.program import CoreProgram, generation_of
 from bdforge.isa.registers import leaves, prefix
@@ -281,10 +281,11 @@ class _Checker:
 
     def _alignment(self, address: int, bundle: Bundle, state: State) -> Iterator[Hazard]:
         for instruction in bundle:
-            size = access_bytes(self.program.generation, instruction.form)
-            at = address_of(state, instruction) if size else None
-            if at is None or size is None:
+            access = access_of(self.program.generation, instruction.form)
+            at = address_of(state, instruction) if access else None
+            if at is None or access is None:
                 continue
+            size = access.size_bytes
             if at % size:
                 message = f"{self.named(address)} moves {size} bytes at {at:#x}, which is not a multiple of {size}"
                 yield Hazard("misaligned", address, None, message)

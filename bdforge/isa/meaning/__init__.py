@@ -8,6 +8,7 @@ and operations raise OpenError for operands whose result is not known.
 import re
 from functools import cache
 
+from bdforge.isa.errors import OpenError
 from bdforge.isa.forms import Form
 from bdforge.isa.meaning import control_rules, floats, lanes, memory_rules, multiply, rules, scalar, width
 from bdforge.isa.meaning.model import ADDRESS, DATA, OPERATIONS, Access, Kind, Meaning, Partly, Result, Walk, compute
@@ -16,8 +17,8 @@ from bdforge.isa.meaning.shape import View
 from bdforge.isa.meaning.unknown import open_form
 
 __all__ = [
-    "ADDRESS", "DATA", "OPERATIONS", "Access", "Kind", "Meaning", "Partly", "Result", "Walk", "compute", "macs_of",
-    "meaning_of",
+    "ADDRESS", "DATA", "OPERATIONS", "Access", "Kind", "Meaning", "Partly", "Result", "Walk", "access_of", "compute",
+    "macs_of", "meaning_of",
 ]  # fmt: skip
 
 _IMPLEMENTING = (floats, lanes, multiply, scalar, width)  # entered their operations on import
@@ -38,3 +39,11 @@ def meaning_of(generation: str, form: Form) -> Meaning:
         if match:
             return build(match, view)
     raise open_form(form.name, view.bare)
+
+
+def access_of(generation: str, form: Form) -> Access | None:
+    """The load or store of data memory in a form, if there is one and sources tell what the form does."""
+    try:
+        return meaning_of(generation, form).access
+    except OpenError:
+        return None

@@ -1,9 +1,10 @@
 """Core programs in files: ELFs, PDIs, CDOs, xclbins, or raw bytes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 
 from bdforge.binary import ImageError
-from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
+from bdforge.devices import TileKind
+from bdforge.devices.registers import PROGRAM_MEMORY_BYTES, TILE_REGISTERS, split_address
 from bdforge.images.cdo import MAGIC as CDO_MAGIC
 from bdforge.images.cdo import writes
 from bdforge.images.pdi import cdos, embedded_pdis, is_pdi
@@ -11,9 +12,7 @@ from bdforge.images.xclbin import MAGIC as XCLBIN_MAGIC
 from bdforge.images.xclbin import pdis
 from bdforge.isa.elf import CORE_MACHINE, Segment, is_elf
 from bdforge.isa.program import CoreProgram, program_of
-
-_TILE_PROGRAM = 0x20000  # program memory in a tile's address range
-_COLUMN, _ROW, _OFFSET = 25, 20, (1 << 20) - 1
+from bdforge.lower.state import Memory
 
 
 def read_programs(data: bytes, raw: bool = False, sparse: bool = False) -> list[CoreProgram]:
@@ -64,29 +63,21 @@ def _of_pdis(images: list[bytes]) -> list[CoreProgram]:
 
 def _of_writes(prefix: str, all_writes: Iterable[tuple[int, bytes]]) -> list[CoreProgram]:
     """Programs by tile, of writes to program memories; later writes win."""
-    memories: dict[tuple[int, int], dict[int, bytes]] = {}
+    pieces: dict[tuple[int, int], list[tuple[int, bytes]]] = {}
     for address, data in all_writes:
-        start = (address & _OFFSET) - _TILE_PROGRAM
+        column, row, offset = split_address(address)
+        start = offset - TILE_REGISTERS[TileKind.CORE].program_memory.start
         if 0 <= start < PROGRAM_MEMORY_BYTES and data:
-            tile = address >> _COLUMN, address >> _ROW & 31
-            memories.setdefault(tile, {})[start] = data
+            pieces.setdefault((column, row), []).append((start, data))
     return [
-        CoreProgram(f"{prefix}tile ({column}, {row})", tuple(_merged(pieces)), tile=(column, row))
-        for (column, row), pieces in sorted(memories.items())
+        CoreProgram(f"{prefix}tile ({column}, {row})", tuple(_merged(written)), tile=(column, row))
+        for (column, row), written in sorted(pieces.items())
     ]
 
 
-def _merged(pieces: Mapping[int, bytes]) -> list[Segment]:
-    """Adjacent and overlapping pieces as one segment each; later writes (in the mapping's order) win."""
-    size = max(start + len(data) for start, data in pieces.items())
-    memory, written = bytearray(size), bytearray(size)
-    for start, data in pieces.items():
-        memory[start : start + len(data)] = data
-        written[start : start + len(data)] = b"\1" * len(data)
-    segments, start = [], written.find(1)
-    while start >= 0:
-        end = written.find(0, start)
-        end = size if end < 0 else end
-        segments.append(Segment(start, bytes(memory[start:end])))
-        start = written.find(1, end)
-    return segments
+def _merged(pieces: Sequence[tuple[int, bytes]]) -> Iterator[Segment]:
+    """Adjacent and overlapping pieces as one segment each."""
+    memory = Memory(max(start + len(data) for start, data in pieces))
+    for start, data in pieces:
+        memory.store(start, data)
+    yield from (Segment(start, data) for start, data in memory.spans())

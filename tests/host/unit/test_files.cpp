@@ -64,6 +64,25 @@ UNIT_CASE("files", npy_arrays_are_read_and_written) {
     message_of<FileError>([&] { bdforge::save_npy("/no/such/folder/x.npy", vector); });
 }
 
+UNIT_CASE("files", npy_headers_have_two_lengths) {
+    const std::string path = unit::data_folder() + "/made.npy", text = header("|i1", "(3,)");
+    std::ofstream(path, std::ios::binary) << "\x93NUMPY" << '\x02' << '\0' << static_cast<char>(text.size()) << '\0' << '\0'
+                                          << '\0' << text << "abc";
+    check_equal(load_npy(path).bytes.size(), 3U, "version 2.0");
+    const std::string long_text(300 - text.size(), ' ');  // more than a byte counts
+    std::ofstream(path, std::ios::binary) << "\x93NUMPY" << '\x01' << '\0' << '\x2C' << '\x01' << long_text << text << "abc";
+    check_equal(load_npy(path).bytes.size(), 3U, "300 bytes");
+}
+
+UNIT_CASE("files", npy_elements_are_numbers_of_1_to_8_bytes) {
+    for (const char* type : {"|i1", "<u2", "=f4", "<i8", "|V8"}) {
+        const auto bytes = static_cast<std::size_t>(type[2] - '0');
+        check_equal(load_npy(npy(header(type, "(1,)"), std::string(bytes, 'x'))).bytes.size(), bytes, type);
+    }
+    for (const char* type : {"|i0", "<i9", ">i4", "<c8", "<f16"})
+        check_contains(weight_fault(npy(header(type, "(1,)"), "12345678")), "elements of type " + std::string(type));
+}
+
 UNIT_CASE("files", other_npy_files_are_refused_by_name) {
     check_contains(weight_fault(npy(header("|i1", "(2, 3)"), "12345")),
                    "holds 5 of 2 x 3 elements; the file is truncated");

@@ -57,6 +57,9 @@ UNIT_CASE("job", an_operand_that_stays_serves_many_jobs) {
     check_contains(message_of<ArgumentError>([&] { Job(design, {{"M", 8}, {"K", 44}, {"N", 60}}, {{}, {b}}); }),
                    "the resident B has K = 40, the job another");
     check_contains(message_of<ArgumentError>([&] { Job(design, sizes_of(one), {{}, {b, b}}); }), "two residents hold B");
+    const Resident a(design, "A", {{"M", 20}, {"K", 40}, {"lda", 64}});
+    check_contains(message_of<ArgumentError>([&] { Job(design, sizes_of(one), {{}, {a}}); }),
+                   "the resident A has lda = 64, the job another");
 }
 
 UNIT_CASE("job", memory_of_the_callers_is_used_in_place) {

@@ -25,12 +25,26 @@ UNIT_CASE("json", values_are_read_with_their_types) {
     const JsonView view(json, "m.json");
     check_equal(view.at("a").elements().size(), 5U, "elements");
     check_equal(view.at("a").elements()[1].integer(-5, 5), -2, "integer");
+    check_equal(view.at("a").elements()[1].integer(-2, -2), -2, "integer at both ends");
+    check_equal(view.at("a").elements()[2].real(), 25.0, "fraction");
+    check_equal(view.at("a").elements()[1].real(), -2.0, "whole number as one");
     check_equal(view.at("a").elements()[3].boolean(), true, "truth");
 }
 
 UNIT_CASE("json", escapes_become_utf8) {
     check_equal(text_of(R"("a\n\"\\\/\u00e9\u20ac\ud83d\ude00")"), "a\n\"\\/\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80",
                 "text");
+}
+
+UNIT_CASE("json", code_points_take_one_byte_more_from_these_on) {
+    const std::pair<const char*, const char*> ends[] = {
+        {"\\u007f", "\x7F"},         {"\\u0080", "\xC2\x80"},     {"\\u07ff", "\xDF\xBF"},
+        {"\\u0800", "\xE0\xA0\x80"}, {"\\ud7ff", "\xED\x9F\xBF"}, {"\\ue000", "\xEE\x80\x80"},
+        {"\\uffff", "\xEF\xBF\xBF"}, {"\\ud800\\udc00", "\xF0\x90\x80\x80"}, {"\\udbff\\udfff", "\xF4\x8F\xBF\xBF"},
+    };
+    for (const auto& [escape, bytes] : ends) check_equal(text_of("\"" + std::string(escape) + "\""), bytes, escape);
+    for (const char* half : {"\\udbff\\udbff", "\\udbff\\ue000", "\\udc00\\udc00", "\\udfff"})
+        check_contains(unparsed("\"" + std::string(half) + "\""), "half a surrogate pair");
 }
 
 UNIT_CASE("json", faults_name_line_and_column) {
@@ -44,6 +58,8 @@ UNIT_CASE("json", faults_name_line_and_column) {
     check_contains(unparsed("\"\\ud800x\""), "half a surrogate pair");
     check_contains(unparsed("\"\\q\""), "unknown escape");
     check_contains(unparsed("\"a\nb\""), "a control character");
+    check_contains(unparsed("\"\x1F\""), "a control character");
+    check_equal(text_of("\" \""), " ", "what follows control characters");
     check_contains(unparsed("\"abc"), "a string without end");
     check_contains(unparsed("[tru]"), "unknown word");
     check_contains(unparsed("[1,]"), "expected a value");

@@ -40,7 +40,7 @@ Layout::Layout(const Operand &operand, const Argument &argument, const detail::V
     const std::size_t first = axes_.size() - operand.axes.size();  // one axis: a row
     read_loops(values);
     check_bounds(bits / operand.bits);
-    axes_[0].stretches = axes_[0].found = {{0, 1, 0}};
+    axes_[0].stretches = {{0, 1, 0}};
     for (std::size_t i = 0; i < operand.axes.size(); ++i) read_axis(first + i, operand.axes[i], values);
     for (std::size_t i = 0; i + 1 < axes_.size(); ++i) rows_ = detail::product("rows of an operand", rows_, axes_[i].size);
     missing_element();  // refuses what the type does not hold
@@ -107,8 +107,6 @@ void Layout::find_stretches(Positions &axis, std::int64_t walked, std::int64_t t
         add(first, end, position);
         add(end, last, -1);
     };
-    axis.found = {{0, std::min(axis.size, axis.count), 0}};
-    if (axis.size < axis.count) axis.found.push_back({axis.size, axis.count, -1});
     const std::int64_t whole = tile == 0 ? axis.count : std::min(walked / tile * tile, axis.count);
     held(0, whole, 0);
     if (tile > 0 && (axis.count - whole) / tile > moved_max)
@@ -181,12 +179,10 @@ Layout Layout::units() const {
     for (Positions &axis : made.axes_) {
         axis.size = up(axis.size, side());
         axis.count /= side();
-        for (auto *stretches : {&axis.stretches, &axis.found}) {
-            for (auto &[first, last, position] : *stretches) {
-                first = up(first, side()), last = up(last, side());
-                if (position > 0 && position % side() != 0) refuse("has tiles that are no whole blocks");
-                position = position < 0 ? position : position / side();
-            }
+        for (auto &[first, last, position] : axis.stretches) {
+            first = up(first, side()), last = up(last, side());
+            if (position > 0 && position % side() != 0) refuse("has tiles that are no whole blocks");
+            position = position < 0 ? position : position / side();
         }
     }
     return made;

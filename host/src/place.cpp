@@ -81,9 +81,8 @@ void walk(const std::vector<ElementLoop> &loops, std::int64_t offset, Act &act) 
 struct Array {
     const std::vector<Positions> &axes;
     std::vector<std::int64_t> steps;
-    bool found;  // of an operand that is read back
 
-    const std::vector<Stretch> &stretches(std::size_t axis) const { return found ? axes[axis].found : axes[axis].stretches; }
+    const std::vector<Stretch> &stretches(std::size_t axis) const { return axes[axis].stretches; }
 
     /// The element of positions on all axes but one, from its first position on; -1 where one of them is none.
     std::int64_t beside(std::size_t axis, const Places &places) const {
@@ -375,7 +374,7 @@ std::optional<Layout::Fault> Layout::fault(const void *data, std::int64_t leadin
 }
 
 void Layout::place(const void *data, std::int64_t leading, void *buffer) const {
-    const Array of{axes_, steps(leading), false};
+    const Array of{axes_, steps(leading)};
     if (operand_.blocked != Blocked::no) {
         const Tiles tiles(of, operand_.blocked);
         auto act = [&](const Places &places, std::int64_t element) {
@@ -394,7 +393,7 @@ void Layout::place(const void *data, std::int64_t leading, void *buffer) const {
 }
 
 void Layout::fetch(const void *buffer, void *data, std::int64_t leading) const {
-    const Array of{axes_, steps(leading), true};
+    const Array of{axes_, steps(leading)};
     if (operand_.blocked != Blocked::no) {
         const Tiles tiles(of, operand_.blocked);
         auto act = [&](const Places &places, std::int64_t element) {

@@ -17,12 +17,14 @@ from bdforge.devices.types import TYPES
 from bdforge.operators import manifest
 from bdforge.operators.contraction import ContractionError, contraction, plan_contraction
 from bdforge.operators.gemm import SpecError, plan_gemm, sequence, spec_from
+from bdforge.sequences import Builder
 from bdforge.sequences.interpret import arguments_of, values_of
 from bdforge.sequences.operands import fetch, place
 from bdforge.sequences.program import Operand, Program
 from support.built_designs import spec_content
 from support.family import GROUPS, SEED, SIZE, group
 from support.tccg import random_case
+from support.wrong_places import numbers
 
 Probe = Callable[[list[str]], list[str]]
 DEVICE = device_named("strix_halo")
@@ -111,7 +113,16 @@ def follow_all(probe: Probe, cases: list[tuple[Path, dict[str, int], np.random.G
     answers = probe(orders)
     for order, answer, (file, content, facts) in zip(orders, answers, expected, strict=True):
         assert answer == "ok ", (order, answer, facts)
-        assert file.read_bytes() == content, (order, facts)
+        assert file.read_bytes() == content, f"{different_bytes(file.read_bytes(), content)}: {order}\n{facts}"
+
+
+def different_bytes(found: bytes, expected: bytes) -> str:
+    """Which bytes are wrong, in words."""
+    if len(found) != len(expected):
+        return f"{len(found)} bytes, expected {len(expected)}"
+    wrong = np.flatnonzero(np.frombuffer(found, np.uint8) != np.frombuffer(expected, np.uint8)).tolist()
+    at = wrong[0]
+    return f"byte {at} is {found[at]:#x}, expected {expected[at]:#x}; wrong are bytes {numbers(wrong, len(found))}"
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -143,6 +154,57 @@ def test_tensors_of_any_order_are_placed_and_fetched_as_python_does(probe: Probe
         cases.append((path, dict(found.problem.sizes), np.random.default_rng(seed), case.expression))
         axes |= {len(operand.axes) for operand in found.program.operands}
     assert axes >= {2, 3}
+    follow_all(probe, cases)
+
+
+ELEMENTS = {"int2": (2, 1), "int4": (4, 0), "int8": (8, 0), "int16": (16, 0), "f32": (32, 0)}
+"""Bits and bias."""
+
+
+def any_layout(rng: np.random.Generator, shape: tuple[tuple[int, ...], ...]) -> Program:
+    """Axes of these loops at random places of a buffer, some turned, some with tiles that move back."""
+    build, type_ = Builder([], 1), str(rng.choice([*ELEMENTS, "int2"]))
+    (bits, bias), out = ELEMENTS[type_], bool(rng.integers(2)) and type_ in ("int8", "int16", "f32")
+    axes, dims, stride = [], [], int(rng.integers(1, 3)) if bits >= 8 else 1
+    for number, counts in enumerate(shape):
+        places = int(np.prod(counts))
+        tile = int(rng.choice([n for n in range(1, places + 1) if places % n == 0])) if rng.integers(2) else None
+        walked = int(rng.integers(tile or 1, places + 1))
+        size = int(rng.integers(1, places + 1)) if tile is None or not out else walked  # all of it comes back
+        axes.append((size, walked, tile, tile is not None and not out and bool(rng.integers(2))))
+        dims += [(number, count, int(np.prod(counts[i + 1 :])), 0) for i, count in enumerate(counts)]
+    for number in rng.permutation(len(dims)):
+        dims[number] = (*dims[number][:3], stride)
+        stride *= dims[number][1] + int(rng.integers(2)) * (bits >= 8)
+    order = [dims[number] for number in rng.permutation(len(dims))]
+    x = build.argument("X", "i8", 8, (stride + 9) * max(bits, 8) // 8)
+    facts = {"bias": bias, "order": "column" if len(axes) == 2 and rng.integers(2) else "row"}
+    way = "out" if out else "in"
+    build.operand("X", x, way, type_, bits, axes, order, offset=int(rng.integers(9)) if bits >= 8 else 0, **facts)
+    return build.program
+
+
+def test_any_layout_is_placed_and_fetched_as_python_does(probe: Probe, tmp_path: Path):
+    """Axes that are whole lines, several loops, beyond 8 bytes of codes, and of one place only."""
+    shapes = [
+        ((5,), (7,)),
+        ((3, 4), (2, 5)),
+        ((4, 2, 3), (8, 4)),
+        ((3,), (64,)),
+        ((2,), (4, 33)),
+        ((2, 2), (3,), (2, 3)),
+        ((1,), (9, 1, 2)),
+    ]
+    path, cases = write_manifest(tmp_path / "any", member_of(0)[0]), []
+    content = json.loads(path.read_text()) | {"problems": []}
+    for seed in range(70):
+        rng = np.random.default_rng(seed)
+        program = any_layout(rng, shapes[seed % len(shapes)])
+        content["sequence"]["program"] = program.model_dump(exclude_none=True)
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        (folder / "manifest.json").write_text(json.dumps(content))
+        cases.append((folder / "manifest.json", {}, rng, str(program.operands[0])))
     follow_all(probe, cases)
 
 

@@ -18,11 +18,10 @@ struct Stretch {
     std::int64_t first, last, position;
 };
 
-/// Which positions the places along an axis hold: `count` places, `size` positions. `stretches` follow one another;
-/// `found` are those of an operand that is read back.
+/// Which positions the places along an axis hold: `count` places, `size` positions. `stretches` follow one another.
 struct Positions {
     std::int64_t size = 1, count = 1;
-    std::vector<Stretch> stretches, found;
+    std::vector<Stretch> stretches;
 };
 
 /// A loop over places and elements, outermost first.

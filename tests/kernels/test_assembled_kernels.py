@@ -12,10 +12,23 @@ from bdforge.emulator.cores.isa.interpreter import Interpreter
 from bdforge.emulator.cores.isa.translated import Translated
 from bdforge.isa.assembler import assemble
 from bdforge.isa.hazards import check_source
+from bdforge.isa.registers import width
 from support.machine_code import drive, memories
 
 PLACES = (0x40000, 0x50000, 0x70000)
 BUDGET = 2_000_000
+_COUNTS = {"r": 16, "s": 4, "p": 8, "m": 8, "dn": 8, "dj": 8, "dc": 8, "wl": 12, "wh": 12}
+_SUMS = {"aie2p": ("bmll", "bmlh", "bmhl", "bmhh"), "aie2": ("amll", "amlh", "amhl", "amhh")}
+LEFT = {
+    generation: [
+        *(f"{stem}{i}" for stem, count in {**_COUNTS, **dict.fromkeys(sums, many)}.items() for i in range(count)),
+        "crRnd", "crSat", *modes,
+    ]
+    for generation, sums, many, modes in (
+        ("aie2p", _SUMS["aie2p"], 5, ("crSRSMode", "crUPSMode", "crUnpackSize")), ("aie2", _SUMS["aie2"], 9, ()),
+    )
+}  # fmt: skip
+"""Registers in which what ran before has left something, by generation."""
 
 
 def call(kernel, generation: str, operands, *numbers: int, executor: type = Translated):
@@ -28,13 +41,17 @@ def call(kernel, generation: str, operands, *numbers: int, executor: type = Tran
     memory = memories()
     windows = [memory.windows[(place >> 16) - 4] for place in PLACES]
     views = [window[: data.nbytes] for window, data in zip(windows, operands, strict=False) if window is not None]
-    for view, data in zip(views, operands, strict=True):
-        view[:] = data.view(np.uint8).ravel()
+    behind = [w[d.nbytes : d.nbytes + 256] for w, d in zip(windows, operands, strict=False) if w is not None]
+    for view, data, rest in zip(views, operands, behind, strict=True):
+        view[:], rest[:] = data.view(np.uint8).ravel(), 0x5A
     core = executor(isa.load(generation), program.code[0][1], memory)
+    for register in LEFT[generation]:
+        core.write(register, 0x5A5A5A5A & ((1 << width(generation, register)) - 1))
     for i, register in enumerate(KEPT):
         core.write(register, 1000 + i)
     drive(core, budget=BUDGET)
     assert [core.read(register) for register in KEPT] == [1000 + i for i in range(len(KEPT))]
+    assert all((rest == 0x5A).all() for rest in behind)
     for view, data in zip(views, operands, strict=True):
         data.view(np.uint8).ravel()[:] = view
     return core.cycle

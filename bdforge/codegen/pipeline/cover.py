@@ -28,7 +28,7 @@ def best(product: Product) -> list[Scheduled]:
         if _cycles(regions)[0] >= least:
             break
         with suppress(CodegenError):
-            blocks = [scheduled(region) for region in regions]
+            blocks = [scheduled(_directed(region)) for region in regions]
             cycles = sum(_AROUND + block.region.blocks * block.cost for block in blocks)
             found, least = (blocks, cycles) if cycles < least else (found, least)
     if not found:
@@ -54,7 +54,7 @@ def _covered(product: Product, shape: tuple[int, int], rows: int, columns: int) 
     for top, down, height in _split(rows, shape[0]):
         width = shape[1] if height == shape[0] else _best_width(product, height, columns)
         for left, across, size in _split(columns, width):
-            found.append(_directed(Region(product, height, size, (top, down), (left, across))))
+            found.append(Region(product, height, size, (top, down), (left, across)))
     return found
 
 

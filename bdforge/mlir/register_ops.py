@@ -113,43 +113,22 @@ def global_words(op: NpuBlockWriteOp) -> np.ndarray:
     raise ValueError(f"no memref.global is called @{symbol}")
 
 
+WRITEBD_FIELDS = (
+    "column", "row", "bd_id", "buffer_length", "buffer_offset", "enable_packet", "out_of_order_id", "packet_id",
+    "packet_type", "d0_size", "d0_stride", "d1_size", "d1_stride", "d2_size", "d2_stride", "iteration_current",
+    "iteration_size", "iteration_stride", "next_bd", "use_next_bd", "valid_bd", "lock_rel_val", "lock_rel_id",
+    "lock_acq_enable", "lock_acq_val", "lock_acq_id", "d0_zero_before", "d1_zero_before", "d2_zero_before",
+    "d0_zero_after", "d1_zero_after", "d2_zero_after",
+)  # fmt: skip
+"""Of `aiex.npu.writebd`, besides the burst length, which may be missing."""
+
+
 @irdl_op_definition
 class NpuWriteBdOp(AieOperation):
     """Write a BD from raw fields: sizes are wraps, strides are steps less 1, lengths are words."""
 
     name = "aiex.npu.writebd"
-    column = prop_def(Int32)
-    row_attr = prop_def(Int32, prop_name="row")
-    bd_id = prop_def(Int32)
-    buffer_length = prop_def(Int32)
-    buffer_offset = prop_def(Int32)
-    enable_packet = prop_def(Int32)
-    out_of_order_id = prop_def(Int32)
-    packet_id = prop_def(Int32)
-    packet_type = prop_def(Int32)
-    d0_size = prop_def(Int32)
-    d0_stride = prop_def(Int32)
-    d1_size = prop_def(Int32)
-    d1_stride = prop_def(Int32)
-    d2_size = prop_def(Int32)
-    d2_stride = prop_def(Int32)
-    iteration_current = prop_def(Int32)
-    iteration_size = prop_def(Int32)
-    iteration_stride = prop_def(Int32)
-    next_bd = prop_def(Int32)
-    use_next_bd = prop_def(Int32)
-    valid_bd = prop_def(Int32)
-    lock_rel_val = prop_def(Int32)
-    lock_rel_id = prop_def(Int32)
-    lock_acq_enable = prop_def(Int32)
-    lock_acq_val = prop_def(Int32)
-    lock_acq_id = prop_def(Int32)
-    d0_zero_before = prop_def(Int32)
-    d1_zero_before = prop_def(Int32)
-    d2_zero_before = prop_def(Int32)
-    d0_zero_after = prop_def(Int32)
-    d1_zero_after = prop_def(Int32)
-    d2_zero_after = prop_def(Int32)
+    vars().update((f"{name}_attr", prop_def(Int32, prop_name=name)) for name in WRITEBD_FIELDS)
     burst_length = opt_prop_def(Int32)
     assembly_format = "attr-dict"
     irdl_options = OPTIONS

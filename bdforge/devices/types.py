@@ -175,3 +175,9 @@ PEAK_MACS: Mapping[str, Mapping[tuple[str, str], int]] = {
     for generation in ("AIE2", "AIE2P")
 }
 """MACs per cycle and core by generation and types of A and B."""
+
+
+def peak_macs(generation: str, a: str, b: str) -> int:
+    """MACs per cycle and core of types; narrower B that no product takes is unpacked to A's type."""
+    peaks = PEAK_MACS[generation]
+    return peaks.get((a, b)) or peaks[a, a]

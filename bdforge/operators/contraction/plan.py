@@ -9,14 +9,14 @@ import numpy as np
 
 from bdforge.design.model import Design
 from bdforge.devices import Device
-from bdforge.devices.types import PEAK_MACS, TYPES
+from bdforge.devices.types import TYPES, peak_macs
 from bdforge.operators.contraction.boxes import Part, box_size
 from bdforge.operators.contraction.choose import Choice, Given, choose
 from bdforge.operators.contraction.config import Config
 from bdforge.operators.contraction.dims import Contraction, ContractionError
 from bdforge.operators.contraction.sides import Side
 from bdforge.operators.gemm.plan import Plan as GemmPlan
-from bdforge.operators.gemm.reference import Reference
+from bdforge.operators.gemm.reference import Reference, random_operand
 from bdforge.operators.gemm.spec import GemmSpec
 from bdforge.operators.gemm.walked import walked
 from bdforge.operators.operator import Cost, Expected, Kernels
@@ -25,7 +25,6 @@ from bdforge.operators.specs import Problem
 from bdforge.sequences import Program
 
 KIND = "contraction"
-_SMALL = (-8, 7)
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,12 +67,11 @@ class ContractionPlan(AnyPlan):
 
     def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
         """A and B over the whole range of integers, floats as small integers."""
-        rng, found = np.random.default_rng(seed), {}
-        for side, name in zip(self.sides[:2], (self.spec.a, self.spec.b), strict=True):
-            type_, shape = TYPES[name], [problem.sizes[part.dim.name] for part in side.axes]
-            low, high = type_.values or _SMALL
-            found[side.name] = rng.integers(low, high + 1, shape, np.int8).astype(type_.dtype)
-        return found
+        rng = np.random.default_rng(seed)
+        return {
+            side.name: random_operand(rng, TYPES[name], [problem.sizes[part.dim.name] for part in side.axes])
+            for side, name in zip(self.sides[:2], (self.spec.a, self.spec.b), strict=True)
+        }
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
         """C by numpy: batch by batch the product of matrices whose K is in the order of the cores' steps."""
@@ -119,8 +117,7 @@ class ContractionPlan(AnyPlan):
         """What a run moves, and the MACs of cores at the peak of their types."""
         mapped, tiling = self.choice.mapped, self.gemm.tiling
         tiles = mapped.batches * mapped.rows.tiles * mapped.columns.tiles
-        peaks = PEAK_MACS[self.device.generation.name]
-        peak = peaks.get((self.spec.a, self.spec.b)) or peaks[self.spec.a, self.spec.a]
+        peak = peak_macs(self.device.generation.name, self.spec.a, self.spec.b)
         macs = tiles * tiling.m * tiling.n * mapped.depth
         return Cost.of(self.sequence(problem), self.choice.contraction.macs, macs / peak)
 

@@ -12,7 +12,7 @@ from bdforge.devices import Device
 from bdforge.devices.hosts import PERMUTED_GB_S
 from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.timing import Timing, joined_times, timing_of
-from bdforge.devices.types import PEAK_MACS
+from bdforge.devices.types import peak_macs
 from bdforge.operators.contraction.boxes import box_size
 from bdforge.operators.contraction.program import Mapped
 from bdforge.operators.contraction.sides import Side
@@ -43,9 +43,7 @@ def price(mapped: Mapped, device: Device) -> Price:
     """The price of a mapping."""
     timing, tiling, types = timing_of(device), mapped.walked.tiling, mapped.walked.types
     tiles = mapped.batches * mapped.rows.tiles * mapped.columns.tiles
-    peaks = PEAK_MACS[device.generation.name]
-    peak = peaks.get(types[:2]) or peaks[types[0], types[0]]  # type: ignore[index, call-overload]
-    cycles = tiles * tiling.m * tiling.n * mapped.depth / peak
+    cycles = tiles * tiling.m * tiling.n * mapped.depth / peak_macs(device.generation.name, types[0], types[1])
     units, slabs = (tiling.rows, tiling.columns, tiling.rows * tiling.columns), mapped.depth // tiling.k_mt
     moved = [
         side.tile * side.store.bits / BYTE_BITS * tiles * count * (1 if side.tensor == 2 else slabs)

@@ -7,7 +7,7 @@ import numpy as np
 
 from bdforge.design.model import Design
 from bdforge.devices import Device
-from bdforge.devices.types import PEAK_MACS
+from bdforge.devices.types import peak_macs
 from bdforge.operators.gemm.check import design_problems, spec_problems
 from bdforge.operators.gemm.core_tiles import GemmCore, core_of
 from bdforge.operators.gemm.finish import finish_for
@@ -107,8 +107,7 @@ class Plan(AnyPlan):
         sequence, tile, (M, K, N) = self.sequence(problem), self.spec.tile, problem.sizes.values()
         panels, columns = -(-M // self.tiling.panel_rows), -(-N // self.tiling.step_columns)
         steps = panels * columns * len(k_steps(self.tiling, K))
-        peaks = PEAK_MACS[self.device.generation.name]
-        peak = peaks.get((self.spec.a, self.spec.b)) or peaks[self.spec.a, self.spec.a]
+        peak = peak_macs(self.device.generation.name, self.spec.a, self.spec.b)
         return Cost.of(sequence, M * K * N, steps * tile.m * tile.k * tile.n / peak)
 
 

@@ -1,11 +1,11 @@
 """What a GEMM's C must be, by numpy: exact for integers, with a bound for floats. Random inputs to try it with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from bdforge.devices.types import TYPES
+from bdforge.devices.types import TYPES, ElementType
 from bdforge.formats import error_bound, rounded, shifted
 from bdforge.formats.bounds import BLOCK_ROUNDOFF, largest_of_block
 from bdforge.operators.gemm.grid import Tiling
@@ -19,7 +19,7 @@ _EXACT_FLOAT32 = 1 << 24  # integers up to here are exact in float32
 _LARGEST_INT8 = 128
 _BF16_ROUNDOFF = 2.0**-8
 _SCALING_ROUNDOFF = 2.0**-21  # of products and sums by way of bfloat16 parts: contract of finish_i32_bf16
-_SMALL = (-8, 7)  # floats are small integers, whose products block floats hold
+_SMALL = (-8, 7)
 
 
 def product(a: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -49,10 +49,14 @@ def random_inputs(spec: GemmSpec, problem: Problem, seed: int) -> dict[str, np.n
 
 
 def _random(rng: np.random.Generator, type_name: str, order: str, shape: tuple[int, int]) -> np.ndarray:
-    type_ = TYPES[type_name]
-    low, high = type_.values or _SMALL
-    values = rng.integers(low, high + 1, shape, np.int8).astype(type_.dtype)
+    values = random_operand(rng, TYPES[type_name], shape)
     return np.asfortranarray(values) if order == "column" else values
+
+
+def random_operand(rng: np.random.Generator, type_: ElementType, shape: Sequence[int]) -> np.ndarray:
+    """An operand over the whole range of integers; floats are small integers, whose products block floats hold."""
+    low, high = type_.values or _SMALL
+    return rng.integers(low, high + 1, shape, np.int8).astype(type_.dtype)
 
 
 def moved_back(size: int, tile: int) -> np.ndarray:

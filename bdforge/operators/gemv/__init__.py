@@ -10,7 +10,7 @@ from bdforge.design import Design
 from bdforge.devices import Device, TileKind
 from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.timing import timing_of
-from bdforge.devices.types import PEAK_MACS, TYPES
+from bdforge.devices.types import TYPES, peak_macs
 from bdforge.formats import error_bound, rounded
 from bdforge.operators.gemv.mapping import Tiling, map_gemv
 from bdforge.operators.gemv.program import AXES, A, gemv_program
@@ -48,9 +48,7 @@ class GemvPlan(Plan):
     def _cycles(self) -> dict[str, int]:
         """Cycles of each kernel's call, as their sources count slots: a single block of rows halves the products."""
         tiling, generation = self.tiling, self.device.generation
-        peaks = PEAK_MACS[generation.name]
-        types = self.spec.form.types
-        peak = peaks.get((types.a, types.w)) or peaks[types.a, types.a]
+        peak = peak_macs(generation.name, self.spec.form.types.a, self.spec.form.types.w)
         if tiling.height == tiling.kernel.r:
             peak //= 2
         multiply, *ends = _symbols(tiling)

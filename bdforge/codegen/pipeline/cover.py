@@ -44,8 +44,9 @@ def expected_cycles(product: Product) -> float:
 def _shapes(product: Product) -> list[tuple[int, int]]:
     """Shapes whose micro-tiles leave an accumulator for what comes from memory."""
     most = _FLOAT_LANES if product.floats else min(_LANES, product.vectors.accumulators - 1)
-    columns = (1, 2) if product.weights == "i2" else range(1, most + 1)
-    shapes = [(rows, across) for rows in range(1, most + 1) for across in columns if rows * across <= most]
+    sides = range(1, _LANES + 1)
+    columns = (1, 2) if product.weights == "i2" else sides
+    shapes = [(rows, across) for rows in sides for across in columns if rows * across <= most]
     return shapes[::-1] if product.floats else shapes  # taller ones leave B's loads, whose bank C may share, more room
 
 

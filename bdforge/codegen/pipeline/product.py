@@ -171,7 +171,7 @@ class Region:
         """Of a step of k."""
         return self.a_loads + self.b_loads
 
-    @property
+    @cached_property
     def step_cycles(self) -> int:
         """The least that a step of k takes: its busiest slot, and the cycles for a sum to come back."""
         p = self.product

@@ -9,7 +9,7 @@ namespace {
 
 using bdforge::emulated::Form;
 
-constexpr std::size_t chain_header_words = 6, chain_most = 1024;  // count, submit and error index, 3 reserved
+constexpr std::size_t chain_header_words = 6;  // count, submit and error index, 3 reserved
 constexpr std::uint32_t load_pdi = 8;                             // operation of an instruction stream
 constexpr std::size_t stream_header_words = 4, load_words = 4;
 
@@ -66,7 +66,7 @@ Wanted read_packet(const Objects& objects, const ObjectPointer& packet, const st
     Wanted wanted{{packet, {}}};
     const Opcode opcode = opcode_of(words);
     if (opcode == Opcode::chain) {
-        if (words.at(1) == 0 || words.at(1) > chain_most) throw Refused{EINVAL};
+        if (words.at(1) == 0) throw Refused{EINVAL};  // of too many, the packet has no words
         for (std::uint32_t i = 0; i < words.at(1); ++i) {
             const auto handle = static_cast<std::uint32_t>(words.wide(1 + chain_header_words + 2 * std::uint64_t{i}));
             const ObjectPointer part = objects.find(handle);

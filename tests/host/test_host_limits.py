@@ -139,6 +139,7 @@ def test_counts_of_options_have_a_last_value():
 
 
 IN_C = "unit/test_limits.cpp"
+BY_IOCTLS = "test_software_npu.py: test_the_device_takes_the_last_value_of_each_limit_and_refuses_the_next"
 CONSTANTS = {
     "host/src/program.cpp: values_max": (1 << 16, "Program.values"),
     "host/src/program.cpp: written_max": (1 << 10, "Write.values"),
@@ -162,6 +163,10 @@ CONSTANTS = {
     "host/include/bdforge/schedule.hpp: steps_max": (1 << 14, "steps"),
     "host/include/bdforge/stream.hpp: word_max": (0xFFFFFFFF, "address"),
     "host/include/bdforge/stream.hpp: stream_words_max": (1 << 26, f"{IN_C}: streams_fill_their_words"),
+    "host/npu/driver.cpp: units_most": (32, BY_IOCTLS),
+    "host/npu/driver.cpp: handles_most": (4096, BY_IOCTLS),
+    "host/npu/preload.cpp: images_most": (32, BY_IOCTLS),
+    "host/npu/context.hpp: configuration_bytes_most": (64 << 20, BY_IOCTLS),
     "host/include/bdforge/backend.hpp: chain_commands": (32, "unit/test_gemm.cpp: batches_are_submitted_32_at_a_time"),
 }
 """Limits that C++ names: the number a second time, and the pair of cases."""
@@ -175,7 +180,9 @@ NO_LIMIT = {
 def named_constants() -> dict[str, int]:
     """The constants of the library and its program that are called like a limit, with their values."""
     found = {}
-    for path in sorted(path for part in ("src", "include", "cli") for path in (ROOT / "host" / part).rglob("*.[ch]pp")):
+    for path in sorted(
+        path for part in ("src", "include", "cli", "npu") for path in (ROOT / "host" / part).rglob("*.[ch]pp")
+    ):
         for definitions in re.findall(r"^constexpr [\w:]+ (.*?);", path.read_text(encoding="utf-8"), re.M):
             for name, value in re.findall(r"(\w+) = ([^,]+)", re.sub(r"std::\w+\{(\d+)\}", r"\1", definitions)):
                 if re.search("max|limit|budget|most|largest|commands", name):
@@ -196,4 +203,5 @@ def test_every_constant_of_c_that_is_a_limit_has_a_pair_of_cases():
     known = BOUNDS.keys() | RUN_LIMITS.keys() | LAYOUTS.keys() | globals().keys()
     for _, where in CONSTANTS.values():
         file, _, case = where.partition(": ")
-        assert where in known or f", {case})" in (ROOT / "tests" / "host" / file).read_text(encoding="utf-8"), where
+        cases = "" if where in known else (ROOT / "tests" / "host" / file).read_text(encoding="utf-8")
+        assert where in known or re.search(rf", {case}\)|def {case}\(", cases), where

@@ -1,4 +1,4 @@
-"""`python -m support.npu_limits FOLDER`: what the software NPU answers at its limits, an errno to each, as JSON.
+"""`python -m support.npu_limits FOLDER`: what the software NPU answers at its limits as JSON: errno, of runs the state.
 
 FOLDER holds what `support.raw_npu` runs.
 """
@@ -10,7 +10,23 @@ import sys
 from pathlib import Path
 
 from bdforge.images.xclbin import pdis
-from support.raw_npu import CONFIGURE, CREATE_CONTEXT, DESTROY_CONTEXT, EXECUTE, HEAP, RawNpu
+from support.raw_npu import (
+    COMMAND,
+    CONFIGURE,
+    CREATE_BO,
+    CREATE_CONTEXT,
+    DESTROY_CONTEXT,
+    DEVICE,
+    EXECUTE,
+    GEM_CLOSE,
+    GET_INFO,
+    HEAP,
+    SHARE,
+    SYNC_BO,
+    WAIT,
+    RawBuffer,
+    RawNpu,
+)
 
 
 def main(folder: Path) -> None:
@@ -18,6 +34,8 @@ def main(folder: Path) -> None:
     npu.buffer(64 << 20, HEAP)
     pdi = pdis((folder / "design.xclbin").read_bytes())[0]
     answers = {f"{count} units": configured(npu, pdi, count) for count in (0, 1, 32, 33)}
+    for more in (0, 1):
+        answers[f"64 MiB and {more} of configuration"] = configured(npu, pdi.ljust((64 << 20) + more), 1)
     context = npu.context(pdi, 8)
     contents = [path.read_bytes() for path in (folder / "words.bin", *sorted(folder.glob("[0-9].bin")))]
     words, *operands = [npu.buffer(len(content)) for content in contents]
@@ -30,7 +48,72 @@ def main(folder: Path) -> None:
         answers[f"{count} handles"], done = npu.call(EXECUTE, bytes(16) + wanted)
         if not answers[f"{count} handles"]:
             npu.wait(context, struct.unpack_from("<Q", done, 48)[0])
+    for count in (0, 2, 3):
+        answers[f"{count} of 2 runs in a chain"] = chained(npu, context, [packet, packet], count)
+    answers |= of_buffers(npu) | of_contexts(npu, context) | of_images(npu, pdi, folder, packet)
     print(json.dumps(answers))
+
+
+def chained(npu: RawNpu, context: int, packets: list[RawBuffer], count: int) -> int:
+    """A chain that says it has so many runs; its packet ends with the handles of these."""
+    chain = npu.buffer(4096, COMMAND)
+    words = struct.pack(f"<6I{len(packets)}Q", count, 0, 0, 0, 0, 0, *(one.handle for one in packets))
+    chain.memory[: 4 + len(words)] = struct.pack("<I", 19 << 23 | 1 | len(words) // 4 << 12) + words
+    wanted = struct.pack("<IIQQIIQ", context, 0, chain.handle, 0, 1, 0, 0)
+    answer, done = npu.call(EXECUTE, bytes(16) + wanted)
+    if not answer:
+        npu.wait(context, struct.unpack_from("<Q", done, 48)[0])
+    return answer
+
+
+def of_buffers(npu: RawNpu) -> dict[str, int]:
+    """Sizes and kinds of buffers, and what lies within one."""
+    made = {f"buffer of {size} bytes": (size, SHARE) for size in (0, 1)} | {
+        f"buffer of type {kind}": (4096, kind) for kind in (0, SHARE, HEAP, DEVICE, COMMAND, 5)
+    }
+    made |= {"heap but a page": ((64 << 20) - 4096, DEVICE), "more than the last page": (4097, DEVICE)}
+    answers = {
+        name: npu.call(CREATE_BO, struct.pack("<QQQII", 0, 0, size, kind, 0))[0] for name, (size, kind) in made.items()
+    }
+    buffer = npu.buffer(4096)
+    parts = {
+        "whole buffer": (0, 0, 4096), "to its end": (1, 4096, 0), "behind its end": (1, 4097, 0),
+        "a byte too much": (0, 1, 4096), "no direction": (2, 0, 4096),
+    }  # fmt: skip
+    for name, (way, offset, size) in parts.items():
+        answers[f"sync {name}"], _ = npu.call(SYNC_BO, struct.pack("<IIQQ", buffer.handle, way, offset, size))
+    npu.close(buffer)
+    answers["closed twice"], _ = npu.call(GEM_CLOSE, struct.pack("<II", buffer.handle, 0))
+    return answers
+
+
+def of_contexts(npu: RawNpu, context: int) -> dict[str, int]:
+    """Columns of contexts, commands to wait for, room for what is told of contexts."""
+    answers = {
+        f"context of {tiles} tiles": npu.call(CREATE_CONTEXT, bytes(36) + struct.pack("<5I", tiles, 0, 0, 0, 0))[0]
+        for tiles in (0, 4, 6, 32, 36)
+    }
+    for number in (2, 3):  # two submissions ran
+        answers[f"wait for command {number}"], _ = npu.call(WAIT, struct.pack("<IIQ", context, 1, number))
+    room = ctypes.create_string_buffer(1 << 12)
+    for size in (3 * 64 - 1, 3 * 64):  # this context, and those of 4 and 32 tiles
+        told = struct.pack("<IIQ", 5, size, ctypes.addressof(room))
+        answers[f"contexts in {size} bytes"], _ = npu.call(GET_INFO, told)
+    return answers
+
+
+def of_images(npu: RawNpu, pdi: bytes, folder: Path, packet: RawBuffer) -> dict[str, int]:
+    """How a run ends whose image is the last but so many that were opened: what it configures is known by its image."""
+    answers, others = {}, [folder / f"other{number}.elf" for number in range(32)]
+    for other in others:
+        other.touch()
+    for count in (31, 32):
+        for image in (folder / "design.xclbin", *others[:count]):
+            image.read_bytes()
+        context = npu.context(pdi, 8)
+        npu.wait(context, npu.execute(context, packet))
+        answers[f"run behind {count} other images"] = packet.memory[0] & 15
+    return answers
 
 
 def configured(npu: RawNpu, pdi: bytes, count: int) -> int:

@@ -70,6 +70,7 @@ def test_locks_and_packets_are_there_where_they_are_enabled():
     assert (bd.acquire, bd.release) == ((5, -1), (6, 2))
     assert decoded(CORE, acquire_id=5, acquire_value=-1, release_id=6).acquire is None
     assert decoded(CORE, release_id=6).release is None
+    assert decoded(CORE, release_id=6, release_value=-1).release == (6, -1)  # lowers it
     assert decoded(CORE, packet_enable=1, packet_type=3, packet_id=31).packet == (3, 31)
     assert decoded(CORE, packet_type=3, packet_id=31).packet is None
     assert decoded(CORE).ends_packet

@@ -74,6 +74,16 @@ def test_a_wait_tells_who_released_how_often(times, words):
     assert list(waiter.waiting.providers()) == [busy, lazy]
 
 
+@pytest.mark.parametrize(("count", "more"), [(4, ""), (5, " and 1 more"), (6, " and 2 more")])
+def test_four_releasers_are_named_and_the_rest_counted(count, more):
+    watched, agents = Watched(0), [Agent(name) for name in "abcdef"[:count]]
+    watched.lock.releasers = lambda: agents
+    waiter = Agent("waiter")
+    watched.lock.take(waiter, 1)
+    assert waiter.waiting is not None
+    assert waiter.waiting.sentence().endswith(f"since the start (released never by a, b, c, d{more})")
+
+
 def test_a_new_configuration_keeps_the_value_alone():
     watched = Watched(1)
     watched.lock.take(Agent("taker"), 1)

@@ -1,6 +1,8 @@
 """Writers of images against files of the real tools, byte by byte."""
 
+import re
 import struct
+from dataclasses import replace
 
 import pytest
 
@@ -86,6 +88,10 @@ def test_cores_without_code_make_no_image():
     found = VECTORS["npu2_locks"].configuration()
     with pytest.raises(NoCodeError, match=r"core \(0, 2\) has no machine code"):
         image(found, ".pdi")
+    for count, named in ((4, "(0, 2), (0, 3), (0, 4), (0, 5) have"), (5, "(0, 5) and 1 more have")):
+        bare = replace(found, bare={(i // 4, 2 + i % 4): None for i in range(count)})
+        with pytest.raises(NoCodeError, match=rf"cores .*{re.escape(named)} no machine code"):
+            image(bare, ".pdi")
     assert image(found, ".pdi", bare=True) == pdis(IMAGES["xclbin_small"])[0]
     with pytest.raises(ImageError, match=r"written as \.cdo, \.pdi, \.xclbin"):
         image(found, ".elf", bare=True)

@@ -1,8 +1,18 @@
 """DMA programs in their two forms, their BD numbers and the order in which they are written."""
 
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bdforge.devices import mlir_device_named
 from bdforge.devices.register_names import What, register_at
 from bdforge.lower import configuration
+from bdforge.lower.cores import _code, _data
+from bdforge.mlir import parse
+from bdforge.mlir.array_ops import CoreOp
 from bdforge.txn import BlockWrite
+from bdforge.txn.target import LoweringError
 from support.decoded import device_of
 
 HEAD = """aie.device(npu1) {
@@ -89,3 +99,60 @@ def test_numbers_follow_the_text_and_tasks_the_chain_of_starts():
     words = {op.address: op.words for op in written(TWO_STARTS) if isinstance(op, BlockWrite)}
     assert words[0x0221D000][0] >> 14 == 2048 // 4
     assert words[0x0221D020][0] >> 14 == 1024 // 4
+
+
+class _Written:
+    """What a loader of programs writes, by the place."""
+
+    def __init__(self) -> None:
+        self.blocks: list[tuple[int, int]] = []
+        self.fills: list[tuple[tuple[int, int], int, int]] = []
+
+    def block(self, _core: object, _tile: object, offset: int, words: tuple[int, ...]) -> None:
+        self.blocks.append((offset, len(words)))
+
+    def fill(self, _core: object, owner: tuple[int, int], offset: int, data: bytes) -> None:
+        self.fills.append((owner, offset, len(data)))
+
+
+def core_of() -> CoreOp:
+    text = f'{HEAD} aie.core(%t) {{ aie.end }} {{elf_file = "core.elf"}} }}'
+    return next(op for op in parse(text).walk() if isinstance(op, CoreOp))
+
+
+def piece(address: int, size: int) -> Any:
+    return SimpleNamespace(address=address, data=bytes(size), tail=b"")
+
+
+@pytest.mark.parametrize(("address", "size", "words"), [(0, 16384, 4096), (16380, 4, 1), (16, 5, 2)])
+def test_code_fills_program_memory_to_its_last_word(address: int, size: int, words: int):
+    written: Any = _Written()
+    _code(written, core_of(), (1, 2), piece(address, size))
+    assert written.blocks == [(0x20000 + address, words)]
+
+
+@pytest.mark.parametrize(
+    ("address", "size", "message"),
+    [
+        (0, 16385, "code ends at 0x4001, beyond 0x4000"),
+        (16380, 8, "code ends at 0x4004"),
+        (2, 4, "code at 0x2; it starts at multiples of 4"),
+    ],
+)
+def test_code_beyond_program_memory_is_refused(address: int, size: int, message: str):
+    with pytest.raises(LoweringError, match=message):
+        _code(_Written(), core_of(), (1, 2), piece(address, size))  # type: ignore[arg-type]
+
+
+def test_data_goes_to_the_memories_that_a_core_reaches_and_is_split_where_one_ends():
+    """South, west, north and the core's own, 64 KiB each from 0x40000 on; row 2 has a memtile south."""
+    device, written = mlir_device_named("npu1"), _Written()
+    _data(written, core_of(), (1, 3), piece(0x40000, 4), device)  # type: ignore[arg-type]
+    _data(written, core_of(), (1, 3), piece(0x6FFF8, 16), device)  # type: ignore[arg-type]
+    assert [size for *_, size in written.fills] == [4, 8, 8]
+    assert written.fills[0][:2] == ((1, 2), 0)
+    assert written.fills[1][:2] == ((1, 4), 0xFFF8)
+    assert written.fills[2][:2] == ((1, 3), 0)
+    for tile, address in (((1, 2), 0x40000), ((1, 3), 0x80000), ((0, 3), 0x50000)):
+        with pytest.raises(LoweringError, match=f"data at {address:#x} is in no memory that the core reaches"):
+            _data(_Written(), core_of(), tile, piece(address, 4), device)  # type: ignore[arg-type]

@@ -1,13 +1,17 @@
 """How models run: cache, micro-batches, where products go, the ledger, and sampling."""
 
 import re
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from bdforge.models import ModelError, Products, Sampler, Split, generate
 from bdforge.models.bitnet import BitNet
+from bdforge.models.bitnet.cache import Cache
 from bdforge.models.functions import attention, quantised, softmax
+from bdforge.models.linear import Linear
 from bdforge.runtime import load
 from bdforge.runtime.load import Loaded
 from tools.bitnet.content import config, random_content
@@ -159,3 +163,28 @@ def test_tokens_are_kept_until_their_chances_reach_top_p(top_p: float, kept: int
     sampler = Sampler(temperature=1, top_p=top_p, seed=1)
     assert {sampler(np.zeros(4, np.float32)) for _ in range(200)} == set(range(kept))
     assert softmax(np.array([1e4, 1e4])).tolist() == [0.5, 0.5]
+
+
+def test_a_cache_doubles_when_it_is_full_and_keeps_what_it_has():
+    cache, keys = Cache(1, 2, 3), np.random.default_rng(4).random((200, 2, 3), np.float32)
+    first, _ = cache.appended(0, keys[:63], -keys[:63])
+    full, _ = cache.appended(0, keys[63:64], -keys[63:64])
+    assert np.shares_memory(first, full)  # 64 positions from the start
+    more, values = cache.appended(0, keys[64:65], -keys[64:65])
+    assert not np.shares_memory(full, more)
+    most, _ = cache.appended(0, keys[65:128], -keys[65:128])
+    assert np.shares_memory(more, most)  # 128 then
+    np.testing.assert_array_equal(most, keys[:128])
+    np.testing.assert_array_equal(values, -keys[:65])
+    np.testing.assert_array_equal(cache.appended(0, keys[128:], -keys[128:])[1], -keys)
+    assert cache.length == 200
+
+
+def test_unpacked_weights_are_kept_while_there_is_room_for_all_of_them(monkeypatch):
+    monkeypatch.setattr("bdforge.models.linear._KEPT_BYTES", 100)
+    loaded = SimpleNamespace(unpack=lambda size: {"B": np.zeros(size, np.int8)})
+    products: Any = SimpleNamespace(_unpacked={}, loaded=loaded)
+    layers = [Linear("one", size, np.ones(1)) for size in (60, 40, 1)]  # type: ignore[arg-type]
+    arrays = [Products._weights(products, layer) for layer in layers]
+    assert [array.nbytes for array in arrays] == [60, 40, 1]
+    assert sum(array.nbytes for array in products._unpacked.values()) == 100

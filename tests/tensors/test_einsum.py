@@ -17,6 +17,7 @@ from bdforge.operators.gemm import load_spec, plan_gemm
 from bdforge.runtime import Loaded, OperandError
 from bdforge.sequences import PlannedSequence
 from bdforge.tensors import Einsum
+from bdforge.tensors.einsum import _typed
 from bdforge.tensors.tree import arranged, tree_of
 from support.built_designs import ROOT, build, spec_content
 from support.tccg import Case, random_case, tccg
@@ -232,3 +233,16 @@ def test_a_forced_walk_that_there_is_not_is_refused_with_reasons(arrays):
     x, y = np.ones((9, 7), np.int8), np.ones((7, 9), np.int8)
     with pytest.raises(ContractionError, match="K has b = 7, less than a tile of 16 in A and B: stage it"):
         arrays["int8"]("ab,bc->ac", x, y, staged="")
+
+
+def test_arrays_that_go_backwards_or_nowhere_are_copied_and_others_are_not():
+    """What the array reads goes forward in whole elements."""
+    plain = np.arange(24, dtype=np.int8).reshape(4, 6)
+    wide = np.arange(12, dtype=np.int16)
+    odd = np.ndarray((3,), np.int16, wide, strides=(3,))
+    for array, copied in ((plain, False), (plain.T, False), (plain[:, ::2], False), (plain[::-1], True),
+                          (np.broadcast_to(plain[0], (4, 6)), True)):  # fmt: skip
+        found = _typed(array, "int8", 0)
+        np.testing.assert_array_equal(found, array)
+        assert np.shares_memory(found, plain) is not copied
+    assert not np.shares_memory(_typed(odd, "int16", 0), wide)

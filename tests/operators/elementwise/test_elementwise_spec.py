@@ -30,6 +30,7 @@ WRONG_PLANS = {
     "array.device = npu2, but phoenix is an npu1": {"array": {"device": "npu2"}},
     "stack_bytes = 1000 is not a multiple of 32": {"stack_bytes": 1000},
     "narrowing is of integers": {"type": "bf16", "narrowing": {"shift": 1}},
+    "narrowing is of integers; leave it out": {"type": "bf16", "narrowing": {"rounding": "floor"}},
     "a tile, ping: 48 bytes are not a multiple of 32": {"tile": 48},
     "a smaller tile or stack_bytes": {"tile": 16384},
 }

@@ -22,8 +22,9 @@ def problem(small) -> GemmProblem:
     return GemmProblem.random(small, 41, 50, 100)
 
 
-def test_our_gemm_gives_the_same_bits_under_50_schedules(problem):
-    for seed in range(50):
+@pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 50), marks=pytest.mark.slow)])
+def test_our_gemm_gives_the_same_bits_under_many_schedules(problem, seeds):
+    for seed in seeds:
         c, result = problem.run(schedule="random", seed=seed)
         np.testing.assert_array_equal(c, problem.expected, f"seed {seed}")
         assert result.warnings == ()
@@ -45,8 +46,8 @@ def check_bitnet(flagship, shape, seeds) -> None:
 
 
 @pytest.mark.parametrize("shape", BITNET[:1], ids=lambda shape: "x".join(map(str, shape)))
-def test_the_bitnet_shapes_give_the_same_bits_under_2_schedules(flagship, shape):
-    check_bitnet(flagship, shape, range(2))
+def test_a_bitnet_shape_is_exact_under_a_schedule(flagship, shape):
+    check_bitnet(flagship, shape, range(1))
 
 
 @pytest.mark.slow

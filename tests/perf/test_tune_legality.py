@@ -24,7 +24,7 @@ CASES = [
     ("phoenix", "i8,i2,i32", "row", "row"),
     ("phoenix", "bf16,bf16,bf16", "row", "column"),
 ]
-DRAWS = 70
+DRAWS = 40
 
 
 def drawn(space: SearchSpace, rng: random.Random) -> tuple[int, ...]:
@@ -47,22 +47,23 @@ def can_be_planned(space: SearchSpace, candidates: Candidates, index: int) -> bo
     return True
 
 
+@pytest.mark.parametrize("draws", [DRAWS, pytest.param(10 * DRAWS, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("device", "types", "a", "c"), CASES)
-def test_tuner_and_plan_agree_on_every_random_candidate(device, types, a, c):
+def test_tuner_and_plan_agree_on_every_random_candidate(device, types, a, c, draws):
     space = search_space(device_named(device), types, 4096, a_layout=a, c_layout=c)
-    rng = random.Random(f"{device} {types}")
-    candidates = Candidates.of([drawn(space, rng) for _ in range(DRAWS)])
+    rng = random.Random(f"{device} {types} 1")
+    candidates = Candidates.of([drawn(space, rng) for _ in range(draws)])
     judged = legal(space, candidates)
-    for index in range(DRAWS):
+    for index in range(draws):
         assert judged[index] == can_be_planned(space, candidates, index), candidates.row(index)
-    assert 0 < judged.sum() < DRAWS, "the draw should meet both answers"
+    assert 0 < judged.sum() < draws, "the draw should meet both answers"
 
 
 @pytest.mark.parametrize(
     "types", ["i8,i2,i32", *(pytest.param(t, marks=pytest.mark.slow) for t in ("i8,i8,i32", "bf16,bfp16,bfp16"))]
 )
 def test_tuner_and_plan_agree_where_b_stays(types):
-    draws = DRAWS // (4 if types == "i8,i2,i32" else 2)
+    draws = 17 if types == "i8,i2,i32" else DRAWS
     space = search_space(device_named("strix_halo"), types, 4096, residency="b")
     rng = random.Random(types)
     candidates = Candidates.of([drawn(space, rng) for _ in range(draws)])

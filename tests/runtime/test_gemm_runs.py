@@ -37,10 +37,8 @@ def test_ragged_shapes_are_exact(small, shape):
 
 
 TILES = [
-    ((16, 8, 32), {"rows": 1, "columns": 1}),
     ((32, 24, 64), {"rows": 1, "columns": 2, "c_buffers": 2}),
     ((48, 40, 32), {"rows": 2, "columns": 2, "k_mt": 120}),
-    ((16, 64, 96), {"rows": 2, "columns": 4, "k_mt": 128, "c_buffers": 2}),
     ((80, 16, 128), {"rows": 4, "columns": 4, "k_mt": 64}),
     ((32, 8, 160), {"rows": 4, "columns": 8, "k_mt": 72, "stack_bytes": 2048}),
 ]

@@ -3,13 +3,14 @@
 import numpy as np
 
 from bdforge.emulator import emulate
+from bdforge.emulator.machine import parsed
 from bdforge.images.build import image, program_of
 from bdforge.lower import configuration
+from bdforge.mlir import DeviceOp
 from bdforge.operators import render
 from bdforge.operators.gemm import Plan
 from bdforge.sequences.buffers import arguments, fetched, placed
 from support.built_designs import kernels_of
-from support.decoded import device_of
 from support.family import Member
 from support.family_oracle import Data, check, random_data
 
@@ -28,7 +29,8 @@ def run(plan: Plan, problem, data: Data, kernels, text: str | None = None, **opt
 
 def own_pdi(text: str) -> bytes:
     """The image of a design's text."""
-    return image(configuration(device_of(text), program_of), ".pdi", bare=True)
+    device = next(op for op in parsed(text, "<string>").walk() if isinstance(op, DeviceOp))
+    return image(configuration(device, program_of), ".pdi", bare=True)
 
 
 def fault(member: Member, seed: int, booted: bool) -> str | None:

@@ -220,8 +220,8 @@ def _tiles(space: SearchSpace, m: int) -> Iterator[tuple[np.ndarray, ...]]:
     """(k, n, c_buffers, rho) whose buffers fit a core beside its stack, for each rho."""
     kernel = space.kernel
     r, step_k, step_n = kernel.multiples
-    free = _free_bytes(space)
-    for rho in (d for d in range(1, m // r + 1) if m % (r * d) == 0):
+    free, wanted = _free_bytes(space), dict(space.fixed).get("rho")
+    for rho in (d for d in wanted or range(1, m // r + 1) if m % (r * d) == 0):
         n_most = (free - 2 * buffer_bytes(m // rho * step_k, kernel.a)) // buffer_bytes(m * step_n, kernel.accumulator)
         left = free - buffer_bytes(m * step_n, kernel.accumulator)
         k_most = min(left // (2 * buffer_bytes(m // rho * step_k, kernel.a)), -(-space.deepest // step_k))

@@ -14,7 +14,7 @@ from bdforge.sequences import fetch, place
 from bdforge.txn import Operation, Patch, encode
 from support.built_designs import kernels_of
 
-RUNS = {"two columns": 12, "one core": 12}
+RUNS = {"two columns": 6, "one core": 6}
 WHOLE_ARRAY_RUNS = 2
 
 

@@ -12,7 +12,6 @@ from bdforge.isa.meaning import Kind
 from support.random_programs import bundles, differences, forms, instruction, outcome, registers
 
 DONE = "nop\n" * 12 + "done\n"
-ROUNDS = 2
 
 
 def both(
@@ -31,22 +30,23 @@ def assembled(text: str, generation: str) -> bytes:
     return code
 
 
+@pytest.mark.parametrize("rounds", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("generation", isa.GENERATIONS)
-def test_every_form_that_is_known_does_the_same(generation):
+def test_every_form_that_is_known_does_the_same(generation, rounds):
     rng = random.Random(11)
     tail, wrong, ended = assembled(DONE, generation), {}, 0
     for form in forms(generation):
         if form.delay_slots:
             continue
         given = registers(isa.load(generation), rng)
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             drawn = instruction(form, rng)
             end, found = both(generation, isa.load(generation).encode([drawn]) + tail, rng, given)
             ended += end == "done"
             if found:
                 wrong[form.name] = (drawn.operands, end, found[:2])
     assert wrong == {}
-    assert ended > 325 * ROUNDS
+    assert ended > 325 * rounds
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -38,6 +38,51 @@ def test_pictures_are_the_same_every_time(tmp_path, suffix, text):
     assert first == second
 
 
+def words_in(buffers: list[tuple[str, int, int]], inches: float = 2.0) -> list[str]:
+    """What stands in a core's square with buffers (name, address, bytes), as strings; each name lies in its memory."""
+    matplotlib = pytest.importorskip("matplotlib.figure", reason="matplotlib is not installed")
+    from bdforge.show.draw import scene_of
+    from bdforge.show.draw_tiles import draw_tile
+
+    lines = [
+        f'%b{number} = aie.buffer(%t) {{sym_name = "{name}", address = {at} : i32}} : memref<{size}xi8>'
+        for number, (name, at, size) in enumerate(buffers)
+    ]
+    text = f"module {{ aie.device(npu2_1col) {{ %t = aie.tile(0, 2) {' '.join(lines)} }} }}"
+    scene = scene_of(use_of(next(op for op in parse(text).walk() if isinstance(op, DeviceOp))), inches)
+    axes = matplotlib.Figure().add_axes((0, 0, 1, 1))
+    draw_tile(axes, scene, 0, 2)
+    _, bottom, _, top = scene.layout.panel
+    for name, at, size in buffers:
+        for drawn in (one for one in axes.texts if one.get_text().startswith(name + " ") and size > 4096):
+            middle = 2 + bottom + (top - bottom) * (at + size / 2) / 65536
+            assert drawn.get_position()[1] == pytest.approx(middle), f"{name} is not in the middle of its bar"
+    return [one.get_text() for one in axes.texts if one.get_text()[:4] not in ("S2MM", "MM2S")]
+
+
+def test_a_tile_says_what_its_memory_holds_and_how_much():
+    found = words_in([("a", 0, 1023), ("b", 1024, 1024), ("large", 16384, 24 << 10)])
+    assert found == ["core (0, 2)\n26 KiB of 64 KiB", "large 24 KiB", "a 1023 B", "b 1 KiB"]
+
+
+def test_names_of_thin_bars_are_listed_in_free_space_as_far_as_there_is_room():
+    """A line takes the height of 3095 bytes here."""
+    one, all_ = ["t0 16 B"], ["t0 16 B", "t1 16 B", "t2 16 B"]
+    cases = (
+        (9300, 3, all_), (9270, 3, [*one, "and 2 more"]), (6180, 3, ["and 3 more"]), (3100, 3, ["and 3 more"]),
+        (3080, 3, []), (3100, 1, one), (3080, 1, []),
+    )  # fmt: skip
+    for free, count, expected in cases:
+        first = 65536 - count * 16
+        thin = [(f"t{number}", first + 16 * number, 16) for number in range(count)]
+        assert words_in([("rest", 0, first - free), *thin])[2:] == expected, (free, count)
+
+
+def test_long_names_are_cut_to_their_memory():
+    for letters, shown in ((25, "n" * 25), (26, "n" * 24 + "…"), (60, "n" * 24 + "…")):
+        assert words_in([("n" * letters, 0, 60000)])[1] == f"{shown} 58.6 KiB"
+
+
 def pieces(points):
     """(axis, position, from, to) of each piece of a right-angled line."""
     for (x0, y0), (x1, y1) in pairwise(points):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from bdforge.formats import error_bound, rounded
+from support.wrong_places import described
 
 M, K, N = 5, 96, 11
 
@@ -34,7 +35,8 @@ def test_sums_keep_the_bound(accumulator, k):
     for seed in range(5):
         a, b = operands(seed)
         error = np.abs(computed(a, b, k, accumulator) - a.astype(float) @ b.astype(float))
-        assert (error <= error_bound(a, b, k=k, accumulator=accumulator, blocks=False)).all()
+        bound = error_bound(a, b, k=k, accumulator=accumulator, blocks=False)
+        assert not (beyond := error > bound).any(), f"seed {seed}: {described(beyond, error, bound, (1, 8))}"
 
 
 def test_each_narrow_step_costs_and_float32_hardly():

@@ -32,8 +32,10 @@ from bdforge.sequences.check import load_program
 from bdforge.sequences.expressions import LARGEST, LEAST, OPERATIONS, operate
 from bdforge.sequences.words import illegal, operations, target_facts
 from bdforge.txn.bd import BdError
-from bdforge.txn.codec import TxnError, encode
+from bdforge.txn.codec import TxnError, decode, encode
+from bdforge.txn.describe import diff
 from support.built_designs import spec_content
+from support.run_limits import RUN_LIMITS
 from support.tccg import random_case, tccg
 
 DEVICE = mlir_device_named("npu2")
@@ -81,14 +83,20 @@ def python_words(program: Program, parameters: list[int], wide: bool = False) ->
     return f"illegal: {faults[0]}" if faults else words
 
 
-def same(expected: list[int] | str, answer: str) -> bool:
-    """Whether C++ answers with the words, or with an error where Python has one.
+def difference(expected: list[int] | str, answer: str) -> str:
+    """What C++ answers that is neither Python's words nor an error where Python has one, in operations; else nothing.
 
     Where Python's words hold a BD that it then calls illegal C++ may have found so, or not: a stride that no run takes.
     """
     if isinstance(expected, str):
-        return expected.startswith("illegal: ") or answer.startswith("SequenceError: ")
-    return answer[0] == "[" and json.loads(answer) == expected
+        found = expected.startswith("illegal: ") or answer.startswith("SequenceError: ")
+        return "" if found else f"expected an error, {expected!r}, got {answer[:200]}"
+    if answer[0] != "[":
+        return f"expected {len(expected)} words, got {answer[:500]}"
+    words = json.loads(answer)
+    if words == expected:
+        return ""
+    return "\n".join(diff(decode(expected), decode(words), ("Python", "C++"))) or f"headers {expected[:4]}, {words[:4]}"
 
 
 def stored(values: list[Expr], parameters: list[str]) -> Program:
@@ -118,7 +126,7 @@ def test_an_operator_beside_gemm_gives_the_same_words(probe, content, array, mos
     sizes = [*ends, *((2 ** rng.uniform(0, most, (30, len(most)))).astype(int).tolist())]
     answers = probe([line(content_of(program), given) for given in sizes])
     for given, answer in zip(sizes, answers, strict=True):
-        assert same(python_words(program, given), answer), f"{given}: {answer[:200]}"
+        assert not (why := difference(python_words(program, given), answer)), f"{given}: {why}"
 
 
 EXTREMES = [LEAST, LEAST + 1, -(1 << 62), -(1 << 32), -7, -1, 0, 1, 2, 7, 4095, 1 << 31, 1 << 62, LARGEST - 1, LARGEST]
@@ -233,8 +241,38 @@ def test_random_programs_make_the_same_words(probe):
     programs = [(_Random(seed).program(), [seed % 13, seed % 7], seed % 3 == 0) for seed in range(150)]
     answers = probe([line(content_of(program), parameters, wide) for program, parameters, wide in programs])
     for seed, ((program, parameters, wide), answer) in enumerate(zip(programs, answers, strict=True)):
-        assert same(python_words(program, parameters, wide), answer), (seed, answer[:200])
+        assert not (why := difference(python_words(program, parameters, wide), answer)), f"seed {seed}: {why}"
     assert 40 < sum(answer[0] == "[" and answer.count(",") > 4 for answer in answers) < 146
+
+
+def moved(offset: int, sizes: tuple[int, ...], strides: tuple[int, ...], bits: int = 32, columns: int = 1) -> Program:
+    """One BD, in a task of which tokens of several columns are awaited."""
+    build = Builder([], 1)
+    x = build.argument("X", f"i{bits}", bits, 1 << 40)
+    with build.step([("MM2S", 1, 1, columns), ("S2MM", 0, 2, columns)]):
+        build.task("MM2S", 1, 1, build.bd(x, offset, sizes, strides), runs=2, token=True)
+    return build.program
+
+
+EDGES = [
+    moved((1 << 30) - 1, (4,), (1,)), moved(1 << 30, (4,), (1,)), moved((1 << 38) + 5, (4,), (1,)),
+    moved(1 << 32, (8,), (1,), 8), moved(0, (64, 1, 1, 4), (0, 0, 0, 1)), moved(0, (64, 1, 1, 4), (1 << 20, 0, 0, 1)),
+    moved(0, (2, 1, 1, 4), (4, 7, 7, 1)), moved(0, (3, 1023, 1023), (1 << 20, 1 << 20, 1)),
+    moved(0, (3, 1, 4), (8, 8, 1)), moved(0, (1, 3, 4), (8, 8, 1)), moved(0, (3, 1, 4), (8, 8, 2)),
+    moved(0, (1, 1, 4), (0, 0, 1)), moved(0, (1,), (3,)), moved(0, (2, 2, 2), (8, 4, 1), 16, 3),
+    moved(0, (1024,), (1,)), moved(0, (1024, 1), (1, 1)), moved(0, (5, 1), (2, 1)), moved(4, (4,), (1,), 32, 6),
+]  # fmt: skip
+"""Offsets on both sides of 4 GiB, iterations at one place, dimensions of size 1, linear ones beyond a wrap, waits."""
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_ends_of_fields_make_the_same_words(probe, wide):
+    fixed = [limit.program(limit.last)[0] for limit in RUN_LIMITS.values() if not limit.program(1)[1]]
+    programs = [*fixed, *EDGES]
+    answers = probe([line(content_of(program), [], wide) for program in programs])
+    for program, answer in zip(programs, answers, strict=True):
+        assert not (why := difference(python_words(program, [], wide), answer)), f"{program.do}: {why}"
+    assert sum(answer[0] == "[" for answer in answers) > len(programs) - 4, answers
 
 
 def copying() -> Program:
@@ -452,7 +490,7 @@ def agrees(program: Any, parameters: list[int], answer: str) -> bool:
         loaded = load_program(program)
     except ProgramError:
         return not answer.startswith("[")
-    return len(loaded.parameters) != len(parameters) or same(python_words(loaded, parameters), answer)
+    return len(loaded.parameters) != len(parameters) or not difference(python_words(loaded, parameters), answer)
 
 
 @pytest.mark.parametrize("operator", ["copy", "gemm"])

@@ -6,7 +6,7 @@ all others keep to the windows that those leave them, and never evict them.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 BUDGET = 8  # placements per task, interval and order before the next is tried (Rau finds 6 to suffice)
@@ -77,6 +77,19 @@ def plans(problem: Problem, interval: int) -> Iterable[Plan]:
         found = _Attempt(problem, interval, windows).run(order)
         if found is not None:
             yield found
+
+
+def late_plans(problem: Problem, interval: int) -> Iterator[Plan]:
+    """Plans that place each task as shortly before those that wait for it as is free: values need few registers.
+
+    They are plans of the mirrored problem, read backwards; nothing may be fixed.
+    """
+    mirrored = Problem(
+        [tuple(tuple((unit, -cycle) for unit, cycle in cells) for cells in places) for places in problem.places],
+        [Edge(e.later, e.earlier, e.delay, e.distance) for e in problem.edges], {}, (),
+    )  # fmt: skip
+    for plan in plans(mirrored, interval):
+        yield Plan(interval, tuple(-issue for issue in plan.issues), plan.choices)
 
 
 def fits(tasks: Sequence[Places], interval: int) -> bool:

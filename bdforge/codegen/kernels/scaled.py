@@ -1,32 +1,53 @@
 """bfloat16 results of int32 sums, scaled by row and column: the kernel `finish_i32_bf16` of AIE2P.
 
-Sums are taken apart into digits of 7 bits, which the product of block floats with the identity adds up as float32. A
-product of float32 is made of bfloat16 parts: each operand is cut into three of 8 bits, and of their nine products all
-but the least are summed, the largest apart, so that roundings stay below 2^-22 of the result. Whether a sum that
-cancels is +0 or -0 on silicon is not known, so no sum here is ever zero: operands that are 0 become 1 and their results
-0 at the end, and a bit far below the last that counts keeps every rest that is cut from being 0.
+Three passes over the tile, in place, for a core has one rounding mode at a time:
+
+1. Sums are taken apart into digits of 7 bits, which products of block floats with the identity add up as float32.
+2. Two products of float32, in bfloat16 parts: an operand is cut into three of 8 bits, which are all of it.
+3. Biases, and rounding to bfloat16.
+
+Parts are below 1, 2^-7 and 2^-15 of their operand, so the two products of parts that are left out are below 2^-22 and
+2^-30 of the result; the largest is summed apart from the others, so that three roundings of 2^-24 count in all. Where a
+bias makes results much smaller than that, it is as large as the product, and the contract's bound twice that of each.
+
+Whether a sum that cancels is +0 or -0 on silicon is not known, so no sum here is ever zero. A part is cut from a number
+that was made 2 units of its last place smaller, so that the rest never vanishes and has its sign. Scales that are 0
+become 1, sums that are 0 become 2^-30, and their results 0 at the end.
+
+Slots bound the passes over 8 x 8 sums: 9 cycles by stores in the first, 47 by moves in the second, where the multiplier
+has 32 (four cuts of 4, two products of 8), 6 by the bank of C in the third. Registers, not slots, make the second
+longer: a product holds up to four pairs of vectors for as long as the parts of its operands take, one after the other.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache, partial
 
+from bdforge.codegen.block import Op
 from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.kernels.function import ROUNDINGS, Function, Options
+from bdforge.codegen.kernels.function import ROUNDINGS, Options
+from bdforge.codegen.pipeline import Pipelined
+from bdforge.codegen.pipeline.dataflow import Op as Operation
+from bdforge.codegen.pipeline.function import Part, function, repeated, set_control, set_register
 
 _SIDE = 8  # of a micro-tile
 _FIELDS = 4
 _PARTS = ("bmll", "bmlh", "bmhl", "bmhh")
-_DIGITS = (26, 19, 12, 5, 0)  # shifts of a sum's digits
-_FLOATS, _BLOCKS = 0x3C, 0x30C  # confs: bf16 lane by lane, 8 x 8 x 8 of block floats
+_DIGITS = (28, 21, 14, 7, 0)  # shifts of a sum's digits
+_FLOATS, _BLOCKS, _INTEGERS = 0x3C, 0x30C, 0x318  # confs: bf16 lane by lane, 8 x 8 x 8 of block floats, int16
 _BYTES = 0x01010101
-_ONE, _DIGIT_ONE = 127, 133  # exponents of blocks whose mantissas 64, or 1, are worth 1
+_UNIT, _DIGIT_UNIT = 127, 133  # exponents of blocks whose mantissas 64, or 1, are worth 1
 _IDENTITY = tuple((0x40 << 8 * (i // 2 % 4)) if i in (0, 2, 4, 6) else 0 for i in range(8)) + tuple(
     (0x40 << 8 * (i // 2)) if i % 2 else 0 for i in range(8)
 )
-_SAVED = {f"r{16 + i}": f"dj{i}" for i in range(5)}
-"""What callers keep, and where it waits: r16 to r19 become masks of results that are 0, r20 chooses upper halves."""
-_UPPER = 0xFF00  # of 16 lanes
+_ONE, _TINY = 127 << 23, 97 << 23  # 1.0, and 2^-30: nothing beside a sum that is not 0
+_SAVED = {f"r{16 + i}": f"e{'lh'[i % 2]}{5 + i // 2}" for i in range(6)}
+"""What callers keep, and where it waits: r16 to r21 become masks of results that are 0."""
+_LOW, _HIGH = 16, 17  # VSHUFFLE modes T32_2x16: two vectors' lanes in turn, lower and upper halves of it
+_FREE = {"x": (1, 2, 3), "y": (2, 3, 4, 5), "dm": (0, 1, 2, 3, 4)}
+_C, _SCALES = "C", "scales"
+_HOLES = re.compile(r"{(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +63,13 @@ class _Scaled:
     bias: bool
     relu: bool
 
+    @property
+    def tiles(self) -> int:
+        """Micro-tiles of a call."""
+        return self.rows * self.columns // _SIDE**2
 
-def scaled(name: str, generation: str, options: Options) -> Callable[[], str]:
+
+def scaled(name: str, generation: str, options: Options) -> Callable[[], Pipelined]:
     """What writes the kernel; CodegenError for a generation or a tile without an assembled one."""
     if generation != "aie2p":
         raise CodegenError(f"{name} is not assembled for {generation}, only for aie2p")
@@ -56,187 +82,245 @@ def scaled(name: str, generation: str, options: Options) -> Callable[[], str]:
     return partial(_written, _Scaled(rows, n, m, options.number("ARRAY_ROWS") * m, fields, turned, bias, relu))
 
 
-def _written(wanted: _Scaled) -> str:
-    about = f"finish_i32_bf16: {wanted.rows} x {wanted.columns} sums a call become scaled bfloat16."
-    f = Function("finish_i32_bf16", "aie2p", f"{about}\np0 = scales, p1 = C, r0 = row of the core, r1 = part.")
-    for register, place in _SAVED.items():
-        f.add(f"mov {place}, {register}", "kept for the caller")
-    _pointers(f, wanted)
-    _constants(f)
-    f.loop("r5", wanted.rows // _SIDE, lambda: _row_of_blocks(f, wanted), "rows")
-    for register, place in _SAVED.items():
-        f.add(f"mov {register}, {place}")
-    return f.text()
+def _op(text: str, bank: str | None = None) -> Operation:
+    """An operation whose holes are named as the values in them."""
+    return Operation(text, (text,), {name: (name, 0) for name in _HOLES.findall(text)}, bank=bank)
 
 
-def _pointers(f: Function, wanted: _Scaled) -> None:
-    """p1 sums, p2 results, p3 scales of columns, p4 those of rows, p5 biases; r8 and r9 keep where columns begin."""
-    f.set("r2", 4 * wanted.core_rows)
-    f.add("mul r0, r0, r2", "scales of the core's rows")
+def _written(wanted: _Scaled) -> Pipelined:
+    parts = [_to_floats(wanted), _scaled(wanted), _rounded(wanted)]
+    restored = [_op(f"mov {register}, {place}") for register, place in _SAVED.items()]
+    parts.append(repeated("aie2p", [], restored, 1))
+    about = f"finish_i32_bf16: {wanted.rows} x {wanted.columns} sums a call become scaled bfloat16"
+    given = "p0 = scales, p1 = C, r0 = row of the core, r1 = part."
+    return function("finish_i32_bf16", "aie2p", parts, lambda cycles: [f"{about}: {cycles} cycles (exact).", given])
+
+
+def _arguments(wanted: _Scaled) -> Iterator[Op]:
+    """p7 = sums of this part, p6 = scales of its rows."""
+    yield from (Op(f"mov {place}, {register}", "kept for the caller") for register, place in _SAVED.items())
+    yield set_register("r2", 4 * wanted.core_rows)
+    yield Op("mul r0, r0, r2", "scales of the core's rows")
+    yield Op("mov p7, p1")
     if wanted.rows < wanted.core_rows:
-        f.set("r2", 4 * wanted.rows)
-        f.add("mul r2, r1, r2")
-        f.add("add r0, r0, r2", "of this part")
-        f.set("r2", 4 * wanted.rows * wanted.columns)
-        f.add("mul r1, r1, r2")
-        f.add("mov m1, r1")
-        f.add("padda [p1], m1")
-    f.add("mov p4, p0")
-    f.add("mov m0, r0")
-    f.add("padda [p4], m0", "scales of rows")
-    f.add("mov p2, p1", "results")
-    f.add("mov p3, p0")
-    f.set("m2", 4 * wanted.scales)
-    f.add("padda [p3], m2", "scales of columns")
-    f.add("mov p5, p3")
-    f.set("m3", 4 * wanted.columns)
-    f.add("padda [p5], m3", "biases")
-    f.add("mov r8, p3")
-    f.add("mov r9, p5")
+        yield set_register("r2", 4 * wanted.rows)
+        yield Op("mul r2, r1, r2")
+        yield Op("add r0, r0, r2", "of this part")
+        yield set_register("r2", 4 * wanted.rows * wanted.columns)
+        yield Op("mul r1, r1, r2")
+        yield Op("mov m1, r1")
+        yield Op("padda [p7], m1")
+    yield Op("mov p6, p0")
+    yield Op("mov m0, r0")
+    yield Op("padda [p6], m0", "scales of rows")
 
 
-def _constants(f: Function) -> None:
-    f.control("crSat", 0)
-    f.control("crSRSMode", 0, "lanes of 32 bits")
-    f.control("crUPSMode", 0)
-    f.set("r0", _FLOATS, "products of floats")
-    f.set("r3", _BLOCKS, "products of blocks")
-    f.set("r4", 0, "sums of integers")
-    f.set("r20", _UPPER)
-    f.set("m4", 4 * _SIDE, "eight numbers")
-    f.set("r10", 1)
-    f.add("vbcst.32 x8, r10", "the last bit")
-    f.set("r10", _ONE << 23)
-    f.add("vbcst.32 x9, r10", "1.0")
-    f.add("vbcst.32 x11, r4")
+def _to_floats(wanted: _Scaled) -> Part:
+    """The first pass: sums in p1 become floats in p2."""
+    setup = [*_arguments(wanted), Op("mov p1, p7"), Op("mov p2, p7")]
+    controls = {"crRnd": ROUNDINGS["floor"], "crSat": 0, "crSRSMode": 0, "crUPSMode": 0}
+    setup += [op for register, value in controls.items() for op in set_control(register, value)]
+    setup += [set_register("r3", _BLOCKS), set_register("r10", 0x7F * _BYTES), Op("vbcst.32 x5, r10", "7 bits")]
+    setup += [op for i, shift in enumerate(_DIGITS[:3]) for op in (set_register("r10", shift), Op(f"mov s{i}, r10"))]
+    setup += [set_register(f"r{11 + i}", shift) for i, shift in enumerate(_DIGITS[3:])]
+    for i, shift in enumerate(_DIGITS):
+        setup += _exponents(f"{i}", _DIGIT_UNIT + shift)
+    setup += [set_register("r10", 0), Op("vbcst.32 x8, r10")]
     for word in _IDENTITY:
-        f.set("r10", word)
-        f.add("vpush.hi.32 x11, x11, r10", "the identity")
-    f.set("r10", _ONE * _BYTES)
-    f.add("mov el11, r10")
-    f.add("mov eh11, r10")
+        setup += [set_register("r10", word), Op("vpush.hi.32 x8, x8, r10", "the identity")]
+    for field in range(wanted.fields):
+        setup += [Op(f"vmov x{8 + field}, x8")] if field else []
+        setup += _exponents(f"{8 + field}", _UNIT - 2 * field)
+    setup += [set_register("r10", _TINY), Op("vbcst.32 x6, r10"), *(Op(f"vmov {part}4, x6") for part in _PARTS)]
+    tiles = wanted.tiles
+    group = next(group for group in (4, 2, 1) if tiles % group == 0)
+    ops = [op for tile in range(group) for op in _digits(tile, 8 + tile % wanted.fields)]
+    return repeated("aie2p", setup, ops, tiles // group, {"dm": (0, 1, 2, 3)})
 
 
-def _row_of_blocks(f: Function, wanted: _Scaled) -> None:
-    f.add("mov p3, r8")
-    f.add("mov p5, r9")
-
-    def block() -> None:
-        f.set("r12", 0, "exponents of field 0")
-        f.loop("r7", wanted.fields, lambda: _micro_tile(f, wanted), "fields")
-
-    f.loop("r6", wanted.columns // _SIDE // wanted.fields, block, "columns")
-    f.add("padda [p4], m4", "next rows")
+def _exponents(register: str, value: int) -> list[Op]:
+    """The same exponent for all blocks of a register."""
+    return [set_register("r10", value * _BYTES), *(Op(f"mov e{half}{register}, r10") for half in "lh")]
 
 
-def _micro_tile(f: Function, wanted: _Scaled) -> None:
-    f.control("crRnd", ROUNDINGS["positive_inf"], "digits from -64 to 63")
+def _digits(tile: int, identity: int) -> Iterator[Operation]:
+    """A micro-tile's floats: digits summed from the uppermost on, so that no sum of some is 0."""
+    sums, floats = f"{{sums{tile}}}", "4"
+    for part in _PARTS:
+        yield _op(f"vlda {part}{sums}, [p1], #64", _C)
+    for i in range(len(_DIGITS)):
+        if i >= 3:
+            yield _op(f"mov s3, r{8 + i}")
+        yield _op(f"vsrs.4x x{i}, dm{sums}, s{min(i, 3)}, srsSign1")
+        if i:
+            yield _op(f"vband x{i}, x{i}, x5")
+    for i in range(len(_DIGITS)):
+        before, floats = floats, f"{{floats{tile}{i}}}"
+        yield _op(f"vmac.f dm{floats}, dm{before}, ex{i}, ex{identity}, r3")
+    for part in _PARTS:
+        yield _op(f"vst {part}{floats}, [p2], #64", _C)
+
+
+def _scaled(wanted: _Scaled) -> Part:
+    """The second pass: floats in p1, again in p5, times scales become floats in p2."""
+    across = wanted.columns // _SIDE - 1
+    setup = [Op(f"mov {pointer}, p7") for pointer in ("p1", "p2", "p5")]
+    setup += [Op("mov p3, p0"), set_register("m2", 4 * wanted.scales), Op("padda [p3], m2", "scales of columns")]
+    setup += [Op("mov p4, p6"), *set_control("crRnd", ROUNDINGS["symmetric_zero"], "cut")]
+    setup += [*_walk(0, across, 4 * _SIDE, -4 * _SIDE * across), *_walk(1, across, 0, 4 * _SIDE)]
+    setup += [set_register("r0", _FLOATS), set_register("r4", _INTEGERS), set_register("r10", 1)]
+    setup += [Op("vbcst.16 x0, r10"), set_register("r5", _LOW), set_register("r6", _HIGH)]
+    setup += [set_register("r13", _ONE), set_register("r14", 0)]
+    masks = {"r1": 15, "r2": 0x204081, "r3": _BYTES, "r8": 0xFF, "r9": -4, "r10": -16}
+    setup += [set_register(register, value) for register, value in masks.items()]
+    return replace(_products(wanted.transposed), setup=setup, times=wanted.tiles)
+
+
+@cache
+def _products(transposed: bool) -> Part:
+    """The second pass over one micro-tile: what it does is the same for all sizes."""
+    columns, rows = ("p3", "d0"), ("p4", "d1")
+    minor, major = (rows, columns) if transposed else (columns, rows)
+    ops = [_op(f"vlda {part}{{t}}, [p1], #64", _C) for part in _PARTS]
+    ops += [*_minor("c", *minor), *_cut("t"), *_cut("c"), *_product("t", "c", "s")]
+    ops += [*_major("r", *major), *_cut("s"), *_cut("r"), *_product("s", "r", "u"), *_zeroed()]
+    return repeated("aie2p", [], ops, 1, _FREE, list(_order()))
+
+
+def _walk(unit: int, count: int, step: int, last: int) -> list[Op]:
+    """A pointer's steps: `count` times one, then another."""
+    values = {"m": last, "dj": step, "dn": count, "dc": 0}
+    return [set_register(f"{register}{unit}", value) for register, value in values.items()]
+
+
+def _eight(name: str, pointer: str, step: str) -> Iterator[Operation]:
+    """Eight numbers, twice."""
+    yield _op(f"vlda wl{{{name}}}, [{pointer}, #0]", _SCALES)
+    yield _op(f"vldb.2d wh{{{name}}}, [{pointer}], {step}", _SCALES)
+
+
+def _minor(name: str, pointer: str, step: str) -> Iterator[Operation]:
+    """Factors of lanes in turn, 1 where they are 0; r12 = lanes of 16 where they are."""
+    yield from _fixed(name, pointer, step, "r20")
+    yield _op("or r12, r20, r20")
+    yield from (_op(f"vmov {part}{{{name}}}, x{{{name}not}}") for part in _PARTS)
+
+
+def _major(name: str, pointer: str, step: str) -> Iterator[Operation]:
+    """Factors of lines of eight lanes, 1 where they are 0; r21 and r11 = lanes of each half where they are."""
+    yield from _fixed(name, pointer, step, "r27")
+    yield _op("lshl r11, r27, r9")
+    for half in ("r21", "r11"):
+        for text in (
+            f"and {half}, {'r27' if half == 'r21' else half}, r1",
+            f"mul {half}, {half}, r2",
+            f"and {half}, {half}, r3",
+            f"mul {half}, {half}, r8",
+        ):
+            yield _op(text)
+    yield from _lines(name, f"{name}not")
+
+
+def _fixed(name: str, pointer: str, step: str, mask: str) -> Iterator[Operation]:
+    """Eight numbers, twice, 1 where they are 0, and a mask of these."""
+    yield from _eight(f"{name}raw", pointer, step)
+    yield _op(f"veqz.32 {mask}, x{{{name}raw}}")
+    yield _op(f"vbcst.32 x{{{name}one}}, r13")
+    yield _op(f"vsel.32 x{{{name}not}}, x{{{name}raw}}, x{{{name}one}}, {mask}")
+
+
+def _lines(name: str, eight: str) -> Iterator[Operation]:
+    """Each of eight numbers in eight lanes."""
+    yield _op(f"vshuffle x{{{name}pair}}, x{{{eight}}}, x{{{eight}}}, r5")
+    for i, part in enumerate(_PARTS):
+        four = f"x{{{name}four{i // 2}}}"
+        if i % 2 == 0:
+            yield _op(f"vshuffle {four}, x{{{name}pair}}, x{{{name}pair}}, r{5 + i // 2}")
+        yield _op(f"vshuffle {part}{{{name}}}, {four}, {four}, r{5 + i % 2}")
+
+
+def _cut(name: str) -> Iterator[Operation]:
+    """An accumulator's three parts of bfloat16, {name}1 to {name}3."""
+    rest = name
+    for i in (1, 2):
+        less, part, wide, left = f"{name}less{i}", f"{name}{i}", f"{name}wide{i}", f"{name}left{i}"
+        yield _op(f"vmsc dm{{{less}}}, dm{{{rest}}}, x0, x0, r4")
+        for half in (0, 1):
+            yield _op(f"vconv.bf16.fp32 x{{{part}.{half}}}, cm{'lh'[half]}{{{less}}}")
+        for half in (0, 1):
+            yield _op(f"vconv.fp32.bf16 cm{'lh'[half]}{{{wide}}}, x{{{part}.{half}}}")
+        yield _op(f"vsub.f dm{{{left}}}, dm{{{rest}}}, dm{{{wide}}}, r0")
+        rest = left
+    for half in (0, 1):
+        yield _op(f"vconv.bf16.fp32 x{{{name}3.{half}}}, cm{'lh'[half]}{{{rest}}}")
+
+
+def _product(one: str, other: str, result: str) -> Iterator[Operation]:
+    """result = one x other: the product of the greatest parts, and all the others but the least."""
+    yield _op(f"vmul.f dm{{{result}most}}, y{{{one}1}}, y{{{other}1}}, r0")
+    sums = ""
+    for i, j in ((1, 2), (2, 1), (2, 2), (1, 3), (2, 3), (3, 1)):
+        following = f"{result}sum{i}{j}"
+        operands = f"y{{{one}{i}}}, y{{{other}{j}}}, r0"
+        start = f"vmac.f dm{{{following}}}, dm{{{sums}}}" if sums else f"vmul.f dm{{{following}}}"
+        yield _op(f"{start}, {operands}")
+        sums = following
+    yield _op(f"vadd.f dm{{{result}}}, dm{{{result}most}}, dm{{{sums}}}, r0")
+
+
+def _zeroed() -> Iterator[Operation]:
+    """Results, 0 where a sum was below 1 or a scale 0."""
+    yield _op("vbcst.32 x{one}, r13")
     for i in range(len(_PARTS)):
-        f.add(f"vlda x{i}, [p1], #64", "sums", "c")
+        mask = f"r{16 + i}"
+        yield _op(f"vldb x{{sum{i}}}, [p5], #64", _C)
+        yield _op(f"vlt.32 {mask}, x{{sum{i}}}, x{{one}}, vaddSign0")
+        yield _op(f"or {mask}, {mask}, r12")
+        half = ("r21", "r11")[i // 2]
+        if i % 2:
+            yield _op(f"lshl r15, {half}, r10")
+        yield _op(f"or {mask}, {mask}, {'r15' if i % 2 else half}")
+    yield _op("vbcst.32 x{zero}, r14")
     for i, part in enumerate(_PARTS):
-        f.add(f"veqz.32 r{16 + i}, x{i}", "sums that are 0")
-        f.add(f"vsel.32 x{i}, x{i}, x8, r{16 + i}")
-        f.add(f"vmov {part}0, x{i}")
-    _to_floats(f)
-    f.control("crRnd", ROUNDINGS["symmetric_zero"], "cut")
-    for pointer, along in (("p3", wanted.transposed), ("p4", not wanted.transposed)):
-        _factor(f, pointer, along)
-        _times(f)
-    _biased(f, wanted)
-    f.control("crRnd", ROUNDINGS["conv_even"], "rounding")
-    for x, half in (("x6", "cml2"), ("x7", "cmh2")):
-        f.add(f"vconv.bf16.fp32 {x}, {half}")
-        if wanted.relu:
-            f.add(f"vmax_lt.16 {x}, r16, {x}, x0, vaddSign1", "what is below 0, by its bits")
-        f.add(f"vst {x}, [p2], #64", "", "c")
-    f.set("r10", 2 * _BYTES)
-    f.add("add r12, r12, r10", "the next field is scaled by 4 more")
-    f.add("padda [p3], m4", "next columns")
-    f.add("padda [p5], m4")
+        yield _op(f"vmov x{{u{i}}}, {part}{{u}}")
+        yield _op(f"vsel.32 x{{done{i}}}, x{{u{i}}}, x{{zero}}, r{16 + i}")
+        yield _op(f"vst x{{done{i}}}, [p2], #64", _C)
 
 
-def _to_floats(f: Function) -> None:
-    """dm2 = dm0 as floats, whose exponents are r12 lower, by digits from the uppermost on."""
-    for shift in _DIGITS:
-        f.set("r10", shift)
-        f.add("mov s0, r10", f"the digit from bit {shift} on")
-        f.add("vsrs.4x x10, dm0, s0, srsSign1")
-        f.set("r11", (_DIGIT_ONE + shift) * _BYTES)
-        f.add("sub r11, r11, r12")
-        f.add("mov el10, r11")
-        f.add("mov eh10, r11")
-        first = shift == _DIGITS[0]
-        f.add("vmul.f dm2, ex10, ex11, r3" if first else "vmac.f dm2, dm2, ex10, ex11, r3")
-        if shift:
-            f.add("vups.4x dm1, x10, s0, upsSign1")
-            f.add("vsub dm0, dm0, dm1, r4", "what is left")
+def _order() -> Iterator[tuple[str, str]]:
+    """Values that come one after the other, as there are registers for few."""
+    yield "vlt.32 r19, x{sum3}, x{one}, vaddSign0", "vbcst.32 x{zero}, r14"
+    for i in range(3):
+        yield (
+            f"vlt.32 r{16 + i}, x{{sum{i}}}, x{{one}}, vaddSign0",
+            f"vlt.32 r{17 + i}, x{{sum{i + 1}}}, x{{one}}, vaddSign0",
+        )
+        yield f"vst x{{done{i}}}, [p2], #64", f"vmov x{{u{i + 1}}}, {_PARTS[i + 1]}{{u}}"
 
 
-def _factor(f: Function, pointer: str, along: bool) -> None:
-    """dm3 = eight numbers for every lane, 1 where they are 0."""
-    _eight(f, pointer)
-    for i, part in enumerate(_PARTS):
-        x = _lanes(f, i, along)
-        if along or i == 0:
-            f.add(f"veqz.32 r27, {x}")
-            f.add(f"vsel.32 {x}, {x}, x9, r27")
-        f.add(f"or r{16 + i}, r{16 + i}, r27")
-        f.add(f"vmov {part}3, {x}")
-
-
-def _eight(f: Function, pointer: str) -> None:
-    f.add(f"vlda wl10, [{pointer}, #0]", "", "scales")
-    f.add(f"vlda wh10, [{pointer}, #0]", "", "scales")
-
-
-def _lanes(f: Function, i: int, along: bool) -> str:
-    """The i-th 16 lanes of the eight numbers in x10: each in turn, or `along` lines, one for eight lanes."""
-    if not along:
-        return "x10"
-    f.add(f"vextbcst.32 x0, x10, #{2 * i}")
-    f.add(f"vextbcst.32 x1, x10, #{2 * i + 1}")
-    f.add("vsel.32 x2, x0, x1, r20")
-    return "x2"
-
-
-def _times(f: Function) -> None:
-    """dm2 = dm2 dm3, neither of which is 0."""
-    for y in (0, 1, 2):
-        _cut(f, 3, y, last=y == 2)
-    for part in (0, 1, 2):
-        _cut(f, 2, 3, last=part == 2)
-        for y in range(3 if part < 2 else 2):
-            sums = "dm0" if part == y == 0 else "dm1"
-            begun = (part, y) in ((0, 0), (0, 1))
-            f.add(f"vmul.f {sums}, y3, y{y}, r0" if begun else f"vmac.f {sums}, {sums}, y3, y{y}, r0")
-    f.add("vadd.f dm2, dm0, dm1, r0")
-
-
-def _cut(f: Function, dm: int, y: int, last: bool) -> None:
-    """Take the upper 8 bits of what is left in an accumulator into a register of bfloat16; a rest is never 0."""
-    if not last:
-        for part in _PARTS:
-            f.add(f"vmov x10, {part}{dm}")
-            f.add("vbor x10, x10, x8")
-            f.add(f"vmov {part}{dm}, x10")
-    for x, half in ((2 * y, "cml"), (2 * y + 1, "cmh")):
-        f.add(f"vconv.bf16.fp32 x{x}, {half}{dm}")
-        if not last:
-            f.add(f"vconv.fp32.bf16 {half}4, x{x}")
-    if not last:
-        f.add(f"vsub.f dm{dm}, dm{dm}, dm4, r0")
-
-
-def _biased(f: Function, wanted: _Scaled) -> None:
-    """Results that are 0, then biases."""
-    f.add("vbcst.32 x3, r4")
-    for i, part in enumerate(_PARTS):
-        f.add(f"vmov x10, {part}2")
-        f.add(f"vsel.32 x10, x10, x3, r{16 + i}")
-        f.add(f"vmov {part}2, x10")
+def _rounded(wanted: _Scaled) -> Part:
+    """The third pass: floats in p1 become bfloat16 in p2."""
+    across = wanted.columns // _SIDE - 1
+    setup = [Op("mov p1, p7"), Op("mov p2, p7"), *set_control("crRnd", ROUNDINGS["conv_even"], "rounding")]
+    ops = [_op(f"vlda {part}{{f}}, [p1], #64", _C) for part in _PARTS]
     if wanted.bias:
-        _eight(f, "p5")
-        for i, part in enumerate(_PARTS):
-            f.add(f"vmov {part}3, {_lanes(f, i, wanted.transposed)}")
-        f.add("vadd.f dm2, dm2, dm3, r0")
-    f.add("vbcst.32 x0, r4")
+        setup += [Op("mov p3, p0"), set_register("m2", 4 * (wanted.scales + wanted.columns)), Op("padda [p3], m2")]
+        setup += _walk(0, across, 4 * _SIDE, -4 * _SIDE * across)
+        ops += [*_eight("raw", "p3", "d0"), *_biases(wanted)]
+        ops.append(_op("vadd.f dm{sum}, dm{f}, dm{bias}, r0"))
+    result = "sum" if wanted.bias else "f"
+    for half in "lh":
+        if wanted.relu:
+            ops.append(_op(f"vconv.bf16.fp32 x{{{half}}}, cm{half}{{{result}}}"))
+            ops.append(_op(f"vmax_lt.16 x{{{half}max}}, r16, x{{{half}}}, x0, vaddSign1"))
+            ops.append(_op(f"vst x{{{half}max}}, [p2], #64", _C))
+        else:
+            ops.append(_op(f"vst.conv.bf16.fp32 cm{half}{{{result}}}, [p2], #64", _C))
+    setup.append(Op("vbcst.32 x0, r14"))
+    return repeated("aie2p", setup, ops, wanted.tiles, _FREE)
+
+
+def _biases(wanted: _Scaled) -> Iterator[Operation]:
+    if wanted.transposed:
+        return _lines("bias", "raw")
+    return (_op(f"vmov {part}{{bias}}, x{{raw}}") for part in _PARTS)

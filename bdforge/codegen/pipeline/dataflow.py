@@ -1,8 +1,9 @@
 """What a pipelined kernel does with one block of its results, as dataflow: operations on named values.
 
-An operation is a template of an instruction. `{a}` in it stands for the number of the vector register that will hold a
-value; accumulators, pointers and all other registers are named as they are and stay the same in every block. Edges
-follow from the registers that the instructions read and write, with the stages of `bdforge.isa.effects`.
+An operation is a template of an instruction. `x{a}` in it stands for the vector register that will hold a value, `y{a}`
+for a pair, whose halves are `x{a.0}` and `x{a.1}`, and `dm{a}`, `cml{a}`, `bmll{a}` for an accumulator and its parts;
+all other registers are named as they are and stay the same in every block. Edges follow from the registers that the
+instructions read and write, with the stages of `bdforge.isa.effects`.
 """
 
 import re
@@ -24,7 +25,12 @@ BANK = "bank "
 """Begins the name of the unit that stands for a bank."""
 
 _TOGETHER = {"lng": ("alu", "mv")}
-_HOLE = re.compile(r"\{(\w+)\}")
+_HOLE = re.compile(r"\{(\w+)(?:\.([01]))?\}")
+_FILE = re.compile(r"\b([a-z]+)(?:\{(\w+)(\.[01])?\}|(\d+)\b)")
+_VECTORS = ("x", "ex", "wl", "wh")
+_SAMPLES = range(12)
+_ACCUMULATOR = ("bmll", "bmlh", "bmhl", "bmhh")
+_ACCUMULATORS = (*_ACCUMULATOR, "cml", "cmh", "dm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,7 @@ class Op:
 
     def text(self, choice: int, registers: Mapping[Value, int]) -> str:
         """The instruction with registers filled in."""
-        return _HOLE.sub(lambda hole: str(registers[self.values[hole[1]]]), self.texts[choice])
+        return _filled(self.texts[choice], {hole: registers[value] for hole, value in self.values.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +84,55 @@ Pattern = tuple[tuple[str, int], ...]
 
 def _pattern(op: Op) -> Pattern:
     numbers: dict[Value, int] = {}
-    return tuple((hole, numbers.setdefault(value, len(numbers))) for hole, value in op.values.items())
+    values = tuple((hole, numbers.setdefault(value, len(numbers))) for hole, value in op.values.items())
+    return _numbered(op.texts[0], values)
+
+
+@cache
+def _numbered(text: str, values: tuple[tuple[str, int], ...]) -> Pattern:
+    """Registers for values, which are no others of the text and overlap nowhere."""
+    taken: dict[bool, set[int]] = {True: set(), False: set()}
+    for name, hole, _, number in _FILE.findall(text):
+        if not hole and name in (*_VECTORS, "y"):
+            taken[False] |= {2 * int(number), 2 * int(number) + 1} if name == "y" else {int(number)}
+        elif not hole and name in _ACCUMULATORS:
+            taken[True].add(int(number))
+    kinds, found = _files(text), {}
+    for hole, value in values:
+        if value not in found and hole in kinds:
+            used, width = taken[kinds[hole] == "dm"], 2 if kinds[hole] == "y" else 1
+            found[value] = next(i for i in _SAMPLES if used.isdisjoint(range(width * i, width * (i + 1))))
+            used.update(range(width * found[value], width * (found[value] + 1)))
+    return tuple((hole, found[value]) for hole, value in values if hole in kinds)
+
+
+@cache
+def _files(text: str) -> dict[str, str]:
+    """The file of each hole."""
+    return {
+        hole: "y" if half or name == "y" else "x" if name in _VECTORS else "dm"
+        for name, hole, half, _ in _FILE.findall(text) if hole
+    }  # fmt: skip
+
+
+def files(ops: Sequence[Op]) -> dict[Value, str]:
+    """Where values live: in vector registers x, pairs y, or accumulators dm."""
+    return {op.values[hole]: file for op in ops for hole, file in _files(op.texts[0]).items()}
 
 
 @cache
 def _sampled(generation: str, text: str, pattern: Pattern) -> Instruction:
-    numbers = dict(pattern)
-    return instruction(generation, _HOLE.sub(lambda hole: str(numbers[hole[1]]), text))
+    return instruction(generation, _filled(text, dict(pattern)))
+
+
+def _filled(text: str, numbers: Mapping[str, int]) -> str:
+    """A text with registers in its holes; those of halves of pairs are twice as many."""
+
+    def number(hole: re.Match[str]) -> str:
+        found = numbers[hole[1]]
+        return str(found if hole[2] is None else 2 * found + int(hole[2]))
+
+    return _HOLE.sub(number, text)
 
 
 def touches(isa: Isa, ops: Sequence[Op]) -> Iterator[Touch]:
@@ -97,10 +145,9 @@ def touches(isa: Isa, ops: Sequence[Op]) -> Iterator[Touch]:
 @cache
 def _touched(generation: str, text: str, pattern: Pattern) -> tuple[tuple[str, str, Access, bool], ...]:
     """Reads and writes of a text: the hole, "" for a register that stays, and the leaf, or the part of the hole's."""
-    numbers = {number: hole for hole, number in pattern}
-    found = effects(_sampled(generation, text, pattern))
+    places, found = dict(_leaves(text, pattern)), effects(_sampled(generation, text, pattern))
     return tuple(
-        (*_place(leaf.name, numbers), access, writes)
+        (*places.get(leaf.name, ("", leaf.name)), access, writes)
         for writes, accesses in ((False, found.reads), (True, found.writes))
         for access in accesses
         for leaf in leaves(generation, access.register)
@@ -108,10 +155,16 @@ def _touched(generation: str, text: str, pattern: Pattern) -> tuple[tuple[str, s
     )
 
 
-def _place(leaf: str, numbers: Mapping[int, str]) -> tuple[str, str]:
-    stem = prefix(leaf)
-    number = leaf[len(stem) :]
-    return (numbers[int(number)], stem) if stem in ("wl", "wh") and int(number) in numbers else ("", leaf)
+def _leaves(text: str, pattern: Pattern) -> Iterator[tuple[str, tuple[str, str]]]:
+    """(leaf, (hole, part)) of the registers that holes stand for."""
+    kinds = _files(text)
+    for hole, number in pattern:
+        if kinds[hole] == "dm":
+            yield from ((f"{part}{number}", (hole, part)) for part in _ACCUMULATOR)
+            continue
+        first, width = (2 * number, 2) if kinds[hole] == "y" else (number, 1)
+        for i in range(first, first + width):
+            yield from ((f"{half}{i}", (hole, f"{half}{i - first}")) for half in ("wl", "wh"))
 
 
 def dependences(isa: Isa, ops: Sequence[Op], values: bool = True) -> list[Edge]:

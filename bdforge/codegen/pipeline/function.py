@@ -1,17 +1,19 @@
 """Functions of assembly made of parts, each a block of instructions that starts anew every few cycles."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from bdforge.codegen.block import Op
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.pipeline.dataflow import Op as Operation
-from bdforge.codegen.pipeline.dataflow import dependences, instruction, places
+from bdforge.codegen.pipeline.dataflow import Value, dependences, files, instruction, places
 from bdforge.codegen.pipeline.fold import HARDWARE_COUNTER, SHORTEST, folded, lines
+from bdforge.codegen.pipeline.registers import coloured, lives
 from bdforge.codegen.pipeline.trace import after_setup, declare_old, ended, returning, trace
-from bdforge.isa import load
-from bdforge.isa.modulo import Problem, plans
+from bdforge.isa import Isa, load
+from bdforge.isa.modulo import Edge, Plan, Problem, late_plans, plans
 
 COUNTER = "r7"
 """Counts the passes of a part's loop."""
@@ -67,16 +69,42 @@ def function(
     return Pipelined(name, "\n".join(text) + "\n", total, macs)
 
 
-def repeated(generation: str, setup: Sequence[Op], ops: Sequence[Operation], times: int) -> Part:
-    """A part whose blocks follow each other as soon as registers and units allow; its ops use no values."""
+def repeated(
+    generation: str, setup: Sequence[Op], ops: Sequence[Operation], times: int,
+    free: Mapping[str, Sequence[int]] = MappingProxyType({}), order: Sequence[tuple[str, str]] = (),
+) -> Part:  # fmt: skip
+    """A part whose blocks follow each other as soon as registers and units allow.
+
+    `free` are the registers of each file ("x", "y", "dm") that the values of its ops may have; `order` are keys of ops
+    of which the second comes after the first, so that fewer values live at a time.
+    """
     isa = load(generation)
-    problem = Problem([places(generation, op) for op in ops], dependences(isa, ops), {}, ())
+    number = {op.key: i for i, op in enumerate(ops)}
+    ordered = [Edge(number[first], number[second], 1, 0) for first, second in order]
+    problem = Problem([places(generation, op) for op in ops], [*dependences(isa, ops), *ordered], {}, ())
     for period in range(1, _MOST_PERIOD):
-        for plan in plans(problem, period):
+        for plan in (late_plans if free else plans)(problem, period):
+            registers = _registers(isa, ops, plan, free)
+            if registers is None:
+                continue
             first = min(plan.issues)
-            issues = [(at - first, Op(op.text(0, {}), op.shown)) for op, at in zip(ops, plan.issues, strict=True)]
-            return Part(setup, issues, period, times)
+            texts = [Op(op.text(0, registers), op.shown) for op in ops]
+            return Part(setup, [(at - first, op) for op, at in zip(texts, plan.issues, strict=True)], period, times)
     raise CodegenError(f"no period below {_MOST_PERIOD} cycles was found for {len(ops)} instructions")
+
+
+def _registers(
+    isa: Isa, ops: Sequence[Operation], plan: Plan, free: Mapping[str, Sequence[int]]
+) -> dict[Value, int] | None:
+    """A register for each value, file by file; None where they are too few."""
+    kinds, found = files(ops), lives(isa, ops, plan.issues)
+    registers: dict[Value, int] = {}
+    for file in sorted(set(kinds.values())):
+        colours = coloured([life for life in found if kinds[life.value] == file], plan.interval, free[file])
+        if colours is None:
+            return None
+        registers |= colours
+    return registers
 
 
 def set_register(register: str, value: int, comment: str = "") -> Op:

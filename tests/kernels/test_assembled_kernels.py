@@ -109,6 +109,8 @@ CASES = [
     ("mm_i8_i8_i32", "aie2", (12, 24, 24), ("B_TRANSPOSED",)),
     ("mm_i8_i8_i16", "aie2", (8, 272, 16), ("SHIFT=2",)),
     ("mm_i8_i8_i8", "aie2", (16, 16, 24), ("SHIFT=5",)),
+    ("mm_i8_i8_i16", "aie2", (12, 16, 8), ("A_TRANSPOSED", "B_TRANSPOSED", "SHIFT=3")),
+    ("mm_i8_i2_i32", "aie2", (20, 24, 32), ("A_TRANSPOSED",)),
 ]
 
 
@@ -118,9 +120,12 @@ def test_products_equal_numpy(name, generation, tile, defines):
     assert np.array_equal(found, expected)
 
 
-@pytest.mark.parametrize("name", ["mm_i8_i8_i8", "mm_i8_i4_i32", "mm_i8_i2_i32"])
-def test_products_of_the_largest_operands_equal_numpy(name):
-    expected, found, _ = product(name, "aie2p", (8, 24, 32), 3, extreme=True)
+@pytest.mark.parametrize(
+    ("name", "generation"),
+    [("mm_i8_i8_i8", "aie2p"), ("mm_i8_i4_i32", "aie2p"), ("mm_i8_i2_i32", "aie2p"), ("mm_i8_i2_i32", "aie2")],
+)
+def test_products_of_the_largest_operands_equal_numpy(name, generation):
+    expected, found, _ = product(name, generation, (8, 24, 32), 3, extreme=True)
     assert np.array_equal(found, expected)
 
 

@@ -61,7 +61,7 @@ def _steps(rows: list[Counted]) -> str:
             f"{row.rho * (row.issue + row.stalls):.0f}", f"{_share(row):.1%}",
         )
         for row in rows
-        if row.macs and row.types == "int8 int2 int32 int32"
+        if row.macs and (row.generation, row.types) == ("aie2p", "int8 int2 int32 int32")
     ]  # fmt: skip
     return section(
         "Around the kernel",

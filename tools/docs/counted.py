@@ -43,8 +43,10 @@ _TYPES = {
         "int8 int4 int32 int32", "int8 int2 int32 int32", "int8 int8 int8 int32", "int8 int8 int16 int32",
         "bf16 bf16 bf16 bf16", "bf16 bf16 f32 f32",
     ),
-    "aie2": ("int8 int8 int8 int8", "int8 int8 int16 int16", "int8 int8 int32 int32", "bf16 bf16 bf16 bf16",
-             "bf16 bf16 f32 f32", "bf16 bf16 bf16 f32"),
+    "aie2": (
+        "int8 int8 int8 int8", "int8 int8 int16 int16", "int8 int8 int32 int32", "int8 int2 int32 int32",
+        "bf16 bf16 bf16 bf16", "bf16 bf16 f32 f32", "bf16 bf16 bf16 f32",
+    ),
 }  # fmt: skip
 TUNED_FOR_THEM = "gemm_i8_i2_tuned as 64x96x160"
 """The streaming design that `bdforge tune --kernel assembled` finds instead: whole calls, where parts cost compiled

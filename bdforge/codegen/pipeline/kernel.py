@@ -84,7 +84,8 @@ def _setup(block: Scheduled, number: int, regions: int) -> list[Op]:
 
 def _half_loaded(block: Scheduled) -> list[int]:
     """Registers whose upper halves products do not look at, but which must hold something."""
-    return sorted({register for (name, _), register in block.registers.items() if name.startswith("a")})
+    loaded = ("a", "raw a")
+    return sorted({register for (name, _), register in block.registers.items() if name.startswith(loaded)})
 
 
 def _first(product: Product, again: bool) -> Iterator[Op]:

@@ -19,7 +19,8 @@ DEPTH = COLUMNS = 8  # of a micro-tile of integers
 FIELDS = 4  # ternary weights in a byte
 LOAD_UNITS = 2
 _VECTORS = 12  # x registers
-_SQUARES, _TALL, _WIDE = 35, 28, 29  # modes that transpose 8 x 8 bytes, 8 x 4 and 4 x 8 elements of 16 bits
+_SQUARES, _TALL_BYTES = 35, 46  # modes that transpose 8 x 8, 8 x 4 bytes
+_TALL, _WIDE = 28, 29  # and 8 x 4, 4 x 8 elements of 16 bits
 GIVEN = {"a0": "p0", "b0": "p1", "c in": "p2"}
 """Pointers that are a kernel's arguments; others start as copies of them."""
 
@@ -84,9 +85,12 @@ class Product:
 
     def shuffle(self, side: str) -> tuple[str, int]:
         """The register with the mode of VSHUFFLE that turns micro-tiles of A or B, and the mode."""
-        if not self.floats:
+        if self.vectors.rows == DEPTH:
             return "r2", _SQUARES
-        return "r2" if side == "a" else "r3", _TALL if self.swapped == (side == "b") else _WIDE
+        register = "r2" if side == "a" else PART  # which is read before
+        if self.floats:
+            return register, _TALL if self.swapped == (side == "b") else _WIDE
+        return register, _TALL_BYTES if side == "a" else _SQUARES
 
     def accesses(self, tile_bytes: int) -> int:
         """Loads of a micro-tile."""
@@ -164,7 +168,7 @@ class Region:
     @property
     def b_loads(self) -> int:
         """Of a step of k; ternary columns come together."""
-        return 1 if self.product.weights == "i2" else self.columns * self.product.accesses(self.product.b_bytes)
+        return (1 if self.product.weights == "i2" else self.columns) * self.product.accesses(self.product.b_bytes)
 
     @property
     def loads(self) -> int:
@@ -294,7 +298,8 @@ def _tile(region: Region, side: str, i: int, s: int, units, pointers, after) -> 
         (p.a_bytes, p.turns_a, A_BANK, region.rows) if side == "a" else (p.b_bytes, p.turns_b, B_BANK, region.columns)
     )
     walk, first = (f"{side}0", s * tiles + i) if p.floats else (f"{side}{i}", s)
-    made, parts = f"{side}{i}", ("wl", "wh")[: p.accesses(tile_bytes)] if p.vectors.access < 64 else ("x",)
+    made = "packed" if side == "b" and p.weights == "i2" else f"{side}{i}"
+    parts = ("wl", "wh")[: p.accesses(tile_bytes)] if p.vectors.access < 64 else ("x",)
     for h, part in enumerate(parts):
         dimensions, operand = _address(pointers[walk], after[walk][first * len(parts) + h])
         text = f"vld{units[walk]}{dimensions} {part}{{v}}, {operand}"
@@ -311,22 +316,15 @@ def _turned(p: Product, name: str, s: int, side: str) -> Op:
 
 
 def _b(region: Region, s: int, units, pointers, after) -> Iterator[Op]:
-    p = region.product
-    if p.weights == "i2":
-        address = _address(pointers["b0"], after["b0"][s])
-        text = f"vld{units['b0']}{address[0]} x{{v}}, {address[1]}"
-        yield Op("b", (text,), {"v": ("raw packed" if p.turns_b else "packed", s)}, s, B_BANK)
-        if p.turns_b:
-            yield _turned(p, "packed", s, "b")
-        for j in range(region.columns):
-            mask, bias = _mask_registers(j)
-            values = {"p": ("packed", s), "u": (f"code{j}", s)}
-            yield Op(f"mask b{j}", (f"vband x{{u}}, x{{p}}, {mask}",), values, s)
-            values = {"u": (f"code{j}", s), "b": (f"b{j}", s)}
-            yield Op(f"bias b{j}", (f"vsub.8 x{{b}}, x{{u}}, {bias}",), values, s)
-        return
-    for j in range(region.columns):
+    packed = region.product.weights == "i2"
+    for j in range(1 if packed else region.columns):
         yield from _tile(region, "b", j, s, units, pointers, after)
+    for j in range(region.columns if packed else 0):
+        mask, bias = _mask_registers(j)
+        values = {"p": ("packed", s), "u": (f"code{j}", s)}
+        yield Op(f"mask b{j}", (f"vband x{{u}}, x{{p}}, {mask}",), values, s)
+        values = {"u": (f"code{j}", s), "b": (f"b{j}", s)}
+        yield Op(f"bias b{j}", (f"vsub.8 x{{b}}, x{{u}}, {bias}",), values, s)
 
 
 def _mask_registers(j: int) -> tuple[str, str]:

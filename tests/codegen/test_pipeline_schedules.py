@@ -7,11 +7,12 @@ import pytest
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.pipeline.block import Scheduled, scheduled
 from bdforge.codegen.pipeline.cover import covers
-from bdforge.codegen.pipeline.dataflow import Value, dependences, places
+from bdforge.codegen.pipeline.dataflow import Op, Value, dependences, files, places
 from bdforge.codegen.pipeline.product import Product, Region
 from bdforge.codegen.pipeline.registers import Life, coloured, lives
 from bdforge.codegen.pipeline.walks import Steppers, Walk
 from bdforge.isa import load
+from bdforge.isa.modulo import Edge, Problem, late_plans
 
 REGIONS = [
     Region(Product("aie2p", "i2", 4, 32, 40, 32), 4, 1, (0, 1), (0, 4)),
@@ -70,6 +71,25 @@ def test_arcs_on_a_circle_are_coloured_with_as_many_registers_as_meet():
     assert coloured(arcs, 10, range(1)) is None
     assert clashes(arcs, 10, dict.fromkeys(colours, 0)) != []
     assert coloured([Life(("a", 0), 0, 12)], 10, range(3)) is None  # it meets itself
+
+
+def test_tasks_of_late_plans_come_as_shortly_before_their_users_as_is_free():
+    free, busy = ((("slot", 0),),), ((("port", 2),),)
+    edges = [Edge(0, 2, 7, 0), Edge(1, 2, 2, 0), Edge(3, 2, 2, 0)]
+    problem = Problem([free, busy, ((("unit", 0),),), busy], edges, {}, ())
+    a, b, user, c = next(iter(late_plans(problem, 3))).issues
+    assert user - a == 7
+    assert sorted((user - b, user - c)) == [2, 3]  # one of the two that share a port waits
+
+
+def test_halves_of_a_pair_and_parts_of_an_accumulator_are_read_after_they_are_written():
+    values = {name: (name, 0) for name in ("p", "a", "b")}
+    texts = ["vconv.bf16.fp32 x{p.0}, cml{a}", "vconv.bf16.fp32 x{p.1}, cmh{a}", "vmul.f dm{b}, y{p}, y2, r0"]
+    ops = [Op(text, (text,), values) for text in ("vlda bmhh{a}, [p0], #64", *texts)]
+    found = {(edge.earlier, edge.later): edge.delay for edge in dependences(load("aie2p"), ops) if edge.distance == 0}
+    assert found == {(0, 2): 7, (1, 3): 2, (2, 3): 2}
+    assert files(ops) == {("p", 0): "y", ("a", 0): "dm", ("b", 0): "dm"}
+    assert ops[1].text(0, {("p", 0): 3, ("a", 0): 1}) == "vconv.bf16.fp32 x6, cml1"
 
 
 def test_every_tile_is_covered_once():

@@ -1,6 +1,7 @@
 """Kernels of machine code on the core model, equal to numpy: the contracts of those in `kernels/` of the same names."""
 
 import micro_tiles as tiles
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -209,6 +210,8 @@ def test_scaled_results_stay_within_the_stated_error(tile, core_row, part, defin
     c[0, :3], c[1, 0] = (-(2**31) // field[0], (2**31 - 1) // field[0], 0), 0
     rows, columns = rng.uniform(-0.1, 0.1, 4 * m), rng.uniform(1e-4, 3, n)
     rows[core_row * m + 1], columns[2] = 0, 0  # as of rows and columns that are no part of a problem
+    rows[core_row * m + 2 : (core_row + 1) * m : 8], columns[3:8] = 0.5, [2, 0.25, -4, 2**-20, 1]
+    c[2::8, 3:8] = [257, 259, -257, 2**24 - 1, 3 << 15 | 1]  # ties and what is nearly one, scaled exactly
     bias = rng.uniform(-50, 50, n) if "BIAS" in defines else np.zeros(n)
     epilogue = np.concatenate([rows, columns, bias]).astype(np.float32)
     memory = tiles.micro_tiled(c * field, 8, 8, turned).astype(np.int32)
@@ -225,6 +228,8 @@ def test_scaled_results_stay_within_the_stated_error(tile, core_row, part, defin
     found = tiles.from_micro_tiles(bits.view(np.float32), m // rho, n, 8, 8, turned)
     allowed = 2.0**-8 * np.abs(exact) + 2.0**-21 * (np.abs(product) + np.abs(bias))
     assert (np.abs(found - exact) <= allowed).all()
+    if "BIAS" not in defines:
+        assert np.array_equal(found[2::8, 3:8], exact[2::8, 3:8].astype(ml_dtypes.bfloat16).astype(float))
     untouched = [*range(mine.start), *range(mine.stop, m)]
     assert np.array_equal(tiles.from_micro_tiles(memory, m, n, 8, 8)[untouched], (c * field)[untouched])
 

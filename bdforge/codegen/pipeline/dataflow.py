@@ -51,7 +51,9 @@ class Op:
 
     def text(self, choice: int, registers: Mapping[Value, int]) -> str:
         """The instruction with registers filled in."""
-        return _filled(self.texts[choice], {hole: registers[value] for hole, value in self.values.items()})
+        return _filled(
+            self.texts[choice], {hole: registers[value] for hole, value in self.values.items() if value in registers}
+        )
 
 
 @dataclass(frozen=True, slots=True)

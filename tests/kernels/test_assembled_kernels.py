@@ -72,7 +72,7 @@ def product(name, generation, tile, seed=0, defines=(), part=0, rho=1, extreme=F
     before = rng.integers(max(info.min, -(1 << 20)), min(info.max, 1 << 20), (m, n))
     given = [
         tiles.micro_tiled(a, r, s, "A_TRANSPOSED" in defines).astype(np.int8),
-        _weights(b, weights, s, t, "B_TRANSPOSED" in defines),
+        _weights(b, weights, s, t, "B_TRANSPOSED" in defines) + (0xC0 if "B_TOP_SIGNED" in defines else 0),
         tiles.micro_tiled(before, r, t, "C_TRANSPOSED" in defines).astype(dtype),
     ]
     options = (f"DIM_M={m}", f"DIM_K={k}", f"DIM_N={n}", f"DIM_RHO={rho}", *defines)
@@ -128,6 +128,29 @@ def test_products_equal_numpy(name, generation, tile, defines):
 def test_products_of_the_largest_operands_equal_numpy(name, generation):
     expected, found, _ = product(name, generation, (8, 24, 32), 3, extreme=True)
     assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("extreme", [False, True])
+@pytest.mark.parametrize(
+    ("tile", "defines", "shape"),
+    [
+        ((32, 24, 32), ("BLOCKS=4x1",), "4 x 1"), ((32, 40, 32), ("BLOCKS=2x2",), "2 x 2"),
+        ((16, 40, 64), ("B_TOP_SIGNED",), "2 x 1"), ((24, 16, 32), ("B_TOP_SIGNED", "BLOCKS=2x2"), "2 x 2"),
+    ],
+)  # fmt: skip
+def test_ternary_weights_are_unpacked_in_each_way(tile, defines, shape, extreme):
+    expected, found, _ = product("mm_i8_i2_i32", "aie2p", tile, 6, defines, extreme=extreme)
+    options = [f"DIM_{letter}={size}" for letter, size in zip("MKN", tile, strict=True)]
+    text = assembled("mm_i8_i2_i32", "aie2p", (*options, "DIM_RHO=1", *defines)).text
+    assert np.array_equal(found, expected)
+    assert f"blocks of {shape} micro-tiles" in text
+    assert ("two's complement" in text) == ("B_TOP_SIGNED" in defines)
+
+
+@pytest.mark.parametrize(("blocks", "message"), [("2", "BLOCKS=2 is no ROWSxCOLUMNS"), ("4x4", "no blocks have 4x4")])
+def test_shapes_that_no_block_has_are_refused(blocks, message):
+    with pytest.raises(CodegenError, match=message):
+        assembled("mm_i8_i8_i32", "aie2p", ("DIM_M=16", "DIM_K=16", "DIM_N=16", f"BLOCKS={blocks}"))
 
 
 @pytest.mark.parametrize("part", [0, 3])

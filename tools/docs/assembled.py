@@ -77,17 +77,22 @@ def _steps(rows: list[Counted]) -> str:
 def _choices() -> str:
     lines = [
         (
-            row.symbol, f"{row.m} x {row.k} x {row.n}{f' in {row.rho}' if row.rho > 1 else ''}", row.options,
-            str(row.issue), f"{row.m // row.rho * row.k * row.n / row.issue:.0f}",
+            row.symbol, f"{row.m} x {row.k} x {row.n}{f' in {row.rho}' if row.rho > 1 else ''}",
+            row.options or "none: as chosen", str(row.issue), f"{row.m // row.rho * row.k * row.n / row.issue:.0f}",
         )
         for row in read_table(Choice, CHOICES)
     ]  # fmt: skip
     return section(
         "Choices",
         prose(
-            "Cycles of a call by issue. Loops end with JNZ, which takes the move slot of a cycle: where unpacking has",
-            "all of it, a step of k more for each block. Hardware loops (`LOOPS=hardware`, `scons loops=hardware`)",
-            "take none; elsewhere the branch was free.",
+            "Cycles of a call by issue. Ternary weights are unpacked in place, by a mask and a bias, both in the move",
+            "slot: blocks of 2 x 2 micro-tiles take all four of its cycles in a step of k, blocks of 4 x 1 two of",
+            "four, so that masks of the next field come in between. Where four rows are there, no other way can be",
+            "better: products have every cycle. Calls of two rows leave no room for masks, nor for the JNZ at the end",
+            "of a loop, which takes that slot too; then a step of k more for each block holds them. Hardware loops",
+            "(`LOOPS=hardware`, `scons loops=hardware`) have no branch. Codes of a byte's top field in two's",
+            "complement (`B_TOP_SIGNED`) need no bias, so that one block of four leaves room; packed weights of hosts",
+            "have biased codes. Where a tile has no room for a shape, another one is taken.",
         ),
         table(("kernel", "tile", "options", "issue", "MACs/cycle"), lines),
     )

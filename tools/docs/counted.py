@@ -35,7 +35,10 @@ TILE = (64, 128, 64)
 OURS = "ours"
 AIE2_FLOATS = (64, 64, 64, 1)  # of twice that depth a core of AIE2 does not hold A, B and C
 FLAGSHIP = (64, 192, 160, 4)
-CHOSEN_TILES, CHOSEN_OPTIONS = ((*TILE, 1), FLAGSHIP, (64, 96, 160, 1)), ("LOOPS=jnz", "LOOPS=hardware")
+CHOSEN_TILES, CHOSEN_OPTIONS = (
+    ((*TILE, 1), FLAGSHIP, (64, 96, 160, 1)),
+    ("", "LOOPS=hardware", "BLOCKS=2x2", "BLOCKS=4x1", "B_TOP_SIGNED"),
+)
 _DRAM = (47.0, 61.0)  # GB/s both ways, between which an owner's memory may lie
 _TYPES = {
     "aie2p": (
@@ -164,7 +167,7 @@ def _functions(costs: CoreCosts) -> list[str]:
 
 
 def choices() -> Iterator[Choice]:
-    """Products of ternary weights with each kind of loop."""
+    """Products of ternary weights in each way to unpack them, and with each kind of loop."""
     for (m, k, n, rho), options in product(CHOSEN_TILES, CHOSEN_OPTIONS):
         tile = f"DIM_M={m}", f"DIM_K={k}", f"DIM_N={n}", f"DIM_RHO={rho}"
         kernel = assembled("mm_i8_i2_i32", "aie2p", (*tile, *options.split()))

@@ -19,7 +19,8 @@ LOOPS = ("jnz", "hardware")
 
 _KNOWN = {
     "DIM_M", "DIM_K", "DIM_N", "DIM_RHO", "A_TRANSPOSED", "B_TRANSPOSED", "C_TRANSPOSED", "C_IN_PARTS", "SHIFT",
-    "ROUNDING", "FIELD_SCALED", "BIAS", "RELU", "SCALE", "ARRAY_ROWS", "FUNCTION", "TILE_ELEMENTS", "LOOPS",
+    "ROUNDING", "FIELD_SCALED", "BIAS", "RELU", "SCALE", "ARRAY_ROWS", "FUNCTION", "TILE_ELEMENTS", "LOOPS", "BLOCKS",
+    "B_TOP_SIGNED",
 }  # fmt: skip
 _SHORT = range(-1024, 1024)
 
@@ -61,6 +62,17 @@ class Options:
         if word not in LOOPS:
             raise CodegenError(f"LOOPS={word} is unknown; there are {', '.join(LOOPS)}")
         return word == LOOPS[1]
+
+    @property
+    def shape(self) -> tuple[int, int] | None:
+        """Micro-tiles of a block, where they are given; CodegenError for what is no ROWSxCOLUMNS."""
+        text = self.given.get("BLOCKS")
+        if text is None:
+            return None
+        rows, _, columns = text.partition("x")
+        if not (rows.isdecimal() and columns.isdecimal()):
+            raise CodegenError(f"BLOCKS={text} is no ROWSxCOLUMNS of micro-tiles, such as 4x1")
+        return int(rows), int(columns)
 
     @property
     def rounding(self) -> int:

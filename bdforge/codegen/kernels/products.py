@@ -44,7 +44,7 @@ def _product(name: str, generation: str, options: Options) -> Product:
     product = Product(
         generation, weights, (_FLOAT_SIZES if floats else _SIZES)[c], m // rho, k, n, turns_a, turns_b, swapped,
         rho, options.number("SHIFT", 0), ROUNDINGS["conv_even"] if floats else options.rounding,
-        options.hardware_loops,
+        options.hardware_loops, weights == "i2" and options.has("B_TOP_SIGNED"), options.shape,
     )  # fmt: skip
     _check(name, product)
     return product

@@ -55,7 +55,7 @@ def scheduled(region: Region) -> Scheduled:
     """The block with the least cost that is found; CodegenError where none is."""
     best: Scheduled | None = None
     for interval, idle in _periods(region):
-        if best is not None and best.cost <= interval * (region.product.steps + idle):
+        if best is not None and best.cost <= _period(region, interval, idle):
             break
         for found in _found(region, interval, idle):
             best = found if best is None or found.cost < best.cost else best
@@ -67,13 +67,13 @@ def scheduled(region: Region) -> Scheduled:
 def _found(region: Region, interval: int, idle: int) -> Iterator[Scheduled]:
     """Schedules of a period: one whose accesses to C keep clear of each other, or else some in which they meet."""
     skewed = [replace(region, skew=skew) for skew in (_SKEWS if len(region.lanes) > 1 else (0,))]
-    period = interval * (region.product.steps + idle)
+    period = _period(region, interval, idle)
     held = [(one, _registers(one, interval, period)) for one in skewed]
     usable = [(one, registers) for one, registers in held if registers is not None]
     tried = [
         (one, takes, registers)
         for one, registers in usable
-        for takes in dict.fromkeys(_takes(one, interval, period, after) for after in (True, False))
+        for takes in dict.fromkeys(_takes(one, interval, period // one.unrolled, after) for after in (True, False))
     ]  # fmt: skip
     for strict in (True, False):
         for one, takes, registers in tried:
@@ -83,6 +83,11 @@ def _found(region: Region, interval: int, idle: int) -> Iterator[Scheduled]:
             yield found
             if strict:
                 return
+
+
+def _period(region: Region, interval: int, idle: int) -> int:
+    """Cycles of a loop's pass."""
+    return region.unrolled * interval * (region.product.steps + idle)
 
 
 def _periods(region: Region) -> Iterator[tuple[int, int]]:
@@ -99,13 +104,13 @@ def _attempt(
     """A schedule in which accesses to C keep clear of each other, if `strict`."""
     steps, isa = _steps(region, interval), load(region.product.generation)
     assert steps is not None
-    period = interval * (region.product.steps + idle)
+    period = _period(region, interval, idle)
     ops = block(region, takes, interval)
     branch = () if region.product.hardware_loops else (_BRANCH,)
     occupied = [*(places(isa.generation, op, strict) for op in ops), *branch]
     if not fits(occupied, period):
         return None
-    fixed = {i: _placed(steps, op, interval) for i, op in enumerate(ops) if op.step is not None}
+    fixed = {i: _placed(region, steps, op, interval, idle) for i, op in enumerate(ops) if op.step is not None}
     problem = Problem(
         occupied, dependences(isa, ops, values=False), fixed,  # steps keep to those of values
         [i for i, op in enumerate(ops) if op.step is None and op.late],
@@ -140,14 +145,16 @@ def _registers(region: Region, interval: int, period: int) -> dict[Value, int] |
     if steps is None:
         return None
     ops = [op for op in block(region, (0,) * len(region.lanes), interval) if op.step is not None]
-    issues = [_placed(steps, op, interval)[0] for op in ops]
+    idle = period // (interval * region.unrolled) - region.product.steps
+    issues = [_placed(region, steps, op, interval, idle)[0] for op in ops]
     return coloured(lives(load(region.product.generation), ops, issues), period, region.registers)
 
 
-def _placed(steps: Mapping[str, tuple[int, int]], op: Op, interval: int) -> tuple[int, int]:
+def _placed(region: Region, steps: Mapping[str, tuple[int, int]], op: Op, interval: int, idle: int) -> tuple[int, int]:
+    """Cycle and alternative of an op, steps of which are counted over all blocks of a pass."""
     assert op.step is not None
     at, choice = steps[op.key]
-    return at + interval * op.step, choice
+    return at + interval * (op.step + op.step // region.product.steps * idle), choice
 
 
 @cache

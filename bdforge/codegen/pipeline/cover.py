@@ -10,6 +10,7 @@ from bdforge.codegen.pipeline.block import Scheduled, scheduled
 from bdforge.codegen.pipeline.product import LOAD_UNITS, Product, Region, parts_of, steppers
 
 _AROUND = 70  # cycles of a region besides its blocks: set-up, fill and drain
+_SETUP = 25  # without what its last block shows of fill and drain
 _LANES = 4  # of a block; for more there are too few registers that count the steps of pointers
 _FLOAT_LANES = 8  # with an accumulator for what C was besides
 
@@ -17,7 +18,11 @@ _FLOAT_LANES = 8  # with an accumulator for what C was besides
 def covers(product: Product) -> list[list[Region]]:
     """Regions that together are all of C, in several ways, the one of the least cycles by slots first."""
     rows, columns = product.m // product.vectors.rows, product.n // product.vectors.columns
-    return sorted((_covered(product, shape, rows, columns) for shape in _shapes(product)), key=_cycles)
+    shapes = [shape for shape in _shapes(product) if product.shape in (None, shape)]
+    if not shapes:
+        found = ", ".join(f"{r}x{c}" for r, c in _shapes(product))
+        raise CodegenError(f"no blocks have {'x'.join(map(str, product.shape or ()))} micro-tiles: there are {found}")
+    return sorted((_covered(product, shape, rows, columns) for shape in shapes), key=_cycles)
 
 
 def best(product: Product) -> list[Scheduled]:
@@ -29,11 +34,16 @@ def best(product: Product) -> list[Scheduled]:
             break
         with suppress(CodegenError):
             blocks = [scheduled(_directed(region)) for region in regions]
-            cycles = sum(_AROUND + block.region.blocks * block.cost for block in blocks)
+            cycles = sum(_SETUP + (block.region.blocks - 1) * block.cost + max(block.issues) for block in blocks)
             found, least = (blocks, cycles) if cycles < least else (found, least)
     if not found:
         raise CodegenError(f"no schedule was found for any block of {product}")
     return found
+
+
+def expected_by_shape(product: Product) -> dict[tuple[int, int], float]:
+    """About what a call takes with each shape of blocks, the best first, by slots alone."""
+    return {(ways[0].rows, ways[0].columns): _cycles(ways)[0] for ways in reversed(covers(product))}
 
 
 def expected_cycles(product: Product) -> float:
@@ -87,8 +97,8 @@ def _split(tiles: int, size: int) -> Iterator[tuple[int, int, int]]:
 
 def _cycles(regions: list[Region]) -> tuple[float, float]:
     """Cycles of all regions, and how many loads they have: memory has others to serve too."""
-    loads = sum(r.loads * r.blocks for r in regions)
-    return sum(_AROUND + r.blocks * _block_cycles(r) for r in regions), loads
+    loads = sum(r.loads * r.blocks * r.unrolled for r in regions)
+    return sum(_AROUND + r.blocks * r.unrolled * _block_cycles(r) for r in regions), loads
 
 
 def _block_cycles(region: Region) -> float:

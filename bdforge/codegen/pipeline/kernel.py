@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from bdforge.codegen.block import Op
 from bdforge.codegen.pipeline.block import Scheduled
-from bdforge.codegen.pipeline.cover import best
+from bdforge.codegen.pipeline.cover import best, expected_by_shape
 from bdforge.codegen.pipeline.function import Part, Pipelined, function, set_control, set_register
 from bdforge.codegen.pipeline.product import (
     CONF,
@@ -42,10 +42,21 @@ def pipelined(name: str, product: Product) -> Pipelined:
         return [
             f"{name}: C += A B, {size} a call: {cycles} cycles (exact), {macs / cycles:.0f} MACs a cycle.",
             f"p0 = A, p1 = B, p2 = C{', r0 = part' if product.parts > 1 else ''}; layouts as in kernels/{name}.cc.",
+            *_others(product, blocks[0].region),
             *(line for block in blocks for line in _told(block)),
         ]
 
     return function(name, product.generation, parts, about, macs, product.hardware_loops)
+
+
+def _others(product: Product, chosen: Region) -> Iterator[str]:
+    """Why blocks have their shape, and how ternary weights are unpacked."""
+    if product.weights == "i2":
+        top = ", of the top field in two's complement a mask alone" if product.top_signed else ""
+        yield f"Weights are unpacked where they are in their bytes, by a mask and a bias{top}."
+    found = expected_by_shape(product.free).items()
+    others = [f"{r} x {c} {cycles:.0f}" for (r, c), cycles in found if (r, c) != (chosen.rows, chosen.columns)]
+    yield f"Other shapes of blocks would take, by slots alone: {', '.join(others[::-1][:3]) or 'none'}."
 
 
 def _told(block: Scheduled) -> Iterator[str]:

@@ -7,7 +7,7 @@ floats begin with what C was, for their order matters: there each lane has an ac
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from bdforge.codegen.pipeline.dataflow import Op, Value
@@ -37,6 +37,9 @@ class Product:
     `turns_a` and `turns_b` tell whether micro-tiles lie otherwise than they are multiplied. C column by column is the
     product of what is turned, in the other order: `swapped`. Narrow sums are shifted up by `shift` when they are loaded
     and down when they are stored, with a code of crRnd. `hardware_loops` need no slot for a branch.
+
+    Ternary codes are biased by 1, those of a byte's top field in two's complement if `top_signed`: then a mask alone
+    unpacks them. `shape` is the only one that blocks may have but at edges, if there is one.
     """
 
     generation: str
@@ -52,11 +55,18 @@ class Product:
     shift: int = 0
     rounding: int = 0
     hardware_loops: bool = False
+    top_signed: bool = False
+    shape: tuple[int, int] | None = None
 
     @property
     def vectors(self) -> Vectors:
         """Registers and accesses of the generation."""
         return AIE2_FLOATS if self.floats else VECTORS[self.generation]
+
+    @property
+    def free(self) -> "Product":
+        """The same with blocks of any shape."""
+        return replace(self, shape=None)
 
     @property
     def floats(self) -> bool:
@@ -130,9 +140,19 @@ class Region:
         return FIELDS // self.columns if self.product.weights == "i2" else 1
 
     @property
+    def unrolled(self) -> int:
+        """Blocks of a loop's pass: one, or those of all fields of a byte, if the top one is unpacked in another way."""
+        return self.fields if self.product.top_signed else 1
+
+    @property
     def blocks(self) -> int:
-        """All of the region."""
-        return self.down[1] * self.across[1]
+        """All of the region, by passes of its loop."""
+        return self.down[1] * self.across[1] // self.unrolled
+
+    def is_top(self, step: int, column: int) -> bool:
+        """Whether a column of B needs no bias in a step, counted over all blocks of a pass."""
+        last = step // self.product.steps == self.unrolled - 1 and column == self.columns - 1
+        return self.product.top_signed and last
 
     @property
     def same_bank(self) -> float:
@@ -202,7 +222,8 @@ def walks(region: Region) -> dict[str, Walk]:
     found: dict[str, Walk] = {}
 
     def add(name: str, offsets: Sequence[int], strides: tuple[int, int, int], start: int) -> None:
-        loops = list(zip((down, across // group, group), strides, strict=True))
+        offsets = [block * strides[2] + at for block in range(region.unrolled) for at in offsets]
+        loops = list(zip((down, across // group, group // region.unrolled), strides, strict=True))
         if region.downwards:
             loops = [loops[1], loops[2], loops[0]]
         pointer = GIVEN.get(name) or f"p{len(GIVEN) + sum(other not in GIVEN for other in found)}"
@@ -253,17 +274,18 @@ def steppers(region: Region) -> tuple[Steppers, dict[str, list[str]]]:
 
 
 def block(region: Region, takes: Sequence[int], interval: int) -> list[Op]:
-    """A block in an order that is right; lane i adds what C was in its step `takes[i]`."""
+    """A block, or all of a pass, in an order that is right; lane i adds what C was in its step `takes[i]`."""
     _, after = steppers(region)
     pointers = {name: walk.pointer for name, walk in walks(region).items()}
-    units = _units(region, interval)
-    ops = list(_masks(region))
-    for s in range(region.product.steps):
-        for i in range(region.rows):
-            ops += _tile(region, "a", i, s, units, pointers, after)
-        ops += _b(region, s, units, pointers, after)
-    for number, lane in enumerate(region.lanes):
-        ops += _lane(region, number, lane, takes[number], pointers, after)
+    units, ops = _units(region, interval), []
+    for first in range(0, region.unrolled * region.product.steps, region.product.steps):
+        ops += _masks(region, first)
+        for s in range(first, first + region.product.steps):
+            for i in range(region.rows):
+                ops += _tile(region, "a", i, s, units, pointers, after)
+            ops += _b(region, s, units, pointers, after)
+        for number in range(len(region.lanes)):
+            ops += _lane(region, number, first, takes[number], pointers, after)
     if _steps_alone(region.product):
         dimensions, operand = _address(pointers["c out"], after["c out"][-1])
         ops.append(Op("c out on", (f"padds{dimensions} {operand}",)))
@@ -321,8 +343,10 @@ def _b(region: Region, s: int, units, pointers, after) -> Iterator[Op]:
         yield from _tile(region, "b", j, s, units, pointers, after)
     for j in range(region.columns if packed else 0):
         mask, bias = _mask_registers(j)
-        values = {"p": ("packed", s), "u": (f"code{j}", s)}
+        values = {"p": ("packed", s), "u": (f"{'b' if region.is_top(s, j) else 'code'}{j}", s)}
         yield Op(f"mask b{j}", (f"vband x{{u}}, x{{p}}, {mask}",), values, s)
+        if region.is_top(s, j):
+            continue
         values = {"u": (f"code{j}", s), "b": (f"b{j}", s)}
         yield Op(f"bias b{j}", (f"vsub.8 x{{b}}, x{{u}}, {bias}",), values, s)
 
@@ -331,14 +355,15 @@ def _mask_registers(j: int) -> tuple[str, str]:
     return f"x{_VECTORS - 1 - 2 * j}", f"x{_VECTORS - 2 - 2 * j}"
 
 
-def _masks(region: Region) -> Iterator[Op]:
+def _masks(region: Region, first: int) -> Iterator[Op]:
     """Masks of the block's fields; scalar registers hold those of all fields, and turn by as many as a block has."""
     if region.product.weights != "i2":
         return
     for j in range(region.columns):
         (mask, bias), (codes, zeros) = _mask_registers(j), field_registers(j)
         yield Op(f"mask {j}", (f"vbcst.8 {mask}, {codes}",), shown="mask of the field", late=True)
-        yield Op(f"bias {j}", (f"vbcst.8 {bias}, {zeros}",), shown="its 0", late=True)
+        if not region.is_top(first, j):
+            yield Op(f"bias {j}", (f"vbcst.8 {bias}, {zeros}",), shown="its 0", late=True)
         yield Op(f"turn {j} down", (f"lshl r14, {codes}, {TURN_DOWN}",))
         yield Op(f"turn {j} up", (f"lshl r15, {codes}, {TURN_UP}",))
         yield Op(f"turn {j}", (f"or {codes}, r14, r15",), shown="the next field's")
@@ -353,14 +378,15 @@ def field_registers(j: int) -> tuple[str, str]:
     return f"r{8 + 2 * j}", f"r{9 + 2 * j}"
 
 
-def _lane(region: Region, number: int, lane: tuple[int, int], take: int, pointers, after) -> Iterator[Op]:
-    p, (i, j), count = region.product, lane, parts_of(region.product)
-    places = range(number * count, number * count + count)
+def _lane(region: Region, number: int, first: int, take: int, pointers, after) -> Iterator[Op]:
+    p, (i, j), count = region.product, region.lanes[number], parts_of(region.product)
+    place = (first // p.steps * len(region.lanes) + number) * count
+    places = range(place, place + count)
     for part, at in enumerate(places):
         yield _c_in(p, region.stages[number], part, _address(pointers["c in"], after["c in"][at]), number)
     for s in range(p.steps):
-        values: dict[str, Value] = {"a": (f"a{i}", s), "b": (f"b{j}", s)}
-        yield Op(f"mac {number}", (_mac(region, number, s, take),), values, s)
+        values: dict[str, Value] = {"a": (f"a{i}", first + s), "b": (f"b{j}", first + s)}
+        yield Op(f"mac {number}", (_mac(region, number, s, take),), values, first + s)
     for part, at in enumerate(places):
         yield _c_out(p, number, region.results[number], part, _address(pointers["c out"], after["c out"][at]))
 

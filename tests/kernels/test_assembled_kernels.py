@@ -135,7 +135,8 @@ def test_products_of_the_largest_operands_equal_numpy(name, generation):
     ("tile", "defines", "shape"),
     [
         ((32, 24, 32), ("BLOCKS=4x1",), "4 x 1"), ((32, 40, 32), ("BLOCKS=2x2",), "2 x 2"),
-        ((16, 40, 64), ("B_TOP_SIGNED",), "2 x 1"), ((24, 16, 32), ("B_TOP_SIGNED", "BLOCKS=2x2"), "2 x 2"),
+        ((16, 40, 64), ("B_TOP_SIGNED", "BLOCKS=2x1"), "2 x 1"),
+        ((24, 16, 32), ("B_TOP_SIGNED", "BLOCKS=2x2"), "2 x 2"),
     ],
 )  # fmt: skip
 def test_ternary_weights_are_unpacked_in_each_way(tile, defines, shape, extreme):

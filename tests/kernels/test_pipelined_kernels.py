@@ -55,15 +55,16 @@ def test_any_tile_and_layout_equals_numpy(seed):
 
 
 @pytest.mark.parametrize(
-    ("name", "generation", "tile", "rho", "saved"),
-    [("mm_i8_i2_i32", "aie2p", (32, 56, 64), 2, 8), ("mm_i8_i8_i8", "aie2", (16, 40, 32), 1, 0)],
+    ("name", "generation", "tile", "rho", "blocks", "saved"),
+    [("mm_i8_i2_i32", "aie2p", (32, 56, 64), 2, "2x1", 8), ("mm_i8_i8_i8", "aie2", (16, 40, 32), 1, "2x2", 0)],
 )
-def test_hardware_loops_make_the_same_in_no_more_cycles(name, generation, tile, rho, saved):
+def test_hardware_loops_make_the_same_in_no_more_cycles(name, generation, tile, rho, blocks, saved):
     jnz, hardware = (
-        product(name, generation, tile, 3, (f"LOOPS={loops}",), rho - 1, rho) for loops in ("jnz", "hardware")
+        product(name, generation, tile, 3, (f"LOOPS={loops}", f"BLOCKS={blocks}"), rho - 1, rho)
+        for loops in ("jnz", "hardware")
     )
     defines = [f"DIM_{letter}={size}" for letter, size in zip("MKN", tile, strict=True)]
-    text = assembled(name, generation, (*defines, f"DIM_RHO={rho}", "LOOPS=hardware")).text
+    text = assembled(name, generation, (*defines, f"DIM_RHO={rho}", f"BLOCKS={blocks}", "LOOPS=hardware")).text
     assert np.array_equal(hardware[1], hardware[0])
     assert np.array_equal(hardware[1], jnz[1])
     assert hardware[2] <= jnz[2] - saved  # what the branch took of the move slot

@@ -35,10 +35,11 @@ TILE = (64, 128, 64)
 OURS = "ours"
 AIE2_FLOATS = (64, 64, 64, 1)  # of twice that depth a core of AIE2 does not hold A, B and C
 FLAGSHIP = (64, 192, 160, 4)
-CHOSEN_TILES, CHOSEN_OPTIONS = (
-    ((*TILE, 1), FLAGSHIP, (64, 96, 160, 1)),
-    ("", "LOOPS=hardware", "BLOCKS=2x2", "BLOCKS=4x1", "B_TOP_SIGNED"),
-)
+CHOSEN_TILES = (*TILE, 1), FLAGSHIP, (64, 96, 160, 1)
+CHOSEN_OPTIONS = (
+    "", "LOOPS=hardware", "BLOCKS=4x1", "BLOCKS=2x2", "BLOCKS=2x1", "BLOCKS=2x1 LOOPS=hardware",
+    "BLOCKS=2x1 B_TOP_SIGNED",
+)  # fmt: skip
 _DRAM = (47.0, 61.0)  # GB/s both ways, between which an owner's memory may lie
 _TYPES = {
     "aie2p": (

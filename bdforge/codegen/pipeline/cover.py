@@ -11,6 +11,7 @@ from bdforge.codegen.pipeline.product import LOAD_UNITS, Product, Region, parts_
 
 _AROUND = 70  # cycles of a region besides its blocks: set-up, fill and drain
 _SETUP = 25  # without what its last block shows of fill and drain
+_WAIT = 0.1  # cycles that a load of A or B waits for its bank, about: where tiles fill a core, operands share banks
 _LANES = 4  # of a block; for more there are too few registers that count the steps of pointers
 _FLOAT_LANES = 8  # with an accumulator for what C was besides
 
@@ -22,7 +23,7 @@ def covers(product: Product) -> list[list[Region]]:
     if not shapes:
         found = ", ".join(f"{r}x{c}" for r, c in _shapes(product))
         raise CodegenError(f"no blocks have {'x'.join(map(str, product.shape or ()))} micro-tiles: there are {found}")
-    return sorted((_covered(product, shape, rows, columns) for shape in shapes), key=_cycles)
+    return sorted((_covered(product, shape, rows, columns) for shape in shapes), key=_cost)
 
 
 def best(product: Product) -> list[Scheduled]:
@@ -30,11 +31,12 @@ def best(product: Product) -> list[Scheduled]:
     found: list[Scheduled] = []
     least = inf
     for regions in covers(product):
-        if _cycles(regions)[0] >= least:
+        if _cost(regions) >= least:
             break
         with suppress(CodegenError):
             blocks = [scheduled(_directed(region)) for region in regions]
             cycles = sum(_SETUP + (block.region.blocks - 1) * block.cost + max(block.issues) for block in blocks)
+            cycles += _WAIT * _loads(regions)
             found, least = (blocks, cycles) if cycles < least else (found, least)
     if not found:
         raise CodegenError(f"no schedule was found for any block of {product}")
@@ -43,12 +45,12 @@ def best(product: Product) -> list[Scheduled]:
 
 def expected_by_shape(product: Product) -> dict[tuple[int, int], float]:
     """About what a call takes with each shape of blocks, the best first, by slots alone."""
-    return {(ways[0].rows, ways[0].columns): _cycles(ways)[0] for ways in reversed(covers(product))}
+    return {(ways[0].rows, ways[0].columns): _cycles(ways) for ways in reversed(covers(product))}
 
 
 def expected_cycles(product: Product) -> float:
     """About what a call takes, within a few percent, without a schedule."""
-    return _cycles(covers(product)[0])[0]
+    return _cycles(covers(product)[0])
 
 
 def _shapes(product: Product) -> list[tuple[int, int]]:
@@ -95,10 +97,18 @@ def _split(tiles: int, size: int) -> Iterator[tuple[int, int, int]]:
         yield whole * size, 1, rest
 
 
-def _cycles(regions: list[Region]) -> tuple[float, float]:
-    """Cycles of all regions, and how many loads they have: memory has others to serve too."""
-    loads = sum(r.loads * r.blocks * r.unrolled for r in regions)
-    return sum(_AROUND + r.blocks * r.unrolled * _block_cycles(r) for r in regions), loads
+def _cost(regions: list[Region]) -> float:
+    """Cycles of all regions, and those that their loads wait: memory has others to serve too."""
+    return _cycles(regions) + _WAIT * _loads(regions)
+
+
+def _cycles(regions: list[Region]) -> float:
+    return sum(_AROUND + r.blocks * r.unrolled * _block_cycles(r) for r in regions)
+
+
+def _loads(regions: list[Region]) -> int:
+    """Of A and B."""
+    return sum(r.loads * r.blocks * r.unrolled * r.product.steps for r in regions)
 
 
 def _block_cycles(region: Region) -> float:

@@ -91,9 +91,10 @@ def _choices() -> str:
             "better: products have every cycle. Calls of two rows leave no room for masks, nor for the JNZ at the end",
             "of a loop, which takes that slot too: one or two steps of k more for each block. Hardware loops",
             "(`LOOPS=hardware`, `scons loops=hardware`) have no branch; codes of a byte's top field in two's",
-            "complement (`B_TOP_SIGNED`) need no bias, so that one block of four leaves room. Both help 2 x 1 blocks alone,",
-            "which load A twice as often as 2 x 2 ones: in the flagship's plan they would wait 220 cycles more for banks, so",
-            "neither is chosen. Hosts pack biased codes. Where a tile has no room for a shape, another one is taken.",
+            "complement (`B_TOP_SIGNED`) need no bias, so that one block of four leaves room. Both help 2 x 1 blocks",
+            "alone, which load A twice as often as 2 x 2 ones: in the flagship's plan they would wait 220 cycles more",
+            "for banks, so neither is chosen. Hosts pack biased codes. Where a tile has no room for a shape, another",
+            "one is taken.",
         ),
         table(("kernel", "tile", "options", "issue", "MACs/cycle"), lines),
     )

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -183,6 +185,14 @@ def test_the_crossover_is_where_both_take_equally_long():
     assert array_wins(first)
     assert not array_wins(first - 8)
     assert crossover(linear, 1e6, published, estimate) is None
+
+
+@pytest.mark.parametrize(("wins_from", "first"), [(8, 8), (24, 24), (32, 32), (40, None)])
+def test_a_crossover_lies_within_eight_and_the_most_rows(wins_from: int, first: int | None):
+    def model(case: GemmCase) -> Any:
+        return SimpleNamespace(time_us=0.0 if wins_from <= case.M else 1e9)
+
+    assert crossover(Linear("", 64, 64, 1), 1.0, published, model, most=32) == first
 
 
 def test_unknown_models_and_fusions_are_named():

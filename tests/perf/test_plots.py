@@ -210,3 +210,13 @@ def test_a_tile_shows_its_busiest_channel_and_a_core_its_kernels():
 )
 def test_the_roof_is_what_all_cores_multiply(device, types, peak):
     assert roofs(device, *types) == (pytest.approx(peak / 1e12), timing_of(device).dram_read_gb_s)
+
+
+def test_published_points_are_whole_problems_of_known_tiles():
+    rows = [row for row in measured_rows() if row.tops and not row.core_only and row.case.array.columns == 8]
+    known = [row for row in rows if not row.case.assumed][:1]
+    assert len(published_points(known, "strix_halo")) == 1
+    guess = replace(known[0], case=replace(known[0].case, assumed=("M=4096",)))
+    others = [replace(known[0], core_only=True), replace(known[0], tops=None), guess]
+    assert [published_points([row], "strix_halo") for row in others] == [[]] * 3
+    assert published_points(known, "phoenix") == []

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bdforge.weights import WeightError, floats, metadata, read, tensors
+from bdforge.weights.huggingface import HEADER_BYTES_MAX, recognised
 from support.weight_files import (
     bf16_bytes,
     bitnet_bytes,
@@ -180,3 +181,11 @@ def test_floats_are_mapped_in_their_own_type(tmp_path):
     assert metadata(path) is None
     with pytest.raises(WeightError, match="tensor codes is U8, expected F32, F16, BF16"):
         floats(path, "codes")
+
+
+@pytest.mark.parametrize(
+    ("length", "after", "known"),
+    [(HEADER_BYTES_MAX, b"{", True), (HEADER_BYTES_MAX + 1, b"{", False), (2, b"[", False), (2, b"", False)],
+)
+def test_safetensors_begin_with_a_length_and_an_object(length: int, after: bytes, known: bool):
+    assert recognised(struct.pack("<Q", length) + after) is known

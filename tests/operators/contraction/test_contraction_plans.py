@@ -1,12 +1,15 @@
 """The benchmark's 24 contractions at full size: each plans, and its stream is one that shims can walk."""
 
 from math import prod
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from bdforge.devices import device_named
 from bdforge.operators.contraction import ContractionError, ContractionPlan, contraction, plan_contraction
 from bdforge.operators.contraction.boxes import box_count, box_size
+from bdforge.operators.contraction.choose import _refusal
 from bdforge.operators.contraction.config import config_of
 from bdforge.operators.gemm import Plan, load_spec, plan_gemm, spec_from
 from bdforge.sequences import Start, StartedTask
@@ -108,3 +111,15 @@ def test_sums_that_could_overflow_are_refused():
     gemm = plan_gemm(spec_from(spec_content(16, 16, 32), "deep"), device_named("strix_halo"))
     with pytest.raises(ContractionError, match="K = 262144 could overflow the sums; at most 262143"):
         plan_contraction(contraction("mk,kn->mn", {"m": 8, "k": 1 << 18, "n": 8}), gemm)
+
+
+@pytest.mark.parametrize(("steps", "bds", "told"), [
+    (STEPS_MAX, 16, None), (STEPS_MAX + 1, 16, f"takes {STEPS_MAX + 1} steps, at most {STEPS_MAX}"),
+    (1, 17, "takes 17 BDs of a shim at a time; there are 16"),
+])  # fmt: skip
+def test_a_mapping_is_refused_beyond_the_steps_and_bds_that_there_are(steps: int, bds: int, told: str | None):
+    mapped: Any = SimpleNamespace(
+        steps=steps, bds=lambda: [3, bds], limits=SimpleNamespace(bds=16), program=lambda: None
+    )
+    assert (_refusal(mapped) or "").startswith(told or "")
+    assert (_refusal(mapped) is None) == (told is None)

@@ -1,0 +1,44 @@
+"""Constants of core programs: the instruction that loads one, and the number that a value always is."""
+
+import pytest
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
+
+from bdforge.codegen.constants import Constants, load
+from bdforge.codegen.homes import constant_of
+from bdforge.isa.assembler import assemble
+
+
+@pytest.mark.parametrize(
+    ("register", "text", "instruction"),
+    [("r1", "-1024", "mova"), ("r1", "1023", "mova"), ("r1", "-1025", "movxm"), ("r1", "1024", "movxm"),
+     ("r1", "0", "mova"), ("p1", "0", "movxm"), ("r1", "words", "movxm")],
+)  # fmt: skip
+def test_short_numbers_of_scalar_registers_take_one_slot(register: str, text: str, instruction: str):
+    line = load(register, text)
+    assert line == f"{instruction} {register}, #{text}"
+    for generation in ("aie2", "aie2p"):
+        assemble(f"words: {line}\n", generation, "k.s")
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "constant"),
+    [(1, IntegerType(1), 1), (-1, IntegerType(1), 1), (0, IntegerType(1), 0), (-7, IntegerType(32), -7),
+     (9, IndexType(), 9)],
+)  # fmt: skip
+def test_a_constant_is_its_number_and_true_is_one(number: int, kind: IntegerType | IndexType, constant: int):
+    assert constant_of(ConstantOp(IntegerAttr(number, kind)).result) == constant
+
+
+def test_registers_go_to_what_loops_read_most():
+    constants = Constants({"7": "r16"})
+    assert (constants.read("7"), constants.read("once")) == ("r16", None)
+    with constants.loop():
+        constants.read("often")
+        for _ in range(2):
+            constants.read("most")
+        with constants.loop():
+            constants.read("inner")
+    constants.read("once")
+    assert constants.best(("r16", "r17")) == {"inner": "r16", "most": "r17"}
+    assert constants.best(("r16", "r17", "r18", "r19")) == {"inner": "r16", "most": "r17", "often": "r18"}

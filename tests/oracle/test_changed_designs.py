@@ -41,7 +41,7 @@ def snapshot(design: Design, seed: int) -> tuple[tuple[str, bytes], ...]:
     return tuple(emulated(design, seed).memory.items())
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(14))
 def test_a_changed_design_ends_as_in_the_slow_interpreter(seed):
     check(seed)
 
@@ -55,5 +55,8 @@ def test_many_changed_designs_end_as_in_the_slow_interpreter(start):
 
 
 def test_changes_lead_to_every_kind_of_end():
-    ends = [stable_end(changed_design(Random(seed), random_design(seed))) for seed in range(40)]
-    assert {end[0] for end in ends if end} >= {Outcome.DONE, Outcome.STUCK, Outcome.DEADLOCK}
+    missing = {Outcome.DONE, Outcome.STUCK, Outcome.DEADLOCK}
+    for seed in range(40):
+        if missing and (end := stable_end(changed_design(Random(seed), random_design(seed)))):
+            missing.discard(end[0])
+    assert not missing

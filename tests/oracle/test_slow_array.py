@@ -192,17 +192,20 @@ WANTED = {
 
 
 def test_a_hundred_designs_exercise_every_feature():
-    found = set().union(*(features(random_design(seed)) for seed in range(100)))
-    assert found >= WANTED, sorted(WANTED - found)
+    missing = set(WANTED)
+    for seed in range(100):
+        if missing:
+            missing -= features(random_design(seed))
+    assert not missing
 
 
 def test_nearly_every_design_ends():
-    ended = sum(SlowArray(random_design(seed), seed, fifo_words=1).run() is Outcome.DONE for seed in range(40))
-    assert ended >= 36
+    ended = sum(SlowArray(random_design(seed), seed, fifo_words=1).run() is Outcome.DONE for seed in range(20))
+    assert ended >= 18
 
 
 def test_the_result_does_not_depend_on_schedule_or_depth():
-    for seed in range(20):
+    for seed in range(10):
         expected = expected_of(seed)
         for other, words in ((seed + 100, 2), (seed + 200, 64)):
             array = SlowArray(expected.design, other, words)

@@ -34,7 +34,6 @@ def stored_weights(folder, layer: str) -> np.ndarray:
 @pytest.mark.parametrize(
     ("layer", "tokens"),
     [
-        ("attention q", 256),
         ("attention k", 256),
         ("gate and up", 256),
         ("down", 256),

@@ -155,7 +155,7 @@ run_tests() {
   # shellcheck disable=SC2064
   trap "kill $pyright 2>/dev/null || true" EXIT
   stage 'build' build host
-  stage 'pytest' "$python" -m pytest -n 2 -m 'not slow' "$@"
+  stage 'pytest' "$python" -m pytest -n 2 --dist worksteal -m 'not slow' "$@"
   stage 'pyright' checked "$pyright" "$venv/pyright.txt"
 }
 
@@ -163,7 +163,7 @@ sweep() {
   setup
   build host
   cd -- "$root"
-  "$python" -m pytest -n 2 -m slow "$@"
+  "$python" -m pytest -n 2 --dist worksteal -m slow "$@"
 }
 
 mutate() {

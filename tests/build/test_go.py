@@ -184,7 +184,7 @@ def test_tests_stop_at_the_first_stage_that_fails(go, stage):
 def test_tests_pass_arguments_on(go):
     result = go("test", "-k", "locks")
     assert result.returncode == 0, result.stderr
-    assert go.calls("-m pytest") == ["-m pytest -n 2 -m not slow -k locks"]
+    assert go.calls("-m pytest") == ["-m pytest -n 2 --dist worksteal -m not slow -k locks"]
     assert go.calls("SCons")[-1] == "-m SCons -Q --silent -j 3 device=strix_halo host"
 
 

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from library_builds import Done, edit_manifest, run, sanitized_build, small_design, ternary
 
+ONCE = ["-d", "emulated", "-i", "1", "--warmup", "0", "--verify"]
+SIZES = ["-M", "33", "-K", "40", "-N", "70", *ONCE]
+
 
 @pytest.fixture(scope="module")
 def program() -> Path:
@@ -31,14 +34,14 @@ def refused(done: Done, sentence: str):
 def test_a_gemm_is_run_verified_and_labelled(program: Path, design: Path, sizes: tuple[int, int, int]):
     M, K, N = map(str, sizes)
     done = run(
-        program, "-x", design, "-M", M, "-K", K, "-N", N, "-d", "emulated", "--verify", "-i", "3", "--warmup", "1"
+        program, "-x", design, "-M", M, "-K", K, "-N", N, "-d", "emulated", "--verify", "-i", "2", "--warmup", "0"
     )
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0] == "design: small for strix_halo on emulated"
     assert lines[1].startswith(f"problem: {M} x {K} x {N}, B ")
     assert lines[2] == f"verified: {sizes[0] * sizes[2]} elements"
-    assert lines[3].startswith("emulated, no NPU: 3 runs, lowest ")
+    assert lines[3].startswith("emulated, no NPU: 2 runs, lowest ")
 
 
 def test_energy_is_read_where_the_processor_shows_it(program: Path, tmp_path: Path):
@@ -75,7 +78,7 @@ def test_lists_of_sizes_that_cannot_be_read_are_refused(program: Path, text: str
 @pytest.mark.parametrize("words", [("--wait", "wide"), ("--wait", "column", "--in-flight", "1")])
 def test_how_sequences_wait_can_be_chosen(program: Path, design: Path, words: tuple[str, ...]):
     """Another stream, the same C: with wide waits of two columns it is shorter by 16 bytes a step."""
-    base = [program, "-x", design, "-M", "33", "-K", "40", "-N", "70", "-d", "emulated", "--verify", "-i", "1"]
+    base = [program, "-x", design, *SIZES]
     plain, other = run(*base), run(*base, *words)
     assert (other.returncode, other.stderr) == (0, "")
     lengths = [int(done.stdout.split("stream ")[1].split()[0]) for done in (plain, other)]
@@ -95,24 +98,8 @@ def test_ways_to_wait_that_cannot_be_are_refused(program: Path, design: Path):
 
 
 def test_a_batch_is_verified_gemm_by_gemm(program: Path, design: Path):
-    done = run(
-        program,
-        "-x",
-        design,
-        "-M",
-        "5",
-        "-K",
-        "40",
-        "-N",
-        "70",
-        "-d",
-        "emulated",
-        "--verify",
-        "-i",
-        "1",
-        "--batch",
-        "40",
-    )
+    sizes = ["-M", "5", "-K", "40", "-N", "70"]
+    done = run(program, "-x", design, *sizes, *ONCE, "--batch", "40")
     assert (done.returncode, done.stderr) == (0, "")
     assert "verified: 14000 elements" in done.stdout
     assert "1 runs of 40 GEMMs" in done.stdout
@@ -120,9 +107,8 @@ def test_a_batch_is_verified_gemm_by_gemm(program: Path, design: Path):
 
 def test_weights_come_from_a_file(program: Path, design: Path, tmp_path: Path):
     np.save(tmp_path / "w.npy", ternary(1, 50, 40))
-    done = run(
-        program, "-x", design, "-M", "20", "-w", tmp_path / "w.npy", "--verify", "--device", "emulated", "-i", "1"
-    )
+    once = ["--verify", "--device", "emulated", "--iters", "1", "--warmup", "0"]
+    done = run(program, "-x", design, "-M", "20", "-w", tmp_path / "w.npy", *once)
     assert (done.returncode, done.stderr) == (0, "")
     assert "problem: 20 x 50 x 40" in done.stdout
 
@@ -184,9 +170,6 @@ def test_a_missing_or_damaged_design_is_refused(program: Path, design: Path):
     manifest = design.parent / "manifest.json"
     manifest.write_text(manifest.read_text()[:100])
     refused(run(program, "-x", design, *words), f"{manifest}:1:101: not JSON")
-
-
-SIZES = ["-M", "33", "-K", "40", "-N", "70", "-d", "emulated", "-i", "1", "--warmup", "0", "--verify"]
 
 
 @pytest.mark.parametrize(

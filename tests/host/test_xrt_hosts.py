@@ -27,6 +27,7 @@ from support.xrt_packages import FetchError, Packages, fetch_packages, fetch_pyt
 PLAN = small_plan()
 PROBLEM = PLAN.spec.problems[0]
 SIZES = ["-M", "33", "-K", "40", "-N", "70"]
+ONCE = ["-i", "1", "--warmup", "0"]
 (PDI,) = pdis(coded_xclbin(render(PLAN, PLAN.spec.problems), PLAN))
 
 
@@ -120,7 +121,7 @@ def test_without_a_device_it_says_so_and_leaves_nothing(
 
 
 def test_the_emulated_array_needs_no_npu_beside_xrt(xrt: Packages, program: Path, design: Path):
-    done = run_alone(xrt.command(program, "-x", design, *SIZES, "-d", "emulated", "--verify", "-i", "1"), {}, None)
+    done = run_alone(xrt.command(program, "-x", design, *SIZES, "-d", "emulated", "--verify", *ONCE), {}, None)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -157,11 +158,11 @@ def test_xrt_runs_an_xclbin_at_any_size(npu: SoftwareNpu, program: Path, design:
 
 def test_xrt_runs_a_full_elf(npu: SoftwareNpu, program: Path, design: Path):
     elf = design.with_suffix(".elf")
-    done = npu.run(program, "-x", elf, *SIZES, "--verify", "-i", "1", "--warmup", "0")
+    done = npu.run(program, "-x", elf, *SIZES, "--verify", *ONCE)
     assert (done.returncode, done.stderr) == (0, "")
     assert "verified: 2310 elements" in done.stdout
     assert "context 1, command 1: control code" in npu.log
-    without_xrt = npu.run(program, "-x", elf, *SIZES, "--verify", "-i", "1", "--warmup", "0", "-d", "emulated")
+    without_xrt = npu.run(program, "-x", elf, *SIZES, "--verify", *ONCE, "-d", "emulated")
     assert (without_xrt.returncode, without_xrt.stderr) == (0, "")
     assert "verified: 2310 elements" in without_xrt.stdout
     other = npu.run(program, "-x", elf, "-M", "34", "-K", "40", "-N", "70")
@@ -224,7 +225,7 @@ def test_every_call_of_the_c_api_works_with_xrt(npu: SoftwareNpu, build: Path, d
 
 
 def test_batches_are_runlists_of_32_at_most(npu: SoftwareNpu, program: Path, design: Path):
-    words = [program, "-x", design, "-M", "1", "-K", "32", "-N", "32", "--batch", "70", "-i", "1", "--warmup", "0"]
+    words = [program, "-x", design, "-M", "1", "-K", "32", "-N", "32", "--batch", "70", *ONCE]
     done = npu.run(*words, "--verify")
     assert (done.returncode, done.stderr) == (0, "")
     assert "verified: 2240 elements" in done.stdout
@@ -260,7 +261,7 @@ def broken(design: Path, tmp_path: Path) -> Callable[..., Path]:
 
 def test_gemms_of_a_lost_runlist_run_one_by_one(npu: SoftwareNpu, program: Path, broken: Callable[..., Path]):
     design = broken("", FAILS_FIRST)
-    words = [program, "-x", design, "-M", "1", "-K", "32", "-N", "32", "--batch", "40", "-i", "1", "--warmup", "0"]
+    words = [program, "-x", design, "-M", "1", "-K", "32", "-N", "32", "--batch", "40", *ONCE]
     done = npu.run(*words)
     assert done.returncode == 0, done.stderr
     assert "context 1, command 1, run 0 of a chain: ERROR: " in done.stderr

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from bdforge.files import TEXT_BYTES_MAX, read_bytes, write_whole
+from bdforge.files import TEXT_BYTES_MAX, read_bytes
 from bdforge.mlir import parse
 from bdforge.txn.codec import Stream, TxnError, decode, encode
 from bdforge.txn.containers import stream_bytes
@@ -57,8 +57,3 @@ def read(path: Path, section: str | None = None) -> Stream:
         return decode(words)
     except TxnError as error:
         raise TxnError(f"{path}: {error}") from error
-
-
-def write(path: Path, words: np.ndarray) -> None:
-    """Write words to a file, whole or not at all; FileError if it cannot be written."""
-    write_whole(path, np.asarray(words, dtype="<u4").tobytes())

@@ -1,18 +1,17 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bdforge/error.hpp"
+#include <xrt/experimental/xrt_xclbin.h>
+#include <xrt/xrt_kernel.h>
+
 #include "bdforge/manifest.hpp"
-#include "commands.hpp"
 #include "contexts.hpp"
-#include "guard.hpp"
 
 namespace bdforge {
 namespace {
 
 constexpr unsigned opcode_run = 3;  // of the firmware's DPU kernels: run an instruction stream
 constexpr int opcode_index = 0, instructions_index = 1, word_count_index = 2, first_buffer_index = 3;
-constexpr const char* memory_help = "free memory, or raise the limit of locked memory (ulimit -l)";
 
 int kernel_index(std::size_t argument) { return first_buffer_index + static_cast<int>(argument); }
 
@@ -49,58 +48,55 @@ xrt::hw_context open_context(xrt::device& device, const Image& image) {
     });
 }
 
+class XclbinContext final : public XrtContext {
+public:
+    XclbinContext(xrt::device device, const Image& image)
+        : XrtContext(device, open_context(device, image)), kernel_(context_, image.manifest.kernel) {}
+
+    std::shared_ptr<Buffer> instructions(const std::vector<std::uint32_t>& words) override {
+        return guarded<DeviceError>("allocating the instruction stream", memory_help, [&] {
+            const std::size_t bytes = words.size() * sizeof(std::uint32_t);
+            const auto group = kernel_.group_id(instructions_index);
+            auto buffer = std::make_shared<XrtBuffer>(xrt::bo(device_, bytes, xrt::bo::flags::cacheable, group));
+            std::memcpy(buffer->data(), words.data(), bytes);
+            buffer->to_device();
+            return buffer;
+        });
+    }
+
+    // Arguments are set one by one on a run: calling the kernel would start it at once.
+    std::unique_ptr<Command> command(const Program& program, const Arguments& arguments) override {
+        return guarded<DeviceError>("preparing the run", "load the design again", [&] {
+            return std::make_unique<XrtCommand>([kernel = kernel_, stream = program.instructions, arguments] {
+                const auto& words = dynamic_cast<XrtBuffer&>(*stream);
+                xrt::run run(kernel);
+                run.set_arg(opcode_index, opcode_run);
+                run.set_arg(instructions_index, words.bo());
+                run.set_arg(word_count_index, static_cast<unsigned>(words.bytes() / sizeof(std::uint32_t)));
+                for (std::size_t i = 0; i < arguments.size(); ++i) {
+                    run.set_arg(kernel_index(i), dynamic_cast<XrtBuffer&>(*arguments[i]).bo());
+                }
+                return run;
+            });
+        });
+    }
+
+private:
+    // Host-only memory: the flags normal, device_only, svm and p2p always throw on an NPU. The memory group is asked of
+    // the kernel, since its number is not the same on all versions.
+    xrt::bo buffer(std::size_t argument, void* memory, std::size_t bytes) override {
+        const auto group = kernel_.group_id(kernel_index(argument));
+        constexpr auto flags = xrt::bo::flags::host_only;
+        return memory ? xrt::bo(device_, memory, bytes, flags, group) : xrt::bo(device_, bytes, flags, group);
+    }
+
+    xrt::kernel kernel_;
+};
+
 }  // namespace
 
-XclbinContext::XclbinContext(xrt::device device, const Image& image)
-    : device_(std::move(device)), context_(open_context(device_, image)), kernel_(context_, image.manifest.kernel) {}
-
-// Host-only memory: the flags normal, device_only, svm and p2p always throw on an NPU. The memory group is asked of
-// the kernel, since its number is not the same on all versions.
-std::shared_ptr<Buffer> XclbinContext::allocate(std::size_t argument, std::size_t bytes) {
-    return guarded<DeviceError>("allocating " + std::to_string(bytes) + " bytes", memory_help, [&] {
-        const auto group = kernel_.group_id(kernel_index(argument));
-        return std::make_shared<XrtBuffer>(xrt::bo(device_, bytes, xrt::bo::flags::host_only, group));
-    });
-}
-
-std::shared_ptr<Buffer> XclbinContext::adopt(std::size_t argument, void* memory, std::size_t bytes) {
-    return guarded<DeviceError>("sharing " + std::to_string(bytes) + " bytes of the caller", memory_help, [&] {
-        const auto group = kernel_.group_id(kernel_index(argument));
-        return std::make_shared<XrtBuffer>(xrt::bo(device_, memory, bytes, xrt::bo::flags::host_only, group));
-    });
-}
-
-std::shared_ptr<Buffer> XclbinContext::instructions(const std::vector<std::uint32_t>& words) {
-    return guarded<DeviceError>("allocating the instruction stream", memory_help, [&] {
-        const std::size_t bytes = words.size() * sizeof(std::uint32_t);
-        const auto group = kernel_.group_id(instructions_index);
-        auto buffer = std::make_shared<XrtBuffer>(xrt::bo(device_, bytes, xrt::bo::flags::cacheable, group));
-        std::memcpy(buffer->data(), words.data(), bytes);
-        buffer->to_device();
-        return buffer;
-    });
-}
-
-// Arguments are set one by one on a run: calling the kernel would start it at once.
-std::unique_ptr<Command> XclbinContext::command(const Program& program, const Arguments& arguments) {
-    return guarded<DeviceError>("preparing the run", "load the design again", [&] {
-        return std::make_unique<XrtCommand>([kernel = kernel_, stream = program.instructions, arguments] {
-            const auto& words = dynamic_cast<XrtBuffer&>(*stream);
-            xrt::run run(kernel);
-            run.set_arg(opcode_index, opcode_run);
-            run.set_arg(instructions_index, words.bo());
-            run.set_arg(word_count_index, static_cast<unsigned>(words.bytes() / sizeof(std::uint32_t)));
-            for (std::size_t i = 0; i < arguments.size(); ++i) {
-                run.set_arg(kernel_index(i), dynamic_cast<XrtBuffer&>(*arguments[i]).bo());
-            }
-            return run;
-        });
-    });
-}
-
-std::unique_ptr<Command> XclbinContext::batch(const std::vector<Command*>& commands) {
-    return guarded<DeviceError>("preparing the batch", "load the design again",
-                                [&] { return std::make_unique<XrtBatch>(context_, commands); });
+std::unique_ptr<Context> xclbin_context(xrt::device device, const Image& image) {
+    return std::make_unique<XclbinContext>(std::move(device), image);
 }
 
 }  // namespace bdforge

@@ -23,8 +23,7 @@ public:
     bool is_npu() const override { return std::getenv("BDFORGE_NPU") == nullptr; }
 
     std::unique_ptr<Context> load(const Image& image) override {
-        if (image.full_elf) return std::make_unique<ElfContext>(device_, image);
-        return std::make_unique<XclbinContext>(device_, image);
+        return image.full_elf ? elf_context(device_, image) : xclbin_context(device_, image);
     }
 
 private:

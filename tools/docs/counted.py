@@ -49,6 +49,7 @@ _TYPES = {
     ),
     "aie2": (
         "int8 int8 int8 int8", "int8 int8 int16 int16", "int8 int8 int32 int32", "int8 int2 int32 int32",
+        "int8 int4 int16 int16", "int8 int4 int32 int32",
         "bf16 bf16 bf16 bf16", "bf16 bf16 f32 f32", "bf16 bf16 bf16 f32",
     ),
 }  # fmt: skip

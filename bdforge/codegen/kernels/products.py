@@ -11,11 +11,11 @@ from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.kernels.function import ROUNDINGS, Options
 from bdforge.codegen.pipeline import Pipelined, Product, pipelined
 from bdforge.codegen.pipeline.cover import expected_cycles
-from bdforge.codegen.pipeline.product import DEPTH, FIELDS
+from bdforge.codegen.pipeline.product import FIELDS
 
 _SIZES = {"i8": 1, "i16": 2, "i32": 4}
 _FLOAT_SIZES = {"bf16": 2, "f32": 4}
-_INTEGERS = {"aie2p": ("i8", "i4", "i2"), "aie2": ("i8", "i2")}
+_INTEGERS = {"aie2p": ("i8", "i4", "i2"), "aie2": ("i8", "i4", "i2")}
 
 
 def multiply(name: str, generation: str, options: Options) -> Callable[[], Pipelined]:
@@ -33,7 +33,7 @@ def _product(name: str, generation: str, options: Options) -> Product:
     _, a, weights, c = name.split("_")
     floats = (generation, a, weights) == ("aie2", "bf16", "bf16") and c in _FLOAT_SIZES
     if not floats and (a != "i8" or weights not in _INTEGERS[generation] or c not in _SIZES):
-        known = "A is int8, B int8 or int2, on AIE2P also int4; on AIE2 both may be bfloat16"
+        known = "A is int8, B int8, int4 or int2; on AIE2 both may be bfloat16"
         raise CodegenError(f"{name} is not assembled for {generation}: {known}")
     if generation == "aie2" and not floats and options.has("C_TRANSPOSED"):
         raise CodegenError(f"{name} is not assembled with transposed micro-tiles of C")
@@ -53,6 +53,6 @@ def _product(name: str, generation: str, options: Options) -> Product:
 def _check(name: str, product: Product) -> None:
     m, k, n = product.m, product.k, product.n
     columns = product.vectors.columns * (FIELDS if product.weights == "i2" else 1)
-    if m % product.vectors.rows or k % DEPTH or n % columns:
-        least = f"{product.vectors.rows}, {DEPTH}, {columns}"
+    if m % product.vectors.rows or k % product.depth or n % columns:
+        least = f"{product.vectors.rows}, {product.depth}, {columns}"
         raise CodegenError(f"{name}: m/rho, k, n = {m}, {k}, {n} are no multiples of {least}")

@@ -8,7 +8,7 @@ from functools import cache
 from bdforge.codegen.block import Op as Instruction
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.pipeline.dataflow import BANK, Op, Value, dependences, places
-from bdforge.codegen.pipeline.product import DEPTH, Region, block, parts_of
+from bdforge.codegen.pipeline.product import Region, block, parts_of
 from bdforge.codegen.pipeline.registers import coloured, lives
 from bdforge.isa import Isa, load
 from bdforge.isa.modulo import Plan, Problem, fits, plans
@@ -126,7 +126,7 @@ def _attempt(
 
 def _lead(region: Region) -> int:
     """Cycles before the first load of A and B in which C may come: where all lanes add it in the first step."""
-    return 2 * len(region.lanes) * parts_of(region.product) if region.product.floats else 0
+    return 2 * len(region.lanes) * parts_of(region.product) if region.product.joint else 0
 
 
 def _conflicts(ops: Sequence[Op], plan: Plan, isa: Isa) -> int:
@@ -161,7 +161,7 @@ def _placed(region: Region, steps: Mapping[str, tuple[int, int]], op: Op, interv
 def _steps(region: Region, interval: int) -> dict[str, tuple[int, int]] | None:
     """Cycle and alternative of each op of the first step; those of the others follow by the interval."""
     isa = load(region.product.generation)
-    typical = replace(region, product=replace(region.product, k=_TYPICAL_STEPS * DEPTH))
+    typical = replace(region, product=replace(region.product, k=_TYPICAL_STEPS * region.product.depth))
     ops = [op for op in block(typical, (0,) * len(region.lanes), interval) if op.step == 1]
     lanes = {f"mac {i}": region.behind(i, interval) for i in range(len(region.lanes))}
     fixed = {i: (lanes[op.key], 0) for i, op in enumerate(ops) if op.key in lanes}
@@ -175,9 +175,9 @@ def _steps(region: Region, interval: int) -> dict[str, tuple[int, int]] | None:
 
 
 def _takes(region: Region, interval: int, period: int, after: bool) -> tuple[int, ...]:
-    """In which step each lane adds what C was: evenly over the block, or over what the stores of C leave of it; floats
-    in the first."""
-    if region.product.floats:
+    """In which step each lane adds what C was: evenly over the block, or over what the stores of C leave of it; in
+    the first where each lane has its own accumulator for it."""
+    if region.product.joint:
         return (0,) * len(region.lanes)
     lanes, last = len(region.lanes), region.product.steps - 1
     first_store = interval * last + _STORED

@@ -13,7 +13,6 @@ _AROUND = 70  # cycles of a region besides its blocks: set-up, fill and drain
 _SETUP = 25  # without what its last block shows of fill and drain
 _WAIT = 0.1  # cycles that a load of A or B waits for its bank, about: where tiles fill a core, operands share banks
 _LANES = 4  # of a block; for more there are too few registers that count the steps of pointers
-_FLOAT_LANES = 8  # with an accumulator for what C was besides
 
 
 def covers(product: Product) -> list[list[Region]]:
@@ -55,11 +54,11 @@ def expected_cycles(product: Product) -> float:
 
 def _shapes(product: Product) -> list[tuple[int, int]]:
     """Shapes whose micro-tiles leave an accumulator for what comes from memory."""
-    most = _FLOAT_LANES if product.floats else min(_LANES, product.vectors.accumulators - 1)
+    most = product.vectors.accumulators // 2 if product.joint else min(_LANES, product.vectors.accumulators - 1)
     sides = range(1, _LANES + 1)
     columns = (1, 2) if product.weights == "i2" else sides
     shapes = [(rows, across) for rows in sides for across in columns if rows * across <= most]
-    return shapes[::-1] if product.floats else shapes  # taller ones leave B's loads, whose bank C may share, more room
+    return shapes[::-1] if product.joint else shapes  # taller ones leave B's loads, whose bank C may share, more room
 
 
 def _covered(product: Product, shape: tuple[int, int], rows: int, columns: int) -> list[Region]:

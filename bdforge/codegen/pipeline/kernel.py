@@ -23,7 +23,7 @@ from bdforge.codegen.pipeline.product import (
 )
 
 _SIGNED = 0x308  # products of 8 x 8 x 8 (AIE2: 4 x 8 x 8), both operands signed
-_FLOATS = 0x1C  # products of 4 x 8 x 4 bfloat16
+_FLOATS, _NIBBLES = 0x1C, 0x300  # products of 4 x 8 x 4 bfloat16, of 4 x 16 int8 and 16 x 8 int4, both signed
 _MOVED = "m7"  # for what pointers start behind; a step that it holds is set later
 _MASKS, _ZEROS = 0xC0300C03, 0x55555555
 
@@ -82,13 +82,13 @@ def _setup(block: Scheduled, number: int, regions: int) -> list[Op]:
     region, product = block.region, block.region.product
     ops = list(_first(product, regions > 1) if number == 0 else _again())
     ops += _pointers(region)
-    conf = (_FLOATS, "products of floats") if product.floats else (_SIGNED, "8 x 8 products, both signed")
-    ops.append(set_register(CONF, *conf))
+    conf = _FLOATS if product.floats else _NIBBLES if product.nibbles else _SIGNED
+    ops.append(set_register(CONF, conf, "kind of products"))
     if product.weights == "i2":
         ops += _fields(region)
     turned = [side for side, turns in (("a", product.turns_a), ("b", product.turns_b)) if turns]
     ops += [set_register(*mode) for mode in dict.fromkeys(map(product.shuffle, turned))]
-    if product.generation == "aie2" and not product.floats:
+    if product.generation == "aie2" and not product.joint:
         ops += [Op(f"vbcst.32 x{i}, {CONF}") for i in _half_loaded(block)]
     return ops + [set_register(register, value) for register, value in steppers(region)[0].constants.items()]
 
@@ -118,7 +118,7 @@ def _first(product: Product, again: bool) -> Iterator[Op]:
             controls |= {"crSRSMode": 0, "crUPSMode": 0}
         for register, value in controls.items():
             yield from set_control(register, value)
-    if product.weights == "i4":
+    if product.weights == "i4" and not product.nibbles:
         yield from set_control("crUnpackSize", 0, "4 bits")
 
 

@@ -3,7 +3,8 @@
 Each micro-tile of a block has an accumulator, its lane. A block's lanes run one after the other by some steps of k, so
 that one lane stores its sums while the others multiply. Lanes of the next block begin with a product alone; what C was
 comes into an accumulator of its own, a micro-tile at a time, and is added to one of the products later on. Sums of
-floats begin with what C was, for their order matters: there each lane has an accumulator for it.
+floats begin with what C was, for their order matters, and so do those whose operands take all loads of a step: there
+each lane has an accumulator for it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ DEPTH = COLUMNS = 8  # of a micro-tile of integers
 FIELDS = 4  # ternary weights in a byte
 LOAD_UNITS = 2
 _VECTORS = 12  # x registers
-_SQUARES, _TALL_BYTES = 35, 46  # modes that transpose 8 x 8, 8 x 4 bytes
+_SQUARES, _TALL_BYTES, _TALLER_BYTES = 35, 46, 36  # modes that transpose 8 x 8, 8 x 4, 16 x 4 bytes
 _TALL, _WIDE = 28, 29  # and 8 x 4, 4 x 8 elements of 16 bits
 GIVEN = {"a0": "p0", "b0": "p1", "c in": "p2"}
 """Pointers that are a kernel's arguments; others start as copies of them."""
@@ -76,17 +77,33 @@ class Product:
     @property
     def steps(self) -> int:
         """Micro-tiles along k."""
-        return self.k // DEPTH
+        return self.k // self.depth
+
+    @property
+    def nibbles(self) -> bool:
+        """Whether int4 is multiplied as it is."""
+        return self.generation == "aie2" and self.weights == "i4"
+
+    @property
+    def joint(self) -> bool:
+        """Whether micro-tiles of A and of B fill registers: then a pointer walks over all of a block's, and sums begin
+        with what C was."""
+        return self.floats or self.nibbles
+
+    @property
+    def depth(self) -> int:
+        """Columns of a micro-tile of A."""
+        return 2 * DEPTH if self.nibbles else DEPTH
 
     @property
     def a_bytes(self) -> int:
         """Of a micro-tile of A."""
-        return self.vectors.rows * DEPTH * (1 + self.floats)
+        return self.vectors.rows * self.depth * (1 + self.floats)
 
     @property
     def b_bytes(self) -> int:
         """Of a micro-tile of B; ternary ones come four in one."""
-        return DEPTH * self.vectors.columns * (1 + self.floats) // (2 if self.weights == "i4" else 1)
+        return self.depth * self.vectors.columns * (1 + self.floats) // (2 if self.weights == "i4" else 1)
 
     @property
     def c_tile_bytes(self) -> int:
@@ -100,7 +117,8 @@ class Product:
         register = "r2" if side == "a" else PART  # which is read before
         if self.floats:
             return register, _TALL if self.swapped == (side == "b") else _WIDE
-        return register, _TALL_BYTES if side == "a" else _SQUARES
+        tall = _TALLER_BYTES if self.nibbles else _TALL_BYTES
+        return register, tall if side == "a" else _SQUARES
 
     def accesses(self, tile_bytes: int) -> int:
         """Loads of a micro-tile."""
@@ -167,8 +185,8 @@ class Region:
     def results(self) -> tuple[int, ...]:
         """Accumulators that last products write, by lane: where there are so many, others, which leaves stores time."""
         lanes = len(self.lanes)
-        free = range(lanes * (1 + self.product.floats), self.product.vectors.accumulators)
-        if self.product.floats:
+        free = range(lanes * (1 + self.product.joint), self.product.vectors.accumulators)
+        if self.product.joint:
             return (*range(lanes - len(free)), *free[:lanes])
         return tuple(free[:lanes]) if len(free) > lanes else tuple(range(lanes))
 
@@ -176,7 +194,7 @@ class Region:
     def stages(self) -> tuple[int, ...]:
         """The accumulators into which C comes, by lane."""
         lanes = len(self.lanes)
-        if self.product.floats:
+        if self.product.joint:
             return tuple(range(lanes, 2 * lanes))
         return (max(*self.results, lanes - 1) + 1,) * lanes
 
@@ -201,7 +219,7 @@ class Region:
         p = self.product
         packed = p.weights == "i2"
         moves = self.rows * p.turns_a + (1 if packed else self.columns) * p.turns_b + 2 * self.columns * packed
-        loads = max(self.a_loads, self.b_loads) if p.floats else -(-self.loads // LOAD_UNITS)
+        loads = max(self.a_loads, self.b_loads) if p.joint else -(-self.loads // LOAD_UNITS)
         return max(p.vectors.chain, self.rows * self.columns, loads, moves)
 
     @property
@@ -229,13 +247,13 @@ def walks(region: Region) -> dict[str, Walk]:
         pointer = GIVEN.get(name) or f"p{len(GIVEN) + sum(other not in GIVEN for other in found)}"
         found[name] = Walk(pointer, tuple(offsets), tuple(loops), start)
 
-    together = region.rows if p.floats else 1
+    together = region.rows if p.joint else 1
     for i in range(0, region.rows, together):
         add(f"a{i}", _along_k(p, p.a_bytes, together), (region.rows * a_row, 0, 0), (top + i) * a_row)
     if p.weights == "i2":
         add("b0", _along_k(p, p.b_bytes, 1), (0, column, 0), left // FIELDS * column)
     else:
-        together = region.columns if p.floats else 1
+        together = region.columns if p.joint else 1
         for j in range(0, region.columns, together):
             strides = 0, region.columns * column, 0
             add(f"b{j}", _along_k(p, p.b_bytes, together), strides, (left + j) * column)
@@ -269,7 +287,7 @@ def parts_of(p: Product) -> int:
 def steppers(region: Region) -> tuple[Steppers, dict[str, list[str]]]:
     """Registers for steps, and what stands behind each access, by operand."""
     p, found = region.product, walks(region)
-    made = Steppers(p.vectors.small, p.vectors.access if p.weights != "i4" else p.b_bytes)
+    made = Steppers(p.vectors.small, min(p.vectors.access, p.b_bytes))
     return made, dict(zip(found, made.walks(list(found.values())), strict=True))
 
 
@@ -301,7 +319,7 @@ def _address(pointer: str, step: str) -> tuple[str, str]:
 def _units(region: Region, interval: int) -> dict[str, str]:
     """Load units by pointer: b for as many as it has cycles, a, which C needs too, for the rest."""
     p, found, free = region.product, {}, interval
-    if p.floats:
+    if p.joint:
         order = sorted([("a0", region.a_loads), ("b0", region.b_loads)], key=lambda pair: -pair[1])
     else:
         accesses, columns = p.accesses(p.b_bytes), 1 if p.weights == "i2" else region.columns
@@ -319,13 +337,13 @@ def _tile(region: Region, side: str, i: int, s: int, units, pointers, after) -> 
     tile_bytes, turns, bank, tiles = (
         (p.a_bytes, p.turns_a, A_BANK, region.rows) if side == "a" else (p.b_bytes, p.turns_b, B_BANK, region.columns)
     )
-    walk, first = (f"{side}0", s * tiles + i) if p.floats else (f"{side}{i}", s)
+    walk, first = (f"{side}0", s * tiles + i) if p.joint else (f"{side}{i}", s)
     made = "packed" if side == "b" and p.weights == "i2" else f"{side}{i}"
     parts = ("wl", "wh")[: p.accesses(tile_bytes)] if p.vectors.access < 64 else ("x",)
     for h, part in enumerate(parts):
         dimensions, operand = _address(pointers[walk], after[walk][first * len(parts) + h])
         text = f"vld{units[walk]}{dimensions} {part}{{v}}, {operand}"
-        if side == "b" and p.weights == "i4":
+        if side == "b" and p.weights == "i4" and not p.nibbles:
             text = f"vldb{dimensions}.unpack x{{v}}, {operand}, unpackSign1"
         yield Op(f"{made}{part if h else ''}", (text,), {"v": (f"raw {made}" if turns else made, s)}, s, bank)
     if turns:

@@ -2,7 +2,8 @@
 
 `conf`, a scalar register, says what is done: zero_acc (bit 0), amode (1-2), bmode (3-4), variant (5-7), sign of s2 (8)
 and s1 (9), shift16 (10), negations of the product, acc1 and acc2 (11 to 13), sub_mask (16-31). AIE2's has the same
-layout; its accumulators have half the lanes, so its matrices half the rows (4 x 8 x 8 for int8, aie_api).
+layout; its accumulators have half the lanes, so its matrices half the rows (4 x 8 x 8 for int8, aie_api). That bmode 0
+means int4 (4 x 16 x 8, aie_api) is recollected from llvm-aie's headers of AIE2, not recorded.
 """
 
 from collections.abc import Mapping
@@ -45,6 +46,7 @@ SHAPES: Mapping[tuple[int, int, int], Shape] = {
     (1, 3, 2): Shape(32, 0, 1, 16, 16, 64),
 }
 AIE2_SHAPES: Mapping[tuple[int, int, int], Shape] = {
+    (0, 0, 0): Shape(4, 16, 8, 8, 4, 32),
     (0, 1, 0): Shape(4, 8, 8, 8, 8, 32),
     (0, 2, 0): Shape(4, 4, 8, 16, 8, 32),
     (0, 3, 0): Shape(4, 2, 8, 16, 16, 32),

@@ -66,7 +66,7 @@ def test_the_words_are_those_of_the_mlir(name):
     plan = planned(**DESIGNS[name])
     rng = np.random.default_rng(4)
     sequences = []
-    for _ in range(6):
+    for _ in range(4):
         M, K, N = (int(s) for s in rng.integers(1, [6 * plan.spec.tile.m, 100, 300]))
         options = SequenceOptions("wide") if rng.integers(2) else SequenceOptions(in_flight=int(rng.integers(5)))
         sequences.append(sequence(plan.waiting(options), M, K, N, **gaps(rng, plan, M, K, N)))

@@ -286,7 +286,11 @@ def int8_plans() -> dict[str, Plan]:
     return {layout: planned_design(**design) for layout, design in INT8_B.items()}
 
 
-@pytest.mark.parametrize("shape", [*GPT2, *BITNET, *LARGE], ids=str)
+ALL = [*GPT2, *BITNET, *LARGE]
+OFTEN = {*GPT2[::4], *BITNET[::7], *LARGE}
+
+
+@pytest.mark.parametrize("shape", [s if s in OFTEN else pytest.param(s, marks=pytest.mark.slow) for s in ALL], ids=str)
 @pytest.mark.parametrize("layout", INT8_B)
 def test_sizes_are_covered_with_int8_b_as_others_store_it(int8_plans, layout, shape):
     M, K, N = shape

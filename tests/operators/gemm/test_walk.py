@@ -207,7 +207,7 @@ COUNTS = st.sampled_from([1, 2, 3, 256])
 
 @pytest.mark.parametrize("name", LAYOUTS)
 @given(SIZES, COUNTS)
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(deadline=None, derandomize=True, max_examples=25)
 def test_every_layout_makes_c(name: str, sizes: tuple[int, ...], max_count: int):
     check_c(LAYOUTS[name], sizes, max_count)
 

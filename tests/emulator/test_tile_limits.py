@@ -177,3 +177,16 @@ def test_a_poll_of_a_lock_is_told_with_every_value_that_ends_it(mask: int, value
     scheduler: Any = SimpleNamespace(tell=lambda *event: told.append(event))
     _tell_poll(scheduler, SimpleNamespace(poll=SimpleNamespace(address=0, mask=mask, value=value), array=array))  # type: ignore[arg-type]
     assert told == [("poll lock", lock, frozenset(expected))]
+
+
+@pytest.mark.parametrize("kind", [TileKind.SHIM, TileKind.MEMTILE, TileKind.CORE])
+def test_a_bd_s_registers_are_its_words_and_not_the_gaps_between(kind: TileKind):
+    layout = TILE_REGISTERS[kind]
+    registers: Any = SimpleNamespace(layout=layout, tile=SimpleNamespace(limits=SimpleNamespace(bds=4)))
+    words, stride = layout.bd.words, layout.bd_stride
+    assert [RegisterMap.bd_place(registers, layout.bd_base + 4 * i) for i in range(stride // 4)] == [
+        (0, i) if i < words else None for i in range(stride // 4)
+    ]
+    assert RegisterMap.bd_place(registers, layout.bd_base + 3 * stride) == (3, 0)
+    for outside in (-4, 4 * stride):
+        assert RegisterMap.bd_place(registers, layout.bd_base + outside) is None

@@ -243,3 +243,9 @@ def test_a_run_of_any_operator_is_modelled_by_its_cost(cycles: float, bound: str
     joined = sum(time**OVERLAP_EXPONENT for time in parallel.values()) ** (1 / OVERLAP_EXPONENT)
     assert found.time_us == pytest.approx(joined + added)
     assert found.gb_s == pytest.approx(96_000 / found.time_us / 1e3)
+
+
+def test_edges_move_the_rows_that_hold_data():
+    used, whole = case(m_used=4), case()
+    assert (whole.fill_bytes(), whole.round_bytes()) == (32 * (2 * 16 + 4 * 24), 4 * 2 * 16 * 24 * 4)
+    assert (used.fill_bytes(), used.round_bytes()) == (32 * (2 * 4 + 4 * 24), 4 * 2 * 4 * 24 * 4)

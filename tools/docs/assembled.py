@@ -120,7 +120,8 @@ def _designs(rows: list[Reached]) -> str:
         ),
         prose(
             "gemm_i8_i2_tuned_asm is what `bdforge tune --kernel assembled` finds for BitNet's layers,",
-            "gemm_i8_i2_tuned what it finds for compiled kernels: assembled ones lose more by short calls, so rho is 1.",
+            "gemm_i8_i2_tuned what it finds for compiled kernels: assembled ones lose more by short calls, so rho",
+            "is 1.",
         ),
         prose("What would lift a bound:", "; ".join(_lifts(rows)) + "."),
     )

@@ -176,7 +176,10 @@ def any_layout(rng: np.random.Generator, shape: tuple[tuple[int, ...], ...]) -> 
     for number in rng.permutation(len(dims)):
         dims[number] = (*dims[number][:3], stride)
         stride *= dims[number][1] + int(rng.integers(2)) * (bits >= 8)
-    order = [dims[number] for number in rng.permutation(len(dims))]
+    if rng.integers(2):  # as the buffer stands, from its outermost loop in
+        order = sorted(dims, key=lambda dim: -dim[3])
+    else:
+        order = [dims[number] for number in rng.permutation(len(dims))]
     x = build.argument("X", "i8", 8, (stride + 9) * max(bits, 8) // 8)
     facts = {"bias": bias, "order": "column" if len(axes) == 2 and rng.integers(2) else "row"}
     way = "out" if out else "in"

@@ -414,6 +414,52 @@ def test_values_that_no_register_holds_are_named_with_their_limit(probe, index):
     assert isinstance(python_words(build.program, [0]), str)
 
 
+def test_steps_whose_end_nothing_tells_are_refused_where_another_needs_their_bds(probe):
+    answers = []
+    for steps in (1, 2):
+        build = Builder([], 1)
+        x = build.argument("X", "i32", 32, 64)
+        for _ in range(steps):
+            with build.step():
+                build.task("MM2S", 0, 0, build.bd(x, 0, (4,), (1,)))
+        answers += probe([line(content_of(build.program), [])])
+    assert answers[0].startswith("["), answers[0]
+    assert "a step awaits no token; nothing says when its BDs are free" in answers[1]
+
+
+@pytest.mark.parametrize(("runs", "taken"), [(1, True), (2, False)])
+def test_runs_are_the_fourth_dimension(probe, runs, taken):
+    build = Builder([], 1)
+    x = build.argument("X", "i32", 32, 4096)
+    with build.step([("MM2S", 0, 0, 1)]):
+        build.task("MM2S", 0, 0, build.bd(x, 0, (2, 2, 2, 4), (512, 128, 32, 1), (runs, 1024)), token=True)
+    (answer,) = probe([line(content_of(build.program), [])])
+    assert answer.startswith("[" if taken else "SequenceError: a BD has 4 dimensions and runs; runs are the fourth")
+
+
+def test_a_linear_bd_has_a_stride_too(probe):
+    """Though it is lost: 0 is refused for more than one element."""
+    answers = probe([line(content_of(moved(0, (size,), (0,))), []) for size in (1, 2)])
+    assert answers[0].startswith("["), answers[0]
+    assert "stride of dimension 0 is 0; it must be from 1" in answers[1]
+
+
+def test_values_of_two_loops_side_by_side_have_no_place(probe):
+    """Each alone has one, in its loop."""
+    value = [["index", 0], ["index", 1], ["add", 2, 3], ["add", 4, 0]]
+    loops = [
+        {"kind": "for", "loop": n, "count": 0, "do": [{"kind": "write", "address": 1, "values": [2 + n]}]}
+        for n in (0, 1)
+    ]
+    program = {"parameters": [], "values": [1, CORE, *value], "arguments": [], "do": loops, "in_flight": 1}
+    assert probe([line(program, [])])[0].startswith("[")
+    for place in (4, 5):
+        torn = copy.deepcopy(program)
+        torn["do"][1]["do"][0]["values"] = [place]
+        (answer,) = probe([line(torn, [])])
+        assert "which needs the counter of loop 0, outside of it" in answer
+
+
 @pytest.mark.parametrize(
     ("bits", "offset", "size", "message"),
     [

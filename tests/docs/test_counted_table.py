@@ -71,7 +71,7 @@ def test_the_designs_stand_with_every_dram_and_reach_what_they_are_to_reach_with
 def test_bfloat16_misses_its_target_for_the_pass_that_scales():
     (row,) = (row for row in REACHED[::3] if row.design == "gemm_i8_i2_bf16")
     assert row.tops(row.emulated_us) < row.target
-    assert (row.bound, row.ends > 0.3) == ("compute", True)
+    assert (row.bound, row.ends > 0.15) == ("compute", True)
 
 
 def test_model_and_emulated_time_agree():

@@ -41,7 +41,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def shell(tree: Path, lines: str) -> subprocess.CompletedProcess[str]:
     environ = {name: value for name, value in os.environ.items() if name not in ("SCONSFLAGS", "COLUMNS")}
-    environ |= {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "XDG_CACHE_HOME": str(tree / "cache")}
+    environ |= {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tree / "cache")}
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", f". .venv/bin/activate\n{lines}"], cwd=tree, env=environ, text=True,
         capture_output=True, timeout=SECONDS, check=False,

@@ -25,9 +25,9 @@ def compiled(folder: Path, name: str, plans: list[Plan], *flags: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     source, designs, program = folder / "designs.cc", folder / "designs.o", folder / name
     source.write_text(DESIGNS.format(",\n".join(map(initialiser, plans))))
-    command = ["g++", *FLAGS, *flags, f"-I{HERE}", INCLUDE]
+    command = ["g++", *FLAGS, "-O2", *flags, f"-I{HERE}", INCLUDE]
     subprocess.run([*command, "-O0", "-c", str(source), "-o", str(designs)], check=True)
-    subprocess.run([*command, "-O2", str(HERE / f"{name}.cc"), str(designs), "-o", str(program)], check=True)
+    subprocess.run([*command, str(HERE / f"{name}.cc"), str(designs), "-o", str(program)], check=True)
     return program
 
 

@@ -32,7 +32,7 @@ def scons(build: Path, *arguments: str, check: bool = True, cwd: Path = ROOT) ->
     environ = {name: value for name, value in os.environ.items() if name not in ("SCONSFLAGS", "XILINX_XRT")}
     with _locked(build / ".lock"):
         done = subprocess.run(
-            [sys.executable, "-B", "-m", "SCons", "-Q", "-j2", f"build={build}", *arguments], cwd=cwd, env=environ,
+            [sys.executable, "-m", "SCons", "-Q", "-j2", f"build={build}", *arguments], cwd=cwd, env=environ,
             text=True, capture_output=True, timeout=BUILD_SECONDS, check=False,
         )  # fmt: skip
     assert not check or done.returncode == 0, done.stdout + done.stderr

@@ -4,8 +4,11 @@ import pytest
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
 
+from bdforge import isa
+from bdforge.codegen.abi import quiet_cycles
 from bdforge.codegen.constants import Constants, load
 from bdforge.codegen.homes import constant_of
+from bdforge.devices import AIE2, AIE2P, Generation
 from bdforge.isa.assembler import assemble
 
 
@@ -42,3 +45,13 @@ def test_registers_go_to_what_loops_read_most():
     constants.read("once")
     assert constants.best(("r16", "r17")) == {"inner": "r16", "most": "r17"}
     assert constants.best(("r16", "r17", "r18", "r19")) == {"inner": "r16", "most": "r17", "often": "r18"}
+
+
+@pytest.mark.parametrize("generation", [AIE2, AIE2P], ids=lambda generation: generation.name)
+def test_all_that_a_function_began_is_done_after_its_quiet_cycles(generation: Generation):
+    """Registers are written by then, and memory, which comes last."""
+    timings = [form.timing for form in isa.load(generation).forms.values()]
+    registers = max(stage for timing in timings for stage in timing.defs.values())
+    memory = max(stage for timing in timings for stage in timing.memory_stages)
+    assert quiet_cycles(generation) >= max(registers, memory)
+    assert memory > registers

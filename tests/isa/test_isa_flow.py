@@ -4,10 +4,11 @@ import pytest
 
 from bdforge.devices import AIE2P
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
-from bdforge.isa import load
+from bdforge.isa import Form, load
 from bdforge.isa.assembler import assemble
 from bdforge.isa.flow import DELAY_SLOTS, Program
 from bdforge.isa.hazard_layout import Names, layout_hazards
+from bdforge.isa.undefined import _passes_on
 
 
 def program(source: str, moved: int = 0) -> Program:
@@ -52,3 +53,20 @@ def test_branches_aim_at_bundles_at_multiples_of_16(target: int, message: str | 
     found = [hazard for hazard in told(program(f"jl #{target}\n" + "nop\n" * 20)) if hazard.startswith("target")]
     assert [message in hazard for hazard in found if message] == [True] * (message is not None)
     assert len(found) == (message is not None)
+
+
+@pytest.mark.parametrize(
+    ("form", "operands"),
+    [("VMAC_vmul_cm_core_X_X", {"acc1": True, "s1": False, "s2": False, "acc": False}),
+     ("VMUL_vmul_cm_core_X_X", {"s1": False, "s2": False, "acc": False})],
+)  # fmt: skip
+def test_of_a_product_only_what_it_adds_to_may_be_unwritten(form: str, operands: dict[str, bool]):
+    found = SimpleForm(load(AIE2P).form(form))
+    assert {name: _passes_on("aie2p", found, name) for name in operands} == operands  # type: ignore[arg-type]
+
+
+class SimpleForm:
+    """An instruction of which only the form counts."""
+
+    def __init__(self, form: Form):
+        self.form = form

@@ -41,6 +41,7 @@ def test_sizes_that_contradict_each_other_are_named(given, known, message):
         ("A", np.zeros((4, 4), np.int8, "F"), "operand A is not C-contiguous"),
         ("A", np.zeros((4, 8), np.int8)[:, ::2], "operand A is not C-contiguous"),
         ("B", np.zeros((4, 4), np.int8), "operand B is not column-major"),
+        ("B", np.zeros((8, 4), np.int8, "F")[::2], "operand B is not column-major"),
         ("s", np.zeros(4), "operand s must be a float32 vector, got float64"),
     ],
 )

@@ -64,3 +64,21 @@ def test_arrays_in_either_order_are_read(tmp_path: Path, order):
     np.save(tmp_path / "a.npy", given)
     (array,) = load_arrays([tmp_path / "a.npy"])
     np.testing.assert_array_equal(array, given)
+
+
+def test_an_array_has_64_dimensions_at_most(tmp_path: Path):
+    """numpy's own limit, so a header with one more is made by hand."""
+    np.save(tmp_path / "64.npy", np.zeros((1,) * 64, np.int8))
+    assert load_arrays([tmp_path / "64.npy"])[0].ndim == 64
+    with (tmp_path / "65.npy").open("wb") as file:
+        np.lib.format.write_array_header_2_0(file, {"descr": "|i1", "fortran_order": False, "shape": (1,) * 65})
+        file.write(b"\0")
+    with pytest.raises(ArrayFileError, match="no array has the shape"):
+        load_arrays([tmp_path / "65.npy"])
+
+
+def test_files_of_one_name_are_written_beside_each_other(tmp_path: Path):
+    paths = [tmp_path / "one" / "a.npy", tmp_path / "other" / "a.npy"]
+    written = save_arrays(tmp_path / "out", paths, [np.array([1]), np.array([2])])
+    assert [path.name for path in written] == ["0_a.npy", "1_a.npy"]
+    assert [int(array[0]) for array in load_arrays(written)] == [1, 2]

@@ -101,12 +101,15 @@ def run(monkeypatch, capfd, tmp_path) -> Callable[[str], tuple[int, str]]:
     write_gguf_i2s(tmp_path / "model.gguf", layers)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))  # searches of this user would be taken over
 
     def run(command: str) -> tuple[int, str]:
         code, printed = 0, ""
         for part in command.split(" && "):
             words, _, file = part.partition(" > ")
             monkeypatch.setattr(sys, "argv", shlex.split(words))
+            if not file:  # a terminal shows both streams, in the order of their lines
+                monkeypatch.setattr(sys, "stderr", sys.stdout)
             with pytest.raises(SystemExit) as end:
                 main()
             out, err = capfd.readouterr()

@@ -126,6 +126,7 @@ def static_fits(sizes: Sequence[Any], strides: Sequence[Any], element_bits: int,
         step = step * size
     for size in sizes:
         held = held & (size <= limits.static_size)
+    linear = linear & (step * element_bits % GRANULE_BITS == 0)
     return (linear | held) & fits(limits, length=_granules(step, element_bits))
 
 

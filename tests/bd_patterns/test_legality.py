@@ -4,12 +4,13 @@ from itertools import chain
 from math import prod
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pattern_strategies import patterns, word_patterns, words_of
 
-from bd_patterns import Pattern, PatternError, Runs, problems, require_legal
+from bd_patterns import Pattern, PatternError, Runs, problems, require_legal, static_fits
 from bdforge.devices.limits import AIE2P, TileKind, TileLimits
 from bdforge.devices.registers import TILE_REGISTERS
 from bdforge.operators.gemm.reorders import c_lines, micro_tiles
@@ -166,6 +167,32 @@ EDGES = [
         SHIM,
         "exceeds the 64 of the it",
     ),
+    *(
+        (
+            runtime,
+            Pattern((2,) * 4, (27, 9, 3, 1)),
+            Pattern((2,) * 5, (81, 27, 9, 3, 1)),
+            limits,
+            f"5 dimensions exceed the 3 of a {limits.kind} BD and one of runs",
+        )
+        for limits in (MEMTILE, CORE)
+    ),
+    (
+        static,
+        Pattern((2, 512), (2000, 1)),
+        Pattern((2, 513), (2000, 1)),
+        SHIM,
+        "exceeds the 512 that aie.dma_bd takes on a shim",
+    ),
+    (static, Pattern((2, 9), (1 << 17, 1)), Pattern((2, 9), ((1 << 17) + 1, 1)), MEMTILE, "exceeds the 131072"),
+    (
+        static,
+        Pattern((2, 4), (1, 1 << 13)),
+        Pattern((2, 4), (1, (1 << 13) + 1)),
+        CORE,
+        "in dimension 1 (d0) exceeds the",
+    ),
+    (runtime, Pattern((1,), (2,)), Pattern((2,), (2,)), SHIM, "stride 2 in dimension 0 (d0) would be dropped"),
     (runtime, Pattern((64, 4), (0, 1)), Pattern((65, 4), (0, 1)), SHIM, "size 65 in dimension 0 (runs of the task)"),
     (
         runtime,
@@ -229,7 +256,12 @@ def test_a_message_tells_when_coalescing_helps():
 
 def test_a_size_message_offers_a_split():
     assert "split it as (2, 1000)" in runtime(Pattern((2000, 2), (4, 1)))
+    assert "split it as (2, 1023)" in runtime(Pattern((2046, 2), (4, 1)))
+    assert "split it as (3, 1021)" in runtime(Pattern((3063, 2), (4, 1)))
     assert "choose a size with a factor up to 1023" in runtime(Pattern((1031, 2), (4, 1)))
+    assert "split it as (2, 2560)" in runtime(Pattern((2, 5120), (8192, 1)), element_bits=8)
+    assert "split it as (2, 512)" in static(Pattern((1024, 4), (8, 1)))
+    assert "split it as (2, 64) in several tasks" in runtime(Pattern((128, 4), (0, 1)))
 
 
 def test_offsets_and_runs_must_be_whole_words():
@@ -250,6 +282,7 @@ def test_the_last_index_must_lie_inside_the_buffer():
     assert static(Pattern((4, 8), (16, 1)), buffer_elements=56) == ""
     assert "last index 55 is outside the buffer of 55" in static(Pattern((4, 8), (16, 1)), buffer_elements=55)
     assert "last index 8 is outside" in runtime(Pattern((8,), (1,), 1), buffer_elements=8)
+    assert static(Pattern((1, 8), (32, 1)), buffer_elements=32) == ""
     assert "stride 64 in dimension 0 (d1) exceeds the buffer's 32 elements" in static(
         Pattern((1, 8), (64, 1)), buffer_elements=32
     )
@@ -284,6 +317,22 @@ def test_every_problem_is_told_at_once():
         assert part in found
 
 
+@pytest.mark.parametrize("element_bits", [8, 16, 32])
+@pytest.mark.parametrize("limits", KINDS, ids=lambda limits: limits.kind)
+def test_the_short_question_has_the_answer_of_the_long_one(limits: TileLimits, element_bits: int):
+    """For the patterns that `static_fits` is for, at and beyond every edge, one by one and side by side."""
+    random, rank, seen = Random(7), limits.dims, []
+    strides = [stride for stride in EDGE_STRIDES if stride] + [1 << 18, (1 << 19) - 4]
+    for _ in range(400):
+        pattern = Pattern(tuple(random.choices(EDGE_SIZES, k=rank)), (*random.choices(strides, k=rank - 1), 1))
+        seen.append((pattern, not problems(pattern.coalesced() if pattern.is_linear else pattern,
+                                           limits, element_bits, static=True)))  # fmt: skip
+    for pattern, fits in seen:
+        assert bool(static_fits(pattern.sizes, pattern.strides, element_bits, limits)) == fits, str(pattern)
+    sizes, steps = (np.array([getattr(pattern, name) for pattern, _ in seen]).T for name in ("sizes", "strides"))
+    assert static_fits(sizes, steps, element_bits, limits).tolist() == [fits for _, fits in seen]
+
+
 def test_reorders_of_the_gemm_fit_their_memtile():
     assert static(Pattern(*micro_tiles(64, 128, 8, 8, 512), 384), element_bits=8, buffer_elements=64 * 512) == ""
     assert static(Pattern(*c_lines("row", 256, 64, 8, 8)), element_bits=32, buffer_elements=256 * 64) == ""
@@ -302,6 +351,11 @@ def test_padding_is_checked_field_by_field():
     assert "padding 32 before in dimension 0 (d1) exceeds the 31" in static(image, padding=((32, 31), (0, 0)))
     assert "padding 2 before in dimension 1 (d0) is 16 bit" in static(image, element_bits=8, padding=((0, 0), (2, 4)))
     assert "padding -1 before in dimension 0 (d1) is negative" in static(image, padding=((-1, 0), (0, 0)))
+    assert "padding -4 after in dimension 1 (d0) is negative" in static(image, padding=((0, 0), (0, -4)))
+    assert static(Pattern((2, 2, 2), (9, 3, 1)), padding=((15, 15), (0, 0), (0, 0))) == ""
+    assert "padding 16 before in dimension 0 (d2) exceeds the 15 of" in static(
+        Pattern((2, 2, 2), (9, 3, 1)), padding=((16, 0), (0, 0), (0, 0))
+    )
     deep = Pattern((2, 2, 2, 2), (27, 9, 3, 1))
     assert "padding 1 after in dimension 0 (d3) exceeds the 0" in static(deep, padding=((0, 1), *[(0, 0)] * 3))
     long = Pattern((500, 256), (256, 1))

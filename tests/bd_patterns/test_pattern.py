@@ -147,6 +147,19 @@ def test_then_merges_two_small_reorders_into_a_larger_one():
     assert by_slab.then(to_tiles) == Pattern.of_shape((6, 16)).tiled(3, 4)
 
 
+def test_then_refuses_a_writer_that_writes_twice_and_what_no_pattern_reads():
+    with pytest.raises(PatternError, match="writes an offset twice"):
+        Pattern.of_shape((2, 3)).then(Pattern((2, 3), (2, 1)))
+    with pytest.raises(PatternError, match=r"is no single pattern; keep the two, or use compose"):
+        Pattern((3, 2), (3, 1)).then(Pattern((2, 3), (1, 2)))
+
+
+def test_the_span_begins_at_the_offset():
+    assert Pattern((3, 4), (10, 2), 7).span == (7, 33)
+    assert compose(Pattern.of_shape((2,)), Pattern((2,), (1,), 2)).tolist() == [-1, -1, 0, 1]
+    assert Pattern((3,), (2,)).then(Pattern((3,), (1,), 5)) == Pattern((3,), (2,))
+
+
 def test_then_refuses_a_writer_that_leaves_gaps():
     with pytest.raises(PatternError, match="leaves gaps"):
         Pattern.of_shape((2, 3)).then(Pattern((2, 3), (4, 1)))
@@ -188,6 +201,12 @@ def test_a_malformed_pattern_is_refused_with_every_fault():
         (lambda: Pattern.of_shape((4, 4)).split(2, 2), "no dimension 2"),
         (lambda: Pattern.of_shape((4, 4)).sliced(0, 3, 5), "slice 3:5 is empty or outside dimension 0 of size 4"),
         (lambda: Pattern.of_shape((4, 4)).sliced(0, 2, 2), "slice 2:2 is empty"),
+        (lambda: Pattern.of_shape((4, 4)).sliced(0, -1, 2), "slice -1:2 is empty or outside dimension 0 of size 4"),
+        (lambda: Pattern.of_shape((4, 4)).sliced(2, 0, 1), "no dimension 2; dimensions are 0 to 1"),
+        (lambda: Pattern.of_shape((4, 4)).split(-1, 2), "no dimension -1; dimensions are 0 to 1"),
+        (lambda: Pattern.of_shape((4, 4)).split(1, 0), "is no multiple of the inner size 0"),
+        (lambda: Pattern.of_shape((4, 4)).permuted((0,)), "do not name each of the 2 dimensions"),
+        (lambda: Pattern((1,), (0,), -1), "offset -1 is negative"),
         (lambda: Pattern.of_shape((4, 4)).permuted((0, 0)), "do not name each of the 2 dimensions"),
         (lambda: Pattern.of_shape((4, 4)).tiled(2), "1 tile sizes for 2 dimensions"),
         (lambda: Pattern.of_shape((4, 4)).repeated(0), "size 0 in dimension 0 is below 1"),

@@ -62,7 +62,7 @@ def design(
     beside = Tile("beside", 1, 1, TileKind.MEMTILE, (NEXT,))
     core = Tile("core", 0, 2, TileKind.CORE, line, (GO,), core=Core(body, stack))
     made = Design("good", "npu2_2col", (shim, mem, beside, core), (Flow(shim.dma(0), (mem.dma(0),)),))
-    made = replace(made, allocations=(Allocation("into", shim, "MM2S", 0),), **changes)
+    made = replace(made, **({"allocations": (Allocation("into", shim, "MM2S", 0),)} | changes))
     return placed(made) if place else made
 
 
@@ -93,6 +93,10 @@ FAULTS = {
         {"line": (Buffer("line", 16000, "i32", "a line"),), "stack": 2048},
         r"core \(0, 2\): 66048 bytes of 65536 \(a line: 64000, stack: 2048\); a stack of 1536 would fit, or choose .*",
     ),
+    "memory but for less than a stack": (
+        {"line": (Buffer("line", 16384 - 255, "i32", "a line"),)},
+        r"core \(0, 2\): 65600 bytes of 65536 \(a line: 64516, stack: 1024\); choose smaller or fewer buffers",
+    ),
     "overlap": (
         {"line": (replace(LINE, address=512),)},
         r"core \(0, 2\): line starts at 0x200, the stack ends at 0x400; move one",
@@ -111,6 +115,7 @@ FAULTS = {
         r"core \(0, 2\): line has 64 elements, but 2 values; give all or none",
     ),
     "lock value": ({"locks": (replace(FREE, init=64), FULL)}, r"memtile \(0, 1\): lock starts at 64, above 63; .*"),
+    "lock below": ({"locks": (FREE, FULL, Lock("third", -1))}, r"memtile \(0, 1\): lock -1 is .*"),
     "lock id": ({"locks": (FREE, FULL, Lock("third", 64))}, r"memtile \(0, 1\): lock 64 is above 63; use fewer locks"),
     "lock twice": (
         {"locks": (FREE, FULL, Lock("third", 1))},
@@ -118,6 +123,10 @@ FAULTS = {
     ),
     "bds": ({"bds": moves() * 25}, r"memtile \(0, 1\): 25 BDs for channels that share BD 0 to 23; .*"),
     "bd id": ({"bds": moves(bd_id=24)}, r"memtile \(0, 1\): number 24 of a BD whose channel may use BD 0 to 23; .*"),
+    "bd of the other channels": (
+        {"channel": Channel("S2MM", 1, moves(bd_id=23))},
+        r"memtile \(0, 1\): number 23 of a BD whose channel may use BD 24 to 47; .*",
+    ),
     "bd twice": ({"bds": moves(bd_id=3) * 2}, r"memtile \(0, 1\): 2 BDs have number 3; .*"),
     "queue": (
         {"more": (Channel("S2MM", 0, moves()),) * 4},
@@ -127,7 +136,10 @@ FAULTS = {
         {"channel": Channel("S2MM", 6, moves(), "in")},
         r"memtile \(0, 1\), S2MM 6 \(in\): there is no such channel, but S2MM and MM2S 0 to 5; use one",
     ),
+    "direction": ({"channel": Channel("S2SS", 0, moves())}, r"memtile \(0, 1\), S2SS 0: there is no such channel.*"),
+    "channel below": ({"channel": Channel("S2MM", -1, moves())}, r"memtile \(0, 1\), S2MM -1: there is no such .*"),
     "back": ({"channel": Channel("S2MM", 0, moves(), back=1)}, r"memtile .*, S2MM 0: it goes back to BD 1 of 1; .*"),
+    "back below": ({"channel": Channel("S2MM", 0, moves(), back=-1)}, r"memtile .*: it goes back to BD -1 of 1; .*"),
     "runs": ({"channel": Channel("S2MM", 0, moves(), runs=3)}, r"memtile .*: 3 runs of a chain that never ends; .*"),
     "reach": (
         {"channel": Channel("S2MM", 4, moves(buffer=NEXT))},
@@ -138,6 +150,19 @@ FAULTS = {
         r"memtile \(0, 1\), S2MM 0 \(in\), BD 0: go is no lock that the channel reaches; .*",
     ),
     "count": ({"bds": moves(acquire=Acquire(FREE, 0))}, r"memtile .*, BD 0: it takes or gives 0 of free; use 1 to 63"),
+    "count above": (
+        {"bds": moves(release=Release(FULL, 64))},
+        r"memtile .*, BD 0: it takes or gives 64 of full; use 1 to 63",
+    ),
+    "header": (
+        {"bds": moves(packet=Packet(1))},
+        r"memtile \(0, 1\), S2MM 0 \(in\), BD 0: only MM2S sends headers and zeros; leave them out",
+    ),
+    "packet type": (
+        {"channel": sends(packet=Packet(0, 8))},
+        r"memtile \(0, 1\), MM2S 0, BD 0: packet id 0, type 8; use ids below 32, types below 8",
+    ),
+    "packet below": ({"channel": sends(packet=Packet(-1))}, r"memtile .*, MM2S 0, BD 0: packet id -1, type 0; .*"),
     "padding": (
         {"bds": moves(padding=((0, 1),))},
         r"memtile \(0, 1\), S2MM 0 \(in\), BD 0: only MM2S sends headers and zeros; leave them out",
@@ -150,6 +175,10 @@ FAULTS = {
         {"bds": moves(Pattern((4, 17), (16, 1)))},
         r"memtile \(0, 1\), S2MM 0 \(in\), BD 0: last index 64 is outside the buffer of 64 elements; .*",
     ),
+    "words": (
+        {"held": (Buffer("held", 64, "i8"),), "bds": moves(Pattern((2, 6), (8, 1)), Buffer("held", 64, "i8"))},
+        r"memtile \(0, 1\), S2MM 0 \(in\), BD 0: size 6 x 8 bit = 48 bit is no multiple of 32 bit .*",
+    ),
     "pads": (
         {"channel": sends(padding=((0, 64),))},
         r"memtile .*, MM2S 0, BD 0: padding 64 after in dimension 0 \(d0\) exceeds the 63 granules of a memtile BD; .*",
@@ -157,6 +186,18 @@ FAULTS = {
     "flow": (
         {"flows": (Flow(Port("core", 2), (Port("mem", 0),)),)},
         "core's DMA : 2 does not send: a core has 2 of DMA; use one of those",
+    ),
+    "flow below": (
+        {"flows": (Flow(Port("core", 0), (Port("mem", -1),)),)},
+        "mem's DMA : -1 does not receive: a memtile has 6 of DMA; use one of those",
+    ),
+    "receives": (
+        {"flows": (Flow(Port("core", 0), (Port("shim", 2),)),)},
+        "shim's DMA : 2 does not receive: a shim has 2 of DMA; use one of those",
+    ),
+    "second target": (
+        {"flows": (Flow(Port("core", 0), (Port("mem", 1), Port("mem", 6))),)},
+        "mem's DMA : 6 does not receive: a memtile has 6 of DMA; use one of those",
     ),
     "bundle": (
         {"flows": (Flow(Port("core", 0), (Port("mem", 0, "Core"),)),)},
@@ -178,6 +219,19 @@ FAULTS = {
         {"cascades": (Cascade("mem", "core"),)},
         "the cascade from mem to core leads .*",
     ),
+    "cascade to a memtile": ({"cascades": (Cascade("core", "mem"),)}, "the cascade from core to mem leads .*"),
+    "allocation": (
+        {"allocations": (Allocation("into", Tile("mem", 0, 1, TileKind.MEMTILE), "MM2S", 0),)},
+        "into names a channel of a memtile; name a shim's",
+    ),
+    "allocated channel": (
+        {"allocations": (Allocation("into", Tile("shim", 0, 0, TileKind.SHIM), "S2MM", 2),)},
+        "shim's DMA : 2 does not receive: a shim has 2 of DMA; use one of those",
+    ),
+    "program": (
+        {"tiles": (Tile("odd", 0, 1, TileKind.MEMTILE, core=Core(())),), "allocations": (), "flows": ()},
+        r"memtile \(0, 1\): a memtile runs no program; use a core",
+    ),
     "lost cascade": ({"cascades": (Cascade("core", "lost"),)}, "a cascade joins lost, no tile of the design; add it"),
     "core lock": ({"body": (Acquire(FREE),)}, r"core \(0, 2\): free is nothing of the core or its neighbours; .*"),
     "core count": ({"body": (Release(GO, 64),)}, r"core \(0, 2\): it takes or gives 64 of go; use 1 to 63"),
@@ -188,9 +242,17 @@ FAULTS = {
         r"core \(0, 2\): inner is no name here, but none; load it first",
     ),
     "index": ({"body": (Store(1, LINE, 64),)}, r"core \(0, 2\): element 64 of line, which has 64; stay inside"),
+    "loaded index": ({"body": (Load("x", LINE, 64),)}, r"core \(0, 2\): element 64 of line, which has 64; stay inside"),
+    "index below": ({"body": (Load("x", LINE, -1),)}, r"core \(0, 2\): element -1 of line, which has 64; stay inside"),
+    "core count below": ({"body": (Acquire(GO, 0),)}, r"core \(0, 2\): it takes or gives 0 of go; use 1 to 63"),
+    "no turns": (
+        {"body": (Advance(Rotation("turn", 0)),)},
+        r"core \(0, 2\): turn has 0 turns; give it 1 or more",
+    ),
     "rounds": ({"body": (Loop(-1, ()),)}, r"core \(0, 2\): -1 rounds; use 0 or more"),
     "fraction": ({"body": (Store(0.5, LINE),)}, r"core \(0, 2\): 0.5 is no i32; use a number .*"),
     "wide": ({"body": (Store(1 << 32, LINE),)}, r"core \(0, 2\): 4294967296 is no i32; use a number .*"),
+    "low": ({"body": (Store(-(1 << 31) - 1, LINE),)}, r"core \(0, 2\): -2147483649 is no i32; use a number .*"),
     "wide argument": (
         {"body": (Call("work", (LINE, -(1 << 31) - 1)),)},
         r"core \(0, 2\): work gets -2147483649, which is no i32; give it a smaller one",
@@ -218,6 +280,99 @@ FAULTS = {
 def test_a_fault_is_told_with_its_place_and_limit(changes, reason):
     with pytest.raises(DesignError, match=f"(?m)^good: {reason}$"):
         render(design(**changes))
+
+
+LAST = {
+    "memory": {"line": (Buffer("line", 16384 - 256, "i32"),)},
+    "end": {"line": (replace(LINE, address=0x10000 - 256),)},
+    "start": {"line": (replace(LINE, address=1024),)},
+    "behind another": {"line": (replace(LINE, address=1024), replace(LINE, name="second", address=1024 + 256))},
+    "word": {"line": (replace(LINE, address=0x8004),)},
+    "values": {"line": (replace(LINE, values=tuple(range(64))),)},
+    "lock value": {"locks": (replace(FREE, init=63), FULL)},
+    "lock id": {"locks": (FREE, FULL, Lock("third", 63))},
+    "bds": {"bds": moves() * 24},
+    "bd id": {"bds": moves(bd_id=23)},
+    "bd of the other channels": {"channel": Channel("S2MM", 1, moves(bd_id=24))},
+    "queue": {"more": (Channel("S2MM", 0, moves()),) * 3},
+    "channel": {"channel": Channel("S2MM", 5, moves())},
+    "back": {"channel": Channel("S2MM", 0, moves() * 2, back=1)},
+    "runs": {"channel": Channel("S2MM", 0, moves(), back=None, runs=3)},
+    "reach": {"channel": Channel("S2MM", 3, moves(buffer=NEXT))},
+    "count": {"bds": moves(acquire=Acquire(FREE, 63), release=Release(FULL, 63))},
+    "packet": {"channel": sends(packet=Packet(31, 7))},
+    "packet 0": {"channel": sends(packet=Packet(0, 0))},
+    "pads": {"channel": sends(padding=((63, 63),))},
+    "flow": {"flows": (Flow(Port("core", 1), (Port("mem", 5), Port("shim", 1))),)},
+    "packets that meet": {"flows": tuple(Flow(Port("core", i), (Port("mem", 1),), packet=31 * i) for i in (0, 1))},
+    "allocation": {"allocations": (Allocation("out", Tile("shim", 0, 0, TileKind.SHIM), "S2MM", 1),)},
+    "core count": {"body": (Acquire(GO, 63), Release(GO, 63), Acquire(GO), Release(GO))},
+    "index": {"body": (Store(1, LINE, 63), Load("x", LINE, 63), Store(2, LINE, 0))},
+    "rounds": {"body": (Loop(0, ()),)},
+    "numbers": {"body": (Store(-(1 << 31), LINE), Store((1 << 32) - 1, LINE))},
+    "arguments": {"body": (Call("work", (LINE, -(1 << 31), (1 << 32) - 1)),)},
+    "one turn": {"body": (Advance(Rotation("turn", 1)), Call("work", (Rotation("turn", 1).of([LINE]),)))},
+}
+
+
+@pytest.mark.parametrize("changes", LAST.values(), ids=LAST.keys())
+def test_the_last_value_that_an_array_holds_is_good(changes):
+    assert [str(reason) for reason in check(design(**changes))] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "good"),
+    [
+        ((1, 3), (2, 3), True), ((1, 3), (1, 2), True), ((1, 3), (0, 3), False), ((1, 3), (1, 4), False),
+        ((1, 3), (1, 3), False), ((1, 3), (2, 2), False), ((0, 3), (2, 3), False), ((1, 4), (1, 2), False),
+    ],
+)  # fmt: skip
+def test_cascades_lead_to_the_next_core_in_the_east_or_the_south(source, target, good):
+    tiles = [Tile(f"core_{c}_{r}", c, r, TileKind.CORE) for c in range(3) for r in (2, 3, 4)]
+    joined = Cascade("core_{}_{}".format(*source), "core_{}_{}".format(*target))
+    told = [str(reason) for reason in check(Design("joined", "npu2", tuple(tiles), cascades=(joined,)))]
+    what = f"the cascade from {joined.source} to {joined.target} leads to no core in the east or the south"
+    assert told == ([] if good else [f"{what}; use a neighbour there"])
+
+
+@pytest.mark.parametrize(("column", "index", "reaches"), [(0, 3, True), (2, 3, True), (3, 3, False), (2, 4, False)])
+def test_a_memtiles_first_channels_reach_the_memtiles_beside_it(column: int, index: int, reaches: bool):
+    other = Tile("other", column, 1, TileKind.MEMTILE, (HELD,), (FREE, FULL))
+    here = Tile("here", 1, 1, TileKind.MEMTILE, channels=(Channel("S2MM", index, ring([HELD], FREE, FULL)),))
+    told = [reason.what for reason in check(placed(Design("near", "npu2", (here, other))))]
+    outside = [
+        "held lies outside the memory that the channel reaches",
+        "free is no lock that the channel reaches", "full is no lock that the channel reaches",
+    ]  # fmt: skip
+    assert told == ([] if reaches else outside)
+
+
+@pytest.mark.parametrize(
+    ("east", "north", "reaches"),
+    [(0, 0, True), (-1, 0, True), (0, 1, True), (0, -1, True), (1, 0, False), (0, 2, False)],
+)
+def test_a_core_reaches_its_neighbours_in_the_west_north_and_south(east: int, north: int, reaches: bool):
+    here = Tile("here", 1, 3, TileKind.CORE, core=Core((Call("work", (LINE,)),)))
+    there = Tile("there", 1 + east, 3 + north, TileKind.CORE, (LINE,))
+    tiles = (here, there) if (east, north) != (0, 0) else (replace(here, buffers=(LINE,)),)
+    told = [reason.what for reason in check(placed(Design("near", "npu2", tiles)))]
+    assert told == ([] if reaches else ["line is nothing of the core or its neighbours"])
+
+
+def test_reserved_bds_are_left_to_the_sequences_and_counted():
+    """Of the 24 of a memtile's even channels, two are written at run time; 22 are left."""
+
+    def memtile(count: int, **more) -> Design:
+        tile = Tile("mem", 0, 1, TileKind.MEMTILE, (HELD,), channels=(Channel("S2MM", 0, moves(**more) * count),))
+        return placed(Design("reserved", "npu2", (replace(tile, reserved_bds=range(1, 3)),)))
+
+    held = memtile(22)
+    assert check(held) == []
+    assert [bd.bd_id for bd in held.tiles[0].channels[0].bds] == [0, *range(3, 24)]
+    (reason,) = check(memtile(23))
+    assert reason.what == "25 BDs for channels that share BD 0 to 23"
+    (reason,) = check(memtile(1, bd_id=2))
+    assert reason.what == "2 BDs have number 2"
 
 
 def test_all_faults_are_told_and_those_of_like_tiles_once():

@@ -329,7 +329,7 @@ def test_the_short_question_has_the_answer_of_the_long_one(limits: TileLimits, e
                                            limits, element_bits, static=True)))  # fmt: skip
     for pattern, fits in seen:
         assert bool(static_fits(pattern.sizes, pattern.strides, element_bits, limits)) == fits, str(pattern)
-    sizes, steps = (np.array([getattr(pattern, name) for pattern, _ in seen]).T for name in ("sizes", "strides"))
+    sizes, steps = (list(np.array([getattr(pattern, name) for pattern, _ in seen]).T) for name in ("sizes", "strides"))
     assert static_fits(sizes, steps, element_bits, limits).tolist() == [fits for _, fits in seen]
 
 

@@ -1,16 +1,19 @@
-"""What a static BD reaches: windows of memtiles, its buffer's end, and padding values that have no field."""
+"""Words of static BDs field by field; what they reach: windows of memtiles, a buffer's end; values without a field."""
 
 from types import SimpleNamespace
 
 import pytest
 
 from bdforge.devices import TileKind
+from bdforge.devices.registers import TILE_REGISTERS
 from bdforge.emulator.strictness import Strictness
 from bdforge.images.build import program_of
 from bdforge.lower import configuration
-from bdforge.mlir import DeviceOp, parse
+from bdforge.mlir import DeviceOp, DmaBdOp, parse
+from bdforge.mlir.allocate import allocate
+from bdforge.mlir.dma_ops import DmaProgramOp
 from bdforge.txn.bd import BdError
-from bdforge.txn.static_bd import lost_pad_value, window
+from bdforge.txn.static_bd import lost_pad_value, static_words, window
 
 MEMTILE, CORE, SHIM = TileKind.MEMTILE, TileKind.CORE, TileKind.SHIM
 
@@ -91,3 +94,74 @@ def test_only_a_buffer_that_is_met_is_named(behind: int, met: bool):
 def test_only_a_value_that_pads_is_lost(value: int, padding: list, lost: bool):
     told = lost_pad_value(SimpleNamespace(pad_value=value, padding=padding))  # type: ignore[arg-type]
     assert (told is not None) == lost
+
+
+ARRAY = """aie.device(npu2) {{
+  %s = aie.tile(1, 0)
+  %m = aie.tile(1, 1)
+  %east = aie.tile(2, 1)
+  %c = aie.tile(1, 2)
+  %sb = aie.external_buffer {{address = 8589938688 : i64}} : memref<4096xi32>
+  %mb = aie.buffer(%east) {{address = 256 : i32}} : memref<4096xi16>
+  %cb = aie.buffer(%c) {{address = 512 : i32}} : memref<4096xi16>
+  %sl = aie.lock(%s, 5)
+  %ml = aie.lock(%east, 6)
+  %cl = aie.lock(%c, 7)
+  aie.{dma}(%{tile}) {{
+    aie.dma_start(MM2S, 0, ^bd, ^end)
+  ^bd:
+    aie.use_lock(%{tile}l, AcquireGreaterEqual, 3)
+    aie.dma_bd(%{tile}b : memref<4096x{type}>, {bd}
+    aie.use_lock(%{tile}l, Release, 2)
+    aie.next_bd ^bd
+  ^end:
+    aie.end
+  }}
+}}"""
+PACKET = "packet = #aie.packet_info<pkt_type = 3, pkt_id = 9>"
+DIMS = "[<size = 2, stride = 512>, <size = 3, stride = 64>, <size = 4, stride = 8>, <size = 8, stride = 1>]"
+PADS = ", ".join(
+    f"<const_pad_before = {before}, const_pad_after = {after}>" for before, after in ((0, 0), (1, 2), (3, 4), (6, 8))
+)
+STATIC = {
+    "shim_dma": (
+        "s", "i32",
+        f"16, 32, [<size = 4, stride = 16>, <size = 8, stride = 1>]) {{{PACKET}, burst_length = 128 : i32}}",
+        {"length": 32, "address_low": 4096 + 64, "address_high": 2, "d0_wrap": 8, "d1_wrap": 4, "d1_step": 15,
+         "burst": 1, "acquire_id": 5, "release_id": 5},
+    ),
+    "memtile_dma": (
+        "m", "i16", f"16, 2904, {DIMS}, [{PADS}]) {{{PACKET}}}",
+        {"length": 1452, "address": (0x100000 + 256 + 32) // 4, "d0_wrap": 4, "d1_wrap": 4, "d1_step": 3, "d2_wrap": 3,
+         "d2_step": 31, "d3_step": 255, "d0_pad_before": 3, "d0_pad_after": 4, "d1_pad_before": 3, "d1_pad_after": 4,
+         "d2_pad_before": 1, "d2_pad_after": 2, "acquire_id": 134, "release_id": 134},
+    ),
+    "mem": (
+        "c", "i16", f"16, 32, [<size = 4, stride = 16>, <size = 8, stride = 1>]) {{{PACKET}}}",
+        {"length": 16, "address": (512 + 32) // 4, "d0_wrap": 4, "d1_wrap": 4, "d1_step": 7, "acquire_id": 7,
+         "release_id": 7},
+    ),
+}  # fmt: skip
+SHARED = {
+    "packet_enable": 1, "packet_type": 3, "packet_id": 9, "use_next": 1, "next": 11, "valid": 1, "acquire_enable": 1,
+    "acquire_value": -3, "release_value": 2,
+}  # fmt: skip
+
+
+def refuse(check: str, error: ValueError) -> None:
+    raise AssertionError(check) from error
+
+
+@pytest.mark.parametrize("dma", STATIC)
+def test_each_part_of_a_static_bd_reaches_its_field(dma: str):
+    tile, type_, bd, fields = STATIC[dma]
+    module = parse(ARRAY.format(dma=dma, tile=tile, type=type_, bd=bd), "d.mlir")
+    device, program, transfer = (
+        next(op for op in module.walk() if isinstance(op, kind)) for kind in (DeviceOp, DmaProgramOp, DmaBdOp)
+    )
+    assert isinstance(device, DeviceOp)
+    assert isinstance(program, DmaProgramOp)
+    assert isinstance(transfer, DmaBdOp)
+    words = static_words(program.tile, transfer, 11, allocate(device), refuse, None)
+    found = TILE_REGISTERS[program.tile.kind].bd.decode(words)
+    assert {name: value for name, value in found.items() if value} == SHARED | fields

@@ -153,7 +153,7 @@ def run_words(
 def difference(emulated: Sequence[np.ndarray], measured: Sequence[np.ndarray]) -> str:
     """The first element, bit by bit, that the NPU gave otherwise than the emulated array; "" when there is none."""
     for index, (wanted, got) in enumerate(zip(emulated, measured, strict=True)):
-        elements = [array.reshape(-1).view(np.uint8).reshape(array.size, -1) for array in (wanted, got)]
+        elements = [array.reshape(-1).view(np.uint8).reshape(array.size, array.itemsize) for array in (wanted, got)]
         wrong = np.flatnonzero((elements[0] != elements[1]).any(axis=1))
         if len(wrong):
             at = int(wrong[0])

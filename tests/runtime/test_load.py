@@ -95,6 +95,51 @@ def test_operands_have_names(small):
         gemm(1, weights)  # type: ignore[arg-type]
 
 
+def test_an_operand_is_given_once(small, monkeypatch):
+    monkeypatch.setenv("BDFORGE_DEVICE", "")
+    gemm = bdforge.load(small.folder)
+    a, weights = operands(4, 8, 32)
+    assert gemm.device == "emulator"
+    with pytest.raises(OperandError, match="design small takes no operand A here; it takes A, B"):
+        gemm(a, A=a, B=weights)
+    with pytest.raises(OperandError, match="2 arrays were given; design small takes B here"):
+        gemm.pack(weights, weights)
+    with pytest.raises(OperandError, match="design small takes no operand A here; it takes B"):
+        gemm.pack(A=a)
+    np.testing.assert_array_equal(gemm(a, B=weights), reference(a, weights))
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "bound", "told"),
+    [
+        ([[1, 2], [3, 4]], [[1, 2], [3, 4]], None, None),
+        ([[1, 2], [3, 9]], [[1, 2], [3, 4]], None, "C[1, 1] is 9, expected 4"),
+        ([[1, 7], [8, 9]], [[1, 2], [3, 4]], None, "C[0, 1] is 7, expected 2; 3 elements are wrong"),
+        ([1.0, 2.5], [1.0, 2.0], [0.0, 0.5], None),
+        ([1.0, 1.5], [1.0, 2.0], [0.0, 0.5], None),
+        ([1.0, 2.5], [1.0, 2.0], [0.0, 0.4375], "C[1] is 2.5, expected 2.0"),
+        ([1.0, 1.5], [1.0, 2.0], [0.0, 0.4375], "C[1] is 1.5, expected 2.0"),
+        ([float("nan"), 2.0], [1.0, 2.0], [9.0, 9.0], "C[0] is nan, expected 1.0"),
+        ([], [], None, None),
+    ],
+)
+def test_the_first_wrong_element_is_told_and_a_bound_is_kept_when_it_is_reached(got, expected, bound, told):
+    found = first_mismatch(np.array(got), np.array(expected), None if bound is None else np.array(bound))
+    assert (None if found is None else str(found)) == told
+
+
+def test_a_sequence_is_built_in_for_the_designs_own_problems_only(tmp_path):
+    content = spec_content(16, 16, 32) | {"problems": [{"name": "own", "M": 5, "K": 20, "N": 40}]}
+    design = build(tmp_path, content)
+    (own,) = design.plan.spec.problems
+    assert design.built_sequence({"M": 5, "K": 20, "N": 40}) == own.sequence
+    assert design.built_sequence({"N": 40, "M": 5, "K": 20}) == own.sequence
+    assert design.built_sequence({"M": 5, "K": 20, "N": 41}) is None
+    waiting = design.waiting(SequenceOptions("wide"))
+    assert waiting.built_sequence({"M": 5, "K": 20, "N": 40}) is None
+    assert design.waiting(None) is design
+
+
 def test_a_prepared_epilogue_has_arrays_of_its_own(tmp_path):
     """Row scales beside A; not written, they are 1."""
     types = ("int8", "int2", "bf16", "int32")

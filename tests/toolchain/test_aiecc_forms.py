@@ -17,7 +17,9 @@ FORMS = {
     "1.3.5.dev5+g627e3ef": None,
     "1.3.5.dev52+g660e1a0": None,
     "1.3.5": None,
+    "1.3.5.dev59+g0123456": None,
     "1.3.5.dev60+g398f7f7": Era.MODERN,
+    "1.3.6": Era.MODERN,
     "1.4.0": Era.MODERN,
     "1.4.2": Era.MODERN,
     "1.4.4.dev18+gf5196d8": Era.MODERN,
@@ -53,6 +55,9 @@ def test_each_version_gets_its_own_options():
     assert not any("aie-generate" in word or "no-compile" in word for word in [*first, *later])
     assert "--npu-insts-name=insts_{1}.bin" in march
     assert "--npu-insts-name=insts_{0}.bin" in later
+    without = (form_of_version(version) for version in ("1.3.4", "1.4.1"))
+    words = [form.command("aiecc", "peano", "d.mlir", "d.xclbin", None) for form in without if form is not None]
+    assert [[word for word in each if "insts" in word] for each in words] == [[], []]
     assert not any("measure" in word for words in (march, first, later) for word in words)
 
 
@@ -85,6 +90,9 @@ def test_newer_tools_get_the_scheme_only_where_they_know_it(tmp_path):
     assert not form_of(aiecc(tmp_path / "without", "1.4.5")).alloc_scheme
     assert form_of(aiecc(tmp_path / "with", "1.4.5", "--alloc-scheme")).alloc_scheme
     assert form_of(aiecc(tmp_path / "sure", "1.4.3")).alloc_scheme
+    unsure = form_of(aiecc(tmp_path / "unsure", "1.4.4"))
+    assert not unsure.alloc_scheme
+    assert not any("alloc-scheme" in word for word in unsure.command("aiecc", "peano", "d.mlir", "d.xclbin", None))
 
 
 def test_a_wish_decides_the_text_and_not_the_options(tmp_path):
@@ -107,6 +115,8 @@ def test_an_unpacked_wheel_tells_its_version(tmp_path):
 
 def test_notes_tell_form_and_age(tmp_path):
     assert aiecc_note(aiecc(tmp_path, "1.4.2")) == "gets the 1.4 form by version 1.4.2"
+    assert aiecc_note(aiecc(tmp_path, "1.4.5")) == "gets the 1.4 form by version 1.4.5"
+    assert "newer than 1.4.5" in aiecc_note(aiecc(tmp_path, "1.4.6"))
     assert "newer than 1.4.5" in aiecc_note(aiecc(tmp_path, "1.5.0"))
     mixed = aiecc(tmp_path, "1.3.5.dev52+g660e1a0")
     assert aiecc_note(mixed) == ""
@@ -125,10 +135,14 @@ def test_notes_tell_form_and_age(tmp_path):
         ("22.0.0.2026082101+f3081197", "table look-up"),
         ("22.0.0.2026090201+a36c62b9", None),
         ("clang version 20.0.0", None),
+        *((f"21.0.0.{stamp}+0", None) for stamp in (2026051600, 2026062400, 2026070800, 2026082100, 2026082102)),
+        ("21.0.0.2026062300+0", "assertion"),
+        ("21.0.0.2026070799+0", "wrong code without a word"),
     ],
 )
 def test_bad_builds_of_peano_are_known(stamp, why):
-    assert (peano_fault(stamp) is None) if why is None else why in (peano_fault(stamp) or "")
+    fault = peano_fault(stamp)
+    assert fault is None if why is None else why in str(fault), f"{stamp}: {fault}"
 
 
 def test_peano_is_known_by_its_wheel(tmp_path):
@@ -143,4 +157,33 @@ def test_peano_is_known_by_its_wheel(tmp_path):
     assert found.version == "21.0.0.2026062401+fdf257de, clang version 21"
     assert "wrong code" in (peano_fault(found.version) or "")
     assert "1024 bytes" in peano_note("22.0.0.2026090201+a36c62b9")
-    assert "no report" in peano_note("21.0.0.2026071501+0123456")
+
+
+@pytest.mark.parametrize(
+    ("version", "note"),
+    [
+        ("21.0.0.2026071501+0123456", "no report of this build was read"),
+        (PEANO, "mlir-aie's pin of August 2026"),
+        ("22.0.0.2026071501+0123456", "stack frames of 22.x need 960 to 1216 bytes"),
+        ("22.0.0.2026090201+a36c62b9", "used with mlir_aie 1.4.3.dev55 by mlir-air"),
+        ("22.1.0", "stack frames of 22.x"),
+    ],
+)
+def test_what_is_known_of_a_build_of_peano_is_noted(version: str, note: str):
+    assert peano_note(version).startswith(note)
+    assert peano_note("21.1.0") == ""
+
+
+@pytest.mark.parametrize(
+    ("help_text", "wanted", "get_options", "known_by"),
+    [
+        ("--aie-generate-xclbin", None, False, "its --help, for it tells no version"),
+        ("--get-xclbin", None, True, "its --help, for it tells no version"),
+        ("--aie-generate-xclbin", Era.MODERN, True, "dialect=1.4, for it tells no version"),
+        ("--get-xclbin", Era.MARCH, False, "dialect=march, for it tells no version"),
+    ],
+)
+def test_a_wish_decides_all_where_no_version_does(tmp_path, help_text, wanted, get_options, known_by):
+    form = form_of(aiecc(tmp_path, "LLVM (http://llvm.org/):", help_text), wanted)
+    era = wanted or (Era.MODERN if get_options else Era.MARCH)
+    assert (form.era, form.get_options, form.known_by) == (era, get_options, known_by)

@@ -38,6 +38,34 @@ def test_driver_and_node_are_seen(tmp_path):
     assert found["access to the NPU"].present
 
 
+def test_a_node_that_may_not_be_opened_is_named(tmp_path, monkeypatch):
+    for name in ("accel0", "accel1"):
+        write(tmp_path, f"dev/accel/{name}", "")
+    may = machines.os.access
+    monkeypatch.setattr(machines.os, "access", lambda path, mode: path.name != "accel1" and may(path, mode))
+    found = findings(tmp_path)
+    node = tmp_path / "dev/accel"
+    assert found["NPU device node"].detail == f"{node}/accel0, {node}/accel1"
+    assert not found["access to the NPU"].present
+    assert found["access to the NPU"].detail.startswith(f"cannot open {node}/accel1 (render group: ")
+
+
+@pytest.mark.parametrize(("open_", "wanted"), [(machines.os.R_OK, False), (machines.os.R_OK | machines.os.W_OK, True)])
+def test_a_node_is_read_and_written(tmp_path, monkeypatch, open_: int, wanted: bool):
+    write(tmp_path, "dev/accel/accel0", "")
+    monkeypatch.setattr(machines.os, "access", lambda path, mode: mode & open_ == mode)
+    assert findings(tmp_path)["access to the NPU"].present is wanted
+
+
+def test_what_is_missing_first_is_told_with_its_remedy(tmp_path):
+    assert machines.first_missing(tmp_path).startswith("kernel driver amdxdna: not loaded; Linux 6.14 or newer has it")
+    (tmp_path / "sys/module/amdxdna").mkdir(parents=True)
+    assert machines.first_missing(tmp_path).startswith("NPU device node: no /dev/accel/accel*; load the driver")
+    write(tmp_path, "dev/accel/accel0", "")
+    write(tmp_path, "proc/self/limits", LIMITS.format("8388608"))
+    assert machines.first_missing(tmp_path).startswith("locked memory: 8192 KiB for this process; XRT locks 64 MiB")
+
+
 def write(tmp_path, path: str, text: str) -> None:
     (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / path).write_text(text)
@@ -111,7 +139,10 @@ def driver(mode: int, *clocks: tuple[bytes, int]):
     return ioctl
 
 
-@pytest.mark.parametrize(("mode", "name", "fine"), [(0, "default", True), (1, "low", False), (4, "turbo", True)])
+@pytest.mark.parametrize(("mode", "name", "fine"), [
+    (0, "default", True), (1, "low", False), (2, "medium", False), (3, "high", True), (4, "turbo", True),
+    (5, "number 5", True),
+])  # fmt: skip
 def test_clock_and_power_mode_are_asked_of_the_driver(tmp_path, monkeypatch, mode, name, fine):
     write(tmp_path, "dev/accel/accel0", "")
     monkeypatch.setattr(machines, "ioctl", driver(mode, (b"MP-NPU Clock", 1267), (b"H Clock", 1800)))
@@ -135,3 +166,27 @@ def test_a_compiler_in_its_folder_is_found(tmp_path):
     found = findings(tmp_path, PEANO_INSTALL_DIR=str(tmp_path / "peano"))
     assert found["Peano clang++"].present
     assert "made-up 1.0" in found["Peano clang++"].detail
+
+
+def test_a_bad_build_of_peano_is_a_fault_and_what_only_elfs_need_is_not(tmp_path):
+    write(tmp_path, "llvm-aie/bin/clang++", "#!/bin/sh\necho made-up 1.0\n")
+    (tmp_path / "llvm-aie/bin/clang++").chmod(0o755)
+    about = "Metadata-Version: 2.1\nName: llvm-aie\nVersion: 21.0.0.2026062401+fdf257de\n"
+    write(tmp_path, "llvm_aie-21.dist-info/METADATA", about)
+    found = findings(tmp_path, PEANO_INSTALL_DIR=str(tmp_path / "llvm-aie"))
+    assert (found["Peano clang++"].present, found["Peano clang++"].fails) == (True, True)
+    assert "wrong code without a word" in found["Peano clang++"].fault
+    tools = ("Peano ld.lld", "aiecc", "AIE API headers", "xclbinutil (XRT)", "aiebu-asm")
+    assert [(name, found[name].fails) for name in tools] == [(name, name != "aiebu-asm") for name in tools]
+
+
+def test_an_xrt_library_is_found_in_every_place_and_where_a_variable_says(tmp_path):
+    write(tmp_path, "usr/lib/libxrt_coreutil.so.2.18.0", "")
+    assert findings(tmp_path)["XRT"].detail.endswith("libxrt_coreutil.so.2.18.0 2.18.0")
+    write(tmp_path, "usr/local/lib/x86_64-linux-gnu/libxrt_coreutil.so.2.20.0", "")
+    assert findings(tmp_path)["XRT"].detail.endswith("libxrt_coreutil.so.2.20.0 2.20.0")
+    (tmp_path / "usr/local/lib/x86_64-linux-gnu/libxrt_coreutil.so.2.20.0").unlink()
+    (tmp_path / "usr/lib/libxrt_coreutil.so.2.18.0").unlink()
+    assert not findings(tmp_path)["XRT"].present
+    write(tmp_path, "mine/lib/libxrt_coreutil.so.2.25.0", "")
+    assert findings(tmp_path, XILINX_XRT=str(tmp_path / "mine"))["XRT"].detail.endswith("so.2.25.0 2.25.0")

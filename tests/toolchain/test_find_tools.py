@@ -55,11 +55,37 @@ def test_another_clang_on_path_is_not_peano(tmp_path, wheels):
     assert find_peano({"PATH": str(tmp_path)}).path == clang
 
 
+def test_a_clang_that_cannot_say_its_targets_is_not_peano(tmp_path, wheels):
+    clang = script(tmp_path / "clang++", "echo; echo no such option; exit 3")
+    tool = find_peano({"PATH": str(tmp_path)})
+    assert tool.path is None
+    assert tool.searched[-1] == f"PATH ({clang}: --print-targets ends with exit code 3: no such option)"
+
+
+def test_files_programs_and_places_are_tried_in_order(tmp_path, wheels):
+    """The wheel comes before PATH, the first name before the second; what is not set is told."""
+    script(tmp_path / "bin" / "aiecc.py", "echo 3")
+    environ = {"PATH": str(tmp_path / "bin")}
+    assert find_aiecc(environ).path == tmp_path / "bin" / "aiecc.py"
+    script(tmp_path / "bin" / "aiecc", "echo 2")
+    assert find_aiecc(environ).path == tmp_path / "bin" / "aiecc"
+    second = script(wheels / "mlir_aie" / "bin" / "aiecc.py", "echo 1")
+    assert find_aiecc(environ).path == second
+    first = script(wheels / "mlir_aie" / "bin" / "aiecc", "echo 0")
+    found = find_aiecc(environ)
+    assert (found.path, found.version) == (first, "0")
+    assert found.searched == ("MLIR_AIE_INSTALL_DIR (not set)", f"mlir_aie wheel ({wheels / 'mlir_aie'})")
+
+
 def test_a_tool_without_an_answer_is_found_with_an_unknown_version(tmp_path, wheels):
     script(tmp_path / "bin" / "xclbinutil", "echo segmentation fault; exit 139")
     tool = find_xrt({"XILINX_XRT": str(tmp_path)})
     assert tool
     assert tool.version == "unknown"
+    script(tmp_path / "bin" / "xclbinutil", "echo; echo '  2.25 '; echo more")
+    assert find_xrt({"XILINX_XRT": str(tmp_path)}).version == "2.25"
+    script(tmp_path / "bin" / "xclbinutil", "exit 0")
+    assert find_xrt({"XILINX_XRT": str(tmp_path)}).version == "unknown"
 
 
 def test_the_aie_api_of_an_aiecc_from_path_is_found_beside_it(tmp_path, wheels):

@@ -10,7 +10,7 @@ import pytest
 from bdforge.devices import device_named
 from bdforge.operators import render
 from bdforge.operators.gemm import Plan, plan_gemm, spec_from
-from bdforge.toolchain.read_back import differences, read_back
+from bdforge.toolchain.read_back import ReadBack, differences, read_back
 from support.built_designs import spec_content
 
 
@@ -68,6 +68,15 @@ def test_many_moved_buffers_are_counted(plan, tmp_path):
     lines = differences(found, plan.design).splitlines()
     assert len(lines) == 13
     assert lines[-1] == f"  and {len(plan.design.buffer_addresses) - 12} more"
+
+
+@pytest.mark.parametrize(("moved", "lines", "last"), [(1, 1, ""), (12, 12, ""), (13, 13, "  and 1 more")])
+def test_twelve_moved_buffers_are_told_one_by_one(plan, moved: int, lines: int, last: str):
+    names = list(plan.design.buffer_addresses)[:moved]
+    found = ReadBack("made up", {name: plan.design.buffer_addresses[name] + 4 for name in names})
+    told = differences(found, plan.design).splitlines()
+    assert len(told) == lines
+    assert told[-1] == last if moved > 12 else names[-1] in told[-1]
 
 
 def seen_by_cores(plan: Plan) -> dict[tuple[int, int], dict[str, int]]:

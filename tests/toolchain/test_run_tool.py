@@ -57,3 +57,28 @@ def test_a_tool_without_outputs_works_where_it_is_told(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
     with pytest.raises(ToolError, match=f"to repeat: cd {tmp_path} && sh -c 'exit 2'"):
         run_tool(shell("exit 2"), [], tmp_path)
+
+
+def test_a_tool_may_write_by_a_name_of_its_own(tmp_path):
+    """That name comes first; the output's own will do too."""
+    first, second = tmp_path / "a.bin", tmp_path / "b.bin"
+    command = shell('d=$(dirname "$1"); echo own >"$d/main_a.bin"; echo no >"$1"; echo two >"$2"', first, second)
+    run_tool(command, [first, second], written=lambda name: f"main_{name}")
+    assert (first.read_text(), second.read_text()) == ("own\n", "two\n")
+    assert sorted(tmp_path.iterdir()) == [first, second]
+
+
+def test_a_tool_gets_its_folder_its_environment_and_no_input(tmp_path):
+    (tmp_path / "work").mkdir()
+    said = run_tool(
+        shell('pwd; echo "$MADE_UP"; cat; echo err >&2; echo "$1" >"$1"', tmp_path / "out.txt"),
+        [tmp_path / "out.txt"], tmp_path / "work", {"MADE_UP": "given", "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert said.splitlines() == [str(tmp_path / "work"), "given", "err"]
+    assert ".part-" in (tmp_path / "out.txt").read_text()
+
+
+def test_words_that_only_contain_an_output_are_left_alone(tmp_path):
+    output = tmp_path / "a.bin"
+    said = run_tool(shell('echo "$1 $2 $3"; echo >"$4"', f"{output}.txt", "{0}", f"x={output.name}", output), [output])
+    assert said == f"{output}.txt {{0}} x=a.bin\n"

@@ -5,6 +5,7 @@ import json
 import shutil
 import sys
 import types
+import warnings
 from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,11 +15,12 @@ import pytest
 
 import bdforge
 from bdforge.cli import main
+from bdforge.devices.timing import timing_of
 from bdforge.emulator import emulate
 from bdforge.operators import manifest, render
 from bdforge.operators.gemm import Problem
 from bdforge.runtime import BuildError, OperandError
-from bdforge.runtime.xrt import NAME_PARTS, NpuError, run_words, warn_of_late
+from bdforge.runtime.xrt import NAME_PARTS, NpuError, difference, run_words, warn_of_late
 from bdforge.sequences import ProgramError
 from bdforge.xrt.machine import binding
 from support.gemm_problems import reference
@@ -191,9 +193,47 @@ def test_few_buffers_are_kept(design, pyxrt, monkeypatch):
     ],
 )
 def test_a_run_that_fails_is_reported_and_kept_alive(design, pyxrt, monkeypatch, state, message):
+    abandoned: list[Any] = []
+    monkeypatch.setattr("bdforge.runtime.xrt._ABANDONED", abandoned)
+    gemm = bdforge.load(design, device="xrt")
+    gemm(*operands(32, 16, 64))
     monkeypatch.setattr(Kernel, "state", state)
     with pytest.raises(NpuError, match=message):
-        bdforge.load(design, device="xrt")(*operands(32, 16, 64))
+        gemm(*operands(32, 16, 64))
+    ((_, _, buffers, loaded),) = abandoned
+    assert [buffer.group for buffer in buffers] == [65539, 65540, 65541]
+    assert not loaded._spare, "the NPU may still write to what the next run would take"
+
+
+def test_a_run_waits_as_long_as_it_was_told_and_reads_only_its_output_back(design, pyxrt, monkeypatch):
+    waited, read = [], []
+
+    def called(kernel: Kernel, *words: Any) -> Any:
+        wait = real_call(kernel, *words).wait
+        return types.SimpleNamespace(wait=lambda milliseconds: waited.append(milliseconds) or wait(milliseconds))
+
+    def synchronised(buffer: Buffer, direction: str) -> None:
+        read.extend([buffer.group] if direction == "from device" else [])
+        real_sync(buffer, direction)
+
+    real_call, real_sync = Kernel.__call__, Buffer.sync
+    monkeypatch.setattr(Kernel, "__call__", called)
+    monkeypatch.setattr(Buffer, "sync", synchronised)
+    gemm = bdforge.load(design, device="xrt")
+    gemm.timeout_seconds = 2.5
+    gemm(*operands(32, 16, 64))
+    assert (waited, read) == ([2500], [65541])
+
+
+def test_the_buffers_that_were_not_used_for_longest_go_first(design, pyxrt, monkeypatch):
+    """Of A, B and C, B has one size; five are kept, so those of 50 rows make room for those of 60."""
+    monkeypatch.setattr("bdforge.runtime.xrt.SPARE_MAX", 5)
+    gemm = bdforge.load(design, device="xrt")
+    for rows in (40, 50, 40, 60):
+        gemm(*operands(rows, 52, 70))
+    monkeypatch.setattr(Buffer, "made", [])
+    gemm(*operands(40, 52, 70))
+    assert Buffer.made == []
 
 
 def test_errors_of_xrt_say_what_was_being_done(design, pyxrt, monkeypatch):
@@ -396,3 +436,34 @@ def test_the_npu_is_not_asked_in_silence_for_what_its_driver_may_end(small):
         UserWarning, match=r"262144x32768x2048: its transfers alone take .* s \(modelled\), more than 4 s"
     ):
         warn_of_late(planned, small.device)
+
+
+@pytest.mark.parametrize(("above", "warns"), [(0, True), (1e-9, False)])
+def test_the_time_after_which_a_driver_ends_a_job_is_itself_too_long(small, monkeypatch, above: float, warns: bool):
+    planned = small.plan.sequence(Problem(64, 64, 64))
+    moved = planned.traffic()
+    limit = timing_of(small.device).port_ns(moved.read_bytes, moved.write_bytes) / 1e9 + above
+    monkeypatch.setattr("bdforge.runtime.xrt.JOB_TIMEOUT_SECONDS", limit)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        warn_of_late(planned, small.device)
+    assert len(found) == warns
+
+
+@pytest.mark.parametrize(
+    ("emulated", "measured", "told"),
+    [
+        ([[1, 2], [3, 4]], [[1, 2], [3, 4]], ""),
+        (
+            [[1, 2], [3, 4]],
+            [[1, 2], [3, 5]],
+            "host buffer 1, element 1 is 5 on the NPU and 4 emulated; 1 of 2 elements",
+        ),
+        ([[1, 2], [3, 4]], [[256, 0], [9, 9]], "host buffer 0, element 0 is 256 on the NPU and 1 emulated; 2 of 2"),
+        ([[], [1 << 24]], [[], [0]], "host buffer 1, element 0 is 0 on the NPU and 16777216 emulated; 1 of 1"),
+    ],
+)
+def test_the_first_element_that_differs_is_told_with_both_values(emulated, measured, told):
+    found = difference([np.array(each, np.int32) for each in emulated], [np.array(each, np.int32) for each in measured])
+    assert found.startswith(told)
+    assert bool(found) == bool(told)

@@ -1,0 +1,86 @@
+"""Kernels from files: what is found in them, how they are called, and what is no kernel."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bdforge.runtime import KernelFault, KernelLibraryError, load_kernels
+
+SOURCE = """
+#include <stdint.h>
+int64_t number = 5;
+void count(int64_t *sum, int64_t a, int64_t b, int64_t c, int64_t d, int64_t e, int64_t f, int64_t g) {
+  *sum = a + 10 * b + 100 * c + 1000 * d + 10000 * e + 100000 * f + 1000000 * g;
+}
+void negated(int32_t *to, int32_t *from) { *to = -*from; }
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("kernels") / "lib.so"
+    words = ["gcc", "-O0", "-shared", "-fPIC", "-x", "c", "-", "-o", str(path)]
+    subprocess.run(words, input=SOURCE, text=True, check=True)
+    return path
+
+
+def test_a_kernel_takes_eight_arguments_in_order_and_no_ninth(library: Path):
+    count, total = load_kernels(library)["count"], np.zeros(1, np.int64)
+    count(total, 1, 2, 3, 4, 5, 6, 7)
+    assert total[0] == 7654321
+    count(total, -1, 0, 0, 0, 0, 0, 0)
+    assert total[0] == -1
+    with pytest.raises(KernelFault, match="9 arguments; compiled kernels take at most 8"):
+        count(total, *range(8))
+    with pytest.raises(KernelFault, match="an argument of type float cannot be passed to a compiled kernel"):
+        count(total, 1.5)
+
+
+def test_each_call_gets_its_own_arrays(library: Path):
+    """Arguments are kept prepared: by the arrays, not by their number or place."""
+    negated: Any = load_kernels(library)["negated"]
+    first, second = np.array([3], np.int32), np.array([4], np.int32)
+    for to, source in ((first, second), (second, first), (first, second), (first, first), (second, second)):
+        expected = -source[0]
+        negated(to, source)
+        assert to[0] == expected
+    for value in range(-50, 50):
+        source = np.array([value], np.int32)
+        negated(first, source)
+        assert first[0] == -value
+    on_another_core = negated.for_core(1)
+    on_another_core(first, np.array([9], np.int32))
+    assert first[0] == -9
+
+
+def test_what_a_library_lacks_and_what_is_data_are_no_kernels(library: Path):
+    kernels = load_kernels(library)
+    assert "count" in kernels
+    assert "absent" not in kernels
+    with pytest.raises(KernelLibraryError, match=r"lib\.so: its symbol number is data, not a function; no kernel"):
+        _ = kernels["number"]
+    (library.parent / "no.so").write_bytes(b"no library")
+    with pytest.raises(KernelLibraryError, match=r"no\.so: cannot load this kernel library: "):
+        load_kernels(library.parent / "no.so")
+    with pytest.raises(KernelLibraryError, match=r"absent\.so: no such kernel library"):
+        load_kernels(library.parent / "absent.so")
+
+
+def test_a_modules_public_functions_are_kernels(tmp_path: Path):
+    (tmp_path / "mine.py").write_text("import sys\nSIZE = 4\ndef work(a): a[:] = SIZE\ndef _helper(): pass\n")
+    kernels, array = load_kernels(tmp_path / "mine.py"), np.zeros(2, np.int32)
+    assert list(kernels) == ["work"]
+    kernels["work"](array)
+    assert array.tolist() == [4, 4]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [("1 / 0", "division by zero"), ("raise SystemExit(3)", "3"), ("def", "invalid syntax")]
+)
+def test_a_module_that_cannot_be_imported_is_named(tmp_path: Path, text: str, reason: str):
+    (tmp_path / "mine.py").write_text(text)
+    with pytest.raises(KernelLibraryError, match=rf"mine\.py: .*{reason}"):
+        load_kernels(tmp_path / "mine.py")

@@ -1,0 +1,177 @@
+"""Texts with a number in them: some that the verifier reads, the last one among them, and the first it refuses."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from mlir_texts import bd, device, sequence
+
+
+class Pair(NamedTuple):
+    """A text with a value in it; values that are read, and such that are refused with these words."""
+
+    text: Callable[[int], str]
+    good: tuple[int, ...]
+    bad: tuple[int, ...]
+    words: str
+
+
+def memcpy(sizes: str, strides: str, element: str = "i32", rest: str = "") -> Callable[[int], str]:
+    """A transfer whose `N` is the value."""
+
+    def text(value: int) -> str:
+        entries = f"[0,0,0,0][{sizes}][{strides}]".replace("N", str(value))
+        options = f"{{id = 0, metadata = @a{rest.replace('N', str(value))}}}"
+        line = f"aiex.npu.dma_memcpy_nd(%x{entries}) {options} : memref<65536x{element}>"
+        return sequence(line, f"%x: memref<65536x{element}>")
+
+    return text
+
+
+def dims(parameters: str, tile: str = "m", elements: int = 64, element: str = "i32") -> Callable[[int], str]:
+    """A BD whose `N` is the value."""
+    return lambda value: bd(parameters.replace("N", str(value)), tile, f"memref<{elements}x{element}>")
+
+
+def ranks(tile: str) -> Callable[[int], str]:
+    return lambda rank: bd(f", 0, 64, [{', '.join(['<size = 1, stride = 1>'] * rank)}])", tile)
+
+
+def lines(text: str) -> Callable[[int], str]:
+    return lambda value: device(text.replace("N", str(value)))
+
+
+def steps(text: str) -> Callable[[int], str]:
+    return lambda value: sequence(text.replace("N", str(value)))
+
+
+def flow(number: int) -> str:
+    return device(f"aie.packet_flow({number}) {{ aie.packet_source<%m, DMA : 0> aie.packet_dest<%c, DMA : 0> }}")
+
+
+def padded(element: str, before: str, after: str, length: str = "32") -> Callable[[int], str]:
+    pad = f"[<const_pad_before = {before}, const_pad_after = {after}>]"
+    return dims(f", 0, {length}, [<size = 8, stride = 1>], {pad})", element=element)
+
+
+def starts(direction: str, tile: str, kind: str) -> Callable[[int], str]:
+    """A program with so many channels."""
+
+    def text(count: int) -> str:
+        first = [f"aie.dma_start({direction}, {i}, ^bd, ^s{i})\n^s{i}:" for i in range(count)]
+        body = "\n".join([*first, "aie.end", "^bd:", "aie.dma_bd(%b : memref<64xi32>)", "aie.end"])
+        return device(f"%b = aie.buffer(%{tile}) : memref<64xi32>\naie.{kind}(%{tile}) {{\n{body}\n}}")
+
+    return text
+
+
+def locked(column: int, row: int) -> Callable[[int], str]:
+    """A core that uses a lock by its number."""
+    return lambda number: (
+        f"aie.device(npu2) {{\n%c = aie.tile({column}, {row})\naie.core(%c) {{\n%n = arith.constant {number} : index\n"
+        "aie.use_lock(%n, Release, 1)\naie.end\n}\n}"
+    )
+
+
+ID, TYPE = "pkt_id = N", "pkt_type = N"
+HEADER = "<pkt_type = 1, pkt_id = N>", "<pkt_type = N, pkt_id = 1>"
+IDS = ((0, 31), (-1, 32), "is outside 0 to 31, what the header's field holds")
+TYPES = ((0, 7), (-1, 8), "is outside 0 to 7, what the header's field holds")
+TASK = "%t = aiex.dma_configure_task(%s, MM2S, 0, {}) {{ aie.dma_bd(%x : memref<8192xi32>) aie.end }}"
+WRITE = "aiex.npu.push_queue(0, 0, MM2S : 0) {issue_token = false, repeat_count = N : i32, bd_id = 0 : i32}"
+PAIRS = {
+    "static size": Pair(
+        dims(", 0, 64, [<size = N, stride = 1>])", elements=600), (1, 512), (513,), "size may not exceed 512"),
+    "static size 0": Pair(dims(", 0, 64, [<size = N, stride = 1>])"), (1,), (0, -1), "a size must be positive"),
+    "stride 0": Pair(
+        dims(", 0, 8, [<size = 1, stride = N>, <size = 8, stride = 1>])"), (1,), (0, -1), "a stride must be positive"),
+    "stride": Pair(dims(", 0, 64, [<size = 1, stride = N>])"), (1, 64), (65,), "exceeds the 64 elements of the buffer"),
+    "last element": Pair(
+        dims(", 0, 8, [<size = 2, stride = N>, <size = 4, stride = 1>])"), (4, 60), (61,), "reach element 64, but"),
+    "dimensions of a shim": Pair(ranks("s"), (1, 3), (4,), "has 4 dimensions, but a shim's BD has at most 3"),
+    "dimensions of a memtile": Pair(ranks("m"), (1, 4), (5,), "has 5 dimensions, but a memtile's BD has at most 4"),
+    "dimensions of a core": Pair(ranks("c"), (1, 3), (4,), "has 4 dimensions, but a core's BD has at most 3"),
+    "inner stride of i8": Pair(
+        dims(", 0, 8, [<size = 8, stride = N>])", element="i8"), (1,), (2, 4), "for elements of 8 bits it must be 1"),
+    "inner stride of i32": Pair(dims(", 0, 8, [<size = 8, stride = N>])"), (1, 2, 9), (10,), "reach element 70"),
+    "BD of a shim": Pair(dims(", 0, 64) {bd_id = N : i32}", "s"), (0, 15), (-1, 16),
+        "outside 0 to 15, the BDs of a sh"),
+    "BD of a memtile": Pair(dims(", 0, 64) {bd_id = N : i32}"), (0, 47), (-1, 48),
+        "is outside 0 to 47, the BDs of a m"),
+    "next BD of a core": Pair(
+        dims(", 0, 64) {next_bd_id = N : i32}", "c"), (0, 15), (-1, 16), "is outside 0 to 15, the BDs of a core"),
+    "length of i8": Pair(dims(", 0, N)", element="i8"), (4, 64), (1, 2, 3, 62),
+        "a transfer must be a multiple of 4 by"),
+    "length of i16": Pair(dims(", 0, N)", element="i16"), (2, 64), (1, 63), "a transfer must be a multiple of 4 bytes"),
+    "burst on npu2": Pair(
+        dims(", 0, 64) {burst_length = N : i32}", "s"), (0, 64, 128, 256, 512), (32, 1024),
+        "has 64, 128, 256, 512 bytes"),
+    "burst on npu1": Pair(
+        lambda n: bd(f", 0, 64) {{burst_length = {n} : i32}}", "s").replace("npu2", "npu1"), (0, 64, 128, 256), (512,),
+        "the device has 64, 128, 256 bytes"),
+    "burst of a core": Pair(
+        dims(", 0, 64) {burst_length = N : i32}", "c"), (0,), (64,), "is for shims; a core's DMA has no bursts"),
+    "padding": Pair(padded("i32", "N", "12"), (0, 12), (13,), "hold at least 33 elements, more than its length 32"),
+    "padding after": Pair(padded("i32", "12", "N"), (0, 12), (13,), "hold at least 33 elements, more than its length"),
+    "negative padding": Pair(padded("i32", "N", "0"), (0,), (-1,), "padding cannot be negative"),
+    "negative padding after": Pair(padded("i32", "0", "N"), (0,), (-1,), "padding cannot be negative"),
+    "padding of i16 before": Pair(padded("i16", "N", "0"), (0, 2, 4), (1, 3), "before a row, which is no whole number"),
+    "padding of i16 after": Pair(padded("i16", "0", "N"), (0, 2, 4), (1, 3), "after a row, which is no whole number"),
+    "address": Pair(
+        lambda n: bd(f", {n}, 4)", buffer="memref<64xi8>").replace("(%m) :", "(%m) {address = 2 : i32} :"), (2, 6),
+        (0, 1, 4), "which is no multiple of 4"),
+    "channels in": Pair(starts("S2MM", "c", "mem"), (1, 2), (3,), "uses 3 S2MM channels, but core (0, 2) has 2"),
+    "channels out": Pair(starts("MM2S", "m", "memtile_dma"), (6,), (7,),
+        "uses 7 MM2S channels, but memtile (0, 1) has 6"),
+    "negative channel": Pair(
+        lambda n: bd(", 0, 64)", channel=n), (0, 5), (-1,), "channel -1 is negative"),
+    "packet id of a BD": Pair(dims(f", 0, 64) {{packet = #aie.packet_info{HEADER[0]}}}"), *IDS),
+    "packet type of a BD": Pair(dims(f", 0, 64) {{packet = #aie.packet_info{HEADER[1]}}}"), *TYPES),
+    "packet id of a shim": Pair(lines(f"aie.shim_dma_allocation @x(%s, MM2S, 0, {HEADER[0]})"), *IDS),
+    "packet type of a shim": Pair(lines(f"aie.shim_dma_allocation @x(%s, MM2S, 0, {HEADER[1]})"), *TYPES),
+    "packet id of a task": Pair(steps(TASK.format(HEADER[0])), *IDS),
+    "packet type of a task": Pair(steps(TASK.format(HEADER[1])), *TYPES),
+    "packet id of a transfer": Pair(memcpy("1,1,1,4", "0,0,0,1", rest=f", packet = #aie.packet_info{HEADER[0]}"), *IDS),
+    "packet id beside a BD": Pair(
+        lambda n: bd(", 0, 4)").replace("aie.dma_bd(", f"aie.dma_bd_packet(1, {n})\naie.dma_bd("), *IDS),
+    "packet flow": Pair(flow, (0, 31, -128, 255), (-129, 256), "does not fit 8 bits"),
+    "lock of a core": Pair(lines("aie.lock(%c, N)"), (0, 15), (-1, 16), "is outside 0 to 15, the locks of core (0, 2)"),
+    "lock of a memtile": Pair(lines("aie.lock(%m, N)"), (0, 63), (-1, 64),
+        "is outside 0 to 63, the locks of memtile (0,"),
+    "lock of a shim": Pair(lines("aie.lock(%s, N)"), (0, 15), (-1, 16), "is outside 0 to 15, the locks of shim (0, 0)"),
+    "lock by number": Pair(locked(3, 4), (0, 16, 32, 63), (-1, 64), "outside 0 to 63, a core's numbers"),
+    "lock by number in the west": Pair(locked(0, 4), (15, 32, 48), (16, 31), "column -1 is outside npu2"),
+    "lock by number in the south": Pair(locked(3, 2), (16, 32, 63), (0, 15), "does not reach"),
+    "lock by number in the north": Pair(locked(3, 5), (0, 31, 48), (32, 47), "row 6 is outside npu2"),
+    "lock's value": Pair(
+        lines("%l = aie.lock(%c, 0)\naie.runtime_sequence() { aiex.set_lock(%l, N) }"), (0, 63), (-1, 64),
+        "is outside 0 to 63, what a lock holds"),
+    "repeats of a queue": Pair(steps(WRITE), (0, 255), (-1, 256), "is outside 0 to 255, what the queue's field holds"),
+    "repeats of a task": Pair(
+        steps(TASK.format("<pkt_type = 0, pkt_id = 0>") + " {repeat_count = N : i32}"), (0, 300), (-1,), "is negative"),
+    "inner size": Pair(memcpy("1,1,2,N", "0,0,4,1"), (1, 1023), (1024,),
+        "innermost size is 1024 words; a shim BD holds a"),
+    "inner size of i8": Pair(memcpy("1,1,2,N", "0,0,4,1", "i8"), (4, 4092), (4096,), "innermost size is 1024 words"),
+    "middle size": Pair(memcpy("1,1,N,4", "0,0,4,1"), (1, 1023), (1024,),
+        "size of dimension 1 is 1024; a shim BD holds"),
+    "third size": Pair(memcpy("1,N,2,4", "0,4,4,1"), (1, 1024, 9999), (0, -1), "the size of dimension 2 is"),
+    "runs": Pair(memcpy("N,1,2,4", "4,0,4,1"), (1, 64), (65,),
+        "the outermost size is 65; a shim BD repeats at most 64"),
+    "middle stride": Pair(
+        memcpy("1,1,2,4", "0,0,N,1"), (1, 1 << 20), ((1 << 20) + 1,), "the stride of dimension 1 is 1048577 words"),
+    "third stride": Pair(
+        memcpy("1,2,2,4", "0,N,4,1"), (1, 1 << 20), ((1 << 20) + 1,), "the stride of dimension 2 is 1048577 words"),
+    "outer stride": Pair(
+        memcpy("2,1,2,4", "N,0,4,1"), (0, 1 << 20), ((1 << 20) + 1,), "the stride of dimension 3 is 1048577 words"),
+    "outer stride below 0": Pair(
+        memcpy("2,1,2,4", "N,0,4,1"), (0,), (-1,), "the stride of dimension 3 is -1; it must be at least 0"),
+    "third stride below 1": Pair(
+        memcpy("1,2,2,4", "0,N,4,1"), (1,), (0, -1), "it must be at least 1"),
+    "stride of i16": Pair(
+        memcpy("1,1,2,4", "0,0,N,1", "i16"), (2, 4), (1, 3), "elements of 16 bits, is"),
+    "burst of a transfer": Pair(
+        memcpy("1,1,1,4", "0,0,0,1", rest=", burst_length = N : i64"), (0, 64, 512), (32, 1024),
+        "64, 128, 256, 512 bytes"),
+    "burst of a transfer on npu1": Pair(
+        lambda n: memcpy("1,1,1,4", "0,0,0,1", rest=", burst_length = N : i64")(n).replace("npu2", "npu1"),
+        (0, 64, 256), (512,), "the device has 64, 128, 256 bytes (0: longest)"),
+}  # fmt: skip

@@ -1,9 +1,10 @@
-"""The largest constant that is read: accepted at its size, refused one byte above it, however it is written."""
+"""The largest constant and the ends of its numbers: accepted at the limit, refused one above, however it is written."""
 
+import numpy as np
 import pytest
 from mlir_texts import device, only
 
-from bdforge.mlir import BufferOp, MlirError, parse
+from bdforge.mlir import BufferOp, MlirError, parse, print_generic, print_module
 from bdforge.mlir.dense import DENSE_BYTES_MAX
 
 WRITTEN = {  # where the type stands before the constant and where it follows it
@@ -33,3 +34,29 @@ def test_the_limit_counts_bytes_not_elements():
     text = "%b = aie.buffer(%c) : memref<{}x2xi64> = dense<0>"
     with pytest.raises(MlirError, match="a constant of 268435472 bytes is too large"):
         parse(device(text.format(DENSE_BYTES_MAX // 16 + 1)))
+
+
+CONSTANTS = {  # type: values that it holds at its ends
+    "i8": (-128, 127, 255), "i16": (-32768, 32767, 65535), "i32": (-(1 << 31), (1 << 31) - 1, (1 << 32) - 1),
+    "ui8": (0, 255), "i64": (-(1 << 63), (1 << 63) - 1),
+}  # fmt: skip
+WRAPPED = {255: -1, 65535: -1, (1 << 32) - 1: -1}
+
+
+@pytest.mark.parametrize("element", CONSTANTS)
+def test_constants_hold_the_ends_of_their_type(element: str):
+    values = CONSTANTS[element]
+    text = f"aie.buffer(%m) : memref<{len(values)}x{element}> = dense<[{', '.join(map(str, values))}]>"
+    module = parse(device(text))
+    for read in (module, parse(print_module(module)), parse(print_generic(module))):
+        found = only(read, BufferOp).initial_value
+        assert isinstance(found, np.ndarray)
+        assert found.tolist() == [value if element == "ui8" else WRAPPED.get(value, value) for value in values]
+
+
+@pytest.mark.parametrize(
+    ("element", "value"), [("i8", -129), ("i8", 256), ("i16", 65536), ("i32", 1 << 32), ("ui8", -1)]
+)
+def test_constants_beyond_their_type_are_refused(element: str, value: int):
+    with pytest.raises(MlirError, match=r"out of range|negative"):
+        parse(device(f"aie.buffer(%m) : memref<2x{element}> = dense<[0, {value}]>"))

@@ -1,0 +1,61 @@
+"""Sequences for the tests of bdforge.txn, and how they are lowered."""
+
+from typing import NamedTuple
+
+import pytest
+
+from bdforge.devices.bd_registers import SHIM_BD
+from bdforge.mlir import Source, context, parse
+from bdforge.mlir.parser import parse_text
+from bdforge.txn import BlockWrite
+from bdforge.txn.lower import LoweringError, lower_module
+from bdforge.txn.target import ControllerIds
+
+TEXT = """aie.device(npu2) {
+  %s = aie.tile(0, 0)
+  %m = aie.tile(0, 1)
+  %c = aie.tile(0, 2)
+  %mb = aie.buffer(%m) {sym_name = "mb", address = 0 : i32} : memref<1024xi32>
+  %ml = aie.lock(%m, 3)
+  aie.shim_dma_allocation @in (%s, MM2S, 0)
+  aie.runtime_sequence(%x: memref<4096xi32>, %y: memref<8x1x16xi32>, %w: memref<64xi64>) {
+    LINES
+  }
+}"""
+
+
+class Lenient(NamedTuple):
+    """Lets everything pass, and remembers it."""
+
+    told: list[str]
+
+    def fault(self, name: str, error: Exception) -> None:
+        self.told.append(f"{name}: {getattr(error, 'message', error)}")
+
+    def caution(self, name: str, warning: str) -> None:
+        self.told.append(f"{name}: {warning}")
+
+
+def lowered(*lines: str, verified: bool = True) -> list:
+    text = TEXT.replace("LINES", "\n    ".join(lines))
+    module = parse(text, "d.mlir") if verified else parse_text(context(), Source(text, "d.mlir"))
+    return lower_module(module, controller_ids=ControllerIds.TEXT)[1]
+
+
+def refused(message: str, *lines: str) -> None:
+    """Lowering refuses by itself, whatever a verifier has said before."""
+    with pytest.raises(LoweringError, match=message):
+        lowered(*lines, verified=False)
+
+
+def task(bd: str, channel: str = "%s, MM2S, 0", after: str = "") -> str:
+    return f"%t = aiex.dma_configure_task({channel}) {{ {bd} aie.end }} {after}"
+
+
+def fields(operations: list, layout=SHIM_BD) -> dict[str, int]:
+    (block,) = (op for op in operations if isinstance(op, BlockWrite))
+    return {name: value for name, value in layout.decode(block.words).items() if value}
+
+
+X = "aie.dma_bd(%x : memref<4096xi32>, 0, 64{})"
+MB = "aie.dma_bd(%mb : memref<1024xi32>, 0, 64{})"

@@ -24,7 +24,7 @@ TILE = (64, 128, 64, 1)
 
 
 def moved(rows, before, fields: tuple[str, ...]) -> list[str]:
-    """Rows that tell of something else than before, or whose numbers are not within 3 %: schedules move by a few cycles."""
+    """Rows that tell of something else than before, or of numbers 3 % away from it: schedules move by a few cycles."""
 
     def near(row, old) -> bool:
         same = replace(row, **{name: getattr(old, name) for name in fields}) == old

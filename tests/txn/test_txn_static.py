@@ -1,6 +1,7 @@
 """Words of static BDs field by field; what they reach: windows of memtiles, a buffer's end; values without a field."""
 
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
@@ -152,16 +153,92 @@ def refuse(check: str, error: ValueError) -> None:
     raise AssertionError(check) from error
 
 
-@pytest.mark.parametrize("dma", STATIC)
-def test_each_part_of_a_static_bd_reaches_its_field(dma: str):
-    tile, type_, bd, fields = STATIC[dma]
-    module = parse(ARRAY.format(dma=dma, tile=tile, type=type_, bd=bd), "d.mlir")
+def static_fields(text: str, next_bd: int | None = None, policy: "Told | None" = None) -> dict[str, int]:
+    """The fields that are not 0 of a text's only BD."""
+    module = parse(text, "d.mlir")
     device, program, transfer = (
         next(op for op in module.walk() if isinstance(op, kind)) for kind in (DeviceOp, DmaProgramOp, DmaBdOp)
     )
     assert isinstance(device, DeviceOp)
     assert isinstance(program, DmaProgramOp)
     assert isinstance(transfer, DmaBdOp)
-    words = static_words(program.tile, transfer, 11, allocate(device), refuse, None)
+    words = static_words(program.tile, transfer, next_bd, allocate(device), refuse, policy)
     found = TILE_REGISTERS[program.tile.kind].bd.decode(words)
-    assert {name: value for name, value in found.items() if value} == SHARED | fields
+    return {name: value for name, value in found.items() if value}
+
+
+@pytest.mark.parametrize("dma", STATIC)
+def test_each_part_of_a_static_bd_reaches_its_field(dma: str):
+    tile, type_, bd, fields = STATIC[dma]
+    text = ARRAY.format(dma=dma, tile=tile, type=type_, bd=bd)
+    assert static_fields(text, next_bd=11) == SHARED | fields
+
+
+LOCKED = """aie.device(npu2) {{
+  %m = aie.tile(1, 1)
+  %east = aie.tile(2, 1)
+  %b = aie.buffer(%m) {{sym_name = "b", address = 0 : i32}} : memref<4096xi32>
+  %l = aie.lock(%m, 4)
+  %k = aie.lock(%east, 9)
+  aie.memtile_dma(%m) {{
+    aie.dma_start(MM2S, 0, ^bd, ^end)
+  ^bd:
+    {before}
+    aie.dma_bd(%b : memref<4096xi32> offset = 0 len = 64) {{{options}}}
+    {behind}
+    aie.next_bd ^end
+  ^end:
+    aie.end
+  }}
+}}"""
+
+
+class Told(NamedTuple):
+    """Remembers cautions by their names."""
+
+    told: list[str]
+
+    def caution(self, name: str, warning: str) -> None:
+        self.told.append(f"{name}: {warning}")
+
+
+def memtile_fields(before: str = "", behind: str = "", options: str = "") -> tuple[dict[str, int], list[str]]:
+    """The fields that are not 0 of such a BD, and the cautions about it."""
+    one = "%one = arith.constant 1 : i32\n    "
+    policy = Told([])
+    found = static_fields(LOCKED.format(before=one + before, behind=behind, options=options), policy=policy)
+    return {name: value for name, value in found.items() if name not in ("address", "valid")}, policy.told
+
+
+TAKE, GIVE = "aie.use_lock({}, AcquireGreaterEqual, %one)", "aie.use_lock({}, Release, %one)"
+
+
+@pytest.mark.parametrize(
+    ("take", "give", "ids", "cautions"),
+    [("%l", "%l", (68, 68), 0), ("%k", "%k", (137, 137), 0), ("%l", "%k", (132, 137), 1), ("%k", "%l", (73, 68), 1)],
+)
+def test_both_locks_of_a_bd_are_counted_in_the_window_of_the_last(take: str, give: str, ids, cautions: int):
+    """Locks of a memtile stand at 64, those of its eastern neighbour at 128; mlir-aie takes one window for both."""
+    found, told = memtile_fields(TAKE.format(take), GIVE.format(give))
+    assert (found["acquire_id"], found["release_id"]) == ids
+    assert [caution.split(":")[0] for caution in told] == ["lock-windows"] * cautions
+    assert not told or "its locks are in tiles (" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "message"),
+    [
+        (TAKE.format("%l"), "", "acquires a lock and releases none"),
+        ("", GIVE.format("%l"), "releases a lock and acquires none"),
+    ],
+)
+def test_a_bd_with_one_lock_is_a_fault(before: str, behind: str, message: str):
+    with pytest.raises(AssertionError, match="bd-locks") as caught:
+        memtile_fields(before, behind)
+    assert message in str(caught.value.__cause__)
+
+
+def test_a_bd_without_locks_and_its_iteration():
+    iteration = "iteration = #aie.bd_iteration<size = 3, stride = 100, current = 0>"
+    assert memtile_fields() == ({"length": 64}, [])
+    assert memtile_fields(options=iteration) == ({"length": 64, "iteration_wrap": 2, "iteration_step": 99}, [])

@@ -7,17 +7,19 @@ from bdforge.sequences import Builder, SequenceOptions, planned
 from bdforge.sequences.options import SequenceOptionError
 from bdforge.sequences.planned import contiguous
 from bdforge.txn.operations import BlockWrite, MaskWrite, Patch, Sync
+from support.named import check_elements, fields_of, rows
 from support.scaled_rows import DEVICE, sequence
 
 
 def test_sizes_and_bytes_follow_from_the_parameters():
     plan = sequence()
-    assert (plan.shape, plan.elements, plan.argument_bytes) == ("6x8", [48, 64, 8, 8], [48, 64, 32, 32])
+    names = "shape elements argument_bytes"
+    assert fields_of([plan], names) == rows(names, ("6x8", [48, 64, 8, 8], [48, 64, 32, 32]))
     assert plan.parameters == {"m": 6, "n": 8, "ldb": 0}
     # A once; of B 8 lines of 4 bytes three times; two halves of Y. The busiest channel reads B, 4 bytes at a time.
     traffic = plan.traffic()
-    assert (traffic.read_bytes, traffic.write_bytes) == (48 + 3 * 32, 32)
-    assert (traffic.channel_bytes, traffic.run_bytes) == (96, 4)
+    names = "read_bytes write_bytes channel_bytes run_bytes"
+    assert fields_of([traffic], names) == rows(names, (48 + 3 * 32, 32, 96, 4))
     assert [task.runs for task in plan.tasks()] == [1, 3, 1, 1]
 
 
@@ -34,15 +36,16 @@ def test_elements_that_follow_one_another_are_those_of_one_run(sizes, strides, e
 
 def test_one_wait_is_for_every_column_or_for_all():
     each, wide = sequence().operations(), sequence(SequenceOptions("wide")).operations()
-    assert [op for op in each if isinstance(op, Sync)] == [Sync(0, 0, 0, 1, 1, 1), Sync(0, 0, 1, 1, 1, 1)]
-    assert [op for op in wide if isinstance(op, Sync)] == [Sync(0, 0, 0, 1, 2, 1)]
+    names = "direction channel column row columns rows"
+    waits = [fields_of((op for op in found if isinstance(op, Sync)), names) for found in (each, wide)]
+    assert waits == [rows(names, (0, 1, 0, 0, 1, 1), (0, 1, 1, 0, 1, 1)), rows(names, (0, 1, 0, 0, 2, 1))]
 
 
 def test_channels_learn_where_their_tokens_go_before_they_are_pushed():
     masks = [op for op in sequence().operations() if isinstance(op, MaskWrite)]
-    assert [(op.address, op.value, op.mask) for op in masks] == [
-        (0x1D208, 0xF00, 0x1F00), (0x1D208 + (1 << 25), 0xF00, 0x1F00),
-    ]  # fmt: skip
+    assert fields_of(masks, "address value mask") == rows(
+        "address value mask", (0x1D208, 0xF00, 0x1F00), (0x1D208 + (1 << 25), 0xF00, 0x1F00)
+    )
 
 
 def test_an_offset_beyond_4_gib_fills_both_address_words():
@@ -54,7 +57,8 @@ def test_an_offset_beyond_4_gib_fills_both_address_words():
     (block,) = (op for op in operations if isinstance(op, BlockWrite))
     (patch,) = (op for op in operations if isinstance(op, Patch))
     assert len(block.words) == 8
-    assert (block.words[0], block.words[1], block.words[2] & 0xFFFF) == (4, (1 << 30) + 12, 1)
+    address = {"length": block.words[0], "low": block.words[1], "high": block.words[2] & 0xFFFF}
+    assert address == {"length": 4, "low": (1 << 30) + 12, "high": 1}
     assert patch.plus == (5 << 30) + 12
 
 
@@ -93,4 +97,5 @@ def test_values_of_two_loops_are_computed_in_the_inner_one():
     with build.loop(2) as i, build.when(i + 1), build.loop(3) as j:
         build.write(10 * i + j, j + 10 * i)
     events = planned(build.program, {}, DEVICE).events
-    assert [event.items[0].values[0] for event in events] == [0, 1, 2, 10, 11, 12]  # type: ignore[union-attr]
+    values = [event.items[0].values[0] for event in events]  # type: ignore[union-attr]
+    check_elements("values written", values, [0, 1, 2, 10, 11, 12])

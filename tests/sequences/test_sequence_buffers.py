@@ -5,6 +5,7 @@ import pytest
 
 from bdforge.sequences import Builder, OperandError, planned
 from bdforge.sequences.buffers import arguments, check_array, empty, fetched, pack, placed, sizes_of, staying
+from support.named import check_elements, fields_of, rows
 from support.scaled_rows import DEVICE, PROGRAM, arrays, sequence
 
 
@@ -59,11 +60,11 @@ def test_buffers_hold_what_is_given_and_what_stands_for_the_rest():
     assert sorted(buffers) == [0, 1, 2]
     np.testing.assert_array_equal(buffers[0], given["A"].reshape(-1))
     assert np.shares_memory(buffers[1], given["B"])  # the user's own memory, lines of which are columns
-    assert buffers[1].tobytes() == given["B"].tobytes("F")
+    check_elements("B by columns", buffers[1].reshape(-1).view(np.int8), given["B"].ravel("F"))
     assert buffers[2].tolist() == [2.0] * 8
     apart = placed(sequence(ldb=8), given)[1]
     assert not np.shares_memory(apart, given["B"])
-    assert apart.tobytes() == given["B"].tobytes("F")
+    check_elements("B in memory of its own", apart.reshape(-1).view(np.int8), given["B"].ravel("F"))
     assert placed(sequence(), given | {"s": np.arange(8, dtype=np.float32)})[2].tolist() == list(range(8))
     with pytest.raises(OperandError, match="operand A is not given"):
         placed(sequence(), {"B": given["B"]})
@@ -75,16 +76,16 @@ def test_inputs_without_the_first_size_stay_from_run_to_run():
     sizes, buffers = pack(PROGRAM, DEVICE, {"B": given["B"]})
     assert sizes == {"n": 8}
     assert list(buffers) == [1]
-    assert buffers[1].tobytes() == given["B"].tobytes("F")
+    check_elements("packed B", buffers[1].reshape(-1).view(np.int8), given["B"].ravel("F"))
 
 
 def test_a_run_has_a_buffer_for_every_argument_and_gives_its_outputs_back():
     plan = sequence()
     given = {2: np.arange(8, dtype=np.float32)}
     buffers = arguments(plan, given)
-    assert [(buffer.dtype, buffer.size) for buffer in buffers] == [
-        (np.int8, 48), (np.int8, 64), (np.float32, 8), (np.int32, 8),
-    ]  # fmt: skip
+    assert fields_of(buffers, "dtype size") == rows(
+        "dtype size", (np.int8, 48), (np.int8, 64), (np.float32, 8), (np.int32, 8)
+    )
     assert buffers[2] is given[2]
     assert not any(buffer.any() for buffer in (buffers[0], buffers[1], buffers[3]))
     buffers[3][:] = range(8)

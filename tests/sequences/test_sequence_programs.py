@@ -10,8 +10,10 @@ from bdforge.sequences.check import load_program
 from bdforge.sequences.interpret import arguments_of
 from bdforge.sequences.words import illegal, operations
 from bdforge.txn import BlockWrite, Patch, Sync, Write
+from support.named import check_elements, fields_of, rows
 
 SHIM = AIE2P.limits(TileKind.SHIM)
+SYNC, PATTERN = "direction channel column row columns rows", "sizes strides offset"
 
 
 def copy_program(in_flight: int = 2, token: bool = True) -> Program:
@@ -47,18 +49,26 @@ def test_a_program_tells_steps_tasks_and_waits():
     assert [type(item) for item in first.items] == [StartedTask, Stored, StartedTask]
     assert first.items[1] == Stored(0x200400, (2500,))
     read, write = (item for item in last.items if isinstance(item, StartedTask))
-    assert (read.column, str(read.bds[0].pattern), read.bds[0].bd_id) == (0, "(452):(1)+2048", 2)
-    assert (write.direction, str(write.bds[0].pattern), write.bds[0].bd_id) == ("S2MM", "(1808):(1)+8192", 3)
+    task = "direction column channel runs token"
+    assert fields_of((read, write), task) == rows(task, ("MM2S", 0, 1, 1, False), ("S2MM", 0, 0, 1, True))
+    bds = [bd for item in (read, write) for bd in item.bds]
+    assert fields_of(bds, "argument bd_id") == rows("argument bd_id", (0, 2), (1, 3))
+    assert [str(bd.pattern) for bd in bds] == ["(452):(1)+2048", "(1808):(1)+8192"]
     assert arguments_of(copy_program(), {"n": 2500}) == [2500, 10000]
 
 
 def test_words_name_argument_offset_and_column():
     events, bits = told(copy_program(), 2500), [32, 8]
     stream = list(operations(events, bits, AIE2P, wide=False))
-    patches = [(op.register >> 25, op.argument, op.plus) for op in stream if isinstance(op, Patch)]
-    assert patches == [(0, 0, 0), (0, 1, 0), (1, 0, 4096), (1, 1, 4096), (0, 0, 8192), (0, 1, 8192)]
-    assert [op.words[0] for op in stream if isinstance(op, BlockWrite)] == [1024, 1024, 1024, 1024, 452, 452]
-    assert [op for op in stream if isinstance(op, Sync)] == [Sync(0, 0, c, 1, 1, 0) for c in (0, 1, 0)]
+    patches = [op for op in stream if isinstance(op, Patch)]
+    check_elements("columns of patches", [op.register >> 25 for op in patches], [0, 0, 1, 1, 0, 0])
+    assert fields_of(patches, "argument plus") == rows(
+        "argument plus", (0, 0), (1, 0), (0, 4096), (1, 4096), (0, 8192), (1, 8192)
+    )
+    lengths = [op.words[0] for op in stream if isinstance(op, BlockWrite)]
+    check_elements("words of BDs", lengths, [1024, 1024, 1024, 1024, 452, 452])
+    syncs = fields_of((op for op in stream if isinstance(op, Sync)), SYNC)
+    assert syncs == rows(SYNC, *((0, 0, column, 0, 1, 1) for column in (0, 1, 0)))
     assert Write(0x200400, 2500) in stream
 
 
@@ -96,7 +106,7 @@ def test_bds_are_taken_from_a_ring_of_all_that_a_shim_has():
         build.task("MM2S", 0, 0, *(build.bd(x, i, (1,), (1,)) for i in range(3)), token=True)
     starts = [event for event in interpret(build.program, {}, SHIM) if isinstance(event, Start)]
     taken = [bd.bd_id for start in starts for item in start.items for bd in getattr(item, "bds", ())]
-    assert taken == [i % 16 for i in range(36)]
+    check_elements("numbers of BDs", taken, [i % 16 for i in range(36)])
 
 
 def test_steps_wait_until_their_bds_are_free_again():
@@ -119,7 +129,7 @@ def test_one_run_is_no_dimension():
     (start,) = (event for event in interpret(build.program, {}, SHIM) if isinstance(event, Start))
     (task,) = start.items
     assert isinstance(task, StartedTask)
-    assert (task.bds[0].pattern.sizes, task.bds[0].pattern.strides) == ((4,), (1,))
+    assert fields_of([task.bds[0].pattern], PATTERN) == rows(PATTERN, ((4,), (1,), 1))
 
 
 def test_runs_come_behind_all_dimensions_that_a_bd_has():
@@ -130,8 +140,8 @@ def test_runs_come_behind_all_dimensions_that_a_bd_has():
     (start,) = (event for event in interpret(build.program, {}, SHIM) if isinstance(event, Start))
     (task,) = start.items
     assert isinstance(task, StartedTask)
-    pattern = task.bds[0].pattern
-    assert (pattern.sizes, pattern.strides, pattern.offset) == ((3, 1, 1, 4), (8, 0, 0, 1), 1)
+    assert fields_of([task.bds[0].pattern], PATTERN) == rows(PATTERN, ((3, 1, 1, 4), (8, 0, 0, 1), 1))
+    assert (task.runs, task.token) == (3, True), "runs and token"
 
 
 def test_what_a_program_requires_is_said_with_values():
@@ -271,8 +281,6 @@ def test_what_never_runs_may_hold_loops():
 
 
 def test_several_registers_are_one_operation():
-    from bdforge.sequences.words import operations
-
     build = Builder(["n"], in_flight=1, in_flight_max=2)
     n = build.parameter("n")
     with build.step():
@@ -282,7 +290,8 @@ def test_several_registers_are_one_operation():
     found = list(operations(events, [], mlir_device_named("npu2").generation, wide=False))
     assert [type(operation) for operation in found] == [BlockWrite, Write]
     assert isinstance(found[0], BlockWrite)
-    assert found[0].words == (5, 15, 1 << 31)
+    check_elements(f"words from {found[0].address:#x} on", found[0].words, (5, 15, 1 << 31))
+    assert (found[0].address, found[1]) == (0x1A0000, Write(0x1A0604, 7))
 
 
 def test_no_more_steps_run_than_the_queues_of_a_program_hold():

@@ -1,5 +1,7 @@
 """Which bank holds what, and which buffers disturb each other there; worked by hand."""
 
+from typing import Any
+
 import pytest
 
 from bdforge.mlir import parse
@@ -76,10 +78,15 @@ module {
 """
 
 
-def banks_of(text: str, at: tuple[int, int]) -> dict[int, tuple[int, tuple[str, ...], list[str]]]:
+def banks_of(text: str, at: tuple[int, int]) -> dict[int, dict[str, Any]]:
     """Bytes, names and conflicts by bank."""
     (device,) = devices_of(parse(text))
-    return {b.bank: (b.used_bytes, b.holds, list(map(str, b.conflicts))) for b in use_of(device).tiles[at].banks}
+    return {b.bank: held(b.used_bytes, b.holds, list(map(str, b.conflicts))) for b in use_of(device).tiles[at].banks}
+
+
+def held(used_bytes: int, holds: tuple[str, ...], conflicts: list[str]) -> dict[str, Any]:
+    """What a bank holds, by name: a difference is told by its field."""
+    return {"used_bytes": used_bytes, "holds": holds, "conflicts": conflicts}
 
 
 @pytest.mark.parametrize(("device", "a0", "c"), [("npu1_1col", 2048, 49152), ("npu2_1col", 12288, 57344)])
@@ -87,10 +94,10 @@ def test_buffers_in_banks_of_their_own_have_no_conflict(device, a0, c):
     """Those that end with their bank, too."""
     text = CORE.format(device=device, a0=a0, a1=16384, b=32768, c=c)
     assert banks_of(text, (0, 2)) == {
-        0: (1024 + 64 + 4096, ("stack", "@table", "@a0"), []),
-        1: (4096, ("@a1",), []),
-        2: (4096, ("@b",), []),
-        3: (8192, ("@c",), []),
+        0: held(1024 + 64 + 4096, ("stack", "@table", "@a0"), []),
+        1: held(4096, ("@a1",), []),
+        2: held(4096, ("@b",), []),
+        3: held(8192, ("@c",), []),
     }
     assert "bank conflicts: none\n" in as_text(tables(parse(text)))
 
@@ -98,22 +105,23 @@ def test_buffers_in_banks_of_their_own_have_no_conflict(device, a0, c):
 def test_ping_and_pong_in_one_bank_and_buffers_across_a_border_are_named():
     text = CORE.format(device="npu2_1col", a0=2048, a1=8192, b=40960, c=28672)
     assert banks_of(text, (0, 2)) == {
-        0: (1024 + 64 + 8192, ("stack", "@table", "@a0", "@a1"), ["turns of S2MM 0"]),
-        1: (4096, ("@c",), []),
-        2: (8192, ("@c", "@b"), ["MM2S 0 and S2MM 1"]),
+        0: held(1024 + 64 + 8192, ("stack", "@table", "@a0", "@a1"), ["turns of S2MM 0"]),
+        1: held(4096, ("@c",), []),
+        2: held(8192, ("@c", "@b"), ["MM2S 0 and S2MM 1"]),
     }
     shown = as_text(tables(parse(text)))
     assert "bank conflicts: 2 pairs of buffers share a bank, 1 of them turns of one channel" in shown
     (row,) = [line.split() for line in shown.splitlines() if "turns of S2MM 0" in line]
-    assert row[:5] == ["core", "(0,", "2)", "0", "9280"]
+    cells = dict(zip(("kind", "column", "row", "bank", "bytes"), row, strict=False))
+    assert cells == {"kind": "core", "column": "(0,", "row": "2)", "bank": "0", "bytes": "9280"}
 
 
 def test_only_turns_of_one_lock_count_in_a_memtile():
     """x1 lies across the border of banks 0 and 1, with x0 in bank 0; y is another operand of the channel."""
     found = banks_of(MEMTILE, (0, 1))
     assert found == {
-        0: (2048 + 512, ("@x0", "@y", "@x1"), ["turns of S2MM 0"]),
-        1: (512, ("@x1",), []),
+        0: held(2048 + 512, ("@x0", "@y", "@x1"), ["turns of S2MM 0"]),
+        1: held(512, ("@x1",), []),
     }
     (device,) = devices_of(parse(MEMTILE))
     (conflict,) = use_of(device).tiles[0, 1].banks[0].conflicts

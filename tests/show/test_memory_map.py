@@ -5,10 +5,19 @@ from show_designs import CHAIN
 
 from bdforge.mlir import DeviceOp, MlirError, parse
 from bdforge.show import Span, memory_map
+from bdforge.show.memory import TileMemory
+from support.named import fields_of, rows
 
 
 def maps(text: str):
     return memory_map(next(op for op in parse(text).walk() if isinstance(op, DeviceOp)))
+
+
+def by_name(tile: TileMemory) -> dict[str, tuple[int, int]]:
+    """First byte and end of what a tile's memory holds."""
+    found = {span.what: (span.start, span.end) for span in tile.spans}
+    assert len(found) == len(tile.spans), "two spans of one name"
+    return found
 
 
 def design(body: str) -> str:
@@ -17,11 +26,13 @@ def design(body: str) -> str:
 
 def test_a_map_has_stack_buffers_and_free_space_without_gaps():
     memtile, core = maps(CHAIN.read_text())
-    assert core.spans == (
-        Span(0, 0xD00, "stack"), Span(0xD00, 0xF00, "@ca0"), Span(0xF00, 0x1100, "@ca1"),
-        Span(0x1100, 0x1300, "@cc0"), Span(0x1300, 0x1308, "@rtp"), Span(0x1308, 0x10000, "free"),
-    )  # fmt: skip
-    assert (core.used_bytes, core.limit_bytes) == (0xD00 + 3 * 512 + 8, 65536)
+    assert by_name(core) == {
+        "stack": (0, 0xD00), "@ca0": (0xD00, 0xF00), "@ca1": (0xF00, 0x1100), "@cc0": (0x1100, 0x1300),
+        "@rtp": (0x1300, 0x1308), "free": (0x1308, 0x10000),
+    }  # fmt: skip
+    assert list(core.spans) == sorted(core.spans)
+    assert core.used_bytes == 0xD00 + 3 * 512 + 8
+    assert core.limit_bytes == 65536
     # mc0 stands at 4096; the others start at 0, since a memtile has no stack.
     assert [tuple(span) for span in memtile.spans] == [
         (0, 1024, "@ma0"), (1024, 2048, "@ma1"), (2048, 4096, "free"), (4096, 4608, "@mc0"), (4608, 524288, "free"),
@@ -30,7 +41,8 @@ def test_a_map_has_stack_buffers_and_free_space_without_gaps():
 
 def test_tiles_without_memory_are_left_out_and_empty_ones_are_free():
     (tile,) = maps(design("%s = aie.tile(3, 0) %c = aie.tile(3, 4)"))
-    assert (tile.column, tile.row, tile.used_bytes, tile.spans) == (3, 4, 0, (Span(0, 65536, "free"),))
+    names = "column row used_bytes spans"
+    assert fields_of([tile], names) == rows(names, (3, 4, 0, (Span(0, 65536, "free"),)))
 
 
 def test_a_full_tile_has_no_free_span():

@@ -1,0 +1,189 @@
+"""Options of the command line at their limits: what is taken, and what is refused by the option's name."""
+
+import pytest
+import typer
+
+from bdforge.cli.bench import _count
+from bdforge.cli.contract import _sizes, _strides
+from bdforge.cli.device import _run
+from bdforge.cli.options import layouts, print_or_write, problem, problems_of, sizes, tell, with_schedule
+from bdforge.cli.sweep import _numbers
+from bdforge.cli.timing import Timed, _named_cycles
+from bdforge.devices.types import TypeNameError
+from bdforge.files import FileError
+from bdforge.operators import load_spec, operator_of
+from bdforge.operators.gemm import Problem
+from bdforge.perf import PerfError
+from bdforge.perf.kernels.schedule import ScheduleError
+from support.built_designs import ROOT
+
+DESIGN = str(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")
+ELEMENTWISE = str(ROOT / "designs" / "add_i8.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "axes", "found"),
+    [
+        ("1x2x3", "MKN", (1, 2, 3)), ("256,2560, 640", "MKN", (256, 2560, 640)), (" 4X5x6 ", "MKN", (4, 5, 6)),
+        ("7", "L", (7,)), ("9" * 18, "L", (10**18 - 1,)), ("3x4", "MN", (3, 4)),
+    ],
+)  # fmt: skip
+def test_sizes_are_numbers_from_one_on(text: str, axes: str, found: tuple[int, ...]):
+    assert sizes(text, tuple(axes)) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "axes", "example"),
+    [
+        ("0x2x3", "MKN", "MxKxN, three positive numbers such as 256x2560x640"),
+        ("1x2", "MKN", "MxKxN, three positive numbers"),
+        ("1x2x3x4", "MKN", "MxKxN, three positive numbers"),
+        ("9" * 19, "L", "L, one positive number such as 256"),
+        ("3x", "MN", "MxN, two positive numbers such as 256x2560"),
+        ("-1", "L", "L, one positive number"),
+        ("١", "L", "L, one positive number"),
+    ],
+)
+def test_other_sizes_are_refused_with_an_example(text: str, axes: str, example: str):
+    with pytest.raises(typer.BadParameter, match=f"is not {example}"):
+        sizes(text, tuple(axes))
+
+
+def test_shapes_of_an_option_keep_their_order():
+    assert problem("1x2x3") == Problem(1, 2, 3)
+    spec = load_spec(DESIGN)
+    found = problems_of(operator_of(spec), ["5x6x7", "1x2x3"])
+    assert [each.sizes for each in found] == [{"M": 5, "K": 6, "N": 7}, {"M": 1, "K": 2, "N": 3}]
+    assert problems_of(operator_of(spec), None) == []
+
+
+def test_layouts_count_once_and_in_order():
+    assert layouts("row,column,row") == ("row", "column")
+    with pytest.raises(TypeNameError, match="diagonal"):
+        layouts("row,diagonal")
+
+
+def test_a_kernel_without_a_schedule_is_an_error_of_the_choice():
+    def refuse() -> None:
+        raise ScheduleError("no schedule")
+
+    with pytest.raises(PerfError, match="no schedule; or choose --kernel fitted"):
+        with_schedule(refuse)
+
+
+def test_what_is_written_replaces_nothing_unasked(tmp_path, capsys):
+    print_or_write("text\n", None, False, ": more")
+    out = tmp_path / "out.txt"
+    print_or_write("one\n", out, False, ": more")
+    with pytest.raises(FileError, match=r"out\.txt exists"):
+        print_or_write("two\n", out, False)
+    assert out.read_text() == "one\n"
+    print_or_write("two\n", out, True)
+    assert out.read_text() == "two\n"
+    assert capsys.readouterr().out.split("\n") == ["text", f"wrote {out}: more", f"wrote {out}", ""]
+
+
+@pytest.mark.parametrize(("count", "lines", "last"), [(0, 0, ""), (1, 1, "warning: 0"), (10, 10, "warning: 9")])
+def test_warnings_stand_apart_one_a_line(capsys, count: int, lines: int, last: str):
+    tell(map(str, range(count)))
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines()), "".join(err.splitlines()[-1:])) == ("", lines, last)
+    tell(map(str, range(13)))
+    assert "3 more" in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(("entry", "found"), [("f=0", ("f", 0.0)), ("mm=12.5", ("mm", 12.5)), ("f=1e3", ("f", 1000.0))])
+def test_cycles_of_a_kernel_have_a_name_and_a_number(entry: str, found: tuple[str, float]):
+    assert _named_cycles(entry) == found
+
+
+@pytest.mark.parametrize("entry", ["f", "f=", "=3", "f=-1", "f=inf", "f=nan", "f=x"])
+def test_other_cycles_are_refused(entry: str):
+    with pytest.raises(typer.BadParameter, match="is not NAME=CYCLES, such as mm_i8_i2_i32=1200"):
+        _named_cycles(entry)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [(("strix", [], None), "--device"), ((None, ["f=3"], None), "--kernel-cycles"), ((None, [], 5), "--macs")],
+)
+def test_options_of_timed_runs_are_refused_without_timing(options, name: str):
+    with pytest.raises(typer.BadParameter, match=f"{name} goes with --timing or --timeline"):
+        Timed.given(False, None, False, *options)
+    timed = Timed.given(True, None, False, *options)
+    assert timed is not None
+    assert (timed.options.timing is None, timed.options.kernels, timed.options.macs) == (
+        options[0] is None, dict(map(_named_cycles, options[1])), options[2],
+    )  # fmt: skip
+    assert Timed.given(False, None, False, None, [], None) is None
+
+
+@pytest.mark.parametrize(("operations", "text"), [(9_999_999, "9,999,999"), (10_000_000, "0.01 G"), (1, "1")])
+def test_many_operations_are_counted_in_billions(operations: int, text: str):
+    assert _count(operations) == text
+
+
+def test_numbers_of_a_sweep_have_nine_digits_at_most():
+    assert _numbers("1, 999999999") == [1, 999_999_999]
+    for text in ("1000000000", "1,", "-1", "1.5", "²"):
+        with pytest.raises(typer.BadParameter, match="is not numbers such as 512,1024,2048"):
+            _numbers(text)
+
+
+def test_a_contractions_sizes_and_strides_are_read_in_order():
+    assert _sizes("a=1, B=999999999999") == {"a": 1, "B": 999_999_999_999}
+    assert _strides(None) == [None, None, None]
+    assert _strides(["5,1", "", "7"]) == [[5, 1], None, [7]]
+    for text in ("a=1000000000000", "ab=3", "a=", "a=1,,b=2", "a=-1"):
+        with pytest.raises(typer.BadParameter, match="is no list of sizes such as a=384,b=376"):
+            _sizes(text)
+    for strides in ([], ["1"] * 2, ["1"] * 4):
+        with pytest.raises(typer.BadParameter, match="give three"):
+            _strides(strides)
+    with pytest.raises(typer.BadParameter, match="strides are numbers with commas"):
+        _strides(["1", "a", "2"])
+
+
+@pytest.mark.parametrize(("script", "code"), [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137), ("kill -15 $$", 143)])
+def test_a_program_on_the_device_ends_the_command_with_its_code(script: str, code: int):
+    assert _run(["sh", "-c", script], {"PATH": "/usr/bin:/bin"}) == code
+    with pytest.raises(FileError, match=r"/no/such: cannot be run: No such file"):
+        _run(["/no/such"], {})
+
+
+REFUSED = {
+    "design and table": ((DESIGN, "--csv", "x.csv"), "name either a design or a table, not both"),
+    "nothing": ((), "name a design, or a table with --csv"),
+    "tokens of a table": (("--csv", "x.csv", "--tokens", "4"), "a table has columns for"),
+    "shape of a table": (("--csv", "x.csv", "--shape", "1x2x3"), "a table has columns for"),
+    "rate of a table": (("--csv", "x.csv", "--rate", "100"), "a table has columns for"),
+    "power of a table": (("--csv", "x.csv", "--power", "turbo"), "a table has columns for"),
+    "kernel of a table": (("--csv", "x.csv", "--kernel", "ideal"), "a table has columns for"),
+    "dispatch of a table": (("--csv", "x.csv", "--dispatch", "none"), "a table has columns for"),
+    "out of a design": ((DESIGN, "--out", "x.csv"), "--out and --force go with --csv or --model"),
+    "force of a design": ((DESIGN, "--force"), "--out and --force go with --csv or --model"),
+    "model and shapes": ((DESIGN, "--model", "bitnet", "--shapes", "1x2x3"), "give one of --model, --shapes and"),
+    "shapes and versus": ((DESIGN, "--versus", "cpu", "--shapes", "1x2x3"), "give one of --model, --shapes and"),
+    "tokens alone": ((DESIGN, "--tokens", "5"), "--tokens and --fused go with --model"),
+    "fused with shapes": ((DESIGN, "--shapes", "1x2x3", "--fused", "qkv"), "--tokens and --fused go with --model"),
+    "cpu tops alone": ((DESIGN, "--cpu-tops", "1"), "--cpu-tops goes with --versus cpu"),
+    "versus other": ((DESIGN, "--versus", "gpu"), "only cpu is there"),
+    "rate and kernel": ((DESIGN, "--rate", "100", "--kernel", "ideal"), "exclude each other; give one"),
+    "rate above": ((DESIGN, "--rate", "513"), "--rate 513 is more than the 512 MACs per cycle"),
+    "model of others": ((ELEMENTWISE, "--model", "bitnet"), "need a GEMM, not elementwise"),
+    "rate of others": ((ELEMENTWISE, "--rate", "5"), "need a GEMM, not elementwise"),
+    "kernel of others": ((ELEMENTWISE, "--kernel", "ideal"), "need a GEMM, not elementwise"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_options_of_estimate_that_exclude_each_other_are_refused(run, options, message: str):
+    code, out, err = run("estimate", *options)
+    assert (code, out) == (2, "")
+    assert message in " ".join(err.replace("│", " ").split())
+
+
+def test_the_highest_rate_of_a_core_is_taken(run):
+    code, out, _ = run("estimate", DESIGN, "--shape", "256x2560x640", "--rate", "512")
+    assert code == 0
+    assert "256x2560x640" in out

@@ -117,5 +117,5 @@ module { aie.device(npu1) {
         )
     )
     (row,) = [line.split() for line in text.splitlines() if line.startswith(" (0, 0)")]
-    cells = dict(zip(("BDs in sequence", "of", "BDs of a shim", "cascades", "streams"), row[-5:], strict=True))
-    assert cells == {"BDs in sequence": "1+", "of": "/", "BDs of a shim": "16", "cascades": "0", "streams": "1"}
+    cells = dict(zip(("BDs in sequence", "of", "BDs of a shim", "S2MM", "MM2S"), row[-5:], strict=True))
+    assert cells == {"BDs in sequence": "1+", "of": "/", "BDs of a shim": "16", "S2MM": "0", "MM2S": "1"}

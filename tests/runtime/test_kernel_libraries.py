@@ -51,6 +51,12 @@ def test_each_call_gets_its_own_arrays(library: Path):
         source = np.array([value], np.int32)
         negated(first, source)
         assert first[0] == -value
+    kept = [first, second]
+    key = tuple(map(id, kept))
+    negated(*kept)
+    assert [id(array) for array in negated._prepared[key][0]] == list(key), (
+        "arrays that are not held may give their ids to others"
+    )
     on_another_core = negated.for_core(1)
     on_another_core(first, np.array([9], np.int32))
     assert first[0] == -9

@@ -1,6 +1,7 @@
 """Fetching XRT's packages: what stands in the way is said in one line. Fakes stand for apt here."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,7 @@ def test_a_cache_that_cannot_be_made_is_a_reason(tmp_path: Path):
         fetch_packages(tmp_path / "file" / "cache")
 
 
-def test_an_xrt_is_found_where_it_is_installed(tmp_path: Path):
+def test_an_xrt_is_found_where_it_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert find_development(str(tmp_path)) is None
     header = tmp_path / "include/xrt/experimental/xrt_ext.h"
     header.parent.mkdir(parents=True)
@@ -93,3 +94,8 @@ def test_an_xrt_is_found_where_it_is_installed(tmp_path: Path):
     assert found is not None
     assert (found.include, found.library) == (tmp_path / "include", library.parent)
     assert find_development("none", {"XILINX_XRT": str(tmp_path)}) is None
+    shutil.copytree(tmp_path / "include", tmp_path / "none/include")
+    shutil.copytree(tmp_path / "lib", tmp_path / "none/lib")
+    monkeypatch.chdir(tmp_path)
+    assert find_development("./none") is not None
+    assert find_development("none") is None, "a folder of this name is no wish"

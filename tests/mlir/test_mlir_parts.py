@@ -13,6 +13,7 @@ from bdforge.mlir import (
     TileOp,
     UseLockOp,
     parse,
+    print_module,
 )
 from bdforge.mlir.memory_ops import ExternalBufferOp
 
@@ -35,6 +36,13 @@ def test_an_iteration_starts_at_0_in_any_order_of_its_fields():
         8,
         2,
     )
+
+
+def test_dimensions_without_a_length_are_printed_where_upstream_reads_them():
+    printed = print_module(
+        parse(bd(") {dimensions = #aie<bd_dim_layout_array[<size = 8, stride = 1>]>, offset = 4 : i32}"))
+    )
+    assert "aie.dma_bd(%b : memref<64xi32>, 4) {" in printed
 
 
 def test_callees_are_named_once_in_the_order_of_their_calls():
@@ -188,6 +196,11 @@ REFUSED = {
     "length twice": (
         with_bd("%n = arith.constant 4 : i32\n" + GENERIC.replace("N", "1, 0, 1, 0, 0").replace("(%b)", "(%b, %n)")
                 .replace("(memref<64xi32>)", "(memref<64xi32>, i32)")), "'len' is given twice"),
+    "more sizes than are open": (
+        with_bd("%n = arith.constant 4 : i64\n" + GENERIC.replace("N", "1, 0, 0, 1, 0").replace("(%b)", "(%b, %n)")
+                .replace("(memref<64xi32>)", "(memref<64xi32>, i64)")
+                .replace("static_len", "static_sizes = array<i64: 4>, static_strides = array<i64: 1>, static_len")),
+        "'sizes' has 0 open entries, but 1 operands"),
     "parts below 0": (with_bd(GENERIC.replace("N", "1, -1, 1, 0, 0")), "does not fit its 1 operands"),
     "sizes without strides": (modern("offset = 0 len = 8 sizes = [2, 4] strides = [8]"), "has 2 sizes but 1 strides"),
     "strides without sizes": (modern("offset = 0 len = 8 sizes = [2] strides = [8, 1]"), "has 1 sizes but 2 strides"),

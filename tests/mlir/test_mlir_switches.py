@@ -29,6 +29,16 @@ REFUSED = {
         box(AMSELS + "aie.masterset(North : 1, %a)\naie.packet_rules(South : 0) { aie.rule(31, 1, %a) }", "m"),
         "cannot join South : 0 to North : 1",
     ),
+    "lane by packets of the second msel": (
+        box(
+            AMSELS + "%d = aie.amsel<0> (1)\naie.masterset(North : 1, %d, %a)\n"
+            "aie.packet_rules(South : 0) { aie.rule(31, 1, %a) }", "m",
+        ), "cannot join South : 0 to North : 1",
+    ),
+    "master without an msel": (
+        box('"aie.masterset"() {dest_bundle = 3 : i32, dest_channel = 0 : i32} : () -> index'),
+        "at least one aie.amsel",
+    ),
     "master twice": (
         box("aie.connect<DMA : 0, South : 0>\naie.connect<DMA : 1, South : 0>"), "0 of tile (0, 2) is set already",
     ),

@@ -47,6 +47,13 @@ def test_views_of_tiles_memory_and_wide_elements_are_refused():
     refused("elements have 64 bits; dma_memcpy_nd takes at most 32", wide)
 
 
+def test_views_start_inside_of_their_source():
+    cast = (
+        "%v = memref.reinterpret_cast %x to offset: [-4], sizes: [8], strides: [1] : memref<4096xi32> to memref<8xi32>"
+    )
+    refused("memref.reinterpret_cast starts at element -4, which is not a whole byte of its source", cast)
+
+
 @pytest.mark.parametrize("value", [-1, 64])
 def test_a_lock_is_set_to_what_it_holds(value: int):
     refused(f"lock value {value} is outside 0 to 63", f"aiex.set_lock(%ml, {value})")

@@ -113,6 +113,7 @@ def test_blocks_lie_along_the_chosen_axis_and_the_last_is_filled_with_zeros():
     [
         (np.zeros(8, np.float64), "values are float64, expected float32, float16 or bfloat16"),
         (np.zeros(12, np.float32), r"shape \(12,\), the last must be a positive multiple of 8"),
+        (np.zeros((0, 8), np.float32), r"shape \(0, 8\), the last must be a positive multiple of 8"),
         (np.float32(1), r"shape \(\), the last must be"),
         (np.array([[0] * 8, [0, 0, np.inf] + [0] * 5], np.float32), r"the value at \(1, 2\) is inf"),
         (np.array([np.nan] + [0] * 7, np.float32), r"the value at \(0,\) is nan"),
@@ -127,6 +128,8 @@ def test_what_has_no_block_form_is_refused(values, sentence):
     ("blocks", "sentence"),
     [
         (np.zeros((1, 9), np.int8), "blocks are int8, expected uint8"),
+        (np.zeros(9, np.uint8), r"shape \(9,\), expected \(..., blocks, 9\)"),
+        (np.zeros((0, 9), np.uint8), r"shape \(0, 9\), expected \(..., blocks, 9\)"),
         (np.zeros((2, BLOCK), np.uint8), r"shape \(2, 8\), expected \(..., blocks, 9\)"),
     ],
 )

@@ -15,7 +15,7 @@ from bdforge.codegen.pipeline.product import FIELDS
 
 _SIZES = {"i8": 1, "i16": 2, "i32": 4}
 _FLOAT_SIZES = {"bf16": 2, "f32": 4}
-_INTEGERS = {"aie2p": ("i8", "i4", "i2"), "aie2": ("i8", "i4", "i2")}
+_INTEGERS = ("i8", "i4", "i2")
 
 
 def multiply(name: str, generation: str, options: Options) -> Callable[[], Pipelined]:
@@ -32,7 +32,7 @@ def expected(name: str, generation: str, options: Options) -> float:
 def _product(name: str, generation: str, options: Options) -> Product:
     _, a, weights, c = name.split("_")
     floats = (generation, a, weights) == ("aie2", "bf16", "bf16") and c in _FLOAT_SIZES
-    if not floats and (a != "i8" or weights not in _INTEGERS[generation] or c not in _SIZES):
+    if not floats and (a != "i8" or weights not in _INTEGERS or c not in _SIZES):
         known = "A is int8, B int8, int4 or int2; on AIE2 both may be bfloat16"
         raise CodegenError(f"{name} is not assembled for {generation}: {known}")
     if generation == "aie2" and not floats and options.has("C_TRANSPOSED"):

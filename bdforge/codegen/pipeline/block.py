@@ -8,7 +8,8 @@ from functools import cache
 from bdforge.codegen.block import Op as Instruction
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.pipeline.dataflow import BANK, Op, Value, dependences, places
-from bdforge.codegen.pipeline.product import Region, block, parts_of
+from bdforge.codegen.pipeline.operations import block
+from bdforge.codegen.pipeline.product import Region
 from bdforge.codegen.pipeline.registers import coloured, lives
 from bdforge.isa import Isa, load
 from bdforge.isa.modulo import Plan, Problem, fits, plans
@@ -126,7 +127,7 @@ def _attempt(
 
 def _lead(region: Region) -> int:
     """Cycles before the first load of A and B in which C may come: where all lanes add it in the first step."""
-    return 2 * len(region.lanes) * parts_of(region.product) if region.product.joint else 0
+    return 2 * len(region.lanes) * region.product.c_accesses if region.product.joint else 0
 
 
 def _conflicts(ops: Sequence[Op], plan: Plan, isa: Isa) -> int:
@@ -181,7 +182,7 @@ def _takes(region: Region, interval: int, period: int, after: bool) -> tuple[int
         return (0,) * len(region.lanes)
     lanes, last = len(region.lanes), region.product.steps - 1
     first_store = interval * last + _STORED
-    stored = first_store + region.behind(lanes - 1, interval) + parts_of(region.product)
+    stored = first_store + region.behind(lanes - 1, interval) + region.product.c_accesses
     begin = stored - period if after else -period // lanes
     room = first_store - begin if after else period
     shares = [

@@ -7,7 +7,8 @@ from math import inf
 
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.pipeline.block import Scheduled, scheduled
-from bdforge.codegen.pipeline.product import LOAD_UNITS, Product, Region, parts_of, steppers
+from bdforge.codegen.pipeline.operations import steppers
+from bdforge.codegen.pipeline.product import LOAD_UNITS, Product, Region
 
 _AROUND = 70  # cycles of a region besides its blocks: set-up, fill and drain
 _SETUP = 25  # without what its last block shows of fill and drain
@@ -113,7 +114,7 @@ def _loads(regions: list[Region]) -> int:
 def _block_cycles(region: Region) -> float:
     """Of a block: its steps, unless C's accesses take longer; masks of fields take slots that steps may fill."""
     product, rows, columns = region.product, region.rows, region.columns
-    step, c = region.step_cycles, rows * columns * parts_of(product)
+    step, c = region.step_cycles, rows * columns * product.c_accesses
     masks = 2 * columns if product.weights == "i2" and columns * 2 >= step else 0
     loads = region.loads * product.steps
     return max(step * product.steps + masks, c, (loads + c) / LOAD_UNITS)

@@ -7,20 +7,18 @@ from bdforge.codegen.block import Op
 from bdforge.codegen.pipeline.block import Scheduled
 from bdforge.codegen.pipeline.cover import best, expected_by_shape
 from bdforge.codegen.pipeline.function import Part, Pipelined, function, set_control, set_register
-from bdforge.codegen.pipeline.product import (
+from bdforge.codegen.pipeline.operations import (
     CONF,
     GIVEN,
     ONES,
-    PART,
     SAVED,
     TURN_DOWN,
     TURN_UP,
-    Product,
-    Region,
     field_registers,
     steppers,
     walks,
 )
+from bdforge.codegen.pipeline.product import PART, Product, Region
 
 _SIGNED = 0x308  # products of 8 x 8 x 8 (AIE2: 4 x 8 x 8), both operands signed
 _FLOATS, _NIBBLES = 0x1C, 0x300  # products of 4 x 8 x 4 bfloat16, of 4 x 16 int8 and 16 x 8 int4, both signed

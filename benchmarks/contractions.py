@@ -21,12 +21,11 @@ from bdforge.operators.contraction.price import useful
 from bdforge.operators.gemm import load_spec, plan_gemm
 from bdforge.perf import estimate
 from bdforge.perf.bounds.contraction import contraction_case
-from bdforge.sequences.cpp import cpp_sequence
 
 ROOT = Path(__file__).resolve().parents[1]
 DESIGN = ROOT / "designs" / "gemm_bf16_bf16_f32_64x64x64.toml"
 ROW = "{:>3} {:<22} {:>8} {:>7} {:>8} {:>8} {:>9} {:>9} {:>7} {}"
-SOURCE = '#include "designs.hpp"\nstd::vector<bdforge::generator::Design> designs() {{ return {{ {} }}; }}\n'
+READERS = ("json", "program", "target", "manifest", "files")  # of the library: what the driver makes designs with
 
 
 def cases() -> list[tuple[str, str, dict[str, int]]]:
@@ -40,20 +39,19 @@ def cpp_seconds(plans: Sequence[Plan], runs: Sequence[tuple[int, Mapping[str, in
     """Median times from sizes to words of runs, (number of a plan, sizes); None without g++."""
     if shutil.which("g++") is None:
         return [None] * len(runs)
-    tests, facts = ROOT / "tests" / "host", [json.loads(json.dumps(manifest(plan, ())["sequence"])) for plan in plans]
+    tests, host = ROOT / "tests" / "host", ROOT / "host"
     with tempfile.TemporaryDirectory() as folder:
-        source, program = Path(folder) / "designs.cc", Path(folder) / "driver"
-        source.write_text(SOURCE.format(",\n".join(cpp_sequence(fact, wide=fact["wide"]) for fact in facts)))
-        options = ["-std=c++17", "-pthread", f"-I{tests}", f"-I{ROOT / 'host' / 'include'}"]
-        subprocess.run(["g++", *options, "-O0", "-c", str(source), "-o", f"{program}.o"], check=True)
-        driver = str(tests / "sequence_driver.cc")
-        subprocess.run(["g++", *options, "-O2", driver, f"{program}.o", "-o", str(program)], check=True)
+        manifests, program = Path(folder) / "manifests", Path(folder) / "driver"
+        manifests.write_text("".join(f"{json.dumps(manifest(plan, ()))}\n" for plan in plans))
+        sources = [tests / "sequence_driver.cc", *(host / "src" / f"{name}.cpp" for name in READERS)]
+        options = ["-std=c++17", "-O2", "-pthread", f"-I{tests}", f"-I{host / 'include'}", f"-I{host / 'src'}"]
+        subprocess.run(["g++", *options, *map(str, sources), "-o", str(program)], check=True)
         lines = [
             " ".join(map(str, (number, *(sizes.get(name, 0) for name in plans[number].program.parameters))))
             for number, sizes in runs
         ]
         printed = subprocess.run(
-            [program, "time"], input="\n".join(lines), text=True, capture_output=True, check=True
+            [program, manifests, "time"], input="\n".join(lines), text=True, capture_output=True, check=True
         ).stdout
     return [float(line) / 1e6 for line in printed.split()]
 

@@ -17,23 +17,21 @@ import numpy as np
 from bdforge.devices import device_named
 from bdforge.operators import Plan, load_spec, manifest, plan
 from bdforge.sequences import place
-from bdforge.sequences.cpp import cpp_sequence
 from bdforge.sequences.interpret import arguments_of, values_of
 
 ROOT = Path(__file__).resolve().parents[1]
 K, N, ROUNDS = 2560, 13824, 9
-SOURCES = ("layout", "place", "block_floats", "extent")
+SOURCES = ("layout", "place", "block_floats", "extent", "json", "program", "target", "manifest", "files")
 DRIVER = """
 #include <chrono>
 #include <cstdio>
 #include <vector>
 #include "bdforge/layout.hpp"
+#include "bdforge/manifest.hpp"
 #include "bdforge/sequence.hpp"
 using namespace bdforge::generator;
-int main() {
-    const bdforge::Sequencer sequencer(
-#include "design.inc"
-    );
+int main(int, char **argv) {
+    const bdforge::Sequencer sequencer(bdforge::load_manifest(argv[1]).streams);
     const Program& program = sequencer.design().program;
     const auto values = sequencer.values(Parameters{1, %(K)d, %(N)d});
     const Layout layout(program.operands[1], program.arguments[1], values);
@@ -59,14 +57,15 @@ def flagship() -> Plan:
 def driver(folder: Path, tree: Path) -> subprocess.Popen[str]:
     """A process that packs once for each line it gets, and says the milliseconds."""
     folder.mkdir()
-    facts = json.loads(json.dumps(manifest(flagship(), ())))
-    (folder / "design.inc").write_text(cpp_sequence(facts["sequence"]))
+    (folder / "manifest.json").write_text(json.dumps(manifest(flagship(), ())))
     (folder / "driver.cc").write_text(DRIVER % {"K": K, "N": N})
     sources = [folder / "driver.cc", *(tree / "host/src" / f"{name}.cpp" for name in SOURCES)]
-    include = [f"-I{folder}", f"-I{tree / 'host/include'}", f"-I{tree / 'host/src'}"]
+    include = [f"-I{tree / 'host/include'}", f"-I{tree / 'host/src'}"]
     words = ["g++", "-std=c++17", "-O2", *include, *map(str, sources), "-o", str(folder / "driver")]
     subprocess.run(words, check=True)
-    return subprocess.Popen([folder / "driver"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [folder / "driver", folder / "manifest.json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
 
 
 def asked(process: subprocess.Popen[str]) -> float:

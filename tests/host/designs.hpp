@@ -1,7 +1,16 @@
-// The designs that a test compiles into its program.
+// The designs that a test gives its program.
 #pragma once
+#include <fstream>
+#include <string>
 #include <vector>
 
-#include "bdforge/program.hpp"
+#include "bdforge/manifest.hpp"
 
-std::vector<bdforge::generator::Design> designs();
+/// Of manifests in a file, one to a line.
+inline std::vector<bdforge::generator::Design> designs(const std::string &path) {
+    std::vector<bdforge::generator::Design> found;
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);)
+        found.push_back(bdforge::parse_manifest(line, path).streams);
+    return found;
+}

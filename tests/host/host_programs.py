@@ -1,4 +1,4 @@
-"""C++ test programs with designs compiled in."""
+"""C++ test programs that run designs by their manifests."""
 
 import json
 import subprocess
@@ -6,35 +6,28 @@ from pathlib import Path
 
 from bdforge.operators import manifest
 from bdforge.operators.gemm import Plan
-from bdforge.sequences.cpp import cpp_sequence
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-pthread"]
 INCLUDE = f"-I{ROOT / 'host' / 'include'}"
-DESIGNS = """#include "designs.hpp"
-std::vector<bdforge::generator::Design> designs() {{ return {{ {} }}; }}
-"""
+READERS = ("json", "program", "target", "manifest", "files")
+"""Of the library: what makes a design of a manifest's text."""
 
 
-def compiled(folder: Path, name: str, plans: list[Plan], *flags: str) -> Path:
-    """The program `name`.cc with these designs, which go through JSON as manifests do.
-
-    They are long initialisers that run once, so only the program is optimised.
-    """
+def compiled(folder: Path, name: str, *flags: str) -> Path:
+    """The program `name`.cc with what reads manifests; it takes a file of `manifests`."""
     folder.mkdir(parents=True, exist_ok=True)
-    source, designs, program = folder / "designs.cc", folder / "designs.o", folder / name
-    source.write_text(DESIGNS.format(",\n".join(map(initialiser, plans))))
-    command = ["g++", *FLAGS, "-O2", *flags, f"-I{HERE}", INCLUDE]
-    subprocess.run([*command, "-O0", "-c", str(source), "-o", str(designs)], check=True)
-    subprocess.run([*command, str(HERE / f"{name}.cc"), str(designs), "-o", str(program)], check=True)
-    return program
+    sources = [HERE / f"{name}.cc", *(ROOT / "host" / "src" / f"{reader}.cpp" for reader in READERS)]
+    command = ["g++", *FLAGS, "-O2", *flags, f"-I{HERE}", INCLUDE, f"-I{ROOT / 'host' / 'src'}"]
+    subprocess.run([*command, *map(str, sources), "-o", str(folder / name)], check=True)
+    return folder / name
 
 
-def initialiser(plan: Plan) -> str:
-    """The plan's sequences in C++."""
-    facts = json.loads(json.dumps(manifest(plan, ())))
-    return cpp_sequence(facts["sequence"], wide=facts["sequence"]["wide"])
+def manifests(file: Path, plans: list[Plan]) -> Path:
+    """The plans' manifests in a file, one to a line."""
+    file.write_text("".join(f"{json.dumps(manifest(plan, ()))}\n" for plan in plans))
+    return file
 
 
 def run(program: Path, *arguments: Path | str, lines: list[str] | None = None) -> bytes:

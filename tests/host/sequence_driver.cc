@@ -1,4 +1,4 @@
-// Makes instruction streams for the problems on stdin, "design parameter ..." to a line.
+// MANIFESTS MODE: makes instruction streams for the problems on stdin, "design parameter ..." to a line.
 //
 // words: for each line the number of words and the words, or 0, as 32-bit binary.
 // bytes: for each line the bytes of the host buffers, or the refusal.
@@ -53,9 +53,9 @@ static void print_time(const Sequencer &sequencer, const Parameters &parameters)
 }
 
 int main(int, char **argv) {
-    const std::string mode = argv[1];
+    const std::string mode = argv[2];
     std::vector<std::unique_ptr<Sequencer>> sequencers;
-    for (bdforge::generator::Design &design : designs())
+    for (bdforge::generator::Design &design : designs(argv[1]))
         sequencers.push_back(std::make_unique<Sequencer>(std::move(design)));
     for (std::string line; std::getline(std::cin, line);) {
         std::istringstream numbers(line);

@@ -1,11 +1,12 @@
 """C++ makes the words that Python makes, word for word; staging and the cache do what they say."""
 
 import subprocess
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from host_programs import FLAGS, ROOT, compiled, run
+from host_programs import FLAGS, ROOT, compiled, manifests, run
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import Plan, SpecError, load_spec, plan_gemm, sequence, spec_from
@@ -119,7 +120,8 @@ def python_sequence(plan: Plan, m: int, k: int, n: int, lda: int, ldb: int, ldc:
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory, plans):
-    return compiled(tmp_path_factory.mktemp("host"), "sequence_driver", plans)
+    folder = tmp_path_factory.mktemp("host")
+    return partial(run, compiled(folder, "sequence_driver"), manifests(folder / "manifests", plans))
 
 
 def lines(sizes) -> list[str]:
@@ -146,7 +148,7 @@ def _first_difference(words: np.ndarray, expected: np.ndarray) -> str:
 @pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 7))])
 def test_500_sizes_are_the_same_word_for_word(plans, driver, seed):
     sizes = sweep(seed)
-    made = streams(run(driver, "words", lines=lines(sizes)))
+    made = streams(driver("words", lines=lines(sizes)))
     assert len(made) == len(sizes) > 500
     for (index, *size), words in zip(sizes, made, strict=True):
         try:
@@ -161,7 +163,7 @@ def test_500_sizes_are_the_same_word_for_word(plans, driver, seed):
 
 def test_buffers_have_the_same_bytes(plans, driver):
     sizes = sweep()[::4]
-    printed = run(driver, "bytes", lines=lines(sizes)).decode().splitlines()
+    printed = driver("bytes", lines=lines(sizes)).decode().splitlines()
     for (index, *size), line in zip(sizes, printed, strict=True):
         assert [*map(int, line.split())] == python_sequence(plans[index], *size).argument_bytes, (index, *size)
 
@@ -170,15 +172,15 @@ def test_a_leading_dimension_of_0_is_no_gap(plans, driver):
     shapes = [(33, 40, 70), (512, 512, 512)]
     sizes = [(index, *shape) for index in range(len(plans)) for shape in shapes]
     natural = [(index, *shape, *leading(index, shape, [0, 0, 0])) for index in range(len(plans)) for shape in shapes]
-    short = run(driver, "words", lines=lines(sizes))
-    assert short == run(driver, "words", lines=lines(natural))
+    short = driver("words", lines=lines(sizes))
+    assert short == driver("words", lines=lines(natural))
     assert all(len(words) for words in streams(short))
 
 
 def test_what_python_refuses_cpp_refuses(plans, driver):
     sizes = [(0, *sizes) for sizes in REFUSED]
-    assert all(len(words) == 0 for words in streams(run(driver, "words", lines=lines(sizes))))
-    printed = run(driver, "bytes", lines=lines(sizes)).decode().splitlines()
+    assert all(len(words) == 0 for words in streams(driver("words", lines=lines(sizes))))
+    printed = driver("bytes", lines=lines(sizes)).decode().splitlines()
     assert all(line.startswith("refused: ") for line in printed)
     assert "M = 0 is outside 1 to 1048576" in printed[0]
     for size in REFUSED:
@@ -193,7 +195,7 @@ def test_lines_that_would_overlap_are_refused_for_every_layout(plans, driver):
         (7, 40, 30, 20, 39, 30, 40),
         (7, 40, 30, 20, 40, 30, 39),
     ]
-    printed = run(driver, "bytes", lines=lines(short)).decode().splitlines()
+    printed = driver("bytes", lines=lines(short)).decode().splitlines()
     for line, what in zip(
         printed,
         (
@@ -230,5 +232,6 @@ def test_each_header_compiles_alone(header):
 
 
 def test_the_cache_makes_each_size_once_for_all_threads(tmp_path, plans):
-    program = compiled(tmp_path, "cache_driver", plans[:1], "-fsanitize=thread", "-O1")
-    assert run(program).decode() == "same 1 each_once 1 refuses 1 outlives 1\n"
+    program = compiled(tmp_path, "cache_driver", "-fsanitize=thread", "-O1")
+    printed = run(program, manifests(tmp_path / "manifests", plans[:1]))
+    assert printed.decode() == "same 1 each_once 1 refuses 1 outlives 1\n"

@@ -90,9 +90,11 @@ def connected(own: int = 0) -> tuple[socket.socket, socket.socket]:
 def receive(connection: socket.socket) -> tuple[bytes, list[int]] | None:
     """The next packet and the files that came with it; None when the other end is gone."""
     try:
-        packet, files, _, _ = socket.recv_fds(connection, PACKET_BYTES, FILES_MAX, socket.MSG_CMSG_CLOEXEC)
+        packet, files, _, _ = socket.recv_fds(connection, PACKET_BYTES, FILES_MAX)
     except ConnectionError:
         return None
+    for file in files:
+        os.set_inheritable(file, False)  # Python 3.11 drops the flags of recv_fds
     return (packet, files) if packet else None
 
 

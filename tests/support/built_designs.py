@@ -136,7 +136,7 @@ def _compiled(suffix: str, *words: str, text: str = "") -> Path:
 
 
 def _gxx() -> list[str]:
-    return ["g++", "-std=c++20", "-O2", *native_flags("g++", "-O2"), "-fPIC", f"-I{ROOT / 'kernels' / 'hostapi'}"]
+    return ["g++", "-std=c++20", "-O1", *native_flags("g++", "-O1"), "-fPIC", f"-I{ROOT / 'kernels' / 'hostapi'}"]
 
 
 @cache

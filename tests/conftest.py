@@ -1,9 +1,26 @@
-"""Built designs, each made once per test session."""
+"""Built designs, each made once per test session, and what a failing test says."""
+
+from pathlib import Path
 
 import pytest
 
-from bdforge.operators.gemm import load_spec
-from support.built_designs import ROOT, PlannedDesign, build, spec_content
+HELPERS = [p.stem for p in Path(__file__).parent.rglob("*.py") if not p.stem.startswith(("test_", "conftest"))]
+pytest.register_assert_rewrite("support", "oracle", "fuzz", "input", *HELPERS)  # their asserts show values too
+
+from bdforge.operators.gemm import load_spec  # noqa: E402
+from support.built_designs import ROOT, PlannedDesign, build, spec_content  # noqa: E402
+from support.failures import compared, explain  # noqa: E402
+
+
+def pytest_assertrepr_compare(op, left, right) -> list[str] | None:
+    return compared(op, left, right)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    if call.excinfo is not None and not isinstance(call.excinfo.value, pytest.skip.Exception):
+        explain(item.function, item.callspec.params if hasattr(item, "callspec") else {}, call.excinfo)
+    return (yield)
 
 
 @pytest.fixture(scope="session")

@@ -68,7 +68,7 @@ def check_own(planned: Plan, seed: int, run_it) -> None:
     problem = problem_of(planned)
     if isinstance(planned, GemmPlan):
         data = random_data(planned, problem, seed)
-        assert check(planned, data, run_it(problem, data.inputs)["C"]) is None
+        assert not check(planned, data, run_it(problem, data.inputs)["C"])
         return
     inputs = planned.random(problem, seed)
     results = run_it(problem, inputs)
@@ -103,7 +103,7 @@ def check_member(member: Member, seed: int) -> None:
         return
     data = random_data(planned, member.problem, seed)
     c = run_alone(planned, member.problem, data.inputs)["C"]
-    assert check(planned, data, c) is None, str(member)
+    assert not check(planned, data, c), str(member)
 
 
 @pytest.mark.parametrize("index", SAMPLE)

@@ -15,6 +15,7 @@ from oracle.array_text import mlir
 from oracle.random_designs import random_design
 from oracle.shrinking import Effort, shrunk
 from oracle.slow_array import TURNS, Outcome, SlowArray
+from support.differences import difference
 
 DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
 
@@ -109,7 +110,7 @@ def disagreement(design: Design, memory: dict[str, bytes], seed: int = 0, budget
         actual = emulated(design, seed, budget=budget).memory
     except (EmulationError, MlirError) as error:
         return f"{type(error).__name__}: {error}"
-    return "\n".join(differences(memory, actual))
+    return difference({name: actual[name] for name in memory}, memory)
 
 
 def kind_of(text: str) -> str:
@@ -138,18 +139,3 @@ def explanation(seed: int, expected: Expected, text: str) -> str:
         design = shrunk(design, fails)
     found = f"the expected result is {stable}\nsmallest design found:\n{mlir(design)}"
     return f"seed {seed}, mode {mode_of(seed)}: {text}\n{found}"
-
-
-def differences(expected: dict[str, bytes], actual: dict[str, bytes]) -> list[str]:
-    """One line for each memory that differs, with the first byte."""
-    lines = []
-    for name, wanted in expected.items():
-        got = actual[name]
-        if got != wanted:
-            first = next(
-                (i for i, (a, b) in enumerate(zip(wanted, got, strict=False)) if a != b), min(len(got), len(wanted))
-            )
-            lines.append(
-                f"{name}: byte {first} is {got[first : first + 4].hex()}, expected {wanted[first : first + 4].hex()}"
-            )
-    return lines

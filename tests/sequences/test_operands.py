@@ -6,7 +6,7 @@ import pytest
 from bdforge.sequences import Builder, ProgramError
 from bdforge.sequences.interpret import values_of
 from bdforge.sequences.operands import OperandError, fetch, place
-from support.named import check_elements
+from support.differences import same
 
 
 def placed(array: np.ndarray, size_bytes: int, type_: str, bits: int, axes, dims, **facts) -> np.ndarray:
@@ -22,17 +22,17 @@ def placed(array: np.ndarray, size_bytes: int, type_: str, bits: int, axes, dims
 def test_lines_stand_in_the_corner_of_zeros():
     array = np.arange(1, 7, dtype=np.int8).reshape(2, 3)
     axes, lines = [(2, 3, None, False), (3, 4, None, False)], [(0, 3, 1, 4), (1, 4, 1, 1)]
-    check_elements("bytes", placed(array, 12, "int8", 8, axes, lines), [1, 2, 3, 0, 4, 5, 6, 0, 0, 0, 0, 0])
+    same(placed(array, 12, "int8", 8, axes, lines), [1, 2, 3, 0, 4, 5, 6, 0, 0, 0, 0, 0], "bytes")
     turned = placed(array, 12, "int8", 8, axes, [(1, 4, 1, 3), (0, 3, 1, 1)])
-    check_elements("bytes", turned, [1, 4, 0, 2, 5, 0, 3, 6, 0, 0, 0, 0])
+    same(turned, [1, 4, 0, 2, 5, 0, 3, 6, 0, 0, 0, 0], "bytes")
 
 
 def test_the_last_tile_moves_back_and_may_hold_positions_once():
     array = np.arange(1, 6, dtype=np.int8)
     loop = [(0, 6, 1, 1)]
-    check_elements("bytes", placed(array, 6, "int8", 8, [(5, 5, 3, False)], loop), [1, 2, 3, 3, 4, 5])
-    check_elements("bytes", placed(array, 6, "int8", 8, [(5, 5, 3, True)], loop), [1, 2, 3, 0, 4, 5])
-    check_elements("bytes", placed(array[:4], 6, "int8", 8, [(4, 5, 3, False)], loop), [1, 2, 3, 3, 4, 0])
+    same(placed(array, 6, "int8", 8, [(5, 5, 3, False)], loop), [1, 2, 3, 3, 4, 5], "bytes")
+    same(placed(array, 6, "int8", 8, [(5, 5, 3, True)], loop), [1, 2, 3, 0, 4, 5], "bytes")
+    same(placed(array[:4], 6, "int8", 8, [(4, 5, 3, False)], loop), [1, 2, 3, 3, 4, 0], "bytes")
 
 
 def test_codes_fill_bytes_from_the_lowest_bits():
@@ -40,9 +40,9 @@ def test_codes_fill_bytes_from_the_lowest_bits():
     axes = [(1, 1, None, False), (8, 8, None, False)]
     apart = placed(array, 2, "int2", 2, axes, [(0, 1, 1, 8), (1, 2, 1, 4), (1, 4, 2, 1)], bias=1)
     # byte 0 holds columns 0, 2, 4, 6, byte 1 columns 1, 3, 5, 7
-    check_elements("bytes", apart, [0 | 2 << 2 | 1 << 4 | 2 << 6, 1 | 2 << 2 | 0 << 4 | 1 << 6])
+    same(apart, [0 | 2 << 2 | 1 << 4 | 2 << 6, 1 | 2 << 2 | 0 << 4 | 1 << 6], "bytes")
     pairs = placed(array, 4, "int4", 4, axes, [(0, 1, 1, 8), (1, 4, 2, 2), (1, 2, 1, 1)])
-    check_elements("bytes", pairs, [0x0F, 0x11, 0xF0, 0x01])
+    same(pairs, [0x0F, 0x11, 0xF0, 0x01], "bytes")
 
 
 @pytest.mark.parametrize(
@@ -60,13 +60,13 @@ def test_codes_stand_where_their_loops_lead_across_bytes_too(dims, offset, expec
     array = np.array([[1, 2, 3, 4, 5, 6, 7, 0]], np.int8)
     axes = [(1, 1, None, False), (8, 8, None, False)]
     found = placed(array, 11, "int4", 4, axes, [(0, 1, 1, 8), *dims], offset=offset)
-    check_elements("bytes", found, [*expected, *[0] * (11 - len(expected))])
+    same(found, [*expected, *[0] * (11 - len(expected))], "bytes")
 
 
 def test_a_loop_that_leads_just_into_the_next_byte_fills_it():
     array, axes = np.array([[1, 2, 3, 4, 5, 6]], np.int8), [(1, 1, None, False), (6, 6, None, False)]
     found = placed(array, 4, "int4", 4, axes, [(0, 1, 1, 8), (1, 2, 3, 4), (1, 3, 1, 1)])
-    check_elements("bytes", found, [0x21, 0x03, 0x54, 0x06])
+    same(found, [0x21, 0x03, 0x54, 0x06], "bytes")
 
 
 @pytest.mark.parametrize(("type_", "bits", "low"), [("int4", 4, -8), ("int2", 2, -2), ("ternary", 2, -1)])
@@ -82,13 +82,13 @@ def test_every_code_comes_back_with_its_sign_or_bias(type_: str, bits: int, low:
     place(operand, values, array, buffer)
     codes = [int(buffer[i * bits // 8]) >> i * bits % 8 & (1 << bits) - 1 for i in range(len(array))]
     expected = [(int(value) - (low if biased else 0)) % (1 << bits) for value in array]
-    check_elements(f"codes of {type_} from {low} on", codes, expected)
-    check_elements(f"fetched {type_}", fetch(operand, values, buffer, np.dtype(np.int8)), array)
+    same(codes, expected, f"codes of {type_} from {low} on")
+    same(fetch(operand, values, buffer, np.dtype(np.int8)), array, f"fetched {type_}")
 
 
 def test_the_last_element_of_a_buffer_may_be_reached_and_none_behind():
     axes = [(4, 4, None, False)]
-    check_elements("bytes", placed(np.ones(4, np.int8), 7, "int8", 8, axes, [(0, 4, 1, 2)]), [1, 0, 1, 0, 1, 0, 1])
+    same(placed(np.ones(4, np.int8), 7, "int8", 8, axes, [(0, 4, 1, 2)]), [1, 0, 1, 0, 1, 0, 1], "bytes")
     with pytest.raises(ProgramError, match="operand X reaches element 6; its buffer has 6"):
         placed(np.ones(4, np.int8), 6, "int8", 8, axes, [(0, 4, 1, 2)])
 

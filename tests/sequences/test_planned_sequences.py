@@ -7,7 +7,8 @@ from bdforge.sequences import Builder, SequenceOptions, planned
 from bdforge.sequences.options import SequenceOptionError
 from bdforge.sequences.planned import contiguous
 from bdforge.txn.operations import BlockWrite, MaskWrite, Patch, Sync
-from support.named import check_elements, fields_of, rows
+from support.differences import same
+from support.named import fields_of, rows
 from support.scaled_rows import DEVICE, sequence
 
 
@@ -98,4 +99,4 @@ def test_values_of_two_loops_are_computed_in_the_inner_one():
         build.write(10 * i + j, j + 10 * i)
     events = planned(build.program, {}, DEVICE).events
     values = [event.items[0].values[0] for event in events]  # type: ignore[union-attr]
-    check_elements("values written", values, [0, 1, 2, 10, 11, 12])
+    same(values, [0, 1, 2, 10, 11, 12], "values written")

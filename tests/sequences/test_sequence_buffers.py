@@ -5,7 +5,8 @@ import pytest
 
 from bdforge.sequences import Builder, OperandError, planned
 from bdforge.sequences.buffers import arguments, check_array, empty, fetched, pack, placed, sizes_of, staying
-from support.named import check_elements, fields_of, rows
+from support.differences import same
+from support.named import fields_of, rows
 from support.scaled_rows import DEVICE, PROGRAM, arrays, sequence
 
 
@@ -60,11 +61,11 @@ def test_buffers_hold_what_is_given_and_what_stands_for_the_rest():
     assert sorted(buffers) == [0, 1, 2]
     np.testing.assert_array_equal(buffers[0], given["A"].reshape(-1))
     assert np.shares_memory(buffers[1], given["B"])  # the user's own memory, lines of which are columns
-    check_elements("B by columns", buffers[1].reshape(-1).view(np.int8), given["B"].ravel("F"))
+    same(buffers[1].reshape(-1).view(np.int8), given["B"].ravel("F"), "B by columns")
     assert buffers[2].tolist() == [2.0] * 8
     apart = placed(sequence(ldb=8), given)[1]
     assert not np.shares_memory(apart, given["B"])
-    check_elements("B in memory of its own", apart.reshape(-1).view(np.int8), given["B"].ravel("F"))
+    same(apart.reshape(-1).view(np.int8), given["B"].ravel("F"), "B in memory of its own")
     assert placed(sequence(), given | {"s": np.arange(8, dtype=np.float32)})[2].tolist() == list(range(8))
     with pytest.raises(OperandError, match="operand A is not given"):
         placed(sequence(), {"B": given["B"]})
@@ -76,7 +77,7 @@ def test_inputs_without_the_first_size_stay_from_run_to_run():
     sizes, buffers = pack(PROGRAM, DEVICE, {"B": given["B"]})
     assert sizes == {"n": 8}
     assert list(buffers) == [1]
-    check_elements("packed B", buffers[1].reshape(-1).view(np.int8), given["B"].ravel("F"))
+    same(buffers[1].reshape(-1).view(np.int8), given["B"].ravel("F"), "packed B")
 
 
 def test_a_run_has_a_buffer_for_every_argument_and_gives_its_outputs_back():

@@ -10,7 +10,8 @@ from bdforge.sequences.check import load_program
 from bdforge.sequences.interpret import arguments_of
 from bdforge.sequences.words import illegal, operations
 from bdforge.txn import BlockWrite, Patch, Sync, Write
-from support.named import check_elements, fields_of, rows
+from support.differences import same
+from support.named import fields_of, rows
 
 SHIM = AIE2P.limits(TileKind.SHIM)
 SYNC, PATTERN = "direction channel column row columns rows", "sizes strides offset"
@@ -61,12 +62,12 @@ def test_words_name_argument_offset_and_column():
     events, bits = told(copy_program(), 2500), [32, 8]
     stream = list(operations(events, bits, AIE2P, wide=False))
     patches = [op for op in stream if isinstance(op, Patch)]
-    check_elements("columns of patches", [op.register >> 25 for op in patches], [0, 0, 1, 1, 0, 0])
+    same([op.register >> 25 for op in patches], [0, 0, 1, 1, 0, 0], "columns of patches")
     assert fields_of(patches, "argument plus") == rows(
         "argument plus", (0, 0), (1, 0), (0, 4096), (1, 4096), (0, 8192), (1, 8192)
     )
     lengths = [op.words[0] for op in stream if isinstance(op, BlockWrite)]
-    check_elements("words of BDs", lengths, [1024, 1024, 1024, 1024, 452, 452])
+    same(lengths, [1024, 1024, 1024, 1024, 452, 452], "words of BDs")
     syncs = fields_of((op for op in stream if isinstance(op, Sync)), SYNC)
     assert syncs == rows(SYNC, *((0, 0, column, 0, 1, 1) for column in (0, 1, 0)))
     assert Write(0x200400, 2500) in stream
@@ -106,7 +107,7 @@ def test_bds_are_taken_from_a_ring_of_all_that_a_shim_has():
         build.task("MM2S", 0, 0, *(build.bd(x, i, (1,), (1,)) for i in range(3)), token=True)
     starts = [event for event in interpret(build.program, {}, SHIM) if isinstance(event, Start)]
     taken = [bd.bd_id for start in starts for item in start.items for bd in getattr(item, "bds", ())]
-    check_elements("numbers of BDs", taken, [i % 16 for i in range(36)])
+    same(taken, [i % 16 for i in range(36)], "numbers of BDs")
 
 
 def test_steps_wait_until_their_bds_are_free_again():
@@ -290,7 +291,7 @@ def test_several_registers_are_one_operation():
     found = list(operations(events, [], mlir_device_named("npu2").generation, wide=False))
     assert [type(operation) for operation in found] == [BlockWrite, Write]
     assert isinstance(found[0], BlockWrite)
-    check_elements(f"words from {found[0].address:#x} on", found[0].words, (5, 15, 1 << 31))
+    same(found[0].words, (5, 15, 1 << 31), f"words from {found[0].address:#x} on")
     assert (found[0].address, found[1]) == (0x1A0000, Write(0x1A0604, 7))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from bdforge.formats import error_bound, rounded
 from bdforge.operators.gemm import Plan, Problem, sequence
-from support.wrong_places import described
+from support.differences import difference
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 NUMBERS = {"int2": (-1, 1), "int4": (-8, 7), "int8": (-128, 127), "int16": (-(1 << 15), (1 << 15) - 1)}
@@ -61,13 +61,11 @@ def _ordered(matrix: np.ndarray, order: str) -> np.ndarray:
     return np.asfortranarray(matrix) if order == "column" else matrix
 
 
-def check(plan: Plan, data: Data, c: np.ndarray) -> str | None:
-    """None where C is exact (integers) or within its bound (floats), else what is wrong."""
+def check(plan: Plan, data: Data, c: np.ndarray) -> str:
+    """What is wrong with a C that is not exact (integers) or not within its bound (floats)."""
     right, allowed = _right(plan, data)
-    wrong = c != right if allowed is None else ~(np.abs(c.astype(np.float64) - right) <= allowed)
-    if not wrong.any():
-        return None
-    return described(wrong, c, right, (plan.spec.tile.rows, plan.spec.tile.n))
+    tile = (plan.spec.tile.rows, plan.spec.tile.n)
+    return difference(c, right, tile=tile, atol=0 if allowed is None else allowed)
 
 
 def wanted(plan: Plan, data: Data) -> np.ndarray:

@@ -33,7 +33,7 @@ def own_pdi(text: str) -> bytes:
     return image(configuration(device, program_of), ".pdi", bare=True)
 
 
-def fault(member: Member, seed: int, booted: bool) -> str | None:
+def fault(member: Member, seed: int, booted: bool) -> str:
     """What is wrong with a member's results under an adversarial schedule, from its text or `booted` from its PDI."""
     plan, problem, options = member.plan, member.problem, SCHEDULES[booted]
     data, text = random_data(plan, problem, seed), render(plan, [problem])

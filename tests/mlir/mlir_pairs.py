@@ -44,6 +44,21 @@ def steps(text: str) -> Callable[[int], str]:
     return lambda value: sequence(text.replace("N", str(value)))
 
 
+def clauses(parameters: str, tile: str = "m", elements: int = 64, element: str = "i32") -> Callable[[int], str]:
+    """A BD in the form of 1.4 whose `N` is the value."""
+    return dims(f" {parameters})", tile, elements, element)
+
+
+def placed(column: str, row: str, name: str = "npu2") -> Callable[[int], str]:
+    return lambda n: f"aie.device({name}) {{ aie.tile({column.replace('N', str(n))}, {row.replace('N', str(n))}) }}"
+
+
+def switch(line: str) -> Callable[[int], str]:
+    """A setting in the switch of a core."""
+    amsel = "%a = aie.amsel<1> (1)\naie.masterset(South : 0, %a)\n"
+    return lambda n: device(f"aie.switchbox(%c) {{\n{amsel}{line.replace('N', str(n))}\n}}")
+
+
 def flow(number: int) -> str:
     return device(f"aie.packet_flow({number}) {{ aie.packet_source<%m, DMA : 0> aie.packet_dest<%c, DMA : 0> }}")
 
@@ -70,6 +85,17 @@ def locked(column: int, row: int) -> Callable[[int], str]:
         f"aie.device(npu2) {{\n%c = aie.tile({column}, {row})\naie.core(%c) {{\n%n = arith.constant {number} : index\n"
         "aie.use_lock(%n, Release, 1)\naie.end\n}\n}"
     )
+
+
+BYTES = "memref<64xi8>"
+
+
+def regions(count: int, transfer: str, more: str = "", amount: str = "1") -> str:
+    """The DMA of a core in its region form."""
+    block = f"{{ aie.use_lock(%l, Acquire, {amount})\n{transfer}\naie.use_lock(%l, Release, {amount}) }}"
+    starts = "\n".join(f"aie.dma(S2MM, {number}){more} [{block}]" for number in range(count))
+    parts = f"%b = aie.buffer(%c) : {BYTES}\n%l = aie.lock(%c)\n%n = arith.constant 1 : i32\n"
+    return device(f"{parts}aie.mem(%c) {{\n{starts}\naie.end\n}}")
 
 
 ID, TYPE = "pkt_id = N", "pkt_type = N"
@@ -174,4 +200,66 @@ PAIRS = {
     "burst of a transfer on npu1": Pair(
         lambda n: memcpy("1,1,1,4", "0,0,0,1", rest=", burst_length = N : i64")(n).replace("npu2", "npu1"),
         (0, 64, 256), (512,), "the device has 64, 128, 256 bytes (0: longest)"),
+    "column of npu1": Pair(placed("N", "0", "npu1"), (0, 3), (-1, 4), "is outside npu1, which has columns 0 to 3"),
+    "column of npu2": Pair(placed("N", "5"), (0, 7), (-1, 8), "is outside npu2, which has columns 0 to 7"),
+    "row of npu1": Pair(placed("3", "N", "npu1"), (0, 5), (-1, 6), "is outside npu1"),
+    "row of npu2": Pair(placed("7", "N"), (0, 5), (-1, 6), "is outside npu2"),
+    "modern inner size of i8": Pair(
+        clauses("offset = 0 len = 4 sizes = [N] strides = [1]", elements=9999, element="i8"), (4, 4092, 4095), (4096,),
+        "a memtile's BD holds sizes up to 1023 words"),
+    "modern middle size of i8": Pair(
+        clauses("offset = 0 len = 4 sizes = [1, N, 4] strides = [4, 4, 1]", "c", 9999, "i8"), (1, 255), (256,),
+        "a core's BD holds sizes up to 255 words"),
+    "modern outer size of a core": Pair(
+        clauses("offset = 0 len = 4 sizes = [N, 1, 1] strides = [1, 1, 1]", "c", 999), (1, 255), (256,),
+        "a core's BD holds sizes up to 255 words"),
+    "modern outer size of a memtile": Pair(
+        clauses("offset = 0 len = 4 sizes = [N, 1, 1, 1] strides = [1, 1, 1, 1]", elements=9999), (1, 1023), (1024,),
+        "a memtile's BD holds sizes up to 1023 words"),
+    "modern stride of i8": Pair(
+        clauses("offset = 0 len = 4 sizes = [2, 4] strides = [N, 1]", "c", 65536, "i8"), (4, 32768), (32772,),
+        "a core's BD holds strides up to 8192 words"),
+    "modern stride of i16": Pair(
+        clauses("offset = 0 len = 4 sizes = [2, 4] strides = [N, 1]", "c", 65536, "i16"), (2, 6), (1, 3),
+        "are no whole number of words"),
+    "modern length of a memtile": Pair(
+        clauses("offset = 0 len = N", elements=200000), (0, 131071), (131072,), "a memtile's BD holds at most 131071"),
+    "modern offset": Pair(clauses("offset = N len = 4"), (0, 60), (61,), "reaches element 64, but the buffer has 64"),
+    "offset of i16": Pair(
+        lambda n: bd(f", {n}, 4)", buffer="memref<64xi16>").replace("(%m) :", "(%m) {address = 2 : i32} :"), (1, 3),
+        (0, 2), "which is no multiple of 4"),
+    "paddings of a BD": Pair(
+        lambda n: bd(f", 0, 64, [<size = 2, stride = 8>, <size = 8, stride = 1>], "
+                     f"[{', '.join(['<const_pad_before = 0, const_pad_after = 0>'] * n)}])"), (2,), (0, 1, 3),
+        "dimensions but walks 2; give one padding per dimension"),
+    "outer padding of i16": Pair(
+        lambda n: bd(f", 0, 64, [<size = 2, stride = 8>, <size = 8, stride = 1>], [<const_pad_before = {n}, "
+                     "const_pad_after = 0>, <const_pad_before = 0, const_pad_after = 2>])", buffer="memref<64xi16>"),
+        (0, 1, 3), (5,), "hold at least 70 elements, more than its length 64"),
+    "pad value of a core": Pair(
+        lambda n: bd(" offset = 0 len = 4)", "c").replace("^end)\n", f"^end) {{pad_value = {n} : i32}}\n"), (0,),
+        (1, -1), "only a memtile's MM2S channels pad"),
+    "length in a region": Pair(
+        lambda n: regions(1, f"aie.dma_bd(%b : memref<64xi8>, 0, {n})"), (4, 64), (3, 5), "must be a multiple of 4"),
+    "BDs in a region": Pair(
+        lambda n: regions(1, "\n".join([f"aie.dma_bd(%b : {BYTES})"] * n)), (1,), (0, 2), "exactly one aie.dma_b"),
+    "channels of regions": Pair(
+        lambda n: regions(n, f"aie.dma_bd(%b : {BYTES})"), (1, 2), (3,), "uses 3 S2MM channels, but core (0, 2) has 2"),
+    "region's pad value": Pair(
+        lambda n: regions(1, f"aie.dma_bd(%b : {BYTES})", f" {{pad_value = {n} : i32}}", "%n"), (0,), (3,),
+        "only a memtile's MM2S channels pad"),
+    "arbiter": Pair(switch("%d = aie.amsel<N> (3)"), (0, 7), (-1, 8), "a switch has arbiters 0 to 7 with msels 0 to 3"),
+    "msel": Pair(switch("%d = aie.amsel<7> (N)"), (0, 3), (-1, 4), "a switch has arbiters 0 to 7 with msels 0 to 3"),
+    "mask of a rule": Pair(
+        switch("aie.packet_rules(DMA : 0) { aie.rule(N, 0, %a) }"), (0, 31), (-1, 32), "is outside 0 to 31"),
+    "value of a rule": Pair(
+        switch("aie.packet_rules(DMA : 0) { aie.rule(31, N, %a) }"), (0, 31), (-1, 32), "is outside 0 to 31"),
+    "rules of a slave": Pair(
+        lambda n: switch(f"aie.packet_rules(DMA : 0) {{ {'aie.rule(31, 1, %a) ' * n} }}")(n), (0, 4), (5,),
+        "5 rules; a slave port has 4"),
+    "slave": Pair(switch("aie.connect<DMA : N, South : 1>"), (0, 1), (-1, 2), "has slave ports DMA : 0 to 1, not"),
+    "master": Pair(switch("aie.connect<DMA : 0, East : N>"), (0, 3), (-1, 4), "has master ports East : 0 to 3, not"),
+    "linear transfer": Pair(memcpy("N,1,1,2048", "2048,0,0,1"), (1, 64), (65,), "the outermost size is 65"),
+    "stride of a long row": Pair(memcpy("1,1,1,2048", "0,0,0,N"), (1,), (2,), "innermost size is 2048 words"),
+    "third stride of a long row": Pair(memcpy("1,1,1,2048", "0,N,0,1"), (0,), (1,), "innermost size is 2048 words"),
 }  # fmt: skip

@@ -78,7 +78,8 @@ def test_tasks_that_are_queued_start_without_a_gap():
     assert report.cycles == pytest.approx(13 + 4 * 32)
 
 
-def test_a_core_takes_a_word_of_32_bits_a_cycle_from_its_stream_port():
+@pytest.mark.parametrize("width", [4, 2])
+def test_a_core_takes_a_word_of_32_bits_a_cycle_from_its_stream_port(width):
     words = 24
     values = ", ".join(map(str, range(words)))
     text = f"""module {{ aie.device(npu2) {{
@@ -101,10 +102,11 @@ def test_a_core_takes_a_word_of_32_bits_a_cycle_from_its_stream_port():
         aie.end
       }}
     }} }}"""
-    report = timed(text, timing=TimingOptions(FREE))
+    timing = replace(FREE, control_bytes_per_cycle=width, bd_change_cycles=9)  # of BDs, which a core has none of
+    report = timed(text, timing=TimingOptions(timing))
     first_piece = 16  # what the port's buffer holds moves as a whole; the first four words of it are then in place
-    assert report.cycles == pytest.approx(first_piece + words - 4)
-    assert report.cores[0].busy["transfer"] == pytest.approx(words)
+    assert report.cycles == pytest.approx(first_piece + (words - 4) * 4 / width)
+    assert report.cores[0].busy["transfer"] == pytest.approx(words * 4 / width)
 
 
 def test_a_cascade_passes_values_and_holds_four():

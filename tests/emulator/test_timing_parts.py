@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from bdforge.emulator.timed.control import operation_ns
 from bdforge.emulator.timed.links import Links
 from bdforge.emulator.timed.locks import Locks
 from bdforge.emulator.timed.report import DramTime, PartyTime, TimingReport
 from bdforge.emulator.timed.runner import Clock
+from bdforge.emulator.timed.tasks import Tasks
 from support.timed_designs import FREE
 
 
@@ -21,6 +23,40 @@ def test_a_way_crosses_every_switch_of_columns_and_rows(start: tuple, end: tuple
     links: Any = SimpleNamespace(_timing=replace(FREE, switch_cycles=4, switch_local_cycles=3))
     source, sink = (SimpleNamespace(party=SimpleNamespace(place=place)) for place in (start, end))
     assert Links._delay(links, source, sink) == cycles  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "direction", "first", "cycles"),
+    [
+        ("shim", "MM2S", True, 2 * 1000), ("shim", "MM2S", False, 2 * 300), ("shim", "S2MM", True, 2 * 900),
+        ("shim", "S2MM", False, 2 * 50), ("memtile", "MM2S", True, 13), ("memtile", "S2MM", False, 13),
+        ("core", "S2MM", True, 13),
+    ],
+)  # fmt: skip
+def test_a_task_begins_a_latency_after_its_push(kind: str, direction: str, first: bool, cycles: int):
+    timing = replace(
+        FREE, array_hz=2e9, task_start_cycles=13, shim_mm2s_first_ns=1000, shim_mm2s_later_ns=300,
+        shim_s2mm_first_ns=900, shim_s2mm_later_ns=50,
+    )  # fmt: skip
+    tasks, party = SimpleNamespace(_timing=timing), SimpleNamespace(tile_kind=kind, direction=direction)
+    runner: Any = SimpleNamespace(party=party)
+    assert Tasks._latency(tasks, runner, first=first) == pytest.approx(cycles)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "ns"),
+    [
+        ("Write", 1, 40), ("MaskWrite", 1, 100), ("BlockWrite", 8, 100), ("BlockWrite", 1, 40 + 60 / 8),
+        ("BlockWrite", 16, 40 + 120), ("Patch", 1, 250 - 100 - 40), ("LoadPdi", 1, 5000), ("Sync", 1, 0),
+        ("MaskPoll", 1, 0), ("Noop", 1, 0),
+    ],
+)  # fmt: skip
+def test_an_operation_of_the_controller_takes_its_time(kind: str, words: int, ns: float):
+    timing = replace(
+        FREE, controller_write_ns=40, controller_bd_ns=100, controller_transfer_ns=250, reconfiguration_ns=5000
+    )
+    assert operation_ns(timing, kind, words) == pytest.approx(ns)
+    assert operation_ns(replace(timing, controller_transfer_ns=99), "Patch", 1) == 0
 
 
 class Core:

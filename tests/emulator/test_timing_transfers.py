@@ -41,6 +41,17 @@ def test_a_single_buffer_fills_and_empties_in_turn():
     assert through_memtile(FREE, runs=5).cycles == pytest.approx(5 * 2 * TRANSFER)
 
 
+def test_a_channel_changes_its_bd_between_transfers():
+    """Four times each of the memtile's two channels; those of shims run one BD each."""
+    report = through_memtile(replace(FREE, bd_change_cycles=9), runs=5)
+    assert report.cycles == pytest.approx(5 * 2 * TRANSFER + 4 * 2 * 9)
+    changes = {channel.name: channel.stalled.get("BD change", 0) for channel in report.channels}
+    assert {name: cycles for name, cycles in changes.items() if cycles} == {
+        "memtile (0, 1) S2MM 0": 4 * 9,
+        "memtile (0, 1) MM2S 0": 4 * 9,
+    }
+
+
 def test_latencies_add_up():
     timing = replace(
         FREE, switch_cycles=4, switch_local_cycles=3, memtile_turn_cycles=13, shim_mm2s_first_ns=1000, dispatch_ns=500,

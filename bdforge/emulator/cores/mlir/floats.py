@@ -74,6 +74,16 @@ def _signed_zero(value: float) -> tuple[float, float]:
     return value, math.copysign(1, value)
 
 
+def _maxima(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """`maximum` of lanes; numpy leaves open which of two zeros it takes."""
+    return np.where(a == b, np.where(np.signbit(a), b, a), np.maximum(a, b))
+
+
+def _minima(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """`minimum` of lanes."""
+    return np.where(a == b, np.where(np.signbit(a), a, b), np.minimum(a, b))
+
+
 def larger_number(a: float, b: float) -> float:
     """The larger; the other one if one is NaN."""
     if math.isnan(a) or math.isnan(b):
@@ -89,8 +99,8 @@ def smaller_number(a: float, b: float) -> float:
 
 
 _SIMPLE = {"addf": ("+", np.add), "subf": ("-", np.subtract), "mulf": ("*", np.multiply)}
-_CALLED: dict[str, tuple[Callable[[float, float], float], np.ufunc]] = {
-    "divf": (_divide, np.divide), "maximumf": (maximum, np.maximum), "minimumf": (minimum, np.minimum),
+_CALLED: dict[str, tuple[Callable[[float, float], float], Callable[..., np.ndarray]]] = {
+    "divf": (_divide, np.divide), "maximumf": (maximum, _maxima), "minimumf": (minimum, _minima),
     "maxnumf": (larger_number, np.fmax), "minnumf": (smaller_number, np.fmin),
 }  # fmt: skip
 

@@ -91,6 +91,9 @@ def test_known_blocks():
     assert list(encode(values)[0]) == [127, 64, 192, 32, 0, 0, 0, 0, 0]
     assert list(encode(np.full(8, 127.75, np.float32))[0]) == [134, *[64] * 8]  # +128 leaves for the next exponent
     assert list(encode(np.full(8, -127.75, np.float32))[0]) == [133, *[128] * 8]  # -128 stays
+    last = np.full(8, 127.75 * 2.0**120, np.float32)  # of the last exponent but one
+    assert list(encode(last)[0]) == [254, *[64] * 8]
+    assert list(encode(-last)[0]) == [253, *[128] * 8]
     largest = np.finfo(np.float32).max  # there is no further exponent
     assert list(encode(np.array([largest, -largest] * 4))[0]) == [254, *[127, 129] * 4]
     assert not encode(np.full(8, np.float32(1e-39))).any()  # subnormal

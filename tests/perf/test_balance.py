@@ -1,20 +1,25 @@
 """The walk to a balanced design: its numbers by hand, and where it ends beside published balanced designs."""
 
+import numpy as np
 import pytest
 
 from bdforge.devices import device_named
 from bdforge.devices.timing import timing_of
 from bdforge.operators.gemm import Problem
-from bdforge.perf.tune.balance import FIXED, balance
-from bdforge.perf.tune.space import search_space
+from bdforge.perf.errors import PerfError
+from bdforge.perf.kernels.rates import KernelCycles
+from bdforge.perf.tune import balance as module
+from bdforge.perf.tune.balance import FIXED, Tile, balance
+from bdforge.perf.tune.space import Candidates, search_space
+
+SPACE = search_space(device_named("phoenix"), "bf16,bf16,bf16", 4032, b_layouts=("column",), fixed=FIXED)
 
 PROBLEM = Problem(4224, 4032, 4224)
 
 
 @pytest.fixture(scope="module")
 def walk():
-    space = search_space(device_named("phoenix"), "bf16,bf16,bf16", PROBLEM.K, b_layouts=("column",), fixed=FIXED)
-    return balance(space, "fitted", PROBLEM)
+    return balance(SPACE, "fitted", PROBLEM)
 
 
 def test_tiles_are_ranked_by_macs_per_cycle_and_streams_keep_up(walk):
@@ -55,3 +60,27 @@ def test_the_balanced_m_reaches_the_ridge(walk):
     macs = PROBLEM.macs
     moved = 2 * macs / (4 * first.n) + 2 * macs / (4 * walk.balanced_m) + 2 * PROBLEM.M * PROBLEM.N
     assert 2 * macs / moved == pytest.approx(walk.ridge)
+
+
+def test_a_stream_may_take_as_long_as_its_kernel_but_no_longer(monkeypatch):
+    """A of 64 x 64 bf16 takes 64 * 64 * 2 / 4 = 2048 cycles."""
+    cycles = np.array([2047.0, 2048.0, 2049.0])
+    monkeypatch.setattr(module, "kernel_of", lambda case, basis: KernelCycles(cycles, "made up"))
+    three = Candidates.of([(64, 64, 64, 64, 1, 2, 1, 1, 2)] * 3)
+    assert [tile.kernel_cycles for tile in module._timed(SPACE, "fitted", PROBLEM, three)] == [2048.0, 2049.0]
+
+
+def tile(cycles: float, compute_us: float, memory_us: float) -> Tile:
+    return Tile(4, 8, 4, cycles, 1.0, compute_us, memory_us, 1.0)
+
+
+def test_only_shorter_times_are_steps_and_of_equal_rates_the_shorter_time_comes_first(monkeypatch):
+    longer, first, equal, last = tile(10, 1, 9), tile(10, 1, 8), tile(20, 8, 2), tile(30, 7, 7)
+    monkeypatch.setattr(module, "_tiles", lambda *_: [last, equal, longer, first])
+    found = balance(SPACE, "fitted", PROBLEM)
+    assert found.ranked == (first, longer, equal, last)
+    assert found.steps == (first, last), "a tile that takes as long as the step before is none"
+    assert [each.bound for each in found.ranked] == ["memory", "memory", "compute", "compute"]
+    monkeypatch.setattr(module, "_tiles", lambda *_: [])
+    with pytest.raises(PerfError, match="no tile of these types and layouts fits a core and computes as long as"):
+        balance(SPACE, "fitted", PROBLEM)

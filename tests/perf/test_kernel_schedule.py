@@ -169,6 +169,18 @@ def test_shallow_tiles_are_bound_by_overhead():
     assert kernel_cost("mm_i8_i8_i32", 64, 8, 64, generation=AIE2P).bound == "overhead"
 
 
+@pytest.mark.parametrize(("symbol", "inside"), [("mm_i8_i8_i32", "slot vec"), ("unscale_i32", "slot lda+st")])
+def test_a_call_whose_half_lies_outside_its_loops_is_bound_by_overhead(symbol: str, inside: str):
+    plain = kernel_cost(symbol, 64, 64, 64, generation=AIE2P)
+    loops = plain.blocks * plain.trips * plain.interval
+    around = 2 * loops - plain.cycles
+    told = {
+        cycles: kernel_cost(symbol, 64, 64, 64, generation=AIE2P, call_cycles=cycles).bound
+        for cycles in (around - 1, around)
+    }
+    assert told == {around - 1: inside, around: "overhead"}, f"{loops} cycles lie in loops"
+
+
 def test_every_kernel_that_plans_know_has_a_loop():
     for (generation, *_), kernel in KERNELS.items():
         known = known_kernels({"AIE2": AIE2, "AIE2P": AIE2P}[generation])

@@ -1,8 +1,11 @@
 """The roofline from one point to a thousand: letters for few, groups for many, and never a legend of hundreds."""
 
+from typing import Any
+
 import pytest
 
-from bdforge.perf.plots.roofline import Point, roofline
+from bdforge.devices.timing import timing_of
+from bdforge.perf.plots.roofline import Point, roofline, roofs
 
 
 @pytest.mark.parametrize(("count", "letters"), [(1, True), (12, True), (13, False), (420, False), (1000, False)])
@@ -30,3 +33,46 @@ def test_groups_are_counted_beyond_ten():
     told = [text.get_text() for text in legend.get_texts()]
     assert len(told) == 1 + 10
     assert told[-1] == "and 31 more"
+
+
+@pytest.mark.parametrize(("count", "bars", "area", "alpha"), [(60, 60, 44, 1.0), (61, 0, 12, 0.4)])
+def test_modelled_points_show_their_range_until_they_are_a_crowd(count, bars, area, alpha):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'bdforge[plot]'")
+    points = [Point("modelled", "", 10 + i, 8.4 + i) for i in range(count)]
+    others = [Point("emulated", "", 500, 1), Point("published", "", 600, 1)]
+    axes: Any = roofline("strix_halo", "int8", "int8", [*others, *points]).axes[0]
+    drawn = {line.get_xdata()[0]: list(line.get_ydata()) for line in axes.lines if line.get_zorder() == 2}
+    assert len(drawn) == bars
+    if bars:  # what four in five measurements take of the modelled time, 0.84 to 1.19, as TOPS
+        assert drawn[10] == pytest.approx([8.4 / 1.19, 8.4 / 0.84])
+        assert drawn[11] == pytest.approx([9.4 / 1.19, 9.4 / 0.84])
+    (marks,) = (one for one in axes.collections if one.get_label() == f"modelled ({count})")
+    assert (marks.get_sizes()[0], marks.get_alpha()) == (area, alpha)
+    assert [(one.get_label(), one.get_sizes()[0]) for one in axes.collections if one is not marks] == [
+        ("published, any types on this kind of array (1)", 44), ("emulated (1)", 44),
+    ]  # fmt: skip
+
+
+def test_the_roof_is_bandwidth_up_to_the_ridge_and_the_cores_peak_from_there():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'bdforge[plot]'")
+    peak, gb_s = roofs("strix_halo", "int8", "int8")
+    figure = roofline("strix_halo", "int8", "int8", [Point("emulated", "", 2 * peak * 1e3 / gb_s, peak / 100)])
+    axes: Any = figure.axes[0]
+    roof, ridge, *_ = axes.lines
+    at = peak * 1e3 / gb_s
+    assert list(roof.get_xdata()) == pytest.approx([at / 3, at, 6 * at])
+    assert list(roof.get_ydata()) == pytest.approx([peak / 3, peak, peak])
+    assert list(ridge.get_xdata()) == pytest.approx([at, at])
+    assert axes.get_ylim() == pytest.approx((peak / 200, 1.9 * peak))
+
+
+def test_the_roof_is_what_is_read_not_what_is_copied():
+    """Read bandwidth of the timing table, and letters from the slowest point up."""
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'bdforge[plot]'")
+    points = [Point("modelled", "fast", 50, 9.0), Point("emulated", "slow", 40, 3.0), Point("published", "their", 9, 1)]
+    axes: Any = roofline("phoenix", "int8", "int8", points).axes[0]
+    letters = {text.get_text(): text.xy for text in axes.texts if len(text.get_text()) == 1}
+    assert letters == {"a": (40, 3.0), "b": (50, 9.0)}
+    told = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert told[-2:] == ["a: slow", "b: fast"]
+    assert f"DRAM: {timing_of('phoenix').dram_read_gb_s:.1f} GB/s" in {text.get_text() for text in axes.texts}

@@ -1,6 +1,7 @@
 """The tuner's legality against `plan_gemm`, and what the search space holds."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ CASES = [
     ("phoenix", "i8,i2,i32", "row", "row"),
     ("phoenix", "bf16,bf16,bf16", "row", "column"),
 ]
-DRAWS = 40
+DRAWS = 12
 
 
 def drawn(space: SearchSpace, rng: random.Random) -> tuple[int, ...]:
@@ -47,11 +48,11 @@ def can_be_planned(space: SearchSpace, candidates: Candidates, index: int) -> bo
     return True
 
 
-@pytest.mark.parametrize("draws", [DRAWS, pytest.param(10 * DRAWS, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("draws", [DRAWS, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("device", "types", "a", "c"), CASES)
 def test_tuner_and_plan_agree_on_every_random_candidate(device, types, a, c, draws):
     space = search_space(device_named(device), types, 4096, a_layout=a, c_layout=c)
-    rng = random.Random(f"{device} {types} 1")
+    rng = random.Random(f"{device} {types} 7")
     candidates = Candidates.of([drawn(space, rng) for _ in range(draws)])
     judged = legal(space, candidates)
     for index in range(draws):
@@ -63,7 +64,7 @@ def test_tuner_and_plan_agree_on_every_random_candidate(device, types, a, c, dra
     "types", ["i8,i2,i32", *(pytest.param(t, marks=pytest.mark.slow) for t in ("i8,i8,i32", "bf16,bfp16,bfp16"))]
 )
 def test_tuner_and_plan_agree_where_b_stays(types):
-    draws = 17 if types == "i8,i2,i32" else DRAWS
+    draws = DRAWS if types == "i8,i2,i32" else 40
     space = search_space(device_named("strix_halo"), types, 4096, residency="b")
     rng = random.Random(types)
     candidates = Candidates.of([drawn(space, rng) for _ in range(draws)])
@@ -86,6 +87,58 @@ def test_tuner_and_plan_agree_on_the_candidates_of_the_search(device, types, a, 
         some = candidates[np.sort(rng.choice(len(candidates), min(8, len(candidates)), replace=False))]
         for index, verdict in enumerate(legal(space, some)):
             assert verdict == can_be_planned(space, some, index), some.row(index)
+
+
+I8, I16, I2, BF16 = (types.split() for types in ("i8 i8 i8", "i8 i8 i16", "i8 i2 i32", "bf16 bf16 bf16"))
+ODD, EVEN, SIZE = (
+    "26 BDs for channels that share BD 24 to 47",
+    "26 BDs for channels that share BD 0 to 23",
+    "512 that aie",
+)
+ENDS = [  # device, types, layouts of A and C, residency; a candidate, the field that goes on, what is beyond, why
+    ("strix_halo", I8, "row row", "none", (16, 16, 16, 144, 1, 2, 1, 1, 0), "k_mt", 160, ODD),
+    ("strix_halo", I8, "row row", "none", (16, 16, 16, 160, 1, 1, 1, 1, 0), "k_mt", 176, ODD),
+    ("strix_halo", I8, "row row", "none", (16, 16, 16, 64, 1, 2, 1, 2, 0), "k_mt", 80, ODD),
+    ("strix_halo", I8, "row row", "none", (16, 16, 16, 80, 1, 1, 1, 2, 0), "k_mt", 96, "28 BDs for channels"),
+    *(("strix_halo", I8, "row row", "none", (16, 16, 16, last, 1, c, 1, 1, b), "k_mt", last + 16, EVEN)
+      for b in (1, 2) for c, last in ((1, 128), (2, 80))),
+    ("strix_halo", I2, "row row", "b", (16, 64, 32, 512, 1, 1, 1, 1, 0), "k_mt", 576, ODD),
+    ("strix_halo", I2, "row row", "b", (16, 64, 32, 128, 1, 2, 1, 2, 0), "k_mt", 192, ODD),
+    ("strix_halo", I8, "row row", "none", (4096, 8, 8, 8, 1, 1, 512, 1, 0), "m", 8192, "core .* bytes of 65536"),
+    ("strix_halo", I8, "column row", "none", (4096, 8, 8, 8, 1, 1, 64, 1, 0), "m", 4608, "MM2S 1 .*576 .*" + SIZE),
+    ("phoenix", I8, "row row", "none", (2048, 16, 8, 16, 1, 1, 8, 1, 0), "m", 2080, "MM2S 1 .*520 .*" + SIZE),
+    ("strix_halo", I8, "row column", "none", (4096, 8, 8, 8, 1, 1, 64, 2, 0), "m", 4608, "MM2S 2 .*576 .*" + SIZE),
+    ("phoenix", BF16, "column row", "none", (2048, 8, 8, 8, 1, 1, 8, 1, 0), "m", 2080, "MM2S 1 .*520 .*" + SIZE),
+    # Two slabs of A, two of B and eight tiles of C, or four, are 512 KiB to the last byte.
+    ("strix_halo", I8, "row row", "none", (336, 64, 64, 512, 1, 2, 2, 1, 0), "n", 72, "memtile .*bytes of 524288"),
+    ("strix_halo", I8, "row row", "none", (448, 64, 64, 320, 1, 2, 4, 1, 0), "k_mt", 384, "memtile .*bytes of 524288"),
+    ("strix_halo", I16, "row row", "none", (128, 256, 32, 1536, 1, 1, 2, 1, 1), "n", 40, "memtile .*bytes of 524288"),
+    ("phoenix", BF16, "row row", "none", (192, 80, 8, 640, 1, 1, 2, 1, 2), "m", 200, "memtile .*bytes of 524288"),
+    ("strix_halo", I2, "row row", "b", (64, 464, 32, 3712, 1, 1, 2, 1, 0), "m", 80, "room for . tiles .* takes 4"),
+    ("phoenix", I8, "row row", "none", (16, 16, 16, 16, 1, 1, 1, 1, 0), "a_shims", 2, "needs 8 columns for 4 rows"),
+    ("strix_halo", I8, "row row", "none", (48, 16, 16, 16, 1, 1, 2, 1, 0), "rho", 4, "tile.m = 48 .* multiple of 32"),
+    ("strix_halo", I8, "row row", "none", (32, 16, 16, 16, 1, 1, 4, 2, 0), "m", 48, "tile.m = 48 .* multiple of 32"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("device", "types", "layouts", "residency", "last", "field", "beyond", "why"), ENDS)
+def test_each_limit_takes_its_last_candidate_and_refuses_the_next(
+    device, types, layouts, residency, last, field, beyond, why
+):  # fmt: skip
+    a, c = layouts.split()
+    space = search_space(device_named(device), ",".join(types), 4096, a_layout=a, c_layout=c, residency=residency)
+    both = Candidates.of([last, tuple((dict(zip(FIELDS, last, strict=True)) | {field: beyond}).values())])
+    assert plan_gemm(space.spec(both, 0), space.device), "the mapping takes the last candidate"
+    with pytest.raises(SpecError, match=why):
+        plan_gemm(space.spec(both, 1), space.device)
+    assert legal(space, both).tolist() == [True, False], f"{field} = {both.row(0)} is the last, {beyond} is: {why}"
+
+
+def test_a_stack_that_ends_within_a_vector_is_no_design():
+    space = search_space(device_named("strix_halo"), "i8,i8,i8", 4096)
+    candidate = Candidates.of([(16, 16, 16, 16, 1, 1, 1, 1, 0)])
+    taken = {size: bool(legal(replace(space, stack_bytes=size), candidate)[0]) for size in (4096, 4064, 4097)}
+    assert taken == {4096: True, 4064: False, 4097: False}
 
 
 def test_search_holds_every_legal_tile_of_brute_force():

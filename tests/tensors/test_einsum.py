@@ -202,6 +202,28 @@ def test_intermediates_are_kept_in_the_order_that_needs_no_copies():
     assert copies(turned) > copies(arranged(turned, sizes, gemm)) == 0
 
 
+@pytest.mark.parametrize(
+    ("cheap", "kept"), [("", "abc"), ("abc", "abc"), ("bac", "bac"), ("cba", "cba"), ("cab", "abc"), ("bca", "abc")]
+)
+def test_intermediates_come_as_they_are_or_with_their_sums_last_or_first_in_the_order_of_the_reader(
+    monkeypatch, cheap: str, kept: str
+):
+    """Kept are b and a in the reader's order, summed is c. Of equals the one as it comes; both steps count."""
+    found = tree_of("abi,bic,cd->bad", [(0, 1), (0, 1)])
+    asked: list[str] = []
+
+    def cost(expression: str, sizes: object, gemm: object) -> int:
+        asked.append(expression)
+        first, second = expression.split("->")[1] == cheap, expression.startswith(f"{cheap},") and bool(cheap)
+        return 1 - first - second
+
+    monkeypatch.setattr("bdforge.tensors.tree._us", cost)
+    assert arranged(found, {}, None).labels[3] == kept  # type: ignore[arg-type]
+    assert set(asked) == {f"abi,bic->{order}" for order in ("abc", "bac", "cba")} | {
+        f"{order},cd->bad" if found.steps[1].x == 3 else f"cd,{order}->bad" for order in ("abc", "bac", "cba")
+    }
+
+
 def _own(tree, step, sizes):
     return {label: sizes[label] for label in sizes if label in tree.expression(step)}
 

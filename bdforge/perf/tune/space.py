@@ -14,8 +14,6 @@ import numpy as np
 
 from bdforge.design.placement import occupied
 from bdforge.devices import Device, TileKind
-from bdforge.devices.fits import fits
-from bdforge.devices.limits import GRANULE_BITS
 from bdforge.devices.types import TYPES, ElementType, type_named
 from bdforge.operators.gemm import GemmSpec, plan_gemm, spec_from
 from bdforge.operators.gemm.check import shims_found
@@ -235,17 +233,16 @@ def _tiles(space: SearchSpace, m: int) -> Iterator[tuple[np.ndarray, ...]]:
 
 
 def core_holds(space: SearchSpace, m: Any, k: Any, n: Any, c_buffers: Any, rho: Any) -> Any:
-    """Whether a core's memory holds a tile's buffers beside its stack, aligned for vectors and within a BD's length.
+    """Whether a core's memory holds a tile's buffers beside its stack, aligned for vectors; numbers or arrays.
 
-    Numbers or arrays.
+    None is longer than a BD then: A and B lie there twice, C beside them.
     """
     kernel, generation = space.kernel, space.device.generation
     a, b = buffer_bytes(m // rho * k, kernel.a), buffer_bytes(k * n, kernel.b)
     sums = buffer_bytes(m * n, kernel.accumulator)
     limits, align = generation.limits(TileKind.CORE), generation.vector_align_bytes
     held = occupied(space.stack_bytes, core_parts(a, b, sums, c_buffers)) <= limits.memory_bytes
-    aligned = (a % align == 0) & (b % align == 0) & (sums % align == 0)
-    return held & aligned & fits(limits, length=np.maximum(np.maximum(a, b), sums) * 8 // GRANULE_BITS)
+    return held & (a % align == 0) & (b % align == 0) & (sums % align == 0)
 
 
 def buffer_bytes(count: Any, type_: ElementType) -> Any:

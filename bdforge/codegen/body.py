@@ -15,7 +15,9 @@ from bdforge.codegen.constants import Constants, load
 from bdforge.codegen.errors import refused
 from bdforge.codegen.homes import Homes, check_type, constant_of, is_same
 from bdforge.devices.limits import CORE_OWN_MEMORY
-from bdforge.mlir.array_ops import BufferOp, CoreOp, EndOp, UseLockOp
+from bdforge.mlir.array_ops import CoreOp
+from bdforge.mlir.device_ops import EndOp
+from bdforge.mlir.memory_ops import BufferOp, UseLockOp
 from bdforge.mlir.places import location
 
 _POINTER = "p6"  # of loads and stores

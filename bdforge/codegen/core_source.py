@@ -12,7 +12,8 @@ from bdforge.codegen.schedule import scheduled
 from bdforge.codegen.symbols import reach
 from bdforge.isa import load
 from bdforge.mlir.allocate import Allocation
-from bdforge.mlir.array_ops import BufferOp, CoreOp, LockOp
+from bdforge.mlir.array_ops import CoreOp
+from bdforge.mlir.memory_ops import BufferOp, LockOp
 from bdforge.mlir.places import location
 
 

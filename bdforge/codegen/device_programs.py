@@ -12,7 +12,8 @@ from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.kernel import Kernel, callees
 from bdforge.codegen.symbols import core_symbols
 from bdforge.mlir.allocate import allocate
-from bdforge.mlir.array_ops import CoreOp, DeviceOp
+from bdforge.mlir.array_ops import CoreOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.mlir.places import take_places
 
 Tile = tuple[int, int]

@@ -2,7 +2,8 @@
 
 from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, CORE_OWN_MEMORY, TileKind
 from bdforge.mlir.allocate import Allocation, allocate
-from bdforge.mlir.array_ops import BufferOp, DeviceOp, LockOp
+from bdforge.mlir.device_ops import DeviceOp
+from bdforge.mlir.memory_ops import BufferOp, LockOp
 
 _OWN_WINDOW = len(CORE_LOCK_WINDOWS) - 1
 

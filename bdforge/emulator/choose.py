@@ -9,8 +9,8 @@ from xdsl.ir import Operation
 from bdforge.emulator.errors import ArgumentError, DesignError
 from bdforge.emulator.load import dtype_of
 from bdforge.emulator.strictness import Strictness
-from bdforge.mlir.array_ops import DeviceOp
 from bdforge.mlir.control_ops import ConfigureOp, NpuLoadPdiOp, RunOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 
 

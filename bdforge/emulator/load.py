@@ -31,8 +31,11 @@ from bdforge.lower.state import ArrayState, StateError
 from bdforge.messages import InputError
 from bdforge.mlir import dense, location
 from bdforge.mlir.allocate import buffer_bytes
-from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, LockOp, UseLockOp
-from bdforge.mlir.dma_ops import DmaBdOp, DmaProgramOp
+from bdforge.mlir.array_ops import CoreOp
+from bdforge.mlir.bd_ops import DmaBdOp
+from bdforge.mlir.device_ops import DeviceOp
+from bdforge.mlir.dma_ops import DmaProgramOp
+from bdforge.mlir.memory_ops import BufferOp, LockOp, UseLockOp
 from bdforge.routing import RoutingError, is_physical, route
 from bdforge.routing.nets import flow_cautions
 from bdforge.txn.operations import Operation

@@ -15,7 +15,7 @@ from bdforge.emulator.errors import DesignError
 from bdforge.emulator.reconfigure import Reconfiguration
 from bdforge.images.read import read_image
 from bdforge.mlir import parse
-from bdforge.mlir.array_ops import DeviceOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.txn import Operation, TxnError, decode
 
 

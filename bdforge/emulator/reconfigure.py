@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from bdforge.emulator.array import Array
 from bdforge.emulator.errors import DesignError
 from bdforge.emulator.load import Configuration
-from bdforge.mlir.array_ops import DeviceOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.txn.lower import lower
 from bdforge.txn.operations import LoadPdi, Operation

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from bdforge.devices import PortBundle
 from bdforge.devices.registers import CONTROLLER_ID_MASK, TILE_REGISTERS, address
 from bdforge.devices.switches import SHIM_TOKEN_MASTER
-from bdforge.mlir.array_ops import DeviceOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.routing import Port, is_physical
 from bdforge.routing.physical import Switches, switches_of
 from bdforge.txn.operations import DIRECTIONS, LoadPdi, MaskWrite, Operation, Sync, Write

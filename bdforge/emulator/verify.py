@@ -25,8 +25,11 @@ from bdforge.lower.static_dma import DmaProgramError, PlacedBd, placed_bds, stat
 from bdforge.lower.writer import Writer
 from bdforge.mlir import MlirError, location, parse
 from bdforge.mlir.allocate import Allocation, allocate
-from bdforge.mlir.array_ops import BufferOp, DeviceOp, FlowOp, LockOp, TileOp
-from bdforge.mlir.dma_ops import DmaBdOp, DmaProgramOp
+from bdforge.mlir.array_ops import FlowOp
+from bdforge.mlir.bd_ops import DmaBdOp
+from bdforge.mlir.device_ops import DeviceOp, TileOp
+from bdforge.mlir.dma_ops import DmaProgramOp
+from bdforge.mlir.memory_ops import BufferOp, LockOp
 from bdforge.mlir.places import error_at
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.mlir.stream_ops import PacketFlowOp

@@ -18,7 +18,8 @@ from bdforge.devices.switch_registers import (
     slave_offset,
 )
 from bdforge.lower.writer import Writer, place_of
-from bdforge.mlir.switch_ops import MastersetOp, PacketRulesOp, PortName, ShimMuxOp, SwitchboxOp
+from bdforge.mlir.fields import PortName
+from bdforge.mlir.switch_ops import MastersetOp, PacketRulesOp, ShimMuxOp, SwitchboxOp
 from bdforge.mlir.words import Bundle
 from bdforge.routing.physical import keeps_header
 from bdforge.txn.target import faults_of

@@ -23,7 +23,7 @@ from bdforge.mlir.control_ops import (
 )
 from bdforge.mlir.convert import convert as converted
 from bdforge.mlir.dense import numpy_of
-from bdforge.mlir.device_ops import DeviceOp, EndOp, TileOp, tile_of
+from bdforge.mlir.device_ops import DeviceOp, EndOp, TileOp
 from bdforge.mlir.dialects import AIE, AIEX, context
 from bdforge.mlir.dma_ops import BdChainOp, DmaOp, DmaProgramOp, DmaStartOp, MemOp, MemtileDmaOp, ShimDmaOp
 from bdforge.mlir.eras import Era, era_of
@@ -103,5 +103,4 @@ __all__ = [
     "RuntimeSequenceOp", "SetLockOp", "ShimDmaAllocationOp", "ShimDmaOp", "StartBdChainOp", "TaskOp", "TaskUserOp",
     "TileOp", "UseLockOp", "allocation_named", "bd_chain_from", "bd_of", "buffer_named", "constant_of", "context",
     "convert", "era_of", "error_at", "location", "numpy_of", "parse", "print_generic", "print_module", "sequence_named",
-    "tile_of",
 ]  # fmt: skip

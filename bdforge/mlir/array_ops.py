@@ -1,6 +1,6 @@
-"""Operations that describe the array: devices, tiles, buffers, locks, flows, cores."""
+"""Cores, flows, and names of the shims' channels."""
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import IndexType, IntegerAttr, SymbolNameConstraint, i1
@@ -8,11 +8,20 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, r
 from xdsl.traits import SymbolOpInterface
 
 from bdforge.devices.limits import DEFAULT_STACK_BYTES
-from bdforge.mlir.attributes import PacketInfo, PacketInfoAttr
-from bdforge.mlir.device_ops import DEFAULT_DEVICE, DeviceOp, EndOp, LogicalTileOp, TileOp, on_tile, tile_of
-from bdforge.mlir.fields import integer, optional_text, text, word
-from bdforge.mlir.memory_ops import BufferOp, ExternalBufferOp, LockOp, UseLockOp, parse_initial_value
-from bdforge.mlir.operation import OPTIONS, AieOperation, Bool, Int32, Int64
+from bdforge.mlir.attributes import PacketInfoAttr
+from bdforge.mlir.device_ops import NO_TILE, TileOp, on_tile
+from bdforge.mlir.fields import (
+    Field,
+    defined_by,
+    integer,
+    optional_data,
+    optional_text,
+    port_definitions,
+    read_port,
+    text,
+    word,
+)
+from bdforge.mlir.operation import OPTIONS, AieOperation, Bool, Int64
 from bdforge.mlir.words import WORD_DIRECTIVES, Bundle, Direction
 
 
@@ -49,35 +58,30 @@ class Endpoint(NamedTuple):
     channel: int
 
 
+def endpoint(operand: str, prefix: str) -> Endpoint:
+    """The tile of an operand, and its port of properties `<prefix>bundle` and `<prefix>channel`."""
+
+    def read(op: AieOperation, _: str) -> Endpoint:
+        return Endpoint(defined_by(getattr(op, operand), TileOp, NO_TILE), *read_port(op, prefix))
+
+    return cast(Endpoint, Field(lambda _: {operand: operand_def(IndexType), **port_definitions(prefix)}, read))
+
+
 @irdl_op_definition
 class FlowOp(AieOperation):
     """A circuit through the stream switches; several with one source are a broadcast."""
 
     name = "aie.flow"
-    source_value = operand_def(IndexType)
-    dest_value = operand_def(IndexType)
-    source_bundle = prop_def(Int32)
-    source_channel = prop_def(Int32)
-    dest_bundle = prop_def(Int32)
-    dest_channel = prop_def(Int32)
+    source = endpoint("source_value", "source_")
+    """Where words enter."""
+    destination = endpoint("dest_value", "dest_")
+    """Where words leave."""
     custom_directives = WORD_DIRECTIVES
     assembly_format = (
         "`(` $source_value `,` custom<BundleWord>($source_bundle) `:` $source_channel `,` "
         "$dest_value `,` custom<BundleWord>($dest_bundle) `:` $dest_channel `)` attr-dict"
     )
     irdl_options = OPTIONS
-
-    @property
-    def source(self) -> Endpoint:
-        """Where words enter."""
-        bundle = Bundle.from_code(self.number("source_bundle"))
-        return Endpoint(tile_of(self.source_value), bundle, self.number("source_channel"))
-
-    @property
-    def destination(self) -> Endpoint:
-        """Where words leave."""
-        bundle = Bundle.from_code(self.number("dest_bundle"))
-        return Endpoint(tile_of(self.dest_value), bundle, self.number("dest_channel"))
 
 
 @irdl_op_definition
@@ -94,7 +98,8 @@ class ShimDmaAllocationOp(AieOperation):
     channel = integer(Int64, "channel_index")
     """Channel of that direction."""
     plio = prop_def(Bool, default_value=IntegerAttr(0, i1))
-    packet_attr = opt_prop_def(PacketInfoAttr, prop_name="packet")
+    packet = optional_data(PacketInfoAttr)
+    """Packet header of its transfers, if any."""
     traits = traits_def(SymbolOpInterface())
     custom_directives = WORD_DIRECTIVES
     assembly_format = (
@@ -102,15 +107,3 @@ class ShimDmaAllocationOp(AieOperation):
         "(`,` $packet^)? `)` attr-dict"
     )
     irdl_options = OPTIONS
-
-    @property
-    def packet(self) -> PacketInfo | None:
-        """Packet header of its transfers, if any."""
-        attribute = self.properties.get("packet")
-        return attribute.data if isinstance(attribute, PacketInfoAttr) else None
-
-
-__all__ = [
-    "DEFAULT_DEVICE", "BufferOp", "CoreOp", "DeviceOp", "EndOp", "Endpoint", "ExternalBufferOp", "FlowOp", "LockOp",
-    "LogicalTileOp", "ShimDmaAllocationOp", "TileOp", "UseLockOp", "parse_initial_value", "tile_of",
-]  # fmt: skip

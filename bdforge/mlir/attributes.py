@@ -1,7 +1,7 @@
 """Attributes and types of the aie and aiex dialects."""
 
-from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, NamedTuple, TypeVar, cast
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Data, OpaqueSyntaxAttribute, ParametrizedAttribute, TypeAttribute
@@ -45,19 +45,50 @@ class BdIteration(NamedTuple):
 RecordT = TypeVar("RecordT", bound=tuple[int, ...])
 
 
-def parse_record(parser: AttrParser, fields: Sequence[str], defaults: dict[str, int] | None = None) -> list[int]:
-    """Values of `<name = integer, ...>` in the order of `fields`, however the text orders them."""
-    start = parser.pos
-    parser.parse_punctuation("<")
-    if parser._current_token.kind in (MLIRTokenKind.INTEGER_LIT, MLIRTokenKind.MINUS) and "stride" in fields:
-        parser.raise_error(LEGACY_DIMENSION, start)
-    values: dict[str, int] = {}
-    parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: _parse_field(parser, fields, values))
-    parser.parse_punctuation(">")
-    values = (defaults or {}) | values
-    if missing := [name for name in fields if name not in values]:
-        parser.raise_error(f"'{missing[0]} = ...' is missing", start)
-    return [values[name] for name in fields]
+class RecordAttr(Data[RecordT]):
+    """Base of attributes that are a record: `<name = integer, ...>`, however the text orders its fields."""
+
+    RECORD: ClassVar[Callable[..., tuple[int, ...]]]
+    FIELDS: ClassVar[tuple[str, ...]]
+    """Their names in the text, in the record's order."""
+    DEFAULTS: ClassVar[Mapping[str, int]] = {}
+    """Values of fields that the text may leave out."""
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> RecordT:
+        """Read `<name = integer, ...>`."""
+        start = parser.pos
+        parser.parse_punctuation("<")
+        if parser._current_token.kind in (MLIRTokenKind.INTEGER_LIT, MLIRTokenKind.MINUS) and "stride" in cls.FIELDS:
+            parser.raise_error(LEGACY_DIMENSION, start)
+        values: dict[str, int] = {}
+        parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: _parse_field(parser, cls.FIELDS, values))
+        parser.parse_punctuation(">")
+        values = {**cls.DEFAULTS, **values}
+        if missing := [name for name in cls.FIELDS if name not in values]:
+            parser.raise_error(f"'{missing[0]} = ...' is missing", start)
+        return cast(RecordT, cls.RECORD(*(values[name] for name in cls.FIELDS)))
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Write `<name = integer, ...>`."""
+        pairs = zip(self.FIELDS, self.data, strict=True)
+        printer.print_string(f"<{', '.join(f'{name} = {value}' for name, value in pairs)}>")
+
+
+class RecordsAttr(OpaqueSyntaxAttribute, Data[tuple[RecordT, ...]]):
+    """Base of attributes that are records in square brackets, outermost dimension first."""
+
+    OF: ClassVar[type[RecordAttr]]
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[RecordT, ...]:
+        """Read the list in square brackets."""
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: cls.OF.parse_parameter(parser)))
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Write the list in square brackets."""
+        with printer.in_square_brackets():
+            printer.print_list(self.data, lambda record: self.OF(record).print_parameter(printer))
 
 
 def _parse_field(parser: AttrParser, fields: Sequence[str], values: dict[str, int]) -> None:
@@ -71,115 +102,52 @@ def _parse_field(parser: AttrParser, fields: Sequence[str], values: dict[str, in
     values[name] = parser.parse_integer(allow_boolean=False)
 
 
-def print_record(printer: Printer, fields: Sequence[str], values: Sequence[int]) -> None:
-    """Write `<name = integer, ...>`."""
-    printer.print_string(f"<{', '.join(f'{name} = {value}' for name, value in zip(fields, values, strict=True))}>")
-
-
-_DIMENSION = ("size", "stride")
-_PADDING = ("const_pad_before", "const_pad_after")
-_PACKET = ("pkt_type", "pkt_id")
-_ITERATION = ("size", "stride", "current")
-
-
 @irdl_attr_definition
-class PacketInfoAttr(Data[PacketInfo]):
+class PacketInfoAttr(RecordAttr[PacketInfo]):
     """`#aie.packet_info<pkt_type = 0, pkt_id = 3>`."""
 
     name = "aie.packet_info"
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> PacketInfo:
-        """Read `<pkt_type = t, pkt_id = i>`."""
-        return PacketInfo(*parse_record(parser, _PACKET))
-
-    def print_parameter(self, printer: Printer) -> None:
-        """Write `<pkt_type = t, pkt_id = i>`."""
-        print_record(printer, _PACKET, self.data)
+    RECORD, FIELDS = PacketInfo, ("pkt_type", "pkt_id")
 
 
 @irdl_attr_definition
-class IterationAttr(Data[BdIteration]):
+class IterationAttr(RecordAttr[BdIteration]):
     """`#aie.bd_iteration<size = 4, stride = 1024, current = 0>`."""
 
     name = "aie.bd_iteration"
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> BdIteration:
-        """Read `<size = n, stride = t, current = c>`; `current` is 0 where it is left out."""
-        return BdIteration(*parse_record(parser, _ITERATION, {"current": 0}))
-
-    def print_parameter(self, printer: Printer) -> None:
-        """Write `<size = n, stride = t, current = c>`."""
-        print_record(printer, _ITERATION, self.data)
+    RECORD, FIELDS, DEFAULTS = BdIteration, ("size", "stride", "current"), {"current": 0}
 
 
 @irdl_attr_definition
-class DimensionAttr(Data[Dimension]):
+class DimensionAttr(RecordAttr[Dimension]):
     """`#aie.bd_dim_layout<size = 4, stride = 8>`."""
 
     name = "aie.bd_dim_layout"
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> Dimension:
-        """Read `<size = s, stride = t>`."""
-        return Dimension(*parse_record(parser, _DIMENSION))
-
-    def print_parameter(self, printer: Printer) -> None:
-        """Write `<size = s, stride = t>`."""
-        print_record(printer, _DIMENSION, self.data)
+    RECORD, FIELDS = Dimension, ("size", "stride")
 
 
 @irdl_attr_definition
-class PaddingAttr(Data[Padding]):
+class PaddingAttr(RecordAttr[Padding]):
     """`#aie.bd_pad_layout<const_pad_before = 1, const_pad_after = 0>`."""
 
     name = "aie.bd_pad_layout"
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> Padding:
-        """Read `<const_pad_before = p, const_pad_after = q>`."""
-        return Padding(*parse_record(parser, _PADDING))
-
-    def print_parameter(self, printer: Printer) -> None:
-        """Write `<const_pad_before = p, const_pad_after = q>`."""
-        print_record(printer, _PADDING, self.data)
+    RECORD, FIELDS = Padding, ("const_pad_before", "const_pad_after")
 
 
 @irdl_attr_definition
-class DimensionsAttr(OpaqueSyntaxAttribute, Data[tuple[Dimension, ...]]):
-    """`#aie<bd_dim_layout_array[<size = 4, stride = 8>, ...]>`, outermost first."""
+class DimensionsAttr(RecordsAttr[Dimension]):
+    """`#aie<bd_dim_layout_array[<size = 4, stride = 8>, ...]>`."""
 
     name = "aie.bd_dim_layout_array"
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> tuple[Dimension, ...]:
-        """Read the list in square brackets."""
-        read = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_record(parser, _DIMENSION))
-        return tuple(Dimension(*record) for record in read)
-
-    def print_parameter(self, printer: Printer) -> None:
-        """Write the list in square brackets."""
-        with printer.in_square_brackets():
-            printer.print_list(self.data, lambda record: print_record(printer, _DIMENSION, record))
+    OF = DimensionAttr
 
 
 @irdl_attr_definition
-class PaddingsAttr(OpaqueSyntaxAttribute, Data[tuple[Padding, ...]]):
-    """`#aie<bd_pad_layout_array[<const_pad_before = 1, const_pad_after = 0>, ...]>`, outermost first."""
+class PaddingsAttr(RecordsAttr[Padding]):
+    """`#aie<bd_pad_layout_array[<const_pad_before = 1, const_pad_after = 0>, ...]>`."""
 
     name = "aie.bd_pad_layout_array"
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> tuple[Padding, ...]:
-        """Read the list in square brackets."""
-        read = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_record(parser, _PADDING))
-        return tuple(Padding(*record) for record in read)
-
-    def print_parameter(self, printer: Printer) -> None:
-        """Write the list in square brackets."""
-        with printer.in_square_brackets():
-            printer.print_list(self.data, lambda record: print_record(printer, _PADDING, record))
+    OF = PaddingAttr
 
 
 @irdl_attr_definition

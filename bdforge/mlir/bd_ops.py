@@ -21,16 +21,13 @@ from xdsl.traits import IsTerminator
 
 from bdforge.mlir import bd_clauses
 from bdforge.mlir.attributes import (
-    BdIteration,
-    Dimension,
     DimensionsAttr,
     IterationAttr,
     PacketInfo,
     PacketInfoAttr,
-    Padding,
     PaddingsAttr,
 )
-from bdforge.mlir.fields import integer, optional_integer
+from bdforge.mlir.fields import integer, listed, optional_data, optional_integer
 from bdforge.mlir.memory_ops import BufferOp, ExternalBufferOp, UseLockOp
 from bdforge.mlir.operation import OPTIONS, AieOperation, Int32, modern, number, parse_attr_dict, print_attr_dict
 
@@ -75,9 +72,12 @@ class DmaBdOp(AieOperation):
     offset = integer(default=0)
     """First element; 0 by default."""
     length_attr = opt_prop_def(Int32, prop_name="len")
-    dimensions = opt_prop_def(DimensionsAttr)
-    pad_dimensions = opt_prop_def(PaddingsAttr)
-    pad_value_attr = opt_prop_def(Int32, prop_name="pad_value")
+    dims = listed(DimensionsAttr, "dimensions")
+    """(size, stride) in elements, outermost first; empty means linear."""
+    padding = listed(PaddingsAttr, "pad_dimensions")
+    """(before, after) in elements, outermost first; empty means none."""
+    pad_value = integer(default=0)
+    """Value of padding; 0 by default."""
     bd_id = optional_integer()
     """BD number, if fixed."""
     packet_attr = opt_prop_def(PacketInfoAttr, prop_name="packet")
@@ -85,8 +85,10 @@ class DmaBdOp(AieOperation):
     """Number of the next BD, if fixed."""
     burst_length = integer(default=0)
     """Bytes of a shim's bursts; 0 means the longest."""
-    iteration_attr = opt_prop_def(IterationAttr, prop_name="iteration")
-    axcache_attr = opt_prop_def(IntegerAttr, prop_name="axcache")
+    iteration = optional_data(IterationAttr)
+    """What each further execution of the BD adds, in elements, if given (from mlir-aie 1.4.2 on)."""
+    axcache = optional_integer(IntegerAttr)
+    """AXI cache code of a shim's transfers, if given."""
     static_offset = opt_prop_def(Int32)
     static_len = opt_prop_def(Int32)
     static_sizes = opt_prop_def(DenseArrayBase)
@@ -150,42 +152,13 @@ class DmaBdOp(AieOperation):
         return "len" in self.properties
 
     @property
-    def dims(self) -> list[Dimension]:
-        """(size, stride) in elements, outermost first; empty means linear."""
-        attribute = self.properties.get("dimensions")
-        return list(attribute.data) if isinstance(attribute, DimensionsAttr) else []
-
-    @property
-    def padding(self) -> list[Padding]:
-        """(before, after) in elements, outermost first; empty means none."""
-        attribute = self.properties.get("pad_dimensions")
-        return list(attribute.data) if isinstance(attribute, PaddingsAttr) else []
-
-    @property
-    def pad_value(self) -> int:
-        """Value of padding; 0 by default."""
-        return self.number("pad_value", 0)
-
-    @property
     def packet(self) -> PacketInfo | None:
         """Packet header, from the attribute or an aie.dma_bd_packet in the block."""
-        attribute = self.properties.get("packet")
-        if isinstance(attribute, PacketInfoAttr):
-            return attribute.data
+        if (packet := self.held("packet")) is not None:
+            return packet
         block = self.parent_block()
         headers = [] if block is None else [op.packet for op in block.ops if isinstance(op, DmaBdPacketOp)]
         return headers[0] if headers else None
-
-    @property
-    def iteration(self) -> BdIteration | None:
-        """What each further execution of the BD adds, in elements, if given (from mlir-aie 1.4.2 on)."""
-        attribute = self.properties.get("iteration")
-        return attribute.data if isinstance(attribute, IterationAttr) else None
-
-    @property
-    def axcache(self) -> int | None:
-        """AXI cache code of a shim's transfers, if given."""
-        return self.number("axcache")
 
     @property
     def use_locks(self) -> list[UseLockOp]:

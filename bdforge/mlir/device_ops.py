@@ -1,13 +1,10 @@
 """Devices and their tiles."""
 
-from typing import cast
-
 from xdsl.dialects.builtin import IndexType, StringAttr, SymbolNameConstraint
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Attribute, Region
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
-    operand_def,
     opt_prop_def,
     prop_def,
     region_def,
@@ -27,11 +24,12 @@ from xdsl.traits import IsTerminator, SymbolOpInterface, SymbolTable
 
 from bdforge.devices import MLIR_DEVICES, Device, TileKind, TileLimits
 from bdforge.mlir.attributes import PacketInfo, PacketInfoAttr
-from bdforge.mlir.fields import Field, integer, word
+from bdforge.mlir.fields import behind, integer, word
 from bdforge.mlir.operation import OPTIONS, AieOperation, body_of, enclosing, number, parse_attr_dict, print_attr_dict
 from bdforge.mlir.words import DeviceName, parse_word
 
 DEFAULT_DEVICE = "main"
+NO_TILE = "its tile operand must come from aie.tile"
 _LOGICAL_KINDS = ("CoreTile", "MemTile", "ShimNOCTile", "ShimPLTile")
 
 
@@ -164,21 +162,9 @@ class LogicalTileOp(AieOperation):
         return TileOp.build(properties=properties, attributes=attributes, result_types=[IndexType()])
 
 
-def tile_of(value: SSAValue) -> TileOp:
-    """The aie.tile that defines `value`; ValueError for anything else (refused when verifying)."""
-    owner = value.owner
-    if not isinstance(owner, TileOp):
-        raise ValueError("a tile operand must come from aie.tile")
-    return owner
-
-
 def on_tile() -> TileOp:
-    """A property of an operation's: the tile that its operand `<name>_value` comes from."""
-
-    def read(op: AieOperation, name: str) -> TileOp:
-        return tile_of(getattr(op, f"{name}_value"))
-
-    return cast(TileOp, Field(lambda _: operand_def(IndexType), read, suffix="_value"))
+    """The tile that the operand `<name>_value` comes from."""
+    return behind(TileOp, NO_TILE)
 
 
 def ended_body(parser: Parser) -> Region:

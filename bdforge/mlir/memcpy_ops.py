@@ -19,7 +19,6 @@ from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_op_definition,
     operand_def,
-    opt_prop_def,
     prop_def,
     var_operand_def,
 )
@@ -27,8 +26,8 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from bdforge.mlir.array_ops import ShimDmaAllocationOp
-from bdforge.mlir.attributes import PacketInfo, PacketInfoAttr
-from bdforge.mlir.fields import flag, integer, optional_integer, text
+from bdforge.mlir.attributes import PacketInfoAttr
+from bdforge.mlir.fields import flag, integer, optional_data, optional_integer, text
 from bdforge.mlir.operation import AieOperation, Int64, constant_of, parse_attr_dict, print_attr_dict
 from bdforge.mlir.task_ops import allocation_named
 
@@ -45,7 +44,8 @@ class NpuDmaMemcpyNdOp(AieOperation):
     static_offsets = prop_def(DenseArrayBase)
     static_sizes = prop_def(DenseArrayBase)
     static_strides = prop_def(DenseArrayBase)
-    packet_attr = opt_prop_def(PacketInfoAttr, prop_name="packet")
+    packet = optional_data(PacketInfoAttr)
+    """Packet header, if any."""
     metadata = text(SymbolRefAttr)
     """Name of the shim_dma_allocation."""
     id = integer(Int64)
@@ -107,12 +107,6 @@ class NpuDmaMemcpyNdOp(AieOperation):
     def allocation(self) -> ShimDmaAllocationOp:
         """The named channel; ValueError if nothing has that name."""
         return allocation_named(self, self.metadata)
-
-    @property
-    def packet(self) -> PacketInfo | None:
-        """Packet header, if any."""
-        attribute = self.properties.get("packet")
-        return attribute.data if isinstance(attribute, PacketInfoAttr) else None
 
     @classmethod
     def parse(cls, parser: Parser) -> "NpuDmaMemcpyNdOp":

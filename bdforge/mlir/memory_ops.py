@@ -5,18 +5,17 @@ from typing import ClassVar
 import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, MemRefType, SymbolNameConstraint, TensorType, i32
 from xdsl.ir import Attribute, Operation
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import OptionalSymbolOpInterface
 
 from bdforge.mlir.dense import is_dense, numpy_of
 from bdforge.mlir.device_ops import on_tile
-from bdforge.mlir.fields import integer, optional_integer, optional_text
+from bdforge.mlir.fields import defined_by, flag, integer, optional_integer, optional_text, optional_word, word
 from bdforge.mlir.operation import (
     OPTIONS,
     AieOperation,
-    Bool,
     Int32,
     Int64,
     RuntimeNumber,
@@ -38,7 +37,8 @@ class BufferOp(AieOperation):
     """Tile that holds it."""
     symbol = optional_text(SymbolNameConstraint(), "sym_name")
     """Its name, if it has one."""
-    address_attr = opt_prop_def(Int32, prop_name="address")
+    address = optional_integer()
+    """Byte address in its tile, if fixed."""
     bank = optional_integer(key="mem_bank")
     """Memory bank, if fixed."""
     initial_value_attr = opt_prop_def(DenseIntOrFPElementsAttr, prop_name="initial_value")
@@ -50,11 +50,6 @@ class BufferOp(AieOperation):
         """Shape and element type."""
         assert isinstance(self.result.type, MemRefType)
         return self.result.type
-
-    @property
-    def address(self) -> int | None:
-        """Byte address in its tile, if fixed."""
-        return self.number("address")
 
     @property
     def initial_value(self) -> np.ndarray | None:
@@ -119,7 +114,8 @@ class ExternalBufferOp(AieOperation):
     name = "aie.external_buffer"
     symbol = optional_text(SymbolNameConstraint(), "sym_name")
     """Its name, if it has one."""
-    address_attr = opt_prop_def(Int64, prop_name="address")
+    address = integer(Int64, default=0)
+    """Byte address in host memory; 0 where the text gives none."""
     result = result_def(MemRefType)
     traits = traits_def(OptionalSymbolOpInterface())
     assembly_format = "attr-dict `:` type($result)"
@@ -130,11 +126,6 @@ class ExternalBufferOp(AieOperation):
         """Shape and element type."""
         assert isinstance(self.result.type, MemRefType)
         return self.result.type
-
-    @property
-    def address(self) -> int:
-        """Byte address in host memory; 0 where the text gives none."""
-        return self.number("address", 0)
 
 
 @irdl_op_definition
@@ -163,24 +154,19 @@ class UseLockOp(AieOperation):
     name = "aie.use_lock"
     lock_value = operand_def(IndexType)
     amount = opt_operand_def(i32)
-    action_code = prop_def(Int32, prop_name="action")
+    action = word(LockAction)
+    """Acquire, AcquireGreaterEqual or Release."""
     value_attr = opt_prop_def(Int32, prop_name="value")
-    blocking_code = opt_prop_def(Int32, prop_name="blocking")
-    acq_en = opt_prop_def(Bool)
+    blocking = optional_word(Blocking)
+    """Whether it waits, if given."""
+    enabled = flag("acq_en", True)
+    """False where `acq_en = false` switches the acquire off."""
     NUMBERS: ClassVar[tuple[str, ...]] = ("value",)
 
     @property
     def lock(self) -> LockOp:
         """The lock."""
-        owner = self.lock_value.owner
-        if not isinstance(owner, LockOp):
-            raise ValueError("aie.use_lock on a value that is no aie.lock")
-        return owner
-
-    @property
-    def action(self) -> LockAction:
-        """Acquire, AcquireGreaterEqual or Release."""
-        return LockAction.from_code(self.number("action"))
+        return defined_by(self.lock_value, LockOp, "its operand must come from aie.lock")
 
     @property
     def is_acquire(self) -> bool:
@@ -193,11 +179,6 @@ class UseLockOp(AieOperation):
         if self.amount is not None:
             raise RuntimeNumber("value", self.amount)
         return self.number("value", 1)
-
-    @property
-    def enabled(self) -> bool:
-        """False where `acq_en = false` switches the acquire off."""
-        return self.flag("acq_en", True)
 
     @classmethod
     def parse(cls, parser: Parser) -> "UseLockOp":
@@ -237,8 +218,8 @@ class UseLockOp(AieOperation):
         elif "value" in self.properties or modern(printer):
             printer.print_string(", ")
             print_number(printer, self.value)
-        if "blocking" in self.properties:
-            printer.print_string(f", {Blocking.from_code(self.number('blocking'))}")
+        if self.blocking is not None:
+            printer.print_string(f", {self.blocking}")
         printer.print_string(")")
         print_attr_dict(printer, self, ("action", "value", "blocking"))
 

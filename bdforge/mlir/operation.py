@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import I8, I32, I64, IntegerAttr, IntegerType, Signedness, StringAttr, SymbolRefAttr, i32
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Data, Operation, Region, SSAValue
 from xdsl.irdl import EqAttrConstraint, IRDLOperation, ParsePropInAttrDict, VerificationContext, var_operand_def
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
@@ -81,6 +81,11 @@ class AieOperation(IRDLOperation):
     def flag(self, name: str, default: bool = False) -> bool:
         """A boolean property, or `default`."""
         return bool(self.number(name, default))
+
+    def held(self, name: str) -> Any:
+        """What an attribute that is data holds, or None."""
+        attribute = self.properties.get(name)
+        return attribute.data if isinstance(attribute, Data) else None
 
     def text(self, name: str) -> str | None:
         """A string or flat symbol property, or None."""

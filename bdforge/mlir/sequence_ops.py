@@ -21,7 +21,7 @@ from xdsl.traits import NoTerminator, SymbolOpInterface
 from bdforge.mlir.array_ops import ShimDmaAllocationOp
 from bdforge.mlir.device_ops import DeviceOp
 from bdforge.mlir.dma_ops import print_arguments_and_body
-from bdforge.mlir.fields import integer, text, word
+from bdforge.mlir.fields import behind, integer, text, word
 from bdforge.mlir.memory_ops import BufferOp, LockOp
 from bdforge.mlir.operation import (
     OPTIONS,
@@ -185,6 +185,8 @@ class SetLockOp(AieOperation):
 
     name = "aiex.set_lock"
     lock_value = operand_def(IndexType)
+    lock = behind(LockOp, "its operand must come from aie.lock")
+    """The lock."""
     amount = opt_operand_def(i32)
     value_attr = prop_def(Int32, prop_name="value")
     NUMBERS: ClassVar[tuple[str, ...]] = ("value",)
@@ -193,14 +195,6 @@ class SetLockOp(AieOperation):
     def is_modern(self) -> bool | None:
         """A literal stands in both forms; a constant in the newest only."""
         return super().is_modern or None
-
-    @property
-    def lock(self) -> LockOp:
-        """The lock."""
-        owner = self.lock_value.owner
-        if not isinstance(owner, LockOp):
-            raise ValueError("aiex.set_lock on a value that is no aie.lock")
-        return owner
 
     @property
     def value(self) -> int:

@@ -1,6 +1,5 @@
 """Packets, cascades and streams of cores."""
 
-from xdsl.dialects.builtin import IndexType
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -22,11 +21,11 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import NoTerminator
 
-from bdforge.mlir.array_ops import Endpoint
-from bdforge.mlir.device_ops import EndedBody, on_tile, tile_of
+from bdforge.mlir.array_ops import Endpoint, endpoint
+from bdforge.mlir.device_ops import EndedBody, on_tile
 from bdforge.mlir.fields import flag, integer, word
-from bdforge.mlir.operation import OPTIONS, AieOperation, Int8, Int32, wrapped
-from bdforge.mlir.words import WORD_DIRECTIVES, Bundle, CascadeDirection
+from bdforge.mlir.operation import OPTIONS, AieOperation, Int8, wrapped
+from bdforge.mlir.words import WORD_DIRECTIVES, CascadeDirection
 
 _PACKET_ID_BITS = 8  # width of the attribute, not of the hardware's field
 
@@ -34,18 +33,11 @@ _PACKET_ID_BITS = 8  # width of the attribute, not of the hardware's field
 class PacketEndOp(AieOperation):
     """Base of the ends of a packet flow."""
 
-    tile_value = operand_def(IndexType)
-    bundle_code = prop_def(Int32, prop_name="bundle")
-    channel_attr = prop_def(Int32, prop_name="channel")
+    endpoint = endpoint("tile_value", "")
+    """Tile, bundle and channel."""
     custom_directives = WORD_DIRECTIVES
     assembly_format = "`<` $tile_value `,` custom<BundleWord>($bundle) `:` $channel `>` attr-dict"
     irdl_options = OPTIONS
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """Tile, bundle and channel."""
-        bundle = Bundle.from_code(self.number("bundle"))
-        return Endpoint(tile_of(self.tile_value), bundle, self.number("channel"))
 
 
 @irdl_op_definition

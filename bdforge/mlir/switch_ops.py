@@ -5,7 +5,6 @@ from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_prop_def,
-    prop_def,
     region_def,
     result_def,
     traits_def,
@@ -14,12 +13,9 @@ from xdsl.irdl import (
 from xdsl.traits import NoTerminator
 
 from bdforge.mlir.device_ops import EndedBody, on_tile
-from bdforge.mlir.fields import integer
-from bdforge.mlir.operation import OPTIONS, AieOperation, Bool, Int8, Int32
+from bdforge.mlir.fields import behind, defined_by, integer, port, word
+from bdforge.mlir.operation import OPTIONS, AieOperation, Bool, Int8
 from bdforge.mlir.words import WORD_DIRECTIVES, Bundle
-
-PortName = tuple[Bundle, int]
-"""Bundle and channel of a port of the switch around it."""
 
 
 class SwitchSettingsOp(AieOperation):
@@ -68,26 +64,16 @@ class ConnectOp(AieOperation):
     """A slave port whose words go to a master port."""
 
     name = "aie.connect"
-    source_bundle = prop_def(Int32)
-    source_channel = prop_def(Int32)
-    dest_bundle = prop_def(Int32)
-    dest_channel = prop_def(Int32)
+    source = port("source_")
+    """The slave port."""
+    destination = port("dest_")
+    """The master port."""
     custom_directives = WORD_DIRECTIVES
     assembly_format = (
         "`<` custom<BundleWord>($source_bundle) `:` $source_channel `,` "
         "custom<BundleWord>($dest_bundle) `:` $dest_channel `>` attr-dict"
     )
     irdl_options = OPTIONS
-
-    @property
-    def source(self) -> PortName:
-        """The slave port."""
-        return Bundle.from_code(self.number("source_bundle")), self.number("source_channel")
-
-    @property
-    def destination(self) -> PortName:
-        """The master port."""
-        return Bundle.from_code(self.number("dest_bundle")), self.number("dest_channel")
 
 
 @irdl_op_definition
@@ -109,19 +95,14 @@ class MastersetOp(AieOperation):
     """A master port that sends the packets of some msels of one arbiter."""
 
     name = "aie.masterset"
-    dest_bundle = prop_def(Int32)
-    dest_channel = prop_def(Int32)
+    destination = port("dest_")
+    """The master port."""
     keep_header_attr = opt_prop_def(Bool, prop_name="keep_pkt_header")
     amsels = var_operand_def(IndexType)
     result = result_def(IndexType)
     custom_directives = WORD_DIRECTIVES
     assembly_format = "`(` custom<BundleWord>($dest_bundle) `:` $dest_channel `,` $amsels `)` attr-dict"
     irdl_options = OPTIONS
-
-    @property
-    def destination(self) -> PortName:
-        """The master port."""
-        return Bundle.from_code(self.number("dest_bundle")), self.number("dest_channel")
 
     @property
     def keep_header(self) -> bool | None:
@@ -131,7 +112,7 @@ class MastersetOp(AieOperation):
     @property
     def arbiters(self) -> list[AmselOp]:
         """Its msels."""
-        return [amsel_of(value.owner) for value in self.amsels]
+        return [defined_by(value, AmselOp, "its operands must come from aie.amsel") for value in self.amsels]
 
 
 @irdl_op_definition
@@ -139,8 +120,8 @@ class PacketRulesOp(AieOperation):
     """A slave port whose packets go where the first rule that matches their id says."""
 
     name = "aie.packet_rules"
-    source_bundle = prop_def(Int32)
-    source_channel = prop_def(Int32)
+    source = port("source_")
+    """The slave port."""
     rules_region = region_def("single_block")
     traits = traits_def(NoTerminator())
     custom_directives = (*WORD_DIRECTIVES, EndedBody)
@@ -148,11 +129,6 @@ class PacketRulesOp(AieOperation):
         "`(` custom<BundleWord>($source_bundle) `:` $source_channel `)` custom<EndedBody>($rules_region) attr-dict"
     )
     irdl_options = OPTIONS
-
-    @property
-    def source(self) -> PortName:
-        """The slave port."""
-        return Bundle.from_code(self.number("source_bundle")), self.number("source_channel")
 
     @property
     def rules(self) -> list["PacketRuleOp"]:
@@ -169,14 +145,10 @@ class PacketRuleOp(AieOperation):
     """Bits of the id that count."""
     value = integer(Int8)
     """What they must be."""
-    amsel = operand_def(IndexType)
-    assembly_format = "`(` $mask `,` $value `,` $amsel `)` attr-dict"
+    target = behind(AmselOp, "its last operand must come from aie.amsel")
+    """Where the packets go."""
+    assembly_format = "`(` $mask `,` $value `,` $target_value `)` attr-dict"
     irdl_options = OPTIONS
-
-    @property
-    def target(self) -> AmselOp:
-        """Where the packets go."""
-        return amsel_of(self.amsel.owner)
 
 
 @irdl_op_definition
@@ -186,18 +158,13 @@ class WireOp(AieOperation):
     name = "aie.wire"
     source = operand_def(IndexType)
     dest = operand_def(IndexType)
-    source_bundle = prop_def(Int32)
-    dest_bundle = prop_def(Int32)
+    source_bundle = word(Bundle, "source_bundle")
+    """Ports at one end."""
+    dest_bundle = word(Bundle, "dest_bundle")
+    """Ports at the other."""
     custom_directives = WORD_DIRECTIVES
     assembly_format = (
         "`(` $source `:` custom<BundleWord>($source_bundle) `,` "
         "$dest `:` custom<BundleWord>($dest_bundle) `)` attr-dict"
     )
     irdl_options = OPTIONS
-
-
-def amsel_of(owner: object) -> AmselOp:
-    """The aie.amsel behind an operand; ValueError for anything else (refused when verifying)."""
-    if not isinstance(owner, AmselOp):
-        raise ValueError("an operand of aie.masterset and aie.rule must come from aie.amsel")
-    return owner

@@ -4,14 +4,14 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import IndexType, SymbolRefAttr, UnitAttr
 from xdsl.ir import Block
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, region_def, result_def
+from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, region_def, result_def
 
 from bdforge.mlir.array_ops import ShimDmaAllocationOp
-from bdforge.mlir.attributes import PacketInfo, PacketInfoAttr
+from bdforge.mlir.attributes import PacketInfoAttr
 from bdforge.mlir.bd_ops import DmaBdOp, bd_chain_from, bd_of
-from bdforge.mlir.device_ops import DeviceOp, TileOp, tile_of
-from bdforge.mlir.fields import flag, integer, optional_integer
-from bdforge.mlir.operation import OPTIONS, AieOperation, Int32, enclosing
+from bdforge.mlir.device_ops import DeviceOp, TileOp, on_tile
+from bdforge.mlir.fields import behind, flag, integer, optional_data, optional_integer, word
+from bdforge.mlir.operation import OPTIONS, AieOperation, enclosing
 from bdforge.mlir.words import WORD_DIRECTIVES, Direction
 
 
@@ -22,16 +22,9 @@ class TaskOp(AieOperation):
     """Whether its end sends a token to wait for."""
     repeat_count = integer(default=0)
     """How often it runs again after the first time."""
-    packet_attr = opt_prop_def(PacketInfoAttr, prop_name="packet")
+    packet = optional_data(PacketInfoAttr)
+    """Packet header of its BDs, if given for all."""
     result = result_def(IndexType)
-
-    @property
-    def packet(self) -> PacketInfo | None:
-        """Packet header of its BDs, if given for all."""
-        attribute = self.properties.get("packet")
-        if isinstance(attribute, PacketInfoAttr):
-            return attribute.data
-        return None
 
     @property
     def tile(self) -> TileOp:
@@ -56,24 +49,12 @@ class TaskOp(AieOperation):
 class ChannelOp(AieOperation):
     """Base of the tasks that name a tile's channel."""
 
-    tile_value = operand_def(IndexType)
-    direction_code = prop_def(Int32, prop_name="direction")
-    channel_attr = prop_def(Int32, prop_name="channel")
-
-    @property
-    def tile(self) -> TileOp:
-        """Tile of the channel."""
-        return tile_of(self.tile_value)
-
-    @property
-    def direction(self) -> Direction:
-        """S2MM or MM2S."""
-        return Direction.from_code(self.number("direction"))
-
-    @property
-    def channel(self) -> int:
-        """Channel of that direction."""
-        return self.number("channel")
+    tile = on_tile()
+    """Tile of the channel."""
+    direction = word(Direction)
+    """S2MM or MM2S."""
+    channel = integer()
+    """Channel of that direction."""
 
 
 def allocation_named(op: AieOperation, symbol: str | None) -> ShimDmaAllocationOp:
@@ -134,16 +115,9 @@ class DmaConfigureTaskForOp(ConfigureTaskOp):
 class TaskUserOp(AieOperation):
     """Base of the operations on a task."""
 
-    task_value = operand_def(IndexType)
+    task = behind(TaskOp, "its operand must come from aiex.dma_configure_task or a relative")
+    """The task."""
     assembly_format = "`(` $task_value `)` attr-dict"
-
-    @property
-    def task(self) -> TaskOp:
-        """The task; ValueError if the operand is none."""
-        owner = self.task_value.owner
-        if not isinstance(owner, TaskOp):
-            raise ValueError(f"{self.name} on a value that is no task")
-        return owner
 
 
 @irdl_op_definition

@@ -11,6 +11,7 @@ from xdsl.traits import IsTerminator, NoTerminator, SymbolTable
 from bdforge.mlir.dominance import Dominance
 from bdforge.mlir.eras import fold
 from bdforge.mlir.errors import MlirError, Source
+from bdforge.mlir.fields import unreadable
 from bdforge.mlir.operation import AieOperation
 from bdforge.mlir.parser import parse_text
 from bdforge.mlir.places import error_at
@@ -85,6 +86,8 @@ def _verify_operation(op: Operation) -> None:
         op.verify_()
     except Exception as error:  # xDSL's verifiers raise whatever their accessors do on malformed operations
         raise error_at(op, f"{op.name}: {(str(error) or 'malformed').splitlines()[0]}") from error
+    if (problem := unreadable(op)) is not None:
+        raise error_at(op, f"{op.name}: {problem}")
 
 
 def _verify_end(op: Operation, region: Region, block: Block) -> None:

@@ -9,13 +9,12 @@ from xdsl.ir import Attribute, BlockArgument, Operation
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import PACKET_IDS, PACKET_TYPES, core_lock
 from bdforge.devices.topology import DeviceError
-from bdforge.mlir.array_ops import CoreOp, FlowOp, ShimDmaAllocationOp
+from bdforge.mlir.array_ops import CoreOp, ShimDmaAllocationOp
 from bdforge.mlir.attributes import BlockFloatType, PacketInfo
 from bdforge.mlir.device_ops import DeviceOp, EndOp, TileOp
 from bdforge.mlir.dma_ops import BdChainOp, DmaProgramOp
-from bdforge.mlir.memcpy_ops import constant_of
 from bdforge.mlir.memory_ops import BufferOp, LockOp, UseLockOp
-from bdforge.mlir.operation import AieOperation, enclosing
+from bdforge.mlir.operation import constant_of, enclosing
 from bdforge.mlir.stream_ops import (
     CascadeFlowOp,
     ConfigureCascadeOp,
@@ -25,25 +24,13 @@ from bdforge.mlir.stream_ops import (
     PacketSourceOp,
 )
 from bdforge.mlir.task_ops import ConfigureTaskOp
-from bdforge.mlir.words import Blocking, Bundle, CascadeDirection, CodedWord, DeviceName, Direction, LockAction
+from bdforge.mlir.words import CascadeDirection
 
 Faults = Iterator[tuple[Operation, str]]
 
 
-def tile_operands(op: AieOperation) -> Faults:
-    """Every operand that names a tile must come from aie.tile."""
-    for name in ("tile_value", "source_value", "dest_value"):
-        value = getattr(op, name, None)
-        if value is not None and not isinstance(value.owner, TileOp):
-            yield op, "its tile operand must come from aie.tile"
-
-
 def device(op: DeviceOp) -> Faults:
-    """A known array, standing in the module."""
-    try:
-        _ = op.device
-    except (ValueError, KeyError) as error:
-        yield op, str(error)
+    """Standing in the module."""
     if enclosing(op, DeviceOp) is not None:
         yield op, "devices stand side by side in the module, not in one another"
 
@@ -229,35 +216,17 @@ def configure_cascade(op: ConfigureCascadeOp) -> Faults:
         yield op, f"a cascade goes out to South or East, not {op.output}"
 
 
-_WORDS: dict[str, type[CodedWord]] = {
-    "channel_dir": Direction, "direction": Direction, "source_bundle": Bundle, "dest_bundle": Bundle,
-    "bundle": Bundle, "action": LockAction, "blocking": Blocking, "device": DeviceName,
-    "inputDir": CascadeDirection, "outputDir": CascadeDirection,
-}  # fmt: skip
-
-
-def words(op: AieOperation) -> Faults:
-    """Codes of the generic form must stand for words."""
-    for name, kind in _WORDS.items():
-        if name in op.properties:
-            try:
-                kind.from_code(op.number(name))
-            except ValueError as error:
-                yield op, f"'{name}': {error}"
-
-
 ARRAY_RULES: dict[type[Operation], list[Callable[..., Iterable[tuple[Operation, str]]]]] = {
-    DeviceOp: [words, device],
+    DeviceOp: [device],
     TileOp: [tile],
-    BufferOp: [tile_operands, buffer],
-    LockOp: [tile_operands, lock],
-    UseLockOp: [words, use_lock],
-    CoreOp: [tile_operands, core],
-    FlowOp: [words, tile_operands],
-    ShimDmaAllocationOp: [words, tile_operands, allocation],
+    BufferOp: [buffer],
+    LockOp: [lock],
+    UseLockOp: [use_lock],
+    CoreOp: [core],
+    ShimDmaAllocationOp: [allocation],
     PacketFlowOp: [packet_flow],
-    PacketSourceOp: [words, tile_operands, packet_end],
-    PacketDestOp: [words, tile_operands, packet_end],
-    CascadeFlowOp: [tile_operands, cascade_flow],
-    ConfigureCascadeOp: [words, tile_operands, configure_cascade],
+    PacketSourceOp: [packet_end],
+    PacketDestOp: [packet_end],
+    CascadeFlowOp: [cascade_flow],
+    ConfigureCascadeOp: [configure_cascade],
 }

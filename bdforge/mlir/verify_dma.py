@@ -21,7 +21,7 @@ from bdforge.mlir.eras import Era, era_of
 from bdforge.mlir.memory_ops import BufferOp, ExternalBufferOp, LockOp, UseLockOp
 from bdforge.mlir.operation import enclosing
 from bdforge.mlir.task_ops import ConfigureTaskOp
-from bdforge.mlir.verify_array import block_floats, packet, tile_operands, words
+from bdforge.mlir.verify_array import block_floats, packet
 from bdforge.mlir.words import Direction
 
 Faults = Iterator[tuple[Operation, str]]
@@ -313,11 +313,11 @@ def bd_packet(op: DmaBdPacketOp) -> Faults:
 
 
 DMA_RULES: dict[type[Operation], list[Callable[..., Iterable[tuple[Operation, str]]]]] = {
-    MemOp: [tile_operands, program],
-    MemtileDmaOp: [tile_operands, program, memtile_reach],
-    ShimDmaOp: [tile_operands, program],
-    DmaOp: [words, region_form, pad_value],
-    DmaStartOp: [words, start, pad_value],
+    MemOp: [program],
+    MemtileDmaOp: [program, memtile_reach],
+    ShimDmaOp: [program],
+    DmaOp: [region_form, pad_value],
+    DmaStartOp: [start, pad_value],
     NextBdOp: [next_bd],
     DmaBdOp: [static_bd],
     DmaBdPacketOp: [bd_packet],

@@ -25,7 +25,7 @@ from bdforge.mlir.memcpy_ops import NpuDmaMemcpyNdOp
 from bdforge.mlir.memory_ops import LockOp
 from bdforge.mlir.operation import enclosing
 from bdforge.mlir.register_ops import AddressedOp, NpuBlockWriteOp, NpuMaskWrite32Op, NpuPushQueueOp, NpuWrite32Op
-from bdforge.mlir.sequence_ops import NpuSyncOp, RuntimeSequenceOp, SetLockOp
+from bdforge.mlir.sequence_ops import RuntimeSequenceOp, SetLockOp
 from bdforge.mlir.task_ops import (
     DmaAwaitTaskOp,
     DmaConfigureTaskForOp,
@@ -33,9 +33,8 @@ from bdforge.mlir.task_ops import (
     DmaFreeTaskOp,
     DmaStartTaskOp,
     TaskOp,
-    TaskUserOp,
 )
-from bdforge.mlir.verify_array import block_floats, packet, tile_operands, words
+from bdforge.mlir.verify_array import block_floats, packet
 
 Faults = Iterator[tuple[Operation, str]]
 
@@ -61,17 +60,8 @@ def task(op: TaskOp) -> Faults:
         yield op, f"repeat_count = {op.repeat_count} is negative"
 
 
-def task_user(op: TaskUserOp) -> Faults:
-    """On a task."""
-    if not isinstance(op.task_value.owner, TaskOp):
-        yield op, "its operand must come from aiex.dma_configure_task or a relative"
-
-
 def set_lock(op: SetLockOp) -> Faults:
-    """On a lock, with a value that it holds."""
-    if not isinstance(op.lock_value.owner, LockOp):
-        yield op, "its operand must come from aie.lock"
-        return
+    """With a value that a lock holds."""
     limit = op.lock.tile.limits.lock_value_max
     if not 0 <= op.value <= limit:
         yield op, f"value {op.value} is outside 0 to {limit}, what a lock holds"
@@ -226,17 +216,16 @@ def start_chain(op: StartBdChainOp) -> Faults:
 
 SEQUENCE_RULES: dict[type[Operation], list[Callable[..., Iterable[tuple[Operation, str]]]]] = {
     RuntimeSequenceOp: [sequence],
-    DmaConfigureTaskOp: [words, tile_operands, in_sequence, task],
+    DmaConfigureTaskOp: [in_sequence, task],
     DmaConfigureTaskForOp: [in_sequence, task],
-    DmaStartBdChainOp: [words, tile_operands, in_sequence, task, start_chain],
+    DmaStartBdChainOp: [in_sequence, task, start_chain],
     DmaStartBdChainForOp: [in_sequence, task, start_chain],
-    DmaStartTaskOp: [in_sequence, task_user],
-    DmaAwaitTaskOp: [in_sequence, task_user],
-    DmaFreeTaskOp: [in_sequence, task_user],
+    DmaStartTaskOp: [in_sequence],
+    DmaAwaitTaskOp: [in_sequence],
+    DmaFreeTaskOp: [in_sequence],
     NpuDmaMemcpyNdOp: [memcpy],
-    NpuSyncOp: [words],
     SetLockOp: [set_lock],
-    NpuPushQueueOp: [words, push_queue],
+    NpuPushQueueOp: [push_queue],
     NpuWrite32Op: [addressed],
     NpuMaskWrite32Op: [addressed],
     NpuBlockWriteOp: [addressed],

@@ -19,6 +19,7 @@ from bdforge.devices.switches import (
     Switch,
 )
 from bdforge.mlir.device_ops import DeviceOp, EndOp, TileOp
+from bdforge.mlir.fields import PortName
 from bdforge.mlir.operation import enclosing
 from bdforge.mlir.places import location
 from bdforge.mlir.switch_ops import (
@@ -27,7 +28,6 @@ from bdforge.mlir.switch_ops import (
     MastersetOp,
     PacketRuleOp,
     PacketRulesOp,
-    PortName,
     ShimMuxOp,
     SwitchboxOp,
     SwitchSettingsOp,
@@ -40,9 +40,6 @@ Faults = Iterator[tuple[Operation, str]]
 
 def settings(op: SwitchSettingsOp) -> Faults:
     """On a tile of a device, once, with nothing but settings."""
-    if not isinstance(op.operands[0].owner, TileOp):
-        yield op, "its tile operand must come from aie.tile"
-        return
     device = enclosing(op, DeviceOp)
     if device is None:
         yield op, "must stand in an aie.device"
@@ -86,7 +83,7 @@ def _packets(op: SwitchboxOp, switch: Switch) -> Faults:
             yield slave, f"slave port {bundle} : {channel} of tile {_place(op)} is set already (line {line})"
         for rule in slave.rules:
             for master in op.mastersets:
-                if rule.amsel in master.amsels:
+                if rule.target in master.arbiters:
                     yield from _joined(rule, slave.source, master.destination, switch, op)
 
 
@@ -135,9 +132,6 @@ def masterset(op: MastersetOp) -> Faults:
     """Of msels of one arbiter of its own switchbox."""
     if not isinstance(op.parent_op(), SwitchboxOp):
         yield op, "must stand in an aie.switchbox"
-    if any(not isinstance(value.owner, AmselOp) for value in op.amsels):
-        yield op, "its operands must come from aie.amsel"
-        return
     if not op.amsels:
         yield op, "needs at least one aie.amsel"
     arbiters = sorted({amsel.arbiter for amsel in op.arbiters})
@@ -157,11 +151,9 @@ def packet_rules(op: PacketRulesOp) -> Faults:
 
 
 def packet_rule(op: PacketRuleOp) -> Faults:
-    """An id and a mask that a header holds; a target."""
+    """An id and a mask that a header holds."""
     if not isinstance(op.parent_op(), PacketRulesOp):
         yield op, "must stand in aie.packet_rules"
-    if not isinstance(op.amsel.owner, AmselOp):
-        yield op, "its last operand must come from aie.amsel"
     for what, value in (("mask", op.mask), ("value", op.value)):
         if not 0 <= value < PACKET_IDS:
             yield op, f"{what} {value} is outside 0 to {PACKET_IDS - 1}, what the id of a header holds"

@@ -17,8 +17,9 @@ from bdforge.devices.limits import PACKET_IDS
 from bdforge.devices.switches import OPPOSITE, SHIM_MM2S_SLAVES, SHIM_S2MM_MASTERS, SHIM_TOKEN_MASTER, STEPS
 from bdforge.mlir.array_ops import Endpoint
 from bdforge.mlir.device_ops import DeviceOp, TileOp
+from bdforge.mlir.fields import PortName
 from bdforge.mlir.stream_ops import PacketFlowOp
-from bdforge.mlir.switch_ops import MastersetOp, PortName, ShimMuxOp, SwitchboxOp
+from bdforge.mlir.switch_ops import MastersetOp, ShimMuxOp, SwitchboxOp
 from bdforge.mlir.words import Bundle
 from bdforge.routing.errors import routing_error
 from bdforge.routing.fabric import fabric_of

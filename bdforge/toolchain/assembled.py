@@ -16,7 +16,7 @@ from bdforge.images.build import image, program_of
 from bdforge.isa.elf import Segment, core_segments
 from bdforge.lower import Configuration, configuration
 from bdforge.mlir import parse
-from bdforge.mlir.array_ops import DeviceOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.toolchain.tool import Tool
 from bdforge.tree import PACKAGE
 from bdforge.txn.insts import encode_module

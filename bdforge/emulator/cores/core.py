@@ -12,7 +12,7 @@ from bdforge.emulator.cores.stack import Frame
 from bdforge.emulator.errors import BudgetExceeded, CoreError, DesignError, EmulationError
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.scheduler import Agent, Scheduler
-from bdforge.mlir.array_ops import LockOp
+from bdforge.mlir.memory_ops import LockOp
 
 LOOP_BUDGET = 1 << 28
 

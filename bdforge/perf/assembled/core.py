@@ -22,7 +22,8 @@ from bdforge.isa.elf import core_segments
 from bdforge.isa.program import CoreProgram as ElfProgram
 from bdforge.isa.program import program_of
 from bdforge.mlir import parse
-from bdforge.mlir.array_ops import CoreOp, DeviceOp
+from bdforge.mlir.array_ops import CoreOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.operators import render
 from bdforge.operators.gemm import GemmSpec, Plan, plan_gemm
 from bdforge.operators.gemm.core_tiles import K_STEPS, OUTPUT_TILES, fixed_steps

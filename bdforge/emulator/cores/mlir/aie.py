@@ -8,7 +8,7 @@ from bdforge.emulator.cores.mlir.emit import emits, require, unsupported
 from bdforge.emulator.cores.mlir.translation import Translation
 from bdforge.emulator.cores.mlir.values import bytes_of, of_bytes, size_bits
 from bdforge.emulator.errors import CoreError
-from bdforge.mlir.array_ops import UseLockOp
+from bdforge.mlir.memory_ops import UseLockOp
 from bdforge.mlir.stream_ops import GetCascadeOp, GetStreamOp, PutCascadeOp, PutStreamOp
 from bdforge.mlir.words import LockAction
 

@@ -19,7 +19,7 @@ from bdforge.emulator.cores.mlir.translation import Translation
 from bdforge.emulator.cores.mlir.values import dtype_of_vector, is_float, is_integer
 from bdforge.emulator.errors import CoreError
 from bdforge.mlir import elementwise
-from bdforge.mlir.array_ops import LockOp
+from bdforge.mlir.memory_ops import LockOp
 
 CALL_COST = 8
 """Loop iterations that a call of a function of the design counts as: it takes about as long."""

@@ -22,8 +22,10 @@ from bdforge.emulator.cores.mlir.values import size_bits
 from bdforge.emulator.errors import CoreError, EmulationError
 from bdforge.emulator.lock import Lock
 from bdforge.mlir import location
-from bdforge.mlir.array_ops import BufferOp, CoreOp, DeviceOp, LockOp, UseLockOp
-from bdforge.mlir.memcpy_ops import constant_of
+from bdforge.mlir.array_ops import CoreOp
+from bdforge.mlir.device_ops import DeviceOp
+from bdforge.mlir.memory_ops import BufferOp, LockOp, UseLockOp
+from bdforge.mlir.operation import constant_of
 
 PREPAID_TRIPS = 4096
 """Loops with fewer, known trips pay for all of them at once: less to count inside."""

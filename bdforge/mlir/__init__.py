@@ -19,7 +19,6 @@ from bdforge.mlir.control_ops import (
     NpuPreemptOp,
     RunOp,
     StartBdChainOp,
-    sequence_named,
 )
 from bdforge.mlir.convert import convert as converted
 from bdforge.mlir.dense import numpy_of
@@ -43,7 +42,7 @@ from bdforge.mlir.register_ops import (
     NpuWrite32Op,
     NpuWriteBdOp,
 )
-from bdforge.mlir.sequence_ops import NpuDmaWaitOp, NpuRtpWriteOp, NpuSyncOp, RuntimeSequenceOp, SetLockOp, buffer_named
+from bdforge.mlir.sequence_ops import NpuDmaWaitOp, NpuRtpWriteOp, NpuSyncOp, RuntimeSequenceOp, SetLockOp
 from bdforge.mlir.stream_ops import (
     CascadeFlowOp,
     ConfigureCascadeOp,
@@ -65,7 +64,6 @@ from bdforge.mlir.task_ops import (
     DmaStartTaskOp,
     TaskOp,
     TaskUserOp,
-    allocation_named,
 )
 from bdforge.mlir.upstream import GlobalOp
 from bdforge.mlir.verify import read_module
@@ -101,6 +99,6 @@ __all__ = [
     "NpuPreemptOp", "NpuPushQueueOp", "NpuRtpWriteOp", "NpuSyncOp", "NpuWrite32Op", "NpuWriteBdOp", "PacketDestOp",
     "PacketFlowOp", "PacketInfo", "PacketSourceOp", "Padding", "PutCascadeOp", "PutStreamOp", "RunOp",
     "RuntimeSequenceOp", "SetLockOp", "ShimDmaAllocationOp", "ShimDmaOp", "StartBdChainOp", "TaskOp", "TaskUserOp",
-    "TileOp", "UseLockOp", "allocation_named", "bd_chain_from", "bd_of", "buffer_named", "constant_of", "context",
-    "convert", "era_of", "error_at", "location", "numpy_of", "parse", "print_generic", "print_module", "sequence_named",
+    "TileOp", "UseLockOp", "bd_chain_from", "bd_of", "constant_of", "context",
+    "convert", "era_of", "error_at", "location", "numpy_of", "parse", "print_generic", "print_module",
 ]  # fmt: skip

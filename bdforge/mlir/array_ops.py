@@ -21,7 +21,7 @@ from bdforge.mlir.fields import (
     text,
     word,
 )
-from bdforge.mlir.operation import OPTIONS, AieOperation, Bool, Int64
+from bdforge.mlir.operation import AieOperation, Bool, Int64
 from bdforge.mlir.words import WORD_DIRECTIVES, Bundle, Direction
 
 
@@ -42,7 +42,6 @@ class CoreOp(AieOperation):
     body = region_def()
     result = result_def(IndexType)
     assembly_format = "`(` $tile_value `)` $body attr-dict"
-    irdl_options = OPTIONS
 
     @property
     def callees(self) -> tuple[str, ...]:
@@ -81,7 +80,6 @@ class FlowOp(AieOperation):
         "`(` $source_value `,` custom<BundleWord>($source_bundle) `:` $source_channel `,` "
         "$dest_value `,` custom<BundleWord>($dest_bundle) `:` $dest_channel `)` attr-dict"
     )
-    irdl_options = OPTIONS
 
 
 @irdl_op_definition
@@ -106,4 +104,3 @@ class ShimDmaAllocationOp(AieOperation):
         "$sym_name `(` $tile_value `,` custom<DirectionWord>($channel_dir) `,` $channel_index "
         "(`,` $packet^)? `)` attr-dict"
     )
-    irdl_options = OPTIONS

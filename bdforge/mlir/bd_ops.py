@@ -27,9 +27,9 @@ from bdforge.mlir.attributes import (
     PacketInfoAttr,
     PaddingsAttr,
 )
-from bdforge.mlir.fields import integer, listed, optional_data, optional_integer
+from bdforge.mlir.fields import data_list, integer, optional_data, optional_integer
 from bdforge.mlir.memory_ops import BufferOp, ExternalBufferOp, UseLockOp
-from bdforge.mlir.operation import OPTIONS, AieOperation, Int32, modern, number, parse_attr_dict, print_attr_dict
+from bdforge.mlir.operation import AieOperation, Int32, modern, number, parse_attr_dict, print_attr_dict
 
 
 @irdl_op_definition
@@ -50,7 +50,6 @@ class DmaBdPacketOp(AieOperation):
     packet_type = prop_def(Int32)
     packet_id = prop_def(Int32)
     assembly_format = "`(` $packet_type `,` $packet_id `)` attr-dict"
-    irdl_options = OPTIONS
 
     @property
     def packet(self) -> PacketInfo:
@@ -72,9 +71,9 @@ class DmaBdOp(AieOperation):
     offset = integer(default=0)
     """First element; 0 by default."""
     length_attr = opt_prop_def(Int32, prop_name="len")
-    dims = listed(DimensionsAttr, "dimensions")
+    dims = data_list(DimensionsAttr, "dimensions")
     """(size, stride) in elements, outermost first; empty means linear."""
-    padding = listed(PaddingsAttr, "pad_dimensions")
+    padding = data_list(PaddingsAttr, "pad_dimensions")
     """(before, after) in elements, outermost first; empty means none."""
     pad_value = integer(default=0)
     """Value of padding; 0 by default."""

@@ -4,11 +4,10 @@ from xdsl.dialects.builtin import IntegerAttr, SymbolRefAttr
 from xdsl.irdl import AnyAttr, irdl_op_definition, opt_prop_def, prop_def, region_def, traits_def, var_operand_def
 from xdsl.traits import NoTerminator
 
-from bdforge.mlir.device_ops import DeviceOp
+from bdforge.mlir.device_ops import DeviceOp, named
 from bdforge.mlir.dma_ops import BdChainOp
 from bdforge.mlir.fields import optional_text, text
-from bdforge.mlir.operation import OPTIONS, AieOperation, UInt8, UInt64, enclosing
-from bdforge.mlir.sequence_ops import RuntimeSequenceOp
+from bdforge.mlir.operation import AieOperation, UInt8, UInt64, enclosing
 from bdforge.mlir.task_ops import ChannelOp, TaskOp
 from bdforge.mlir.words import WORD_DIRECTIVES
 
@@ -20,7 +19,6 @@ class NpuPreemptOp(AieOperation):
     name = "aiex.npu.preempt"
     level = prop_def(UInt8)
     assembly_format = "attr-dict"
-    irdl_options = OPTIONS
 
 
 @irdl_op_definition
@@ -34,7 +32,6 @@ class NpuLoadPdiOp(AieOperation):
     size_attr = opt_prop_def(IntegerAttr, prop_name="size")
     address_attr = opt_prop_def(UInt64, prop_name="address")
     assembly_format = "attr-dict"
-    irdl_options = OPTIONS
 
 
 @irdl_op_definition
@@ -47,7 +44,6 @@ class ConfigureOp(AieOperation):
     body = region_def()
     traits = traits_def(NoTerminator())
     assembly_format = "$symbol $body attr-dict"
-    irdl_options = OPTIONS
 
 
 @irdl_op_definition
@@ -59,7 +55,6 @@ class RunOp(AieOperation):
     """Name of the sequence."""
     args = var_operand_def(AnyAttr())
     assembly_format = "$runtime_sequence_symbol `(` $args `)` `:` `(` type($args) `)` attr-dict"
-    irdl_options = OPTIONS
 
 
 class StartBdChainOp(TaskOp):
@@ -67,16 +62,11 @@ class StartBdChainOp(TaskOp):
 
     symbol = text(SymbolRefAttr)
     """Name of the aie.bd_chain."""
-    irdl_options = OPTIONS
 
     @property
     def template(self) -> BdChainOp:
         """The aie.bd_chain; ValueError if nothing has that name."""
-        device = enclosing(self, DeviceOp)
-        for other in [] if device is None else device.body.block.ops:
-            if isinstance(other, BdChainOp) and other.symbol == self.symbol:
-                return other
-        raise ValueError(f"no aie.bd_chain is called @{self.symbol}")
+        return named(enclosing(self, DeviceOp), BdChainOp, self.symbol)
 
 
 @irdl_op_definition
@@ -100,13 +90,3 @@ class DmaStartBdChainForOp(StartBdChainOp):
     args = var_operand_def(AnyAttr())
     alloc = prop_def(SymbolRefAttr)
     assembly_format = "$symbol `(` $args `)` `:` `(` type($args) `)` `for` $alloc attr-dict"
-
-
-def sequence_named(device: DeviceOp, symbol: str) -> RuntimeSequenceOp:
-    """A device's runtime sequence; ValueError names the known ones."""
-    known = [op for op in device.body.block.ops if isinstance(op, RuntimeSequenceOp)]
-    for sequence in known:
-        if sequence.symbol == symbol:
-            return sequence
-    names = ", ".join(f"@{op.symbol}" for op in known) or "none"
-    raise ValueError(f"device @{device.symbol} has no runtime sequence @{symbol}; it has {names}")

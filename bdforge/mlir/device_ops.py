@@ -1,7 +1,9 @@
 """Devices and their tiles."""
 
+from typing import TypeVar
+
 from xdsl.dialects.builtin import IndexType, StringAttr, SymbolNameConstraint
-from xdsl.ir import Attribute, Region
+from xdsl.ir import Attribute, Operation, Region
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -23,11 +25,13 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, SymbolOpInterface, SymbolTable
 
 from bdforge.devices import MLIR_DEVICES, Device, TileKind, TileLimits
+from bdforge.messages import listed
 from bdforge.mlir.attributes import PacketInfo, PacketInfoAttr
 from bdforge.mlir.fields import behind, integer, word
-from bdforge.mlir.operation import OPTIONS, AieOperation, body_of, enclosing, number, parse_attr_dict, print_attr_dict
+from bdforge.mlir.operation import AieOperation, body_of, enclosing, number, parse_attr_dict, print_attr_dict
 from bdforge.mlir.words import DeviceName, parse_word
 
+NamedT = TypeVar("NamedT", bound=Operation)
 DEFAULT_DEVICE = "main"
 NO_TILE = "its tile operand must come from aie.tile"
 _LOGICAL_KINDS = ("CoreTile", "MemTile", "ShimNOCTile", "ShimPLTile")
@@ -113,7 +117,6 @@ class TileOp(AieOperation):
     allocation_scheme = opt_prop_def(StringAttr)
     result = result_def(IndexType)
     assembly_format = "`(` $col `,` $row `)` attr-dict"
-    irdl_options = OPTIONS
 
     @property
     def device_op(self) -> DeviceOp:
@@ -160,6 +163,27 @@ class LogicalTileOp(AieOperation):
             properties["row"] = number(parser.parse_integer(allow_boolean=False))
         attributes = parse_attr_dict(parser, TileOp, properties)
         return TileOp.build(properties=properties, attributes=attributes, result_types=[IndexType()])
+
+
+def named(device: DeviceOp | None, kind: type[NamedT], symbol: str | None) -> NamedT:
+    """A device's operation of a kind by its symbol; ValueError tells which there are."""
+    ops = [] if device is None else device.body.block.ops
+    known = {str(getattr(op, "symbol", None)): op for op in list(ops)[::-1] if isinstance(op, kind)}
+    if symbol in known:
+        return known[symbol]
+    names = listed(sorted(f"@{name}" for name in known)) or "none"
+    holder = "" if device is None else f" @{device.symbol}"
+    raise ValueError(f"no {kind.name} is called @{symbol}; device{holder} has {names}")
+
+
+def device_named(op: Operation, symbol: str) -> DeviceOp:
+    """The device of that name beside the one around `op`; ValueError if there is none."""
+    holder = enclosing(op, DeviceOp)
+    module = None if holder is None else holder.parent_block()
+    for device in [] if module is None else module.ops:
+        if isinstance(device, DeviceOp) and device.symbol == symbol:
+            return device
+    raise ValueError(f"no aie.device is called @{symbol}")
 
 
 def on_tile() -> TileOp:

@@ -21,7 +21,7 @@ from xdsl.traits import IsTerminator, NoTerminator, SymbolOpInterface
 from bdforge.mlir.bd_ops import DmaBdOp, DmaBdPacketOp, NextBdOp, bd_chain_from, bd_of
 from bdforge.mlir.device_ops import on_tile
 from bdforge.mlir.fields import integer, text, word
-from bdforge.mlir.operation import OPTIONS, AieOperation, Bool, Int32, body_of, number, parse_attr_dict, print_attr_dict
+from bdforge.mlir.operation import AieOperation, Bool, Int32, body_of, number, parse_attr_dict, print_attr_dict
 from bdforge.mlir.words import WORD_DIRECTIVES, Direction, parse_word
 
 
@@ -61,7 +61,6 @@ class DmaStartOp(PaddingOp):
         "`(` custom<DirectionWord>($channel_dir) `,` $channel_index `,` $dest `,` $chain "
         "(`,` `repeat_count` `=` $repeat_count^)? `)` attr-dict"
     )
-    irdl_options = OPTIONS
 
     @property
     def first_block(self) -> Block:
@@ -124,7 +123,6 @@ class DmaProgramOp(AieOperation):
     body = region_def()
     result = result_def(IndexType)
     assembly_format = "`(` $tile_value `)` $body attr-dict"
-    irdl_options = OPTIONS
 
     @property
     def starts(self) -> list[DmaStartOp]:

@@ -107,7 +107,7 @@ def optional_data(kind: type[Data[DataT]], key: str = "") -> DataT | None:
     return _field(kind, lambda op, name: op.held(name), key, True)
 
 
-def listed(kind: type[Data[tuple[DataT, ...]]], key: str) -> list[DataT]:
+def data_list(kind: type[Data[tuple[DataT, ...]]], key: str) -> list[DataT]:
     """The list that an attribute holds; empty where it is missing."""
     return _field(kind, lambda op, name: list(op.held(name) or ()), key, True)
 

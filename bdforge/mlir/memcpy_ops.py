@@ -27,9 +27,9 @@ from xdsl.printer import Printer
 
 from bdforge.mlir.array_ops import ShimDmaAllocationOp
 from bdforge.mlir.attributes import PacketInfoAttr
+from bdforge.mlir.device_ops import DeviceOp, named
 from bdforge.mlir.fields import flag, integer, optional_data, optional_integer, text
-from bdforge.mlir.operation import AieOperation, Int64, constant_of, parse_attr_dict, print_attr_dict
-from bdforge.mlir.task_ops import allocation_named
+from bdforge.mlir.operation import AieOperation, Int64, constant_of, enclosing, parse_attr_dict, print_attr_dict
 
 
 @irdl_op_definition
@@ -106,7 +106,7 @@ class NpuDmaMemcpyNdOp(AieOperation):
     @property
     def allocation(self) -> ShimDmaAllocationOp:
         """The named channel; ValueError if nothing has that name."""
-        return allocation_named(self, self.metadata)
+        return named(enclosing(self, DeviceOp), ShimDmaAllocationOp, self.metadata)
 
     @classmethod
     def parse(cls, parser: Parser) -> "NpuDmaMemcpyNdOp":

@@ -14,7 +14,6 @@ from bdforge.mlir.dense import is_dense, numpy_of
 from bdforge.mlir.device_ops import on_tile
 from bdforge.mlir.fields import defined_by, flag, integer, optional_integer, optional_text, optional_word, word
 from bdforge.mlir.operation import (
-    OPTIONS,
     AieOperation,
     Int32,
     Int64,
@@ -119,7 +118,6 @@ class ExternalBufferOp(AieOperation):
     result = result_def(MemRefType)
     traits = traits_def(OptionalSymbolOpInterface())
     assembly_format = "attr-dict `:` type($result)"
-    irdl_options = OPTIONS
 
     @property
     def type(self) -> MemRefType:
@@ -144,7 +142,6 @@ class LockOp(AieOperation):
     result = result_def(IndexType)
     traits = traits_def(OptionalSymbolOpInterface())
     assembly_format = "`(` $tile_value (`,` $lockID^)? `)` attr-dict"
-    irdl_options = OPTIONS
 
 
 @irdl_op_definition

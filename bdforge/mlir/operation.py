@@ -20,7 +20,7 @@ UInt32 = IntegerAttr.constr(EqAttrConstraint(UNSIGNED32))
 UInt64 = IntegerAttr.constr(EqAttrConstraint(UNSIGNED64))
 UInt8 = IntegerAttr.constr(EqAttrConstraint(UNSIGNED8))
 Bool = IntegerAttr.constr(EqAttrConstraint(IntegerType(1)))
-OPTIONS = (ParsePropInAttrDict(),)
+
 
 OperationT = TypeVar("OperationT", bound=Operation)
 
@@ -32,6 +32,7 @@ class AieOperation(IRDLOperation):
     MODERN_NAMES are properties that only texts from then on have, and older tools leave out without a word.
     """
 
+    irdl_options = (ParsePropInAttrDict(),)
     NUMBERS: ClassVar[tuple[str, ...]] = ()
     MODERN_NAMES: ClassVar[tuple[str, ...]] = ()
 

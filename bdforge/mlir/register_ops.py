@@ -19,11 +19,10 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from bdforge.mlir.dense import numpy_of
-from bdforge.mlir.device_ops import DeviceOp
-from bdforge.mlir.fields import flag, integer, optional_integer, optional_text, word
+from bdforge.mlir.device_ops import DeviceOp, named
+from bdforge.mlir.fields import defined_by, flag, integer, optional_integer, optional_text, word
 from bdforge.mlir.memory_ops import BufferOp
 from bdforge.mlir.operation import (
-    OPTIONS,
     AieOperation,
     Int32,
     NumbersOp,
@@ -37,7 +36,6 @@ from bdforge.mlir.operation import (
     print_types,
     resolve_numbers,
 )
-from bdforge.mlir.sequence_ops import buffer_named
 from bdforge.mlir.upstream import GlobalOp
 from bdforge.mlir.words import Direction, parse_word
 
@@ -53,12 +51,11 @@ class AddressedOp(AieOperation):
     """Column of the tile, if any."""
     row = optional_integer()
     """Row of the tile, if any."""
-    irdl_options = OPTIONS
 
     @property
     def buffer_op(self) -> BufferOp | None:
         """The buffer, if any; ValueError if nothing has that name."""
-        return None if self.buffer is None else buffer_named(self, self.buffer)
+        return None if self.buffer is None else named(enclosing(self, DeviceOp), BufferOp, self.buffer)
 
 
 @irdl_op_definition
@@ -94,23 +91,13 @@ class NpuBlockWriteOp(AddressedOp):
     @property
     def data(self) -> np.ndarray:
         """The words, as uint32; ValueError unless they come from a memref.global with a value."""
-        return global_words(self)
-
-
-def global_words(op: NpuBlockWriteOp) -> np.ndarray:
-    """Words of the memref.global behind a blockwrite."""
-    owner = op.data_value.owner
-    if not isinstance(owner, GetGlobalOp):
-        raise ValueError("the data of aiex.npu.blockwrite must come from memref.get_global")
-    symbol = owner.name_.root_reference.data
-    device = enclosing(op, DeviceOp)
-    for other in [] if device is None else device.body.block.ops:
-        if isinstance(other, GlobalOp) and other.sym_name.data == symbol:
-            value = other.properties.get("initial_value")
-            if not isinstance(value, DenseIntOrFPElementsAttr):
-                raise ValueError(f"memref.global @{symbol} has no value to write")
-            return np.frombuffer(numpy_of(value).tobytes(), dtype=np.uint32)
-    raise ValueError(f"no memref.global is called @{symbol}")
+        source = defined_by(
+            self.data_value, GetGlobalOp, "the data of aiex.npu.blockwrite must come from memref.get_global"
+        )
+        found = named(enclosing(self, DeviceOp), GlobalOp, source.name_.root_reference.data)
+        if not isinstance(value := found.initial_value, DenseIntOrFPElementsAttr):
+            raise ValueError(f"memref.global @{found.symbol} has no value to write")
+        return np.frombuffer(numpy_of(value).tobytes(), dtype=np.uint32)
 
 
 WRITEBD_FIELDS = (
@@ -131,7 +118,6 @@ class NpuWriteBdOp(AieOperation):
     vars().update((f"{name}_attr", prop_def(Int32, prop_name=name)) for name in WRITEBD_FIELDS)
     burst_length = opt_prop_def(Int32)
     assembly_format = "attr-dict"
-    irdl_options = OPTIONS
 
     @property
     def fields(self) -> dict[str, int]:
@@ -259,7 +245,6 @@ class ControlPacketOp(AieOperation):
     """Packet id of the answer."""
     data_attr = opt_prop_def(DenseArrayBase, prop_name="data")
     assembly_format = "attr-dict"
-    irdl_options = OPTIONS
 
     @property
     def data(self) -> list[int]:

@@ -19,12 +19,11 @@ from xdsl.printer import Printer
 from xdsl.traits import NoTerminator, SymbolOpInterface
 
 from bdforge.mlir.array_ops import ShimDmaAllocationOp
-from bdforge.mlir.device_ops import DeviceOp
+from bdforge.mlir.device_ops import DeviceOp, named
 from bdforge.mlir.dma_ops import print_arguments_and_body
 from bdforge.mlir.fields import behind, integer, text, word
 from bdforge.mlir.memory_ops import BufferOp, LockOp
 from bdforge.mlir.operation import (
-    OPTIONS,
     UNSIGNED32,
     AieOperation,
     Int32,
@@ -39,7 +38,6 @@ from bdforge.mlir.operation import (
     print_types,
     resolve_numbers,
 )
-from bdforge.mlir.task_ops import allocation_named
 from bdforge.mlir.words import Direction
 
 DEFAULT_SEQUENCE = "sequence"
@@ -93,12 +91,11 @@ class NpuDmaWaitOp(AieOperation):
     symbol = text(SymbolRefAttr)
     """Name of the shim_dma_allocation."""
     assembly_format = "attr-dict"
-    irdl_options = OPTIONS
 
     @property
     def allocation(self) -> ShimDmaAllocationOp:
         """The named channel; ValueError if nothing has that name."""
-        return allocation_named(self, self.symbol)
+        return named(enclosing(self, DeviceOp), ShimDmaAllocationOp, self.symbol)
 
 
 @irdl_op_definition
@@ -138,7 +135,7 @@ class NpuRtpWriteOp(AieOperation):
     @property
     def buffer_op(self) -> BufferOp:
         """The buffer; ValueError if nothing has that name."""
-        return buffer_named(self, self.buffer)
+        return named(enclosing(self, DeviceOp), BufferOp, self.buffer)
 
     @classmethod
     def parse(cls, parser: Parser) -> "NpuRtpWriteOp":
@@ -168,15 +165,6 @@ class NpuRtpWriteOp(AieOperation):
         print_attr_dict(printer, self, ("buffer", "index", "value"))
         if modern(printer):
             print_types(printer, 1)
-
-
-def buffer_named(op: AieOperation, symbol: str | None) -> BufferOp:
-    """The device's aie.buffer called `symbol`; ValueError if there is none."""
-    device = enclosing(op, DeviceOp)
-    for other in [] if device is None else device.body.block.ops:
-        if isinstance(other, BufferOp) and other.symbol == symbol:
-            return other
-    raise ValueError(f"no aie.buffer is called @{symbol}")
 
 
 @irdl_op_definition

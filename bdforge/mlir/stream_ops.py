@@ -24,7 +24,7 @@ from xdsl.traits import NoTerminator
 from bdforge.mlir.array_ops import Endpoint, endpoint
 from bdforge.mlir.device_ops import EndedBody, on_tile
 from bdforge.mlir.fields import flag, integer, word
-from bdforge.mlir.operation import OPTIONS, AieOperation, Int8, wrapped
+from bdforge.mlir.operation import AieOperation, Int8, wrapped
 from bdforge.mlir.words import WORD_DIRECTIVES, CascadeDirection
 
 _PACKET_ID_BITS = 8  # width of the attribute, not of the hardware's field
@@ -37,7 +37,6 @@ class PacketEndOp(AieOperation):
     """Tile, bundle and channel."""
     custom_directives = WORD_DIRECTIVES
     assembly_format = "`<` $tile_value `,` custom<BundleWord>($bundle) `:` $channel `>` attr-dict"
-    irdl_options = OPTIONS
 
 
 @irdl_op_definition
@@ -88,7 +87,6 @@ class PacketFlowOp(AieOperation):
     traits = traits_def(NoTerminator())
     custom_directives = (PacketId, EndedBody)
     assembly_format = "`(` custom<PacketId>($ID) `)` custom<EndedBody>($ports) attr-dict"
-    irdl_options = OPTIONS
 
     @property
     def id(self) -> int:
@@ -139,7 +137,6 @@ class ConfigureCascadeOp(AieOperation):
         "`(` $tile_value `,` custom<CascadeDirectionWord>($inputDir) `,` "
         "custom<CascadeDirectionWord>($outputDir) `)` attr-dict"
     )
-    irdl_options = OPTIONS
 
 
 @irdl_op_definition
@@ -188,4 +185,3 @@ class EventOp(AieOperation):
     value = integer(key="val")
     """0 or 1."""
     assembly_format = "`(` $val `)` attr-dict"
-    irdl_options = OPTIONS

@@ -14,7 +14,7 @@ from xdsl.traits import NoTerminator
 
 from bdforge.mlir.device_ops import EndedBody, on_tile
 from bdforge.mlir.fields import behind, defined_by, integer, port, word
-from bdforge.mlir.operation import OPTIONS, AieOperation, Bool, Int8
+from bdforge.mlir.operation import AieOperation, Bool, Int8
 from bdforge.mlir.words import WORD_DIRECTIVES, Bundle
 
 
@@ -73,7 +73,6 @@ class ConnectOp(AieOperation):
         "`<` custom<BundleWord>($source_bundle) `:` $source_channel `,` "
         "custom<BundleWord>($dest_bundle) `:` $dest_channel `>` attr-dict"
     )
-    irdl_options = OPTIONS
 
 
 @irdl_op_definition
@@ -87,7 +86,6 @@ class AmselOp(AieOperation):
     """Number of the msel."""
     result = result_def(IndexType)
     assembly_format = "`<` $arbiterID `>` `(` $msel `)` attr-dict"
-    irdl_options = OPTIONS
 
 
 @irdl_op_definition
@@ -102,7 +100,6 @@ class MastersetOp(AieOperation):
     result = result_def(IndexType)
     custom_directives = WORD_DIRECTIVES
     assembly_format = "`(` custom<BundleWord>($dest_bundle) `:` $dest_channel `,` $amsels `)` attr-dict"
-    irdl_options = OPTIONS
 
     @property
     def keep_header(self) -> bool | None:
@@ -128,7 +125,6 @@ class PacketRulesOp(AieOperation):
     assembly_format = (
         "`(` custom<BundleWord>($source_bundle) `:` $source_channel `)` custom<EndedBody>($rules_region) attr-dict"
     )
-    irdl_options = OPTIONS
 
     @property
     def rules(self) -> list["PacketRuleOp"]:
@@ -148,7 +144,6 @@ class PacketRuleOp(AieOperation):
     target = behind(AmselOp, "its last operand must come from aie.amsel")
     """Where the packets go."""
     assembly_format = "`(` $mask `,` $value `,` $target_value `)` attr-dict"
-    irdl_options = OPTIONS
 
 
 @irdl_op_definition
@@ -167,4 +162,3 @@ class WireOp(AieOperation):
         "`(` $source `:` custom<BundleWord>($source_bundle) `,` "
         "$dest `:` custom<BundleWord>($dest_bundle) `)` attr-dict"
     )
-    irdl_options = OPTIONS

@@ -9,9 +9,9 @@ from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, region_def, re
 from bdforge.mlir.array_ops import ShimDmaAllocationOp
 from bdforge.mlir.attributes import PacketInfoAttr
 from bdforge.mlir.bd_ops import DmaBdOp, bd_chain_from, bd_of
-from bdforge.mlir.device_ops import DeviceOp, TileOp, on_tile
+from bdforge.mlir.device_ops import DeviceOp, TileOp, named, on_tile
 from bdforge.mlir.fields import behind, flag, integer, optional_data, optional_integer, word
-from bdforge.mlir.operation import OPTIONS, AieOperation, enclosing
+from bdforge.mlir.operation import AieOperation, enclosing
 from bdforge.mlir.words import WORD_DIRECTIVES, Direction
 
 
@@ -43,7 +43,7 @@ class TaskOp(AieOperation):
 
     def allocation_of(self, name: str) -> ShimDmaAllocationOp:
         """The shim_dma_allocation that a property names; ValueError if there is none."""
-        return allocation_named(self, self.text(name))
+        return named(enclosing(self, DeviceOp), ShimDmaAllocationOp, self.text(name))
 
 
 class ChannelOp(AieOperation):
@@ -55,17 +55,6 @@ class ChannelOp(AieOperation):
     """S2MM or MM2S."""
     channel = integer()
     """Channel of that direction."""
-
-
-def allocation_named(op: AieOperation, symbol: str | None) -> ShimDmaAllocationOp:
-    """The device's shim_dma_allocation called `symbol`; ValueError if there is none."""
-    device = enclosing(op, DeviceOp)
-    known = [] if device is None else [o for o in device.body.block.ops if isinstance(o, ShimDmaAllocationOp)]
-    for allocation in known:
-        if allocation.symbol == symbol:
-            return allocation
-    names = ", ".join(f"@{o.symbol}" for o in known) or "none"
-    raise ValueError(f"no aie.shim_dma_allocation is called @{symbol}; the device has {names}")
 
 
 class ConfigureTaskOp(TaskOp):
@@ -94,7 +83,6 @@ class DmaConfigureTaskOp(ChannelOp, ConfigureTaskOp):
     assembly_format = (
         "`(` $tile_value `,` custom<DirectionWord>($direction) `,` $channel (`,` $packet^)? `)` $body attr-dict"
     )
-    irdl_options = OPTIONS
 
 
 @irdl_op_definition
@@ -104,7 +92,6 @@ class DmaConfigureTaskForOp(ConfigureTaskOp):
     name = "aiex.dma_configure_task_for"
     alloc = prop_def(SymbolRefAttr)
     assembly_format = "$alloc $body attr-dict"
-    irdl_options = OPTIONS
 
     @property
     def allocation(self) -> ShimDmaAllocationOp:
@@ -129,7 +116,6 @@ class DmaStartTaskOp(TaskUserOp):
     """How often the task runs again, if not as often as the task says (newest mlir-aie)."""
     no_token_attr = opt_prop_def(UnitAttr, prop_name="no_token")
     MODERN_NAMES: ClassVar[tuple[str, ...]] = ("repeat_count", "no_token")
-    irdl_options = OPTIONS
 
     @property
     def no_token(self) -> bool:

@@ -49,6 +49,11 @@ class GlobalOp(IRDLOperation):
     alignment = opt_prop_def(IntegerAttr)
     traits = traits_def(SymbolOpInterface())
 
+    @property
+    def symbol(self) -> str:
+        """Its name."""
+        return self.sym_name.data
+
     @classmethod
     def parse(cls, parser: Parser) -> "GlobalOp":
         """Read `"private" constant @name : type = dense<...> {...}`."""

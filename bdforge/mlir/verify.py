@@ -1,6 +1,7 @@
 """The verifier: structure, values in scope, and the rules of each operation."""
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp, SymbolRefAttr
@@ -8,6 +9,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator, NoTerminator, SymbolTable
 
+from bdforge.mlir import verify_dma, verify_sequence, verify_switch  # noqa: F401 - they make rules
 from bdforge.mlir.dominance import Dominance
 from bdforge.mlir.eras import fold
 from bdforge.mlir.errors import MlirError, Source
@@ -16,16 +18,7 @@ from bdforge.mlir.operation import AieOperation
 from bdforge.mlir.parser import parse_text
 from bdforge.mlir.places import error_at
 from bdforge.mlir.recent import attribute_problem
-from bdforge.mlir.verify_array import ARRAY_RULES
-from bdforge.mlir.verify_dma import DMA_RULES
-from bdforge.mlir.verify_sequence import SEQUENCE_RULES
-from bdforge.mlir.verify_switch import SWITCH_RULES
-
-Rule = Callable[..., Iterable[tuple[Operation, str]]]
-_RULES: dict[type[Operation], list[Rule]] = {}
-for _table in (ARRAY_RULES, DMA_RULES, SEQUENCE_RULES, SWITCH_RULES):
-    for _kind, _rules in _table.items():
-        _RULES.setdefault(_kind, []).extend(_rules)
+from bdforge.mlir.verify_array import RULES, Faults
 
 
 def read_module(context: Context, source: Source) -> ModuleOp:
@@ -52,7 +45,7 @@ def verify(module: ModuleOp) -> None:
         else:
             _verify_operation(op)
     for op in module.walk():
-        for rule in _RULES.get(type(op), ()):
+        for rule in _rules_of(type(op)):
             _apply(rule, op)
 
 
@@ -64,7 +57,12 @@ def _deepest(module: Operation) -> tuple[Operation, int]:
     return level[0], depth
 
 
-def _apply(rule: Rule, op: Operation) -> None:
+@cache
+def _rules_of(kind: type[Operation]) -> list[Callable[..., Faults]]:
+    return [rule for base in reversed(kind.__mro__) for rule in RULES.get(base, ())]
+
+
+def _apply(rule: Callable[..., Faults], op: Operation) -> None:
     try:
         fault = next(iter(rule(op)), None)
     except Exception as error:  # a rule may meet a later operation that is itself malformed

@@ -1,6 +1,8 @@
 """Rules of the array's operations. A rule yields (operation at fault, message)."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import TypeVar, get_args, get_type_hints
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr
 from xdsl.dialects.func import FuncOp
@@ -8,7 +10,6 @@ from xdsl.ir import Attribute, BlockArgument, Operation
 
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import PACKET_IDS, PACKET_TYPES, core_lock
-from bdforge.devices.topology import DeviceError
 from bdforge.mlir.array_ops import CoreOp, ShimDmaAllocationOp
 from bdforge.mlir.attributes import BlockFloatType, PacketInfo
 from bdforge.mlir.device_ops import DeviceOp, EndOp, TileOp
@@ -27,26 +28,37 @@ from bdforge.mlir.task_ops import ConfigureTaskOp
 from bdforge.mlir.words import CascadeDirection
 
 Faults = Iterator[tuple[Operation, str]]
+RULES: dict[type[Operation], list[Callable[..., Faults]]] = defaultdict(list)
+"""Rules by the class, or base of classes, of which they judge each operation."""
+RuleT = TypeVar("RuleT", bound=Callable[..., Faults])
 
 
+def rule(check: RuleT) -> RuleT:
+    """Let a function judge every operation that its argument `op` may be; what it cannot read may raise ValueError."""
+    judged = get_type_hints(check)["op"]
+    for kind in get_args(judged) or (judged,):
+        RULES[kind].append(check)
+    return check
+
+
+@rule
 def device(op: DeviceOp) -> Faults:
     """Standing in the module."""
     if enclosing(op, DeviceOp) is not None:
         yield op, "devices stand side by side in the module, not in one another"
 
 
+@rule
 def tile(op: TileOp) -> Faults:
     """Inside the device."""
     holder = enclosing(op, DeviceOp)
     if holder is None:
         yield op, "must stand in an aie.device"
         return
-    try:
-        holder.device.kind(op.column, op.row)
-    except DeviceError as error:
-        yield op, str(error)
+    holder.device.kind(op.column, op.row)
 
 
+@rule
 def buffer(op: BufferOp) -> Faults:
     """On a tile with memory, of a known size, used from tiles that reach it."""
     if op.tile.kind is TileKind.SHIM:
@@ -69,6 +81,7 @@ def block_floats(op: Operation, element: Attribute) -> Faults:
         yield op, f"holds {element}, which {device.device_name} has not: block floats are of AIE2P (npu2)"
 
 
+@rule
 def lock(op: LockOp) -> Faults:
     """With an id that its tile has, used from tiles that reach it."""
     limit = op.tile.limits.locks - 1
@@ -115,6 +128,7 @@ def _reach_of(program: CoreOp | DmaProgramOp) -> str:
     return "only its own memory"
 
 
+@rule
 def use_lock(op: UseLockOp) -> Faults:
     """On a lock, in a program that may wait."""
     if not isinstance(op.lock_value.owner, LockOp) and enclosing(op, FuncOp) is None:
@@ -132,16 +146,13 @@ def _lock_without_op(op: UseLockOp) -> Faults:
     if program is None or number is None:
         yield op, "its operand must come from aie.lock"
         return
-    try:
-        column, row, _ = core_lock(program.tile.column, program.tile.row, number)
-        kind = program.tile.device_op.device.kind(column, row)
-    except ValueError as error:
-        yield op, str(error)
-        return
+    column, row, _ = core_lock(program.tile.column, program.tile.row, number)
+    kind = program.tile.device_op.device.kind(column, row)
     if kind is not TileKind.CORE:
         yield op, f"lock {number} would be one of the {kind} ({column}, {row}), which this core does not reach"
 
 
+@rule
 def core(op: CoreOp) -> Faults:
     """On a core tile; with a body, or with a finished program instead."""
     if op.tile.kind is not TileKind.CORE:
@@ -154,6 +165,7 @@ def core(op: CoreOp) -> Faults:
         yield op, f'elf_file = "{op.elf_file}" is the whole program, so the body must be just {{ aie.end }}'
 
 
+@rule
 def allocation(op: ShimDmaAllocationOp) -> Faults:
     """On a shim."""
     if op.tile.kind is not TileKind.SHIM:
@@ -171,6 +183,7 @@ def packet(op: Operation, info: PacketInfo | None) -> Faults:
         yield op, f"pkt_type = {info.type} is outside 0 to {PACKET_TYPES - 1}, what the header's field holds"
 
 
+@rule
 def packet_flow(op: PacketFlowOp) -> Faults:
     """One source, at least one destination, nothing else."""
     others = [o for o in op.ports.block.ops if not isinstance(o, PacketEndOp | EndOp)]
@@ -183,12 +196,14 @@ def packet_flow(op: PacketFlowOp) -> Faults:
         yield op, "needs at least one aie.packet_dest"
 
 
+@rule
 def packet_end(op: PacketEndOp) -> Faults:
     """Inside a packet flow."""
     if not isinstance(op.parent_op(), PacketFlowOp):
         yield op, "must stand in an aie.packet_flow"
 
 
+@rule
 def cascade_flow(op: CascadeFlowOp) -> Faults:
     """Between neighbouring cores."""
     ends = (op.source, op.destination)
@@ -206,6 +221,7 @@ def cascade_flow(op: CascadeFlowOp) -> Faults:
         )
 
 
+@rule
 def configure_cascade(op: ConfigureCascadeOp) -> Faults:
     """In from north or west, out to south or east, on a core tile."""
     if op.tile.kind is not TileKind.CORE:
@@ -214,19 +230,3 @@ def configure_cascade(op: ConfigureCascadeOp) -> Faults:
         yield op, f"a cascade comes in from North or West, not {op.input}"
     if op.output not in (CascadeDirection.SOUTH, CascadeDirection.EAST):
         yield op, f"a cascade goes out to South or East, not {op.output}"
-
-
-ARRAY_RULES: dict[type[Operation], list[Callable[..., Iterable[tuple[Operation, str]]]]] = {
-    DeviceOp: [device],
-    TileOp: [tile],
-    BufferOp: [buffer],
-    LockOp: [lock],
-    UseLockOp: [use_lock],
-    CoreOp: [core],
-    ShimDmaAllocationOp: [allocation],
-    PacketFlowOp: [packet_flow],
-    PacketSourceOp: [packet_end],
-    PacketDestOp: [packet_end],
-    CascadeFlowOp: [cascade_flow],
-    ConfigureCascadeOp: [configure_cascade],
-}

@@ -5,7 +5,7 @@ form of 1.4, what #3398 and #3548 made of them.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 
 from xdsl.dialects.builtin import MemRefType, UnrankedMemRefType
 from xdsl.ir import Block, Operation
@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.fits import exceeded
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES, MEMTILE, MEMTILE_NEIGHBOUR_CHANNELS
-from bdforge.mlir.allocate import AllocationError, element_bits
+from bdforge.mlir.allocate import element_bits
 from bdforge.mlir.bd_ops import DmaBdOp, DmaBdPacketOp, NextBdOp, bd_chain_from, bd_of
 from bdforge.mlir.device_ops import EndOp, TileOp
 from bdforge.mlir.dma_ops import BdChainOp, DmaOp, DmaProgramOp, DmaStartOp, MemOp, MemtileDmaOp, PaddingOp, ShimDmaOp
@@ -21,14 +21,13 @@ from bdforge.mlir.eras import Era, era_of
 from bdforge.mlir.memory_ops import BufferOp, ExternalBufferOp, LockOp, UseLockOp
 from bdforge.mlir.operation import enclosing
 from bdforge.mlir.task_ops import ConfigureTaskOp
-from bdforge.mlir.verify_array import block_floats, packet
+from bdforge.mlir.verify_array import Faults, block_floats, packet, rule
 from bdforge.mlir.words import Direction
-
-Faults = Iterator[tuple[Operation, str]]
 
 _KINDS = {MemOp: TileKind.CORE, MemtileDmaOp: TileKind.MEMTILE, ShimDmaOp: TileKind.SHIM}
 
 
+@rule
 def program(op: DmaProgramOp) -> Faults:
     """On its kind of tile, with well-formed blocks and no more channels and BDs than the tile has."""
     kind = _KINDS[type(op)]
@@ -85,6 +84,7 @@ def _channels(op: DmaProgramOp) -> Faults:
             yield op, f"uses {len(channels)} {direction} channels, but {where} has {limit}"
 
 
+@rule
 def memtile_reach(op: MemtileDmaOp) -> Faults:
     """The upper channels of a memtile reach only their own tile."""
     for dma in [dma for block in op.body.blocks for dma in block.ops if isinstance(dma, DmaStartOp | DmaOp)]:
@@ -111,6 +111,7 @@ def _homes(block: Block) -> Iterator[tuple[Operation, TileOp | None]]:
             yield op, op.lock.tile
 
 
+@rule
 def pad_value(op: PaddingOp) -> Faults:
     """Where a register holds it: a memtile's MM2S channels of AIE2P (mlir-aie #3512)."""
     holder = enclosing(op, DmaProgramOp)
@@ -123,6 +124,7 @@ def pad_value(op: PaddingOp) -> Faults:
         yield op, f"pad_value = {op.pad_value}: {array.generation.name} pads with 0; a register for it came with AIE2P"
 
 
+@rule
 def region_form(op: DmaOp) -> Faults:
     """In a program of one block; per BD one transfer and two lock operations."""
     parent = op.parent_op()
@@ -135,6 +137,7 @@ def region_form(op: DmaOp) -> Faults:
         yield from _bd_block(op, block)
 
 
+@rule
 def start(op: DmaStartOp) -> Faults:
     """In a DMA program, on a channel."""
     if not isinstance(op.parent_op(), DmaProgramOp):
@@ -143,12 +146,14 @@ def start(op: DmaStartOp) -> Faults:
         yield op, f"channel {op.channel} is negative"
 
 
+@rule
 def next_bd(op: NextBdOp) -> Faults:
     """In a chain of BDs."""
     if not isinstance(op.parent_op(), DmaProgramOp | ConfigureTaskOp | BdChainOp):
         yield op, "must stand in a DMA program, a task or an aie.bd_chain"
 
 
+@rule
 def static_bd(op: DmaBdOp) -> Faults:
     """A BD anywhere; one in a static program also against its tile."""
     yield from packet(op, op.packet)
@@ -162,11 +167,7 @@ def static_bd(op: DmaBdOp) -> Faults:
     if not isinstance(op.buffer_value.owner, BufferOp | ExternalBufferOp):
         yield op, "its buffer must come from aie.buffer or aie.external_buffer"
         return
-    try:
-        bits = element_bits(op.element_type)
-    except AllocationError as error:
-        yield op, str(error)
-        return
+    bits = element_bits(op.element_type)
     yield from _length(op, bits)
     yield from _ids(op, holder.tile)
     yield from _dimensions(op, holder.tile, bits)
@@ -304,21 +305,10 @@ def _burst(op: DmaBdOp, at: TileOp) -> Faults:
         yield op, f"burst_length = {op.burst_length}; the device has {', '.join(map(str, bursts))} bytes"
 
 
+@rule
 def bd_packet(op: DmaBdPacketOp) -> Faults:
     """A header that fits, beside a BD."""
     yield from packet(op, op.packet)
     block = op.parent_block()
     if block is None or bd_of(block) is None:
         yield op, "must stand in a block with an aie.dma_bd"
-
-
-DMA_RULES: dict[type[Operation], list[Callable[..., Iterable[tuple[Operation, str]]]]] = {
-    MemOp: [program],
-    MemtileDmaOp: [program, memtile_reach],
-    ShimDmaOp: [program],
-    DmaOp: [region_form, pad_value],
-    DmaStartOp: [start, pad_value],
-    NextBdOp: [next_bd],
-    DmaBdOp: [static_bd],
-    DmaBdPacketOp: [bd_packet],
-}

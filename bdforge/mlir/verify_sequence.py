@@ -3,49 +3,40 @@
 Source of the rules on `aiex.npu.dma_memcpy_nd`: mlir-aie 5ff2ab97, `NpuDmaMemcpyNdOp::verify` and `verifyStridesWraps`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-
 from xdsl.dialects.builtin import IndexType, MemRefType, UnrankedMemRefType
 from xdsl.ir import Operation
 
 from bdforge.devices.fits import exceeded
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES, SHIM, TASK_REPEAT_MAX
-from bdforge.mlir.allocate import AllocationError, element_bits
+from bdforge.mlir.allocate import element_bits
 from bdforge.mlir.attributes import BlockFloatType
 from bdforge.mlir.control_ops import (
     ConfigureOp,
-    DmaStartBdChainForOp,
-    DmaStartBdChainOp,
     RunOp,
     StartBdChainOp,
-    sequence_named,
 )
-from bdforge.mlir.device_ops import DeviceOp
+from bdforge.mlir.device_ops import DeviceOp, device_named, named
 from bdforge.mlir.memcpy_ops import NpuDmaMemcpyNdOp
 from bdforge.mlir.memory_ops import LockOp
 from bdforge.mlir.operation import enclosing
-from bdforge.mlir.register_ops import AddressedOp, NpuBlockWriteOp, NpuMaskWrite32Op, NpuPushQueueOp, NpuWrite32Op
+from bdforge.mlir.register_ops import AddressedOp, NpuPushQueueOp
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp, SetLockOp
 from bdforge.mlir.task_ops import (
-    DmaAwaitTaskOp,
-    DmaConfigureTaskForOp,
-    DmaConfigureTaskOp,
-    DmaFreeTaskOp,
-    DmaStartTaskOp,
     TaskOp,
+    TaskUserOp,
 )
-from bdforge.mlir.verify_array import block_floats, packet
-
-Faults = Iterator[tuple[Operation, str]]
+from bdforge.mlir.verify_array import Faults, block_floats, packet, rule
 
 
+@rule
 def sequence(op: RuntimeSequenceOp) -> Faults:
     """Directly in a device."""
     if not isinstance(op.parent_op(), DeviceOp):
         yield op, "must stand directly in an aie.device"
 
 
-def in_sequence(op: Operation) -> Faults:
+@rule
+def in_sequence(op: TaskOp | TaskUserOp) -> Faults:
     """Tasks belong to the sequence itself, not to a loop or an aiex.configure in it."""
     if not isinstance(op.parent_op(), RuntimeSequenceOp):
         parent = op.parent_op()
@@ -53,6 +44,7 @@ def in_sequence(op: Operation) -> Faults:
         yield op, f"must stand directly in an aie.runtime_sequence{inside}"
 
 
+@rule
 def task(op: TaskOp) -> Faults:
     """A packet header that fits, a repeat count that is one."""
     yield from packet(op, op.packet)
@@ -60,6 +52,7 @@ def task(op: TaskOp) -> Faults:
         yield op, f"repeat_count = {op.repeat_count} is negative"
 
 
+@rule
 def set_lock(op: SetLockOp) -> Faults:
     """With a value that a lock holds."""
     limit = op.lock.tile.limits.lock_value_max
@@ -67,6 +60,7 @@ def set_lock(op: SetLockOp) -> Faults:
         yield op, f"value {op.value} is outside 0 to {limit}, what a lock holds"
 
 
+@rule
 def push_queue(op: NpuPushQueueOp) -> Faults:
     """With a repeat count that fits its field."""
     limit = TASK_REPEAT_MAX - 1
@@ -74,12 +68,14 @@ def push_queue(op: NpuPushQueueOp) -> Faults:
         yield op, f"repeat_count = {op.repeat_count} is outside 0 to {limit}, what the queue's field holds"
 
 
+@rule
 def addressed(op: AddressedOp) -> Faults:
     """Column and row come together."""
     if (op.column is None) != (op.row is None):
         yield op, "needs both column and row, or neither"
 
 
+@rule
 def memcpy(op: NpuDmaMemcpyNdOp) -> Faults:
     """A transfer that a shim BD can make."""
     if not isinstance(op.memref_value.type, MemRefType | UnrankedMemRefType):
@@ -87,12 +83,8 @@ def memcpy(op: NpuDmaMemcpyNdOp) -> Faults:
         return
     yield from packet(op, op.packet)
     yield from block_floats(op, op.buffer_type.element_type)
-    try:
-        sizes, strides, offset = op.sizes[::-1], op.strides[::-1], op.offset
-        bits = element_bits(op.buffer_type.element_type)
-    except (ValueError, AllocationError) as error:
-        yield op, str(error)
-        return
+    sizes, strides, offset = op.sizes[::-1], op.strides[::-1], op.offset
+    bits = element_bits(op.buffer_type.element_type)
     if bits > GRANULE_BITS and not isinstance(op.buffer_type.element_type, BlockFloatType):
         yield op, f"elements of {bits} bits are too wide; the widest have {GRANULE_BITS}"
         return
@@ -158,38 +150,24 @@ def _burst(op: NpuDmaMemcpyNdOp) -> Faults:
         yield op, f"burst_length = {op.burst_length}; the device has {', '.join(map(str, bursts))} bytes (0: longest)"
 
 
+@rule
 def configure(op: ConfigureOp) -> Faults:
     """Of a device of the module, the same kind of array, from a sequence."""
     if enclosing(op, RuntimeSequenceOp) is None:
         yield op, "must stand in an aie.runtime_sequence"
-    target, parent = _device_named(op, op.symbol), enclosing(op, DeviceOp)
-    if target is None:
-        yield op, f"no aie.device is called @{op.symbol}"
-    elif parent is not None and target.device_name is not parent.device_name:
+    target, parent = device_named(op, op.symbol), enclosing(op, DeviceOp)
+    if parent is not None and target.device_name is not parent.device_name:
         yield op, f"device @{op.symbol} is {target.device_name}, but the running one {parent.device_name}"
 
 
-def _device_named(op: Operation, symbol: str) -> DeviceOp | None:
-    holder = enclosing(op, DeviceOp)
-    module = None if holder is None else holder.parent_block()
-    devices = [] if module is None else [o for o in module.ops if isinstance(o, DeviceOp)]
-    return next((device for device in devices if device.symbol == symbol), None)
-
-
+@rule
 def run(op: RunOp) -> Faults:
     """In an aiex.configure, a sequence of its device, with arguments of its types."""
     holder = enclosing(op, ConfigureOp)
     if holder is None:
         yield op, "must stand in an aiex.configure"
         return
-    device = _device_named(op, holder.symbol)
-    if device is None:
-        return
-    try:
-        target = sequence_named(device, op.symbol)
-    except ValueError as error:
-        yield op, str(error)
-        return
+    target = named(device_named(op, holder.symbol), RuntimeSequenceOp, op.symbol)
     wanted, given = [a.type for a in target.arguments], [a.type for a in op.args]
     if len(wanted) != len(given):
         yield op, f"@{op.symbol} takes {len(wanted)} arguments, not {len(given)}"
@@ -198,37 +176,13 @@ def run(op: RunOp) -> Faults:
             yield op, f"argument {index} of @{op.symbol} is of type {want}, not {got}"
 
 
+@rule
 def start_chain(op: StartBdChainOp) -> Faults:
     """Of a template, with arguments of its types."""
-    try:
-        template = op.template
-    except ValueError as error:
-        yield op, str(error)
-        return
-    wanted, arguments = template.body.blocks[0].args, getattr(op, "args")  # noqa: B009
+    wanted, arguments = op.template.body.blocks[0].args, getattr(op, "args")  # noqa: B009
     given = [a.type for a in arguments]
     for value, argument in zip(wanted, arguments, strict=False):
         if isinstance(value.type, IndexType) and not isinstance(argument.owner, LockOp):
             yield op, f"argument {value.index} of @{op.symbol} stands for a lock; give an aie.lock"
     if [a.type for a in wanted] != given:
         yield op, f"@{op.symbol} takes ({', '.join(str(a.type) for a in wanted)}), not ({', '.join(map(str, given))})"
-
-
-SEQUENCE_RULES: dict[type[Operation], list[Callable[..., Iterable[tuple[Operation, str]]]]] = {
-    RuntimeSequenceOp: [sequence],
-    DmaConfigureTaskOp: [in_sequence, task],
-    DmaConfigureTaskForOp: [in_sequence, task],
-    DmaStartBdChainOp: [in_sequence, task, start_chain],
-    DmaStartBdChainForOp: [in_sequence, task, start_chain],
-    DmaStartTaskOp: [in_sequence],
-    DmaAwaitTaskOp: [in_sequence],
-    DmaFreeTaskOp: [in_sequence],
-    NpuDmaMemcpyNdOp: [memcpy],
-    SetLockOp: [set_lock],
-    NpuPushQueueOp: [push_queue],
-    NpuWrite32Op: [addressed],
-    NpuMaskWrite32Op: [addressed],
-    NpuBlockWriteOp: [addressed],
-    ConfigureOp: [configure],
-    RunOp: [run],
-}

@@ -3,7 +3,7 @@
 Source of what a switch can join: `bdforge.devices.switches`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Operation
 
@@ -33,11 +33,13 @@ from bdforge.mlir.switch_ops import (
     SwitchSettingsOp,
     WireOp,
 )
+from bdforge.mlir.verify_array import Faults, rule
 from bdforge.mlir.words import Bundle
 
-Faults = Iterator[tuple[Operation, str]]
+_SETTINGS = (ConnectOp, AmselOp, MastersetOp, PacketRulesOp)
 
 
+@rule
 def settings(op: SwitchSettingsOp) -> Faults:
     """On a tile of a device, once, with nothing but settings."""
     device = enclosing(op, DeviceOp)
@@ -55,6 +57,7 @@ def settings(op: SwitchSettingsOp) -> Faults:
             yield inner, f"cannot stand in {op.name}"
 
 
+@rule
 def switchbox(op: SwitchboxOp) -> Faults:
     """Ports that exist, each used one way; connections that the switch can make."""
     switch = switch_of(op.tile.device_op.device, *_place(op))
@@ -81,10 +84,10 @@ def _packets(op: SwitchboxOp, switch: Switch) -> Faults:
             bundle, channel = slave.source
             line = location(other).line
             yield slave, f"slave port {bundle} : {channel} of tile {_place(op)} is set already (line {line})"
-        for rule in slave.rules:
+        for packet in slave.rules:
             for master in op.mastersets:
-                if rule.target in master.arbiters:
-                    yield from _joined(rule, slave.source, master.destination, switch, op)
+                if packet.target in master.arbiters:
+                    yield from _joined(packet, slave.source, master.destination, switch, op)
 
 
 def _port(at: Operation, port: PortName, present: Mapping[PortBundle, int], side: str, op: SwitchboxOp) -> Faults:
@@ -109,6 +112,7 @@ def _joined(at: Operation, slave: PortName, master: PortName, switch: Switch, op
     yield at, f"the switch of {op.tile.kind} {_place(op)} cannot join {enters} : {i} to {leaves} : {o}{reason}"
 
 
+@rule
 def amsel(op: AmselOp) -> Faults:
     """In a switchbox, once, of an arbiter that there is."""
     holder = op.parent_op()
@@ -128,6 +132,7 @@ def amsel(op: AmselOp) -> Faults:
             yield op, f"arbiter {op.arbiter} msel {op.msel} is named twice in this switchbox"
 
 
+@rule
 def masterset(op: MastersetOp) -> Faults:
     """Of msels of one arbiter of its own switchbox."""
     if not isinstance(op.parent_op(), SwitchboxOp):
@@ -139,6 +144,7 @@ def masterset(op: MastersetOp) -> Faults:
         yield op, f"a master port takes packets of one arbiter, not of {', '.join(map(str, arbiters))}"
 
 
+@rule
 def packet_rules(op: PacketRulesOp) -> Faults:
     """In a switchbox, with few enough rules."""
     if not isinstance(op.parent_op(), SwitchboxOp):
@@ -150,6 +156,7 @@ def packet_rules(op: PacketRulesOp) -> Faults:
         yield op, f"{len(op.rules)} rules; a slave port has {PACKET_RULES_PER_SLAVE}"
 
 
+@rule
 def packet_rule(op: PacketRuleOp) -> Faults:
     """An id and a mask that a header holds."""
     if not isinstance(op.parent_op(), PacketRulesOp):
@@ -159,12 +166,14 @@ def packet_rule(op: PacketRuleOp) -> Faults:
             yield op, f"{what} {value} is outside 0 to {PACKET_IDS - 1}, what the id of a header holds"
 
 
+@rule
 def connect(op: ConnectOp) -> Faults:
     """In a switchbox or shim mux."""
     if not isinstance(op.parent_op(), SwitchSettingsOp):
         yield op, "must stand in an aie.switchbox or aie.shim_mux"
 
 
+@rule
 def shim_mux(op: ShimMuxOp) -> Faults:
     """On a shim: its DMA channels at the ports where they are."""
     if op.tile.kind is not TileKind.SHIM:
@@ -182,6 +191,7 @@ def _texts(joins: Sequence[tuple[PortName, PortName]]) -> str:
     return ", ".join(f"{a} : {i} to {b} : {j}" for (a, i), (b, j) in joins)
 
 
+@rule
 def wire(op: WireOp) -> Faults:
     """Between tiles and their switches."""
     for value in (op.source, op.dest):
@@ -192,16 +202,3 @@ def wire(op: WireOp) -> Faults:
 def _place(op: Operation) -> tuple[int, int]:
     assert isinstance(op, SwitchSettingsOp)
     return op.tile.column, op.tile.row
-
-
-_SETTINGS = (ConnectOp, AmselOp, MastersetOp, PacketRulesOp)
-SWITCH_RULES: dict[type[Operation], list[Callable[..., Iterable[tuple[Operation, str]]]]] = {
-    SwitchboxOp: [settings, switchbox],
-    ShimMuxOp: [settings, shim_mux],
-    ConnectOp: [connect],
-    AmselOp: [amsel],
-    MastersetOp: [masterset],
-    PacketRulesOp: [packet_rules],
-    PacketRuleOp: [packet_rule],
-    WireOp: [wire],
-}

@@ -18,8 +18,9 @@ from bdforge.devices.registers import RUNTIME_AXI_CACHE, address
 from bdforge.mlir.allocate import Allocation
 from bdforge.mlir.attributes import BlockFloatType
 from bdforge.mlir.control_ops import ConfigureOp, NpuLoadPdiOp, NpuPreemptOp, RunOp, StartBdChainOp
-from bdforge.mlir.device_ops import DeviceOp
+from bdforge.mlir.device_ops import DeviceOp, device_named
 from bdforge.mlir.memcpy_ops import NpuDmaMemcpyNdOp
+from bdforge.mlir.operation import enclosing
 from bdforge.mlir.places import location
 from bdforge.mlir.register_ops import (
     NpuAddressPatchOp,
@@ -91,12 +92,9 @@ def select_sequence(module: ModuleOp, name: str | None = None) -> RuntimeSequenc
 
 
 def _device_around(op: MlirOperation) -> DeviceOp:
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, DeviceOp):
-        parent = parent.parent_op()
-    if parent is None:
+    if (device := enclosing(op, DeviceOp)) is None:
         raise lowering_error(op, "is outside of an aie.device")
-    return parent
+    return device
 
 
 class _Lowering:
@@ -264,13 +262,13 @@ class _Lowering:
     ) -> None:
         """LOADPDI; without an id, devices are numbered from 1 in the order in which they are loaded."""
         if device is not None:
-            self._device_named(op, device)
+            device_named(op, device)
             pdi_id = self.pdi_ids.setdefault(device, len(self.pdi_ids) + 1) if pdi_id is None else pdi_id
         self.target.emit(LoadPdi(pdi_id or 0, size, at, device=device, location=location(op)))
 
     def configure(self, op: ConfigureOp) -> None:
         """Load a device, then run the body against it."""
-        configured = self._device_named(op, op.symbol)
+        configured = device_named(op, op.symbol)
         self._load(op, op.symbol)
         outer, self.target = self.target, self._target_of(configured)
         self.block(op.body.block)
@@ -278,9 +276,7 @@ class _Lowering:
 
     def run(self, op: RunOp) -> None:
         """Run another sequence of the configured device in place."""
-        sequence = self.target.symbols.get(op.symbol)
-        if not isinstance(sequence, RuntimeSequenceOp):
-            raise ValueError(f"device @{self.target.device_op.symbol} has no runtime sequence @{op.symbol}")
+        sequence = self.target.named(RuntimeSequenceOp, op.symbol)
         if sequence in self.running:
             raise ValueError(f"runtime sequence @{op.symbol} runs itself")
         arguments = tuple(op.args)
@@ -291,14 +287,6 @@ class _Lowering:
         self.running.append(sequence)
         self.block(sequence.body.block)
         self.running.pop()
-
-    def _device_named(self, op: MlirOperation, symbol: str) -> DeviceOp:
-        parent = self.target.device_op.parent_op()
-        devices = [] if parent is None else [o for o in parent.walk() if isinstance(o, DeviceOp)]
-        for device in devices:
-            if device.symbol == symbol:
-                return device
-        raise lowering_error(op, f"no aie.device is called @{symbol}")
 
     def _target_of(self, device_op: DeviceOp) -> Target:
         if device_op not in self.targets:

@@ -22,7 +22,7 @@ from bdforge.devices.registers import (
 )
 from bdforge.mlir.allocate import BASIC_SEQUENTIAL, Allocation, allocate, buffer_bytes
 from bdforge.mlir.array_ops import ShimDmaAllocationOp
-from bdforge.mlir.device_ops import DeviceOp, TileOp
+from bdforge.mlir.device_ops import DeviceOp, NamedT, TileOp, named
 from bdforge.mlir.errors import Location, MlirError
 from bdforge.mlir.memory_ops import BufferOp, LockOp
 from bdforge.mlir.places import location, source_of
@@ -121,7 +121,7 @@ class Target:
         self.operations = operations
         overflow = None if policy is None else partial(policy.fault, "memory-overflow")
         self.allocation = allocate(device_op, overflow) if allocation is None else allocation
-        self.symbols = {
+        self._symbols = {
             symbol: op for op in device_op.body.block.ops if isinstance(symbol := getattr(op, "symbol", None), str)
         }
         self.controller_ids = controller_ids
@@ -204,16 +204,14 @@ class Target:
             raise ValueError(f"the lock is not part of device @{self.device_op.symbol}")
         return self.allocation.locks[lock]
 
+    def named(self, kind: type[NamedT], symbol: str) -> NamedT:
+        """The device's operation of a kind by its symbol; ValueError tells which there are."""
+        found = self._symbols.get(symbol)
+        return found if isinstance(found, kind) else named(self.device_op, kind, symbol)
+
     def shim_channel(self, symbol: str) -> ShimDmaAllocationOp:
         """The aie.shim_dma_allocation called `symbol`; ValueError if there is none."""
-        found = self.symbols.get(symbol)
-        if not isinstance(found, ShimDmaAllocationOp):
-            names = sorted(f"@{name}" for name, op in self.symbols.items() if isinstance(op, ShimDmaAllocationOp))
-            known = ", ".join(names) or "none"
-            raise ValueError(
-                f"no aie.shim_dma_allocation is called @{symbol}; device @{self.device_op.symbol} has {known}"
-            )
-        return found
+        return self.named(ShimDmaAllocationOp, symbol)
 
     def register_address(self, op: AddressedOp) -> int:
         """Address that `address` and `buffer` or `column` and `row` of a raw write give; ValueError if unclear.
@@ -232,9 +230,7 @@ class Target:
 
     def word_of_buffer(self, symbol: str, index: int) -> int:
         """Full address of 32-bit word `index` of a named buffer; ValueError outside of it."""
-        buffer = self.symbols.get(symbol)
-        if not isinstance(buffer, BufferOp):
-            raise ValueError(f"no aie.buffer is called @{symbol}")
+        buffer = self.named(BufferOp, symbol)
         words = buffer_bytes(buffer) // GRANULE_BYTES
         if not 0 <= index < words:
             raise ValueError(f"word {index} is outside buffer @{symbol}, which has words 0 to {words - 1}")

@@ -172,7 +172,7 @@ def test_names_that_lead_nowhere_say_which_exist():
     with pytest.raises(ValueError, match=r"no aie\.buffer is called @gone"):
         _ = only(parse(text), NpuRtpWriteOp).buffer_op
     transfer = "aiex.npu.dma_memcpy_nd(%x[0,0,0,0][1,1,1,4][0,0,0,1]) {id = 0, metadata = @b} : memref<8192xi32>"
-    with pytest.raises(ValueError, match="the device has @a, @c"):
+    with pytest.raises(ValueError, match="device @main has @a, @c"):
         _ = only(parse(sequence(transfer)), NpuDmaMemcpyNdOp).allocation
 
 

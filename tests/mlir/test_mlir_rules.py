@@ -164,7 +164,7 @@ REFUSED = {
         sequence("aiex.npu.write32 {address = 0 : ui32, value = 0 : ui32, column = 0 : i32}"), "both column and row"),
     "another array": (reconfigured("", "npu1"), "device @d is npu1, but the running one npu2"),
     "unknown device": (reconfigured("").replace("configure @d", "configure @e"), "no aie.device is called @e"),
-    "unknown sequence": (reconfigured(run("p")), "has no runtime sequence @p; it has @q"),
+    "unknown sequence": (reconfigured(run("p")), "no aie.runtime_sequence is called @p; device @d has @q"),
     "argument's type": (reconfigured(run("q", "%z", "memref<8xi32>")), "argument 0 of @q is of type memref<4xi32>"),
     "arguments": (reconfigured("aiex.run @q() : ()"), "@q takes 1 arguments, not 0"),
     "run alone": (reconfigured("", body=run("q")), "must stand in an aiex.configure"),

@@ -158,9 +158,7 @@ def packet_rules(op: PacketRulesOp) -> Faults:
 
 @rule
 def packet_rule(op: PacketRuleOp) -> Faults:
-    """An id and a mask that a header holds."""
-    if not isinstance(op.parent_op(), PacketRulesOp):
-        yield op, "must stand in aie.packet_rules"
+    """An id and a mask that a header holds. Its operand and its neighbours see to its place."""
     for what, value in (("mask", op.mask), ("value", op.value)):
         if not 0 <= value < PACKET_IDS:
             yield op, f"{what} {value} is outside 0 to {PACKET_IDS - 1}, what the id of a header holds"

@@ -103,7 +103,7 @@ OUTSIDE = {
     "masterset": ("%x = aie.switchbox(%c) {\n%a = aie.amsel<0> (0)\naie.masterset(South : 0, %a)\n}\n"
                   "aie.masterset(South : 0, %c)", BOX),
     "packet_rules": ("aie.packet_rules(DMA : 0) { }", BOX),
-    "rule": ("aie.rule(31, 1, %c)", "must stand in aie.packet_rules"),
+    "rule": ("aie.rule(31, 1, %c)", "its last operand must come from aie.amsel"),
     "guest of packet_rules": (
         "%x = aie.switchbox(%c) {\naie.packet_rules(DMA : 0) { aie.lock(%c) }\n}", "cannot stand in aie.packet_rules"),
     "amsel in a mux": ("%x = aie.shim_mux(%s) { %a = aie.amsel<0> (0) }", "cannot stand in aie.shim_mux"),

@@ -43,7 +43,13 @@ class Section:
 
     def put(self, data: bytes) -> None:
         """Append bytes."""
+        self.check(data)
         self.pieces[self.start] += data
+
+    def check(self, data: bytes) -> None:
+        """EncodeError for bytes that the section cannot hold."""
+        if self.zero and any(data):
+            raise EncodeError(f"{self.name} holds zeros only")
 
     def move(self, offset: int) -> None:
         """Go on at a higher offset, leaving a gap."""
@@ -220,12 +226,7 @@ class _Assembler:
         size, *rest = (evaluate(text, {}) for text in _needed(line, 1))
         if not 0 <= size <= _MOST_FILL:
             raise line.error(f"{size} bytes do not fit any memory")
-        self._data(bytes([rest[0] & 255 if rest else 0]) * size, line)
-
-    def _data(self, data: bytes, line: Line) -> None:
-        if self.section.zero and any(data):
-            raise line.error(f"{self.section.name} holds zeros only")
-        self.section.put(data)
+        self.section.put(bytes([rest[0] & 255 if rest else 0]) * size)
 
     def _numbers(self, line: Line, width: int) -> None:
         for text in _needed(line, 1):
@@ -237,7 +238,7 @@ class _Assembler:
     def _text(self, line: Line) -> None:
         for argument in _needed(line, 1):
             end = b"" if line.directive == ".ascii" else b"\0"
-            self._data(_unquoted(argument, line).encode() + end, line)
+            self.section.put(_unquoted(argument, line).encode() + end)
 
     def _set(self, line: Line) -> None:
         name, text = _needed(line, 2)[:2]
@@ -280,6 +281,7 @@ class _Assembler:
 
     @staticmethod
     def _fill(section: Section, offset: int, data: bytes) -> None:
+        section.check(data)
         start = max(o for o in section.pieces if o <= offset)
         section.pieces[start][offset - start : offset - start + len(data)] = data
 

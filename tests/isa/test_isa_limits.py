@@ -1,0 +1,157 @@
+"""Directives, sections and hazards at their limits: the last that is taken, and the first that is not."""
+
+import struct
+
+import pytest
+
+from bdforge.isa.assembler import Assembled, assemble
+from bdforge.isa.errors import AssemblyError
+from bdforge.isa.hazards import check_source
+
+
+def told(source: str) -> Assembled | str:
+    """The program, or why there is none."""
+    try:
+        return assemble(source, "aie2p", "k.s")
+    except AssemblyError as error:
+        return str(error)
+
+
+WIDTHS = {".byte": 1, ".short": 2, ".hword": 2, ".half": 2, ".long": 4, ".int": 4, ".word": 4, ".quad": 8}
+
+
+@pytest.mark.parametrize("name", WIDTHS)
+def test_numbers_have_the_width_of_their_directive(name: str):
+    bits = 8 * WIDTHS[name]
+    low, high = -(1 << bits - 1), (1 << bits) - 1
+    program = told(f".data\n{name} {low}, {high}, 1, -1\n")
+    values = [value % (1 << bits) for value in (low, high, 1, -1)]
+    data = b"".join(value.to_bytes(bits // 8, "little") for value in values)
+    assert isinstance(program, Assembled), f"{name}: {program}"
+    assert program.data == ((0x70000, data),), f"{name} writes {program.data[0][1].hex()}, not {data.hex()}"
+    for value in (low - 1, high + 1):
+        assert f"{value} does not fit {bits} bits" in str(told(f".data\n{name} {value}\n")), f"{name} {value}"
+
+
+NONE = "is no alignment: a power of two up to 65536"
+LINES = {  # source of data: bytes from 0x70000 on, or why it is refused
+    ".balign 1\n.byte 1": b"\1", ".balign 0": NONE, ".balign -4": NONE, ".balign 3": NONE, ".balign 131072": NONE,
+    ".byte 1\n.balign 8\n.byte 2": b"\1" + bytes(7) + b"\2", ".byte 1\n.p2align 3\n.byte 2": b"\1" + bytes(7) + b"\2",
+    ".byte 1\n.align 1\n.byte 2": b"\1\0\2", ".byte 1\n.p2align 0\n.byte 2": b"\1\2",
+    ".byte 1\n.balign 4\n.balign 4\n.byte 2": b"\1\0\0\0\2",
+    ".zero 3\n.byte 1": b"\0\0\0\1", ".skip 2, 0x101\n.byte 7": b"\1\1\7", ".space 0\n.byte 1": b"\1",
+    ".zero -1": "-1 bytes do not fit any memory", ".zero 0x40001": "262145 bytes do not fit any memory",
+    '.ascii "ab"': b"ab", '.asciz "ab"': b"ab\0", '.string "a", "b"': b"a\0b\0", '.ascii "\\n\\u00e9"': b"\n\xc3\xa9",
+    ".byte 1, 2\n.org 2\n.byte 3": b"\1\2\3", ".byte 1, 2\n.org 1": "lies before 0x2",
+    ".org 0x80000": "or outside of all memories", "a = 1\na = 2\n.byte a": b"\2",
+    "a: .byte 1\na = 2": "a is defined twice", "a = 2\na: .byte 1": "a is defined twice",
+    ".set a": ".set takes 2 arguments", ".byte b": "symbol 'b' is not defined",
+    ".byte c - a\na = 3\nb = a * 2\nc = b + 1": b"\4", ".section .bss\n.zero 4, 1": ".bss holds zeros only",
+    '.section .bss.x\n.ascii "a"': ".bss.x holds zeros only", ".bss\n.word 0, 1": ".bss holds zeros only",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", LINES)
+def test_directives_lay_out_data_up_to_their_limits(source: str):
+    found, wanted = told(f".data\n{source}\n"), LINES[source]
+    if isinstance(wanted, str):
+        assert wanted in str(found), f"{source!r}: {found}"
+        return
+    assert isinstance(found, Assembled), f"{source!r}: {found}"
+    assert found.data == ((0x70000, wanted),), f"{source!r} gives {found.data}, not {wanted!r}"
+
+
+PLACES = {  # section and address, bytes: whether it fits
+    (".text", 0x3FF0, 16): True, (".text", 0x3FF0, 18): False, (".data", 0x7FFFC, 4): True,
+    (".data", 0x7FFFC, 5): False, (".data", 0x40000, 4): True, (".data", 0x3FFFC, 4): False,
+    (".bss", 0x7FFF0, 16): True, (".bss", 0x7FFF0, 17): False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", PLACES, ids=str)
+def test_sections_end_with_their_memory(place: tuple[str, int, int]):
+    name, address, size = place
+    lines = "nop\n" * (size // 2) if name == ".text" else f".zero {size}\n"
+    found = told(f".section {name}, {address:#x}\n{lines}")
+    assert isinstance(found, Assembled) == PLACES[place], f"{place}: {found}"
+    if isinstance(found, str):
+        assert "beyond program memory (0x0 to 0x4000)" in found or "beyond data memory (0x40000 to 0x80000)" in found
+
+
+def test_sections_without_an_address_follow_one_another():
+    """Code at multiples of 16, data at multiples of 64 behind what has an address, zeros last."""
+    found = assemble(
+        ".section .bss.a\n.zero 4\n.section .text.b\nnop\n.section .data.c\n.byte 1\n"
+        ".section .data.d, 0x70100\n.byte 2\n.section .data.e\n.byte 3\n.text\nnop\n.section .bss.f\n.zero 4\n"
+    )
+    assert [address for address, _ in found.code] == [0x0, 0x10] or [a for a, _ in found.code] == [0x10, 0x0]
+    assert dict(found.data) == {0x70000: b"\1", 0x70100: b"\2", 0x70140: b"\3"}
+    assert found.zeros == ((0x70180, 4), (0x701C0, 4))
+
+
+def rules(source: str) -> list[str]:
+    return sorted(
+        {hazard.rule for hazard in check_source(assemble(f"{source}\n{'nop' + chr(10)}" * 1, "aie2p", "k.s"))}
+    )
+
+
+FULL = "nopa ; nopb ; nops ; nopx ; nopm ; nopv\n"
+END = "nop\n" * 10 + "done\n"
+
+
+@pytest.mark.parametrize("full", range(3, 9))
+def test_a_loop_s_registers_are_set_seven_bundles_before_its_last(full: int):
+    head = "movxm ls, #last\nmovxm le, #last\n" + "nop\n" * 8
+    source = f"{head}.p2align 4\nset: movx lc, #4 ; nopa ; nopb ; nops ; nopm ; nopv\n{FULL * full}last: {FULL}{END}"
+    program = assemble(source, "aie2p", "k.s")
+    apart = sum(program.symbols["set"] <= at < program.symbols["last"] for at in program.sources)
+    assert apart == full + 1
+    found = [hazard.message for hazard in check_source(program) if hazard.rule == "loop"]
+    assert bool(found) == (apart < 7), f"{apart} bundles before the last: {found}"
+
+
+ADDRESSES = {0x40000: [], 0x3FFC0: ["no-memory"], 0x7FFC0: [], 0x80000: ["no-memory"], 0x70020: ["misaligned"]}
+
+
+@pytest.mark.parametrize("address", ADDRESSES, ids=hex)
+def test_vectors_lie_whole_in_data_memory(address: int):
+    assert rules(f"movxm p0, #{address:#x}\nvlda x0, [p0, #0]\n{END}") == ADDRESSES[address], hex(address)
+
+
+@pytest.mark.parametrize("between", range(6))
+def test_locks_need_four_cycles_of_their_port(between: int):
+    found = rules(
+        f"movx r0, #1\nrel #48, r0\n{'nop' + chr(10)}".replace("nop\n", "nop\n" * between) + f"rel #49, r0\n{END}"
+    )
+    assert found == (["locks-too-close"] if between < 3 else []), f"{between} bundles between"
+
+
+@pytest.mark.parametrize("between", range(4, 9))
+def test_a_narrow_store_keeps_memory_for_six_cycles(between: int):
+    nops = "nop\n" * between
+    found = rules(f"movxm p0, #0x70000\nmovx r0, #1\nst.s8 r0, [p0, #0]\n{nops}vst x0, [p0, #64]\n{END}")
+    assert ("store-window" in found) == (between < 6), f"{between} bundles between"
+
+
+def test_an_old_value_is_declared_for_one_bundle():
+    source = "movxm p0, #0x70000\nmovx r0, #1\nlda r0, [p0, #0]\n.old r0\n{}or r1, r0, r0\n" + END
+    assert rules(source.format("")) == []
+    assert rules(source.format("nop\n")) == ["early-read"]
+
+
+def test_symbols_of_an_elf_are_global_where_they_are_exported():
+    program = assemble("width = 64\n.globl main\nmain: nop\nother: nop\n.data\nx: .word 1\n")
+    elf = program.elf()
+    table, count = struct.unpack_from("<I", elf, 32)[0], struct.unpack_from("<H", elf, 48)[0]
+    headers = [struct.unpack_from("<10I", elf, table + 40 * i) for i in range(count)]
+    symtab = next(header for header in headers if header[1] == 2)
+    strings = headers[symtab[6]]
+    found = {}
+    for at in range(symtab[4], symtab[4] + symtab[5], 16):
+        name, value, _, info, _, section = struct.unpack_from("<IIIBBH", elf, at)
+        end = elf.index(b"\0", strings[4] + name)
+        found[elf[strings[4] + name : end].decode()] = (value, info >> 4, section)
+    assert found == {
+        "": (0, 0, 0), "width": (64, 0, 0xFFF1), "other": (2, 0, 1), "x": (0x70000, 0, 2), "main": (0, 1, 1),
+    }  # fmt: skip
+    assert symtab[7] == 4, "local symbols come first: their number and the empty one"

@@ -1,0 +1,168 @@
+"""Numbers of BDs and channels, sides of cascades, bytes of memories: the last that is taken, the first that is not."""
+
+import pytest
+
+from bdforge.devices.bd_registers import MEMTILE_BD
+from bdforge.devices.register_names import What, register_at
+from bdforge.devices.switch_registers import CASCADE, CASCADE_OFFSET
+from bdforge.lower import configuration
+from bdforge.lower.state import ArrayState
+from bdforge.lower.writer import Writer
+from bdforge.mlir import MlirError, parse
+from bdforge.mlir.array_ops import CoreOp
+from bdforge.txn import Operation, Write
+from support.decoded import device_of
+
+
+def lowered(body: str) -> tuple[Operation, ...] | str:
+    """The register writes of a device, or why there are none."""
+    try:
+        return configuration(device_of(f"aie.device(npu2) {{\n{body}\n}}"), lambda *_: []).operations
+    except MlirError as error:
+        return error.message
+
+
+def dma(tasks: str, kind: str = "memtile_dma", row: int = 1) -> str:
+    return (
+        f'%t = aie.tile(1, {row})\n%b = aie.buffer(%t) {{sym_name = "b", address = 0 : i32}} : memref<64xi32>\n'
+        f"aie.{kind}(%t) {{\n{tasks}\n^end:\naie.end\n}}"
+    )
+
+
+def chain(channel: int, blocks: dict[str, tuple[str, str]], direction: str = "MM2S") -> str:
+    """A task whose blocks have attributes of their BD, and what follows."""
+    first = next(iter(blocks))
+    lines = [f"aie.dma_start({direction}, {channel}, ^{first}, ^end)"]
+    for name, (attributes, after) in blocks.items():
+        end = f"aie.next_bd ^{after}" if after else "aie.end"
+        lines += [f"^{name}:", f"aie.dma_bd(%b : memref<64xi32>, 0, 4) {{{attributes}}}", end]
+    return "\n".join(lines)
+
+
+def bds(found: tuple[Operation, ...] | str) -> dict[int, dict[str, int]]:
+    assert not isinstance(found, str), found
+    return {bd: MEMTILE_BD.decode(words) for bd, words in ArrayState(found).tiles[1, 1].bds.items()}
+
+
+ONE = {"a": ("", "end")}
+CHANNELS = {("memtile_dma", 1): 6, ("mem", 2): 2, ("shim_dma", 0): 2}
+
+
+@pytest.mark.parametrize("kind", CHANNELS, ids=lambda kind: kind[0])
+def test_channels_of_a_program_are_those_of_its_tile(kind: tuple[str, int]):
+    count = CHANNELS[kind]
+    for channel in range(count + 1):
+        text = dma(chain(channel, ONE), *kind)
+        if kind[0] == "shim_dma":
+            text = text.replace("aie.buffer(%t) {", "aie.external_buffer {").replace(", address = 0 : i32", "")
+        found = lowered(text)
+        if channel == count:
+            assert f"has MM2S channels 0 to {count - 1}, not {count}" in str(found), f"{kind} {channel}: {found}"
+        else:
+            assert not isinstance(found, str) or "channels" not in found, f"{kind} {channel}: {found}"
+
+
+@pytest.mark.parametrize(("channel", "first"), [(0, 0), (1, 24), (4, 0), (5, 24)])
+def test_bds_take_the_lowest_free_number_that_their_channel_may_use(channel: int, first: int):
+    blocks = {"a": ("", "b"), "b": (f"bd_id = {first + 1} : i32", "c"), "c": ("", "end")}
+    assert sorted(bds(lowered(dma(chain(channel, blocks))))) == [first, first + 1, first + 2]
+
+
+def test_a_channel_has_24_bds_and_no_more():
+    def blocks(count: int) -> dict[str, tuple[str, str]]:
+        return {f"b{i}": ("", f"b{i + 1}" if i + 1 < count else "end") for i in range(count)}
+
+    assert sorted(bds(lowered(dma(chain(1, blocks(24)))))) == list(range(24, 48))
+    assert "no BD is left for channel 1, which may use 24 to 47" in str(lowered(dma(chain(1, blocks(25)))))
+
+
+def test_a_number_is_given_once():
+    blocks = {"a": ("bd_id = 7 : i32", "b"), "b": ("bd_id = 7 : i32", "end")}
+    assert "bd_id = 7 is used twice in this tile" in str(lowered(dma(chain(0, blocks))))
+
+
+FOLLOWED = {  # blocks: which BD each goes on to
+    "once": ({"a": ("", "b"), "b": ("", "end")}, {0: 1, 1: None}),
+    "over again": ({"a": ("", "b"), "b": ("", "a")}, {0: 1, 1: 0}),
+    "back to the second": ({"a": ("", "b"), "b": ("", "c"), "c": ("", "b")}, {0: 1, 1: 2, 2: 1}),
+    "itself": ({"a": ("", "a")}, {0: 0}),
+    "by number": ({"a": ("next_bd_id = 9 : i32", "")}, {0: 9}),
+    "by number against the text": ({"a": ("next_bd_id = 9 : i32", "b"), "b": ("", "end")}, {0: 1, 1: None}),
+    "by number at the end": ({"a": ("next_bd_id = 9 : i32", "end")}, {0: None}),
+}
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_bds_are_followed_by_those_that_the_text_names(name: str):
+    blocks, wanted = FOLLOWED[name]
+    found = {
+        bd: words["next"] if words["use_next"] else None for bd, words in bds(lowered(dma(chain(0, blocks)))).items()
+    }
+    assert found == wanted
+
+
+@pytest.mark.parametrize("channel", range(6))
+def test_padding_values_have_a_register_for_each_channel(channel: int):
+    text = (
+        dma(chain(channel, ONE))
+        .replace("^end)", "^end) {pad_value = -3 : i32}")
+        .replace(", 0, 4)", " offset = 0 len = 4)")
+    )
+    found = lowered(text)
+    assert Write(1 << 25 | 1 << 20 | 0xA06E0 + 4 * channel, 0xFFFFFFFD) in found, f"channel {channel}: {found}"
+
+
+FLOWS = {  # cascades: (from the west, to the east) by core
+    "down": ([((1, 4), (1, 3))], {(1, 4): (0, 0), (1, 3): (0, 0)}),
+    "east": ([((1, 4), (2, 4))], {(1, 4): (0, 1), (2, 4): (1, 0)}),
+    "down and east": ([((1, 4), (1, 3)), ((1, 3), (2, 3))], {(1, 4): (0, 0), (1, 3): (0, 1), (2, 3): (1, 0)}),
+    "east and down": ([((2, 3), (2, 2)), ((1, 3), (2, 3))], {(1, 3): (0, 1), (2, 3): (1, 0), (2, 2): (0, 0)}),
+    "up": ([((1, 3), (1, 4))], "runs to the core south or east of its source; (1, 3) to (1, 4) is north"),
+    "west": ([((2, 3), (1, 3))], "runs to the core south or east of its source; (2, 3) to (1, 3) is west"),
+    "two outputs": (
+        [((1, 3), (1, 2)), ((1, 3), (2, 3))], "core (1, 3) has one cascade output, which leads to core (1, 2)"),
+    "two inputs": (
+        [((1, 3), (2, 3)), ((2, 4), (2, 3))], "core (2, 3) has one cascade input, which comes from core (1, 3)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_cascades_run_south_or_east_from_one_core_to_one(name: str):
+    flows, wanted = FLOWS[name]
+    places = sorted({place for flow in flows for place in flow})
+    lines = [f"%t{column}{row} = aie.tile({column}, {row})" for column, row in places]
+    lines += [f"aie.cascade_flow(%t{a}{b}, %t{c}{d})" for (a, b), (c, d) in flows]
+    found = lowered("\n".join(lines))
+    if isinstance(wanted, str):
+        assert wanted in str(found), f"{name}: {found}"
+        return
+    assert not isinstance(found, str), f"{name}: {found}"
+    words = {(r.column, r.row): op.value for op in found if isinstance(op, Write)
+             and (r := register_at(op.address)).what is What.CASCADE}  # fmt: skip
+    values = {place: CASCADE.decode([word]) for place, word in words.items()}
+    assert {place: (v["input_west"], v["output_east"]) for place, v in values.items()} == wanted
+    assert all(op.address & 0xFFFFF == CASCADE_OFFSET for op in found if isinstance(op, Write))
+
+
+@pytest.mark.parametrize(("value", "taken"), [(0, True), (63, True), (64, False), (-1, False)])
+def test_locks_start_with_what_they_hold(value: int, taken: bool):
+    found = lowered(f"%t = aie.tile(0, 2)\n%l = aie.lock(%t, 5) {{init = {value} : i32}}")
+    if taken:
+        assert found == (Write(0x21F050, value),), f"{value}: {found}"
+    else:
+        assert f"a lock starts at {value}, outside 0 to 63" in str(found)
+
+
+def test_a_tile_has_one_core():
+    text = "%t = aie.tile(0, 2)\naie.core(%t) { aie.end }\naie.core(%t) { aie.end }"
+    assert "tile (0, 2) has a core already" in str(lowered(text))
+
+
+@pytest.mark.parametrize("size", range(10))
+def test_bytes_are_written_whole_and_nothing_besides(size: int):
+    (core,) = (op for op in parse("aie.device(npu2) { %t = aie.tile(0, 2) aie.core(%t) { aie.end } }").walk()
+               if isinstance(op, CoreOp))  # fmt: skip
+    writer, data = Writer(), bytes(range(0xF0, 0xF0 + size))
+    writer.fill(core, (0, 2), 0x400, data)
+    spans = [span for tile in ArrayState(writer.operations).tiles.values() for span in tile.memory.spans()]
+    assert spans == ([(0x400, data)] if size else [])

@@ -1,5 +1,6 @@
 """Built designs, each made once per test session, and what a failing test says."""
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -7,9 +8,12 @@ import pytest
 HELPERS = [p.stem for p in Path(__file__).parent.rglob("*.py") if not p.stem.startswith(("test_", "conftest"))]
 pytest.register_assert_rewrite("support", "oracle", "fuzz", "input", *HELPERS)  # their asserts show values too
 
+from bdforge.cli import SEARCHES  # noqa: E402
 from bdforge.operators.gemm import load_spec  # noqa: E402
 from support.built_designs import ROOT, PlannedDesign, build, spec_content  # noqa: E402
 from support.failures import compared, explain  # noqa: E402
+
+gc.set_threshold(*SEARCHES)
 
 
 def pytest_assertrepr_compare(op, left, right) -> list[str] | None:
@@ -21,7 +25,6 @@ def pytest_runtest_makereport(item, call):
     if call.excinfo is not None and not isinstance(call.excinfo.value, pytest.skip.Exception):
         explain(item.function, item.callspec.params if hasattr(item, "callspec") else {}, call.excinfo)
     return (yield)
-
 
 @pytest.fixture(scope="session")
 def flagship(tmp_path_factory) -> PlannedDesign:

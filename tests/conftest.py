@@ -26,6 +26,7 @@ def pytest_runtest_makereport(item, call):
         explain(item.function, item.callspec.params if hasattr(item, "callspec") else {}, call.excinfo)
     return (yield)
 
+
 @pytest.fixture(scope="session")
 def flagship(tmp_path_factory) -> PlannedDesign:
     """The BitNet design as `designs/` holds it."""

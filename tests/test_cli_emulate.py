@@ -12,6 +12,7 @@ from bdforge.cli import main
 from bdforge.emulator.strictness import NAMES
 from bdforge.txn.insts import encode_mlir
 from support.built_designs import ROOT
+from support.differences import same
 from support.register_designs import column, push, write32, writebd
 from support.small_designs import loopback
 from support.two_devices import configuration
@@ -47,13 +48,13 @@ def test_a_design_runs_and_its_arrays_are_written(command, design):
     code, out, err = command("emulate", *design, "--out", "after")
     assert (code, err) == (0, "")
     assert "copy.mlir: ended (emulated), 2 host buffers, 1 named tile buffers" in out
-    np.testing.assert_array_equal(np.load("after/b.npy"), A)
+    same(np.load("after/b.npy"), A)
 
 
 def test_a_random_schedule_gives_the_same_arrays(command, design):
     code, _, _ = command("emulate", *design, "--schedule", "random", "--seed", "9", "--poison", "--out", "after")
     assert code == 0
-    np.testing.assert_array_equal(np.load("after/b.npy"), A)
+    same(np.load("after/b.npy"), A)
 
 
 def test_a_timeline_is_a_chrome_trace(command, design):
@@ -88,7 +89,7 @@ def test_instruction_words_replace_the_sequence(command, design):
     Path("insts.bin").write_bytes(encode_mlir(loopback()).tobytes())
     code, _, err = command("emulate", *design, "--insts", "insts.bin", "--out", "after")
     assert (code, err) == (0, "")
-    np.testing.assert_array_equal(np.load("after/b.npy"), A)
+    same(np.load("after/b.npy"), A)
 
 
 def test_a_permission_turns_an_error_into_a_warning(command, design):
@@ -124,7 +125,7 @@ def test_a_device_is_chosen_by_name(command):
     np.save("b.npy", np.zeros_like(A[:8]))
     arrays = ["--arg", "a.npy", "--arg", "b.npy"]
     assert command("emulate", "two.mlir", *arrays, "--module", "two", "--out", "after")[0] == 0
-    np.testing.assert_array_equal(np.load("after/b.npy"), A[:8] * 3)
+    same(np.load("after/b.npy"), A[:8] * 3)
     code, _, err = command("emulate", "two.mlir", *arrays)
     assert code == 2
     assert err == "bdforge: two.mlir: choose one of the runtime sequences one::go, two::go (sequence= or --sequence)\n"
@@ -200,7 +201,7 @@ def test_words_in_text_run_and_are_extracted(command, design):
     code, _, err = command("emulate", *design, "--insts", "insts.txt", "--out", "after")
     assert (code, err.count("\n")) == (0, 1)
     assert err.startswith("warning: instruction stream: words 0 and 1 (deadbeef 00000000) are no header")
-    np.testing.assert_array_equal(np.load("after/b.npy"), A)
+    same(np.load("after/b.npy"), A)
     _, out, err = command("insts", "decode", "insts.txt")
     assert out.startswith("version 0.1, unknown device, 8 operations")
     assert err.startswith("warning: insts.txt: words 0 and 1 ")

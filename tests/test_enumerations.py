@@ -20,6 +20,7 @@ from bdforge.toolchain.aiecc import AieccForm, Backend
 from bdforge.txn.operations import DIRECTIONS, Sync
 from support.array_text import Task, bd, buffer, flow, module, program, tile
 from support.built_designs import ROOT
+from support.differences import same
 from support.scaled_rows import DEVICE, PROGRAM
 
 DATA = np.arange(1, 9, dtype=np.int32)
@@ -33,7 +34,7 @@ def test_a_schedule_moves_every_word_in_order(schedule: str):
         program("03", Task("S2MM", 1, [bd("x", 8)])),
     )  # fmt: skip
     for seed in range(4):
-        np.testing.assert_array_equal(bdforge.emulate(text, schedule=schedule, seed=seed).buffers["x"], DATA)
+        same(bdforge.emulate(text, schedule=schedule, seed=seed).buffers["x"], DATA)
 
 
 @pytest.mark.parametrize("wait", WAITS)
@@ -55,7 +56,7 @@ def packed(array: np.ndarray, type_: ElementType) -> np.ndarray:
     made = np.zeros(64, np.uint8)
     place(build.program.operands[0], values_of(build.program, {}), array, made)
     again = fetch(build.program.operands[0], values_of(build.program, {}), made, array.dtype)
-    np.testing.assert_array_equal(again, array)
+    same(again, array)
     return made
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from support.differences import same
 from support.machine_code_designs import gemm_elf, gemm_source, gemm_text, operands
 
 CORE = '%core = aie.core(%tile) { aie.end } {elf_file = "core.elf"}'
@@ -82,7 +83,7 @@ def test_a_program_takes_names_from_a_design_and_runs_in_it(run, tmp_path):
         files += ["--arg", f"{i}.npy"]
     for elf in ("gemm.elf", "0,2=gemm.elf"):
         assert run("emulate", "design.mlir", *files, "--elf", elf, "--out", "after", "--force")[0] == 0
-        assert np.array_equal(np.load(tmp_path / "after" / "2.npy"), expected)
+        same(np.load(tmp_path / "after" / "2.npy"), expected)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from bdforge.emulator import emulate
 from bdforge.isa.errors import AssemblyError
 from bdforge.mlir import parse
 from bdforge.mlir.array_ops import CoreOp
+from support.differences import same
 from support.random_cores import KERNEL, bump, random_design
 
 BUMP = {"bump": Kernel(Callee("bump"), KERNEL, "bump.s")}
@@ -28,7 +29,7 @@ def compare(text: str, folder) -> None:
     code = emulate(text, elfs={(0, 2): folder / "core.elf"})
     assert not code.warnings
     for name in BUFFERS:
-        assert np.array_equal(body.buffers[name], code.buffers[name]), name
+        same(body.buffers[name], code.buffers[name], name)
 
 
 @pytest.mark.parametrize("device", ["npu2", "npu1"])

@@ -9,6 +9,7 @@ import bdforge
 from bdforge.design import check, render
 from bdforge.emulator.verify import verify_design
 from bdforge.runtime import load_kernels
+from support.differences import same
 from support.examples import EXAMPLES, example
 
 SOURCE = EXAMPLES / "stencil"
@@ -36,7 +37,7 @@ def test_every_core_is_one_sweep_in_any_order(lines, width, cores, images, seed)
     kernels = {"smooth": stencil.smooth}
     arguments = [image.ravel(), smoothed.ravel()]
     result = bdforge.emulate(text, arguments, kernels, schedule="random", seed=seed, poison=True)
-    np.testing.assert_array_equal(smoothed, [swept(each, cores) for each in image])
+    same(smoothed, [swept(each, cores) for each in image])
     assert result.warnings == ()
 
 
@@ -61,7 +62,7 @@ def test_the_kernel_for_the_array_computes_the_same_line(tmp_path):
     ours, other = np.zeros((2, 48), np.int32)
     load_kernels(library)["smooth"](*lines, ours)
     stencil.smooth(*lines, other)
-    np.testing.assert_array_equal(ours, other)
+    same(ours, other)
 
 
 def test_the_example_prints_its_design(capsys):

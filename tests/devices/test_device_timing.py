@@ -7,6 +7,7 @@ import pytest
 
 from bdforge.devices import DEVICES, DeviceError, device_named
 from bdforge.devices.timing import KRACKAN, PHOENIX, STRIX_HALO, TIMINGS, Timing, timing_of
+from support.differences import same
 
 
 def requests_of(start: int, size: int, line: int, burst: int) -> int:
@@ -50,9 +51,9 @@ def test_formulas_take_arrays():
     runs, strides = np.array([16, 64, 4096]), np.array([2560, 4096, 4096])
     for timing in (PHOENIX, STRIX_HALO):
         for formula in (timing.shim_requests, lambda r, t=timing: t.shim_ns(1e4, r, 8)):
-            np.testing.assert_allclose(formula(runs), [formula(int(run)) for run in runs])
+            same(formula(runs), [formula(int(run)) for run in runs], rtol=1e-7)
         both = [timing.run_ns(int(r), int(s), False) for r, s in zip(runs, strides, strict=True)]
-        np.testing.assert_allclose(timing.run_ns(runs, strides, False), both)
+        same(timing.run_ns(runs, strides, False), both, rtol=1e-7)
 
 
 def test_a_channel_moves_a_stream_word_each_cycle():

@@ -14,6 +14,7 @@ from bdforge.mlir import MlirError, parse
 from bdforge.runtime import load_kernels
 from bdforge.txn import BlockWrite, Patch
 from bdforge.txn.lower import lower_module
+from support.differences import same
 
 BLOCK = '!aiex.bfp<"v8bfp16ebs8">'
 VALUES = np.random.default_rng(5).standard_normal((16, 128), np.float32)
@@ -120,16 +121,16 @@ def expected() -> np.ndarray:
 @pytest.mark.parametrize("schedule", ["in-order", "random"])
 def test_blocks_go_through_memtile_core_and_a_python_kernel(schedule):
     result, done = run(design(), {"scale": scale}, schedule=schedule)
-    np.testing.assert_array_equal(decode(result), 2 * decode(expected()))
+    same(decode(result), 2 * decode(expected()))
     assert done.buffers["out"].shape == (4, 16, 9)
-    np.testing.assert_array_equal(done.buffers["out"].reshape(-1, 9), result[-64:])
+    same(done.buffers["out"].reshape(-1, 9), result[-64:])
 
 
 def test_a_memtile_transposes_whole_blocks():
     dims = "<size = 4, stride = 4>, <size = 4, stride = 16>, <size = 4, stride = 1>"
     result, _ = run(design(dims=dims), {"scale": scale})
     wanted = expected().reshape(4, 4, 4, 4, 9).swapaxes(1, 2).reshape(256, 9)
-    np.testing.assert_array_equal(decode(result), 2 * decode(wanted))
+    same(decode(result), 2 * decode(wanted))
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -141,7 +142,7 @@ def test_a_compiled_kernel_gets_the_address_of_its_blocks(tmp_path):
     library = tmp_path / "scale.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "scale.c"], check=True)
     result, _ = run(design(), load_kernels(library))
-    np.testing.assert_array_equal(decode(result), 2 * decode(expected()))
+    same(decode(result), 2 * decode(expected()))
 
 
 MOVES = """%row = memref.subview %in[1, 0] [1, 16] [1, 1] :
@@ -156,12 +157,12 @@ def test_cores_move_blocks_whole(poison):
     result, _ = run(design(MOVES.replace("BLOCK", BLOCK)), poison=poison)
     wanted = expected().reshape(4, 4, 16, 9).copy()
     wanted[:, 0, 1] = wanted[:, 1, 4]
-    np.testing.assert_array_equal(result, wanted.reshape(256, 9))
+    same(result, wanted.reshape(256, 9))
 
 
 def test_a_kernel_may_write_what_poison_watches():
     result, _ = run(design(), {"scale": scale}, poison=True)
-    np.testing.assert_array_equal(decode(result), 2 * decode(expected()))
+    same(decode(result), 2 * decode(expected()))
 
 
 def test_a_transfer_counts_nine_bytes_a_block():

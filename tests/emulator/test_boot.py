@@ -11,6 +11,7 @@ from bdforge.lower import configuration
 from bdforge.txn import Write
 from bdforge.txn.insts import encode_mlir
 from support.decoded import device_of
+from support.differences import same
 from support.images import IMAGES
 from support.small_designs import loopback
 
@@ -30,7 +31,7 @@ def test_an_image_and_words_do_what_the_text_does(device, suffix):
     bdforge.emulate(text, [DATA, b])
     result = bdforge.emulate("", [DATA, booted], image=built(text, suffix), instructions=encode_mlir(text))
     assert b.any()
-    assert np.array_equal(b, booted)
+    same(b, booted)
     assert result.warnings == ()
 
 
@@ -39,7 +40,7 @@ def test_the_image_counts_and_not_the_text_beside_it():
     b, booted = np.zeros((2, 96), np.int32)
     bdforge.emulate(turned, [DATA, b])
     bdforge.emulate(straight, [DATA, booted], image=built(turned))
-    assert np.array_equal(b, booted)
+    same(b, booted)
 
 
 def test_messages_name_registers_where_there_is_no_text():

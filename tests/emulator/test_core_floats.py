@@ -8,6 +8,7 @@ import pytest
 
 from bdforge.emulator import CoreError
 from support.core_bodies import MLIR_TYPES, Bf16, bf16, run_core, widened
+from support.differences import same
 
 EDGES = [0.0, -0.0, 1.0, -1.5, 3.0, 1e-3, 1e30, -1e30, 65504.0, 6e-8, math.inf, -math.inf, math.nan, 1 / 3, 1e-40, 2.0]
 TYPES = ["f16", "bf16", "f32", "f64"]
@@ -85,7 +86,7 @@ def test_float_operations_round_to_their_type(kind):
             expected = function(decoded(x, kind), decoded(y, kind))
         if kind == "bf16":
             expected = widened(bf16(expected))
-        np.testing.assert_array_equal(decoded(got[name], kind), expected, name)
+        same(decoded(got[name], kind), expected, name)
 
 
 PREDICATES = {
@@ -129,10 +130,10 @@ def test_casts_between_floats_round_once(wide, narrow):
     got = each(f"%z = arith.truncf %x : {wide} to {narrow}", wide, encoded(np.zeros(len(x)), narrow), x=x)
     with np.errstate(over="ignore"):
         expected = np.array([_nearest_bf16(float(v)) for v in x]) if narrow == "bf16" else x.astype(DTYPES[narrow])
-    np.testing.assert_array_equal(decoded(got, narrow).astype(np.float64), expected.astype(np.float64))
+    same(decoded(got, narrow).astype(np.float64), expected.astype(np.float64))
     narrowed = got.view(type(encoded([0], narrow)))
     back = each(f"%z = arith.extf %x : {narrow} to {wide}", narrow, encoded(np.zeros(len(x)), wide), x=narrowed)
-    np.testing.assert_array_equal(back.astype(np.float64), expected.astype(np.float64))
+    same(back.astype(np.float64), expected.astype(np.float64))
 
 
 def _nearest_bf16(value: float) -> float:
@@ -158,7 +159,7 @@ def test_integers_become_the_nearest_float(kind):
         else:
             with np.errstate(over="ignore"):
                 expected = numbers.astype(DTYPES[kind])
-        np.testing.assert_array_equal(decoded(got, kind).astype(np.float64), expected.astype(np.float64))
+        same(decoded(got, kind).astype(np.float64), expected.astype(np.float64))
 
 
 def _nearest_bf16_of(number: int) -> float:
@@ -185,9 +186,9 @@ def test_a_float_that_no_integer_holds_is_an_error(value):
 def test_bitcasts_keep_the_bits():
     x = np.array([1.5, -0.0, math.inf, 1e-40], np.float32)
     got = each("%z = arith.bitcast %x : f32 to i32", "f32", np.zeros(4, np.int32), x=x)
-    np.testing.assert_array_equal(got, x.view(np.int32))
+    same(got, x.view(np.int32))
     back = each("%z = arith.bitcast %x : i32 to f32", "i32", np.zeros(4, np.float32), x=got.copy())
-    np.testing.assert_array_equal(back.view(np.int32), x.view(np.int32))
+    same(back.view(np.int32), x.view(np.int32))
     half = each("%z = arith.bitcast %x : i16 to bf16", "i16", bf16(np.zeros(2)), x=np.array([0x3F80, -1], np.int16))
     assert list(half) == [0x3F80, 0xFFFF]
 
@@ -199,7 +200,7 @@ def test_negation_and_constants_keep_their_signs():
         %s = arith.addf %m, %t : f32
         %z = arith.maximumf %s, %n : f32"""
     x = np.array([0.0, 1.0, math.inf], np.float32)
-    np.testing.assert_array_equal(each(lines, "f32", np.zeros(3, np.float32), x=x), np.float32(0.1) - x)
+    same(each(lines, "f32", np.zeros(3, np.float32), x=x), np.float32(0.1) - x)
 
 
 FUNCTIONS = {
@@ -218,7 +219,7 @@ def test_functions_are_rounded_to_float32():
     for name, function in FUNCTIONS.items():
         with np.errstate(all="ignore"):
             expected = function(x.astype(np.float64)).astype(np.float32)
-        np.testing.assert_array_equal(got[name], expected, name)
+        same(got[name], expected, name)
 
 
 def test_functions_of_two_numbers():
@@ -228,7 +229,7 @@ def test_functions_of_two_numbers():
     got = every(lines, "f32", np.zeros(3, np.float32), x=x, y=y)
     for name, function in functions.items():
         expected = function(x.astype(np.float64), y.astype(np.float64)).astype(np.float32)
-        np.testing.assert_array_equal(got[name], expected, name)
+        same(got[name], expected, name)
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -242,7 +243,7 @@ def test_a_fused_product_and_sum_is_rounded_once(kind):
     parts = zip(*(decoded(v, kind).tolist() for v in (x, y, w)), strict=True)
     exact = [Fraction(a) * Fraction(b) + Fraction(c) for a, b, c in parts]
     expected = [_nearest_bf16(float(e)) for e in exact] if kind == "bf16" else encoded([float(e) for e in exact], kind)
-    np.testing.assert_array_equal(decoded(got, kind).astype(np.float64), np.array(expected, np.float64))
+    same(decoded(got, kind).astype(np.float64), np.array(expected, np.float64))
 
 
 @pytest.mark.parametrize(

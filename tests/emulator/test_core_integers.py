@@ -5,6 +5,7 @@ import pytest
 
 from bdforge.emulator import CoreError
 from support.core_bodies import MLIR_TYPES, run_core
+from support.differences import same
 
 SIGNED = {
     "addi": lambda a, b: a + b,
@@ -67,10 +68,10 @@ def test_integer_operations_wrap_at_their_width(dtype):
     got = each([*SIGNED, *UNSIGNED], dtype, a, b)
     pairs = [(int(x), int(y)) for x, y in zip(a, b, strict=True)]
     for name, function in SIGNED.items():
-        np.testing.assert_array_equal(got[name], wrapped([function(x, y) for x, y in pairs], dtype), name)
+        same(got[name], wrapped([function(x, y) for x, y in pairs], dtype), name)
     for name, function in UNSIGNED.items():
         expected = wrapped([function(x % modulus, y % modulus) for x, y in pairs], dtype)
-        np.testing.assert_array_equal(got[name], expected, name)
+        same(got[name], expected, name)
 
 
 @pytest.mark.parametrize("dtype", WIDTHS)
@@ -80,9 +81,9 @@ def test_shifts_move_bits(dtype):
     b = (np.arange(len(a)) % bits).astype(dtype)
     pairs = [(int(x), int(y)) for x, y in zip(a, b, strict=True)]
     got = each(["shli", "shrsi", "shrui"], dtype, a, b)
-    np.testing.assert_array_equal(got["shli"], wrapped([x << y for x, y in pairs], dtype))
-    np.testing.assert_array_equal(got["shrsi"], wrapped([x >> y for x, y in pairs], dtype))
-    np.testing.assert_array_equal(got["shrui"], wrapped([(x % (1 << bits)) >> y for x, y in pairs], dtype))
+    same(got["shli"], wrapped([x << y for x, y in pairs], dtype))
+    same(got["shrsi"], wrapped([x >> y for x, y in pairs], dtype))
+    same(got["shrui"], wrapped([(x % (1 << bits)) >> y for x, y in pairs], dtype))
 
 
 @pytest.mark.parametrize("by", [-1, 32])
@@ -115,11 +116,11 @@ def test_extended_sums_and_products_keep_the_upper_half():
     got = run_core(body, {"a": a, "b": b, **outputs})
     x, y = a.astype(object), b.astype(object)
     ux, uy = x % (1 << 32), y % (1 << 32)
-    np.testing.assert_array_equal(got["sum"], wrapped(x + y, np.int32))
-    np.testing.assert_array_equal(got["carry"], wrapped((ux + uy) >> 32, np.int32))
-    np.testing.assert_array_equal(got["high"], wrapped((x * y) >> 32, np.int32))
-    np.testing.assert_array_equal(got["upper"], wrapped((ux * uy) >> 32, np.int32))
-    np.testing.assert_array_equal(got["low"], wrapped(x * y, np.int32))
+    same(got["sum"], wrapped(x + y, np.int32))
+    same(got["carry"], wrapped((ux + uy) >> 32, np.int32))
+    same(got["high"], wrapped((x * y) >> 32, np.int32))
+    same(got["upper"], wrapped((ux * uy) >> 32, np.int32))
+    same(got["low"], wrapped(x * y, np.int32))
 
 
 def test_odd_widths_and_booleans_wrap_too():
@@ -191,7 +192,7 @@ def test_bits_are_counted():
     assert list(got["lead"]) == [len(t) - len(t.lstrip("0")) for t in texts]
     assert list(got["trail"]) == [len(t) - len(t.rstrip("0")) for t in texts]
     assert list(got["ones"]) == [t.count("1") for t in texts]
-    np.testing.assert_array_equal(got["size"], np.abs(values))
+    same(got["size"], np.abs(values))
 
 
 def test_powers_wrap_and_reciprocals_are_whole():

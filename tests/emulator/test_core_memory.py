@@ -5,6 +5,7 @@ import pytest
 
 from bdforge.emulator import CoreError
 from support.core_bodies import bf16, run_core, widened
+from support.differences import same
 
 GRID = np.arange(48, dtype=np.int32).reshape(6, 8)
 
@@ -38,20 +39,20 @@ def expected(view) -> np.ndarray:
 def test_a_subview_is_the_strided_part():
     type_ = "memref<2x3xi32, strided<[24, 2], offset: 9>>"
     view = f"%v = memref.subview %g[1, 1] [2, 3] [3, 2] : memref<6x8xi32> to {type_}"
-    np.testing.assert_array_equal(filled(view, type_, (2, 3)), expected(lambda g: g[1:5:3, 1:6:2]))
+    same(filled(view, type_, (2, 3)), expected(lambda g: g[1:5:3, 1:6:2]))
 
 
 def test_a_subview_may_depend_on_values_and_drop_dimensions():
     type_ = "memref<?xi32, strided<[?], offset: ?>>"
     view = f"%v = memref.subview %g[%c4, %c2] [1, %c3] [1, %c2] : memref<6x8xi32> to {type_}"
-    np.testing.assert_array_equal(filled(view, type_, (3,)), expected(lambda g: g[4, 2:8:2]))
+    same(filled(view, type_, (3,)), expected(lambda g: g[4, 2:8:2]))
 
 
 def test_a_subview_of_a_subview_counts_from_it():
     outer, inner = "memref<4x4xi32, strided<[8, 1], offset: 10>>", "memref<2x2xi32, strided<[16, 1], offset: 19>>"
     view = f"""%u = memref.subview %g[1, 2] [4, 4] [1, 1] : memref<6x8xi32> to {outer}
       %v = memref.subview %u[1, 1] [2, 2] [2, 1] : {outer} to {inner}"""
-    np.testing.assert_array_equal(filled(view, inner, (2, 2)), expected(lambda g: g[1:5, 2:6][1:4:2, 1:3]))
+    same(filled(view, inner, (2, 2)), expected(lambda g: g[1:5, 2:6][1:4:2, 1:3]))
 
 
 def test_a_subview_that_leaves_its_memref_is_an_error():
@@ -68,7 +69,7 @@ def test_a_reinterpreted_memref_counts_from_the_base_of_its_memory():
     view = f"""%u = memref.subview %g[2, 0] [2, 8] [1, 1] : memref<6x8xi32> to {part}
       %v = memref.reinterpret_cast %u to offset: [5], sizes: [3, 2], strides: [4, 1] : {part} to {type_}"""
     strided = lambda g: np.lib.stride_tricks.as_strided(g.ravel()[5:], (3, 2), (16, 4))  # noqa: E731
-    np.testing.assert_array_equal(filled(view, type_, (3, 2)), expected(strided))
+    same(filled(view, type_, (3, 2)), expected(strided))
 
 
 def test_a_reinterpreted_memref_stays_inside_its_memory():
@@ -82,15 +83,13 @@ def test_a_reinterpreted_memref_stays_inside_its_memory():
 def test_shapes_collapse_and_expand():
     view = """%f = memref.collapse_shape %g [[0, 1]] : memref<6x8xi32> into memref<48xi32>
       %v = memref.expand_shape %f [[0, 1, 2]] output_shape [4, 3, 4] : memref<48xi32> into memref<4x3x4xi32>"""
-    np.testing.assert_array_equal(
-        filled(view, "memref<4x3x4xi32>", (4, 3, 4)), expected(lambda g: g.reshape(48).reshape(4, 3, 4))
-    )
+    same(filled(view, "memref<4x3x4xi32>", (4, 3, 4)), expected(lambda g: g.reshape(48).reshape(4, 3, 4)))
 
 
 def test_casts_check_sizes():
     good = """%u = memref.cast %g : memref<6x8xi32> to memref<?x?xi32>
       %v = memref.cast %u : memref<?x?xi32> to memref<6x8xi32>"""
-    np.testing.assert_array_equal(filled(good, "memref<6x8xi32>", (6, 8)), expected(lambda g: g))
+    same(filled(good, "memref<6x8xi32>", (6, 8)), expected(lambda g: g))
     bad = """%u = memref.cast %g : memref<6x8xi32> to memref<?x?xi32>
       %v = memref.cast %u : memref<?x?xi32> to memref<8x6xi32>"""
     with pytest.raises(CoreError, match=r"a memref of shape \(6, 8\) is no memref<8x6xi32>"):
@@ -134,7 +133,7 @@ def test_memory_is_copied_between_views():
     body = f"""%s = memref.subview %g[0, 1] [2, 4] [2, 2] : memref<6x8xi32> to {part}
       memref.copy %s, %out : {part} to memref<2x4xi32>"""
     got = run_core(body, {"g": GRID, "out": np.zeros((2, 4), np.int32)})
-    np.testing.assert_array_equal(got["out"], GRID[0:3:2, 1:8:2])
+    same(got["out"], GRID[0:3:2, 1:8:2])
 
 
 def test_constants_of_the_design_can_be_read_but_not_written():

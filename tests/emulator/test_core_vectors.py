@@ -6,6 +6,7 @@ import pytest
 from bdforge.emulator import CoreError
 from bdforge.mlir import MlirError, parse, print_generic, print_module
 from support.core_bodies import MLIR_TYPES, bf16, design, run_core, widened
+from support.differences import same
 
 RNG = np.random.default_rng(3)
 GRID = RNG.integers(-100, 100, (5, 12)).astype(np.int32)
@@ -52,7 +53,7 @@ def test_integer_lanes_wrap_at_their_width(dtype):
     b = RNG.integers(1, 8, 16, dtype=dtype)
     got = lanes({name: f"arith.{name} %x, %y" for name in INTEGER}, dtype, a, b)
     for name, function in INTEGER.items():
-        np.testing.assert_array_equal(got[name], function(a, b), name)
+        same(got[name], function(a, b), name)
 
 
 @pytest.mark.parametrize("operation", ["shli", "shrsi", "shrui"])
@@ -61,7 +62,7 @@ def test_lanes_shift_by_all_but_the_width(operation):
     a = RNG.integers(-(1 << 15), 1 << 15, 16, dtype=dtype)
     exact = {"shli": a << 15, "shrsi": a >> 15, "shrui": (a.view(np.uint16) >> 15).view(dtype)}
     text = {operation: f"arith.{operation} %x, %y"}
-    np.testing.assert_array_equal(lanes(text, dtype, a, widest)[operation], exact[operation].astype(dtype))
+    same(lanes(text, dtype, a, widest)[operation], exact[operation].astype(dtype))
     one_too_wide = np.where(np.arange(16) == 11, 16, widest).astype(dtype)
     with pytest.raises(CoreError, match="a shift of 16 bits by 16 has no defined result"):
         lanes(text, dtype, a, one_too_wide)
@@ -74,8 +75,8 @@ def test_float_lanes_round_to_their_type(dtype):
     lines = {name: f"arith.{name} %x, %y" for name in functions}
     got = lanes({**lines, "tanh": "math.tanh %x"}, dtype, a, b)
     for name, function in functions.items():
-        np.testing.assert_array_equal(got[name], function(a, b), name)
-    np.testing.assert_array_equal(got["tanh"], np.tanh(a.astype(np.float64)).astype(dtype))
+        same(got[name], function(a, b), name)
+    same(got["tanh"], np.tanh(a.astype(np.float64)).astype(dtype))
 
 
 def test_bf16_lanes_round_like_bf16_scalars():
@@ -97,7 +98,7 @@ def test_bf16_lanes_round_like_bf16_scalars():
     got = run_core(body, {"a": x, "b": y, "c": w, "r": bf16(np.zeros(48))})["r"]
     exact = widened(x).astype(np.float64) * widened(y)
     expected = [bf16(exact), bf16(exact + widened(w)), bf16(widened(x) * widened(x))]
-    np.testing.assert_array_equal(got, np.concatenate(expected))
+    same(got, np.concatenate(expected))
 
 
 def test_blocks_of_two_dimensions_are_read_and_written():
@@ -107,7 +108,7 @@ def test_blocks_of_two_dimensions_are_read_and_written():
     got = run_core(body, {"g": GRID, "out": np.zeros((4, 3, 6), np.int32)})["out"]
     wanted = np.zeros((4, 3, 6), np.int32)
     wanted[2, 0:3, 1:5] = GRID[1:4, 4:8]
-    np.testing.assert_array_equal(got, wanted)
+    same(got, wanted)
 
 
 @pytest.mark.parametrize(("row", "column"), [(0, 9), (-1, 0), (5, 0)])
@@ -131,7 +132,7 @@ def test_a_transfer_pads_outside_and_follows_its_permutation():
     got = run_core(body, {"g": GRID, "out": np.zeros((6, 2, 3), np.int32)})["out"]
     padded = np.full((6, 14), -7, np.int32)
     padded[:5, :12] = GRID
-    np.testing.assert_array_equal(got, np.broadcast_to(padded[3:6, 8:14].T[:, None, :], (6, 2, 3)))
+    same(got, np.broadcast_to(padded[3:6, 8:14].T[:, None, :], (6, 2, 3)))
 
 
 def test_a_transfer_drops_what_lies_outside():
@@ -141,7 +142,7 @@ def test_a_transfer_drops_what_lies_outside():
     got = run_core(f"%ten = arith.constant 10 : index{body}", {"g": GRID})["g"]
     wanted = GRID.copy()
     wanted[1, 10:] = 9
-    np.testing.assert_array_equal(got, wanted)
+    same(got, wanted)
 
 
 def test_a_transfer_that_promised_to_stay_inside_is_an_error_outside():
@@ -165,8 +166,8 @@ def test_masks_choose_lanes():
     got = run_core(body, {"g": GRID, "out": np.zeros(8, np.int32)})
     row = GRID[2, 4:12]
     wanted = np.where(np.arange(8) < 3, 2 * row, 5 + 6)
-    np.testing.assert_array_equal(got["out"], wanted)
-    np.testing.assert_array_equal(got["g"][0], np.concatenate([GRID[0, :1], wanted[:3], GRID[0, 4:]]))
+    same(got["out"], wanted)
+    same(got["g"][0], np.concatenate([GRID[0, :1], wanted[:3], GRID[0, 4:]]))
 
 
 def test_vectors_are_built_and_taken_apart():
@@ -223,7 +224,7 @@ def test_bits_of_a_vector_are_seen_as_others():
       %b = vector.bitcast %v : vector<2xi32> to vector<8xi8>
       vector.store %b, %out[%c0] : memref<8xi8>, vector<8xi8>"""
     got = run_core(body, {"g": GRID, "out": np.zeros(8, np.int8)})["out"]
-    np.testing.assert_array_equal(got, GRID[0, :2].copy().view(np.int8))
+    same(got, GRID[0, :2].copy().view(np.int8))
 
 
 @pytest.mark.parametrize("device", ["npu1", "npu2"])
@@ -270,10 +271,10 @@ def test_lanes_are_cast():
     outputs = {"out": np.int32, "low": np.int8, "wide": np.int64, "same": np.int8}
     got = run_core(body, {"a": a, **{name: np.zeros(16, dtype) for name, dtype in outputs.items()}})
     wanted = np.trunc(a.astype(np.float32) * np.float32(0.3)).astype(np.int32) * a.view(np.uint8)
-    np.testing.assert_array_equal(got["out"], wanted)
-    np.testing.assert_array_equal(got["low"], wanted.astype(np.int8))
-    np.testing.assert_array_equal(got["wide"], a)
-    np.testing.assert_array_equal(got["same"], a)
+    same(got["out"], wanted)
+    same(got["low"], wanted.astype(np.int8))
+    same(got["wide"], a)
+    same(got["same"], a)
 
 
 def test_lanes_are_compared_and_chosen():
@@ -301,7 +302,7 @@ def test_lanes_are_compared_and_chosen():
       vector.store %same, %out[%c3, %c0] : memref<4x12xi32>, vector<12xi32>"""
     got = run_core(body, {"g": GRID, "out": np.zeros((4, 12), np.int32)})["out"]
     above = (a.view(np.uint32) > b.view(np.uint32)).astype(np.int32)
-    np.testing.assert_array_equal(got, [np.minimum(a, b), above, -above, np.ones(12)])
+    same(got, [np.minimum(a, b), above, -above, np.ones(12)])
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from support.array_text import (
     tile,
     write_word,
 )
+from support.differences import same
 
 DEVICES = ("npu1_3col", "npu2_3col")
 SENDERS = ("01", "02")
@@ -62,7 +63,7 @@ def test_a_send_walks_all_its_dimensions(device, at, dims):
         program(at, Task("MM2S", 0, [bd("a", 300, f"6, {len(walk)}, {text_of(dims)}")])),
         program("12", Task("S2MM", 0, [bd("x", len(walk))])),
     )
-    np.testing.assert_array_equal(found["x"], DATA[walk])
+    same(found["x"], DATA[walk])
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -80,7 +81,7 @@ def test_a_receive_walks_all_its_dimensions(device, at, dims):
     expected = np.zeros(300, np.int32)
     for word, place in zip(DATA, walk, strict=False):
         expected[place] = word
-    np.testing.assert_array_equal(found["x"], expected)
+    same(found["x"], expected)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -97,7 +98,7 @@ def test_the_length_and_not_the_outermost_size_ends_a_transfer(device, at):
         program(at, Task("MM2S", 0, [bd("a", 128, f"0, 40, {text_of(dims)}")])),
         program("12", Task("S2MM", 0, [bd("x", 40)])),
     )
-    np.testing.assert_array_equal(found["x"], DATA[walk])
+    same(found["x"], DATA[walk])
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -117,7 +118,7 @@ def test_elements_of_other_sizes_move_as_words(device, at, element, dtype):
         program(at, Task("MM2S", 0, [bd("a", 96, f"8, 24, {text_of(dims)}", element=element)])),
     )
     as_stored = (values.astype(np.float32).view(np.uint32) >> 16 if element == "bf16" else values).astype(dtype)
-    np.testing.assert_array_equal(found["x"], as_stored[visited(dims, offset=8)])
+    same(found["x"], as_stored[visited(dims, offset=8)])
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -131,7 +132,7 @@ def test_a_chain_repeats_as_a_whole(device, at):
         program(at, Task("MM2S", 0, [bd("a", 12, "1, 4"), bd("a", 12, "6, 5")], repeat=2)),
         program("12", Task("S2MM", 0, [bd("x", 40)])),
     )
-    np.testing.assert_array_equal(found["x"], [*([*DATA[1:5], *DATA[6:11]] * 3), *[0] * 13])
+    same(found["x"], [*([*DATA[1:5], *DATA[6:11]] * 3), *[0] * 13])
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -151,7 +152,7 @@ def test_tasks_queued_on_one_channel_run_in_order(device, at):
         program("12", Task("S2MM", 0, [bd("x", 18, "0, 9")]), Task("S2MM", 0, [bd("x", 18, "10, 8")])),
     )
     sent = [*DATA[8:12], *DATA[8:12], *DATA[:3], *DATA[5:7], *DATA[1:6]]
-    np.testing.assert_array_equal(found["x"], [*sent[:9], 0, *sent[9:17]])
+    same(found["x"], [*sent[:9], 0, *sent[9:17]])
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -195,7 +196,7 @@ def test_the_region_form_loops_and_repeats(device):
         program("12", Task("S2MM", 0, [bd("x", 30)])),
         REGION,
     )
-    np.testing.assert_array_equal(found["x"], [*DATA[:24].reshape(3, 2, 4).transpose(0, 2, 1).ravel(), *[0] * 6])
+    same(found["x"], [*DATA[:24].reshape(3, 2, 4).transpose(0, 2, 1).ravel(), *[0] * 6])
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -229,10 +230,10 @@ def test_a_memtile_reaches_memory_and_locks_of_both_neighbours(device):
         program("02", Task("S2MM", 0, [bd("x", 20)])),
     ]
     found = run(device, *parts)
-    np.testing.assert_array_equal(found["west"], DATA[:20])
-    np.testing.assert_array_equal(found["east"], [*[0] * 4, *DATA[8:20], *[0] * 4])
-    np.testing.assert_array_equal(found["x"], DATA[:20].reshape(4, 5).T.ravel())
-    np.testing.assert_array_equal(found["y"], DATA[8:20].reshape(3, 4).T.ravel())
+    same(found["west"], DATA[:20])
+    same(found["east"], [*[0] * 4, *DATA[8:20], *[0] * 4])
+    same(found["x"], DATA[:20].reshape(4, 5).T.ravel())
+    same(found["y"], DATA[8:20].reshape(3, 4).T.ravel())
 
 
 @pytest.mark.parametrize("channel", [4, 5])
@@ -272,7 +273,7 @@ def test_a_memtile_pads_in_three_dimensions(device, dims, pads):
         padded_send(dims, pads),
         program("12", Task("S2MM", 0, [bd("x", len(expected))])),
     )
-    np.testing.assert_array_equal(found["x"], expected)
+    same(found["x"], expected)
 
 
 @pytest.mark.parametrize(("device", "value"), [("npu1_3col", 0), ("npu2_3col", -77)])
@@ -292,7 +293,7 @@ def test_only_npu2_pads_with_a_constant_of_the_channel(device, value, channel):
         program("12", Task("S2MM", 0, [bd("x", len(expected))])),
         sequence(write, "aiex.set_lock(%go, 1)"),
     )
-    np.testing.assert_array_equal(found["x"], expected)
+    same(found["x"], expected)
 
 
 def test_padding_words_of_subword_elements():
@@ -319,7 +320,7 @@ def test_padding_words_of_subword_elements():
         ),
         program("12", Task("S2MM", 0, [bd("x", 16, element="i8")])),
     )
-    np.testing.assert_array_equal(found["x"], [0] * 4 + list(range(1, 9)) + [0] * 4)
+    same(found["x"], [0] * 4 + list(range(1, 9)) + [0] * 4)
 
 
 def test_a_receiving_channel_cannot_pad():
@@ -353,7 +354,7 @@ def test_a_bd_of_length_zero_moves_nothing_but_uses_its_locks(device, at):
             Task("S2MM", 1, [acquire("sent") + "\n" + bd("x", 8, "0, 0") + "\n" + release("read"), bd("x", 8)]),
         ),
     )
-    np.testing.assert_array_equal(found["x"], DATA[:8])
+    same(found["x"], DATA[:8])
 
 
 def test_static_host_memory_is_refused():

@@ -25,6 +25,7 @@ from support.array_text import (
     write_word,
     writebd,
 )
+from support.differences import same
 
 DEVICES = ("npu1_3col", "npu2_3col")
 SENDERS = ("01", "02")
@@ -94,7 +95,7 @@ def test_a_shim_walks_three_dimensions_and_iterates(device, dims, scatter):
     for step, place in enumerate(walk):
         source, target = (5 + step, place) if scatter else (place, 5 + step)
         expected[target] = a[source]
-    np.testing.assert_array_equal(b, expected)
+    same(b, expected)
 
 
 def task(at: str, name: str, size: int, dims: list[tuple[int, int]], length: int, repeat: int) -> str:
@@ -120,7 +121,7 @@ def test_a_task_iterates_over_its_repeats(device, at):
         program("12", Task("S2MM", 0, [bd("x", 120)])),
         f"aie.runtime_sequence() {{ {task(at, 'a', 200, dims, 24, 4)} }}",
     )
-    np.testing.assert_array_equal(found["x"], np.concatenate(rounds))
+    same(found["x"], np.concatenate(rounds))
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -145,7 +146,7 @@ def test_an_iteration_starts_at_its_current_step(device):
             push("01", "MM2S", 0, 3, repeat=3),
         ),
     )
-    np.testing.assert_array_equal(found["x"], np.concatenate([DATA[10 * i : 10 * i + 4] for i in (1, 2, 0, 1)]))
+    same(found["x"], np.concatenate([DATA[10 * i : 10 * i + 4] for i in (1, 2, 0, 1)]))
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from support.array_text import (
     write_word,
     writebd,
 )
+from support.differences import same
 
 DEVICES = ("npu1_3col", "npu2_3col")
 TILES = (tile(0, 1), tile(0, 2), tile(1, 2))
@@ -69,7 +70,7 @@ def test_tlast_ends_a_receiving_bd_only_in_a_finishing_mode(device, mode, packet
             expected[8 * place : 8 * place + count] = DATA[start : start + count]
     else:
         expected[:15] = DATA[:15]
-    np.testing.assert_array_equal(found["x"], expected)
+    same(found["x"], expected)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -89,9 +90,7 @@ def test_tlast_ends_bds_whatever_the_schedule(seed):
         seed=seed,
     )
     for place, (start, count) in enumerate(PIECES):
-        np.testing.assert_array_equal(
-            found["x"][8 * place : 8 * place + 8], [*DATA[start : start + count], *[0] * (8 - count)]
-        )
+        same(found["x"][8 * place : 8 * place + 8], [*DATA[start : start + count], *[0] * (8 - count)])
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -121,7 +120,7 @@ def test_bds_without_tlast_make_one_packet(device):
     )
     header = 1 << 16 | 9 | 0
     assert bin(header).count("1") % 2 == 1
-    np.testing.assert_array_equal(found["x"][:13], [header, *DATA[:4], *DATA[8:11], header, *DATA[12:16]])
+    same(found["x"][:13], [header, *DATA[:4], *DATA[8:11], header, *DATA[12:16]])
 
 
 def test_a_packet_without_tlast_keeps_others_waiting():
@@ -146,4 +145,4 @@ def test_a_packet_without_tlast_keeps_others_waiting():
             push("02", "MM2S", 0, 1),
         ),
     )
-    np.testing.assert_array_equal(found["x"], DATA[:12])
+    same(found["x"], DATA[:12])

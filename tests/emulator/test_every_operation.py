@@ -14,6 +14,7 @@ from bdforge.emulator.cores.mlir.emit import EMITTERS
 from bdforge.emulator.strictness import NAMES
 from bdforge.mlir import _context  # what `parse` reads with
 from support.core_bodies import run_core
+from support.differences import same
 
 HERE = Path(__file__).parent
 TEXT = "\n".join(path.read_text(encoding="utf-8") for path in sorted(HERE.rglob("*.py")))
@@ -116,4 +117,4 @@ def test_a_float_to_the_power_of_an_integer():
         memref.store %z, %x[%i] : memref<8xf32>
       }"""
     powers = [1024.0, -27.0, 4.0, 1.0, -0.0, 1.0, np.float32(0.001), 2.25]
-    np.testing.assert_array_equal(run_core(body, {"x": x, "y": y})["x"], np.array(powers, np.float32))
+    same(run_core(body, {"x": x, "y": y})["x"], np.array(powers, np.float32))

@@ -6,6 +6,7 @@ import pytest
 import bdforge
 from bdforge.emulator import Deadlock, DesignError, DmaError, Result
 from bdforge.txn.insts import encode_mlir
+from support.differences import same
 from support.two_devices import module, run_of
 
 A = np.array([5, -3, 0, 2**31 - 1, 7, 8, 9, 10], np.int32)
@@ -21,8 +22,8 @@ def run(text: str, sequence: str | None = "whole", **options) -> tuple[np.ndarra
 @pytest.mark.parametrize("device", ["npu1", "npu2"])
 def test_one_configuration_after_the_other_computes_on_shared_host_buffers(device):
     b, c, result = run(module(run_of("first", "a", "b"), run_of("second", "b", "c"), device=device))
-    np.testing.assert_array_equal(b, A + np.int32(1))
-    np.testing.assert_array_equal(c, (A + np.int32(1)) * np.int32(3))
+    same(b, A + np.int32(1))
+    same(c, (A + np.int32(1)) * np.int32(3))
     assert result.warnings == ()
 
 
@@ -30,7 +31,7 @@ def test_cores_and_dmas_start_anew_with_every_configuration():
     """The cores count their starts in memory that no initial value overwrites."""
     steps = [run_of("first", "a", "b"), run_of("second", "b", "c"), run_of("first", "c", "b")]
     b, _, result = run(module(*steps))
-    np.testing.assert_array_equal(b, (A + np.int32(1)) * np.int32(3) + np.int32(1))
+    same(b, (A + np.int32(1)) * np.int32(3) + np.int32(1))
     assert result.buffers["count"] == [3]
 
 
@@ -43,21 +44,21 @@ def test_initial_values_are_written_on_every_load():
 def test_buffers_of_all_configurations_can_be_inspected():
     _, c, result = run(BOTH)
     assert {"x", "first::x", "second::y"} <= result.buffers.keys()
-    np.testing.assert_array_equal(result.buffers["y"], c)
-    np.testing.assert_array_equal(result.buffers["first::y"], c)  # the same memory: what is there now
+    same(result.buffers["y"], c)
+    same(result.buffers["first::y"], c)  # the same memory: what is there now
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_reconfiguration_does_not_depend_on_the_schedule(seed):
     _, c, _ = run(BOTH, schedule="random", seed=seed)
-    np.testing.assert_array_equal(c, (A + np.int32(1)) * np.int32(3))
+    same(c, (A + np.int32(1)) * np.int32(3))
 
 
 def test_words_reconfigure_as_their_mlir_does():
     words = encode_mlir(BOTH, sequence="main::whole")
     b, c, _ = run(BOTH, instructions=words, sequence=None)
-    np.testing.assert_array_equal(b, A + np.int32(1))
-    np.testing.assert_array_equal(c, (A + np.int32(1)) * np.int32(3))
+    same(b, A + np.int32(1))
+    same(c, (A + np.int32(1)) * np.int32(3))
 
 
 def test_load_pdi_loads_the_device_that_it_names():
@@ -79,11 +80,11 @@ def test_a_sequence_that_others_call_is_not_the_one_to_start_with():
     """@whole is the only sequence that nobody calls; naming another starts with its device."""
     b = np.zeros(8, np.int32)
     bdforge.emulate(BOTH, [A, b, b])
-    np.testing.assert_array_equal(b, (A + np.int32(1)) * np.int32(3))
+    same(b, (A + np.int32(1)) * np.int32(3))
     bdforge.emulate(BOTH, [A, b], sequence="second::go")
-    np.testing.assert_array_equal(b, A * np.int32(3))
+    same(b, A * np.int32(3))
     bdforge.emulate(BOTH, [A, b], device="first")
-    np.testing.assert_array_equal(b, A + np.int32(1))
+    same(b, A + np.int32(1))
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from bdforge.txn import (
 )
 from bdforge.txn.insts import encode_mlir
 from bdforge.txn.lower import lower_module
+from support.differences import same
 from support.register_designs import column, copy_through_memtile, push, write32, writebd
 from support.small_designs import loopback
 
@@ -53,18 +54,18 @@ def test_words_give_the_same_result_as_their_mlir(device):
     words = encode_mlir(text)
     other = bdforge.emulate(text, [DATA, from_words], instructions=words)
     assert b.any()
-    np.testing.assert_array_equal(b, from_words)
-    np.testing.assert_array_equal(result.buffers["buffer"], other.buffers["buffer"])
+    same(b, from_words)
+    same(result.buffers["buffer"], other.buffers["buffer"])
     assert result.warnings == other.warnings
     from_bytes = np.zeros(96, np.int32)
     bdforge.emulate(text, [DATA, from_bytes], instructions=words.tobytes())
-    np.testing.assert_array_equal(b, from_bytes)
+    same(b, from_bytes)
 
 
 def test_words_of_raw_register_writes_give_the_same_result():
     text = column(*copy_through_memtile())
     b, result = emulate_words(text, lowered(text), elements=64)
-    np.testing.assert_array_equal(b, DATA[:64])
+    same(b, DATA[:64])
     assert result.warnings == ()
 
 
@@ -73,7 +74,7 @@ def test_words_may_replace_the_sequence_of_the_text():
     words = encode_mlir(loopback(runs=2))
     a, b = DATA[:64].view(np.float32).copy(), np.zeros(64, np.float32)
     bdforge.emulate(loopback(runs=3), [a, b], instructions=words)
-    np.testing.assert_array_equal(a.view(np.int32), b.view(np.int32))
+    same(a.view(np.int32), b.view(np.int32))
 
 
 def test_a_missing_patch_is_an_error():
@@ -201,7 +202,7 @@ def test_a_poll_for_queue_space_avoids_an_overflow():
     words = encode([*ids, *receive, *send, poll, pushes[0], *tokens], NPU2)
     result = bdforge.emulate(loopback(runs=5), [a, b], instructions=words, permissive=["unread-tokens"])
     assert result.warnings == ()
-    np.testing.assert_array_equal(b[:32], a[128:])
+    same(b[:32], a[128:])
     with pytest.raises(DmaError, match="4 tasks are in flight"):
         bdforge.emulate(loopback(runs=5), [a, b], instructions=encode([*receive, pushes[0]], NPU2))
 

@@ -8,6 +8,7 @@ from bdforge.emulator.resident import Resident
 from bdforge.operators.gemm import sequence
 from bdforge.sequences.buffers import fetched
 from support.built_designs import PlannedDesign
+from support.differences import same
 from support.gemm_problems import host_buffers
 
 
@@ -27,8 +28,8 @@ def test_runs_one_after_another_give_what_each_gives_alone(small: PlannedDesign)
         alone = [array.copy() for array in arguments]
         warnings = resident.run(planned.words(), arguments)
         assert warnings == emulate(small.mlir, alone, small.kernels, instructions=planned.words()).warnings
-        assert np.array_equal(fetched(planned, arguments)["C"], product)
-        assert np.array_equal(arguments[2], alone[2])
+        same(fetched(planned, arguments)["C"], product)
+        same(arguments[2], alone[2])
 
 
 def test_a_run_that_failed_leaves_nothing_to_the_next(small: PlannedDesign):
@@ -37,7 +38,7 @@ def test_a_run_that_failed_leaves_nothing_to_the_next(small: PlannedDesign):
     with pytest.raises(DmaError, match="argument 2, which has 256"):
         resident.run(planned.words(), [*arguments[:2], np.zeros(64, np.int32)])
     resident.run(planned.words(), arguments)
-    assert np.array_equal(fetched(planned, arguments)["C"], product)
+    same(fetched(planned, arguments)["C"], product)
 
 
 def test_each_run_has_the_whole_budget_and_warnings_of_its_own(small: PlannedDesign):

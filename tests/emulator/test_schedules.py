@@ -10,6 +10,7 @@ import pytest
 import bdforge
 from bdforge.emulator import Deadlock
 from support.built_designs import ROOT
+from support.differences import same
 from support.distribute import distribute
 from support.gemm_problems import GemmProblem
 
@@ -26,14 +27,14 @@ def problem(small) -> GemmProblem:
 def test_our_gemm_gives_the_same_bits_under_many_schedules(problem, seeds):
     for seed in seeds:
         c, result = problem.run(schedule="random", seed=seed)
-        np.testing.assert_array_equal(c, problem.expected, f"seed {seed}")
+        same(c, problem.expected, f"seed {seed}")
         assert result.warnings == ()
 
 
 def test_our_gemm_reads_no_memory_that_nobody_wrote(problem):
     for options in ({}, {"schedule": "random", "seed": 5}):
         c, result = problem.run(poison=True, **options)
-        np.testing.assert_array_equal(c, problem.expected)
+        same(c, problem.expected)
         assert result.warnings == ()
 
 
@@ -41,7 +42,7 @@ def check_bitnet(flagship, shape, seeds) -> None:
     problem = GemmProblem.random(flagship, *shape)
     for seed in seeds:
         c, result = problem.run(schedule="random", seed=seed)
-        np.testing.assert_array_equal(c, problem.expected, f"seed {seed}")
+        same(c, problem.expected, f"seed {seed}")
         assert result.warnings == ()
 
 
@@ -62,7 +63,7 @@ def test_a_1x4_distribute_with_one_shared_lock_works(options):
     a = np.arange(1, 81, dtype=np.int32)
     result = bdforge.emulate(distribute(rounds=5), [a], **options)
     for i in range(4):
-        np.testing.assert_array_equal(result.buffers[f"got{i}"].reshape(5, 4), a.reshape(5, 4, 4)[:, i])
+        same(result.buffers[f"got{i}"].reshape(5, 4), a.reshape(5, 4, 4)[:, i])
 
 
 ORDER = """

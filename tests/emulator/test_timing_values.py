@@ -13,6 +13,7 @@ from bdforge.txn import MaskPoll, encode
 from bdforge.txn.lower import lower_module
 from oracle.array_text import mlir
 from oracle.comparison import DTYPES, expected_of, kernels, mode_of
+from support.differences import same
 from support.distribute import distribute
 from support.register_designs import column, push, write32, writebd
 from support.small_designs import core, loopback
@@ -85,7 +86,7 @@ def test_a_fault_is_the_same_with_timing():
 def test_four_channels_that_share_locks_end_in_time():
     a = np.arange(48, dtype=np.int32)
     result = bdforge.emulate(distribute(), [a], timing=OPTIONS)
-    np.testing.assert_array_equal(result.buffers["got2"], a.reshape(3, 4, 4)[:, 2].ravel())
+    same(result.buffers["got2"], a.reshape(3, 4, 4)[:, 2].ravel())
     assert result.timing is not None
     assert len(result.timing.channels) == 10
 
@@ -127,7 +128,7 @@ def test_a_reconfiguration_takes_its_time_and_stops_what_ran():
     text = module(run_of("first", "a", "b"), run_of("second", "b", "c"))
     timing = replace(FREE, reconfiguration_ns=5000)
     result = bdforge.emulate(text, [a, b, c], sequence="whole", timing=TimingOptions(timing))
-    np.testing.assert_array_equal(c, (a + 1) * 3)
+    same(c, (a + 1) * 3)
     assert result.warnings == ()
     assert result.timing is not None
     assert 2 * 5000 < result.timing.cycles < 2 * 5000 + 500
@@ -170,7 +171,7 @@ def test_a_reset_ends_a_wait():
     options = TimingOptions(replace(FREE, controller_write_ns=100))
     arrays = [np.arange(64, dtype=np.int32), np.zeros(64, np.int32)]
     result = bdforge.emulate(column(*lines), arrays, timing=options)
-    np.testing.assert_array_equal(result.buffers["mb"], arrays[0])
+    same(result.buffers["mb"], arrays[0])
     assert result.timing is not None
     channel = {c.name: c for c in result.timing.channels}["memtile (0, 1) S2MM 0"]
     assert channel.busy["transfer"] == pytest.approx(32)

@@ -46,7 +46,7 @@ def test_each_narrow_step_costs_and_float32_hardly():
 
 def test_blocks_are_taken_as_the_product_sees_them():
     a, b = operands(2)
-    assert np.array_equal(error_bound(a, b, k=8), error_bound(rounded(a), rounded(b, 0), k=8))
+    same(error_bound(a, b, k=8), error_bound(rounded(a), rounded(b, 0), k=8))
     assert not np.array_equal(error_bound(a, b, k=8), error_bound(a, b, k=8, blocks=False))
 
 
@@ -74,4 +74,4 @@ def test_bounds_of_narrow_accumulators_are_worked_out_by_hand(k: int, calls: int
     blocks = sums * float32 + sums[LARGEST_OF_BLOCK] * calls * (2 / 255) * (1 + float32 + 2 / 255) ** calls
     for accumulator, bound in (("bf16", bf16), ("bfp16", blocks)):
         found = error_bound(a, b, k=k, accumulator=accumulator, blocks=False)  # type: ignore[arg-type]
-        np.testing.assert_allclose(found, [bound], rtol=1e-12)
+        same(found, [bound], rtol=1e-12)

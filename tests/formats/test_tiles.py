@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bdforge.formats import FormatError, encode, pack_bfp16, rounded, unpack_bfp16
+from support.differences import same
 
 QUICK = settings(deadline=None, derandomize=True, max_examples=25)
 few = st.integers(1, 3)
@@ -22,14 +23,14 @@ def test_tiles_of_a_hold_eight_rows_in_order():
     for row in range(24):
         for block in range(5):
             expected = encode(a[row, 8 * block : 8 * block + 8])[0]
-            assert np.array_equal(tiles[row // 8, block, row % 8 * 9 :][:9], expected)
+            same(tiles[row // 8, block, row % 8 * 9 :][:9], expected)
 
 
 @QUICK
 @given(few, few)
 def test_unpacking_undoes_packing(rows, columns):
     a = normal((8 * rows, 8 * columns))
-    assert np.array_equal(unpack_bfp16(pack_bfp16(a)), rounded(a))
+    same(unpack_bfp16(pack_bfp16(a)), rounded(a))
 
 
 @pytest.mark.parametrize(

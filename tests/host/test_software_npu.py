@@ -17,6 +17,7 @@ from bdforge.devices import device_named
 from bdforge.runtime.service.npu import LIBRARY_VARIABLE, NpuError, preload_library, shown
 from fuzz import device_ioctls
 from support.built_designs import PlannedDesign, build, spec_content
+from support.differences import same
 from support.processes import below, servers, taken
 from support.raw_problem import XCLBIN, coded_xclbin, read_result, write_problem
 
@@ -57,7 +58,7 @@ def run_at_once(folder: Path, environ: Mapping[str, str], processes: int, runs: 
             print(file=program.stdin, flush=True)
     assert [program.wait(60) for program in started] == [0] * processes
     for design, expected in made:
-        np.testing.assert_array_equal(read_result(design, SIZES), expected)
+        same(read_result(design, SIZES), expected)
     return seen
 
 
@@ -83,7 +84,7 @@ def test_an_xclbin_of_machine_code_runs_alone_in_a_folder(environ: Mapping[str, 
     words = [sys.executable, "-m", "support.raw_npu", "1", alone]
     subprocess.run(words, env=environ, input=b"\n", stdout=subprocess.DEVNULL, check=True, timeout=60)
     shutil.copy(alone / "2.bin", design.folder)
-    np.testing.assert_array_equal(read_result(design, SIZES), expected)
+    same(read_result(design, SIZES), expected)
 
 
 REFUSED = {

@@ -20,6 +20,7 @@ from bdforge.operators import manifest, render
 from bdforge.runtime.service.npu import BDF, LIBRARY
 from support.built_designs import build as build_design
 from support.built_designs import spec_content
+from support.differences import same
 from support.image_contents import xclbin_contents
 from support.raw_problem import coded_xclbin, marked_xclbin, read_result, write_problem
 from support.xrt_packages import FetchError, Packages, fetch_packages, fetch_python
@@ -195,7 +196,7 @@ def test_a_program_that_knows_only_xrt_runs_words_and_instruction_elfs(npu: Soft
         (made.folder / "2.bin").write_bytes(empty)
         done = npu.run(stock, alone, made.folder / instructions, made.folder)
         assert (done.returncode, done.stderr) == (0, "")
-        np.testing.assert_array_equal(read_result(made, sizes), expected)
+        same(read_result(made, sizes), expected)
     own = "context 1, command 1: "
     assert [line for line in npu.log if line.startswith(own)] == [f"{own}an instruction stream", f"{own}control code"]
 
@@ -213,7 +214,7 @@ def test_a_program_that_knows_only_pyxrt_runs(new_npu: Callable[[str], SoftwareN
     script = Path(__file__).parent / "stock_pyxrt.py"
     done = npu.run(python.program, script, alone, made.folder, environ=python.variables)
     assert (done.returncode, done.stderr) == (0, "")
-    np.testing.assert_array_equal(read_result(made, sizes), expected)
+    same(read_result(made, sizes), expected)
     assert "context 1, command 2: an instruction stream" in npu.log
 
 

@@ -14,6 +14,7 @@ from bdforge.emulator.cores.isa.interpreter import Interpreter
 from bdforge.emulator.cores.isa.translated import Translated
 from bdforge.formats.bounds import error_bound
 from bdforge.isa.errors import OpenError
+from support.differences import same
 
 R, S, T = 4, 8, 4
 OVERHEAD = 23  # cycles of a call besides the kernel: three pointers, the jump, DONE and what drains
@@ -60,7 +61,7 @@ def check_integers(kind, tile, seed, defines=(), part=0, rho=1):
     if kind == "bf16":
         assert np.abs(expected).max() <= 256
     found, _, _ = product(kind, a[rows], b, before, defines, part, rho)
-    assert np.array_equal(found, expected), (kind, tile, defines)
+    same(found, expected, (kind, tile, defines))
 
 
 @pytest.mark.parametrize("kind", ["f32", "bf16"])
@@ -109,7 +110,7 @@ def test_results_stay_within_the_stated_bound(kind, spread):
     error = np.abs(found - exact)
     assert (error <= bound).all()
     assert error.max() > 0
-    assert (found[0] == 0).all()
+    same(found[0], 0)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def test_cycles_are_those_that_the_kernel_states_with_both_executors():
     a, b, before = integers(np.random.default_rng(4), 16, 24, 16)
     runs = [product("f32", a, b, before, executor=executor) for executor in (Translated, Interpreter)]
     assert [cycles - stated for _, cycles, stated in runs] == [OVERHEAD, OVERHEAD]
-    assert np.array_equal(runs[0][0], runs[1][0])
+    same(runs[0][0], runs[1][0])
 
 
 def test_sums_of_float32_become_the_nearest_bfloat16():
@@ -137,7 +138,7 @@ def test_sums_of_float32_become_the_nearest_bfloat16():
     found = to_floats(memory.view(np.uint16)[: sums.size]).astype(np.float64)
     _, exponents = np.frexp(sums.astype(np.float64))
     steps = np.exp2(exponents - 8.0)
-    assert np.array_equal(found, np.rint(sums / steps) * steps)
+    same(found, np.rint(sums / steps) * steps)
 
 
 @pytest.mark.parametrize(

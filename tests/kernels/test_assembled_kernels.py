@@ -14,6 +14,7 @@ from bdforge.emulator.cores.isa.translated import Translated
 from bdforge.isa.assembler import assemble
 from bdforge.isa.hazards import check_source
 from bdforge.isa.registers import width
+from support.differences import same
 from support.machine_code import drive, memories
 
 PLACES = (0x40000, 0x50000, 0x70000)
@@ -120,7 +121,7 @@ CASES = [
 @pytest.mark.parametrize(("name", "generation", "tile", "defines"), CASES)
 def test_products_equal_numpy(name, generation, tile, defines):
     expected, found, _ = product(name, generation, tile, 3, defines)
-    assert np.array_equal(found, expected)
+    same(found, expected)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +136,7 @@ def test_products_equal_numpy(name, generation, tile, defines):
 )
 def test_products_of_the_largest_operands_equal_numpy(name, generation):
     expected, found, _ = product(name, generation, (8, 32, 32), 3, extreme=True)
-    assert np.array_equal(found, expected)
+    same(found, expected)
 
 
 @pytest.mark.parametrize("extreme", [False, True])
@@ -151,7 +152,7 @@ def test_ternary_weights_are_unpacked_in_each_way(tile, defines, shape, extreme)
     expected, found, _ = product("mm_i8_i2_i32", "aie2p", tile, 6, defines, extreme=extreme)
     options = [f"DIM_{letter}={size}" for letter, size in zip("MKN", tile, strict=True)]
     text = assembled("mm_i8_i2_i32", "aie2p", (*options, "DIM_RHO=1", *defines)).text
-    assert np.array_equal(found, expected)
+    same(found, expected)
     assert f"blocks of {shape} micro-tiles" in text
     assert ("two's complement" in text) == ("B_TOP_SIGNED" in defines)
 
@@ -165,7 +166,7 @@ def test_shapes_that_no_block_has_are_refused(blocks, message):
 @pytest.mark.parametrize("part", [0, 3])
 def test_a_part_of_the_rows_leaves_the_others_alone(part):
     expected, found, _ = product("mm_i8_i2_i32", "aie2p", (64, 64, 32), 5, (), part, 4)
-    assert np.array_equal(found, expected)
+    same(found, expected)
 
 
 @pytest.mark.parametrize(("generation", "elements"), [("aie2p", (24, 40)), ("aie2", (12, 8))])
@@ -174,8 +175,8 @@ def test_zero_clears_a_tile_and_nothing_behind_it(generation, elements, code):
     size = elements[0] * elements[1] * {"i8": 1, "i16": 2, "i32": 4}[code]
     data = np.full(size + 64, 0x5A, np.uint8)
     call(assembled(f"zero_{code}", generation, (f"DIM_M={elements[0]}", f"DIM_N={elements[1]}")), generation, [data])
-    assert not data[:size].any()
-    assert (data[size:] == 0x5A).all()
+    same(data[:size], 0)
+    same(data[size:], 0x5A)
 
 
 def finished(name, generation, sums, defines):
@@ -194,7 +195,7 @@ def test_unscale_divides_column_blocks(relu, generation):
     results = rng.integers(-(1 << 24), 1 << 24, (24, 64))
     sums = results * 4 ** (np.arange(64) // 8 % 4)
     found = finished("unscale_i32", generation, sums, ("RELU",) if relu else ())
-    assert np.array_equal(found, results.clip(0) if relu else results)
+    same(found, results.clip(0) if relu else results)
 
 
 @pytest.mark.parametrize("part", [0, 1])
@@ -208,7 +209,7 @@ def test_passes_over_a_part_leave_the_other_alone(part):
         call(assembled(name, "aie2p", options), "aie2p", [memory], part)
         expected = scaled.copy()
         expected[rows] = made[rows]
-        assert np.array_equal(tiles.from_micro_tiles(memory, 16, 32, 8, 8), expected)
+        same(tiles.from_micro_tiles(memory, 16, 32, 8, 8), expected)
 
 
 @pytest.mark.parametrize(("code", "shift"), [("i8", 9), ("i8", 0), ("i16", 5), ("i32", 4)])
@@ -223,7 +224,7 @@ def test_finish_rounds_and_saturates(code, shift, scaled, relu, generation):
     defines = (f"SHIFT={shift}", *(("FIELD_SCALED",) if scaled else ()), *(("RELU",) if relu else ()))
     found = finished(f"finish_i32_{code}", generation, sums * factor, defines)
     expected = tiles.narrowed(sums, shift, {"i8": np.int8, "i16": np.int16, "i32": np.int32}[code])
-    assert np.array_equal(found, expected.clip(0) if relu else expected)
+    same(found, expected.clip(0) if relu else expected)
 
 
 @pytest.mark.parametrize(
@@ -261,9 +262,9 @@ def test_scaled_results_stay_within_the_stated_error(tile, core_row, part, defin
     allowed = 2.0**-8 * np.abs(exact) + 2.0**-21 * (np.abs(product) + np.abs(bias))
     assert (np.abs(found - exact) <= allowed).all()
     if "BIAS" not in defines:
-        assert np.array_equal(found[2::8, 3:8], exact[2::8, 3:8].astype(ml_dtypes.bfloat16).astype(float))
+        same(found[2::8, 3:8], exact[2::8, 3:8].astype(ml_dtypes.bfloat16).astype(float))
     untouched = [*range(mine.start), *range(mine.stop, m)]
-    assert np.array_equal(tiles.from_micro_tiles(memory, m, n, 8, 8)[untouched], (c * field)[untouched])
+    same(tiles.from_micro_tiles(memory, m, n, 8, 8)[untouched], (c * field)[untouched])
 
 
 @pytest.mark.parametrize(
@@ -275,8 +276,8 @@ def test_elements_are_added_and_multiplied(function, shift, generation):
     y = np.full(64 * 8, 90, np.int8)
     options = (f"FUNCTION={function}", f"TILE_ELEMENTS={64 * 7}", f"SHIFT={shift}")
     call(assembled("elementwise_i8", generation, options), generation, [a.astype(np.int8), b.astype(np.int8), y])
-    assert np.array_equal(y[: 64 * 7], tiles.narrowed(a + b if function == "add" else a * b, shift, np.int8))
-    assert (y[64 * 7 :] == 90).all()
+    same(y[: 64 * 7], tiles.narrowed(a + b if function == "add" else a * b, shift, np.int8))
+    same(y[64 * 7 :], 90)
 
 
 def test_both_executors_agree_on_a_kernel():

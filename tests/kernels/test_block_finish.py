@@ -7,6 +7,7 @@ from kernel_library import aligned_copy, tile_options
 from micro_tiles import micro_tiled
 
 from bdforge.formats import encode
+from support.differences import same
 
 DTYPES = {"bf16": ml_dtypes.bfloat16, "f32": np.float32}
 
@@ -23,8 +24,8 @@ def test_finish_makes_blocks_along_n_and_touches_nothing_else(kernel_library, na
     library.call(f"finish_{name}_bfp16", buffer)
     c = np.maximum(c, dtype(0)) if macros else c
     blocks = encode(c.astype(np.float32)).reshape(m // 8, 8, n // 8, 9).swapaxes(1, 2)
-    assert np.array_equal(buffer.view(np.uint8)[: blocks.size], blocks.ravel())
-    assert (buffer[m * n :] == 7).all()
+    same(buffer.view(np.uint8)[: blocks.size], blocks.ravel())
+    same(buffer[m * n :], 7)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import pytest
 from kernel_library import KERNELS, KernelError, aligned, aligned_copy, tile_options
 from micro_tiles import micro_tiled
 
+from support.differences import same
+
 BF16 = ml_dtypes.bfloat16
 SIDE = {"aie2p": 8, "aie2": 4}
 ARRAY_ROWS = 3
@@ -56,8 +58,8 @@ def test_finish_rounds_in_the_stated_places_and_touches_nothing_else(kernel_libr
         if "RELU" in macros:
             expected = np.maximum(expected, BF16(0))
         results = buffer.view(BF16)[: m * n]
-        assert np.array_equal(results, micro_tiled(expected, t, t, "C_TRANSPOSED" in macros))
-        assert (buffer[m * n :] == 7).all()
+        same(results, micro_tiled(expected, t, t, "C_TRANSPOSED" in macros))
+        same(buffer[m * n :], 7)
 
 
 @pytest.mark.parametrize("generation", SIDE)
@@ -68,8 +70,8 @@ def test_relu_leaves_no_sign_behind(kernel_library, generation):
     library = kernel_library(generation, ("finish_f32_bf16",), (side, 8, side), "-DRELU")
     buffer = aligned_copy(c.ravel(), np.float32)
     library.call("finish_f32_bf16", buffer)
-    assert not buffer.view(np.uint16)[:4].any()
-    assert (buffer.view(BF16)[4 : side * side] == 5).all()
+    same(buffer.view(np.uint16)[:4], 0)
+    same(buffer.view(BF16)[4 : side * side], 5)
 
 
 @pytest.mark.parametrize("macro", ["SCALE", "BIAS"])
@@ -89,8 +91,8 @@ def test_zero_clears_the_tile_and_nothing_else(kernel_library, generation, tile,
         size = tile[0] * tile[2] * eighths // 8
         c = aligned_copy(np.full(size + 64, 77), np.uint8)
         library.call(name, c)
-        assert not c[:size].any(), name
-        assert (c[size:] == 77).all(), name
+        same(c[:size], 0, name)
+        same(c[size:], 77, name)
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
@@ -119,7 +121,7 @@ def test_block_floats_may_begin_at_any_byte(kernel_library):
     a, b, c = (aligned(72, np.uint8, skew) for skew in (1, 9, 27))
     a[...], b[...] = one.ravel(), one.ravel()
     library.call("mm_bfp16_bfp16_bfp16", a, b, c)
-    assert np.array_equal(c, one.ravel())
+    same(c, one.ravel())
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from kernel_library import aligned_copy
 from micro_tiles import from_micro_tiles, micro_tiled, packed_b
 
 from bdforge.formats import decode, encode, error_bound, pack_bfp16, rounded, unpack_bfp16
+from support.differences import same
 
 BF16 = ml_dtypes.bfloat16
 MICRO = {"aie2p": (8, 8, 8), "aie2": (4, 8, 4)}
@@ -136,13 +137,13 @@ def test_steps_of_k_follow_the_recurrence_bit_by_bit(case, draw):
     c = case.c_tile(np.full((m, n), 5.0, np.float32))
     case.library.call("set_modes", 1, 3)  # ceil, symmetric: left by another kernel
     case.library.call(case.zero, c)
-    assert not c.any()
+    same(c, 0)
     expected = np.zeros((m, n), np.float32)
     for seed in range(3):
         a, b = case.operands(seed, draw)
         case.call(case.kernel, a, b, c)
         expected = case.step(expected, a, b)
-        assert np.array_equal(case.c_matrix(c), expected)
+        same(case.c_matrix(c), expected)
 
 
 def test_sums_stay_within_their_bound(case):
@@ -163,7 +164,7 @@ def test_small_integers_are_exact_where_c_holds_them(case):
     a, b = case.operands(7, small_integers)
     c = case.c_tile(np.zeros((case.tile[0], case.tile[2]), np.float32))
     case.call(case.kernel, a, b, c)
-    assert np.array_equal(case.c_matrix(c), case.stored((a @ b).astype(np.float32)))
+    same(case.c_matrix(c), case.stored((a @ b).astype(np.float32)))
 
 
 def test_kernels_agree_with_their_references_from_any_c(case):
@@ -173,4 +174,4 @@ def test_kernels_agree_with_their_references_from_any_c(case):
     a, b = case.operands(8, wide)
     case.call(case.kernel, a, b, c)
     case.call(f"{case.kernel}_ref", a, b, plain)
-    assert np.array_equal(c, plain)
+    same(c, plain)

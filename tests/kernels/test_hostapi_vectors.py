@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from kernel_library import aligned, aligned_copy
 
+from support.differences import same
+
 SATURATE, SYMMETRIC = 1, 3
 
 
@@ -41,14 +43,14 @@ def test_arithmetic_wraps_in_the_element_type(probe, dtype):
         x + y, x - y, x - 1, np.maximum(x, y), np.minimum(x, y), np.where((x < y) & (x != 3), y, x),
         x << 3, x >> 3, (x & mask) >> 3, np.full(n, x.sum()), np.full(n, x.max()), np.full(n, x.min()), -x, np.abs(x),
     ]  # fmt: skip
-    assert np.array_equal(out, np.array(expected).astype(dtype))
+    same(out, np.array(expected).astype(dtype))
 
 
 def test_bitwise_operations(probe):
     a, b = random("uint8", 64, 1), random("uint8", 64, 2)
     out = aligned((5, 64), np.uint8)
     probe.call("bitwise", a, b, out)
-    assert np.array_equal(out, np.array([a & b, a | b, a ^ b, a & 0x30, ~a]))
+    same(out, np.array([a & b, a | b, a ^ b, a & 0x30, ~a]))
 
 
 @pytest.mark.parametrize(("mode", "low", "high"), [(0, None, None), (SATURATE, -128, 127), (SYMMETRIC, -127, 127)])
@@ -57,7 +59,7 @@ def test_upshift_clamps_only_when_saturation_is_on(probe, mode, low, high):
     a, out = random("int8", 64), aligned(64, np.int8)
     probe.call("upshift_int8", a, out, 2)
     wide = a.astype(np.int64) << 2
-    assert np.array_equal(out, (wide if low is None else np.clip(wide, low, high)).astype(np.int8))
+    same(out, (wide if low is None else np.clip(wide, low, high)).astype(np.int8))
 
 
 def test_masks_combine_and_count(probe):
@@ -72,16 +74,16 @@ def test_masks_combine_and_count(probe):
 def test_nibbles_unpack_low_first(probe, name, signed):
     data, out = random("uint8", 64), aligned(128, np.int8)
     probe.call(name, data, out)
-    assert np.array_equal(out, nibbles(data, signed))
+    same(out, nibbles(data, signed))
 
 
 def test_wider_lanes_unpack_by_the_sign_of_their_type(probe):
     small, out = random("int8", 64), aligned(64, np.int16)
     probe.call("unpack_int8", small, out)
-    assert np.array_equal(out, small)
+    same(out, small)
     unsigned, wide = random("uint16", 32), aligned(32, np.uint32)
     probe.call("unpack_uint16", unsigned, wide)
-    assert np.array_equal(wide, unsigned)
+    same(wide, unsigned)
 
 
 @pytest.mark.parametrize(("mode", "low", "high"), [(0, None, None), (SATURATE, -128, 127), (SYMMETRIC, -127, 127)])
@@ -89,7 +91,7 @@ def test_pack_keeps_low_bits_or_clamps(probe, mode, low, high):
     probe.call("set_modes", 0, mode)
     a, out = random("int16", 32), aligned(32, np.int8)
     probe.call("pack_int16", a, out)
-    assert np.array_equal(out, (a if low is None else np.clip(a, low, high)).astype(np.int8))
+    same(out, (a if low is None else np.clip(a, low, high)).astype(np.int8))
 
 
 @pytest.mark.parametrize(("mode", "low", "high"), [(0, None, None), (SATURATE, -8, 7), (SYMMETRIC, -7, 7)])
@@ -97,14 +99,14 @@ def test_pack_to_nibbles_puts_the_even_lane_low(probe, mode, low, high):
     probe.call("set_modes", 0, mode)
     a, out = random("int8", 64), aligned(32, np.uint8)
     probe.call("pack_int8", a, out)
-    assert np.array_equal(out, packed_nibbles(a if low is None else np.clip(a, low, high)))
+    same(out, packed_nibbles(a if low is None else np.clip(a, low, high)))
 
 
 def test_unsigned_pack_clamps_to_its_own_range(probe):
     probe.call("set_modes", 0, SATURATE)
     a, out = random("uint32", 16), aligned(16, np.uint16)
     probe.call("pack_uint32", a, out)
-    assert np.array_equal(out, np.minimum(a, 65535))
+    same(out, np.minimum(a, 65535))
 
 
 def test_casts_are_little_endian(probe):
@@ -117,23 +119,23 @@ def test_a_4_bit_pointer_steps_in_bytes(probe):
     data, out = random("uint8", 192), aligned(64, np.uint8)
     for steps in (0, 64, 128):
         probe.call("step_int4", data, out, steps)
-        assert np.array_equal(out, data[steps : steps + 64])
+        same(out, data[steps : steps + 64])
 
 
 def test_iterators_step_whole_vectors_of_nibbles(probe):
     data, out = random("uint8", 160), aligned(160, np.uint8)
     probe.call("copy_with_iterators", data, out, 5)
-    assert np.array_equal(out, data)
+    same(out, data)
     numbers, last = random("int16", 96), aligned(32, np.int16)
     probe.call("last_vector", numbers, last, 3)
-    assert np.array_equal(last, numbers[64:])
+    same(last, numbers[64:])
 
 
 def test_single_nibbles_are_read_and_written(probe):
     data, out, read = random("uint8", 16), aligned(16, np.uint8), aligned(32, np.int32)
     probe.call("get_and_set_int4", data, out, read)
-    assert np.array_equal(read, nibbles(data, signed=True))
-    assert np.array_equal(out, packed_nibbles(read[::-1]))
+    same(read, nibbles(data, signed=True))
+    same(out, packed_nibbles(read[::-1]))
 
 
 def moved(probe, name, dtype, arrays, *numbers):
@@ -158,7 +160,7 @@ def test_transpose_swaps_rows_and_columns(probe, dtype):
     v = lane_values(dtype)
     for rows in (2, 4, 16):
         columns = v.size // rows
-        assert np.array_equal(moved(probe, "transpose", dtype, [v], rows, columns), v.reshape(rows, columns).T.ravel())
+        same(moved(probe, "transpose", dtype, [v], rows, columns), v.reshape(rows, columns).T.ravel())
 
 
 @pytest.mark.parametrize(("dtype", "steps"), [("int8", (1, 4, 64)), ("int16", (1, 8)), ("int4", (2, 16))])
@@ -166,25 +168,25 @@ def test_zip_unzip_and_filter_move_chunks(probe, dtype, steps):
     a, b = lane_values(dtype, 1), lane_values(dtype, 2)
     for step in steps:
         zipped = np.stack([a.reshape(-1, step), b.reshape(-1, step)], axis=1).ravel()
-        assert np.array_equal(moved(probe, "zip", dtype, [a, b], step), zipped)
+        same(moved(probe, "zip", dtype, [a, b], step), zipped)
         chunks = np.concatenate([a, b]).reshape(-1, 2, step)
-        assert np.array_equal(moved(probe, "unzip", dtype, [a, b], step), chunks.transpose(1, 0, 2).ravel())
+        same(moved(probe, "unzip", dtype, [a, b], step), chunks.transpose(1, 0, 2).ravel())
         if step <= a.size // 2:
             filtered = a.reshape(-1, 2, step).transpose(1, 0, 2).ravel()
-            assert np.array_equal(moved(probe, "filter", dtype, [a], step), filtered)
+            same(moved(probe, "filter", dtype, [a], step), filtered)
 
 
 def test_parts_move_without_reading_undefined_lanes(probe):
     v, out = random("int16", 32), aligned(32, np.int16)
     probe.call("swap_halves", v, out)
-    assert np.array_equal(out, np.concatenate([v[16:], v[:16]]))
+    same(out, np.concatenate([v[16:], v[:16]]))
 
 
 def test_elementwise_products_accumulate_and_wrap(probe):
     a, b, out = random("int16", 32, 1), random("int16", 32, 2), aligned(32, np.int32)
     probe.call("multiply_add", a, b, out)
     x, y = a.astype(np.int64), b.astype(np.int64)
-    assert np.array_equal(out, (3 * (2 * x * y + x * x - y * y)).astype(np.int32))
+    same(out, (3 * (2 * x * y + x * x - y * y)).astype(np.int32))
 
 
 @pytest.mark.parametrize(("mode", "low", "high"), [(0, None, None), (SATURATE, -8, 7)])
@@ -194,9 +196,9 @@ def test_nibbles_are_shifted_as_bytes_and_packed(probe, mode, low, high):
     probe.call("shift_int4", aligned_copy(packed_nibbles(values), np.uint8), out, 2)
     up, down, logical = (nibbles(row, signed=True) for row in out)
     clamped = np.clip(values << 2, low, high)
-    assert np.array_equal(up, nibbles(packed_nibbles(clamped), signed=True))
-    assert np.array_equal(down, values >> 2)
-    assert np.array_equal(logical, (values & 15) >> 2)
+    same(up, nibbles(packed_nibbles(clamped), signed=True))
+    same(down, values >> 2)
+    same(logical, (values & 15) >> 2)
 
 
 def test_sums_saturate_when_asked_to(probe):
@@ -204,23 +206,23 @@ def test_sums_saturate_when_asked_to(probe):
     probe.call("set_modes", 0, SATURATE)
     probe.call("saturating_int8", a, b, out)
     x, y = a.astype(int), b.astype(int)
-    assert np.array_equal(out, [np.clip(x + y, -128, 127), np.clip(x - y, -128, 127), np.clip(x, -3, 100)])
+    same(out, [np.clip(x + y, -128, 127), np.clip(x - y, -128, 127), np.clip(x, -3, 100)])
     probe.call("set_modes", 0, 0)
     probe.call("saturating_int8", a, b, out)
-    assert np.array_equal(out[:2], [(x + y).astype(np.int8), (x - y).astype(np.int8)])
+    same(out[:2], [(x + y).astype(np.int8), (x - y).astype(np.int8)])
 
 
 def test_bytes_times_nibbles(probe):
     a, b, out = random("int8", 64), lane_values("int4")[:64], aligned(64, np.int32)
     probe.call("multiply_int8_int4", a, aligned_copy(packed_nibbles(b), np.uint8), out)
-    assert np.array_equal(out, a.astype(int) * b)
+    same(out, a.astype(int) * b)
 
 
 def test_accumulators_are_recast_bit_by_bit(probe):
     values, words, floats = random("int32", 16), aligned(16, np.int32), aligned(16, np.float32)
     probe.call("cast_accum", values, words, floats)
-    assert np.array_equal(words, values)
-    assert np.array_equal(floats.view(np.int32), values)
+    same(words, values)
+    same(floats.view(np.int32), values)
 
 
 def test_scalars_pass_as_registers(probe):

@@ -9,6 +9,7 @@ from kernel_library import aligned_copy, tile_options
 from micro_tiles import MICRO, from_micro_tiles, micro_tiled, narrowed
 
 from bdforge.operators.specs import Rounding
+from support.differences import same
 from support.family_oracle import ROUND
 
 DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
@@ -63,8 +64,8 @@ def test_finish_matches_numpy_and_touches_nothing_else(kernel_library, case):
         buffer = aligned_copy(np.concatenate([micro_tiled(c * scale, r, t, turned), np.full(LAST_BYTES, 7)]), np.int32)
         library.call("set_modes", 1, 3)  # ceil, symmetric: left by another kernel
         library.call(name, *([aligned_copy(bias, np.int32)] if biased else []), buffer)
-        assert np.array_equal(buffer.view(dtype)[: m * n], expected), name
-        assert (buffer[m * n :] == 7).all(), name
+        same(buffer.view(dtype)[: m * n], expected, name)
+        same(buffer[m * n :], 7, name)
 
 
 @pytest.mark.parametrize("mode", sorted(get_args(Rounding)))
@@ -77,7 +78,7 @@ def test_a_result_is_rounded_in_every_mode_of_a_spec(kernel_library, mode):
     library = kernel_library("aie2p", ("finish_i32_i8",), tile, "-DMICRO_R=8", "-DSHIFT=3", f"-DROUNDING={mode}")
     buffer = aligned_copy(np.concatenate([micro_tiled(c, 8, 8), np.full(LAST_BYTES, 7)]), np.int32)
     library.call("finish_i32_i8", buffer)
-    np.testing.assert_array_equal(buffer.view(np.int8)[: m * n], micro_tiled(np.clip(exact, -128, 127), 8, 8))
+    same(buffer.view(np.int8)[: m * n], micro_tiled(np.clip(exact, -128, 127), 8, 8))
 
 
 def test_a_scaled_bias_is_clamped_and_its_sum_wraps(kernel_library):
@@ -93,7 +94,7 @@ def test_a_scaled_bias_is_clamped_and_its_sum_wraps(kernel_library):
     for name in ("finish_i32_i32", "finish_i32_i32_ref"):
         buffer = aligned_copy(micro_tiled(c, 8, 8), np.int32)
         library.call(name, aligned_copy(bias, np.int32), buffer)
-        assert np.array_equal(buffer, micro_tiled(expected, 8, 8)), name
+        same(buffer, micro_tiled(expected, 8, 8), name)
 
 
 @pytest.mark.parametrize(("generation", "tile"), [("aie2p", (24, 8, 32)), ("aie2", (12, 8, 64))])
@@ -105,7 +106,7 @@ def test_unscale_divides_by_the_scale_of_fields_and_rectifies(kernel_library, ge
         library = kernel_library(generation, ("unscale_i32",), tile, *macros)
         buffer = aligned_copy(micro_tiled(c * field_scale(n), r, t), np.int32)
         library.call("unscale_i32", buffer)
-        assert np.array_equal(buffer, micro_tiled(np.maximum(c, lowest), r, t))
+        same(buffer, micro_tiled(np.maximum(c, lowest), r, t))
 
 
 @pytest.mark.parametrize(
@@ -157,7 +158,7 @@ def test_scaled_results_stay_within_the_stated_error(kernel_library, case):
         results = from_micro_tiles(bits.view(np.float32), m, n, r, t, turned)
         magnitude = np.abs(product) + (np.abs(bias) if biased else 0.0)
         assert (np.abs(results - exact) <= 2.0**-8 * np.abs(exact) + 2.0**-21 * magnitude).all()
-        assert (buffer[m * n :] == 7).all()
+        same(buffer[m * n :], 7)
 
 
 def test_scales_of_one_give_small_sums_back(kernel_library):
@@ -167,4 +168,4 @@ def test_scales_of_one_give_small_sums_back(kernel_library):
     buffer = aligned_copy(micro_tiled(c * field_scale(n), 8, 8), np.int32)
     library.call("finish_i32_bf16", aligned_copy(np.ones(2 * m + n), np.float32), buffer, 1)
     bits = buffer.view(np.uint16)[: m * n].astype(np.uint32) << 16
-    assert np.array_equal(bits.view(np.float32), micro_tiled(c, 8, 8))
+    same(bits.view(np.float32), micro_tiled(c, 8, 8))

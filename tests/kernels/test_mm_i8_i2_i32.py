@@ -8,6 +8,8 @@ import pytest
 from kernel_library import KERNELS, PLAIN, KernelError, aligned, aligned_copy, gxx, tile_options
 from micro_tiles import MICRO
 
+from support.differences import same
+
 TILES = [(8, 8, 32), (40, 24, 64), (64, 128, 64)]
 Operands = Callable[[np.random.Generator, int, int, int], tuple[np.ndarray, np.ndarray]]
 AS_BUILT = ("-O3", "-march=native")
@@ -61,11 +63,11 @@ def test_product_is_exact(gemm_library, tile, kind):
     activations, weights, a, b = operands(tile, kind)
     c = aligned_copy(np.full(m * n, 0x5A5A5A5A), np.int32)
     library.call("zero_i32", c)
-    assert not c.any()
+    same(c, 0)
     library.call("mm_i8_i2_i32", a, b, c)
-    assert np.array_equal(from_micro_tiles(c, m, n), activations @ weights * scale(n))
+    same(from_micro_tiles(c, m, n), activations @ weights * scale(n))
     library.call("unscale_i32", c)
-    assert np.array_equal(from_micro_tiles(c, m, n), activations @ weights)
+    same(from_micro_tiles(c, m, n), activations @ weights)
 
 
 @pytest.mark.parametrize("options", [(), PLAIN], ids=str)
@@ -80,7 +82,7 @@ def test_calls_accumulate_over_steps_of_k(gemm_library, options):
         library.call("mm_i8_i2_i32", a, b, c)
         expected += activations @ weights
     library.call("unscale_i32", c)
-    assert np.array_equal(from_micro_tiles(c, m, n), expected)
+    same(from_micro_tiles(c, m, n), expected)
 
 
 @pytest.mark.parametrize("tile", TILES[:2], ids=str)
@@ -95,7 +97,7 @@ def test_kernels_agree_with_their_references_on_any_bytes(gemm_library, tile):
         plain = aligned_copy(c, np.int32)
         library.call(name, *inputs, c)
         library.call(f"{name}_ref", *inputs, plain)
-        assert np.array_equal(c, plain), name
+        same(c, plain, name)
 
 
 def test_sums_stay_in_int32_up_to_the_stated_depth(gemm_library):
@@ -105,7 +107,7 @@ def test_sums_stay_in_int32_up_to_the_stated_depth(gemm_library):
     c = aligned_copy(np.full(m * n, 128 * (262144 - 2 * k)) * micro_tiled(np.tile(scale(n), (m, 1))), np.int32)
     library.call("mm_i8_i2_i32", a, b, c)
     library.call("unscale_i32", c)
-    assert (c == 128 * (262144 - k)).all()
+    same(c, 128 * (262144 - k))
 
 
 def test_modes_left_by_another_kernel_do_not_change_the_result(gemm_library):
@@ -115,7 +117,7 @@ def test_modes_left_by_another_kernel_do_not_change_the_result(gemm_library):
     c = aligned_copy(np.arange(m * n) - 200, np.int32)
     expected = from_micro_tiles(c, m, n) // scale(n)
     library.call("unscale_i32", c)
-    assert np.array_equal(from_micro_tiles(c, m, n), expected)
+    same(from_micro_tiles(c, m, n), expected)
 
 
 @pytest.mark.parametrize(
@@ -140,9 +142,9 @@ def test_parts_transposes_and_both_generations_are_exact(kernel_library, generat
             for name, target in (("mm_i8_i2_i32", c), ("mm_i8_i2_i32_ref", plain)):
                 library.call(name, a, b, target, *([part] if rho > 1 else []))
         expected += activations @ weights
-    assert np.array_equal(c, plain)
+    same(c, plain)
     library.call("unscale_i32", c)
-    assert np.array_equal(c, tiles.micro_tiled(expected, r, t, "C_TRANSPOSED" in macros))
+    same(c, tiles.micro_tiled(expected, r, t, "C_TRANSPOSED" in macros))
 
 
 @pytest.mark.parametrize("place", ["a", "b", "c"])

@@ -3,7 +3,6 @@
 import itertools
 import random
 
-import numpy as np
 import pytest
 from test_assembled_kernels import product
 
@@ -13,6 +12,7 @@ from bdforge.codegen.kernels import assembled
 from bdforge.codegen.pipeline.walks import Steppers, Walk
 from bdforge.emulator.cores.isa.interpreter import Interpreter
 from bdforge.isa.assembler import assemble
+from support.differences import same
 from support.machine_code import memories
 
 OVERHEAD = 23  # cycles of a call in these tests besides the kernel: three pointers, the jump, DONE and what drains
@@ -30,7 +30,7 @@ def test_rates_are_those_of_the_schedule_and_results_equal_numpy(name, generatio
     m, k, n = tile
     expected, found, cycles = product(name, generation, tile, 3)
     kernel = assembled(name, generation, (f"DIM_M={m}", f"DIM_K={k}", f"DIM_N={n}", "DIM_RHO=1"))
-    assert np.array_equal(found, expected)
+    same(found, expected)
     assert kernel.cycles is not None
     assert cycles == kernel.cycles + OVERHEAD
     assert m * k * n / kernel.cycles >= least
@@ -52,7 +52,7 @@ def test_any_tile_and_layout_equals_numpy(seed):
     defines += [f"SHIFT={rng.randint(0, 6)}"] if result != "i32" else []
     name, extreme = f"mm_i8_{weights}_{result}", rng.random() < 0.2
     expected, found, _ = product(name, generation, tile, seed, tuple(defines), rng.randrange(rho), rho, extreme)
-    assert np.array_equal(found, expected), (name, generation, tile, rho, defines)
+    same(found, expected, (name, generation, tile, rho, defines))
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_hardware_loops_make_the_same_in_no_more_cycles(name, generation, tile, 
     )
     defines = [f"DIM_{letter}={size}" for letter, size in zip("MKN", tile, strict=True)]
     text = assembled(name, generation, (*defines, f"DIM_RHO={rho}", f"BLOCKS={blocks}", "LOOPS=hardware")).text
-    assert np.array_equal(hardware[1], hardware[0])
-    assert np.array_equal(hardware[1], jnz[1])
+    same(hardware[1], hardware[0])
+    same(hardware[1], jnz[1])
     assert hardware[2] <= jnz[2] - saved  # what the branch took of the move slot
     assert "movxm le, #" in text
     assert "jnz " not in text

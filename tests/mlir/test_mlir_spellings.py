@@ -17,9 +17,10 @@ from bdforge.mlir import (
     print_generic,
     print_module,
 )
+from support.differences import same
 
 
-def same(one: str, other: str) -> bool:
+def alike(one: str, other: str) -> bool:
     return parse(one).is_structurally_equivalent(parse(other))
 
 
@@ -67,7 +68,7 @@ SAME = [
 
 @pytest.mark.parametrize("pair", range(len(SAME)))
 def test_both_spellings_load_to_the_same_module(pair: int):
-    assert same(*SAME[pair])
+    assert alike(*SAME[pair])
 
 
 ACCEPTED = {
@@ -152,7 +153,7 @@ def test_defaults_are_the_same_in_both_forms():
 @pytest.mark.parametrize(("text", "values"), [("dense<[1.5, -2.0]>", [1.5, -2.0]), ("dense<0x7F800000>", [np.inf] * 2)])
 def test_floats_keep_their_values(text: str, values: list[float]):
     buffer = only(parse(device(f"aie.buffer(%c) : memref<2xf32> = {text}")), BufferOp)
-    np.testing.assert_array_equal(buffer.initial_value, np.array(values, np.float32))
+    same(buffer.initial_value, np.array(values, np.float32))
 
 
 def test_bfloats_come_as_their_bits():

@@ -10,6 +10,7 @@ from bdforge.messages import InputError
 from bdforge.models import ModelError, Products, Split
 from bdforge.models.bitnet import BitNet, Checkpoint
 from bdforge.runtime import load
+from support.differences import same
 from support.weight_files import gguf_entry, gguf_file, gguf_string
 from tools.bitnet.content import config, random_content
 from tools.bitnet.write import KINDS, write_gguf, write_hugging_face
@@ -37,7 +38,7 @@ def logits(path: Path, products: Products) -> np.ndarray:
 def test_formats_hold_the_same_model(tmp_path, content, products, kind):
     path = write_gguf(tmp_path / "model.gguf", content, kind, "bitnet" if kind == "TQ2_0" else "bitnet-b1.58")
     wanted = logits(write_hugging_face(tmp_path / "folder", content), products)
-    np.testing.assert_array_equal(logits(path, products), wanted)
+    same(logits(path, products), wanted)
     assert wanted.shape == (4, 37)
 
 
@@ -55,7 +56,7 @@ def test_scales_may_divide(tmp_path, content, products):
     other.matrices = inverse
     folder = write_hugging_face(tmp_path / "divides", other)
     changed(folder, quantization_config={"quant_method": "bitnet", "linear_class": "bitlinear"})
-    np.testing.assert_allclose(logits(folder, products), one, rtol=1e-3, atol=1e-3)
+    same(logits(folder, products), one, rtol=1e-3, atol=1e-3)
 
 
 def test_tensors_may_lie_in_several_files_and_the_head_be_another(tmp_path, content, products):
@@ -68,9 +69,9 @@ def test_tensors_may_lie_in_several_files_and_the_head_be_another(tmp_path, cont
     names = sorted(tensors)
     for number in range(2):
         save_file({name: tensors[name] for name in names[number::2]}, folder / f"model-{number}.safetensors")
-    np.testing.assert_array_equal(logits(folder, products), whole)
+    same(logits(folder, products), whole)
     save_file({"lm_head.weight": -content.embedding}, folder / "model-2.safetensors")
-    np.testing.assert_allclose(logits(folder, products), -whole, rtol=1e-6)
+    same(logits(folder, products), -whole, rtol=1e-6)
 
 
 def test_silu_is_another_model(tmp_path, content, products):
@@ -146,5 +147,5 @@ def test_scales_beside_the_matrices_multiply(tmp_path, content):
     }
     file.write_bytes(gguf_file(tensors, metadata=tuple(entries)))
     matrix = Checkpoint.open(file).matrix(0, ["q"])
-    np.testing.assert_array_equal(matrix.weights, weights)
+    same(matrix.weights, weights)
     assert matrix.scales == (scale,)

@@ -14,6 +14,7 @@ from bdforge.models.functions import attention, quantised, softmax
 from bdforge.models.linear import Linear
 from bdforge.runtime import load
 from bdforge.runtime.load import Loaded
+from support.differences import same
 from tools.bitnet.content import config, random_content
 from tools.bitnet.write import write_hugging_face
 
@@ -36,14 +37,14 @@ def test_a_prompt_may_come_in_parts(folder, summing, parts):
         assert cache.length == first
         got.append(model.hidden(ids[first : first + size], cache))
         first += size
-    np.testing.assert_allclose(np.concatenate(got), whole, rtol=2e-4, atol=2e-4)
+    same(np.concatenate(got), whole, rtol=2e-4, atol=2e-4)
 
 
 @pytest.mark.parametrize("micro_batch", [1, 5, 12, 99])
 def test_micro_batches_change_nothing(folder, summing, micro_batch):
     model, ids = opened(folder, summing), list(range(12))
     whole, cache = model.hidden(ids, model.cache()), model.cache()
-    np.testing.assert_allclose(model.hidden(ids, cache, micro_batch), whole, rtol=2e-4, atol=2e-4)
+    same(model.hidden(ids, cache, micro_batch), whole, rtol=2e-4, atol=2e-4)
     assert cache.length == 12
 
 
@@ -93,7 +94,7 @@ def test_the_ledger_counts_every_product_and_part(folder, summing):
 def test_the_cpu_computes_what_the_array_computes(folder, scaling):
     model, ids = opened(folder, scaling, "array"), list(range(7))
     other = opened(folder, scaling)
-    np.testing.assert_allclose(model.hidden(ids, model.cache()), other.hidden(ids, other.cache()), rtol=1e-2, atol=1e-2)
+    same(model.hidden(ids, model.cache()), other.hidden(ids, other.cache()), rtol=1e-2, atol=1e-2)
 
 
 def test_packed_weights_give_back_what_they_were_made_of(scaling):
@@ -103,7 +104,7 @@ def test_packed_weights_give_back_what_they_were_made_of(scaling):
         arrays = {"B": rng.integers(-1, 2, (K, N), np.int8), "column_scales": rng.random(N, np.float32)}
         got = loaded.unpack(loaded.pack(**arrays))
         for name, array in arrays.items():
-            np.testing.assert_array_equal(got[name], array, strict=True)
+            same(got[name], array, strict=True)
 
 
 def test_what_cannot_be_run_is_refused(folder, summing, small):
@@ -130,14 +131,14 @@ def test_attention_by_hand():
     k = np.array([[[0.0]], [[1.0]]], np.float32)
     v = np.array([[[1.0]], [[5.0]]], np.float32)
     q = np.array([[[1.0]], [[np.log(3)]]], np.float32)
-    np.testing.assert_allclose(attention(q, k, v), [[1], [4]], rtol=1e-6)
-    np.testing.assert_allclose(attention(q[1:], k, v), [[4]], rtol=1e-6)
+    same(attention(q, k, v), [[1], [4]], rtol=1e-6)
+    same(attention(q[1:], k, v), [[4]], rtol=1e-6)
 
 
 def test_quantising_by_hand():
     codes, scales = quantised(np.array([[1, -0.5, 0.0], [0, 0, 0], [2, 254, -1]], np.float32))
     assert codes.tolist() == [[127, -64, 0], [0, 0, 0], [1, 127, 0]]  # 63.5 and 0.5 go to even
-    np.testing.assert_allclose(scales, [1 / 127, 1e-5 / 127, 2], rtol=1e-6)
+    same(scales, [1 / 127, 1e-5 / 127, 2], rtol=1e-6)
 
 
 def test_sampling_draws_as_likely_as_said_from_what_is_left():
@@ -174,9 +175,9 @@ def test_a_cache_doubles_when_it_is_full_and_keeps_what_it_has():
     assert not np.shares_memory(full, more)
     most, _ = cache.appended(0, keys[65:128], -keys[65:128])
     assert np.shares_memory(more, most)  # 128 then
-    np.testing.assert_array_equal(most, keys[:128])
-    np.testing.assert_array_equal(values, -keys[:65])
-    np.testing.assert_array_equal(cache.appended(0, keys[128:], -keys[128:])[1], -keys)
+    same(most, keys[:128])
+    same(values, -keys[:65])
+    same(cache.appended(0, keys[128:], -keys[128:])[1], -keys)
     assert cache.length == 200
 
 

@@ -8,6 +8,7 @@ import pytest
 from bdforge.models import Sampler, Split, generate
 from bdforge.models.bitnet import BitNet
 from bdforge.runtime import load
+from support.differences import same
 from support.exact_products import Exact
 from support.plain_bitnet import PlainBitNet
 from support.transformers_bitnet import IDS, RECORDED, tiny
@@ -31,7 +32,7 @@ class Observed(BitNet):
         h = h / np.sqrt(np.square(h).mean(1, keepdims=True) + self.config.rms_norm_eps) * norm
         steps = 127 / np.abs(h).max(1, keepdims=True)
         assert np.abs(codes - h * steps).max() <= EDGE
-        np.testing.assert_allclose(scales, 1 / steps[:, 0], rtol=1e-6)
+        same(scales, 1 / steps[:, 0], rtol=1e-6)
         self.codes.append(codes)
         return linear, codes, scales
 
@@ -54,9 +55,9 @@ def test_codes_and_logits_are_those_of_transformers(tmp_path, summing, rule):
     right = np.load(RECORDED)
     used = [0, 3, 4, 6]  # of q, k, v, o, gate, up, down in each layer: what feeds a product of ours
     for codes, number in zip(model.codes, [7 * layer + i for layer in range(2) for i in used], strict=True):
-        np.testing.assert_array_equal(codes, right[f"codes_{number}"])
+        same(codes, right[f"codes_{number}"])
     assert nmse(logits, right["logits"]) < NMSE_EXACT
-    np.testing.assert_array_equal(logits.argmax(1), right["logits"].argmax(1))
+    same(logits.argmax(1), right["logits"].argmax(1))
 
 
 def test_transformers_gives_what_was_recorded(tmp_path):
@@ -64,7 +65,7 @@ def test_transformers_gives_what_was_recorded(tmp_path):
     from support.transformers_bitnet import run
 
     for name, array in run(write_hugging_face(tmp_path, tiny()), IDS).items():
-        np.testing.assert_allclose(array, np.load(RECORDED)[name], rtol=1e-4, atol=1e-5)
+        same(array, np.load(RECORDED)[name], rtol=1e-4, atol=1e-5)
 
 
 def compare(model: BitNet, plain: PlainBitNet, length: int, more: int) -> None:

@@ -24,6 +24,7 @@ from bdforge.perf.plots.utilisation import tile_shares
 from bdforge.perf.timed import timed
 from bdforge.perf.tune.reasons import LIFTS
 from support.built_designs import spec_content
+from support.differences import same
 
 DESIGN = Path(__file__).parents[2] / "designs" / "gemm_i8_i2_bitnet.toml"
 SMALL_TOML = """kind = "gemm"
@@ -134,8 +135,8 @@ def test_the_order_grid_is_the_order_of_visits():
     expected = np.full(order.shape, -1)
     for i, at in enumerate(pattern.offsets()):
         expected[at // 4, at % 4] = i
-    assert (order == expected).all()
-    assert (visits == (expected >= 0)).all()
+    same(order, expected)
+    same(visits, expected >= 0)
     assert order_grid(Pattern((3, 2), (0, 1)), 2)[1].tolist() == [[3, 3]]
 
 

@@ -20,6 +20,7 @@ from bdforge.mlir.words import Bundle
 from bdforge.routing import Routing, route
 from bdforge.routing.nets import Port
 from bdforge.routing.physical import switches_of
+from support.differences import same
 from support.physical_form import physical_form
 
 VECTORS = {v["name"]: v for v in json.loads((Path(__file__).parent / "data" / "switches.json").read_text())}
@@ -149,7 +150,7 @@ def test_a_whole_design_runs_on_the_routes_of_the_real_tools(form):
         text = re.sub(r"aie\.end\s*\} \{elf_file = \"core" + core + r"\.elf\"\}", BODY.replace("N", core), text)
     x, y = np.arange(512, dtype=np.int32) * 7 - 900, np.zeros(512, np.int32)
     run = bdforge.emulate(text, [x, y])
-    np.testing.assert_array_equal(y, [*(2 * x[:256]), *(3 * x[256:])])
+    same(y, [*(2 * x[:256]), *(3 * x[256:])])
     assert all(warning.endswith("[shared-locks]") for warning in run.warnings)  # its own join
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bdforge.runtime.arrays import ArrayFileError, load_arrays, save_arrays
+from support.differences import same
 
 
 def test_an_array_without_elements_is_an_array(tmp_path: Path):
@@ -63,7 +64,7 @@ def test_arrays_in_either_order_are_read(tmp_path: Path, order):
     given = np.asarray(np.arange(15, dtype=np.int16).reshape(3, 5), order=order)
     np.save(tmp_path / "a.npy", given)
     (array,) = load_arrays([tmp_path / "a.npy"])
-    np.testing.assert_array_equal(array, given)
+    same(array, given)
 
 
 def test_an_array_has_64_dimensions_at_most(tmp_path: Path):

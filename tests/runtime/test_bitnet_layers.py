@@ -8,6 +8,7 @@ import pytest
 from bdforge.operators.gemm import GemmSequence
 from bdforge.runtime import first_mismatch
 from bdforge.weights import check_shape, read
+from support.differences import same
 from support.gemm_problems import reference, run_gemm
 from support.weight_files import ternary, write_gguf_i2s, write_safetensors_bitnet
 
@@ -27,7 +28,7 @@ def stored_weights(folder, layer: str) -> np.ndarray:
     write_gguf_i2s(folder / "model.gguf", matrices)
     one, other = (read(folder / name, list(columns)) for name in ("model.safetensors", "model.gguf"))
     check_shape(one, depth, sum(columns.values()))
-    np.testing.assert_array_equal(one.weights, other.weights)
+    same(one.weights, other.weights)
     return one.weights
 
 

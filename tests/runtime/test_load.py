@@ -8,6 +8,7 @@ from bdforge.operators.gemm import Problem
 from bdforge.runtime import BuildError, OperandError, first_mismatch
 from bdforge.sequences import SequenceOptions
 from support.built_designs import build, spec_content
+from support.differences import same
 from support.gemm_problems import reference
 
 
@@ -22,7 +23,7 @@ def test_a_loaded_design_is_a_function(small, shape):
     a, weights = operands(*shape)
     got = gemm(a, weights)
     assert got.dtype == np.int32
-    np.testing.assert_array_equal(got, reference(a, weights))
+    same(got, reference(a, weights))
 
 
 @pytest.mark.parametrize("options", [SequenceOptions("wide"), SequenceOptions(in_flight=1)])
@@ -30,7 +31,7 @@ def test_how_runs_wait_can_be_chosen(small, options):
     gemm = bdforge.load(small.folder, sequence=options)
     assert gemm.design.options == options
     a, weights = operands(45, 52, 70)
-    np.testing.assert_array_equal(gemm(a, weights), reference(a, weights))
+    same(gemm(a, weights), reference(a, weights))
 
 
 def test_weights_are_packed_once_for_many_calls(small):
@@ -38,7 +39,7 @@ def test_weights_are_packed_once_for_many_calls(small):
     a, weights = operands(40, 48, 64)
     packed = gemm.pack(weights)
     for rows in (40, 3):
-        np.testing.assert_array_equal(gemm(a[:rows], packed), reference(a[:rows], weights))
+        same(gemm(a[:rows], packed), reference(a[:rows], weights))
 
 
 def test_shapes_that_do_not_fit_are_refused(small):
@@ -60,7 +61,7 @@ def test_a_prepared_problem_runs_without_copies(small, rows):
     for given in (a, -a):
         problem.arrays["A"][...] = given
         assert problem(B=packed) is kept["C"]
-        np.testing.assert_array_equal(kept["C"], reference(given, weights))
+        same(kept["C"], reference(given, weights))
 
 
 def test_a_prepared_problem_wants_its_packed_operands(small):
@@ -83,8 +84,8 @@ def test_the_device_comes_from_the_argument_then_the_variable(small, monkeypatch
 def test_operands_have_names(small):
     gemm = bdforge.load(small.folder)
     a, weights = operands(4, 8, 32)
-    np.testing.assert_array_equal(gemm(a=a, B=weights), reference(a, weights))
-    np.testing.assert_array_equal(gemm(a, b=gemm.pack(b=weights)), reference(a, weights))
+    same(gemm(a=a, B=weights), reference(a, weights))
+    same(gemm(a, b=gemm.pack(b=weights)), reference(a, weights))
     with pytest.raises(OperandError, match="design small takes no operand bias here; it takes A, B"):
         gemm(a, weights, bias=np.zeros(32, np.float32))
     with pytest.raises(OperandError, match="3 arrays were given; design small takes A, B here"):
@@ -106,7 +107,7 @@ def test_an_operand_is_given_once(small, monkeypatch):
         gemm.pack(weights, weights)
     with pytest.raises(OperandError, match="design small takes no operand A here; it takes B"):
         gemm.pack(A=a)
-    np.testing.assert_array_equal(gemm(a, B=weights), reference(a, weights))
+    same(gemm(a, B=weights), reference(a, weights))
 
 
 @pytest.mark.parametrize(
@@ -149,10 +150,10 @@ def test_a_prepared_epilogue_has_arrays_of_its_own(tmp_path):
     columns = np.linspace(0.5, 2, 50, dtype=np.float32)
     packed, problem = gemm.pack(B=weights, column_scales=columns), gemm.prepared(M=20, K=40, N=50)
     problem.arrays["A"][...] = a
-    np.testing.assert_array_equal(problem(B=packed), gemm(A=a, B=packed))
+    same(problem(B=packed), gemm(A=a, B=packed))
     rows = np.linspace(1, 3, 20, dtype=np.float32)
     problem.arrays["row_scales"][...] = rows
-    np.testing.assert_array_equal(problem(B=packed), gemm(A=a, B=packed, row_scales=rows))
+    same(problem(B=packed), gemm(A=a, B=packed, row_scales=rows))
 
 
 def test_what_feeds_an_epilogue_is_packed_with_the_weights(tmp_path):

@@ -59,7 +59,7 @@ def test_buffers_hold_what_is_given_and_what_stands_for_the_rest():
     given = arrays()
     buffers = placed(sequence(), given)
     assert sorted(buffers) == [0, 1, 2]
-    np.testing.assert_array_equal(buffers[0], given["A"].reshape(-1))
+    same(buffers[0], given["A"].reshape(-1))
     assert np.shares_memory(buffers[1], given["B"])  # the user's own memory, lines of which are columns
     same(buffers[1].reshape(-1).view(np.int8), given["B"].ravel("F"), "B by columns")
     assert buffers[2].tolist() == [2.0] * 8

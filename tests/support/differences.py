@@ -84,7 +84,7 @@ def _walk(got: Any, want: Any, at: str, how: _Arrays) -> Iterator[str]:
     elif type(got) is type(want) and (names := _fields(got)):
         mine, theirs = ({name: getattr(x, name) for name in names} for x in both)
         yield from _mappings(mine, theirs, at, ".{}", how) if got != want else ()
-    elif all(isinstance(x, list | tuple) for x in both):
+    elif all(isinstance(x, Sequence) and not isinstance(x, str) for x in both):
         yield from _sequences(got, want, at, "", how)
     elif got is not want and got != want and not (got != got and want != want):
         yield _of(at) + _one(got, want)

@@ -14,6 +14,7 @@ from bdforge.lower.state import ArrayState, Task
 from bdforge.mlir import DeviceOp
 from bdforge.routing.nets import nets_of
 from support.decoded import Ways, decoded_ways
+from support.differences import same
 
 
 class AnyKernel(Mapping[str, Callable]):
@@ -59,7 +60,7 @@ def check_same_state(device: DeviceOp) -> int:
         tasks = written.tasks if written else []
         assert sorted(queued) == sorted(tasks)
         memory = np.frombuffer(bytes(written.memory.data), np.uint8) if written else np.zeros(tile.bytes.size, np.uint8)
-        assert np.array_equal(tile.bytes, memory)
+        same(tile.bytes, memory)
     assert _without_tokens(decoded_ways(found.operations)) == _without_tokens(
         {(net.source, net.packet_id): set(net.sinks) for net in nets_of(device)}
     )

@@ -20,6 +20,7 @@ from bdforge.tensors import Einsum
 from bdforge.tensors.einsum import _typed
 from bdforge.tensors.tree import arranged, tree_of
 from support.built_designs import ROOT, build, spec_content
+from support.differences import same
 from support.tccg import Case, random_case, tccg
 
 DESIGNS = {
@@ -43,7 +44,7 @@ def test_an_array_that_contractions_ran_on_goes_with_its_last_user(arrays):
     loaded = bdforge.load(arrays["int8"].loaded.design.folder)
     a = np.ones((9, 17), np.int8)
     for _ in range(2):
-        np.testing.assert_array_equal(bdforge.einsum("ij,kj->ik", a, a, on=loaded), np.full((9, 9), 17))
+        same(bdforge.einsum("ij,kj->ik", a, a, on=loaded), np.full((9, 9), 17))
     gone = weakref.ref(loaded)
     del loaded
     gc.collect()
@@ -76,7 +77,7 @@ def check(array: Einsum, case: Case, seed: int, gaps: tuple[int, ...] = (0,), st
     x, y = case.arrays(np.random.default_rng(seed), (spec.a, spec.b), gaps)
     got = array(case.expression, x, y, staged)
     want = np.einsum(case.expression, x.astype(np.int64), y.astype(np.int64))
-    np.testing.assert_array_equal(got.astype(np.int64), want, f"{case}, staged {staged}")
+    same(got.astype(np.int64), want, f"{case}, staged {staged}")
 
 
 @pytest.mark.parametrize("case", tccg(), ids=lambda case: case.expression)
@@ -134,7 +135,7 @@ def test_transposed_views_and_gaps_are_read_where_they_are(arrays):
     x = rng.integers(-4, 5, (6, 20, 36)).astype(np.int8)[:, :16, :32].transpose(2, 0, 1)
     y = rng.integers(-4, 5, (32, 24)).astype(np.int8)
     got = arrays["int8"]("kab,kn->abn", x, y, staged="")
-    np.testing.assert_array_equal(got, np.einsum("kab,kn->abn", x.astype(int), y.astype(int)))
+    same(got, np.einsum("kab,kn->abn", x.astype(int), y.astype(int)))
 
 
 TREES = {
@@ -156,14 +157,14 @@ def test_trees_run_in_pairs(arrays, expression):
         given.append(ones)
     got = arrays["bf16"].tree(expression, *given)
     want = np.einsum(expression, *(array.astype(np.float64) for array in given))
-    np.testing.assert_allclose(got, want, rtol=len(given) * 2**-8, atol=0)
+    same(got, want, rtol=len(given) * 2**-8)
 
 
 def test_a_path_of_the_user_s_is_taken(arrays):
     x, y, z = (np.ones(shape, TYPES["bf16"].dtype) for shape in ((4, 8), (8, 9), (9, 2)))
     for path in ([(1, 2), (0, 1)], [(0, 1), (0, 1)]):
         got = bdforge.einsum("ab,bc,cd->ad", x, y, z, on=arrays["bf16"].loaded, path=path)
-        assert (got == 72).all()
+        same(got, 72)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +232,7 @@ def _own(tree, step, sizes):
 def test_the_front_door_takes_a_folder(arrays):
     folder = arrays["int8"].loaded.design.folder
     x, y = np.ones((3, 5), np.int8), np.full((5, 2), 2, np.int8)
-    assert (bdforge.einsum("ab,bc->ac", x, y, on=folder) == 10).all()
+    same(bdforge.einsum("ab,bc->ac", x, y, on=folder), 10)
 
 
 @pytest.mark.parametrize(
@@ -265,6 +266,6 @@ def test_arrays_that_go_backwards_or_nowhere_are_copied_and_others_are_not():
     for array, copied in ((plain, False), (plain.T, False), (plain[:, ::2], False), (plain[::-1], True),
                           (np.broadcast_to(plain[0], (4, 6)), True)):  # fmt: skip
         found = _typed(array, "int8", 0)
-        np.testing.assert_array_equal(found, array)
+        same(found, array)
         assert np.shares_memory(found, plain) is not copied
     assert not np.shares_memory(_typed(odd, "int16", 0), wide)

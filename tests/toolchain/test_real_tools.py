@@ -25,6 +25,7 @@ from bdforge.toolchain.assembled import built_image
 from bdforge.toolchain.read_back import differences, read_back
 from bdforge.txn import MaskWrite, Operation, decode
 from support.built_designs import PlannedDesign, named_plans
+from support.differences import same
 from support.image_contents import program_bytes, xclbin_contents
 
 pytestmark = pytest.mark.toolchain
@@ -114,7 +115,7 @@ def test_mlir_aie_lowers_to_our_words(plan: Plan, mlir_aie: Tool, tmp_path: Path
     mlir_aie("aie-opt", f"--pass-pipeline={pipeline}", "design.mlir", "-o", "lowered.mlir")
     mlir_aie("aie-translate", "--aie-npu-to-binary", "--aie-output-binary=true", "lowered.mlir", "-o", "insts.bin")
     theirs = np.fromfile(tmp_path / "insts.bin", "<u4")
-    np.testing.assert_array_equal(theirs, sequence(plan, problem.M, problem.K, problem.N).words())
+    same(theirs, sequence(plan, problem.M, problem.K, problem.N).words())
 
 
 @each_plan

@@ -13,6 +13,7 @@ from bdforge.txn.containers import elf_sections, stream_bytes
 from bdforge.txn.describe import describe
 from bdforge.txn.insts import encode_mlir, read
 from bdforge.txn.target import ControllerIds
+from support.differences import same
 from support.small_designs import loopback
 
 DATA = Path(__file__).parent / "data"
@@ -44,7 +45,7 @@ def test_a_module_elf_of_xrt_holds_the_recorded_words():
     recorded = json.loads((DATA / "npu2_linear.json").read_text())
     words = np.frombuffer(stream_bytes(image("module_elf_small")), "<u4")
     assert words.tolist() == [int(word, 16) for word in recorded["words"]]
-    np.testing.assert_array_equal(words, encode_mlir(recorded["mlir"], controller_ids=ControllerIds.TEXT))
+    same(words, encode_mlir(recorded["mlir"], controller_ids=ControllerIds.TEXT))
 
 
 def test_a_full_elf_of_xrt_names_the_sequence_of_its_stream():

@@ -29,6 +29,7 @@ from bdforge.txn import (
 from bdforge.txn.bd import BdLock, encode_bd
 from bdforge.txn.describe import as_json, describe, describe_operation, diff
 from bdforge.txn.target import ControllerIds
+from support.differences import same
 
 NPU2 = MLIR_DEVICES["npu2"]
 HEADER = Header.of(NPU2)
@@ -153,7 +154,7 @@ def test_files_hold_little_endian_words(tmp_path):
 
 
 def test_mlir_text_becomes_words():
-    np.testing.assert_array_equal(
+    same(
         insts.encode_mlir(VECTOR["mlir"], controller_ids=ControllerIds.TEXT),
         np.array([int(word, 16) for word in VECTOR["words"]], np.uint32),
     )

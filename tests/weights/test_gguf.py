@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bdforge.weights import WeightError, floats, metadata, read, tensors
+from support.differences import same
 from support.weight_files import (
     TERNARY_BLOCKS,
     gguf_entry,
@@ -55,7 +56,7 @@ def test_a_file_written_byte_by_byte_reads_back(file, depth, columns, version):
     w = ternary(1, depth, columns)
     file.write_bytes(by_hand(w, 0.75, version))
     matrix = read(file, [NAME])
-    np.testing.assert_array_equal(matrix.weights, w, strict=True)
+    same(matrix.weights, w, strict=True)
     assert matrix.weights.flags.c_contiguous
     assert (matrix.name, matrix.scales, matrix.columns) == (NAME, (0.75,), (columns,))
 
@@ -78,7 +79,7 @@ def test_tensors_are_found_at_any_alignment(file, alignment):
     norm = {"norm": (F32, (3,), bytes(12))}
     write(file, norm | i2s_entries(weights), alignment=alignment, metadata=metadata)
     for name, (w, _) in weights.items():
-        np.testing.assert_array_equal(read(file, [name]).weights, w)
+        same(read(file, [name]).weights, w)
 
 
 def test_padding_after_the_last_tensor_is_accepted(file):
@@ -86,7 +87,7 @@ def test_padding_after_the_last_tensor_is_accepted(file):
     w = ternary(5, 128, 2)
     content = gguf_file(i2s_entries({"w": (w, 1.0)}), alignment=128, metadata=metadata)
     file.write_bytes(content + bytes(-len(content) % 128))
-    np.testing.assert_array_equal(read(file, ["w"]).weights, w)
+    same(read(file, ["w"]).weights, w)
 
 
 def test_metadata_of_every_type_are_skipped(file):
@@ -101,7 +102,7 @@ def test_metadata_of_every_type_are_skipped(file):
     metadata.append(gguf_entry("empty", 9, struct.pack("<IQ", 4, 0)))
     w = ternary(6, 128, 2)
     write(file, i2s_entries({"w": (w, 1.0)}), metadata=tuple(metadata))
-    np.testing.assert_array_equal(read(file, ["w"]).weights, w)
+    same(read(file, ["w"]).weights, w)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +187,7 @@ def test_ternary_blocks_read_back(file, kind, depth, columns):
     w[:256, 0] = 0  # a block without a scale
     write(file, {NAME: (kind, (depth, columns), TERNARY_BLOCKS[kind](w, 0.25))})
     matrix = read(file, [NAME])
-    np.testing.assert_array_equal(matrix.weights, w, strict=True)
+    same(matrix.weights, w, strict=True)
     assert matrix.scales == ((0.25,) if w.any() else (0.0,))
     assert tensors(file) == [(NAME, (depth, columns))]
 
@@ -224,7 +225,7 @@ def test_floats_and_metadata_are_read(file):
     for name, wanted in {"single": [[0, 1, 2], [3, 4, 5]], "half": [1.5, -2], "brain": [[1], [2]]}.items():
         found = floats(file, name)
         assert found is not None
-        np.testing.assert_array_equal(found.astype(np.float64), wanted)
+        same(found.astype(np.float64), wanted)
     assert floats(file, "nothing") is None
     with pytest.raises(WeightError, match="tensor codes has type 24, expected F32, F16 or BF16"):
         floats(file, "codes")

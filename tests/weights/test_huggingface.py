@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bdforge.weights import WeightError, floats, metadata, read, tensors
 from bdforge.weights.huggingface import HEADER_BYTES_MAX, recognised
+from support.differences import same
 from support.weight_files import (
     bf16_bytes,
     bitnet_bytes,
@@ -55,7 +56,7 @@ def test_a_file_written_byte_by_byte_reads_back(file, depth, columns):
     w = ternary(1, depth, columns)
     file.write_bytes(by_hand(w, 1.5))
     matrix = read(file, [NAME])
-    np.testing.assert_array_equal(matrix.weights, w, strict=True)
+    same(matrix.weights, w, strict=True)
     assert matrix.weights.flags.c_contiguous
     assert (matrix.name, matrix.scales, matrix.columns) == (NAME, (1.5,), (columns,))
 
@@ -176,7 +177,7 @@ def test_floats_are_mapped_in_their_own_type(tmp_path):
     for name, wanted in {"single": [[0, 1, 2]], "half": [1.5, -2], "brain": [[1], [2]]}.items():
         found = floats(path, name)
         assert isinstance(found, np.memmap)
-        np.testing.assert_array_equal(found.astype(np.float64), wanted)
+        same(found.astype(np.float64), wanted)
     assert floats(path, "nothing") is None
     assert metadata(path) is None
     with pytest.raises(WeightError, match="tensor codes is U8, expected F32, F16, BF16"):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bdforge.weights import WeightError, check_shape, fuse, read, tensors, write_packed
+from support.differences import same
 from support.weight_files import ternary, write_gguf_i2s, write_safetensors_bitnet
 
 WRITERS = [write_gguf_i2s, write_safetensors_bitnet]
@@ -19,7 +20,7 @@ def matrices():
 def test_both_formats_give_the_same_matrix(tmp_path, matrices):
     one = read(write_gguf_i2s(tmp_path / "a", matrices), list(matrices)[:2])
     other = read(write_safetensors_bitnet(tmp_path / "b", matrices), list(matrices)[:2])
-    np.testing.assert_array_equal(one.weights, other.weights, strict=True)
+    same(one.weights, other.weights, strict=True)
     assert (one.names, one.columns, one.scales) == (other.names, other.columns, other.scales)
 
 
@@ -33,10 +34,10 @@ def test_the_format_is_told_by_content_not_by_name(tmp_path, matrices, write):
 @pytest.mark.parametrize("write", WRITERS)
 def test_fused_tensors_stand_side_by_side_and_keep_their_scales(tmp_path, matrices, write):
     fused = read(write(tmp_path / "w", matrices), ["up", "gate"])
-    np.testing.assert_array_equal(fused.weights, np.hstack([matrices["up"][0], matrices["gate"][0]]), strict=True)
+    same(fused.weights, np.hstack([matrices["up"][0], matrices["gate"][0]]), strict=True)
     assert fused.weights.flags.c_contiguous
     assert (fused.name, fused.shape, fused.scales) == ("up + gate", (256, 20), (2.0, 0.5))
-    np.testing.assert_array_equal(fused.column_scales(), np.array([2.0] * 8 + [0.5] * 12, np.float32), strict=True)
+    same(fused.column_scales(), np.array([2.0] * 8 + [0.5] * 12, np.float32), strict=True)
 
 
 def test_matrices_of_several_files_fuse(tmp_path, matrices):
@@ -116,9 +117,9 @@ def test_packed_weights_are_written_whole_and_never_over_others(tmp_path):
     write_packed(path, first)
     with pytest.raises(WeightError, match="exists already"):
         write_packed(path, second)
-    np.testing.assert_array_equal(np.load(path), first, strict=True)
+    same(np.load(path), first, strict=True)
     write_packed(path, second, force=True)
-    np.testing.assert_array_equal(np.load(path), second, strict=True)
+    same(np.load(path), second, strict=True)
     with pytest.raises(WeightError, match="cannot be written"):
         write_packed(tmp_path / "nowhere" / "packed.npy", first)
     assert os.listdir(tmp_path) == ["packed.npy"]

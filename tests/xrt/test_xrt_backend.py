@@ -23,6 +23,7 @@ from bdforge.runtime import BuildError, OperandError
 from bdforge.runtime.xrt import NAME_PARTS, NpuError, difference, run_words, warn_of_late
 from bdforge.sequences import ProgramError
 from bdforge.xrt.machine import binding
+from support.differences import same
 from support.gemm_problems import reference
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -132,7 +133,7 @@ def pyxrt(small, monkeypatch):
 def test_the_npu_gets_the_same_words_and_gives_the_same_answer(design, pyxrt):
     gemm = bdforge.load(design, device="xrt")
     a, weights = operands(40, 52, 70)
-    np.testing.assert_array_equal(gemm(a, weights), reference(a, weights))
+    same(gemm(a, weights), reference(a, weights))
 
 
 def test_packed_weights_and_buffers_stay_with_the_npu(design, pyxrt, monkeypatch):
@@ -141,13 +142,13 @@ def test_packed_weights_and_buffers_stay_with_the_npu(design, pyxrt, monkeypatch
     a, weights = operands(40, 52, 70)
     packed = gemm.pack(weights)
     assert Buffer.made == [packed.data.nbytes]
-    np.testing.assert_array_equal(gemm.unpack(packed)["B"], weights)
+    same(gemm.unpack(packed)["B"], weights)
     for _ in range(3):
-        np.testing.assert_array_equal(gemm(a, packed), reference(a, weights))
+        same(gemm(a, packed), reference(a, weights))
     assert len(Buffer.made) == 4  # a stream, A and C besides
-    np.testing.assert_array_equal(gemm(-a[:9], packed), reference(-a[:9], weights))
+    same(gemm(-a[:9], packed), reference(-a[:9], weights))
     assert len(Buffer.made) == 7
-    np.testing.assert_array_equal(gemm(a, packed), reference(a, weights))
+    same(gemm(a, packed), reference(a, weights))
     assert len(Buffer.made) == 7
     del packed
     kept = gemm._backend._loaded._resident  # type: ignore[attr-defined]
@@ -164,7 +165,7 @@ def test_a_prepared_problem_lies_where_the_npu_reads_and_writes(design, pyxrt, m
     for rows in (a, -a, a // 3):
         problem.arrays["A"][...] = rows
         assert problem(B=packed) is c
-        np.testing.assert_array_equal(c, reference(rows, weights))
+        same(c, reference(rows, weights))
     assert len(Buffer.made) == made + 1  # the stream
 
 
@@ -173,7 +174,7 @@ def test_contractions_of_equal_sizes_have_streams_of_their_own(design, pyxrt):
     x, y = operands(64, 48, 64)
     for staged in ("B", "AB", "B"):
         got = bdforge.einsum("ab,bc->ac", x, y, on=loaded, staged=staged)
-        np.testing.assert_array_equal(got, reference(x, y))
+        same(got, reference(x, y))
 
 
 def test_few_buffers_are_kept(design, pyxrt, monkeypatch):
@@ -181,7 +182,7 @@ def test_few_buffers_are_kept(design, pyxrt, monkeypatch):
     gemm = bdforge.load(design, device="xrt")
     for rows in (40, 50, 60, 40):
         a, weights = operands(rows, 52, 70)
-        np.testing.assert_array_equal(gemm(a, weights), reference(a, weights))
+        same(gemm(a, weights), reference(a, weights))
     assert len(gemm._backend._loaded._spare) == 4  # type: ignore[attr-defined]
 
 
@@ -378,7 +379,7 @@ def test_weights_that_are_cut_short_are_refused(design, pyxrt, tmp_path):
     a, weights = operands(32, 16, 64)
     gemm.pack(weights).data.tofile(tmp_path / "w.packed")
     data = np.fromfile(tmp_path / "w.packed", np.uint8)
-    np.testing.assert_array_equal(gemm(a, gemm.packed(data, K=16, N=64)), reference(a, weights))
+    same(gemm(a, gemm.packed(data, K=16, N=64)), reference(a, weights))
     with pytest.raises(
         OperandError, match="packed B of K = 16, N = 64 takes 256 bytes, got 255; the file is truncated"
     ):

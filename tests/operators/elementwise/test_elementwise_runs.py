@@ -17,6 +17,7 @@ from bdforge.operators.built import render
 from bdforge.sequences import fetch, place
 from bdforge.txn import Operation, Patch, encode
 from support.built_designs import kernels_of
+from support.differences import same
 
 TILE = 64
 DESIGNS: dict[str, dict[str, Any]] = {
@@ -84,8 +85,8 @@ def run_exactly(design: Loaded, length: int, seed: int = 0, **options: Any) -> A
     assert result.warnings == ()
     a, b = inputs["A"], inputs["B"]
     y = fetch(operands["Y"], sequence.values, buffers[operands["Y"].argument], a.dtype)
-    np.testing.assert_array_equal(y, expected(design, a, b), strict=True)
-    np.testing.assert_array_equal(design.plan.reference(inputs)["Y"].values, y, strict=True)
+    same(y, expected(design, a, b), strict=True)
+    same(design.plan.reference(inputs)["Y"].values, y, strict=True)
     assert all((x == y).all() for x, y in zip(buffers[:2], before[:2], strict=True))
     return result
 
@@ -139,7 +140,7 @@ def test_one_loaded_array_serves_problem_after_problem(name):
     words = encode(operations, mlir_device_named(design.plan.mlir_device))
     emulate(design.mlir, arrays, design.kernels, instructions=words, permissive=["buffer-arguments"])
     for y, exact in zip(arrays[2::3], wanted, strict=True):
-        np.testing.assert_array_equal(y, exact)
+        same(y, exact)
 
 
 def _of_arguments(operation: Operation, first: int) -> Operation:

@@ -16,6 +16,7 @@ from bdforge.sequences import SequenceOptionError
 from bdforge.txn import BlockWrite, Patch, Sync, decode, encode
 from bdforge.txn.lower import lower_module
 from support.built_designs import spec_content
+from support.differences import same
 from support.gemm_problems import natural_leading
 
 STRIX_HALO = device_named("strix_halo")
@@ -75,7 +76,7 @@ def test_the_words_are_those_of_the_mlir(name):
     for one in sequences:
         device, operations = lower_module(module, one.problem.sequence)
         assert operations == one.operations()
-        np.testing.assert_array_equal(encode(operations, device), one.words())
+        same(encode(operations, device), one.words())
 
 
 def test_the_flagships_words_are_those_of_its_mlir(flagship):
@@ -83,7 +84,7 @@ def test_the_flagships_words_are_those_of_its_mlir(flagship):
     module = parse(render(flagship, problems), "flagship.mlir")
     for p in problems:
         device, operations = lower_module(module, p.sequence)
-        np.testing.assert_array_equal(encode(operations, device), sequence(flagship, p.M, p.K, p.N).words())
+        same(encode(operations, device), sequence(flagship, p.M, p.K, p.N).words())
 
 
 def test_parameters_lie_where_the_whole_design_allocates_them():

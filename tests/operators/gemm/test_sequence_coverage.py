@@ -9,6 +9,7 @@ from sequence_replay import Replay, replay
 from bdforge.devices import device_named
 from bdforge.operators.gemm import GemmSequence, Plan, Problem, load_spec, plan_gemm, sequence, spec_from
 from support.built_designs import spec_content
+from support.differences import same
 from support.gemm_problems import natural_leading
 
 STRIX_HALO = device_named("strix_halo")
@@ -98,7 +99,7 @@ def check(planned: GemmSequence) -> None:
     tile_bytes = packed_tile_bytes(planned, firsts)
     counts, unit = found.visits(1, planned.argument_bytes[1])
     assert tile_bytes % unit == 0
-    np.testing.assert_array_equal(counts, np.repeat(np.bincount(firsts.n_tiles) * panels, tile_bytes // unit))
+    same(counts, np.repeat(np.bincount(firsts.n_tiles) * panels, tile_bytes // unit))
 
 
 def packed_tile_bytes(planned: GemmSequence, firsts: "Firsts") -> int:
@@ -115,8 +116,8 @@ def visited(found: Replay, argument: int, lines: Lines, rows: np.ndarray, column
         counts, unit = np.repeat(counts, unit), 1
     counts = counts.reshape(len(across), -1)
     wanted = np.outer(across, along[::unit])
-    np.testing.assert_array_equal(counts[:, : wanted.shape[1]], wanted)
-    assert not counts[:, wanted.shape[1] :].any()
+    same(counts[:, : wanted.shape[1]], wanted)
+    same(counts[:, wanted.shape[1] :], 0)
 
 
 class Firsts:
@@ -159,7 +160,7 @@ def pair_up(planned: GemmSequence, found: Replay, firsts: Firsts) -> None:
     for column in range(spec.columns):
         runs = found.starts("C", column, c.bytes(m, n)).reshape(len(rows[0]), spec.rows, -1)
         where = firsts.tile_columns[n_tiles[column]][:, None]
-        np.testing.assert_array_equal(runs, c.starts(np.stack(rows, 1), where, m, n))
+        same(runs, c.starts(np.stack(rows, 1), where, m, n))
     made = {
         (int(r), int(w))
         for row in rows
@@ -185,9 +186,9 @@ def rows_fed(planned: GemmSequence, found: Replay, firsts: Firsts) -> list[np.nd
         )
         for i, (row, offset) in enumerate(parts):
             first = a.row(runs[:, 0, i, 0]) - offset
-            np.testing.assert_array_equal(rows.setdefault(row, first), first)
+            same(rows.setdefault(row, first), first)
             expected = a.starts(first[:, None] + offset, firsts.slabs[None, :], part, k_mt)
-            np.testing.assert_array_equal(runs[:, :, i], expected)
+            same(runs[:, :, i], expected)
     return [rows[row] for row in range(spec.rows)]
 
 
@@ -207,9 +208,9 @@ def n_tiles_fed(planned: GemmSequence, found: Replay, firsts: Firsts, column: in
     k_mt, n = spec.buffers.k_mt, spec.tile.n
     runs = found.starts("B", column, b.bytes(k_mt, n)).reshape(-1, len(firsts.b_slabs), count(b, k_mt, n))
     first = b.column(runs[:, 0, 0])
-    np.testing.assert_array_equal(runs, b.starts(firsts.b_slabs[None, :], first[:, None], k_mt, n))
+    same(runs, b.starts(firsts.b_slabs[None, :], first[:, None], k_mt, n))
     n_tiles = np.searchsorted(firsts.tile_columns, first)
-    np.testing.assert_array_equal(firsts.tile_columns[n_tiles], first)
+    same(firsts.tile_columns[n_tiles], first)
     return n_tiles
 
 
@@ -224,14 +225,12 @@ def check_fed(planned: GemmSequence, found: Replay, column: int, n_tiles: np.nda
     numbers = [[m.starts[0] for m in found.of("B", column, argument)] for argument in (3, 4)]
     assert {m.length * len(m.starts) for m in found.of("B", column, 3)} == {panel_bytes}
     assert {m.length * len(m.starts) for m in found.of("B", column, 4)} == {tile_bytes}
-    np.testing.assert_array_equal(numbers[1], n_tiles * tile_bytes)
+    same(numbers[1], n_tiles * tile_bytes)
     panels = np.asarray(numbers[0]) // panel_bytes
     steps = planned.walk.column_steps
     assert sorted(panels.tolist()) == sorted(list(range(planned.walk.panels)) * steps)
     rows = np.stack(rows_fed(planned, found, Firsts(planned)), 1)
-    np.testing.assert_array_equal(
-        starts(planned.walk.M, planned.plan.spec.tile.m, rows.shape[1]).reshape(-1, rows.shape[1])[panels], rows
-    )
+    same(starts(planned.walk.M, planned.plan.spec.tile.m, rows.shape[1]).reshape(-1, rows.shape[1])[panels], rows)
 
 
 def first_of_tiles(found: Replay, column: int, tile_bytes: int) -> np.ndarray:
@@ -241,7 +240,7 @@ def first_of_tiles(found: Replay, column: int, tile_bytes: int) -> np.ndarray:
     lengths = np.concatenate([np.full(len(part.starts), part.length) for part in parts])
     position = np.cumsum(lengths) - lengths
     new = position % tile_bytes == 0
-    assert (begins[1:][~new[1:]] == (begins + lengths)[:-1][~new[1:]]).all()
+    same(begins[1:][~new[1:]], (begins + lengths)[:-1][~new[1:]])
     assert position[-1] + lengths[-1] == new.sum() * tile_bytes
     return begins[new]
 

@@ -16,6 +16,7 @@ from bdforge.operators.gemm import GemmSequence, GemmSpec, Plan, Problem, plan_g
 from bdforge.sequences.buffers import empty, fetched
 from bdforge.txn import Operation, Patch, encode
 from support.built_designs import kernels_of, spec_content
+from support.differences import same
 from support.gemm_problems import host_buffers, natural_leading
 
 INT8, BF16 = ("int8", "int8", "int32"), ("bf16", "bf16", "f32")
@@ -118,7 +119,7 @@ def run_exactly(design: Loaded, sizes: tuple[int, ...], seed: int) -> GemmSequen
     assert result.warnings == ()
     lines = host_c if staging.c else host_c[:, : host_c.shape[1] - gaps[2]]
     c = fetched(planned, [host_a, host_b, np.ascontiguousarray(lines)])["C"]
-    np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
+    same(c, a.astype(np.float64) @ b.astype(np.float64))
     assert staging.c or (host_c[:, host_c.shape[1] - gaps[2] :] == 7).all()
     return planned
 
@@ -195,7 +196,7 @@ def test_one_loaded_array_serves_sequence_after_sequence(name):
     words = encode(operations, mlir_device_named(design.plan.mlir_device))
     emulate(design.mlir, arrays, design.kernels, instructions=words, permissive=["buffer-arguments"])
     for (planned, wanted), c in zip(expected, arrays[2::3], strict=True):
-        np.testing.assert_array_equal(fetched(planned, [c, c, c])["C"], wanted)
+        same(fetched(planned, [c, c, c])["C"], wanted)
 
 
 def _of_arguments(operation: Operation, first: int) -> Operation:

@@ -13,6 +13,7 @@ from bd_patterns import Pattern, problems
 from bdforge.devices.limits import AIE2P, TileKind
 from bdforge.operators.gemm.grid import Storage, Tiling
 from bdforge.sequences import Stored
+from support.differences import same
 
 SHIM = AIE2P.limits(TileKind.SHIM)
 SMALL = Tiling(m=2, k=8, n=4, k_mt=16, rows=2, columns=4, b=Storage(8, "packed"))
@@ -149,7 +150,7 @@ def computed(tiling: Tiling, problem: Problem, steps: tuple[Step, ...]) -> tuple
 @every_case
 def test_the_streams_make_c(tiling: Tiling, problem: Problem, options):
     c, expected = computed(tiling, problem, walk(tiling, problem, SHIM, **options))
-    np.testing.assert_array_equal(c, expected)
+    same(c, expected)
 
 
 SIZES = st.tuples(*[st.integers(1, 40)] * 3, st.integers(0, 2), st.integers(0, 5), st.integers(1, 5))
@@ -161,7 +162,7 @@ def test_the_streams_of_any_size_make_c(sizes: tuple[int, ...]):
     m, k, n, lda, ldc, max_count = sizes
     problem = Problem(m + 1, 4 * (k + 3), n + 3, 4 * (k + 3 + lda), n + 3 + ldc)
     c, expected = computed(SMALL, problem, walk(SMALL, problem, SHIM, max_count=max_count))
-    np.testing.assert_array_equal(c, expected)
+    same(c, expected)
 
 
 BYTES, BYTE_LINES, BLOCKS = Storage(8), Storage(8, "column"), Storage(8, "row", 8, 9)
@@ -222,7 +223,7 @@ def check_c(tiling: Tiling, sizes: tuple[int, ...], max_count: int) -> None:
     problem = any_problem(tiling, sizes)
     steps = walk(tiling, problem, SHIM, max_count=max_count)
     c, expected = computed(tiling, problem, steps)
-    np.testing.assert_array_equal(c, expected)
+    same(c, expected)
     for transfer in (t for step in steps for t in step.transfers):
         assert transfer.runs <= 256
         assert all(problems(bd, SHIM, transfer.element_bits, static=False) == [] for bd in transfer.bds)

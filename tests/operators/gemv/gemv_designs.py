@@ -13,6 +13,7 @@ from bdforge.emulator import Result, emulate
 from bdforge.operators import OPERATORS
 from bdforge.operators.gemv import GemvPlan, GemvSpec, plan_gemv
 from bdforge.sequences import fetch, place
+from support.differences import same
 
 INT, FLOAT = {"a": "int8", "w": "int2", "c": "int32"}, {"a": "bf16", "w": "bf16", "c": "f32"}
 DESIGNS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -58,7 +59,7 @@ class Loaded:
         result = emulate(self.mlir, arguments, self.kernels, instructions=sequence.words(), **options)
         found = fetch(c, sequence.values, buffers[c.argument], self.plan.tiling.c.dtype).astype(np.float64)
         exact = inputs["A"].astype(np.float64) @ inputs["W"].astype(np.float64)
-        np.testing.assert_array_equal(found, exact.astype(self.plan.tiling.c.dtype).astype(np.float64))
+        same(found, exact.astype(self.plan.tiling.c.dtype).astype(np.float64))
         assert result.warnings == ()
         return result
 

@@ -13,6 +13,7 @@ from bdforge.operators.gemv import GemvSpec, plan_gemv
 from bdforge.sequences import fetch, place
 from bdforge.txn import Operation, Patch, encode
 from support.built_designs import kernels_of
+from support.differences import same
 
 RUNS = {"two columns": 6, "one core": 6}
 WHOLE_ARRAY_RUNS = 2
@@ -85,7 +86,7 @@ def test_one_loaded_array_serves_problem_after_problem():
     emulate(design.mlir, arrays, design.kernels, instructions=words, permissive=["buffer-arguments"], schedule="random")
     for (sequence, wanted), c in zip(expected, arrays[2::3], strict=True):
         found = fetch(sequence.program.operands[2], sequence.values, c.view(np.uint8), np.dtype(np.int32))
-        np.testing.assert_array_equal(found, wanted)
+        same(found, wanted)
 
 
 def _of_arguments(operation: Operation, first: int) -> Operation:

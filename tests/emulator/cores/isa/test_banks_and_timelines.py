@@ -18,6 +18,7 @@ from bdforge.emulator.timed.runner import Clock, Runner
 from bdforge.emulator.timed.tables import write_timeline
 from bdforge.emulator.trace import Party
 from bdforge.isa.assembler import assemble
+from support.differences import same
 from support.machine_code_designs import gemm_elf, gemm_source, gemm_text, operands
 
 PROGRAM = """
@@ -89,7 +90,7 @@ def timed(write, a_address: str, spans=None):
     arrays, expected = operands("aie2p", 1, seed=4)
     text = gemm_text("npu2", 1, ELF_CORE).replace("address = 1024", f"address = {a_address}")
     result = emulate(text, arrays, file=file, timing=TimingOptions(spans=spans))
-    assert np.array_equal(arrays[2], expected)
+    same(arrays[2], expected)
     assert result.timing is not None
     return result, result.timing
 

@@ -9,6 +9,7 @@ import pytest
 
 from bdforge import isa
 from bdforge.isa.errors import OpenError
+from support.differences import same
 from support.machine_code import EXECUTORS, World, drive, memories, run_text
 from support.random_programs import forms
 
@@ -84,7 +85,7 @@ def test_a_form_of_floats_equals_numpy(executor, generation, name):
     drive(core, World(cascade=[word]))
     register = operands[result if result in form.names else "acc1"]
     found = np.frombuffer(core.read(register).to_bytes(256, "little"), np.float32)[:count]
-    assert (found == expected(name, made, first, second)).all()
+    same(found, expected(name, made, first, second))
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

@@ -1,6 +1,5 @@
 """Whole designs whose cores run machine code: names of the design in programs, and a GEMM on several cores."""
 
-import numpy as np
 import pytest
 
 from bdforge.codegen.symbols import core_symbols
@@ -11,6 +10,7 @@ from bdforge.isa.assembler import assemble
 from bdforge.mlir import parse
 from bdforge.mlir.device_ops import DeviceOp
 from bdforge.operators.gemm import Problem
+from support.differences import same
 from support.examples import example
 
 GEMM = example("machine_code/gemm.py")
@@ -55,7 +55,7 @@ def test_programs_know_buffers_and_locks_that_their_core_reaches():
 def test_a_gemm_on_cores_of_machine_code_equals_numpy(schedule):
     planned = GEMM.plan(SMALL)
     done = GEMM.run(planned, Problem(37, 100, 90), 3, schedule=schedule, seed=5, poison=True)
-    assert np.array_equal(done.c, done.expected)
+    same(done.c, done.expected)
     assert len(done.result.cores) == 4
     assert done.result.warnings == ()
     # Steps of K, of 24, are padded to two; 2 x 2 output tiles of 16 x 32, one of them padding.
@@ -66,7 +66,7 @@ def test_a_gemm_on_cores_of_machine_code_equals_numpy(schedule):
 def test_a_gemm_of_machine_code_takes_the_cycles_of_its_bundles():
     done = GEMM.run(GEMM.plan(SMALL), Problem(32, 48, 64), timing=TimingOptions())
     report = done.result.timing
-    assert np.array_equal(done.c, done.expected)
+    same(done.c, done.expected)
     for core, profile in zip(report.cores, done.result.cores, strict=True):
         worked = core.busy["core program"]
         assert profile.cycles + profile.conflicts - 40 < worked <= profile.cycles + profile.conflicts

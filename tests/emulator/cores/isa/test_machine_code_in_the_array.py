@@ -17,6 +17,7 @@ from bdforge.isa.meaning import Kind
 from bdforge.mlir import parse
 from bdforge.txn import BlockWrite, Operation, Write, encode
 from bdforge.txn.lower import lower_module
+from support.differences import same
 from support.machine_code_designs import SOURCES, gemm_elf, gemm_source, gemm_text, operands
 from support.random_programs import forms, instruction
 
@@ -44,7 +45,7 @@ def test_a_gemm_of_machine_code_equals_numpy(write_elf, generation, schedule, po
     text = gemm_text(DEVICES[generation], RUNS, ELF_CORE.format(name))
     arrays, expected = operands(generation, RUNS, seed=5)
     result = emulate(text, arrays, file=file, schedule=schedule, seed=3, poison=poison)
-    assert np.array_equal(arrays[2], expected)
+    same(arrays[2], expected)
     assert result.warnings == ()
 
 
@@ -73,7 +74,7 @@ def test_a_core_that_is_loaded_through_registers_does_the_same(generation):
     arrays, expected = operands(generation, RUNS, seed=6)
     operations = loading(gemm_source(generation), generation) + lower_module(parse(text))[1]
     run_words(operations, text, arrays, device)
-    assert np.array_equal(arrays[2], expected)
+    same(arrays[2], expected)
 
 
 SMALL = """

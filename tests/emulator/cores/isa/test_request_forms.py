@@ -6,6 +6,7 @@ import pytest
 from bdforge import isa
 from bdforge.emulator.packet import packet_header
 from bdforge.isa.errors import OpenError
+from support.differences import same
 from support.machine_code import EXECUTORS, World, run_text
 
 NOPS = "nop\n" * 8
@@ -99,10 +100,10 @@ def test_a_word_of_the_cascade_is_added_at_its_part(executor, part):
 
     product = np.zeros(64, np.int32)
     product[0] = 15
-    assert (ran("vadd dm1, dm0, scd, r31, r2") == before + added).all()
-    assert (ran("vsub dm1, dm0, scd, r31, r2") == before - added).all()
-    assert (ran("vaddmac dm0, scd, r31, x1, x2, r3") == before + added + product).all()
-    assert (ran("vaddmsc dm0, scd, r31, x1, x2, r3") == before + added - product).all()
+    same(ran("vadd dm1, dm0, scd, r31, r2"), before + added)
+    same(ran("vsub dm1, dm0, scd, r31, r2"), before - added)
+    same(ran("vaddmac dm0, scd, r31, x1, x2, r3"), before + added + product)
+    same(ran("vaddmsc dm0, scd, r31, x1, x2, r3"), before + added - product)
 
 
 @EACH

@@ -2,6 +2,7 @@
 
 import os
 import struct
+import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -212,7 +213,10 @@ def served(outcomes: Outcomes, *packets: bytes) -> tuple[list[bytes], list[str]]
         ours.shutdown(wire.socket.SHUT_WR)
         runner = Runner(outcomes, told.append)  # type: ignore[arg-type]
         runner._memory = shared((100, 8))
+        before = set(threading.enumerate())
         runner.serve(theirs)
+        for thread in set(threading.enumerate()) - before:  # what reads packets ends with them
+            thread.join()
     for read, _ in pipes:
         os.set_blocking(read, False)  # what is not answered stays open
         with os.fdopen(read, "rb", 0) as pipe:

@@ -18,7 +18,7 @@ from bdforge.runtime.service import serving
 from bdforge.runtime.service.server import HELD_MAX
 from support.built_designs import PlannedDesign
 from support.device_client import BAD_INPUT, DONE, FAULT, DeviceClient, Job
-from support.processes import below, servers
+from support.processes import below, children, servers
 
 GONE = (-1, "")
 
@@ -202,11 +202,10 @@ def test_a_rebuilt_design_is_loaded_anew(server: str, small: PlannedDesign, copy
 
 def until(holds: Callable[[], bool]) -> bool:
     """Whether it holds within a minute."""
-    for _ in range(6000):
-        if holds():
-            return True
+    end = time.monotonic() + 60
+    while not (held := holds()) and time.monotonic() < end:
         time.sleep(0.01)
-    return False
+    return held
 
 
 def test_the_run_of_a_client_that_is_gone_ends(server: str, process: int, small: PlannedDesign, copy: Path):
@@ -241,13 +240,23 @@ def test_strangers_are_answered_or_left(server: str, small: PlannedDesign):
         assert client.answer() == GONE
 
 
-def test_few_designs_stay_loaded(server: str, process: int, small: PlannedDesign, tmp_path: Path):
-    for i in range(HELD_MAX + 2):
-        folder = shutil.copytree(small.folder, tmp_path / str(i))
+def test_the_four_designs_that_were_used_last_stay_loaded(
+    server: str, process: int, small: PlannedDesign, tmp_path: Path
+):
+    assert HELD_MAX == 4
+    holders: dict[int, int] = {}
+    for i in (0, 1, 2, 3, 0, 4):
+        folder = tmp_path / str(i)
+        if i not in holders:
+            shutil.copytree(small.folder, folder)
+        before = below(process)
         client = DeviceClient(server)
         assert client.open(folder / "manifest.json") == (DONE, "")
+        if i not in holders:
+            (holders[i],) = children()[process] - before
         client.socket.close()
-    assert until(lambda: len(below(process)) == HELD_MAX)
+    stay = {holders[i] for i in (0, 2, 3, 4)}
+    assert until(lambda: below(process) == stay), {i: holder in below(process) for i, holder in holders.items()}
 
 
 def test_nothing_is_left_of_a_server(small: PlannedDesign):

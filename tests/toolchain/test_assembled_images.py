@@ -1,5 +1,7 @@
 """Images made without a compiler: run by the emulated array from their own xclbin, equal to numpy."""
 
+import hashlib
+
 import pytest
 
 from bdforge.codegen.objects import linkable
@@ -10,6 +12,7 @@ from bdforge.images.read import read_image
 from bdforge.operators import plan, render, spec_from
 from bdforge.operators.gemm import Problem
 from bdforge.sequences.buffers import arguments, fetched, placed
+from bdforge.toolchain import Tool, assembled
 from bdforge.toolchain.assembled import built_image, cpp_only, for_emulation_only, toolchain_facts
 from bdforge.txn.operations import BlockWrite
 from support.differences import same
@@ -95,7 +98,32 @@ def test_cores_whose_kernels_exist_in_cpp_only_stay_without_code_and_are_named()
     assert toolchain_facts("bdforge", [], image.without)["host_cores"] == [[0, 2], [0, 3], [1, 2], [1, 3]]
 
 
-def test_the_manifest_names_the_code_that_made_an_image_by_its_hash():
-    (own,) = toolchain_facts("bdforge", [])["tools"]
+def test_the_manifest_names_what_made_an_image_by_its_hash(tmp_path):
+    compiler = tmp_path / "clang++"
+    compiler.write_bytes(b"a compiler")
+    tools = [
+        Tool(name, path, "7", (), "")
+        for name, path in (("there", compiler), ("gone", tmp_path / "gone"), ("none", None))
+    ]
+    own, *found = toolchain_facts("aiecc", tools)["tools"]
     assert own["name"] == "bdforge"
-    assert len(own["sha256"]) == 64
+    assert [(one["name"], one["version"], one["sha256"]) for one in found] == [
+        ("there", "7", hashlib.sha256(b"a compiler").hexdigest()), ("gone", "7", ""),
+    ]  # fmt: skip
+
+
+def test_the_hash_of_bdforge_follows_from_names_and_content_of_its_code_and_tables(tmp_path, monkeypatch):
+    monkeypatch.setattr(assembled, "PACKAGE", tmp_path)
+    seen = {}
+    for number, (name, content) in enumerate(
+        [("b.py", "1"), ("a/b.csv", "2"), ("c.hpp", "3"), ("c.cpp", "4"), ("c.cpp", "5"), ("notes.md", "6")]
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+        seen.setdefault(assembled._own_hash.__wrapped__(), []).append(number)
+    (tmp_path / "b.py").rename(tmp_path / "d.py")
+    seen.setdefault(assembled._own_hash.__wrapped__(), []).append("renamed")
+    assert list(seen.values()) == [[0], [1], [2], [3], [4, 5], ["renamed"]]
+    parts = (("a/b.csv", "2"), ("c.cpp", "5"), ("c.hpp", "3"), ("d.py", "1"))
+    text = "".join(f"{name}\n{content}" for name, content in parts)
+    assert list(seen)[-1] == hashlib.sha256(text.encode()).hexdigest()

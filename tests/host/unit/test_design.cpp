@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <fstream>
+#include <vector>
 
 #include "devices.hpp"
 #include "files.hpp"
@@ -131,6 +132,28 @@ UNIT_CASE("design", weights_of_impossible_sizes_are_refused) {
     check_contains(refused(1 << 19, 8), "K = 524288 could overflow the sums; at most 262143");
     check_contains(refused(8, 8, 7), "B: a stride of 7 is below the 8 elements of a line");
     check_contains(message_of<ArgumentError>([&] { design.pack(nullptr, 8, 8); }), "B: no array was given");
+}
+
+UNIT_CASE("design", columns_of_one_weight_alone_are_packed_and_what_is_beside_them_is_refused) {
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
+    constexpr std::size_t K = 40, N = 66;  // beyond a whole tile and a whole one
+    std::vector<std::int8_t> weights(K * N), a(K, 1);
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<std::int8_t>(i % N % 3) - 1;
+    a[K - 1] = 100;  // the last row counts apart
+    Gemm gemm(design, 1, design.pack(weights.data(), K, N));
+    std::vector<std::int32_t> c(N, -1);
+    gemm.run(a.data(), 0, c.data(), 0);
+    for (std::size_t column = 0; column < N; ++column)
+        check_equal(c[column], (static_cast<std::int32_t>(column % 3) - 1) * 139, "the sum of column " + std::to_string(column));
+    for (const std::size_t place : {std::size_t{0}, N - 1, N, K * N - 1}) {
+        for (const int value : {-2, 2}) {
+            std::vector<std::int8_t> wrong = weights;
+            wrong[place] = static_cast<std::int8_t>(value);
+            check_contains(message_of<WeightError>([&] { design.pack(wrong.data(), K, N); }),
+                           "row " + std::to_string(place / N) + ", column " + std::to_string(place % N) + " is " +
+                               std::to_string(value) + ", expected -1 to 1");
+        }
+    }
 }
 
 UNIT_CASE("design", truncated_packed_weights_are_refused) {

@@ -256,6 +256,21 @@ UNIT_CASE("gemm", batches_are_submitted_32_at_a_time) {
     check_equal(batch.note(), "", "note");
 }
 
+UNIT_CASE("gemm", a_submission_is_full_before_the_next_one_begins) {
+    const auto script = std::make_shared<Script>();
+    const Design design = Design::load(scripted_device(script), design_path("small"));
+    Many many(design, 65);
+    for (const std::size_t count : {1, 31, 32, 33, 64, 65}) {
+        script->batches.clear();
+        Batch(design, {many.members.begin(), many.members.begin() + static_cast<std::ptrdiff_t>(count)});
+        std::string found, expected;
+        for (const std::size_t commands : script->batches) found += std::to_string(commands) + " ";
+        for (std::size_t left = count; left > 0; left -= std::min<std::size_t>(left, 32))
+            expected += std::to_string(std::min<std::size_t>(left, 32)) + " ";
+        check_equal(found, expected, "commands of each submission of " + std::to_string(count));
+    }
+}
+
 UNIT_CASE("gemm", commands_of_a_chain_that_fails_run_one_by_one) {
     const auto script = std::make_shared<Script>();
     const Design design = Design::load(scripted_device(script), design_path("small"));

@@ -164,14 +164,12 @@ def _read_alignment(cursor: Cursor, kind: int) -> int:
 
 
 def _skip_value(cursor: Cursor, kind: int, depth: int = 0) -> bytes | None:
-    """Pass a string or an array (or a number of one); the bytes of a string that is worth keeping."""
-    if kind in SCALAR_BYTES:
-        cursor.skip(SCALAR_BYTES[kind], "a value")
-    elif kind == STRING:
+    """Pass a string or an array; the bytes of a string that is worth keeping."""
+    if kind == STRING:
         size = cursor.number("Q", "the length of a string")
         cursor.skip(size, "a string")
         return cursor.data[cursor.position - size : cursor.position] if size <= VALUE_TEXT_BYTES_MAX else None
-    elif kind == ARRAY:
+    if kind == ARRAY:
         _skip_array(cursor, depth)
     else:
         raise cursor.error(f"value type {kind} is unknown, expected 0 to 12")

@@ -10,8 +10,9 @@ import pytest
 from bdforge.models import ModelError, Products, Sampler, Split, generate
 from bdforge.models.bitnet import BitNet
 from bdforge.models.bitnet.cache import Cache
-from bdforge.models.functions import attention, quantised, softmax
+from bdforge.models.functions import GATES, attention, quantised, rms_norm, rotated, softmax
 from bdforge.models.linear import Linear
+from bdforge.models.split import Ledger
 from bdforge.runtime import load
 from bdforge.runtime.load import Loaded
 from support.differences import same
@@ -189,3 +190,104 @@ def test_unpacked_weights_are_kept_while_there_is_room_for_all_of_them(monkeypat
     arrays = [Products._weights(products, layer) for layer in layers]
     assert [array.nbytes for array in arrays] == [60, 40, 1]
     assert sum(array.nbytes for array in products._unpacked.values()) == 100
+
+
+def test_memory_of_the_eight_sizes_used_last_is_kept():
+    made: list[int] = []
+    loaded = SimpleNamespace(prepared=lambda M, K, N: made.append(M) or f"{M}x{K}x{N}")
+    products: Any = SimpleNamespace(_problems={}, loaded=loaded)
+    for size in (
+        *range(8),
+        0,
+        8,
+        0,
+        2,
+        1,
+    ):  # 8 takes the place of 1, which was used before all others; then 1 that of 3
+        assert Products._problem(products, size, 2, 3) == f"{size}x2x3"
+    assert made == [*range(8), 8, 1]
+    assert [M for M, _, _ in products._problems] == [4, 5, 6, 7, 8, 0, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "good"),
+    [
+        ({"temperature": 0, "top_k": 0, "top_p": 1}, True), ({"top_p": 1e-9}, True), ({"top_p": 0}, False),
+        ({"top_p": 1.0000001}, False), ({"temperature": -1e-9}, False), ({"top_k": -1}, False),
+        ({"temperature": float("nan")}, False), ({"top_p": float("nan")}, False), ({"top_k": 1}, True),
+    ],
+)  # fmt: skip
+def test_samplers_begin_and_end_where_they_say(options: dict, good: bool):
+    told = ""
+    try:
+        Sampler(**options)
+    except ModelError as error:
+        told = str(error)
+    assert ("top-p lies above 0 and ends at 1" in told) is not good, f"{options}: {told or 'taken'}"
+
+
+@pytest.mark.parametrize(("most", "told"), [(0, 0), (1, 1), (3, 3), (9, 9)])
+def test_as_many_tokens_come_as_are_wanted(folder, summing, most: int, told: int):
+    model = opened(folder, summing)
+    assert len(list(generate(model, [1], Sampler(), most))) == told
+
+
+@pytest.mark.parametrize(
+    ("npu_us", "cpu_us", "array", "why"),
+    [(9.4, 9.5, True, "array faster, NPU 9 us (modelled), CPU 10 us"), (9.5, 9.5, False, "CPU faster, NPU 10 us"),
+     (9.6, 9.5, False, "CPU faster, NPU 10 us (modelled), CPU 10 us")],
+)  # fmt: skip
+def test_products_run_on_the_array_where_that_is_faster(summing, monkeypatch, npu_us, cpu_us, array, why):
+    asked: list[tuple[int, int, int]] = []
+    monkeypatch.setattr("bdforge.models.split.estimate", lambda case: SimpleNamespace(time_us=npu_us))
+    monkeypatch.setattr("bdforge.models.split.measured_cpu_us", lambda *sizes: asked.append(sizes) or cpu_us)
+    split = Split(summing.plan)
+    found, again = split(5, 64, 32), split(5, 64, 32)
+    assert found is again
+    assert (found.array, found.npu_us, asked) == (array, npu_us, [(5, 64, 32)])
+    assert found.why.startswith(f"M = 5: {why}")
+    assert [Split(summing.plan, rule)(5, 64, 32).array for rule in ("array", "cpu")] == [True, False]
+    assert Split(summing.plan, "cpu")(5, 64, 32).why == "as asked, M = 5"
+
+
+def test_a_ledger_counts_calls_and_the_time_of_an_npu_by_part_place_and_reason():
+    ledger = Ledger()
+    for part, where, why, npu_us in (("q", "NPU", "a", 2.0), ("q", "CPU", "a", None), ("q", "NPU", "a", 3.0),
+                                     ("q", "NPU", "b", 0.0), ("k", "NPU", "a", 1.0)):  # fmt: skip
+        with ledger.timed(part, where, why, npu_us):
+            pass
+    assert [(e.part, e.where, e.why, e.calls, e.npu_us) for e in ledger] == [
+        ("q", "NPU", "a", 2, 5.0), ("q", "CPU", "a", 1, None), ("q", "NPU", "b", 1, 0.0), ("k", "NPU", "a", 1, 1.0),
+    ]  # fmt: skip
+    assert all(entry.host_seconds > 0 for entry in ledger)
+
+
+def test_codes_of_the_largest_magnitudes_and_of_nearly_nothing():
+    """-127 is the least code; rows below 1e-5 are divided by that, and rows are scaled each by itself."""
+    codes, scales = quantised(np.array([[-3, 3], [-1e-5, 5e-6], [1e-6, 0]], np.float32))
+    assert codes.tolist() == [[-127, 127], [-127, 64], [13, 0]]
+    np.testing.assert_allclose(scales, [3 / 127, 1e-5 / 127, 1e-5 / 127], rtol=1e-6)
+
+
+def test_rotations_and_gates_by_hand():
+    """Pairs (0, 2) and (1, 3) of four turn by position and by a hundredth of it with theta 10,000."""
+    x = np.array([[[1.0, 1.0, 0.0, 0.0]]] * 2, np.float32)
+    turned = rotated(x, 3, 10_000.0)
+    for row, position in enumerate((3, 4)):
+        one, two = position, position / 100
+        np.testing.assert_allclose(turned[row, 0], [np.cos(one), np.cos(two), np.sin(one), np.sin(two)], rtol=1e-5)
+    gate, up = np.array([-1.0, 0.0, 2.0], np.float32), np.array([3.0, 3.0, 3.0], np.float32)
+    np.testing.assert_allclose(GATES["relu2"](gate, up), [0, 0, 12])
+    np.testing.assert_allclose(GATES["silu"](gate, up), [-3 / (1 + np.e), 0, 6 / (1 + np.e**-2)], rtol=1e-6)
+    np.testing.assert_allclose(
+        rms_norm(np.array([[3.0, 4.0]]), np.array([1.0, 2.0]), 0.5), [[3 / 13**0.5, 8 / 13**0.5]]
+    )
+
+
+def test_a_cache_is_as_long_as_what_all_layers_hold():
+    cache, two = Cache(2, 1, 2), np.ones((2, 1, 2), np.float32)
+    assert cache.length == 0
+    cache.appended(1, two, two)
+    assert cache.length == 0, "the first layer has nothing yet"
+    cache.appended(0, two[:1], two[:1])
+    assert cache.length == 1

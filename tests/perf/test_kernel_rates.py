@@ -75,3 +75,34 @@ def test_sources_can_be_left_out_of_the_fit():
 def test_rates_of_a_core_have_the_switches_of_each_microkernel_taken_off(source, rho, around):
     rate = Rate(source, "krackan", ("int8", "int8", "int8"), 64, 64, 64, rho, 64.0)
     assert rate.cycles == 64 * 64 - around
+
+
+SCALED = [  # generation and types, the nearest form, peaks of both, bytes of C of both
+    ("AIE2", "int16 int16 int16", "int8 int8 int16", (64, 256), (2, 2)),
+    ("AIE2P", "int16 int8 int32", "int8 int8 int32", (256, 512), (4, 4)),
+    ("AIE2P", "int8 bf16 bf16", "int8 int8 int16", (256 / 4, 512), (2, 2)),  # a quarter of bf16's: no unit has it
+    ("AIE2P", "bf16 int8 f32", "bf16 bf16 bf16", (256 / 4, 256), (4, 2)),
+    ("AIE2P", "bf16 int2 f32", "bf16 bfp16 bf16", (512, 512), (4, 2)),
+    ("AIE2P", "bfp16 int4 f32", "bfp16 bfp16 bfp16", (512, 512), (4, 9 / 8)),
+    ("AIE2", "bfp16 bfp16 bfp16", "int8 int8 int8", (128 / 4, 256), (9 / 8, 1)),
+    ("AIE2P", "f32 f32 f32", "int8 int8 int32", (256 / 4, 512), (4, 4)),
+]
+
+
+@pytest.mark.parametrize(("generation", "types", "nearest", "peaks", "sizes"), SCALED)
+def test_the_nearest_form_shares_generation_then_a_then_b_then_the_size_of_c(generation, types, nearest, peaks, sizes):
+    a, b, c = types.split()
+    near = tuple(nearest.split())
+    form, found = fitted_kernels()[generation, *near], fitted_kernel(generation, (a, b, c))  # type: ignore[index]
+    assert found.note == f"scaled from {near[0]} x {near[1]} to {near[2]}"
+    assert found.macs_per_cycle == pytest.approx(form.macs_per_cycle * peaks[0] / peaks[1])
+    assert found.cycles_per_c == pytest.approx(form.cycles_per_c * sizes[0] / sizes[1])
+
+
+def test_forms_of_one_row_or_of_a_negative_share_of_c_are_plain_rates():
+    def rate(k: int, macs_per_cycle: float) -> Rate:
+        return Rate("made", "krackan", ("int8", "int8", "int8"), 64, k, 64, 1, macs_per_cycle)
+
+    deep_is_slower = fit_kernel([rate(64, 400.0), rate(128, 200.0)])
+    assert (deep_is_slower.macs_per_cycle, deep_is_slower.cycles_per_c) == pytest.approx(((400 + 200) / 2, 0))
+    assert deep_is_slower.rows == 2

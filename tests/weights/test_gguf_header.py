@@ -156,3 +156,49 @@ def test_a_header_that_is_cut_off_anywhere_is_refused():
     for size in range(4, len(content) - 4):
         with pytest.raises(WeightError, match="cut off"):
             read_header(Path("model.gguf"), content[:size])
+
+
+def entry(kind: int, value: bytes, key: str = "k") -> bytes:
+    return gguf_string(key) + struct.pack("<I", kind) + value
+
+
+def array(kind: int, count: int, values: bytes = b"") -> bytes:
+    return struct.pack("<IQ", kind, count) + values
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        (entry(0, b"\x07"), {"k": 7}),
+        (entry(8, struct.pack("<Q", 0)), {"k": ""}),
+        (entry(9, array(0, 3, b"abc")), {}),
+        (entry(9, array(8, 2, struct.pack("<QQ", 0, 0))), {}),
+        (entry(9, array(9, 2, array(0, 0) + array(12, 1, bytes(8)))), {}),
+        (entry(9, array(9, 1, array(8, 0))), {}),
+        (entry(7, b"\x01", "k" * 65535), {"k" * 65535: True}),
+        (entry(8, gguf_string("x" * 65535)), {"k": "x" * 65535}),
+        (entry(8, gguf_string("x" * 65536)), {}),
+    ],
+    ids=["the least", "no letter", "bytes", "empty strings", "arrays", "an empty array", "key", "text", "long text"],
+)
+def test_values_may_be_as_short_as_the_format_allows_and_end_with_the_file(value: bytes, kept: dict):
+    header = read_header(Path("model.gguf"), head(entries=1) + value)
+    assert {key[:9]: header.metadata[key] for key in header.metadata} == {key[:9]: kept[key] for key in kept}
+    assert list(map(len, header.metadata)) == list(map(len, kept))
+    refused(head(entries=1) + value[:-1], "left; the file is cut off")
+
+
+def test_a_key_has_up_to_65535_bytes_and_a_name_256():
+    refused(head(entries=1) + entry(7, b"\x01", "k" * 65536), "a metadata key has 65536 bytes, expected 1 to 65535")
+    for size in (1, 256):
+        header = read_header(Path("model.gguf"), gguf_file({"w" * size: (F32, (1,), b"abcd")}))
+        assert list(header.tensors) == ["w" * size]
+
+
+def test_the_least_tensor_has_a_letter_and_a_dimension():
+    """33 bytes; its data begin at the next multiple of 32."""
+    tensor = gguf_string("w") + struct.pack("<IQIQ", 1, 1, F32, 0)
+    whole = (head(tensors=1) + tensor).ljust(64, b"\0") + b"abcd"
+    (found,) = read_header(Path("model.gguf"), whole).tensors.values()
+    assert (found.start, found.end, len(tensor)) == (64, 68, 33)
+    refused(whole[:-1], "tensor w of 1 elements needs 4 bytes, it has 3")

@@ -140,3 +140,49 @@ def test_bounds_of_floats_hold_for_numpys_own_product(name):
     assert (
         np.abs(exact - wanted.values) <= 0.05 * (np.abs(inputs["A"].astype(float)) @ np.abs(inputs["W"].astype(float)))
     ).all()
+
+
+INT, FLOAT = {"a": "int8", "w": "int2", "c": "int32"}, {"a": "bf16", "w": "bf16", "c": "bf16"}
+
+
+@pytest.mark.parametrize(
+    ("product", "types", "m", "cycles"),
+    [
+        ("strix_halo", INT, 8, (8 * 64 * 32 // 256, 8 * 32 * 4 // 64)),  # one block of rows: half of 512
+        ("strix_halo", INT, 1, (8 * 64 * 32 // 256, 8 * 32 * 4 // 64)),
+        ("phoenix", INT, 8, (8 * 64 * 32 // 256, 8 * 32 * 4 // 32)),  # two blocks of four: all of 256
+        ("phoenix", INT, 5, (8 * 64 * 32 // 256, 8 * 32 * 4 // 32)),
+        ("phoenix", INT, 4, (4 * 64 * 32 // 128, 4 * 32 * 4 // 32)),
+        ("phoenix", FLOAT, 8, (8 * 64 * 32 // 128, 8 * 32 * 4 // 32)),
+        ("strix_halo", FLOAT, 3, (8 * 64 * 32 // 128, 8 * 32 * 4 // 64)),
+    ],
+)
+def test_a_single_block_of_rows_multiplies_at_half_the_rate(product, types, m, cycles):
+    content = {"kind": "gemv", "types": types, "tile": {"m": m, "k": 64, "n": 32}}
+    plan = plan_gemv(GemvSpec.load(content, "any"), device_named(product))
+    multiply, zero, finish = plan.kernels.cycles.values()
+    assert (multiply, zero, finish) == (*cycles, cycles[1])
+
+
+def test_random_operands_have_every_value_of_their_types():
+    plan = plan_of("strix halo")
+    inputs = plan.random(OPERATORS["gemv"].problem((8, 1024, 4)), 1)
+    assert {name: (int(array.min()), int(array.max())) for name, array in inputs.items()} == {
+        "A": (-128, 127), "W": (-1, 1),
+    }  # fmt: skip
+    floats = plan_of("phoenix, bf16").random(OPERATORS["gemv"].problem((6, 400, 4)), 1)
+    assert all(abs(float(a.astype(float).std()) - 1) < 0.1 and abs(float(a.astype(float).mean())) < 0.1
+               for a in floats.values())  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["strix halo, bf16", "phoenix, bf16"])
+def test_bounds_are_those_of_sums_and_half_a_step_of_a_narrower_c(name):
+    """K = 24 ones of one sign: 24 products, in blocks of eight on Strix Halo, in three chunks of k = 8."""
+    plan = plan_of(name)
+    inputs = {"A": np.ones((1, 24), plan.tiling.kernel.a.dtype), "W": np.ones((24, 8), plan.tiling.w.dtype)}
+    found = plan.reference(inputs)["C"]
+    sums = 24 * ((3 if plan.tiling.kernel.block_products else 24) + 3) / 2**23
+    wanted = sums + (24 + sums) / 256 if name == "phoenix, bf16" else sums
+    assert found.values.tolist() == [[24.0] * 8]
+    assert found.bound is not None
+    np.testing.assert_allclose(found.bound, np.full((1, 8), wanted), rtol=1e-12)

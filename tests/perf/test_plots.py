@@ -13,9 +13,11 @@ from bd_patterns import Pattern
 from bdforge import cli
 from bdforge.devices import device_named
 from bdforge.devices.timing import timing_of
+from bdforge.devices.types import Order
 from bdforge.operators.gemm import Problem, load_spec, plan_gemm, spec_from
 from bdforge.perf import BOUNDS, GemmCase, estimate, measured_rows
 from bdforge.perf.bounds.case import case_of
+from bdforge.perf.native import Swept
 from bdforge.perf.plots.figure import PlotError
 from bdforge.perf.plots.pattern import natural_width, order_grid
 from bdforge.perf.plots.roofline import intensity, modelled_point, published_points, roofs
@@ -25,6 +27,7 @@ from bdforge.perf.timed import timed
 from bdforge.perf.tune.reasons import LIFTS
 from support.built_designs import spec_content
 from support.differences import same
+from support.drawn import drawn
 
 DESIGN = Path(__file__).parents[2] / "designs" / "gemm_i8_i2_bitnet.toml"
 SMALL_TOML = """kind = "gemm"
@@ -221,3 +224,44 @@ def test_published_points_are_whole_problems_of_known_tiles():
     others = [replace(known[0], core_only=True), replace(known[0], tops=None), guess]
     assert [published_points([row], "strix_halo") for row in others] == [[]] * 3
     assert published_points(known, "phoenix") == []
+
+
+def figures() -> dict[str, Any]:
+    """One small picture of each kind, of facts that are given here."""
+    from bdforge.perf.plots.layouts import layouts_picture
+    from bdforge.perf.plots.pattern import pattern_picture
+    from bdforge.perf.plots.roofline import Point, roofline
+    from bdforge.perf.plots.sweep import kmt_sweep
+    from bdforge.perf.plots.utilisation import utilisation
+
+    case = GemmCase(device="krackan", a="int8", b="int8", c="int8", m=64, k=64, n=64, k_mt=64, rows=4, columns=8,
+                    M=256, K=256, N=512, core_macs_per_cycle=300.0)  # fmt: skip
+    deep = [replace(estimate(replace(case, k_mt=64 * i)), time_us=float(t)) for i, t in enumerate((40, 20, 10), 1)]
+    layouts: tuple[tuple[Order, tuple[int, int]], ...] = (("row", (8, 20)), ("packed", (4, 40)))
+    swept = [
+        Swept(layout, replace(estimate(replace(case, M=256 * i, b_layout=layout)), time_us=float(us)))
+        for layout, times in layouts
+        for i, us in enumerate(times, 1)
+    ]
+    channels = [SimpleNamespace(tile_kind="shim", place=(0, 0), name="MM2S 0", busy_cycles=900)]
+    cores = [SimpleNamespace(place=(1, 2), name="core", busy={"mm": 250, "kernel calls": 9})]
+    report: Any = SimpleNamespace(cycles=1000, channels=channels, cores=cores, array_tops=1.25)
+    points = [
+        Point("published", "paper", 9, 1.0),
+        Point("modelled", "slow", 40, 2.0),
+        Point("emulated", "fast", 50, 9.0),
+    ]
+    return {
+        "layouts": layouts_picture(swept, "two layouts"),
+        "numbers": pattern_picture(Pattern((2, 3), (1, 4)), 4, "a title"),
+        "path": pattern_picture(Pattern((2, 11, 8), (8, 16, 1), 3)),
+        "visits": pattern_picture(Pattern((3, 2), (0, 1)), 2),
+        "roofline": roofline("phoenix", "int8", "int8", points),
+        "depths": kmt_sweep(deep, [(64, 3.0)]),
+        "utilisation": utilisation(report, "a run"),
+    }
+
+
+def test_pictures_are_drawn_as_reviewed(file_regression):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'bdforge[plot]'")
+    file_regression.check("\n".join(f"# {name}\n{drawn(figure)}" for name, figure in figures().items()))

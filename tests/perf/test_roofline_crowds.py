@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from bdforge.devices.timing import timing_of
-from bdforge.perf.plots.roofline import Point, roofline, roofs
+from bdforge.perf.plots.roofline import Point, roofline
 
 
 @pytest.mark.parametrize(("count", "letters"), [(1, True), (12, True), (13, False), (420, False), (1000, False)])
@@ -51,28 +50,3 @@ def test_modelled_points_show_their_range_until_they_are_a_crowd(count, bars, ar
     assert [(one.get_label(), one.get_sizes()[0]) for one in axes.collections if one is not marks] == [
         ("published, any types on this kind of array (1)", 44), ("emulated (1)", 44),
     ]  # fmt: skip
-
-
-def test_the_roof_is_bandwidth_up_to_the_ridge_and_the_cores_peak_from_there():
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'bdforge[plot]'")
-    peak, gb_s = roofs("strix_halo", "int8", "int8")
-    figure = roofline("strix_halo", "int8", "int8", [Point("emulated", "", 2 * peak * 1e3 / gb_s, peak / 100)])
-    axes: Any = figure.axes[0]
-    roof, ridge, *_ = axes.lines
-    at = peak * 1e3 / gb_s
-    assert list(roof.get_xdata()) == pytest.approx([at / 3, at, 6 * at])
-    assert list(roof.get_ydata()) == pytest.approx([peak / 3, peak, peak])
-    assert list(ridge.get_xdata()) == pytest.approx([at, at])
-    assert axes.get_ylim() == pytest.approx((peak / 200, 1.9 * peak))
-
-
-def test_the_roof_is_what_is_read_not_what_is_copied():
-    """Read bandwidth of the timing table, and letters from the slowest point up."""
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'bdforge[plot]'")
-    points = [Point("modelled", "fast", 50, 9.0), Point("emulated", "slow", 40, 3.0), Point("published", "their", 9, 1)]
-    axes: Any = roofline("phoenix", "int8", "int8", points).axes[0]
-    letters = {text.get_text(): text.xy for text in axes.texts if len(text.get_text()) == 1}
-    assert letters == {"a": (40, 3.0), "b": (50, 9.0)}
-    told = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert told[-2:] == ["a: slow", "b: fast"]
-    assert f"DRAM: {timing_of('phoenix').dram_read_gb_s:.1f} GB/s" in {text.get_text() for text in axes.texts}

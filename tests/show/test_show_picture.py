@@ -12,6 +12,7 @@ from bdforge.mlir import DeviceOp, parse
 from bdforge.routing import route
 from bdforge.show import ShowError, command, picture
 from bdforge.show.model import use_of
+from support.drawn import drawn
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -54,9 +55,9 @@ def words_in(buffers: list[tuple[str, int, int]], inches: float = 2.0) -> list[s
     draw_tile(axes, scene, 0, 2)
     _, bottom, _, top = scene.layout.panel
     for name, at, size in buffers:
-        for drawn in (one for one in axes.texts if one.get_text().startswith(name + " ") and size > 4096):
+        for word in (one for one in axes.texts if one.get_text().startswith(name + " ") and size > 4096):
             middle = 2 + bottom + (top - bottom) * (at + size / 2) / 65536
-            assert drawn.get_position()[1] == pytest.approx(middle), f"{name} is not in the middle of its bar"
+            assert word.get_position()[1] == pytest.approx(middle), f"{name} is not in the middle of its bar"
     return [one.get_text() for one in axes.texts if one.get_text()[:4] not in ("S2MM", "MM2S")]
 
 
@@ -155,3 +156,12 @@ def test_without_matplotlib_one_sentence_says_what_to_install(tmp_path, monkeypa
     with pytest.raises(ShowError, match=r"pictures need matplotlib.*pip install 'bdforge\[plot\]'"):
         command(CHAIN, tmp_path / "chain.png")
     assert "device @main" in command(CHAIN)
+
+
+def test_a_picture_is_drawn_as_reviewed(file_regression):
+    """Every tile, bar, port, stream, arrow and word of a design that has one of each kind."""
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    from bdforge.show.draw import figure_of
+
+    use = use_of(next(op for op in parse(MIXED).walk() if isinstance(op, DeviceOp)))
+    file_regression.check(drawn(figure_of(use, "mixed")))

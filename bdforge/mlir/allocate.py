@@ -15,9 +15,9 @@ from bdforge.devices.types import BLOCK_FORMATS
 from bdforge.mlir.array_ops import CoreOp
 from bdforge.mlir.attributes import BlockFloatType
 from bdforge.mlir.device_ops import DeviceOp, TileOp
-from bdforge.mlir.errors import Location, MlirError
+from bdforge.mlir.errors import MlirError
 from bdforge.mlir.memory_ops import BufferOp, LockOp
-from bdforge.mlir.places import source_of
+from bdforge.mlir.places import fault_at
 
 Coordinates = tuple[int, int]
 
@@ -36,13 +36,7 @@ Overflow = Callable[[AllocationError], None]
 
 def _error(op: BufferOp | LockOp | CoreOp, message: str) -> AllocationError:
     named = f"{_name(op)} " if not isinstance(op, CoreOp) else ""
-    text = f"{_describe(op.tile)}: {named}{message}"
-    found = source_of(op)
-    if found is None:
-        return AllocationError(text, Location("<built>", 1, 1))
-    error = AllocationError.at(*found, text)
-    assert isinstance(error, AllocationError)
-    return error
+    return fault_at(AllocationError, op, f"{_describe(op.tile)}: {named}{message}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Operations of the arith dialect that xDSL reads for scalars only: here their operands may be vectors too."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPERATIONS, FastMathFlagsAttr
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerAttr, IntegerType, VectorType, i1, i64
@@ -30,10 +31,6 @@ def _integer(type_: Attribute) -> bool:
     return isinstance(type_, IntegerType)
 
 
-def _bits(type_: Attribute) -> int:
-    return type_.width.data if isinstance(type_, IntegerType) else 0
-
-
 def _index(type_: Attribute) -> bool:
     return isinstance(type_, IndexType)
 
@@ -42,14 +39,21 @@ def _float(type_: Attribute) -> bool:
     return isinstance(type_, AnyFloat)
 
 
+def _widens(source: Attribute, target: Attribute) -> bool:
+    if not isinstance(source, IntegerType) or not isinstance(target, IntegerType):
+        return False
+    return source.width.data < target.width.data
+
+
 class ElementwiseCastOp(IRDLOperation):
-    """Base of casts between scalars, or between vectors of one shape."""
+    """Base of casts between scalars, or between vectors of one shape, of elements that `fits` takes."""
 
     input = operand_def(AnyAttr())
     result = result_def(AnyAttr())
     assembly_format = "$input attr-dict `:` type($input) `to` type($result)"
 
-    def fits(self, source: Attribute, target: Attribute) -> bool:
+    @staticmethod
+    def fits(source: Attribute, target: Attribute) -> bool:
         """Whether elements of these types may be cast."""
         raise NotImplementedError
 
@@ -60,123 +64,43 @@ class ElementwiseCastOp(IRDLOperation):
             raise VerifyException(f"there is no such cast from {source} to {target}")
 
 
-class _ExtendOp(ElementwiseCastOp):
-    def fits(self, source: Attribute, target: Attribute) -> bool:
-        """From a narrower to a wider integer."""
-        return _integer(source) and _integer(target) and _bits(source) < _bits(target)
+_CASTS: Mapping[str, Callable[[Attribute, Attribute], bool]] = {
+    **dict.fromkeys(("extsi", "extui"), _widens),
+    "trunci": lambda source, target: _widens(target, source),
+    **dict.fromkeys(("sitofp", "uitofp"), lambda source, target: _integer(source) and _float(target)),
+    **dict.fromkeys(("fptosi", "fptoui"), lambda source, target: _float(source) and _integer(target)),
+    **dict.fromkeys(
+        ("index_cast", "index_castui"),
+        lambda source, target: (_integer(source) and _index(target)) or (_index(source) and _integer(target)),
+    ),
+}
+"""Casts of the dialect, with the elements that each takes and gives."""
 
 
-class _ToFloatOp(ElementwiseCastOp):
-    def fits(self, source: Attribute, target: Attribute) -> bool:
-        """From an integer to a float."""
-        return _integer(source) and _float(target)
-
-
-class _ToIntegerOp(ElementwiseCastOp):
-    def fits(self, source: Attribute, target: Attribute) -> bool:
-        """From a float to an integer."""
-        return _float(source) and _integer(target)
-
-
-class _IndexOp(ElementwiseCastOp):
-    def fits(self, source: Attribute, target: Attribute) -> bool:
-        """Between index and an integer."""
-        return (_integer(source) and _index(target)) or (_index(source) and _integer(target))
-
-
-@irdl_op_definition
-class ExtSIOp(_ExtendOp):
-    """A wider integer with the same signed value."""
-
-    name = "arith.extsi"
-
-
-@irdl_op_definition
-class ExtUIOp(_ExtendOp):
-    """A wider integer with the same unsigned value."""
-
-    name = "arith.extui"
-
-
-@irdl_op_definition
-class TruncIOp(ElementwiseCastOp):
-    """The lower bits."""
-
-    name = "arith.trunci"
-
-    def fits(self, source: Attribute, target: Attribute) -> bool:
-        """From a wider to a narrower integer."""
-        return _integer(source) and _integer(target) and _bits(source) > _bits(target)
-
-
-@irdl_op_definition
-class SIToFPOp(_ToFloatOp):
-    """The float nearest to a signed integer."""
-
-    name = "arith.sitofp"
-
-
-@irdl_op_definition
-class UIToFPOp(_ToFloatOp):
-    """The float nearest to an unsigned integer."""
-
-    name = "arith.uitofp"
-
-
-@irdl_op_definition
-class FPToSIOp(_ToIntegerOp):
-    """A float cut to a signed integer."""
-
-    name = "arith.fptosi"
-
-
-@irdl_op_definition
-class FPToUIOp(_ToIntegerOp):
-    """A float cut to an unsigned integer."""
-
-    name = "arith.fptoui"
-
-
-@irdl_op_definition
-class IndexCastOp(_IndexOp):
-    """Signed integer to index, or back."""
-
-    name = "arith.index_cast"
-
-
-@irdl_op_definition
-class IndexCastUiOp(_IndexOp):
-    """Unsigned integer to index, or back."""
-
-    name = "arith.index_castui"
+def _cast(name: str, fits: Callable[[Attribute, Attribute], bool]) -> type[ElementwiseCastOp]:
+    inside = {"name": f"arith.{name}", "fits": staticmethod(fits), "__doc__": ElementwiseCastOp.__doc__}
+    return irdl_op_definition(type("CastOp", (ElementwiseCastOp,), inside))
 
 
 class ComparisonOp(IRDLOperation):
-    """Base of comparisons: i1, or a vector of them."""
+    """Base of comparisons: i1, or a vector of them. WORDS are predicates in the order of their codes."""
 
+    WORDS: ClassVar[Sequence[str]]
+    FITS: ClassVar[Callable[[Attribute], bool]]
+    """Whether elements of a type can be compared."""
     predicate = prop_def(IntegerAttr)
     lhs = operand_def(AnyAttr())
     rhs = operand_def(AnyAttr())
     result = result_def(AnyAttr())
 
-    @classmethod
-    def words(cls) -> Sequence[str]:
-        """Predicates in the order of their codes."""
-        raise NotImplementedError
-
-    @classmethod
-    def fits(cls, element: Attribute) -> bool:
-        """Whether elements of this type can be compared."""
-        raise NotImplementedError
-
     def verify_(self) -> None:
         """Equal types that can be compared, and a known predicate."""
         kind = self.lhs.type
-        if self.rhs.type != kind or not self.fits(_element(kind)):
+        if self.rhs.type != kind or not type(self).FITS(_element(kind)):
             raise VerifyException(f"values of types {kind} and {self.rhs.type} cannot be compared")
         if self.result.type != _bools(kind):
             raise VerifyException(f"comparing {kind} gives {_bools(kind)}, not {self.result.type}")
-        if not 0 <= self.predicate.value.data < len(self.words()):
+        if not 0 <= self.predicate.value.data < len(self.WORDS):
             raise VerifyException(f"there is no predicate {self.predicate.value.data}")
 
     @classmethod
@@ -184,13 +108,13 @@ class ComparisonOp(IRDLOperation):
         """Read `predicate, %a, %b fastmath<...> {...} : type`."""
         start = parser.pos
         word = parser.parse_identifier()
-        if word not in cls.words():
-            parser.raise_error(f"no predicate is called {word}; there is {', '.join(cls.words())}", start)
+        if word not in cls.WORDS:
+            parser.raise_error(f"no predicate is called {word}; there is {', '.join(cls.WORDS)}", start)
         parser.parse_punctuation(",")
         operands = [parser.parse_unresolved_operand()]
         parser.parse_punctuation(",")
         operands.append(parser.parse_unresolved_operand())
-        properties: dict[str, Attribute] = {"predicate": IntegerAttr(cls.words().index(word), i64)}
+        properties: dict[str, Attribute] = {"predicate": IntegerAttr(cls.WORDS.index(word), i64)}
         if cls is CmpfOp and parser.parse_optional_keyword("fastmath"):
             properties["fastmath"] = FastMathFlagsAttr(FastMathFlagsAttr.parse_parameter(parser))
         attributes = parser.parse_optional_attr_dict()
@@ -201,7 +125,7 @@ class ComparisonOp(IRDLOperation):
 
     def print(self, printer: Printer) -> None:
         """Write the custom form."""
-        printer.print_string(f" {self.words()[self.predicate.value.data]}, ")
+        printer.print_string(f" {self.WORDS[self.predicate.value.data]}, ")
         printer.print_list(self.operands, printer.print_ssa_value)
         if isinstance(self, CmpfOp) and self.fastmath != _NO_FAST_MATH:
             printer.print_string(" fastmath")
@@ -216,16 +140,8 @@ class CmpiOp(ComparisonOp):
     """Compare integers."""
 
     name = "arith.cmpi"
-
-    @classmethod
-    def words(cls) -> Sequence[str]:
-        """Predicates in the order of their codes."""
-        return CMPI_COMPARISON_OPERATIONS
-
-    @classmethod
-    def fits(cls, element: Attribute) -> bool:
-        """Integers and index."""
-        return _integer(element) or _index(element)
+    WORDS: ClassVar[Sequence[str]] = CMPI_COMPARISON_OPERATIONS
+    FITS: ClassVar[Callable[[Attribute], bool]] = staticmethod(lambda element: _integer(element) or _index(element))
 
 
 @irdl_op_definition
@@ -234,16 +150,8 @@ class CmpfOp(ComparisonOp):
 
     name = "arith.cmpf"
     fastmath = prop_def(FastMathFlagsAttr, default_value=_NO_FAST_MATH)
-
-    @classmethod
-    def words(cls) -> Sequence[str]:
-        """Predicates in the order of their codes."""
-        return CMPF_COMPARISON_OPERATIONS
-
-    @classmethod
-    def fits(cls, element: Attribute) -> bool:
-        """Floats."""
-        return _float(element)
+    WORDS: ClassVar[Sequence[str]] = CMPF_COMPARISON_OPERATIONS
+    FITS: ClassVar[Callable[[Attribute], bool]] = staticmethod(_float)
 
 
 @irdl_op_definition
@@ -292,7 +200,9 @@ class SelectOp(IRDLOperation):
 
 
 OPERATIONS: Sequence[type[Operation]] = (
-    ExtSIOp, ExtUIOp, TruncIOp, SIToFPOp, UIToFPOp, FPToSIOp, FPToUIOp, IndexCastOp, IndexCastUiOp,
-    CmpiOp, CmpfOp, SelectOp,
-)  # fmt: skip
+    *(_cast(name, fits) for name, fits in _CASTS.items()),
+    CmpiOp,
+    CmpfOp,
+    SelectOp,
+)
 """What stands in for xDSL's operations of the same names."""

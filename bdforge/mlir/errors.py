@@ -1,7 +1,7 @@
 """The one error of this package and the places it points at."""
 
 from bisect import bisect_right
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from bdforge.messages import InputError, excerpt, path_word, printable, told
 
@@ -57,7 +57,7 @@ class MlirError(InputError):
         self.source_line = source_line
 
     @classmethod
-    def at(cls, source: Source, offset: int, message: str) -> "MlirError":
+    def at(cls, source: Source, offset: int, message: str) -> Self:
         """The error at a character offset of `source`."""
         location = source.location(offset)
         return cls(message, location, source.line(location.line))

@@ -1,9 +1,13 @@
 """Where operations stood in the text they were parsed from."""
 
+from typing import TypeVar
+
 from xdsl.ir import Operation
 
 from bdforge.mlir.errors import Location, MlirError, Source
 
+ErrorT = TypeVar("ErrorT", bound=MlirError)
+_NOWHERE = Location("<built>", 1, 1)
 _PLACE, _SPAN = "_bdforge_place", "_bdforge_span"
 
 
@@ -32,17 +36,20 @@ def location(op: Operation) -> Location:
     """Where an operation's name stands in the text it was parsed from."""
     found = source_of(op)
     if found is None:
-        return Location("<built>", 1, 1)
+        return _NOWHERE
     source, offset = found
     return source.location(offset)
 
 
 def error_at(op: Operation, message: str) -> MlirError:
-    """An error about a parsed operation."""
+    """An error about an operation."""
+    return fault_at(MlirError, op, message)
+
+
+def fault_at(kind: type[ErrorT], op: Operation, message: str) -> ErrorT:
+    """An error of a kind about an operation, at its place in the text where it has one."""
     found = source_of(op)
-    if found is None:
-        return MlirError(message, Location("<built>", 1, 1))
-    return MlirError.at(*found, message)
+    return kind(message, _NOWHERE) if found is None else kind.at(*found, message)
 
 
 def take_places(copy: Operation, original: Operation) -> None:

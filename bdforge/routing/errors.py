@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation
 
-from bdforge.mlir.errors import Location, MlirError
-from bdforge.mlir.places import source_of
+from bdforge.mlir.errors import MlirError
+from bdforge.mlir.places import fault_at
 
 
 class RoutingError(MlirError):
@@ -19,8 +19,6 @@ class RoutingError(MlirError):
 
 def routing_error(ops: Sequence[Operation], message: str, definite: bool = True) -> RoutingError:
     """The error about some flows, placed at the first."""
-    found = source_of(ops[0])
-    error = RoutingError.at(*found, message) if found else RoutingError(message, Location("<built>", 1, 1))
-    assert isinstance(error, RoutingError)
+    error = fault_at(RoutingError, ops[0], message)
     error.definite = definite
     return error

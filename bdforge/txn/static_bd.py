@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
 from bdforge.devices import Generation, TileKind
 from bdforge.devices.limits import GRANULE_BYTES
@@ -14,22 +13,15 @@ from bdforge.mlir.memory_ops import BufferOp, ExternalBufferOp, UseLockOp
 from bdforge.mlir.places import location
 from bdforge.txn.bd import BdError, BdLock, burst_code, encode_bd, granules, reach_words, static_dims
 from bdforge.txn.overrun import overrun
+from bdforge.txn.target import Policy
 from bdforge.txn.tasks import acquire_value, iteration_of
 
 Fault = Callable[[str, ValueError], None]
 """Decides about a fault by the name of its check: raises it, or lets it pass."""
 
 
-class Cautions(Protocol):
-    """Who remembers warnings (`bdforge.txn.target.Policy`)."""
-
-    def caution(self, name: str, warning: str) -> None:
-        """Remember a warning, unless the one called `name` is switched off."""
-        ...
-
-
 def static_words(
-    tile: TileOp, bd: DmaBdOp, next_bd: int | None, allocation: Allocation, fault: Fault, cautions: Cautions | None
+    tile: TileOp, bd: DmaBdOp, next_bd: int | None, allocation: Allocation, fault: Fault, cautions: Policy | None
 ) -> list[int]:
     """Words of a BD of a tile's DMA; ValueError without a place for what they cannot hold."""
     _check_locks(bd, fault, cautions)
@@ -86,7 +78,7 @@ def _burst(tile: TileOp, bd: DmaBdOp) -> int:
     return burst_code(generation, bd.burst_length)
 
 
-def _check_locks(bd: DmaBdOp, fault: Fault, cautions: Cautions | None) -> None:
+def _check_locks(bd: DmaBdOp, fault: Fault, cautions: Policy | None) -> None:
     """mlir-aie's CDO writer (`AIERT.cpp`) wants both locks or none, and takes both from the window of the last."""
     uses = [*bd.acquires, *bd.releases]
     if len(uses) == 1:

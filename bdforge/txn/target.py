@@ -23,9 +23,9 @@ from bdforge.devices.registers import (
 from bdforge.mlir.allocate import BASIC_SEQUENTIAL, Allocation, allocate, buffer_bytes
 from bdforge.mlir.array_ops import ShimDmaAllocationOp
 from bdforge.mlir.device_ops import DeviceOp, NamedT, TileOp, named
-from bdforge.mlir.errors import Location, MlirError
+from bdforge.mlir.errors import MlirError
 from bdforge.mlir.memory_ops import BufferOp, LockOp
-from bdforge.mlir.places import location, source_of
+from bdforge.mlir.places import fault_at, location
 from bdforge.mlir.register_ops import AddressedOp
 from bdforge.mlir.words import Direction
 from bdforge.txn.operations import BlockWrite, MaskWrite, Operation, Patch, Sync, Write
@@ -41,12 +41,7 @@ class LoweringError(MlirError):
 
 def lowering_error(op: MlirOperation, message: str) -> LoweringError:
     """The error at an operation of the MLIR text."""
-    found = source_of(op)
-    if found is None:
-        return LoweringError(f"{op.name}: {message}", Location("<built>", 1, 1))
-    error = LoweringError.at(*found, f"{op.name}: {message}")
-    assert isinstance(error, LoweringError)
-    return error
+    return fault_at(LoweringError, op, f"{op.name}: {message}")
 
 
 @contextmanager

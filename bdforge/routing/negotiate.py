@@ -14,7 +14,7 @@ from bdforge.routing.errors import routing_error
 from bdforge.routing.fabric import Fabric
 from bdforge.routing.nets import Net, Port, end_text, first_flows, named
 from bdforge.routing.packets import PacketSetup, setup_packets
-from bdforge.routing.search import BASE_COST, END, find_path
+from bdforge.routing.search import BASE_COST, END, find_path, trunk
 
 _ROUNDS = 100
 _STALLED_ROUNDS = 25  # without fewer contested ports than ever before
@@ -111,7 +111,7 @@ class Negotiation:
                 )
             for before, after in pairwise(path):
                 parents[after] = before
-            tree[sink] = _trunk(parents, path[0])[:-1] + path
+            tree[sink] = trunk(parents, path[0])[:-1] + path
         self.trees[net] = tree
         for node in _nodes(tree):
             self.tenants[node].append(net)
@@ -160,15 +160,6 @@ def _collide(nets: Sequence[Net]) -> bool:
 
 def _nodes(tree: Tree) -> list[int]:
     return sorted({node for path in tree.values() for node in path})
-
-
-def _trunk(parents: dict[int, int | None], node: int) -> list[int]:
-    path: list[int] = []
-    current: int | None = node
-    while current is not None:
-        path.append(current)
-        current = parents[current]
-    return path[::-1]
 
 
 def _distance(source: Port, sink: Port) -> int:

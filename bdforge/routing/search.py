@@ -43,7 +43,7 @@ def find_path(
         if spent > best[node]:
             continue
         if forced.get(node, END) == END and fabric.connects(node, goal):
-            return _walk_back(previous, node)
+            return trunk(previous, node)
         for after in _successors(fabric, node, forced):
             push(after, spent + BASE_COST + _bend(fabric, node, after) + cost(after), node)
     return None
@@ -64,7 +64,8 @@ def _bend(fabric: Fabric, node: int, next_node: int) -> int:
     return turn + after.channel + (_NEW_CHANNEL_COST if slave.channel != after.channel else 0)
 
 
-def _walk_back(previous: Mapping[int, int | None], node: int) -> list[int]:
+def trunk(previous: Mapping[int, int | None], node: int) -> list[int]:
+    """The way to a node from the one that has none before it."""
     path: list[int] = []
     current: int | None = node
     while current is not None:

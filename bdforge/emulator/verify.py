@@ -19,10 +19,8 @@ from bdforge.emulator.silicon import check_argument
 from bdforge.emulator.strictness import CAUTIONS, TOOL_RULES, Strictness
 from bdforge.emulator.tile import Tile
 from bdforge.emulator.tokens import lost_tokens
-from bdforge.lower.dma import set_bd
 from bdforge.lower.state import ArrayState
 from bdforge.lower.static_dma import DmaProgramError, PlacedBd, placed_bds, static_tasks
-from bdforge.lower.writer import Writer
 from bdforge.mlir import MlirError, location, parse
 from bdforge.mlir.allocate import Allocation, allocate
 from bdforge.mlir.array_ops import FlowOp
@@ -38,7 +36,9 @@ from bdforge.routing import route
 from bdforge.routing.nets import flow_cautions
 from bdforge.txn.lower import lower
 from bdforge.txn.operations import Operation, Patch
+from bdforge.txn.static_bd import write_static_bd
 from bdforge.txn.target import ControllerIds, LoweringError
+from bdforge.txn.writer import Writer
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def _program(array: Array, op: DmaProgramOp, allocation: Allocation, collector: 
         writer = Writer()
         try:
             check_memory(bd.op)
-            set_bd(writer, op, bd, allocation, _BdPolicy(collector))
+            write_static_bd(writer, op.tile, bd.op, bd.id, bd.next, allocation, _BdPolicy(collector))
             set_dmas(tile, ArrayState(writer.operations).tiles[tile.column, tile.row])
             written[bd.op] = bd
             users[bd.op].check_join(decode_bd(tile.kind, tile.bd_words(bd.id)))

@@ -19,7 +19,6 @@ from bdforge.devices.registers import TILE_REGISTERS
 from bdforge.lower.cores import Piece, enable_core, load_program, reset_core, set_cascades
 from bdforge.lower.dma import set_dma
 from bdforge.lower.switches import has_token_route, set_mux, set_switch
-from bdforge.lower.writer import Tile, Writer, place_of
 from bdforge.messages import path_word
 from bdforge.mlir.allocate import Allocation, allocate, element_bits
 from bdforge.mlir.array_ops import CoreOp, FlowOp
@@ -33,6 +32,7 @@ from bdforge.routing import RoutingError, is_physical, route
 from bdforge.routing.write import write_device_routes
 from bdforge.txn.operations import Operation
 from bdforge.txn.target import Policy, lowering_error
+from bdforge.txn.writer import Tile, Writer, place_of
 
 Programs = Callable[[Path, Generation], Iterable[Piece]]
 """The pieces of the program in a core's ELF; ValueError for one that cannot be loaded."""

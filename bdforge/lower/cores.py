@@ -11,12 +11,12 @@ from bdforge.devices import Device, TileKind
 from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, CORE_OWN_MEMORY, GRANULE_BYTES, PROGRAM_MEMORY_BYTES
 from bdforge.devices.registers import CORE_ENABLE, CORE_RESET, TILE_REGISTERS
 from bdforge.devices.switch_registers import CASCADE, CASCADE_OFFSET
-from bdforge.lower.writer import Tile, Writer, place_of
 from bdforge.mlir.array_ops import CoreOp
 from bdforge.mlir.device_ops import DeviceOp
 from bdforge.mlir.stream_ops import CascadeFlowOp, ConfigureCascadeOp
 from bdforge.mlir.words import CascadeDirection
 from bdforge.txn.target import lowering_error
+from bdforge.txn.writer import Tile, Writer, place_of
 
 _REGISTERS = TILE_REGISTERS[TileKind.CORE]
 _CONTROL = _REGISTERS.core_control or 0

@@ -3,13 +3,13 @@
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES, TASK_REPEAT_MAX
 from bdforge.devices.registers import CORE_ENABLE, TILE_REGISTERS
-from bdforge.lower.static_dma import DmaProgramError, PlacedBd, StaticTask, placed_bds, static_tasks
-from bdforge.lower.writer import WORD_MASK, Writer, place_of
+from bdforge.lower.static_dma import DmaProgramError, StaticTask, placed_bds, static_tasks
 from bdforge.mlir.allocate import Allocation
 from bdforge.mlir.bd_ops import DmaBdOp
 from bdforge.mlir.dma_ops import DmaProgramOp
-from bdforge.txn.static_bd import Fault, static_words
-from bdforge.txn.target import Policy, faults_of, lowering_error
+from bdforge.txn.static_bd import write_static_bd
+from bdforge.txn.target import Policy, fault_of, faults_of, lowering_error
+from bdforge.txn.writer import WORD_MASK, Writer, place_of
 
 
 def set_dma(writer: Writer, program: DmaProgramOp, allocation: Allocation, policy: Policy | None) -> None:
@@ -20,19 +20,11 @@ def set_dma(writer: Writer, program: DmaProgramOp, allocation: Allocation, polic
     except DmaProgramError as error:
         raise lowering_error(program, str(error)) from None
     for bd in bds:
-        set_bd(writer, program, bd, allocation, policy)
+        write_static_bd(writer, program.tile, bd.op, bd.id, bd.next, allocation, policy)
     ids = {bd.op: bd.id for bd in bds}
     for task in tasks:
         with faults_of(task.op):
             _start(writer, program, task, ids, policy)
-
-
-def set_bd(writer: Writer, program: DmaProgramOp, bd: PlacedBd, allocation: Allocation, policy: Policy | None) -> None:
-    """Write one BD; LoweringError for what its registers cannot hold."""
-    tile = program.tile
-    with faults_of(bd.op):
-        words = static_words(tile, bd.op, bd.next, allocation, _fault(bd.op, policy), policy)
-        writer.block(bd.op, place_of(tile), TILE_REGISTERS[tile.kind].bd_offset(bd.id), words)
 
 
 def _start(
@@ -47,7 +39,7 @@ def _start(
         writer.write(op, place, registers.pad_value_base + GRANULE_BYTES * op.channel, op.pad_value & WORD_MASK)
     if not task.bds:
         return
-    fault = _fault(op, policy)
+    fault = fault_of(op, policy)
     if not 0 <= op.repeat_count < TASK_REPEAT_MAX:
         fault("field-width", ValueError(f"repeat_count = {op.repeat_count} is outside 0 to {TASK_REPEAT_MAX - 1}"))
     token = int(tile.kind is TileKind.SHIM and op.direction == "S2MM")
@@ -55,12 +47,3 @@ def _start(
     word = registers.queue.encode(values)[0]
     writer.write(op, place, registers.queue_offset(op.direction, op.channel), word)
     writer.mask(op, place, registers.control_offset(op.direction, op.channel), 0, CORE_ENABLE)
-
-
-def _fault(op, policy: Policy | None) -> Fault:
-    def fault(check: str, error: ValueError) -> None:
-        if policy is None:
-            raise error
-        policy.fault(check, lowering_error(op, str(error)))
-
-    return fault

@@ -17,12 +17,12 @@ from bdforge.devices.switch_registers import (
     rule_offset,
     slave_offset,
 )
-from bdforge.lower.writer import Writer, place_of
 from bdforge.mlir.fields import PortName
 from bdforge.mlir.switch_ops import MastersetOp, PacketRulesOp, ShimMuxOp, SwitchboxOp
 from bdforge.mlir.words import Bundle
 from bdforge.routing.physical import keeps_header
 from bdforge.txn.target import faults_of
+from bdforge.txn.writer import Writer, place_of
 
 
 def set_switch(writer: Writer, box: SwitchboxOp) -> None:

@@ -1,11 +1,10 @@
 """Register words of a static BD, as mlir-aie writes them (5ff2ab97, `AIERT.cpp`)."""
 
-from collections.abc import Callable
 from functools import partial
 
 from bdforge.devices import Generation, TileKind
 from bdforge.devices.limits import GRANULE_BYTES
-from bdforge.devices.registers import MEMTILE_WINDOW_BYTES, MEMTILE_WINDOW_LOCKS
+from bdforge.devices.registers import MEMTILE_WINDOW_BYTES, MEMTILE_WINDOW_LOCKS, TILE_REGISTERS
 from bdforge.mlir.allocate import Allocation, element_bits
 from bdforge.mlir.bd_ops import DmaBdOp
 from bdforge.mlir.device_ops import TileOp
@@ -13,11 +12,24 @@ from bdforge.mlir.memory_ops import BufferOp, ExternalBufferOp, UseLockOp
 from bdforge.mlir.places import location
 from bdforge.txn.bd import BdError, BdLock, burst_code, encode_bd, granules, reach_words, static_dims
 from bdforge.txn.overrun import overrun
-from bdforge.txn.target import Policy
+from bdforge.txn.target import Fault, Policy, fault_of, faults_of
 from bdforge.txn.tasks import acquire_value, iteration_of
+from bdforge.txn.writer import Writer, place_of
 
-Fault = Callable[[str, ValueError], None]
-"""Decides about a fault by the name of its check: raises it, or lets it pass."""
+
+def write_static_bd(
+    writer: Writer,
+    tile: TileOp,
+    bd: DmaBdOp,
+    number: int,
+    next_bd: int | None,
+    allocation: Allocation,
+    policy: Policy | None,
+) -> None:
+    """Write a tile's BD `number`; LoweringError for what its registers cannot hold."""
+    with faults_of(bd):
+        words = static_words(tile, bd, next_bd, allocation, fault_of(bd, policy), policy)
+        writer.block(bd, place_of(tile), TILE_REGISTERS[tile.kind].bd_offset(number), words)
 
 
 def static_words(

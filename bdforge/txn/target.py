@@ -1,6 +1,6 @@
 """Where the operations of a lowering go: register writes of one array configuration, with the places they came from."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from functools import partial
@@ -30,8 +30,8 @@ from bdforge.mlir.register_ops import AddressedOp
 from bdforge.mlir.words import Direction
 from bdforge.txn.operations import BlockWrite, MaskWrite, Operation, Patch, Sync, Write
 from bdforge.txn.overrun import overrun
+from bdforge.txn.writer import WORD_MASK
 
-WORD_MASK = 0xFFFFFFFF
 _NAMED = 4  # buffers in a message about all of them
 
 
@@ -65,6 +65,21 @@ class Policy(Protocol):
     def caution(self, name: str, warning: str) -> None:
         """Remember a warning, unless the one called `name` is switched off."""
         ...
+
+
+Fault = Callable[[str, ValueError], None]
+"""Decides about a fault by the name of its check: raises it, or lets it pass."""
+
+
+def fault_of(op: MlirOperation, policy: Policy | None) -> Fault:
+    """What decides about faults of an operation as a policy does; without one all are raised."""
+
+    def fault(check: str, error: ValueError) -> None:
+        if policy is None:
+            raise error
+        policy.fault(check, lowering_error(op, str(error)))
+
+    return fault
 
 
 class ControllerIds(StrEnum):
@@ -130,9 +145,7 @@ class Target:
 
     def fault(self, check: str, error: ValueError) -> None:
         """Raise `error`, unless the policy lets faults of this check pass."""
-        if self.policy is None:
-            raise error
-        self.policy.fault(check, lowering_error(self.place, str(error)))
+        fault_of(self.place, self.policy)(check, error)
 
     def caution(self, name: str, message: str) -> None:
         """Tell the policy, if there is one, what the operation being lowered does otherwise than it reads."""

@@ -7,10 +7,10 @@ from bdforge.devices.register_names import What, register_at
 from bdforge.devices.switch_registers import CASCADE, CASCADE_OFFSET
 from bdforge.lower import configuration
 from bdforge.lower.state import ArrayState
-from bdforge.lower.writer import Writer
 from bdforge.mlir import MlirError, parse
 from bdforge.mlir.array_ops import CoreOp
 from bdforge.txn import Operation, Write
+from bdforge.txn.writer import Writer
 from support.decoded import device_of
 
 

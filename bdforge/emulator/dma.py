@@ -330,7 +330,7 @@ class Channel(Agent):
 
     def unmoved(self) -> str | None:
         """A BD without a host address for which no word has come, as a sentence."""
-        if self._unpatched is None or self._position or not self.tasks:
+        if self._unpatched is None or not self.tasks:
             return None
         return f"{self.where()} was pushed, but its address was never patched; no word came, so nothing was lost"
 

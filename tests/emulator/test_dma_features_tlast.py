@@ -146,3 +146,48 @@ def test_a_packet_without_tlast_keeps_others_waiting():
         ),
     )
     same(found["x"], DATA[:12])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_bd_without_tlast_leaves_a_receiver_waiting_for_more(device):
+    """3 words without and 2 with TLAST fill one BD, whose rest stays; the next one begins behind them."""
+    found = run(
+        device,
+        buffer("a", "01", 16, DATA[:16]),
+        buffer("x", "02", 24),
+        flow("01 DMA : 0", "02 DMA : 0"),
+        program("02", Task("S2MM", 0, [bd("x", 24, f"{8 * i}, 8") for i in range(3)])),
+        sequence(
+            write_word("02", 0x1DE00, 1 << 16),
+            writebd("01", 0, buffer_length=3, buffer_offset=MEMTILE_OWN_WORDS),
+            write_word("01", 0xA0008, SUPPRESS_TLAST, SUPPRESS_TLAST),
+            push("01", "MM2S", 0, 0),
+            writebd("01", 1, buffer_length=2, buffer_offset=MEMTILE_OWN_WORDS + 3),
+            push("01", "MM2S", 0, 1),
+            writebd("01", 2, buffer_length=4, buffer_offset=MEMTILE_OWN_WORDS + 8),
+            push("01", "MM2S", 0, 2),
+        ),
+    )
+    assert found["x"][:16].tolist() == [*DATA[:5], 0, 0, 0, *DATA[8:12], 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_packet_may_be_nothing_but_its_header(device):
+    """Headers in memory; the first one is a whole BD and ends the packet, and so what receives it."""
+    header = 1 << 16 | 9
+    words = np.array([header, header, 5, 6], np.int32)
+    found = run(
+        device,
+        buffer("a", "01", 4, words),
+        buffer("x", "02", 16),
+        packet_flow(9, "01 DMA : 0", "02 DMA : 0", keep=True),
+        program("02", Task("S2MM", 0, [bd("x", 16, f"{8 * i}, 8") for i in range(2)])),
+        sequence(
+            write_word("02", 0x1DE00, 1 << 16),
+            writebd("01", 0, buffer_length=1, buffer_offset=MEMTILE_OWN_WORDS),
+            push("01", "MM2S", 0, 0),
+            writebd("01", 1, buffer_length=3, buffer_offset=MEMTILE_OWN_WORDS + 1),
+            push("01", "MM2S", 0, 1),
+        ),
+    )
+    assert found["x"].tolist() == [header, *[0] * 7, header, 5, 6, *[0] * 5]

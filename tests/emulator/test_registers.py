@@ -64,9 +64,12 @@ def test_the_low_bits_of_an_address_count_inside_a_tile():
     assert core_words(write32(address(5, 1, 2048), 7, where=", column = 0 : i32, row = 2 : i32"))[0] == 7
 
 
-def test_maskwrite32_changes_the_masked_bits_only():
-    lines = [write32(0, 0x12345678, where=IN_BUFFER), write32(0, 0xFFFFFFFF, 0x00FF0F00, IN_BUFFER)]
-    assert core_words(*lines)[0] == 0x12FF5F78
+@pytest.mark.parametrize(
+    ("value", "found"), [(0xFFFFFFFF, 0x12FF5F78), (0, 0x12005078), (0x0A0B0C0D, 0x120B5C78)], ids=hex
+)
+def test_maskwrite32_changes_the_masked_bits_only(value: int, found: int):
+    lines = [write32(0, 0x12345678, where=IN_BUFFER), write32(0, value, 0x00FF0F00, IN_BUFFER)]
+    assert hex(core_words(*lines)[0]) == hex(found)
 
 
 def test_blockwrite_stores_consecutive_words():

@@ -1,5 +1,6 @@
 """Limits of tiles, channels and host memory, each with the last that is taken and the first that is refused."""
 
+from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,7 @@ from bdforge.emulator.errors import UnpatchedError
 from bdforge.emulator.host import FIRST_ADDRESS, GUARD_BYTES, SPARE_BYTES, HostMemory
 from bdforge.emulator.lock import Lock, LockWait
 from bdforge.emulator.registers import RegisterMap
+from bdforge.emulator.stream import Sink, Stream
 from bdforge.emulator.tile import Tile
 
 MIB = 1 << 20
@@ -140,6 +142,24 @@ def test_joins_are_of_memtiles_of_aie2p_between_two_locks(kind, generation, lock
     tile.fills.clear()
     Channel.check_join(channel, bd)
     assert tile.fills == {}
+
+
+def test_a_channel_that_was_reset_takes_no_words_and_sends_none():
+    """What arrives later is held for whoever asks next; nobody is woken for a transfer that is gone."""
+    received, woken = [], []
+    scheduler: Any = SimpleNamespace(tell=lambda *_: None, wake=woken.append, wake_when_idle=woken.append)
+    owner: Any = SimpleNamespace()
+    sink = Sink(owner, received.append, demand=5)
+    stream = Stream(owner, scheduler, sinks=[Sink(owner, received.append, demand=9)], blocked=True)
+    channel: Any = SimpleNamespace(
+        array=SimpleNamespace(scheduler=scheduler), tell=lambda *_: None, tasks=deque(), waiting=None, steps=iter(()),
+        sink=sink, stream=stream,
+    )  # fmt: skip
+    Channel.reset(channel)
+    assert channel.steps is None
+    sink.deliver(np.arange(3, dtype=np.uint32), scheduler, last=False)
+    stream.changed()
+    assert (received, woken, sink.held) == ([], [], 3)
 
 
 LOCK_WAIT = LockWait(None, 1, False, str)  # type: ignore[arg-type]

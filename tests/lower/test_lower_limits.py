@@ -109,6 +109,7 @@ def test_padding_values_have_a_register_for_each_channel(channel: int):
         .replace(", 0, 4)", " offset = 0 len = 4)")
     )
     found = lowered(text)
+    assert not isinstance(found, str), found
     assert Write(1 << 25 | 1 << 20 | 0xA06E0 + 4 * channel, 0xFFFFFFFD) in found, f"channel {channel}: {found}"
 
 

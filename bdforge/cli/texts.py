@@ -35,7 +35,8 @@ from bdforge.files import new_file, read_text
 from bdforge.images.build import SUFFIXES, image, program_of
 from bdforge.lower import Configuration, configuration
 from bdforge.lower.listing import listing
-from bdforge.mlir import DeviceOp, Era, convert, era_of, parse, print_module
+from bdforge.mlir import Era, convert, era_of, parse, print_module
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.operators import load_spec, manifest, operator_of, plan, render
 from bdforge.routing.write import write_routes
 from bdforge.screen import say, screen

@@ -120,13 +120,11 @@ def amsel(op: AmselOp) -> Faults:
         yield op, "must stand in an aie.switchbox"
         return
     if not 0 <= op.arbiter < ARBITERS or not 0 <= op.msel < MSELS_PER_ARBITER:
-        yield (
-            op,
-            (
-                f"<{op.arbiter}> ({op.msel}): a switch has arbiters 0 to {ARBITERS - 1} with msels 0 to "
-                f"{MSELS_PER_ARBITER - 1} each"
-            ),
+        told = (
+            f"<{op.arbiter}> ({op.msel}): a switch has arbiters 0 to {ARBITERS - 1} with msels 0 to "
+            f"{MSELS_PER_ARBITER - 1} each"
         )
+        yield op, told
     for other in holder.settings.block.ops:
         if isinstance(other, AmselOp) and other is not op and (other.arbiter, other.msel) == (op.arbiter, op.msel):
             yield op, f"arbiter {op.arbiter} msel {op.msel} is named twice in this switchbox"

@@ -5,11 +5,12 @@ from itertools import combinations
 from typing import NamedTuple
 
 from bdforge.devices import TileKind
-from bdforge.mlir import BufferOp, DeviceOp, Direction
 from bdforge.mlir.allocate import allocate
 from bdforge.mlir.bd_ops import DmaBdOp, bd_chain_from, bd_of
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.mlir.dma_ops import DmaProgramOp
-from bdforge.mlir.memory_ops import LockOp
+from bdforge.mlir.memory_ops import BufferOp, LockOp
+from bdforge.mlir.words import Direction
 from bdforge.show.memory import FREE, TileMemory
 
 

@@ -3,7 +3,7 @@
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
-from bdforge.mlir import Direction
+from bdforge.mlir.words import Direction
 from bdforge.show.layout import CAPTION, MARGIN, LocalPort
 from bdforge.show.memory import FREE, STACK, Span, TileMemory
 from bdforge.show.model import TileUse

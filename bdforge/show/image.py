@@ -4,7 +4,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from bdforge.mlir import DeviceOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.pictures import drawing, fonts, new_picture, save_figure
 from bdforge.show.errors import ShowError
 from bdforge.show.model import DesignUse, devices_of, use_of

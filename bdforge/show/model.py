@@ -7,21 +7,15 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.devices import TileKind, TileLimits
-from bdforge.mlir import (
-    BufferOp,
-    CascadeFlowOp,
-    CoreOp,
-    DeviceOp,
-    Direction,
-    DmaConfigureTaskForOp,
-    DmaConfigureTaskOp,
-    DmaProgramOp,
-    NpuDmaMemcpyNdOp,
-    ShimDmaAllocationOp,
-    TileOp,
-)
 from bdforge.mlir.allocate import allocate
-from bdforge.mlir.memory_ops import LockOp
+from bdforge.mlir.array_ops import CoreOp, ShimDmaAllocationOp
+from bdforge.mlir.device_ops import DeviceOp, TileOp
+from bdforge.mlir.dma_ops import DmaProgramOp
+from bdforge.mlir.memcpy_ops import NpuDmaMemcpyNdOp
+from bdforge.mlir.memory_ops import BufferOp, LockOp
+from bdforge.mlir.stream_ops import CascadeFlowOp
+from bdforge.mlir.task_ops import DmaConfigureTaskForOp, DmaConfigureTaskOp
+from bdforge.mlir.words import Direction
 from bdforge.routing import Routing, route
 from bdforge.show.banks import BankUse, bank_use, movers_of
 from bdforge.show.memory import TileMemory, memory_map

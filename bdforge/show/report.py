@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 from xdsl.dialects.builtin import ModuleOp
 
-from bdforge.mlir import Direction
+from bdforge.mlir.words import Direction
 from bdforge.routing import LinkUse, Net
 from bdforge.screen import new_table
 from bdforge.show.banks import BankUse

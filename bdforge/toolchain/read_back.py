@@ -15,7 +15,8 @@ from elftools.elf.sections import SymbolTableSection
 
 from bdforge.design import Design
 from bdforge.devices.limits import CORE_OWN_MEMORY
-from bdforge.mlir import BufferOp, MlirError, parse
+from bdforge.mlir import MlirError, parse
+from bdforge.mlir.memory_ops import BufferOp
 
 TEXTS, PROGRAMS = "*input_with_addresses.mlir", "*core_*_*.elf"
 _PROGRAM = re.compile(r"core_(\d+)_(\d+)\.elf$")

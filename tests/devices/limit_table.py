@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from bdforge.mlir import DeviceOp, MlirError, parse
+from bdforge.mlir import MlirError, parse
+from bdforge.mlir.device_ops import DeviceOp
 
 Case = Callable[[int], object]
 """Uses a value, and raises where that is too much."""

@@ -6,7 +6,8 @@ from bdforge.devices.bd_registers import MEMTILE_BD
 from bdforge.emulator.strictness import Strictness
 from bdforge.images.build import program_of
 from bdforge.lower import configuration
-from bdforge.mlir import DeviceOp, MlirError, parse
+from bdforge.mlir import MlirError, parse
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.txn import BlockWrite, MaskWrite, Write
 
 BD = """

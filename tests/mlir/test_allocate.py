@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import IntegerType, bf16
 
-from bdforge.mlir import Source, context
+from bdforge.mlir import context
 from bdforge.mlir.allocate import Allocation, AllocationError, allocate, element_bits
 from bdforge.mlir.device_ops import DeviceOp
+from bdforge.mlir.errors import Source
 from bdforge.mlir.memory_ops import BufferOp
 from bdforge.mlir.parser import parse_text
 

@@ -5,7 +5,8 @@ from random import Random
 import networkx as nx
 import pytest
 
-from bdforge.mlir import CoreOp, parse
+from bdforge.mlir import parse
+from bdforge.mlir.array_ops import CoreOp
 from bdforge.mlir.dominance import Dominance
 
 

@@ -5,40 +5,20 @@ import pytest
 from mlir_texts import bd, device, every, only, read, sequence
 
 from bdforge.devices import TileKind
-from bdforge.mlir import (
-    BufferOp,
-    Bundle,
-    ControlPacketOp,
-    CoreOp,
-    DeviceOp,
-    Dimension,
-    Direction,
-    DmaBdOp,
-    DmaConfigureTaskForOp,
-    DmaConfigureTaskOp,
-    DmaOp,
-    DmaStartBdChainForOp,
-    DmaStartBdChainOp,
-    FlowOp,
-    Location,
-    LockOp,
-    MemOp,
-    MemtileDmaOp,
-    NpuBlockWriteOp,
-    NpuDmaMemcpyNdOp,
-    NpuMaskWrite32Op,
-    NpuRtpWriteOp,
-    NpuSyncOp,
-    NpuWriteBdOp,
-    PacketFlowOp,
-    PacketInfo,
-    Padding,
-    RuntimeSequenceOp,
-    SetLockOp,
-    TileOp,
-    location,
-    parse,
-)
+from bdforge.mlir import Location, location, parse
+from bdforge.mlir.array_ops import CoreOp, FlowOp
+from bdforge.mlir.attributes import Dimension, PacketInfo, Padding
+from bdforge.mlir.bd_ops import DmaBdOp
+from bdforge.mlir.control_ops import DmaStartBdChainForOp, DmaStartBdChainOp
+from bdforge.mlir.device_ops import DeviceOp, TileOp
+from bdforge.mlir.dma_ops import DmaOp, MemOp, MemtileDmaOp
+from bdforge.mlir.memcpy_ops import NpuDmaMemcpyNdOp
+from bdforge.mlir.memory_ops import BufferOp, LockOp
+from bdforge.mlir.register_ops import ControlPacketOp, NpuBlockWriteOp, NpuMaskWrite32Op, NpuWriteBdOp
+from bdforge.mlir.sequence_ops import NpuRtpWriteOp, NpuSyncOp, RuntimeSequenceOp, SetLockOp
+from bdforge.mlir.stream_ops import PacketFlowOp
+from bdforge.mlir.task_ops import DmaConfigureTaskForOp, DmaConfigureTaskOp
+from bdforge.mlir.words import Bundle, Direction
 from support.differences import same
 
 

@@ -3,19 +3,14 @@
 import pytest
 from mlir_texts import bd, device, only, sequence
 
-from bdforge.mlir import (
-    CoreOp,
-    DmaBdOp,
-    DmaStartBdChainForOp,
-    MlirError,
-    NpuBlockWriteOp,
-    RuntimeSequenceOp,
-    TileOp,
-    UseLockOp,
-    parse,
-    print_module,
-)
-from bdforge.mlir.memory_ops import ExternalBufferOp
+from bdforge.mlir import MlirError, parse, print_module
+from bdforge.mlir.array_ops import CoreOp
+from bdforge.mlir.bd_ops import DmaBdOp
+from bdforge.mlir.control_ops import DmaStartBdChainForOp
+from bdforge.mlir.device_ops import TileOp
+from bdforge.mlir.memory_ops import ExternalBufferOp, UseLockOp
+from bdforge.mlir.register_ops import NpuBlockWriteOp
+from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 
 ITERATED = "aie.dma_bd(%b : memref<64xi32> offset = 0 len = 4) {iteration = #aie.bd_iteration<N>}"
 

@@ -4,19 +4,12 @@ import numpy as np
 import pytest
 from mlir_texts import bd, core, device, only, sequence
 
-from bdforge.mlir import (
-    BufferOp,
-    DeviceOp,
-    DmaBdOp,
-    FlowOp,
-    LockOp,
-    MlirError,
-    RuntimeSequenceOp,
-    TileOp,
-    parse,
-    print_generic,
-    print_module,
-)
+from bdforge.mlir import MlirError, parse, print_generic, print_module
+from bdforge.mlir.array_ops import FlowOp
+from bdforge.mlir.bd_ops import DmaBdOp
+from bdforge.mlir.device_ops import DeviceOp, TileOp
+from bdforge.mlir.memory_ops import BufferOp, LockOp
+from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from support.differences import same
 
 

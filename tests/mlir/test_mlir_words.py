@@ -5,9 +5,11 @@ import re
 import pytest
 from mlir_texts import bd, device, every, only, sequence
 
-from bdforge.mlir import DeviceOp, DmaBdOp, MlirError, parse, print_generic, print_module
+from bdforge.mlir import MlirError, parse, print_generic, print_module
 from bdforge.mlir import recent as newer
 from bdforge.mlir import words as enumerations
+from bdforge.mlir.bd_ops import DmaBdOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.mlir.legacy import LEGACY_DEVICES, LEGACY_OPERATIONS, REMOVED_OPERATIONS, unknown_operation
 from bdforge.mlir.words import CodedWord
 

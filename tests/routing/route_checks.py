@@ -2,7 +2,9 @@
 
 from collections import defaultdict
 
-from bdforge.mlir import DeviceOp, FlowOp, PacketFlowOp
+from bdforge.mlir.array_ops import FlowOp
+from bdforge.mlir.device_ops import DeviceOp
+from bdforge.mlir.stream_ops import PacketFlowOp
 from bdforge.routing import Routing
 from support.switch_tables import legal
 

@@ -14,7 +14,8 @@ from route_checks import check_routes
 
 import bdforge
 from bdforge.devices import PortBundle, TileKind, switch_of
-from bdforge.mlir import DeviceOp, TileOp, parse, print_generic, print_module
+from bdforge.mlir import parse, print_generic, print_module
+from bdforge.mlir.device_ops import DeviceOp, TileOp
 from bdforge.mlir.switch_ops import ShimMuxOp, SwitchboxOp
 from bdforge.mlir.words import Bundle
 from bdforge.routing import Routing, route

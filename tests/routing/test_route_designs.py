@@ -11,7 +11,10 @@ from route_checks import check_routes
 from route_designs import circuit, flows_only, packets
 
 from bdforge.devices import device_named
-from bdforge.mlir import DeviceOp, FlowOp, PacketFlowOp, parse
+from bdforge.mlir import parse
+from bdforge.mlir.array_ops import FlowOp
+from bdforge.mlir.device_ops import DeviceOp
+from bdforge.mlir.stream_ops import PacketFlowOp
 from bdforge.operators import render
 from bdforge.operators.gemm import load_spec, plan_gemm
 from bdforge.routing import negotiate, route

@@ -6,7 +6,7 @@ from route_checks import check_routes
 from route_designs import circuit, flows_only, packets
 
 from bdforge.devices import MLIR_DEVICES
-from bdforge.mlir import DeviceOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.routing import Routing, RoutingError, route
 
 DEVICES = ["npu2_1col", "npu1_2col", "npu2_3col", "npu1"]

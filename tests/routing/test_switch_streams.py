@@ -2,7 +2,8 @@
 
 import pytest
 
-from bdforge.mlir import DeviceOp, parse
+from bdforge.mlir import parse
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.routing import RoutingError
 from bdforge.routing.physical import Stream, read_routes, switches_of
 

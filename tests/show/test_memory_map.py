@@ -3,7 +3,8 @@
 import pytest
 from show_designs import CHAIN
 
-from bdforge.mlir import DeviceOp, MlirError, parse
+from bdforge.mlir import MlirError, parse
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.show import Span, memory_map
 from bdforge.show.memory import TileMemory
 from support.named import fields_of, rows

@@ -8,7 +8,8 @@ import pytest
 from show_designs import CHAIN, MIXED, TWO_DEVICES
 
 from bdforge.files import FileError
-from bdforge.mlir import DeviceOp, parse
+from bdforge.mlir import parse
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.routing import route
 from bdforge.show import ShowError, command, picture
 from bdforge.show.model import use_of

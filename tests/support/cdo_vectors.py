@@ -8,7 +8,8 @@ from pathlib import Path
 from bdforge.devices import Generation
 from bdforge.isa.elf import Segment, core_segments
 from bdforge.lower import Configuration, configuration
-from bdforge.mlir import DeviceOp, parse
+from bdforge.mlir import parse
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.txn import BlockWrite, MaskWrite, Operation, Write
 
 _FOLDER = Path(__file__).parents[1] / "lower" / "data"

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from bdforge.lower.physical import smallest_device, written_switches
 from bdforge.lower.state import ArrayState
-from bdforge.mlir import DeviceOp, parse
+from bdforge.mlir import parse
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.routing.nets import Port
 from bdforge.routing.physical import Switches, switches_of
 from bdforge.txn import Operation

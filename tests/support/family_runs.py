@@ -6,7 +6,7 @@ from bdforge.emulator import emulate
 from bdforge.emulator.machine import parsed
 from bdforge.images.build import image, program_of
 from bdforge.lower import configuration
-from bdforge.mlir import DeviceOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.operators import render
 from bdforge.operators.gemm import Plan
 from bdforge.sequences.buffers import arguments, fetched, placed

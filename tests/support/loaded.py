@@ -11,7 +11,7 @@ from bdforge.emulator.scheduler import Scheduler
 from bdforge.emulator.strictness import Strictness
 from bdforge.lower import configuration
 from bdforge.lower.state import ArrayState, Task
-from bdforge.mlir import DeviceOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.routing.nets import nets_of
 from support.decoded import Ways, decoded_ways
 from support.differences import same

@@ -8,7 +8,8 @@ import numpy as np
 
 from bdforge.images.build import image, program_of
 from bdforge.lower import configuration
-from bdforge.mlir import DeviceOp, parse
+from bdforge.mlir import parse
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.operators import Plan
 from bdforge.operators.gemm import sequence
 from bdforge.sequences.buffers import fetched

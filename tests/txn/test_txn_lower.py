@@ -8,7 +8,8 @@ import pytest
 
 from bdforge.devices.bd_registers import CORE_BD, MEMTILE_BD, SHIM_BD
 from bdforge.devices.registers import address
-from bdforge.mlir import MlirError, Source, context, parse
+from bdforge.mlir import MlirError, context, parse
+from bdforge.mlir.errors import Source
 from bdforge.mlir.parser import parse_text
 from bdforge.txn import BlockWrite, LoadPdi, MaskWrite, Patch, Preempt, Sync, Write, decode, encode
 from bdforge.txn.describe import diff

@@ -3,7 +3,8 @@
 import pytest
 from txn_texts import TEXT, Lenient, lowered, refused, task
 
-from bdforge.mlir import Source, context, parse
+from bdforge.mlir import context, parse
+from bdforge.mlir.errors import Source
 from bdforge.mlir.parser import parse_text
 from bdforge.txn import LoadPdi, MaskWrite, Patch, Write
 from bdforge.txn.lower import LoweringError, lower, lower_module, select_sequence

@@ -10,8 +10,10 @@ from bdforge.devices.registers import TILE_REGISTERS
 from bdforge.emulator.strictness import Strictness
 from bdforge.images.build import program_of
 from bdforge.lower import configuration
-from bdforge.mlir import DeviceOp, DmaBdOp, parse
+from bdforge.mlir import parse
 from bdforge.mlir.allocate import allocate
+from bdforge.mlir.bd_ops import DmaBdOp
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.mlir.dma_ops import DmaProgramOp
 from bdforge.txn.bd import BdError
 from bdforge.txn.static_bd import lost_pad_value, static_words, window

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import pytest
 
 from bdforge.devices.bd_registers import SHIM_BD
-from bdforge.mlir import Source, context, parse
+from bdforge.mlir import context, parse
+from bdforge.mlir.errors import Source
 from bdforge.mlir.parser import parse_text
 from bdforge.txn import BlockWrite
 from bdforge.txn.lower import LoweringError, lower_module

@@ -72,6 +72,7 @@ MOVED = {
     ": lanes 1, 3 of 8; all are 0": (np.where(LINE % 8 % 5 % 2 & (LINE % 8 < 4), 0, LINE + 1), LINE + 1),
     "has shape (5, 8), expected (8, 5)": (LINE.reshape(5, 8), LINE.reshape(8, 5)),
     "has dtype uint32, expected int64": (LINE, LINE.astype(np.int64)),
+    "bit 31 is wrong in each": (LINE.astype(np.int32) ^ np.int32(-1 << 31), LINE.astype(np.int32)),
     "all are NaN": (np.full(3, np.nan), np.arange(3)),
     "rows all 2, columns 2 (the last); each is 1 too small": (np.ones((2, 3)), np.array([[1, 1, 2.0]] * 2)),
     "is 3.0, expected 3.5 (-0.5)": (np.float64(3), 3.5),
@@ -132,6 +133,13 @@ def unrefused(sizes):
             max(size, axis)
 
 
+def unrefused_text(sizes):
+    text = "sizes\n" * 40
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        max(text)
+    assert str(caught.value) == sizes
+
+
 def wrong_part(sizes):
     assert [Step(1, size) for size in sizes] == [Step(1, 5), Step(1, LIMIT)]
 
@@ -150,6 +158,9 @@ REPORTS = {
     unrefused: [
         "Failed: DID NOT RAISE ValueError that says 'at most': nothing refused `max(size, axis)`",
         "in the loop axis = 0, size = 5",
+    ],
+    unrefused_text: [
+        "Failed: DID NOT RAISE ValueError: nothing refused `max(text)`, then `assert str(caught.value) == sizes`",
     ],
     wrong_part: ["[1].stride is 1024, expected 1023 (+1)"],
     wrong_number: ["where small = False"],

@@ -109,7 +109,8 @@ def _arrays(got: np.ndarray, want: np.ndarray, at: str, how: _Arrays) -> Iterato
     if how.strict and got.dtype != want.dtype:
         yield f"{_of(at)}has dtype {got.dtype}, expected {want.dtype}"
     if got.shape != want.shape and (want.ndim or how.strict):
-        yield f"{_of(at)}has shape {got.shape}, expected {want.shape}"
+        told = _inserted(got.tolist(), want.tolist()) if got.ndim == want.ndim == 1 else ""
+        yield f"{_of(at)}has shape {got.shape}, expected {want.shape}{told}"
         got, want = (x.ravel()[: min(got.size, want.size)] for x in (got, want))
         how = _Arrays()
     want = np.broadcast_to(want, got.shape)

@@ -5,12 +5,14 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from functools import cache
 from inspect import getframeinfo
+from itertools import pairwise
 from pathlib import Path
 from reprlib import Repr
 from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
+import pytest
 
 _LINE = 150
 _NOTHING = object()
@@ -24,6 +26,11 @@ def short(value: Any) -> str:
         return f"{value.dtype}{list(value.shape)} {short(value.ravel()[:8].tolist())}"
     text = " ".join(_repr.repr(value.item() if isinstance(value, np.generic) else value).split())
     return text if len(text) <= _LINE else f"{text[: _LINE - 45]} ... {text[-40:]}"
+
+
+def is_short(value: Any) -> bool:
+    """Whether a value says something in one line: texts always, others if nothing is left out."""
+    return isinstance(value, str) or not (isinstance(value, pytest.ExceptionInfo) or " ... " in short(value))
 
 
 def argument_of(frame: FrameType | None) -> str:
@@ -53,6 +60,16 @@ def statements(path: Path, line: int) -> list[ast.stmt]:
         for node in ast.walk(_tree(path))
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
+
+
+def blocks_after(around: list[ast.stmt]) -> list[ast.stmt]:
+    """The innermost `with` around a line, and what stands behind it and names what it binds."""
+    for outer, block in reversed(list(pairwise(around))):
+        if isinstance(block, ast.With):
+            bound = {n for item in block.items if item.optional_vars for n in names_in([item.optional_vars])}
+            body = next((b for _, b in ast.iter_fields(outer) if isinstance(b, list) and block in b), [block])
+            return [block, *(node for node in body[body.index(block) + 1 :] if bound & set(names_in([node])))]
+    return around[-1:]
 
 
 def names_in(nodes: Iterable[ast.AST]) -> list[str]:

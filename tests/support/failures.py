@@ -7,15 +7,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import numpy as np
 import pytest
 
 from support.differences import difference, has_parts
-from support.failing_source import names_in, short, shortened, statements, values_of
+from support.failing_source import blocks_after, is_short, names_in, short, shortened, statements, values_of
 
 TESTS = Path(__file__).resolve().parents[1]
 _MOST = 10  # values
-_SMALL = 16  # elements of an array that is shown
 _TAIL = 600  # characters of a command's output
 _UNREFUSED = "DID NOT RAISE"
 
@@ -41,42 +39,41 @@ def explain(function: Callable[..., Any], params: dict[str, Any], caught: pytest
         loops = [node.target for node in around if isinstance(node, ast.For)]
         for note in _values("in the loop", values_of(names_in(loops), frame), told):
             error.add_note(note)
-        if entry is entries[-1]:
+        if entry is entries[-1] and around:
+            asked: list[ast.stmt] = around[-1:]
             if isinstance(error, pytest.fail.Exception) and str(error).startswith(_UNREFUSED):
-                error.msg = _unrefused(str(error), around, caught)
-            for note in _line(around[-1], frame, told):
+                asked = blocks_after(around)
+                error.msg = _unrefused(str(error), asked, caught)
+            for note in _line(asked, frame, told):
                 error.add_note(note)
 
 
-def _unrefused(message: str, around: list[ast.stmt], caught: pytest.ExceptionInfo[BaseException]) -> str:
-    """The kind of error, the sentence that was expected, and the source that should have raised it."""
+def _unrefused(message: str, asked: list[ast.stmt], caught: pytest.ExceptionInfo[BaseException]) -> str:
+    """The kind of error, the sentence that was expected, the source that should have raised it, and what follows."""
     context = (e.frame.raw.f_locals.get("self") for e in caught.traceback)
     match = next((c.match for c in context if isinstance(c, pytest.RaisesExc)), None)
     sentence = f" that says {getattr(match, 'pattern', match)!r}" if match else ""
-    blocks = [node for node in around if isinstance(node, ast.With)]
-    return f"{message}{sentence}: nothing refused `{shortened(*blocks[-1].body)}`" if blocks else message + sentence
+    block, *then = asked
+    refused = f": nothing refused `{shortened(*block.body)}`" if isinstance(block, ast.With) else ""
+    return f"{message}{sentence}{refused}{f', then `{shortened(*then)}`' if then else ''}"
 
 
-def _line(statement: ast.stmt, frame: FrameType, told: set[str]) -> Iterator[str]:
+def _line(asked: list[ast.stmt], frame: FrameType, told: set[str]) -> Iterator[str]:
     """The values that a line names, and what its commands printed."""
-    asked = statement.test if isinstance(statement, ast.Assert) else statement
-    values = dict(values_of(names_in([asked]), frame))
+    parts = [node.test if isinstance(node, ast.Assert) else node for node in asked]
+    values = dict(values_of(names_in(parts), frame))
     commands = {name: output for name, value in values.items() if (output := list(_output(value)))}
-    yield from _values("where", values.items(), told | commands.keys())
+    yield from _values("where", ((n, v) for n, v in values.items() if is_short(v)), told | commands.keys())
     for output in commands.values():
         yield from output
 
 
 def _values(word: str, pairs: Iterable[tuple[str, Any]], told: set[str]) -> Iterator[str]:
-    """Small values by name, but for those that were told or do not say what they are."""
-    found = {name: short(value) for name, value in pairs if name not in told and not _is_large(value)}
+    """Values by name, but for those that were told or do not say what they are."""
+    found = {name: short(value) for name, value in pairs if name not in told}
     told.update(found)
     if texts := [f"{name} = {text}" for name, text in found.items() if " at 0x" not in text]:
         yield f"{word} {', '.join(texts[:_MOST])}"
-
-
-def _is_large(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.size > _SMALL
 
 
 def _output(done: Any) -> Iterator[str]:

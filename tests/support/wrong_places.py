@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 LISTED = 6  # tiles or numbers, before the rest is only counted
+_HIGH = 1 << 16  # from which on one wrong bit is told as such
 SHIFTS = 64  # elements by which a result may be late or early
 AXES = {1: ("element",), 2: ("row", "column")}
 
@@ -24,8 +25,13 @@ def described(
 
 
 def shown(value: Any) -> str:
-    """A value of an array: words of 32 bits as hexadecimal."""
-    return f"{value:#x}" if getattr(value, "dtype", None) == np.uint32 and value > 9 else str(value)
+    """A value of an array: unsigned words as hexadecimal, large signed ones both ways."""
+    kind = getattr(value, "dtype", None)
+    if kind == np.uint32 and value > 9:
+        return f"{value:#x}"
+    if kind == np.int32 and abs(int(value)) >= _HIGH << 8:
+        return f"{value} ({int(value) % (1 << 32):#x})"
+    return str(value)
 
 
 def numbers(values: Iterable[int], whole: int) -> str:
@@ -101,8 +107,8 @@ def _lanes(wrong: np.ndarray) -> str:
 
 
 def _difference(wrong: np.ndarray, got: np.ndarray, right: np.ndarray) -> str:
-    if got.dtype.kind in "iu" and got.dtype.itemsize > 1 and np.array_equal(got[wrong].byteswap(), right[wrong]):
-        return "their bytes are swapped"
+    if got.dtype.kind in "iu" and right.dtype.kind in "iu" and (words := _bits(got[wrong], right[wrong])):
+        return words
     if not all(x.dtype.kind in "biufV" and not x.dtype.names for x in (got, right)):  # V: bfloat16 and its like
         return f"the wrong ones are {_listed([str(v) for v in got[wrong]])}"
     got, right = got.astype(np.float64), right.astype(np.float64)
@@ -112,6 +118,15 @@ def _difference(wrong: np.ndarray, got: np.ndarray, right: np.ndarray) -> str:
     if np.isnan(a).all():
         return "all are NaN"
     return _moved(got, right) or _change(a, b)
+
+
+def _bits(a: np.ndarray, b: np.ndarray) -> str:
+    """Whether bytes are swapped, or a high bit is wrong in each."""
+    if a.dtype.itemsize > 1 and np.array_equal(a.byteswap(), b):
+        return "their bytes are swapped"
+    flipped = np.unique((a.astype(np.int64) ^ b.astype(np.int64)) & 0xFFFFFFFF)
+    one = len(flipped) == 1 and int(flipped[0]).bit_count() == 1 and flipped[0] >= _HIGH
+    return f"bit {int(flipped[0]).bit_length() - 1} is wrong in each" if one else ""
 
 
 def _moved(got: np.ndarray, right: np.ndarray) -> str:

@@ -25,25 +25,13 @@ def _mask(conditions: Sequence[bool]) -> int:
     return sum(1 << i for i, holds in enumerate(conditions) if holds)
 
 
-@operation("vand")
-def vand(_: tuple[int, ...], s1: int, s2: int) -> int:
-    """Bitwise and."""
-    return s1 & s2
-
-
-@operation("vor")
-def vor(_: tuple[int, ...], s1: int, s2: int) -> int:
-    """Bitwise or."""
-    return s1 | s2
+operation("vand")(lambda _, s1, s2: s1 & s2)
+operation("vor")(lambda _, s1, s2: s1 | s2)
 
 
 @operation("vcompare")
 def vcompare(options: tuple[int, ...], s1: int, s2: int, sign: int) -> int:
     """Mask of s1 < s2, or of s1 >= s2; options: (bits, negate)."""
-    return _compared(options, s1, s2, sign)
-
-
-def _compared(options: tuple[int, ...], s1: int, s2: int, sign: int) -> int:
     bits, negate = options
     return _mask([(a < b) != bool(negate) for a, b in zip(_of(s1, bits, sign), _of(s2, bits, sign), strict=True)])
 
@@ -51,8 +39,8 @@ def _compared(options: tuple[int, ...], s1: int, s2: int, sign: int) -> int:
 @operation("vchoose")
 def vchoose(options: tuple[int, ...], s1: int, s2: int, sign: int) -> tuple[int, int]:
     """Greater lanes with the mask of <, or smaller ones with that of >=; options as for `vcompare`."""
-    mask = _compared(options, s1, s2, sign)
-    return _selected(options[0], s1, s2, mask), mask
+    mask = vcompare(options, s1, s2, sign)
+    return vselect(options, s1, s2, mask), mask
 
 
 @operation("vmarked")
@@ -90,22 +78,14 @@ def veqz(options: tuple[int, ...], s2: int) -> int:
 
 @operation("vselect")
 def vselect(options: tuple[int, ...], s1: int, s2: int, mask: int) -> int:
-    """Lanes of s2 where the mask has a 1, else of s1; options: (bits,)."""
-    return _selected(options[0], s1, s2, mask)
-
-
-def _selected(bits: int, s1: int, s2: int, mask: int) -> int:
-    pairs = zip(_of(s1, bits), _of(s2, bits), strict=True)
-    return joined([b if mask >> i & 1 else a for i, (a, b) in enumerate(pairs)], bits)
+    """Lanes of s2 where the mask has a 1, else of s1; options: (bits, ...)."""
+    pairs = zip(_of(s1, options[0]), _of(s2, options[0]), strict=True)
+    return joined([b if mask >> i & 1 else a for i, (a, b) in enumerate(pairs)], options[0])
 
 
 @operation("vcompare_bf16")
 def vcompare_bf16(options: tuple[int, ...], s1: int, s2: int) -> int:
     """As `vcompare`, of bf16 lanes; options: (negate,)."""
-    return _compared_bf16(options, s1, s2)
-
-
-def _compared_bf16(options: tuple[int, ...], s1: int, s2: int) -> int:
     pairs = zip(_floats(s1), _floats(s2), strict=True)
     return _mask([(a < b) != bool(options[0]) for a, b in pairs])
 
@@ -113,8 +93,8 @@ def _compared_bf16(options: tuple[int, ...], s1: int, s2: int) -> int:
 @operation("vchoose_bf16")
 def vchoose_bf16(options: tuple[int, ...], s1: int, s2: int) -> tuple[int, int]:
     """As `vchoose`, of bf16 lanes; options: (negate,)."""
-    mask = _compared_bf16(options, s1, s2)
-    return _selected(16, s1, s2, mask), mask
+    mask = vcompare_bf16(options, s1, s2)
+    return vselect((16,), s1, s2, mask), mask
 
 
 def _floats(value: int) -> list[int]:
@@ -154,9 +134,8 @@ def vinsert(options: tuple[int, ...], s1: int, source: int, index: int) -> int:
 @operation("vextract_broadcast")
 def vextract_broadcast(options: tuple[int, ...], s1: int, index: int) -> int:
     """A lane in all lanes; options: (bits,)."""
-    bits = options[0]
-    _check_lane(bits, index)
-    return joined([_of(s1, bits)[index]] * (VECTOR_BITS // bits), bits)
+    _check_lane(options[0], index)
+    return vbroadcast(options, _of(s1, options[0])[index])
 
 
 def _check_lane(bits: int, index: int) -> None:
@@ -164,18 +143,9 @@ def _check_lane(bits: int, index: int) -> None:
     open_if(not 0 <= index < count, f"lane {index} of {count}: what an index beyond the last lane does is open")
 
 
-@operation("vpush_high")
-def vpush_high(options: tuple[int, ...], s1: int, s2: int) -> int:
-    """s1 one lane down, the scalar s2 on top; options: (bits,)."""
-    bits = options[0]
-    return joined([*_of(s1, bits)[1:], s2], bits)
-
-
-@operation("vpush_low")
-def vpush_low(options: tuple[int, ...], s1: int, s2: int) -> int:
-    """s2 one lane up, the scalar s1 in lane 0; options: (bits,)."""
-    bits = options[0]
-    return joined([s1, *_of(s2, bits)[:-1]], bits)
+# s1 one lane down, the scalar s2 on top; or s2 one lane up, the scalar s1 in lane 0; options: (bits,).
+operation("vpush_high")(lambda options, s1, s2: joined([*_of(s1, options[0])[1:], s2], options[0]))
+operation("vpush_low")(lambda options, s1, s2: joined([s1, *_of(s2, options[0])[:-1]], options[0]))
 
 
 @operation("vshift")

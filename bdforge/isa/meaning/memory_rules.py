@@ -19,11 +19,12 @@ def padd(_: re.Match[str], view: View) -> Meaning:
 
 
 def _access(view: View, store: bool, size_bytes: int, operation: str, operands: tuple, options: tuple, note: str = ""):
-    """A load with `operation` on what it brings, or a store of what `operation` makes."""
-    inputs, outputs = (operands, (DATA,)) if store else (operands, (view.result,))
+    """A load with `operation` on what it brings, a store of what `operation` makes, or neither without an address."""
+    if view.walk is Walk.NONE:
+        return Meaning(operation, operands, (view.result,), options, note=note)
     return Meaning(
-        operation, inputs, outputs, options, access=Access(store, size_bytes), walk=view.walk, offset=view.offset,
-        note=note,
+        operation, operands, (DATA,) if store else (view.result,), options, access=Access(store, size_bytes),
+        walk=view.walk, offset=view.offset, note=note,
     )  # fmt: skip
 
 
@@ -75,9 +76,7 @@ def ups(match: re.Match[str], view: View) -> Meaning:
     bits = view.bits(view.result)
     widths = (bits // _factor(match), bits)
     note = "the shift wraps; one that overflows under saturation is open"
-    if view.form.slot == "lda":
-        return _access(view, False, widths[0] // 8, "ups", operands, widths, note)
-    return Meaning("ups", operands, (view.result,), widths, note=note)
+    return _access(view, False, widths[0] // 8, "ups", operands, widths, note)
 
 
 def srs(match: re.Match[str], view: View) -> Meaning:
@@ -85,19 +84,14 @@ def srs(match: re.Match[str], view: View) -> Meaning:
     operands = (view.source, "su", "crRnd", "crSat", _lane(match, view, "crSRSMode"), view.sign())
     bits = view.bits(view.source)
     widths = (bits, bits // _factor(match))
-    if view.walk is not Walk.NONE:
-        return _access(view, True, widths[1] // 8, "srs", operands, widths)
-    return Meaning("srs", operands, (view.result,), widths)
+    return _access(view, True, widths[1] // 8, "srs", operands, widths)
 
 
 def unpack(match: re.Match[str], view: View) -> Meaning:
     """VUNPACK and VLDB.UNPACK."""
     wide = "crUnpackSize" if view.generation == "aie2p" else int(match["lane"] == "8")
     bits = view.bits(view.result) // 2
-    operands = (_source(view), wide, view.sign())
-    if view.walk is not Walk.NONE:
-        return _access(view, False, bits // 8, "unpack", operands, (bits,))
-    return Meaning("unpack", operands, (view.result,), (bits,))
+    return _access(view, False, bits // 8, "unpack", (_source(view), wide, view.sign()), (bits,))
 
 
 def pack(match: re.Match[str], view: View) -> Meaning:
@@ -105,18 +99,13 @@ def pack(match: re.Match[str], view: View) -> Meaning:
     wide = "crPackSize" if view.generation == "aie2p" else int(match["lane"] == "16")
     bits = view.bits(view.source)
     operands = (view.source, "crSat", wide, view.sign())
-    note = "the rule of its lanes is by analogy with SRS"
-    if view.walk is not Walk.NONE:
-        return _access(view, True, bits // 16, "pack", operands, (bits,), note)
-    return Meaning("pack", operands, (view.result,), (bits,), note=note)
+    return _access(view, True, bits // 16, "pack", operands, (bits,), "the rule of its lanes is by analogy with SRS")
 
 
 def widen_bf16(_: re.Match[str], view: View) -> Meaning:
     """VCONV.fp32.bf16 and VLDA.CONV."""
     bits = view.bits(view.result)
-    if view.walk is not Walk.NONE:
-        return _access(view, False, bits // 16, "widen_bf16", (DATA,), (bits // 32,))
-    return Meaning("widen_bf16", (view.source,), (view.result,), (bits // 32,))
+    return _access(view, False, bits // 16, "widen_bf16", (_source(view),), (bits // 32,))
 
 
 def narrow_bf16(_: re.Match[str], view: View) -> Meaning:
@@ -124,10 +113,7 @@ def narrow_bf16(_: re.Match[str], view: View) -> Meaning:
     bits = view.bits(view.source)
     if bits < _LINE * 8:  # AIE2's 2D and 3D forms name registers that hold no fp32 of that many lanes
         raise open_form(view.form.name, view.bare)
-    note = "NaNs are open"
-    if view.walk is not Walk.NONE:
-        return _access(view, True, bits // 16, "narrow_bf16", (view.source, "crRnd"), (bits // 32,), note)
-    return Meaning("narrow_bf16", (view.source, "crRnd"), (view.result,), (bits // 32,), note=note)
+    return _access(view, True, bits // 16, "narrow_bf16", (view.source, "crRnd"), (bits // 32,), "NaNs are open")
 
 
 _AIE2_UPS = r"_S(?P<acc>32|64)_[SD](?P<lane>8|16|32)(?:_mv_ups_\w+)?"

@@ -33,6 +33,9 @@ class Walk(Enum):
     STACK_STEP = "stack step"
 
 
+_BRANCHES = ("always", "zero", "nonzero", "decrement")
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """A load or store of `size_bytes`, to which its address must be aligned."""
@@ -61,7 +64,6 @@ class Meaning:
     options: tuple[int, ...] = ()
     request: str = ""
     asks: tuple[str | int, ...] = ()
-    kind: Kind = Kind.COMPUTE
     access: Access | None = None
     walk: Walk = Walk.NONE
     offset: str = ""
@@ -70,6 +72,13 @@ class Meaning:
     doubtful: tuple[str, ...] = ()
     low_bits: int = 0
     note: str = ""
+
+    @property
+    def kind(self) -> Kind:
+        """What it touches outside of registers and memory."""
+        if self.operation in _BRANCHES:
+            return Kind.BRANCH
+        return Kind.REQUEST if self.request else Kind.COMPUTE
 
 
 class Partly(NamedTuple):
@@ -89,12 +98,11 @@ OPERATIONS: dict[str, Operation] = {}
 _Made = TypeVar("_Made", bound=Operation)
 
 
-def operation(*names: str) -> Callable[[_Made], _Made]:
-    """Enter a function under its names; with several, the first argument is the name."""
+def operation(name: str) -> Callable[[_Made], _Made]:
+    """Enter a function under its name."""
 
     def enter(function: _Made) -> _Made:
-        for name in names:
-            OPERATIONS[name] = function
+        OPERATIONS[name] = function
         return function
 
     return enter

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from bdforge.isa.meaning.control_rules import AFTER_LAST_PART
 from bdforge.isa.meaning.memory_rules import UPPER_HALF
-from bdforge.isa.meaning.model import DATA, Kind, Meaning
+from bdforge.isa.meaning.model import DATA, Meaning
 from bdforge.isa.meaning.shape import View
 from bdforge.isa.meaning.shuffle import AIE2_MODES, MODES
 
@@ -43,25 +43,13 @@ def _input(name: str, view: View, roles: list[str]) -> str | int:
 
 
 _FLAGS = {
-    "SUB": 1,
-    "MSC": 1,
-    "GE": 1,
-    "NEZ": 1,
-    "NE": 1,
-    "ADD": 0,
-    "MAC": 0,
-    "LT": 0,
-    "EQZ": 0,
-    "MIN_GE": 1,
-    "MAX_LT": 0,
-    "SUB_": 0,
-    "MAXDIFF_": 1,
-    "ABS_": 2,
-    "NEG_": 3,
-    "BNEG_": 4,
-    "GTZ": 2,
-    "LTZ": 3,
+    word: code
+    for code, words in enumerate(
+        ("ADD MAC LT EQZ MAX_LT SUB_", "SUB MSC GE NEZ NE MIN_GE MAXDIFF_", "ABS_ GTZ", "NEG_ LTZ", "BNEG_")
+    )
+    for word in words.split()
 }
+"""Options by the words of forms that mean them."""
 
 
 def _option(text: str, match: re.Match[str]) -> int:
@@ -196,7 +184,7 @@ def from_cascade(match: re.Match[str], view: View) -> Meaning:
     plain = (floats if "_f_" in match[0] else accumulates if match["sum"] else multiplies)(match, view)
     counter = "r" if "r" in view.form.timing.uses else "c"
     return replace(
-        plain, inputs=tuple(DATA if name in ("acc2", "imm") else name for name in plain.inputs), kind=Kind.REQUEST,
+        plain, inputs=tuple(DATA if name in ("acc2", "imm") else name for name in plain.inputs),
         request="get cascade", asks=("crSCDEn", counter), counts=(counter, "r_out") if counter == "r" else None,
         note="; ".join(filter(None, (plain.note, _WORD_ADDED, AFTER_LAST_PART * (counter == "r")))),
     )  # fmt: skip
@@ -293,4 +281,4 @@ BUILDERS: tuple[tuple[str, Builder], ...] = (
 )
 """Patterns of whole names without addressing, with what makes the meaning; the first match holds."""
 
-NOTHING = Meaning("none", kind=Kind.COMPUTE)
+NOTHING = Meaning("none")

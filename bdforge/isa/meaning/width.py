@@ -92,20 +92,12 @@ def widen_bf16(options: tuple[int, ...], source: int) -> int:
 def narrow_bf16(options: tuple[int, ...], source: int, rounding: int) -> int:
     """fp32 lanes to bf16, rounded by crRnd with numbers read as signed; options: (lanes,)."""
     _check_modes(rounding, 0)
-    return joined([_bf16(lane, rounding) for lane in lanes(source, 32, options[0])], 16)
-
-
-def _bf16(lane: int, rounding: int) -> int:
-    negative, magnitude = lane >> 31, lane & 0x7FFFFFFF
-    open_if(magnitude > _INFINITY, "a NaN made narrower is open")
-    top, rest = magnitude >> 16, magnitude & 0xFFFF
-    if rounding < 8:
-        up = rest != 0 and (negative, not negative, False, True)[rounding]
-    elif rest != 0x8000:
-        up = rest > 0x8000
-    else:
-        up = (negative, not negative, False, True, top % 2 == 1, top % 2 == 0)[rounding - 8]
-    return negative << 15 | top + bool(up)
+    found = []
+    for lane in lanes(source, 32, options[0]):
+        negative, magnitude = lane >> 31, lane & 0x7FFFFFFF
+        open_if(magnitude > _INFINITY, "a NaN made narrower is open")
+        found.append(negative << 15 | abs(_rounded(-magnitude if negative else magnitude, 16, rounding)))
+    return joined(found, 16)
 
 
 _BLOCK, _FLOOR, _EVEN, _SEVEN = 8, 0, 12, 7
@@ -156,7 +148,7 @@ def _mantissa(word: int, shared: int, rounding: int) -> int:
 @operation("floor_bf16")
 def floor_bf16(_: tuple[int, ...], source: int, shift: int) -> int:
     """16 bf16 lanes times a power of two to int32, rounded down."""
-    _check_scale(shift)
+    open_if(shift >= 32, f"a scale by {shift} is open: known are 0 to 31")
     found = []
     for lane in lanes(source, 16, 16):
         exponent, fraction = lane >> 7 & _INFINITE, lane & 0x7F
@@ -170,10 +162,6 @@ def floor_bf16(_: tuple[int, ...], source: int, shift: int) -> int:
         open_if(not -(1 << 31) <= value < 1 << 31, "floats beyond the range of integers are open")
         found.append(value)
     return joined(found, 32)
-
-
-def _check_scale(shift: int) -> None:
-    open_if(shift >= 32, f"a scale by {shift} is open: known are 0 to 31")
 
 
 @operation("to_float")

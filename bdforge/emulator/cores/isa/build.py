@@ -118,7 +118,6 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
         "engine_request_data": (pointer, [pointer]),
         "engine_message": (ctypes.c_char_p, [pointer]),
         "engine_state": (None, [pointer, ctypes.POINTER(State)]),
-        "engine_jump": (None, [pointer, integer]),
         "engine_run": (integer, [pointer, number]),
     }
     for name, (result, arguments) in signatures.items():

@@ -15,11 +15,10 @@ namespace {
 
 const Named kSteps[] = {
     {"copy", copy}, {"copy4", copy_fixed<4>}, {"copy32", copy_fixed<32>}, {"copy64", copy_fixed<64>},
-    {"copy256", copy_fixed<256>}, {"land_word", land_word}, {"forward64", forward_fixed<64>}, {"forward256", forward_fixed<256>},
-    {"land", land}, {"land32", land_fixed<32>},
-    {"land64", land_fixed<64>}, {"land256", land_fixed<256>}, {"forward", forward}, {"walk_index", walk_index},
-    {"walk_post", walk_post}, {"walk_2d", walk_2d}, {"walk_3d", walk_3d}, {"load", load_memory},
-    {"store", store_memory}, {"branch", branch}, {"ask", ask},
+    {"copy256", copy_fixed<256>}, {"land_word", land_word}, {"land", land<>}, {"land32", land<32>},
+    {"land64", land<64>}, {"land256", land<256>}, {"forward", forward<>}, {"forward64", forward<64>},
+    {"forward256", forward<256>}, {"walk_index", walk_index}, {"walk_post", walk_post}, {"walk_2d", walk_2d},
+    {"walk_3d", walk_3d}, {"load", load_memory}, {"store", store_memory}, {"branch", branch}, {"ask", ask},
     {"known", known}, {"tell", tell}, {"land_part", land_part}, {"count_part", count_part}, {"low_half", low_half},
     {"polled", polled},
 };
@@ -266,8 +265,6 @@ void engine_state(const Core* core, Report* report) {
                      core->request_bytes, {}, core->state->pending_stores};
     std::memcpy(report->values, core->request_values, sizeof report->values);
 }
-
-void engine_jump(Core* core, int pc) { core->pc = pc; }
 
 // Run up to `budget` bundles (and what follows the last one after a DONE); the status says why it stopped.
 int engine_run(Core* core, std::int64_t budget) {

@@ -18,13 +18,24 @@ inline bool known(Core& core, const float* values, int count) {
     return true;
 }
 
+// Whether a conf chooses what is known: floats, with a bmode and a variant.
+inline bool chosen(Core& core, std::uint32_t conf, int bmode, int variant) {
+    const int found[] = {int(conf >> 1 & 3), int(conf >> 3 & 3), int(conf >> 5 & 7)};
+    if (conf & 0x3C00 || conf >> 16)
+        core.fail(kOpen, "conf %#x of floats is open", conf);
+    else if (found[0] != 2 || found[1] != bmode || found[2] != variant)
+        core.fail(kOpen, "amode %d, bmode %d, variant %d of floats are open", found[0], found[1], found[2]);
+    return !core.fault;
+}
+
+inline bool widened(Core& core, const std::uint8_t* from, float* to, int count) {
+    for (int i = 0; i < count; ++i) save(to + i, std::uint32_t(load<std::uint16_t>(from + 2 * i)) << 16);
+    return known(core, to, count);
+}
+
 inline bool elementwise(Core& core, const std::uint8_t* s1, const std::uint8_t* s2, float* total, int count) {
     float a[kLanes], b[kLanes];
-    for (int i = 0; i < count; ++i) {
-        save(a + i, std::uint32_t(load<std::uint16_t>(s1 + 2 * i)) << 16);
-        save(b + i, std::uint32_t(load<std::uint16_t>(s2 + 2 * i)) << 16);
-    }
-    if (!known(core, a, count) || !known(core, b, count)) return false;
+    if (!widened(core, s1, a, count) || !widened(core, s2, b, count)) return false;
     for (int i = 0; i < count; ++i) total[i] = a[i] * b[i];
     if (!known(core, total, count)) return false;
     for (int i = 0; i < count; ++i)
@@ -89,10 +100,7 @@ inline bool summed(Core& core, float (*terms)[kLanes], int n, int count, bool ex
 inline void fmultiply(Core& core, const Event& event, std::uint8_t* buffer) {
     const int n = event.o[0], count = event.o[2] ? event.o[2] : kLanes;
     const std::uint32_t conf = word(core, event, buffer, n + 2);
-    const int amode = conf >> 1 & 3, bmode = conf >> 3 & 3, variant = conf >> 5 & 7;
-    if (conf & 0x3C00 || conf >> 16) return core.fail(kOpen, "conf %#x of floats is open", conf);
-    if (amode != 2 || (event.o[2] ? bmode != 3 || variant != 1 : bmode != 1 || variant != 0))
-        return core.fail(kOpen, "amode %d, bmode %d, variant %d of floats are open", amode, bmode, variant);
+    if (!chosen(core, conf, event.o[2] ? 3 : 1, event.o[2] ? 1 : 0)) return;
     float terms[3][kLanes], total[kLanes];
     const std::uint8_t* s1 = core.at(event.a[n], buffer);
     const std::uint8_t* s2 = core.at(event.a[n + 1], buffer);
@@ -161,17 +169,11 @@ inline void fmatrix(Core& core, const Event& event, std::uint8_t* buffer) {
     constexpr int kRows = 4, kDepth = 8, kColumns = 4, kCount = kRows * kColumns;
     const int n = event.o[0];
     const std::uint32_t conf = word(core, event, buffer, n + 2);
-    const int amode = conf >> 1 & 3, bmode = conf >> 3 & 3, variant = conf >> 5 & 7;
-    if (conf & 0x3C00 || conf >> 16) return core.fail(kOpen, "conf %#x of floats is open", conf);
-    if (amode != 2 || bmode != 3 || variant != 0)
-        return core.fail(kOpen, "amode %d, bmode %d, variant %d of floats are open", amode, bmode, variant);
+    if (!chosen(core, conf, 3, 0)) return;
     float a[kRows * kDepth], b[kDepth * kColumns], added[kCount], total[kCount];
-    for (int i = 0; i < kRows * kDepth; ++i) {
-        save(a + i, std::uint32_t(load<std::uint16_t>(core.at(event.a[n], buffer) + 2 * i)) << 16);
-        save(b + i, std::uint32_t(load<std::uint16_t>(core.at(event.a[n + 1], buffer) + 2 * i)) << 16);
-    }
     const bool adds = n && !(conf & 1);
-    if (!known(core, a, kRows * kDepth) || !known(core, b, kDepth * kColumns)) return;
+    if (!widened(core, core.at(event.a[n], buffer), a, kRows * kDepth)) return;
+    if (!widened(core, core.at(event.a[n + 1], buffer), b, kDepth * kColumns)) return;
     if (adds) std::memcpy(added, core.at(event.a[0], buffer), sizeof added);
     if (adds && !known(core, added, kCount)) return;
     for (int lane = 0; lane < kCount; ++lane) {

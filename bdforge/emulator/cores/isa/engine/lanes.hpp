@@ -50,15 +50,10 @@ inline void vadd(Core& core, const Event& event, std::uint8_t* buffer) {
     });
 }
 
-inline void vand(Core& core, const Event& event, std::uint8_t* buffer) {
+template <bool And>
+void vbitwise(Core& core, const Event& event, std::uint8_t* buffer) {
     auto x = read<std::uint64_t>(core, event, buffer, 0), y = read<std::uint64_t>(core, event, buffer, 1);
-    for (int i = 0; i < x.count; ++i) x.lane[i] &= y.lane[i];
-    write(core, event, buffer, 2, x);
-}
-
-inline void vor(Core& core, const Event& event, std::uint8_t* buffer) {
-    auto x = read<std::uint64_t>(core, event, buffer, 0), y = read<std::uint64_t>(core, event, buffer, 1);
-    for (int i = 0; i < x.count; ++i) x.lane[i] |= y.lane[i];
+    for (int i = 0; i < x.count; ++i) x.lane[i] = And ? x.lane[i] & y.lane[i] : x.lane[i] | y.lane[i];
     write(core, event, buffer, 2, x);
 }
 
@@ -164,7 +159,7 @@ inline void vselect(Core& core, const Event& event, std::uint8_t* buffer) {
 }
 
 inline const Named kTable[] = {
-    {"vadd", vadd}, {"vand", vand}, {"vor", vor}, {"vcompare", vcompare<false>}, {"vchoose", vcompare<true>},
+    {"vadd", vadd}, {"vand", vbitwise<true>}, {"vor", vbitwise<false>}, {"vcompare", vcompare<false>}, {"vchoose", vcompare<true>},
     {"vcompare_bf16", vcompare_bf16<false>}, {"vchoose_bf16", vcompare_bf16<true>}, {"veqz", veqz}, {"vmarked", vmarked},
     {"vselect", vselect},
 };

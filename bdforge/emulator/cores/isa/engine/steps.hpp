@@ -22,27 +22,16 @@ inline void land_word(Core& core, const Event& event, std::uint8_t* buffer) {
     save(core.registers + event.a[1], load<std::uint32_t>(buffer + ~event.a[0]) & std::uint32_t(event.o[0]));
 }
 
-// a: buffer, register; o: bytes. Vectors are kept a second time, as forwarding shows them.
-inline void land(Core& core, const Event& event, std::uint8_t* buffer) {
-    const std::uint8_t* from = buffer + ~event.a[0];
-    std::memcpy(core.registers + event.a[1], from, event.o[0]);
-    std::memcpy(core.registers + kRegisters + event.a[1], from, event.o[0]);
-}
-
-template <int Bytes>
-inline void land_fixed(Core& core, const Event& event, std::uint8_t* buffer) {
-    const std::uint8_t* from = buffer + ~event.a[0];
-    std::memcpy(core.registers + event.a[1], from, Bytes);
-    std::memcpy(core.registers + kRegisters + event.a[1], from, Bytes);
-}
-
+// a: buffer, register; o: bytes, unless they are fixed. Vectors are kept a second time, as forwarding shows them.
+template <int Bytes = 0>
 inline void forward(Core& core, const Event& event, std::uint8_t* buffer) {
-    std::memcpy(core.registers + kRegisters + event.a[1], buffer + ~event.a[0], event.o[0]);
+    std::memcpy(core.registers + kRegisters + event.a[1], buffer + ~event.a[0], Bytes ? Bytes : event.o[0]);
 }
 
-template <int Bytes>
-inline void forward_fixed(Core& core, const Event& event, std::uint8_t* buffer) {
-    std::memcpy(core.registers + kRegisters + event.a[1], buffer + ~event.a[0], Bytes);
+template <int Bytes = 0>
+inline void land(Core& core, const Event& event, std::uint8_t* buffer) {
+    std::memcpy(core.registers + event.a[1], buffer + ~event.a[0], Bytes ? Bytes : event.o[0]);
+    forward<Bytes>(core, event, buffer);
 }
 
 // a: register; o: bytes. Words that no source tells stop the core.

@@ -135,17 +135,8 @@ inline void narrow_bf16(Core& core, const Event& event, std::uint8_t* buffer) {
         const std::uint32_t lane = load<std::uint32_t>(from + 4 * i), magnitude = lane & 0x7FFFFFFF;
         if (magnitude > 0x7F800000) return core.fail(kOpen, "a NaN made narrower is open");
         const bool negative = lane >> 31;
-        const std::uint32_t top = magnitude >> 16, rest = magnitude & 0xFFFF;
-        bool up = rest > 0x8000;
-        if (rest && (rounding < 8 || rest == 0x8000)) switch (rounding) {
-            case 0: case 8: up = negative; break;
-            case 1: case 9: up = !negative; break;
-            case 2: case 10: up = false; break;
-            case 3: case 11: up = true; break;
-            case 12: up = top & 1; break;
-            case 13: up = !(top & 1); break;
-        }
-        save(to + 2 * i, std::uint16_t((negative ? 0x8000u : 0u) | (top + up)));
+        const I found = rounded(negative ? -I(magnitude) : I(magnitude), 16, rounding);
+        save(to + 2 * i, std::uint16_t(negative ? 0x8000 | -found : found));
     }
 }
 

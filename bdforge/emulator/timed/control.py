@@ -56,20 +56,12 @@ class Control:
 
     def _operation(self, runner: Runner, kind: str, words: int) -> bool:
         cycles = operation_ns(self._timing, kind, words) * self._timing.array_hz / 1e9
-        if not cycles:
-            return True
-        now = self._clock.now
-        runner.spend(kind, now, now + cycles)
-        runner.show(kind, now, now + cycles)
-        runner.advance_at(now + cycles)
-        return False
+        return runner.work(kind, cycles, kind) if cycles else True
 
     def _dispatch(self, runner: Runner) -> bool:
-        runner.advance_at(max(self._clock.now, 0.0))
-        return False
+        return runner.advance_at(max(self._clock.now, 0.0))
 
-    def _signal(self, runner: Runner, number: int) -> bool:
-        del runner
+    def _signal(self, _: Runner, number: int) -> bool:
         self._signals.add(number)
         if number in self._awaiting:
             awaiting = self._awaiting.pop(number)
@@ -91,17 +83,12 @@ class Control:
             elif arbiter.holder is not runner:
                 arbiter.waiters.append(runner)
                 return runner.block("packet arbiter")
-        now, cost = self._clock.now, self._timing.packet_arbitration_cycles
-        runner.spend("packet arbitration", now, now + cost)
-        runner.advance_at(now + cost)
-        return False
+        return runner.work("packet arbitration", self._timing.packet_arbitration_cycles)
 
-    def _give(self, runner: Runner, sinks: tuple[int, ...]) -> bool:
-        del runner
+    def _give(self, _: Runner, sinks: tuple[int, ...]) -> bool:
         for sink in sinks:
             arbiter = self._arbiters[sink]
             arbiter.holder = arbiter.waiters.popleft() if arbiter.waiters else None
             if arbiter.holder is not None:
-                arbiter.holder.unblock()
-                self._clock.at(self._clock.now, arbiter.holder.again)
+                arbiter.holder.retry()
         return True

@@ -50,8 +50,7 @@ class Cores:
         runner.spend(CALLS, now, begin)
         runner.spend(name, begin, end)
         runner.show(name, now, end)
-        runner.advance_at(end)
-        return False
+        return runner.advance_at(end)
 
     def _cycles(self, name: str, elements: tuple[int, ...], size_bytes: int) -> float:
         key = name, elements, size_bytes
@@ -64,10 +63,7 @@ class Cores:
         return self._known[key]
 
     def _work(self, runner: Runner, operations: int) -> bool:
-        end = self.clock.now + operations
-        runner.spend(PROGRAM, self.clock.now, end)
-        runner.advance_at(end)
-        return False
+        return runner.work(PROGRAM, operations)
 
     def _run(
         self, runner: Runner, cycles: int, waits: int, accesses: Mapping[Bank, int], parts: Sequence[tuple[str, int]]
@@ -82,8 +78,7 @@ class Cores:
             runner.show(name, at, at + took)
             at += took
         self.banks.ran(runner, start, end, accesses)
-        runner.advance_at(end)
-        return False
+        return runner.advance_at(end)
 
     def _put(self, runner: Runner) -> bool:
         cascade = self._cascades.setdefault(runner.party.index, _Cascade())
@@ -93,10 +88,8 @@ class Cores:
         cascade.values += 1
         if cascade.target is not None:
             target, cascade.target = cascade.target, None
-            target.unblock()
-            self.clock.at(self.clock.now, target.again)
-        runner.advance_at(self.clock.now + 1)
-        return False
+            target.retry()
+        return runner.advance_at(self.clock.now + 1)
 
     def _get(self, runner: Runner, source: int) -> bool:
         cascade = self._cascades.setdefault(source, _Cascade())
@@ -106,7 +99,5 @@ class Cores:
         cascade.values -= 1
         if cascade.source is not None:
             sender, cascade.source = cascade.source, None
-            sender.unblock()
-            self.clock.at(self.clock.now, sender.again)
-        runner.advance_at(self.clock.now + 1)
-        return False
+            sender.retry()
+        return runner.advance_at(self.clock.now + 1)

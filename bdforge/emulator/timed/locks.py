@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bdforge.devices.timing import Timing
-from bdforge.emulator.timed.runner import Clock, Runner, Verb
+from bdforge.emulator.timed.runner import Clock, Polled, Runner, Verb
 
 LOCK_OPERATIONS = "lock operations"
 
@@ -23,7 +23,11 @@ class _Lock:
     reason: str
     value: int = 0
     waiters: deque[_Waiter] = field(default_factory=deque)
-    polling: tuple[Runner, frozenset[int]] | None = None
+    poll: Polled = field(default_factory=Polled)
+
+    def store(self, value: int) -> None:
+        self.value = value
+        self.poll.look(value)
 
     def grants(self, need: int, equal: bool) -> bool:
         return self.value == need if equal else self.value >= need
@@ -58,26 +62,12 @@ class Locks:
         if not lock.grants(need, equal):
             lock.waiters.append(_Waiter(runner, need, equal, now))
             return runner.block(lock.reason)
-        lock.value -= need
-        self._look(lock)
-        if not runner.is_core:
-            return True
-        runner.advance_at(self._operate(runner, f"take {lock.reason}", now))
-        return False
+        lock.store(lock.value - need)
+        return runner.advance_at(self._operate(runner, f"take {lock.reason}", now)) if runner.is_core else True
 
     def _poll(self, runner: Runner, index: int, values: frozenset[int]) -> bool:
         lock = self._locks[index]
-        lock.polling = runner, values
-        runner.block(lock.reason)
-        self._look(lock)
-        return False
-
-    def _look(self, lock: _Lock) -> None:
-        """Let a poll end whose value is there now."""
-        if lock.polling is not None and lock.value in lock.polling[1]:
-            runner, lock.polling = lock.polling[0], None
-            runner.unblock()
-            runner.advance_at(self._clock.now)
+        return lock.poll.wait(runner, values, lock.reason, lock.value)
 
     def _operate(self, runner: Runner, what: str, start: float) -> float:
         """A core's operation on a lock; when it ends."""
@@ -92,33 +82,25 @@ class Locks:
     def _release(self, runner: Runner, index: int, amount: int) -> bool:
         lock = self._locks[index]
         if not runner.is_core:
-            self._store(index, lock.value + amount)
-            return True
+            return self._set(runner, index, lock.value + amount)
         end = self._operate(runner, f"give {lock.reason}", self._clock.now)
         self._clock.at(end, self._released, runner, index, amount)
         return False
 
     def _released(self, runner: Runner, index: int, amount: int) -> None:
-        self._store(index, self._locks[index].value + amount)
+        self._set(runner, index, self._locks[index].value + amount)
         runner.advance()
 
-    def _set(self, runner: Runner, index: int, value: int) -> bool:
-        del runner
-        self._store(index, value)
-        return True
-
-    def _store(self, index: int, value: int) -> None:
+    def _set(self, _: Runner, index: int, value: int) -> bool:
         lock = self._locks[index]
-        lock.value = value
-        self._look(lock)
-        for _ in range(len(lock.waiters)):
-            waiter = lock.waiters.popleft()
+        lock.store(value)
+        for waiter in [lock.waiters.popleft() for _ in range(len(lock.waiters))]:
             if lock.grants(waiter.need, waiter.equal):
-                lock.value -= waiter.need
-                self._look(lock)
+                lock.store(lock.value - waiter.need)
                 self._resume(waiter)
             else:
                 lock.waiters.append(waiter)
+        return True
 
     def _resume(self, waiter: _Waiter) -> None:
         runner, now, timing = waiter.runner, self._clock.now, self._timing

@@ -81,18 +81,16 @@ class _Replay:
             runner.close(end)
         return self._report(end)
 
-    def _start(self, runner: Runner, configuration: int) -> bool:
+    def _start(self, _: Runner, configuration: int) -> bool:
         """Cores and channels of a configuration begin."""
-        del runner
         for other in self.runners[1:]:
             if other.party.configuration == configuration and not other.begun:
                 other.begun = True
                 other.advance_at(self.clock.now)
         return True
 
-    def _stop(self, runner: Runner) -> bool:
+    def _stop(self, _: Runner) -> bool:
         """Whoever runs is stopped by a reconfiguration."""
-        del runner
         running = {other for other in self.runners[1:] if other.begun and not other.stopped}
         for other in running:
             other.stopped = True
@@ -102,9 +100,8 @@ class _Replay:
         self.locks.forget(running)
         return True
 
-    def _reset(self, runner: Runner, channel: int) -> bool:
+    def _reset(self, _: Runner, channel: int) -> bool:
         """A channel drops its tasks."""
-        del runner
         target = self.runners[channel]
         self.locks.forget({target})
         self.tasks.drop(target)
@@ -112,9 +109,8 @@ class _Replay:
         target.reset()
         return True
 
-    def _end(self, runner: Runner) -> bool:
+    def _end(self, _: Runner) -> bool:
         """The sequence is over. One that awaited tokens ends the run; otherwise the array goes on until it is quiet."""
-        del runner
         if self.tasks.awaited:
             self.end = self.clock.now
             self.clock.stop()

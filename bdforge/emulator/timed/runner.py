@@ -93,9 +93,18 @@ class Runner:
         self._next -= 1
         self.advance()
 
-    def advance_at(self, time: float) -> None:
-        """Go on at `time`."""
+    def advance_at(self, time: float) -> bool:
+        """Go on at `time`; False, as a verb's answer."""
         self.clock.at(time, self._advance_of, self.epoch)
+        return False
+
+    def work(self, what: str, cycles: float, shown: str = "") -> bool:
+        """Be busy from now on, `shown` on the timeline, and go on behind it; False, as a verb's answer."""
+        start = self.clock.now
+        self.spend(what, start, start + cycles)
+        if shown:
+            self.show(shown, start, start + cycles)
+        return self.advance_at(start + cycles)
 
     def _advance_of(self, epoch: int) -> None:
         if epoch == self.epoch:
@@ -140,6 +149,11 @@ class Runner:
         self.blocked = what, self.clock.now
         return False
 
+    def retry(self) -> None:
+        """The wait ends now: try the action that waited once more."""
+        self.unblock()
+        self.clock.at(self.clock.now, self.again)
+
     def unblock(self, until: float | None = None) -> None:
         """The wait ends, now or at a time; the caller lets the party advance then."""
         assert self.blocked is not None
@@ -156,3 +170,24 @@ class Runner:
             self.stall(*self.blocked, end)
         elif self.quiet is not None:
             self.stall(NO_TASK if self.party.kind == "channel" else ENDED, self.quiet, end, visible=False)
+
+
+class Polled:
+    """Whom a poll of the controller lets wait until a number is one of some values."""
+
+    def __init__(self) -> None:
+        self._waiting: tuple[Runner, frozenset[int]] | None = None
+
+    def wait(self, runner: Runner, values: frozenset[int], reason: str, number: int) -> bool:
+        """Poll from now on; False, as a verb's answer."""
+        self._waiting = runner, values
+        runner.block(reason)
+        self.look(number)
+        return False
+
+    def look(self, number: int) -> None:
+        """Let the poll end if its value is there now."""
+        if self._waiting is not None and number in self._waiting[1]:
+            runner, self._waiting = self._waiting[0], None
+            runner.unblock()
+            runner.advance_at(runner.clock.now)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES
 from bdforge.devices.timing import Timing
-from bdforge.emulator.timed.runner import NO_TASK, Clock, Runner, Verb
+from bdforge.emulator.timed.runner import NO_TASK, Clock, Polled, Runner, Verb
 
 TASK_START, FULL_QUEUE = "task start", "full task queue"
 
@@ -19,8 +19,11 @@ class _Queue:
     tokens: int = 0
     awaiting: Runner | None = None
     pushing: Runner | None = None
-    polling: tuple[Runner, frozenset[int]] | None = None
+    poll: Polled = field(default_factory=Polled)
     idle: bool = False
+
+    def look(self) -> None:
+        self.poll.look(len(self.pushed) - self.ended)
 
 
 class Tasks:
@@ -39,7 +42,6 @@ class Tasks:
         self.rewrites: dict[str, float] = {}
         self._in_flight: Counter[tuple[tuple[int, int], int]] = Counter()
         self.awaited = False
-        self.last_token = 0.0
 
     @property
     def verbs(self) -> dict[str, Verb]:
@@ -53,8 +55,7 @@ class Tasks:
     def _queue(self, runner: Runner) -> _Queue:
         return self._queues.setdefault(runner, _Queue())
 
-    def _write_bd(self, runner: Runner, column: int, row: int, bd: int) -> bool:
-        del runner
+    def _write_bd(self, _: Runner, column: int, row: int, bd: int) -> bool:
         if self._in_flight[(column, row), bd]:
             self.rewrites.setdefault(f"BD {bd} of tile ({column}, {row})", self._clock.now)
         return True
@@ -69,7 +70,7 @@ class Tasks:
         queue.pushed.append(self._clock.now)
         queue.bds.append(bds)
         self._in_flight.update((target.party.place, bd) for bd in bds)
-        self._look(queue)
+        queue.look()
         if queue.idle:
             queue.idle = False
             target.unblock()
@@ -91,8 +92,7 @@ class Tasks:
         if start <= now:
             return True
         runner.stall(TASK_START, now, start)
-        runner.advance_at(start)
-        return False
+        return runner.advance_at(start)
 
     def _latency(self, runner: Runner, *, first: bool) -> float:
         timing, party = self._timing, runner.party
@@ -111,22 +111,20 @@ class Tasks:
             self._in_flight.subtract((runner.party.place, bd) for bd in bds)
         queue.begun = queue.ended = len(queue.pushed)
         queue.idle = False
-        self._look(queue)
+        queue.look()
 
     def _end(self, runner: Runner, token: bool) -> bool:
         queue = self._queue(runner)
         self._in_flight.subtract((runner.party.place, bd) for bd in queue.bds[queue.ended])
         queue.ended += 1
         queue.tokens += token
-        self._look(queue)
+        queue.look()
         if queue.pushing is not None:
             pusher, queue.pushing = queue.pushing, None
-            pusher.unblock()
-            self._clock.at(self._clock.now, pusher.again)
+            pusher.retry()
         if queue.tokens and queue.awaiting is not None:
             awaiting, queue.awaiting = queue.awaiting, None
-            awaiting.unblock()
-            self._clock.at(self._clock.now, awaiting.again)
+            awaiting.retry()
         return True
 
     def _token(self, runner: Runner, channel: int) -> bool:
@@ -139,15 +137,5 @@ class Tasks:
         return runner.block(f"token of {self._runners[channel].party.name}")
 
     def _poll(self, runner: Runner, channel: int, counts: frozenset[int]) -> bool:
-        queue = self._queue(self._runners[channel])
-        queue.polling = runner, counts
-        runner.block(f"status of {self._runners[channel].party.name}")
-        self._look(queue)
-        return False
-
-    def _look(self, queue: _Queue) -> None:
-        """Let a poll end whose number of tasks there is now."""
-        if queue.polling is not None and len(queue.pushed) - queue.ended in queue.polling[1]:
-            runner, queue.polling = queue.polling[0], None
-            runner.unblock()
-            runner.advance_at(self._clock.now)
+        queue, reason = self._queue(self._runners[channel]), f"status of {self._runners[channel].party.name}"
+        return queue.poll.wait(runner, counts, reason, len(queue.pushed) - queue.ended)

@@ -106,14 +106,7 @@ def parallel(t: Translation, op: affine.ParallelOp) -> None:
         low = [lows.pop(0) for _ in range(int(lowest))]
         high = [highs.pop(0) for _ in range(int(highest))]
         bounds.append([f"max({', '.join(low)}, {low[0]})", f"min({', '.join(high)}, {high[0]})", str(step.value.data)])
-
-    def nest(level: int) -> None:
-        if level == len(bounds):
-            t.block(op.body.block)
-        else:
-            t.loop(op, t.value(op.body.block.args[level]), bounds[level], lambda: nest(level + 1))
-
-    nest(0)
+    t.nest(op, op.body.block, bounds)
 
 
 @emits("affine.if")
@@ -125,11 +118,7 @@ def condition(t: Translation, op: affine.IfOp) -> None:
         f"{_expression(t, op, c.lhs, dims, symbols)} {c.kind.value} {_expression(t, op, c.rhs, dims, symbols)}"
         for c in set_.constraints
     ]
-    t.line(f"if {' and '.join(sides) or 'True'}:")
-    t.body(op.then_region.block)
-    if op.else_region.blocks:
-        t.line("else:")
-        t.body(op.else_region.block)
+    t.choice(" and ".join(sides) or "True", op.then_region, op.else_region)
 
 
 @emits("affine.apply")
@@ -147,21 +136,12 @@ def _indices(t: Translation, op: affine.LoadOp | affine.StoreOp | affine.VectorL
     return [t.simple(index) for index in expressions(t, op, op.map.data, op.indices)]
 
 
-@emits("affine.load")
-def load(t: Translation, op: affine.LoadOp) -> None:
-    emit_load(t, op, op.memref, _indices(t, op))
+@emits("affine.load", "affine.vector_load")
+def load(t: Translation, op: affine.LoadOp | affine.VectorLoadOp) -> None:
+    (emit_load if isinstance(op, affine.LoadOp) else emit_vector_load)(t, op, op.memref, _indices(t, op))
 
 
-@emits("affine.store")
-def store(t: Translation, op: affine.StoreOp) -> None:
-    emit_store(t, op, op.value, op.memref, _indices(t, op))
-
-
-@emits("affine.vector_load")
-def vector_load(t: Translation, op: affine.VectorLoadOp) -> None:
-    emit_vector_load(t, op, op.memref, _indices(t, op))
-
-
-@emits("affine.vector_store")
-def vector_store(t: Translation, op: affine.VectorStoreOp) -> None:
-    emit_vector_store(t, op, op.value, op.memref, _indices(t, op))
+@emits("affine.store", "affine.vector_store")
+def store(t: Translation, op: affine.StoreOp | affine.VectorStoreOp) -> None:
+    write = emit_store if isinstance(op, affine.StoreOp) else emit_vector_store
+    write(t, op, op.value, op.memref, _indices(t, op))

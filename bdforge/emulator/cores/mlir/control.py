@@ -39,11 +39,7 @@ def for_loop(t: Translation, op: scf.ForOp) -> None:
 
 @emits("scf.if")
 def condition(t: Translation, op: scf.IfOp) -> None:
-    t.line(f"if {t.value(op.cond)}:")
-    t.body(op.true_region.block)
-    if op.false_region.blocks:
-        t.line("else:")
-        t.body(op.false_region.block)
+    t.choice(t.value(op.cond), op.true_region, op.false_region)
 
 
 @emits("scf.while")
@@ -105,17 +101,10 @@ def yielded(t: Translation, op: scf.YieldOp) -> None:
 @emits("scf.parallel")
 def parallel(t: Translation, op: scf.ParallelOp) -> None:
     copy_all(t, op.results, op.initVals)
-    bounds = list(zip(op.body.block.args, op.lowerBound, op.upperBound, op.step, strict=True))
-
-    def nest(level: int) -> None:
-        if level == len(bounds):
-            t.block(op.body.block)
-            return
-        variable, *ends = bounds[level]
-        require(t, f"{t.value(ends[2])} > 0", "the step of a loop must be positive", op)
-        t.loop(op, t.value(variable), literals(t, ends), lambda: nest(level + 1))
-
-    nest(0)
+    for step in op.step:
+        require(t, f"{t.value(step)} > 0", "the step of a loop must be positive", op)
+    bounds = [literals(t, ends) for ends in zip(op.lowerBound, op.upperBound, op.step, strict=True)]
+    t.nest(op, op.body.block, bounds)
 
 
 @emits("scf.reduce")
@@ -187,23 +176,18 @@ def _call_kernel(t: Translation, op: func.CallOp, kernel: str) -> None:
     if len(op.results) > 1 or not (is_integer(op.results[0].type) or is_float(op.results[0].type)):
         raise unsupported(op, "a kernel returns nothing or one number")
     result = op.results[0]
-    name = op.callee.string_value()
+    number = f"{t.helper(_returned)}(r, {is_float(result.type)}, {op.callee.string_value()!r}, {t.where(op)})"
     if is_float(result.type):
-        t.assign(op, f"{t.helper(_returned_float)}(r, {name!r}, {t.where(op)})")
+        t.assign(op, number)
     else:
-        wrapped(t, result, f"{t.helper(_returned_integer)}(r, {name!r}, {t.where(op)})")
+        wrapped(t, result, number)
 
 
-def _returned_float(value, name: str, where) -> float:
-    if not isinstance(value, int | float | np.integer | np.floating):
-        raise CoreError(f"{name} returned {value!r}, not a number{where()}")
-    return float(value)
-
-
-def _returned_integer(value, name: str, where) -> int:
-    if not isinstance(value, int | np.integer):
-        raise CoreError(f"{name} returned {value!r}, not an integer{where()}")
-    return int(value)
+def _returned(value, is_float: bool, name: str, where) -> float:
+    kinds, what = ((int, float, np.integer, np.floating), "a number") if is_float else ((int, np.integer), "an integer")
+    if not isinstance(value, kinds):
+        raise CoreError(f"{name} returned {value!r}, not {what}{where()}")
+    return float(value) if is_float else int(value)
 
 
 @emits("func.return")

@@ -66,6 +66,12 @@ def literals(t: Source, values: Sequence[SSAValue]) -> list[str]:
     return [t.value(value) for value in values]
 
 
+def literal(expression: str) -> int | None:
+    """The number that an expression is, if it is nothing else."""
+    bare = expression.strip("()")
+    return int(bare) if bare.lstrip("-").isdecimal() else None
+
+
 def tuple_of(items: Sequence[str]) -> str:
     """The expression of a Python tuple."""
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"

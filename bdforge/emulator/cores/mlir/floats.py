@@ -11,11 +11,11 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-from xdsl.dialects.builtin import BFloat16Type, Float64Type
+from xdsl.dialects.builtin import BFloat16Type, Float64Type, VectorType
 from xdsl.ir import Attribute, Operation
 
 from bdforge.emulator.cores.mlir.emit import emits, is_vector, literals, unsupported
-from bdforge.emulator.cores.mlir.integers import call_function
+from bdforge.emulator.cores.mlir.integers import by_lane
 from bdforge.emulator.cores.mlir.translation import Translation
 from bdforge.emulator.cores.mlir.values import (
     bits_of,
@@ -26,10 +26,10 @@ from bdforge.emulator.cores.mlir.values import (
     is_float,
     of_bits,
     of_bytes,
-    range_of,
     round_array,
     rounder,
     width,
+    wrap,
 )
 from bdforge.emulator.errors import CoreError
 from bdforge.mlir import elementwise
@@ -56,53 +56,25 @@ def _divide(a: float, b: float) -> float:
     return math.nan if a == 0 or math.isnan(a) else math.copysign(math.inf, a) * math.copysign(1, b)
 
 
-def maximum(a: float, b: float) -> float:
-    """The larger; NaN if either is, +0 above -0."""
+def _extreme(choose: Callable[..., float], numbers: bool, a: float, b: float) -> float:
+    """The larger or smaller, +0 above -0. If one is NaN, the other one where `numbers` are wanted, else NaN."""
     if math.isnan(a) or math.isnan(b):
-        return math.nan
-    return max(a, b, key=_signed_zero)
+        return (b if math.isnan(a) else a) if numbers else math.nan
+    return choose(a, b, key=lambda value: (value, math.copysign(1, value)))
 
 
-def minimum(a: float, b: float) -> float:
-    """The smaller; NaN if either is, -0 below +0."""
-    if math.isnan(a) or math.isnan(b):
-        return math.nan
-    return min(a, b, key=_signed_zero)
+def _extremes(ufunc: np.ufunc, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """`_extreme` of lanes; numpy leaves open which of two zeros it takes."""
+    return np.where(a == b, np.where(np.signbit(a) == (ufunc is np.minimum), a, b), ufunc(a, b))
 
 
-def _signed_zero(value: float) -> tuple[float, float]:
-    return value, math.copysign(1, value)
-
-
-def _maxima(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """`maximum` of lanes; numpy leaves open which of two zeros it takes."""
-    return np.where(a == b, np.where(np.signbit(a), b, a), np.maximum(a, b))
-
-
-def _minima(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """`minimum` of lanes."""
-    return np.where(a == b, np.where(np.signbit(a), a, b), np.minimum(a, b))
-
-
-def larger_number(a: float, b: float) -> float:
-    """The larger; the other one if one is NaN."""
-    if math.isnan(a) or math.isnan(b):
-        return b if math.isnan(a) else a
-    return maximum(a, b)
-
-
-def smaller_number(a: float, b: float) -> float:
-    """The smaller; the other one if one is NaN."""
-    if math.isnan(a) or math.isnan(b):
-        return b if math.isnan(a) else a
-    return minimum(a, b)
-
-
-_SIMPLE = {"addf": ("+", np.add), "subf": ("-", np.subtract), "mulf": ("*", np.multiply)}
-_CALLED: dict[str, tuple[Callable[[float, float], float], Callable[..., np.ndarray]]] = {
-    "divf": (_divide, np.divide), "maximumf": (maximum, _maxima), "minimumf": (minimum, _minima),
-    "maxnumf": (larger_number, np.fmax), "minnumf": (smaller_number, np.fmin),
+EXTREMES: dict[str, tuple[Callable[[float, float], float], Callable[..., np.ndarray]]] = {
+    "maximumf": (partial(_extreme, max, False), partial(_extremes, np.maximum)),
+    "minimumf": (partial(_extreme, min, False), partial(_extremes, np.minimum)),
+    "maxnumf": (partial(_extreme, max, True), np.fmax), "minnumf": (partial(_extreme, min, True), np.fmin),
 }  # fmt: skip
+_SIMPLE = {"addf": ("+", np.add), "subf": ("-", np.subtract), "mulf": ("*", np.multiply)}
+_CALLED = {"divf": (_divide, np.divide), **EXTREMES}
 
 
 @emits(*(f"arith.{name}" for name in (*_SIMPLE, *_CALLED)))
@@ -158,65 +130,47 @@ def resize(t: Translation, op: Operation) -> None:
 
 @emits("arith.sitofp", "arith.uitofp")
 def from_integer(t: Translation, op: Operation) -> None:
-    source, result = op.operands[0], op.results[0]
-    function = t.object("F", _FromInteger(element_of(source.type), element_of(result.type), op.name == "arith.sitofp"))
-    t.assign(op, f"{function}{'.array' if is_vector(result) else ''}({t.value(source)})")
+    bits, target = width(op.operands[0].type), element_of(op.results[0].type)
+    _convert(t, op, partial(_float_of, bits, op.name == "arith.sitofp", target))
 
 
-class _FromInteger:
-    def __init__(self, source: Attribute, target: Attribute, signed: bool):
-        self.mask, self.sign = (1 << width(source)) - 1, 1 << (width(source) - 1)
-        self.target, self.signed = target, signed
+def _convert(t: Translation, op: Operation, function: Callable) -> None:
+    """The result is `function` of the operand, or of each lane of it, and of the place."""
+    result = op.results[0]
+    if is_vector(result):
+        function = by_lane(function, dtype_of_vector(element_of(result.type)))
+    t.assign(op, f"{t.object('F', function)}({t.value(op.operands[0])}, {t.where(op)})")
 
-    def __call__(self, value: int) -> float:
-        bits = int(value) & self.mask
-        number = bits - (self.mask + 1) if self.signed and bits & self.sign else bits
-        return float_of_int(number, self.target)
 
-    def array(self, values: np.ndarray) -> np.ndarray:
-        found = [self(value) for value in values.flat]
-        return np.array(found, np.float64).astype(dtype_of_vector(self.target)).reshape(values.shape)
+def _float_of(bits: int, signed: bool, target: Attribute, value: int, _: Callable[[], str]) -> float:
+    number = int(value) & ((1 << bits) - 1)
+    return float_of_int(number - (1 << bits) if signed and number >> (bits - 1) else number, target)
 
 
 @emits("arith.fptosi", "arith.fptoui")
 def to_integer(t: Translation, op: Operation) -> None:
-    source, result = op.operands[0], op.results[0]
-    function = t.object("F", _ToInteger(element_of(result.type), op.name == "arith.fptosi"))
-    t.assign(op, f"{function}{'.array' if is_vector(result) else ''}({t.value(source)}, {t.where(op)})")
+    _convert(t, op, partial(_integer_of, element_of(op.results[0].type), op.name == "arith.fptosi"))
 
 
-class _ToInteger:
-    def __init__(self, target: Attribute, signed: bool):
-        bits = width(target)
-        self.bits, self.target = bits, target
-        self.low, self.high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
-        self.kept_low, self.kept_high = range_of(target)
-
-    def __call__(self, value: float, where: Callable[[], str]) -> int:
-        number = math.trunc(value) if math.isfinite(value) else None
-        if number is None or not self.low <= number <= self.high:
-            raise CoreError(f"{value} does not fit {self.target} ({self.low} to {self.high}){where()}")
-        return ((number - self.kept_low) & (self.kept_high - self.kept_low)) + self.kept_low
-
-    def array(self, values: np.ndarray, where: Callable[[], str]) -> np.ndarray:
-        found = [self(float(value), where) for value in values.flat]
-        return np.array(found, dtype_of_vector(self.target)).reshape(values.shape)
+def _integer_of(target: Attribute, signed: bool, value: float, where: Callable[[], str]) -> int:
+    bits = width(target)
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    number = math.trunc(value) if math.isfinite(value) else None
+    if number is None or not low <= number <= high:
+        raise CoreError(f"{value} does not fit {target} ({low} to {high}){where()}")
+    return wrap(number, target)
 
 
-@emits("arith.bitcast")
+@emits("arith.bitcast", "vector.bitcast")
 def bitcast(t: Translation, op: Operation) -> None:
-    source, result = op.operands[0], op.results[0]
-    t.assign(op, f"{t.object('F', _Bitcast(source.type, result.type))}({t.value(source)})")
+    function = partial(_same_bits, op.operands[0].type, op.results[0].type)
+    t.assign(op, f"{t.object('F', function)}({t.value(op.operands[0])})")
 
 
-class _Bitcast:
-    def __init__(self, source: Attribute, target: Attribute):
-        self.source, self.target = source, target
-
-    def __call__(self, value):
-        if isinstance(value, np.ndarray):
-            return of_bytes(bytes_of(value, self.source), self.target)
-        return of_bits(bits_of(value, self.source), self.target)
+def _same_bits(source: Attribute, target: Attribute, value):
+    if isinstance(source, VectorType):
+        return of_bytes(bytes_of(value, source), target)
+    return of_bits(bits_of(value, source), target)
 
 
 def fused_multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray, element: Attribute) -> np.ndarray:
@@ -291,43 +245,3 @@ def function(t: Translation, op: Operation) -> None:
 def _evaluate(wanted: Callable[..., np.ndarray], type_: Attribute, *arguments) -> np.ndarray:
     wide = wanted(*(np.asarray(a, np.float64) for a in arguments))
     return round_array(np.asarray(wide), type_)
-
-
-def _leading_zeros(bits: int, a: int, where: Callable[[], str]) -> int:
-    return bits - a.bit_length()
-
-
-def _trailing_zeros(bits: int, a: int, where: Callable[[], str]) -> int:
-    return (a & -a).bit_length() - 1 if a else bits
-
-
-def _ones(bits: int, a: int, where: Callable[[], str]) -> int:
-    return a.bit_count()
-
-
-_COUNTS = {"ctlz": _leading_zeros, "cttz": _trailing_zeros, "ctpop": _ones}
-
-
-@emits(*(f"math.{name}" for name in _COUNTS))
-def count(t: Translation, op: Operation) -> None:
-    wanted = _COUNTS[op.name.removeprefix("math.")]
-    call_function(t, op, partial(wanted, width(op.results[0].type)), reads_unsigned=True)
-
-
-@emits("math.absi")
-def absolute(t: Translation, op: Operation) -> None:
-    call_function(t, op, lambda a, where: abs(a), reads_unsigned=False)
-
-
-@emits("math.ipowi")
-def power(t: Translation, op: Operation) -> None:
-    modulus = 1 << width(op.results[0].type)
-    call_function(t, op, partial(_power, modulus), reads_unsigned=False)
-
-
-def _power(modulus: int, a: int, b: int, where: Callable[[], str]) -> int:
-    if b >= 0:
-        return pow(a, b, modulus)
-    if a == 0:
-        raise CoreError(f"0 to the power {b} has no defined result{where()}")
-    return a ** (-b & 1) if abs(a) == 1 else 0

@@ -11,7 +11,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import BFloat16Type, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
 from xdsl.ir import Attribute, Operation
 
-from bdforge.emulator.cores.mlir.emit import emits, is_vector, literals, require, unsigned, unsupported, wrapped
+from bdforge.emulator.cores.mlir.emit import Where, emits, is_vector, literals, require, unsigned, unsupported, wrapped
 from bdforge.emulator.cores.mlir.translation import Translation
 from bdforge.emulator.cores.mlir.values import (
     dtype_of_vector,
@@ -29,142 +29,130 @@ from bdforge.emulator.errors import CoreError
 from bdforge.mlir import elementwise
 from bdforge.mlir.dense import numpy_of
 
-# expression, whether the result can leave the type's range, the same for numpy arrays of the type
-_WRAPPING = {
+# expression, the same for numpy arrays of the type
+_BINARY = {
     "addi": ("{a} + {b}", np.add), "subi": ("{a} - {b}", np.subtract), "muli": ("{a} * {b}", np.multiply),
-}  # fmt: skip
-_CLOSED = {
     "andi": ("{a} & {b}", np.bitwise_and), "ori": ("{a} | {b}", np.bitwise_or), "xori": ("{a} ^ {b}", np.bitwise_xor),
     "maxsi": ("{a} if {a} > {b} else {b}", np.maximum), "minsi": ("{a} if {a} < {b} else {b}", np.minimum),
 }  # fmt: skip
+_WRAPPING = ("addi", "subi", "muli")  # whose results can leave the type's range
 _BOOLEAN = {"addi": np.logical_xor, "subi": np.logical_xor, "muli": np.logical_and,
             "maxsi": np.logical_and, "minsi": np.logical_or}  # fmt: skip  # a signed i1 is 0 or -1
 
 
-def _binary(name: str, expression: str, ufunc: np.ufunc, wraps: bool) -> None:
-    @emits(f"arith.{name}")
-    def emit(t: Translation, op: Operation) -> None:
-        a, b = literals(t, op.operands[:2])
-        element = element_of(op.results[0].type)
-        bits = width(element)
-        if is_vector(op.results[0]):
-            dtype_of_vector(element)
-            t.assign(op, f"{t.object('F', _BOOLEAN.get(name, ufunc) if bits == 1 else ufunc)}({a}, {b})")
-        elif bits == 1 and name in ("maxsi", "minsi"):
-            t.assign(op, f"{a} {'&' if name == 'maxsi' else '|'} {b}")
-        elif wraps:
-            wrapped(t, op.results[0], expression.format(a=a, b=b))
-        else:
-            t.assign(op, expression.format(a=a, b=b))
+@emits(*(f"arith.{name}" for name in _BINARY))
+def binary(t: Translation, op: Operation) -> None:
+    name = op.name.removeprefix("arith.")
+    expression, ufunc = _BINARY[name]
+    a, b = literals(t, op.operands[:2])
+    element = element_of(op.results[0].type)
+    bits = width(element)
+    if is_vector(op.results[0]):
+        dtype_of_vector(element)
+        t.assign(op, f"{t.object('F', _BOOLEAN.get(name, ufunc) if bits == 1 else ufunc)}({a}, {b})")
+    elif bits == 1 and name in ("maxsi", "minsi"):
+        t.assign(op, f"{a} {'&' if name == 'maxsi' else '|'} {b}")
+    elif name in _WRAPPING:
+        wrapped(t, op.results[0], expression.format(a=a, b=b))
+    else:
+        t.assign(op, expression.format(a=a, b=b))
 
 
-for _name, (_expression, _ufunc) in _WRAPPING.items():
-    _binary(_name, _expression, _ufunc, wraps=True)
-for _name, (_expression, _ufunc) in _CLOSED.items():
-    _binary(_name, _expression, _ufunc, wraps=False)
-
-
-def truncating_divide(a: int, b: int, where: Callable[[], str]) -> tuple[int, int]:
-    """Quotient towards zero and remainder with the dividend's sign; CoreError for a division by zero."""
-    _no_zero(b, where)
-    quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-    return quotient, a - b * quotient
-
-
-def _no_zero(b: int, where: Callable[[], str]) -> None:
+def _divisor(b: int, where: Where) -> int:
     if b == 0:
         raise CoreError(f"division by zero{where()}")
+    return b
 
 
-def _quotient(a: int, b: int, where: Callable[[], str]) -> int:
-    return truncating_divide(a, b, where)[0]
+def _quotient(_: int, a: int, b: int, where: Where) -> int:
+    """Towards zero."""
+    return abs(a) // abs(_divisor(b, where)) * (1 if (a < 0) == (b < 0) else -1)
 
 
-def _remainder(a: int, b: int, where: Callable[[], str]) -> int:
-    return truncating_divide(a, b, where)[1]
+def _remainder(bits: int, a: int, b: int, where: Where) -> int:
+    """With the dividend's sign."""
+    return a - b * _quotient(bits, a, b, where)
 
 
-def _floor_quotient(a: int, b: int, where: Callable[[], str]) -> int:
-    _no_zero(b, where)
-    return a // b
+def _ceil_quotient(_: int, a: int, b: int, where: Where) -> int:
+    return -(-a // _divisor(b, where))
 
 
-def _ceil_quotient(a: int, b: int, where: Callable[[], str]) -> int:
-    _no_zero(b, where)
-    return -(-a // b)
-
-
-def _shifted_left(bits: int, a: int, b: int, where: Callable[[], str]) -> int:
-    return a << _shift(bits, b, where)
-
-
-def _shifted_right(bits: int, a: int, b: int, where: Callable[[], str]) -> int:
-    return a >> _shift(bits, b, where)
-
-
-def _shift(bits: int, by: int, where: Callable[[], str]) -> int:
+def _shift(bits: int, by: int, where: Where) -> int:
     if not 0 <= by < bits:
         raise CoreError(f"a shift of {bits} bits by {by} has no defined result{where()}")
     return by
 
 
-_SIGNED: dict[str, Callable[..., int]] = {
-    "divsi": _quotient, "remsi": _remainder, "floordivsi": _floor_quotient, "ceildivsi": _ceil_quotient,
+def _power(bits: int, a: int, b: int, where: Where) -> int:
+    if b >= 0:
+        return pow(a, b, 1 << bits)
+    if a == 0:
+        raise CoreError(f"0 to the power {b} has no defined result{where()}")
+    return a ** (-b & 1) if abs(a) == 1 else 0
+
+
+# Of the operands' bits, the operands and the place. Results are wrapped.
+_OF_SIGNED: dict[str, Callable[..., int]] = {
+    "arith.divsi": _quotient, "arith.remsi": _remainder, "arith.ceildivsi": _ceil_quotient,
+    "arith.floordivsi": lambda _, a, b, where: a // _divisor(b, where),
+    "arith.shli": lambda bits, a, b, where: a << _shift(bits, b, where),
+    "arith.shrsi": lambda bits, a, b, where: a >> _shift(bits, b, where),
+    "math.absi": lambda _, a, where: abs(a), "math.ipowi": _power,
 }  # fmt: skip
-_UNSIGNED: dict[str, Callable[..., int]] = {
-    "divui": _quotient, "remui": _remainder, "ceildivui": _ceil_quotient,
-    "maxui": lambda a, b, where: max(a, b), "minui": lambda a, b, where: min(a, b),
+_OF_UNSIGNED: dict[str, Callable[..., int]] = {
+    "arith.divui": _quotient, "arith.remui": _remainder, "arith.ceildivui": _ceil_quotient,
+    "arith.maxui": lambda _, a, b, where: max(a, b), "arith.minui": lambda _, a, b, where: min(a, b),
+    "arith.shrui": _OF_SIGNED["arith.shrsi"],
+    "math.ctlz": lambda bits, a, where: bits - a.bit_length(),
+    "math.cttz": lambda bits, a, where: (a & -a).bit_length() - 1 if a else bits,
+    "math.ctpop": lambda _, a, where: a.bit_count(),
 }  # fmt: skip
 
 
-def by_lane(function: Callable[..., int], results: Attribute, reads_unsigned: bool) -> Callable[..., np.ndarray]:
+def by_lane(function: Callable, dtype: np.dtype) -> Callable[..., np.ndarray]:
     """`function` of Python numbers for vectors: slow and exact. The last argument of a call is passed on as it is."""
-    dtype, bits = dtype_of_vector(results), width(results)
-
-    def number(value) -> int:
-        return int(value) & ((1 << bits) - 1) if reads_unsigned else int(value)
 
     def run(*arrays):
         *vectors, where = arrays
-        lanes = zip(*(vector.flat for vector in vectors), strict=True)
-        found = [wrap(function(*map(number, lane), where), results) for lane in lanes]
-        return np.array(found, np.int64 if bits < 64 else dtype).astype(dtype).reshape(vectors[0].shape)
+        lanes = zip(*(vector.ravel().tolist() for vector in vectors), strict=True)
+        return np.array([function(*lane, where) for lane in lanes], dtype).reshape(vectors[0].shape)
 
     return run
 
 
-def _function(name: str, function: Callable[..., int], reads_unsigned: bool) -> None:
-    @emits(f"arith.{name}")
-    def emit(t: Translation, op: Operation) -> None:
-        call_function(t, op, function, reads_unsigned)
+def _lanes(function: Callable[..., int], element: Attribute, reads_unsigned: bool) -> Callable[..., np.ndarray]:
+    """`by_lane` of bits and integers, wrapped."""
+    bits = width(element)
+    mask = (1 << bits) - 1 if reads_unsigned else -1
+    return by_lane(
+        lambda *lane: wrap(function(bits, *(int(value) & mask for value in lane[:-1]), lane[-1]), element),
+        dtype_of_vector(element),
+    )
 
 
-def call_function(t: Translation, op: Operation, function: Callable[..., int], reads_unsigned: bool) -> None:
-    """The result is `function` of the operands and of the place, wrapped."""
-    result = op.results[0]
+@emits(*_OF_SIGNED, *_OF_UNSIGNED)
+def function(t: Translation, op: Operation) -> None:
+    result, reads_unsigned = op.results[0], op.name in _OF_UNSIGNED
     arguments = literals(t, op.operands)
+    wanted = (_OF_UNSIGNED if reads_unsigned else _OF_SIGNED)[op.name]
     if is_vector(result):
-        name = t.object("F", by_lane(function, element_of(result.type), reads_unsigned))
+        name = t.object("F", _lanes(wanted, element_of(result.type), reads_unsigned))
         t.assign(op, f"{name}({', '.join(arguments)}, {t.where(op)})")
         return
     if reads_unsigned:
         arguments = [unsigned(argument, result.type) for argument in arguments]
-    wrapped(t, result, f"{t.object('F', function)}({', '.join(arguments)}, {t.where(op)})")
+    name = t.object("F", partial(wanted, width(result.type)))
+    wrapped(t, result, f"{name}({', '.join(arguments)}, {t.where(op)})")
 
 
-for _name, _call in _SIGNED.items():
-    _function(_name, _call, reads_unsigned=False)
-for _name, _call in _UNSIGNED.items():
-    _function(_name, _call, reads_unsigned=True)
-
-
-@emits("arith.shli", "arith.shrsi", "arith.shrui")
+@emits("arith.shli", "arith.shrsi", "arith.shrui")  # of scalars without a call
 def shift(t: Translation, op: Operation) -> None:
     result = op.results[0]
     bits = width(result.type)
     logical = op.name == "arith.shrui"
     if is_vector(result):
-        call_function(t, op, partial(_shifted_left if op.name == "arith.shli" else _shifted_right, bits), logical)
+        function(t, op)
         return
     a, b = literals(t, op.operands)
     by = t.constant(op.operands[1])
@@ -245,7 +233,7 @@ def add_extended(t: Translation, op: Operation) -> None:
     total, overflow = op.results
     a, b = (unsigned(v, total.type) for v in literals(t, op.operands))
     if is_vector(total):
-        carry = by_lane(partial(_carry, width(total.type)), element_of(total.type), reads_unsigned=True)
+        carry = _lanes(lambda bits, a, b, where: (a + b) >> bits, element_of(total.type), reads_unsigned=True)
         t.line(f"{t.value(total)} = {t.value(op.operands[0])} + {t.value(op.operands[1])}")
         arguments = ", ".join(literals(t, op.operands))
         t.line(f"{t.value(overflow)} = {t.object('F', carry)}({arguments}, {t.where(op)}).astype('?')")
@@ -254,21 +242,13 @@ def add_extended(t: Translation, op: Operation) -> None:
     t.line(f"{t.value(overflow)} = int({a} + {b} > {(1 << width(total.type)) - 1})")
 
 
-def _carry(bits: int, a: int, b: int, where: Callable[[], str]) -> int:
-    return (a + b) >> bits
-
-
-def _high_product(bits: int, a: int, b: int, where: Callable[[], str]) -> int:
-    return (a * b) >> bits
-
-
 @emits("arith.mulsi_extended", "arith.mului_extended")
 def multiply_extended(t: Translation, op: Operation) -> None:
     low, high = op.results
     arguments = literals(t, op.operands)
     bits, logical = width(low.type), op.name == "arith.mului_extended"
     if is_vector(low):
-        name = t.object("F", by_lane(partial(_high_product, bits), element_of(low.type), logical))
+        name = t.object("F", _lanes(lambda bits, a, b, where: (a * b) >> bits, element_of(low.type), logical))
         t.line(f"{t.value(high)} = {name}({', '.join(arguments)}, {t.where(op)})")
         t.line(f"{t.value(low)} = {' * '.join(arguments)}")
         return

@@ -1,7 +1,7 @@
 """The memref dialect: memory is a numpy view, and every access is checked against the view's bounds."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from xdsl.dialects import memref
@@ -17,15 +17,13 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Operation, SSAValue
 
 from bdforge.devices.limits import CORE
-from bdforge.emulator.cores.mlir.emit import emits, literals, mixed, require, tuple_of, unsupported
+from bdforge.emulator.cores.mlir.emit import Where, emits, literal, literals, mixed, require, tuple_of, unsupported
 from bdforge.emulator.cores.mlir.translation import Translation
 from bdforge.emulator.cores.mlir.values import bf16_of_bits, bits_of_bf16, dtype_of_memory
 from bdforge.emulator.errors import CoreError
 from bdforge.emulator.poison import checked_load
 from bdforge.mlir.dense import numpy_of
 from bdforge.mlir.upstream import GlobalOp
-
-Where = Callable[[], str]
 
 
 def outside(array: np.ndarray, index: tuple[int, ...], where: Where) -> None:
@@ -39,16 +37,11 @@ def check_index(t: Translation, op: Operation, array: SSAValue, indices: Sequenc
     checks = []
     for axis, index in enumerate(indices):
         size = _static_size(array, axis)
-        known = _literal(index)
+        known = literal(index)
         if size is None or known is None or not 0 <= known < size:
             checks.append(f"0 <= {index} < {name}.shape[{axis}]" if size is None else f"0 <= {index} < {size}")
     if checks:
         t.line(f"if not ({' and '.join(checks)}): {t.helper(outside)}({name}, {tuple_of(indices)}, {t.where(op)})")
-
-
-def _literal(expression: str) -> int | None:
-    bare = expression.strip("()")
-    return int(bare) if bare.lstrip("-").isdecimal() else None
 
 
 def _static_size(value: SSAValue, axis: int) -> int | None:
@@ -254,7 +247,7 @@ def alloca(t: Translation, op: memref.AllocaOp) -> None:
     shape = mixed(t, kind.get_shape(), op.dynamic_sizes)
     dtype = dtype_of_memory(kind.element_type)
     if not op.dynamic_sizes:
-        t.use_stack(op, math.prod(kind.get_shape()) * dtype.itemsize)
+        t.use_stack(math.prod(kind.get_shape()) * dtype.itemsize)
         t.assign(op, f"np.zeros({tuple_of(shape)}, {t.object('D', dtype)})")
         return
     limit, where = t.op.stack_size, t.where(op)

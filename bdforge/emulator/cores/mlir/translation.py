@@ -17,7 +17,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from bdforge.devices.limits import CORE
 from bdforge.emulator.cores.core import Core
 from bdforge.emulator.cores.kernel_call import KernelCall
-from bdforge.emulator.cores.mlir.emit import EMITTERS, copy_all
+from bdforge.emulator.cores.mlir.emit import EMITTERS, copy_all, literal
 from bdforge.emulator.cores.mlir.values import size_bits
 from bdforge.emulator.errors import CoreError, EmulationError
 from bdforge.emulator.lock import Lock
@@ -101,7 +101,7 @@ class Translation:
         self._functions: dict[func.FuncOp, str] = {}
         self._open: list[func.FuncOp] = []
         self._sources: list[tuple[list[str], list[Operation]]] = []
-        self._stack_bytes = 0
+        self.stack_bytes = 0  # what the program keeps on its stack
 
     def compile(self) -> Program:
         """The program as a generator function of its core; CoreError for what cannot be run."""
@@ -193,12 +193,26 @@ class Translation:
         self.line(header)
         self.indented(lambda: (self.line("pass"), body()))
 
+    def nest(self, op: Operation, block: Block, bounds: Sequence[Sequence[str]]) -> None:
+        """A block inside of a loop for each of its arguments, the outermost first."""
+        if not bounds:
+            return self.block(block)
+        variable = self.value(block.args[-len(bounds)])
+        return self.loop(op, variable, bounds[0], lambda: self.nest(op, block, bounds[1:]))
+
+    def choice(self, condition: str, then: Region, otherwise: Region) -> None:
+        """One region or the other, which may be empty."""
+        self.line(f"if {condition}:")
+        self.body(then.block)
+        if otherwise.blocks:
+            self.line("else:")
+            self.body(otherwise.block)
+
     def _trips(self, bounds: Sequence[str]) -> int | None:
-        bare = [bound.strip("()") for bound in bounds]
-        if not all(bound.lstrip("-").isdecimal() for bound in bare):
+        low, high, step = map(literal, bounds)
+        if low is None or high is None or step is None or step < 1:
             return None
-        low, high, step = map(int, bare)
-        return max(0, -((low - high) // step)) if step > 0 else None
+        return max(0, -((low - high) // step))
 
     def operation(self, op: Operation) -> None:
         """One operation; CoreError for those without a meaning here."""
@@ -263,7 +277,7 @@ class Translation:
 
     def simple(self, expression: str) -> str:
         """`expression`, computed first if it is more than a name or a literal."""
-        if expression.isidentifier() or expression.strip("()").lstrip("-").isdecimal():
+        if expression.isidentifier() or literal(expression) is not None:
             return expression
         name = f"i{len(self.lines)}"
         self.line(f"{name} = {expression}")
@@ -295,17 +309,12 @@ class Translation:
         self.line(f"core.fuel -= {trips}")
         self.line(f"if core.fuel < 0: core.exhausted({self.where(op)})")
 
-    @property
-    def stack_bytes(self) -> int:
-        """What the program keeps on its stack."""
-        return self._stack_bytes
-
-    def use_stack(self, op: Operation, size_bytes: int) -> None:
+    def use_stack(self, size_bytes: int) -> None:
         """Count what the program keeps on its stack; CoreError when that is too much."""
-        self._stack_bytes += size_bytes
-        if self._stack_bytes > self.op.stack_size:
+        self.stack_bytes += size_bytes
+        if self.stack_bytes > self.op.stack_size:
             raise CoreError(
-                f"{self._stack_bytes} bytes of memref.alloca do not fit the stack of {self.op.stack_size}; set the "
+                f"{self.stack_bytes} bytes of memref.alloca do not fit the stack of {self.op.stack_size}; set the "
                 "stack_size of the aie.core, or use aie.buffer"
             )
 

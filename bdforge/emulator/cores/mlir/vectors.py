@@ -9,24 +9,20 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
-from bdforge.emulator.cores.mlir.emit import emits, is_vector, literals, mixed, tuple_of, unsupported
-from bdforge.emulator.cores.mlir.floats import emit_fused, larger_number, maximum, minimum, smaller_number
+from bdforge.emulator.cores.mlir.emit import Where, emits, is_vector, literals, mixed, tuple_of, unsupported
+from bdforge.emulator.cores.mlir.floats import EXTREMES, emit_fused
 from bdforge.emulator.cores.mlir.translation import Translation
 from bdforge.emulator.cores.mlir.values import (
-    bytes_of,
     dtype_of_vector,
     element_of,
     from_memory,
     is_float,
-    of_bytes,
     rounder,
     to_memory,
     width,
     wrap,
 )
 from bdforge.emulator.errors import CoreError
-
-Where = Callable[[], str]
 
 
 def _vector_type(value: SSAValue) -> VectorType:
@@ -95,18 +91,22 @@ def store(t: Translation, op: vector.StoreOp) -> None:
 @emits("vector.maskedload")
 def masked_load(t: Translation, op: vector.MaskedLoadOp) -> None:
     _fits(op, _vector_type(op.result), op.base)
-    function = t.object("F", partial(_masked_load, _Transfer(op, _innermost(op.base), op.base, op.result)))
-    base, mask, other = literals(t, (op.base, op.mask, op.pass_thru))
-    t.assign(op, f"{function}({base}, {tuple_of(literals(t, op.indices))}, {mask}, {other}, {t.where(op)})")
+    read = partial(_masked_load, _Transfer(op, _innermost(op.base), op.base, op.result))
+    t.assign(op, _moved(t, op, read, op.base, op.mask, op.pass_thru))
 
 
 @emits("vector.maskedstore")
 def masked_store(t: Translation, op: vector.MaskedStoreOp) -> None:
     _fits(op, _vector_type(op.value_to_store), op.base)
     transfer = _Transfer(op, _innermost(op.base), op.base, op.value_to_store)
-    base, mask, values = literals(t, (op.base, op.mask, op.value_to_store))
-    index = tuple_of(literals(t, op.indices))
-    t.line(f"{t.object('F', transfer.write)}({base}, {index}, {values}, {mask}, {t.where(op)})")
+    t.line(_moved(t, op, transfer.write, op.base, op.value_to_store, op.mask))
+
+
+def _moved(t: Translation, op, function: Callable, array: SSAValue, *values: SSAValue | None) -> str:
+    """A call of `function` with a memref, indices of it, other values, and the place."""
+    rest = ["None" if value is None else t.value(value) for value in values]
+    arguments = [t.value(array), tuple_of(literals(t, op.indices)), *rest, t.where(op)]
+    return f"{t.object('F', function)}({', '.join(arguments)})"
 
 
 def _innermost(array: SSAValue) -> AffineMap:
@@ -185,10 +185,7 @@ class _Transfer:
 @emits("vector.transfer_read")
 def transfer_read(t: Translation, op: vector.TransferReadOp) -> None:
     transfer = _Transfer(op, op.permutation_map.data, op.source, op.result)
-    mask = "None" if op.mask is None else t.value(op.mask)
-    index = tuple_of(literals(t, op.indices))
-    function = t.object("F", transfer.read)
-    t.assign(op, f"{function}({t.value(op.source)}, {index}, {t.value(op.padding)}, {mask}, {t.where(op)})")
+    t.assign(op, _moved(t, op, transfer.read, op.source, op.padding, op.mask))
 
 
 @emits("vector.transfer_write")
@@ -198,18 +195,14 @@ def transfer_write(t: Translation, op: vector.TransferWriteOp) -> None:
     transfer = _Transfer(op, op.permutation_map.data, op.source, op.vector)
     if len(transfer.axes) < len(transfer.shape):
         raise unsupported(op, "a write cannot broadcast")
-    mask = "None" if op.mask is None else t.value(op.mask)
-    index = tuple_of(literals(t, op.indices))
-    function = t.object("F", transfer.write)
-    t.line(f"{function}({t.value(op.source)}, {index}, {t.value(op.vector)}, {mask}, {t.where(op)})")
+    t.line(_moved(t, op, transfer.write, op.source, op.vector, op.mask))
 
 
 @emits("vector.broadcast")
 def broadcast(t: Translation, op: vector.BroadcastOp) -> None:
     type_ = _vector_type(op.results[0])
     dtype = t.object("D", dtype_of_vector(type_.element_type))
-    value = t.value(op.operands[0])
-    t.assign(op, f"np.broadcast_to(np.asarray({value}, {dtype}), {tuple_of([str(n) for n in type_.get_shape()])})")
+    t.assign(op, f"np.broadcast_to(np.asarray({t.value(op.operands[0])}, {dtype}), {tuple(type_.get_shape())})")
 
 
 emits("vector.fma")(emit_fused)
@@ -242,7 +235,7 @@ def _position(t: Translation, op: Operation, whole: SSAValue, static: Sequence[i
             raise unsupported(op, f"position {list(static)} is outside {whole.type}")
     if not dynamic:
         return tuple_of(place)
-    return f"{t.helper(_inside)}({tuple_of(place)}, {tuple_of([str(n) for n in shape])}, {t.where(op)})"
+    return f"{t.helper(_inside)}({tuple_of(place)}, {tuple(shape)}, {t.where(op)})"
 
 
 def _inside(place: tuple[int, ...], shape: tuple[int, ...], where: Where) -> tuple[int, ...]:
@@ -260,23 +253,12 @@ def shuffle(t: Translation, op: vector.ShuffleOp) -> None:
 
 @emits("vector.shape_cast")
 def shape_cast(t: Translation, op: Operation) -> None:
-    shape = tuple_of([str(n) for n in _vector_type(op.results[0]).get_shape()])
-    t.assign(op, f"{t.value(op.operands[0])}.reshape({shape})")
-
-
-@emits("vector.bitcast")
-def bitcast(t: Translation, op: vector.BitcastOp) -> None:
-    source, target = op.operands[0].type, op.results[0].type
-    t.assign(op, f"{t.object('F', partial(_bitcast, source, target))}({t.value(op.operands[0])})")
-
-
-def _bitcast(source: Attribute, target: Attribute, values: np.ndarray):
-    return of_bytes(bytes_of(values, source), target)
+    t.assign(op, f"{t.value(op.operands[0])}.reshape({tuple(_vector_type(op.results[0]).get_shape())})")
 
 
 @emits("vector.create_mask")
 def create_mask(t: Translation, op: vector.CreateMaskOp) -> None:
-    shape = tuple_of([str(n) for n in _vector_type(op.results[0]).get_shape()])
+    shape = tuple(_vector_type(op.results[0]).get_shape())
     t.assign(op, f"{t.helper(_mask)}({shape}, {tuple_of(literals(t, op.operands))})")
 
 
@@ -289,7 +271,7 @@ def _mask(shape: tuple[int, ...], sizes: tuple[int, ...]) -> np.ndarray:
 _COMBINERS: dict[str, Callable] = {
     "add": lambda a, b: a + b, "mul": lambda a, b: a * b, "and": lambda a, b: a & b, "or": lambda a, b: a | b,
     "xor": lambda a, b: a ^ b, "minsi": min, "maxsi": max, "minui": min, "maxui": max,
-    "minimumf": minimum, "maximumf": maximum, "minnumf": smaller_number, "maxnumf": larger_number,
+    **{name: scalar for name, (scalar, _) in EXTREMES.items()},
 }  # fmt: skip
 
 
@@ -309,11 +291,5 @@ def _reduced(kind: str, type_: Attribute, values: np.ndarray, *start):
     if is_float(type_):
         keep = rounder(type_)
         return reduce(lambda a, b: keep(combine(a, b)), lanes)
-    if kind.endswith("ui") or width(type_) == 1:
-        modulus = 1 << width(type_)
-        combine = partial(_as_unsigned, combine, modulus)
-    return wrap(reduce(lambda a, b: wrap(combine(int(a), int(b)), type_), map(int, lanes)), type_)
-
-
-def _as_unsigned(combine: Callable, modulus: int, a: int, b: int) -> int:
-    return combine(a % modulus, b % modulus)
+    mask = (1 << width(type_)) - 1 if kind.endswith("ui") or width(type_) == 1 else -1
+    return wrap(reduce(lambda a, b: wrap(combine(a & mask, b & mask), type_), map(int, lanes)), type_)

@@ -109,7 +109,7 @@ def emulate(
     if timing is not None and recorder is not None:
         report = replay(trace := recorder.finish(array.device), timing)
     warnings = *trace_warnings(module), *machine.warnings, *(report.warnings if report else ())
-    buffers, cores = machine.configurations.buffers(), tuple(profiles(array.cores))
+    buffers, cores = machine.buffers(), tuple(profiles(array.cores))
     return Result(tuple(args), tuple(dict.fromkeys(warnings)), buffers, report, trace, cores)
 
 

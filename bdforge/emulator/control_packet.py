@@ -15,7 +15,7 @@ from bdforge.emulator.errors import RegisterAccessError
 from bdforge.emulator.packet import packet_header
 from bdforge.emulator.scheduler import Agent
 from bdforge.emulator.silicon import check_control_columns
-from bdforge.emulator.stream import DataWait, Sink, Stream
+from bdforge.emulator.stream import Sink, Stream
 from bdforge.emulator.tile import Tile
 
 READ = 1
@@ -93,18 +93,9 @@ class ControlPort(Agent):
 
     def _take(self, count: int) -> Iterator[None]:
         """Steps until `count` words are in `_words`, or fewer where the packet ends before."""
-        sink, self._words = self.sink, []
+        self._words = []
         self.tell("receive", count, None)
-        while sink.held and len(self._words) < count:
-            self._receive(sink.take(count - len(self._words)))
-            if sink.over:
-                return
-        sink.demand = count - len(self._words)
-        if sink.source is not None:
-            sink.source.changed()
-        while sink.demand:
-            self.waiting = DataWait(sink, str)
-            yield
+        yield from self.sink.fill(count, str)
 
     def _receive(self, words: np.ndarray) -> None:
         self._words.extend(int(word) for word in words)

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -15,9 +16,9 @@ from bdforge.emulator.host import HostMemory
 from bdforge.emulator.lock import Lock, LockWait
 from bdforge.emulator.packet import packet_header
 from bdforge.emulator.poison import check_written
-from bdforge.emulator.scheduler import Agent, Scheduler
+from bdforge.emulator.scheduler import Agent, Idle, Scheduler
 from bdforge.emulator.silicon import check_fresh, check_lock_pair, check_shim_access
-from bdforge.emulator.stream import DataWait, RoomWait, Sink, Stream
+from bdforge.emulator.stream import Sink, Stream
 from bdforge.emulator.strictness import Strictness
 
 
@@ -72,17 +73,7 @@ class Task:
     chain: tuple[int, ...]
 
 
-@dataclass(slots=True)
-class NoTask:
-    """A channel without a task: not a wait of its own, but the root of other waits."""
-
-    def sentence(self) -> str:
-        return "has no task"
-
-    def providers(self) -> Iterator[Agent]:
-        return iter(())
-
-
+NO_TASK = Idle("has no task")
 SPOILED = (
     "; word 0 of column 0's memtile does not survive from one run of a context to the next: keep what stays elsewhere, "
     "or send it again (memtile-word)"
@@ -104,7 +95,7 @@ class Channel(Agent):
         self.tile, self.direction, self.index = tile, direction, index
         self.place = tile.column, tile.row
         self.tasks: deque[Task] = deque()
-        self.waiting = NoTask()
+        self.waiting = NO_TASK
         self.bd = 0
         self.array = tile.array
         self.sink: Sink | None = None
@@ -168,7 +159,7 @@ class Channel(Agent):
         self.tasks.clear()
         if isinstance(self.waiting, LockWait):
             self.waiting.lock.forget(self)
-        self.steps, self.waiting = None, NoTask()
+        self.steps, self.waiting = None, NO_TASK
         if self.sink is not None:
             self.sink.demand = 0
         if self.stream is not None:
@@ -189,7 +180,7 @@ class Channel(Agent):
     def run(self) -> Generator[None, None, None]:
         while True:
             while not self.tasks:
-                self.waiting = NoTask()
+                self.waiting = NO_TASK
                 yield
             task = self.tasks[0]  # stays in the queue while it runs: the safe reading of its capacity
             self.tell("task")
@@ -264,16 +255,7 @@ class Channel(Agent):
         if self.observed:
             self._tell_banks(bd)
             self.tell("receive", length, self._dram(bd))
-        while sink.held and self._position < length:
-            self._receive(sink.take(length - self._position))
-            if sink.over:
-                return
-        sink.demand = length - self._position
-        if sink.source is not None:
-            sink.source.changed()
-        while sink.demand:
-            self.waiting = DataWait(sink, self.source)
-            yield
+        yield from sink.fill(length, self.source)
 
     def _send_all(self, bd: DecodedBd) -> Generator[None, None, None]:
         stream, length = self.stream, bd.order.length
@@ -283,17 +265,8 @@ class Channel(Agent):
         if self.observed:
             self._tell_banks(bd)
             stream.tell_send(length - self._position, self._dram(bd))
-        while left := length - self._position:
-            count = min(left, stream.room() if self.pressed else stream.wanted())
-            self.pressed = False
-            if count:
-                count = self.array.scheduler.portion(count)
-                stream.send(self._fetch(count, bd.order.padded), count == left and bd.ends_packet)
-                continue
-            self.waiting = RoomWait(stream, left, self.source)
-            stream.blocked = True
-            stream.changed()
-            yield
+        fetch, portion = partial(self._fetch, bd.order.padded), self.array.scheduler.portion
+        yield from stream.drain(length - self._position, fetch, self.source, bd.ends_packet, portion)
         if stream.packets is not None and bd.ends_packet:
             yield from stream.packets.end()
 
@@ -315,7 +288,7 @@ class Channel(Agent):
         if bd.packet is not None:
             header = packet_header(self.tile.column, self.tile.row, *bd.packet)
         elif starts:
-            header = int(self._fetch(1, bd.order.padded)[0])
+            header = int(self._fetch(bd.order.padded, 1)[0])
         else:
             return
         last = self._position == bd.order.length and bd.ends_packet
@@ -334,7 +307,7 @@ class Channel(Agent):
             return None
         return f"{self.where()} was pushed, but its address was never patched; no word came, so nothing was lost"
 
-    def _fetch(self, count: int, padded: bool) -> np.ndarray:
+    def _fetch(self, padded: bool, count: int) -> np.ndarray:
         self._check_patched()
         start, self._position = self._position, self._position + count
         if self._written is not None:

@@ -1,4 +1,9 @@
-"""An array with a design on it, on which operations run: once (`emulate`) or again and again (`Resident`)."""
+"""An array on which operations run, and the devices of a module, one of which is loaded at a time.
+
+It runs once (`emulate`) or again and again (`Resident`). Loading resets DMAs, streams and cores. Buffers with initial
+values are written and locks set as on the first load; everything else in memory stays (hardware facts 1.3, mlir-aie's
+`AIERT.cpp`).
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -12,11 +17,14 @@ from bdforge.emulator.array import Array
 from bdforge.emulator.controller import execute
 from bdforge.emulator.cores.mlir.values import modes
 from bdforge.emulator.errors import DesignError
-from bdforge.emulator.reconfigure import Reconfiguration
+from bdforge.emulator.load import Configuration
 from bdforge.images.read import read_image
 from bdforge.mlir import parse
 from bdforge.mlir.device_ops import DeviceOp
+from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.txn import Operation, TxnError, decode
+from bdforge.txn.lower import lower
+from bdforge.txn.operations import LoadPdi
 
 
 class Machine:
@@ -33,9 +41,10 @@ class Machine:
         array: Array,
         image: Sequence[Operation] = (),
     ) -> None:
-        self.array = array
-        self.configurations = Reconfiguration(module, array, kernels)
-        self.configurations.load(start, image)
+        self.module, self.array, self.kernels = module, array, kernels
+        self._loaded: dict[str, Configuration] = {}
+        self._ids: dict[int, str] | None = None
+        self._load(start, image)
 
     def run(self, operations: Iterable[Operation]) -> None:
         """Run operations on the array's host memory until nothing moves; EmulationError for what it does not survive.
@@ -44,7 +53,7 @@ class Machine:
         """
         array = self.array
         with modes(start=not array.strictness.permits("start-modes")):
-            execute(array, operations, self.configurations.load_pdi)
+            execute(array, operations, self._load_pdi)
             array.scheduler.run()
         array.host.write_back()
 
@@ -52,6 +61,44 @@ class Machine:
     def warnings(self) -> tuple[str, ...]:
         """What the run let pass, and what it left over."""
         return *self.array.strictness.warnings, *self.array.left_over()
+
+    def buffers(self) -> dict[str, np.ndarray]:
+        """Memory of every named buffer of the device loaded last; where there were several, also as device::name."""
+        views = {}
+        for symbol, configuration in self._loaded.items():
+            if len(self._loaded) > 1:
+                views |= {f"{symbol}::{name}": view for name, view in configuration.views().items()}
+        return views | [*self._loaded.values()][-1].views()
+
+    def _load(self, device: DeviceOp, image: Sequence[Operation] = ()) -> None:
+        """Load a device, or an image of it; what was loaded before stops."""
+        self.array.restart()
+        self._loaded.pop(device.symbol, None)  # the one loaded last comes last
+        self._loaded[device.symbol] = Configuration(device, self.array, self.kernels, image)
+
+    def _load_pdi(self, operation: LoadPdi, source: str) -> None:
+        """Load the device that an operation means; DesignError for one that names none."""
+        name = operation.device or self._device_of_id(operation.id)
+        for device in self.module.walk():
+            if isinstance(device, DeviceOp) and device.symbol == name:
+                if device.device != self.array.device:
+                    raise DesignError(
+                        f"@{name} is for {device.device.mlir}, but {self.array.device.mlir} is running{source}"
+                    )
+                self._load(device)
+                return
+        named = f"id {operation.id}" if name is None else f"@{name}"
+        raise DesignError(
+            f"the array configuration of {named} is no aie.device of this module{source}; give device_ref"
+        )
+
+    def _device_of_id(self, pdi_id: int) -> str | None:
+        """Instruction words hold ids only; the module's sequences, lowered, tell which device each id stands for."""
+        if self._ids is None:
+            sequences = [op for op in self.module.walk() if isinstance(op, RuntimeSequenceOp)]
+            loads = [op for sequence in sequences for op in lower(sequence) if isinstance(op, LoadPdi)]
+            self._ids = {op.id: op.device for op in loads if op.device is not None}
+        return self._ids.get(pdi_id)
 
 
 def only_configuration(image: bytes) -> Sequence[Operation]:

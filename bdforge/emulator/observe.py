@@ -5,7 +5,7 @@ with watching() as run:
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -59,13 +59,23 @@ class Timeline:
         for party, stack in self._open.items():
             for _ in range(len(stack)):
                 self._close(party, last)
-        names = [
-            {"ph": "M", "name": "thread_name", "pid": 0, "tid": track, "args": {"name": party}}
-            for party, track in self.tracks.items()
-        ]
-        process = {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "emulated array (order, not time)"}}
-        text = json.dumps({"traceEvents": [process, *names, *self.events], "displayTimeUnit": "ns"})
-        write_whole(path, text)
+        tracks = [(0, track, party) for party, track in self.tracks.items()]
+        write_trace(path, ["emulated array (order, not time)"], tracks, self.events)
+
+
+def write_trace(
+    path: Path, processes: Sequence[str], tracks: Iterable[tuple[int, int, str]], events: Sequence[dict[str, Any]]
+) -> None:
+    """Write Chrome trace JSON of processes, tracks (process, number, name) and events; FileError if that fails."""
+    names = [
+        {"ph": "M", "name": "process_name", "pid": number, "args": {"name": name}}
+        for number, name in enumerate(processes)
+    ]
+    names += [
+        {"ph": "M", "name": "thread_name", "pid": process, "tid": number, "args": {"name": name}}
+        for process, number, name in tracks
+    ]
+    write_whole(path, json.dumps({"traceEvents": [*names, *events], "displayTimeUnit": "ns"}))
 
 
 @dataclass

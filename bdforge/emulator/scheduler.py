@@ -3,6 +3,7 @@
 import random
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bdforge.emulator.errors import ArgumentError, BudgetExceeded
@@ -17,6 +18,19 @@ class Wait(Protocol):
     def sentence(self) -> str: ...
 
     def providers(self) -> Iterator["Agent"]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """Nothing to do, in words: not a wait of its own, but the root of other waits."""
+
+    what: str
+
+    def sentence(self) -> str:
+        return self.what
+
+    def providers(self) -> Iterator["Agent"]:
+        return iter(())
 
 
 class Observer(Protocol):
@@ -117,10 +131,6 @@ class Scheduler:
         self._ready.clear()
         self._patient.clear()
 
-    def step(self) -> bool:
-        """Let one party make progress; False when nobody can."""
-        return self._advance()
-
     def wake_when_idle(self, patient: Patient) -> None:
         """Let the owner run when nobody else can, if it is still blocked then."""
         if not patient.listed:
@@ -129,7 +139,7 @@ class Scheduler:
 
     def run(self) -> None:
         """Run until nobody can move; BudgetExceeded after too many steps."""
-        while self._advance():
+        while self.step():
             pass
 
     def between_operations(self) -> None:
@@ -140,8 +150,8 @@ class Scheduler:
         """How many of `count` words to move at once: all."""
         return count
 
-    def _advance(self) -> bool:
-        """Let one agent run; False when nobody can."""
+    def step(self) -> bool:
+        """Let one party make progress; False when nobody can."""
         if self._ready:
             agent = self._next_ready()
             agent.scheduled = False
@@ -191,18 +201,18 @@ class RandomScheduler(Scheduler):
 
     def between_operations(self) -> None:
         for _ in range(self._random.choice((0, 0, 1, 3, 10, 100))):
-            if not self._advance():
+            if not self.step():
                 return
 
     def portion(self, count: int) -> int:
         return self._random.choice((1, count // 2 or 1, count, count))
 
-    def _advance(self) -> bool:
+    def step(self) -> bool:
         if self._patient and (not self._ready or self._random.random() < 0.1):
             self._patient.rotate(self._random.randrange(len(self._patient)))
             self._press(self._patient.popleft())
             return True
-        return super()._advance()
+        return super().step()
 
     def _next_ready(self) -> Agent:
         self._ready.rotate(self._random.randrange(len(self._ready)))

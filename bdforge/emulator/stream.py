@@ -71,6 +71,21 @@ class Sink:
         self.over = ended and self.finishes
         return words
 
+    def fill(self, count: int, where: Callable[[], str]) -> Iterator[None]:
+        """Steps of the owner until it has received `count` words, or fewer where TLAST has ended them."""
+        while self.held and count:
+            words = self.take(count)
+            self.receive(words)
+            count -= len(words)
+            if self.over:
+                return
+        self.demand = count
+        if self.source is not None:
+            self.source.changed()
+        while self.demand:
+            self.owner.waiting = DataWait(self, where)
+            yield
+
     def _finish(self, over: bool) -> None:
         self.over = over
         if over:
@@ -181,14 +196,26 @@ class Stream:
     def push(self, words: np.ndarray, where: Callable[[], str], last: bool = False) -> Iterator[None]:
         """Steps of the owner that send a few words, as soon as every sink can take them."""
         self.tell_send(len(words))
-        while len(words):
-            count = min(len(words), self.room() if self.owner.pressed else self.wanted())
+        left = iter(words)
+        yield from self.drain(len(words), lambda count: np.fromiter(left, np.uint32, count), where, last)
+
+    def drain(
+        self, left: int, fetch: Callable[[int], np.ndarray], where: Callable[[], str], last: bool,
+        portion: Callable[[int], int] = int,
+    ) -> Iterator[None]:  # fmt: skip
+        """Steps of the owner that send `left` words as sinks take them; `fetch` gives the next ones.
+
+        `portion` tells how many of those that sinks take go at once.
+        """
+        while left:
+            count = min(left, self.room() if self.owner.pressed else self.wanted())
             self.owner.pressed = False
             if count:
-                self.send(words[:count], last and count == len(words))
-                words = words[count:]
+                count = portion(count)
+                self.send(fetch(count), last and count == left)
+                left -= count
                 continue
-            self.owner.waiting = RoomWait(self, len(words), where)
+            self.owner.waiting = RoomWait(self, left, where)
             self.blocked = True
             self.changed()
             yield

@@ -1,7 +1,6 @@
 """A core: the agent that runs a program, with its ends of cascades and streams."""
 
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator
 from typing import Protocol
 
 from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, TileKind, core_lock
@@ -11,7 +10,7 @@ from bdforge.emulator.cores.ports import Cascade, StreamInput, StreamOutput
 from bdforge.emulator.cores.stack import Frame
 from bdforge.emulator.errors import BudgetExceeded, CoreError, DesignError, EmulationError
 from bdforge.emulator.lock import Lock
-from bdforge.emulator.scheduler import Agent, Scheduler
+from bdforge.emulator.scheduler import Agent, Idle, Scheduler
 from bdforge.mlir.memory_ops import LockOp
 
 LOOP_BUDGET = 1 << 28
@@ -36,17 +35,6 @@ class Program(Protocol):
     def place(self, error: Exception) -> str: ...
 
 
-@dataclass(slots=True)
-class NoProgram:
-    """A core without a program: the end of other waits."""
-
-    def sentence(self) -> str:
-        return "has no program"
-
-    def providers(self) -> Iterator[Agent]:
-        return iter(())
-
-
 class Core(Agent):
     """A core tile's processor. Without a program it does nothing, but cascades and streams may lead to it."""
 
@@ -57,7 +45,7 @@ class Core(Agent):
         super().__init__(f"core ({column}, {row})", scheduler)
         self.array = array
         self.place = column, row
-        self.waiting = NoProgram()
+        self.waiting = Idle("has no program")
         self.waits_in_kernels = False
         self.frames: list[tuple[str, Frame]] = []  # of the kernels that the program calls, where they are known
         self.fuel = self.budget = min(LOOP_BUDGET, scheduler.budget)

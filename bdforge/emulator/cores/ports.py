@@ -8,7 +8,7 @@ import numpy as np
 
 from bdforge.devices.limits import CASCADE_FIFO_VALUES
 from bdforge.emulator.scheduler import Agent, Scheduler
-from bdforge.emulator.stream import DataWait, Sink, Stream
+from bdforge.emulator.stream import Sink, Stream
 
 CAPACITY = 2 * CASCADE_FIFO_VALUES
 """Values under way: a FIFO at each end."""
@@ -81,27 +81,13 @@ class StreamInput:
 
     def __init__(self, core: Agent):
         self.core = core
-        self.sink = Sink(core, self._receive)
         self._received: list[np.ndarray] = []
-
-    def _receive(self, words: np.ndarray) -> None:
-        self._received.append(words)
+        self.sink = Sink(core, self._received.append)
 
     def get(self, count: int, where: Callable[[], str]) -> Generator[None, None, bytes]:
         """Steps of the core that end with the bytes of `count` words."""
-        sink = self.sink
-        left = count
         self.core.tell("receive", count, None)
-        while sink.held and left:
-            words = sink.take(left)
-            self._received.append(words)
-            left -= len(words)
-        sink.demand = left
-        if sink.source is not None:
-            sink.source.changed()
-        while sink.demand:
-            self.core.waiting = DataWait(sink, where)
-            yield
+        yield from self.sink.fill(count, where)
         found = b"".join(words.tobytes() for words in self._received)
         self._received.clear()
         return found

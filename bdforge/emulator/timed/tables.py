@@ -3,7 +3,6 @@
 Shares are means over the parties of a row, of the time from first to last operation.
 """
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -12,11 +11,11 @@ from typing import Any
 
 from rich.table import Table
 
+from bdforge.emulator.observe import write_trace
 from bdforge.emulator.timed.links import DRAM, NO_DATA, NO_ROOM, TRANSFER
 from bdforge.emulator.timed.report import PartyTime, TimingReport
 from bdforge.emulator.timed.runner import NO_TASK, Span
 from bdforge.emulator.timed.tasks import TASK_START
-from bdforge.files import write_whole
 from bdforge.screen import new_table
 
 _SMALLEST_SHARE = 0.0005  # less is left out: it would be printed as 0.0 %
@@ -133,16 +132,9 @@ _GROUPS = ("controller", "core", "memtile", "shim")  # processes of the trace, i
 def write_timeline(path: Path, spans: Sequence[Span], array_hz: float) -> None:
     """Write spans with their times in microseconds; waits have the category `wait`. FileError if that fails."""
     tracks = {name: number for number, name in enumerate(sorted({span.party for span in spans}, key=_order))}
-    names = [
-        {"ph": "M", "name": "thread_name", "pid": _group(name), "tid": track, "args": {"name": name}}
-        for name, track in tracks.items()
-    ]
-    groups = [
-        {"ph": "M", "name": "process_name", "pid": number, "args": {"name": f"{group} (emulated time)"}}
-        for number, group in enumerate((*_GROUPS, "other"))
-    ]
+    groups = [f"{group} (emulated time)" for group in (*_GROUPS, "other")]
     events = [_event(span, tracks[span.party], 1e6 / array_hz) for span in spans]
-    write_whole(path, json.dumps({"traceEvents": [*groups, *names, *events], "displayTimeUnit": "ns"}))
+    write_trace(path, groups, [(_group(name), track, name) for name, track in tracks.items()], events)
 
 
 def _event(span: Span, track: int, scale: float) -> dict[str, Any]:

@@ -6,7 +6,8 @@ where its buffers lie, whose banks it may use twice in a cycle.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -51,31 +52,16 @@ def run_alone(
     for address, value in words.items():
         memory.store(address, _WORD, value)
     core = (Interpreter if library() is None else Translated)(isa, code, memory)
-    parts = Parts(names)
+    parts, left = Parts(names), Counter(turns)
     core.watch(parts)
-    run, left = _Counting(core, parts), Counter(turns)
-    for request in core.run(budget):
-        run.count()
-        if _blocks(request, left):
+    timeline, issue, stalls = Timeline(parts), Counter[str](), Counter[str]()
+    for request in chain(core.run(budget), [None]):  # None: the end
+        for name, cycles, conflicts in timeline.took(core.marks(), core.cycle, core.conflicts):
+            issue[name] += cycles
+            stalls[name] += conflicts
+        if request is not None and _blocks(request, left):
             break
-    run.count()
-    return Alone(run.issue, run.stalls)
-
-
-class _Counting:
-    """Adds up what ran, by part."""
-
-    def __init__(self, core: Interpreter | Translated, parts: Parts) -> None:
-        self.issue, self.stalls = Counter[str](), Counter[str]()
-        self._core, self._issued, self._stalled = core, Timeline(parts), Timeline(parts)
-
-    def count(self) -> None:
-        """What has run since it was asked last."""
-        marks, core = self._core.marks(), self._core
-        for name, cycles in self._issued.took([replace(mark, conflicts=0) for mark in marks], core.cycle):
-            self.issue[name] += cycles
-        for name, cycles in self._stalled.took([replace(mark, cycle=0) for mark in marks], core.conflicts):
-            self.stalls[name] += cycles
+    return Alone(+issue, +stalls)
 
 
 def _blocks(request: Request, left: Counter[int]) -> bool:

@@ -33,7 +33,7 @@ class Flight:
 class Interpreter:
     """A core with its registers and program.
 
-    `program` is program memory; execution starts at `control.pc`. Registers are kept by leaf; `read` and `write` take
+    `code` is program memory; execution starts at `control.pc`. Registers are kept by leaf; `read` and `write` take
     any name. `cycle` counts bundles issued and what follows the last one, `bundles` those only; `conflicts` counts
     accesses that wait for a bank that the core itself uses in the same cycle. `counts` says how often the bundle at
     each address has run, `macs` the multiplications with accumulation of lanes that it has made, `uses` how often each
@@ -41,7 +41,7 @@ class Interpreter:
     """
 
     def __init__(self, isa: Isa, program: bytes, memory: DataMemory) -> None:
-        self.isa, self.program, self.memory = isa, program, memory
+        self.isa, self.code, self.memory = isa, program, memory
         self.registers = Registers(isa.generation)
         self.control = Control()
         self.cycle = self.bundles = self.conflicts = 0
@@ -68,11 +68,6 @@ class Interpreter:
             return
         self._part, self._left = self._parts.numbers[pc // 2], self._left - 1
         self._marks.append(Mark(self.cycle, self.conflicts, self._part))
-
-    @property
-    def code(self) -> bytes:
-        """Program memory."""
-        return self.program
 
     @property
     def pc(self) -> int:
@@ -118,7 +113,7 @@ class Interpreter:
 
     def _issue(self, pc: int) -> Steps:
         self.registers.land(self.cycle)
-        bundle = self.isa.decode(self.program, checked(pc, self.program))
+        bundle = self.isa.decode(self.code, checked(pc, self.code))
         self.bundles += 1
         self.counts[pc] += 1
         self._mark(pc)
@@ -222,7 +217,7 @@ class Interpreter:
             self._put(flight, {"lr": self._behind_slots(after)})
 
     def _behind_slots(self, address: int) -> int:
-        after = behind_slots(self.isa, self.program, address)
+        after = behind_slots(self.isa, self.code, address)
         if after is None:
             raise ControlError("the delay slots of a call reach beyond program memory")
         return after

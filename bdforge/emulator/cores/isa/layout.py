@@ -31,6 +31,11 @@ class Segment:
     bits: int
     vector: bool
 
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Behind it, among the registers and within the operand."""
+        return self.place + self.size_bytes, self.offset + self.size_bytes
+
 
 class Layout:
     """Places of a generation's registers."""
@@ -65,6 +70,10 @@ class Layout:
         place %= FORWARDED
         return max((name for name, first in self.places.items() if first <= place), key=self.places.__getitem__)
 
+    def size_bytes(self, operand: Sequence[Leaf]) -> int:
+        """Bytes of an operand."""
+        return self.segments(operand)[-1].ends[1]
+
     def segments(self, operand: Sequence[Leaf]) -> list[Segment]:
         """An operand's bytes, adjacent vector parts and words joined; words of fewer bits stay alone."""
         found: list[Segment] = []
@@ -73,16 +82,11 @@ class Layout:
             offset = 4 * index if words else leaf.lsb // 8
             part = Segment(self.places[leaf.name], offset, _bytes(leaf), leaf.bits, _is_vector(leaf))
             last = found[-1] if found else None
-            if last and _adjacent(last, part):
+            if last and last.vector == part.vector and last.ends == (part.place, part.offset):
                 found[-1] = Segment(last.place, last.offset, last.size_bytes + part.size_bytes, part.bits, part.vector)
             else:
                 found.append(part)
         return found
-
-
-def _adjacent(last: Segment, part: Segment) -> bool:
-    gap = part.place - last.place - last.size_bytes, part.offset - last.offset - last.size_bytes
-    return gap == (0, 0) and last.vector == part.vector
 
 
 def _bytes(leaf: Leaf) -> int:

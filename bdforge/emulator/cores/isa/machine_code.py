@@ -178,7 +178,8 @@ class MachineCode:
             return
         cycle, conflicts, uses = self._counted
         self._counted = run.cycle, run.conflicts, list(run.uses)
-        took = self._timeline.took(run.marks(), run.cycle + run.conflicts)
+        parts = self._timeline.took(run.marks(), run.cycle, run.conflicts)
+        took = tuple((name, cycles + waits) for name, cycles, waits in parts if cycles + waits)
         used = {
             (*self._home(core, bank // _BANKS_OF_A_TILE), bank % _BANKS_OF_A_TILE): after - before
             for bank, (before, after) in enumerate(zip(uses, self._counted[2], strict=True))

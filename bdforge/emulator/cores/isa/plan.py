@@ -56,6 +56,10 @@ class Plan:
         """The last stage at which anything but writing registers is done."""
         return max(self.walk, self.load, self.ask, self.operate, self.store, 1)
 
+    def read(self, name: str) -> Operand:
+        """The operand of a name that is read."""
+        return next(operand for operand in self.reads if operand.name == name)
+
     @property
     def count(self) -> int:
         """The stage at which the parts of the cascade are counted."""

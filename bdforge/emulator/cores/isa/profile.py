@@ -5,7 +5,7 @@ Parts go from each name in program memory to the next one.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
@@ -38,20 +38,16 @@ class Parts:
 
 
 class Timeline:
-    """What ran since it was asked last, as (name, cycles); cycles hold waits for banks that the core itself uses."""
+    """What ran since it was asked last: names with cycles, and with conflicts for banks that the core itself uses."""
 
     def __init__(self, parts: Parts) -> None:
-        self._parts, self._name, self._until = parts, NO_NAME, 0
+        self._parts, self._last = parts, Mark(0, 0, 0)
 
-    def took(self, marks: list[Mark], until: int) -> tuple[tuple[str, int], ...]:
-        """Up to a time in cycles and conflicts."""
-        found = []
-        for mark in marks:
-            found.append((self._name, mark.cycle + mark.conflicts - self._until))
-            self._name, self._until = self._parts.names[mark.part], mark.cycle + mark.conflicts
-        found.append((self._name, until - self._until))
-        self._until = until
-        return tuple((name, cycles) for name, cycles in found if cycles)
+    def took(self, marks: list[Mark], cycle: int, conflicts: int) -> Iterator[tuple[str, int, int]]:
+        """Up to a cycle and as many conflicts."""
+        for mark in (*marks, None):
+            last, self._last = self._last, mark or Mark(cycle, conflicts, self._last.part)
+            yield self._parts.names[last.part], self._last.cycle - last.cycle, self._last.conflicts - last.conflicts
 
 
 SLOTS = ("lda", "ldb", "st", "alu", "mv", "vec")

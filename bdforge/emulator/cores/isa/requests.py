@@ -154,10 +154,7 @@ def ask(steps: Steps, known: list[Asking]) -> None:
 def _size(steps: Steps, name: str | int) -> int:
     """Bytes of an operand."""
     operand = next((o for o in steps.plan.reads if o.name == name), None)
-    if operand is None:
-        return _WORD_BYTES
-    last = steps.layout.segments(operand.leaves)[-1]
-    return last.offset + last.size_bytes
+    return _WORD_BYTES if operand is None else steps.layout.size_bytes(operand.leaves)
 
 
 def answer_bytes(meaning: Meaning) -> int:

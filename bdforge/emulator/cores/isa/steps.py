@@ -70,10 +70,7 @@ class Steps:
             return ~0
         if name in self.plan.constants:
             return Constant(self.plan.constants[name])
-        operand = next(o for o in self.plan.reads if o.name == name)
-        return self._read(operand, at_stage)
-
-    def _read(self, operand: Operand, at_stage: int) -> int:
+        operand = self.plan.read(name)
         image = FORWARDED if operand.bypass else 0
         segments = self.layout.segments(operand.leaves)
         places = [segment.place + (image if segment.vector else 0) for segment in segments]
@@ -81,7 +78,7 @@ class Steps:
             self.add("known", operand.stage, REQUEST, place, options=(segment.size_bytes,))
         if operand.stage == at_stage and len(segments) == 1:
             return places[0]
-        to = self.buffer(segments[-1].offset + segments[-1].size_bytes)
+        to = self.buffer(self.layout.size_bytes(operand.leaves))
         for segment, place in zip(segments, places, strict=True):
             self.copy(place, ~(~to + segment.offset), segment.size_bytes, segment.size_bytes, operand.stage)
         return to
@@ -133,6 +130,4 @@ class Steps:
 
     def result(self, name: str) -> int:
         """The buffer of a result."""
-        operand = self.plan.writes[name]
-        last = self.layout.segments(operand.leaves)[-1]
-        return self.buffer(last.offset + last.size_bytes)
+        return self.buffer(self.layout.size_bytes(self.plan.writes[name].leaves))

@@ -52,8 +52,8 @@ def _walk(steps: Steps) -> None:
     base = steps.source("sp" if meaning.walk in (Walk.STACK, Walk.STACK_STEP) else "ptr", plan.walk)
     places: list[Place] = [base]
     if meaning.walk in (Walk.WALK_2D, Walk.WALK_3D):
-        operand = next(o for o in plan.reads if o.name == meaning.offset)
-        places += [steps.layout.places[leaf.name] for leaf in operand.leaves if leaf.name.startswith("m")]
+        leaves = plan.read(meaning.offset).leaves
+        places += [steps.layout.places[leaf.name] for leaf in leaves if leaf.name.startswith("m")]
     else:
         places.append(steps.source(meaning.offset or 0, plan.walk))
     steps.add(_WALKS[meaning.walk], plan.walk, OPERATE, *places)
@@ -119,24 +119,15 @@ def _moved(steps: Steps, result: int) -> int:
     if name == DATA:
         return steps.data
     source = steps.source(name, plan.operate)
-    source_bytes = 8 if isinstance(source, Constant) else _operand_bytes(steps, str(name))
-    steps.copy(source, result, source_bytes, _result_bytes(steps), plan.operate)
-    return result
-
-
-def _operand_bytes(steps: Steps, name: str) -> int:
-    operand = next(o for o in steps.plan.reads if o.name == name)
-    last = steps.layout.segments(operand.leaves)[-1]
-    return last.offset + last.size_bytes
-
-
-def _result_bytes(steps: Steps) -> int:
-    meaning = steps.plan.meaning
+    constant = isinstance(source, Constant)
+    source_bytes = 8 if constant else steps.layout.size_bytes(plan.read(str(name)).leaves)
     if meaning.outputs[0] == DATA:
         assert meaning.access
-        return meaning.access.size_bytes
-    last = steps.layout.segments(steps.plan.writes[meaning.outputs[0]].leaves)[-1]
-    return last.offset + last.size_bytes
+        result_bytes = meaning.access.size_bytes
+    else:
+        result_bytes = steps.layout.size_bytes(plan.writes[meaning.outputs[0]].leaves)
+    steps.copy(source, result, source_bytes, result_bytes, plan.operate)
+    return result
 
 
 def _branch(steps: Steps) -> None:

@@ -25,6 +25,11 @@ _UNKNOWN = 4
 _FAULTS = {1: OpenError, 2: AccessError, 3: ControlError, _UNKNOWN: OpenError}
 
 
+def _told(what: str) -> Any:
+    """A number that the library's state has, as `Interpreter` does."""
+    return property(lambda self: getattr(self._now(), what))
+
+
 class Translated:
     """A core with its registers and program, with the interface of `Interpreter`."""
 
@@ -66,30 +71,9 @@ class Translated:
         """Program memory."""
         return self._program.code
 
-    @property
-    def pc(self) -> int:
-        """The address of the bundle that runs, or of the next one."""
-        return self._now().pc
-
-    @property
-    def cycle(self) -> int:
-        """Bundles issued and cycles behind the last one."""
-        return self._now().cycle
-
-    @property
-    def bundles(self) -> int:
-        """Bundles issued."""
-        return self._now().bundles
-
-    @property
-    def conflicts(self) -> int:
-        """Accesses that wait for a bank that the core itself uses in the same cycle."""
-        return self._now().conflicts
-
-    @property
-    def pending_stores(self) -> int:
-        """Stores that write in a later cycle than the present one."""
-        return self._now().pending_stores
+    pc, cycle, bundles, conflicts, pending_stores = map(
+        _told, ("pc", "cycle", "bundles", "conflicts", "pending_stores")
+    )
 
     @property
     def counts(self) -> dict[int, int]:

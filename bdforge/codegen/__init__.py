@@ -3,11 +3,10 @@
 `core_program` makes a core's ELF, `scheduled` bundles of straight code, `bdforge.codegen.abi` says how functions call.
 """
 
-from bdforge.codegen.abi import Callee
+from bdforge.codegen.abi import Callee, Kernel
 from bdforge.codegen.block import Block, Op
 from bdforge.codegen.core_program import CoreProgram, core_program
 from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.kernel import Kernel
 from bdforge.codegen.schedule import scheduled
 from bdforge.codegen.symbols import core_symbols
 

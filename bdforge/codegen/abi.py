@@ -8,10 +8,12 @@ assembles promise more (`Callee.quiet`): they use no stack, leave `KEPT` alone, 
 when they return.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bdforge.devices import Generation
 from bdforge.isa import load
+from bdforge.isa.flow import TARGET_BYTES
 
 POINTERS = tuple(f"p{i}" for i in range(6))
 """Of arguments that are memrefs."""
@@ -40,3 +42,28 @@ class Callee:
     name: str
     quiet: bool = False
     stack_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A function as assembly, which comes from `source`; several of one source have the same text.
+
+    `cycles` are those of a call, from its first bundle to its return, without waits for banks; None where nobody
+    counted them.
+    """
+
+    callee: Callee
+    text: str
+    source: str
+    cycles: int | None = None
+
+
+def callees(kernels: Mapping[str, Kernel]) -> dict[str, Callee]:
+    """What core programs must know of kernels."""
+    return {name: kernel.callee for name, kernel in kernels.items()}
+
+
+def joined(texts: Iterable[str]) -> str:
+    """Sources one after the other, each once and each function where one may begin."""
+    align = TARGET_BYTES.bit_length() - 1
+    return "".join(f"\n        .text\n        .p2align {align}\n{text}" for text in dict.fromkeys(texts))

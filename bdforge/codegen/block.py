@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from bdforge.isa import Instruction, Isa, load
+from bdforge.codegen.errors import CodegenError
+from bdforge.isa import EncodeError, Instruction, Isa, load
 from bdforge.isa.flow import TARGET_BYTES
+from bdforge.isa.match import match
 
 _NOPS = {"lda": "nopa", "ldb": "nopb", "st": "nops", "alu": "nopx", "mv": "nopm", "lng": "nopxm", "vec": "nopv"}
 _COMMENT_COLUMN = 62
@@ -48,6 +50,15 @@ class Issued:
 
     instructions: list[Instruction] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
+
+
+@cache
+def instruction(generation: str, text: str) -> Instruction:
+    """The instruction of a text; CodegenError where there is none."""
+    try:
+        return match(load(generation), text, {}, assume=True)
+    except EncodeError as error:
+        raise CodegenError(f"{text}: {error}") from None
 
 
 def bundle_lines(isa: Isa, cycles: Sequence[Issued], whole_last: bool = False) -> list[str]:

@@ -10,7 +10,7 @@ _LOOP_WEIGHT = 8  # how often a loop is taken to go round
 
 def load(register: str, text: str) -> str:
     """The instruction that makes a register hold a number or a name's address."""
-    short = text.lstrip("-").isdigit() and int(text) in _SHORT and register.startswith("r")
+    short = text.lstrip("-").isdigit() and int(text) in _SHORT and not register.startswith("p")
     return f"{'mova' if short else 'movxm'} {register}, #{text}"
 
 

@@ -1,15 +1,31 @@
-"""Programs of cores, linked with the kernels that they call: sources, and the ELFs that cores run."""
+"""Programs of cores: assembly made of the body of an `aie.core`, linked with the kernels that it calls, as ELFs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from bdforge.codegen.core_source import CoreSource, core_source
-from bdforge.codegen.errors import refused
-from bdforge.codegen.kernel import Kernel, callees, joined
-from bdforge.codegen.symbols import core_symbols
+from xdsl.ir import Operation
+
+from bdforge.codegen.abi import Callee, Kernel, callees, joined
+from bdforge.codegen.body import Body
+from bdforge.codegen.errors import CodegenError, refused
+from bdforge.codegen.schedule import scheduled
+from bdforge.codegen.symbols import core_symbols, reach
+from bdforge.isa import load
 from bdforge.isa.assembler import assemble
 from bdforge.isa.hazards import check_source
+from bdforge.mlir.allocate import Allocation
 from bdforge.mlir.array_ops import CoreOp
+from bdforge.mlir.memory_ops import BufferOp, LockOp
+from bdforge.mlir.places import location
+
+
+@dataclass(frozen=True, slots=True)
+class CoreSource:
+    """A core's program as assembly, the functions that it calls, and the bytes of stack that it and they take."""
+
+    text: str
+    calls: tuple[str, ...]
+    stack_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +57,47 @@ def linked(core: CoreOp, source: CoreSource, kernels: Mapping[str, Kernel], symb
     if hazards := list(mine):  # compilers read old values on purpose
         raise refused(core, f"its machine code has {len(hazards)} hazards, the first: {hazards[0]}")
     return CoreProgram(text, assembled.elf(), sum(len(data) for _, data in assembled.code), source.stack_bytes)
+
+
+def core_source(core: CoreOp, functions: Mapping[str, Callee], allocation: Allocation | None = None) -> CoreSource:
+    """The program of a core's body, which calls functions by the convention of `bdforge.codegen.abi`.
+
+    `allocation` is its device's, where it is known already.
+
+    CodegenError names the operation for which there is no machine code, or the stack that does not fit.
+    """
+    isa = load(core.tile.device_op.device.generation)
+    names = _names(core, allocation)
+    counted = Body(core, functions, names, {})
+    counted.run()
+    body = Body(core, functions, names, counted.best_kept())
+    blocks = body.run()
+    stack = body.stack_bytes + max((functions[name].stack_bytes for name in core.callees), default=0)
+    if stack > core.stack_size:
+        raise CodegenError(
+            f"{location(core)}: the program keeps {body.stack_bytes} bytes on the stack and what it calls up to "
+            f"{stack - body.stack_bytes}, but stack_size is {core.stack_size}: make it {stack} or more"
+        )
+    lines = [
+        f"// Core ({core.tile.column}, {core.tile.row}), made of {location(core)}; comments begin with the line there.",
+        f"FRAME = {body.stack_bytes}",
+        "        .globl  main",
+    ]
+    for block in blocks:
+        lines += [f"{block.label}:"] if block.label else []
+        lines += scheduled(isa, block)
+    return CoreSource("\n".join(lines) + "\n", core.callees, stack)
+
+
+def _names(core: CoreOp, allocation: Allocation | None) -> Callable[[Operation], str | None]:
+    """Buffers and locks as the core's program writes them: names where the text has some, else numbers."""
+    column, row = core.tile.column, core.tile.row
+    numbers, own = reach(core.tile.device_op, column, row, allocation), f"core_{column}_{row}_"
+
+    def name(op: Operation) -> str | None:
+        assert isinstance(op, BufferOp | LockOp)
+        if op not in numbers:
+            return None
+        return op.symbol.removeprefix(own) if op.symbol else str(numbers[op])
+
+    return name

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import StringAttr
 
-from bdforge.codegen.core_program import CoreProgram, linked
-from bdforge.codegen.core_source import CoreSource, core_source
+from bdforge.codegen.abi import Kernel, callees
+from bdforge.codegen.core_program import CoreProgram, CoreSource, core_source, linked
 from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.kernel import Kernel, callees
 from bdforge.codegen.symbols import core_symbols
 from bdforge.mlir.allocate import allocate
 from bdforge.mlir.array_ops import CoreOp

@@ -14,9 +14,8 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
-from bdforge.codegen.abi import Callee
+from bdforge.codegen.abi import Callee, Kernel
 from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.kernel import Kernel
 from bdforge.files import read_bytes
 from bdforge.isa.assembler import assemble
 from bdforge.isa.elf import CORE_MACHINE, GENERATIONS, is_elf

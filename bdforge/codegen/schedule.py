@@ -5,16 +5,14 @@ with the longest way to the end goes first. All results have landed when a block
 other.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from bdforge.codegen.block import Block, Issued, Op, bundle_lines
-from bdforge.codegen.errors import CodegenError
-from bdforge.isa import Access, EncodeError, Instruction, Isa, Resource, distance, effects, leaves
+from bdforge.codegen.block import Block, Issued, Op, bundle_lines, instruction
+from bdforge.isa import Access, EncodeError, Instruction, Isa, after_read, collects, distance, effects, touched
 from bdforge.isa.flow import DELAY_SLOTS
-from bdforge.isa.match import match
-from bdforge.isa.registers import prefix
 
 
 @dataclass(slots=True)
@@ -52,8 +50,8 @@ class _Node:
 
 def scheduled(isa: Isa, block: Block) -> list[str]:
     """The lines of a block, a multiple of 16 bytes; CodegenError for an instruction that does not exist."""
-    nodes = [_Node(op, _matched(isa, op)) for op in block.ops]
-    branch = None if block.branch is None else _Node(block.branch, _matched(isa, block.branch))
+    nodes = _nodes(isa, block.ops)
+    branch = None if block.branch is None else _nodes(isa, [block.branch])[0]
     _connect(isa, nodes, branch)
     table = _placed(isa, nodes, block.quiet)
     if branch is not None:
@@ -66,16 +64,13 @@ def scheduled(isa: Isa, block: Block) -> list[str]:
 
 def placed(isa: Isa, ops: Sequence[Op]) -> list[Issued]:
     """What issues in which cycle, for others to go on with: results may still be on their way at the end."""
-    nodes = [_Node(op, _matched(isa, op)) for op in ops]
+    nodes = _nodes(isa, ops)
     _connect(isa, nodes, None)
     return _placed(isa, nodes, 0).cycles
 
 
-def _matched(isa: Isa, op: Op) -> Instruction:
-    try:
-        return match(isa, op.text, {}, assume=True)
-    except EncodeError as error:
-        raise CodegenError(f"{op.text}: {error}") from None
+def _nodes(isa: Isa, ops: Sequence[Op]) -> list[_Node]:
+    return [_Node(op, instruction(isa.generation, op.text)) for op in ops]
 
 
 def _connect(isa: Isa, nodes: Sequence[_Node], branch: _Node | None) -> None:
@@ -95,35 +90,23 @@ def _register_order(isa: Isa, nodes: Sequence[_Node]) -> Iterator[tuple[_Node, _
     writers: dict[str, tuple[_Node, Access]] = {}
     readers: dict[str, list[tuple[_Node, Access]]] = {}
     for node in nodes:
-        touched = effects(node.instruction)
-        for leaf, access in _by_leaf(isa, touched.reads):
-            if leaf in writers:
+        found = touched(isa.generation, node.instruction)
+        for leaf, access, writes in found:
+            if leaf in writers and not writes:
                 yield node, writers[leaf][0], distance(writers[leaf][1], access)
-        for leaf, access in _by_leaf(isa, touched.writes):
-            if prefix(leaf).startswith("sr") and leaf != "srCarry":
-                continue  # status flags collect
-            yield from (
-                (node, other, _after_read(access, read)) for other, read in readers.get(leaf, ()) if other is not node
-            )
-            if leaf in writers and writers[leaf][0] is not node:
-                other, earlier = writers[leaf]
-                yield node, other, max(0, earlier.stage - access.stage + 1)
-        for leaf, access in _by_leaf(isa, touched.reads):
-            readers.setdefault(leaf, []).append((node, access))
-        for leaf, access in _by_leaf(isa, touched.writes):
-            writers[leaf] = node, access
-            readers[leaf] = [(other, read) for other, read in readers.get(leaf, ()) if other is node]
-
-
-def _by_leaf(isa: Isa, accesses: Iterable[Access]) -> Iterator[tuple[str, Access]]:
-    for access in accesses:
-        yield from ((leaf.name, access) for leaf in leaves(isa.generation, access.register))
-
-
-def _after_read(write: Access, read: Access) -> int:
-    """Cycles from a read to a write that it must not see; never before it, so that nobody reads old values."""
-    forwarded = write.bypass is not None and write.bypass == read.bypass
-    return max(0, read.stage - write.stage + forwarded)
+            elif writes and not (collects(leaf) and leaf != "srCarry"):
+                before = (pair for pair in readers.get(leaf, ()) if pair[0] is not node)
+                # never before a read that must not see it, so that nobody reads old values
+                yield from ((node, other, max(0, after_read(access, read))) for other, read in before)
+                if leaf in writers and writers[leaf][0] is not node:
+                    other, earlier = writers[leaf]
+                    yield node, other, max(0, earlier.stage - access.stage + 1)
+        for leaf, access, writes in found:
+            if writes:
+                writers[leaf] = node, access
+                readers[leaf] = [(other, read) for other, read in readers.get(leaf, ()) if other is node]
+            else:
+                readers.setdefault(leaf, []).append((node, access))
 
 
 def _memory_order(nodes: Sequence[_Node]) -> Iterator[tuple[_Node, _Node, int]]:
@@ -143,7 +126,7 @@ def _memory_order(nodes: Sequence[_Node]) -> Iterator[tuple[_Node, _Node, int]]:
 
 def _memory_distance(first: _Node, second: _Node) -> int | None:
     if first.locks and second.locks:
-        return max((unit.cycle + unit.cycles for unit in effects(first.instruction).resources), default=1)
+        return max((cycle + 1 for _, cycle, _ in effects(first.instruction).units), default=1)
     if first.locks or second.locks:
         return 1 if first.locks else first.memory_stage
     if first.loads and second.loads:
@@ -159,7 +142,7 @@ class _Table:
     def __init__(self, isa: Isa) -> None:
         self.isa = isa
         self.cycles: list[Issued] = []
-        self._taken: dict[tuple[str, int], list[bool]] = {}
+        self._taken: dict[tuple[str, int], list[bool]] = defaultdict(list)  # whether who takes it only reserves it
 
     def fits(self, node: _Node, cycle: int) -> bool:
         """Whether slots and units are free."""
@@ -167,7 +150,8 @@ class _Table:
         slots = [i.form.slot for i in (*issued.instructions, node.instruction)]
         if len(set(slots)) < len(slots) or not self._has_format(frozenset(slots)):
             return False
-        return all(self._free(r, cycle + at) for r in effects(node.instruction).resources for at in _span(r))
+        units = effects(node.instruction).units
+        return all(reserved and other for unit, at, reserved in units for other in self._taken[unit, cycle + at])
 
     def put(self, node: _Node, cycle: int) -> None:
         """Issue an instruction."""
@@ -175,9 +159,8 @@ class _Table:
         issued = self.at(cycle)
         issued.instructions.append(node.instruction)
         issued.ops.append(node.op)
-        for resource in effects(node.instruction).resources:
-            for at in _span(resource):
-                self._taken.setdefault((resource.name, cycle + at), []).append(resource.reserved)
+        for unit, at, reserved in effects(node.instruction).units:
+            self._taken[unit, cycle + at].append(reserved)
 
     def at(self, cycle: int) -> Issued:
         """What issues in a cycle."""
@@ -190,14 +173,6 @@ class _Table:
             return bool(self.isa.bundle_format(slots))
         except EncodeError:
             return False
-
-    def _free(self, resource: Resource, cycle: int) -> bool:
-        others = self._taken.get((resource.name, cycle), ())
-        return all(resource.reserved and other for other in others)
-
-
-def _span(resource: Resource) -> range:
-    return range(resource.cycle, resource.cycle + resource.cycles)
 
 
 def _placed(isa: Isa, nodes: Sequence[_Node], quiet: int, fixed: Mapping[int, _Node] = MappingProxyType({})) -> _Table:
@@ -244,9 +219,9 @@ def _landed(nodes: Sequence[_Node]) -> int:
     """The first cycle at which a following block may begin: all results there, all stores written, all units free."""
     end = 0
     for node in nodes:
-        touched = effects(node.instruction)
-        stages = [access.stage for access in touched.writes] + [access.stage - 1 for access in touched.reads]
-        units = [resource.cycle + resource.cycles for resource in touched.resources]
+        found = effects(node.instruction)
+        stages = [access.stage for access in found.writes] + [access.stage - 1 for access in found.reads]
+        units = [cycle + 1 for _, cycle, _ in found.units]
         memory = [node.memory_stage] if node.stores else []
         end = max([end, *(node.cycle + span for span in (1, *stages, *units, *memory))])
     return end

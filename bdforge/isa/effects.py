@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from bdforge.isa.forms import Instruction
 from bdforge.isa.operands import Immediate
-from bdforge.isa.registers import prefix
+from bdforge.isa.registers import leaves, prefix
 from bdforge.isa.timing import Resource, Timing
 
 _CACHED = 1 << 15  # instructions; a core's program has at most 8192 bundles of six
@@ -21,20 +21,28 @@ class Access:
     operand: str
     bypass: str | None = None
 
+    def forwards(self, other: "Access") -> bool:
+        """Whether a result goes from one to the other a cycle before it lands."""
+        return self.bypass is not None and self.bypass == other.bypass
+
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Reads and writes of registers, and units taken with their cycles from issue (0)."""
+    """Reads and writes of registers, and units: (name, cycle from issue, whether only reserved) of each cycle."""
 
     reads: tuple[Access, ...]
     writes: tuple[Access, ...]
-    resources: tuple[Resource, ...]
+    units: tuple[tuple[str, int, bool], ...]
 
 
 def distance(write: Access, read: Access) -> int:
     """Least cycles from the issue of a write to that of a read that sees it; fewer read the old value."""
-    forwarded = write.bypass is not None and write.bypass == read.bypass
-    return write.stage - read.stage + 1 - forwarded
+    return write.stage - read.stage + 1 - write.forwards(read)
+
+
+def after_read(write: Access, read: Access) -> int:
+    """Cycles from a read to a write that it must not see; negative ones let the write issue first."""
+    return read.stage - write.stage + write.forwards(read)
 
 
 @lru_cache(maxsize=_CACHED)
@@ -44,8 +52,29 @@ def effects(instruction: Instruction) -> Effects:
     return Effects(
         reads=_accesses(instruction, timing, timing.uses, timing.implicit_uses),
         writes=_accesses(instruction, timing, timing.defs, timing.implicit_defs),
-        resources=timing.resources + _chosen_ports(instruction, timing),
+        units=tuple(
+            (unit.name, cycle, unit.reserved)
+            for unit in timing.resources + _chosen_ports(instruction, timing)
+            for cycle in range(unit.cycle, unit.cycle + unit.cycles)
+        ),
     )
+
+
+@lru_cache(maxsize=_CACHED)
+def touched(generation: str, instruction: Instruction) -> tuple[tuple[str, Access, bool], ...]:
+    """Leaves of registers that an instruction reads, then those that it writes, with whether it does."""
+    found = effects(instruction)
+    return tuple(
+        (leaf.name, access, writes)
+        for writes, accesses in ((False, found.reads), (True, found.writes))
+        for access in accesses
+        for leaf in leaves(generation, access.register)
+    )
+
+
+def collects(leaf: str) -> bool:
+    """Whether a register is a status flag, which several may set: they do not overwrite each other's."""
+    return prefix(leaf).startswith("sr")
 
 
 def operand_register(instruction: Instruction, operand: str) -> str | None:

@@ -69,6 +69,11 @@ class Form:
         return tuple(f.name for f in self.fields)
 
     @cached_property
+    def slots(self) -> tuple[str, ...]:
+        """The slots in which nothing else issues with it: its own, two for a long form."""
+        return ("alu", "mv") if self.slot == "lng" else (self.slot,)
+
+    @cached_property
     def free_bits(self) -> int:
         """Bits of the slot word that are neither fixed nor in a field: 0 in all code that was ever seen."""
         used = self.mask

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bdforge.isa.assembler import DATA_BASE, DATA_END, Assembled
 from bdforge.isa.disassembler import pieces
-from bdforge.isa.effects import effects
+from bdforge.isa.effects import collects, effects
 from bdforge.isa.flow import DELAY_SLOTS, Branch, Program
 from bdforge.isa.forms import Bundle, Instruction
 from bdforge.isa.hazard_layout import Hazard, Names, layout_hazards
@@ -19,7 +19,7 @@ from bdforge.isa.machine import load
 from bdforge.isa.meaning import access_of
 from bdforge.isa.pipeline import LOOP_DISTANCE, Pending, State, Taken, address_of, advance, issue, issued
 from bdforge.isa.program import CoreProgram, generation_of
-from bdforge.isa.registers import leaves, prefix
+from bdforge.isa.registers import leaves
 from bdforge.isa.undefined import uses
 
 _LAST_BUNDLE_BYTES = 16
@@ -92,7 +92,9 @@ class _Checker:
         yield from layout_hazards(self.program, self.named)
         given = {leaf.name for name in self.options.given for leaf in leaves(self.program.generation, name)}
         self._follow(min(bundles), State(defined=given))
-        yield from (self._end(address) for address in bundles if self._runs_out(address))
+        for address in filter(self._runs_out, bundles):
+            message = f"execution goes on after {self.named(address)}, where no bundle is known"
+            yield Hazard("end", address, None, message)
         visited = {address for address, _, _ in self.paths}
         for address in bundles:  # code that only registers lead to: anything may be defined there
             if address not in visited and (address, 0, 0) not in self.paths:
@@ -109,9 +111,6 @@ class _Checker:
 
     def _stops(self, address: int) -> bool:
         return any(instruction.form.name == "DONE" for instruction in self.program.bundles[address])
-
-    def _end(self, address: int) -> Hazard:
-        return Hazard("end", address, None, f"execution goes on after {self.named(address)}, where no bundle is known")
 
     def _every_leaf(self) -> set[str]:
         parts = [issued(self.program.generation, bundle) for bundle in self.program.bundles.values()]
@@ -204,8 +203,7 @@ class _Checker:
             if read.left != 1 or read.leaf not in pending or self._declared(read.source, read.leaf):
                 continue
             for write in pending[read.leaf]:
-                forwarded = write.access.bypass is not None and write.access.bypass == read.access.bypass
-                missing = write.left - forwarded
+                missing = write.left - write.access.forwards(read.access)
                 before = write.age > read.age  # the write's bundle issued before the reader's
                 if missing > 0 and before and (self.options.strict or self._is_nothing(read, state)):
                     yield self._early(read, write, missing, read.leaf in state.defined)
@@ -236,8 +234,8 @@ class _Checker:
     def _meeting_writes(self, address: int, state: State) -> Iterator[Hazard]:
         """Results of this bundle that land together with another in one register, or before one that issued earlier."""
         for write in state.writes:
-            if write.age or prefix(write.leaf).startswith("sr"):
-                continue  # status flags collect
+            if write.age or collects(write.leaf):
+                continue
             for other in state.writes:
                 if other.leaf != write.leaf or (other.age == 0 and other.access == write.access):
                     continue
@@ -266,12 +264,11 @@ class _Checker:
     def _units_inside(self, address: int) -> Iterator[Hazard]:
         seen: dict[tuple[str, int], tuple[Instruction, bool]] = {}
         for instruction in self.program.bundles[address]:
-            for resource in effects(instruction).resources:
-                for cycle in range(resource.cycle, resource.cycle + resource.cycles):
-                    first = seen.setdefault((resource.name, cycle), (instruction, resource.reserved))
-                    if first[0] is not instruction and not (first[1] and resource.reserved):
-                        message = f"{self.named(address)}: two of its instructions need {_unit(resource.name)} at once"
-                        yield Hazard(_rule(resource.name), address, address, message)
+            for unit, cycle, reserved in effects(instruction).units:
+                first = seen.setdefault((unit, cycle), (instruction, reserved))
+                if first[0] is not instruction and not (first[1] and reserved):
+                    message = f"{self.named(address)}: two of its instructions need {_unit(unit)} at once"
+                    yield Hazard(_rule(unit), address, address, message)
 
     def _clash(self, unit: str, address: int, other: int, ahead: int) -> Hazard:
         both = f"{self.named(other)} and {self.named(address)}"
@@ -308,7 +305,7 @@ class _Checker:
         if self.program.branches[origin].target is not None or self.program.return_sites.get(origin):
             return
         for write in state.writes:
-            if write.left > 1 and not prefix(write.leaf).startswith("sr"):
+            if write.left > 1 and not collects(write.leaf):
                 what = f"the result {write.access.register} of {self.named(write.source)}"
                 message = f"{what} lands {write.left - 1} cycles after control has left through {self.named(origin)}"
                 yield Hazard("across-jump", write.source, origin, message)

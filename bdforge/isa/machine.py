@@ -8,7 +8,6 @@ from bdforge.isa.errors import DecodeError, EncodeError, IsaError
 from bdforge.isa.forms import Bundle, Form, Format, Instruction
 from bdforge.isa.operands import RegisterClass, Value
 from bdforge.isa.tables import GENERATIONS, read_formats, read_forms, read_kinds, read_timings
-from bdforge.isa.timing import Timing
 from bdforge.isa.timing_aie2 import aie2_timing
 
 _AIE2P_SIZES = {0b0000: 2, 0b1000: 4, 0b0010: 8, 0b1010: 10, 0b0110: 12, 0b1110: 14, 0b0100: 6, 0b1100: 6}
@@ -25,7 +24,8 @@ class Isa:
     def __init__(self, generation: str) -> None:
         self.generation = generation
         kinds = read_kinds(generation)
-        timing = _aie2p_timing if generation == "aie2p" else aie2_timing
+        timings = read_timings() if generation == "aie2p" else None
+        timing = aie2_timing if timings is None else lambda name, _: timings[name]
         self.forms: Mapping[str, Form] = {form.name: form for form in read_forms(generation, kinds, timing)}
         self.formats: Mapping[str, Format] = {fmt.name: fmt for fmt in read_formats(generation)}
         self.nops = {f.slot: Instruction(f) for f in self.forms.values() if f.name.startswith("NOP")}
@@ -182,15 +182,6 @@ def _load(generation: str) -> Isa:
 def load(generation: str | Generation) -> Isa:
     """The instruction set of a generation by name or as a device has it; made once. IsaError for an unknown name."""
     return _load((generation if isinstance(generation, str) else generation.name).lower())
-
-
-@cache
-def _aie2p_timings() -> Mapping[str, Timing]:
-    return read_timings()
-
-
-def _aie2p_timing(name: str, _: Mapping[str, str]) -> Timing:
-    return _aie2p_timings()[name]
 
 
 def _instruction(form: Form, word: int, refused: list[tuple[Form, int, str]]) -> Instruction | None:

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from bdforge.isa.effects import Access, Effects, effects
+from bdforge.isa.effects import Access, effects, touched
 from bdforge.isa.flow import constant_moved
 from bdforge.isa.forms import Bundle, Instruction
 from bdforge.isa.operands import Immediate
-from bdforge.isa.registers import leaves
 
 _LOOP_CONTROL = ("lc", "ls", "le")
 _ADDRESS = 0xFFFFF  # pointers have 20 bits, and all sums wrap
@@ -98,27 +97,13 @@ class Issued:
 @lru_cache(maxsize=1 << 14)
 def issued(generation: str, bundle: Bundle) -> Issued:
     """What issuing a bundle puts under way; its NOPs add nothing."""
-    found = [effects(i) for i in bundle]
+    found = [one for instruction in bundle for one in touched(generation, instruction)]
     return Issued(
-        writes=tuple(_by_leaf(generation, found, "writes")),
-        reads=tuple(_by_leaf(generation, found, "reads")),
-        units=tuple(_units(found)),
+        writes=tuple((leaf, access) for leaf, access, writes in found if writes),
+        reads=tuple((leaf, access) for leaf, access, writes in found if not writes),
+        units=tuple(unit for instruction in bundle for unit in effects(instruction).units),
         constants=tuple(c for i in bundle if (c := constant_moved(i)) is not None),
     )
-
-
-def _by_leaf(generation: str, found: list[Effects], kind: str) -> Iterator[tuple[str, Access]]:
-    for effect in found:
-        for access in getattr(effect, kind):
-            for leaf in leaves(generation, access.register):
-                yield leaf.name, access
-
-
-def _units(found: list[Effects]) -> Iterator[tuple[str, int, bool]]:
-    for effect in found:
-        for resource in effect.resources:
-            for cycle in range(resource.cycle, resource.cycle + resource.cycles):
-                yield resource.name, cycle, resource.reserved
 
 
 def issue(state: State, generation: str, address: int, bundle: Bundle) -> None:

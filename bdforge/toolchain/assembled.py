@@ -7,9 +7,9 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+from bdforge.codegen.abi import Kernel
 from bdforge.codegen.core_program import CoreProgram
 from bdforge.codegen.device_programs import DevicePrograms, Tile, device_programs, elf_name, naming_programs
-from bdforge.codegen.kernel import Kernel
 from bdforge.codegen.kernels import assembled, refusal
 from bdforge.devices import Generation
 from bdforge.images.build import image, program_of

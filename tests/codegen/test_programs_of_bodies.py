@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from bdforge.codegen.abi import Callee
+from bdforge.codegen.abi import Callee, Kernel
 from bdforge.codegen.core_program import core_program
 from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.kernel import Kernel
 from bdforge.emulator import emulate
 from bdforge.isa.errors import AssemblyError
 from bdforge.mlir import parse

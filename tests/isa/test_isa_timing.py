@@ -176,7 +176,7 @@ def test_ports_follow_the_operands_register():
     isa_ = isa.load("aie2p")
 
     def ports(name, **operands):
-        return {(r.name, r.cycle) for r in effects(isa_.instruction(name, **operands)).resources}
+        return {(unit, cycle) for unit, cycle, _ in effects(isa_.instruction(name, **operands)).units}
 
     load = {"ptr": "p0", "imm": 0}
     assert ("R_WA", 6) in ports("LDA_dms_lda_idx_imm", dst="r5", **load)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from test_assembled_kernels import call
 
-from bdforge.codegen.abi import Callee
-from bdforge.codegen.kernel import Kernel
+from bdforge.codegen.abi import Callee, Kernel
 from bdforge.codegen.kernels import assembled
 from bdforge.emulator.errors import EmulationError
 from bdforge.isa.errors import IsaError

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from bdforge.codegen.abi import Callee
+from bdforge.codegen.abi import Callee, Kernel
 from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.kernel import Kernel
 from bdforge.codegen.kernels.elementwise import elementwise
 from bdforge.codegen.kernels.function import Options
 from bdforge.codegen.kernels.products import multiply

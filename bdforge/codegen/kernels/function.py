@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from bdforge.codegen.block import Block, Op
+from bdforge.codegen.constants import load as load_constant
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.schedule import scheduled
 from bdforge.isa import load
@@ -22,7 +23,6 @@ _KNOWN = {
     "ROUNDING", "FIELD_SCALED", "BIAS", "RELU", "SCALE", "ARRAY_ROWS", "FUNCTION", "TILE_ELEMENTS", "LOOPS", "BLOCKS",
     "B_TOP_SIGNED",
 }  # fmt: skip
-_SHORT = range(-1024, 1024)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Function:
 
     def set(self, register: str, value: int, comment: str = "") -> None:
         """A constant in a scalar register."""
-        self.add(f"mova {register}, #{value}" if value in _SHORT else f"movxm {register}, #{value}", comment)
+        self.add(load_constant(register, str(value)), comment)
 
     def control(self, register: str, value: int, comment: str = "") -> None:
         """A value for a control register, by way of r15."""

@@ -12,11 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from bdforge.codegen.errors import CodegenError
-from bdforge.isa import Access, EncodeError, Instruction, Isa, distance, effects, leaves, load
-from bdforge.isa.match import match
+from bdforge.codegen.block import instruction
+from bdforge.isa import Access, Instruction, Isa, after_read, collects, distance, effects, touched
 from bdforge.isa.modulo import Edge, Places
-from bdforge.isa.registers import prefix
 
 Value = tuple[str, int]
 """A value in a vector register: its name, and the step that makes it."""
@@ -24,7 +22,6 @@ Value = tuple[str, int]
 BANK = "bank "
 """Begins the name of the unit that stands for a bank."""
 
-_TOGETHER = {"lng": ("alu", "mv")}
 _HOLE = re.compile(r"\{(\w+)(?:\.([01]))?\}")
 _FILE = re.compile(r"\b([a-z]+)(?:\{(\w+)(\.[01])?\}|(\d+)\b)")
 _VECTORS = ("x", "ex", "wl", "wh")
@@ -64,15 +61,6 @@ class Touch:
     place: tuple
     access: Access
     writes: bool
-
-
-@cache
-def instruction(generation: str, text: str) -> Instruction:
-    """The instruction of a text; CodegenError where there is none."""
-    try:
-        return match(load(generation), text, {}, assume=True)
-    except EncodeError as error:
-        raise CodegenError(f"{text}: {error}") from None
 
 
 def sample(generation: str, op: Op, choice: int = 0) -> Instruction:
@@ -147,13 +135,11 @@ def touches(isa: Isa, ops: Sequence[Op]) -> Iterator[Touch]:
 @cache
 def _touched(generation: str, text: str, pattern: Pattern) -> tuple[tuple[str, str, Access, bool], ...]:
     """Reads and writes of a text: the hole, "" for a register that stays, and the leaf, or the part of the hole's."""
-    places, found = dict(_leaves(text, pattern)), effects(_sampled(generation, text, pattern))
+    places = dict(_leaves(text, pattern))
     return tuple(
-        (*places.get(leaf.name, ("", leaf.name)), access, writes)
-        for writes, accesses in ((False, found.reads), (True, found.writes))
-        for access in accesses
-        for leaf in leaves(generation, access.register)
-        if not (writes and prefix(leaf.name).startswith("sr") and leaf.name != "srCarry")
+        (*places.get(leaf, ("", leaf)), access, writes)
+        for leaf, access, writes in touched(generation, _sampled(generation, text, pattern))
+        if not (writes and collects(leaf) and leaf != "srCarry")
     )
 
 
@@ -179,21 +165,21 @@ def dependences(isa: Isa, ops: Sequence[Op], values: bool = True) -> list[Edge]:
     for touch in touches(isa, ops):
         if values or len(touch.place) == 1:
             by_place[touch.place].append(touch)
-    for place, touched in by_place.items():
-        for earlier, later, delay, blocks in _of_place(touched, value=len(place) > 1):
+    for place, touching in by_place.items():
+        for earlier, later, delay, blocks in _of_place(touching, value=len(place) > 1):
             key = earlier, later, blocks
             found[key] = max(found.get(key, delay), delay)
     return [Edge(earlier, later, delay, blocks) for (earlier, later, blocks), delay in found.items()]
 
 
-def _of_place(touched: Sequence[Touch], value: bool) -> Iterator[tuple[int, int, int, int]]:
+def _of_place(found: Sequence[Touch], value: bool) -> Iterator[tuple[int, int, int, int]]:
     """(earlier, later, cycles, blocks between) of what touches one register, or one value."""
     writer: tuple[Touch, int] | None = None
     readers: list[tuple[Touch, int]] = []
-    if not any(touch.writes for touch in touched):
+    if not any(touch.writes for touch in found):
         return
     for block in (0,) if value else (0, 1):
-        for touch in touched:
+        for touch in found:
             if not touch.writes:
                 if writer is not None:
                     yield writer[0].op, touch.op, distance(writer[0].access, touch.access), block - writer[1]
@@ -203,7 +189,7 @@ def _of_place(touched: Sequence[Touch], value: bool) -> Iterator[tuple[int, int,
                 writer = touch, block
                 continue
             yield from (
-                (read.op, touch.op, _after_read(touch.access, read.access), block - before)
+                (read.op, touch.op, after_read(touch.access, read.access), block - before)
                 for read, before in readers
                 if (read.op, before) != (touch.op, block)
             )
@@ -211,11 +197,6 @@ def _of_place(touched: Sequence[Touch], value: bool) -> Iterator[tuple[int, int,
                 delay = writer[0].access.stage - touch.access.stage + 1
                 yield writer[0].op, touch.op, delay, block - writer[1]
             writer, readers = (touch, block), []
-
-
-def _after_read(write: Access, read: Access) -> int:
-    """Cycles from a read to a write that it must not see; negative ones let the write issue first."""
-    return read.stage - write.stage + (write.bypass is not None and write.bypass == read.bypass)
 
 
 def places(generation: str, op: Op, strict: bool = True) -> Places:
@@ -229,9 +210,7 @@ def _places(generation: str, texts: tuple[str, ...], pattern: Pattern, bank: str
 
 
 def _cells(found: Instruction, bank: str | None) -> Iterator[tuple[str, int]]:
-    yield from ((slot, 0) for slot in _TOGETHER.get(found.form.slot, (found.form.slot,)))
-    for unit in effects(found).resources:
-        if not unit.reserved:
-            yield from ((unit.name, unit.cycle + later) for later in range(unit.cycles))
+    yield from ((slot, 0) for slot in found.form.slots)
+    yield from ((unit, cycle) for unit, cycle, reserved in effects(found).units if not reserved)
     if bank is not None:
         yield f"{BANK}{bank}", max(found.form.timing.memory_stages) - 1

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bdforge.codegen.block import Issued, Op, bundle_lines
-from bdforge.codegen.pipeline.dataflow import instruction
+from bdforge.codegen.block import Issued, Op, bundle_lines, instruction
 from bdforge.codegen.pipeline.trace import Cycle, is_free
 from bdforge.isa import Isa
 from bdforge.isa.flow import DELAY_SLOTS

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from bdforge.codegen.block import Op
+from bdforge.codegen.block import Op, instruction
+from bdforge.codegen.constants import load as load_constant
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.pipeline.dataflow import Op as Operation
-from bdforge.codegen.pipeline.dataflow import Value, dependences, files, instruction, places
+from bdforge.codegen.pipeline.dataflow import Value, dependences, files, places
 from bdforge.codegen.pipeline.fold import HARDWARE_COUNTER, SHORTEST, folded, lines
 from bdforge.codegen.pipeline.registers import coloured, lives
 from bdforge.codegen.pipeline.trace import after_setup, declare_old, ended, returning, trace
@@ -19,7 +20,6 @@ COUNTER = "r7"
 """Counts the passes of a part's loop."""
 
 _MOST_PERIOD = 256
-_SHORT = range(-1024, 1024)
 _SHORTEST = range(-512, 512)  # in the move slot of both generations
 
 
@@ -109,8 +109,7 @@ def _registers(
 
 def set_register(register: str, value: int, comment: str = "") -> Op:
     """A constant of 32 bits in a register."""
-    value = (value + (1 << 31)) % (1 << 32) - (1 << 31)
-    return Op(f"mova {register}, #{value}" if value in _SHORT else f"movxm {register}, #{value}", comment)
+    return Op(load_constant(register, str((value + (1 << 31)) % (1 << 32) - (1 << 31))), comment)
 
 
 def set_control(register: str, value: int, comment: str = "") -> list[Op]:

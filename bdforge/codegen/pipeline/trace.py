@@ -4,12 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from bdforge.codegen.block import Op
-from bdforge.codegen.pipeline.dataflow import instruction
+from bdforge.codegen.block import Op, instruction
 from bdforge.codegen.schedule import placed
-from bdforge.isa import Isa, effects, leaves
+from bdforge.isa import Isa, collects, effects, touched
 from bdforge.isa.flow import DELAY_SLOTS
-from bdforge.isa.registers import prefix
 
 _LONGEST = 10  # cycles from an issue to the last that comes of it
 
@@ -75,15 +73,9 @@ def _landings(isa: Isa, cycles: Sequence[Cycle]) -> tuple[dict[str, int], dict[s
 def _accesses(isa: Isa, cycle: Cycle, at: int) -> Iterator[tuple[str, int, bool, str | None]]:
     """(leaf, cycle, whether it is a write, forwarding class)."""
     for op in cycle.ops:
-        found = effects(instruction(isa.generation, op.text))
-        for writes, accesses in ((False, found.reads), (True, found.writes)):
-            for access in accesses:
-                if writes and prefix(access.register).startswith("sr"):
-                    continue
-                yield from (
-                    (leaf.name, at + access.stage, writes, access.bypass)
-                    for leaf in leaves(isa.generation, access.register)
-                )
+        for leaf, access, writes in touched(isa.generation, instruction(isa.generation, op.text)):
+            if not (writes and collects(leaf)):
+                yield leaf, at + access.stage, writes, access.bypass
 
 
 def _units_allow(isa: Isa, before: Sequence[Cycle], cycles: Sequence[Cycle], shift: int) -> bool:
@@ -101,11 +93,8 @@ def _cells(isa: Isa, cycles: Sequence[Cycle], shift: int) -> dict[tuple[str, int
     for at, cycle in enumerate(cycles, shift):
         for op in cycle.ops:
             one = instruction(isa.generation, op.text)
-            for slot in ("alu", "mv") if one.form.slot == "lng" else (one.form.slot,):
-                found[slot, at] = False
-            for unit in effects(one).resources:
-                for later in range(unit.cycles):
-                    found[unit.name, at + unit.cycle + later] = unit.reserved
+            found |= {(slot, at): False for slot in one.form.slots}
+            found |= {(unit, at + cycle): reserved for unit, cycle, reserved in effects(one).units}
     return found
 
 
@@ -129,8 +118,7 @@ def declare_old(isa: Isa, cycles: Sequence[Cycle]) -> None:
 
 def is_free(isa: Isa, cycle: Cycle, *slots: str) -> bool:
     """Whether nothing issues in slots; what takes alu and mv together is in both."""
-    used = {instruction(isa.generation, op.text).form.slot for op in cycle.ops}
-    return not used & {*slots, "lng"}
+    return not any({*slots} & {*instruction(isa.generation, op.text).form.slots} for op in cycle.ops)
 
 
 def ended(isa: Isa, cycles: list[Cycle]) -> None:
@@ -154,5 +142,4 @@ def _end(isa: Isa, text: str) -> int:
     one = instruction(isa.generation, text)
     found = effects(one)
     stages = [access.stage for access in found.writes] + [access.stage - 1 for access in found.reads]
-    units = [unit.cycle + unit.cycles - 1 for unit in found.resources]
-    return max([1, *stages, *units, *one.form.timing.memory_stages])
+    return max([1, *stages, *(cycle for _, cycle, _ in found.units), *one.form.timing.memory_stages])

@@ -134,8 +134,10 @@ class Body:
 
     def immediate(self, value: SSAValue) -> str | None:
         """A constant or an address as the assembler reads it; None for what is computed."""
-        if isinstance(value.owner, BufferOp):
-            return self.names(value.owner) or _out_of_reach(value.owner)
+        if isinstance(owner := value.owner, BufferOp):
+            if (name := self.names(owner)) is None:
+                raise refused(owner, f"a core that does not reach buffer {owner.symbol or ''} uses it")
+            return name
         number = constant_of(value)
         return None if number is None else _wrapped(number)
 
@@ -281,10 +283,6 @@ def _wrapped(value: int) -> str:
 
 def _memory(slot: int) -> str:
     return f"stack {slot}"
-
-
-def _out_of_reach(op: BufferOp) -> str:
-    raise refused(op, f"a core that does not reach buffer {op.symbol or ''} uses it")
 
 
 def _bytes(op: Operation, kind: object) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 _SHORT = range(-1024, 1024)  # of a constant in one slot
-_LOOP_WEIGHT = 8  # how often a loop is taken to go round
+LOOP_WEIGHT = 8  # how often a loop is taken to go round
 
 
 def load(register: str, text: str) -> str:
@@ -25,9 +25,9 @@ class Constants:
     @contextmanager
     def loop(self) -> Iterator[None]:
         """What is read inside is read often."""
-        self._weight *= _LOOP_WEIGHT
+        self._weight *= LOOP_WEIGHT
         yield
-        self._weight //= _LOOP_WEIGHT
+        self._weight //= LOOP_WEIGHT
 
     def read(self, text: str) -> str | None:
         """The register of a constant, None for one that must be loaded."""
@@ -36,5 +36,5 @@ class Constants:
 
     def best(self, registers: Sequence[str]) -> dict[str, str]:
         """Registers for what loops have read most; a program without loops keeps nothing."""
-        often = [text for text, reads in self._reads.most_common() if reads >= _LOOP_WEIGHT]
+        often = [text for text, reads in self._reads.most_common() if reads >= LOOP_WEIGHT]
         return dict(zip(often, registers, strict=False))

@@ -6,10 +6,10 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
+from bdforge.codegen.constants import LOOP_WEIGHT
 from bdforge.codegen.errors import refused
 
 _WORD = 4
-_LOOP_WEIGHT = 8  # how often a loop is taken to go round
 _WIDTHS = (1, 8, 16, 32)
 
 Home = str | int
@@ -66,11 +66,11 @@ class Homes:
 
     def _weigh(self, block: Block, weight: int, weights: dict[SSAValue, int]) -> None:
         for op in block.ops:
-            inner = weight * (_LOOP_WEIGHT if isinstance(op, scf.ForOp | scf.WhileOp) else 1)
+            inner = weight * (LOOP_WEIGHT if isinstance(op, scf.ForOp | scf.WhileOp) else 1)
             for result, same in _shared(op).items():
                 self._same[result] = same
             for value in (*op.results, *(arg for region in op.regions for b in region.blocks for arg in b.args)):
-                if value not in self._same and constant_of(value) is None and _computed(value):
+                if value not in self._same and constant_of(value) is None and not op.name.startswith("aie."):
                     weights.setdefault(value, 0)
             for value in map(self._root, op.operands):
                 if value in weights:
@@ -109,11 +109,8 @@ def _hands_over(first: SSAValue, loop: scf.ForOp) -> bool:
     """Whether a loop's first value is read by nobody else, has a home of its own, and is made when the loop begins."""
     made = first.owner
     alone = not (isinstance(made, Operation) and is_same(made)) and len(list(first.uses)) == 1
-    return alone and constant_of(first) is None and _block_of(first) is loop.parent_block()
-
-
-def _block_of(value: SSAValue) -> Block | None:
-    return value.owner if isinstance(value.owner, Block) else value.owner.parent_block()
+    block = made if isinstance(made, Block) else made.parent_block()
+    return alone and constant_of(first) is None and block is loop.parent_block()
 
 
 def _replaces(following: SSAValue, carried: SSAValue, block: Block) -> bool:
@@ -131,8 +128,3 @@ def _replaces(following: SSAValue, carried: SSAValue, block: Block) -> bool:
     last = block.get_operation_index(made)
     readers = [block.find_ancestor_op_in_block(use.operation) for use in carried.uses]
     return all(reader is not None and block.get_operation_index(reader) <= last for reader in readers)
-
-
-def _computed(value: SSAValue) -> bool:
-    owner = value.owner
-    return not (isinstance(owner, Operation) and owner.name.startswith("aie."))

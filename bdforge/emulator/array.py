@@ -150,10 +150,8 @@ class Array:
     def releasers(self, lock: Lock) -> list[Agent]:
         """Cores and channels with tasks that could release `lock`."""
         known = [*self.core_releases.get(id(lock), []), *(c for c in self.channels() if _releases(c, lock))]
-        return known or [core for core in self.cores if core.waits_in_kernels and self._reaches(core, lock)]
-
-    def _reaches(self, core: Core, lock: Lock) -> bool:
-        return any(lock in tile.locks for place, tile in self.tiles.items() if core.reaches(*place))
+        homes = [place for place, tile in self.tiles.items() if lock in tile.locks]
+        return known or [c for c in self.cores if c.waits_in_kernels and any(c.reaches(*place) for place in homes)]
 
 
 def _releases(channel: Channel, lock: Lock) -> bool:

@@ -209,7 +209,9 @@ class Channel(Agent):
                     yield
             self._latch(bd)
             if self.tile.kind is TileKind.SHIM and self.sink is None:
-                self._check_fresh(bd.order.length)
+                places = self._places(bd.order.length)
+                stale = self.array.host.writer(self._memory, places, self.tile.column)
+                check_fresh(stale, self.where, self.array.strictness)
             self.note("begin", f"BD {self.bd}")
             yield from self._receive_all(bd) if self.sink is not None else self._send_all(bd)
             if self.sink is not None and self.sink.finishes:
@@ -223,11 +225,6 @@ class Channel(Agent):
             if not bd.use_next:
                 return
             self.bd = bd.next
-
-    def _check_fresh(self, count: int) -> None:
-        places = self._places(count)
-        if warning := check_fresh(self.array.host, self._memory, places, self.tile.column, self.where):
-            self.array.strictness.caution("stale-dram", warning)
 
     def _latch(self, bd: DecodedBd) -> None:
         base = bd.address

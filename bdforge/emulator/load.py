@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -106,7 +106,8 @@ class Configuration:
         else:
             found = self._lowered(device)
             self.allocation, image, programs = found.allocation, found.operations, {**found.elf_files, **array.elfs}
-        self._grow()
+        for op, start in self.allocation.buffers.items():  # that were permitted to leave their tile's memory
+            array.tile(op.tile.column, op.tile.row).grow(start + buffer_bytes(op))
         operations = list(device.body.block.ops)
         self.functions = {op.sym_name.data: op for op in operations if isinstance(op, FuncOp)}
         for op in operations:
@@ -136,7 +137,11 @@ class Configuration:
             for name, caution in flow_cautions(device):
                 policy.silent = False
                 strictness.caution(name, caution)
-            _check_routes(device, policy)
+            if is_physical(device):  # it has to lead what its flows say, and every circuit somewhere
+                try:
+                    route(device)
+                except RoutingError as error:
+                    policy.fault("routing", error)
             given = {at: elf.code if isinstance(elf, CoreProgram) else elf for at, elf in self.array.elfs.items()}
             found = configuration(device, program_of, policy, given)
         except (LoweringError, RoutingError) as error:
@@ -172,11 +177,6 @@ class Configuration:
         view = tile.bytes[start:end].view(dtype).reshape(shape)
         return view if tile.written is None else PoisonedView.of(view, tile.written[start:end], f"@{op.symbol}")
 
-    def _grow(self) -> None:
-        """Room for buffers that were permitted to leave their tile's memory."""
-        for op, start in self.allocation.buffers.items():
-            self.array.tile(op.tile.column, op.tile.row).grow(start + buffer_bytes(op))
-
     def _start(self, op: CoreOp) -> None:
         core = self.array.core(op.tile.column, op.tile.row)
         self._linked(op)
@@ -186,17 +186,9 @@ class Configuration:
             core.releases(lock)
 
     def check_acquire(self, use: UseLockOp) -> None:
-        """Refuse what the hardware would misread in a core's acquire."""
-        where = location(use)
-        acquire_value(use, lambda error: self.acquire_zero(f"{where}: {error}"))
-
-    def acquire_zero(self, message: str) -> None:
-        """An acquire of at least 0, which hardware misreads."""
-        self.array.strictness.fault("acquire-zero", DesignError(message))
-
-    def _frame(self, kernel: Callable, name: str) -> Frame | None:
-        declared = getattr(kernel, "stack_bytes", None)
-        return self.array.frames.get(name) if declared is None else Frame(int(declared), "as the kernel declares")
+        """Refuse what the hardware would misread in a core's acquire: one of at least 0."""
+        fault = partial(self.array.strictness.fault, "acquire-zero")
+        acquire_value(use, lambda error: fault(DesignError(f"{location(use)}: {error}")))
 
     def _linked(self, op: CoreOp) -> None:
         """Frames from the object that an aie.core is linked with, where it lies beside the design."""
@@ -216,38 +208,27 @@ class Configuration:
             missing = f"no kernel {name!r} was given{known}"
             raise KernelError(f"{location(op)}: {missing}; pass one with kernels= or --kernels")
         kernel = self.kernels[name]
-        if (frame := self._frame(kernel, name)) is not None:
+        declared = getattr(kernel, "stack_bytes", None)
+        frame = self.array.frames.get(name) if declared is None else Frame(int(declared), "as the kernel declares")
+        if frame is not None:
             core.frames.append((name, frame))
         if (for_core := getattr(kernel, "for_core", None)) is not None:
             kernel = for_core(self.array.cores.index(core))
         else:
             core.waits_in_kernels |= waits(kernel)
-            kernel = _with_bytes(kernel)
+            kernel = partial(_with_bytes, kernel)
         return KernelCall(kernel, core, name, str(location(op)), bool(op.results))
 
 
-def _with_bytes(kernel: Callable) -> Callable:
-    """A Python kernel that gets block floats as bytes; compiled ones need addresses only."""
-
-    def call(*arguments) -> object:
-        return kernel(*(bytes_of_blocks(a) if isinstance(a, np.ndarray) else a for a in arguments))
-
-    return call
+def _with_bytes(kernel: Callable, *arguments) -> object:
+    """Call a Python kernel with block floats as bytes; compiled ones need addresses only."""
+    return kernel(*(bytes_of_blocks(a) if isinstance(a, np.ndarray) else a for a in arguments))
 
 
 def check_memory(bd: DmaBdOp) -> None:
     """DesignError for a static BD of host memory."""
     if not isinstance(bd.buffer_op, BufferOp):
         raise DesignError(f"{location(bd)}: a static BD needs an aie.buffer; host memory has no address here")
-
-
-def _check_routes(device: DeviceOp, policy: _Policy) -> None:
-    """A text that sets its switches has to lead what its flows say, and every circuit somewhere."""
-    if is_physical(device):
-        try:
-            route(device)
-        except RoutingError as error:
-            policy.fault("routing", error)
 
 
 def _names(program: Path | CoreProgram | Sequence[Piece]) -> tuple[dict[int, str], str]:

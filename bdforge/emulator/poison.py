@@ -60,7 +60,8 @@ class PoisonedView(np.ndarray):
         if isinstance(result, PoisonedView):
             result.written = written
         elif not written.all():
-            raise PoisonError(f"element {_place(index)} of buffer {self.name} is read, but nobody wrote it")
+            place = list(index) if isinstance(index, tuple) else index
+            raise PoisonError(f"element {place} of buffer {self.name} is read, but nobody wrote it")
         return result
 
     def __setitem__(self, index, value) -> None:
@@ -77,10 +78,6 @@ def checked_load(array: np.ndarray, index: tuple[int, ...], where: Callable[[], 
         return array[index].item()
     except PoisonError as error:
         raise PoisonError(f"{error}{where()}") from None
-
-
-def _place(index) -> str:
-    return str(list(index) if isinstance(index, tuple) else index)
 
 
 def mark_written(views: Iterable[PoisonedView]) -> None:

@@ -107,7 +107,7 @@ class RegisterMap:
         if (place := self.bd_place(offset)) is not None:
             return tile.read_bd(*place)
         if (lock := self._lock_at(offset)) is not None:
-            return tile.locks[lock].value & self._lock_mask
+            return tile.locks[lock].value & tile.limits.lock_value_max
         if (channel := self._statuses.get(offset)) is not None:
             return self._status(channel)
         if offset in self.layout.program_memory:
@@ -116,8 +116,7 @@ class RegisterMap:
 
     def controller_id(self, direction: str, channel: int) -> int:
         """Packet id of the completion tokens of a channel."""
-        stored = self._stored.get(self.layout.control_offset(direction, channel), 0)
-        return self.layout.control.decode([stored])["controller_id"]
+        return self._control_of(self.tile.channels[direction, channel])["controller_id"]
 
     def channel_at(self, offset: int) -> Channel | None:
         """The channel whose status is at an offset."""
@@ -140,10 +139,6 @@ class RegisterMap:
             return f"status of {channel.direction} {channel.index}"
         return f"register {offset:#x}"
 
-    @property
-    def _lock_mask(self) -> int:
-        return self.tile.limits.lock_value_max
-
     def bd_place(self, offset: int) -> tuple[int, int] | None:
         """(BD, word) of an offset that is a BD's."""
         place = offset - self.layout.bd_base
@@ -158,14 +153,14 @@ class RegisterMap:
         return lock if 0 <= lock < self.tile.limits.locks and not rest else None
 
     def _set_lock(self, lock: int, value: int, source: str) -> None:
-        if value > self._lock_mask:
+        most = self.tile.limits.lock_value_max
+        if value > most:
             error = RegisterAccessError(
-                f"{self.tile.name}: {value:#x} is written to the value of lock {lock}, which holds 0 to "
-                f"{self._lock_mask}{source}"
+                f"{self.tile.name}: {value:#x} is written to the value of lock {lock}, which holds 0 to {most}{source}"
             )
             self.tile.array.strictness.fault("field-width", error)
         self.tile.locks[lock].released[None] += 1
-        self.tile.locks[lock].set(value & self._lock_mask, lambda: source)
+        self.tile.locks[lock].set(value & most, lambda: source)
 
     def _push(self, channel: Channel, value: int, source: str) -> None:
         fields = self.layout.queue.decode([value])
@@ -176,7 +171,7 @@ class RegisterMap:
         array = self.tile.array
         if array.by_words and self.tile.kind is TileKind.CORE and not self._control_of(channel).get("enable"):
             check_enabled(channel.name, source, array.strictness)
-        if self._held_in_reset(channel):
+        if self._control_of(channel).get("reset"):
             raise DmaError(
                 f"{channel.name}: BD {fields['bd']} is pushed while the channel is held in reset{source}; "
                 "write 0 to the reset bit of its control register first"
@@ -196,9 +191,6 @@ class RegisterMap:
     def _control_of(self, channel: Channel) -> dict[str, int]:
         stored = self._stored.get(self.layout.control_offset(channel.direction, channel.index), 0)
         return self.layout.control.decode([stored])
-
-    def _held_in_reset(self, channel: Channel) -> bool:
-        return bool(self._control_of(channel).get("reset"))
 
     def _control(self, channel: Channel, offset: int, value: int, source: str) -> None:
         """A reset drops the channel's tasks; pausing a shim channel has no effect here and gives a warning."""

@@ -2,12 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
-
 from bdforge.devices.limits import HOST_BUFFERS
 from bdforge.emulator.bd import ShimAccess
 from bdforge.emulator.errors import DesignError, DmaError
-from bdforge.emulator.host import HostMemory
 from bdforge.emulator.strictness import Strictness
 from bdforge.txn.operations import Patch, Sync
 
@@ -37,18 +34,14 @@ def check_shim_access(access: ShimAccess, where: Callable[[], str], strictness: 
         )
 
 
-def check_fresh(
-    host: HostMemory, words: np.ndarray, places: np.ndarray | slice, column: int, where: Callable[[], str]
-) -> str | None:
-    """A caution for a read of DRAM, by the shim of `column`, that another shim has written in the same run."""
-    stale = host.writer(words, places, column)
-    if stale is None:
-        return None
-    name, other = stale
-    return (
-        f"{where()} reads argument {name} where the shim of column {other} wrote in the same run; on "
-        "silicon it may read what was there before: write and read it through one shim, or in two runs"
-    )
+def check_fresh(stale: tuple[str, int] | None, where: Callable[[], str], strictness: Strictness) -> None:
+    """A caution for a read of DRAM, an argument, that the shim of another column has written in the same run."""
+    if stale is not None:
+        strictness.caution(
+            "stale-dram",
+            f"{where()} reads argument {stale[0]} where the shim of column {stale[1]} wrote in the same run; on "
+            "silicon it may read what was there before: write and read it through one shim, or in two runs",
+        )
 
 
 def check_lock_pair(tile: str, users: set[int], strictness: Strictness) -> None:

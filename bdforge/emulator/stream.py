@@ -49,7 +49,8 @@ class Sink:
             self.receive(words[:direct])
             self.demand -= direct
             if self.finishes:
-                self._finish(last and direct == len(words))
+                self.over = last and direct == len(words)
+                self.demand = 0 if self.over else self.demand
             if not self.demand:
                 scheduler.wake(self.owner)
         if direct < len(words):
@@ -85,11 +86,6 @@ class Sink:
         while self.demand:
             self.owner.waiting = DataWait(self, where)
             yield
-
-    def _finish(self, over: bool) -> None:
-        self.over = over
-        if over:
-            self.demand = 0
 
 
 @dataclass(slots=True)

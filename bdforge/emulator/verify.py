@@ -35,7 +35,7 @@ from bdforge.mlir.trace_ops import trace_warnings
 from bdforge.routing import route
 from bdforge.routing.nets import flow_cautions
 from bdforge.txn.lower import lower
-from bdforge.txn.operations import Operation, Patch
+from bdforge.txn.operations import Patch
 from bdforge.txn.static_bd import write_static_bd
 from bdforge.txn.target import ControllerIds, LoweringError
 from bdforge.txn.writer import Writer
@@ -98,27 +98,21 @@ def _device(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> No
     for op in device.walk():
         try:
             match op:
-                case LockOp():
-                    _lock(op, collector)
+                case LockOp() if not 0 <= op.init <= (most := op.tile.limits.lock_value_max):
+                    collector.add(ValueError(f"{location(op)}: a lock starts at {op.init}, outside 0 to {most}"))
                 case DmaProgramOp():
                     counts["BDs"] += _program(array, op, allocation, collector)
                 case RuntimeSequenceOp():
                     operations = lower(op, device, allocation, collector)
                     counts["operations"] += len(operations)
-                    _arguments(operations, collector)
+                    for patch in (operation for operation in operations if isinstance(operation, Patch)):
+                        check_argument(collector, patch, "" if patch.location is None else f" ({patch.location})")
                     for problem in lost_tokens(device, operations):
                         collector.add(EmulationError(problem))
         except (MlirError, EmulationError) as error:
             collector.add(error)
     _routes(device, collector)
     _controller_ids(device, collector)
-
-
-def _arguments(operations: list[Operation], collector: _Collector) -> None:
-    for operation in operations:
-        if isinstance(operation, Patch):
-            place = f" ({operation.location})" if operation.location is not None else ""
-            check_argument(collector, operation, place)
 
 
 def _controller_ids(device: DeviceOp, collector: _Collector) -> None:
@@ -137,12 +131,6 @@ def _controller_ids(device: DeviceOp, collector: _Collector) -> None:
                     f"{ids[tile.column, tile.row]}, by which their column's tokens are routed; give each its own",
                 )
             )
-
-
-def _lock(op: LockOp, collector: _Collector) -> None:
-    limit = op.tile.limits.lock_value_max
-    if not 0 <= op.init <= limit:
-        collector.add(ValueError(f"{location(op)}: a lock starts at {op.init}, outside 0 to {limit}"))
 
 
 class _BdPolicy:

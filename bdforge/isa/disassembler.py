@@ -36,14 +36,14 @@ def pieces(isa: Isa, program: CoreProgram) -> list[list[Piece]]:
     while not aimed <= entries:
         entries |= aimed
         reached = set().union(*(_reached(isa, segment, entries) for segment in program.code))
-        aimed = {target for segment in program.code for target in _aimed(isa, segment, reached)}
+        aimed = {
+            target
+            for segment in program.code
+            for address in reached
+            if segment.address <= address < segment.address + len(segment.data)
+            for target in targets(isa.decode(segment.data, address - segment.address))
+        }
     return [list(_sweep(isa, segment, reached)) for segment in program.code]
-
-
-def _aimed(isa: Isa, segment: Segment, reached: set[int]) -> Iterator[int]:
-    for address in reached:
-        if segment.address <= address < segment.address + len(segment.data):
-            yield from targets(isa.decode(segment.data, address - segment.address))
 
 
 def _reached(isa: Isa, segment: Segment, entries: set[int]) -> set[int]:
@@ -58,15 +58,11 @@ def _reached(isa: Isa, segment: Segment, entries: set[int]) -> set[int]:
                 break
             found.add(address)
             left -= 1
-            if left < 0 and any(i.form.delay_slots and not _comes_back(i) for i in bundle):
+            branches = [branch_of(i) for i in bundle if i.form.delay_slots]
+            if left < 0 and not all(branch.falls or branch.call for branch in branches):
                 left = DELAY_SLOTS
             address += bundle.size
     return found
-
-
-def _comes_back(instruction: Instruction) -> bool:
-    branch = branch_of(instruction)
-    return branch.falls or branch.call
 
 
 def _sweep(isa: Isa, segment: Segment, reached: set[int]) -> Iterator[Piece]:

@@ -98,7 +98,9 @@ class _Checker:
         visited = {address for address, _, _ in self.paths}
         for address in bundles:  # code that only registers lead to: anything may be defined there
             if address not in visited and (address, 0, 0) not in self.paths:
-                self._follow(address, State(defined=self._every_leaf()))
+                parts = (issued(self.program.generation, bundle) for bundle in bundles.values())
+                leaf_names = {leaf for part in parts for leaf, _ in (*part.reads, *part.writes)}
+                self._follow(address, State(defined=leaf_names))
         yield from self.accesses
         for point in list(self.states):
             yield from self._at(point)
@@ -111,10 +113,6 @@ class _Checker:
 
     def _stops(self, address: int) -> bool:
         return any(instruction.form.name == "DONE" for instruction in self.program.bundles[address])
-
-    def _every_leaf(self) -> set[str]:
-        parts = [issued(self.program.generation, bundle) for bundle in self.program.bundles.values()]
-        return {leaf for part in parts for leaf, _ in (*part.reads, *part.writes)}
 
     # Following paths.
 
@@ -223,16 +221,13 @@ class _Checker:
         hint = "; if that is meant, say `.old " + read.access.register + "` before the bundle" if defined else ""
         return Hazard("early-read", read.source, write.source, message + hint)
 
-    def _forbidden(self, address: int, leaf: str) -> bool:
-        """Whether the rules are strict and the bundle does not declare what it does to the register."""
-        return self.options.strict and not self._declared(address, leaf)
-
     def _declared(self, address: int, leaf: str) -> bool:
         declared = (self.options.old or {}).get(address, frozenset())
         return any(leaf == part.name for register in declared for part in leaves(self.program.generation, register))
 
     def _meeting_writes(self, address: int, state: State) -> Iterator[Hazard]:
         """Results of this bundle that land together with another in one register, or before one that issued earlier."""
+        strict = self.options.strict
         for write in state.writes:
             if write.age or collects(write.leaf):
                 continue
@@ -243,7 +238,7 @@ class _Checker:
                 if other.left == write.left:
                     message = f"{both} write {register} in the same cycle"
                     yield Hazard("two-results", address, other.source, message)
-                elif other.age and other.left > write.left and self._forbidden(address, write.leaf):
+                elif other.age and other.left > write.left and strict and not self._declared(address, write.leaf):
                     message = f"{both} write {register}, the first {other.left - write.left} cycles after the second"
                     yield Hazard("overtaken", address, other.source, message + ": its result is what stays")
 
@@ -258,7 +253,9 @@ class _Checker:
                 for other in others.get((taken.unit, taken.ahead), []):
                     if not (other.reserved and taken.reserved):
                         first = min(t.ahead for t in state.taken if t.unit == taken.unit and t.age == 0)
-                        yield self._clash(taken.unit, address, other.source, first)
+                        rule, unit = _named_unit(taken.unit)
+                        both = f"{self.named(other.source)} and {self.named(address)} both need {unit}"
+                        yield Hazard(rule, address, other.source, f"{both}, {first} cycles after the second issues")
         yield from self._units_inside(address)
 
     def _units_inside(self, address: int) -> Iterator[Hazard]:
@@ -267,14 +264,9 @@ class _Checker:
             for unit, cycle, reserved in effects(instruction).units:
                 first = seen.setdefault((unit, cycle), (instruction, reserved))
                 if first[0] is not instruction and not (first[1] and reserved):
-                    message = f"{self.named(address)}: two of its instructions need {_unit(unit)} at once"
-                    yield Hazard(_rule(unit), address, address, message)
-
-    def _clash(self, unit: str, address: int, other: int, ahead: int) -> Hazard:
-        both = f"{self.named(other)} and {self.named(address)}"
-        return Hazard(
-            _rule(unit), address, other, f"{both} both need {_unit(unit)}, {ahead} cycles after the second issues"
-        )
+                    rule, words = _named_unit(unit)
+                    message = f"{self.named(address)}: two of its instructions need {words} at once"
+                    yield Hazard(rule, address, address, message)
 
     def _alignment(self, address: int, bundle: Bundle, state: State) -> Iterator[Hazard]:
         for instruction in bundle:
@@ -331,15 +323,10 @@ class _Checker:
                 yield Hazard("loop", address, None, message)
 
 
-_UNITS = {
-    "LCKREQ": "the lock port (four cycles each)",
-    "PART_WORD_STORE": "memory, which an 8- or 16-bit store keeps for the six cycles after it",
-}
-
-
-def _rule(unit: str) -> str:
-    return {"LCKREQ": "locks-too-close", "PART_WORD_STORE": "store-window"}.get(unit, "structural")
-
-
-def _unit(name: str) -> str:
-    return _UNITS.get(name, f"port {name}")
+def _named_unit(unit: str) -> tuple[str, str]:
+    """The rule by which a unit is one bundle's at a time, and its name in words."""
+    if unit == "LCKREQ":
+        return "locks-too-close", "the lock port (four cycles each)"
+    if unit == "PART_WORD_STORE":
+        return "store-window", "memory, which an 8- or 16-bit store keeps for the six cycles after it"
+    return "structural", f"port {unit}"

@@ -69,12 +69,11 @@ def _width(register: str) -> int:
 
 @cache
 def _parts(generation: str) -> Mapping[str, tuple[tuple[str, int, int], ...]]:
-    return read_parts() | _fifos() if generation == "aie2p" else _aie2_parts()
-
-
-def _fifos() -> dict[str, tuple[tuple[str, int, int], ...]]:
-    """Pointer, FIFO and position that one bit of a FIFO load chooses together (llvm-aie: ePF)."""
-    return {f"plfr{i}": ((f"p{i}", 0, 20), (f"lf{i}", 20, 1024), (f"r{24 + i}", 1044, 32)) for i in range(2)}
+    if generation == "aie2":
+        return _aie2_parts()
+    # Pointer, FIFO and position that one bit of a FIFO load chooses together (llvm-aie: ePF).
+    fifos = {f"plfr{i}": ((f"p{i}", 0, 20), (f"lf{i}", 20, 1024), (f"r{24 + i}", 1044, 32)) for i in range(2)}
+    return read_parts() | fifos
 
 
 def _aie2_parts() -> dict[str, tuple[tuple[str, int, int], ...]]:

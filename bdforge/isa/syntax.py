@@ -228,18 +228,12 @@ def _pattern(generation: str, form: Form) -> str:
         items.append("cntr")
     if name.startswith("VINSERT") and name.endswith("Imm0"):
         items.insert(2, "#0")
-    if name.startswith("VADD") or name.startswith("VSUB"):
-        items = _with_cascade(name, items)
+    if (
+        name.startswith(("VADD", "VSUB")) and "_add_scd" in name
+    ):  # before the register with its position, perhaps stepped
+        items.insert(items.index("r31"), "scd.incr" if "_scd_incr" in name else "scd")
     sign = _SIGN.search(name)
     return ", ".join(items + address + ([sign[1]] if sign else []))
-
-
-def _with_cascade(name: str, items: list[str]) -> list[str]:
-    """`scd` before the register with its position, `scd.incr` if that is stepped."""
-    if "_add_scd" not in name:
-        return items
-    at = items.index("r31")
-    return [*items[:at], "scd.incr" if "_scd_incr" in name else "scd", *items[at:]]
 
 
 def _aie2p_operands(form: Form) -> list[tuple[str, str]]:

@@ -47,33 +47,25 @@ def read_kinds(generation: str) -> dict[str, OperandKind]:
 
 def read_formats(generation: str) -> list[Format]:
     """Bundle formats."""
-    return [
-        Format(row["format"], int(row["bytes"]), int(row["mask"], 16), int(row["value"], 16), _lanes(row["slots"]))
-        for row in rows(f"{generation}_formats")
-    ]
+    found = []
+    for row in rows(f"{generation}_formats"):
+        places = [item.replace("@", ":").split(":") for item in split(row["slots"])]
+        lanes = tuple((slot, int(lsb), int(width)) for slot, lsb, width in places)
+        found.append(Format(row["format"], int(row["bytes"]), int(row["mask"], 16), int(row["value"], 16), lanes))
+    return found
 
 
 def read_forms(
     generation: str, kinds: Mapping[str, OperandKind], timing: Callable[[str, Mapping[str, str]], Timing]
 ) -> list[Form]:
     """Instruction forms; `timing` gives that of a name and its fields with their classes."""
-    return [_form(row, kinds, timing) for row in rows(f"{generation}_encodings")]
-
-
-def _form(
-    row: Mapping[str, str], kinds: Mapping[str, OperandKind], timing: Callable[[str, Mapping[str, str]], Timing]
-) -> Form:
-    fields = tuple(_field(text, kinds) for text in split(row["fields"]))
-    return Form(
-        name=row["name"],
-        slot=row["slot"],
-        width=int(row["width"]),
-        mask=int(row["mask"], 16),
-        value=int(row["value"], 16),
-        delay_slots=int(row["delay_slots"]),
-        fields=fields,
-        timing=timing(row["name"], {f.name: f.kind.name for f in fields}),
-    )
+    found = []
+    for row in rows(f"{generation}_encodings"):
+        fields = tuple(_field(text, kinds) for text in split(row["fields"]))
+        bits = int(row["width"]), int(row["mask"], 16), int(row["value"], 16), int(row["delay_slots"])
+        when = timing(row["name"], {f.name: f.kind.name for f in fields})
+        found.append(Form(row["name"], row["slot"], *bits, fields, when))
+    return found
 
 
 def read_timings() -> dict[str, Timing]:
@@ -102,15 +94,6 @@ def pairs(text: str, by: str = "=") -> dict[str, str]:
 def _immediate(name: str, text: str) -> Immediate:
     facts = {key: int(value) for key, value in pairs(text).items()}
     return Immediate(name, facts["bits"], facts["step"], bool(facts["signed"]), bool(facts["always_negative"]))
-
-
-def _lanes(text: str) -> tuple[tuple[str, int, int], ...]:
-    lanes = []
-    for item in split(text):
-        slot, place = item.split("@")
-        lsb, width = place.split(":")
-        lanes.append((slot, int(lsb), int(width)))
-    return tuple(lanes)
 
 
 def _field(text: str, kinds: Mapping[str, OperandKind]) -> Field:

@@ -30,7 +30,18 @@ _ITINERARIES: tuple[tuple[str, str | None], ...] = (
 )
 _TWO_RESULTS = re.compile(r"V(ABS_GTZ|MAXDIFF_LT|SUB_LT|SUB_GE|BNEG_LTZ|MIN_GE|MAX_LT|NEG_GTZ)")
 _ACCUMULATORS = {"eCM", "mCMa", "mBMa"}  # classes of the vec slot's accumulators
-_CARRY = re.compile(r"(ADD|SUB|ADC|SBC|ABS|JNZD)(_add_r_ri)?$")
+# What forms name without a field for it, first match; and registers that they write or read besides.
+_FIXED = (
+    (r".*COND", {"cond": "r26"}), (r"SEL", {"cond": "r27"}), (r".*doTlast_reg$", {"tlast": "r28"}),
+    (r"VINSERT", {"idx": "r29"}), (r"VBCSTSHFL", {"mod": "r29"}), (r"DIVS$", {"sd": "r31"}),
+)  # fmt: skip
+_IMPLICIT_DEFS = (
+    (r"(ADD|SUB|ADC|SBC|ABS|JNZD)(_add_r_ri)?$", {"srCarry": 1}), (r"PADD\w_sp", {"sp": 1}), (r"JL", {"lr": 4}),
+)  # fmt: skip
+_IMPLICIT_USES = (
+    (r".*(?<!no)spill|.*sp_imm", "sp"), (r"(ADC|SBC)$", "srCarry"), (r"RET$", "lr"),
+    (r".*SRS|VST_CONV|VCONV_BF16", "crRnd"), (r"V(ABS|MAX|MIN|SUB|LT|GE|EXTRACT)\w*_D\d+$", "crVaddSign"),
+)  # fmt: skip
 _LOCK_PORT = Resource("LCKREQ", 0, 4)
 _PART_WORD = Resource("PART_WORD_STORE", 1, 6)
 _OTHER_ACCESS = Resource("PART_WORD_STORE", 0, 1, reserved=True)
@@ -105,45 +116,21 @@ def _address(name: str, fields: Mapping[str, str]) -> tuple[dict[str, int], dict
 
 
 def _fixed(name: str) -> dict[str, str]:
-    if "COND" in name:
-        return {"cond": "r26"}
-    if name.startswith("SEL"):
-        return {"cond": "r27"}
-    if name.endswith("doTlast_reg"):
-        return {"tlast": "r28"}
-    if name.startswith("VINSERT"):
-        return {"idx": "r29"}
-    if name.startswith("VBCSTSHFL"):
-        return {"mod": "r29"}
-    return {"sd": "r31"} if name == "DIVS" else {}
+    return next((fixed for pattern, fixed in _FIXED if re.match(pattern, name)), {})
 
 
 def _implicit_defs(name: str) -> dict[str, int]:
-    if _CARRY.match(name):
-        return {"srCarry": 1}
-    if re.match(r"PADD\w_sp", name):
-        return {"sp": 1}
-    return {"lr": 4} if re.match(r"JL", name) else {}
+    return next((defs for pattern, defs in _IMPLICIT_DEFS if re.match(pattern, name)), {})
 
 
 def _implicit_uses(name: str) -> dict[str, int]:
     late = 7 if name.startswith(("VLDA", "VLDB", "VUNPACK")) else 1
-    uses: dict[str, int] = {}
-    if re.search(r"(?<!no)spill|sp_imm", name):
-        uses["sp"] = 1
-    if name in ("ADC", "SBC"):
-        uses["srCarry"] = 1
-    if name == "RET":
-        uses["lr"] = 1
-    if "SRS" in name or name.startswith(("VST_CONV", "VCONV_BF16")):
-        uses["crRnd"] = 1
+    uses = {register: 1 for pattern, register in _IMPLICIT_USES if re.match(pattern, name)}
     if re.search(r"SRS|UPS|PACK_[DS]", name) and "UNPACK" not in name:
         uses["crSat"] = late
     dynamic = re.search(r"(SRS|SRSM|UPS|UNPACK|PACK)_\w*D\d", name)
     if dynamic:
         uses[f"cr{dynamic[1].removesuffix('M').capitalize() if 'PACK' in dynamic[1] else dynamic[1][:3]}Sign"] = late
-    if re.match(r"V(ABS|MAX|MIN|SUB|LT|GE|EXTRACT)\w*_D\d+$", name):
-        uses["crVaddSign"] = 1
     return uses
 
 

@@ -112,10 +112,12 @@ def _attempt(
     if not fits(occupied, period):
         return None
     fixed = {i: _placed(region, steps, op, interval, idle) for i, op in enumerate(ops) if op.step is not None}
+    # Where all lanes add C in the first step, it may come so many cycles before the first load of A and B.
+    lead = 2 * len(region.lanes) * region.product.c_accesses if region.product.joint else 0
     problem = Problem(
         occupied, dependences(isa, ops, values=False), fixed,  # steps keep to those of values
         [i for i, op in enumerate(ops) if op.step is None and op.late],
-        min(at for at, _ in fixed.values()) - _lead(region),
+        min(at for at, _ in fixed.values()) - lead,
     )  # fmt: skip
     for plan in plans(problem, period):
         first = min(plan.issues[: len(ops)])
@@ -123,11 +125,6 @@ def _attempt(
         choices = plan.choices[: len(ops)]
         return Scheduled(region, interval, period, ops, issues, choices, registers, _conflicts(ops, plan, isa))
     return None
-
-
-def _lead(region: Region) -> int:
-    """Cycles before the first load of A and B in which C may come: where all lanes add it in the first step."""
-    return 2 * len(region.lanes) * region.product.c_accesses if region.product.joint else 0
 
 
 def _conflicts(ops: Sequence[Op], plan: Plan, isa: Isa) -> int:

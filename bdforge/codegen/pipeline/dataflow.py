@@ -201,16 +201,14 @@ def _of_place(found: Sequence[Touch], value: bool) -> Iterator[tuple[int, int, i
 
 def places(generation: str, op: Op, strict: bool = True) -> Places:
     """What an op's alternatives occupy: slots, units, and if `strict` the bank at the stage of the access."""
-    return _places(generation, op.texts, _pattern(op), op.bank if strict else None)
+    pattern, bank = _pattern(op), op.bank if strict else None
+    return tuple(_cells(_sampled(generation, text, pattern), bank) for text in op.texts)
 
 
 @cache
-def _places(generation: str, texts: tuple[str, ...], pattern: Pattern, bank: str | None) -> Places:
-    return tuple(tuple(_cells(_sampled(generation, text, pattern), bank)) for text in texts)
-
-
-def _cells(found: Instruction, bank: str | None) -> Iterator[tuple[str, int]]:
-    yield from ((slot, 0) for slot in found.form.slots)
-    yield from ((unit, cycle) for unit, cycle, reserved in effects(found).units if not reserved)
+def _cells(found: Instruction, bank: str | None) -> tuple[tuple[str, int], ...]:
+    cells = [(slot, 0) for slot in found.form.slots]
+    cells += [(unit, cycle) for unit, cycle, reserved in effects(found).units if not reserved]
     if bank is not None:
-        yield f"{BANK}{bank}", max(found.form.timing.memory_stages) - 1
+        cells.append((f"{BANK}{bank}", max(found.form.timing.memory_stages) - 1))
+    return tuple(cells)

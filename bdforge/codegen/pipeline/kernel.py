@@ -78,8 +78,8 @@ def _told(block: Scheduled) -> Iterator[str]:
 
 def _setup(block: Scheduled, number: int, regions: int) -> list[Op]:
     region, product = block.region, block.region.product
-    ops = list(_first(product, regions > 1) if number == 0 else _again())
-    ops += _pointers(region)
+    again = (Op(f"mov {GIVEN[name]}, {saved}") for name, saved in SAVED.items())
+    ops = [*(again if number else _first(product, regions > 1)), *_pointers(region)]
     conf = _FLOATS if product.floats else _NIBBLES if product.nibbles else _SIGNED
     ops.append(set_register(CONF, conf, "kind of products"))
     if product.weights == "i2":
@@ -87,14 +87,10 @@ def _setup(block: Scheduled, number: int, regions: int) -> list[Op]:
     turned = [side for side, turns in (("a", product.turns_a), ("b", product.turns_b)) if turns]
     ops += [set_register(*mode) for mode in dict.fromkeys(map(product.shuffle, turned))]
     if product.generation == "aie2" and not product.joint:
-        ops += [Op(f"vbcst.32 x{i}, {CONF}") for i in _half_loaded(block)]
+        # Products do not look at the upper halves of what A is loaded into, but they must hold something.
+        loaded = {register for (name, _), register in block.registers.items() if name.startswith(("a", "raw a"))}
+        ops += [Op(f"vbcst.32 x{register}, {CONF}") for register in sorted(loaded)]
     return ops + [set_register(register, value) for register, value in steppers(region)[0].constants.items()]
-
-
-def _half_loaded(block: Scheduled) -> list[int]:
-    """Registers whose upper halves products do not look at, but which must hold something."""
-    loaded = ("a", "raw a")
-    return sorted({register for (name, _), register in block.registers.items() if name.startswith(loaded)})
 
 
 def _first(product: Product, again: bool) -> Iterator[Op]:
@@ -118,10 +114,6 @@ def _first(product: Product, again: bool) -> Iterator[Op]:
             yield from set_control(register, value)
     if product.weights == "i4" and not product.nibbles:
         yield from set_control("crUnpackSize", 0, "4 bits")
-
-
-def _again() -> Iterator[Op]:
-    return (Op(f"mov {GIVEN[name]}, {saved}") for name, saved in SAVED.items())
 
 
 def _pointers(region: Region) -> Iterator[Op]:

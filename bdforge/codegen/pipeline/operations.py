@@ -126,12 +126,8 @@ def _tile(region: Region, side: str, i: int, s: int, units, pointers, after) -> 
             text = f"vldb{dimensions}.unpack x{{v}}, {operand}, unpackSign1"
         yield Op(f"{made}{part if h else ''}", (text,), {"v": (f"raw {made}" if turns else made, s)}, s, bank)
     if turns:
-        yield _turned(p, made, s, side)
-
-
-def _turned(p: Product, name: str, s: int, side: str) -> Op:
-    text = f"vshuffle x{{t}}, x{{v}}, x{{v}}, {p.shuffle(side)[0]}"
-    return Op(f"turn {name}", (text,), {"v": (f"raw {name}", s), "t": (name, s)}, s)
+        text = f"vshuffle x{{t}}, x{{v}}, x{{v}}, {p.shuffle(side)[0]}"
+        yield Op(f"turn {made}", (text,), {"v": (f"raw {made}", s), "t": (made, s)}, s)
 
 
 def _b(region: Region, s: int, units, pointers, after) -> Iterator[Op]:
@@ -177,12 +173,12 @@ def _lane(region: Region, number: int, first: int, take: int, pointers, after) -
     place = (first // p.steps * len(region.lanes) + number) * count
     places = range(place, place + count)
     for part, at in enumerate(places):
-        yield _c_in(p, region.stages[number], part, _address(pointers["c in"], after["c in"][at]), number)
+        yield _c_access(p, "in", number, region.stages[number], part, _address(pointers["c in"], after["c in"][at]))
     for s in range(p.steps):
         values: dict[str, Value] = {"a": (f"a{i}", first + s), "b": (f"b{j}", first + s)}
         yield Op(f"mac {number}", (_mac(region, number, s, take),), values, first + s)
     for part, at in enumerate(places):
-        yield _c_out(p, number, region.results[number], part, _address(pointers["c out"], after["c out"][at]))
+        yield _c_access(p, "out", number, region.results[number], part, _address(pointers["c out"], after["c out"][at]))
 
 
 def _mac(region: Region, number: int, s: int, take: int) -> str:
@@ -197,21 +193,15 @@ def _mac(region: Region, number: int, s: int, take: int) -> str:
     return f"vaddmac {sums}, {stage}, {operands}" if s == take else f"vmac{dot} {result}, {sums}, {operands}"
 
 
-def _c_in(p: Product, register: int, part: int, address: tuple[str, str], lane: int) -> Op:
-    v = p.vectors
+def _c_access(p: Product, way: str, lane: int, register: int, part: int, address: tuple[str, str]) -> Op:
+    """A load of C, `in`, as late as it may be, or a store, `out`; narrow elements are converted."""
+    v, (dimensions, operand), comes = p.vectors, address, way == "in"
+    mnemonic = f"vlda{dimensions}" if comes else f"vst{dimensions}"
     if p.c_bytes == 4:
-        text = f"vlda{address[0]} {v.named(v.parts[part], register)}, {address[1]}"
+        text = f"{mnemonic} {v.named(v.parts[part], register)}, {operand}"
     else:
-        (suffix, parts), (up, _, shift) = v.widened[p.c_bytes], v.converts
-        text = f"vlda{address[0]}.{up}{suffix} {v.named(parts[part], register)}, {shift}{address[1]}{v.signs[0]}"
-    return Op(f"c in {lane}.{part}", (text,), bank=C_BANK, late=True)
-
-
-def _c_out(p: Product, lane: int, number: int, part: int, address: tuple[str, str]) -> Op:
-    v = p.vectors
-    if p.c_bytes == 4:
-        text = f"vst{address[0]} {v.named(v.parts[part], number)}, {address[1]}"
-    else:
-        (suffix, parts), (_, down, shift) = v.narrowed[p.c_bytes], v.converts
-        text = f"vst{address[0]}.{down}{suffix} {v.named(parts[part], number)}, {shift}{address[1]}{v.signs[1]}"
-    return Op(f"c out {lane}.{part}", (text,), bank=C_BANK)
+        suffix, parts = (v.widened if comes else v.narrowed)[p.c_bytes]
+        up, down, shift = v.converts
+        mnemonic += f".{up if comes else down}{suffix}"
+        text = f"{mnemonic} {v.named(parts[part], register)}, {shift}{operand}{v.signs[0 if comes else 1]}"
+    return Op(f"c {way} {lane}.{part}", (text,), bank=C_BANK, late=comes)

@@ -1,9 +1,9 @@
 """Vector registers for the values of a block that follows itself: colours of arcs on a circle as long as its period."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bdforge.codegen.pipeline.dataflow import Op, Touch, Value, touches
+from bdforge.codegen.pipeline.dataflow import Op, Value, touches
 from bdforge.isa import Isa
 
 
@@ -25,18 +25,14 @@ def lives(isa: Isa, ops: Sequence[Op], issues: Sequence[int]) -> list[Life]:
     ends: dict[Value, int] = {}
     for touch in touches(isa, ops):
         if len(touch.place) == 2:
-            value, at = touch.place[0], _cycle(touch, issues)
+            # the cycle of a read, or the first one whose reads see what is written
+            value, at = touch.place[0], issues[touch.op] + touch.access.stage
             if touch.writes:
+                at += touch.access.bypass is None
                 starts[value] = min(starts.get(value, at), at)
                 at += touch.access.bypass is not None  # nothing else may land in the cycle in which it is forwarded
             ends[value] = max(ends.get(value, at), at)
     return sorted((Life(value, starts[value], ends[value] + 1) for value in starts), key=lambda life: life.start)
-
-
-def _cycle(touch: Touch, issues: Sequence[int]) -> int:
-    """The cycle of a read, or the first one whose reads see what is written."""
-    landed = issues[touch.op] + touch.access.stage
-    return landed + (touch.writes and touch.access.bypass is None)
 
 
 def coloured(found: Sequence[Life], period: int, registers: Sequence[int]) -> dict[Value, int] | None:
@@ -54,7 +50,9 @@ def coloured(found: Sequence[Life], period: int, registers: Sequence[int]) -> di
 
 def _from_cut(found: Sequence[Life], period: int, registers: Sequence[int], cut: int) -> dict[Value, int] | None:
     free, limit, colours = dict.fromkeys(registers, 0), {}, {}
-    for life, start, end in _turned(found, period, cut):
+    moved = [(life, (life.start - cut) % period) for life in found]  # in cycles behind the cut
+    for life, start in sorted(moved, key=lambda pair: (pair[1], pair[0].end - pair[0].start)):
+        end = start + life.end - life.start
         fitting = [r for r in registers if free[r] <= start and end <= limit.get(r, start + period)]
         if not fitting:
             return None
@@ -62,10 +60,3 @@ def _from_cut(found: Sequence[Life], period: int, registers: Sequence[int], cut:
         limit.setdefault(best, start + period)
         colours[life.value], free[best] = best, end
     return colours
-
-
-def _turned(found: Sequence[Life], period: int, cut: int) -> Iterator[tuple[Life, int, int]]:
-    """Arcs from the cut on: (life, start, end) in cycles behind it."""
-    moved = [(life, (life.start - cut) % period) for life in found]
-    for life, start in sorted(moved, key=lambda pair: (pair[1], pair[0].end - pair[0].start)):
-        yield life, start, start + life.end - life.start

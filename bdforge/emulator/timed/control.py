@@ -51,15 +51,13 @@ class Control:
         """What the controller and sources of packets do."""
         return {
             "operation": self._operation, "signal": self._signal, "await": self._await,
-            "dispatch": self._dispatch, "take": self._take, "give": self._give,
+            "dispatch": lambda runner: runner.advance_at(max(self._clock.now, 0.0)),
+            "take": self._take, "give": self._give,
         }  # fmt: skip
 
     def _operation(self, runner: Runner, kind: str, words: int) -> bool:
         cycles = operation_ns(self._timing, kind, words) * self._timing.array_hz / 1e9
         return runner.work(kind, cycles, kind) if cycles else True
-
-    def _dispatch(self, runner: Runner) -> bool:
-        return runner.advance_at(max(self._clock.now, 0.0))
 
     def _signal(self, _: Runner, number: int) -> bool:
         self._signals.add(number)

@@ -21,32 +21,35 @@ TRANSFER, DRAM, NO_DATA, NO_ROOM, BD_CHANGE = "transfer", "DRAM", "no data", "ba
 
 
 @dataclass(slots=True, eq=False)
-class Inlet:
-    """A party's receiving end. `demand` and `held` are words, as in the functional run."""
+class _End:
+    """An end of a stream, and the transfer there: its words, when it began, and what waiting for DRAM has cost."""
 
     runner: Runner
     words: int = 0
-    demand: int = 0
-    held: int = 0
     access: Access | None = None
     begin: float = 0.0
     dram: float = 0.0
     epoch: int = 0
+
+    def start(self, now: float) -> None:
+        self.begin, self.dram, self.epoch = now, 0.0, self.runner.epoch
+
+
+@dataclass(slots=True, eq=False)
+class Inlet(_End):
+    """A party's receiving end. `demand` and `held` are words, as in the functional run."""
+
+    demand: int = 0
+    held: int = 0
     link: "Link | None" = None
 
 
 @dataclass(slots=True, eq=False)
-class Link:
+class Link(_End):
     """A party's sending end during one `send`."""
 
-    runner: Runner
     left: int = 0
-    words: int = 0
     moving: int = 0
-    access: Access | None = None
-    begin: float = 0.0
-    dram: float = 0.0
-    epoch: int = 0
     rate: float = 1.0  # words per cycle
     inlets: list[Inlet] = field(default_factory=list)
     delays: list[float] = field(default_factory=list)
@@ -80,7 +83,7 @@ class Links:
         return False
 
     def _begin_sending(self, link: Link) -> None:
-        link.begin, link.dram, link.epoch = self._clock.now, 0.0, link.runner.epoch
+        link.start(self._clock.now)
         link.runner.block(NO_ROOM)
         for inlet in link.inlets:
             inlet.link = link
@@ -98,7 +101,7 @@ class Links:
         taken = min(inlet.held, inlet.words)
         inlet.held -= taken
         inlet.demand, inlet.access = inlet.words - taken, access
-        inlet.begin, inlet.dram, inlet.epoch = self._clock.now, 0.0, inlet.runner.epoch
+        inlet.start(self._clock.now)
         inlet.runner.block(NO_DATA)
         if not inlet.demand:
             end = inlet.begin + inlet.words / self._rate(inlet.runner)
@@ -118,9 +121,7 @@ class Links:
         self._clock.at(now + change, begin, *arguments)
 
     def _inlet(self, runner: Runner) -> Inlet:
-        if runner not in self._inlets:
-            self._inlets[runner] = Inlet(runner)
-        return self._inlets[runner]
+        return self._inlets.setdefault(runner, Inlet(runner))
 
     def _way(self, runner: Runner, sinks: tuple[int, ...]) -> tuple[list[Inlet], list[float], list[int], float]:
         """Ends, delays in cycles, buffers in words, and the rate in words per cycle of a set of sinks."""

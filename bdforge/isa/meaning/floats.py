@@ -32,10 +32,8 @@ def fmultiply(options: tuple[int, ...], *operands: int) -> int | Partly:
     """+-P, a1 +- P or a1 + a2 +- P; options: (accumulators, minus, lanes of bf16 or 0 for block floats)."""
     *accumulators, s1, s2, conf = operands
     _, minus, count = options
-    open_if(conf & _UNKNOWN or conf >> 16, f"conf {conf:#x} of floats is open")
-    wanted = _ELEMENTWISE if count else _BLOCKS
-    open_if(modes(conf) != wanted, "amode {}, bmode {}, variant {} of floats are open".format(*modes(conf)))
-    product = _elementwise(s1, s2, count) if count else _blocks(s1, s2)
+    _check_chosen(conf, _ELEMENTWISE if count else _BLOCKS)
+    product = _single(_bf16(s1, count) * _bf16(s2, count)) if count else _blocks(s1, s2)
     terms = [_floats(value, len(product)) for value in accumulators[conf & ZERO_ACC :]]
     found = _bits(_summed([-product if minus else product, *terms], False))
     return Partly(found, _UPPER_HALF) if count == _LANES // 2 else found
@@ -45,8 +43,7 @@ def fmultiply(options: tuple[int, ...], *operands: int) -> int | Partly:
 def fmatrix(options: tuple[int, ...], *operands: int) -> int:
     """+-A B or a1 +- A B of AIE2, all terms of a lane rounded once; options: (accumulators, minus)."""
     *accumulators, s1, s2, conf = operands
-    open_if(conf & _UNKNOWN or conf >> 16, f"conf {conf:#x} of floats is open")
-    open_if(modes(conf) != _MATRICES, "amode {}, bmode {}, variant {} of floats are open".format(*modes(conf)))
+    _check_chosen(conf, _MATRICES)
     a = _bf16(s1, _ROWS * _DEPTH).reshape(_ROWS, 1, _DEPTH)
     b = _bf16(s2, _DEPTH * _COLUMNS).reshape(1, _DEPTH, _COLUMNS).transpose(0, 2, 1)
     products = a * b * (-1 if options[1] else 1)
@@ -55,6 +52,11 @@ def fmatrix(options: tuple[int, ...], *operands: int) -> int:
     terms += [_floats(value, len(terms[0]))[:, None].astype(np.float64) for value in accumulators[conf & ZERO_ACC :]]
     found = [_rounded_once(lane) for lane in np.concatenate(terms, axis=1).tolist()]
     return _bits(_known(np.array(found, np.float32)))
+
+
+def _check_chosen(conf: int, wanted: tuple[int, int, int]) -> None:
+    open_if(conf & _UNKNOWN or conf >> 16, f"conf {conf:#x} of floats is open")
+    open_if(modes(conf) != wanted, "amode {}, bmode {}, variant {} of floats are open".format(*modes(conf)))
 
 
 def _rounded_once(terms: list[float]) -> float:
@@ -119,10 +121,6 @@ def _exactly(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     open_if(((lost != 0) | (total.astype(np.float32) != total)).any(), "a sum whose rounding is not told")
     _known(total.astype(np.float32))
     return total
-
-
-def _elementwise(s1: int, s2: int, count: int) -> np.ndarray:
-    return _single(_bf16(s1, count) * _bf16(s2, count))
 
 
 def _bf16(value: int, count: int) -> np.ndarray:

@@ -104,8 +104,9 @@ class Interpreter:
         try:
             yield from self._issue(pc)
             pc = self.control.pc
-            for _ in range(DEPTH if self.done else 0):
-                yield from self._cycle()
+            for _ in range(DEPTH if self.done else 0):  # cycles without a bundle
+                self.registers.land(self.cycle)
+                yield from self._do_cycle(self.control.pc, 0)
         except DecodeError:
             raise
         except ExecutionError as error:
@@ -130,11 +131,6 @@ class Interpreter:
         self.write("lc", self.read("lc") - 1)
         return self.read("ls") if self.read("lc") else None
 
-    def _cycle(self) -> Steps:
-        """A cycle without a bundle, after the end."""
-        self.registers.land(self.cycle)
-        yield from self._do_cycle(self.control.pc, 0)
-
     def _do_cycle(self, pc: int, size_bytes: int) -> Steps:
         """Reads, then branches and requests, then loads, results and stores of all that is under way."""
         due = [(flight, self.cycle - flight.issued + 1) for flight in self._flights]
@@ -142,12 +138,9 @@ class Interpreter:
             self._read_operands(flight, stage)
         for flight, stage in due:
             yield from self._outside(flight, stage, pc, size_bytes)
-        for flight, stage in due:
-            self._load(flight, stage)
-        for flight, stage in due:
-            self._operate(flight, stage)
-        for flight, stage in due:
-            self._store(flight, stage)
+        for do in (self._load, self._operate, self._store):
+            for flight, stage in due:
+                do(flight, stage)
         self._count_conflicts(due)
         self.cycle += 1
         self._flights = [flight for flight, stage in due if stage < flight.plan.last]

@@ -181,17 +181,12 @@ class MachineCode:
         parts = self._timeline.took(run.marks(), run.cycle, run.conflicts)
         took = tuple((name, cycles + waits) for name, cycles, waits in parts if cycles + waits)
         used = {
-            (*self._home(core, bank // _BANKS_OF_A_TILE), bank % _BANKS_OF_A_TILE): after - before
+            (*_place(core, *CORE_LOCK_WINDOWS[bank // _BANKS_OF_A_TILE]), bank % _BANKS_OF_A_TILE): after - before
             for bank, (before, after) in enumerate(zip(uses, self._counted[2], strict=True))
             if after > before
         }
         if took:
             core.tell("run", run.cycle - cycle, run.conflicts - conflicts, used, took)
-
-    @staticmethod
-    def _home(core: Core, window: int) -> tuple[int, int]:
-        east, north = CORE_LOCK_WINDOWS[window]
-        return core.place[0] + east, core.place[1] + north
 
 
 def profiles(cores: Iterable[Core]) -> Iterator[CoreProfile]:
@@ -203,13 +198,16 @@ def profiles(cores: Iterable[Core]) -> Iterator[CoreProfile]:
 
 def memory_of(core: Core) -> DataMemory:
     """The memories that a core reaches."""
-    tiles = [_tile(core, east, north) for east, north in CORE_LOCK_WINDOWS]
+    tiles = [_tile(core, *_place(core, *window)) for window in CORE_LOCK_WINDOWS]
     return DataMemory([t and t.bytes for t in tiles], [t and t.written for t in tiles])
 
 
-def _tile(core: Core, east: int, north: int) -> Tile | None:
+def _place(core: Core, east: int, north: int) -> tuple[int, int]:
+    return core.place[0] + east, core.place[1] + north
+
+
+def _tile(core: Core, column: int, row: int) -> Tile | None:
     """A core tile beside this one, None where there is none."""
-    column, row = core.place[0] + east, core.place[1] + north
     device = core.array.device
     if not (0 <= column < device.columns and 0 <= row < device.rows):
         return None

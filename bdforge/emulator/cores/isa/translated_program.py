@@ -7,10 +7,10 @@ from functools import lru_cache
 from bdforge.emulator.cores.isa import build
 from bdforge.emulator.cores.isa.build import EngineError, library
 from bdforge.emulator.cores.isa.layout import layout_of
-from bdforge.emulator.cores.isa.plan import Plan, plan_of
+from bdforge.emulator.cores.isa.plan import plan_of
 from bdforge.emulator.cores.isa.requests import DONE, Asking
 from bdforge.emulator.cores.isa.state import behind_slots, checked
-from bdforge.emulator.cores.isa.steps import Constant, Place, Step, Steps
+from bdforge.emulator.cores.isa.steps import Constant, Place, Step
 from bdforge.emulator.cores.isa.translate import steps_of
 from bdforge.isa import Isa
 from bdforge.isa.errors import IsaError
@@ -61,7 +61,7 @@ class TranslatedProgram:
         if not self.careful and any(plan.meaning.doubtful or plan.meaning.counts for plan in plans):
             self._take_care()
         made, used = [], 0
-        for steps in map(self._steps, plans):
+        for steps in (steps_of(self.layout, plan, self.requests, self.careful) for plan in plans):
             made += [(used, step) for step in steps.made]
             used += steps.used
         made.sort(key=lambda one: (one[1].delay, one[1].phase))
@@ -72,9 +72,6 @@ class TranslatedProgram:
         self.library.engine_add(self.handle, pc, bundle.size, used, -1 if after is None else after, table, len(made))
         self._known.add(pc)
         return pc + bundle.size
-
-    def _steps(self, plan: Plan) -> Steps:
-        return steps_of(self.layout, plan, self.requests, self.careful)
 
     def _take_care(self) -> None:
         """Keep account of unknown values from now on: what was translated before is translated anew."""

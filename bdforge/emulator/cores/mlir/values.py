@@ -142,12 +142,8 @@ def _bf16_exponent(value: float) -> int:
     return max(math.frexp(value)[1] - 1, _BF16_LOWEST_EXPONENT) - _BF16_FRACTION_BITS
 
 
-def _kept(value: float) -> float:
-    return value
-
-
 _ROUNDERS: dict[type, Callable[[float], float]] = {
-    Float16Type: round_f16, BFloat16Type: round_bf16, Float32Type: round_f32, Float64Type: _kept,
+    Float16Type: round_f16, BFloat16Type: round_bf16, Float32Type: round_f32, Float64Type: float,
 }  # fmt: skip
 
 

@@ -45,11 +45,20 @@ class Block:
 
 
 @dataclass(slots=True)
-class Issued:
-    """What issues together: instructions with their texts."""
+class Cycle:
+    """What issues together, and the registers whose old values it reads."""
 
-    instructions: list[Instruction] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
+    old: set[str] = field(default_factory=set)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Instructions, in an order that does not depend on where they come from."""
+        return tuple(sorted(op.text for op in self.ops))
+
+    def slots(self, generation: str) -> list[str]:
+        """Those of its instructions."""
+        return [instruction(generation, op.text).form.slot for op in self.ops]
 
 
 @cache
@@ -61,16 +70,16 @@ def instruction(generation: str, text: str) -> Instruction:
         raise CodegenError(f"{text}: {error}") from None
 
 
-def bundle_lines(isa: Isa, cycles: Sequence[Issued], whole_last: bool = False) -> list[str]:
+def bundle_lines(isa: Isa, cycles: Sequence[Cycle], whole_last: bool = False) -> list[str]:
     """The text of bundles, padded so that their bytes are a multiple of TARGET_BYTES without a cycle more.
 
     Bundles grow by NOPs in slots that are free: the fewest bytes that reach a multiple; with `whole_last` the last one
     has TARGET_BYTES by itself.
     """
-    used = [frozenset(i.form.slot for i in cycle.instructions) for cycle in cycles]
+    used = [frozenset(cycle.slots(isa.generation)) for cycle in cycles]
     rest = [_sizes(isa.generation, used[-1])[TARGET_BYTES]] if whole_last else []
     formats = _formats(isa, used[:-1] if whole_last else used) + rest
-    return [_line(cycle, slots) for cycle, slots in zip(cycles, formats, strict=True)]
+    return [_line(isa.generation, cycle, slots) for cycle, slots in zip(cycles, formats, strict=True)]
 
 
 def _formats(isa: Isa, used: Sequence[frozenset[str]]) -> list[frozenset[str]]:
@@ -104,8 +113,8 @@ def _sizes(generation: str, slots: frozenset[str]) -> dict[int, frozenset[str]]:
     return sizes
 
 
-def _line(cycle: Issued, slots: frozenset[str]) -> str:
-    mine = {i.form.slot: op.text for i, op in zip(cycle.instructions, cycle.ops, strict=True)}
+def _line(generation: str, cycle: Cycle, slots: frozenset[str]) -> str:
+    mine = {slot: op.text for slot, op in zip(cycle.slots(generation), cycle.ops, strict=True)}
     texts = [mine.get(slot, _NOPS[slot]) for slot in _NOPS if slot in slots]
     text = _INDENT + (" ; ".join(texts) or "nop")
     comments = "; ".join(dict.fromkeys(op.comment for op in cycle.ops if op.comment))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from bdforge.codegen.block import Block, Issued, Op, bundle_lines, instruction
+from bdforge.codegen.block import Block, Cycle, Op, bundle_lines, instruction
 from bdforge.isa import Access, EncodeError, Instruction, Isa, after_read, collects, distance, effects, touched
 from bdforge.isa.flow import DELAY_SLOTS
 
@@ -58,11 +58,11 @@ def scheduled(isa: Isa, block: Block) -> list[str]:
         table = _branch(nodes, branch, table, block.quiet)
     length = max(_landed(nodes), block.quiet)
     while len(table.cycles) < length:
-        table.cycles.append(Issued())
+        table.cycles.append(Cycle())
     return bundle_lines(isa, table.cycles)
 
 
-def placed(isa: Isa, ops: Sequence[Op]) -> list[Issued]:
+def placed(isa: Isa, ops: Sequence[Op]) -> list[Cycle]:
     """What issues in which cycle, for others to go on with: results may still be on their way at the end."""
     nodes = _nodes(isa, ops)
     _connect(isa, nodes, None)
@@ -141,13 +141,12 @@ class _Table:
 
     def __init__(self, isa: Isa) -> None:
         self.isa = isa
-        self.cycles: list[Issued] = []
+        self.cycles: list[Cycle] = []
         self._taken: dict[tuple[str, int], list[bool]] = defaultdict(list)  # whether who takes it only reserves it
 
     def fits(self, node: _Node, cycle: int) -> bool:
         """Whether slots and units are free."""
-        issued = self.at(cycle)
-        slots = [i.form.slot for i in (*issued.instructions, node.instruction)]
+        slots = [*self.at(cycle).slots(self.isa.generation), node.instruction.form.slot]
         if len(set(slots)) < len(slots) or not self._has_format(frozenset(slots)):
             return False
         units = effects(node.instruction).units
@@ -156,16 +155,14 @@ class _Table:
     def put(self, node: _Node, cycle: int) -> None:
         """Issue an instruction."""
         node.cycle = cycle
-        issued = self.at(cycle)
-        issued.instructions.append(node.instruction)
-        issued.ops.append(node.op)
+        self.at(cycle).ops.append(node.op)
         for unit, at, reserved in effects(node.instruction).units:
             self._taken[unit, cycle + at].append(reserved)
 
-    def at(self, cycle: int) -> Issued:
+    def at(self, cycle: int) -> Cycle:
         """What issues in a cycle."""
         while len(self.cycles) <= cycle:
-            self.cycles.append(Issued())
+            self.cycles.append(Cycle())
         return self.cycles[cycle]
 
     def _has_format(self, slots: frozenset[str]) -> bool:

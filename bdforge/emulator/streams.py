@@ -94,7 +94,7 @@ class _Streams:
 
     def _source(self, end: Port, where: str) -> Stream:
         if end.bundle is PortBundle.CORE:
-            return self.array.core(*end.tile).output.stream
+            return self.array.core(*end.tile).output
         if end.bundle is PortBundle.TILE_CONTROL:
             return self._control_port(end).stream
         _check_dma(end, where)

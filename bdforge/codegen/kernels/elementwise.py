@@ -1,7 +1,6 @@
 """Sums of int8, on AIE2P also products, element by element: the kernel `elementwise_i8`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from bdforge.codegen.errors import CodegenError
@@ -12,17 +11,6 @@ from bdforge.codegen.pipeline.vectors import VECTORS, Vectors
 _GROUP = 4  # vectors of a pass
 _FUNCTIONS = {"aie2p": ("add", "mul"), "aie2": ("add",)}
 _PRODUCTS = 0x328  # 64 products, both signed
-
-
-@dataclass(frozen=True, slots=True)
-class _Elements:
-    """What is computed of how many vectors, and how it is narrowed."""
-
-    function: str
-    vectors: int
-    registers: Vectors
-    shift: int
-    rounding: int
 
 
 def elementwise(name: str, generation: str, options: Options) -> Callable[[], str]:
@@ -37,28 +25,25 @@ def elementwise(name: str, generation: str, options: Options) -> Callable[[], st
         )
     if elements < 1 or elements % lanes:
         raise CodegenError(f"{name}: {elements} elements are no multiple of {lanes}")
-    shift = options.number("SHIFT", 0)
-    return partial(_written, _Elements(function, elements // lanes, registers, shift, options.rounding))
+    return partial(_written, function, elements, registers, options.number("SHIFT", 0), options.rounding)
 
 
-def _written(wanted: _Elements) -> str:
-    sign = "+" if wanted.function == "add" else "*"
-    generation = wanted.registers.generation
-    elements = wanted.vectors * wanted.registers.rows * COLUMNS
-    about = f"elementwise_i8: y = (a {sign} b) >> {wanted.shift} of {elements} elements"
+def _written(function: str, elements: int, registers: Vectors, shift: int, rounding: int) -> str:
+    generation = registers.generation
+    about = f"elementwise_i8: y = (a {'+' if function == 'add' else '*'} b) >> {shift} of {elements} elements"
     f = Function("elementwise_i8", generation, f"{about}; p0 = a, p1 = b, p2 = y.")
-    f.control("crRnd", wanted.rounding, "rounding")
+    f.control("crRnd", rounding, "rounding")
     f.control("crSat", 1, "saturate")
     if generation == "aie2p":
         f.control("crSRSMode", 0, "lanes of 32 bits")
         f.control("crUPSMode", 0)
-    f.set("r0", _PRODUCTS if wanted.function == "mul" else 0)
+    f.set("r0", _PRODUCTS if function == "mul" else 0)
     f.set("r8", 0)
     f.add("mov s0, r8", "no shift up")
-    f.set("r10", wanted.shift)
+    f.set("r10", shift)
     f.add("mov s1, r10", "SHIFT")
-    passes, rest = divmod(wanted.vectors, _GROUP)
-    step = partial(_sums, f, wanted.registers) if wanted.function == "add" else partial(_products, f)
+    passes, rest = divmod(elements // (registers.rows * COLUMNS), _GROUP)
+    step = partial(_sums, f, registers) if function == "add" else partial(_products, f)
     f.loop("r9", passes, lambda: step(_GROUP), "vectors")
     step(rest)
     return f.text()

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bdforge.codegen.block import Issued, Op, bundle_lines, instruction
-from bdforge.codegen.pipeline.trace import Cycle, is_free
+from bdforge.codegen.block import Cycle, Op, bundle_lines
+from bdforge.codegen.pipeline.trace import is_free
 from bdforge.isa import Isa
 from bdforge.isa.flow import DELAY_SLOTS
 from bdforge.isa.pipeline import LOOP_DISTANCE
@@ -91,11 +91,7 @@ def lines(isa: Isa, pieces: Sequence[Piece]) -> list[str]:
             continue
         if piece.label:
             found.append(f"{piece.label}:")
-        issued = [
-            Issued([instruction(isa.generation, op.text) for op in cycle.ops], list(cycle.ops))
-            for cycle in piece.cycles
-        ]  # fmt: skip
-        for cycle, line in zip(piece.cycles, bundle_lines(isa, issued, bool(piece.last)), strict=True):
+        for cycle, line in zip(piece.cycles, bundle_lines(isa, piece.cycles, bool(piece.last)), strict=True):
             if piece.last and cycle is piece.cycles[-1]:
                 found.append(f"{piece.last}:")
             if cycle.old:

@@ -2,27 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
-from bdforge.codegen.block import Op, instruction
+from bdforge.codegen.block import Cycle, Op, instruction
 from bdforge.codegen.schedule import placed
 from bdforge.isa import Isa, collects, effects, touched
 from bdforge.isa.flow import DELAY_SLOTS
 
 _LONGEST = 10  # cycles from an issue to the last that comes of it
-
-
-@dataclass(slots=True)
-class Cycle:
-    """What issues together, and the registers whose old values it reads."""
-
-    ops: list[Op] = field(default_factory=list)
-    old: set[str] = field(default_factory=set)
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """Instructions, in an order that does not depend on where they come from."""
-        return tuple(sorted(op.text for op in self.ops))
 
 
 def trace(issues: Sequence[tuple[int, Op]], period: int, times: int) -> list[Cycle]:
@@ -36,7 +22,7 @@ def trace(issues: Sequence[tuple[int, Op]], period: int, times: int) -> list[Cyc
 
 def after_setup(isa: Isa, setup: Sequence[Op], cycles: Sequence[Cycle]) -> list[Cycle]:
     """Set-up and cycles as near to each other as registers and units allow."""
-    before = [Cycle(list(issued.ops)) for issued in placed(isa, setup)]
+    before = placed(isa, setup)
     shift = _registers_allow(isa, before, cycles)
     while not _units_allow(isa, before, cycles, shift):
         shift += 1

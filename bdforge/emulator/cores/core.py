@@ -6,11 +6,12 @@ from typing import Protocol
 from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, TileKind, core_lock
 from bdforge.emulator import tile
 from bdforge.emulator.cores.isa.breakpoints import Breakpoints
-from bdforge.emulator.cores.ports import Cascade, StreamInput, StreamOutput
+from bdforge.emulator.cores.ports import Cascade, StreamInput
 from bdforge.emulator.cores.stack import Frame
 from bdforge.emulator.errors import BudgetExceeded, CoreError, DesignError, EmulationError
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.scheduler import Agent, Idle, Scheduler
+from bdforge.emulator.stream import Stream
 from bdforge.mlir.memory_ops import LockOp
 
 LOOP_BUDGET = 1 << 28
@@ -53,7 +54,7 @@ class Core(Agent):
         self.cascade_in: Cascade | None = None
         self.cascade_out: Cascade | None = None
         self.input = StreamInput(self)
-        self.output = StreamOutput(self, scheduler)
+        self.output = Stream(self, scheduler)
         self.program: Program | None = None
 
     def take(self, program: Program) -> None:

@@ -135,10 +135,10 @@ def perform(core: Core, request: Any, where: Callable[[], str]) -> Generator[Non
             return np.frombuffer(data, dtype)[0].item()
         case PutStream(port, data, last, wait):
             _check_stream(port, len(data))
-            if not wait and not core.output.stream.room():
+            if not wait and not core.output.room():
                 return (yield from _later(core))
             core.pressed = core.pressed or not wait
-            yield from core.output.put(data, where, last)
+            yield from core.output.push(np.frombuffer(data, np.uint32), where, last)
             return None if wait else True
         case _:
             known = ", ".join(bdforge.kernel.__all__)

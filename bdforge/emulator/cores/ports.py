@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bdforge.devices.limits import CASCADE_FIFO_VALUES
-from bdforge.emulator.scheduler import Agent, Scheduler
-from bdforge.emulator.stream import Sink, Stream
+from bdforge.emulator.scheduler import Agent
+from bdforge.emulator.stream import Sink
 
 CAPACITY = 2 * CASCADE_FIFO_VALUES
 """Values under way: a FIFO at each end."""
@@ -91,14 +91,3 @@ class StreamInput:
         found = b"".join(words.tobytes() for words in self._received)
         self._received.clear()
         return found
-
-
-class StreamOutput:
-    """The port to which a core puts words."""
-
-    def __init__(self, core: Agent, scheduler: Scheduler):
-        self.stream = Stream(core, scheduler)
-
-    def put(self, data: bytes, where: Callable[[], str], last: bool = False) -> Generator[None, None, None]:
-        """Steps of the core that send the words of `data`; `last` marks the final one with TLAST."""
-        yield from self.stream.push(np.frombuffer(data, np.uint32), where, last)

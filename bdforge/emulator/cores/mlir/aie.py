@@ -81,7 +81,7 @@ def put_stream(t: Translation, op: PutStreamOp) -> None:
     type_ = op.stream_value.type
     _check_stream(t, op, op.channel, type_)
     data = f"{t.helper(bytes_of)}({t.value(op.stream_value)}, {t.object('T', type_)})"
-    t.line(f"yield from {t.object('P', t.core.output)}.put({data}, {t.where(op)})")
+    t.line(f"yield from {t.object('P', t.core.output)}.push(np.frombuffer({data}, np.uint32), {t.where(op)})")
 
 
 @emits("aie.get_stream")

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bdforge.codegen.symbols import core_symbols
 from bdforge.emulator.choose import choose
-from bdforge.emulator.cores.isa.breakpoints import Breakpoints, Stopped
+from bdforge.emulator.cores.isa.breakpoints import Breakpoints
 from bdforge.emulator.cores.isa.profile import SLOTS, CoreProfile
 from bdforge.files import read_text
 from bdforge.isa.disassembler import bundle_text
@@ -17,6 +17,9 @@ from bdforge.isa.expression import evaluate
 from bdforge.mlir import parse
 from bdforge.mlir.array_ops import CoreOp
 from bdforge.screen import new_table, put, say, screen
+
+if TYPE_CHECKING:
+    from bdforge.emulator.cores.isa.translated import Executor
 
 Break = Annotated[
     list[str] | None,
@@ -84,7 +87,7 @@ class _Looker:
         self._seen: dict[tuple[int, int], dict[str, int]] = {}
         self._left = MOST_LOOKS
 
-    def __call__(self, place: tuple[int, int], core: Stopped, where: str) -> None:
+    def __call__(self, place: tuple[int, int], core: "Executor", where: str) -> None:
         """Show a core."""
         if self._left == 0:
             return

@@ -54,8 +54,9 @@ def _run(array: Array, operation: Operation, load: Load, source: str) -> None:
         case Write(address, value):
             array.write(address, value, source)
             array.scheduler.between_operations()
-        case MaskWrite():
-            _mask_write(array, operation, source)
+        case MaskWrite(address, value, mask):
+            array.write(address, array.read(address, source) & ~mask | value & mask, source)
+            _flag_window(array, operation, source)
             array.scheduler.between_operations()
         case BlockWrite(address, words):
             for i, word in enumerate(words):
@@ -75,11 +76,6 @@ def _run(array: Array, operation: Operation, load: Load, source: str) -> None:
             pass
         case _:
             raise DesignError(f"{type(operation).__name__} cannot be emulated{source}")
-
-
-def _mask_write(array: Array, write: MaskWrite, source: str) -> None:
-    array.write(write.address, array.read(write.address, source) & ~write.mask | write.value & write.mask, source)
-    _flag_window(array, write, source)
 
 
 def _flag_window(array: Array, write: MaskWrite, source: str) -> None:

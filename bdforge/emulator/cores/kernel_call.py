@@ -124,9 +124,20 @@ def perform(core: Core, request: Any, where: Callable[[], str]) -> Generator[Non
             core.releases(core.lock(number))
             core.lock(number).add(value, where, core)
         case GetCascade(dtype):
-            return (yield from _get_cascade(core, dtype, where))
+            if (cascade := core.cascade_in) is None:
+                raise KernelError(f"gets from the cascade, but no aie.cascade_flow leads to {core.name}")
+            if _CASCADE_BYTES % dtype.itemsize:
+                raise KernelError(f"a cascade moves {_CASCADE_BYTES} bytes, no whole number of {dtype}")
+            if not cascade.ready(where):
+                yield
+            return np.frombuffer(cascade.take(), dtype).copy()
         case PutCascade(data):
-            yield from _put_cascade(core, data, where)
+            if core.cascade_out is None:
+                raise KernelError(f"puts on the cascade, but no aie.cascade_flow leads away from {core.name}")
+            if len(data) != _CASCADE_BYTES:
+                raise KernelError(f"a cascade moves {_CASCADE_BYTES} bytes at a time, not {len(data)}")
+            if not core.cascade_out.put(data, where):
+                yield
         case GetStream(port, dtype, wait):
             _check_stream(port, dtype.itemsize)
             if not wait and not core.input.sink.held:
@@ -150,26 +161,6 @@ def _later(core: Core) -> Generator[None, None, None]:
     """Nothing now: others run before the core tries again."""
     core.array.scheduler.wake(core)
     yield
-
-
-def _get_cascade(core: Core, dtype: np.dtype, where: Callable[[], str]) -> Generator[None, None, np.ndarray]:
-    cascade = core.cascade_in
-    if cascade is None:
-        raise KernelError(f"gets from the cascade, but no aie.cascade_flow leads to {core.name}")
-    if _CASCADE_BYTES % dtype.itemsize:
-        raise KernelError(f"a cascade moves {_CASCADE_BYTES} bytes, no whole number of {dtype}")
-    if not cascade.ready(where):
-        yield
-    return np.frombuffer(cascade.take(), dtype).copy()
-
-
-def _put_cascade(core: Core, data: bytes, where: Callable[[], str]) -> Generator[None, None, None]:
-    if core.cascade_out is None:
-        raise KernelError(f"puts on the cascade, but no aie.cascade_flow leads away from {core.name}")
-    if len(data) != _CASCADE_BYTES:
-        raise KernelError(f"a cascade moves {_CASCADE_BYTES} bytes at a time, not {len(data)}")
-    if not core.cascade_out.put(data, where):
-        yield
 
 
 def _check_stream(port: int, size: int) -> None:

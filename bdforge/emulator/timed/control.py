@@ -45,11 +45,7 @@ class Control:
         self._arbiters: dict[int, _Arbiter] = {}
         self._signals: set[int] = set()
         self._awaiting: dict[int, Runner] = {}
-
-    @property
-    def verbs(self) -> dict[str, Verb]:
-        """What the controller and sources of packets do."""
-        return {
+        self.verbs: dict[str, Verb] = {
             "operation": self._operation, "signal": self._signal, "await": self._await,
             "dispatch": lambda runner: runner.advance_at(max(self._clock.now, 0.0)),
             "take": self._take, "give": self._give,

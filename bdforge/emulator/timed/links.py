@@ -66,11 +66,7 @@ class Links:
         self._inlets: dict[Runner, Inlet] = {}
         self._moved_before: set[Runner] = set()
         self._ways: dict[tuple[Runner, tuple[int, ...]], tuple[list[Inlet], list[float], list[int], float]] = {}
-
-    @property
-    def verbs(self) -> dict[str, Verb]:
-        """What parties do with streams."""
-        return {"send": self._send, "receive": self._receive, "touches": self._banks.touches}
+        self.verbs: dict[str, Verb] = {"send": self._send, "receive": self._receive, "touches": self._banks.touches}
 
     def _send(self, runner: Runner, words: int, sinks: tuple[int, ...], access: Access | None) -> bool:
         if not words:

@@ -45,11 +45,12 @@ class Locks:
     def __init__(self, names: Sequence[str], clock: Clock, timing: Timing):
         self._clock, self._timing = clock, timing
         self._locks = [_Lock(f"lock {name.partition(' (')[0]}") for name in names]
-
-    @property
-    def verbs(self) -> dict[str, Verb]:
-        """What parties do with locks."""
-        return {"acquire": self._acquire, "release": self._release, "set": self._set, "poll lock": self._poll}
+        self.verbs: dict[str, Verb] = {
+            "acquire": self._acquire,
+            "release": self._release,
+            "set": self._set,
+            "poll lock": self._poll,
+        }
 
     def forget(self, runners: set[Runner]) -> None:
         """Stopped parties wait no longer."""

@@ -42,11 +42,7 @@ class Tasks:
         self.rewrites: dict[str, float] = {}
         self._in_flight: Counter[tuple[tuple[int, int], int]] = Counter()
         self.awaited = False
-
-    @property
-    def verbs(self) -> dict[str, Verb]:
-        """What parties do with tasks."""
-        return {
+        self.verbs: dict[str, Verb] = {
             "push": self._push, "task": self._task, "end task": self._end,
             "token": self._token, "poll tasks": self._poll,
             "write bd": self._write_bd,

@@ -3,33 +3,18 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from bdforge.emulator.errors import ArgumentError
-from bdforge.isa import Isa
+
+if TYPE_CHECKING:
+    from bdforge.emulator.cores.isa.translated import Executor
 
 _TEXT = re.compile(r"(\d+),(\d+):(\w+)")
 
 
-class Stopped(Protocol):
-    """A core before a bundle: its instruction set, program memory, and where it is."""
-
-    isa: Isa
-
-    @property
-    def code(self) -> bytes: ...
-
-    @property
-    def pc(self) -> int: ...
-
-    @property
-    def cycle(self) -> int: ...
-
-    def read(self, register: str) -> int: ...
-
-
-Look = Callable[[tuple[int, int], Stopped, str], None]
-"""Gets the core's column and row, the core itself, and where it stands in words."""
+Look = Callable[[tuple[int, int], "Executor", str], None]
+"""Gets the core's column and row, what runs it, before a bundle, and where it stands in words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from bdforge.emulator.cores.isa.interpreter import Interpreter
 from bdforge.emulator.cores.isa.memory import BANK_BYTES, BANKS, WINDOW_BYTES, DataMemory
 from bdforge.emulator.cores.isa.profile import CoreProfile, Names, Parts, Timeline, shares
 from bdforge.emulator.cores.isa.requests import GetRegister, GetTimer, PutHeader, PutRegister
-from bdforge.emulator.cores.isa.translated import Translated
+from bdforge.emulator.cores.isa.translated import Executor, Translated
 from bdforge.emulator.cores.kernel_call import perform
 from bdforge.emulator.errors import BudgetExceeded, CoreError, KernelError
 from bdforge.emulator.packet import packet_header
@@ -23,10 +23,6 @@ from bdforge.kernel import PutStream, Release
 
 _MOST_NAME = 60
 _BANKS_OF_A_TILE = WINDOW_BYTES // BANK_BYTES
-
-
-Executor = Interpreter | Translated
-"""What runs machine code; both do the same."""
 
 
 def executor_for(core: Core) -> type[Executor]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 from bdforge.emulator.cores.isa import build
+from bdforge.emulator.cores.isa.interpreter import Interpreter
 from bdforge.emulator.cores.isa.interpreter import Steps as Run
 from bdforge.emulator.cores.isa.layout import FORWARDED
 from bdforge.emulator.cores.isa.memory import BANKS, DataMemory
@@ -168,6 +169,10 @@ class Translated:
         answer = yield request
         if size_bytes and not any(kind.data):
             ctypes.memmove(address, answered(kind.name, operands, answer).to_bytes(size_bytes, "little"), size_bytes)
+
+
+Executor = Interpreter | Translated
+"""What runs machine code; both do the same."""
 
 
 def _pointers(memories) -> Any:

@@ -1,7 +1,7 @@
 """The table of what each operation of a core program means: one emitter of Python source per operation name."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -10,22 +10,13 @@ from bdforge.emulator.cores.mlir.values import range_of, width
 from bdforge.emulator.errors import CoreError
 from bdforge.mlir import location
 
+if TYPE_CHECKING:
+    from bdforge.emulator.cores.mlir.translation import Translation
+
 Emitter = Callable[..., None]
 """Gets the translation of a program and one operation of it."""
 EMITTERS: dict[str, Emitter] = {}
 Where = Callable[[], str]
-
-
-class Source(Protocol):
-    """Python source that grows, as helpers of emitters see it."""
-
-    def line(self, text: str) -> None: ...
-
-    def value(self, value: SSAValue) -> str: ...
-
-    def helper(self, function: Callable) -> str: ...
-
-    def where(self, op: Operation) -> str: ...
 
 
 def emits(*names: str) -> Callable[[Callable], Callable]:
@@ -53,7 +44,7 @@ def unsigned(expression: str, type_: Attribute) -> str:
     return f"({expression} & {(1 << width(type_)) - 1})"
 
 
-def wrapped(t: Source, value: SSAValue, expression: str) -> None:
+def wrapped(t: "Translation", value: SSAValue, expression: str) -> None:
     """Store an integer that may have left its type's range. Comparing first is faster than always masking."""
     low, high = range_of(value.type)
     name = t.value(value)
@@ -61,7 +52,7 @@ def wrapped(t: Source, value: SSAValue, expression: str) -> None:
     t.line(f"if not {low} <= {name} <= {high}: {name} = (({name} - {low}) & {high - low}) + {low}")
 
 
-def literals(t: Source, values: Sequence[SSAValue]) -> list[str]:
+def literals(t: "Translation", values: Sequence[SSAValue]) -> list[str]:
     """The expressions of several values."""
     return [t.value(value) for value in values]
 
@@ -77,19 +68,19 @@ def tuple_of(items: Sequence[str]) -> str:
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 
-def mixed(t: Source, static: Sequence[int], dynamic: Sequence[SSAValue]) -> list[str]:
+def mixed(t: "Translation", static: Sequence[int], dynamic: Sequence[SSAValue]) -> list[str]:
     """Expressions of a list whose unknown entries are values."""
     left = iter(dynamic)
     return [t.value(next(left)) if entry == DYNAMIC_INDEX else str(entry) for entry in static]
 
 
-def copy_all(t: Source, targets: Sequence[SSAValue], sources: Sequence[SSAValue]) -> None:
+def copy_all(t: "Translation", targets: Sequence[SSAValue], sources: Sequence[SSAValue]) -> None:
     """Assign all at once, so that exchanged values survive."""
     if len(targets):
         t.line(f"{', '.join(literals(t, targets))} = {', '.join(literals(t, sources))}")
 
 
-def require(t: Source, condition: str, message: str, op: Operation) -> None:
+def require(t: "Translation", condition: str, message: str, op: Operation) -> None:
     """Stop with a CoreError unless `condition` holds; `message` is the body of an f-string."""
     t.line(f"if not ({condition}): {t.helper(_refuse)}(f{message!r}, {t.where(op)})")
 

@@ -54,9 +54,7 @@ class Home(Protocol):
 
     def advance_iteration(self, bd: int, wrap: int) -> int: ...
 
-    def mark_busy(self, bds: Iterable[int]) -> None: ...
-
-    def clear_busy(self, bds: Iterable[int]) -> None: ...
+    def count_tasks(self, bds: Iterable[int], by: int) -> None: ...
 
     def dma_lock(self, index: int, channel: "Channel") -> Lock: ...
 
@@ -129,7 +127,7 @@ class Channel(Agent):
             self.array.scheduler.wake(self)
         self.array.scheduler.tell("push", self, tuple(ids))
         self.tasks.append(Task(bd, runs, token, tuple(ids)))
-        self.tile.mark_busy(ids)
+        self.tile.count_tasks(ids, 1)
 
     def check_half(self, bds: Sequence[int], source: str) -> None:
         """DmaError for a BD of the half of a memtile's that this channel cannot use."""
@@ -155,7 +153,7 @@ class Channel(Agent):
         self.array.scheduler.tell("reset", self)
         self.tell("was reset")
         for task in self.tasks:
-            self.tile.clear_busy(task.chain)
+            self.tile.count_tasks(task.chain, -1)
         self.tasks.clear()
         if isinstance(self.waiting, LockWait):
             self.waiting.lock.forget(self)
@@ -187,7 +185,7 @@ class Channel(Agent):
             for _ in range(task.runs):
                 yield from self._run_chain(task.bd)
             self.tasks.popleft()
-            self.tile.clear_busy(task.chain)
+            self.tile.count_tasks(task.chain, -1)
             if task.token:
                 self.array.issue_token(self)
             self.tell("end task", task.token)

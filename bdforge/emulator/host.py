@@ -18,8 +18,8 @@ SPARE_BYTES = GUARD_BYTES // 2
 class HostBuffer:
     """One argument: the user's array as 32-bit words.
 
-    The array is used in place; only when its size is not a whole number of words is it copied, and `write_back`
-    returns the bytes.
+    The array is used in place; only when its size is not a whole number of words is it copied, and the memory's
+    `write_back` returns the bytes.
     """
 
     name: str
@@ -33,12 +33,6 @@ class HostBuffer:
     def last_word_end(self) -> int:
         """First address behind the words that hold the user's bytes."""
         return self.address + -(-self.array.nbytes // GRANULE_BYTES) * GRANULE_BYTES
-
-    def write_back(self) -> None:
-        """Bring results of a copied array home."""
-        if self.copied and self.array.flags.writeable:
-            raw = self.words.view(np.uint8)[: self.array.nbytes]
-            self.array.reshape(-1).view(np.uint8)[:] = raw
 
 
 class HostMemory:
@@ -102,7 +96,9 @@ class HostMemory:
     def write_back(self) -> None:
         """Finish: copied arguments get their results."""
         for buffer in self.buffers:
-            buffer.write_back()
+            if buffer.copied and buffer.array.flags.writeable:
+                raw = buffer.words.view(np.uint8)[: buffer.array.nbytes]
+                buffer.array.reshape(-1).view(np.uint8)[:] = raw
 
 
 def _host_buffer(name: str, array: np.ndarray, address: int, spare_bytes: int) -> HostBuffer:

@@ -113,15 +113,10 @@ class Tile:
         self._iterations[bd] = (current + 1) % wrap
         return current
 
-    def mark_busy(self, bds: Iterable[int]) -> None:
-        """A task that will run these BDs is in flight."""
+    def count_tasks(self, bds: Iterable[int], by: int) -> None:
+        """One more task that will run these BDs is in flight, or one less."""
         for bd in bds:
-            self._busy[bd] += 1
-
-    def clear_busy(self, bds: Iterable[int]) -> None:
-        """Such a task has ended."""
-        for bd in bds:
-            self._busy[bd] -= 1
+            self._busy[bd] += by
 
     def dma_lock(self, index: int, channel: Channel) -> Lock:
         """The lock that a BD of `channel` means by `index`: memtiles see west, own and east locks."""

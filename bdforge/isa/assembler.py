@@ -163,7 +163,7 @@ class _Assembler:
     def _bundle(self, line: Line) -> None:
         if not self.section.code:
             raise line.error(f"an instruction in {self.section.name}, which is data")
-        known = {name: evaluate(text, {}) for name, text in self.constants.items() if _is_number(text)}
+        known = {name: evaluate(text, {}) for name, text in self.constants.items() if _is_known(text)}
         draft = self._encoded(line, known, assume=True)
         section, offset = self.section, self.section.here
         section.put(bytes(draft.size))
@@ -190,7 +190,7 @@ class _Assembler:
 
     def _select(self, line: Line) -> None:
         name, *rest = _needed(line, 1)
-        address = next((evaluate(text, {}) for text in rest if _is_number(text)), None)
+        address = next((evaluate(text, {}) for text in rest if _is_known(text)), None)
         self.section = self._section(name.strip('"'), address)
 
     def _section(self, name: str, address: int | None = None) -> Section:
@@ -341,13 +341,10 @@ def _needed(line: Line, count: int) -> tuple[str, ...]:
     return line.arguments
 
 
-def _is_number(text: str) -> bool:
-    return _is_known(text, {})
-
-
-def _is_known(text: str, symbols: Mapping[str, int]) -> bool:
+def _is_known(text: str, symbols: Mapping[str, int] | None = None) -> bool:
+    """Whether an expression is a number, given these symbols."""
     try:
-        evaluate(text, symbols)
+        evaluate(text, symbols or {})
     except EncodeError:
         return False
     return True

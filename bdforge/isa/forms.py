@@ -125,7 +125,7 @@ class Instruction:
         return word
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Format:
     """A bundle format: its size, the bits that mark it and where each slot word lies: (slot, lsb, width)."""
 
@@ -135,7 +135,12 @@ class Format:
     value: int
     lanes: tuple[tuple[str, int, int], ...]
 
-    @property
+    @cached_property
+    def used(self) -> int:
+        """Bits that mark it or lie in a slot word; others are 0."""
+        return self.mask | sum(((1 << width) - 1) << lsb for _, lsb, width in self.lanes)
+
+    @cached_property
     def slots(self) -> frozenset[str]:
         """The slots that the format holds; no two formats of a generation hold the same."""
         return frozenset(slot for slot, _, _ in self.lanes)

@@ -130,20 +130,12 @@ class Isa:
         same_size = self._of_size[size]
         for fmt in same_size:
             if word & fmt.mask == fmt.value:
-                return self._without_stray_bits(fmt, word, offset)
+                if stray := word & ~fmt.used:
+                    raise DecodeError(offset, _span(stray), f"format {fmt.name} leaves these bits 0")
+                return fmt
         nearest = min(same_size, key=lambda fmt: ((word ^ fmt.value) & fmt.mask).bit_count())
         wrong = (word ^ nearest.value) & nearest.mask
         raise DecodeError(offset, _span(wrong), f"no format of {size} bytes has them; the nearest is {nearest.name}")
-
-    @staticmethod
-    def _without_stray_bits(fmt: Format, word: int, offset: int) -> Format:
-        used = fmt.mask
-        for _, lsb, width in fmt.lanes:
-            used |= ((1 << width) - 1) << lsb
-        stray = word & ~used
-        if stray:
-            raise DecodeError(offset, _span(stray), f"format {fmt.name} leaves these bits 0")
-        return fmt
 
     def _slot_word(self, slot: str, word: int, lsb: int, offset: int) -> Instruction:
         """Decode a slot word: the form whose fixed bits match, whose fields hold assigned codes and whose free bits

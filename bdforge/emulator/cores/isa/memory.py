@@ -60,26 +60,15 @@ class DataMemory:
         return True
 
     def _place(self, address: int, size_bytes: int, verb: str) -> tuple[np.ndarray, int, np.ndarray | None]:
-        fault = fault_of(self, address, size_bytes, verb)
-        if fault:
-            raise AccessError(fault)
+        what = f"{verb} {size_bytes} bytes at {address:#x}"
+        if address % size_bytes:
+            raise AccessError(f"{what}, which is no multiple of {size_bytes}")
+        if not FIRST <= address < END:
+            raise AccessError(f"{what}; data memory is from {FIRST:#x} to {END - 1:#x}")
         window, start = divmod(address - FIRST, WINDOW_BYTES)
-        memory = self.windows[window]
-        assert memory is not None
+        if (memory := self.windows[window]) is None:
+            raise AccessError(f"{what}, but there is no core's memory to the {NAMES[window]}")
         return memory, start, self.written[window]
-
-
-def fault_of(memory: DataMemory, address: int, size_bytes: int, verb: str) -> str | None:
-    """What is wrong with an access, in words; None if it is right."""
-    what = f"{verb} {size_bytes} bytes at {address:#x}"
-    if address % size_bytes:
-        return f"{what}, which is no multiple of {size_bytes}"
-    if not FIRST <= address < END:
-        return f"{what}; data memory is from {FIRST:#x} to {END - 1:#x}"
-    window = (address - FIRST) // WINDOW_BYTES
-    if memory.windows[window] is None:
-        return f"{what}, but there is no core's memory to the {NAMES[window]}"
-    return None
 
 
 ADDRESS_BITS = 20
@@ -103,7 +92,9 @@ def walked(meaning: Meaning, values: Mapping[str, int]) -> tuple[int, dict[str, 
         case Walk.POST:
             return base, {"ptr_out": base + offset & _MASK}
         case Walk.WALK_2D:
-            return base, _step_2d(base, _fields(offset))
+            m, dn, dj, dc = _fields(offset)
+            ends = dc == dn
+            return base, {"ptr_out": base + (m if ends else dj) & _MASK, "dc": 0 if ends else dc + 1 & _MASK}
         case Walk.WALK_3D:
             return base, _step_3d(base, _fields(offset), _fields(offset >> 4 * ADDRESS_BITS))
 
@@ -111,13 +102,6 @@ def walked(meaning: Meaning, values: Mapping[str, int]) -> tuple[int, dict[str, 
 def _fields(walk: int) -> tuple[int, int, int, int]:
     m, dn, dj, dc = (walk >> ADDRESS_BITS * i & _MASK for i in range(4))
     return m, dn, dj, dc
-
-
-def _step_2d(base: int, walk: tuple[int, int, int, int]) -> dict[str, int]:
-    m, dn, dj, dc = walk
-    if dc == dn:
-        return {"ptr_out": base + m & _MASK, "dc": 0}
-    return {"ptr_out": base + dj & _MASK, "dc": dc + 1 & _MASK}
 
 
 def _step_3d(base: int, low: tuple[int, int, int, int], high: tuple[int, int, int, int]) -> dict[str, int]:

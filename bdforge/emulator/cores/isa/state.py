@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
+from operator import attrgetter
 
 from bdforge.emulator.cores.isa.plan import Operand
 from bdforge.isa import Isa, leaves
@@ -53,7 +54,7 @@ class Registers:
 
     def land(self, cycle: int) -> None:
         """Results of this cycle are there."""
-        for landing in sorted(self._landing.pop(cycle, ()), key=_order):
+        for landing in sorted(self._landing.pop(cycle, ()), key=attrgetter("order")):
             self.values[landing.leaf] = landing.value
             self.unknown[landing.leaf] = landing.unknown
 
@@ -72,7 +73,7 @@ class Registers:
         """
         forwarded: dict[str, Landing] = {}
         if operand.bypass is not None:
-            coming = sorted(self._landing.get(cycle + 1, ()), key=_order)
+            coming = sorted(self._landing.get(cycle + 1, ()), key=attrgetter("order"))
             forwarded = {landing.leaf: landing for landing in coming if landing.bypass == operand.bypass}
         found = 0
         for leaf in operand.leaves:
@@ -84,10 +85,6 @@ class Registers:
                 raise OpenError(nothing_known(leaf.name))
             found |= (value & read) << leaf.lsb
         return found
-
-
-def _order(landing: Landing) -> tuple[int, int]:
-    return landing.order
 
 
 def checked(pc: int, program: bytes) -> int:

@@ -84,9 +84,9 @@ class Isa:
         ]
         return Bundle(fmt, tuple(slots))
 
-    def decode_program(self, data: bytes, start: int = 0) -> Iterator[tuple[int, Bundle]]:
-        """Bundles of `data` one after the other with their offsets from `start` on; DecodeError at an unknown one."""
-        offset = start
+    def decode_program(self, data: bytes) -> Iterator[tuple[int, Bundle]]:
+        """Bundles of `data` one after the other with their offsets; DecodeError at an unknown one."""
+        offset = 0
         while offset < len(data):
             bundle = self.decode(data, offset)
             yield offset, bundle

@@ -63,11 +63,6 @@ class Touch:
     writes: bool
 
 
-def sample(generation: str, op: Op, choice: int = 0) -> Instruction:
-    """An op's instruction with some registers: all that its timing needs."""
-    return _sampled(generation, op.texts[choice], _pattern(op))
-
-
 Pattern = tuple[tuple[str, int], ...]
 """Holes of an op with the registers of its sample: equal ones for equal values."""
 
@@ -112,6 +107,7 @@ def files(ops: Sequence[Op]) -> dict[Value, str]:
 
 @cache
 def _sampled(generation: str, text: str, pattern: Pattern) -> Instruction:
+    """An op's instruction with some registers: all that its timing needs."""
     return instruction(generation, _filled(text, dict(pattern)))
 
 

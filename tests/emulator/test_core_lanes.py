@@ -3,14 +3,13 @@
 import math
 import operator
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import IntegerType
 
 from bdforge.emulator import CoreError
-from bdforge.emulator.cores.mlir.floats import _integer_of
+from bdforge.emulator.cores.mlir.floats import _to
 from support.core_bodies import MLIR_TYPES, run_core
 from support.differences import same
 
@@ -192,7 +191,7 @@ def test_zeros_have_an_order(kind: str, vector: bool):
 @pytest.mark.parametrize("bits", [1, 8, 16, 32, 64])
 def test_floats_become_integers_up_to_the_ends_of_their_type(bits: int, signed: bool):
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-    cast = partial(_integer_of, IntegerType(bits), signed)
+    cast = _to(IntegerType(bits), signed)
     last = float(high) if bits < 64 else math.nextafter(float(high + 1), 0)
     for value in (float(low), last, *((low - 0.99, high + 0.99) if bits < 32 else ())):
         found = cast(value, str)

@@ -26,10 +26,10 @@ from bdforge.emulator.cores.mlir.values import (
     is_float,
     of_bits,
     of_bytes,
+    range_of,
     round_array,
     rounder,
     width,
-    wrap,
 )
 from bdforge.emulator.errors import CoreError
 from bdforge.mlir import elementwise
@@ -149,16 +149,22 @@ def _float_of(bits: int, signed: bool, target: Attribute, value: int, _: Callabl
 
 @emits("arith.fptosi", "arith.fptoui")
 def to_integer(t: Translation, op: Operation) -> None:
-    _convert(t, op, partial(_integer_of, element_of(op.results[0].type), op.name == "arith.fptosi"))
+    _convert(t, op, _to(element_of(op.results[0].type), op.name == "arith.fptosi"))
 
 
-def _integer_of(target: Attribute, signed: bool, value: float, where: Callable[[], str]) -> int:
+def _to(target: Attribute, signed: bool) -> Callable[[float, Callable[[], str]], int]:
+    """What casts floats to integers of a type; CoreError for those that do not fit."""
     bits = width(target)
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
-    number = math.trunc(value) if math.isfinite(value) else None
-    if number is None or not low <= number <= high:
-        raise CoreError(f"{value} does not fit {target} ({low} to {high}){where()}")
-    return wrap(number, target)
+    kept_low, kept_high = range_of(target)
+
+    def cast(value: float, where: Callable[[], str]) -> int:
+        number = math.trunc(value) if math.isfinite(value) else None
+        if number is None or not low <= number <= high:
+            raise CoreError(f"{value} does not fit {target} ({low} to {high}){where()}")
+        return ((number - kept_low) & (kept_high - kept_low)) + kept_low
+
+    return cast
 
 
 @emits("arith.bitcast", "vector.bitcast")

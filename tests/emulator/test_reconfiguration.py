@@ -1,10 +1,12 @@
 """Several configurations of one array in a run: what stays, what starts anew, and which device comes first."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import Deadlock, DesignError, DmaError, Result
+from bdforge.emulator import Deadlock, DesignError, DmaError, Result, reconfigure
 from bdforge.txn.insts import encode_mlir
 from support.differences import same
 from support.two_devices import module, run_of
@@ -46,6 +48,26 @@ def test_buffers_of_all_configurations_can_be_inspected():
     assert {"x", "first::x", "second::y"} <= result.buffers.keys()
     same(result.buffers["y"], c)
     same(result.buffers["first::y"], c)  # the same memory: what is there now
+
+
+@pytest.mark.parametrize(
+    ("loads", "buffers"),
+    [
+        ("a", {"x": "a"}),
+        ("ab", {"a::x": "a", "b::x": "b", "x": "b"}),
+        ("aba", {"a::x": "a", "b::x": "b", "x": "a"}),
+        ("aa", {"x": "a"}),
+        ("abc", {"a::x": "a", "b::x": "b", "c::x": "c", "x": "c"}),
+    ],
+)
+def test_plain_names_are_of_the_device_that_was_loaded_last(loads: str, buffers: dict[str, str], monkeypatch):
+    monkeypatch.setattr(
+        reconfigure, "Configuration", lambda device, *_: SimpleNamespace(views=lambda: {"x": device.symbol})
+    )
+    found = reconfigure.Reconfiguration(None, SimpleNamespace(restart=lambda: None), {})  # type: ignore[arg-type]
+    for symbol in loads:
+        found.load(SimpleNamespace(symbol=symbol))  # type: ignore[arg-type]
+    same(found.buffers(), buffers)
 
 
 @pytest.mark.parametrize("seed", range(4))

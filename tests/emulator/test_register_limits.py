@@ -106,7 +106,5 @@ def test_a_bd_reads_back_with_its_own_counter_and_keeps_its_place_in_the_text(ki
     assert [Tile.advance_iteration(tile, 1, 8) for _ in range(5)] == [5, 6, 7, 0, 1]
     assert Tile.read_bd(tile, 1, field.word) == values[field.word] | 2 << field.low
     assert (tile._bds[0], tile._iterations) == ((0,) * count, [0, 2, 0])
-    with pytest.raises(
-        DmaError, match=r"tile: BD 2 is rewritten while a task that uses it is .* \(x\);"
-    ):
+    with pytest.raises(DmaError, match=r"tile: BD 2 is rewritten while a task that uses it is .* \(x\);"):
         Tile.write_bd(tile, 2, 0, 0, " (x)")

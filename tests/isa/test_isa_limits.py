@@ -4,9 +4,12 @@ import struct
 
 import pytest
 
+from bdforge.isa import GENERATIONS, load
 from bdforge.isa.assembler import Assembled, assemble
-from bdforge.isa.errors import AssemblyError
+from bdforge.isa.errors import AssemblyError, DecodeError, EncodeError
 from bdforge.isa.hazards import check_source
+from bdforge.isa.operands import Immediate
+from bdforge.isa.stack_sizes import _uleb
 
 
 def told(source: str) -> Assembled | str:
@@ -155,3 +158,48 @@ def test_symbols_of_an_elf_are_global_where_they_are_exported():
         "": (0, 0, 0), "width": (64, 0, 0xFFF1), "other": (2, 0, 1), "x": (0x70000, 0, 2), "main": (0, 1, 1),
     }  # fmt: skip
     assert symtab[7] == 4, "local symbols come first: their number and the empty one"
+
+
+IMMEDIATES = [(bits, step, signed, negative) for bits in (1, 4, 7) for step in (1, 4, 64)
+              for signed, negative in ((False, False), (True, False), (False, True))]  # fmt: skip
+
+
+@pytest.mark.parametrize("facts", IMMEDIATES, ids=str)
+def test_numbers_of_a_field_are_those_of_its_bits_and_steps(facts: tuple[int, int, bool, bool]):
+    bits, step, signed, negative = facts
+    kind = Immediate("imm", *facts)
+    count, half = 1 << bits, 1 << bits - 1
+    numbers = range(-count, 0) if negative else range(-half, half) if signed else range(count)
+    values = [number * step for number in numbers]
+    assert (kind.low, kind.high) == (values[0], values[-1])
+    for value in values:
+        assert kind.encode(value) == value // step % (1 << bits), f"{facts}: {value}"
+        assert kind.decode(kind.encode(value)) == value, f"{facts}: {value}"
+    for value in (values[0] - step, values[-1] + step):
+        with pytest.raises(EncodeError, match=f"#{value} is outside {values[0]} to {values[-1]} in steps of {step}"):
+            kind.encode(value)
+    if step > 1:
+        with pytest.raises(EncodeError, match=f"#{values[0] + 1} is not a multiple of {step}"):
+            kind.encode(values[0] + 1)
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_bundles_end_with_their_code(generation: str):
+    isa = load(generation)
+    for size in range(2, 17, 2):
+        code = bytes(isa.nop(size))
+        assert (len(code), isa.decode(code).size, isa.size(code[0])) == (size, size, size)
+        with pytest.raises(DecodeError, match=f"a bundle of {size} bytes starts here, but .* ends at {size - 1:#x}"):
+            isa.decode(code[:-1])
+        with pytest.raises(DecodeError, match=f"the code ends at {size:#x}"):
+            isa.decode(code, size)
+    for size in (0, 1, 3, 18):
+        with pytest.raises(EncodeError, match=f"no bundle has {size} bytes; sizes are 2, 4, ... 16"):
+            isa.nop(size)
+
+
+@pytest.mark.parametrize("value", [0, 1, 127, 128, 255, 16383, 16384, 1 << 20, (1 << 32) - 1])
+def test_sizes_of_frames_are_read_seven_bits_at_a_time(value: int):
+    groups = [value >> shift & 0x7F for shift in range(0, max(value.bit_length(), 1), 7)]
+    data = bytes([group | 0x80 for group in groups[:-1]] + groups[-1:])
+    assert _uleb(b"\xff" + data + b"\x55", 1) == (value, 1 + len(data))

@@ -87,7 +87,7 @@ install() {
   printf 'go: installing what requirements.lock names into .venv\n' >&2
   rm -f -- "$stamp"
   local pip=(env -u PYTHONPATH -u PYTHONHOME PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1
-    "$python" -m pip install --no-input --progress-bar off)
+    "$python" -m pip install --no-input --progress-bar off --no-compile) # Python compiles what is imported, a small part
   quietly 'installing requirements.lock' "${pip[@]}" "${update[@]}" --require-hashes -r "$root/requirements.lock"
   quietly 'installing bdforge' "${pip[@]}" --no-deps --no-build-isolation -e "$root"
   fingerprint "$python" >"$stamp"

@@ -44,7 +44,7 @@ class Machine:
         self.module, self.array, self.kernels = module, array, kernels
         self._loaded: dict[str, Configuration] = {}
         self._ids: dict[int, str] | None = None
-        self._load(start, image)
+        self.load(start, image)
 
     def run(self, operations: Iterable[Operation]) -> None:
         """Run operations on the array's host memory until nothing moves; EmulationError for what it does not survive.
@@ -70,7 +70,7 @@ class Machine:
                 views |= {f"{symbol}::{name}": view for name, view in configuration.views().items()}
         return views | [*self._loaded.values()][-1].views()
 
-    def _load(self, device: DeviceOp, image: Sequence[Operation] = ()) -> None:
+    def load(self, device: DeviceOp, image: Sequence[Operation] = ()) -> None:
         """Load a device, or an image of it; what was loaded before stops."""
         self.array.restart()
         self._loaded.pop(device.symbol, None)  # the one loaded last comes last
@@ -85,7 +85,7 @@ class Machine:
                     raise DesignError(
                         f"@{name} is for {device.device.mlir}, but {self.array.device.mlir} is running{source}"
                     )
-                self._load(device)
+                self.load(device)
                 return
         named = f"id {operation.id}" if name is None else f"@{name}"
         raise DesignError(

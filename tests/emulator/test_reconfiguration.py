@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import Deadlock, DesignError, DmaError, Result, reconfigure
+from bdforge.emulator import Deadlock, DesignError, DmaError, Result, machine
 from bdforge.txn.insts import encode_mlir
 from support.differences import same
 from support.two_devices import module, run_of
@@ -62,11 +62,12 @@ def test_buffers_of_all_configurations_can_be_inspected():
 )
 def test_plain_names_are_of_the_device_that_was_loaded_last(loads: str, buffers: dict[str, str], monkeypatch):
     monkeypatch.setattr(
-        reconfigure, "Configuration", lambda device, *_: SimpleNamespace(views=lambda: {"x": device.symbol})
+        machine, "Configuration", lambda device, *_: SimpleNamespace(views=lambda: {"x": device.symbol})
     )
-    found = reconfigure.Reconfiguration(None, SimpleNamespace(restart=lambda: None), {})  # type: ignore[arg-type]
-    for symbol in loads:
-        found.load(SimpleNamespace(symbol=symbol))  # type: ignore[arg-type]
+    first, *others = (SimpleNamespace(symbol=symbol) for symbol in loads)
+    found = machine.Machine(None, first, {}, SimpleNamespace(restart=lambda: None))  # type: ignore[arg-type]
+    for device in others:
+        found.load(device)  # type: ignore[arg-type]
     same(found.buffers(), buffers)
 
 

@@ -94,10 +94,10 @@ def test_what_another_shim_wrote_is_stale(place: int, column: int, stale: bool):
     host = HostMemory([("x", np.zeros(8, np.uint32))])
     words = host.buffers[0].words
     host.wrote(words, slice(3, 4), 2)
-    found = silicon.check_fresh(host, words, slice(place, place + 1), column, lambda: "here")
-    assert (found is not None) == stale, found
-    if found:
-        assert found.startswith("here reads argument x where the shim of column 2 wrote in the same run")
+    writer = host.writer(words, slice(place, place + 1), column)
+    found = told(lambda rules: silicon.check_fresh(writer, lambda: "here", rules))
+    assert bool(found) == stale, found
+    assert not found or "here reads argument x where the shim of column 2 wrote in the same run" in found
 
 
 def test_checks_raise_until_they_are_off_and_cautions_never_do():

@@ -80,6 +80,15 @@ def test_bds_release_without_acquiring_and_wait_for_an_exact_value():
     assert kept(design) == list(VALUES)
 
 
+@pytest.mark.parametrize(("count", "held", "takes"), [(1, 1, True), (1, 2, False), (2, 2, True), (2, 3, False)])
+def test_an_exact_wait_takes_that_very_value(count: int, held: int, takes: bool):
+    bd = Bd(SENT, ALL, Acquire(FREE, count, exactly=True))
+    made = two_memtiles(Channel("MM2S", 0, (bd,), back=None))
+    source = replace(made.tiles[0], locks=(replace(FREE, init=held), FULL))
+    made = replace(made, tiles=(source, made.tiles[1]))
+    assert kept(made) == (list(VALUES) if takes else [0] * 8), f"a lock of {held}, waited for as {count}"
+
+
 def test_zeros_stand_before_and_behind():
     bd = Bd(SENT, Pattern((2, 4), (4, 1)), padding=((1, 0), (1, 2)))
     expected = np.pad(np.reshape(VALUES, (2, 4)), ((1, 0), (1, 2)))

@@ -27,7 +27,7 @@ from bdforge.perf.timed import timed
 from bdforge.perf.tune.reasons import LIFTS
 from support.built_designs import spec_content
 from support.differences import same
-from support.drawn import drawn
+from support.drawn import as_reviewed, drawn
 
 DESIGN = Path(__file__).parents[2] / "designs" / "gemm_i8_i2_bitnet.toml"
 SMALL_TOML = """kind = "gemm"
@@ -264,4 +264,5 @@ def figures() -> dict[str, Any]:
 
 def test_pictures_are_drawn_as_reviewed(file_regression):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'bdforge[plot]'")
-    file_regression.check("\n".join(f"# {name}\n{drawn(figure)}" for name, figure in figures().items()))
+    text = "\n".join(f"# {name}\n{drawn(figure)}" for name, figure in figures().items())
+    file_regression.check(text, check_fn=as_reviewed)

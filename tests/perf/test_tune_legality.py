@@ -131,7 +131,9 @@ def test_each_limit_takes_its_last_candidate_and_refuses_the_next(
     assert plan_gemm(space.spec(both, 0), space.device), "the mapping takes the last candidate"
     with pytest.raises(SpecError, match=why):
         plan_gemm(space.spec(both, 1), space.device)
-    assert legal(space, both).tolist() == [True, False], f"{field} = {both.row(0)} is the last, {beyond} is: {why}"
+    assert legal(space, both).tolist() == [True, False], (
+        f"{both.row(0)} is the last, {field} = {beyond} is refused: {why}"
+    )
 
 
 def test_a_stack_that_ends_within_a_vector_is_no_design():

@@ -13,7 +13,7 @@ from bdforge.mlir.device_ops import DeviceOp
 from bdforge.routing import route
 from bdforge.show import ShowError, command, picture
 from bdforge.show.model import use_of
-from support.drawn import drawn
+from support.drawn import as_reviewed, drawn
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -165,4 +165,4 @@ def test_a_picture_is_drawn_as_reviewed(file_regression):
     from bdforge.show.draw import figure_of
 
     use = use_of(next(op for op in parse(MIXED).walk() if isinstance(op, DeviceOp)))
-    file_regression.check(drawn(figure_of(use, "mixed")))
+    file_regression.check(drawn(figure_of(use, "mixed")), check_fn=as_reviewed)

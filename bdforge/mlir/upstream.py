@@ -1,6 +1,7 @@
 """Operations of upstream's dialects that xDSL lacks, or whose text it does not read."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 from xdsl.dialects import memref, scf
 from xdsl.dialects.affine import IfOp as AffineIfOp
@@ -16,7 +17,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnitAttr,
 )
-from xdsl.ir import Attribute, Block, Dialect, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Dialect, Operation, Region
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -27,6 +28,7 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
+from xdsl.irdl.declarative_assembly_format import FormatProgram
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import SymbolOpInterface
@@ -113,50 +115,24 @@ def with_replacements(dialect: Dialect) -> Dialect:
     return Dialect(dialect.name, [*kept, *own], list(dialect.attributes))
 
 
-def _parse_copy(parser: Parser) -> Operation:
-    source = parser.parse_unresolved_operand()
-    parser.parse_punctuation(",")
-    target = parser.parse_unresolved_operand()
-    attributes = parser.parse_optional_attr_dict()
-    parser.parse_punctuation(":")
-    read = parser.resolve_operand(source, parser.parse_type())
-    parser.parse_keyword("to")
-    op = memref.CopyOp(read, parser.resolve_operand(target, parser.parse_type()))
-    op.attributes |= attributes
-    return op
+_CAST = "$source attr-dict `:` type($source) `to` type($dest)"
+_FORMS: Mapping[str, tuple[type[IRDLOperation], FormatProgram]] = {
+    op.name: (op, FormatProgram.from_str(form, op.get_irdl_definition()))
+    for op, form in (
+        (memref.CopyOp, "$source `,` $destination attr-dict `:` type($source) `to` type($destination)"),
+        (memref.CastOp, _CAST),
+        (memref.MemorySpaceCastOp, _CAST),
+    )
+}
+"""Operations that xDSL has without their custom form."""
 
 
-def _print_copy(printer: Printer, op: Operation) -> None:
-    printer.print_string(" ")
-    printer.print_list(op.operands, printer.print_ssa_value)
-    printer.print_op_attributes(op.attributes)
-    _print_types(printer, op.operands[0], op.operands[1])
+def _form_parser(op: type[IRDLOperation], form: FormatProgram) -> Callable[[Parser], Operation]:
+    return lambda parser: form.parse(parser, op)
 
 
-def _parse_cast(kind: type[memref.CastOp] | type[memref.MemorySpaceCastOp]) -> Callable[[Parser], Operation]:
-    def parse(parser: Parser) -> Operation:
-        source = parser.parse_unresolved_operand()
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        operand = parser.resolve_operand(source, parser.parse_type())
-        parser.parse_keyword("to")
-        return kind.build(operands=[operand], result_types=[parser.parse_type()], attributes=attributes)
-
-    return parse
-
-
-def _print_cast(printer: Printer, op: Operation) -> None:
-    printer.print_string(" ")
-    printer.print_ssa_value(op.operands[0])
-    printer.print_op_attributes(op.attributes)
-    _print_types(printer, op.operands[0], op.results[0])
-
-
-def _print_types(printer: Printer, first: SSAValue, second: SSAValue) -> None:
-    printer.print_string(" : ")
-    printer.print_attribute(first.type)
-    printer.print_string(" to ")
-    printer.print_attribute(second.type)
+def _form_printer(form: FormatProgram) -> Callable[[Printer, Operation], None]:
+    return lambda printer, op: form.print(printer, cast(IRDLOperation, op))
 
 
 def _parse_while(parser: Parser) -> Operation:
@@ -231,18 +207,14 @@ def _print_module(printer: Printer, op: Operation) -> None:
 
 
 PARSERS: Mapping[str, Callable[[Parser], Operation]] = {
-    "memref.copy": _parse_copy,
-    "memref.cast": _parse_cast(memref.CastOp),
-    "memref.memory_space_cast": _parse_cast(memref.MemorySpaceCastOp),
+    **{name: _form_parser(op, form) for name, (op, form) in _FORMS.items()},
     "scf.while": _parse_while,
     "affine.if": _parse_affine_if,
 }
 """Readers that stand in for xDSL's."""
 
 PRINTERS: Mapping[str, Callable[[Printer, Operation], None]] = {
-    "memref.copy": _print_copy,
-    "memref.cast": _print_cast,
-    "memref.memory_space_cast": _print_cast,
+    **{name: _form_printer(form) for name, (_, form) in _FORMS.items()},
     "scf.execute_region": _print_execute_region,
     "builtin.module": _print_module,
 }

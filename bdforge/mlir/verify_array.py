@@ -12,8 +12,10 @@ from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import PACKET_IDS, PACKET_TYPES, core_lock
 from bdforge.mlir.array_ops import CoreOp, ShimDmaAllocationOp
 from bdforge.mlir.attributes import BlockFloatType, PacketInfo
+from bdforge.mlir.bd_ops import DmaBdOp
 from bdforge.mlir.device_ops import DeviceOp, EndOp, TileOp
 from bdforge.mlir.dma_ops import BdChainOp, DmaProgramOp
+from bdforge.mlir.memcpy_ops import NpuDmaMemcpyNdOp
 from bdforge.mlir.memory_ops import BufferOp, LockOp, UseLockOp
 from bdforge.mlir.operation import constant_of, enclosing
 from bdforge.mlir.stream_ops import (
@@ -79,6 +81,14 @@ def block_floats(op: Operation, element: Attribute) -> Faults:
     device = enclosing(op, DeviceOp)
     if isinstance(element, BlockFloatType) and device is not None and device.device.generation is AIE2:
         yield op, f"holds {element}, which {device.device_name} has not: block floats are of AIE2P (npu2)"
+
+
+def burst(op: DmaBdOp | NpuDmaMemcpyNdOp) -> Faults:
+    """Of a length that the device's shims have; 0 asks for the longest."""
+    device = enclosing(op, DeviceOp)
+    known = (op.burst_length,) if device is None else device.device.generation.bursts
+    if op.burst_length and op.burst_length not in known:
+        yield op, f"burst_length = {op.burst_length}; the device has {', '.join(map(str, known))} bytes (0: longest)"
 
 
 @rule

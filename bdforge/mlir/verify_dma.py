@@ -21,7 +21,7 @@ from bdforge.mlir.eras import Era, era_of
 from bdforge.mlir.memory_ops import BufferOp, ExternalBufferOp, LockOp, UseLockOp
 from bdforge.mlir.operation import enclosing
 from bdforge.mlir.task_ops import ConfigureTaskOp
-from bdforge.mlir.verify_array import Faults, block_floats, packet, rule
+from bdforge.mlir.verify_array import Faults, block_floats, burst, packet, rule
 from bdforge.mlir.words import Direction
 
 _KINDS = {MemOp: TileKind.CORE, MemtileDmaOp: TileKind.MEMTILE, ShimDmaOp: TileKind.SHIM}
@@ -171,7 +171,9 @@ def static_bd(op: DmaBdOp) -> Faults:
     yield from _dimensions(op, holder.tile, bits)
     yield from _padding(op, holder.tile, bits)
     yield from _address(op, holder.tile, bits)
-    yield from _burst(op, holder.tile)
+    if op.burst_length and holder.tile.kind is not TileKind.SHIM:
+        yield op, f"burst_length = {op.burst_length} is for shims; a {holder.tile.kind}'s DMA has no bursts"
+    yield from burst(op)
 
 
 def _length(op: DmaBdOp, bits: int) -> Faults:
@@ -285,16 +287,6 @@ def _address(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
             f"bits), which is no multiple of {GRANULE_BYTES}"
         )
         yield op, told
-
-
-def _burst(op: DmaBdOp, at: TileOp) -> Faults:
-    if not op.burst_length:
-        return
-    bursts = at.device_op.device.generation.bursts
-    if at.kind is not TileKind.SHIM:
-        yield op, f"burst_length = {op.burst_length} is for shims; a {at.kind}'s DMA has no bursts"
-    elif op.burst_length not in bursts:
-        yield op, f"burst_length = {op.burst_length}; the device has {', '.join(map(str, bursts))} bytes"
 
 
 @rule

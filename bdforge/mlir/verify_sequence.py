@@ -25,7 +25,7 @@ from bdforge.mlir.task_ops import (
     TaskOp,
     TaskUserOp,
 )
-from bdforge.mlir.verify_array import Faults, block_floats, packet, rule
+from bdforge.mlir.verify_array import Faults, block_floats, burst, packet, rule
 
 
 @rule
@@ -91,7 +91,7 @@ def memcpy(op: NpuDmaMemcpyNdOp) -> Faults:
     yield from _alignment(op, offset, sizes, strides, bits)
     yield from _positive(op, sizes, strides)
     yield from _ranges(op, sizes, strides, bits)
-    yield from _burst(op)
+    yield from burst(op)
 
 
 def _alignment(op: Operation, offset: int, sizes: tuple[int, ...], strides: tuple[int, ...], bits: int) -> Faults:
@@ -135,15 +135,6 @@ def _ranges(op: Operation, sizes: tuple[int, ...], strides: tuple[int, ...], bit
             what = "size of dimension 1 is" if dimension else "innermost size is"
             unit = "" if dimension else " words"
             yield op, f"the {what} {value}{unit}; a shim BD holds at most {most}, so split it"
-
-
-def _burst(op: NpuDmaMemcpyNdOp) -> Faults:
-    device = enclosing(op, DeviceOp)
-    if not op.burst_length or device is None:
-        return
-    bursts = device.device.generation.bursts
-    if op.burst_length not in bursts:
-        yield op, f"burst_length = {op.burst_length}; the device has {', '.join(map(str, bursts))} bytes (0: longest)"
 
 
 @rule

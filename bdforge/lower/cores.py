@@ -23,9 +23,10 @@ _CONTROL = _REGISTERS.core_control or 0
 _CHANNELS = tuple((d, c) for d in ("MM2S", "S2MM") for c in range(CORE.channels))
 _FIRST_WINDOW = CORE_OWN_MEMORY - CORE.memory_bytes * (len(CORE_LOCK_WINDOWS) - 1)
 _SIDES = {
-    (0, 1): CascadeDirection.NORTH, (0, -1): CascadeDirection.SOUTH,
-    (1, 0): CascadeDirection.EAST, (-1, 0): CascadeDirection.WEST,
-}  # fmt: skip
+    (0, -1): (CascadeDirection.SOUTH, CascadeDirection.NORTH),
+    (1, 0): (CascadeDirection.EAST, CascadeDirection.WEST),
+}
+"""Where a cascade may run, as (columns east, rows north): the sides on which it leaves and enters."""
 
 
 class Piece(Protocol):
@@ -126,10 +127,10 @@ def set_cascades(writer: Writer, device: DeviceOp) -> None:
         elif isinstance(op, CascadeFlowOp):
             source, target = place_of(op.source), place_of(op.destination)
             _check_cascade(op, source, target, joined)
-            out = _side(op, source, target)
+            out, taken = _SIDES[target[0] - source[0], target[1] - source[1]]
             joined[op] = source, target
             ends[source] = (op, ends.get(source, _OPEN)[1], out)
-            ends[target] = (op, _side(op, target, source), ends.get(target, _OPEN)[2])
+            ends[target] = (op, taken, ends.get(target, _OPEN)[2])
     for tile, (op, taken, given) in sorted(ends.items(), key=lambda item: item[0]):
         _set_cascade(writer, op, tile, taken, given)
 
@@ -142,7 +143,7 @@ def _check_cascade(
 ) -> None:
     """A cascade runs south or east, and each core has one each way."""
     step = target[0] - source[0], target[1] - source[1]
-    if step not in ((0, -1), (1, 0)):
+    if step not in _SIDES:
         raise lowering_error(
             op,
             f"a cascade runs to the core south or east of its source; {source} to {target} is "
@@ -155,22 +156,9 @@ def _check_cascade(
             raise lowering_error(op, f"core {target} has one cascade input, which comes from core {giver} already")
 
 
-def _side(op: CascadeFlowOp, tile: Tile, other: Tile) -> CascadeDirection:
-    step = other[0] - tile[0], other[1] - tile[1]
-    if step not in _SIDES:
-        raise lowering_error(op, f"{tile} and {other} are no neighbours; a cascade joins cores side by side")
-    return _SIDES[step]
-
-
 def _set_cascade(
     writer: Writer, op: ConfigureCascadeOp | CascadeFlowOp, tile: Tile, taken: CascadeDirection, given: CascadeDirection
 ) -> None:
-    inputs = {CascadeDirection.NORTH: 0, CascadeDirection.WEST: 1}
-    outputs = {CascadeDirection.SOUTH: 0, CascadeDirection.EAST: 1}
-    if taken not in inputs or given not in outputs:
-        raise lowering_error(
-            op, f"core tile {tile} would take its cascade from {taken} and give it to {given}; a core takes from North "
-            "or West and gives to South or East",
-        )  # fmt: skip
-    values = {"input_west": inputs[taken], "output_east": outputs[given]}
+    """Sides that a core has for it, as mlir.verify_array sees to."""
+    values = {"input_west": int(taken is CascadeDirection.WEST), "output_east": int(given is CascadeDirection.EAST)}
     writer.write(op, tile, CASCADE_OFFSET, CASCADE.encode(values)[0])

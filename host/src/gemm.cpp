@@ -34,7 +34,6 @@ const Layout& b_of(const Resident& resident) {
 }
 
 Weights weights_of(const Design& design, std::size_t K, std::size_t N) {
-    require_gemm(*design.state());
     Weights made(Resident(design, "B", {{"K", K}, {"N", N}}));
     require_shape(*design.state(), b_of(made), K, N);
     return made;
@@ -113,8 +112,6 @@ Weights Design::pack(const void* weights, std::size_t K, std::size_t N, std::siz
     check(1, K, N);
     Weights made = weights_of(*this, K, N);
     const Layout& b = b_of(made);
-    if (b.operand().blocked != generator::Blocked::no && b.direct())
-        throw ArgumentError("B holds block floats in lines; give their bytes to Design::packed");
     const std::int64_t leading = leading_of(b, weights, SIZE_MAX, stride);
     made.place("B", {weights, b.extent(leading), stride});
     return made;

@@ -40,7 +40,7 @@ Layout::Layout(const Operand &operand, const Argument &argument, const detail::V
     const std::size_t first = axes_.size() - operand.axes.size();  // one axis: a row
     read_loops(values);
     check_bounds(bits / operand.bits);
-    axes_[0].stretches = {{0, 1, 0}};
+    if (first > 0) axes_[0].stretches = {{0, 1, 0}};
     for (std::size_t i = 0; i < operand.axes.size(); ++i) read_axis(first + i, operand.axes[i], values);
     for (std::size_t i = 0; i + 1 < axes_.size(); ++i) rows_ = detail::product("rows of an operand", rows_, axes_[i].size);
     missing_element();  // refuses what the type does not hold

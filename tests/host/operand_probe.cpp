@@ -3,8 +3,10 @@
 //     MANIFEST WAY OPERAND STRIDE ARRAY BUFFER SIZE...
 //
 // WAY is `place` (the array in file ARRAY to the buffer in file BUFFER), `fetch` (the other way round, into an array of
-// the file's length) or `resident` (as place, of the operand's own sizes). SIZE is name=value. A buffer that
-// is not there is zeros. Both are on the heap and as long as they must be, so that sanitizers see a step outside. Prints "ok", or the error's kind and text.
+// the file's length), `resident` (as place, of the operand's own sizes) or `direct` (tells where the buffer holds the
+// array's lines as they stand: elements from line to line and the first byte, or none). SIZE is name=value. A buffer that
+// is not there is zeros. Both are on the heap and as long as they must be, so that sanitizers see a step outside. Prints "ok" and what is told, or the error's kind
+// and text.
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -33,7 +35,7 @@ static void write(const std::string& path, const std::vector<char>& bytes) {
     std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
-static void follow(const DesignState& design, std::istringstream& words) {
+static std::string follow(const DesignState& design, std::istringstream& words) {
     std::string way, name, array_path, buffer_path;
     std::size_t stride = 0;
     words >> way >> name >> stride >> array_path >> buffer_path;
@@ -52,6 +54,10 @@ static void follow(const DesignState& design, std::istringstream& words) {
     if (buffer.size() != found.bytes[argument]) throw ArgumentError("the buffer has another size");
     for (const generator::Layout& layout : found.operands) {
         if (layout.operand().name != name) continue;
+        if (way == "direct") {
+            const auto lines = layout.direct();
+            return lines ? std::to_string(lines->leading) + " " + std::to_string(lines->first) : "none";
+        }
         if (way == "fetch") {
             layout.fetch(buffer.data(), array.data(), leading_of(layout, array.data(), array.size(), stride));
             write(array_path, array);
@@ -61,6 +67,7 @@ static void follow(const DesignState& design, std::istringstream& words) {
             write(buffer_path, buffer);
         }
     }
+    return "";
 }
 
 int main() {
@@ -72,7 +79,7 @@ int main() {
         try {
             std::unique_ptr<DesignState>& design = designs[path];
             if (!design) design = std::make_unique<DesignState>(Device::open("emulated"), load_manifest(path), false);
-            follow(*design, words);
+            text = follow(*design, words);
         } catch (const ManifestError& error) {
             kind = "ManifestError", text = error.what();
         } catch (const ArgumentError& error) {

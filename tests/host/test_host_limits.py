@@ -119,6 +119,26 @@ def test_an_operand_takes_the_last_value_and_refuses_the_next_one_by_its_limit(p
     assert said in refused
 
 
+FIRSTS: dict[str, tuple[int, Callable[[int], Program], str]] = {
+    "loop": (1, lambda n: laid_out(n), "has a loop of 0 by 1; counts begin at 1, strides at 0"),
+    "stride": (0, lambda n: laid_out(1, n), "has a loop of 1 by -1; counts begin at 1, strides at 0"),
+    "offset": (0, lambda n: laid_out(offset=n), "starts at element -1"),
+    "positions": (1, lambda n: laid_out(size=n), "has 0 positions; there must be 1 to"),
+    "tile": (1, lambda n: laid_out(5, tile=n, walked=5), "has tiles of 0 in 5 positions"),
+}
+
+
+@pytest.mark.parametrize("name", FIRSTS)
+def test_an_operand_takes_the_first_value_and_refuses_the_one_before_it_by_its_limit(probe, name):
+    first, program, said = FIRSTS[name]
+    target = target_facts(mlir_device_named("npu2"))
+    facts = [{"program": program(n).model_dump(exclude_none=True), "target": target} for n in (first, first - 1)]
+    taken, refused = probe(facts, (), layouts=True)
+    assert taken.startswith("["), f"{name} = {first}: {taken}"
+    assert refused.startswith("SequenceError: operand A "), f"{name} = {first - 1}: {refused}"
+    assert said in refused
+
+
 @pytest.mark.parametrize(("direction", "widths"), [("in", [1, 2, 4, 8, 16, 32, 64]), ("out", [8, 16, 32, 64])])
 def test_operands_have_widths_that_fit_bytes(probe, direction, widths):
     target = target_facts(mlir_device_named("npu2"))

@@ -93,12 +93,14 @@ def follow_all(probe: Probe, cases: list[tuple[Path, dict[str, int], np.random.G
         elements = arguments_of(program, sizes)
         for operand in program.operands:
             argument = program.arguments[operand.argument]
-            buffer = np.zeros(elements[operand.argument] * argument.bits // 8, np.uint8)
+            size = elements[operand.argument] * argument.bits // 8
+            buffer = np.full(size, 0xA5 if operand.bits >= 8 else 0, np.uint8)  # what holds nothing is written, too
             array = random_array(rng, operand, shape_of(operand, values))
             stride = max(
                 array.shape[0 if operand.order == "column" and array.ndim > 1 else -1] + int(rng.integers(0, 9)), 1
             )
             files = path.parent / f"{operand.name}.array", path.parent / f"{operand.name}.buffer"
+            files[1].write_bytes(buffer.tobytes())
             place(operand, values, array, buffer)  # for an output what is read back
             if operand.direction == "in":
                 files[0].write_bytes(in_memory(operand, array, stride))
@@ -209,6 +211,73 @@ def test_any_layout_is_placed_and_fetched_as_python_does(probe: Probe, tmp_path:
         (folder / "manifest.json").write_text(json.dumps(content))
         cases.append((folder / "manifest.json", {}, rng, str(program.operands[0])))
     follow_all(probe, cases)
+
+
+def some_lines(rng: np.random.Generator) -> tuple[Program, bool]:
+    """A matrix in lines, or nearly so; whether it surely is."""
+    build = Builder([], 1)
+    counts = [int(rng.integers(1, 6)), int(rng.integers(1, 6))]
+    sizes = [int(rng.integers(1, count + 1)) for count in counts]
+    along = int(rng.integers(2))  # the axis along a line
+    strides = [0, 0]
+    strides[along], strides[1 - along] = int(rng.choice([1, 1, 1, 2])), int(rng.integers(1, 9))
+    tiles = [int(rng.choice([0, 0, 0, 1, count])) for count in counts]
+    axes = [(n, max(n, t), t or None, False) for n, t in zip(sizes, tiles, strict=True)]
+    dims = [(axis, counts[axis], 1, strides[axis]) for axis in (0, 1)]
+    split = bool(rng.integers(4) == 0) and counts[1] % 2 == 0
+    if split:
+        dims[1:] = [(1, 2, counts[1] // 2, int(rng.integers(1, 9))), (1, counts[1] // 2, 1, strides[1])]
+    order, (type_, bits) = ("row", "column")[1 - along], (("int8", 8), ("int16", 16), ("f32", 32))[rng.integers(3)]
+    x = build.argument("X", "i8", 8, 200 * bits // 8)
+    build.operand("X", x, "in", type_, bits, axes, dims, offset=int(rng.integers(5)), order=order)
+    line = sizes[along] if counts[along] > 1 else 1
+    plain = not any(tiles) and not split and strides[along] == 1
+    return build.program, plain and all(count > 1 for count in counts) and strides[1 - along] >= line
+
+
+def elements_of(program: Program) -> list[set[tuple[int, int]]]:
+    """The positions that each element of the buffer holds."""
+    operand = program.operands[0]
+    found: list[set[tuple[int, int]]] = [set() for _ in range(200)]
+    values = values_of(program, {})
+    rows, columns = (values[axis.size] for axis in operand.axes)
+    ones = operand.model_copy(update={"type": "f32", "bits": 32})
+    for position in np.ndindex(rows, columns):
+        array, buffer = np.zeros((rows, columns), np.float32), np.zeros(800, np.uint8)
+        array[position] = 1
+        place(ones, values, array, buffer)
+        for element in np.flatnonzero(buffer.view(np.float32)):
+            found[element].add(position)
+    return found
+
+
+def test_memory_is_used_in_place_only_where_it_holds_the_lines(probe: Probe, tmp_path: Path):
+    """By the elements that hold each position alone: the array's lines, and nothing else of it."""
+    path = write_manifest(tmp_path / "any", member_of(0)[0])
+    content = json.loads(path.read_text()) | {"problems": []}
+    programs = [some_lines(np.random.default_rng(seed)) for seed in range(120)]
+    for seed, (program, _) in enumerate(programs):
+        content["sequence"]["program"] = program.model_dump(exclude_none=True)
+        (tmp_path / f"{seed}.json").write_text(json.dumps(content))
+    answers = probe([f"{tmp_path / str(seed)}.json direct X 0 none none" for seed in range(len(programs))])
+    for seed, ((program, surely), answer) in enumerate(zip(programs, answers, strict=True)):
+        operand, values = program.operands[0], values_of(program, {})
+        told = f"seed {seed}: {answer}, {operand}, {values}"
+        kind, _, lines = answer.partition(" ")
+        assert kind == "ok", told
+        assert lines != "none" or not surely, told
+        if lines == "none":
+            continue
+        leading, first = map(int, lines.split())
+        start, rest = divmod(first, operand.bits // 8)
+        held = {element: positions for element, positions in enumerate(elements_of(program)) if positions}
+        turned = operand.order == "column"
+        rows, columns = (values[axis.size] for axis in operand.axes)
+        places = {
+            (i, j): start + (j * leading + i if turned else i * leading + j) for i, j in np.ndindex(rows, columns)
+        }
+        assert (rest, held) == (0, {element: {position} for position, element in places.items()}), told
+    assert sum(answer != "ok none" for answer in answers) > len(answers) // 4
 
 
 def test_operands_need_no_more_sizes_than_they_depend_on(probe: Probe, tmp_path: Path):

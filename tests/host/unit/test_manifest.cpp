@@ -56,6 +56,17 @@ UNIT_CASE("manifest", names_of_kernels_and_hashes_of_files_are_read_where_they_s
     check_equal(without.files.at("xclbin").sha256, "", "no hash");
 }
 
+UNIT_CASE("manifest", streams_wait_as_it_says) {
+    for (const bool wide : {false, true}) {
+        const std::string found = with("\"wide\": false", wide ? "\"wide\": true" : "\"wide\": false");
+        check_equal(parse_manifest(found, "m.json").streams.wide, wide, "wide");
+    }
+}
+
+UNIT_CASE("manifest", programs_that_cannot_run_are_refused_with_the_manifest) {
+    check_contains(refusal(with("{\"when\": ", "{\"when\": 6000")), "names value 6000");
+}
+
 UNIT_CASE("manifest", truncated_manifests_are_refused_wherever_they_end) {
     const std::string whole = text();
     for (std::size_t end = 0; end + 2 < whole.size(); end += 37) refusal(whole.substr(0, end));

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support.processes import ends
 from support.source_tree import ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -66,7 +67,7 @@ def test_the_tour_runs_as_written(tree: Path):
     (lines,) = blocks(TOUR, "sh")
     run_lines(tree, lines)
     for program in blocks(TOUR, "python"):
-        assert shell(tree, f"python - <<'END'\n{program}END").returncode == 0
+        ends(shell(tree, f"python - <<'END'\n{program}END"))
     text = (tree / "mine.mlir").read_text()
     assert "gemm_256x2560x2560" in text
 
@@ -76,11 +77,11 @@ def test_the_examples_run_as_written(tree: Path):
     run_lines(tree, examples)
     check = "import numpy as np; a = np.load('a.npy'); assert (np.load('added/b.npy') == a + 1).all(); "
     check += "assert (np.load('chained/b.npy') == np.maximum(3 * a, 0)).all()"
-    assert shell(tree, f'python -c "{check}"').returncode == 0
+    ends(shell(tree, f'python -c "{check}"'))
     (report,) = blocks(ANY, "text")
     assert run_lines(tree, hanging) == report
     (program,) = blocks(ANY, "python")
-    assert shell(tree, f"python - <<'END'\n{program}END").returncode == 0
+    ends(shell(tree, f"python - <<'END'\n{program}END"))
 
 
 def test_every_example_is_named_and_there():

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from scratch_tree import program
 
+from support.processes import ends
+
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = ("bash", "env", "dirname", "cat", "sha256sum", "rm", "mkdir", "touch", "tail", "flock", "cp", "sh")
 
@@ -109,9 +111,9 @@ def test_the_second_call_installs_nothing(go, tmp_path):
 
 def test_a_model_writes_behind_the_table_unless_options_are_given(go):
     program(go.bin / "python3", PYTHON.replace("LOG", str(go.log)).replace("exit 1 ;;\nesac", ";;\nesac"))
-    assert go("run", "--seed", "1").returncode == 0
+    ends(go("run", "--seed", "1"))
     assert go.calls("generate ") == []
-    assert go("run", cwd=go.folder).returncode == 0
+    ends(go("run", cwd=go.folder))
     (call,) = go.calls("generate ")
     model = call.split()[1]
     assert (ROOT / model).is_file()
@@ -135,7 +137,7 @@ def test_an_installation_that_failed_shows_why_and_is_redone(go):
     assert "no wheel fits\ngo: installing requirements.lock failed" in failed.stderr
     (go.log / "broken").unlink()
     (go.folder / ".venv" / "half of it").touch()
-    assert go("run").returncode == 1
+    ends(go("run"), 1)
     assert not (go.folder / ".venv" / "half of it").exists()
 
 
@@ -143,7 +145,7 @@ def test_an_update_that_failed_is_redone_in_full(go):
     go("run")
     (go.log / "broken").touch()
     (go.folder / "pyproject.toml").write_text("")
-    assert go("run").returncode == 2
+    ends(go("run"), 2)
     (go.log / "broken").unlink()
     go("run")
     assert len(go.calls("--force-reinstall")) == 1

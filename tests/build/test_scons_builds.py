@@ -7,6 +7,8 @@ import sys
 import pytest
 from scratch_tree import WRITE_OUTPUT, built, program
 
+from support.processes import ends
+
 DESIGN = "strix_halo/gemm_i8_i2_bitnet"
 MLIR, MANIFEST = f"{DESIGN}/gemm_i8_i2_bitnet.mlir", f"{DESIGN}/manifest.json"
 SCHEMA = f"{DESIGN}/manifest.schema.json"
@@ -55,7 +57,7 @@ def test_clean_removes_everything(scons, tree, quick_cxx):
     for left in (tree / "build" / DESIGN / "left behind", tree / "build" / "host" / "objects" / "left.o"):
         left.parent.mkdir(parents=True, exist_ok=True)
         left.touch()
-    assert scons("-c").returncode == 0
+    ends(scons("-c"))
     assert not any(path.is_file() for path in (tree / "build").rglob("*"))
 
 
@@ -106,10 +108,7 @@ def test_several_things_are_built_at_once(scons, tree, tmp_path):
     {WRITE_OUTPUT}"""
     spec = tree / "designs" / "gemm_i8_i2_bitnet.toml"
     (tree / "designs" / "second.toml").write_text(spec.read_text())
-    assert (
-        scons("-j2", "host", "design=gemm_i8_i2_bitnet,second", f"cxx={program(tmp_path / 'cxx', meet)}").returncode
-        == 0
-    )
+    ends(scons("-j2", "host", "design=gemm_i8_i2_bitnet,second", f"cxx={program(tmp_path / 'cxx', meet)}"))
 
 
 @pytest.mark.parametrize("folder", ["/proc/x", "/dev/null/x"])

@@ -12,6 +12,7 @@ import pytest
 from scratch_tree import ROOT, Run, copy_tree
 
 import bdforge
+from support.processes import ends
 from support.small_designs import loopback
 
 FOLDERS = ("designs", "examples", "host", "kernels", "site_scons", "templates")
@@ -125,7 +126,7 @@ def in_project(installed: Callable[..., Run], *words: str) -> str:
 
 
 def test_a_project_of_ones_own_is_built_emulated_and_tested(installed):
-    assert installed("new", "ours").returncode == 0
+    ends(installed("new", "ours"))
     out = in_project(installed, "SCons", "-Q", "design=transpose", "emulate")
     assert [line.split()[0] for line in out.splitlines()] == [
         "[MLIR]",

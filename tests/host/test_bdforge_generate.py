@@ -13,6 +13,7 @@ from bdforge.models import Products, Sampler, Split, generate
 from bdforge.models.bitnet import BitNet, Checkpoint
 from bdforge.runtime import load
 from support.built_designs import PlannedDesign
+from support.processes import ends
 from support.source_tree import ROOT
 from tools.bitnet.content import ROLES, Content, config, random_content, shapes
 from tools.bitnet.write import write_gguf
@@ -167,7 +168,7 @@ def test_files_that_are_no_bitnet_are_refused(
 def test_a_file_that_is_cut_off_and_one_of_another_type_are_refused(program: Generate, licence: Path, tmp_path: Path):
     model = tmp_path / "model.gguf"
     model.write_bytes(licence.read_bytes()[:-100])
-    assert program(model, "--prompt", "x").returncode == 2
+    ends(program(model, "--prompt", "x"), 2)
     done = program(LICENCE, "--prompt", "x")
     assert (done.returncode, done.stdout) == (2, "")
     assert "matrices of I2_S have to be written anew as TQ2_0" in done.stderr

@@ -11,6 +11,7 @@ from library_builds import edit_manifest, replace_kernels, run, sanitized_build,
 from bdforge.devices import DEVICES
 from bdforge.operators.gemm import sequence
 from bdforge.xrt.machine import HEAP_BYTES, machine
+from support.processes import ends
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def test_the_librarys_cases_pass_under_sanitizers(build: Path, data: Path, group
 
 
 def test_a_group_without_cases_is_no_success(build: Path, data: Path):
-    assert run(build / "tests" / "unit", data, "no such group").returncode == 2
+    ends(run(build / "tests" / "unit", data, "no such group"), 2)
 
 
 def test_every_call_of_the_c_api_works_from_c(build: Path, data: Path):

@@ -30,7 +30,7 @@ def short(value: Any) -> str:
 
 def is_short(value: Any) -> bool:
     """Whether a value says something in one line: texts always, others if nothing is left out."""
-    return isinstance(value, str) or not (isinstance(value, pytest.ExceptionInfo) or " ... " in short(value))
+    return isinstance(value, str) or not (isinstance(value, pytest.ExceptionInfo) or "..." in short(value))
 
 
 def argument_of(frame: FrameType | None) -> str:

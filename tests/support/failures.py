@@ -82,7 +82,15 @@ def _output(done: Any) -> Iterator[str]:
     if not isinstance(code, int):
         return
     yield f"exit code {code} of {short(getattr(done, 'args', 'the command'))}"
-    for name in ("stderr", "stdout", "output"):
-        text = getattr(done, name, None)
-        if isinstance(text, str | bytes) and text.strip():
-            yield f"{name}: {(text if isinstance(text, str) else text.decode(errors='replace')).strip()[-_TAIL:]}"
+    for name in ("exception", "stderr", "stdout", "output"):
+        text = _captured(done, name)
+        if text.strip():
+            yield f"{name}: {text.strip()[-_TAIL:]}"
+
+
+def _captured(done: Any, name: str) -> str:
+    try:
+        value = getattr(done, name, None) or ""
+    except ValueError:  # some runners do not capture it apart
+        return ""
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

@@ -1,10 +1,16 @@
-"""Processes below this one, by /proc."""
+"""How commands end, and processes below this one, by /proc."""
 
 import mmap
 import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+
+def ends(done: Any, code: int = 0) -> None:
+    """A command or a CLI's run ends with an exit code; a failing test's report has what it printed."""
+    assert getattr(done, "exit_code" if hasattr(done, "exit_code") else "returncode") == code
 
 
 def children() -> dict[int, set[int]]:

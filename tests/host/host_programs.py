@@ -16,12 +16,15 @@ READERS = ("json", "program", "target", "manifest", "files")
 
 
 def compiled(folder: Path, name: str, *flags: str) -> Path:
-    """The program `name`.cc with what reads manifests; it takes a file of `manifests`."""
+    """The program `name`.cc with what reads manifests; it takes a file of `manifests`. Compiled as one source,
+    which makes once what its parts share."""
     folder.mkdir(parents=True, exist_ok=True)
-    sources = [HERE / f"{name}.cc", *(ROOT / "host" / "src" / f"{reader}.cpp" for reader in READERS)]
+    parts = [HERE / f"{name}.cc", *(ROOT / "host" / "src" / f"{reader}.cpp" for reader in READERS)]
+    joined, program = folder / f"{name}.cpp", folder / name
+    joined.write_text("".join(f'#include "{part}"\n' for part in parts))
     command = ["g++", *FLAGS, "-O2", *flags, f"-I{HERE}", INCLUDE, f"-I{ROOT / 'host' / 'src'}"]
-    subprocess.run([*command, *map(str, sources), "-o", str(folder / name)], check=True)
-    return folder / name
+    subprocess.run([*command, str(joined), "-o", str(program)], check=True)
+    return program
 
 
 def manifests(file: Path, plans: list[Plan]) -> Path:

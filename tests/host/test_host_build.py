@@ -70,18 +70,6 @@ def test_objects_are_made_again_when_a_header_changes_that_they_include(second_b
         assert f"+-{header}\n" in included
 
 
-PARTS = ("src", "src/emulated", "cli", "npu")  # without what needs headers of others
-
-
-def test_every_source_compiles_by_itself():
-    """As users build them; tests build them joined."""
-    sources = [path for part in PARTS for path in (ROOT / "host" / part).glob("*.cpp")]
-    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-Iinclude", "-Isrc"]
-    told = [run("g++", "-fsyntax-only", *flags, path, cwd=ROOT / "host").stderr for path in sources]
-    assert len(told) > 30
-    assert [text for text in told if text] == []
-
-
 @pytest.mark.skipif(not shutil.which("pkg-config"), reason="pkg-config is not installed")
 @pytest.mark.parametrize("options", [[], ["--static"], ["--define-variable=runpath={lib}"]])
 def test_pkg_config_gives_what_a_program_needs(prefix: Path, other: Path, options: list[str]):

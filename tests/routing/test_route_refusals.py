@@ -123,3 +123,31 @@ def test_giving_up_is_not_called_impossible(monkeypatch):
     assert not error.definite
     assert "no routes were found: 2 ports stay contested ((0, 1) North : 0 is wanted by 3" in error.message
     assert "The search is a heuristic, so routes may exist" in error.message
+
+
+@pytest.mark.parametrize(
+    ("contested", "rounds"),
+    [
+        (lambda turn: 3 if turn < 3 else 2, 3 + 25),  # the fewest come in the third round
+        (lambda turn: 2, 1 + 25),
+        (lambda turn: 24 - turn // 24, 100),  # one fewer just before it stalls
+    ],
+    ids=["after the third", "from the first", "never"],
+)
+def test_an_attempt_ends_25_rounds_after_the_fewest_contested_ports_or_after_100(monkeypatch, contested, rounds: int):
+    seen: list[int] = []
+    clear = negotiate.Negotiation._clear
+
+    def begin(self: negotiate.Negotiation) -> None:
+        seen.append(0)
+        clear(self)
+
+    def ports(self: negotiate.Negotiation) -> list[int]:
+        seen[-1] += 1
+        return sorted(self.tenants)[:1] * contested(seen[-1])
+
+    monkeypatch.setattr(negotiate.Negotiation, "_clear", begin)
+    monkeypatch.setattr(negotiate.Negotiation, "contested", ports)
+    assert not refusal("npu2_1col", circuit((0, 0, "DMA", 0), (0, 2, "DMA", 0))).definite
+    last = seen.pop() - 1  # the failure is told by one more look
+    assert [*seen, last] == [rounds] * 6, f"rounds of each attempt; expected {rounds} of 6"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bdforge.sequences import Builder, OperandError, planned
+from bdforge.sequences import Builder, OperandError, Program, planned
 from bdforge.sequences.buffers import arguments, check_array, empty, fetched, pack, placed, sizes_of, staying
 from support.differences import same
 from support.named import fields_of, rows
@@ -101,3 +101,29 @@ def test_buffers_of_nobodys_array_have_the_type_of_their_elements(type_: str, bi
     build.argument("X", type_, bits, 3 * build.parameter("n"))
     buffer = empty(planned(build.program, {"n": 4}, DEVICE), 0)
     assert (buffer.dtype, buffer.shape) == (np.dtype(dtype), (12,))
+
+
+def joined() -> Program:
+    """W (2 n + 1 bytes) with the vectors B and D of n, a byte between them; x (m) apart."""
+    build = Builder(["m", "n"], 1)
+    m, n = build.parameter("m"), build.parameter("n")
+    w, x = build.argument("W", "i8", 8, 2 * n + 1), build.argument("X", "i8", 8, m)
+    for name, argument, size, offset in (("B", w, n, 0), ("x", x, m, 0), ("D", w, n, n + 1)):
+        along = [(size, size, None, False)]
+        build.operand(name, argument, "in", "int8", 8, along, [(0, size, 1, 1)], offset=offset)
+    return build.program
+
+
+def test_operands_of_one_buffer_are_packed_and_wished_for_together():
+    program, given = joined(), {"B": np.array([1, 2, 3], np.int8), "D": np.array([4, 5, 6], np.int8)}
+    assert [operand.name for operand in staying(program)] == ["B", "D"]
+    sizes, buffers = pack(program, DEVICE, given)
+    assert (sizes, list(buffers)) == ({"n": 3}, [0])
+    same(buffers[0], np.int8([1, 2, 3, 0, 4, 5, 6]), "B and D in W")
+    for name, other in (("B", "D"), ("D", "B")):  # half a buffer would be read as a whole one
+        with pytest.raises(OperandError, match=f"operand {other} is not given"):
+            pack(program, DEVICE, {name: given[name]})
+    plan = planned(program, {"m": 2, "n": 3}, DEVICE)
+    d = [operand for operand in program.operands if operand.name == "D"]
+    same(placed(plan, given, d)[0], np.int8([0, 0, 0, 0, 4, 5, 6]), "D alone in W")
+    same(fetched(plan, buffers, d), {"D": given["D"]}, "what is fetched of D alone")

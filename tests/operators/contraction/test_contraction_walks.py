@@ -109,4 +109,5 @@ def test_every_tile_is_dealt_and_no_unit_has_more_than_another(seed):
     dealt = indices(found)
     assert {tile for tiles in dealt for tile in tiles} == set(product(*(range(part.count) for part in found.box)))
     assert len({len(tiles) for tiles in dealt}) == 1
+    assert MORE_TILES == 1.1
     assert found.tiles <= MORE_TILES * -(-box_count(box) // found.units)

@@ -5,7 +5,7 @@ import re
 import pytest
 from mlir_texts import bd, core, device, sequence
 
-from bdforge.mlir import Era, MlirError, convert, parse
+from bdforge.mlir import Era, MlirError, convert, era_of, parse
 
 CONSTANT = re.compile(r" *%\S+ = arith\.constant [^\n]*\n")
 
@@ -152,3 +152,24 @@ def test_pad_values_move_to_a_channel_in_region_form():
     parse(found)
     same = TWO.replace("pad_value = 7", "pad_value = 5")
     assert convert(same, Era.MODERN).count("pad_value = 5") == 1
+
+
+def test_values_of_several_results_keep_their_numbers():
+    kinds = "memref<8xi32>, memref<8xi32>"
+    yielded = f"{{ scf.yield %x, %y : {kinds} }}"
+    text = sequence(
+        f"%p = arith.constant true\n%r:2 = scf.if %p -> ({kinds}) {yielded} else {yielded}\n"
+        "%t = aiex.dma_configure_task(%s, MM2S, 0) {\naie.dma_bd(%r#1 : memref<8xi32>, 0, 8)\naie.end\n}",
+        "%x: memref<8xi32>, %y: memref<8xi32>",
+    )
+    found = convert(text, Era.MODERN)
+    assert "aie.dma_bd(%r#1 : memref<8xi32> offset = 0 len = 8)" in found, found
+    assert "aie.dma_bd(%r#1 : memref<8xi32>, 0, 8)" in convert(found, Era.MARCH)
+
+
+def test_a_patch_by_buffer_is_of_the_newest_form_however_it_is_written():
+    patch = '"aiex.npu.address_patch"(ARGS) <{addr = 4 : ui32, arg_plus = 1 : i32MORE}> : (TYPES) -> ()'
+    by_buffer = patch.replace("ARGS", "%x").replace("TYPES", "memref<8192xi32>").replace("MORE", "")
+    by_number = patch.replace("ARGS", "").replace("TYPES", "").replace("MORE", ", arg_idx = 0 : i32")
+    eras = [era_of(parse(sequence(text))) for text in (by_buffer, by_number)]
+    assert eras == [Era.MODERN, Era.MARCH]

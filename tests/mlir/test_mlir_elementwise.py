@@ -8,7 +8,7 @@ from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.test_value import create_ssa_value
 
-from bdforge.mlir import elementwise
+from bdforge.mlir.elementwise import OPERATIONS
 
 KINDS = {f"i{width}": IntegerType(width) for width in (1, 8, 16, 17, 32, 64)} | {
     "bf16": bf16, "f32": Float32Type(), "index": IndexType(),
@@ -28,16 +28,19 @@ def between(source: str, target: str):
 
 
 CASTS = {
-    "ExtSIOp": wider, "ExtUIOp": wider, "TruncIOp": lambda a, b: wider(b, a),
-    **dict.fromkeys(("SIToFPOp", "UIToFPOp"), between("integer", "float")),
-    **dict.fromkeys(("FPToSIOp", "FPToUIOp"), between("float", "integer")),
-    **dict.fromkeys(("IndexCastOp", "IndexCastUiOp"), lambda a, b: {family(a), family(b)} == {"index", "integer"}),
+    "extsi": wider, "extui": wider, "trunci": lambda a, b: wider(b, a),
+    **dict.fromkeys(("sitofp", "uitofp"), between("integer", "float")),
+    **dict.fromkeys(("fptosi", "fptoui"), between("float", "integer")),
+    **dict.fromkeys(("index_cast", "index_castui"), lambda a, b: {family(a), family(b)} == {"index", "integer"}),
 }  # fmt: skip
+
+
+BY_NAME = {op.name: op for op in OPERATIONS}
 
 
 def refusal(name: str, result: Attribute, *operands: Attribute, **properties: Attribute) -> str | None:
     """Why an operation on these types is refused; None if it is not."""
-    op = getattr(elementwise, name).build(
+    op = BY_NAME[f"arith.{name}"].build(
         operands=[create_ssa_value(kind) for kind in operands], result_types=[result], properties=properties
     )
     try:
@@ -67,8 +70,8 @@ def test_casts_keep_the_shape(name: str):
         assert (told is None) == (first == second), f"{name} from {source} to {target}: {told or 'accepted'}"
 
 
-COMPARED = {"CmpiOp": ("integer", "index"), "CmpfOp": ("float",)}
-LAST = {"CmpiOp": 9, "CmpfOp": 15}  # uge; true (arith's ArithBase.td)
+COMPARED = {"cmpi": ("integer", "index"), "cmpf": ("float",)}
+LAST = {"cmpi": 9, "cmpf": 15}  # uge; true (arith's ArithBase.td)
 
 
 @pytest.mark.parametrize("name", COMPARED)
@@ -81,7 +84,7 @@ def test_comparisons_take_equal_types_of_their_kind(name: str):
 
 @pytest.mark.parametrize("name", COMPARED)
 def test_comparisons_have_their_predicates_and_a_bit_for_each_lane(name: str):
-    kind = IntegerType(8) if name == "CmpiOp" else bf16
+    kind = IntegerType(8) if name == "cmpi" else bf16
     for predicate in (-1, 0, LAST[name], LAST[name] + 1):
         told = refusal(name, i1, kind, kind, predicate=IntegerAttr(predicate, i64))
         assert (told is None) == (0 <= predicate <= LAST[name]), f"{name} {predicate}: {told or 'accepted'}"
@@ -96,7 +99,11 @@ def test_selections_take_one_bit_or_one_for_each_lane():
     lanes = VectorType(i1, (16,))
     fitting = {(i1, scalar), (i1, vector), (lanes, vector), (i1, wide)}
     for bit, kind in itertools.product((i1, IntegerType(8), lanes), (scalar, vector, wide)):
-        told = refusal("SelectOp", kind, bit, kind, kind)
+        told = refusal("select", kind, bit, kind, kind)
         assert (told is None) == ((bit, kind) in fitting), f"{kind} by {bit}: {told or 'accepted'}"
     for left, right in ((vector, wide), (wide, vector)):
-        assert refusal("SelectOp", vector, i1, left, right) is not None, f"{vector} from {left} and {right}"
+        assert refusal("select", vector, i1, left, right) is not None, f"{vector} from {left} and {right}"
+
+
+def test_every_cast_and_comparison_is_tried():
+    assert {f"arith.{name}" for name in (*CASTS, *COMPARED, "select")} == set(BY_NAME)

@@ -33,6 +33,22 @@ def test_a_call_returns_behind_its_five_delay_slots(slots: int):
     assert len(missing) == (slots < DELAY_SLOTS)
 
 
+def test_a_function_that_calls_returns_behind_its_own_call():
+    """And what it calls returns into it; a function that nobody calls returns to nobody."""
+    slots, align = "nop\n" * DELAY_SLOTS, ".p2align 4\n"
+    source = (
+        f"jl #f\n{slots}done\n{align}f: jz r0, #skip\n{slots}jl #g\n{slots}{align}skip: nop\nret\n{slots}"
+        f"{align}g: ret\n{slots}{align}alone: ret\n{slots}"
+    )
+    found, symbols = program(source), assemble(source, "aie2p", "k.s").symbols
+    returns = sorted(address for address, branch in found.branches.items() if branch.returns)
+    (into,) = (address for address, branch in found.branches.items() if branch.call and branch.target == symbols["g"])
+    assert found.return_sites == {
+        returns[0]: frozenset({found.return_address(0)}), returns[1]: frozenset({found.return_address(into)}),
+    }  # fmt: skip
+    assert returns[2] == symbols["alone"]
+
+
 def test_code_may_fill_program_memory_and_no_more():
     size = sum(bundle.size for bundle in program("nop\n" * 8).bundles.values())
     assert told(program("nop\n" * 8, PROGRAM_MEMORY_BYTES - size)) == []

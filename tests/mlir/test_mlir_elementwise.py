@@ -5,6 +5,7 @@ import itertools
 import pytest
 from xdsl.dialects.builtin import Float32Type, IndexType, IntegerAttr, IntegerType, VectorType, bf16, i1, i64
 from xdsl.ir import Attribute
+from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.test_value import create_ssa_value
 
@@ -35,7 +36,7 @@ CASTS = {
 }  # fmt: skip
 
 
-BY_NAME = {op.name: op for op in OPERATIONS}
+BY_NAME = {op.name: op for op in OPERATIONS if issubclass(op, IRDLOperation)}
 
 
 def refusal(name: str, result: Attribute, *operands: Attribute, **properties: Attribute) -> str | None:

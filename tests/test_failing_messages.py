@@ -112,6 +112,10 @@ class Step:
 PARTS = {
     "[1].stride is 3, expected 2 (+1)": ([Step(1, 2), Step(4, 3)], [Step(1, 2), Step(4, 2)]),
     "has 3 entries, expected 2: too many from [1] on: 9": ([1, 9, 2], [1, 2]),
+    "has 2 entries, expected 1: too many from [1] on: int64[2] [1, 2]": ([np.zeros(2), np.arange(1, 3)], [np.zeros(2)]),
+    "has 3 entries, expected 4; the first 1 and the last 0 are right\n[1] is 2, expected 9 (-7)": (
+        [1, 2, 6], [1, 9, 6, 3],
+    ),
     "has 1 entries, expected 3: missing from [0] on: 1, 2": ((3,), (1, 2, 3)),
     "['b'] is missing, expected 2\n['c'] is 3, expected none": ({"a": 1, "c": 3}, {"a": 1, "b": 2}),
     "lacks 1 of 2: 2\nhas unexpected 1 of 2: 3": ({1, 3}, {1, 2}),

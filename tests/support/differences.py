@@ -151,21 +151,27 @@ def _sequences(got: Sequence, want: Sequence, at: str, unit: str, how: _Arrays) 
     if len(got) != len(want):
         told = _inserted(got, want)
         yield f"{_of(at)}has {len(got)} {unit or 'entrie'}s, expected {len(want)}{told}"
-        if told:
+        if told.startswith(":"):
             return
     for i, (mine, theirs) in enumerate(zip(got, want, strict=False)):
         yield from _walk(mine, theirs, f"{unit} {i + 1}" if unit else f"{at}[{i}]", how)
 
 
 def _inserted(got: Sequence, want: Sequence) -> str:
-    """The entries that are missing or too many, where all others are right."""
+    """The entries that are missing or too many, where all others are right; else how much is right at the ends."""
     longer, shorter = (got, want) if len(got) > len(want) else (want, got)
-    start = next((i for i, (a, b) in enumerate(zip(got, want, strict=False)) if a != b), len(shorter))
-    end = start + len(longer) - len(shorter)
-    if list(longer[end:]) != list(shorter[start:]):
-        return ""
+    start, end = _alike(got, want), _alike(got[::-1], want[::-1])
+    if start + end < len(shorter):
+        return f"; the first {start} and the last {end} are right"
+    found = longer[start : start + len(longer) - len(shorter)]
     word = "too many" if longer is got else "missing"
-    return f": {word} from [{start}] on: {', '.join(map(short, longer[start:end][:_MOST]))}"
+    return f": {word} from [{start}] on: {', '.join(map(short, found[:_MOST]))}"
+
+
+def _alike(got: Sequence, want: Sequence) -> int:
+    """How many entries from the first on are the same."""
+    differ = (next(_walk(a, b, "", _Arrays()), None) is not None for a, b in zip(got, want, strict=False))
+    return next((i for i, wrong in enumerate(differ) if wrong), min(len(got), len(want)))
 
 
 def _change(got: Any, want: Any) -> str:

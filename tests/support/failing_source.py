@@ -23,7 +23,7 @@ _repr.maxstring, _repr.maxother, _repr.maxlist, _repr.maxtuple, _repr.maxlong = 
 def short(value: Any) -> str:
     """A value in one line of some 150 characters."""
     if isinstance(value, np.ndarray):
-        return f"{value.dtype}{list(value.shape)} {short(value.ravel()[:8].tolist())}"
+        return f"{value.dtype}{list(value.shape)} {short(value.ravel().tolist())}"
     text = " ".join(_repr.repr(value.item() if isinstance(value, np.generic) else value).split())
     return text if len(text) <= _LINE else f"{text[: _LINE - 45]} ... {text[-40:]}"
 

@@ -119,11 +119,11 @@ def test_operands_of_one_buffer_are_packed_and_wished_for_together():
     assert [operand.name for operand in staying(program)] == ["B", "D"]
     sizes, buffers = pack(program, DEVICE, given)
     assert (sizes, list(buffers)) == ({"n": 3}, [0])
-    same(buffers[0], np.int8([1, 2, 3, 0, 4, 5, 6]), "B and D in W")
+    same(buffers[0], np.array([1, 2, 3, 0, 4, 5, 6], np.int8), "B and D in W")
     for name, other in (("B", "D"), ("D", "B")):  # half a buffer would be read as a whole one
         with pytest.raises(OperandError, match=f"operand {other} is not given"):
             pack(program, DEVICE, {name: given[name]})
     plan = planned(program, {"m": 2, "n": 3}, DEVICE)
     d = [operand for operand in program.operands if operand.name == "D"]
-    same(placed(plan, given, d)[0], np.int8([0, 0, 0, 0, 4, 5, 6]), "D alone in W")
+    same(placed(plan, given, d)[0], np.array([0, 0, 0, 0, 4, 5, 6], np.int8), "D alone in W")
     same(fetched(plan, buffers, d), {"D": given["D"]}, "what is fetched of D alone")

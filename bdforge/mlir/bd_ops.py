@@ -3,8 +3,8 @@
 import math
 from typing import ClassVar
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, MemRefType, ShapedType, UnrankedMemRefType
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ShapedType
+from xdsl.ir import Attribute, Block
 from xdsl.irdl import (
     AnyAttr,
     irdl_op_definition,
@@ -27,7 +27,7 @@ from bdforge.mlir.attributes import (
     PacketInfoAttr,
     PaddingsAttr,
 )
-from bdforge.mlir.fields import data_list, integer, optional_data, optional_integer
+from bdforge.mlir.fields import data_list, integer, memref, optional_data, optional_integer
 from bdforge.mlir.memory_ops import BufferOp, ExternalBufferOp, UseLockOp
 from bdforge.mlir.operation import AieOperation, Int32, modern, number, parse_attr_dict, print_attr_dict
 
@@ -66,7 +66,10 @@ class DmaBdOp(AieOperation):
     """One transfer: which elements of a buffer, in which order."""
 
     name = "aie.dma_bd"
-    buffer_value = operand_def(AnyAttr())
+    buffer = operand_def(AnyAttr())
+    """Memory that it reads or writes: result of a buffer op, or an argument of the sequence."""
+    buffer_type = memref("buffer")
+    """Its memref type."""
     dynamic = var_operand_def(AnyAttr())
     offset = integer(default=0)
     """First element; 0 by default."""
@@ -109,28 +112,16 @@ class DmaBdOp(AieOperation):
             for name in _CLAUSE_NAMES:
                 self.properties.pop(name, None)
             self.properties |= found
-            self.operands = [self.buffer_value]
+            self.operands = [self.buffer]
         self.properties.setdefault("offset", number(0))
         if not self.pad_value:
             self.properties.pop("pad_value", None)
 
     @property
-    def buffer(self) -> SSAValue:
-        """Memory that it reads or writes: result of a buffer op, or an argument of the sequence."""
-        return self.buffer_value
-
-    @property
     def buffer_op(self) -> BufferOp | ExternalBufferOp | None:
         """The operation that defines the buffer, or None for host memory of a sequence."""
-        owner = self.buffer_value.owner
+        owner = self.buffer.owner
         return owner if isinstance(owner, BufferOp | ExternalBufferOp) else None
-
-    @property
-    def buffer_type(self) -> MemRefType | UnrankedMemRefType:
-        """Its memref type."""
-        memref = self.buffer_value.type
-        assert isinstance(memref, MemRefType | UnrankedMemRefType)
-        return memref
 
     @property
     def element_type(self) -> Attribute:
@@ -142,8 +133,8 @@ class DmaBdOp(AieOperation):
         """Elements moved, padding included; the whole buffer by default (0 where the type has no shape)."""
         if (length := self.number("len")) is not None:
             return length
-        memref = self.buffer_type
-        return math.prod(memref.get_shape()) if isinstance(memref, ShapedType) else 0
+        shape = self.buffer_type
+        return math.prod(shape.get_shape()) if isinstance(shape, ShapedType) else 0
 
     @property
     def has_length(self) -> bool:
@@ -198,9 +189,9 @@ class DmaBdOp(AieOperation):
     def print(self, printer: Printer) -> None:
         """Write the custom form."""
         printer.print_string("(")
-        printer.print_ssa_value(self.buffer_value)
+        printer.print_ssa_value(self.buffer)
         printer.print_string(" : ")
-        printer.print_attribute(self.buffer_value.type)
+        printer.print_attribute(self.buffer.type)
         if modern(printer):
             dims = self.dims if "dimensions" in self.properties else None
             bd_clauses.print_modern(printer, self.offset, self.number("len"), dims, self.padding)

@@ -52,25 +52,17 @@ class DmaStartOp(PaddingOp):
     """Start a chain of BDs on a channel, then go on with the next block."""
 
     name = "aie.dma_start"
-    dest = successor_def()
-    chain = successor_def()
+    first_block = successor_def()
+    """Block of the first BD."""
+    next_block = successor_def()
+    """Block to go on with: another dma_start or the end."""
     result = result_def(i1)
     traits = traits_def(IsTerminator())
     custom_directives = WORD_DIRECTIVES
     assembly_format = (
-        "`(` custom<DirectionWord>($channel_dir) `,` $channel_index `,` $dest `,` $chain "
+        "`(` custom<DirectionWord>($channel_dir) `,` $channel_index `,` $first_block `,` $next_block "
         "(`,` `repeat_count` `=` $repeat_count^)? `)` attr-dict"
     )
-
-    @property
-    def first_block(self) -> Block:
-        """Block of the first BD."""
-        return self.dest
-
-    @property
-    def next_block(self) -> Block:
-        """Block to go on with: another dma_start or the end."""
-        return self.chain
 
 
 @irdl_op_definition

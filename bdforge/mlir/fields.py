@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar, cast
 
-from xdsl.dialects.builtin import IndexType, StringAttr
+from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr, UnrankedMemRefType
 from xdsl.ir import Data, Operation, SSAValue
 from xdsl.irdl import operand_def, opt_prop_def, prop_def
 
@@ -145,3 +145,15 @@ def defined_by(value: SSAValue, kind: type[OperationT], problem: str) -> Operati
     if not isinstance(value.owner, kind):
         raise ValueError(problem)
     return value.owner
+
+
+def memref(operand: str) -> MemRefType | UnrankedMemRefType:
+    """The type of an operand whose elements are moved."""
+
+    def read(op: AieOperation, _: str) -> MemRefType | UnrankedMemRefType:
+        found = getattr(op, operand).type
+        if not isinstance(found, MemRefType | UnrankedMemRefType):
+            raise ValueError(f"moves a memref, not {found}")
+        return found
+
+    return cast(Any, Field(lambda _: {}, read))

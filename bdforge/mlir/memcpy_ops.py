@@ -7,9 +7,7 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     DenseArrayBase,
     IntegerAttr,
-    MemRefType,
     SymbolRefAttr,
-    UnrankedMemRefType,
     i64,
 )
 from xdsl.dialects.utils import parse_dynamic_index_list_without_types
@@ -28,7 +26,7 @@ from xdsl.printer import Printer
 from bdforge.mlir.array_ops import ShimDmaAllocationOp
 from bdforge.mlir.attributes import PacketInfoAttr
 from bdforge.mlir.device_ops import DeviceOp, named
-from bdforge.mlir.fields import flag, integer, optional_data, optional_integer, text
+from bdforge.mlir.fields import flag, integer, memref, optional_data, optional_integer, text
 from bdforge.mlir.operation import AieOperation, Int64, constant_of, enclosing, parse_attr_dict, print_attr_dict
 
 
@@ -37,7 +35,10 @@ class NpuDmaMemcpyNdOp(AieOperation):
     """Program a shim BD for a host buffer and start it."""
 
     name = "aiex.npu.dma_memcpy_nd"
-    memref_value = operand_def(AnyAttr())
+    buffer = operand_def(AnyAttr())
+    """The host buffer."""
+    buffer_type = memref("buffer")
+    """Its memref type."""
     dynamic_offsets = var_operand_def(i64)
     dynamic_sizes = var_operand_def(i64)
     dynamic_strides = var_operand_def(i64)
@@ -70,18 +71,6 @@ class NpuDmaMemcpyNdOp(AieOperation):
         if None in entries:
             raise ValueError(f"{name.removeprefix('static_')} of {self.name} must be constants")
         return tuple(entry for entry in entries if entry is not None)
-
-    @property
-    def buffer(self) -> SSAValue:
-        """The host buffer."""
-        return self.memref_value
-
-    @property
-    def buffer_type(self) -> MemRefType | UnrankedMemRefType:
-        """Its memref type."""
-        memref = self.memref_value.type
-        assert isinstance(memref, MemRefType | UnrankedMemRefType)
-        return memref
 
     @property
     def offsets(self) -> tuple[int, ...]:
@@ -125,14 +114,14 @@ class NpuDmaMemcpyNdOp(AieOperation):
         parser.parse_punctuation(")")
         attributes = parse_attr_dict(parser, cls, properties)
         parser.parse_punctuation(":")
-        memref = parser.resolve_operand(buffer, parser.parse_type())
+        memory = parser.resolve_operand(buffer, parser.parse_type())
         dynamic = [[parser.resolve_operand(value, i64) for value in values] for values, _ in lists]
-        return cls(operands=[memref, *dynamic], properties=properties, attributes=attributes)
+        return cls(operands=[memory, *dynamic], properties=properties, attributes=attributes)
 
     def print(self, printer: Printer) -> None:
         """Write the custom form."""
         printer.print_string("(")
-        printer.print_ssa_value(self.memref_value)
+        printer.print_ssa_value(self.buffer)
         dynamic = (self.dynamic_offsets, self.dynamic_sizes, self.dynamic_strides)
         for name, values in zip(("static_offsets", "static_sizes", "static_strides"), dynamic, strict=True):
             with printer.in_square_brackets():
@@ -144,7 +133,7 @@ class NpuDmaMemcpyNdOp(AieOperation):
         elsewhere = ("static_offsets", "static_sizes", "static_strides", "packet", "operandSegmentSizes")
         print_attr_dict(printer, self, elsewhere)
         printer.print_string(" : ")
-        printer.print_attribute(self.memref_value.type)
+        printer.print_attribute(self.buffer.type)
 
 
 def _parse_entries(parser: Parser, name: str):

@@ -7,7 +7,7 @@ form of 1.4, what #3398 and #3548 made of them.
 import math
 from collections.abc import Iterator
 
-from xdsl.dialects.builtin import MemRefType, UnrankedMemRefType
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation
 
 from bdforge.devices import AIE2, TileKind
@@ -155,14 +155,11 @@ def next_bd(op: NextBdOp) -> Faults:
 def static_bd(op: DmaBdOp) -> Faults:
     """A BD anywhere; one in a static program also against its tile."""
     yield from packet(op, op.packet)
-    if not isinstance(op.buffer_value.type, MemRefType | UnrankedMemRefType):
-        yield op, f"moves a memref, not {op.buffer_value.type}"
-        return
     yield from block_floats(op, op.element_type)
     holder = enclosing(op, DmaProgramOp)
     if holder is None or not isinstance(op.parent_op(), DmaProgramOp | DmaOp):
         return
-    if not isinstance(op.buffer_value.owner, BufferOp | ExternalBufferOp):
+    if not isinstance(op.buffer.owner, BufferOp | ExternalBufferOp):
         yield op, "its buffer must come from aie.buffer or aie.external_buffer"
         return
     bits = element_bits(op.element_type)

@@ -3,7 +3,7 @@
 Source of the rules on `aiex.npu.dma_memcpy_nd`: mlir-aie 5ff2ab97, `NpuDmaMemcpyNdOp::verify` and `verifyStridesWraps`.
 """
 
-from xdsl.dialects.builtin import IndexType, MemRefType, UnrankedMemRefType
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation
 
 from bdforge.devices.fits import exceeded
@@ -78,9 +78,6 @@ def addressed(op: AddressedOp) -> Faults:
 @rule
 def memcpy(op: NpuDmaMemcpyNdOp) -> Faults:
     """A transfer that a shim BD can make."""
-    if not isinstance(op.memref_value.type, MemRefType | UnrankedMemRefType):
-        yield op, f"moves a memref, not {op.memref_value.type}"
-        return
     yield from packet(op, op.packet)
     yield from block_floats(op, op.buffer_type.element_type)
     sizes, strides, offset = op.sizes[::-1], op.strides[::-1], op.offset

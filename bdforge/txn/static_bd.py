@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from bdforge.devices import Generation, TileKind
+from bdforge.devices import TileKind
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES, MEMTILE_WINDOW_LOCKS, TILE_REGISTERS
 from bdforge.mlir.allocate import Allocation, element_bits
@@ -10,10 +10,10 @@ from bdforge.mlir.bd_ops import DmaBdOp
 from bdforge.mlir.device_ops import TileOp
 from bdforge.mlir.memory_ops import BufferOp, ExternalBufferOp, UseLockOp
 from bdforge.mlir.places import location
-from bdforge.txn.bd import BdError, BdLock, burst_code, encode_bd, granules, reach_words, static_dims
+from bdforge.txn.bd import BdError, BdLock, encode_bd, granules, reach_words, static_dims
 from bdforge.txn.overrun import overrun
 from bdforge.txn.target import Fault, Policy, fault_of, faults_of
-from bdforge.txn.tasks import acquire_value, iteration_of
+from bdforge.txn.tasks import acquire_value, burst_of, iteration_of
 from bdforge.txn.writer import Writer, place_of
 
 
@@ -58,7 +58,7 @@ def static_words(
         acquire=_lock(tile, bd, bd.acquires, allocation, fault),
         release=_lock(tile, bd, bd.releases, allocation, fault),
         padding=_padding(bd, bits),
-        burst=_burst(tile, bd),
+        burst=burst_of(bd, tile.kind, tile.device_op.device.generation),
         axi_cache=bd.axcache or 0,
         too_wide=partial(fault, "field-width"),
     )
@@ -81,13 +81,6 @@ def _base(tile: TileOp, buffer: BufferOp | ExternalBufferOp | None, allocation: 
     if not isinstance(buffer, BufferOp):
         raise BdError("a static BD needs an aie.buffer, or on a shim an aie.external_buffer")
     return window(tile, buffer.tile, "buffer") * MEMTILE_WINDOW_BYTES + allocation.buffers[buffer]
-
-
-def _burst(tile: TileOp, bd: DmaBdOp) -> int:
-    if tile.kind is not TileKind.SHIM:
-        return 0
-    generation: Generation = tile.device_op.device.generation
-    return burst_code(generation, bd.burst_length)
 
 
 def _check_locks(bd: DmaBdOp, fault: Fault, cautions: Policy | None) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from bdforge.devices import TileKind, TileLimits
+from bdforge.devices import Generation, TileKind, TileLimits
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES
 from bdforge.devices.registers import MEMTILE_WINDOW_LOCKS, RUNTIME_AXI_CACHE
 from bdforge.mlir.attributes import PacketInfo
@@ -191,7 +191,7 @@ class Tasks:
             acquire=acquire,
             release=release,
             padding=padding,
-            burst=_burst(target, bd, limits.kind),
+            burst=burst_of(bd, limits.kind, target.device.generation),
             axi_cache=RUNTIME_AXI_CACHE if bd.axcache is None else bd.axcache,
             too_wide=target.too_wide,
         )
@@ -356,9 +356,10 @@ def _padding(bd: DmaBdOp, limits: TileLimits, channel: Channel, bits: int) -> li
     return [*outer, inner]
 
 
-def _burst(target: Target, bd: DmaBdOp, kind: TileKind) -> int:
+def burst_of(bd: DmaBdOp, kind: TileKind, generation: Generation) -> int:
+    """Register code of a BD's bursts, which only shims have; ValueError for a length that there is not."""
     if kind is TileKind.SHIM:
-        return burst_code(target.device.generation, bd.burst_length)
+        return burst_code(generation, bd.burst_length)
     if bd.burst_length:
         raise ValueError(f"burst_length is for shims, not for a {kind}")
     return 0

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bdforge.codegen.kernel import Kernel
+from bdforge.codegen.abi import Kernel
 from bdforge.devices import Generation, device_named
 from bdforge.messages import InputError
 from bdforge.toolchain import Tool

@@ -29,6 +29,7 @@ _ITINERARIES: tuple[tuple[str, str | None], ...] = (
     (r"V", "VADD"),
 )
 _TWO_RESULTS = re.compile(r"V(ABS_GTZ|MAXDIFF_LT|SUB_LT|SUB_GE|BNEG_LTZ|MIN_GE|MAX_LT|NEG_GTZ)")
+_PART_STORE = re.compile(r"ST_\w*S(8|16)(_|$)")
 _ACCUMULATORS = {"eCM", "mCMa", "mBMa"}  # classes of the vec slot's accumulators
 # What forms name without a field for it, first match; and registers that they write or read besides.
 _FIXED = (
@@ -98,7 +99,7 @@ def _results(name: str, fields: Mapping[str, str], stage: int | None) -> list[st
 def _read_stage(name: str, operand: str, kind: str) -> int:
     if name.startswith("VUNPACK"):
         return 7
-    if name.startswith("ST_") and re.search(r"_S(8|16)(_|$)", name) and kind == "eR":
+    if kind == "eR" and _PART_STORE.match(name):
         return 7
     if operand == "su" and name.startswith("VLDA"):
         return 7
@@ -107,12 +108,9 @@ def _read_stage(name: str, operand: str, kind: str) -> int:
 
 def _address(name: str, fields: Mapping[str, str]) -> tuple[dict[str, int], dict[str, str]]:
     """Address registers that the form updates, all at stage 1."""
-    if "_2D" in name:
-        return {"ptr_out": 1, "dc": 1}, {"ptr_out": "ptr"}
-    if "_3D" in name:
-        return {"ptr_out": 1, "dcl": 1, "dch": 1}, {"ptr_out": "ptr"}
-    steps = "pstm" in name or "ptr_inc" in name or re.match(r"VLDB_(SPARSE|COMPR)", name)
-    return ({"ptr_out": 1}, {"ptr_out": "ptr"}) if steps and "ptr" in fields else ({}, {})
+    counters = ["dc"] if "_2D" in name else ["dcl", "dch"] if "_3D" in name else []
+    steps = "ptr" in fields and re.search(r"pstm|ptr_inc|^VLDB_(SPARSE|COMPR)", name)
+    return (dict.fromkeys(("ptr_out", *counters), 1), {"ptr_out": "ptr"}) if counters or steps else ({}, {})
 
 
 def _fixed(name: str) -> dict[str, str]:
@@ -145,14 +143,14 @@ def _bypass(name: str, stage: int | None, operands: Iterable[str], fields: Mappi
 def _resources(name: str) -> Iterable[Resource]:
     if name.startswith(("ACQ", "REL")):
         yield _LOCK_PORT
-    if re.match(r"ST_\w*S(8|16)(_|$)", name):
+    if _PART_STORE.match(name):
         yield _PART_WORD
     elif _memory_stages(name):
         yield _OTHER_ACCESS
 
 
 def _memory_stages(name: str) -> tuple[int, ...]:
-    if re.match(r"ST_\w*S(8|16)(_|$)", name):
+    if _PART_STORE.match(name):
         return (5, 11)
     if re.match(r"VST_\w*(SRS|CONV)", name):
         return (7,)

@@ -7,7 +7,7 @@ means int4 (4 x 16 x 8, aie_api) is recollected from llvm-aie's headers of AIE2,
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,13 +45,10 @@ SHAPES: Mapping[tuple[int, int, int], Shape] = {
     (1, 3, 0): Shape(4, 4, 8, 16, 16, 64),
     (1, 3, 2): Shape(32, 0, 1, 16, 16, 64),
 }
+_HALVED = ((0, 1, 0), (0, 2, 0), (0, 3, 0), (1, 2, 0), (1, 3, 0))
 AIE2_SHAPES: Mapping[tuple[int, int, int], Shape] = {
     (0, 0, 0): Shape(4, 16, 8, 8, 4, 32),
-    (0, 1, 0): Shape(4, 8, 8, 8, 8, 32),
-    (0, 2, 0): Shape(4, 4, 8, 16, 8, 32),
-    (0, 3, 0): Shape(4, 2, 8, 16, 16, 32),
-    (1, 2, 0): Shape(2, 8, 8, 16, 8, 64),
-    (1, 3, 0): Shape(2, 4, 8, 16, 16, 64),
+    **{modes: replace(SHAPES[modes], rows=SHAPES[modes].rows // 2) for modes in _HALVED},
 }
 
 

@@ -15,6 +15,7 @@ from bdforge.codegen.constants import Constants, load
 from bdforge.codegen.errors import refused
 from bdforge.codegen.homes import Homes, check_type, constant_of, is_same
 from bdforge.devices.limits import CORE_OWN_MEMORY
+from bdforge.isa.meaning.model import signed
 from bdforge.mlir.array_ops import CoreOp
 from bdforge.mlir.device_ops import EndOp
 from bdforge.mlir.memory_ops import BufferOp, UseLockOp
@@ -117,7 +118,7 @@ class Body:
 
     def number(self, value: int) -> str:
         """A register that holds a number."""
-        return self._constant(_wrapped(value))
+        return self._constant(str(signed(value, 32)))
 
     def _constant(self, text: str) -> str:
         home = self.constants.read(text)
@@ -139,7 +140,7 @@ class Body:
                 raise refused(owner, f"a core that does not reach buffer {owner.symbol or ''} uses it")
             return name
         number = constant_of(value)
-        return None if number is None else _wrapped(number)
+        return None if number is None else str(signed(number, 32))
 
     def read(self, value: SSAValue) -> str:
         """A register that holds a value."""
@@ -274,11 +275,6 @@ class Body:
             self.emit(f"add {register}, {register}, {product}")
         self.emit(f"mov {_POINTER}, {register}")
         return f"[{_POINTER}, #0]"
-
-
-def _wrapped(value: int) -> str:
-    """A number as a register of 32 bits has it."""
-    return str((value + (1 << 31)) % (1 << 32) - (1 << 31))
 
 
 def _memory(slot: int) -> str:

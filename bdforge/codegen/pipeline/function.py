@@ -14,6 +14,7 @@ from bdforge.codegen.pipeline.fold import HARDWARE_COUNTER, SHORTEST, folded, li
 from bdforge.codegen.pipeline.registers import coloured, lives
 from bdforge.codegen.pipeline.trace import after_setup, declare_old, ended, returning, trace
 from bdforge.isa import Isa, load
+from bdforge.isa.meaning.model import signed
 from bdforge.isa.modulo import Edge, Plan, Problem, late_plans, plans
 
 COUNTER = "r7"
@@ -109,7 +110,7 @@ def _registers(
 
 def set_register(register: str, value: int, comment: str = "") -> Op:
     """A constant of 32 bits in a register."""
-    return Op(load_constant(register, str((value + (1 << 31)) % (1 << 32) - (1 << 31))), comment)
+    return Op(load_constant(register, str(signed(value, 32))), comment)
 
 
 def set_control(register: str, value: int, comment: str = "") -> list[Op]:

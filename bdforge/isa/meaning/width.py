@@ -5,7 +5,7 @@ Rounding modes are those of crRnd; saturation those of crSat: 0 wraps, 1 saturat
 
 import numpy as np
 
-from bdforge.isa.meaning.model import joined, lanes, open_if, operation
+from bdforge.isa.meaning.model import joined, lanes, open_if, operation, signed
 
 _ROUNDINGS = (0, 1, 2, 3, 8, 9, 10, 11, 12, 13)
 _SHIFT_BITS = 0x3F
@@ -168,7 +168,7 @@ def floor_bf16(_: tuple[int, ...], source: int, shift: int) -> int:
 def to_float(_: tuple[int, ...], source: int, shift: int) -> int:
     """An integer that a float holds, as a float."""
     open_if(shift, f"a scale by {shift} of a scalar is open")
-    value = source - (1 << 32) if source >> 31 else source
+    value = signed(source, 32)
     found = np.float32(value)
     open_if(int(found) != value, "an integer that is rounded to a float is open")
     return int(found.view(np.uint32))

@@ -16,6 +16,7 @@ from bdforge.emulator.cores.isa.steps import Steps
 from bdforge.emulator.packet import odd_parity
 from bdforge.isa.errors import ExecutionError, OpenError
 from bdforge.isa.meaning import DATA, Meaning
+from bdforge.isa.meaning.model import signed
 from bdforge.kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release, Request
 
 _WORD, _CASCADE_BYTES = 1 << 32, 64
@@ -60,10 +61,10 @@ def request_of(name: str, operands: Sequence[int]) -> Request:
     waits = verb not in ("offer", "poll")
     match verb, what:
         case "acquire", _:
-            value = _signed(operands[1])
+            value = signed(operands[1], 32)
             return Acquire(operands[0], abs(value), value >= 0)
         case "release", _:
-            return Release(operands[0], _signed(operands[1]))
+            return Release(operands[0], signed(operands[1], 32))
         case "get" | "poll", "stream":
             return GetStream(0, np.dtype(np.int32), waits)
         case "put" | "offer", "stream":
@@ -102,11 +103,6 @@ def answered(name: str, operands: Sequence[int], answer: Any) -> int:
     if name == "poll stream":
         return 0 if answer is None else answer % _WORD + _WORD
     return 0 if answer is None else answer % (_WORD * _WORD if name == "get timer" else _WORD)
-
-
-def _signed(value: int) -> int:
-    value %= _WORD
-    return value - _WORD if value >> 31 else value
 
 
 def _check_enabled(enabled: int, register: str, what: str) -> None:

@@ -242,3 +242,10 @@ def test_poison_stands_for_a_value_that_nobody_uses():
       %s = arith.select %y, %v, %p : i32
       {put("%s", 0)}"""
     assert result_of(body)[0] == 3
+
+
+def test_a_switch_without_cases_takes_its_default():
+    body = f"""%v = arith.constant 3 : i32
+      %r = scf.index_switch %c1 -> i32 default {{ scf.yield %v : i32 }}
+      {put("%r", 0)}"""
+    assert result_of(body)[0] == 3

@@ -10,9 +10,10 @@ from route_designs import circuit, flows_only, packets
 from bdforge.devices import mlir_device_named
 from bdforge.devices.switches import MSELS_PER_ARBITER, PortBundle
 from bdforge.routing import RoutingError, route
-from bdforge.routing.fabric import wires
+from bdforge.routing.fabric import fabric_of, wires
 from bdforge.routing.nets import Net, Port, nets_of
 from bdforge.routing.packets import PacketRule, _assign, _branches, _rules
+from bdforge.routing.search import END, find_path
 
 CONTROL = [(0, row, "TileControl", 0) for row in range(6)]
 
@@ -223,6 +224,26 @@ def test_ports_behind_all_masters_but_the_commonest_are_branches():
     fabric = SimpleNamespace(feeders=[None, port(0), port(1), port(2), port(3)])
     sets = [frozenset({port(0), port(1)}), frozenset({port(1), port(2)})]
     assert _branches(fabric, sets) == {1, 3}  # type: ignore[arg-type]
+
+
+def test_packets_of_an_id_go_on_where_others_of_it_do():
+    """Even where their destination lies in the same tile; where the others end, nothing goes on."""
+    fabric = fabric_of(mlir_device_named("npu2_1col"))
+    start = fabric.index[Port(0, 3, PortBundle.DMA, 0)]
+    here, there = (Port(0, row, PortBundle.CORE, 0) for row in (3, 5))
+
+    def path(goal: Port, forced: dict[int, int]) -> list[Port] | None:
+        found = find_path(fabric, [start], goal, lambda _: 0, forced)
+        return None if found is None else [fabric.ports[node] for node in found]
+
+    assert path(here, {}) == path(here, {start: END}) == [fabric.ports[start]]
+    assert path(there, {start: END}) is None
+    for step in fabric.onward[start]:
+        for goal in (here, there):
+            found = path(goal, {start: step})
+            assert found is not None, f"{goal} by way of {fabric.ports[step]}"
+            assert found[1] == fabric.ports[step], f"{goal}: {list(map(str, found))}"
+            assert found[-1].tile == goal.tile
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ from bdforge.perf.plots.utilisation import tile_shares
 from bdforge.perf.timed import timed
 from bdforge.perf.tune.reasons import LIFTS
 from support.built_designs import spec_content
-from support.differences import same
-from support.drawn import as_reviewed, drawn
+from support.differences import as_reviewed, same
+from support.drawn import drawn
 
 DESIGN = Path(__file__).parents[2] / "designs" / "gemm_i8_i2_bitnet.toml"
 SMALL_TOML = """kind = "gemm"

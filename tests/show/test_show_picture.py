@@ -13,7 +13,8 @@ from bdforge.mlir.device_ops import DeviceOp
 from bdforge.routing import route
 from bdforge.show import ShowError, command, picture
 from bdforge.show.model import use_of
-from support.drawn import as_reviewed, drawn
+from support.differences import as_reviewed
+from support.drawn import drawn
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

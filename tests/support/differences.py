@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import islice
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,12 @@ def same(got: Any, want: Any, what: str = "", **how: Any) -> None:
     if told := difference(got, want, **how):
         frame = inspect.currentframe()
         raise AssertionError(f"{what or argument_of(frame.f_back if frame else None)}: {told}")
+
+
+def as_reviewed(got: Path, reviewed: Path) -> None:
+    """For `file_regression`: raises AssertionError with the lines of a text that are not as they were reviewed."""
+    lines, wanted = (path.read_text(encoding="utf-8").splitlines() for path in (got, reviewed))
+    same(lines, wanted, reviewed.name)
 
 
 def difference(

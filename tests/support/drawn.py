@@ -1,12 +1,9 @@
 """What stands on a matplotlib figure, as lines of text: places, colours and words, nothing of fonts or rendering."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from support.differences import same
 
 
 def drawn(figure: Any) -> str:
@@ -55,12 +52,6 @@ def drawn(figure: Any) -> str:
     for legend in figure.legends:
         lines += _legend(legend)
     return "\n".join(lines) + "\n"
-
-
-def as_reviewed(got: Path, reviewed: Path) -> None:
-    """Raises AssertionError with the first line that is not as it was reviewed."""
-    drawn_lines, reviewed_lines = (path.read_text(encoding="utf-8").splitlines() for path in (got, reviewed))
-    same(drawn_lines, reviewed_lines, reviewed.name)
 
 
 def _legend(legend: Any) -> list[str]:

@@ -23,8 +23,6 @@ POOL_ADDRESS = BUFFER_ALIGN_BYTES
 """Nothing stays at the start: word 0 of column 0's memtile was seen to change between runs (HS, silicon L8)."""
 SLOTS = 2
 """Buffers for chunks."""
-_PARTS_MAX = 4
-_CHUNKS_MAX = 16
 LEAST_TILES = 4  # of a pool: the slots of an epilogue's numbers, and a tile beside them
 _EVEN_BDS = range(24)
 
@@ -50,8 +48,8 @@ def room(spec: GemmSpec) -> Room:
 def bd_room(rows: int, c_memtile_buffers: int) -> Room:
     """Parts and chunks beside C's BDs, which share the even channels' numbers; parts are 0 where nothing is left."""
     left = len(_EVEN_BDS) - c_memtile_buffers * -(-rows // 2)
-    parts = min(_PARTS_MAX, (left - 4) // 4)
-    return Room(max(parts, 0), min(_CHUNKS_MAX, (left - 2 - 2 * parts) // 2 * 2))
+    parts = (left - 4) // 4
+    return Room(max(parts, 0), (left - 2 - 2 * parts) // 2 * 2)
 
 
 def tile_bytes(spec: GemmSpec) -> int:

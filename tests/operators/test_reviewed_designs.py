@@ -1,0 +1,52 @@
+"""Texts of small designs of every operator and of what GEMMs may choose, line by line as they were reviewed."""
+
+from typing import Any
+
+import pytest
+
+from bdforge.design import render
+from bdforge.devices import device_named
+from bdforge.operators import OPERATORS, Plan
+from bdforge.operators.gemm import plan_gemm, spec_from
+from support.built_designs import spec_content
+from support.differences import as_reviewed
+
+DESIGNS: dict[str, tuple[str, dict[str, Any]]] = {
+    "gemv of rows that are filled": ("strix_halo", {
+        "kind": "gemv", "types": {"a": "bf16", "w": "bf16", "c": "bf16"},
+        "tile": {"m": 3, "k": 16, "n": 16}, "array": {"columns": 1, "rows": 2},
+    }),
+    "elementwise": ("krackan", {
+        "kind": "elementwise", "type": "bf16", "function": "relu2_gate", "tile": 64,
+        "array": {"columns": 1, "rows": 2},
+    }),
+}  # fmt: skip
+GEMMS: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {
+    "gemm whose B stays": (
+        (16, 64, 32),
+        {"rows": 1, "columns": 2, "k_mt": 128, "rho": 2, "residency": "b", "c_in_parts": True, "c_memtile_buffers": 1},
+    ),
+    "gemm of two shims and columns": (
+        (32, 16, 16),
+        {"types": ("int8",) * 3, "layouts": "column row column", "rows": 1, "columns": 2, "k_mt": 32, "a_shims": 2},
+    ),
+    "gemm of block floats with two slabs in a memtile": (
+        (16, 32, 64),
+        {"types": ("bf16", "bfp16", "bfp16"), "rows": 2, "columns": 1, "k_mt": 64, "c_buffers": 2, "c_pieces": 2},
+    ),
+    "gemm of fewer rows than a micro-tile": ((8, 16, 32), {"rows": 1, "columns": 1, "k_mt": 32, "m_used": 3}),
+}  # fmt: skip
+
+
+def plan_of(name: str) -> Plan:
+    if name in GEMMS:
+        tile, changes = GEMMS[name]
+        return plan_gemm(spec_from(spec_content(*tile, **changes), "small"), device_named("strix_halo"))
+    product, content = DESIGNS[name]
+    operator = OPERATORS[content["kind"]]
+    return operator.plan(operator.load(content, "small", "small.toml"), device_named(product))
+
+
+@pytest.mark.parametrize("name", [*DESIGNS, *GEMMS])
+def test_a_design_is_written_as_reviewed(name: str, file_regression):
+    file_regression.check(render(plan_of(name).design), extension=".mlir", check_fn=as_reviewed)

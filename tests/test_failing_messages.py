@@ -154,6 +154,14 @@ def wrong_number(sizes):
     assert small
 
 
+def wrong_turn(sizes):
+    assert all(size % 4 == 0 and size < LIMIT for size in (8, *sizes))
+
+
+def wrong_pair(sizes):
+    assert not any(one > other for one in sizes for other in sizes)
+
+
 def failed_command(sizes):
     ends(SimpleNamespace(args=["tool"], returncode=2, stderr="no such file\n", stdout=""), sizes[0])
 
@@ -168,6 +176,8 @@ REPORTS = {
     ],
     wrong_part: ["[1].stride is 1024, expected 1023 (+1)"],
     wrong_number: ["where small = False"],
+    wrong_turn: ["not so for 2: 5, 1024"],
+    wrong_pair: ["not so for 1: (1024, 5)"],
     failed_command: ["exit code 2 of ['tool']", "stderr: no such file"],
 }
 

@@ -3,6 +3,7 @@
 import ast
 import textwrap
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from inspect import getframeinfo
 from itertools import pairwise
@@ -70,6 +71,22 @@ def blocks_after(around: list[ast.stmt]) -> list[ast.stmt]:
             body = next((b for _, b in ast.iter_fields(outer) if isinstance(b, list) and block in b), [block])
             return [block, *(node for node in body[body.index(block) + 1 :] if bound & set(names_in([node])))]
     return around[-1:]
+
+
+def counterexamples(test: ast.expr, frame: FrameType) -> list[Any]:
+    """For which turns `all(... for ...)` does not hold, or `not any(... for ...)`, as far as they can be run again."""
+    negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+    call = test.operand if isinstance(test, ast.UnaryOp) else test
+    if not isinstance(call, ast.Call) or ast.unparse(call.func) != ("any" if negated else "all") or not call.args:
+        return []
+    if not isinstance(turns := call.args[0], ast.GeneratorExp):
+        return []
+    targets = ", ".join(ast.unparse(part.target) for part in turns.generators)
+    loops = " ".join(map(ast.unparse, turns.generators))
+    source = f"[({targets}) {loops} if {'' if negated else 'not'} ({ast.unparse(turns.elt)})]"
+    with suppress(Exception):  # what it goes over was used up, or changed
+        return eval(source, {**frame.f_globals, **frame.f_locals})
+    return []
 
 
 def names_in(nodes: Iterable[ast.AST]) -> list[str]:

@@ -10,10 +10,20 @@ from typing import Any
 import pytest
 
 from support.differences import difference, has_parts
-from support.failing_source import blocks_after, is_short, names_in, short, shortened, statements, values_of
+from support.failing_source import (
+    blocks_after,
+    counterexamples,
+    is_short,
+    names_in,
+    short,
+    shortened,
+    statements,
+    values_of,
+)
 
 TESTS = Path(__file__).resolve().parents[1]
 _MOST = 10  # values
+_TURNS = 3  # of a loop in an expression
 _TAIL = 600  # characters of a command's output
 _UNREFUSED = "DID NOT RAISE"
 
@@ -62,6 +72,9 @@ def _line(asked: list[ast.stmt], frame: FrameType, told: set[str]) -> Iterator[s
     """The values that a line names, and what its commands printed."""
     parts = [node.test if isinstance(node, ast.Assert) else node for node in asked]
     values = dict(values_of(names_in(parts), frame))
+    for node in asked:
+        if isinstance(node, ast.Assert) and (turns := counterexamples(node.test, frame)):
+            yield f"not so for {len(turns)}: {', '.join(map(short, turns[:_TURNS]))}"
     commands = {name: output for name, value in values.items() if (output := list(_output(value)))}
     yield from _values("where", ((n, v) for n, v in values.items() if is_short(v)), told | commands.keys())
     for output in commands.values():

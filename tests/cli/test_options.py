@@ -3,6 +3,7 @@
 import pytest
 import typer
 
+from bdforge.cli import machine_code, texts, tune
 from bdforge.cli.bench import _count
 from bdforge.cli.contract import _sizes, _strides
 from bdforge.cli.device import _run
@@ -187,3 +188,53 @@ def test_the_highest_rate_of_a_core_is_taken(run):
     code, out, _ = run("estimate", DESIGN, "--shape", "256x2560x640", "--rate", "512")
     assert code == 0
     assert "256x2560x640" in out
+
+
+TIMES = {"": 0, "0": 0, "7": 7, "9" * 18: 10**18 - 1, "9" * 19: 0, "-1": 0, "1.5": 0, "\u0663": 0}
+
+
+@pytest.mark.parametrize("text", TIMES)
+def test_the_time_of_images_is_a_number_of_18_digits_at_most(monkeypatch, text: str):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", text)
+    assert texts._seconds() == TIMES[text], f"SOURCE_DATE_EPOCH={text}"
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    assert texts._seconds() == 0
+
+
+def test_wide_registers_are_shown_by_their_ends_from_65_characters_on():
+    whole, wide = "0x9" + "7" * 61, "0x8" + "7" * 61 + "6"
+    assert machine_code._digits(int(whole, 16)) == whole
+    assert machine_code._digits(int(wide, 16)) == f"0x877777 ... x8{'7' * 61}6 (highest ... lowest)"
+
+
+@pytest.mark.parametrize(("text", "core"), [
+    ("0,2", (0, 2)), (" (0, 2) ", (0, 2)), ("(7,5", (7, 5)), ("999,000", (999, 0)), ("1000,0", None), ("0,1000", None),
+    ("0,2,3", None), ("0", None), ("-1,2", None), ("0,  2", None),
+])  # fmt: skip
+def test_a_core_is_a_column_and_a_row_of_three_digits_at_most(text: str, core: tuple[int, int] | None):
+    if core is not None:
+        assert machine_code._place(text) == core
+        return
+    with pytest.raises(typer.BadParameter, match="is no core: write COLUMN,ROW, such as 0,2"):
+        machine_code._place(text)
+
+
+def test_constants_are_numbers_of_those_before_them():
+    assert machine_code.defined([]) == {}
+    assert machine_code.defined(["A=3", "B=A*2", "C=B+A"]) == {"A": 3, "B": 6, "C": 9}
+    for wrong in ("A", "=3", ""):
+        with pytest.raises(typer.BadParameter, match="is not NAME=NUMBER, such as TILE_M=64"):
+            machine_code.defined([wrong])
+
+
+@pytest.mark.parametrize(("entries", "found"), [
+    ([], {}), (["rho=1", "k=64,128"], {"rho": (1,), "k": (64, 128)}), (["k=999999999"], {"k": (999999999,)}),
+    (["k=1000000000"], None), (["k=0"], None), (["k=08"], None), (["k="], None), (["k=8,"], None), (["k"], None),
+    (["depth=8"], None), (["rho=1", "rho=1"], None),
+])  # fmt: skip
+def test_fixed_values_of_a_search_have_nine_digits_at_most_and_each_name_once(entries, found):
+    if found is not None:
+        assert tune._fixed(entries) == found
+        return
+    with pytest.raises(typer.BadParameter, match="each name once, such as"):
+        tune._fixed(entries)

@@ -84,6 +84,15 @@ def test_spare_bytes_are_there_where_they_are_permitted():
         found.locate(base + 64 + SPARE_BYTES - 12, RUN, True, "here")
 
 
+def test_an_argument_that_is_read_only_may_be_read():
+    array = np.zeros(64, np.uint8)
+    array.flags.writeable = False
+    found = HostMemory([("x", array)])
+    assert found.locate(found.address_of(0) + 16, RUN, False, "here")[1] == 4
+    with pytest.raises(DmaError, match="here writes to argument x, which is read-only"):
+        found.locate(found.address_of(0) + 16, RUN, True, "here")
+
+
 def test_who_wrote_is_known_by_word_and_column():
     found = memory(64, 64)
     words = found.buffers[1].words

@@ -27,7 +27,7 @@ def test_fitted_forms_and_their_worst_errors(key, rate, per_c, worst):
     form = fitted_kernels()[key]
     assert form.macs_per_cycle == pytest.approx(rate, abs=0.51)
     assert form.cycles_per_c == pytest.approx(per_c, abs=0.001)
-    rates = [r for r in published_rates() if (r.generation, *r.types) == key]
+    rates = [r for r in published_rates() if (r.generation.name, *r.types) == key]
     assert max(abs(form.cycles(r.m, r.k, r.n) / r.cycles - 1) for r in rates) < worst
 
 

@@ -220,7 +220,7 @@ def kernels() -> str:
 
 
 def _kernel_cells(key: tuple[str, str, str, str], form: FittedKernel) -> tuple[str, ...]:
-    rates = [rate for rate in published_rates() if (rate.generation, *rate.types) == key]
+    rates = [rate for rate in published_rates() if (rate.generation.name, *rate.types) == key]
     tiles = [
         f"{rate.m}x{rate.k}x{rate.n}{f' rho {rate.rho}' if rate.rho > 1 else ''} "
         f"{form.cycles(rate.m, rate.k, rate.n) / rate.cycles - 1:+.1%}"

@@ -44,18 +44,13 @@ def results(source: str) -> list[Result]:
 def left_out_results(source: str, out: Iterable[str]) -> list[Result]:
     """Estimates of one source's rows by parameters and kernels fitted without the sources `out`."""
     gone = tuple(out)
-    parameters = _parameters_without(gone)
+    parameters = fitted_parameters(gone)
     return [Result(row, modelled(row.case, parameters, gone)) for row in all_rows() if row.source == source]
 
 
 @cache
-def fitted_parameters() -> Parameters:
-    """The fit over all rows of `FITTED_SOURCES`."""
-    return fit_parameters(all_rows())
-
-
-@cache
-def _parameters_without(out: tuple[str, ...]) -> Parameters:
+def fitted_parameters(out: tuple[str, ...] = ()) -> Parameters:
+    """The fit over all rows of `FITTED_SOURCES` but those of the sources `out`."""
     return fit_parameters(all_rows(), out)
 
 

@@ -6,53 +6,21 @@ added to each of our costs). Two hand-written ones stand below: a thesis, Jena 2
 the same group's bfp16 kernel for Strix (1760 of 1843 GFLOPS).
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean
 
-from bdforge.devices import AIE2, DEVICES, Generation
-from bdforge.devices.timing import timing_of
-from bdforge.perf.kernels.rates import published_rates
+from bdforge.devices import AIE2, Generation
+from bdforge.perf.kernels.rates import Rate, published_rates
 from bdforge.perf.kernels.schedule import BLOCKING, KernelCost, Schedule, ScheduleError, kernel_cost
 
 _AIE2_BLOCKING = {"int8": (4, 2), "bf16": (4, 4)}
 """Micro-tiles in a block of mlir-aie's `aie_kernels/aie2/mm.cc`, by the type of A. On AIE2P it makes blocks as ours."""
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedRate:
-    """A measured rate of a kernel on a core's tile m x k x n; `rho` calls make the tile."""
-
-    source: str
-    device: str
-    types: tuple[str, str, str]
-    m: int
-    k: int
-    n: int
-    rho: int
-    macs_per_cycle: float
-    compiled: bool = True
-
-    @property
-    def generation(self) -> Generation:
-        """Generation of its device."""
-        return DEVICES[self.device].generation
-
-    def cost(self) -> KernelCost:
-        """One call by our schedules, with the blocks that the measured kernel makes."""
-        timing = timing_of(self.device)
-        blocking = _AIE2_BLOCKING[self.types[0]] if self.generation == AIE2 else BLOCKING
-        between = timing.kernel_call_cycles + 2 * timing.core_lock_cycles if self.source.startswith("wang") else 0
-        return kernel_cost(
-            self.types, self.m, self.k, self.n, generation=self.generation,
-            a_rows=self.m // self.rho, call_cycles=between, blocking=blocking,
-        )  # fmt: skip
-
-
 HAND_WRITTEN = (
-    PublishedRate("thesis-jena", "phoenix", ("bf16", "bf16", "bf16"), 64, 80, 64, 1, 118.9, compiled=False),
-    PublishedRate("jena-docs", "strix", ("bfp16", "bfp16", "f32"), 64, 96, 64, 1, 488.9, compiled=False),
+    Rate("thesis-jena", "phoenix", ("bf16", "bf16", "bf16"), 64, 80, 64, 1, 118.9, compiled=False),
+    Rate("jena-docs", "strix", ("bfp16", "bfp16", "f32"), 64, 96, 64, 1, 488.9, compiled=False),
 )
 
 
@@ -60,7 +28,7 @@ HAND_WRITTEN = (
 class Comparison:
     """A published rate and the cost that our schedules give to one call of it."""
 
-    published: PublishedRate
+    published: Rate
     cost: KernelCost
 
     @property
@@ -90,7 +58,7 @@ class Efficiency:
 @cache
 def comparisons() -> tuple[Comparison, ...]:
     """Every published rate beside our cost of the same call, compiled kernels first."""
-    return tuple(Comparison(rate, rate.cost()) for rate in (*_compiled(), *HAND_WRITTEN))
+    return tuple(Comparison(rate, _cost(rate)) for rate in (*published_rates(), *HAND_WRITTEN))
 
 
 def compiled_efficiency(
@@ -115,11 +83,13 @@ def compiled_efficiency(
     raise ScheduleError(f"nobody published a kernel rate for {generation.name}; take efficiency 1 and say so")
 
 
-def _compiled() -> Iterable[PublishedRate]:
-    for rate in published_rates():
-        yield PublishedRate(
-            rate.source, rate.device, rate.types, rate.m, rate.k, rate.n, rate.rho, rate.macs_per_cycle
-        )  # fmt: skip
+def _cost(rate: Rate) -> KernelCost:
+    """One call by our schedules, with the blocks that the measured kernel makes."""
+    blocking = _AIE2_BLOCKING[rate.types[0]] if rate.generation == AIE2 else BLOCKING
+    return kernel_cost(
+        rate.types, rate.m, rate.k, rate.n, generation=rate.generation, a_rows=rate.m // rate.rho,
+        call_cycles=rate.between, blocking=blocking,
+    )  # fmt: skip
 
 
 def _summary(shares: list[float], basis: str) -> Efficiency:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from bdforge.devices import Generation
 from bdforge.devices.timing import Timing, timing_of
 from bdforge.devices.topology import DEVICES
 from bdforge.devices.types import PEAK_MACS, TYPES, type_named
@@ -26,7 +27,7 @@ _UNKNOWN_SHARE = 0.25  # of bf16's peak, for types that no unit multiplies
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A published kernel rate: MACs per cycle of one core on a tile m x k x n."""
+    """A published kernel rate: MACs per cycle of one core on a tile m x k x n, which `rho` calls make."""
 
     source: str
     device: str
@@ -36,17 +37,22 @@ class Rate:
     n: int
     rho: int
     macs_per_cycle: float
+    compiled: bool = True
 
     @property
-    def generation(self) -> str:
+    def generation(self) -> Generation:
         """Generation of its device."""
-        return DEVICES[self.device].generation.name
+        return DEVICES[self.device].generation
+
+    @property
+    def between(self) -> int:
+        """Cycles between two calls that the rate holds, since it is that of a whole core."""
+        return switch_cycles(timing_of(self.device)) if self.source.startswith("wang") else 0
 
     @property
     def cycles(self) -> float:
         """Cycles of the kernel, without the calls between the microkernels of asymmetric tile buffering."""
-        whole = self.m * self.k * self.n / self.macs_per_cycle
-        return whole - (self.rho * switch_cycles(timing_of(self.device)) if self.source.startswith("wang") else 0)
+        return self.m * self.k * self.n / self.macs_per_cycle - self.rho * self.between
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +128,7 @@ def fitted_kernels(left_out: frozenset[str] = frozenset()) -> dict[tuple[str, st
     groups: dict[tuple[str, str, str, str], list[Rate]] = {}
     for rate in published_rates():
         if rate.source not in left_out:
-            groups.setdefault((rate.generation, *rate.types), []).append(rate)
+            groups.setdefault((rate.generation.name, *rate.types), []).append(rate)
     return {key: fit_kernel(rates) for key, rates in groups.items()}
 
 

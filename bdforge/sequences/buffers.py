@@ -89,8 +89,8 @@ def placed(
 
 def staying(program: Program) -> list[Operand]:
     """Inputs in which the first size takes no part, so that they may stay from run to run, such as weights."""
-    users = set().union(*map(program.users, program.sizes[:1]))
-    return [operand for operand in inputs_of(program) if users.isdisjoint(operand.places)]
+    inputs = inputs_of(program)
+    return [o for o in inputs if not any(program.needs[place].intersection(program.sizes[:1]) for place in o.places)]
 
 
 def pack(

@@ -85,27 +85,16 @@ class _Reach:
     """Whether statements find their values: within the loops whose counters these depend on."""
 
     def __init__(self, program: Program):
-        self.program = program
-        self.needs: list[frozenset[int]] = []
-        for value in program.values:
-            self.needs.append(self.counters(value))
-
-    def counters(self, value: Value) -> frozenset[int]:
-        if not isinstance(value, list) or len(value) < 2:
-            return frozenset()
-        if value[0] == "index":
-            return frozenset((int(value[1]),))
-        known = (self.needs[p] for p in value[1:] if isinstance(p, int) and 0 <= p < len(self.needs))
-        return frozenset().union(*known)
+        self.program, self.needs = program, program.needs
 
     def places(self, what: str, inside: Sequence[int], *places: int) -> None:
         for place in places:
             if place >= len(self.needs):
                 raise ProgramError(f"sequence program: {what} names value {place}; there are {len(self.needs)}")
-            if missing := self.needs[place] - set(inside):
+            if missing := self.needs[place].difference(inside, self.program.parameters):
                 raise ProgramError(
                     f"sequence program: {what} uses value {place}, "
-                    f"which needs the counter of loop {min(missing)}, outside of it"
+                    f"which needs the counter of loop {min(map(int, missing))}, outside of it"
                 )
 
     def block(self, statements: Sequence[Any], inside: tuple[int, ...], step: Any) -> None:

@@ -1,4 +1,4 @@
-"""Where the values of a sequence program are computed: at each turn of the innermost loop whose counter they need."""
+"""The loops of a sequence program."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -6,28 +6,10 @@ from typing import Any
 from bdforge.sequences.expressions import ProgramError
 
 ALWAYS = -1
-"""Home of values that depend on no loop."""
+"""The loop of values that depend on none."""
 
 Loops = Mapping[int, tuple[int, ...]]
 """The loops around each loop, by its number."""
-
-
-def value_homes(values: Sequence[Any], loops: Loops) -> list[int]:
-    """For each value the innermost loop whose counter it depends on, or ALWAYS."""
-    depths = {loop: len(outer) for loop, outer in loops.items()} | {ALWAYS: -1}
-    homes: list[int] = []
-    for value in values:
-        homes.append(_home(value, homes, depths))
-    return homes
-
-
-def _home(value: Any, homes: Sequence[int], depths: Mapping[int, int]) -> int:
-    if not isinstance(value, list) or len(value) < 2:
-        return ALWAYS
-    if value[0] == "index":
-        return int(value[1])
-    known = (homes[p] for p in value[1:] if isinstance(p, int) and 0 <= p < len(homes))
-    return max(known, key=lambda loop: depths.get(loop, -1), default=ALWAYS)
 
 
 def loops_of(statements: Sequence[Any], outer: tuple[int, ...] = ()) -> Loops:

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES
 from bdforge.sequences.expressions import DIVISOR_MAX, OPERATIONS, Operation, ProgramError
-from bdforge.sequences.homes import loops_of, value_homes
+from bdforge.sequences.homes import ALWAYS, loops_of
 
 __all__ = ["Program", "ProgramError"]
 
@@ -210,22 +210,27 @@ class Program(_Part):
         axes = [self.values[axis.size] for operand in self.operands for axis in operand.axes]
         return tuple(name for name in self.parameters if name in axes)
 
-    def users(self, parameter: str) -> set[int]:
-        """Places of the values that depend on a parameter."""
-        found: set[int] = set()
-        for place, value in enumerate(self.values):
-            operands = value[1:] if isinstance(value, list) and value[0] != "index" else ()
-            if value == parameter or not found.isdisjoint(operands):  # type: ignore[arg-type]
-                found.add(place)
+    @cached_property
+    def needs(self) -> list[frozenset[int | str]]:
+        """What each value depends on: loops, of whose counters, and parameters."""
+        found: list[frozenset[int | str]] = []
+        for value in self.values:
+            operation, *operands = value if isinstance(value, list) else ("",)
+            own = (value,) if isinstance(value, str) else operands if operation == "index" else ()
+            found.append(frozenset(own).union(*(found[int(p)] for p in operands if operation != "index")))
         return found
 
     @cached_property
     def turns(self) -> dict[int, list[tuple[int, Operation, tuple[int, ...]]]]:
-        """(place, meaning, operands' places) of what is computed at each turn of a loop, or once (ALWAYS), in order."""
+        """(place, meaning, operands' places) of what is computed at each turn of a loop, or once (ALWAYS), in order.
+
+        A value is computed at each turn of the innermost loop whose counter it needs.
+        """
         found: dict[int, list[tuple[int, Operation, tuple[int, ...]]]] = {}
-        homes = value_homes(self.values, loops_of(self.do))
-        for place, (home, value) in enumerate(zip(homes, self.values, strict=True)):
+        loops = loops_of(self.do)
+        for place, (value, needs) in enumerate(zip(self.values, self.needs, strict=True)):
             if isinstance(value, list) and value[0] != "index":
+                home = max(loops.keys() & needs, key=lambda loop: len(loops[loop]), default=ALWAYS)
                 meaning, operands = OPERATIONS[str(value[0])][1], tuple(map(int, value[1:]))
                 found.setdefault(home, []).append((place, meaning, operands))
         return found

@@ -13,7 +13,7 @@ from bdforge.perf.timed import timed, timing_options
 from bdforge.perf.tune.model import kernel_of, kernel_on
 from bdforge.perf.tune.reasons import verdicts
 from bdforge.perf.tune.search import Search
-from bdforge.perf.tune.space import Candidates, search_space
+from bdforge.perf.tune.space import search_space
 from bdforge.perf.tune.tuner import tune
 
 KIND = Kind("strix_halo", ("int8", "int8", "int32", "int32"), ("row", "row", "row"))
@@ -92,7 +92,7 @@ def test_a_search_believes_counted_cycles(form):
     )  # fmt: skip
     found = tune(Search(space, "assembled", ((Problem(512, 512, 768), 1),)), finalists=0)
     ranked = found.best.ranked
-    spec = space.spec(Candidates.of([ranked.candidate]), 0)
+    spec = space.spec(ranked.candidate)
     case = case_of(spec, space.device, Problem(512, 512, 768))
     assert ranked.time_us == pytest.approx(estimate(case, kernel=kernel_of(case, "assembled")).time_us)
     (verdict,) = verdicts(found.wanted, ranked.candidate)

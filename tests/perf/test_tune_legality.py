@@ -40,9 +40,9 @@ def drawn(space: SearchSpace, rng: random.Random) -> tuple[int, ...]:
     return m, k, n, k_mt, rng.choice([1, 2]), rng.choice([1, 2]), rho, shims, layout
 
 
-def can_be_planned(space: SearchSpace, candidates: Candidates, index: int) -> bool:
+def can_be_planned(space: SearchSpace, candidate: tuple[int, ...]) -> bool:
     try:
-        plan_gemm(space.spec(candidates, index), space.device)
+        plan_gemm(space.spec(candidate), space.device)
     except SpecError:
         return False
     return True
@@ -56,7 +56,7 @@ def test_tuner_and_plan_agree_on_every_random_candidate(device, types, a, c, dra
     candidates = Candidates.of([drawn(space, rng) for _ in range(draws)])
     judged = legal(space, candidates)
     for index in range(draws):
-        assert judged[index] == can_be_planned(space, candidates, index), candidates.row(index)
+        assert judged[index] == can_be_planned(space, candidates.row(index)), candidates.row(index)
     assert 0 < judged.sum() < draws, "the draw should meet both answers"
 
 
@@ -70,11 +70,11 @@ def test_tuner_and_plan_agree_where_b_stays(types):
     candidates = Candidates.of([drawn(space, rng) for _ in range(draws)])
     judged = legal(space, candidates)
     for index in range(draws):
-        assert judged[index] == can_be_planned(space, candidates, index), candidates.row(index)
+        assert judged[index] == can_be_planned(space, candidates.row(index)), candidates.row(index)
     assert 0 < judged.sum() < draws, "the draw should meet both answers"
     for index in np.flatnonzero(judged & (candidates.c_memtile_buffers == 1))[:8]:
-        spec = space.spec(candidates, int(index))
-        kept = case_at(space, candidates, int(index), Problem(512, 3000, 512)).b_kept
+        spec = space.spec(candidates.row(int(index)))
+        kept = case_at(space, candidates.row(int(index)), Problem(512, 3000, 512)).b_kept
         assert kept == kept_share(spec, space.device, -(-3000 // spec.buffers.k_mt) * spec.buffers.k_mt)
 
 
@@ -86,7 +86,7 @@ def test_tuner_and_plan_agree_on_the_candidates_of_the_search(device, types, a, 
     for candidates in list(candidates_of(space, m))[:2]:
         some = candidates[np.sort(rng.choice(len(candidates), min(8, len(candidates)), replace=False))]
         for index, verdict in enumerate(legal(space, some)):
-            assert verdict == can_be_planned(space, some, index), some.row(index)
+            assert verdict == can_be_planned(space, some.row(index)), some.row(index)
 
 
 I8, I16, I2, BF16 = (types.split() for types in ("i8 i8 i8", "i8 i8 i16", "i8 i2 i32", "bf16 bf16 bf16"))
@@ -160,7 +160,7 @@ def test_search_holds_every_legal_tile_of_brute_force():
 
 def test_candidates_become_specs_with_their_numbers():
     space = search_space(device_named("strix_halo"), "int8,int8,int8,int32", 512, b_layouts=("column",))
-    spec = space.spec(Candidates.of([(16, 32, 64, 96, 2, 1, 2, 1, B_LAYOUTS.index("column"))]), 0)
+    spec = space.spec((16, 32, 64, 96, 2, 1, 2, 1, B_LAYOUTS.index("column")))
     assert (spec.tile.m, spec.tile.k, spec.tile.n, spec.buffers.k_mt) == (16, 32, 64, 96)
     assert (spec.buffers.c_buffers, spec.buffers.c_memtile_buffers, spec.buffers.rho) == (2, 1, 2)
     assert (spec.layouts.b, spec.accumulator, len(FIELDS)) == ("column", "int32", 9)

@@ -37,7 +37,7 @@ def test_many_designs_at_once_take_what_each_takes_alone(device, types, a, c, ba
     candidates = some_candidates(space, 2, seed=3)
     found = modelled_us(space, basis, candidates, PROBLEMS)
     for index in range(len(candidates)):
-        cases = [(case_at(space, candidates, index, problem), count) for problem, count in PROBLEMS]
+        cases = [(case_at(space, candidates.row(index), problem), count) for problem, count in PROBLEMS]
         expected = sum(count * estimate(case, kernel=kernel_of(case, basis)).time_us for case, count in cases)
         assert found[index] == pytest.approx(expected, rel=1e-9), candidates.row(index)
 

@@ -45,7 +45,7 @@ def test_a_part_finds_what_brute_force_finds():
     for candidates in candidates_of(SMALL.space, m):
         good = buildable(SMALL.space, candidates)
         for index in range(len(good)):
-            cases = [(case_at(SMALL.space, good, index, problem), count) for problem, count in SMALL.problems]
+            cases = [(case_at(SMALL.space, good.row(index), problem), count) for problem, count in SMALL.problems]
             spent = [count * estimate(case, kernel=kernel_of(case, "compiled")).time_us for case, count in cases]
             times[good.row(index)] = sum(spent)
     part = search_part(SMALL, m)

@@ -5,7 +5,7 @@ from textwrap import wrap
 from typing import Any
 
 from bdforge.perf.tune.reasons import LIFTS, alternatives, verdicts
-from bdforge.perf.tune.space import B_LAYOUTS, Candidates
+from bdforge.perf.tune.space import B_LAYOUTS
 from bdforge.perf.tune.tuner import Finalist, Tuned
 
 _WIDTH = 116
@@ -20,7 +20,7 @@ _BASIS = {
 def design_toml(tuned: Tuned) -> str:
     """The winner's design."""
     lines = [*_head(tuned), 'kind = "gemm"', ""]
-    content = tuned.wanted.space.content(Candidates.of([tuned.best.ranked.candidate]), 0)
+    content = tuned.wanted.space.content(tuned.best.ranked.candidate)
     for name in ("types", "layouts", "array", "tile", "buffers"):
         lines += [f"[{name}]", *(f"{key} = {_value(value)}" for key, value in content[name].items()), ""]
     for problem, count in tuned.wanted.problems:

@@ -18,7 +18,6 @@ from bdforge.perf.errors import PerfError
 from bdforge.perf.timed import timed
 from bdforge.perf.tune.model import case_at, kernel_on
 from bdforge.perf.tune.search import Search
-from bdforge.perf.tune.space import Candidates
 
 ROUNDS = (2, 5)
 """Tiles of C for each core, in both runs."""
@@ -53,8 +52,7 @@ def reduced(spec: GemmSpec, problems: tuple[tuple[Problem, int], ...], rounds: i
 
 def emulated(wanted: Search, candidate: tuple[int, ...]) -> Emulated:
     """Time a candidate on its reduced problem; PerfError when a problem cannot be walked or the array stops."""
-    candidates = Candidates.of([candidate])
-    plan = plan_gemm(wanted.space.spec(candidates, 0, "finalist"), wanted.space.device)
+    plan = plan_gemm(wanted.space.spec(candidate, "finalist"), wanted.space.device)
     few, many = (reduced(plan.spec, wanted.problems, rounds) for rounds in ROUNDS)
     try:
         for walked, _ in wanted.problems:
@@ -62,7 +60,7 @@ def emulated(wanted: Search, candidate: tuple[int, ...]) -> Emulated:
         times = [_emulated_us(plan, wanted, problem) for problem in (few, many)]
     except (SpecError, WalkError, EmulationError) as error:
         raise PerfError(str(error).splitlines()[0]) from None
-    cases = [case_at(wanted.space, candidates, 0, problem) for problem in (few, many)]
+    cases = [case_at(wanted.space, candidate, problem) for problem in (few, many)]
     modelled = [estimate(case, kernel=kernel_on(plan, case, wanted.basis)).time_us for case in cases]
     return Emulated((many.M, many.K, many.N), times[1] - times[0], modelled[1] - modelled[0])
 

@@ -7,6 +7,7 @@ sizes and steps that fit a memtile's BDs.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +17,7 @@ from bdforge.devices import TileKind
 from bdforge.operators.gemm.check import shims_found, tile_units
 from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL, Share
 from bdforge.operators.gemm.reorders import c_lines, slab_slice
-from bdforge.operators.gemm.resident import LEAST_TILES
-from bdforge.perf.tune.resident import pool_tiles, room_of
+from bdforge.operators.gemm.resident import LEAST_TILES, POOL_ADDRESS, Size, bd_room, share_of
 from bdforge.perf.tune.space import B_LAYOUTS, Candidates, SearchSpace, buffer_bytes, core_holds
 
 _PACKED = B_LAYOUTS.index("packed")
@@ -78,7 +78,7 @@ class _Legality:
     def channel_bds(self) -> Iterator[tuple[int, np.ndarray | int]]:
         """(channel, its BDs) of a memtile with A, which is of one core row: devices have a column for each."""
         if self.resident:  # whatever C leaves of the even ones is B's
-            one, two = (room_of(self.space, buffers).bds for buffers in (1, 2))
+            one, two = (bd_room(self.space.rows, buffers).bds for buffers in (1, 2))
             yield B_CHANNEL, np.where(self.c.c_memtile_buffers == 1, one, two)
         else:
             yield B_CHANNEL, self.b.buffers
@@ -97,3 +97,26 @@ class _Legality:
         if c_type.blocked:
             return of_a
         return of_a & static_fits(*c_lines(space.c_layout, c.m, c.n, r, t), c_type.memory_bits, self.memtile)
+
+
+def pool_tiles(space: SearchSpace, sizes: Any) -> np.ndarray:
+    """Tiles of B for which A and C leave room; `sizes` has m, k, n, k_mt, a_shims and c_memtile_buffers."""
+    memory = space.device.generation.limits(TileKind.MEMTILE).memory_bytes
+    a = Share.slab(sizes.k_mt, sizes.m // sizes.a_shims, sizes.k)
+    c = Share(sizes.m * sizes.n, sizes.c_memtile_buffers)
+    held = occupied(0, (
+        (a.buffers, buffer_bytes(a.elements, space.kernel.a)),
+        (space.rows * c.buffers, buffer_bytes(c.elements, space.c_type)),
+    ))  # fmt: skip
+    tile = buffer_bytes(sizes.k * sizes.n, space.kernel.b)
+    return np.maximum((memory - POOL_ADDRESS - held) // np.maximum(tile, 1), 0)
+
+
+def kept_shares(space: SearchSpace, sizes: Any, depth: int) -> np.ndarray:
+    """Which share of panels `depth` deep stays."""
+    slabs = -(-depth // sizes.k_mt) * sizes.k_mt // sizes.k
+    pairs = np.stack([pool_tiles(space, sizes), slabs], axis=-1)
+    known, place = np.unique(pairs.reshape(-1, 2), axis=0, return_inverse=True)
+    room = bd_room(space.rows, 1)
+    shares = np.array([share_of(Size(int(tiles), room), int(tiles_deep), False) for tiles, tiles_deep in known])
+    return shares[place.reshape(-1)].reshape(pairs.shape[:-1])

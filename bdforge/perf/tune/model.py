@@ -24,8 +24,8 @@ from bdforge.perf.errors import PerfError
 from bdforge.perf.kernels.published import compiled_efficiency
 from bdforge.perf.kernels.rates import KernelCycles, kernel_cycles
 from bdforge.perf.kernels.schedule import ScheduleError, kernel_multiples, matrix_cycles
-from bdforge.perf.tune.resident import kept_shares
-from bdforge.perf.tune.space import B_LAYOUTS, Candidates, SearchSpace
+from bdforge.perf.tune.legal import kept_shares
+from bdforge.perf.tune.space import B_LAYOUTS, FIELDS, Candidates, SearchSpace
 
 Basis = Literal["compiled", "ideal", "fitted", "assembled"]
 BASES: tuple[Basis, ...] = get_args(Basis)
@@ -105,11 +105,9 @@ def kernel_on(plan: Plan, case: GemmCase, basis: Basis) -> KernelCycles:
     return KernelCycles(multiply, told, costs.step.total - multiply, costs.ends.total)
 
 
-def case_at(space: SearchSpace, candidates: Candidates, index: int, problem: Problem) -> GemmCase:
+def case_at(space: SearchSpace, candidate: tuple[int, ...], problem: Problem) -> GemmCase:
     """One candidate on one problem."""
-    m, k, n, k_mt, c_buffers, _, rho, a_shims, b_layout = candidates.row(index)
-    sizes = {"m": m, "k": k, "n": n, "k_mt": k_mt, "c_buffers": c_buffers, "rho": rho, "a_shims": a_shims}
-    return _case(space, sizes, b_layout, problem)
+    return _case(space, dict(zip(FIELDS, candidate, strict=True)), problem)
 
 
 def modelled_us(
@@ -120,7 +118,7 @@ def modelled_us(
     for b_layout in np.unique(candidates.b_layout):
         chosen = candidates.b_layout == b_layout
         c = candidates[chosen]
-        cases = [(cases_of(space, c, int(b_layout), problem), count) for problem, count in problems]
+        cases = [(cases_of(space, c, b_layout, problem), count) for problem, count in problems]
         kernel = kernel_of(cases[0][0], basis)  # the same for all problems
         total[chosen] = sum(count * estimate(case, kernel=kernel).time_us for case, count in cases)
     return total
@@ -128,20 +126,18 @@ def modelled_us(
 
 def cases_of(space: SearchSpace, candidates: Candidates, b_layout: int, problem: Problem) -> GemmCase:
     """Candidates that share B's layout on one problem, as a case of arrays."""
-    sizes = {name: getattr(candidates, name) for name in ("m", "k", "n", "k_mt", "c_buffers", "rho", "a_shims")}
-    return _case(space, sizes, b_layout, problem)
+    return _case(space, {name: getattr(candidates, name) for name in FIELDS} | {"b_layout": b_layout}, problem)
 
 
-def _case(space: SearchSpace, sizes: dict[str, Any], b_layout: int, problem: Problem) -> GemmCase:
+def _case(space: SearchSpace, sizes: dict[str, Any], problem: Problem) -> GemmCase:
+    here = SimpleNamespace(**sizes | {"c_memtile_buffers": space.c_memtile_buffers})
+    sizes = {name: size for name, size in sizes.items() if name not in ("c_memtile_buffers", "b_layout")}
     if space.residency == "b":
-        here = SimpleNamespace(**sizes, c_memtile_buffers=space.c_memtile_buffers)
-        sizes = sizes | {
-            "b_kept": kept_shares(space, here, problem.K)[()],
-            "c_in_parts": space.c_in_parts(here.rho, here.k, here.k_mt),
-        }
+        sizes["b_kept"] = kept_shares(space, here, problem.K)[()]
+        sizes["c_in_parts"] = space.c_in_parts(here.rho, here.k, here.k_mt)
     return GemmCase(
         device=space.device.name, a=space.a, b=space.b, c=space.c,
         rows=space.rows, columns=space.columns, M=problem.M, K=problem.K, N=problem.N,
-        a_layout=space.a_layout, b_layout=B_LAYOUTS[b_layout], c_layout=space.c_layout,
+        a_layout=space.a_layout, b_layout=B_LAYOUTS[here.b_layout], c_layout=space.c_layout,
         accumulator=space.accumulator, **sizes,
     )  # fmt: skip

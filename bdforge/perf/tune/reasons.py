@@ -45,12 +45,11 @@ class Verdict:
 
 def verdicts(wanted: Search, candidate: tuple[int, ...]) -> list[Verdict]:
     """Every problem of a search on one candidate: for its basis first, then for our loops as compiled and ideal."""
-    candidates = Candidates.of([candidate])
-    plan = plan_gemm(wanted.space.spec(candidates, 0), wanted.space.device)
+    plan = plan_gemm(wanted.space.spec(candidate), wanted.space.device)
     bases: dict[Basis, None] = dict.fromkeys((wanted.basis, "compiled", "ideal"))
     found = []
     for problem, count in wanted.problems:
-        case = case_at(wanted.space, candidates, 0, problem)
+        case = case_at(wanted.space, candidate, problem)
         found.append(Verdict(problem, count, {b: estimate(case, kernel=kernel_on(plan, case, b)) for b in bases}))
     return found
 
@@ -99,17 +98,14 @@ def _values(wanted: Search, candidate: tuple[int, ...], field: str) -> list[int]
 
 def _changed(candidate: tuple[int, ...], field: str, value: int, first: int) -> tuple[int, ...]:
     """A candidate with another value, and `first` buffers of C in memtiles; slabs keep about their depth with k."""
-    row = dict(zip(FIELDS, candidate, strict=True)) | {
-        field: value,
-        "c_memtile_buffers": first,
-    }
+    row = dict(zip(FIELDS, candidate, strict=True)) | {field: value, "c_memtile_buffers": first}
     if field == "k":
         row["k_mt"] = value * max(1, round(row["k_mt"] / value))
     return tuple(row.values())
 
 
 def _reason(wanted: Search, row: tuple[int, ...], field: str, value: int) -> str:
-    spec = wanted.space.spec(Candidates.of([row]), 0, f"{_name(field)} = {_shown(field, value)}")
+    spec = wanted.space.spec(row, f"{_name(field)} = {_shown(field, value)}")
     try:
         plan_gemm(spec, wanted.space.device)
     except SpecError as error:

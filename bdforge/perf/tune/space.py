@@ -125,13 +125,13 @@ class SearchSpace:
         """C as it leaves a core."""
         return TYPES[self.c]
 
-    def spec(self, candidates: Candidates, index: int, name: str = "candidate") -> GemmSpec:
+    def spec(self, candidate: tuple[int, ...], name: str = "candidate") -> GemmSpec:
         """The design spec of one candidate, without problems."""
-        return spec_from(self.content(candidates, index), name)
+        return spec_from(self.content(candidate), name)
 
-    def content(self, candidates: Candidates, index: int) -> dict[str, Any]:
+    def content(self, candidate: tuple[int, ...]) -> dict[str, Any]:
         """The same as TOML content."""
-        row = dict(zip(FIELDS, candidates.row(index), strict=True))
+        row = dict(zip(FIELDS, candidate, strict=True))
         b_layout = B_LAYOUTS[row.pop("b_layout")]
         tile = {axis: row.pop(axis) for axis in "mkn"}
         return {
@@ -151,7 +151,7 @@ class SearchSpace:
 
 @cache
 def _kernel(space: SearchSpace) -> Kernel:
-    found = kernel_for(space.device.generation, space.spec(Candidates.of([(64, 64, 64, 64, 1, 1, 1, 1, 0)]), 0))
+    found = kernel_for(space.device.generation, space.spec((64, 64, 64, 64, 1, 1, 1, 1, 0)))
     assert found is not None, "spaces are made by `search_space`, which asks for a kernel"
     return found
 

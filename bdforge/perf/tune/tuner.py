@@ -10,7 +10,7 @@ from bdforge.perf.errors import PerfError
 from bdforge.perf.tune.emulate import Emulated, emulated
 from bdforge.perf.tune.model import case_at
 from bdforge.perf.tune.search import Part, Ranked, Runner, Search, fastest, in_process
-from bdforge.perf.tune.space import Candidates, rows_of_tiles
+from bdforge.perf.tune.space import rows_of_tiles
 from bdforge.perf.tune.state import State
 
 FINALISTS = 8
@@ -129,6 +129,5 @@ def _finalist(wanted: Search, ranked: Ranked, state: State | None) -> Finalist:
 
 def _fixed_us(wanted: Search, candidate: tuple[int, ...]) -> float:
     """Dispatch, first slabs and last tiles of every run of every problem."""
-    candidates = Candidates.of([candidate])
-    cases = [(case_at(wanted.space, candidates, 0, problem), count) for problem, count in wanted.problems]
+    cases = [(case_at(wanted.space, candidate, problem), count) for problem, count in wanted.problems]
     return sum(count * sum(estimate(case).serial.values()) for case, count in cases)

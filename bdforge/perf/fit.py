@@ -10,7 +10,7 @@ what one would assume without them.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
@@ -85,16 +85,15 @@ def fit_parameters(rows: Sequence[Row], left_out: Collection[str] = ()) -> Param
     return Parameters(*(float(x) for x in np.exp(least_squares(residuals, start))))
 
 
+_STEPS_MAX = 60
 _CONVERGED = 1e-9  # relative gain in the sum of squares
 _GIVE_UP = 1e6  # damping at which no step helps
 
 
-def least_squares(
-    residuals: Callable[[np.ndarray], np.ndarray], start: np.ndarray, *, steps: int = 60, damping: float = 1e-2
-) -> np.ndarray:
+def least_squares(residuals: Callable[[np.ndarray], np.ndarray], start: np.ndarray) -> np.ndarray:
     """Levenberg-Marquardt with numeric derivatives: the `x` near `start` with the smallest sum of squares."""
-    x, error = start, residuals(start)
-    for _ in range(steps):
+    x, error, damping = start, residuals(start), 1e-2
+    for _ in range(_STEPS_MAX):
         slopes = np.array([(residuals(x + unit) - error) / 1e-4 for unit in 1e-4 * np.eye(len(x))]).T
         normal = slopes.T @ slopes
         step = -np.linalg.solve(normal + damping * np.diag(np.diag(normal) + 1e-6), slopes.T @ error)
@@ -108,6 +107,3 @@ def least_squares(
         if damping > _GIVE_UP or 0 <= gain < _CONVERGED * (error @ error):
             break
     return x
-
-
-PARAMETER_NAMES = tuple(field.name for field in fields(Parameters))

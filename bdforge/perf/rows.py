@@ -28,8 +28,6 @@ MEASURED = DATA / "measured_gemm.csv"
 """Published measurements; sources are named in the column `source`."""
 DERIVED = DATA / "derived_gemm.csv"
 """Times that follow from published bandwidths, with what had to be assumed."""
-IMPLIED = DATA / "implied_bandwidth.csv"
-"""Bandwidths that publications imply or state for designs whose times they do not print."""
 
 REQUIRED = (
     "device", "dtype_a", "dtype_b", "dtype_c", "m_ct", "k_ct", "n_ct", "k_mt", "rows", "cols", "b_layout", "c_buffers",
@@ -147,11 +145,6 @@ def _named(fields: dict[str | None, Any]) -> dict[str, str]:
 def _column(name: str) -> str:
     name = name.strip()
     return _ALIASES.get(name, name)
-
-
-def implied_rows() -> list[Row]:
-    """Designs with a published range of bandwidth, in the fields `low_gb_s` and `high_gb_s`."""
-    return read_rows(IMPLIED.read_text(encoding="utf-8"), IMPLIED.name)
 
 
 def measured_rows() -> list[Row]:

@@ -7,9 +7,10 @@ import pytest
 
 from bdforge.devices.timing import KRACKAN, PHOENIX, STRIX, STRIX_HALO
 from bdforge.perf.bounds.estimate import OVERLAP_EXPONENT
-from bdforge.perf.bounds.evaluation import fitted_parameters, goals, mean_error, results, short_run_ratios
+from bdforge.perf.bounds.evaluation import fitted_parameters, goals, mean_error, results
 from bdforge.perf.fit import FITTED_SOURCES, least_squares
 from support.differences import same
+from tools.docs.accuracy import short_run_ratios
 
 
 def test_the_timing_table_holds_the_fitted_parameters():

@@ -117,7 +117,7 @@ def _comparison_row(row: Comparison) -> str:
     found = counted(cost.generation, cost.symbol, (p.m, p.k, p.n, p.rho))
     return (
         f"| {p.source}{'' if p.compiled else ' *'} | {p.device} | {'-'.join(p.types)} | {p.m} × {p.k} × {p.n} "
-        f"| {p.rho} | {p.macs_per_cycle} | {cost.macs_per_cycle:.1f} | {cost.sequential_macs_per_cycle:.1f} "
+        f"| {p.rho} | {p.macs_per_cycle} | {cost.macs_per_cycle:.1f} | {cost.macs / cost.sequential_cycles:.1f} "
         f"| {row.efficiency('overlapped'):.2f} | {row.efficiency('sequential'):.2f} "
         f"| {f'{found.rate:.0f}' if found else ''} |"
     )

@@ -12,7 +12,6 @@ from bdforge.perf.bounds.estimate import Estimate, estimate
 from bdforge.perf.fit import FITTED_SOURCES, Parameters, fit_parameters, modelled, usable
 from bdforge.perf.kernels.rates import published_rates
 from bdforge.perf.rows import Row, derived_rows, measured_rows
-from bdforge.perf.table import step_of_core
 
 NO_OVERLAP_LOSS = 0.28  # Taka et al. section 5.3.3
 
@@ -83,18 +82,6 @@ def same_paper(source: str) -> tuple[str, ...]:
     """All sources of the same publication, kernel rates included."""
     known = {*FITTED_SOURCES, *(rate.source for rate in published_rates())}
     return tuple(sorted(name for name in known if paper(name) == paper(source)))
-
-
-def core_errors() -> list[float]:
-    """Errors of rows that give one core alone, their kernels by the fitted form."""
-    rows = [row for row in measured_rows() if row.core_only and row.tops]
-    cases = [replace(row.case, core_macs_per_cycle=None) for row in rows]
-    return [step_of_core(estimate(case))[1] / (row.tops or 1) - 1 for row, case in zip(rows, cases, strict=True)]
-
-
-def implied_gb_s(found: Estimate) -> float:
-    """DRAM bytes by the formulas of `traffic` over the modelled time, as publications imply their bandwidths."""
-    return sum(moved.size_bytes for moved in found.case.dram_traffic()) / found.time_us / 1e3
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +157,3 @@ def no_overlap_loss() -> float:
     """Modelled share of TOPS lost when BDs are written only between rounds."""
     (row,) = [row for row in measured_rows() if row.source == "taka-5.3.3-noBDoverlap"]
     return 1 - estimate(row.case).tops / estimate(replace(row.case, bd_overlap=True)).tops
-
-
-def short_run_ratios() -> dict[str, float]:
-    """Modelled slow-down of table 3's designs when k_mt is only k; Taka et al. state 3.6x without naming the design."""
-    return {
-        f"{result.row.case.a} -> {result.row.case.c}": result.found.tops
-        / estimate(replace(result.row.case, k_mt=result.row.case.k)).tops
-        for result in results("taka-table3")
-    }

@@ -84,11 +84,6 @@ class KernelCost:
         """Rate of the ideal kernel schedule."""
         return self.macs / self.cycles
 
-    @property
-    def sequential_macs_per_cycle(self) -> float:
-        """Rate of a plain loop nest."""
-        return self.macs / self.sequential_cycles
-
     def cycles_of(self, which: Schedule) -> int:
         """The cycle count of one of the three schedules."""
         return {"overlapped": self.cycles, "sequential": self.sequential_cycles, "slots": self.slot_cycles}[which]

@@ -6,8 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from bdforge.sequences.expressions import LARGEST, LEAST, OPERATIONS
-from bdforge.sequences.homes import Loops, loops_of
-from bdforge.sequences.program import Note, Operand, Program, ProgramError, Value
+from bdforge.sequences.program import Loops, Note, Operand, Program, ProgramError, Value, loops_of
 
 
 def load_program(content: Any) -> Program:

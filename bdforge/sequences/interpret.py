@@ -9,8 +9,7 @@ from bd_patterns import Pattern, PatternError
 from bdforge.devices import TileLimits
 from bdforge.devices.limits import SHIM
 from bdforge.sequences.expressions import LARGEST, LEAST, ExpressionError
-from bdforge.sequences.homes import ALWAYS
-from bdforge.sequences.program import Program, ProgramError, Tokens
+from bdforge.sequences.program import ALWAYS, Program, ProgramError, Tokens
 
 BUDGET = 1 << 24
 """Statements and values that a run may take, a loop's values at each of its turns."""

@@ -15,20 +15,24 @@ A BD moves `sizes` elements of an argument from element `offset` on, `strides` a
 stride) moves it on from run to run where count is above 1. `when`: only where that value is not 0.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES
 from bdforge.sequences.expressions import DIVISOR_MAX, OPERATIONS, Operation, ProgramError
-from bdforge.sequences.homes import ALWAYS, loops_of
 
 __all__ = ["Program", "ProgramError"]
 
 MOST_VALUES = 1 << 16  # of a program, so that a file cannot ask for more
 MOST_WRITTEN = 1 << 10  # registers of a write, likewise
 MOST_AXES, MOST_LOOPS = 8, 48  # of an operand, likewise
+ALWAYS = -1
+"""The loop of values that depend on none."""
+Loops = Mapping[int, tuple[int, ...]]
+"""The loops around each loop, by its number."""
 Place = Annotated[int, Field(ge=0, lt=MOST_VALUES)]
 Number = Annotated[int, Field(ge=0, le=0x7FFFFFFF)]
 Direction = Literal["S2MM", "MM2S"]
@@ -253,3 +257,28 @@ class Program(_Part):
             if isinstance(value, list) and value[0] == "index":
                 found.setdefault(int(value[1]), []).append(place)
         return found
+
+
+def loops_of(statements: Sequence[Any], outer: tuple[int, ...] = ()) -> Loops:
+    """The loops of a program; ProgramError for a number that stands twice."""
+    found: dict[int, tuple[int, ...]] = {}
+    for statement in statements:
+        loop = statement.kind == "for"
+        inner = {statement.loop: outer} if loop else {}
+        for block in _blocks(statement):
+            _join(inner, loops_of(block, (*outer, statement.loop) if loop else outer))
+        _join(found, inner)
+    return found
+
+
+def _join(found: dict[int, tuple[int, ...]], more: Loops) -> None:
+    if twice := found.keys() & more.keys():
+        raise ProgramError(f"sequence program: loop {min(twice)} stands twice; give each loop a number of its own")
+    found |= more
+
+
+def _blocks(statement: Any) -> Iterator[Sequence[Any]]:
+    if statement.kind in ("for", "if", "step"):
+        yield statement.do
+    if statement.kind == "if":
+        yield statement.otherwise

@@ -8,8 +8,7 @@ from bdforge.mlir import parse
 from bdforge.pictures import new_picture
 from bdforge.screen import as_text
 from bdforge.show.container import image_tables
-from bdforge.show.errors import ShowError
-from bdforge.show.image import chosen_device, picture, save
+from bdforge.show.image import ShowError, chosen_device, picture, save
 from bdforge.show.memory import Span, TileMemory, memory_map
 from bdforge.show.model import devices_of, use_of
 from bdforge.show.report import design_tables, tables

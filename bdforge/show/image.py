@@ -4,10 +4,14 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
+from bdforge.messages import InputError
 from bdforge.mlir.device_ops import DeviceOp
 from bdforge.pictures import drawing, fonts, new_picture, save_figure
-from bdforge.show.errors import ShowError
 from bdforge.show.model import DesignUse, devices_of, use_of
+
+
+class ShowError(InputError):
+    """A design or output file that cannot be shown or written; the message says what to do."""
 
 
 def picture(module: ModuleOp, path: Path, *, device: str | None = None, force: bool = False, title: str = "") -> None:

@@ -1,20 +1,24 @@
 """Tables of a design: tiles, streams, switches, memory and locks. Tiles that are alike share a row."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import zip_longest
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 from xdsl.dialects.builtin import ModuleOp
 
+from bdforge.devices import TileKind
+from bdforge.mlir.device_ops import DeviceOp
+from bdforge.mlir.sequence_ops import RuntimeSequenceOp
+from bdforge.mlir.task_ops import ConfigureTaskOp
 from bdforge.mlir.words import Direction
 from bdforge.routing import LinkUse, Net
 from bdforge.screen import new_table
 from bdforge.show.banks import BankUse
-from bdforge.show.chains import repeated_chains
 from bdforge.show.memory import FREE, STACK, Span
 from bdforge.show.model import Coordinates, DesignUse, TileUse, devices_of, places, ranges, use_of
 
@@ -70,6 +74,36 @@ def _chain_table(use: DesignUse) -> Table:
         where = places(sorted(set(tiles)))
         table.add_row(chain.sequence, where, chain.channel, str(chain.bds), str(chain.runs), str(len(tiles)))
     return table
+
+
+class Chain(NamedTuple):
+    """What tasks have in common: where they run, how many BDs they chain, how often the chain runs."""
+
+    sequence: str
+    channel: str
+    bds: int
+    runs: int
+
+
+def repeated_chains(device: DeviceOp) -> dict[Chain, list[tuple[int, int]]]:
+    """The shims of every task that repeats a chain, one entry for a task, by what the tasks have in common."""
+    found: dict[Chain, list[tuple[int, int]]] = defaultdict(list)
+    for sequence in (op for op in device.walk() if isinstance(op, RuntimeSequenceOp)):
+        for chain, place in _chains(sequence):
+            found[chain].append(place)
+    return found
+
+
+def _chains(sequence: RuntimeSequenceOp) -> Iterator[tuple[Chain, tuple[int, int]]]:
+    for task in (op for op in sequence.walk() if isinstance(op, ConfigureTaskOp)):
+        bds = len(task.bds)
+        if bds < 2 or not task.repeat_count:
+            continue
+        with suppress(ValueError):  # a name of nothing is left to the verifier
+            if task.tile.kind is TileKind.SHIM:
+                channel = f"{task.direction.value} {task.channel}"
+                place = task.tile.column, task.tile.row
+                yield Chain(sequence.symbol, channel, bds, task.repeat_count + 1), place
 
 
 def _count(number: int, what: str) -> str:

@@ -17,9 +17,9 @@ from bdforge.operators.gemm.program import Area, Walk
 from bdforge.operators.gemm.resident import SLOTS, Division, divided
 from bdforge.operators.gemm.walked import Walked
 from bdforge.sequences import Expr, Program, all_of, ceildiv, largest, least, select
+from bdforge.sequences.build import register_words
 from bdforge.sequences.expressions import Operand
 from bdforge.sequences.program import Bd
-from bdforge.sequences.registers import register_words
 
 _MEMTILE = TILE_REGISTERS[TileKind.MEMTILE]
 _ROW, _CHANNEL = 1, 0  # of memtiles; of B in them

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <thread>
+#include <vector>
 
+#include "bdforge/copies.hpp"
 #include "widest.hpp"
 
 namespace bdforge::cli {
@@ -41,14 +42,6 @@ void multiply(const Shape& sizes, const std::int8_t* a, const std::int8_t* w, st
     }
 }
 
-void multiply_by_all(const Shape& sizes, const std::int8_t* a, const std::int8_t* w, std::int32_t* c) {
-    const std::size_t count = std::max(1U, std::thread::hardware_concurrency());
-    std::vector<std::thread> threads;
-    for (std::size_t i = 0; i < count; ++i)
-        threads.emplace_back(multiply, std::cref(sizes), a, w, c, i * sizes.N / count, (i + 1) * sizes.N / count);
-    for (std::thread& thread : threads) thread.join();
-}
-
 }  // namespace
 
 std::vector<double> cpu_runs(const Options& options, Energy& energy) {
@@ -61,7 +54,9 @@ std::vector<double> cpu_runs(const Options& options, Energy& energy) {
     for (std::size_t i = 0; i < options.warmup + options.iterations; ++i) {
         if (i == options.warmup) energy.start();
         const auto start = std::chrono::steady_clock::now();
-        multiply_by_all(sizes, a.data(), w.data(), c.data());
+        in_parts(sizes.N, SIZE_MAX, [&](std::size_t first, std::size_t last) {
+            multiply(sizes, a.data(), w.data(), c.data(), first, last);
+        });
         const auto passed = std::chrono::steady_clock::now() - start;
         if (i >= options.warmup) times_ms.push_back(std::chrono::duration<double, std::milli>(passed).count());
     }

@@ -235,9 +235,11 @@ private:
     std::uint32_t for_(const JsonView& view) {
         only(view, {"kind", "loop", "count", "do"});
         const std::uint32_t number = generator::number(view.at("loop"), 0);
-        const std::uint32_t at = added(program_.loops, Loop{number, place(view.at("count")), {}});
+        const std::uint32_t outer = inside_, at = added(program_.loops, Loop{number, place(view.at("count")), {}, outer});
         if (!loops_.emplace(number, at).second) view.at("loop").refuse("a number that no other loop has");
+        inside_ = at;
         const Range body = block(view.at("do"));
+        inside_ = outer;
         program_.loops[at].body = body;
         return at;
     }
@@ -269,6 +271,7 @@ private:
 
     Program program_{};
     std::map<std::uint32_t, std::uint32_t> loops_;  // places in their table, by number
+    std::uint32_t inside_ = none;                   // the loop that is being read
 };
 
 }  // namespace

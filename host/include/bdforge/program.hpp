@@ -139,11 +139,12 @@ struct Statement {
     std::uint32_t index;
 };
 
-/// `number` is the loop's name in messages.
+/// `number` is the loop's name in messages, `outer` the one around it by its place in the table, or `none`.
 struct Loop {
     std::uint32_t number;
     Place count;
     Range body;
+    std::uint32_t outer;
 };
 
 struct Choice {
@@ -171,7 +172,8 @@ struct Write {
     std::vector<Place> values;
 };
 
-/// A program. Ranges are of the table that bears their kind's name; `body` and those within statements of `statements`.
+/// A program, as `parse_manifest` reads it. Ranges are of the table that bears their kind's name; `body` and those within
+/// statements of `statements`, where blocks stand behind the statements that hold them.
 struct Program {
     std::vector<std::string> parameters;
     std::vector<Value> values;

@@ -1,6 +1,7 @@
 // The check of a sequence program: all that a run could trip over but values; and where each value is computed.
 //
-// The same rules as `bdforge/sequences/check.py`.
+// The same rules as `bdforge/sequences/check.py`. That a manifest's tables are whole, its numbers in range and its loops
+// each there once is seen to where they are read (`src/program.cpp`); here is what parts ask of one another.
 #pragma once
 
 #include <algorithm>
@@ -25,11 +26,9 @@ namespace detail {
 /// Whether statements find their values: within the loops whose counters these depend on.
 class Checker {
 public:
-    Checker(const Program &program, const Target &target)
-        : program_(program), target_(target), outer_(program.loops.size(), always), seen_(program.loops.size(), false) {}
+    Checker(const Program &program, const Target &target) : program_(program), target_(target) {}
 
     Homes check() {
-        nest(program_.body, 0, always);
         for (Place place = 0; place < program_.values.size(); ++place)
             value(place);
         block(program_.body, always, false);
@@ -45,70 +44,17 @@ public:
     }
 
 private:
-    template <typename Table>
-    static void within(Range range, const Table &table) {
-        if (range.first > range.last || range.last > table.size())
-            malformed("a range ends at " + std::to_string(range.last) + " of " + std::to_string(table.size()));
-    }
-
-    /// Finds the loop around each loop. Blocks stand behind the statements that hold them, so that none holds itself.
-    void nest(Range range, std::uint32_t behind, std::uint32_t outer) {
-        within(range, program_.statements);
-        if (range.first < behind)
-            malformed("a block stands before the statement that holds it");
-        for (std::uint32_t at = range.first; at < range.last; ++at)
-            nest(program_.statements[at], at + 1, outer);
-    }
-
-    void nest(Statement statement, std::uint32_t behind, std::uint32_t outer) {
-        const std::uint32_t i = statement.index;
-        switch (statement.kind) {
-        case Kind::loop: {
-            const Loop &loop = entry(program_.loops, i);
-            if (seen_[i])
-                malformed("loop " + std::to_string(loop.number) + " stands twice; give each loop a number of its own");
-            seen_[i] = true;
-            outer_[i] = outer;
-            return nest(loop.body, behind, i);
-        }
-        case Kind::choice:
-            nest(entry(program_.choices, i).body, behind, outer);
-            return nest(program_.choices[i].otherwise, behind, outer);
-        case Kind::step:
-            return nest(entry(program_.steps, i).body, behind, outer);
-        case Kind::task:
-            return within(entry(program_.tasks, i).bds, program_.bds);
-        case Kind::write:
-            entry(program_.writes, i);
-        }
-    }
-
-    template <typename Entry>
-    static const Entry &entry(const std::vector<Entry> &table, std::uint32_t index) {
-        if (index >= table.size())
-            malformed("a statement names entry " + std::to_string(index) + " of " + std::to_string(table.size()));
-        return table[index];
-    }
-
     /// Whether `loop` is `inner` or around it.
     bool around(std::uint32_t loop, std::uint32_t inner) const {
         while (inner != loop && inner != always)
-            inner = outer_[inner];
+            inner = program_.loops[inner].outer;
         return inner == loop;
     }
 
     void value(Place place) {
         const Value &value = program_.values[place];
-        const auto number = static_cast<std::uint64_t>(value.number);
-        homes_.push_back(always);
+        homes_.push_back(value.operation == Operation::index ? static_cast<std::uint32_t>(value.number) : always);
         torn_.push_back(always);
-        if (value.operation == Operation::parameter && number >= program_.parameters.size())
-            malformed(named(place) + " is no parameter");
-        if (value.operation == Operation::index) {
-            if (number >= program_.loops.size() || !seen_[number])
-                malformed(named(place) + " is the counter of no loop");
-            homes_.back() = static_cast<std::uint32_t>(number);
-        }
         for (std::uint32_t i = 0; i < facts(value.operation).operands; ++i)
             depend(place, value.operands[i]);
     }
@@ -159,8 +105,6 @@ private:
         if (operand.argument >= program_.arguments.size())
             malformed(what + " has argument " + std::to_string(operand.argument) + "; there are " +
                       std::to_string(program_.arguments.size()));
-        if (operand.leading != none && operand.leading >= program_.parameters.size())
-            malformed(what + " has a leading dimension that is no parameter");
         reach("an operand", always, operand.staged);
         reach("an operand", always, operand.offset);
         for (const auto &[size, walked, tile, once] : operand.axes)
@@ -207,7 +151,6 @@ private:
     }
 
     void step(const Step &step, std::uint32_t inside) const {
-        within(step.awaits, program_.tokens);
         for (std::uint32_t at = step.awaits.first; at < step.awaits.last; ++at) {
             const Tokens &tokens = program_.tokens[at];
             channel("a wait", tokens.direction, tokens.channel);
@@ -215,7 +158,7 @@ private:
             reach("a wait", inside, tokens.columns);
         }
         if (step.note != none)
-            note("a note", inside, entry(program_.notes, step.note));
+            note("a note", inside, program_.notes[step.note]);
         block(step.body, inside, true);
     }
 
@@ -223,8 +166,6 @@ private:
         channel("a task", task.direction, task.channel);
         reach("a task", inside, task.column);
         reach("a task", inside, task.runs);
-        if (task.bds.first == task.bds.last)
-            malformed("a task has no BD");
         for (std::uint32_t at = task.bds.first; at < task.bds.last; ++at)
             bd(program_.bds[at], inside);
     }
@@ -233,8 +174,6 @@ private:
         if (bd.argument >= program_.arguments.size())
             malformed("a BD's argument is " + std::to_string(bd.argument) + "; there are " +
                       std::to_string(program_.arguments.size()));
-        if (bd.rank < 1 || bd.rank > bd.sizes.size())
-            malformed("a BD has " + std::to_string(bd.rank) + " sizes; it may have 1 to 4");
         reach("a BD", inside, bd.offset);
         for (std::uint32_t i = 0; i < bd.rank; ++i) {
             reach("a BD", inside, bd.sizes[i]);
@@ -243,8 +182,6 @@ private:
         for (const Place place : {bd.runs[0], bd.runs[1], bd.when})
             if (place != none)
                 reach("a BD", inside, place);
-        if ((bd.runs[0] == none) != (bd.runs[1] == none))
-            malformed("a BD's runs lack their count or their stride");
     }
 
     void channel(const char *what, Direction direction, std::uint32_t channel) const {
@@ -256,8 +193,6 @@ private:
 
     const Program &program_;
     const Target &target_;
-    std::vector<std::uint32_t> outer_;  // of each loop the one around it
-    std::vector<bool> seen_;
     Homes homes_;
     std::vector<std::uint32_t> torn_;  // of a value that needs two loops side by side one of them
 };
@@ -267,8 +202,6 @@ private:
 /// Where values are computed. SequenceError for a value, a loop, an argument or a channel that is not there where it is
 /// used.
 inline Homes check(const Program &program, const Target &target) {
-    if (program.in_flight < 1)
-        detail::malformed("in_flight is 0; a program has at least one step under way");
     for (std::size_t way = 0; way < target.queues.size(); ++way)
         if (target.controls[way].size() != target.queues[way].size())
             detail::malformed("the target's channels have other controls than queues");

@@ -17,7 +17,7 @@ import numpy as np
 from bdforge.devices import device_named
 from bdforge.operators import Plan, load_spec, manifest, plan
 from bdforge.sequences import place
-from bdforge.sequences.interpret import arguments_of, values_of
+from bdforge.sequences.interpret import values_of
 
 ROOT = Path(__file__).resolve().parents[1]
 K, N, ROUNDS = 2560, 13824, 9
@@ -81,7 +81,8 @@ def in_python() -> float:
     program = flagship().program
     given = dict.fromkeys(program.parameters, 0) | {"M": 1, "K": K, "N": N}
     weights = (np.arange(K * N) * 7 // 5 % 3 - 1).astype(np.int8).reshape(K, N)
-    buffer = np.zeros(arguments_of(program, given)[1] * program.arguments[1].bits // 8, np.uint8)
+    elements = values_of(program, given)[program.arguments[1].elements]
+    buffer = np.zeros(elements * program.arguments[1].bits // 8, np.uint8)
     start = time.perf_counter()
     place(program.operands[1], values_of(program, given), weights, buffer)
     return 1e3 * (time.perf_counter() - start)

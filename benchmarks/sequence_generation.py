@@ -57,7 +57,7 @@ def table(plan: Plan, title: str, shapes: list[Shape]) -> list[tuple[float, floa
     for shape, (python, cpp) in zip(shapes, times, strict=True):
         c = sequence(plan, *shape).counts()
         milliseconds = f"{1e3 * python:.2f}", "-" if cpp is None else f"{1e3 * cpp:.3f}"
-        sizes = c.steps, c.operations, c.bytes, c.output_tiles, f"{c.words_per_tile:.2f}"
+        sizes = c.steps, c.operations, c.bytes, c.output_tiles, f"{c.words / c.output_tiles:.2f}"
         print(ROW.format("x".join(map(str, shape)), *milliseconds, *sizes))
     return times
 

@@ -127,11 +127,6 @@ class Plan(ABC):
         """The object file that holds all kernels."""
         return f"{self.spec.name}.o"
 
-    @property
-    def host_defines(self) -> tuple[str, ...]:
-        """The kernels' macros, and what compilers for the array define by themselves."""
-        return (*self.kernels.defines, f"__AIE_ARCH__={self.device.generation.compiler_architecture}")
-
     def waiting(self, options: SequenceOptions) -> Self:
         """The same array, whose sequences wait as `options` say."""
         return replace(self, spec=replace(self.spec, sequence=options))  # type: ignore[type-var]

@@ -81,12 +81,6 @@ def values_of(program: Program, parameters: Mapping[str, int]) -> list[int]:
     return _Run(program, parameters, BUDGET).values
 
 
-def arguments_of(program: Program, parameters: Mapping[str, int]) -> list[int]:
-    """Elements of each host buffer; ProgramError as `interpret`."""
-    values = values_of(program, parameters)
-    return [values[argument.elements] for argument in program.arguments]
-
-
 def require(program: Program, parameters: Mapping[str, int]) -> None:
     """ProgramError with every requirement that does not hold."""
     _Run(program, parameters, BUDGET).require()

@@ -18,7 +18,7 @@ from bdforge.operators import manifest
 from bdforge.operators.contraction import ContractionError, contraction, plan_contraction
 from bdforge.operators.gemm import SpecError, plan_gemm, sequence, spec_from
 from bdforge.sequences import Builder
-from bdforge.sequences.interpret import arguments_of, values_of
+from bdforge.sequences.interpret import values_of
 from bdforge.sequences.operands import fetch, place
 from bdforge.sequences.program import Operand, Program
 from support.built_designs import spec_content
@@ -90,7 +90,7 @@ def follow_all(probe: Probe, cases: list[tuple[Path, dict[str, int], np.random.G
     for path, sizes, rng, told in cases:
         program = Program.model_validate(json.loads(path.read_text())["sequence"]["program"])
         values = values_of(program, sizes)
-        elements = arguments_of(program, sizes)
+        elements = [values[argument.elements] for argument in program.arguments]
         for operand in program.operands:
             argument = program.arguments[operand.argument]
             size = elements[operand.argument] * argument.bits // 8

@@ -14,7 +14,7 @@ from bdforge.operators import render
 from bdforge.operators.gemm import Plan, SpecError, plan_gemm, sequence, spec_from
 from bdforge.operators.gemm.kernels import KERNELS, Kernel
 from bdforge.operators.specs import Rounding
-from support.built_designs import ROOT, compiler_says
+from support.built_designs import ROOT, compiler_says, host_defines
 from support.family import PRODUCTS
 from support.family_oracle import ROUND
 
@@ -109,7 +109,7 @@ def compiled(kernel: Kernel) -> set[tuple[str, tuple[str, ...]]]:
             continue
         for source, symbol in zip(plan.kernels.sources, plan.kernels.symbols, strict=True):
             heeded = MATTERS[symbol.partition("_")[0]]
-            found.add((source, tuple(macro for macro in plan.host_defines if macro.partition("=")[0] in heeded)))
+            found.add((source, tuple(macro for macro in host_defines(plan) if macro.partition("=")[0] in heeded)))
     return found
 
 
@@ -139,10 +139,10 @@ def test_the_largest_shift_that_is_planned_is_the_largest_that_compiles(kernel):
 
     largest = {"int8": 23, "int16": 15}[kernel.accumulator.name]
     plan = planned(largest)
-    assert compiler_says(plan.kernels.sources[0], plan.host_defines) == ""
+    assert compiler_says(plan.kernels.sources[0], host_defines(plan)) == ""
     with pytest.raises(SpecError, match=r"a step's sums, C << shift plus A B, can reach \d+, above 2147483647"):
         planned(largest + 1)
-    more = tuple(re.sub(r"^SHIFT=\d+", f"SHIFT={largest + 1}", macro) for macro in plan.host_defines)
+    more = tuple(re.sub(r"^SHIFT=\d+", f"SHIFT={largest + 1}", macro) for macro in host_defines(plan))
     assert "make SHIFT or k smaller" in compiler_says(plan.kernels.sources[0], more)
 
 

@@ -7,7 +7,7 @@ import pytest
 from bdforge.devices import AIE2P, TileKind, mlir_device_named
 from bdforge.sequences import Await, Builder, Program, ProgramError, Start, StartedTask, Stored, interpret, select
 from bdforge.sequences.check import load_program
-from bdforge.sequences.interpret import arguments_of
+from bdforge.sequences.interpret import values_of
 from bdforge.sequences.words import illegal, operations
 from bdforge.txn import BlockWrite, Patch, Sync, Write
 from support.differences import same
@@ -55,7 +55,8 @@ def test_a_program_tells_steps_tasks_and_waits():
     bds = [bd for item in (read, write) for bd in item.bds]
     assert fields_of(bds, "argument bd_id") == rows("argument bd_id", (0, 2), (1, 3))
     assert [str(bd.pattern) for bd in bds] == ["(452):(1)+2048", "(1808):(1)+8192"]
-    assert arguments_of(copy_program(), {"n": 2500}) == [2500, 10000]
+    values = values_of(copy_program(), {"n": 2500})
+    assert [values[argument.elements] for argument in copy_program().arguments] == [2500, 10000]
 
 
 def test_words_name_argument_offset_and_column():
@@ -159,7 +160,7 @@ def test_values_beyond_64_bits_are_named():
     build = Builder(["n"], 1)
     build.argument("X", "i32", 32, build.parameter("n") * (1 << 62))
     with pytest.raises(ProgramError, match=r"value \d+ of the sequence program: mul of 3, \d+ needs more than 64 bits"):
-        arguments_of(build.program, {"n": 3})
+        values_of(build.program, {"n": 3})
 
 
 def test_parameters_are_those_of_the_program():

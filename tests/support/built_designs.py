@@ -86,9 +86,14 @@ def build(folder: Path, content: dict[str, Any], name: str = "small", device: st
     return PlannedDesign.load(folder)
 
 
+def host_defines(plan: Plan) -> tuple[str, ...]:
+    """The kernels' macros, and what compilers for the array define by themselves."""
+    return (*plan.kernels.defines, f"__AIE_ARCH__={plan.device.generation.compiler_architecture}")
+
+
 def kernels_of(plan: Plan) -> Mapping[str, Callable[..., Any]]:
     """A design's kernels, ready to be called."""
-    return _loaded(_library(plan.kernels.sources, plan.host_defines))
+    return _loaded(_library(plan.kernels.sources, host_defines(plan)))
 
 
 _loaded = cache(load_kernels)
@@ -97,7 +102,7 @@ _loaded = cache(load_kernels)
 def compile_kernels(library: Path, plan: Plan) -> None:
     """A design's kernels as a shared library; what was compiled once of the same sources is taken again."""
     library.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(_library(plan.kernels.sources, plan.host_defines), library)
+    shutil.copy(_library(plan.kernels.sources, host_defines(plan)), library)
 
 
 @cache

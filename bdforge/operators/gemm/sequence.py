@@ -71,11 +71,6 @@ class Counts(NamedTuple):
         """Size of the stream."""
         return 4 * self.words
 
-    @property
-    def words_per_tile(self) -> float:
-        """Words of the stream for each core's tile of C."""
-        return self.words / self.output_tiles
-
 
 class Edges(NamedTuple):
     """How the edges of each operand are handled, one sentence to an edge."""

@@ -152,9 +152,9 @@ class Slots:
         buffers = [Buffer(f"{locks.tile}_{name}_{tag}", held, memory, f"{role}, {tag}") for tag in tags]
         return cls(tuple(buffers[:count]), *locks.pair(name, count, role))
 
-    def fill(self) -> tuple[Bd, ...]:
-        """BDs that fill one buffer after the other."""
-        return ring(self.buffers, self.free, self.full)
+    def fill(self, count: int = 1) -> tuple[Bd, ...]:
+        """BDs that fill one buffer after the other, with `count` turns of the locks each."""
+        return ring(self.buffers, self.free, self.full, count)
 
     def send(self, pattern: Pattern | None = None, padding: Padding = ()) -> tuple[Bd, ...]:
         """BDs that empty one buffer after the other, in the order of `pattern`."""

@@ -53,8 +53,8 @@ def test_the_default_keeps_every_address_of_a_named_design(plan: Plan):
         getattr(operation, "address", None)
         for operation in sequence(plan, problem.M, problem.K, problem.N).operations()
     }
-    for core in plan.cores:
-        assert core.tile.column << 25 | core.tile.row << 20 | placed[core.rtp.name] in writes
+    for tile in (tile for tile in plan.design.tiles if tile.core):
+        assert tile.column << 25 | tile.row << 20 | placed[f"{tile.name}_rtp"] in writes
 
 
 @pytest.mark.parametrize("gone", ['allocation_scheme = "basic-sequential", ', r"address = \d+ : i32, "])
@@ -62,4 +62,5 @@ def test_without_either_of_the_two_the_default_moves_parameters(gone: str):
     """The model can tell: a text that lacks the attribute or the addresses does not keep its words."""
     plan = plan_gemm(load_spec(ROOT / "designs/gemm_i8_i2_bitnet.toml"), DEVICES["strix_halo"])
     placed, kept = bank_aware(re.sub(gone, "", render(plan, []))), plan.design.buffer_addresses
-    assert all(placed[core.rtp.name] != kept[core.rtp.name] for core in plan.cores)
+    rtps = [f"{tile.name}_rtp" for tile in plan.design.tiles if tile.core]
+    assert all(placed[name] != kept[name] for name in rtps)

@@ -82,8 +82,9 @@ def test_twelve_moved_buffers_are_told_one_by_one(plan, moved: int, lines: int, 
 def seen_by_cores(plan: Plan) -> dict[tuple[int, int], dict[str, int]]:
     """Symbols of core programs: a core's own memory starts at 0x70000."""
     return {
-        (core.tile.column, core.tile.row): {b.name: 0x70000 + (b.address or 0) for b in core.tile.buffers}
-        for core in plan.cores
+        (tile.column, tile.row): {b.name: 0x70000 + (b.address or 0) for b in tile.buffers}
+        for tile in plan.design.tiles
+        if tile.core
     }
 
 

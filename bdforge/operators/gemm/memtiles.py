@@ -5,18 +5,17 @@ passes tile by tile.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import product
 from math import lcm
 from typing import Any, NamedTuple
 
 from bd_patterns import Pattern
-from bdforge.design.memory import Acquire, Bd, Buffer, Lock, Locks, Padding, Release, in_turn, ring
+from bdforge.design.memory import Bd, Locks, Slots, in_turn
 from bdforge.design.model import Channel, Tile
 from bdforge.design.placement import aligned
 from bdforge.devices import TileKind
 from bdforge.devices.types import TYPES, ElementType
-from bdforge.operators.gemm.core_tiles import operand_buffers
+from bdforge.operators.gemm.core_tiles import operand_slots
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.reorders import c_lines, slab_block, slab_slice
@@ -52,23 +51,6 @@ class Share(NamedTuple):
     def slab(cls, depth: Any, size: Any, k: Any) -> "Share":
         """Two slabs of `size` rows of A or columns of B, filled at once and sent in slices of k."""
         return cls(depth * size, 2, depth // k)
-
-
-@dataclass(frozen=True, slots=True)
-class Store:
-    """Buffers of one memtile and their (free, full) locks."""
-
-    buffers: tuple[Buffer, ...]
-    locks: tuple[Lock, Lock]
-
-    def fill(self, count: int = 1) -> tuple[Bd, ...]:
-        """BDs that fill one buffer after the other with `count` turns each."""
-        return ring(self.buffers, *self.locks, count)
-
-    def send(self, turn: int, patterns: Iterable[Pattern], padding: Padding = ()) -> list[Bd]:
-        """BDs that read the buffer of a turn in the order of `patterns`, a turn of the locks each."""
-        free, full = self.locks
-        return [Bd(self.buffers[turn], pattern, Acquire(full), Release(free), padding) for pattern in patterns]
 
 
 def memtiles(spec: GemmSpec, kernel: Kernel, tiling: Tiling) -> list[Tile]:
@@ -127,16 +109,16 @@ class _Memtiles:
             held[column] += sum(aligned(buffer.bytes) for buffer in store.buffers)
         return self.kernel.generation.limits(TileKind.MEMTILE).memory_bytes - max(held)
 
-    def b_store(self, column: int) -> Store:
+    def b_store(self, column: int) -> Slots:
         packed = self.spec.layouts.b == "packed"
         depth = self.size.k if packed else self.k_mt
         share = Share.slab(depth, self.size.n, self.size.k)
         what = "B tile, packed, in the order of the kernel" if packed else f"slab of B, {depth} x {self.size.n}"
         return self.store(column, "b", share, self.kernel.b, what, "B" if packed else "B, in slices of k")
 
-    def store(self, column: int, name: str, share: Share, type_: ElementType, role: str, locks_role: str) -> Store:
-        buffers = operand_buffers(f"mem_{column}_{name}", share.elements, type_, role, share.buffers)
-        return Store(buffers, self.locks[column].pair(name, share.sends, locks_role))
+    def store(self, column: int, name: str, share: Share, type_: ElementType, role: str, of_locks: str) -> Slots:
+        counts = share.buffers, share.sends
+        return operand_slots(self.locks[column], name, share.elements, type_, (role, of_locks), *counts)
 
     def b_channels(self, column: int) -> list[Channel]:
         """Those of B; where it stays, runtime sequences start their tasks."""
@@ -144,39 +126,36 @@ class _Memtiles:
             return []
         store = self.b[column]
         if self.spec.layouts.b == "packed":
-            free, full = store.locks
-            fill, send = store.fill(), ring(store.buffers, full, free)
+            fill, send = store.fill(), store.send()
         else:
             patterns = self.slab_slices(self.kernel.b, "column", self.spec.layouts.b, self.size.n, self.kernel.t)
             fill = store.fill(self.slices)
-            send = tuple(bd for turn in range(2) for bd in store.send(turn, patterns))
+            send = in_turn(store.send(pattern) for pattern in patterns)
         return [Channel("S2MM", B_CHANNEL, fill, "B from DRAM"), Channel("MM2S", B_CHANNEL, send, "B up")]
 
-    def a_store(self, column: int, row: int) -> Store:
+    def a_store(self, column: int, row: int) -> Slots:
         rows = self.size.rows // self.tiling.a_shims
         role = f"slab of A, {rows} x {self.k_mt}, for core row {row}"
         share = Share.slab(self.k_mt, rows, self.size.k)
         return self.store(column, f"a{row}", share, self.kernel.a, role, f"A of core row {row}, in slices of k")
 
-    def a_channels(self, column: int, stores: list[Store]) -> Iterable[Channel]:
+    def a_channels(self, column: int, stores: list[Slots]) -> Iterable[Channel]:
         """Slabs in, for one core row after the other, and a channel out for each core row that starts here."""
         if stores:
             fills = (store.fill(self.slices) for store in stores)
             yield Channel("S2MM", A_CHANNELS[0], in_turn(fills), "A from DRAM")
         rows = [row for row in range(self.spec.rows) if self.tiling.a_column(row) == column]
         for channel, row in zip(A_CHANNELS, rows, strict=False):
-            yield Channel("MM2S", channel, tuple(self.a_out(column, row)), f"A along core row {row}")
+            yield Channel("MM2S", channel, self.a_out(column, row), f"A along core row {row}")
 
-    def a_out(self, column: int, row: int) -> Iterable[Bd]:
+    def a_out(self, column: int, row: int) -> tuple[Bd, ...]:
         """Slice by slice; with two shims the upper half of each tile from here, the lower one from the east."""
         rows = self.size.rows // self.tiling.a_shims
         patterns = self.slab_slices(self.kernel.a, "row", self.spec.layouts.a, rows, min(rows, self.kernel.r))
         zeros = self.size.m - self.size.rows  # in the one block of rows that a tile has then
         padding = ((0, 0), (0, 0), (0, zeros), (0, 0)) if zeros else ()
-        for turn in range(2):
-            for pattern in patterns:
-                for part in range(self.tiling.a_shims):
-                    yield from self.a[column + part, row].send(turn, [pattern], padding)
+        parts = [self.a[column + part, row] for part in range(self.tiling.a_shims)]
+        return in_turn(part.send(pattern, padding) for pattern in patterns for part in parts)
 
     def slab_slices(self, type_: ElementType, along_depth: str, order: str, size: int, micro: int) -> list[Pattern]:
         """The micro-tiles of each slice of a slab: `micro` x s of A (of B's columns), outer blocks first."""
@@ -185,21 +164,20 @@ class _Memtiles:
         step = k * (slab_block(type_)[1] if in_lines else size)
         return [Pattern(*extents, offset=i * step) for i in range(self.slices)]
 
-    def c_store(self, column: int, row: int) -> Store:
+    def c_store(self, column: int, row: int) -> Slots:
         pieces = self.spec.buffers.c_pieces
         share = Share(self.size.m * self.size.n // pieces, self.spec.buffers.c_memtile_buffers)
         what = f"C tile of core row {row}" if pieces == 1 else f"one of {pieces} pieces of the C tile of core row {row}"
         # One pair of locks for each core: with a pair for all, a fast core would take a slow one's turn.
         return self.store(column, f"c{row}", share, self.c_type, what, f"C of core row {row}")
 
-    def c_channels(self, stores: list[Store]) -> Iterable[Channel]:
+    def c_channels(self, stores: list[Slots]) -> Iterable[Channel]:
         for row, store in enumerate(stores):
             yield Channel("S2MM", C_IN_CHANNEL + row, store.fill(), f"C from core row {row}")
         count, pieces = self.spec.buffers.c_memtile_buffers, self.spec.buffers.c_pieces
         tiles = lcm(count, pieces) // pieces  # until every buffer has its first turn again
         turns = [range(tile * pieces, (tile + 1) * pieces) for tile in range(tiles)]
-        sent = ((store, turn % count) for tile in turns for store in stores for turn in tile)
-        out = tuple(bd for store, turn in sent for bd in store.send(turn, [self.c_lines()]))
+        out = tuple(store.send(self.c_lines())[turn % count] for tile in turns for store in stores for turn in tile)
         role = f"C of the column, {self.spec.layouts.c}-major, top tile first"
         yield Channel("MM2S", c_out_channel(self.spec), out, role)
 

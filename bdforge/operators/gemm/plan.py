@@ -9,7 +9,6 @@ from bdforge.design.model import Design
 from bdforge.devices import Device
 from bdforge.devices.types import peak_macs
 from bdforge.operators.gemm.check import design_problems, spec_problems
-from bdforge.operators.gemm.core_tiles import GemmCore, core_of
 from bdforge.operators.gemm.finish import finish_for
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Finish, Kernel, kernel_for
@@ -37,7 +36,6 @@ class Plan(AnyPlan):
     finish: Finish | None
     tiling: Tiling
     design: Design
-    cores: tuple[GemmCore, ...]
 
     @property
     def summary(self) -> str:
@@ -118,5 +116,4 @@ def plan_gemm(spec: GemmSpec, device: Device) -> Plan:
     assert kernel is not None
     design = map_gemm(spec, kernel, device.part(spec.columns))
     refuse(spec, [*pool_reasons(spec, design), *design_problems(design)])
-    cores = tuple(core_of(tile) for tile in design.tiles if tile.core)
-    return Plan(spec, device, kernel, finish_for(kernel, spec), tiling_of(spec), design, cores)
+    return Plan(spec, device, kernel, finish_for(kernel, spec), tiling_of(spec), design)

@@ -98,7 +98,7 @@ def test_ping_and_pong_are_in_different_banks_where_memory_allows(plan):
 def test_the_flagships_operands_share_one_bank_crosswise_only():
     """4096 of stack, A 8192 twice, B 2048 twice, C 16384 fill banks so that C is alone and no A is with its B."""
     plan = plan_gemm(load_spec(ROOT / "designs/gemm_i8_i2_bitnet.toml"), DEVICES["strix_halo"])
-    tile = plan.cores[0].tile
+    tile = next(tile for tile in plan.design.tiles if tile.core)
     found = {name: banks(tile, f"core_0_2_{name}") for name in ("a_ping", "a_pong", "b_ping", "b_pong", "c_ping")}
     assert [len(found[name]) for name in found] == [1] * 5
     pairs = {(x, y) for x, y in combinations(found, 2) if found[x] & found[y]}

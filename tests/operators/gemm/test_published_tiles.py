@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bdforge.design import Parameters
 from bdforge.devices import DEVICES, TileKind
 from bdforge.operators.gemm import Plan, SpecError, load_spec, plan_gemm, spec_from
 from support.built_designs import ROOT
@@ -45,8 +46,8 @@ def planned(row: dict[str, str]) -> Plan:
 
 def core_bytes(plan: Plan) -> int:
     """Operands in one core: all of its buffers but the run-time parameters."""
-    core = plan.cores[0]
-    return sum(buffer.bytes for buffer in core.tile.buffers if buffer is not core.rtp)
+    core = next(tile for tile in plan.design.tiles if tile.core)
+    return sum(buffer.bytes for buffer in core.buffers if buffer is not Parameters.held(core).buffer)
 
 
 def memtile_bytes(plan: Plan) -> int:
@@ -90,7 +91,7 @@ def test_the_largest_published_tile_leaves_room_for_stack_and_parameters_and_no_
     row = next(row for row in rows() if row["m"] == "128" and row["k"] == "56")
     plan = planned(row)
     stack = plan.spec.buffers.stack_bytes
-    used = sum(buffer.bytes for buffer in plan.cores[0].tile.buffers) + stack
+    used = sum(buffer.bytes for buffer in next(tile for tile in plan.design.tiles if tile.core).buffers) + stack
     assert DEVICES["krackan"].generation.limits(TileKind.CORE).memory_bytes - used == 192
     with pytest.raises(SpecError, match=r"choose smaller or fewer buffers: a smaller tile"):
         planned({**row, "k": "64", "k_mt": "320"})

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sequence_replay import replay
 
+from bdforge.design import Parameters
 from bdforge.devices import device_named
 from bdforge.mlir import parse
 from bdforge.mlir.allocate import allocate
@@ -91,11 +92,12 @@ def test_parameters_lie_where_the_whole_design_allocates_them():
     plan = planned(m=16, k=16, n=32, rows=2, columns=4, stack_bytes=2048, c_buffers=2)
     device = next(op for op in parse(render(plan, []), "whole.mlir").walk() if isinstance(op, DeviceOp))
     placed = {op.symbol: at for op, at in allocate(device).buffers.items()}
-    for core in plan.cores:
-        parameters, go = core.tile.address(core.rtp), core.tile.address(core.locks["go"])
-        assert parameters & 0xFFFFF == placed[core.rtp.name]
-        assert parameters >> 20 == core.tile.column << 5 | core.tile.row
-        assert go == (core.tile.column << 25 | core.tile.row << 20) + 0x1F000 + 16 * core.locks["go"].id
+    for tile in (tile for tile in plan.design.tiles if tile.core):
+        held = Parameters.held(tile)
+        parameters, go = tile.address(held.buffer), tile.address(held.go)
+        assert parameters & 0xFFFFF == placed[held.buffer.name]
+        assert parameters >> 20 == tile.column << 5 | tile.row
+        assert go == (tile.column << 25 | tile.row << 20) + 0x1F000 + 16 * held.go.id
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_what_the_hardware_cannot_hold_is_refused(changes, message):
 def test_the_limit_itself_is_accepted():
     """2*m*k + 2*k*n/4 + 4*m*n + stack + parameters, just below 64 KiB."""
     plan = planned(m=64, k=280, n=64)
-    core = plan.cores[0].tile
+    core = next(tile for tile in plan.design.tiles if tile.core)
     used = sum(buffer.bytes for buffer in core.buffers) + plan.spec.buffers.stack_bytes
     assert used == 2 * 17920 + 2 * 4480 + 16384 + 64 + 4096
 

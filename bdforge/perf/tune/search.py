@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from signal import SIG_IGN, SIGINT, signal
 from typing import Any
@@ -19,7 +19,7 @@ from bdforge.operators.gemm import Problem
 from bdforge.perf.errors import PerfError
 from bdforge.perf.tune.legal import legal
 from bdforge.perf.tune.model import Basis, modelled_us
-from bdforge.perf.tune.space import Candidates, SearchSpace, candidates_of
+from bdforge.perf.tune.space import FIELDS, Candidates, SearchSpace, candidates_of
 
 KEPT = 32  # fastest candidates that a part returns, each of another kind
 _AT_ONCE = 1 << 18  # candidates that are modelled together: arrays that caches hold
@@ -82,13 +82,9 @@ def buildable(space: SearchSpace, candidates: Candidates) -> Candidates:
     """Those that can be built; with one buffer of C for each core in memtiles where there is no room for two."""
     good = legal(space, candidates)
     rest = candidates[~good]
-    single = Candidates(**{
-        name: np.ones(len(rest), np.int64) if name == "c_memtile_buffers" else getattr(rest, name)
-        for name in candidates.__dataclass_fields__
-    })  # fmt: skip
-    single = single[legal(space, single)]
-    pieces = (candidates[good], single)
-    return Candidates(*(np.concatenate([getattr(p, name) for p in pieces]) for name in candidates.__dataclass_fields__))
+    single = replace(rest, c_memtile_buffers=np.ones(len(rest), np.int64))
+    pieces = candidates[good], single[legal(space, single)]
+    return Candidates(*(np.concatenate([getattr(p, name) for p in pieces]) for name in FIELDS))
 
 
 def _fastest(candidates: Candidates, times: np.ndarray) -> list[Ranked]:

@@ -122,11 +122,6 @@ class Plan(ABC):
         """Whether one wait is for the tokens of several columns."""
         return self.spec.sequence.wide
 
-    @property
-    def link_with(self) -> str:
-        """The object file that holds all kernels."""
-        return f"{self.spec.name}.o"
-
     def waiting(self, options: SequenceOptions) -> Self:
         """The same array, whose sequences wait as `options` say."""
         return replace(self, spec=replace(self.spec, sequence=options))  # type: ignore[type-var]

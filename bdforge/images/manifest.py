@@ -21,7 +21,7 @@ XCLBIN_KERNEL = "MLIR_AIE"  # aiecc's default for --xclbin-kernel-name
 ELF_KERNEL = "main"  # a full ELF's kernels are its MLIR's devices, their instances the runtime sequences
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-# What C++ takes as well (host/src/target.cpp, manifest.cpp): what is not a hardware's own limit is far above any.
+# What C++ takes as well (host/src/program.cpp, manifest.cpp): what is not a hardware's own limit is far above any.
 Word = Annotated[int, Field(ge=0, le=0xFFFFFFFF)]
 Count = Annotated[int, Field(ge=1, le=0xFFFFFFFF)]
 Channels = Annotated[list[Word], Field(min_length=1, max_length=16)]

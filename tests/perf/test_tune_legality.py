@@ -128,9 +128,9 @@ def test_each_limit_takes_its_last_candidate_and_refuses_the_next(
     a, c = layouts.split()
     space = search_space(device_named(device), ",".join(types), 4096, a_layout=a, c_layout=c, residency=residency)
     both = Candidates.of([last, tuple((dict(zip(FIELDS, last, strict=True)) | {field: beyond}).values())])
-    assert plan_gemm(space.spec(both, 0), space.device), "the mapping takes the last candidate"
+    assert plan_gemm(space.spec(both.row(0)), space.device), "the mapping takes the last candidate"
     with pytest.raises(SpecError, match=why):
-        plan_gemm(space.spec(both, 1), space.device)
+        plan_gemm(space.spec(both.row(1)), space.device)
     assert legal(space, both).tolist() == [True, False], (
         f"{both.row(0)} is the last, {field} = {beyond} is refused: {why}"
     )

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-pthread"]
 INCLUDE = f"-I{ROOT / 'host' / 'include'}"
-READERS = ("json", "program", "target", "manifest", "files")
+READERS = ("json", "program", "manifest", "files")
 """Of the library: what makes a design of a manifest's text."""
 
 

@@ -21,7 +21,7 @@ from bdforge.sequences.interpret import values_of
 
 ROOT = Path(__file__).resolve().parents[1]
 K, N, ROUNDS = 2560, 13824, 9
-SOURCES = ("layout", "place", "block_floats", "extent", "json", "program", "target", "manifest", "files")
+SOURCES = ("layout", "place", "block_floats", "extent", "json", "program", "manifest", "files")
 DRIVER = """
 #include <chrono>
 #include <cstdio>

@@ -59,7 +59,7 @@ def test_bfloat16_is_rounded_as_ml_dtypes_does(floats, bits):
     values = np.array(bits, np.uint32).view(np.float32)
     out = aligned(16, BF16)
     floats.call("to_bfloat16", aligned_copy(values, np.float32), out)
-    assert np.array_equal(out, values.astype(BF16), equal_nan=True)
+    same(out, values.astype(BF16))
 
 
 def test_floats_are_narrowed_in_one_rounding_mode_only(floats):
@@ -126,7 +126,7 @@ def test_streams_walk_tiles_of_72_bytes(floats):
     out = aligned((6, 72), np.uint8, skew_bytes=5)
     floats.call("walk_tiles", aligned_copy(tiles, np.uint8), out)
     for source, target in ((0, 1), (3, 2), (2, 4), (5, 0)):
-        same(out[target], tiles[source], target)
+        same(out[target], tiles[source], f"tile {target}")
     same(out[[3, 5]], 0)
 
 

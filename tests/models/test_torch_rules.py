@@ -59,7 +59,7 @@ def test_leading_sizes_stay_and_the_last_becomes_the_outputs(ours, shape):
     x, one = values(*shape), layer(ours)
     y = one(Tensor(x))
     assert (y.shape, y.dtype) == ((*shape[:-1], 52), np.float32)
-    np.testing.assert_allclose(y.numpy(), expected(x, WEIGHTS, 0.25), rtol=1e-5, atol=1e-5)
+    same(y.numpy(), expected(x, WEIGHTS, 0.25), rtol=1e-5, atol=1e-5)
     fake = ours.bit_linear.fake(Tensor(x), one.number, 52)
     assert (fake.shape, fake.dtype) == (y.shape, y.dtype)
 
@@ -70,7 +70,7 @@ def test_the_norm_comes_first_and_the_bias_last_in_the_type_of_x(ours):
     y = one(Tensor(x))
     assert y.dtype == np.float16
     right = expected((x * np.float16(2)).astype(np.float32), WEIGHTS, 0.25).astype(np.float16) + bias
-    np.testing.assert_allclose(y.numpy(), right, rtol=2e-3, atol=2e-2)
+    same(y.numpy(), right, rtol=2e-3, atol=2e-2)
     assert one.extra_repr() == "w, 70 x 52, on plain"
 
 
@@ -110,7 +110,7 @@ def test_each_kind_of_layer_is_taken_by_the_formula_of_transformers(ours, kind, 
     one: Any = model.inner.proj  # type: ignore[attr-defined]
     assert type(one) is ours.BitLinear
     same(one.linear.matrix.weights, weights.T.astype(np.int8), "weights")
-    np.testing.assert_allclose(one.linear.matrix.scales, (scale,), rtol=1e-6)
+    same(one.linear.matrix.scales, (scale,), rtol=1e-6)
     assert one.linear.name == "inner.proj"
     if biased:
         same(one.bias.numpy(), BIAS * np.float32(bias_scale), "bias")

@@ -36,7 +36,7 @@ class _Arrays:
         return bool(self.rtol or np.any(self.atol))
 
 
-def same(got: Any, want: Any, what: str = "", **how: Any) -> None:
+def same(got: Any, want: Any, what: Any = "", **how: Any) -> None:
     """Raises AssertionError that tells the `difference` of two values, if there is one, in the way `how`.
 
     It starts with `what` is compared, or else with the source of `got`.

@@ -185,4 +185,4 @@ def test_bounds_are_those_of_sums_and_half_a_step_of_a_narrower_c(name):
     wanted = sums + (24 + sums) / 256 if name == "phoenix, bf16" else sums
     assert found.values.tolist() == [[24.0] * 8]
     assert found.bound is not None
-    np.testing.assert_allclose(found.bound, np.full((1, 8), wanted), rtol=1e-12)
+    same(found.bound, np.full((1, 8), wanted), rtol=1e-12)

@@ -64,7 +64,7 @@ def test_a_second_build_does_nothing_and_a_touched_header_changes_nothing(second
 
 
 def test_objects_are_made_again_when_a_header_changes_that_they_include(second_build: str):
-    _, _, probe = second_build.partition("+-tests/host/operand_probe.cpp\n")
+    _, _, probe = second_build.partition("+-tests/host/probe.cpp\n")
     included = probe.split("/lib/libbdforge.a")[0]
     for header in ("host/include/bdforge/layout.hpp", "host/include/bdforge/json.hpp", "host/src/state.hpp"):
         assert f"+-{header}\n" in included

@@ -21,12 +21,12 @@ from support.run_limits import RUN_LIMITS
 @pytest.fixture(scope="module")
 def probe() -> Callable[[list[dict]], list[str]]:
     """What C++ makes of sequences, under sanitizers: words as a list, or an error's kind and text."""
-    program = sanitized_build() / "tests" / "program_probe"
+    program = sanitized_build() / "tests" / "probe"
 
     def answers(sequences: list[dict], parameters: Sequence[int] = (1,), **more: Any) -> list[str]:
         order = {"parameters": parameters, "wide": False} | more
         lines = [json.dumps(order | {"sequence": found}) for found in sequences]
-        return run(program, lines=[*lines, ""]).decode().splitlines()
+        return run(program, "programs", lines=[*lines, ""]).decode().splitlines()
 
     return answers
 

@@ -33,10 +33,10 @@ DEVICE = device_named("strix_halo")
 @pytest.fixture(scope="module")
 def probe() -> Probe:
     """Follows orders, under sanitizers."""
-    program = sanitized_build() / "tests" / "operand_probe"
+    program = sanitized_build() / "tests" / "probe"
 
     def answers(orders: list[str]) -> list[str]:
-        return run(program, lines=[*orders, ""]).decode().splitlines()
+        return run(program, "operands", lines=[*orders, ""]).decode().splitlines()
 
     return answers
 

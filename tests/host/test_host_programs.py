@@ -58,10 +58,10 @@ def line(program: Content, parameters: list[int], wide: bool = False, target: An
 @pytest.fixture(scope="module")
 def probe() -> Callable[[list[str]], list[str]]:
     """What C++ makes of programs, under sanitizers: words as a list, or an error's kind and text."""
-    program = sanitized_build() / "tests" / "program_probe"
+    program = sanitized_build() / "tests" / "probe"
 
     def answers(lines: list[str]) -> list[str]:
-        printed = run(program, lines=[*lines, ""]).decode().splitlines()
+        printed = run(program, "programs", lines=[*lines, ""]).decode().splitlines()
         assert len(printed) == len(lines)
         return printed
 

@@ -1,12 +1,16 @@
-// operand_probe: places and fetches operands as orders on stdin say, a line each:
+// probe: follows orders on stdin, a line each, and prints a line for each. `probe operands` places and fetches operands:
 //
 //     MANIFEST WAY OPERAND STRIDE ARRAY BUFFER SIZE...
 //
 // WAY is `place` (the array in file ARRAY to the buffer in file BUFFER), `fetch` (the other way round, into an array of
 // the file's length), `resident` (as place, of the operand's own sizes) or `direct` (tells where the buffer holds the
 // array's lines as they stand: elements from line to line and the first byte, or none). SIZE is name=value. A buffer that
-// is not there is zeros. Both are on the heap and as long as they must be, so that sanitizers see a step outside. Prints "ok" and what is told, or the error's kind
-// and text.
+// is not there is zeros. Both are on the heap and as long as they must be, so that sanitizers see a step outside. Prints
+// "ok" and what is told, or the error's kind and text.
+//
+// `probe programs` runs sequence programs, one JSON object to a line: {"sequence": a manifest's member, "parameters":
+// [...], "wide": whether}. Prints for each line its words as a list, or the kind of error and its text. With "layouts" it
+// lays out every operand before.
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -19,6 +23,9 @@
 #include <vector>
 
 #include "bdforge/error.hpp"
+#include "bdforge/layout.hpp"
+#include "bdforge/sequence.hpp"
+#include "program.hpp"
 #include "sizes.hpp"
 #include "state.hpp"
 
@@ -70,7 +77,7 @@ static std::string follow(const DesignState& design, std::istringstream& words) 
     return "";
 }
 
-int main() {
+static void operands() {
     std::map<std::string, std::unique_ptr<DesignState>> designs;
     for (std::string line; std::getline(std::cin, line);) {
         std::istringstream words(line);
@@ -90,4 +97,45 @@ int main() {
         std::printf("%s %s\n", kind.c_str(), text.c_str());
         std::fflush(stdout);
     }
+}
+
+static void print(const std::vector<std::uint32_t>& words) {
+    std::printf("[");
+    for (std::size_t i = 0; i < words.size(); ++i) std::printf(i == 0 ? "%u" : ",%u", words[i]);
+    std::printf("]\n");
+}
+
+static std::vector<std::uint32_t> words_of(const std::string& line) {
+    const Json json = Json::parse(line, "line");
+    const JsonView view(json, "line");
+    generator::Design design = read_sequence(view.at("sequence"));
+    design.wide = view.at("wide").boolean();
+    generator::Parameters parameters;
+    for (const JsonView& value : view.at("parameters").elements())
+        parameters.push_back(value.integer(INT64_MIN, INT64_MAX));
+    const Sequencer sequencer(std::move(design));
+    if (view.has("layouts")) {
+        const generator::Program& program = sequencer.design().program;
+        const auto values = sequencer.values(parameters);
+        for (const generator::Operand& operand : program.operands)
+            generator::Layout(operand, program.arguments[operand.argument], values);
+    }
+    return sequencer.words(parameters);
+}
+
+static void programs() {
+    for (std::string line; std::getline(std::cin, line);) {
+        try {
+            print(words_of(line));
+        } catch (const ManifestError& error) {
+            std::printf("ManifestError: %s\n", error.what());
+        } catch (const generator::SequenceError& error) {
+            std::printf("SequenceError: %s\n", error.what());
+        }
+        std::fflush(stdout);
+    }
+}
+
+int main(int, char** argv) {
+    argv[1] == std::string("operands") ? operands() : programs();
 }

@@ -73,7 +73,7 @@ class _Legality:
         for channel, count in self.channel_bds():
             share = self.memtile.bds_of_channel(channel)
             counts[share] = counts.get(share, 0) + count
-        return np.logical_and.reduce([count <= len(share) for share, count in counts.items()])
+        return np.logical_and.reduce([np.asarray(count) <= len(share) for share, count in counts.items()])
 
     def channel_bds(self) -> Iterator[tuple[int, np.ndarray | int]]:
         """(channel, its BDs) of a memtile with A, which is of one core row: devices have a column for each."""

@@ -151,7 +151,7 @@ SHARED = {
 }  # fmt: skip
 
 
-def refuse(check: str, error: ValueError) -> None:
+def refuse(check: str, error: Exception) -> None:
     raise AssertionError(check) from error
 
 
@@ -199,6 +199,9 @@ class Told(NamedTuple):
     """Remembers cautions by their names."""
 
     told: list[str]
+
+    def fault(self, name: str, error: Exception) -> None:
+        refuse(name, error)
 
     def caution(self, name: str, warning: str) -> None:
         self.told.append(f"{name}: {warning}")

@@ -180,6 +180,26 @@ def test_floats_become_block_floats(executor, mode):
         run_text(executor, "vconv.bfp16ebs8.fp32 ex3, dm1", {"dm1": 0, "crRnd": mode})
 
 
+HEADS = {
+    126.5: ((126, 127), (126, 127)), 127: ((127, 127), (127, 127)), 127.4375: ((127, 127), (127, 127)),
+    127.5: ((127, 127), (64, 128)), 127.75: ((127, 127), (64, 128)), -127: ((-127, 127), (-127, 127)),
+    -127.5: ((-128, 127), (-128, 127)), -127.75: ((-128, 127), (-128, 127)),
+}  # fmt: skip
+"""Of a block's first number, in 64ths: mantissa and exponent as it is rounded down, and to the nearest."""
+
+
+@pytest.mark.parametrize("mode", [0, 12])
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_only_a_mantissa_above_127_raises_the_exponent_of_its_block(executor, mode):
+    values = np.ones((8, 8), np.float32)
+    values[:, 0] = np.array(list(HEADS)) / 64
+    core = run_text(executor, "vconv.bfp16ebs8.fp32 ex3, dm1\n" + "nop\n" * 8, {"dm1": bits(values), "crRnd": mode})
+    made = core.read("ex3").to_bytes(72, "little")
+    mantissas = np.frombuffer(made, np.int8, 64)[::8].tolist()
+    found = dict(zip(HEADS, zip(mantissas, made[64:], strict=True), strict=True))
+    assert found == {head: wanted[mode // 12] for head, wanted in HEADS.items()}
+
+
 @pytest.mark.parametrize("generation", isa.GENERATIONS)
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_floats_become_integers_rounded_down(executor, generation):

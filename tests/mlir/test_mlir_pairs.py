@@ -13,9 +13,10 @@ def test_values_up_to_the_last_are_read(name: str, value: int):
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, pair in PAIRS.items() for value in pair.bad])
 def test_the_first_value_beyond_is_refused_by_name(name: str, value: int):
+    text, words = PAIRS[name].text(value), PAIRS[name].words
     with pytest.raises(MlirError) as caught:
-        parse(PAIRS[name].text(value))
-    assert PAIRS[name].words in caught.value.message
+        parse(text)
+    assert words in caught.value.message
 
 
 def used(user: str, what: str, column: int, row: int) -> str:

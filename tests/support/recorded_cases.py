@@ -7,6 +7,7 @@ from typing import Any
 
 from bdforge import isa
 from bdforge.emulator.cores.isa.memory import DataMemory
+from bdforge.isa.errors import ExecutionError
 from support.machine_code import World, drive, memories
 
 _FILE = Path(__file__).parents[1] / "isa" / "data" / "semantics.jsonl"
@@ -19,14 +20,18 @@ def cases() -> tuple[dict[str, Any], ...]:
 
 
 def faults(executor: Any, case: dict[str, Any], instructions: isa.Isa | None = None) -> list[str]:
-    """What differs from the recorded end of a case, in words."""
+    """What differs from the recorded end of a case, or why it comes to none, in words."""
     memory = memories()
     for address, data in case.get("mem", {}).items():
         _fill(memory, int(address, 16), bytes.fromhex(data))
     core = executor(instructions or isa.load("aie2p"), bytes.fromhex(case["program"]), memory)
     for register, value in case["regs"].items():
         core.write(register, int(value, 16))
-    world = drive(core, World({int(number): value for number, value in case.get("locks", {}).items()}))
+    world = World({int(number): value for number, value in case.get("locks", {}).items()})
+    try:
+        drive(core, world)
+    except ExecutionError as error:
+        return [f"stopped {error}"]
     return list(_differences(case, core, memory, world))
 
 

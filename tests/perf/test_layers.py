@@ -57,6 +57,24 @@ def test_parts_are_gemms_of_the_model_and_measured_operators():
     assert found.ms("NPU") < found.overlapped_ms < found.ms()
 
 
+@pytest.mark.parametrize(
+    ("operator", "tokens", "ms"),
+    [
+        ("attention", 512, 50.9),
+        ("attention", 2048, 594),
+        ("norms", 3968, 187),
+        ("attention", 256, 50.9 * 50.9 / 165),  # half of the first point goes on as that does from its double
+        ("norms", 512, 52 * 52 / 96),
+        ("linears", 256, 98 * (611 / 98) ** (1 / 3)),  # one of three doublings from 128 to 1024
+        ("norms", 7688, 187 * 187 / 96),  # 3968 / 2048 times the last point
+    ],
+)
+def test_a_cpu_takes_what_the_two_nearest_measured_points_say(operator: str, tokens: int, ms: float):
+    """On straight lines in logarithms: by the first two below all points, by the last two above."""
+    found = BITNET.cpu_ms(operator, tokens)
+    assert found == pytest.approx(ms), f"{operator} of {tokens} tokens: {found} ms, by the nearest points {ms} ms"
+
+
 def test_a_fusion_saves_what_it_was_said_to_save():
     apart = layers(BITNET, 512, (), published)
     assert set(apart.savings) == {"qkv", "gateup"}

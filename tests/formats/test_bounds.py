@@ -50,13 +50,15 @@ def test_blocks_are_taken_as_the_product_sees_them():
     assert not np.array_equal(error_bound(a, b, k=8), error_bound(a, b, k=8, blocks=False))
 
 
-def test_the_bound_of_nine_ones_is_worked_out_by_hand():
-    """Every sum of a block, and every call that takes C up again, may round by 2^-23 of all magnitudes."""
-    a, b = np.ones((1, 9), np.float32), np.ones((9, 1), np.float32)
-    assert error_bound(a, b, k=9)[0, 0] == 9 * 3 * 2.0**-23  # ceil(9 / 8) sums and one call
-    assert error_bound(a, b, k=8)[0, 0] == 9 * 4 * 2.0**-23
-    assert error_bound(a, b, k=9, blocks=False)[0, 0] == 9 * 10 * 2.0**-23
-    assert error_bound(a[:, :8], b[:8], k=8)[0, 0] == 8 * 2 * 2.0**-23
+@pytest.mark.parametrize(
+    ("depth", "k", "blocks", "sums", "calls"),
+    [(9, 9, True, 2, 1), (9, 8, True, 2, 2), (9, 9, False, 9, 1), (9, 16, True, 2, 1), (8, 8, True, 1, 1)],
+)
+def test_the_bound_of_ones_is_worked_out_by_hand(depth: int, k: int, blocks: bool, sums: int, calls: int):
+    """Every sum of a block or value, and every call that takes C up again, may round by 2^-23 of all magnitudes."""
+    ones = np.ones(depth, np.float32)
+    roundings = error_bound(ones[None], ones[:, None], k=k, blocks=blocks)[0, 0] / depth * 2**23
+    assert roundings == sums + calls, f"K = {depth} by {k} has {sums} sums and {calls} calls, not {roundings} in all"
 
 
 DOUBLING = 2.0 ** np.arange(11) * np.where(np.arange(11) % 3, 1, -1)  # by column, every third negative

@@ -7,6 +7,7 @@ venv=$root/.venv
 python=$venv/bin/python
 stamp=$venv/.bdforge-stamp           # written last: what this environment was made from
 unfinished=$venv/.bdforge-unfinished # there while a new environment is being made
+export PYRIGHT_PYTHON_IGNORE_WARNINGS=1 # no search for newer versions
 device=strix_halo
 design=gemm_i8_i2_bitnet
 model_design=gemm_i8_i2_bf16 # BitNet's linear layers with their scales on the array
@@ -146,11 +147,11 @@ checked() { # checked PID FILE: what a process that ran beside the stages wrote,
 run_tests() {
   setup
   cd -- "$root"
-  export PYRIGHT_PYTHON_IGNORE_WARNINGS=1 # no search for newer versions
   unset PYTHONDONTWRITEBYTECODE           # hundreds of processes that compile every module anew take minutes
   stage 'ruff check' "$python" -m ruff check --quiet
   stage 'ruff format' "$python" -m ruff format --check --quiet
-  "$python" -m pyright >"$venv/pyright.txt" 2>&1 & # one processor, where pytest leaves it some time
+  # One processor, where pytest leaves it some time. The types of tests take as long again, and are for the sweep.
+  "$python" -m pyright bdforge bd_patterns benchmarks tools >"$venv/pyright.txt" 2>&1 &
   local pyright=$!
   # shellcheck disable=SC2064
   trap "kill $pyright 2>/dev/null || true" EXIT
@@ -163,7 +164,8 @@ sweep() {
   setup
   build host
   cd -- "$root"
-  "$python" -m pytest -n 2 --dist worksteal -m slow "$@"
+  stage 'pyright' "$python" -m pyright
+  stage 'pytest' "$python" -m pytest -n 2 --dist worksteal -m slow "$@"
 }
 
 mutate() {

@@ -185,8 +185,8 @@ def test_options_of_estimate_that_exclude_each_other_are_refused(run, options, m
 
 
 def test_the_highest_rate_of_a_core_is_taken(run):
-    code, out, _ = run("estimate", DESIGN, "--shape", "256x2560x640", "--rate", "512")
-    assert code == 0
+    code, out, err = run("estimate", DESIGN, "--shape", "256x2560x640", "--rate", "512")
+    assert code == 0, err
     assert "256x2560x640" in out
 
 

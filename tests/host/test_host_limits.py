@@ -115,8 +115,8 @@ def test_an_operand_takes_the_last_value_and_refuses_the_next_one_by_its_limit(p
     target = target_facts(mlir_device_named("npu2"))
     facts = [{"program": program(n).model_dump(exclude_none=True), "target": target} for n in (last, last + 1)]
     taken, refused = probe(facts, (), layouts=True)
-    assert taken.startswith("[")
-    assert refused.startswith("SequenceError: operand A ")
+    assert taken.startswith("["), f"{name} = {last} of an operand is refused: {taken}"
+    assert refused.startswith("SequenceError: operand A "), f"{name} = {last + 1} of an operand is taken: {refused}"
     assert said in refused
 
 

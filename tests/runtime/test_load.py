@@ -70,6 +70,8 @@ def test_a_prepared_problem_wants_its_packed_operands(small):
         gemm.prepared(M=5, K=16, N=64)()
     with pytest.raises(OperandError, match="packed B of K = 16, N = 32 takes 256 bytes, got 128"):
         gemm.prepared(M=5, K=16, N=64)(B=gemm.pack(operands(5, 16, 32)[1]))
+    with pytest.raises(OperandError, match="packed B of K = 16, N = 64 takes 128 bytes, got 256"):
+        gemm.prepared(M=5, K=16, N=32)(B=gemm.pack(operands(5, 16, 64)[1]))
 
 
 def test_the_device_comes_from_the_argument_then_the_variable(small, monkeypatch):

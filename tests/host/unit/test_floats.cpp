@@ -6,6 +6,7 @@
 #include "cpu_product.hpp"
 #include "devices.hpp"
 #include "float_matrices.hpp"
+#include "ways.hpp"
 
 using namespace bdforge;
 using unit::by_definition;
@@ -81,6 +82,18 @@ UNIT_CASE("floats", designs_of_the_three_layouts_of_a_step_turn_nothing) {
     check_equal(all.counts().turned_bytes, std::size_t{0}, "turned by three");
     check_equal(all.counts().copied_bytes, 3 * (M * K + K * N + M * N) * sizeof(float), "copied");
     check_equal(one.counts().turned_bytes, (K * N + M * K + K * N) * sizeof(float), "turned by one: B; A and B");
+}
+
+UNIT_CASE("floats", of_ways_that_turn_as_much_the_first_design_is_taken_and_the_product_itself) {
+    Matrices given;
+    const std::vector<Design> twins{loaded("rrr"), loaded("rrr")};
+    const std::vector<Orders> orders{orders_of(twins[0]), orders_of(twins[1])};
+    // B is K x N = 16 x 16 turned; as its transpose A, M x K = 8 x 16, and C, M x N = 8 x 16
+    const FloatProduct product{8, 16, 16, {given.a.data()}, {given.b.data(), true}, given.c.data()};
+    const Way way = best_way(twins, orders, product);
+    check_equal(way.elements_turned, std::size_t{256}, "elements turned");
+    check_equal(way.design, std::size_t{0}, "design, of two alike");
+    check_equal(way.swapped, false, "swapped, of two ways that turn 256 elements");
 }
 
 UNIT_CASE("floats", kept_factors_are_copied_once_until_they_are_renewed) {

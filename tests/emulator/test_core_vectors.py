@@ -170,6 +170,28 @@ def test_masks_choose_lanes():
     same(got["g"][0], np.concatenate([GRID[0, :1], wanted[:3], GRID[0, 4:]]))
 
 
+@pytest.mark.parametrize("chosen", [0, 3, 4, 5, 8])
+def test_a_masked_transfer_that_promised_to_stay_inside_is_judged_by_the_lanes_it_chooses(chosen):
+    """Of eight lanes from column 8 of 12 on four are inside: the mask may choose no others."""
+    body = f"""
+      %n = arith.constant {chosen} : index
+      %start = arith.constant 8 : index
+      %p = arith.constant 6 : i32
+      %m = vector.create_mask %n : vector<8xi1>
+      %v = vector.transfer_read %g[%c2, %start], %p, %m {{in_bounds = [true]}} : memref<5x12xi32>, vector<8xi32>
+      vector.store %v, %out[%c0] : memref<8xi32>, vector<8xi32>
+      vector.transfer_write %v, %g[%c0, %start], %m {{in_bounds = [true]}} : vector<8xi32>, memref<5x12xi32>"""
+    try:
+        got, error = run_core(body, {"g": GRID, "out": np.zeros(8, np.int32)}), ""
+    except CoreError as fault:
+        got, error = {}, str(fault)
+    refused = "at index [2, 8] leaves a memref of shape [5, 12] in dimension 1" in error
+    assert refused == (chosen > 4), f"{chosen} lanes chosen, of which 4 are inside: {error or 'accepted'}"
+    if not refused:
+        same(got["out"], [*GRID[2, 8 : 8 + chosen], *[6] * (8 - chosen)])
+        same(got["g"][0], np.concatenate([GRID[0, :8], GRID[2, 8 : 8 + chosen], GRID[0, 8 + chosen :]]))
+
+
 def test_vectors_are_built_and_taken_apart():
     body = """
       %x = memref.load %g[%c1, %c1] : memref<5x12xi32>

@@ -121,7 +121,8 @@ def _masked_load(transfer: "_Transfer", array, index, mask, other, where: Where)
 class _Transfer:
     """Where the lanes of a vector lie in a memref, by a permutation map.
 
-    Lanes outside of the memref in a dimension that is not in bounds are padding when read and dropped when written.
+    Lanes outside of the memref in a dimension that is not in bounds are padding when read and dropped when written;
+    in one that is, only lanes that a mask leaves out may be outside.
     """
 
     def __init__(self, op: Operation, map_: AffineMap, array: SSAValue, vector_: SSAValue):
@@ -144,7 +145,8 @@ class _Transfer:
             axis = self.axes.get(dimension)
             place = start + self._along(axis)
             inside = (place >= 0) & (place < array.shape[dimension])
-            if not np.all(inside) and (axis is None or (mask is None and self.in_bounds[axis])):
+            outside = ~inside if mask is None or axis is None else ~inside & self._spread(mask)
+            if np.any(outside) and (axis is None or self.in_bounds[axis]):
                 raise CoreError(
                     f"a transfer of a vector of shape {list(self.shape)} at index {list(index)} leaves a memref of "
                     f"shape {list(array.shape)} in dimension {dimension}{where()}"

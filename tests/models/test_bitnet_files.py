@@ -9,6 +9,7 @@ import pytest
 from bdforge.messages import InputError
 from bdforge.models import ModelError, Products, Split
 from bdforge.models.bitnet import BitNet, Checkpoint
+from bdforge.models.bitnet.config import from_metadata
 from bdforge.runtime import load
 from support.differences import same
 from support.weight_files import gguf_entry, gguf_file, gguf_string
@@ -130,6 +131,17 @@ def test_a_gguf_without_a_norm_is_refused(tmp_path, content, products):
     del content.norms[0]["ffn_sub_norm"]
     with pytest.raises(ModelError, match=r"has no tensor blk.0.ffn_sub_norm.weight; this is no whole BitNet b1.58"):
         BitNet.load(write_gguf(tmp_path / "model.gguf", content), products)
+
+
+def test_a_gguf_without_key_heads_or_their_length_has_one_for_each_query_head():
+    """Neither head_count_kv nor key_length: llama.cpp's defaults are head_count and embedding_length / head_count."""
+    numbers = {"embedding_length": 256, "feed_forward_length": 512, "block_count": 1, "attention.head_count": 4}
+    metadata = {"general.architecture": "bitnet"} | {f"bitnet.{key}": value for key, value in numbers.items()}
+    config = from_metadata(Path("model.gguf"), metadata, 2)
+    assert config.num_key_value_heads == 4, "head_count_kv is as head_count where it is missing"
+    assert config.head_dim == 64
+    fewer = from_metadata(Path("model.gguf"), metadata | {"bitnet.attention.head_count_kv": 2}, 2)
+    assert fewer.num_key_value_heads == 2
 
 
 def test_scales_beside_the_matrices_multiply(tmp_path, content):

@@ -116,7 +116,13 @@ def test_what_cannot_be_run_is_refused(folder, summing, small):
         model.hidden([40, 3, -1], model.cache())
     with pytest.raises(ModelError, match="49 tokens are more than the 48 positions of this model"):
         model.hidden([0] * 49, model.cache())
-    assert len(list(generate(model, [0] * 47, Sampler(), 10))) == 2
+
+
+@pytest.mark.parametrize(("prompt", "tokens"), [(46, 3), (47, 2), (48, 1)])
+def test_generation_ends_with_the_models_last_position(folder, summing, prompt: int, tokens: int):
+    """48 positions: each token but the last one takes one, so the 48th still gives a token."""
+    made = list(generate(opened(folder, summing), [0] * prompt, Sampler(), 10))
+    assert len(made) == tokens, f"max_position_embeddings is 48, {prompt} tokens went in: got {len(made)}"
 
 
 def test_generation_ends_at_a_token_that_ends(folder, summing):

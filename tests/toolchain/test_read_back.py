@@ -114,6 +114,18 @@ def test_a_text_that_says_nothing_is_passed_over_for_the_programs(plan, tmp_path
     assert found.source == "core_*_*.elf"
 
 
+def test_a_text_that_leaves_one_buffer_open_is_passed_over_for_the_programs(plan, tmp_path):
+    """What it says of the others is not enough: the open buffer would pass for one that lies right."""
+    text, address = render(plan, []), plan.design.buffer_addresses["core_1_2_rtp"]
+    kept = f'{{address = {address} : i32, sym_name = "core_1_2_rtp"}}'
+    assert text.count(kept) == 1
+    folder = with_addresses(tmp_path, text.replace(kept, '{sym_name = "core_1_2_rtp"}'))
+    assert read_back(folder, plan.design) is None, "a text without the address of core_1_2_rtp was believed"
+    found = read_back(with_programs(folder, seen_by_cores(plan)), plan.design)
+    assert found is not None
+    assert found.source == "core_*_*.elf"
+
+
 def test_an_empty_folder_none_at_all_and_stripped_programs_say_nothing(plan, tmp_path):
     assert read_back(tmp_path, plan.design) is None
     assert read_back(tmp_path / "absent", plan.design) is None

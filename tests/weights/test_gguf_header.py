@@ -179,7 +179,17 @@ def array(kind: int, count: int, values: bytes = b"") -> bytes:
         (entry(8, gguf_string("x" * 65535)), {"k": "x" * 65535}),
         (entry(8, gguf_string("x" * 65536)), {}),
     ],
-    ids=["the least", "no letter", "bytes", "empty strings", "arrays", "an empty array", "key", "text", "long text"],
+    ids=[
+        "the least",
+        "no letter",
+        "bytes",
+        "empty strings",
+        "arrays",
+        "an empty array",
+        "key of 65535 bytes is kept",
+        "text of 65535 bytes is kept",
+        "text of 65536 bytes is not",
+    ],
 )
 def test_values_may_be_as_short_as_the_format_allows_and_end_with_the_file(value: bytes, kept: dict):
     header = read_header(Path("model.gguf"), head(entries=1) + value)

@@ -12,12 +12,14 @@ from bdforge.devices.timing import timing_of
 from bdforge.operators.gemm import Problem, load_spec, plan_gemm
 from bdforge.operators.specs import LARGEST_SIZE
 from bdforge.perf import PerfError, native
+from bdforge.perf.bounds.case import case_of
 from bdforge.perf.kernels.schedule import kernel_cost
 from bdforge.perf.native import native_problems
-from bdforge.perf.timed import scheduled_cycles
+from bdforge.perf.timed import scheduled_cycles, timing_options
 from bdforge.perf.tune import tuner
 from bdforge.perf.tune.design import _value, design_name, finalist_line
 from bdforge.perf.tune.emulate import Emulated, reduced
+from bdforge.perf.tune.model import Basis, kernel_of
 from bdforge.perf.tune.reasons import Verdict, _changed, alternatives
 from bdforge.perf.tune.search import KEPT, Part, Ranked, Search, fastest, search_part
 from bdforge.perf.tune.shapes import shapes
@@ -229,6 +231,17 @@ def test_kernels_in_emulated_time_have_stalls_unless_they_were_measured_with_the
     assert stall > 1
     assert scheduled_cycles(plan)[multiply] == ceil(cost.cycles * stall)
     assert scheduled_cycles(plan, "sequential", 0.8)[multiply] == ceil(cost.sequential_cycles / 0.8)
+
+
+@pytest.mark.parametrize("basis", ["fitted", "ideal"])
+def test_a_call_of_the_product_takes_its_share_of_a_step_in_emulated_time(basis: Basis):
+    """With rho parts of A a step of K is rho calls of m / rho rows; what is known of a kernel is known of the step."""
+    device, sizes = device_named("strix_halo"), Problem(256, 512, 512)
+    for rho in (1, 2, 4):
+        plan = plan_gemm(replace(SPEC, buffers=replace(SPEC.buffers, rho=rho)), device)
+        step = kernel_of(case_of(plan.spec, device, sizes), basis).cycles
+        call = timing_options(plan, sizes, basis).kernels[plan.kernel.multiply]
+        assert call == pytest.approx(step / rho), f"cycles of one of {rho} calls, of a step's {step}"
 
 
 def test_designs_that_cannot_run_do_not_count_and_come_last(monkeypatch):

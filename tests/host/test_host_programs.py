@@ -427,6 +427,16 @@ def test_steps_whose_end_nothing_tells_are_refused_where_another_needs_their_bds
     assert "a step awaits no token; nothing says when its BDs are free" in answers[1]
 
 
+def test_steps_of_writes_alone_need_no_token_before_another(probe):
+    build = Builder([], 1)
+    for value in (7, 8):
+        with build.step():
+            build.write(CORE, value)
+    (answer,) = probe([line(content_of(build.program), [])])
+    assert answer.startswith("["), answer
+    assert json.loads(answer) == python_words(build.program, [])
+
+
 @pytest.mark.parametrize(("runs", "taken"), [(1, True), (2, False)])
 def test_runs_are_the_fourth_dimension(probe, runs, taken):
     build = Builder([], 1)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bdforge.emulator import EmulationError
-from bdforge.messages import MESSAGE_BYTES, InputError, excerpt, listed, printable, told, word
+from bdforge.messages import MESSAGE_BYTES, InputError, excerpt, listed, path_word, printable, told, word
 from bdforge.mlir import MlirError
 from bdforge.mlir.errors import Source
 from bdforge.operators.gemm import SpecError
@@ -49,6 +49,12 @@ def test_controls_are_shown_as_escapes(raw, shown):
 def test_a_word_stays_on_its_line_and_says_how_long_it_was():
     assert word("a\nb\tc") == "a\\nb\\tc"
     assert word("x" * 500) == "x" * 120 + "... (500 characters)"
+
+
+@pytest.mark.parametrize(("shown", "most"), [(word, 120), (path_word, 1024)])
+def test_a_word_of_the_limit_is_whole_and_a_longer_one_is_cut(shown, most):
+    assert shown("x" * most) == "x" * most
+    assert shown("x" * (most + 1)) == "x" * most + f"... ({most + 1} characters)"
 
 
 def test_ten_of_many_are_listed():

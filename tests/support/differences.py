@@ -185,5 +185,6 @@ def _change(got: Any, want: Any) -> str:
     """How a wrong number is off, where that is said shortly."""
     if not all(isinstance(x, Real) and not isinstance(x, bool) for x in (got, want)) or not want:
         return ""
+    got, want = (x.item() if isinstance(x, np.generic) else x for x in (got, want))  # bytes have no sign
     factor = got / want
     return f" ({factor:g} times)" if factor in (-1, 2, 4, 8, 0.5, 0.25, 0.125) else f" ({got - want:+g})"

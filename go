@@ -147,7 +147,7 @@ checked() { # checked PID FILE: what a process that ran beside the stages wrote,
 run_tests() {
   setup
   cd -- "$root"
-  unset PYTHONDONTWRITEBYTECODE           # hundreds of processes that compile every module anew take minutes
+  unset PYTHONDONTWRITEBYTECODE # hundreds of processes that compile every module anew take minutes
   stage 'ruff check' "$python" -m ruff check --quiet
   stage 'ruff format' "$python" -m ruff format --check --quiet
   # One processor, where pytest leaves it some time. The types of tests take as long again, and are for the sweep.

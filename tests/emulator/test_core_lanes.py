@@ -33,52 +33,47 @@ def told(predicate: str, a: np.ndarray, b: np.ndarray, unsigned: str) -> np.ndar
     return SIGNS[name](a, b) if signed else SIGNS[name](a.view(unsigned), b.view(unsigned))
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64])
-@pytest.mark.parametrize("vector", [False, True], ids=["scalar", "vector"])
-def test_every_comparison_of_integers(dtype: type, vector: bool):
-    a, b = edges(dtype)
-    kind, count = MLIR_TYPES[np.dtype(dtype)], len(a)
-    of = f"vector<{count}x{kind}>" if vector else kind
-    bits, wide = (f"vector<{count}xi1>", f"vector<{count}xi8>") if vector else ("i1", "i8")
+def decided(a: np.ndarray, b: np.ndarray, vector: bool, lowest_bits: bool = False) -> tuple[str, dict[str, np.ndarray]]:
+    """The type that is compared, and what a core says of each predicate, lane by lane or in one vector."""
+    kind, count = MLIR_TYPES[a.dtype], len(a)
+    held, bits, byte = (f"vector<{count}x{t}>" if vector else t for t in (kind, "i1", "i8"))
     place, load, store = ("%c0", "vector.load", "vector.store") if vector else ("%i", "memref.load", "memref.store")
-    behind = (f", {of}", f", {wide}") if vector else ("", "")
-    lines = [f"%{n} = {load} %{n}s[{place}] : memref<{count}x{kind}>{behind[0]}" for n in ("x", "y")]
+    read, written = (f", {held}", f", {byte}") if vector else ("", "")
+    lines = [f"%{n} = {load} %{n}s[{place}] : memref<{count}x{kind}>{read}" for n in "xy"]
+    of, x, y = held, "%x", "%y"
+    if lowest_bits:
+        of, x, y = bits, "%x1", "%y1"
+        lines += [f"%{n}1 = arith.trunci %{n} : {held} to {bits}" for n in "xy"]
     for name in PREDICATES:
         lines += [
-            f"%b_{name} = arith.cmpi {name}, %x, %y : {of}",
-            f"%w_{name} = arith.extui %b_{name} : {bits} to {wide}",
-            f"{store} %w_{name}, %r_{name}[{place}] : memref<{count}xi8>{behind[1]}",
+            f"%b_{name} = arith.cmpi {name}, {x}, {y} : {of}",
+            f"%w_{name} = arith.extui %b_{name} : {bits} to {byte}",
+            f"{store} %w_{name}, %r_{name}[{place}] : memref<{count}xi8>{written}",
         ]
     body = "\n".join(lines)
     if not vector:
         body = f"%count = arith.constant {count} : index\nscf.for %i = %c0 to %count step %c1 {{\n{body}\n}}"
-    results = {f"r_{name}": np.zeros(count, np.int8) for name in PREDICATES}
-    got = run_core(body, {"xs": a, "ys": b, **results})
+    got = run_core(body, {"xs": a, "ys": b, **{f"r_{name}": np.zeros(count, np.int8) for name in PREDICATES}})
+    return of, {name: got[f"r_{name}"].astype(bool) for name in PREDICATES}
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64])
+@pytest.mark.parametrize("vector", [False, True], ids=["scalar", "vector"])
+def test_every_comparison_of_integers(dtype: type, vector: bool):
+    a, b = edges(dtype)
+    of, got = decided(a, b, vector)
     for name in PREDICATES:
-        same(got[f"r_{name}"].astype(bool), told(name, a, b, f"u{a.itemsize}"), f"arith.cmpi {name} of {of}")
+        same(got[name], told(name, a, b, f"u{a.itemsize}"), f"arith.cmpi {name} of {of}")
 
 
 @pytest.mark.parametrize("vector", [False, True], ids=["scalar", "vector"])
 def test_every_comparison_of_bits(vector: bool):
     """A signed i1 is 0 or -1."""
     a, b = np.array([0, 0, 1, 1], np.int8), np.array([0, 1, 0, 1], np.int8)
-    of, byte = ("vector<4xi1>", "vector<4xi8>") if vector else ("i1", "i8")
-    place, load, store = ("%c0", "vector.load", "vector.store") if vector else ("%i", "memref.load", "memref.store")
-    behind = f", {byte}" if vector else ""
-    lines = [f"%{n} = {load} %{n}s[{place}] : memref<4xi8>{behind}" for n in ("x", "y")]
-    lines += [f"%{n}1 = arith.trunci %{n} : {byte} to {of}" for n in ("x", "y")]
-    for name in PREDICATES:
-        lines += [
-            f"%b_{name} = arith.cmpi {name}, %x1, %y1 : {of}",
-            f"%w_{name} = arith.extui %b_{name} : {of} to {byte}",
-            f"{store} %w_{name}, %r_{name}[{place}] : memref<4xi8>{behind}",
-        ]
-    body = "\n".join(lines)
-    body = body if vector else f"scf.for %i = %c0 to %c4 step %c1 {{\n{body}\n}}"
-    got = run_core(body, {"xs": a, "ys": b, **{f"r_{name}": np.zeros(4, np.int8) for name in PREDICATES}})
+    of, got = decided(a, b, vector, lowest_bits=True)
     for name, (sign, signed) in PREDICATES.items():
         wanted = SIGNS[sign](-a, -b) if signed else SIGNS[sign](a, b)
-        same(got[f"r_{name}"].astype(bool), wanted, f"arith.cmpi {name} of {of}")
+        same(got[name], wanted, f"arith.cmpi {name} of {of}")
 
 
 UNSIGNED = {"remui": operator.mod, "ceildivui": lambda a, b: -(-a // b), "minui": min, "maxui": max}

@@ -4,10 +4,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 from kernel_library import aligned_copy, tile_options
-from micro_tiles import micro_tiled
 
 from bdforge.formats import encode
 from support.differences import same
+from support.micro_tiles import micro_tiled
 
 DTYPES = {"bf16": ml_dtypes.bfloat16, "f32": np.float32}
 

@@ -4,9 +4,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 from kernel_library import KERNELS, KernelError, aligned, aligned_copy, tile_options
-from micro_tiles import micro_tiled
 
 from support.differences import same
+from support.micro_tiles import micro_tiled
 
 BF16 = ml_dtypes.bfloat16
 SIDE = {"aie2p": 8, "aie2": 4}

@@ -8,10 +8,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 from kernel_library import aligned_copy
-from micro_tiles import from_micro_tiles, micro_tiled, packed_b
 
 from bdforge.formats import decode, encode, error_bound, pack_bfp16, rounded, unpack_bfp16
 from support.differences import same
+from support.micro_tiles import from_micro_tiles, micro_tiled, packed_b
 
 BF16 = ml_dtypes.bfloat16
 MICRO = {"aie2p": (8, 8, 8), "aie2": (4, 8, 4)}

@@ -6,11 +6,11 @@ from typing import get_args
 import numpy as np
 import pytest
 from kernel_library import aligned_copy, tile_options
-from micro_tiles import MICRO, from_micro_tiles, micro_tiled, narrowed
 
 from bdforge.operators.specs import Rounding
 from support.differences import same
 from support.family_oracle import ROUND
+from support.micro_tiles import MICRO, from_micro_tiles, micro_tiled, narrowed
 
 DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
 LAST_BYTES = 64

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from kernel_library import KERNELS, KernelError, aligned_copy, tile_options
-from micro_tiles import MICRO, int4_bytes, micro_tiled, narrowed, packed_b
 
 from support.differences import same
+from support.micro_tiles import MICRO, int4_bytes, micro_tiled, narrowed, packed_b
 
 AS_BUILT = ("-O3", "-march=native")
 DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32}

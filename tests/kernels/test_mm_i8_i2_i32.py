@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-import micro_tiles as tiles
 import numpy as np
 import pytest
 from kernel_library import KERNELS, PLAIN, KernelError, aligned, aligned_copy, gxx, tile_options
-from micro_tiles import MICRO
 
+from support import micro_tiles as tiles
 from support.differences import same
+from support.micro_tiles import MICRO
 
 TILES = [(8, 8, 32), (40, 24, 64), (64, 128, 64)]
 Operands = Callable[[np.random.Generator, int, int, int], tuple[np.ndarray, np.ndarray]]

@@ -3,7 +3,6 @@
 import random
 from math import inf, nan
 
-import micro_tiles as tiles
 import numpy as np
 import pytest
 from test_assembled_kernels import call
@@ -14,6 +13,7 @@ from bdforge.emulator.cores.isa.interpreter import Interpreter
 from bdforge.emulator.cores.isa.translated import Translated
 from bdforge.formats.bounds import error_bound
 from bdforge.isa.errors import OpenError
+from support import micro_tiles as tiles
 from support.differences import same
 
 R, S, T = 4, 8, 4

@@ -1,6 +1,5 @@
 """Kernels of machine code on the core model, equal to numpy: the contracts of those in `kernels/` of the same names."""
 
-import micro_tiles as tiles
 import ml_dtypes
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from bdforge.emulator.cores.isa.translated import Translated
 from bdforge.isa.assembler import assemble
 from bdforge.isa.hazards import check_source
 from bdforge.isa.registers import width
+from support import micro_tiles as tiles
 from support.differences import same
 from support.machine_code import drive, memories
 

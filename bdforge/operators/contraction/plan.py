@@ -131,8 +131,8 @@ def k_positions(part: Part) -> tuple[np.ndarray, np.ndarray]:
     """Positions of a dimension of K tile by tile, and which of them count: each once, none beyond it."""
     starts = np.array([int(_number(part.start(tile))) for tile in range(part.count)])
     positions = (starts[:, None] + np.arange(part.size)).ravel()
-    fresh = np.arange(part.count * part.size) <= positions
-    held = (positions < part.dim.size) & fresh
+    covered = np.repeat(np.arange(part.count) * part.size, part.size)
+    held = (positions < part.dim.size) & (positions >= covered)
     return np.where(positions < part.dim.size, positions, 0), held
 
 

@@ -1,0 +1,140 @@
+"""Every value of a spec's file by a table written by hand: limits from both sides, choices by name, defaults."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from bdforge.operators import OPERATORS, SpecError, spec_from
+from bdforge.operators.elementwise import ElementwiseForm
+from bdforge.operators.gemm.spec import _GemmFile
+from bdforge.operators.gemv.spec import GemvForm
+from support.differences import same
+
+FORMS = {"gemm": _GemmFile, "gemv": GemvForm, "elementwise": ElementwiseForm}
+MILLION, SHIFTS = 1 << 20, (0, 31)
+ROUNDINGS = (
+    "floor ceil symmetric_floor symmetric_ceil negative_inf positive_inf symmetric_zero symmetric_inf "
+    "conv_even conv_odd"
+)
+ARRAY: dict[str, Any] = {"array.rows": (1, 4), "array.columns": (1, 8)}
+PROBLEMS: dict[str, Any] = {f"problems.0.{axis}": (1, MILLION) for axis in "MKN"}
+LIMITS: dict[str, dict[str, tuple[int, int]]] = {
+    "gemm": ARRAY | PROBLEMS | {
+        "tile.m": (1, MILLION), "tile.k": (1, MILLION), "tile.n": (1, MILLION), "tile.m_used": (0, MILLION),
+        "buffers.k_mt": (1, MILLION), "buffers.rho": (1, MILLION), "buffers.stack_bytes": (1, MILLION),
+        "buffers.pool_bytes": (0, MILLION), "buffers.c_pieces": (1, MILLION), "epilogue.shift": SHIFTS,
+    },
+    "gemv": ARRAY | PROBLEMS | {
+        "tile.m": (1, 8), "tile.k": (1, MILLION), "tile.n": (1, MILLION), "stack_bytes": (1, MILLION),
+    },
+    "elementwise": ARRAY | {
+        "problems.0.length": (1, 1 << 30), "tile": (1, MILLION), "narrowing.shift": SHIFTS, "stack_bytes": (1, MILLION),
+    },
+}  # fmt: skip
+"""Least and most of every number."""
+DEVICES = {"array.device": "npu1 npu2"}
+CHOICES: dict[str, dict[str, str]] = {
+    "gemm": DEVICES | {
+        "types.a": "int8 bf16 bfp16", "types.b": "int8 int4 int2 bf16 bfp16",
+        "types.c": "int8 int16 int32 bf16 f32 bfp16", "types.accumulator": "int8 int16 int32 bf16 f32 bfp16",
+        "layouts.a": "row column", "layouts.b": "packed row column", "layouts.c": "row column",
+        "buffers.c_buffers": "1 2", "buffers.c_memtile_buffers": "1 2", "buffers.a_shims": "1 2",
+        "buffers.residency": "none b", "epilogue.rounding": ROUNDINGS,
+    },
+    "gemv": DEVICES | {
+        "types.a": "int8 bf16", "types.w": "int2 bf16", "types.c": "int32 f32 bf16", "array.channels": "1 2",
+    },
+    "elementwise": DEVICES | {
+        "function": "add mul relu2_gate", "type": "int8 bf16", "narrowing.rounding": ROUNDINGS,
+    },
+}  # fmt: skip
+"""All names of every choice."""
+LEAST: dict[str, dict[str, Any]] = {
+    "gemm": {"types": {"a": "int8", "b": "int8", "c": "int32"}, "tile": {"m": 64, "k": 48, "n": 64}},
+    "gemv": {"types": {"a": "int8", "w": "int2", "c": "int32"}, "tile": {"k": 64, "n": 64}},
+    "elementwise": {"function": "mul", "type": "int8", "tile": 64},
+}
+WAITS = {"wait": "column", "in_flight": 0}
+FILLED: dict[str, dict[str, Any]] = {
+    "gemm": {
+        "types": {"a": "int8", "b": "int8", "c": "int32", "accumulator": "int32"},
+        "layouts": {"a": "row", "b": "packed", "c": "row"}, "array": {"rows": 4, "columns": 8},
+        "tile": {"m": 64, "k": 48, "n": 64, "m_used": 0},
+        "buffers": {
+            "k_mt": 48, "c_buffers": 1, "c_memtile_buffers": 2, "rho": 1, "a_shims": 1, "stack_bytes": 4096,
+        },
+        "epilogue": {"shift": 0, "rounding": "conv_even", "scale": False, "bias": False, "relu": False},
+    },
+    "gemv": {
+        "types": LEAST["gemv"]["types"], "tile": {"m": 8, "k": 64, "n": 64}, "array": {"rows": 4}, "stack_bytes": 4096,
+    },
+    "elementwise": LEAST["elementwise"] | {
+        "array": {"rows": 4}, "narrowing": {"shift": 0, "rounding": "conv_even"}, "stack_bytes": 4096,
+    },
+}  # fmt: skip
+"""What a spec of the least content holds."""
+
+
+def content_of(kind: str) -> dict[str, Any]:
+    sizes = dict.fromkeys(OPERATORS[kind].axes, 64)
+    return deepcopy(LEAST[kind]) | {"kind": kind, "problems": [sizes]}
+
+
+def told(kind: str, name: str, value: Any) -> str | None:
+    """What the reader of specs says of a value at a place; None where the file's form has nothing against it."""
+    content: Any = content_of(kind)
+    at, path = content, [int(part) if part.isdigit() else part for part in name.split(".")]
+    for part in path[:-1]:
+        at = at.setdefault(part, {}) if isinstance(at, dict) else at[part]
+    at[path[-1]] = value
+    try:
+        spec_from(content, "small")
+    except SpecError as error:
+        return str(error) if f"{name}:" in str(error) or f"{name} =" in str(error) else None
+    return None
+
+
+def fields(schema: dict[str, Any], rule: dict[str, Any], name: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """(name, rule) of every value of a file, by the schema of its form."""
+    rule = schema["$defs"][rule["$ref"].rsplit("/", 1)[1]] if "$ref" in rule else rule
+    for part, inner in rule.get("properties", {}).items():
+        yield from fields(schema, inner, f"{name}.{part}" if name else part)
+    for option in rule.get("anyOf", ()):
+        yield from fields(schema, option, name)
+    if rule.get("type") == "array":
+        yield from fields(schema, rule["items"], f"{name}.0")
+    if rule.get("type") == "integer" or "enum" in rule:
+        yield name, rule
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_the_tables_name_every_number_and_choice_of_a_file(kind: str):
+    schema = FORMS[kind].model_json_schema()
+    rules = dict(fields(schema, schema))
+    assert rules.pop("sequence.in_flight")["type"] == "integer"  # its limit follows from `wait`
+    same({name for name, rule in rules.items() if "enum" in rule}, set(CHOICES[kind]), "choices")
+    same({name for name, rule in rules.items() if "enum" not in rule}, set(LIMITS[kind]), "numbers")
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, own in LIMITS.items() for name in own])
+def test_a_number_is_taken_at_its_limits_and_refused_beyond(kind: str, name: str):
+    least, most = LIMITS[kind][name]
+    assert (told(kind, name, least), told(kind, name, most)) == (None, None)
+    assert f"equal to {least}, got {least - 1}" in (told(kind, name, least - 1) or "taken")
+    assert f"equal to {most}, got {most + 1}" in (told(kind, name, most + 1) or "taken")
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, own in CHOICES.items() for name in own])
+def test_every_choice_is_taken_and_others_are_refused(kind: str, name: str):
+    choices = [int(choice) if choice.isdigit() else choice for choice in CHOICES[kind][name].split()]
+    assert {choice: told(kind, name, choice) for choice in choices} == dict.fromkeys(choices)
+    others = [0, 3] if choices[0] == 1 else ["neither", "uint8", "int64", "nearest"]
+    assert all(f"got {other!r}" in (told(kind, name, other) or f"{other} is taken") for other in others)
+
+
+@pytest.mark.parametrize("kind", FILLED)
+def test_what_a_file_leaves_out_has_its_default(kind: str):
+    spec = spec_from(LEAST[kind] | {"kind": kind}, "small")
+    same(spec.content, {"kind": kind, **FILLED[kind], "sequence": WAITS, "problems": []})

@@ -66,6 +66,18 @@ def test_reasons_name_field_dimension_value_and_limit():
     assert list(exceeded(CORE, padding=[(1, 0)])) == [("padding before", 0, 1, 0)]
 
 
+def test_padding_has_a_limit_in_each_dimension_on_each_side():
+    """Of a memtile 63, 31 and 15 words from the innermost on, of a fourth dimension and of other tiles none."""
+    most = [(0, 0), (15, 15), (31, 31), (63, 63)]
+    assert list(exceeded(MEMTILE, padding=most)) == []
+    beyond = [(before + 1, after + 1) for before, after in most]
+    sides = ("padding before", "padding after")
+    assert list(exceeded(MEMTILE, padding=beyond)) == [
+        (side, number, limit + 1, limit) for number, limit in ((3, 0), (2, 15), (1, 31), (0, 63)) for side in sides
+    ]
+    assert list(exceeded(SHIM, padding=[(0, 1)])) == [("padding after", 0, 1, 0)]
+
+
 def test_the_outermost_dimension_has_no_size_field():
     assert [b[1] for b in bounds(SHIM, dims=[(9999, 1)] * 3) if b[0] == "size"] == [1, 0]
 

@@ -1,31 +1,17 @@
 """What generations and products differ in, by name and written down a second time from the sources."""
 
+import importlib
+import pkgutil
+
 import pytest
+from named_limits import ALL_NUMBERS, NO_LIMIT
 
 from bdforge.devices import AIE2, AIE2P, DEVICES, MLIR_DEVICES, DeviceError, device_named
+from bdforge.devices import __path__ as devices_path
 from bdforge.devices.hosts import HOSTS, host_named
-from bdforge.devices.limits import (
-    CASCADE_BITS,
-    CASCADE_FIFO_VALUES,
-    CONTROLLER_IDS,
-    CORE,
-    CORE_OWN_MEMORY,
-    DEFAULT_STACK_BYTES,
-    MEMTILE,
-    PROGRAM_MEMORY_BYTES,
-    SHIM,
-    STREAM_BUFFER_WORDS,
-    Generation,
-)
-from bdforge.devices.pci import IDENTITIES, VENDOR
-from bdforge.devices.switches import (
-    OPPOSITE,
-    PRIORITY_ARBITER,
-    SHIM_MM2S_SLAVES,
-    SHIM_S2MM_MASTERS,
-    SHIM_TOKEN_MASTER,
-    STEPS,
-)
+from bdforge.devices.limits import CORE, MEMTILE, SHIM, Generation
+from bdforge.devices.pci import IDENTITIES
+from bdforge.devices.switches import OPPOSITE, STEPS
 from bdforge.devices.topology import mlir_device_named
 from bdforge.devices.types import BLOCK_FORMATS, PRODUCTS, TYPES, peak_macs
 
@@ -48,19 +34,39 @@ def test_generations_differ_as_the_sources_say(generation: Generation):
     assert generation.tiles == (SHIM, MEMTILE, CORE)
 
 
-def test_facts_of_both_generations():
-    found = {
-        "controller ids by row": CONTROLLER_IDS, "a core's own memory": CORE_OWN_MEMORY, "stack": DEFAULT_STACK_BYTES,
-        "program memory": PROGRAM_MEMORY_BYTES, "cascade bits": CASCADE_BITS, "cascade values": CASCADE_FIFO_VALUES,
-        "stream words": STREAM_BUFFER_WORDS, "banks": (SHIM.banks, MEMTILE.banks, CORE.banks),
-        "MM2S of shims": SHIM_MM2S_SLAVES, "S2MM of shims": SHIM_S2MM_MASTERS, "tokens": SHIM_TOKEN_MASTER,
-        "priority": PRIORITY_ARBITER,
-    }  # fmt: skip
-    assert found == {
-        "controller ids by row": (15, 26, 27, 29, 30, 31), "a core's own memory": 0x70000, "stack": 1024,
-        "program memory": 16384, "cascade bits": 512, "cascade values": 2, "stream words": 16, "banks": (0, 8, 4),
-        "MM2S of shims": (3, 7), "S2MM of shims": (2, 3), "tokens": 0, "priority": 5,
-    }  # fmt: skip
+FACTS = {  # every number and tuple of them that bdforge.devices names, but for limits, which have pairs of cases
+    "BYTE_BITS": 8, "GRANULE_BYTES": 4, "GRANULE_BITS": 32, "BUFFER_ALIGN_BYTES": 64, "DEFAULT_STACK_BYTES": 1024,
+    "CORE_OWN_MEMORY": 0x70000, "PROGRAM_MEMORY_BYTES": 16384, "CONTROLLER_IDS": (15, 26, 27, 29, 30, 31),
+    "SHIM_CONTROLLER_ID": 15, "STREAM_BUFFER_WORDS": 16, "CASCADE_BITS": 512, "CASCADE_FIFO_VALUES": 2,
+    "CORE_LOCK_WINDOWS": ((0, -1), (-1, 0), (0, 1), (0, 0)), "SHIM_MM2S_SLAVES": (3, 7), "SHIM_S2MM_MASTERS": (2, 3),
+    "SHIM_TOKEN_MASTER": 0, "PRIORITY_ARBITER": 5, "VENDOR": 0x1022, "ROWS": 6, "FIRST_CORE_ROW": 2,
+    "RUNTIME_AXI_CACHE": 2, "CONTROLLER_ID_MASK": 0x1F00, "CORE_ENABLE": 1, "CORE_RESET": 2,
+    "MEMTILE_WINDOW_BYTES": 524288, "MEMTILE_WINDOWS": 3, "MEMTILE_WINDOW_LOCKS": 64, "OFFSET_MASK": 0xFFFFF,
+    "SHIM_MUX_OFFSET": 0x1F000, "SHIM_DEMUX_OFFSET": 0x1F004, "MUX_TO_DMA": 1, "CASCADE_OFFSET": 0x36060,
+    "NARROW_BUS": 1.259, "JOB_TIMEOUT_SECONDS": 4.0, "PERMUTED_GB_S": 4.0, "ORDERS": ("row", "column", "packed"),
+}  # fmt: skip
+
+
+def facts() -> dict[str, object]:
+    """By name, from all modules of bdforge.devices."""
+    modules = [importlib.import_module(f"bdforge.{name}") for name in ALL_NUMBERS]
+    paired = {name for module in modules for name, value in vars(module).items() if type(value) is int}
+    paired -= {name.rpartition(".")[2] for name in NO_LIMIT}
+    modules = [importlib.import_module(f"bdforge.devices.{info.name}") for info in pkgutil.iter_modules(devices_path)]
+    return {
+        name: value
+        for module in modules
+        for name, value in vars(module).items()
+        if name.isupper() and name[0] != "_" and isinstance(value, int | float | tuple)
+        if name not in paired and name != "PRODUCTS"
+    }
+
+
+def test_every_fact_is_the_one_that_the_sources_give():
+    found = facts()
+    wrong = {name: (found.get(name), FACTS.get(name)) for name in found | FACTS if found.get(name) != FACTS.get(name)}
+    assert wrong == {}, "as bdforge.devices has it, and as it is written down here"
+    assert [(kind.kind, kind.banks) for kind in (SHIM, MEMTILE, CORE)] == [("shim", 0), ("memtile", 8), ("core", 4)]
 
 
 def test_opposite_sides_lead_back():
@@ -86,7 +92,7 @@ def test_products_have_their_array_and_pci_ids(product: str):
     device, identity = device_named(product), IDENTITIES[product]
     assert (device.mlir, device.columns, identity.device, identity.revision, identity.name) == ARRAYS[product]
     assert device.generation is {"npu1": AIE2, "npu2": AIE2P}[device.mlir]
-    assert (device.rows, device.core_rows, VENDOR) == (6, 4, 0x1022)
+    assert (device.rows, device.core_rows) == (6, 4)
 
 
 def test_arrays_of_mlir_have_the_columns_of_their_names():

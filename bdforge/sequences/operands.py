@@ -75,12 +75,12 @@ def fetch(operand: Operand, values: Sequence[int], buffer: np.ndarray, dtype: np
         loops = _view(operand, values, buffer.view(_TILE if operand.blocked else dtype))
     places = loops.transpose(_steps(operand, values)).reshape(counts)
     if operand.blocked:
-        places = unpack_bfp16(places.view(np.uint8).reshape(*counts, TILE_BYTES))
+        places = _values_of_tiles(operand, places)
     for number, axis in enumerate(operand.axes):
-        if axis.tile is None or operand.blocked:
+        if axis.tile is None:
             places = places[(slice(None),) * number + (slice(values[axis.size]),)]
             continue
-        positions, held = _positions(axis, values, counts[number])
+        positions, held = _positions(operand, axis, values, places.shape[number])
         where = np.zeros(values[axis.size], np.intp)
         where[positions[held]] = np.flatnonzero(held)
         places = places.take(where, axis=number)
@@ -143,13 +143,14 @@ def _arranged(operand: Operand, values: Sequence[int], array: np.ndarray) -> np.
     side = BLOCK if operand.blocked else 1
     found = array
     for number, count in enumerate(_counts(operand, values)):
-        found = _along(operand.axes[number], values, found, number, count * side)
+        found = _along(operand, values, found, number, count * side)
     return found
 
 
-def _along(axis: Axis, values: Sequence[int], array: np.ndarray, number: int, count: int) -> np.ndarray:
+def _along(operand: Operand, values: Sequence[int], array: np.ndarray, number: int, count: int) -> np.ndarray:
     """Positions as `count` places along one axis want them."""
-    places, held = _positions(axis, values, count)
+    axis = operand.axes[number]
+    places, held = _positions(operand, axis, values, count)
     if len(places) == values[axis.size] and held.all() and (places == np.arange(len(places))).all():
         return array
     found = array.take(np.where(held, places, 0), axis=number)
@@ -158,15 +159,20 @@ def _along(axis: Axis, values: Sequence[int], array: np.ndarray, number: int, co
     return np.where(held.reshape(shape), found, np.zeros((), array.dtype))
 
 
-def _positions(axis: Axis, values: Sequence[int], count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which position each of `count` places along an axis holds, and whether it holds one."""
+def _positions(operand: Operand, axis: Axis, values: Sequence[int], count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which position each of `count` places along an axis holds, and whether it holds one.
+
+    ProgramError for a tile that the walk does not hold: programs may come from a file.
+    """
     places = np.arange(count)
     size, walked = values[axis.size], values[axis.walked]
     if axis.tile is None:
         return places, places < size
     tile = values[axis.tile]
+    if not 1 <= tile <= walked:
+        raise ProgramError(f"operand {operand.name} has tiles of {tile} in {walked} positions")
     starts = np.minimum(places // tile * tile, walked - tile)
-    covered = axis.once & (starts + places % tile < places // tile * tile) & (places // tile > 0)
+    covered = axis.once & (starts + places % tile < places // tile * tile)
     places = starts + places % tile
     return places, (places < size) & ~covered
 
@@ -178,6 +184,13 @@ def _units(operand: Operand, places: np.ndarray) -> np.ndarray:
     tiles = pack_bfp16(places if operand.blocked == "across" else places.T)
     units = np.ascontiguousarray(tiles).view(_TILE)[..., 0]
     return units if operand.blocked == "across" else units.T
+
+
+def _values_of_tiles(operand: Operand, places: np.ndarray) -> np.ndarray:
+    """The float32 matrix of tiles of block floats: what `_units` made them of."""
+    along = places if operand.blocked == "across" else places.T
+    found = unpack_bfp16(np.ascontiguousarray(along).view(np.uint8).reshape(*along.shape, TILE_BYTES))
+    return found if operand.blocked == "across" else found.T
 
 
 def _counts(operand: Operand, values: Sequence[int]) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 import pytest
 
 from bdforge.sequences import Expr, all_of, any_of, ceildiv, divisor, evaluate, largest, least, select
-from bdforge.sequences.expressions import OPERATIONS, ExpressionError, apply, expression
+from bdforge.sequences.expressions import OPERATIONS, ExpressionError, apply, expression, operate
 
 N = Expr("parameter", ("n",))
 
@@ -19,19 +19,29 @@ MEANINGS = [
     ("mod", (7, 4), 3),
     ("mod", (-7, 4), 1),
     ("min", (3, -5), -5),
+    ("min", (-5, 3), -5),
     ("max", (3, -5), 3),
+    ("max", (-5, 3), 3),
     ("lt", (3, 3), 0),
     ("lt", (2, 3), 1),
+    ("lt", (4, 3), 0),
+    ("le", (2, 3), 1),
     ("le", (3, 3), 1),
     ("le", (4, 3), 0),
     ("eq", (3, 3), 1),
     ("eq", (3, 4), 0),
+    ("eq", (4, 3), 0),
     ("select", (1, 10, 20), 10),
     ("select", (0, 10, 20), 20),
     ("select", (-1, 10, 20), 10),
     ("divisor", (2062, 1023), 2),  # 2 x 1031
     ("divisor", (4096, 1023), 512),
     ("divisor", (12, 12), 12),
+    ("divisor", (12, 11), 6),
+    ("divisor", (7, 6), 1),
+    ("divisor", (1, 5), 1),
+    ("divisor", (-6, 3), 0),
+    ("divisor", (6, -1), 0),
     ("divisor", (12, 0), 0),
     ("divisor", (0, 5), 0),
 ]
@@ -90,6 +100,26 @@ def test_what_is_known_is_computed_at_once(found, same):
     assert found == same
 
 
+def outcome(compute, *given):
+    try:
+        return compute(*given)
+    except ExpressionError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("known", [-1, 0, 1, 2])
+@pytest.mark.parametrize("operation", [name for name, (count, _) in OPERATIONS.items() if count == 2])
+def test_what_is_known_of_one_side_changes_no_value(operation, known):
+    """Computed at once or later, on the left or on the right: the same number, and division by 0 stays refused."""
+    for n in range(-3, 4):
+        found = [
+            outcome(lambda sides, n=n: evaluate(operate(operation, *sides), {"n": n}), sides)
+            for sides in ((N, known), (known, N))
+        ]
+        wanted = [outcome(apply, operation, *sides) for sides in ((n, known), (known, n))]
+        assert found == wanted, f"{operation} of n = {n} and {known}, and the other way round"
+
+
 def test_equal_expressions_are_one_and_others_are_not():
     assert hash(N * 4 + 1) == hash(N * 4 + 1)
     assert N * 4 + 1 == N * 4 + 1
@@ -105,7 +135,10 @@ def test_an_expression_has_no_truth():
     ("value", "found"),
     [
         (7, 7), (N, 5), (2 * N + 1, 11), (9 - N, 4), (N.equals(5), 1), (~N.equals(5), 0), (N > 4, 1), (N > 5, 0),
-        (N >= 5, 1), (N >= 6, 0), (all_of(N > 4, N < 6), 1), (all_of(N > 4, N < 5), 0), (any_of(N > 5, N < 6), 1),
+        (N >= 5, 1), (N >= 6, 0), (N <= 5, 1), (N <= 4, 0), (N < 6, 1), (N < 5, 0), (N.equals(6), 0), (N - 2, 3),
+        (3 + N, 8), (least(N), 5), (largest(N), 5), (least(N, 6, 4), 4), (largest(N, 6, 4), 6), (all_of(), 1),
+        (any_of(), 0), (select(N - 5, 1, 2), 2), (select(N - 4, 1, 2), 1),
+        (all_of(N > 4, N < 6), 1), (all_of(N > 4, N < 5), 0), (any_of(N > 5, N < 6), 1),
         (any_of(N > 5, N < 5), 0), (ceildiv(N, 2), 3), (N // 2, 2), (N % 3, 2), (divisor(N * 2, 9), 5),
     ],
 )  # fmt: skip

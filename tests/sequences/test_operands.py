@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bdforge.formats import pack_bfp16
 from bdforge.sequences import Builder, ProgramError
 from bdforge.sequences.interpret import values_of
 from bdforge.sequences.operands import OperandError, fetch, place
@@ -10,12 +11,13 @@ from support.differences import same
 
 
 def placed(array: np.ndarray, size_bytes: int, type_: str, bits: int, axes, dims, **facts) -> np.ndarray:
-    """The buffer that `place` makes of an array."""
+    """The buffer that `place` makes of an array, and of which `fetch` makes the same array."""
     build = Builder([], 1)
     x = build.argument("X", "i8", 8, size_bytes)
     build.operand("X", x, "in", type_, bits, axes, dims, **facts)
-    buffer = np.zeros(size_bytes, np.uint8)
-    place(build.program.operands[0], values_of(build.program, {}), array, buffer)
+    operand, values, buffer = build.program.operands[0], values_of(build.program, {}), np.zeros(size_bytes, np.uint8)
+    place(operand, values, array, buffer)
+    same(fetch(operand, values, buffer, array.dtype), array, f"{type_} fetched of {buffer.tolist()}")
     return buffer
 
 
@@ -33,6 +35,56 @@ def test_the_last_tile_moves_back_and_may_hold_positions_once():
     same(placed(array, 6, "int8", 8, [(5, 5, 3, False)], loop), [1, 2, 3, 3, 4, 5], "bytes")
     same(placed(array, 6, "int8", 8, [(5, 5, 3, True)], loop), [1, 2, 3, 0, 4, 5], "bytes")
     same(placed(array[:4], 6, "int8", 8, [(4, 5, 3, False)], loop), [1, 2, 3, 3, 4, 0], "bytes")
+
+
+@pytest.mark.parametrize(
+    ("size", "walked", "once", "expected"),
+    [
+        (3, 3, True, [1, 2, 3]), (3, 3, False, [1, 2, 3]), (2, 3, False, [1, 2, 0]), (4, 4, False, [1, 2, 3, 2, 3, 4]),
+        (4, 4, True, [1, 2, 3, 0, 0, 4]), (6, 6, True, [1, 2, 3, 4, 5, 6]), (3, 4, True, [1, 2, 3, 0, 0, 0]),
+        (7, 7, True, [1, 2, 3, 4, 5, 6, 0, 0, 7]), (7, 8, False, [1, 2, 3, 4, 5, 6, 6, 7, 0]),
+    ],
+)  # fmt: skip
+def test_tiles_of_three_end_where_the_walk_does(size: int, walked: int, once: bool, expected: list[int]):
+    array, count = np.arange(1, size + 1, dtype=np.int8), len(expected)
+    found = placed(array, count, "int8", 8, [(size, walked, 3, once)], [(0, count, 1, 1)])
+    same(found, expected, f"tiles of 3 over {size} of {walked}, once: {once}")
+
+
+@pytest.mark.parametrize(("walked", "tile"), [(2, 3), (3, 0), (3, -1)])
+def test_tiles_that_a_walk_does_not_hold_are_refused(walked: int, tile: int):
+    with pytest.raises(ProgramError, match=f"operand X has tiles of {tile} in {walked} positions"):
+        placed(np.zeros(2, np.int8), 3, "int8", 8, [(2, walked, tile, False)], [(0, 3, 1, 1)])
+
+
+def test_numbers_of_several_bytes_are_counted_as_such():
+    array = np.array([1, -2, 3], np.int16)
+    found = placed(array, 14, "int16", 16, [(3, 3, None, False)], [(0, 3, 1, 2)], offset=2)
+    same(found.view(np.int16), [0, 0, 1, 0, -2, 0, 3], "numbers of 16 bits from the third on")
+    floats = np.array([0.5, -1], np.float32)
+    found = placed(floats, 12, "f32", 32, [(2, 2, None, False)], [(0, 2, 1, 1)], offset=1)
+    same(found.view(np.float32), [0, 0.5, -1], "floats from the second on")
+
+
+@pytest.mark.parametrize("blocked", ["across", "down"])
+def test_block_floats_stand_by_tiles_along_their_blocks(blocked: str):
+    """Of 10 x 20 values 2 x 3 tiles of 8 x 8, column by column of them; small powers of two lose nothing."""
+    array = np.exp2(np.arange(200) % 5).reshape(10, 20).astype(np.float32)
+    axes = [(10, 16, None, False), (20, 24, None, False)]
+    found = placed(array, 6 * 72, "bfp16ebs8", 576, axes, [(1, 3, 1, 2), (0, 2, 1, 1)], blocked=blocked)
+    whole = np.pad(array, ((0, 6), (0, 4)))
+    tiles = [whole[8 * i : 8 * i + 8, 8 * j : 8 * j + 8] for j in range(3) for i in range(2)]
+    wanted = [pack_bfp16(tile if blocked == "across" else tile.T).reshape(72) for tile in tiles]
+    same(found.reshape(6, 72), np.array(wanted), f"tiles of blocks {blocked}")
+
+
+def test_tiles_of_block_floats_move_back_by_values():
+    """Of 8 x 12 values two tiles of eight columns, of which the second ends where the walk does."""
+    array = np.exp2(np.arange(96) % 5).reshape(8, 12).astype(np.float32)
+    axes = [(8, 8, 8, True), (12, 12, 8, False)]
+    found = placed(array, 2 * 72, "bfp16ebs8", 576, axes, [(0, 1, 1, 2), (1, 2, 1, 1)], blocked="down")
+    wanted = [pack_bfp16(array[:, first : first + 8].T).reshape(72) for first in (0, 4)]
+    same(found.reshape(2, 72), np.array(wanted), "tiles of columns 0 and 4 on")
 
 
 def test_codes_fill_bytes_from_the_lowest_bits():
@@ -122,9 +174,21 @@ def test_codes_that_leave_the_buffer_are_refused():
         placed(array, 2, "int2", 2, axes, [(0, 1, 1, 8), (1, 8, 1, 3)])
 
 
-def test_a_value_that_the_operand_may_not_hold_is_named():
-    array = np.array([[-1, 0, 1, 0], [0, 1, 2, -2]], np.int8)
+@pytest.mark.parametrize(
+    ("values", "given", "said"),
+    [
+        ([-1, 1], [[-1, 0, 1, 0], [0, 1, -1, 1]], None),
+        ([-1, 1], [[-1, 0, 1, 0], [0, 1, 2, 1]], r"\[1, 2\] is 2; int2 holds -1 to 1: clip or"),
+        ([-1, 1], [[-1, 0, 1, 0], [-2, 1, 0, 2]], r"\[1, 0\] is -2; int2 holds -1 to 1"),
+        ([-2, 0], [[-2, 0, -1, 0], [0, -1, -2, -2]], None),
+        ([-2, 0], [[-2, 0, -1, 0], [0, -1, -2, 1]], r"\[1, 3\] is 1; int2 holds -2 to 0"),
+    ],
+)
+def test_a_value_that_the_operand_may_not_hold_is_named(values: list[int], given: list[list[int]], said: str | None):
+    array = np.array(given, np.int8)
     axes, lines = [(2, 2, None, False), (4, 4, None, False)], [(0, 2, 1, 4), (1, 4, 1, 1)]
-    with pytest.raises(OperandError, match=r"operand X: the value at \[1, 2\] is 2; int2 holds -1 to 1: clip or"):
-        placed(array, 2, "int2", 2, axes, lines, values=[-1, 1], bias=1)
-    assert placed(np.clip(array, -1, 1), 2, "int2", 2, axes, lines, values=[-1, 1], bias=1).any()
+    if said is None:
+        assert placed(array, 2, "int2", 2, axes, lines, values=values, bias=values[1]).any()
+        return
+    with pytest.raises(OperandError, match=f"operand X: the value at {said}"):
+        placed(array, 2, "int2", 2, axes, lines, values=values, bias=values[1])

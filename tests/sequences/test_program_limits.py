@@ -6,7 +6,16 @@ from bdforge.devices import device_named
 from bdforge.messages import InputError
 from bdforge.sequences import ProgramError, planned
 from bdforge.sequences.check import load_program
-from support.program_limits import BOUNDS, WORDS, changed_word, limits_of_the_form, words_of_the_form
+from support.program_limits import (
+    BOUNDS,
+    COUNTER,
+    LAST,
+    LOOP,
+    WORDS,
+    changed_word,
+    limits_of_the_form,
+    words_of_the_form,
+)
 from support.run_limits import RUN_LIMITS
 
 OF_PROGRAMS = [name for name in BOUNDS if not name.startswith("Target.")]
@@ -28,6 +37,18 @@ def test_a_programs_ends_are_taken_and_what_is_next_is_refused(name: str):
             load_program(bound.changed(value)["program"])
         expected = bound.refused if value == (bound.last or 0) + 1 and bound.refused else bound.member
         assert expected in str(caught.value), value
+
+
+@pytest.mark.parametrize("name", [name for name in OF_PROGRAMS if BOUNDS[name].last == LAST])
+def test_a_counter_may_stand_in_its_loop_alone(name: str):
+    """What the loop does may name it; how often the loop turns, and what stands outside, may not."""
+    path = BOUNDS[name].paths[0]
+    content = BOUNDS[name].changed(COUNTER)["program"]
+    if path[: len(LOOP)] == LOOP and len(path) > len(LOOP) + 1:
+        load_program(content)
+        return
+    with pytest.raises(ProgramError, match="uses value 2, which needs the counter of loop 0, outside of it"):
+        pytest.fail(f"{name}: {load_program(content)}")
 
 
 @pytest.mark.parametrize("name", WORDS)

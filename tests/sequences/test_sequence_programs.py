@@ -5,10 +5,25 @@ import json
 import pytest
 
 from bdforge.devices import AIE2P, TileKind, mlir_device_named
-from bdforge.sequences import Await, Builder, Program, ProgramError, Start, StartedTask, Stored, interpret, select
+from bdforge.devices.registers import TILE_REGISTERS
+from bdforge.sequences import (
+    Await,
+    Builder,
+    Expr,
+    Program,
+    ProgramError,
+    Start,
+    StartedTask,
+    Stored,
+    evaluate,
+    interpret,
+    select,
+)
+from bdforge.sequences.build import register_words
 from bdforge.sequences.check import load_program
 from bdforge.sequences.interpret import values_of
-from bdforge.sequences.words import illegal, operations
+from bdforge.sequences.program import loops_of
+from bdforge.sequences.words import illegal, operations, target_facts
 from bdforge.txn import BlockWrite, Patch, Sync, Write
 from support.differences import same
 from support.named import fields_of, rows
@@ -309,10 +324,132 @@ def test_no_more_steps_run_than_the_queues_of_a_program_hold():
         assert most == (asked if asked == 1 else 2)
 
 
-def test_a_target_names_registers_of_every_channel():
-    from bdforge.sequences.words import target_facts
+def writes(program: Program, **parameters: int) -> list[tuple[int, int]]:
+    """Address and value of every register that a program of writes alone sets."""
+    items = [item for event in interpret(program, parameters, SHIM) for item in getattr(event, "items", ())]
+    return [(item.address + 4 * at, value) for item in items for at, value in enumerate(item.values)]
 
-    facts = target_facts(mlir_device_named("npu2"))
-    assert facts["queues"] == {"S2MM": [0x1D204, 0x1D20C], "MM2S": [0x1D214, 0x1D21C]}
-    assert facts["controls"] == {"S2MM": [0x1D200, 0x1D208], "MM2S": [0x1D210, 0x1D218]}
-    assert (facts["bds"], facts["wraps"], facts["columns"]) == (16, [1023, 1023], 8)
+
+def test_a_choice_does_one_block_or_the_other_with_its_loops():
+    """Every statement of the form: loops in both blocks have counters of their own."""
+    values = ["n", ["index", 0], ["index", 1], 2, 3]
+    loops = [
+        {"kind": "for", "loop": loop, "count": 3 + loop, "do": [{"kind": "write", "address": 0, "values": [1 + loop]}]}
+        for loop in (0, 1)
+    ]
+    choice = {"kind": "if", "when": 0, "do": loops[:1], "otherwise": loops[1:]}
+    content = {"parameters": ["n"], "values": values, "arguments": [], "do": [choice], "in_flight": 1}
+    program = load_program(content)
+    assert {n: writes(program, n=n) for n in (-1, 0, 1)} == {
+        -1: [(-1, 0), (-1, 1)], 0: [(0, 0), (0, 1), (0, 2)], 1: [(1, 0), (1, 1)],
+    }  # fmt: skip
+    assert loops_of(program.do) == {0: (), 1: ()}
+    twice = content | {"do": [choice | {"otherwise": loops[:1]}]}
+    with pytest.raises(ProgramError, match="loop 0 stands twice"):
+        load_program(twice)
+
+
+def test_a_core_is_told_words_by_slot_and_then_to_go():
+    build = Builder(["n"], 1)
+    build.tell(0x1000, {0: 7, 3: build.parameter("n")}, 0x2000)
+    assert writes(build.program, n=5) == [(0x1000, 7), (0x100C, 5), (0x2000, 1)]
+
+
+def test_words_of_registers_hold_fields_and_negative_ones_as_twos_complement():
+    """A queue of a shim: BD in bits 0 to 3, repeat in 16 to 23, token in 31 (AM025); one's field is 8 bits."""
+    layout = TILE_REGISTERS[TileKind.SHIM].queue
+    for repeat, bits in ((0, 0), (255, 0xFF0000), (-1, 0xFF0000), (-256, 0)):
+        (found,) = register_words(layout, {"bd": 5, "repeat": repeat, "token": 1})
+        same(found.constant, 1 << 31 | bits | 5, f"a queue's word that repeats {repeat}")
+    (found,) = register_words(layout, {"repeat": Expr("parameter", ("n",))})
+    assert evaluate(found, {"n": 3}) == 3 << 16
+
+
+def test_only_bds_that_are_wanted_stand_in_a_chain():
+    build = Builder(["n"], 1)
+    n, x = build.parameter("n"), build.argument("X", "i32", 32, 64)
+    assert build.bd(x, 0, (1,), (1,), when=0) is None
+    with build.step([("MM2S", 0, 0, 1)]):
+        wanted = [build.bd(x, 8 * i, (1,), (1,), when=n >= i) for i in (1, 2, 3)]
+        build.task("MM2S", 0, 0, None, *wanted, token=True)
+    found = {}
+    for n in (1, 2, 3):
+        start = next(iter(interpret(build.program, {"n": n}, SHIM)))
+        found[n] = [(bd.pattern.offset, bd.bd_id) for item in start.items for bd in item.bds]  # type: ignore[union-attr]
+    assert found == {n: [(8 * i, i - 1) for i in range(1, n + 1)] for n in (1, 2, 3)}
+    with pytest.raises(ProgramError, match="a task has no BD that is wanted"):
+        list(interpret(build.program, {"n": 0}, SHIM))
+
+
+@pytest.mark.parametrize(("columns", "fits"), [((0, 0), True), ((0, 1), False)])
+def test_bds_of_a_step_are_counted_by_column(columns: tuple[int, int], fits: bool):
+    """Two tasks of 8 fill a shim; of two shims each has 16."""
+    for count in (8, 9, 16, 17):
+        build = Builder([], 1)
+        x = build.argument("X", "i32", 32, 64)
+        with build.step([("MM2S", 0, 0, 1)]):
+            for channel, column in enumerate(columns):
+                chain = [build.bd(x, i, (1,), (1,)) for i in range(count)]
+                build.task("MM2S", channel, column, *chain, token=True)
+        if count <= (8 if fits else 16):
+            (start, _) = interpret(build.program, {}, SHIM)
+            taken = [[bd.bd_id for bd in getattr(item, "bds", ())] for item in start.items]  # type: ignore[union-attr]
+            first = count if fits else 0
+            assert taken == [[*range(count)], [*range(first, first + count)]], f"numbers of two tasks of {count}"
+        else:
+            with pytest.raises(ProgramError, match="more than the 16 BDs of a shim"):
+                pytest.fail(f"{count} twice: {list(interpret(build.program, {}, SHIM))}")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides", "found"),
+    [
+        ((2,), (1,), ((3, 1, 1, 2), (64, 0, 0, 1))), ((4, 2), (9, 1), ((3, 1, 4, 2), (64, 0, 9, 1))),
+        ((5, 4, 2), (99, 9, 1), ((3, 5, 4, 2), (64, 99, 9, 1))),
+    ],
+)  # fmt: skip
+def test_runs_are_the_fourth_dimension_of_any_bd(sizes, strides, found):
+    build = Builder(["n"], 1)
+    n, x = build.parameter("n"), build.argument("X", "i32", 32, 4096)
+    with build.step([("MM2S", 0, 0, 1)]):
+        build.task("MM2S", 0, 0, build.bd(x, 1, sizes, strides, runs=(n, 64)), runs=n, token=True)
+    for n, shape in ((3, found), (1, (sizes, strides))):
+        (start, _) = interpret(build.program, {"n": n}, SHIM)
+        patterns = [bd.pattern for item in start.items for bd in item.bds]  # type: ignore[union-attr]
+        assert fields_of(patterns, PATTERN) == rows(PATTERN, (*shape, 1)), f"{n} runs"
+
+
+def test_every_requirement_that_does_not_hold_is_said():
+    build = Builder(["n"], 1)
+    n = build.parameter("n")
+    for most in (1, 2, 3):
+        build.require(n <= most, "n = {} is above {}", n, most)
+    assert writes(build.program, n=1) == []
+    with pytest.raises(ProgramError, match=r"^n = 3 is above 1\nn = 3 is above 2$"):
+        writes(build.program, n=3)
+
+
+FIELDS = {
+    "length": [0, 0], "d0_step": [3, 0], "d0_wrap": [3, 20], "d1_step": [4, 0], "d1_wrap": [4, 20], "d2_step": [5, 0],
+    "iteration_step": [6, 0], "iteration_wrap": [6, 20], "use_next": [7, 26], "next": [7, 27],
+}  # fmt: skip
+TARGET = {
+    "column_stride": 1 << 25, "bds": 16, "wraps": [1023, 1023], "step_max": 1 << 20, "iteration_max": 64,
+    "length_max": (1 << 32) - 1, "repeat_max": 256, "queue_entries": 4, "bd_address": 0x1D000, "bd_stride_bytes": 0x20,
+    "bd_fields": FIELDS, "patched_word": 1, "queue_fields": {"bd": 0, "repeat": 16, "token": 31},
+    "queues": {"S2MM": [0x1D204, 0x1D20C], "MM2S": [0x1D214, 0x1D21C]}, "control_value": 0xF00, "control_mask": 0x1F00,
+    "controls": {"S2MM": [0x1D200, 0x1D208], "MM2S": [0x1D210, 0x1D218]},
+}  # fmt: skip
+"""Shims as AM025 (XDNA) and AM027 (XDNA2) have them, and 15 as the controller's id for tokens."""
+
+
+@pytest.mark.parametrize(
+    ("array", "columns", "header", "burst"),
+    [("npu2", 8, [0x06040100, 0x108], 3), ("npu1", 4, [0x06030100, 0x104], 2)],
+)
+def test_a_target_is_what_the_manuals_say_of_shims(array: str, columns: int, header: list[int], burst: int):
+    """The header: version 0.1 of generation 4 or 3, six rows; columns, one row of memtiles. BDs are valid, their
+    caching is 2, their bursts are the longest."""
+    constant = [0, 0, 0, 0, burst << 30, 2 << 24, 0, 1 << 25]
+    wanted = TARGET | {"columns": columns, "header": header, "bd_constant": constant}
+    assert target_facts(mlir_device_named(array)) == wanted

@@ -1,7 +1,5 @@
 """Core programs made of MLIR: equal to what the emulated array makes of the body, on both generations."""
 
-from operator import ge, gt, le, lt
-
 import numpy as np
 import pytest
 
@@ -100,32 +98,6 @@ def test_a_memref_can_be_chosen(tmp_path):
       %which = arith.select %none, %other, %words : memref<4x8xi32>
       memref.store %i7, %which[%c1, %c3] : memref<4x8xi32>"""
     assert ran(body, tmp_path, "other")[1, 3] == 7
-
-
-ORDERS = {"lt": lt, "le": le, "gt": gt, "ge": ge}
-
-
-@pytest.mark.parametrize("bits", [1, 8, 32])
-def test_orders_are_those_of_a_type_s_numbers(bits, tmp_path):
-    """Of pairs of a type's lowest and highest signed number; those of an i1 are -1, which is true, and 0."""
-    numbers = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-    texts = ("true", "false") if bits == 1 else [f"{number} : i{bits}" for number in numbers]
-    words = [sign + order for sign in "su" for order in ORDERS]
-    asked = [(*pair, *word) for pair in enumerate([(0, 0), (0, 1), (1, 0), (1, 1)]) for word in enumerate(words)]
-    body = [f"%x{i} = arith.constant {text}" for i, text in enumerate(texts)]
-    body += [f"%p{i} = arith.constant {i} : index" for i in range(len(words))]
-    for row, (a, b), column, word in asked:
-        at = f"{row}_{column}"
-        body += [
-            f"%r{at} = arith.cmpi {word}, %x{a}, %x{b} : i{bits}",
-            f"%w{at} = arith.extui %r{at} : i1 to i32",
-            f"memref.store %w{at}, %words[%p{row}, %p{column}] : memref<4x8xi32>",
-        ]
-    found = ran("\n".join(body), tmp_path)
-    for row, pair, column, word in asked:
-        x, y = (numbers[i] if word[0] == "s" else numbers[i] % (1 << bits) for i in pair)
-        got = found[row, column]
-        assert got == ORDERS[word[1:]](x, y), f"cmpi {word} of i{bits} {x} and {y} was computed as {got}"
 
 
 def test_a_loop_without_end_runs_until_a_lock_holds_it(tmp_path):

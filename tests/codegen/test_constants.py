@@ -10,6 +10,7 @@ from bdforge.codegen.constants import Constants, load
 from bdforge.codegen.homes import constant_of
 from bdforge.devices import AIE2, AIE2P, Generation
 from bdforge.isa.assembler import assemble
+from bdforge.mlir.elementwise import OPERATIONS
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,19 @@ def test_short_numbers_of_scalar_registers_take_one_slot(register: str, text: st
 )  # fmt: skip
 def test_a_constant_is_its_number_and_true_is_one(number: int, kind: IntegerType | IndexType, constant: int):
     assert constant_of(ConstantOp(IntegerAttr(number, kind)).result) == constant
+
+
+@pytest.mark.parametrize(
+    ("cast", "number", "source", "target", "constant"),
+    [("extsi", 1, 1, 32, -1), ("extsi", 0, 1, 32, 0), ("extsi", -7, 8, 32, -7), ("index_cast", 9, 32, None, 9),
+     ("extui", -1, 8, 32, None), ("trunci", 5, 32, 8, None)],
+)  # fmt: skip
+def test_a_cast_of_a_constant_is_known_where_it_keeps_the_number(cast, number, source, target, constant):
+    """A true value that gets a sign is -1."""
+    kind = IndexType() if target is None else IntegerType(target)
+    made = ConstantOp(IntegerAttr(number, IntegerType(source))).result
+    (op,) = (op for op in OPERATIONS if op.name == f"arith.{cast}")
+    assert constant_of(op.create(operands=[made], result_types=[kind]).results[0]) == constant
 
 
 def test_registers_go_to_what_loops_read_most():

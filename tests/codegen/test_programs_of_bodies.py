@@ -136,6 +136,37 @@ def test_a_loop_leaves_what_it_begins_with_to_others_who_read_it(tmp_path):
     assert found[1].tolist()[:3] == [7 + 3, 8 + 3, 8 + 3]
 
 
+@pytest.mark.parametrize("between", range(3), ids=lambda count: f"{count} between")
+@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
+def test_a_value_keeps_its_register_until_its_last_reader(late, between, tmp_path):
+    """The next pass's value takes the register of this pass's only where nobody reads that any more."""
+    store = "memref.store %x, %words[%c1, %i] : memref<4x8xi32>"
+    filled = "\n".join(f"memref.store %i7, %words[%c3, %c{k}] : memref<4x8xi32>" for k in (0, 1)[:between])
+    made = "%y = arith.addi %x, %i7 : i32"
+    body = f"""
+      %n = memref.load %words[%c0, %c0] : memref<4x8xi32>
+      %r = scf.for %i = %c0 to %c3 step %c1 iter_args(%x = %n) -> (i32) {{
+        {made if late else store}
+        {filled}
+        {store if late else made}
+        scf.yield %y : i32
+      }}
+      memref.store %r, %words[%c0, %c1] : memref<4x8xi32>"""
+    found = ran(body, tmp_path)
+    assert (found[1, :3].tolist(), found[0, 1]) == ([0, 7, 14], 21)
+
+
+@pytest.mark.parametrize(("passes", "endless"), [(2**31 - 1, False), (2**31, True)])
+def test_a_loop_of_more_passes_than_a_register_counts_has_no_end(passes, endless):
+    body = f"""
+      %end = arith.constant {passes} : index
+      scf.for %i = %c0 to %end step %c1 {{
+        memref.store %i7, %words[%c0, %c0] : memref<4x8xi32>
+      }}"""
+    text = program(design(body)).source
+    assert ("jnz" in text, "done" in text) == (not endless, not endless), f"{passes} passes"
+
+
 def test_a_lock_waits_for_one_right_before_the_loop(tmp_path):
     body = """
       aie.use_lock(%lock, Release, 3)

@@ -34,9 +34,4 @@ inline std::vector<float> by_definition(const bdforge::FloatProduct& product) {
     return made;
 }
 
-inline void check_floats(const float* got, const std::vector<float>& expected, const std::string& what) {
-    for (std::size_t i = 0; i < expected.size(); ++i)
-        if (got[i] != expected[i]) check_equal(got[i], expected[i], what + "[" + std::to_string(i) + "]");
-}
-
 }  // namespace unit

@@ -8,7 +8,6 @@
 using namespace bdforge;
 using unit::check;
 using unit::check_equal;
-using unit::check_floats;
 using unit::whole_numbers;
 
 namespace {
@@ -20,6 +19,10 @@ float wide(Bf16 value) {
     float made;
     std::memcpy(&made, &bits, sizeof made);
     return made;
+}
+
+std::string shape(std::size_t rows, std::size_t columns, bool turned) {
+    return std::to_string(rows) + " x " + std::to_string(columns) + (turned ? ", turned" : "");
 }
 
 }  // namespace
@@ -59,7 +62,7 @@ UNIT_CASE("copies", matrices_of_all_sizes_come_in_as_they_stand_and_turned) {
                 got[i] = wide(to[i]);
                 if (column < columns) expected[i] = from[turned ? column * rows + row : row * columns + column];
             }
-            check_floats(got.data(), expected, "to");
+            check_equal(got, expected, shape(rows, columns, turned));
         }
     }
 }
@@ -71,8 +74,9 @@ UNIT_CASE("copies", results_of_both_types_are_assigned_or_added_with_a_bias) {
                                  bias = whole_numbers(columns, 4);
         std::vector<Bf16> narrow(from.size());
         copy_in({from.data(), 1, from.size(), from.size()}, {narrow.data(), 1, from.size(), from.size()}, false);
-        for (int how = 0; how < 8; ++how) {
-            const bool turned = (how & 1) != 0, add = (how & 2) != 0, biased = (how & 4) != 0;
+        for (int bits = 0; bits < 8; ++bits) {
+            const bool turned = (bits & 1) != 0, add = (bits & 2) != 0, biased = (bits & 4) != 0;
+            const std::string how = shape(rows, columns, turned) + (add ? ", added" : "") + (biased ? ", with a bias" : "");
             std::vector<float> expected(from.size()), to = before, again = before;
             for (std::size_t i = 0; i < expected.size(); ++i) {
                 const std::size_t row = i / columns, column = i % columns;
@@ -81,9 +85,9 @@ UNIT_CASE("copies", results_of_both_types_are_assigned_or_added_with_a_bias) {
             const Results results{add, biased ? bias.data() : nullptr};
             const std::size_t lines = turned ? columns : rows, line = turned ? rows : columns;
             copy_out(Grid<const float>{from.data(), lines, line, line}, {to.data(), rows, columns, columns}, turned, results);
-            check_floats(to.data(), expected, "f32");
+            check_equal(to, expected, "f32, " + how);
             copy_out(Grid<const Bf16>{narrow.data(), lines, line, line}, {again.data(), rows, columns, columns}, turned, results);
-            check_floats(again.data(), expected, "bf16");
+            check_equal(again, expected, "bf16, " + how);
         }
     }
 }

@@ -61,7 +61,7 @@ UNIT_CASE("files", npy_arrays_are_read_and_written) {
     bdforge::save_npy(unit::data_folder() + "/written.npy", vector);
     const auto again = load_npy(unit::data_folder() + "/written.npy");
     check_equal(again.type == vector.type && again.shape == vector.shape && again.bytes == vector.bytes, true, "array");
-    message_of<FileError>([&] { bdforge::save_npy("/no/such/folder/x.npy", vector); });
+    check_contains(message_of<FileError>([&] { bdforge::save_npy("/no/such/folder/x.npy", vector); }), "x.npy: cannot be written");
 }
 
 UNIT_CASE("files", npy_headers_have_two_lengths) {
@@ -107,5 +107,5 @@ UNIT_CASE("files", no_damaged_npy_crashes) {
             continue;
         }
     }
-    message_of<FileError>([] { load_npy(unit::data_folder() + "/small/manifest.json"); });
+    check_contains(message_of<FileError>([] { load_npy(unit::data_folder() + "/small/manifest.json"); }), "not an .npy file");
 }

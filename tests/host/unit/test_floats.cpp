@@ -13,7 +13,6 @@ using unit::by_definition;
 using unit::check;
 using unit::check_contains;
 using unit::check_equal;
-using unit::check_floats;
 using unit::design_path;
 using unit::message_of;
 using unit::whole_numbers;
@@ -55,7 +54,7 @@ UNIT_CASE("floats", designs_of_all_layouts_and_the_processor_compute_every_produ
             const FloatProduct product = given.product(a_turned, b_turned, a_turned == b_turned);
             const std::vector<float> expected = by_definition(product);
             products ? products->run({product}) : compute_on_cpu(product);
-            check_floats(given.c.data(), expected, std::string(name) + " " + std::to_string(how));
+            check_equal(given.c, expected, (*name == '\0' ? "the processor" : name) + std::string(a_turned ? ", A turned" : "") + (b_turned ? ", B turned" : ""));
         }
     }
 }
@@ -67,7 +66,7 @@ UNIT_CASE("floats", the_processor_computes_sizes_that_are_shared_by_threads) {
     for (const bool turned : {false, true}) {
         const FloatProduct product{size, size, size, {a.data(), !turned}, {b.data(), turned}, c.data()};
         compute_on_cpu(product);
-        check_floats(c.data(), by_definition(product), "c");
+        check_equal(c, by_definition(product), turned ? "B turned" : "A turned");
     }
 }
 
@@ -103,19 +102,19 @@ UNIT_CASE("floats", kept_factors_are_copied_once_until_they_are_renewed) {
     product.b.kept = true;
     const std::vector<float> before = by_definition(product);
     products.run({product});
-    check_floats(given.c.data(), before, "first");
+    check_equal(given.c, before, "first");
     for (float& value : given.b) value += 1;
     products.run({product});
-    check_floats(given.c.data(), before, "as kept");
+    check_equal(given.c, before, "as kept");
     products.renew();
     const std::vector<float> after = by_definition(product);
     products.run({product});
-    check_floats(given.c.data(), after, "renewed");
+    check_equal(given.c, after, "renewed");
     check_equal(products.counts().kept_copies, std::size_t{2}, "copies");
     product.b.turned = false;  // the same memory in the other order is another factor
     const std::vector<float> other = by_definition(product);
     products.run({product});
-    check_floats(given.c.data(), other, "turned");
+    check_equal(given.c, other, "turned");
 }
 
 UNIT_CASE("floats", products_that_come_together_are_one_submission) {
@@ -124,8 +123,8 @@ UNIT_CASE("floats", products_that_come_together_are_one_submission) {
     const std::vector<float> expected = by_definition(first);
     FloatProducts products({loaded("rrr")});
     products.run({first, second});
-    check_floats(given.c.data(), expected, "first");
-    check_floats(twin.c.data(), expected, "second of the same size");
+    check_equal(given.c, expected, "first");
+    check_equal(twin.c, expected, "second of the same size");
     check_equal(products.counts().products, std::size_t{2}, "products");
     check_equal(products.counts().submissions, std::size_t{1}, "submissions");
 }
@@ -139,7 +138,7 @@ UNIT_CASE("floats", what_cannot_be_computed_is_refused_and_nothing_is_written) {
     const std::vector<float> before = given.c;
     product.K = std::size_t{1} << 40;
     check_contains(message_of<ArgumentError>([&] { products.run({given.product(true, true, true), product}); }), "K");
-    check_floats(given.c.data(), before, "c");
+    check_equal(given.c, before, "c");
     product.K = K, product.a.data = nullptr;
     check_contains(message_of<ArgumentError>([&] { products.run({product}); }), "is null");
 }

@@ -5,7 +5,6 @@
 
 using namespace bdforge;
 using unit::check_equal;
-using unit::check_floats;
 using unit::design_path;
 using unit::whole_numbers;
 
@@ -36,10 +35,10 @@ struct Layer {
         matmul_forward(out.data(), in.data(), weight.data(), bias.data(), B, T, C, OC);
         matmul_backward(in_grad.data(), weight_grad.data(), bias_grad.data(), out_grad.data(), in.data(), weight.data(), B,
                         T, C, OC);
-        check_floats(out.data(), y, "out");
-        check_floats(in_grad.data(), dx, "dinp");
-        check_floats(weight_grad.data(), dw, "dweight");
-        check_floats(bias_grad.data(), db, "dbias");
+        check_equal(out, y, "out");
+        check_equal(in_grad, dx, "dinp");
+        check_equal(weight_grad, dw, "dweight");
+        check_equal(bias_grad, db, "dbias");
     }
 };
 

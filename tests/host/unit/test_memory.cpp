@@ -31,8 +31,8 @@ UNIT_CASE("memory", products_never_wrap) {
     check_contains(refused([] { bytes_of("x", std::size_t{1} << 40, 128, 1); }), "more than a process can address");
     for (const std::size_t size : wrapping) {
         check_contains(refused([&] { bytes_of("x", size, 2); }), "x: " + std::to_string(size) + " times 2 bytes");
-        refused([&] { bytes_of("x", 2, size); });
-        refused([&] { bytes_of("x", 1, 1, size); });
+        check_contains(refused([&] { bytes_of("x", 2, size); }), "x: 2 times " + std::to_string(size) + " bytes");
+        check_contains(refused([&] { bytes_of("x", 1, 1, size); }), "x: 1 times 1 bytes are more");
     }
 }
 

@@ -10,8 +10,8 @@ from bdforge.codegen.schedule import scheduled
 from bdforge.isa import load
 
 ROUNDINGS = {
-    "floor": 0, "ceil": 1, "symmetric_floor": 2, "symmetric_zero": 2, "symmetric_ceil": 3, "negative_inf": 8,
-    "positive_inf": 9, "symmetric_inf": 11, "conv_even": 12, "conv_odd": 13,
+    "floor": 0, "ceil": 1, "symmetric_floor": 2, "symmetric_ceil": 3, "negative_inf": 8,
+    "positive_inf": 9, "symmetric_zero": 10, "symmetric_inf": 11, "conv_even": 12, "conv_odd": 13,
 }  # fmt: skip
 """Codes of crRnd by the names of `aie::rounding_mode` (llvm-aie; docs of the AIE API)."""
 

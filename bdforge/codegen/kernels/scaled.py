@@ -166,7 +166,7 @@ def _scaled(wanted: _Scaled) -> Part:
     across = wanted.columns // _SIDE - 1
     setup = [Op(f"mov {pointer}, p7") for pointer in ("p1", "p2", "p5")]
     setup += [Op("mov p3, p0"), set_register("m2", 4 * wanted.scales), Op("padda [p3], m2", "scales of columns")]
-    setup += [Op("mov p4, p6"), *set_control("crRnd", ROUNDINGS["symmetric_zero"], "cut")]
+    setup += [Op("mov p4, p6"), *set_control("crRnd", ROUNDINGS["symmetric_floor"], "cut")]
     setup += [*_walk(0, across, 4 * _SIDE, -4 * _SIDE * across), *_walk(1, across, 0, 4 * _SIDE)]
     setup += [set_register("r0", _FLOATS), set_register("r4", _INTEGERS), set_register("r10", 1)]
     setup += [Op("vbcst.16 x0, r10"), set_register("r5", _LOW), set_register("r6", _HIGH)]

@@ -26,6 +26,7 @@ from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyExc
 from xdsl.utils.lexer import Input, Span, Token
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from bdforge.messages import path_word
 from bdforge.mlir.constraints import missing_problem, value_problem
 from bdforge.mlir.dense import DENSE_BYTES_MAX, dense_bytes, literal_end, plain_dense
 from bdforge.mlir.errors import MlirError, Source
@@ -386,6 +387,9 @@ def _labelled_block(name: str) -> Block:
 
 def parse_text(context: Context, source: Source) -> ModuleOp:
     """A module from text; MlirError for whatever is wrong with it."""
+    if source.file.endswith(".toml"):
+        how = f"'bdforge render {path_word(source.file)} --out NEW.mlir' makes its MLIR first"
+        raise MlirError(f"this file is a design's spec, not MLIR; {how}", source.location(0))
     try:
         parser = TextParser(context, source)
     except ParseError as error:

@@ -10,7 +10,7 @@ from bdforge.cli import main
 
 @pytest.fixture
 def run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path
 ) -> Callable[..., tuple[int, str, str]]:
     """Runs a command line in a folder of its own: exit code, standard output, standard error."""
     monkeypatch.chdir(tmp_path)
@@ -19,7 +19,7 @@ def run(
         monkeypatch.setattr(sys, "argv", ["bdforge", *arguments])
         with pytest.raises(SystemExit) as end:
             main()
-        out, err = capsys.readouterr()
+        out, err = capfd.readouterr()
         return int(end.value.code or 0), out, err
 
     return run

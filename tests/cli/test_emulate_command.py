@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bdforge.cli import main
 from bdforge.emulator.strictness import NAMES
 from bdforge.txn.insts import encode_mlir
 from support.built_designs import ROOT
@@ -21,21 +20,6 @@ A = np.arange(96, dtype=np.int32)
 
 
 @pytest.fixture
-def command(monkeypatch, capfd, tmp_path):
-    """Runs a command line in a folder of its own: exit code, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["bdforge", *arguments])
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capfd.readouterr()
-        return int(end.value.code or 0), out, err
-
-    return run
-
-
-@pytest.fixture
 def design(tmp_path) -> list[str]:
     """Arguments for a loopback of 96 words: its file and its arrays."""
     (tmp_path / "copy.mlir").write_text(loopback())
@@ -44,21 +28,21 @@ def design(tmp_path) -> list[str]:
     return ["copy.mlir", "--arg", "a.npy", "--arg", "b.npy"]
 
 
-def test_a_design_runs_and_its_arrays_are_written(command, design):
-    code, out, err = command("emulate", *design, "--out", "after")
+def test_a_design_runs_and_its_arrays_are_written(run, design):
+    code, out, err = run("emulate", *design, "--out", "after")
     assert (code, err) == (0, "")
     assert "copy.mlir: ended (emulated), 2 host buffers, 1 named tile buffers" in out
     same(np.load("after/b.npy"), A)
 
 
-def test_a_random_schedule_gives_the_same_arrays(command, design):
-    code, _, _ = command("emulate", *design, "--schedule", "random", "--seed", "9", "--poison", "--out", "after")
+def test_a_random_schedule_gives_the_same_arrays(run, design):
+    code, _, _ = run("emulate", *design, "--schedule", "random", "--seed", "9", "--poison", "--out", "after")
     assert code == 0
     same(np.load("after/b.npy"), A)
 
 
-def test_a_timeline_is_a_chrome_trace(command, design):
-    code, _, err = command("emulate", *design, "--trace", "run.json")
+def test_a_timeline_is_a_chrome_trace(run, design):
+    code, _, err = run("emulate", *design, "--trace", "run.json")
     assert (code, err) == (0, "wrote run.json\n")
     trace = json.loads(Path("run.json").read_text())
     tracks = {e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
@@ -68,65 +52,65 @@ def test_a_timeline_is_a_chrome_trace(command, design):
     assert all(e["dur"] > 0 for e in spans)
 
 
-def test_a_timeline_is_never_overwritten(command, design):
+def test_a_timeline_is_never_overwritten(run, design):
     Path("run.json").write_text("mine")
-    code, _, err = command("emulate", *design, "--trace", "run.json")
+    code, _, err = run("emulate", *design, "--trace", "run.json")
     assert (code, err) == (2, "bdforge: run.json exists; choose another file, or replace it with --force\n")
     assert Path("run.json").read_text() == "mine"
-    code, _, err = command("emulate", *design, "--trace", "nowhere/run.json")
+    code, _, err = run("emulate", *design, "--trace", "nowhere/run.json")
     assert (code, err) == (2, "bdforge: nowhere/run.json: there is no folder nowhere\n")
 
 
-def test_a_timeline_shows_what_led_to_a_deadlock(command, design):
+def test_a_timeline_shows_what_led_to_a_deadlock(run, design):
     Path("stuck.mlir").write_text(loopback(send_release=""))
-    code, _, err = command("emulate", "stuck.mlir", *design[1:], "--trace", "run.json")
+    code, _, err = run("emulate", "stuck.mlir", *design[1:], "--trace", "run.json")
     assert code == 1
     assert err.startswith("wrote run.json\nbdforge: deadlock: ")
     assert len(json.loads(Path("run.json").read_text())["traceEvents"]) > 10
 
 
-def test_instruction_words_replace_the_sequence(command, design):
+def test_instruction_words_replace_the_sequence(run, design):
     Path("insts.bin").write_bytes(encode_mlir(loopback()).tobytes())
-    code, _, err = command("emulate", *design, "--insts", "insts.bin", "--out", "after")
+    code, _, err = run("emulate", *design, "--insts", "insts.bin", "--out", "after")
     assert (code, err) == (0, "")
     same(np.load("after/b.npy"), A)
 
 
-def test_a_permission_turns_an_error_into_a_warning(command, design):
+def test_a_permission_turns_an_error_into_a_warning(run, design):
     Path("late.mlir").write_text(column("aiex.npu.dma_wait {symbol = @in}"))
     for name in "ab":
         np.save(f"{name}.npy", np.zeros(64, np.int32))
-    code, _, err = command("emulate", "late.mlir", *design[1:])
+    code, _, err = run("emulate", "late.mlir", *design[1:])
     assert code == 1
     assert err.startswith("bdforge: deadlock: nothing can move")
     assert err.endswith(" [missing-token]\n")
     permissions = ["--permissive", "routing", "--permissive", "missing-token"]
-    code, out, err = command("emulate", "late.mlir", *design[1:], *permissions)
+    code, out, err = run("emulate", "late.mlir", *design[1:], *permissions)
     assert code == 0
     assert err.startswith("warning: missing-token (permitted): deadlock")
     assert "ended" in out
 
 
-def test_poison_is_off_unless_asked_for(command, design):
+def test_poison_is_off_unless_asked_for(run, design):
     lines = [writebd((0, 1), 24, 2, 0x20000), writebd((0, 2), 0, 2, 0), push((0, 2), "S2MM : 0", 0),
              write32((1 << 20) + 0xA063C, 24)]  # fmt: skip
     Path("fresh.mlir").write_text(column(*lines))
     for name in "ab":
         np.save(f"{name}.npy", np.zeros(64, np.int32))
-    assert command("emulate", "fresh.mlir", *design[1:])[0] == 0
-    code, _, err = command("emulate", "fresh.mlir", *design[1:], "--poison")
+    assert run("emulate", "fresh.mlir", *design[1:])[0] == 0
+    code, _, err = run("emulate", "fresh.mlir", *design[1:], "--poison")
     assert code == 1
     assert "reads 2 words that nobody wrote" in err
 
 
-def test_a_device_is_chosen_by_name(command):
+def test_a_device_is_chosen_by_name(run):
     Path("two.mlir").write_text(configuration("one", "addi", 1) + configuration("two", "muli", 3))
     np.save("a.npy", A[:8])
     np.save("b.npy", np.zeros_like(A[:8]))
     arrays = ["--arg", "a.npy", "--arg", "b.npy"]
-    assert command("emulate", "two.mlir", *arrays, "--module", "two", "--out", "after")[0] == 0
+    assert run("emulate", "two.mlir", *arrays, "--module", "two", "--out", "after")[0] == 0
     same(np.load("after/b.npy"), A[:8] * 3)
-    code, _, err = command("emulate", "two.mlir", *arrays)
+    code, _, err = run("emulate", "two.mlir", *arrays)
     assert code == 2
     assert err == "bdforge: two.mlir: choose one of the runtime sequences one::go, two::go (sequence= or --sequence)\n"
 
@@ -146,81 +130,81 @@ def test_a_device_is_chosen_by_name(command):
         (["--arg", "a.npy"], "3 arrays were given, but @sequence takes 2"),
     ],
 )
-def test_wrong_options_give_one_message_and_code_2(command, design, options, message):
-    code, out, err = command("emulate", *design, *options)
+def test_wrong_options_give_one_message_and_code_2(run, design, options, message):
+    code, out, err = run("emulate", *design, *options)
     assert (code, out) == (2, "")
     assert err.startswith(f"bdforge: {message}")
     assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize("arguments", [["--seed", "x"], ["--tracee", "t"], []])
-def test_misspelt_options_are_named_by_the_command_line(command, design, arguments):
-    code, _, err = command("emulate", *(design if arguments else []), *arguments)
+def test_misspelt_options_are_named_by_the_command_line(run, design, arguments):
+    code, _, err = run("emulate", *(design if arguments else []), *arguments)
     assert code == 2
     assert "Traceback" not in err
     assert "emulate --help" in err
 
 
-def test_words_are_encoded_printed_and_compared(command, design):
-    code, out, _ = command("insts", "encode", "copy.mlir", "-o", "insts.bin")
+def test_words_are_encoded_printed_and_compared(run, design):
+    code, out, _ = run("insts", "encode", "copy.mlir", "-o", "insts.bin")
     words = encode_mlir(loopback())
     assert (code, out) == (0, f"wrote insts.bin: {len(words)} words\n")
     assert Path("insts.bin").read_bytes() == words.tobytes()
-    code, out, _ = command("insts", "decode", "insts.bin")
+    code, out, _ = run("insts", "decode", "insts.bin")
     lines = out.splitlines()
     assert code == 0
     assert lines[0] == "version 0.1, generation 4, 8 columns x 6 rows, 8 operations"
     assert len(lines) == 9
     assert "token of shim (0, 0) S2MM 0" in lines[-1]
-    code, out, _ = command("insts", "decode", "insts.bin", "--json")
+    code, out, _ = run("insts", "decode", "insts.bin", "--json")
     assert [op["operation"] for op in json.loads(out)["operations"]][-1] == "Sync"
-    assert command("insts", "diff", "insts.bin", "insts.bin") == (0, "", "")
+    assert run("insts", "diff", "insts.bin", "insts.bin") == (0, "", "")
     changed = words.copy()
     changed[8] += 1
     Path("other.bin").write_bytes(changed.tobytes())
-    code, out, _ = command("insts", "diff", "insts.bin", "other.bin")
+    code, out, _ = run("insts", "diff", "insts.bin", "other.bin")
     assert code == 1
     assert out.startswith("--- insts.bin")
     assert "+BlockWrite shim (0, 0) BD 1" in out
 
 
-def test_controller_ids_are_aieccs_unless_the_texts_are_asked_for(command, design):
-    assert command("insts", "encode", "copy.mlir", "-o", "text.bin", "--controller-ids", "text")[0] == 0
-    assert command("insts", "encode", "copy.mlir", "-o", "aiecc.bin")[0] == 0
-    _, out, _ = command("insts", "diff", "text.bin", "aiecc.bin")
+def test_controller_ids_are_aieccs_unless_the_texts_are_asked_for(run, design):
+    assert run("insts", "encode", "copy.mlir", "-o", "text.bin", "--controller-ids", "text")[0] == 0
+    assert run("insts", "encode", "copy.mlir", "-o", "aiecc.bin")[0] == 0
+    _, out, _ = run("insts", "diff", "text.bin", "aiecc.bin")
     assert "+MaskWrite shim (0, 0) S2MM 0 control = controller_id 15 (mask 0x00001f00)" in out
 
 
-def test_words_in_text_run_and_are_extracted(command, design):
+def test_words_in_text_run_and_are_extracted(run, design):
     words = encode_mlir(loopback())
     words[:2] = 0xDEADBEEF, 0
     Path("insts.txt").write_text("".join(f"0x{word:08x}\n" for word in words))
-    code, out, err = command("insts", "extract", "insts.txt", "-o", "insts.bin")
+    code, out, err = run("insts", "extract", "insts.txt", "-o", "insts.bin")
     assert (code, out, err) == (0, f"wrote insts.bin: {len(words)} words\n", "")
     assert Path("insts.bin").read_bytes() == words.tobytes()
-    code, _, err = command("emulate", *design, "--insts", "insts.txt", "--out", "after")
+    code, _, err = run("emulate", *design, "--insts", "insts.txt", "--out", "after")
     assert (code, err.count("\n")) == (0, 1)
     assert err.startswith("warning: instruction stream: words 0 and 1 (deadbeef 00000000) are no header")
     same(np.load("after/b.npy"), A)
-    _, out, err = command("insts", "decode", "insts.txt")
+    _, out, err = run("insts", "decode", "insts.txt")
     assert out.startswith("version 0.1, unknown device, 8 operations")
     assert err.startswith("warning: insts.txt: words 0 and 1 ")
 
 
-def test_insts_encode_tells_what_mlir_aie_reads_otherwise(command, tmp_path):
+def test_insts_encode_tells_what_mlir_aie_reads_otherwise(run, tmp_path):
     bd = "aie.dma_bd(%a : memref<64xi32>, 0, 32, [<size = 32, stride = 2>])"
     task = f"%t = aiex.dma_configure_task_for @in {{\n{bd}\naie.end\n}}"
     (tmp_path / "trap.mlir").write_text(loopback(32, 2, sequence=task))
-    code, _, err = command("insts", "encode", "trap.mlir", "-o", "a.bin")
+    code, _, err = run("insts", "encode", "trap.mlir", "-o", "a.bin")
     assert code == 0
     assert err.startswith("warning: trap.mlir:32:1: aie.dma_bd: the stride 2 ")
-    assert command("insts", "encode", "trap.mlir", "-o", "b.bin", "--permissive", "dropped-stride")[2] == ""
-    assert command("verify", "trap.mlir")[2] == err
-    assert command("verify", "trap.mlir", "--permissive", "dropped-stride")[2] == ""
+    assert run("insts", "encode", "trap.mlir", "-o", "b.bin", "--permissive", "dropped-stride")[2] == ""
+    assert run("verify", "trap.mlir")[2] == err
+    assert run("verify", "trap.mlir", "--permissive", "dropped-stride")[2] == ""
 
 
-def test_checks_are_listed(command):
-    _, out, _ = command("checks")
+def test_checks_are_listed(run):
+    _, out, _ = run("checks")
     assert [line.split(" ")[0] for line in out.splitlines()] == list(NAMES)
 
 
@@ -237,29 +221,29 @@ def test_checks_are_listed(command):
         (["diff", "a.npy", "b.npy"], "a.npy: this is an .npy array; "),
     ],
 )
-def test_faults_of_instruction_files_give_one_message_and_code_2(command, design, arguments, message):
-    code, out, err = command("insts", *arguments)
+def test_faults_of_instruction_files_give_one_message_and_code_2(run, design, arguments, message):
+    code, out, err = run("insts", *arguments)
     assert (code, out) == (2, "")
     assert err.startswith(f"bdforge: {message}")
     assert err.count("\n") == 1
 
 
-def test_a_sequence_that_is_not_there_is_named_at_its_module(command, design):
-    code, _, err = command("insts", "encode", "copy.mlir", "-o", "x.bin", "--sequence", "other")
+def test_a_sequence_that_is_not_there_is_named_at_its_module(run, design):
+    code, _, err = run("insts", "encode", "copy.mlir", "-o", "x.bin", "--sequence", "other")
     assert code == 2
     assert "no match for a runtime sequence called 'other'; the module has main::sequence" in err
     assert not Path("x.bin").exists()
 
 
-def test_a_good_design_verifies_in_one_line(command, design):
-    code, out, err = command("verify", "copy.mlir")
+def test_a_good_design_verifies_in_one_line(run, design):
+    code, out, err = run("verify", "copy.mlir")
     expected = (
         "copy.mlir: 1 device, 2 tiles, 1 buffer, 2 locks, 2 flows, 1 runtime sequence, 2 static BDs, 8 operations\n"
     )
     assert (code, out, err) == (0, expected, "")
 
 
-def test_all_faults_of_a_design_are_listed(command):
+def test_all_faults_of_a_design_are_listed(run):
     """A lock, two BDs, a sequence and a route are wrong."""
     text = loopback(
         send="0, 32, [<size = 8, stride = 1>, <size = 4, stride = 8>], "
@@ -271,7 +255,7 @@ def test_all_faults_of_a_design_are_listed(command):
         "aie.shim_dma_allocation @in", "aie.flow(%shim, DMA : 1, %mem, DMA : 0)\n    aie.shim_dma_allocation @in"
     )  # fmt: skip
     Path("wrong.mlir").write_text(text)
-    code, out, err = command("verify", "wrong.mlir")
+    code, out, err = run("verify", "wrong.mlir")
     assert (code, out) == (2, "")
     faults = [line for line in err.splitlines() if line.startswith("bdforge: wrong.mlir:")]
     wanted = ["a lock starts at 64", "AcquireGreaterEqual of 0", "release_value = 100", "@nothing", "end in"]
@@ -280,17 +264,36 @@ def test_all_faults_of_a_design_are_listed(command):
         assert any(part in line for line in faults), part
 
 
-def test_text_that_is_no_mlir_is_named_with_its_place(command):
+def test_text_that_is_no_mlir_is_named_with_its_place(run):
     Path("broken.mlir").write_text("module {\n  aie.device(npu2) {\n    %t = aie.tile(0, 9)\n  }\n}")
-    code, out, err = command("verify", "broken.mlir")
+    code, out, err = run("verify", "broken.mlir")
     assert (code, out) == (2, "")
     assert err.startswith("bdforge: broken.mlir:3:")
 
 
-def test_buffers_that_do_not_fit_are_a_fault(command):
+SPEC = 'kind = "gemm"\n'
+READERS = {
+    "verify": (), "emulate": (), "show": (), "route": (), "lower": (), "convert": ("--dialect", "1.4"),
+    "insts encode": ("-o", "x.bin"),
+}  # fmt: skip
+"""Commands that read MLIR, and what else they need."""
+
+
+@pytest.mark.parametrize("command", READERS)
+@pytest.mark.parametrize("spec", [SPEC, "# mine\n" + SPEC, ""], ids=["spec", "comment", "empty"])
+def test_a_spec_in_the_place_of_mlir_is_told_that_render_comes_first(run, command: str, spec: str):
+    Path("mine.toml").write_text(spec)
+    assert run(*command.split(), "mine.toml", *READERS[command]) == (
+        2, "",
+        "bdforge: mine.toml:1:1: this file is a design's spec, not MLIR; "
+        "'bdforge render mine.toml --out NEW.mlir' makes its MLIR first\n",
+    )  # fmt: skip
+
+
+def test_buffers_that_do_not_fit_are_a_fault(run):
     text = "aie.device(npu2) {\n  %t = aie.tile(0, 2)\n  %b = aie.buffer(%t) : memref<20000xi32>\n}"
     Path("big.mlir").write_text(text)
-    code, _, err = command("verify", "big.mlir")
+    code, _, err = run("verify", "big.mlir")
     assert code == 2
     assert "beyond the tile's 65536 bytes" in err
 
@@ -304,13 +307,13 @@ def test_the_installed_command_ends_without_a_traceback(tmp_path):
     assert run.stderr == "bdforge: missing.mlir: cannot be read: No such file or directory\n"
 
 
-def test_how_sequences_wait_is_chosen_on_the_command_line(command, small):
+def test_how_sequences_wait_is_chosen_on_the_command_line(run, small):
     design = str(ROOT / "designs/gemm_i8_i2_bitnet.toml")
     for words, waits in (((), 8), (("--wait", "wide"), 1)):
-        code, out, _ = command("render", design, "--shape", "256,2560,640", *words)
+        code, out, _ = run("render", design, "--shape", "256,2560,640", *words)
         assert (code, out.count("aiex.npu.sync")) == (0, waits)
-    code, _, err = command("render", design, "--wait", "wide", "--in-flight", "3")
+    code, _, err = run("render", design, "--wait", "wide", "--in-flight", "3")
     assert (code, err.count("\n")) == (2, 1)
     assert "sequence.in_flight = 3 is outside 0 to 1" in err
-    code, out, _ = command("run", str(small.folder), "--shape", "33,40,70", "--wait", "wide")
+    code, out, _ = run("run", str(small.folder), "--shape", "33,40,70", "--wait", "wide")
     assert (code, "exact" in out) == (0, True)

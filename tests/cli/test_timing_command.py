@@ -1,33 +1,20 @@
 """`bdforge emulate --timing` and `bdforge run --timing`: tables, timelines, and what they refuse."""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bdforge.cli import main
 from support.built_designs import build, spec_content
 from support.timed_designs import to_cores
 
 KERNEL = "def work(x):\n    pass\n"
 
 
-@pytest.fixture
-def command(monkeypatch, capfd, tmp_path):
-    """Runs a command line in a folder of its own: exit code, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
     monkeypatch.setenv("COLUMNS", "140")
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["bdforge", *arguments])
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capfd.readouterr()
-        return int(end.value.code or 0), out, err
-
-    return run
 
 
 @pytest.fixture
@@ -39,8 +26,8 @@ def design(tmp_path) -> list[str]:
     return ["cores.mlir", "--arg", "a.npy", "--kernels", "kernels.py"]
 
 
-def test_timing_prints_tables_and_writes_a_timeline(command, design):
-    code, out, err = command("emulate", *design, "--timing", "--kernel-cycles", "work=5000", "--macs", "1000000",
+def test_timing_prints_tables_and_writes_a_timeline(run, design):
+    code, out, err = run("emulate", *design, "--timing", "--kernel-cycles", "work=5000", "--macs", "1000000",
                              "--timeline", "time.json", "--device", "strix_halo")  # fmt: skip
     assert (code, err) == (0, "wrote time.json\n")
     assert "cores.mlir: time (emulated)" in out
@@ -51,15 +38,15 @@ def test_timing_prints_tables_and_writes_a_timeline(command, design):
     assert [e["dur"] for e in events if e["name"] == "work"] == [pytest.approx((5000 + 25) / 1800)] * 3
 
 
-def test_a_timeline_alone_times_the_run(command, design):
-    code, out, err = command("emulate", *design, "--timeline", "time.json")
+def test_a_timeline_alone_times_the_run(run, design):
+    code, out, err = run("emulate", *design, "--timeline", "time.json")
     assert code == 0
     assert "warning: no cost is known for work" in err
     assert "(emulated)" in out
 
 
-def test_without_timing_nothing_is_said_of_time(command, design):
-    _, out, _ = command("emulate", *design)
+def test_without_timing_nothing_is_said_of_time(run, design):
+    _, out, _ = run("emulate", *design)
     assert "GHz" not in out
 
 
@@ -72,15 +59,15 @@ def test_without_timing_nothing_is_said_of_time(command, design):
         (["--timeline", "a.npy"], "a.npy exists"),
     ],
 )
-def test_bad_options_are_refused(command, design, options, message):
-    code, _, err = command("emulate", *design, "--timing", *options)
+def test_bad_options_are_refused(run, design, options, message):
+    code, _, err = run("emulate", *design, "--timing", *options)
     assert code == 2
     assert message in err.replace("\n", " ")
 
 
 @pytest.mark.parametrize("option", [["--device", "strix"], ["--kernel-cycles", "work=5"], ["--macs", "7"]])
-def test_options_of_time_without_timing_are_refused(command, design, option):
-    code, out, err = command("emulate", *design, *option)
+def test_options_of_time_without_timing_are_refused(run, design, option):
+    code, out, err = run("emulate", *design, *option)
     assert (code, out) == (2, "")
     assert f"{option[0]} goes with --timing or --timeline" in err
 
@@ -92,27 +79,27 @@ def built(tmp_path_factory) -> Path:
     return folder
 
 
-def test_run_times_a_built_design_with_costs_of_its_kernels(command, built):
+def test_run_times_a_built_design_with_costs_of_its_kernels(run, built):
     arguments = "run", str(built), "--shape", "32x64x64", "--timing"
-    code, out, err = command(*arguments, "--timeline", "gemm.json")
+    code, out, err = run(*arguments, "--timeline", "gemm.json")
     assert (code, err) == (0, "")
     assert "exact" in out
     assert "32x64x64: time (emulated)" in out
     assert "no cost is known" not in out
     names = {e["name"] for e in json.loads(Path("gemm.json").read_text())["traceEvents"]}
     assert {"mm_i8_i2_i32", "zero_i32", "Patch"} <= names
-    slower = command(*arguments, "--kernel", "compiled")[1]
+    slower = run(*arguments, "--kernel", "compiled")[1]
     assert slower != out
 
 
-def test_a_timeline_of_several_problems_is_refused(command, built):
-    code, _, err = command("run", str(built), "--shape", "32x64x64", "--shape", "16x32x32", "--timeline", "g.json")
+def test_a_timeline_of_several_problems_is_refused(run, built):
+    code, _, err = run("run", str(built), "--shape", "32x64x64", "--shape", "16x32x32", "--timeline", "g.json")
     assert code == 2
     assert "a timeline holds one problem, not 2" in err
 
 
-def test_another_kernel_is_refused_with_the_known_ones(command, built):
-    code, _, err = command("run", str(built), "--shape", "32x64x64", "--timing", "--kernel", "best")
+def test_another_kernel_is_refused_with_the_known_ones(run, built):
+    code, _, err = run("run", str(built), "--shape", "32x64x64", "--timing", "--kernel", "best")
     assert code == 2
     assert "kernel 'best' is not one of compiled, ideal, fitted" in err
 
@@ -125,14 +112,14 @@ def test_another_kernel_is_refused_with_the_known_ones(command, built):
         (["--seed", "-1"], "--seed"),
     ],
 )
-def test_options_of_run_that_would_do_nothing_are_refused(command, built, options, message):
-    code, out, err = command("run", str(built), "--shape", "16x32x32", *options)
+def test_options_of_run_that_would_do_nothing_are_refused(run, built, options, message):
+    code, out, err = run("run", str(built), "--shape", "16x32x32", *options)
     assert (code, out) == (2, "")
     assert message in err
 
 
-def test_a_timeline_that_cannot_be_written_is_one_sentence(command, built):
-    code, _, err = command("run", str(built), "--shape", "16x32x32", "--timeline", "/proc/time.json")
+def test_a_timeline_that_cannot_be_written_is_one_sentence(run, built):
+    code, _, err = run("run", str(built), "--shape", "16x32x32", "--timeline", "/proc/time.json")
     assert code == 2
     assert err.startswith("bdforge: /proc/time.json: cannot be written: ")
     assert err.count("\n") == 1

@@ -11,7 +11,7 @@ from bdforge.cli.options import BLayout, Force, Kernel, ManyShapes, ProductName,
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named, type_named
 from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm
-from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_OUT_CHANNEL
+from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, c_out_channel
 from bdforge.perf import GemmCase, PerfError, measured_rows
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.plots.figure import PlotError, save
@@ -29,7 +29,6 @@ plot = typer.Typer(name="plot", no_args_is_help=True, help="Pictures, as PNG or 
 app = typer.Typer()
 app.add_typer(plot)
 
-_CHANNELS = {"a": A_CHANNELS[0], "b": B_CHANNEL, "c": C_OUT_CHANNEL}
 _Out = Annotated[Path, typer.Option("--out", "-o", help="New picture: a .png or .svg file.")]
 _Design = Annotated[Path | None, typer.Option(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")]
 
@@ -186,10 +185,14 @@ def _published_depths(case: GemmCase) -> list[tuple[int, float]]:
 
 def _reorder(plan: Plan, operand: str) -> tuple[str, Pattern, int]:
     """Title, pattern and elements of a row (of C: a micro-tile): how a memtile sends the first slice or tile."""
-    if operand not in _CHANNELS:
+    channels = {"a": A_CHANNELS[0], "b": B_CHANNEL, "c": c_out_channel(plan.spec)}
+    if operand not in channels:
         raise typer.BadParameter(f"{operand!r} is not a, b or c", param_hint="--operand")
     memtile = next(tile for tile in plan.design.tiles if tile.row == 1)
-    channel = next(c for c in memtile.channels if (c.direction, c.index) == ("MM2S", _CHANNELS[operand]))
+    way = ("MM2S", channels[operand])
+    channel = next((channel for channel in memtile.channels if (channel.direction, channel.index) == way), None)
+    if channel is None:
+        raise PlotError(f"{plan.spec.name}: runtime sequences send {operand.upper()}; there is no reorder to draw")
     bd = channel.bds[0]
     if bd.linear:
         raise PlotError(f"{plan.spec.name}: {operand.upper()} leaves its memtile in order; there is no reorder to draw")

@@ -40,6 +40,8 @@ def test_gaps_keep_dimensions_apart():
     [
         ("ab,bc", "must be two inputs and an output"),
         ("ab->ab", "must be two inputs and an output"),
+        ("ab,bc,ca->a", "must be two inputs and an output"),
+        ("ab,b_->a", "'b_' has more than letters"),
         ("ab,b1->a", "has more than letters"),
         ("aab,bc->ac", "a stands twice in aab; take the diagonal before"),
         ("abx,bc->ac", "label x: only the first input has it: sum"),
@@ -53,12 +55,62 @@ def test_what_is_no_contraction_is_said_by_label(expression, said):
         contraction(expression, {label: 4 for label in "abcxyz" if label in expression})
 
 
-@pytest.mark.parametrize("strides", [[4], [4, 0], [4, -1]])
+@pytest.mark.parametrize("strides", [[4], [4, 0], [0, 4], [4, -1], [4, 2, 1], []])
 def test_strides_are_as_many_as_labels_and_go_forward(strides):
-    with pytest.raises(ContractionError, match="strides"):
+    with pytest.raises(ContractionError, match=r"strides .* of ab: must be 2 numbers of 1 or more"):
         contraction("ab,bc->ac", {"a": 4, "b": 4, "c": 4}, (strides, None, None))
 
 
+def test_a_stride_and_a_size_may_be_1():
+    found = contraction("ab,bc->ac", {"a": 1, "b": 4, "c": 1}, ([1, 1], None, None))
+    assert [(dim.size, dim.strides) for dim in found.dims] == [
+        (1, (1, None, 1)), (1, (None, 1, 1)), (4, (1, 1, None)),
+    ]  # fmt: skip
+    assert [dim.kind for dim in contraction("ab,ab->", {"a": 1, "b": 1}).dims] == ["K", "K"]
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_size_below_1_is_none(size: int):
+    with pytest.raises(ContractionError, match="label b: has no size of 1 or more; give one, as in b=64"):
+        contraction("ab,bc->ac", {"a": 4, "b": size, "c": 4})
+
+
 def test_sizes_of_unknown_labels_are_refused():
-    with pytest.raises(ContractionError, match="label q: has a size, but is not in"):
+    with pytest.raises(ContractionError, match="label q: has a size, but is not in ab,bc->ac"):
         contraction("ab,bc->ac", {"a": 4, "b": 4, "c": 4, "q": 2})
+
+
+def test_an_extent_ends_behind_the_last_element():
+    """2 lines of 3 with a gap of 2 end behind 5 + 2 + 1; row-major tensors are as large as their sizes say."""
+    found = contraction("ab,bc->ac", {"a": 2, "b": 3, "c": 4}, ([5, 1], None, None))
+    assert [found.extent(tensor) for tensor in range(3)] == [5 + 2 + 1, 12, 8]
+
+
+def test_exchanged_inputs_change_m_and_n_and_twice_is_once_more_the_same():
+    """Members of fused dimensions, too: ab of the first input is ab of the second one."""
+    found = contraction("abk,kc->abc", {"a": 2, "b": 3, "c": 4, "k": 5}).fused()
+    other = found.exchanged()
+    assert [(d.name, d.kind, d.strides) for d in other.dims] == [
+        ("ab", "N", (None, 5, 4)), ("c", "M", (1, None, 1)), ("k", "K", (4, 1, None)),
+    ]  # fmt: skip
+    assert [(m.name, m.strides) for m in other.dims[0].members] == [("a", (None, 15, 12)), ("b", (None, 5, 4))]
+    assert (found.swapped, other.swapped, other.exchanged()) == (False, True, found)
+
+
+@pytest.mark.parametrize(("sizes", "strides", "joined"), [
+    ((2, 3), (3, 1), "ab"), ((3, 2), (1, 3), "ba"), ((2, 3), (2, 1), ""), ((2, 3), (6, 2), "ab"), ((2, 3), (1, 1), ""),
+    ((2, 2), (4, 1), ""), ((1, 3), (3, 1), "ab"), ((1, 3), (9, 1), ""),
+])  # fmt: skip
+def test_a_stride_of_the_inner_one_s_size_joins_whichever_comes_first(sizes, strides, joined):
+    """A stride of `b`'s size times its own makes `ab` one walk, and the other way round."""
+    found = contraction("abk,kc->abc", {"a": sizes[0], "b": sizes[1], "c": 1, "k": 7}, (None, None, (*strides, 1)))
+    assert [dim.name for dim in found.fused([2]).of("M")] == (
+        [joined] if joined else sorted("ab", key=lambda x: -strides["ab".index(x)])
+    )
+
+
+def test_dimensions_of_a_tensor_come_from_the_longest_stride_on():
+    """Of equal strides the larger dimension first."""
+    found = contraction("abk,kc->abc", {"a": 2, "b": 3, "c": 1, "k": 7}, ([4, 4, 1], None, None))
+    assert "".join(dim.name for dim in found.in_tensor(0)) == "bak"
+    assert "".join(dim.name for dim in found.in_tensor(1)) == "kc"

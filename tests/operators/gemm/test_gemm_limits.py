@@ -265,7 +265,7 @@ DEFAULTS = {
 
 
 @pytest.mark.parametrize("types", DEFAULTS, ids=" ".join)
-def test_sums_are_kept_in_c_s_type_unless_they_would_not_survive_it(types: tuple[str, ...]):
+def test_sums_are_kept_in_c_s_type_unless_they_would_not_survive_it(types: tuple[str, str, str]):
     assert spec_from(spec_content(16, 16, 32, types=types), "small").accumulator == DEFAULTS[types]
 
 

@@ -1,0 +1,124 @@
+"""What is told of a planned contraction, and its price, worked out by hand for small ones."""
+
+from collections.abc import Mapping
+from functools import cache
+
+import pytest
+
+from bdforge.devices import device_named
+from bdforge.devices.timing import timing_of
+from bdforge.operators.contraction import ContractionPlan, contraction, plan_contraction
+from bdforge.operators.contraction.price import Price, useful
+from bdforge.operators.contraction.report import told
+from bdforge.operators.gemm import Plan, plan_gemm, spec_from
+from support.built_designs import spec_content
+from support.differences import same
+
+STRIX_HALO = device_named("strix_halo")
+FUSED, GIVEN = "aebf,fdec->abcd", {"a": 3, "b": 4, "c": 5, "d": 2, "e": 3, "f": 6}
+
+
+@cache
+def small() -> Plan:
+    """Tiles of 8 x 16 x 8 on 2 x 2 cores."""
+    content = spec_content(8, 16, 8, types=("int8", "int8", "int32"), layouts="row row row")
+    return plan_gemm(spec_from(content, "small"), STRIX_HALO)
+
+
+def planned(expression: str, sizes: Mapping[str, int], staged: str | None = None, once: str = "") -> ContractionPlan:
+    return plan_contraction(contraction(expression, sizes), small(), staged, once)
+
+
+def test_a_contraction_in_place_is_told_line_by_line():
+    sizes = {"a": 4, "b": 8, "k": 32, "n": 48}
+    lines = list(told(contraction("abk,kn->abn", sizes), planned("abk,kn->abn", sizes)))
+    same(lines, """\
+dimensions, by the tensors that have them
+  M a = 4, strides 256, -, 384
+  M b = 8, strides 32, -, 48
+  N n = 48, strides -, 1, 1
+  K k = 32, strides 1, 48, -
+fused, where one walk goes through both in every tensor that stays in place
+  M ab = 32
+tiles of 8 x 16 x 8
+  M: 8 of ab = 32
+  N: 8 of n = 48
+  K: 16 of k = 32
+  100% of the cores' work is the answer's
+operands
+  A in place, in runs of 16 B
+  B in place, in runs of 8 B
+  C in place, in runs of 32 B
+loops: type, execution, size, strides in the first input, the second one, the output
+  M seq            2  strides 512, 0, 768  ab
+  M spatial        2  strides 256, 0, 384  ab
+  N shared         3  strides 0, 16, 16  n
+  N spatial        2  strides 0, 8, 8  n
+  K seq            2  strides 16, 768, 0  k
+  M prim           8  strides 32, 0, 48  ab
+  N prim           8  strides 0, 1, 1  n
+  K prim          16  strides 1, 48, 0  k
+sequence: 2 steps, at most 3 BDs of a shim in each
+modelled: cores 0 us, memory 4 us, controller 6 us, together 7 us; copies on the host 0 us""".splitlines())  # fmt: skip
+
+
+def test_staged_operands_are_told_with_what_they_gain_or_why_they_must_be():
+    """Inputs were exchanged; B is staged before the run and costs nothing; C would cost more in place."""
+    expression, sizes = "mk,nk->nm", {"m": 20, "k": 35, "n": 64}
+    plan = planned(expression, sizes, once="B")
+    lines = list(told(contraction(expression, sizes), plan, "B"))
+    same([line.strip() for line in lines if "staged" in line or "exchanged" in line or "work" in line], [
+        "46% of the cores' work is the answer's",
+        "A staged tile by tile, 0 us to copy: in place m has a stride of 35 elements, no whole words",
+        "B staged tile by tile, copied before: in place n has a stride of 35 elements, no whole words",
+        "C staged tile by tile, 2 us to copy: gains 4 us of 13 us with it in place",
+    ])  # fmt: skip
+    assert lines[-1].endswith("together 6 us; copies on the host 2 us")
+    assert useful(plan.choice.mapped) == pytest.approx(20 * 35 * 64 / (32 * 48 * 64))
+
+
+def test_inputs_that_are_exchanged_are_told():
+    """The first input's 8 columns of N are fewer than its tiles take: as M they are one tile for each row."""
+    told_of = {}
+    for expression in ("mk,kn->mn", "kn,mk->mn"):
+        sizes = {"m": 32, "k": 16, "n": 32}
+        lines = told(contraction(expression, sizes), planned(expression, sizes, staged=""))
+        told_of[expression] = "inputs exchanged: the second one gives M, the first one N" in list(lines)
+    assert told_of == {"mk,kn->mn": False, "kn,mk->mn": True}
+
+
+@pytest.mark.parametrize(("expression", "sizes", "staged", "cycles", "transfers", "copied"), [
+    # 1 x 4 tiles of C a core, 2 slabs of K: 8 x 16 x 8 MACs, 512 a cycle; A, B and C are a BD each, of two shims.
+    ("mk,kn->mn", {"m": 16, "k": 32, "n": 64}, "", 4 * 2 * 1024 / 512, 6, (0, 0, 0)),
+    # 2 tiles of M for each row, in steps of their own.
+    ("mk,kn->mn", {"m": 32, "k": 16, "n": 16}, "", 2 * 1024 / 512, 2 * 6, (0, 0, 0)),
+    # 2 x 16 by 2 x 16 positions of A, of B 2 x 16 by 2 x 8, of C 2 x 8 by 2 x 8 with 4 bytes each; A and B have
+    # fused dimensions that are no one walk of theirs, which are copied once before: 216 and 180 bytes.
+    (FUSED, GIVEN, "ABC", 2 * 1024 / 512, 6, (512 + 216, 512 + 180, 1024)),
+    # A as large as its buffer.
+    ("mk,kn->mn", {"m": 16, "k": 32, "n": 16}, "A", 2 * 1024 / 512, 6, (512, 0, 0)),
+])  # fmt: skip
+def test_a_price_is_what_cores_controller_and_copies_take(expression, sizes, staged, cycles, transfers, copied):
+    plan, timing = planned(expression, sizes, staged), timing_of(STRIX_HALO)
+    found = plan.choice.price
+    assert found.core_us * 1e3 == pytest.approx(cycles * 1e9 / timing.array_hz)
+    assert found.controller_us * 1e3 == pytest.approx(transfers * timing.controller_transfer_ns)
+    assert found.copies_us == pytest.approx([size / 4.0 / 1e3 for size in copied])  # 4 GB/s
+    assert plan.cost(plan.problem).core_cycles == cycles
+
+
+def test_memory_takes_as_long_as_requests_port_or_runs_alone():
+    """16 x 32 by 32 x 64 in place: each row's A passes for 4 tiles in 2 slabs, each column's B, C once."""
+    timing = timing_of(STRIX_HALO)
+    a, b, c = 4 * 2 * 2 * (8 * 16), 4 * 2 * 2 * (16 * 8), 4 * 4 * (8 * 8 * 4)
+    runs = ((a, 16), (b, 8), (c, 32))
+    requests = sum(float(timing.shim_ns(size / 2, run, 2)) for size, run in runs)
+    alone = sum(size / run * float(timing.run_ns(run, timing.dram_page_bytes, False)) for size, run in runs)
+    found = planned("mk,kn->mn", {"m": 16, "k": 32, "n": 64}, "").choice.price
+    assert found.memory_us * 1e3 == pytest.approx(max(float(timing.port_ns(a + b, c)), requests, alone))
+
+
+@pytest.mark.parametrize(("once", "copies"), [("", 7), ("A", 6), ("BC", 1), ("ABC", 0)])
+def test_copies_made_before_cost_nothing(once: str, copies: float):
+    """The array takes nearly the longest of its times, 2, by their fourth powers: (2^4 + 1 + 1)^(1/4)."""
+    assert Price(2.0, 1.0, 1.0, (1.0, 2.0, 4.0)).total_us(once) == pytest.approx(18**0.25 + copies)

@@ -1,13 +1,19 @@
 """What a report names: the party that is missing, not those that wait for it."""
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import bdforge
 from bdforge.emulator import Deadlock
+from bdforge.emulator.lock import Lock
+from bdforge.emulator.scheduler import Agent, Idle
 from bdforge.emulator.verify import verify_design
+from bdforge.emulator.waits import deadlock
 from support.array_text import Task, acquire, bd, buffer, flow, lock, module, packet_flow, program, release, tile
 from support.register_designs import column
 
@@ -166,3 +172,66 @@ def test_a_packet_deadlock_says_which_ids_were_sent_and_expected():
     text = report(packets(5), permissive=[])
     assert "core (0, 2) S2MM 0 waits for 4 words in a packet of id 3 from memtile (0, 1) MM2S 0" in text
     assert "which has sent 2 of id 5" in text
+
+
+def reported(waits: dict[str, str]) -> str:
+    """The report of a sequence that waits for `a`, where each party waits for those named by a letter (none: idle)."""
+    agents = {name: Agent(name) for name in waits}
+    for name, others in waits.items():
+        agents[name].waiting = Gate(f"waits for {others or 'nobody'}", [agents[other] for other in others])
+    return str(deadlock(cast("Any", None), Gate("waits for a", [agents["a"]])))
+
+
+@dataclass
+class Gate:
+    """A wait in words, for parties that are known."""
+
+    words: str
+    others: list[Agent]
+
+    def sentence(self) -> str:
+        return self.words
+
+    def providers(self) -> Iterator[Agent]:
+        return iter(self.others)
+
+
+CHAIN = "abcdefghijklmnopqrstuvwxyz"
+WORDS = {
+    "deadlock: nothing can move:": "dead:", "deadlock: these wait for each other in a circle:": "ring:",
+    "which was reached from:": "by:", "stuck as well, but waited for less directly:": "also:",
+}  # fmt: skip
+REPORTS = {
+    "a way to one that is idle": ({"a": "b", "b": ""}, "dead: sequence a b"),
+    "a circle and the way to it": ({"a": "b", "b": "c", "c": "b"}, "ring: b c b by: sequence a"),
+    "the shorter of two circles": ({"a": "bc", "b": "d", "c": "a", "d": "a"}, "ring: a c a by: sequence"),
+    "itself where nobody else could": ({"a": "a"}, "ring: a a by: sequence"),
+    "another before itself": ({"a": "ab", "b": ""}, "dead: sequence a b"),
+    "the nearest root first": ({"a": "bc", "b": "d", "c": "", "d": ""}, "dead: sequence a c also: d"),
+    "four other roots": ({"a": "bcdefg"} | dict.fromkeys("bcdefg", ""), "dead: sequence a b also: c d e f"),
+    "24 of a longer way": (
+        {name: CHAIN[i + 1 : i + 2] for i, name in enumerate(CHAIN)}, f"dead: sequence {' '.join(CHAIN[:23])}",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("waits", "wanted"), REPORTS.values(), ids=REPORTS)
+def test_a_report_goes_from_the_sequence_to_the_nearest_root(waits: dict[str, str], wanted: str):
+    lines = re.sub(r"^  (\.\.\. and so back to|runtime) ", "  ", reported(waits), flags=re.MULTILINE).splitlines()
+    assert " ".join(WORDS.get(line) or line.split()[0] for line in lines) == wanted
+
+
+@pytest.mark.parametrize(("often", "first"), [(1, "lazy's root"), (0, "busy")])
+def test_those_who_are_behind_lead_to_the_root_even_by_a_longer_way(often: int, first: str):
+    """Two release a lock: `busy` is idle, `lazy` waits for another. Who has released less often is to be looked at."""
+    names = ("waiter", "busy", "lazy", "lazy's root")
+    waiter, busy, lazy, root = (Agent(name) for name in names)
+    lock = Lock("gate", 63, lambda _: None, releasers=lambda: [busy, lazy])
+    busy.waiting = root.waiting = Idle("has no task")
+    lazy.waiting = Gate("waits for its root", [root])
+    lock.take(waiter, 5)
+    for _ in range(often):
+        lock.add(1, agent=busy)
+    lines = str(deadlock(cast("Any", None), Gate("waits", [waiter]))).splitlines()
+    way = lines[: lines.index("stuck as well, but waited for less directly:")]
+    assert way[-1] == f"  {first} has no task"

@@ -197,3 +197,31 @@ def test_a_flow_said_twice_moves_each_word_once():
     a, b = np.arange(16, dtype=np.int32), np.zeros(16, np.int32)
     bdforge.emulate(text, [a, b])
     same(a, b)
+
+
+SHARED = """%b = aie.buffer(%c) {address = 1536 : i32, sym_name = "one"} : memref<8xi32>
+  %d = aie.buffer(%c) {address = ADDRESS : i32, sym_name = "two"} : memref<8xi32>"""
+PADDED = """%b = aie.buffer(%m) {sym_name = "b"} : memref<16xi32>
+  %0 = aie.memtile_dma(%m) {
+    %1 = aie.dma_start(MM2S, 1, ^bd, ^end)
+  ^bd:
+    aie.dma_bd(%b : memref<16xi32>, 0, 4, [<size = 2, stride = 1>], [<const_pad_before = 2, const_pad_after = 0>]VALUE)
+    aie.next_bd ^end
+  ^end:
+    aie.end
+  }"""
+LOST = {
+    "buffers that share bytes": (SHARED, "ADDRESS", "1564", "1568", "buffer @two at 0x61c overlaps buffer @one"),
+    "a BD's own padding value": (PADDED, "VALUE", ", pad_value = 7", "", "pad"),
+}
+
+
+@pytest.mark.parametrize(("body", "place", "bad", "good", "message"), LOST.values(), ids=LOST)
+def test_what_lower_takes_with_a_warning_no_run_does(body, place, bad, good, message):
+    text = FLOWS.format(flow=body.replace(place, bad))
+    with pytest.raises(bdforge.emulator.DesignError, match=message):
+        bdforge.emulate(text)
+    (fault,) = verify_design(text).faults
+    assert message in fault
+    text = FLOWS.format(flow=body.replace(place, good))
+    assert bdforge.emulate(text).warnings == verify_design(text).warnings == ()

@@ -112,6 +112,16 @@ def test_an_object_beside_the_design_is_read(kernels_o):
     assert run(linked, file=str(kernels_o.parent / "design.mlir")).warnings == ()
 
 
+def test_who_says_more_about_a_frame_is_believed(kernels_o, tmp_path):
+    """The kernel itself before objects of the call, those before the object beside the design."""
+    given = tmp_path / "given.o"
+    given.write_bytes(elf(RELA, {"probe": 1300}))
+    linked, file = text('{link_with = "kernels.o"}'), str(kernels_o.parent / "design.mlir")
+    with pytest.raises(CoreError, match=r"probe takes 1300 \(given\.o\)"):
+        run(linked, file=file, objects=[given])
+    assert run(linked, Probe(64), file=file, objects=[given]).warnings == ()
+
+
 class Probe:
     def __init__(self, stack_bytes: int):
         self.stack_bytes = stack_bytes

@@ -59,6 +59,15 @@ def test_held_packets_end_one_after_the_other():
     assert (watched.sink.held, len(watched.sink.chunks)) == (0, 0)
 
 
+@pytest.mark.parametrize(("limit", "taken", "over"), [(1, [1], False), (2, [1, 2], True), (3, [1, 2], True)])
+@pytest.mark.parametrize("last", [False, True])
+def test_taking_all_that_is_held_ends_a_transfer_only_at_the_end_of_its_packet(limit, taken, over, last):
+    watched = Watched(finishes=True)
+    watched.deliver(1, 2, last=last)
+    assert (watched.take(limit), watched.sink.over) == (taken, over and last)
+    assert watched.sink.held == 2 - len(taken)
+
+
 def test_a_mark_of_no_mode_is_not_held():
     watched = Watched(finishes=False)
     watched.deliver(1, last=True)

@@ -136,6 +136,31 @@ def test_matrices_of_bf16_are_summed_with_one_rounding(executor, text, adds, sig
         assert dropped == bits(np.array([nearest(value) for value in products]))
 
 
+ULP = 2.0**-23
+TIES = {
+    (1, 0): 1, (1, 1): 1 + ULP, (1, -1): 1,
+    (1 + ULP, 0): 1 + 2 * ULP, (1 + ULP, 1): 1 + 2 * ULP, (1 + ULP, -1): 1 + ULP,
+}  # fmt: skip
+"""Of a number and the side to which a rest far below moves the tie behind it: what fp32 rounds to."""
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_rest_that_doubles_lose_decides_a_tie(executor, sign):
+    """A row has 2^-12 squared, half an ulp behind the accumulator, and a rest of 2^-80."""
+    a, b, c = np.zeros((4, 8), np.float32), np.zeros((8, 4), np.float32), np.zeros((4, 4), np.float32)
+    a[:, 0], b[0] = 2.0**-12, sign * 2.0**-12
+    a[:, 1:5] = np.eye(4) * 2.0**-40
+    for (number, rest), (row, column) in zip(TIES, np.ndindex(4, 4), strict=False):
+        c[row, column] = sign * number
+        b[1 + row, column] = sign * rest * 2.0**-40
+    words = [bits((x.view(np.uint32) >> 16).astype(np.uint16)) for x in (a, b)]
+    given = {"x2": words[0], "x4": words[1], "bmh1": bits(c), "r2": 0x1C}
+    found = run_text(executor, "vmac.f bml3, bmh1, x2, x4, r2" + "\nnop" * 8, given, "aie2").read("bml3")
+    lanes = np.frombuffer(found.to_bytes(64, "little"), np.float32)[: len(TIES)]
+    same(dict(zip(TIES, lanes.tolist(), strict=True)), {tie: sign * wanted for tie, wanted in TIES.items()})
+
+
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize(
     ("changed", "reason"),

@@ -98,6 +98,10 @@ def test_strides_beyond_a_bd_s_step_are_staged_or_split(phoenix):
         ),
         ({"residency": "b", "k_mt": 16}, "buffers.residency"),
         ({"rows": 4}, "array.rows = 4: each core row needs a shim for A, there are 2"),
+        ({"rows": 1, "a_shims": 2}, "buffers.a_shims = 2: one shim must bring a core row's A"),
+        ({"types": ("bf16", "bfp16", "f32")}, "bfp16: blocks lie along a matrix' rows; use bf16"),
+        ({"types": ("bf16", "bf16", "bfp16", "f32")}, "bfp16: blocks lie along a matrix' rows; use bf16"),
+        ({"types": ("int8", "int8", "bf16"), "epilogue": {"bias": True}, "k": 64}, "epilogue: scales and biases"),
     ],
 )
 def test_designs_that_take_no_contractions_say_why(facts, said):
@@ -105,6 +109,20 @@ def test_designs_that_take_no_contractions_say_why(facts, said):
     gemm = plan_gemm(spec_from(spec_content(n=32, **facts), "odd"), device_named("strix_halo"))
     with pytest.raises(ContractionError, match=said):
         plan_contraction(contraction("ab,bc->ac", {"a": 64, "b": 64, "c": 64}), gemm)
+
+
+@pytest.mark.parametrize(
+    "facts", [{"m": 8}, {"rows": 2}, {"rows": 1}, {"epilogue": {"relu": True}}, {"k_mt": 32}, {"c_buffers": 2}]
+)
+def test_other_designs_take_contractions(facts):
+    gemm = plan_gemm(spec_from(spec_content(n=32, **{"m": 16, "k": 16, **facts}), "fit"), device_named("strix_halo"))
+    assert plan_contraction(contraction("ab,bc->ac", {"a": 64, "b": 64, "c": 64}), gemm).choice.mapped.steps >= 1
+
+
+def test_sums_that_cannot_overflow_are_taken():
+    gemm = plan_gemm(spec_from(spec_content(16, 16, 32), "deep"), device_named("strix_halo"))
+    plan = plan_contraction(contraction("mk,kn->mn", {"m": 8, "k": (1 << 18) - 1, "n": 8}), gemm)
+    assert plan.choice.mapped.depth == 1 << 18
 
 
 def test_sums_that_could_overflow_are_refused():

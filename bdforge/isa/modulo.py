@@ -5,7 +5,7 @@ height; one that finds no free place evicts others, until the budget is spent. S
 all others keep to the windows that those leave them, and never evict them.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -134,9 +134,9 @@ def _bounds(gaps: Sequence[tuple[int, int, int]], start: Mapping[int, int]) -> d
     found, out_of = dict(start), defaultdict(list)
     for a, b, gap in gaps:
         out_of[a].append((b, gap))
-    waiting, left = list(start), len(gaps) * (len(out_of) + 1)
-    while waiting and left:
-        a = waiting.pop()
+    waiting, left = deque(start), len(gaps) * (len(out_of) + 1)  # in turn: each way is found in as many rounds
+    while waiting and left > 0:
+        a = waiting.popleft()
         for b, gap in out_of[a]:
             left -= 1
             if b not in found or found[a] + gap > found[b]:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from statistics import fmean
 
+import numpy as np
 import pytest
 
 from bdforge.devices import AIE2, AIE2P, DEVICES
@@ -13,6 +14,7 @@ from bdforge.perf.kernels.loops import ELEMENT_KERNELS, MATRIX_KERNELS, VECTOR_B
 from bdforge.perf.kernels.published import comparisons, compiled_efficiency
 from bdforge.perf.kernels.schedule import (
     ScheduleError,
+    _split,
     kernel_cost,
     kernel_costs,
     kernel_multiples,
@@ -67,6 +69,107 @@ def test_passes_over_c_are_counted_by_hand():
     assert kernel_cost("finish_f32_bf16", 64, 0, 64, generation=AIE2P).slot_cycles == 64 * 4
     by_scales = kernel_costs(["finish_f32_bf16"], 64, 0, 64, generation=AIE2P, which="slots", options=["SCALE", "RELU"])
     assert by_scales == {"finish_f32_bf16": 64 * 64 // 32 * 26}
+
+
+PASSES = {  # on AIE2 and AIE2P: elements of an iteration, its loads, stores, moves and products
+    ("zero_i8", ""): ((32, 0, 1, 0, 0), (64, 0, 1, 0, 0)),
+    ("zero_i16", ""): ((16, 0, 1, 0, 0), (32, 0, 1, 0, 0)),
+    ("zero_bf16", ""): ((16, 0, 1, 0, 0), (32, 0, 1, 0, 0)),
+    ("zero_i32", ""): ((8, 0, 1, 0, 0), (16, 0, 1, 0, 0)),
+    ("zero_f32", ""): ((8, 0, 1, 0, 0), (16, 0, 1, 0, 0)),
+    ("zero_bfp16", ""): (None, (512, 0, 9, 0, 0)),
+    ("finish_i32_i8", ""): ((32, 4, 1, 0, 0), (64, 4, 1, 0, 0)),
+    ("finish_i32_i16", ""): ((32, 4, 2, 0, 0), (64, 4, 2, 0, 0)),
+    ("finish_i32_i32", ""): ((32, 4, 4, 4, 0), (64, 4, 4, 0, 0)),  # AIE2 widens to 64 bits by a move
+    ("unscale_i32", ""): ((128, 12, 12, 12, 0), (256, 12, 12, 0, 0)),
+    ("finish_f32_bf16", ""): ((16, 2, 1, 0, 0), (64, 4, 2, 0, 0)),
+    ("finish_f32_bf16", "SCALE"): ((16, 2, 1 + 12, 0, 26), (32, 2, 1 + 12, 0, 26)),  # 3 parts of each of 4 factors
+    ("finish_i32_bf16", ""): ((16, 2, 1 + 12, 0, 31), (32, 2, 1 + 12, 0, 31)),
+    ("finish_bf16_bfp16", ""): (None, (64, 2, 1, 0, 0)),
+    ("finish_f32_bfp16", ""): (None, (64, 4, 1, 0, 0)),
+}
+
+
+@pytest.mark.parametrize(("symbol", "option"), PASSES)
+def test_a_pass_takes_the_instructions_that_its_bytes_need(symbol: str, option: str):
+    """Vectors of 32 bytes on AIE2 and of 64 on AIE2P; micro-tiles of C have 32 (floats 16) and 64 elements."""
+    found = {}
+    for kernel in ELEMENT_KERNELS:
+        if (kernel.symbol, kernel.option) == (symbol, option):
+            use = kernel.loop().slot_use
+            found[kernel.generation.name] = (kernel.elements, use["lda"] + use["ldb"], use["st"], use["mv"], use["vec"])
+    wanted = dict(zip(("AIE2", "AIE2P"), PASSES[symbol, option], strict=True))
+    assert found == {name: counts for name, counts in wanted.items() if counts is not None}
+
+
+def test_every_pass_is_in_that_table():
+    assert {(kernel.symbol, kernel.option) for kernel in ELEMENT_KERNELS} == set(PASSES)
+
+
+INNER = {  # accumulators; by what arrives column by column: loads, moves, stores and products of an iteration
+    "AIE2P": {
+        "int8 int8": (5, {"": (4, 0, 0, 4), "a": (4, 2, 0, 4), "b": (4, 2, 0, 4), "ab": (4, 4, 0, 4)}),
+        "int8 int4": (5, {"": (4, 0, 0, 4), "a": (4, 2, 0, 4), "b": (4, 0, 0, 4)}),  # the host packs B
+        "int8 int2": (5, {"": (3, 4, 0, 4), "a": (3, 6, 0, 4), "b": (3, 4, 0, 4)}),  # two masks, two biases
+        # To bfp16 by way of an accumulator: two loads that widen, or two loads, two shuffles, two widening moves.
+        "bf16 bf16": (4, {"": (8, 8, 4, 4), "a": (8, 16, 4, 4), "b": (8, 0, 4, 4), "ab": (8, 8, 4, 4)}),
+        # Two steps of K: a stream is opened, then two tiles come of it.
+        "bf16 bfp16": (4, {"": (8 + 6, 0, 4, 8), "a": (8 + 6, 16, 4, 8), "b": (8 + 6, 0, 4, 8)}),
+        "bfp16 bfp16": (5, {"": (12, 0, 0, 8), "a": (12, 0, 0, 8), "b": (12, 0, 0, 8)}),
+    },
+    "AIE2": {  # registers of 256 bits: a tile of B takes two loads, and one of A where it has 16 columns or bf16
+        "int8 int8": (9, {"": (6, 0, 0, 4), "a": (6, 2, 0, 4), "b": (6, 2, 0, 4), "ab": (6, 4, 0, 4)}),
+        "int8 int4": (9, {"": (8, 0, 0, 4), "a": (8, 2, 0, 4), "b": (8, 2, 0, 4)}),
+        "int8 int2": (9, {"": (4, 4, 0, 4), "a": (4, 6, 0, 4), "b": (4, 4, 0, 4)}),
+        "bf16 bf16": (18, {"": (8, 0, 0, 4), "a": (8, 2, 0, 4), "b": (8, 2, 0, 4), "ab": (8, 4, 0, 4)}),
+    },
+}
+
+
+@pytest.mark.parametrize("kernel", MATRIX_KERNELS, ids=IDS)
+def test_an_inner_loop_takes_the_instructions_that_its_micro_tiles_need(kernel):
+    accumulators, by_side = INNER[kernel.generation.name][f"{kernel.a} {kernel.b}"]
+    found = {}
+    for turned in by_side:
+        block = kernel.block(2, 2, frozenset(turned), kernel.product.run)
+        use = block.loop.slot_use
+        found[turned] = (use["lda"] + use["ldb"], use["mv"], use["st"], use["vec"])
+        assert block.accumulators == accumulators
+    assert found == by_side
+
+
+NARROW, TURNED = ("ld mv mv", "st mv st"), ("ld mv mv", "mv mv mv st")
+TRAFFIC = {  # slots that move one part of a micro-tile of C: in and out, as it lies and column by column
+    ("AIE2P", "int32"): (("ld", "st"), TURNED), ("AIE2P", "f32"): (("ld", "st"), TURNED),
+    **dict.fromkeys([("AIE2P", name) for name in ("int16", "int8", "bf16")], (("ld", "st"), NARROW)),
+    ("AIE2P", "bfp16"): (("ld ld vec", "st st"),) * 2,  # opened, popped, widened; pushed, closed; never turned
+    # Moved into accumulators after both rounds of shuffles; AIE2P's second shuffle writes them.
+    **dict.fromkeys([("AIE2", name) for name in ("int32", "f32")], (("ld", "st"), ("ld mv mv mv", "mv mv mv st"))),
+    **dict.fromkeys([("AIE2", name) for name in ("int16", "int8")], (("ld mv", "st"), NARROW)),
+    ("AIE2", "bf16"): (("ld", "st"), NARROW),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", MATRIX_KERNELS, ids=IDS)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_c_moves_through_the_slots_that_its_type_needs(kernel, transposed: bool):
+    def slots(chain) -> str:
+        return " ".join("ld" if slot in ("lda", "ldb") else slot for form in chain for slot in form.slots)
+
+    moved = kernel.traffic(kernel.generation, transposed)
+    found = tuple({slots(chain) for chain in chains} for chains in moved)
+    assert found == tuple({text} for text in TRAFFIC[kernel.generation.name, kernel.c][transposed])
+
+
+@pytest.mark.parametrize(
+    ("tiles", "size", "counts"),
+    [(4, 2, {2: 2}), (5, 2, {2: 2, 1: 1}), (1, 2, {1: 1}), (4, 4, {4: 1}), (7, 4, {4: 1, 3: 1}), (6, 4, {4: 1, 2: 1}),
+     (3, 1, {1: 3})],
+)  # fmt: skip
+def test_micro_tiles_are_split_into_whole_blocks_and_one_rest(tiles: int, size: int, counts: dict[int, int]):
+    assert dict(_split(tiles, size)) == counts
+    many = {extent: found.tolist() for extent, found in _split(np.array([tiles, size]), size)}
+    assert many == {extent: [counts.get(extent, 0), int(extent == size)] for extent in {size, *counts}}
 
 
 @pytest.mark.parametrize("kernel", MATRIX_KERNELS, ids=IDS)

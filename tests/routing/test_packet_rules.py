@@ -11,6 +11,7 @@ from bdforge.devices import mlir_device_named
 from bdforge.devices.switches import MSELS_PER_ARBITER, PortBundle
 from bdforge.routing import RoutingError, route
 from bdforge.routing.fabric import fabric_of, wires
+from bdforge.routing.negotiate import Negotiation
 from bdforge.routing.nets import Net, Port, nets_of
 from bdforge.routing.packets import PacketRule, _assign, _branches, _rules
 from bdforge.routing.search import END, find_path
@@ -209,6 +210,42 @@ def test_packets_of_strangers_keep_to_wires_of_their_own():
     assert [link.used for link in apart.links] == [2, 2, 2]
     together = route(flows_only("npu2_1col", *(packets(i, ends[0][0], sink) for i, (_, sink) in enumerate(ends))))
     assert [link.used for link in together.links] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(("words", "expected"), [(" {priority_route = true}", (5, 3)), ("", (0, 0))])
+def test_a_packet_with_priority_that_stays_in_its_tile_takes_arbiter_5_too(words: str, expected: tuple[int, int]):
+    flow = packets(15, (0, 0, "TileControl", 0), (0, 0, "South", 0)) + words
+    ((rule,),) = route(flows_only("npu2_1col", flow)).rules.values()
+    assert (rule.arbiter, rule.msel) == expected
+
+
+@pytest.mark.parametrize(
+    ("other", "follows"),
+    [
+        (packets(3, (0, 4, "DMA", 0), (0, 0, "DMA", 0)), True),
+        (packets(3, (0, 4, "DMA", 0), (0, 0, "DMA", 1)), False),
+        (packets(4, (0, 4, "DMA", 0), (0, 0, "DMA", 0)), False),
+        (packets(3, (0, 4, "DMA", 0), (0, 0, "DMA", 0), (0, 1, "DMA", 0)), False),
+        (circuit((0, 4, "DMA", 0), (0, 0, "DMA", 1)), False),
+    ],
+    ids=["id and place", "place", "id", "places", "circuit"],
+)
+def test_only_packets_of_one_id_to_one_place_must_follow_each_other(other: str, follows: bool):
+    device = flows_only("npu2_1col", packets(3, (0, 5, "DMA", 0), (0, 0, "DMA", 0)), other)
+    first = Port(0, 5, PortBundle.DMA, 0)
+    placed, late = sorted(nets_of(device), key=lambda net: net.source != first)
+    negotiation = Negotiation(fabric_of(device.device), [placed, late])
+    negotiation._place(placed)
+    (path,) = negotiation.trees[placed].values()
+    assert negotiation._forced(placed) == {}
+    assert negotiation._forced(late) == (dict(zip(path, [*path[1:], END], strict=True)) if follows else {})
+
+
+def test_ids_beyond_a_header_are_refused_before_any_search():
+    flow = packets(31, (0, 1, "DMA", 0), (0, 2, "DMA", 0))
+    assert [net.packet_id for net in nets_of(flows_only("npu2_1col", flow))] == [31]
+    with pytest.raises(RoutingError, match="packet id 32 is outside 0 to 31, what a header holds"):
+        nets_of(flows_only("npu2_1col", flow.replace("31", "32")))
 
 
 def test_ways_that_must_share_an_arbiter_get_theirs_before_single_ones():

@@ -94,6 +94,18 @@ def test_more_streams_between_columns_than_wires_are_refused():
     assert "21 streams must leave tiles (0, 0) to (0, 5), which 20 wires do (20 east)" in error.message
 
 
+def test_a_broadcast_that_ends_inside_too_leaves_a_region():
+    """A shim and its memtile have 6 wires north and 4 east: 11 streams want out, and one ends inside as well."""
+    sources = [(0, 1, "DMA", i) for i in range(6)] + [(0, 1, "TileControl", 0), (0, 0, "DMA", 0), (0, 0, "DMA", 1),
+               (0, 0, "TileControl", 0), (0, 0, "FIFO", 0)]  # fmt: skip
+    sinks = [(1, 1, "DMA", i) for i in range(6)] + [(1, row, "DMA", i) for row in (2, 3, 4) for i in (0, 1)]
+    flows = [circuit(*pair) for pair in zip(sources, sinks, strict=False)]
+    error = refusal("npu2_2col", *flows, circuit(sources[0], (0, 1, "DMA", 0)))
+    assert (error.definite, error.message.partition(": ")[0]) == (
+        True, "11 streams must leave tiles (0, 0) to (0, 1), which 10 wires do (4 east, 6 north)"
+    )  # fmt: skip
+
+
 def test_packets_count_as_one_stream_at_a_border():
     circuits = [circuit((0, 1, "DMA", i), (0, 2 + i // 2, "DMA", i % 2)) for i in range(5)]
     many = [packets(i, (0, 0, "DMA", 0), (0, 5, "DMA", i)) for i in (0, 1)]

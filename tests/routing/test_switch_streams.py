@@ -49,11 +49,12 @@ def test_a_circuit_is_followed_over_wires_to_all_its_ends():
     ("settings", "lost"),
     [
         (box(2, "aie.connect<DMA : 0, North : 1>"), ["nothing is set for slave port (0, 3) South : 1"]),
-        (box(0, "aie.connect<TileControl : 0, South : 2>"),
-         ["it leaves the array at (0, 0) South : 2, which no aie.shim_mux joins to a DMA channel"]),
+        *((box(0, f"aie.connect<TileControl : 0, South : {channel}>"),
+           [f"it leaves the array at (0, 0) South : {channel}, which no aie.shim_mux joins to a DMA channel"])
+          for channel in (1, 2, 3, 4, 5)),
         (box(0, "aie.connect<TileControl : 0, South : 0>"), []),
     ],
-    ids=["unset", "edge", "token"],
+    ids=["unset", *(f"edge {channel}" for channel in (1, 2, 3, 4, 5)), "token"],
 )  # fmt: skip
 def test_a_circuit_says_where_its_words_are_lost(settings: str, lost: list[str]):
     (stream,) = streams(settings)

@@ -79,6 +79,8 @@ def test_at_the_balanced_point_compute_and_memory_take_equally_long():
         traffic = a_bytes(M, K, N, a, n, 8) + b_bytes(M, K, N, b, tile, 4) + c_bytes(M, N, c)
         assert (memory_seconds(traffic, 50) > 2 * M * K * N / 35.4e12) is memory_binds
     assert balanced_m(16, K, a, b, c, rows=4, columns=8, intensity=ridge(35.4, 2)) == float("inf")
+    # A alone moves a byte for each two operations of one column with n = 1: an intensity of 2 leaves nothing for B.
+    assert balanced_m(1, K, 1, 1, 0, rows=4, columns=1, intensity=2) == float("inf")
 
 
 def test_padding_is_counted_in_whole_panels():

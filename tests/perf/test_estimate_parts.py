@@ -168,6 +168,24 @@ def test_a_core_computes_until_it_waits_for_c_longer_than_it_works(out: int, bin
     assert (core.bound, core.tile) == (binds, max(2000, out))
 
 
+@pytest.mark.parametrize(("ends", "drain"), [(0, 2000), (500, 1500), (1999, 1), (2000, 0), (2500, 0)])
+def test_a_second_buffer_of_c_leaves_beside_the_steps_and_ends_of_the_next_tile(ends: int, drain: int):
+    """4000 cycles of stream beside two steps of 1000 and the ends."""
+    core = core_cycles(1, 1, 1, 1, 1, 32000, depth=2, kernel=900, overhead=100, stream_bytes=8, c_buffers=2, ends=ends)
+    assert (core.drain, core.tile) == (drain, max(2000 + ends, 4000))
+
+
+@pytest.mark.parametrize(
+    ("serial", "bound"),
+    [({"dispatch": 5.0}, "compute"), ({"dispatch": 5.1}, "dispatch"), ({"BD reconfiguration": 5.0}, "compute"),
+     ({"BD reconfiguration": 5.1}, "BD reconfiguration"), ({"dispatch": 6.0, "BD reconfiguration": 7.0}, "dispatch"),
+     ({"fill and drain": 9.0}, "compute")],
+)  # fmt: skip
+def test_what_is_added_binds_where_it_takes_longer_than_the_slowest_resource(serial: dict[str, float], bound: str):
+    found = replace(estimate(case(M=32, K=32, N=96)), parallel={"L1 stream": 4.0, "compute": 5.0}, serial=serial)
+    assert found.bound == bound
+
+
 def test_padding_binds_above_twice_the_work():
     deep = {"K": 32 * 5000, "N": 288, "k_mt": 32, "core_macs_per_cycle": 100.0}
     assert PADDING_BINDS == 2
@@ -243,6 +261,9 @@ def test_a_run_of_any_operator_is_modelled_by_its_cost(cycles: float, bound: str
     joined = sum(time**OVERLAP_EXPONENT for time in parallel.values()) ** (1 / OVERLAP_EXPONENT)
     assert found.time_us == pytest.approx(joined + added)
     assert found.gb_s == pytest.approx(96_000 / found.time_us / 1e3)
+    slowest = max(found.parallel.values())
+    told = [replace(found, serial={"dispatch": slowest + more}).bound for more in (0.0, 0.1)]
+    assert told == [max(parallel, key=lambda name: parallel[name]), "dispatch"]
 
 
 def test_edges_move_the_rows_that_hold_data():

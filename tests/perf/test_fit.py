@@ -7,7 +7,7 @@ import pytest
 
 from bdforge.devices.timing import KRACKAN, PHOENIX, STRIX, STRIX_HALO
 from bdforge.perf.bounds.estimate import OVERLAP_EXPONENT
-from bdforge.perf.bounds.evaluation import fitted_parameters, goals, mean_error, results
+from bdforge.perf.bounds.evaluation import fitted_parameters, goals, half_arrays, mean_error, results
 from bdforge.perf.fit import FITTED_SOURCES, least_squares
 from support.differences import same
 from tools.docs.accuracy import short_run_ratios
@@ -30,6 +30,11 @@ def test_the_models_keep_what_they_are_held_to():
     missed = [f"{goal.text}: {goal.reached:.1%} of at most {goal.limit:.0%}" for goal in found if not goal.holds]
     assert missed == []
     assert len(found) == 11
+
+
+def test_half_arrays_are_one_and_four_of_eight_columns():
+    columns = {(r.row.case.array.columns, r.row.case.columns) for r in half_arrays()}
+    assert columns == {(8, 1), (8, 4)}
 
 
 def test_every_fitted_source_has_rows():

@@ -290,6 +290,27 @@ def test_micro_batches_take_turns():
     assert overlapped_ms(model, npu, cpu, 1) == pytest.approx(10.5)
 
 
+def test_shares_of_a_layers_stages_add_up_to_each_operator():
+    """Norms and codes by the widths before q, o, gate and down; results by those behind; half a residual before and
+    behind attention's output."""
+    assert [stage.linears for stage in BITNET.stages] == [("q", "k", "v"), ("o",), ("gate", "up"), ("down",)]
+    inputs, outputs = 2560 + 2560 + 2560 + 6912, 2560 + 2 * 640 + 2560 + 2 * 6912 + 2560
+    expected = {
+        "norms": [2560 / inputs] * 3 + [6912 / inputs],
+        "quantise activations": [2560 / inputs] * 3 + [6912 / inputs],
+        "scale results": [2560 / outputs, 3840 / outputs, 2560 / outputs, 13824 / outputs],
+        "synchronise results": [2560 / outputs, 3840 / outputs, 2560 / outputs, 13824 / outputs],
+        "residual": [0.5, 0, 0.5, 0], "rotary embedding": [0, 1, 0, 0], "attention": [0, 1, 0, 0],
+        "cache and embedding": [0, 1, 0, 0], "activation": [0, 0, 0, 1],
+    }  # fmt: skip
+    found = {name: [stage.shares.get(name, 0) for stage in BITNET.stages] for name in expected}
+    assert {name for stage in BITNET.stages for name in stage.shares} == set(expected)
+    for name, shares in expected.items():
+        assert found[name] == pytest.approx(shares), name
+        assert sum(found[name]) == pytest.approx(1), name
+    assert set(BITNET.cpu) - set(expected) == {"head of the last token"}
+
+
 def test_of_an_odd_number_of_tokens_the_larger_half_is_a_micro_batch():
     found = layers(BITNET, 3, (), published)
     npu = [part for part in layers(BITNET, 2, (), published).parts if part.where == "NPU"]

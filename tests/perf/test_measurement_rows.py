@@ -127,6 +127,20 @@ def test_unknown_layouts_slabs_and_overlap_are_those_of_the_types_and_of_the_not
     assert row_from({**alone, "M": "128"}).case.c_buffers == 1
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "c", "types"),
+    [("i16", "", "", ("int16", "int16", "int16")), ("i8", "i4", "", ("int8", "int4", "int8")),
+     ("bf16", "", "f32", ("bf16", "bf16", "f32")), ("", "", "i32", ("int8", "int8", "int32")),
+     ("", "i2", "", ("int8", "int2", "int8"))],
+)  # fmt: skip
+def test_unknown_types_are_that_of_a_and_a_s_is_int8(a: str, b: str, c: str, types: tuple[str, ...]):
+    found = row_from({**KRACKAN, "dtype_a": a, "dtype_b": b, "dtype_c": c, "b_layout": "packed"}).case
+    assert (found.a, found.b, found.c) == types
+    assert found.assumed == tuple(
+        f"dtype_{side}={name}" for side, told, name in zip("abc", (a, b, c), types, strict=True) if not told
+    )
+
+
 def test_short_names_of_columns_are_accepted():
     short = {name: value for name, value in KRACKAN.items() if name not in ("m_ct", "k_ct", "n_ct", "cols")}
     header = [name for name in REQUIRED if name in short]

@@ -18,6 +18,7 @@ from bdforge.operators.gemm import Problem, load_spec, plan_gemm, spec_from
 from bdforge.perf import BOUNDS, GemmCase, estimate, measured_rows
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.native import Swept
+from bdforge.perf.plots import pattern as pattern_module
 from bdforge.perf.plots.figure import PlotError
 from bdforge.perf.plots.pattern import natural_width, order_grid
 from bdforge.perf.plots.roofline import intensity, modelled_point, published_points, roofs
@@ -30,6 +31,7 @@ from support.differences import as_reviewed, same
 from support.drawn import drawn
 
 DESIGN = Path(__file__).parents[2] / "designs" / "gemm_i8_i2_bitnet.toml"
+LARGEST = 64  # elements that a picture of a test may show
 SMALL_TOML = """kind = "gemm"
 types = {a = "int8", b = "int2", c = "int32"}
 array = {rows = 2, columns = 2}
@@ -141,6 +143,23 @@ def test_the_order_grid_is_the_order_of_visits():
     same(order, expected)
     same(visits, expected >= 0)
     assert order_grid(Pattern((3, 2), (0, 1)), 2)[1].tolist() == [[3, 3]]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "drawn"),
+    [
+        (Pattern((2,), (LARGEST - 1,)), True), (Pattern((2,), (LARGEST,)), False),
+        (Pattern((1,), (1,), LARGEST - 1), True), (Pattern((1,), (1,), LARGEST), False),
+        (Pattern((LARGEST // 2, 2), (0, 1)), True), (Pattern((LARGEST // 2 + 1, 2), (0, 1)), False),
+    ],
+)  # fmt: skip
+def test_patterns_are_drawn_from_0_to_the_last_cell_and_visit(monkeypatch, pattern: Pattern, drawn: bool):
+    monkeypatch.setattr(pattern_module, "LARGEST", LARGEST)
+    if drawn:
+        assert order_grid(pattern, LARGEST)[1].sum() == pattern.count
+        return
+    with pytest.raises(PlotError, match=f"reaches beyond 0 and the {LARGEST} elements that can be drawn"):
+        order_grid(pattern, LARGEST)
 
 
 @pytest.mark.parametrize(

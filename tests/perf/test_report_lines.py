@@ -79,6 +79,15 @@ def test_another_operator_s_estimate_shows_its_range_and_bytes():
     assert [line.split()[-1] for line in shown if "dispatch (" in line] == ["█" * 10]
 
 
+@pytest.mark.parametrize(
+    ("where", "count", "shown"), [("CPU", 1, ""), ("CPU", 2, "2"), ("NPU", 1, "1"), ("NPU", 2, "2")]
+)
+def test_a_part_of_the_cpu_is_counted_from_two_times_on(where: str, count: int, shown: str):
+    found = Layers(BITNET, 512, (Part("part", where, count, 60.0, 3.0),), {}, host_named("strix_halo"))
+    (row,) = (line.split() for line in lines(layers_report(found)) if line.split()[:1] == ["part"])
+    assert row == [cell for cell in ("part", where, shown, "60.0", "3.0" if where == "NPU" else "") if cell]
+
+
 def test_a_model_s_parts_are_told_with_rates_energy_and_savings():
     parts = (Part("q", "NPU", 30, 60.0, 3.0, "compute", "1x2x3", 30), Part("norms", "CPU", 1, 40.0))
     host = host_named("strix_halo")

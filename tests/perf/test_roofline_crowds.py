@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bdforge.perf.plots.roofline import Point, roofline
+from bdforge.perf.plots.roofline import Point, _groups, roofline
 
 
 @pytest.mark.parametrize(("count", "letters"), [(1, True), (12, True), (13, False), (420, False), (1000, False)])
@@ -24,7 +24,21 @@ def test_few_points_get_letters_and_many_a_group(count, letters):
     assert len(axes.lines) < 70
 
 
-def test_groups_are_counted_beyond_ten():
+@pytest.mark.parametrize(
+    ("count", "told", "last"),
+    [
+        (40, 10, "and 31 more"),
+        (11, 10, "and 2 more"),
+        (10, 10, "design9: 2, 9 to 19 TOPS"),
+        (1, 1, "design0: 2, 0 to 1 TOPS"),
+    ],
+)
+def test_groups_are_counted_beyond_ten(count: int, told: int, last: str):
+    found = _groups([Point("modelled", f"design{i % count} 64x64x64", 10, i) for i in range(2 * count)])
+    assert (len(found), found[-1]) == (told, last)
+
+
+def test_a_legend_tells_ten_groups_at_most():
     pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'bdforge[plot]'")
     points = [Point("modelled", f"design{i} 64x64x64", 10 + i, 1 + i / 100) for i in range(40)]
     legend = roofline("strix_halo", "int8", "int8", points).axes[0].get_legend()

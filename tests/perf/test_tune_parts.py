@@ -1,6 +1,7 @@
 """What a tuner reads, ranks, reduces and tells, piece by piece and at its limits."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from math import ceil
 from types import SimpleNamespace
@@ -17,10 +18,10 @@ from bdforge.perf.kernels.schedule import kernel_cost
 from bdforge.perf.native import native_problems
 from bdforge.perf.timed import scheduled_cycles, timing_options
 from bdforge.perf.tune import tuner
-from bdforge.perf.tune.design import _value, design_name, finalist_line
+from bdforge.perf.tune.design import _finalists, _value, design_name, finalist_line
 from bdforge.perf.tune.emulate import Emulated, reduced
 from bdforge.perf.tune.model import Basis, kernel_of
-from bdforge.perf.tune.reasons import Verdict, _changed, alternatives
+from bdforge.perf.tune.reasons import Verdict, _changed, _values, alternatives
 from bdforge.perf.tune.search import KEPT, Part, Ranked, Search, fastest, search_part
 from bdforge.perf.tune.shapes import shapes
 from bdforge.perf.tune.space import B_LAYOUTS, FIELDS, Candidates, core_holds, search_space
@@ -275,6 +276,34 @@ def test_c_leaves_in_two_to_six_parts_of_designs_whose_b_stays(rho: int, parts: 
 def test_slabs_keep_their_depth_when_k_changes(k: int, k_mt: int):
     found = dict(zip(FIELDS, _changed(ranked().candidate, "k", k, 1), strict=True))
     assert (found["k"], found["k_mt"], found["c_memtile_buffers"]) == (k, k_mt, 1)
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [("m", range(16, 129, 16)), ("k", range(8, 129, 8)), ("n", range(32, 129, 32)), ("k_mt", (64, 128, 192, 256)),
+     ("rho", (1, 2, 4, 8)), ("c_buffers", (1, 2)), ("a_shims", (1, 2)), ("b_layout", (0,))],
+)  # fmt: skip
+def test_other_choices_are_tried_up_to_twice_a_size(field: str, values: Iterable[int]):
+    """With rho 2, m goes in 16s; slabs to one slice more than 200 deep; int2 has packed B alone."""
+    wanted = Search(replace(SPACE, deepest=200), "fitted", ((Problem(64, 200, 64), 1),))
+    assert _values(wanted, ranked(rho=2).candidate, field) == list(values)
+
+
+def test_eight_finalists_are_told():
+    told = [Finalist(ranked(float(m), m=m)) for m in range(9)]
+    lines = list(_finalists(SimpleNamespace(finalists=told, best=told[0])))  # type: ignore[arg-type]
+    assert lines[1:] == [f"- {finalist_line(finalist)}" for finalist in told[:8]]
+
+
+def test_passes_over_c_in_parts_take_a_part_of_it_in_emulated_time():
+    """Four parts of C: each pass has a quarter of m, as the calls of the product have."""
+    buffers = replace(SPEC.buffers, residency="b", c_in_parts=True, rho=4, c_memtile_buffers=1)
+    plan = plan_gemm(replace(SPEC, buffers=buffers), device_named("strix_halo"))
+    tile = plan.spec.tile
+    assert tile.m % 4 == 0
+    part, found = Problem(tile.m // 4, tile.k, tile.n), scheduled_cycles(plan)
+    for symbol in ("zero_i32", "unscale_i32"):
+        assert found[symbol] == kernel_cost(symbol, part.M, part.K, part.N, generation=AIE2P).cycles, symbol
 
 
 def test_no_other_choice_is_faster_than_the_best_of_its_part():

@@ -22,7 +22,7 @@ def order_grid(pattern: Pattern, width: int) -> tuple[np.ndarray, np.ndarray]:
 
     PlotError for patterns that reach beyond what can be drawn.
     """
-    if pattern.count > LARGEST or pattern.span[1] >= LARGEST or pattern.span[0] < 0:
+    if pattern.count > LARGEST or pattern.span[1] >= LARGEST:
         raise PlotError(f"pattern {pattern} reaches beyond 0 and the {LARGEST} elements that can be drawn; take a part")
     visited = pattern.order()
     rows = pattern.span[1] // width + 1

@@ -129,6 +129,23 @@ def test_a_command_of_too_few_words_is_named(code: int, needed: int):
         list(operations(file(*command(code, *[0] * (needed - 1)))))
 
 
+SKIPPED = {"delay": 0x104, "end": END, "nop": NOP}
+
+
+@pytest.mark.parametrize("code", range(0x100, 0x112))
+def test_commands_beside_writes_and_polls_are_passed_over_or_refused(code: int):
+    """Delays, nops and the end change no register; every other kind of bootgen's is no configuration's."""
+    read = {0x101, MASK, WRITE, BLOCK, 0x106, MASK_64, WRITE_64, SET}
+    data = file(*command(code, 0, 0, 0, 0), *command(WRITE, 8, 9))
+    if code in SKIPPED.values():
+        assert list(operations(data)) == ([] if code == END else [Write(8, 9)])
+    elif code in read:
+        assert len(list(operations(data))) == 2
+    else:
+        with pytest.raises(ImageError, match=f"CDO command {code:#x} at 0x14 is none"):
+            list(operations(data))
+
+
 @pytest.mark.parametrize("high", [0, 1])
 def test_a_join_keeps_addresses_beyond_4_gib(high: int):
     at = high << 32 | 0x40

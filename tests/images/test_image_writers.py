@@ -1,5 +1,6 @@
 """Writers of images against files of the real tools, byte by byte."""
 
+import hashlib
 import re
 import struct
 from dataclasses import replace
@@ -12,6 +13,7 @@ from bdforge.images.build import NoCodeError, image
 from bdforge.images.cdo import cdo, joined
 from bdforge.images.pdi import pdi
 from bdforge.images.xclbin import Kind, host_kernels_of, npu_kernel
+from bdforge.images.xclbin import marked as mark
 from bdforge.images.xclbin_write import Partition, Section, assembled, xclbin
 from bdforge.txn import BlockWrite, Noop, Write
 from support.cdo_vectors import PARTS, VECTORS
@@ -84,6 +86,17 @@ def test_an_xclbin_for_the_emulated_array_alone_says_so_and_why():
     for other in (b"", b"{}", b'{"bdforge_host_kernels": [[0, 2]]}', b"\xff" * 99):
         strange = [Section(Kind.USER_METADATA, "", other)]
         assert host_kernels_of(assembled(Partition(8, content, PDI_UUID), npu_kernel(), 0, marks=strange)) == {}
+        both = [*strange, Section(Kind.USER_METADATA, "", mark(functions))]
+        found = host_kernels_of(assembled(Partition(8, content, PDI_UUID), npu_kernel(), 0, marks=both))
+        assert found == functions, f"somebody else's {other!r} hides the mark behind it"
+
+
+def test_a_pdis_uuid_is_a_hash_of_it():
+    """Runtimes tell configurations apart by it: it stands at the beginning of the PDI's record."""
+    for content in (pdis(IMAGES["xclbin_small"])[0], IMAGES["pdi_core"]):
+        (partition,) = (section for kind, section in sections(xclbin(content, 8)) if kind == Kind.AIE_PARTITION)
+        count, table = struct.unpack_from("<II", partition, 120)
+        assert (count, partition[table : table + 16]) == (1, hashlib.sha256(content).digest()[:16])
 
 
 def test_what_waits_is_no_image():

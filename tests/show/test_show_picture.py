@@ -3,6 +3,8 @@
 import builtins
 import sys
 from itertools import combinations, pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from show_designs import CHAIN, MIXED, TWO_DEVICES
@@ -13,6 +15,7 @@ from bdforge.mlir.device_ops import DeviceOp
 from bdforge.routing import route
 from bdforge.show import ShowError, command, picture
 from bdforge.show.model import use_of
+from bdforge.show.scene import role_label, roles_of
 from support.differences import as_reviewed
 from support.drawn import drawn
 
@@ -112,6 +115,44 @@ def test_streams_of_different_roles_lie_apart():
     for (role, (axis, at, low, high)), (other, (axis2, at2, low2, high2)) in combinations(drawn, 2):
         if role != other and (axis, at) == (axis2, at2):
             assert min(high, high2) - max(low, low2) < 1e-6, (role, other, axis, at)
+
+
+class Stream:
+    """A net as pictures see it: (kind, bundle, channel) of its start and of its ends."""
+
+    def __init__(self, start: tuple[str, str, int], *ends: tuple[str, str, int], packet: int | None = None):
+        self.start, *found = (
+            SimpleNamespace(tile=SimpleNamespace(kind=kind), bundle=bundle, channel=channel)
+            for kind, bundle, channel in (start, *ends)
+        )
+        self.ends, self.packet_id = dict(enumerate(found)), packet
+
+
+@pytest.mark.parametrize(("channels", "roles"), [(11, 11), (12, 12), (13, 1)])
+def test_a_streams_channel_counts_as_long_as_there_is_a_colour_for_each(channels: int, roles: int):
+    """There are twelve colours."""
+    nets: list[Any] = [Stream(("memtile", "DMA", i), ("core", "DMA", 0)) for i in range(channels)]
+    assert len(set(roles_of(nets).values())) == roles
+
+
+@pytest.mark.parametrize(("nets", "text"), [
+    ([Stream(("shim", "DMA", 0), ("memtile", "DMA", 1))], "shim MM2S 0 to memtile S2MM 1 (1 stream)"),
+    ([Stream(("shim", "DMA", 0), ("core", "DMA", 0), ("core", "DMA", 1))],
+     "shim MM2S 0 to core S2MM 0, 1 (1 stream, 2 ends)"),
+    ([Stream(("shim", "DMA", 0), ("core", "DMA", 0))] * 2, "shim MM2S 0 to core S2MM 0 (2 streams)"),
+    ([Stream(("core", "TileControl", 0), ("shim", "South", 0), packet=i) for i in (15, 4, 5, 6)],
+     "core TileControl 0 to shim South 0 (4 streams, packets 4-6, 15)"),
+    ([Stream(("core", "Core", 0), ("shim", "South", 2), ("core", "FIFO", 0), packet=0)],
+     "core Core 0 to core/shim FIFO 0, South 2 (1 stream, 2 ends, packets 0)"),
+])  # fmt: skip
+def test_a_role_says_from_where_to_where_and_how_many(nets: list[Any], text: str):
+    (role,) = set(roles_of(nets).values())
+    assert role_label(role, nets) == text
+
+
+def test_a_role_without_its_port_names_the_kind_alone():
+    nets: list[Any] = [Stream(("memtile", "DMA", i), ("core", "DMA", 0)) for i in range(13)]
+    assert role_label(roles_of(nets)[nets[0]], nets) == "memtile to core S2MM 0 (13 streams)"
 
 
 def test_existing_files_are_kept_unless_forced(tmp_path):

@@ -212,3 +212,18 @@ def test_the_least_tensor_has_a_letter_and_a_dimension():
     (found,) = read_header(Path("model.gguf"), whole).tensors.values()
     assert (found.start, found.end, len(tensor)) == (64, 68, 33)
     refused(whole[:-1], "tensor w of 1 elements needs 4 bytes, it has 3")
+
+
+WIDTHS = {"F32": (0, 32), "F16": (1, 16), "BF16": (30, 16), "I2_S": (36, 2), "unknown": (99, 0)}
+"""Number of a type (ggml.h), and least bits of an element."""
+
+
+@pytest.mark.parametrize("name", WIDTHS)
+def test_a_tensor_has_the_bytes_of_its_elements(name: str):
+    """16 elements, whole; of a type that is not known, one byte is enough."""
+    kind, bits = WIDTHS[name]
+    least = max(1, 16 * bits // 8)
+    header = read_header(Path("model.gguf"), gguf_file({"w": (kind, (16,), bytes(least))}))
+    assert header.tensors["w"].end - header.tensors["w"].start == least
+    reason = f"tensor w of 16 elements needs {least} bytes, it has {least - 1}" if bits else "tensor w begins at byte"
+    refused(gguf_file({"w": (kind, (16,), bytes(least))})[:-1], reason)

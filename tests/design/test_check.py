@@ -93,6 +93,10 @@ FAULTS = {
         {"line": (Buffer("line", 16000, "i32", "a line"),), "stack": 2048},
         r"core \(0, 2\): 66048 bytes of 65536 \(a line: 64000, stack: 2048\); a stack of 1536 would fit, or choose .*",
     ),
+    "memory but for a stack as cores have": (
+        {"line": (Buffer("line", 64512 // 4, "i32", "a line"),), "stack": 2048},
+        r"core \(0, 2\): 66560 bytes of 65536 \(a line: 64512, stack: 2048\); a stack of 1024 would fit, or choose .*",
+    ),
     "memory but for less than a stack": (
         {"line": (Buffer("line", 16384 - 255, "i32", "a line"),)},
         r"core \(0, 2\): 65600 bytes of 65536 \(a line: 64516, stack: 1024\); choose smaller or fewer buffers",

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import bdforge
+from bd_patterns import Pattern, PatternError
 from bdforge.design import render
-from bdforge.design.template import TemplateError, is_template, load_template_spec, render_template
-from bdforge.devices import DEVICES
+from bdforge.design.template import Bds, TemplateError, is_template, load_template_spec, render_template
+from bdforge.devices import DEVICES, MLIR_DEVICES
 from bdforge.emulator.verify import verify_design
 from support.differences import same
 from support.examples import EXAMPLES, example
@@ -96,3 +97,56 @@ def test_templates_of_a_project_come_before_ours(tmp_path, monkeypatch):
         assert render(stencil.stencil(16)) == "of the project: stencil\n"
     finally:
         templates.environment.cache_clear()
+
+
+LARGE, LONG = 1 << 31, "n" * 64
+
+
+@pytest.mark.parametrize(
+    ("line", "taken"),
+    [
+        (f"n = {LARGE - 1}", True), (f"n = {LARGE}", False), (f"n = {-LARGE}", True), (f"n = {-LARGE - 1}", False),
+        (f"{LONG} = 1", True), (f"{LONG}n = 1", False), ("n_0 = 1", True), ("_n = 1", False), ("0n = 1", False),
+        ("n = true", False), ('n = "1"', False),
+    ],
+)  # fmt: skip
+def test_values_are_32_bit_numbers_with_names_of_64_letters(spec, line: str, taken: bool):
+    text = f'kind = "template"\narray = "npu2"\ntemplate = "t.j2"\n[values]\n{line}\n'
+    if taken:
+        ((name, value),) = spec(text).values.items()
+        assert f"{name} = {value}" == line
+        assert spec(text).defines == [f"{name.upper()}={value}"]
+        return
+    with pytest.raises(TemplateError, match=r"mine\.toml: values\."):
+        spec(text)
+
+
+@pytest.mark.parametrize(("key", "name", "taken"), [
+    ("template", "t" * 256, True), ("template", "t" * 257, False), ("template", ".hidden/a-b c_1.j2", True),
+    ("template", "", False), ("template", "/etc/passwd", False), ("template", " t", False), ("template", "a;b", False),
+    ("golden", "t" * 256, True), ("golden", "t" * 257, False),
+])  # fmt: skip
+def test_files_of_a_spec_have_256_plain_characters_at_most(spec, key: str, name: str, taken: bool):
+    facts = {"template": "t.j2", key: name}
+    text = 'kind = "template"\narray = "npu2"\n' + "".join(f'{k} = "{v}"\n' for k, v in facts.items())
+    if taken:
+        assert getattr(spec(text), key) == name
+        return
+    with pytest.raises(TemplateError, match=rf"mine\.toml: {key}: String should"):
+        spec(text)
+
+
+@pytest.mark.parametrize(("kind", "sizes", "strides", "taken"), [
+    ("core", [255, 2], [3, 1], True), ("core", [256, 2], [3, 1], False), ("memtile", [256, 2], [3, 1], True),
+    ("memtile", [512, 2], [3, 1], True), ("memtile", [513, 2], [3, 1], False), ("shim", [513, 2], [3, 1], True),
+    ("shim", [3, 4], [0, 1], True), ("core", [3, 4], [0, 1], False), ("memtile", [3, 4], [0, 1], False),
+    ("dram", [4], [1], None),
+])  # fmt: skip
+def test_patterns_of_templates_obey_the_bds_of_their_kind_of_tile(kind, sizes, strides, taken: bool | None):
+    """A shim's are of a runtime sequence, where a stride of 0 is a repetition; the others stand in the text."""
+    made = Bds(MLIR_DEVICES["npu2"])
+    if taken:
+        assert made(kind, 32, sizes, strides, 4) == Pattern(tuple(sizes), tuple(strides), 4)
+        return
+    with pytest.raises(PatternError, match="is no kind of tile" if taken is None else f"is no static {kind} BD"):
+        made(kind, 32, sizes, strides)

@@ -17,6 +17,9 @@ DESIGNS: dict[str, dict[str, Any]] = {
         "epilogue": {"shift": 3},
     },
     "one tile of C": {"rows": 2, "columns": 2, "c_memtile_buffers": 1},
+    "C in two pieces": {"m": 32, "rows": 2, "columns": 2, "c_pieces": 2},
+    "C in three pieces": {"m": 24, "rows": 2, "columns": 2, "c_pieces": 3},
+    "three pieces, one at a time": {"m": 24, "rows": 1, "columns": 1, "c_pieces": 3, "c_memtile_buffers": 1},
 }  # fmt: skip
 
 ORDERS = {
@@ -36,6 +39,11 @@ ORDERS = {
         "a0_ping 1.a0_ping a0_ping 1.a0_ping a0_pong 1.a0_pong a0_pong 1.a0_pong",
     ("one tile of C", "S2MM 2"): "c0_ping",
     ("one tile of C", "MM2S 2"): "c0_ping c1_ping",
+    ("C in two pieces", "MM2S 2"): "c0_ping c0_pong c1_ping c1_pong",
+    ("C in three pieces", "S2MM 2"): "c0_ping c0_pong",
+    ("C in three pieces", "MM2S 2"):
+        "c0_ping c0_pong c0_ping c1_ping c1_pong c1_ping c0_pong c0_ping c0_pong c1_pong c1_ping c1_pong",
+    ("three pieces, one at a time", "MM2S 2"): "c0_ping c0_ping c0_ping",
 }  # fmt: skip
 """Buffers of column 0 by design and channel; those of column 1 with `1.` before them."""
 
@@ -43,7 +51,8 @@ ORDERS = {
 @pytest.mark.parametrize("case", ORDERS, ids=" ".join)
 def test_a_memtiles_channel_takes_its_buffers_in_order(case: tuple[str, str]):
     design, name = case
-    plan = plan_gemm(spec_from(spec_content(16, 16, 32, **DESIGNS[design]), "small"), device_named("strix_halo"))
+    content = spec_content(**{"m": 16, "k": 16, "n": 32, **DESIGNS[design]})
+    plan = plan_gemm(spec_from(content, "small"), device_named("strix_halo"))
     memtile = next(tile for tile in plan.design.tiles if tile.name == "mem_0")
     channel = next(c for c in memtile.channels if f"{c.direction} {c.index}" == name)
     order = [bd.buffer.name.removeprefix("mem_0_").replace("mem_1_", "1.") for bd in channel.bds]

@@ -51,7 +51,7 @@ NO_LIMIT = {
     "perf.kernels.loop.INTERVAL_LIMIT": "far above any loop",
     "isa.modulo.BUDGET": "how long a search tries",
     "perf.native.SHAPES_MOST": "tests/cli/test_sweep_command.py: nobody sees which of 10,000 problems is one too many",
-    "runtime.xrt.SPARE_MAX": "tests/xrt/test_xrt_backend.py puts a smaller one in its place",
+    "runtime.xrt.SPARE_MAX": "tests/runtime/test_xrt_backend.py puts a smaller one in its place",
     "perf.rows.ROWS_MAX": "tests/perf/test_measurement_rows.py puts a smaller one in its place",
     "devices.limits.SHIM.banks": "there is none",
     "devices.limits.MEMTILE.banks": "how allocators divide memory",

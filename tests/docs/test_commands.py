@@ -43,7 +43,7 @@ NOT_HERE = {
     "bdforge disasm design.xclbin": "needs an image with programs of cores: tests/isa",
     "bdforge disasm final.xclbin": "as before",
     "bdforge emulate design.mlir --arg a.npy ...": "left open: tests/cli/test_emulate_machine_code.py",
-    "bdforge emulate examples/pass_through.mlir --arg from.npy --arg to.npy --xclbin": "needs an NPU: tests/xrt",
+    "bdforge emulate examples/pass_through.mlir --arg from.npy --arg to.npy --xclbin": "needs an NPU: tests/runtime",
 }
 
 

@@ -83,3 +83,28 @@ def test_files_of_one_name_are_written_beside_each_other(tmp_path: Path):
     written = save_arrays(tmp_path / "out", paths, [np.array([1]), np.array([2])])
     assert [path.name for path in written] == ["0_a.npy", "1_a.npy"]
     assert [int(array[0]) for array in load_arrays(written)] == [1, 2]
+
+
+def test_a_file_that_is_there_is_replaced_only_when_that_is_wished(tmp_path: Path):
+    """Of several the last may be the one that is there: none is written then."""
+    (kept,) = save_arrays(tmp_path, [Path("b.npy")], [np.array([1])])
+    both = [Path("in/a.npy"), Path("b.npy")]
+    with pytest.raises(ArrayFileError, match=rf"{kept} exists; choose another --out folder, or replace it"):
+        save_arrays(tmp_path, both, [np.array([2]), np.array([3])])
+    assert [path.name for path in tmp_path.iterdir()] == ["b.npy"]
+    assert load_arrays([kept])[0].tolist() == [1]
+    written = save_arrays(tmp_path, both, [np.array([2]), np.array([3])], force=True)
+    assert [(path.name, array.tolist()) for path, array in zip(written, load_arrays(written), strict=True)] == [
+        ("a.npy", [2]), ("b.npy", [3]),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
+@pytest.mark.parametrize("shape", [(), (1,), (2, 0), (2, 3)])
+def test_both_versions_of_headers_and_all_ranks_are_read(tmp_path: Path, version: tuple[int, int], shape):
+    given = np.full(shape, 7, np.float32)
+    with (tmp_path / "a.npy").open("wb") as file:
+        np.lib.format.write_array(file, given, version=version)
+        file.write(b"what follows an array is left alone")
+    (array,) = load_arrays([tmp_path / "a.npy"])
+    same(array, given, f"version {version}")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bdforge.runtime import KernelFault, KernelLibraryError, load_kernels
+from support.differences import same
 
 SOURCE = """
 #include <stdint.h>
@@ -18,13 +19,49 @@ void count(int64_t *sum, int64_t a, int64_t b, int64_t c, int64_t d, int64_t e, 
 void negated(int32_t *to, int32_t *from) { *to = -*from; }
 """
 
+ENTRY = """
+#include <stdint.h>
+#include <string.h>
+#include <stdio.h>
+static int64_t resets;
+void hostapi_reset() { ++resets; }
+void noted(int64_t *to, int64_t a, int64_t b) {}
+int hostapi_call(void *function, int core, const uint64_t *args, int count, char *message, size_t size) {
+  int64_t *to = (int64_t *)args[0];
+  to[0] = function == (void *)noted; to[1] = core; to[2] = count; to[3] = args[count - 1]; to[4] = size; to[5] = resets;
+  if (args[count - 1] != 13) return 0;
+  memset(message, 'x', size - 1);
+  memcpy(message, "unlucky: ", 9);
+  message[size - 1] = 0;
+  return 1;
+}
+"""
+"""In the place of `kernels/hostapi/entry.cc`: it notes how it is called, and refuses a 13."""
+
+
+def compiled(folder: Path, source: str) -> Path:
+    path = folder / "lib.so"
+    words = ["gcc", "-O0", "-shared", "-fPIC", "-x", "c", "-", "-o", str(path)]
+    subprocess.run(words, input=source, text=True, check=True)
+    return path
+
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("kernels") / "lib.so"
-    words = ["gcc", "-O0", "-shared", "-fPIC", "-x", "c", "-", "-o", str(path)]
-    subprocess.run(words, input=SOURCE, text=True, check=True)
-    return path
+    return compiled(tmp_path_factory.mktemp("kernels"), SOURCE)
+
+
+def test_a_library_with_an_entry_is_called_through_it_core_by_core(tmp_path: Path):
+    """Function, core, number of words, the last one, room for a message; modes are reset once, when it is loaded."""
+    noted: Any = load_kernels(compiled(tmp_path, ENTRY))["noted"]
+    to = np.zeros(6, np.int64)
+    for kernel, core in ((noted, 0), (noted.for_core(7), 7), (noted.for_core(7).for_core(1023), 1023)):
+        for last in (-5, 1 << 40):
+            kernel(to, 3, last)
+            same(to, [1, core, 3, last, 512, 1], f"what core {core} is called with")
+    with pytest.raises(KernelFault, match=r"^unlucky: x{502}$"):
+        noted(to, 13)
+    assert to[2] == 2
 
 
 def test_a_kernel_takes_eight_arguments_in_order_and_no_ninth(library: Path):

@@ -1,0 +1,217 @@
+"""Parts of the device server by themselves: what holders say, when a server is ended, what a software NPU shows."""
+
+import json
+import os
+import struct
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bdforge.devices import DEVICES, device_named
+from bdforge.emulator import EmulationError
+from bdforge.messages import Fault
+from bdforge.runtime.design import BuildError
+from bdforge.runtime.service import npu, start, wire
+from bdforge.runtime.service.holder import hold
+from bdforge.runtime.service.npu import BDF, NpuError, preload_library, shown
+from bdforge.runtime.service.origin import Built, Configured
+from bdforge.runtime.service.wire import Status
+from support.differences import same
+
+LOADS: dict[str, tuple[Exception, Status, str]] = {
+    "files of another build": (BuildError("no such image"), Status.BAD_INPUT, "no such image"),
+    "what the array refuses": (EmulationError("tile (9, 9)"), Status.FAULT, "mine: tile (9, 9)"),
+    "kernels that fall": (Fault("it fell"), Status.FAULT, "mine: it fell"),
+    "memory": (MemoryError(), Status.FAULT, "mine: memory is used up; end other programs"),
+    "a fault of its own": (
+        KeyError(7), Status.FAULT, "a fault of bdforge itself, KeyError: 7; please report it",
+    ),
+}  # fmt: skip
+
+
+class Unloadable:
+    """A design whose loading fails."""
+
+    def __init__(self, error: Exception):
+        self.error = error
+
+    def __str__(self) -> str:
+        return "mine"
+
+    def load(self) -> Any:
+        raise self.error
+
+
+@pytest.mark.parametrize("case", LOADS)
+def test_a_holder_says_why_its_design_is_not_loaded(case: str):
+    error, status, text = LOADS[case]
+    ours, theirs = wire.connected()
+    with ours, theirs:
+        hold(theirs, Unloadable(error), print)  # type: ignore[arg-type]
+        packet, _ = wire.receive(ours) or (b"", [])
+    assert wire.parse_answer(packet) == (status, text)
+
+
+class Server:
+    """A process that ends when it is waited for, or only when it is killed."""
+
+    def __init__(self, *, stuck: bool):
+        self.stuck, self.told = stuck, []
+
+    def wait(self, seconds: float | None = None) -> None:
+        self.told.append(("wait", seconds))
+        if self.stuck:
+            raise subprocess.TimeoutExpired("server", seconds or 0)
+
+    def kill(self) -> None:
+        self.told.append(("kill", None))
+        self.stuck = False
+
+
+@pytest.mark.parametrize(
+    ("stuck", "told"),
+    [(False, [("wait", 10.0)]), (True, [("wait", 10.0), ("kill", None), ("wait", None)])],
+    ids=["ends", "stuck"],
+)
+def test_a_server_has_ten_seconds_to_end(stuck: bool, told: list):
+    server: Any = Server(stuck=stuck)
+    start._ended(server)
+    assert server.told == told
+
+
+CLOCKS = {"strix_halo": 1800, "strix": 1800, "krackan": 1800, "phoenix": 1000, "hawk_point": 1790}
+"""MHz of the fastest power mode."""
+NAMES = {
+    "phoenix": ("NPU Phoenix", "0x1502", "0x00"), "hawk_point": ("NPU Phoenix", "0x1502", "0x00"),
+    "strix": ("NPU Strix", "0x17f0", "0x10"), "strix_halo": ("NPU Strix Halo", "0x17f0", "0x11"),
+    "krackan": ("NPU Krackan 1", "0x17f0", "0x20"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("product", DEVICES)
+def test_a_software_npu_answers_as_the_driver_does(product: str):
+    """The structures of amdxdna_accel.h: a column's bytes, columns, rows; then rows, first row, channels and locks of
+    cores, memtiles and shims (AM020, AM025, AM027)."""
+    columns, mhz = 4 if product in ("phoenix", "hawk_point") else 8, CLOCKS[product]
+    tiles = [struct.pack("<5H6x", *facts, 0) for facts in ((4, 2, 2, 16), (1, 1, 6, 64), (1, 0, 2, 16))]
+    clock = struct.pack("<II", mhz, 0)
+    assert npu._answers(device_named(product)) == {
+        1: struct.pack("<IHHII", 1 << 25, columns, 6, 0, 0) + b"".join(tiles),
+        2: bytes(8),
+        3: b"MP-NPU Clock".ljust(16, b"\0") + clock + b"H Clock".ljust(16, b"\0") + clock,
+        8: bytes(16),
+        9: bytes(8),
+        12: struct.pack("<5Q", mhz, 0, 0, 0, 0),
+    }
+
+
+@pytest.mark.parametrize("product", DEVICES)
+def test_a_software_npu_shows_files_as_a_machine_that_has_one(monkeypatch, tmp_path: Path, product: str):
+    monkeypatch.setenv("LD_PRELOAD", "")
+    name, device_id, revision = NAMES[product]
+    columns, array = (4, "npu1") if product in ("phoenix", "hawk_point") else (8, "npu2")
+    with shown(device_named(product), "socket", tmp_path / "log", Path("/lib.so")) as variables:
+        folder = Path(variables["BDFORGE_NPU"])
+        device = folder / "sys/devices/pci0000:00/0000:c5:00.1"
+        for link in ("sys/bus/pci/devices", "sys/bus/pci/drivers/amdxdna"):
+            assert (folder / link / BDF).resolve() == device.resolve(), link
+        texts = {path.name: path.read_text() for path in device.iterdir() if path.is_file()}
+        assert texts == {
+            "device_type": "0\n", "vbnv": f"{name}\n", "vendor": "0x1022\n", "device": f"{device_id}\n",
+            "revision": f"{revision}\n", "subsystem_vendor": "0x1022\n", "subsystem_device": f"{device_id}\n",
+            "fw_version": "0.0.0.0\n",
+        }  # fmt: skip
+        assert (device / "accel/accel0").is_dir()
+        assert (folder / "sys/module/amdxdna").is_dir()
+        assert (folder / "dev/accel/accel0").is_file()
+        parts = [f"{array}_{count}col" for count in range(1, columns)]
+        assert (folder / "info/arrays").read_text().split("\n") == ["4", *parts, array, ""]
+        for parameter, content in npu._answers(device_named(product)).items():
+            same((folder / "info" / str(parameter)).read_bytes().hex(), content.hex(), f"answer {parameter}")
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(("before", "preload"), [("", "/lib.so"), ("/other.so", "/lib.so:/other.so")])
+@pytest.mark.parametrize("trace", [False, True])
+def test_programs_find_a_software_npu_by_their_environment(monkeypatch, tmp_path, before: str, preload: str, trace):
+    monkeypatch.setenv("LD_PRELOAD", before)
+    monkeypatch.chdir(tmp_path)
+    asked = {"trace": True} if trace else {}
+    with shown(device_named("phoenix"), "socket", Path("log"), Path("/lib.so"), **asked) as variables:
+        assert variables == {
+            "BDFORGE_DEVICE_SOCKET": "socket", "BDFORGE_NPU": variables["BDFORGE_NPU"],
+            "BDFORGE_DEVICE_LOG": f"{tmp_path}/log", "LD_PRELOAD": preload,
+        } | ({"BDFORGE_DEVICE_TRACE": "1"} if trace else {})  # fmt: skip
+
+
+def test_the_library_is_the_one_that_is_named_or_built(monkeypatch, tmp_path: Path):
+    built, named = tmp_path / "built.so", tmp_path / "named.so"
+    monkeypatch.setattr(npu, "_BUILT", built)
+    for variable, file, way in (
+        (None, built, "build it with scons cpp, or name it by BDFORGE_NPU_LIBRARY"),
+        (str(named), named, "unset or correct BDFORGE_NPU_LIBRARY"),
+    ):
+        monkeypatch.setenv("BDFORGE_NPU_LIBRARY", variable or "")
+        with pytest.raises(NpuError, match=f"{file}: there is no such library, which shows an NPU to programs; {way}"):
+            preload_library()
+        file.touch()
+        assert preload_library() == file
+
+
+def of_manifest(folder: Path) -> Built:
+    (folder / "k.so").write_bytes(b"kernels")
+    os.utime(folder / "k.so", ns=(5, 5))
+    (folder / "manifest.json").write_text(json.dumps({"files": {"host_kernels": {"path": "k.so"}}}))
+    return Built(folder / "manifest.json")
+
+
+def another_file(folder: Path) -> None:
+    (folder / "new.so").write_bytes(b"kernels")
+    (folder / "new.so").rename(folder / "k.so")
+
+
+SPACED = '{"files": {"host_kernels": {"path": "k.so"} }}'
+BUILDS: dict[str, tuple[Callable[[Path], object], int]] = {
+    "the manifest": (lambda folder: (folder / "manifest.json").write_text(SPACED), 5),
+    "a longer file": (lambda folder: (folder / "k.so").write_bytes(b"kernels!"), 5),
+    "a later file": (lambda folder: (folder / "k.so").write_bytes(b"kernelz"), 6),
+    "another file of its name": (another_file, 5),
+    "no file": (lambda folder: (folder / "k.so").unlink(), 5),
+    "no manifest": (lambda folder: (folder / "manifest.json").unlink(), 5),
+}
+"""What changes, and the time in ns that the kernels' file has then; it was 5."""
+
+
+@pytest.mark.parametrize("case", BUILDS)
+def test_a_build_is_another_one_when_its_files_are(tmp_path: Path, case: str):
+    built = of_manifest(tmp_path)
+    key = built.key
+    assert Built(tmp_path / "manifest.json").key == key
+    change, time_ns = BUILDS[case]
+    change(tmp_path)
+    if (kernels := tmp_path / "k.so").exists():
+        os.utime(kernels, ns=(time_ns, time_ns))
+    assert built.key != key
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"files": 3}', '{"files": {"mlir": 3}}', '{"files": {"mlir": {}}}', "[" * 100_000]
+)
+def test_a_manifest_that_says_nothing_is_known_by_its_path(tmp_path: Path, text: str):
+    (tmp_path / "manifest.json").write_text(text)
+    assert Built(tmp_path / "manifest.json").key == (f"{tmp_path}/manifest.json",)
+
+
+def test_a_configuration_is_known_by_its_array_its_bytes_and_its_build(tmp_path: Path):
+    of_manifest(tmp_path)
+    image = tmp_path / "a.xclbin"
+    found = [
+        Configured("npu2", b"pdi"), Configured("npu1", b"pdi"), Configured("npu2", b"pdj"),
+        Configured("npu2", b"pdi", image, {}), Configured("npu2", b"pdi", tmp_path / "other/a.xclbin", {}),
+    ]  # fmt: skip
+    assert len({one.key for one in found}) == 5
+    assert Configured("npu2", b"pdi", tmp_path / "b.xclbin", {}).key == found[3].key, "another image of the same build"
+    assert [str(one) for one in found[2:4]] == ["the hardware context's configuration", str(image)]

@@ -98,7 +98,7 @@ def _device(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> No
     for op in device.walk():
         try:
             match op:
-                case LockOp() if not 0 <= op.init <= (most := op.tile.limits.lock_value_max):
+                case LockOp() if not (most := op.tile.limits.lock_value_max) >= op.init >= 0:
                     collector.add(ValueError(f"{location(op)}: a lock starts at {op.init}, outside 0 to {most}"))
                 case DmaProgramOp():
                     counts["BDs"] += _program(array, op, allocation, collector)

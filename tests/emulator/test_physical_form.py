@@ -1,6 +1,7 @@
 """Switches given as such: they lead words where flows would, and what they leave out is missed."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +12,11 @@ from bdforge.emulator.packet import Arbiter, ArbiterWait
 from bdforge.emulator.scheduler import Agent, Scheduler
 from bdforge.emulator.stream import Sink, Stream
 from bdforge.emulator.timed import TimingOptions
+from bdforge.emulator.tokens import lost_tokens
 from bdforge.emulator.verify import verify_design
+from bdforge.txn.operations import LoadPdi, MaskWrite, Sync, Write
 from support.array_text import Task, acquire, bd, buffer, flow, lock, module, packet_flow, program, release, tile
+from support.decoded import device_of
 from support.differences import same
 from support.distribute import distribute
 from support.physical_form import physical_form
@@ -134,6 +138,31 @@ def test_verify_finds_waits_whose_tokens_do_not_arrive():
     assert not verify_design(physical_form(loopback())).faults
     (fault,) = verify_design(without_token_route(), "design.mlir").faults
     assert fault.startswith("design.mlir:30:7: the token of S2MM 0 of tile (0, 0) never reaches the controller")
+
+
+AT, OTHER, ID = 0x1D200, 0x1D210, 0x1F00  # control of S2MM 0 and MM2S 0 of a shim, and the bits of its controller id
+WAIT = Sync(direction=0, row=0, column=0, rows=1, columns=1, channel=0)
+LOADED = LoadPdi(1, 0, 0, device="other")
+SEQUENCES = {
+    "the id that is led": ([MaskWrite(AT, 15 << 8, ID), WAIT], []),
+    "the id that is led, written whole": ([Write(AT, 15 << 8), WAIT], []),
+    "no id": ([WAIT], [0]),
+    "another id": ([Write(AT, 14 << 8), WAIT], [14]),
+    "another id, then the one that is led": ([Write(AT, 14 << 8), MaskWrite(AT, 15 << 8, ID), WAIT], []),
+    "another id behind the wait": ([Write(AT, 15 << 8), WAIT, Write(AT, 14 << 8)], []),
+    "other bits of the register": ([Write(AT, 15 << 8), MaskWrite(AT, 2, 2), WAIT], []),
+    "the id of another channel": ([Write(OTHER, 15 << 8), WAIT], [0]),
+    "a wait for the other channel": ([Write(OTHER, 15 << 8), replace(WAIT, direction=1)], []),
+    "a tile above, whose tokens nobody leads": ([Write(AT, 15 << 8), replace(WAIT, rows=2)], [0]),
+    "each of two waits": ([WAIT, WAIT], [0, 0]),
+    "another device is loaded": ([LOADED, WAIT], []),
+}
+
+
+@pytest.mark.parametrize(("operations", "ids"), SEQUENCES.values(), ids=SEQUENCES)
+def test_a_wait_is_lost_by_the_id_that_its_channel_has_then(operations, ids):
+    device = device_of(physical_form(loopback()))
+    assert [int(re.findall(r"packets (\d+) must go", lost)[0]) for lost in lost_tokens(device, operations)] == ids
 
 
 def test_data_moves_all_the_same_without_a_route_for_tokens():

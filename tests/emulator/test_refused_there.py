@@ -92,6 +92,12 @@ def test_verify_names_the_check_of_a_fault():
     assert fault.endswith(" [bd-locks]")
 
 
+@pytest.mark.parametrize(("init", "taken"), [(-1, False), (0, True), (63, True), (64, False)])
+def test_a_lock_starts_within_its_range(init, taken):
+    found = verify_design(DESIGN.format(**PARTS).replace("{init = 1 : i32}", f"{{init = {init} : i32}}"), "d.mlir")
+    assert found.faults == (() if taken else (f"d.mlir:8:8: a lock starts at {init}, outside 0 to 63",))
+
+
 def test_verify_lets_pass_what_is_switched_off():
     found = verify_design(DESIGN.format(**PARTS | {"release": ""}), "d.mlir", ["bd-locks"])
     assert found.faults == ()

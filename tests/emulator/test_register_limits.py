@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from bdforge.devices import TileKind
+from bdforge.devices import TileKind, mlir_device_named
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES
 from bdforge.devices.registers import TILE_REGISTERS
-from bdforge.emulator.errors import DesignError, DmaError
+from bdforge.emulator.errors import DesignError, DmaError, RegisterAccessError
 from bdforge.emulator.registers import RegisterMap
 from bdforge.emulator.strictness import Strictness
 from bdforge.emulator.tile import Tile
@@ -108,3 +108,26 @@ def test_a_bd_reads_back_with_its_own_counter_and_keeps_its_place_in_the_text(ki
     assert (tile._bds[0], tile._iterations) == ((0,) * count, [0, 2, 0])
     with pytest.raises(DmaError, match=r"tile: BD 2 is rewritten while a task that uses it is .* \(x\);"):
         Tile.write_bd(tile, 2, 0, 0, " (x)")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory_ends_with_its_last_word(kind: TileKind):
+    """What lies behind is no memory: a gap, which nobody can write, or a register (of a shim from 0 on)."""
+    device = mlir_device_named("npu2")
+    limits = device.limits(0, {TileKind.SHIM: 0, TileKind.MEMTILE: 1, TileKind.CORE: 2}[kind])
+    stored: list[tuple[int, int]] = []
+    tile: Any = SimpleNamespace(
+        limits=limits, registers=TILE_REGISTERS[kind], column=0, row=0, name="tile", channels={}, locks=[],
+        memory=range(limits.memory_bytes // 4), store=lambda word, value: stored.append((word, value)),
+        array=SimpleNamespace(device=device),
+    )  # fmt: skip
+    found, size = RegisterMap(tile), limits.memory_bytes
+    assert size == {TileKind.SHIM: 0, TileKind.MEMTILE: 1 << 19, TileKind.CORE: 1 << 16}[kind]
+    for offset in range(max(size - 8, 0), size, 4):
+        found.write(offset, offset + 1, "")
+        assert (found.read(offset), found.name(offset)) == (offset // 4, f"memory word at {offset:#x}")
+    if size:
+        with pytest.raises(RegisterAccessError, match=f"nothing is at offset {size:#x}; .* has {size} bytes"):
+            found.write(size, 7, "")
+    assert stored == [(offset // 4, offset + 1) for offset in range(max(size - 8, 0), size, 4)]
+    assert (found.read(size), found.name(size)) == (0, f"register {size:#x}")

@@ -169,6 +169,9 @@ USUAL = {  # wraps and steps of the inner dimensions and the last step, in words
     "a short gap among those over a page": ((4, 1), (4, 2048), 16, 48, 16, 8192),
     "backwards over the rows": ((4, 1), (2, 4096), 16, 48, 16, 16384),
     "runs of one word": ((8, 2), (4, 64), 4096, 32, 4, 8),
+    "two runs of one word": ((8, 2), (4, 64), 4096, 2, 4, 8),
+    "one word": ((8, 2), (4, 64), 4096, 1, 4, 0),
+    "as many distances of each kind": ((2, 8), (2, 4), 4096, 3, 4, 16),
 }
 
 

@@ -1,0 +1,256 @@
+"""Pieces of pipelined kernels by hand: sizes of micro-tiles, walks, cycles behind a set-up, loops, old values."""
+
+import pytest
+
+from bdforge import isa
+from bdforge.codegen.block import Cycle, Op, bundle_lines
+from bdforge.codegen.errors import CodegenError
+from bdforge.codegen.pipeline.dataflow import Op as Operation
+from bdforge.codegen.pipeline.dataflow import dependences
+from bdforge.codegen.pipeline.fold import SHORTEST, folded, lines
+from bdforge.codegen.pipeline.function import spread
+from bdforge.codegen.pipeline.product import Product, Region
+from bdforge.codegen.pipeline.trace import after_setup, declare_old, ended, is_free, returning, trace
+from bdforge.codegen.pipeline.vectors import AIE2, AIE2_FLOATS, AIE2P
+from bdforge.codegen.pipeline.walks import Steppers, Walk
+from bdforge.isa.assembler import assemble
+from bdforge.isa.hazards import check_source
+
+AIE2P_ISA = isa.load("aie2p")
+
+
+@pytest.mark.parametrize(
+    ("generation", "weights", "c_bytes", "a", "b", "c", "accesses"),
+    [
+        ("aie2p", "i8", 4, 8 * 8, 8 * 8, 8 * 8 * 4, (1, 1, 4)), ("aie2p", "i8", 2, 64, 64, 128, (1, 1, 2)),
+        ("aie2p", "i8", 1, 64, 64, 64, (1, 1, 1)), ("aie2p", "i4", 4, 64, 32, 256, (1, 1, 4)),
+        ("aie2p", "i2", 4, 64, 64, 256, (1, 1, 4)), ("aie2", "i8", 4, 4 * 8, 8 * 8, 4 * 8 * 4, (1, 2, 4)),
+        ("aie2", "i8", 2, 32, 64, 64, (1, 2, 2)), ("aie2", "i8", 1, 32, 64, 32, (1, 2, 1)),
+        ("aie2", "i4", 4, 4 * 16, 16 * 8 // 2, 128, (2, 2, 4)), ("aie2", "i2", 4, 32, 64, 128, (1, 2, 4)),
+        ("aie2", "bf16", 4, 4 * 8 * 2, 8 * 4 * 2, 4 * 4 * 4, (2, 2, 2)), ("aie2", "bf16", 2, 64, 64, 32, (2, 2, 1)),
+    ],
+)  # fmt: skip
+def test_micro_tiles_have_the_bytes_of_their_elements(generation, weights, c_bytes, a, b, c, accesses):
+    """(r, s, t) is 8, 8, 8 on AIE2P, 4, 8, 8 on AIE2, 4, 16, 8 with int4 there and 4, 8, 4 with bfloat16."""
+    p = Product(generation, weights, c_bytes, 16, 64, 32)
+    assert (p.a_bytes, p.b_bytes, p.c_tile_bytes) == (a, b, c)
+    assert (p.accesses(a), p.accesses(b), p.c_accesses) == accesses
+    assert p.steps == (4 if (generation, weights) == ("aie2", "i4") else 8)
+
+
+def region(generation: str, weights: str, rows: int, columns: int, **more) -> Region:
+    return Region(Product(generation, weights, 4, 64, 64, 64, **more), rows, columns)
+
+
+@pytest.mark.parametrize(
+    ("found", "cycles", "why"),
+    [
+        (region("aie2p", "i8", 1, 1), 2, "a sum comes back after 2"), (region("aie2p", "i8", 1, 3), 3, "products"),
+        (region("aie2", "bf16", 1, 1), 4, "a sum comes back after 4"), (region("aie2", "i8", 1, 3), 4, "7 loads"),
+        (region("aie2", "i8", 1, 2), 3, "5 loads"), (region("aie2", "i4", 1, 2), 4, "4 loads of B, in one slot"),
+        (region("aie2p", "i8", 3, 1, turns_a=True, turns_b=True), 4, "moves"),
+        (region("aie2p", "i8", 3, 1, turns_a=True), 3, "moves as many as products"),
+        (region("aie2p", "i2", 1, 2), 4, "4 masks and biases"),
+        (region("aie2p", "i2", 2, 2, turns_b=True), 5, "and a turn"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)  # fmt: skip
+def test_a_step_takes_what_its_busiest_slot_does(found, cycles, why):
+    assert found.step_cycles == cycles, why
+
+
+def test_lanes_go_to_and_fro_and_have_accumulators_of_their_own():
+    block = region("aie2p", "i8", 2, 2)
+    assert block.lanes == ((0, 0), (0, 1), (1, 1), (1, 0))
+    assert (block.results, block.stages) == ((0, 1, 2, 3), (4,) * 4)  # five accumulators: none is spare
+    assert (region("aie2p", "i8", 2, 1).results, region("aie2p", "i8", 2, 1).stages) == ((2, 3), (4, 4))
+    assert (region("aie2p", "i8", 3, 1).results, region("aie2p", "i8", 3, 1).stages) == ((0, 1, 2), (3,) * 3)
+    assert (region("aie2", "i8", 2, 2).results, region("aie2", "i8", 2, 2).stages) == ((4, 5, 6, 7), (8,) * 4)
+    assert (region("aie2", "i4", 2, 2).results, region("aie2", "i4", 2, 2).stages) == ((0, 1, 2, 8), (4, 5, 6, 7))
+    assert [block.behind(lane, 4) for lane in range(3)] == [0, 1 + 4, 2 + 8]
+    halves = Region(block.product, 2, 2, skew=0.5)
+    assert [halves.behind(lane, 4) for lane in range(4)] == [0, 1, 2 + 4, 3 + 4]
+
+
+def test_fields_of_a_byte_share_registers_and_the_top_one_needs_no_bias():
+    plain, top = (region("aie2p", "i2", 2, 1, top_signed=signed) for signed in (False, True))
+    assert (plain.fields, plain.unrolled, top.unrolled, region("aie2p", "i2", 2, 2, top_signed=True).unrolled) == (
+        4,
+        1,
+        4,
+        2,
+    )
+    assert [top.is_top(step, 0) for step in (0, 23, 24, 31)] == [False, False, True, True]
+    assert not any(plain.is_top(step, 0) for step in range(32))
+    assert (len(plain.registers), len(region("aie2p", "i8", 2, 1).registers)) == (10, 12)
+    assert (plain.loads, region("aie2", "i2", 2, 2).loads) == (2 + 1, 2 + 2)
+    many = Region(top.product, 2, 1, (0, 4), (0, 8))
+    assert many.blocks == 4 * 8 // 4
+
+
+@pytest.mark.parametrize(
+    ("generation", "weights", "swapped", "a", "b"),
+    [("aie2p", "i8", False, ("r2", 35), ("r2", 35)), ("aie2", "i8", False, ("r2", 46), ("r0", 35)),
+     ("aie2", "i4", False, ("r2", 36), ("r0", 35)), ("aie2", "bf16", False, ("r2", 28), ("r0", 29)),
+     ("aie2", "bf16", True, ("r2", 29), ("r0", 28))],
+)  # fmt: skip
+def test_turns_are_the_modes_of_their_shapes(generation, weights, swapped, a, b):
+    """35: 8 x 8 bytes, 46: 8 x 4, 36: 16 x 4; of 16 bits 28: 8 x 4, 29: 4 x 8."""
+    p = Product(generation, weights, 4, 64, 64, 64, turns_a=True, turns_b=True, swapped=swapped)
+    assert (p.shuffle("a"), p.shuffle("b")) == (a, b)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "names"),
+    [(AIE2P, ["dm3", "bmhl3"]), (AIE2, ["cm3", "amhl3"]), (AIE2_FLOATS, ["bmh1", "amhh1"])],
+    ids=["aie2p", "aie2", "floats"],
+)
+def test_accumulators_are_named_by_number_or_by_halves(vectors, names):
+    assert [vectors.sums(3), vectors.named(vectors.parts[2 if len(vectors.parts) > 2 else 1], 3)] == names
+
+
+@pytest.mark.parametrize(
+    ("vectors", "low", "high", "step"), [(AIE2P, -512, 448, 64), (AIE2, -256, 224, 32), (AIE2_FLOATS, -256, 224, 32)]
+)
+def test_steps_are_immediates_up_to_what_every_access_takes(vectors, low, high, step):
+    """Of AIE2P 4 bits signed in units of 64 bytes less one at the top, of AIE2 in units of 32."""
+    made = Steppers(vectors.small, vectors.access)
+    assert [made.step(size) for size in (low, high, step, 0)] == [f"#{low}", f"#{high}", f"#{step}", "#0"]
+    registers = [made.step(size) for size in (low - step, high + step, step // 2)]
+    assert made.constants == dict(zip(registers, (low - step, high + step, step // 2), strict=True))
+    assert made.step(high + step) == registers[1]  # the same constant, the same register
+    register = "x0" if vectors.access == 64 else "wl0"
+    for mnemonic in (f"vlda {register}", f"vldb {register}", f"vst {register}"):
+        text = "\n".join(f"{mnemonic}, [p0], #{size}" for size in (low, high))
+        assert assemble(text, vectors.generation).code, mnemonic
+
+
+@pytest.mark.parametrize(
+    ("offsets", "loops", "turns"),
+    [
+        ((0, 64), (), []),
+        ((0, 64), ((3, 128),), [(3, 64)]),
+        ((0,), ((2, 1000), (3, 64)), [(3, 64), (2, 1000 - 128)]),
+        ((0,), ((2, 192), (3, 64)), [(6, 64)]),
+        ((0, 64), ((5, 7), (1, 9)), [(5, 7 - 64)]),
+        ((0, 32), ((2, 5000), (3, 600), (4, 64)), [(4, 32), (3, 600 - 32 - 192), (2, 5000 - 32 - 192 - 1200)]),
+    ],
+)
+def test_steps_from_block_to_block_undo_what_inner_loops_went(offsets, loops, turns):
+    """Equal ones are one kind of step, of as many passes as both have together."""
+    assert Walk("p0", offsets, loops).turns() == turns
+
+
+def test_a_walk_of_three_dimensions_counts_in_two_units():
+    made = Steppers(range(-512, 449), 64)
+    (steps,) = made.walks([Walk("p0", (0, 64), ((2, 5000), (3, 600), (4, 128)))])
+    assert steps == ["#64", "d0_3d"]
+    inner, middle, outer = 128 - 64, 600 - 64 - 3 * 128, 5000 - 64 - 3 * 128 - 2 * 600
+    counters = {"dj0": inner, "dn0": 3, "dc0": 0, "dj4": middle, "dn4": 2, "dc4": 0}
+    assert made.constants == {**counters, "m0": outer}
+    with pytest.raises(CodegenError, match="4 kinds of steps, more than a 3D walk has"):
+        made.walks([Walk("p1", (0,), ((2, 9), (2, 70), (2, 800), (2, 64)))])
+
+
+def cycle(*texts: str) -> Cycle:
+    return Cycle([Op(text) for text in texts])
+
+
+def test_writes_of_one_register_land_in_their_order():
+    """A load lands at stage 7, a copy at 2: the copy waits 6 cycles, the load may begin 4 before."""
+    texts = ("vlda x0, [p0, #0]", "vmov x0, x1", "vlda x0, [p1, #0]")
+    found = {
+        (e.earlier, e.later, e.distance): e.delay for e in dependences(AIE2P_ISA, [Operation(t, (t,)) for t in texts])
+    }
+    assert (found[0, 1, 0], found[1, 2, 0], found[2, 0, 1]) == (7 - 2 + 1, 2 - 7 + 1, 1)
+
+
+def test_blocks_follow_each_other_by_the_period():
+    issues = [(0, Op("mova r1, #1")), (3, Op("mova r2, #2"))]
+    texts = [found.texts for found in trace(issues, 2, 3)]
+    one, two = ("mova r1, #1",), ("mova r2, #2",)
+    assert texts == [one, (), one, two, one, two, (), two]
+
+
+def hazards(cycles) -> bool:
+    return bool(
+        check_source(assemble("\n".join([*bundle_lines(AIE2P_ISA, cycles), *["nop"] * 12]) + "\ndone", "aie2p"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("setup", "then", "shift"),
+    [
+        (["mova r1, #5"], "add r2, r1, r1", 1),
+        (["lda r1, [p0, #0]"], "add r2, r1, r1", 7),
+        (["vlda x0, [p0, #0]"], "vmov x0, x1", 6),
+        (["st r1, [p0, #0]"], "mova r1, #5", 1),
+        (["mova r1, #5"], "mova r3, #5", 1),
+        (["mova r1, #5"], "movx r3, #5", 0),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else str(value),
+)
+def test_cycles_come_as_near_to_a_set_up_as_the_checker_allows(setup, then, shift):
+    """A bundle that reads what was set, lands behind it, overwrites what is read, or takes its slot."""
+    joined = after_setup(AIE2P_ISA, [Op(text) for text in setup], [cycle(then)])
+    assert [(at, text) for at, found in enumerate(joined) for text in found.texts if text == then] == [(shift, then)]
+    assert not hazards(joined)
+
+
+def test_reads_and_writes_before_what_is_under_way_are_declared():
+    found = [cycle("vlda x0, [p0, #0]"), cycle(), cycle("vmov x1, x0"), cycle("vmov x0, x2"), cycle(), cycle(), cycle()]
+    found += [cycle("vmov x3, x0"), cycle("vmov x3, x0")]
+    declare_old(AIE2P_ISA, found)
+    halves = {"wl0", "wh0"}
+    assert [one.old for one in found] == [set(), set(), halves, halves, set(), set(), set(), set(), set()]
+    text = lines(AIE2P_ISA, folded(AIE2P_ISA, found, SHORTEST, "f.blocks", "r7"))
+    assert [line.strip() for line in text if ".old" in line] == [".old x0"] * 2
+    late = [cycle("vlda x0, [p0, #0]"), *(cycle() for _ in range(5)), cycle("vmov x1, x0"), cycle("vmov x1, x0")]
+    declare_old(AIE2P_ISA, late)
+    assert [one.old for one in late[-2:]] == [halves, set()]
+
+
+@pytest.mark.parametrize("counter", ["r7", "lc"])
+@pytest.mark.parametrize("times", [2, 3, 7])
+def test_loops_run_as_often_as_the_cycles_repeat(times, counter):
+    """Folded or not, the same instructions issue as often."""
+    cycles = [cycle() for _ in range(12)] + trace([(0, Op("vmov x1, x2")), (1, Op("vmov x3, x4"))], 8, times)
+    pieces = folded(AIE2P_ISA, cycles, 8, "f.blocks", counter)
+    assert sum(len(piece.cycles) * piece.passes for piece in pieces) == len(cycles)
+    issued = [text for piece in pieces for found in piece.cycles * piece.passes for text in found.texts]
+    assert (issued.count("vmov x1, x2"), issued.count("vmov x3, x4")) == (times, times)
+    loops = [piece for piece in pieces if piece.passes > 1]
+    for loop in loops:
+        count = f"#{loop.passes}"
+        assert any(count in text for found in pieces[0].cycles for text in found.texts)
+        if counter == "r7":  # the branch's five delay slots end the body
+            assert [at for at, found in enumerate(loop.cycles) if "jnz r7, #f.blocks" in found.texts] == [8 - 6]
+    assert [loop.passes for loop in loops] == [times]
+
+
+def test_a_function_returns_when_all_has_landed():
+    """A load lands after seven cycles, a store is written after its fifth; five delay slots follow the return."""
+    for text, length in (("vlda x0, [p0, #0]", 7), ("vst x0, [p0, #0]", 5), ("mova r1, #1", 1)):
+        found = [cycle(text)]
+        ended(AIE2P_ISA, found)
+        assert len(found) == length, text
+        found = [cycle(text)]
+        returning(AIE2P_ISA, found)
+        at = [i for i, one in enumerate(found) if "ret" in one.texts]
+        assert (at, len(found)) == ([max(0, length - 6)], max(length, 6)), text
+    busy = [cycle("vlda x0, [p0, #0]"), cycle("add r1, r2, r3")]
+    returning(AIE2P_ISA, busy)
+    assert ([i for i, one in enumerate(busy) if "ret" in one.texts], len(busy)) == ([2], 8)
+    assert [is_free(AIE2P_ISA, cycle("movxm r1, #70000"), slot) for slot in ("alu", "mv", "lda")] == [
+        False,
+        False,
+        True,
+    ]
+
+
+def test_short_constants_of_a_set_up_are_spread_over_two_slots():
+    """Half of what the load slot has more goes to the move slot, if it is short enough for that."""
+    setup = [Op(f"mova r{i}, #{value}") for i, value in enumerate((511, 512, -512, -513, 1, 2))]
+    assert [op.text.split()[0] for op in spread("aie2p", setup)] == ["mova", "mova", "mov", "mova", "mov", "mov"]
+    with_moves = [*setup, Op("mov m0, r1"), Op("movxm r9, #70000")]
+    assert [op.text.split()[0] for op in spread("aie2p", with_moves)][:6] == ["mova"] * 4 + ["mov"] * 2

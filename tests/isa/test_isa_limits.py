@@ -1,11 +1,14 @@
 """Directives, sections and hazards at their limits: the last that is taken, and the first that is not."""
 
 import struct
+from dataclasses import replace
 
 import pytest
 
-from bdforge.isa import GENERATIONS, load
+from bdforge.binary import ImageError
+from bdforge.isa import GENERATIONS, Access, after_read, distance, load
 from bdforge.isa.assembler import Assembled, assemble
+from bdforge.isa.elf import core_segments
 from bdforge.isa.errors import AssemblyError, DecodeError, EncodeError
 from bdforge.isa.hazards import check_source
 from bdforge.isa.operands import Immediate
@@ -41,7 +44,8 @@ LINES = {  # source of data: bytes from 0x70000 on, or why it is refused
     ".balign 1\n.byte 1": b"\1", ".balign 0": NONE, ".balign -4": NONE, ".balign 3": NONE, ".balign 131072": NONE,
     ".byte 1\n.balign 8\n.byte 2": b"\1" + bytes(7) + b"\2", ".byte 1\n.p2align 3\n.byte 2": b"\1" + bytes(7) + b"\2",
     ".byte 1\n.align 1\n.byte 2": b"\1\0\2", ".byte 1\n.p2align 0\n.byte 2": b"\1\2",
-    ".byte 1\n.balign 4\n.balign 4\n.byte 2": b"\1\0\0\0\2",
+    ".byte 1\n.balign 4\n.balign 4\n.byte 2": b"\1\0\0\0\2", ".balign 65536\n.byte 1": b"\1",
+    ".p2align 16\n.byte 1": b"\1", ".byte 1\n.balign 2\n.byte 2": b"\1\0\2",
     ".zero 3\n.byte 1": b"\0\0\0\1", ".skip 2, 0x101\n.byte 7": b"\1\1\7", ".space 0\n.byte 1": b"\1",
     ".zero -1": "-1 bytes do not fit any memory", ".zero 0x40001": "262145 bytes do not fit any memory",
     '.ascii "ab"': b"ab", '.asciz "ab"': b"ab\0", '.string "a", "b"': b"a\0b\0", '.ascii "\\n\\u00e9"': b"\n\xc3\xa9",
@@ -67,7 +71,7 @@ def test_directives_lay_out_data_up_to_their_limits(source: str):
 PLACES = {  # section and address, bytes: whether it fits
     (".text", 0x3FF0, 16): True, (".text", 0x3FF0, 18): False, (".data", 0x7FFFC, 4): True,
     (".data", 0x7FFFC, 5): False, (".data", 0x40000, 4): True, (".data", 0x3FFFC, 4): False,
-    (".bss", 0x7FFF0, 16): True, (".bss", 0x7FFF0, 17): False,
+    (".bss", 0x7FFF0, 16): True, (".bss", 0x7FFF0, 17): False, (".data", 0x40000, 0x40000): True,
 }  # fmt: skip
 
 
@@ -90,6 +94,57 @@ def test_sections_without_an_address_follow_one_another():
     assert [address for address, _ in found.code] == [0x0, 0x10] or [a for a, _ in found.code] == [0x10, 0x0]
     assert dict(found.data) == {0x70000: b"\1", 0x70100: b"\2", 0x70140: b"\3"}
     assert found.zeros == ((0x70180, 4), (0x701C0, 4))
+
+
+def elf(segments: list[tuple[int, int, int, bytes]], rest: bytes = b"", flags: int = 3, machine: int = 0x108) -> bytes:
+    """A core's ELF of (address, bytes in the file, bytes in memory, data) with `rest` behind the last."""
+    at, headers, body = 52 + 32 * len(segments), b"", b""
+    for address, in_file, size, data in segments:
+        headers += struct.pack("<8I", 1, at + len(body), 0, address, in_file, size, 5, 16)
+        body += data
+    counts = struct.pack("<6H", 52, 32, len(segments), 40, 0, 0)
+    ident = b"\x7fELF\x01\x01\x01" + bytes(9)
+    return ident + struct.pack("<HHIIIII", 2, machine, 1, 0, 52, 0, flags) + counts + headers + body + rest
+
+
+@pytest.mark.parametrize("size", range(4, 9))
+def test_a_segment_is_completed_to_a_word_by_what_follows_in_the_file(size: int):
+    data = bytes(range(1, 9))
+    (found,), _, _ = core_segments(elf([(16, size, size, data)]))
+    assert (found.address, found.data, found.tail) == (16, data[:size], data[size : size + -size % 4])
+
+
+def test_a_segment_is_as_large_as_its_memory_size_and_no_larger_than_all_memories():
+    """Bytes come from the file, zeros only where it has none of the segment; empty ones are left out."""
+    (zeros,), _, _ = core_segments(elf([(0x40000, 0, 1 << 18, b"")]))
+    assert zeros.data == bytes(1 << 18)
+    with pytest.raises(ImageError, match="segment 1 has 0x40001 bytes; a core's memories hold 0x40000"):
+        core_segments(elf([(0, 0, 0, b""), (0x40000, 0, (1 << 18) + 1, b"")]))
+    (longer,), _, _ = core_segments(elf([(0, 4, 6, b"abcdefgh"), (64, 0, 0, b"")]))
+    assert longer.data == b"abcdef"
+    with pytest.raises(ImageError, match="segment 0"):
+        core_segments(elf([(0, 9, 9, b"abcdefgh")]))
+
+
+@pytest.mark.parametrize(("flags", "generation"), [(2, "aie2"), (3, "aie2p"), (6, "aie2"), (0, None), (1, None)])
+def test_the_generation_is_told_by_two_bits_of_the_flags(flags: int, generation: str | None):
+    assert core_segments(elf([(0, 4, 4, bytes(4))], flags=flags))[1] == generation
+    with pytest.raises(ImageError, match="machine 0x109 instead of 0x108"):
+        core_segments(elf([], flags=flags, machine=0x109))
+
+
+WRITTEN, READ = Access("x0", 7, "dst"), Access("x0", 2, "src")
+FORWARDED, READY = replace(WRITTEN, bypass="MV"), replace(READ, bypass="MV")
+
+
+@pytest.mark.parametrize(
+    ("write", "read", "cycles"),
+    [(WRITTEN, READ, 6), (FORWARDED, READY, 5), (FORWARDED, READ, 6), (WRITTEN, READY, 6),
+     (FORWARDED, replace(READ, bypass="VEC"), 6), (replace(WRITTEN, stage=1), replace(READ, stage=1), 1)],
+)  # fmt: skip
+def test_a_read_sees_a_result_behind_its_stage_or_with_it_where_it_is_forwarded(write, read, cycles: int):
+    """A cycle less and it sees the old value: so many cycles later the write may issue at the earliest."""
+    assert (distance(write, read), after_read(write, read)) == (cycles, 1 - cycles)
 
 
 def rules(source: str) -> list[str]:
@@ -143,7 +198,8 @@ def test_an_old_value_is_declared_for_one_bundle():
 
 
 def test_symbols_of_an_elf_are_global_where_they_are_exported():
-    program = assemble("width = 64\n.globl main\nmain: nop\nother: nop\n.data\nx: .word 1\n")
+    source = "width = 64\n.globl main\nmain: nop\nother: nop\nend:\n.data\nx: .word 1\n"
+    program = assemble(f"{source}.section .data.b, 0x70004\ny: .word 2\nz:\n")
     elf = program.elf()
     table, count = struct.unpack_from("<I", elf, 32)[0], struct.unpack_from("<H", elf, 48)[0]
     headers = [struct.unpack_from("<10I", elf, table + 40 * i) for i in range(count)]
@@ -156,8 +212,9 @@ def test_symbols_of_an_elf_are_global_where_they_are_exported():
         found[elf[strings[4] + name : end].decode()] = (value, info >> 4, section)
     assert found == {
         "": (0, 0, 0), "width": (64, 0, 0xFFF1), "other": (2, 0, 1), "x": (0x70000, 0, 2), "main": (0, 1, 1),
+        "end": (4, 0, 0xFFF1), "y": (0x70004, 0, 3), "z": (0x70008, 0, 0xFFF1),
     }  # fmt: skip
-    assert symtab[7] == 4, "local symbols come first: their number and the empty one"
+    assert symtab[7] == 7, "local symbols come first: their number and the empty one"
 
 
 IMMEDIATES = [(bits, step, signed, negative) for bits in (1, 4, 7) for step in (1, 4, 64)

@@ -3,7 +3,19 @@
 import pytest
 
 from bdforge.devices import DEVICES, device_named
-from bdforge.operators import OPERATORS, Problem, SpecError, gemm, load_spec, operator_of, plan, spec_from
+from bdforge.images.manifest import Manifest
+from bdforge.operators import (
+    OPERATORS,
+    Problem,
+    SpecError,
+    gemm,
+    load_spec,
+    manifest,
+    operator_of,
+    plan,
+    plan_of,
+    spec_from,
+)  # fmt: skip
 from support.built_designs import ROOT, spec_content
 
 SPECS = sorted((ROOT / "designs").glob("*.toml"))
@@ -31,6 +43,11 @@ def test_an_unknown_kind_is_told_with_those_there_are():
 def test_shapes_have_as_many_sizes_as_the_operator_has_axes():
     with pytest.raises(SpecError, match="16x32 has 2 sizes; gemm takes 3: MxKxN"):
         OPERATORS["gemm"].problem([16, 32])
+    with pytest.raises(SpecError, match="1x2x3x4 has 4 sizes; gemv takes 3: MxKxN"):
+        OPERATORS["gemv"].problem([1, 2, 3, 4])
+    with pytest.raises(SpecError, match="1x2 has 2 sizes; elementwise takes 1: length"):
+        OPERATORS["elementwise"].problem([1, 2])
+    assert OPERATORS["elementwise"].problem([9], "named") == Problem("elementwise", {"length": 9})
 
 
 def test_problems_are_their_sizes():
@@ -57,3 +74,43 @@ def test_sizes_that_a_plan_refuses_are_listed():
     small = plan(spec_from(spec_content(16, 16, 32), "small"), device_named("strix_halo"))
     with pytest.raises(SpecError, match=r"small: 0x1x2097152: M = 0 is outside 1 to 1048576\nsmall: .*N = 2097152"):
         small.sequence(Problem("gemm", {"M": 0, "K": 1, "N": 1 << 21}))
+
+
+def test_a_problem_is_checked_without_its_sequence():
+    """Lines have no gaps where nothing is said of them."""
+    small = plan(spec_from(spec_content(16, 16, 32), "small"), device_named("strix_halo"))
+    small.check(Problem("gemm", {"M": 1 << 20, "K": (1 << 18) - 1, "N": 1 << 20}))
+    with pytest.raises(SpecError, match=r"^small: 1x262144x0: N = 0 is outside .*\nsmall: .*K = 262144 could overflow"):
+        small.check(Problem("gemm", {"M": 1, "K": 1 << 18, "N": 0}))
+
+
+LEAST = {"kind": "elementwise", "function": "add", "type": "int8", "tile": 64, "array": {"rows": 1, "columns": 1}}
+
+
+@pytest.mark.parametrize(
+    ("length", "padding"), [(64, "none"), (65, "A, B, Y staged"), (63, "A, B, Y staged"), (68, "none")]
+)
+def test_padding_names_the_operands_that_are_staged(length: int, padding: str):
+    one = plan(spec_from(LEAST, "one"), device_named("strix_halo"))
+    found = one.sequence(Problem("elementwise", {"length": length}))
+    assert (one.padding(found), one.note(found)) == (padding, f"one for length = {length}")
+    assert (one.summary, repr(one)) == ("one on strix_halo", "<Plan one on strix_halo>")
+
+
+@pytest.mark.parametrize("wait", ["column", "wide"])
+def test_a_manifest_says_what_was_planned(wait: str):
+    """Problems that are equal are listed once; of files those that were made, and the two that always are."""
+    content = spec_content(16, 16, 32, columns=4, sequence={"wait": wait}) | {
+        "problems": [{"M": 1, "K": 2, "N": 3, "name": "x"}, {"M": 1, "K": 2, "N": 3, "name": "again"}]
+    }
+    small = plan(spec_from(content, "small"), device_named("hawk_point"))
+    found = manifest(small, small.spec.problems, {"elf": "0" * 64})
+    assert found["problems"] == [{"name": "x", "sequence": "gemm_1x2x3", "sizes": {"M": 1, "K": 2, "N": 3}}]
+    assert {role: file["sha256"] for role, file in found["files"].items()} == {
+        "mlir": "", "host_kernels": "", "elf": "0" * 64,
+    }  # fmt: skip
+    assert (found["device"], found["mlir_device"], found["sequence"]["wide"]) == ("hawk_point", "npu1", wait == "wide")
+    assert [(x["name"], x["dtype"], x["layout"]) for x in found["arguments"]] == [
+        ("A", "int8", "row-major"), ("B", "int2", "packed tile by tile, n-tile by n-tile"), ("C", "int32", "row-major"),
+    ]  # fmt: skip
+    assert plan_of(Manifest.model_validate(found)).device is small.device

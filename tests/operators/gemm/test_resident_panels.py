@@ -214,6 +214,31 @@ def test_what_cannot_stay_is_refused(content, message):
         planned(**SMALL | content)
 
 
+@pytest.mark.parametrize(("tiles", "depth", "steps"), [
+    # Panels of 16 rows. All of B stays: 64 of A are a BD's most, one of which may have moved back.
+    (16, 8, {63 * 16: 1, 63 * 16 + 1: 1, 64 * 16: 2, 64 * 16 + 1: 2, 126 * 16 + 1: 2, 127 * 16: 3}),
+    # 12 chunks come again for each panel: 21 times 12 are at most 256 runs of a task.
+    (66, 108, {20 * 16: 1, 20 * 16 + 1: 1, 21 * 16: 2, 40 * 16 + 1: 2, 41 * 16: 3}),
+    (66, 108, {1: 1, 16: 1, 17: 1}),
+])  # fmt: skip
+def test_a_step_has_as_many_panels_as_a_task_repeats(tiles: int, depth: int, steps: dict[int, int]):
+    plan = planned(**SMALL, pool_bytes=tiles * 128)
+    assert {M: sequence(plan, M, 16 * depth, 64).counts().steps for M in steps} == steps
+
+
+@pytest.mark.parametrize(("depth", "kept"), [(4, 4), (5, 1), (14, 2), (15, None), (16, 0), (24, 0), (25, None)])
+def test_a_pool_of_four_tiles_takes_what_an_even_number_of_chunks_brings(depth: int, kept: int | None):
+    """What is over comes in at most 10 chunks beside the two of the pool: 10 of 1 tile, 6 or 10 of 2; 15 are 16 so."""
+    plan = planned(**SMALL, pool_bytes=4 * 128)
+    found = division(plan, depth)
+    assert (found["kept"] if found["fits"] else None) == kept
+    if kept is None:
+        with pytest.raises(SpecError, match=f"K = {16 * depth} is too deep for B to stay in memtiles"):
+            sequence(plan, 64, 16 * depth, 64)
+    else:
+        assert sequence(plan, 64, 16 * depth, 64).counts().steps == 1
+
+
 def test_depths_beyond_the_pool_are_refused_by_name():
     plan = planned(**SMALL, pool_bytes=4 * 128)
     with pytest.raises(SpecError, match="K = 4096 is too deep for B to stay in memtiles"):

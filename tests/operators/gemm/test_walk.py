@@ -340,6 +340,67 @@ def test_column_steps_too_far_apart_for_a_bd_go_one_by_one(tiling: Tiling, leadi
     assert [s.count for s in steps] == counts
 
 
+WORDS, WORD_COLUMNS = Storage(32), Storage(32, "column")
+FOUR = Tiling(4, 4, 4, 4, 1, 1, a=WORDS, b=Storage(8, "packed"))
+AT_LIMITS: dict[str, tuple[Tiling, Problem, str, str]] = {
+    # column steps of the first step; the operand's runs, and its BDs.
+    "B of 1023 x 1023 words is two wraps": (
+        replace(FOUR, m=2, k=3, k_mt=3), Problem(2, 1023 * 1023, 12, 1023 * 1023, 12),
+        "B", "3: 1 (3, 1023, 4092):(4186116, 4092, 1)+0",
+    ),
+    "B of 1023 x 1024 words goes one by one": (
+        FOUR, Problem(4, 1024 * 1023, 12, 1024 * 1023, 12), "B", "1: 1 (4190208):(1)+0",
+    ),
+    "1023 rows of C are a wrap": (
+        replace(FOUR, m=341, rows=3, columns=3), Problem(1023, 4, 36, 4, 36), "C", "3: 1 (3, 1023, 4):(12, 36, 1)+0",
+    ),
+    "1026 rows of C are repeated": (
+        replace(FOUR, m=342, rows=3, columns=3), Problem(1026, 4, 36, 4, 36), "C",
+        "3: 3 (3, 1026, 1, 4):(12, 36, 0, 1)+0",
+    ),
+    "two slabs of 1023 lines are one BD": (
+        replace(FOUR, k=1023, k_mt=1023, a=WORD_COLUMNS), Problem(4, 1028, 8, 4, 8), "A",
+        "2: 2 (2, 1023, 4):(20, 4, 1)+0",
+    ),
+    "two slabs of 1024 lines are two": (
+        replace(FOUR, k=1024, k_mt=1024, a=WORD_COLUMNS), Problem(4, 1029, 8, 4, 8), "A",
+        "2: 2 (1024, 1, 4):(4, 0, 1)+0 (1024, 1, 4):(4, 0, 1)+20",
+    ),
+    "two slabs as far apart as a step": (
+        replace(FOUR, k=8, k_mt=8, a=WORD_COLUMNS), Problem(4, 12, 8, 1 << 18, 8), "A",
+        "2: 2 (2, 8, 4):(1048576, 262144, 1)+0",
+    ),
+    "two slabs that are farther apart": (
+        replace(FOUR, k=8, k_mt=8, a=WORD_COLUMNS), Problem(4, 12, 8, (1 << 18) + 1, 8), "A",
+        "2: 2 (8, 1, 4):(262145, 0, 1)+0 (8, 1, 4):(262145, 0, 1)+1048580",
+    ),
+    "two slabs of which none moved back": (SMALL, Problem(4, 32, 16, 32, 16), "A", "1: 1 (2, 2, 16):(16, 32, 1)+0"),
+    "two panels of column-major C": (
+        replace(SMALL, m=4, c=WORD_COLUMNS), Problem(16, 16, 16, 16, 16), "C", "1: 2 (2, 2, 4, 4):(8, 4, 16, 1)+0",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AT_LIMITS)
+def test_a_bd_takes_as_much_as_its_registers_hold(name: str):
+    """Wraps of 1023, steps of 2^20 words; the outermost dimension has no wrap."""
+    tiling, problem, operand, wanted = AT_LIMITS[name]
+    first = walk(tiling, problem, SHIM)[0]
+    transfer = first.of(operand)[0]
+    assert f"{first.count}: {transfer.runs} {' '.join(map(str, transfer.bds))}" == wanted
+
+
+@pytest.mark.parametrize(("M", "N", "lda", "wanted"), [
+    # Two steps either way: panel by panel. Three panels on two column steps: by column steps, if they are near.
+    (8, 32, 16, [(0, 1, 0, 2), (1, 1, 0, 2)]), (12, 32, 16, [(0, 3, 0, 1), (0, 3, 1, 1)]),
+    (12, 32, 1 << 20, [(0, 3, 0, 1), (0, 3, 1, 1)]),
+    (12, 32, (1 << 20) + 4, [(0, 1, 0, 2), (1, 1, 0, 2), (2, 1, 0, 2)]),
+])  # fmt: skip
+def test_panels_are_walked_at_once_where_that_takes_fewer_steps(M: int, N: int, lda: int, wanted: list):
+    """Panels of four rows: 4 x 2^20 bytes are a BD's longest step."""
+    assert areas(walk(SMALL, Problem(M, 16, N, lda, N), SHIM)) == wanted
+
+
 @pytest.mark.parametrize("in_flight", [1, 2, 4])
 @every_case
 def test_the_schedule_never_overfills_a_queue_nor_reuses_a_waiting_bd(tiling, problem, options, in_flight):

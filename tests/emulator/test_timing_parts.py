@@ -5,12 +5,22 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.table import Table
 
+from bdforge.emulator.timed.banks import Conflicts
 from bdforge.emulator.timed.control import operation_ns
 from bdforge.emulator.timed.links import Links
 from bdforge.emulator.timed.locks import Locks
 from bdforge.emulator.timed.report import DramTime, PartyTime, TimingReport
 from bdforge.emulator.timed.runner import Clock
+from bdforge.emulator.timed.tables import (
+    bank_table,
+    channel_table,
+    controller_table,
+    core_table,
+    summary_table,
+    tables,
+)
 from bdforge.emulator.timed.tasks import Tasks
 from support.timed_designs import FREE
 
@@ -127,3 +137,85 @@ def test_a_report_s_times_and_speeds():
     assert (report(macs=None).tops, report(macs=None).array_tops) == (None, None)
     assert found.dram.utilisation == 0.4
     assert replace(found.dram, write_utilisation=0.9).utilisation == 0.9
+
+
+def cells(table: Table) -> list[tuple[str, ...]]:
+    """A table's rows."""
+    return list(zip(*(map(str, column.cells) for column in table.columns), strict=True))
+
+
+def test_cores_are_told_by_their_mean_the_least_and_the_most():
+    """Of two cores in 100 cycles; what takes less than 0.05 % is left out, and roles of locks are taken together."""
+    first = party({"mm": 60.0, "seldom": 0.1, "never": 0.09}, {"lock a_0_2_full": 10.0, "lock a_0_3_full": 5.0})
+    second = party({"mm": 20.0}, {"DRAM": 50.0, "lock a_1_2_full": 5.0})
+    found = replace(report(), cores=(first, second))
+    assert cells(core_table(found)) == [
+        ("mm", "40.0 %", "20.0 %", "60.0 %"), ("seldom", "0.1 %", "0.0 %", "0.1 %"),
+        ("waits for DRAM", "25.0 %", "0.0 %", "50.0 %"), ("waits for lock a_full", "10.0 %", "5.0 %", "15.0 %"),
+    ]  # fmt: skip
+
+
+def test_conflicts_are_told_by_cause_of_the_cores_that_have_them():
+    one = {"DMA": Conflicts(10, 20), "neighbours": Conflicts(1, 2)}
+    cores = (replace(party({}, {}), conflicts=one), replace(party({}, {}), conflicts={"DMA": Conflicts(30, 50)}))
+    found = replace(report(), cores=(*cores, party({}, {})))
+    assert cells(bank_table(found)) == [("DMA", "20", "35"), ("neighbours", "1", "2")]
+
+
+def channel(kind: str, column: int, name: str, busy: dict[str, float], stalled: dict[str, float]) -> PartyTime:
+    return PartyTime(f"{kind} ({column}, 1) {name}", "channel", (column, 1), kind, name[:4], busy, stalled)
+
+
+def test_channels_of_one_kind_and_number_share_a_row():
+    spent = {"no data": 10.0, "back-pressure": 20.0, "lock x": 5.0, "lock y": 5.0, "no task": 30.0, "task start": 2.0}
+    channels = (
+        channel("memtile", 0, "S2MM 0", {"transfer": 28.0}, spent | {"DRAM": 8.0}),
+        channel("memtile", 1, "S2MM 0", {}, {}), channel("memtile", 1, "MM2S 0", {"transfer": 100.0}, {}),
+        channel("shim", 1, "S2MM 0", {}, {"DRAM": 50.0}),
+    )  # fmt: skip
+    assert cells(channel_table(replace(report(), channels=channels))) == [
+        ("memtile MM2S 0", "1", "100.0 %", "0.0 %", "0.0 %", "0.0 %", "0.0 %", "0.0 %"),
+        ("memtile S2MM 0", "2", "14.0 %", "4.0 %", "15.0 %", "5.0 %", "15.0 %", "1.0 %"),
+        ("shim S2MM 0", "1", "0.0 %", "50.0 %", "0.0 %", "0.0 %", "0.0 %", "0.0 %"),
+    ]
+
+
+def test_the_controller_is_told_in_microseconds_and_shares():
+    waits = {"token of shim (0, 0) MM2S 0": 30.0, "token of shim (1, 0) S2MM 0": 10.0, "lock ml": 4.0}
+    found = replace(report(), controller=party({"Write": 20.0}, waits))
+    assert cells(controller_table(found)) == [
+        ("Write", "20.0", "20.0 %"), ("waits for token", "40.0", "40.0 %"), ("waits for lock ml", "4.0", "4.0 %"),
+    ]  # fmt: skip
+
+
+def summary(found: TimingReport) -> dict[str, str]:
+    return {row[0]: row[1] for row in cells(summary_table(found, "it"))}
+
+
+def test_a_summary_has_times_speeds_and_what_dram_does():
+    rows = summary(report())
+    assert rows == {
+        "time with dispatch": "5000100.0 us", "dispatch": "3000000.0 us", "final sync": "2000000.0 us",
+        "sequence": "100.0 us = 100 cycles at 0.001 GHz", "with dispatch": "0.00 TOPS", "without": "0.00 TOPS",
+        "MACs of the cores' peak": "60.0 %", "DRAM read": "0.00 MB, 0.0 GB/s, 10.0 % of its rate",
+        "DRAM written": "0.00 MB, 0.0 GB/s, 20.0 % of its rate", "DRAM both ways": "30.0 % of the port",
+        "requests": "40.0 % of the busiest shim's",
+    }  # fmt: skip
+    fast = replace(
+        report(macs=6 * 10**12),
+        dispatch_seconds=3e-4,
+        sync_seconds=1e-4,
+        dram=DramTime(3 * 10**6, 5 * 10**6, *[0.0] * 4),
+    )
+    rows = summary(fast)
+    assert (rows["with dispatch"], rows["without"]) == ("24000.00 TOPS", "60000.00 TOPS")
+    assert rows["DRAM read"].startswith("3.00 MB, 30.0 GB/s")
+    assert rows["DRAM written"].startswith("5.00 MB, 50.0 GB/s")
+    assert "with dispatch" not in summary(report(macs=None))
+
+
+def test_tables_are_shown_of_what_is_there():
+    found, no_cores = report(), replace(report(), cores=())
+    conflicting = replace(found, cores=(replace(party({}, {}), conflicts={"DMA": Conflicts(1, 2)}),))
+    with_channels = replace(no_cores, channels=(channel("shim", 0, "S2MM 0", {}, {}),))
+    assert [len(tables(one, "it")) for one in (found, no_cores, conflicting, with_channels)] == [3, 2, 4, 3]

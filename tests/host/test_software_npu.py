@@ -92,10 +92,12 @@ REFUSED = {
         "0 units", "33 units", "4097 handles", "64 MiB and 1 of configuration", "0 of 2 runs in a chain",
         "3 of 2 runs in a chain", "buffer of 0 bytes", "buffer of type 0", "buffer of type 5", "sync behind its end",
         "sync a byte too much", "sync no direction", "context of 0 tiles", "context of 6 tiles", "context of 36 tiles",
-        "wait for command 3",
+        "wait for command 3", "chain in a chain", "submission of 2 commands", "memory in 2 pieces", "memory at 0",
+        "heap and a page", "no heap",
     ),
     errno.EBUSY: ("buffer of type 2",),  # there is a heap
-    errno.ENOMEM: ("more than the last page",),
+    errno.ENOMEM: ("more than the last page", "all memory and a page"),
+    errno.EOPNOTSUPP: ("submission of type 1", "memory in 0 pieces"),
     errno.ENOENT: ("closed twice",),
     errno.ENOSPC: ("contexts in 191 bytes",),
 }  # fmt: skip
@@ -103,10 +105,28 @@ TAKEN = (
     "1 units", "32 units", "4096 handles", "64 MiB and 0 of configuration", "2 of 2 runs in a chain",
     "buffer of 1 bytes", "buffer of type 1", "buffer of type 3", "buffer of type 4", "heap but a page",
     "sync whole buffer", "sync to its end", "context of 4 tiles", "context of 32 tiles",
-    "wait for command 2", "contexts in 192 bytes",
+    "wait for command 2", "contexts in 192 bytes", "memory in 1 pieces", "largest heap", "all memory",
 )  # fmt: skip
-STATES = {"run behind 31 other images": 4, "run behind 32 other images": 8}
-"""Completed, and timed out: a configuration of no known image brings no kernels."""
+LOADING = "control code with a configuration"
+OFFERED = "offset of the address", "not mapped", "behind the heap"
+ANSWERS = {
+    "run behind 31 other images": 4, "run behind 32 other images": 8,
+    "run with masks (0,)": [0, 4], "run with masks (3, 0)": [0, 4],
+    "run with masks (1, 0, 0)": [0, 4], "run with masks (1, 0, 0, 0)": [0, 4],
+    "run with masks (2,)": [0, 8], "run with masks (4,)": [errno.EINVAL, 1],  # unit 1 is of no known image, 2 is none
+    "second of three runs fails": [0, 5, 4, 5, 6, 1],  # error of the chain; completed, error, abort; which run
+    "run that gets stuck": [0, 8], "what it wrote by then": True,
+    f"{LOADING} to the end of its buffer": [0, 4], f"{LOADING} a byte more": [errno.EINVAL, 1],
+    f"{LOADING} preemptible": [0, 4], f"{LOADING} of an ELF": [0, 4], f"{LOADING} of opcode 23": [errno.EINVAL, 1],
+    "context as it is told": [[1, 0, 2, 1, 1, 10, 10, 0, 0, 3], [1, 0, 2, 0, 1, 10, 10, 0, 0, 3], [1, 64], [2, 64]],
+    "buffer shared": [*OFFERED], "buffer command": [*OFFERED],
+    "buffer of the heap": ["no offset", "mapped", "in the heap"],
+    "buffer the program's own": ["no offset", "its own", "behind the heap"],
+}  # fmt: skip
+"""errno of submissions with states of packets (1: not run, 4: completed, 5: error, 6: abort, 8: timed out, as a
+configuration of no known image brings no kernels); a context's columns, submissions, completions, errors; buffers."""
+TOLD = ("command 2: TIMEOUT", "command 6, run 1 of a chain: ERROR", "command 7: TIMEOUT")
+"""Of the context with two units, whose second one was loaded in between."""
 
 
 def test_the_device_takes_the_last_value_of_each_limit_and_refuses_the_next(environ: Mapping[str, str], tmp_path: Path):
@@ -114,13 +134,15 @@ def test_the_device_takes_the_last_value_of_each_limit_and_refuses_the_next(envi
     done = run(sys.executable, "-m", "support.npu_limits", design.folder, environ=dict(environ))
     assert done.returncode == 0, done.stderr
     refused = {name: number for number, names in REFUSED.items() for name in names}
-    expected, found = refused | dict.fromkeys(TAKEN, 0) | STATES, json.loads(done.stdout)
+    expected, found = refused | dict.fromkeys(TAKEN, 0) | ANSWERS, json.loads(done.stdout)
     wrong = {
         name: (found.get(name), expected.get(name))
         for name in found | expected
         if found.get(name) != expected.get(name)
     }
-    assert not wrong, f"errno or state, found and expected: {wrong}"
+    assert not wrong, f"errno, states or facts, found and expected: {wrong}"
+    reports = [line.split(": deadlock")[0] for line in done.stderr.splitlines()]
+    assert all(any(told in line for line in reports) for told in TOLD), done.stderr
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from bdforge.images.xclbin import pdis
+from support.npu_packets import chain_of, ended, of_heaps, of_memory, of_packets
 from support.raw_npu import (
     COMMAND,
     CONFIGURE,
@@ -50,20 +51,14 @@ def main(folder: Path) -> None:
             npu.wait(context, struct.unpack_from("<Q", done, 48)[0])
     for count in (0, 2, 3):
         answers[f"{count} of 2 runs in a chain"] = chained(npu, context, [packet, packet], count)
-    answers |= of_buffers(npu) | of_contexts(npu, context) | of_images(npu, pdi, folder, packet)
+    answers |= of_buffers(npu) | of_contexts(npu, context) | of_packets(npu, pdi, contents, words, operands)
+    answers |= of_images(npu, pdi, folder, packet) | of_memory() | of_heaps()
     print(json.dumps(answers))
 
 
 def chained(npu: RawNpu, context: int, packets: list[RawBuffer], count: int) -> int:
     """A chain that says it has so many runs; its packet ends with the handles of these."""
-    chain = npu.buffer(4096, COMMAND)
-    words = struct.pack(f"<6I{len(packets)}Q", count, 0, 0, 0, 0, 0, *(one.handle for one in packets))
-    chain.memory[: 4 + len(words)] = struct.pack("<I", 19 << 23 | 1 | len(words) // 4 << 12) + words
-    wanted = struct.pack("<IIQQIIQ", context, 0, chain.handle, 0, 1, 0, 0)
-    answer, done = npu.call(EXECUTE, bytes(16) + wanted)
-    if not answer:
-        npu.wait(context, struct.unpack_from("<Q", done, 48)[0])
-    return answer
+    return ended(npu, context, chain_of(npu, packets, count))[0]
 
 
 def of_buffers(npu: RawNpu) -> dict[str, int]:

@@ -18,7 +18,7 @@ from bdforge.images.xclbin import pdis
 
 NODE = "/dev/accel/accel0"
 GEM_CLOSE, CREATE_CONTEXT, DESTROY_CONTEXT, CONFIGURE, CREATE_BO, BO_INFO = 9, 0x40, 0x41, 0x42, 0x43, 0x44
-SYNC_BO, EXECUTE, GET_INFO, WAIT = 0x45, 0x46, 0x47, 0x49
+SYNC_BO, EXECUTE, GET_INFO, WAIT, GET_ARRAY = 0x45, 0x46, 0x47, 0x49, 0x4A
 SHARE, HEAP, DEVICE, COMMAND = 1, 2, 3, 4
 COMPLETED = 4
 
@@ -77,22 +77,35 @@ class RawNpu:
         self.close(code)
         return handle
 
-    def packet(self, words: RawBuffer, count: int, operands: Sequence[RawBuffer]) -> RawBuffer:
-        """A command that runs instruction words on operands."""
+    def packet(
+        self, words: RawBuffer, count: int, operands: Sequence[RawBuffer], masks: Sequence[int] = (1,)
+    ) -> RawBuffer:
+        """A command that runs instruction words on operands, on the unit that is the lowest bit of the first mask."""
         payload = struct.pack(f"<QQI{len(operands)}Q", 3, words.address, count, *(one.address for one in operands))
+        return self.command(0, masks, payload)
+
+    def command(self, opcode: int, masks: Sequence[int], payload: bytes) -> RawBuffer:
+        """A command packet; chains have no masks."""
+        content = struct.pack(f"<{len(masks)}I", *masks) + payload
+        head = 1 | max(len(masks) - 1, 0) << 10 | len(content) // 4 << 12 | opcode << 23
         packet = self.buffer(4096, COMMAND)
-        packet.memory[: 8 + len(payload)] = struct.pack("<II", 1 | (1 + len(payload) // 4) << 12, 1) + payload
+        packet.memory[: 4 + len(content)] = struct.pack("<I", head) + content
         return packet
 
     def execute(self, context: int, packet: RawBuffer) -> int:
         """The number of the command."""
         packet.memory[0] = packet.memory[0] & 0xF0 | 1
-        done = self.require(EXECUTE, bytes(16) + struct.pack("<IIQQIIQ", context, 0, packet.handle, 0, 1, 0, 0))
+        done = self.require(EXECUTE, execution(context, packet))
         return struct.unpack_from("<Q", done, 48)[0]
 
     def wait(self, context: int, number: int, milliseconds: int = 0) -> None:
         """Until the command has ended; OSError with ETIME when it has not."""
         self.require(WAIT, struct.pack("<IIQ", context, milliseconds, number))
+
+
+def execution(context: int, packet: RawBuffer, kind: int = 0, count: int = 1) -> bytes:
+    """What asks for a command."""
+    return bytes(16) + struct.pack("<IIQQIIQ", context, kind, packet.handle, 0, count, 0, 0)
 
 
 def main(runs: int, folder: Path) -> None:

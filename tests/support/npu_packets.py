@@ -1,0 +1,200 @@
+"""What the software NPU makes of command packets, and of memory of many kinds: the second part of `support.npu_limits`.
+
+Answers are errno, or a list of what stands in packets and structures afterwards.
+"""
+
+import ctypes
+import mmap
+import os
+import struct
+from typing import Any
+
+from bdforge.devices import mlir_device_named
+from bdforge.devices.registers import address
+from bdforge.txn import LoadPdi, MaskPoll, Noop, decode, encode
+from support.raw_npu import (
+    BO_INFO,
+    COMMAND,
+    CONFIGURE,
+    CREATE_BO,
+    CREATE_CONTEXT,
+    DESTROY_CONTEXT,
+    DEVICE,
+    EXECUTE,
+    GET_ARRAY,
+    GET_INFO,
+    HEAP,
+    SHARE,
+    RawBuffer,
+    RawNpu,
+    execution,
+)
+
+CHAIN, CODE, PREEMPTIBLE, ELF = 19, 20, 21, 22
+LOCK = address(0, 2, 0x1F000)
+LARGEST_HEAP = (1 << 32) - (1 << 26)  # between the heap's address and that of all else
+
+
+def chain_of(npu: RawNpu, packets: list[RawBuffer], count: int) -> RawBuffer:
+    """A chain that says it has so many runs; its packet ends with the handles of these."""
+    words = struct.pack(f"<6I{len(packets)}Q", count, 0, 0, 0, 0, 0, *(one.handle for one in packets))
+    return npu.command(CHAIN, (), words)
+
+
+def ended(npu: RawNpu, context: int, packet: RawBuffer) -> list[int]:
+    """errno of its submission, and the state in which it ended."""
+    answer, done = npu.call(EXECUTE, execution(context, packet))
+    if not answer:
+        npu.wait(context, struct.unpack_from("<Q", done, 48)[0])
+    return [answer, state(packet)]
+
+
+def state(packet: RawBuffer) -> int:
+    return packet.memory[0] & 15
+
+
+def of_packets(
+    npu: RawNpu, pdi: bytes, contents: list[bytes], words: RawBuffer, operands: list[RawBuffer]
+) -> dict[str, Any]:
+    """Runs in a context of its own, whose units 0 and 1 have other configurations."""
+    context, count = units(npu, [pdi, pdi + bytes(4)]), len(contents[0]) // 4
+    answers: dict[str, Any] = {
+        f"run with masks {masks}": ended(npu, context, npu.packet(words, count, operands, masks))
+        for masks in ((0,), (2,), (3, 0), (1, 0, 0), (1, 0, 0, 0), (4,))
+    }
+    good, bad, behind = (npu.packet(words, count - less, operands) for less in (0, 1, 0))
+    chain = chain_of(npu, [good, bad, behind], 3)
+    answers["second of three runs fails"] = [
+        *ended(npu, context, chain), *map(state, (good, bad, behind)), struct.unpack_from("<I", chain.memory, 12)[0],
+    ]  # fmt: skip
+    answers["chain in a chain"] = ended(npu, context, chain_of(npu, [chain], 1))[0]
+    answers["submission of type 1"], _ = npu.call(EXECUTE, execution(context, good, 1))
+    answers["submission of 2 commands"], _ = npu.call(EXECUTE, execution(context, good, 0, 2))
+    longer = npu.buffer(len(contents[0]) + 64)
+    stuck = encode([*decode(contents[0]).operations, MaskPoll(LOCK, 33, 0x3F)], decode(contents[0]).header).tobytes()
+    longer.memory[: len(stuck)] = stuck
+    c = own_buffer(npu, len(contents[3]))
+    answers["run that gets stuck"] = ended(npu, context, npu.packet(longer, len(stuck) // 4, [*operands[:2], c]))
+    answers["what it wrote by then"] = c.memory[:] == operands[2].memory[:] != contents[3]
+    answers |= of_codes(npu, context, pdi)
+    answers["context as it is told"] = told(npu, context)
+    npu.require(DESTROY_CONTEXT, struct.pack("<II", context, 0))
+    return answers
+
+
+def of_codes(npu: RawNpu, context: int, pdi: bytes) -> dict[str, Any]:
+    """Control code that loads a configuration from within a buffer, up to its end and beyond."""
+    held = npu.buffer(64 + len(pdi))
+    held.memory[64:] = pdi
+    answers, code = {}, npu.buffer(4096)
+    for name, opcode, more in (
+        ("to the end of its buffer", CODE, 0), ("a byte more", CODE, 1), ("preemptible", PREEMPTIBLE, 0),
+        ("of an ELF", ELF, 0), ("of opcode 23", 23, 0),
+    ):  # fmt: skip
+        words = encode(
+            [LoadPdi(1, len(pdi) + more, held.address + 64), Noop()], mlir_device_named("npu2_2col")
+        ).tobytes()
+        code.memory[: len(words)] = words
+        saved = bytes(16) if opcode in (PREEMPTIBLE, ELF) else b""
+        packet = npu.command(opcode, (1,), struct.pack("<Q", code.address) + saved + struct.pack("<I", len(words)))
+        answers[f"control code with a configuration {name}"] = ended(npu, context, packet)
+    return answers
+
+
+def told(npu: RawNpu, context: int) -> list[list[int]]:
+    """The context's entry by get_array and by get_info, its handle and the process as 1; then how many entries and
+    bytes are told where there is room for one, and for two halves."""
+    room, found = ctypes.create_string_buffer(1 << 12), []
+    own = {context: 1, os.getpid(): 1}
+    asked = struct.pack("<IIIIQ", 0, 64, 1 << 6, 0, ctypes.addressof(room))
+    (count,) = struct.unpack_from("<I", npu.require(GET_ARRAY, asked), 8)
+    for number, content in ((GET_ARRAY, asked), (GET_INFO, struct.pack("<IIQ", 5, 1 << 12, ctypes.addressof(room)))):
+        npu.require(number, content)
+        entries = [struct.unpack_from("<4Iq5Q", room, 64 * i) for i in range(count)]
+        (entry,) = (entry for entry in entries if entry[0] == context)
+        found.append([own.get(value, value) if i in (0, 3, 4) else value for i, value in enumerate(entry)])
+    for size, most in ((64, 1), (32, 2)):
+        room[:] = b"\xff" * len(room)
+        answer = npu.require(GET_ARRAY, struct.pack("<IIIIQ", 0, size, most, 0, ctypes.addressof(room)))
+        found.append([struct.unpack_from("<I", answer, 8)[0], room.raw.find(b"\xff" * 32)])
+    return found
+
+
+def units(npu: RawNpu, configurations: list[bytes]) -> int:
+    """A context with these units."""
+    made = npu.require(CREATE_CONTEXT, bytes(36) + struct.pack("<5I", 8, 0, 0, 0, 0))
+    (context,) = struct.unpack_from("<I", made, 48)
+    codes = [npu.buffer(len(pdi)) for pdi in configurations]
+    for code, pdi in zip(codes, configurations, strict=True):
+        code.memory[:] = pdi
+    content = struct.pack("<Q", len(codes)) + b"".join(struct.pack("<II", code.handle, 0) for code in codes)
+    table = ctypes.create_string_buffer(content, len(content))
+    npu.require(CONFIGURE, struct.pack("<IIQII", context, 0, ctypes.addressof(table), len(content), 0))
+    return context
+
+
+def table_of(memory: mmap.mmap, pieces: int = 1, place: int | None = None) -> ctypes.Array[ctypes.c_char]:
+    """What CREATE_BO's address leads to: so many pieces of memory of the program's own, at its place or another."""
+    start = place_of(memory) if place is None else place
+    content = struct.pack("<iI", -1, pieces) + struct.pack("<QQ", start, len(memory)) * 2
+    return ctypes.create_string_buffer(content, len(content))
+
+
+def place_of(memory: mmap.mmap) -> int:
+    return ctypes.addressof(ctypes.c_char.from_buffer(memory))
+
+
+def wanted(size: int, kind: int, table: ctypes.Array[ctypes.c_char] | None = None) -> bytes:
+    """CREATE_BO."""
+    return struct.pack("<QQQII", 0, ctypes.addressof(table) if table else 0, size, kind, 0)
+
+
+def made(npu: RawNpu, content: bytes) -> tuple[int, int, int, int]:
+    """Handle, map offset, the host's address and the device's of a new buffer."""
+    handle = struct.unpack_from("<I", npu.require(CREATE_BO, content), 28)[0]
+    info = npu.require(BO_INFO, struct.pack("<QQIIQQQ", 0, 0, handle, 0, 0, 0, 0))
+    return handle, *struct.unpack_from("<QQQ", info, 24)
+
+
+def own_buffer(npu: RawNpu, size: int) -> RawBuffer:
+    """A buffer object of the program's own memory."""
+    memory = mmap.mmap(-1, size)
+    table = table_of(memory)
+    handle, _, _, there = made(npu, wanted(0, SHARE, table))
+    return RawBuffer(handle, there, memory)
+
+
+def of_memory() -> dict[str, Any]:
+    """What BO_INFO says of each kind of buffer, and which pieces of memory make none; on a device of their own."""
+    npu, memory, nowhere, answers = RawNpu(), mmap.mmap(-1, 4096), (1 << 64) - 1, {}
+    npu.require(CREATE_BO, wanted(1 << 20, HEAP))
+    tables = {f"memory in {pieces} pieces": table_of(memory, pieces) for pieces in (0, 1, 2)}
+    for name, table in (tables | {"memory at 0": table_of(memory, place=0)}).items():
+        answers[name], _ = npu.call(CREATE_BO, wanted(0, SHARE, table))
+    own = table_of(memory)
+    for name, content in {
+        "shared": wanted(4096, SHARE), "of the heap": wanted(4096, DEVICE), "command": wanted(4096, COMMAND),
+        "the program's own": wanted(0, SHARE, own),
+    }.items():  # fmt: skip
+        _, offset, host, there = made(npu, content)
+        answers[f"buffer {name}"] = [
+            "no offset" if offset == nowhere else "offset of the address" if there == offset + (1 << 32) else offset,
+            "its own" if host == place_of(memory) else "mapped" if host else "not mapped",
+            "in the heap" if there < 1 << 32 else "behind the heap",
+        ]  # fmt: skip
+    return answers
+
+
+def of_heaps() -> dict[str, int]:
+    """Sizes of heaps and of buffers that take all of the machine's memory, each of a device of its own."""
+    machine = os.sysconf("SC_PHYS_PAGES") * 4096
+    cases = {
+        "largest heap": (LARGEST_HEAP, HEAP), "heap and a page": (LARGEST_HEAP + 4096, HEAP),
+        "all memory": (machine, SHARE), "all memory and a page": (machine + 4096, SHARE), "no heap": (4096, DEVICE),
+    }  # fmt: skip
+    answers = {}
+    for name, (size, kind) in cases.items():
+        npu = RawNpu()
+        answers[name], _ = npu.call(CREATE_BO, wanted(size, kind))
+        os.close(npu.file)
+    return answers

@@ -1,6 +1,7 @@
 """The program bdforge-gemm: what it prints and how it ends."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -74,7 +75,7 @@ def test_many_sizes_are_timed_and_added_up(program: Path, design: Path):
     assert total == pytest.approx((3 * first + second) / 2, abs=0.01), f"medians {first}, {second} ms of 2 GEMMs each"
 
 
-@pytest.mark.parametrize("text", ["64x64", "64x64x64*2*2", "0x1x1", "1x1x1,", "axbxc"])
+@pytest.mark.parametrize("text", ["64x64", "64x64x64*2*2", "0x1x1", "1x1x1*0", "1x1x1,", "axbxc"])
 def test_lists_of_sizes_that_cannot_be_read_are_refused(program: Path, text: str):
     refused(run(program, "-x", "d.xclbin", "--shapes", text), "--shapes takes ")
 
@@ -144,6 +145,14 @@ def test_weights_that_do_not_fit_are_refused(program: Path, design: Path, tmp_pa
         (["-K", "1e3"], "got '1e3'"),
         (["-N", "99999999999999999999"], "got '99999999999999999999'"),
         (["--timeout", "0"], "--timeout takes a number from 1"),
+        (["--iters", "0"], "--iters takes a number from 1 to"),
+        (["--batch", "0"], "--batch takes a number from 1 to"),
+        (["--warmup", "-1"], "--warmup takes a number from 0 to"),
+        (["-s", "M"], "-s takes NAME=VALUE, got 'M'"),
+        (["--in", "=a.npy"], "--in takes NAME=VALUE, got '=a.npy'"),
+        (["--out", "C="], "--out takes NAME=VALUE, got 'C='"),
+        (["--size", "M=0"], "--size takes a number from 1 to"),
+        (["--shapes", "1x1x1", "--in", "A=a.npy", "-x", "d.xclbin"], "leave out -M, -K, -N, -s, -w, --in and --out"),
         (["--colour"], "unknown option '--colour'"),
         (["stray"], "unknown option 'stray'"),
     ],
@@ -220,11 +229,23 @@ def test_nothing_is_written(program: Path, design: Path, tmp_path: Path):
 
 
 def test_the_processor_is_timed_without_a_design(program: Path):
-    done = run(program, "-d", "cpu", "-M", "3", "-K", "70", "-N", "5", "-i", "3")
+    """Without options ten runs; the rate is two operations for each of M * K * N products, in 10^12 a second."""
+    M, K, N = 60, 700, 50
+    done = run(program, "-d", "cpu", "-M", str(M), "-K", str(K), "-N", str(N))
     assert (done.returncode, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
-    assert lines[0] == "processor: int8, 3 x 70 x 5"
-    assert lines[1].startswith("measured: 3 runs, lowest ")
+    first, second = done.stdout.splitlines()
+    assert first == f"processor: int8, {M} x {K} x {N}"
+    assert second.startswith("measured: 10 runs, lowest ")
+    told = re.search(r"lowest ([\d.]+) ms, median ([\d.]+) ms, ([\d.]+) TOPS at the median$", second)
+    assert told is not None, second
+    lowest, median, rate = map(float, told.groups())
+    assert lowest <= median
+    fastest, slowest = (2 * M * K * N / (max(median + off, 1e-9) / 1000) / 1e12 for off in (-0.0006, 0.0006))
+    assert slowest - 0.0006 <= rate <= fastest + 0.0006
+
+
+@pytest.mark.parametrize("more", [("--verify",), ("--batch", "2"), ("-w", "w.npy"), ("-x", "d.xclbin")], ids=str)
+def test_the_processor_takes_no_options_of_designs(program: Path, more: tuple[str, ...]):
     refused(
-        run(program, "-d", "cpu", "-M", "3", "-K", "70", "-N", "5", "--verify"), "takes sizes, --iters and --warmup"
+        run(program, "-d", "cpu", "-M", "3", "-K", "70", "-N", "5", *more), "takes sizes, --iters and --warmup only"
     )

@@ -3,12 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
+import numpy as np
 import pytest
 from library_builds import Done, run, sanitized_build, small_design
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import Plan, plan_gemm, spec_from
 from support.built_designs import spec_content
+from support.differences import same
 
 INT8, INT4, BF16 = ("int8", "int8", "int32"), ("int8", "int4", "int32"), ("bf16", "bf16", "f32")
 LAYOUTS: dict[str, dict[str, Any]] = {
@@ -39,10 +42,35 @@ def build() -> Path:
     return sanitized_build()
 
 
-def verified(build: Path, image: Path, sizes: tuple[int, int, int]) -> Done:
+def verified(build: Path, image: Path, sizes: tuple[int, int, int], *more: Path | str) -> Done:
     M, K, N = map(str, sizes)
     words = ["-M", M, "-K", K, "-N", N, "-d", "emulated", "--verify", "-i", "2", "--warmup", "0"]
-    return run(build / "bin" / "bdforge-gemm", "-x", image, *words)
+    return run(build / "bin" / "bdforge-gemm", "-x", image, *words, *more)
+
+
+def check_files(build: Path, folder: Path, image: Path, types: tuple[str, ...]) -> None:
+    """A and B come from files and C goes to one, all row by row, whatever the design's order. bf16 as NumPy's words."""
+    M, K, N = sizes = SIZES[1]
+    rng, low = np.random.default_rng(3), -8 if types[1] == "int4" else -120
+    a, b = rng.integers(-9, 10, (M, K)), rng.integers(low, -low, (K, N))
+    dtype = np.dtype(ml_dtypes.bfloat16 if types[0] == "bf16" else np.int8)
+    words = np.dtype(np.uint16 if types[0] == "bf16" else np.int8)
+    files = {name: folder / f"{name}.npy" for name in "ABC"}
+    np.save(files["A"], a.astype(dtype).view(words))
+    np.save(files["B"], b.astype(dtype))
+    named = [word for name in "AB" for word in ("--in", f"{name}={files[name]}")]
+    done = verified(build, image, sizes, *named, "--out", f"C={files['C']}")
+    assert (done.returncode, done.stderr) == (0, "")
+    c = np.load(files["C"])
+    assert (c.dtype, c.shape) == (np.float32 if types[2] == "f32" else np.int32, (M, N))
+    same(c, a @ b)
+    turned = np.ascontiguousarray(a.T.astype(dtype)).view(words)
+    refused = {"its elements are <i2, A takes": a.astype(np.int16), "A has 130 x 17 elements": turned}
+    for sentence, array in refused.items():
+        np.save(files["A"], array)
+        done = verified(build, image, sizes, *named)
+        assert done.returncode == 2, done.stderr
+        assert sentence in done.stderr
 
 
 def kept(name: str):
@@ -53,14 +81,16 @@ def kept(name: str):
 @pytest.mark.parametrize("name", [kept(name) for name in LAYOUTS])
 def test_every_layout_is_run_and_verified_by_the_library(build: Path, tmp_path: Path, name: str):
     image = design(tmp_path, plan_of(**LAYOUTS[name]))
-    for sizes in SIZES:
-        done = verified(build, image, sizes)
-        assert (done.returncode, done.stderr) == (0, ""), sizes
-        assert f"verified: {sizes[0] * sizes[2]} elements" in done.stdout
+    done = verified(build, image, SIZES[0])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "verified: 2310 elements" in done.stdout
+    check_files(build, tmp_path, image, INT8)
 
 
 @pytest.mark.parametrize("types", [INT4, BF16])
 def test_other_types_are_run_and_verified_by_the_library(build: Path, tmp_path: Path, types: tuple[str, ...]):
-    done = verified(build, design(tmp_path, plan_of(types, layouts="row packed row")), (33, 41, 70))
+    image = design(tmp_path, plan_of(types, layouts="row packed row"))
+    done = verified(build, image, SIZES[0])
     assert (done.returncode, done.stderr) == (0, "")
     assert "verified: 2310 elements" in done.stdout
+    check_files(build, tmp_path, image, types)

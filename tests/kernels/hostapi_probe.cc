@@ -11,6 +11,13 @@ template <class Tag, class To> void shift_round_saturate(const int32 *in, To *ou
     aie::store_v(out, acc.template to_vector<To>(down));
 }
 
+template <unsigned N> uint64 bits_of(const aie::mask<N> &m) {
+    uint64 bits = 0;
+    for (unsigned i = 0; i < N; ++i)
+        bits |= uint64{m.test(i)} << i;
+    return bits;
+}
+
 }  // namespace
 
 extern "C" {
@@ -104,6 +111,15 @@ ARITHMETIC(int16)
 ARITHMETIC(int32)
 ARITHMETIC(uint32)
 void upshift_int8(const int8 *in, int8 *out, int shift) { aie::store_v(out, aie::upshift(aie::load_v<64>(in), shift)); }
+void downshift_int8(const int8 *in, int8 *out, int shift) {
+    aie::store_v(out, aie::downshift(aie::load_v<64>(in), shift));
+}
+void logical_downshift_int8(const int8 *in, int8 *out, int shift) {
+    aie::store_v(out, aie::logical_downshift(aie::load_v<64>(in), shift));
+}
+void to_float_int8(const int8 *in, float *out, int shift) {
+    aie::store_v(out, aie::to_float<float>(aie::load_v<16>(in), shift));
+}
 void shift_int4(const int4 *in, int4 *out, int shift) {
     const auto v = aie::load_v<128>(in);
     aie::store_v(out, aie::upshift(v, shift));
@@ -129,6 +145,51 @@ void cast_accum(const int32 *in, int32 *wide, float *floats) {
 void count_less(const int8 *a, const int8 *b, uint32 *out) {
     out[0] = aie::lt(aie::load_v<64>(a), aie::load_v<64>(b)).count();
     out[1] = (aie::ge(aie::load_v<64>(a), int8(0)) | aie::mask<64>::from_uint64(3)).count();
+}
+
+void comparisons(const int8 *a, const int8 *b, uint64 *out) {
+    const auto x = aie::load_v<64>(a), y = aie::load_v<64>(b);
+    const aie::mask<64> masks[] = {aie::lt(x, y), aie::le(x, y), aie::gt(x, y), aie::ge(x, y), aie::eq(x, y), aie::neq(x, y)};
+    for (unsigned i = 0; i < 6; ++i)
+        out[i] = bits_of(masks[i]);
+    out[6] = bits_of(masks[0] & masks[5]), out[7] = bits_of(masks[0] | masks[4]), out[8] = bits_of(masks[1] ^ masks[3]);
+    out[9] = bits_of(~masks[0]), out[10] = bits_of(aie::mask<32>::from_uint32(0x80000005));
+}
+void walked(const int16 *in, int16 *out, int64 *distance) {
+    const auto first = aie::cbegin_vector<32>(in);
+    auto it = first + 4;
+    *distance = it - first;
+    auto to = aie::begin_vector<32>(out);
+    *to++ = *it--;  // 4
+    *to++ = *it;    // 3
+    it -= 2;
+    *to++ = *it;       // 1
+    *to++ = first[2];  // 2
+    *to++ = *--it;     // 0
+    *to++ = *(first + 4 - 1);
+    ++it;
+    *to = *it;  // 1
+}
+void reordered(const int16 *in, int16 *out) {
+    const auto v = aie::load_v<32>(in);
+    aie::store_v(out, aie::reverse(v));
+    const auto parts = v.split<8>();
+    aie::store_v(out + 32, aie::concat(parts[3], parts[2], parts[1], parts[0]));
+    auto upper = v.extract<16>(0).grow<32>(1);
+    aie::store_v(out + 64, upper.insert(0, v.extract<16>(1)));
+}
+void parts_of_accums(const int16 *in, int32 *out, float *floats) {
+    const auto a = aie::from_vector<acc32>(aie::load_v<32>(in));
+    auto swapped = a.extract<16>(0).grow<32>(1);
+    aie::store_v(out, swapped.insert(0, a.extract<16>(1)).to_vector<int32>());
+    aie::store_v(out + 32, aie::concat(a.extract<16>(1), a.extract<16>(0)).to_vector<int32>());
+    const aie::accum<accfloat, 16> whole(aie::to_float<float>(aie::load_v<16>(in)));
+    aie::accum<accfloat, 16> turned;
+    turned.insert(0, whole.extract<8>(1)).insert(1, whole.extract<8>(0));
+    aie::store_v(floats, turned.to_vector<float>());
+}
+void wide_products(const int32 *a, const int32 *b, int32 *out) {
+    aie::store_v(out, aie::mul(aie::load_v<16>(a), aie::load_v<16>(b)).to_vector<int32>(31));
 }
 
 #define MOVEMENT(type)                                                                                     \

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kernel_library import aligned, aligned_copy
+from kernel_library import KernelError, aligned, aligned_copy
 
 from support.differences import same
 
@@ -66,6 +66,63 @@ def test_masks_combine_and_count(probe):
     a, b, out = random("int8", 64, 1), random("int8", 64, 2), aligned(2, np.uint32)
     probe.call("count_less", a, b, out)
     assert list(out) == [(a < b).sum(), ((a >= 0) | (np.arange(64) < 2)).sum()]
+
+
+def as_bits(lanes):
+    return sum(1 << i for i, lane in enumerate(lanes) if lane)
+
+
+def test_comparisons_and_masks_are_bits_of_lanes(probe):
+    a, b, out = random("int8", 64, 1), random("int8", 64, 2), aligned(11, np.uint64)
+    b[:24] = a[:24]  # equal lanes, the lowest and the highest values among them
+    probe.call("comparisons", a, b, out)
+    same(out, [as_bits(x) for x in (
+        a < b, a <= b, a > b, a >= b, a == b, a != b, (a < b) & (a != b), (a < b) | (a == b), (a <= b) ^ (a >= b),
+        ~(a < b),
+    )] + [0x80000005])  # fmt: skip
+
+
+def test_iterators_go_both_ways(probe):
+    data, out, distance = random("int16", 160).reshape(5, 32), aligned((7, 32), np.int16), aligned(1, np.int64)
+    probe.call("walked", data, out, distance)
+    same(distance, 4)
+    same(out, data[[4, 3, 1, 2, 0, 3, 1]])
+
+
+def test_whole_parts_are_put_in_other_places(probe):
+    v, out = random("int16", 32), aligned((3, 32), np.int16)
+    probe.call("reordered", v, out)
+    same(out, [v[::-1], v.reshape(4, 8)[::-1].ravel(), np.concatenate([v[16:], v[:16]])])
+    wide, floats = aligned((2, 32), np.int32), aligned(16, np.float32)
+    probe.call("parts_of_accums", v, wide, floats)
+    same(wide, [np.concatenate([v[16:], v[:16]])] * 2)
+    same(floats, np.concatenate([v[8:16], v[:8]]))
+
+
+def test_products_of_32_bits_have_64(probe):
+    a, b, out = random("int32", 16, 1), random("int32", 16, 2), aligned(16, np.int32)
+    probe.call("wide_products", a, b, out)
+    same(out, (a.astype(object) * b.astype(object) >> 31).astype(np.int64).astype(np.int32))
+
+
+@pytest.mark.parametrize(
+    ("name", "last"),
+    [
+        ("upshift_int8", lambda a: a.astype(np.int64) << 31),
+        ("downshift_int8", lambda a: a.astype(np.int64) >> 31),
+        ("logical_downshift_int8", lambda a: a.view(np.uint8).astype(np.int64) >> 31),
+        ("to_float_int8", lambda a: a[:16] / 2.0**31),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_lanes_are_shifted_by_31_at_most(probe, name, last):
+    a, out = random("int8", 64), aligned(64, np.float32 if "float" in name else np.int8)
+    probe.call(name, a, out, 31)
+    expected = last(a)
+    same(out[: expected.size], expected.astype(out.dtype))
+    for shift in (32, -1):
+        with pytest.raises(KernelError, match=rf"aie::{name.removesuffix('_int8')}: shift {shift} is outside 0 to 31"):
+            probe.call(name, a, out, shift)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +239,10 @@ def test_parts_move_without_reading_undefined_lanes(probe):
     same(out, np.concatenate([v[16:], v[:16]]))
 
 
-def test_elementwise_products_accumulate_and_wrap(probe):
+@pytest.mark.parametrize("mode", [0, SATURATE])
+def test_elementwise_products_accumulate_and_wrap(probe, mode):
+    """In 32 bits, which are copied whatever the mode."""
+    probe.call("set_modes", 0, mode)
     a, b, out = random("int16", 32, 1), random("int16", 32, 2), aligned(32, np.int32)
     probe.call("multiply_add", a, b, out)
     x, y = a.astype(np.int64), b.astype(np.int64)
@@ -229,6 +289,51 @@ def test_scalars_pass_as_registers(probe):
     out = aligned(3, np.int64)
     probe.call("scalars", -5, 4_000_000_000, -(2**40), out)
     assert list(out) == [-5, 4_000_000_000, -(2**40)]
+
+
+SHAPES = {
+    20: """
+8x8 acc32: 4x8x8 8x8x8 2x8x8 1x16x8 2x16x8 4x16x8
+8x8 acc64: 4x8x4 4x16x4 8x8x4
+8x4 acc32: 4x16x8 8x16x8 4x32x8
+16x8 acc32: 4x4x8 8x4x8 8x4x4 4x4x4
+16x8 acc64: 4x8x4 2x8x8
+8x16 acc64: 4x4x8 4x4x4
+16x16 acc32: 4x2x8 8x2x8 8x1x8
+16x16 acc64: 2x4x8 4x4x8 4x4x4
+32x32 acc64: 4x2x4 4x4x4 8x2x4 4x1x8
+""",
+    21: """
+8x8 acc32: 8x8x8 4x8x8 2x8x8
+8x4 acc32: 4x16x16
+16x8 acc32: 8x4x8 4x4x8
+16x8 acc64: 4x8x8
+8x16 acc32: 8x2x8
+8x16 acc64: 4x4x8
+16x16 acc32: 4x2x8 8x2x8 8x1x8
+16x16 acc64: 2x4x8 4x4x8
+32x32 acc64: 4x2x8 4x4x8 4x4x4 8x2x8 4x1x8
+""",
+}
+"""Bits of A and B, the accumulator, m x k x n: the dense integer modes that releases 2025.1 and 2026.1 share (AIE API
+User Guide, matrix multiplication; aie::detail::mmul_*.hpp)."""
+
+
+@pytest.mark.parametrize("arch", SHAPES)
+def test_shapes_of_mmul_are_those_of_the_api(mmul_library, arch):
+    library, found = mmul_library(arch), set()
+    for index in range(library.library.shape_count()):
+        shape = aligned(6, np.uint32)
+        library.call("shape", index, shape)
+        found.add(tuple(map(int, shape)))
+    expected = set()
+    for line in SHAPES[arch].strip().splitlines():
+        kind, _, shapes = line.partition(":")
+        bits, accumulator = kind.split(" acc")
+        expected |= {
+            (*map(int, bits.split("x")), *map(int, mkn.split("x")), int(accumulator)) for mkn in shapes.split()
+        }
+    assert found == expected, f"too many {found - expected}, missing {expected - found}"
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ using unit::message_of;
 namespace {
 
 using Words = std::vector<std::uint32_t>;
-constexpr std::uint64_t page = 4096;
+constexpr std::uint64_t page_bytes = 4096;
 
 struct Reply {
     std::uint32_t status;
@@ -146,7 +146,7 @@ void check_words(const Words& found, const Words& wanted, const std::string& wha
 
 UNIT_CASE("wire", packets_say_what_is_loaded_shared_run_and_given_back) {
     Server server({0, ""}, {{0, ""}});
-    const std::vector<std::size_t> sizes{1, page - 1, page, page + 1, 3 * page};
+    const std::vector<std::size_t> sizes{1, page_bytes - 1, page_bytes, page_bytes + 1, 3 * page_bytes};
     {
         const auto context = loaded();
         std::vector<std::shared_ptr<Buffer>> buffers;
@@ -165,9 +165,9 @@ UNIT_CASE("wire", packets_say_what_is_loaded_shared_run_and_given_back) {
         const std::size_t bytes = i < 5 ? sizes[i] : 12;
         places.push_back(wide(packet, 2));
         check_words(packet, {2, 0, packet[2], packet[3], static_cast<std::uint32_t>(bytes), 0, 0, 0}, "buffer");
-        check_equal(places[i] % page, 0U, "a buffer's alignment");
+        check_equal(places[i] % page_bytes, 0U, "a buffer's alignment");
         if (i > 0)
-            check_equal(places[i] >= places[i - 1] + sizes[i - 1] + page, true, "a page between buffers " + std::to_string(i));
+            check_equal(places[i] >= places[i - 1] + sizes[i - 1] + page_bytes, true, "a page between buffers " + std::to_string(i));
     }
     const auto low = [&](std::size_t i) { return static_cast<std::uint32_t>(places[i]); };
     check_words(packets.at(7), {4, 1, 0, 2, low(5), 0, 12, 0, low(4), 0, low(1), 0}, "run");

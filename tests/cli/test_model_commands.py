@@ -3,6 +3,8 @@
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,59 @@ from tools.bitnet.write import write_gguf
 def model(tmp_path_factory) -> Path:
     content = random_content(config(128, 128, 1, 2, 1, 64, 90, 24), 4)
     return write_gguf(tmp_path_factory.mktemp("model") / "model.gguf", content)
+
+
+@pytest.fixture
+def command(run, monkeypatch):
+    """`bdforge generate` with a model that says what it was given: its tokens 65, 10, 200."""
+    seen: dict[str, Any] = {"vocabulary": 256}
+
+    def opened(*given: Any) -> Any:
+        seen["opened"] = tuple(map(str, given))
+        config = SimpleNamespace(vocab_size=seen["vocabulary"])
+        return SimpleNamespace(config=config, check=lambda ids: None, products=SimpleNamespace(ledger=()))
+
+    def generate(model: Any, ids: list[int], sampler: Any, most: int, micro: int) -> list[int]:
+        seen.update(ids=ids, sampler=sampler, most=most, micro=micro)
+        return [65, 10, 200]
+
+    for name, stand_in in (("opened", opened), ("generate", generate), ("summary", lambda model: "a model")):
+        monkeypatch.setattr(f"bdforge.cli.generate.{name}", stand_in)
+    return lambda *options: (run("generate", "m.gguf", *options), seen)
+
+
+def test_tokens_are_numbers_for_numbers_and_characters_for_a_text(command):
+    (code, out, _), seen = command("--prompt-ids", "3, 1 4")
+    assert (code, seen["ids"], out.split("\n")[:2]) == (0, [3, 1, 4], ["a model", "3 1 4 65 10 200 "])
+    (code, out, _), seen = command("--prompt", "Aé")
+    assert (code, seen["ids"], out.split("\n")[:3]) == (0, [65, 0xC3, 0xA9], ["a model", "AéA", "\\xc8"])
+
+
+@pytest.mark.parametrize(("vocabulary", "code"), [(255, 0), (256, 0), (257, 2)])
+def test_a_text_is_for_vocabularies_of_bytes(command, vocabulary: int, code: int):
+    _, seen = command("--prompt-ids", "1")
+    seen["vocabulary"] = vocabulary
+    (found, _, err), _ = command("--prompt", "A")
+    assert (found, "--prompt is for 256 tokens at most" in err) == (code, bool(code))
+    assert command("--prompt-ids", "1")[0][0] == 0
+
+
+@pytest.mark.parametrize(("options", "found"), [
+    ((), (32, 0, (0.0, 0, 1.0, 0), ("m.gguf", "build/strix_halo/gemm_i8_i2_bf16", "emulated", "estimate"))),
+    (("-n", "1", "-ub", "4", "--temperature", "0.5", "--top-k", "7", "--top-p", "0.25", "--seed", "9", "--design", "d",
+      "--device", "xrt", "--split", "cpu"), (1, 4, (0.5, 7, 0.25, 9), ("m.gguf", "d", "xrt", "cpu"))),
+])  # fmt: skip
+def test_each_option_reaches_its_place_and_has_its_default(command, options, found):
+    (code, _, _), seen = command("--prompt-ids", "1", *options)
+    drawn = seen["sampler"]
+    assert (code, seen["most"], seen["micro"]) == (0, *found[:2])
+    assert (drawn.temperature, drawn.top_k, drawn.top_p, drawn.seed) == found[2]
+    assert seen["opened"] == found[3]
+
+
+@pytest.mark.parametrize("most", ["0", "00", "-1", "1.5", "x", ""])
+def test_a_number_of_tokens_is_one_from_one_on(command, most: str):
+    assert command("--prompt-ids", "1", "-n", most)[0][0] == 2
 
 
 @pytest.fixture

@@ -198,5 +198,4 @@ def _sides(tiles: Tiles, stages: Sequence[bool], walked: Walked) -> tuple[Side, 
 def _within_steps(mapped: Mapped) -> Mapped:
     """Without turns where the next column step is farther away than a BD can step."""
     far = any(mapped.sides[i].store.words(mapped.run(i)) > mapped.limits.step_max for i in (1, 2))
-    odd = any(mapped.run(i) * mapped.sides[i].store.bits % 32 for i in (1, 2))
-    return replace(mapped, columns=replace(mapped.columns, turns=1)) if far or odd else mapped
+    return replace(mapped, columns=replace(mapped.columns, turns=1)) if far else mapped

@@ -4,10 +4,12 @@ import pytest
 
 from bdforge.devices import AIE2P
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
-from bdforge.isa import Form, load
+from bdforge.isa import GENERATIONS, Form, load
 from bdforge.isa.assembler import assemble
-from bdforge.isa.flow import DELAY_SLOTS, Program
+from bdforge.isa.flow import DELAY_SLOTS, Branch, Program, branch_of
 from bdforge.isa.hazard_layout import Names, layout_hazards
+from bdforge.isa.hazards import check_source
+from bdforge.isa.match import match
 from bdforge.isa.undefined import _passes_on
 
 
@@ -69,6 +71,32 @@ def test_branches_aim_at_bundles_at_multiples_of_16(target: int, message: str | 
     found = [hazard for hazard in told(program(f"jl #{target}\n" + "nop\n" * 20)) if hazard.startswith("target")]
     assert [message in hazard for hazard in found if message] == [True] * (message is not None)
     assert len(found) == (message is not None)
+
+
+# What a branch does: target or None, whether it may not be taken, calls, returns.
+BRANCHES = {
+    "j #32": Branch(32, False, False, False), "j p1": Branch(None, False, False, False),
+    "jl #32": Branch(32, False, True, False), "jl p1": Branch(None, False, True, False),
+    "jz r1, #32": Branch(32, True, False, False), "jnz r1, #32": Branch(32, True, False, False),
+    "jnzd r1, r1, p0": Branch(None, True, False, False), "ret": Branch(None, False, False, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BRANCHES)
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_branches_are_what_their_names_say(generation: str, text: str):
+    found = match(load(generation), text, {})
+    assert (branch_of(found), found.form.delay_slots) == (BRANCHES[text], DELAY_SLOTS)
+
+
+@pytest.mark.parametrize("at", range(-1, DELAY_SLOTS + 1))
+def test_what_lands_behind_a_return_to_somewhere_unknown_is_told_in_cycles(at: int):
+    """A load that issues with the return, 7 cycles before it can be read, lands a cycle late; one before does not."""
+    bundles = ["nop", "ret", *["nop"] * DELAY_SLOTS]
+    bundles[1 + at] = "lda r1, [p0, #0]" if at else "lda r1, [p0, #0] ; ret"
+    found = check_source(assemble("movxm p0, #0x70000\n" + "\n".join(bundles), "aie2p"))
+    told = [hazard.message for hazard in found if hazard.rule == "across-jump"]
+    assert [f"lands {at + 1} cycles after control has left" in message for message in told] == [True] * (at >= 0), told
 
 
 @pytest.mark.parametrize(

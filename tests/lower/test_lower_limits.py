@@ -5,8 +5,9 @@ import pytest
 from bdforge.devices.bd_registers import MEMTILE_BD
 from bdforge.devices.register_names import What, register_at
 from bdforge.devices.switch_registers import CASCADE, CASCADE_OFFSET
+from bdforge.emulator.strictness import Strictness
 from bdforge.lower import configuration
-from bdforge.lower.state import ArrayState
+from bdforge.lower.state import ArrayState, Task
 from bdforge.mlir import MlirError, parse
 from bdforge.mlir.array_ops import CoreOp
 from bdforge.txn import Operation, Write
@@ -60,6 +61,37 @@ def test_channels_of_a_program_are_those_of_its_tile(kind: tuple[str, int]):
             assert f"has MM2S channels 0 to {count - 1}, not {count}" in str(found), f"{kind} {channel}: {found}"
         else:
             assert not isinstance(found, str) or "channels" not in found, f"{kind} {channel}: {found}"
+
+
+REPEATS = {0: 0, 1: 1, 254: 254, 255: 255, 256: 0, 300: 44}
+
+
+@pytest.mark.parametrize("repeats", REPEATS)
+def test_repeats_are_those_of_the_queues_eight_bits(repeats: int):
+    """More are refused; where that check is off the upper bits are lost, and it is told."""
+    text = dma(chain(0, ONE).replace("^end)", f"^end, repeat_count = {repeats})"))
+    strictness = Strictness.without(["field-width"])
+    device = device_of(f"aie.device(npu2) {{\n{text}\n}}")
+    found = configuration(device, lambda *_: [], strictness).operations
+    assert ArrayState(found).tiles[1, 1].tasks == [Task("MM2S", 0, 0, REPEATS[repeats], False)]
+    told = f"repeat_count = {repeats} is outside 0 to 255"
+    assert [told in warning for warning in strictness.warnings] == [True] * (repeats > 255)
+    assert (told in str(lowered(text))) == (repeats > 255)
+
+
+TOKENS = {("memtile_dma", 1): (0, 0), ("mem", 2): (0, 0), ("shim_dma", 0): (1, 0)}
+
+
+@pytest.mark.parametrize("kind", TOKENS, ids=lambda kind: kind[0])
+def test_only_shims_tell_that_they_have_received(kind: tuple[str, int]):
+    for direction, token in zip(("S2MM", "MM2S"), TOKENS[kind], strict=True):
+        text = dma(chain(1, ONE, direction), *kind)
+        if kind[0] == "shim_dma":
+            text = text.replace("aie.buffer(%t) {", "aie.external_buffer {").replace(", address = 0 : i32", "")
+        found = lowered(text)
+        assert not isinstance(found, str), found
+        (task,) = ArrayState(found).tiles[1, kind[1]].tasks
+        assert (task.direction, task.channel, task.token) == (direction, 1, bool(token))
 
 
 @pytest.mark.parametrize(("channel", "first"), [(0, 0), (1, 24), (4, 0), (5, 24)])

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from mlir_pairs import flow
 from mlir_texts import bd, device, every, only, read, sequence
+from xdsl.dialects.builtin import IntegerAttr
 
 from bdforge.devices import TileKind
-from bdforge.mlir import Location, location, parse
+from bdforge.mlir import Location, location, parse, print_generic, print_module
 from bdforge.mlir.array_ops import CoreOp, FlowOp
 from bdforge.mlir.attributes import Dimension, PacketInfo, Padding
 from bdforge.mlir.bd_ops import DmaBdOp
@@ -109,6 +111,16 @@ def test_packet_flows_know_their_ends(packets):
     assert (first.id, first.keep_header, second.keep_header) == (1, False, True)
     assert [end.tile.row for end in first.destinations] == [2, 3]
     assert first.source.channel == 0
+
+
+@pytest.mark.parametrize(("written", "held"), [(0, 0), (127, 127), (128, -128), (255, -1), (-128, -128), (-1, -1)])
+def test_packet_ids_are_held_signed_and_told_unsigned(written, held):
+    """The attribute has eight bits with a sign; both spellings of a number are one flow, in the generic form too."""
+    module = parse(flow(written))
+    op = only(module, PacketFlowOp)
+    assert (op.properties["ID"], op.id) == (IntegerAttr(held, 8), written % 256)
+    assert f"aie.packet_flow({written % 256})" in print_module(module)
+    assert f"ID = {held} : i8" in print_generic(module)
 
 
 def test_cores_know_program_and_stack(chain):

@@ -9,6 +9,9 @@ import pytest
 
 from bdforge import isa
 from bdforge.isa import Bundle, DecodeError, EncodeError
+from bdforge.isa.elf import Segment
+from bdforge.isa.program import CoreProgram, generation_of
+from bdforge.isa.registers import width
 from bdforge.isa.tables import rows
 from support.instructions import draw
 
@@ -200,3 +203,39 @@ def test_leaves_of_composed_registers():
             assert all(a.lsb + a.bits == b.lsb for a, b in pairwise(parts))
     with pytest.raises(isa.IsaError, match="unknown register 'banana'"):
         isa.leaves("aie2p", "banana")
+
+
+LEAVES = {
+    "aie2": {
+        "x11": "wl11 wh11", "y2": "wl4 wh4 wl5 wh5", "y5": "wl10 wh10 wl11 wh11", "cm8": "amll8 amlh8 amhl8 amhh8",
+        "bml3": "amll3 amlh3", "bmh3": "amhl3 amhh3", "q3": "ql3 qh3", "qx3": "wl3 wh3 ql3 qh3", "qwl2": "wl2 ql2",
+        "qwh2": "wh2 qh2", "l0": "r16 r17", "l7": "r30 r31", "d7": "m7 dn7 dj7 dc7",
+        "d3_3d": "m3 dn3 dj3 dc3 m7 dn7 dj7 dc7", "r5": "r5", "p7": "p7",
+    },
+    "aie2p": {
+        "x11": "wl11 wh11", "y5": "wl10 wh10 wl11 wh11", "dm4": "bmll4 bmlh4 bmhl4 bmhh4", "cml4": "bmll4 bmlh4",
+        "cmh4": "bmhl4 bmhh4", "ex3": "wl3 wh3 el3 eh3", "d1_3d": "m1 dn1 dj1 dc1 m5 dn5 dj5 dc5", "r31": "r31",
+        "plfr1": "p1 lfl1 lfh1 r25",
+    },
+}  # fmt: skip
+WIDTHS = {
+    "aie2": {
+        "x0": 512, "y2": 1024, "cm0": 1024, "bml0": 512, "q0": 128, "qx0": 640, "qwl0": 320, "l0": 64, "d0": 80,
+        "d0_3d": 160, "crRnd": 4, "crSat": 2, "crSRSMode": 1, "srCarry": 1, "lr": 20, "s0": 32, "lc": 32,
+    },
+    "aie2p": {"x0": 512, "y0": 1024, "dm0": 2048, "cml0": 1024, "ex0": 576, "d0": 80, "d0_3d": 160, "r0": 32, "p0": 20},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("generation", LEAVES)
+def test_every_kind_of_register_is_made_of_its_parts(generation):
+    """Low parts first; with the bits that they have together."""
+    for register, names in LEAVES[generation].items():
+        assert [leaf.name for leaf in isa.leaves(generation, register)] == names.split(), register
+    assert {register: width(generation, register) for register in WIDTHS[generation]} == WIDTHS[generation]
+
+
+def test_a_program_of_which_nothing_tells_is_taken_for_aie2p():
+    assert generation_of(CoreProgram("", (Segment(0, b""),))) == "aie2p"
+    for generation in isa.GENERATIONS:
+        assert generation_of(CoreProgram("", (Segment(0, b""),), generation)) == generation

@@ -11,6 +11,7 @@ from bdforge.isa.assembler import Assembled, assemble
 from bdforge.isa.elf import core_segments
 from bdforge.isa.errors import AssemblyError, DecodeError, EncodeError
 from bdforge.isa.hazards import check_source
+from bdforge.isa.match import match
 from bdforge.isa.operands import Immediate
 from bdforge.isa.stack_sizes import _uleb
 
@@ -215,6 +216,22 @@ def test_symbols_of_an_elf_are_global_where_they_are_exported():
         "end": (4, 0, 0xFFF1), "y": (0x70004, 0, 3), "z": (0x70008, 0, 0xFFF1),
     }  # fmt: skip
     assert symtab[7] == 7, "local symbols come first: their number and the empty one"
+
+
+WORDS = {"0x7fffffff": 2**31 - 1, "0x80000000": -(2**31), "0xffffffff": -1, "-1": -1, "-0x80000000": -(2**31), "0": 0}
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+@pytest.mark.parametrize("text", WORDS)
+def test_a_word_may_be_written_without_its_sign(text: str, generation: str):
+    register, value = sorted(match(load(generation), f"movxm r3, #{text}", {}).operands.values(), key=str)[::-1]
+    assert (register, value) == ("r3", WORDS[text])
+
+
+@pytest.mark.parametrize("text", ["0x100000000", "-0x80000001"])
+def test_more_than_a_word_is_refused(text: str):
+    with pytest.raises(EncodeError, match="is outside -2147483648 to 2147483647"):
+        match(load("aie2p"), f"movxm r3, #{text}", {})
 
 
 IMMEDIATES = [(bits, step, signed, negative) for bits in (1, 4, 7) for step in (1, 4, 64)

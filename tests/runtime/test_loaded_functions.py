@@ -1,5 +1,6 @@
 """What a loaded design hands to its device and gives back: a device that keeps what it gets stands for the array."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bdforge.emulator import TimingOptions
 from bdforge.runtime import Loaded, OperandError
 from bdforge.runtime.load import backend_for
+from bdforge.runtime.run import run
 from bdforge.sequences import Builder, PlannedSequence, Program, planned
 from bdforge.sequences.buffers import outputs_of
 from support.differences import same
@@ -146,3 +149,34 @@ def test_a_device_is_the_arguments_then_the_variables_then_the_emulator(device, 
     except ValueError as error:
         found = str(error).split("'")[1]
     assert found == used
+
+
+@pytest.mark.parametrize("name", ["built in", None])
+def test_a_run_hands_all_to_the_emulated_array_and_gives_all_back(monkeypatch, name: str | None):
+    """A sequence that is built in is named, others bring their words; warnings, report and trace come back."""
+    options, given, told = TimingOptions(), arrays(), {}
+    design: Any = SimpleNamespace(
+        program=PROGRAM, mlir="text", mlir_file=Path("a.mlir"), kernels={"zero": print}, booted=b"image",
+        sequence=lambda sizes: planned(PROGRAM, sizes, DEVICE), built_sequence=lambda sizes: name,
+    )  # fmt: skip
+
+    def emulated(*words: Any, **named: Any) -> Any:
+        told.update(dict(zip(("text", "buffers", "kernels", "name"), words, strict=True)), **named)
+        words[1][3][...] = range(8)
+        return SimpleNamespace(warnings=("slow",), timing="report", trace="events")
+
+    monkeypatch.setattr(sys.modules[run.__module__], "emulate", emulated)
+    for timing, poison in ((None, False), (options, True)):
+        found = run(design, given, timing, poison=poison) if poison else run(design, given, timing)
+        words = told.pop("instructions")
+        assert words is None if name else words.tolist() == found.sequence.words().tolist()
+        same(told.pop("buffers")[0].reshape(6, 8), given["A"], "A")
+        assert told == {
+            "text": "text", "kernels": {"zero": print}, "name": name, "file": "a.mlir", "timing": timing,
+            "poison": poison, "image": b"image",
+        }  # fmt: skip
+        same(found.outputs, {"Y": np.arange(8, dtype=np.int32)}, "outputs")
+        assert (found.sequence.shape, found.warnings, found.timing, found.trace) == (
+            "6x8", ("slow",), "report", "events",
+        )  # fmt: skip
+        assert found.seconds > 0

@@ -1,0 +1,157 @@
+"""What a BitNet's configuration may hold: the ends of every number, defaults, and what files say by other names."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from bdforge.models import ModelError
+from bdforge.models.bitnet.config import BitNetConfig, from_json, from_metadata
+
+LEAST = {
+    "hidden_size": 12, "intermediate_size": 10, "num_hidden_layers": 1, "num_attention_heads": 3,
+    "num_key_value_heads": 1, "vocab_size": 2, "head_dim": 4,
+}  # fmt: skip
+TINY = 5e-324  # the least float above 0
+LIMITS: dict[str, tuple[list[Any], list[Any]]] = {
+    "hidden_size": ([1, 1 << 20], [0, (1 << 20) + 1]),
+    "intermediate_size": ([1, 1 << 20], [0, (1 << 20) + 1]),
+    "num_hidden_layers": ([1, 1024], [0, 1025]),
+    "num_attention_heads": ([1, 1 << 20], [0, (1 << 20) + 1]),
+    "num_key_value_heads": ([1, 3], [0, 2, 6]),  # which must divide the query heads
+    "vocab_size": ([2, 1 << 24], [1, (1 << 24) + 1]),
+    "head_dim": ([2, 1 << 20], [1, 3, (1 << 20) + 2]),
+    "rms_norm_eps": ([TINY, 1e300], [0.0, -TINY, float("inf"), float("nan")]),
+    "rope_theta": ([TINY, 1e300], [0.0, -TINY, float("inf"), float("nan")]),
+    "max_position_embeddings": ([1, 1 << 20], [0, (1 << 20) + 1]),
+    "hidden_act": (["relu2", "silu"], ["relu", ""]),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_configurations_ends_are_taken_and_what_is_next_is_refused(name: str):
+    taken, refused = LIMITS[name]
+    for value in taken:
+        assert getattr(BitNetConfig.model_validate(LEAST | {name: value}), name) == value
+    for value in refused:
+        with pytest.raises(ValidationError):
+            pytest.fail(f"{name} = {value}: {BitNetConfig.model_validate(LEAST | {name: value})}")
+
+
+def test_defaults_are_those_of_bitnet_2b():
+    found = BitNetConfig.model_validate(LEAST).model_dump()
+    assert {name: value for name, value in found.items() if name not in LEAST} == {
+        "rms_norm_eps": 1e-5, "rope_theta": 500_000.0, "max_position_embeddings": 4096, "hidden_act": "relu2",
+        "eos": (), "divides": False,
+    }  # fmt: skip
+    facts = BitNetConfig.model_validate(LEAST | {"head_dim": 6, "num_attention_heads": 4, "num_key_value_heads": 2})
+    assert (facts.query_size, facts.key_size) == (24, 12)
+
+
+@pytest.mark.parametrize(
+    ("members", "size"),
+    [
+        ({}, 4), ({"head_dim": None}, 4), ({"head_dim": 0}, 4), ({"head_dim": 8}, 8), ({"hidden_size": 13}, None),
+        ({"hidden_size": 9}, None), ({"num_attention_heads": 0}, None), ({"num_attention_heads": 6}, 2),
+    ],
+)  # fmt: skip
+def test_heads_share_the_hidden_size_where_nothing_says_theirs(members: dict, size: int | None):
+    content = {name: value for name, value in LEAST.items() if name != "head_dim"} | members
+    if size is not None:
+        assert BitNetConfig.model_validate(content).head_dim == size
+        return
+    with pytest.raises(ValidationError):
+        pytest.fail(f"{members}: {BitNetConfig.model_validate(content)}")
+
+
+def read(folder: Path, members: dict) -> BitNetConfig:
+    file = folder / "config.json"
+    file.write_text(json.dumps({"model_type": "bitnet"} | LEAST | members))
+    return from_json(file)
+
+
+@pytest.mark.parametrize(
+    ("members", "name", "value"),
+    [
+        ({}, "eos", ()), ({"eos_token_id": None}, "eos", ()), ({"eos_token_id": 0}, "eos", (0,)),
+        ({"eos_token_id": [1, 3]}, "eos", (1, 3)), ({"rope_theta": 7.0}, "rope_theta", 7.0),
+        ({"rope_parameters": {"rope_theta": 9.0}}, "rope_theta", 9.0),
+        ({"rope_theta": 7.0, "rope_parameters": {"rope_type": "default", "rope_theta": 9.0}}, "rope_theta", 9.0),
+        ({"rope_scaling": None}, "rope_theta", 500_000.0), ({"rope_scaling": {"rope_type": "default"}}, "eos", ()),
+        ({"rope_scaling": {"rope_type": "default", "hidden_size": 5}}, "hidden_size", 12),
+        ({"quantization_config": {"linear_class": "bitlinear"}}, "divides", True),
+        ({"quantization_config": {"linear_class": "autobitlinear"}}, "divides", False),
+        ({"quantization_config": {"quant_method": "bitnet"}}, "divides", False),
+        ({"quantization_config": None}, "divides", False), ({"quantization_config": [1]}, "divides", False),
+        ({"hidden_act": "silu"}, "hidden_act", "silu"), ({"torch_dtype": "bfloat16"}, "head_dim", 4),
+    ],
+)  # fmt: skip
+def test_members_of_a_config_json_are_read(tmp_path: Path, members: dict, name: str, value: Any):
+    assert getattr(read(tmp_path, members), name) == value
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"model_type": None}, "model_type is None, expected 'bitnet'"),
+        ({"rope_parameters": {"rope_type": "yarn"}}, "rope_parameters is not the default; scaled rotary"),
+        ({"rope_scaling": [3]}, "rope_scaling is not the default"),
+        ({"eos_token_id": "x"}, r"eos\.0: Input should be a valid integer.*, got 'x'"),
+        ({"rope_theta": 0}, "rope_theta: Input should be greater than 0, got 0"),
+        ({"num_key_value_heads": 2}, "configuration: 3 query heads do not share 2 key and value heads$"),
+    ],
+)
+def test_a_config_json_of_another_kind_is_refused_by_its_member(tmp_path: Path, members: dict, said: str):
+    with pytest.raises(ModelError, match=rf"config\.json: {said}"):
+        pytest.fail(f"{members}: {read(tmp_path, members)}")
+
+
+@pytest.mark.parametrize("text", ["[]", "3", "null"])
+def test_a_config_json_is_an_object(tmp_path: Path, text: str):
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(ModelError, match="model_type is None, expected 'bitnet'; this is another kind of model"):
+        from_json(tmp_path / "config.json")
+
+
+METADATA = {
+    "embedding_length": 12, "feed_forward_length": 10, "block_count": 2, "attention.head_count": 4,
+    "attention.head_count_kv": 2, "attention.key_length": 6, "attention.layer_norm_rms_epsilon": 0.25,
+    "rope.freq_base": 8.0, "context_length": 9,
+}  # fmt: skip
+
+
+def of_gguf(kind: str = "bitnet", **more: Any) -> BitNetConfig:
+    members = {f"{kind}.{name}": value for name, value in METADATA.items()}
+    return from_metadata(Path("a.gguf"), {"general.architecture": kind} | members | more, 7)
+
+
+@pytest.mark.parametrize("kind", ["bitnet", "bitnet-b1.58", "bitnet-25"])
+def test_metadata_of_a_gguf_say_every_member(kind: str):
+    found = of_gguf(kind, **{"tokenizer.ggml.eos_token_id": 0})
+    assert found.model_dump() == {
+        "hidden_size": 12, "intermediate_size": 10, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "vocab_size": 7, "head_dim": 6, "rms_norm_eps": 0.25, "rope_theta": 8.0,
+        "max_position_embeddings": 9, "hidden_act": "relu2", "eos": (0,), "divides": False,
+    }  # fmt: skip
+    assert of_gguf(kind).eos == ()
+    assert str(found) == "BitNet of 2 layers, 12 / 10, 4 heads on 2, vocabulary 7"
+
+
+@pytest.mark.parametrize(
+    ("more", "taken"),
+    [
+        ({}, True), ({"bitnet.rope.scaling.type": "none"}, True), ({"bitnet.rope.scaling.type": "linear"}, False),
+        ({"bitnet.rope.scaling.type": "linear", "bitnet.rope.scaling.factor": 1.0}, True),
+        ({"bitnet.rope.scaling.type": "linear", "bitnet.rope.scaling.factor": 2.0}, False),
+        ({"bitnet.rope.scaling.factor": 2.0}, True), ({"general.architecture": "bitnets"}, False),
+        ({"general.architecture": None}, False),
+    ],
+)  # fmt: skip
+def test_scaled_positions_and_other_kinds_of_gguf_are_refused(more: dict, taken: bool):
+    if taken:
+        assert of_gguf(**more).head_dim == 6
+        return
+    with pytest.raises(ModelError, match=r"a\.gguf: (bitnet.rope.scaling is not the default|general.architecture is)"):
+        pytest.fail(f"{more}: {of_gguf(**more)}")

@@ -1,0 +1,105 @@
+"""Products of codes and ternary weights: on which designs, where they run, what the host rounds, what is counted."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from bdforge.models import ModelError, Products
+from bdforge.models.linear import Linear
+from bdforge.models.split import Decision
+from bdforge.operators.gemm.spec import Epilogue
+from bdforge.weights import TernaryMatrix
+from support.differences import same
+
+NONE, OTHERS = "is no GEMM of int8 with int2 to bf16 or int32; designs/", "its epilogue must scale bf16, and do no more"
+SPECS: dict[str, tuple[dict[str, Any], str | None]] = {
+    "sums": ({}, None),
+    "scaled": ({"c": "bf16", "epilogue": Epilogue(scale=True)}, None),
+    "other A": ({"a": "bf16"}, NONE),
+    "other B": ({"b": "int4"}, NONE),
+    "narrow C": ({"c": "int16"}, NONE),
+    "floats": ({"c": "f32", "epilogue": Epilogue(scale=True)}, NONE),
+    "scaled sums": ({"epilogue": Epilogue(scale=True)}, OTHERS),
+    "bf16 as it is": ({"c": "bf16"}, OTHERS),
+    "a bias": ({"c": "bf16", "epilogue": Epilogue(scale=True, bias=True)}, OTHERS),
+    "relu": ({"c": "bf16", "epilogue": Epilogue(scale=True, relu=True)}, OTHERS),
+    "relu of sums": ({"epilogue": Epilogue(relu=True)}, OTHERS),
+    "a bias of sums": ({"epilogue": Epilogue(bias=True)}, OTHERS),
+}
+
+
+class Array:
+    """In a loaded design's place: keeps what is packed and given, and multiplies."""
+
+    def __init__(self, device: str, dtype: Any):
+        self.device, self.dtype, self.design, self.made = device, dtype, SimpleNamespace(name="mine"), []
+
+    def pack(self, **named: np.ndarray) -> Any:
+        return SimpleNamespace(sizes=dict(zip("KN", named["B"].shape, strict=True)), arrays=named)
+
+    def unpack(self, packed: Any) -> dict[str, np.ndarray]:
+        return packed.arrays
+
+    def prepared(self, M: int, K: int, N: int) -> Any:
+        self.made.append((M, K, N))
+        arrays = {"A": np.zeros((M, K), np.int8), "row_scales": np.ones(M, np.float32)}
+
+        def run(B: Any) -> np.ndarray:
+            c = arrays["A"].astype(np.float32) @ B.arrays["B"]
+            return (c * arrays["row_scales"][:, None] * B.arrays.get("column_scales", 1)).astype(self.dtype)
+
+        return type("Problem", (), {"arrays": arrays, "__call__": staticmethod(run)})()
+
+
+def products(spec: Any, *, array: bool = True, device: str = "xrt") -> Products:
+    decisions: Any = lambda M, K, N: Decision(array, f"{M} {K} {N}", 7.5)  # noqa: E731
+    split = type("Split", (), {"plan": SimpleNamespace(spec=spec), "__call__": staticmethod(decisions)})()
+    made = Array(device, ml_dtypes.bfloat16 if spec.c == "bf16" else np.int32)
+    return Products(made, split)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("case", SPECS)
+def test_designs_of_products_scale_bf16_or_sum_int32_and_do_no_more(summing, case: str):
+    changes, said = SPECS[case]
+    spec = replace(summing.plan.spec, **changes)
+    if said is None:
+        assert products(spec).ledger.entries == {}
+        return
+    with pytest.raises(ModelError, match=said):
+        pytest.fail(f"{case} is taken: {products(spec)}")
+
+
+@pytest.mark.parametrize("scaled", [False, True], ids=["sums", "scaled"])
+@pytest.mark.parametrize(
+    ("array", "device", "place"), [(True, "xrt", "NPU"), (True, "emulator", "emulated array"), (False, "xrt", "CPU")]
+)
+def test_a_product_is_the_same_wherever_it_runs(summing, scaled: bool, array: bool, device: str, place: str):
+    """Sums times a scale to each row and column, in bf16 where the design scales; the NPU's time only where it runs."""
+    spec = replace(summing.plan.spec, **SPECS["scaled" if scaled else "sums"][0])
+    made = products(spec, array=array, device=device)
+    weights = np.array([[1, 0, -1], [1, 1, 1]], np.int8)
+    linear = made.resident("qkv", TernaryMatrix(weights, ("q", "v"), (2, 1), (0.3, 3.0)))
+    assert sorted(linear.packed.arrays) == (["B", "column_scales"] if scaled else ["B"])  # type: ignore[attr-defined]
+    same(linear.scales, np.array([0.3, 0.3, 3], np.float32), "column scales")
+    for codes in (np.array([[3, -4], [5, 127]], np.int8), np.array([[-128, 127], [1, 0]], np.int8)):
+        rows = np.array([0.7, 1.1], np.float32)
+        exact = (codes.astype(np.float32) @ weights) * rows[:, None] * np.array([0.3, 0.3, 3], np.float32)
+        wanted = exact.astype(ml_dtypes.bfloat16).astype(np.float32) if scaled else exact
+        got = made(linear, codes, rows)
+        assert got.dtype == np.float32
+        same(got, wanted, "products")
+    (entry,) = made.ledger
+    assert (entry.part, entry.where, entry.why, entry.calls) == ("qkv", place, "2 2 3", 2)
+    assert entry.npu_us == (15.0 if array else None)
+    assert made.loaded.made == ([(2, 2, 3)] if array else [])  # type: ignore[attr-defined]
+
+
+def test_a_layer_is_itself_alone():
+    """Weights that the CPU has unpacked are kept by the layer, not by what it holds."""
+    one, two = (Linear("w", None, np.ones(1)) for _ in range(2))  # type: ignore[arg-type]
+    assert one != two
+    assert len({one, two}) == 2

@@ -312,8 +312,9 @@ def test_shares_of_a_layers_stages_add_up_to_each_operator():
 
 
 def test_of_an_odd_number_of_tokens_the_larger_half_is_a_micro_batch():
-    found = layers(BITNET, 3, (), published)
-    npu = [part for part in layers(BITNET, 2, (), published).parts if part.where == "NPU"]
+    """Of 513 tokens 257, which take two panels of 256 rows; 256 would take one."""
+    found = layers(BITNET, 513, (), published)
+    npu = [part for part in layers(BITNET, 257, (), published).parts if part.where == "NPU"]
     cpu = [part for part in found.parts if part.where == "CPU"]
     assert found.overlapped_ms == pytest.approx(overlapped_ms(BITNET, npu, cpu, 2))
     assert layers(BITNET, 1, (), published).overlapped_ms is None

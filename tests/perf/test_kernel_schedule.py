@@ -1,5 +1,6 @@
 """Cycles of our kernels: hand-counted blocks, published rates, bounds and refusals."""
 
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
@@ -10,15 +11,19 @@ from bdforge.devices import AIE2, AIE2P, DEVICES
 from bdforge.devices.types import PEAK_MACS, TYPES
 from bdforge.operators import load_spec, operator_of, plan
 from bdforge.operators.gemm.kernels import KERNELS
+from bdforge.perf.kernels.blocks import _Timeline
 from bdforge.perf.kernels.loops import ELEMENT_KERNELS, MATRIX_KERNELS, VECTOR_BYTES
 from bdforge.perf.kernels.published import comparisons, compiled_efficiency
 from bdforge.perf.kernels.schedule import (
     ScheduleError,
+    _joined,
+    _Kind,
     _split,
     kernel_cost,
     kernel_costs,
     kernel_multiples,
     known_kernels,
+    pass_cycles,
 )
 
 DESIGNS = Path(__file__).resolve().parents[2] / "designs"
@@ -232,6 +237,66 @@ def test_depth_costs_the_interval_alone(kernel):
     trips = block.settled_trips() + 7
     assert block.overlapped_cycles(trips) == block.overlapped_cycles(trips - 7) + 7 * shallow.interval
     assert block.sequential_cycles(trips) == block.sequential_cycles(trips - 7) + 7 * shallow.interval
+
+
+def test_blocks_that_alternate_count_by_the_mean_of_a_turn_of_the_accumulators():
+    """Two tiles in five accumulators meet the same ones after five blocks, which lie 22 and 8 cycles apart by turns."""
+    kernel = next(k for k in MATRIX_KERNELS if (k.generation.name, k.symbol) == ("AIE2P", "mm_i8_i8_i16"))
+    block = kernel.block(2, 1, frozenset("c"))
+    (pipelined,) = block.variants
+    timeline = _Timeline(block, pipelined, 4)
+    starts = [timeline.add() for _ in range(16)]
+    assert {after - before for before, after in pairwise(starts[4:])} == {22, 8}
+    assert 5 * block.overlapped_cycles(4) in (3 * 22 + 2 * 8, 2 * 22 + 3 * 8)
+
+
+@pytest.mark.parametrize("kernel", MATRIX_KERNELS, ids=IDS)
+@pytest.mark.parametrize("turned", ["", "a", "b"])
+def test_what_an_inner_loop_loads_or_makes_it_reads(kernel, turned: str):
+    body = kernel.block(2, 2, frozenset(turned), kernel.product.run).loop.body
+    read = {value for operation in body for _, value in operation.reads}
+    assert {value for operation in body for value in operation.writes} - read == set()
+
+
+def name_of(kernel) -> str:
+    return f"{kernel.generation.name}-{kernel.symbol}{kernel.option}"
+
+
+@pytest.mark.parametrize("kernel", ELEMENT_KERNELS, ids=name_of)
+def test_what_a_pass_loads_or_makes_it_reads(kernel):
+    body = kernel.loop().body
+    read = {value for operation in body for _, value in operation.reads} | {"sums high"}  # of a pair, read by its first
+    assert {value for operation in body for value in operation.writes} - read == set()
+
+
+@pytest.mark.parametrize(
+    "kernel", [k for k in ELEMENT_KERNELS if not k.option], ids=lambda k: f"{k.generation.name}-{k.symbol}"
+)
+def test_a_pass_costs_the_same_as_a_call_and_in_many_sizes(kernel):
+    elements = kernel.elements * np.array([1, 2, 7])
+    alone = [kernel_cost(kernel.symbol, 1, 0, int(size), generation=kernel.generation) for size in elements]
+    assert pass_cycles(kernel.symbol, elements, kernel.generation).tolist() == [cost.cycles for cost in alone]
+    assert [cost.cycles - alone[0].cycles for cost in alone] == [0, alone[0].interval, 6 * alone[0].interval]
+
+
+def test_a_matrix_kernel_is_no_pass_and_known_ones_are_known_once():
+    with pytest.raises(ScheduleError, match="mm_i8_i8_i32 is a matrix kernel, not a pass over C"):
+        pass_cycles("mm_i8_i8_i32", 64, AIE2P)
+    for generation in (AIE2, AIE2P):
+        known = known_kernels(generation)
+        assert len(set(known)) == len(known)
+
+
+def test_of_blocks_one_after_another_the_first_of_the_kind_that_takes_most_stands_alone():
+    """3 blocks 10 apart and 2 that are 20 apart: 70 cycles, and the 5 by which one of 25 is longer alone than 20."""
+    small, large = _Kind(1, 1, 3, 18, 10, 4), _Kind(2, 2, 2, 25, 20, 9)
+    for kinds in ([small, large], [large, small]):
+        found = _joined(kinds)
+        assert (found.ideal, found.sequential, found.slots) == (70 + 5, 3 * 18 + 2 * 25, 3 * 4 + 2 * 9)
+    many = _joined([_Kind(1, 1, np.array([3, 9]), 18, 10, 4), _Kind(2, 2, np.array([2, 2]), 25, 20, 9)])
+    assert many.ideal.tolist() == [75, 9 * 10 + 2 * 20 + 8]
+    assert _joined([_Kind(1, 1, 1, 7, 2.5, 1)]).ideal == 7
+    assert _joined([_Kind(1, 1, 2, 7, 2.5, 1)]).ideal == 10  # 9.5, in whole cycles
 
 
 def test_streams_of_block_floats_are_opened_for_two_tiles():

@@ -4,6 +4,7 @@ import pytest
 
 from bdforge.devices import AIE2, AIE2P
 from bdforge.isa import IsaError, load
+from bdforge.perf.kernels.blocks import _after
 from bdforge.perf.kernels.forms import ACCUMULATOR_TILES, SLOTS, VECTOR_REGISTERS, timed_form
 
 VMAC = timed_form(AIE2P, "VMAC_vmul_cm_core_X_X")
@@ -60,6 +61,19 @@ def test_slots_are_those_of_the_longest_bundle():
 def test_units_keep_their_cycles_and_shared_ones_are_no_ports():
     assert timed_form(AIE2P, "VST_dmx_sts_bm_pstm_nrm_imm").ports == (("DMX_WRS", 1), ("DM_ADS", 1))
     assert timed_form(AIE2P, "ACQ_COND_mLockId_imm").ports == (("L_RM", 0), *(("LCKREQ", cycle) for cycle in range(4)))
+
+
+@pytest.mark.parametrize(
+    ("before", "form", "cycles"),
+    [
+        ("VLDA_FILL_512", "VLDA_POP_512_normal_pop", 1),
+        ("VST_PUSH_576_CONV_bfp16ebs8_fp32", "VST_FLUSH_512_CONV_normal_flush", 1),
+        ("VLDA_dmx_lda_x_pstm_nrm_imm", "VSHUFFLE_vec_shuffle_x", 7),
+        ("VSHUFFLE_vec_shuffle_x", "VST_dmx_sts_x_pstm_nrm_imm", 2),  # no bypass leads to a store
+    ],
+)
+def test_a_chain_s_next_instruction_follows_a_fifo_at_once_and_a_register_when_it_is_written(before, form, cycles):
+    assert _after(timed_form(AIE2P, before), timed_form(AIE2P, form)) == cycles
 
 
 def test_registers_are_counted():

@@ -117,6 +117,39 @@ def test_registers_lengthen_the_interval():
     assert holds(tight)
 
 
+@pytest.mark.parametrize(("last", "stages"), [(0, 1), (3, 1), (4, 2), (7, 2), (8, 3)])
+def test_iterations_in_flight_are_the_intervals_that_one_takes(last: int, stages: int):
+    body = (Operation((a_form("lda", 1),), (), ("x",)), Operation((a_form("st", None, src=1),), (("src", "x"),)))
+    found = LoopSchedule(Loop("two", body), 4, (0, last), (0, 0))
+    assert (found.span, found.stages) == (last + 1, stages)
+
+
+def test_values_in_fixed_registers_and_of_products_are_not_counted_as_live():
+    """Of t in place, a product in an accumulator and y, read 4 cycles after it is written, y and a constant count."""
+    body = (
+        Operation((a_form("lda", 1),), (), ("t",)),
+        Operation((a_form("vec", 1, s1=1),), (("s1", "t"),), ("sum",)),
+        Operation((a_form("mv", 1, s1=1, s2=1),), (("s1", "t"), ("s2", "mask")), ("y",)),
+        Operation((a_form("st", None, src=1),), (("src", "y"),)),
+        Operation((a_form("alu", None, s1=1, s2=1),), (("s1", "sum"), ("s2", "mask"))),
+    )
+    loop = Loop("some", body, frozenset({"t"}))
+    assert loop.constants == 1, "mask, which two read"
+    assert [LoopSchedule(loop, interval, (0, 1, 1, 5, 2), (0,) * 5).live_registers for interval in (4, 2, 1)] == [
+        1 + 1, 1 + 2, 1 + 4,
+    ]  # fmt: skip
+    alone = (Operation((a_form("lda", 1),), (), ("x",)),)
+    assert LoopSchedule(Loop("unread", alone), 1, (0,), (0,)).live_registers == 1, "for a cycle"
+
+
+def test_writes_of_a_fixed_register_land_in_their_order():
+    """Written in cycles 7 and 1 from their issues: the second issues 7 later, the next first 5 before the second."""
+    body = (Operation((a_form("lda", 7),), (), ("t",)), Operation((a_form("mv", 1),), (), ("t",)))
+    first, second = Loop("fixed", body, frozenset({"t"})).edges
+    assert (first.earlier, first.later, first.delay, first.distance) == (0, 1, 7 - 1 + 1, 0)
+    assert (second.earlier, second.later, second.delay, second.distance) == (1, 0, 1 - 7 + 1, 1)
+
+
 def test_constants_beyond_the_registers_are_refused():
     body = (Operation((AND,), (("s1", "m0"), ("s2", "m1")), ("x",)),)
     with pytest.raises(ScheduleError, match="keeps to 2 vector registers; 2 hold constants"):

@@ -60,6 +60,7 @@ def test_the_balanced_m_reaches_the_ridge(walk):
     macs = PROBLEM.macs
     moved = 2 * macs / (4 * first.n) + 2 * macs / (4 * walk.balanced_m) + 2 * PROBLEM.M * PROBLEM.N
     assert 2 * macs / moved == pytest.approx(walk.ridge)
+    assert walk.ridge == pytest.approx(2 * macs / first.compute_us * 1e6 / (timing_of("phoenix").dram_gb_s * 1e9))
 
 
 def test_a_stream_may_take_as_long_as_its_kernel_but_no_longer(monkeypatch):

@@ -193,6 +193,13 @@ def test_padding_binds_above_twice_the_work():
     assert estimate(case(M=15, **deep)).bound == "padding"
 
 
+@pytest.mark.parametrize(("compute", "stream"), [(50.0, 20.0), (20.0, 50.0)])
+def test_cores_alone_take_the_longer_of_kernels_and_streams(compute: float, stream: float):
+    """Padded operations over it: 96 x 160 x 288."""
+    found = replace(estimate(case()), parallel={"compute": compute, "L1 stream": stream, "DRAM bandwidth": 99.0})
+    assert found.core_tops == pytest.approx(2 * 96 * 160 * 288 / 50 / 1e6)
+
+
 def test_a_job_is_late_from_the_timeout_on():
     found = estimate(case())
     timeout_us = JOB_TIMEOUT_SECONDS * 1e6

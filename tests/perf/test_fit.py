@@ -1,14 +1,29 @@
 """The fit, and what the models are held to."""
 
 from dataclasses import astuple
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from bdforge.devices.timing import KRACKAN, PHOENIX, STRIX, STRIX_HALO
 from bdforge.perf.bounds.estimate import OVERLAP_EXPONENT
-from bdforge.perf.bounds.evaluation import fitted_parameters, goals, half_arrays, mean_error, results
+from bdforge.perf.bounds.evaluation import (
+    Goal,
+    Result,
+    bias,
+    fitted_parameters,
+    goals,
+    half_arrays,
+    held,
+    mean_error,
+    median_error,
+    results,
+    same_paper,
+    worst_error,
+)
 from bdforge.perf.fit import FITTED_SOURCES, least_squares
+from bdforge.perf.kernels.rates import published_rates
 from support.differences import same
 from tools.docs.accuracy import short_run_ratios
 
@@ -35,6 +50,37 @@ def test_the_models_keep_what_they_are_held_to():
 def test_half_arrays_are_one_and_four_of_eight_columns():
     columns = {(r.row.case.array.columns, r.row.case.columns) for r in half_arrays()}
     assert columns == {(8, 1), (8, 4)}
+
+
+def result(error: float = 0.0, source: str = "taka-table2", measured_us: float = 100.0) -> Result:
+    """A row of some TOPS and microseconds, modelled as 100 us and so many TOPS more."""
+    row = SimpleNamespace(tops=2.0, source=source, time_us=measured_us)
+    return Result(row, SimpleNamespace(tops=2 * (1 + error), time_range_us=(84.0, 119.0)))  # type: ignore[arg-type]
+
+
+def test_errors_are_means_medians_and_the_largest_of_what_is_modelled_over_measured():
+    found = [result(error) for error in (0.1, -0.5, 0.2, 0.3)]
+    assert mean_error(found) == pytest.approx((0.1 + 0.5 + 0.2 + 0.3) / 4)
+    assert median_error(found) == pytest.approx(0.25)
+    assert bias(found) == pytest.approx((0.1 - 0.5 + 0.2 + 0.3) / 4)
+    assert worst_error(found) == pytest.approx(0.5)
+
+
+def test_a_publication_s_rows_are_held_within_both_ends_of_the_range():
+    rows = [result(source="taka-table2", measured_us=time) for time in (83.9, 84.0, 119.0, 119.1)]
+    assert held([*rows, result(source="wang-table2")]) == {"taka": 0.5, "wang": 1.0}
+
+
+def test_a_publication_is_left_out_with_all_its_tables():
+    assert same_paper("taka-table2") == tuple(sorted(name for name in SOURCES if name.startswith("taka-")))
+    assert same_paper("wang-table2") == tuple(sorted(name for name in SOURCES if name.startswith("wang-")))
+
+
+SOURCES = {*FITTED_SOURCES, *(rate.source for rate in published_rates())}
+
+
+def test_a_goal_holds_up_to_its_limit():
+    assert [Goal("", 0.1, reached).holds for reached in (0.0999, 0.1, 0.1001)] == [True, True, False]
 
 
 def test_every_fitted_source_has_rows():

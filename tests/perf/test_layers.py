@@ -18,7 +18,7 @@ from bdforge.operators.gemm import Problem, load_spec
 from bdforge.perf import GemmCase, PerfError, estimate
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.copies import Copy, run_as
-from bdforge.perf.bounds.layers import Part, crossover, layers, overlapped_ms, write_csv
+from bdforge.perf.bounds.layers import Part, _part, crossover, layers, overlapped_ms, write_csv
 from bdforge.perf.bounds.models import (
     ATTENTION,
     BITNET,
@@ -139,6 +139,8 @@ FORWARD, TO_INPUTS, TO_WEIGHTS = GPT2_TRAIN.linears[0], GPT2_TRAIN.linears[5], G
         (("row", "row"), TO_INPUTS, False, ""),
         (("row", "row"), TO_WEIGHTS, False, "A"),
         (("column", "row"), TO_WEIGHTS, False, ""),
+        (("row", "packed"), FORWARD, True, "AC"),  # as row-major B, which the host packs
+        (("row", "row"), Linear("tie", 256, 128, 1, 256, ("column", "row", "row")), False, "A"),  # M·K is K·N + M·N
         (("column", "column", "column"), TO_INPUTS, True, ""),
     ],
 )
@@ -169,6 +171,21 @@ def test_gradients_of_a_layer_are_submitted_together():
     assert {part.operator for part in found.parts if part.where == "CPU"} == {
         "copy in", "copy in, transposed", "copy out", "add out",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("joined", "dispatch_us", "counted", "submissions"),
+    [(False, 100.0, 100.0, 3), (True, 100.0, 14.5, 0), (True, 14.5, 14.5, 0), (True, 2.0, 2.0, 0)],
+)
+def test_what_joins_another_is_handed_over_as_one_more_command(joined, dispatch_us, counted, submissions):
+    """14.5 us, or less where a run of its own takes less."""
+
+    def model(case: GemmCase) -> Any:
+        return SimpleNamespace(case=case, time_us=1000.0, serial={"dispatch": dispatch_us}, bound="compute")
+
+    part = _part(Linear("one", 64, 64, 3, 64, joined=joined), 1, in_layouts("row", "row"), model)
+    assert (part.ms, part.dispatch_ms) == pytest.approx((3e-3 * (1000 - dispatch_us + counted), 3e-3 * counted))
+    assert (part.submissions, part.count) == (submissions, 3)
 
 
 def test_energy_is_that_of_the_package_for_the_time():

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -18,10 +19,11 @@ from bdforge.operators.gemm import Problem, load_spec, plan_gemm, spec_from
 from bdforge.perf import BOUNDS, GemmCase, estimate, measured_rows
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.native import Swept
+from bdforge.perf.plots import layouts as layouts_module
 from bdforge.perf.plots import pattern as pattern_module
 from bdforge.perf.plots.figure import PlotError
 from bdforge.perf.plots.pattern import natural_width, order_grid
-from bdforge.perf.plots.roofline import intensity, modelled_point, published_points, roofs
+from bdforge.perf.plots.roofline import guessed, intensity, modelled_point, published_points, roofs
 from bdforge.perf.plots.sweep import BOUND_COLORS, depths, sweep
 from bdforge.perf.plots.utilisation import tile_shares
 from bdforge.perf.timed import timed
@@ -163,10 +165,37 @@ def test_patterns_are_drawn_from_0_to_the_last_cell_and_visit(monkeypatch, patte
 
 
 @pytest.mark.parametrize(
-    ("pattern", "width"), [(Pattern((2, 4, 4, 8), (128, 8, 32, 1)), 32), (Pattern((48,), (1,)), 48)]
-)
+    ("pattern", "width"),
+    [
+        (Pattern((2, 4, 4, 8), (128, 8, 32, 1)), 32), (Pattern((48,), (1,)), 48), (Pattern((64,), (1,)), 64),
+        (Pattern((65,), (1,)), 1), (Pattern((96,), (1,)), 32), (Pattern((128,), (1,)), 64),
+    ],
+)  # fmt: skip
 def test_rows_of_the_picture_are_rows_of_the_buffer(pattern, width):
     assert natural_width(pattern) == width
+
+
+@pytest.mark.parametrize(
+    ("numbers", "arrows", "texts", "lines"), [(8, 8, 8, 0), (7, 8, 0, 2), (7, 7, 0, 0), (9, 7, 8, 0)]
+)
+def test_an_order_is_drawn_as_numbers_or_else_as_a_path(monkeypatch, numbers, arrows, texts, lines):
+    """Eight cells and visits: numbers in up to so many cells, a path and its first dot for up to so many visits."""
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'bdforge[plot]'")
+    monkeypatch.setattr(pattern_module, "NUMBERS", numbers)
+    monkeypatch.setattr(pattern_module, "ARROWS", arrows)
+    pattern, figure, axes = Pattern((2, 4), (4, 1)), MagicMock(), MagicMock()
+    pattern_module._draw_order(figure, axes, order_grid(pattern, 4)[0], pattern)
+    assert (axes.text.call_count, axes.plot.call_count) == (texts, lines)
+    (label, *_), _ = figure.colorbar().set_label.call_args
+    assert label == f"order of the visit (0 is first{', the dot' if lines else ''})"
+
+
+@pytest.mark.parametrize(("count", "area", "alpha"), [(60, 60, 0.9), (61, 18, 0.5)])
+def test_points_of_a_sweep_are_small_from_61_on(count: int, area: float, alpha: float):
+    axes = MagicMock()
+    layouts_module._scatter(axes, "row", range(count), range(count), "name")
+    given = axes.scatter.call_args.kwargs
+    assert (given["s"], given["alpha"]) == pytest.approx((area, alpha))
 
 
 def test_points_of_the_roofline_are_those_of_the_models():
@@ -239,6 +268,9 @@ def test_published_points_are_whole_problems_of_known_tiles():
     rows = [row for row in measured_rows() if row.tops and not row.core_only and row.case.array.columns == 8]
     known = [row for row in rows if not row.case.assumed][:1]
     assert len(published_points(known, "strix_halo")) == 1
+    told = {name: guessed(replace(known[0], case=replace(known[0].case, assumed=("rows=4", f"{name}=64"))))
+            for name in ("M", "K", "N", "tile", "k_mt", "b_layout", "kernel rate")}  # fmt: skip
+    assert [name for name, guess in told.items() if guess] == ["M", "K", "N", "tile"]
     guess = replace(known[0], case=replace(known[0].case, assumed=("M=4096",)))
     others = [replace(known[0], core_only=True), replace(known[0], tops=None), guess]
     assert [published_points([row], "strix_halo") for row in others] == [[]] * 3

@@ -32,6 +32,16 @@ def test_bars_are_drawn_in_eighths_of_a_character(share: float, drawn: str):
     assert bar(share) == drawn
 
 
+def test_the_bound_s_bar_is_red_and_what_is_added_yellow():
+    found = replace(estimate(CASE), parallel={"compute": 5.0, "L1 stream": 4.0}, serial={"dispatch": 1.0}, time_us=6.0)
+    _, table, *_ = report(found).renderables  # type: ignore[attr-defined]
+    names, _, bars = (list(column.cells) for column in table.columns)
+    assert {name: str(bar.style) for name, bar in zip(names, bars, strict=True)} == {
+        "compute (overlapping)": "red", "L1 stream (overlapping)": "cyan", "dispatch (added)": "yellow",
+        "imperfect overlap (added)": "yellow",
+    }  # fmt: skip
+
+
 def test_an_estimate_shows_its_units_and_parts_largest_first():
     found = estimate(CASE)
     shown = lines(report(found))

@@ -6,25 +6,35 @@ from dataclasses import replace
 from math import ceil
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from bdforge.devices import AIE2P, device_named
 from bdforge.devices.timing import timing_of
+from bdforge.devices.types import PEAK_MACS
 from bdforge.operators.gemm import Problem, load_spec, plan_gemm
 from bdforge.operators.specs import LARGEST_SIZE
 from bdforge.perf import PerfError, native
 from bdforge.perf.bounds.case import case_of
-from bdforge.perf.kernels.schedule import kernel_cost
+from bdforge.perf.kernels.schedule import ScheduleError, kernel_cost
 from bdforge.perf.native import native_problems
 from bdforge.perf.timed import scheduled_cycles, timing_options
 from bdforge.perf.tune import tuner
 from bdforge.perf.tune.design import _finalists, _value, design_name, finalist_line
 from bdforge.perf.tune.emulate import Emulated, reduced
-from bdforge.perf.tune.model import Basis, kernel_of
+from bdforge.perf.tune.model import Basis, check_basis, kernel_of
 from bdforge.perf.tune.reasons import Verdict, _changed, _values, alternatives
-from bdforge.perf.tune.search import KEPT, Part, Ranked, Search, fastest, search_part
+from bdforge.perf.tune.search import KEPT, Part, Ranked, Search, _fastest, buildable, fastest, search_part
 from bdforge.perf.tune.shapes import shapes
-from bdforge.perf.tune.space import B_LAYOUTS, FIELDS, Candidates, core_holds, search_space
+from bdforge.perf.tune.space import (
+    B_LAYOUTS,
+    FIELDS,
+    Candidates,
+    candidates_of,
+    core_holds,
+    rows_of_tiles,
+    search_space,
+)
 from bdforge.perf.tune.state import identity
 from bdforge.perf.tune.tuner import Finalist, _fixed_us, search, tune
 from support.built_designs import ROOT
@@ -304,6 +314,57 @@ def test_passes_over_c_in_parts_take_a_part_of_it_in_emulated_time():
     part, found = Problem(tile.m // 4, tile.k, tile.n), scheduled_cycles(plan)
     for symbol in ("zero_i32", "unscale_i32"):
         assert found[symbol] == kernel_cost(symbol, part.M, part.K, part.N, generation=AIE2P).cycles, symbol
+
+
+@pytest.mark.parametrize(
+    ("basis", "needed"), [("compiled", True), ("ideal", True), ("fitted", False), ("assembled", False)]
+)
+def test_only_bases_with_loops_of_ours_ask_for_one(basis: Basis, needed: bool):
+    types = ("int16", "int16", "int32")
+    check_basis(("int8", "int2", "int32"), AIE2P, basis)
+    if not needed:
+        check_basis(types, AIE2P, basis)
+        return
+    with pytest.raises(ScheduleError, match="no loop of a kernel 'mm_i16_i16_i32' for AIE2P"):
+        check_basis(types, AIE2P, basis)
+
+
+def test_a_piece_keeps_its_fastest_of_so_many_kinds():
+    """Of each k two slabs of one kind, the deeper one faster, and more kinds than are kept."""
+    rows = [
+        tuple((PLAIN | {"k": k, "k_mt": depth}).values()) for k in range(8, 8 * KEPT + 25, 8) for depth in (520, 600)
+    ]
+    times = np.arange(len(rows), 0.0, -1)
+    found = _fastest(Candidates.of(rows), times)
+    assert [entry.time_us for entry in found] == [1.0 + 2 * i for i in range(KEPT)]
+    assert {entry.candidate[FIELDS.index("k_mt")] for entry in found} == {600}
+    assert _fastest(Candidates.of([]), np.array([])) == []
+
+
+def test_a_part_counts_what_it_examined_and_what_can_be_built():
+    space = replace(SPACE, fixed=(("rho", (1, 2)),))
+    pieces = list(candidates_of(space, 32))
+    assert len(pieces) == 2
+    part = search_part(Search(space, "fitted", ((Problem(64, 64, 64), 1),)), 32)
+    assert part.examined == sum(map(len, pieces))
+    assert part.legal == sum(len(buildable(space, piece)) for piece in pieces)
+
+
+def test_a_search_goes_up_to_the_last_m_that_fits_a_core():
+    """int2 with k of 8 and n of 32: C of m x 32 sums, A of m / rho x 8 twice beside 32 x 8 / 4 bytes of B twice."""
+    heights = rows_of_tiles(SPACE)
+    assert heights == list(range(8, 8 * len(heights) + 1, 8))
+    free = 65536 - SPACE.stack_bytes
+    assert heights[-1] == (free - 2 * 8 * 8 - 2 * 64) // (8 * 32 * 4) * 8
+    assert rows_of_tiles(replace(SPACE, fixed=(("m", (heights[-1], heights[-1] + 8, 4)),))) == heights[-1:]
+
+
+def test_the_peak_of_a_timed_run_is_that_of_its_types():
+    for types, peak in ((("int8", "int2"), 512), (("bf16", "bfp16"), 512), (("int8", "int8"), 512)):
+        plan = plan_gemm(SPEC, device_named("strix_halo"))
+        named = replace(plan, spec=replace(plan.spec, a=types[0], b=types[1]))
+        assert PEAK_MACS["AIE2P"][types] == peak
+        assert timing_options(named, Problem(256, 512, 512), "fitted").peak_macs_per_cycle == peak
 
 
 def test_no_other_choice_is_faster_than_the_best_of_its_part():

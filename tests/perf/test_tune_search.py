@@ -96,6 +96,12 @@ def test_a_state_of_another_search_is_refused(tmp_path):
     assert identity(other) != identity(SMALL)
     with pytest.raises(PerfError, match="holds another search"):
         State.open(path, other)
+    path.write_text('{"part": {}}\n')
+    with pytest.raises(PerfError, match="holds another search"):
+        State.open(path, SMALL)
+    path.write_text("[]\n")
+    with pytest.raises(PerfError, match=r"is no state of a search \(a line is no object\)"):
+        State.open(path, SMALL)
     path.write_text("not JSON\n")
     with pytest.raises(PerfError, match="is no state of a search"):
         State.open(path, SMALL)

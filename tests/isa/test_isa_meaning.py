@@ -1,0 +1,269 @@
+"""What forms do, against reviewed lines; operations of the multiplier, of shuffles and of widths against numpy."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bdforge.isa import GENERATIONS, load
+from bdforge.isa.errors import OpenError
+from bdforge.isa.meaning import meaning_of
+from bdforge.isa.meaning.model import OPERATIONS, Meaning, Partly, joined, lanes
+from bdforge.isa.meaning.multiply import AIE2_SHAPES, SHAPES, macs_of
+from support.differences import same
+
+LINES = (Path(__file__).parent / "data" / "meanings.txt").read_text().splitlines()
+
+
+def said(m: Meaning) -> str:
+    """A meaning in one line: operation(inputs) -> outputs {options} request(asks), access, walk and the rest."""
+    request = f" {m.request}({' '.join(map(str, m.asks))})" if m.request else ""
+    access = f" {'stores' if m.access.store else 'loads'} {m.access.size_bytes}" if m.access else ""
+    walk = f" {m.walk.value}{f' by {m.offset}' if m.offset else ''}" if m.walk.value != "none" else ""
+    rest = [f" part {m.part}"] * (m.part is not None) + [f" counts {' '.join(m.counts or ())}"] * bool(m.counts)
+    rest += [f" doubtful {' '.join(m.doubtful)}"] * bool(m.doubtful) + [f" low {m.low_bits}"] * bool(m.low_bits)
+    inputs, outputs = " ".join(map(str, m.inputs)), " ".join(m.outputs)
+    options = f" {{{' '.join(map(str, m.options))}}}" if m.options else ""
+    made = f"{m.operation}{f'({inputs})' if inputs else ''}{f' -> {outputs}' if outputs else ''}{options}"
+    return made + request + access + walk + "".join(rest)
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_forms_do_what_their_reviewed_lines_say(generation: str):
+    """One form of every kind: operands by role, lane widths, signs, sizes of accesses, walks, requests."""
+    isa, wrong = load(generation), []
+    told = dict(line.split(" ", 1)[1].split(": ", 1) for line in LINES if line.startswith(f"{generation} "))
+    for name, wanted in told.items():
+        if (found := said(meaning_of(generation, isa.form(name)))) != wanted:
+            wrong.append(f"{name} is {found}, wanted {wanted}")
+    assert len(told) > 300
+    assert not wrong, "\n".join([f"{len(wrong)} of {len(told)} forms of {generation}:", *wrong[:5]])
+
+
+OPEN = {"aie2p": (729, 151), "aie2": (523, 84)}
+"""Forms that sources tell of, and others."""
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_forms_of_which_no_source_tells_are_open(generation: str):
+    reasons = {}
+    for form in load(generation).forms.values():
+        try:
+            meaning_of(generation, form)
+        except OpenError as error:
+            reasons[form.name] = str(error)
+    known = len(load(generation).forms) - len(reasons)
+    assert (known, len(reasons)) == OPEN[generation]
+    assert [name for name, text in reasons.items() if not text.startswith(f"what {name} does is open: ")] == []
+    assert [name for name, text in reasons.items() if text.endswith("no source tells")] == []
+
+
+def conf(modes: tuple[int, int, int], sign1: int = 1, sign2: int = 1, **bits: int) -> int:
+    places = {"zero": 0, "shift16": 10, "product": 11, "acc1": 12, "acc2": 13}
+    amode, bmode, variant = modes
+    found = amode << 1 | bmode << 3 | variant << 5 | sign2 << 8 | sign1 << 9
+    return found | sum(value << places[name] for name, value in bits.items())
+
+
+def numbers(rng: np.random.Generator, count: int, bits: int, sign: int) -> np.ndarray:
+    low, high = (-(1 << bits - 1), 1 << bits - 1) if sign else (0, 1 << bits)
+    found = rng.integers(low, high, count)
+    found[:2] = low, high - 1
+    return found.astype(object)
+
+
+def product(shape, a: np.ndarray, b: np.ndarray) -> list[int]:
+    if not shape.depth:
+        return list(a * b)
+    return list((a.reshape(shape.rows, shape.depth) @ b.reshape(shape.depth, shape.columns)).ravel())
+
+
+ALL = [(0, SHAPES, modes) for modes in SHAPES] + [(1, AIE2_SHAPES, modes) for modes in AIE2_SHAPES]
+SIZES = {  # rows, depth, columns, bits of s1, s2 and of a lane, by hand from the AIE API's lists of shapes
+    (0, (0, 1, 0)): (8, 8, 8, 8, 8, 32), (0, (0, 1, 1)): (64, 0, 1, 8, 8, 32), (0, (0, 2, 0)): (8, 4, 8, 16, 8, 32),
+    (0, (0, 3, 0)): (8, 2, 8, 16, 16, 32), (0, (1, 0, 0)): (4, 2, 8, 32, 16, 64), (0, (1, 2, 0)): (4, 8, 8, 16, 8, 64),
+    (0, (1, 3, 0)): (4, 4, 8, 16, 16, 64), (0, (1, 3, 2)): (32, 0, 1, 16, 16, 64), (1, (0, 0, 0)): (4, 16, 8, 8, 4, 32),
+    (1, (0, 1, 0)): (4, 8, 8, 8, 8, 32), (1, (0, 2, 0)): (4, 4, 8, 16, 8, 32), (1, (0, 3, 0)): (4, 2, 8, 16, 16, 32),
+    (1, (1, 2, 0)): (2, 8, 8, 16, 8, 64), (1, (1, 3, 0)): (2, 4, 8, 16, 16, 64),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("aie2", "shapes", "modes"), ALL, ids=[f"{'aie2' if a else 'aie2p'} {m}" for a, _, m in ALL])
+def test_products_are_those_of_their_shape_and_signs(aie2, shapes, modes):
+    shape, rng = shapes[modes], np.random.default_rng(3)
+    assert (shape.rows, shape.depth, shape.columns, shape.bits1, shape.bits2, shape.lane) == SIZES[aie2, modes]
+    counts = (shape.rows * (shape.depth or 1), (shape.depth or shape.rows) * shape.columns)
+    for sign1, sign2 in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        a, b = (numbers(rng, n, bits, sign) for n, bits, sign in
+                zip(counts, (shape.bits1, shape.bits2), (sign1, sign2), strict=True))  # fmt: skip
+        word = conf(modes, sign1, sign2)
+        found = OPERATIONS["multiply"](
+            (aie2, 0, 0, 0), joined(list(a), shape.bits1), joined(list(b), shape.bits2), word
+        )
+        wanted = product(shape, a, b)
+        same(np.array(lanes(found, shape.lane, len(wanted))), np.array([v % (1 << shape.lane) for v in wanted]))
+    meaning = Meaning("multiply", ("s1", "s2", "acc"), (), (aie2, 0, 0, 0))
+    assert macs_of(meaning, {"acc": word}) == shape.rows * shape.columns * max(1, shape.depth)
+
+
+SUMS = [  # bits of conf, form's minus of product and of acc2: the signs of product, acc1 and acc2, and acc1's shift
+    ({}, 0, 0, (1, 1, 1), 0), ({"product": 1}, 0, 0, (-1, 1, 1), 0), ({"acc1": 1}, 0, 0, (1, -1, 1), 0),
+    ({"acc2": 1}, 0, 0, (1, 1, -1), 0), ({}, 1, 0, (-1, 1, 1), 0), ({}, 0, 1, (1, 1, -1), 0),
+    ({"product": 1}, 1, 0, (1, 1, 1), 0), ({"acc2": 1}, 0, 1, (1, 1, 1), 0), ({"zero": 1}, 0, 0, (1, 0, 1), 0),
+    ({"shift16": 1}, 0, 0, (1, 1, 1), 16), ({"zero": 1, "acc2": 1}, 1, 0, (-1, 0, -1), 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("bits", "minus", "minus2", "signs", "shift"), SUMS, ids=str)
+@pytest.mark.parametrize("accumulators", [1, 2])
+def test_sums_take_their_signs_from_the_form_and_from_conf(accumulators, bits, minus, minus2, signs, shift):
+    modes, rng = (0, 1, 1), np.random.default_rng(4)
+    a, b = numbers(rng, 64, 8, 1), numbers(rng, 64, 8, 1)
+    held = [numbers(rng, 64, 32, 1) for _ in range(accumulators)]
+    given = [joined(list(one), 32) for one in held]
+    found = OPERATIONS["multiply"](
+        (0, accumulators, minus, minus2), *given, joined(list(a), 8), joined(list(b), 8), conf(modes, **bits)
+    )
+    wanted = signs[0] * a * b + signs[1] * held[0] * (1 << shift)
+    if accumulators == 2:
+        wanted = wanted + signs[2] * held[1]
+    same(np.array(lanes(found, 32, 64)), np.array([v % (1 << 32) for v in wanted]))
+
+
+def test_products_of_which_nothing_is_told_are_open():
+    for word, reason in ((conf((2, 3, 1)), "amode 2, bmode 3, variant 1"), (conf((0, 1, 0)) | 1 << 16, "sub_mask 0x1")):
+        with pytest.raises(OpenError, match=reason):
+            OPERATIONS["multiply"]((0, 0, 0, 0), 0, 0, word)
+    assert OPERATIONS["multiply"]((0, 0, 0, 0), 0, 0, conf((0, 1, 0)) | 1 << 14) == 0
+
+
+@pytest.mark.parametrize(("amode", "lane"), [(0, 32), (1, 64)])
+@pytest.mark.parametrize("minus", [(0, 0), (0, 1), (1, 0), (1,)])
+def test_accumulators_are_added_lane_by_lane(amode, lane, minus):
+    rng = np.random.default_rng(5)
+    held = [numbers(rng, 1024 // lane, min(lane, 62), 1) for _ in minus]
+    found = OPERATIONS["accumulate"]((1024, *minus), *(joined(list(one), lane) for one in held), amode << 1)
+    wanted = sum((-1 if m else 1) * one for m, one in zip(minus, held, strict=True))
+    same(np.array(lanes(found, lane, 1024 // lane), object), np.array([v % (1 << lane) for v in wanted], object))
+    for word in (2 << 1, 1, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 16):
+        with pytest.raises(OpenError):
+            OPERATIONS["accumulate"]((1024, *minus), *[0] * len(minus), word)
+
+
+TRANSPOSES = {  # bits, rows, columns of one register; or of a pair, whose halves are the modes n and n + 1
+    0: (8, 64, 2), 2: (16, 32, 2), 4: (32, 16, 2), 6: (64, 8, 2), 8: (128, 4, 2), 10: (256, 2, 2), 12: (128, 2, 4),
+    14: (64, 2, 8), 16: (32, 2, 16), 18: (16, 2, 32), 20: (8, 2, 64), 22: (512, 1, 2), 24: (16, 16, 4),
+    26: (16, 4, 16), 30: (32, 8, 4), 32: (32, 4, 8), 52: (16, 8, 8),
+}  # fmt: skip
+ALONE = {
+    28: (16, 8, 4), 29: (16, 4, 8), 34: (32, 4, 4), 35: (8, 8, 8), 36: (8, 16, 4), 37: (8, 4, 16), 39: (16, 4, 4),
+    40: (16, 4, 2), 41: (16, 2, 4), 42: (16, 8, 2), 43: (16, 2, 8), 44: (16, 16, 2), 45: (16, 2, 16), 46: (8, 8, 4),
+    47: (8, 4, 8), 48: (32, 8, 2), 49: (32, 2, 8), 50: (64, 4, 2), 51: (64, 2, 4),
+}  # fmt: skip
+FLIPS = {38: (16, 2), 54: (32, 16), 55: (8, 4)}
+
+
+@pytest.mark.parametrize("mode", range(56))
+def test_shuffles_are_transposes_of_their_matrices(mode: int):
+    """Pairs of modes give the halves of a transpose of both registers; three reverse elements in groups."""
+    pair = np.arange(128, dtype=np.uint8) + 64
+    s1, s2 = (int.from_bytes(pair[half : half + 64].tobytes(), "little") for half in (0, 64))
+    first = pair[:64]
+    if mode in FLIPS:
+        bits, count = FLIPS[mode]
+        wanted = first.reshape(-1, count, bits // 8)[:, ::-1]
+    elif mode in ALONE:
+        bits, rows, columns = ALONE[mode]
+        wanted = first.reshape(-1, rows, columns, bits // 8).swapaxes(1, 2)
+    else:
+        bits, rows, columns = TRANSPOSES[mode - mode % 2]
+        whole = pair.reshape(rows, columns, bits // 8).swapaxes(0, 1).ravel()
+        wanted = whole[64:] if mode % 2 else whole[:64]
+    for modes in (48, 56):
+        if mode >= modes:
+            with pytest.raises(OpenError, match=f"shuffle mode {mode} is unassigned: there are 0 to 47"):
+                OPERATIONS["vshuffle"]((modes,), s1, s2, mode)
+            continue
+        found = OPERATIONS["vshuffle"]((modes,), s1, s2, mode).to_bytes(64, "little")
+        assert found == wanted.tobytes(), f"mode {mode}: {list(found[:8])}..., wanted {list(wanted.tobytes()[:8])}..."
+
+
+@pytest.mark.parametrize("mode", range(56))
+def test_shuffles_of_a_broadcast_are_known_of_one_register(mode: int):
+    alone = mode in ALONE or mode in FLIPS
+    for name, options, operands in (
+        ("vbroadcast_shuffle", (16, 56), (0x1234,)), ("vextract_broadcast_shuffle", (16, 56), (0x1234 << 16, 1)),
+    ):  # fmt: skip
+        if not alone:
+            with pytest.raises(OpenError, match=f"shuffle mode {mode} is of two registers"):
+                OPERATIONS[name](options, *operands, mode)
+        elif mode not in (35, 36, 37, 46, 47, 55):  # which take the bytes of a lane apart
+            assert OPERATIONS[name](options, *operands, mode) == joined([0x1234] * 32, 16)
+
+
+def test_lanes_change_their_width():
+    """UNPACK and PACK take nibbles or bytes, the low one first; SRS clamps, UPS shifts."""
+    nibbles = joined([0, 7, 8, 15] * 16, 4)
+    assert lanes(OPERATIONS["unpack"]((256,), nibbles, 0, 1), 8, 4, True) == [0, 7, -8, -1]
+    assert lanes(OPERATIONS["unpack"]((256,), nibbles, 0, 0), 8, 4) == [0, 7, 8, 15]
+    assert lanes(OPERATIONS["unpack"]((256,), joined([0x7F, 0x80], 8), 1, 1), 16, 2, True) == [127, -128]
+    for saturate, sign, wanted in (
+        (0, 1, [8, 7, 0, 15]), (1, 1, [7, 7, 0, 15]), (1, 0, [8, 7, 0, 0]), (3, 1, [7, 7, 0, 15]),
+    ):  # fmt: skip
+        source = joined([8, 7, 0, -1], 8)
+        assert lanes(OPERATIONS["pack"]((512,), source, saturate, 0, sign), 4, 4) == wanted, (saturate, sign)
+    assert lanes(OPERATIONS["pack"]((512,), joined([-8, -9], 8), 3, 0, 1), 4, 2, True) == [-7, -7]
+    assert lanes(OPERATIONS["pack"]((512,), joined([-128, 300], 16), 1, 1, 1), 8, 2, True) == [-128, 127]
+    with pytest.raises(OpenError, match="crSat is 2"):
+        OPERATIONS["pack"]((512,), 0, 2, 0, 1)
+
+
+def bf16(values) -> list[int]:
+    return [int(bits) >> 16 for bits in np.array(values, np.float32).view(np.uint32)]
+
+
+FLOORS = {(1.5, 0): 1, (-1.5, 0): -2, (1.5, 1): 3, (0.0, 31): 0, (-0.0, 3): 0, (1.0, 30): 1 << 30,
+          (-1.0, 31): -(1 << 31),
+          (0.0078125, 0): 0, (-0.0078125, 0): -1, (255.0, 0): 255, (0.75, 2): 3}  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "shift"), FLOORS)
+def test_bfloats_become_integers_rounded_down(value: float, shift: int):
+    found = OPERATIONS["floor_bf16"]((), joined(bf16([value] * 16), 16), shift)
+    assert lanes(found, 32, 16, True) == [FLOORS[value, shift]] * 16
+
+
+@pytest.mark.parametrize(
+    ("value", "shift", "reason"),
+    [(1.0, 32, "a scale by 32 is open"), (1.0, 31, "beyond the range"), (np.inf, 0, "but of normal"),
+     (np.nan, 0, "but of normal"), (1e-40, 0, "but of normal")],
+)  # fmt: skip
+def test_integers_of_other_floats_are_open(value: float, shift: int, reason: str):
+    with pytest.raises(OpenError, match=reason):
+        OPERATIONS["floor_bf16"]((), joined(bf16([value] * 16), 16), shift)
+
+
+WORDS = {0: 0.0, 1: 1.0, -3: -3.0, 1 << 24: 2.0**24, -(1 << 31): -(2.0**31), (1 << 24) - 1: 2.0**24 - 1}
+
+
+@pytest.mark.parametrize("number", WORDS)
+def test_integers_that_floats_hold_become_them_and_come_back(number: int):
+    bits = int(np.float32(WORDS[number]).view(np.uint32))
+    assert OPERATIONS["to_float"]((), number % (1 << 32), 0) == bits
+    assert OPERATIONS["to_integer"]((), bits, 0) == number % (1 << 32)
+
+
+def test_numbers_that_would_be_rounded_are_open():
+    for name, word in (("to_float", (1 << 24) + 1), ("to_float", (1 << 31) - 1), ("to_integer", 0x3F000000),
+                       ("to_integer", 0x4F000000), ("to_integer", 0x7F800000 - 1)):  # fmt: skip
+        with pytest.raises(OpenError):
+            OPERATIONS[name]((), word, 0)
+    for name in ("to_float", "to_integer"):
+        with pytest.raises(OpenError, match="a scale by 1 of a scalar is open"):
+            OPERATIONS[name]((), 0, 1)
+
+
+def test_upper_halves_of_some_results_are_unknown():
+    assert OPERATIONS["low_half"]((), (1 << 256) - 1) == Partly((1 << 128) - 1, 0b10)
+    assert OPERATIONS["polled"]((), 1 << 32 | 7) == (7, 1)
+    assert OPERATIONS["polled"]((), 7) == (Partly(0, 1), 0)

@@ -2,13 +2,16 @@
 
 import io
 import time
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 import bdforge
-from bdforge.cli.progress import counting, emulating
+from bdforge.cli import progress
+from bdforge.cli.progress import bar, counting, emulating
 from bdforge.emulator import EmulationError
 from bdforge.emulator.observe import watching
 from support.built_designs import ROOT
@@ -82,3 +85,16 @@ def test_a_pipe_gets_nothing():
     with counting(console) as progress:
         progress.update(progress.add_task("parts", total=2), completed=1)
     assert written(console) == ""
+
+
+@pytest.mark.parametrize(("steps", "party", "total", "done", "shown"), [
+    (0, "", 0, 0, (None, 0, "starts")), (1234, "core (0, 2)", 0, 0, (None, 0, "1,234 steps, core (0, 2)")),
+    (5, "shim (0, 0)", 8, 3, (8, 3, "5 steps, shim (0, 0)")),
+])  # fmt: skip
+def test_a_bar_has_operations_done_of_all_and_no_share_without_a_number(steps, party, total, done, shown):
+    watched: Any = SimpleNamespace(done=done, total=total, steps=steps, party=party)
+    with bar(Console(file=io.StringIO())) as drawn:
+        task = drawn.add_task("it", total=None, state="")
+        progress._update(drawn, task, watched)
+    (found,) = drawn.tasks
+    assert (found.total, found.completed, found.fields["state"]) == shown

@@ -66,7 +66,7 @@ def render_command(
                 "--shape, --manifest, --wait and --in-flight go with operators, not with templates"
             )
         text = render_template(load_template_spec(design), design.parent.parent / "templates")
-        return print_or_write(convert(text, dialect, str(design)), out, force)
+        return print_or_write(convert(text, dialect, str(design.with_suffix(".mlir"))), out, force)
     spec = load_spec(design)
     planned = plan(spec, device_named(device))
     if options := SequenceOptions.given(wait, in_flight):

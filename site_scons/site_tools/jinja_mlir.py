@@ -37,9 +37,9 @@ def write_mlir(target, source, env):
 @sentence("rendered")
 def write_template(target, source, env):
     """Write what the template makes of the spec's values, unless it is no sound design."""
-    name = str(source[0])
+    name = target[0].name
     text = render_template(load_template_spec(source[0].get_abspath()))
-    if faults := verify_design(text, target[0].name).faults:
+    if faults := verify_design(text, name).faults:
         raise TemplateError(listed(faults, "\n"))
     write_whole(target[0].get_abspath(), convert(text, Era(env["DIALECT"]), name))
 

@@ -1,0 +1,251 @@
+"""Commands that read one file and write another: machine code, streams, weights, routes; and what they list."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+
+from bdforge.cli import emulate, estimate, machine_code, texts, timing, weights
+from bdforge.emulator.strictness import CAUTIONS, CHECKS, HABITS
+from bdforge.emulator.timed import TimingOptions
+from bdforge.images.cdo import cdo
+from bdforge.operators.gemm import load_spec
+from bdforge.perf.bounds.evaluation import Goal
+from bdforge.txn import BlockWrite
+from bdforge.weights import TernaryMatrix
+from support.built_designs import ROOT
+from support.small_designs import loopback
+
+DESIGN = str(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")
+BUNDLES = "main: mova r0, #1\n      nop\n      nop\n      nop\n      done\n"
+
+
+def fake(**facts: Any) -> Any:
+    return SimpleNamespace(**facts)
+
+
+def test_code_is_assembled_and_read_back_with_what_is_asked_for(run):
+    Path("k.s").write_text(BUNDLES)
+    code, out, err = run("asm", "k.s", "-o", "k.elf")
+    size = int(out.split()[2])
+    assert (code, err, out) == (0, "", f"wrote k.elf: {size} bytes of code\n")
+    code, out, _ = run("disasm", "k.elf")
+    assert (code, "main:" in out, "mova" in out, "after" in out) == (0, True, True, False)
+    assert "r0 after " in run("disasm", "k.elf", "--latencies")[1]
+    assert run("disasm", "k.elf", "--check")[0] == 0
+
+
+def test_plain_code_is_read_from_address_0_if_said_so(run):
+    Path("plain").write_bytes(bytes(16))
+    code, _, err = run("disasm", "plain")
+    assert (code, "say --raw for plain code" in err) == (2, True)
+    assert run("disasm", "plain", "--raw", "--arch", "aie2p")[0] == 0
+
+
+def test_the_program_of_one_core_is_read_and_others_are_named(run):
+    """Program memories of cores (0, 2) and (1, 3)."""
+    nops = (0, 0, 0, 0)
+    Path("two.cdo").write_bytes(cdo([BlockWrite(0x0022_0000, nops), BlockWrite(1 << 25 | 0x0032_0000, nops)]))
+    for core, wanted in (((), ["(0, 2)", "(1, 3)"]), (("--core", "1,3"), ["(1, 3)"])):
+        code, out, _ = run("disasm", "two.cdo", "--arch", "aie2p", *core)
+        assert (code, [place for place in ("(0, 2)", "(1, 3)") if f"tile {place}" in out]) == (0, wanted), core
+    code, _, err = run("disasm", "two.cdo", "--core", "0,3")
+    assert (code, "no program of tile (0, 3); there is tile (0, 2), tile (1, 3)" in err) == (2, True)
+
+
+HAZARD = (
+    "main: lda r0, [p0], #0\n      add r1, r0, #1\n      nop\n      nop\n      nop\n      nop\n      nop\n      done\n"
+)
+
+
+def test_hazards_keep_an_elf_from_being_written_unless_unchecked(run):
+    """r0 is read before it is loaded."""
+    Path("k.s").write_text(HAZARD)
+    code, out, err = run("asm", "k.s", "-o", "k.elf")
+    assert (code, out, Path("k.elf").exists()) == (2, "", False)
+    assert "k.s has hazards (--unchecked writes the ELF nevertheless)" in err
+    assert run("asm", "k.s", "-o", "k.elf", "--unchecked")[0] == 0
+    code, _, err = run("disasm", "k.elf", "--check")
+    assert (code, "k.elf has hazards:" in err) == (2, True)
+
+
+@pytest.mark.parametrize("options", [("--design", "d.mlir"), ("--core", "0,2")])
+def test_a_design_and_a_core_name_symbols_together(run, options):
+    Path("k.s").write_text(BUNDLES)
+    code, _, err = run("asm", "k.s", "-o", "k.elf", *options)
+    assert (code, "--design and --core COLUMN,ROW go together" in " ".join(err.split())) == (2, True)
+    assert machine_code.design_symbols(None, None) == {}
+
+
+def test_routes_are_printed_in_physical_form_or_written(run):
+    Path("d.mlir").write_text(loopback())
+    code, out, _ = run("route", "d.mlir")
+    assert (code, "aie.switchbox" in out, "aie.flow" in out) == (0, True, False)
+    assert run("route", "d.mlir", "--out", "r.mlir")[:2] == (0, "wrote r.mlir\n")
+    assert Path("r.mlir").read_text() == out
+
+
+def test_checks_are_listed_by_kind(run):
+    code, out, _ = run("checks")
+    kinds = {"error": CHECKS, "warning": CAUTIONS, "as silicon": HABITS}
+    assert code == 0
+    assert out.splitlines() == [
+        f"{name} ({kind}): {text}" for kind, names in kinds.items() for name, text in names.items()
+    ]
+
+
+@pytest.fixture
+def staying(monkeypatch, run):
+    """A design whose operands B and then S stay, and a file with one matrix."""
+    operands = [fake(name="B", argument="b"), fake(name="S", argument="s")]
+    program = fake(operands=operands)
+    matrix = TernaryMatrix(np.ones((3, 2), np.int8), ("up", "gate"), (1, 1), (0.5, 2.0))
+    seen: dict[str, Any] = {}
+    monkeypatch.setattr(weights, "plan", lambda spec, device: fake(program=program, mlir_device="npu2"))
+    monkeypatch.setattr(weights.weights, "read", lambda file, names: seen.update(names=names) or matrix)
+    monkeypatch.setattr(weights.buffers, "staying", lambda program: program.operands)
+    packed = {"b": np.array([0x01020304, 5], np.uint32), "s": np.array([9], np.uint32)}
+    monkeypatch.setattr(
+        weights.buffers, "pack", lambda program, device, given: seen.update(given=given) or ((), packed)
+    )
+    return operands, seen
+
+
+def test_a_matrix_is_packed_as_the_first_operand_that_stays(run, staying):
+    operands, seen = staying
+    arguments = ("weights", "pack", "m.gguf", "--tensor", "up", "--tensor", "gate", "--design", DESIGN, "-o", "w.npy")
+    assert run(*arguments) == (0, "wrote w.npy: up + gate, 3 x 2, scale 0.5, 2\n", "")
+    assert (seen["names"], list(seen["given"])) == (["up", "gate"], ["B"])
+    written = np.load("w.npy")
+    assert (written.dtype, written.tolist()) == (np.uint8, [4, 3, 2, 1, 5, 0, 0, 0])
+    assert run(*arguments)[0] == 2
+    assert run(*arguments, "--force")[0] == 0
+    operands.clear()
+    code, _, err = run(*arguments, "--force")
+    assert (code, "has no operand that stays from run to run; there is nothing to pack" in err) == (2, True)
+
+
+@pytest.mark.parametrize(("stream", "wrong", "code"), [(False, "", 0), (False, "buffer 0 differs", 1), (True, "", 0)])
+def test_an_npu_runs_the_words_of_the_sequence_or_those_given(run, monkeypatch, stream: bool, wrong: str, code: int):
+    """On copies of the arrays as they were before the run."""
+    Path("copy.mlir").write_text(loopback())
+    for name, array in (("a", np.arange(96, dtype=np.int32)), ("b", np.zeros(96, np.int32))):
+        np.save(name, array)
+    assert run("insts", "encode", "copy.mlir", "-o", "i.bin")[0] == 0
+    ran: list[Any] = []
+    monkeypatch.setattr(
+        emulate, "run_words", lambda xclbin, array, file, words, given: ran.append((array, words, given))
+    )
+    monkeypatch.setattr(emulate, "difference", lambda emulated, given: ran.append(emulated) or wrong)
+    files = ("--arg", "a.npy", "--arg", "b.npy", "--xclbin", "x.xclbin", *(("--insts", "i.bin") if stream else ()))
+    found, out, err = run("emulate", "copy.mlir", *files)
+    assert (found, err.rstrip()) == (code, f"x.xclbin: {wrong}" if wrong else ""), out
+    (array, words, given), emulated = ran
+    assert array.startswith("npu")
+    assert np.asarray(words, "<u4").tobytes() == Path("i.bin").read_bytes()
+    assert [a.sum() for a in given] == [95 * 48, 0]
+    assert [a.sum() for a in emulated] == [95 * 48, 95 * 48]
+
+
+def test_a_timed_run_shows_its_report_and_writes_its_timeline(capfd, monkeypatch):
+    written: list[Any] = []
+    monkeypatch.setattr(timing, "tables", lambda report, title: [f"{title} took {report.seconds} s"])
+    monkeypatch.setattr(timing, "write_timeline", lambda *given: written.append(given))
+    spans: Any = ["span"]
+    report: Any = fake(seconds=3, array_hz=1.8e9)
+    timing.Timed(TimingOptions(), None).show(report, "it")
+    assert (capfd.readouterr().out, written) == ("it took 3 s\n", [])
+    timing.Timed(TimingOptions(spans=spans), Path("t.json")).show(report, "it")
+    assert (capfd.readouterr().err, written) == ("wrote t.json\n", [(Path("t.json"), spans, 1.8e9)])
+
+
+def test_goals_are_told_with_what_is_reached(capfd, monkeypatch):
+    """A goal that is not reached is MISSED."""
+    monkeypatch.setattr(estimate, "unseen", lambda: ["a", "b"])
+    monkeypatch.setattr(estimate, "mean_error", lambda found: 0.0512)
+    monkeypatch.setattr(estimate, "worst_error", lambda found: 0.25)
+    monkeypatch.setattr(estimate, "goals", lambda: [Goal("mean", 0.08, 0.0512), Goal("worst", 0.2, 0.25)])
+    estimate._accuracy()
+    assert capfd.readouterr().out.splitlines() == [
+        "2 published designs that the models had not seen: 5.1% off on average, 25.0% at worst; docs/accuracy.md has "
+        "every row",
+        "mean: 5.1%, at most 8%", "worst: 25.0%, at most 20%: MISSED",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["add_i8", "gemv_i8_i2"])
+def test_other_operators_are_estimated_for_their_own_or_given_sizes(run, name: str):
+    path = ROOT / "designs" / f"{name}.toml"
+    sizes = {"add_i8": "4096", "gemv_i8_i2": "1x256x64"}[name]
+    code, out, _ = run("estimate", str(path), "--shape", sizes)
+    assert (code, sizes.split("x")[-1] in out) == (0, True)
+    bare = Path("bare.toml")
+    bare.write_text(path.read_text().split("[[problems]]")[0].split("problems =")[0])
+    assert run("estimate", str(bare))[0] == 2
+
+
+def test_a_design_without_problems_wants_a_shape(run):
+    bare = Path("bare.toml")
+    text = Path(DESIGN).read_text().split("[[problems]]")[0].split("problems =")[0]
+    bare.write_text(text)
+    assert not load_spec(bare).problems
+    code, _, err = run("estimate", "bare.toml")
+    assert (code, err) == (2, "bdforge: bare.toml: has no problems; give one with --shape MxKxN\n")
+
+
+def test_a_device_needs_a_program_or_a_socket_and_not_both(run):
+    for options in ((), ("--serve", "3", "--", "true")):
+        code, _, err = run("device", *options)
+        told = " ".join(err.replace("│", " ").split())
+        assert (code, "give a program to run: bdforge device -- COMMAND..." in told) == (2, True), options
+    code, _, err = run("device", "--serve", "999")
+    assert (code, "file 999 is no socket: Bad file descriptor" in " ".join(err.replace("│", " ").split())) == (2, True)
+
+
+def test_functions_to_link_are_taken_before_our_own(monkeypatch):
+    """The first file that has one is the last that counts; NAME=NUMBER goes to those that are assembled."""
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr(
+        texts, "linkable", lambda path, generation: {path.stem: f"{path} {generation}", "both": path.stem}
+    )
+    monkeypatch.setattr(texts, "assembled", lambda *given: given)
+
+    def programs(device: Any, kernel: Any) -> Any:
+        asked.update({name: kernel(name) for name in ("a", "both", "ours")})
+        return fake(without={})
+
+    monkeypatch.setattr(texts, "device_programs", programs)
+    monkeypatch.setattr(texts, "programmed", lambda device, made, strictness: "done")
+    device: Any = fake(device=fake(generation=fake(name="AIE2P")))
+    found: Any = texts._programmed(device, [Path("a.s"), Path("b.s")], ["M=1"], fake())
+    assert (found, asked) == ("done", {"a": "a.s aie2p", "both": "b", "ours": ("ours", "aie2p", ["M=1"])})
+
+
+@pytest.mark.parametrize(("options", "refused"), [
+    ((), False), (("--shape", "1x2x3"), True), (("--manifest",), True), (("--wait", "wide"), True),
+    (("--in-flight", "0"), True), (("--in-flight", "2"), True), (("--dialect", "1.4"), False),
+])  # fmt: skip
+def test_a_template_takes_no_options_of_operators(run, options, refused: bool):
+    Path("designs").mkdir()
+    Path("templates").mkdir()
+    Path("templates/t.mlir.j2").write_text("aie.device({{ array }}) { %t = aie.tile(0, {{ row }}) }")
+    Path("designs/t.toml").write_text('kind = "template"\narray = "npu2"\ntemplate = "t.mlir.j2"\n[values]\nrow = 2\n')
+    code, out, err = run("render", "designs/t.toml", *options)
+    assert (code, "aie.tile(0, 2)" in out) == ((2, False) if refused else (0, True)), err
+    assert ("go with operators, not with templates" in " ".join(err.replace("│", " ").split())) == refused
+
+
+def test_a_program_that_cannot_be_named_is_a_usage_error():
+    with pytest.raises(typer.BadParameter, match="is no core"):
+        machine_code.elfs_of(["zero,two=a.elf"], "", "d.mlir")
+    text = "aie.device(npu2) {\n%a = aie.tile(0, 2)\n%b = aie.tile(1, 3)\n" + "".join(
+        f"%c{t} = aie.core(%{t}) {{ aie.end }}\n" for t in "ab"
+    ) + "}"  # fmt: skip
+    assert machine_code.elfs_of([], "", "d.mlir") == {}
+    assert machine_code.elfs_of(["0,2=x=y.elf"], "", "d.mlir") == {(0, 2): Path("x=y.elf")}
+    assert machine_code.elfs_of(["all.elf", "1,3=one.elf"], text, "d.mlir") == {
+        (0, 2): Path("all.elf"), (1, 3): Path("one.elf"),
+    }  # fmt: skip

@@ -45,22 +45,20 @@ def printable(text: str) -> str:
 
 def told(message: object, most: int = MESSAGE_BYTES) -> str:
     """A message as people get it: printable, its middle left out where it is longer than `most` bytes."""
-    text = str(message)
-    if len(text) > most:  # before the search through what may be megabytes
-        text = _without_middle(text, most)
-    text = printable(text)
-    kept = most
-    while len(text.encode()) > most:
+    text, kept = str(message), most
+    shown = printable(text) if len(text) <= most else _without_middle(text, kept)
+    while len(shown.encode()) > most:
         kept -= max(64, kept // 8)
-        text = _without_middle(text, kept)
-    return text
+        shown = _without_middle(text, kept)
+    return shown
 
 
 def _without_middle(text: str, characters: int) -> str:
-    """About so many characters of `text`: mostly its beginning, which names the place, and its end."""
+    """About so many characters of `text`, printable: mostly its beginning, which names the place, and its end."""
     tail = characters // 4
     head = characters - tail - 48
-    return f"{text[:head]} [... {len(text) - head - tail} characters ...] {text[-tail:]}"
+    left_out = len(text) - head - tail
+    return f"{printable(text[:head])} [... {left_out} characters ...] {printable(text[-tail:])}"
 
 
 def word(value: object, characters: int = WORD_CHARACTERS) -> str:

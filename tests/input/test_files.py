@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bdforge import files
 from bdforge.files import (
     SETTINGS_BYTES_MAX,
     FileError,
@@ -14,6 +15,7 @@ from bdforge.files import (
     read_json,
     read_text,
     read_toml,
+    whole,
     write_whole,
 )
 
@@ -65,6 +67,32 @@ def test_a_byte_order_mark_and_foreign_newlines_are_no_matter(tmp_path):
     assert read_json(written(tmp_path, b"\xef\xbb\xbf[1]")) == [1]
 
 
+@pytest.mark.parametrize("most", [0, 1, 5])
+def test_a_file_of_the_limit_is_read_and_a_byte_more_is_refused(tmp_path, most):
+    assert read_bytes(written(tmp_path, "x" * most), most=most) == b"x" * most
+    assert read_text(written(tmp_path, "x" * most), most=most) == "x" * most
+    assert read_bytes(written(tmp_path, "x" * 99)) == b"x" * 99
+    path = written(tmp_path, "x" * (most + 1))
+    for read in (read_bytes, read_text):
+        with pytest.raises(FileError, match=f"cannot be read: more than {most} bytes, the limit for such files"):
+            read(path, most=most)
+
+
+def test_settings_have_a_mib_and_other_texts_64(tmp_path):
+    assert (SETTINGS_BYTES_MAX, files.TEXT_BYTES_MAX) == (1 << 20, 64 << 20)
+    assert read_toml(written(tmp_path, "#" * SETTINGS_BYTES_MAX)) == {}
+    assert read_json(written(tmp_path, "1" + " " * SETTINGS_BYTES_MAX)) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(b"\xff", "byte 0xff in line 1"), (b"a\n\x80", "byte 0x80 in line 2"), (b"a\n\n\xc3(", "byte 0xc3 in line 3")],
+)
+def test_the_byte_that_is_no_text_is_told_with_its_line(tmp_path, content: bytes, told: str):
+    with pytest.raises(FileError, match=rf"cannot be read: not UTF-8 text \({told}\)"):
+        read_text(written(tmp_path, content))
+
+
 def test_an_endless_file_is_not_read_to_its_end():
     with pytest.raises(FileError, match="/dev/zero: cannot be read: more than 1000 bytes"):
         read_bytes("/dev/zero", most=1000)
@@ -102,6 +130,25 @@ def test_a_new_file_is_none_that_exists(tmp_path):
         new_file(written(tmp_path, ""))
     with pytest.raises(FileError, match="there is no folder"):
         new_file(tmp_path / "no" / "file")
+    assert new_file(tmp_path / "given", force=True) == tmp_path / "given"
+    assert new_file(tmp_path / "new") == tmp_path / "new"
+    for force in (False, True):
+        with pytest.raises(FileError, match="is a folder; name a file in it"):
+            new_file(tmp_path, force)
+
+
+@pytest.mark.parametrize("name", ["new", "x" * 255])
+def test_what_fails_while_it_is_written_leaves_nothing(tmp_path, name: str):
+    """The name may be as long as a file system allows: the part's is no longer."""
+    with pytest.raises(KeyError), whole(tmp_path / name) as file:
+        raise KeyError(file.write(b"half"))
+    assert not list(tmp_path.iterdir())
+    write_whole(tmp_path / name, "é")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, "é".encode())]
+    write_whole(tmp_path / name, b"\xff")
+    assert (tmp_path / name).read_bytes() == b"\xff"
+    with pytest.raises(FileError, match=f"{tmp_path}/no/{name}: cannot be written: No such file or directory"):
+        write_whole(tmp_path / "no" / name, "x")
 
 
 FILLS_UP = """

@@ -1,5 +1,6 @@
 """Messages are bounded and hold nothing that a terminal obeys, whatever was read into them."""
 
+import re
 from unicodedata import category
 
 import pytest
@@ -60,6 +61,53 @@ def test_a_word_of_the_limit_is_whole_and_a_longer_one_is_cut(shown, most):
 def test_ten_of_many_are_listed():
     assert listed(range(10)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
     assert listed(range(13), "\n").splitlines()[-2:] == ["9", "and 3 more"]
+
+
+@pytest.mark.parametrize(("count", "most", "last"), [(3, 3, "2"), (4, 3, "and 1 more"), (1, 1, "0"), (0, 3, "")])
+def test_as_many_as_are_wanted_are_listed(count: int, most: int, last: str):
+    assert listed(range(count), "; ", most).split("; ")[-1] == last
+    assert listed(range(count), "; ", most).count(";") == max(0, min(count, most + 1) - 1)
+
+
+@pytest.mark.parametrize("thing", ["x" * 3584, "é" * 1792, "x" * 1_000_000, "\x1b" * 3000])
+def test_what_is_listed_is_no_longer_than_a_message(thing: str):
+    """Of two too long things both are there in part, and how many there are besides."""
+    found = listed([thing, "small", *"abcdefghijk"])
+    assert len(found.encode()) <= MESSAGE_BYTES
+    assert found.endswith(", small, a, b, c, d, e, f, g, h, and 3 more")
+    assert found.startswith(printable(thing)[:20])
+
+
+@pytest.mark.parametrize("letter", ["x", "é", "𝔸"])
+def test_a_message_of_the_limit_is_whole_and_the_next_byte_costs_its_middle(letter: str):
+    size = len(letter.encode())
+    whole = letter * (MESSAGE_BYTES // size)
+    assert told(whole) == whole
+    cut = told(f"{whole}!")
+    left = re.fullmatch(rf"({letter}+) \[\.\.\. (\d+) characters \.\.\.\] ({letter}+)!", cut)
+    assert left is not None, cut
+    assert len(left[1]) + int(left[2]) + len(left[3]) == len(whole)
+    assert len(left[1]) > 2 * len(left[3]), "mostly its beginning"
+    assert len(cut.encode()) > MESSAGE_BYTES // 2
+    assert told("abcdef" * 100, 300).startswith("abcdef")
+    assert len(told("abcdef" * 100, 300)) <= 300
+
+
+LETTERS = "".join(chr(0x4E00 + i) for i in range(500))
+
+
+@pytest.mark.parametrize(
+    ("length", "column", "first", "before", "after"),
+    [
+        (200, 1, 0, "", ""), (200, 200, 0, "", ""), (201, 1, 0, "", "..."), (201, 101, 0, "", "..."),
+        (201, 102, 1, "...", ""), (201, 201, 1, "...", ""), (500, 101, 0, "", "..."), (500, 102, 1, "...", "..."),
+        (500, 400, 299, "...", "..."), (500, 401, 300, "...", ""), (500, 500, 300, "...", ""), (0, 1, 0, "", ""),
+    ],
+)  # fmt: skip
+def test_an_excerpt_is_200_characters_around_its_column(length: int, column: int, first: int, before: str, after: str):
+    line = LETTERS[:length]
+    shown = f"{before}{line[first : first + 200]}{after}"
+    assert excerpt(line, column) == (shown, column - first + len(before))
 
 
 @pytest.mark.parametrize("column", [1, 2, 100, 101, 5000, 9900, 9999, 10_000])

@@ -60,6 +60,33 @@ def test_scales_may_divide(tmp_path, content, products):
     same(logits(folder, products), one, rtol=1e-3, atol=1e-3)
 
 
+def test_a_scale_of_zero_multiplies_and_divides_nothing(tmp_path, content):
+    zero = random_content(CONFIG, 3)
+    zero.matrices = [{role: (w, 0.0) for role, (w, _) in layer.items()} for layer in content.matrices]
+    folder = write_hugging_face(tmp_path, zero)
+    assert Checkpoint.open(folder).matrix(0, ["q"]).scales == (0.0,)
+    changed(folder, quantization_config={"linear_class": "bitlinear"})
+    with pytest.raises(ModelError, match=r"q_proj\.weight has scale 0, by which results would be divided"):
+        Checkpoint.open(folder).matrix(0, ["q"])
+
+
+@pytest.mark.parametrize("shape", [(256, 37), (37 * 256,), (37, 256, 1), (37, 255), (36, 256)])
+def test_floats_have_the_shape_that_is_wanted_and_no_other_of_its_size(tmp_path, content, shape):
+    found = Checkpoint.open(write_hugging_face(tmp_path, content))
+    assert found.floats("embedding", (37, 256)).shape == (37, 256)
+    with pytest.raises(ModelError, match=r"embed_tokens\.weight has shape \(37, 256\), expected \("):
+        found.floats("embedding", shape)
+
+
+def test_a_head_of_many_rows_is_made_in_parts(tmp_path, content, products, monkeypatch):
+    told = []
+    whole = logits(write_hugging_face(tmp_path, content), products)
+    monkeypatch.setattr("bdforge.models.bitnet.model._HEAD_ROWS", 10)
+    model = BitNet.load(tmp_path, products, lambda layer, of: told.append((layer, of)))
+    same(model.logits(model.hidden(IDS, model.cache())), whole, rtol=1e-5, atol=1e-4)
+    assert told == [(1, 1)]
+
+
 def test_tensors_may_lie_in_several_files_and_the_head_be_another(tmp_path, content, products):
     from safetensors.numpy import load_file, save_file
 

@@ -35,6 +35,16 @@ GEMMS: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {
         {"types": ("bf16", "bfp16", "bfp16"), "rows": 2, "columns": 1, "k_mt": 64, "c_buffers": 2, "c_pieces": 2},
     ),
     "gemm of fewer rows than a micro-tile": ((8, 16, 32), {"rows": 1, "columns": 1, "k_mt": 32, "m_used": 3}),
+    "gemm that is scaled": (
+        (16, 64, 32), {"types": ("int8", "int8", "bf16"), "rows": 2, "columns": 1, "epilogue": {"scale": True}},
+    ),
+    "gemm that is scaled in parts": (
+        (32, 64, 32),
+        {
+            "types": ("int8", "int2", "bf16"), "rows": 1, "columns": 1, "rho": 2, "k_mt": 128, "c_in_parts": True,
+            "c_buffers": 2, "epilogue": {"scale": True, "bias": True},
+        },
+    ),
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bdforge.devices import DEVICES, device_named
+from bdforge.devices.types import TYPES
 from bdforge.operators import OPERATORS, SpecError, load_spec, plan, spec_from
 from bdforge.operators.elementwise import ElementwiseSpec
 from support.differences import same
@@ -116,7 +117,7 @@ def test_the_reference_rounds_each_operation_once(function: str, type_: str):
     one = plan(
         spec_from(content | ({"narrowing": {"shift": 2}} if type_ == "int8" else {}), "mine"), device_named("phoenix")
     )
-    a, b, wanted = (np.array(values).astype(one.tiling.type.dtype) for values in ANSWERS[function, type_])
+    a, b, wanted = (np.array(values).astype(TYPES[type_].dtype) for values in ANSWERS[function, type_])
     found = one.reference({"A": a, "B": b})["Y"]
     assert found.bound is None
     same(found.values, wanted, strict=True)
@@ -129,7 +130,7 @@ def test_random_operands_have_every_value_of_their_type():
         one = plan(spec_from(least | {"type": type_}, "mine"), device_named("strix_halo"))
         inputs = one.random(OPERATORS["elementwise"].problem([5000]), 1)
         assert [(name, array.shape, array.dtype) for name, array in inputs.items()] == [
-            (name, (5000,), one.tiling.type.dtype) for name in "AB"
+            (name, (5000,), TYPES[type_].dtype) for name in "AB"
         ]
         for array in inputs.values():
             wide = array.astype(float)

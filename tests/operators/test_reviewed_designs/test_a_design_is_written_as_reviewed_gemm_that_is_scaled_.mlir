@@ -1,0 +1,390 @@
+// small: int8 x int8 -> bf16, tile 16 x 64 x 32 (m x k x n), 2 x 1 cores (rows x columns).
+// Rendered by bdforge from spec b72a6d251cb64bdd; edit the spec or the templates instead.
+module {
+  aie.device(npu2_1col) {
+    %shim_0 = aie.tile(0, 0) {controller_id = #aie.packet_info<pkt_type = 0, pkt_id = 15>}
+    %mem_0 = aie.tile(0, 1) {allocation_scheme = "basic-sequential", controller_id = #aie.packet_info<pkt_type = 0, pkt_id = 26>}
+    %core_0_2 = aie.tile(0, 2) {allocation_scheme = "basic-sequential", controller_id = #aie.packet_info<pkt_type = 0, pkt_id = 27>}
+    %core_0_3 = aie.tile(0, 3) {allocation_scheme = "basic-sequential", controller_id = #aie.packet_info<pkt_type = 0, pkt_id = 29>}
+
+
+    // A: DRAM to memtiles
+    aie.flow(%shim_0, DMA : 0, %mem_0, DMA : 1)
+
+    // A: broadcast along each row of cores
+    aie.flow(%mem_0, DMA : 1, %core_0_2, DMA : 0)
+    aie.flow(%mem_0, DMA : 3, %core_0_3, DMA : 0)
+
+    // B: DRAM to memtiles
+    aie.flow(%shim_0, DMA : 1, %mem_0, DMA : 0)
+
+    // B: broadcast up each column
+    aie.flow(%mem_0, DMA : 0, %core_0_2, DMA : 1)
+    aie.flow(%mem_0, DMA : 0, %core_0_3, DMA : 1)
+
+    // C: tiles of a column join in its memtile
+    aie.flow(%core_0_2, DMA : 0, %mem_0, DMA : 2)
+    aie.flow(%core_0_3, DMA : 0, %mem_0, DMA : 3)
+
+    // C: memtiles to DRAM
+    aie.flow(%mem_0, DMA : 2, %shim_0, DMA : 0)
+
+    aie.shim_dma_allocation @a_0 (%shim_0, MM2S, 0)
+    aie.shim_dma_allocation @b_0 (%shim_0, MM2S, 1)
+    aie.shim_dma_allocation @c_0 (%shim_0, S2MM, 0)
+
+    func.func private @zero_i32(memref<512xi32>)
+    func.func private @mm_i8_i8_i32(memref<1024xi8>, memref<2048xi8>, memref<512xi32>)
+    func.func private @finish_i32_bf16(memref<2048xi8>, memref<512xi32>, i32)
+
+    // memtile (0, 1)
+    %mem_0_b_ping = aie.buffer(%mem_0) {address = 0 : i32, sym_name = "mem_0_b_ping"} : memref<2048xi8>  // B tile, packed, in the order of the kernel, ping; bank 0
+    %mem_0_b_pong = aie.buffer(%mem_0) {address = 65536 : i32, sym_name = "mem_0_b_pong"} : memref<2048xi8>  // B tile, packed, in the order of the kernel, pong; bank 1
+    %mem_0_a0_ping = aie.buffer(%mem_0) {address = 2048 : i32, sym_name = "mem_0_a0_ping"} : memref<1024xi8>  // slab of A, 16 x 64, for core row 0, ping; bank 0
+    %mem_0_a0_pong = aie.buffer(%mem_0) {address = 67584 : i32, sym_name = "mem_0_a0_pong"} : memref<1024xi8>  // slab of A, 16 x 64, for core row 0, pong; bank 1
+    %mem_0_a1_ping = aie.buffer(%mem_0) {address = 3072 : i32, sym_name = "mem_0_a1_ping"} : memref<1024xi8>  // slab of A, 16 x 64, for core row 1, ping; bank 0
+    %mem_0_a1_pong = aie.buffer(%mem_0) {address = 68608 : i32, sym_name = "mem_0_a1_pong"} : memref<1024xi8>  // slab of A, 16 x 64, for core row 1, pong; bank 1
+    %mem_0_c0_ping = aie.buffer(%mem_0) {address = 4096 : i32, sym_name = "mem_0_c0_ping"} : memref<512xbf16>  // C tile of core row 0, ping; bank 0
+    %mem_0_c0_pong = aie.buffer(%mem_0) {address = 69632 : i32, sym_name = "mem_0_c0_pong"} : memref<512xbf16>  // C tile of core row 0, pong; bank 1
+    %mem_0_c1_ping = aie.buffer(%mem_0) {address = 5120 : i32, sym_name = "mem_0_c1_ping"} : memref<512xbf16>  // C tile of core row 1, ping; bank 0
+    %mem_0_c1_pong = aie.buffer(%mem_0) {address = 70656 : i32, sym_name = "mem_0_c1_pong"} : memref<512xbf16>  // C tile of core row 1, pong; bank 1
+    %mem_0_b_free = aie.lock(%mem_0, 0) {init = 2 : i32, sym_name = "mem_0_b_free"}  // B: room
+    %mem_0_b_full = aie.lock(%mem_0, 1) {init = 0 : i32, sym_name = "mem_0_b_full"}  // B: data
+    %mem_0_a0_free = aie.lock(%mem_0, 2) {init = 2 : i32, sym_name = "mem_0_a0_free"}  // A of core row 0, in slices of k: room
+    %mem_0_a0_full = aie.lock(%mem_0, 3) {init = 0 : i32, sym_name = "mem_0_a0_full"}  // A of core row 0, in slices of k: data
+    %mem_0_a1_free = aie.lock(%mem_0, 4) {init = 2 : i32, sym_name = "mem_0_a1_free"}  // A of core row 1, in slices of k: room
+    %mem_0_a1_full = aie.lock(%mem_0, 5) {init = 0 : i32, sym_name = "mem_0_a1_full"}  // A of core row 1, in slices of k: data
+    %mem_0_c0_free = aie.lock(%mem_0, 6) {init = 2 : i32, sym_name = "mem_0_c0_free"}  // C of core row 0: room
+    %mem_0_c0_full = aie.lock(%mem_0, 7) {init = 0 : i32, sym_name = "mem_0_c0_full"}  // C of core row 0: data
+    %mem_0_c1_free = aie.lock(%mem_0, 8) {init = 2 : i32, sym_name = "mem_0_c1_free"}  // C of core row 1: room
+    %mem_0_c1_full = aie.lock(%mem_0, 9) {init = 0 : i32, sym_name = "mem_0_c1_full"}  // C of core row 1: data
+
+    // core (0, 2)
+    %core_0_2_a_ping = aie.buffer(%core_0_2) {address = 32768 : i32, sym_name = "core_0_2_a_ping"} : memref<1024xi8>  // A tile, micro-tiles, ping; bank 2
+    %core_0_2_a_pong = aie.buffer(%core_0_2) {address = 49152 : i32, sym_name = "core_0_2_a_pong"} : memref<1024xi8>  // A tile, micro-tiles, pong; bank 3
+    %core_0_2_b_ping = aie.buffer(%core_0_2) {address = 4160 : i32, sym_name = "core_0_2_b_ping"} : memref<2048xi8>  // B tile, micro-tiles, ping; bank 0
+    %core_0_2_b_pong = aie.buffer(%core_0_2) {address = 33792 : i32, sym_name = "core_0_2_b_pong"} : memref<2048xi8>  // B tile, micro-tiles, pong; bank 2
+    %core_0_2_c_ping = aie.buffer(%core_0_2) {address = 16384 : i32, sym_name = "core_0_2_c_ping"} : memref<512xi32>  // C tile, micro-tiles, ping; bank 1
+    %core_0_2_rtp = aie.buffer(%core_0_2) {address = 4096 : i32, sym_name = "core_0_2_rtp"} : memref<16xi32>  // run-time parameters: K/k, output tiles; bank 0
+    %core_0_2_a_free = aie.lock(%core_0_2, 0) {init = 2 : i32, sym_name = "core_0_2_a_free"}  // A: room
+    %core_0_2_a_full = aie.lock(%core_0_2, 1) {init = 0 : i32, sym_name = "core_0_2_a_full"}  // A: data
+    %core_0_2_b_free = aie.lock(%core_0_2, 2) {init = 2 : i32, sym_name = "core_0_2_b_free"}  // B: room
+    %core_0_2_b_full = aie.lock(%core_0_2, 3) {init = 0 : i32, sym_name = "core_0_2_b_full"}  // B: data
+    %core_0_2_c_free = aie.lock(%core_0_2, 4) {init = 1 : i32, sym_name = "core_0_2_c_free"}  // C: room
+    %core_0_2_c_full = aie.lock(%core_0_2, 5) {init = 0 : i32, sym_name = "core_0_2_c_full"}  // C: data
+    %core_0_2_go = aie.lock(%core_0_2, 6) {init = 0 : i32, sym_name = "core_0_2_go"}  // set by the host when the run-time parameters are in place
+
+    // core (0, 3)
+    %core_0_3_a_ping = aie.buffer(%core_0_3) {address = 32768 : i32, sym_name = "core_0_3_a_ping"} : memref<1024xi8>  // A tile, micro-tiles, ping; bank 2
+    %core_0_3_a_pong = aie.buffer(%core_0_3) {address = 49152 : i32, sym_name = "core_0_3_a_pong"} : memref<1024xi8>  // A tile, micro-tiles, pong; bank 3
+    %core_0_3_b_ping = aie.buffer(%core_0_3) {address = 4160 : i32, sym_name = "core_0_3_b_ping"} : memref<2048xi8>  // B tile, micro-tiles, ping; bank 0
+    %core_0_3_b_pong = aie.buffer(%core_0_3) {address = 33792 : i32, sym_name = "core_0_3_b_pong"} : memref<2048xi8>  // B tile, micro-tiles, pong; bank 2
+    %core_0_3_c_ping = aie.buffer(%core_0_3) {address = 16384 : i32, sym_name = "core_0_3_c_ping"} : memref<512xi32>  // C tile, micro-tiles, ping; bank 1
+    %core_0_3_rtp = aie.buffer(%core_0_3) {address = 4096 : i32, sym_name = "core_0_3_rtp"} : memref<16xi32>  // run-time parameters: K/k, output tiles; bank 0
+    %core_0_3_a_free = aie.lock(%core_0_3, 0) {init = 2 : i32, sym_name = "core_0_3_a_free"}  // A: room
+    %core_0_3_a_full = aie.lock(%core_0_3, 1) {init = 0 : i32, sym_name = "core_0_3_a_full"}  // A: data
+    %core_0_3_b_free = aie.lock(%core_0_3, 2) {init = 2 : i32, sym_name = "core_0_3_b_free"}  // B: room
+    %core_0_3_b_full = aie.lock(%core_0_3, 3) {init = 0 : i32, sym_name = "core_0_3_b_full"}  // B: data
+    %core_0_3_c_free = aie.lock(%core_0_3, 4) {init = 1 : i32, sym_name = "core_0_3_c_free"}  // C: room
+    %core_0_3_c_full = aie.lock(%core_0_3, 5) {init = 0 : i32, sym_name = "core_0_3_c_full"}  // C: data
+    %core_0_3_go = aie.lock(%core_0_3, 6) {init = 0 : i32, sym_name = "core_0_3_go"}  // set by the host when the run-time parameters are in place
+
+    %dma_mem_0 = aie.memtile_dma(%mem_0) {
+      %0 = aie.dma_start(S2MM, 0, ^s2mm0_bd0, ^start1)  // B from DRAM
+    ^start1:
+      %1 = aie.dma_start(S2MM, 1, ^s2mm1_bd0, ^start2)  // A from DRAM
+    ^start2:
+      %2 = aie.dma_start(S2MM, 2, ^s2mm2_bd0, ^start3)  // C from core row 0
+    ^start3:
+      %3 = aie.dma_start(S2MM, 3, ^s2mm3_bd0, ^start4)  // C from core row 1
+    ^start4:
+      %4 = aie.dma_start(MM2S, 0, ^mm2s0_bd0, ^start5)  // B up
+    ^start5:
+      %5 = aie.dma_start(MM2S, 1, ^mm2s1_bd0, ^start6)  // A along core row 0
+    ^start6:
+      %6 = aie.dma_start(MM2S, 2, ^mm2s2_bd0, ^start7)  // C of the column, row-major, top tile first
+    ^start7:
+      %7 = aie.dma_start(MM2S, 3, ^mm2s3_bd0, ^end)  // A along core row 1
+    ^s2mm0_bd0:
+      aie.use_lock(%mem_0_b_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_b_ping : memref<2048xi8>, 0, 2048) {bd_id = 0 : i32}
+      aie.use_lock(%mem_0_b_full, Release, 1)
+      aie.next_bd ^s2mm0_bd1
+    ^s2mm0_bd1:
+      aie.use_lock(%mem_0_b_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_b_pong : memref<2048xi8>, 0, 2048) {bd_id = 1 : i32}
+      aie.use_lock(%mem_0_b_full, Release, 1)
+      aie.next_bd ^s2mm0_bd0
+    ^s2mm1_bd0:
+      aie.use_lock(%mem_0_a0_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_a0_ping : memref<1024xi8>, 0, 1024) {bd_id = 24 : i32}
+      aie.use_lock(%mem_0_a0_full, Release, 1)
+      aie.next_bd ^s2mm1_bd1
+    ^s2mm1_bd1:
+      aie.use_lock(%mem_0_a1_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_a1_ping : memref<1024xi8>, 0, 1024) {bd_id = 25 : i32}
+      aie.use_lock(%mem_0_a1_full, Release, 1)
+      aie.next_bd ^s2mm1_bd2
+    ^s2mm1_bd2:
+      aie.use_lock(%mem_0_a0_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_a0_pong : memref<1024xi8>, 0, 1024) {bd_id = 26 : i32}
+      aie.use_lock(%mem_0_a0_full, Release, 1)
+      aie.next_bd ^s2mm1_bd3
+    ^s2mm1_bd3:
+      aie.use_lock(%mem_0_a1_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_a1_pong : memref<1024xi8>, 0, 1024) {bd_id = 27 : i32}
+      aie.use_lock(%mem_0_a1_full, Release, 1)
+      aie.next_bd ^s2mm1_bd0
+    ^s2mm2_bd0:
+      aie.use_lock(%mem_0_c0_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_c0_ping : memref<512xbf16>, 0, 512) {bd_id = 2 : i32}
+      aie.use_lock(%mem_0_c0_full, Release, 1)
+      aie.next_bd ^s2mm2_bd1
+    ^s2mm2_bd1:
+      aie.use_lock(%mem_0_c0_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_c0_pong : memref<512xbf16>, 0, 512) {bd_id = 3 : i32}
+      aie.use_lock(%mem_0_c0_full, Release, 1)
+      aie.next_bd ^s2mm2_bd0
+    ^s2mm3_bd0:
+      aie.use_lock(%mem_0_c1_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_c1_ping : memref<512xbf16>, 0, 512) {bd_id = 28 : i32}
+      aie.use_lock(%mem_0_c1_full, Release, 1)
+      aie.next_bd ^s2mm3_bd1
+    ^s2mm3_bd1:
+      aie.use_lock(%mem_0_c1_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_c1_pong : memref<512xbf16>, 0, 512) {bd_id = 29 : i32}
+      aie.use_lock(%mem_0_c1_full, Release, 1)
+      aie.next_bd ^s2mm3_bd0
+    ^mm2s0_bd0:
+      aie.use_lock(%mem_0_b_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_b_ping : memref<2048xi8>, 0, 2048) {bd_id = 4 : i32}
+      aie.use_lock(%mem_0_b_free, Release, 1)
+      aie.next_bd ^mm2s0_bd1
+    ^mm2s0_bd1:
+      aie.use_lock(%mem_0_b_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_b_pong : memref<2048xi8>, 0, 2048) {bd_id = 5 : i32}
+      aie.use_lock(%mem_0_b_free, Release, 1)
+      aie.next_bd ^mm2s0_bd0
+    ^mm2s1_bd0:
+      aie.use_lock(%mem_0_a0_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_a0_ping : memref<1024xi8>, 0, 1024, [<size = 2, stride = 512>, <size = 8, stride = 8>, <size = 8, stride = 64>, <size = 8, stride = 1>]) {bd_id = 30 : i32}
+      aie.use_lock(%mem_0_a0_free, Release, 1)
+      aie.next_bd ^mm2s1_bd1
+    ^mm2s1_bd1:
+      aie.use_lock(%mem_0_a0_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_a0_pong : memref<1024xi8>, 0, 1024, [<size = 2, stride = 512>, <size = 8, stride = 8>, <size = 8, stride = 64>, <size = 8, stride = 1>]) {bd_id = 31 : i32}
+      aie.use_lock(%mem_0_a0_free, Release, 1)
+      aie.next_bd ^mm2s1_bd0
+    ^mm2s2_bd0:
+      aie.use_lock(%mem_0_c0_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_c0_ping : memref<512xbf16>, 0, 512, [<size = 2, stride = 256>, <size = 8, stride = 8>, <size = 4, stride = 64>, <size = 8, stride = 1>]) {bd_id = 6 : i32}
+      aie.use_lock(%mem_0_c0_free, Release, 1)
+      aie.next_bd ^mm2s2_bd1
+    ^mm2s2_bd1:
+      aie.use_lock(%mem_0_c1_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_c1_ping : memref<512xbf16>, 0, 512, [<size = 2, stride = 256>, <size = 8, stride = 8>, <size = 4, stride = 64>, <size = 8, stride = 1>]) {bd_id = 7 : i32}
+      aie.use_lock(%mem_0_c1_free, Release, 1)
+      aie.next_bd ^mm2s2_bd2
+    ^mm2s2_bd2:
+      aie.use_lock(%mem_0_c0_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_c0_pong : memref<512xbf16>, 0, 512, [<size = 2, stride = 256>, <size = 8, stride = 8>, <size = 4, stride = 64>, <size = 8, stride = 1>]) {bd_id = 8 : i32}
+      aie.use_lock(%mem_0_c0_free, Release, 1)
+      aie.next_bd ^mm2s2_bd3
+    ^mm2s2_bd3:
+      aie.use_lock(%mem_0_c1_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_c1_pong : memref<512xbf16>, 0, 512, [<size = 2, stride = 256>, <size = 8, stride = 8>, <size = 4, stride = 64>, <size = 8, stride = 1>]) {bd_id = 9 : i32}
+      aie.use_lock(%mem_0_c1_free, Release, 1)
+      aie.next_bd ^mm2s2_bd0
+    ^mm2s3_bd0:
+      aie.use_lock(%mem_0_a1_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_a1_ping : memref<1024xi8>, 0, 1024, [<size = 2, stride = 512>, <size = 8, stride = 8>, <size = 8, stride = 64>, <size = 8, stride = 1>]) {bd_id = 32 : i32}
+      aie.use_lock(%mem_0_a1_free, Release, 1)
+      aie.next_bd ^mm2s3_bd1
+    ^mm2s3_bd1:
+      aie.use_lock(%mem_0_a1_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%mem_0_a1_pong : memref<1024xi8>, 0, 1024, [<size = 2, stride = 512>, <size = 8, stride = 8>, <size = 8, stride = 64>, <size = 8, stride = 1>]) {bd_id = 33 : i32}
+      aie.use_lock(%mem_0_a1_free, Release, 1)
+      aie.next_bd ^mm2s3_bd0
+    ^end:
+      aie.end
+    }
+
+    %dma_core_0_2 = aie.mem(%core_0_2) {
+      %0 = aie.dma_start(S2MM, 0, ^s2mm0_bd0, ^start1)  // A in
+    ^start1:
+      %1 = aie.dma_start(S2MM, 1, ^s2mm1_bd0, ^start2)  // B in
+    ^start2:
+      %2 = aie.dma_start(MM2S, 0, ^mm2s0_bd0, ^end)  // C out
+    ^s2mm0_bd0:
+      aie.use_lock(%core_0_2_a_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_0_2_a_ping : memref<1024xi8>, 0, 1024) {bd_id = 0 : i32}
+      aie.use_lock(%core_0_2_a_full, Release, 1)
+      aie.next_bd ^s2mm0_bd1
+    ^s2mm0_bd1:
+      aie.use_lock(%core_0_2_a_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_0_2_a_pong : memref<1024xi8>, 0, 1024) {bd_id = 1 : i32}
+      aie.use_lock(%core_0_2_a_full, Release, 1)
+      aie.next_bd ^s2mm0_bd0
+    ^s2mm1_bd0:
+      aie.use_lock(%core_0_2_b_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_0_2_b_ping : memref<2048xi8>, 0, 2048) {bd_id = 2 : i32}
+      aie.use_lock(%core_0_2_b_full, Release, 1)
+      aie.next_bd ^s2mm1_bd1
+    ^s2mm1_bd1:
+      aie.use_lock(%core_0_2_b_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_0_2_b_pong : memref<2048xi8>, 0, 2048) {bd_id = 3 : i32}
+      aie.use_lock(%core_0_2_b_full, Release, 1)
+      aie.next_bd ^s2mm1_bd0
+    ^mm2s0_bd0:
+      aie.use_lock(%core_0_2_c_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_0_2_c_ping : memref<512xi32>, 0, 256) {bd_id = 4 : i32}
+      aie.use_lock(%core_0_2_c_free, Release, 1)
+      aie.next_bd ^mm2s0_bd0
+    ^end:
+      aie.end
+    }
+
+    %dma_core_0_3 = aie.mem(%core_0_3) {
+      %0 = aie.dma_start(S2MM, 0, ^s2mm0_bd0, ^start1)  // A in
+    ^start1:
+      %1 = aie.dma_start(S2MM, 1, ^s2mm1_bd0, ^start2)  // B in
+    ^start2:
+      %2 = aie.dma_start(MM2S, 0, ^mm2s0_bd0, ^end)  // C out
+    ^s2mm0_bd0:
+      aie.use_lock(%core_0_3_a_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_0_3_a_ping : memref<1024xi8>, 0, 1024) {bd_id = 0 : i32}
+      aie.use_lock(%core_0_3_a_full, Release, 1)
+      aie.next_bd ^s2mm0_bd1
+    ^s2mm0_bd1:
+      aie.use_lock(%core_0_3_a_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_0_3_a_pong : memref<1024xi8>, 0, 1024) {bd_id = 1 : i32}
+      aie.use_lock(%core_0_3_a_full, Release, 1)
+      aie.next_bd ^s2mm0_bd0
+    ^s2mm1_bd0:
+      aie.use_lock(%core_0_3_b_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_0_3_b_ping : memref<2048xi8>, 0, 2048) {bd_id = 2 : i32}
+      aie.use_lock(%core_0_3_b_full, Release, 1)
+      aie.next_bd ^s2mm1_bd1
+    ^s2mm1_bd1:
+      aie.use_lock(%core_0_3_b_free, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_0_3_b_pong : memref<2048xi8>, 0, 2048) {bd_id = 3 : i32}
+      aie.use_lock(%core_0_3_b_full, Release, 1)
+      aie.next_bd ^s2mm1_bd0
+    ^mm2s0_bd0:
+      aie.use_lock(%core_0_3_c_full, AcquireGreaterEqual, 1)
+      aie.dma_bd(%core_0_3_c_ping : memref<512xi32>, 0, 256) {bd_id = 4 : i32}
+      aie.use_lock(%core_0_3_c_free, Release, 1)
+      aie.next_bd ^mm2s0_bd0
+    ^end:
+      aie.end
+    }
+
+    %run_core_0_2 = aie.core(%core_0_2) {
+      %false = arith.constant false
+      %forever = arith.constant 9223372036854775807 : index
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %true = arith.constant true
+      %c0_i32 = arith.constant 0 : i32
+      %a_turn_6, %b_turn_7 = scf.for %gemm = %c0 to %forever step %c1 iter_args(%a_turn = %false, %b_turn = %false) -> (i1, i1) {
+        aie.use_lock(%core_0_2_go, AcquireGreaterEqual, 1)
+        %k_steps_word = memref.load %core_0_2_rtp[%c0] : memref<16xi32>
+        %k_steps = arith.index_cast %k_steps_word : i32 to index
+        %tiles_word = memref.load %core_0_2_rtp[%c1] : memref<16xi32>
+        %tiles = arith.index_cast %tiles_word : i32 to index
+        %a_turn_5, %b_turn_6 = scf.for %tile = %c0 to %tiles step %c1 iter_args(%a_turn_1 = %a_turn, %b_turn_1 = %b_turn) -> (i1, i1) {
+          aie.use_lock(%core_0_2_c_free, AcquireGreaterEqual, 1)
+          func.call @zero_i32(%core_0_2_c_ping) : (memref<512xi32>) -> ()
+          %a_turn_4, %b_turn_4 = scf.for %k = %c0 to %k_steps step %c1 iter_args(%a_turn_2 = %a_turn_1, %b_turn_2 = %b_turn_1) -> (i1, i1) {
+            aie.use_lock(%core_0_2_b_full, AcquireGreaterEqual, 1)
+            aie.use_lock(%core_0_2_a_full, AcquireGreaterEqual, 1)
+            scf.if %a_turn_2 {
+              scf.if %b_turn_2 {
+                func.call @mm_i8_i8_i32(%core_0_2_a_pong, %core_0_2_b_pong, %core_0_2_c_ping) : (memref<1024xi8>, memref<2048xi8>, memref<512xi32>) -> ()
+              } else {
+                func.call @mm_i8_i8_i32(%core_0_2_a_pong, %core_0_2_b_ping, %core_0_2_c_ping) : (memref<1024xi8>, memref<2048xi8>, memref<512xi32>) -> ()
+              }
+            } else {
+              scf.if %b_turn_2 {
+                func.call @mm_i8_i8_i32(%core_0_2_a_ping, %core_0_2_b_pong, %core_0_2_c_ping) : (memref<1024xi8>, memref<2048xi8>, memref<512xi32>) -> ()
+              } else {
+                func.call @mm_i8_i8_i32(%core_0_2_a_ping, %core_0_2_b_ping, %core_0_2_c_ping) : (memref<1024xi8>, memref<2048xi8>, memref<512xi32>) -> ()
+              }
+            }
+            aie.use_lock(%core_0_2_a_free, Release, 1)
+            %a_turn_3 = arith.xori %a_turn_2, %true : i1
+            aie.use_lock(%core_0_2_b_free, Release, 1)
+            %b_turn_3 = arith.xori %b_turn_2, %true : i1
+            scf.yield %a_turn_3, %b_turn_3 : i1, i1
+          }
+          aie.use_lock(%core_0_2_b_full, AcquireGreaterEqual, 1)
+          scf.if %b_turn_4 {
+            func.call @finish_i32_bf16(%core_0_2_b_pong, %core_0_2_c_ping, %c0_i32) : (memref<2048xi8>, memref<512xi32>, i32) -> ()
+          } else {
+            func.call @finish_i32_bf16(%core_0_2_b_ping, %core_0_2_c_ping, %c0_i32) : (memref<2048xi8>, memref<512xi32>, i32) -> ()
+          }
+          aie.use_lock(%core_0_2_b_free, Release, 1)
+          %b_turn_5 = arith.xori %b_turn_4, %true : i1
+          aie.use_lock(%core_0_2_c_full, Release, 1)
+          scf.yield %a_turn_4, %b_turn_5 : i1, i1
+        }
+        scf.yield %a_turn_5, %b_turn_6 : i1, i1
+      }
+      aie.end
+    } {link_with = "small.o", stack_size = 4096 : i32}
+
+    %run_core_0_3 = aie.core(%core_0_3) {
+      %false = arith.constant false
+      %forever = arith.constant 9223372036854775807 : index
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %true = arith.constant true
+      %c1_i32 = arith.constant 1 : i32
+      %a_turn_6, %b_turn_7 = scf.for %gemm = %c0 to %forever step %c1 iter_args(%a_turn = %false, %b_turn = %false) -> (i1, i1) {
+        aie.use_lock(%core_0_3_go, AcquireGreaterEqual, 1)
+        %k_steps_word = memref.load %core_0_3_rtp[%c0] : memref<16xi32>
+        %k_steps = arith.index_cast %k_steps_word : i32 to index
+        %tiles_word = memref.load %core_0_3_rtp[%c1] : memref<16xi32>
+        %tiles = arith.index_cast %tiles_word : i32 to index
+        %a_turn_5, %b_turn_6 = scf.for %tile = %c0 to %tiles step %c1 iter_args(%a_turn_1 = %a_turn, %b_turn_1 = %b_turn) -> (i1, i1) {
+          aie.use_lock(%core_0_3_c_free, AcquireGreaterEqual, 1)
+          func.call @zero_i32(%core_0_3_c_ping) : (memref<512xi32>) -> ()
+          %a_turn_4, %b_turn_4 = scf.for %k = %c0 to %k_steps step %c1 iter_args(%a_turn_2 = %a_turn_1, %b_turn_2 = %b_turn_1) -> (i1, i1) {
+            aie.use_lock(%core_0_3_b_full, AcquireGreaterEqual, 1)
+            aie.use_lock(%core_0_3_a_full, AcquireGreaterEqual, 1)
+            scf.if %a_turn_2 {
+              scf.if %b_turn_2 {
+                func.call @mm_i8_i8_i32(%core_0_3_a_pong, %core_0_3_b_pong, %core_0_3_c_ping) : (memref<1024xi8>, memref<2048xi8>, memref<512xi32>) -> ()
+              } else {
+                func.call @mm_i8_i8_i32(%core_0_3_a_pong, %core_0_3_b_ping, %core_0_3_c_ping) : (memref<1024xi8>, memref<2048xi8>, memref<512xi32>) -> ()
+              }
+            } else {
+              scf.if %b_turn_2 {
+                func.call @mm_i8_i8_i32(%core_0_3_a_ping, %core_0_3_b_pong, %core_0_3_c_ping) : (memref<1024xi8>, memref<2048xi8>, memref<512xi32>) -> ()
+              } else {
+                func.call @mm_i8_i8_i32(%core_0_3_a_ping, %core_0_3_b_ping, %core_0_3_c_ping) : (memref<1024xi8>, memref<2048xi8>, memref<512xi32>) -> ()
+              }
+            }
+            aie.use_lock(%core_0_3_a_free, Release, 1)
+            %a_turn_3 = arith.xori %a_turn_2, %true : i1
+            aie.use_lock(%core_0_3_b_free, Release, 1)
+            %b_turn_3 = arith.xori %b_turn_2, %true : i1
+            scf.yield %a_turn_3, %b_turn_3 : i1, i1
+          }
+          aie.use_lock(%core_0_3_b_full, AcquireGreaterEqual, 1)
+          scf.if %b_turn_4 {
+            func.call @finish_i32_bf16(%core_0_3_b_pong, %core_0_3_c_ping, %c1_i32) : (memref<2048xi8>, memref<512xi32>, i32) -> ()
+          } else {
+            func.call @finish_i32_bf16(%core_0_3_b_ping, %core_0_3_c_ping, %c1_i32) : (memref<2048xi8>, memref<512xi32>, i32) -> ()
+          }
+          aie.use_lock(%core_0_3_b_free, Release, 1)
+          %b_turn_5 = arith.xori %b_turn_4, %true : i1
+          aie.use_lock(%core_0_3_c_full, Release, 1)
+          scf.yield %a_turn_4, %b_turn_5 : i1, i1
+        }
+        scf.yield %a_turn_5, %b_turn_6 : i1, i1
+      }
+      aie.end
+    } {link_with = "small.o", stack_size = 4096 : i32}
+  }
+}

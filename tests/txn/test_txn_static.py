@@ -10,7 +10,7 @@ from bdforge.devices.registers import TILE_REGISTERS
 from bdforge.emulator.strictness import Strictness
 from bdforge.images.build import program_of
 from bdforge.lower import configuration
-from bdforge.mlir import parse
+from bdforge.mlir import MlirError, parse
 from bdforge.mlir.allocate import allocate
 from bdforge.mlir.bd_ops import DmaBdOp
 from bdforge.mlir.device_ops import DeviceOp
@@ -54,6 +54,28 @@ def bd(offset: int, length: int, dims: str = "", behind: int = 256) -> str:
     ^end:
       aie.end
     }} }}"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "row", "taken"), [("shim_dma", 0, True), ("memtile_dma", 1, False), ("mem", 2, False)]
+)
+def test_host_memory_is_for_the_static_bds_of_shims(kind: str, row: int, taken: bool):
+    text = f"""aie.device(npu2) {{
+    %t = aie.tile(1, {row})
+    %b = aie.external_buffer {{address = 4096 : i64}} : memref<64xi32>
+    aie.{kind}(%t) {{
+      %0 = aie.dma_start(MM2S, 0, ^bd, ^end)
+    ^bd:
+      aie.dma_bd(%b : memref<64xi32>, 0, 64)
+      aie.next_bd ^bd
+    ^end:
+      aie.end
+    }} }}"""
+    if taken:
+        assert warnings(text) == ""
+        return
+    with pytest.raises(MlirError, match=r"needs an aie.buffer, or on a shim an aie.external_buffer"):
+        warnings(text)
 
 
 def warnings(text: str) -> str:

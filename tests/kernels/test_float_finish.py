@@ -20,7 +20,7 @@ CASES = [
     ("aie2p", (16, 8, 24), ("SCALE", "BIAS", "RELU")),
     ("aie2p", (8, 8, 8), ("SCALE",)),
     ("aie2p", (16, 8, 8), ("BIAS",)),
-    ("aie2p", (24, 8, 16), ("SCALE", "BIAS", "C_TRANSPOSED")),
+    ("aie2p", (24, 8, 16), ("SCALE", "BIAS", "C_TRANSPOSED", "C_IN_PARTS", "DIM_RHO=3")),
     ("aie2", (12, 8, 20), ()),
     ("aie2", (4, 8, 12), ("SCALE", "BIAS", "RELU")),
 ]
@@ -41,9 +41,14 @@ def test_finish_rounds_in_the_stated_places_and_touches_nothing_else(kernel_libr
     for core_row in (0, ARRAY_ROWS - 1) if fed else (0,):
         in_memory = micro_tiled(c, t, t, "C_TRANSPOSED" in macros)
         buffer = aligned_copy(np.append(in_memory, np.full(16, 7)), np.float32)
-        library.call("set_modes", 1, 3)  # ceil, symmetric: left by another kernel
         epilogue = aligned_copy(np.concatenate([scales, columns, biases]), np.float32)
-        library.call("finish_f32_bf16", *((epilogue, buffer, core_row) if fed else (buffer,)))
+        passes, found = 3 if "C_IN_PARTS" in macros else 1, []
+        for part in range(passes):  # of the rows, each from its beginning
+            library.call("set_modes", 1, 3)  # ceil, symmetric: left by another kernel
+            numbers = (epilogue, buffer, core_row) if fed else (buffer,)
+            library.call("finish_f32_bf16", *numbers, *([part] if passes > 1 else []))
+            rows = slice(part * m * n // passes, (part + 1) * m * n // passes)
+            found.append(buffer[rows].view(BF16)[: m * n // passes])
 
         expected = c
         if "SCALE" in macros:
@@ -57,8 +62,7 @@ def test_finish_rounds_in_the_stated_places_and_touches_nothing_else(kernel_libr
             expected = expected.astype(BF16)
         if "RELU" in macros:
             expected = np.maximum(expected, BF16(0))
-        results = buffer.view(BF16)[: m * n]
-        same(results, micro_tiled(expected, t, t, "C_TRANSPOSED" in macros))
+        same(np.concatenate(found), micro_tiled(expected, t, t, "C_TRANSPOSED" in macros))
         same(buffer[m * n :], 7)
 
 
@@ -81,18 +85,22 @@ def test_fed_numbers_need_the_rows_of_the_array(refusal, macro):
 
 
 @pytest.mark.parametrize(
-    ("generation", "tile", "names"),
-    [("aie2p", (24, 8, 8), ("zero_bf16", "zero_f32", "zero_bfp16")), ("aie2", (4, 8, 4), ("zero_bf16", "zero_f32"))],
+    ("generation", "tile", "names", "parts"),
+    [
+        ("aie2p", (24, 8, 8), ("zero_bf16", "zero_f32", "zero_bfp16"), 1),
+        ("aie2", (12, 8, 4), ("zero_bf16", "zero_f32"), 3),
+    ],
 )
-def test_zero_clears_the_tile_and_nothing_else(kernel_library, generation, tile, names):
-    library = kernel_library(generation, names, tile)
+def test_zero_clears_the_tile_or_a_part_and_nothing_else(kernel_library, generation, tile, names, parts):
+    library = kernel_library(generation, names, tile, f"-DDIM_RHO={parts}", "-DC_IN_PARTS")
     for name in names:
-        eighths = {"zero_bf16": 16, "zero_f32": 32, "zero_bfp16": 9}[name]  # of a byte in an element
-        size = tile[0] * tile[2] * eighths // 8
-        c = aligned_copy(np.full(size + 64, 77), np.uint8)
-        library.call(name, c)
-        same(c[:size], 0, name)
-        same(c[size:], 77, name)
+        bits = {"zero_bf16": 16, "zero_f32": 32, "zero_bfp16": 9}[name]  # of an element
+        size = tile[0] * tile[2] * bits // 8 // parts
+        c = aligned_copy(np.full(parts * size + 64, 77), np.uint8)
+        library.call(name, c, *([1] if parts > 1 else []))
+        first = size if parts > 1 else 0
+        same(c[first : first + size], 0, name)
+        same(np.delete(c, slice(first, first + size)), 77, name)
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])

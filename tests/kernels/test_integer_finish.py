@@ -22,7 +22,7 @@ CASES = [
     ("aie2p", "i8", (8, 8, 32), ("SHIFT=2", "FIELD_SCALED", "RELU", "BIAS")),
     ("aie2p", "i8", (16, 8, 24), ("C_TRANSPOSED", "BIAS")),
     ("aie2p", "i16", (24, 8, 8), ("SHIFT=0", "RELU")),
-    ("aie2p", "i16", (24, 8, 64), ("SHIFT=5", "FIELD_SCALED")),
+    ("aie2p", "i16", (24, 8, 64), ("SHIFT=5", "FIELD_SCALED", "C_IN_PARTS", "DIM_RHO=3")),
     ("aie2p", "i16", (16, 8, 96), ("SHIFT=3", "FIELD_SCALED", "C_TRANSPOSED", "BIAS")),
     ("aie2p", "i32", (24, 8, 24), ("SHIFT=1",)),
     ("aie2p", "i32", (8, 8, 40), ("BIAS", "RELU", "C_TRANSPOSED")),
@@ -39,6 +39,12 @@ def sums(rng, m, n, shift, bits):
     edge = 2 ** (bits - 1 + shift)
     near = rng.integers(-300, 300, (m, n)) + rng.choice([-edge, 0, 0, edge], (m, n))
     return np.where(rng.random((m, n)) < 0.1, rng.choice([-(2**24), 2**24 - 1], (m, n)), near).clip(-(2**24), 2**24 - 1)
+
+
+def parts_of(macros):
+    """In how many parts a kernel passes over C."""
+    rho = next((int(macro[8:]) for macro in macros if macro.startswith("DIM_RHO=")), 1)
+    return rho if "C_IN_PARTS" in macros else 1
 
 
 def field_scale(n):
@@ -60,12 +66,17 @@ def test_finish_matches_numpy_and_touches_nothing_else(kernel_library, case):
     options = [f"-DMICRO_R={r}", *(f"-D{x}" for x in macros)]
     library = kernel_library(generation, (kernel, "reference"), (m, k, n), *options)
     expected = micro_tiled(np.maximum(narrowed(c + bias, shift, dtype), 0 if relu else LOWEST), r, t, turned)
-    for name in (kernel, f"{kernel}_ref"):
+    passes = parts_of(macros)
+    for name in (kernel, f"{kernel}_ref") if passes == 1 else (kernel,):
         buffer = aligned_copy(np.concatenate([micro_tiled(c * scale, r, t, turned), np.full(LAST_BYTES, 7)]), np.int32)
-        library.call("set_modes", 1, 3)  # ceil, symmetric: left by another kernel
-        library.call(name, *([aligned_copy(bias, np.int32)] if biased else []), buffer)
-        same(buffer.view(dtype)[: m * n], expected, name)
-        same(buffer[m * n :], 7, name)
+        for part in reversed(range(passes)):  # each part of the rows by itself, from its beginning
+            before = buffer.copy()
+            library.call("set_modes", 1, 3)  # ceil, symmetric: left by another kernel
+            numbers = [aligned_copy(bias, np.int32)] if biased else []
+            library.call(name, *numbers, buffer, *([part] if passes > 1 else []))
+            rows = slice(part * m * n // passes, (part + 1) * m * n // passes)
+            same(buffer[rows].view(dtype)[: m * n // passes], expected[rows], f"{name}, part {part}")
+            same(np.delete(buffer, rows), np.delete(before, rows), f"{name} beside part {part}")
 
 
 @pytest.mark.parametrize("mode", sorted(get_args(Rounding)))
@@ -116,6 +127,8 @@ def test_unscale_divides_by_the_scale_of_fields_and_rectifies(kernel_library, ge
         ("unscale_i32", tile_options(8, 8, 24), "n must be a multiple of 4 t"),
         ("finish_i32_i8", tile_options(12, 8, 8), "the C tile must be whole micro-tiles"),
         ("finish_i32_i8", [*tile_options(8, 8, 8), "-DROUNDING=upwards"], "upwards"),
+        ("finish_i32_i8", [*tile_options(8, 8, 8), "-DSHIFT=32"], "SHIFT must be 0 to 31"),
+        ("finish_i32_i8", [*tile_options(8, 8, 24), "-DFIELD_SCALED"], "n must be a multiple of 4 t"),
         ("finish_i32_bf16", tile_options(8, 8, 8), "define the rows of the array with -DARRAY_ROWS=rows"),
     ],
 )
@@ -123,9 +136,13 @@ def test_what_finish_kernels_cannot_do_does_not_compile(refusal, name, options, 
     assert sentence in refusal("aie2p", name, *options)
 
 
+def test_the_last_shift_compiles(refusal):
+    assert refusal("aie2p", "finish_i32_i32", *tile_options(8, 8, 8), "-DSHIFT=31") == ""
+
+
 SCALED_CASES = [
     ("aie2p", (24, 8, 40), ()),
-    ("aie2p", (16, 8, 64), ("FIELD_SCALED", "BIAS", "RELU")),
+    ("aie2p", (16, 8, 64), ("FIELD_SCALED", "BIAS", "RELU", "C_IN_PARTS", "DIM_RHO=2")),
     ("aie2p", (8, 8, 24), ("C_TRANSPOSED", "BIAS")),
     ("aie2", (12, 8, 32), ("FIELD_SCALED", "BIAS", "C_TRANSPOSED")),
 ]
@@ -148,13 +165,17 @@ def test_scaled_results_stay_within_the_stated_error(kernel_library, case):
     scale = field_scale(n) if fields else np.ones(n, int)
     for core_row in (0, 3):
         buffer = aligned_copy(np.concatenate([micro_tiled(c * scale, r, t, turned), np.full(LAST_BYTES, 7)]), np.int32)
-        library.call("set_modes", 1, 3)  # ceil, symmetric: left by another kernel
-        library.call("finish_i32_bf16", epilogue, buffer, core_row)
+        passes, found = parts_of(macros), []
+        for part in range(passes):
+            library.call("set_modes", 1, 3)  # ceil, symmetric: left by another kernel
+            library.call("finish_i32_bf16", epilogue, buffer, core_row, *([part] if passes > 1 else []))
+            rows = slice(part * m * n // passes, (part + 1) * m * n // passes)
+            found.append(buffer[rows].view(np.uint16)[: m * n // passes])
 
         product = c * row_scales[core_row * m :][:m, None].astype(float) * column_scales
         exact = product + (bias if biased else 0.0)
         exact = np.maximum(exact, 0) if relu else exact
-        bits = buffer.view(np.uint16)[: m * n].astype(np.uint32) << 16
+        bits = np.concatenate(found).astype(np.uint32) << 16
         results = from_micro_tiles(bits.view(np.float32), m, n, r, t, turned)
         magnitude = np.abs(product) + (np.abs(bias) if biased else 0.0)
         assert (np.abs(results - exact) <= 2.0**-8 * np.abs(exact) + 2.0**-21 * magnitude).all()

@@ -147,12 +147,19 @@ def test_misaligned_operands_are_refused(kernel_library):
         ("mm_i8_i8_i32", tile_options(8, 8, 12), "n must be a multiple of t"),
         ("mm_i8_i8_i8", [*tile_options(8, 8, 8), "-DSHIFT=24"], "make SHIFT or k smaller"),
         ("mm_i8_i8_i16", tile_options(8, 131072, 8), "make SHIFT or k smaller"),
+        ("mm_i8_i8_i8", [*tile_options(8, 1 << 16, 8), "-DSHIFT=23"], "make SHIFT or k smaller"),  # 2^30 + 2^14 k
+        ("mm_i8_i4_i16", [*tile_options(8, 1 << 20, 8), "-DSHIFT=15"], "make SHIFT or k smaller"),  # 2^30 + 2^10 k
         ("mm_i8_i8_i16", [*tile_options(8, 8, 8), "-DSHIFT=-1"], "SHIFT must be 0 to 31"),
         ("mm_i8_i4_i32", [*tile_options(8, 8, 8), "-DB_TRANSPOSED"], "packed weights come in the kernel's own order"),
     ],
 )
 def test_what_a_kernel_cannot_do_does_not_compile(refusal, name, options, sentence):
     assert sentence in refusal("aie2p", name, *options)
+
+
+@pytest.mark.parametrize(("name", "k", "shift"), [("mm_i8_i8_i8", 1 << 16, 23), ("mm_i8_i4_i16", 1 << 20, 15)])
+def test_narrow_sums_may_fill_32_bits(refusal, name, k, shift):
+    assert refusal("aie2p", name, *tile_options(8, k - 8, 8), f"-DSHIFT={shift}") == ""
 
 
 def test_block_floats_demand_their_generation(refusal):

@@ -164,7 +164,7 @@ def test_misaligned_operands_are_refused(gemm_library, place):
         (tile_options(16, 8, 32)[:2], "define the tile with -DDIM_M=m -DDIM_K=k -DDIM_N=n"),
         (tile_options(20, 8, 32), "m must be a multiple of rho * r"),
         ([*tile_options(24, 8, 32), "-DDIM_RHO=2"], "m must be a multiple of rho * r"),
-        ([*tile_options(16, 8, 32), "-DDIM_RHO=3"], "m must be a multiple of rho"),
+        ([*tile_options(25, 8, 32), "-DDIM_RHO=3"], 'm must be a multiple of rho"'),
         (tile_options(16, 12, 32), "k must be a multiple of s"),
         (tile_options(16, 8, 48), "n must be a multiple of 4 t"),
         (tile_options(0, 8, 32), "m, k and n must be positive"),

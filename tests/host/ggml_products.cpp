@@ -5,6 +5,7 @@
 #include <ggml-cpp.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -191,7 +192,158 @@ void not_ternary(ggml_backend_t backend) {
     for (std::size_t row = 0; row < 33; ++row)
         ggml_backend_tensor_set(graph.weights[0], &threes, row * ggml_row_size(GGML_TYPE_TQ2_0, block) + 5, 1);
     if (graph.compute() == GGML_STATUS_SUCCESS) fail("a weight of 2 was taken");
+    graph.set(0, Weights(block, 33, true, 1));
+    const std::uint16_t infinity = 0x7c00;  // of float16: the scale, behind the codes
+    ggml_backend_tensor_set(graph.weights[0], &infinity, block / 4, sizeof infinity);
+    if (graph.compute() == GGML_STATUS_SUCCESS) fail("an infinite weight was taken");
     std::puts("not ternary: refused");
+}
+
+/// A product whose tensors have up to four dimensions, unmarked, with the values that it gives.
+class Product {
+public:
+    using Sizes = std::array<std::int64_t, 4>;
+
+    Product(ggml_backend_t backend, ggml_type rows_type, const Sizes& w, const Sizes& rows)
+        : backend_(backend), context_(ggml_init({ggml_tensor_overhead() * 16 + ggml_graph_overhead(), nullptr, true})) {
+        weights = ggml_new_tensor(context_.get(), GGML_TYPE_TQ2_0, 4, w.data());
+        x = ggml_new_tensor(context_.get(), rows_type, 4, rows.data());
+        graph_ = ggml_new_graph(context_.get());
+    }
+
+    /// A product with these rows, which are `x` or a view of it.
+    ggml_tensor* of(ggml_tensor* rows) {
+        ggml_tensor* const y = ggml_mul_mat(context_.get(), weights, rows);
+        ggml_build_forward_expand(graph_, y);
+        return y;
+    }
+    /// Every `step`th row of `x`.
+    ggml_tensor* view(std::int64_t count, std::size_t step) {
+        return ggml_view_2d(context_.get(), x, x->ne[0], count, step * x->nb[1], 0);
+    }
+    void allocate() { buffer_.reset(ggml_backend_alloc_ctx_tensors(context_.get(), backend_)); }
+    void set(std::size_t plane, const Weights& content) {
+        const auto bytes = content.packed(weights->type);
+        ggml_backend_tensor_set(weights, bytes.data(), plane * weights->nb[2], bytes.size());
+    }
+    std::vector<float> values(const ggml_tensor* y) const {
+        std::vector<float> found(static_cast<std::size_t>(ggml_nelements(y)));
+        ggml_backend_tensor_get(y, found.data(), 0, found.size() * sizeof(float));
+        return found;
+    }
+    void compute() {
+        if (ggml_backend_graph_compute(backend_, graph_) != GGML_STATUS_SUCCESS) fail("computing");
+    }
+
+    ggml_tensor *weights, *x;
+
+private:
+    ggml_backend_t backend_;
+    ggml_context_ptr context_;
+    ggml_backend_buffer_ptr buffer_;
+    ggml_cgraph* graph_;
+};
+
+/// Values of a plane of y that are not those of `content` with these rows.
+void check(const std::string& what, const float* y, const Weights& content, const std::vector<int>& values, double unit, double error) {
+    const int rows = static_cast<int>(values.size()) / content.K;
+    for (int i = 0; i < rows * content.N; ++i) {
+        const double wanted = unit * content.expected(values, i / content.N, i % content.N);
+        if (!(std::fabs(static_cast<double>(y[i]) - wanted) <= unit * error * block * 127))
+            fail(what + ": row " + std::to_string(i / content.N) + ", column " + std::to_string(i % content.N) + " is " +
+                 std::to_string(y[i]) + ", expected " + std::to_string(wanted));
+    }
+}
+
+/// Rows 2 g and 2 g + 1 of planes go with the weights of plane g, as ggml shares heads.
+void planes(ggml_backend_t backend, double error) {
+    constexpr int K = block, N = 33, M = 2;
+    Product product(backend, GGML_TYPE_F32, {K, N, 2, 1}, {K, M, 4, 2});
+    ggml_tensor* const y = product.of(product.x);
+    product.allocate();
+    const std::vector<Weights> contents{{K, N, true, 21}, {K, N, false, 22}};
+    for (std::size_t plane = 0; plane < 2; ++plane) product.set(plane, contents[plane]);
+    for (std::size_t i = 0; i < 8; ++i) {
+        const std::vector<int> whole = rows(M, K, static_cast<unsigned>(i));
+        const std::vector<float> floats(whole.begin(), whole.end());
+        ggml_backend_tensor_set(product.x, floats.data(), i * product.x->nb[2], floats.size() * sizeof(float));
+    }
+    product.compute();
+    const std::vector<float> found = product.values(y);
+    for (std::size_t i = 0; i < 8; ++i)
+        check("plane " + std::to_string(i), &found[i * M * N], contents[i % 4 / 2], rows(M, K, static_cast<unsigned>(i)), 1, error);
+    std::puts("planes: two share weights");
+}
+
+/// Views that begin at the same row: two rows that follow each other, and every second one.
+void views(ggml_backend_t backend, double error) {
+    constexpr int K = block, N = 33;
+    Product product(backend, GGML_TYPE_F32, {K, N, 1, 1}, {K, 4, 1, 1});
+    ggml_tensor* const near = product.of(product.view(2, 1));
+    ggml_tensor* const far = product.of(product.view(2, 2));
+    ggml_tensor* const all = product.of(product.x);
+    product.allocate();
+    const Weights content(K, N, true, 31);
+    product.set(0, content);
+    const std::vector<int> whole = rows(4, K, 30);
+    const std::vector<float> floats(whole.begin(), whole.end());
+    ggml_backend_tensor_set(product.x, floats.data(), 0, floats.size() * sizeof(float));
+    product.compute();
+    std::vector<int> second(whole.begin(), whole.begin() + K);
+    second.insert(second.end(), whole.begin() + 2 * K, whole.begin() + 3 * K);
+    check("near rows", product.values(near).data(), content, {whole.begin(), whole.begin() + 2 * K}, 1, error);
+    check("every second row", product.values(far).data(), content, second, 1, error);
+    check("all rows", product.values(all).data(), content, whole, 1, error);
+    std::puts("views: rows are told apart");
+}
+
+/// Rows whose largest magnitude is below 1e-5 have steps of 1e-5 / 127; rows of zeros give zeros.
+void small_rows(ggml_backend_t backend, double error) {
+    constexpr int K = block, N = 40, M = 3;
+    Product product(backend, GGML_TYPE_F32, {K, N, 1, 1}, {K, M, 1, 1});
+    ggml_tensor* const y = product.of(product.x);
+    product.allocate();
+    const Weights content(K, N, true, 41);
+    product.set(0, content);
+    std::vector<int> whole = rows(M, K, 40);  // the last row is as large as it takes
+    for (int i = 0; i < 2 * K; ++i) whole[static_cast<std::size_t>(i)] = i < K ? 0 : whole[static_cast<std::size_t>(i)] % 52;
+    std::vector<float> floats;
+    for (const int value : whole) floats.push_back(static_cast<float>(value) * 1e-5F / 127);
+    ggml_backend_tensor_set(product.x, floats.data(), 0, floats.size() * sizeof(float));
+    product.compute();
+    check("small rows", product.values(y).data(), content, whole, 1e-5 / 127, error);
+    std::puts("small rows: coarse steps");
+}
+
+/// Another model at the same address that differs in its first or its last block only: of 99, not all are looked at.
+void changed_blocks(ggml_backend_t backend, double error) {
+    constexpr int K = 3 * block, N = 33, M = 2;
+    const std::vector<int> x = rows(M, K, 50);
+    Graph graph(backend, GGML_TYPE_TQ2_0, K, M, {N}, true);
+    graph.set_rows(x, x);
+    Weights content(K, N, true, 51);
+    for (const std::size_t at : {content.trits.size() - 1, std::size_t{0}, content.trits.size() - block}) {
+        graph.set(0, content);
+        if (graph.compute() != GGML_STATUS_SUCCESS) fail("computing");
+        good(graph.fault(0, content, x, error));
+        for (std::size_t i = at / block * block; i < at / block * block + block; ++i) content.trits[i] = (content.trits[i] + 2) % 3 - 1;
+    }
+    std::puts("changed blocks: packed anew");
+}
+
+/// Products that are taken from so many rows on, and such that other backends keep.
+void taken(ggml_backend_t backend, int least) {
+    const auto is_taken = [&](ggml_type type, std::int64_t M, std::int32_t hint) {
+        Product product(backend, type, {block, 32, 1, 1}, {block, M, 1, 1});
+        ggml_tensor* const y = product.of(product.x);
+        y->op_params[1] = hint;
+        return ggml_backend_supports_op(backend, y);
+    };
+    if (!is_taken(GGML_TYPE_F32, least, 0)) fail("not taken: " + std::to_string(least) + " rows");
+    if (least > 1 && is_taken(GGML_TYPE_F32, least - 1, 0)) fail("taken: " + std::to_string(least - 1) + " rows");
+    if (is_taken(GGML_TYPE_F16, 8, 0)) fail("taken: rows of f16");
+    if (is_taken(GGML_TYPE_F32, 8, 1)) fail("taken: a Hadamard matrix");
+    std::puts("taken: what it can and should");
 }
 
 /// Streams of two threads at once, with matrices that both use and such that are their own.
@@ -217,7 +369,7 @@ void threads(ggml_backend_dev_t device, double error) {
 
 }  // namespace
 
-/// Arguments: the error that results may have, of the largest.
+/// Arguments: the error that results may have, of the largest; the rows from which products are ours.
 int main(int, char** words) {
     const double error = std::atof(words[1]);
     ggml_backend_load_all();
@@ -233,6 +385,11 @@ int main(int, char** words) {
     not_ternary(backend.get());
     sums(backend.get(), GGML_TYPE_TQ2_0, true, 3, error);  // after a failure
     threads(device, error);
+    planes(backend.get(), error);
+    views(backend.get(), error);
+    small_rows(backend.get(), error);
+    changed_blocks(backend.get(), error);
+    taken(backend.get(), std::atoi(words[2]));
     std::printf("ggml %s\n", ggml_version());
     return 0;
 }

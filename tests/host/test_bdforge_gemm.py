@@ -231,7 +231,7 @@ def test_nothing_is_written(program: Path, design: Path, tmp_path: Path):
 def test_the_processor_is_timed_without_a_design(program: Path):
     """Without options ten runs; the rate is two operations for each of M * K * N products, in 10^12 a second."""
     M, K, N = 60, 700, 50
-    done = run(program, "-d", "cpu", "-M", str(M), "-K", str(K), "-N", str(N))
+    done = run(program, "-d", "cpu", "-M", str(M), "-K", str(K), "-N", str(N), "--in-flight", "0")
     assert (done.returncode, done.stderr) == (0, "")
     first, second = done.stdout.splitlines()
     assert first == f"processor: int8, {M} x {K} x {N}"

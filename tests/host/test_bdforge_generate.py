@@ -1,6 +1,7 @@
 """bdforge-generate, BitNet on ggml with stock packages: token for token what the Python model makes."""
 
 import re
+import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -151,6 +152,10 @@ def changed(model: Path, old: bytes, new: bytes) -> None:
         (b"blk.1.ffn_up.weight", b"blk.1.ffn_xx.weight", "has no tensor blk.1.ffn_up.weight; this is no whole BitNet"),
         (b"attention.head_count_kv\4\0\0\0\4", b"attention.head_count_kv\4\0\0\0\3", "do not share 3 key heads"),
         (b"attention.key_length\4\0\0\0\x20", b"attention.key_length\4\0\0\0\x40", "has 256 x 256 elements, expected"),
+        (b"attention.key_length\4\0\0\0\x20", b"attention.key_length\4\0\0\0\x21", "8 query heads of 33 do not share"),
+        (b"block_count\4\0\0\0\2\0\0\0", b"block_count\4\0\0\0\0\0\0\1", "has no tensor blk.2."),
+        (b"block_count\4\0\0\0\2\0\0\0", b"block_count\4\0\0\0\1\0\0\1", "no number from 1 to 16777216"),
+        (b"rms_epsilon\6\0\0\0\xac\xc5\x27\x37", b"rms_epsilon\6\0\0\0\0\0\0\0", "rms_epsilon is no number above 0"),
         (b"rope.freq_base\6\0\0\0\0\x24\xf4\x48", b"rope.freq_base\6\0\0\0\0\0\xc0\x7f", "rope.freq_base is no number"),
     ],
 )  # fmt: skip
@@ -182,3 +187,124 @@ def test_prompts_that_the_model_cannot_take_are_refused(program: Generate, licen
         done = program(licence, "--prompt-ids", prompt)
         assert (done.returncode, done.stdout) == (2, "")
         assert reason in done.stderr.splitlines()[-1]
+
+
+POSITIONS, LONG = 24, 22
+
+
+def sensitive(vocabulary: int, **more: int) -> Content:
+    """A random model of few positions. Its values are so small that what attention adds depends on the eps of norms."""
+    made = random_content(config(256, 256, 1, 4, 4, 64, 256, POSITIONS), 9)
+    weights, _ = made.matrices[0]["v"]
+    made.matrices[0]["v"] = weights, 1e-4
+    made.config |= {"vocab_size": vocabulary} | more
+    made.embedding = np.pad(made.embedding, [(0, vocabulary - 256), (0, 0)])
+    return made
+
+
+def tokens(program: Generate, model: Path, length: int, count: int) -> list[int]:
+    """What stands behind a prompt of so many tokens."""
+    prompt = [(37 * i + 11) % 256 for i in range(length)]
+    done = program(model, "--prompt-ids", ",".join(map(str, prompt)), "-n", str(count))
+    assert done.returncode == 0, done.stderr
+    found = [int(token) for token in done.stdout.split()]
+    assert found[:length] == prompt
+    return found[length:]
+
+
+@pytest.fixture(scope="module")
+def few_positions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_gguf(tmp_path_factory.mktemp("few") / "few.gguf", sensitive(256), "TQ2_0")
+
+
+@pytest.fixture(scope="module")
+def behind(program: Generate, few_positions: Path) -> list[int]:
+    """Its tokens behind a prompt that leaves room for two: the third needs no position of its own."""
+    found = tokens(program, few_positions, LONG, 9)
+    assert len(found) == POSITIONS - LONG + 1
+    return found
+
+
+def test_the_last_position_may_be_the_prompts(program: Generate, few_positions: Path):
+    assert len(tokens(program, few_positions, POSITIONS, 9)) == 1
+    done = program(few_positions, "--prompt", "x" * (POSITIONS + 1))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{POSITIONS + 1} tokens are more than the {POSITIONS} positions" in done.stderr
+
+
+def test_text_is_for_vocabularies_of_256_at_most(program: Generate, tmp_path: Path):
+    """256 tokens are taken above: the refusal is of the positions there."""
+    model = write_gguf(tmp_path / "model.gguf", sensitive(257), "TQ2_0")
+    done = program(model, "--prompt", "x" * (POSITIONS + 1))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--prompt is for 256 tokens at most" in done.stderr
+
+
+def test_a_text_ends_with_the_token_that_ends_it(program: Generate, behind: list[int], tmp_path: Path):
+    end = behind[1]
+    model = write_gguf(tmp_path / "model.gguf", sensitive(256, eos_token_id=end), "TQ2_0")
+    assert tokens(program, model, LONG, 9) == behind[: behind.index(end) + 1]
+
+
+def entry(key: str, kind: str, value: float) -> bytes:
+    """A number in a file's metadata, with the end of its key."""
+    code = {"I": 4, "i": 5, "f": 6, "Q": 10, "d": 12}[kind]
+    return key.encode() + struct.pack(f"<I{kind}", code, value)
+
+
+SIZES = {
+    "context_length": POSITIONS, "embedding_length": 256, "block_count": 1, "feed_forward_length": 256,
+    "attention.head_count": 4, "attention.head_count_kv": 4, "attention.key_length": 64,
+}  # fmt: skip
+EPSILON = "attention.layer_norm_rms_epsilon"
+
+
+def rewritten(model: Path, folder: Path, entries: list[tuple[bytes, bytes]]) -> Path:
+    """A copy with other metadata, of which 32 bytes more keep the tensors where they belong."""
+    content = model.read_bytes()
+    for old, new in entries:
+        assert content.count(old) == 1, old
+        content = content.replace(old, new)
+    assert (len(content) - model.stat().st_size) % 32 == 0
+    copy = folder / "model.gguf"
+    copy.write_bytes(content)
+    return copy
+
+
+def test_numbers_of_every_kind_are_read(program: Generate, few_positions: Path, behind: list[int], tmp_path: Path):
+    """Unsigned and signed, of 32 and 64 bits, and floats that are whole."""
+    wide = [(entry(key, "I", size), entry(key, "Q", size)) for key, size in SIZES.items()]
+    wide.append((entry(EPSILON, "f", 1e-5), entry(EPSILON, "d", 1e-5)))
+    assert tokens(program, rewritten(few_positions, tmp_path, wide), LONG, 9) == behind
+    kinds = zip(SIZES.items(), "iffiiff", strict=True)
+    narrow = [(entry(key, "I", size), entry(key, kind, size)) for (key, size), kind in kinds]
+    assert tokens(program, rewritten(few_positions, tmp_path, narrow), LONG, 9) == behind
+
+
+def test_numbers_that_are_missing_are_bitnets(
+    program: Generate, few_positions: Path, behind: list[int], tmp_path: Path
+):
+    """eps 1e-5, theta 500000, as many key heads as heads, heads that share the width, 4096 positions."""
+    missing = ("context_length", EPSILON, "rope.freq_base", "attention.head_count_kv", "attention.key_length")
+    entries = [(f"{key}{end}".encode(), f"{key[:-1]}?{end}".encode()) for key in missing for end in "\4\6"]
+    entries = [(old, new) for old, new in entries if old in few_positions.read_bytes()]
+    assert len(entries) == len(missing)
+    model = rewritten(few_positions, tmp_path, entries)
+    found = tokens(program, model, LONG, 9)
+    assert (found[: len(behind)], len(found)) == (behind, 9)
+    done = program(model, "--prompt-ids", ",".join(["1"] * 4097))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "4097 tokens are more than the 4096 positions" in done.stderr
+
+
+def test_all_names_of_the_architecture_are_taken(program: Generate, behind: list[int], tmp_path: Path):
+    """Stock llama.cpp's says that positions are scaled by 1; another factor or none is refused."""
+    model = write_gguf(tmp_path / "25.gguf", sensitive(256), "TQ2_0", "bitnet-25")
+    assert tokens(program, model, LONG, 9) == behind
+    model = write_gguf(tmp_path / "stock.gguf", sensitive(256), "TQ2_0", "bitnet")
+    assert tokens(program, model, LONG, 9) == behind
+    one = entry("bitnet.rope.scaling.factor", "f", 1)
+    for new in (entry("bitnet.rope.scaling.factor", "f", 2), one.replace(b"factor", b"fact??")):
+        done = program(rewritten(model, tmp_path, [(one, new)]), "--prompt", "x")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "rope.scaling is not the default" in done.stderr

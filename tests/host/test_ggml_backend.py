@@ -65,13 +65,17 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_gguf(tmp_path_factory.mktemp("model") / "tiny.gguf", content, "TQ2_0", "bitnet")
 
 
-@pytest.mark.parametrize(("design", "within"), [("summing", "1e-6"), ("scaling", "5e-3")])
-def test_products_are_the_sums_in_whole_numbers(stock: Stock, design: str, within: str, request: pytest.FixtureRequest):
-    done = stock(ours(request.getfixturevalue(design).folder), HOST / "tests" / "ggml_products", within)
+@pytest.mark.parametrize(("design", "within", "rows"), [("summing", "1e-6", "1"), ("scaling", "5e-3", "2")])
+def test_products_are_the_sums_in_whole_numbers(
+    stock: Stock, design: str, within: str, rows: str, request: pytest.FixtureRequest
+):
+    environ = ours(request.getfixturevalue(design).folder, **({} if rows == "1" else {"rows": rows}))
+    done = stock(environ, HOST / "tests" / "ggml_products", within, rows)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(done.stdout.splitlines()) == 9
-    assert re.findall(COUNTS, done.stderr)[-1] == ("47", "32", "17")
+    assert len(done.stdout.splitlines()) == 14
+    assert re.findall(COUNTS, done.stderr)[-1] == ("65", "50", "32")
     assert "row 1, block 0 holds other values than -d, 0 and d" in done.stderr
+    assert "row 0, block 0 holds other values than -d, 0 and d" in done.stderr
 
 
 def test_ggmls_own_tests_of_ternary_products_pass_and_nothing_else_is_claimed(
@@ -160,7 +164,7 @@ def test_an_older_ggml_with_other_tables_takes_us_too(packages: Packages, summin
     place = [f"-L{libraries}", *linked, "-Wl,--allow-shlib-undefined"]
     subprocess.run(["g++", HOST / "objects" / "tests" / "ggml_products.cpp.o", "-o", program, *place], check=True)
     environ = ours(summing.folder) | {"LD_LIBRARY_PATH": str(libraries)}
-    done = run(program, "1e-6", cwd=libraries, environ=environ)
+    done = run(program, "1e-6", "1", cwd=libraries, environ=environ)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith("ggml 0.25.1\n")
 
@@ -197,9 +201,11 @@ def started(program: Path, version: int, environ: dict[str, str]) -> Done:
     return run(program, BACKEND, str(version), environ=dict.fromkeys(VARIABLES, "") | environ)
 
 
-@pytest.mark.parametrize("version", [2, 3])
-def test_the_api_version_is_the_one_that_is_asked_for(asks: Path, summing: PlannedDesign, version: int):
-    done = started(asks, version, ours(summing.folder))
+@pytest.mark.parametrize(("version", "more"), [(2, {}), (3, {"rows": "999999"})])
+def test_the_api_version_is_the_one_that_is_asked_for(
+    asks: Path, summing: PlannedDesign, version: int, more: dict[str, str]
+):
+    done = started(asks, version, ours(summing.folder, **more))
     assert (done.stdout, done.returncode) == (str(version), 0), done.stderr
     assert re.fullmatch(r"bdforge: MUL_MAT with TQ1_0 or TQ2_0 .* on the emulated array; all else .*\n", done.stderr)
 
@@ -214,6 +220,7 @@ def test_the_api_version_is_the_one_that_is_asked_for(asks: Path, summing: Plann
         (3, {"DEVICE": ""}, "device 0: "),
         (3, {"ROWS": "a few"}, "BDFORGE_GGML_ROWS=a few is no number of rows"),
         (3, {"ROWS": "1" * 40}, "is no number of rows"),
+        (3, {"ROWS": "1000000"}, "BDFORGE_GGML_ROWS=1000000 is no number of rows; give 1 to 999999"),
     ],
 )
 def test_what_cannot_be_used_is_said_in_a_line(

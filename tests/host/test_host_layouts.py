@@ -71,6 +71,8 @@ def check_files(build: Path, folder: Path, image: Path, types: tuple[str, ...]) 
         done = verified(build, image, sizes, *named)
         assert done.returncode == 2, done.stderr
         assert sentence in done.stderr
+    done = verified(build, image, sizes, "--in", f"C={files['C']}")
+    assert (done.returncode, done.stderr.count("small has no input C")) == (2, 1), done.stderr
 
 
 def kept(name: str):

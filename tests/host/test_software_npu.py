@@ -93,12 +93,15 @@ REFUSED = {
         "3 of 2 runs in a chain", "buffer of 0 bytes", "buffer of type 0", "buffer of type 5", "sync behind its end",
         "sync a byte too much", "sync no direction", "context of 0 tiles", "context of 6 tiles", "context of 36 tiles",
         "wait for command 3", "chain in a chain", "submission of 2 commands", "memory in 2 pieces", "memory at 0",
-        "heap and a page", "no heap",
+        "heap and a page", "no heap", "units that are 8 bytes too long for their size", "units once more",
     ),
     errno.EBUSY: ("buffer of type 2",),  # there is a heap
     errno.ENOMEM: ("more than the last page", "all memory and a page"),
-    errno.EOPNOTSUPP: ("submission of type 1", "memory in 0 pieces"),
-    errno.ENOENT: ("closed twice",),
+    errno.EOPNOTSUPP: ("submission of type 1", "memory in 0 pieces", "configuration of kind 1",
+                       "facts of kind 99", "array of kind 1", "number 0x3f", "number 0x48", "number 0x4b",
+                       "configuration cut short, then the whole"),
+    errno.ENOENT: ("closed twice", "units of no context", "destroyed again", "chain whose 601st run is none"),
+    errno.EFAULT: ("structure nowhere",),
     errno.ENOSPC: ("contexts in 191 bytes",),
 }  # fmt: skip
 TAKEN = (
@@ -106,6 +109,7 @@ TAKEN = (
     "buffer of 1 bytes", "buffer of type 1", "buffer of type 3", "buffer of type 4", "heap but a page",
     "sync whole buffer", "sync to its end", "context of 4 tiles", "context of 32 tiles",
     "wait for command 2", "contexts in 192 bytes", "memory in 1 pieces", "largest heap", "all memory",
+    "units in the size that they have", "destroyed", "configuration alone, then the whole",
 )  # fmt: skip
 LOADING = "control code with a configuration"
 OFFERED = "offset of the address", "not mapped", "behind the heap"
@@ -114,11 +118,14 @@ ANSWERS = {
     "run with masks (0,)": [0, 4], "run with masks (3, 0)": [0, 4],
     "run with masks (1, 0, 0)": [0, 4], "run with masks (1, 0, 0, 0)": [0, 4],
     "run with masks (2,)": [0, 8], "run with masks (4,)": [errno.EINVAL, 1],  # unit 1 is of no known image, 2 is none
+    "operand at the end of its buffer": [errno.EINVAL, 1],
     "second of three runs fails": [0, 5, 4, 5, 6, 1],  # error of the chain; completed, error, abort; which run
     "run that gets stuck": [0, 8], "what it wrote by then": True,
     f"{LOADING} to the end of its buffer": [0, 4], f"{LOADING} a byte more": [errno.EINVAL, 1],
     f"{LOADING} preemptible": [0, 4], f"{LOADING} of an ELF": [0, 4], f"{LOADING} of opcode 23": [errno.EINVAL, 1],
-    "context as it is told": [[1, 0, 2, 1, 1, 10, 10, 0, 0, 3], [1, 0, 2, 0, 1, 10, 10, 0, 0, 3], [1, 64], [2, 64]],
+    "context as it is told": [[1, 0, 2, 1, 1, 13, 13, 0, 0, 3], [1, 0, 2, 0, 1, 13, 13, 0, 0, 3], [1, 64], [2, 64]],
+    "configuration alone": [0, 4], "configuration cut short": [0, 4],
+    "handle of a sync object": 0, "bytes of the firmware's version": 16,
     "buffer shared": [*OFFERED], "buffer command": [*OFFERED],
     "buffer of the heap": ["no offset", "mapped", "in the heap"],
     "buffer the program's own": ["no offset", "its own", "behind the heap"],

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from bdforge.images.xclbin import pdis
-from support.npu_packets import chain_of, ended, of_heaps, of_memory, of_packets
+from support.npu_packets import chain_of, ended, of_heaps, of_memory, of_packets, of_requests
 from support.raw_npu import (
     COMMAND,
     CONFIGURE,
@@ -52,6 +52,7 @@ def main(folder: Path) -> None:
     for count in (0, 2, 3):
         answers[f"{count} of 2 runs in a chain"] = chained(npu, context, [packet, packet], count)
     answers |= of_buffers(npu) | of_contexts(npu, context) | of_packets(npu, pdi, contents, words, operands)
+    answers |= of_requests(npu, pdi, context)
     answers |= of_images(npu, pdi, folder, packet) | of_memory() | of_heaps()
     print(json.dumps(answers))
 

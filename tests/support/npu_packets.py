@@ -21,6 +21,7 @@ from support.raw_npu import (
     DESTROY_CONTEXT,
     DEVICE,
     EXECUTE,
+    GEM_CLOSE,
     GET_ARRAY,
     GET_INFO,
     HEAP,
@@ -62,6 +63,8 @@ def of_packets(
         f"run with masks {masks}": ended(npu, context, npu.packet(words, count, operands, masks))
         for masks in ((0,), (2,), (3, 0), (1, 0, 0), (1, 0, 0, 0), (4,))
     }
+    outside = RawBuffer(0, operands[0].address + len(contents[1]), operands[0].memory)
+    answers["operand at the end of its buffer"] = ended(npu, context, npu.packet(words, count, [outside]))
     good, bad, behind = (npu.packet(words, count - less, operands) for less in (0, 1, 0))
     chain = chain_of(npu, [good, bad, behind], 3)
     answers["second of three runs fails"] = [
@@ -77,13 +80,15 @@ def of_packets(
     answers["run that gets stuck"] = ended(npu, context, npu.packet(longer, len(stuck) // 4, [*operands[:2], c]))
     answers["what it wrote by then"] = c.memory[:] == operands[2].memory[:] != contents[3]
     answers |= of_codes(npu, context, pdi)
+    long = chain_of(npu, [*[good] * 600, RawBuffer(1 << 20, 0, good.memory)], 601)  # more than 1023 words
+    answers["chain whose 601st run is none"] = ended(npu, context, long)[0]
     answers["context as it is told"] = told(npu, context)
     npu.require(DESTROY_CONTEXT, struct.pack("<II", context, 0))
     return answers
 
 
 def of_codes(npu: RawNpu, context: int, pdi: bytes) -> dict[str, Any]:
-    """Control code that loads a configuration from within a buffer, up to its end and beyond."""
+    """Control code that loads a configuration from within a buffer, up to its end and beyond, or another in a chain."""
     held = npu.buffer(64 + len(pdi))
     held.memory[64:] = pdi
     answers, code = {}, npu.buffer(4096)
@@ -98,6 +103,14 @@ def of_codes(npu: RawNpu, context: int, pdi: bytes) -> dict[str, Any]:
         saved = bytes(16) if opcode in (PREEMPTIBLE, ELF) else b""
         packet = npu.command(opcode, (1,), struct.pack("<Q", code.address) + saved + struct.pack("<I", len(words)))
         answers[f"control code with a configuration {name}"] = ended(npu, context, packet)
+    whole = npu.command(CODE, (1,), struct.pack("<QI", code.address, len(words)))
+    for name, size in (("alone", len(pdi)), ("cut short", len(pdi) - 4)):
+        words = encode([LoadPdi(1, size, held.address + 64)], mlir_device_named("npu2_2col")).tobytes()
+        lone = npu.buffer(4096)
+        lone.memory[: len(words)] = words
+        packet = npu.command(CODE, (1,), struct.pack("<QI", lone.address, len(words)))
+        answers[f"configuration {name}, then the whole"] = ended(npu, context, chain_of(npu, [packet, whole], 2))[0]
+        answers[f"configuration {name}"] = ended(npu, context, packet)
     return answers
 
 
@@ -118,6 +131,35 @@ def told(npu: RawNpu, context: int) -> list[list[int]]:
         answer = npu.require(GET_ARRAY, struct.pack("<IIIIQ", 0, size, most, 0, ctypes.addressof(room)))
         found.append([struct.unpack_from("<I", answer, 8)[0], room.raw.find(b"\xff" * 32)])
     return found
+
+
+def of_requests(npu: RawNpu, pdi: bytes, context: int) -> dict[str, int]:
+    """Requests that no part of the device answers, in a context that has its units."""
+    code, room = npu.buffer(len(pdi)), ctypes.create_string_buffer(1 << 12)
+    code.memory[:] = pdi
+    table = ctypes.create_string_buffer(struct.pack("<QIIII", 2, code.handle, 0, code.handle, 0), 24)
+    place, there = ctypes.addressof(table), ctypes.addressof(room)
+    fresh = npu.require(CREATE_CONTEXT, bytes(36) + struct.pack("<5I", 8, 0, 0, 7, 7))
+    other, sync = struct.unpack_from("<II", fresh, 48)
+    cases = {
+        "units that are 8 bytes too long for their size": (CONFIGURE, struct.pack("<IIQII", other, 0, place, 16, 0)),
+        "units in the size that they have": (CONFIGURE, struct.pack("<IIQII", other, 0, place, 24, 0)),
+        "units once more": (CONFIGURE, struct.pack("<IIQII", other, 0, place, 24, 0)),
+        "configuration of kind 1": (CONFIGURE, struct.pack("<IIQII", other, 1, place, 24, 0)),
+        "units of no context": (CONFIGURE, struct.pack("<IIQII", 1 << 20, 0, place, 24, 0)),
+        "destroyed": (DESTROY_CONTEXT, struct.pack("<II", other, 0)),
+        "destroyed again": (DESTROY_CONTEXT, struct.pack("<II", other, 0)),
+        "facts of kind 99": (GET_INFO, struct.pack("<IIQ", 99, 4, there)),
+        "array of kind 1": (GET_ARRAY, struct.pack("<IIIIQ", 1, 64, 1, 0, there)),
+        "number 0x48": (0x48, bytes(16)), "number 0x4b": (0x4B, bytes(64)), "number 0x3f": (0x3F, bytes(64)),
+        "structure nowhere": (GET_INFO, struct.pack("<IIQ", 8, 4, 16)),
+    }  # fmt: skip
+    answers = {name: npu.call(*case)[0] for name, case in cases.items()}
+    answers["handle of a sync object"] = sync
+    answers["bytes of the firmware's version"] = struct.unpack_from(
+        "<I", npu.require(GET_INFO, struct.pack("<IIQ", 8, 0, 0)), 4
+    )[0]
+    return answers
 
 
 def units(npu: RawNpu, configurations: list[bytes]) -> int:
@@ -167,6 +209,9 @@ def own_buffer(npu: RawNpu, size: int) -> RawBuffer:
 def of_memory() -> dict[str, Any]:
     """What BO_INFO says of each kind of buffer, and which pieces of memory make none; on a device of their own."""
     npu, memory, nowhere, answers = RawNpu(), mmap.mmap(-1, 4096), (1 << 64) - 1, {}
+    for _ in range(2):  # a heap may follow another
+        heap = made(npu, wanted(1 << 20, HEAP))[0]
+        npu.require(GEM_CLOSE, struct.pack("<II", heap, 0))
     npu.require(CREATE_BO, wanted(1 << 20, HEAP))
     tables = {f"memory in {pieces} pieces": table_of(memory, pieces) for pieces in (0, 1, 2)}
     for name, table in (tables | {"memory at 0": table_of(memory, place=0)}).items():

@@ -88,7 +88,7 @@ class RawNpu:
         """A command packet; chains have no masks."""
         content = struct.pack(f"<{len(masks)}I", *masks) + payload
         head = 1 | max(len(masks) - 1, 0) << 10 | len(content) // 4 << 12 | opcode << 23
-        packet = self.buffer(4096, COMMAND)
+        packet = self.buffer(max(4 + len(content), 4096), COMMAND)
         packet.memory[: 4 + len(content)] = struct.pack("<I", head) + content
         return packet
 

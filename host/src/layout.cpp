@@ -185,6 +185,7 @@ Layout Layout::units() const {
             position = position < 0 ? position : position / side();
         }
     }
+    made.rows_ = made.axes_.front().size;  // blocks lie in two axes
     return made;
 }
 

@@ -6,17 +6,30 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from library_builds import edit_manifest, replace_kernels, run, sanitized_build, small_design, small_plan
+from library_builds import (
+    edit_manifest,
+    replace_kernels,
+    run,
+    sanitized_build,
+    small_design,
+    small_plan,
+    write_manifest,
+)
 
-from bdforge.devices import DEVICES
-from bdforge.operators.gemm import sequence
+from bdforge.devices import DEVICES, device_named
+from bdforge.operators.gemm import plan_gemm, sequence, spec_from
 from bdforge.xrt.machine import HEAP_BYTES, machine
+from support.built_designs import spec_content
 from support.processes import ends
 
 
 @pytest.fixture(scope="module")
 def build() -> Path:
     return sanitized_build()
+
+
+OTHERS: dict[str, dict] = {"columns": {"layouts": "row packed column"}, "blocks": {"types": ("bfp16",) * 3}}
+"""Designs of which cases need the manifests alone."""
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +42,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         replace_kernels(folder / name, small_plan(), do)
     edit_manifest(folder / "wrong_device", device="gpu")
     edit_manifest(folder / "wrong_spec", spec_hash="0123456789abcdef")
+    for name, more in OTHERS.items():
+        spec = spec_from(spec_content(16, 32, 32, **more), name)
+        write_manifest(folder / name, plan_gemm(spec, device_named("strix_halo")))
     (folder / "words.bin").write_bytes(np.asarray(sequence(small_plan(), 64, 64, 128).words(), "<u4").tobytes())
     return folder
 
@@ -36,7 +52,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 GROUPS = ("json", "files", "limits", "manifest", "design", "gemm", "job", "memory", "machine", "emulated", "wire")
 
 
-@pytest.mark.parametrize("group", [*GROUPS, "own_server", "energy"])
+@pytest.mark.parametrize("group", [*GROUPS, "own_server", "energy", "flight", "status"])
 def test_the_librarys_cases_pass_under_sanitizers(build: Path, data: Path, group: str):
     done = run(build / "tests" / "unit", data, group)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr

@@ -1,5 +1,7 @@
 #include "devices.hpp"
 
+#include <cstring>
+
 #include "emulated/emulated_backend.hpp"
 #include "unit.hpp"
 
@@ -35,6 +37,31 @@ private:
     std::shared_ptr<Script> script_;
 };
 
+/// Memory of the host's beside the device's, as its caches are: full of something else, until one is copied to the other.
+class ApartBuffer final : public Buffer {
+public:
+    explicit ApartBuffer(std::shared_ptr<Buffer> device) : device_(std::move(device)), host_(device_->bytes(), '\x5A') {
+        std::memset(device_->data(), '\x5A', host_.size());
+    }
+
+    void* data() override { return host_.data(); }
+    std::size_t bytes() const override { return host_.size(); }
+    void to_device() override {
+        std::memcpy(device_->data(), host_.data(), host_.size());
+        device_->to_device();
+    }
+    void from_device() override {
+        device_->from_device();
+        std::memcpy(host_.data(), device_->data(), host_.size());
+    }
+
+    const std::shared_ptr<Buffer>& device() const { return device_; }
+
+private:
+    std::shared_ptr<Buffer> device_;
+    std::vector<char> host_;
+};
+
 /// A submission: fails as often as the script says.
 class ScriptedBatch final : public Command {
 public:
@@ -64,7 +91,7 @@ public:
         : context_(std::move(context)), script_(std::move(script)) {}
 
     std::shared_ptr<Buffer> allocate(std::size_t argument, std::size_t bytes) override {
-        return context_->allocate(argument, bytes);
+        return std::make_shared<ApartBuffer>(context_->allocate(argument, bytes));
     }
 
     std::shared_ptr<Buffer> adopt(std::size_t argument, void* memory, std::size_t bytes) override {
@@ -79,7 +106,12 @@ public:
     std::unique_ptr<Command> command(const Program& program, const Arguments& arguments) override {
         const bool elf = program.instructions == nullptr;
         if (elf) script_->sequences.push_back(program.sequence);
-        return std::make_unique<ScriptedCommand>(elf ? nullptr : context_->command(program, arguments), script_);
+        Arguments of_device;
+        for (const auto& argument : arguments) {
+            const auto* const apart = dynamic_cast<const ApartBuffer*>(argument.get());
+            of_device.push_back(apart == nullptr ? argument : apart->device());
+        }
+        return std::make_unique<ScriptedCommand>(elf ? nullptr : context_->command(program, of_device), script_);
     }
 
     std::unique_ptr<Command> batch(const std::vector<Command*>& commands) override {
@@ -112,11 +144,58 @@ private:
     std::string name_;
 };
 
+class MemoryBuffer final : public Buffer {
+public:
+    explicit MemoryBuffer(std::size_t bytes) : own_(bytes), data_(own_.data()), bytes_(bytes) {}
+    MemoryBuffer(void* callers, std::size_t bytes) : data_(callers), bytes_(bytes) {}
+
+    void* data() override { return data_; }
+    std::size_t bytes() const override { return bytes_; }
+    void to_device() override {}
+    void from_device() override {}
+
+private:
+    std::vector<char> own_;
+    void* data_;
+    std::size_t bytes_;
+};
+
+class NoCommand final : public Command {
+public:
+    void start() override {}
+    Outcome wait(std::chrono::milliseconds) override { return Outcome::completed; }
+};
+
+class MemoryContext final : public Context {
+public:
+    std::shared_ptr<Buffer> allocate(std::size_t, std::size_t bytes) override { return std::make_shared<MemoryBuffer>(bytes); }
+    std::shared_ptr<Buffer> adopt(std::size_t, void* memory, std::size_t bytes) override {
+        return std::make_shared<MemoryBuffer>(memory, bytes);
+    }
+    std::shared_ptr<Buffer> instructions(const std::vector<std::uint32_t>& words) override {
+        const auto made = allocate(0, words.size() * sizeof words[0]);
+        std::memcpy(made->data(), words.data(), made->bytes());
+        return made;
+    }
+    std::unique_ptr<Command> command(const Program&, const Arguments&) override { return std::make_unique<NoCommand>(); }
+    std::unique_ptr<Command> batch(const std::vector<Command*>&) override { return std::make_unique<NoCommand>(); }
+};
+
+class MemoryBackend final : public Backend {
+public:
+    std::string name() const override { return "memory"; }
+    bool is_npu() const override { return false; }
+    bool takes_images() const override { return false; }
+    std::unique_ptr<Context> load(const Image&) override { return std::make_unique<MemoryContext>(); }
+};
+
 }  // namespace
 
 Device scripted_device(const std::shared_ptr<Script>& script, const std::string& name) {
     return Device(std::make_shared<ScriptedBackend>(script, name));
 }
+
+Device memory_device() { return Device(std::make_shared<MemoryBackend>()); }
 
 Device emulated_device() { return Device(open_emulated()); }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Devices for tests: the emulated array behind the name of an NPU, which can hang or fail, and says what it was given.
+// Devices for tests: the emulated array behind the name of an NPU, which can hang or fail, and says what it was given; and
+// one that is memory alone.
 
 #include <memory>
 #include <string>
@@ -23,8 +24,12 @@ struct Script {
     std::size_t hanging_waits = 0;     // so many waits for single commands end without a result
 };
 
-/// A device called `name`, an NPU as far as the library can tell.
+/// A device called `name`, an NPU as far as the library can tell: what either side writes the other one sees only when it is
+/// told to.
 bdforge::Device scripted_device(const std::shared_ptr<Script>& script, const std::string& name = "NPU Strix Halo");
+
+/// A device of buffers, whose runs end at once and write nothing: for all that a manifest alone decides.
+bdforge::Device memory_device();
 
 /// The device that needs no NPU.
 bdforge::Device emulated_device();

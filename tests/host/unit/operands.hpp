@@ -16,15 +16,20 @@ struct Operands {
     std::vector<std::int32_t> c;
 };
 
+/// Makes C of A and B.
+inline void multiply(Operands& given) {
+    auto& [M, K, N, a, weights, c] = given;
+    c.assign(M * N, 0);
+    for (std::size_t i = 0; i < M * N; ++i)
+        for (std::size_t k = 0; k < K; ++k) c[i] += a[i / N * K + k] * weights[k * N + i % N];
+}
+
 inline Operands operands(std::size_t M, std::size_t K, std::size_t N) {
     std::mt19937 random(static_cast<std::uint32_t>(M * 31 + K * 17 + N));
-    Operands made{
-        M, K, N, std::vector<std::int8_t>(M * K), std::vector<std::int8_t>(K * N), std::vector<std::int32_t>(M * N)};
+    Operands made{M, K, N, std::vector<std::int8_t>(M * K), std::vector<std::int8_t>(K * N), {}};
     for (auto& value : made.a) value = static_cast<std::int8_t>(random());
     for (auto& value : made.weights) value = static_cast<std::int8_t>(static_cast<int>(random() % 3) - 1);
-    for (std::size_t i = 0; i < M * N; ++i) {
-        for (std::size_t k = 0; k < K; ++k) made.c[i] += made.a[i / N * K + k] * made.weights[k * N + i % N];
-    }
+    multiply(made);
     return made;
 }
 

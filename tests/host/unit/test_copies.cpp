@@ -1,4 +1,3 @@
-#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -6,7 +5,6 @@
 #include "float_matrices.hpp"
 
 using namespace bdforge;
-using unit::check;
 using unit::check_equal;
 using unit::whole_numbers;
 
@@ -39,12 +37,28 @@ UNIT_CASE("copies", floats_are_rounded_to_the_nearest_bf16_ties_to_even) {
         copy_in({&value, 1, 1, 1}, {&made, 1, 1, 1}, false);
         check_equal(std::uint32_t{made}, expected, std::to_string(value));
     }
-    std::uint32_t bits = 0x7F800001;  // NaN whose upper half alone is infinity
-    float nan;
-    std::memcpy(&nan, &bits, sizeof nan);
-    Bf16 made = 0;
-    copy_in({&nan, 1, 1, 1}, {&made, 1, 1, 1}, true);
-    check(std::isnan(wide(made)), "NaN stays NaN");
+    // NaN: of the upper half alone the first is infinity; rounded, the others are 0.
+    const std::pair<std::uint32_t, std::uint32_t> nans[] = {
+        {0x7F800001, 0x7FC0}, {0xFF80FFFF, 0xFFC0}, {0x7FFFFFFF, 0x7FFF}, {0xFFFFFFFF, 0xFFFF}, {0x7FC00000, 0x7FC0}};
+    for (const auto& [bits, expected] : nans) {
+        float nan;
+        std::memcpy(&nan, &bits, sizeof nan);
+        Bf16 made = 0;
+        copy_in({&nan, 1, 1, 1}, {&made, 1, 1, 1}, true);
+        check_equal(std::uint32_t{made}, expected, "NaN " + std::to_string(bits));
+    }
+}
+
+UNIT_CASE("copies", parts_cover_everything_once) {
+    for (const std::size_t count : {0, 1, 2, 3, 7, 1000}) {
+        for (const std::size_t bytes : {0, 1, 256 << 10, 512 << 10, 1 << 30}) {
+            std::vector<int> done(count), once(count, 1);
+            in_parts(count, bytes, [&](std::size_t first, std::size_t last) {
+                for (std::size_t i = first; i < last; ++i) ++done[i];
+            });
+            check_equal(done, once, std::to_string(count) + " for " + std::to_string(bytes) + " bytes");
+        }
+    }
 }
 
 UNIT_CASE("copies", matrices_of_all_sizes_come_in_as_they_stand_and_turned) {

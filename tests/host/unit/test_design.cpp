@@ -4,6 +4,7 @@
 
 #include "devices.hpp"
 #include "files.hpp"
+#include "streams.hpp"
 #include "unit.hpp"
 
 using namespace bdforge;
@@ -69,10 +70,54 @@ UNIT_CASE("design", another_device_is_refused_by_name) {
 }
 
 UNIT_CASE("design", devices_of_one_array_take_the_same_design) {
-    for (const char* name : {"NPU Strix Halo", "NPU Strix", "NPU Krackan 1", "RyzenAI-npu5", "RyzenAI-npu4"}) {
-        check_equal(has_array(name, "npu2_4col"), true, name);
-        check_equal(has_array(name, "npu1"), false, name);
+    const std::pair<const char*, const char*> arrays[] = {
+        {"NPU Phoenix", "npu1"}, {"NPU Hawk Point", "npu1"}, {"RyzenAI-npu1", "npu1"}, {"NPU Strix Halo", "npu2"},
+        {"NPU Strix", "npu2"}, {"NPU Krackan 1", "npu2"}, {"RyzenAI-npu4", "npu2"}, {"RyzenAI-npu5", "npu2"},
+        {"RyzenAI-npu6", "npu2"}, {"NPU STRIX", "npu2"}, {"something new", "none"}, {"", "none"}, {"RyzenAI-npu3", "none"},
+    };
+    for (const auto& [name, array] : arrays) {
+        for (const std::string of : {"npu1", "npu2"}) {
+            check_equal(has_array(name, of), array == of, std::string(name) + " has " + of);
+            check_equal(has_array(name, of + "_2col"), array == of, std::string(name) + " has two columns of " + of);
+        }
+        check_equal(has_array(name, "npu"), false, std::string(name) + " has npu");
     }
+}
+
+UNIT_CASE("design", sequences_wait_in_ways_and_for_as_many_steps_as_there_are) {
+    const auto loaded = [](const std::string& wait, std::size_t in_flight, const std::string& image = "small.xclbin") {
+        LoadOptions options;
+        options.sequence = {wait, in_flight};
+        Design::load(unit::memory_device(), unit::data_folder() + "/small/" + image, options);
+    };
+    for (const std::size_t steps : {0, 1, 4}) loaded("column", steps);
+    for (const std::size_t steps : {0, 1}) loaded("wide", steps);
+    loaded("", 9);  // as the design says, whatever else
+    const auto refused = [&](const std::string& wait, std::size_t in_flight) {
+        return message_of<ArgumentError>([&] { loaded(wait, in_flight); });
+    };
+    check_contains(refused("column", 5), "sequence.in_flight = 5 is outside 0 to 4");
+    check_contains(refused("wide", 2), "sequence.in_flight = 2 is outside 0 to 1");
+    check_contains(refused("columns", 1), "sequence.wait = 'columns' is unknown; choose column or wide");
+    loaded("", 0, "small.elf");
+    check_contains(message_of<ArgumentError>([&] { loaded("column", 0, "small.elf"); }), "a full ELF brings its own sequences");
+}
+
+UNIT_CASE("design", no_more_steps_are_under_way_than_the_program_allows) {
+    const auto words = [](const std::string& in_flight_max, std::size_t in_flight) {
+        const std::string path = changed_design("small.xclbin", "\"in_flight_max\": 4", "\"in_flight_max\": " + in_flight_max);
+        Manifest manifest = load_manifest(unit::data_folder() + "/changed/manifest.json");
+        manifest.sequence = {"column", in_flight};
+        const auto context = unit::memory_device().backend().load({path, false, manifest});
+        const auto stream = Streams(manifest).get(*context, false, {200, 64, 200, 0, 0, 0});
+        Buffer& made = *stream->program.instructions;
+        const auto* const bytes = static_cast<const char*>(made.data());
+        return std::vector<char>(bytes, bytes + made.bytes());
+    };
+    check_equal(words("1", 4), words("1", 1), "4 steps of at most 1");
+    check_equal(words("2", 0), words("4", 2), "as many as there may be of at most 2");
+    check_equal(words("4", 0), words("4", 4), "as many as there may be of at most 4");
+    check_equal(words("4", 1) == words("4", 4), false, "1 step at a time is as 4");
 }
 
 UNIT_CASE("design", another_spec_is_refused_by_its_hash) {

@@ -40,6 +40,17 @@ UNIT_CASE("files", sha256_of_the_standards_examples) {
                 "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1", "two blocks");
     check_equal(bdforge::sha256(std::string(1'000'000, 'a')),
                 "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0", "a million a");
+    // Around where the length needs a block of its own; by Python's hashlib.
+    const std::pair<std::size_t, const char*> ends[] = {
+        {55, "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318"},
+        {56, "b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a"},
+        {63, "7d3e74a05d7db15bce4ad9ec0658ea98e3f06eeecf16b4c6fff2da457ddc2f34"},
+        {64, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb"},
+        {65, "635361c48bb9eab14198e76ea8ab7f1a41685d6ad62aa9146d301d4f17eb0ae0"},
+        {119, "31eba51c313a5c08226adf18d4a359cfdfd8d2e816b13f4af952f7ea6584dcfb"},
+        {120, "2f3d335432c70b580af0e8e1b3674a7c020d683aa5f73aaaedfdc55af904c21c"},
+    };
+    for (const auto& [count, hash] : ends) check_equal(bdforge::sha256(std::string(count, 'a')), hash, std::to_string(count) + " a");
     check_equal(bdforge::sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "nothing");
 }
 
@@ -50,6 +61,8 @@ UNIT_CASE("files", missing_and_unfit_files_are_named) {
     check_equal(fault("/no/such/file", 1), "/no/such/file: No such file or directory; do this", "missing");
     check_contains(fault(unit::data_folder(), 1), "not a regular file; do this");
     check_contains(fault(unit::data_folder() + "/small/manifest.json", 10), "more than 10; do this");
+    const std::pair<const char*, const char*> folders[] = {{"a/b/c", "a/b/"}, {"/c", "/"}, {"c", ""}, {"a/", "a/"}, {"", ""}};
+    for (const auto& [path, folder] : folders) check_equal(bdforge::folder_of(path), folder, path);
 }
 
 UNIT_CASE("files", npy_arrays_are_read_and_written) {
@@ -61,6 +74,16 @@ UNIT_CASE("files", npy_arrays_are_read_and_written) {
     bdforge::save_npy(unit::data_folder() + "/written.npy", vector);
     const auto again = load_npy(unit::data_folder() + "/written.npy");
     check_equal(again.type == vector.type && again.shape == vector.shape && again.bytes == vector.bytes, true, "array");
+    for (std::size_t columns = 1; columns < 12'345'678'901; columns *= 11) {  // headers of many lengths
+        const bdforge::NpyArray matrix{"|u1", {0, columns}, {}};
+        bdforge::save_npy(unit::data_folder() + "/written.npy", matrix);
+        const std::string content = bdforge::read_file(unit::data_folder() + "/written.npy", 1000, "");
+        check_equal(content.size() % 64, 0U, "where data begins, " + std::to_string(columns));
+        check_equal(content.size() - 10, static_cast<unsigned char>(content[8]) + 256U * static_cast<unsigned char>(content[9]),
+                    "length of the header, " + std::to_string(columns));
+        check_contains(content, "'shape': (0, " + std::to_string(columns) + ", )");
+        check_equal(content.back(), '\n', "end of the header");
+    }
     check_contains(message_of<FileError>([&] { bdforge::save_npy("/no/such/folder/x.npy", vector); }), "x.npy: cannot be written");
 }
 
@@ -93,6 +116,11 @@ UNIT_CASE("files", other_npy_files_are_refused_by_name) {
     check_contains(weight_fault(npy(header("|i1", "()"), "1")), "no one or two axes");
     check_contains(weight_fault(npy(header("|i1", "(1, 2, 3)"), "123456")), "no one or two axes");
     check_contains(weight_fault(npy(header("|i1", "(0, 6)"), "")), "truncated");
+    check_contains(weight_fault(npy(header("|i1", "(6, 0)"), "")), "truncated");
+    check_contains(weight_fault(npy(header("<f4", "(5,)"), std::string(19, 'x'))), "holds 4 of 5 elements");
+    check_contains(weight_fault(npy(header("<f4", "(5,)"), std::string(21, 'x'))), "holds 5 of 5 elements");
+    check_equal(load_npy(npy(header("<f4", "(5,)"), std::string(20, 'x'))).shape.size(), 1U, "axes");
+    check_contains(weight_fault(npy(header("|i1", "7"), "1234567")), "no one or two axes");
     check_contains(weight_fault(npy(header("|i1", "(99999999999999999999, 6)"), "")), "no one or two axes");
     check_contains(weight_fault(npy(header("|i1", "(68719476736, 68719476736)"), "123456")), "truncated");
 }

@@ -39,6 +39,11 @@ struct Matrices {
     }
 };
 
+std::string told(const FloatProduct& product) {
+    return std::string("A") + (product.a.turned ? " turned" : "") + " x B" + (product.b.turned ? " turned" : "") +
+           (product.add ? ", added" : "") + (product.bias == nullptr ? "" : ", with a bias");
+}
+
 }  // namespace
 
 UNIT_CASE("floats", designs_of_all_layouts_and_the_processor_compute_every_product_of_a_step) {
@@ -54,7 +59,7 @@ UNIT_CASE("floats", designs_of_all_layouts_and_the_processor_compute_every_produ
             const FloatProduct product = given.product(a_turned, b_turned, a_turned == b_turned);
             const std::vector<float> expected = by_definition(product);
             products ? products->run({product}) : compute_on_cpu(product);
-            check_equal(given.c, expected, (*name == '\0' ? "the processor" : name) + std::string(a_turned ? ", A turned" : "") + (b_turned ? ", B turned" : ""));
+            check_equal(given.c, expected, (*name == '\0' ? "the processor: " : std::string(name) + ": ") + told(product));
         }
     }
 }
@@ -70,9 +75,40 @@ UNIT_CASE("floats", the_processor_computes_sizes_that_are_shared_by_threads) {
     }
 }
 
+UNIT_CASE("floats", the_processor_adds_what_is_there_and_a_bias) {
+    for (int how = 0; how < 16; ++how) {
+        const bool a_turned = (how & 1) != 0, b_turned = (how & 2) != 0, biased = (how & 8) != 0;
+        Matrices given;
+        FloatProduct product = given.product(a_turned, b_turned, (how & 4) != 0);
+        product.bias = biased ? given.bias.data() : nullptr;
+        const std::vector<float> expected = by_definition(product);
+        compute_on_cpu(product);
+        check_equal(given.c, expected, told(product));
+    }
+}
+
+UNIT_CASE("floats", elements_are_turned_where_orders_differ) {
+    Matrices given;
+    const std::vector<Orders> all = {{false, false, false, false}, {true, false, false, false}, {false, true, false, false}, {false, false, true, false}};
+    const std::vector<Design> designs{loaded("rrr")};
+    for (int how = 0; how < 4; ++how) {
+        const FloatProduct product{8, 16, 32, {given.a.data(), (how & 1) != 0}, {given.b.data(), (how & 2) != 0}, given.c.data()};
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const auto& [a, b, c, narrow] = all[i];
+            const std::size_t itself = (product.a.turned != a) * 8 * 16 + (product.b.turned != b) * 16 * 32 + c * 8 * 32,
+                              swapped = (product.b.turned == a) * 16 * 32 + (product.a.turned == b) * 8 * 16 + !c * 8 * 32;
+            const Way way = best_way(designs, {all[i]}, product);
+            const std::string what = told(product) + " by a design of orders " + std::to_string(i);
+            check_equal(way.elements_turned, std::min(itself, swapped), what + ": elements turned");
+            check_equal(way.swapped, swapped < itself, what + ": swapped");
+        }
+    }
+}
+
 UNIT_CASE("floats", designs_of_the_three_layouts_of_a_step_turn_nothing) {
     Matrices given;
     const FloatProduct step[] = {given.product(false, true, false), given.product(false, false, true), given.product(true, false, true)};
+    Matrices twin;
     FloatProducts all({loaded("rcr"), loaded("rrr"), loaded("crr")}), one({loaded("rcr")});
     for (const FloatProduct& product : step) {
         all.run({product});
@@ -80,7 +116,11 @@ UNIT_CASE("floats", designs_of_the_three_layouts_of_a_step_turn_nothing) {
     }
     check_equal(all.counts().turned_bytes, std::size_t{0}, "turned by three");
     check_equal(all.counts().copied_bytes, 3 * (M * K + K * N + M * N) * sizeof(float), "copied");
+    check_equal(one.counts().submissions, std::size_t{3}, "submissions, one by one");
     check_equal(one.counts().turned_bytes, (K * N + M * K + K * N) * sizeof(float), "turned by one: B; A and B");
+    all.run({step[0], {M, K, N, {given.a.data()}, {given.b.data()}, twin.c.data()}});
+    check_equal(all.counts().submissions, std::size_t{5}, "submissions, two products by two designs");
+    check_equal(all.counts().products, std::size_t{5}, "products");
 }
 
 UNIT_CASE("floats", of_ways_that_turn_as_much_the_first_design_is_taken_and_the_product_itself) {
@@ -115,6 +155,13 @@ UNIT_CASE("floats", kept_factors_are_copied_once_until_they_are_renewed) {
     const std::vector<float> other = by_definition(product);
     products.run({product});
     check_equal(given.c, other, "turned");
+    for (const bool turned : {false, true}) {
+        FloatProduct of_a = given.product(turned, true, false);
+        of_a.a.kept = true;
+        const std::vector<float> expected = by_definition(of_a);
+        products.run({of_a});
+        check_equal(given.c, expected, turned ? "A kept, turned" : "A kept");
+    }
 }
 
 UNIT_CASE("floats", products_that_come_together_are_one_submission) {

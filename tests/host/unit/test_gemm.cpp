@@ -1,7 +1,11 @@
+#include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "devices.hpp"
 #include "operands.hpp"
+#include "state.hpp"
 #include "unit.hpp"
 
 using namespace bdforge;
@@ -57,10 +61,7 @@ UNIT_CASE("gemm", runs_again_with_new_activations) {
     gemm.run();
     check_c(given, gemm.c(), gemm.ldc());
     for (auto& value : given.a) value = static_cast<std::int8_t>(-value / 2);
-    given.c.assign(given.c.size(), 0);
-    for (std::size_t i = 0; i < given.c.size(); ++i) {
-        for (std::size_t k = 0; k < 40; ++k) given.c[i] += given.a[i / 60 * 40 + k] * given.weights[k * 60 + i % 60];
-    }
+    unit::multiply(given);
     fill(gemm, given);
     gemm.run_async();
     gemm.wait();
@@ -92,12 +93,15 @@ UNIT_CASE("gemm", memory_that_cannot_be_shared_is_refused) {
     const auto refused = [&](const GemmOptions& options, std::size_t M = 40) {
         return message_of<ArgumentError>([&] { Gemm(design, M, weights, options); });
     };
-    check_contains(refused({{a.get() + 4, 0}, {}}), "A is not aligned to 4096 bytes");
+    for (const std::size_t beyond : {4, 64, 2048})
+        check_contains(refused({{a.get() + beyond, 0}, {}}), "A is not aligned to 4096 bytes");
     check_contains(refused({{}, {c.get() + 1, 0}}), "C is not aligned to 4096 bytes");
     check_contains(refused({{a.get(), 66}, {}}),
                    "A cannot be the caller's memory: it is smaller than a tile, or its lines");
     check_contains(refused({{a.get(), 0}, {}}, 3), "A cannot be the caller's memory");
     check_contains(refused({{nullptr, 80}, {}}), "A has a stride but no memory");
+    check_contains(refused({{}, {nullptr, 73}}), "C has a stride but no memory");
+    Gemm(design, 40, weights, {{nullptr, 64}, {nullptr, 72}});  // which is no gap
     check_contains(refused({{a.get(), 60}, {}}), "lda = 60 is below K = 64; lines would overlap");
 }
 
@@ -195,7 +199,99 @@ UNIT_CASE("gemm", scales_make_floats) {
     check_equal(out[5], -1.0F, "memory between rows");
     gemm.scaled(out.data(), 0, {});
     check_equal(out[7], static_cast<float>(given.c[7]), "without scales");
+    gemm.scaled(out.data(), 5, {rows, nullptr, 2});
+    for (std::size_t i = 0; i < 15; ++i) check_equal(out[i], static_cast<float>(given.c[i]) * rows[i / 5] * 2, "of rows, in lines of 5");
     check_contains(message_of<ArgumentError>([&] { gemm.scaled(out.data(), 4, {}); }), "a stride of 4 is below the 5 elements");
+    check_contains(message_of<ArgumentError>([&] { gemm.scaled(nullptr, 0, {}); }), "the floats' place is null");
+    // the scales and the floats may touch
+    std::vector<float> all{0.5F, 2, -1, 1, 2, 4, 8, 16};
+    all.resize(8 + 8 + 5 + 5 + 3, 3);
+    gemm.scaled(&all[3 + 5], 8, {all.data(), &all[3], 1});
+    check_equal(all[8], static_cast<float>(given.c[0]) * 0.5F, "the first, behind its scales");
+    std::fill_n(&all[3 + 8 + 8 + 5], 3, 3.0F);
+    gemm.scaled(&all[3], 8, {&all[3 + 8 + 8 + 5], nullptr, 1});
+    check_equal(all[3 + 8 + 8 + 4], static_cast<float>(given.c[14]) * 3, "the last, before its scales");
+}
+
+UNIT_CASE("gemm", scales_are_those_of_rows_whatever_cs_order) {
+    const Design design = Design::load(unit::memory_device(), design_path("columns"));
+    constexpr std::size_t M = 3, K = 20, N = 5;
+    Gemm gemm(design, M, packed(design, operands(M, K, N)));
+    auto* const c = const_cast<std::int32_t*>(gemm.c());
+    for (std::size_t row = 0; row < M; ++row)
+        for (std::size_t column = 0; column < N; ++column)
+            c[column * gemm.ldc() + row] = static_cast<std::int32_t>(10 * row + column);
+    const float rows[] = {1, 2, 4}, columns[] = {1, -1, 2, -2, 8};
+    std::vector<float> out(M * N), expected(M * N);
+    for (std::size_t i = 0; i < out.size(); ++i)
+        expected[i] = static_cast<float>(10 * (i / N) + i % N) * rows[i / N] * columns[i % N] * 0.5F;
+    gemm.scaled(out.data(), 0, {rows, columns, 0.5F});
+    check_equal(out, expected, "floats, row by row");
+}
+
+UNIT_CASE("gemm", lines_of_block_floats_are_copied_block_by_block) {
+    const Design design = Design::load(unit::memory_device(), design_path("blocks"));
+    constexpr std::size_t M = 16, K = 32, N = 16, tile = 72;
+    Gemm gemm(design, M, Weights(Resident(design, "B", {{"K", K}, {"N", N}})));
+    for (const auto& [stride, tiles] : {std::pair(std::size_t{0}, K / 8), std::pair(K, K / 8), std::pair(K + 1, K / 8 + 1), std::pair(K + 8, K / 8 + 1)}) {
+        std::vector<std::uint8_t> a(M / 8 * tiles * tile), found, expected;
+        for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<std::uint8_t>(i * 7 % 251);
+        std::vector<std::uint8_t> c(M / 8 * N / 8 * tile);
+        gemm.run(a.data(), stride, c.data(), 0);
+        for (std::size_t line = 0; line < M / 8; ++line) {
+            const auto from = a.begin() + static_cast<std::ptrdiff_t>(line * tiles * tile);
+            expected.insert(expected.end(), from, from + K / 8 * tile);
+            const auto* const held = static_cast<const std::uint8_t*>(gemm.a_memory()) + line * gemm.lda() / 8 * tile;
+            found.insert(found.end(), held, held + K / 8 * tile);
+        }
+        check_equal(found, expected, "A in lines of " + std::to_string(stride));
+    }
+}
+
+UNIT_CASE("gemm", block_floats_of_ragged_sizes_are_staged_tile_by_tile) {
+    const Design design = Design::load(unit::memory_device(), design_path("blocks"));
+    constexpr std::size_t M = 24, K = 40, N = 8, tile = 72;
+    const auto tiles = [](const std::uint8_t* bytes, std::size_t count) {
+        std::vector<std::string> found;
+        for (std::size_t i = 0; i < count; ++i, bytes += tile)
+            if (bytes[0] != 0) found.emplace_back(bytes, bytes + tile);
+        std::sort(found.begin(), found.end());
+        return found;
+    };
+    Gemm gemm(design, M, Weights(Resident(design, "B", {{"K", K}, {"N", N}})));
+    std::vector<std::uint8_t> a(M / 8 * K / 8 * tile), c(M / 8 * N / 8 * tile, 7);
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<std::uint8_t>(1 + i / tile);
+    gemm.run(a.data(), 0, c.data(), 0);
+    const Job job = gemm.job();
+    Buffer& buffer = *job.state()->buffers[0];
+    check_equal(tiles(static_cast<const std::uint8_t*>(buffer.data()), buffer.bytes() / tile) == tiles(a.data(), a.size() / tile), true,
+                "every tile of A once in its buffer");
+    check_equal(c, std::vector<std::uint8_t>(c.size()), "C, of a device that writes nothing");
+}
+
+UNIT_CASE("gemm", a_manifest_whose_operands_have_other_sizes_is_refused) {
+    const std::string beside = unit::data_folder() + "/changed/small.xclbin";
+    std::ifstream file(unit::data_folder() + "/small/manifest.json");
+    const std::string manifest{std::istreambuf_iterator<char>(file), {}};
+    const std::string rows = "\"axes\": [{\"size\": 0, ", columns = "{\"size\": 15, \"walked\": 61, \"once\"";
+    struct {
+        const char *operand, *sizes;
+        std::string from, to;
+        bool last;
+    } const cases[] = {
+        {"A", "1 x 8 elements for 16 x 8", rows, "\"axes\": [{\"size\": 1, ", false},
+        {"C", "1 x 24 elements for 16 x 24", rows, "\"axes\": [{\"size\": 1, ", true},
+        {"C", "16 x 1 elements for 16 x 24", columns, "{\"size\": 1, \"walked\": 61, \"once\"", true},
+    };
+    for (const auto& [operand, sizes, from, to, last] : cases) {
+        std::string changed = manifest;
+        changed.replace(last ? changed.rfind(from) : changed.find(from), from.size(), to);
+        std::ofstream(unit::data_folder() + "/changed/manifest.json") << changed;
+        const Design design = Design::load(unit::memory_device(), beside);
+        const Weights weights = packed(design, operands(1, 8, 24));
+        check_contains(message_of<ManifestError>([&] { Gemm(design, 16, weights); }),
+                       "operand " + std::string(operand) + " has " + sizes + "; build the design again");
+    }
 }
 
 UNIT_CASE("gemm", batches_run_all_their_members) {

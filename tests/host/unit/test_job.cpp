@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cstring>
 
 #include "devices.hpp"
 #include "operands.hpp"
+#include "state.hpp"
 #include "unit.hpp"
 
 using namespace bdforge;
@@ -55,9 +57,65 @@ UNIT_CASE("job", an_operand_that_stays_serves_many_jobs) {
     check_contains(message_of<ArgumentError>([&] { Job(design, {{"M", 8}, {"K", 44}, {"N", 60}}, {{}, {b}}); }),
                    "the resident B has K = 40, the job another");
     check_contains(message_of<ArgumentError>([&] { Job(design, sizes_of(one), {{}, {b, b}}); }), "two residents hold B");
+    const Resident plain(design, "A", {{"M", 20}, {"K", 40}, {"lda", 0}});
+    Job(design, sizes_of(one), {{}, {plain}});  // a leading dimension of 0 is none
     const Resident a(design, "A", {{"M", 20}, {"K", 40}, {"lda", 64}});
     check_contains(message_of<ArgumentError>([&] { Job(design, sizes_of(one), {{}, {a}}); }),
                    "the resident A has lda = 64, the job another");
+}
+
+UNIT_CASE("job", what_was_written_since_is_sent_before_every_run) {
+    const Design design = Design::load(unit::scripted_device(std::make_shared<unit::Script>()), design_path("small"));
+    constexpr std::size_t shapes[][3] = {{40, 64, 72}, {20, 40, 60}};  // A as it stands, and staged
+    for (const auto& [M, K, N] : shapes) {
+        Operands given = operands(M, K, N);
+        const auto change = [&](std::vector<std::int8_t>& values) {
+            std::rotate(values.begin(), values.begin() + 1, values.end());
+            unit::multiply(given);
+        };
+        Resident b(design, "B", {{"K", K}, {"N", N}});
+        Job own(design, sizes_of(given)), with_b(design, sizes_of(given), {{}, {b}});
+        for (int turn = 0; turn < 2; ++turn) {
+            own.place("A", {given.a.data(), given.a.size()});
+            own.place("B", {given.weights.data(), given.weights.size()});
+            with_b.place("A", {given.a.data(), given.a.size()});
+            b.place("B", {given.weights.data(), given.weights.size()});
+            for (Job* job : {&own, &with_b}) {
+                job->run();
+                check_fetched(*job, given, N);
+            }
+            change(given.weights);
+        }
+        b.place("B", {given.weights.data(), given.weights.size()});
+        auto* const a = static_cast<std::int8_t*>(with_b.memory("A"));
+        for (int turn = 0; turn < 2; ++turn) {  // the same memory, asked for once
+            for (std::size_t i = 0; i < given.a.size(); ++i) a[i / K * with_b.stride("A") + i % K] = given.a[i];
+            with_b.run();
+            check_fetched(with_b, given, N);
+            change(given.a);
+        }
+        Resident packed(design, "B", {{"K", K}, {"N", N}});
+        packed.place_bytes(b.state()->buffer->data(), b.bytes());
+        Job last(design, sizes_of(given), {{}, {packed}});
+        last.place("A", {given.a.data(), given.a.size()});
+        last.run();
+        check_fetched(last, given, N);
+    }
+}
+
+UNIT_CASE("job", buffers_begin_as_zeros_whatever_was_in_their_memory) {
+    const Design design = Design::load(unit::scripted_device(std::make_shared<unit::Script>()), design_path("small"));
+    Operands given = operands(20, 40, 60);
+    Job job(design, sizes_of(given));
+    job.place("B", {given.weights.data(), given.weights.size()});
+    given.c.assign(given.c.size(), 0);
+    check_fetched(job, given, 60);  // C before a run
+    job.run();
+    check_fetched(job, given, 60);  // of an A that nobody gave
+    const Resident stays(design, "B", {{"K", 40}, {"N", 60}});
+    Buffer& b = *stays.state()->buffer;
+    const auto* const bytes = static_cast<const char*>(b.data());
+    check_equal(std::vector<char>(bytes, bytes + b.bytes()), std::vector<char>(b.bytes()), "what stays");
 }
 
 UNIT_CASE("job", memory_of_the_callers_is_used_in_place) {
@@ -92,6 +150,10 @@ UNIT_CASE("job", calls_that_fit_no_operand_are_refused) {
     check_contains(refused("A", 800, 41), "take 819");
     check_contains(refused("A", SIZE_MAX, SIZE_MAX / 2), "more than a process can address");
     check_contains(refused("C", 800), "C is an output");
+    std::vector<std::int8_t> back(800);
+    check_contains(message_of<ArgumentError>([&] { job.fetch("A", {back.data(), 800}); }), "operand A is an input; only outputs");
+    check_contains(message_of<ArgumentError>([&] { job.fetch("C", {back.data(), 800}); }), "20 x 60 elements of int32 take 4800");
+    check_contains(message_of<ArgumentError>([&] { job.run(std::chrono::milliseconds{0}); }), "would wait for ever");
     check_contains(message_of<ArgumentError>([&] { job.place("A", {nullptr, 800}); }), "no array was given");
     check_contains(message_of<ArgumentError>([&] { Job(design, {{"M", 1}, {"K", 1}}); }), "size N is missing");
     check_contains(message_of<ArgumentError>([&] { Job(design, {{"M", 1}, {"Q", 1}}); }), "has no size Q");

@@ -82,6 +82,22 @@ UNIT_CASE("llmc", weights_are_copied_at_each_call_unless_they_are_to_be_kept) {
     bdforge_llmc_stop();
 }
 
+UNIT_CASE("llmc", sizes_of_1_are_computed_and_a_bias_may_be_left_out) {
+    check_equal(start(Design::load(unit::emulated_device(), design_path("rcr")), nullptr), BDFORGE_OK, "start");
+    const float in = 3, weight = -2, bias = 5, grad = 4;
+    float out = 9, in_grad = 1, weight_grad = 2, bias_grad = 7;
+    matmul_forward(&out, &in, &weight, &bias, 1, 1, 1, 1);
+    check_equal(out, -1.0F, "out, with a bias");
+    matmul_forward(&out, &in, &weight, nullptr, 1, 1, 1, 1);
+    check_equal(out, -6.0F, "out, without");
+    matmul_backward(&in_grad, &weight_grad, nullptr, &grad, &in, &weight, 1, 1, 1, 1);
+    check_equal(in_grad, -7.0F, "dinp");
+    check_equal(weight_grad, 14.0F, "dweight");
+    matmul_backward(&in_grad, &weight_grad, &bias_grad, &grad, &in, &weight, 1, 1, 1, 1);
+    check_equal(bias_grad, 11.0F, "dbias");
+    bdforge_llmc_stop();
+}
+
 // What it tells of each goes to stderr, which tests/host/test_training.py reads.
 UNIT_CASE("llmc_fallback", without_a_design_everything_is_the_processors) {
     Layer layer;

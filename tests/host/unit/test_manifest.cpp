@@ -40,6 +40,9 @@ UNIT_CASE("manifest", a_built_design_is_read) {
 UNIT_CASE("manifest", mismatches_are_named) {
     check_contains(refusal(with("\"schema\": 2", "\"schema\": 1")),
                    "m.json: schema is 1, expected 2, the schema of this library");
+    check_contains(refusal(with("\"schema\": 2", "\"schema\": 3")), "m.json: schema is 3, expected 2");
+    for (const std::string member : {"schema", "kind", "design", "device", "mlir_device", "files", "sequence", "wide"})
+        check_contains(refusal(with("\"" + member + "\": ", "\"_" + member + "\": ")), member + " is missing");
     check_contains(refusal(with("\"spec_hash\"", "\"spec_hush\"")), "m.json: spec_hash is missing");
     check_contains(refusal(with("\"gemm_33x40x70\"", "7")), "problems[0].sequence is 7, expected a text");
 }
@@ -52,6 +55,10 @@ UNIT_CASE("manifest", names_of_kernels_and_hashes_of_files_are_read_where_they_s
     check_equal(manifest.elf_kernel, "E", "kernel of the ELF");
     check_equal(manifest.files.at("xclbin").path, "small.xclbin", "path");
     check_equal(manifest.files.at("xclbin").sha256, sha256("no xclbin"), "hash");
+    const Manifest unnamed = parse_manifest(with("\"kernel\": \"MLIR_AIE\", \"elf_kernel\": \"main\", ", ""), "m.json");
+    check_equal(unnamed.kernel + " " + unnamed.elf_kernel, "MLIR_AIE main", "kernels of a manifest that names none");
+    const Manifest plain = parse_manifest(with("\"mlir\": ", "\"list\": \"a/b\", \"mlir\": "), "m.json");
+    check_equal(plain.files.at("list").path + plain.files.at("list").sha256, "a/b", "a file without a hash");
     const Manifest without = parse_manifest(with("\"sha256\": \"" + sha256("no xclbin"), "\"sha256\": \""), "m.json");
     check_equal(without.files.at("xclbin").sha256, "", "no hash");
 }

@@ -114,6 +114,10 @@ UNIT_CASE("memory", no_gemm_of_a_batch_may_overwrite_an_a_before_it) {
     check_contains(refused([&] { Batch(design, {&reads, &writes}); }),
                    "C of a job (16384 bytes) and A of one before it");
     Batch(design, {&writes, &reads}).run();
+    Gemm apart(design, 64, weights);
+    check_contains(refused([&] { Batch(design, {&reads, &apart, &writes}); }), "C of a job (16384 bytes) and A of one before it");
+    check_contains(refused([&] { Batch(design, {&apart, &reads, &writes}); }), "C of a job (16384 bytes) and A of one before it");
+    Batch(design, {&writes, &apart, &reads});
 }
 
 UNIT_CASE("memory", a_time_out_of_0_starts_nothing) {

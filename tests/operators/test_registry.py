@@ -25,6 +25,7 @@ SPECS = sorted((ROOT / "designs").glob("*.toml"))
 def test_a_spec_says_all_that_its_plan_needs(file):
     spec = load_spec(file)
     operator = operator_of(spec)
+    assert spec.name == file.stem
     again = spec_from(spec.content, spec.name)
     assert (again, again.hash) == (spec, spec.hash)
     assert any(operator.fits(spec, device) for device in DEVICES.values())
@@ -113,4 +114,5 @@ def test_a_manifest_says_what_was_planned(wait: str):
     assert [(x["name"], x["dtype"], x["layout"]) for x in found["arguments"]] == [
         ("A", "int8", "row-major"), ("B", "int2", "packed tile by tile, n-tile by n-tile"), ("C", "int32", "row-major"),
     ]  # fmt: skip
+    assert found["kernels"] == ["mm_i8_i2_i32", "zero_i32", "unscale_i32"]
     assert plan_of(Manifest.model_validate(found)).device is small.device

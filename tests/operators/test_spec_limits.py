@@ -138,3 +138,67 @@ def test_every_choice_is_taken_and_others_are_refused(kind: str, name: str):
 def test_what_a_file_leaves_out_has_its_default(kind: str):
     spec = spec_from(LEAST[kind] | {"kind": kind}, "small")
     same(spec.content, {"kind": kind, **FILLED[kind], "sequence": WAITS, "problems": []})
+
+
+OTHER: dict[str, dict[str, Any]] = {
+    "gemm": {
+        "types": {"a": "bf16", "b": "bf16", "c": "bf16", "accumulator": "f32"},
+        "layouts": {"a": "column", "b": "row", "c": "column"}, "array": {"device": "npu1", "rows": 3, "columns": 2},
+        "tile": {"m": 32, "k": 16, "n": 96, "m_used": 8},
+        "buffers": {
+            "k_mt": 96, "c_buffers": 2, "c_memtile_buffers": 1, "rho": 4, "a_shims": 2, "stack_bytes": 1024,
+            "residency": "b", "pool_bytes": 999, "c_pieces": 2, "c_in_parts": True,
+        },
+        "epilogue": {"shift": 3, "rounding": "floor", "scale": True, "bias": True, "relu": True},
+    },
+    "gemv": {
+        "types": {"a": "bf16", "w": "bf16", "c": "f32"}, "tile": {"m": 3, "k": 16, "n": 96},
+        "array": {"device": "npu2", "rows": 2, "columns": 5, "channels": 2}, "stack_bytes": 2048,
+    },
+    "elementwise": {
+        "function": "add", "type": "bf16", "tile": 96, "array": {"device": "npu2", "rows": 1, "columns": 7},
+        "narrowing": {"shift": 5, "rounding": "ceil"}, "stack_bytes": 2048,
+    },
+}  # fmt: skip
+"""A file in which nothing is as it is by default."""
+
+
+@pytest.mark.parametrize("kind", OTHER)
+def test_a_file_is_told_as_it_was_written(kind: str):
+    sizes = dict(zip(OPERATORS[kind].axes, (3, 5, 7), strict=False))
+    content = {
+        "kind": kind, **OTHER[kind], "sequence": {"wait": "wide", "in_flight": 1}, "problems": [{"name": "x", **sizes}],
+    }  # fmt: skip
+    spec = spec_from(content, "small")
+    same(spec.content, content)
+    assert spec_from(spec.content, "small") == spec
+    assert [(dict(problem.sizes), problem.name) for problem in spec.problems] == [(sizes, "x")]
+
+
+def single_changes(kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The least file with one value of `OTHER`, by its place."""
+    for name, value in OTHER[kind].items():
+        for key, inner in value.items() if isinstance(value, dict) else [("", value)]:
+            least = LEAST[kind].get(name, {})
+            yield f"{name}.{key}".rstrip("."), {name: {**least, key: inner} if key else inner}
+
+
+@pytest.mark.parametrize("kind", OTHER)
+def test_every_value_of_the_array_s_configuration_is_in_the_hash_and_no_other(kind: str):
+    least = LEAST[kind] | {"kind": kind}
+    plain = spec_from(least, "small").hash
+    hashes = {place: spec_from(least | change, "x").hash for place, change in single_changes(kind)}
+    assert [place for place, hash_ in hashes.items() if hash_ == plain] == []
+    assert len(set(hashes.values())) == len(hashes)
+    others = {"sequence": {"wait": "wide"}, "problems": content_of(kind)["problems"]}
+    assert spec_from(least | others, "other").hash == plain
+
+
+@pytest.mark.parametrize("kind", LEAST)
+def test_every_fault_of_a_file_is_told_in_a_line_of_its_own(kind: str):
+    content = LEAST[kind] | {"kind": kind, "array": {"rows": 5, "columns": 9}, "tyle": 1}
+    with pytest.raises(SpecError) as caught:
+        spec_from(content, "small", "small.toml")
+    assert [line.split(": ")[:2] for line in str(caught.value).splitlines()] == [
+        ["small.toml", place] for place in ("array.rows", "array.columns", "tyle")
+    ]

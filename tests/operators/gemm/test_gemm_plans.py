@@ -9,6 +9,7 @@ from bdforge.devices import device_named
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm import Plan, Problem, plan_gemm, sequence, spec_from
 from bdforge.operators.gemm.grid import Feed, Tiling, feeding_column, storage_of
+from bdforge.operators.gemm.mapping import kept_share
 from bdforge.operators.gemm.resident import Room, bd_room
 from bdforge.sequences import place
 from support.built_designs import spec_content
@@ -218,3 +219,26 @@ def test_a_plan_is_told_in_a_line():
     assert plan.note(sequence(plan, 49, 16, 128)) == (
         "C (49 x 128) = A (49 x 16) B (16 x 128), edges: A reads 47 rows again; C writes 47 rows again"
     )
+
+
+@pytest.mark.parametrize(("facts", "depth", "share"), [
+    # 16 tiles of 16 deep: 8 stay whole, of 17 too many tiles some pass through two slots, 97 are too deep.
+    ({"pool_bytes": 16 * 128}, 8 * 16, 1.0), ({"pool_bytes": 16 * 128}, 16 * 16, 1.0),
+    ({"pool_bytes": 16 * 128}, 15 * 16 + 1, 1.0), ({"pool_bytes": 16 * 128}, 17 * 16, 13 / 17),
+    ({"pool_bytes": 16 * 128}, 97 * 16, 0.0), ({"residency": "none"}, 8 * 16, 0.0),
+    ({"pool_bytes": 16 * 128, "k_mt": 64}, 16 * 16 + 1, 14 / 20),
+])  # fmt: skip
+def test_a_share_of_a_panel_stays(facts: dict[str, Any], depth: int, share: float):
+    content = spec_content(**{"m": 8, "k": 16, "n": 32, "residency": "b", "c_memtile_buffers": 1, **facts})
+    assert kept_share(spec_from(content, "small"), device_named("strix_halo"), depth) == share
+
+
+def test_only_leading_dimensions_can_be_said_beside_sizes():
+    with pytest.raises(TypeError, match=r"^sequence\(\) takes lda, ldb, ldc, not ldd, lde$"):
+        sequence(planned(), 16, 16, 32, lda=32, lde=1, ldd=2)
+    assert sequence(planned(), 16, 16, 32, lda=None, ldc=40).leading == {"a": 16, "b": 32, "c": 40}
+
+
+def test_a_stream_s_length_is_told_in_bytes():
+    counts = sequence(planned(), 32, 16, 64).counts()
+    assert (counts.bytes, counts.steps, counts.output_tiles) == (4 * counts.words, 1, 4)

@@ -23,6 +23,9 @@ DISTANCES = {
     "unpacking, multiplier": ("vunpack x0, wl1, unpackSign0", "vmul dm1, x0, x4, r8", "dm1", 7),
     "vector move, vector move": ("vband x0, x1, x1", "vbor x9, x0, x3", "x9", 1),
     "vector move, multiplier": ("vband x0, x1, x1", "vmul dm1, x0, x4, r8", "dm1", 2),
+    "exponent move, exponent move": ("mov el0, el1", "mov el9, el0", "el9", 1),
+    "upper exponent move, exponent move": ("mov eh0, el1", "mov el9, eh0", "el9", 1),
+    "block move, block move": ("vmov ex0, ex1", "vmov ex9, ex0", "ex9", 1),
     "vector and, unpacking": ("vband x0, x1, x1", "vunpack x9, wl0, unpackSign0", "x9", -4),
     "accumulator load, multiplier": ("vlda bmll0, [p0, #0]", "vmac dm1, dm0, x4, x4, r8", "dm1", 4),
     "multiplier, integer chain": ("vmul dm0, x4, x4, r8", "vmac dm1, dm0, x4, x4, r8", "dm1", 2),
@@ -60,7 +63,7 @@ def seen(executor, row, distance: int, generation: str, changed: isa.Isa | None 
     gap = "nop\n" * (abs(distance) - 1)
     text = f"{writer}\n{gap}{reader}" if distance > 0 else f"{reader}\n{gap}{writer}"
     registers = {"p0": 0x70400, "p2": 0x70800, "r1": 3, "r8": 0x308, "x1": NEW, "x3": 0, "x4": NEW}
-    registers |= {"bmll3": NEW, "crSRSMode": 0} if generation == "aie2p" else {"bml3": NEW}
+    registers |= {"bmll3": NEW, "crSRSMode": 0, "el1": 0x5A} if generation == "aie2p" else {"bml3": NEW}
     core = executor(changed or isa.load(generation), code_of(text + "\nnop" * 12, generation), machine_code.memories())
     for name, value in registers.items():
         core.write(name, value)

@@ -99,6 +99,20 @@ def test_sums_that_round_are_known_of_two_terms_only(executor):
         run_text(executor, "vaddmac.f dm0, dm1, y0, y1, r3\n" + "nop\n" * 8, given | {"y0": one, "y1": one})
 
 
+@pytest.mark.parametrize(("form", "sign"), [("vadd.f", 1), ("vsub.f", -1)])
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_sums_of_aie2_are_known_where_they_are_exact(executor, form, sign):
+    big = np.full(16, np.float32(1 << 24))
+    for small, known in ((2.0, True), (-3.0, True), (1.5, False), (2.0**-60, False)):
+        given = {"bml0": bits(big), "bml1": bits(np.full(16, np.float32(sign * small))), "r2": 4}
+        text = f"{form} bml2, bml0, bml1, r2\n" + "nop\n" * 8
+        if known:
+            same(run_text(executor, text, given, "aie2").read("bml2"), bits(big + np.float32(small)))
+            continue
+        with pytest.raises(OpenError, match="a sum whose rounding is not told"):
+            run_text(executor, text, given, "aie2")
+
+
 def nearest(exact: Fraction) -> np.float32:
     """The fp32 number nearest to a fraction, ties to the even one."""
     guess = np.float32(float(exact))

@@ -138,3 +138,40 @@ def test_the_lower_half_of_a_load_of_16_bytes_is_known(executor, generation, fil
     use = "vst wl3, [p0, #64]" if generation == "aie2" else "vbor x4, x3, x3"
     with pytest.raises(OpenError, match="a value is read from wl3"):
         run_text(executor, f"{load}{use}\n{NOPS}", {"p0": 0x70400}, generation)
+
+
+@EACH
+@pytest.mark.parametrize("gap", ["", "nop\n", NOPS])
+def test_what_is_unknown_is_so_for_those_to_whom_it_is_forwarded(executor, gap):
+    """A move of 16 bytes leaves the upper half of a vector open; a move of all of it makes it known again."""
+    given = {"wl1": 7, "wl3": 5}
+    with pytest.raises(OpenError, match="a value is read from wl3"):
+        run_text(executor, f"vmov wl3, q0\n{gap}vmov wl4, wl3\n{NOPS}", given)
+    core = run_text(executor, f"vmov wl3, q0\nvmov wl3, wl1\n{gap}vmov wl4, wl3\n{NOPS}", given)
+    assert core.read("wl4") == 7
+
+
+WALKED = {"2d": [4, 8, 1008, 1012, 1016, 2016, 2020], "3d": [4, 8, 108, 112, 116, 1116, 1120]}
+"""Three by two places of the same step, 100 and 1000: where a pointer is after each access."""
+
+
+@BOTH
+@EACH
+@pytest.mark.parametrize("kind", WALKED)
+def test_pointers_walk_in_two_and_three_dimensions(executor, generation, kind):
+    given = {"p0": 0x70000, "m0": 1000, "dn0": 2, "dj0": 4, "dc0": 0, "dn4": 1, "dj4": 100, "dc4": 0}
+    found = []
+    for steps in range(1, 8):
+        core = run_text(executor, f"padda.{kind} [p0], d0{'_3d' * (kind == '3d')}\n{NOPS}" * steps, given, generation)
+        found.append((core.read("p0") - 0x70000, core.read("dc0"), core.read("dc4")))
+    inner, outer = [1, 2, 0, 1, 2, 0, 1], ([0, 0, 1, 1, 1, 0, 0] if kind == "3d" else [0] * 7)
+    assert found == list(zip(WALKED[kind], inner, outer, strict=True))
+
+
+@EACH
+def test_addresses_have_20_bits(executor):
+    given = {"p0": 0xFFFFC, "m0": 12, "dn0": 0, "dj0": 4, "dc0": 0, "p1": 4, "dn4": 0, "dj4": 0, "dc4": 0xFFFFF}
+    core = run_text(executor, f"padda [p0], m0\npadda [p1], #-64\n{NOPS}", given)
+    assert (core.read("p0"), core.read("p1")) == (8, 0xFFFC4)
+    core = run_text(executor, f"padda.3d [p0], d0_3d\n{NOPS}", given)
+    assert (core.read("p0"), core.read("dc0"), core.read("dc4")) == (0xFFFFC, 0, 0)

@@ -106,12 +106,13 @@ def test_data_of_a_request_stands_between_its_numbers():
 
 
 @EACH
-@pytest.mark.parametrize("gap", [4, 5, 6])
-def test_of_results_that_land_in_one_cycle_that_of_the_later_instruction_stays(executor, gap: int):
-    """A load is seven bundles behind, a move one: with five between them both land at once."""
-    text = "lda r1, [p0, #0]\n" + "nop\n" * gap + f"mova r1, #9\n{NOPS}"
-    core = run_text(executor, text, {"p0": 0x70000, "r1": 5})
-    assert core.read("r1") == (0 if gap < 5 else 9), f"{gap} bundles between a load of 0 and a move of 9"
+@pytest.mark.parametrize("more", [-1, 0, 1])
+@pytest.mark.parametrize(("move", "gap"), [("mova r1, #9", 5), ("mov.d3 r1, r2", 2)])
+def test_of_results_that_land_in_one_cycle_that_of_the_later_instruction_stays(executor, move, gap, more):
+    """A load is seven bundles behind, a move one, a delayed one four: with `gap` between them both land at once."""
+    text = "lda r1, [p0, #0]\n" + "nop\n" * (gap + more) + f"{move}\n{NOPS}"
+    core = run_text(executor, text, {"p0": 0x70000, "r1": 5, "r2": 9})
+    assert core.read("r1") == (0 if more < 0 else 9), f"{gap + more} bundles between a load of 0 and a move of 9"
 
 
 @EACH

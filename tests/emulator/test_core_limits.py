@@ -1,0 +1,304 @@
+"""What a core does with one request, one lock, one loop: the values at which it goes on, waits or is stopped."""
+
+from collections.abc import Generator
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import bdforge
+from bdforge.emulator import BudgetExceeded, CoreError, DesignError, KernelError
+from bdforge.emulator.cores.core import Core
+from bdforge.emulator.cores.isa.loading import Programs
+from bdforge.emulator.cores.isa.machine_code import MachineCode
+from bdforge.emulator.cores.isa.requests import GetTimer
+from bdforge.emulator.cores.kernel_call import perform
+from bdforge.emulator.cores.mlir.translation import Translation
+from bdforge.emulator.cores.ports import CAPACITY, Cascade
+from bdforge.emulator.lock import Lock
+from bdforge.emulator.scheduler import Agent, Scheduler
+from bdforge.emulator.stream import Sink, Stream
+from bdforge.emulator.strictness import Strictness
+from bdforge.kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release
+from support.core_bodies import run_core
+from support.differences import same
+
+BLOCKS = "blocks"
+
+
+def outcome(steps: Generator[None, None, Any]) -> Any:
+    """What a request is answered, or that it blocks."""
+    try:
+        next(steps)
+    except StopIteration as stop:
+        return stop.value
+    return BLOCKS
+
+
+class Surroundings(Agent):
+    """A core with one lock, a stream each way and cascades, for `perform`."""
+
+    def __init__(self, value: int = 0, held: int = 0, permitted: frozenset[str] = frozenset()):
+        scheduler = Scheduler()
+        super().__init__("core (0, 2)", scheduler)
+        self.gate = Lock("gate", 63, scheduler.wake, value)
+        self.array = SimpleNamespace(strictness=Strictness(permitted), scheduler=scheduler)
+        self.sink = Sink(Agent("sink", scheduler), lambda _: None)
+        self.output = Stream(self, scheduler)
+        self.output.connect(self.sink)
+        self.output.send(np.zeros(held, np.uint32))
+        self.words = Sink(self, lambda _: None)
+        self.input = SimpleNamespace(sink=self.words, get=self._get)
+        self.cascade_out = Cascade(self, Agent("south", scheduler), scheduler.wake)
+        self.cascade_in = Cascade(Agent("north", scheduler), self, scheduler.wake)
+        self.check_acquire = lambda *request: Core.check_acquire(cast("Any", self), *request)
+        self.releases = lambda _: None
+
+    def lock(self, _: int) -> Lock:
+        return self.gate
+
+    def _get(self, count: int, where: Any) -> Generator[None, None, bytes]:
+        yield from self.words.fill(count, where)
+        return b"\7\0\0\0"
+
+    def asked(self, request: Any) -> Any:
+        return outcome(perform(cast("Any", self), request, lambda: " (here)"))
+
+
+@pytest.mark.parametrize(
+    ("value", "need", "equal", "left"),
+    [
+        (3, 3, False, 0), (4, 3, False, 1), (2, 3, False, None), (3, 3, True, 0), (4, 3, True, None),
+        (0, 0, True, 0), (1, 0, True, None), (0, 0, False, 0), (1, 0, False, None),
+    ],
+)  # fmt: skip
+def test_an_acquire_goes_on_at_its_value(value: int, need: int, equal: bool, left: int | None):
+    """At least 0 is what hardware reads as exactly 0: refused, and read so where that is permitted."""
+    core = Surroundings(value, permitted=frozenset({"acquire-zero"}))
+    assert core.asked(Acquire(48, need, equal)) == (BLOCKS if left is None else None)
+    assert core.gate.value == (value if left is None else left)
+    assert bool(core.array.strictness.warnings) == (need == 0 and not equal)
+    if need == 0 and not equal:
+        with pytest.raises(DesignError, match=r"AcquireGreaterEqual of 0 would be read as Acquire of 0 \(here\)"):
+            Surroundings(value).asked(Acquire(48, need, equal))
+
+
+@pytest.mark.parametrize(("amount", "value"), [(1, 6), (0, 5), (-5, 0)])
+def test_a_release_adds_what_it_says(amount: int, value: int):
+    core = Surroundings(5)
+    assert core.asked(Release(48, amount)) is None
+    assert core.gate.value == value
+
+
+@pytest.mark.parametrize(
+    ("held", "wait", "answer", "sent"),
+    [(0, True, None, 1), (15, True, None, 16), (16, True, BLOCKS, 16), (0, False, True, 1), (15, False, True, 16)],
+)
+def test_a_word_leaves_where_its_stream_has_room(held: int, wait: bool, answer: Any, sent: int):
+    core = Surroundings(held=held)
+    core.pressed = True  # words that nobody demands go on when nobody else can move
+    assert core.asked(PutStream(0, b"\1\0\0\0", False, wait)) == answer
+    assert core.sink.held == sent
+
+
+def test_a_word_that_may_not_wait_is_not_sent_where_there_is_no_room():
+    core = Surroundings(held=16)
+    steps = perform(cast("Any", core), PutStream(0, b"\1\0\0\0", False, False), str)
+    next(steps)
+    assert core.scheduled  # it asks again later
+    assert outcome(steps) is None
+    assert core.sink.held == 16
+
+
+@pytest.mark.parametrize(
+    ("words", "wait", "answer"), [(0, True, BLOCKS), (1, True, 7), (0, False, BLOCKS), (1, False, 7)]
+)
+def test_a_word_is_got_where_there_is_one(words: int, wait: bool, answer: Any):
+    core = Surroundings()
+    core.words.deliver(np.zeros(words, np.uint32), cast("Any", core.scheduler), last=False)
+    steps = perform(cast("Any", core), GetStream(0, np.dtype(np.int32), wait), str)
+    assert outcome(steps) == answer
+    assert core.words.demand == (words == 0 and wait)
+    if not words and not wait:
+        assert (outcome(steps), core.scheduled) == (None, True)
+
+
+REFUSED = {
+    "another port": (PutStream(1, b"\0\0\0\0", False), "a core has 1 stream port each way; there is no 1"),
+    "a port below 0": (GetStream(-1, np.dtype(np.int32)), "there is no -1"),
+    "half a word": (PutStream(0, b"\0\0", False), "a stream moves words of 4 bytes, not 2"),
+    "eight bytes": (GetStream(0, np.dtype(np.int64)), "words of 4 bytes, not 8"),
+    "a short value": (PutCascade(bytes(63)), "a cascade moves 64 bytes at a time, not 63"),
+    "elements of three bytes": (GetCascade(np.dtype("V3")), r"a cascade moves 64 bytes, no whole number of \|V3"),
+    "no request": ("acquire", "yielded 'acquire'; a kernel yields requests of bdforge.kernel"),
+}
+
+
+@pytest.mark.parametrize(("request_", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_no_port_serves_is_refused(request_: Any, message: str):
+    with pytest.raises(KernelError, match=message):
+        Surroundings().asked(request_)
+
+
+@pytest.mark.parametrize(("length", "shown"), [(79, 79), (80, 80), (81, 80), (500, 80)])
+def test_what_is_no_request_is_shown_in_80_characters(length: int, shown: int):
+    with pytest.raises(KernelError) as fault:
+        Surroundings().asked("x" * (length - 2))
+    text = str(fault.value).removeprefix("yielded ").partition("; a kernel yields")[0]
+    assert (len(text), text.endswith(" ...")) == (shown, length >= 80)
+
+
+def test_a_cascade_takes_four_values_and_the_fifth_waits():
+    core = Surroundings()
+    found = [core.asked(PutCascade(bytes([i]) * 64)) for i in range(CAPACITY + 1)]
+    assert (CAPACITY, found) == (4, [None] * 4 + [BLOCKS])
+    assert [core.cascade_out.take()[0] for _ in range(5)] == [0, 1, 2, 3, 4]
+
+
+def test_a_value_of_the_cascade_is_got_in_the_type_that_is_asked_for():
+    core = Surroundings()
+    assert core.asked(GetCascade(np.dtype(np.int16))) == BLOCKS
+    core.cascade_in.put(np.arange(32, dtype=np.int16).tobytes(), str)
+    same(core.asked(GetCascade(np.dtype(np.int16))), np.arange(32, dtype=np.int16))
+
+
+CONTROL = [  # whether there is code, whether the core has a program, the value; what becomes of the program, a warning
+    (False, True, 1, "same", ""), (False, True, 0, "same", "runs whatever"), (False, True, 2, "same", "runs whatever"),
+    (False, True, 3, "same", "runs whatever"), (False, False, 0, "none", ""), (False, False, 1, "none", ""),
+    (True, False, 0, "none", ""), (True, False, 1, "new", ""), (True, False, 3, "none", ""),
+    (True, True, 1, "same", ""), (True, True, 0, "same", "stops only when it is reset"), (True, True, 2, "none", ""),
+    (True, True, 3, "none", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "program", "value", "after", "warning"), CONTROL)
+def test_a_core_s_control_register_resets_before_it_starts(code, program, value, after, warning, monkeypatch):
+    core = SimpleNamespace(program="same" if program else None, steps=None, has_program=program)
+    tile = SimpleNamespace(code=bytearray(4) if code else None, name="core (0, 2)", locks=[])
+    rules = Strictness()
+    array: Any = SimpleNamespace(tile=lambda *_: tile, core=lambda *_: core, strictness=rules, tiles={})
+    monkeypatch.setattr(Programs, "start", lambda self, place: setattr(core, "program", "new"))
+    Programs(array).control_core((0, 2), value, " (here)")
+    assert (core.program or "none") == after
+    assert [warning in told for told in rules.warnings] == ([True] if warning else [])
+
+
+def test_the_timer_counts_cycles_and_those_that_wait_for_banks():
+    code: Any = SimpleNamespace(executor=SimpleNamespace(cycle=70, conflicts=5))
+    core: Any = SimpleNamespace(array=SimpleNamespace(tile=lambda *_: None), place=(0, 2))
+    assert outcome(MachineCode._perform(code, core, GetTimer())) == 75
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "step", "trips"),
+    [(0, 6, 3, 2), (0, 7, 3, 3), (0, 8, 3, 3), (0, 9, 3, 3), (5, 5, 1, 0), (5, 3, 1, 0), (-4, 5, 4, 3), (0, 1, 9, 1)],
+)
+def test_a_loop_spends_a_step_of_its_budget_for_each_trip(low: int, high: int, step: int, trips: int):
+    bounds = [f"({n})" for n in (low, high, step)]
+    assert Translation._trips(cast("Any", None), bounds) == trips == len(range(low, high, step))
+    body = f"""
+      %l = arith.constant {low} : index
+      %h = arith.constant {high} : index
+      %s = arith.constant {step} : index
+      scf.for %i = %l to %h step %s {{
+      }}"""
+    run_core(body, {}, budget=max(trips, 1))
+    if trips > 1:
+        with pytest.raises(BudgetExceeded, match=f"no end after {trips - 1} loop iterations"):
+            run_core(body, {}, budget=trips - 1)
+
+
+@pytest.mark.parametrize(
+    "bounds", [["v1", "(4)", "(1)"], ["(0)", "v1", "(1)"], ["(0)", "(4)", "v1"], ["(0)", "(4)", "(0)"]]
+)
+def test_trips_of_a_loop_are_known_only_with_all_its_bounds(bounds: list[str]):
+    assert Translation._trips(cast("Any", None), bounds) is None
+
+
+INNER = """    memref.global "private" constant @fixed : memref<4xi32> = dense<1>
+    func.func @inner(%x: i32) {
+      %at = arith.constant 0 : index
+      %f = memref.get_global @fixed : memref<4xi32>
+      memref.store %x, %f[%at] : memref<4xi32>
+      return
+    }"""
+
+
+def test_a_fault_in_a_function_is_told_with_the_place_inside():
+    body = "%one = arith.constant 1 : i32\nfunc.call @inner(%one) : (i32) -> ()"
+    with pytest.raises(CoreError, match=r"read-only \(<string>:8:7\)"):
+        run_core(body, {}, INNER)
+
+
+def test_an_acquire_of_a_number_that_is_0_waits_for_exactly_0():
+    design = """aie.device(npu2_1col) {{
+      %c = aie.tile(0, 2)
+      %n = aie.buffer(%c) {{sym_name = "n"}} : memref<1xi32> = dense<0>
+      %l = aie.lock(%c, 0) {{init = {init} : i32, sym_name = "gate"}}
+      %r = aie.core(%c) {{
+        %zero = arith.constant 0 : index
+        %word = memref.load %n[%zero] : memref<1xi32>
+        aie.use_lock(%l, {action}, %word)
+        aie.end
+      }}
+    }}"""
+    for action in ("AcquireGreaterEqual", "Acquire"):
+        assert bdforge.emulate(design.format(init=0, action=action)).warnings == ()
+        (warning,) = bdforge.emulate(design.format(init=1, action=action)).warnings
+        assert "waits for lock gate (0 of core (0, 2)) = 0, which is 1" in warning
+
+
+BITS = {
+    "addi": lambda a, b: a ^ b, "subi": lambda a, b: a ^ b, "muli": lambda a, b: a & b, "andi": lambda a, b: a & b,
+    "ori": lambda a, b: a | b, "xori": lambda a, b: a ^ b, "maxsi": lambda a, b: a & b, "minsi": lambda a, b: a | b,
+    "maxui": lambda a, b: a | b, "minui": lambda a, b: a & b,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("vector", [False, True], ids=["scalar", "vector"])
+def test_arithmetic_of_bits(vector: bool):
+    """A signed i1 is 0 or -1."""
+    a, b = np.array([0, 0, 1, 1], np.int8), np.array([0, 1, 0, 1], np.int8)
+    of, bit = ("vector<4xi8>", "vector<4xi1>") if vector else ("i8", "i1")
+    place, load, store, behind = (
+        ("%c0", "vector.load", "vector.store", f", {of}") if vector else ("%i", "memref.load", "memref.store", "")
+    )
+    lines = [
+        f"%{n}w = {load} %{n}s[{place}] : memref<4xi8>{behind}\n%{n} = arith.trunci %{n}w : {of} to {bit}" for n in "xy"
+    ]
+    for name in BITS:
+        lines.append(f"%{name} = arith.{name} %x, %y : {bit}\n%w{name} = arith.extui %{name} : {bit} to {of}")
+        lines.append(f"{store} %w{name}, %r{name}[{place}] : memref<4xi8>{behind}")
+    body = "\n".join(lines)
+    if not vector:
+        body = f"%four = arith.constant 4 : index\nscf.for %i = %c0 to %four step %c1 {{\n{body}\n}}"
+    got = run_core(body, {"xs": a, "ys": b} | {f"r{name}": np.zeros(4, np.int8) for name in BITS})
+    for name, function in BITS.items():
+        same(got[f"r{name}"], function(a, b), f"arith.{name} of {bit}")
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("rows", "columns"), [(0, 3), (1, 2), (2, 1), (2, 3)])
+def test_a_mask_has_the_dimensions_of_memory(turned: bool, rows: int, columns: int):
+    """Of 2 rows by 3 columns of memory, read as they are or with rows as the vector's last dimension."""
+    kind, map_ = ("vector<3x2xi32>", "(d1, d0)") if turned else ("vector<2x3xi32>", "(d0, d1)")
+    shape = (3, 2) if turned else (2, 3)
+    body = f"""
+      %r = arith.constant {rows} : index
+      %k = arith.constant {columns} : index
+      %pad = arith.constant -1 : i32
+      %mask = vector.create_mask %r, %k : vector<2x3xi1>
+      %v = vector.transfer_read %a[%c1, %c2], %pad, %mask {{in_bounds = [true, true],
+        permutation_map = affine_map<(d0, d1) -> {map_}>}} : memref<4x8xi32>, {kind}
+      vector.store %v, %out[%c0, %c0] : memref<{shape[0]}x{shape[1]}xi32>, {kind}
+      vector.transfer_write %v, %b[%c1, %c2], %mask {{in_bounds = [true, true],
+        permutation_map = affine_map<(d0, d1) -> {map_}>}} : {kind}, memref<4x8xi32>"""
+    a = np.arange(32, dtype=np.int32).reshape(4, 8)
+    got = run_core(body, {"a": a, "b": np.full((4, 8), 99, np.int32), "out": np.zeros(shape, np.int32)})
+    read = np.full((2, 3), -1, np.int32)
+    read[:rows, :columns] = a[1 : 1 + rows, 2 : 2 + columns]
+    same(got["out"], read.T if turned else read)
+    written = np.full((4, 8), 99, np.int32)
+    written[1 : 1 + rows, 2 : 2 + columns] = read[:rows, :columns]
+    same(got["b"], written)

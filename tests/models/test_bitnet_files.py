@@ -83,7 +83,9 @@ def test_a_head_of_many_rows_is_made_in_parts(tmp_path, content, products, monke
     whole = logits(write_hugging_face(tmp_path, content), products)
     monkeypatch.setattr("bdforge.models.bitnet.model._HEAD_ROWS", 10)
     model = BitNet.load(tmp_path, products, lambda layer, of: told.append((layer, of)))
-    same(model.logits(model.hidden(IDS, model.cache())), whole, rtol=1e-5, atol=1e-4)
+    states = model.hidden(IDS, model.cache())
+    monkeypatch.setattr(np, "empty", lambda shape, dtype: np.full(shape, np.nan, dtype))  # no logit of an earlier run
+    same(model.logits(states), whole, rtol=1e-5, atol=1e-4)
     assert told == [(1, 1)]
 
 

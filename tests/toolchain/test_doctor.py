@@ -1,18 +1,7 @@
 """What `bdforge doctor` finds on machines made up in a folder."""
 
-import ctypes
-import struct
-
-import pytest
-
 from bdforge.toolchain import doctor
-from bdforge.xrt import machine as machines
-
-LIMITS = """Limit                     Soft Limit           Hard Limit           Units
-Max stack size            8388608              unlimited            bytes
-Max locked memory         {}              unlimited            bytes
-Max open files            20000                20000                files
-"""
+from bdforge.xrt.machine import machine
 
 
 def findings(tmp_path, **environ: str) -> dict[str, doctor.Finding]:
@@ -28,133 +17,29 @@ def test_a_bare_machine_misses_everything_and_says_how_to_mend_it(tmp_path):
     assert "PEANO_INSTALL_DIR" in found["Peano clang++"].detail
 
 
-def test_driver_and_node_are_seen(tmp_path):
-    (tmp_path / "sys/module/amdxdna").mkdir(parents=True)
-    (tmp_path / "dev/accel").mkdir(parents=True)
-    (tmp_path / "dev/accel/accel0").touch()
-    found = findings(tmp_path)
-    assert found["kernel driver amdxdna"].present
-    assert found["NPU device node"].detail.endswith("accel0")
-    assert found["access to the NPU"].present
-
-
-def test_a_node_that_may_not_be_opened_is_named(tmp_path, monkeypatch):
-    for name in ("accel0", "accel1"):
-        write(tmp_path, f"dev/accel/{name}", "")
-    may = machines.os.access
-    monkeypatch.setattr(machines.os, "access", lambda path, mode: path.name != "accel1" and may(path, mode))
-    found = findings(tmp_path)
-    node = tmp_path / "dev/accel"
-    assert found["NPU device node"].detail == f"{node}/accel0, {node}/accel1"
-    assert not found["access to the NPU"].present
-    assert found["access to the NPU"].detail.startswith(f"cannot open {node}/accel1 (render group: ")
-
-
-@pytest.mark.parametrize(("open_", "wanted"), [(machines.os.R_OK, False), (machines.os.R_OK | machines.os.W_OK, True)])
-def test_a_node_is_read_and_written(tmp_path, monkeypatch, open_: int, wanted: bool):
-    write(tmp_path, "dev/accel/accel0", "")
-    monkeypatch.setattr(machines.os, "access", lambda path, mode: mode & open_ == mode)
-    assert findings(tmp_path)["access to the NPU"].present is wanted
-
-
-def test_what_is_missing_first_is_told_with_its_remedy(tmp_path):
-    assert machines.first_missing(tmp_path).startswith("kernel driver amdxdna: not loaded; Linux 6.14 or newer has it")
-    (tmp_path / "sys/module/amdxdna").mkdir(parents=True)
-    assert machines.first_missing(tmp_path).startswith("NPU device node: no /dev/accel/accel*; load the driver")
-    write(tmp_path, "dev/accel/accel0", "")
-    write(tmp_path, "proc/self/limits", LIMITS.format("8388608"))
-    assert machines.first_missing(tmp_path).startswith("locked memory: 8192 KiB for this process; XRT locks 64 MiB")
+def test_a_doctor_sees_the_machine_between_versions_and_tools(tmp_path, monkeypatch):
+    """What is told of the machine is the machine's own; what things are for says which fault matters to whom."""
+    monkeypatch.setattr(
+        doctor.metadata, "requires", lambda _: ["numpy", "a-b>=1; extra == 'dev'", "bdforge[x]; extra == 'dev'"]
+    )
+    found = doctor.examine({"PATH": ""}, tmp_path)
+    names = [finding.name for finding in found]
+    seen = [finding.name for finding in machine(tmp_path)]
+    tools = ["xclbinutil (XRT)", "Peano clang++", "Peano ld.lld", "aiecc", "AIE API headers", "aiebu-asm"]
+    assert names == ["Python", "C++ compiler g++", *seen, "XRT", *tools, "package a-b"]
+    purposes = {finding.name: finding.purposes for finding in found}
+    assert purposes == dict.fromkeys(names, ("npu",)) | dict.fromkeys(tools, ("build",)) | {
+        "Python": ("build", "npu", "tests"), "C++ compiler g++": ("build", "tests"), "package a-b": ("tests",),
+    }  # fmt: skip
+    assert (found[-1].present, found[-1].detail) == (False, "not installed")
+    assert [finding.name for finding in found if not finding.needed] == [
+        "address translation (IOMMU)", "clock and power mode", "aiebu-asm",
+    ]  # fmt: skip
 
 
 def write(tmp_path, path: str, text: str) -> None:
     (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / path).write_text(text)
-
-
-@pytest.mark.parametrize(
-    ("limit", "enough", "detail"),
-    [
-        ("8388608", False, "8192 KiB for this process"),
-        ("67108864", False, "65536 KiB for this process"),
-        ("67108865", True, "65536 KiB for this process"),
-        ("unlimited", True, "unlimited"),
-    ],
-)
-def test_the_process_own_limit_of_locked_memory_counts(tmp_path, limit, enough, detail):
-    write(tmp_path, "proc/self/limits", LIMITS.format(limit))
-    finding = findings(tmp_path)["locked memory"]
-    assert (finding.present, finding.detail, finding.needed) == (enough, detail, True)
-    assert "prlimit --memlock=unlimited" in finding.remedy
-
-
-def test_limits_that_cannot_be_read_are_said(tmp_path):
-    assert findings(tmp_path)["locked memory"].detail.startswith(f"unknown: {tmp_path}/proc/self/limits: No such file")
-    write(tmp_path, "proc/self/limits", "Max locked memory\n")
-    assert findings(tmp_path)["locked memory"].detail.endswith("limits does not say")
-
-
-GROUP = "sys/bus/pci/drivers/amdxdna/0000:c5:00.1/iommu_group/type"
-
-
-@pytest.mark.parametrize(
-    ("files", "fine", "detail"),
-    [
-        ({}, True, "no IOMMU groups, nothing is translated"),
-        ({"sys/kernel/iommu_groups/0/type": "DMA"}, False, "addresses are translated, or the kernel's default decides"),
-        (
-            {"sys/kernel/iommu_groups/0/type": "DMA", "proc/cmdline": "quiet iommu=pt ro\n"},
-            True,
-            "passed through (kernel command line: iommu=pt)",
-        ),
-        (
-            {"sys/kernel/iommu_groups/0/type": "DMA", "proc/cmdline": "amd_iommu=on", GROUP: "DMA-FQ\n"},
-            False,
-            "the NPU's group is of type DMA-FQ (kernel command line: amd_iommu=on)",
-        ),
-        (
-            {"sys/kernel/iommu_groups/0/type": "DMA", "proc/cmdline": "quiet", GROUP: "identity\n"},
-            True,
-            "the NPU's group is of type identity",
-        ),
-    ],
-)
-def test_address_translation_is_told_from_command_line_and_groups(tmp_path, files, fine, detail):
-    for path, text in files.items():
-        write(tmp_path, path, text)
-    finding = findings(tmp_path)["address translation (IOMMU)"]
-    assert (finding.present, finding.detail, finding.needed) == (fine, detail, False)
-    assert "iommu=pt" in finding.remedy
-
-
-def driver(mode: int, *clocks: tuple[bytes, int]):
-    """An ioctl that answers as amdxdna does: a parameter, the size and the address of a buffer."""
-    answers = {9: bytes([mode]) + bytes(7), 3: b"".join(struct.pack("<16sII", *clock, 0) for clock in clocks)}
-
-    def ioctl(device: int, number: int, argument: bytes) -> int:
-        parameter, size, address = struct.unpack("<IIQ", argument)
-        assert (number, size) == (0xC0106447, len(answers[parameter]))
-        ctypes.memmove(address, answers[parameter], size)
-        return 0
-
-    return ioctl
-
-
-@pytest.mark.parametrize(("mode", "name", "fine"), [
-    (0, "default", True), (1, "low", False), (2, "medium", False), (3, "high", True), (4, "turbo", True),
-    (5, "number 5", True),
-])  # fmt: skip
-def test_clock_and_power_mode_are_asked_of_the_driver(tmp_path, monkeypatch, mode, name, fine):
-    write(tmp_path, "dev/accel/accel0", "")
-    monkeypatch.setattr(machines, "ioctl", driver(mode, (b"MP-NPU Clock", 1267), (b"H Clock", 1800)))
-    finding = findings(tmp_path)["clock and power mode"]
-    assert (finding.present, finding.needed) == (fine, False)
-    assert finding.detail == f"mode {name}, MP-NPU Clock 1267 MHz, H Clock 1800 MHz now (it rises with the first work)"
-
-
-def test_a_driver_that_does_not_tell_its_clock_is_no_fault(tmp_path):
-    write(tmp_path, "dev/accel/accel0", "")
-    finding = findings(tmp_path)["clock and power mode"]
-    assert (finding.present, finding.needed, finding.detail) == (False, False, "the driver does not tell")
 
 
 def test_a_compiler_in_its_folder_is_found(tmp_path):

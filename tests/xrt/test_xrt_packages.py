@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bdforge.xrt import find_development
+from bdforge.xrt import development, find_development
 from support.xrt_packages import FetchError, fetch_packages
 
 
@@ -99,3 +99,28 @@ def test_an_xrt_is_found_where_it_is_installed(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     assert find_development("./none") is not None
     assert find_development("none") is None, "a folder of this name is no wish"
+
+
+def test_an_xrt_is_looked_for_in_its_usual_places_unless_told_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What is told is believed, though nothing is there."""
+    asked: list[str] = []
+    monkeypatch.setattr(development, "_below", lambda prefix: asked.append(str(prefix)))
+    usual = ["/opt/xilinx/xrt", "/usr", "/usr/local"]
+    for wanted, environ, places in (
+        ("auto", {}, usual), ("auto", {"XILINX_XRT": ""}, usual), ("auto", {"XILINX_XRT": "/mine"}, ["/mine"]),
+        ("/its", {"XILINX_XRT": "/mine"}, ["/its"]), ("none", {"XILINX_XRT": "/mine"}, []),
+    ):  # fmt: skip
+        asked.clear()
+        assert find_development(wanted, environ) is None
+        assert asked == places, f"{wanted}, {environ}"
+
+
+def test_a_library_is_taken_from_lib_before_the_folders_in_it(tmp_path: Path):
+    (tmp_path / "include/xrt/experimental").mkdir(parents=True)
+    (tmp_path / "include/xrt/experimental/xrt_ext.h").touch()
+    for folder in ("lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib"):
+        (tmp_path / folder).mkdir(exist_ok=True, parents=True)
+        (tmp_path / folder / "libxrt_coreutil.so").touch()
+        found = find_development(str(tmp_path))
+        assert found is not None
+        assert found.library == tmp_path / folder

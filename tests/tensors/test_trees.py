@@ -1,0 +1,139 @@
+"""Contractions of several tensors: paths, labels, the steps that follow from them, and the array that takes them."""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bdforge.operators.contraction import ContractionError
+from bdforge.runtime import BuildError
+from bdforge.tensors import einsum
+from bdforge.tensors.einsum import _typed
+from bdforge.tensors.tree import Step, labels_of, path_of, tree_of
+
+
+@pytest.mark.parametrize(
+    ("expression", "path", "steps", "labels"),
+    [
+        ("ab,bc->ac", [(0, 1)], [(0, 1, 2)], ["ac"]),
+        ("ab,bc->ca", [(1, 0)], [(0, 1, 2)], ["ca"]),
+        ("ab,bc,cd->ad", [(0, 1), (0, 1)], [(0, 1, 3), (2, 3, 4)], ["ac", "ad"]),
+        ("ab,bc,cd->ad", [(2, 1), (0, 1)], [(1, 2, 3), (0, 3, 4)], ["bd", "ad"]),
+        ("ab,bc,cd->ad", [(0, 2), (0, 1)], [(0, 2, 3), (1, 3, 4)], ["abcd", "ad"]),
+        ("ab,bc,cd,de->ae", [(2, 3), (0, 1), (0, 1)], [(2, 3, 4), (0, 1, 5), (4, 5, 6)], ["ce", "ac", "ae"]),
+        ("abq,bc,cd->d", [(0, 1), (0, 1)], [(0, 1, 3), (2, 3, 4)], ["c", "d"]),
+        ("ab,ab->", [(0, 1)], [(0, 1, 2)], [""]),
+        ("ab,bc,cd->ad", [], [], []),
+    ],
+)
+def test_a_path_gives_pairs_whose_results_go_behind_the_others(expression: str, path, steps, labels):
+    """Of a result's labels those stay that another tensor or the output has, in the order in which they come."""
+    found = tree_of(expression, path)
+    assert found.steps == tuple(Step(*step) for step in steps)
+    inputs = expression.partition("->")[0].split(",")
+    assert found.labels == (*inputs, *labels)
+
+
+@pytest.mark.parametrize("path", [[(0,)], [(0, 1, 2)], [(0, 1), ()]])
+def test_paths_are_of_pairs(path):
+    with pytest.raises(ContractionError, match="are not two tensors; contract them in pairs"):
+        tree_of("ab,bc,cd->ad", path)
+
+
+def test_labels_that_one_tensor_alone_has_are_summed_on_the_host():
+    tree = tree_of("abq,rbc,cd->da", [(0, 1), (0, 1)])
+    first, second = tree.steps
+    assert (tree.expression(first), tree.expression(second)) == ("ab,bc->ac", "cd,ac->da")
+    summed = [tree.summed(number, labels) for number, labels in ((0, "ab"), (1, "bc"), (2, "cd"), (3, "ac"))]
+    assert summed == ["abq->ab", "rbc->bc", None, None]
+
+
+@pytest.mark.parametrize(
+    ("expression", "found"),
+    [
+        (" ab , bc-> a c", ["ab", "bc", "ac"]), ("a->", ["a", ""]), (",->", ["", "", ""]), ("aB->Ba", ["aB", "Ba"]),
+        ("ab,bc", "needs an output, and no label twice in a tensor"), ("aa,ab->b", "no label twice"),
+        ("ab,bc->aa", "no label twice"), ("a1,bc->c", "'a1' has more than letters"), ("ab->a.", "more than letters"),
+        ("ab,bc->acz", "label z: no input has it: broadcast the result afterwards"), ("ab->ay", "label y: no input"),
+    ],
+)  # fmt: skip
+def test_expressions_have_letters_an_output_and_nothing_new_in_it(expression: str, found: Any):
+    if isinstance(found, list):
+        assert labels_of(expression) == found
+        return
+    with pytest.raises(ContractionError, match=found):
+        pytest.fail(f"{expression}: {labels_of(expression)}")
+
+
+def test_numpy_finds_the_path_of_the_fewest_products():
+    arrays = [np.ones(shape, np.int8) for shape in ((2, 50), (50, 50), (50, 3))]
+    assert [tuple(pair) for pair in path_of("ab,bc,cd->ad", arrays)] == [(0, 1), (0, 1)]
+    assert [tuple(pair) for pair in path_of("dc,cb,ba->da", [one.T for one in arrays[::-1]])] == [(1, 2), (0, 1)]
+
+
+@pytest.mark.parametrize("kind", [np.int8(3), np.array(3, np.int8)])
+def test_a_number_is_an_array_without_axes(kind):
+    found = _typed(kind, "int8", 0)
+    assert (found.shape, found.dtype, found.item()) == ((), np.int8, 3)
+
+
+class Loadings:
+    """What is loaded, and what runs on it."""
+
+    def __init__(self) -> None:
+        self.folders: list[tuple[str, str | None]] = []
+        self.calls: list[tuple] = []
+
+    def load(self, folder: Any, device: str | None) -> Any:
+        self.folders.append((str(folder), device))
+        return SimpleNamespace(design=None)
+
+    def einsum(self, loaded: Any, plans: Any = None) -> Any:
+        run = lambda expression, *arrays, staged: self.calls.append((expression, *arrays, staged))  # noqa: E731
+        tree = lambda expression, *arrays, path: self.calls.append((expression, *arrays, path))  # noqa: E731
+        return type("Array", (), {"__call__": staticmethod(run), "tree": staticmethod(tree)})()
+
+
+@pytest.fixture
+def loadings(monkeypatch) -> Loadings:
+    made, module = Loadings(), sys.modules[einsum.__module__]
+    monkeypatch.setattr(module, "load", made.load)
+    monkeypatch.setattr(module, "Einsum", made.einsum)
+    monkeypatch.setattr(module, "_KEPT", {})
+    return made
+
+
+def test_a_design_is_loaded_once_for_each_folder_and_device(loadings, monkeypatch, tmp_path: Path):
+    monkeypatch.setenv("BDFORGE_EINSUM", "")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BuildError, match="give its folder as on=, or in the variable BDFORGE_EINSUM"):
+        einsum("ab,bc->ac", 1, 2)  # type: ignore[arg-type]
+    ones: Any = 1
+    for on, device in (
+        ("a", None),
+        (Path("a"), None),
+        (tmp_path / "a", None),
+        ("b/../a", None),
+        ("a", "xrt"),
+        ("b", None),
+    ):
+        einsum("ab,bc->ac", ones, ones, on=on, device=device)
+    assert loadings.folders == [("a", None), ("a", "xrt"), ("b", None)]
+    monkeypatch.setenv("BDFORGE_EINSUM", "c")
+    einsum("ab,bc->ac", ones, ones)
+    einsum("ab,bc->ac", ones, ones, on="a")
+    assert loadings.folders[3:] == [("c", None)]
+
+
+def test_two_tensors_are_a_product_and_others_or_a_path_a_tree(loadings):
+    x, y, z = "xyz"
+    path = [(0, 1)]
+    for given, more in (([x, y], {}), ([x, y], {"staged": "A"}), ([x, y], {"path": path}), ([x, y, z], {}), ([x], {})):
+        einsum("expression", *given, on="a", **more)  # type: ignore[arg-type]
+    assert loadings.calls == [
+        ("expression", x, y, None), ("expression", x, y, "A"), ("expression", x, y, path),
+        ("expression", x, y, z, None), ("expression", x, None),
+    ]  # fmt: skip

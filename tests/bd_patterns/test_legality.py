@@ -433,3 +433,11 @@ def test_fields_are_those_of_the_real_toolchain(pattern: Pattern, element_bits: 
     assert problems(pattern, SHIM, element_bits, static=False) == []
     encoded = words_in(pattern, SHIM, element_bits, static=False)
     assert [encoded[word] for word in (0, 3, 4, 5, 6)] == [int(word, 16) for word in words]
+
+
+@pytest.mark.parametrize("static", [True, False])
+def test_elements_have_a_bit_at_least(static: bool):
+    pattern = Pattern((32,), (1,))
+    assert problems(pattern, MEMTILE, 1, static=static) == []
+    for bits in (0, -8):
+        assert problems(pattern, MEMTILE, bits, static=static) == [f"element width {bits} bit is below 1"]

@@ -4,8 +4,10 @@ import random
 from dataclasses import replace
 from itertools import combinations, permutations, product
 
+import pytest
+
 from bdforge.design import Bd, Buffer, Channel, Design, Tile, check, placed, whole
-from bdforge.design.placement import apart
+from bdforge.design.placement import CROSSWISE, TOGETHER, TURNS, _weight, apart, occupied
 from bdforge.devices import AIE2P, TileKind
 
 CORE = AIE2P.limits(TileKind.CORE)
@@ -74,3 +76,35 @@ def test_what_has_an_address_or_a_number_keeps_it():
     assert [[bd.bd_id for bd in channel.bds] for channel in design.tiles[0].channels] == [[1, 0, 2], [24]]
     assert [list(buffer.banks) for buffer in design.tiles[0].buffers] == [[2], [2], [2]]
     assert placed(design) == design
+
+
+A0, A1, B0, B1, C0 = ("a", 0, False), ("a", 1, False), ("b", 0, False), ("b", 1, False), ("c", 1, True)
+"""The lock that guards an operand, a buffer's turn there, whether it only leaves."""
+
+
+@pytest.mark.parametrize(("one", "other", "weight"), [
+    (A0, A1, TURNS), (A0, B0, TOGETHER), (A1, B1, TOGETHER), (A0, B1, CROSSWISE), (A1, B0, CROSSWISE),
+    (C0, A0, TOGETHER), (A0, C0, TOGETHER), (C0, A1, TOGETHER),
+])  # fmt: skip
+def test_buffers_that_share_a_bank_cost_most_in_turn_then_together_then_crosswise(one, other, weight: int):
+    """In a memtile only those in turn do; what leaves meets every other."""
+    assert _weight(TileKind.CORE, one, other) == weight
+    assert _weight(TileKind.MEMTILE, one, other) == (TURNS if one[0] == other[0] else 0)
+    assert TURNS > 6 * TOGETHER > 6 * CROSSWISE > 0
+
+
+@pytest.mark.parametrize("last", [0x3C00, 0x3C40])
+def test_what_does_not_fit_lies_one_behind_the_other(last: int):
+    """0x400 to the end of the memory, and the least beyond it."""
+    sizes = (0x8000, 0x4000, last)
+    weights = ((0, 1, 1), (1, 0, 1), (1, 1, 0))
+    fits = 0x400 + sum(sizes) <= 0x10000
+    found = apart(sizes, weights, 0x400, CORE)
+    assert max(at + size for at, size in zip(found, sizes, strict=True)) == (0x10000 if fits else 0x10040)
+    if not fits:
+        assert found == (0x400, 0x8400, 0xC400)
+
+
+def test_occupied_bytes_are_those_of_stack_and_buffers_each_aligned_to_64():
+    assert occupied(0, []) == 0
+    assert occupied(1, [(2, 65), (1, 64), (0, 99)]) == 64 + 2 * 128 + 64

@@ -84,6 +84,28 @@ def test_a_cascade_tells_both_its_sides(word: int, text: str):
     assert row[1] == f"cascade {text}"
 
 
+ON, MEMTILE_MASTER, MEMTILE_SLAVE = 1 << 31, 0xB0000, 0xB0100
+"""What enables a port of a switch; where a memtile's masters and slaves begin, DMA 0 to 5 first."""
+
+
+def test_routes_lead_from_slaves_to_masters():
+    """Slave 0 to masters 1 and 4, slave 2 to master 0; slave 3 is enabled, but no master takes its words."""
+    found = tables([
+        *(Write(at(0, 1, MEMTILE_SLAVE + 4 * slave), ON) for slave in (0, 2, 3)),
+        *(Write(at(0, 1, MEMTILE_MASTER + 4 * master), ON | slave) for master, slave in ((1, 0), (4, 0), (0, 2))),
+    ])  # fmt: skip
+    assert found["routes"] == [
+        ("(0, 1) DMA : 0", "", "(0, 1) DMA : 1, (0, 1) DMA : 4"), ("(0, 1) DMA : 2", "", "(0, 1) DMA : 0"),
+        ("(0, 1) DMA : 3", "", "lost: nothing is set for slave port (0, 1) DMA : 3"),
+    ]  # fmt: skip
+
+
+def test_routes_that_cannot_be_followed_say_why():
+    """No array has a column 60."""
+    ((start, packets, text),) = tables([Write(at(60, 1, MEMTILE_SLAVE), ON)])["routes"]
+    assert (start, packets, text.partition(":")[0]) == ("", "", "cannot be followed")
+
+
 LAST = 253402300799
 """The second before the year 10000 begins (date -u -d 9999-12-31T23:59:59 +%s)."""
 

@@ -1,10 +1,14 @@
 """How a command ends by what was raised: 0, 1 for a run that fails, 2 for what was given, 3 for bdforge's own."""
 
+import gc
+import signal
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
 from bd_patterns import PatternError
+from bdforge.cli import SEARCHES, importing
 from bdforge.cli.ending import ended
 from bdforge.messages import Fault, InputError, RunFault
 from bdforge.watched import ProcessEnded
@@ -64,3 +68,18 @@ def test_a_fault_of_its_own_is_raised_where_its_traceback_is_wanted(monkeypatch)
     monkeypatch.setenv("BDFORGE_TRACEBACK", "")
     with pytest.raises(SystemExit):
         ended(raising(KeyError("x")))
+
+
+def test_imports_end_at_once_by_an_interrupt_and_search_no_memory():
+    """Afterwards both are as before, whatever happens; what was there is never searched again."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        for handler, inside in ((signal.default_int_handler, signal.SIG_DFL), (signal.SIG_IGN, signal.SIG_IGN)):
+            signal.signal(signal.SIGINT, handler)
+            with suppress(KeyError), importing():
+                assert (signal.getsignal(signal.SIGINT), gc.isenabled()) == (inside, False)
+                raise KeyError
+            assert (signal.getsignal(signal.SIGINT), gc.isenabled(), gc.get_threshold()) == (handler, True, SEARCHES)
+    finally:
+        signal.signal(signal.SIGINT, before)
+        gc.unfreeze()

@@ -1,5 +1,6 @@
 """Commands that read one file and write another: machine code, streams, weights, routes; and what they list."""
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,11 +9,14 @@ import numpy as np
 import pytest
 import typer
 
-from bdforge.cli import emulate, estimate, machine_code, texts, timing, weights
+from bdforge.cli import emulate, estimate, machine_code, models, texts, timing, tune, weights
 from bdforge.emulator.strictness import CAUTIONS, CHECKS, HABITS
 from bdforge.emulator.timed import TimingOptions
 from bdforge.images.cdo import cdo
+from bdforge.images.programs import read_programs
+from bdforge.images.read import read_image
 from bdforge.operators.gemm import load_spec
+from bdforge.perf import PerfError
 from bdforge.perf.bounds.evaluation import Goal
 from bdforge.txn import BlockWrite
 from bdforge.weights import TernaryMatrix
@@ -30,8 +34,9 @@ def fake(**facts: Any) -> Any:
 def test_code_is_assembled_and_read_back_with_what_is_asked_for(run):
     Path("k.s").write_text(BUNDLES)
     code, out, err = run("asm", "k.s", "-o", "k.elf")
-    size = int(out.split()[2])
-    assert (code, err, out) == (0, "", f"wrote k.elf: {size} bytes of code\n")
+    (program,) = read_programs(Path("k.elf").read_bytes())
+    (told,) = re.findall(r"^wrote k\.elf: (\d+) bytes of code\n$", out)
+    assert (code, err, len(program.code[0].data)) == (0, "", -(-int(told) // 4) * 4), "the ELF is filled to whole words"
     code, out, _ = run("disasm", "k.elf")
     assert (code, "main:" in out, "mova" in out, "after" in out) == (0, True, True, False)
     assert "r0 after " in run("disasm", "k.elf", "--latencies")[1]
@@ -249,3 +254,97 @@ def test_a_program_that_cannot_be_named_is_a_usage_error():
     assert machine_code.elfs_of(["all.elf", "1,3=one.elf"], text, "d.mlir") == {
         (0, 2): Path("all.elf"), (1, 3): Path("one.elf"),
     }  # fmt: skip
+
+
+def test_a_search_gets_what_its_options_say(run, monkeypatch):
+    """Each to its own place; symmetric tiles are those with rho 1."""
+    asked: list[Any] = []
+
+    def wanted(*given: Any) -> Any:
+        asked.append(given)
+        raise PerfError("enough")
+
+    monkeypatch.setattr(tune, "_wanted", wanted)
+    assert run("tune", "--shapes", "1x2x3*4,5x6x7")[::2] == (2, "bdforge: enough\n")
+    device, types, weighted, b, others, kernel, fixed, stays = asked.pop()
+    assert (device, types, b, others, kernel) == (
+        "strix_halo", "int8,int2,int32", ("packed", "row", "column"), ("row", "row"), "compiled",
+    )  # fmt: skip
+    assert ([(str(problem), times) for problem, times in weighted], fixed, stays) == (
+        [("1x2x3", 4), ("5x6x7", 1)], {}, False,
+    )  # fmt: skip
+    run("tune", "--symmetric", "--stays", "--fix", "k=8,16", "--fix", "c_buffers=2", "--a-layout", "column",
+        "--c-layout", "packed", "--layouts", "row", "--types", "i8,i8,i8", "--kernel", "ideal", "--device", "phoenix",
+        "--shapes", "1x2x3")  # fmt: skip
+    device, types, _, b, others, kernel, fixed, stays = asked.pop()
+    assert (device, types, b, others, kernel, stays) == (
+        "phoenix", "i8,i8,i8", ("row",), ("column", "packed"), "ideal", True,
+    )  # fmt: skip
+    assert fixed == {"rho": (1,), "k": (8, 16), "c_buffers": (2,)}
+    Path("mine.toml").write_text("mine")
+    assert run("tune", "--out", "mine.toml")[0] == 2
+    assert not asked, "refused before anything is searched"
+
+
+def test_an_interrupted_search_says_what_is_kept(run, monkeypatch):
+    kept = fake(parts={8: 0, 16: 0}, path="search.jsonl")
+    monkeypatch.setattr(tune, "_wanted", lambda *given: "wanted")
+    monkeypatch.setattr(tune.State, "open", lambda path, wanted: kept)
+
+    def interrupted(*given: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tune, "_tune", interrupted)
+    code, out, err = run("tune", "--state", "search.jsonl")
+    assert (code, out) == (130, "")
+    assert [" ".join(line.split()) for line in err.splitlines()] == [
+        "search kept in search.jsonl, 2 parts taken over",
+        "interrupted; 2 parts are kept, the same command goes on from there",
+    ]
+
+
+@pytest.mark.parametrize("rule", ["estimate", "array", "cpu"])
+@pytest.mark.parametrize(("device", "runner"), [("emulated", "emulator"), ("xrt", "xrt")])
+def test_a_design_has_to_be_ready_where_all_layers_run_on_it(monkeypatch, rule: str, device: str, runner: str):
+    """`array` alone: the others may do without it."""
+    done: list[Any] = []
+    products = fake(loaded=fake(ready=lambda: done.append("ready")))
+    monkeypatch.setattr(models, "part", lambda: done.append("part"))
+    monkeypatch.setattr(models.Products, "of", lambda *given: done.append(given) or products)
+    monkeypatch.setattr(models.BitNet, "load", lambda path, products, told: done.append(path) or told(1, 2))
+    models.opened(Path("m"), Path("d"), device, rule)
+    assert done == ["part", (Path("d"), runner, rule), *(["ready"] if rule == "array" else []), Path("m")]
+
+
+@pytest.mark.parametrize("columns", [None, 1, 4])
+def test_a_lowered_image_has_the_columns_that_were_asked_for(run, columns: int | None):
+    Path("d.mlir").write_text("aie.device(npu2) { %t = aie.tile(0, 1) %l = aie.lock(%t, 3) {init = 2 : i32} }")
+    assert run("lower", "d.mlir", "-o", "d.xclbin", *([] if columns is None else ["--columns", str(columns)]))[0] == 0
+    container = read_image(Path("d.xclbin").read_bytes()).container
+    assert container is not None
+    assert container.columns == (columns or 8,)
+
+
+def test_a_folder_may_be_called_as_a_spec_and_the_default_kernel_needs_no_timing(run):
+    Path("mine.toml").mkdir()
+    code, _, err = run("run", "mine.toml", "--kernel", "ideal")
+    assert (code, "is the spec of a design" in err) == (2, False)
+    code, _, err = run("run", "mine.toml", "--kernel", "fitted")
+    assert (code, "--kernel goes with --timing or --timeline" in " ".join(err.replace("│", " ").split())) == (2, True)
+    code, _, err = run("run", "mine.toml", "--tensor", "up")
+    assert (code, "give it with --weights" in " ".join(err.replace("│", " ").split())) == (2, True)
+
+
+def test_operands_to_stage_are_a_b_and_c(run):
+    for option in ("--staged", "--once"):
+        code, _, err = run(
+            "contract", "ab,bc->ac", "--sizes", "a=8,b=8,c=8", option, "ABD", "--design", str(SPEC_OF_FLOATS)
+        )
+        assert (code, "'ABD' names others than A, B and C" in " ".join(err.replace("│", " ").split())) == (2, True), (
+            option
+        )
+    code, _, err = run("contract", "ab,bc->ac", "--sizes", "a=8,b=8,c=8", "--design", str(ROOT / "designs/add_i8.toml"))
+    assert (code, "is no GEMM design; contractions run on one" in " ".join(err.replace("│", " ").split())) == (2, True)
+
+
+SPEC_OF_FLOATS = ROOT / "designs" / "gemm_bf16_bf16_f32_64x64x64.toml"

@@ -10,6 +10,7 @@ import bdforge
 from bdforge.cli.commands import app
 from bdforge.cli.options import problem
 from bdforge.operators.gemm import Problem
+from support.differences import as_reviewed
 
 WRITTEN = {"--out", "--picture", "--timeline", "--trace"}
 
@@ -117,3 +118,22 @@ def test_every_command_helps_by_h_and_tells_its_version(run):
 
 def test_completion_can_be_installed(run):
     assert "--install-completion" in run("-h")[1]
+
+
+def facts(option: TyperOption | TyperArgument) -> str:
+    """What a value may be, and what it is when nothing is given."""
+    ends = [getattr(option, name, None) for name in ("min", "max")]
+    parts = [f"from {ends[0]} to {ends[1]}"] if ends != [None, None] else []
+    parts += [
+        "required" if option.required else f"default {option.default}",
+        *(["repeatable"] if option.multiple else []),
+    ]
+    return f"  {'/'.join([*option.opts, *option.secondary_opts])}: {', '.join(parts)}"
+
+
+def test_options_have_the_limits_and_defaults_that_were_reviewed(file_regression):
+    """`--force-regen` writes the table anew; read what changes."""
+    lines = []
+    for path, command in sorted(COMMANDS.items()):
+        lines += [path, *(facts(p) for p in command.params if isinstance(p, TyperOption | TyperArgument))]
+    file_regression.check("\n".join(lines) + "\n", check_fn=as_reviewed)

@@ -107,15 +107,33 @@ def test_a_price_is_what_cores_controller_and_copies_take(expression, sizes, sta
     assert plan.cost(plan.problem).core_cycles == cycles
 
 
-def test_memory_takes_as_long_as_requests_port_or_runs_alone():
-    """16 x 32 by 32 x 64 in place: each row's A passes for 4 tiles in 2 slabs, each column's B, C once."""
+@pytest.mark.parametrize(("rows", "columns", "staged", "longest"), [
+    (2, 2, "", "requests"), (2, 4, "ABC", "requests"), (2, 4, "", "alone"), (4, 8, "", "alone"), (4, 8, "ABC", "port"),
+])  # fmt: skip
+def test_memory_takes_as_long_as_requests_port_or_runs_alone(rows: int, columns: int, staged: str, longest: str):
+    """64 x 32 by 32 x 64: 8 x 8 tiles of C in 2 slabs; a row's A passes for each of its tiles, a column's B too.
+
+    In place runs are lines of tiles, a page apart; staged they are whole tiles. As many shims as rows bring A.
+    """
     timing = timing_of(STRIX_HALO)
-    a, b, c = 4 * 2 * 2 * (8 * 16), 4 * 2 * 2 * (16 * 8), 4 * 4 * (8 * 8 * 4)
-    runs = ((a, 16), (b, 8), (c, 32))
-    requests = sum(float(timing.shim_ns(size / 2, run, 2)) for size, run in runs)
-    alone = sum(size / run * float(timing.run_ns(run, timing.dram_page_bytes, False)) for size, run in runs)
-    found = planned("mk,kn->mn", {"m": 16, "k": 32, "n": 64}, "").choice.price
-    assert found.memory_us * 1e3 == pytest.approx(max(float(timing.port_ns(a + b, c)), requests, alone))
+    a, b, c = 64 // columns * 2 * (8 * 16), 64 // rows * 2 * (16 * 8), 64 * (8 * 8 * 4)
+    runs = (8 * 16, 16 * 8, 8 * 8 * 4) if staged else (16, 8, 8 * 4)
+    moved = list(zip((a, b, c), runs, (rows, columns, columns), strict=True))
+    apart = [run if staged else timing.dram_page_bytes for run in runs]
+    times = {
+        "requests": sum(float(timing.shim_ns(size / shims, run, columns)) for size, run, shims in moved),
+        "alone": sum(
+            size / run * float(timing.run_ns(run, far, False)) for (size, run, _), far in zip(moved, apart, strict=True)
+        ),
+        "port": float(timing.port_ns(a + b, c)),
+    }
+    content = spec_content(
+        8, 16, 8, types=("int8", "int8", "int32"), layouts="row row row", rows=rows, columns=columns
+    )  # fmt: skip
+    gemm = plan_gemm(spec_from(content, "small"), STRIX_HALO)
+    found = plan_contraction(contraction("mk,kn->mn", {"m": 64, "k": 32, "n": 64}), gemm, staged).choice.price
+    assert max(times.values()) == pytest.approx(times[longest])
+    assert found.memory_us * 1e3 == pytest.approx(times[longest])
 
 
 @pytest.mark.parametrize(("once", "copies"), [("", 7), ("A", 6), ("BC", 1), ("ABC", 0)])

@@ -15,7 +15,7 @@ from bdforge.devices import device_named
 from bdforge.operators.contraction import ContractionPlan, contraction, plan_contraction
 from bdforge.operators.contraction.sides import Side
 from bdforge.operators.gemm import plan_gemm, spec_from
-from bdforge.sequences import PlannedSequence, Start, Stored, fetch, place
+from bdforge.sequences import Await, PlannedSequence, Start, Stored, fetch, place
 from support.built_designs import spec_content
 from support.differences import same
 
@@ -61,6 +61,10 @@ CASES = {
     "labels of all kinds, staged": Case("aebf,fdec->abcd", sized(a=3, b=4, c=5, d=2, e=3, f=6), "ABC"),
     "slabs deeper than a tile": Case(PLAIN, sized(m=16, k=64, n=24), design={"k_mt": 32}),
     "four core rows": Case(PLAIN, sized(m=40, k=16, n=24), design={"rows": 4, "columns": 4}),
+    "more columns than core rows": Case(PLAIN, sized(m=16, k=16, n=40), design={"rows": 2, "columns": 4}),
+    "C in parts, with steps of K that cores are not told of": Case(
+        PLAIN, sized(m=32, k=64, n=16), design={"m": 16, "rho": 2, "c_in_parts": True, "k_mt": 32}
+    ),
     "three core rows, chosen freely": Case(PLAIN, sized(m=50, k=33, n=23), None, {"rows": 3, "columns": 3}),
     "column-major operands": Case(
         "km,nk->nm", sized(m=24, k=32, n=16), design={"layouts": "column column column", "n": 16, "m": 8}
@@ -130,8 +134,11 @@ def tiles_of_b(stream: np.ndarray, plan: ContractionPlan) -> np.ndarray:
 
 
 def parameters_of(plan: ContractionPlan, sequence: PlannedSequence) -> tuple[int, int]:
-    """(steps of K, tiles of C) that every core is told."""
-    items = [item for e in sequence.events if isinstance(e, Start) for item in e.items if isinstance(item, Stored)]
+    """(steps of K, tiles of C) that every core is told, at the start."""
+    started = [event for event in sequence.events if isinstance(event, Start)]
+    stored = [[item for item in event.items if isinstance(item, Stored)] for event in started]
+    assert [bool(items) for items in stored] == [True] + [False] * (len(started) - 1)
+    items = stored[0]
     words = {item.address + 4 * i: value for item in items for i, value in enumerate(item.values)}
     told = {(words[core.parameters], words[core.parameters + 4]) for core in told_cores(plan.design)}
     assert len(told) == 1
@@ -165,7 +172,7 @@ def multiply(plan: ContractionPlan, sequence: PlannedSequence, buffers: Sequence
     left = [tiles_of_a(a[streams[0, tile.a_column(row)]], plan) for row in range(spec.rows)]
     right = [tiles_of_b(b[streams[1, column]], plan) for column in range(spec.columns)]
     depth, count = parameters_of(plan, sequence)
-    slabs = depth * tile.k // tile.k_mt
+    slabs = (depth + 2 * spec.buffers.c_in_parts) * tile.k // tile.k_mt
     assert {len(tiles) for tiles in (*left, *right)} == {count * slabs}
     for column in range(spec.columns):
         made = []
@@ -184,6 +191,8 @@ def test_what_passes_the_cores_is_the_contraction(name: str):
         packed = {"B"} if plan.spec.layouts.b == "packed" else set()
         assert {side.name for side in plan.sides if side.staged} == set(case.staged) | packed
     sequence, user = plan.sequence(plan.problem), memory_of(plan)
+    waits = [wait for event in sequence.events if isinstance(event, Await) for wait in event.waits]
+    assert sum(wait.columns for wait in waits) == plan.spec.columns * plan.choice.mapped.steps
     buffers = buffers_of(sequence, plan, user)
     multiply(plan, sequence, buffers)
     views, side = [axes_view(flat, side) for flat, side in zip(user, plan.sides, strict=False)], plan.sides[2]

@@ -179,6 +179,25 @@ def test_tiles_are_dealt_regularly_with_as_many_turns_as_can_be(tiles: int, unit
     assert found.tiles == found.turns * found.steps
 
 
+def box_of(**tiles: int) -> tuple[Part, ...]:
+    return tuple(Part.of(Dim(name, 8 * count, (1, None, 1)), 8) for name, count in tiles.items())
+
+
+@pytest.mark.parametrize(("tiles", "along", "reach", "shown"), [
+    # Of several dimensions: fewest steps, then fewest tiles.
+    ({"a": 4, "b": 3}, "", 99, "a 0 b 3 2"), ({"a": 3, "b": 4}, "", 99, "b 0 a 3 2"),
+    ({"a": 2, "b": 5}, "", 99, "a 0 b 5 1"),
+    # The dimension that must be dealt, even where more tiles are computed twice; one that cannot is not.
+    ({"a": 4, "b": 3}, "b", 99, "b 2 a 4 2"), ({"a": 4, "b": 3}, "a", 99, "a 0 b 3 2"),
+    ({"a": 1, "b": 4}, "a", 99, "- 0 - 1 2"),
+    # Turns only where a task can move on: by a tile, or by as many as there are units.
+    ({"a": 6}, "", 2, "a 0 a 3 1"), ({"a": 6}, "", 1, "a 3 a 3 1"), ({"a": 6}, "", 0, "a 0 a 1 3"),
+])  # fmt: skip
+def test_one_of_several_dimensions_is_dealt_to_two_units(tiles: dict[str, int], along: str, reach: int, shown: str):
+    found = spreads(box_of(**tiles), 2, 64, lambda part, apart: apart <= reach, along)
+    assert f"{found.unit or '-'} {found.chunk} {found.run or '-'} {found.turns} {found.steps}" == shown
+
+
 @pytest.mark.parametrize(("size", "count"), [(1, 1), (8, 1), (8, 2), (12, 3), (7, 2), (16, 4)])
 def test_a_tile_is_parted_in_all_ways(size: int, count: int):
     ways = [way for way in product(range(1, size + 1), repeat=count) if prod(way) == size]

@@ -4,17 +4,22 @@ import os
 import struct
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bdforge.emulator import Deadlock, EmulationError
-from bdforge.messages import Fault
+from bdforge.devices import device_named
+from bdforge.emulator import BudgetExceeded, Deadlock, EmulationError
+from bdforge.images.control_code import sequence_words
+from bdforge.messages import Fault, InputError
 from bdforge.runtime.design import BuildError
 from bdforge.runtime.service import origin, server, wire
 from bdforge.runtime.service.memory import SharedMemory
 from bdforge.runtime.service.runner import Runner
 from bdforge.runtime.service.wire import Form, Run, Status, WireError
+from bdforge.txn import BlockWrite, LoadPdi, Operation, Patch, Write, encode
+from support.images import IMAGES
 
 PAGE = 4096
 
@@ -179,6 +184,43 @@ def test_words_of_a_run_are_as_many_as_it_says_or_all():
         assert [one.tolist() for one in arguments] == [[1, 2, 3], [0, 1, 2, 3]]
 
 
+CONTROL = [LoadPdi(0, 64, 0), BlockWrite(0x1D004, (0x8000_0000 + 201, 0)), Patch(0x1D004, 0, 0), Write(4, 5)]
+"""Of a full ELF: a load, then a BD for an argument at 201, to which XRT has added where arrays see DRAM."""
+
+
+def encoded(*operations: Operation) -> bytes:
+    return encode(operations, device_named("strix_halo")).tobytes()
+
+
+def test_control_code_loses_its_load_and_names_its_arguments_itself():
+    content, memory = encoded(*CONTROL), shared((200, 4))
+    memory.add(PAGE, *mapped(content))
+    code, arguments = memory.stream(Run(Form.CONTROL_CODE, PAGE, len(content), ()))
+    assert (code, [one.tolist() for one in arguments]) == (encoded(*CONTROL[1:]), [[1, 2, 3]])
+    assert memory.stream(Run(Form.STREAM, PAGE, len(content), ())) == (content, [])
+
+
+def mapped(content: bytes) -> tuple[int, int, list[int]]:
+    """Bytes, offset and file of a buffer."""
+    file = os.memfd_create("shared")
+    os.write(file, content)
+    return len(content), 0, [file]
+
+
+def test_a_sequence_of_a_full_elf_is_a_buffer_at_its_address(tmp_path: Path):
+    elf, memory = tmp_path / "a.elf", shared((100, 8))
+    elf.write_bytes(IMAGES["full_elf_small"])
+    memory.add_sequence(200, elf, "sequence")
+    assert memory.at(200).tobytes() == sequence_words(elf.read_bytes(), "sequence")
+    assert memory.at(100).tolist() == list(range(8))
+    with pytest.raises(InputError, match="nothing"):
+        memory.add_sequence(1 << 20, elf, "nothing")
+    with pytest.raises(InputError, match=r"b\.elf: cannot be read: No such file"):
+        memory.add_sequence(1 << 20, tmp_path / "b.elf", "sequence")
+    with pytest.raises(WireError, match="at 0x100000"):
+        memory.at(1 << 20)
+
+
 class Outcomes:
     """In an array's place: what each of its runs does."""
 
@@ -194,6 +236,8 @@ class Outcomes:
 
 ENDS = {
     "a deadlock": (Deadlock("it waits"), Status.STUCK, "it waits"),
+    "a spent budget": (BudgetExceeded("it runs on"), Status.STUCK, "it runs on"),
+    "an address": (WireError("no buffer holds them"), Status.FAULT, "no buffer holds them"),
     "a fault of the array": (EmulationError("a wrong word"), Status.FAULT, "a wrong word"),
     "a fault of a kernel": (Fault("it fell"), Status.FAULT, "it fell"),
     "memory": (MemoryError(), Status.FAULT, "memory is used up; give less at a time, or end other programs"),

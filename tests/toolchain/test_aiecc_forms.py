@@ -6,7 +6,7 @@ import pytest
 
 from bdforge.mlir import Era
 from bdforge.toolchain import Tool, find_aiecc, find_peano
-from bdforge.toolchain.aiecc import aiecc_fault, aiecc_note, form_of, form_of_version
+from bdforge.toolchain.aiecc import aiecc_fault, aiecc_note, form_of, form_of_version, version_of_text
 from bdforge.toolchain.pins import PEANO, peano_fault, peano_note
 
 FORMS = {
@@ -59,6 +59,39 @@ def test_each_version_gets_its_own_options():
     words = [form.command("aiecc", "peano", "d.mlir", "d.xclbin", None) for form in without if form is not None]
     assert [[word for word in each if "insts" in word] for each in words] == [[], []]
     assert not any("measure" in word for words in (march, first, later) for word in words)
+
+
+WORDS = {
+    "1.3.4": "aiecc --no-xchesscc --no-xbridge --no-compile-host --peano peano --tmpdir=d.mlir.prj "
+    "--alloc-scheme=basic-sequential --aie-generate-xclbin --xclbin-name=d.xclbin --aie-generate-npu-insts "
+    "--npu-insts-name=insts_{1}.bin d.mlir",
+    "1.4.0": "aiecc --no-xchesscc --no-xbridge --peano peano --tmpdir=d.mlir.prj --alloc-scheme=basic-sequential "
+    "--get-xclbin --xclbin-name=d.xclbin --get-npu-insts --npu-insts-name=insts_{0}.bin d.mlir",
+    "1.4.1": "aiecc --peano peano --tmpdir=d.mlir.prj --alloc-scheme=basic-sequential --get-xclbin "
+    "--xclbin-name=d.xclbin --get-npu-insts --npu-insts-name=insts_{0}.bin d.mlir",
+}
+SAME_WORDS = {
+    "0.0.1.2026030504+5ff2ab9": "1.3.4", "1.3.5": "1.3.4", "1.3.5.dev4": "1.3.4", "1.3.5.dev59": "1.3.4",
+    "1.3.5.dev60": "1.4.0", "1.3.6": "1.4.0", "1.4.1.dev3+gabc": "1.4.1", "2.0.0": "1.4.1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("version", [*WORDS, *SAME_WORDS])
+def test_each_version_is_called_by_these_words(version: str):
+    assert " ".join(command(version)) == WORDS[SAME_WORDS.get(version, version)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1.4.2", (1, 4, 2, None)), ("aiecc 1.4.2 (a build)", (1, 4, 2, None)), ("1.3.5.dev0", (1, 3, 5, 0)),
+        ("1.3.5.dev52+g660e1a0", (1, 3, 5, 52)), ("0.0.1.2026030504+5ff2ab9", (0, 0, 1, None)),
+        ("10.20.30", (10, 20, 30, None)), ("1.4", None), ("LLVM version 22.0.0git", None), ("llvm 1.4.2", None),
+        ("", None), ("v 1.4.2.dev12", (1, 4, 2, 12)),
+    ],
+)  # fmt: skip
+def test_a_version_is_read_of_wheels_names_and_of_what_tools_print(text: str, found):
+    assert version_of_text(text) == found
 
 
 def test_names_of_instruction_words_are_those_that_aiecc_fills_in():

@@ -107,6 +107,9 @@ def test_the_manifest_names_what_made_an_image_by_its_hash(tmp_path):
     ]
     own, *found = toolchain_facts("aiecc", tools)["tools"]
     assert own["name"] == "bdforge"
+    assert toolchain_facts("aiecc", tools)["host_cores"] == []
+    without = {(1, 3): "x", (0, 3): "x", (1, 2): "x"}
+    assert toolchain_facts("aiecc", tools, without)["host_cores"] == [[0, 3], [1, 2], [1, 3]], "in the tiles' order"
     assert [(one["name"], one["version"], one["sha256"]) for one in found] == [
         ("there", "7", hashlib.sha256(b"a compiler").hexdigest()), ("gone", "7", ""),
     ]  # fmt: skip

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from bdforge.toolchain import (
+    Tool,
     find,
     find_aie_api,
     find_aiebu,
@@ -121,3 +122,39 @@ def test_aiebu_is_xrts_or_lies_beside_aiecc(tmp_path, wheels):
     assert find_aiebu(environ).path == beside
     own = script(tmp_path / "xrt" / "bin" / "aiebu-asm", "echo aiebu 2")
     assert (find_aiebu(environ).path, find_aiebu(environ).version) == (own, "aiebu 2")
+
+
+@pytest.mark.parametrize(
+    ("look", "file", "variable", "wheel"),
+    [
+        (find_peano, "bin/clang++", "PEANO_INSTALL_DIR", "llvm-aie"),
+        (find.find_object_linker, "bin/ld.lld", "PEANO_INSTALL_DIR", "llvm-aie"),
+        (find_aiecc, "bin/aiecc", "MLIR_AIE_INSTALL_DIR", "mlir_aie"),
+        (find_aie_api, "include/aie_api/aie.hpp", "MLIR_AIE_INSTALL_DIR", "mlir_aie"),
+        (find_xrt, "unwrapped/xclbinutil", "XILINX_XRT", None),
+        (find_aiebu, "unwrapped/aiebu-asm", "XILINX_XRT", None),
+    ],
+)  # fmt: skip
+def test_a_tool_is_looked_for_by_its_variable_then_in_its_wheel(tmp_path, wheels, look, file, variable, wheel):
+    environ = {"PATH": str(tmp_path / "empty")}
+    assert not look(environ)
+    assert look(environ).searched[0] == f"{variable} (not set)"
+    if wheel is not None:
+        in_wheel = script(wheels / wheel / file, "echo 1")
+        assert look(environ).path == in_wheel
+    own = script(tmp_path / "own" / file, "echo 2")
+    found = look(environ | {variable: str(tmp_path / "own")})
+    assert (found.path, found.searched) == (own, (f"{variable}={tmp_path / 'own'}",))
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [("llvm-aie", "21.1"), ("llvm_aie", "21.1"), ("llvm-aie-cu12", "21.1"), ("llvm", ""), ("my-llvm-aie", "")],
+)
+def test_a_wheel_is_known_by_how_its_name_begins(tmp_path, name: str, version: str):
+    program = script(tmp_path / "llvm-aie" / "bin" / "clang++", "echo")
+    info = tmp_path / "x.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 21.1\n")
+    assert find.wheel_version(Tool("", program, "", (), ""), "llvm_aie") == version
+    assert find.wheel_version(Tool("", None, "", (), ""), "llvm_aie") == ""

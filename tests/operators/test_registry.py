@@ -41,6 +41,13 @@ def test_an_unknown_kind_is_told_with_those_there_are():
         spec_from({}, "x")
 
 
+def test_the_registry_has_an_operator_by_each_kind():
+    assert (list(OPERATORS), len(OPERATORS)) == (["gemm", "elementwise", "gemv"], 3)
+    assert {kind: operator.kind for kind, operator in OPERATORS.items()} == {kind: kind for kind in OPERATORS}
+    with pytest.raises(KeyError, match="contraction"):
+        OPERATORS["contraction"]
+
+
 def test_shapes_have_as_many_sizes_as_the_operator_has_axes():
     with pytest.raises(SpecError, match="16x32 has 2 sizes; gemm takes 3: MxKxN"):
         OPERATORS["gemm"].problem([16, 32])

@@ -16,6 +16,13 @@ DESIGNS: dict[str, tuple[str, dict[str, Any]]] = {
         "kind": "gemv", "types": {"a": "bf16", "w": "bf16", "c": "bf16"},
         "tile": {"m": 3, "k": 16, "n": 16}, "array": {"columns": 1, "rows": 2},
     }),
+    "gemv by two channels of each shim": ("strix_halo", {
+        "kind": "gemv", "types": {"a": "int8", "w": "int2", "c": "int32"},
+        "tile": {"m": 8, "k": 8, "n": 32}, "array": {"columns": 2, "rows": 2, "channels": 2},
+    }),
+    "elementwise of four rows": ("phoenix", {
+        "kind": "elementwise", "type": "int8", "function": "add", "tile": 32, "array": {"columns": 1},
+    }),
     "elementwise": ("krackan", {
         "kind": "elementwise", "type": "bf16", "function": "relu2_gate", "tile": 64,
         "array": {"columns": 1, "rows": 2},

@@ -116,6 +116,21 @@ def test_an_id_that_no_rule_on_its_way_matches_is_named_when_it_is_sent():
         bdforge.emulate(narrow)
 
 
+def test_packets_of_which_a_copy_leaves_the_array_are_refused_when_they_are_sent():
+    """A circuit may lead out of the array, where nobody takes its words; of packets nobody would be told."""
+    text = physical_form(packets(False))
+    place = text.index("aie.switchbox(%t01)")
+    (every,) = set(re.findall(r"aie.rule\(18, 0, (%\w+)\)", text[place:]))
+    copy = f"%copy = aie.masterset(South : 3, {every})\n      aie.packet_rules"
+    copied = text[:place] + text[place:].replace("aie.packet_rules", copy, 1)
+    out = """aie.switchbox(%t00) {
+      %s = aie.amsel<4> (2)
+      %m = aie.masterset(South : 3, %s)
+      aie.packet_rules(North : 3) { aie.rule(0, 0, %s) }"""
+    with pytest.raises(DmaError, match=r"packets 5 of memtile \(0, 1\) MM2S 0 do not arrive everywhere: .* leaves the"):
+        bdforge.emulate(copied.replace("aie.switchbox(%t00) {", out, 1))
+
+
 def test_an_id_that_the_source_does_not_know_is_refused():
     text = physical_form(packets(False)).replace("pkt_id = 9>", "pkt_id = 10>")
     with pytest.raises(DmaError, match="packet id 10"):

@@ -7,6 +7,8 @@ import pytest
 
 import bdforge
 from bdforge.emulator import Deadlock, DesignError, DmaError, Result, machine
+from bdforge.emulator.choose import choose
+from bdforge.mlir import parse
 from bdforge.txn.insts import encode_mlir
 from support.differences import same
 from support.two_devices import module, run_of
@@ -122,6 +124,43 @@ def test_a_sequence_that_others_call_is_not_the_one_to_start_with():
 def test_a_choice_that_fits_nothing_or_too_much_is_named(options, message):
     with pytest.raises(DesignError, match=message):
         bdforge.emulate(BOTH, [A, A, A], **options)
+
+
+DEVICE = "aie.device(npu2_1col) @{} {{\n{}\n}}\n"
+SEQUENCE = "aie.runtime_sequence @{}() {{\n{}\n}}\n"
+LOADS = {  # what the first of three sequences does, and which is started then
+    "nothing": ("", None),
+    "loads another device": ("aiex.npu.load_pdi {device_ref = @two}", None),
+    "loads its own device": ("aiex.npu.load_pdi {device_ref = @one}", None),
+    "configures another device": ("aiex.configure @two {\n}", None),
+    "runs one of another device": ("aiex.configure @two {\naiex.run @go() : ()\n}", None),
+    "runs one of its own": ("aiex.configure @one {\naiex.run @stay() : ()\n}", None),
+    "runs one of each": (
+        "aiex.configure @one {\naiex.run @stay() : ()\n}\naiex.configure @two {\naiex.run @go() : ()\n}", "one::go",
+    ),
+    "runs one of its own and loads another device": (
+        "aiex.configure @one {\naiex.run @stay() : ()\n}\naiex.npu.load_pdi {device_ref = @two}", "one::go",
+    ),
+    "runs one of its own and loads its own device": (
+        "aiex.configure @one {\naiex.run @stay() : ()\n}\naiex.npu.load_pdi {device_ref = @one}", None,
+    ),
+    "runs itself, and one of its own": (
+        "aiex.configure @one {\naiex.run @stay() : ()\n}\naiex.configure @one {\naiex.run @go() : ()\n}", "two::go",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "started"), LOADS.values(), ids=LOADS)
+def test_sequences_that_others_need_are_not_started_by_themselves(body: str, started: str | None):
+    first = SEQUENCE.format("go", body) + SEQUENCE.format("stay", "")
+    parsed = parse(DEVICE.format("one", first) + DEVICE.format("two", SEQUENCE.format("go", "")), "d.mlir")
+    if started is None:
+        with pytest.raises(DesignError, match="choose one of the runtime sequences one::go, one::stay, two::go"):
+            choose(parsed, None, None, "d.mlir")
+        return
+    device, sequence = choose(parsed, None, None, "d.mlir")
+    assert sequence is not None
+    assert f"{device.symbol}::{sequence.symbol}" == started
 
 
 GATE = """

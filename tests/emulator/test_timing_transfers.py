@@ -242,6 +242,16 @@ def test_columns_that_read_one_row_side_by_side_are_served_one_by_one():
     assert max(alone.times.values()) == pytest.approx(10)  # of which each takes a cycle of its channel
 
 
+@pytest.mark.parametrize(("writes", "readers"), [((False, False), 2), ((True, False), 1), ((True, True), 0)])
+def test_only_reads_come_to_a_row_that_others_read(writes: tuple[bool, bool], readers: int):
+    """Two shims in one row: the second read has 10 runs of 64 bytes of which each takes 10 cycles, a write has none."""
+    ends = Ends(replace(FREE, shared_run_ns=10))
+    for column, write in enumerate(writes):
+        ends.dram.add(640, [Way(Access(64, 2560, 1 << 20), write, column)], 1e-9, ends._end, str(column))
+    ends.clock.run()
+    assert max(ends.times.values()) == pytest.approx(10 * 10 if readers > 1 else 10, rel=0.05)
+
+
 def test_resources_that_are_busy_at_once_slow_a_flow():
     """Port and requests equally busy: 2^(1/2) of the time of one, with the exponent 2."""
     busy = {"dram_read_gb_s": 10, "shim_byte_ns": 0.1}

@@ -264,3 +264,28 @@ def test_scalars_that_stay_the_same_are_converted(executor, value):
     assert core.read("r3") == value & 0xFFFFFFFF
     with pytest.raises(OpenError, match="an integer that is rounded"):
         run_text(executor, "fx2flt r1, r2, s2", {"r2": (1 << 24) + 1})
+
+
+ORDER = [0xFF80, 0xFF7F, 0xC000, 0xBF80, 0x8080, 0x8001, 0x8000, 0x0000, 0x0001, 0x0080, 0x3F80, 0x4000, 0x7F7F, 0x7F80]
+"""bf16 from minus to plus infinity, the two zeros side by side: they are equal."""
+
+
+@pytest.mark.parametrize("generation", isa.GENERATIONS)
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("form", ["vlt.bf16", "vge.bf16", "vmax_lt.bf16", "vmin_ge.bf16"])
+def test_lanes_of_bf16_are_compared_as_numbers(executor, form, generation):
+    pairs = [(a, b) for a in ORDER for b in ORDER]
+    pairs += [(0, 0)] * (-len(pairs) % 32)
+    chooses, nops = form.startswith("vm"), "nop\n" * 8
+    for first in range(0, len(pairs), 32):
+        a, b = (np.array(column, np.uint16) for column in zip(*pairs[first : first + 32], strict=True))
+        x, y = ((v.astype(np.uint32) << 16).view(np.float32) for v in (a, b))
+        mask = x < y if "_lt" in form or "vlt" in form else x >= y
+        text = f"{form} {'x3, ' * chooses}r16, x1, x2\n{nops}"
+        core = run_text(executor, text, {"x1": bits(a), "x2": bits(b)}, generation)
+        assert core.read("r16") == sum(1 << i for i in range(32) if mask[i])
+        assert not chooses or core.read("x3") == bits(np.where(mask, b, a))
+    for nan in (0x7F81, 0xFFC0):
+        for given in ({"x1": nan}, {"x2": nan}):
+            with pytest.raises(OpenError, match="comparisons with a NaN are open"):
+                run_text(executor, text, given, generation)

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from bdforge.devices import device_named, mlir_device_named
+from bdforge.formats import encode
 from bdforge.operators.gemm import plan_gemm, spec_from
 from bdforge.sequences.buffers import pack
 from support.built_designs import spec_content
+from support.differences import same
 
 K_TILE, N_TILE = 16, 64
 
@@ -56,3 +58,39 @@ def test_four_blocks_of_columns_share_a_byte_of_ternary_weights(device):
         for row, column in product(range(s), range(t))
     ]
     assert got.tolist() == wanted
+
+
+def test_block_floats_are_tiles_whose_blocks_run_along_k():
+    """`[N/n][K/k][n/8][k/8]` tiles of 72 bytes: of each column 8 values, an exponent before their mantissas."""
+    content = spec_content(16, K_TILE, N_TILE, types=("bf16", "bfp16", "f32"))
+    made = plan_gemm(spec_from(content, "small"), device_named("strix_halo"))
+    b = np.random.default_rng(4).normal(size=(32, 128)).astype(np.float32)
+    _, buffers = pack(made.program, mlir_device_named(made.mlir_device), {"B": b})
+    wanted = [
+        encode(np.ascontiguousarray(b[row : row + 8, column : column + 8].T)).tobytes()
+        for n, k in product(range(0, 128, N_TILE), range(0, 32, K_TILE))
+        for column, row in product(range(n, n + N_TILE, 8), range(k, k + K_TILE, 8))
+    ]
+    same(buffers[1].view(np.uint8), np.frombuffer(b"".join(wanted), np.uint8))
+
+
+UNITS = {
+    # Types: bits of what stands side by side in A, B and C, values and bias of codes of B.
+    ("int8", "int8", "int16"): ((8, 8, 16), None, 0), ("int8", "int4", "int32"): ((8, 4, 32), [-8, 7], 0),
+    ("int8", "int2", "int32"): ((8, 2, 32), [-1, 1], 1), ("bf16", "bf16", "f32"): ((16, 16, 32), None, 0),
+    ("bf16", "bfp16", "f32"): ((16, 576, 32), None, 0), ("bf16", "bfp16", "bfp16"): ((16, 576, 576), None, 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("types", UNITS, ids=" ".join)
+def test_operands_are_moved_by_elements_or_by_tiles_of_block_floats(types: tuple[str, str, str]):
+    a, b, c = plan_gemm(
+        spec_from(spec_content(16, 16, 32, types=types), "x"), device_named("strix_halo")
+    ).program.operands
+    (bits, values, bias) = UNITS[types]
+    assert (a.bits, b.bits, c.bits) == bits
+    assert (b.values and list(b.values), b.bias) == (values, bias)
+    blocked = ("across", "down", "across")
+    assert [one.blocked for one in (a, b, c)] == [
+        way if "bfp16" in name else None for way, name in zip(blocked, types, strict=True)
+    ]

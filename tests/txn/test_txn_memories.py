@@ -4,11 +4,13 @@ import pytest
 from txn_texts import TEXT, Lenient, lowered, refused, task
 
 from bdforge.mlir import context, parse
+from bdforge.mlir.device_ops import TileOp
 from bdforge.mlir.errors import Source
 from bdforge.mlir.parser import parse_text
-from bdforge.txn import LoadPdi, MaskWrite, Patch, Write
+from bdforge.txn import BlockWrite, LoadPdi, MaskWrite, Patch, Write
 from bdforge.txn.lower import LoweringError, lower, lower_module, select_sequence
 from bdforge.txn.target import ControllerIds
+from bdforge.txn.writer import Writer
 
 
 def view(offsets: str, sizes: str, layout: str) -> str:
@@ -139,3 +141,20 @@ def test_a_policy_that_lets_wide_numbers_pass_gets_their_lower_bits():
     assert write == Write(0x1A0634, 5)
     assert point == MaskWrite(0x21D000, 256 // 4 << 14, 0x0FFFC000)
     assert [told.split(":")[0] for told in policy.told] == ["memory-overflow", "field-width", "dma-bounds"]
+
+
+@pytest.mark.parametrize("size", range(10))
+@pytest.mark.parametrize("start", [0x400, 0x401, 0x403])
+def test_memory_is_filled_word_by_word_and_the_rest_by_a_mask(size: int, start: int):
+    """As aie-rt does: from an offset inside a word on it writes nothing there, and all from the next word on."""
+    (op,) = (op for op in parse("aie.device(npu2) { %t = aie.tile(3, 2) }").walk() if isinstance(op, TileOp))
+    writer, data = Writer(), bytes(range(0xF1, 0xF1 + size))
+    writer.fill(op, (3, 2), start, data)
+    base, whole = 3 << 25 | 2 << 20, size // 4
+    wanted, at = ([MaskWrite(base + 0x400, 0, 0)], 0x404) if start % 4 else ([], 0x400)
+    words = tuple(int.from_bytes(data[4 * i : 4 * i + 4], "little") for i in range(whole))
+    wanted += [BlockWrite(base + at, words)] * bool(whole)
+    rest = data[4 * whole :]
+    masks = {0: 0, 1: 0xFF, 2: 0xFFFF, 3: 0xFFFFFF}
+    wanted += [MaskWrite(base + at + 4 * whole, int.from_bytes(rest, "little"), masks[len(rest)])] * bool(rest)
+    assert writer.operations == wanted

@@ -37,13 +37,15 @@ def for_loop(b: "Body", op: scf.ForOp) -> None:
     if passes is None:
         b.branch(f"jz {_goes_on(b, variable, op.ub)}, #{after}", after)
     b.start(name)
+    endless = passes is not None and passes > _LONGEST
     with b.constants.loop():
         b.block(op.body.block)
-        if passes is not None and passes > _LONGEST:
+        if not endless or list(variable.uses):
+            b.result(variable, lambda d: b.emit(f"add {d}, {b.read(variable)}, {b.read(op.step)}"))
+        if endless:
             b.branch(f"j #{name}", name)
             b.end()
             return
-        b.result(variable, lambda d: b.emit(f"add {d}, {b.read(variable)}, {b.read(op.step)}"))
         b.branch(f"jnz {_goes_on(b, variable, op.ub)}, #{name}", name)
     b.start(after)
 

@@ -54,13 +54,14 @@ CASTS: dict[str, Function] = {
 }  # fmt: skip
 
 
-def ran(buffers: str, body: str, folder, device: str = "npu2", kernels=None, stack: int = 1024):
+def ran(buffers: str, body: str, folder, device: str = "npu2", kernels=None, stack: int = 1024, permissive=()):
     """Buffers after a core with this body has run as machine code."""
     text = f"""module {{ aie.device({device}) {{
     %tile = aie.tile(0, 2)
 {buffers}
     func.func private @twice(i32) -> i32
     func.func private @again(i32) -> i32
+    func.func private @note(memref<2xi32>, i32, i32)
     %core = aie.core(%tile) {{
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
@@ -69,8 +70,10 @@ def ran(buffers: str, body: str, folder, device: str = "npu2", kernels=None, sta
       aie.end
     }} {{stack_size = {stack} : i32}}
   }} }}"""
-    (folder / "core.elf").write_bytes(program(text, kernels or {}).elf)
-    return emulate(text, elfs={(0, 2): folder / "core.elf"}).buffers
+    made = program(text, kernels or {})
+    (folder / "core.elf").write_bytes(made.elf)
+    (folder / "core.s").write_text(made.source)
+    return emulate(text, elfs={(0, 2): folder / "core.elf"}, permissive=permissive).buffers
 
 
 def buffer(name: str, at: int, shape: str, values=None) -> str:
@@ -234,6 +237,70 @@ def test_values_that_change_places_are_copied_at_once(tmp_path):
     while m < 6:
         m, n = m + n, n
     assert ran(text, "\n".join(body), tmp_path)["words"].tolist() == [v, w, x, y, z, n, m + n, 0]
+
+
+NOTE = Kernel(Callee("note"), "note: st r0, [p0, #0]\n st r1, [p0, #4]\n ret\n" + " nop\n" * 5, "note.s")
+CHOSEN = {1: ("p", 10, 7), 2: ("q", 20, 8), 3: ("p", 30, 7)}
+
+
+@pytest.mark.parametrize("which", CHOSEN)
+def test_calls_in_arms_become_one_call_of_chosen_arguments(which, tmp_path):
+    """Of the arms of choices in choices, each argument is that of the arm that is taken."""
+    text = buffer("words", 0x1000, "4xi32", [which, 10, 20, 30])
+    text += buffer("p", 0x2000, "2xi32", [0, 0]) + buffer("q", 0x3000, "2xi32", [0, 0])
+    body = "\n".join(
+        f"%n{i} = arith.constant {i} : index\n%w{i} = memref.load %words[%n{i}] : memref<4xi32>" for i in range(4)
+    )
+    call = "func.call @note(%{}, %{}, %{}) : (memref<2xi32>, i32, i32) -> ()"
+    body += f"""
+      %one = arith.constant 1 : i32
+      %two = arith.constant 2 : i32
+      %seven = arith.constant 7 : i32
+      %eight = arith.addi %w0, %seven : i32
+      %first = arith.cmpi eq, %w0, %one : i32
+      %second = arith.cmpi eq, %w0, %two : i32
+      %six = arith.subi %seven, %one : i32
+      %more = arith.addi %two, %six : i32
+      scf.if %first {{
+        {call.format("p", "w1", "seven")}
+      }} else {{
+        scf.if %second {{
+          {call.format("q", "w2", "more")}
+        }} else {{
+          {call.format("p", "w3", "seven")}
+        }}
+      }}"""
+    found = ran(text, body, tmp_path, kernels={"note": NOTE})
+    name, *wanted = CHOSEN[which]
+    assert {n: found[n].tolist() for n in "pq"} == {n: wanted if n == name else [0, 0] for n in "pq"}
+    assert (tmp_path / "core.s").read_text().count("jl #note") == 1
+
+
+LOCKED = {  # what a core does with a lock of 3, and its value then
+    "AcquireGreaterEqual, %k2": 1, "Acquire, %k3": 0, "Release, %k4": 7, "AcquireGreaterEqual, %k5) {acq_en = false": 3,
+    "AcquireGreaterEqual, %amount": 1, "Release, %amount": 5,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", LOCKED)
+def test_locks_take_and_give_what_the_text_or_the_core_says(text, tmp_path):
+    """An amount may be known only when the core runs; an acquire that is switched off takes nothing."""
+    lock = '%lock = aie.lock(%tile, 5) {init = 3 : i32, sym_name = "lock"}\n'
+    filled = buffer("words", 0x1000, "4xi32", [2, 0, 0, 0])
+    constants = "\n".join(f"%k{i} = arith.constant {i} : i32" for i in range(1, 6))
+    body = f"""
+      {constants}
+      %amount = memref.load %words[%c0] : memref<4xi32>
+      aie.use_lock(%lock, {text}{"}" if "{" in text else ")"}
+      memref.store %amount, %words[%c1] : memref<4xi32>
+      %forever = arith.constant 9223372036854775807 : index
+      scf.for %i = %c1 to %forever step %c1 {{
+        aie.use_lock(%lock, AcquireGreaterEqual, %k1)
+        %n = arith.index_cast %i : index to i32
+        memref.store %n, %words[%c2] : memref<4xi32>
+      }}"""
+    found = ran(lock + filled, body, tmp_path, permissive=["blocked-cores"])["words"].tolist()
+    assert found == [2, 2, LOCKED[text], 0], f"the lock was {found[2]} behind it"
 
 
 def doubled(name: str, stack_bytes: int) -> Kernel:

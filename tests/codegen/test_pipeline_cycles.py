@@ -1,5 +1,8 @@
 """Pieces of pipelined kernels by hand: sizes of micro-tiles, walks, cycles behind a set-up, loops, old values."""
 
+import random
+from itertools import product
+
 import pytest
 
 from bdforge import isa
@@ -170,6 +173,28 @@ def test_blocks_follow_each_other_by_the_period():
     texts = [found.texts for found in trace(issues, 2, 3)]
     one, two = ("mova r1, #1",), ("mova r2, #2",)
     assert texts == [one, (), one, two, one, two, (), two]
+
+
+def sizes(isa_, slots: set[str]) -> set[int]:
+    """Bytes of all bundles that hold these slots, the others filled with NOPs."""
+    return {fmt.size for fmt in isa_.formats.values() if fmt.slots >= slots}
+
+
+@pytest.mark.parametrize("generation", isa.GENERATIONS)
+def test_bundles_are_padded_with_the_fewest_bytes_and_no_cycle(generation):
+    """To a multiple of 16 together, against trying all sizes; the last bundle of a hardware loop has 16 by itself."""
+    isa_, rng = isa.load(generation), random.Random(6)
+    texts = {"lda": "lda r1, [p0, #0]", "alu": "add r2, r3, r4", "mv": "mov r5, r6", "st": "st r7, [p1, #0]"}
+    for _ in range(25):
+        used = [rng.sample(sorted(texts), rng.choice([0, 1, 1, 2, 3])) for _ in range(rng.choice([1, 2, 3, 4]))]
+        cycles = [cycle(*(texts[slot] for slot in slots)) for slots in used]
+        totals = [sum(chosen) for chosen in product(*(sizes(isa_, set(slots)) for slots in used))]
+        made = assemble("\n".join(bundle_lines(isa_, cycles)), generation)
+        assert len(made.code[0][1]) == min(total for total in totals if total % 16 == 0), used
+        assert len(made.sources) == len(cycles)
+        whole = assemble("\n".join(bundle_lines(isa_, cycles, whole_last=True)), generation)
+        assert len(whole.code[0][1]) % 16 == 0
+        assert len(whole.code[0][1]) - max(whole.sources) == 16, used
 
 
 def hazards(cycles) -> bool:

@@ -1,11 +1,16 @@
 """Costs of assembled cores in the model: forms against counts of tiles, and what estimates make of them."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
+from bdforge.codegen.kernels.function import Options
 from bdforge.devices import device_named
 from bdforge.operators.gemm import Problem, plan_gemm, spec_from
-from bdforge.perf.assembled.core import MAIN
-from bdforge.perf.assembled.forms import Kind, core_form
+from bdforge.perf.assembled import forms
+from bdforge.perf.assembled.core import MAIN, CoreCosts, Cycles
+from bdforge.perf.assembled.forms import CoreForm, Kind, core_form
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.kernels.schedule import ScheduleError
@@ -44,6 +49,58 @@ def test_forms_are_near_counts(form, rho, tile):
     assert form.step(rho, m, k, n) == pytest.approx(exact.step.issue[exact.multiply], rel=0.08)
     assert form.around_step(rho) == pytest.approx(exact.step.issue[MAIN])
     assert form.ends_of(rho, m, n) == pytest.approx(sum(exact.ends.issue.values()), rel=0.02)
+
+
+@pytest.mark.parametrize(("in_parts", "fixed", "part"), [(False, 24, 0), (True, 0, 45.5)], ids=["at once", "in parts"])
+def test_a_form_recovers_the_costs_that_it_was_made_of(monkeypatch, in_parts: bool, fixed: float, part: float):
+    """Around a step 13 cycles and 21 for each part, but 30 where it is whole; a pass over C 3/16 of a cycle for each
+    element, and what is fixed or each part's beside it."""
+
+    def counted(_: Kind, rho: int, m: int, k: int, n: int) -> CoreCosts:
+        around = 30.0 if rho == 1 and not in_parts else 13.0 + 21 * rho
+        step = Cycles({MAIN: around, "mm": 7.0 * m * k}, {"mm": 99.0})
+        return CoreCosts(step, Cycles({MAIN: fixed, "zero": part * rho + 3 / 16 * m * n}, {"zero": 99.0}), "mm", 0)
+
+    monkeypatch.setattr(Kind, "costs", counted)
+    form = core_form(replace(KIND, device="krackan", c_in_parts=in_parts))
+    assert form.around_step(np.array([1, 2, 4])).tolist() == [34 if in_parts else 30, 13 + 2 * 21, 13 + 4 * 21]
+    assert form.ends_of(4, 48, 80) == pytest.approx(fixed + 4 * part + 3 / 16 * 48 * 80)
+
+
+def test_calls_of_a_step_are_those_of_its_parts(monkeypatch):
+    """rho calls on m / rho rows, for numbers and arrays, each size asked for once."""
+    asked = []
+
+    def call(_: Kind, rows: int, k: int, n: int) -> float:
+        asked.append((rows, k, n))
+        return 1000.0 * rows + 10 * k + n
+
+    monkeypatch.setattr(Kind, "call", call)
+    form = CoreForm(KIND, (0, 0, 0), (0, 0, 0))
+    assert form.step(4, 64, 8, 16) == 4 * (16_000 + 80 + 16)
+    asked.clear()
+    found = form.step(np.array([1, 2, 4, 1]), np.array([16, 32, 32, 16]), 8, np.array([24, 24, 24, 24]))
+    assert found.tolist() == [16_104, 2 * 16_104, 4 * 8_104, 16_104]
+    assert sorted(asked) == [(8, 8, 24), (16, 8, 24)]
+
+
+@pytest.mark.parametrize("turned", ["", "a", "b", "c", "abc"])
+def test_a_call_is_asked_for_with_the_layouts_that_come_by_columns(monkeypatch, turned: str):
+    asked = []
+    monkeypatch.setattr(forms, "expected", lambda *arguments: asked.append(arguments) or 5.0)
+    layouts = tuple("column" if side in turned else "row" for side in "abc")
+    kind = replace(KIND, device="krackan", layouts=layouts)  # type: ignore[arg-type]
+    assert kind.call(8, 16, 24) == 5
+    ((symbol, generation, options),) = asked
+    assert (symbol, generation) == ("mm_i8_i8_i32", "aie2p")
+    defines = ("DIM_M=8", "DIM_K=16", "DIM_N=24", *(f"{side.upper()}_TRANSPOSED" for side in turned))
+    assert options == Options.of(defines)
+
+
+def test_cycles_of_a_function_are_its_issue_and_its_stalls():
+    found = Cycles({MAIN: 10.0, "mm": 20.0}, {"mm": 3.0, "zero": 4.0})
+    assert [found.of(name) for name in (MAIN, "mm", "zero", "none")] == [10, 23, 4, 0]
+    assert found.total == 37
 
 
 def test_an_estimate_takes_what_was_counted_around_the_kernels(form):

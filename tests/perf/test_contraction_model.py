@@ -51,6 +51,18 @@ def test_the_benchmark_s_most_intense_contractions_reach_what_was_published(numb
     assert found.tops * 1000 / PEAK_GFLOPS * 100 >= published
 
 
+@pytest.mark.parametrize(
+    ("staged", "inputs"), [("", (64 * 2, 4096)), ("AB", (64 * 64 * 2, 64 * 64 * 2))], ids=["as they lie", "staged"]
+)
+def test_runs_are_rows_of_tiles_a_page_apart_or_whole_staged_tiles(staged: str, inputs: tuple[int, int]):
+    """Tiles of 64 x 64 x 64 with bf16 inputs and float32 results."""
+    sizes = {"m": 2048, "k": 1024, "n": 2048}
+    plan = plan_contraction(contraction("mk,kn->mn", sizes), plan_gemm(SPEC, HAWK_POINT), staged=staged)
+    found = contraction_case(plan)
+    assert found.runs == (inputs, inputs, (64 * 4, 4096))
+    assert [(t.run_bytes, t.stride_bytes) for t in found.dram_traffic()] == list(found.runs)
+
+
 def test_a_plain_product_is_modelled_as_the_gemm_that_it_is():
     plan = plan_gemm(SPEC, HAWK_POINT)
     found = plan_contraction(contraction("mk,kn->mn", {"m": 2048, "k": 1024, "n": 2048}), plan, staged="")

@@ -239,6 +239,14 @@ def test_depth_costs_the_interval_alone(kernel):
     assert block.sequential_cycles(trips) == block.sequential_cycles(trips - 7) + 7 * shallow.interval
 
 
+@pytest.mark.parametrize("kernel", MATRIX_KERNELS, ids=IDS)
+def test_inner_loops_of_blocks_stay_whole(kernel):
+    """One micro-tile alone leaves the product's slot free every other cycle: the next block does not go in between."""
+    block = kernel.block(1, 1)
+    assert block.overlapped_cycles(8) >= 8 * block.pipelined.interval
+    assert block.sequential_cycles(8) >= block.overlapped_cycles(8)
+
+
 def test_blocks_that_alternate_count_by_the_mean_of_a_turn_of_the_accumulators():
     """Two tiles in five accumulators meet the same ones after five blocks, which lie 22 and 8 cycles apart by turns."""
     kernel = next(k for k in MATRIX_KERNELS if (k.generation.name, k.symbol) == ("AIE2P", "mm_i8_i8_i16"))

@@ -19,10 +19,10 @@ from bdforge.perf.bounds.case import case_of
 from bdforge.perf.kernels.schedule import ScheduleError, kernel_cost
 from bdforge.perf.native import native_problems
 from bdforge.perf.timed import scheduled_cycles, timing_options
-from bdforge.perf.tune import tuner
+from bdforge.perf.tune import model, tuner
 from bdforge.perf.tune.design import _finalists, _value, design_name, finalist_line
 from bdforge.perf.tune.emulate import Emulated, reduced
-from bdforge.perf.tune.model import Basis, check_basis, kernel_of
+from bdforge.perf.tune.model import Basis, check_basis, kernel_of, share_reached
 from bdforge.perf.tune.reasons import Verdict, _changed, _values, alternatives
 from bdforge.perf.tune.search import KEPT, Part, Ranked, Search, _fastest, buildable, fastest, search_part
 from bdforge.perf.tune.shapes import shapes
@@ -41,6 +41,7 @@ from support.built_designs import ROOT
 
 SPEC = load_spec(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")
 SPACE = search_space(device_named("strix_halo"), "i8,i2,i32", 64)
+ALL_INT8 = search_space(device_named("strix_halo"), "i8,i8,i8,i8", 512)
 PLAIN = dict(zip(FIELDS, (64, 64, 64, 128, 1, 2, 1, 1, 0), strict=True))
 
 
@@ -117,7 +118,7 @@ def test_a_part_keeps_so_many_kinds():
 
 def test_a_core_holds_buffers_to_its_last_byte_aligned_for_vectors():
     """A of 72 x 224 and B of 224 x 56 twice, C once, all int8: 64 KiB with a stack of 4 KiB and the parameters."""
-    space = search_space(device_named("strix_halo"), "i8,i8,i8,i8", 512)
+    space = ALL_INT8
     assert 4096 + 64 + 2 * 72 * 224 + 2 * 224 * 56 + 72 * 56 == 65536
     assert core_holds(space, 72, 224, 56, 1, 1)
     assert not core_holds(space, 72, 224, 56, 2, 1)
@@ -327,6 +328,21 @@ def test_only_bases_with_loops_of_ours_ask_for_one(basis: Basis, needed: bool):
         return
     with pytest.raises(ScheduleError, match="no loop of a kernel 'mm_i16_i16_i32' for AIE2P"):
         check_basis(types, AIE2P, basis)
+
+
+@pytest.mark.parametrize(("mean", "share"), [(0.8, 0.8), (1.0, 1.0), (1.2, 1.0)])
+def test_compiled_kernels_reach_the_mean_share_and_no_more_than_all(monkeypatch, mean: float, share: float):
+    monkeypatch.setattr(model, "compiled_efficiency", lambda *_: SimpleNamespace(mean=mean))
+    assert share_reached(("int8", "int8", "int32"), AIE2P) == share
+
+
+@pytest.mark.parametrize(
+    ("tile", "held"), [((8, 8, 8), True), ((8, 4, 16), False), ((16, 4, 8), False), ((4, 16, 8), False)],
+    ids=["whole", "a", "b", "c"],
+)  # fmt: skip
+def test_each_buffer_of_a_core_is_whole_vectors_of_64_bytes(tile: tuple[int, int, int], held: bool):
+    """int8 throughout: of each of the others one buffer has 32 bytes."""
+    assert bool(core_holds(ALL_INT8, *tile, 1, 1)) is held
 
 
 def test_a_piece_keeps_its_fastest_of_so_many_kinds():

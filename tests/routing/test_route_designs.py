@@ -94,6 +94,21 @@ def test_a_broadcast_uses_each_wire_once():
     assert sum(link.used for link in routing.links) == 8  # a tree over the source's tile and eight others
 
 
+def test_a_broadcast_grows_from_its_nearest_end():
+    """By way of (1, 3) to (0, 4): three wires. To the far end first it would go west, and take a fourth."""
+    source, near, far = (1, 2, "DMA", 0), (1, 3, "DMA", 0), (0, 4, "DMA", 0)
+    for ends in ((near, far), (far, near)):
+        routing = route(flows_only("npu2_2col", *(circuit(source, end) for end in ends)))
+        assert sum(link.used for link in routing.links) == 3
+
+
+def test_packets_of_one_source_go_together_as_far_as_they_can():
+    """North with those to (0, 4), then east to (1, 3): three wires; east at once would take a fourth."""
+    ends = [((0, 2, "DMA", 0), (0, 4, "DMA", 0)), ((0, 2, "DMA", 0), (1, 3, "DMA", 0))]
+    together = route(flows_only("npu2_2col", *(packets(i, *pair) for i, pair in enumerate(ends))))
+    assert sum(link.used for link in together.links) == 3
+
+
 def test_the_busiest_switch_is_counted_by_hand():
     # In the core, which has no east and west: masters DMA, DMA, South; slaves South, South, DMA.
     routing = route(flows_only(
@@ -102,6 +117,13 @@ def test_the_busiest_switch_is_counted_by_hand():
     ))  # fmt: skip
     assert routing.busiest == (0, 2, 3, 15, 3, 17)
     assert [tuple(link) for link in routing.links] == [(0, 1, "North", 2, 6), (0, 2, "South", 1, 4)]
+
+
+def test_of_equal_switches_the_first_is_the_busiest():
+    flows = [circuit((column, row, "DMA", 0), (column, row, "DMA", 0)) for column, row in ((1, 2), (0, 4), (0, 3))]
+    use = route(flows_only("npu2_2col", *flows)).busiest
+    assert use is not None
+    assert (use.column, use.row) == (0, 3), "by column, then by row"
 
 
 def test_the_share_of_a_switch_counts_masters_and_slaves():

@@ -4,9 +4,11 @@ import pytest
 from route_designs import circuit, flows_only, packets
 
 import bdforge.routing.negotiate as negotiate
+from bdforge.devices import MLIR_DEVICES
 from bdforge.mlir import MlirError
 from bdforge.routing import RoutingError, route
-from bdforge.routing.nets import named, nets_of
+from bdforge.routing.cuts import Region, _borders
+from bdforge.routing.nets import flow_cautions, named, nets_of
 
 CORES = (0, 4, "DMA", 1), (0, 5, "DMA", 1)
 
@@ -106,12 +108,58 @@ def test_a_broadcast_that_ends_inside_too_leaves_a_region():
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("region", "out", "into"),
+    [
+        ((0, 0, 0, 0), 6 + 4, 4 + 4),  # a shim: north and east
+        ((0, 0, 1, 1), 6 + 4, 6 + 4),  # a memtile: north and south
+        ((0, 0, 2, 2), 6 + 4 + 4, 6 + 4 + 4),
+        ((0, 0, 5, 5), 4 + 4, 6 + 4),  # the top of a column
+        ((0, 0, 2, 5), 4 + 4 * 4, 6 + 4 * 4),
+        ((0, 1, 1, 1), 2 * 6 + 2 * 4, 2 * 6 + 2 * 4),  # both memtiles, between which no streams cross
+        ((0, 0, 0, 5), 5 * 4, 5 * 4),
+        ((0, 1, 0, 5), 0, 0),
+    ],
+    ids=str,
+)
+def test_borders_have_the_wires_of_their_tiles(region: tuple[int, int, int, int], out: int, into: int):
+    wires = {(border.region, border.inward): border.wires for border in _borders(MLIR_DEVICES["npu2_2col"])}
+    assert (wires[Region(*region), False], wires[Region(*region), True]) == (out, into)
+
+
+def test_every_rectangle_has_two_borders_told_by_exits_and_then_by_tiles():
+    found = _borders(MLIR_DEVICES["npu2_2col"])
+    assert len({(border.region, border.inward) for border in found}) == len(found) == 2 * 3 * 21
+    order = [(len(border.exits), len(border.region.tiles())) for border in found]
+    assert order == sorted(order)
+
+
 def test_packets_count_as_one_stream_at_a_border():
     circuits = [circuit((0, 1, "DMA", i), (0, 2 + i // 2, "DMA", i % 2)) for i in range(5)]
     many = [packets(i, (0, 0, "DMA", 0), (0, 5, "DMA", i)) for i in (0, 1)]
     route(flows_only("npu2_1col", *circuits, *many))
     error = refusal("npu2_1col", *circuits, circuit((0, 1, "DMA", 5), (0, 4, "DMA", 1)), *many)
     assert error.message.startswith("7 streams must go north from memtile (0, 1)")
+
+
+WARNED = {  # flows and the name of the warning about the last of them
+    "between switches": ([circuit((0, 2, "DMA", 0), (0, 2, "North", 0))], "open-flow"),
+    "from a wire": ([circuit((0, 2, "South", 5), (0, 2, "DMA", 0))], "open-flow"),
+    "out of the array": ([circuit((0, 2, "DMA", 0), (0, 0, "South", 2))], "open-flow"),
+    "packets out": ([packets(1, (0, 2, "DMA", 0), (0, 0, "South", 2))], "open-flow"),
+    "trace": ([circuit((0, 2, "Trace", 0), (0, 0, "South", 2))], ""),
+    "token": ([circuit((0, 0, "TileControl", 0), (0, 0, "South", 0))], ""),
+    "shim": ([circuit((0, 2, "DMA", 0), (0, 0, "DMA", 1))], ""),
+    "twice": ([circuit((0, 2, "DMA", 0), (0, 1, "DMA", 1))] * 2, "duplicate-flow"),
+    "to two ends": ([circuit((0, 2, "DMA", 0), (0, 1, "DMA", end)) for end in (1, 2)], ""),
+    "from two starts": ([circuit((0, 2, "DMA", start), (0, 1, "DMA", 1)) for start in (0, 1)], ""),
+}
+
+
+@pytest.mark.parametrize("name", WARNED)
+def test_flows_that_carry_nothing_here_are_warned_of(name: str):
+    flows, kind = WARNED[name]
+    assert [found for found, _ in flow_cautions(flows_only("npu2_1col", *flows))] == [kind] * bool(kind)
 
 
 def test_a_message_lists_six_nets_and_lines_of_nets_with_several_flows():

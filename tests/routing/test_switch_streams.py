@@ -83,6 +83,7 @@ def test_packets_that_come_back_say_so(rules: str, lost: str):
         aie.packet_rules(DMA : 0) {{ aie.rule(31, 5, %0) }} aie.packet_rules(North : 1) {{ aie.rule(31, 5, %1) }}"""),
         BACK)  # fmt: skip
     assert stream.lost == [lost]
+    assert list(map(str, stream.arbiters)) == ["arbiter 0 of the switch of (0, 2)"], "held once, though taken twice"
 
 
 def test_a_mux_gives_ports_at_the_edge_the_names_of_dma_channels():

@@ -1,13 +1,19 @@
 """`bdforge route`: a design's text in physical form."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from bdforge.cli.commands import app
-from bdforge.mlir import MlirError
-from bdforge.routing import RoutingError
+from bdforge.devices import PortBundle
+from bdforge.mlir import MlirError, parse
+from bdforge.mlir.device_ops import DeviceOp
+from bdforge.routing import RoutingError, route
+from bdforge.routing.nets import Port
+from bdforge.routing.packets import PacketRule
+from bdforge.routing.settings import Users
 from support.array_text import flow, module, packet_flow, tile
 from support.physical_form import physical_form
 from support.processes import ends
@@ -53,6 +59,43 @@ def test_only_the_last_port_says_that_it_keeps_headers(keep: bool):
     assert [line.partition(", %")[0] for line in saying] == (
         ["} {keep_pkt_header = true}", "%5 = aie.masterset(DMA : 0"] if keep else []
     )  # fmt: skip
+
+
+def test_rules_are_written_in_the_order_in_which_they_were_found():
+    """Ids 0 to 7 of one source: those below 4, 4 and 5, 6, and 7 go to places of their own."""
+    places = ["02 TileControl : 0"] * 4 + ["02 Core : 0"] * 2 + ["02 FIFO : 0", "03 DMA : 0"]
+    flows = [packet_flow(i, "02 DMA : 0", place) for i, place in enumerate(places)]
+    text = module("npu2_1col", tile(0, 2), tile(0, 3), *flows)
+    designs = [
+        next(op for op in parse(form).walk() if isinstance(op, DeviceOp)) for form in (text, physical_form(text))
+    ]
+    ours, written = ({str(slave): rules for slave, rules in route(design).rules.items()} for design in designs)
+    assert len(ours["(0, 2) DMA : 0"]) == 4
+    assert written == ours
+
+
+def test_what_a_rule_is_reported_at_is_the_first_flow_of_its_first_id():
+    slave, master, other = (Port(0, 2, PortBundle.DMA, i) for i in (0, 1, 2))
+    users = Users()
+    for packet_id, flow in ((4, "four"), (3, "three"), (3, "three again"), (None, "circuit")):
+        users.add(SimpleNamespace(packet_id=packet_id, flows=[flow, "later"]), slave, master)  # type: ignore[arg-type]
+    assert users.ports == {slave: "four", master: "four"}
+    told = {(rule_id, mask): users.of_rule(slave, PacketRule(rule_id, mask, 0, 0, ())) for rule_id, mask in
+            ((3, 31), (4, 31), (0, 0), (4, 28), (9, 31))}  # fmt: skip
+    assert told == {(3, 31): "three", (4, 31): "four", (0, 0): "three", (4, 28): "four", (9, 31): "four"}
+    assert other not in users.ports
+
+
+def test_controller_ids_of_the_text_stay_and_name_its_tokens():
+    own = "%t00 = aie.tile(0, 0) {controller_id = #aie.packet_info<pkt_type = 1, pkt_id = 7>}"
+    text = physical_form(module("npu2_2col", own, tile(1, 0), *(tile(0, row) for row in range(1, 6))))
+    ids = re.findall(
+        r"aie.tile\((\d), (\d)\) \{controller_id = #aie.packet_info<pkt_type = (\d), pkt_id = (\d+)>\}", text
+    )
+    assert {tuple(map(int, found)) for found in ids} == {
+        (0, 0, 1, 7), (1, 0, 0, 15), (0, 1, 0, 26), (0, 2, 0, 27), (0, 3, 0, 29), (0, 4, 0, 30), (0, 5, 0, 31),
+    }  # fmt: skip
+    assert re.findall(r"aie.packet_flow\((\d+)\)", text) == ["7", "15"]
 
 
 @pytest.mark.parametrize("routed", [(), (0,), (1,), (0, 1)])

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -85,6 +86,19 @@ def test_a_lone_flow_takes_the_shortest_way(device, source, sink, hops):
     check_routes(design, routing)
     flow = next(op for op in design.walk() if isinstance(op, FlowOp))
     assert routing.path(flow).hops == hops
+
+
+@pytest.mark.parametrize(("source", "sink"), [((0, 2), (3, 5)), ((3, 5), (0, 2)), ((0, 5), (3, 2)), ((1, 0), (1, 5))])
+def test_ways_turn_as_little_as_they_can_and_keep_their_channel(source: tuple[int, int], sink: tuple[int, int]):
+    """Of two ways between the same tiles each turns once at most; up a column the second is on channel 1 all along."""
+    design = flows_only("npu2_4col", *(circuit((*source, "DMA", i), (*sink, "DMA", i)) for i in (0, 1)))
+    routing = route(design)
+    for number, flow in enumerate(op for op in design.walk() if isinstance(op, FlowOp)):
+        masters = [connection.master for connection in routing.path(flow).connections[:-1]]
+        turns = sum(a.bundle is not b.bundle for a, b in pairwise(masters))
+        assert turns == (source[0] != sink[0]), list(map(str, masters))
+        channels = {master.channel for master in masters}
+        assert channels == {number} if source[0] == sink[0] else len(channels) == 1
 
 
 def test_a_broadcast_uses_each_wire_once():

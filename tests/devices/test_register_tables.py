@@ -81,6 +81,23 @@ def test_a_place_of_the_array_says_what_it_is():
     assert {place: register_at(address(1, *place)).what for place in found} == found
 
 
+LAYOUT_AT = {  # row and offset: the layout of the word, or words, that begin there
+    (0, 0x1D000): registers.SHIM_BD, (0, 0x1D004): None, (1, 0xA0020): registers.MEMTILE_BD, (1, 0xA003C): None,
+    (2, 0x1D1E0): registers.CORE_BD, (2, 0x1D1F4): None, (0, 0x14000): None, (0, 0x1D204): registers.QUEUE,
+    (1, 0xA0604): registers.MEMTILE_QUEUE, (2, 0x1DE04): registers.QUEUE, (0, 0x1D200): registers.SHIM_CONTROL,
+    (1, 0xA0600): registers.CONTROL, (2, 0x1DE00): registers.CONTROL, (1, 0xA06E0): None,
+    (2, 0x3F000): switch_registers.CIRCUIT_MASTER, (1, 0xB0100): switch_registers.SLAVE,
+    (0, 0x3F200): switch_registers.RULE, (0, 0x1F000): switch_registers.SHIM_MUX,
+    (0, 0x1F004): switch_registers.SHIM_DEMUX, (2, 0x36060): switch_registers.CASCADE, (2, 0x32000): None,
+    (2, 0x20000): None, (1, 0x0): None, (0, 0x0): None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", LAYOUT_AT, ids=lambda place: f"{place[0]} {place[1]:#x}")
+def test_a_place_has_the_layout_of_its_kind_of_tile(place: tuple[int, int]):
+    assert register_at(address(1, *place)).layout is LAYOUT_AT[place]
+
+
 @pytest.mark.parametrize(
     ("address_", "index", "direction"),
     [

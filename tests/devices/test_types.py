@@ -41,12 +41,24 @@ def test_blocks_are_as_long_as_the_encoder_makes_them():
     assert (kind.block, kind.bytes) == (BLOCK, BLOCK_BYTES / BLOCK) == (8, 1.125)
 
 
+SPELLINGS = {
+    "int2": "i2 ternary", "int4": "i4 INT4", "int8": "i8 u8 uint8", "int16": "i16", "int32": "i32",
+    "bf16": "bfloat16 BF16", "f32": "fp32 float32", "bfp16": "bfp16ebs8 v8bfp16ebs8",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name in SPELLINGS for text in SPELLINGS[name].split()])
+def test_other_spellings_are_read(name: str, text: str):
+    assert type_named(text) is type_named(f" {text}\t") is type_named(name) is TYPES[name]
+
+
 @pytest.mark.parametrize(
-    ("text", "name"),
-    [("i8", "int8"), (" INT4 ", "int4"), ("ternary", "int2"), ("bfloat16", "bf16"), ("fp32", "f32"), ("u8", "int8")],
-)
-def test_other_spellings_are_read(text, name):
-    assert type_named(text) is TYPES[name]
+    ("order", "text"),
+    [("row", "row"), ("row", "row-major"), ("row", "ROW"), ("column", "column"), ("column", "col"),
+     ("column", "col-major"), ("column", "Column-Major"), ("packed", "packed")],
+)  # fmt: skip
+def test_orders_are_read_by_their_usual_names(order: str, text: str):
+    assert order_named(text) == order_named(f" {text}\n") == order
 
 
 def test_unknown_names_list_the_known_ones():
@@ -58,12 +70,6 @@ def test_unknown_names_list_the_known_ones():
 
 def test_orders():
     assert get_args(Order) == ORDERS
-    assert [order_named(text) for text in ("row", "col", "Column-Major", "packed")] == [
-        "row",
-        "column",
-        "column",
-        "packed",
-    ]
 
 
 def test_every_generation_multiplies_known_types():

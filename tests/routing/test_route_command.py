@@ -77,8 +77,8 @@ def test_rules_are_written_in_the_order_in_which_they_were_found():
 def test_what_a_rule_is_reported_at_is_the_first_flow_of_its_first_id():
     slave, master, other = (Port(0, 2, PortBundle.DMA, i) for i in (0, 1, 2))
     users = Users()
-    for packet_id, flow in ((4, "four"), (3, "three"), (3, "three again"), (None, "circuit")):
-        users.add(SimpleNamespace(packet_id=packet_id, flows=[flow, "later"]), slave, master)  # type: ignore[arg-type]
+    for packet_id, first in ((4, "four"), (3, "three"), (3, "three again"), (None, "circuit")):
+        users.add(SimpleNamespace(packet_id=packet_id, flows=[first, "later"]), slave, master)  # type: ignore[arg-type]
     assert users.ports == {slave: "four", master: "four"}
     told = {(rule_id, mask): users.of_rule(slave, PacketRule(rule_id, mask, 0, 0, ())) for rule_id, mask in
             ((3, 31), (4, 31), (0, 0), (4, 28), (9, 31))}  # fmt: skip

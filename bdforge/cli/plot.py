@@ -1,6 +1,5 @@
 """`bdforge plot`: pictures of bounds, sweeps, access orders and utilisation."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -89,7 +88,6 @@ def kmt_command(
         case = case_of(spec, plan.device, chosen)
     else:
         case = _tile_case(tile or "", types, b_layout, device, shape)
-    case = replace(case, k_mt=case.k)
     found, measured = with_schedule(lambda: sweep(case, basis)), _published_depths(case)
     save(lambda: kmt_sweep(found, measured), out)
     say(f"wrote {out}")

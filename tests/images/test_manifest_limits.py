@@ -2,12 +2,13 @@
 
 import copy
 import json
+import re
 from typing import Any
 
 import pytest
 
 from bdforge.devices import device_named
-from bdforge.images.manifest import manifest_fault
+from bdforge.images.manifest import manifest_fault, spec_hash
 from bdforge.operators import manifest, plan, spec_from
 from support.program_limits import BOUNDS
 
@@ -52,3 +53,27 @@ def test_hashes_have_64_hexadecimal_digits_or_none(built: dict[str, Any]):
 @pytest.mark.parametrize("version", [1, 3, None, "2"])
 def test_another_schema_is_refused(built: dict[str, Any], version: object):
     assert manifest_fault(built | {"schema": version}) == "its schema is not 2"
+
+
+def test_what_is_missing_or_of_another_spec_is_named_by_its_place(built: dict[str, Any]):
+    assert manifest_fault(built) is None
+    for member in ("kernel", "arguments", "files", "spec_hash"):
+        assert manifest_fault({k: v for k, v in built.items() if k != member}) == f"{member} is missing"
+    content = copy.deepcopy(built)
+    del content["sequence"]["target"]["bds"]
+    assert manifest_fault(content) == "sequence.target.bds is missing"
+    other = built["spec"] | {"tile": 64}
+    assert manifest_fault(built | {"spec": other}) == f"the manifest was built from another spec ({built['spec_hash']})"
+    content = copy.deepcopy(built)
+    content["sequence"]["program"]["operands"][0]["axes"][0]["size"] = 9999
+    assert str(manifest_fault(content)).startswith("sequence.program: ")
+
+
+def test_a_specs_identity_leaves_out_what_the_array_does_not_see():
+    """Its problems and how its sequences wait; the order of members is no matter."""
+    facts = {"kind": "gemm", "tile": {"m": 8, "k": 4}, "problems": [1], "sequence": {"wait": "wide"}}
+    found = spec_hash(facts)
+    assert re.fullmatch("[0-9a-f]{16}", found)
+    alike = [{"kind": "gemm", "tile": {"k": 4, "m": 8}}, facts | {"problems": []}, facts | {"sequence": {}}]
+    assert [spec_hash(each) for each in alike] == [found] * 3
+    assert len({found, spec_hash(facts | {"kind": "gemv"}), spec_hash(facts | {"tile": {"m": 4, "k": 8}})}) == 3

@@ -126,3 +126,14 @@ def test_images_are_told_by_their_first_bytes():
     assert not is_image(head[4:])
     assert not is_image(b"")
     assert told(lambda: read_image(b"")) == "no xclbin, PDI, CDO or full ELF: the file starts with nothing"
+
+
+def test_images_have_one_of_three_suffixes_and_programs_a_file(tmp_path: Path):
+    configuration = VECTORS["npu2_whole"].configuration()
+    for suffix, kind in ((".cdo", "CDO"), (".pdi", "PDI"), (".xclbin", "xclbin")):
+        assert read_image(image(configuration, suffix, bare=True)).kind == kind
+    for suffix, told in ((".elf", ".elf"), ("", "without a suffix")):
+        with pytest.raises(ImageError, match=f"^images are written as .cdo, .pdi, .xclbin, not {told}$"):
+            image(configuration, suffix, bare=True)
+    with pytest.raises(ImageError, match=r"^No such file or directory; paths are relative to the design$"):
+        program_of(tmp_path / "none.elf", AIE2P)

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from show_designs import CHAIN, MIXED, TWO_DEVICES
 
+from bdforge.devices import PortBundle
 from bdforge.files import FileError
 from bdforge.mlir import parse
 from bdforge.mlir.device_ops import DeviceOp
-from bdforge.routing import route
+from bdforge.routing import Connection, Port, route
 from bdforge.show import ShowError, command, picture
+from bdforge.show.layout import layout_for
 from bdforge.show.model import use_of
 from bdforge.show.scene import role_label, roles_of
 from support.differences import as_reviewed
@@ -115,6 +117,55 @@ def test_streams_of_different_roles_lie_apart():
     for (role, (axis, at, low, high)), (other, (axis2, at2, low2, high2)) in combinations(drawn, 2):
         if role != other and (axis, at) == (axis2, at2):
             assert min(high, high2) - max(low, low2) < 1e-6, (role, other, axis, at)
+
+
+NORTH, SOUTH, EAST, WEST = PortBundle.NORTH, PortBundle.SOUTH, PortBundle.EAST, PortBundle.WEST
+LANE = 0.034
+
+
+def test_lanes_up_and_down_east_and_west_lie_apart_with_their_channels_side_by_side():
+    """Three channels north, two south, one east, two west: lanes of 0.034, a gap between directions."""
+    layout = layout_for({NORTH: 3, SOUTH: 2, EAST: 1, WEST: 2})
+    across = [layout.slave_lane(Port(0, 0, SOUTH, i))[0] for i in range(3)]
+    across += [layout.slave_lane(Port(0, 0, NORTH, i))[0] for i in range(2)]
+    up = [layout.slave_lane(Port(0, 0, WEST, 0))[1], *(layout.slave_lane(Port(0, 0, EAST, i))[1] for i in range(2))]
+    for lanes, breaks in ((across, {2}), (up, {0})):
+        steps = [b - a for a, b in pairwise(lanes)]
+        assert steps == pytest.approx([LANE + (0.03 if i in breaks else 0) for i in range(len(steps))])
+        assert lanes[-1] + LANE / 2 == pytest.approx(0.945)
+    assert layout.ports_right == pytest.approx(across[0] - 0.09)
+    assert layout.top == pytest.approx(up[0] - 0.05)
+    assert layout.panel == (0.075, 0.13, layout.panel_right, layout.top)
+    assert layout.panel_right == pytest.approx(layout.ports_right - 0.125)
+    assert layout_for({NORTH: 3, SOUTH: 2}).top == 0.9
+
+
+@pytest.mark.parametrize(("side", "border"), [(NORTH, 1.0), (SOUTH, 0.0), (EAST, 1.0), (WEST, 0.0)])
+def test_words_leave_in_the_lane_in_which_the_neighbour_gets_them(side: PortBundle, border: float):
+    layout = layout_for({NORTH: 2, SOUTH: 2, EAST: 2, WEST: 2})
+    facing = {NORTH: SOUTH, SOUTH: NORTH, EAST: WEST, WEST: EAST}[side]
+    vertical = side in (NORTH, SOUTH)
+    for channel in (0, 1):
+        leaves, enters = layout.master_lane(Port(0, 1, side, channel)), layout.slave_lane(Port(0, 1, facing, channel))
+        assert leaves[vertical] == border
+        assert enters[vertical] == 1 - border
+        assert leaves[not vertical] == enters[not vertical]
+
+
+@pytest.mark.parametrize("side", [NORTH, SOUTH, EAST, WEST])
+def test_a_stream_beside_anothers_end_stays_half_a_lane_off_until_close_to_the_border(side: PortBundle):
+    """0.07 before the border it joins its own lane; every piece is right-angled."""
+    layout = layout_for({NORTH: 1, SOUTH: 1, EAST: 1, WEST: 1})
+    master = Port(0, 1, side, 0)
+    end, start = layout.master_lane(master), (layout.ports_right, 0.5)
+    way = layout.polyline(Connection(Port(0, 1, PortBundle.DMA, 0), master), start, end, 0, True)
+    vertical = side in (NORTH, SOUTH)
+    assert (way[0], way[-1]) == (start, end)
+    assert abs(way[-2][vertical] - end[vertical]) == pytest.approx(0.07)
+    assert way[-2][not vertical] == end[not vertical]
+    assert way[-3][not vertical] - end[not vertical] == pytest.approx(LANE / 2)
+    assert way[-3][vertical] == way[-2][vertical]
+    list(pieces(way))
 
 
 class Stream:

@@ -8,6 +8,7 @@ import pytest
 from bdforge import isa
 from bdforge.codegen.block import Cycle, Op, bundle_lines
 from bdforge.codegen.errors import CodegenError
+from bdforge.codegen.pipeline.cover import expected_by_shape, expected_cycles
 from bdforge.codegen.pipeline.dataflow import Op as Operation
 from bdforge.codegen.pipeline.dataflow import dependences
 from bdforge.codegen.pipeline.fold import SHORTEST, folded, lines
@@ -89,6 +90,36 @@ def test_fields_of_a_byte_share_registers_and_the_top_one_needs_no_bias():
     assert (plain.loads, region("aie2", "i2", 2, 2).loads) == (2 + 1, 2 + 2)
     many = Region(top.product, 2, 1, (0, 4), (0, 8))
     assert many.blocks == 4 * 8 // 4
+
+
+EXPECTED = {  # kind of B, tile, best shape: 70 cycles around each region, and its blocks' steps, accesses or masks
+    ("aie2p", "i8", 16, 64, 16): ((2, 2), 70 + 8 * 4), ("aie2p", "i8", 16, 8, 16): ((2, 2), 70 + 2 * 2 * 4),
+    ("aie2p", "i8", 8, 8, 8): ((1, 1), 70 + 4), ("aie2p", "i8", 16, 64, 8): ((2, 1), 70 + 8 * 2),
+    ("aie2p", "i2", 32, 64, 32): ((4, 1), 70 + 4 * 8 * 4), ("aie2p", "i2", 8, 64, 32): ((1, 2), 70 + 2 * (8 * 4 + 4)),
+    ("aie2", "i4", 16, 64, 32): ((2, 2), 70 + 4 * (8 * 4 + 4 * 4) // 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", EXPECTED, ids=str)
+def test_what_a_call_takes_is_told_by_the_busiest_of_steps_and_accesses(case):
+    shape, cycles = EXPECTED[case]
+    generation, weights, *tile = case
+    product_ = Product(generation, weights, 4, *tile)
+    assert expected_cycles(product_) == cycles
+    by_shape = expected_by_shape(product_)
+    assert by_shape[shape] == cycles
+    assert list(by_shape.values()) == sorted(by_shape.values(), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("columns", "down", "share"),
+    [(2, 1, 1.0), (2, 2, 1 - 1024 / 16384), (16, 2, 0.5), (16, 4, 0.375), (32, 2, 0.0), (32, 1, 1.0), (64, 3, 0.0)],
+)
+def test_blocks_that_go_down_meet_in_a_bank_as_far_as_their_rows_are_apart(columns, down, share):
+    """A row of blocks has 2 x `columns` micro-tiles of 256 bytes, a bank 16 KiB; the last goes back to the first."""
+    p = Product("aie2p", "i8", 4, 16 * down, 8, 8 * columns)
+    assert Region(p, 2, 1, (0, down), downwards=True).same_bank == share
+    assert Region(p, 2, 1, (0, down)).same_bank == 1
 
 
 @pytest.mark.parametrize(

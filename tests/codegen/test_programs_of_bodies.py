@@ -185,6 +185,8 @@ def test_a_lock_waits_for_one_right_before_the_loop(tmp_path):
         ("%f = arith.constant 1.0 : f32", r"no machine code is made of arith.constant"),
         ("%x = memref.load %floats[%c1] : memref<8xf32>", r"elements of f32 are neither loaded nor stored"),
         ("%q = arith.divsi %i7, %i7 : i32", r"no machine code is made of arith.divsi here; give the core an elf_file"),
+        ("scf.for %i = %c0 to %c3 step %c0 {\n}", r"the step of a loop is 0; it must be positive"),
+        ("%m = arith.constant -1 : index\nscf.for %i = %c0 to %c3 step %m {\n}", r"the step of a loop is -1;"),
         ("%w = arith.extsi %i7 : i32 to i64\n%z = arith.addi %w, %w : i64", r"values of i64 have no machine code here"),
     ],
 )

@@ -44,7 +44,7 @@ def best(product: Product) -> list[Scheduled]:
 
 
 def expected_by_shape(product: Product) -> dict[tuple[int, int], float]:
-    """About what a call takes with each shape of blocks, the best first, by slots alone."""
+    """About what a call takes with each shape of blocks, the best last, by slots alone."""
     return {(ways[0].rows, ways[0].columns): _cycles(ways) for ways in reversed(covers(product))}
 
 

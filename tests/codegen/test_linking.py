@@ -47,12 +47,19 @@ DESIGN = """module { aie.device(npu2) {
 HEADER, SECTION = struct.Struct("<16sHHIIIIIHHHHHH"), struct.Struct("<10I")
 
 
-def elf_object(code: bytes, relocated=False, machine=CORE_MACHINE, flags=3, kind=1) -> bytes:
-    """A relocatable object whose .text is one function `twice`, with a frame of 96 bytes."""
+GLOBAL, LOCAL = 0x12, 0x02
+
+
+def elf_object(
+    code: bytes, relocated=False, machine=CORE_MACHINE, flags=3, kind=1, functions=(("twice", 0, GLOBAL),)
+) -> bytes:
+    """A relocatable object whose .text has these functions, `twice` alone by default, the first with a frame of 96."""
     names = b"\0.text\0.stack_sizes\0.symtab\0.strtab\0.rela.text\0.rela.stack_sizes\0"
     at = {name: names.index(b"\0" + name + b"\0") + 1 for name in names.split(b"\0") if name}
-    strings = b"\0twice\0"
-    symbols = bytes(16) + struct.pack("<IIIBBH", 1, 0, len(code), 0x12, 0, 1)
+    strings, symbols = b"\0", bytes(16)
+    for name, start, binding in functions:
+        symbols += struct.pack("<IIIBBH", len(strings), start, len(code), binding, 0, 1)
+        strings += name.encode() + b"\0"
     entry = struct.pack("<IIi", 0, 1 << 8 | 1, 0)
     sections = [
         (0, 0, 0, b"", 0, 0, 0), (at[b".text"], 1, 6, code, 0, 0, 0),
@@ -87,6 +94,21 @@ def test_a_program_calls_a_function_of_an_object(tmp_path, code):
     assert program.stack_bytes == 64 + 96  # values across a compiler's function, and what that takes itself
     elf = written(tmp_path, "core.elf", program.elf)
     assert emulate(DESIGN, elfs={(0, 2): elf}).buffers["out"][1] == 7 * 2**3
+
+
+def test_all_global_functions_of_an_object_are_taken_where_they_begin(tmp_path):
+    """Those of one section share its bytes; a local one has no name for others."""
+    parts = [assemble(f"mova r0, #{i}\nret\n" + "nop\n" * 5 + ".p2align 4\n").code[0][1] for i in range(4)]
+    starts = [sum(map(len, parts[:i])) for i in range(4)]
+    named = [("b", starts[2], GLOBAL), ("hidden", starts[1], LOCAL), ("a", starts[0], GLOBAL), ("c", starts[3], GLOBAL)]
+    data = elf_object(b"".join(parts), functions=tuple(named))
+    found = linkable(written(tmp_path, "three.o", data), "aie2p")
+    assert set(found) == {"a", "b", "c"}
+    assert len({kernel.text for kernel in found.values()}) == 1
+    made = assemble(found["a"].text)
+    assert made.code == ((0, b"".join(parts)),)
+    assert dict(made.symbols) == {"a": starts[0], "b": starts[2], "c": starts[3]}
+    assert {name: kernel.callee.stack_bytes for name, kernel in found.items()} == {"a": 0, "b": 96, "c": 0}
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,17 @@ def test_an_epilogue_s_numbers_lie_tile_by_tile(M: int, panels: list[list[int]])
         same(tiles[tile, 32:64], bias[start : start + 32], f"biases of n-tile {tile}")
 
 
+def test_scales_of_rows_lie_at_whole_micro_tiles_where_few_are_used():
+    """Three of eight rows in each of two core rows: 3 scales, then 5 that none is."""
+    plan = planned(types=FED, m=8, m_used=3, k=64, epilogue={"scale": True})
+    found = sequence(plan, 6, 64, 64)
+    assert plan.tiling.fed_bytes == (4 * 2 * 8, 64 * 32 - 4 * 2 * 8)
+    buffer = np.zeros(found.argument_bytes[3], np.uint8)
+    operand = next(operand for operand in found.program.operands if operand.name == "row_scales")
+    place(operand, found.values, np.arange(1, 7, dtype=np.float32), buffer)
+    same(buffer.view(np.float32).reshape(-1, 8)[:2, :3], np.array([[1, 2, 3], [4, 5, 6]], np.float32))
+
+
 def test_a_memtile_holds_an_epilogue_of_biases_alone():
     types = ("bf16", "bf16", "bf16", "f32")
     assert planned(types=types, k=64, epilogue={"bias": True}).tiling.fed_bytes == (128, 64 * 32 * 2 - 128)

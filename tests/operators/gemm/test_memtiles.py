@@ -2,11 +2,15 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import plan_gemm, spec_from
+from bdforge.operators.gemm.core_tiles import core_parts
+from bdforge.operators.gemm.memtiles import room_of_b
 from support.built_designs import spec_content
+from support.differences import same
 
 INT8 = ("int8", "int8", "int8", "int8")
 DESIGNS: dict[str, dict[str, Any]] = {
@@ -87,3 +91,90 @@ def test_rows_of_a_tile_divide_into_parts_and_shims_at_once(shims: int, parts: i
         "" if fits else "tile.m = 24 is not a multiple of 48, which mm_i8_i2_i32 needs (8 in each of 6 parts)"
     ) in refused
     assert bool(refused) is not fits
+
+
+def slices(slab: np.ndarray, axis: int) -> list[np.ndarray]:
+    """Both halves of a slab that is twice as deep as a tile."""
+    return np.split(slab, 2, axis)
+
+
+def tiled(matrix: np.ndarray, order: tuple[int, int, int, int]) -> np.ndarray:
+    """8 x 8 micro-tiles of lines; `order` of [blocks of lines][lines][blocks along them][along them]."""
+    rows, columns = matrix.shape
+    return matrix.reshape(rows // 8, 8, columns // 8, 8).transpose(order).ravel()
+
+
+TILES = (0, 2, 1, 3)  # block of lines by block of lines
+FLAT = np.arange(1 << 12)
+ROWS, COLUMNS = FLAT[: 16 * 32].reshape(16, 32), FLAT[: 32 * 16].reshape(32, 16)
+BLOCKS, THREE = FLAT[: 2 * 8 * 72].reshape(2, -1), FLAT[: 3 * 32].reshape(3, 32)
+SENT: dict[str, tuple[dict[str, Any], str, np.ndarray]] = {
+    # A of 16 rows, B of 32 columns, 16 deep in slabs of 32; what leaves of one buffer by which channel.
+    "row-major A": ({}, "MM2S 1", np.concatenate([tiled(part, TILES) for part in slices(ROWS, 1)])),
+    "column-major A": (
+        {"layouts": "column row row"}, "MM2S 1",
+        np.concatenate([tiled(part, (2, 0, 1, 3)) for part in slices(COLUMNS, 0)]),
+    ),
+    "A of block floats": (
+        {"types": ("bfp16", "bfp16", "f32"), "layouts": "row packed row", "k": 32, "k_mt": 64}, "MM2S 1",
+        np.concatenate([part.ravel() for part in slices(BLOCKS, 1)]),
+    ),
+    "row-major B": (
+        {}, "MM2S 0",
+        np.concatenate([tiled(part, (2, 0, 1, 3)) for part in slices(FLAT[: 32 * 32].reshape(32, 32), 0)]),
+    ),
+    "column-major B": (
+        {"layouts": "row column row"}, "MM2S 0",
+        np.concatenate([tiled(part, TILES) for part in slices(FLAT[: 32 * 32].reshape(32, 32), 1)]),
+    ),
+    "packed B": ({"layouts": "row packed row"}, "MM2S 0", FLAT[: 16 * 32]),
+    "row-major C": ({}, "MM2S 2", FLAT[: 16 * 32].reshape(2, 4, 8, 8).transpose(0, 2, 1, 3).ravel()),
+    "column-major C": (
+        {"layouts": "row row column"}, "MM2S 2", FLAT[: 16 * 32].reshape(2, 4, 8, 8).transpose(1, 2, 0, 3).ravel(),
+    ),
+    "C in two pieces": (
+        {"c_pieces": 2, "layouts": "row packed row"}, "MM2S 2",
+        FLAT[: 8 * 32].reshape(1, 4, 8, 8).transpose(0, 2, 1, 3).ravel(),
+    ),
+    "C of three rows": (
+        {"m": 8, "m_used": 3, "layouts": "row packed row"}, "MM2S 2",
+        FLAT[: 8 * 32].reshape(4, 8, 8).transpose(1, 0, 2)[:3].ravel(),
+    ),
+    "A of three rows": (
+        {"m": 8, "m_used": 3, "layouts": "row packed row"}, "MM2S 1",
+        np.concatenate([part.reshape(3, 2, 8).transpose(1, 0, 2).ravel() for part in slices(THREE, 1)]),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_a_memtile_sends_slabs_in_the_order_of_the_kernel_and_c_in_lines(name: str):
+    changes, channel, wanted = SENT[name]
+    facts = {"m": 16, "k": 16, "n": 32, "k_mt": 32, "rows": 1, "columns": 1, "types": ("int8", "int8", "int32"),
+             "layouts": "row row row", **changes}  # fmt: skip
+    plan = plan_gemm(spec_from(spec_content(**facts), "small"), device_named("strix_halo"))
+    memtile = next(tile for tile in plan.design.tiles if tile.name == "mem_0")
+    found = next(c for c in memtile.channels if f"{c.direction} {c.index}" == channel)
+    first = found.bds[0].buffer
+    bds = [bd for bd in found.bds if bd.buffer is first][: 1 if "pieces" in name else None]
+    same(np.concatenate([bd.pattern.order() for bd in bds]), wanted)
+    assert {bd.padding for bd in bds} == ({((0, 0), (0, 0), (0, 5), (0, 0))} if name == "A of three rows" else {()})
+
+
+def test_a_core_holds_its_parts():
+    """Two buffers of A and of B, as many of C as the spec says, and 64 bytes of parameters."""
+    for buffers in (1, 2):
+        content = spec_content(16, 16, 32, rows=1, columns=1, c_buffers=buffers)
+        plan = plan_gemm(spec_from(content, "small"), device_named("strix_halo"))
+        core = next(tile for tile in plan.design.tiles if tile.core)
+        parts = core_parts(16 * 16, 16 * 32 // 4, 4 * 16 * 32, buffers)
+        assert parts == ((2, 256), (2, 128), (buffers, 2048), (1, 64))
+        assert sorted(size for count, size in parts for _ in range(count)) == sorted(b.bytes for b in core.buffers)
+
+
+def test_what_a_and_c_leave_to_b_is_that_of_the_fullest_memtile():
+    """A's slabs lie in column 0 of two; each column has C twice."""
+    content = spec_content(8, 16, 32, rows=1, columns=2)
+    spec = spec_from(content, "small")
+    plan = plan_gemm(spec, device_named("strix_halo"))
+    assert room_of_b(spec, plan.kernel, plan.tiling) == 0x80000 - 2 * 8 * 16 - 2 * 4 * 8 * 32

@@ -58,6 +58,14 @@ std::string line_of(const std::string& path) {
     return line;
 }
 
+/// Whether a line is of an output, as `check-run` tells differences; a Python that fails ends with 1 as well.
+bool begins_with_an_output(const std::string& line, const Job& job) {
+    const std::string word = line.substr(0, line.find_first_of(" ["));
+    for (const OperandShape& operand : job.operands())
+        if (operand.output && operand.name == word) return true;
+    return false;
+}
+
 }  // namespace
 
 std::string first_mismatch(const Trial& trial, const Design& design, const Options& options) {
@@ -77,7 +85,7 @@ std::string first_mismatch(const Trial& trial, const Design& design, const Optio
     const int code = run(words, folder.file("said"));
     const std::string said = line_of(folder.file("said"));
     if (code == 0) return "";
-    if (code == 1 && !said.empty()) return said;
+    if (code == 1 && begins_with_an_output(said, first)) return said;
     throw UsageError("--verify: '" + words[0] + " ... check-run' failed: " + said + "; see " + python_variable);
 }
 

@@ -221,6 +221,16 @@ def test_the_answer_comes_from_the_array_and_not_from_the_manifest(program: Path
     assert "C[0, 0] is 0, expected" in done.stdout + done.stderr
 
 
+def test_a_python_that_fails_is_no_wrong_result(program: Path, design: Path, tmp_path: Path):
+    """It ends with 1, as a check does that finds a difference."""
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho No module named bdforge\nexit 1\n")
+    python.chmod(0o755)
+    done = run(program, "-x", design, *SIZES, environ={"BDFORGE_PYTHON": str(python)})
+    assert done.returncode == 2, done.stderr
+    assert f"--verify: '{python} ... check-run' failed: No module named bdforge; see BDFORGE_PYTHON" in done.stderr
+
+
 def test_nothing_is_written(program: Path, design: Path, tmp_path: Path):
     before = sorted(tmp_path.rglob("*"))
     run(program, "-x", design, "-M", "8", "-K", "8", "-N", "8", "-d", "emulated", cwd=tmp_path)

@@ -192,11 +192,11 @@ def test_prompts_that_the_model_cannot_take_are_refused(program: Generate, licen
 POSITIONS, LONG = 24, 22
 
 
-def sensitive(vocabulary: int, **more: int) -> Content:
+def sensitive(vocabulary: int, scale: float = 2.0**-13, **more: int) -> Content:
     """A random model of few positions. Its values are so small that what attention adds depends on the eps of norms."""
     made = random_content(config(256, 256, 1, 4, 4, 64, 256, POSITIONS), 9)
     weights, _ = made.matrices[0]["v"]
-    made.matrices[0]["v"] = weights, 1e-4
+    made.matrices[0]["v"] = weights, scale
     made.config |= {"vocab_size": vocabulary} | more
     made.embedding = np.pad(made.embedding, [(0, vocabulary - 256), (0, 0)])
     return made
@@ -308,3 +308,35 @@ def test_all_names_of_the_architecture_are_taken(program: Generate, behind: list
         done = program(rewritten(model, tmp_path, [(one, new)]), "--prompt", "x")
         assert (done.returncode, done.stdout) == (2, "")
         assert "rope.scaling is not the default" in done.stderr
+
+
+def with_tensor(model: Path, copy: Path, name: str, dims: tuple[int, ...], number: int, content: bytes) -> Path:
+    """The file with another tensor, of ggml's type `number`, behind all others."""
+    old, last = model.read_bytes(), b"blk.0.ffn_down.weight"
+    end = old.index(last) + len(last) + 4 + 2 * 8 + 4 + 8  # dimensions, type, offset: the last of the list
+    start = end + -end % 32
+    data = old[start:] + bytes(-len(old[start:]) % 32)
+    named = struct.pack("<Q", len(name)) + name.encode()
+    info = named + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, number, len(data))
+    (count,) = struct.unpack_from("<Q", old, 8)
+    head = old[:8] + struct.pack("<Q", count + 1) + old[16:end] + info
+    copy.write_bytes(head + bytes(-len(head) % 32) + data + content)
+    return copy
+
+
+def test_a_head_of_its_own_is_used(program: Generate, few_positions: Path, behind: list[int], tmp_path: Path):
+    """Whose rows are those of the embedding, 100 further on."""
+    rows = np.roll(sensitive(256).embedding.astype("<f2"), 100, axis=0)
+    model = with_tensor(few_positions, tmp_path / "m.gguf", "output.weight", rows.shape[::-1], 1, rows.tobytes())
+    assert tokens(program, model, LONG, 1) == [(behind[0] + 100) % 256]
+
+
+def test_a_matrix_is_scaled_by_a_number_beside_it(
+    program: Generate, few_positions: Path, behind: list[int], tmp_path: Path
+):
+    scale = np.float32(64).tobytes()
+    model = with_tensor(few_positions, tmp_path / "m.gguf", "blk.0.attn_v.scale", (1,), 0, scale)
+    expected = write_gguf(tmp_path / "expected.gguf", sensitive(256, scale=2.0**-7), "TQ2_0")
+    found = tokens(program, model, LONG, 9)
+    assert found == tokens(program, expected, LONG, 9)
+    assert found != behind

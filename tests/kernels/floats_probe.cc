@@ -29,6 +29,12 @@ void arithmetic(const bfloat16 *a, const bfloat16 *b, bfloat16 *out) {
     *it++ = aie::abs(x);
     *it++ = aie::clamp(x, y, bfloat16(1));
     *it++ = aie::msc(aie::mul(x, y), x, x).to_vector<bfloat16>();
+    using Wide = aie::accum<accfloat, 16>;
+    const Wide wide(x), other(y);
+    *it++ = aie::sub(wide, other).to_vector<bfloat16>();
+    const auto u = wide.to_vector<float>(), v = other.to_vector<float>();
+    *it++ = Wide(aie::max(u, v)).to_vector<bfloat16>();
+    *it++ = Wide(aie::min(u, v)).to_vector<bfloat16>();
 }
 void from_integers(const int32 *words, const int4 *nibbles, float *out, bfloat16 *halves) {
     aie::store_v(out, aie::to_float<float>(aie::load_v<32>(nibbles), 1));

@@ -50,7 +50,8 @@ INT8_CASES = [
 @pytest.mark.parametrize("case", INT8_CASES, ids=lambda case: "-".join(map(str, case)))
 def test_every_pair_of_int8_is_rounded_and_saturated(kernel_library, case):
     generation, function, shift, rounding = case
-    options = (f"-DSHIFT={shift}", f"-DROUNDING={rounding}")
+    options = [f"-DSHIFT={shift}"] if shift else []  # 0 and conv_even are the defaults
+    options += [f"-DROUNDING={rounding}"] if rounding != "conv_even" else []
     library = library_for(kernel_library, generation, "elementwise_i8", 1 << 16, function, *options)
     every = np.arange(-128, 128)
     a, b = np.repeat(every, 256), np.tile(every, 256)
@@ -105,6 +106,17 @@ def test_a_tile_that_is_no_whole_vectors_is_refused(refusal, generation):
     for symbol, elements in (("elementwise_i8", vector // 2), ("elementwise_bf16", vector // 4)):
         told = refusal(generation, symbol, "-DFUNCTION=add", f"-DTILE_ELEMENTS={elements}")
         assert "the tile must be whole vectors" in told
+
+
+@pytest.mark.parametrize("shift", [-1, 31, 32])
+def test_shifts_are_0_to_31(refusal, shift):
+    told = refusal("aie2p", "elementwise_i8", "-DFUNCTION=mul", "-DTILE_ELEMENTS=64", f"-DSHIFT={shift}")
+    assert ("SHIFT is 0 to 31" in told) == (shift != 31), told
+
+
+def test_a_tile_has_a_vector_at_least(refusal):
+    told = refusal("aie2p", "elementwise_bf16", "-DFUNCTION=mul", "-DTILE_ELEMENTS=0")
+    assert "the tile must be whole vectors" in told
 
 
 def test_a_misaligned_operand_is_refused(kernel_library):

@@ -16,7 +16,7 @@ CONV_EVEN = 12
 QUICK = settings(deadline=None, derandomize=True, max_examples=100)
 singles = st.floats(width=32, allow_nan=False, allow_infinity=False)
 near_the_edge = st.sampled_from([127.25, 127.5, 127.75, -127.5, -127.75, -128.0, 63.5, 0.5, 1.5, -0.0, 0.0, 1e-39])
-SCALES = [2.0**-149, 2.0**-126, 2.0**-120, 2.0**-112, 1.0, 2.0**100, 2.0**120]
+SCALES = [2.0**-149, 2.0**-126, 2.0**-120, 2.0**-112, 1.0, 2.0**100, 2.0**120, 2.0**121]
 block = st.one_of(
     st.lists(singles, min_size=8, max_size=8),
     st.lists(st.floats(-4, 4, width=32), min_size=8, max_size=8),
@@ -103,11 +103,12 @@ def test_a_product_of_sixteen_columns_is_two_of_eight(floats):
 def test_bfloat16_lanes_are_added_in_float_and_narrowed(floats):
     rng = np.random.default_rng(6)
     a, b = (rng.normal(size=16).astype(BF16) for _ in range(2))
-    out = aligned((6, 16), BF16)
+    out = aligned((9, 16), BF16)
     floats.call("arithmetic", aligned_copy(a, BF16), aligned_copy(b, BF16), out)
     x, y = a.astype(np.float32), b.astype(np.float32)
     products = x.astype(float) * y - x.astype(float) ** 2
     expected = [x + y, x - y, -x, abs(x), np.minimum(np.maximum(x, y), 1), products]
+    expected += [x - y, np.maximum(x, y), np.minimum(x, y)]  # of accumulators, and of float32
     same(out, np.array(expected, np.float32).astype(BF16))
 
 

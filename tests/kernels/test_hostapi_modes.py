@@ -83,6 +83,21 @@ def test_srs_from_64_bit_matches_fractions(compiled_probe, values, up, down, mod
     assert srs(compiled_probe, f"acc64_{dtype}", values, up, down, (mode, saturation)) == expected
 
 
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(
+    st.lists(st.integers(-(2**31), 2**31 - 1), min_size=16, max_size=16),
+    st.sampled_from([*range(28, 36), 0, 1, 7, 59]),
+    st.sampled_from([12, *ROUNDING]),
+    st.sampled_from([NONE, SATURATE, SYMMETRIC]),
+    st.sampled_from(["int8", "uint8", "int16"]),
+)
+def test_srs_from_32_bit_matches_fractions(compiled_probe, values, down, mode, saturation, dtype):
+    """Shifts around the width of a lane, ties of both signs."""
+    values = [*values[:12], 2**30, -(2**30), 2**31 - 1, -(2**31)]
+    expected = [narrowed(ROUNDING[mode](Fraction(v, 2**down)), dtype, saturation) for v in values]
+    assert srs(compiled_probe, f"acc32_{dtype}", values, 0, down, (mode, saturation)) == expected
+
+
 @pytest.mark.parametrize(
     ("saturation", "expected"),
     [(NONE, [44, 0, -128, -44]), (SATURATE, [127, 127, -128, -128]), (SYMMETRIC, [127, 127, -127, -127])],

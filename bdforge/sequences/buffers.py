@@ -74,11 +74,16 @@ def placed(
     buffers: dict[int, np.ndarray] = {}
     for operand in inputs_of(sequence.program) if operands is None else operands:
         array = arrays.get(operand.name)
+        shape = tuple(sequence.values[axis.size] for axis in operand.axes)
         if array is None:
             if operand.missing is None:
                 raise OperandError(f"operand {operand.name} is not given")
-            shape = [sequence.values[axis.size] for axis in operand.axes]
             array = np.full(shape, operand.missing, TYPES[operand.type].dtype)
+        if array.shape != shape:
+            has, needs = ("x".join(map(str, sizes)) for sizes in (array.shape, shape))
+            raise OperandError(
+                f"operand {operand.name} has the shape {has}, a problem of {sequence.shape} needs {needs}"
+            )
         if not (sequence.values[operand.staged] or operand.blocked):
             buffers[operand.argument] = array.T if operand.order == "column" else array
             continue

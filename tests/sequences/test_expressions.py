@@ -87,6 +87,8 @@ def test_values_are_of_64_bits():
         (N % 1, expression(0)),
         (select(1, N, 3), N),
         (select(0, N, 3), expression(3)),
+        (select(-1, N, 3), N),
+        (select(2, N, 3), N),
         (select(N, 7, 7), expression(7)),
         (ceildiv(expression(9), 4) * 2, expression(6)),
         (least(expression(4), 9, 3), expression(3)),

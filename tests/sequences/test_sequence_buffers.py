@@ -71,6 +71,27 @@ def test_buffers_hold_what_is_given_and_what_stands_for_the_rest():
         placed(sequence(), {"B": given["B"]})
 
 
+def halves(staged: int) -> Program:
+    """Y (n) and X (2 n): a size that no parameter is."""
+    build = Builder(["n"], 1)
+    n = build.parameter("n")
+    for name, direction, size in (("X", "in", 2 * n), ("Y", "out", n)):
+        place = build.argument(name, "i8", 8, size)
+        build.operand(name, place, direction, "int8", 8, [(size, size, None, False)], [(0, size, 1, 1)], staged=staged)
+    return build.program
+
+
+@pytest.mark.parametrize("staged", [0, 1])
+def test_arrays_have_the_sizes_that_follow_from_others(staged: int):
+    """Too short ones would be read beyond their end, on an NPU too."""
+    plan = planned(halves(staged), {"n": 3}, DEVICE)
+    assert sizes_of(plan.program, {"X": np.ones(6, np.int8)}) == {}
+    same(placed(plan, {"X": np.ones(6, np.int8)})[0], np.ones(6, np.int8), "X")
+    for size in (5, 7):
+        with pytest.raises(OperandError, match=f"operand X has the shape {size}, a problem of 3 needs 6$"):
+            pytest.fail(f"{size} elements: {placed(plan, {'X': np.ones(size, np.int8)})}")
+
+
 def test_inputs_without_the_first_size_stay_from_run_to_run():
     assert [operand.name for operand in staying(PROGRAM)] == ["B", "s"]
     given = arrays()

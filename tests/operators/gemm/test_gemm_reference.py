@@ -12,7 +12,7 @@ from bdforge.operators.gemm.reference import k_steps, moved_back, product
 from support.built_designs import spec_content
 from support.differences import same
 
-BF16 = ("bf16", "bf16", "bf16", "f32")
+BF16, ROWS = ("bf16", "bf16", "bf16", "f32"), "row row row"
 
 
 def planned(**changes: Any) -> Plan:
@@ -136,6 +136,33 @@ def test_sums_are_scaled_biased_and_cut_in_this_order(name: str):
     else:
         assert (found.bound[0] > 2.0**-8 * np.abs(wanted)).all()
         assert (found.bound[0] < 2.0**-8 * np.abs(wanted) + 1e-3).all()
+
+
+FLOATS = {
+    "products of blocks": (("bf16", "bf16", "f32"), "row packed row"), "row-major B": (("bf16", "bf16", "f32"), ROWS),
+    "C of bfloat16": (BF16, "row packed row"), "sums of bfloat16": (("bf16", "bf16", "bf16"), "row packed row"),
+    "block floats": (("bfp16", "bfp16", "bfp16", "f32"), "row packed row"),
+    "C of block floats": (("bf16", "bfp16", "bfp16"), "row packed row"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("K", [5, 32, 40, 50, 72])
+@pytest.mark.parametrize("name", FLOATS)
+def test_small_integers_are_exact_in_floats_whatever_moved_back(name: str, K: int):
+    """Slabs of 64 in steps of 32; C is off by half of its last place, block floats by that of the largest of eight."""
+    types, layouts = FLOATS[name]
+    plan = planned(types=types, layouts=layouts, m=16, k=32, n=32, k_mt=64)
+    inputs = plan.random(Problem(9, K, 12), K)
+    found, wanted = plan.reference(inputs)["C"], inputs["A"].astype(int) @ inputs["B"].astype(int)
+    same(found.values, wanted.astype(float))
+    assert found.bound is not None
+    depth = np.abs(inputs["A"].astype(int)) @ np.abs(inputs["B"].astype(int))
+    assert (found.bound >= depth * 2.0**-23).all()
+    filled = np.pad(np.abs(wanted), [(0, 0), (0, 4)])
+    largest = np.repeat(filled.reshape(9, 2, 8).max(axis=-1), 8, axis=1)[:, :12]
+    least = {"f32": 0 * largest, "bf16": np.abs(wanted) / 256, "bfp16": largest / 127.5}[types[2]]
+    assert (found.bound > least).all()
+    assert (found.bound < 4 * least + depth / 20).all()
 
 
 RANGES = {

@@ -11,7 +11,7 @@ from support.differences import same
 MATRICES, ELEMENTWISE, BLOCKS = 0x1C, 0x3C, 0x0C  # conf: amode 2; bmode 3, 3, 1; variant 0, 1, 0
 
 
-def packed(values, kind=np.float32) -> int:
+def packed(values, kind: type = np.float32) -> int:
     return int.from_bytes(np.asarray(values, kind).tobytes(), "little")
 
 

@@ -143,7 +143,9 @@ def test_accumulators_are_added_lane_by_lane(amode, lane, minus):
     rng = np.random.default_rng(5)
     held = [numbers(rng, 1024 // lane, min(lane, 62), 1) for _ in minus]
     found = OPERATIONS["accumulate"]((1024, *minus), *(joined(list(one), lane) for one in held), amode << 1)
-    wanted = sum((-1 if m else 1) * one for m, one in zip(minus, held, strict=True))
+    wanted = np.zeros(1024 // lane, object)
+    for negated, one in zip(minus, held, strict=True):
+        wanted = wanted - one if negated else wanted + one
     same(np.array(lanes(found, lane, 1024 // lane), object), np.array([v % (1 << lane) for v in wanted], object))
     for word in (2 << 1, 1, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 16):
         with pytest.raises(OpenError):

@@ -37,7 +37,7 @@ def some_places(rng: random.Random) -> Places:
 def some_problem(seed: int, fixed: bool = False) -> Problem:
     rng, count = random.Random(seed), 6
     pairs = [(i, j) for i in range(count) for j in range(count) if i != j]
-    edges = [Edge(*sorted(pair), rng.randrange(-1, 5), 0) for pair in rng.sample(pairs, 6)]
+    edges = [Edge(min(pair), max(pair), rng.randrange(-1, 5), 0) for pair in rng.sample(pairs, 6)]
     edges += [Edge(j, i, rng.randrange(6), rng.choice([1, 2])) for i, j in rng.sample(pairs, 2) if j > i]
     places = [some_places(rng) for _ in range(count)]
     settled = {2: (rng.randrange(4, 8), 0)} if fixed else {}

@@ -5,6 +5,7 @@ import pytest
 from bdforge.codegen.abi import Callee, Kernel, joined
 from bdforge.codegen.device_programs import device_programs, elf_name, naming_programs
 from bdforge.codegen.errors import CodegenError
+from bdforge.codegen.symbols import core_symbols
 from bdforge.isa.assembler import assemble
 from bdforge.mlir import location, parse
 from bdforge.mlir.array_ops import CoreOp
@@ -77,3 +78,20 @@ def test_functions_of_several_sources_begin_where_calls_may_go(generation):
     made = assemble(joined([*texts, texts[0]]), generation)
     assert [made.symbols[f"f{i}"] for i in range(3)] == [0, 16, 32]
     assert sum(len(code) for _, code in made.code) == 32 + 3 * 2
+
+
+@pytest.mark.parametrize("row", [2, 3, 5])
+def test_a_core_knows_the_memories_and_locks_of_four_tiles(row):
+    """South, west, north and its own, 64 KB and 16 locks each; memtiles and what is farther away are out of reach."""
+    places = [(column, y) for column in range(3) for y in range(1, 6)]
+    text = "\n".join(
+        f'%t{c}{y} = aie.tile({c}, {y})\n%l{c}{y} = aie.lock(%t{c}{y}, 3) {{sym_name = "lock_{c}_{y}"}}\n'
+        f'%b{c}{y} = aie.buffer(%t{c}{y}) {{sym_name = "buffer_{c}_{y}", address = 256 : i32}} : memref<4xi32>'
+        for c, y in places
+    )
+    found = core_symbols(device(text), 1, row)
+    sides = [(1, row - 1), (0, row), (1, row + 1), (1, row)]
+    known = {place: window for window, place in enumerate(sides) if place in places and place[1] > 1}
+    wanted = {f"buffer_{c}_{y}": 0x40000 + 0x10000 * window + 256 for (c, y), window in known.items()}
+    wanted |= {f"lock_{c}_{y}": 16 * window + 3 for (c, y), window in known.items()}
+    assert found == wanted

@@ -140,3 +140,34 @@ def test_what_has_no_block_form_is_refused(values, sentence):
 def test_what_is_no_block_is_refused(blocks, sentence):
     with pytest.raises(FormatError, match=sentence):
         decode(blocks)
+
+
+LEAST, LARGEST = 2.0**-126, float(np.finfo(np.float32).max)
+EDGES = {
+    "the least normal": (LEAST, 1, 64),
+    "the largest subnormal": (LEAST - 2.0**-149, 0, 0),
+    "the least negative normal": (-LEAST, 1, -64),
+    "the next exponent": (2 * LEAST, 2, 64),
+    "the last before a carry": (1.98828125, 127, 127),  # 127.25
+    "a tie that carries": (1.9921875, 128, 64),  # 127.5 goes to the even 128
+    "a tie that goes to even below": (1.9765625, 127, 126),  # 126.5
+    "a negative one without a carry": (-1.9921875, 127, -128),
+    "a carry up to the largest exponent": (1.9921875 * 2.0**126, 254, 64),
+    "the largest": (LARGEST, 254, 127),
+    "the largest negative": (-LARGEST, 254, -127),
+    "a power at the largest exponent": (2.0**127, 254, 64),
+}
+"""A value, its exponent and its mantissa in steps of 2^(E - 133)."""
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_a_block_of_one_value_at_an_edge_has_this_exponent_and_mantissa(name: str):
+    value, exponent, mantissa = EDGES[name]
+    (block,) = encode(np.full(BLOCK, value, np.float32))
+    assert (int(block[0]), block[1:].view(np.int8).tolist()) == (exponent, [mantissa] * BLOCK)
+
+
+def test_a_subnormal_beside_the_least_normal_is_zero_and_one_of_half_is_kept_in_a_larger_block():
+    values = np.array([LEAST, LEAST - 2.0**-149, 2 * LEAST, -LEAST, 0, 4 * LEAST, 0, 0], np.float32)
+    (block,) = encode(values)
+    assert (int(block[0]), block[1:].view(np.int8).tolist()) == (3, [16, 0, 32, -16, 0, 64, 0, 0])

@@ -160,7 +160,8 @@ def test_a_long_command_has_its_length_in_a_word_of_its_own(count: int):
     data = cdo([block])
     assert list(operations(data)) == [block]
     heads = [word for (word,) in struct.iter_unpack("<I", data) if word & 0xFFFF == BLOCK and word >> 16]
-    assert heads[0] >> 16 == (count if count <= 254 else 255)
+    length = heads[0] >> 16
+    assert length == (count if count <= 254 else 255), f"a command of {count} words has length {length} in its head"
 
 
 def partitions(count: int, kind: int = 2) -> bytes:

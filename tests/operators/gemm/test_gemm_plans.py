@@ -7,7 +7,7 @@ import pytest
 
 from bdforge.devices import device_named
 from bdforge.devices.types import TYPES
-from bdforge.operators.gemm import Plan, Problem, plan_gemm, sequence, spec_from
+from bdforge.operators.gemm import Plan, Problem, SpecError, plan_gemm, sequence, spec_from
 from bdforge.operators.gemm.grid import Feed, Tiling, feeding_column, storage_of
 from bdforge.operators.gemm.mapping import kept_share
 from bdforge.operators.gemm.resident import Room, bd_room
@@ -253,3 +253,33 @@ def test_only_leading_dimensions_can_be_said_beside_sizes():
 def test_a_stream_s_length_is_told_in_bytes():
     counts = sequence(planned(), 32, 16, 64).counts()
     assert (counts.bytes, counts.steps, counts.output_tiles) == (4 * counts.words, 1, 4)
+
+
+def test_the_array_multiplies_whole_tiles_where_few_rows_are_used():
+    """Two core rows with 3 rows each of 8: 6 rows are a panel, 7 are two."""
+    plan = planned(m=8, m_used=3)
+    for M, panels in ((6, 1), (7, 2), (13, 3)):
+        found = sequence(plan, M, 16, 64)
+        assert (found.counts().output_tiles, found.counts().macs) == (4 * panels, 4 * panels * 8 * 16 * 32)
+        assert found.processed == (6 * panels, 16, 64)
+        assert plan.cost(Problem(M, 16, 64)).core_cycles == panels * 8 * 16 * 32 / 512
+
+
+@pytest.mark.parametrize(("types", "sizes", "said"), [
+    (INT8, (1, 1, 1), ""), (INT8, (1 << 20, (1 << 17) - 1, 1 << 20), ""),
+    (INT8, (0, 1, 1), "M = 0 is outside 1 to 1048576"),
+    (INT8, ((1 << 20) + 1, 1, 1), "M = 1048577 is outside"), (INT8, (1, 0, 1), "K = 0 is outside 1 to 1048576"),
+    (INT8, (1, 1, 0), "N = 0 is outside"), (INT8, (1, 1, (1 << 20) + 1), "N = 1048577 is outside 1 to 1048576"),
+    (INT8, (1, 1 << 17, 1), "K = 131072 could overflow the sums; at most 131071"), (BF16, (1, 1 << 20, 1), ""),
+    (BF16, (1, (1 << 20) + 1, 1), "K = 1048577 is outside 1 to 1048576"),
+    (("int8", "int2", "int32"), (1, (1 << 18) - 1, 1), ""),
+    (("int8", "int2", "int32"), (1, 1 << 18, 1), "K = 262144 could overflow the sums; at most 262143"),
+])  # fmt: skip
+def test_a_size_is_taken_at_its_limit_and_refused_beyond(types: tuple[str, ...], sizes: tuple[int, ...], said: str):
+    try:
+        planned(types=types).check(Problem(*sizes))
+        refused = ""
+    except SpecError as error:
+        refused = str(error)
+    assert said in refused
+    assert bool(refused) == bool(said), refused

@@ -140,7 +140,7 @@ def test_an_expression_has_no_truth():
         (N >= 5, 1), (N >= 6, 0), (N <= 5, 1), (N <= 4, 0), (N < 6, 1), (N < 5, 0), (N.equals(6), 0), (N - 2, 3),
         (3 + N, 8), (least(N), 5), (largest(N), 5), (least(N, 6, 4), 4), (largest(N, 6, 4), 6), (all_of(), 1),
         (any_of(), 0), (select(N - 5, 1, 2), 2), (select(N - 4, 1, 2), 1),
-        (all_of(N > 4, N < 6), 1), (all_of(N > 4, N < 5), 0), (any_of(N > 5, N < 6), 1),
+        (all_of(N > 4, N < 6), 1), (all_of(N > 4, N < 5), 0), (any_of(N > 5, N < 6), 1), (any_of(N > 4, N < 6), 1),
         (any_of(N > 5, N < 5), 0), (ceildiv(N, 2), 3), (N // 2, 2), (N % 3, 2), (divisor(N * 2, 9), 5),
     ],
 )  # fmt: skip

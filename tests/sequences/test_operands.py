@@ -95,6 +95,10 @@ def test_codes_fill_bytes_from_the_lowest_bits():
     same(apart, [0 | 2 << 2 | 1 << 4 | 2 << 6, 1 | 2 << 2 | 0 << 4 | 1 << 6], "bytes")
     pairs = placed(array, 4, "int4", 4, axes, [(0, 1, 1, 8), (1, 4, 2, 2), (1, 2, 1, 1)])
     same(pairs, [0x0F, 0x11, 0xF0, 0x01], "bytes")
+    later = placed(array, 6, "int4", 4, axes, [(0, 1, 1, 8), (1, 4, 2, 2), (1, 2, 1, 1)], offset=4)
+    same(later, [0, 0, 0x0F, 0x11, 0xF0, 0x01], "bytes from the fourth code on")
+    apart = placed(array, 4, "int2", 2, axes, [(0, 1, 1, 8), (1, 2, 1, 4), (1, 4, 2, 1)], bias=1, offset=8)
+    same(apart, [0, 0, 0 | 2 << 2 | 1 << 4 | 2 << 6, 1 | 2 << 2 | 0 << 4 | 1 << 6], "bytes from the eighth code on")
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 import pytest
 
 from bd_patterns import Pattern
-from bdforge.sequences import Builder, SequenceOptions, planned
+from bdforge.sequences import Builder, SequenceOptions, WalkError, planned
 from bdforge.sequences.options import SequenceOptionError
 from bdforge.sequences.planned import contiguous
-from bdforge.txn.operations import BlockWrite, MaskWrite, Patch, Sync
+from bdforge.txn.operations import BlockWrite, MaskWrite, Patch, Sync, Write
 from support.differences import same
 from support.named import fields_of, rows
 from support.scaled_rows import DEVICE, sequence
@@ -61,6 +61,43 @@ def test_an_offset_beyond_4_gib_fills_both_address_words():
     address = {"length": block.words[0], "low": block.words[1], "high": block.words[2] & 0xFFFF}
     assert address == {"length": 4, "low": (1 << 30) + 12, "high": 1}
     assert patch.plus == (5 << 30) + 12
+
+
+def test_a_chain_becomes_its_bds_their_patches_its_token_and_one_push():
+    """BDs 0 and 1 of column 2, 32 bytes apart; the first names the next (bits 27 to 30 and 26 of its last word). The
+    push: the first BD, one run less than three, and a token."""
+    build = Builder([], 1)
+    x, y = build.argument("X", "i32", 32, 64), build.argument("Y", "i16", 16, 64)
+    with build.step([("S2MM", 1, 2, 1)]):
+        chain = [build.bd(x, 5, (8,), (1,)), build.bd(y, 6, (3, 4), (8, 1))]
+        build.task("S2MM", 1, 2, *chain, runs=3, token=True)
+        build.task("MM2S", 0, 2, build.bd(x, 0, (2,), (1,)))
+    column = 2 << 25
+    first, patch_x, second, patch_y, token, push, third, patch, plain, wait = planned(
+        build.program, {}, DEVICE
+    ).operations()
+    assert [op.address - column for op in (first, second, third)] == [0x1D000, 0x1D020, 0x1D040]  # type: ignore[union-attr]
+    assert [op.words[0] for op in (first, second, third)] == [8, 6, 2], "words"  # type: ignore[union-attr]
+    links = [op.words[7] >> 26 for op in (first, second, third)]  # type: ignore[union-attr]
+    assert links == [1 << 1 | 1, 0, 0], "the next BD, and whether there is one"
+    assert (patch_x, patch_y, patch) == (
+        Patch(column + 0x1D004, 0, 20), Patch(column + 0x1D024, 1, 12), Patch(column + 0x1D044, 0, 0),
+    )  # fmt: skip
+    assert token == MaskWrite(column + 0x1D208, 0xF00, 0x1F00)
+    assert (push, plain) == (Write(column + 0x1D20C, 1 << 31 | 2 << 16), Write(column + 0x1D214, 2))
+    assert wait == Sync(0, 0, 2, 1, 1, 1)
+
+
+def test_bds_of_one_shape_are_judged_by_where_they_begin_in_a_word():
+    build = Builder([], 1)
+    x = build.argument("X", "i8", 8, 64)
+    with build.step([("MM2S", 0, 0, 1)]):
+        build.task("MM2S", 0, 0, *(build.bd(x, offset, (4,), (1,)) for offset in (0, 4)), token=True)
+    assert len(planned(build.program, {}, DEVICE).words())
+    with build.step([("MM2S", 0, 0, 1)]):
+        build.task("MM2S", 0, 0, build.bd(x, 6, (4,), (1,)), token=True)
+    with pytest.raises(WalkError, match=r"^cannot be walked:\n  - X: [^\n]*6[^\n]*$"):
+        planned(build.program, {}, DEVICE)
 
 
 @pytest.mark.parametrize(

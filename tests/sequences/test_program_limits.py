@@ -14,6 +14,7 @@ from support.program_limits import (
     WORDS,
     changed_word,
     limits_of_the_form,
+    whole,
     words_of_the_form,
 )
 from support.run_limits import RUN_LIMITS
@@ -49,6 +50,17 @@ def test_a_counter_may_stand_in_its_loop_alone(name: str):
         return
     with pytest.raises(ProgramError, match="uses value 2, which needs the counter of loop 0, outside of it"):
         pytest.fail(f"{name}: {load_program(content)}")
+
+
+@pytest.mark.parametrize(("leading", "taken"), [("n", True), (None, True), ("m", False), ("", False)])
+def test_a_leading_dimension_is_a_parameter(leading: str | None, taken: bool):
+    content = whole()["program"]
+    content["operands"][0]["leading"] = leading
+    if taken:
+        assert load_program(content).operands[0].leading == leading
+        return
+    with pytest.raises(ProgramError, match=f"operand A has leading dimension {leading}, which is no parameter"):
+        load_program(content)
 
 
 @pytest.mark.parametrize("name", WORDS)

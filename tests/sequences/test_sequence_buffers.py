@@ -115,8 +115,9 @@ def test_a_run_has_a_buffer_for_every_argument_and_gives_its_outputs_back():
 
 
 @pytest.mark.parametrize(
-    ("type_", "bits", "dtype"), [("i8", 8, "int8"), ("i16", 16, "int16"), ("i32", 32, "int32"), ("f32", 32, "float32")]
-)
+    ("type_", "bits", "dtype"), [("i8", 8, "int8"), ("i16", 16, "int16"), ("i32", 32, "int32"), ("f32", 32, "float32"),
+     ("bf16", 16, "bfloat16")],
+)  # fmt: skip
 def test_buffers_of_nobodys_array_have_the_type_of_their_elements(type_: str, bits: int, dtype: str):
     build = Builder(["n"], 1)
     build.argument("X", type_, bits, 3 * build.parameter("n"))
@@ -133,6 +134,23 @@ def joined() -> Program:
         along = [(size, size, None, False)]
         build.operand(name, argument, "in", "int8", 8, along, [(0, size, 1, 1)], offset=offset)
     return build.program
+
+
+PLACES = ("staged", "offset", "size", "walked", "tile", "count", "step", "stride")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_operand_stays_only_where_nothing_of_it_needs_the_first_size(place: str):
+    build = Builder(["m", "n"], 1)
+    m, n = build.parameter("m"), build.parameter("n")
+    x = build.argument("X", "i8", 8, 64)
+    for name, own in (("A", m * n), ("B", n)):
+        at = dict.fromkeys(PLACES, n) | {place: own}
+        axes = [(at["size"], at["walked"], at["tile"], False)]
+        dims = [(0, at["count"], at["step"], at["stride"])]
+        build.operand(name, x, "in", "int8", 8, axes, dims, staged=at["staged"], offset=at["offset"])
+    build.operand("M", x, "in", "int8", 8, [(m, m, None, False)], [(0, m, 1, 1)])
+    assert [operand.name for operand in staying(build.program)] == ["B"]
 
 
 def test_operands_of_one_buffer_are_packed_and_wished_for_together():

@@ -313,6 +313,7 @@ def test_several_registers_are_one_operation():
 
 def test_no_more_steps_run_than_the_queues_of_a_program_hold():
     build = Builder([], in_flight=4, in_flight_max=2)
+    assert [Builder([], most, 2).program.in_flight for most in (1, 2, 3)] == [1, 2, 2]
     x = build.argument("X", "i32", 32, 64)
     with build.loop(4), build.step([("S2MM", 0, 0, 1)]):
         build.task("S2MM", 0, 0, build.bd(x, 0, (4,), (1,)), token=True)
@@ -404,8 +405,8 @@ def test_bds_of_a_step_are_counted_by_column(columns: tuple[int, int], fits: boo
 @pytest.mark.parametrize(
     ("sizes", "strides", "found"),
     [
-        ((2,), (1,), ((3, 1, 1, 2), (64, 0, 0, 1))), ((4, 2), (9, 1), ((3, 1, 4, 2), (64, 0, 9, 1))),
-        ((5, 4, 2), (99, 9, 1), ((3, 5, 4, 2), (64, 99, 9, 1))),
+        ((2,), (1,), ((1, 1, 2), (0, 0, 1))), ((4, 2), (9, 1), ((1, 4, 2), (0, 9, 1))),
+        ((5, 4, 2), (99, 9, 1), ((5, 4, 2), (99, 9, 1))),
     ],
 )  # fmt: skip
 def test_runs_are_the_fourth_dimension_of_any_bd(sizes, strides, found):
@@ -413,7 +414,8 @@ def test_runs_are_the_fourth_dimension_of_any_bd(sizes, strides, found):
     n, x = build.parameter("n"), build.argument("X", "i32", 32, 4096)
     with build.step([("MM2S", 0, 0, 1)]):
         build.task("MM2S", 0, 0, build.bd(x, 1, sizes, strides, runs=(n, 64)), runs=n, token=True)
-    for n, shape in ((3, found), (1, (sizes, strides))):
+    inner, apart = found
+    for n, shape in ((1, (sizes, strides)), (2, ((2, *inner), (64, *apart))), (3, ((3, *inner), (64, *apart)))):
         (start, _) = interpret(build.program, {"n": n}, SHIM)
         patterns = [bd.pattern for item in start.items for bd in item.bds]  # type: ignore[union-attr]
         assert fields_of(patterns, PATTERN) == rows(PATTERN, (*shape, 1)), f"{n} runs"

@@ -1,10 +1,17 @@
 """Arrays that boot from images: the same results as from the text, and what an image alone can do."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import CoreError, Deadlock, DesignError
+from bdforge.devices import mlir_device_named
+from bdforge.emulator import CoreError, Deadlock, DesignError, machine
+from bdforge.emulator.array import Array
+from bdforge.emulator.host import HostMemory
+from bdforge.emulator.scheduler import Scheduler
+from bdforge.emulator.strictness import Strictness
 from bdforge.images.build import image, program_of
 from bdforge.images.cdo import cdo
 from bdforge.lower import configuration
@@ -72,3 +79,48 @@ def test_cores_of_a_foreign_image_without_a_program_are_named():
 def test_images_that_cannot_boot_are_refused(data, device, message):
     with pytest.raises(DesignError, match=message):
         bdforge.emulate("", image=data, device=device)
+
+
+def header(generation: object, columns: int, rows: int, *, knows: bool = True) -> SimpleNamespace:
+    """A decoded stream without operations, made for such an array."""
+    made_for = SimpleNamespace(generation=generation, columns=columns, rows=rows, knows_device=knows)
+    return SimpleNamespace(header=made_for, notes=("a note",), operations=())
+
+
+@pytest.mark.parametrize(
+    ("generation", "columns", "rows", "knows", "taken"),
+    [
+        (0, 8, 6, True, True), (1, 8, 6, True, False), (0, 7, 6, True, False), (0, 8, 5, True, False),
+        (1, 7, 5, False, True),
+    ],
+)  # fmt: skip
+def test_a_stream_is_for_its_generation_columns_and_rows(generation, columns, rows, knows, taken, monkeypatch):
+    """The first is 0 for that of the array, 1 for another; streams that do not know are taken for any."""
+    device = mlir_device_named("npu2")
+    names = [device.generation.instruction_generation, "another"]
+    array = Array(device, HostMemory(), Scheduler(), Strictness())
+    monkeypatch.setattr(machine, "decode", lambda _: header(names[generation], columns, rows, knows=knows))
+    if taken:
+        assert machine.stream_operations(array, b"") == ()
+    else:
+        with pytest.raises(
+            DesignError, match=rf"is for generation .* with {columns} columns x {rows} rows, but npu2 is"
+        ):
+            machine.stream_operations(array, b"")
+    assert array.strictness.warnings == ["instruction stream: a note"]
+
+
+@pytest.mark.parametrize(
+    ("device", "columns", "knows", "named"),
+    [("npu1", None, True, "npu1"), ("npu1", 8, True, "npu1"), (None, 8, True, "npu2"), (None, 8, False, None),
+     (None, 99, True, None), (None, None, True, None), ("npu9", None, True, None)],
+)  # fmt: skip
+def test_an_image_alone_is_for_the_device_that_is_named_or_the_streams(device, columns, knows, named, monkeypatch):
+    generation = mlir_device_named("npu2").generation.instruction_generation
+    monkeypatch.setattr(machine, "decode", lambda _: header(generation, columns, 6, knows=knows))
+    words = None if columns is None else b""
+    if named is not None:
+        assert machine.empty_design(device, words) == f"aie.device({named}) {{\n}}\n"
+        return
+    with pytest.raises(DesignError, match="an image does not tell its array: name the device"):
+        machine.empty_design(device, words)

@@ -2,15 +2,20 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import bdforge
+from bdforge.devices import mlir_device_named
+from bdforge.emulator import Result
+from bdforge.emulator.bd import Order
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.observe import Timeline, Watched, attend, counted, watching
 from bdforge.emulator.scheduler import Agent, Scheduler
+from bdforge.emulator.trace import Access, Recorder
 from bdforge.txn import Noop
 from support.differences import same
 from support.small_designs import loopback
@@ -92,3 +97,66 @@ def test_a_run_is_watched_with_its_steps_and_who_moved_last():
     assert run.steps > 0
     assert run.party.split(" ")[0] in ("shim", "memtile")
     assert (Watched().steps, Watched().party) == (0, "")
+
+
+def recorded(*events: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """What party ONE did, as a recorder notes it."""
+    recorder = Recorder()
+    recorder.event(ONE, "join")
+    recorder.event(TWO, "join")
+    for verb, *about in events:
+        recorder.event(ONE, verb, *about)
+    return recorder._parties[ONE].actions
+
+
+ORDER = Order(4, None, 0, 3)
+
+
+@pytest.mark.parametrize(
+    ("events", "actions"),
+    [
+        ([("receive", 10, None), ("received", 4)], [("receive", 4, None)]),
+        ([("receive", 10, None), ("end", "BD 3"), ("received", 0)], [("receive", 0, None)]),
+        ([("receive", 4, (ORDER, 4096))], [("receive", 4, Access(16.0, 0, 4096))]),
+        ([("send", 4, [TWO], (ORDER, 64))], [("send", 4, (2,), Access(16.0, 0, 64))]),
+        ([("write bd", 0, 1, 5)] * 3, [("write bd", 0, 1, 5)]),
+        ([("write bd", 0, 1, 5), ("write bd", 0, 1, 6)], [("write bd", 0, 1, 5), ("write bd", 0, 1, 6)]),
+        ([("write bd", 0, 1, 5), ("task",), ("write bd", 0, 1, 5)],
+         [("write bd", 0, 1, 5), ("task",), ("write bd", 0, 1, 5)]),
+        ([("acquire", GATE, 1, False), ("release", GATE, 2)], [("acquire", 0, 1, False), ("release", 0, 2)]),
+        ([("kernel", "mm", [np.zeros((2, 3), np.int16), 5, np.zeros(4, np.int8)])], [("kernel", "mm", (6, 4), 16)]),
+        ([("take", [TWO]), ("give", [TWO]), ("get", TWO)], [("take", (2,)), ("give", (2,)), ("get", 2)]),
+        ([("push", TWO, (3, 4)), ("value", GATE, 7), ("begin", "x")], [("push", 2, (3, 4))]),
+    ],
+)  # fmt: skip
+def test_a_recorder_notes_what_a_party_does(events: list, actions: list):
+    same(recorded(*events), actions)
+
+
+def test_operations_of_a_program_are_told_before_what_comes_next():
+    recorder, core = Recorder(), Agent("core")
+    recorder.event(core, "join")
+    core.work = 5
+    recorder.event(core, "task")
+    core.work = 7
+    (party,) = (p for p in recorder.finish(mlir_device_named("npu2")).parties if p.name == "core")
+    assert party.actions == [("work", 5), ("task",), ("work", 7)]
+
+
+def test_a_poll_that_somebody_ended_waits_for_his_signal():
+    recorder = Recorder()
+    recorder.event(ONE, "join")
+    for last in (None, ONE, ONE):
+        recorder.event(None, "satisfied", last)
+    assert recorder._parties[ONE].actions == [("signal", 1), ("signal", 2)]
+    assert recorder.controller.actions == [("await", 1), ("await", 2)]
+
+
+def test_a_result_tells_its_arrays_buffers_warnings_and_time():
+    arrays = (np.zeros((2, 3), np.int8), np.zeros(4, np.float32))
+    told = Result(arrays, ("one",), {"x": np.zeros(1)})
+    assert repr(told) == "<Result of a run on int8[2, 3], float32[4]: 1 named buffers, 1 warnings>"
+    timing: Any = SimpleNamespace(seconds=0.00123456)
+    assert repr(Result((), (), {}, timing)).endswith(
+        "run on no arrays: 0 named buffers, 0 warnings, 1234.6 us (emulated)>"
+    )

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.emulator import verify
+from bdforge.emulator.load import _Policy
+from bdforge.emulator.strictness import CAUTIONS, CHECKS, Strictness
 from bdforge.emulator.verify import verify_design
+from bdforge.mlir import MlirError
+from bdforge.routing.errors import routing_error
 from support.differences import same
 from support.small_designs import loopback
 
@@ -231,3 +236,72 @@ def test_what_lower_takes_with_a_warning_no_run_does(body, place, bad, good, mes
     assert message in fault
     text = FLOWS.format(flow=body.replace(place, good))
     assert bdforge.emulate(text).warnings == verify_design(text).warnings == ()
+
+
+@pytest.mark.parametrize("name", [*CHECKS, *CAUTIONS])
+@pytest.mark.parametrize("off", [False, True])
+def test_what_lower_tells_of_a_text_is_judged_by_the_rules_of_a_run(name: str, off: bool):
+    """Two of its warnings are faults of a run, one the wait itself tells; what was told, each run tells again."""
+    rules = Strictness.without([name] if off else [])
+    policy = _Policy(rules)
+    assert policy.silent
+    raised = None
+    try:
+        policy.fault(name, ValueError("why\n    the source"))
+    except ValueError as error:
+        raised = error.__notes__
+    permitted = f"{name} (permitted): why" if name in CHECKS else f"why [{name}]"
+    assert raised == ([f"[{name}]"] if name in CHECKS and not off else None)
+    assert rules.warnings == ([permitted] if off == (name in CHECKS) else [])
+    assert not policy.silent
+    if name in CHECKS:
+        return
+    rules.told.clear()
+    policy.silent = True
+    if name in ("pad-value", "buffer-overlap"):
+        with pytest.raises(bdforge.emulator.DesignError, match="why"):
+            policy.caution(name, "why")
+    else:
+        policy.caution(name, "why")
+        assert rules.warnings == ([] if off or name == "token-route" else [f"why [{name}]"])
+    assert not policy.silent
+
+
+@pytest.mark.parametrize("poison", [False, True])
+def test_a_permitted_buffer_beyond_memory_has_all_its_bytes(poison: bool):
+    values = list(range(100, 116))
+    buffer = '%b = aie.buffer(%c) {address = 65504 : i32, sym_name = "b"} : memref<16xi32> = dense<'
+    text = FLOWS.format(flow=f"{buffer}{values}>")
+    found = bdforge.emulate(text, permissive=["memory-overflow"], poison=poison)
+    assert found.buffers["b"].tolist() == values
+    with pytest.raises(MlirError, match="buffer @b at 0xffe0 with 64 bytes ends beyond the tile's 65536 bytes"):
+        bdforge.emulate(text, poison=poison)
+
+
+def test_bits_in_a_buffer_are_seen_as_bytes():
+    flow = '%b = aie.buffer(%c) {sym_name = "b"} : memref<1xi1> = dense<true>'
+    found = bdforge.emulate(FLOWS.format(flow=flow)).buffers["b"]
+    assert (found.dtype, found.tolist()) == (np.uint8, [1])
+
+
+@pytest.mark.parametrize("rows", [(2, 3), (3, 2)])
+@pytest.mark.parametrize("ids", [(5, 5), (5, 6)])
+def test_two_tiles_of_a_column_cannot_share_a_controller_id(rows: tuple[int, int], ids: tuple[int, int]):
+    tile = "%t{} = aie.tile(0, {}) {{controller_id = #aie.packet_info<pkt_type = 0, pkt_id = {}>}}"
+    lines = [tile.format(row, row, number) for row, number in zip(rows, ids, strict=True)]
+    text = "\n".join(["aie.device(npu2_2col) {", *lines, tile.format("other", 2, 5).replace("(0, 2)", "(1, 2)"), "}"])
+    found = verify_design(text).faults
+    first, second = rows
+    shared = f"tiles (0, {first}) and (0, {second}) share controller id 5, by which their column's tokens are routed"
+    assert [shared in fault for fault in found] == [True] * (ids[0] == ids[1])
+
+
+@pytest.mark.parametrize("definite", [True, False])
+def test_flows_that_only_our_router_cannot_lead_are_no_fault(definite: bool, monkeypatch):
+    def fail(device):
+        raise routing_error([device], "no way is left", definite)
+
+    monkeypatch.setattr(verify, "route", fail)
+    found = verify_design(FLOWS.format(flow=""))
+    assert ["no way is left" in one for one in (found.faults if definite else found.warnings)] == [True]
+    assert len(found.faults) == definite

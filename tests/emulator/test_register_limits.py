@@ -131,3 +131,31 @@ def test_memory_ends_with_its_last_word(kind: TileKind):
             found.write(size, 7, "")
     assert stored == [(offset // 4, offset + 1) for offset in range(max(size - 8, 0), size, 4)]
     assert (found.read(size), found.name(size)) == (0, f"register {size:#x}")
+
+
+@pytest.mark.parametrize("value", [0, 1, 2])
+def test_code_and_control_of_a_core_are_reached_by_their_registers(value: int):
+    calls: list[tuple] = []
+    programs = SimpleNamespace(
+        control_core=lambda *call: calls.append(("control", *call)),
+        store_code=lambda *call: calls.append(("code", *call)),
+        code_word=lambda _, offset: offset + 1,
+    )  # fmt: skip
+    layout = TILE_REGISTERS[TileKind.CORE]
+    device = mlir_device_named("npu2")
+    array = SimpleNamespace(device=device, programs=programs, strictness=Strictness())
+    tile: Any = SimpleNamespace(
+        limits=device.limits(3, 4), registers=layout, column=3, row=4, name="tile", channels={}, locks=[], array=array
+    )
+    found, code = RegisterMap(tile), layout.program_memory
+    assert layout.core_control is not None
+    found.write(layout.core_control, value, " (here)")
+    for offset in (code.start, code.stop - 4):
+        found.write(offset, value, "")
+        assert found.read(offset) == offset - code.start + 1
+    last = code.stop - code.start - 4
+    wanted = [("control", (3, 4), value, " (here)"), ("code", (3, 4), 0, value, ""), ("code", (3, 4), last, value, "")]
+    assert calls == wanted
+    assert found.read(layout.core_control) == value
+    with pytest.raises(RegisterAccessError, match="is not a multiple of 4"):
+        found.write(code.start + 2, 0, "")

@@ -53,6 +53,27 @@ def test_a_patient_source_gets_its_turn_when_nobody_else_can_move(make):
     assert (agent.turns, agent.pressed, source.listed, source.blocked) == (1, True, False, False)
 
 
+def test_an_adversary_presses_a_source_early_now_and_then():
+    """A tenth of its steps, where others could move; the plain scheduler never does."""
+    early = 0
+    for seed in range(100):
+        scheduler = RandomScheduler(seed)
+        ready, patient = Counter("ready"), Counter("patient")
+        scheduler.wake(ready)
+        scheduler.wake_when_idle(Source(patient))
+        assert scheduler.step()
+        assert ready.turns + patient.turns == 1
+        early += patient.turns
+    assert 1 <= early <= 30
+
+
+@pytest.mark.parametrize("words", [1, 2, 7])
+def test_an_adversary_moves_one_half_or_all_of_some_words(words: int):
+    scheduler = RandomScheduler(1)
+    assert {scheduler.portion(words) for _ in range(60)} == {1, max(words // 2, 1), words}
+    assert Scheduler().portion(words) == words
+
+
 def test_the_budget_is_the_last_step_that_is_allowed():
     scheduler = Scheduler(budget=2)
     for agent in (Counter("first"), Counter("second")):

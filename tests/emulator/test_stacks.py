@@ -119,7 +119,12 @@ def test_who_says_more_about_a_frame_is_believed(kernels_o, tmp_path):
     linked, file = text('{link_with = "kernels.o"}'), str(kernels_o.parent / "design.mlir")
     with pytest.raises(CoreError, match=r"probe takes 1300 \(given\.o\)"):
         run(linked, file=file, objects=[given])
-    assert run(linked, Probe(64), file=file, objects=[given]).warnings == ()
+    for declared in (64, 0):
+        assert run(linked, Probe(declared), file=file, objects=[given]).warnings == ()
+    later = tmp_path / "later.o"
+    later.write_bytes(elf(RELA, {"probe": 1400}))
+    with pytest.raises(CoreError, match=r"probe takes 1400 \(later\.o\)"):
+        run(linked, file=file, objects=[given, later])
 
 
 class Probe:

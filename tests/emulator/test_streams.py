@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bdforge.emulator.scheduler import Agent, Scheduler
-from bdforge.emulator.stream import Sink, Stream
+from bdforge.emulator.stream import RoomWait, Sink, Stream
 
 
 class Watched:
@@ -88,3 +88,61 @@ def test_a_stream_moves_what_its_fullest_sink_can_take():
     assert (first.got, first.sink.held, second.sink.held) == (list(range(7)), 9, 16)
     assert (stream.room_of(first.sink), stream.room_of(second.sink), stream.room()) == (7, 0, 0)
     assert first.sink.source is second.sink.source is stream
+
+
+@pytest.mark.parametrize(("demands", "full"), [((0, 0), [0, 1]), ((0, 3), [0]), ((1, 0), [1]), ((2, 3), [])])
+def test_a_source_waits_for_those_that_are_full_and_not_for_all(demands: tuple[int, int], full: list[int]):
+    """Each holds 16 words; one that demands some can take as many."""
+    ends = [Watched(), Watched()]
+    source = Agent("source", ends[0].scheduler)
+    stream = Stream(source, ends[0].scheduler)
+    for number, (end, demand) in enumerate(zip(ends, demands, strict=True)):
+        end.owner.name = f"sink {number}"
+        end.deliver(*range(16))
+        end.sink.demand = demand
+        stream.connect(end.sink)
+    wait = RoomWait(stream, 5, lambda: " (here)")
+    assert list(wait.providers()) == [ends[number].owner for number in full]
+    named = ", ".join(f"sink {number}" for number in full) or "a flow, but none leads away from it"
+    assert wait.sentence() == f"has 5 words left and waits for {named} (here)"
+
+
+def test_a_sink_that_holds_some_words_is_not_waited_for():
+    end = Watched()
+    stream = Stream(Agent("source", end.scheduler), end.scheduler)
+    stream.connect(end.sink)
+    for count, full in ((15, False), (1, True)):
+        end.deliver(*range(count))
+        assert bool(list(RoomWait(stream, 1, str).providers())) == full
+
+
+@pytest.mark.parametrize(
+    ("demand", "held", "blocked", "woken", "listed"),
+    [(3, 16, True, True, False), (0, 15, True, False, True), (0, 16, True, False, False), (3, 0, False, False, False)],
+)
+def test_a_blocked_source_goes_on_for_words_that_are_demanded_and_late_for_room(demand, held, blocked, woken, listed):
+    end = Watched(demand)
+    end.sink.held = held
+    source = Agent("source", end.scheduler)
+    stream = Stream(source, end.scheduler, blocked=blocked)
+    stream.connect(end.sink)
+    stream.changed()
+    assert (source.scheduled, stream.listed, stream.blocked) == (woken, listed, blocked and not woken)
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("demands", [(5,), (2, 3), (1, 1, 3)])
+def test_only_the_last_of_the_words_that_are_drained_ends_a_packet(demands: tuple[int, ...], last: bool):
+    """Five words leave in pieces as they are demanded."""
+    end = Watched(finishes=True)
+    stream = Stream(Agent("source", end.scheduler), end.scheduler)
+    stream.connect(end.sink)
+    words, ends = iter(range(5)), []
+    end.sink.receive = lambda piece: end.got.extend(piece.tolist())
+    steps = stream.drain(5, lambda n: np.fromiter(words, np.uint32, n), str, last)
+    for demand in demands:
+        end.sink.demand = demand
+        next(steps, None)
+        ends.append(end.sink.over)
+    assert end.got == list(range(5))
+    assert ends == [False] * (len(demands) - 1) + [last]

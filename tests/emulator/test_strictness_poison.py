@@ -119,6 +119,31 @@ def test_a_copy_of_unwritten_memory_is_an_error():
         tiles(extra=program(copy, "").replace("%core =", f"{buffer}\n    %core ="))
 
 
+@pytest.mark.parametrize("places", [("%c0", "%c0"), ("%c1", "%c1")])
+def test_a_copy_of_memory_of_which_a_part_is_written_is_an_error(places: tuple[str, str]):
+    store = f"      memref.store %one, %n[{', '.join(places)}] : memref<2x4xi16>\n"
+    copy = "      memref.copy %n, %k : memref<2x4xi16> to memref<2x4xi16>"
+    buffer = '%k = aie.buffer(%c) {sym_name = "k", address = 4096 : i32} : memref<2x4xi16>'
+    with pytest.raises(PoisonError, match="buffer @n is copied, but nobody wrote all of it"):
+        tiles(extra=program(store + copy, "").replace("%core =", f"{buffer}\n    %core ="))
+
+
+@pytest.mark.parametrize(("column", "row"), [(0, 1), (0, 2)])
+def test_memory_is_as_aligned_as_tile_addresses_are(column: int, row: int):
+    array = Array(mlir_device_named("npu2"), HostMemory(), Scheduler(), Strictness(), True)
+    tile = array.tile(column, row)
+    size = tile.memory.nbytes
+    tile.fill(0, bytes(range(8)))
+    for grown in (size, size - 4, size + 6):
+        tile.grow(grown)
+        assert tile.memory.ctypes.data % 4096 == 0
+        assert tile.memory.nbytes == tile.bytes.nbytes == max(size, -(-grown // 4) * 4)
+        assert tile.written is not None
+        assert tile.written.tolist() == [True] * 8 + [False] * (tile.bytes.nbytes - 8)
+        same(tile.bytes[:8].tolist(), list(range(8)))
+    same(tile.bytes[8:], 0xA5)
+
+
 PROBE = "      func.call @probe(%data, %v) : (memref<8xi32>, i32) -> ()"
 
 

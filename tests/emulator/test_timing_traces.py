@@ -120,6 +120,15 @@ def test_parties_of_a_configuration_begin_with_it_and_end_with_the_next():
     assert report.cycles == 95
 
 
+def test_only_a_sequence_that_awaits_is_seen_by_its_host_and_only_one_with_operations_is_dispatched():
+    timing = replace(FREE, controller_sync_ns=700, dispatch_ns=500)
+    quiet = replayed([("operation", "Noop", 1)], ("core", [work(40)]), timing=timing)
+    awaited = replayed([("operation", "Noop", 1), PUSH, TOKEN], ("memtile", queue((10, True))), timing=timing)
+    assert [(r.sync_seconds, r.dispatch_seconds) for r in (quiet, awaited)] == [(0, 5e-7), (7e-7, 5e-7)]
+    assert (quiet.cycles, of(quiet, "core 1").busy) == (0, {})  # what runs before the first operation counts nothing
+    assert replayed([], ("core", [work(40)]), timing=timing).cycles == 40
+
+
 def test_a_run_without_waits_ends_when_the_array_is_quiet():
     assert replayed([], ("core", [work(40)])).cycles == 40
     assert replayed([PUSH, TOKEN], ("memtile", queue((10, True))), ("core", [work(40)])).cycles == 10

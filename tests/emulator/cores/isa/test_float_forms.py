@@ -276,12 +276,12 @@ ORDER = [0xFF80, 0xFF7F, 0xC000, 0xBF80, 0x8080, 0x8001, 0x8000, 0x0000, 0x0001,
 def test_lanes_of_bf16_are_compared_as_numbers(executor, form, generation):
     pairs = [(a, b) for a in ORDER for b in ORDER]
     pairs += [(0, 0)] * (-len(pairs) % 32)
-    chooses, nops = form.startswith("vm"), "nop\n" * 8
+    chooses = form.startswith("vm")
+    text = f"{form} {'x3, ' * chooses}r16, x1, x2\n" + "nop\n" * 8
     for first in range(0, len(pairs), 32):
         a, b = (np.array(column, np.uint16) for column in zip(*pairs[first : first + 32], strict=True))
         x, y = ((v.astype(np.uint32) << 16).view(np.float32) for v in (a, b))
         mask = x < y if "_lt" in form or "vlt" in form else x >= y
-        text = f"{form} {'x3, ' * chooses}r16, x1, x2\n{nops}"
         core = run_text(executor, text, {"x1": bits(a), "x2": bits(b)}, generation)
         assert core.read("r16") == sum(1 << i for i in range(32) if mask[i])
         assert not chooses or core.read("x3") == bits(np.where(mask, b, a))

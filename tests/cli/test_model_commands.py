@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bdforge.cli import main
@@ -70,6 +71,34 @@ def test_each_option_reaches_its_place_and_has_its_default(command, options, fou
 @pytest.mark.parametrize("most", ["0", "00", "-1", "1.5", "x", ""])
 def test_a_number_of_tokens_is_one_from_one_on(command, most: str):
     assert command("--prompt-ids", "1", "-n", most)[0][0] == 2
+
+
+@pytest.mark.parametrize(("repetitions", "rates", "shown"), [
+    (1, [999, 10], "10.00 ± 0.00"), (3, [999, 10, 12, 14], "12.00 ± 2.00"),
+])  # fmt: skip
+def test_a_bench_leaves_its_first_run_out_of_mean_and_spread(run, monkeypatch, repetitions, rates, shown):
+    """Prompts are one step, generated tokens one each; 0 is no test."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    model = SimpleNamespace(
+        check_length=lambda count: None, embedding=np.zeros((2, 3)), layers=[], products=SimpleNamespace(ledger=()),
+        config=SimpleNamespace(num_hidden_layers=7, vocab_size=2),
+    )  # fmt: skip
+    asked: list[tuple[int, int, int]] = []
+    monkeypatch.setattr("bdforge.cli.model_bench.opened", lambda *given: model)
+    left = iter(rates * 3)
+
+    def rate(model: Any, ids: list[int], tokens: int, at_once: int, micro: int) -> float:
+        asked.append((tokens, at_once, micro))
+        return float(next(left))
+
+    monkeypatch.setattr("bdforge.cli.model_bench._rate", rate)
+    code, out, _ = run("bench", "m", "-p", "5,8", "-n", "0,3", "-r", str(repetitions), "--device", "xrt", "-ub", "4")
+    assert (code, asked) == (0, [entry for entry in ((5, 5, 4), (8, 8, 4), (3, 1, 4)) for _ in rates])
+    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in out.splitlines() if "|" in line]
+    assert rows[0][-1] == "t/s (measured)"
+    assert [(row[0], row[5], row[6], row[7]) for row in rows[2:]] == [
+        ("bitnet 7L", "4", test, shown) for test in ("pp5", "pp8", "tg3")
+    ]
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Costs of assembled cores in the model: forms against counts of tiles, and what estimates make of them."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -95,6 +96,19 @@ def test_a_call_is_asked_for_with_the_layouts_that_come_by_columns(monkeypatch, 
     assert (symbol, generation) == ("mm_i8_i8_i32", "aie2p")
     defines = ("DIM_M=8", "DIM_K=16", "DIM_N=24", *(f"{side.upper()}_TRANSPOSED" for side in turned))
     assert options == Options.of(defines)
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_samples_are_designs_of_one_core_with_two_slices_a_slab(monkeypatch, in_parts: bool):
+    monkeypatch.setattr(forms, "core_costs", lambda plan: plan.spec)
+    types, layouts = ("int8", "int2", "int8", "int32"), ("column", "packed", "row")
+    spec: Any = Kind("strix_halo", types, layouts, in_parts).costs(2, 32, 16, 64)
+    assert (spec.a, spec.b, spec.c, spec.accumulator) == types
+    assert (spec.layouts.a, spec.layouts.b, spec.layouts.c) == layouts
+    assert (spec.rows, spec.columns, spec.tile.m, spec.tile.k, spec.tile.n) == (1, 1, 32, 16, 64)
+    buffers = spec.buffers
+    assert (buffers.k_mt, buffers.rho, buffers.stack_bytes) == (32, 2, 256)
+    assert (buffers.residency, buffers.c_in_parts) == (("b", True) if in_parts else ("none", False))
 
 
 def test_cycles_of_a_function_are_its_issue_and_its_stalls():

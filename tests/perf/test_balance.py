@@ -25,6 +25,7 @@ def walk():
 def test_tiles_are_ranked_by_macs_per_cycle_and_streams_keep_up(walk):
     rates = [tile.macs_per_cycle for tile in walk.ranked]
     assert rates == sorted(rates, reverse=True)
+    assert len({(tile.m, tile.k, tile.n) for tile in walk.ranked}) == len(walk.ranked), "each tile once"
     assert all(tile.stream_cycles <= tile.kernel_cycles for tile in walk.ranked)
     assert all(4 * tile.stream_cycles == 2 * max(tile.m * tile.k, tile.k * tile.n) for tile in walk.ranked)
 

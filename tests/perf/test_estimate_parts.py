@@ -11,6 +11,7 @@ from bdforge.design.parameters import PARAMETER_BYTES
 from bdforge.devices import AIE2P, device_named
 from bdforge.devices.limits import CORE
 from bdforge.devices.timing import JOB_TIMEOUT_SECONDS, timing_of
+from bdforge.devices.types import TYPES
 from bdforge.operators import Cost
 from bdforge.operators.gemm import Problem, load_spec
 from bdforge.operators.specs import STACK_BYTES
@@ -224,6 +225,16 @@ def test_a_tile_fits_until_a_core_s_memory_is_full():
     assert fits(replace(tile, c_buffers=2, rho=2))  # A in halves
 
 
+@pytest.mark.parametrize("types", [("int16", "int8", "int8"), ("int8", "int16", "int8"), ("int8", "int8", "int32")])
+def test_a_tile_s_memory_counts_each_operand_by_its_own_type(types: tuple[str, str, str]):
+    """A of 96 x k and B of k x 64 twice beside C of 96 x 64: the largest k in steps of 8."""
+    a, b, c = types
+    sizes = [TYPES[name].bytes for name in types]
+    fitting = [k for k in range(8, 512, 8) if fits(case(m=96, k=k, n=64, a=a, b=b, c=c))]
+    free = CORE.memory_bytes - STACK_BYTES - PARAMETER_BYTES - 96 * 64 * sizes[2]
+    assert fitting[-1] == free // (2 * (96 * sizes[0] + 64 * sizes[1])) // 8 * 8
+
+
 def test_the_fastest_tile_keeps_known_sizes_and_falls_back_to_the_smallest():
     def make(m: int, k: int, n: int) -> GemmCase:
         return case(m=m, k=k, n=n, k_mt=k, M=4096, K=4096, N=4096)
@@ -277,3 +288,4 @@ def test_edges_move_the_rows_that_hold_data():
     used, whole = case(m_used=4), case()
     assert (whole.fill_bytes(), whole.round_bytes()) == (32 * (2 * 16 + 4 * 24), 4 * 2 * 16 * 24 * 4)
     assert (used.fill_bytes(), used.round_bytes()) == (32 * (2 * 4 + 4 * 24), 4 * 2 * 4 * 24 * 4)
+    assert case(a="int16", b="int4", c="int8").fill_bytes() == 32 * (2 * 16 * 2 + 4 * 24 / 2)

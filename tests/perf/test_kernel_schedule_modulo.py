@@ -150,6 +150,26 @@ def test_writes_of_a_fixed_register_land_in_their_order():
     assert (second.earlier, second.later, second.delay, second.distance) == (1, 0, 1 - 7 + 1, 1)
 
 
+def test_a_value_comes_from_the_last_write_before_it_or_from_the_iteration_before():
+    body = (
+        Operation((a_form("st", None, src=1),), (("src", "x"),)),
+        Operation((a_form("lda", 3),), (), ("x",)),
+        Operation((a_form("st", None, src=1),), (("src", "x"),)),
+        Operation((a_form("ldb", 5),), (), ("x",)),
+        Operation((a_form("st", None, src=1),), (("src", "x"),)),
+    )
+    found = {(edge.earlier, edge.later, edge.delay, edge.distance) for edge in Loop("twice", body).edges}
+    assert found == {(3, 0, 5, 1), (1, 2, 3, 0), (3, 4, 5, 0)}
+
+
+def test_fixed_slots_are_filled_before_instructions_that_have_a_choice():
+    body = [Operation((a_form("lda", 7), a_form("ldb", 7)), (), (f"x{i}",)) for i in range(4)]
+    body += [Operation((a_form("lda", 7),), (), (f"y{i}",)) for i in range(3)]
+    loop = Loop("loads", tuple(body))
+    assert (loop.slot_use["lda"], loop.slot_use["ldb"], loop.resource_interval) == (4, 3, 4)
+    assert Loop("none", (Operation((a_form("lda", 7),), (), ("x",)),)).resource_interval == 1
+
+
 def test_constants_beyond_the_registers_are_refused():
     body = (Operation((AND,), (("s1", "m0"), ("s2", "m1")), ("x",)),)
     with pytest.raises(ScheduleError, match="keeps to 2 vector registers; 2 hold constants"):

@@ -161,6 +161,15 @@ def test_copies_take_what_all_cores_need_or_what_memory_gives():
     assert copy.ms(replace(HOSTS["phoenix"], dram_gb_s=3.3)) == pytest.approx(1.0)
 
 
+def test_the_host_s_copies_are_counted_for_every_product():
+    """49 layers: A and B go in forward, A in backward as they lie; weights backward and both sides of dW transposed."""
+    parts = {part.operator: part for part in layers(GPT2_TRAIN, 256, (), in_layouts("row", "column")).parts}
+    counts = {"copy in": 3 * 49, "copy in, transposed": 3 * 49, "copy out": 49, "add out": 2 * 49}
+    assert {name: parts[name].count for name in counts} == counts
+    outputs = sum(256 * linear.N * linear.count for linear in GPT2_TRAIN.linears[:5])
+    assert parts["copy out"].ms == pytest.approx(Copy("C", "copy out", 8 * outputs).ms(HOSTS["phoenix"]))
+
+
 def test_gradients_of_a_layer_are_submitted_together():
     found = layers(GPT2_TRAIN, 256, (), in_layouts("row", "column"))
     assert found.submissions == 98

@@ -252,6 +252,27 @@ def test_a_core_alone_is_one_step_with_the_switches_of_a_fitted_kernel(rho: str,
     assert step_of_core(found)[0] == pytest.approx((found.kernel.cycles + cycles) / 1.8e3)
 
 
+@pytest.mark.parametrize(("changes", "alone"), [
+    ({"rows": "1", "cols": "1"}, True), ({"rows": "1", "cols": "2"}, False), ({"rows": "2", "cols": "1"}, False),
+    ({"rows": "1", "cols": "1", "K": "72"}, False), ({}, False),
+])  # fmt: skip
+def test_a_core_alone_has_one_row_one_column_and_no_problem(changes: dict[str, str], alone: bool):
+    fields = {**KRACKAN, "M": "", "K": "", "N": "", **changes}
+    row = row_from(fields)
+    assert row.core_only is alone
+    (found,) = modelled(fields)
+    time_us = step_of_core(estimate(row.case))[0] if alone else estimate(row.case).time_us
+    assert float(found["time_us_modelled"]) == pytest.approx(time_us, rel=1e-5)
+
+
+@pytest.mark.parametrize(("device", "columns"), [("phoenix", 4), ("npu1_2col", 2), ("strix", 8), ("npu2_3col", 3)])
+def test_an_array_has_no_more_columns_than_its_device(device: str, columns: int):
+    assert row_from({**KRACKAN, "device": device, "cols": str(columns)}).case.columns == columns
+    assert row_from({**KRACKAN, "device": device, "cols": ""}).case.columns == columns
+    with pytest.raises(PerfError, match=f"^cols is {columns + 1}; the most is {columns}$"):
+        row_from({**KRACKAN, "device": device, "cols": str(columns + 1)})
+
+
 def test_what_stands_beside_a_row_says_what_was_modelled():
     (row,) = modelled({**KRACKAN, "tops_modelled": "old"})
     assert list(row)[-len(ADDED) :] == list(ADDED)

@@ -11,15 +11,15 @@ import pytest
 
 from bdforge.devices import AIE2P, device_named
 from bdforge.devices.timing import timing_of
-from bdforge.devices.types import PEAK_MACS
-from bdforge.operators.gemm import Problem, load_spec, plan_gemm
+from bdforge.devices.types import PEAK_MACS, Order
+from bdforge.operators.gemm import Problem, load_spec, plan_gemm, spec_from
 from bdforge.operators.specs import LARGEST_SIZE
 from bdforge.perf import PerfError, native
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.kernels.schedule import ScheduleError, kernel_cost
 from bdforge.perf.native import native_problems
 from bdforge.perf.timed import scheduled_cycles, timing_options
-from bdforge.perf.tune import model, tuner
+from bdforge.perf.tune import emulate, model, tuner
 from bdforge.perf.tune.design import _finalists, _value, design_name, finalist_line
 from bdforge.perf.tune.emulate import Emulated, reduced
 from bdforge.perf.tune.model import Basis, check_basis, kernel_of, share_reached
@@ -41,6 +41,10 @@ from support.built_designs import ROOT
 
 SPEC = load_spec(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")
 SPACE = search_space(device_named("strix_halo"), "i8,i2,i32", 64)
+BYTES = spec_from(
+    {"kind": "gemm", "types": {"a": "int8", "b": "int8", "c": "int32"}, "array": {"rows": 1, "columns": 1},
+     "tile": {"m": 16, "k": 16, "n": 32}, "buffers": {"k_mt": 32}}, "bytes",
+)  # fmt: skip
 ALL_INT8 = search_space(device_named("strix_halo"), "i8,i8,i8,i8", 512)
 PLAIN = dict(zip(FIELDS, (64, 64, 64, 128, 1, 2, 1, 1, 0), strict=True))
 
@@ -219,6 +223,11 @@ def test_sizes_of_a_sweep_become_the_nearest_that_the_array_takes(monkeypatch):
         native_problems(spec, [1, 600])
 
 
+def test_rows_that_hold_data_are_what_a_sweep_s_sizes_are_made_of():
+    spec = replace(SPEC, tile=replace(SPEC.tile, m=64, m_used=8))
+    assert [problem.M for problem in native_problems(spec, [100])] == [3 * 8 * spec.rows]
+
+
 @pytest.mark.parametrize("sizes", [[], [0], [1, LARGEST_SIZE + 1]])
 def test_sizes_of_a_sweep_that_no_problem_has_are_refused(sizes: list[int]):
     assert native_problems(SPEC, [1, LARGEST_SIZE])
@@ -304,6 +313,34 @@ def test_eight_finalists_are_told():
     told = [Finalist(ranked(float(m), m=m)) for m in range(9)]
     lines = list(_finalists(SimpleNamespace(finalists=told, best=told[0])))  # type: ignore[arg-type]
     assert lines[1:] == [f"- {finalist_line(finalist)}" for finalist in told[:8]]
+
+
+@pytest.mark.parametrize("layouts", [("row", "row", "row"), ("column", "row", "row"), ("row", "column", "column")])
+def test_calls_in_emulated_time_know_which_operands_come_by_columns(layouts: tuple[Order, Order, Order]):
+    a, b, c = layouts
+    spec = replace(BYTES, layouts=replace(BYTES.layouts, a=a, b=b, c=c))
+    plan = plan_gemm(spec, device_named("strix_halo"))
+    turned = [side for side, layout in zip("abc", layouts, strict=True) if layout == "column"]
+    cost = kernel_cost("mm_i8_i8_i32", 16, 16, 32, generation=AIE2P, transposed=turned)
+    stall = timing_of("strix_halo").core_bank_stall
+    assert scheduled_cycles(plan)["mm_i8_i8_i32"] == ceil(cost.cycles * stall)
+
+
+def test_a_finalist_is_held_to_the_additional_tiles_of_the_larger_run(monkeypatch):
+    """900 and 400 us emulated, 700 and 300 modelled: 500 and 400 for three tiles more of each core."""
+    monkeypatch.setattr(emulate, "_emulated_us", lambda plan, wanted, problem: {2: 400.0, 5: 900.0}[tiles(problem)])
+    monkeypatch.setattr(
+        emulate, "estimate", lambda case, kernel: SimpleNamespace(time_us={2: 300.0, 5: 700.0}[tiles(case)])
+    )
+    wanted = Search(SPACE, "ideal", ((Problem(64, 64, 64), 1),))
+    found = emulate.emulated(wanted, tuple(PLAIN.values()))
+    assert (found.emulated_us, found.modelled_us, found.ratio) == (500, 400, 1.25)
+    assert found.problem == (4 * 64, 128, 5 * 8 * 64)
+
+
+def tiles(sizes) -> int:
+    """Tiles of C of each core of 4 x 8, 64 x 64 each."""
+    return sizes.M // (4 * 64) * (sizes.N // (8 * 64))
 
 
 def test_passes_over_c_in_parts_take_a_part_of_it_in_emulated_time():

@@ -124,6 +124,18 @@ def test_the_edge_of_the_array_drops_headers_unless_the_text_says_otherwise():
     assert (kept.leaves[0].keeps_header, dropped.leaves[0].keeps_header) == (True, False)
 
 
+def test_every_id_takes_the_first_rule_that_it_matches():
+    """Ids 5 and 4 to the core, other even ones to the FIFO, all odd ones left to nobody."""
+    settings = box(
+        2,
+        """%a = aie.amsel<0> (0) %b = aie.amsel<1> (0) %m0 = aie.masterset(Core : 0, %a)
+        %m1 = aie.masterset(FIFO : 0, %b) aie.packet_rules(DMA : 0) { aie.rule(30, 4, %a) aie.rule(1, 0, %b) }""",
+    )
+    core, fifo = {4, 5}, set(range(0, 32, 2)) - {4}
+    found = {stream.packet_id: ends(stream) for stream in streams(settings)}
+    assert found == {i: ["(0, 2) Core : 0"] for i in core} | {i: ["(0, 2) FIFO : 0"] for i in fifo}
+
+
 def test_a_header_that_is_gone_leads_nowhere():
     """Dropped by the first switch it stays dropped, past masters that keep headers too."""
     south = "South : 0 {keep_pkt_header = false}"

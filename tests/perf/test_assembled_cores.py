@@ -11,7 +11,7 @@ RETURN_TO_LOOP = LOCK_PORT + 1 + BRANCH + SLOTS  # two releases, then back to th
 INTO_KERNEL = LOCK_PORT + 1 + BRANCH + SLOTS  # two acquires, then the call
 
 
-def costs(tile: tuple[int, int, int] = (16, 16, 32), **buffers: int) -> CoreCosts:
+def costs(tile: tuple[int, int, int] = (16, 16, 32), **buffers: int | str) -> CoreCosts:
     m, k, n = tile
     content = {
         "kind": "gemm",
@@ -41,6 +41,12 @@ def test_a_tile_of_c_is_zeroed_and_unscaled():
     assert unscale >= 3 / 4 * 16 * 32 * 4 / 64
     assert found.ends.total == found.ends.of("main") + zero + unscale
     assert found.ends.of("main") == 30
+
+
+def test_no_product_is_left_in_a_tile_s_ends_where_its_first_and_last_step_stand_apart():
+    found = costs((16, 8, 32), rho=2, residency="b", c_in_parts=True, c_memtile_buffers=1)
+    assert found.ends.issue.get(found.multiply, 0) == 0
+    assert found.step.issue[found.multiply] > 0
 
 
 def test_steps_cost_the_same_in_any_number():

@@ -275,7 +275,9 @@ def test_the_array_multiplies_whole_tiles_where_few_rows_are_used():
     (("int8", "int2", "int32"), (1, (1 << 18) - 1, 1), ""),
     (("int8", "int2", "int32"), (1, 1 << 18, 1), "K = 262144 could overflow the sums; at most 262143"),
 ])  # fmt: skip
-def test_a_size_is_taken_at_its_limit_and_refused_beyond(types: tuple[str, ...], sizes: tuple[int, ...], said: str):
+def test_a_size_is_taken_at_its_limit_and_refused_beyond(
+    types: tuple[str, ...], sizes: tuple[int, int, int], said: str
+):
     try:
         planned(types=types).check(Problem(*sizes))
         refused = ""

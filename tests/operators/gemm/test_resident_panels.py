@@ -201,12 +201,8 @@ def test_the_words_are_those_of_the_mlir():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"layouts": "row row row", "types": ("int8", "int8", "int32")}, "only packed B stays in memtiles"),
         ({"rows": 4, "columns": 2}, "needs a column for each of 4 rows"),
         ({"pool_bytes": 3 * 128}, "leave room for 3 tiles of B in a memtile, it takes 4"),
-        ({"c_in_parts": True}, "takes parts, rho above 1"),
-        ({"c_in_parts": True, "rho": 2, "m": 16}, "k_mt = 16 must be a multiple of 2"),
-        ({"c_pieces": 2}, "c_pieces = 2: a tile of C leaves in blocks"),
     ],
 )
 def test_what_cannot_stay_is_refused(content, message):

@@ -96,31 +96,6 @@ def test_all_reasons_of_an_illegal_tile_are_listed():
             {"types": ("int8", "int2", "int32", "int16")},
             r"no kernel for int8 x int2 with accumulators of int16 on AIE2P; types.accumulator may be int32",
         ),
-        (
-            {"layouts": "row row row"},
-            r"layouts.b = row: DMAs move 32 bit at a time and cannot reorder int2; use packed",
-        ),
-        ({"m_used": 3}, r"tile.m_used = 3 wants tile.m = 8, the rows of one micro-tile, not 16"),
-        (
-            {"m": 8, "m_used": 3, "layouts": "column packed row"},
-            r"tile.m_used = 3 pads rows, so A and C must be row-major",
-        ),
-        (
-            {"types": ("int8", "int8", "int32"), "layouts": "column row row", "rows": 2, "columns": 1},
-            r"layouts.a = column needs a column of the array for each of 2 rows, there are 1: .* or row-major A",
-        ),
-        (
-            {"types": ("bfp16", "bfp16", "bfp16"), "layouts": "row packed column"},
-            r"layouts.c = column: blocks of bfp16 lie along rows; use row",
-        ),
-        (
-            {"types": ("int8", "int8", "bf16"), "epilogue": {"shift": 3}},
-            r"epilogue.shift = 3 divides narrow integers; C is bf16",
-        ),
-        (
-            {"types": ("int8", "int8", "int8"), "epilogue": {"bias": True}},
-            r"epilogue.scale and epilogue.bias are there for f32 to bf16, int32 to bf16, not for int8 to int8",
-        ),
     ],
 )
 def test_what_the_hardware_cannot_hold_is_refused(changes, message):

@@ -85,21 +85,12 @@ def test_sizes_out_of_range_are_refused_with_every_reason():
     plan = plan_of("strix halo")
     with pytest.raises(SpecError, match=r"M = 9 is above tile.m = 8.*\n.*K = 262144 could overflow mm_i8_i2_i32"):
         sequence_of(plan, 9, 1 << 18, 4)
-    with pytest.raises(SpecError, match="N = 0 is outside 1 to 1048576"):
-        sequence_of(plan, 1, 1, 0)
 
 
 @pytest.mark.parametrize(
     ("product", "changes", "reasons"),
     [
-        ("strix_halo", {"types": {"a": "int8", "w": "bf16", "c": "f32"}}, ["no kernel for int8 x bf16 on AIE2P"]),
-        (
-            "phoenix",
-            {"types": {"a": "int8", "w": "int2", "c": "f32"}},
-            ["types.c = f32: sums of"],
-        ),
         ("phoenix", {"tile": {"k": 12, "n": 20}}, ["tile.k = 12 is not", "use 16", "tile.n = 20 is not", "use 32"]),
-        ("phoenix", {"array": {"rows": 3, "channels": 2}}, ["array.channels = 2 halves the cores of a column; use 1"]),
         ("phoenix", {"array": {"columns": 8}, "stack_bytes": 100}, ["phoenix has 4", "stack_bytes = 100"]),
         ("strix_halo", {"tile": {"k": 4096, "n": 64}}, ["smaller tile.k, tile.n or stack_bytes"]),
     ],

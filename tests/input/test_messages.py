@@ -8,7 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bdforge.emulator import EmulationError
-from bdforge.messages import MESSAGE_BYTES, InputError, excerpt, listed, path_word, printable, told, word
+from bdforge.messages import (
+    LINE_CHARACTERS,
+    LISTED,
+    MESSAGE_BYTES,
+    InputError,
+    excerpt,
+    listed,
+    path_word,
+    printable,
+    told,
+    word,
+)
 from bdforge.mlir import MlirError
 from bdforge.mlir.errors import Source
 from bdforge.operators.gemm import SpecError
@@ -32,6 +43,11 @@ def test_what_is_told_fits_and_is_told_the_same_again(text, times):
     assert len(message.encode()) <= MESSAGE_BYTES
     assert told(message) == message
     assert not [c for c in message if category(c) in ("Cc", "Cs", "Zl", "Zp") and c not in "\n\t"]
+
+
+def test_a_message_and_what_a_command_puts_around_it_fit_into_4_kib():
+    assert (MESSAGE_BYTES, LISTED, LINE_CHARACTERS) == (4096 - 512, 10, 200)
+    assert listed(range(11)).endswith(", 9, and 1 more")
 
 
 def test_short_messages_stay_as_they_are():

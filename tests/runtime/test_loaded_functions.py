@@ -151,6 +151,23 @@ def test_a_device_is_the_arguments_then_the_variables_then_the_emulator(device, 
     assert found == used
 
 
+def test_the_emulated_array_is_loaded_once_and_gets_words_and_buffers():
+    """With the first run, or when it is wished; warnings come back, and buffers that stay are themselves."""
+    told: list[Any] = []
+    array = SimpleNamespace(run=lambda *given: told.append(given) or ("slow",))
+    design: Any = SimpleNamespace(resident=lambda: told.append("loaded") or array)
+    plan, buffers = planned(PROGRAM, {"m": 6, "n": 8}, DEVICE), [np.zeros(3, np.int8)]
+    device = backend_for(design, "emulator")
+    assert device.resident(0, buffers[0], live=True) is buffers[0]
+    assert told == []
+    device.ready()
+    assert told == ["loaded"]
+    assert device.run(plan, buffers, 9.0) == ("slow",)
+    ((words, given),) = told[1:]
+    assert words.tolist() == plan.words().tolist()
+    assert given is buffers
+
+
 @pytest.mark.parametrize("name", ["built in", None])
 def test_a_run_hands_all_to_the_emulated_array_and_gives_all_back(monkeypatch, name: str | None):
     """A sequence that is built in is named, others bring their words; warnings, report and trace come back."""

@@ -68,12 +68,12 @@ def test_a_chain_becomes_its_bds_their_patches_its_token_and_one_push():
     push: the first BD, one run less than three, and a token."""
     build = Builder([], 1)
     x, y = build.argument("X", "i32", 32, 64), build.argument("Y", "i16", 16, 64)
-    with build.step([("S2MM", 1, 2, 1)]):
+    with build.step([("S2MM", 1, 2, 1), ("MM2S", 0, 1, 2)]):
         chain = [build.bd(x, 5, (8,), (1,)), build.bd(y, 6, (3, 4), (8, 1))]
         build.task("S2MM", 1, 2, *chain, runs=3, token=True)
         build.task("MM2S", 0, 2, build.bd(x, 0, (2,), (1,)))
     column = 2 << 25
-    first, patch_x, second, patch_y, token, push, third, patch, plain, wait = planned(
+    first, patch_x, second, patch_y, token, push, third, patch, plain, *waits = planned(
         build.program, {}, DEVICE
     ).operations()
     assert [op.address - column for op in (first, second, third)] == [0x1D000, 0x1D020, 0x1D040]  # type: ignore[union-attr]
@@ -85,7 +85,7 @@ def test_a_chain_becomes_its_bds_their_patches_its_token_and_one_push():
     )  # fmt: skip
     assert token == MaskWrite(column + 0x1D208, 0xF00, 0x1F00)
     assert (push, plain) == (Write(column + 0x1D20C, 1 << 31 | 2 << 16), Write(column + 0x1D214, 2))
-    assert wait == Sync(0, 0, 2, 1, 1, 1)
+    assert waits == [Sync(0, 0, 2, 1, 1, 1), Sync(1, 0, 1, 1, 1, 0), Sync(1, 0, 2, 1, 1, 0)]
 
 
 def test_bds_of_one_shape_are_judged_by_where_they_begin_in_a_word():

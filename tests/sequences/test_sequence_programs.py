@@ -230,6 +230,8 @@ def _bd(**changes):
         (_of_itself, "names a value that does not stand before it"),
         (_value("m"), "is no parameter; there are n"),
         (_value(["index", 7]), "is the counter of no loop"),
+        (_value(["index"]), "is the counter of no loop"),
+        (_value(["index", 0, 0]), "is the counter of no loop"),
         (_value([]), "is no operation"),
         (_value(1 << 63), "needs more than 64 bits"),
         (_value(1.5), "sequence program: values"),
@@ -256,6 +258,14 @@ def _bd(**changes):
 def test_malformed_programs_are_refused(change, message):
     with pytest.raises(ProgramError, match=message):
         load_program(faulty(change))
+
+
+@pytest.mark.parametrize("value", [-(1 << 63), (1 << 63) - 1])
+def test_a_constant_has_64_bits(value: int):
+    assert load_program(faulty(_value(value))).values[-1] == value
+    place = len(load_program(faulty(_value(value))).values) - 1
+    with pytest.raises(ProgramError, match=f"value {place} needs more than 64 bits"):
+        load_program(faulty(_value(value + (1 if value > 0 else -1))))
 
 
 def test_a_task_outside_of_a_step_is_refused():
@@ -348,6 +358,14 @@ def test_a_choice_does_one_block_or_the_other_with_its_loops():
     twice = content | {"do": [choice | {"otherwise": loops[:1]}]}
     with pytest.raises(ProgramError, match="loop 0 stands twice"):
         load_program(twice)
+
+
+def test_a_counter_may_stand_in_several_places():
+    """Files may say it as often as they like; all of them count."""
+    values = [3, ["index", 0], ["index", 0], ["add", 1, 2]]
+    loop = {"kind": "for", "loop": 0, "count": 0, "do": [{"kind": "write", "address": 1, "values": [2, 3]}]}
+    program = load_program({"parameters": [], "values": values, "arguments": [], "do": [loop], "in_flight": 1})
+    assert writes(program) == [(0, 0), (4, 0), (1, 1), (5, 2), (2, 2), (6, 4)]
 
 
 def test_a_core_is_told_words_by_slot_and_then_to_go():

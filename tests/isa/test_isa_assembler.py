@@ -19,7 +19,7 @@ from bdforge.isa.disassembler import disassemble, latency, pieces
 from bdforge.isa.elf import Segment, core_segments
 from bdforge.isa.elf_write import core_elf
 from bdforge.isa.errors import AssemblyError
-from bdforge.isa.program import CoreProgram, generation_of
+from bdforge.isa.program import CoreProgram, generation_of, program_of
 from bdforge.txn import BlockWrite, Write
 from support.images import IMAGES
 from support.instructions import draw
@@ -161,6 +161,16 @@ def test_names_that_assembly_can_say_are_labels(name, label):
     code = bytes(isa.load("aie2p").nop(2)) * 4
     lines = list(disassemble(CoreProgram("", (Segment(0, code),), "aie2p", {0: name})))
     assert [line for line in lines if line.endswith(":")] == ([label] if label else [])
+
+
+def test_names_of_addresses_are_global_ones_and_each_is_said_once():
+    """Of two names of an address the exported one is told; of two addresses of a name the first is labelled."""
+    for exported in ("one", "two"):
+        elf = core_elf("aie2p", [(0, bytes(16))], [], [], {"one": 8, "two": 8, "three": 0}, frozenset({exported}))
+        assert program_of(elf).symbols == {0: "three", 8: exported}
+    code = bytes(isa.load("aie2p").nop(2)) * 4
+    lines = list(disassemble(CoreProgram("", (Segment(0, code),), "aie2p", {2: "twice", 4: "twice", 6: "more"})))
+    assert [line for line in lines if line.endswith(":")] == ["twice:", "more:"]
 
 
 def test_a_program_fills_its_memory_and_no_more():

@@ -148,10 +148,8 @@ def test_a_read_sees_a_result_behind_its_stage_or_with_it_where_it_is_forwarded(
     assert (distance(write, read), after_read(write, read)) == (cycles, 1 - cycles)
 
 
-def rules(source: str) -> list[str]:
-    return sorted(
-        {hazard.rule for hazard in check_source(assemble(f"{source}\n{'nop' + chr(10)}" * 1, "aie2p", "k.s"))}
-    )
+def rules(source: str, generation: str = "aie2p") -> list[str]:
+    return sorted({hazard.rule for hazard in check_source(assemble(f"{source}\nnop\n", generation, "k.s"))})
 
 
 FULL = "nopa ; nopb ; nops ; nopx ; nopm ; nopv\n"
@@ -177,12 +175,22 @@ def test_vectors_lie_whole_in_data_memory(address: int):
     assert rules(f"movxm p0, #{address:#x}\nvlda x0, [p0, #0]\n{END}") == ADDRESSES[address], hex(address)
 
 
+@pytest.mark.parametrize("generation", GENERATIONS)
 @pytest.mark.parametrize("between", range(6))
-def test_locks_need_four_cycles_of_their_port(between: int):
-    found = rules(
-        f"movx r0, #1\nrel #48, r0\n{'nop' + chr(10)}".replace("nop\n", "nop\n" * between) + f"rel #49, r0\n{END}"
-    )
+def test_locks_need_four_cycles_of_their_port(between: int, generation: str):
+    nops = "nop\n" * between
+    found = rules(f"movx r0, #1\nrel #48, r0\n{nops}rel #49, r0\n{END}", generation)
     assert found == (["locks-too-close"] if between < 3 else []), f"{between} bundles between"
+
+
+WALKS = {0xFFFC0: [], -64: [], 64: ["no-memory"]}
+
+
+@pytest.mark.parametrize("step", WALKS)
+def test_pointers_of_twenty_bits_go_round(step: int):
+    """From 64 bytes into the last memory's end: back, by a negative step or by its twenty bits, or on and out."""
+    source = f"movxm p0, #0x7ffc0\nmovxm m0, #{step}\nvlda x0, [p0], m0\nvlda x1, [p0, #0]\n{END}"
+    assert rules(source) == WALKS[step]
 
 
 @pytest.mark.parametrize("between", range(4, 9))

@@ -75,6 +75,12 @@ USUAL = [
     ("aie2", "VMAC_vmac_cm_core_dense", {"op0": "cm0", "op1": "cm0", "op2": "x0", "op3": "x1", "op4": "r0"},
      "vmac cm0, cm0, x0, x1, r0"),
     ("aie2", "EXTENDs8", {"op0": "r0", "op1": "r1"}, "extend.s8 r0, r1"),
+    ("aie2", "SELEQZ", {"op0": "r0", "op1": "r1", "op2": "r2"}, "sel.eqz r0, r1, r2, r27"),
+    ("aie2", "SELNEZ", {"op0": "r0", "op1": "r1", "op2": "r2"}, "sel.nez r0, r1, r2, r27"),
+    ("aie2p", "MOV_alu_mv_alu_flt2fx", {"d0": "r0", "s0": "r1"}, "flt2fx r0, r1, s3"),
+    ("aie2p", "MOV_alu_mv_alu_fx2flt", {"d0": "r0", "s0": "r1"}, "fx2flt r0, r1, s2"),
+    ("aie2p", "EVENT_event0", {}, "event #0"), ("aie2p", "EVENT_event1", {}, "event #1"),
+    ("aie2p", "EVENT_ERROR", {}, "event error"), ("aie2p", "EVENT_WARNING", {}, "event warning"),
     ("aie2", "MOV_NB_TLAST_mv_cph2ms", {"mod": "m0", "imm": 1, "op2": 2, "op3": "r4"},
      "mov.cph.nb.tlast ms, m0, #1, #2, r4"),
 ]  # fmt: skip

@@ -185,6 +185,12 @@ def test_a_lock_waits_for_one_right_before_the_loop(tmp_path):
         ("%f = arith.constant 1.0 : f32", r"no machine code is made of arith.constant"),
         ("%x = memref.load %floats[%c1] : memref<8xf32>", r"elements of f32 are neither loaded nor stored"),
         ("%q = arith.divsi %i7, %i7 : i32", r"no machine code is made of arith.divsi here; give the core an elf_file"),
+        (
+            "%x = memref.load %words[%c0, %c0] : memref<4x8xi32>\n%q = arith.trunci %x : i32 to i24",
+            r"values of i24 have",
+        ),
+        ("%b = arith.cmpi eq, %i7, %i7 : i32\n%m = arith.maxui %b, %b : i1", r"arith.maxui of i1 has no machine code"),
+        ("%b = arith.cmpi eq, %i7, %i7 : i32\n%m = arith.shli %b, %b : i1", r"arith.shli of i1 has no machine code"),
         ("scf.for %i = %c0 to %c3 step %c0 {\n}", r"the step of a loop is 0; it must be positive"),
         ("%m = arith.constant -1 : index\nscf.for %i = %c0 to %c3 step %m {\n}", r"the step of a loop is -1;"),
         ("%w = arith.extsi %i7 : i32 to i64\n%z = arith.addi %w, %w : i64", r"values of i64 have no machine code here"),
@@ -195,10 +201,24 @@ def test_what_has_no_machine_code_is_named_with_its_line(body, reason):
         program(design(body), {})
 
 
-def test_arguments_beyond_the_registers_are_refused():
-    text = design(f"func.call @many({', '.join(['%i7'] * 9)}) : ({', '.join(['i32'] * 9)}) -> ()")
-    with pytest.raises(CodegenError, match="many takes more than 6 memrefs or 8 numbers"):
-        program(text, {"many": Kernel(Callee("many"), "many: ret\n" + "nop\n" * 5, "many.s")})
+ARGUMENTS = {"memref": (6, "%words", "memref<4x8xi32>"), "number": (8, "%i7", "i32")}
+
+
+@pytest.mark.parametrize("kind", ARGUMENTS)
+def test_arguments_take_six_pointers_and_eight_numbers(kind):
+    """In their order from p0 and r0 on; one more is refused."""
+    most, value, type_ = ARGUMENTS[kind]
+    for count in (most, most + 1):
+        text = design(f"func.call @any({', '.join([value] * count)}) : ({', '.join([type_] * count)}) -> ()")
+        text = text.replace("@many(i32, i32, i32, i32, i32, i32, i32, i32, i32)", f"@any({', '.join([type_] * count)})")
+        kernels = {"any": Kernel(Callee("any"), "any: ret\n" + "nop\n" * 5, "any.s")}
+        if count > most:
+            with pytest.raises(CodegenError, match="any takes more than 6 memrefs or 8 numbers"):
+                program(text, kernels)
+            continue
+        source = program(text, kernels).source
+        letter = "p" if kind == "memref" else "r"
+        assert [f" {letter}{i}, #" in source for i in range(count)] == [True] * count
 
 
 def test_a_stack_that_is_too_small_is_told_before_anything_is_built():

@@ -94,6 +94,8 @@ def test_a_program_has_the_arguments_and_operands_of_its_epilogue(name: str):
     shown = [f"{x.name}:{types.get(number, x.type)}" for number, x in enumerate(program.arguments)]
     assert " ".join(shown) == arguments
     assert " ".join(f"{operand.name}{operand.argument}" for operand in program.operands) == operands
+    stands_for = {"row_scales": 1.0, "column_scales": 1.0, "bias": 0.0}  # what is left out
+    same([one.missing for one in program.operands], [stands_for.get(one.name) for one in program.operands])
 
 
 @pytest.mark.parametrize(("layouts", "types"), [

@@ -10,7 +10,7 @@ from bdforge.design import told_cores
 from bdforge.devices import device_named
 from bdforge.operators import OPERATORS, Plan, SpecError
 from bdforge.operators.gemv import GemvSpec, plan_gemv
-from bdforge.operators.gemv.mapping import TILES
+from bdforge.operators.gemv.mapping import BETWEEN, CHUNKS, IDLE, TILES
 from bdforge.operators.gemv.program import A, C, W
 from bdforge.sequences import PlannedSequence, Start, Stored
 from support.differences import same
@@ -185,22 +185,27 @@ def test_shims_use_as_many_channels_as_dram_can_feed(product: str, array: dict[s
     assert plan.tiling.feeds(1) == (both if channels == 2 else plan.tiling.feeds(0))
 
 
-@pytest.mark.parametrize(("columns", "channels", "groups", "shares"), [
+@pytest.mark.parametrize(("columns", "channels", "groups", "told"), [
     # Groups by column: equal parts of W for each channel, of which column 0 has one; at least one for each column.
-    (3, 2, 10, [2, 4, 4]), (3, 2, 11, [2, 5, 4]), (3, 2, 1, [1, 1, 1]), (3, 2, 4, [1, 2, 1]), (3, 1, 10, [3, 4, 3]),
-    (3, 1, 11, [3, 4, 4]), (1, 1, 7, [7]), (2, 2, 6, [2, 4]), (2, 1, 5, [2, 3]),
+    # After / the passes that a column lets go by at first, so that all end with the last one, and before each tile.
+    (3, 2, 10, "2 4 4/0 0 0/1"), (3, 2, 11, "2 5 4/1 0 1/1"), (3, 2, 1, "1 1 1/0 0 0/0"), (3, 2, 4, "1 2 1/0 0 1/1"),
+    (3, 2, 20, "4 8 8/0 0 0/1"), (3, 1, 10, "3 4 3/1 0 1/"), (3, 1, 11, "3 4 4/1 0 0/"), (1, 1, 7, "7/0/"),
+    (2, 2, 6, "2 4/0 0/1"), (2, 1, 5, "2 3/1 0/"),
 ])  # fmt: skip
-def test_columns_share_w_by_their_channels(columns: int, channels: int, groups: int, shares: list[int]):
+def test_columns_share_w_by_their_channels(columns: int, channels: int, groups: int, told: str):
     content = {
         "kind": "gemv", "types": TERNARY, "tile": {"m": 1, "k": 16, "n": 32},
         "array": {"columns": columns, "rows": 2, "channels": channels},
     }  # fmt: skip
     plan = plan_gemv(GemvSpec.load(content, "small"), device_named("strix_halo"))
-    sequence = sequence_of(plan, 1, 16, groups * 64)
+    sequence = sequence_of(plan, 1, 33, groups * 64)
     words = {item.address: item.values[0] for e in sequence.events if isinstance(e, Start)
              for item in e.items if isinstance(item, Stored)}  # fmt: skip
-    told = {core.column: words[core.parameters + 4 * TILES] for core in told_cores(plan.design)}
-    assert [told[column] for column in range(columns)] == shares
+    at = {core.column: core.parameters for core in told_cores(plan.design)}
+    found = [[words[at[column] + 4 * slot] for column in range(columns)] for slot in (TILES, IDLE)]
+    between = [words[at[column] + 4 * BETWEEN] for column in range(columns) if at[column] + 4 * BETWEEN in words]
+    assert "/".join(" ".join(map(str, numbers)) for numbers in (*found, between)) == told
+    assert {words[address + 4 * CHUNKS] for address in at.values()} == {3}
 
 
 @pytest.mark.parametrize(("passes", "runs"), [(256, [256]), (257, [256, 1]), (512, [256, 256]), (600, [256, 256, 88])])

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import BudgetExceeded, CoreError, DesignError, KernelError
+from bdforge.emulator import BudgetExceeded, CoreError, DesignError, KernelError, RegisterAccessError
 from bdforge.emulator.cores.core import Core
 from bdforge.emulator.cores.isa.loading import Programs
 from bdforge.emulator.cores.isa.machine_code import MachineCode
 from bdforge.emulator.cores.isa.requests import GetTimer
-from bdforge.emulator.cores.kernel_call import perform
+from bdforge.emulator.cores.kernel_call import KernelCall, perform
 from bdforge.emulator.cores.mlir.translation import Translation
 from bdforge.emulator.cores.ports import CAPACITY, Cascade
 from bdforge.emulator.lock import Lock
@@ -43,7 +43,7 @@ class Surroundings(Agent):
         scheduler = Scheduler()
         super().__init__("core (0, 2)", scheduler)
         self.gate = Lock("gate", 63, scheduler.wake, value)
-        self.array = SimpleNamespace(strictness=Strictness(permitted), scheduler=scheduler)
+        self.array = SimpleNamespace(strictness=Strictness(permitted), scheduler=scheduler, tile=lambda *_: None)
         self.sink = Sink(Agent("sink", scheduler), lambda _: None)
         self.output = Stream(self, scheduler)
         self.output.connect(self.sink)
@@ -54,6 +54,7 @@ class Surroundings(Agent):
         self.cascade_in = Cascade(Agent("north", scheduler), self, scheduler.wake)
         self.check_acquire = lambda *request: Core.check_acquire(cast("Any", self), *request)
         self.releases = lambda _: None
+        self.place = 0, 2
 
     def lock(self, _: int) -> Lock:
         return self.gate
@@ -161,6 +162,58 @@ def test_a_value_of_the_cascade_is_got_in_the_type_that_is_asked_for():
     assert core.asked(GetCascade(np.dtype(np.int16))) == BLOCKS
     core.cascade_in.put(np.arange(32, dtype=np.int16).tobytes(), str)
     same(core.asked(GetCascade(np.dtype(np.int16))), np.arange(32, dtype=np.int16))
+
+
+ARRAY, OTHER = np.zeros(3, np.int8), np.zeros(3, np.int8)
+RETURNED = {
+    "nothing": (None, None, None), "its argument": (ARRAY, None, ARRAY), "another array": (OTHER, KernelError, OTHER),
+    "a number": (7, KernelError, 7), "0": (0, KernelError, 0), "False": (False, KernelError, False),
+    "an empty text": ("", KernelError, ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "without", "with_"), RETURNED.values(), ids=RETURNED)
+def test_a_kernel_returns_what_the_design_declares(value: Any, without: Any, with_: Any):
+    """Without results numpy's habit of returning what was written is let pass, and nothing else."""
+    core: Any = SimpleNamespace(name="core (0, 2)", note=lambda *_: None, tell=lambda *_: None)
+    for returns in (False, True):
+        call = KernelCall(lambda _: value, core, "k", "d.mlir:1:1", returns)
+        steps = call.finish(call(ARRAY))
+        if without is KernelError and not returns:
+            with pytest.raises(KernelError, match=r"returned .*, but the design declares it without results"):
+                outcome(steps)
+        else:
+            assert outcome(steps) is (with_ if returns else None)
+
+
+def test_code_is_written_and_read_as_words_of_little_endian():
+    tile = SimpleNamespace(code=None, name="core (0, 2)")
+    core = SimpleNamespace(has_program=False)
+    array: Any = SimpleNamespace(tile=lambda *_: tile, core=lambda *_: core)
+    programs = Programs(array)
+    assert programs.code_word((0, 2), 8) == 0
+    programs.store_code((0, 2), 8, 0x04030201, "")
+    assert cast("Any", tile.code)[6:14] == bytes([0, 0, 1, 2, 3, 4, 0, 0])
+    assert [programs.code_word((0, 2), offset) for offset in (4, 8, 12)] == [0, 0x04030201, 0]
+    core.has_program = True
+    with pytest.raises(RegisterAccessError, match=r"code is written .* at 0x10, whose core runs: reset it first \(x\)"):
+        programs.store_code((0, 2), 16, 1, " (x)")
+
+
+def test_requests_that_blocked_are_counted_by_kind():
+    code = MachineCode(cast("Any", None), b"", {}, "core.elf")
+    core = Surroundings(1)
+    for request, blocks in (
+        (Acquire(48, 1, False), False),
+        (Acquire(48, 1, False), True),
+        (Acquire(48, 9, True), True),
+    ):
+        steps = code._served(cast("Any", core), request)
+        assert (outcome(steps) == BLOCKS) == blocks
+        if blocks:
+            core.gate.set(request.value)
+            assert outcome(steps) is None
+    assert dict(code.waits) == {"Acquire": 2}
 
 
 CONTROL = [  # whether there is code, whether the core has a program, the value; what becomes of the program, a warning
@@ -302,3 +355,33 @@ def test_a_mask_has_the_dimensions_of_memory(turned: bool, rows: int, columns: i
     written = np.full((4, 8), 99, np.int32)
     written[1 : 1 + rows, 2 : 2 + columns] = read[:rows, :columns]
     same(got["b"], written)
+
+
+@pytest.mark.parametrize(("step", "taken"), [(1, True), (0, False), (-1, False)])
+def test_a_step_that_only_running_tells_is_positive(step: int, taken: bool):
+    body = """
+      %one = memref.load %n[%c0] : memref<1xi32>
+      %s = arith.index_cast %one : i32 to index
+      scf.for %i = %c0 to %c8 step %s {
+      }"""
+    if taken:
+        run_core(body, {"n": np.array([step], np.int32)})
+        return
+    with pytest.raises(CoreError, match=r"the step of a loop .*must be positive"):
+        run_core(body, {"n": np.array([step], np.int32)})
+
+
+@pytest.mark.parametrize(("enabled", "left"), [("", 1), (" {acq_en = true}", 1), (" {acq_en = false}", 3)])
+def test_an_acquire_that_is_switched_off_takes_nothing(enabled: str, left: int):
+    """The core takes 2 of a lock that holds 3, unless that is off, and stores 1 or 3 as it finds what is left."""
+    design = f"""aie.device(npu2_1col) {{
+      %c = aie.tile(0, 2)
+      %n = aie.buffer(%c) {{sym_name = "n"}} : memref<1xi32>
+      %l = aie.lock(%c, 0) {{init = 3 : i32, sym_name = "gate"}}
+      %r = aie.core(%c) {{
+        aie.use_lock(%l, AcquireGreaterEqual, 2){enabled}
+        aie.use_lock(%l, Acquire, {left})
+        aie.end
+      }}
+    }}"""
+    assert bdforge.emulate(design).warnings == ()

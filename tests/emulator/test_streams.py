@@ -1,8 +1,11 @@
 """A stream by itself: words that are demanded, words that are held, the room for more, and where packets end."""
 
+from typing import cast
+
 import numpy as np
 import pytest
 
+from bdforge.emulator.packet import Arbiter, PacketSource, Route
 from bdforge.emulator.scheduler import Agent, Scheduler
 from bdforge.emulator.stream import RoomWait, Sink, Stream
 
@@ -146,3 +149,44 @@ def test_only_the_last_of_the_words_that_are_drained_ends_a_packet(demands: tupl
         ends.append(end.sink.over)
     assert end.got == list(range(5))
     assert ends == [False] * (len(demands) - 1) + [last]
+
+
+@pytest.mark.parametrize(
+    ("state", "holder", "waiting"),
+    [("under way", "it", ["other"]), ("holds", "other", []), ("waits", "other", []), ("idle", "other", [])],
+)
+def test_a_source_that_was_reset_gives_up_what_it_waits_for_but_not_a_packet_under_way(state, holder, waiting):
+    """A packet under way stays open: its TLAST never left."""
+    scheduler = Scheduler()
+    it, other = (Stream(Agent(name, scheduler), scheduler) for name in ("it", "other"))
+    arbiter = Arbiter(Watched().sink, 0, [it, other])
+    route = Route([cast("Sink", arbiter.sink)])
+    cast("Sink", arbiter.sink).arbiter = arbiter
+    packets = PacketSource(it, {5: route}, current=route if state == "under way" else None)
+    it.sinks = route.sinks
+    first, second = (other, it) if state in ("waits", "idle") else (it, other)
+    assert arbiter.take(first)
+    if state != "idle":
+        assert not arbiter.take(second)
+    packets.forget()
+    assert arbiter.holder is not None
+    assert (arbiter.holder.owner.name, [source.owner.name for source in arbiter.waiters]) == (holder, waiting)
+    assert it.sinks == (route.sinks if state == "under way" else [])
+
+
+@pytest.mark.parametrize(("last", "turns"), [(0, "123"), (1, "230"), (2, "301"), (3, "012")])
+def test_arbiters_serve_those_behind_the_last_first(last: int, turns: str):
+    scheduler = Scheduler()
+    sources = [Stream(Agent(str(i), scheduler), scheduler) for i in range(4)]
+    arbiter = Arbiter(None, 0, sources)
+    assert arbiter.take(sources[last])
+    for source in reversed(sources):
+        arbiter.take(source)
+    served = []
+    for _ in range(3):
+        arbiter.release()
+        assert arbiter.holder is not None
+        served.append(arbiter.holder.owner.name)
+    assert "".join(served) == turns
+    arbiter.release()
+    assert arbiter.holder is None

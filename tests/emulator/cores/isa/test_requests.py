@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from bdforge import isa
-from bdforge.devices import TileKind
-from bdforge.emulator.cores.isa import build
+from bdforge.devices import TileKind, mlir_device_named
+from bdforge.emulator.cores.isa import build, loading
 from bdforge.emulator.cores.isa.breakpoints import Breakpoints, address_of
 from bdforge.emulator.cores.isa.machine_code import memory_of
 from bdforge.emulator.cores.isa.memory import END, FIRST, WINDOW_BYTES, DataMemory
@@ -22,9 +22,11 @@ from bdforge.emulator.cores.isa.requests import (
     answered,
     request_of,
 )
+from bdforge.emulator.cores.isa.state import Control, checked
 from bdforge.emulator.errors import ArgumentError
+from bdforge.emulator.strictness import Strictness
 from bdforge.isa.assembler import assemble
-from bdforge.isa.errors import AccessError, ExecutionError, OpenError, StepBudgetError
+from bdforge.isa.errors import AccessError, ControlError, ExecutionError, OpenError, StepBudgetError
 from bdforge.kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release, Request
 from support.differences import same
 from support.machine_code import EXECUTORS, code_of, memories, run_text
@@ -253,3 +255,55 @@ def test_a_library_is_kept_by_its_sources_flags_and_compiler(tmp_path, monkeypat
         (tmp_path / name).write_text("2")
         known.add(build._identity(compiler, ["-O3"]))
     assert len(known) == 4, "an edit of a source, or other flags, would find the library of before"
+
+
+@EACH
+@pytest.mark.parametrize("generation", isa.GENERATIONS)
+@pytest.mark.parametrize(
+    ("count", "left", "carry"), [(0, 0xFFFFFFFF, 0), (1, 0, 1), (5, 4, 1), (1 << 31, (1 << 31) - 1, 1)]
+)
+def test_a_decrement_carries_unless_it_came_from_0(executor, generation, count: int, left: int, carry: int):
+    text = f"jnzd r1, r1, p0\n{NOPS}.p2align 4\nend: nop\n"
+    target = assemble(f"{text}done", generation, "t.s").symbols["end"]
+    core = run_text(executor, text, {"r1": count, "p0": target, "srCarry": 1 - carry}, generation)
+    assert (core.read("r1"), core.read("srCarry")) == (left, carry)
+
+
+@pytest.mark.parametrize(("pc", "taken"), [(0, True), (62, True), (64, False), (66, False), (63, False), (1, False)])
+def test_a_bundle_begins_within_the_program_at_an_even_address(pc: int, taken: bool):
+    if taken:
+        assert checked(pc, bytes(64)) == pc
+        return
+    with pytest.raises(ControlError, match="execution leaves program memory, which ends at 0x40"):
+        checked(pc, bytes(64))
+
+
+@pytest.mark.parametrize(
+    ("target", "returns", "taken"), [(16, False, True), (24, False, False), (24, True, True), (2, True, True)]
+)
+def test_a_branch_leads_to_a_multiple_of_16_and_a_return_anywhere(target: int, returns: bool, taken: bool):
+    control = Control(pc=100)
+    if not taken:
+        with pytest.raises(ControlError, match="which is no multiple of 16"):
+            control.branch(target, returns)
+        return
+    control.branch(target | 1 << 20, returns)  # addresses have 20 bits
+    places = []
+    for _ in range(7):
+        control.advance(4, None)
+        places.append(control.pc)
+    assert places == [104, 108, 112, 116, 120, target, target + 4]  # its own bundle, and five slots
+
+
+@pytest.mark.parametrize(("count", "told"), [(1, 1), (3, 3), (5, 3)])
+def test_three_hazards_of_a_program_are_told(count: int, told: int, monkeypatch):
+    monkeypatch.setattr(loading, "_hazards", lambda *_: [f"hazard {i}" for i in range(count)])
+    rules = Strictness()
+    core = SimpleNamespace(name="core (0, 2)", take=lambda _: None)
+    tile = SimpleNamespace(code=bytearray(16))
+    array: Any = SimpleNamespace(
+        device=mlir_device_named("npu2"), strictness=rules, core=lambda *_: core, tile=lambda *_: tile,
+        scheduler=SimpleNamespace(wake=lambda _: None),
+    )  # fmt: skip
+    loading.Programs(array, {(0, 2): ({}, "a.elf")}).start((0, 2))
+    assert rules.warnings == [f"core (0, 2), a.elf: hazard {i} [machine-code]" for i in range(told)]

@@ -9,6 +9,7 @@ import pytest
 
 from bdforge.images.manifest import BuiltFile, Toolchain
 from bdforge.runtime import BuildError, BuiltDesign, OperandError
+from bdforge.runtime import design as runtime_design
 from bdforge.sequences import Builder, ProgramError, SequenceOptions, Start
 from support.built_designs import PlannedDesign
 
@@ -46,6 +47,16 @@ def test_the_emulated_array_boots_from_an_image_that_no_compiler_made(small, tmp
     """Of cores without machine code there is an image for the emulated array, besides silicon's."""
     design = made_by(small, tmp_path, name, *cores)
     assert (design.booted, design.cores_note) == (booted, note)
+
+
+@pytest.mark.parametrize("image", [None, b"", b"a context's own"])
+def test_an_array_boots_from_what_is_given_or_from_the_builds_image(small, tmp_path, monkeypatch, image: bytes | None):
+    told: list[tuple] = []
+    monkeypatch.setattr(runtime_design, "Resident", lambda *given, **named: told.append((given, named)))
+    design = made_by(small, tmp_path, "bdforge")
+    design.resident(image)
+    expected = CONTENT["xclbin"] if image is None else image
+    assert told == [((small.mlir, design.kernels, str(small.mlir_file)), {"image": expected})]
 
 
 @pytest.mark.parametrize("role", CONTENT)

@@ -1,11 +1,13 @@
 """Parts of the device server by themselves: what holders say, when a server is ended, what a software NPU shows."""
 
+import hashlib
 import json
 import os
 import struct
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from bdforge.devices import DEVICES, device_named
 from bdforge.emulator import EmulationError
 from bdforge.messages import Fault
 from bdforge.runtime.design import BuildError
-from bdforge.runtime.service import npu, start, wire
+from bdforge.runtime.service import npu, origin, server, start, wire
 from bdforge.runtime.service.holder import hold
 from bdforge.runtime.service.npu import BDF, NpuError, preload_library, shown
 from bdforge.runtime.service.origin import Built, Configured
@@ -77,9 +79,9 @@ class Server:
     ids=["ends", "stuck"],
 )
 def test_a_server_has_ten_seconds_to_end(stuck: bool, told: list):
-    server: Any = Server(stuck=stuck)
-    start._ended(server)
-    assert server.told == told
+    process: Any = Server(stuck=stuck)
+    start._ended(process)
+    assert process.told == told
 
 
 CLOCKS = {"strix_halo": 1800, "strix": 1800, "krackan": 1800, "phoenix": 1000, "hawk_point": 1790}
@@ -215,3 +217,96 @@ def test_a_configuration_is_known_by_its_array_its_bytes_and_its_build(tmp_path:
     assert len({one.key for one in found}) == 5
     assert Configured("npu2", b"pdi", tmp_path / "b.xclbin", {}).key == found[3].key, "another image of the same build"
     assert [str(one) for one in found[2:4]] == ["the hardware context's configuration", str(image)]
+
+
+def opened(monkeypatch, resident: str, device: str = "strix_halo", array: str = "npu2_2col") -> list:
+    """In the place of a built design: made for `device` and `array`, while its text is for `resident`; what boots."""
+    booted: list = []
+
+    def boot(*image: bytes) -> Any:
+        booted.append(image)
+        return SimpleNamespace(device=resident)
+
+    facts = SimpleNamespace(device=device, mlir_device=array)
+    design = SimpleNamespace(resident=boot, manifest=facts, mlir_file="a.mlir")
+    monkeypatch.setattr(origin.BuiltDesign, "load", lambda folder: design)
+    return booted
+
+
+@pytest.mark.parametrize(
+    ("device", "array", "resident", "said"),
+    [
+        ("strix_halo", "npu2_2col", "npu2_2col", None), ("krackan", "npu2", "npu2", None),
+        ("phoenix", "npu1_1col", "npu1_1col", None),
+        ("strix_halo", "npu2", "npu2_2col", r"is for strix_halo \(npu2\), but a\.mlir is for npu2_2col"),
+        ("phoenix", "npu2_2col", "npu2_2col", r"is for phoenix \(npu2_2col\), but a\.mlir is for npu2_2col"),
+        ("strix", "npu1", "npu1", r"is for strix \(npu1\), but"), ("gpu", "npu2", "npu2", "unknown device 'gpu'"),
+        ("strix", "npu9", "npu2", "unknown device 'npu9'"),
+    ],
+)  # fmt: skip
+def test_a_build_is_for_the_product_and_the_array_that_it_says(monkeypatch, tmp_path, device, array, resident, said):
+    booted = opened(monkeypatch, resident, device, array)
+    built = Built(tmp_path / "manifest.json")
+    if said is None:
+        assert built.load().device == resident
+        assert booted == [()]
+        return
+    with pytest.raises(
+        BuildError, match=f"{built.manifest}: .*{said}.*; build the design again|{built.manifest}: {said}"
+    ):
+        built.load()
+
+
+def test_a_configuration_boots_alone_or_with_the_build_that_lists_its_image(monkeypatch, tmp_path: Path):
+    alone: list = []
+    monkeypatch.setattr(origin, "Resident", lambda *given, **named: alone.append((given[1:], named)))
+    Configured("npu2", b"pdi").load()
+    assert alone == [(({},), {"image": b"pdi"})]
+    image = tmp_path / "a.xclbin"
+    image.write_bytes(b"image")
+    booted = opened(monkeypatch, "npu2_2col")
+    listed, other = hashlib.sha256(b"image").hexdigest(), hashlib.sha256(b"other").hexdigest()
+    for text in (
+        None,
+        "[]",
+        "{}",
+        '{"files": []}',
+        '{"files": {"a": 3}}',
+        json.dumps({"files": {"a": {"sha256": other}}}),
+    ):
+        if text is not None:
+            (tmp_path / "manifest.json").write_text(text)
+        with pytest.raises(
+            BuildError, match=r"its cores \(0, 2\) have no machine code but kernels of the host \(zero\)"
+        ):
+            Configured("npu2_2col", b"pdi", image, {(0, 2): ("zero", "zero")}).load()
+    with pytest.raises(
+        BuildError, match=r"kernels of the host \(none\), and no manifest\.json beside the file lists it"
+    ):
+        Configured("npu2_2col", b"pdi", image, {(0, 2): ()}).load()
+    (tmp_path / "manifest.json").write_text(json.dumps({"files": {"a": {"sha256": other}, "b": {"sha256": listed}}}))
+    assert Configured("npu2_2col", b"pdi", image, {}).load().device == "npu2_2col"
+    assert booted == [(b"pdi",)]
+    with pytest.raises(BuildError, match=r"the hardware context is an array npu2, but a\.mlir is for npu2_2col"):
+        Configured("npu2", b"pdi", image, {}).load()
+
+
+def test_what_a_client_opens_is_a_build_a_configuration_or_nothing(monkeypatch):
+    asked: list = []
+    monkeypatch.setattr(
+        server, "configured", lambda array, file, images: asked.append((array, os.pread(file, 9, 0), images))
+    )
+    for text, content, found in (
+        (b"/a/manifest.json", None, Built(Path("/a/manifest.json"))), (b"", None, None),
+        (b"npu2", b"pdi", ("npu2", b"pdi", [])), (b"npu2\0/a\0/b", b"pdj", ("npu2", b"pdj", ["/a", "/b"])),
+    ):  # fmt: skip
+        ours, theirs = wire.connected()
+        with ours, theirs:
+            file = os.memfd_create("pdi")
+            os.write(file, content or b"")
+            wire.socket.send_fds(ours, [struct.pack("<II", 1, 3) + text], [] if content is None else [file])
+            os.close(file)
+            given = server._asked_for(theirs)
+            assert (asked.pop() if content else given) == found, text
+            ours.close()
+            assert server._asked_for(theirs) is None

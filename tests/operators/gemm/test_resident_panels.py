@@ -78,24 +78,29 @@ def division(plan: Plan, depth: int) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("tiles", "depth", "fed", "kept", "chunks", "chunk", "twice"),
+    ("tiles", "depth", "fed", "kept", "parts", "chunks", "chunk", "twice"),
     [
-        (16, 8, 0, 8, 0, 1, 1),
-        (15, 8, 0, 8, 0, 1, 0),
-        (18, 8, 1, 8, 1, 1, 1),  # two slots for the numbers
-        (9, 8, 1, 5, 4, 1, 0),
-        (7, 8, 0, 4, 4, 1, 0),  # 4 stay, 2 slots, 4 that pass
-        (66, 108, 0, 48, 12, 5, 0),
+        (16, 8, 0, 8, 4, 0, 1, 1),
+        (15, 8, 0, 8, 4, 0, 1, 0),
+        (16, 6, 0, 6, 3, 0, 1, 1),  # as many parts as divide it, at most 4
+        (16, 7, 0, 7, 1, 0, 1, 1),
+        (8, 8, 0, 8, 4, 0, 1, 0),
+        (18, 8, 1, 8, 4, 1, 1, 1),  # two slots for the numbers
+        (17, 8, 1, 8, 4, 1, 1, 0),
+        (10, 8, 1, 8, 4, 1, 1, 0),
+        (9, 8, 1, 5, 1, 4, 1, 0),
+        (7, 8, 0, 4, 4, 4, 1, 0),  # 4 stay, 2 slots, 4 that pass
+        (66, 108, 0, 48, 4, 12, 5, 0),
     ],
 )
-def test_a_pool_holds_what_fits_and_passes_the_rest(tiles, depth, fed, kept, chunks, chunk, twice):
+def test_a_pool_holds_what_fits_and_passes_the_rest(tiles, depth, fed, kept, parts, chunks, chunk, twice):
     content = FED if fed else SMALL
     plan = planned(**content, pool_bytes=tiles * content["k"] * 8)
     found = division(plan, depth)
-    assert (found["kept"], found["chunks"], found["chunk"], found["twice"]) == (kept, chunks, chunk, twice)
+    told = {"kept": kept, "parts": parts, "chunks": chunks, "chunk": chunk, "twice": twice}
+    assert {name: found[name] for name in told} == told
     assert found["kept"] + found["chunks"] * found["chunk"] == depth + fed
     assert (found["kept"] * (1 + twice)) + 2 * found["chunk"] * (chunks > 0) <= tiles
-    assert found["kept"] % found["parts"] == 0
 
 
 MODES = [(SMALL, 0), (SMALL, 9 * 128), ({**SMALL, "columns": 4}, 5 * 128), (FED, 0), (FED, 2560), (PARTS, 0)]

@@ -441,3 +441,22 @@ def test_elements_have_a_bit_at_least(static: bool):
     assert problems(pattern, MEMTILE, 1, static=static) == []
     for bits in (0, -8):
         assert problems(pattern, MEMTILE, bits, static=static) == [f"element width {bits} bit is below 1"]
+
+
+@pytest.mark.parametrize(("limits", "sizes", "strides", "static", "runs"), [
+    (SHIM, (3, 4), (0, 1), False, ((4,), (1,), 3, 0)), (SHIM, (3, 4), (0, 1), True, None),
+    (SHIM, (3, 4), (8, 1), False, None), (SHIM, (1, 4), (0, 1), False, None), (SHIM, (4,), (0,), False, None),
+    (SHIM, (5, 2, 3, 4), (64, 32, 8, 1), False, ((2, 3, 4), (32, 8, 1), 5, 64)),
+    (SHIM, (1, 2, 3, 4), (64, 32, 8, 1), False, ((2, 3, 4), (32, 8, 1), 1, 64)),
+    (SHIM, (2, 3, 4), (32, 8, 1), False, None), (SHIM, (5, 2, 3, 4), (64, 32, 8, 1), True, None),
+    (MEMTILE, (5, 2, 3, 4), (64, 32, 8, 1), False, ((2, 3, 4), (32, 8, 1), 5, 64)),
+    (MEMTILE, (5, 2, 3, 4), (64, 32, 8, 1), True, None), (CORE, (7, 3, 4), (0, 8, 1), False, ((3, 4), (8, 1), 7, 0)),
+])  # fmt: skip
+def test_runs_of_a_task_are_its_outermost_repetition_or_a_fourth_dimension(limits, sizes, strides, static, runs):
+    """At run time alone; what one run walks begins where the whole pattern does."""
+    whole = Pattern(sizes, strides, 40)
+    inner, steps, count, stride = runs or (sizes, strides, 1, 0)
+    found = Runs.of(whole, limits, static=static)
+    assert (found.bd, found.count, found.stride) == (Pattern(inner, steps, 40), count, stride)
+    visited = [at + run * found.stride for run in range(found.count) for at in found.bd.offsets()]
+    assert visited == list(whole.offsets())

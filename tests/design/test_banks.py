@@ -6,7 +6,7 @@ from itertools import combinations, permutations, product
 
 import pytest
 
-from bdforge.design import Bd, Buffer, Channel, Design, Tile, check, placed, whole
+from bdforge.design import Bd, Buffer, Channel, Core, Design, Tile, check, placed, whole
 from bdforge.design.placement import CROSSWISE, TOGETHER, TURNS, _weight, apart, occupied
 from bdforge.devices import AIE2P, TileKind
 
@@ -108,3 +108,18 @@ def test_what_does_not_fit_lies_one_behind_the_other(last: int):
 def test_occupied_bytes_are_those_of_stack_and_buffers_each_aligned_to_64():
     assert occupied(0, []) == 0
     assert occupied(1, [(2, 65), (1, 64), (0, 99)]) == 64 + 2 * 128 + 64
+
+
+@pytest.mark.parametrize("order", [(0x20000, 0x30000), (0x30000, 0x20000)])
+def test_the_rest_lies_behind_the_highest_given_address_whatever_the_order(order: tuple[int, int]):
+    given = [replace(Buffer(f"given_{at:x}", 256, "i32"), address=at) for at in order]
+    tile = Tile("mem", 0, 1, TileKind.MEMTILE, (*given, Buffer("open", 100, "i32")))
+    *_, found = placed(Design("kept", "npu2", (tile,))).tiles[0].buffers
+    assert found.address == 0x30000 + 4 * 256
+
+
+def test_an_addresss_bank_and_a_stack_below_it_are_kept_free():
+    """A core's stack of 1000 bytes ends at 1024; a given address below the stack's end does not bring others down."""
+    low = replace(Buffer("low", 4, "i32"), address=0x100)
+    core = Tile("core", 0, 2, TileKind.CORE, (low, Buffer("open", 4, "i32")), core=Core((), 1000))
+    assert placed(Design("kept", "npu2", (core,))).tiles[0].buffers[1].address == 1024

@@ -14,6 +14,7 @@ import pytest
 
 from bdforge.devices import DEVICES, device_named
 from bdforge.emulator import EmulationError
+from bdforge.images import ImageError
 from bdforge.messages import Fault
 from bdforge.runtime.design import BuildError
 from bdforge.runtime.service import npu, origin, server, start, wire
@@ -310,3 +311,45 @@ def test_what_a_client_opens_is_a_build_a_configuration_or_nothing(monkeypatch):
             assert (asked.pop() if content else given) == found, text
             ours.close()
             assert server._asked_for(theirs) is None
+
+
+def image_of(folder: Path, content: bytes, *, listed: bool = False) -> str:
+    """An image's path; `listed` by the manifest beside it."""
+    folder.mkdir()
+    (folder / "a.xclbin").write_bytes(content)
+    files = {"xclbin": {"sha256": hashlib.sha256(content).hexdigest()}} if listed else {}
+    (folder / "manifest.json").write_text(json.dumps({"files": files}))
+    return str(folder / "a.xclbin")
+
+
+def test_a_configuration_is_looked_for_in_the_images_that_a_program_has_opened(monkeypatch, tmp_path: Path):
+    """It is that of a marked xclbin which holds it: of the first one that its build lists, else of the last one."""
+
+    def marked(data: bytes) -> dict:
+        if data.endswith(b"broken"):
+            raise ImageError("cut short")
+        return {(0, 2): ("zero",)} if data.endswith(b"mark") else {}
+
+    monkeypatch.setattr(origin, "host_kernels_of", marked)
+    right, file = b"xclbin2\0 PDI mark", os.memfd_create("pdi")
+    os.write(file, b"PDI")
+    none = {"elf": b"\x7fELF PDI mark", "other": b"xclbin2\0 PDX mark", "coded": b"xclbin2\0 PDI"}
+    paths = {name: image_of(tmp_path / name, content, listed=True) for name, content in none.items()}
+    paths |= {name: image_of(tmp_path / name, right) for name in ("alone", "copy")}
+    paths |= {name: image_of(tmp_path / name, right, listed=True) for name in ("built", "again")}
+    paths["missing"] = str(tmp_path / "missing.xclbin")
+    for opened_, found in (
+        ((), None), (("elf",), None), (("other",), None), (("coded",), None), (("missing",), None),
+        (("alone",), "alone"), (("alone", "copy"), "copy"), (("built", "alone"), "built"),
+        (("alone", "built"), "built"), (("built", "again"), "built"),
+        (("elf", "coded", "alone", "missing", "other"), "alone"),
+    ):  # fmt: skip
+        got = origin.configured("npu2", file, [paths[name] for name in opened_])
+        wanted = Configured("npu2", b"PDI", *((Path(paths[found]), {(0, 2): ("zero",)}) if found else ()))
+        assert got == wanted, f"{opened_}: that of {got.image}"
+    broken = image_of(tmp_path / "broken", b"xclbin2\0 PDI broken")
+    with pytest.raises(BuildError, match=rf"^{broken}: cut short$"):
+        origin.configured("npu2", file, [broken])
+    with pytest.raises(BuildError, match=r"^a hardware context: unknown device 'npu9'"):
+        origin.configured("npu9", file, [])
+    os.close(file)

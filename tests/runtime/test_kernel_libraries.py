@@ -70,6 +70,7 @@ def test_a_kernel_takes_eight_arguments_in_order_and_no_ninth(library: Path):
     assert total[0] == 7654321
     count(total, -1, 0, 0, 0, 0, 0, 0)
     assert total[0] == -1
+    assert not count._prepared, "calls with numbers are not kept: there is no end of them"  # type: ignore[attr-defined]
     with pytest.raises(KernelFault, match="9 arguments; compiled kernels take at most 8"):
         count(total, *range(8))
     with pytest.raises(KernelFault, match="an argument of type float cannot be passed to a compiled kernel"):

@@ -103,6 +103,16 @@ def test_a_word_leaves_where_its_stream_has_room(held: int, wait: bool, answer: 
     assert core.sink.held == sent
 
 
+def test_a_word_that_waits_is_sent_once_there_is_room():
+    core = Surroundings(held=16)
+    steps = perform(cast("Any", core), PutStream(0, b"\1\0\0\0", False), str)
+    next(steps)
+    assert (core.scheduled, core.sink.held, core.output.blocked) == (False, 16, True)
+    core.sink.take(16)
+    core.pressed = True
+    assert (outcome(steps), core.sink.held) == (None, 1)
+
+
 def test_a_word_that_may_not_wait_is_not_sent_where_there_is_no_room():
     core = Surroundings(held=16)
     steps = perform(cast("Any", core), PutStream(0, b"\1\0\0\0", False, False), str)

@@ -185,7 +185,8 @@ def test_ports_that_cores_do_not_have_are_refused():
         bdforge.emulate(WAITS.format(flow="aie.flow(%shim, Core : 0, %a, DMA : 0)", stream=""), [np.zeros(4, np.int32)])
 
 
-def test_a_core_stream_carries_words_only():
-    stream = "%h = arith.constant 2 : i16\naie.put_stream(%port : i32, %h : i16)"
-    with pytest.raises(CoreError, match=r"aie.put_stream: a core's stream carries i32, f32 or i128, not i16"):
+@pytest.mark.parametrize(("kind", "value"), [("i8", "2"), ("i16", "2"), ("i64", "2"), ("f16", "2.0"), ("f64", "2.0")])
+def test_a_core_stream_carries_words_only(kind, value):
+    stream = f"%h = arith.constant {value} : {kind}\naie.put_stream(%port : i32, %h : {kind})"
+    with pytest.raises(CoreError, match=rf"aie.put_stream: a core's stream carries i32, f32 or i128, not {kind}"):
         bdforge.emulate(WAITS.format(flow="", stream=stream), [np.zeros(4, np.int32)])

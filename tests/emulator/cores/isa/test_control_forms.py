@@ -74,6 +74,18 @@ def test_a_branch_in_a_slot_and_an_unaligned_one_are_faults(executor, generation
         ran(executor, generation, f"j p0\n{SLOTS}", p0=18)
 
 
+@pytest.mark.parametrize(
+    ("target", "taken"), [(2, False), (8, False), (24, False), (30, False), (32, True), (48, True)]
+)
+def test_a_branch_leads_to_a_multiple_of_16_bytes(executor, generation, target, taken):
+    text = f"j p0\n{SLOTS}.p2align 4\n" + "nop\n" * 40
+    if taken:
+        assert ran(executor, generation, text, p0=target).done
+        return
+    with pytest.raises(ControlError, match=f"at 0x0: a branch to {target:#x}, which is no multiple of 16"):
+        ran(executor, generation, text, p0=target)
+
+
 def test_a_loop_without_end_is_stopped_by_its_budget(executor, generation):
     core = executor(isa.load(generation), code_of(f"again: j #again\n{SLOTS}", generation), memories())
     with pytest.raises(StepBudgetError, match="no end after 50 bundles"):

@@ -196,7 +196,7 @@ def test_matrices_of_bf16_that_nobody_told_of_are_refused(executor, changed, rea
 
 def block_of(values: np.ndarray, mode: int) -> tuple[list[int], int]:
     """(mantissas, exponent) of eight numbers by fractions: rounded down, or to the nearest with ties to even."""
-    exponent = max(frexp(abs(float(v)))[1] - 1 for v in values)
+    exponent = max(frexp(abs(float(v)))[1] - 1 for v in values if v)
     while True:
         exact = [Fraction(float(v)) * 64 / Fraction(2) ** exponent for v in values]
         made = [floor(v) if mode == 0 else (-1 if v < 0 else 1) * round(abs(v)) for v in exact]
@@ -237,6 +237,33 @@ def test_only_a_mantissa_above_127_raises_the_exponent_of_its_block(executor, mo
     mantissas = np.frombuffer(made, np.int8, 64)[::8].tolist()
     found = dict(zip(HEADS, zip(mantissas, made[64:], strict=True), strict=True))
     assert found == {head: wanted[mode // 12] for head, wanted in HEADS.items()}
+
+
+@pytest.mark.parametrize("mode", [0, 12])
+@pytest.mark.parametrize(
+    ("largest", "zero", "modes"),
+    [
+        (2.0**-120, 0.0, (0, 12)), (2.0**-121, 0.0, ()), (2.0**-121, None, (0, 12)), (1.0, 0.0, (0, 12)),
+        (1.0, -0.0, (12,)), (1.0, 2.0**-127, ()), (np.inf, 1.0, ()), (2.0**127, 1.0, (0, 12)),
+        (127.5 * 2.0**121, 1.0, (0,)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_blocks_are_known_by_their_largest_number_and_their_zeros(executor, largest, zero, modes, mode):
+    """Zeros beside an exponent of 7 (of 127 for 1) or more; the exponent 255 is nobody's."""
+    values = np.full((8, 8), abs(largest) if np.isfinite(largest) else 1.0, np.float32)
+    values[3, 0] = largest
+    if zero is not None:
+        values[3, 5] = zero
+    text, given = "vconv.bfp16ebs8.fp32 ex3, dm1\n" + "nop\n" * 8, {"dm1": bits(values), "crRnd": mode}
+    if mode not in modes:
+        with pytest.raises(OpenError, match="block floats"):
+            run_text(executor, text, given)
+        return
+    made, exponent = block_of(values[3], mode)
+    core = run_text(executor, text, given)
+    found = core.read("ex3").to_bytes(72, "little")
+    assert (np.frombuffer(found, np.int8, 8, 24).tolist(), found[64 + 3]) == (made, exponent)
 
 
 @pytest.mark.parametrize("generation", isa.GENERATIONS)

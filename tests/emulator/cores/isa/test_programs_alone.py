@@ -44,6 +44,21 @@ def test_cycles_are_told_by_part():
     assert many.issue["again"] - few.issue["again"] == 3 * PASS
 
 
+@pytest.mark.parametrize(
+    ("turns", "parts"),
+    [({50: 0}, {"main"}), ({50: 1}, {"main", "second"}), ({50: 2}, {"main", "second", "third"}),
+     ({}, {"main", "second", "third"}), ({51: 0}, {"main", "second", "third"})],
+)  # fmt: skip
+def test_a_program_runs_until_a_lock_has_no_turn_left(turns, parts):
+    """A lock that is not named never keeps it waiting."""
+    gap = "nop\n" * 6
+    text = f"main: nop\nacq #50, r1\n{gap}second: nop\nacq #50, r1\n{gap}third: nop\nrel #50, r1\n{gap}done\n"
+    program = assemble(text, "aie2p", "turns.s")
+    names = {program.symbols[name]: name for name in ("main", "second", "third")}
+    found = run_alone(isa.load("aie2p"), program.code[0][1], names, {}, turns, budget=1000)
+    assert set(found.issue) == parts
+
+
 def test_words_are_there_from_the_start():
     text = "main: movxm p0, #0x70010\n lda r2, [p0, #0]\n" + "nop\n" * 6 + "jz r2, #skip\n" + "nop\n" * 15
     program = assemble(f"{text} .p2align 4\nskip: done\n", "aie2p", "skip.s")

@@ -345,7 +345,9 @@ def test_a_configuration_is_looked_for_in_the_images_that_a_program_has_opened(m
         (("elf", "coded", "alone", "missing", "other"), "alone"),
     ):  # fmt: skip
         got = origin.configured("npu2", file, [paths[name] for name in opened_])
-        wanted = Configured("npu2", b"PDI", *((Path(paths[found]), {(0, 2): ("zero",)}) if found else ()))
+        wanted = Configured("npu2", b"PDI")
+        if found is not None:
+            wanted = Configured("npu2", b"PDI", Path(paths[found]), {(0, 2): ("zero",)})
         assert got == wanted, f"{opened_}: that of {got.image}"
     broken = image_of(tmp_path / "broken", b"xclbin2\0 PDI broken")
     with pytest.raises(BuildError, match=rf"^{broken}: cut short$"):

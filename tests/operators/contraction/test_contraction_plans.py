@@ -88,6 +88,20 @@ def test_strides_beyond_a_bd_s_step_are_staged_or_split(phoenix):
     assert plan.sides[0].staged
 
 
+@pytest.mark.parametrize(("staged", "k", "n", "gap", "told"), [
+    # Two column steps on: 2 x 8192 staged tiles of 256 bytes are 2^20 words, a BD's longest step.
+    ("B", 8192 * 16, 32, 0, (2, 0)), ("B", 8193 * 16, 32, 0, (1, 0)), ("", 16, 32, 1 << 16, (2, 0)),
+    ("", 16, 32, (1 << 16) + 2, (2, 2)),
+])  # fmt: skip
+def test_steps_have_turns_as_far_as_a_bd_can_step(staged: str, k: int, n: int, gap: int, told: tuple[int, int]):
+    """In place, 16 columns of C with 2^16 elements from one to the next are as far; beyond, tiles come in chunks."""
+    content = spec_content(8, 16, 8, types=("bf16", "bf16", "f32"), layouts="row row column")
+    gemm = plan_gemm(spec_from(content, "small"), device_named("strix_halo"))
+    strides = (None, None, [1, gap] if gap else [1, 16])
+    found = plan_contraction(contraction("mk,kn->mn", {"m": 16, "k": k, "n": n}, strides), gemm, staged)
+    assert (found.choice.mapped.columns.turns, found.choice.mapped.columns.chunk) == told
+
+
 @pytest.mark.parametrize(
     ("facts", "said"),
     [

@@ -56,6 +56,8 @@ CASES = {
     "gaps behind lines": Case(PLAIN, sized(m=16, k=16, n=16), strides=([20, 1], [24, 1], [17, 1])),
     "two labels in M": Case("abk,kn->abn", sized(a=4, b=8, k=16, n=16)),
     "two labels in M that no walk joins": Case("akb,kn->bna", sized(a=3, b=5, k=16, n=16), "AC"),
+    "two labels in N, one of which moves back": Case("mk,kab->mab", sized(m=16, k=16, a=4, b=20)),
+    "two labels in M, one of which moves back": Case("abk,kn->abn", sized(a=4, b=20, k=16, n=16)),
     "two labels in K": Case("mcd,cdn->mn", sized(m=16, c=3, d=16, n=16)),
     "two labels in K, in another order, staged": Case("mcd,dcn->mn", sized(m=16, c=3, d=7, n=16), "AB"),
     "labels of all kinds, staged": Case("aebf,fdec->abcd", sized(a=3, b=4, c=5, d=2, e=3, f=6), "ABC"),

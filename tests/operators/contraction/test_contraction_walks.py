@@ -198,6 +198,14 @@ def test_one_of_several_dimensions_is_dealt_to_two_units(tiles: dict[str, int], 
     assert f"{found.unit or '-'} {found.chunk} {found.run or '-'} {found.turns} {found.steps}" == shown
 
 
+@pytest.mark.parametrize(("tiles", "shown"), [({"a": 2}, "a 0 a 1 3"), ({"a": 4}, "a 0 a 2 3"), ({}, "- 0 - 1 2")])
+def test_tiles_that_move_back_are_neither_dealt_nor_turns_of_a_step(tiles: dict[str, int], shown: str):
+    """`b` has three tiles, of which the last one begins at 12 and not at 16."""
+    back = Part.of(Dim("b", 20, (1, None, 1)), 8)
+    found = spreads((*box_of(**tiles), back), 2, 64)
+    assert f"{found.unit or '-'} {found.chunk} {found.run or '-'} {found.turns} {found.steps}" == shown
+
+
 @pytest.mark.parametrize(("size", "count"), [(1, 1), (8, 1), (8, 2), (12, 3), (7, 2), (16, 4)])
 def test_a_tile_is_parted_in_all_ways(size: int, count: int):
     ways = [way for way in product(range(1, size + 1), repeat=count) if prod(way) == size]

@@ -93,6 +93,14 @@ def test_the_last_spatial_dimension_of_a_type_is_dealt_out():
     assert [part.size for kind in "MNK" for part in config.box(kind)] == [1, 1, 1, 1, 2]
 
 
+@pytest.mark.parametrize(("how", "size"), [("prim", 5), ("shared", 1), ("spatial", 1), ("seq", 1)])
+def test_only_prim_dimensions_are_a_tile(how: str, size: int):
+    config = Config.of("MM", [how, "seq"], [5, 3], ([3, 1], [0, 0], [3, 1]))
+    assert [part.size for part in config.box("M")] == [size, 1]
+    assert config.unit("M") == ("d0" if how == "spatial" else "")
+    assert config.box("N") == ()
+
+
 LOOPS: dict[tuple[int, int, int], list[str]] = {
     # 32 rows in 4 tiles of 8, 48 columns in 6 of 8, on 2 x 2 cores; K in slabs of 16.
     (32, 48, 32): [

@@ -7,6 +7,7 @@ import pytest
 
 from bdforge import isa
 from bdforge.isa.effects import distance, effects
+from bdforge.isa.timing import Resource, Timing
 from support.instructions import draw
 
 OPERANDS = {
@@ -238,3 +239,16 @@ def test_the_last_stages_are_those_of_widening_loads_and_part_word_stores(genera
     """VLDA.UPS writes its accumulator at 9; a store of 8 or 16 bits reads its word at 5 and writes it at 11."""
     found = isa.load(generation)
     assert (found.last_stage, found.last_memory_stage) == (9, 11)
+
+
+@pytest.mark.parametrize(
+    ("timing", "last"),
+    [
+        (Timing(), 0), (Timing(defs={"d": 7}, uses={"s": 1}), 7), (Timing(uses={"s": 9}), 9),
+        (Timing(implicit_defs={"lr": 4}, implicit_uses={"sp": 5}), 5), (Timing(memory_stages=(5, 11)), 0),
+        (Timing(defs={"d": 2}, resources=(Resource("u", 0), Resource("v", 2, 6))), 8),
+    ],
+)  # fmt: skip
+def test_the_last_stage_is_that_of_registers_and_units(timing: Timing, last: int):
+    """A unit is taken for so many cycles from the cycle after issue on; memory counts apart."""
+    assert timing.last_stage == last

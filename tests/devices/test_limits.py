@@ -56,3 +56,16 @@ def test_a_register_field_holds_its_ends_alone_and_refuses_what_is_next(layout: 
     for value in (ends[0] - 1, ends[1] + 1):
         with pytest.raises(RegisterError, match=f"{field} = {value} does not fit .*holds {ends[0]} to {ends[1]}"):
             group.encode({field: value})
+
+
+def test_bits_beyond_a_field_are_told_and_lost_where_a_caller_takes_them():
+    """Of 0x4001a in 17 bits 0x1a is left, of -65 in 7 signed ones 63; the word's other fields stay."""
+    told: list[str] = []
+    group = registers.MEMTILE_BD
+    values = {"length": 0x4001A, "packet_id": 3, "acquire_value": -65, "acquire_id": 200}
+    words = group.encode(values, too_wide=lambda error: told.append(str(error)))
+    assert group.decode(words) == dict.fromkeys(group.fields, 0) | values | {"length": 0x1A, "acquire_value": 63}
+    assert [text.partition(" does")[0] for text in told] == [
+        "memtile BD: length = 262170",
+        "memtile BD: acquire_value = -65",
+    ]

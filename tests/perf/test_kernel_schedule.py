@@ -304,6 +304,8 @@ def test_of_blocks_one_after_another_the_first_of_the_kind_that_takes_most_stand
         assert (found.ideal, found.sequential, found.slots) == (70 + 5, 3 * 18 + 2 * 25, 3 * 4 + 2 * 9)
     many = _joined([_Kind(1, 1, np.array([3, 9]), 18, 10, 4), _Kind(2, 2, np.array([2, 2]), 25, 20, 9)])
     assert many.ideal.tolist() == [75, 9 * 10 + 2 * 20 + 8]
+    equal = [_Kind(2, 2, 2, 25, 20, 9), _Kind(1, 1, 4, 18, 10, 4)]
+    assert [_joined(kinds).ideal for kinds in (equal, equal[::-1])] == [80 + 5, 80 + 8], "the first of equal kinds"
     assert _joined([_Kind(1, 1, 1, 7, 2.5, 1)]).ideal == 7
     assert _joined([_Kind(1, 1, 2, 7, 2.5, 1)]).ideal == 10  # 9.5, in whole cycles
 

@@ -166,6 +166,26 @@ def test_ids_that_differ_in_one_bit_need_a_rule_for_each_value_of_it(ways, rules
     assert [(number, mask) for number, mask, _ in found] == rules
 
 
+A, B = frozenset({port(0)}), frozenset({port(1)})
+
+
+@pytest.mark.parametrize(
+    ("by_id", "rules"),
+    [
+        ({5: A}, [(5, 31, A)]),
+        ({4: A, 5: A}, [(4, 30, A)]),
+        ({1: A, 2: A}, [(0, 28, A)]),  # 0 and 3 match too, which nobody sends
+        ({1: A, 2: A, 0: B}, [(1, 31, A), (2, 31, A), (0, 31, B)]),
+        ({1: A, 2: A, 8: B}, [(0, 28, A), (8, 31, B)]),
+        ({16: A, 31: A}, [(16, 16, A)]),
+        ({0: A, 1: A, 2: A, 4: B, 5: B, 6: A}, [(0, 28, A), (6, 31, A), (4, 30, B)]),
+    ],
+)
+def test_a_rule_takes_as_many_ids_as_it_can_and_says_as_much_of_them(by_id: dict, rules: list):
+    """Most ids first, then most bits of the mask, then the lowest id; ways in the order of their masters."""
+    assert [(number, mask, way) for number, mask, way in _rules(by_id)] == rules
+
+
 def assigned(
     sets: set[frozenset[Port]], urgent: frozenset[Port] = frozenset()
 ) -> dict[frozenset[Port], tuple[int, int]]:

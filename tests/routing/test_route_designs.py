@@ -133,6 +133,18 @@ def test_the_busiest_switch_is_counted_by_hand():
     assert [tuple(link) for link in routing.links] == [(0, 1, "North", 2, 6), (0, 2, "South", 1, 4)]
 
 
+def test_ways_of_a_broadcast_come_in_the_order_of_the_text():
+    source, ends = (0, 2, "DMA", 0), [(0, 4, "DMA", 0), (0, 2, "Core", 0), (0, 3, "DMA", 0)]
+    design = flows_only("npu2_1col", packets(3, source, *ends))
+    routing = route(design)
+    (net,), (flow,) = routing.nets, [op for op in design.walk() if isinstance(op, PacketFlowOp)]
+    assert [path.destination for path in routing.paths(net)] == ends
+    assert [routing.path(flow, i).destination for i in range(3)] == ends
+    assert [(path.hops, path.switches) for path in routing.paths(net)] == [(2, 3), (0, 1), (1, 2)]
+    joined = routing.connections(net)
+    assert len(set(joined)) == len(joined) == 2 + 2 + 1  # of three switches
+
+
 def test_of_equal_switches_the_first_is_the_busiest():
     flows = [circuit((column, row, "DMA", 0), (column, row, "DMA", 0)) for column, row in ((1, 2), (0, 4), (0, 3))]
     use = route(flows_only("npu2_2col", *flows)).busiest

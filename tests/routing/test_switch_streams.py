@@ -2,9 +2,11 @@
 
 import pytest
 
+from bdforge.devices import PortBundle
 from bdforge.mlir import parse
 from bdforge.mlir.device_ops import DeviceOp
 from bdforge.routing import RoutingError
+from bdforge.routing.nets import Port
 from bdforge.routing.physical import Stream, read_routes, switches_of
 
 
@@ -143,6 +145,45 @@ def test_a_header_that_is_gone_leads_nowhere():
     assert stream.lost == ["its header is dropped before the packet rules of (0, 3) North : 0"]
     (stream,) = streams(box(4, packet(south)), box(3, "aie.connect<North : 0, Core : 0>"))
     assert (stream.lost, [leaf.keeps_header for leaf in stream.leaves]) == ([], [False])
+
+
+def test_packets_are_followed_from_any_port_that_is_set():
+    found = switches_of(device(box(2, packet("North : 0")), box(3, packet("DMA : 1", "Core : 0", source="South : 0"))))
+
+    def leaves(slave: Port, packet_id: int) -> list[str]:
+        return [str(leaf.master) for leaf in found.follow(slave, packet_id)]
+
+    core = ["(0, 3) Core : 0", "(0, 3) DMA : 1"]
+    assert (
+        sorted(leaves(Port(0, 2, PortBundle.DMA, 0), 5)) == sorted(leaves(Port(0, 3, PortBundle.SOUTH, 0), 5)) == core
+    )
+    assert leaves(Port(0, 2, PortBundle.DMA, 0), 4) == leaves(Port(0, 2, PortBundle.DMA, 1), 5) == []
+
+
+LED = "aie.connect<DMA : 0, Core : 0>"
+
+
+@pytest.mark.parametrize(
+    ("flow", "words"),
+    [
+        ("aie.flow(%t2, DMA : 0, %t2, Core : 0)", ""),
+        ("aie.flow(%t2, DMA : 1, %t2, Core : 0)", r"do not lead words from \(0, 2\) DMA : 1 to \(0, 2\) Core : 0"),
+        ("aie.flow(%t2, DMA : 0, %t2, FIFO : 0)", r"do not lead words from \(0, 2\) DMA : 0 to \(0, 2\) FIFO : 0"),
+        ("aie.packet_flow(5) { aie.packet_source<%t3, DMA : 0> aie.packet_dest<%t3, Core : 0> }", ""),
+        (
+            "aie.packet_flow(4) { aie.packet_source<%t3, DMA : 0> aie.packet_dest<%t3, Core : 0> }",
+            r"do not lead packets 4 from \(0, 3\) DMA : 0 to \(0, 3\) Core : 0",
+        ),
+    ],
+    ids=["circuit", "other source", "other end", "packets", "other id"],
+)
+def test_flows_beside_switches_are_what_these_do(flow: str, words: str):
+    physical = device(box(2, LED), box(3, packet("Core : 0")), flow)
+    if not words:
+        assert len(read_routes(physical).nets) == 2
+        return
+    with pytest.raises(RoutingError, match=words):
+        read_routes(physical)
 
 
 def test_an_msel_that_no_master_listens_to_is_named():

@@ -159,7 +159,7 @@ def test_types_without_assembled_kernels_are_named():
 def test_a_search_believes_counted_cycles(form):
     space = search_space(
         device_named("strix_halo"), "int8,int8,int32", 512, b_layouts=("row",),
-        fixed={"m": (64,), "k": (64,), "n": (64, 96), "k_mt": (128,), "c_buffers": (1,), "a_shims": (1,)},
+        fixed={"m": (16,), "k": (16,), "n": (32, 48), "k_mt": (32,), "c_buffers": (1,), "a_shims": (1,)},
     )  # fmt: skip
     found = tune(Search(space, "assembled", ((Problem(512, 512, 768), 1),)), finalists=0)
     ranked = found.best.ranked

@@ -248,6 +248,19 @@ def test_inner_loops_of_blocks_stay_whole(kernel):
     assert block.sequential_cycles(8) >= block.overlapped_cycles(8)
 
 
+@pytest.mark.parametrize("kernel", MATRIX_KERNELS, ids=IDS)
+def test_a_micro_tile_is_stored_after_its_last_product(kernel):
+    """Of the second of two blocks too, each part no earlier than the product's distance to the store."""
+    block = kernel.block(2, 1, run=kernel.product.run)
+    timeline, pipelined, store = _Timeline(block, block.pipelined, 3), block.pipelined, block.store[0][0]
+    starts = [timeline.add(), timeline.add()]
+    for number, parts in enumerate(timeline.stores):
+        products = [i for i, o in enumerate(block.loop.body) if block.tiles[number % 2] in o.writes]
+        assert len(products) == kernel.product.run
+        last = starts[number // 2] + 2 * pipelined.interval + max(pipelined.issues[i] for i in products)
+        assert min(parts) >= last + block.loop.body[products[0]].form.distance_to(store, "src")
+
+
 def test_blocks_that_alternate_count_by_the_mean_of_a_turn_of_the_accumulators():
     """Two tiles in five accumulators meet the same ones after five blocks, which lie 22 and 8 cycles apart by turns."""
     kernel = next(k for k in MATRIX_KERNELS if (k.generation.name, k.symbol) == ("AIE2P", "mm_i8_i8_i16"))

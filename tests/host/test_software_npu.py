@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from library_builds import ROOT, npu_library, run
+from library_builds import ROOT, npu_library, replace_kernels, run
 
 from bdforge.devices import device_named
 from bdforge.runtime.service.npu import LIBRARY_VARIABLE, NpuError, preload_library, shown
@@ -124,6 +124,8 @@ ANSWERS = {
     f"{LOADING} to the end of its buffer": [0, 4], f"{LOADING} a byte more": [errno.EINVAL, 1],
     f"{LOADING} preemptible": [0, 4], f"{LOADING} of an ELF": [0, 4], f"{LOADING} of opcode 23": [errno.EINVAL, 1],
     "context as it is told": [[1, 0, 2, 1, 1, 13, 13, 0, 0, 3], [1, 0, 2, 0, 1, 13, 13, 0, 0, 3], [1, 64], [2, 64]],
+    "wait of 1 ms": errno.ETIME, "submissions and completions of a run that goes on": [1, 0],
+    "run of a context that is destroyed": 6,
     "configuration alone": [0, 4], "configuration cut short": [0, 4],
     "handle of a sync object": 0, "bytes of the firmware's version": 16,
     "buffer shared": [*OFFERED], "buffer command": [*OFFERED],
@@ -137,8 +139,12 @@ TOLD = ("command 2: TIMEOUT", "command 6, run 1 of a chain: ERROR", "command 7: 
 
 
 def test_the_device_takes_the_last_value_of_each_limit_and_refuses_the_next(environ: Mapping[str, str], tmp_path: Path):
-    ((design, _),) = designs(tmp_path, 1)
-    done = run(sys.executable, "-m", "support.npu_limits", design.folder, environ=dict(environ))
+    ((design, _),) = designs(tmp_path / "sound", 1)
+    endless = build(tmp_path / "endless", spec_content(16, 16, 32))
+    replace_kernels(endless.folder, endless.plan, "for (;;) pause();")
+    write_problem(endless, SIZES)
+    words = ("-m", "support.npu_limits", design.folder, endless.folder)
+    done = run(sys.executable, *words, environ=dict(environ))
     assert done.returncode == 0, done.stderr
     refused = {name: number for number, names in REFUSED.items() for name in names}
     expected, found = refused | dict.fromkeys(TAKEN, 0) | ANSWERS, json.loads(done.stdout)
@@ -149,6 +155,7 @@ def test_the_device_takes_the_last_value_of_each_limit_and_refuses_the_next(envi
     }
     assert not wrong, f"errno, states or facts, found and expected: {wrong}"
     reports = [line.split(": deadlock")[0] for line in done.stderr.splitlines()]
+    assert "ABORT" not in done.stderr  # of a context that its program has destroyed
     assert all(any(told in line for line in reports) for told in TOLD), done.stderr
 
 

@@ -1,6 +1,7 @@
-"""`python -m support.npu_limits FOLDER`: what the software NPU answers at its limits as JSON: errno, of runs the state.
+"""`python -m support.npu_limits FOLDER ENDLESS`: what the software NPU answers at its limits as JSON: errno, of runs
+the state.
 
-FOLDER holds what `support.raw_npu` runs.
+FOLDER holds what `support.raw_npu` runs, ENDLESS the same with kernels that do not end.
 """
 
 import ctypes
@@ -10,7 +11,7 @@ import sys
 from pathlib import Path
 
 from bdforge.images.xclbin import pdis
-from support.npu_packets import chain_of, ended, of_heaps, of_memory, of_packets, of_requests
+from support.npu_packets import chain_of, ended, of_endless, of_heaps, of_memory, of_packets, of_requests
 from support.raw_npu import (
     COMMAND,
     CONFIGURE,
@@ -30,7 +31,7 @@ from support.raw_npu import (
 )
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, endless: Path) -> None:
     npu = RawNpu()
     npu.buffer(64 << 20, HEAP)
     pdi = pdis((folder / "design.xclbin").read_bytes())[0]
@@ -54,6 +55,8 @@ def main(folder: Path) -> None:
     answers |= of_buffers(npu) | of_contexts(npu, context) | of_packets(npu, pdi, contents, words, operands)
     answers |= of_requests(npu, pdi, context)
     answers |= of_images(npu, pdi, folder, packet) | of_memory() | of_heaps()
+    (endless / "design.xclbin").read_bytes()
+    answers |= of_endless(npu, pdi, packet)
     print(json.dumps(answers))
 
 
@@ -127,4 +130,4 @@ def configured(npu: RawNpu, pdi: bytes, count: int) -> int:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -192,7 +192,7 @@ def test_prompts_that_the_model_cannot_take_are_refused(program: Generate, licen
 POSITIONS, LONG = 24, 22
 
 
-def sensitive(vocabulary: int, scale: float = 2.0**-13, **more: int) -> Content:
+def sensitive(vocabulary: int, scale: float = 2.0**-17, **more: int) -> Content:
     """A random model of few positions. Its values are so small that what attention adds depends on the eps of norms."""
     made = random_content(config(256, 256, 1, 4, 4, 64, 256, POSITIONS), 9)
     weights, _ = made.matrices[0]["v"]
@@ -336,7 +336,7 @@ def test_a_matrix_is_scaled_by_a_number_beside_it(
 ):
     scale = np.float32(64).tobytes()
     model = with_tensor(few_positions, tmp_path / "m.gguf", "blk.0.attn_v.scale", (1,), 0, scale)
-    expected = write_gguf(tmp_path / "expected.gguf", sensitive(256, scale=2.0**-7), "TQ2_0")
+    expected = write_gguf(tmp_path / "expected.gguf", sensitive(256, scale=2.0**-11), "TQ2_0")
     found = tokens(program, model, LONG, 9)
     assert found == tokens(program, expected, LONG, 9)
     assert found != behind

@@ -167,7 +167,7 @@ def of_endless(npu: RawNpu, pdi: bytes, packet: RawBuffer) -> dict[str, Any]:
     """A run that does not end, before and after its context does; its kernels' image is the last that was opened."""
     context, room = npu.context(pdi, 8), ctypes.create_string_buffer(1 << 12)
     number = npu.execute(context, packet)
-    answers = {"wait of 1 ms": npu.call(WAIT, struct.pack("<IIQ", context, 1, number))[0]}
+    answers: dict[str, Any] = {"wait of 1 ms": npu.call(WAIT, struct.pack("<IIQ", context, 1, number))[0]}
     npu.require(GET_ARRAY, struct.pack("<IIIIQ", 0, 64, 64, 0, ctypes.addressof(room)))
     entries = [struct.unpack_from("<4Iq5Q", room, 64 * i) for i in range(64)]
     answers["submissions and completions of a run that goes on"] = next(e[5:7] for e in entries if e[0] == context)

@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from bdforge.devices import TileKind
 from bdforge.mlir import parse
+from bdforge.mlir.words import Direction
 from bdforge.show import as_text, tables
-from bdforge.show.banks import Conflict
+from bdforge.show.banks import Conflict, Mover, _in_turn
 from bdforge.show.model import devices_of, use_of
 
 # A core's DMA with A on S2MM 0 in two buffers, B on S2MM 1, C on MM2S 0, and a table that no channel moves.
@@ -126,3 +128,19 @@ def test_only_turns_of_one_lock_count_in_a_memtile():
     (device,) = devices_of(parse(MEMTILE))
     (conflict,) = use_of(device).tiles[0, 1].banks[0].conflicts
     assert conflict == Conflict("@x0", "@x1", range(0, 1), True, ("S2MM 0",))
+
+
+FREE, FULL = (object() for _ in range(2))
+IN, OUT = Direction.S2MM, Direction.MM2S
+
+
+@pytest.mark.parametrize(("one", "other", "core", "memtile"), [
+    ([(IN, 0, FREE)], [(IN, 0, FREE)], ("S2MM 0",), ("S2MM 0",)), ([(IN, 0, FREE)], [(IN, 0, FULL)], ("S2MM 0",), ()),
+    ([(IN, 0, FREE)], [(IN, 1, FREE)], (), ()), ([(IN, 0, FREE)], [(OUT, 0, FREE)], (), ()),
+    ([(IN, 0, None)], [(IN, 0, None)], ("S2MM 0",), ("S2MM 0",)),
+    ([(IN, 0, FREE), (OUT, 2, FULL)], [(OUT, 2, FULL), (IN, 0, FREE)], ("S2MM 0", "MM2S 2"), ("S2MM 0", "MM2S 2")),
+])  # fmt: skip
+def test_buffers_take_turns_on_one_channel_in_a_memtile_for_one_lock_too(one, other, core, memtile):
+    movers: list[list[Any]] = [[Mover(*mover) for mover in movers] for movers in (one, other)]
+    assert _in_turn(*movers, TileKind.CORE) == core
+    assert _in_turn(*movers, TileKind.MEMTILE) == memtile

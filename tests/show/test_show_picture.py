@@ -14,7 +14,7 @@ from bdforge.files import FileError
 from bdforge.mlir import parse
 from bdforge.mlir.device_ops import DeviceOp
 from bdforge.routing import Connection, Port, route
-from bdforge.show import ShowError, command, picture
+from bdforge.show import ShowError, Span, command, picture
 from bdforge.show.layout import layout_for
 from bdforge.show.model import use_of
 from bdforge.show.scene import role_label, roles_of
@@ -89,6 +89,17 @@ def test_names_of_thin_bars_are_listed_in_free_space_as_far_as_there_is_room():
 def test_long_names_are_cut_to_their_memory():
     for letters, shown in ((25, "n" * 25), (26, "n" * 24 + "…"), (60, "n" * 24 + "…")):
         assert words_in([("n" * letters, 0, 60000)])[1] == f"{shown} 58.6 KiB"
+
+
+@pytest.mark.parametrize(("letters", "text"), [
+    (17, "abcdefghij 1 KiB"), (16, "abcdefghij 1 KiB"), (15, "abcdefgh… 1 KiB"), (11, "abcd… 1 KiB"),
+    (10, "abc… 1 KiB"), (9, "abc… 1 KiB"), (0, "abc… 1 KiB"),
+])  # fmt: skip
+def test_a_name_keeps_four_letters_at_least_and_its_size_always(letters: int, text: str):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    from bdforge.show.draw_tiles import _sized
+
+    assert _sized(Span(0, 1024, "@abcdefghij"), letters) == text
 
 
 def pieces(points):

@@ -15,6 +15,7 @@ from bdforge.mlir import parse
 from bdforge.mlir.device_ops import DeviceOp
 from bdforge.routing import Connection, Port, route
 from bdforge.show import ShowError, Span, command, picture
+from bdforge.show.image import _title
 from bdforge.show.layout import layout_for
 from bdforge.show.model import use_of
 from bdforge.show.scene import role_label, roles_of
@@ -100,6 +101,20 @@ def test_a_name_keeps_four_letters_at_least_and_its_size_always(letters: int, te
     from bdforge.show.draw_tiles import _sized
 
     assert _sized(Span(0, 1024, "@abcdefghij"), letters) == text
+
+
+@pytest.mark.parametrize(("streams", "text"), [
+    (0, "0 streams"), (1, "1 stream"), (2, "2 streams"),
+])  # fmt: skip
+@pytest.mark.parametrize(("title", "head"), [("", "@one on npu2"), ("mine", "mine: @one on npu2")])
+def test_a_title_counts_streams_and_names_the_busiest_switch(streams: int, text: str, title: str, head: str):
+    array = SimpleNamespace(kind=lambda column, row: f"kind {column} {row}")
+    device = SimpleNamespace(symbol="one", device_name="npu2", device=array)
+    busiest = SimpleNamespace(column=3, row=1, share=0.256)
+    use: Any = SimpleNamespace(device=device, routing=SimpleNamespace(nets=[0] * streams, busiest=None))
+    assert _title(use, title) == f"{head}\n{text}"
+    use.routing.busiest = busiest
+    assert _title(use, title) == f"{head}\n{text}; busiest switch: kind 3 1 (3, 1), 26% of its ports"
 
 
 def pieces(points):

@@ -140,6 +140,60 @@ def test_an_operand_takes_the_first_value_and_refuses_the_one_before_it_by_its_l
     assert said in refused
 
 
+BLOCKS = {"bits": 576, "type": "bfp16ebs8", "blocked": "down"}
+FORMS: dict[str, tuple[dict[str, Any], int, str]] = {
+    "1 axis": ({}, 1, ""),
+    "8 axes": ({}, 8, ""),
+    "columns of 1 axis": ({"order": "column"}, 1, ""),
+    "columns of 2 axes": ({"order": "column"}, 2, ""),
+    "columns of 3 axes": ({"order": "column"}, 3, "is column-major with 3 axes; that is an order of two"),
+    "blocks of 1 axis": (BLOCKS, 1, "has blocks and 1 axes; blocks lie in two"),
+    "blocks of 2 axes": (BLOCKS, 2, ""),
+    "blocks of 3 axes": (BLOCKS, 3, "has blocks and 3 axes; blocks lie in two"),
+    "blocks of other bits": (BLOCKS | {"bits": 64}, 2, "has elements of 64 bits; this library places"),
+    "bits of blocks alone": ({"bits": 576}, 2, "has elements of 576 bits; this library places"),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_operands_have_forms_that_the_library_places(probe, name):
+    changes, axes, said = FORMS[name]
+    program = laid_out(elements=72).model_dump(exclude_none=True)
+    (operand,) = program["operands"]
+    operand |= changes | {"axes": operand["axes"] * axes}
+    (answer,) = probe([{"program": program, "target": target_facts(mlir_device_named("npu2"))}], (), layouts=True)
+    assert answer[:240].startswith(f"SequenceError: operand A {said}" if said else "[")
+
+
+MISSING: dict[str, tuple[int, list[float], list[float]]] = {
+    "int8": (8, [-128, 127], [-129, 128]),
+    "int16": (16, [-(1 << 15), (1 << 15) - 1], [-(1 << 15) - 1, 1 << 15]),
+    "int32": (32, [-(1 << 31), (1 << 31) - 1], [-(1 << 31) - 1, 1 << 31]),
+    "bf16": (16, [-1.5, 1, 2.0**127], [2.0**128, -(2.0**128)]),
+    "f32": (32, [-1.5, 2.0**127, 1e-45], [2.0**128, -(2.0**128)]),
+    "nothing": (8, [0], [1]),
+}
+"""Of a type its bits, values that may stand for an operand that is not given, and some that it does not hold."""
+
+
+@pytest.mark.parametrize("type_", MISSING)
+def test_what_stands_for_an_operand_is_a_value_of_its_type(probe, type_):
+    bits, held, others = MISSING[type_]
+    program, target = (
+        laid_out(bits=bits, elements=64).model_dump(exclude_none=True),
+        target_facts(mlir_device_named("npu2")),
+    )
+    program["operands"][0]["type"] = type_
+
+    def answer(value: float) -> str:
+        program["operands"][0]["missing"] = value
+        return probe([{"program": program, "target": target}], (), layouts=True)[0]
+
+    assert {value: answer(value)[:1] for value in held} == dict.fromkeys(held, "[")
+    refused = f"SequenceError: operand A has no element of type {type_} for "
+    assert {value: answer(value)[: len(refused)] for value in others} == dict.fromkeys(others, refused)
+
+
 @pytest.mark.parametrize(("direction", "widths"), [("in", [1, 2, 4, 8, 16, 32, 64]), ("out", [8, 16, 32, 64])])
 def test_operands_have_widths_that_fit_bytes(probe, direction, widths):
     target = target_facts(mlir_device_named("npu2"))

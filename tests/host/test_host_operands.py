@@ -172,7 +172,8 @@ def any_layout(rng: np.random.Generator, shape: tuple[tuple[int, ...], ...]) -> 
     axes, dims, stride = [], [], int(rng.integers(1, 3)) if bits >= 8 else 1
     for number, counts in enumerate(shape):
         places = int(np.prod(counts))
-        tile = int(rng.choice([n for n in range(1, places + 1) if places % n == 0])) if rng.integers(2) else None
+        whole = [n for n in range(1, places + 1) if not out or places % n == 0]  # inputs may end within a tile
+        tile = int(rng.choice(whole)) if rng.integers(2) else None
         walked = int(rng.integers(tile or 1, places + 1))
         size = int(rng.integers(1, places + 1)) if tile is None or not out else walked  # all of it comes back
         axes.append((size, walked, tile, tile is not None and not out and bool(rng.integers(2))))
@@ -187,7 +188,7 @@ def any_layout(rng: np.random.Generator, shape: tuple[tuple[int, ...], ...]) -> 
     x = build.argument("X", "i8", 8, (stride + 9) * max(bits, 8) // 8)
     facts = {"bias": bias, "order": "column" if len(axes) == 2 and rng.integers(2) else "row"}
     way = "out" if out else "in"
-    build.operand("X", x, way, type_, bits, axes, order, offset=int(rng.integers(9)) if bits >= 8 else 0, **facts)
+    build.operand("X", x, way, type_, bits, axes, order, offset=int(rng.integers(9)), **facts)
     return build.program
 
 
@@ -329,6 +330,34 @@ def test_values_that_a_type_lacks_are_named(probe: Probe, tmp_path: Path):
     text = "WeightError operand B: the value at row {}, column {} is {}, expected -1 to 1; clip or quantise it first"
     places = [(0, 0, 2), (99, 89, -2), (3, 70, 127), (5, 64, -128)]
     assert probe(orders) == [text.format(*place) for place in places]
+
+
+@pytest.mark.parametrize("type_", ["int8", "int16", "int32"])
+@pytest.mark.parametrize("order", ["row", "column"])
+def test_the_first_value_row_by_row_is_named_in_any_order(probe: Probe, tmp_path: Path, type_: str, order: str):
+    """Of 9 x 70 values, which both of their ends are among, some are one beyond an end."""
+    low, high, element = -5, 100, np.dtype(type_)
+    build = Builder([], 1)
+    x = build.argument("X", "i8", 8, 630 * element.itemsize)
+    axes, dims = [(9, 9, None, False), (70, 70, None, False)], [(0, 9, 1, 70), (1, 70, 1, 1)]
+    build.operand("X", x, "in", type_, 8 * element.itemsize, axes, dims, order=order)
+    content = json.loads(write_manifest(tmp_path / "any", member_of(0)[0]).read_text()) | {"problems": []}
+    content["sequence"]["program"] = build.program.model_dump(exclude_none=True)
+    content["sequence"]["program"]["operands"][0]["values"] = [low, high]
+    (tmp_path / "x.json").write_text(json.dumps(content))
+    orders, expected = [], []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        array = rng.choice([low, 0, high], (9, 70)).astype(element)
+        array.flat[rng.integers(0, 630, seed)] = rng.choice([low - 1, high + 1], seed)
+        (tmp_path / str(seed)).write_bytes(array.tobytes("C" if order == "row" else "F"))
+        orders.append(f"{tmp_path / 'x.json'} place X 0 {tmp_path / str(seed)} {tmp_path / 'none'}")
+        faults = np.argwhere((array < low) | (array > high)).tolist()
+        expected.append(f"row {faults[0][0]}, column {faults[0][1]} is {array[*faults[0]]}" if faults else "ok ")
+    said = [
+        answer.partition("the value at ")[2].partition(", expected -5 to 100")[0] or answer for answer in probe(orders)
+    ]
+    assert said == expected
 
 
 NUMBERS = [-(1 << 63), -(1 << 40), -9, -1, 0, 1, 2, 3, 7, 8, 9, 64, 100, 4097, 1 << 20, 1 << 31, 1 << 50, (1 << 63) - 1]

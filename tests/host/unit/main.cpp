@@ -27,10 +27,12 @@ bool passes(const Case& one) {
     try {
         one.body();
         return true;
-    } catch (const std::exception& error) {
-        std::printf("%s: %s\n", one.name.c_str(), error.what());
-        return false;
+    } catch (const Failure& failure) {
+        std::printf("%s: %s\n", one.name.c_str(), failure.what());
+    } catch (const std::exception& error) {  // which no check expected
+        std::printf("%s: %s: %s\n", one.name.c_str(), name_of(typeid(error)).c_str(), error.what());
     }
+    return false;
 }
 
 int run(const std::string& group) {

@@ -245,6 +245,8 @@ UNIT_CASE("gemm", lines_of_block_floats_are_copied_block_by_block) {
             found.insert(found.end(), held, held + K / 8 * tile);
         }
         check_equal(found, expected, "A in lines of " + std::to_string(stride));
+        check_contains(message_of<ArgumentError>([&, stride = stride] { gemm.run(nullptr, stride, c.data(), 0); }), "A or C is null");
+        check_contains(message_of<ArgumentError>([&, stride = stride] { gemm.run(a.data(), stride, nullptr, 0); }), "A or C is null");
     }
 }
 

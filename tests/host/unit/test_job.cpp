@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "devices.hpp"
@@ -86,9 +87,16 @@ UNIT_CASE("job", what_was_written_since_is_sent_before_every_run) {
             }
             change(given.weights);
         }
-        b.place("B", {given.weights.data(), given.weights.size()});
-        auto* const a = static_cast<std::int8_t*>(with_b.memory("A"));
+        auto *const a = static_cast<std::int8_t*>(with_b.memory("A")), *const own_b = static_cast<std::int8_t*>(own.memory("B"));
+        own.place("A", {given.a.data(), given.a.size()});
         for (int turn = 0; turn < 2; ++turn) {  // the same memory, asked for once
+            for (std::size_t i = 0; i < given.weights.size(); ++i) own_b[i / N * own.stride("B") + i % N] = given.weights[i];
+            own.run();
+            check_fetched(own, given, N);
+            change(given.weights);
+        }
+        b.place("B", {given.weights.data(), given.weights.size()});
+        for (int turn = 0; turn < 2; ++turn) {
             for (std::size_t i = 0; i < given.a.size(); ++i) a[i / K * with_b.stride("A") + i % K] = given.a[i];
             with_b.run();
             check_fetched(with_b, given, N);
@@ -103,6 +111,50 @@ UNIT_CASE("job", what_was_written_since_is_sent_before_every_run) {
     }
 }
 
+UNIT_CASE("job", what_is_written_in_lines_is_sent_to_where_arrays_are_placed) {
+    constexpr std::size_t M = 24, K = 40, N = 72;  // beyond a whole tile of each
+    for (const char* name : {"small", "columns", "blocks"}) {
+        const Design design = Design::load(unit::memory_device(), design_path(name));
+        for (const std::string operand : {"A", "B"}) {
+            Job placed(design, {{"M", M}, {"K", K}, {"N", N}}), written(design, {{"M", M}, {"K", K}, {"N", N}});
+            const generator::Layout& layout = placed.state()->operand(operand).layout;
+            std::vector<char> array(layout.extent(layout.line()));
+            if (layout.element_bytes() == sizeof(float)) {
+                std::vector<float> values(array.size() / sizeof(float));
+                for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 127) - 63;
+                std::memcpy(array.data(), values.data(), array.size());
+            } else {
+                for (std::size_t i = 0; i < array.size(); ++i) array[i] = static_cast<char>(i % 3) - 1;
+            }
+            written.memory(operand);
+            for (Job* job : {&placed, &written}) {
+                job->place(operand, {array.data(), array.size()});
+                job->run();
+            }
+            const auto bytes = [&](const Job& job) {
+                Buffer& buffer = job.state()->buffer(job.state()->operand(operand));
+                const auto* const data = static_cast<const char*>(buffer.data());
+                return std::vector<char>(data, data + buffer.bytes());
+            };
+            check_equal(bytes(written), bytes(placed), operand + " of " + name);
+        }
+    }
+}
+
+UNIT_CASE("job", what_block_floats_cannot_hold_is_named_by_its_tile) {
+    const Design design = Design::load(unit::memory_device(), design_path("blocks"));
+    constexpr std::size_t M = 24, K = 40;
+    Job job(design, {{"M", M}, {"K", K}, {"N", 8}});
+    for (const auto& [row, column] : {std::pair(0, 0), std::pair(9, 17), std::pair(23, 39), std::pair(7, 8)}) {
+        std::vector<float> a(M * K, 1);
+        job.place("A", {a.data(), a.size() * sizeof(float)});
+        a[static_cast<std::size_t>(row) * K + static_cast<std::size_t>(column)] = -INFINITY;
+        check_contains(message_of<WeightError>([&] { job.place("A", {a.data(), a.size() * sizeof(float)}); }),
+                       "operand A: infinite or no number near position " + std::to_string(row / 8 * 8) + ", " +
+                           std::to_string(column / 8 * 8) + "; block floats hold neither");
+    }
+}
+
 UNIT_CASE("job", buffers_begin_as_zeros_whatever_was_in_their_memory) {
     const Design design = Design::load(unit::scripted_device(std::make_shared<unit::Script>()), design_path("small"));
     Operands given = operands(20, 40, 60);
@@ -112,6 +164,10 @@ UNIT_CASE("job", buffers_begin_as_zeros_whatever_was_in_their_memory) {
     check_fetched(job, given, 60);  // C before a run
     job.run();
     check_fetched(job, given, 60);  // of an A that nobody gave
+    Job of_resident(design, sizes_of(given), {{}, {Resident(design, "A", {{"M", 20}, {"K", 40}})}});
+    of_resident.place("B", {given.weights.data(), given.weights.size()});
+    of_resident.run();
+    check_fetched(of_resident, given, 60);
     const Resident stays(design, "B", {{"K", 40}, {"N", 60}});
     Buffer& b = *stays.state()->buffer;
     const auto* const bytes = static_cast<const char*>(b.data());

@@ -82,16 +82,17 @@ inline void check_contains(const std::string& text, const std::string& part, Whe
     if (text.find(part) == std::string::npos) fail("\"" + part + "\" is not in \"" + text + "\"", at);
 }
 
+inline std::string name_of(const std::type_info& type) {
+    const std::unique_ptr<char, void (*)(void*)> made(abi::__cxa_demangle(type.name(), nullptr, nullptr, nullptr), std::free);
+    return made ? made.get() : type.name();
+}
+
 constexpr const char* nothing = "(nothing was thrown)";
 
 /// What `act` throws, which must be a `Fault` and nothing else; `nothing` where it does not, which contains no message, so
 /// that the check of the message says both.
 template <class Fault, class Act>
 [[nodiscard]] std::string message_of(Act act, Where at = here()) {
-    const auto name = [](const std::type_info& type) {
-        const std::unique_ptr<char, void (*)(void*)> made(abi::__cxa_demangle(type.name(), nullptr, nullptr, nullptr), std::free);
-        return std::string(made ? made.get() : type.name());
-    };
     try {
         act();
     } catch (const Fault& fault) {
@@ -99,7 +100,7 @@ template <class Fault, class Act>
     } catch (const Failure&) {
         throw;
     } catch (const std::exception& other) {
-        fail(name(typeid(other)) + " instead of " + name(typeid(Fault)) + ": " + other.what(), at);
+        fail(name_of(typeid(other)) + " instead of " + name_of(typeid(Fault)) + ": " + other.what(), at);
     }
     return nothing;
 }

@@ -5,8 +5,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import BFloat16Type
 
 from bdforge.emulator import CoreError
+from bdforge.emulator.cores.mlir.values import bits_of_bf16, modes, round_array, round_bf16
 from support.core_bodies import MLIR_TYPES, Bf16, bf16, run_core, widened
 from support.differences import same
 
@@ -291,3 +293,28 @@ def test_bf16_results_are_rounded_down_as_a_core_starts(vector):
         ieee = bf16(widened(START) + widened(OTHER)).tolist()
     assert [*found[:5], *found[6:]] == [*ieee[:5], *ieee[6:]]
     assert found[5] in (0x7FC0, 0xFFC0)
+
+
+MOST, LEAST = 2.0**128 - 2.0**120, 2.0**-133
+ENDS = {  # a value: rounded towards minus infinity, and to the nearest with ties to even
+    2.0**128: (MOST, math.inf), -(2.0**128): (-math.inf, -math.inf), 2.0**200: (MOST, math.inf),
+    2.0**128 - 2.0**119: (MOST, math.inf), 2.0**128 - 2.0**119 - 2.0**80: (MOST, MOST), MOST: (MOST, MOST),
+    -MOST: (-MOST, -MOST), -MOST - 2.0**100: (-math.inf, -MOST), -(2.0**128) + 2.0**119: (-math.inf, -math.inf),
+    LEAST: (LEAST, LEAST), LEAST / 2: (0.0, 0.0), -LEAST / 2: (-LEAST, -0.0), 1.5 * LEAST: (LEAST, 2 * LEAST),
+    -1.5 * LEAST: (-2 * LEAST, -2 * LEAST), 0.75 * LEAST: (0.0, LEAST), 1 + 2.0**-8: (1.0, 1.0),
+    -1 - 2.0**-8: (-1 - 2.0**-7, -1.0), 1 + 3 * 2.0**-8: (1 + 2.0**-7, 1 + 2.0**-6), -0.0: (-0.0, -0.0),
+    math.inf: (math.inf, math.inf), -math.inf: (-math.inf, -math.inf),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("start", [True, False])
+def test_scalars_and_lanes_are_rounded_alike_at_the_ends_of_bf16(start: bool):
+    with modes(start=start), np.errstate(all="ignore"):
+        scalars = [round_bf16(value) for value in ENDS]
+        lanes = round_array(np.array(list(ENDS)), BFloat16Type()).tolist()
+        lane = round_array(np.array([math.nan]), BFloat16Type())
+        nans = bits_of_bf16(round_bf16(math.nan)), int(lane.view(np.uint32)[0])
+    wanted = [found[0 if start else 1] for found in ENDS.values()]
+    for found in (scalars, lanes):
+        same(dict(zip(ENDS, map(repr, found), strict=True)), dict(zip(ENDS, map(repr, wanted), strict=True)))
+    assert nans == ((0x7F81, 0x7F81 << 16) if start else (0x7FC0, 0x7FC0 << 16))

@@ -81,6 +81,7 @@ def test_fields_and_fixed_bits_are_disjoint(generation):
     for form in isa.load(generation).forms.values():
         used = [form.mask, *(f.mask for f in form.fields)]
         assert sum(used) == sum(1 << bit for bit in range(form.width) if any(m >> bit & 1 for m in used)), form.name
+        assert sum(used) + form.free_bits == (1 << form.width) - 1, f"{form.name}: all other bits are free"
 
 
 def test_every_timing_row_belongs_to_a_form_and_names_its_operands():

@@ -51,6 +51,18 @@ def test_a_function_that_calls_returns_behind_its_own_call():
     assert returns[2] == symbols["alone"]
 
 
+@pytest.mark.parametrize(
+    ("way", "returns"), [("jl #g", True), ("jl p1", True), ("jz r0, #g", True), ("jnz r0, #g", True), ("j #g", False)]
+)
+def test_a_function_ends_behind_what_comes_back_or_may_not_be_taken(way: str, returns: bool):
+    """The return of f behind a call or a choice is f's; behind a jump it is nobody's."""
+    slots, align = "nop\n" * DELAY_SLOTS, ".p2align 4\n"
+    source = f"jl #f\n{slots}done\n{align}g: nop\nj #g\n{slots}{align}f: {way}\n{slots}ret\n{slots}"
+    found = program(source)
+    (own,) = (address for address, branch in found.branches.items() if branch.returns)
+    assert found.return_sites == ({own: frozenset({found.return_address(0)})} if returns else {})
+
+
 def test_code_may_fill_program_memory_and_no_more():
     size = sum(bundle.size for bundle in program("nop\n" * 8).bundles.values())
     assert told(program("nop\n" * 8, PROGRAM_MEMORY_BYTES - size)) == []

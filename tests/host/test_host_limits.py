@@ -165,6 +165,36 @@ def test_operands_have_forms_that_the_library_places(probe, name):
     assert answer[:240].startswith(f"SequenceError: operand A {said}" if said else "[")
 
 
+WORDS_OF_OPERANDS: list[tuple[str, Any, str]] = [
+    *(
+        (name, None, "is missing")
+        for name in ("name", "argument", "direction", "type", "bits", "staged", "offset", "dims")
+    ),
+    ("direction", "inout", "another of its words"),
+    ("direction", "", "another of its words"),
+    ("blocked", "", "another of its words"),
+    ("blocked", "up", "another of its words"),
+    ("order", "rows", "another of its words"),
+    ("leading", "lda", "the name of a parameter"),
+    ("values", [1], "the smallest and the largest value"),
+    ("values", [1, 2, 3], "the smallest and the largest value"),
+    ("missing", "1", "a number"),
+    ("blocks", "down", "nothing: sequence programs have no such member"),
+]
+
+
+@pytest.mark.parametrize(("member", "value", "said"), WORDS_OF_OPERANDS)
+def test_operands_say_what_the_form_asks_for(probe, member, value, said):
+    program = laid_out().model_dump(exclude_none=True)
+    program["operands"][0][member] = value
+    if value is None:
+        del program["operands"][0][member]
+    (answer,) = probe([{"program": program, "target": target_facts(mlir_device_named("npu2"))}], ())
+    assert answer.startswith("ManifestError: ")
+    assert f".operands[0].{member} " in answer
+    assert said in answer
+
+
 MISSING: dict[str, tuple[int, list[float], list[float]]] = {
     "int8": (8, [-128, 127], [-129, 128]),
     "int16": (16, [-(1 << 15), (1 << 15) - 1], [-(1 << 15) - 1, 1 << 15]),

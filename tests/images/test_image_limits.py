@@ -101,7 +101,11 @@ def test_a_command_ends_with_its_file_and_not_behind_it():
 
 @pytest.mark.parametrize(
     ("facts", "message"),
-    [({"header": 5}, "says that 5 words follow, not 4"), ({"magic": MAGIC + 1}, "not the CDO magic 0x4f4443")],
+    [
+        ({"header": 5}, "says that 5 words follow, not 4"),
+        ({"header": 3}, "says that 3 words follow, not 4"),
+        ({"magic": MAGIC + 1}, "not the CDO magic 0x4f4443"),
+    ],
 )
 def test_a_header_of_another_form_is_refused_though_its_checksum_is_right(facts, message):
     with pytest.raises(ImageError, match=message):

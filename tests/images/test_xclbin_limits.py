@@ -112,6 +112,11 @@ def test_programs_are_of_the_generation_of_their_device(generation, tmp_path: Pa
     path = tmp_path / "core.elf"
     path.write_bytes(core_elf(generation.name.lower(), [(0, bytes(16))], [], [], {}))
     assert [segment.data for segment in program_of(path, generation)] == [bytes(16)]
+    elf = path.read_bytes()
+    (tmp_path / "any.elf").write_bytes(elf[:36] + bytes(4) + elf[40:])
+    assert [segment.data for segment in program_of(tmp_path / "any.elf", generation)] == [bytes(16)], (
+        "its flags say none"
+    )
     other = AIE2 if generation is AIE2P else AIE2P
     with pytest.raises(ImageError, match=f"the program is for {generation.name.lower()}, not for {other.name.lower()}"):
         program_of(path, other)

@@ -141,6 +141,6 @@ IN, OUT = Direction.S2MM, Direction.MM2S
     ([(IN, 0, FREE), (OUT, 2, FULL)], [(OUT, 2, FULL), (IN, 0, FREE)], ("S2MM 0", "MM2S 2"), ("S2MM 0", "MM2S 2")),
 ])  # fmt: skip
 def test_buffers_take_turns_on_one_channel_in_a_memtile_for_one_lock_too(one, other, core, memtile):
-    movers: list[list[Any]] = [[Mover(*mover) for mover in movers] for movers in (one, other)]
-    assert _in_turn(*movers, TileKind.CORE) == core
-    assert _in_turn(*movers, TileKind.MEMTILE) == memtile
+    first, second = ([Mover(*mover) for mover in movers] for movers in (one, other))
+    assert _in_turn(first, second, TileKind.CORE) == core
+    assert _in_turn(first, second, TileKind.MEMTILE) == memtile

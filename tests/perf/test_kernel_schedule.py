@@ -427,6 +427,19 @@ def test_the_sequential_schedule_tells_compiled_int8_kernels():
     assert max(gaps) <= 0.15
 
 
+@pytest.mark.parametrize(
+    ("generation", "a", "rows", "columns"), [("AIE2", "int8", 4, 2), ("AIE2", "bf16", 4, 4), ("AIE2P", "int8", 2, 2)]
+)
+def test_published_kernels_are_held_against_blocks_of_their_own(generation: str, a: str, rows: int, columns: int):
+    """mlir-aie's kernels have 4 x 2 and 4 x 4 micro-tiles in a block on AIE2, of 4 x 8 for int8 and 4 x 4 for bf16."""
+    r, t = {"AIE2 int8": (4, 8), "AIE2 bf16": (4, 4), "AIE2P int8": (8, 8)}[f"{generation} {a}"]
+    known = [c for c in COMPILED if (c.published.generation.name, c.published.types[0]) == (generation, a)]
+    assert known
+    for row in known:
+        height, width = row.published.m // row.published.rho // r, row.published.n // t
+        assert row.cost.blocks == -(-height // rows) * -(-width // columns), row.published
+
+
 def test_hand_written_rates_are_those_that_were_published():
     """2.703 us at 1.02 GHz on Phoenix, and 1760 of 1843 GFLOPS of bfp16 on Strix, whose cores do 512 MACs a cycle."""
     phoenix, strix = HAND_WRITTEN

@@ -134,6 +134,8 @@ SLOT: Places = ((("slot", 0),),)
         ([Edge(0, 1, 3, 0)], {1: (4, 0)}, [0], 2, None),  # it would have to begin before the start
         ([Edge(0, 1, 3, 0)], {1: (5, 0)}, [0], 2, (2, 5)),
         ([], {0: (1, 0), 1: (6, 0)}, [], None, None),  # both in one slot
+        ([Edge(0, 1, 4, 0)], {0: (1, 0), 1: (4, 0)}, [], None, None),  # three cycles apart
+        ([Edge(0, 1, 4, 0)], {0: (1, 0), 1: (5, 0)}, [], None, (1, 5)),
     ],
 )
 def test_others_keep_to_the_windows_that_fixed_tasks_leave(edges, fixed, late, start, wanted):

@@ -106,6 +106,7 @@ OTHERS = {
     "npy": (b"\x93NUMPY\x01\x00", "this is an .npy array"),
     "core ELF": (elf((".text", b"1234"), machine=0x108), "the ELF of a core's program"),
     "other ELF": (elf((".text", b"1234")), "no section .ctrltext with an instruction stream; it has .text, .shstrtab"),
+    "ELF of a like name": (elf((".ctrltexts", STREAM)), "no section .ctrltext with an .* it has .ctrltexts"),
     "MLIR": (loopback().encode(), "line 2: 'module' is no word .* bdforge insts encode"),
     "long digits": (b"00000001\n123456789\n", "line 2: '123456789' is no word of up to eight hexadecimal digits"),
 }

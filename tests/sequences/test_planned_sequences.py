@@ -3,7 +3,7 @@
 import pytest
 
 from bd_patterns import Pattern
-from bdforge.sequences import Builder, SequenceOptions, WalkError, planned
+from bdforge.sequences import Builder, SequenceOptions, Start, WalkError, planned
 from bdforge.sequences.options import SequenceOptionError
 from bdforge.sequences.planned import contiguous
 from bdforge.txn.operations import BlockWrite, MaskWrite, Patch, Sync, Write
@@ -108,6 +108,32 @@ def test_bds_of_one_shape_are_judged_by_where_they_begin_in_a_word():
 def test_forms_of_waiting_say_how_many_steps(wait, in_flight, steps):
     options = SequenceOptions(wait, in_flight)
     assert (options.steps, options.wide) == (steps, wait == "wide")
+
+
+@pytest.mark.parametrize(
+    ("options", "wide", "most"),
+    [
+        (None, False, 3), (SequenceOptions(), False, 4), (SequenceOptions("column", 2), False, 2),
+        (SequenceOptions("wide"), True, 1),
+    ],
+)  # fmt: skip
+def test_a_plan_waits_as_its_options_say_or_as_the_program_does(options, wide: bool, most: int):
+    build = Builder([], 3)
+    x = build.argument("X", "i32", 32, 64)
+    with build.loop(9), build.step([("MM2S", 0, 0, 1)]):
+        build.task("MM2S", 0, 0, build.bd(x, 0, (4,), (1,)), token=True)
+    plan, running = planned(build.program, {}, DEVICE, options), [0]
+    for event in plan.events:
+        running.append(running[-1] + (1 if isinstance(event, Start) else -1))
+    assert (plan.wide, max(running)) == (wide, most), "wide waits, and steps at a time"
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_one_register_is_a_write_and_more_are_a_block(count: int):
+    build, values = Builder([], 1), tuple(range(5, 5 + count))
+    build.write(0x1A0000, *values)
+    (found,) = planned(build.program, {}, DEVICE).operations()
+    assert found == (Write(0x1A0000, 5) if count == 1 else BlockWrite(0x1A0000, values))
 
 
 def test_options_that_are_left_out_take_the_usual():

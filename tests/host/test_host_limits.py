@@ -195,6 +195,19 @@ def test_operands_say_what_the_form_asks_for(probe, member, value, said):
     assert said in answer
 
 
+@pytest.mark.parametrize(
+    ("n", "said"), [(0, "SequenceError: the square is 0"), (2, "["), (1 << 40, "needs more than 64 bits")]
+)
+def test_a_value_that_overflows_is_not_taken_for_one_that_is_refused(probe, n, said):
+    program = laid_out().model_dump(exclude_none=True)
+    at = len(program["values"])
+    program |= {"parameters": ["n"], "values": [*program["values"], "n", ["mul", at, at]]}
+    program["requires"] = [{"when": at + 1, "otherwise": {"text": "the square is 0"}}]
+    (answer,) = probe([{"program": program, "target": target_facts(mlir_device_named("npu2"))}], (n,))
+    assert said in answer
+    assert said.endswith("square is 0") or "square" not in answer
+
+
 MISSING: dict[str, tuple[int, list[float], list[float]]] = {
     "int8": (8, [-128, 127], [-129, 128]),
     "int16": (16, [-(1 << 15), (1 << 15) - 1], [-(1 << 15) - 1, 1 << 15]),

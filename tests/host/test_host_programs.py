@@ -432,6 +432,7 @@ def test_steps_of_writes_alone_need_no_token_before_another(probe):
     for value in (7, 8):
         with build.step():
             build.write(CORE, value)
+        build.write(CORE, 10 * value)  # by itself, at once
     (answer,) = probe([line(content_of(build.program), [])])
     assert answer.startswith("["), answer
     assert json.loads(answer) == python_words(build.program, [])

@@ -112,6 +112,7 @@ ENDS = [  # device, types, layouts of A and C, residency; a candidate, the field
     # Two slabs of A, two of B and eight tiles of C, or four, are 512 KiB to the last byte.
     ("strix_halo", I8, "row row", "none", (336, 64, 64, 512, 1, 2, 2, 1, 0), "n", 72, "memtile .*bytes of 524288"),
     ("strix_halo", I8, "row row", "none", (448, 64, 64, 320, 1, 2, 4, 1, 0), "k_mt", 384, "memtile .*bytes of 524288"),
+    ("strix_halo", I8, "row row", "none", (448, 160, 64, 480, 1, 2, 14, 2, 0), "k_mt", 640, "memtile .*of 524288"),
     ("strix_halo", I16, "row row", "none", (128, 256, 32, 1536, 1, 1, 2, 1, 1), "n", 40, "memtile .*bytes of 524288"),
     ("phoenix", BF16, "row row", "none", (192, 80, 8, 640, 1, 1, 2, 1, 2), "m", 200, "memtile .*bytes of 524288"),
     ("strix_halo", I2, "row row", "b", (64, 464, 32, 3712, 1, 1, 2, 1, 0), "m", 80, "room for . tiles .* takes 4"),

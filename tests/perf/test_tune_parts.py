@@ -287,6 +287,7 @@ def test_designs_that_cannot_run_do_not_count_and_come_last(monkeypatch):
 def test_c_leaves_in_two_to_six_parts_of_designs_whose_b_stays(rho: int, parts: bool):
     space = replace(SPACE, residency="b")
     assert bool(space.c_in_parts(rho, 64, 256)) is parts
+    assert (space.c_memtile_buffers, SPACE.c_memtile_buffers) == (1, 2)
     assert not space.c_in_parts(rho, 64, 192)  # an odd number of slices
     assert not SPACE.c_in_parts(rho, 64, 256)
     assert not replace(space, c="bfp16").c_in_parts(rho, 64, 256)

@@ -193,6 +193,8 @@ void not_ternary(ggml_backend_t backend) {
         ggml_backend_tensor_set(graph.weights[0], &threes, row * ggml_row_size(GGML_TYPE_TQ2_0, block) + 5, 1);
     if (graph.compute() == GGML_STATUS_SUCCESS) fail("a weight of 2 was taken");
     graph.set(0, Weights(block, 33, true, 1));
+    const std::vector<std::uint8_t> ones(block / 4, 0xaa);  // zeros times infinity would be no numbers
+    ggml_backend_tensor_set(graph.weights[0], ones.data(), 0, ones.size());
     const std::uint16_t infinity = 0x7c00;  // of float16: the scale, behind the codes
     ggml_backend_tensor_set(graph.weights[0], &infinity, block / 4, sizeof infinity);
     if (graph.compute() == GGML_STATUS_SUCCESS) fail("an infinite weight was taken");

@@ -267,3 +267,14 @@ def test_the_shortest_iteration_is_two_steps_of_a_word():
 )
 def test_a_task_of_one_row_loses_its_innermost_stride(sizes, strides, dropped):
     assert drops_stride(sizes, strides) is dropped
+
+
+@pytest.mark.parametrize(("size", "stride", "taken"), [(0, 1, True), (0, 0, False), (1, 0, True), (2, 0, False)])
+def test_a_dimension_that_never_wraps_steps_all_the_same(size: int, stride: int, taken: bool):
+    """Only a dimension of one step may have a stride of 0."""
+    dims = [(size, stride), (4, 1)]
+    if taken:
+        assert len(encode_bd(TileKind.MEMTILE, length_words=4, dims_words=dims)) == 8
+        return
+    with pytest.raises(BdError, match=f"stride of dimension 1 is {stride} words; a BD steps by at least 1"):
+        encode_bd(TileKind.MEMTILE, length_words=4, dims_words=dims)

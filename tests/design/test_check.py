@@ -261,6 +261,10 @@ FAULTS = {
         {"body": (Call("work", (LINE, -(1 << 31) - 1)),)},
         r"core \(0, 2\): work gets -2147483649, which is no i32; give it a smaller one",
     ),
+    "more than turns": (
+        {"body": (Call("work", (TURN.of([LINE] * 3),)), Advance(TURN))},
+        r"core \(0, 2\): work gets 3 buffers for the 2 turns of turn; give one buffer for each turn",
+    ),
     "turns": (
         {"body": (Call("work", (TURN.of([LINE]),)), Advance(TURN))},
         r"core \(0, 2\): work gets 1 buffers for the 2 turns of turn; give one buffer for each turn",

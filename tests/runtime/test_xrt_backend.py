@@ -20,7 +20,7 @@ from bdforge.emulator import emulate
 from bdforge.operators import manifest, render
 from bdforge.operators.gemm import Problem
 from bdforge.runtime import BuildError, OperandError
-from bdforge.runtime.xrt import NAME_PARTS, NpuError, difference, run_words, warn_of_late
+from bdforge.runtime.xrt import NAME_PARTS, NpuError, _check_array, difference, run_words, warn_of_late
 from bdforge.sequences import ProgramError
 from bdforge.xrt.machine import binding
 from support.differences import same
@@ -319,6 +319,29 @@ def test_devices_of_one_array_take_the_same_design(design, pyxrt, monkeypatch, n
     monkeypatch.setattr(Npu, "name", name)
     bdforge.load(design, device="xrt")
     assert Npu.registered == [str(design / "small.xclbin")]
+
+
+@pytest.mark.parametrize(
+    ("array", "name", "takes"),
+    [
+        ("npu1_2col", "NPU Hawk Point", True), ("npu1", "NPU Phoenix", True), ("npu1", "RyzenAI-npu1", True),
+        ("npu1", "NPU Strix", False), ("npu2", "NPU Hawk Point", False), ("npu2_1col", "RyzenAI-npu4", True),
+        ("npu2", "RyzenAI-npu6", True),
+    ],
+)  # fmt: skip
+def test_an_array_and_its_parts_are_those_of_a_devices_name(array: str, name: str, takes: bool):
+    if takes:
+        _check_array(array, "mine", name)
+        return
+    with pytest.raises(BuildError, match=f'mine, this one is "{name}"'):
+        _check_array(array, "mine", name)
+
+
+def test_problems_that_differ_in_their_last_size_have_streams_of_their_own(design, pyxrt):
+    gemm = bdforge.load(design, device="xrt")
+    for sizes in ((32, 16, 64), (32, 16, 32), (32, 48, 32)):
+        a, weights = operands(*sizes)
+        same(gemm(a, weights), reference(a, weights), f"{sizes}")
 
 
 def test_both_hosts_know_the_same_devices():

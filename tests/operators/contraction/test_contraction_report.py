@@ -140,3 +140,11 @@ def test_memory_takes_as_long_as_requests_port_or_runs_alone(rows: int, columns:
 def test_copies_made_before_cost_nothing(once: str, copies: float):
     """The array takes nearly the longest of its times, 2, by their fourth powers: (2^4 + 1 + 1)^(1/4)."""
     assert Price(2.0, 1.0, 1.0, (1.0, 2.0, 4.0)).total_us(once) == pytest.approx(18**0.25 + copies)
+
+
+def test_copies_of_weights_of_two_bits_read_them_from_bytes():
+    """32 x 64 int8 of the user's become a quarter of as many bytes."""
+    content = spec_content(8, 16, 32, types=("int8", "int2", "int32"), layouts="row packed row")
+    gemm = plan_gemm(spec_from(content, "small"), STRIX_HALO)
+    found = plan_contraction(contraction("mk,kn->mn", {"m": 16, "k": 32, "n": 64}), gemm, staged="B")
+    assert found.choice.price.copies_us == pytest.approx((0, 32 * 64 / 4.0 / 1e3, 0))

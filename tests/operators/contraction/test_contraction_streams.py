@@ -77,6 +77,12 @@ CASES = {
     "ternary weights of two labels": Case(
         "ak,bck->abc", sized(a=16, k=32, b=5, c=12), None, {"types": TERNARY, "layouts": "row packed row", "n": 32}
     ),
+    "a vector times a matrix": Case("k,kn->n", sized(k=32, n=16), "AC"),
+    "a matrix times a vector": Case("mk,k->m", sized(m=16, k=32), "BC"),
+    "an outer product": Case("m,n->mn", sized(m=16, n=16), "AB"),
+    "a sum of products": Case("k,k->", sized(k=20), "ABC"),
+    "vectors in batches": Case("bk,bk->b", sized(b=3, k=20), "ABC"),
+    "as large as a tile in place": Case("abk,kn->abn", sized(a=2, b=8, k=16, n=16)),
     "chosen freely": Case("adcf,cfbe->adbe", sized(a=3, b=4, c=2, d=5, e=6, f=9), None),
 }
 
@@ -108,7 +114,8 @@ def axes_view(flat: np.ndarray, side: Side) -> np.ndarray:
 
 
 def labels_of(side: Side) -> str:
-    return "".join(member.name for part in side.axes for member in part.dim.parts)
+    """A letter for each; a kind that the user has no label of, such as (M), is its own."""
+    return "".join(member.name.strip("()") for part in side.axes for member in part.dim.parts)
 
 
 def tiles_of_a(stream: np.ndarray, plan: ContractionPlan) -> np.ndarray:

@@ -10,7 +10,6 @@ import pytest
 from bdforge.devices.limits import SHIM
 from bdforge.operators.contraction.boxes import MORE_TILES, Part, Spread, box_count, factorisations, spreads, waste
 from bdforge.operators.contraction.dims import Dim
-from bdforge.operators.contraction.sides import _mixed
 from bdforge.operators.contraction.walks import Chain, WalkReason, chain
 
 
@@ -224,27 +223,3 @@ def test_a_part_that_does_not_divide_moves_back_or_grows(size: int, part: int, p
     starts = [_number(found.start(tile)) for tile in range(found.count)]
     assert (found.count, found.regular, found.walked, starts, waste((found,))) == facts
     assert found.grown(4).count == (-(-found.count // 4) * 4 if padded else found.count)
-
-
-@pytest.mark.parametrize(("sizes", "count", "step", "loops"), [
-    # Positions 0, step, 2 step ... of a box as loops over its parts: (part, turns, positions, elements apart).
-    ((32,), 4, 8, [(0, 4, 8, 100)]), ((4, 8), 4, 8, [(0, 4, 1, 100)]), ((4, 8), 8, 4, [(0, 4, 1, 200), (1, 2, 4, 100)]),
-    ((2, 4, 4), 8, 1, [(1, 2, 1, 400), (2, 4, 1, 100)]), ((2, 4, 4), 2, 16, [(0, 2, 1, 100)]),
-    ((2, 16), 1, 8, []), ((1, 8), 8, 1, [(1, 8, 1, 100)]),
-    ((4, 6), 3, 8, "part 4 of a cuts a micro-tile"), ((8, 3), 8, 1, "part 8 of a cuts a micro-tile"),
-    ((3, 12), 4, 8, "part 3 of a cuts a micro-tile"), ((2, 4), 16, 1, "parts cut a micro-tile"),
-])  # fmt: skip
-def test_micro_tiles_of_several_labels_are_loops_over_their_parts(sizes: tuple, count: int, step: int, loops):
-    box = tuple(Part(Dim(name, size, (None, 1, 1)), size, 1) for name, size in zip("abc", sizes, strict=False))
-    axes = {part.dim.name: number for number, part in enumerate(box)}
-    if isinstance(loops, str):
-        with pytest.raises(WalkReason, match=loops):
-            list(_mixed(box, axes, count, step, 100))
-        return
-    found = list(_mixed(box, axes, count, step, 100))
-    assert found == loops
-    weights = [prod(sizes[number + 1 :]) for number in range(len(sizes))]
-    turns = [range(n) for _, n, _, _ in found]
-    for number, place in enumerate(product(*turns)):
-        assert sum(i * far * weights[axis] for i, (axis, _, far, _) in zip(place, found, strict=True)) == number * step
-        assert sum(i * apart for i, (*_, apart) in zip(place, found, strict=True)) == number * 100

@@ -14,6 +14,7 @@ from bdforge.emulator.cores.isa.loading import Programs
 from bdforge.emulator.cores.isa.machine_code import MachineCode
 from bdforge.emulator.cores.isa.requests import GetTimer
 from bdforge.emulator.cores.kernel_call import KernelCall, perform
+from bdforge.emulator.cores.mlir.control import _returned
 from bdforge.emulator.cores.mlir.translation import Translation
 from bdforge.emulator.cores.ports import CAPACITY, Cascade
 from bdforge.emulator.lock import Lock
@@ -395,3 +396,121 @@ def test_an_acquire_that_is_switched_off_takes_nothing(enabled: str, left: int):
       }}
     }}"""
     assert bdforge.emulate(design).warnings == ()
+
+
+ROW, VIEWED = "memref<2x3xi32, strided<[8, 1]>>", "memref<1x3xi32, strided<[8, 1], offset: ?>>"
+PART = f"%u = memref.subview %g[0, 0] [2, 3] [1, 1] : memref<6x8xi32> to {ROW}\n"
+SHIFTED = f"%u = memref.subview %g[0, %c1] [1, 3] [1, 1] : memref<6x8xi32> to {VIEWED}\n"
+AGAIN = """    func.func @f(%m: {0}) {{
+      %v = memref.reinterpret_cast %m to offset: [0], sizes: [2], strides: [1] : {0} to memref<2xi32, strided<[1]>>
+      return
+    }}"""
+FOUR, BITS_OF_FOUR = (
+    "%v = arith.constant dense<1> : vector<4xi32>\n",
+    "%v = arith.constant dense<true> : vector<4xi1>\n",
+)
+GLOBAL = '    memref.global "private" @t : memref<{}xi32> = uninitialized'
+MEANING = {  # what a core runs, what stands beside it, and the fault: none for the last that is taken
+    "a rounding mode": (
+        "%f = arith.constant 1.5 : f32\n%h = arith.truncf %f {roundingmode = 1 : i32} : f32 to f16", "",
+        "rounding modes other than to nearest, ties to even, are not supported",
+    ),
+    "a vector of more dimensions": (
+        "%v = vector.load %g[%c0, %c0] : memref<6x8xi32>, vector<1x1x4xi32>", "",
+        "vector<1x1x4xi32> has more dimensions than memref<6x8xi32>",
+    ),
+    "a vector of as many dimensions": ("%v = vector.load %g[%c0, %c0] : memref<6x8xi32>, vector<1x4xi32>", "", ""),
+    "the most of bits": (
+        f"{BITS_OF_FOUR}%r = vector.reduction <maxsi>, %v : vector<4xi1> into i1", "", "extremes of i1"
+    ),
+    "the least of bits": (
+        f"{BITS_OF_FOUR}%r = vector.reduction <minsi>, %v : vector<4xi1> into i1", "", "extremes of i1"
+    ),
+    "the last lane": (f"{FOUR}%r = vector.extract %v[3] : i32 from vector<4xi32>", "", ""),
+    "a lane behind the last": (
+        f"{FOUR}%r = vector.extract %v[4] : i32 from vector<4xi32>", "", "position [4] is outside vector<4xi32>"
+    ),
+    "a lane put behind the last": (
+        f"{FOUR}%x = arith.constant 1 : i32\n%r = vector.insert %x, %v[4] : i32 into vector<4xi32>", "",
+        "position [4] is outside vector<4xi32>",
+    ),
+    "a dimension of 3 that a part drops": (
+        "%v = memref.subview %g[0, 0] [2, 3] [1, 1] : memref<6x8xi32> to memref<3xi32, strided<[1]>>", "",
+        "cannot come from sizes 2, 3",
+    ),
+    "a part with gaps seen otherwise": (
+        f"{PART}func.call @f(%u) : ({ROW}) -> ()", AGAIN.format(ROW), "of a memref that is not contiguous (<string>:"
+    ),
+    "a part that starts anywhere": (
+        f"{SHIFTED}func.call @f(%u) : ({VIEWED}) -> ()", AGAIN.format(VIEWED), "starts in its memory is not known"
+    ),
+    "rows with gaps as one": (
+        f"{PART}%v = memref.collapse_shape %u [[0, 1]] : {ROW} into memref<6xi32>", "",
+        "shape [2, 3] with byte strides [32, 4] cannot be seen as [6] (<string>:",
+    ),
+    "a global of another type": (
+        "%t = memref.get_global @t : memref<3xi32>", GLOBAL.format(2), "@t is of type memref<2xi32>, not memref<3xi32>"
+    ),
+    "a global as large as a memory": ("%t = memref.get_global @t : memref<16384xi32>", GLOBAL.format(16384), ""),
+    "a global that is larger": (
+        "%t = memref.get_global @t : memref<16385xi32>", GLOBAL.format(16385), "than a core's memory of 65536 bytes"
+    ),
+    "a vector as large as a memory": ("%v = arith.constant dense<1> : vector<65536xi8>", "", ""),
+    "a vector that is larger": (
+        "%v = arith.constant dense<1> : vector<65537xi8>", "", "is empty or larger than a core's memory of 65536 bytes"
+    ),
+    "an empty vector": (
+        "%v = vector.load %g[%c0, %c0] : memref<6x8xi32>, vector<0xi32>", "", "vector<0xi32> is empty or larger than"
+    ),
+    "lanes of 5 bits": ("%m = arith.constant dense<1> : vector<4xi5>", "", "vectors of i5 are not supported"),
+    "a constant of a float that cores lack": ("%f = arith.constant 1.5 : tf32", "", "constants of type 1.5"),
+    "an affine step of 0": ("affine.for %i = 0 to 4 step 0 {\n}", "", "the step is 0; it must be positive"),
+    "poison of memory": ("%p = ub.poison : memref<4xi32>", "", "values of type memref<4xi32> are not supported"),
+    "a conversion to other bits": (
+        "%x = arith.constant 1 : i32\n%s = builtin.unrealized_conversion_cast %x : i32 to i64", "",
+        "from i32 to i64 is not supported in a core program",
+    ),
+    "work outside of the core": (
+        "memref.store %o, %g[%c0, %c0] : memref<6x8xi32>",
+        "    %p = arith.constant 1 : i32\n    %o = arith.addi %p, %p : i32",
+        "arith.addi outside of the core is not supported; move it inside",
+    ),
+    "a kernel of two results": (
+        "%a, %b = func.call @k() : () -> (i32, i32)", "    func.func private @k() -> (i32, i32)",
+        "a kernel returns nothing or one number",
+    ),
+    "a kernel of one result": ("%a = func.call @k() : () -> i32", "    func.func private @k() -> i32", ""),
+    "a dimension behind the last": (
+        "%d = memref.dim %g, %c2 : memref<6x8xi32>", "", "there is no dimension 2 of 2 (<string>:"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "outside", "message"), MEANING.values(), ids=MEANING)
+def test_what_a_core_cannot_do_is_refused_with_its_place(body: str, outside: str, message: str):
+    grid = np.arange(48, dtype=np.int32).reshape(6, 8)
+    if not message:
+        same(run_core(body, {"g": grid}, outside, kernels={"k": lambda: 1})["g"], grid)
+        return
+    with pytest.raises(CoreError) as fault:
+        run_core(body, {"g": grid}, outside, kernels={"k": lambda: 1})
+    assert message in str(fault.value)
+    assert "<string>:" in str(fault.value)
+
+
+KINDS = {  # what a kernel returns, by whether the design says that it is a float; None where it is refused
+    "an int": (3, 3.0, 3), "numpy's int": (np.int8(-3), -3.0, -3), "a bool": (True, 1.0, 1),
+    "a float": (2.5, 2.5, None), "numpy's float": (np.float32(2.5), 2.5, None), "a text": ("3", None, None),
+    "nothing": (None, None, None), "a complex number": (1j, None, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "as_float", "as_integer"), KINDS.values(), ids=KINDS)
+def test_a_number_that_a_kernel_returns_is_of_its_declared_kind(value: Any, as_float: Any, as_integer: Any):
+    for is_float, wanted, what in ((True, as_float, "a number"), (False, as_integer, "an integer")):
+        if wanted is not None:
+            found = _returned(value, is_float, "k", str)
+            assert (found, type(found)) == (wanted, float if is_float else int)
+            continue
+        with pytest.raises(CoreError, match=rf"k returned .*, not {what} \(here\)"):
+            _returned(value, is_float, "k", lambda: " (here)")

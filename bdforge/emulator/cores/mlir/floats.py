@@ -207,7 +207,7 @@ def _fused_double(a: float, b: float, c: float) -> float:
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
 
 
 def emit_fused(t: Translation, op: Operation) -> None:

@@ -37,6 +37,7 @@ def test_a_constant_is_its_number_and_true_is_one(number: int, kind: IntegerType
 @pytest.mark.parametrize(
     ("cast", "number", "source", "target", "constant"),
     [("extsi", 1, 1, 32, -1), ("extsi", 0, 1, 32, 0), ("extsi", -7, 8, 32, -7), ("index_cast", 9, 32, None, 9),
+     ("index_cast", 1, 1, None, -1), ("index_cast", -7, 8, None, -7),
      ("extui", -1, 8, 32, None), ("trunci", 5, 32, 8, None)],
 )  # fmt: skip
 def test_a_cast_of_a_constant_is_known_where_it_keeps_the_number(cast, number, source, target, constant):

@@ -51,6 +51,8 @@ ORDERS = {
 CASTS: dict[str, Function] = {
     "extsi": signed(lambda a, _: a), "extui": unsigned(lambda a, _: a),
     "trunci": lambda a, b, bits: wrapped(a * b, bits),
+    "index_cast to index": signed(lambda a, _: a),
+    "index_cast from index": lambda a, b, bits: wrapped(a * b, bits),
 }  # fmt: skip
 
 
@@ -96,7 +98,8 @@ def lines(bits: int, pairs: int) -> tuple[list[str], list[tuple[str, Function]]]
     def result(name: str, function: Function, text: str, of: str) -> None:
         word = f"%w{len(asked)}"
         found.append(f"%r{len(asked)} = {text}")
-        widened = f"arith.ext{'u' if of == 'i1' else 's'}i %r{len(asked)} : {of} to i32"
+        cast = "index_cast" if of == "index" else "extui" if of == "i1" else "extsi"
+        widened = f"arith.{cast} %r{len(asked)} : {of} to i32"
         found.append(f"{word} = {widened}" if of != "i32" else f"{word} = arith.addi %r{len(asked)}, %none : i32")
         found.append(f"memref.store {word}, %out[%o{len(asked)}, %i] : memref<40x{pairs}xi32>")
         asked.append((name, function))
@@ -111,6 +114,9 @@ def lines(bits: int, pairs: int) -> tuple[list[str], list[tuple[str, Function]]]
         for name in ("extsi", "extui"):
             result(name, CASTS[name], f"arith.{name} %a : {kind} to i32", "i32")
         result("trunci", CASTS["trunci"], f"arith.trunci %product : i32 to {kind}", kind)
+        for way, text, of in (("to", f"%a : {kind} to index", "index"), ("from", f"%place : index to {kind}", kind)):
+            name = f"index_cast {way} index"
+            result(name, CASTS[name], f"arith.index_cast {text}", of)
     return found, asked
 
 
@@ -135,13 +141,14 @@ def test_operations_are_those_of_integers_of_a_type(bits, tmp_path):
     if bits < 32:
         body += [f"%{n}_wide = arith.ext{'u' if bits == 1 else 's'}i %{n} : i{bits} to i32" for n in "ab"]
         body.append("%product = arith.muli %a_wide, %b_wide : i32")
+        body.append("%place = arith.index_cast %product : i32 to index")
     body += [*found, "}"]
     texts = [buffer("out", 0x8000, f"40x{len(pairs)}xi32")]
     for index, (name, at) in enumerate((("a_in", 0x1000), ("b_in", 0x2000))):
         texts.append(buffer(name, at, f"{len(pairs)}xi{held}", [pair[index] for pair in pairs]))
     got = ran("".join(texts), "\n".join(body), tmp_path)["out"]
     for row, (name, function) in enumerate(asked):
-        width = 32 if name.startswith(("ext", "cmpi")) else bits
+        width = 32 if name.startswith(("ext", "cmpi", "index_cast to")) else bits
         expected = [wrapped(int(function(a, b, bits)), width) for a, b in pairs]
         wrong = [(pair, int(g), e) for pair, g, e in zip(pairs, got[row], expected, strict=True) if g != e]
         assert not wrong, f"{name} of i{bits}: (operands, got, wanted) {wrong[:3]}, {len(wrong)} of {len(pairs)} wrong"

@@ -150,6 +150,9 @@ FLOWS = {  # cascades: (from the west, to the east) by core
     "east": ([((1, 4), (2, 4))], {(1, 4): (0, 1), (2, 4): (1, 0)}),
     "down and east": ([((1, 4), (1, 3)), ((1, 3), (2, 3))], {(1, 4): (0, 0), (1, 3): (0, 1), (2, 3): (1, 0)}),
     "east and down": ([((2, 3), (2, 2)), ((1, 3), (2, 3))], {(1, 3): (0, 1), (2, 3): (1, 0), (2, 2): (0, 0)}),
+    **{f"east twice, {order}": ([((1, 3), (2, 3)), ((2, 3), (3, 3))][::step],
+                                {(1, 3): (0, 1), (2, 3): (1, 1), (3, 3): (1, 0)})
+       for order, step in (("in order", 1), ("the last first", -1))},
     "up": ([((1, 3), (1, 4))], "runs to the core south or east of its source; (1, 3) to (1, 4) is north"),
     "west": ([((2, 3), (1, 3))], "runs to the core south or east of its source; (2, 3) to (1, 3) is west"),
     "two outputs": (
@@ -173,7 +176,8 @@ def test_cascades_run_south_or_east_from_one_core_to_one(name: str):
     words = {(r.column, r.row): op.value for op in found if isinstance(op, Write)
              and (r := register_at(op.address)).what is What.CASCADE}  # fmt: skip
     values = {place: CASCADE.decode([word]) for place, word in words.items()}
-    assert {place: (v["input_west"], v["output_east"]) for place, v in values.items()} == wanted
+    sides = {place: (v["input_west"], v["output_east"]) for place, v in values.items()}
+    assert sides == wanted, f"{name}: (from the west, to the east) by core is {sides}"
     assert all(op.address & 0xFFFFF == CASCADE_OFFSET for op in found if isinstance(op, Write))
 
 

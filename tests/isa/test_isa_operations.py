@@ -160,7 +160,9 @@ def test_marked_lanes_beyond_their_greatest_number_are_open(which: int, pair: tu
         told = "known"
     except OpenError as error:
         told = str(error)
-    assert told == ("known" if known else "a lane beyond the greatest number is open"), f"{which} of {pair}"
+    name = ("a - b", "a - b above 0", "|b|", "-b", "~b")[which]
+    wanted = "known" if known else "a lane beyond the greatest number is open"
+    assert told == wanted, f"{name} of (a, b) = {pair}, {'signed' if sign else 'unsigned'} 8 bits: {told}"
 
 
 @pytest.mark.parametrize("negate", [0, 1])

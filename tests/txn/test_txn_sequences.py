@@ -108,4 +108,4 @@ def test_a_start_may_override_repeats_and_token(options: str, word: int):
         "aie.dma_bd(%x : memref<4096xi32> offset = 0 len = 64)", after="{issue_token = true, repeat_count = 5 : i32}"
     )
     *_, push = lowered(configured, f"aiex.dma_start_task(%t){options}")
-    assert push == Write(0x1D214, word)
+    assert push == Write(0x1D214, word), f"{push.value:#010x} instead of {word:#010x}: bit 31 token, 23 to 16 repeats"

@@ -13,6 +13,11 @@ def test_types_follow_from_the_tensors_that_have_a_dimension():
     assert found.macs == 2 * 3 * 5 * 7
 
 
+def test_spaces_of_an_expression_are_passed_over():
+    sizes = {"a": 2, "b": 3, "c": 4}
+    assert contraction(" ab, b c -> a c ", sizes) == contraction("ab,bc->ac", sizes)
+
+
 def test_neighbours_are_fused_where_they_are_one_walk_in_every_tensor():
     found = contraction("abk,kcd->abdc", {"a": 2, "b": 3, "c": 4, "d": 5, "k": 6}).fused()
     assert [(dim.name, dim.size, dim.strides) for dim in found.dims] == [

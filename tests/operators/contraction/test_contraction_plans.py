@@ -58,12 +58,14 @@ def test_the_benchmark_s_streams_move_every_tile(phoenix, case):
 
 
 def test_a_batch_is_offsets_of_one_stream(phoenix):
-    sizes = {"b": 3, "m": 256, "k": 128, "n": 256}
+    """Two panels of each batch before the next one."""
+    sizes = {"b": 3, "m": 512, "k": 128, "n": 256}
     plan = plan_contraction(contraction("bmk,bkn->bmn", sizes), phoenix, staged="")
+    assert plan.choice.mapped.rows.steps == 2
     notes = {level.exec for level in config_of(plan.choice.mapped).levels if level.type == "C"}
     assert notes == {"seq"}
     first = [next(bd.pattern.offset for t in _tasks(plan, b) for bd in t.bds if bd.argument == 0) for b in range(3)]
-    assert first == [0, 256 * 128, 2 * 256 * 128]
+    assert first == [0, 512 * 128, 2 * 512 * 128]
 
 
 def _tasks(plan: ContractionPlan, batch: int) -> list[StartedTask]:

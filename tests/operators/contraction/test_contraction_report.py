@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from functools import cache
+from itertools import product
 
+import numpy as np
 import pytest
 
 from bdforge.devices import device_named
@@ -148,3 +150,38 @@ def test_copies_of_weights_of_two_bits_read_them_from_bytes():
     gemm = plan_gemm(spec_from(content, "small"), STRIX_HALO)
     found = plan_contraction(contraction("mk,kn->mn", {"m": 16, "k": 32, "n": 64}), gemm, staged="B")
     assert found.choice.price.copies_us == pytest.approx((0, 32 * 64 / 4.0 / 1e3, 0))
+
+
+@pytest.mark.parametrize(("types", "layouts", "swapped"), [
+    (("int8", "int8", "int32"), "row packed row", True), (("int8", "int2", "int32"), "row packed row", False),
+])  # fmt: skip
+def test_only_inputs_of_one_type_are_exchanged(types: tuple[str, str, str], layouts: str, swapped: bool):
+    """8 columns would fill a quarter of a tile of 32; as rows they fill one of 8."""
+    gemm = plan_gemm(spec_from(spec_content(8, 16, 32, types=types, layouts=layouts), "small"), STRIX_HALO)
+    found = plan_contraction(contraction("mk,kn->mn", {"m": 512, "k": 64, "n": 8}), gemm)
+    assert found.choice.contraction.swapped is swapped
+
+
+def test_random_inputs_differ_from_each_other_and_by_their_seed():
+    sizes = {"m": 16, "k": 16, "n": 16}
+    plan = planned("mk,kn->mn", sizes, staged="")
+    one, other = (plan.random(plan.problem, seed) for seed in (1, 2))
+    same(plan.random(plan.problem, 1)["A"], one["A"])
+    assert (one["A"] != one["B"]).any()
+    assert (one["A"] != other["A"]).any()
+
+
+def test_labels_of_k_are_summed_tile_by_tile():
+    """Narrow sums saturate at each step, so their order counts: all tiles, and in each the positions of both labels."""
+    plan = planned("mcd,dcn->mn", {"m": 16, "c": 8, "d": 12, "n": 16}, staged="")
+    side = plan.sides[0]
+    first, second = side.tiles.k
+    assert first.count > 1 < second.size, (first, second)
+    steps = {"c": 12, "d": 1}
+    tiles = product(range(first.count), range(second.count), range(first.size), range(second.size))
+    wanted = [
+        steps[first.dim.name] * (tile * first.size + at) + steps[second.dim.name] * (other * second.size + there)
+        for tile, other, at, there in tiles
+    ]
+    rows = plan._matrices(side, np.arange(16 * 96).reshape(16, 8, 12), 0)
+    same(rows[0], np.array(wanted).reshape(1, -1) + 96 * np.arange(16).reshape(-1, 1))

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from bdforge.emulator.errors import BudgetExceeded, LockError
+from bdforge.emulator.errors import ArgumentError, BudgetExceeded, LockError
 from bdforge.emulator.lock import Lock
-from bdforge.emulator.scheduler import Agent, RandomScheduler, Scheduler
+from bdforge.emulator.scheduler import Agent, RandomScheduler, Scheduler, scheduler_named
 
 SCHEDULERS = [Scheduler, lambda: RandomScheduler(3)]
 
@@ -107,3 +107,44 @@ def test_where_it_is_permitted_a_lock_saturates_at_the_ends_of_seven_bits(value,
     held = lock(faults)
     held.set(value)
     assert (held.value, len(faults)) == (kept, 1)
+
+
+def test_an_adversary_lets_the_array_move_no_step_or_some_between_two_operations():
+    """0, 1, 3, 10 or 100 steps, or fewer where nobody can move; the plain scheduler moves all that can."""
+    steps: set[int] = set()
+    for seed in range(40):
+        scheduler = RandomScheduler(seed)
+        for agent in (endless := [Counter("one"), Counter("two")]):
+            scheduler.wake(agent)
+            agent.run = lambda agent=agent, scheduler=scheduler: awake(agent, scheduler)
+        scheduler.between_operations()
+        steps.add(scheduler.steps)
+        assert sum(agent.turns for agent in endless) == scheduler.steps
+    assert steps == {0, 1, 3, 10, 100}
+    scheduler = Scheduler()
+    scheduler.wake(Counter("one"))
+    scheduler.between_operations()
+    assert scheduler.steps == 1
+
+
+def awake(agent: Counter, scheduler: Scheduler):
+    """Steps of an agent that always goes on."""
+    while True:
+        agent.turns += 1
+        scheduler.wake(agent)
+        yield
+
+
+@pytest.mark.parametrize(("name", "kind"), [("in-order", Scheduler), ("random", RandomScheduler)])
+def test_a_schedule_has_a_name_a_seed_and_a_budget(name: str, kind: type):
+    found = scheduler_named(name, 7, 99)
+    assert (type(found), found.budget) == (kind, 99)
+    if isinstance(found, RandomScheduler):
+        again, other = (scheduler_named(name, seed, 99) for seed in (7, 8))
+        drawn = [[scheduler.portion(1000) for _ in range(30)] for scheduler in (found, again, other)]
+        assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_a_schedule_that_nobody_knows_is_refused_with_those_that_there_are():
+    with pytest.raises(ArgumentError, match="no schedule is called 'shuffled'; there is in-order, random"):
+        scheduler_named("shuffled", 0, 1)

@@ -1,13 +1,21 @@
 """A stream by itself: words that are demanded, words that are held, the room for more, and where packets end."""
 
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from bdforge.emulator.packet import Arbiter, PacketSource, Route
+from bdforge.devices import PortBundle, mlir_device_named
+from bdforge.emulator import DesignError
+from bdforge.emulator.array import Array
+from bdforge.emulator.host import HostMemory
+from bdforge.emulator.packet import Arbiter, PacketSource, Route, connect_packets
 from bdforge.emulator.scheduler import Agent, Scheduler
 from bdforge.emulator.stream import RoomWait, Sink, Stream
+from bdforge.emulator.streams import _Streams
+from bdforge.emulator.strictness import Strictness
+from bdforge.routing.nets import Port
 
 
 class Watched:
@@ -190,3 +198,58 @@ def test_arbiters_serve_those_behind_the_last_first(last: int, turns: str):
     assert "".join(served) == turns
     arbiter.release()
     assert arbiter.holder is None
+
+
+def connected(*flows: tuple[str, str, int, bool]) -> dict[str, Stream]:
+    """Sources `a` and `b` after packet flows between sources and sinks `x` and `y`; `c` leads to `z` by a circuit."""
+    scheduler = Scheduler()
+    sources = {name: Stream(Agent(name, scheduler), scheduler) for name in "abc"}
+    sinks = {name: Sink(Agent(name, scheduler), print) for name in "xyz"}
+    sources["c"].connect(sinks["z"])
+    for number, (source, sink, packet, keep) in enumerate(flows):
+        connect_packets(sources[source], sinks[sink], packet, keep, number, "d.mlir:7:3")
+    return sources
+
+
+TOGETHER = {
+    "from a circuit": ([("c", "x", 1, False)], "packets leave c, which a circuit"),
+    "to a circuit": ([("a", "z", 1, False)], "packets arrive at z, where a circuit"),
+    "the same again": ([("a", "x", 1, False), ("a", "x", 1, True)], "packets of id 1 from a go to x already"),
+}
+
+
+@pytest.mark.parametrize(("flows", "message"), TOGETHER.values(), ids=TOGETHER)
+def test_packets_and_circuits_do_not_meet_and_no_flow_is_there_twice(flows: list, message: str):
+    with pytest.raises(DesignError, match=f"d.mlir:7:3: {message}"):
+        connected(*flows)
+
+
+def test_packets_of_one_id_from_two_sources_and_of_two_ids_from_one_may_meet():
+    flows = [("a", "x", 1, True), ("b", "x", 1, False), ("a", "x", 2, False), ("a", "y", 1, False)]
+    found = {name: stream.packets for name, stream in connected(*flows).items()}
+    a, b = found["a"], found["b"]
+    assert (a, b, found["c"]) == (a, b, None)
+    assert a is not None
+    assert b is not None
+    led = {number: [sink.owner.name for sink in route.sinks] for number, route in a.routes.items()}
+    kept = {number: [sink.owner.name for sink in route.keepers] for number, route in a.routes.items()}
+    assert (led, kept) == ({1: ["x", "y"], 2: ["x"]}, {1: ["x"], 2: []})
+    (x,) = b.routes[1].arbiters()
+    assert (x.number, [source.owner.name for source in x.sources]) == (0, ["a", "b"])
+    assert [arbiter.number for arbiter in a.routes[1].arbiters()] == [0, 3]
+
+
+@pytest.mark.parametrize("second", [False, True])
+def test_a_sink_takes_one_circuit(second: bool):
+    """A source may lead to any number of sinks."""
+    array: Any = Array(mlir_device_named("npu2"), HostMemory(), Scheduler(), Strictness())
+    streams = _Streams(array)
+    dma = partial(Port, bundle=PortBundle.DMA)
+    streams._circuit(dma(0, 1, channel=2), dma(0, 2, channel=1), "d.mlir:6:3")
+    streams._circuit(dma(0, 1, channel=2), dma(0, 3, channel=1), "d.mlir:7:3")
+    assert len(array.tile(0, 1).channels["MM2S", 2].stream.sinks) == 2
+    if second:
+        with pytest.raises(
+            DesignError, match=r"d.mlir:8:3: two circuits end in core \(0, 2\) S2MM 1; a port takes one"
+        ):
+            streams._circuit(dma(0, 1, channel=3), dma(0, 2, channel=1), "d.mlir:8:3")

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 from rich.table import Table
 
-from bdforge.emulator.timed.banks import Conflicts
+from bdforge.devices import mlir_device_named
+from bdforge.emulator.timed.banks import DMA, NEIGHBOURS, Banks, Conflicts
 from bdforge.emulator.timed.control import operation_ns
-from bdforge.emulator.timed.links import Links
+from bdforge.emulator.timed.cores import Cores
+from bdforge.emulator.timed.links import Links, _room
 from bdforge.emulator.timed.locks import Locks
 from bdforge.emulator.timed.report import DramTime, PartyTime, TimingReport
-from bdforge.emulator.timed.runner import Clock
+from bdforge.emulator.timed.runner import Clock, Runner
 from bdforge.emulator.timed.tables import (
     bank_table,
     channel_table,
@@ -22,6 +24,7 @@ from bdforge.emulator.timed.tables import (
     tables,
 )
 from bdforge.emulator.timed.tasks import Tasks
+from bdforge.emulator.trace import Party
 from support.timed_designs import FREE
 
 
@@ -219,3 +222,63 @@ def test_tables_are_shown_of_what_is_there():
     conflicting = replace(found, cores=(replace(party({}, {}), conflicts={"DMA": Conflicts(1, 2)}),))
     with_channels = replace(no_cores, channels=(channel("shim", 0, "S2MM 0", {}, {}),))
     assert [len(tables(one, "it")) for one in (found, no_cores, conflicting, with_channels)] == [3, 2, 4, 3]
+
+
+COSTS = {  # what a kernel costs, the elements and bytes of its arrays: cycles, and whether they are assumed
+    "a number": (25, ((8, 8), 64), 25, False), "a function": (lambda n: n[0] * 10 + n[1], ((3, 4), 64), 34, False),
+    "nothing known": (None, ((64, 64), 160), 2.5, True), "nothing": (0, ((64,), 64), 0, False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("cost", "given", "cycles", "assumed"), COSTS.values(), ids=COSTS)
+def test_a_call_costs_what_is_said_or_an_access_for_each_vector(cost: Any, given: tuple, cycles: float, assumed: bool):
+    """Vectors of AIE2P have 64 bytes."""
+    costs = {} if cost is None else {"mm": cost}
+    cores = Cores(Clock(0.0), FREE, mlir_device_named("npu2"), costs, Banks())
+    for _ in range(2):
+        assert cores._cycles("mm", *given) == cycles
+    assert cores._cycles("other", (1,), 128) == 2
+    assert cores.assumed == ({"mm", "other"} if assumed else {"other"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "way", "rate", "words"),
+    [("shim", 9, 1, 0), ("core", 0, 1, 16), ("core", 9.5, 2, 41), ("memtile", 0.9, 2, 32)],
+)
+def test_a_sink_holds_its_buffer_and_whole_words_on_the_way_but_not_at_a_shim(kind, way, rate, words):
+    runner: Any = SimpleNamespace(party=SimpleNamespace(tile_kind=kind))
+    assert _room(runner, way, rate) == words
+
+
+def used(*uses: tuple[str, float, float, float]) -> dict[str, dict[str, tuple[float, float]]]:
+    """Conflicts of cores for one bank, by name, from who used it, when, and how often; channels begin with d."""
+    banks, runners = Banks(), dict[str, Any]()
+    for name, start, end, accesses in uses:
+        party = Party(len(runners), name, "channel" if name[0] == "d" else "core", 0, (0, 2))
+        runner = runners.setdefault(name, Runner(party, Clock(0.0), {}, None))
+        if runner.is_core:
+            banks.ran(runner, start, end, {(0, 2, 1): int(accesses)})
+            continue
+        banks.touches(runner, {1: int(4 * accesses)})
+        banks.moved(runner, start, end)
+        banks.moved(runner, start, end)  # what was told of one transfer is not of the next
+    found = {runner.party.name: causes for runner, causes in banks.conflicts().items()}
+    return {name: {cause: (c.expected, c.most) for cause, c in causes.items()} for name, causes in found.items()}
+
+
+SHARED_BANK = {
+    "one behind the other": ([("a", 0, 10, 10), ("d", 10, 20, 10)], {}),
+    "a cycle together": ([("a", 0, 10, 10), ("d", 9, 19, 5)], {"a": {DMA: (0.5, 0.5)}}),
+    "in no time": ([("a", 0, 10, 10), ("d", 5, 5, 5)], {}),
+    "a core twice": ([("a", 0, 10, 10), ("a", 5, 15, 10)], {}),
+    "two channels": ([("d", 0, 10, 10), ("d2", 0, 10, 10)], {}),
+    "two cores": ([("a", 0, 10, 5), ("b", 5, 10, 5)], {"a": {NEIGHBOURS: (2.5, 2.5)}, "b": {NEIGHBOURS: (2.5, 2.5)}}),
+    "two channels in turn": ([("a", 0, 10, 5), ("d", 0, 4, 4), ("d2", 4, 8, 2)], {"a": {DMA: (3.0, 4.0)}}),
+    "the longest of three": ([("d", 0, 20, 20), ("d2", 1, 2, 1), ("a", 10, 20, 5)], {"a": {DMA: (5.0, 5.0)}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("uses", "wanted"), SHARED_BANK.values(), ids=SHARED_BANK)
+def test_those_who_use_a_bank_at_one_time_may_wait(uses: list, wanted: dict):
+    """Expected is the product of both rates over the time together, most the lesser rate."""
+    assert used(*uses) == wanted

@@ -163,3 +163,38 @@ def test_packets_take_turns_in_the_order_in_which_they_came():
     waits = [of(report, f"memtile {i}").stalled.get("packet arbiter", 0) for i in (1, 2, 3)]
     assert waits == [0, 24 - 3, 12 - 1]
     assert report.cycles == 36
+
+
+@pytest.mark.parametrize(("count", "more"), [(11, ""), (12, "1"), (20, "9")])
+def test_twelve_of_those_who_wait_are_named_and_the_rest_counted(count: int, more: str):
+    """With the controller; a channel without a task waits for nobody."""
+    cores = [("core", [("acquire", 0, 1, False)])] * count
+    with pytest.raises(TimingError) as fault:
+        replayed([("poll lock", 0, frozenset({9}))], *cores, ("memtile", queue((1, False))))
+    head, *lines = str(fault.value).splitlines()
+    assert head.endswith("its result depends on speed; see --schedule random")
+    waits = ["controller", *(f"core {i + 1}" for i in range(count))][:12]
+    assert lines == [f"  {name} waits for lock gate" for name in waits] + [f"  … and {more} more"] * bool(more)
+
+
+def test_a_transfer_of_no_words_takes_no_time_and_changes_no_bd():
+    timing = replace(FREE, bd_change_cycles=5)
+    send, receive = [("send", 0, (2,), None)], [("receive", 0, None)]
+    for more, cycles in ((0, 8), (2, 8)):
+        source, sink = send * more + [("send", 16, (2,), None)], receive * more + [("receive", 16, None)]
+        assert replayed([], ("memtile", source), ("memtile", sink), timing=timing).cycles == cycles
+    twice = [("send", 16, (2,), None)] * 2, [("receive", 16, None)] * 2
+    assert replayed([], ("memtile", twice[0]), ("memtile", twice[1]), timing=timing).cycles == 8 + 5 + 8
+    assert replayed([], ("core", twice[0]), ("core", twice[1]), timing=timing).cycles == 16 + 16
+
+
+@pytest.mark.parametrize(("put", "get", "waits"), [(0, 30, 0), (30, 0, 30), (30, 10, 20)])
+def test_a_value_of_the_cascade_is_got_in_a_cycle_once_it_was_put(put: int, get: int, waits: int):
+    report = replayed([], ("core", [work(put), ("put",)]), ("core", [work(get), ("get", 1)]))
+    assert report.cycles == 31
+    assert of(report, "core 2").stalled.get("cascade in", 0) == waits
+
+
+def test_the_most_that_a_core_can_do_is_that_of_bytes_unless_it_is_told():
+    """AIE2P multiplies 8 x 8 x 8 bytes in a cycle."""
+    assert replayed([], ("core", [work(40)])).peak_macs_per_cycle == 512

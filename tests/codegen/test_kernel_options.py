@@ -137,3 +137,23 @@ def test_the_smallest_tiles_of_every_kernel_are_assembled(name, generation, opti
 @pytest.mark.parametrize(("name", "generation", "options", "reason"), REFUSED)
 def test_a_tile_or_a_type_less_is_refused_with_its_limit(name, generation, options, reason):
     assert reason in (refusal(name, generation, options) or "assembled")
+
+
+IGNORED = [
+    ("unscale_i32", "aie2p", sizes(8, 0, 32), "SHIFT=3"), ("unscale_i32", "aie2p", sizes(8, 0, 32), "ROUNDING=ceil"),
+    ("finish_f32_bf16", "aie2", sizes(4, 0, 4), "ROUNDING=floor"),
+    ("mm_bf16_bf16_bf16", "aie2", sizes(4, 8, 4), "ROUNDING=floor"),
+    ("mm_i8_i8_i32", "aie2p", sizes(8, 8, 8), "B_TOP_SIGNED"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "generation", "options", "more"), IGNORED)
+def test_options_of_other_kernels_change_nothing(name, generation, options, more):
+    """Fields are whole multiples, which need no shift and no rounding; floats become the nearest bfloat16."""
+    assert assembled(name, generation, (*options, more)).text == assembled(name, generation, options).text
+
+
+@pytest.mark.parametrize(("name", "cycles"), [("zero_i32", 263), ("unscale_i32", 405)], ids=["zero", "unscale"])
+def test_passes_over_c_take_an_access_a_cycle(name, cycles):
+    """64 x 64 sums are 256 vectors; unscaled, 192 of them are read and written, those of the first field are not."""
+    assert assembled(name, "aie2p", sizes(64, 0, 64)).cycles == cycles

@@ -118,6 +118,12 @@ def test_all_global_functions_of_an_object_are_taken_where_they_begin(tmp_path):
             lambda code: elf_object(code, relocated=True),
             "twice cannot be linked here: what relocations",
         ),
+        (lambda code: elf_object(code, functions=()), "twice.o: it holds no functions"),
+        (lambda code: elf_object(code, functions=(("twice", 0, LOCAL),)), "it holds no functions"),
+        (
+            lambda code: elf_object(code, relocated=True, functions=tuple((name, 0, GLOBAL) for name in "abcde")),
+            "twice.o: a, b, c, d cannot be linked here",
+        ),
         (lambda code: elf_object(code, machine=62), "is no object of an AIE compiler"),
         (lambda code: elf_object(code, kind=2), "a linked program is a core's elf_file"),
         (lambda code: elf_object(code, flags=2), "is for aie2, not for aie2p"),
@@ -129,6 +135,12 @@ def test_all_global_functions_of_an_object_are_taken_where_they_begin(tmp_path):
 def test_other_files_are_refused_with_the_reason(tmp_path, code, data, reason):
     with pytest.raises(CodegenError, match=reason):
         linkable(written(tmp_path, "twice.o", data(code)), "aie2p")
+
+
+@pytest.mark.parametrize("flags", [3, 7, 0, 1])
+def test_an_object_is_for_the_generation_of_its_flags_or_for_any(tmp_path, code, flags):
+    """2 and 3 in the two low bits are AIE2 and AIE2P; others tell nothing."""
+    assert set(linkable(written(tmp_path, "twice.o", elf_object(code, flags=flags)), "aie2p")) == {"twice"}
 
 
 def test_lower_links_assembly_into_an_image(tmp_path):

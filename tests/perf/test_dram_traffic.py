@@ -104,6 +104,11 @@ def test_padding_is_counted_in_whole_panels():
         ({}, 2, 24 * 4, 384 * 4),
         ({"c_layout": "column"}, 2, 16 * 4, 128 * 4),
         ({"a": "bfp16"}, 0, 8 * 16 * 1.125, 8 * 48 * 1.125),
+        # Lines shorter than a run: the next run begins at its end.
+        ({"K": 5}, 0, 16, 16),
+        ({"N": 10}, 2, 24 * 4, 24 * 4),
+        ({"K": 16}, 1, 16, 16),
+        ({"K": 17}, 0, 16, 17),
     ],
 )
 def test_runs_follow_the_layout(changes, operand, run, stride):

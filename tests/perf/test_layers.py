@@ -276,6 +276,11 @@ def test_a_model_is_written_as_csv(command):
     assert [row["problem"] for row in rows][:2] == ["256x768x2304", "256x768x768"]
     found = layers(GPT2_TRAIN, 256, (), published)
     assert write_csv(found).count("\n") == 1 + 15 + 4
+    made = (Part("q", "NPU", 30, 60.125, 3.0625, "compute", "1x2x3", 30), Part("norms", "CPU", 1, 40.0))
+    assert write_csv(replace(found, parts=made)).splitlines() == [
+        "model,tokens,operator,where,count,problem,ms_modelled,dispatch_ms,bound",
+        "gpt2,256,q,NPU,30,1x2x3,60.12,3.062,compute", "gpt2,256,norms,CPU,1,,40,0,",
+    ]  # fmt: skip
 
 
 def test_the_array_is_held_against_a_cpu(command):

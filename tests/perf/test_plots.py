@@ -169,6 +169,9 @@ def test_patterns_are_drawn_from_0_to_the_last_cell_and_visit(monkeypatch, patte
     [
         (Pattern((2, 4, 4, 8), (128, 8, 32, 1)), 32), (Pattern((48,), (1,)), 48), (Pattern((64,), (1,)), 64),
         (Pattern((65,), (1,)), 1), (Pattern((96,), (1,)), 32), (Pattern((128,), (1,)), 64),
+        # The largest stride with four rows; with fewer the largest of all, also where none divides another.
+        (Pattern((2, 2, 8), (16, 8, 1)), 8), (Pattern((2, 7), (16, 1)), 16), (Pattern((2, 2), (6, 4)), 6),
+        (Pattern((1, 3, 4), (64, 4, 1)), 4),
     ],
 )  # fmt: skip
 def test_rows_of_the_picture_are_rows_of_the_buffer(pattern, width):
@@ -247,7 +250,7 @@ def test_depths_of_a_sweep_end_behind_k_or_with_the_bds_of_a_channel():
 
 def test_a_tile_shows_its_busiest_channel_and_a_core_its_kernels():
     channels = [SimpleNamespace(tile_kind="shim", place=(0, 0), name=f"MM2S {i}", busy_cycles=b) for i, b in
-                enumerate((30, 50, 40))]  # fmt: skip
+                enumerate((30, 50, 40, 50))]  # fmt: skip
     channels.append(SimpleNamespace(tile_kind="core", place=(0, 2), name="S2MM 0", busy_cycles=100))
     core = SimpleNamespace(place=(0, 2), name="core", busy={"mm": 20, "zero": 5, "kernel calls": 9, "core program": 9})
     report: Any = SimpleNamespace(cycles=100, channels=channels, cores=[core])

@@ -12,18 +12,19 @@ import pytest
 from bdforge.devices import AIE2P, device_named
 from bdforge.devices.timing import timing_of
 from bdforge.devices.types import PEAK_MACS, Order
-from bdforge.operators.gemm import Problem, load_spec, plan_gemm, spec_from
+from bdforge.operators.gemm import Problem, SpecError, load_spec, plan_gemm, spec_from
 from bdforge.operators.specs import LARGEST_SIZE
 from bdforge.perf import PerfError, native
 from bdforge.perf.bounds.case import case_of
+from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.kernels.schedule import ScheduleError, kernel_cost
 from bdforge.perf.native import native_problems
 from bdforge.perf.timed import scheduled_cycles, timing_options
 from bdforge.perf.tune import emulate, model, tuner
 from bdforge.perf.tune.design import _finalists, _value, design_name, finalist_line
 from bdforge.perf.tune.emulate import Emulated, reduced
-from bdforge.perf.tune.model import Basis, check_basis, kernel_of, share_reached
-from bdforge.perf.tune.reasons import Verdict, _changed, _values, alternatives
+from bdforge.perf.tune.model import Basis, check_basis, kernel_of, modelled_us, share_reached
+from bdforge.perf.tune.reasons import Verdict, _alternative, _changed, _values, alternatives
 from bdforge.perf.tune.search import KEPT, Part, Ranked, Search, _fastest, buildable, fastest, search_part
 from bdforge.perf.tune.shapes import shapes
 from bdforge.perf.tune.space import (
@@ -430,3 +431,61 @@ def test_no_other_choice_is_faster_than_the_best_of_its_part():
     assert len(changes) > 3
     assert all(change >= 0 for change in changes), told
     assert any(change > 0 for change in changes), told
+
+
+@pytest.mark.parametrize(("field", "told"), [
+    # A and B twice and C once fill a core, of 72 rows, of which 2 shims would bring half a tile each.
+    ("c_buffers", "c_buffers = 1: no other value can be built; c_buffers = 2: core and 31 more: 69568 bytes of 65536; "
+     "choose smaller or fewer buffers: a smaller tile or k_mt, less buffering, buffers.stack_bytes"),
+    ("a_shims", "a_shims = 1: no other value can be built; a_shims = 2: tile.m = 72 is not a multiple of 16, which "
+     "mm_i8_i8_i8 needs; use 64 or 80"),
+])  # fmt: skip
+def test_a_choice_without_another_says_why_with_its_numbers(field: str, told: str):
+    """Only what stands in brackets is left out: places, parts of a sum."""
+    candidate = tuple((PLAIN | {"m": 72, "k": 224, "n": 56, "k_mt": 224}).values())
+    wanted = Search(ALL_INT8, "fitted", ((Problem(512, 512, 512), 1),))
+    assert list(_alternative(wanted, candidate, field, 1.0)) == [told]
+
+
+def test_of_other_choices_the_fastest_is_told_and_how_many_fit():
+    """Of k_mt 224 to 672, three slabs at most for K = 512; own time is that of the choice itself."""
+    candidate = tuple((PLAIN | {"m": 72, "k": 224, "n": 56, "k_mt": 224}).values())
+    wanted = Search(ALL_INT8, "fitted", ((Problem(512, 512, 512), 1),))
+    others = Candidates.of(
+        [tuple((PLAIN | {"m": 72, "k": 224, "n": 56, "k_mt": k_mt}).values()) for k_mt in (448, 672)]
+    )
+    times = modelled_us(wanted.space, "fitted", others, wanted.problems)
+    best = int(times.argmin())
+    assert list(_alternative(wanted, candidate, "k_mt", 2 * times[best])) == [
+        f"k_mt = 224: the next best, {(448, 672)[best]}, takes -50.0% of the time; 2 of 2 others fit"
+    ]
+
+
+def test_a_sweep_models_every_problem_with_every_layout_of_b():
+    """One core of 16 x 16 x 32: what one tile moves is A, B and C once."""
+    device, problems = device_named("strix_halo"), [Problem(16, 32, 32), Problem(32, 64, 64)]
+    swept = list(native.sweep(BYTES, device, ("row", "column"), problems, "fitted"))
+    assert [(one.layout, native._shape(one)) for one in swept] == [
+        (layout, tuple(problem.sizes.values())) for layout in ("row", "column") for problem in problems
+    ]
+    for one in swept:
+        case = replace(case_of(BYTES, device, Problem(*native._shape(one))), b_layout=one.layout)
+        assert one.found.time_us == estimate(case).time_us
+    assert swept[0].intensity == pytest.approx(2 * 16 * 32 * 32 / (16 * 32 + 32 * 32 + 4 * 16 * 32))
+    (ideal,) = native.sweep(BYTES, device, ("row",), problems[:1], "ideal")
+    assert ideal.found.kernel.basis.startswith("ideal")
+    times = [one.found.time_us for one in swept]
+    assert native.ratios(swept, "row", "column") == pytest.approx([times[0] / times[2], times[1] / times[3]])
+    for wrong, sizes in ((SPEC, Problem(16, 32, 32)), (BYTES, Problem(1, 1 << 17, 1))):
+        with pytest.raises(SpecError):
+            list(native.sweep(wrong, device, ("row",), [sizes], "fitted"))
+
+
+def test_a_sweep_is_written_line_by_line():
+    swept = list(native.sweep(BYTES, device_named("strix_halo"), ("row",), [Problem(16, 32, 64)], "fitted"))
+    found, lines = swept[0].found, native.write_csv(swept).splitlines()
+    low, high = found.time_us * 0.84, found.time_us * 1.19
+    assert lines == [
+        "layout_b,M,K,N,operations_per_byte,tops_modelled,time_us_modelled,time_us_low,time_us_high,bound",
+        f"row,16,32,64,{swept[0].intensity:.6g},{found.tops:.6g},{found.time_us:.6g},{low:.6g},{high:.6g},{found.bound}",
+    ]

@@ -109,7 +109,7 @@ def _reason(wanted: Search, row: tuple[int, ...], field: str, value: int) -> str
     try:
         plan_gemm(spec, wanted.space.device)
     except SpecError as error:
-        return re.sub(r" \(.*\)", "", str(error).splitlines()[0])
+        return re.sub(r" \([^()]*\)", "", str(error).splitlines()[0])
     return "not tried"
 
 

@@ -21,7 +21,8 @@ from support.plain_forms import (
 )
 
 WORD = 0xFFFFFFFF
-SHAPES = {  # rows, depth, columns, bits of s1, s2 and the accumulator, by amode, bmode, variant
+SHAPES = {  # rows (AIE2: half), depth, columns, bits of s1, s2 and the accumulator, by amode, bmode, variant
+    (0, 0, 0): (8, 16, 8, 8, 4, 32),
     (0, 1, 0): (8, 8, 8, 8, 8, 32), (0, 2, 0): (8, 4, 8, 16, 8, 32), (0, 3, 0): (8, 2, 8, 16, 16, 32),
     (1, 0, 0): (4, 2, 8, 32, 16, 64), (1, 2, 0): (4, 8, 8, 16, 8, 64), (1, 3, 0): (4, 4, 8, 16, 16, 64),
 }  # fmt: skip

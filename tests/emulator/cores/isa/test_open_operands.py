@@ -7,7 +7,7 @@ import pytest
 
 from bdforge import isa
 from bdforge.isa.errors import OpenError
-from support.machine_code import EXECUTORS, drive, memories
+from support.machine_code import EXECUTORS, drive, memories, run_text
 
 ISA = isa.load("aie2p")
 DONE = ISA.encode([ISA.instruction("DONE")])
@@ -109,6 +109,26 @@ CASES: list[Case] = [
     (FLOATS, {"r1": 4, "dm1": 0x7F7FFFFF, "dm2": 0x7F7FFFFF}, "subnormal, infinite"),
     (FLOATS, {"r1": 4, "dm1": 0x3F800000, "dm2": 0xBF800000}, "the sign of a sum that is zero is open"),
 ]  # fmt: skip
+
+
+SHAPES = {  # amode, bmode and variant of conf: who multiplies so
+    0x308: "both", 0x310: "both", 0x318: "both", 0x312: "both", 0x31A: "both", 0x300: "aie2", 0x302: "aie2p",
+    0x328: "aie2p", 0x35A: "aie2p", 0x30A: "nobody", 0x348: "nobody", 0x30C: "nobody", 0x33A: "nobody", 0x30E: "nobody",
+    0x388: "nobody",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("generation", isa.GENERATIONS)
+def test_each_generation_multiplies_in_its_own_shapes(executor: Any, generation: str):
+    text = {"aie2p": "vmul dm2, x1, y2, r1", "aie2": "vmul cm2, x1, x2, r1"}[generation]
+    for conf, whose in SHAPES.items():
+        if whose in ("both", generation):
+            run_text(executor, text, {"r1": conf}, generation)
+            continue
+        modes = f"amode {conf >> 1 & 3}, bmode {conf >> 3 & 3}, variant {conf >> 5 & 7} of a multiplication are open"
+        with pytest.raises(OpenError, match=modes):
+            run_text(executor, text, {"r1": conf}, generation)
 
 
 def named(case: Case) -> str:

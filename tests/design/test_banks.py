@@ -6,8 +6,8 @@ from itertools import combinations, permutations, product
 
 import pytest
 
-from bdforge.design import Bd, Buffer, Channel, Core, Design, Tile, check, placed, whole
-from bdforge.design.placement import CROSSWISE, TOGETHER, TURNS, _weight, apart, occupied
+from bdforge.design import Acquire, Bd, Buffer, Channel, Core, Design, Lock, Tile, check, placed, whole
+from bdforge.design.placement import CROSSWISE, TOGETHER, TURNS, _turns, _weight, apart, occupied
 from bdforge.devices import AIE2P, TileKind
 
 CORE = AIE2P.limits(TileKind.CORE)
@@ -103,6 +103,60 @@ def test_what_does_not_fit_lies_one_behind_the_other(last: int):
     assert max(at + size for at, size in zip(found, sizes, strict=True)) == (0x10000 if fits else 0x10040)
     if not fits:
         assert found == (0x400, 0x8400, 0xC400)
+
+
+ALL = ((0, 1, 1), (1, 0, 1), (1, 1, 0))
+NONE = ((0, 0, 0),) * 3
+SECOND = ((0, 1, 0, 0), (1, 0, 1, 0), (0, 1, 0, 0), (0, 0, 0, 0))
+THIRD = ((0, 0, 1, 0), (0, 0, 0, 0), (1, 0, 0, 0), (0, 0, 0, 0))
+
+
+@pytest.mark.parametrize(("start", "sizes", "weights", "expected"), [
+    pytest.param(0, (64, 64, 64), NONE, (0, 64, 128), id="at no cost, as they were given, without gaps"),
+    pytest.param(128, (128, 64, 192), NONE, (128, 256, 320), id="from the start on"),
+    pytest.param(0, (64, 64, 64), ALL, (0, 0x4000, 0x8000), id="each to the start of the next bank"),
+    pytest.param(0, (0x4000, 64, 64), ALL, (0, 0x4000, 0x8000), id="what ends where a bank begins is not in it"),
+    pytest.param(0, (0x4040, 64, 64), ALL, (0, 0x8000, 0xC000), id="one step further it is"),
+    pytest.param(0x4000, (64, 64, 64), ALL, (0x4000, 0x8000, 0xC000), id="from a bank's start on, nothing below"),
+    pytest.param(0, (0x8000, 0x4000, 0x4000), ALL, (0, 0x8000, 0xC000), id="the last bank to its last byte"),
+    pytest.param(0, (0x2000, 0x4000, 0x2000, 0x8000), SECOND, (0, 0x4000, 0x2000, 0x8000), id="in another order, full"),
+    pytest.param(64, (0x2000, 0x4000, 0x2000, 0x8000), SECOND, (64, 0x2040, 0x6040, 0x8040), id="too much by a step"),
+    pytest.param(0, (0x4000, 64, 64, 0xBF80), THIRD, (0, 0x4000, 0x4040, 0x4080), id="nor are those before it there"),
+    pytest.param(0, (), (), (), id="none"),
+])  # fmt: skip
+def test_banks_begin_every_16_kib_and_ties_go_to_the_first(start: int, sizes, weights, expected):
+    """Of placements that cost the same the one with the lowest addresses of the first buffers, found first."""
+    assert apart(sizes, weights, start, CORE) == expected
+
+
+def test_a_buffers_turn_is_that_of_the_lock_that_fills_it():
+    """What comes in tells before what goes out; without a lock, the channel; memory of another tile has no turn."""
+    full, free = Lock("full", 0), Lock("free", 1)
+    ping, pong, out, far = (Buffer(name, 64, "i32") for name in ("ping", "pong", "out", "far"))
+
+    def bds(lock: Lock | None, *held: Buffer) -> tuple[Bd, ...]:
+        return tuple(Bd(b, whole(b), Acquire(lock) if lock else None) for b in held)
+
+    channels = (Channel("MM2S", 0, bds(full, pong, ping)), Channel("MM2S", 1, bds(None, out)),
+                Channel("S2MM", 0, bds(free, ping, far, pong, ping)))  # fmt: skip
+    tile = Tile("core", 0, 2, TileKind.CORE, (ping, pong, out), (full, free), channels)
+    assert _turns(tile) == {"ping": ("free", 0, False), "pong": ("free", 2, False), "out": ("MM2S 1", 0, True)}
+
+
+def test_a_core_has_its_parameters_lowest_then_first_turns_then_the_larger():
+    """The stack's 1000 bytes end at 1024; buffers of one bank's room that need no bank for themselves."""
+    held = {"small": 64, "large": 128, "second": 192, "parameters": 16}
+    buffers = tuple(Buffer(name, elements, "i8") for name, elements in held.items())
+    small, large, second, _ = buffers
+    lock = Lock("lock", 0, 1)
+
+    def channel(index: int, *moved: Buffer) -> Channel:
+        return Channel("S2MM", index, tuple(Bd(b, whole(b), Acquire(lock) if index else None) for b in moved))
+
+    tile = Tile("core", 0, 2, TileKind.CORE, buffers, (lock,), (channel(0, small), channel(1, large, second)),
+                core=Core((), 1000))  # fmt: skip
+    found = {b.name: (b.address, list(b.banks)) for b in placed(Design("d", "npu2", (tile,))).tiles[0].buffers}
+    assert found == {"parameters": (1024, [0]), "large": (1088, [0]), "small": (0x4000, [1]), "second": (0x8000, [2])}
 
 
 def test_occupied_bytes_are_those_of_stack_and_buffers_each_aligned_to_64():

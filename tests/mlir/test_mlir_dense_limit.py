@@ -61,3 +61,33 @@ def test_constants_hold_the_ends_of_their_type(element: str):
 def test_constants_beyond_their_type_are_refused(element: str, value: int):
     with pytest.raises(MlirError, match=r"out of range|negative"):
         parse(device(f"aie.buffer(%m) : memref<2x{element}> = dense<[0, {value}]>"))
+
+
+MEMORY: dict[tuple[str, str], tuple[str, list]] = {
+    # type, two numbers: as memory holds them, bf16 and hexadecimal floats by their bits; one number stands for all.
+    ("f16", "[1.5, -2.0]"): ("float16", [1.5, -2.0]), ("f16", "0x3C00"): ("float16", [1, 1]),
+    ("f32", "[1, 2]"): ("float32", [1, 2]), ("f64", "[0.1, -2.0]"): ("float64", [0.1, -2.0]),
+    ("bf16", "0x3F80"): ("uint16", [0x3F80] * 2),
+    ("bf16", "[1.00390625, 1.01171875]"): ("uint16", [0x3F80, 0x3F82]),  # ties, to even
+    ("i1", "[true, false]"): ("bool", [True, False]), ("index", "[-1, 5]"): ("int64", [-1, 5]),
+    ("ui16", "[65535, 1]"): ("uint16", [65535, 1]), ("i64", "0xFFFFFFFFFFFFFFFF"): ("int64", [-1, -1]),
+    ("i4", "[-8, 7]"): ("object", [-8, 7]), ("i24", "[-1, 8388607]"): ("object", [-1, 8388607]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("element", "literal"), MEMORY)
+def test_constants_come_as_memory_holds_their_type(element: str, literal: str):
+    module = parse(device(f"aie.buffer(%m) : memref<2x{element}> = dense<{literal}>"))
+    for read in (module, parse(print_module(module)), parse(print_generic(module))):
+        found = only(read, BufferOp).initial_value
+        assert isinstance(found, np.ndarray)
+        assert (found.dtype.name, found.tolist()) == MEMORY[element, literal]
+
+
+def test_a_constant_has_the_shape_of_its_type():
+    for literal, wanted in (("[[1, 2, 3], [4, 5, 6]]", [[1, 2, 3], [4, 5, 6]]), ("7", [[7] * 3] * 2)):
+        found = only(parse(device(f"aie.buffer(%m) : memref<2x3xi16> = dense<{literal}>")), BufferOp).initial_value
+        assert isinstance(found, np.ndarray)
+        assert found.tolist() == wanted
+    with pytest.raises(MlirError, match="Shape mismatch"):
+        parse(device("aie.buffer(%m) : memref<2x3xi16> = dense<[[1, 2], [3, 4], [5, 6]]>"))

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -32,11 +31,6 @@ struct Ran {
     double median_ms;
 };
 
-double median(std::vector<double> times_ms) {
-    std::sort(times_ms.begin(), times_ms.end());
-    return times_ms[times_ms.size() / 2];
-}
-
 Ran run_on_processor(const Options& options) {
     Energy energy(options.energy ? powercap_folder() : "");
     const Sizes& sizes = options.sizes;
@@ -44,7 +38,7 @@ Ran run_on_processor(const Options& options) {
     const std::vector<double> times_ms = cli::cpu_runs(options, energy);
     std::puts(cli::timing(sizes, 1, times_ms, true).c_str());
     tell(options, energy, 1);
-    return {good, median(times_ms)};
+    return {good, cli::median(times_ms)};
 }
 
 /// `first`: of the design, which is then told.
@@ -77,7 +71,7 @@ Ran run_on(const Device& device, const Design& design, const Options& options, b
     if (options.verify) std::printf("verified: %zu elements\n", elements);
     std::puts(cli::timing(sizes, trial.jobs.size(), times_ms, device.is_npu()).c_str());
     tell(options, energy, trial.jobs.size());
-    return {good, median(times_ms)};
+    return {good, cli::median(times_ms)};
 }
 
 /// Runs every problem, and adds up those of --shapes.

@@ -180,13 +180,18 @@ std::vector<double> timed_runs(const Design& design, const std::vector<Job>& job
     return times_ms;
 }
 
-std::string timing(const Sizes& sizes, std::size_t jobs, std::vector<double> times_ms, bool npu) {
+double median(std::vector<double> times_ms) {
     std::sort(times_ms.begin(), times_ms.end());
-    const double median_ms = times_ms[times_ms.size() / 2];
+    const std::size_t upper = times_ms.size() / 2, lower = (times_ms.size() - 1) / 2;
+    return (times_ms[lower] + times_ms[upper]) / 2;
+}
+
+std::string timing(const Sizes& sizes, std::size_t jobs, const std::vector<double>& times_ms, bool npu) {
+    const double lowest_ms = *std::min_element(times_ms.begin(), times_ms.end()), median_ms = median(times_ms);
     const std::string each = jobs == 1 ? "" : " of " + std::to_string(jobs) + " GEMMs";
     char text[200];
     std::snprintf(text, sizeof text, "%s: %zu runs%s, lowest %.3f ms, median %.3f ms",
-                  npu ? "measured" : "emulated, no NPU", times_ms.size(), each.c_str(), times_ms.front(), median_ms);
+                  npu ? "measured" : "emulated, no NPU", times_ms.size(), each.c_str(), lowest_ms, median_ms);
     double operations = 2 * static_cast<double>(jobs);
     for (const char* name : {"M", "K", "N"}) {
         const auto size = sizes.find(name);

@@ -80,6 +80,44 @@ def test_a_run_takes_the_last_value_and_refuses_the_next_one_by_its_limit(probe,
         assert taken or limit.said in answer
 
 
+OF_A_TARGET: dict[str, tuple[dict[str, Any], int, str]] = {
+    "BDs of a step": ({"bds": 3}, 3, "a step needs more than the 3 BDs of a shim"),
+    "size of dimension 0": ({"wraps": [5, 9]}, 5, "size of dimension 0 is 6; it must be from 1 to 5"),
+    "size of dimension 1": ({"wraps": [5, 9]}, 9, "size of dimension 1 is 10; it must be from 1 to 9"),
+    "stride of dimension 0": ({"step_max": 100}, 100, "stride of dimension 0 is 101; it must be from 0 to 100"),
+    "stride of the iteration": ({"step_max": 100}, 100, "stride of dimension 3 is 101; it must be from 0 to 100"),
+    "iterations": ({"iteration_max": 6}, 6, "size of dimension 3 is 7; it must be from 1 to 6"),
+    "length": ({"length_max": 50}, 50, "a length in words is 51; it must be from 1 to 50"),
+    "runs": ({"repeat_max": 3}, 3, "runs of a task is 4; it must be from 1 to 3"),
+    "columns": ({"columns": 3}, 2, "a column is 3; it must be from 0 to 2"),
+    "columns of a wait": ({"columns": 3}, 3, "columns of a wait is 4; it must be from 1 to 3"),
+    "channels": (
+        {name: {"S2MM": [0], "MM2S": [0, 4, 8]} for name in ("queues", "controls")}, 2, "is on channel 3; a shim has 3",
+    ),
+}  # fmt: skip
+"""By the limit of a run: a target with another one, the last value that is then taken, what is said of the next one."""
+
+
+@pytest.mark.parametrize("name", OF_A_TARGET)
+def test_limits_of_a_run_are_those_of_its_target(probe, name):
+    changes, last, said = OF_A_TARGET[name]
+    target = target_facts(mlir_device_named("npu2")) | changes
+    programs = [RUN_LIMITS[name].program(value)[0].model_dump(exclude_none=True) for value in (last, last + 1)]
+    taken, refused = probe([{"program": program, "target": target} for program in programs], [])
+    assert taken.startswith("["), f"{name} = {last}: {taken}"
+    assert refused.startswith("SequenceError: "), f"{name} = {last + 1}: {refused}"
+    assert said in refused
+
+
+def test_a_direction_has_as_many_controls_as_queues(probe):
+    whole = target_facts(mlir_device_named("npu2"))
+    for name in ("queues", "controls"):
+        for way in ("S2MM", "MM2S"):
+            target = whole | {name: whole[name] | {way: whole[name][way][:1]}}
+            (answer,) = probe([{"program": laid_out().model_dump(exclude_none=True), "target": target}], [])
+            assert "the target's channels have other controls than queues" in answer, (name, way)
+
+
 REACH = 1 << 50
 
 

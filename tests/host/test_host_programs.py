@@ -261,8 +261,11 @@ EDGES = [
     moved(0, (3, 1, 4), (8, 8, 1)), moved(0, (1, 3, 4), (8, 8, 1)), moved(0, (3, 1, 4), (8, 8, 2)),
     moved(0, (1, 1, 4), (0, 0, 1)), moved(0, (1,), (3,)), moved(0, (2, 2, 2), (8, 4, 1), 16, 3),
     moved(0, (1024,), (1,)), moved(0, (1024, 1), (1, 1)), moved(0, (5, 1), (2, 1)), moved(4, (4,), (1,), 32, 6),
+    moved(0, (3, 1), (8, 5)), moved(0, (3, 1), (8, 0)), moved(0, (8,), (4,), 8), moved(0, (1, 3, 4), (1 << 21, 8, 1)),
+    moved(0, (3, 1, 4), (8, 1 << 21, 1)), moved(0, (1, 2, 2, 4), (1 << 21, 16, 8, 1)),
 ]  # fmt: skip
-"""Offsets on both sides of 4 GiB, iterations at one place, dimensions of size 1, linear ones beyond a wrap, waits."""
+"""Offsets on both sides of 4 GiB, iterations at one place, dimensions of size 1 with any stride, linear ones beyond a
+wrap, waits."""
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -318,6 +321,8 @@ def drop(path: list[Any], name: str) -> Callable[[Content], None]:
     return lambda content: member(content, path).pop(name)
 
 
+VALUES, COUNTER = len(content_of(copying())["values"]), content_of(copying())["values"].index(["index", 0])
+WAIT = {"direction": "S2MM", "channel": 0, "column": 0, "columns": 0}
 INNER_STEP = {"kind": "step", "do": [{"kind": "step", "do": []}]}
 MALFORMED = [
     (add(["values"], ["pow", 0, 1]), 'is "pow", expected an operation that this library knows'),
@@ -364,6 +369,16 @@ MALFORMED = [
     (put([*STEP, "note"], values=[5000]), "a note names value 5000"),
     (put(LOOP, count=5000), "a loop's count names value 5000"),
     (put(LOOP, do=7), "do is 7, expected a list"),
+    (add(["values"], ["add", VALUES, 0]), "names a value that does not stand before it"),
+    (put(LOOP, count=COUNTER), "a loop's count uses value"),
+    (put(["arguments", 0], elements=COUNTER), "an argument uses value"),
+    (put(["requires", 0], when=COUNTER), "a requirement uses value"),
+    (put(["requires", 0, "otherwise"], values=[COUNTER]), "a requirement uses value"),
+    (add(["do"], {"kind": "write", "address": COUNTER, "values": [0]}), "a write uses value"),
+    (add(["do"], {"kind": "write", "address": 0, "values": [0, COUNTER]}), "a write uses value"),
+    (add(["do"], {"kind": "step", "do": [], "note": {"text": "{}", "values": [COUNTER]}}), "a note uses value"),
+    (add(["do"], {"kind": "step", "do": [], "awaits": [WAIT | {"column": COUNTER}]}), "a wait uses value"),
+    (add(["do"], {"kind": "step", "do": [], "awaits": [WAIT | {"columns": COUNTER}]}), "a wait uses value"),
 ]
 
 
@@ -396,6 +411,17 @@ UNHOLDABLE = [
     ((0,), (0,), (1,), "size of dimension 0 is 0; it must be from 1"),
     ((0,), (2, 4), (-4, 1), "stride of dimension 1 is -4; it must be from 1"),
     ((-1,), (4,), (1,), "an offset is -1; it must be from 0"),
+    ((0,), (1,), (-1,), "stride of dimension 0 is -1; it must be from 0"),
+    ((0,), (2, 2), (4, 0), "stride of dimension 0 is 0; it must be from 1"),
+    ((0,), (2, 1), (4, -1), "stride of dimension 0 is -1; it must be from 0"),
+    ((0,), (2, 2), (0, 1), "stride of dimension 1 is 0; it must be from 1"),
+    ((0,), (2, 2, 2), (0, 2, 1), "stride of dimension 2 is 0; it must be from 1"),
+    ((0,), (1, 1, 2), (-1, 2, 1), "stride of dimension 2 is -1; it must be from 0"),
+    ((0,), (2, 1, 2, 2), (-1, 4, 2, 1), "stride of dimension 3 is -1; it must be from 0"),
+    ((0,), (3, 1), (8, (1 << 20) + 1), "stride of dimension 0 is 1048577; it must be from 0 to 1048576"),
+    ((0,), (0, 2), (4, 1), "size of dimension 1 is 0; it must be from 1"),
+    ((0,), (0, 2, 2), (4, 2, 1), "size of dimension 2 is 0; it must be from 1"),
+    ((0,), (0, 2, 2, 2), (8, 4, 2, 1), "size of dimension 3 is 0; it must be from 1"),
 ]
 
 
@@ -479,12 +505,47 @@ def test_values_of_two_loops_side_by_side_have_no_place(probe):
     ],
 )
 def test_parts_of_words_are_refused(probe, bits, offset, size, message):
-    build = Builder([], 1)
-    x = build.argument("X", f"i{bits}", bits, 64)
+    program = moved(offset, (size,), (1,), bits)
+    assert probe([line(content_of(program), [])]) == [f"SequenceError: {message}"]
+    assert isinstance(python_words(program, []), str)
+
+
+PARTS = [
+    ((4,), (2,), 8, "stride of dimension 0 is 2 elements of 8 bits; it must be a multiple of 4 bytes"),
+    ((2, 4), (2, 1), 8, "stride of dimension 1 is 2 elements of 8 bits; it must be a multiple of 4 bytes"),
+    ((2, 2, 4), (1, 8, 1), 16, "stride of dimension 2 is 1 elements of 16 bits; it must be a multiple of 4 bytes"),
+    ((2, 1, 1, 4), (3, 8, 8, 1), 16, "stride of dimension 3 is 3 elements of 16 bits; it must be a multiple"),
+    ((2, 4), (8, 4), 8, "stride of dimension 0 is 4; it must be from 1 to 1"),
+    ((2, 4), (8, 2), 16, "stride of dimension 0 is 2; it must be from 1 to 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sizes", "strides", "bits", "message"), PARTS)
+def test_strides_of_parts_of_words_are_refused(probe, sizes, strides, bits, message):
+    """In every dimension; and dimension 0 of elements below a word has none, but where it is all."""
+    program = moved(0, sizes, strides, bits)
+    (answer,) = probe([line(content_of(program), [])])
+    assert answer.startswith(f"SequenceError: {message}")
+    assert isinstance(python_words(program, []), str)
+
+
+@pytest.mark.parametrize("value", [LEAST, -1, 0, 1, 2])
+def test_whatever_is_not_zero_holds(probe, value):
+    """Of choices, of a BD that may be left out and of requirements; a loop of less than one turn has none."""
+    build = Builder(["p"], 1)
+    p, x = build.parameter("p"), build.argument("X", "i32", 32, 64)
+    with build.when(p):
+        build.write(CORE, 7)
+    with build.loop(p) as i:
+        build.write(CORE + 4, i)
     with build.step([("MM2S", 0, 0, 1)]):
-        build.task("MM2S", 0, 0, build.bd(x, offset, (size,), (1,)), token=True)
-    assert probe([line(content_of(build.program), [])]) == [f"SequenceError: {message}"]
-    assert isinstance(python_words(build.program, []), str)
+        build.task("MM2S", 0, 0, build.bd(x, 0, (4,), (1,)), build.bd(x, 8, (4,), (1,), when=p), token=True)
+    (answer,) = probe([line(content_of(build.program), [value])])
+    assert not difference(python_words(build.program, [value]), answer)
+    assert json.loads(answer)[2] == 5 + 3 * (value != 0) + max(value, 0), "operations"
+    build.require(p, "p is {}", p)
+    (answer,) = probe([line(content_of(build.program), [value])])
+    assert answer[0] == "[" if value else answer == "SequenceError: p is 0"
 
 
 @pytest.mark.parametrize(

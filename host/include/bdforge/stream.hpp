@@ -103,7 +103,7 @@ private:
         const auto &dims = transfer.dims;
         ranged(sizes[3], dims[3].size, 1, target_.iteration_max);
         for (std::size_t i = 0; i < dims.size(); ++i)
-            if (dims[i].size > 1)
+            if (dims[i].size > 1 || i == 0)  // whose step the registers hold whatever its size
                 ranged(strides[i], dims[i].stride, 0, target_.step_max);
         for (std::size_t i = 0; i < target_.wraps.size() && !linear; ++i)
             ranged(sizes[i], dims[i].size, 1, target_.wraps[i]);

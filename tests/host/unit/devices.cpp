@@ -162,12 +162,19 @@ private:
 
 class NoCommand final : public Command {
 public:
-    void start() override {}
+    explicit NoCommand(std::function<void()> act) : act_(std::move(act)) {}
+
+    void start() override { act_(); }
     Outcome wait(std::chrono::milliseconds) override { return Outcome::completed; }
+
+private:
+    std::function<void()> act_;
 };
 
 class MemoryContext final : public Context {
 public:
+    explicit MemoryContext(std::function<void()> act) : act_(std::move(act)) {}
+
     std::shared_ptr<Buffer> allocate(std::size_t, std::size_t bytes) override { return std::make_shared<MemoryBuffer>(bytes); }
     std::shared_ptr<Buffer> adopt(std::size_t, void* memory, std::size_t bytes) override {
         return std::make_shared<MemoryBuffer>(memory, bytes);
@@ -177,16 +184,24 @@ public:
         std::memcpy(made->data(), words.data(), made->bytes());
         return made;
     }
-    std::unique_ptr<Command> command(const Program&, const Arguments&) override { return std::make_unique<NoCommand>(); }
-    std::unique_ptr<Command> batch(const std::vector<Command*>&) override { return std::make_unique<NoCommand>(); }
+    std::unique_ptr<Command> command(const Program&, const Arguments&) override { return std::make_unique<NoCommand>(act_); }
+    std::unique_ptr<Command> batch(const std::vector<Command*>&) override { return std::make_unique<NoCommand>(act_); }
+
+private:
+    std::function<void()> act_;
 };
 
 class MemoryBackend final : public Backend {
 public:
+    explicit MemoryBackend(std::function<void()> act) : act_(std::move(act)) {}
+
     std::string name() const override { return "memory"; }
     bool is_npu() const override { return false; }
     bool takes_images() const override { return false; }
-    std::unique_ptr<Context> load(const Image&) override { return std::make_unique<MemoryContext>(); }
+    std::unique_ptr<Context> load(const Image&) override { return std::make_unique<MemoryContext>(act_); }
+
+private:
+    std::function<void()> act_;
 };
 
 }  // namespace
@@ -195,7 +210,7 @@ Device scripted_device(const std::shared_ptr<Script>& script, const std::string&
     return Device(std::make_shared<ScriptedBackend>(script, name));
 }
 
-Device memory_device() { return Device(std::make_shared<MemoryBackend>()); }
+Device memory_device(std::function<void()> act) { return Device(std::make_shared<MemoryBackend>(std::move(act))); }
 
 Device emulated_device() { return Device(open_emulated()); }
 

@@ -2,6 +2,7 @@
 // Devices for tests: the emulated array behind the name of an NPU, which can hang or fail, and says what it was given; and
 // one that is memory alone.
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,8 +29,8 @@ struct Script {
 /// told to.
 bdforge::Device scripted_device(const std::shared_ptr<Script>& script, const std::string& name = "NPU Strix Halo");
 
-/// A device of buffers, whose runs end at once and write nothing: for all that a manifest alone decides.
-bdforge::Device memory_device();
+/// A device of buffers, whose runs end at once and write nothing: for all that a manifest alone decides. Each calls `act`.
+bdforge::Device memory_device(std::function<void()> act = [] {});
 
 /// The device that needs no NPU.
 bdforge::Device emulated_device();

@@ -9,7 +9,7 @@ import pytest
 
 from bdforge.devices import device_named
 from bdforge.devices.timing import timing_of
-from bdforge.operators.contraction import ContractionPlan, contraction, plan_contraction
+from bdforge.operators.contraction import ContractionError, ContractionPlan, contraction, plan_contraction
 from bdforge.operators.contraction.price import Price, useful
 from bdforge.operators.contraction.report import told
 from bdforge.operators.gemm import Plan, plan_gemm, spec_from
@@ -185,3 +185,30 @@ def test_labels_of_k_are_summed_tile_by_tile():
     ]
     rows = plan._matrices(side, np.arange(16 * 96).reshape(16, 8, 12), 0)
     same(rows[0], np.array(wanted).reshape(1, -1) + 96 * np.arange(16).reshape(-1, 1))
+
+
+def test_fused_dimensions_of_every_kind_are_told():
+    sizes = {"a": 4, "b": 8, "c": 2, "d": 16, "e": 4, "f": 8}
+    lines = list(told(contraction("abcd,cdef->abef", sizes), planned("abcd,cdef->abef", sizes, staged="")))
+    assert [line.strip() for line in lines if line.endswith(("ab = 32", "ef = 32", "cd = 32")) and ":" not in line] == [
+        "M ab = 32", "K cd = 32", "N ef = 32",
+    ]  # fmt: skip
+
+
+def test_what_must_be_staged_for_its_steps_says_so():
+    """Eight rows of a tile, each 2^21 words from the next one."""
+    sizes = {"m": 16, "k": 16, "n": 16}
+    given = contraction("mk,kn->mn", sizes, ([1 << 23, 1], None, None))
+    (line,) = (line.strip() for line in told(given, plan_contraction(given, small())) if line.startswith("  A "))
+    assert ": in place it steps 2097152 words, a BD's longest step is 1048576; stage it" in line
+
+
+def test_every_reason_why_nothing_fits_is_told_in_a_line_of_its_own():
+    with pytest.raises(ContractionError) as caught:
+        planned("mk,kn->mn", {"m": 4, "k": 12, "n": 5}, staged="")
+    told_of = "{} has {}, less than a tile of {} in {}: stage it"
+    assert str(caught.value).split("\n  - ") == [
+        "no mapping fits the shims:", told_of.format("M", "m = 4", 8, "A and C"),
+        told_of.format("N", "n = 5", 8, "B and C"), told_of.format("K", "k = 12", 16, "A and B"),
+        told_of.format("M", "n = 5", 8, "A and C"), told_of.format("N", "m = 4", 8, "B and C"),  # exchanged
+    ]  # fmt: skip

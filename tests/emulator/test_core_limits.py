@@ -1,5 +1,6 @@
 """What a core does with one request, one lock, one loop: the values at which it goes on, waits or is stopped."""
 
+import functools
 from collections.abc import Generator
 from types import SimpleNamespace
 from typing import Any, cast
@@ -8,15 +9,18 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.devices import mlir_device_named
 from bdforge.emulator import BudgetExceeded, CoreError, DesignError, KernelError, RegisterAccessError
+from bdforge.emulator.array import Array
 from bdforge.emulator.cores.core import Core
 from bdforge.emulator.cores.isa.loading import Programs
 from bdforge.emulator.cores.isa.machine_code import MachineCode
 from bdforge.emulator.cores.isa.requests import GetTimer
-from bdforge.emulator.cores.kernel_call import KernelCall, perform
+from bdforge.emulator.cores.kernel_call import KernelCall, perform, waits
 from bdforge.emulator.cores.mlir.control import _returned
 from bdforge.emulator.cores.mlir.translation import Translation
 from bdforge.emulator.cores.ports import CAPACITY, Cascade
+from bdforge.emulator.host import HostMemory
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.scheduler import Agent, Scheduler
 from bdforge.emulator.stream import Sink, Stream
@@ -514,3 +518,72 @@ def test_a_number_that_a_kernel_returns_is_of_its_declared_kind(value: Any, as_f
             continue
         with pytest.raises(CoreError, match=rf"k returned .*, not {what} \(here\)"):
             _returned(value, is_float, "k", lambda: " (here)")
+
+
+def plain() -> None: ...
+
+
+def waiting() -> Generator[Any, Any, None]:
+    yield Acquire(48, 1, False)
+
+
+class Called:
+    """A kernel that waits, as an object."""
+
+    def __call__(self) -> Generator[Any, Any, None]:
+        yield Acquire(48, 1, False)
+
+
+@functools.wraps(waiting)
+def wrapped() -> Any:
+    return waiting()
+
+
+KERNELS = {
+    "a function": (plain, False), "a generator": (waiting, True), "an object": (Called(), True),
+    "a part": (functools.partial(functools.partial(waiting)), True),
+    "a part of a plain one": (functools.partial(plain), False),
+    "a wrapper": (wrapped, True), "a part of a wrapper": (functools.partial(wrapped), True), "a type": (dict, False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kernel", "may_wait"), KERNELS.values(), ids=KERNELS)
+def test_kernels_that_are_generators_may_wait(kernel: Any, may_wait: bool):
+    assert waits(kernel) is may_wait
+
+
+@pytest.mark.parametrize(
+    ("number", "place"),
+    [(0, (3, 3, 0)), (15, (3, 3, 15)), (16, (2, 4, 0)), (31, (2, 4, 15)), (32, (3, 5, 0)), (48, (3, 4, 0)),
+     (63, (3, 4, 15)), (64, None), (-1, None)],
+)  # fmt: skip
+def test_a_core_counts_locks_from_the_south_over_west_and_north_to_its_own(number: int, place: tuple | None):
+    array: Any = Array(mlir_device_named("npu2"), HostMemory(), Scheduler(), Strictness())
+    core = array.core(3, 4)
+    if place is None:
+        with pytest.raises(CoreError):
+            core.lock(number)
+        return
+    column, row, index = place
+    found = core.lock(number)
+    assert found is array.tile(column, row).locks[index]
+    op: Any = SimpleNamespace(tile=SimpleNamespace(column=column, row=row))
+    assert core.number_of(found, op) == number
+    assert core.reaches(column, row)
+
+
+@pytest.mark.parametrize(("column", "row"), [(4, 4), (2, 3), (3, 6), (3, 2), (1, 4)])
+def test_a_core_does_not_reach_locks_to_the_east_or_further(column: int, row: int):
+    array: Any = Array(mlir_device_named("npu2"), HostMemory(), Scheduler(), Strictness())
+    core = array.core(3, 4)
+    assert not core.reaches(column, row)
+    op: Any = SimpleNamespace(tile=SimpleNamespace(column=column, row=row))
+    with pytest.raises(CoreError, match=rf"core \(3, 4\) does not reach the locks of tile \({column}, {row}\)"):
+        core.number_of(array.tile(3, 4).locks[0], op)
+
+
+@pytest.mark.parametrize(("place", "number"), [((0, 2), 0), ((0, 2), 16), ((7, 5), 32)])
+def test_a_core_at_the_edge_reaches_no_lock_beyond(place: tuple[int, int], number: int):
+    array: Any = Array(mlir_device_named("npu2"), HostMemory(), Scheduler(), Strictness())
+    with pytest.raises(CoreError):
+        array.core(*place).lock(number)

@@ -4,6 +4,8 @@ import importlib
 import pkgutil
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from bdforge.emulator import CoreError
 from bdforge.emulator.cores import mlir as core_operations
 from bdforge.emulator.cores.mlir.emit import EMITTERS
+from bdforge.emulator.cores.mlir.translation import operations_that_cost
 from bdforge.emulator.strictness import NAMES
 from bdforge.mlir import _context  # what `parse` reads with
 from support.core_bodies import run_core
@@ -118,3 +121,16 @@ def test_a_float_to_the_power_of_an_integer():
       }"""
     powers = [1024.0, -27.0, 4.0, 1.0, -0.0, 1.0, np.float32(0.001), 2.25]
     same(run_core(body, {"x": x, "y": y})["x"], np.array(powers, np.float32))
+
+
+FREE = {
+    "aie.end", "aie.event", "aie.get_cascade", "aie.get_stream", "aie.put_cascade", "aie.put_stream", "aie.use_lock",
+    "arith.constant", "arith.index_cast", "func.call",
+}  # fmt: skip
+
+
+def test_operations_without_a_cost_of_their_own_are_those_that_ports_locks_and_calls_have():
+    """And constants, and casts of an index, for which no instruction is issued; every other operation is a cycle."""
+    for name in EMITTERS:
+        block: Any = SimpleNamespace(ops=[SimpleNamespace(name=name)] * 3)
+        assert operations_that_cost(block) == (0 if name in FREE else 3), name

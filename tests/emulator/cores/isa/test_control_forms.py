@@ -191,3 +191,26 @@ def test_single_steps_show_the_core_between_bundles(executor, generation):
         assert list(core.step()) == []
         seen.append((core.bundles, core.read("r1")))
     assert seen[:3] == [(1, 0), (2, 1), (3, 2)]
+
+
+@pytest.mark.parametrize(("count", "passes", "left"), [(0, 1, 0), (1, 1, 0), (2, 2, 0), (5, 5, 0)])
+def test_a_hardware_loop_goes_round_until_its_count_is_0(executor, generation, count, passes, left):
+    """A count of 0 is no loop; what stands behind the last bundle runs once."""
+    text = (
+        "nop\n.p2align 4\nstart: add r3, r3, #1\nadd r4, r4, #1\nlast: add r5, r5, #1\nadd r6, r6, #1\nadd r7, r7, #1"
+    )
+    found = assemble(f"{text}\ndone", generation, "t.s").symbols
+    core = ran(executor, generation, text, lc=count, ls=found["start"], le=found["last"])
+    assert [core.read(f"r{i}") for i in (3, 4, 5, 6, 7)] == [passes] * 3 + [1, 1]
+    assert core.read("lc") == left
+
+
+@pytest.mark.parametrize(("count", "fault"), [(0, False), (1, False), (2, True)])
+def test_a_hardware_loop_does_not_go_round_in_a_delay_slot(executor, generation, count, fault):
+    text = "j #away\nadd r3, r3, #1\nlast: add r3, r3, #1\nnop\nnop\nnop\n.p2align 4\naway: nop"
+    found = assemble(f"{text}\ndone", generation, "t.s").symbols
+    if fault:
+        with pytest.raises(ControlError, match="a hardware loop goes round in a delay slot"):
+            ran(executor, generation, text, lc=count, ls=0, le=found["last"])
+        return
+    assert ran(executor, generation, text, lc=count, ls=0, le=found["last"]).read("r3") == 2

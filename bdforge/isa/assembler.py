@@ -203,9 +203,11 @@ class _Assembler:
 
     def _align(self, line: Line) -> None:
         argument = evaluate(_needed(line, 1)[0], {})
-        size = argument if line.directive == ".balign" else 1 << min(max(argument, 0), 16)
+        size, taken = argument, "a power of two up to 65536"
+        if line.directive != ".balign":
+            size, taken = 1 << argument if 0 <= argument <= 16 else 0, "an exponent of two from 0 to 16"
         if size < 1 or size & (size - 1) or size > 1 << 16:
-            raise line.error(f"{argument} is no alignment: a power of two up to 65536")
+            raise line.error(f"{argument} is no alignment: {taken}")
         gap = -self.section.here % size
         if not self.section.code:
             return self.section.put(bytes(gap))

@@ -1,5 +1,6 @@
 """Directives, sections and hazards at their limits: the last that is taken, and the first that is not."""
 
+import re
 import struct
 from dataclasses import replace
 
@@ -8,12 +9,17 @@ import pytest
 from bdforge.binary import ImageError
 from bdforge.isa import GENERATIONS, Access, after_read, distance, load
 from bdforge.isa.assembler import Assembled, assemble
+from bdforge.isa.disassembler import bundle_text
 from bdforge.isa.elf import core_segments
+from bdforge.isa.elf_write import core_elf
 from bdforge.isa.errors import AssemblyError, DecodeError, EncodeError
+from bdforge.isa.flow import Program
+from bdforge.isa.hazard_layout import Names
 from bdforge.isa.hazards import check_source
 from bdforge.isa.match import match
-from bdforge.isa.operands import Immediate
+from bdforge.isa.operands import Immediate, RegisterClass
 from bdforge.isa.stack_sizes import _uleb
+from bdforge.isa.syntax import syntaxes
 
 
 def told(source: str) -> Assembled | str:
@@ -41,12 +47,14 @@ def test_numbers_have_the_width_of_their_directive(name: str):
 
 
 NONE = "is no alignment: a power of two up to 65536"
+EXPONENT = "is no alignment: an exponent of two from 0 to 16"
 LINES = {  # source of data: bytes from 0x70000 on, or why it is refused
     ".balign 1\n.byte 1": b"\1", ".balign 0": NONE, ".balign -4": NONE, ".balign 3": NONE, ".balign 131072": NONE,
     ".byte 1\n.balign 8\n.byte 2": b"\1" + bytes(7) + b"\2", ".byte 1\n.p2align 3\n.byte 2": b"\1" + bytes(7) + b"\2",
     ".byte 1\n.align 1\n.byte 2": b"\1\0\2", ".byte 1\n.p2align 0\n.byte 2": b"\1\2",
     ".byte 1\n.balign 4\n.balign 4\n.byte 2": b"\1\0\0\0\2", ".balign 65536\n.byte 1": b"\1",
-    ".p2align 16\n.byte 1": b"\1", ".byte 1\n.balign 2\n.byte 2": b"\1\0\2",
+    ".p2align 16\n.byte 1": b"\1", ".p2align 17": f"17 {EXPONENT}", ".p2align -1": f"-1 {EXPONENT}",
+    ".byte 1\n.balign 2\n.byte 2": b"\1\0\2",
     ".zero 3\n.byte 1": b"\0\0\0\1", ".skip 2, 0x101\n.byte 7": b"\1\1\7", ".space 0\n.byte 1": b"\1",
     ".zero -1": "-1 bytes do not fit any memory", ".zero 0x40001": "262145 bytes do not fit any memory",
     '.ascii "ab"': b"ab", '.asciz "ab"': b"ab\0", '.string "a", "b"': b"a\0b\0", '.ascii "\\n\\u00e9"': b"\n\xc3\xa9",
@@ -67,6 +75,12 @@ def test_directives_lay_out_data_up_to_their_limits(source: str):
         return
     assert isinstance(found, Assembled), f"{source!r}: {found}"
     assert found.data == ((0x70000, wanted),), f"{source!r} gives {found.data}, not {wanted!r}"
+
+
+@pytest.mark.parametrize("widest", [".balign 65536", ".p2align 16", ".align 16"])
+def test_the_widest_alignment_is_a_whole_memory(widest: str):
+    found = assemble(f".section .data, 0x40000\n.byte 1\n{widest}\n.byte 2")
+    assert [(address, len(data), data[0], data[-1]) for address, data in found.data] == [(0x40000, 65537, 1, 2)]
 
 
 PLACES = {  # section and address, bytes: whether it fits
@@ -285,3 +299,88 @@ def test_sizes_of_frames_are_read_seven_bits_at_a_time(value: int):
     groups = [value >> shift & 0x7F for shift in range(0, max(value.bit_length(), 1), 7)]
     data = bytes([group | 0x80 for group in groups[:-1]] + groups[-1:])
     assert _uleb(b"\xff" + data + b"\x55", 1) == (value, 1 + len(data))
+
+
+@pytest.mark.parametrize("sizes", [(2, 5, 3), (16, 16, 16), (18, 1, 64), (4, 0, 15)], ids=str)
+def test_segments_begin_at_multiples_of_16_in_the_file(sizes: tuple[int, int, int]):
+    """What follows a segment in the file never counts as its own: bytes are as many as in memory."""
+    code, data, more = (bytes([i + 1]) * size for i, size in enumerate(sizes))
+    elf_ = core_elf("aie2", [(0, code)], [(0x70000, data), (0x70100, more)], [(0x70200, 9)], {"a": 0})
+    headers = [struct.unpack_from("<8I", elf_, 52 + 32 * i) for i in range(4)]
+    assert [(header[1] % 16, header[7]) for header in headers] == [(0, 16)] * 4
+    assert [elf_[at : at + size] for _, at, _, _, size, *_ in headers] == [
+        code + bytes(-len(code) % 4), data, more, b"",
+    ]  # fmt: skip
+    assert (struct.unpack_from("<I", elf_, 32)[0] % 4, struct.unpack_from("<I", elf_, 36)[0]) == (0, 2)
+    ends = [(segment.address, len(segment.data)) for segment in core_segments(elf_)[0]]
+    words = -(-sizes[0] // 4) * 4
+    kept = [(0, words), (0x70000, sizes[1]), (0x70100, sizes[2]), (0x70200, 9)]
+    assert ends == [place for place in kept if place[1]]
+
+
+@pytest.mark.parametrize(
+    "name", ["file", "type", "size", "ident", "addrsig", "addrsig_sym", "loc", "weak", "local", "hidden"]
+)
+def test_what_compilers_say_for_others_is_left_out(name: str):
+    found = told(f".{name} main, 1\nnop\n.{name.upper()}\n")
+    assert isinstance(found, Assembled), found
+    assert (found.code, found.exported) == (assemble("nop").code, frozenset())
+
+
+@pytest.mark.parametrize("wrong", [1, 12, 13])
+def test_twelve_wrong_lines_are_told(wrong: int):
+    found = str(told("foo\n" * wrong))
+    assert found.count("k.s:") == min(wrong, 12)
+    assert found.endswith("\nand 1 more") == (wrong > 12)
+
+
+def test_300_characters_of_a_wrong_line_are_told():
+    lines = str(told(f"vlda q // {'y' * 200}\n" * 3)).split("k.s:")[1:]
+    assert [len("k.s:" + line.removesuffix("\n")) for line in lines] == [300] * 3
+
+
+@pytest.mark.parametrize("mnemonic", ["vlda", "lda", "ret", "add", "movxm", "vmac"])
+def test_six_forms_are_shown_and_the_others_counted(mnemonic: str):
+    """The form that fits best first."""
+    shapes = {syntax.shape for syntax in syntaxes("aie2p")[mnemonic]}
+    with pytest.raises(EncodeError) as caught:
+        match(load("aie2p"), f"{mnemonic} ?", {})
+    shown, _, more = str(caught.value).partition("; forms: ")[2].partition(" and ")
+    assert set(shown.split(" | ")) <= shapes
+    assert len(shown.split(" | ")) == min(6, len(shapes))
+    assert more == (f"{len(shapes) - 6} more" if len(shapes) > 6 else "")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("ad r0", "'ad'; did you mean and or add or adc?"), ("zzzzzz", "'zzzzzz'"), ("x" * 60, f"'{'x' * 40}'"),
+     ("lda r0, [p0, #2]", "#2 is not a multiple of 4; forms: lda mLdaScl, [eP, #-32..28]"),
+     ("lda r0, [p0], #32", "#32 is outside -32 to 28 in steps of 4; forms: lda mLdaScl, [eP], #-32..28")],
+)  # fmt: skip
+def test_the_nearest_names_and_the_nearest_form_are_told(text: str, message: str):
+    with pytest.raises(EncodeError) as caught:
+        match(load("aie2p"), text, {})
+    assert message in str(caught.value)
+    if message[-1] in "?'":
+        assert str(caught.value).endswith(message)
+
+
+@pytest.mark.parametrize("count", [1, 8, 9, 24])
+def test_eight_registers_of_a_class_are_named_and_of_more_the_first_six(count: int):
+    names = [f"r{i}" for i in range(count)]
+    kind = RegisterClass("eR", {name: code for code, name in enumerate(names)})
+    wanted = ", ".join(names) if count <= 8 else f"r0, r1, r2, r3, r4, r5, ... {count} in all"
+    with pytest.raises(EncodeError, match=rf"^p0 is not in register class eR \({re.escape(wanted)}\)$"):
+        kind.encode("p0")
+
+
+@pytest.mark.parametrize("extra", range(3))
+def test_messages_show_120_characters_of_a_bundle(extra: int):
+    text = "vlda x10, [p0], #64 ; vldb x11, [p1], #64 ; vst x2, [p2], #64 ; add r10, r11, r12 ; mov r3, r4 ; "
+    text += f"vmul dm0, x3, x4, r{10 ** (extra // 2)}"
+    program = assemble(f"{text}\n", "aie2p", "k.s")
+    bundles = dict(load("aie2p").decode_program(program.code[0][1]))
+    whole = bundle_text("aie2p", bundles[0]).replace("\t", " ")
+    assert len(whole) > 100
+    shown = Names(Program("aie2p", bundles), lambda _: "")(0)
+    assert shown == f"0x0000 `{whole[:120]}`"

@@ -141,3 +141,11 @@ SLOT: Places = ((("slot", 0),),)
 def test_others_keep_to_the_windows_that_fixed_tasks_leave(edges, fixed, late, start, wanted):
     found = next(iter(plans(Problem([SLOT] * 2, edges, fixed, late, start), 5)), None)
     assert (None if found is None else found.issues) == wanted
+
+
+def test_late_tasks_follow_those_that_wait_for_them():
+    """A chain beside a long way to the same end: its last task moves first, so that the one before can follow."""
+    chain, long = [Edge(0, 1, 1, 0), Edge(1, 2, 2, 0)], Edge(3, 2, 7, 0)
+    for late, wanted in (((), (0, 1, 7, 0)), ((0,), (0, 1, 7, 0)), ((1,), (0, 5, 7, 0)), ((0, 1), (4, 5, 7, 0))):
+        found = next(iter(plans(Problem([FREE] * 4, [*chain, long], {}, late), 9)))
+        assert found.issues == wanted, f"late: {late}"

@@ -143,6 +143,9 @@ UNNAMED_AIE2 = [
     (r"VLDA_\w*UPS_", "crSat", 7, 48), (r"V(UPS|SRSM?|PACK_[DS]\d)|VST_\w*(SRS|PACK_[DS])", "crSat", 1, 104),
     (r"VUPS_\w*_D\d+_", "crUPSSign", 1, 6), (r"VLDA_\w*UPS_\w*_D\d+", "crUPSSign", 7, 24),
     (r"VLDB_\w*UNPACK_D|VUNPACK_D", "crUnpackSign", 7, 10), (r"ADC$|SBC$", "srCarry", 1, 2), (r"RET$", "lr", 1, 1),
+    (r"(ST|LDA|VST|VLDA)_\w*_spill|PADD[AB]_sp_imm", "sp", 1, 11), (r"V(ST_)?(\dD_)?(SRSM?|CONV)_", "crRnd", 1, 71),
+    (r"V(ABS_GTZ|(MAX|MAXDIFF|SUB)_LT|(MIN|SUB)_GE|LT|GE|EXTRACT)_D", "crVaddSign", 1, 28),
+    (r"V(ST_)?(\dD_)?SRSM?_D", "crSRSSign", 1, 32), (r"V(ST_)?(\dD_)?PACK_D", "crPackSign", 1, 14),
 ]  # fmt: skip
 
 
@@ -171,6 +174,45 @@ def test_cycles_in_which_aie2_uses_memory(family, stages, count):
     """Stores of less than a word read first, and write six cycles later."""
     found = [f.name for f in isa.load("aie2").forms.values() if f.timing.memory_stages == stages]
     assert len([name for name in found if re.match(family, name)]) == len(found) == count
+
+
+@pytest.mark.parametrize(
+    ("unit", "names", "count"),
+    [(Resource("LCKREQ", 0, 4), r"(ACQ|REL)_", 8), (Resource("PART_WORD_STORE", 1, 6), r"ST_\w*S(8|16)(_|$)", 12),
+     (Resource("PART_WORD_STORE", 0, 1, reserved=True), r"V?(LD|ST)", 268)],
+    ids=["locks", "parts of words", "other accesses"],
+)  # fmt: skip
+def test_units_that_aie2_takes(unit, names, count):
+    """Others of them may meet: they only must not come while a part of a word is written."""
+    found = [form.name for form in isa.load("aie2").forms.values() if unit in form.timing.resources]
+    assert len([name for name in found if re.match(names, name)]) == len(found) == count
+
+
+FORWARDED_AIE2 = {
+    "VMAC_vmac_cm_core_dense": {"op0": "VEC", "op1": "VEC"}, "VMUL_vmac_cm_core_dense": {"op0": "VEC"},
+    "VMAC_F_vmac_bm_core_dense": {}, "VADDMAC_vmac_bm_core_dense": {"op0": "VEC", "op1": "VEC"},
+    "VMAX_LT_S16": {"op0": "MV", "op2": "MV", "op3": "MV"}, "VPACK_S4_S8": {}, "VUNPACK_S8_S4": {}, "MUL_mul_r_rr": {},
+    "VSRS_S16_S32_mv_w_srs": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORWARDED_AIE2)
+def test_sums_and_vectors_of_aie2_are_forwarded_among_their_like(form):
+    """Accumulators between products, x registers between vector instructions, but for those that pack."""
+    assert dict(isa.load("aie2").form(form).timing.bypass) == FORWARDED_AIE2[form]
+
+
+def test_families_of_aie2_that_forward():
+    kinds = [set(form.timing.bypass.values()) for form in isa.load("aie2").forms.values()]
+    assert {kind: kinds.count({kind}) for kind in ("VEC", "MV")} == {"VEC": 37, "MV": 110}
+    late = [form.name for form in isa.load("aie2").forms.values() if form.timing.uses.get("su") == 7]
+    assert len([name for name in late if re.match(r"VLDA_\w*UPS", name)]) == len(late) == 48
+
+
+def test_additions_to_pointers_of_aie2_have_no_other_results():
+    for form in isa.load("aie2").forms.values():
+        if form.name.startswith("PADD"):
+            assert form.timing.defs.keys() <= {"ptr_out", "dc", "dcl", "dch"}, form
 
 
 def test_ports_follow_the_operands_register():

@@ -105,19 +105,19 @@ def test_a_control_packet_sets_a_lock(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("keep", [False, True])
-def test_a_read_is_answered_by_a_packet_with_the_response_id(device, keep):
+@pytest.mark.parametrize(("keep", "number"), [(False, 0), (True, 31)])
+def test_a_read_is_answered_by_a_packet_with_the_response_id(device, keep, number):
     """Three words of core memory, then the lock's value; the header names the tile that answers."""
-    packets = [[control(READ, 0x8, 3, answer=17)], [control(READ, 0x1F000 + 0x10 * 2, 1, answer=17)]]
+    packets = [[control(READ, 0x8, 3, answer=number)], [control(READ, 0x1F000 + 0x10 * 2, 1, answer=number)]]
     answers = [[7, -8, 9], [5]]
-    header = [odd(1 << 21 | 2 << 16 | 17)] if keep else []
+    header = [odd(1 << 21 | 2 << 16 | number)] if keep else []
     expected = [word for answer in answers for word in [*header, *answer]]
     found = controlled(
         packets,
         buffer("a", "12", 6, [0, 0, 7, -8, 9, 0]),
         lock("five", "12", 2, 5),
         buffer("x", "02", len(expected)),
-        packet_flow(17, "12 TileControl : 0", "02 DMA : 0", keep=keep),
+        packet_flow(number, "12 TileControl : 0", "02 DMA : 0", keep=keep),
         program("02", Task("S2MM", 0, [bd("x", len(expected))])),
         device=device,
         to="12",

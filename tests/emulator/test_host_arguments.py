@@ -165,3 +165,26 @@ def test_a_new_configuration_has_no_tokens_of_the_one_before():
         "2 tokens of S2MM 1 of tile (0, 0) nobody awaited, at a reconfiguration",
         "1 token of MM2S 1 of tile (0, 0) nobody awaited, at a reconfiguration",
     ]
+
+
+@pytest.mark.parametrize(
+    ("length", "taken", "held", "told"),
+    [
+        (4, 0, 0, []), (4, 4, 0, []), (4, 1, 0, ["stopped in the middle of BD 3, 3 words are missing"]),
+        (4, 3, 0, ["stopped in the middle of BD 3, 1 words are missing"]),
+        (0, 0, 2, ["2 words were left in the input of"]),
+    ],
+)  # fmt: skip
+def test_words_that_never_came_and_those_that_nobody_took_are_told(length: int, taken: int, held: int, told: list[str]):
+    """A BD that has got none of its words has not begun."""
+    array = Array(mlir_device_named("npu2"), HostMemory(), Scheduler(), Strictness())
+    channel = array.tile(0, 2).channels["S2MM", 1]
+    channel.bd, sink = 3, channel.sink
+    assert sink is not None
+    channel._memory = np.zeros(8, np.uint32)
+    sink.demand = length
+    sink.deliver(np.zeros(taken + held, np.uint32), array.scheduler, last=False)
+    found = list(array.left_over())
+    assert [part in line and "core (0, 2) S2MM 1" in line for part, line in zip(told, found, strict=True)] == [
+        True
+    ] * len(told)

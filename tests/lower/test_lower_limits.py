@@ -153,6 +153,7 @@ FLOWS = {  # cascades: (from the west, to the east) by core
     **{f"east twice, {order}": ([((1, 3), (2, 3)), ((2, 3), (3, 3))][::step],
                                 {(1, 3): (0, 1), (2, 3): (1, 1), (3, 3): (1, 0)})
        for order, step in (("in order", 1), ("the last first", -1))},
+    "the same twice": ([((1, 4), (2, 4))] * 2, {(1, 4): (0, 1), (2, 4): (1, 0)}),
     "up": ([((1, 3), (1, 4))], "runs to the core south or east of its source; (1, 3) to (1, 4) is north"),
     "west": ([((2, 3), (1, 3))], "runs to the core south or east of its source; (2, 3) to (1, 3) is west"),
     "two outputs": (
@@ -188,6 +189,41 @@ def test_locks_start_with_what_they_hold(value: int, taken: bool):
         assert found == (Write(0x21F050, value),), f"{value}: {found}"
     else:
         assert f"a lock starts at {value}, outside 0 to 63" in str(found)
+
+
+@pytest.mark.parametrize(("value", "held"), [(64, 63), (300, 63), (-1, 0), (-64, 0), (63, 63)])
+def test_where_locks_may_start_anyhow_they_start_at_the_nearest_value(value: int, held: int):
+    strictness = Strictness.without(["lock-range"])
+    body = f"aie.device(npu2) {{\n%t = aie.tile(0, 2)\n%l = aie.lock(%t, 15) {{init = {value} : i32}}\n}}"
+    found = configuration(device_of(body), lambda *_: [], strictness).operations
+    assert found == (Write(0x21F0F0, held),)
+    told = f"a lock starts at {value}, outside 0 to 63"
+    assert [told in warning for warning in strictness.warnings] == [True] * (value != held)
+
+
+@pytest.mark.parametrize(("starts", "number"), [((0, 1), 0), ((1, 0), 24), ((3, 2), 24), ((4, 5), 0)])
+def test_a_bd_of_two_channels_has_a_number_that_the_first_may_use(starts: tuple[int, int], number: int):
+    first, second = starts
+    tasks = f"""aie.dma_start(MM2S, {first}, ^a, ^n)
+    ^n:
+    aie.dma_start(MM2S, {second}, ^a, ^end)
+    ^a:
+    aie.dma_bd(%b : memref<64xi32>, 0, 4)
+    aie.next_bd ^end"""
+    found = lowered(dma(tasks))
+    assert list(bds(found)) == [number]
+    queued = [(task.channel, task.bd) for task in ArrayState(found).tiles[1, 1].tasks]  # type: ignore[arg-type]
+    assert queued == [(first, number), (second, number)]
+
+
+@pytest.mark.parametrize(("kind", "row", "last"), [("memtile_dma", 1, 47), ("mem", 2, 15)])
+def test_the_last_number_of_a_tile_may_be_named(kind: str, row: int, last: int):
+    found = {number: lowered(dma(chain(1, {"a": (f"bd_id = {number} : i32", "end")}), kind, row))
+             for number in (last, last + 1)}  # fmt: skip
+    taken = found[last]
+    assert not isinstance(taken, str), taken
+    assert list(ArrayState(taken).tiles[1, row].bds) == [last]
+    assert f"bd_id = {last + 1} is outside 0 to {last}" in str(found[last + 1])
 
 
 def test_a_tile_has_one_core():

@@ -8,11 +8,12 @@ import pytest
 from bdforge.devices import mlir_device_named
 from bdforge.devices.register_names import What, register_at
 from bdforge.lower import configuration
-from bdforge.lower.cores import _code, _data
+from bdforge.lower.cores import _code, _data, load_program
 from bdforge.mlir import parse
 from bdforge.mlir.array_ops import CoreOp
 from bdforge.txn import BlockWrite
 from bdforge.txn.target import LoweringError
+from bdforge.txn.writer import Writer
 from support.decoded import device_of
 
 HEAD = """aie.device(npu1) {
@@ -156,3 +157,43 @@ def test_data_goes_to_the_memories_that_a_core_reaches_and_is_split_where_one_en
     for tile, address in (((1, 2), 0x40000), ((1, 3), 0x80000), ((0, 3), 0x50000)):
         with pytest.raises(LoweringError, match=f"data at {address:#x} is in no memory that the core reaches"):
             _data(_Written(), core_of(), tile, piece(address, 4), device)  # type: ignore[arg-type]
+
+
+WINDOWS = {0x40000: (0, -1), 0x50000: (-1, 0), 0x60000: (0, 1), 0x70000: (0, 0)}
+"""Where each of a core's four windows of data memory begins, and whose memory it is (columns east, rows north)."""
+
+
+@pytest.mark.parametrize("start", WINDOWS, ids=hex)
+@pytest.mark.parametrize("core", [(0, 2), (0, 5), (1, 3), (3, 2), (3, 5)], ids=str)
+def test_windows_without_a_core_behind_them_are_refused(start: int, core: tuple[int, int]):
+    """At the array's edges and above memtiles nothing is there; the first and the last word of each are one tile's."""
+    owner = core[0] + WINDOWS[start][0], core[1] + WINDOWS[start][1]
+    device = mlir_device_named("npu2_4col")
+    for offset in (0, 0xFFFC):
+        written: Any = _Written()
+        if owner[0] >= 0 and 2 <= owner[1] <= 5:
+            _data(written, core_of(), core, piece(start + offset, 4), device)
+            assert written.fills == [(owner, offset, 4)]
+        else:
+            with pytest.raises(LoweringError, match=f"data at {start + offset:#x} is in no memory"):
+                _data(written, core_of(), core, piece(start + offset, 4), device)
+
+
+@pytest.mark.parametrize("address", [0x4000, 0x3FFFC, 0x80000])
+def test_what_lies_between_code_and_data_or_behind_is_in_no_memory(address: int):
+    with pytest.raises(LoweringError, match=f"data at {address:#x} is in no memory that the core reaches"):
+        load_program(Writer(), core_of(), [piece(address, 4)], mlir_device_named("npu2"))
+
+
+@pytest.mark.parametrize(("size", "tail", "last"), [
+    (4, b"\xaa\xbb\xcc\xdd", 0x04030201), (5, b"\xaa\xbb\xcc\xdd", 0xCCBBAA05), (5, b"\xaa", 0x0000AA05),
+    (7, b"\xaa\xbb", 0xAA070605), (6, b"", 0x00000605),
+])  # fmt: skip
+def test_the_last_word_of_code_is_completed_by_what_follows_in_the_file(size: int, tail: bytes, last: int):
+    """As many bytes as are missing, little end first; zeros where the file ends."""
+    writer = Writer()
+    code: Any = SimpleNamespace(address=0, data=bytes(range(1, size + 1)), tail=tail)
+    _code(writer, core_of(), (1, 2), code)
+    (block,) = writer.operations
+    words = block.words if isinstance(block, BlockWrite) else (block.value,)  # type: ignore[union-attr]
+    assert (words[-1], len(words)) == (last, -(-size // 4))

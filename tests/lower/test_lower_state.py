@@ -100,7 +100,13 @@ def test_an_array_of_more_columns_than_there_are_is_refused():
 
 
 def test_polls_hold_for_what_was_written():
-    ArrayState([Write(0x001C0000, 3), MaskPoll(0x001C0000, value=1, mask=1)])
+    """Bits that the mask leaves out count nothing; what was never written is 0, in a tile with writes and in others."""
+    wrote = Write(0x001C0000, 3)
+    ArrayState([wrote, MaskPoll(0x001C0000, value=1, mask=1)])
+    ArrayState([wrote, MaskPoll(0x001C0010, value=0, mask=1), MaskPoll(0x021C0000, value=0, mask=1)])
+    for address, value in ((0x001C0000, 2), (0x001C0010, 1), (0x021C0000, 1)):
+        with pytest.raises(StateError, match=f"waits for {value:#x} under mask 0x1"):
+            ArrayState([wrote, MaskPoll(address, value=value, mask=1)])
 
 
 def test_all_images_of_a_design_hold_the_same_state():

@@ -110,6 +110,8 @@ def test_locks_take_the_lowest_free_ids_in_program_order():
             "lock @b and lock without a name both have id 3",
         ),
         (['%a = aie.lock(%c, 16) {sym_name = "l"}'], 5, "lock @l has id 16; ids run from 0 to 15"),
+        (['%a = aie.lock(%c, -1) {sym_name = "l"}'], 5, "lock @l has id -1; ids run from 0 to 15"),
+        (['%a = aie.lock(%m, 64) {sym_name = "l"}'], 5, "lock @l has id 64; ids run from 0 to 63"),
         ([f"%l{i} = aie.lock(%c)" for i in range(17)], 21, "finds no free id; the tile has 16 and the design uses 17"),
     ],
 )  # fmt: skip
@@ -117,6 +119,21 @@ def test_what_does_not_fit_is_named(lines, line, message):
     with pytest.raises(AllocationError, match=message) as caught:
         allocated(*lines)
     assert (caught.value.file, caught.value.line) == ("design.mlir", line)
+
+
+@pytest.mark.parametrize(("tile", "count"), [("%c", 16), ("%m", 64)])
+def test_every_lock_of_a_tile_is_given_and_the_last_may_be_named(tile: str, count: int):
+    found = allocated(
+        f"%last = aie.lock({tile}, {count - 1})", *(f"%l{i} = aie.lock({tile})" for i in range(count - 1))
+    )
+    assert sorted(found.locks.values()) == list(range(count))
+
+
+def test_buffers_with_an_address_may_touch_the_stack_and_each_other():
+    at = {"a": 1024, "b": 1088, "c": 1120}
+    sizes = {"a": 64, "b": 32, "c": 8}
+    lines = [buffer(name, sizes[name], options=f", address = {at[name]} : i32") for name in ("c", "a", "b")]
+    assert by_symbol(allocated(*lines, CORE)) == at
 
 
 def test_elements_have_sizes():

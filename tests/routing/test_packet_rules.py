@@ -13,7 +13,7 @@ from bdforge.routing import RoutingError, route
 from bdforge.routing.fabric import fabric_of, wires
 from bdforge.routing.negotiate import Negotiation
 from bdforge.routing.nets import Net, Port, nets_of
-from bdforge.routing.packets import PacketRule, _assign, _branches, _rules
+from bdforge.routing.packets import PacketRule, PacketSetup, _assign, _branches, _rules
 from bdforge.routing.search import END, find_path
 
 CONTROL = [(0, row, "TileControl", 0) for row in range(6)]
@@ -259,6 +259,62 @@ def test_only_packets_of_one_id_to_one_place_must_follow_each_other(other: str, 
     (path,) = negotiation.trees[placed].values()
     assert negotiation._forced(placed) == {}
     assert negotiation._forced(late) == (dict(zip(path, [*path[1:], END], strict=True)) if follows else {})
+
+
+STREAM = packets(3, (0, 5, "DMA", 0), (0, 0, "DMA", 0))
+LONE = circuit((0, 5, "DMA", 0), (0, 0, "DMA", 0))
+
+
+@pytest.mark.parametrize(
+    ("ours", "tenants", "price"),
+    [
+        pytest.param(LONE, [], 0, id="a circuit on an empty port"),
+        pytest.param(STREAM, [], 3, id="packets on an empty port"),
+        pytest.param(LONE, [circuit((0, 4, "DMA", 0), (0, 1, "DMA", 0))], 500, id="circuits"),
+        pytest.param(LONE, [packets(4, (0, 4, "DMA", 0), (0, 1, "DMA", 0))], 500, id="a circuit where packets go"),
+        pytest.param(STREAM, [circuit((0, 4, "DMA", 0), (0, 1, "DMA", 0))], 530, id="packets where a circuit goes"),
+        pytest.param(STREAM, [packets(4, (0, 4, "DMA", 0), (0, 1, "DMA", 0))], 30, id="strangers"),
+        pytest.param(STREAM, [packets(4, (0, 5, "DMA", 0), (0, 1, "DMA", 0))], 0, id="of one source"),
+        pytest.param(STREAM, [packets(4, (0, 4, "DMA", 0), (0, 0, "DMA", 0))], 0, id="to one place"),
+        pytest.param(STREAM, [packets(3, (0, 4, "DMA", 0), (0, 1, "DMA", 0))], 530, id="of one id to two places"),
+        pytest.param(STREAM, [packets(3, (0, 4, "DMA", 0), (0, 0, "DMA", 0))], 0, id="of one id to one place"),
+        pytest.param(STREAM, [packets(4, (0, 4, "DMA", 0), (0, 1, "DMA", 0)),
+                              packets(5, (0, 3, "DMA", 0), (0, 0, "DMA", 0))], 0, id="one of them related"),
+        pytest.param(LONE, [circuit((0, 4, "DMA", 0), (0, 1, "DMA", 0)),
+                            circuit((0, 3, "DMA", 0), (0, 1, "DMA", 1))], 1000, id="two circuits"),
+    ],
+)  # fmt: skip
+def test_a_port_costs_what_its_tenants_and_its_history_make_it(ours: str, tenants: list[str], price: int):
+    """Half a wire of 1000 for each net that collides; 30 among strangers' packets, 3 for packets alone."""
+    device = flows_only("npu2_1col", ours, *tenants)
+    first = Port(0, 5, PortBundle.DMA, 0)
+    ids = {3} if ours == STREAM else {None}
+    nets = nets_of(device)
+    (one,) = (net for net in nets if net.source == first and net.packet_id in ids)
+    negotiation = Negotiation(fabric_of(device.device), nets)
+    negotiation.tenants[7] = [net for net in nets if net is not one]
+    assert negotiation._cost(one, 7) == price
+    negotiation.history[7] = 1000
+    assert negotiation._cost(one, 7) == price + 1000
+    negotiation.pressure = 750
+    assert negotiation._cost(one, 7) == price + 1000 + 250 * (price // 500)
+
+
+def test_contested_ports_grow_dearer_by_a_wire_and_collisions_by_half_up_to_eight_wires():
+    """The nets of both contested ports and of crowded ones are routed again; only branches of those grow dearer."""
+    flows = [circuit((0, row, "DMA", 0), (0, 1, "DMA", row)) for row in (2, 3, 4)]
+    negotiation = Negotiation(fabric_of(mlir_device_named("npu2_1col")), nets_of(flows_only("npu2_1col", *flows)))
+    one, two, three = negotiation.nets
+    negotiation.trees = {net: {port(0): [node]} for net, node in ((one, 1), (two, 2), (three, 3))}
+    assert negotiation._raise_prices([1], None) == [one]
+    assert (negotiation.pressure, negotiation.history) == (750, {1: 1000})
+    assert negotiation._raise_prices([], PacketSetup(crowded=[2], branches={3})) == [two, three]
+    assert (negotiation.pressure, negotiation.history) == (1125, {1: 1000, 3: 1000})
+    for expected in (1687, 2530, 3795, 5692, 8000, 8000):
+        negotiation._raise_prices([1], None)
+        assert negotiation.pressure == expected
+    negotiation._clear()
+    assert (negotiation.pressure, negotiation.history, negotiation.trees) == (500, {}, {})
 
 
 def test_ids_beyond_a_header_are_refused_before_any_search():

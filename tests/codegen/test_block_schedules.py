@@ -51,6 +51,7 @@ BLOCKS = [  # instructions, branch, first cycle; cycle of the branch, cycles of 
     ((BYTE,), None, 0, None, 11),
     ((LOAD,), "j #x", 0, 1, 7), ((LOAD,), "jnz r1, #x", 0, 7, 13), (("add r2, r2, #-1",), "jnz r2, #x", 0, 1, 7),
     (("mul r2, r2, r3",), "jz r2, #x", 0, 2, 8), (("acq #48, r0",), "j #x", 0, 1, 7), (SUMS, "j #x", 0, 3, 9),
+    (("mul r5, r8, r9", "or r6, r5, r9", "or r4, r8, r9"), "jnz r4, #x", 0, 1, 7),  # the condition goes first
     (SUMS, "jnz r0, #x", 0, 3, 9), (SUMS[:6], "j #x", 0, 1, 7), (SUMS[:5], "j #x", 0, 0, 6),
 ]  # fmt: skip
 

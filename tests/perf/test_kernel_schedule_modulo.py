@@ -102,19 +102,20 @@ def test_a_fixed_temporary_is_not_overwritten_early():
     assert holds(fixed)
 
 
-def test_registers_lengthen_the_interval():
-    # x waits 10 cycles for its second reader and y one: 11 cycles of registers for each iteration, whatever the order.
+@pytest.mark.parametrize(
+    ("registers", "interval", "live"),
+    [(12, 1, 11), (11, 1, 11), (10, 2, 6), (6, 2, 6), (5, 3, 5), (4, 4, 4), (3, 5, 3), (2, 10, 2)],
+)
+def test_registers_lengthen_the_interval(registers: int, interval: int, live: int):
+    """x waits 10 cycles for its second reader, y lives in the last of them: 1 + 10/interval registers, rounded up."""
     body = (
         Operation((a_form("lda", 1),), (), ("x",)),
         Operation((a_form("mv", 9, s1=1),), (("s1", "x"),), ("y",)),
         Operation((a_form("st", None, s1=1, s2=1),), (("s1", "x"), ("s2", "y"))),
     )
-    roomy = schedule(Loop("roomy", body))
-    tight = schedule(Loop("tight", body, registers=4))
-    assert (roomy.interval, roomy.live_registers) == (1, 11)
-    assert tight.interval >= 3
-    assert tight.live_registers <= 4
-    assert holds(tight)
+    found = schedule(Loop("waits", body, registers=registers))
+    assert (found.interval, found.live_registers) == (interval, live), f"with {registers} registers"
+    assert holds(found)
 
 
 @pytest.mark.parametrize(("last", "stages"), [(0, 1), (3, 1), (4, 2), (7, 2), (8, 3)])
@@ -174,6 +175,7 @@ def test_constants_beyond_the_registers_are_refused():
     body = (Operation((AND,), (("s1", "m0"), ("s2", "m1")), ("x",)),)
     with pytest.raises(ScheduleError, match="keeps to 2 vector registers; 2 hold constants"):
         schedule(Loop("full", body, registers=2))
+    assert schedule(Loop("as many as there are", body, registers=3)).live_registers == 3
 
 
 def best_interval(loop: Loop, longest: int, horizon: int) -> int:

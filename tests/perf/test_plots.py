@@ -171,11 +171,12 @@ def test_patterns_are_drawn_from_0_to_the_last_cell_and_visit(monkeypatch, patte
         (Pattern((65,), (1,)), 1), (Pattern((96,), (1,)), 32), (Pattern((128,), (1,)), 64),
         # The largest stride with four rows; with fewer the largest of all, also where none divides another.
         (Pattern((2, 2, 8), (16, 8, 1)), 8), (Pattern((2, 7), (16, 1)), 16), (Pattern((2, 2), (6, 4)), 6),
-        (Pattern((1, 3, 4), (64, 4, 1)), 4),
+        (Pattern((1, 3, 4), (64, 4, 1)), 4), (Pattern((4, 8, 8), (64, 8, 1)), 64), (Pattern((3, 8, 8), (64, 8, 1)), 8),
     ],
+    ids=str,
 )  # fmt: skip
 def test_rows_of_the_picture_are_rows_of_the_buffer(pattern, width):
-    assert natural_width(pattern) == width
+    assert natural_width(pattern) == width, f"of {pattern}, {pattern.span[1] + 1} elements long"
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,23 @@ def test_a_placement_is_found_whenever_the_sum_fits():
             at += size
 
 
+@pytest.mark.parametrize(
+    ("sizes", "apart_from", "start"),
+    [
+        ((2, 10, 1, 1), {(0, 1), (2, 3)}, 2), ((2, 5, 6, 1), {(0, 2), (0, 3), (1, 2)}, 2),
+        ((6, 1, 1, 6), {(0, 3), (1, 2), (1, 3)}, 2), ((2, 7, 3, 3), {(0, 1), (1, 2), (1, 3)}, 1),
+    ],
+)  # fmt: skip
+def test_a_buffer_that_ends_where_a_bank_begins_does_not_share_it(sizes, apart_from, start: int):
+    """Sizes and start in units of 4 KiB, four to a bank; buffers fill the memory, and no pair need share a bank."""
+    weights = tuple(tuple(int((min(i, j), max(i, j)) in apart_from) for j in range(4)) for i in range(4))
+    found = apart(tuple(0x1000 * size for size in sizes), weights, 0x1000 * start, CORE)
+    ends = [at + 0x1000 * size for at, size in zip(found, sizes, strict=True)]
+    banks = [set(range(at // 0x4000, (end - 1) // 0x4000 + 1)) for at, end in zip(found, ends, strict=True)]
+    shared = {(i, j): banks[i] & banks[j] for i, j in apart_from if banks[i] & banks[j]}
+    assert shared == {}, f"buffers that share banks, of those at {[*map(hex, found)]} to {[*map(hex, ends)]}"
+
+
 def test_what_has_an_address_or_a_number_keeps_it():
     """The rest goes behind the last given address, and to the BDs that are left."""
     given = replace(Buffer("given", 256, "i32"), address=0x20000)

@@ -182,15 +182,19 @@ def _pad_values(module: ModuleOp, source: Source) -> Iterator[Edit]:
         if not isinstance(op, PaddingOp):
             continue
         blocks = op.blocks if isinstance(op, DmaOp) else bd_chain_from(op.successors[0])[0]
-        bds = {bd for block in blocks if (bd := bd_of(block)) is not None and bd.pad_value}
+        bds = {bd for block in blocks if (bd := bd_of(block)) is not None and (bd.pad_value or _pads(bd))}
         moved |= bds
         if len(values := {bd.pad_value for bd in bds}) > 1:
             raise error_at(op, f"{op.name}: its BDs pad with {', '.join(map(str, sorted(values)))}; a channel has one")
-        for value in values:
+        for value in values - {0}:
             yield _with_attribute(op, source.text, f"pad_value = {value} : i32")
     for op in module.walk():
         if isinstance(op, DmaBdOp) and op.pad_value and op not in moved:
             raise error_at(op, f"aie.dma_bd: from mlir-aie 1.4.1 on no task has a place for pad_value = {op.pad_value}")
+
+
+def _pads(bd: DmaBdOp) -> bool:
+    return any(pad.before or pad.after for pad in bd.padding)
 
 
 def _with_attribute(op: PaddingOp, text: str, attribute: str) -> Edit:

@@ -131,6 +131,7 @@ TASK = (
 HOST = device("aie.trace.host_config buffer_size = 8192\n" + LOCKED("%n = arith.constant 2 : i32\n", "%n"))
 REFUSED = {
     "two values of a channel": (TWO, Era.MODERN, "aie.dma_start: its BDs pad with 5, 7; a channel has one"),
+    "none beside a value": (TWO.replace(", pad_value = 7", ""), Era.MODERN, "its BDs pad with 0, 5; a channel has one"),
     "value of a task": (sequence(TASK), Era.MODERN, "no task has a place for pad_value = 7"),
     "size of a trace": (HOST, Era.MARCH, "up to mlir-aie 1.3.1 buffer_size stands behind aie.trace; move it"),
 }
@@ -152,6 +153,8 @@ def test_pad_values_move_to_a_channel_in_region_form():
     parse(found)
     same = TWO.replace("pad_value = 7", "pad_value = 5")
     assert convert(same, Era.MODERN).count("pad_value = 5") == 1
+    bare = TWO.replace(PAD.format(7), "[<size = 16, stride = 1>]")
+    assert convert(bare, Era.MODERN).count("pad_value = 5") == 1, "a BD that does not pad has no say in the value"
 
 
 def test_values_of_several_results_keep_their_numbers():

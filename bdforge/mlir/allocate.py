@@ -150,9 +150,10 @@ def _check_fixed(placed: dict[BufferOp, int], stack_bytes: int, overflow: Overfl
     for op, address in sorted(placed.items(), key=lambda item: item[1]):
         if address < end:
             overlap(_error(op, f"at {address:#x} overlaps {before}, which ends at {end:#x}"))
-        end, before = address + buffer_bytes(op), _name(op)
-        limit = op.tile.limits.memory_bytes
-        if end > limit:
+        own_end, limit = address + buffer_bytes(op), op.tile.limits.memory_bytes
+        if own_end > end:  # what lies inside another one hides nothing of it from those behind
+            end, before = own_end, _name(op)
+        if own_end > limit:
             overflow(_error(op, f"at {address:#x} with {buffer_bytes(op)} bytes ends beyond the tile's {limit} bytes"))
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import IntegerType, bf16
 
 from bdforge.mlir import context
-from bdforge.mlir.allocate import Allocation, AllocationError, allocate, element_bits
+from bdforge.mlir.allocate import Allocation, AllocationError, Overflow, allocate, element_bits
 from bdforge.mlir.device_ops import DeviceOp
 from bdforge.mlir.errors import Source
 from bdforge.mlir.memory_ops import BufferOp
@@ -17,12 +17,12 @@ from bdforge.mlir.parser import parse_text
 SETTINGS = settings(deadline=None, derandomize=True, max_examples=40)
 
 
-def allocated(*lines: str) -> Allocation:
+def allocated(*lines: str, **told: Overflow) -> Allocation:
     """Allocation of a device with these lines; unverified, for allocation refuses by itself."""
     body = "\n".join(lines)
     text = f"aie.device(npu2) {{\n%c = aie.tile(1, 2)\n%m = aie.tile(1, 1)\n%m2 = aie.tile(2, 1)\n{body}\n}}"
     module = parse_text(context(), Source(text, "design.mlir"))
-    return allocate(next(op for op in module.walk() if isinstance(op, DeviceOp)))
+    return allocate(next(op for op in module.walk() if isinstance(op, DeviceOp)), **told)
 
 
 def by_symbol(allocation: Allocation) -> dict[str | None, int]:
@@ -175,8 +175,34 @@ def test_a_buffer_with_an_address_may_end_with_its_tiles_memory():
     assert by_symbol(allocated(buffer("a", 16, options=", address = 65520 : i32"))) == {"a": 65520}
 
 
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ((("a", 0, 1000), ("b", 100, 50), ("c", 999, 8)), {"b": ("@a", 1000), "c": ("@a", 1000)}),
+        ((("a", 0, 1000), ("b", 100, 50), ("c", 1000, 8)), {"b": ("@a", 1000)}),
+        ((("a", 0, 100), ("b", 99, 50), ("c", 148, 8)), {"b": ("@a", 100), "c": ("@b", 149)}),
+        ((("a", 8, 16), ("b", 512, 8)), {"a": ("stack", 1024), "b": ("stack", 1024)}),
+        ((("a", 0, 70_000), ("b", 65_000, 8)), {"b": ("@a", 70_000)}),
+    ],
+    ids=["inside and behind", "inside and adjacent", "in a chain", "in the stack", "in one beyond the memory"],
+)
+def test_every_overlap_of_given_addresses_is_told(lines, told):
+    """Each names what reaches furthest before it, also behind a shorter one that lies inside."""
+    text = [buffer(name, size, options=f", address = {at} : i32") for name, at, size in lines]
+    core = [CORE] if "stack" in str(told) else []
+    found: list[str] = []
+    beyond: list[str] = []
+    allocated(*core, *text, overflow=lambda error: beyond.append(str(error)), overlap=lambda e: found.append(str(e)))
+    assert len(found) == len(told), f"wanted overlaps of {list(told)}, got {found}"
+    for (name, (other, end)), message in zip(told.items(), found, strict=True):
+        assert f"buffer @{name} at" in message
+        assert f"{other}, which ends at {end:#x}" in message, message
+    assert [name for name, at, size in lines if at + size > 65536] == [m.split("@")[1][0] for m in beyond], beyond
+
+
 def test_a_gap_of_exactly_a_buffers_size_is_taken():
+    """Buffers at 8 to 24 and 40 to 56 leave gaps of 8 and 16 bytes."""
     fixed = [buffer(name, 16, "%m", f", address = {at} : i32") for name, at in (("p", 8), ("q", 40))]
-    assert by_symbol(allocated(*fixed, buffer("a", 16, "%m")))["a"] == 24
-    assert by_symbol(allocated(*fixed, buffer("a", 17, "%m")))["a"] == 56
-    assert by_symbol(allocated(*fixed, buffer("a", 8, "%m")))["a"] == 0
+    for size, at in ((8, 0), (9, 24), (16, 24), (17, 56)):
+        found = by_symbol(allocated(*fixed, buffer("a", size, "%m")))["a"]
+        assert found == at, f"a buffer of {size} bytes lies at {found}, not {at}, with 8 to 24 and 40 to 56 taken"

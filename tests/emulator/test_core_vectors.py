@@ -1,5 +1,7 @@
 """Vectors in core programs against numpy."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 
@@ -190,6 +192,38 @@ def test_a_masked_transfer_that_promised_to_stay_inside_is_judged_by_the_lanes_i
     if not refused:
         same(got["out"], [*GRID[2, 8 : 8 + chosen], *[6] * (8 - chosen)])
         same(got["g"][0], np.concatenate([GRID[0, :8], GRID[2, 8 : 8 + chosen], GRID[0, 8 + chosen :]]))
+
+
+@pytest.mark.parametrize(
+    "order", [*permutations(range(3)), (2, None, 0), (None, 2, 1)], ids=lambda order: "".join(map(str, order))
+)
+def test_a_mask_counts_the_dimensions_of_memory_however_the_vector_turns_them(order: tuple[int | None, ...]):
+    """Dimension `order[i]` of memory is the vector's dimension i (None repeats a value 5 times there)."""
+    sizes, used = (2, 3, 4), sorted(axis for axis in order if axis is not None)
+    given = np.arange(24, dtype=np.int32).reshape(sizes)
+    chosen = {0: 1, 1: 2, 2: 3}
+    indices, counts = np.indices(sizes), [chosen[axis] for axis in used]
+    mask = np.logical_and.reduce([indices[axis] < chosen[axis] for axis in used])
+    kept = np.where(mask, given, -1)[tuple(slice(None) if axis in used else 0 for axis in range(3))]
+    turned = kept.transpose([used.index(axis) for axis in order if axis is not None])
+    wanted = turned if None not in order else np.repeat(np.expand_dims(turned, order.index(None)), 5, order.index(None))
+    whole, vector = "memref<2x3x4xi32>", f"vector<{'x'.join(map(str, wanted.shape))}xi32>"
+    out = vector.replace("vector", "memref")
+    lanes_of_mask = "x".join(str(sizes[axis]) for axis in used)
+    map_ = f"affine_map<(d0, d1, d2) -> ({', '.join('0' if axis is None else f'd{axis}' for axis in order)})>"
+    constants = "".join(f"%n{axis} = arith.constant {chosen[axis]} : index\n" for axis in used)
+    body = f"""{constants}
+      %p = arith.constant -1 : i32
+      %m = vector.create_mask {", ".join(f"%n{axis}" for axis in used)} : vector<{lanes_of_mask}xi1>
+      %v = vector.transfer_read %a[%c0, %c0, %c0], %p, %m {{permutation_map = {map_}}} : {whole}, {vector}
+      vector.store %v, %o[%c0, %c0, %c0] : {out}, {vector}"""
+    if None not in order:
+        body += f"""
+      vector.transfer_write %v, %b[%c0, %c0, %c0], %m {{permutation_map = {map_}}} : {vector}, {whole}"""
+    got = run_core(body, {"a": given, "o": np.zeros(wanted.shape, np.int32), "b": np.full(sizes, -2, np.int32)})
+    same(got["o"], wanted, f"read through {map_}, the first {counts} of memory's dimensions {used} chosen")
+    written = np.where(mask, given, -2) if None not in order else np.full(sizes, -2)
+    same(got["b"], written, f"written through {map_}, the first {counts} chosen")
 
 
 def test_vectors_are_built_and_taken_apart():

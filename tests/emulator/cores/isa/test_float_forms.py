@@ -281,6 +281,32 @@ def test_floats_become_integers_rounded_down(executor, generation):
         run_text(executor, text, {"wl1": 0x7F00, "s1": 3}, generation)
 
 
+TOP, BEYOND, SPECIAL = 255 << 23, "beyond the range of integers", "open but of normal numbers"
+
+
+@pytest.mark.parametrize(
+    ("lane", "shift", "wanted"),
+    [
+        (0x4EFF, 0, TOP), (0x4F00, 0, BEYOND), (0xCEFF, 0, -TOP), (0xCF00, 0, -(1 << 31)), (0xCF01, 0, BEYOND),
+        (0x3F7F, 31, TOP), (0x3F80, 31, BEYOND), (0xBF80, 31, -(1 << 31)), (0xBF81, 31, BEYOND),
+        (0x3F80, 32, "a scale by 32 is open"), (0x7F7F, 0, BEYOND), (0xFF7F, 0, BEYOND),
+        (0x0080, 31, 0), (0x8080, 31, -1), (0x8000, 31, 0), (0x0001, 0, SPECIAL), (0x7F80, 0, SPECIAL),
+        (0xFFC0, 0, SPECIAL),
+    ],
+    ids=lambda value: f"{value:#06x}" if isinstance(value, int) and 0 < value < 1 << 16 and value > 64 else None,
+)  # fmt: skip
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_floats_become_integers_up_to_the_ends_of_32_bits(executor, lane: int, shift: int, wanted: int | str):
+    """bf16 0x4F00 is 2^31, the first that no int32 holds; 0xCF00 is -2^31, the last that one does."""
+    try:
+        core = run_text(executor, "vfloor.s32.bf16 x3, wl1, s1\n" + "nop\n" * 8, {"wl1": lane << 80, "s1": shift})
+        found: int | str = int(np.array(core.read("x3") >> 160 & 0xFFFFFFFF, np.uint32).view(np.int32))
+    except OpenError as error:
+        found = str(error)
+    held = wanted in found if isinstance(wanted, str) and isinstance(found, str) else found == wanted
+    assert held, f"bf16 {lane:#06x} times 2^{shift}: {found}, wanted {wanted}"
+
+
 @pytest.mark.parametrize("value", [0, 1, -1, 1 << 24, -(1 << 31), 12345678])
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_scalars_that_stay_the_same_are_converted(executor, value):

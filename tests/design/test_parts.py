@@ -1,11 +1,16 @@
 """Parts of designs by hand: buffers in turn, locks, BDs, parameters, names of a program, words of a sequence."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from bd_patterns import Pattern
 from bdforge.design import (
     Acquire,
     Advance,
+    Allocation,
     Bd,
     Buffer,
     Call,
@@ -30,12 +35,14 @@ from bdforge.design import (
     told_cores,
     whole,
 )
+from bdforge.design.events import placed_sequence
 from bdforge.design.parameters import PARAMETER_BYTES
 from bdforge.design.program import buffers, rotations, statements
 from bdforge.design.reasons import Reason, told_once
-from bdforge.design.sequence import RegisterWrite
+from bdforge.design.sequence import LockWrite, RegisterWrite, RtpWrite
 from bdforge.devices import TileKind
 from bdforge.devices.types import TYPES
+from bdforge.sequences.interpret import Start, StartedTask, Stored
 
 ONE, TWO, THREE = (Buffer(name, 8, "i32") for name in ("one", "two", "three"))
 
@@ -185,3 +192,43 @@ def test_a_reason_is_told_once_with_its_first_tile_and_how_many_more():
         "core (1, 2) and 2 more: full; empty it", "memtile (0, 1): full; empty it", "core (1, 2), S2MM 0: long",
         "lost; find it",
     ]  # fmt: skip
+
+
+def test_the_tasks_of_a_step_are_numbered_from_the_second_of_a_channel_on():
+    """So are BDs behind a chain's first; a task repeats one run less than it makes."""
+    shim = Tile("shim", 2, 0, TileKind.SHIM)
+    allocations = tuple(Allocation(f"in_{channel}", shim, "MM2S", channel) for channel in (0, 1))
+    bds: Any = tuple(SimpleNamespace(argument=i, pattern=whole(ONE), bd_id=8 + i) for i in (0, 1))
+    tasks = tuple(StartedTask("MM2S", channel, 2, runs, runs > 1, bds) for channel, runs in ((0, 1), (1, 3), (0, 64)))
+    arguments: Any = SimpleNamespace(arguments=[SimpleNamespace(name=n, type="i32", note="") for n in ("a", "b")])
+    design = Design("d", "npu2", (shim,), allocations=allocations)
+    (event,) = placed_sequence("run", "", design, arguments, (8, 8), [Start(5, tasks, "go")], wide=False).events
+    assert event.comment == "step 5: go"
+    assert [(task.name, task.allocation, task.repeat_count, task.token) for task in event.tasks] == [
+        ("in0_step5", "in_0", 0, False), ("in1_step5", "in_1", 2, True), ("in0_step5_2", "in_0", 63, True),
+    ]  # fmt: skip
+    assert [(bd.buffer.name, bd.bd_id, bd.label) for bd in event.tasks[2].bds] == [
+        ("a", 8, ""), ("b", 9, "in0_step5_2_bd1"),
+    ]  # fmt: skip
+
+
+def test_writes_are_told_by_what_stands_at_their_address():
+    """The first 64 words of a core's i32 buffers and all locks have names; equal blocks share a constant."""
+    words, bytes_ = Buffer("words", 65, "i32", address=0x400), Buffer("bytes", 4, "i8", address=0x800)
+    lock = Lock("go", 15)
+    core = Tile("core", 0, 2, TileKind.CORE, (words, bytes_), (lock,))
+    held = replace(words, name="held")
+    design = Design("d", "npu2", (core, Tile("mem", 0, 1, TileKind.MEMTILE, (held,))))
+    at = core.address(words)
+    wrote = [(at, 7), (at + 4 * 63, 8), (at + 4 * 64, 9), (core.address(bytes_), 1), (core.address(lock), 2),
+             (design.tiles[1].address(held), 3)]  # fmt: skip
+    items = [Stored(address, (value,)) for address, value in wrote]
+    items += [Stored(16 * i, values) for i, values in enumerate(((1, 2), (3, 4), (1, 2)))]
+    nothing: Any = SimpleNamespace(arguments=[])
+    (event,) = placed_sequence("run", "", design, nothing, (), [Start(0, tuple(items))], wide=False).events
+    assert event.writes == (
+        RtpWrite(words, 0, 7), RtpWrite(words, 63, 8), RegisterWrite(at + 256, (9,)),
+        RegisterWrite(core.address(bytes_), (1,)), LockWrite(lock, 2), RegisterWrite(wrote[5][0], (3,)),
+        RegisterWrite(0, (1, 2), "run_registers_0"), RegisterWrite(16, (3, 4), "run_registers_1"),
+        RegisterWrite(32, (1, 2), "run_registers_0"),
+    )  # fmt: skip

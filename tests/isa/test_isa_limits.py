@@ -376,11 +376,11 @@ def test_eight_registers_of_a_class_are_named_and_of_more_the_first_six(count: i
 
 @pytest.mark.parametrize("extra", range(3))
 def test_messages_show_120_characters_of_a_bundle(extra: int):
-    text = "vlda x10, [p0], #64 ; vldb x11, [p1], #64 ; vst x2, [p2], #64 ; add r10, r11, r12 ; mov r3, r4 ; "
-    text += f"vmul dm0, x3, x4, r{10 ** (extra // 2)}"
+    text = "vlda x10, [p0], #64 ; vldb x11, [p1], #64 ; vst.srs.2x cml0, s1, [p2], #64, srsSign1 ; "
+    text += f"add r10, r11, r12 ; mov r3, r4 ; vmul dm0, x3, x4, r{10 ** (extra // 2)}"
     program = assemble(f"{text}\n", "aie2p", "k.s")
     bundles = dict(load("aie2p").decode_program(program.code[0][1]))
     whole = bundle_text("aie2p", bundles[0]).replace("\t", " ")
-    assert len(whole) > 100
+    assert len(whole) > 120
     shown = Names(Program("aie2p", bundles), lambda _: "")(0)
     assert shown == f"0x0000 `{whole[:120]}`"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from bd_patterns import problems
+from bd_patterns import Pattern, problems
 from bdforge.devices import Device, Generation, TileKind
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES, SHIM_CONTROLLER_ID, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
 from bdforge.devices.registers import CONTROLLER_ID_MASK, RUNTIME_AXI_CACHE, TILE_REGISTERS, address
@@ -66,9 +66,16 @@ def illegal(program: Program, events: Iterable[Event], device: Device) -> list[s
                 key = (bd.argument, bd.pattern.sizes, bd.pattern.strides, offset)
                 if key not in judged:
                     judged.add(key)
-                    found = problems(bd.pattern, limits, argument.bits, static=False)
+                    found = _standing(bd.pattern) or problems(bd.pattern, limits, argument.bits, static=False)
                     faults |= {f"{argument.name}: {fault}": None for fault in found}
     return list(faults)
+
+
+def _standing(pattern: Pattern) -> list[str]:
+    """Why a BD cannot repeat all that it walks, which `problems` takes for the runs of its task."""
+    if 1 < pattern.rank < _TRANSFER_SIZES and pattern.sizes[0] > 1 and pattern.strides[0] == 0:
+        return ["stride 0 in dimension 0 repeats the whole BD, which its steps cannot; give it and its task runs"]
+    return []
 
 
 def _outside(what: str, found: StartedTask | Wait, columns: int, device: Device) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Sequence programs of no operator in C++: their words are Python's, what Python refuses is refused by name."""
 
 import copy
+import difflib
 import json
 import random
 from collections.abc import Callable
@@ -589,15 +590,21 @@ def mutated(rng: random.Random, content: Any) -> Any:
     return content
 
 
-def agrees(program: Any, parameters: list[int], answer: str) -> bool:
-    """Whether C++'s answer is what Python gives: words, or any error for an error."""
+def disagreement(program: Any, parameters: list[int], answer: str) -> str:
+    """How C++'s answer is not what Python gives: words, or any error for an error; "" where it is."""
     if "out of range" in answer or "channel" in answer:
-        return True  # Python's JSON has integers of any size, and Python asks for channels when they are used
+        return ""  # Python's JSON has integers of any size, and Python asks for channels when they are used
     try:
         loaded = load_program(program)
-    except ProgramError:
-        return not answer.startswith("[")
-    return len(loaded.parameters) != len(parameters) or not difference(python_words(loaded, parameters), answer)
+    except ProgramError as error:
+        return f"expected an error, {str(error)!r}, got {answer[:200]}" if answer.startswith("[") else ""
+    return difference(python_words(loaded, parameters), answer) if len(loaded.parameters) == len(parameters) else ""
+
+
+def changes(one: Any, other: Any) -> str:
+    """The lines in which two contents differ, with what stands around them."""
+    whole, mutated = (json.dumps(content, indent=0).splitlines() for content in (one, other))
+    return "\n".join(difflib.unified_diff(whole, mutated, "whole", "mutated", n=2, lineterm=""))[:1000]
 
 
 @pytest.mark.parametrize("operator", ["copy", "gemm"])
@@ -614,7 +621,8 @@ def test_mutated_programs_are_run_as_python_runs_them_or_refused_by_name(probe, 
     answers = probe([line(program, parameters) for program in programs])
     for i, (program, answer) in enumerate(zip(programs, answers, strict=True)):
         assert answer.startswith(("[", "ManifestError: line", "SequenceError: ")), (i, answer)
-        assert agrees(program, parameters, answer), (i, answer[:200])
+        why = disagreement(program, parameters, answer)
+        assert not why, f"{why}\nof program {i}:\n{changes(whole, program)}"
     assert 20 < sum(answer.startswith("[") for answer in answers) < 180
 
 

@@ -17,7 +17,7 @@ from support.program_limits import (
     whole,
     words_of_the_form,
 )
-from support.run_limits import RUN_LIMITS
+from support.run_limits import RUN_FIRSTS, RUN_LIMITS
 
 OF_PROGRAMS = [name for name in BOUNDS if not name.startswith("Target.")]
 
@@ -79,3 +79,12 @@ def test_a_run_takes_the_last_value_and_refuses_the_next_one_by_its_limit(name: 
     with pytest.raises(InputError) as caught:
         planned(*limit.program(limit.last + 1), device).words()
     assert limit.said in str(caught.value)
+
+
+@pytest.mark.parametrize("name", RUN_FIRSTS)
+def test_a_run_takes_the_first_value_and_refuses_the_one_before_it_by_its_limit(name: str):
+    first, program, said = RUN_FIRSTS[name]
+    device = device_named("strix_halo")
+    planned(*program(first), device).words()
+    with pytest.raises(InputError, match=said):
+        planned(*program(first - 1), device).words()

@@ -96,3 +96,35 @@ RUN_LIMITS: dict[str, RunLimit] = {
     "address": RunLimit((1 << 32) - 1, lambda n: _written(address=n), "4294967295"),
     "written value": RunLimit((1 << 32) - 1, lambda n: _written(value=n), "4294967295"),
 }  # fmt: skip
+
+
+class RunFirst(NamedTuple):
+    """A limit's first value, the program of a value with its parameters, and a pattern of what is said of 1 less."""
+
+    first: int
+    program: Callable[[int], tuple[Program, dict[str, int]]]
+    said: str
+
+
+RUN_FIRSTS: dict[str, RunFirst] = {
+    "stride of dimension 0": RunFirst(1, lambda n: _moved(2, n, sizes=(2,), strides=(2,)), "stride.* 0"),
+    "stride of a linear BD": RunFirst(1, lambda n: _moved(2, n), "stride.* 0"),
+    "stride of dimension 1": RunFirst(1, lambda n: _moved(2, sizes=(2,), strides=(n,)), "stride.* 0"),
+    "stride of dimension 2": RunFirst(1, lambda n: _moved(2, sizes=E2, strides=(n, 2)), "stride.* 0"),
+    "stride of dimension 2 alone": RunFirst(1, lambda n: _moved(2, sizes=(2, 1), strides=(n, 0)), "stride.* 0"),
+    "stride of dimension 2 below runs": RunFirst(
+        1, lambda n: _moved(2, sizes=(3, 2, 2), strides=(8, n, 2)), "stride.* 0"
+    ),
+    "stride of one position": RunFirst(0, lambda n: _moved(2, sizes=(1, 2), strides=(n, 2)), "stride.* -1"),
+    "stride of the iteration": RunFirst(0, lambda n: _moved(2, sizes=(2, *E2), strides=(n, 4, 2)), "stride.* -1"),
+    "size of dimension 0": RunFirst(1, lambda n: _moved(n, sizes=(2,), strides=(2,)), "size.* 0"),
+    "size of dimension 1": RunFirst(1, lambda n: _moved(2, sizes=(n,), strides=(2,)), "size.* 0"),
+    "size of dimension 2": RunFirst(1, lambda n: _moved(2, sizes=(n, 2), strides=(4, 2)), "size.* 0"),
+    "iterations": RunFirst(1, lambda n: _moved(2, sizes=(n, *E2), strides=(8, 4, 2)), "size.* 0"),
+    "offset": RunFirst(0, lambda n: _moved(4, offset=n), "offset.* -1"),
+    "runs": RunFirst(1, lambda n: _moved(4, runs=n), "runs.* 0"),
+    "column": RunFirst(0, lambda n: _moved(4, column=n), "column.* -1"),
+    "columns of a wait": RunFirst(1, lambda n: _moved(4, columns=n), "0 columns|columns.* 0"),
+    "address": RunFirst(0, lambda n: _written(address=n), "address.* -1"),
+    "written value": RunFirst(0, lambda n: _written(value=n), "-1"),
+}

@@ -252,6 +252,17 @@ def test_only_reads_come_to_a_row_that_others_read(writes: tuple[bool, bool], re
     assert max(ends.times.values()) == pytest.approx(10 * 10 if readers > 1 else 10, rel=0.05)
 
 
+@pytest.mark.parametrize(("beside", "share"), [("none", 0.5), ("write", 0.5), ("read", 1)])
+def test_a_shim_is_alone_where_no_other_reads(beside: str, share: float):
+    """1000 bytes at 0.1 ns a byte of requests, half of it while one shim reads: a write beside it asks for nothing."""
+    ends = Ends(replace(FREE, shim_byte_ns=0.1, shim_alone_share=0.5))
+    if beside != "none":
+        ends.dram.add(1, [Way(Access(1, 1, 1 << 20), beside == "write", 1)], 1e-9, ends._end, beside)
+    ends.dram.add(1000, [Way(Access(500, 500, 0), False, 0)], 1e-9, ends._end, "wanted")
+    ends.clock.run()
+    assert ends.times["wanted"] == pytest.approx(1000 * 0.1 * share, rel=1e-2)
+
+
 def test_resources_that_are_busy_at_once_slow_a_flow():
     """Port and requests equally busy: 2^(1/2) of the time of one, with the exponent 2."""
     busy = {"dram_read_gb_s": 10, "shim_byte_ns": 0.1}

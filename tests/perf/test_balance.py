@@ -41,6 +41,16 @@ def test_figures_of_a_tile_by_hand(walk):
     assert tile.intensity == pytest.approx(2 * macs / (a + b + c))
 
 
+def test_reads_have_a_bandwidth_of_their_own():
+    """On strix_halo reads alone get 55.5 GB/s of the port's 67.4, so they bind where C is small beside A and B."""
+    space = search_space(device_named("strix_halo"), "bf16,bf16,bf16", 4096, b_layouts=("column",), fixed=FIXED)
+    problem = Problem(4096, 4096, 4096)
+    tile = balance(space, "fitted", problem).ranked[0]
+    read, c = 2 * problem.macs * (1 / (8 * tile.n) + 1 / (4 * tile.m)), 2 * problem.M * problem.N
+    assert read / 55.5 > (read + c) / 67.4, "reads bind"
+    assert tile.memory_us == pytest.approx(read / 55.5e3)
+
+
 def test_every_step_is_shorter_and_the_last_is_the_shortest_of_all(walk):
     times = [tile.time_us for tile in walk.steps]
     assert times == sorted(times, reverse=True)

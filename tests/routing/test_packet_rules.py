@@ -13,7 +13,7 @@ from bdforge.routing import RoutingError, route
 from bdforge.routing.fabric import fabric_of, wires
 from bdforge.routing.negotiate import Negotiation
 from bdforge.routing.nets import Net, Port, nets_of
-from bdforge.routing.packets import PacketRule, PacketSetup, _assign, _branches, _rules
+from bdforge.routing.packets import PacketRule, PacketSetup, _assign, _branches, _joined, _rules
 from bdforge.routing.search import END, find_path
 
 CONTROL = [(0, row, "TileControl", 0) for row in range(6)]
@@ -190,7 +190,8 @@ def assigned(
     sets: set[frozenset[Port]], urgent: frozenset[Port] = frozenset()
 ) -> dict[frozenset[Port], tuple[int, int]]:
     found = _assign(sets, urgent)
-    assert found is not None
+    sizes = sorted(map(len, _joined(sets)), reverse=True)
+    assert found is not None, f"groups of {sizes} msels, placed largest first, fit the arbiters, but one found no place"
     return found
 
 

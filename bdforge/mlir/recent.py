@@ -11,9 +11,11 @@ _SCRATCHPAD = "parameters that the firmware fills in (#3056, #3061) cannot be kn
 _COMPILER_OUTPUT = "mlir-aie's passes write it for loops of the sequence; give the file from before those passes"
 _RESET = "which registers it writes is the tool's choice (#3370, #3375, #3393); load the device again instead"
 _UNORDERED = "out-of-order BDs (#3577) are not run here; receive in order"
+_VIA = "which switches a flow passes is the router's choice here; leave it out, or write aie.switchbox"
 _LENGTH_UNIT = "belongs to length_parameter; " + _SCRATCHPAD
 
 OPERATIONS = {
+    "via": f"a clause of aie.flow: {_VIA}",
     "aie.route": "routes to named endpoints are not read here; write aie.flow between the tiles",
     "aie.route_endpoint": "routes to named endpoints are not read here; write aie.flow between the tiles",
     "aiex.dma_channel_reset": _RESET,
@@ -48,6 +50,7 @@ _ATTRIBUTES = {
     ("aiex.npu.dma_memcpy_nd", "offset_parameter"): _SCRATCHPAD,
     ("aiex.npu.dma_memcpy_nd", "length_parameter"): _SCRATCHPAD,
     ("aiex.npu.dma_memcpy_nd", "length_unit"): _LENGTH_UNIT,
+    ("aie.flow", "via"): _VIA,
     ("aie.core", "stack_address"): "stacks start at address 0 here; leave it out",
     ("aie.core", "stack_bank"): "stacks start at address 0 here; leave it out",
     ("aie.core", "data_size"): "a core's static data has no place in memory here; give it an aie.buffer",

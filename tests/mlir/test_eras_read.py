@@ -270,6 +270,8 @@ def test_a_logical_tile_with_its_place_is_that_tile():
 
 REFUSED = {
     "aiex.dma_channel_reset(%c, S2MM, 0)": "'aiex.dma_channel_reset' of newer mlir-aie cannot be run",
+    "aie.flow(%s, DMA : 0, %m, DMA : 0) via [%c]": "the router's choice",
+    "aie.flow(%s, DMA : 0, %m, DMA : 0) {via = [1]}": "the router's choice",
     "aiex.npu.maskpoll(%c)": "wait for a token",
     "aiex.scratchpad_parameter @n : i32": "give the number itself",
     "aiex.herd [1] [2]": "was removed from mlir-aie: write the array's tiles",

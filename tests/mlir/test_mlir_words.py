@@ -101,6 +101,7 @@ def test_devices_that_are_gone_name_what_replaces_them(name: str):
 
 COMPILED, PARAMETER = "give the file from before those passes", "give the number itself"
 NEWER = {
+    "via": "aie.switchbox",
     "aie.route": "write aie.flow", "aie.route_endpoint": "write aie.flow",
     **dict.fromkeys(("aiex.dma_channel_reset", "aiex.dma_channel_reset_for", "aiex.core_reset"), "load the device"),
     "aiex.npu.create_scratchpad": PARAMETER, "aiex.npu.update_from_scratchpad": PARAMETER,

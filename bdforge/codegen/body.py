@@ -18,7 +18,7 @@ from bdforge.devices.limits import CORE_OWN_MEMORY
 from bdforge.isa.meaning.model import signed
 from bdforge.mlir.array_ops import CoreOp
 from bdforge.mlir.device_ops import EndOp
-from bdforge.mlir.memory_ops import BufferOp, UseLockOp
+from bdforge.mlir.memory_ops import DECLARATIONS, BufferOp, UseLockOp
 from bdforge.mlir.places import location
 
 _POINTER = "p6"  # of loads and stores
@@ -192,6 +192,8 @@ class Body:
     # Operations.
 
     def _operation(self, op: Operation) -> None:
+        if isinstance(op, DECLARATIONS):
+            return  # the array has it before the core runs
         if op.results and all(constant_of(result) is not None for result in op.results):
             return  # it stands where it is used
         match op:

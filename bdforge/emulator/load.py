@@ -110,8 +110,8 @@ class Configuration:
             array.tile(op.tile.column, op.tile.row).grow(start + buffer_bytes(op))
         operations = list(device.body.block.ops)
         self.functions = {op.sym_name.data: op for op in operations if isinstance(op, FuncOp)}
-        for op in operations:
-            if isinstance(op, LockOp) and op.symbol:
+        for op in self.allocation.locks:
+            if op.symbol:
                 self.lock(op).name = f"{op.symbol} ({self.lock(op).name})"
         names = {at: _names(elf) for at, elf in programs.items()}
         try:

@@ -185,8 +185,8 @@ def _tell_unaligned(op: CoreOp | BufferOp, address: int, data: bytes, policy: Po
 
 
 def _set_memory(writer: Writer, device: DeviceOp, allocation: Allocation, policy: Policy | None) -> None:
-    """First values of locks, then of buffers. Locks without one keep their value."""
-    for op in device.body.block.ops:
+    """First values of locks, then of buffers, of all regions. Locks without one keep their value."""
+    for op in device.walk():
         if isinstance(op, LockOp) and "init" in op.properties:
             most = op.tile.limits.lock_value_max
             if not 0 <= op.init <= most:
@@ -196,7 +196,7 @@ def _set_memory(writer: Writer, device: DeviceOp, allocation: Allocation, policy
                 policy.fault("lock-range", error)
             offset = TILE_REGISTERS[op.tile.kind].lock_offset(allocation.locks[op])
             writer.write(op, place_of(op.tile), offset, max(0, min(op.init, most)))
-    for op in device.body.block.ops:
+    for op in device.walk():
         if isinstance(op, BufferOp) and (value := op.initial_value) is not None:
             address, data = allocation.buffers[op], _bytes(value, op)
             _tell_unaligned(op, address, data, policy)

@@ -11,7 +11,7 @@ from xdsl.printer import Printer
 from xdsl.traits import OptionalSymbolOpInterface
 
 from bdforge.mlir.dense import is_dense, numpy_of
-from bdforge.mlir.device_ops import on_tile
+from bdforge.mlir.device_ops import TileOp, on_tile
 from bdforge.mlir.fields import defined_by, flag, integer, optional_integer, optional_text, optional_word, word
 from bdforge.mlir.operation import (
     AieOperation,
@@ -142,6 +142,10 @@ class LockOp(AieOperation):
     result = result_def(IndexType)
     traits = traits_def(OptionalSymbolOpInterface())
     assembly_format = "`(` $tile_value (`,` $lockID^)? `)` attr-dict"
+
+
+DECLARATIONS = (TileOp, BufferOp, ExternalBufferOp, LockOp)
+"""What a region may declare as well as the device: it is there before anything runs."""
 
 
 @irdl_op_definition

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation
 
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import PACKET_IDS, PACKET_TYPES, core_lock
-from bdforge.mlir.array_ops import CoreOp, ShimDmaAllocationOp
+from bdforge.mlir.array_ops import CoreOp, FlowOp, ShimDmaAllocationOp
 from bdforge.mlir.attributes import BlockFloatType, PacketInfo
 from bdforge.mlir.bd_ops import DmaBdOp
 from bdforge.mlir.device_ops import DeviceOp, EndOp, TileOp
@@ -18,6 +18,7 @@ from bdforge.mlir.dma_ops import BdChainOp, DmaProgramOp
 from bdforge.mlir.memcpy_ops import NpuDmaMemcpyNdOp
 from bdforge.mlir.memory_ops import BufferOp, LockOp, UseLockOp
 from bdforge.mlir.operation import constant_of, enclosing
+from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.mlir.stream_ops import (
     CascadeFlowOp,
     ConfigureCascadeOp,
@@ -26,6 +27,7 @@ from bdforge.mlir.stream_ops import (
     PacketFlowOp,
     PacketSourceOp,
 )
+from bdforge.mlir.switch_ops import SwitchSettingsOp
 from bdforge.mlir.task_ops import ConfigureTaskOp
 from bdforge.mlir.words import CascadeDirection
 
@@ -48,6 +50,16 @@ def device(op: DeviceOp) -> Faults:
     """Standing in the module."""
     if enclosing(op, DeviceOp) is not None:
         yield op, "devices stand side by side in the module, not in one another"
+
+
+@rule
+def structure(
+    op: CoreOp | DmaProgramOp | BdChainOp | FlowOp | PacketFlowOp | CascadeFlowOp | ConfigureCascadeOp
+    | SwitchSettingsOp | ShimDmaAllocationOp | RuntimeSequenceOp,
+) -> Faults:  # fmt: skip
+    """Directly in a device: mlir-aie's passes look nowhere else, so elsewhere these would be lost."""
+    if not isinstance(op.parent_op(), DeviceOp):
+        yield op, "must stand directly in an aie.device"
 
 
 @rule

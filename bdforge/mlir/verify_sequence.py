@@ -29,13 +29,6 @@ from bdforge.mlir.verify_array import Faults, block_floats, burst, packet, rule
 
 
 @rule
-def sequence(op: RuntimeSequenceOp) -> Faults:
-    """Directly in a device."""
-    if not isinstance(op.parent_op(), DeviceOp):
-        yield op, "must stand directly in an aie.device"
-
-
-@rule
 def in_sequence(op: TaskOp | TaskUserOp) -> Faults:
     """Tasks belong to the sequence itself, not to a loop or an aiex.configure in it."""
     if not isinstance(op.parent_op(), RuntimeSequenceOp):

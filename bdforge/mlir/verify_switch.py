@@ -18,9 +18,8 @@ from bdforge.devices.switches import (
     STEPS,
     Switch,
 )
-from bdforge.mlir.device_ops import DeviceOp, EndOp, TileOp
+from bdforge.mlir.device_ops import EndOp, TileOp
 from bdforge.mlir.fields import PortName
-from bdforge.mlir.operation import enclosing
 from bdforge.mlir.places import location
 from bdforge.mlir.switch_ops import (
     AmselOp,
@@ -41,12 +40,8 @@ _SETTINGS = (ConnectOp, AmselOp, MastersetOp, PacketRulesOp)
 
 @rule
 def settings(op: SwitchSettingsOp) -> Faults:
-    """On a tile of a device, once, with nothing but settings."""
-    device = enclosing(op, DeviceOp)
-    if device is None:
-        yield op, "must stand in an aie.device"
-        return
-    for other in device.body.block.ops:
+    """Once for a tile, with nothing but settings."""
+    for other in op.tile.device_op.body.block.ops:
         if other is op:
             break
         if type(other) is type(op) and _place(other) == _place(op):

@@ -8,11 +8,16 @@ from bdforge.emulator.cores.mlir.emit import emits, require, unsupported
 from bdforge.emulator.cores.mlir.translation import Translation
 from bdforge.emulator.cores.mlir.values import bytes_of, of_bytes, size_bits
 from bdforge.emulator.errors import CoreError
-from bdforge.mlir.memory_ops import UseLockOp
+from bdforge.mlir.memory_ops import DECLARATIONS, UseLockOp
 from bdforge.mlir.stream_ops import GetCascadeOp, GetStreamOp, PutCascadeOp, PutStreamOp
 from bdforge.mlir.words import LockAction
 
 _STREAM_BITS = (32, 128)
+
+
+@emits(*(kind.name for kind in DECLARATIONS))
+def declaration(t: Translation, op: Operation) -> None:
+    """Nothing: the array has it before the core runs."""
 
 
 @emits("aie.use_lock")

@@ -24,7 +24,7 @@ from bdforge.emulator.lock import Lock
 from bdforge.mlir import location
 from bdforge.mlir.array_ops import CoreOp
 from bdforge.mlir.device_ops import DeviceOp
-from bdforge.mlir.memory_ops import BufferOp, LockOp, UseLockOp
+from bdforge.mlir.memory_ops import DECLARATIONS, BufferOp, LockOp, UseLockOp
 from bdforge.mlir.operation import constant_of
 
 PREPAID_TRIPS = 4096
@@ -69,6 +69,7 @@ def _check_vectors(op: Operation) -> None:
 _FREE = frozenset({
     "arith.constant", "arith.index_cast", "func.call", "aie.use_lock", "aie.event", "aie.end",
     "aie.get_stream", "aie.put_stream", "aie.get_cascade", "aie.put_cascade",
+    *(kind.name for kind in DECLARATIONS),
 })  # fmt: skip
 
 

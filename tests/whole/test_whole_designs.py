@@ -1,0 +1,78 @@
+"""Whole small designs as mlir-aie's own look, with what they compute and some of the words that configure them.
+
+`verify`, `lower` and `emulate` have to agree about each.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bdforge import emulate
+from bdforge.codegen.core_program import core_program
+from bdforge.emulator.verify import verify_design
+from bdforge.lower import configuration
+from bdforge.lower.state import ArrayState
+from bdforge.mlir import parse
+from bdforge.mlir.array_ops import CoreOp
+from bdforge.mlir.device_ops import DeviceOp
+from support.differences import same
+
+FOLDER = Path(__file__).parent
+DATA = np.random.default_rng(5).integers(-(2**31), 2**31 - 1, 64).astype(np.int32)
+
+
+def state_of(text: str, device: str = "main") -> ArrayState:
+    found = next(op for op in parse(text).walk() if isinstance(op, DeviceOp) and op.symbol == device)
+    return ArrayState(configuration(found, lambda *_: []).operations)
+
+
+def text_of(name: str) -> str:
+    text = (FOLDER / f"{name}.mlir").read_text()
+    assert verify_design(text).faults == ()
+    return text
+
+
+@pytest.mark.parametrize("schedule", ["in-order", "random"])
+def test_add_one(schedule: str):
+    text, out = text_of("add_one"), np.zeros(128, np.int32)
+    assert emulate(text, [DATA.copy(), out], schedule=schedule).warnings == ()
+    same(out, np.concatenate([np.full(64, 8, np.int32), DATA + np.int32(1)]))
+    tiles = state_of(text).tiles
+    assert tiles[0, 1].locks == {3: 0, 4: 1, 5: 1, 6: 0}
+    assert list(tiles[0, 1].memory.spans()) == [(4096, np.full(64, 7, np.int32).tobytes())]
+    assert tiles[0, 2].locks == {0: 1, 1: 0, 2: 1, 3: 0} | dict.fromkeys(range(4, 16), 0)
+    assert list(tiles[0, 2].memory.spans()) == [(3072, (1).to_bytes(4, "little"))]
+
+
+@pytest.mark.parametrize("schedule", ["in-order", "random"])
+def test_packet_fan_in(schedule: str):
+    """Headers of rows 2 and 3 with ids 2 and 3: row << 16 | id, and bit 31 for odd parity."""
+    text, out = text_of("packet_fan_in"), np.zeros(10, np.int32)
+    emulate(text, [out], schedule=schedule)
+    packets = [[0x80020002, 20, 21, 22, 23], [0x00030003 | 1 << 31, 30, 31, 32, 33]]
+    wanted = np.array(packets, np.uint32).astype(np.int32)
+    same(out.reshape(2, 5)[np.argsort(out[1::5])], wanted)
+    tiles = state_of(text).tiles
+    assert (tiles[0, 2].locks, tiles[0, 3].locks, tiles[0, 1].locks) == ({0: 1, 1: 0}, {0: 1, 1: 0}, {8: 1, 9: 0})
+
+
+def test_the_machine_code_of_a_core_finds_what_its_body_declares(tmp_path: Path):
+    text, out = text_of("add_one"), np.zeros(128, np.int32)
+    (core,) = (op for op in parse(text).walk() if isinstance(op, CoreOp))
+    (tmp_path / "core.elf").write_bytes(core_program(core, {}).elf)
+    emulate(text, [DATA.copy(), out], elfs={(0, 2): tmp_path / "core.elf"})
+    same(out[64:], DATA + np.int32(1))
+
+
+def test_reconfiguration_of_four_columns():
+    text = text_of("reconfigure_1x4")
+    first, second = np.zeros((2, 16), np.int32)
+    emulate(text, [DATA[:12].copy(), first, second], sequence="both")
+    for out, tag in ((first, 100), (second, 200)):
+        same(out.reshape(4, 4), np.column_stack([np.arange(tag, tag + 4), DATA[:12].reshape(4, 3)]).astype(np.int32))
+    for device, tag, locks in (("first", 100, {0: 1, 1: 0, 7: 1, 8: 0}), ("second", 200, {1: 1, 2: 0, 7: 1, 8: 0})):
+        tiles = state_of(text, device).tiles
+        assert all(tiles[column, 1].locks == locks for column in range(4))
+        memories = [list(tiles[column, 1].memory.spans()) for column in range(4)]
+        assert memories == [[(1024, (tag + column).to_bytes(4, "little"))] for column in range(4)]

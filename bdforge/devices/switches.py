@@ -58,8 +58,7 @@ SHIM_S2MM_MASTERS = (2, 3)
 SHIM_TOKEN_MASTER = 0  # South master of a shim behind which the controller reads completion tokens (MA, hipscope)
 
 PACKET_RULES_PER_SLAVE = 4  # each matches ids by (id ^ rule id) & mask == 0 (RT, 020)
-ARBITERS = 8  # per switch; a master listens to one (RT, 020)
-PRIORITY_ARBITER = 5  # where mlir-aie puts control packets and completion tokens, msel 3 first (MA, router)
+ARBITERS = 6  # per switch; a master listens to one (MA: aie.amsel names 0 to 5; the registers have 3 bits)
 MSELS_PER_ARBITER = 4  # a rule names one, a master any of its arbiter's (RT, 020)
 
 

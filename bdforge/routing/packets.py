@@ -5,13 +5,13 @@ send the packet on. All masters of one arbiter wait for each other, so masters a
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from bdforge.devices.limits import PACKET_IDS
-from bdforge.devices.switches import ARBITERS, MSELS_PER_ARBITER, PACKET_RULES_PER_SLAVE, PRIORITY_ARBITER
+from bdforge.devices.switches import ARBITERS, MSELS_PER_ARBITER, PACKET_RULES_PER_SLAVE
 from bdforge.routing.fabric import Fabric
 from bdforge.routing.nets import Port
 
@@ -141,19 +141,28 @@ _CUBES = _cubes()
 def _assign(sets: set[Masters], urgent: frozenset[Port]) -> dict[Masters, tuple[int, int]] | None:
     """(arbiter, msel) for each set of masters, sets with a common master on one arbiter; None if there are too few.
 
-    Each group gets an arbiter of its own as long as there is one: those with priority from PRIORITY_ARBITER downwards,
-    msel 3 first, others from arbiter and msel 0 on, as mlir-aie's router does.
+    Each group gets an arbiter of its own as long as there is one: those with priority from the last downwards, last
+    msel first, others from arbiter and msel 0 on, as mlir-aie's router does. Where that leaves a large group without a
+    place they are packed, largest first, which finds a place for all if there is one.
     """
+    largest = sorted(_joined(sets), key=len, reverse=True)
+    spread = _placed(sorted(largest, key=lambda group: not _any(group, urgent)), urgent, max)
+    return _placed(largest, urgent, min) if spread is None else spread
+
+
+def _placed(
+    groups: Sequence[list[Masters]], urgent: frozenset[Port], choice: Callable[..., int]
+) -> dict[Masters, tuple[int, int]] | None:
+    """Arbiters and msels of groups in order, each where `choice` of the numbers of free msels has it."""
     found: dict[Masters, tuple[int, int]] = {}
     free = [list(range(MSELS_PER_ARBITER)) for _ in range(ARBITERS)]
-    groups = sorted(_joined(sets), key=lambda group: (not _any(group, urgent), -len(group)))
     for group in groups:
         first = _any(group, urgent)
-        order = [*range(PRIORITY_ARBITER, -1, -1), *range(PRIORITY_ARBITER + 1, ARBITERS)] if first else range(ARBITERS)
+        order = reversed(range(ARBITERS)) if first else range(ARBITERS)
         fitting = [arbiter for arbiter in order if len(group) <= len(free[arbiter])]
         if not fitting:
             return None
-        arbiter = max(fitting, key=lambda arbiter: len(free[arbiter]))
+        arbiter = choice(fitting, key=lambda arbiter: len(free[arbiter]))
         for masters in group:
             found[masters] = arbiter, free[arbiter].pop(-1 if first else 0)
     return found

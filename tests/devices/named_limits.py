@@ -28,7 +28,6 @@ NO_LIMIT = {
     "devices.limits.CASCADE_BITS": "a width: values of any other are refused",
     "devices.limits.CASCADE_FIFO_VALUES": "half of emulator.cores.ports.CAPACITY",
     "devices.switches.SHIM_TOKEN_MASTER": "a number of a port",
-    "devices.switches.PRIORITY_ARBITER": "a number of an arbiter",
     "emulator.cores.isa.profile.MOST_MARKS": "the length of a record: what comes behind counts as its last part",
     "mlir.parser.OPERATIONS_MAX": "takes long to reach: tests/mlir/test_mlir_bounds.py puts a smaller one in its place",
     "routing.search.END": "a mark",

@@ -144,8 +144,8 @@ TABLE: list[tuple] = [
     ),
     ("emulator.cores.ports.CAPACITY", 4, Place(_cascade, "to take a value from the cascade", EmulationError)),
     ("devices.switches.PACKET_RULES_PER_SLAVE", 4, Place(_rules, "5 rules; a slave port has 4")),
-    ("devices.switches.ARBITERS", 8, Place(_switch("aie.amsel<{n}> (0)"), "arbiters 0 to 7", below=True)),
-    ("devices.switches.MSELS_PER_ARBITER", 4, Place(_switch("aie.amsel<7> ({n})"), "msels 0 to 3", below=True)),
+    ("devices.switches.ARBITERS", 6, Place(_switch("aie.amsel<{n}> (0)"), "arbiters 0 to 5", below=True)),
+    ("devices.switches.MSELS_PER_ARBITER", 4, Place(_switch("aie.amsel<5> ({n})"), "msels 0 to 3", below=True)),
     ("emulator.silicon.UNREAD_TOKENS", 4, Place(_tokens, "more than 4 tokens of column 0", EmulationError)),
     (
         "mlir.dense.DENSE_BYTES_MAX", 268435456,

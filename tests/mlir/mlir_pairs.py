@@ -248,8 +248,8 @@ PAIRS = {
     "region's pad value": Pair(
         lambda n: regions(1, f"aie.dma_bd(%b : {BYTES})", f" {{pad_value = {n} : i32}}", "%n"), (0,), (3,),
         "only a memtile's MM2S channels pad"),
-    "arbiter": Pair(switch("%d = aie.amsel<N> (3)"), (0, 7), (-1, 8), "a switch has arbiters 0 to 7 with msels 0 to 3"),
-    "msel": Pair(switch("%d = aie.amsel<7> (N)"), (0, 3), (-1, 4), "a switch has arbiters 0 to 7 with msels 0 to 3"),
+    "arbiter": Pair(switch("%d = aie.amsel<N> (3)"), (0, 5), (-1, 6), "a switch has arbiters 0 to 5 with msels 0 to 3"),
+    "msel": Pair(switch("%d = aie.amsel<5> (N)"), (0, 3), (-1, 4), "a switch has arbiters 0 to 5 with msels 0 to 3"),
     "mask of a rule": Pair(
         switch("aie.packet_rules(DMA : 0) { aie.rule(N, 0, %a) }"), (0, 31), (-1, 32), "is outside 0 to 31"),
     "value of a rule": Pair(

@@ -54,8 +54,8 @@ REFUSED = {
         "slave port DMA : 0 of tile (0, 2) is set already",
     ),
     "two arbiters": (box(AMSELS + "aie.masterset(South : 0, %a, %b)"), "packets of one arbiter, not of 0, 1"),
-    "arbiter 8": (box("%a = aie.amsel<8> (0)"), "arbiters 0 to 7 with msels 0 to 3"),
-    "msel 4": (box("%a = aie.amsel<0> (4)"), "arbiters 0 to 7 with msels 0 to 3"),
+    "arbiter 6": (box("%a = aie.amsel<6> (0)"), "arbiters 0 to 5 with msels 0 to 3"),
+    "msel 4": (box("%a = aie.amsel<0> (4)"), "arbiters 0 to 5 with msels 0 to 3"),
     "msel twice": (box(AMSELS + "%d = aie.amsel<1> (0)"), "arbiter 1 msel 0 is named twice"),
     "five rules": (
         box(AMSELS + "aie.packet_rules(DMA : 0) {" + "\n".join(f"aie.rule(31, {i}, %a)" for i in range(5)) + "}"),

@@ -59,7 +59,7 @@ def check_packets(flows, routing: Routing) -> None:
     """Follow a packet of every id by the rules alone: it reaches exactly its destinations."""
     for rules in routing.rules.values():
         assert len(rules) <= 4
-        assert all(rule.arbiter < 8 and rule.msel < 4 for rule in rules)
+        assert all(rule.arbiter < 6 and rule.msel < 4 for rule in rules)
     listeners: dict[tuple, set] = defaultdict(set)
     for rules in routing.rules.values():
         for rule in rules:

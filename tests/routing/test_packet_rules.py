@@ -9,12 +9,14 @@ from route_designs import circuit, flows_only, packets
 
 from bdforge.devices import mlir_device_named
 from bdforge.devices.switches import MSELS_PER_ARBITER, PortBundle
+from bdforge.mlir.switch_ops import AmselOp
 from bdforge.routing import RoutingError, route
 from bdforge.routing.fabric import fabric_of, wires
 from bdforge.routing.negotiate import Negotiation
 from bdforge.routing.nets import Net, Port, nets_of
 from bdforge.routing.packets import PacketRule, PacketSetup, _assign, _branches, _joined, _rules
 from bdforge.routing.search import END, find_path
+from bdforge.routing.write import write_device_routes
 
 CONTROL = [(0, row, "TileControl", 0) for row in range(6)]
 
@@ -103,7 +105,7 @@ def test_an_arbiter_serves_as_many_ways_as_it_has_msels():
 
 
 def test_one_way_more_than_an_arbiter_has_msels_is_refused():
-    message = r"\(0, 2\) would send packets to 5 sets of masters, more than 8 arbiters with 4 msels each separate"
+    message = r"\(0, 2\) would send packets to 5 sets of masters, more than 6 arbiters with 4 msels each separate"
     with pytest.raises(RoutingError, match=message):
         route(flows_only("npu2_1col", *joined(MSELS_PER_ARBITER + 1)))
 
@@ -199,8 +201,8 @@ def test_ways_with_priority_take_arbiters_from_5_down_and_msels_from_3_down():
     alone = [frozenset({port(i)}) for i in range(10)]
     urgent = frozenset(port(i) for i in range(8))
     first, second = assigned(set(alone[:8]), urgent), assigned(set(alone[:8]))
-    assert [first[way] for way in alone[:8]] == [(arbiter, 3) for arbiter in (5, 4, 3, 2, 1, 0, 6, 7)]
-    assert [second[way] for way in alone[:8]] == [(arbiter, 0) for arbiter in range(8)]
+    assert [first[way] for way in alone[:8]] == [*((arbiter, 3) for arbiter in (5, 4, 3, 2, 1, 0)), (5, 2), (4, 2)]
+    assert [second[way] for way in alone[:8]] == [*((arbiter, 0) for arbiter in range(6)), (0, 1), (1, 1)]
     mixed = assigned({alone[0], alone[8]}, urgent)
     assert (mixed[alone[0]], mixed[alone[8]]) == ((5, 3), (0, 0))
     both = assigned({frozenset({port(0)}), frozenset({port(0), port(8)})}, urgent)
@@ -208,10 +210,39 @@ def test_ways_with_priority_take_arbiters_from_5_down_and_msels_from_3_down():
 
 
 def test_ways_with_priority_choose_before_the_others():
-    """Seven ways, whose last has priority: had the others chosen first, arbiter 5 would be taken."""
+    """Seven ways, whose last has priority: had the others chosen first, msel 0 of arbiter 5 would be taken."""
     alone = [frozenset({port(i)}) for i in range(7)]
     found = assigned(set(alone), frozenset({port(6)}))
-    assert [found[way] for way in alone] == [*((arbiter, 0) for arbiter in (0, 1, 2, 3, 4, 6)), (5, 3)]
+    assert [found[way] for way in alone] == [*((arbiter, 0) for arbiter in (0, 1, 2, 3, 4)), (0, 1), (5, 3)]
+
+
+@pytest.mark.parametrize("sizes", [(1,) * 24, (4, *(1,) * 20), (3, 3, *(2,) * 8, 1, 1), (4, 4, 4, 4, 4, 4), (1,) * 6])
+@pytest.mark.parametrize("priority", [0, 3, 6])
+def test_msels_of_all_arbiters_are_used_up(sizes: tuple[int, ...], priority: int):
+    """Groups of ways with a common end need one arbiter each; together they need no more than the 24 msels."""
+    groups = [[frozenset({port(100 * g), port(100 * g + way)}) for way in range(size)] for g, size in enumerate(sizes)]
+    urgent = frozenset(port(100 * (len(sizes) - 1 - g)) for g in range(priority))
+    found = assigned({way for group in groups for way in group}, urgent)
+    assert all(len({found[way][0] for way in group}) == 1 for group in groups)
+    assert len(set(found.values())) == sum(sizes)
+    assert all(0 <= arbiter < 6 and 0 <= msel < 4 for arbiter, msel in found.values())
+
+
+def test_one_way_more_than_there_are_msels_has_no_place():
+    assert _assign({frozenset({port(i)}) for i in range(24)}, frozenset()) is not None
+    assert _assign({frozenset({port(i)}) for i in range(25)}, frozenset()) is None
+
+
+def test_ten_ids_through_one_memtile_take_arbiters_that_the_dialect_has():
+    sources = [(0, row, "DMA", channel) for row in (0, 2, 3) for channel in (0, 1)]
+    into = [packets(i, source, (0, 1, "DMA", i)) for i, source in enumerate(sources)]
+    ends = [(0, row, "DMA", channel) for row in (0, 2) for channel in (0, 1)]
+    out = [packets(6 + i, (0, 1, "DMA", i), sink) for i, sink in enumerate(ends)]
+    device = flows_only("npu2_1col", *into, *out)
+    check_routes(device, route(device))
+    write_device_routes(device)
+    arbiters = {op.arbiter for op in device.walk() if isinstance(op, AmselOp)}
+    assert arbiters == set(range(6)), "each of the first six has its own"
 
 
 def test_nets_come_circuits_first_and_then_packets_with_priority():

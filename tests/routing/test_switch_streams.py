@@ -98,12 +98,12 @@ def test_a_mux_gives_ports_at_the_edge_the_names_of_dma_channels():
 
 def test_packets_are_followed_by_ids_past_the_arbiters_on_their_way():
     found = streams(box(2, packet("North : 0", arbiter=3, rule="30, 4")),
-                    box(3, packet("DMA : 1", arbiter=6, source="South : 0")))  # fmt: skip
+                    box(3, packet("DMA : 1", arbiter=5, source="South : 0")))  # fmt: skip
     four, five = found
     assert [(stream.packet_id, ends(stream)) for stream in found] == [(4, []), (5, ["(0, 3) DMA : 1"])]
     assert four.lost == ["no rule of (0, 3) South : 0 matches id 4"]
     assert [str(arbiter) for arbiter in five.arbiters] == [
-        "arbiter 3 of the switch of (0, 2)", "arbiter 6 of the switch of (0, 3)",
+        "arbiter 3 of the switch of (0, 2)", "arbiter 5 of the switch of (0, 3)",
     ]  # fmt: skip
     assert (five.lost, [leaf.keeps_header for leaf in five.leaves]) == ([], [False])
 

@@ -15,7 +15,17 @@ from bdforge.emulator.resident import Resident
 from bdforge.runtime.design import BuildError, BuiltDesign
 from bdforge.runtime.prepared import Backend, Packed, Prepared, check_packed
 from bdforge.sequences import OperandError, PlannedSequence, SequenceOptions
-from bdforge.sequences.buffers import arguments, fetched, inputs_of, pack, placed, sizes_of, staying
+from bdforge.sequences.buffers import (
+    arguments,
+    check_buffer,
+    fetched,
+    inputs_of,
+    layout_of,
+    pack,
+    placed,
+    sizes_of,
+    staying,
+)
 from bdforge.sequences.program import Operand
 
 VARIABLE = "BDFORGE_DEVICE"
@@ -91,18 +101,46 @@ class Loaded:
         design = self.design
         given = _bound(arrays, named, staying(design.program), design.name)
         sizes, buffers = pack(design.program, design.array, given)
-        return Packed(tuple(given), sizes, {i: self._backend.resident(i, buffer) for i, buffer in buffers.items()})
+        return self._packed(tuple(given), self._one_row(sizes), sizes, buffers)
 
     def packed(self, data: np.ndarray, **sizes: int) -> Packed:
-        """What `pack` made of the first operand that stays, read from a file of its `data`; sizes by parameter."""
-        operand = staying(self.design.program)[0]
-        return Packed((operand.name,), sizes, {operand.argument: self._backend.resident(operand.argument, data)})
+        """What `pack` made of the first operand that stays, read from a file of its `data`; sizes by parameter.
+
+        OperandError for bytes that this design packs of no array of these sizes.
+        """
+        operand = next(iter(staying(self.design.program)), None)
+        if operand is None or not isinstance(data, np.ndarray) or data.dtype.hasobject:
+            got = type(data).__name__ if operand else "none that stays"
+            raise OperandError(f"design {self.design.name} takes packed operands as an array of bytes, got {got}")
+        sequence, name = self._one_row(sizes), operand.name
+        where = f"packed {name} of {', '.join(f'{key} = {size}' for key, size in sizes.items())}"
+        if data.nbytes != (needed := sequence.argument_bytes[operand.argument]):
+            raise OperandError(
+                f"{where} takes {needed} bytes, got {data.nbytes}; the file is truncated, or packed for other tile "
+                "sizes: pack it again"
+            )
+        try:
+            check_buffer(sequence, operand.argument, data := np.ascontiguousarray(data))
+        except OperandError as error:
+            raise OperandError(f"{where}: {error}; {self.design.name} did not pack it so: pack it again") from None
+        return self._packed((name,), sequence, sizes, {operand.argument: data})
+
+    def _one_row(self, sizes: Mapping[str, int]) -> PlannedSequence:
+        """A problem of these sizes and 1 for the first, on which what stays does not depend."""
+        return self.design.sequence({self.design.program.sizes[0]: 1, **sizes})
+
+    def _packed(
+        self, names: tuple[str, ...], sequence: PlannedSequence, sizes: Mapping[str, int],
+        buffers: Mapping[int, np.ndarray],
+    ) -> Packed:  # fmt: skip
+        kept = {i: self._backend.resident(i, buffer) for i, buffer in buffers.items()}
+        return Packed(self.design.name, names, sizes, kept, {i: layout_of(sequence, i) for i in kept})
 
     def unpack(self, packed: Packed) -> dict[str, np.ndarray]:
         """The arrays of which `packed` was made, by operand name."""
-        program = self.design.program
-        sequence = self.design.sequence({program.sizes[0]: 1, **packed.sizes})
-        operands = [operand for operand in staying(program) if operand.name in packed.names]
+        sequence = self._one_row(packed.sizes)
+        check_packed([packed], sequence)
+        operands = [operand for operand in staying(self.design.program) if operand.name in packed.names]
         return fetched(sequence, packed.buffers, operands)
 
     def run(self, planned: PlannedSequence, buffers: Sequence[np.ndarray]) -> None:
@@ -124,7 +162,7 @@ class Loaded:
         sizes = sizes_of(self.design.program, plain, {k: v for one in packed for k, v in one.sizes.items()})
         planned = self.design.sequence(sizes)
         buffers = {index: buffer for one in packed for index, buffer in one.buffers.items()}
-        check_packed(packed, planned)
+        check_packed(packed, planned, plain)
         buffers |= placed(planned, plain, [operand for operand in inputs if operand.argument not in buffers])
         run = arguments(planned, buffers)
         self.run(planned, run)

@@ -1,13 +1,13 @@
 """What runs on a device use: packed operands that stay from call to call, and problems with memory of their own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from bdforge.sequences import OperandError, PlannedSequence
-from bdforge.sequences.buffers import arguments, empty, fetched, inputs_of, outputs_of, staying
+from bdforge.sequences.buffers import arguments, empty, fetched, inputs_of, layout_of, operands_in, outputs_of, staying
 from bdforge.sequences.operands import place
 
 
@@ -34,12 +34,15 @@ class Backend(Protocol):
 class Packed:
     """Operands as one design's array reads them, buffers by argument; pack once, use for every call.
 
-    `names` are the operands' names, `sizes` those that they tell.
+    `design` made it; any takes it that reads its arguments by the same `layouts`. `names` are the operands' names,
+    `sizes` those that they tell.
     """
 
+    design: str
     names: tuple[str, ...]
     sizes: Mapping[str, int]
     buffers: Mapping[int, np.ndarray]
+    layouts: Mapping[int, tuple]
 
     @property
     def data(self) -> np.ndarray:
@@ -92,13 +95,22 @@ class Prepared:
         return next(iter(found.values())) if len(found) == 1 else found
 
 
-def check_packed(packed: Sequence[Packed], planned: PlannedSequence) -> None:
-    """OperandError unless packed buffers are as long as the array will read."""
+def check_packed(packed: Sequence[Packed], planned: PlannedSequence, plain: Collection[str] = ()) -> None:
+    """OperandError unless each argument comes from one place, laid out as the array will read it.
+
+    `plain` are the names of operands that come as arrays.
+    """
+    holders: dict[int, Packed] = {}
     for one in packed:
-        for index, buffer in one.buffers.items():
-            if buffer.nbytes != (needed := planned.argument_bytes[index]):
+        for index, layout in one.layouts.items():
+            if layout != (needed := layout_of(planned, index)):
                 sizes = ", ".join(f"{name} = {size}" for name, size in one.sizes.items())
                 raise OperandError(
-                    f"packed {one.names[0]} of {sizes} takes {needed} bytes, got {buffer.nbytes}; the file is "
-                    "truncated, or packed for other tile sizes: pack it again"
+                    f"packed {one.names[0]} of {sizes} ({layout[0]} bytes, by {one.design}) is not laid out as a "
+                    f"problem of {planned.shape} reads it ({needed[0]} bytes); pack it by the design and for the sizes "
+                    "that take it"
                 )
+            beside = [operand.name for operand in operands_in(planned.program, index) if operand.name in plain]
+            if other := [holders[index].names[0]] if index in holders else beside:
+                raise OperandError(f"{other[0]} stands in one buffer with packed {one.names[0]}; pack them together")
+            holders[index] = one

@@ -111,6 +111,42 @@ def pack(
     return sizes, placed(planned(program, {program.sizes[0]: 1, **sizes}, device), arrays, operands)
 
 
+def operands_in(program: Program, argument: int) -> list[Operand]:
+    """Those that stand in an argument's buffer, in order."""
+    return [operand for operand in program.operands if operand.argument == argument]
+
+
+def layout_of(sequence: PlannedSequence, argument: int) -> tuple:
+    """What says which bytes of an argument's buffer mean what: where two are equal, a buffer of one does for both."""
+
+    def at(*places: int | None) -> tuple[int | None, ...]:
+        return tuple(None if place is None else sequence.values[place] for place in places)
+
+    def of(operand: Operand) -> tuple:
+        form = operand.name, operand.type, operand.bits, operand.bias, tuple(operand.values or ()), operand.blocked
+        axes = tuple((at(axis.size, axis.walked, axis.tile), axis.once) for axis in operand.axes)
+        dims = tuple((dim.axis, at(dim.count, dim.step, dim.stride)) for dim in operand.dims)
+        return form, operand.order, at(operand.staged, operand.offset), axes, dims
+
+    return sequence.argument_bytes[argument], *map(of, operands_in(sequence.program, argument))
+
+
+def check_buffer(sequence: PlannedSequence, argument: int, buffer: np.ndarray) -> None:
+    """OperandError unless bytes from elsewhere are what `placed` makes of some arrays, padding included.
+
+    Any bytes do for block floats, which are not made again as they were.
+    """
+    found, operands = buffer.reshape(-1).view(np.uint8), operands_in(sequence.program, argument)
+    if any(operand.blocked for operand in operands):
+        return
+    made = np.zeros_like(found)
+    for operand in operands:
+        place(operand, sequence.values, fetch(operand, sequence.values, found, TYPES[operand.type].dtype), made)
+    if len(wrong := np.flatnonzero(found != made)):
+        at = int(wrong[0])
+        raise OperandError(f"byte {at} is 0x{found[at]:02x} where this layout has 0x{made[at]:02x}")
+
+
 def empty(sequence: PlannedSequence, argument: int) -> np.ndarray:
     """An argument's buffer of zeros."""
     dtype = _MEMORY[sequence.program.arguments[argument].type]

@@ -392,9 +392,8 @@ def test_sizes_that_cannot_be_are_refused_before_the_npu_sees_them(design, pyxrt
         with pytest.raises(OperandError, match="operand A must be an int8 matrix"):
             gemm(empty, weights)
     deep = np.broadcast_to(np.int8(0), (1, (1 << 20) + 1))
-    packed = gemm.packed(np.zeros(1, np.uint8), K=deep.shape[1], N=64)
-    with pytest.raises(ProgramError, match="small: 1048577x64x1: K = 1048577 is outside 1 to 1048576"):
-        gemm(np.ascontiguousarray(deep), packed)
+    with pytest.raises(ProgramError, match=r"small: .*: K = 1048577 is outside 1 to 1048576"):
+        gemm.packed(np.zeros(1, np.uint8), K=deep.shape[1], N=64)
 
 
 def test_weights_that_are_cut_short_are_refused(design, pyxrt, tmp_path):

@@ -20,6 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bdforge.arrays import host_array
+from bdforge.messages import InputError
+
 __all__ = ["acquire", "acquire_equal", "get_cascade", "get_stream", "put_cascade", "put_stream", "release"]
 
 
@@ -98,8 +101,10 @@ def get_cascade(dtype: np.typing.DTypeLike = np.int32) -> GetCascade:
 
 
 def put_cascade(value: np.ndarray | bytes) -> PutCascade:
-    """Hand a value of 64 bytes to the core behind this one."""
-    return PutCascade(bytes(value) if isinstance(value, bytes | bytearray) else np.ascontiguousarray(value).tobytes())
+    """Hand a value of 64 bytes to the core behind this one; InputError for an array of other things than numbers."""
+    if isinstance(value, bytes | bytearray):
+        return PutCascade(bytes(value))
+    return PutCascade(host_array(np.asarray(value), "a value of the cascade", InputError).tobytes())
 
 
 def get_stream(port: int = 0, dtype: np.typing.DTypeLike = np.int32) -> GetStream:
@@ -110,14 +115,14 @@ def get_stream(port: int = 0, dtype: np.typing.DTypeLike = np.int32) -> GetStrea
 def put_stream(port: int, word: int | float | np.generic, last: bool = False) -> PutStream:
     """Send a word: an integer of 32 bits, a float (as float32), or a numpy number of 4 bytes; `last` is TLAST.
 
-    ValueError for a word that is no 32 bits.
+    ValueError for a word that is no 32 bits, or no number.
     """
     return PutStream(int(port), _word(word), last)
 
 
 def _word(word: int | float | np.generic) -> bytes:
     if isinstance(word, np.generic) and word.nbytes == 4:
-        return word.tobytes()
+        return host_array(np.asarray(word), "a word of a stream", InputError).tobytes()
     if isinstance(word, float | np.floating):
         return np.float32(word).tobytes()
     if isinstance(word, int | np.integer) and -(1 << 31) <= word < 1 << 32:

@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
 """What each package may import besides itself; `cli` and the front door `bdforge` may import all."""
 
 ABOVE_ALL = ("cli", "bdforge")
-COMMON = {"binary", "compilers", "files", "messages", "pictures", "screen", "tree", "watched"}
+COMMON = {"arrays", "binary", "compilers", "files", "messages", "pictures", "screen", "tree", "watched"}
 """Modules that know nothing of arrays, for all to use; they import nothing but each other."""
 PRINTING = {"screen"}
 """Those of them that print, which these packages must not do:"""

@@ -98,13 +98,18 @@ def check_run(
 
 
 def _array(operand: Operand, folder: Path) -> Any:
-    """An operand's array in its type, as which words of the same width are taken; None where there is no file."""
+    """An operand's array in its type, as which words of the same width are taken; None where there is no file.
+
+    FileError for elements of another width.
+    """
     path = folder / f"{operand.name}.npy"
     if not path.is_file():
         return None
     (array,) = load_arrays([path])
     dtype = np.dtype(np.float32) if operand.blocked else TYPES[operand.type].dtype
-    return array if array.dtype == dtype else array.view(dtype)
+    if array.dtype.itemsize != dtype.itemsize:
+        raise FileError(f"{path}: holds {array.dtype} elements, {operand.name} has {dtype}")
+    return array.view(dtype)
 
 
 def _mismatch(name: str, got: Any, expected: Expected) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Operation
 
+from bdforge.arrays import host_array
 from bdforge.emulator.errors import ArgumentError, DesignError
 from bdforge.emulator.load import dtype_of
 from bdforge.emulator.strictness import Strictness
@@ -90,25 +91,25 @@ def host_arrays(
     """The arrays with the names of the arguments they stand for; ArgumentError for those that do not fit."""
     expected = [] if entry is None else list(entry.arguments)
     if any_type:
-        for index, array in enumerate(args):
-            _check_array(f"argument {index}", None, array, strictness)
-        return [(str(index), array) for index, array in enumerate(args)]
+        return [(str(i), _checked(f"argument {i}", None, array, strictness)) for i, array in enumerate(args)]
     if len(args) != len(expected):
         what = "the design has no runtime sequence" if entry is None else f"@{entry.symbol} takes {len(expected)}"
         raise ArgumentError(f"{len(args)} arrays were given, but {what}")
     names = [value.name_hint or str(i) for i, value in enumerate(expected)]
-    for name, value, array in zip(names, expected, args, strict=True):
-        _check_array(f"argument {name}", value.type, array, strictness)
-    return list(zip(names, args, strict=True))
+    given = zip(names, expected, args, strict=True)
+    return [(name, _checked(f"argument {name}", value.type, array, strictness)) for name, value, array in given]
 
 
-def _check_array(what: str, type_, array: np.ndarray, strictness: Strictness) -> None:
-    if not isinstance(array, np.ndarray):
-        raise ArgumentError(f"{what} must be a numpy array, got {type(array).__name__}")
+def _checked(what: str, type_, given: object, strictness: Strictness) -> np.ndarray:
+    array = host_array(given, what, ArgumentError, in_place=True)
     if not array.flags.c_contiguous:
         raise ArgumentError(f"{what} is not C-contiguous; pass np.ascontiguousarray of it")
-    if not isinstance(type_, MemRefType):
-        return
+    if isinstance(type_, MemRefType):
+        _check_elements(what, type_, array, strictness)
+    return array
+
+
+def _check_elements(what: str, type_: MemRefType, array: np.ndarray, strictness: Strictness) -> None:
     dtype, elements = dtype_of(type_.element_type), int(np.prod(type_.get_shape()))
     if dtype.kind == "V":
         _check_blocks(what, type_, dtype, array, strictness)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bdforge.arrays import host_array
 from bdforge.devices.types import TYPES
 from bdforge.models.errors import ModelError
 from bdforge.models.split import Ledger, Split
@@ -66,7 +67,13 @@ class Products:
         return Linear(name, self.loaded.pack(B=matrix.weights, **more), scales)
 
     def __call__(self, linear: Linear, codes: np.ndarray, scales: np.ndarray) -> np.ndarray:
-        """codes @ weights, times a scale for each row and for each column: float32 of M x N."""
+        """codes @ weights, times a scale for each row and for each column: float32 of M x N.
+
+        ModelError for codes other than int8.
+        """
+        codes, scales = (host_array(given, linear.name, ModelError) for given in (codes, scales))
+        if codes.dtype != np.int8:
+            raise ModelError(f"{linear.name}: codes are int8, {codes.dtype} was given; quantise the rows")
         K, N = linear.packed.sizes.values()
         decision = self.split(len(codes), K, N)
         where = _PLACES[self.loaded.device] if decision.array else "CPU"

@@ -7,8 +7,10 @@ from math import prod
 from pathlib import Path
 from typing import BinaryIO
 
+import ml_dtypes
 import numpy as np
 
+from bdforge.arrays import host_array, unlike_numbers
 from bdforge.files import named, whole
 from bdforge.messages import InputError, path_word, word
 
@@ -19,6 +21,7 @@ _OTHERS = {
 }
 """What files are that begin like this."""
 _HEADERS = {b"\1\0": np.lib.format.read_array_header_1_0, b"\2\0": np.lib.format.read_array_header_2_0}
+_BF16, _BF16_IN_FILES = np.dtype(ml_dtypes.bfloat16), np.dtype("V2")  # whose name a file does not keep
 _RANK_MAX = 64  # numpy's NPY_MAXDIMS
 
 
@@ -27,7 +30,10 @@ class ArrayFileError(InputError):
 
 
 def load_arrays(paths: Sequence[Path]) -> list[np.ndarray]:
-    """Arrays of `.npy` files, in order; ArrayFileError names the file that is no array and says what it is."""
+    """Arrays of `.npy` files, in order and in this machine's byte order; two raw bytes are read as bfloat16.
+
+    ArrayFileError names the file that is no array of numbers and says what it is.
+    """
     return [_load(path) for path in paths]
 
 
@@ -42,7 +48,8 @@ def _load(path: Path) -> np.ndarray:
                 f"{left} are there; write it again"
             )
         file.seek(0)
-        return np.load(file, allow_pickle=False)
+        array = np.load(file, allow_pickle=False)
+    return host_array(array.view(_BF16) if dtype == _BF16_IN_FILES else array, path_word(path), ArrayFileError)
 
 
 def _header(file: BinaryIO, name: str) -> tuple[tuple[int, ...], np.dtype]:
@@ -62,15 +69,12 @@ def _header(file: BinaryIO, name: str) -> tuple[tuple[int, ...], np.dtype]:
     except Exception as error:  # numpy evaluates the header as Python text, and raises whatever that does
         reason = word(str(error).partition("\n")[0] or type(error).__name__)
         raise ArrayFileError(f"{name}: its .npy header is damaged: {reason}; {_WAY}") from None
-    if dtype.hasobject or not dtype.itemsize:
-        raise ArrayFileError(f"{name}: holds {_unlike_numbers(dtype)} (type {dtype}), not numbers; {_WAY}")
+    others = "elements without bytes" if not dtype.itemsize else unlike_numbers(dtype)
+    if others and dtype != _BF16_IN_FILES:
+        raise ArrayFileError(f"{name}: holds {others} (type {dtype}), not numbers; {_WAY}")
     if min(shape, default=0) < 0 or len(shape) > _RANK_MAX:
         raise ArrayFileError(f"{name}: its .npy header is damaged: no array has the shape {word(shape)}; {_WAY}")
     return shape, dtype
-
-
-def _unlike_numbers(dtype: np.dtype) -> str:
-    return "pickled Python objects" if dtype.hasobject else "elements without bytes"
 
 
 def save_arrays(

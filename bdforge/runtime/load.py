@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bdforge.arrays import host_array
 from bdforge.emulator.resident import Resident
 from bdforge.runtime.design import BuildError, BuiltDesign
 from bdforge.runtime.prepared import Backend, Packed, Prepared, check_packed
@@ -109,9 +110,9 @@ class Loaded:
         OperandError for bytes that this design packs of no array of these sizes.
         """
         operand = next(iter(staying(self.design.program)), None)
-        if operand is None or not isinstance(data, np.ndarray) or data.dtype.hasobject:
-            got = type(data).__name__ if operand else "none that stays"
-            raise OperandError(f"design {self.design.name} takes packed operands as an array of bytes, got {got}")
+        if operand is None:
+            raise OperandError(f"design {self.design.name} has no operand that stays, and takes none packed")
+        data = host_array(data, f"packed {operand.name}", OperandError)
         sequence, name = self._one_row(sizes), operand.name
         where = f"packed {name} of {', '.join(f'{key} = {size}' for key, size in sizes.items())}"
         if data.nbytes != (needed := sequence.argument_bytes[operand.argument]):
@@ -145,7 +146,8 @@ class Loaded:
 
     def run(self, planned: PlannedSequence, buffers: Sequence[np.ndarray]) -> None:
         """Run any sequence that is for the loaded array on host buffers, of which some are written in place."""
-        self._backend.run(planned, buffers, self.timeout_seconds)
+        given = [host_array(array, f"buffer {i}", OperandError, in_place=True) for i, array in enumerate(buffers)]
+        self._backend.run(planned, given, self.timeout_seconds)
 
     def prepared(self, **sizes: int) -> Prepared:
         """A problem of these sizes with memory of its own, for many runs without copies; ProgramError for bad sizes."""
@@ -156,9 +158,7 @@ class Loaded:
         inputs = inputs_of(self.design.program)
         given = _bound(arrays, named, inputs, self.design.name)
         packed = [value for value in given.values() if isinstance(value, Packed)]
-        plain = {name: value for name, value in given.items() if isinstance(value, np.ndarray)}
-        if odd := [name for name, value in given.items() if not isinstance(value, np.ndarray | Packed)]:
-            raise OperandError(f"operand {odd[0]} must be an array, got {type(given[odd[0]]).__name__}")
+        plain = {name: value for name, value in given.items() if not isinstance(value, Packed)}
         sizes = sizes_of(self.design.program, plain, {k: v for one in packed for k, v in one.sizes.items()})
         planned = self.design.sequence(sizes)
         buffers = {index: buffer for one in packed for index, buffer in one.buffers.items()}
@@ -171,7 +171,7 @@ class Loaded:
 
 
 def _bound(arrays: Sequence, named: Mapping, operands: Sequence[Operand], design: str) -> dict:
-    """Arguments by operand name; OperandError for one that the design does not take."""
+    """Arguments by operand name; OperandError for one that the design does not take, or that is no array of numbers."""
     names = {operand.name.lower(): operand.name for operand in operands}
     takes = ", ".join(names.values()) or "none"
     given = dict(zip(names.values(), arrays, strict=False))
@@ -182,7 +182,7 @@ def _bound(arrays: Sequence, named: Mapping, operands: Sequence[Operand], design
             given[names[name.lower()]] = value
     if len(arrays) > len(names):
         raise OperandError(f"{len(arrays)} arrays were given; design {design} takes {takes} here")
-    return given
+    return {n: v if isinstance(v, Packed) else host_array(v, f"operand {n}", OperandError) for n, v in given.items()}
 
 
 def load(folder: Path | str, device: str | None = None, sequence: SequenceOptions | None = None) -> Loaded:

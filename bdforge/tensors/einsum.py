@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from bdforge.arrays import host_array
 from bdforge.devices.types import TYPES
 from bdforge.messages import word
 from bdforge.operators import plan_of
@@ -131,10 +132,12 @@ def _sizes(tensors: Sequence[str], arrays: Sequence[np.ndarray]) -> dict[str, in
 def _typed(array: np.ndarray, name: str, number: int) -> np.ndarray:
     """The array, copied where its strides go backwards, nowhere, or through parts of elements."""
     dtype = TYPES[name].dtype
-    array = np.asarray(array) if isinstance(array, np.generic) else array
-    if not isinstance(array, np.ndarray) or array.dtype != dtype:
-        got = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-        raise OperandError(f"operand {number} must be an array of {dtype.name}, which the design takes, got {got}")
+    given = np.asarray(array) if isinstance(array, np.generic) else array
+    array = host_array(given, f"operand {number}", OperandError)
+    if array.dtype != dtype:
+        raise OperandError(
+            f"operand {number} must be an array of {dtype.name}, which the design takes, got {array.dtype}"
+        )
     odd = any(stride <= 0 or stride % array.itemsize for stride in array.strides)
     return np.ascontiguousarray(array) if odd else array
 

@@ -196,6 +196,8 @@ def _as_words(words: np.ndarray | Sequence[int] | bytes) -> list[int]:
         if len(words) % 4:
             raise TxnError(f"word {len(words) // 4}: {len(words)} bytes are not a whole number of 32-bit words")
         return np.frombuffer(words, "<u4").tolist()
+    if isinstance(words, np.ndarray) and (words.dtype.kind not in "iu" or words.ndim != 1):
+        raise TxnError(f"{words.ndim}-dimensional array of {words.dtype}: words are a vector of integers")
     data = [int(word) for word in words]
     for index, word in enumerate(data):
         if not 0 <= word <= _U32:

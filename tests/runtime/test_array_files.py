@@ -34,7 +34,7 @@ def pickled() -> bytes:
         (b"12 13 14\n", "is not an .npy array, it begins with 31 32"),
         (b"PK\x03\x04", "is an .npz archive of several arrays"),
         (pickle.dumps([1]), "is a pickle, which is not read, since reading one runs code"),
-        (pickled(), r"holds pickled Python objects \(type object\), not numbers"),
+        (pickled(), r"holds Python objects \(type object\), not numbers"),
         (header("{'descr': '<i4', 'fortran_order': False, 'shape': (9990000000000,)}"),
          "is cut off: 9990000000000 elements of int32 take 39960000000000 bytes, 0 are there"),
         (header("{'descr': '<i4', 'fortran_order': False, 'shape': (3, 5)}") + bytes(59),

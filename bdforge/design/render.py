@@ -5,13 +5,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from bdforge.design.check import check
 from bdforge.design.lowering import Kernels, core_program
 from bdforge.design.model import Design
 from bdforge.design.operations import Op, dma_program
 from bdforge.design.reasons import DesignError
+from bdforge.design.sandbox import Sandbox, limited, rendered
 from bdforge.tree import tree
 
 TEMPLATES = tree() / "templates"
@@ -31,11 +30,10 @@ def render(design: Design, template: Path | None = None, **values: Any) -> str:
     names = {named.name for tile in design.tiles for named in (tile, *tile.buffers, *tile.locks)}
     cores = [core_program(tile, tile.core, names, kernels)[0] for tile in design.tiles if tile.core]
     dmas = [dma_program(tile) for tile in design.tiles if tile.channels]
-    found = environment((template.parent,) if template else ()).get_template(
-        template.name if template else "design.mlir.j2"
-    )
-    text = found.render(design=design, dmas=dmas, cores=cores, kernels=kernels, **values)
-    return text if text.endswith("\n") else text + "\n"
+    given = {"design": design, "dmas": dmas, "cores": cores, "kernels": kernels}
+    with limited():
+        found = environment((template.parent,) if template else ())
+        return rendered(found.get_template(template.name if template else "design.mlir.j2"), given | values)
 
 
 def search_first(folder: Path) -> None:
@@ -45,10 +43,9 @@ def search_first(folder: Path) -> None:
 
 
 @cache
-def environment(folders: tuple[Path, ...] = ()) -> jinja2.Environment:
-    """Where templates are looked for: in `folders`, in a project's, then among bdforge's."""
-    loader = jinja2.FileSystemLoader([*folders, *_OF_PROJECT, TEMPLATES])
-    found = jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+def environment(folders: tuple[Path, ...] = ()) -> Sandbox:
+    """Where templates are looked for, `limited`: in `folders`, in a project's, then among bdforge's."""
+    found = Sandbox([*folders, *_OF_PROJECT, TEMPLATES])
     macros = found.get_template("ops.mlir.j2").module
     found.globals["written"] = lambda op, indent="    ": "\n".join(_lines(macros, op, indent))
     return found

@@ -18,18 +18,27 @@ from types import TracebackType
 from typing import Annotated, Any, Literal
 
 import jinja2
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from bd_patterns import Pattern, PatternError, require_legal
 from bdforge.design.render import environment
+from bdforge.design.sandbox import limited, rendered
 from bdforge.devices import MLIR_DEVICES, Device, TileKind
-from bdforge.files import read_toml
+from bdforge.files import FileError, read_toml
 from bdforge.messages import InputError, listed, path_word, word
 
 KIND = "template"
 _KINDS = {str(kind): kind for kind in TileKind}
 _Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-_File = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.][A-Za-z0-9_./ -]*$", max_length=256)]
+
+
+def _below(name: str) -> str:
+    if ".." in name.split("/"):
+        raise ValueError("a file stays in its folder: no part is ..")
+    return name
+
+
+_File = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.][A-Za-z0-9_./ -]*$", max_length=256), AfterValidator(_below)]
 _Number = Annotated[int, Field(strict=True, ge=-(1 << 31), lt=1 << 31)]
 
 
@@ -104,18 +113,21 @@ def render_template(spec: TemplateSpec, *folders: Path) -> str:
     It gets the values by name, `array`, and `bd` (see `Bds`); a name that it lacks is an error.
     """
     try:
-        template = environment(folders).get_template(spec.template)
-        text = template.render(spec.values, array=spec.array, bd=Bds(MLIR_DEVICES[spec.array]))
+        with limited():
+            template = environment(folders).get_template(spec.template)
+            return rendered(template, {**spec.values, "array": spec.array, "bd": Bds(MLIR_DEVICES[spec.array])})
     except jinja2.TemplateNotFound as error:
         raise TemplateError(
             f"{word(error.name or '')}: no template of the project or of bdforge has this name"
         ) from None
     except jinja2.TemplateSyntaxError as error:
         raise TemplateError(f"{path_word(error.filename or spec.template)}:{error.lineno}: {error.message}") from None
-    except (jinja2.TemplateError, PatternError, ArithmeticError, TypeError, ValueError) as error:
+    except FileError as error:
+        raise TemplateError(str(error)) from None
+    except Exception as error:  # what a template calls raises whatever it does of what it is given
         place = _place(sys.exc_info()[2], spec.template)
-        raise TemplateError(f"{place}: {error}") from None
-    return text if text.endswith("\n") else text + "\n"
+        plain = isinstance(error, jinja2.TemplateError | ArithmeticError | TypeError | ValueError)
+        raise TemplateError(f"{place}: {error if plain else f'{type(error).__name__}: {error}'}") from None
 
 
 def _place(trace: TracebackType | None, template: str) -> str:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from bdforge.cli.options import Force, Out, ProductName, print_or_write
+from bdforge.cli.options import Force, Out, ProductName, Rate, check_rate, print_or_write
+from bdforge.cli.ranges import LARGE, whole_numbers
 from bdforge.devices import device_named
 from bdforge.devices.timing import timing_of
 from bdforge.messages import word
@@ -37,7 +38,7 @@ def contract_command(
     staged: Annotated[str | None, typer.Option(help="Operands to stage, such as AB; chosen without.")] = None,
     once: Annotated[str, typer.Option(help="Operands that are staged before, whose copies cost nothing.")] = "",
     device: ProductName = "phoenix",
-    rate: Annotated[float | None, typer.Option(min=0.1, help="Kernel's MACs per cycle, when known.")] = None,
+    rate: Rate = None,
     out: Out = None,
     force: Force = False,
 ) -> None:
@@ -49,6 +50,7 @@ def contract_command(
     _operands(once, "--once")
     parse(expression)
     given = contraction(expression, _sizes(sizes), _strides(strides))
+    check_rate(rate, device_named(device))
     plan = plan_contraction(given, plan_gemm(spec, device_named(device)), staged, once)
     if out is not None:
         print_or_write(plan.program.model_dump_json(exclude_none=True), out, force, ": a sequence program")
@@ -69,10 +71,7 @@ def _strides(texts: list[str] | None) -> list[list[int] | None]:
         return [None, None, None]
     if len(texts) != 3:
         raise typer.BadParameter("give three: of the first input, the second, the output", param_hint="--strides")
-    try:
-        return [[int(entry) for entry in text.split(",")] if text else None for text in texts]
-    except ValueError:
-        raise typer.BadParameter("strides are numbers with commas, such as 5,1", param_hint="--strides") from None
+    return [whole_numbers(text, "--strides", -LARGE, LARGE) if text else None for text in texts]
 
 
 def _operands(names: str | None, option: str) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from bdforge.cli.ranges import number
 from bdforge.devices import device_named
 from bdforge.files import FileError
 from bdforge.messages import path_word
@@ -36,7 +37,8 @@ def device_command(
         bool, typer.Option("--verbose", help="Write what programs ask of the device to the log, too.")
     ] = False,
     serve_file: Annotated[
-        int | None, typer.Option("--serve", help="Serve what comes over this inherited socket; for programs.")
+        int | None,
+        number("Serve what comes over this inherited socket; for programs.", "--serve", most=(1 << 31) - 1),
     ] = None,
 ) -> None:
     """Run a program on an NPU that is not there: XRT finds it, unmodified, and its contexts are emulated arrays.

@@ -14,16 +14,18 @@ from bdforge.cli.options import (
     ManyShapes,
     Out,
     ProductName,
+    Rate,
     Shapes,
     Tokens,
+    check_rate,
     print_or_write,
     problems,
     problems_of,
     with_schedule,
 )
+from bdforge.cli.ranges import number
 from bdforge.devices import Device, device_named
 from bdforge.devices.timing import DISPATCHES, Timing, timing_in, timing_of
-from bdforge.devices.types import PEAK_MACS
 from bdforge.files import FileError, new_file, read_text
 from bdforge.messages import listed
 from bdforge.operators import Spec, load_spec, operator_of, plan
@@ -47,7 +49,7 @@ def estimate_command(
     shapes: ManyShapes = None,
     device: ProductName = "strix_halo",
     kernel: Kernel = "fitted",
-    rate: Annotated[float | None, typer.Option(min=0.1, help="Kernel's MACs per cycle, when known.")] = None,
+    rate: Rate = None,
     power: Annotated[
         str | None, typer.Option(help="Power mode: saver, balanced or turbo, where its clock is known.")
     ] = None,
@@ -59,7 +61,8 @@ def estimate_command(
         str | None, typer.Option(help="`cpu`: the M from which on the array is faster, for K and N.")
     ] = None,
     cpu_tops: Annotated[
-        float | None, typer.Option(min=1e-3, help="The CPU's TOPS; `bdforge-gemm --device cpu` measures them.")
+        float | None,
+        number("The CPU's TOPS; `bdforge-gemm --device cpu` measures them.", least=1e-3, most=1e6),
     ] = None,
     csv: Annotated[Path | None, typer.Option(help="Table with the columns of measured_gemm.csv instead.")] = None,
     out: Out = None,
@@ -157,7 +160,7 @@ def _on(spec: Spec, where: Surroundings, kernel: str, rate: float | None) -> tup
     assert isinstance(spec, GemmSpec)
     plan = plan_gemm(spec, device_named(where.device))
     timing = where.timing(plan.device)
-    _check_rate(rate, plan.device)
+    check_rate(rate, plan.device)
 
     def case_on(problem: Problem) -> GemmCase:
         plan.check(problem)
@@ -186,11 +189,3 @@ def _operator(spec: Spec, path: Path, shapes: list[str] | None, where: Surroundi
         raise FileError(f"{path}: has no problems; give one with --shape {'x'.join(operator_of(spec).axes)}")
     for problem in chosen:
         put(screen(), cost_report(cost_estimate(planned, problem, where.timing(planned.device))))
-
-
-def _check_rate(rate: float | None, device: Device) -> None:
-    most = max(PEAK_MACS[device.generation.name].values())
-    if rate is not None and rate > most:
-        raise typer.BadParameter(
-            f"--rate {rate:g} is more than the {most} MACs per cycle that a core of {device.name} does at most"
-        )

@@ -17,6 +17,7 @@ from bdforge.cli.models import (
     summary,
 )
 from bdforge.cli.options import Seed
+from bdforge.cli.ranges import number, whole_numbers
 from bdforge.messages import word
 from bdforge.models import Sampler, generate
 from bdforge.screen import put, say, screen
@@ -33,9 +34,9 @@ def generate_command(
         str | None, typer.Option(help=f"A text instead, for models of at most {_CHARACTERS} tokens: its bytes.")
     ] = None,
     most: Most = "32",
-    temperature: Annotated[float, typer.Option(help="0 takes the most likely token.")] = 0.0,
-    top_k: Annotated[int, typer.Option(help="Draw from so many of the most likely; 0: from all.")] = 0,
-    top_p: Annotated[float, typer.Option(help="Draw from the fewest that are so likely together.")] = 1.0,
+    temperature: Annotated[float, number("0 takes the most likely token.")] = 0.0,
+    top_k: Annotated[int, number("Draw from so many of the most likely; 0: from all.")] = 0,
+    top_p: Annotated[float, number("Draw from the fewest that are so likely together.", most=1)] = 1.0,
     seed: Seed = 0,
     design: DesignFolder = DESIGN,
     device: DeviceName = "emulated",
@@ -43,8 +44,9 @@ def generate_command(
     micro_batch: MicroBatch = 0,
 ) -> None:
     """Generate tokens with a BitNet b1.58, its linear layers on the array where that is faster."""
-    if not most.isdecimal() or not int(most):
-        raise typer.BadParameter(f"-n {word(repr(most))}: give one number from 1 on")
+    count, *more = whole_numbers(most, "-n", 1)
+    if more:
+        raise typer.BadParameter(f"-n {word(repr(most))}: give one number")
     sampler = Sampler(temperature, top_k, top_p, seed)
     ids = _ids(prompt_ids, prompt)
     loaded = opened(model, design, device, split)
@@ -54,7 +56,7 @@ def generate_command(
         raise typer.BadParameter(f"--prompt is for {_CHARACTERS} tokens at most; give --prompt-ids of your tokeniser's")
     say(summary(loaded))
     say(_shown(ids, text), nl=False)
-    for token in generate(loaded, ids, sampler, int(most), micro_batch):
+    for token in generate(loaded, ids, sampler, count, micro_batch):
         say(_shown([token], text), nl=False)
     say("")
     put(screen(), ledger_table(loaded.products.ledger))
@@ -65,10 +67,7 @@ def _ids(numbers: str | None, text: str | None) -> list[int]:
         raise typer.BadParameter("give either --prompt-ids or --prompt")
     if numbers is None:
         return list((text or "").encode())
-    try:
-        return [int(number) for number in numbers.replace(",", " ").split()]
-    except ValueError:
-        raise typer.BadParameter(f"--prompt-ids {word(repr(numbers))}: give whole numbers, with commas") from None
+    return whole_numbers(",".join(numbers.replace(",", " ").split()), "--prompt-ids", 0)
 
 
 def _shown(tokens: list[int], text: bool) -> str:

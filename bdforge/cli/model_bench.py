@@ -21,7 +21,7 @@ from bdforge.cli.models import (
     packed_bytes,
 )
 from bdforge.cli.options import Seed
-from bdforge.messages import word
+from bdforge.cli.ranges import number, whole_numbers
 from bdforge.models.bitnet import BitNet
 from bdforge.screen import new_table, put, screen
 
@@ -35,7 +35,7 @@ def bench_command(
         str, typer.Option("-p", help="Lengths of prompts, such as 512,1024 (pp512, pp1024); 0: none.")
     ] = "512",
     most: Most = "32",
-    repetitions: Annotated[int, typer.Option("-r", min=1, help="Times that each test is repeated, after a first.")] = 5,
+    repetitions: Annotated[int, number("Times that each test is repeated, after a first.", "-r", least=1)] = 5,
     seed: Seed = 0,
     design: DesignFolder = DESIGN,
     device: DeviceName = "emulated",
@@ -64,9 +64,7 @@ def bench_command(
 
 def _numbers(option: str, text: str) -> list[int]:
     """Numbers above 0 of a list with commas."""
-    if not all(number.isdecimal() and number.isascii() for number in text.split(",")):
-        raise typer.BadParameter(f"{option} {word(repr(text))}: give whole numbers, with commas")
-    return [number for number in map(int, text.split(",")) if number]
+    return [found for found in whole_numbers(text, option, 0) if found]
 
 
 def _rate(model: BitNet, ids: list[int], tokens: int, at_once: int, micro_batch: int) -> float:

@@ -7,6 +7,7 @@ import typer
 from rich.table import Table
 
 from bdforge.cli.progress import counting
+from bdforge.cli.ranges import number
 from bdforge.messages import word
 from bdforge.models import RULES, Ledger, Products
 from bdforge.models.bitnet import BitNet
@@ -29,9 +30,9 @@ Rule = Annotated[
 ]
 MicroBatch = Annotated[
     int,
-    typer.Option(
-        "--micro-batch", "-ub", min=0,
-        help="Tokens of a prompt at a time: the array works on one such part, the CPU on another. 0: all at once.",
+    number(
+        "Tokens of a prompt at a time: the array works on one such part, the CPU on another. 0: all at once.",
+        "--micro-batch", "-ub",
     ),
 ]  # fmt: skip
 

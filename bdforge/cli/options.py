@@ -7,8 +7,9 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from bdforge.devices import DEVICES
-from bdforge.devices.types import ORDERS, Order, order_named
+from bdforge.cli.ranges import LARGE, number
+from bdforge.devices import DEVICES, Device
+from bdforge.devices.types import ORDERS, PEAK_MACS, Order, order_named
 from bdforge.emulator.strictness import CAUTIONS, CHECKS, HABITS
 from bdforge.files import new_file, write_whole
 from bdforge.messages import listed, word
@@ -36,7 +37,8 @@ ManyShapes = Annotated[
     str | None,
     typer.Option("--shapes", help=f"Many problems: {', '.join(NAMES)}, MxKxN*TIMES,... or a file of such lines."),
 ]
-Tokens = Annotated[int | None, typer.Option("--tokens", min=1, help="Tokens of a model, which are M of its layers.")]
+Tokens = Annotated[int | None, number("Tokens of a model, which are M of its layers.", least=1)]
+Rate = Annotated[float | None, number("Kernel's MACs per cycle, when known.", least=0.1)]
 BLayout = Annotated[str, typer.Option("--b-layout", help=f"Layout of B in DRAM: {', '.join(ORDERS)}.")]
 Layouts = Annotated[str, typer.Option("--layouts", help=f"Layouts of B, with commas: {', '.join(ORDERS)}.")]
 ProductName = Annotated[str, typer.Option("--device", help=f"One of {', '.join(DEVICES)}.")]
@@ -50,15 +52,24 @@ Kernel = Annotated[
 ]
 Dialect = Annotated[Era, typer.Option(help="Form of the text: march up to mlir-aie 1.3.4, 1.4 from then on.")]
 Wait = Annotated[str | None, typer.Option(help="How runs wait: column or wide; the design's way without.")]
-InFlight = Annotated[int | None, typer.Option(help="Steps at a time, 1 to 4 (wide: 1); 0 takes the most.")]
+InFlight = Annotated[int | None, number("Steps at a time, 1 to 4 (wide: 1); 0 takes the most.", most=4)]
 Seed = Annotated[
-    int, typer.Option("--seed", min=0, help="Seed of what is random: a run's data, a schedule, or what is drawn.")
+    int,
+    number("Seed of what is random: a run's data, a schedule, or what is drawn.", most=LARGE),
 ]
 Tensors = Annotated[
     list[str] | None, typer.Option("--tensor", help="Tensors of the file of weights, fused along N; repeatable.")
 ]
 Poison = Annotated[bool, typer.Option("--poison", help="Reading memory that nobody wrote is an error.")]
 Timing = Annotated[bool, typer.Option("--timing", help="Time the run (emulated) and tell where it goes.")]
+
+
+def check_rate(rate: float | None, device: Device) -> None:
+    most = max(PEAK_MACS[device.generation.name].values())
+    if rate is not None and rate > most:
+        raise typer.BadParameter(
+            f"--rate {rate:g} is more than the {most} MACs per cycle that a core of {device.name} does at most"
+        )
 
 
 def sizes(text: str, axes: Sequence[str] = AXES) -> tuple[int, ...]:

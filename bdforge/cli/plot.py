@@ -7,6 +7,7 @@ import typer
 
 from bd_patterns import Pattern
 from bdforge.cli.options import BLayout, Force, Kernel, ManyShapes, ProductName, Shape, problem, sizes, with_schedule
+from bdforge.cli.ranges import LARGE, SIZE_MAX, number, whole_numbers
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named, type_named
 from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm
@@ -98,8 +99,8 @@ def pattern_command(
     out: _Out,
     visits: Annotated[str | None, typer.Option("--sizes", help="Sizes, outermost first, such as 4,2,8,8.")] = None,
     strides: Annotated[str | None, typer.Option(help="Strides in elements, outermost first.")] = None,
-    offset: Annotated[int, typer.Option(min=0, help="First element.")] = 0,
-    width: Annotated[int | None, typer.Option(min=1, help="Elements of a row of the buffer.")] = None,
+    offset: Annotated[int, number("First element.", most=LARGE)] = 0,
+    width: Annotated[int | None, number("Elements of a row of the buffer.", least=1)] = None,
     design: _Design = None,
     operand: Annotated[str, typer.Option(help="Whose way out of a design's memtile: a, b or c.")] = "a",
     device: ProductName = "strix_halo",
@@ -204,7 +205,4 @@ def _reorder(plan: Plan, operand: str) -> tuple[str, Pattern, int]:
 
 
 def _numbers(text: str | None, option: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in (text or "").split(","))
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is not numbers with commas between them", param_hint=option) from None
+    return tuple(whole_numbers(text or "", option, -SIZE_MAX))

@@ -10,10 +10,10 @@ import typer
 from rich.table import Table
 
 from bdforge.cli.options import Force, Kernel, Layouts, ProductName, layouts, with_schedule, write
+from bdforge.cli.ranges import whole_numbers
 from bdforge.devices import device_named
 from bdforge.devices.types import Order
 from bdforge.files import new_file
-from bdforge.messages import word
 from bdforge.operators.gemm import load_spec
 from bdforge.perf.native import Swept, native_problems, ratios, sweep, write_csv
 from bdforge.perf.plots.figure import PlotError, save
@@ -45,7 +45,7 @@ def sweep_command(
     if picture is not None:
         new_picture(picture, force, PlotError)
     spec = load_spec(design)
-    problems = native_problems(spec, _numbers(sizes))
+    problems = native_problems(spec, whole_numbers(sizes, "--sizes", 1))
     swept = with_schedule(lambda: list(sweep(spec, device_named(device), chosen, problems, basis)))
     title = f"{spec.name} on {device}: {len(problems)} problems without padding, {basis} kernel (modelled)"
     put(screen(), _table(swept, chosen, title))
@@ -55,13 +55,6 @@ def sweep_command(
     if picture is not None:
         save(lambda: layouts_picture(swept, title), picture)
         say(f"wrote {picture}")
-
-
-def _numbers(text: str) -> list[int]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
-        raise typer.BadParameter(f"{word(text)!r} is not numbers such as 512,1024,2048", param_hint="--sizes")
-    return [int(part) for part in parts]
 
 
 def _table(swept: Sequence[Swept], chosen: Sequence[Order], title: str) -> Table:

@@ -25,11 +25,12 @@ from bdforge.cli.options import (
     tell,
     write,
 )
+from bdforge.cli.ranges import number
 from bdforge.codegen.device_programs import device_programs
 from bdforge.codegen.kernels import assembled
 from bdforge.codegen.objects import linkable
 from bdforge.design.template import is_template, load_template_spec, render_template
-from bdforge.devices import device_named
+from bdforge.devices import DEVICES, device_named
 from bdforge.emulator.strictness import Strictness
 from bdforge.files import new_file, read_text
 from bdforge.images.build import SUFFIXES, image, program_of
@@ -115,6 +116,7 @@ def route_command(
 
 
 _MOST_TOLD = 4
+_COLUMNS_MAX = max(device.columns for device in DEVICES.values())
 _EPOCH = "SOURCE_DATE_EPOCH"
 
 
@@ -123,7 +125,7 @@ def lower_command(
     design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="New image to write: .cdo, .pdi or .xclbin.")] = None,
     module: Module = None,
-    columns: Annotated[int | None, typer.Option(min=1, help="Columns of an xclbin's partition.")] = None,
+    columns: Annotated[int | None, number("Columns of an xclbin's partition.", least=1, most=_COLUMNS_MAX)] = None,
     without_code: Annotated[
         bool, typer.Option("--without-code", help="Write an image though cores have no machine code.")
     ] = False,

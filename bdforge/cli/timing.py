@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bdforge.cli.ranges import LARGE, number
 from bdforge.devices.timing import TIMINGS, timing_of
 from bdforge.emulator.timed import Span, TimingOptions, TimingReport
 from bdforge.emulator.timed.tables import tables, write_timeline
@@ -26,7 +27,7 @@ KernelCycles = Annotated[
     list[str] | None,
     typer.Option("--kernel-cycles", help="NAME=CYCLES of one call of a linked kernel; repeatable."),
 ]
-Macs = Annotated[int | None, typer.Option("--macs", help="MACs of the whole run, for TOPS.", min=1)]
+Macs = Annotated[int | None, number("MACs of the whole run, for TOPS.", least=1, most=LARGE)]
 
 
 def without_timing(options: Mapping[str, object]) -> None:
@@ -40,7 +41,7 @@ def _named_cycles(entry: str) -> tuple[str, float]:
     name, equals, text = entry.partition("=")
     try:
         cycles = float(text)
-        if not (name and equals and 0 <= cycles < float("inf")):
+        if not (name and equals and 0 <= cycles <= LARGE):
             raise ValueError
     except ValueError:
         raise typer.BadParameter(f"{entry!r} is not NAME=CYCLES, such as mm_i8_i2_i32=1200") from None

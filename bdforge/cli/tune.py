@@ -21,6 +21,7 @@ from bdforge.cli.options import (
     with_schedule,
 )
 from bdforge.cli.progress import counting
+from bdforge.cli.ranges import number
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named
 from bdforge.files import new_file
@@ -39,6 +40,7 @@ from bdforge.screen import new_table, put, screen
 
 _POSITIVE = re.compile("[1-9][0-9]{0,8}")
 app = typer.Typer()
+_JOBS_MAX = 256
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 
 
@@ -65,9 +67,9 @@ def tune_command(
     out: Out = None,
     force: Force = False,
     finalists: Annotated[
-        int, typer.Option(min=0, max=32, help="How many of the best to emulate; 0 leaves it to the model.")
+        int, number("How many of the best to emulate; 0 leaves it to the model.", most=32)
     ] = FINALISTS,
-    jobs: Annotated[int, typer.Option("-j", min=1, help="Processes.")] = 1,
+    jobs: Annotated[int, number("Processes.", "-j", least=1, most=_JOBS_MAX)] = 1,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler to search on, such as tcp://host:8786.")
     ] = None,

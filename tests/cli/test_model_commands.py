@@ -142,9 +142,9 @@ def test_a_model_of_characters_takes_and_gives_text(generate):
     [
         (("--prompt-ids", "1", "--prompt", "a"), "give either --prompt-ids or --prompt"),
         ((), "give either --prompt-ids or --prompt"),
-        (("--prompt-ids", "1;2"), "give whole numbers, with commas"),
+        (("--prompt-ids", "1;2"), "give whole numbers"),
         (("--prompt-ids", "90"), "the vocabulary has tokens 0 to 89, not 90"),
-        (("--prompt-ids", "1", "-n", "0"), "give one number from 1 on"),
+        (("--prompt-ids", "1", "-n", "0"), "give whole numbers from 1"),
         (("--prompt-ids", "1", "--device", "abacus"), "choose emulated or xrt"),
         (("--prompt-ids", "1", "--split", "half"), "choose estimate, array, cpu"),
         (("--prompt-ids", "1", "--top-p", "0"), "top-p lies above 0 and ends at 1"),

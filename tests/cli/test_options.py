@@ -1,14 +1,18 @@
 """Options of the command line at their limits: what is taken, and what is refused by the option's name."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 import typer
 
 from bdforge.cli import machine_code, texts, tune
 from bdforge.cli.bench import _count
+from bdforge.cli.commands import app
 from bdforge.cli.contract import _sizes, _strides
 from bdforge.cli.device import _run
 from bdforge.cli.options import layouts, print_or_write, problem, problems_of, sizes, tell, with_schedule
-from bdforge.cli.sweep import _numbers
+from bdforge.cli.ranges import whole_numbers
 from bdforge.cli.timing import Timed, _named_cycles
 from bdforge.devices.types import TypeNameError
 from bdforge.files import FileError
@@ -19,6 +23,7 @@ from bdforge.perf.kernels.schedule import ScheduleError
 from support.built_designs import ROOT
 
 DESIGN = str(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")
+CONTRACTS = str(ROOT / "designs" / "gemm_bf16_bf16_f32_64x64x64.toml")
 ELEMENTWISE = str(ROOT / "designs" / "add_i8.toml")
 
 
@@ -124,11 +129,47 @@ def test_many_operations_are_counted_in_billions(operations: int, text: str):
     assert _count(operations) == text
 
 
-def test_numbers_of_a_sweep_have_nine_digits_at_most():
-    assert _numbers("1, 999999999") == [1, 999_999_999]
-    for text in ("1000000000", "1,", "-1", "1.5", "²"):
-        with pytest.raises(typer.BadParameter, match="is not numbers such as 512,1024,2048"):
-            _numbers(text)
+@pytest.mark.parametrize(("text", "least", "found"), [
+    ("1, 1000000000", 1, [1, 10**9]), ("-5,0", -5, [-5, 0]), ("1000000001", 1, None), ("0", 1, None), ("1,", 1, None),
+    ("-1", 0, None), ("1.5", 1, None), ("²", 1, None), ("\u0663", 1, None), ("9" * 5000, 1, None),
+    ("", 0, None), ("--1", -9, None),
+])  # fmt: skip
+def test_lists_of_numbers_have_a_range(text: str, least: int, found: list[int] | None):
+    if found is not None:
+        assert whole_numbers(text, "--sizes", least) == found
+        return
+    with pytest.raises(typer.BadParameter, match=f"whole numbers from {least} to 1000000000"):
+        whole_numbers(text, "--sizes", least)
+
+
+def _numeric(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _numeric(command, (*path, name))
+        for parameter in command.params:
+            if parameter.type_descriptor.annotation in (int, float):
+                yield (*path, name, parameter.opts[0]), parameter
+
+
+def test_every_number_has_a_range():
+    found = dict(_numeric(typer.main.get_command(app)))
+    assert {("plot", "pattern", "--offset"), ("run", "--seed"), ("estimate", "--rate")} <= found.keys()
+    assert [path for path, each in found.items() if None in (each.min, each.max) or each.callback is None] == []
+
+
+@pytest.mark.parametrize(("words", "option"), [
+    (("estimate", DESIGN, "--rate", "inf"), "--rate"), (("estimate", DESIGN, "--rate", "nan"), "--rate"),
+    (("contract", "ij,jk->ik", "--sizes", "i=8,j=8,k=8", "--design", CONTRACTS, "--rate", "513"), "--rate"),
+    (("device", "--serve", "-1"), "--serve"), (("device", "--serve", "1" + "0" * 30), "--serve"),
+    (("generate", "none", "--temperature", "nan"), "--temperature"), (("tune", "-j", "100000"), "-j"),
+    (("estimate", DESIGN, "--versus", "cpu", "--cpu-tops", "inf"), "--cpu-tops"), (("bench", "none", "-r", "0"), "-r"),
+    (("run", "none", "--seed", "1" + "0" * 5000), "--seed"), (("lower", "none", "--columns", "9"), "--columns"),
+])  # fmt: skip
+def test_numbers_outside_of_their_range_are_refused_by_the_option(run, words: tuple[str, ...], option: str):
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert option in err
+    assert len(err) < 4096
 
 
 def test_a_contractions_sizes_and_strides_are_read_in_order():
@@ -141,7 +182,7 @@ def test_a_contractions_sizes_and_strides_are_read_in_order():
     for strides in ([], ["1"] * 2, ["1"] * 4):
         with pytest.raises(typer.BadParameter, match="give three"):
             _strides(strides)
-    with pytest.raises(typer.BadParameter, match="strides are numbers with commas"):
+    with pytest.raises(typer.BadParameter, match="whole numbers from"):
         _strides(["1", "a", "2"])
 
 

@@ -189,7 +189,7 @@ def test_utilisation_is_of_one_timed_problem(drawn, options, of: str, kernel: st
         (("pattern", "--sizes", "2"), "give either --sizes and --strides, or --design"),
         (("pattern", "--strides", "2"), "give either --sizes and --strides, or --design"),
         (("pattern", "--sizes", "2", "--strides", "1", "--design", "small.toml"), "give either --sizes and --strides"),
-        (("pattern", "--sizes", "2", "--strides", "1.5"), "Invalid value for --strides: '1.5' is not numbers"),
+        (("pattern", "--sizes", "2", "--strides", "1.5"), "Invalid value for --strides: '1.5': give whole numbers"),
         (("utilisation", "--design", "bare.toml"), "bare: has no problems; give a shape"),
     ],
 )

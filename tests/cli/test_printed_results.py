@@ -350,7 +350,7 @@ def test_numbers_of_a_bench_leave_zeros_out():
     assert model_bench._numbers("-p", "512,0,7") == [512, 7]
     assert model_bench._numbers("-n", "0") == []
     for wrong in ("", "1,", "-1", "1.5", "a", "²"):
-        with pytest.raises(typer.BadParameter, match=r"-n .*: give whole numbers, with commas"):
+        with pytest.raises(typer.BadParameter, match="give whole numbers from 0"):
             model_bench._numbers("-n", wrong)
 
 

@@ -88,8 +88,8 @@ def test_a_sweep_is_printed_written_and_drawn(run, monkeypatch):
     ("options", "message"),
     [
         (("--layouts", "row,diagonal"), "unknown order 'diagonal'"),
-        (("--sizes", "1024,x"), "'1024,x' is not numbers such as 512,1024,2048"),
-        (("--sizes", "9" * 30), "is not numbers such as"),
+        (("--sizes", "1024,x"), "'1024,x': give whole numbers from 1"),
+        (("--sizes", "9" * 30), "give whole numbers from 1"),
         (("--picture", "s.gif"), "pictures are written as .png or .svg"),
         (("--device", "phoenix"), "array.columns = 8, but phoenix has 4"),
         (("-o", "there.csv"), "there.csv exists"),

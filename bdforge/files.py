@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import get_ident
 from typing import Any, BinaryIO
 
 from bdforge.messages import InputError, path_word
@@ -106,7 +107,7 @@ def whole(path: Path | str, error: type[InputError] = FileError) -> Iterator[Bin
                 yield file
             return
         target = path.resolve()  # a link stays one
-        part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
+        part = target.with_name(f".{target.name[:200]}.{os.getpid()}-{get_ident()}.part")
         try:
             with part.open("wb") as file:
                 yield file

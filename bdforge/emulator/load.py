@@ -213,7 +213,7 @@ class Configuration:
         if frame is not None:
             core.frames.append((name, frame))
         if (for_core := getattr(kernel, "for_core", None)) is not None:
-            kernel = for_core(self.array.cores.index(core))
+            kernel = for_core(core.kept)
         else:
             core.waits_in_kernels |= waits(kernel)
             kernel = partial(_with_bytes, kernel)

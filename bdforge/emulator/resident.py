@@ -1,6 +1,7 @@
 """A design that stays on the emulated array from run to run, as on an NPU whose hosts load it once."""
 
 from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
 
 import numpy as np
 
@@ -15,9 +16,10 @@ from bdforge.emulator.strictness import Strictness
 class Resident:
     """A design on an array of its own, for any number of runs of instruction words, as on an NPU.
 
-    After a run that failed the next one gets a new array with the design loaded again. With an `image` (CDO, PDI,
-    xclbin or full ELF) the array boots from that; the text then gives names, and bodies of cores without machine code,
-    if it gives anything. MlirError, DesignError, KernelError or ImageError for what cannot be loaded.
+    One run at a time, whichever threads ask. After a run that failed the next one gets a new array with the design
+    loaded again. With an `image` (CDO, PDI, xclbin or full ELF) the array boots from that; the text then gives names,
+    and bodies of cores without machine code, if it gives anything. MlirError, DesignError, KernelError or ImageError
+    for what cannot be loaded.
     """
 
     def __init__(
@@ -32,6 +34,7 @@ class Resident:
         self._image = () if image is None else only_configuration(image)
         self._start, _ = choose(self._module, None, None, file, runs_words=True)
         self._machine: Machine | None = self._load()
+        self._lock = Lock()
 
     @property
     def device(self) -> str:
@@ -43,6 +46,10 @@ class Resident:
 
         Raises EmulationError for what the array would not survive.
         """
+        with self._lock:
+            return self._run(instructions, args)
+
+    def _run(self, instructions: np.ndarray | bytes, args: Sequence[np.ndarray]) -> tuple[str, ...]:
         machine, self._machine = self._machine or self._load(), None
         array = machine.array
         array.strictness.told.clear()

@@ -6,6 +6,7 @@ its results as the array does, so that a split does not change a model.
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 
@@ -35,13 +36,18 @@ class Linear:
 
 @dataclass
 class Products:
-    """Products of int8 rows with ternary matrices by one loaded design; each is an entry of the ledger."""
+    """Products of int8 rows with ternary matrices by one loaded design; each is an entry of the ledger.
+
+    Any thread may call: on the array one product is made at a time.
+    """
 
     loaded: Loaded
     split: Split
     ledger: Ledger = field(default_factory=Ledger)
     _problems: dict[tuple[int, int, int], Prepared] = field(default_factory=dict, repr=False)
     _unpacked: dict[Linear, np.ndarray] = field(default_factory=dict, repr=False)
+    _on_array: Lock = field(default_factory=Lock, repr=False)
+    _on_cpu: Lock = field(default_factory=Lock, repr=False)
 
     def __post_init__(self) -> None:
         spec = self.split.plan.spec
@@ -76,11 +82,12 @@ class Products:
             raise ModelError(f"{linear.name}: codes are int8, {codes.dtype} was given; quantise the rows")
         K, N = linear.packed.sizes.values()
         decision = self.split(len(codes), K, N)
-        where = _PLACES[self.loaded.device] if decision.array else "CPU"
-        with self.ledger.timed(linear.name, where, decision.why, decision.npu_us if decision.array else None):
-            if not decision.array:
+        if not decision.array:
+            with self.ledger.timed(linear.name, "CPU", decision.why):
                 return self._rounded(linear, self._sums_on_cpu(linear, codes), scales)
-            problem = self._problem(len(codes), K, N)
+        where = _PLACES[self.loaded.device]
+        with self._on_array, self.ledger.timed(linear.name, where, decision.why, decision.npu_us):
+            problem = self._problem(len(codes), K, N).take()
             problem.arrays["A"][...] = codes
             if self._scaled:
                 problem.arrays["row_scales"][...] = scales
@@ -104,9 +111,10 @@ class Products:
 
     def _weights(self, linear: Linear) -> np.ndarray:
         """int8 of K x N; kept while there is room."""
-        if (known := self._unpacked.get(linear)) is not None:
-            return known
-        found = self.loaded.unpack(linear.packed)["B"]
-        if sum(array.nbytes for array in self._unpacked.values()) + found.nbytes <= _KEPT_BYTES:
-            self._unpacked[linear] = found
-        return found
+        with self._on_cpu:
+            if (known := self._unpacked.get(linear)) is not None:
+                return known
+            found = self.loaded.unpack(linear.packed)["B"]
+            if sum(array.nbytes for array in self._unpacked.values()) + found.nbytes <= _KEPT_BYTES:
+                self._unpacked[linear] = found
+            return found

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Lock
 
 from bdforge.operators import Plan
 from bdforge.operators.gemm import GemmSpec, Problem
@@ -66,20 +67,24 @@ class Entry:
 
 @dataclass(slots=True)
 class Ledger:
-    """Entries in the order in which they came up first."""
+    """Entries in the order in which they came up first; any thread may count."""
 
     entries: dict[tuple[str, str, str], Entry] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock, repr=False)
 
     @contextmanager
     def timed(self, part: str, where: str, why: str, npu_us: float | None = None) -> Iterator[None]:
         """Count what is done inside, and its time."""
         start = time.perf_counter()
         yield
-        entry = self.entries.setdefault((part, where, why), Entry(part, where, why))
-        entry.calls += 1
-        entry.host_seconds += time.perf_counter() - start
-        if npu_us is not None:
-            entry.npu_us = (entry.npu_us or 0.0) + npu_us
+        seconds = time.perf_counter() - start
+        with self._lock:
+            entry = self.entries.setdefault((part, where, why), Entry(part, where, why))
+            entry.calls += 1
+            entry.host_seconds += seconds
+            if npu_us is not None:
+                entry.npu_us = (entry.npu_us or 0.0) + npu_us
 
     def __iter__(self) -> Iterator[Entry]:
-        return iter(self.entries.values())
+        with self._lock:
+            return iter([*self.entries.values()])

@@ -2,7 +2,7 @@
 
 import ctypes
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,8 @@ class KernelFault(Fault, RuntimeError):
 class SharedLibrary(Mapping[str, Callable[..., Any]]):
     """Kernels of a shared library by symbol name.
 
-    Libraries built with `kernels/hostapi/entry.cc` are called through `hostapi_call`, which keeps the modes of each
-    core apart and turns faults into messages; others are called directly.
+    Libraries built with `kernels/hostapi/entry.cc` are called through `hostapi_call` with the modes of the core that
+    calls, and turn faults into messages; others are called directly.
     """
 
     def __init__(self, path: Path):
@@ -41,8 +41,9 @@ class SharedLibrary(Mapping[str, Callable[..., Any]]):
         except OSError as error:
             raise KernelLibraryError(f"{path_word(path)}: cannot load this kernel library: {error}") from None
         self._entry = getattr(self._library, "hostapi_call", None)
-        if self._entry is not None:
-            self._library.hostapi_reset()
+        if self._entry is not None and not hasattr(self._library, "hostapi_state_bytes"):
+            raise KernelLibraryError(f"{path_word(path)}: was built by another version of bdforge; build it again")
+        self._direct: dict[object, Any] = {}  # the modes of calls that no core makes
 
     def __getitem__(self, name: str) -> "NativeKernel":
         if name in self._data:
@@ -53,7 +54,7 @@ class SharedLibrary(Mapping[str, Callable[..., Any]]):
             function = self._library[name]
         except AttributeError:
             raise KeyError(name) from None
-        return NativeKernel(function, self._entry, 0)
+        return NativeKernel(self._library, function, self._entry, self._direct)
 
     def __iter__(self) -> Iterator[str]:
         """Nothing: a shared library is asked by name."""
@@ -64,17 +65,19 @@ class SharedLibrary(Mapping[str, Callable[..., Any]]):
 
 
 class NativeKernel:
-    """One compiled kernel, as it runs on core number `core`."""
+    """One compiled kernel, as it runs on a core, of which `kept` has what its kernels remember."""
 
-    def __init__(self, function, entry, core: int):
-        self._function, self._entry, self._core = function, entry, core
+    def __init__(self, library, function, entry, kept: MutableMapping[object, Any]):
+        self._library, self._function, self._entry = library, function, entry
+        if entry is not None:
+            self._state = kept.setdefault(library, ctypes.create_string_buffer(library.hostapi_state_bytes()))
         self._address = ctypes.cast(function, ctypes.c_void_p)
         self._message = ctypes.create_string_buffer(MESSAGE_BYTES)
         self._prepared: dict[tuple[int, ...], tuple[tuple, ctypes.Array[ctypes.c_uint64]]] = {}
 
-    def for_core(self, core: int) -> "NativeKernel":
-        """The same kernel on another core, which has modes of its own."""
-        return NativeKernel(self._function, self._entry, core)
+    def for_core(self, kept: MutableMapping[object, Any]) -> "NativeKernel":
+        """The same kernel on another core, whose modes are in `kept`, those of each library apart."""
+        return NativeKernel(self._library, self._function, self._entry, kept)
 
     def __call__(self, *arguments: np.ndarray | int) -> None:
         """Call with memory views and integers; KernelFault says what the kernel did wrong."""
@@ -82,7 +85,7 @@ class NativeKernel:
         if self._entry is None:
             self._function(*[ctypes.c_uint64(w) for w in words])
             return
-        if self._entry(self._address, self._core, words, len(words), self._message, MESSAGE_BYTES):
+        if self._entry(self._address, self._state, words, len(words), self._message, MESSAGE_BYTES):
             raise KernelFault(self._message.value.decode(errors="replace"))
 
     def _words(self, arguments: tuple[np.ndarray | int, ...]) -> ctypes.Array[ctypes.c_uint64]:

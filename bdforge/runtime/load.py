@@ -5,8 +5,8 @@ A backend is chosen by `device=` or the variable BDFORGE_DEVICE; the emulated ar
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -39,11 +39,13 @@ class Emulator:
 
     def __init__(self, design: BuiltDesign):
         self._design = design
+        self._loaded: Resident | None = None
+        self._lock = Lock()
 
     def run(self, planned: PlannedSequence, buffers: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
         """Run until the sequence has ended; faults are EmulationErrors. There is no clock, hence no time-out."""
         del timeout_seconds
-        return self._resident.run(planned.words(), buffers)
+        return self._resident().run(planned.words(), buffers)
 
     def resident(self, argument: int, buffer: np.ndarray, *, live: bool = False) -> np.ndarray:
         """The buffer itself."""
@@ -52,11 +54,13 @@ class Emulator:
 
     def ready(self) -> None:
         """Load the array now instead of with the first run."""
-        _ = self._resident
+        self._resident()
 
-    @cached_property
     def _resident(self) -> Resident:
-        return self._design.resident()
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = self._design.resident()
+            return self._loaded
 
 
 def backend_for(design: BuiltDesign, device: str | None, environ: Mapping[str, str] = os.environ) -> Backend:
@@ -74,7 +78,7 @@ def backend_for(design: BuiltDesign, device: str | None, environ: Mapping[str, s
 class Loaded:
     """A design as a function: inputs by position or by operand name, in its types and memory orders; its output.
 
-    Several outputs come as a dict by name. Any sizes run on one loaded array.
+    Several outputs come as a dict by name. Any sizes run on one loaded array, and any thread may call.
     """
 
     def __init__(self, design: BuiltDesign, backend: Backend, timeout_seconds: float = TIMEOUT_SECONDS):

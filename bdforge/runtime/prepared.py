@@ -2,17 +2,23 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from threading import Lock, current_thread
+from typing import Any, Protocol, Self
 
 import numpy as np
 
+from bdforge.messages import Fault
 from bdforge.sequences import OperandError, PlannedSequence
 from bdforge.sequences.buffers import arguments, empty, fetched, inputs_of, layout_of, operands_in, outputs_of, staying
 from bdforge.sequences.operands import place
 
 
+class UseError(Fault, RuntimeError):
+    """An object used by a thread that it does not belong to, or while a run still uses it."""
+
+
 class Backend(Protocol):
-    """Where a design is loaded."""
+    """Where a design is loaded; any thread may run, one run at a time."""
 
     def run(self, planned: PlannedSequence, buffers: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
         """Run a planned sequence on its host buffers, of which the array writes some in place. Returns warnings."""
@@ -59,10 +65,13 @@ class Prepared:
 
     `arrays` are by operand name, and stay the same; inputs are zero, or as if not given, until written. Operands that
     stay from call to call are none of them: they are packed, and given to each call. Outputs last until the next call.
+
+    So one thread writes, calls and reads: the one that made it, until it ends or another one takes it.
     """
 
     def __init__(self, sequence: PlannedSequence, backend: Backend, timeout_seconds: float):
         self._sequence, self._backend, self._timeout_seconds = sequence, backend, timeout_seconds
+        self._owner, self._running = current_thread(), Lock()
         program = sequence.program
         packed = {operand.argument for operand in staying(program)}
         own = [operand for operand in program.operands if operand.argument not in packed]
@@ -76,8 +85,38 @@ class Prepared:
             o for o in own if not np.may_share_memory(self.arrays[o.name], self._buffers[o.argument])
         ]
 
+    def take(self) -> Self:
+        """From now on it belongs to the thread that asks; UseError while a run uses it."""
+        self._begin(taking=True)
+        self._running.release()
+        return self
+
     def __call__(self, **packed: Packed) -> Any:
-        """Run; the output, or several by name. OperandError for packed operands that are missing or do not fit."""
+        """Run; the output, or several by name. OperandError for packed operands that are missing or do not fit,
+        UseError in a thread that it does not belong to."""
+        self._begin()
+        try:
+            return self._run(packed)
+        finally:
+            self._running.release()
+
+    def _begin(self, *, taking: bool = False) -> None:
+        """Hold it for a run."""
+        if not self._running.acquire(blocking=False):
+            raise UseError(f"{self._name} is in a run of {self._owner.name}; wait for its end")
+        if self._owner is not current_thread() and self._owner.is_alive() and not taking:
+            self._running.release()
+            raise UseError(
+                f"{self._name} belongs to {self._owner.name}, which reads and writes its arrays; prepare one for each "
+                "thread, or hand it over with take()"
+            )
+        self._owner = current_thread()
+
+    @property
+    def _name(self) -> str:
+        return f"the prepared problem of {self._sequence.shape}"
+
+    def _run(self, packed: Mapping[str, Packed]) -> Any:
         check_packed(list(packed.values()), self._sequence)
         given = self._buffers | {index: buffer for one in packed.values() for index, buffer in one.buffers.items()}
         program = self._sequence.program

@@ -170,7 +170,7 @@ class Xrt:
     def __init__(self, design: BuiltDesign):
         owner = f"{design.folder / 'manifest.json'}: design {design.name} is for device {design.device.name}"
         owner += f" ({design.manifest.mlir_device})"
-        self._product, self._streams = design.device, {}
+        self._product, self._streams, self._lock = design.device, {}, Lock()
         self._written = {operand.argument for operand in outputs_of(design.program)}
         _pyxrt()  # before the design's files: what is missing first
         self._loaded = Loaded(design.image("xclbin"), design.manifest.kernel, design.device.mlir, owner)
@@ -192,10 +192,11 @@ class Xrt:
     def _stream(self, planned: PlannedSequence) -> tuple[Any, int]:
         """The instruction stream of a program's sizes in the NPU's memory, written once; the program stays beside."""
         key = id(planned.program), tuple(planned.parameters[name] for name in planned.program.parameters)
-        if key not in self._streams:
-            warn_of_late(planned, self._product)
-            self._streams[key] = planned.program, self._loaded.stream(planned.words())
-        return self._streams[key][1]
+        with self._lock:
+            if key not in self._streams:
+                warn_of_late(planned, self._product)
+                self._streams[key] = planned.program, self._loaded.stream(planned.words())
+            return self._streams[key][1]
 
 
 def warn_of_late(planned: PlannedSequence, product: Device) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path as Folder
+from threading import Lock
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -163,6 +164,7 @@ def _buffer(found: Planned, side: Side, array: np.ndarray) -> np.ndarray:
 
 _KEPT: dict[tuple[Folder, str | None], Einsum] = {}
 _OF: WeakKeyDictionary[Loaded, Plans] = WeakKeyDictionary()  # which hold no array: it goes with its last user
+_LOADING = Lock()
 
 
 def einsum(
@@ -190,11 +192,13 @@ def einsum(
 
 def _on(on: Loaded | Folder | str | None, device: str | None) -> Einsum:
     if isinstance(on, Loaded):
-        return Einsum(on, _OF.setdefault(on, Plans(on.design)))
+        with _LOADING:
+            return Einsum(on, _OF.setdefault(on, Plans(on.design)))
     folder = on or os.environ.get(VARIABLE)
     if not folder:
         raise BuildError(f"einsum runs on a built GEMM design: give its folder as on=, or in the variable {VARIABLE}")
     key = Folder(folder).resolve(), device
-    if key not in _KEPT:
-        _KEPT[key] = Einsum(load(folder, device))
-    return _KEPT[key]
+    with _LOADING:
+        if key not in _KEPT:
+            _KEPT[key] = Einsum(load(folder, device))
+        return _KEPT[key]

@@ -39,7 +39,7 @@ def _run(limit: RunLimit) -> Case:
 
 def _arguments(count: int) -> None:
     """A call of a kernel that looks at none."""
-    NativeKernel(ctypes.CFUNCTYPE(None)(lambda: None), None, 0)(*[np.zeros(1, np.int8)] * count)
+    NativeKernel(None, ctypes.CFUNCTYPE(None)(lambda: None), None, {})(*[np.zeros(1, np.int8)] * count)
 
 
 def _pdi(size: int) -> None:

@@ -238,8 +238,8 @@ def test_batches_are_runlists_of_32_at_most(npu: SoftwareNpu, program: Path, des
 
 HANGS = "for (;;) pause();"
 FAILS_FIRST = """
-void hostapi_reset(void) {}
-int hostapi_call(void (*kernel)(uint64_t, uint64_t, uint64_t), int core, uint64_t* words, int count, char* message) {
+size_t hostapi_state_bytes(void) { return 8; }
+int hostapi_call(void (*kernel)(uint64_t, uint64_t, uint64_t), void* state, uint64_t* words, int count, char* message) {
     static int calls;
     if (calls++ == 0) strcpy(message, "made to fail");
     else kernel(words[0], words[1], words[2]);

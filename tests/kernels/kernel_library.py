@@ -51,19 +51,21 @@ class Library:
     def __init__(self, path: Path, sources: Sequence[Path], *options: str, entry: Path):
         compile_without_warning("-shared", *options, *sources, entry, "-o", path)
         self.library = ctypes.CDLL(str(path))
+        self.reset()
 
     def call(self, name: str, *args: np.ndarray | int, core: int = 0) -> None:
         """Call a kernel with arrays and integers as one core. Raises KernelError with the stand-in's sentence."""
         function = ctypes.cast(getattr(self.library, name), ctypes.c_void_p)
         words = [arg.ctypes.data if isinstance(arg, np.ndarray) else arg % 2**64 for arg in args]
         message = ctypes.create_string_buffer(MESSAGE_BYTES)
+        state = self.states.setdefault(core, ctypes.create_string_buffer(self.library.hostapi_state_bytes()))
         array = (ctypes.c_uint64 * max(len(words), 1))(*words)
-        if self.library.hostapi_call(function, core, array, len(words), message, ctypes.c_size_t(MESSAGE_BYTES)):
+        if self.library.hostapi_call(function, state, array, len(words), message, ctypes.c_size_t(MESSAGE_BYTES)):
             raise KernelError(message.value.decode())
 
     def reset(self) -> None:
         """Rounding and saturation of all cores as after a reset."""
-        self.library.hostapi_reset()
+        self.states: dict[int, Any] = {}
 
 
 def aligned(shape: int | tuple[int, ...], dtype: Any, skew_bytes: int = 0) -> np.ndarray:

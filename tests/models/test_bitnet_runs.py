@@ -1,6 +1,7 @@
 """How models run: cache, micro-batches, where products go, the ledger, and sampling."""
 
 import re
+from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
@@ -191,7 +192,7 @@ def test_a_cache_doubles_when_it_is_full_and_keeps_what_it_has():
 def test_unpacked_weights_are_kept_while_there_is_room_for_all_of_them(monkeypatch):
     monkeypatch.setattr("bdforge.models.linear._KEPT_BYTES", 100)
     loaded = SimpleNamespace(unpack=lambda size: {"B": np.zeros(size, np.int8)})
-    products: Any = SimpleNamespace(_unpacked={}, loaded=loaded)
+    products: Any = SimpleNamespace(_unpacked={}, loaded=loaded, _on_cpu=Lock())
     layers = [Linear("one", size, np.ones(1)) for size in (60, 40, 1)]  # type: ignore[arg-type]
     arrays = [Products._weights(products, layer) for layer in layers]
     assert [array.nbytes for array in arrays] == [60, 40, 1]

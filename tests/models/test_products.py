@@ -52,7 +52,8 @@ class Array:
             c = arrays["A"].astype(np.float32) @ B.arrays["B"]
             return (c * arrays["row_scales"][:, None] * B.arrays.get("column_scales", 1)).astype(self.dtype)
 
-        return type("Problem", (), {"arrays": arrays, "__call__": staticmethod(run)})()
+        problem = type("Problem", (), {"arrays": arrays, "__call__": staticmethod(run), "take": lambda self: self})
+        return problem()
 
 
 def products(spec: Any, *, array: bool = True, device: str = "xrt") -> Products:

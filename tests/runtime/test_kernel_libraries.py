@@ -2,7 +2,7 @@
 
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -23,12 +23,11 @@ ENTRY = """
 #include <stdint.h>
 #include <string.h>
 #include <stdio.h>
-static int64_t resets;
-void hostapi_reset() { ++resets; }
+size_t hostapi_state_bytes() { return 8; }
 void noted(int64_t *to, int64_t a, int64_t b) {}
-int hostapi_call(void *function, int core, const uint64_t *args, int count, char *message, size_t size) {
+int hostapi_call(void *function, int64_t *state, const uint64_t *args, int count, char *message, size_t size) {
   int64_t *to = (int64_t *)args[0];
-  to[0] = function == (void *)noted; to[1] = core; to[2] = count; to[3] = args[count - 1]; to[4] = size; to[5] = resets;
+  to[0] = function == (void *)noted; to[1] = ++*state; to[2] = count; to[3] = args[count - 1]; to[4] = size;
   if (args[count - 1] != 13) return 0;
   memset(message, 'x', size - 1);
   memcpy(message, "unlucky: ", 9);
@@ -52,13 +51,16 @@ def library(tmp_path_factory) -> Path:
 
 
 def test_a_library_with_an_entry_is_called_through_it_core_by_core(tmp_path: Path):
-    """Function, core, number of words, the last one, room for a message; modes are reset once, when it is loaded."""
-    noted: Any = load_kernels(compiled(tmp_path, ENTRY))["noted"]
-    to = np.zeros(6, np.int64)
-    for kernel, core in ((noted, 0), (noted.for_core(7), 7), (noted.for_core(7).for_core(1023), 1023)):
-        for last in (-5, 1 << 40):
+    """Function, what the core remembers, number of words, the last one, room for a message. Every core of every array,
+    and who calls without one, has a memory of its own, which all kernels of a library share."""
+    path = compiled(tmp_path, ENTRY)
+    kernels, to = load_kernels(path), np.zeros(5, np.int64)
+    noted, cores = cast("Any", kernels["noted"]), [{}, {}]
+    made = [noted, *map(noted.for_core, cores), noted.for_core(cores[0]), kernels["noted"], load_kernels(path)["noted"]]
+    for kernel, calls in zip(made, (0, 0, 0, 2, 2, 0), strict=True):
+        for more, last in enumerate((-5, 1 << 40), 1):
             kernel(to, 3, last)
-            same(to, [1, core, 3, last, 512, 1], f"what core {core} is called with")
+            same(to, [1, calls + more, 3, last, 512], "what the entry is called with")
     with pytest.raises(KernelFault, match=r"^unlucky: x{502}$"):
         noted(to, 13)
     assert to[2] == 2
@@ -95,7 +97,7 @@ def test_each_call_gets_its_own_arrays(library: Path):
     assert [id(array) for array in negated._prepared[key][0]] == list(key), (
         "arrays that are not held may give their ids to others"
     )
-    on_another_core = negated.for_core(1)
+    on_another_core = negated.for_core({})
     on_another_core(first, np.array([9], np.int32))
     assert first[0] == -9
 

@@ -1,7 +1,7 @@
 """A core: the agent that runs a program, with its ends of cascades and streams."""
 
 from collections.abc import Callable, Generator
-from typing import Protocol
+from typing import Any, Protocol
 
 from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, TileKind, core_lock
 from bdforge.emulator import tile
@@ -51,6 +51,7 @@ class Core(Agent):
         self.frames: list[tuple[str, Frame]] = []  # of the kernels that the program calls, where they are known
         self.fuel = self.budget = min(LOOP_BUDGET, scheduler.budget)
         self.released: list[Lock] = []
+        self.kept: dict[object, Any] = {}  # what kernels of the host remember from call to call
         self.cascade_in: Cascade | None = None
         self.cascade_out: Cascade | None = None
         self.input = StreamInput(self)

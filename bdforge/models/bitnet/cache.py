@@ -1,8 +1,13 @@
 """Keys and values of the tokens so far."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Lock
 
 import numpy as np
+
+from bdforge.models.errors import ModelError
 
 _FIRST = 64  # positions; capacity doubles from there
 
@@ -15,6 +20,17 @@ class Cache:
     heads: int
     size: int
     _kept: dict[int, tuple[np.ndarray, int]] = field(default_factory=dict, repr=False)
+    _used: Lock = field(default_factory=Lock, repr=False)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """While states of more tokens are computed; ModelError while another thread does so."""
+        if not self._used.acquire(blocking=False):
+            raise ModelError("a cache is in use by another thread; each sequence of tokens has a cache of its own")
+        try:
+            yield
+        finally:
+            self._used.release()
 
     @property
     def length(self) -> int:

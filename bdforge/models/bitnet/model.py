@@ -105,9 +105,14 @@ class BitNet:
         """States of the next tokens behind the last layer: float32, tokens x hidden; `cache` holds them afterwards.
 
         With `micro_batch` so many tokens at a time: while the array multiplies for one of them, the CPU works for
-        another. ModelError as of `check`, for more positions than the model was made for, and for damaged floats.
+        another. ModelError as of `check`, for more positions than the model was made for, for damaged floats, and for
+        a cache that another thread uses.
         """
         self.check(ids)
+        with cache.held():
+            return self._hidden(ids, cache, micro_batch)
+
+    def _hidden(self, ids: Sequence[int], cache: Cache, micro_batch: int) -> np.ndarray:
         first = cache.length
         self.check_length(first + len(ids))
         size = micro_batch or len(ids)

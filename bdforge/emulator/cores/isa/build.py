@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from threading import Lock
 
 from bdforge.compilers import native_flags, processor
 from bdforge.messages import Fault
@@ -54,6 +55,7 @@ SOURCES = Path(__file__).parent / "engine"
 _FLAGS = ("-std=c++20", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing")
 _COMPILER = "g++"
 _SHOWN = 400
+_COMPILING = Lock()
 
 
 class EngineError(Fault, RuntimeError):
@@ -69,8 +71,9 @@ def library() -> ctypes.CDLL | None:
     compiler = Path(found)
     flags = (*_FLAGS, *native_flags(compiler))
     path = folder() / _identity(compiler, flags) / "engine.so"
-    if not path.exists():
-        _compile([str(compiler), *flags, str(SOURCES / "engine.cpp")], path)
+    with _COMPILING:
+        if not path.exists():
+            _compile([str(compiler), *flags, str(SOURCES / "engine.cpp")], path)
     return _declared(ctypes.CDLL(str(path)))
 
 

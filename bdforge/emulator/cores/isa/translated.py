@@ -126,7 +126,8 @@ class Translated:
     def _run(self, until: int) -> Generator[Any, Any, None]:
         while True:
             state = self._now()
-            status = self._library.engine_run(self._core, max(until - state.bundles, 0))
+            with self._program.lock:
+                status = self._library.engine_run(self._core, max(until - state.bundles, 0))
             if status == build.ASK:
                 yield from self._ask()
             elif status == build.TRANSLATE:
@@ -140,7 +141,8 @@ class Translated:
     def _translate(self) -> None:
         pc = self.pc
         try:
-            self._program.translate(pc)
+            with self._program.lock:
+                self._program.translate(pc)
         except DecodeError:
             raise
         except ExecutionError as error:

@@ -3,6 +3,7 @@
 import ctypes
 import weakref
 from functools import lru_cache
+from threading import Lock
 
 from bdforge.emulator.cores.isa import build
 from bdforge.emulator.cores.isa.build import EngineError, library
@@ -28,10 +29,13 @@ def compiled() -> ctypes.CDLL:
 
 
 class TranslatedProgram:
-    """A program's bundles as the library has them; cores with the same program share it."""
+    """A program's bundles as the library has them; cores with the same program share it, arrays in other threads too.
+
+    Who runs or translates holds `lock`, since the library runs while other threads do.
+    """
 
     def __init__(self, isa: Isa, code: bytes) -> None:
-        self.isa, self.code = isa, code
+        self.isa, self.code, self.lock = isa, code, Lock()
         self.library = compiled()
         self.layout = layout_of(isa.generation)
         self.handle = self.library.engine_program()

@@ -152,8 +152,11 @@ extern "C" {
 
 // Names of functions, in the order of their numbers, separated by spaces.
 const char* engine_functions() {
-    static std::string names;
-    if (names.empty()) each_function([](const Named& n) { names += std::string(n.name) + " "; });
+    static const std::string names = [] {
+        std::string all;
+        each_function([&](const Named& n) { all += std::string(n.name) + " "; });
+        return all;
+    }();
     return names.c_str();
 }
 
@@ -178,8 +181,11 @@ struct Row {
 
 // Add a bundle that needs `buffer` bytes; its rows are sorted by delay and phase.
 void engine_add(Program* program, int pc, int size, int buffer, int after_slots, const Row* rows, int count) {
-    static std::vector<Function> functions;
-    if (functions.empty()) each_function([](const Named& n) { functions.push_back(n.function); });
+    static const std::vector<Function> functions = [] {  // by one thread, whichever comes first
+        std::vector<Function> all;
+        each_function([&](const Named& n) { all.push_back(n.function); });
+        return all;
+    }();
     auto bundle = std::make_unique<Bundle>();
     bundle->size = size;
     bundle->after_slots = after_slots;

@@ -5,8 +5,10 @@ inside of one, `excerpt` for a line of a file, `listed` for many of a kind. Faul
 `Fault` or `InputError`, whose messages are always `told`.
 """
 
+import logging
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 MESSAGE_BYTES = 3584
 """Of a message, as UTF-8; what a command puts around one fits into 4 KiB with it."""
@@ -36,6 +38,12 @@ class RunFault(Fault):
 
 class InputError(Fault, ValueError):
     """Something given, a file or an argument, that cannot be used."""
+
+
+@lru_cache(maxsize=256)
+def tell_once(message: str) -> None:
+    """Log a warning beside a result, by the logger "bdforge"; the same one once in a process."""
+    logging.getLogger("bdforge").warning("%s", told(message))
 
 
 def printable(text: str) -> str:

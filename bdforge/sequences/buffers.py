@@ -6,6 +6,7 @@ import numpy as np
 
 from bdforge.devices import Device
 from bdforge.devices.types import TYPES
+from bdforge.messages import tell_once
 from bdforge.sequences.operands import OperandError, fetch, place
 from bdforge.sequences.planned import PlannedSequence, planned
 from bdforge.sequences.program import Operand, Program
@@ -26,16 +27,12 @@ def outputs_of(program: Program) -> list[Operand]:
 
 
 def check_array(operand: Operand, array: object) -> None:
-    """OperandError unless `array` has the operand's type and rank, and lies in its order without gaps."""
+    """OperandError unless `array` has the operand's type and rank."""
     dtype, rank = TYPES[operand.type].dtype, len(operand.axes)
     if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != rank or not array.size:
         got = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
         article = "an" if dtype.name.startswith("i") else "a"
         raise OperandError(f"operand {operand.name} must be {article} {dtype.name} {_RANKS[rank]}, got {got}")
-    if operand.order == "column" and not array.flags.f_contiguous:
-        raise OperandError(f"operand {operand.name} is not column-major; pass np.asfortranarray of it")
-    if operand.order == "row" and not array.flags.c_contiguous:
-        raise OperandError(f"operand {operand.name} is not C-contiguous; pass np.ascontiguousarray of it")
 
 
 def sizes_of(
@@ -69,7 +66,8 @@ def placed(
     """Buffers by argument, of the arrays of operands that a host gives (or of `operands`) by name.
 
     An operand that may be missing is its number throughout. Where the array reads the user's own memory, the buffer is
-    that, but for block floats, which are made of the user's float32. OperandError as of `place`.
+    that, but for block floats, which are made of the user's float32, and for memory in another order, which is copied.
+    OperandError as of `place`.
     """
     buffers: dict[int, np.ndarray] = {}
     for operand in inputs_of(sequence.program) if operands is None else operands:
@@ -85,11 +83,22 @@ def placed(
                 f"operand {operand.name} has the shape {has}, a problem of {sequence.shape} needs {needs}"
             )
         if not (sequence.values[operand.staged] or operand.blocked):
-            buffers[operand.argument] = array.T if operand.order == "column" else array
+            buffers[operand.argument] = _in_order(operand, array)
             continue
         buffer = buffers.setdefault(operand.argument, empty(sequence, operand.argument))
         place(operand, sequence.values, array, buffer.reshape(-1).view(np.uint8))
     return buffers
+
+
+def _in_order(operand: Operand, array: np.ndarray) -> np.ndarray:
+    """Lines of the operand's order one after the other: the user's own memory where that lies so."""
+    lines = array.T if operand.order == "column" else array
+    if not lines.flags.c_contiguous:
+        tell_once(
+            f"operand {operand.name} is copied with each call: the design reads it {operand.order} by {operand.order} "
+            f"without gaps; np.as{'fortran' if operand.order == 'column' else 'contiguous'}array copies it once"
+        )
+    return np.ascontiguousarray(lines)
 
 
 def staying(program: Program) -> list[Operand]:

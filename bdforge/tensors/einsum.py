@@ -15,7 +15,7 @@ import numpy as np
 
 from bdforge.arrays import host_array
 from bdforge.devices.types import TYPES
-from bdforge.messages import word
+from bdforge.messages import tell_once, word
 from bdforge.operators import plan_of
 from bdforge.operators.contraction import ContractionError, ContractionPlan, contraction, parse, plan_contraction
 from bdforge.operators.contraction.sides import Side
@@ -140,6 +140,10 @@ def _typed(array: np.ndarray, name: str, number: int) -> np.ndarray:
             f"operand {number} must be an array of {dtype.name}, which the design takes, got {array.dtype}"
         )
     odd = any(stride <= 0 or stride % array.itemsize for stride in array.strides)
+    if odd:
+        tell_once(
+            f"operand {number} of einsum is copied with each call: its strides {array.strides} are no steps forward"
+        )
     return np.ascontiguousarray(array) if odd else array
 
 

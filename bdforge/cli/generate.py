@@ -11,6 +11,7 @@ from bdforge.cli.models import (
     MicroBatch,
     ModelPath,
     Most,
+    Override,
     Rule,
     ledger_table,
     opened,
@@ -42,6 +43,7 @@ def generate_command(
     device: DeviceName = "emulated",
     split: Rule = "estimate",
     micro_batch: MicroBatch = 0,
+    override: Override = None,
 ) -> None:
     """Generate tokens with a BitNet b1.58, its linear layers on the array where that is faster."""
     count, *more = whole_numbers(most, "-n", 1)
@@ -49,7 +51,7 @@ def generate_command(
         raise typer.BadParameter(f"-n {word(repr(most))}: give one number")
     sampler = Sampler(temperature, top_k, top_p, seed)
     ids = _ids(prompt_ids, prompt)
-    loaded = opened(model, design, device, split)
+    loaded = opened(model, design, device, split, override)
     loaded.check(ids)
     text = prompt is not None
     if text and loaded.config.vocab_size > _CHARACTERS:

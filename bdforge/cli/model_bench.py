@@ -15,6 +15,7 @@ from bdforge.cli.models import (
     MicroBatch,
     ModelPath,
     Most,
+    Override,
     Rule,
     ledger_table,
     opened,
@@ -41,10 +42,11 @@ def bench_command(
     device: DeviceName = "emulated",
     split: Rule = "estimate",
     micro_batch: MicroBatch = 0,
+    override: Override = None,
 ) -> None:
     """Time prompts (pp) and generated tokens (tg) of a BitNet b1.58; times of the emulated array are not an NPU's."""
     lengths, counts = _numbers("-p", prompts), _numbers("-n", most)
-    loaded = opened(model, design, device, split)
+    loaded = opened(model, design, device, split, override)
     for count in (*lengths, *counts):
         loaded.check_length(count)
     size = loaded.embedding.nbytes + packed_bytes(loaded)

@@ -28,6 +28,13 @@ DeviceName = Annotated[str, typer.Option("--device", help=f"Of the array: {', '.
 Rule = Annotated[
     str, typer.Option("--split", help="Where linear layers run: as the `estimate` says, all on the `array`, or `cpu`.")
 ]
+Override = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--override", metavar="NAME=VALUE",
+        help="A member of the model's configuration that its file does not say, or says wrong: hidden_act=relu2.",
+    ),
+]  # fmt: skip
 MicroBatch = Annotated[
     int,
     number(
@@ -37,8 +44,11 @@ MicroBatch = Annotated[
 ]  # fmt: skip
 
 
-def opened(path: Path, design: Path, device: str, rule: str) -> BitNet:
+def opened(path: Path, design: Path, device: str, rule: str, override: list[str] | None) -> BitNet:
     """The model, its linear layers on the design in a folder. BadParameter for an unknown device or rule."""
+    pairs = [text.partition("=") for text in override or []]
+    if odd := ["".join(pair) for pair in pairs if not all(pair)]:
+        raise typer.BadParameter(f"--override {word(repr(odd[0]))}: give NAME=VALUE, such as hidden_act=relu2")
     if device not in DEVICES:
         raise typer.BadParameter(f"--device {word(repr(device))}: choose {' or '.join(DEVICES)}")
     if rule not in RULES:
@@ -49,7 +59,8 @@ def opened(path: Path, design: Path, device: str, rule: str) -> BitNet:
         products.loaded.ready()
     with counting(screen(stderr=True)) as bar:
         task = bar.add_task("packing layers")
-        return BitNet.load(path, products, lambda done, of: bar.update(task, completed=done, total=of))
+        members = {name: value for name, _, value in pairs}
+        return BitNet.load(path, products, lambda done, of: bar.update(task, completed=done, total=of), members)
 
 
 def summary(model: BitNet) -> str:

@@ -73,5 +73,7 @@ def silu_gate(gate: np.ndarray, up: np.ndarray) -> np.ndarray:
     return gate / (1 + np.exp(-gate)) * up
 
 
-GATES: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {"relu2": relu2_gate, "silu": silu_gate}
+GATES: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "relu2": relu2_gate, "silu": silu_gate, "swish": silu_gate,
+}  # fmt: skip
 """Activations of gated feed-forward layers, by their names in `transformers`."""

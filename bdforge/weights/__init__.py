@@ -18,11 +18,12 @@ from types import ModuleType
 import numpy as np
 
 from bdforge.weights import gguf, huggingface
-from bdforge.weights.gguf_header import Value
+from bdforge.weights.gguf_header import ARRAY_VALUE, Value
 from bdforge.weights.matrix import TernaryMatrix, WeightError, check_shape, fuse, write_packed
 
 __all__ = [
-    "TernaryMatrix", "WeightError", "check_shape", "floats", "fuse", "metadata", "read", "tensors", "write_packed",
+    "ARRAY_VALUE", "TernaryMatrix", "WeightError", "check_shape", "floats", "fuse", "metadata", "names", "read",
+    "tensors", "write_packed",
 ]  # fmt: skip
 
 BEGINNING_BYTES = 16
@@ -46,6 +47,11 @@ def tensors(path: str | PathLike[str]) -> list[tuple[str, tuple[int, int]]]:
     return _reader(Path(path)).tensors(Path(path))
 
 
+def names(path: str | PathLike[str]) -> list[str]:
+    """Of every tensor of the file, whatever its type; `WeightError` as `read` for the file."""
+    return _reader(Path(path)).names(Path(path))
+
+
 def floats(path: str | PathLike[str], name: str) -> np.ndarray | None:
     """A tensor of float32, float16 or bfloat16, mapped from the file: what is not touched takes no memory.
 
@@ -55,7 +61,7 @@ def floats(path: str | PathLike[str], name: str) -> np.ndarray | None:
 
 
 def metadata(path: str | PathLike[str]) -> Mapping[str, Value] | None:
-    """Numbers and strings of a GGUF file by key, None for safetensors. Raises `WeightError` as `read`."""
+    """Numbers and strings of a GGUF file by key, ARRAY_VALUE for arrays; None for safetensors. Raises as `read`."""
     return gguf.metadata(Path(path)) if _reader(Path(path)) is gguf else None
 
 

@@ -67,6 +67,12 @@ def read(path: Path, names: Sequence[str]) -> list[TernaryMatrix]:
         return [_read_one(path, data, header, name) for name in names]
 
 
+def names(path: Path) -> list[str]:
+    """Of all tensors; WeightError for a damaged file."""
+    with _mapped(path) as data:
+        return list(read_header(path, data).tensors)
+
+
 def metadata(path: Path) -> Mapping[str, Value]:
     """Numbers and strings of the header by key; WeightError for a damaged file."""
     with _mapped(path) as data:

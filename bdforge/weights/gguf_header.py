@@ -2,8 +2,8 @@
 
 PyPI's `gguf` package refuses tensor types it does not know, bitnet.cpp's type 36 among them; hence this reader.
 Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, versions 2 and 3, little endian. Of metadata
-numbers and strings are kept, arrays are skipped. Every length is compared with what is left of the file before it is
-used.
+numbers and strings are kept, of arrays only that they are there. Every length is compared with what is left of the
+file before it is used.
 """
 
 import struct
@@ -36,7 +36,9 @@ HEADER_BYTES_MAX = 64 << 20  # vocabularies of real models take about 10 MiB; ke
 ARRAY_DEPTH_MAX = 8
 
 
-Value = bool | int | float | str
+ARRAY_VALUE = ()
+"""What metadata say of an array, whose elements are not kept."""
+Value = bool | int | float | str | tuple[()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class TensorInfo:
 class Header:
     """What a GGUF file holds: tensors by name, their starts being multiples of `alignment` bytes, and metadata.
 
-    `metadata` has the entries that are one number or a string of at most 64 KiB, by key.
+    `metadata` has the entries that are one number or a string of at most 64 KiB, by key, and ARRAY_VALUE for arrays.
     """
 
     alignment: int
@@ -124,7 +126,8 @@ def read_header(path: Path, data: mmap | bytes) -> Header:
     _read_version(cursor)
     tensor_count = cursor.count(TENSOR_BYTES_MIN, "tensors")
     metadata = _read_metadata(cursor)
-    alignment = int(metadata.get(ALIGNMENT_KEY, ALIGNMENT_DEFAULT))
+    alignment = metadata.get(ALIGNMENT_KEY, ALIGNMENT_DEFAULT)
+    assert isinstance(alignment, int)  # _read_alignment saw to it
     tensors = [_read_tensor(cursor) for _ in range(tensor_count)]
     return Header(alignment, _placed(cursor, tensors, alignment), metadata)
 
@@ -140,7 +143,7 @@ def _read_version(cursor: Cursor) -> None:
 
 
 def _read_metadata(cursor: Cursor) -> dict[str, Value]:
-    """All entries but arrays and long strings, which are skipped."""
+    """All entries but long strings, which are skipped."""
     found: dict[str, Value] = {}
     for _ in range(cursor.count(ENTRY_BYTES_MIN, "metadata entries")):
         key = cursor.text(KEY_BYTES_MAX, "a metadata key").decode(errors="backslashreplace")
@@ -149,6 +152,9 @@ def _read_metadata(cursor: Cursor) -> dict[str, Value]:
             found[key] = _read_alignment(cursor, kind)
         elif kind in SCALARS:
             found[key] = cursor.number(SCALARS[kind], "a value")
+        elif kind == ARRAY:
+            _skip_array(cursor, 0)
+            found[key] = ARRAY_VALUE
         elif (text := _skip_value(cursor, kind)) is not None:
             found[key] = text.decode(errors="backslashreplace")
     return found

@@ -41,6 +41,12 @@ def tensors(path: Path) -> list[tuple[str, tuple[int, int]]]:
         return list(_matrices(file).items())
 
 
+def names(path: Path) -> list[str]:
+    """Of all tensors; WeightError for a damaged file."""
+    with _opened(path) as file:
+        return list(file.keys())
+
+
 def read(path: Path, names: Sequence[str]) -> list[TernaryMatrix]:
     """The tensors called `names`, transposed to K x N; scale 1.0 where the file has none.
 

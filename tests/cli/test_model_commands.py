@@ -56,9 +56,10 @@ def test_a_text_is_for_vocabularies_of_bytes(command, vocabulary: int, code: int
 
 
 @pytest.mark.parametrize(("options", "found"), [
-    ((), (32, 0, (0.0, 0, 1.0, 0), ("m.gguf", "build/strix_halo/gemm_i8_i2_bf16", "emulated", "estimate"))),
+    ((), (32, 0, (0.0, 0, 1.0, 0), ("m.gguf", "build/strix_halo/gemm_i8_i2_bf16", "emulated", "estimate", "None"))),
     (("-n", "1", "-ub", "4", "--temperature", "0.5", "--top-k", "7", "--top-p", "0.25", "--seed", "9", "--design", "d",
-      "--device", "xrt", "--split", "cpu"), (1, 4, (0.5, 7, 0.25, 9), ("m.gguf", "d", "xrt", "cpu"))),
+      "--device", "xrt", "--split", "cpu", "--override", "a=1", "--override", "b=2"),
+     (1, 4, (0.5, 7, 0.25, 9), ("m.gguf", "d", "xrt", "cpu", "['a=1', 'b=2']"))),
 ])  # fmt: skip
 def test_each_option_reaches_its_place_and_has_its_default(command, options, found):
     (code, _, _), seen = command("--prompt-ids", "1", *options)
@@ -147,6 +148,9 @@ def test_a_model_of_characters_takes_and_gives_text(generate):
         (("--prompt-ids", "1", "-n", "0"), "give whole numbers from 1"),
         (("--prompt-ids", "1", "--device", "abacus"), "choose emulated or xrt"),
         (("--prompt-ids", "1", "--split", "half"), "choose estimate, array, cpu"),
+        (("--prompt-ids", "1", "--override", "hidden_act"), "give NAME=VALUE, such as hidden_act=relu2"),
+        (("--prompt-ids", "1", "--override", "hidden_act=gelu"), "hidden_act 'gelu' is not one of relu2, silu"),
+        (("--prompt-ids", "1", "--override", "act=silu"), "nothing is called 'act' here; overridden can be hidden"),
         (("--prompt-ids", "1", "--top-p", "0"), "top-p lies above 0 and ends at 1"),
         (("--prompt-ids", "1", "--design", "nowhere"), "build the design first (scons host)"),
         (("--prompt-ids", "1", "--design", "krackan/mine"), "first (scons device=krackan design=mine host)"),

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from bdforge.models import ModelError
 from bdforge.models.bitnet.config import BitNetConfig, from_json, from_metadata
+from bdforge.weights import ARRAY_VALUE
 
 LEAST = {
     "hidden_size": 12, "intermediate_size": 10, "num_hidden_layers": 1, "num_attention_heads": 3,
@@ -44,7 +45,7 @@ def test_defaults_are_those_of_bitnet_2b():
     found = BitNetConfig.model_validate(LEAST).model_dump()
     assert {name: value for name, value in found.items() if name not in LEAST} == {
         "rms_norm_eps": 1e-5, "rope_theta": 500_000.0, "max_position_embeddings": 4096, "hidden_act": "relu2",
-        "eos": (), "divides": False,
+        "eos": (), "divides": False, "tie_word_embeddings": None, "unknown": (),
     }  # fmt: skip
     facts = BitNetConfig.model_validate(LEAST | {"head_dim": 6, "num_attention_heads": 4, "num_key_value_heads": 2})
     assert (facts.query_size, facts.key_size) == (24, 12)
@@ -66,10 +67,13 @@ def test_heads_share_the_hidden_size_where_nothing_says_theirs(members: dict, si
         pytest.fail(f"{members}: {BitNetConfig.model_validate(content)}")
 
 
-def read(folder: Path, members: dict) -> BitNetConfig:
+QUANTISED = {"quantization_config": {"quant_method": "bitnet", "linear_class": "autobitlinear"}}
+
+
+def read(folder: Path, members: dict, **override: Any) -> BitNetConfig:
     file = folder / "config.json"
-    file.write_text(json.dumps({"model_type": "bitnet"} | LEAST | members))
-    return from_json(file)
+    file.write_text(json.dumps({"model_type": "bitnet"} | LEAST | QUANTISED | members))
+    return from_json(file, override)
 
 
 @pytest.mark.parametrize(
@@ -83,9 +87,16 @@ def read(folder: Path, members: dict) -> BitNetConfig:
         ({"rope_scaling": {"rope_type": "default", "hidden_size": 5}}, "hidden_size", 12),
         ({"quantization_config": {"linear_class": "bitlinear"}}, "divides", True),
         ({"quantization_config": {"linear_class": "autobitlinear"}}, "divides", False),
-        ({"quantization_config": {"quant_method": "bitnet"}}, "divides", False),
-        ({"quantization_config": None}, "divides", False), ({"quantization_config": [1]}, "divides", False),
+        ({"quantization_config": {"quant_method": "bitnet"}}, "divides", True),  # which is bitlinear
+        ({"quantization_config": {"linear_class": None, "use_rms_norm": False}}, "divides", True),
         ({"hidden_act": "silu"}, "hidden_act", "silu"), ({"torch_dtype": "bfloat16"}, "head_dim", 4),
+        ({"attention_bias": False, "partial_rotary_factor": 1.0, "sliding_window": None}, "unknown", ()),
+        ({"rope_scaling": {"type": "linear", "factor": 1.0}}, "unknown", ()),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings", False),
+        ({"use_cache": True, "_name_or_path": "x", "attention_dropout": 0.5, "pad_token_id": 3}, "unknown", ()),
+        ({"residual_scale": 2, "odd": None, "odder": [], "lora_alpha": 4}, "unknown", ("residual_scale", "lora_alpha")),
+        ({"quantization_config": {"bits": 2}, "rope_parameters": {"low": 1}}, "unknown",
+         ("rope_parameters.low", "quantization_config.bits")),
     ],
 )  # fmt: skip
 def test_members_of_a_config_json_are_read(tmp_path: Path, members: dict, name: str, value: Any):
@@ -96,8 +107,32 @@ def test_members_of_a_config_json_are_read(tmp_path: Path, members: dict, name: 
     ("members", "said"),
     [
         ({"model_type": None}, "model_type is None, expected 'bitnet'"),
-        ({"rope_parameters": {"rope_type": "yarn"}}, "rope_parameters is not the default; scaled rotary"),
-        ({"rope_scaling": [3]}, "rope_scaling is not the default"),
+        ({"rope_parameters": {"rope_type": "yarn"}}, "rope_parameters is not the default: 'yarn'; scaled rotary"),
+        ({"rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_scaling is not the default: 'linear' by 2.0"),
+        ({"rope_scaling": {"type": "dynamic"}}, "rope_scaling is not the default"),
+        ({"rope_parameters": {"full_attention": {}, "rope_type": "llama3"}}, "rope_parameters is not the default"),
+        ({"rope_parameters": {"partial_rotary_factor": 0.5}}, "rope_parameters.partial_rotary_factor is not 1"),
+        ({"rope_scaling": [3]}, "rope_scaling is .3., expected an object"),
+        ({"quantization_config": [1]}, "quantization_config is .1., expected an object"),
+        ({"quantization_config": None}, "without quantization_config nothing says whether weight_scale multiplies"),
+        ({"quantization_config": {"linear_class": "linear"}}, "linear_class 'linear' is not one of bitlinear, auto"),
+        ({"quantization_config": {"linear_class": [3]}}, "linear_class .3. is not one of bitlinear, auto"),
+        ({"quantization_config": {"quant_method": "gptq"}}, "quantization_config.quant_method is 'gptq'; only"),
+        ({"quantization_config": {"use_rms_norm": True}}, "quantization_config.use_rms_norm is True; only False"),
+        ({"quantization_config": {"quantization_mode": "online"}}, "quantization_config.quantization_mode is 'online'"),
+        *(
+            ({name: value}, f"{name} is {value}; only ")
+            for name, value in (
+                ("attention_bias", True),
+                ("mlp_bias", True),
+                ("partial_rotary_factor", 0.5),
+                ("sliding_window", 4096),
+                ("residual_multiplier", 0.22),
+                ("final_logit_softcapping", 30.0),
+                ("num_local_experts", 8),
+            )
+        ),
+        ({"tie_word_embeddings": "perhaps"}, "tie_word_embeddings: Input should be a valid boolean"),
         ({"eos_token_id": "x"}, r"eos\.0: Input should be a valid integer.*, got 'x'"),
         ({"rope_theta": 0}, "rope_theta: Input should be greater than 0, got 0"),
         ({"num_key_value_heads": 2}, "configuration: 3 query heads do not share 2 key and value heads$"),
@@ -106,6 +141,22 @@ def test_members_of_a_config_json_are_read(tmp_path: Path, members: dict, name: 
 def test_a_config_json_of_another_kind_is_refused_by_its_member(tmp_path: Path, members: dict, said: str):
     with pytest.raises(ModelError, match=rf"config\.json: {said}"):
         pytest.fail(f"{members}: {read(tmp_path, members)}")
+
+
+def test_members_may_be_said_instead_of_the_file(tmp_path: Path):
+    """An override wins over the file, gives what the file lacks, and is judged as the file is."""
+    wrong = {"hidden_act": "gelu", "quantization_config": None}
+    found = read(tmp_path, wrong, hidden_act="silu", divides="false", rope_theta="10000", eos=[3])
+    assert (found.hidden_act, found.divides, found.rope_theta, found.eos) == ("silu", False, 10_000.0, (3,))
+    for override, said in (
+        ({"hidden_act": "gelu"}, "hidden_act 'gelu' is not one of relu2, silu"), ({"act": "silu"}, "nothing is called"),
+        ({"unknown": "x"}, "nothing is called 'unknown'"), ({"rope_theta": "much"}, "rope_theta: Input should be"),
+    ):  # fmt: skip
+        with pytest.raises(ModelError, match=said):
+            pytest.fail(f"{override}: {read(tmp_path, {}, **override)}")
+    assert of_gguf(**{"bitnet.hidden_activation": "silu"}).hidden_act == "silu"
+    other = from_metadata(Path("a.gguf"), {"general.architecture": "bitnet"} | GGUF, 7, {"hidden_act": "silu"})
+    assert other.hidden_act == "silu"
 
 
 @pytest.mark.parametrize("text", ["[]", "3", "null"])
@@ -122,6 +173,9 @@ METADATA = {
 }  # fmt: skip
 
 
+GGUF = {f"bitnet.{name}": value for name, value in METADATA.items()}
+
+
 def of_gguf(kind: str = "bitnet", **more: Any) -> BitNetConfig:
     members = {f"{kind}.{name}": value for name, value in METADATA.items()}
     return from_metadata(Path("a.gguf"), {"general.architecture": kind} | members | more, 7)
@@ -134,6 +188,7 @@ def test_metadata_of_a_gguf_say_every_member(kind: str):
         "hidden_size": 12, "intermediate_size": 10, "num_hidden_layers": 2, "num_attention_heads": 4,
         "num_key_value_heads": 2, "vocab_size": 7, "head_dim": 6, "rms_norm_eps": 0.25, "rope_theta": 8.0,
         "max_position_embeddings": 9, "hidden_act": "relu2", "eos": (0,), "divides": False,
+        "tie_word_embeddings": None, "unknown": (),
     }  # fmt: skip
     assert of_gguf(kind).eos == ()
     assert str(found) == "BitNet of 2 layers, 12 / 10, 4 heads on 2, vocabulary 7"
@@ -142,10 +197,13 @@ def test_metadata_of_a_gguf_say_every_member(kind: str):
 @pytest.mark.parametrize(
     ("more", "taken"),
     [
-        ({}, True), ({"bitnet.rope.scaling.type": "none"}, True), ({"bitnet.rope.scaling.type": "linear"}, False),
+        ({}, True), ({"bitnet.rope.scaling.type": "none"}, True), ({"bitnet.rope.scaling.type": "linear"}, True),
+        ({"bitnet.rope.scaling.type": "none", "bitnet.rope.scaling.factor": 2.0}, True),
+        ({"bitnet.rope.scale_linear": 4.0}, False), ({"bitnet.rope.scale_linear": 1.0}, True),
+        ({"bitnet.rope.scaling.type": "yarn", "bitnet.rope.scaling.factor": 1.0}, False),
         ({"bitnet.rope.scaling.type": "linear", "bitnet.rope.scaling.factor": 1.0}, True),
         ({"bitnet.rope.scaling.type": "linear", "bitnet.rope.scaling.factor": 2.0}, False),
-        ({"bitnet.rope.scaling.factor": 2.0}, True), ({"general.architecture": "bitnets"}, False),
+        ({"bitnet.rope.scaling.factor": 2.0}, False), ({"general.architecture": "bitnets"}, False),
         ({"general.architecture": None}, False),
     ],
 )  # fmt: skip
@@ -155,3 +213,33 @@ def test_scaled_positions_and_other_kinds_of_gguf_are_refused(more: dict, taken:
         return
     with pytest.raises(ModelError, match=r"a\.gguf: (bitnet.rope.scaling is not the default|general.architecture is)"):
         pytest.fail(f"{more}: {of_gguf(**more)}")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"bitnet.hidden_activation": "gelu"}, "configuration: hidden_act 'gelu' is not one of relu2, silu"),
+        ({"bitnet.attention.head_count_kv": ARRAY_VALUE}, "bitnet.attention.head_count_kv is an array"),
+        ({"bitnet.rope.dimension_count": 4}, "bitnet.rope.dimension_count is 4, only 6 is computed here"),
+        ({"bitnet.attention.value_length": 8}, "bitnet.attention.value_length is 8, only 6 is computed here"),
+        ({"bitnet.vocab_size": 8}, "bitnet.vocab_size is 8, only 7 is computed here"),
+        ({"bitnet.attention.sliding_window": 512}, "attention.sliding_window is 512; only False or 0 is computed here"),
+        ({"bitnet.expert_count": 4}, "expert_count is 4; only"),
+        ({"bitnet.logit_scale": 0.5}, "logit_scale is 0.5"),
+        ({"bitnet.attention.causal": False}, "attention.causal is False; only True is computed here"),
+        ({"general.type": "adapter"}, "general.type is 'adapter'; only 'model' is computed here"),
+        ({"split.count": 3}, "split.count is 3; only 0 or 1 is computed here"),
+    ],
+)
+def test_metadata_that_would_change_the_function_are_refused(more: dict, said: str):
+    with pytest.raises(ModelError, match=rf"a\.gguf: {said}"):
+        pytest.fail(f"{more}: {of_gguf(**more)}")
+
+
+def test_missing_metadata_mean_what_llama_cpp_takes_and_strange_ones_are_known_by_name():
+    without = {key: value for key, value in GGUF.items() if not key.endswith(("freq_base", "head_count_kv"))}
+    odd = {"general.name": "x", "tokenizer.ggml.tokens": ARRAY_VALUE, "bitnet.depth_scale": 2.0, "bitnet.odd": False}
+    found = from_metadata(Path("a.gguf"), {"general.architecture": "bitnet"} | without | odd, 7)
+    assert (found.rope_theta, found.num_key_value_heads, found.unknown) == (10_000.0, 4, ("depth_scale",))
+    fitting: dict[str, Any] = {"rope.dimension_count": 6, "attention.value_length": 6, "vocab_size": 7}
+    assert of_gguf(**{f"bitnet.{name}": value for name, value in fitting.items()}).unknown == ()

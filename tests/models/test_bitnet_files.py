@@ -107,7 +107,65 @@ def test_tensors_may_lie_in_several_files_and_the_head_be_another(tmp_path, cont
 def test_silu_is_another_model(tmp_path, content, products):
     folder = write_hugging_face(tmp_path, content)
     relu2 = logits(folder, products)
-    assert not np.allclose(logits(changed(folder, hidden_act="silu"), products), relu2, rtol=0.1)
+    silu = logits(changed(folder, hidden_act="silu"), products)
+    assert not np.allclose(silu, relu2, rtol=0.1)
+    model = BitNet.load(folder, products, override={"hidden_act": "relu2"})
+    same(model.logits(model.hidden(IDS, model.cache())), relu2)
+
+
+def with_tensors(folder: Path, **tensors: np.ndarray | None) -> Path:
+    """Tensors of a folder's file put in, or taken out."""
+    from safetensors.numpy import load_file, save_file
+
+    whole = load_file(folder / "model.safetensors") | tensors
+    save_file({name: value for name, value in whole.items() if value is not None}, folder / "model.safetensors")
+    return folder
+
+
+SCALE = "model.layers.0.mlp.up_proj.weight_scale"
+ONE = np.ones(1, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("members", "tensors", "said"),
+    [
+        ({"tie_word_embeddings": False}, {}, "has no tensor lm_head.weight; this is no whole BitNet"),
+        ({}, {SCALE: None}, "has no tensor model.layers.0.mlp.up_proj.weight_scale; this is no whole"),
+        ({}, {SCALE: np.ones(2, np.float32)}, "weight_scale is F32 of shape .2., expected one"),
+        ({}, {SCALE: ONE * np.inf}, "weight_scale is inf, expected a finite number"),
+        ({"attention_bias": True}, {"model.layers.0.self_attn.q_proj.bias": ONE}, "attention_bias is True; only False"),
+    ],
+)
+def test_tensors_that_change_the_function_are_there_or_the_model_is_refused(
+    tmp_path, content, products, members, tensors, said
+):
+    folder = with_tensors(changed(write_hugging_face(tmp_path, content), **members), **tensors)
+    with pytest.raises(InputError, match=said):
+        BitNet.load(folder, products)
+
+
+def test_what_nobody_knows_is_told_once(tmp_path, content, products, caplog):
+    """By one line for settings and tensors of a folder, which `transformers` passes over too; silent for the rest."""
+    folder = write_hugging_face(tmp_path, content)
+    BitNet.load(folder, products)
+    assert not caplog.messages
+    with_tensors(changed(folder, depth=3, odd=None), **{"model.layers.0.self_attn.q_proj.bias": ONE})
+    BitNet.load(folder, products)
+    (told,) = caplog.messages
+    assert "depth, model.layers.0.self_attn.q_proj.bias: not known here" in told
+
+
+@pytest.mark.parametrize(
+    "name", ["blk.0.attn_q.bias", "rope_freqs.weight", "blk.0.attn_q_norm.weight", "blk.1.ffn_up.weight"]
+)
+def test_tensors_of_other_models_in_a_gguf_are_refused(tmp_path, name):
+    numbers = {"embedding_length": 256, "feed_forward_length": 512, "block_count": 1, "attention.head_count": 4}
+    entries = [gguf_entry("general.architecture", 8, gguf_string("bitnet"))]
+    entries += [gguf_entry(f"bitnet.{key}", 4, value.to_bytes(4, "little")) for key, value in numbers.items()]
+    tensors = {"token_embd.weight": (0, (256, 2), bytes(2048)), name: (0, (1,), bytes(4))}
+    (tmp_path / "model.gguf").write_bytes(gguf_file(tensors, metadata=tuple(entries)))
+    with pytest.raises(ModelError, match=f"has no tensors called {name}: another model"):
+        Checkpoint.open(tmp_path / "model.gguf")
 
 
 @pytest.mark.parametrize(

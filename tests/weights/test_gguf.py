@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdforge.weights import WeightError, floats, metadata, read, tensors
+from bdforge.weights import ARRAY_VALUE, WeightError, floats, metadata, names, read, tensors
 from support.differences import same
 from support.weight_files import (
     TERNARY_BLOCKS,
@@ -221,7 +221,8 @@ def test_floats_and_metadata_are_read(file):
     kept = (gguf_entry("a.count", 4, struct.pack("<I", 7)), gguf_entry("a.rate", 6, struct.pack("<f", 0.5)))
     words = (gguf_entry("a.name", 8, gguf_string("tiny")), gguf_entry("a.list", 9, struct.pack("<IQI", 4, 1, 9)))
     write(file, entries, metadata=(*kept, *words))
-    assert metadata(file) == {"a.count": 7, "a.rate": 0.5, "a.name": "tiny"}
+    assert metadata(file) == {"a.count": 7, "a.rate": 0.5, "a.name": "tiny", "a.list": ARRAY_VALUE}
+    assert names(file) == list(entries)
     for name, wanted in {"single": [[0, 1, 2], [3, 4, 5]], "half": [1.5, -2], "brain": [[1], [2]]}.items():
         found = floats(file, name)
         assert found is not None

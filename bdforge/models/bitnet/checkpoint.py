@@ -1,15 +1,19 @@
 """A BitNet's tensors by role, from a folder as Hugging Face has it or from a GGUF file; read when asked for."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isfinite
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from bdforge import weights
-from bdforge.messages import path_word
+from bdforge.messages import listed, path_word
 from bdforge.models.bitnet.config import BitNetConfig, from_json, from_metadata
 from bdforge.models.errors import ModelError
 from bdforge.weights import TernaryMatrix, check_shape, fuse
@@ -26,6 +30,9 @@ _HUGGING_FACE = {
     "gate": "mlp.gate_proj", "up": "mlp.up_proj", "ffn_sub_norm": "mlp.ffn_sub_norm", "down": "mlp.down_proj",
 }  # fmt: skip
 """Names by role; those of layers stand behind `blk.N.` and `model.layers.N.`."""
+_ENDS = ("embedding", "final_norm", "head")
+_MATRICES = ("q", "k", "v", "o", "gate", "up", "down")
+_log = logging.getLogger("bdforge.models")
 
 
 @dataclass(frozen=True)
@@ -39,13 +46,29 @@ class Checkpoint:
     layer: str
 
     @classmethod
-    def open(cls, path: str | PathLike[str]) -> "Checkpoint":
+    def open(cls, path: str | PathLike[str], override: Mapping[str, Any] = MappingProxyType({})) -> "Checkpoint":
         """The model at `path`: a .gguf file, or a folder with config.json and .safetensors.
 
-        ModelError for what is no BitNet, WeightError for a damaged file.
+        `override` has members of the configuration that are not the file's. What the file says and nobody here knows is
+        logged, once. ModelError for what is no BitNet or changes it, WeightError for a damaged file.
         """
         path = Path(path)
-        return _folder(path) if path.is_dir() else _gguf(path)
+        found = _folder(path, override) if path.is_dir() else _gguf(path, override)
+        beyond = found.beyond()
+        if beyond and not path.is_dir():
+            raise ModelError(f"{path_word(path)}: a BitNet b1.58 has no tensors called {listed(beyond)}: another model")
+        if odd := [*found.config.unknown, *beyond]:
+            _log.warning("%s: %s: not known here, and without effect", path_word(path), listed(odd))
+        return found
+
+    def beyond(self) -> list[str]:
+        """Names of tensors that have no place in the model."""
+        places = {self._name(role) for role in _ENDS}
+        for layer in range(self.config.num_hidden_layers):
+            for role in self.names.keys() - set(_ENDS):
+                name = self._name(role, layer)
+                places |= {name, f"{name}_scale", name.replace(".weight", ".scale")} if role in _MATRICES else {name}
+        return [name for file in self.files for name in weights.names(file) if name not in places]
 
     def matrix(self, layer: int, roles: Sequence[str]) -> TernaryMatrix:
         """The ternary matrices of a layer side by side, with scales that multiply; errors as of `weights.read`."""
@@ -62,11 +85,11 @@ class Checkpoint:
         return found
 
     def head(self) -> np.ndarray | None:
-        """The output matrix where it is not the embedding."""
+        """The output matrix where it is not the embedding; ModelError where a model says so and has none."""
         config = self.config
-        return None if self._found(self._name("head")) is None else self.floats(
-            "head", (config.vocab_size, config.hidden_size)
-        )  # fmt: skip
+        if config.tie_word_embeddings is not False and self._found(self._name("head")) is None:
+            return None
+        return self.floats("head", (config.vocab_size, config.hidden_size))
 
     def _one(self, layer: int, role: str) -> TernaryMatrix:
         config = self.config
@@ -79,13 +102,22 @@ class Checkpoint:
         name = self._name(role, layer)
         matrix = weights.read(self._holders.get(name, self.files[0]), [name])
         check_shape(matrix, *sizes[role])
-        stored = self._found(f"{name}_scale")  # Hugging Face's; it may lie in another file
-        scale = matrix.scales[0] if stored is None else float(stored.reshape(-1)[0])
+        stored = self._number(f"{name}_scale")  # Hugging Face's; it may lie in another file
+        if stored is None and self.path.is_dir():
+            raise ModelError(f"{path_word(self.path)}: has no tensor {name}_scale; this is no whole BitNet b1.58")
+        scale = matrix.scales[0] if stored is None else stored
         if config.divides and scale == 0:
             raise ModelError(f"{path_word(self.path)}: tensor {name} has scale 0, by which results would be divided")
-        beside = self._found(name.replace(".weight", ".scale"))  # what ggml multiplies with after the product
-        factor = 1.0 if beside is None else float(beside.reshape(-1)[0])
+        beside = self._number(name.replace(".weight", ".scale"))  # what ggml multiplies with after the product
+        factor = 1.0 if beside is None else beside
         return replace(matrix, scales=((1 / scale if config.divides else scale) * factor,))
+
+    def _number(self, name: str) -> float | None:
+        """A tensor of one number, None where there is none; ModelError where it holds another."""
+        found = self._found(name)
+        if found is not None and (found.size != 1 or not isfinite(float(found.reshape(-1)[0]))):
+            raise ModelError(f"{path_word(self.path)}: tensor {name} is not one finite number; get the file again")
+        return None if found is None else float(found.reshape(-1)[0])
 
     def _name(self, role: str, layer: int | None = None) -> str:
         return f"{'' if layer is None else self.layer.format(layer)}{self.names[role]}.weight"
@@ -102,18 +134,18 @@ class Checkpoint:
         return {name: file for file in self.files for name, _ in weights.tensors(file)}
 
 
-def _folder(path: Path) -> Checkpoint:
+def _folder(path: Path, override: Mapping[str, Any]) -> Checkpoint:
     config, files = path / "config.json", tuple(sorted(path.glob("*.safetensors")))
     if not config.is_file() or not files:
         missing = "*.safetensors" if config.is_file() else "config.json"
         raise ModelError(f"{path_word(path)}: a folder without {missing}; give one as Hugging Face has it, or a .gguf")
-    return Checkpoint(path, files, from_json(config), _HUGGING_FACE, "model.layers.{}.")
+    return Checkpoint(path, files, from_json(config, override), _HUGGING_FACE, "model.layers.{}.")
 
 
-def _gguf(path: Path) -> Checkpoint:
+def _gguf(path: Path, override: Mapping[str, Any]) -> Checkpoint:
     metadata = weights.metadata(path)
     if metadata is None:
         raise ModelError(f"{path_word(path)}: safetensors alone do not say a model's sizes; give the folder it is in")
     embedding = weights.floats(path, "token_embd.weight")
-    config = from_metadata(path, metadata, 0 if embedding is None else len(embedding))
+    config = from_metadata(path, metadata, 0 if embedding is None else len(embedding), override)
     return Checkpoint(path, (path,), config, _GGUF, "blk.{}.")

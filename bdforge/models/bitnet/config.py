@@ -2,14 +2,26 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bdforge.files import read_json
 from bdforge.messages import word
+from bdforge.models.bitnet.settings import (
+    IDLE_OF_GGUF,
+    IDLE_OF_JSON,
+    OF_GGUF,
+    OF_JSON,
+    flat,
+    overridden,
+    refuse_scaled,
+    unknown,
+)
 from bdforge.models.errors import ModelError
 from bdforge.models.functions import GATES
+from bdforge.weights import ARRAY_VALUE
 
 ARCHITECTURES = ("bitnet", "bitnet-b1.58", "bitnet-25")
 """`general.architecture` of GGUF files: llama.cpp's, and bitnet.cpp's for the 2B model."""
@@ -21,7 +33,9 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 class BitNetConfig(BaseModel):
     """Sizes and constants, called as in `transformers`; defaults are those of BitNet-b1.58-2B-4T.
 
-    `divides`: the numbers stored beside the weights divide results instead of multiplying them.
+    `divides`: the numbers stored beside the weights divide results instead of multiplying them. `tie_word_embeddings`:
+    the embedding is the head; None where nothing is said, and then it is where there is no other. `unknown`: settings
+    of the file that nobody here knows.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -39,6 +53,8 @@ class BitNetConfig(BaseModel):
     hidden_act: str = "relu2"
     eos: tuple[int, ...] = ()
     divides: bool = False
+    tie_word_embeddings: bool | None = None
+    unknown: tuple[str, ...] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -57,7 +73,10 @@ class BitNetConfig(BaseModel):
                 f"{self.num_attention_heads} query heads do not share {self.num_key_value_heads} key and value heads"
             )
         if self.hidden_act not in GATES:
-            raise ValueError(f"hidden_act {word(repr(self.hidden_act))} is not one of {', '.join(GATES)}")
+            raise ValueError(
+                f"hidden_act {word(repr(self.hidden_act))} is not one of {', '.join(GATES)}; "
+                "override it where one of these is meant"
+            )
         return self
 
     @property
@@ -77,37 +96,82 @@ class BitNetConfig(BaseModel):
         )
 
 
-def from_json(path: Path) -> BitNetConfig:
-    """The configuration in a config.json; ModelError for a file that is none, or is of another kind of model."""
+def from_json(path: Path, override: Mapping[str, Any] = MappingProxyType({})) -> BitNetConfig:
+    """The configuration in a config.json, with members of `override` instead of the file's.
+
+    ModelError for a file that is none, is of another kind of model, or sets what is not computed here.
+    """
     content = read_json(path, ModelError)
     if not isinstance(content, dict) or content.get("model_type") != "bitnet":
         kind = content.get("model_type") if isinstance(content, dict) else None
         raise ModelError(f"{path}: model_type is {word(repr(kind))}, expected 'bitnet'; this is another kind of model")
-    for scaled in ("rope_parameters", "rope_scaling"):
-        rope = content.get(scaled) or {}
-        if not isinstance(rope, dict) or rope.get("rope_type", "default") != "default":
-            raise ModelError(f"{path}: {scaled} is not the default; scaled rotary embeddings are not there")
-        content |= {key: value for key, value in rope.items() if key == "rope_theta"}
+    if odd := [name for name in _GROUPS if not isinstance(content.get(name) or {}, dict)]:
+        raise ModelError(f"{path}: {odd[0]} is {word(repr(content[odd[0]]))}, expected an object")
+    settings = flat(content, *_GROUPS)
+    names = unknown(path, settings, {*BitNetConfig.model_fields, *_READ}, OF_JSON, IDLE_OF_JSON)
+    content |= _rope(path, content)
     eos = content.get("eos_token_id")
     content["eos"] = eos if isinstance(eos, list) else [] if eos is None else [eos]
-    quantisation = content.get("quantization_config") or {}
-    content["divides"] = isinstance(quantisation, dict) and quantisation.get("linear_class") == "bitlinear"
-    return _checked(content, path)
+    content["divides"] = override.get("divides") if "divides" in override else _divides(path, content)
+    return _checked(content | {"unknown": names}, override, path)
 
 
-def from_metadata(path: Path, metadata: Mapping[str, Any], vocabulary: int) -> BitNetConfig:
+_GROUPS = ("rope_parameters", "rope_scaling", "quantization_config")
+_READ = ("eos_token_id", "quantization_config.linear_class", *(
+    f"{group}.{name}" for group in _GROUPS[:2] for name in ("rope_type", "type", "rope_theta")
+))  # fmt: skip
+_LINEAR_CLASSES = {None: True, "bitlinear": True, "autobitlinear": False}
+"""Whether `weight_scale` divides; without a name it is bitlinear (`transformers`, `BitNetQuantConfig`)."""
+
+
+def _rope(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Theta where it stands in a group; ModelError for a group that scales."""
+    found = {}
+    for name in _GROUPS[:2]:
+        rope = content.get(name) or {}
+        refuse_scaled(path, name, rope.get("rope_type") or rope.get("type"), rope.get("factor"))
+        if rope.get("partial_rotary_factor", 1) != 1:
+            raise ModelError(f"{path}: {name}.partial_rotary_factor is not 1; heads are turned whole here")
+        found |= {key: value for key, value in rope.items() if key == "rope_theta"}
+    return found
+
+
+def _divides(path: Path, content: Mapping[str, Any]) -> bool:
+    quantisation = content.get("quantization_config")
+    if not quantisation:
+        raise ModelError(
+            f"{path}: without quantization_config nothing says whether weight_scale multiplies or divides; "
+            "override divides with false or true"
+        )
+    kind = quantisation.get("linear_class")
+    if not isinstance(kind, str | None) or kind not in _LINEAR_CLASSES:
+        raise ModelError(f"{path}: linear_class {word(repr(kind))} is not one of bitlinear, autobitlinear")
+    return _LINEAR_CLASSES[kind]
+
+
+def from_metadata(
+    path: Path, metadata: Mapping[str, Any], vocabulary: int, override: Mapping[str, Any] = MappingProxyType({})
+) -> BitNetConfig:
     """The configuration in a GGUF file's metadata; its embedding has `vocabulary` rows. Errors as of `from_json`."""
     kind = metadata.get("general.architecture")
     if kind not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise ModelError(f"{path}: general.architecture is {word(repr(kind))}, expected one of {known}")
-    if metadata.get(f"{kind}.rope.scaling.type", "none") != "none" and metadata.get(f"{kind}.rope.scaling.factor") != 1:
-        raise ModelError(f"{path}: {kind}.rope.scaling is not the default; scaled rotary embeddings are not there")
-    found = {ours: metadata.get(f"{kind}.{theirs}") for ours, theirs in _KEYS.items()}
-    found = {key: value for key, value in found.items() if value is not None}
-    found.setdefault("num_key_value_heads", found.get("num_attention_heads"))
+    settings = {key.removeprefix(f"{kind}."): value for key, value in metadata.items()}
+    if odd := [key for key in metadata if key.startswith(f"{kind}.") and metadata[key] == ARRAY_VALUE]:
+        raise ModelError(f"{path}: {odd[0]} is an array; layers that differ are not computed here, one value is read")
+    names = unknown(path, settings, {*_KEYS.values(), *_JUDGED}, OF_GGUF, IDLE_OF_GGUF)
+    factor = settings.get("rope.scaling.factor", settings.get("rope.scale_linear"))
+    refuse_scaled(path, f"{kind}.rope.scaling", settings.get("rope.scaling.type", "linear"), factor)
+    found = {ours: settings[theirs] for ours, theirs in _KEYS.items() if theirs in settings}
+    found = {"rope_theta": _THETA, "num_key_value_heads": found.get("num_attention_heads")} | found
     eos = metadata.get("tokenizer.ggml.eos_token_id")
-    return _checked(found | {"vocab_size": vocabulary, "eos": [] if eos is None else [eos]}, path)
+    more = {"vocab_size": vocabulary, "eos": [] if eos is None else [eos], "unknown": names}
+    config = _checked(found | more, override, path)
+    for key, right in (*((key, config.head_dim) for key in _WIDTHS), ("vocab_size", vocabulary)):
+        if (value := settings.get(key, right)) != right:
+            raise ModelError(f"{path}: {kind}.{key} is {word(repr(value))}, only {right} is computed here")
+    return config
 
 
 _KEYS = {
@@ -120,13 +184,18 @@ _KEYS = {
     "rms_norm_eps": "attention.layer_norm_rms_epsilon",
     "rope_theta": "rope.freq_base",
     "max_position_embeddings": "context_length",
+    "hidden_act": "hidden_activation",
 }
 """Members of the configuration by GGUF's keys, behind the architecture's name."""
+_THETA = 10_000.0  # llama.cpp's, where a file has no rope.freq_base
+_WIDTHS = ("rope.dimension_count", "attention.value_length")  # as wide as a head
+_JUDGED = (*_WIDTHS, "vocab_size", "rope.scaling.type", "rope.scaling.factor", "rope.scale_linear")
 
 
-def _checked(content: Mapping[str, Any], path: Path) -> BitNetConfig:
+def _checked(content: Mapping[str, Any], override: Mapping[str, Any], path: Path) -> BitNetConfig:
+    members = [name for name in BitNetConfig.model_fields if name != "unknown"]
     try:
-        return BitNetConfig.model_validate(dict(content))
+        return BitNetConfig.model_validate(overridden(content, override, members))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "configuration"

@@ -1,11 +1,13 @@
 """BitNet b1.58, token ids in, logits out: ternary products by `Products`, all else in numpy."""
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from os import PathLike
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -66,13 +68,14 @@ class BitNet:
 
     @classmethod
     def load(
-        cls, path: str | PathLike[str], products: Products, loaded: Callable[[int, int], None] = lambda layer, of: None
-    ) -> "BitNet":
+        cls, path: str | PathLike[str], products: Products, loaded: Callable[[int, int], None] = lambda layer, of: None,
+        override: Mapping[str, Any] = MappingProxyType({}),
+    ) -> "BitNet":  # fmt: skip
         """Read a folder of Hugging Face's or a .gguf file, layer by layer, straight into the array's layout.
 
-        `loaded` is told of each layer that is there. ModelError for what is no BitNet, WeightError for damaged files.
+        `loaded` is told of each layer that is there; `override` and errors as of `Checkpoint.open`.
         """
-        source = Checkpoint.open(path)
+        source = Checkpoint.open(path, override)
         config = source.config
         embedding = source.floats("embedding", (config.vocab_size, config.hidden_size))
         head = source.head()

@@ -39,7 +39,7 @@ from bdforge.mlir.memory_ops import BufferOp, LockOp, UseLockOp
 from bdforge.routing import RoutingError, is_physical, route
 from bdforge.routing.nets import flow_cautions
 from bdforge.txn.operations import Operation
-from bdforge.txn.target import LoweringError
+from bdforge.txn.target import LoweringError, Policy
 from bdforge.txn.tasks import acquire_value
 
 
@@ -77,10 +77,22 @@ class _Policy:
 
     def caution(self, name: str, warning: str) -> None:
         self.silent = False
-        if name in ("pad-value", "buffer-overlap"):
-            raise DesignError(warning)
         if name != "token-route":  # the wait itself tells
             self._strictness.caution(name, warning)
+
+
+def lowered(
+    device: DeviceOp, policy: Policy, programs: Mapping[tuple[int, int], Path | Sequence[Piece]] | None = None
+) -> Lowered:
+    """The register writes of a device whose flows are what its switches do; errors as `configuration` has them."""
+    for name, caution in flow_cautions(device):
+        policy.caution(name, caution)
+    if is_physical(device):  # it has to lead what its flows say, and every circuit somewhere
+        try:
+            route(device)
+        except RoutingError as error:
+            policy.fault("routing", error)
+    return configuration(device, program_of, policy, programs)
 
 
 @lru_cache(maxsize=4)
@@ -119,8 +131,8 @@ class Configuration:
         except StateError as error:
             raise DesignError(f"the configuration cannot be booted: {error}") from None
         boot(array, state, loading.Programs(array, names))
-        for op in operations:
-            if isinstance(op, CoreOp) and not array.core(op.tile.column, op.tile.row).has_program:
+        for place, op in {(op.tile.column, op.tile.row): op for op in operations if isinstance(op, CoreOp)}.items():
+            if not array.core(*place).has_program:  # of several on a tile the last
                 self._start(op)
         for place in enabled_cores(state):
             if not array.core(*place).has_program:
@@ -130,20 +142,12 @@ class Configuration:
         """The text's register writes; DesignError for what registers cannot hold and for routes that are none."""
         if (kept := _kept(device)) and not self.array.elfs:
             return kept[0]
-        strictness, policy = self.array.strictness, _Policy(self.array.strictness)
+        policy = _Policy(self.array.strictness)
         for bd in (bd for op in device.body.block.ops if isinstance(op, DmaProgramOp) for bd in op.bds):
             check_memory(bd)
+        given = {at: elf.code if isinstance(elf, CoreProgram) else elf for at, elf in self.array.elfs.items()}
         try:
-            for name, caution in flow_cautions(device):
-                policy.silent = False
-                strictness.caution(name, caution)
-            if is_physical(device):  # it has to lead what its flows say, and every circuit somewhere
-                try:
-                    route(device)
-                except RoutingError as error:
-                    policy.fault("routing", error)
-            given = {at: elf.code if isinstance(elf, CoreProgram) else elf for at, elf in self.array.elfs.items()}
-            found = configuration(device, program_of, policy, given)
+            found = lowered(device, policy, given)
         except (LoweringError, RoutingError) as error:
             raised = DesignError(first_line(error))
             for note in getattr(error, "__notes__", ()):

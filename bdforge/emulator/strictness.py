@@ -13,6 +13,7 @@ CHECKS = {
     "queue-overflow": "a push to a full task queue; off: the entry is lost, as on silicon",
     "bd-rewrite": "a BD written while a task that uses it is queued or running; off: the words change",
     "bd-half": "a memtile channel that uses a BD of the other half; off: it runs",
+    "bd-locks": "a static BD that only acquires or only releases, which mlir-aie cannot write; off: it runs",
     "dma-bounds": "a transfer outside of its memory; off: tile addresses wrap at the memory's size, and behind a host "
     "array come 512 KiB that are read as 0 and then forgotten",
     "unpatched-address": "words moved by a shim BD whose address was never patched (one that moves none only gets a "
@@ -42,11 +43,11 @@ CAUTIONS = {
     "machine-code": "machine code in which the checker of `bdforge disasm --check` finds hazards",
     "blocked-cores": "cores of a design without a runtime sequence that are blocked when nothing moves any more",
     "buffer-bounds": "a BD that leaves its buffer, and perhaps runs into others of the tile",
+    "core-twice": "a second aie.core of one tile, which mlir-aie up to 1.3.4 takes; the last one runs",
     "duplicate-flow": "an aie.flow that says the same as one before",
     "open-flow": "a flow with an end between two switches, or out of the array: nothing here feeds or reads it",
     "npu1-window": "a memtile's BD of npu1 that points into the western neighbour's memory, as mlir-aie writes those "
     "of the runtime sequence; west of column 0 lies the memtile of a column without a shim",
-    "bd-locks": "a static BD that only acquires or only releases, which hardware runs and mlir-aie cannot write",
     "lock-windows": "a BD with its two locks in different memtiles, of which mlir-aie takes another lock than named",
     "dropped-stride": "a task's BD whose innermost stride mlir-aie drops, so that contiguous elements are moved",
     "view-offset": "a reinterpret_cast of a view that starts later than its argument: MLIR itself counts its offset "
@@ -57,17 +58,14 @@ CAUTIONS = {
     "open-address": "a sequence that writes to buffers whose addresses the text leaves to aiecc",
     "shim-burst": "a shim BD with bursts of 64 bytes, which moves less",
     "shim-cache": "a shim BD whose AXI cache code nobody has seen work (0, 2 and 3 do)",
-    "buffer-overlap": "addresses of a text that `lower` takes though the buffers, or a core's stack, overlap",
-    "pad-value": "a BD's own pad_value, which mlir-aie drops: `lower` pads with 0 then",
+    "buffer-overlap": "addresses of a text by which buffers, or a core's stack, overlap",
+    "pad-value": "a BD's own pad_value, which mlir-aie drops: it pads with 0",
     "unaligned-data": "first values, or data of a core's ELF, at no multiple of 4, which aie-rt misplaces",
     "token-route": "switches that a text sets itself and that lead no completion tokens of a shim to the controller",
     "unread-tokens": "more than 4 tokens of one column that wait to be read: how many the way back holds is unknown",
     "wide-wait": "one wait for tokens of several tiles while one of them has sent two",
 }
 """What passes with a warning that ends with its name in brackets; off: without one."""
-
-TOOL_RULES = frozenset({"bd-locks"})
-"""Cautions about what hardware runs and mlir-aie refuses: faults where a design is verified rather than run."""
 
 HABITS = {
     "start-modes": "bf16 results of core programs in MLIR are rounded towards minus infinity, and each NaN is 0x7F81, "

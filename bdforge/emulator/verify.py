@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -13,31 +12,29 @@ from bdforge.emulator.boot import set_dmas
 from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import DesignError, EmulationError
 from bdforge.emulator.host import HostMemory
-from bdforge.emulator.load import check_memory, first_line
+from bdforge.emulator.load import check_memory, first_line, lowered
 from bdforge.emulator.scheduler import Scheduler
 from bdforge.emulator.silicon import check_argument
-from bdforge.emulator.strictness import CAUTIONS, TOOL_RULES, Strictness
+from bdforge.emulator.strictness import CAUTIONS, Strictness
 from bdforge.emulator.tile import Tile
 from bdforge.emulator.tokens import lost_tokens
+from bdforge.lower import allocated
 from bdforge.lower.state import ArrayState
 from bdforge.lower.static_dma import DmaProgramError, PlacedBd, placed_bds, static_tasks
 from bdforge.mlir import MlirError, location, parse
-from bdforge.mlir.allocate import Allocation, allocate
+from bdforge.mlir.allocate import Allocation
 from bdforge.mlir.array_ops import FlowOp
 from bdforge.mlir.bd_ops import DmaBdOp
 from bdforge.mlir.device_ops import DeviceOp, TileOp
 from bdforge.mlir.dma_ops import DmaProgramOp
 from bdforge.mlir.memory_ops import BufferOp, LockOp
-from bdforge.mlir.places import error_at
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.mlir.stream_ops import PacketFlowOp
 from bdforge.mlir.trace_ops import trace_warnings
-from bdforge.routing import route
-from bdforge.routing.nets import flow_cautions
 from bdforge.txn.lower import lower
 from bdforge.txn.operations import Patch
 from bdforge.txn.static_bd import write_static_bd
-from bdforge.txn.target import ControllerIds, LoweringError
+from bdforge.txn.target import LoweringError
 from bdforge.txn.writer import Writer
 
 
@@ -51,21 +48,21 @@ class Verification:
 
 
 class _Collector(Strictness):
-    """Remembers faults instead of raising them."""
+    """Remembers faults instead of raising them, each once: several parts may meet one."""
 
     def __init__(self, permissive: Collection[str]) -> None:
         super().__init__(Strictness.without(permissive).permitted)
-        self.faults: dict[str, None] = {}  # in order, each once
+        self.found: dict[str, str] = {}
 
     def fault(self, name: str, error: Exception) -> None:
-        if self.permits(name) or name in CAUTIONS.keys() - TOOL_RULES:
-            super().fault(name, error)
+        if self.permits(name) or name in CAUTIONS:
+            super().fault(name, DesignError(first_line(error)))
         else:
-            self.add(error, f" [{name}]")
+            self.add(DesignError(f"{first_line(error)} [{name}]"))
 
-    def add(self, error: Exception, suffix: str = "") -> None:
+    def add(self, error: Exception) -> None:
         """One more fault, once."""
-        self.faults[f"{error}{suffix}"] = None
+        self.found.setdefault(first_line(error), str(error))
 
 
 def verify_design(mlir: str, file: str = "<string>", permissive: Collection[str] = ()) -> Verification:
@@ -85,12 +82,12 @@ def verify_design(mlir: str, file: str = "<string>", permissive: Collection[str]
             _device(device, collector, counts)
     if not any(isinstance(op, DeviceOp) for op in module.walk()):
         collector.add(DesignError(f"{file}: there is no aie.device"))
-    return Verification(tuple(collector.faults), tuple(collector.warnings), _summary(module, counts))
+    return Verification(tuple(collector.found.values()), tuple(collector.warnings), _summary(module, counts))
 
 
 def _device(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> None:
     try:
-        allocation = allocate(device, partial(collector.fault, "memory-overflow"))
+        allocation = allocated(device, collector)
     except MlirError as error:
         collector.add(error)
         return
@@ -98,8 +95,6 @@ def _device(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> No
     for op in device.walk():
         try:
             match op:
-                case LockOp() if not (most := op.tile.limits.lock_value_max) >= op.init >= 0:
-                    collector.add(ValueError(f"{location(op)}: a lock starts at {op.init}, outside 0 to {most}"))
                 case DmaProgramOp():
                     counts["BDs"] += _program(array, op, allocation, collector)
                 case RuntimeSequenceOp():
@@ -111,41 +106,18 @@ def _device(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> No
                         collector.add(EmulationError(problem))
         except (MlirError, EmulationError) as error:
             collector.add(error)
-    _routes(device, collector)
-    _controller_ids(device, collector)
+    _lowered(device, collector)
 
 
-def _controller_ids(device: DeviceOp, collector: _Collector) -> None:
-    """Aiecc routes the completion tokens of a column by these ids, so two of its tiles cannot share one."""
-    ids = ControllerIds.AIECC.of(device)
-    owners: dict[tuple[int, int], TileOp] = {}
-    for tile in device.walk():
-        if not isinstance(tile, TileOp):
-            continue
-        owner = owners.setdefault((tile.column, ids[tile.column, tile.row]), tile)
-        if owner.row != tile.row:
-            collector.add(
-                error_at(
-                    tile,
-                    f"tiles ({owner.column}, {owner.row}) and ({tile.column}, {tile.row}) share controller id "
-                    f"{ids[tile.column, tile.row]}, by which their column's tokens are routed; give each its own",
-                )
-            )
-
-
-class _BdPolicy:
-    """Faults of BDs as emulation has them: a padding value that is lost is one."""
-
-    def __init__(self, collector: _Collector) -> None:
-        self._collector = collector
-
-    def fault(self, name: str, error: Exception) -> None:
-        self._collector.fault(name, DesignError(first_line(error)))
-
-    def caution(self, name: str, warning: str) -> None:
-        if name == "pad-value":
-            raise DesignError(warning)
-        self._collector.caution(name, warning)
+def _lowered(device: DeviceOp, collector: _Collector) -> None:
+    """Every fault of the register writes that is left; a search for routes that gave up may still be aiecc's to end."""
+    try:
+        lowered(device, collector)
+    except MlirError as error:
+        if getattr(error, "definite", True):
+            collector.add(error)
+        else:
+            collector.warn(str(error))
 
 
 def _program(array: Array, op: DmaProgramOp, allocation: Allocation, collector: _Collector) -> int:
@@ -163,7 +135,7 @@ def _program(array: Array, op: DmaProgramOp, allocation: Allocation, collector: 
         writer = Writer()
         try:
             check_memory(bd.op)
-            write_static_bd(writer, op.tile, bd.op, bd.id, bd.next, allocation, _BdPolicy(collector))
+            write_static_bd(writer, op.tile, bd.op, bd.id, bd.next, allocation, collector)
             set_dmas(tile, ArrayState(writer.operations).tiles[tile.column, tile.row])
             written[bd.op] = bd
             users[bd.op].check_join(decode_bd(tile.kind, tile.bd_words(bd.id)))
@@ -186,18 +158,6 @@ def _check_reach(tile: Tile, channel: Channel, bd: PlacedBd, collector: _Collect
         tile.dma_memory(decoded.address, decoded.order, channel)
     except EmulationError as error:
         collector.add(error)
-
-
-def _routes(device: DeviceOp, collector: _Collector) -> None:
-    try:
-        for name, caution in flow_cautions(device):
-            collector.caution(name, caution)
-        route(device)
-    except MlirError as error:
-        if getattr(error, "definite", True):
-            collector.add(error)
-        else:
-            collector.warn(str(error))
 
 
 def _summary(module: ModuleOp, counts: Counter[str]) -> str:

@@ -31,7 +31,7 @@ from bdforge.mlir.switch_ops import ShimMuxOp, SwitchboxOp
 from bdforge.routing import RoutingError, is_physical, route
 from bdforge.routing.write import write_device_routes
 from bdforge.txn.operations import Operation
-from bdforge.txn.target import Policy, lowering_error
+from bdforge.txn.target import ControllerIds, Policy, lowering_error
 from bdforge.txn.writer import Tile, Writer, place_of
 
 Programs = Callable[[Path, Generation], Iterable[Piece]]
@@ -80,9 +80,10 @@ def configuration(
     AllocationError what does not fit. `policy` decides about faults that may pass; without one all are raised.
     `programs_of` are ELFs, or pieces of them, that cores run instead of the text's.
     """
-    files: dict[Tile, Path | Sequence[Piece]] = {**_files(device), **(programs_of or {})}
+    _check_controllers(device)
     allocation = allocated(device, policy)
-    cores = _cores(device)
+    cores = _cores(device, policy)
+    files: dict[Tile, Path | Sequence[Piece]] = {**_files(cores), **(programs_of or {})}
     elfs, init, enable = Writer(), Writer(), Writer()
     for core in cores:
         if (path := files.get(place_of(core.tile))) is not None:
@@ -150,19 +151,35 @@ def _routed(device: DeviceOp, policy: Policy | None) -> DeviceOp:
     return _ROUTED[device]
 
 
-def _cores(device: DeviceOp) -> list[CoreOp]:
-    """Cores in the order of the text's tiles; LoweringError for two in one tile."""
+def _check_controllers(device: DeviceOp) -> None:
+    """LoweringError for two tiles of a column with one controller id, by which aiecc routes the column's tokens."""
+    ids = ControllerIds.AIECC.of(device)
+    owners: dict[tuple[int, int], TileOp] = {}
+    for tile in (op for op in device.walk() if isinstance(op, TileOp)):
+        own = ids[place_of(tile)]
+        owner = owners.setdefault((tile.column, own), tile)
+        if owner.row != tile.row:
+            raise lowering_error(
+                tile,
+                f"tiles {place_of(owner)} and {place_of(tile)} share controller id {own}, by which their column's "
+                "tokens are routed; give each its own",
+            )
+
+
+def _cores(device: DeviceOp, policy: Policy | None) -> list[CoreOp]:
+    """Cores in the order of the text's tiles, one for each: the last in the text, which mlir-aie finds first."""
     found: dict[Tile, CoreOp] = {}
-    for op in device.body.block.ops:
-        if isinstance(op, CoreOp) and (other := found.setdefault(place_of(op.tile), op)) is not op:
-            raise lowering_error(op, f"tile {place_of(op.tile)} has a core already, at {location(other)}")
+    for op in (op for op in device.body.block.ops if isinstance(op, CoreOp)):
+        if (other := found.get(place := place_of(op.tile))) is not None and policy is not None:
+            told = f"{location(op)}: tile {place} has a core already, at {location(other)}: this one takes its place"
+            policy.caution("core-twice", told)
+        found[place] = op
     tiles = dict.fromkeys(place_of(op) for op in device.body.block.ops if isinstance(op, TileOp))
     return [found[tile] for tile in tiles if tile in found]
 
 
-def _files(device: DeviceOp) -> dict[Tile, Path]:
+def _files(cores: Sequence[CoreOp]) -> dict[Tile, Path]:
     """The ELFs that cores name, beside the text."""
-    cores = [op for op in device.body.block.ops if isinstance(op, CoreOp)]
     folders = {core: Path(location(core).file).parent for core in cores}
     return {place_of(core.tile): folders[core] / core.elf_file for core in cores if core.elf_file is not None}
 

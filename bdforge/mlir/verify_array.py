@@ -15,9 +15,11 @@ from bdforge.mlir.attributes import BlockFloatType, PacketInfo
 from bdforge.mlir.bd_ops import DmaBdOp
 from bdforge.mlir.device_ops import DeviceOp, EndOp, TileOp
 from bdforge.mlir.dma_ops import BdChainOp, DmaProgramOp
+from bdforge.mlir.eras import Era, era_of
 from bdforge.mlir.memcpy_ops import NpuDmaMemcpyNdOp
 from bdforge.mlir.memory_ops import BufferOp, LockOp, UseLockOp
 from bdforge.mlir.operation import constant_of, enclosing
+from bdforge.mlir.places import location
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.mlir.stream_ops import (
     CascadeFlowOp,
@@ -183,6 +185,18 @@ def core(op: CoreOp) -> Faults:
     only_end = len(op.body.blocks) == 1 and isinstance(op.body.block.first_op, EndOp)
     if op.elf_file is not None and not only_end:
         yield op, f'elf_file = "{op.elf_file}" is the whole program, so the body must be just {{ aie.end }}'
+    if era_of(op) is Era.MODERN:
+        yield from _second_core(op)
+
+
+def _second_core(op: CoreOp) -> Faults:
+    """A tile has one core (mlir-aie #3213, shortly before the form of 1.4)."""
+    holder, place = enclosing(op, DeviceOp), (op.tile.column, op.tile.row)
+    for other in () if holder is None else holder.body.block.ops:
+        if other is op:
+            return
+        if isinstance(other, CoreOp) and (other.tile.column, other.tile.row) == place:
+            yield op, f"tile {place} has a core already (line {location(other).line})"
 
 
 @rule

@@ -13,7 +13,6 @@ from bdforge.devices import Device
 from bdforge.messages import InputError
 from bdforge.txn.operations import (
     DIRECTIONS,
-    PREEMPT_LEVELS,
     BlockWrite,
     LoadPdi,
     MaskPoll,
@@ -84,7 +83,7 @@ _LIMITS: dict[type[Operation], dict[str, int]] = {
     MaskPollBusy: {"address": _U32, "value": _U32, "mask": _U32},
     BlockWrite: {"address": _U32, "hint": _U32},
     Noop: {},
-    Preempt: {"level": len(PREEMPT_LEVELS) - 1},
+    Preempt: {"level": _U8},
     LoadPdi: {"id": _U16, "size": _U32, "address": _U64},
     Sync: {
         "direction": len(DIRECTIONS) - 1, "row": _U8, "column": _U8, "rows": _U8, "columns": _U8, "channel": _U8,
@@ -262,11 +261,7 @@ class _Reader:
             raise TxnError(f"word {offset}: {what} is {value:#x}, expected {wanted:#x}")
 
     def _preempt(self) -> Preempt:
-        at = self.at
-        level = self._take(1, "PREEMPT")[0] >> 8 & _U8
-        if level >= len(PREEMPT_LEVELS):
-            raise TxnError(f"word {at}: PREEMPT level {level} is unknown; levels are 0 to {len(PREEMPT_LEVELS) - 1}")
-        return Preempt(level)
+        return Preempt(self._take(1, "PREEMPT")[0] >> 8 & _U8)
 
     def _register(self, code: int) -> Operation:
         """WRITE and the masked operations."""

@@ -53,7 +53,8 @@ def describe_operation(operation: Operation, memtile_rows: int = 1) -> str:
             register = register_at(operation.address, memtile_rows)
             return f"{name} {register} = {fields_text(register, (operation.value,))}"
         case Preempt():
-            return f"{name} {PREEMPT_LEVELS[operation.level]}"
+            level = operation.level
+            return f"{name} {PREEMPT_LEVELS[level] if level < len(PREEMPT_LEVELS) else f'level {level}'}"
         case LoadPdi():
             device = f" @{operation.device}" if operation.device else ""
             return f"{name} {operation.id}{device}: {operation.size} bytes at {operation.address:#x}"

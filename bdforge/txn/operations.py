@@ -83,7 +83,7 @@ class Noop(Operation):
 
 @dataclass(frozen=True, slots=True)
 class Preempt(Operation):
-    """A point where the firmware may switch contexts; `level` indexes PREEMPT_LEVELS."""
+    """A point where the firmware may switch contexts; PREEMPT_LEVELS names the levels that are known."""
 
     level: int
 

@@ -102,7 +102,10 @@ def test_arrays_for_a_design_without_a_sequence_are_refused():
 
 
 def test_a_design_that_moves_for_ever_ends_by_its_budget():
-    text = pipe().replace("aie.use_lock(%full, Release, 1)\n      aie.next_bd ^end", "aie.next_bd ^fill")
+    text = pipe().replace(
+        "aie.use_lock(%full, Release, 1)\n      aie.next_bd ^end",
+        "aie.use_lock(%full, Release, 0)\n      aie.next_bd ^fill",
+    )
     text = text.replace(
         "<size = 2, stride = 1>])\n      aie.next_bd ^end", "<size = 2, stride = 1>])\n      aie.next_bd ^send"
     )
@@ -117,5 +120,5 @@ def test_a_module_without_a_device_is_refused():
 
 def test_a_party_that_waits_when_nothing_moves_is_no_fault():
     """Without a sequence nobody awaits anything: the core simply stays in its acquire."""
-    text = pipe().replace("aie.use_lock(%full, Release, 1)", "")
+    text = pipe().replace("aie.use_lock(%full, Release, 1)", "aie.use_lock(%full, Release, 0)")
     assert bdforge.emulate(text).buffers["sum"] == [0]

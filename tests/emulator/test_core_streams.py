@@ -107,6 +107,7 @@ WIDE = """module { aie.device(npu2) {
   aie.mem(%c) {
     %0 = aie.dma_start(S2MM, 1, ^bd, ^end)
   ^bd:
+    aie.use_lock(%full, AcquireGreaterEqual, 1) {acq_en = false}
     aie.dma_bd(%d : memref<5xi32>, 0, 5)
     aie.use_lock(%full, Release, 1)
     aie.next_bd ^end
@@ -118,7 +119,7 @@ WIDE = """module { aie.device(npu2) {
 
 def test_a_core_sends_to_a_core_and_a_dma_at_once():
     """32 and 128 bits at a time; the low word travels first."""
-    buffers = bdforge.emulate(WIDE.replace("aie.use_lock(%full, Release, 1)", "")).buffers
+    buffers = bdforge.emulate(WIDE.replace("(%full, Release, 1)", "(%full, Release, 0)")).buffers
     assert buffers["f"][0] == 1.5
     assert buffers["w"][:2].tolist() == [-1, -2]
     bits = np.float32(1.5).view(np.int32)
@@ -144,6 +145,7 @@ WAITS = """module {{ aie.device(npu2) {{
   ^bd:
     aie.use_lock(%full, AcquireGreaterEqual, 1)
     aie.dma_bd(%y : memref<4xi32>, 0, 4)
+    aie.use_lock(%full, Release, 0)
     aie.next_bd ^end
   ^end:
     aie.end

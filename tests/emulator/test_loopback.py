@@ -79,7 +79,7 @@ def test_arrays_of_odd_bytes_are_returned_whole():
 
 def test_a_missing_release_is_a_named_deadlock():
     with pytest.raises(Deadlock) as fault:
-        run(loopback(send_release=""))
+        run(loopback(send_release="aie.use_lock(%free, Release, 0)"))
     text = str(fault.value)
     assert "runtime sequence awaits a token of shim (0, 0) S2MM 0" in text
     assert "memtile (0, 1) S2MM 0 waits for lock free" in text
@@ -88,7 +88,8 @@ def test_a_missing_release_is_a_named_deadlock():
 
 def test_a_lock_above_its_register_is_an_error():
     with pytest.raises(LockError, match=r"lock full .* would become 64, outside 0 to 63"):
-        run(loopback(words=1, runs=96, fill_acquire="", send_acquire="aie.use_lock(%full, AcquireGreaterEqual, 63)",
+        run(loopback(words=1, runs=96, fill_acquire="aie.use_lock(%free, Acquire, 1) {acq_en = false}",
+                     send_acquire="aie.use_lock(%full, AcquireGreaterEqual, 63)",
                      fill_release="aie.use_lock(%full, Release, 16)"))  # fmt: skip
 
 

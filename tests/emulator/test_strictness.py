@@ -100,6 +100,16 @@ def bd_half_of_a_task() -> Case:
     return Case(column(*lines), LoweringError, message, then)
 
 
+def bd_locks() -> Case:
+    """The memtile passes one piece on, and nobody makes it wait for the next."""
+
+    def then(b, result):
+        same(b[:8], A[:8])
+
+    text = through(receive(8), send(8), WAIT, send_release="")
+    return Case(text, DesignError, r"<string>:24:7: .*it acquires a lock and releases none", then, (40, 40))
+
+
 def dma_bounds() -> Case:
     """Two words at the end of the memtile's memory, then two from its start."""
 
@@ -185,7 +195,7 @@ def acquire_zero() -> Case:
 
 def acquire_zero_that_waits() -> Case:
     """`free` is 1, and never becomes 0: nothing is filled. An acquire of at least 0 would pass."""
-    text = through(receive(8), send(8), WAIT, fill_acquire=ZERO.format("free"), fill_release="")
+    text = through(receive(8), send(8), WAIT, fill_acquire=ZERO.format("free"))
     return Case(text, DesignError, r"<string>:19:7: .*AcquireGreaterEqual of 0", Deadlock, (40, 40))
 
 
@@ -370,6 +380,7 @@ CASES = {
     "queue-overflow": [queue_overflow()],
     "bd-rewrite": [bd_rewrite()],
     "bd-half": [bd_half(), bd_half_of_a_task()],
+    "bd-locks": [bd_locks()],
     "dma-bounds": [dma_bounds(), dma_bounds_by_one_word(), dma_bounds_of_the_host()],
     "neighbour-channel": [neighbour_channel()],
     "lock-range": [lock_range(), lock_range_of_an_initial_value()],

@@ -226,9 +226,19 @@ def test_the_last_number_of_a_tile_may_be_named(kind: str, row: int, last: int):
     assert f"bd_id = {last + 1} is outside 0 to {last}" in str(found[last + 1])
 
 
-def test_a_tile_has_one_core():
-    text = "%t = aie.tile(0, 2)\naie.core(%t) { aie.end }\naie.core(%t) { aie.end }"
-    assert "tile (0, 2) has a core already" in str(lowered(text))
+@pytest.mark.parametrize("era", ["march", "1.4"])
+def test_the_last_core_of_a_tile_is_the_one_until_1_4_refuses_two(era: str):
+    tile = "%t = aie.tile(0, 2)\n%l = aie.lock(%t, 0) {init = 1 : i32}\n%one = arith.constant 1 : i32\n"
+    use = "aie.use_lock(%l, Release, %one)" if era == "1.4" else "aie.use_lock(%l, Release, 1)"
+    body = f'{tile}aie.core(%t) {{ {use} aie.end }}\naie.core(%t) {{ aie.end }} {{elf_file = "b.elf"}}'
+    strictness, text = Strictness(), f"aie.device(npu2) {{\n{body}\n}}"
+    if era == "1.4":
+        with pytest.raises(MlirError, match=r"6:1: aie.core: tile \(0, 2\) has a core already \(line 5\)"):
+            device_of(text)
+        return
+    assert len(configuration(device_of(text), lambda *_: [], strictness).elf_files) == 1
+    (warning,) = strictness.warnings
+    assert warning.endswith("6:1: tile (0, 2) has a core already, at d.mlir:5:1: this one takes its place [core-twice]")
 
 
 @pytest.mark.parametrize("size", range(10))

@@ -110,11 +110,11 @@ def test_a_master_port_listens_to_all_msels_that_it_names():
 @pytest.mark.parametrize(
     ("left_out", "has", "lacks"), [("Release", "acquires", "releases"), ("AcquireG", "releases", "acquires")]
 )
-def test_a_bd_of_one_lock_gets_a_warning(left_out: str, has: str, lacks: str):
+def test_a_bd_of_one_lock_is_refused(left_out: str, has: str, lacks: str):
     lines = [line for line in bd().splitlines() if left_out not in line]
-    _, (warning,) = lowered("\n".join(lines))
-    assert f"it {has} a lock and {lacks} none; mlir-aie writes a BD with both or neither" in warning
-    assert warning.endswith("[bd-locks]")
+    with pytest.raises(MlirError, match=f"it {has} a lock and {lacks} none; mlir-aie writes") as raised:
+        lowered("\n".join(lines))
+    assert raised.value.__notes__ == ["[bd-locks]"]
 
 
 def test_values_at_odd_addresses_get_a_warning():

@@ -1,8 +1,10 @@
 """Designs as text: tiles, buffers, DMA programs and raw register operations put together from short pieces."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+_USE_LOCK = re.compile(r"use_lock\((%\w+), (\w+)")
 KINDS = {0: "shim_dma", 1: "memtile_dma"}
 
 
@@ -48,10 +50,21 @@ def program(at: str, *tasks: Task) -> str:
             next_bd = f"^bd{number}_{place + 1}" if place + 1 < len(task.bds) else "^end"
             if task.loop and place + 1 == len(task.bds):
                 next_bd = f"^bd{number}_0"
-            blocks.append(f"^bd{number}_{place}:\n{bd}\naie.next_bd {next_bd}")
+            blocks.append(f"^bd{number}_{place}:\n{paired(bd)}\naie.next_bd {next_bd}")
     kind = KINDS.get(int(at[1]), "mem")
     body = "\n".join([*starts, *blocks, "^end:", "aie.end"])
     return f"%dma{at} = aie.{kind}(%t{at}) {{\n{body}\n}}"
+
+
+def paired(bd: str) -> str:
+    """A BD block with both locks where it has one, as mlir-aie wants it; the other one changes nothing."""
+    used = _USE_LOCK.findall(bd)
+    if len(used) != 1:
+        return bd
+    ((name, action),) = used
+    if action == "Release":
+        return f"aie.use_lock({name}, AcquireGreaterEqual, 1) {{acq_en = false}}\n{bd}"
+    return f"{bd}\naie.use_lock({name}, Release, 0)"
 
 
 def packet_flow(number: int, source: str, *destinations: str, keep: bool = False) -> str:

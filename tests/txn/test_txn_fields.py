@@ -32,7 +32,7 @@ ENDS: dict[type[Operation], dict[str, int]] = {
     MaskPoll: {"address": B32, "value": B32, "mask": B32},
     MaskPollBusy: {"address": B32, "value": B32, "mask": B32},
     BlockWrite: {"address": B32, "hint": B32},
-    Preempt: {"level": 3},
+    Preempt: {"level": 255},
     LoadPdi: {"id": B16, "size": B32, "address": B64},
     Sync: {"direction": 1, "row": B8, "column": B8, "rows": B8, "columns": B8, "channel": B8},
     Patch: {"register": B32, "argument": B32, "plus": B64},

@@ -8,6 +8,7 @@ from bdforge.txn.containers import stream_bytes
 from bdforge.txn.describe import as_json, describe, describe_operation
 
 ON, PACKETS = 1 << 31, 1 << 30
+LEVELS = ("none", "memtile", "core tile", "registers", "level 4")
 LINES = [
     (Write(0x23F03C, ON | 2), "Write core (0, 2) master North : 2 = from DMA : 1"),
     (Write(0x23F000, ON | 24), "Write core (0, 2) master Core : 0 = from Trace : 1"),
@@ -31,7 +32,7 @@ LINES = [
     (Sync(0, 1, 2, 1, 1, 5), "Sync token of memtile (2, 1) S2MM 5"),
     (Sync(1, 2, 3, 1, 2, 0), "Sync token of core (3, 2) and on, 2 columns x 1 rows MM2S 0"),
     (LoadPdi(3, 16, 0x20), "LoadPdi 3: 16 bytes at 0x20"),
-    *((Preempt(level), f"Preempt {name}") for level, name in enumerate(("none", "memtile", "core tile", "registers"))),
+    *((Preempt(level), f"Preempt {name}") for level, name in enumerate(LEVELS)),
 ]
 
 

@@ -1,0 +1,168 @@
+"""`verify`, `lower` with `insts`, and `emulate` take the same texts and refuse the same: one rule judges each limit."""
+
+from collections.abc import Callable
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from bdforge.emulator.array import Array
+from bdforge.emulator.errors import DesignError
+from bdforge.emulator.host import HostMemory
+from bdforge.emulator.machine import Machine
+from bdforge.emulator.scheduler import Scheduler
+from bdforge.emulator.strictness import Strictness
+from bdforge.emulator.verify import verify_design
+from bdforge.images.build import program_of
+from bdforge.lower import configuration
+from bdforge.mlir import MlirError, parse
+from bdforge.mlir.device_ops import DeviceOp
+from bdforge.mlir.sequence_ops import RuntimeSequenceOp
+from bdforge.txn.codec import TxnError, encode
+from bdforge.txn.lower import lower
+
+
+class _AnyKernel(dict):
+    """Kernels of every name."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> Callable[..., None]:
+        return lambda *arguments: None
+
+
+def verified(text: str, file: str) -> None:
+    if faults := verify_design(text, file).faults:
+        raise DesignError(faults[0])
+
+
+def lowered(text: str, file: str) -> None:
+    module = parse(text, file)
+    for device in devices(module):
+        configuration(device, program_of, Strictness())
+    encoded(module)
+
+
+def loaded(text: str, file: str) -> None:
+    """What a run does before anything moves."""
+    module = parse(text, file)
+    for device in devices(module):
+        Machine(module, device, _AnyKernel(), Array(device.device, HostMemory(), Scheduler(), Strictness()))
+    encoded(module)
+
+
+def devices(module: ModuleOp) -> list[DeviceOp]:
+    return [op for op in module.walk() if isinstance(op, DeviceOp)]
+
+
+def encoded(module: ModuleOp) -> None:
+    for op in module.walk():
+        if isinstance(op, RuntimeSequenceOp):
+            device = op.parent_op()
+            assert isinstance(device, DeviceOp)
+            encode(lower(op, policy=Strictness()), device.device)
+
+
+def refused(verb: Callable[[str, str], None], text: str, file: str = "d.mlir") -> str:
+    """Why a verb refuses a text; "" where it takes it."""
+    try:
+        verb(text, file)
+    except (MlirError, DesignError, TxnError) as error:
+        return str(error)
+    return ""
+
+
+def verdicts(text: str, file: str = "d.mlir") -> dict[str, str]:
+    return {verb.__name__: refused(verb, text, file) for verb in (verified, lowered, loaded)}
+
+
+TILES = "\n".join(f"%t{c}{r} = aie.tile({c}, {r})" for c in (0, 1) for r in range(4))
+DMA = """%b = aie.buffer(%t01) : memref<64xi32>
+%l = aie.lock(%t01, 0)
+aie.memtile_dma(%t01) {{
+  aie.dma_start(MM2S, {channel}, ^bd, ^end{repeat})
+^bd:
+  {acquire}
+  aie.dma_bd(%b : memref<64xi32>, 0, 64)
+  {release}
+  aie.next_bd ^bd
+^end:
+  aie.end
+}}"""
+GOOD = {
+    "channel": 0, "repeat": "", "acquire": "aie.use_lock(%l, AcquireGreaterEqual, 1)",
+    "release": "aie.use_lock(%l, Release, 1)",
+}  # fmt: skip
+
+
+def design(body: str) -> str:
+    return f"aie.device(npu2) {{\n{TILES}\n{body}\n}}\n"
+
+
+def dma(**changes) -> str:
+    return design(DMA.format(**GOOD | changes))
+
+
+def cascade(source: str, *targets: str) -> str:
+    return design("\n".join(f"aie.cascade_flow(%t{source}, %t{target})" for target in targets))
+
+
+def sequence(line: str) -> str:
+    return design(f"aie.runtime_sequence() {{\n{line}\n}}")
+
+
+REFUSED = {
+    "a cascade to the north": (cascade("02", "03"), "aie.cascade_flow: a cascade runs to the core south or east"),
+    "a cascade to the west": (cascade("12", "02"), "aie.cascade_flow: a cascade runs to the core south or east"),
+    "a cascade to two cores": (cascade("03", "02", "13"), "core (0, 3) has one cascade output"),
+    "256 repeats": (dma(repeat=", repeat_count = 256"), "repeat_count = 256 is outside 0 to 255"),
+    "-1 repeats": (dma(repeat=", repeat_count = -1"), "repeat_count = -1 is outside 0 to 255"),
+    "a channel beyond": (dma(channel=6), "has MM2S channels 0 to 5, not 6"),
+    "no release": (dma(release=""), "it acquires a lock and releases none"),
+    "a wide acquire": (dma(acquire="aie.use_lock(%l, AcquireGreaterEqual, 65)"), "acquire_value = -65 does not fit"),
+    "no ELF": (design('aie.core(%t02) { aie.end } {elf_file = "none.elf"}'), "elf_file none.elf: No such file"),
+    "a lock's first value": (design("aie.lock(%t02, 0) {init = 64 : i32}"), "a lock starts at 64, outside 0 to 63"),
+    "a controller id of two tiles": (
+        design("").replace(
+            "aie.tile(1, 3)", "aie.tile(1, 3) {controller_id = #aie.packet_info<pkt_type = 0, pkt_id = 27>}"
+        ), "tiles (1, 2) and (1, 3) share controller id 27",
+    ),
+    "a buffer beyond memory": (design("aie.buffer(%t02) : memref<20000xi32>"), "beyond the tile's 65536 bytes"),
+    "a push of BD 99": (
+        sequence(
+            "aiex.npu.push_queue(0, 0, MM2S : 0) {issue_token = false, repeat_count = 0 : i32, bd_id = 99 : i32}"
+        ), "BD 99",
+    ),
+}  # fmt: skip
+TAKEN = {
+    "a cascade south and one east": design("aie.cascade_flow(%t03, %t02)\naie.cascade_flow(%t02, %t12)"),
+    "255 repeats": dma(repeat=", repeat_count = 255"),
+    "two cores on a tile": design("aie.core(%t02) { aie.end }\naie.core(%t02) { aie.end }"),
+    "buffers that share bytes": design(
+        "aie.buffer(%t01) {address = 0 : i32} : memref<8xi32>\naie.buffer(%t01) {address = 4 : i32} : memref<8xi32>"
+    ),
+    "a preemption of an unknown level": sequence("aiex.npu.preempt {level = 4 : ui8}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_all_refuse_in_the_same_words(name: str):
+    text, words = REFUSED[name]
+    found = verdicts(text)
+    assert all(words in why for why in found.values()), found
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_all_take_what_mlir_aie_takes(name: str):
+    assert verdicts(TAKEN[name]) == {"verified": "", "lowered": "", "loaded": ""}
+
+
+def test_of_two_cores_on_a_tile_the_last_runs():
+    store = "memref.store %v, %b[%i] : memref<1xi32>"
+    body = f"aie.core(%t02) {{{{ %i = arith.constant 0 : index %v = arith.constant {{}} : i32 {store} aie.end }}}}"
+    text = design('%b = aie.buffer(%t02) {sym_name = "b"} : memref<1xi32>\n' + body.format(3) + "\n" + body.format(5))
+    module = parse(text)
+    (device,) = devices(module)
+    machine = Machine(module, device, {}, Array(device.device, HostMemory(), Scheduler(), Strictness()))
+    machine.run([])
+    assert machine.buffers()["b"].tolist() == [5]

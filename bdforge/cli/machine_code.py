@@ -13,7 +13,8 @@ from bdforge.emulator.cores.isa.breakpoints import Breakpoints
 from bdforge.emulator.cores.isa.profile import SLOTS, CoreProfile
 from bdforge.files import read_text
 from bdforge.isa.disassembler import bundle_text
-from bdforge.isa.expression import evaluate
+from bdforge.isa.expression import evaluate, is_symbol
+from bdforge.messages import word
 from bdforge.mlir import parse
 from bdforge.mlir.array_ops import CoreOp
 from bdforge.screen import new_table, put, say, screen
@@ -48,8 +49,8 @@ def defined(texts: Sequence[str]) -> dict[str, int]:
     found = {}
     for text in texts:
         name, equals, number = text.partition("=")
-        if not (name and equals):
-            raise typer.BadParameter(f"{text!r} is not NAME=NUMBER, such as TILE_M=64")
+        if not (is_symbol(name) and equals):
+            raise typer.BadParameter(f"{word(repr(text))} is not NAME=NUMBER, such as TILE_M=64")
         found[name] = evaluate(number, found)
     return found
 

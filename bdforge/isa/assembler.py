@@ -4,23 +4,26 @@ import json
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 from bdforge.isa.elf_write import core_elf
 from bdforge.isa.errors import AssemblyError, EncodeError
-from bdforge.isa.expression import evaluate, unknown
+from bdforge.isa.expression import evaluate, names, unknown
 from bdforge.isa.flow import TARGET_BYTES
 from bdforge.isa.forms import Bundle, Instruction
 from bdforge.isa.machine import Isa, load
 from bdforge.isa.match import match
 from bdforge.isa.source import Line, lines
+from bdforge.messages import listed, word
 
 DATA_BASE, DATA_END, OWN_DATA = 0x40000, 0x80000, 0x70000
 """Data memories as a core addresses them: south, west, north, own, 64 KB each; its own starts at OWN_DATA."""
 
 _DATA_ALIGNMENT = 64
-_MOST_ERRORS = 12
+_MOST_ERRORS, _ERRORS_COUNTED = 12, 10_000
 _MOST_FILL = 1 << 18
+_WORD = (1 << 32) - 1
 _WIDTHS = {".byte": 1, ".short": 2, ".hword": 2, ".half": 2, ".long": 4, ".int": 4, ".word": 4, ".quad": 8}
 _IGNORED = {".file", ".type", ".size", ".ident", ".addrsig", ".addrsig_sym", ".loc", ".weak", ".local", ".hidden"}
 
@@ -42,7 +45,9 @@ class Section:
         return self.start + len(self.pieces[self.start])
 
     def put(self, data: bytes) -> None:
-        """Append bytes."""
+        """Append bytes; EncodeError for more than it can hold."""
+        if self.here + len(data) > DATA_END:
+            raise EncodeError(f"{self.name} grows beyond {DATA_END:#x}, where the last memory of a core ends")
         self.check(data)
         self.pieces[self.start] += data
 
@@ -83,10 +88,14 @@ class Assembled:
     sources: Mapping[int, Source]
 
     def elf(self) -> bytes:
-        """The program as an ELF that loaders take for a core."""
-        return core_elf(
-            self.generation, self.code, self.data, self.zeros, self.symbols, self.exported, self.constants
-        )  # fmt: skip
+        """The program as an ELF that loaders take for a core; its symbols are those of 32 bits.
+
+        AssemblyError without an instruction: a core would run what was there before.
+        """
+        if not self.code:
+            raise AssemblyError("there are no instructions; a program begins with one")
+        held = {name: value & _WORD for name, value in self.symbols.items() if -(1 << 31) <= value <= _WORD}
+        return core_elf(self.generation, self.code, self.data, self.zeros, held, self.exported, self.constants)
 
 
 def assemble(
@@ -96,10 +105,7 @@ def assemble(
 
     `symbols` are constants besides those that the source defines itself, such as addresses of a design's buffers.
     """
-    try:
-        return _Assembler(load(generation), list(lines(source, file)), symbols or {}).run()
-    except RecursionError:
-        raise AssemblyError(f"{file}: symbols are defined by each other") from None
+    return _Assembler(load(generation), list(lines(source, file)), symbols or {}).run()
 
 
 class _Assembler:
@@ -112,8 +118,9 @@ class _Assembler:
         self.section = self._section(".text")
         self.labels: dict[str, tuple[Section, int]] = {}
         self.constants: dict[str, str] = {name: str(value) for name, value in symbols.items()}
+        self.numbers: dict[str, int] = dict(symbols)  # constants that need no others
         self.exported: set[str] = set()
-        self.later: list[tuple[Section, int, Callable[[Mapping[str, int]], bytes], Line]] = []
+        self.later: list[tuple[Section, int, int, Callable[[Mapping[str, int]], bytes], Line]] = []
         self.old: frozenset[str] = frozenset()
         self.sources: dict[tuple[str, int], Source] = {}
         self.errors: list[AssemblyError] = []
@@ -125,8 +132,8 @@ class _Assembler:
         self._stop_at_errors()
         self._place()
         symbols = self._symbols()
-        for section, offset, encode, line in self.later:
-            self._try(line, lambda s=section, o=offset, e=encode: self._fill(s, o, e(symbols)))
+        for section, start, offset, encode, line in self.later:
+            self._try(line, lambda s=section, p=start, o=offset, e=encode: self._fill(s, p, o, e(symbols)))
         self._check_bounds()
         self._stop_at_errors()
         return self._result(symbols)
@@ -138,6 +145,8 @@ class _Assembler:
             self.errors.append(error)
         except EncodeError as error:
             self.errors.append(line.error(str(error)))
+        if len(self.errors) == _ERRORS_COUNTED:  # the others are of the same kinds
+            self._stop_at_errors()
 
     def _stop_at_errors(self) -> None:
         if not self.errors:
@@ -163,11 +172,10 @@ class _Assembler:
     def _bundle(self, line: Line) -> None:
         if not self.section.code:
             raise line.error(f"an instruction in {self.section.name}, which is data")
-        known = {name: evaluate(text, {}) for name, text in self.constants.items() if _is_known(text)}
-        draft = self._encoded(line, known, assume=True)
-        section, offset = self.section, self.section.here
+        draft = self._encoded(line, self.numbers, assume=True)
+        section, start, offset = self.section, self.section.start, self.section.here
         section.put(bytes(draft.size))
-        self.later.append((section, offset, lambda symbols: bytes(self._encoded(line, symbols)), line))
+        self.later.append((section, start, offset, lambda symbols: bytes(self._encoded(line, symbols)), line))
         self.sources[section.name, offset] = Source(line, self.old)
         self.old = frozenset()
 
@@ -234,8 +242,8 @@ class _Assembler:
         for text in _needed(line, 1):
             offset = self.section.here
             self.section.put(bytes(width))
-            place = (self.section, offset, lambda symbols, text=text: _number(evaluate(text, symbols), width), line)
-            self.later.append(place)
+            encode = lambda symbols, text=text: _number(evaluate(text, symbols), width)  # noqa: E731
+            self.later.append((self.section, self.section.start, offset, encode, line))
 
     def _text(self, line: Line) -> None:
         for argument in _needed(line, 1):
@@ -247,6 +255,9 @@ class _Assembler:
         if name in self.labels:
             raise line.error(f"{name} is defined twice")
         self.constants[name] = text
+        self.numbers.pop(name, None)
+        if not names(text):
+            self.numbers[name] = evaluate(text, {})
 
     def _export(self, line: Line) -> None:
         self.exported |= set(_needed(line, 1))
@@ -272,19 +283,27 @@ class _Assembler:
 
     def _symbols(self) -> dict[str, int]:
         symbols = {name: (section.address or 0) + offset for name, (section, offset) in self.labels.items()}
-        waiting = dict(self.constants)
-        while waiting:
-            ready = {name: text for name, text in waiting.items() if _is_known(text, symbols)}
-            if not ready:
-                raise AssemblyError(f"{', '.join(sorted(waiting))}: defined by {_missing(waiting, symbols)}")
-            symbols |= {name: evaluate(text, symbols) for name, text in ready.items()}
-            waiting = {name: text for name, text in waiting.items() if name not in ready}
+        for name in self._ordered():
+            text = self.constants[name]
+            if missing := unknown(text, symbols):
+                raise AssemblyError(f"{word(name)}: defined by {listed(sorted(set(missing)))}, not defined")
+            try:
+                symbols[name] = evaluate(text, symbols)
+            except EncodeError as error:
+                raise AssemblyError(f"{word(name)}: {error}") from None
         return symbols
 
+    def _ordered(self) -> list[str]:
+        """Constants, each behind those that define it."""
+        uses = {name: [used for used in names(text) if used in self.constants] for name, text in self.constants.items()}
+        try:
+            return list(TopologicalSorter(uses).static_order())
+        except CycleError as error:
+            raise AssemblyError(f"{listed(sorted(set(error.args[1])))}: defined by each other") from None
+
     @staticmethod
-    def _fill(section: Section, offset: int, data: bytes) -> None:
+    def _fill(section: Section, start: int, offset: int, data: bytes) -> None:
         section.check(data)
-        start = max(o for o in section.pieces if o <= offset)
         section.pieces[start][offset - start : offset - start + len(data)] = data
 
     def _check_bounds(self) -> None:
@@ -343,19 +362,13 @@ def _needed(line: Line, count: int) -> tuple[str, ...]:
     return line.arguments
 
 
-def _is_known(text: str, symbols: Mapping[str, int] | None = None) -> bool:
-    """Whether an expression is a number, given these symbols."""
+def _is_known(text: str) -> bool:
+    """Whether an expression is a number."""
     try:
-        evaluate(text, symbols or {})
+        evaluate(text, {})
     except EncodeError:
         return False
     return True
-
-
-def _missing(waiting: Mapping[str, str], symbols: Mapping[str, int]) -> str:
-    """Why symbols have no values, in words."""
-    used = {name for text in waiting.values() for name in unknown(text, symbols)} - set(waiting)
-    return f"{', '.join(sorted(used))}, not defined" if used else "each other"
 
 
 def _number(value: int, width: int) -> bytes:

@@ -9,6 +9,7 @@ from bdforge.isa.errors import EncodeError
 
 _SYMBOL = re.compile(r"(?<![\w.$])[A-Za-z_.$][\w.$]*")
 _MOST_TEXT, _MOST_SHIFT = 200, 64
+_LOWEST, _HIGHEST = -(1 << 64), 1 << 64
 _BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
@@ -20,20 +21,35 @@ _UNARY: dict[type[ast.unaryop], Callable[[int], int]] = {
 
 
 def evaluate(text: str, symbols: Mapping[str, int]) -> int:
-    """The value of an expression, quotients rounded down; EncodeError for an unknown symbol or what is no number."""
+    """The value of an expression, quotients rounded down; EncodeError for an unknown symbol or what is no number.
+
+    None has more than 64 bits and a sign.
+    """
     if len(text) > _MOST_TEXT:
         raise EncodeError(f"an expression of {len(text)} characters; at most {_MOST_TEXT} are read")
     numbers = _SYMBOL.sub(lambda match: str(_value(match[0], symbols)), text).strip()
     try:
-        tree = ast.parse(numbers, mode="eval")
-        return _number(tree.body)
+        value = _number(ast.parse(numbers, mode="eval").body)
     except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
         raise EncodeError(f"{text.strip()!r} is no number") from None
+    if not _LOWEST <= value <= _HIGHEST:
+        raise EncodeError(f"{text.strip()!r} has more than 64 bits")
+    return value
+
+
+def is_symbol(text: str) -> bool:
+    """Whether a text is the name of a symbol."""
+    return _SYMBOL.fullmatch(text) is not None
+
+
+def names(text: str) -> list[str]:
+    """Symbols in an expression."""
+    return _SYMBOL.findall(text)
 
 
 def unknown(text: str, symbols: Mapping[str, int]) -> list[str]:
     """Names in an expression that are not among `symbols`."""
-    return [name for name in _SYMBOL.findall(text) if name not in symbols]
+    return [name for name in names(text) if name not in symbols]
 
 
 def _value(name: str, symbols: Mapping[str, int]) -> int:

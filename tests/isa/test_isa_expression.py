@@ -1,6 +1,10 @@
 """Numbers of assembly as expressions."""
 
+import io
+
 import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from bdforge.isa.assembler import assemble
 from bdforge.isa.errors import AssemblyError, EncodeError
@@ -51,4 +55,46 @@ def test_sources_take_expressions_and_symbols_from_outside():
     with pytest.raises(AssemblyError, match="half: defined by SIZE, not defined"):
         assemble(text)
     with pytest.raises(AssemblyError, match="a, b: defined by each other"):
-        assemble("a = b + 1\nb = a - 1\n")
+        assemble("a = b + 1\nb = a - 1\nnop")
+
+
+@pytest.mark.parametrize(("value", "kept"), [
+    (-1, 0xFFFFFFFF), (-(1 << 31), 1 << 31), (0xFFFFFFFF, 0xFFFFFFFF), (1 << 32, None), (-(1 << 31) - 1, None),
+])  # fmt: skip
+def test_symbols_of_an_elf_are_constants_of_32_bits(value: int, kept: int | None):
+    """A negative one is its two's complement, as other assemblers keep it; wider ones are for `.quad`."""
+    for program in (assemble(f"A = {value}\nnop"), assemble("nop", symbols={"A": value})):
+        table = ELFFile(io.BytesIO(program.elf())).get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
+        assert {s.name: s["st_value"] for s in table.iter_symbols()}.get("A") == kept
+
+
+def test_negative_constants_keep_their_sign_in_instructions():
+    ((_, code),) = assemble("mova r0, #A\nmova r1, #-A\nmova r2, #2*A-1", symbols={"A": -5}).code
+    assert code == assemble("mova r0, #-5\nmova r1, #5\nmova r2, #-11").code[0][1]
+
+
+@pytest.mark.parametrize(("source", "said"), [
+    ("A = 1/0\nnop", "s.s:1: '1/0' is no number"), ("B = 0\nA = 1/B\nnop", "A: '1/B' is no number"),
+    ("A = 10000000000000000000000\nnop", "s.s:1: .* more than 64 bits"),
+    (f"A = {'(' * 20000}1\nnop", "s.s:1: an expression of"),
+    (f"nop\nA = B + {'(' * 20000}1\nB = 1", "A: an expression of 20005 characters"),
+    ("A = B\nnop", "A: defined by B, not defined"),
+    (".data\n.zero 0x40000\n.zero 0x40000\n.zero 1\nnop", "s.s:4: .data grows beyond 0x80000"),
+])  # fmt: skip
+def test_what_cannot_be_assembled_is_said_by_its_line(source: str, said: str):
+    with pytest.raises(AssemblyError, match=said) as refused:
+        assemble(source, file="s.s")
+    assert len(str(refused.value)) < 4000
+
+
+@pytest.mark.parametrize("source", ["", "// nop", "A = 1", ".data\n.word 1"])
+def test_a_program_has_instructions(source: str):
+    with pytest.raises(AssemblyError, match="no instructions"):
+        assemble(source).elf()
+
+
+def test_long_chains_of_constants_take_no_time():
+    """Each is defined by the next one: 2,000 rounds of 2,000 expressions would take a minute."""
+    chain = "\n".join(f"c{i} = c{i + 1} + 1" for i in range(2000))
+    assert assemble(f"{chain}\nc2000 = 0\nnop").symbols["c0"] == 2000

@@ -3,8 +3,11 @@
 Readers take the exception type that their package raises. Text may begin with a byte order mark, which is dropped.
 """
 
+import errno
 import json
 import os
+import re
+import stat
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,8 +19,16 @@ from bdforge.messages import InputError, path_word
 
 TEXT_BYTES_MAX = 64 << 20
 """Of a text that is read: the largest designs that routing and planning write have some MiB."""
+FILE_BYTES_MAX = 256 << 20
+"""Of any file that is read at once, such as an image; weights are mapped instead."""
 SETTINGS_BYTES_MAX = 1 << 20
 """Of a file of settings that people write, such as a design spec."""
+KEY_PARTS_MAX = 64
+"""Of a dotted key in TOML: the parser keeps every beginning of one."""
+_KEY_PART = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*"""
+_DOTTED = re.compile(rf"(?<![\w-])(?:{_KEY_PART}){{{KEY_PARTS_MAX}}}")
+_OWN_PIPES = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
+"""Pipes that whoever started this process has given it."""
 
 
 class FileError(InputError):
@@ -33,11 +44,22 @@ def named(path: Path | str, what: str, error: type[InputError] = FileError) -> I
         raise error(f"{path_word(path)}: cannot be {what}: {fault.strerror or fault}") from None
 
 
-def read_bytes(path: Path | str, error: type[InputError] = FileError, most: int | None = None) -> bytes:
-    """Bytes of a file; `error` when it cannot be read or holds more than `most` bytes."""
-    with named(path, "read", error), Path(path).open("rb") as file:
-        if most is None:
-            return file.read()
+@contextmanager
+def opened(path: Path | str, error: type[InputError] = FileError) -> Iterator[BinaryIO]:
+    """A file to read; `error` when it cannot be, and for what may have no end or nobody who writes: devices, pipes."""
+    with named(path, "read", error):
+        mode = os.stat(path).st_mode
+        own = str(path).startswith(_OWN_PIPES) and stat.S_ISFIFO(mode)
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or own):
+            kind = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+            raise error(f"{path_word(path)}: cannot be read: it is {kind}; give a file")
+        with Path(path).open("rb") as file:
+            yield file
+
+
+def read_bytes(path: Path | str, error: type[InputError] = FileError, most: int = FILE_BYTES_MAX) -> bytes:
+    """Bytes of a file; `error` when it cannot be read (see `opened`) or holds more than `most` bytes."""
+    with opened(path, error) as file:
         content = file.read(most + 1)
     if len(content) > most:
         raise error(f"{path_word(path)}: cannot be read: more than {most} bytes, the limit for such files")
@@ -64,6 +86,9 @@ def decoded(content: bytes, path: Path | str, error: type[InputError] = FileErro
 def read_toml(path: Path | str, error: type[InputError] = FileError) -> dict[str, Any]:
     """The content of a TOML file of at most SETTINGS_BYTES_MAX; `error` for anything that is none."""
     text = read_text(path, error, SETTINGS_BYTES_MAX)
+    if deep := _DOTTED.search(text):
+        line = text.count("\n", 0, deep.start()) + 1
+        raise error(f"{path_word(path)}: is no TOML to use: a key of more than {KEY_PARTS_MAX} parts in line {line}")
     with _parsing(path, "TOML", error):
         return tomllib.loads(text)
 
@@ -86,27 +111,44 @@ def _parsing(path: Path | str, what: str, error: type[InputError]) -> Iterator[N
         raise error(f"{path_word(path)}: is no {what} to use: {reason}") from None
 
 
-def new_file(path: Path, force: bool = False) -> Path:
-    """`path` if a file can be made there, which with `force` may replace one; FileError otherwise."""
-    if path.is_dir():
-        raise FileError(f"{path_word(path)} is a folder; name a file in it")
-    if path.is_file() and not force:
-        raise FileError(f"{path_word(path)} exists; choose another file, or replace it with --force")
-    if not path.parent.is_dir():
-        raise FileError(f"{path_word(path)}: there is no folder {path_word(path.parent)}")
+def new_file(path: Path, force: bool = False, error: type[InputError] = FileError) -> Path:
+    """`path` if a file can be made there, which with `force` may replace one; `error` otherwise."""
+    with named(path, "written", error):
+        mode = _mode(path)
+        if mode is not None and stat.S_ISDIR(mode):
+            raise error(f"{path_word(path)} is a folder; name a file in it")
+        if mode is not None and stat.S_ISREG(mode) and not force:
+            raise error(f"{path_word(path)} exists; choose another file, or replace it with --force")
+        target = Path(os.path.realpath(path))  # a link stays one
+        if not target.parent.is_dir():
+            raise error(f"{path_word(path)}: there is no folder {path_word(target.parent)}")
+        if not os.access(target.parent if mode is None or stat.S_ISREG(mode) else target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return path
+
+
+def _mode(path: Path) -> int | None:
+    """What kind of file is there, None for none; OSError for a path that cannot be one."""
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
 
 
 @contextmanager
 def whole(path: Path | str, error: type[InputError] = FileError) -> Iterator[BinaryIO]:
-    """A file to write that appears whole or not at all; `error` when that fails. Devices are written to at once."""
+    """A file to write that appears whole or not at all; `error` when that fails.
+
+    Devices are written to at once, and pipes that somebody reads.
+    """
     path = Path(path)
     with named(path, "written", error):
-        if path.exists() and not path.is_file():
-            with path.open("wb") as file:
+        mode = _mode(path)
+        if mode is not None and not stat.S_ISREG(mode):
+            with _without_waiting(path) as file:
                 yield file
             return
-        target = path.resolve()  # a link stays one
+        target = Path(os.path.realpath(path))  # a link stays one
         part = target.with_name(f".{target.name[:200]}.{os.getpid()}-{get_ident()}.part")
         try:
             with part.open("wb") as file:
@@ -115,6 +157,13 @@ def whole(path: Path | str, error: type[InputError] = FileError) -> Iterator[Bin
         finally:
             with suppress(OSError):  # the fault that led here says more
                 part.unlink(missing_ok=True)
+
+
+def _without_waiting(path: Path) -> BinaryIO:
+    """A device or pipe to write to; OSError for a pipe that nobody reads."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    return open(descriptor, "wb")
 
 
 def write_whole(path: Path | str, content: str | bytes, error: type[InputError] = FileError) -> None:

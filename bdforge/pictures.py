@@ -26,11 +26,13 @@ def new_picture(path: Path, force: bool, error: type[InputError]) -> Path:
 
 @contextmanager
 def drawing(error: type[InputError]) -> Iterator[None]:
-    """Around imports of matplotlib: `error` where it is missing."""
+    """Around imports of matplotlib: `error` where it is missing, or cannot begin with what its variables say."""
     try:
         yield
     except ImportError:
         raise error("pictures need matplotlib, which is not installed; pip install 'bdforge[plot]'") from None
+    except ValueError as fault:
+        raise error(f"matplotlib cannot be imported: {fault}; see MPLBACKEND and matplotlibrc") from None
 
 
 @contextmanager

@@ -10,19 +10,19 @@ import typer
 
 from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.machine_code import Break, Elf, Profile, elfs_of, looked_at, show_profiles
-from bdforge.cli.options import Force, Module, Permissive, Poison, Seed, Timing, tell
+from bdforge.cli.options import Force, Module, Permissive, Poison, Seed, Timing, new_path, tell
 from bdforge.cli.progress import emulating
 from bdforge.cli.timing import KernelCycles, Macs, Product, Timed, TimelineFile
 from bdforge.emulator import emulate
 from bdforge.emulator.observe import Timeline
 from bdforge.emulator.scheduler import SCHEDULES
 from bdforge.emulator.verify import verify_design
-from bdforge.files import TEXT_BYTES_MAX, decoded, new_file, read_bytes, read_text
+from bdforge.files import TEXT_BYTES_MAX, decoded, read_bytes, read_text
 from bdforge.images.read import is_image
 from bdforge.messages import listed
 from bdforge.mlir import parse
 from bdforge.runtime import load_kernels
-from bdforge.runtime.arrays import load_arrays, save_arrays
+from bdforge.runtime.arrays import load_arrays, new_arrays, save_array
 from bdforge.runtime.xrt import difference, run_words
 from bdforge.screen import say, screen
 from bdforge.txn.codec import encode
@@ -34,9 +34,7 @@ app = typer.Typer()
 
 
 OutFolder = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for new files: the arrays after the run.")]
-Trace = Annotated[
-    Path | None, typer.Option("--trace", help="New file for a timeline of order, not time, that Perfetto opens.")
-]
+Trace = Annotated[Path | None, new_path("New file for a timeline of order, not time, that Perfetto opens.", "--trace")]
 Objects = Annotated[
     list[Path] | None, typer.Option("--object", help="Compiled kernels whose .stack_sizes are checked; repeatable.")
 ]
@@ -72,14 +70,15 @@ def emulate_command(
     xclbin: Xclbin = None,
 ) -> None:
     """Run any explicit design on the emulated array."""
-    timed = Timed.given(timing, timeline, force, device, kernel_cycles or [], macs)
+    timed = Timed.given(timing, timeline, device, kernel_cycles or [], macs)
     if kernels is not None:
         part()
     files = arg or []
+    targets = [] if out is None else new_arrays(out, files, force=force)
     (text, image), arrays = _read(design), load_arrays(files)
     given = [array.copy() for array in arrays]
     words = None if insts is None else read_words(insts)
-    with _order_kept(trace, force) as observers, emulating(design.name, screen(stderr=True)):
+    with _order_kept(trace) as observers, emulating(design.name, screen(stderr=True)):
         result = emulate(
             text, arrays, load_kernels(kernels) if kernels else None, sequence,
             instructions=words, file=str(design), schedule=schedule, seed=seed, permissive=permissive or [],
@@ -88,8 +87,9 @@ def emulate_command(
             breakpoints=looked_at(break_ or []), elfs=elfs_of(elf or [], text, str(design)), image=image,
         )  # fmt: skip
     tell(result.warnings)
-    for path in [] if out is None else save_arrays(out, files, arrays, force=force):
-        say(f"wrote {path}")
+    for target, array in zip(targets, arrays, strict=False):
+        save_array(target, array)
+        say(f"wrote {target}")
     if profile:
         show_profiles(result.cores)
     if timed is not None and result.timing is not None:
@@ -103,13 +103,12 @@ def emulate_command(
 
 
 @contextmanager
-def _order_kept(path: Path | None, force: bool) -> Iterator[list[Timeline]]:
+def _order_kept(path: Path | None) -> Iterator[list[Timeline]]:
     """Observers that note what happens in order, for a file that is written at the end: what led to a fault, too."""
     if path is None:
         yield []
         return
     order = Timeline()
-    new_file(path, force)
     try:
         yield [order]
     finally:

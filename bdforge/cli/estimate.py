@@ -26,7 +26,7 @@ from bdforge.cli.options import (
 from bdforge.cli.ranges import number
 from bdforge.devices import Device, device_named
 from bdforge.devices.timing import DISPATCHES, Timing, timing_in, timing_of
-from bdforge.files import FileError, new_file, read_text
+from bdforge.files import FileError, read_text
 from bdforge.messages import listed
 from bdforge.operators import Spec, load_spec, operator_of, plan
 from bdforge.operators.gemm import GemmSpec, Problem, plan_gemm
@@ -85,8 +85,6 @@ def estimate_command(
     elif design is not None:
         if (out is not None or force) and model is None:
             raise typer.BadParameter("--out and --force go with --csv or --model; a design's estimate is printed")
-        if out is not None:
-            new_file(out, force)
         _check_extras((model, shapes, versus), tokens, fused, cpu_tops)
         where = Surroundings(device, power, dispatch)
         spec = load_spec(design)
@@ -117,8 +115,6 @@ def _accuracy() -> None:
 
 
 def _table(csv: Path, out: Path | None, force: bool) -> None:
-    if out is not None:
-        new_file(out, force)
     text, faults = estimate_table(read_text(csv), str(csv))
     print_or_write(text, out, force, f": {text.count(chr(10)) - 1} rows, modelled")
     if faults:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bdforge.cli.machine_code import Core, Define, defined, design_symbols
-from bdforge.cli.options import Force, write
+from bdforge.cli.options import Force, new_path, write
 from bdforge.files import read_bytes, read_text
 from bdforge.images import ImageError
 from bdforge.images.programs import read_programs
@@ -29,7 +29,7 @@ Arch = Annotated[
 @app.command()
 def asm(
     source: Annotated[Path, typer.Argument(help="Assembly of one core's program.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="New ELF to write, as `elf_file` takes it.")],
+    out: Annotated[Path, new_path("New ELF to write, as `elf_file` takes it.", "--out", "-o")],
     arch: Arch = "aie2p",
     design: Annotated[
         Path | None, typer.Option(help="MLIR whose names the source may use: buffers and locks that --core reaches.")

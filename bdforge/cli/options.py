@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -110,9 +110,18 @@ def with_schedule(make: Callable[[], Made]) -> Made:
         raise PerfError(f"{error}; or choose --kernel fitted") from None
 
 
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="New file to write; without it, the screen.")]
-OutFile = Annotated[Path, typer.Option("--out", "-o", help="New file to write.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
+def _judged(ctx: typer.Context, value: Path | None) -> Path | None:
+    return value if value is None else new_file(value, ctx.params.get("force", False))
+
+
+def new_path(meaning: str, *names: str) -> Any:
+    """An option for a file that a command writes in the end: one that cannot be is refused before it does anything."""
+    return typer.Option(*names, help=meaning, callback=_judged)
+
+
+Out = Annotated[Path | None, new_path("New file to write; without it, the screen.", "--out", "-o")]
+OutFile = Annotated[Path, new_path("New file to write.", "--out", "-o")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.", is_eager=True)]
 
 
 def write(path: Path, content: str | bytes, force: bool = False) -> None:

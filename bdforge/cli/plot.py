@@ -6,7 +6,18 @@ from typing import Annotated
 import typer
 
 from bd_patterns import Pattern
-from bdforge.cli.options import BLayout, Force, Kernel, ManyShapes, ProductName, Shape, problem, sizes, with_schedule
+from bdforge.cli.options import (
+    BLayout,
+    Force,
+    Kernel,
+    ManyShapes,
+    ProductName,
+    Shape,
+    new_path,
+    problem,
+    sizes,
+    with_schedule,
+)
 from bdforge.cli.ranges import LARGE, SIZE_MAX, number, whole_numbers
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named, type_named
@@ -29,7 +40,7 @@ plot = typer.Typer(name="plot", no_args_is_help=True, help="Pictures, as PNG or 
 app = typer.Typer()
 app.add_typer(plot)
 
-_Out = Annotated[Path, typer.Option("--out", "-o", help="New picture: a .png or .svg file.")]
+_Out = Annotated[Path, new_path("New picture: a .png or .svg file.", "--out", "-o")]
 _Design = Annotated[Path | None, typer.Option(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")]
 
 

@@ -14,7 +14,7 @@ from bdforge.cli.options import Force, InFlight, Kernel, Poison, Seed, Shapes, T
 from bdforge.cli.timing import TimelineFile, without_timing
 from bdforge.devices import DEVICES, device_named
 from bdforge.devices.types import TYPES
-from bdforge.files import FileError, new_file, read_json
+from bdforge.files import FileError, read_json
 from bdforge.operators import Expected, load_spec, operator_of, plan, plan_of, spec_from
 from bdforge.perf.tune.model import basis_named
 from bdforge.runtime import BuiltDesign, first_mismatch
@@ -51,7 +51,7 @@ def run_command(
         without_timing({"--kernel": kernel != "ideal"})
     if tensor and weights is None:
         raise typer.BadParameter("--tensor names matrices of a file; give it with --weights")
-    timed = TimedRuns(basis_named(kernel), timeline and new_file(timeline, force)) if wants_time else None
+    timed = TimedRuns(basis_named(kernel), timeline) if wants_time else None
     folder = _folder(design)
     part()
     built = BuiltDesign.load(folder).waiting(SequenceOptions.given(wait, in_flight))

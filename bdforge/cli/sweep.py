@@ -9,11 +9,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from bdforge.cli.options import Force, Kernel, Layouts, ProductName, layouts, with_schedule, write
+from bdforge.cli.options import Force, Kernel, Layouts, ProductName, layouts, new_path, with_schedule, write
 from bdforge.cli.ranges import whole_numbers
 from bdforge.devices import device_named
 from bdforge.devices.types import Order
-from bdforge.files import new_file
 from bdforge.operators.gemm import load_spec
 from bdforge.perf.native import Swept, native_problems, ratios, sweep, write_csv
 from bdforge.perf.plots.figure import PlotError, save
@@ -34,14 +33,12 @@ def sweep_command(
     ] = "512,1024,2048,3072,4096,6144,8192",
     device: ProductName = "strix_halo",
     kernel: Kernel = "compiled",
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="New CSV file: a line for each problem.")] = None,
-    picture: Annotated[Path | None, typer.Option("--picture", help="New picture: a .png or .svg file.")] = None,
+    out: Annotated[Path | None, new_path("New CSV file: a line for each problem.", "--out", "-o")] = None,
+    picture: Annotated[Path | None, new_path("New picture: a .png or .svg file.", "--picture")] = None,
     force: Force = False,
 ) -> None:
     """Model a design for all combinations of sizes that need no padding, with each layout of B in DRAM."""
     chosen, basis = layouts(b_layouts), basis_named(kernel)
-    if out is not None:
-        new_file(out, force)
     if picture is not None:
         new_picture(picture, force, PlotError)
     spec = load_spec(design)

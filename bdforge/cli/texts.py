@@ -20,6 +20,7 @@ from bdforge.cli.options import (
     ProductName,
     Shapes,
     Wait,
+    new_path,
     print_or_write,
     problems_of,
     tell,
@@ -32,7 +33,7 @@ from bdforge.codegen.objects import linkable
 from bdforge.design.template import is_template, load_template_spec, render_template
 from bdforge.devices import DEVICES, device_named
 from bdforge.emulator.strictness import Strictness
-from bdforge.files import new_file, read_text
+from bdforge.files import read_text
 from bdforge.images.build import SUFFIXES, image, program_of
 from bdforge.lower import Configuration, configuration
 from bdforge.lower.listing import listing
@@ -93,9 +94,7 @@ def convert_command(
 @app.command(name="show")
 def show_command(
     design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device, or an image: xclbin, PDI, CDO, ELF.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Picture of the array: a new .png or .svg file.")
-    ] = None,
+    out: Annotated[Path | None, new_path("Picture of the array: a new .png or .svg file.", "--out", "-o")] = None,
     module: Module = None,
     force: Force = False,
 ) -> None:
@@ -123,7 +122,7 @@ _EPOCH = "SOURCE_DATE_EPOCH"
 @app.command(name="lower")
 def lower_command(
     design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="New image to write: .cdo, .pdi or .xclbin.")] = None,
+    out: Annotated[Path | None, new_path("New image to write: .cdo, .pdi or .xclbin.", "--out", "-o")] = None,
     module: Module = None,
     columns: Annotated[int | None, number("Columns of an xclbin's partition.", least=1, most=_COLUMNS_MAX)] = None,
     without_code: Annotated[
@@ -138,10 +137,8 @@ def lower_command(
     force: Force = False,
 ) -> None:
     """Print the register writes of a design's static configuration, or write them as an image."""
-    if out is not None:
-        if out.suffix not in SUFFIXES:
-            raise ImageError(f"{out}: images are written as {', '.join(SUFFIXES)}; choose such a name")
-        new_file(out, force)
+    if out is not None and out.suffix not in SUFFIXES:
+        raise ImageError(f"{out}: images are written as {', '.join(SUFFIXES)}; choose such a name")
     strictness = Strictness.without(permissive or [])
     device = chosen_device(parse(read_text(design), str(design)), module)
     if link or define:

@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
+from bdforge.cli.options import new_path
 from bdforge.cli.ranges import LARGE, number
 from bdforge.devices.timing import TIMINGS, timing_of
 from bdforge.emulator.timed import Span, TimingOptions, TimingReport
 from bdforge.emulator.timed.tables import tables, write_timeline
-from bdforge.files import new_file
 from bdforge.screen import put, say, screen
 
 TimelineFile = Annotated[
-    Path | None, typer.Option("--timeline", help="New file for a timeline in emulated time that Perfetto opens.")
+    Path | None, new_path("New file for a timeline in emulated time that Perfetto opens.", "--timeline")
 ]
 Product = Annotated[
     str | None,
@@ -57,9 +57,8 @@ class Timed:
 
     @classmethod
     def given(
-        cls, timing: bool, timeline: Path | None, force: bool, product: str | None, kernels: Sequence[str],
-        macs: int | None,
-    ) -> "Timed | None":  # fmt: skip
+        cls, timing: bool, timeline: Path | None, product: str | None, kernels: Sequence[str], macs: int | None
+    ) -> "Timed | None":
         """What options ask for, of a product or the design's array; DeviceError for an unknown one. None: no timing."""
         if not timing and timeline is None:
             without_timing({"--device": product, "--kernel-cycles": kernels, "--macs": macs})
@@ -67,7 +66,7 @@ class Timed:
         spans: list[Span] | None = None if timeline is None else []
         cycles = dict(map(_named_cycles, kernels))
         options = TimingOptions(timing_of(product) if product else None, cycles, macs, spans)
-        return cls(options, timeline and new_file(timeline, force))
+        return cls(options, timeline)
 
     def show(self, report: TimingReport, title: str) -> None:
         """Print the tables and write the timeline."""

@@ -24,7 +24,6 @@ from bdforge.cli.progress import counting
 from bdforge.cli.ranges import number
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named
-from bdforge.files import new_file
 from bdforge.messages import word
 from bdforge.perf import PerfError
 from bdforge.perf.tune.design import design_name, design_toml
@@ -79,8 +78,6 @@ def tune_command(
 
     A search that was interrupted goes on when the same command is given again.
     """
-    if out is not None:
-        new_file(out, force)
     runner = on_cluster(scheduler) if scheduler else in_processes(jobs)
     fixed = _fixed([*(fix or []), *(["rho=1"] if symmetric else [])])
     weighted = many_shapes(shapes or "bitnet-2b", tokens)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bdforge import weights
-from bdforge.cli.options import Force, ProductName, Tensors
+from bdforge.cli.options import Force, ProductName, Tensors, new_path
 from bdforge.devices import device_named, mlir_device_named
 from bdforge.files import FileError
 from bdforge.messages import word
@@ -37,7 +37,7 @@ def pack(
     file: File,
     tensor: Tensors,
     design: Annotated[Path, typer.Option(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="New .npy file for the packed bytes.")],
+    out: Annotated[Path, new_path("New .npy file for the packed bytes.", "--out", "-o")],
     device: ProductName = "strix_halo",
     force: Force = False,
 ) -> None:

@@ -22,6 +22,7 @@ from bdforge.emulator.errors import ArgumentError, DesignError, KernelError
 from bdforge.emulator.lock import Lock
 from bdforge.emulator.poison import PoisonedView
 from bdforge.emulator.strictness import CAUTIONS, Strictness
+from bdforge.files import read_bytes
 from bdforge.images.build import program_of
 from bdforge.isa.elf import core_segments
 from bdforge.isa.program import CoreProgram
@@ -240,4 +241,4 @@ def _names(program: Path | CoreProgram | Sequence[Piece]) -> tuple[dict[int, str
     if isinstance(program, CoreProgram):
         return dict(program.symbols), program.name
     assert isinstance(program, Path)
-    return core_segments(program.read_bytes())[2], program.name
+    return core_segments(read_bytes(program))[2], program.name

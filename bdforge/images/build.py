@@ -4,6 +4,7 @@ from pathlib import Path
 
 from bdforge.binary import ImageError
 from bdforge.devices import Generation
+from bdforge.files import FileError, read_bytes
 from bdforge.images.cdo import cdo
 from bdforge.images.pdi import pdi
 from bdforge.images.xclbin_write import xclbin
@@ -22,9 +23,9 @@ def program_of(path: Path, generation: Generation) -> list[Segment]:
     """The program in a core's ELF for a generation; ImageError for a file that is none, or for another one."""
     mine = generation.name.lower()
     try:
-        segments, found, _ = core_segments(path.read_bytes())
-    except OSError as error:
-        raise ImageError(f"{error.strerror}; paths are relative to the design") from None
+        segments, found, _ = core_segments(read_bytes(path))
+    except FileError as error:
+        raise ImageError(f"{error}; paths are relative to the design") from None
     if found not in (None, mine):
         raise ImageError(f"the program is for {found}, not for {mine}")
     return segments

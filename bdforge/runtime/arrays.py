@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from bdforge.arrays import host_array, unlike_numbers
-from bdforge.files import named, whole
+from bdforge.files import named, new_file, opened, whole
 from bdforge.messages import InputError, path_word, word
 
 _WAY = "write one array of numbers with numpy.save"
@@ -38,7 +38,7 @@ def load_arrays(paths: Sequence[Path]) -> list[np.ndarray]:
 
 
 def _load(path: Path) -> np.ndarray:
-    with named(path, "read", ArrayFileError), path.open("rb") as file, warnings.catch_warnings():
+    with opened(path, ArrayFileError) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a header of Python 2 is as good
         shape, dtype = _header(file, path_word(path))
         needed, left = prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size - file.tell()
@@ -77,19 +77,17 @@ def _header(file: BinaryIO, name: str) -> tuple[tuple[int, ...], np.dtype]:
     return shape, dtype
 
 
-def save_arrays(
-    folder: Path, paths: Sequence[Path], arrays: Sequence[np.ndarray], *, force: bool = False
-) -> list[Path]:
-    """Write arrays under their files' names into `folder`; ArrayFileError when one is there already and not `force`."""
+def new_arrays(folder: Path, paths: Sequence[Path], *, force: bool = False) -> list[Path]:
+    """Files in `folder`, which is made, for arrays under their files' names; ArrayFileError as of `new_file`."""
     targets = [folder / path.name for path in paths]
     if len(set(targets)) < len(targets):
         targets = [folder / f"{i}_{path.name}" for i, path in enumerate(paths)]
-    for target in targets:
-        if target.exists() and not force:
-            raise ArrayFileError(f"{target} exists; choose another --out folder, or replace it with --force")
     with named(folder, "written", ArrayFileError):
         folder.mkdir(parents=True, exist_ok=True)
-    for target, array in zip(targets, arrays, strict=True):
-        with whole(target, ArrayFileError) as file:
-            np.save(file, array)
-    return targets
+    return [new_file(target, force, ArrayFileError) for target in targets]
+
+
+def save_array(target: Path, array: np.ndarray) -> None:
+    """Write an array as .npy, whole or not at all; ArrayFileError when that fails."""
+    with whole(target, ArrayFileError) as file:
+        np.save(file, array)

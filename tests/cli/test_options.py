@@ -115,13 +115,13 @@ def test_other_cycles_are_refused(entry: str):
 )
 def test_options_of_timed_runs_are_refused_without_timing(options, name: str):
     with pytest.raises(typer.BadParameter, match=f"{name} goes with --timing or --timeline"):
-        Timed.given(False, None, False, *options)
-    timed = Timed.given(True, None, False, *options)
+        Timed.given(False, None, *options)
+    timed = Timed.given(True, None, *options)
     assert timed is not None
     assert (timed.options.timing is None, timed.options.kernels, timed.options.macs) == (
         options[0] is None, dict(map(_named_cycles, options[1])), options[2],
     )  # fmt: skip
-    assert Timed.given(False, None, False, None, [], None) is None
+    assert Timed.given(False, None, None, [], None) is None
 
 
 @pytest.mark.parametrize(("operations", "text"), [(9_999_999, "9,999,999"), (10_000_000, "0.01 G"), (1, "1")])

@@ -1,12 +1,17 @@
 """Files are read within bounds and written whole or not at all; what is wrong is one sentence with the path."""
 
+import json
+import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from bdforge import files
+from bdforge import files, weights
+from bdforge.devices import device_named
+from bdforge.emulator.cores.stack import frames_of
 from bdforge.files import (
     SETTINGS_BYTES_MAX,
     FileError,
@@ -18,6 +23,9 @@ from bdforge.files import (
     whole,
     write_whole,
 )
+from bdforge.images.build import program_of
+from bdforge.messages import Fault
+from bdforge.runtime.arrays import load_arrays
 
 
 def written(folder: Path, content: str | bytes) -> Path:
@@ -93,9 +101,82 @@ def test_the_byte_that_is_no_text_is_told_with_its_line(tmp_path, content: bytes
         read_text(written(tmp_path, content))
 
 
-def test_an_endless_file_is_not_read_to_its_end():
-    with pytest.raises(FileError, match="/dev/zero: cannot be read: more than 1000 bytes"):
-        read_bytes("/dev/zero", most=1000)
+KINDS = "a device|a pipe|a socket|is a directory|symbolic links|not a regular"
+READERS = {
+    "bytes": read_bytes,
+    "text": read_text,
+    "toml": read_toml,
+    "json": read_json,
+    "npy": lambda p: load_arrays([p]),
+    "weights": weights.tensors,
+    "object": frames_of,
+    "program": lambda p: program_of(p, device_named("strix_halo").generation),
+}
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+@pytest.mark.parametrize("kind", ["zero", "pipe", "socket", "folder", "loop"])
+def test_what_is_no_file_is_not_read(tmp_path, monkeypatch, kind: str, read):
+    """A pipe has nobody who writes: opening it would wait for ever."""
+    path = Path("/dev/zero") if kind == "zero" else Path(kind)
+    monkeypatch.chdir(tmp_path)  # names of sockets are short
+    if kind == "pipe":
+        os.mkfifo(path)
+    if kind == "socket":
+        socket.socket(socket.AF_UNIX).bind(kind)
+    if kind == "folder":
+        path.mkdir()
+    if kind == "loop":
+        path.symlink_to(path)
+    with pytest.raises(Fault, match=rf"(?i){path}: .*({KINDS})"):
+        read(path)
+
+
+def test_a_pipe_that_this_process_was_given_is_read():
+    reading, writing = os.pipe()
+    os.write(writing, b"module {}")
+    os.close(writing)
+    assert read_text(f"/dev/fd/{reading}") == "module {}"
+    os.close(reading)
+
+
+@pytest.mark.parametrize("text", [
+    "a" + ".a" * 50_000 + " = 1", "[" + "a." * 50_000 + "a]", "x = 1\n" + ".".join(['"b c"'] * 65) + " = 2",
+    "a . " * 64 + "a = 1",
+])  # fmt: skip
+def test_keys_of_many_parts_are_refused(tmp_path, text: str):
+    """The parser keeps every beginning of a key: 50,000 parts took 8 GB."""
+    with pytest.raises(FileError, match=r"a key of more than 64 parts in line [12]"):
+        read_toml(written(tmp_path, text))
+    found = read_toml(written(tmp_path, ".".join("a" * 64) + " = 1\n# " + "a" * 900_000))
+    assert len(json.dumps(found)) == 64 * 6 + 64 + 1
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("kind", ["loop", "a folder's", "nowhere", "long", "read-only"])
+def test_a_path_that_cannot_be_written_is_known_before(tmp_path, monkeypatch, kind: str, force: bool):
+    path = tmp_path / ("x" * 300 if kind == "long" else "new")
+    if kind == "loop":
+        path.symlink_to(path)
+    if kind == "a folder's":
+        path.symlink_to(tmp_path)
+    if kind == "nowhere":
+        path.symlink_to(tmp_path / "no" / "file")
+    if kind == "read-only":  # root may write everywhere
+        monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    with pytest.raises(FileError, match=f"{path.name[:99]}.*(cannot be written|is a folder|there is no folder)"):
+        new_file(path, force)
+
+
+def test_a_pipe_is_written_to_where_somebody_reads(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(FileError, match="pipe: cannot be written: No such device or address"):
+        write_whole(new_file(pipe), "x")
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_whole(new_file(pipe), "x")
+    assert os.read(reading, 9) == b"x"
+    os.close(reading)
 
 
 @pytest.mark.parametrize("name", ["missing", ".", "missing/deeper"])

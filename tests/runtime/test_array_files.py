@@ -2,13 +2,23 @@
 
 import io
 import pickle
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bdforge.runtime.arrays import ArrayFileError, load_arrays, save_arrays
+from bdforge.runtime.arrays import ArrayFileError, load_arrays, new_arrays, save_array
 from support.differences import same
+
+
+def save_arrays(
+    folder: Path, paths: Sequence[Path], arrays: Sequence[np.ndarray], *, force: bool = False
+) -> list[Path]:
+    targets = new_arrays(folder, paths, force=force)
+    for target, array in zip(targets, arrays, strict=True):
+        save_array(target, array)
+    return targets
 
 
 def test_an_array_without_elements_is_an_array(tmp_path: Path):
@@ -89,7 +99,7 @@ def test_a_file_that_is_there_is_replaced_only_when_that_is_wished(tmp_path: Pat
     """Of several the last may be the one that is there: none is written then."""
     (kept,) = save_arrays(tmp_path, [Path("b.npy")], [np.array([1])])
     both = [Path("in/a.npy"), Path("b.npy")]
-    with pytest.raises(ArrayFileError, match=rf"{kept} exists; choose another --out folder, or replace it"):
+    with pytest.raises(ArrayFileError, match=rf"{kept} exists; choose another file, or replace it"):
         save_arrays(tmp_path, both, [np.array([2]), np.array([3])])
     assert [path.name for path in tmp_path.iterdir()] == ["b.npy"]
     assert load_arrays([kept])[0].tolist() == [1]

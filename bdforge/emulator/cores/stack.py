@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bdforge.binary import ImageError
 from bdforge.emulator.errors import ArgumentError
+from bdforge.files import FileError, read_bytes
 from bdforge.isa.stack_sizes import frame_bytes
 
 
@@ -24,9 +25,9 @@ class Frame:
 def frames_of(path: Path) -> dict[str, Frame]:
     """Frames of an object's functions by symbol, none without the section; ArgumentError for no ELF file."""
     try:
-        return {name: Frame(size, path.name) for name, size in frame_bytes(path.read_bytes()).items()}
-    except OSError as error:
-        raise ArgumentError(f"{path}: {error.strerror}") from None
+        return {name: Frame(size, path.name) for name, size in frame_bytes(read_bytes(path)).items()}
+    except FileError as error:
+        raise ArgumentError(str(error)) from None
     except ImageError as error:
         raise ArgumentError(f"{path}: {error}") from None
 

@@ -55,7 +55,7 @@ class Built:
     def key(self) -> tuple:
         """The manifest's content, and which files that names."""
         try:
-            content = self.manifest.read_bytes()
+            content = read_bytes(self.manifest)
             files = [Path(self.manifest.parent, entry["path"]) for entry in json.loads(content)["files"].values()]
             states = [(str(file), file.stat()) for file in files if file.is_file()]
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):

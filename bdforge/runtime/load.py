@@ -7,14 +7,16 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from bdforge.arrays import host_array
 from bdforge.emulator.resident import Resident
 from bdforge.runtime.design import BuildError, BuiltDesign
-from bdforge.runtime.prepared import Backend, Packed, Prepared, check_packed
+from bdforge.runtime.prepared import Packed, Prepared, check_packed
+from bdforge.runtime.runs import Backend, Pending, Runs
+from bdforge.runtime.tables import operand_table
 from bdforge.sequences import OperandError, PlannedSequence, SequenceOptions
 from bdforge.sequences.buffers import (
     arguments,
@@ -56,6 +58,11 @@ class Emulator:
         """Load the array now instead of with the first run."""
         self._resident()
 
+    def close(self) -> None:
+        """Forget the array."""
+        with self._lock:
+            self._loaded = None
+
     def _resident(self) -> Resident:
         with self._lock:
             if self._loaded is None:
@@ -78,24 +85,36 @@ def backend_for(design: BuiltDesign, device: str | None, environ: Mapping[str, s
 class Loaded:
     """A design as a function: inputs by position or by operand name, in its types and memory orders; its output.
 
-    Several outputs come as a dict by name. Any sizes run on one loaded array, and any thread may call.
+    Several outputs come as a dict by name. Any sizes run on one loaded array, and any thread may call. A context
+    manager: the array is given back at the end of a `with`, after which runs raise UseError.
     """
 
     def __init__(self, design: BuiltDesign, backend: Backend, timeout_seconds: float = TIMEOUT_SECONDS):
-        self.design, self._backend, self.timeout_seconds = design, backend, timeout_seconds
-
-    @property
-    def device(self) -> str:
+        self.design, self.timeout_seconds = design, timeout_seconds
+        self.device = type(backend).__name__.lower()
         """What runs it: "emulator" or "xrt"."""
-        return type(self._backend).__name__.lower()
+        self._runs = Runs(design.name, backend)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *fault: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back the array, behind what was submitted."""
+        self._runs.close()
 
     def __repr__(self) -> str:
         inputs = ", ".join(operand.name for operand in inputs_of(self.design.program))
         return f"<Loaded {self.design.summary} by the {self.device}, takes {inputs}>"
 
+    def _repr_html_(self) -> str:
+        return operand_table(f"{self.design.summary}, by the {self.device}", self.design.program)
+
     def ready(self) -> None:
         """Load the array now where it would be loaded with the first call."""
-        self._backend.ready()
+        self._runs.backend.ready()
 
     def pack(self, *arrays: np.ndarray, **named: np.ndarray) -> Packed:
         """Inputs that stay from call to call as this design reads them, packed or staged, such as weights.
@@ -138,7 +157,7 @@ class Loaded:
         self, names: tuple[str, ...], sequence: PlannedSequence, sizes: Mapping[str, int],
         buffers: Mapping[int, np.ndarray],
     ) -> Packed:  # fmt: skip
-        kept = {i: self._backend.resident(i, buffer) for i, buffer in buffers.items()}
+        kept = {i: self._runs.backend.resident(i, buffer) for i, buffer in buffers.items()}
         return Packed(self.design.name, names, sizes, kept, {i: layout_of(sequence, i) for i in kept})
 
     def unpack(self, packed: Packed) -> dict[str, np.ndarray]:
@@ -151,14 +170,26 @@ class Loaded:
     def run(self, planned: PlannedSequence, buffers: Sequence[np.ndarray]) -> None:
         """Run any sequence that is for the loaded array on host buffers, of which some are written in place."""
         given = [host_array(array, f"buffer {i}", OperandError, in_place=True) for i, array in enumerate(buffers)]
-        self._backend.run(planned, given, self.timeout_seconds)
+        self._runs.run(planned, given, self.timeout_seconds)
 
     def prepared(self, **sizes: int) -> Prepared:
         """A problem of these sizes with memory of its own, for many runs without copies; ProgramError for bad sizes."""
-        return Prepared(self.design.sequence(sizes), self._backend, self.timeout_seconds)
+        return Prepared(self.design.sequence(sizes), self._runs, self.timeout_seconds)
 
     def __call__(self, *arrays: np.ndarray | Packed, **named: np.ndarray | Packed) -> Any:
         """Run; OperandError says what was expected and what was given."""
+        return self._finished(*self._call(arrays, named))
+
+    def submit(self, *arrays: np.ndarray | Packed, **named: np.ndarray | Packed) -> Pending:
+        """Run behind what was submitted before; `wait()` gives what a call gives, until which arrays must not change.
+
+        OperandError as of a call.
+        """
+        planned, run = self._call(arrays, named)
+        return self._runs.submit(planned.shape, lambda: self._finished(planned, run))
+
+    def _call(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[PlannedSequence, list[np.ndarray]]:
+        """The sequence and the buffers of a call."""
         inputs = inputs_of(self.design.program)
         given = _bound(arrays, named, inputs, self.design.name)
         packed = [value for value in given.values() if isinstance(value, Packed)]
@@ -168,7 +199,9 @@ class Loaded:
         buffers = {index: buffer for one in packed for index, buffer in one.buffers.items()}
         check_packed(packed, planned, plain)
         buffers |= placed(planned, plain, [operand for operand in inputs if operand.argument not in buffers])
-        run = arguments(planned, buffers)
+        return planned, arguments(planned, buffers)
+
+    def _finished(self, planned: PlannedSequence, run: Sequence[np.ndarray]) -> Any:
         self.run(planned, run)
         outputs = {name: np.ascontiguousarray(array) for name, array in fetched(planned, run).items()}
         return next(iter(outputs.values())) if len(outputs) == 1 else outputs

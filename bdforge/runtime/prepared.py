@@ -3,37 +3,15 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock, current_thread
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
-from bdforge.messages import Fault
+from bdforge.runtime.runs import Pending, Runs, UseError
+from bdforge.runtime.tables import operand_table
 from bdforge.sequences import OperandError, PlannedSequence
 from bdforge.sequences.buffers import arguments, empty, fetched, inputs_of, layout_of, operands_in, outputs_of, staying
 from bdforge.sequences.operands import place
-
-
-class UseError(Fault, RuntimeError):
-    """An object used by a thread that it does not belong to, or while a run still uses it."""
-
-
-class Backend(Protocol):
-    """Where a design is loaded; any thread may run, one run at a time."""
-
-    def run(self, planned: PlannedSequence, buffers: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
-        """Run a planned sequence on its host buffers, of which the array writes some in place. Returns warnings."""
-        ...
-
-    def resident(self, argument: int, buffer: np.ndarray, *, live: bool = False) -> np.ndarray:
-        """A host buffer that many runs use, in memory where they find it without a copy.
-
-        A `live` one changes: the host writes it between runs, or runs write it.
-        """
-        ...
-
-    def ready(self) -> None:
-        """Load the array where that is not done yet."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,13 +44,14 @@ class Prepared:
     `arrays` are by operand name, and stay the same; inputs are zero, or as if not given, until written. Operands that
     stay from call to call are none of them: they are packed, and given to each call. Outputs last until the next call.
 
-    So one thread writes, calls and reads: the one that made it, until it ends or another one takes it.
+    So one thread writes, calls and reads: the one that made it, until it ends or another one takes it. A context
+    manager: the memory is given back at the end of a `with`.
     """
 
-    def __init__(self, sequence: PlannedSequence, backend: Backend, timeout_seconds: float):
-        self._sequence, self._backend, self._timeout_seconds = sequence, backend, timeout_seconds
-        self._owner, self._running = current_thread(), Lock()
-        program = sequence.program
+    def __init__(self, sequence: PlannedSequence, runs: Runs, timeout_seconds: float):
+        self._sequence, self._runs, self._timeout_seconds = sequence, runs, timeout_seconds
+        self._owner, self._running, self._closed = current_thread(), Lock(), False
+        program, backend = sequence.program, runs.backend
         packed = {operand.argument for operand in staying(program)}
         own = [operand for operand in program.operands if operand.argument not in packed]
         numbers = {operand.argument for operand in own}
@@ -85,6 +64,25 @@ class Prepared:
             o for o in own if not np.may_share_memory(self.arrays[o.name], self._buffers[o.argument])
         ]
 
+    def __repr__(self) -> str:
+        shown = (f"{name} {array.dtype}{list(array.shape)}" for name, array in self.arrays.items())
+        return f"<Prepared {self._name}: {', '.join(shown) or 'closed'}>"
+
+    def _repr_html_(self) -> str:
+        return operand_table(f"{self._name}, prepared", self._sequence.program, self.arrays.items())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *fault: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back the memory, behind what was submitted; no run is made any more."""
+        with self._running:
+            self._closed = True
+            self._buffers, self.arrays = {}, {}
+
     def take(self) -> Self:
         """From now on it belongs to the thread that asks; UseError while a run uses it."""
         self._begin(taking=True)
@@ -93,30 +91,55 @@ class Prepared:
 
     def __call__(self, **packed: Packed) -> Any:
         """Run; the output, or several by name. OperandError for packed operands that are missing or do not fit,
-        UseError in a thread that it does not belong to."""
+        UseError in a thread that it does not belong to, while a run is under way, and when it was closed."""
         self._begin()
         try:
-            return self._run(packed)
+            return self._run(self._given(packed))
+        finally:
+            self._running.release()
+
+    def submit(self, **packed: Packed) -> Pending:
+        """Run behind what was submitted before; its `wait()` gives the output, until which the arrays are the run's.
+
+        Faults of what is given as of a call.
+        """
+        self._begin()
+        try:
+            given = self._given(packed)
+            return self._runs.submit(self._sequence.shape, lambda: self._submitted(given))
+        except BaseException:
+            self._running.release()
+            raise
+
+    def _submitted(self, given: Mapping[int, np.ndarray]) -> Any:
+        try:
+            return self._run(given)
         finally:
             self._running.release()
 
     def _begin(self, *, taking: bool = False) -> None:
         """Hold it for a run."""
+        what = f"the prepared problem {self._name}"
         if not self._running.acquire(blocking=False):
-            raise UseError(f"{self._name} is in a run of {self._owner.name}; wait for its end")
-        if self._owner is not current_thread() and self._owner.is_alive() and not taking:
-            self._running.release()
-            raise UseError(
-                f"{self._name} belongs to {self._owner.name}, which reads and writes its arrays; prepare one for each "
-                "thread, or hand it over with take()"
-            )
-        self._owner = current_thread()
+            raise UseError(f"{what} is in a run of {self._owner.name}; wait for its end")
+        mine = taking or self._owner is current_thread() or not self._owner.is_alive()
+        if mine and not self._closed:
+            self._owner = current_thread()
+            return
+        self._running.release()
+        if self._closed:
+            raise UseError(f"{what} was closed; prepare it again")
+        raise UseError(
+            f"{what} belongs to {self._owner.name}, which reads and writes its arrays; prepare one for each thread, or "
+            "hand it over with take()"
+        )
 
     @property
     def _name(self) -> str:
-        return f"the prepared problem of {self._sequence.shape}"
+        return f"{self._sequence.shape} of {self._runs.name}"
 
-    def _run(self, packed: Mapping[str, Packed]) -> Any:
+    def _given(self, packed: Mapping[str, Packed]) -> dict[int, np.ndarray]:
+        """Buffers by argument, inputs written into those that numpy has no arrays of."""
         check_packed(list(packed.values()), self._sequence)
         given = self._buffers | {index: buffer for one in packed.values() for index, buffer in one.buffers.items()}
         program = self._sequence.program
@@ -126,8 +149,11 @@ class Prepared:
             if operand.direction == "in":
                 buffer = given[operand.argument].reshape(-1).view(np.uint8)
                 place(operand, self._sequence.values, self.arrays[operand.name], buffer)
-        self._backend.run(self._sequence, arguments(self._sequence, given), self._timeout_seconds)
-        outputs = outputs_of(program)
+        return given
+
+    def _run(self, given: Mapping[int, np.ndarray]) -> Any:
+        self._runs.run(self._sequence, arguments(self._sequence, given), self._timeout_seconds)
+        outputs = outputs_of(self._sequence.program)
         for name, array in fetched(self._sequence, given, [o for o in outputs if o in self._copied]).items():
             self.arrays[name][...] = array
         found = {operand.name: self.arrays[operand.name] for operand in outputs}

@@ -5,7 +5,6 @@ whose end was not seen must stay alive, or XRT aborts the process (XRT 2.25).
 """
 
 import importlib
-import warnings
 import weakref
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 from bdforge.devices import Device
 from bdforge.devices.timing import JOB_TIMEOUT_SECONDS, timing_of
 from bdforge.images.manifest import XCLBIN_KERNEL
-from bdforge.messages import Fault
+from bdforge.messages import Fault, tell_once
 from bdforge.runtime.design import BuildError, BuiltDesign
 from bdforge.sequences import PlannedSequence
 from bdforge.sequences.buffers import outputs_of
@@ -189,6 +188,12 @@ class Xrt:
     def ready(self) -> None:
         """The array is loaded already."""
 
+    def close(self) -> None:
+        """Give back the hardware context; arrays that lie in the NPU's memory stay readable."""
+        with self._lock:
+            self._streams.clear()
+            del self._loaded
+
     def _stream(self, planned: PlannedSequence) -> tuple[Any, int]:
         """The instruction stream of a program's sizes in the NPU's memory, written once; the program stays beside."""
         key = id(planned.program), tuple(planned.parameters[name] for name in planned.program.parameters)
@@ -200,14 +205,13 @@ class Xrt:
 
 
 def warn_of_late(planned: PlannedSequence, product: Device) -> None:
-    """A Python warning for a run that a driver may end before it is done, by what it moves alone."""
+    """Tell once of a run that a driver may end before it is done, by what it moves alone."""
     moved = planned.traffic()
     seconds = timing_of(product).port_ns(moved.read_bytes, moved.write_bytes) / 1e9
     if seconds >= JOB_TIMEOUT_SECONDS:
-        warnings.warn(
+        tell_once(
             f"{planned.shape}: its transfers alone take {seconds:.1f} s (modelled), more than "
-            f"{JOB_TIMEOUT_SECONDS:g} s, after which some drivers end a job; split the problem",
-            stacklevel=5,
+            f"{JOB_TIMEOUT_SECONDS:g} s, after which some drivers end a job; split the problem"
         )
 
 

@@ -94,7 +94,7 @@ def test_operands_have_names(small):
         gemm(a, weights, a)
     with pytest.raises(OperandError, match="small: 4x8: no array tells N"):
         gemm(a)
-    with pytest.raises(OperandError, match="operand A must be an array, got int"):
+    with pytest.raises(OperandError, match="operand A must be a numpy array, got int"):
         gemm(1, weights)  # type: ignore[arg-type]
 
 

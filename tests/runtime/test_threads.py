@@ -8,13 +8,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 import bdforge
 from bdforge.emulator import emulate
 from bdforge.emulator.cores.isa.translated_program import TranslatedProgram, translated
 from bdforge.files import write_whole
 from bdforge.isa.program import program_of
-from bdforge.runtime import Loaded, UseError
+from bdforge.runtime import Loaded, OperandError, UseError
 from bdforge.runtime.load import Emulator
 from bdforge.sequences import PlannedSequence, planned
 from support import machine_code_designs
@@ -60,11 +61,18 @@ class Slow:
     def ready(self) -> None:
         """Nothing to load."""
 
+    def close(self) -> None:
+        self.most = -1
+
 
 def rows() -> tuple[Loaded, Slow]:
     """A program as a function, by a device that waits."""
     design: Any = SimpleNamespace(
-        program=PROGRAM, name="rows", array=DEVICE, sequence=lambda sizes: planned(PROGRAM, sizes, DEVICE)
+        program=PROGRAM,
+        name="rows",
+        summary="rows",
+        array=DEVICE,
+        sequence=lambda sizes: planned(PROGRAM, sizes, DEVICE),
     )
     device = Slow()
     return Loaded(design, device), device
@@ -86,9 +94,61 @@ def test_a_prepared_problem_belongs_to_one_thread_until_it_ends_or_another_takes
     problem = function.prepared(m=6, n=8)
     assert not refused(lambda: problem(B=packed))
     (told,) = together(lambda _: refused(lambda: problem(B=packed)), [0])[0]
-    assert "the prepared problem of 6x8 belongs to MainThread" in told
+    assert "the prepared problem 6x8 of rows belongs to MainThread" in told
     assert together(lambda _: refused(lambda: problem.take()(B=packed)), [0]) == [[]]
     assert not refused(lambda: problem(B=packed)), "the thread that took it has ended"
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+def test_submitted_runs_come_one_after_the_other_and_give_what_calls_give(prepared: bool):
+    function, device = rows()
+    packed = function.pack(arrays()["B"], np.ones(8, np.float32))
+    problem = function.prepared(m=6, n=8)
+    pending = problem.submit(B=packed) if prepared else function.submit(arrays()["A"], packed)
+    assert device.entered.wait(5)
+    assert (pending.done, repr(pending)) == (False, "<Pending 6x8 of rows: under way>")
+    assert "has not ended" in "".join(refused(lambda: pending.wait(0.001)))
+    assert len(refused(problem.take)) == prepared
+    second = function.submit(arrays()["A"], packed)
+    device.leave.set()
+    same(pending.wait(5), np.zeros(8, np.int32), "Y")
+    same(second.wait(), np.zeros(8, np.int32), "Y")
+    assert (repr(pending), device.most) == ("<Pending 6x8 of rows: done>", 1)
+    problem.take()
+
+
+def test_faults_of_a_submitted_run_are_raised_where_it_is_awaited():
+    function, device = rows()
+    problem = function.prepared(m=6, n=8)
+    with pytest.raises(OperandError, match="operand B of 6x8 is not given"):
+        problem.submit()
+    device.run = lambda *given: 1 / 0  # type: ignore[assignment]
+    pending = problem.submit(B=function.pack(arrays()["B"], np.ones(8, np.float32)))
+    with pytest.raises(ZeroDivisionError):
+        pending.wait()
+    assert repr(pending) == "<Pending 6x8 of rows: failed>"
+    problem.take()
+
+
+def test_what_was_closed_runs_no_more_and_closing_waits_for_what_runs():
+    function, device = rows()
+    packed = function.pack(arrays()["B"], np.ones(8, np.float32))
+    with function, function.prepared(m=6, n=8) as problem:
+        kept = function.prepared(m=6, n=8)
+        pending = problem.submit(B=packed)
+        device.leave.set()
+    assert pending.done
+    assert device.most == -1
+    function.close()
+    for work in (
+        lambda: function(arrays()["A"], packed), lambda: kept(B=packed), lambda: function.prepared(m=6, n=8),
+        lambda: function.pack(arrays()["B"]), function.ready, lambda: function.submit(arrays()["A"], packed),
+        lambda: kept.submit(B=packed),
+    ):  # fmt: skip
+        assert refused(work) == ["design rows was closed; load it again"]
+    for work in (lambda: problem(B=packed), lambda: problem.submit(B=packed), problem.take):
+        assert refused(work) == ["the prepared problem 6x8 of rows was closed; prepare it again"]
+    assert repr(problem) == "<Prepared 6x8 of rows: closed>"
 
 
 def test_a_prepared_problem_in_a_run_is_not_taken():
@@ -97,7 +157,7 @@ def test_a_prepared_problem_in_a_run_is_not_taken():
     other = Thread(target=lambda: problem.take()(B=packed), name="other")
     other.start()
     assert device.entered.wait(5)
-    assert "6x8 is in a run of other" in "".join(refused(problem.take))
+    assert "6x8 of rows is in a run of other" in "".join(refused(problem.take))
     device.leave.set()
     other.join()
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bdforge.messages import word
 from bdforge.operators.contraction import ContractionError, contraction, plan_contraction
 from bdforge.operators.gemm import Plan as GemmPlan
 
@@ -47,40 +46,36 @@ class Tree:
 
 def path_of(expression: str, arrays: Sequence[np.ndarray]) -> Path:
     """Pairs in order, by numpy's own search."""
-    return np.einsum_path(expression, *arrays, optimize="greedy")[0][1:]
-
-
-def labels_of(expression: str) -> list[str]:
-    """Labels of every input and of the output; ContractionError for what is no expression of tensors."""
-    inputs, arrow, out = expression.replace(" ", "").partition("->")
-    labels, what = [*inputs.split(","), out], f"expression {word(repr(expression))}"
-    if not arrow or any(len(set(one)) < len(one) for one in labels):
-        raise ContractionError(f"{what}: needs an output, and no label twice in a tensor")
-    if odd := [one for one in labels if one and not one.isalpha()]:
-        raise ContractionError(f"{what}: {word(repr(odd[0]))} has more than letters")
-    if new := set(out) - set(inputs):
-        raise ContractionError(
-            f"label {min(new)}: no input has it: broadcast the result afterwards (numpy.broadcast_to)"
-        )
-    return labels
+    left, pairs = len(arrays), []
+    for step in np.einsum_path(expression, *arrays, optimize="greedy")[0][1:]:
+        places = sorted(step)  # more than two where numpy finds nothing to sum over
+        while len(places) > 1:
+            x, y, *rest = places
+            pairs.append((x, y))
+            left -= 1
+            places = [*(place - (place > x) - (place > y) for place in rest), left - 1]
+    return pairs
 
 
 def tree_of(expression: str, path: Path) -> Tree:
     """The steps of a path: at each pair, as opt_einsum and numpy number them, the result goes behind the others.
 
-    ContractionError as of `labels_of`, and for paths of others than pairs.
+    ContractionError for paths of others than pairs, or that leave several tensors.
     """
-    *labels, out = labels_of(expression)
+    inputs, _, out = expression.partition("->")
+    labels = inputs.split(",")
     here, steps = list(range(len(labels))), []
     for pair in path:
-        if len(pair) != 2:
-            raise ContractionError(f"path: {tuple(pair)} are not two tensors; contract them in pairs")
+        if len(set(pair)) != 2 or not set(pair) <= set(range(len(here))):
+            raise ContractionError(f"path: {tuple(pair)} are not two tensors of {len(here)}; contract them in pairs")
         y, x = (here.pop(place) for place in sorted(pair, reverse=True))
         others = "".join(labels[number] for number in here) + out
         both = dict.fromkeys(labels[x] + labels[y])
         labels.append("".join(label for label in both if label in others) if here else out)
         steps.append(Step(x, y, len(labels) - 1))
         here.append(len(labels) - 1)
+    if len(here) > 1:
+        raise ContractionError(f"path: leaves {len(here)} tensors; contract them all, in pairs")
     return Tree(tuple(steps), tuple(labels))
 
 

@@ -1,6 +1,7 @@
 """`bdforge.einsum` on the emulated array against numpy.einsum: one loaded array for all contractions of a type."""
 
 import gc
+import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ from bdforge.operators.gemm import load_spec, plan_gemm
 from bdforge.runtime import Loaded, OperandError
 from bdforge.sequences import PlannedSequence
 from bdforge.tensors import Einsum
-from bdforge.tensors.einsum import _typed
+from bdforge.tensors.einsum import Plans, _walkable
 from bdforge.tensors.tree import arranged, tree_of
 from support.built_designs import ROOT, build, spec_content
 from support.differences import same
@@ -75,7 +76,7 @@ def check(array: Einsum, case: Case, seed: int, gaps: tuple[int, ...] = (0,), st
     """Small integers are exact in every type."""
     spec = array.plans.gemm.spec
     x, y = case.arrays(np.random.default_rng(seed), (spec.a, spec.b), gaps)
-    got = array(case.expression, x, y, staged)
+    got = array(case.expression, x, y, staged=staged)
     want = np.einsum(case.expression, x.astype(np.int64), y.astype(np.int64))
     same(got.astype(np.int64), want, f"{case}, staged {staged}")
 
@@ -155,7 +156,7 @@ def test_trees_run_in_pairs(arrays, expression):
     for labels in expression.split("->")[0].split(","):
         ones = (rng.random([sizes[label] for label in labels]) < 0.25).astype(dtype)
         given.append(ones)
-    got = arrays["bf16"].tree(expression, *given)
+    got = arrays["bf16"](expression, *given)
     want = np.einsum(expression, *(array.astype(np.float64) for array in given))
     same(got, want, rtol=len(given) * 2**-8)
 
@@ -172,8 +173,7 @@ def test_a_path_of_the_user_s_is_taken(arrays):
     [
         ("ab,bc->ac", "3 arrays for 2 inputs"),
         ("ab,b1,cd->ad", "has more than letters"),
-        ("ab,bb,cd->ad", "no label twice"),
-        ("ab,bc,cd", "needs an output"),
+        ("ab,bc,cd->aa", "stands twice in the output"),
         ("ab,bc,c->a", "operand 'c' has 1 labels; its array has 2 axes"),
         ("ab,bc,cd->az", "label z: no input has it"),
     ],
@@ -187,7 +187,7 @@ def test_what_is_no_tree_is_refused_before_anything_runs(arrays, expression, sai
 def test_results_of_integers_are_no_operands(arrays):
     x = np.ones((4, 4), np.int8)
     with pytest.raises(ContractionError, match="a result of int32 is no operand of int8 x int8 without scaling"):
-        arrays["int8"].tree("ab,bc,cd->ad", x, x, x)
+        arrays["int8"]("ab,bc,cd->ad", x, x, x)
 
 
 def test_intermediates_are_kept_in_the_order_that_needs_no_copies():
@@ -264,8 +264,69 @@ def test_arrays_that_go_backwards_or_nowhere_are_copied_and_others_are_not():
     wide = np.arange(12, dtype=np.int16)
     odd = np.ndarray((3,), np.int16, wide, strides=(3,))
     for array, copied in ((plain, False), (plain.T, False), (plain[:, ::2], False), (plain[::-1], True),
-                          (np.broadcast_to(plain[0], (4, 6)), True)):  # fmt: skip
-        found = _typed(array, "int8", 0)
+                          (np.broadcast_to(plain[0], (4, 6)), True), (plain[:1][::-1], False),
+                          (np.broadcast_to(plain[0], (1, 6)), False)):  # fmt: skip
+        found = _walkable(array, 0)
         same(found, array)
         assert np.shares_memory(found, plain) is not copied
-    assert not np.shares_memory(_typed(odd, "int16", 0), wide)
+    assert not np.shares_memory(_walkable(odd, 0), wide)
+
+
+FORMS = {
+    "implied": ("ba,bC", (5, 3), (5, 4)), "the sum of all": ("ab,ba", (3, 5), (5, 3)), "one": ("ab->ba", (3, 5)),
+    "a trace": ("aa", (4, 4)), "diagonals": ("aab->ba", (3, 3, 2)), "one summed": ("abc->b", (3, 4, 5)),
+    "everything summed": ("ab->", (3, 5)), "a diagonal times": ("aa,ab->b", (4, 4), (4, 5)),
+    "three of one": ("aaa,ab->ab", (3, 3, 3), (3, 2)), "batches": ("...ij,...jk", (2, 3, 4), (2, 4, 5)),
+    "batches of one": ("...ij,jk->...ik", (2, 2, 3, 4), (4, 5)), "one for many": ("...ij,...jk", (2, 3, 4), (1, 4, 5)),
+    "a label of one": ("ij,ij->ij", (1, 4), (3, 4)), "a number": ("ij,->ij", (3, 4), ()), "numbers": (",", (), ()),
+    "outer": ("i,j->ij", (3,), (4,)), "elements": ("ij,ij->ij", (3, 4), (3, 4)), "labels alone": ("ijq,jkr->ik",
+    (3, 4, 2), (4, 5, 2)), "all alone": ("i,j->", (3,), (4,)), "empty": ("ij,jk->ik", (3, 0), (0, 4)),
+    "empty outside": ("ij,jk->ik", (0, 3), (3, 4)), "one beside none": ("i,i->i", (1,), (0,)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["int8", "bf16"])
+@pytest.mark.parametrize("form", FORMS)
+def test_expressions_are_numpys(arrays, form, name):
+    """Small integers are exact in every type, sums before a product as well."""
+    array, (expression, *shapes) = arrays[name], FORMS[form]
+    spec, rng = array.plans.gemm.spec, np.random.default_rng(1)
+    given = [rng.integers(-3, 4, shape).astype(TYPES[spec.a].dtype) for shape in shapes]
+    want = np.asarray(np.einsum(expression, *(one.astype(np.int64) for one in given)))
+    got = array(expression, *given)
+    assert (got.shape, got.dtype) == (want.shape, TYPES[spec.c].dtype)
+    same(np.asarray(got).astype(np.int64), want, expression)
+    out = np.full(want.shape[::-1], 77, got.dtype).T
+    assert array(expression, *given, out=out) is out
+    same(out.astype(np.int64), want, "out")
+
+
+def test_several_tensors_have_numpys_expressions_too(arrays):
+    ones = [np.ones(shape, TYPES["bf16"].dtype) for shape in ((3, 3, 4), (4, 5), (5,))]
+    got = arrays["bf16"]("aa...,...b,b", *ones)
+    same(got, np.einsum("aa...,...b,b", *(one.astype(float) for one in ones)))
+
+
+@pytest.mark.parametrize(
+    "out", [np.zeros((3, 2), np.int32), np.zeros((2, 3)), np.broadcast_to(np.int32(0), (2, 3)), [[0]]], ids=repr
+)
+def test_an_out_that_does_not_hold_the_result_is_refused_before_anything_runs(arrays, out):
+    with pytest.raises(OperandError, match="out"):
+        arrays["int8"]("ij,jk->ik", np.ones((2, 4), np.int8), np.ones((4, 3), np.int8), out=out)
+
+
+@pytest.mark.parametrize("staged", ["D", "a", "AA", "AAAA", "A,B"])
+def test_operands_that_there_are_not_cannot_be_staged(arrays, staged):
+    with pytest.raises(ContractionError, match="names operands of A, B and C, each once"):
+        arrays["int8"]("ij,jk->ik", np.ones((2, 4), np.int8), np.ones((4, 3), np.int8), staged=staged)
+
+
+def test_plans_that_were_used_last_are_kept(arrays, monkeypatch):
+    monkeypatch.setattr(sys.modules[Einsum.__module__], "PLANS_MAX", 2)
+    plans, x = Plans(arrays["int8"].loaded.design), np.ones((4, 4), np.int8)
+    plan = lambda size: plans.plan("ab,bc->ac", x[:size], x)  # noqa: E731
+    first = plan(1)
+    assert plan(2) is not first
+    assert plan(1) is first
+    plan(3)
+    assert [key[1][0][0] for key in plans._plans] == [1, 3]

@@ -10,6 +10,7 @@ from heapq import nsmallest
 from itertools import count, product
 
 from bdforge.devices import Device
+from bdforge.messages import listed, word
 from bdforge.operators.contraction.boxes import Box, Near, Part, splits, spreads, waste
 from bdforge.operators.contraction.dims import Contraction, ContractionError, Dim, Kind
 from bdforge.operators.contraction.price import Price, price
@@ -57,6 +58,8 @@ def choose(
 
     Operands in `once` are staged before and cost nothing. ContractionError with the reasons where nothing fits.
     """
+    if staged is not None and (set(staged) - set(NAMES) or len(set(staged)) < len(staged)):
+        raise ContractionError(f"staged {word(repr(staged))}: names operands of A, B and C, each once, such as AB")
     reasons: dict[str, None] = {}
     turned = [found, found.exchanged()] if walked.types[0] == walked.types[1] and given is None else [found]
     priced, number = [], count()
@@ -70,7 +73,7 @@ def choose(
         if (reason := _refusal(mapped)) is None:
             return Choice(contraction, mapped, cost)
         reasons[reason] = None
-    raise ContractionError("\n  - ".join(["no mapping fits the shims:", *list(reasons)[:12]]))
+    raise ContractionError("\n  - ".join(["no mapping fits the shims:", listed(reasons, "\n  - ", 12)]))
 
 
 def _refusal(mapped: Mapped) -> str | None:

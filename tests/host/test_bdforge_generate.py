@@ -298,16 +298,21 @@ def test_numbers_that_are_missing_are_bitnets(
 
 
 def test_all_names_of_the_architecture_are_taken(program: Generate, behind: list[int], tmp_path: Path):
-    """Stock llama.cpp's says that positions are scaled by 1; another factor or none is refused."""
+    """Stock llama.cpp's says that positions are scaled by 1; another factor is refused, as another activation is."""
     model = write_gguf(tmp_path / "25.gguf", sensitive(256), "TQ2_0", "bitnet-25")
     assert tokens(program, model, LONG, 9) == behind
     model = write_gguf(tmp_path / "stock.gguf", sensitive(256), "TQ2_0", "bitnet")
     assert tokens(program, model, LONG, 9) == behind
-    one = entry("bitnet.rope.scaling.factor", "f", 1)
-    for new in (entry("bitnet.rope.scaling.factor", "f", 2), one.replace(b"factor", b"fact??")):
-        done = program(rewritten(model, tmp_path, [(one, new)]), "--prompt", "x")
+    one, two = (entry("bitnet.rope.scaling.factor", "f", factor) for factor in (1, 2))
+    activation = b"bitnet.hidden_activation"
+    text = struct.pack(f"<Q{len(activation)}sIQ30s", len(activation), activation, 8, 30, b"gelu")  # 32 bytes longer
+    for old, new, said in (
+        (one, two, "rope.scaling is not the default"),
+        (struct.pack("<Q", 26) + one, text, "bitnet.hidden_activation is 'gelu"),
+    ):
+        done = program(rewritten(model, tmp_path, [(old, new)]), "--prompt", "x")
         assert (done.returncode, done.stdout) == (2, "")
-        assert "rope.scaling is not the default" in done.stderr
+        assert said in done.stderr
 
 
 def with_tensor(model: Path, copy: Path, name: str, dims: tuple[int, ...], number: int, content: bytes) -> Path:

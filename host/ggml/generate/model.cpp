@@ -106,8 +106,12 @@ Config config_of(const File& file) {
     if (kind != "bitnet" && kind != "bitnet-b1.58" && kind != "bitnet-25")
         file.refuse("general.architecture is '" + kind.substr(0, 40) + "', expected bitnet, bitnet-b1.58 or bitnet-25");
     const std::string start = kind + ".", scaling = file.text(start + "rope.scaling.type");
-    if (!scaling.empty() && scaling != "none" && file.number(start + "rope.scaling.factor", 0) != 1)
+    const double factor = file.number(start + "rope.scaling.factor", file.number(start + "rope.scale_linear", 1));
+    if (scaling != "none" && ((!scaling.empty() && scaling != "linear") || (factor != 1 && factor != 0)))
         file.refuse(start + "rope.scaling is not the default; scaled rotary embeddings are not there");
+    const std::string activation = file.text(start + "hidden_activation");
+    if (!activation.empty() && activation != "relu2")
+        file.refuse(start + "hidden_activation is '" + activation.substr(0, 40) + "', only relu2 is computed here");
     const ggml_tensor* const embedding = file.found("token_embd.weight");
     if (embedding == nullptr) file.refuse("has no tensor token_embd.weight; this is no whole BitNet b1.58");
     Config made{};
@@ -117,7 +121,7 @@ Config config_of(const File& file) {
     made.head_size = file.size(start + "attention.key_length", made.hidden / made.heads);
     made.positions = file.size(start + "context_length", 4096), made.vocabulary = embedding->ne[1];
     made.eps = file.positive(start + "attention.layer_norm_rms_epsilon", 1e-5);
-    made.theta = file.positive(start + "rope.freq_base", 500000);
+    made.theta = file.positive(start + "rope.freq_base", 10000);
     made.end = static_cast<std::int64_t>(file.number("tokenizer.ggml.eos_token_id", -1));
     if (made.heads % made.key_heads != 0 || made.head_size % 2 != 0)
         file.refuse(std::to_string(made.heads) + " query heads of " + std::to_string(made.head_size) + " do not share " +

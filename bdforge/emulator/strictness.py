@@ -45,6 +45,7 @@ CAUTIONS = {
     "buffer-bounds": "a BD that leaves its buffer, and perhaps runs into others of the tile",
     "core-twice": "a second aie.core of one tile, which mlir-aie up to 1.3.4 takes; the last one runs",
     "duplicate-flow": "an aie.flow that says the same as one before",
+    "packet-headers": "packet flows to one port of which some keep headers: mlir-aie takes the last one's word for all",
     "open-flow": "a flow with an end between two switches, or out of the array: nothing here feeds or reads it",
     "npu1-window": "a memtile's BD of npu1 that points into the western neighbour's memory, as mlir-aie writes those "
     "of the runtime sequence; west of column 0 lies the memtile of a column without a shim",

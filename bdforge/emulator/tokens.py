@@ -1,4 +1,4 @@
-"""Whether completion tokens reach the controller, where a device sets its switches itself (the physical form).
+"""Whether completion tokens reach the controller.
 
 A token is a packet of the channel's controller id from the control port of its tile; the controller reads it behind
 South 0 of a shim, with its header. Without that way data moves and the wait for it never ends (hipscope, on silicon).
@@ -10,8 +10,9 @@ from bdforge.devices import PortBundle
 from bdforge.devices.registers import CONTROLLER_ID_MASK, TILE_REGISTERS, address
 from bdforge.devices.switches import SHIM_TOKEN_MASTER
 from bdforge.mlir.device_ops import DeviceOp
-from bdforge.routing import Port, is_physical
+from bdforge.routing import Port, RoutingError
 from bdforge.routing.physical import Switches, switches_of
+from bdforge.routing.write import routed
 from bdforge.txn.operations import DIRECTIONS, LoadPdi, MaskWrite, Operation, Sync, Write
 
 
@@ -39,9 +40,11 @@ def lost_token(direction: str, channel: int, column: int, row: int, problem: str
 
 def lost_tokens(device: DeviceOp, operations: Sequence[Operation]) -> Iterator[str]:
     """What is wrong with each wait of a lowered sequence, up to where it loads another device."""
-    if not is_physical(device):
+    try:
+        switches = switches_of(routed(device))
+    except RoutingError:  # which is a fault of its own
         return
-    switches, ids = switches_of(device), dict[int, int]()
+    ids: dict[int, int] = {}
     for operation in operations:
         match operation:
             case LoadPdi():

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from weakref import WeakKeyDictionary
 
 import numpy as np
-from xdsl.ir import Block, Region, SSAValue
 
 from bdforge.devices import Device, Generation, TileKind
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES
@@ -22,14 +20,13 @@ from bdforge.lower.switches import has_token_route, set_mux, set_switch
 from bdforge.messages import path_word
 from bdforge.mlir.allocate import Allocation, allocate, element_bits
 from bdforge.mlir.array_ops import CoreOp, FlowOp
-from bdforge.mlir.device_ops import DeviceOp, EndOp, TileOp
+from bdforge.mlir.device_ops import DeviceOp, TileOp
 from bdforge.mlir.dma_ops import DMA_PROGRAMS
 from bdforge.mlir.memory_ops import BufferOp, LockOp
-from bdforge.mlir.places import location, take_places
-from bdforge.mlir.stream_ops import PacketFlowOp
+from bdforge.mlir.places import location
 from bdforge.mlir.switch_ops import ShimMuxOp, SwitchboxOp
-from bdforge.routing import RoutingError, is_physical, route
-from bdforge.routing.write import write_device_routes
+from bdforge.routing import RoutingError, route
+from bdforge.routing.write import routed
 from bdforge.txn.operations import Operation
 from bdforge.txn.target import ControllerIds, Policy, lowering_error
 from bdforge.txn.writer import Tile, Writer, place_of
@@ -113,11 +110,6 @@ def allocated(device: DeviceOp, policy: Policy | None) -> Allocation:
     return allocate(device, partial(policy.fault, "memory-overflow"), lambda e: policy.caution(overlap, str(e)))
 
 
-_ROUTED: WeakKeyDictionary[DeviceOp, DeviceOp] = WeakKeyDictionary()
-"""Settings of switches by device: a text is run more often than it changes."""
-_OF_STREAMS = (TileOp, FlowOp, PacketFlowOp, SwitchboxOp, ShimMuxOp)
-
-
 def _check_led(device: DeviceOp, policy: Policy | None) -> None:
     """mlir-aie takes circuits out of the text when it routes them: one that stands beside switches has to be there."""
     if not any(isinstance(op, FlowOp) for op in device.body.block.ops):
@@ -131,24 +123,10 @@ def _check_led(device: DeviceOp, policy: Policy | None) -> None:
 
 
 def _routed(device: DeviceOp, policy: Policy | None) -> DeviceOp:
-    """The device, or where it has flows and no settings for them a routed one, of which only streams count."""
-    ops = list(device.body.block.ops)
-    boxes = any(isinstance(op, SwitchboxOp) for op in ops)
-    flows = any(isinstance(op, FlowOp | PacketFlowOp) for op in ops)
-    if is_physical(device) or (boxes and not flows):
+    """What sets the device's switches."""
+    if (found := routed(device)) is device:
         _check_led(device, policy)
-        return device
-    if device not in _ROUTED:
-        known: dict[SSAValue, SSAValue] = {}
-        copies = []
-        for op in (op for op in ops if isinstance(op, _OF_STREAMS)):
-            copies.append(op.clone(known))
-            take_places(copies[-1], op)
-        region = Region(Block([*copies, EndOp()]))
-        found = DeviceOp(properties=dict(device.properties), regions=[region])
-        write_device_routes(found)
-        _ROUTED[device] = found
-    return _ROUTED[device]
+    return found
 
 
 def _check_controllers(device: DeviceOp) -> None:

@@ -94,7 +94,8 @@ def first_flows(nets: Sequence[Net]) -> list[Operation]:
 def nets_of(device: DeviceOp) -> list[Net]:
     """Every net of a device, circuits first, then packets with priority; RoutingError for ports that cannot be.
 
-    Flows with an open end are left out, and of equal circuits all but the first: `flow_cautions` names them.
+    Flows with an open end are left out, and of equal ones all but the first, which `flow_cautions` names if they are
+    circuits; those of packets are what aiecc's column overlay makes.
     """
     nets: dict[tuple[Port, int | None], Net] = {}
     for flow, packet_id, source, sink in flow_ends(device):
@@ -103,13 +104,8 @@ def nets_of(device: DeviceOp) -> list[Net]:
         start, end = _slave(flow, source), _master(flow, sink)
         net = nets.setdefault((start, packet_id), Net(start, packet_id, source))
         net.priority |= isinstance(flow, PacketFlowOp) and flow.priority_route
-        if end in net.sinks and packet_id is None:
-            continue
-        if end in net.sinks:
-            before = location(net.sinks[end]).line
-            text = f"{end_text(source)} leads to {end_text(sink)} already (line {before}); drop one of both"
-            raise routing_error([flow], text)
-        net.sinks[end], net.ends[end] = flow, sink
+        if end not in net.sinks:
+            net.sinks[end], net.ends[end] = flow, sink
     _check_sharing(nets.values())
     return sorted(nets.values(), key=lambda net: (net.packet_id is not None, not net.priority))
 
@@ -130,8 +126,9 @@ def leaves_array(source: Endpoint, sink: Endpoint) -> bool:
 
 
 def flow_cautions(device: DeviceOp) -> Iterator[tuple[str, str]]:
-    """Name and text of a warning about each flow that mlir-aie takes and that carries nothing here."""
+    """Name and text of a warning about each flow that mlir-aie takes though all or part of it has no effect."""
     seen: dict[tuple[str, str], AnyFlow] = {}
+    arriving: dict[str, PacketFlowOp] = {}
     for flow, packet_id, source, sink in flow_ends(device):
         where = f"{location(flow)}: {flow.name} from {end_text(source)} to {end_text(sink)}"
         if is_wire(source, "slave") or is_wire(sink, "master"):
@@ -142,6 +139,17 @@ def flow_cautions(device: DeviceOp) -> Iterator[tuple[str, str]]:
             first = seen.setdefault((end_text(source), end_text(sink)), flow)
             if first is not flow:
                 yield "duplicate-flow", f"{where} says line {location(first).line} again; one of both is enough"
+        if isinstance(flow, PacketFlowOp) and not _to_outside(sink):  # the controller gets headers in any case
+            before = arriving.get(end_text(sink), flow)
+            arriving[end_text(sink)] = flow
+            if before.keep_header != flow.keep_header:
+                yield (
+                    "packet-headers",
+                    (
+                        f"{where} {'keeps' if flow.keep_header else 'drops'} headers, and the flow of line "
+                        f"{location(before).line} to the same port does not; the last flow to a port decides for all"
+                    ),
+                )
 
 
 def _ports(end: Endpoint, side: Side) -> dict[str, int]:

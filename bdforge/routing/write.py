@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, i1, i8
-from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from bdforge.devices import TileKind
 from bdforge.devices.limits import CONTROLLER_IDS
@@ -13,12 +14,11 @@ from bdforge.mlir.array_ops import Endpoint, FlowOp
 from bdforge.mlir.attributes import PacketInfo, PacketInfoAttr
 from bdforge.mlir.device_ops import DeviceOp, EndOp, TileOp
 from bdforge.mlir.operation import number
-from bdforge.mlir.places import take_place
+from bdforge.mlir.places import take_place, take_places
 from bdforge.mlir.stream_ops import PacketDestOp, PacketFlowOp, PacketSourceOp
 from bdforge.mlir.switch_ops import ShimMuxOp, SwitchboxOp, SwitchSettingsOp
 from bdforge.mlir.words import Bundle
-from bdforge.routing.errors import routing_error
-from bdforge.routing.nets import Net, Port, end_text, flow_ends, master_of
+from bdforge.routing.nets import Net, Port, flow_ends, master_of
 from bdforge.routing.physical import is_physical
 from bdforge.routing.result import Routing
 from bdforge.routing.settings import Users, circuits, connect, packet_settings
@@ -46,20 +46,50 @@ def write_device_routes(device: DeviceOp) -> None:
     _write(device, route(device))
 
 
+_ROUTED: WeakKeyDictionary[DeviceOp, DeviceOp] = WeakKeyDictionary()
+"""Settings of switches by device: a text is run more often than it changes."""
+_OF_STREAMS = (TileOp, FlowOp, PacketFlowOp, SwitchboxOp, ShimMuxOp)
+
+
+def routed(device: DeviceOp) -> DeviceOp:
+    """What sets the switches of a device: itself, or a copy in physical form, of which only streams count.
+
+    RoutingError where its flows, and the tokens of its shims, do not fit.
+    """
+    ops = list(device.body.block.ops)
+    boxes = any(isinstance(op, SwitchboxOp) for op in ops)
+    if is_physical(device) or (boxes and not any(isinstance(op, FlowOp | PacketFlowOp) for op in ops)):
+        return device
+    if device not in _ROUTED:
+        known: dict[SSAValue, SSAValue] = {}
+        copies = []
+        for op in (op for op in ops if isinstance(op, _OF_STREAMS)):
+            copies.append(op.clone(known))
+            take_places(copies[-1], op)
+        found = DeviceOp(properties=dict(device.properties), regions=[Region(Block([*copies, EndOp()]))])
+        write_device_routes(found)
+        _ROUTED[device] = found
+    return _ROUTED[device]
+
+
 def _name_tokens(device: DeviceOp) -> None:
-    """Controller ids for all tiles and a way to the controller for the tokens of shims, where the text has none."""
+    """Controller ids for all tiles and a way to the controller for the tokens of shims, as aiecc's overlay adds it.
+
+    It comes last, also behind a flow of the text for the same packets, and so the controller gets their headers. Only
+    a circuit of the text leaves no port for it.
+    """
     tiles = [op for op in device.body.block.ops if isinstance(op, TileOp)]
     for tile in tiles:
         if tile.controller_id is None:
             tile.attributes["controller_id"] = PacketInfoAttr(PacketInfo(0, CONTROLLER_IDS[tile.row]))
-    routed = {
+    taken = {
         (source.tile.column, source.tile.row)
-        for _, _, source, sink in flow_ends(device)
-        if source.bundle is Bundle.TILE_CONTROL and sink.bundle is Bundle.SOUTH
+        for _, packet_id, source, sink in flow_ends(device)
+        if packet_id is None and (source.bundle, sink.bundle) == (Bundle.TILE_CONTROL, Bundle.SOUTH)
     }
     shims = {(tile.column, tile.row): tile for tile in tiles if tile.kind is TileKind.SHIM}
     for place, tile in shims.items():
-        if place not in routed:
+        if place not in taken:
             flow = _token_flow(tile)
             _append(device, flow)
             take_place(flow, tile)
@@ -112,19 +142,9 @@ def _write(device: DeviceOp, routing: Routing) -> None:
 
 
 def _keepers(device: DeviceOp) -> dict[Port, bool]:
-    """Whether the last master port of packets keeps their headers, where flows say so; RoutingError for a conflict."""
-    keeps: dict[Port, PacketFlowOp] = {}
-    for flow, _, _, sink in flow_ends(device):
-        if not isinstance(flow, PacketFlowOp):
-            continue
-        other = keeps.setdefault(master_of(sink), flow)
-        if other.keep_header != flow.keep_header:
-            raise routing_error(
-                [flow],
-                f"packets {flow.id} and {other.id} both arrive at {end_text(sink)}, but only one of these flows keeps "
-                "headers; a port keeps those of all its packets, or none",
-            )
-    return {port: flow.keep_header for port, flow in keeps.items()}
+    """Whether the last master port of packets keeps their headers: as the last flow to it says (MA)."""
+    ends = [(flow, sink) for flow, _, _, sink in flow_ends(device) if isinstance(flow, PacketFlowOp)]
+    return {master_of(sink): flow.keep_header for flow, sink in ends}
 
 
 def _new_tile(device: DeviceOp, place: Place) -> TileOp:

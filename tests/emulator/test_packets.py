@@ -268,10 +268,6 @@ def test_a_first_word_that_is_no_known_header_is_named():
             [packet_flow(1, "01 DMA : 1", "02 DMA : 0"), flow("01 DMA : 0", "02 DMA : 0")],
             r"2 streams end in \(0, 2\) DMA : 0, which carries 1 circuit, or packets only: packets 1 of",
         ),
-        (
-            [packet_flow(1, "01 DMA : 1", "02 DMA : 0", "02 DMA : 0")],
-            r"\(0, 1\) DMA : 1 leads to \(0, 2\) DMA : 0 already",
-        ),
         ([packet_flow(32, "01 DMA : 1", "02 DMA : 0")], r"packet id 32 is outside 0 to 31"),
         ([packet_flow(1, "01 DMA : 6", "02 DMA : 0")], r"memtile \(0, 1\) has MM2S channels 0 to 5, not 6"),
         ([packet_flow(1, "01 DMA : 0", "02 FIFO : 0")], r"flows of bundle FIFO are not emulated"),

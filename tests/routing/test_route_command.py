@@ -8,13 +8,15 @@ from typer.testing import CliRunner
 
 from bdforge.cli.commands import app
 from bdforge.devices import PortBundle
-from bdforge.mlir import MlirError, parse
+from bdforge.mlir import parse
 from bdforge.mlir.device_ops import DeviceOp
 from bdforge.routing import RoutingError, route
 from bdforge.routing.nets import Port
 from bdforge.routing.packets import PacketRule
+from bdforge.routing.physical import switches_of
 from bdforge.routing.settings import Users
 from support.array_text import flow, module, packet_flow, tile
+from support.decoded import device_of
 from support.physical_form import physical_form
 from support.processes import ends
 from support.small_designs import loopback
@@ -40,13 +42,14 @@ def test_flows_that_do_not_fit_are_named():
         physical_form(text)
 
 
-def test_one_port_cannot_keep_and_drop_headers():
+@pytest.mark.parametrize("last", [True, False])
+def test_the_last_flow_to_a_port_decides_about_headers(last: bool):
     text = module(
-        "npu2_1col", tile(0, 1), tile(0, 2), packet_flow(1, "01 DMA : 0", "02 DMA : 0"),
-        packet_flow(2, "01 DMA : 1", "02 DMA : 0", keep=True),
+        "npu2_1col", tile(0, 1), tile(0, 2), packet_flow(1, "01 DMA : 0", "02 DMA : 0", keep=not last),
+        packet_flow(2, "01 DMA : 1", "02 DMA : 0", keep=last),
     )  # fmt: skip
-    with pytest.raises(MlirError, match=r"packets 2 and 1 both arrive at .* but only one of these flows keeps"):
-        physical_form(text)
+    (masterset,) = (line for line in physical_form(text).splitlines() if "aie.masterset(DMA" in line)
+    assert ("keep_pkt_header = true" in masterset) == last
 
 
 @pytest.mark.parametrize("keep", [True, False])
@@ -98,11 +101,30 @@ def test_controller_ids_of_the_text_stay_and_name_its_tokens():
     assert re.findall(r"aie.packet_flow\((\d+)\)", text) == ["7", "15"]
 
 
-@pytest.mark.parametrize("routed", [(), (0,), (1,), (0, 1)])
-def test_tokens_of_every_shim_get_one_way_to_the_controller(routed: tuple[int, ...]):
-    """Those that the text leads there stay as they are: here packets of id 7, of shims without one 15."""
-    own = [packet_flow(7, f"{column}0 TileControl : 0", f"{column}0 South : 0") for column in routed]
-    text = physical_form(module("npu2_2col", tile(0, 0), tile(1, 0), tile(0, 2), *own))
-    rules = re.findall(r"aie.packet_rules\(TileControl : 0\) \{\s*aie.rule\(31, (\d+), %\d+\)", text)
-    assert rules == ["7" if column in routed else "15" for column in (0, 1)]
-    assert text.count("aie.packet_flow(") == 2
+TOKEN_FLOWS = {  # of the text, and the ids that go from the shim's control port to the controller then
+    "none": ([], {15}),
+    "the same without headers": ([packet_flow(15, "00 TileControl : 0", "00 South : 0")], {15}),
+    "the same with headers": ([packet_flow(15, "00 TileControl : 0", "00 South : 0", keep=True)], {15}),
+    "the same twice": ([packet_flow(15, "00 TileControl : 0", "00 South : 0")] * 2, {15}),
+    "one end twice": ([packet_flow(15, "00 TileControl : 0", "00 South : 0", "00 South : 0")], {15}),
+    "another id": ([packet_flow(7, "00 TileControl : 0", "00 South : 0")], {7, 15}),
+    "of a memtile": ([packet_flow(26, "01 TileControl : 0", "00 South : 0")], {15}),
+}
+
+
+@pytest.mark.parametrize("flows", TOKEN_FLOWS)
+def test_tokens_of_every_shim_get_a_way_to_the_controller_with_their_headers(flows: str):
+    own, ids = TOKEN_FLOWS[flows]
+    text = physical_form(module("npu2_2col", tile(0, 0), tile(0, 1), tile(1, 0), *own))
+    switches = switches_of(device_of(text))
+    for column, wanted in ((0, ids), (1, {15})):
+        port, end = Port(column, 0, PortBundle.TILE_CONTROL, 0), Port(column, 0, PortBundle.SOUTH, 0)
+        found = {number: switches.follow(port, number) for number in range(32)}
+        assert {number for number, leaves in found.items() if leaves} == wanted
+        assert all([(leaf.master, leaf.keeps_header) for leaf in found[i]] == [(end, True)] for i in wanted)
+    assert text.count("aie.packet_flow(") == len(own) + 2
+
+
+def test_a_circuit_of_the_text_for_tokens_of_a_shim_stays_alone():
+    text = physical_form(module("npu2_2col", tile(0, 0), tile(1, 0), flow("00 TileControl : 0", "00 South : 0")))
+    assert re.findall(r"aie.rule\(31, (\d+)", text) == ["15"]

@@ -1,6 +1,7 @@
 """Over-subscribed designs: refused with tile, direction, how many streams and which."""
 
 import pytest
+from route_checks import check_routes
 from route_designs import circuit, flows_only, packets
 
 import bdforge.routing.negotiate as negotiate
@@ -41,9 +42,13 @@ def test_a_shims_dma_and_its_south_port_are_the_same_port():
     assert "2 streams end in (0, 0) DMA : 0" in error.message
 
 
-def test_a_packet_flow_given_twice_is_refused():
-    flow = packets(3, (0, 2, "DMA", 0), (0, 1, "DMA", 0))
-    assert refusal("npu1", flow, flow).message.startswith("(0, 2) DMA : 0 leads to (0, 1) DMA : 0 already (line ")
+def test_packet_flows_and_their_ends_may_be_given_twice():
+    """aiecc's column overlay makes such."""
+    once, twice = (packets(3, (0, 2, "DMA", 0), *[(0, 1, "DMA", 0)] * times) for times in (1, 2))
+    flows = [once, once + " {keep_pkt_header = true, priority_route = true}", twice]
+    (net,) = nets_of(flows_only("npu1", *flows))
+    assert (len(net.sinks), net.priority) == (1, True)
+    check_routes(flows_only("npu1", *flows), route(flows_only("npu1", *flows)))
 
 
 @pytest.mark.parametrize(
@@ -142,6 +147,7 @@ def test_packets_count_as_one_stream_at_a_border():
     assert error.message.startswith("7 streams must go north from memtile (0, 1)")
 
 
+KEPT = packets(1, (0, 2, "DMA", 0), (0, 1, "DMA", 1)) + " {keep_pkt_header = true}"
 WARNED = {  # flows and the name of the warning about the last of them
     "between switches": ([circuit((0, 2, "DMA", 0), (0, 2, "North", 0))], "open-flow"),
     "from a wire": ([circuit((0, 2, "South", 5), (0, 2, "DMA", 0))], "open-flow"),
@@ -151,6 +157,9 @@ WARNED = {  # flows and the name of the warning about the last of them
     "token": ([circuit((0, 0, "TileControl", 0), (0, 0, "South", 0))], ""),
     "shim": ([circuit((0, 2, "DMA", 0), (0, 0, "DMA", 1))], ""),
     "twice": ([circuit((0, 2, "DMA", 0), (0, 1, "DMA", 1))] * 2, "duplicate-flow"),
+    "packets twice": ([packets(1, (0, 2, "DMA", 0), (0, 1, "DMA", 1))] * 2, ""),
+    "some headers": ([KEPT, packets(2, (0, 2, "DMA", 0), (0, 1, "DMA", 1))], "packet-headers"),
+    "all headers": ([KEPT, KEPT], ""),
     "to two ends": ([circuit((0, 2, "DMA", 0), (0, 1, "DMA", end)) for end in (1, 2)], ""),
     "from two starts": ([circuit((0, 2, "DMA", start), (0, 1, "DMA", 1)) for start in (0, 1)], ""),
 }

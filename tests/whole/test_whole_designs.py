@@ -16,6 +16,7 @@ from bdforge.lower.state import ArrayState
 from bdforge.mlir import parse
 from bdforge.mlir.array_ops import CoreOp
 from bdforge.mlir.device_ops import DeviceOp
+from bdforge.txn import Write
 from support.differences import same
 
 FOLDER = Path(__file__).parent
@@ -76,3 +77,13 @@ def test_reconfiguration_of_four_columns():
         assert all(tiles[column, 1].locks == locks for column in range(4))
         memories = [list(tiles[column, 1].memory.spans()) for column in range(4)]
         assert memories == [[(1024, (tag + column).to_bytes(4, "little"))] for column in range(4)]
+
+
+def test_token_overlay():
+    """The three words are those that were seen to work: arbiter 5, msel 3, header kept."""
+    text, out = text_of("token_overlay"), np.zeros(32, np.int32)
+    assert emulate(text, [DATA[:16].copy(), out]).warnings == ()
+    same(out, np.tile(DATA[:16], 2))
+    found = next(op for op in parse(text).walk() if isinstance(op, DeviceOp))
+    writes = {op.address: op.value for op in configuration(found, lambda *_: []).operations if isinstance(op, Write)}
+    assert [hex(writes[at]) for at in (0x3F008, 0x3F100, 0x3F200)] == ["0xc0000045", "0xc0000000", "0xf1f0135"]

@@ -8,8 +8,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IndexType, MemRefType
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, MemRefType, NoneAttr
 from xdsl.ir import Attribute
+from xdsl.ir.affine import AffineMap
 
 from bdforge.devices.types import BLOCK_FORMATS
 from bdforge.mlir.array_ops import CoreOp
@@ -62,6 +63,21 @@ def element_bits(element: Attribute) -> int:
 def memref_bytes(memref: MemRefType) -> int:
     """Bytes of a memref with a static shape, rounded up."""
     return -(-math.prod(memref.get_shape()) * element_bits(memref.element_type) // 8)
+
+
+def is_row_major(memref: MemRefType) -> bool:
+    """Whether a memref's elements follow one another in row-major order, wherever the first one lies."""
+    shape = memref.get_shape()
+    if isinstance(memref.layout, AffineMapAttr):
+        return memref.layout.data == AffineMap.identity(len(shape))
+    if isinstance(memref.layout, NoneAttr):
+        return True
+    strides, expected = memref.get_strides() or (), 1
+    for size, stride in zip(reversed(shape), reversed(strides), strict=False):
+        if size != 1 and stride != expected:
+            return False
+        expected *= size
+    return len(strides) == len(shape)
 
 
 def buffer_bytes(buffer: BufferOp) -> int:

@@ -9,7 +9,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator, NoTerminator, SymbolTable
 
-from bdforge.mlir import verify_dma, verify_sequence, verify_switch  # noqa: F401 - they make rules
+from bdforge.mlir import verify_dma, verify_memref, verify_sequence, verify_switch  # noqa: F401 - they make rules
 from bdforge.mlir.dominance import Dominance
 from bdforge.mlir.eras import fold
 from bdforge.mlir.errors import MlirError, Source

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, MemRefType, ShapedType
 from xdsl.ir import Operation, SSAValue
 
-from bdforge.mlir.allocate import element_bits
+from bdforge.mlir.allocate import element_bits, is_row_major
 from bdforge.mlir.memory_ops import BufferOp, LockOp
 
 UNCHANGED_VIEWS = ("memref.cast", "memref.assume_alignment", "memref.memory_space_cast")
@@ -116,15 +116,4 @@ def _bytes(op: Operation, elements: int) -> int:
 
 
 def _is_contiguous(value: SSAValue) -> bool:
-    """Whether a memref's elements follow one another in row-major order."""
-    if not isinstance(value.type, MemRefType):
-        return False
-    strides = value.type.get_strides()
-    if strides is None:
-        return False
-    expected = 1
-    for size, stride in zip(reversed(value.type.get_shape()), reversed(strides), strict=True):
-        if size != 1 and stride != expected:
-            return False
-        expected *= size
-    return True
+    return isinstance(value.type, MemRefType) and is_row_major(value.type)

@@ -74,7 +74,7 @@ ACCEPTED = {
     "location of an argument": device('aie.runtime_sequence(%x: memref<4xi8> loc("x"), %y: i32) {}'),
     "unknown attributes": device("aie.lock(%c) {mine = [1, 2], other}\naie.tile(0, 4) {controller_id = 3 : i8}"),
     "ranks and memory spaces": device("aie.buffer(%c) : memref<i32>\naie.buffer(%c) : memref<2x3x4xi8, 1>\n"
-    "aie.buffer(%c) : memref<4xi8, 2 : i32>\naie.buffer(%c) : memref<4x4xi8, strided<[8, 1], offset: 4>>"),
+    "aie.buffer(%c) : memref<4xi8, 2 : i32>\naie.buffer(%c) : memref<4x4xi8, strided<[4, 1], offset: 0>>"),
     "element types": device("\n".join(f"aie.buffer(%c) : memref<4x{t}>" for t in (
         "i8", "ui8", "i16", "i32", "ui32", "i64", "bf16", "f16", "f32", "index", '!aiex.bfp<"v8bfp16ebs8">'))),
     "unranked argument": sequence("", "%x: memref<*xi32>"),

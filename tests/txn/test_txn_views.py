@@ -32,10 +32,10 @@ def strided(size: int, offset: int) -> str:
 
 
 class Chain:
-    """A chain of views, and the element of the argument that it starts at."""
+    """A chain of views, the element of the argument that it starts at, and the offset that its type says."""
 
     def __init__(self, kinds: tuple[str, ...]):
-        self.start, self.size, self.lines, self.type = 0, 64, [], "memref<64xi32>"
+        self.start, self.offset, self.size, self.lines, self.type = 0, 0, 64, [], "memref<64xi32>"
         for number, kind in enumerate(kinds):
             getattr(self, kind)(f"%v{number + 1} = memref.", f"%v{number}")
 
@@ -44,13 +44,13 @@ class Chain:
         self.type = type_
 
     def subview(self, result: str, source: str) -> None:
-        self.start, self.size = self.start + 4, self.size - 8
-        self.line(f"{result}subview {source}[4] [{self.size}] [1]", strided(self.size, self.start))
+        self.start, self.offset, self.size = self.start + 4, self.offset + 4, self.size - 8
+        self.line(f"{result}subview {source}[4] [{self.size}] [1]", strided(self.size, self.offset))
 
     def reinterpret(self, result: str, source: str, offset: int = 0) -> None:
-        self.start, self.size = self.start + offset, self.size - 2 * offset
+        self.start, self.offset, self.size = self.start + offset, offset, self.size - 2 * offset
         text = f"{result}reinterpret_cast {source} to offset: [{offset}], sizes: [{self.size}], strides: [1]"
-        self.line(text, strided(self.size, self.start))
+        self.line(text, strided(self.size, self.offset))
 
     def shifted(self, result: str, source: str) -> None:
         self.reinterpret(result, source, 8)

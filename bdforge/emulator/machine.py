@@ -5,6 +5,7 @@ values are written and locks set as on the first load; everything else in memory
 `AIERT.cpp`).
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -19,6 +20,7 @@ from bdforge.emulator.cores.mlir.values import modes
 from bdforge.emulator.errors import DesignError
 from bdforge.emulator.load import Configuration
 from bdforge.images.read import read_image
+from bdforge.messages import listed
 from bdforge.mlir import parse
 from bdforge.mlir.device_ops import DeviceOp
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
@@ -43,7 +45,7 @@ class Machine:
     ) -> None:
         self.module, self.array, self.kernels = module, array, kernels
         self._loaded: dict[str, Configuration] = {}
-        self._ids: dict[int, str] | None = None
+        self._ids: dict[int, set[str]] | None = None
         self.load(start, image)
 
     def run(self, operations: Iterable[Operation]) -> None:
@@ -97,8 +99,15 @@ class Machine:
         if self._ids is None:
             sequences = [op for op in self.module.walk() if isinstance(op, RuntimeSequenceOp)]
             loads = [op for sequence in sequences for op in lower(sequence) if isinstance(op, LoadPdi)]
-            self._ids = {op.id: op.device for op in loads if op.device is not None}
-        return self._ids.get(pdi_id)
+            self._ids = defaultdict(set)
+            for op in loads:
+                if op.device is not None:
+                    self._ids[op.id].add(op.device)
+        names = self._ids[pdi_id]
+        if len(names) > 1:
+            meant = listed(sorted(f"@{name}" for name in names))
+            raise DesignError(f"configurations {meant} are all loaded as id {pdi_id}; give each load an id of its own")
+        return next(iter(names), None)
 
 
 def only_configuration(image: bytes) -> Sequence[Operation]:

@@ -50,6 +50,7 @@ CAUTIONS = {
     "npu1-window": "a memtile's BD of npu1 that points into the western neighbour's memory, as mlir-aie writes those "
     "of the runtime sequence; west of column 0 lies the memtile of a column without a shim",
     "lock-windows": "a BD with its two locks in different memtiles, of which mlir-aie takes another lock than named",
+    "dropped-bd": "a BD of a task that nothing leads to, which mlir-aie drops",
     "dropped-stride": "a task's BD whose innermost stride mlir-aie drops, so that contiguous elements are moved",
     "view-offset": "a reinterpret_cast of a view that starts later than its argument: MLIR itself counts its offset "
     "from the argument's start, mlir-aie and bdforge from the view's",

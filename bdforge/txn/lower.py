@@ -255,12 +255,12 @@ class _Lowering:
     # other configurations
 
     def load_pdi(self, op: NpuLoadPdiOp) -> None:
-        self._load(op, op.device_ref, op.number("id"), op.number("size", 0), op.number("address", 0))
+        self._load(op, op.device_ref, op.number("id", 0), op.number("size", 0), op.number("address", 0))
 
     def _load(
         self, op: MlirOperation, device: str | None, pdi_id: int | None = None, size: int = 0, at: int = 0
     ) -> None:
-        """LOADPDI; without an id, devices are numbered from 1 in the order in which they are loaded."""
+        """LOADPDI; devices of aiex.configure are numbered from 1 in the order in which they are loaded."""
         if device is not None:
             device_named(op, device)
             pdi_id = self.pdi_ids.setdefault(device, len(self.pdi_ids) + 1) if pdi_id is None else pdi_id

@@ -106,6 +106,10 @@ class Tasks:
         target.check_channel(channel)
         entry, blocks = _chain_blocks(op, body)
         bds = [_bd_of_block(op, block) for block in blocks]
+        for block in body.blocks:
+            for bd in (o for o in block.ops if isinstance(o, DmaBdOp) and o not in bds):
+                target.place = bd
+                target.caution("dropped-bd", "nothing leads to its block, so it is dropped, as mlir-aie does")
         limits = target.limits(tile.column, tile.row)
         ids = self.ids.take(tile.column, tile.row, limits, bds, op)
         id_of = dict(zip(blocks, ids, strict=True))
@@ -225,14 +229,19 @@ class Tasks:
 
 
 def _chain_blocks(op: TaskOp, body: Region) -> tuple[Block, list[Block]]:
-    """First BD block and all BD blocks in text order; an entry block with nothing but next_bd only points there."""
-    blocks = list(body.blocks)
-    entry = blocks[0] if blocks else None
-    if entry is not None and isinstance(entry.first_op, NextBdOp):
-        entry, blocks = entry.first_op.dest, blocks[1:]
-    if entry is None or entry not in blocks:
+    """First BD block and all that follow it, in text order; an entry block without a BD only points there."""
+    first = body.blocks.first
+    if first is None:
         raise lowering_error(op, "the task has no buffer descriptor; write at least one aie.dma_bd")
-    return entry, blocks
+    points = not any(isinstance(o, DmaBdOp | UseLockOp) for o in first.ops) and isinstance(first.last_op, NextBdOp)
+    entry = first.last_op.dest if points and isinstance(first.last_op, NextBdOp) else first
+    reached, block = [], entry
+    while block not in reached:
+        reached.append(block)
+        if not isinstance(block.last_op, NextBdOp):
+            break
+        block = block.last_op.dest
+    return entry, [block for block in body.blocks if block in reached and (block is entry or block is not first)]
 
 
 def _bd_of_block(op: TaskOp, block: Block) -> DmaBdOp:

@@ -96,6 +96,17 @@ def test_load_pdi_loads_the_device_that_it_names():
     assert result.buffers["y"][0] == 0
 
 
+def test_words_of_two_loads_without_ids_are_ambiguous():
+    """Their words are equal; with the text, or with ids, each is the device that it names."""
+    steps = "\n aiex.npu.load_pdi {device_ref = @first}\n aiex.npu.load_pdi {device_ref = @second}"
+    run(module(steps))
+    text = module(steps.replace("first", "first, id = 3 : i32").replace("second", "second, id = 4 : i32"))
+    run(text, instructions=encode_mlir(text, sequence="main::whole"), sequence=None)
+    text = module(steps)
+    with pytest.raises(DesignError, match="configurations @first, @second are all loaded as id 0; give each"):
+        run(text, instructions=encode_mlir(text, sequence="main::whole"), sequence=None)
+
+
 def test_a_load_without_a_known_device_is_an_error():
     with pytest.raises(DesignError, match=r"configuration of id 9 is no aie.device of this module \(<string>:4:7\)"):
         run(module("\n      aiex.npu.load_pdi {id = 9 : i32}"))

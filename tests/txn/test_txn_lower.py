@@ -1,13 +1,16 @@
 """Runtime sequences become the words that mlir-aie makes of them."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from bdforge.devices import mlir_device_named
 from bdforge.devices.bd_registers import CORE_BD, MEMTILE_BD, SHIM_BD
 from bdforge.devices.registers import address
+from bdforge.emulator.strictness import Strictness
 from bdforge.mlir import MlirError, context, parse
 from bdforge.mlir.errors import Source
 from bdforge.mlir.parser import parse_text
@@ -15,7 +18,7 @@ from bdforge.txn import BlockWrite, LoadPdi, MaskWrite, Patch, Preempt, Sync, Wr
 from bdforge.txn.describe import diff
 from bdforge.txn.insts import encode_mlir
 from bdforge.txn.lower import LoweringError, lower_module
-from bdforge.txn.target import ControllerIds
+from bdforge.txn.target import ControllerIds, Policy
 from support.differences import same
 
 VECTORS = sorted((Path(__file__).parent / "data").glob("*.json"))
@@ -56,8 +59,11 @@ def design(*lines: str, device: str = "npu2") -> str:
     return ARRAY.replace("npu2", device) + "".join(f"      {line}\n" for line in lines) + END
 
 
-def lowered(*lines: str, device: str = "npu2", controller_ids: ControllerIds = ControllerIds.TEXT) -> list:
-    return lower_module(parse(design(*lines, device=device), "design.mlir"), controller_ids=controller_ids)[1]
+def lowered(
+    *lines: str, device: str = "npu2", controller_ids: ControllerIds = ControllerIds.TEXT, policy: Policy | None = None
+) -> list:
+    module = parse(design(*lines, device=device), "design.mlir")
+    return lower_module(module, policy=policy, controller_ids=controller_ids)[1]
 
 
 def task(bd: str, tile: str = "%s0", channel: str = "MM2S, 0", options: str = "", start: bool = True) -> list[str]:
@@ -296,6 +302,33 @@ def test_a_first_block_with_only_next_bd_lets_a_chain_loop():
     assert operations[-1] == Write(0x1D214, 0)
 
 
+CHAINS = {  # blocks, and the offsets of the BDs that the task has
+    "second": ("^a: A aie.end ^b: B aie.end", [0]),
+    "first, by a block without a BD": ("aie.next_bd ^b ^a: A aie.end ^b: B aie.end", [32]),
+    "by a block with a constant": ("%one = arith.constant 1 : i32 aie.next_bd ^b ^a: A aie.end ^b: B aie.end", [32]),
+    "between": ("^a: A aie.next_bd ^c ^b: B aie.next_bd ^c ^c: C aie.end", [0, 48]),
+    "before what it leads to": ("aie.next_bd ^c ^a: A aie.next_bd ^c ^c: C aie.next_bd ^c", [48]),
+    "none": ("^a: A aie.next_bd ^c ^b: B aie.end ^c: C aie.next_bd ^b", [0, 32, 48]),
+    "a circle of its own": ("^a: A aie.end ^b: B aie.next_bd ^c ^c: C aie.next_bd ^b", [0]),
+}
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_blocks_that_nothing_leads_to_are_dropped_and_told(chain: str):
+    blocks, offsets = CHAINS[chain]
+    for name, offset in (("A", 0), ("B", 32), ("C", 48)):
+        blocks = re.sub(rf"\b{name}\b", f"\naie.dma_bd(%x : memref<64xi32>, {offset}, 16)\n", blocks)
+    strictness = Strictness()
+    operations = lowered("%t = aiex.dma_configure_task(%s0, MM2S, 0) {", blocks, "}", policy=strictness)
+    assert [op.plus for op in operations if isinstance(op, Patch)] == [4 * offset for offset in offsets]
+    assert sum("[dropped-bd]" in told for told in strictness.warnings) == blocks.count("dma_bd(") - len(offsets)
+
+
+def test_words_of_a_load_without_an_id_hold_none():
+    (load,) = lowered("aiex.npu.load_pdi {device_ref = @main}")
+    same(encode([load], mlir_device_named("npu2"))[4:], np.array([8, 0, 0, 0], np.uint32))
+
+
 def bd_numbers(operations: list) -> list[int]:
     return [(op.address - 0x1D000) // 0x20 for op in operations if isinstance(op, BlockWrite)]
 
@@ -433,7 +466,9 @@ def test_other_devices_are_loaded_and_their_sequences_run():
     assert operations[0].device == "work"  # pyright: ignore
     assert operations[1] == Write(address(1, 2, 1028), 9)
     assert operations[3] == Patch(address(1, 0, 0x1D084), 1, 0)
-    assert operations[5:] == [LoadPdi(1, 0, 0), LoadPdi(2, 0, 0)]
+    assert [(op, op.device) for op in operations[5:] if isinstance(op, LoadPdi)] == [
+        (LoadPdi(0, 0, 0), "work"), (LoadPdi(0, 0, 0), "main"),
+    ]  # fmt: skip
     assert lower_module(module, "work::go")[1][0] == operations[1]
     with pytest.raises(LoweringError, match=r"more than one match .* the module has work::go, main::all"):
         lower_module(module)

@@ -1,6 +1,6 @@
 """Straight pieces of a program before they are scheduled, and the text of their bundles."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -8,6 +8,7 @@ from bdforge.codegen.errors import CodegenError
 from bdforge.isa import EncodeError, Instruction, Isa, load
 from bdforge.isa.flow import TARGET_BYTES
 from bdforge.isa.match import match
+from bdforge.isa.registers import SIGN
 
 _NOPS = {"lda": "nopa", "ldb": "nopb", "st": "nops", "alu": "nopx", "mv": "nopm", "lng": "nopxm", "vec": "nopv"}
 _COMMENT_COLUMN = 62
@@ -68,6 +69,19 @@ def instruction(generation: str, text: str) -> Instruction:
         return match(load(generation), text, {}, assume=True)
     except EncodeError as error:
         raise CodegenError(f"{text}: {error}") from None
+
+
+def signs(generation: str, ops: Iterable[Op]) -> list[Op]:
+    """What sets the sign registers that instructions read: those whose names end with 1 signed, others not.
+
+    Whoever ran before may have left anything there.
+    """
+    forms = {instruction(generation, op.text).form for op in ops}
+    read = {register for form in forms for register in form.timing.implicit_uses if SIGN.search(register)}
+    values = [(register, int(register.endswith("1"))) for register in sorted(read)]
+    if generation == "aie2p":
+        return [Op(f"movx {register}, #{value}", "sign") for register, value in values]
+    return [op for r, value in values for op in (Op(f"mova r15, #{value}"), Op(f"movx {r}, r15", "sign"))]
 
 
 def bundle_lines(isa: Isa, cycles: Sequence[Cycle], whole_last: bool = False) -> list[str]:

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from bdforge.isa.forms import Instruction
 from bdforge.isa.operands import Immediate
-from bdforge.isa.registers import leaves, prefix
+from bdforge.isa.registers import is_status, leaves, prefix
 from bdforge.isa.timing import Resource, Timing
 
 _CACHED = 1 << 15  # instructions; a core's program has at most 8192 bundles of six
@@ -74,7 +74,7 @@ def touched(generation: str, instruction: Instruction) -> tuple[tuple[str, Acces
 
 def collects(leaf: str) -> bool:
     """Whether a register is a status flag, which several may set: they do not overwrite each other's."""
-    return prefix(leaf).startswith("sr")
+    return is_status(leaf)
 
 
 def operand_register(instruction: Instruction, operand: str) -> str | None:

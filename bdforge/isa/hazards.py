@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bdforge.isa.assembler import DATA_BASE, DATA_END, Assembled
 from bdforge.isa.disassembler import pieces
-from bdforge.isa.effects import collects, effects
+from bdforge.isa.effects import Access, collects, effects, touched
 from bdforge.isa.flow import DELAY_SLOTS, Branch, Program
 from bdforge.isa.forms import Bundle, Instruction
 from bdforge.isa.hazard_layout import Hazard, Names, layout_hazards
@@ -257,6 +257,16 @@ class _Checker:
                         both = f"{self.named(other.source)} and {self.named(address)} both need {unit}"
                         yield Hazard(rule, address, other.source, f"{both}, {first} cycles after the second issues")
         yield from self._units_inside(address)
+        yield from self._results_inside(address)
+
+    def _results_inside(self, address: int) -> Iterator[Hazard]:
+        """Results of one operand in two instructions of a bundle, which are one among all that is under way."""
+        seen: dict[tuple[str, Access], Instruction] = {}
+        for instruction in self.program.bundles[address]:
+            for leaf, access, writes in touched(self.program.generation, instruction):
+                if writes and not collects(leaf) and seen.setdefault((leaf, access), instruction) != instruction:
+                    message = f"{self.named(address)}: two of its instructions write {access.register} at once"
+                    yield Hazard("two-results", address, address, message)
 
     def _units_inside(self, address: int) -> Iterator[Hazard]:
         seen: dict[tuple[str, int], tuple[Instruction, bool]] = {}

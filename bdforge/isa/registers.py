@@ -6,12 +6,21 @@ A whole register and its parts share one timeline, so state and hazards are kept
 wh); that l0 to l7 are the pairs from r16 on, and which half of q goes with qwl, is from the register names alone.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from bdforge.isa.errors import IsaError
 from bdforge.isa.tables import read_parts
+
+SIGN = re.compile(r"Sign[01]?$")
+"""Control registers that tell whether lanes are signed: one of a kind on AIE2, two on AIE2P."""
+
+_SIGNS = ("vaddSign", "unpackSign", "packSign", "srsSign", "upsSign")
+_RESET: Mapping[str, Mapping[str, int]] = {
+    "aie2p": {f"{stem}{digit}": digit for stem in _SIGNS for digit in (0, 1)}, "aie2": {},
+}  # fmt: skip
 
 _WIDTHS: Mapping[str, int] = (
     dict.fromkeys(("p", "m", "dn", "dj", "dc", "sp", "lr", "ls", "le", "dp"), 20)
@@ -21,7 +30,7 @@ _WIDTHS: Mapping[str, int] = (
     | dict.fromkeys(("ql", "qh"), 64)
     | {"crRnd": 4, "crSat": 2, "srCarry": 1}
     | dict.fromkeys(("crSRSMode", "crUPSMode", "crUnpackSize", "crPackSize", "crSCDEn", "crMCDEn"), 1)
-    | dict.fromkeys(("vaddSign", "unpackSign", "packSign", "srsSign", "upsSign"), 1)
+    | dict.fromkeys(_SIGNS, 1)
 )
 _CONTROL_WIDTH = 32  # control and status registers whose width no source states
 
@@ -56,6 +65,21 @@ def leaves(generation: str, register: str) -> tuple[Leaf, ...]:
 def width(generation: str, register: str) -> int:
     """Bits of a register; IsaError for a name that no register has."""
     return max(leaf.lsb + leaf.bits for leaf in leaves(generation, register))
+
+
+def reset_values(generation: str) -> Mapping[str, int]:
+    """What registers hold when a core starts, where it is not 0.
+
+    AIE2P's signs: those that end with 1 are signed. That is from programs which read `srsSign0`, `upsSign0` and
+    `upsSign1` without writing them; whoever reads the others writes them too, so theirs is an assumption.
+    """
+    return _RESET[generation]
+
+
+def is_status(leaf: str) -> bool:
+    """Whether a register is a status flag, `sr` and what it is of; signs of SRS are controls."""
+    stem = prefix(leaf)
+    return stem.startswith("sr") and stem not in _SIGNS
 
 
 def _width(register: str) -> int:

@@ -12,7 +12,7 @@ from bdforge.emulator.cores.isa.interpreter import Interpreter
 from bdforge.emulator.cores.isa.translated import Translated
 from bdforge.isa.assembler import assemble
 from bdforge.isa.hazards import check_source
-from bdforge.isa.registers import width
+from bdforge.isa.registers import SIGN, width
 from support import micro_tiles as tiles
 from support.differences import same
 from support.machine_code import drive, memories
@@ -49,6 +49,8 @@ def call(kernel, generation: str, operands, *numbers: int, executor: type = Tran
     core = executor(isa.load(generation), program.code[0][1], memory)
     for register in LEFT[generation]:
         core.write(register, 0x5A5A5A5A & ((1 << width(generation, register)) - 1))
+    for register in filter(SIGN.search, isa.load(generation).registers):
+        core.write(register, not register.endswith("1"))
     for i, register in enumerate(KEPT):
         core.write(register, 1000 + i)
     drive(core, budget=BUDGET)

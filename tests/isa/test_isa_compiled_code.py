@@ -135,5 +135,5 @@ def test_vectors_are_built_in_registers_that_nobody_has_written():
 
 def test_recorded_programs_have_no_hazards_when_their_registers_are_given():
     for case in cases():
-        program = CoreProgram("", (Segment(0, bytes.fromhex(case["program"])),), "aie2p")
+        program = CoreProgram("", (Segment(0, bytes.fromhex(case["program"])),), case.get("arch", "aie2p"))
         assert check_program(program, given=tuple(case["regs"])) == [], case["id"]

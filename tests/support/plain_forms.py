@@ -119,9 +119,9 @@ def _walk(s: Situation, base: int, low: int, high: int | None) -> dict[str, int]
 
 
 def sign_of(s: Situation, kind: str) -> bool:
-    """Signedness: of the name, or of AIE2's control register."""
-    if found := re.search(r"Sign([01])$", s.name):
-        return found[1] == "1"
+    """Signedness: what the control register holds that the name ends with, or AIE2's."""
+    if found := re.search(r"[a-z]+Sign[01]$", s.name):
+        return bool(s.get(found[0]))
     return bool(s.get(f"cr{kind}Sign")) if re.search(r"_D\d", s.name) else True
 
 
@@ -163,8 +163,11 @@ def narrowed(s: Situation, source: str) -> bytes:
     count = width(s, source) * 8 // bits
     total = width(s, source) // (int(found[1]) if (found := re.search(r"_([24])x_", s.name)) else _ratio(s, bits))
     lane = total * 8 // count
-    shift = s.get(s.operands["su"]) % 64 % bits
-    values = [rounded(v, shift, s.get("crRnd")) for v in lanes(s.get(source), bits, count, True)]
+    shift = s.get(s.operands["su"]) % 64
+    shift -= 64 * (shift >= 60)  # the last four shift up
+    values = [
+        rounded(v << max(-shift, 0), max(shift, 0), s.get("crRnd")) for v in lanes(s.get(source), bits, count, True)
+    ]
     made = [clamped(v, lane, s.get("crSat"), sign_of(s, "SRS")) for v in values]
     return packed(made, lane).to_bytes(total, "little")
 

@@ -79,10 +79,10 @@ def _value(leaf: str, bits: int, rng: random.Random) -> int:
     if stem in ("dn", "dc"):
         return rng.randrange(3)
     if stem == "s":
-        return rng.randrange(40)
+        return (rng.randrange(44) - 4) % 64
     if leaf in ("crRnd", "crSat"):
         return rng.choice(_ROUNDINGS if leaf == "crRnd" else _SATURATIONS)
-    if leaf.startswith("sr"):
+    if leaf.startswith("sr") and "Sign" not in leaf:
         return 0
     if leaf in ("crSCDEn", "crMCDEn"):
         return 1

@@ -15,7 +15,10 @@ _FILE = Path(__file__).parents[1] / "isa" / "data" / "semantics.jsonl"
 
 @cache
 def cases() -> tuple[dict[str, Any], ...]:
-    """391 cases of AIE2P: from llvm-aie's tests and its simulator's rules, silicon routings, and a reference model."""
+    """405 cases: from llvm-aie's tests and its simulator's rules, silicon routings, public programs, a reference model.
+
+    They are of AIE2P, or of `arch`.
+    """
     return tuple(json.loads(line) for line in _FILE.read_text().splitlines())
 
 
@@ -24,7 +27,7 @@ def faults(executor: Any, case: dict[str, Any], instructions: isa.Isa | None = N
     memory = memories()
     for address, data in case.get("mem", {}).items():
         _fill(memory, int(address, 16), bytes.fromhex(data))
-    core = executor(instructions or isa.load("aie2p"), bytes.fromhex(case["program"]), memory)
+    core = executor(instructions or isa.load(case.get("arch", "aie2p")), bytes.fromhex(case["program"]), memory)
     for register, value in case["regs"].items():
         core.write(register, int(value, 16))
     world = World({int(number): value for number, value in case.get("locks", {}).items()})

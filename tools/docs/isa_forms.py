@@ -27,16 +27,17 @@ _NO_NAMED_TEST = re.compile(r".*(CONV|bf16|BF16)|VSHUFFLE|V(ADD|SUB|NEG)(_vmac.*
 
 
 @cache
-def _recorded() -> frozenset[str]:
-    """AIE2P's forms in recorded cases."""
+def _recorded() -> frozenset[tuple[str, str]]:
+    """Generations and forms in recorded cases."""
     cases = (json.loads(line) for line in (DATA / "semantics.jsonl").read_text().splitlines())
-    decode = isa.load("aie2p").decode_program
-    return frozenset(i.form.name for c in cases for _, b in decode(bytes.fromhex(c["program"])) for i in b)
+    programs = ((case.get("arch", "aie2p"), bytes.fromhex(case["program"])) for case in cases)
+    bundles = ((arch, bundle) for arch, code in programs for _, bundle in isa.load(arch).decode_program(code))
+    return frozenset((arch, instruction.form.name) for arch, bundle in bundles for instruction in bundle)
 
 
 def _tests(generation: str, form: isa.Form) -> Iterator[str]:
     meaning = meaning_of(generation, form)
-    if generation == "aie2p" and form.name in _recorded():
+    if (generation, form.name) in _recorded():
         yield CASES
     if meaning.operation in _FLOATS:
         yield FLOATS

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from bdforge.codegen.block import Block, Op
+from bdforge.codegen.block import Block, Op, signs
 from bdforge.codegen.constants import load as load_constant
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.schedule import scheduled
@@ -122,6 +122,7 @@ class Function:
     def text(self) -> str:
         """The function, returning at its end."""
         isa = load(self.generation)
+        self._blocks[0].ops[:0] = signs(self.generation, [op for block in self._blocks for op in block.ops])
         self._blocks[-1].branch = Op("ret")
         lines = [f"// {line}" for line in self._about.splitlines()]
         lines.append(f"        .globl  {self.name}")

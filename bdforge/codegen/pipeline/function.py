@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from bdforge.codegen.block import Op, instruction
+from bdforge.codegen.block import Op, instruction, signs
 from bdforge.codegen.constants import load as load_constant
 from bdforge.codegen.errors import CodegenError
 from bdforge.codegen.pipeline.dataflow import Op as Operation
@@ -58,8 +58,10 @@ def function(
     Loops end with JNZ and work in its delay slots, or are `hardware` loops.
     """
     isa, pieces = load(generation), []
+    kinds = signs(generation, [op for part in parts for _, op in part.issues])
     for number, part in enumerate(parts):
-        cycles = after_setup(isa, spread(generation, part.setup), trace(part.issues, part.period, part.times))
+        setup = part.setup if number else [*part.setup, *kinds]
+        cycles = after_setup(isa, spread(generation, setup), trace(part.issues, part.period, part.times))
         (returning if number == len(parts) - 1 else ended)(isa, cycles)
         declare_old(isa, cycles)
         period = part.period * -(-SHORTEST // part.period)

@@ -84,7 +84,8 @@ def srs(match: re.Match[str], view: View) -> Meaning:
     operands = (view.source, "su", "crRnd", "crSat", _lane(match, view, "crSRSMode"), view.sign())
     bits = view.bits(view.source)
     widths = (bits, bits // _factor(match))
-    return _access(view, True, widths[1] // 8, "srs", operands, widths)
+    note = "shifts by 60 to 63 are up, by 4 to 1"
+    return _access(view, True, widths[1] // 8, "srs", operands, widths, note)
 
 
 def unpack(match: re.Match[str], view: View) -> Meaning:

@@ -15,8 +15,8 @@ from bdforge.isa.meaning.shuffle import AIE2_MODES, MODES
 class Rule:
     """Forms whose name without addressing matches `pattern`: operands by role, in assembly order (`roles`).
 
-    `$sign` among the inputs is the form's signedness, a digit a constant. Options are numbers, or groups of the
-    pattern in braces.
+    `$sign` among the inputs is the register of the form's signedness, a digit a constant. Options are numbers, or
+    groups of the pattern in braces.
     """
 
     pattern: str

@@ -7,7 +7,7 @@ from functools import cached_property
 from bdforge.isa.forms import Form
 from bdforge.isa.meaning.model import Walk
 from bdforge.isa.operands import Immediate
-from bdforge.isa.registers import width
+from bdforge.isa.registers import SIGN, width
 
 _ADDRESS = {"ptr", "dj", "imm", "mod", "su", "sp", "dc", "dcl", "dch", "ptr_out", "tlast", "c", "r", "r_out"}
 _MODES = re.compile(r"_(ag_)?(idx|pstm_nrm|spill)(_imm)?(?=_|$)|_[23]D(?=_|$)|_ag(?=_|$)")
@@ -74,11 +74,8 @@ class View:
         return Walk.STACK if "sp" in form.timing.implicit_uses else Walk.NONE
 
     def sign(self) -> str | int:
-        """Signedness: fixed by the form's name, or the control register that AIE2's D forms read."""
-        fixed = re.search(r"Sign([01])$", self.form.name)
-        if fixed:
-            return int(fixed[1])
-        return next((name for name in self.form.timing.implicit_uses if name.endswith("Sign")), 1)
+        """Signedness: the control register that the form reads - AIE2's D forms, all of AIE2P's - or signed."""
+        return next((name for name in self.form.timing.implicit_uses if SIGN.search(name)), 1)
 
     def control(self, name: str, fixed: int = 0) -> str | int:
         """A control register if the form reads it, else what the form fixes."""

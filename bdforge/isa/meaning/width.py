@@ -9,6 +9,7 @@ from bdforge.isa.meaning.model import joined, lanes, open_if, operation, signed
 
 _ROUNDINGS = (0, 1, 2, 3, 8, 9, 10, 11, 12, 13)
 _SHIFT_BITS = 0x3F
+_SRS_BIAS = 4  # of what SRS shifts by: 60 to 63 are shifts up by 4 to 1
 _INFINITY = 0x7F800000
 
 
@@ -29,13 +30,17 @@ def ups(options: tuple[int, ...], source: int, shift: int, saturate: int, wide: 
 
 @operation("srs")
 def srs(options: tuple[int, ...], source: int, shift: int, rounding: int, saturate: int, wide: int, sign: int) -> int:
-    """Lanes of an accumulator shifted right, rounded and clamped; options: (bits of source, bits of result)."""
+    """Lanes of an accumulator shifted right, rounded and clamped; options: (bits of source, bits of result).
+
+    round((lane << 4) >> (shift + 4) % 64): shifts are 0 to 59, or 4 to 1 to the left. Those of lanes of 32 bits are
+    not cut to 0 to 31.
+    """
     _check_modes(rounding, saturate)
     source_bits, result_bits = options
     lane = 64 if wide else 32
-    count, step = source_bits // lane, (shift & _SHIFT_BITS) % lane
+    count, step = source_bits // lane, shift + _SRS_BIAS & _SHIFT_BITS
     bits = result_bits // count
-    rounded = [_rounded(value, step, rounding) for value in lanes(source, lane, count, True)]
+    rounded = [_rounded(value << _SRS_BIAS, step, rounding) for value in lanes(source, lane, count, True)]
     return joined([_clamped(value, bits, saturate, sign) for value in rounded], bits)
 
 

@@ -10,6 +10,7 @@ from bdforge.isa import Access as RegisterAccess
 from bdforge.isa import Instruction, Leaf, effects, leaves
 from bdforge.isa.errors import OpenError
 from bdforge.isa.meaning import DATA, Meaning, Walk, meaning_of
+from bdforge.isa.registers import is_status
 
 DEPTH = 12
 """Cycles after which everything that a bundle put under way has ended (8- and 16-bit stores write at stage 11)."""
@@ -117,7 +118,7 @@ def _operand(generation: str, access: RegisterAccess, part: int | str | None = N
 def _check_registers(meaning: Meaning, reads: tuple[Operand, ...], writes: dict[str, Operand]) -> None:
     for operand in reads:
         for leaf in operand.leaves:
-            status = leaf.name.startswith("sr") and leaf.name not in _READABLE_STATUS
+            status = is_status(leaf.name) and leaf.name not in _READABLE_STATUS
             if status or leaf.name == "CORE_ID":
                 raise OpenError(f"what is read from {leaf.name} is open")
     if meaning.operation == "move" and meaning.outputs[0] in writes and DATA not in meaning.inputs and reads:

@@ -9,6 +9,7 @@ from bdforge.isa import Isa, leaves
 from bdforge.isa.errors import ControlError, OpenError
 from bdforge.isa.flow import DELAY_SLOTS
 from bdforge.isa.meaning import Partly, Result
+from bdforge.isa.registers import reset_values
 
 _PIECE_BITS = 128
 _PIECE = (1 << _PIECE_BITS) - 1
@@ -38,7 +39,7 @@ class Registers:
 
     def __init__(self, generation: str) -> None:
         self.generation = generation
-        self.values: dict[str, int] = {}
+        self.values: dict[str, int] = dict(reset_values(generation))
         self.unknown: dict[str, int] = {}
         self._landing: dict[int, list[Landing]] = defaultdict(list)
 

@@ -21,6 +21,7 @@ from bdforge.emulator.cores.isa.state import nothing_known
 from bdforge.emulator.cores.isa.translated_program import translated
 from bdforge.isa import Isa, leaves
 from bdforge.isa.errors import AccessError, ControlError, DecodeError, ExecutionError, OpenError, StepBudgetError
+from bdforge.isa.registers import reset_values
 
 _UNKNOWN = 4
 _FAULTS = {1: OpenError, 2: AccessError, 3: ControlError, _UNKNOWN: OpenError}
@@ -49,6 +50,8 @@ class Translated:
         self._registers = self._library.engine_registers(self._core)
         self._unknown = self._library.engine_unknown(self._core)
         self._state = build.State()
+        for register, value in reset_values(isa.generation).items():
+            self.write(register, value)
 
     def read(self, register: str) -> int:
         """A register's value now; IsaError for an unknown name."""

@@ -47,8 +47,8 @@ def prepared(generation: str, drawn: Instruction, rng: random.Random) -> dict[st
     if "SHFL" in drawn.form.name:
         values["r29"] = rng.choice(sorted(ONE_REGISTER))
     if MARKED.match(drawn.form.name):
-        fixed = "_D" not in drawn.form.name
-        unsigned = "vaddSign0" in drawn.form.name if fixed else not values["crVaddSign"]
+        read = re.search("vaddSign[01]|_D(?=[0-9])", drawn.form.name)
+        unsigned = read is not None and not values["crVaddSign" if read[0] == "_D" else read[0]]
         assert lanes
         values |= {n: halved(v, int(lanes[1]), unsigned) for n, v in values.items() if n[:2] in ("wl", "wh")}
     return values
@@ -108,7 +108,7 @@ def drawn_well(generation: str, name: str, rng: random.Random) -> Instruction:
                 continue
         if generation == "aie2p" and re.match(r"V(MAX|MIN)", name) and "r16" in map(str, operands.values()):
             continue
-        status = any(re.match("sr(?!Carry)|CORE_ID|srs", str(value)) for value in operands.values())
+        status = any(re.match("sr(?!Carry|sSign)|CORE_ID", str(value)) for value in operands.values())
         if index_fits(drawn) and not status:
             return drawn
 

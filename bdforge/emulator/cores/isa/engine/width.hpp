@@ -68,17 +68,29 @@ inline I rounded(I value, int shift, std::uint32_t rounding) {
     return quotient + up;
 }
 
+constexpr int kSrsBias = 4;  // shifts by 60 to 63 are up by 4 to 1
+
+// Up by `by` bits: low bits are right, and those of a result that is clamped are beyond its range if they should be.
+inline I raised(I value, int by, std::uint32_t saturate) {
+    constexpr I kFar = I(1) << 58;
+    if (saturate) value = std::clamp(value, -kFar, kFar);
+    return I(std::uint64_t(value) << by);
+}
+
 // a: source, shift, rounding, saturation, lanes of 64 bits, sign, d; o: bits of source and result.
 inline void srs(Core& core, const Event& event, std::uint8_t* buffer) {
     const std::uint32_t rounding = word(core, event, buffer, 2), saturate = word(core, event, buffer, 3);
     if (!known_modes(core, rounding, saturate)) return;
     const int lane = word(core, event, buffer, 4) ? 64 : 32, count = event.o[0] / lane, bits = event.o[1] / count;
-    const int shift = int(word(core, event, buffer, 1) & 63) % lane;
+    const int shift = (int(word(core, event, buffer, 1) & 63) + kSrsBias) % 64 - kSrsBias;
     const bool sign = word(core, event, buffer, 5) != 0;
     const std::uint8_t* from = core.at(event.a[0], buffer);
     std::uint8_t* to = core.at(event.a[6], buffer);
-    for (int i = 0; i < count; ++i)
-        put_lane(to, bits, i, clamped(rounded(lane_of(from, lane, i, true), shift, rounding), bits, saturate, sign));
+    for (int i = 0; i < count; ++i) {
+        const I value = lane_of(from, lane, i, true);
+        const I moved = shift < 0 ? raised(value, -shift, saturate) : rounded(value, shift, rounding);
+        put_lane(to, bits, i, clamped(moved, bits, saturate, sign));
+    }
 }
 
 // a: source, shift, saturation, lanes of 64 bits, sign, d; o: bits of source and result.

@@ -26,6 +26,8 @@ SHAPES = {  # rows (AIE2: half), depth, columns, bits of s1, s2 and the accumula
     (0, 1, 0): (8, 8, 8, 8, 8, 32), (0, 2, 0): (8, 4, 8, 16, 8, 32), (0, 3, 0): (8, 2, 8, 16, 16, 32),
     (1, 0, 0): (4, 2, 8, 32, 16, 64), (1, 2, 0): (4, 8, 8, 16, 8, 64), (1, 3, 0): (4, 4, 8, 16, 16, 64),
 }  # fmt: skip
+FOUR_COLUMNS = {(1, 0, 0): (2, 32, 16), (1, 2, 1): (8, 16, 8), (1, 3, 1): (4, 16, 16)}
+"""AIE2's products of 4 x depth x 4 into lanes of 64 bits: depth, bits of s1 and s2."""
 LANE_WISE = {(0, 1, 1): (64, 8, 32), (1, 3, 2): (32, 16, 64)}
 
 
@@ -173,6 +175,14 @@ def moved(s: Situation) -> None:
     s.registers[d] = s.value(sources[0]) & ((1 << 8 * width(s, d)) - 1) if sources else 0
 
 
+def _shape(generation: str, key: tuple[int, int, int]) -> tuple[int, ...]:
+    if generation == "aie2" and key in FOUR_COLUMNS:
+        depth, bits1, bits2 = FOUR_COLUMNS[key]
+        return 4, depth, 4, bits1, bits2, 64
+    rows, *rest = SHAPES[key]
+    return rows // 2 if generation == "aie2" else rows, *rest
+
+
 def multiplied(s: Situation) -> None:
     """Products, accumulated."""
     dst, *rest = s.plain
@@ -188,8 +198,7 @@ def multiplied(s: Situation) -> None:
         count, bits, lane = LANE_WISE[key]
         product = lanes(s.get(s1), bits, count, sign1) * lanes(s.get(s2), bits, count, sign2)
     else:
-        rows, depth, columns, bits1, bits2, lane = SHAPES[key]
-        rows = rows // 2 if s.generation == "aie2" else rows
+        rows, depth, columns, bits1, bits2, lane = _shape(s.generation, key)
         a = lanes(s.get(s1), bits1, rows * depth, sign1).reshape(rows, depth)
         product = (a @ lanes(s.get(s2), bits2, depth * columns, sign2).reshape(depth, columns)).ravel()
     minus = ("NEG" in s.name or "MSC" in s.name) != bool(conf >> 11 & 1)

@@ -3,7 +3,8 @@
 `conf`, a scalar register, says what is done: zero_acc (bit 0), amode (1-2), bmode (3-4), variant (5-7), sign of s2 (8)
 and s1 (9), shift16 (10), negations of the product, acc1 and acc2 (11 to 13), sub_mask (16-31). AIE2's has the same
 layout; its accumulators have half the lanes, so its matrices half the rows (4 x 8 x 8 for int8, aie_api). That bmode 0
-means int4 (4 x 16 x 8, aie_api) is recollected from llvm-aie's headers of AIE2, not recorded.
+means int4 (4 x 16 x 8, aie_api) is recollected from llvm-aie's headers of AIE2, not recorded. Its products of four
+columns are named there too; with 4 x 4 x 4 of int16 public GEMMs equal numpy.
 """
 
 from collections.abc import Mapping
@@ -48,6 +49,9 @@ SHAPES: Mapping[tuple[int, int, int], Shape] = {
 _HALVED = ((0, 1, 0), (0, 2, 0), (0, 3, 0), (1, 2, 0), (1, 3, 0))
 AIE2_SHAPES: Mapping[tuple[int, int, int], Shape] = {
     (0, 0, 0): Shape(4, 16, 8, 8, 4, 32),
+    (1, 0, 0): Shape(4, 2, 4, 32, 16, 64),
+    (1, 2, 1): Shape(4, 8, 4, 16, 8, 64),
+    (1, 3, 1): Shape(4, 4, 4, 16, 16, 64),
     **{modes: replace(SHAPES[modes], rows=SHAPES[modes].rows // 2) for modes in _HALVED},
 }
 

@@ -112,8 +112,9 @@ CASES: list[Case] = [
 
 
 SHAPES = {  # amode, bmode and variant of conf: who multiplies so
-    0x308: "both", 0x310: "both", 0x318: "both", 0x312: "both", 0x31A: "both", 0x300: "aie2", 0x302: "aie2p",
-    0x328: "aie2p", 0x35A: "aie2p", 0x30A: "nobody", 0x348: "nobody", 0x30C: "nobody", 0x33A: "nobody", 0x30E: "nobody",
+    0x308: "both", 0x310: "both", 0x318: "both", 0x312: "both", 0x31A: "both", 0x300: "aie2", 0x302: "both",
+    0x328: "aie2p", 0x35A: "aie2p", 0x30A: "nobody", 0x348: "nobody", 0x30C: "nobody", 0x33A: "aie2", 0x30E: "nobody",
+    0x332: "aie2",
     0x388: "nobody",
 }  # fmt: skip
 

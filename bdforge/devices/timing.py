@@ -236,5 +236,7 @@ def timing_of(device: Device | str) -> Timing:
     return known
 
 
-JOB_TIMEOUT_SECONDS = 4.0
-"""After which drivers end a job: Phoenix's 4 to 5 s, others 6, 16 or 60 (xdna-emu, amd/xdna-driver 51, hipscope)."""
+JOB_TIMEOUT_SECONDS = 2.0
+"""Without a command that ends, after which drivers stop what runs: 2 s since Linux 6.17 (amdxdna's `tdr_timeout_ms`,
+set where the module is loaded), 4 to 60 s before (xdna-emu, amd/xdna-driver 51, hipscope). The driver sees no progress
+inside of a command; that a runlist counts as one is assumed."""

@@ -33,7 +33,7 @@ from bdforge.sequences.program import Operand
 
 VARIABLE = "BDFORGE_DEVICE"
 DEFAULT = "emulator"
-TIMEOUT_SECONDS = 10.0  # the driver gives up after about as long
+TIMEOUT_SECONDS = 10.0  # for queued work before it: the driver stops what runs sooner (devices.timing)
 
 
 class Emulator:

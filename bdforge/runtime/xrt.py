@@ -211,7 +211,7 @@ def warn_of_late(planned: PlannedSequence, product: Device) -> None:
     if seconds >= JOB_TIMEOUT_SECONDS:
         tell_once(
             f"{planned.shape}: its transfers alone take {seconds:.1f} s (modelled), more than "
-            f"{JOB_TIMEOUT_SECONDS:g} s, after which some drivers end a job; split the problem"
+            f"{JOB_TIMEOUT_SECONDS:g} s, after which drivers stop a command; split the problem"
         )
 
 

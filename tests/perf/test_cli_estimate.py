@@ -128,10 +128,10 @@ def test_a_table_without_its_columns_is_refused_by_name(command):
 def test_a_job_that_a_driver_may_end_is_told(command):
     code, out, _ = command(DESIGN, "--shape", "1048576x16384x65536")
     assert code == 0
-    assert "s (modelled) is more than 4 s, after which some drivers end a job; split the problem" in " ".join(
+    assert "s (modelled) is more than 2 s, after which drivers stop a command; split the problem" in " ".join(
         out.split()
     )
-    assert "drivers end a job" not in command(DESIGN)[1]
+    assert "drivers stop" not in command(DESIGN)[1]
 
 
 def test_a_power_mode_slows_the_array_and_not_memory(command):

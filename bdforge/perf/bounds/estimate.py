@@ -97,12 +97,12 @@ class Estimate:
 
     @property
     def late(self) -> str:
-        """A warning when a driver may end the job before it is done; "" otherwise."""
+        """A warning when a driver may stop the command before it is done; "" otherwise."""
         seconds = self.time_us / 1e6
         if seconds < JOB_TIMEOUT_SECONDS:
             return ""
         return (
-            f"{seconds:.1f} s (modelled) is more than {JOB_TIMEOUT_SECONDS:g} s, after which some drivers end a job; "
+            f"{seconds:.1f} s (modelled) is more than {JOB_TIMEOUT_SECONDS:g} s, after which drivers stop a command; "
             "split the problem along M or N"
         )
 

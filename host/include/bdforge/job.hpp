@@ -17,7 +17,7 @@ class ResidentState;
 class BatchState;
 class Gemm;
 
-/// Long enough for the largest GEMM on an idle NPU, short enough to notice a hang.
+/// Long enough for what was queued before it; the driver stops a command that runs for long sooner, some after 2 s.
 constexpr std::chrono::milliseconds default_timeout{10'000};
 
 /// Sizes of a problem by the parameters of the design's sequence program, such as {{"M", 256}, {"K", 2560}, {"N", 640}}.

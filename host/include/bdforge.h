@@ -62,7 +62,8 @@ void bdforge_design_free(bdforge_design* design);
  * 0: no gap. */
 bdforge_status bdforge_weights_pack(const bdforge_design* design, const void* weights, size_t K, size_t N,
                                     size_t stride, bdforge_weights** packed);
-/* Takes weights that are in that form already, for the same tile sizes. */
+/* Takes weights that are in that form already, for the same tile sizes. BDFORGE_WEIGHTS for bytes that the design packs
+ * of no weights, whose number, codes or padding are others. */
 bdforge_status bdforge_weights_packed(const bdforge_design* design, const void* data, size_t bytes, size_t K, size_t N,
                                       bdforge_weights** packed);
 /* Bytes of the packed form. */

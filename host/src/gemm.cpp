@@ -30,7 +30,8 @@ void require_shape(const DesignState& design, const Layout& layout, std::size_t 
 const Layout& b_of(const Resident& resident) {
     for (const Layout& layout : resident.state()->layouts)
         if (layout.operand().name == "B") return layout;
-    throw ArgumentError("these weights hold no B");
+    throw ArgumentError("these weights hold no B but " + resident.state()->layouts.front().operand().name +
+                        "; make those of a GEMM by pack");
 }
 
 Weights weights_of(const Design& design, std::size_t K, std::size_t N) {
@@ -46,6 +47,7 @@ void refuse_gap(const char* name, const CallerMemory& memory, std::size_t line) 
 
 Job job_of(const Design& design, std::size_t M, const Weights& weights, const GemmOptions& options) {
     require_gemm(*design.state());
+    b_of(weights);
     const Sizes sizes{{"M", M}, {"K", weights.K()}, {"N", weights.N()}, {"lda", options.a.stride}, {"ldc", options.c.stride}};
     Job job(design, sizes, {{{"A", options.a.data}, {"C", options.c.data}}, {weights}});
     JobState& state = *job.state();

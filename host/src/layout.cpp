@@ -136,7 +136,6 @@ void Layout::check_bounds(std::int64_t elements) const {
         (operand_.blocked != Blocked::no) != (bits == known[7]))
         refuse("has elements of " + std::to_string(bits) +
                " bits; this library places 1, 2, 4, 8, 16, 32 and 64, and block floats of 576");
-    if (operand_.out && bits < byte_bits) refuse("is packed; this library reads whole bytes back only");
     if (operand_.blocked != Blocked::no && operand_.axes.size() != 2)
         refuse("has blocks and " + std::to_string(operand_.axes.size()) + " axes; blocks lie in two");
     if (offset_ < 0 || offset_ > reach_max) refuse("starts at element " + std::to_string(offset_));

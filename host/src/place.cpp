@@ -35,6 +35,8 @@ struct Run {
         std::int64_t place, element;
     };
     std::vector<Step> steps;  // where `line` is false
+
+    Step at(std::int64_t i) const { return line ? Step{i, i * stride} : steps[static_cast<std::size_t>(i)]; }
 };
 
 /// Takes the innermost loops from `loops`.
@@ -169,6 +171,15 @@ private:
     Element *const array_, *const buffer_;
 };
 
+/// Where a run is whole bytes, eight at least, `codes` to each: byte i holds places i, i + apart, i + 2 apart ...; else 0.
+std::int64_t apart_of(const Run &run, std::int64_t codes) {
+    const std::int64_t apart = run.count / codes;
+    if (run.count % (8 * codes) != 0 || run.span != run.count) return 0;
+    for (std::int64_t i = 0; i < run.count; ++i)
+        if (const auto [place, element] = run.at(i); place != element / codes + element % codes * apart) return 0;
+    return apart;
+}
+
 /// Codes of `bits` bits, several to a byte.
 class Packer {
 public:
@@ -176,12 +187,8 @@ public:
            std::uint8_t *buffer)
         : run_(run), of_(of), stretches_(of.stretches(run.axis)), step_(of.steps[run.axis]), bits_(static_cast<unsigned>(bits)), codes_(8 / bits),
           mask_(static_cast<std::uint8_t>((1U << bits_) - 1)), bias_(static_cast<std::uint8_t>(bias)), array_(array),
-          buffer_(buffer), held_(static_cast<std::size_t>(run.count)) {
-        if (run_.line)
-            for (std::int64_t i = 0; i < run_.count; ++i) steps_of_run_.push_back({i, i * run_.stride});
-        else
-            steps_of_run_ = run_.steps;
-        find_bytes();
+          buffer_(buffer), held_(static_cast<std::size_t>(run.count)), apart_(bias_ < 128 ? apart_of(run, codes_) : 0) {
+        for (std::int64_t i = 0; i < run_.count; ++i) steps_of_run_.push_back(run_.at(i));
     }
 
     void operator()(const Places &places, std::int64_t element) {
@@ -189,7 +196,7 @@ public:
         const Stretch &first = at(stretches_, place);
         const bool together = line >= 0 && step_ == 1 && first.position >= 0 && place + run_.span <= first.last;
         const std::uint8_t *const array = array_ + std::max<std::int64_t>(line, 0);
-        if (lanes_ && together && element % codes_ == 0)
+        if (apart_ > 0 && together && element % codes_ == 0)
             return pack_lanes(array + position(first, place), buffer_ + element / codes_);
         for (std::size_t i = 0; together && i < held_.size(); ++i)
             held_[i] = static_cast<std::uint8_t>(array[position(first, place) + steps_of_run_[i].place] + bias_) & mask_;
@@ -202,14 +209,6 @@ public:
     }
 
 private:
-    /// Whether the run is whole bytes, eight at least: byte i holds places i, i + apart, i + 2 apart ...
-    void find_bytes() {
-        apart_ = run_.count / codes_;
-        lanes_ = run_.count % (8 * codes_) == 0 && bias_ < 128 && run_.span == run_.count;
-        for (const auto &[place, element] : steps_of_run_)
-            lanes_ = lanes_ && place == element / codes_ + element % codes_ * apart_;
-    }
-
     /// Eight bytes at a time: no code leaves its byte when it is added to, masked and shifted.
     void pack_lanes(const std::uint8_t *array, std::uint8_t *out) const {
         constexpr std::uint64_t ones = 0x0101010101010101, high = 0x80 * ones;
@@ -243,8 +242,62 @@ private:
     std::uint8_t *const buffer_;
     std::vector<std::uint8_t> held_;
     std::vector<Run::Step> steps_of_run_;
-    std::int64_t apart_ = 0;
-    bool lanes_ = false;
+    const std::int64_t apart_;
+};
+
+/// Values of the codes of `bits` bits that a Packer wrote: with their sign, or without their bias.
+class Unpacker {
+public:
+    Unpacker(const Run &run, const Array &of, std::int64_t bits, std::int64_t bias, const std::uint8_t *buffer,
+             std::uint8_t *array)
+        : run_(run), of_(of), stretches_(of.stretches(run.axis)), step_(of.steps[run.axis]), bits_(static_cast<unsigned>(bits)),
+          codes_(8 / bits), mask_((1U << bits_) - 1), sign_(bias == 0 ? 1U << (bits_ - 1) : 0),
+          less_(sign_ + static_cast<std::uint8_t>(bias)), apart_(less_ < 128 ? apart_of(run, codes_) : 0), buffer_(buffer),
+          array_(array) {}
+
+    void operator()(const Places &places, std::int64_t element) const {
+        const std::int64_t place = places[run_.axis], line = of_.beside(run_.axis, places);
+        if (line < 0) return;
+        const Stretch &first = at(stretches_, place);
+        if (apart_ > 0 && step_ == 1 && first.position >= 0 && place + run_.span <= first.last && element % codes_ == 0)
+            return unpack_lanes(buffer_ + element / codes_, array_ + line + position(first, place));
+        for (std::int64_t i = 0; i < run_.count; ++i) {
+            const auto [beside, along] = run_.at(i);
+            const std::int64_t found = position(at(stretches_, place + beside), place + beside);
+            if (found >= 0) array_[line + found * step_] = value(element + along);
+        }
+    }
+
+private:
+    std::uint8_t value(std::int64_t element) const {
+        const unsigned code = buffer_[element / codes_] >> (static_cast<unsigned>(element % codes_) * bits_) & mask_;
+        return static_cast<std::uint8_t>((code ^ sign_) - less_);
+    }
+
+    /// Eight bytes at a time: what is borrowed ends in each byte's highest bit.
+    void unpack_lanes(const std::uint8_t *packed, std::uint8_t *array) const {
+        constexpr std::uint64_t ones = 0x0101010101010101, high = 0x80 * ones;
+        for (std::int64_t byte = 0; byte < apart_; byte += 8) {
+            std::uint64_t codes = 0;
+            std::memcpy(&codes, packed + byte, sizeof codes);
+            for (std::int64_t field = 0; field < codes_; ++field, codes >>= bits_) {
+                const std::uint64_t raised = (codes & mask_ * ones) ^ (sign_ * ones);
+                const std::uint64_t values = ((raised | high) - less_ * ones) ^ high;
+                std::memcpy(array + byte + field * apart_, &values, sizeof values);
+            }
+        }
+    }
+
+    const Run &run_;
+    const Array &of_;
+    const std::vector<Stretch> &stretches_;
+    const std::int64_t step_;
+    const unsigned bits_;
+    const std::int64_t codes_;
+    const unsigned mask_, sign_, less_;
+    const std::int64_t apart_;
+    const std::uint8_t *const buffer_;
+    std::uint8_t *const array_;
 };
 
 /// A tile of 8 x 8 floats, whose blocks lie along the last axis, or the first one.
@@ -402,7 +455,12 @@ void Layout::fetch(const void *buffer, void *data, std::int64_t leading) const {
         };
         return walk(loops_, offset_, act);
     }
-    copy<false>(operand_.bits, loops_, of, offset_, data, const_cast<void *>(buffer));
+    if (operand_.bits >= 8) return copy<false>(operand_.bits, loops_, of, offset_, data, const_cast<void *>(buffer));
+    std::vector<ElementLoop> loops = loops_;
+    const Run run = take_run(loops);
+    const Unpacker unpacker(run, of, operand_.bits, operand_.bias, static_cast<const std::uint8_t *>(buffer),
+                            static_cast<std::uint8_t *>(data));
+    walk(loops, offset_, unpacker);
 }
 
 }  // namespace bdforge::generator

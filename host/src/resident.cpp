@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "bdforge/error.hpp"
 #include "extent.hpp"
@@ -74,6 +75,26 @@ void place(const Layout& layout, const ConstArray& array, void* buffer) {
     }
 }
 
+namespace {
+
+/// WeightError unless bytes are what `place` makes of some arrays, padding included. Any bytes do for block floats, which
+/// are not made again as they were.
+void check_bytes(const std::vector<Layout>& layouts, const std::uint8_t* bytes, std::size_t count, const std::string& what) {
+    std::vector<std::uint8_t> made(count);
+    for (const Layout& layout : layouts) {
+        if (layout.operand().blocked != generator::Blocked::no) return;
+        std::vector<std::byte> array(layout.extent(layout.line()));
+        layout.fetch(bytes, array.data(), layout.line());
+        place(layout, {array.data(), array.size()}, made.data());
+    }
+    const auto wrong = std::mismatch(made.begin(), made.end(), bytes);
+    if (wrong.first == made.end()) return;
+    throw WeightError(what + ": byte " + std::to_string(wrong.first - made.begin()) + " is " + std::to_string(*wrong.second) +
+                      " where this layout has " + std::to_string(*wrong.first) + "; pack it again");
+}
+
+}  // namespace
+
 Resident::Resident(const Design& design, const std::string& operand, const Sizes& sizes) {
     const auto& state = design.state();
     const std::size_t argument = state->program().operands[operand_index(*state, operand)].argument;
@@ -102,14 +123,13 @@ void Resident::place(const std::string& operand, const ConstArray& array) {
 
 void Resident::place_bytes(const void* data, std::size_t bytes) {
     if (data == nullptr) throw ArgumentError("no bytes were given");
-    if (bytes != state_->buffer->bytes()) {
-        std::string sizes;
-        for (const auto& [name, size] : state_->sizes)
-            sizes += (sizes.empty() ? "" : ", ") + name + " = " + std::to_string(size);
-        throw WeightError("packed " + state_->layouts.front().operand().name + " of " + sizes + " takes " +
-                          std::to_string(state_->buffer->bytes()) + " bytes, got " + std::to_string(bytes) +
-                          "; the file is truncated, or packed for other tile sizes: pack it again");
-    }
+    std::string what = "packed " + state_->layouts.front().operand().name + " of ", between;
+    for (const auto& [name, size] : state_->sizes)
+        what += std::exchange(between, ", ") + name + " = " + std::to_string(size);
+    if (bytes != state_->buffer->bytes())
+        throw WeightError(what + " takes " + std::to_string(state_->buffer->bytes()) + " bytes, got " +
+                          std::to_string(bytes) + "; the file is truncated, or packed for other tile sizes: pack it again");
+    check_bytes(state_->layouts, static_cast<const std::uint8_t*>(data), bytes, what + " by " + state_->design->manifest.design);
     std::memcpy(state_->buffer->data(), data, bytes);
     state_->buffer->to_device();
 }

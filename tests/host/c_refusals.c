@@ -39,6 +39,14 @@ static void refuse_sizes_of_runs(size_t size, bdforge_gemm* gemm, const void* a,
     expect(bdforge_gemm_scaled(gemm, c, size, NULL, NULL, 1), BDFORGE_ARGUMENT, BEYOND);
 }
 
+static void refuse_other_codes(void) {
+    uint8_t codes[K * N / 4];
+    bdforge_weights* none;
+    memset(codes, 0xFF, sizeof codes);
+    expect(bdforge_weights_packed(design, codes, sizeof codes, K, N, &none), BDFORGE_WEIGHTS, "is 2, expected -1 to 1");
+    require(none == NULL, "a failed call leaves NULL");
+}
+
 /* A and C of which every pair of pages is tried. */
 static void refuse_overlaps(char* memory) {
     bdforge_gemm* gemm;
@@ -87,6 +95,7 @@ int main(int count, char** words) {
         refuse_sizes_of_gemms(huge[i], memory);
         refuse_sizes_of_runs(huge[i], gemm, a, c);
     }
+    refuse_other_codes();
     refuse_overlaps(memory);
     refuse_no_time(gemm, a, c);
     bdforge_gemm_free(gemm);

@@ -46,8 +46,8 @@ public:
     /// the type lacks.
     Weights pack(const void* weights, std::size_t K, std::size_t N, std::size_t stride = 0) const;
 
-    /// B in that form already, for the same tile sizes, as Python's `bdforge.runtime.b_operand` makes it.
-    /// WeightError when `bytes` is not what K and N need, as in a truncated file.
+    /// B in that form already, for the same tile sizes, as Python's `Loaded.pack` makes it. WeightError for bytes that this
+    /// design packs of no K x N, as in a file that is truncated or for other types.
     Weights packed(const void* data, std::size_t bytes, std::size_t K, std::size_t N) const;
 
     const std::shared_ptr<DesignState>& state() const { return state_; }

@@ -55,7 +55,7 @@ public:
     /// Writes an operand that stands in this buffer. ArgumentError for another one or an array of another size,
     /// WeightError names the first value that the operand's type does not hold.
     void place(const std::string& operand, const ConstArray& array);
-    /// Takes the whole buffer as Python's `bdforge.runtime` makes it. WeightError for another number of bytes.
+    /// Takes the whole buffer as Python's `Loaded.pack` makes it. WeightError for bytes that this layout packs of no array.
     void place_bytes(const void* data, std::size_t bytes);
     std::size_t bytes() const;
     /// Sizes that it was made with.

@@ -78,7 +78,7 @@ public:
     /// Writes the user's array, without faults, to its places in a buffer of zeros or of an array before it. SequenceError
     /// for a float that block floats cannot hold.
     void place(const void *data, std::int64_t leading, void *buffer) const;
-    /// Writes each position of the user's array; for elements of whole bytes, as those of outputs are.
+    /// Writes each position of the user's array.
     void fetch(const void *buffer, void *data, std::int64_t leading) const;
     /// Writes what stands for an operand that is not given.
     void place_missing(void *buffer) const;

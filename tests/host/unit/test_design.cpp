@@ -4,6 +4,7 @@
 
 #include "devices.hpp"
 #include "files.hpp"
+#include "state.hpp"
 #include "streams.hpp"
 #include "unit.hpp"
 
@@ -207,6 +208,32 @@ UNIT_CASE("design", truncated_packed_weights_are_refused) {
     design.packed(bytes.data(), bytes.size(), 64, 64);
     const std::string fault = message_of<WeightError>([&] { design.packed(bytes.data(), bytes.size() - 1, 64, 64); });
     check_contains(fault, "packed B of K = 64, N = 64 takes 1024 bytes, got 1023; the file is truncated");
+}
+
+UNIT_CASE("design", packed_bytes_are_those_of_some_weights) {
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
+    constexpr std::size_t K = 40, N = 66;
+    std::vector<std::int8_t> weights(K * N);
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<std::int8_t>(i % 5 % 3) - 1;
+    const Weights made = design.pack(weights.data(), K, N);
+    const auto* const begin = static_cast<const std::uint8_t*>(made.state()->buffer->data());
+    const std::vector<std::uint8_t> good(begin, begin + made.bytes());
+    design.packed(good.data(), good.size(), K, N);
+    std::size_t of_values = 0;
+    for (std::size_t i = 0; i < good.size(); ++i) {
+        std::vector<std::uint8_t> wrong = good;
+        wrong[i] |= 0x03;  // the code behind the last one that there is
+        const std::string told = message_of<WeightError>([&] { design.packed(wrong.data(), wrong.size(), K, N); });
+        if (const bool padding = told.find("expected -1 to 1") == std::string::npos; !padding) ++of_values;
+        else check_contains(told, "packed B of K = 40, N = 66 by small: byte " + std::to_string(i) + " is ");
+    }
+    unit::check(0 < of_values && of_values < good.size(), "both weights and padding were tried");
+}
+
+UNIT_CASE("design", weights_that_hold_no_b_are_refused) {
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
+    const Resident a(design, "A", {{"M", 20}, {"K", 40}});
+    check_contains(message_of<ArgumentError>([&] { Gemm(design, 20, Weights(a)); }), "no B");
 }
 
 UNIT_CASE("design", opening_an_npu_without_xrt_or_npu_says_so) {

@@ -7,10 +7,13 @@ is passed over when a manifest is read, so that older hosts read newer ones of t
 import hashlib
 import json
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
+from bdforge.messages import word
 from bdforge.sequences import Program, ProgramError
 from bdforge.sequences.check import checked
 
@@ -34,10 +37,17 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="allow")
 
 
+def _below(path: str) -> str:
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+        raise PydanticCustomError("path", f"{word(repr(path))} is no place below the manifest's folder")  # pyright: ignore
+    return path
+
+
 class BuiltFile(_Part):
     """A file of the build."""
 
-    path: str = Field(description="Relative to the manifest's folder.")
+    path: Annotated[str, AfterValidator(_below)] = Field(description="Relative to the manifest's folder, and below it.")
     sha256: str = Field("", pattern="^([0-9a-f]{64})?$", description="Of its content; empty: not recorded.")
 
 
@@ -158,7 +168,7 @@ def manifest_fault(content: Any) -> str | None:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        return f"{place} is missing" if first["type"] == "missing" else f"{place}: {first['msg'].lower()}"
+        return f"{place} is missing" if first["type"] == "missing" else f"{place}: {first['msg'][:1].lower()}{first['msg'][1:]}"
     except ProgramError as error:
         return f"sequence.program: {error}"
     if content["spec_hash"] != spec_hash(content["spec"]):

@@ -1,6 +1,7 @@
 """A built design as SCons leaves it: manifest, MLIR and host-compiled kernels in one folder."""
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,7 +12,7 @@ from bdforge.devices import DEVICES, Device, DeviceError, device_named, mlir_dev
 from bdforge.emulator.resident import Resident
 from bdforge.files import read_bytes, read_json, read_text
 from bdforge.images.manifest import OWN_TOOLCHAIN, Manifest, manifest_fault
-from bdforge.messages import InputError
+from bdforge.messages import InputError, path_word
 from bdforge.runtime.kernels import load_kernels
 from bdforge.sequences import OperandError, PlannedSequence, Program, ProgramError, SequenceOptions, WalkError, planned
 
@@ -136,6 +137,11 @@ def _checked_file(folder: Path, manifest: Manifest, role: str, way: str) -> Path
     if (entry := manifest.files.get(role)) is None:
         raise BuildError(f"{folder / 'manifest.json'}: files.{role} is missing, this design was built without; {way}")
     path = folder / entry.path
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        raise BuildError(
+            f"{folder / 'manifest.json'}: files.{role} is {path_word(entry.path)}, which links to a place outside of the "
+            f"design's folder; {way}"
+        )
     if not path.is_file():
         raise BuildError(f"{path} is missing; {way}")
     if entry.sha256 and entry.sha256 != hashlib.sha256(read_bytes(path, BuildError)).hexdigest():

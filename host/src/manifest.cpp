@@ -1,5 +1,9 @@
 #include "bdforge/manifest.hpp"
 
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
 #include "bdforge/error.hpp"
 #include "bdforge/program_check.hpp"
 #include "files.hpp"
@@ -28,13 +32,40 @@ generator::Design read_streams(const JsonView& view) {
     return streams;
 }
 
+/// A path below the manifest's folder; ManifestError for others.
+std::string below(const JsonView& member) {
+    const std::string text = member.text();
+    const std::filesystem::path path(text);
+    bool inside = path.is_relative() && text.find('\0') == std::string::npos, named = false;
+    for (const auto& part : path) {
+        inside = inside && part != "..";
+        named = named || part != ".";
+    }
+    if (!inside || !named) member.refuse("a path below the manifest's folder");
+    return text;
+}
+
 std::map<std::string, BuiltFile> read_files(const JsonView& files) {
     std::map<std::string, BuiltFile> read;
     for (const auto& [role, file] : files.members()) {
         const bool hashed = file.is_object();
-        read[role] = hashed ? BuiltFile{file.at("path").text(), file.at("sha256").text()} : BuiltFile{file.text(), ""};
+        read[role] = hashed ? BuiltFile{below(file.at("path")), file.at("sha256").text()} : BuiltFile{below(file), ""};
     }
     return read;
+}
+
+/// ManifestError for a file that links lead out of the manifest's folder.
+void check_links(const Manifest& manifest) {
+    namespace fs = std::filesystem;
+    std::error_code failed;
+    const fs::path folder = fs::canonical(fs::absolute(manifest.file).parent_path(), failed);
+    for (const auto& [role, file] : manifest.files) {
+        const fs::path real = fs::weakly_canonical(folder / file.path, failed);
+        const auto [last, other] = std::mismatch(folder.begin(), folder.end(), real.begin(), real.end());
+        if (!failed && last == folder.end()) continue;
+        throw ManifestError(manifest.file + ": files." + role + " is " + file.path +
+                            ", which links to a place outside of the design's folder; build the design again");
+    }
 }
 
 /// Problems, of which sizes are parameters of the sequence program.
@@ -77,8 +108,10 @@ Manifest parse_manifest(const std::string& text, const std::string& file) {
 }
 
 Manifest load_manifest(const std::string& path) {
-    return parse_manifest(read_file(path, manifest_limit_bytes, "build the design, which writes it beside the xclbin"),
-                          path);
+    Manifest manifest = parse_manifest(
+        read_file(path, manifest_limit_bytes, "build the design, which writes it beside the xclbin"), path);
+    check_links(manifest);
+    return manifest;
 }
 
 std::string manifest_beside(const std::string& image_path) { return folder_of(image_path) + "manifest.json"; }

@@ -1,6 +1,7 @@
 """What a built design's folder tells of it: files by role, the image that boots, what its cores run, how runs wait."""
 
 import hashlib
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,38 @@ def test_a_missing_design_is_built_by_the_command_that_its_place_tells(tmp_path:
         BuiltDesign.load(str(tmp_path / place))
     file = tmp_path / place / "manifest.json"
     assert str(caught.value) == f"{file}: there is no such file; build the design first ({command})"
+
+
+def links(folder: Path, outside: Path) -> None:
+    """Links in a design's folder: to a file and a folder outside, to themselves, and to what is inside."""
+    (folder / "link").symlink_to(outside / "file")
+    (folder / "links").symlink_to(outside)
+    (folder / "loop").symlink_to("loop")
+    (folder / "own").symlink_to("file")
+
+
+OUTSIDE = "../file", "/{outside}/file", "inside/../../outside/file", "", ".", "..", "x\0y", "link", "links/file", "loop"
+
+
+@pytest.mark.parametrize("path", [*OUTSIDE, "own", "inside/../file"])
+@pytest.mark.parametrize("role", ["mlir", "host_kernels", "xclbin"])
+def test_files_of_a_manifest_lie_in_its_folder(small: PlannedDesign, tmp_path: Path, role: str, path: str):
+    folder, outside = tmp_path / "design", tmp_path / "outside"
+    for place in (folder, outside):
+        place.mkdir()
+        (place / "file").write_bytes(b"mine")
+    links(folder, outside)
+    content = json.loads((small.folder / "manifest.json").read_text())
+    content["files"] = dict.fromkeys(("mlir", "host_kernels", "xclbin"), {"path": "file"})
+    content["files"][role] = {"path": path.format(outside=str(outside)[1:])}
+    (folder / "manifest.json").write_text(json.dumps(content))
+    (tmp_path / "linked").symlink_to(folder)
+    for given in (folder, tmp_path / "linked"):
+        if path == "own":
+            assert BuiltDesign.load(given).image("xclbin").read_bytes() == b"mine"
+            continue
+        with pytest.raises(BuildError, match=rf"manifest\.json: files\.{role}|loop is missing"):
+            BuiltDesign.load(given).image(role)
 
 
 def in_steps(small: PlannedDesign, *, wide: bool, in_flight: int) -> BuiltDesign:

@@ -14,7 +14,7 @@ namespace bdforge {
 /// The manifest's schema that this library reads.
 constexpr std::int64_t manifest_schema = 2;
 
-/// A file of the build, relative to the manifest's folder. `sha256` is "" where the build does not record it.
+/// A file of the build, relative to the manifest's folder and below it. `sha256` is "" where the build does not record it.
 struct BuiltFile {
     std::string path;
     std::string sha256;
@@ -54,7 +54,8 @@ struct Manifest {
     JsonView view() const { return JsonView(content, file); }
 };
 
-/// Reads a manifest; FileError when it cannot be read, ManifestError names the first thing that is missing or wrong.
+/// Reads a manifest; FileError when it cannot be read, ManifestError names the first thing that is missing or wrong, such
+/// as a file that a link leads out of its folder.
 Manifest load_manifest(const std::string& path);
 
 /// The manifest in `text`; `file` heads every message.

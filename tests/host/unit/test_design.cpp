@@ -1,5 +1,7 @@
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <utility>
 #include <vector>
 
 #include "devices.hpp"
@@ -119,6 +121,21 @@ UNIT_CASE("design", no_more_steps_are_under_way_than_the_program_allows) {
     check_equal(words("2", 0), words("4", 2), "as many as there may be of at most 2");
     check_equal(words("4", 0), words("4", 4), "as many as there may be of at most 4");
     check_equal(words("4", 1) == words("4", 4), false, "1 step at a time is as 4");
+}
+
+UNIT_CASE("design", files_of_a_manifest_lie_in_its_folder) {
+    const Device device = scripted_device(std::make_shared<Script>());
+    const std::string folder = unit::data_folder() + "/changed/", first = "\"host_kernels\": {\"path\": \"";
+    std::filesystem::create_directories(folder + "inside");
+    for (const auto& [link, to] : {std::pair{"link", "../small/small.mlir"}, {"links", "../small"}, {"loop", "loop"}, {"own", "small.mlir"}}) {
+        std::filesystem::remove(folder + link);
+        std::filesystem::create_symlink(to, folder + link);
+    }
+    const auto with = [&](const std::string& path) { return changed_design("small.xclbin", first, first + path + "\", \"was\": \""); };
+    for (const char* path : {"../evil.so", "/evil.so", "inside/../../evil.so", "", ".", "..", "a\\u0000b", "link", "links/small.mlir", "loop", "inside/../small.mlir"})
+        check_contains(refusal<ManifestError>(device, with(path)), "files.host_kernels");
+    for (const char* path : {"own", "inside/none"})
+        check_contains(refusal<ManifestError>(device, with(path)), "files.xclbin.sha256");  // which is checked later
 }
 
 UNIT_CASE("design", another_spec_is_refused_by_its_hash) {

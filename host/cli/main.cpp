@@ -103,7 +103,7 @@ int run(const Options& options) {
 
 /// Reports the fault in one line.
 int report(const char* text, int code) {
-    std::fprintf(stderr, "bdforge-gemm: %s\n", text);
+    std::fprintf(stderr, "bdforge-gemm: %s\n", bdforge::told(text).c_str());
     return code;
 }
 

@@ -147,7 +147,7 @@ typedef struct bdforge_operand {
 } bdforge_operand;
 
 /* The buffer of an operand that stays where the array reads it, for any number of jobs whose sizes are the same; only
- * those sizes are needed that the operand depends on. Freed by bdforge_weights_free. */
+ * those sizes are needed that the operand depends on. Not for outputs. Freed by bdforge_weights_free. */
 bdforge_status bdforge_resident_create(const bdforge_design* design, const char* operand, const bdforge_size* sizes,
                                        size_t size_count, bdforge_resident** resident);
 /* Writes an operand of that buffer; BDFORGE_WEIGHTS names the first value that its type does not hold. */

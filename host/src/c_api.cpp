@@ -17,7 +17,7 @@ namespace {
 
 bdforge_status failed(bdforge_status status, const char* text) noexcept {
     try {
-        message() = text;
+        message() = bdforge::told(text);
     } catch (...) {
         return BDFORGE_INTERNAL;  // no memory for the message either
     }

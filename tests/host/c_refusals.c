@@ -47,6 +47,52 @@ static void refuse_other_codes(void) {
     require(none == NULL, "a failed call leaves NULL");
 }
 
+static void check_name(bdforge_status got, bdforge_status wanted, const char* part) {
+    expect(got, wanted, part);
+    require(strlen(bdforge_message()) < 4096 && strchr(bdforge_message(), 27) == NULL, "a message for people");
+}
+
+/* Names of a few megabytes, and of bytes that terminals obey, wherever a call takes one. */
+static void refuse_name(bdforge_device* device, bdforge_gemm* gemm, const char* name, const char* part) {
+    const bdforge_size size = {name, 1}, sizes[] = {{"M", M}, {"K", K}, {"N", N}};
+    const bdforge_memory memory = {name, weights};
+    const bdforge_parts odd_size = {&size, 1, NULL, 0, NULL, 0}, odd_memory = {sizes, 3, &memory, 1, NULL, 0};
+    bdforge_job *none, *job = bdforge_gemm_job(gemm);
+    bdforge_device* no_device;
+    bdforge_design* no_design;
+    bdforge_resident* resident;
+    size_t stride;
+    void* data;
+    check_name(bdforge_device_open(name, &no_device), BDFORGE_DEVICE, part);
+    check_name(bdforge_design_load(device, name, &no_design), BDFORGE_FILE, "manifest.json");
+    check_name(bdforge_resident_create(design, name, sizes, 3, &resident), BDFORGE_ARGUMENT, part);
+    check_name(bdforge_resident_create(design, "B", &size, 1, &resident), BDFORGE_ARGUMENT, part);
+    check_name(bdforge_job_create(design, &odd_size, &none), BDFORGE_ARGUMENT, part);
+    check_name(bdforge_job_create(design, &odd_memory, &none), BDFORGE_ARGUMENT, part);
+    check_name(bdforge_job_place(job, name, weights, 1, 0), BDFORGE_ARGUMENT, part);
+    check_name(bdforge_job_fetch(job, name, weights, 1, 0), BDFORGE_ARGUMENT, part);
+    check_name(bdforge_job_memory(job, name, &data, &stride), BDFORGE_ARGUMENT, part);
+}
+
+static void refuse_names(bdforge_device* device, bdforge_gemm* gemm) {
+    const size_t bytes = (size_t)4 << 20;
+    char* name = malloc(bytes + 1);
+    require(name != NULL, "memory");
+    memset(name, 'x', bytes);
+    name[bytes] = 0;
+    refuse_name(device, gemm, name, "xxxx");
+    refuse_name(device, gemm, "\033[31m", "\\x1b[31m");
+    free(name);
+}
+
+/* Outputs do not stay, whatever they would stay beside. */
+static void refuse_outputs(void) {
+    const bdforge_size sizes[] = {{"M", M}, {"K", K}, {"N", N}};
+    bdforge_resident* none;
+    expect(bdforge_resident_create(design, "C", sizes, 3, &none), BDFORGE_ARGUMENT, "operand C is an output");
+    require(none == NULL, "a failed call leaves NULL");
+}
+
 /* A and C of which every pair of pages is tried. */
 static void refuse_overlaps(char* memory) {
     bdforge_gemm* gemm;
@@ -96,6 +142,8 @@ int main(int count, char** words) {
         refuse_sizes_of_runs(huge[i], gemm, a, c);
     }
     refuse_other_codes();
+    refuse_outputs();
+    refuse_names(device, gemm);
     refuse_overlaps(memory);
     refuse_no_time(gemm, a, c);
     bdforge_gemm_free(gemm);

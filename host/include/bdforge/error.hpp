@@ -1,15 +1,18 @@
 #pragma once
-/// Every fault of this library is one of these types; `what()` says what, where, the limit and the next step.
+/// Every fault of this library is one of these types; `what()` says what, where, the limit and the next step, printable and
+/// within `message_bytes`.
 
 #include <stdexcept>
 #include <string>
+
+#include "bdforge/messages.hpp"
 
 namespace bdforge {
 
 /// Any fault of this library; never thrown itself.
 class Error : public std::runtime_error {
 public:
-    using std::runtime_error::runtime_error;
+    explicit Error(const std::string& what) : std::runtime_error(told(what)) {}
 };
 
 /// A file that is missing, unreadable or not what its name says.

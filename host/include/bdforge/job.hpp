@@ -49,7 +49,7 @@ struct OperandShape {
 class Resident {
 public:
     /// The buffer in which `operand` stands. `sizes` are those that it depends on; jobs that use it must have the same.
-    /// ArgumentError for sizes that the design does not take, or that are missing.
+    /// ArgumentError for sizes that the design does not take, or that are missing, and for an output.
     Resident(const Design& design, const std::string& operand, const Sizes& sizes);
 
     /// Writes an operand that stands in this buffer. ArgumentError for another one or an array of another size,

@@ -9,6 +9,7 @@
 
 using namespace bdforge;
 using unit::check_equal;
+using unit::shown;
 
 namespace {
 
@@ -46,6 +47,32 @@ UNIT_CASE("status", every_kind_of_error_has_its_own) {
         check_equal(std::string(bdforge_message()), message, name);
     }
     check_equal(std::string(bdforge_status_name(static_cast<bdforge_status>(BDFORGE_INTERNAL + 1))), "UNKNOWN", "no status");
+}
+
+UNIT_CASE("status", messages_are_bounded_and_printable) {
+    const std::string e_acute = "\xC3\xA9", euro = "\xE2\x82\xAC", note = "\xF0\x9D\x84\x9E";
+    const struct {
+        std::string given, told;
+    } cases[] = {
+        {"plain\ttext\n", "plain\ttext\n"},
+        {e_acute + euro + note, e_acute + euro + note},
+        {std::string("\0", 1) + "\x1B[31m\x7F", "\\x00\\x1b[31m\\x7f"},
+        {"\xC2\x9B" "31m \xE2\x80\xAE \xE2\x81\xA6", "\\u009b31m \\u202e \\u2066"},
+        {"\xFF \xC3", "\\xff \\xc3"},                                  // no character begins so, or ends so
+        {"\xC0\xAF \xED\xA0\x80", "\\xc0\\xaf \\xed\\xa0\\x80"},    // longer than need be, half of a pair
+        {std::string(message_bytes, 'x'), std::string(message_bytes, 'x')},
+    };
+    for (const auto& [given, expected] : cases) check_equal(told(given), expected, expected);
+    for (const std::string& many : {std::string("x"), std::string("\x1B"), std::string("\xFF"), e_acute, euro, note}) {
+        std::string name;
+        while (name.size() < (4U << 20)) name += many;
+        for (const std::string& pad : {std::string(), std::string("a"), std::string("ab")}) {
+            const std::string found = told("begins " + pad + name + " ends");
+            check_equal(found.size() <= message_bytes && found.size() > message_bytes / 2, true, "bytes of " + shown(found.size()));
+            check_equal(told(found), found, "what is told is told as it is");
+            check_equal(found.substr(0, 7) + found.substr(found.size() - 5), "begins  ends", "both ends");
+        }
+    }
 }
 
 UNIT_CASE("status", nothing_can_be_asked_of_no_handle) {

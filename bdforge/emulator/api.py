@@ -16,6 +16,7 @@ from bdforge.emulator.cores.isa.profile import CoreProfile
 from bdforge.emulator.cores.stack import frames_of
 from bdforge.emulator.diagnose import quiet
 from bdforge.emulator.errors import ArgumentError
+from bdforge.emulator.given import check_given
 from bdforge.emulator.host import HostMemory
 from bdforge.emulator.machine import Machine, empty_design, only_configuration, parsed, stream_operations
 from bdforge.emulator.observe import attend, counted
@@ -92,8 +93,9 @@ def emulate(
     `image` is a CDO, PDI or xclbin to boot from; then `mlir` may be empty, and `device` be the array's name.
 
     Raises MlirError for text that is no valid design, EmulationError (Deadlock, DmaError, LockError, KernelError, …)
-    for what the array would not survive, ArgumentError for arrays that do not fit.
+    for what the array would not survive, ArgumentError for arrays that do not fit, and for what is of another kind.
     """
+    check_given(locals())
     recorder = None if timing is None else Recorder()
     scheduler = scheduler_named(schedule, seed, budget, [*observers, *([] if recorder is None else [recorder])])
     text, device = (mlir, device) if mlir or image is None else (empty_design(device, instructions), None)

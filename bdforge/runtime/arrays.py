@@ -22,6 +22,7 @@ _OTHERS = {
 """What files are that begin like this."""
 _HEADERS = {b"\1\0": np.lib.format.read_array_header_1_0, b"\2\0": np.lib.format.read_array_header_2_0}
 _BF16, _BF16_IN_FILES = np.dtype(ml_dtypes.bfloat16), np.dtype("V2")  # whose name a file does not keep
+_BYTES_MAX = np.iinfo(np.intp).max  # that an array without elements would have, if none of its sizes were 0
 _RANK_MAX = 64  # numpy's NPY_MAXDIMS
 
 
@@ -72,7 +73,8 @@ def _header(file: BinaryIO, name: str) -> tuple[tuple[int, ...], np.dtype]:
     others = "elements without bytes" if not dtype.itemsize else unlike_numbers(dtype)
     if others and dtype != _BF16_IN_FILES:
         raise ArrayFileError(f"{name}: holds {others} (type {dtype}), not numbers; {_WAY}")
-    if min(shape, default=0) < 0 or len(shape) > _RANK_MAX:
+    held = prod(max(1, size) for size in shape) * dtype.itemsize
+    if any(type(size) is not int or size < 0 for size in shape) or len(shape) > _RANK_MAX or held > _BYTES_MAX:
         raise ArrayFileError(f"{name}: its .npy header is damaged: no array has the shape {word(shape)}; {_WAY}")
     return shape, dtype
 

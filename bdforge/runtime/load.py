@@ -228,5 +228,7 @@ def load(folder: Path | str, device: str | None = None, sequence: SequenceOption
     `device` is "emulator" (the default) or "xrt"; without it the variable BDFORGE_DEVICE decides. `sequence` says how
     runs wait, where not as the design says. BuildError says what the folder lacks, NpuError what the NPU lacks.
     """
+    if not isinstance(folder, str | os.PathLike):
+        raise BuildError(f"a built design is a folder, got {type(folder).__name__}")
     design = BuiltDesign.load(folder).waiting(sequence)
     return Loaded(design, backend_for(design, device))

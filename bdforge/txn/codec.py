@@ -4,6 +4,7 @@ Version 0.1 is written and read, version 1.0 ("optimised", by aie-rt) is read. S
 5ff2ab97, `AIETargetNPU.cpp` and `AIEToConfiguration.cpp`; aiebu 3ab802a, `transaction.cpp` (codes, packed DDR_PATCH).
 """
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -195,9 +196,10 @@ def _as_words(words: np.ndarray | Sequence[int] | bytes) -> list[int]:
         if len(words) % 4:
             raise TxnError(f"word {len(words) // 4}: {len(words)} bytes are not a whole number of 32-bit words")
         return np.frombuffer(words, "<u4").tolist()
-    if isinstance(words, np.ndarray) and (words.dtype.kind not in "iu" or words.ndim != 1):
-        raise TxnError(f"{words.ndim}-dimensional array of {words.dtype}: words are a vector of integers")
-    data = [int(word) for word in words]
+    try:
+        data = [operator.index(word) for word in words]
+    except TypeError:
+        raise TxnError("words are bytes, or a vector of integers") from None
     for index, word in enumerate(data):
         if not 0 <= word <= _U32:
             raise TxnError(f"word {index}: {word} does not fit 32 bits")

@@ -18,6 +18,8 @@ Strides = tuple[int | None, int | None, int | None]
 _KINDS: Mapping[tuple[bool, bool, bool], Kind] = {
     (True, True, True): "C", (True, False, True): "M", (False, True, True): "N", (True, True, False): "K",
 }  # fmt: skip
+EXPRESSION_MAX = 4096
+"""Characters of an expression."""
 _ALONE = {
     (True, False, False): "only the first input has it: sum the input over it before (numpy.sum)",
     (False, True, False): "only the second input has it: sum the input over it before (numpy.sum)",
@@ -129,10 +131,17 @@ def _joins(outer: Dim, inner: Dim, tensors: Sequence[int]) -> bool:
     return all(a is None or b is None or a == inner.size * b for a, b in pairs)
 
 
+def text_of(expression: object) -> str:
+    """An expression without its blanks; ContractionError for what is no text, or a very long one."""
+    if not isinstance(expression, str) or len(expression) > EXPRESSION_MAX:
+        got = f"{len(expression)} characters" if isinstance(expression, str) else type(expression).__name__
+        raise ContractionError(f"an expression is a text of at most {EXPRESSION_MAX} characters, got {got}")
+    return expression.replace(" ", "")
+
+
 def parse(expression: str) -> tuple[str, str, str]:
     """Labels of two inputs and the output of an einsum expression such as "acd,db->abc"; ContractionError."""
-    text = expression.replace(" ", "")
-    inputs, arrow, out = text.partition("->")
+    inputs, arrow, out = text_of(expression).partition("->")
     tensors = inputs.split(",")
     if not arrow or len(tensors) != 2:
         raise ContractionError(

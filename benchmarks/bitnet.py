@@ -30,7 +30,7 @@ VOCABULARY = 128_256
 
 def products(folder: str) -> Products:
     """On the emulated array."""
-    made = Products.of(folder, "emulator", "array")
+    made = Products.of(folder, "emulated", "array")
     made.loaded.ready()
     return made
 

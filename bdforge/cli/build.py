@@ -1,7 +1,5 @@
 """`bdforge new` and `bdforge build`: projects of a user's own, and SCons' builds from anywhere."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +10,7 @@ from bdforge.cli.options import Force, ProductName
 from bdforge.files import FileError, write_whole
 from bdforge.messages import listed, path_word
 from bdforge.screen import say
-from bdforge.tree import tree
+from bdforge.tree import scons, tree
 
 app = typer.Typer()
 
@@ -57,8 +55,8 @@ def build_command(
         raise typer.BadParameter("choose host, all or emulate", param_hint="--target")
     wanted = ",".join(map(_absolute, designs or [])) or "default"
     choices = [f"device={device}", f"design={wanted}", f"build={out.resolve()}"]
-    done = subprocess.run([sys.executable, "-m", "SCons", "-Q", *choices, target], cwd=tree(), check=False)
-    raise typer.Exit(BAD_INPUT if done.returncode else 0)
+    code, _ = scons(*choices, target)
+    raise typer.Exit(BAD_INPUT if code else 0)
 
 
 def _absolute(design: str) -> str:

@@ -11,11 +11,12 @@ from bdforge.cli.ranges import number
 from bdforge.messages import word
 from bdforge.models import RULES, Ledger, Products
 from bdforge.models.bitnet import BitNet
+from bdforge.runtime.load import EMULATED, NPU
 from bdforge.screen import new_table, screen
 from bdforge.watched import part
 
 DESIGN = Path("build/strix_halo/gemm_i8_i2_bf16")
-DEVICES = {"emulated": "emulator", "xrt": "xrt"}
+DEVICES = (EMULATED, NPU)
 
 ModelPath = Annotated[
     Path, typer.Argument(metavar="MODEL", help="BitNet b1.58: a folder with config.json and .safetensors, or a .gguf.")
@@ -54,7 +55,7 @@ def opened(path: Path, design: Path, device: str, rule: str, override: list[str]
     if rule not in RULES:
         raise typer.BadParameter(f"--split {word(repr(rule))}: choose {', '.join(RULES)}")
     part()
-    products = Products.of(design, DEVICES[device], rule)
+    products = Products.of(design, device, rule)
     if rule == "array":
         products.loaded.ready()
     with counting(screen(stderr=True)) as bar:

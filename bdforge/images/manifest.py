@@ -168,7 +168,8 @@ def manifest_fault(content: Any) -> str | None:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        return f"{place} is missing" if first["type"] == "missing" else f"{place}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+        reason = first["msg"]
+        return f"{place} is missing" if first["type"] == "missing" else f"{place}: {reason[:1].lower()}{reason[1:]}"
     except ProgramError as error:
         return f"sequence.program: {error}"
     if content["spec_hash"] != spec_hash(content["spec"]):

@@ -22,7 +22,7 @@ from bdforge.weights import TernaryMatrix
 
 _KEPT_BYTES = 64 << 20  # of weights that the CPU has unpacked; the others are unpacked for each product
 _PROBLEMS_MAX = 8  # a model has four shapes, for a prompt and for its last part
-_PLACES = {"emulator": "emulated array", "xrt": "NPU"}
+_PLACES = {"emulated": "emulated array", "xrt": "NPU"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

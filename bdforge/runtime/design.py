@@ -139,8 +139,8 @@ def _checked_file(folder: Path, manifest: Manifest, role: str, way: str) -> Path
     path = folder / entry.path
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise BuildError(
-            f"{folder / 'manifest.json'}: files.{role} is {path_word(entry.path)}, which links to a place outside of the "
-            f"design's folder; {way}"
+            f"{folder / 'manifest.json'}: files.{role} is {path_word(entry.path)}, which links to a place outside of "
+            f"the design's folder; {way}"
         )
     if not path.is_file():
         raise BuildError(f"{path} is missing; {way}")

@@ -13,6 +13,7 @@ import numpy as np
 
 from bdforge.arrays import host_array
 from bdforge.emulator.resident import Resident
+from bdforge.messages import word
 from bdforge.runtime.design import BuildError, BuiltDesign
 from bdforge.runtime.prepared import Packed, Prepared, check_packed
 from bdforge.runtime.runs import Backend, Pending, Runs
@@ -32,11 +33,12 @@ from bdforge.sequences.buffers import (
 from bdforge.sequences.program import Operand
 
 VARIABLE = "BDFORGE_DEVICE"
-DEFAULT = "emulator"
+EMULATED, NPU = "emulated", "xrt"
+"""Devices, as C++ and the commands call them too."""
 TIMEOUT_SECONDS = 10.0  # for queued work before it: the driver stops what runs sooner (devices.timing)
 
 
-class Emulator:
+class Emulated:
     """The emulated array, configured once by the design's MLIR and driven by the words that the NPU would get."""
 
     def __init__(self, design: BuiltDesign):
@@ -70,16 +72,21 @@ class Emulator:
             return self._loaded
 
 
+def chosen(device: str | None, environ: Mapping[str, str] = os.environ) -> str:
+    """What `device` or BDFORGE_DEVICE names: a device, or any other word."""
+    return device or environ.get(VARIABLE) or EMULATED
+
+
 def backend_for(design: BuiltDesign, device: str | None, environ: Mapping[str, str] = os.environ) -> Backend:
     """The backend called `device`, or by BDFORGE_DEVICE; BuildError for an unknown name."""
-    name = device or environ.get(VARIABLE) or DEFAULT
-    if name == "emulator":
-        return Emulator(design)
-    if name == "xrt":
+    name = chosen(device, environ)
+    if name == EMULATED:
+        return Emulated(design)
+    if name == NPU:
         from bdforge.runtime.xrt import Xrt
 
         return Xrt(design)
-    raise BuildError(f"device {name!r} is unknown; choose emulator or xrt (device= or {VARIABLE})")
+    raise BuildError(f"device {word(name)!r} is unknown; choose {EMULATED} or {NPU} (device= or {VARIABLE})")
 
 
 class Loaded:
@@ -92,7 +99,7 @@ class Loaded:
     def __init__(self, design: BuiltDesign, backend: Backend, timeout_seconds: float = TIMEOUT_SECONDS):
         self.design, self.timeout_seconds = design, timeout_seconds
         self.device = type(backend).__name__.lower()
-        """What runs it: "emulator" or "xrt"."""
+        """What runs it: "emulated" or "xrt"."""
         self._runs = Runs(design.name, backend)
 
     def __enter__(self) -> Self:
@@ -107,10 +114,10 @@ class Loaded:
 
     def __repr__(self) -> str:
         inputs = ", ".join(operand.name for operand in inputs_of(self.design.program))
-        return f"<Loaded {self.design.summary} by the {self.device}, takes {inputs}>"
+        return f"<Loaded {self.design.summary} on device {self.device}, takes {inputs}>"
 
     def _repr_html_(self) -> str:
-        return operand_table(f"{self.design.summary}, by the {self.device}", self.design.program)
+        return operand_table(f"{self.design.summary}, on device {self.device}", self.design.program)
 
     def ready(self) -> None:
         """Load the array now where it would be loaded with the first call."""
@@ -225,7 +232,7 @@ def _bound(arrays: Sequence, named: Mapping, operands: Sequence[Operand], design
 def load(folder: Path | str, device: str | None = None, sequence: SequenceOptions | None = None) -> Loaded:
     """The design built in `folder`, ready to be called.
 
-    `device` is "emulator" (the default) or "xrt"; without it the variable BDFORGE_DEVICE decides. `sequence` says how
+    `device` is "emulated" (the default) or "xrt"; without it the variable BDFORGE_DEVICE decides. `sequence` says how
     runs wait, where not as the design says. BuildError says what the folder lacks, NpuError what the NPU lacks.
     """
     if not isinstance(folder, str | os.PathLike):

@@ -304,8 +304,8 @@ def test_an_interrupted_search_says_what_is_kept(run, monkeypatch):
 
 
 @pytest.mark.parametrize("rule", ["estimate", "array", "cpu"])
-@pytest.mark.parametrize(("device", "runner"), [("emulated", "emulator"), ("xrt", "xrt")])
-def test_a_design_has_to_be_ready_where_all_layers_run_on_it(monkeypatch, rule: str, device: str, runner: str):
+@pytest.mark.parametrize("device", ["emulated", "xrt"])
+def test_a_design_has_to_be_ready_where_all_layers_run_on_it(monkeypatch, rule: str, device: str):
     """`array` alone: the others may do without it."""
     done: list[Any] = []
     products = fake(loaded=fake(ready=lambda: done.append("ready")))
@@ -313,7 +313,7 @@ def test_a_design_has_to_be_ready_where_all_layers_run_on_it(monkeypatch, rule: 
     monkeypatch.setattr(models.Products, "of", lambda *given: done.append(given) or products)
     monkeypatch.setattr(models.BitNet, "load", lambda path, products, told: done.append(path) or told(1, 2))
     models.opened(Path("m"), Path("d"), device, rule)
-    assert done == ["part", (Path("d"), runner, rule), *(["ready"] if rule == "array" else []), Path("m")]
+    assert done == ["part", (Path("d"), device, rule), *(["ready"] if rule == "array" else []), Path("m")]
 
 
 @pytest.mark.parametrize("columns", [None, 1, 4])

@@ -17,7 +17,7 @@ from bdforge.models.linear import Linear
 from bdforge.runtime import Loaded, OperandError
 from bdforge.runtime.arrays import ArrayFileError, load_arrays
 from bdforge.sequences import planned
-from bdforge.tensors.einsum import _typed
+from bdforge.tensors.operands import typed
 from bdforge.txn.codec import TxnError, decode
 from support.differences import same
 from support.scaled_rows import DEVICE, PROGRAM, arrays
@@ -99,7 +99,7 @@ READ: dict[str, tuple[type[Fault], Callable[[Any], Any]]] = {
     "a call": (OperandError, lambda x: rows()(x, x)),
     "a packed operand": (OperandError, lambda x: rows().pack(B=x)),
     "packed data": (OperandError, lambda x: rows().packed(x, n=8)),
-    "einsum": (OperandError, lambda x: _typed(x, "int32", 0)),
+    "einsum": (OperandError, lambda x: typed(x, "int32", 0)),
     "products of a model": (ModelError, products()),
 }
 ENTRIES = IN_PLACE | READ
@@ -127,7 +127,7 @@ def test_operands_of_the_other_order_are_converted():
     same(device.buffers[2], scales)
     same(rows().pack(B=given["B"], s=scales.astype(">f4")).buffers[2], scales)
     same(rows().packed(SWAPPED, n=8).data, WORDS)
-    same(_typed(SWAPPED, "int32", 0), WORDS)
+    same(typed(SWAPPED, "int32", 0), WORDS)
 
 
 def test_codes_of_a_product_are_int8():

@@ -76,7 +76,7 @@ def test_designs_of_products_scale_bf16_or_sum_int32_and_do_no_more(summing, cas
 
 @pytest.mark.parametrize("scaled", [False, True], ids=["sums", "scaled"])
 @pytest.mark.parametrize(
-    ("array", "device", "place"), [(True, "xrt", "NPU"), (True, "emulator", "emulated array"), (False, "xrt", "CPU")]
+    ("array", "device", "place"), [(True, "xrt", "NPU"), (True, "emulated", "emulated array"), (False, "xrt", "CPU")]
 )
 def test_a_product_is_the_same_wherever_it_runs(summing, scaled: bool, array: bool, device: str, place: str):
     """Sums times a scale to each row and column, in bf16 where the design scales; the NPU's time only where it runs."""

@@ -111,7 +111,7 @@ def test_files_of_a_manifest_lie_in_its_folder(small: PlannedDesign, tmp_path: P
         (place / "file").write_bytes(b"mine")
     links(folder, outside)
     content = json.loads((small.folder / "manifest.json").read_text())
-    content["files"] = dict.fromkeys(("mlir", "host_kernels", "xclbin"), {"path": "file"})
+    content["files"] = {key: {"path": "file"} for key in ("mlir", "host_kernels", "xclbin")}
     content["files"][role] = {"path": path.format(outside=str(outside)[1:])}
     (folder / "manifest.json").write_text(json.dumps(content))
     (tmp_path / "linked").symlink_to(folder)

@@ -35,7 +35,7 @@ def test_how_runs_wait_can_be_chosen(small, options):
 
 
 def test_weights_are_packed_once_for_many_calls(small):
-    gemm = bdforge.load(small.folder, device="emulator")
+    gemm = bdforge.load(small.folder, device="emulated")
     a, weights = operands(40, 48, 64)
     packed = gemm.pack(weights)
     for rows in (40, 3):
@@ -76,9 +76,9 @@ def test_a_prepared_problem_wants_its_packed_operands(small):
 
 def test_the_device_comes_from_the_argument_then_the_variable(small, monkeypatch):
     monkeypatch.setenv("BDFORGE_DEVICE", "abacus")
-    with pytest.raises(BuildError, match="device 'abacus' is unknown; choose emulator or xrt"):
+    with pytest.raises(BuildError, match="device 'abacus' is unknown; choose emulated or xrt"):
         bdforge.load(small.folder)
-    assert bdforge.load(small.folder, device="emulator")
+    assert bdforge.load(small.folder, device="emulated")
     with pytest.raises(BuildError, match="device 'loom' is unknown"):
         bdforge.load(small.folder, device="loom")
 
@@ -102,7 +102,7 @@ def test_an_operand_is_given_once(small, monkeypatch):
     monkeypatch.setenv("BDFORGE_DEVICE", "")
     gemm = bdforge.load(small.folder)
     a, weights = operands(4, 8, 32)
-    assert gemm.device == "emulator"
+    assert gemm.device == "emulated"
     with pytest.raises(OperandError, match="design small takes no operand A here; it takes A, B"):
         gemm(a, A=a, B=weights)
     with pytest.raises(OperandError, match="2 arrays were given; design small takes B here"):

@@ -137,8 +137,8 @@ def test_operands_are_bound_once_each(given: int, named: dict, said: str):
 @pytest.mark.parametrize(
     ("device", "variable", "used"),
     [
-        (None, None, "Emulator"), (None, "", "Emulator"), ("", "", "Emulator"), ("emulator", "abacus", "Emulator"),
-        (None, "emulator", "Emulator"), (None, "abacus", "abacus"), ("loom", "emulator", "loom"),
+        (None, None, "Emulated"), (None, "", "Emulated"), ("", "", "Emulated"), ("emulated", "abacus", "Emulated"),
+        (None, "emulated", "Emulated"), (None, "abacus", "abacus"), ("loom", "emulated", "loom"),
     ],
 )  # fmt: skip
 def test_a_device_is_the_arguments_then_the_variables_then_the_emulator(device, variable, used: str):
@@ -157,7 +157,7 @@ def test_the_emulated_array_is_loaded_once_and_gets_words_and_buffers():
     array = SimpleNamespace(run=lambda *given: told.append(given) or ("slow",))
     design: Any = SimpleNamespace(resident=lambda: told.append("loaded") or array)
     plan, buffers = planned(PROGRAM, {"m": 6, "n": 8}, DEVICE), [np.zeros(3, np.int8)]
-    device = backend_for(design, "emulator")
+    device = backend_for(design, "emulated")
     assert device.resident(0, buffers[0], live=True) is buffers[0]
     assert told == []
     device.ready()

@@ -21,7 +21,7 @@ def test_objects_show_themselves_in_a_line(tmp_path):
     gemm = bdforge.load(tmp_path / "built")
     assert repr(design.plan) == f"<Plan {PLAN}>"
     assert repr(design) == f"<BuiltDesign small (gemm) for strix_halo, in {tmp_path / 'built'}>"
-    assert repr(gemm) == "<Loaded small (gemm) for strix_halo by the emulator, takes A, B>"
+    assert repr(gemm) == "<Loaded small (gemm) for strix_halo on device emulated, takes A, B>"
     assert repr(gemm.pack(np.zeros((64, 64), np.int8))) == "<Packed B, 64x64, 1024 bytes>"
     assert repr(gemm.prepared(M=3, K=4, N=5)) == "<Prepared 3x4x5 of small: A int8[3, 4], C int32[3, 5]>"
     found = estimate(case_of(design.plan.spec, design.plan.device, Problem(64, 64, 64)))

@@ -16,7 +16,7 @@ from bdforge.emulator.cores.isa.translated_program import TranslatedProgram, tra
 from bdforge.files import write_whole
 from bdforge.isa.program import program_of
 from bdforge.runtime import Loaded, OperandError, UseError
-from bdforge.runtime.load import Emulator
+from bdforge.runtime.load import Emulated
 from bdforge.sequences import PlannedSequence, planned
 from support import machine_code_designs
 from support.differences import same
@@ -178,7 +178,7 @@ def test_an_array_is_loaded_once_and_moves_for_one_thread_at_a_time(small):
 
     assert real._machine
     real._machine.run = run
-    array = Emulator(SimpleNamespace(resident=load))  # type: ignore[arg-type]
+    array = Emulated(SimpleNamespace(resident=load))  # type: ignore[arg-type]
     words = small.sequence({"M": 4, "K": 16, "N": 32})
     together(lambda _: array.run(words, [np.zeros(4 * 32, np.int32)] * 3, 1.0), range(THREADS))
     assert (len(made), inside.most) == (1, 1)

@@ -1,7 +1,6 @@
 """`bdforge.einsum` on the emulated array against numpy.einsum: one loaded array for all contractions of a type."""
 
 import gc
-import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,8 +16,9 @@ from bdforge.operators.contraction import ContractionError, contraction, plan_co
 from bdforge.operators.gemm import load_spec, plan_gemm
 from bdforge.runtime import Loaded, OperandError
 from bdforge.sequences import PlannedSequence
-from bdforge.tensors import Einsum
-from bdforge.tensors.einsum import Plans, _walkable
+from bdforge.tensors import Einsum, plans
+from bdforge.tensors.operands import walkable
+from bdforge.tensors.plans import Plans
 from bdforge.tensors.tree import arranged, tree_of
 from support.built_designs import ROOT, build, spec_content
 from support.differences import same
@@ -69,6 +69,9 @@ class Shuffled:
         return buffer
 
     def ready(self) -> None:
+        return None
+
+    def close(self) -> None:
         return None
 
 
@@ -266,10 +269,10 @@ def test_arrays_that_go_backwards_or_nowhere_are_copied_and_others_are_not():
     for array, copied in ((plain, False), (plain.T, False), (plain[:, ::2], False), (plain[::-1], True),
                           (np.broadcast_to(plain[0], (4, 6)), True), (plain[:1][::-1], False),
                           (np.broadcast_to(plain[0], (1, 6)), False)):  # fmt: skip
-        found = _walkable(array, 0)
+        found = walkable(array, 0)
         same(found, array)
         assert np.shares_memory(found, plain) is not copied
-    assert not np.shares_memory(_walkable(odd, 0), wide)
+    assert not np.shares_memory(walkable(odd, 0), wide)
 
 
 FORMS = {
@@ -322,11 +325,11 @@ def test_operands_that_there_are_not_cannot_be_staged(arrays, staged):
 
 
 def test_plans_that_were_used_last_are_kept(arrays, monkeypatch):
-    monkeypatch.setattr(sys.modules[Einsum.__module__], "PLANS_MAX", 2)
-    plans, x = Plans(arrays["int8"].loaded.design), np.ones((4, 4), np.int8)
-    plan = lambda size: plans.plan("ab,bc->ac", x[:size], x)  # noqa: E731
+    monkeypatch.setattr(plans, "PLANS_MAX", 2)
+    kept, x = Plans(arrays["int8"].loaded.design), np.ones((4, 4), np.int8)
+    plan = lambda size: kept.plan("ab,bc->ac", x[:size], x)  # noqa: E731
     first = plan(1)
     assert plan(2) is not first
     assert plan(1) is first
     plan(3)
-    assert [key[1][0][0] for key in plans._plans] == [1, 3]
+    assert [key[1][0][0] for key in kept._plans] == [1, 3]

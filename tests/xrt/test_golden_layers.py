@@ -32,7 +32,7 @@ def each(cases: list[tuple]) -> list:
     """The cases on both devices."""
     quick = [case for case in cases if case in QUICK or cases is not GOLDEN]
     return [
-        *(pytest.param("emulator", *case, id=f"emulator-{case}") for case in quick),
+        *(pytest.param("emulated", *case, id=f"emulated-{case}") for case in quick),
         *(pytest.param("xrt", *case, marks=npu, id=f"xrt-{case}") for case in cases),
     ]
 

@@ -19,6 +19,11 @@ _HOMES = {
 }  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    """The names that there are, those that are imported when they are used too."""
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str):
     """Import the emulator on first use: facts of devices and patterns need no MLIR parser."""
     if name in _HOMES:

@@ -5,6 +5,7 @@ Callers give the exception type of their package.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,11 @@ SUFFIXES = (".png", ".svg")
 
 
 def new_picture(path: Path, force: bool, error: type[InputError]) -> Path:
-    """`path` if a picture can be made there, as `new_file`; `error` for a name that no picture has."""
+    """`path` if a picture can be made there, as `new_file`; `error` for a name that no picture has, and without
+    matplotlib."""
+    with drawing(error):
+        if find_spec("matplotlib") is None:
+            raise ImportError
     if path.suffix not in SUFFIXES:
         raise error(f"{path}: pictures are written as {' or '.join(SUFFIXES)}; choose such a name")
     return new_file(path, force)

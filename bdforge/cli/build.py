@@ -1,5 +1,6 @@
 """`bdforge new` and `bdforge build`: projects of a user's own, and SCons' builds from anywhere."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +28,8 @@ def new_command(
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_whole(folder / name, source.read_bytes())
         say(f"wrote {folder / name}")
-    say(f"now: cd {folder}; scons emulate; pytest; scons app")
+    way = "pytest" if find_spec("pytest") else "pip install 'bdforge[project]'; pytest"
+    say(f"now: cd {folder}; scons emulate; {way}; scons app")
 
 
 def _project_files(examples: Path) -> dict[Path, Path]:

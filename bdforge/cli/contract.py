@@ -19,8 +19,10 @@ from bdforge.perf import estimate
 from bdforge.perf.bounds.contraction import contraction_case
 from bdforge.perf.report import report
 from bdforge.screen import put, say, screen
+from bdforge.tree import tree
 
 app = typer.Typer()
+_DESIGN = "gemm_bf16_bf16_f32_64x64x64.toml"
 _SIZE = re.compile(r"([A-Za-z])=(\d{1,12})")
 
 
@@ -28,9 +30,10 @@ _SIZE = re.compile(r"([A-Za-z])=(\d{1,12})")
 def contract_command(
     expression: Annotated[str, typer.Argument(help='Einsum expression of two tensors, such as "acd,db->abc".')],
     sizes: Annotated[str, typer.Option(help="Size of each label: a=384,b=376,...")],
-    design: Annotated[Path, typer.Option(help="The GEMM design whose array computes it.")] = Path(
-        "designs/gemm_bf16_bf16_f32_64x64x64.toml"
-    ),
+    design: Annotated[
+        Path | None,
+        typer.Option(help=f"The GEMM design whose array computes it; {_DESIGN} of those that came without."),
+    ] = None,
     strides: Annotated[
         list[str] | None,
         typer.Option(help="Strides of the first input, the second, the output, as 5,1: once each; row-major without."),
@@ -43,6 +46,7 @@ def contract_command(
     force: Force = False,
 ) -> None:
     """Plan a tensor contraction: types, fusion, tiles, staging, loops; its modelled time; its sequence program."""
+    design = design or tree() / "designs" / _DESIGN
     spec = load_spec(design)
     if not isinstance(spec, GemmSpec):
         raise typer.BadParameter(f"{design} is no GEMM design; contractions run on one")

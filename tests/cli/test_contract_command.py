@@ -18,6 +18,12 @@ def test_every_step_is_told():
         assert text in found.output
 
 
+def test_a_contraction_has_a_design_in_any_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    wanted, found = (CliRunner().invoke(app, words) for words in (ARGS, ARGS[:-2]))
+    assert (found.exit_code, found.output) == (0, wanted.output)
+
+
 def test_a_program_is_written(tmp_path):
     out = tmp_path / "program.json"
     found = CliRunner().invoke(app, [*ARGS, "--out", str(out)])

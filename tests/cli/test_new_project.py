@@ -1,5 +1,6 @@
 """`bdforge new`: what it writes, and that it replaces nothing unasked. tests/build/test_wheel.py builds a project."""
 
+import tomllib
 from pathlib import Path
 
 from bdforge.design.template import load_template_spec, render_template
@@ -19,6 +20,14 @@ def test_a_project_holds_what_its_page_names(run):
     assert [name for name in files(Path("mine")) if f"`{name}`" not in page] == []
     assert last == "now: cd mine; scons emulate; pytest; scons app"
     assert len(Path("mine/SConstruct").read_text().splitlines()) <= 15
+
+
+def test_what_a_project_needs_more_is_an_extra(run, monkeypatch):
+    """pytest is none of what bdforge needs."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert [word.partition(">=")[0] for word in extras["project"]] == ["pytest"]
+    monkeypatch.setattr("bdforge.cli.build.find_spec", lambda name: None)
+    assert run("new", "mine")[1].splitlines()[-1].split("; ")[2:4] == ["pip install 'bdforge[project]'", "pytest"]
 
 
 def test_the_command_line_renders_what_the_build_does(run):

@@ -208,6 +208,7 @@ def test_the_tree_is_the_checkout_or_what_a_wheel_brought(monkeypatch, tmp_path:
 
 def test_the_package_offers_four_names_and_no_other():
     assert sorted(bdforge.__all__) == ["Result", "__version__", "einsum", "emulate", "load"]
+    assert {*bdforge.__all__, "__doc__"} <= {*dir(bdforge)}
     homes = {name: getattr(bdforge, name).__module__.split(".")[1] for name in bdforge.__all__ if name[0] != "_"}
     assert homes == {"Result": "emulator", "einsum": "tensors", "emulate": "emulator", "load": "runtime"}
     with pytest.raises(AttributeError, match="module 'bdforge' has no attribute 'run'"):
@@ -234,5 +235,7 @@ def test_pictures_are_png_or_svg_and_the_same_every_time(tmp_path: Path, monkeyp
         with pytest.raises(Fault, match=rf"{name}: pictures are written as \.png or \.svg; choose such a name"):
             new_picture(tmp_path / name, False, Fault)  # type: ignore[arg-type]
     monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(Fault, match="pictures need matplotlib"):  # before anything is computed for one
+        new_picture(tmp_path / "b.png", False, Fault)  # type: ignore[arg-type]
     with pytest.raises(Fault, match=r"pictures need matplotlib, which is not installed; pip install"), drawing(Fault):  # type: ignore[arg-type]
         import matplotlib  # noqa: F401

@@ -137,6 +137,29 @@ def test_a_software_npu_shows_files_as_a_machine_that_has_one(monkeypatch, tmp_p
     assert not folder.exists()
 
 
+def test_folders_of_killed_processes_are_removed_at_the_next_start(monkeypatch, tmp_path: Path):
+    """Those of processes that live stay, and files of others' names."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(npu, "_YOUNG_SECONDS", -1.0)
+    (tmp_path / "bdforge-npu-log").touch()
+    (tmp_path / "other").mkdir()
+    device, words = device_named("phoenix"), ("socket", tmp_path / "log", Path("/lib.so"))
+    with shown(device, *words) as living:
+        if not (child := os.fork()):
+            kept = shown(device, *words)
+            kept.__enter__()
+            os._exit(0)
+        os.waitpid(child, 0)
+        (left,) = {*tmp_path.glob("bdforge-npu-*")} - {Path(living["BDFORGE_NPU"]), tmp_path / "bdforge-npu-log"}
+        monkeypatch.setattr(npu, "_YOUNG_SECONDS", 60.0)
+        with shown(device, *words):
+            assert left.is_dir(), "it may be one whose process has not locked it yet"
+        monkeypatch.setattr(npu, "_YOUNG_SECONDS", -1.0)
+        with shown(device, *words):
+            assert Path(living["BDFORGE_NPU"], "info").is_dir()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bdforge-npu-log", "other"]
+
+
 @pytest.mark.parametrize(("before", "preload"), [("", "/lib.so"), ("/other.so", "/lib.so:/other.so")])
 @pytest.mark.parametrize("trace", [False, True])
 def test_programs_find_a_software_npu_by_their_environment(monkeypatch, tmp_path, before: str, preload: str, trace):

@@ -1,10 +1,13 @@
 """An NPU that programs with XRT find: files of a device that is not there, and a library that shows them."""
 
+import fcntl
 import os
+import shutil
 import struct
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bdforge.devices import Device, TileKind
@@ -18,6 +21,8 @@ LIBRARY = "libbdforge-npu.so"
 LIBRARY_VARIABLE = "BDFORGE_NPU_LIBRARY"
 BDF = "0000:c5:00.1"
 """The device's PCI address."""
+_PREFIX = "bdforge-npu-"
+_YOUNG_SECONDS = 60.0  # of a folder that its process may not have locked yet
 
 _BUILT = Path(__file__).parents[3] / "build/host/lib" / LIBRARY
 _AIE_METADATA, _AIE_VERSION, _CLOCKS, _FIRMWARE_VERSION, _POWER_MODE, _RESOURCES = 1, 2, 3, 8, 9, 12
@@ -48,16 +53,39 @@ def shown(
 ) -> Iterator[dict[str, str]]:
     """The environment in which programs find an NPU, while the context lasts: `device`, whose contexts are arrays of
     the server `socket_name`. What goes wrong on it is written to `log`, with `trace` whatever it is asked for."""
-    with tempfile.TemporaryDirectory(prefix="bdforge-npu-") as folder:
-        _write_files(Path(folder), device)
+    with _own_folder() as folder:
+        _write_files(folder, device)
         traced = {"BDFORGE_DEVICE_TRACE": "1"} if trace else {}
         before = os.environ.get("LD_PRELOAD", "")
         yield traced | {
             SOCKET_VARIABLE: socket_name,
-            "BDFORGE_NPU": folder,
+            "BDFORGE_NPU": str(folder),
             "BDFORGE_DEVICE_LOG": str(log.absolute()),
             "LD_PRELOAD": f"{library}:{before}" if before else str(library),
         }
+
+
+@contextmanager
+def _own_folder() -> Iterator[Path]:
+    """A new folder, locked while it is used; those of processes that were killed are removed."""
+    base = Path(tempfile.gettempdir())
+    for old in base.glob(f"{_PREFIX}*"):
+        with suppress(OSError), _locked(old):
+            if time.time() - old.stat().st_mtime > _YOUNG_SECONDS:
+                shutil.rmtree(old)
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder, _locked(Path(folder)):
+        yield Path(folder)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """While nobody else has a folder locked; OSError where somebody has. The system unlocks when the process ends."""
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(file)
 
 
 def _write_files(folder: Path, product: Device) -> None:

@@ -85,7 +85,11 @@ def decoded(content: bytes, path: Path | str, error: type[InputError] = FileErro
 
 def read_toml(path: Path | str, error: type[InputError] = FileError) -> dict[str, Any]:
     """The content of a TOML file of at most SETTINGS_BYTES_MAX; `error` for anything that is none."""
-    text = read_text(path, error, SETTINGS_BYTES_MAX)
+    return parsed_toml(read_text(path, error, SETTINGS_BYTES_MAX), path, error)
+
+
+def parsed_toml(text: str, path: Path | str, error: type[InputError] = FileError) -> dict[str, Any]:
+    """The content of a TOML text, which messages name `path`; `error` for anything that is none."""
     if deep := _DOTTED.search(text):
         line = text.count("\n", 0, deep.start()) + 1
         raise error(f"{path_word(path)}: is no TOML to use: a key of more than {KEY_PARTS_MAX} parts in line {line}")

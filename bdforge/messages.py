@@ -7,8 +7,9 @@ inside of one, `excerpt` for a line of a file, `listed` for many of a kind. Faul
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import Any
 
 MESSAGE_BYTES = 3584
 """Of a message, as UTF-8; what a command puts around one fits into 4 KiB with it."""
@@ -100,3 +101,15 @@ def excerpt(line: str, column: int) -> tuple[str, int]:
     before = "..." if start else ""
     after = "..." if start + LINE_CHARACTERS < len(line) else ""
     return f"{before}{line[start : start + LINE_CHARACTERS]}{after}", column - start + len(before)
+
+
+def form_fault(fault: Mapping[str, Any], place: str) -> str:
+    """What pydantic refuses of a file that people write, as a sentence; `place` is the key."""
+    if fault["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"{place}: unexpected key; remove it or check its spelling"
+    if fault["type"] == "missing":
+        return f"{place}: missing; add it"
+    if fault["type"] in ("model_type", "dataclass_type"):
+        return f"{place}: input should be a table (a section of its own), got {word(repr(fault['input']))}"
+    reason = fault["msg"].removeprefix("Value error, ")
+    return f"{place}: {reason[0].lower()}{reason[1:]}, got {word(repr(fault['input']))}"

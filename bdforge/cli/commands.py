@@ -13,9 +13,9 @@ from bdforge.screen import say
 
 HOMES = {
     "new": "build", "build": "build", "run": "run", "check-run": "run", "emulate": "emulate",
-    "verify": "emulate", "device": "device", "render": "texts", "convert": "texts", "show": "texts", "route": "texts",
-    "lower": "texts", "insts": "insts", "asm": "isa", "disasm": "isa", "estimate": "estimate",
-    "contract": "contract", "weights": "weights",
+    "verify": "emulate", "device": "device", "plan": "texts", "render": "texts", "convert": "texts",
+    "show": "texts", "route": "texts", "lower": "texts", "insts": "insts", "asm": "isa", "disasm": "isa",
+    "estimate": "estimate", "contract": "contract", "weights": "weights",
     "generate": "generate", "bench": "model_bench", "tune": "tune", "balance": "balance", "sweep": "sweep",
     "plot": "plot", "doctor": "doctor", "checks": "options",
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -30,6 +31,8 @@ from bdforge.cli.ranges import number
 from bdforge.codegen.device_programs import device_programs
 from bdforge.codegen.kernels import assembled
 from bdforge.codegen.objects import linkable
+from bdforge.design.document import design_of, document, document_in
+from bdforge.design.render import render as render_design
 from bdforge.design.template import is_template, load_template_spec, render_template
 from bdforge.devices import DEVICES, device_named
 from bdforge.emulator.strictness import Strictness
@@ -39,7 +42,7 @@ from bdforge.lower import Configuration, configuration
 from bdforge.lower.listing import listing
 from bdforge.mlir import Era, convert, era_of, parse, print_module
 from bdforge.mlir.device_ops import DeviceOp
-from bdforge.operators import load_spec, manifest, operator_of, plan, render
+from bdforge.operators import Plan, Problem, design_for, load_spec, manifest, operator_of, plan, render
 from bdforge.routing.write import write_routes
 from bdforge.screen import say, screen
 from bdforge.sequences import SequenceOptions
@@ -49,9 +52,40 @@ from bdforge.toolchain.assembled import programmed
 app = typer.Typer()
 
 
+@app.command(name="plan")
+def plan_command(
+    design: Annotated[Path, typer.Argument(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")],
+    device: ProductName = "strix_halo",
+    shape: Shapes = None,
+    wait: Wait = None,
+    in_flight: InFlight = None,
+    out: Out = None,
+    force: Force = False,
+) -> None:
+    """Print the whole design of a spec as a document: every buffer, BD, flow and task; `render` makes MLIR of it."""
+    if (content := document_in(design)) is not None:
+        return print_or_write(document(design_of(content, str(design))), out, force)
+    planned, chosen = _planned(design, device, shape, wait, in_flight)
+    return print_or_write(document(design_for(planned, chosen)), out, force)
+
+
+def _planned(
+    design: Path, device: str, shape: list[str] | None, wait: str | None, in_flight: int | None
+) -> tuple[Plan, Sequence[Problem]]:
+    """A spec's plan that waits as asked, and the chosen problems or those that are built in."""
+    spec = load_spec(design)
+    planned = plan(spec, device_named(device))
+    if options := SequenceOptions.given(wait, in_flight):
+        planned = planned.waiting(options)
+    return planned, problems_of(operator_of(spec), shape) or spec.problems
+
+
 @app.command(name="render")
 def render_command(
-    design: Annotated[Path, typer.Argument(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")],
+    design: Annotated[
+        Path,
+        typer.Argument(help="Design spec, or document (- on standard input)."),
+    ],
     device: ProductName = "strix_halo",
     shape: Shapes = None,
     with_manifest: Annotated[bool, typer.Option("--manifest", help="Print the manifest instead of the MLIR.")] = False,
@@ -62,22 +96,27 @@ def render_command(
     force: Force = False,
 ) -> None:
     """Print a design's MLIR (or its manifest)."""
-    if is_template(design):
+    if (text := _written_out(design)) is not None:
         if shape or with_manifest or wait or in_flight is not None:
             raise typer.BadParameter(
-                "--shape, --manifest, --wait and --in-flight go with operators, not with templates"
+                "--shape, --manifest, --wait and --in-flight go with operators, not with documents or templates"
             )
-        text = render_template(load_template_spec(design), design.parent.parent / "templates")
-        return print_or_write(convert(text, dialect, str(design.with_suffix(".mlir"))), out, force)
-    spec = load_spec(design)
-    planned = plan(spec, device_named(device))
-    if options := SequenceOptions.given(wait, in_flight):
-        planned = planned.waiting(options)
-    chosen = problems_of(operator_of(spec), shape) or spec.problems
-    if with_manifest:
-        return print_or_write(json.dumps(manifest(planned, chosen), indent=2), out, force)
-    text = render(planned, chosen)  # in the form of March
-    return print_or_write(text if dialect is Era.MARCH else convert(text, dialect, spec.name), out, force)
+    else:
+        planned, chosen = _planned(design, device, shape, wait, in_flight)
+        if with_manifest:
+            return print_or_write(json.dumps(manifest(planned, chosen), indent=2), out, force)
+        text = render(planned, chosen)
+    form = text if dialect is Era.MARCH else convert(text, dialect, design.stem)  # templates write March's
+    return print_or_write(form, out, force)
+
+
+def _written_out(design: Path) -> str | None:
+    """The MLIR of a document or of a template of a user's own; None of an operator's spec."""
+    if (content := document_in(design)) is not None:
+        return render_design(design_of(content, str(design)))
+    if is_template(design):
+        return render_template(load_template_spec(design), design.parent.parent / "templates")
+    return None
 
 
 @app.command(name="convert")

@@ -136,6 +136,11 @@ def in_turn(chains: Iterable[tuple[Bd, ...]]) -> tuple[Bd, ...]:
     return tuple(bd for turn in zip(*chains, strict=True) for bd in turn)
 
 
+def slot_tags(count: int) -> tuple[str, ...]:
+    """How the buffers of so many slots are told apart."""
+    return PING_PONG[:count] if count <= len(PING_PONG) else tuple(map(str, range(count)))
+
+
 @dataclass(frozen=True, slots=True)
 class Slots:
     """Buffers of a tile that take turns: one fills them while another empties them, as two locks tell."""
@@ -147,10 +152,9 @@ class Slots:
     @classmethod
     def of(cls, locks: Locks, name: str, elements: int, type_: ElementType, role: str = "", count: int = 2) -> "Slots":
         """`count` buffers of `elements` elements each in the tile of `locks`."""
-        tags = PING_PONG if count <= len(PING_PONG) else map(str, range(count))
         held, memory = type_.memory_elements(elements), type_.memory
-        buffers = [Buffer(f"{locks.tile}_{name}_{tag}", held, memory, f"{role}, {tag}") for tag in tags]
-        return cls(tuple(buffers[:count]), *locks.pair(name, count, role))
+        buffers = (Buffer(f"{locks.tile}_{name}_{tag}", held, memory, f"{role}, {tag}") for tag in slot_tags(count))
+        return cls(tuple(buffers), *locks.pair(name, count, role))
 
     def fill(self, count: int = 1) -> tuple[Bd, ...]:
         """BDs that fill one buffer after the other, with `count` turns of the locks each."""

@@ -25,7 +25,7 @@ from bdforge.design.render import environment
 from bdforge.design.sandbox import limited, rendered
 from bdforge.devices import MLIR_DEVICES, Device, TileKind
 from bdforge.files import FileError, read_toml
-from bdforge.messages import InputError, listed, path_word, word
+from bdforge.messages import InputError, form_fault, listed, path_word, word
 
 KIND = "template"
 _KINDS = {str(kind): kind for kind in TileKind}
@@ -80,7 +80,7 @@ def load_template_spec(path: Path | str) -> TemplateSpec:
     try:
         spec = TemplateSpec.model_validate(read_toml(path, TemplateError))
     except ValidationError as error:
-        faults = (f"{path_word(path)}: {'.'.join(word(p) for p in e['loc'])}: {e['msg']}" for e in error.errors())
+        faults = (f"{path_word(path)}: {form_fault(e, '.'.join(map(word, e['loc'])))}" for e in error.errors())
         raise TemplateError(listed(faults, "\n")) from None
     if spec.array not in MLIR_DEVICES:
         raise TemplateError(

@@ -12,14 +12,15 @@ from bdforge.devices import Device, device_named
 from bdforge.files import read_toml
 from bdforge.images.manifest import Manifest
 from bdforge.messages import word
-from bdforge.operators.built import built_files, manifest, render, render_sequences
+from bdforge.operators.built import built_files, design_for, manifest, render, render_sequences
 from bdforge.operators.operator import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.specs import Problem, Spec, SpecError
 from bdforge.sequences import WalkError
 
 __all__ = [
     "OPERATORS", "Cost", "Expected", "Kernels", "Operator", "Plan", "Problem", "Spec", "SpecError", "WalkError",
-    "built_files", "load_spec", "manifest", "operator_of", "plan", "plan_of", "render", "render_sequences", "spec_from",
+    "built_files", "design_for", "load_spec", "manifest", "operator_of", "plan", "plan_of", "render",
+    "render_sequences", "spec_from",
 ]  # fmt: skip
 
 

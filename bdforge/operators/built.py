@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from bdforge.design import Design
 from bdforge.design.events import placed_sequence
 from bdforge.design.render import render as render_design
 from bdforge.devices import mlir_device_named
@@ -16,7 +17,12 @@ from bdforge.sequences.words import target_facts
 
 def render(plan: Plan, problems: Sequence[Problem]) -> str:
     """MLIR of the array configuration with one runtime sequence for each problem; SpecError, WalkError as of a plan."""
-    return render_sequences(plan, {problem.sequence: plan.sequence(problem) for problem in problems})
+    return render_design(design_for(plan, problems))
+
+
+def design_for(plan: Plan, problems: Sequence[Problem]) -> Design:
+    """The array configuration with one runtime sequence for each problem; SpecError, WalkError as of a plan."""
+    return _with_sequences(plan, {problem.sequence: plan.sequence(problem) for problem in problems})
 
 
 def render_sequences(plan: Plan, sequences: Mapping[str, PlannedSequence]) -> str:
@@ -24,13 +30,17 @@ def render_sequences(plan: Plan, sequences: Mapping[str, PlannedSequence]) -> st
 
     The templates write the dialect's form of March 2026; `bdforge.mlir.convert` has the other one.
     """
+    return render_design(_with_sequences(plan, sequences))
+
+
+def _with_sequences(plan: Plan, sequences: Mapping[str, PlannedSequence]) -> Design:
     placed = (
         placed_sequence(
             name, plan.note(planned), plan.design, planned.program, planned.elements, planned.events, planned.wide
         )
         for name, planned in sequences.items()
     )
-    return render_design(replace(plan.design, sequences=tuple(placed)))
+    return replace(plan.design, sequences=tuple(placed))
 
 
 _HOST_ROLES = ("mlir", "host_kernels")

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from bdforge.design import Design, check
 from bdforge.devices import DEVICES, Device
 from bdforge.images.manifest import spec_hash
-from bdforge.messages import InputError, listed, word
+from bdforge.messages import InputError, form_fault, listed, word
 from bdforge.sequences import SequenceOptions
 
 LARGEST_SIZE = 1 << 20
@@ -102,18 +102,8 @@ def validated(form: type[File], content: Mapping[str, Any], where: str) -> File:
     try:
         return form.model_validate(content)
     except ValidationError as error:
-        raise SpecError(listed((f"{where}: {_sentence(e)}" for e in error.errors()), "\n")) from None
-
-
-def _sentence(error) -> str:
-    place = ".".join(word(part) for part in error["loc"])
-    if error["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        return f"{place}: unexpected key; remove it or check its spelling"
-    if error["type"] == "missing":
-        return f"{place}: missing; add it"
-    if error["type"] in ("model_type", "dataclass_type"):
-        return f"{place}: input should be a table (a section of its own), got {word(repr(error['input']))}"
-    return f"{place}: {error['msg'][0].lower()}{error['msg'][1:]}, got {word(repr(error['input']))}"
+        faults = (f"{where}: {form_fault(e, '.'.join(map(word, e['loc'])))}" for e in error.errors())
+        raise SpecError(listed(faults, "\n")) from None
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,9 +46,9 @@ def test_the_project_s_template_transposes_matrices_of_any_size(spec, rows, colu
     ("old", "new", "message"),
     [
         ("npu2_1col", "npu9", "mine.toml: array: npu9 is no aie.device; there is npu1,"),
-        ("rows = 64", "Rows = 64", "mine.toml: values.Rows.[key]: String should match"),
-        ("rows = 64", "rows = 1.5", "mine.toml: values.rows: Input should be a valid integer"),
-        ("kernels =", "kernel =", "mine.toml: kernel: Extra inputs are not permitted"),
+        ("rows = 64", "Rows = 64", "mine.toml: values.Rows.[key]: string should match"),
+        ("rows = 64", "rows = 1.5", "mine.toml: values.rows: input should be a valid integer"),
+        ("kernels =", "kernel =", "mine.toml: kernel: unexpected key"),
         ("kernels =", "kernels", "mine.toml: is no TOML to use: "),
     ],
 )
@@ -218,7 +218,7 @@ def test_files_of_a_spec_have_256_plain_characters_at_most(spec, key: str, name:
     if taken:
         assert getattr(spec(text), key) == name
         return
-    with pytest.raises(TemplateError, match=rf"mine\.toml: {key}: (String should|Value error)"):
+    with pytest.raises(TemplateError, match=rf"mine\.toml: {key}: "):
         spec(text)
 
 

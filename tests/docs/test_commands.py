@@ -130,6 +130,7 @@ MADE = {
     "insts.txt": "bdforge insts encode design.mlir -o insts.txt",
     "core.elf": "bdforge asm kernel.s -o core.elf",
     "code.bin": "bdforge asm kernel.s -o code.bin",
+    "bitnet.toml": "bdforge plan designs/gemm_i8_i8_i32_one_core.toml --shape 64x64x64 -o bitnet.toml",
 }
 """Files that commands read, and the commands that make them."""
 

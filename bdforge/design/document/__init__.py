@@ -1,0 +1,11 @@
+"""Descriptor documents: a whole design as TOML that people read and write, and back.
+
+`document` writes the one of a design, `design_of` reads one. docs/document.md explains the grammar.
+"""
+
+from bdforge.design.document.expand import DocumentError
+from bdforge.design.document.from_design import document
+from bdforge.design.document.grammar import Document
+from bdforge.design.document.to_design import design_of, document_in
+
+__all__ = ["Document", "DocumentError", "design_of", "document", "document_in"]

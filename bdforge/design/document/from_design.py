@@ -1,0 +1,148 @@
+"""A design as a document: its tables in the order in which they stand there, what repeats said once.
+
+Addresses and numbers of BDs are left out where `placed` gives the same.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from bdforge.design.document.from_tile import Plain, plain_pattern, plain_tile
+from bdforge.design.document.repeats import NUMBER, Repeating, written
+from bdforge.design.document.toml_text import toml_text
+from bdforge.design.model import Design, Flow, Port, Tile
+from bdforge.design.placement import placed
+from bdforge.design.sequence import Event, LockWrite, RegisterWrite, RtpWrite, Sequence, Task, TaskBd, TokenWait
+
+_PLACES = "crijkl"
+"""Variables of what stands in columns and rows."""
+
+
+def document(design: Design) -> str:
+    """The text of the document of a placed design; `bdforge.design.document.design_of` reads it."""
+    return toml_text(_tables(design))
+
+
+def _tables(design: Design) -> Plain:
+    cores: dict[str, Plain] = {}
+    implied = _without_places(design)
+    tiles = [plain_tile(tile, bare, cores) for tile, bare in zip(design.tiles, implied, strict=True)]
+    found: Plain = {"kind": "design", "name": design.name, "device": design.device}
+    if design.comments:
+        found["comments"] = list(design.comments)
+    found["allocations"] = []
+    found["tile"] = [one for alike in _alike(tiles) for one in written(Repeating(alike, longest=1), _PLACES)]
+    found["flow"] = written(Repeating([_flow(flow) for flow in design.flows]), _PLACES)
+    cascades = [{"from": each.source, "to": each.target} for each in design.cascades]
+    found["cascade"] = written(Repeating(cascades), _PLACES)
+    names = [
+        {"name": named.name, "channel": f"{named.tile.name} {named.direction} {named.channel}"}
+        for named in design.allocations
+    ]
+    found["allocations"] = written(Repeating(names), _PLACES)
+    found["program"] = written(cores)
+    found["sequence"] = written([_sequence(sequence) for sequence in design.sequences])
+    return {key: value for key, value in found.items() if value}
+
+
+def _alike(tiles: list[Plain]) -> list[list[Plain]]:
+    """Tiles by what they are but for numbers: in the text they stand by kind and place, whatever their order here."""
+    groups: dict[str, list[Plain]] = {}
+    for tile in tiles:
+        groups.setdefault(NUMBER.sub("0", repr(tile)), []).append(tile)
+    return list(groups.values())
+
+
+def _without_places(design: Design) -> list[Tile]:
+    """Tiles of the design as they may be written: what `placed` gives them again is left out."""
+    bare = [_bare(tile) for tile in design.tiles]
+    again = placed(replace(design, tiles=tuple(bare)))
+    pairs = zip(design.tiles, bare, again.tiles, strict=True)
+    return [short if _places(back) == _places(tile) else tile for tile, short, back in pairs]
+
+
+def _bare(tile: Tile) -> Tile:
+    buffers = tuple(replace(buffer, address=None, banks=range(0)) for buffer in tile.buffers)
+    channels = tuple(
+        replace(channel, bds=tuple(replace(bd, bd_id=None) for bd in channel.bds)) for channel in tile.channels
+    )
+    return replace(tile, buffers=buffers, channels=channels)
+
+
+def _places(tile: Tile) -> tuple:
+    return tuple(b.address for b in tile.buffers), tuple(bd.bd_id for c in tile.channels for bd in c.bds)
+
+
+def _flow(flow: Flow) -> Plain:
+    found: Plain = {"role": flow.role} if flow.role else {}
+    found["from"] = _port(flow.source)
+    found["to"] = _texts([_port(port) for port in flow.targets])
+    if flow.packet is not None:
+        found["packet"] = flow.packet
+        if flow.keep_header:
+            found["keep_header"] = True
+    return found
+
+
+def _port(port: Port) -> str:
+    return f"{port.tile} {port.bundle} {port.index}"
+
+
+def _texts(texts: list[str]) -> Any:
+    return texts[0] if len(texts) == 1 else Repeating([{"name": text} for text in texts])
+
+
+def _sequence(sequence: Sequence) -> Plain:
+    arguments = [
+        {"name": b.name, "elements": b.elements, "type": b.type} | ({"role": b.role} if b.role else {})
+        for b in sequence.arguments
+    ]
+    named = {"name": sequence.name, "comment": sequence.comment}
+    return {**named, "arguments": arguments, "events": Repeating([_event(event) for event in sequence.events])}
+
+
+def _event(event: Event) -> Plain:
+    found: Plain = {"comment": event.comment}
+    if event.tasks:
+        found["tasks"] = Repeating([_task(task) for task in event.tasks])
+    if event.writes:
+        found["writes"] = Repeating([_write(write) for write in event.writes], least=3)
+    if event.waits:
+        found["waits"] = Repeating([_wait(wait) for wait in event.waits])
+    if event.free:
+        found["free"] = _texts(list(event.free))
+    return found
+
+
+def _task(task: Task) -> Plain:
+    found: Plain = {"task": task.name, "on": task.allocation}
+    bds = [_task_bd(bd) for bd in task.bds]
+    found |= bds[0] if len(bds) == 1 else {"bds": bds}
+    found["repeat_count"] = task.repeat_count
+    if task.token:
+        found["token"] = True
+    return found
+
+
+def _task_bd(bd: TaskBd) -> Plain:
+    found: Plain = {"argument": bd.buffer.name} | plain_pattern(bd.pattern, bd.buffer)
+    if bd.label:
+        found["label"] = bd.label
+    if bd.packet:
+        found |= {"packet": bd.packet.id, "packet_type": bd.packet.type}
+    return {**found, "id": bd.bd_id}
+
+
+def _write(write: RtpWrite | LockWrite | RegisterWrite) -> Plain:
+    match write:
+        case RtpWrite(buffer, slot, value):
+            return {"rtp": buffer.name, "slot": slot, "value": value}
+        case LockWrite(lock, value):
+            return {"lock": lock.name, "value": value}
+        case RegisterWrite(address, values, name):
+            return {"address": address, "values": list(values)} | ({"name": name} if name else {})
+
+
+def _wait(wait: TokenWait) -> Plain:
+    columns = {"columns": wait.columns}
+    direction = "MM2S" if wait.direction else "S2MM"
+    return {"token": f"{direction} {wait.channel}", "column": wait.column, **columns}

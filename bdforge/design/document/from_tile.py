@@ -1,0 +1,261 @@
+"""A tile as a table of a document: what it holds, its channels, the program of its core.
+
+Inside, names are short: `a_full` is the tile's `core_0_2_a_full`, and `@name` any other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from bd_patterns import Pattern
+from bdforge.design.document.repeats import Repeating
+from bdforge.design.memory import PING_PONG, Acquire, Bd, Buffer, Lock, Release, slot_tags, whole
+from bdforge.design.model import Channel, Tile
+from bdforge.design.program import Advance, Argument, Call, Core, Load, Loop, Rotating, Statement, Store
+
+Plain = dict[str, Any]
+"""A table."""
+
+
+def plain_tile(tile: Tile, shown: Tile, cores: dict[str, Plain]) -> Plain:
+    """The table of a tile, with the addresses and numbers of BDs that `shown` has; programs are added to `cores`."""
+    names = _Names(shown)
+    found: Plain = {"name": tile.name, "at": [tile.column, tile.row]}
+    if len(tile.reserved_bds):
+        found["reserved_bds"] = [tile.reserved_bds.start, tile.reserved_bds.stop]
+    if tile.core:
+        found["core"] = _core(names, tile.core, cores)
+    if holds := names.holds():
+        found["holds"] = Repeating(holds)
+    if tile.channels:
+        found["channels"] = Repeating([_channel(names, channel) for channel in shown.channels])
+    return found
+
+
+class _Names:
+    """What the buffers and locks of a tile are called in its table, and which of them are rings."""
+
+    def __init__(self, tile: Tile):
+        self.tile, self.rings = tile, _rings(tile)
+        self.slots = {b.name: (name, slot) for name, ring in self.rings.items() for slot, b in enumerate(ring)}
+
+    def local(self, name: str) -> str:
+        prefix = f"{self.tile.name}_"
+        return name.removeprefix(prefix) if name.startswith(prefix) else f"@{name}"
+
+    def holds(self) -> list[Plain]:
+        """Rings, buffers and locks in the tile's order: a ring stands where its first buffer does."""
+        buffers = [b for b in self.tile.buffers if self.slots.get(b.name, ("", 0))[1] == 0]
+        locks = [lock for lock in self.tile.locks if not lock.name.endswith("_full") or not self._of_ring(lock)]
+        found: list[Plain] = []
+        for buffer in buffers:
+            if buffer.name not in self.slots:
+                found.append(self._buffer(buffer))
+                continue
+            ring = self.slots[buffer.name][0]
+            while (lock := locks.pop(0)).name != f"{self.tile.name}_{ring}_free":
+                found.append(self._lock(lock))
+            found.append(self._ring(ring))
+        return found + [self._lock(lock) for lock in locks]
+
+    def _of_ring(self, lock: Lock) -> bool:
+        return any(
+            lock.name in (f"{self.tile.name}_{ring}_free", f"{self.tile.name}_{ring}_full") for ring in self.rings
+        )
+
+    def _ring(self, name: str) -> Plain:
+        buffers = self.rings[name]
+        free = next(lock for lock in self.tile.locks if lock.name == f"{self.tile.name}_{name}_free")
+        found: Plain = {"ring": name, "elements": buffers[0].elements, "type": buffers[0].type}
+        found["slots"] = len(buffers)
+        if free.init != len(buffers):
+            found["room"] = free.init
+        found["role"] = buffers[0].role.rpartition(", ")[0]
+        counts = free.role.removesuffix(": room")
+        if counts != found["role"]:
+            found["counts"] = counts
+        if buffers[0].address is not None:
+            found["addresses"] = [buffer.address for buffer in buffers]
+        return found
+
+    def _buffer(self, buffer: Buffer) -> Plain:
+        found: Plain = {"buffer": self.local(buffer.name), "elements": buffer.elements, "type": buffer.type}
+        if buffer.role:
+            found["role"] = buffer.role
+        if buffer.address is not None:
+            found["address"] = buffer.address
+        if buffer.values:
+            one = len(set(buffer.values)) == 1
+            found["values"] = buffer.values[0] if one and len(buffer.values) == buffer.elements else list(buffer.values)
+        return found
+
+    def _lock(self, lock: Lock) -> Plain:
+        found: Plain = {"lock": self.local(lock.name), "init": lock.init}
+        if lock.role:
+            found["role"] = lock.role
+        if self.tile.locks[lock.id : lock.id + 1] != (lock,):
+            found["id"] = lock.id
+        return found
+
+
+def _rings(tile: Tile) -> dict[str, list[Buffer]]:
+    """Buffers that take turns between two locks as `Slots.of` makes them, by name, where locks stand in their order."""
+    named: dict[str, list[Buffer]] = {}
+    for buffer in tile.buffers:
+        stem, _, tag = buffer.name.rpartition("_")
+        if stem.startswith(f"{tile.name}_") and (tag in PING_PONG or tag.isdigit()):
+            named.setdefault(stem.removeprefix(f"{tile.name}_"), []).append(buffer)
+    order = [lock.name for lock in tile.locks]
+    rings = {name: buffers for name, buffers in named.items() if _is_ring(tile, name, buffers)}
+    starts = [order.index(f"{tile.name}_{name}_free") for name in rings]
+    first = [tile.buffers.index(buffers[0]) for buffers in rings.values()]
+    return rings if starts == sorted(starts) and first == sorted(first) else {}
+
+
+def _is_ring(tile: Tile, name: str, buffers: Sequence[Buffer]) -> bool:
+    tags = slot_tags(len(buffers))
+    stem, role = f"{tile.name}_{name}", buffers[0].role.rpartition(", ")[0]
+    at = tile.buffers.index(buffers[0])
+    alike = [
+        replace(buffers[0], name=f"{stem}_{tag}", role=f"{role}, {tag}", address=b.address, banks=b.banks)
+        for tag, b in zip(tags, buffers, strict=True)
+    ]
+    locks = [lock for lock in tile.locks if lock.name in (f"{stem}_free", f"{stem}_full")]
+    if tuple(alike) != tile.buffers[at : at + len(buffers)] or len(locks) != 2 or buffers[0].values:
+        return False
+    free, full = locks
+    counts = free.role.removesuffix(": room")
+    ids = tile.locks.index(free), tile.locks.index(full)
+    return (
+        (free.name, full.name, full.init) == (f"{stem}_free", f"{stem}_full", 0)
+        and (free.role, full.role) == (f"{counts}: room", f"{counts}: data")
+        and ids == (free.id, full.id)
+        and ids[1] == ids[0] + 1
+    )
+
+
+def _channel(names: _Names, channel: Channel) -> Plain:
+    found: Plain = {"dma": f"{channel.direction} {channel.index}"}
+    if channel.role:
+        found["role"] = channel.role
+    found["back"] = "end" if channel.back is None else channel.back
+    found["runs"] = channel.runs
+    bds = [_bd(names, bd) for bd in channel.bds]
+    whole_rings = _whole_rings(names, bds)
+    return {**found, "bds": whole_rings or Repeating(bds)}
+
+
+def _whole_rings(names: _Names, bds: list[Plain]) -> list[Plain]:
+    """One BD for all slots of a ring in turn, where that is what the chain does."""
+    way = next((key for key in ("fill", "send") if key in bds[0]), "")
+    ring = bds[0].get(way, "")
+    rest = [{key: value for key, value in bd.items() if key != "slot"} for bd in bds]
+    slots = list(range(len(names.rings.get(ring, ()))))
+    if not way or [bd.get("slot") for bd in bds] != slots or any(other != rest[0] for other in rest):
+        return []
+    return rest[:1]
+
+
+def _bd(names: _Names, bd: Bd) -> Plain:
+    found: Plain = {}
+    ring, slot = names.slots.get(bd.buffer.name, ("", 0))
+    way = _way(names, bd, ring)
+    if way:
+        found |= {way: ring, "slot": slot}
+    else:
+        found["move"] = names.local(bd.buffer.name)
+    found |= plain_pattern(bd.pattern, bd.buffer)
+    if not way:
+        found |= _guard("acquire", names, bd.acquire) | _guard("release", names, bd.release)
+    elif bd.acquire and bd.release:
+        found |= {"acquire": bd.acquire.count, "release": bd.release.count}
+    if bd.padding:
+        found["padding"] = [list(pair) for pair in bd.padding]
+    if bd.packet:
+        found |= {"packet": bd.packet.id, "packet_type": bd.packet.type}
+    if bd.bd_id is not None:
+        found["id"] = bd.bd_id
+    return found
+
+
+def _way(names: _Names, bd: Bd, ring: str) -> str:
+    """Whether a BD fills or sends a slot of a ring, as its locks tell; "" where it does neither."""
+    if not ring or not bd.acquire or not bd.release or bd.acquire.exactly:
+        return ""
+    stem = f"{names.tile.name}_{ring}_"
+    locks = bd.acquire.lock.name, bd.release.lock.name
+    return {(f"{stem}free", f"{stem}full"): "fill", (f"{stem}full", f"{stem}free"): "send"}.get(locks, "")
+
+
+def _guard(key: str, names: _Names, guard: Acquire | Release | None) -> Plain:
+    if guard is None:
+        return {}
+    name = names.local(guard.lock.name)
+    exactly = isinstance(guard, Acquire) and guard.exactly
+    if exactly:
+        return {key: {"lock": name, "equal": guard.count}}
+    return {key: name if guard.count == 1 else {"lock": name, "count": guard.count}}
+
+
+def plain_pattern(pattern: Pattern, buffer: Buffer) -> Plain:
+    """Offset and dims of a BD; nothing where it moves all of its buffer in order."""
+    if pattern == whole(buffer):
+        return {}
+    dims = {"dims": [list(pair) for pair in pattern.dims()]}
+    return {"offset": pattern.offset} | dims
+
+
+def _core(names: _Names, core: Core, cores: dict[str, Plain]) -> str:
+    """The name of a program, which equal cores share."""
+    plain: Plain = {"stack_bytes": core.stack_bytes}
+    if core.link_with:
+        plain["link_with"] = core.link_with
+    plain["body"] = [_statement(names, statement) for statement in core.body]
+    for name, known in cores.items():
+        if known == plain:
+            return name
+    name = f"core_{len(cores)}" if cores else "core"
+    cores[name] = plain
+    return name
+
+
+def _statement(names: _Names, statement: Statement) -> Plain:
+    match statement:
+        case Acquire() | Release():
+            key = "acquire" if isinstance(statement, Acquire) else "release"
+            (found,) = _guard(key, names, statement).values()
+            return {key: found} if isinstance(found, str) else {key: found["lock"], **dict(list(found.items())[1:])}
+        case Advance(rotation):
+            return {"advance": rotation.name, "turns": rotation.turns}
+        case Call(function, arguments):
+            return {"call": function, "with": [_argument(names, argument) for argument in arguments]}
+        case Load(name, buffer, index):
+            return {"load": name, "from": names.local(buffer.name), "index": _named(index)}
+        case Store(value, buffer, index):
+            return {"store": _named(value), "to": names.local(buffer.name), "index": _named(index)}
+        case Loop(count, body, index):
+            times = "forever" if count is None else _named(count)
+            return {"loop": times, "index": index, "body": [_statement(names, inner) for inner in body]}
+
+
+def _named(value: float | int | str) -> float | int | str:
+    return f"%{value}" if isinstance(value, str) else value
+
+
+def _argument(names: _Names, argument: Argument) -> Any:
+    match argument:
+        case Buffer():
+            return names.local(argument.name)
+        case Rotating(rotation, buffers):
+            found = [names.slots.get(buffer.name, ("", 0)) for buffer in buffers]
+            ring, ahead = found[0]
+            slots = len(names.rings.get(ring, ()))
+            if slots == rotation.turns and found == [(ring, (ahead + i) % slots) for i in range(len(buffers))]:
+                return f"{ring}[{rotation.name}{f' + {ahead}' if ahead else ''}]"
+            return {
+                "turn": rotation.name,
+                "turns": rotation.turns,
+                "of": [names.local(buffer.name) for buffer in buffers],
+            }
+        case _:
+            return _named(argument)

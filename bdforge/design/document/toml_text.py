@@ -1,0 +1,70 @@
+"""How a document is laid out as TOML: a table a tile, a line a descriptor."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+_TABLES = ("tile", "flow", "cascade", "program", "sequence")
+_WIDTH = 150
+
+
+def toml_text(found: dict[str, Any]) -> str:
+    """TOML of a document's plain data."""
+    return "\n".join(_lines(found)) + "\n"
+
+
+def _lines(found: dict[str, Any]) -> Iterator[str]:
+    yield from _entries({key: value for key, value in found.items() if key not in _TABLES})
+    for key in _TABLES:
+        if key == "program":
+            for name, program in found.get(key, {}).items():
+                yield from ("", f"[program.{name}]", *_entries(program))
+        else:
+            for table in found.get(key, ()):
+                yield from ("", f"[[{key}]]", *_entries(table))
+
+
+def _entries(table: dict[str, Any]) -> Iterator[str]:
+    for key, value in table.items():
+        yield from _laid(f"{_key(key)} = ", value, "", "")
+
+
+def _laid(head: str, value: Any, indent: str, tail: str) -> Iterator[str]:
+    """A value on a line, or, when it is a list of tables or too long, an item a line."""
+    line = f"{indent}{head}{_value(value)}{tail}"
+    tables = isinstance(value, list) and any(isinstance(item, dict) for item in value)
+    if not tables and (len(line) <= _WIDTH or not isinstance(value, list | dict)):
+        yield line
+    elif isinstance(value, list):
+        yield f"{indent}{head}["
+        for item in value:
+            yield from _laid("", item, indent + "  ", ",")
+        yield f"{indent}]{tail}"
+    elif (last := list(value)[-1]) and _nested(value[last]):
+        start = "".join(f"{_key(key)} = {_value(inner)}, " for key, inner in list(value.items())[:-1])
+        yield from _laid(f"{head}{{ {start}{_key(last)} = ", value[last], indent, f" }}{tail}")
+    else:
+        yield line
+
+
+def _nested(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(item, dict) for item in value)
+
+
+def _key(key: str) -> str:
+    return key
+
+
+def _value(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case str():
+            return json.dumps(value, ensure_ascii=False)
+        case list():
+            return f"[{', '.join(map(_value, value))}]"
+        case dict():
+            return "{ " + ", ".join(f"{_key(key)} = {_value(inner)}" for key, inner in value.items()) + " }"
+    raise TypeError(type(value).__name__)

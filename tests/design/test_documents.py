@@ -1,0 +1,201 @@
+"""Descriptor documents: read and written they are the design, and what is wrong in one is told with its place."""
+
+import tomllib
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bdforge
+from bdforge.design import Design, render
+from bdforge.design.document import DocumentError, design_of, document
+from bdforge.design.document.expand import Expansion, Wrong, number, text
+from bdforge.design.document.grammar import Names
+from bdforge.design.document.repeats import Repeating, written
+from bdforge.design.document.toml_places import places_of
+from bdforge.devices import DEVICES
+from bdforge.operators import design_for, load_spec, plan
+from support.differences import same
+from support.examples import EXAMPLES, example
+from support.source_tree import ROOT
+
+NAMED = sorted((ROOT / "designs").glob("*.toml"))
+DAILY = {"gemm_i8_i2_bitnet": 250, "gemm_i8_i8_i32_one_core": 150, "gemv_i8_i2": 250, "add_i8": 150}
+"""Lines that these documents may have; any named design 400."""
+SAMPLE = [pytest.param(path, marks=[] if path.stem in DAILY else [pytest.mark.slow], id=path.stem) for path in NAMED]
+DOCUMENTS = EXAMPLES / "documents"
+
+
+def planned(path: Path) -> Design:
+    spec = load_spec(path)
+    device = next(device for device in DEVICES.values() if bdforge.operators.operator_of(spec).fits(spec, device))
+    return design_for(plan(spec, device), spec.problems[:1])
+
+
+@pytest.mark.parametrize("path", SAMPLE)
+def test_a_document_is_its_design_to_the_byte(path: Path):
+    design = planned(path)
+    content = document(design)
+    again = design_of(content, path.name)
+    assert render(again) == render(design)
+    assert document(again) == content
+    assert len(content.splitlines()) <= DAILY.get(path.stem, 400)
+
+
+def test_a_design_of_other_peoples_is_its_document():
+    stencil = example("stencil/stencil.py")
+    design = stencil.smoothing(stencil.stencil(32, 4), 9, 2)
+    assert render(design_of(document(design), "stencil")) == render(design)
+
+
+def emulated(name: str, *arrays: np.ndarray, **kernels: Any) -> None:
+    path = DOCUMENTS / f"{name}.toml"
+    bdforge.emulate(render(design_of(path.read_text(), path.name)), list(arrays), kernels, poison=True)
+
+
+def test_documents_written_by_hand_compute_what_they_say():
+    a, b = np.arange(-48, 48, dtype=np.int32), np.zeros(96, np.int32)
+    emulated("add_one", a, b, add_one=lambda x, y: np.add(x, 1, out=y))
+    same(b, a + 1)
+    matrix, turned = np.arange(16 * 24, dtype=np.int32).reshape(16, 24), np.zeros(16 * 24, np.int32)
+    emulated("transpose", matrix.ravel(), turned)
+    same(turned.reshape(24, 16), matrix.T)
+    assert len((DOCUMENTS / "add_one.toml").read_text().splitlines()) <= 30
+    assert len((DOCUMENTS / "transpose.toml").read_text().splitlines()) <= 50
+
+
+SMALL = """kind = "design"
+name = "small"
+device = "npu2_1col"
+let = { two = 2 }
+tile = [
+  { name = "mem", at = [0, 1], holds = [{ ring = "r", elements = 8, type = "i32" }], channels = [
+    { dma = "S2MM 0", bds = [{ fill = "r" }] },
+  ] },
+]
+[[flow]]
+from = "mem DMA 0"
+to = "mem DMA 0"
+"""
+WRONG = {
+    'ring = "r"': ('rong = "r"', "{ rong", "begins with none of"),
+    "elements = 8": ("elements = 8.5", "elements", "elements: should be an integer"),
+    'type = "i32"': ("type = 32", "type = 32", "type: "),
+    'fill = "r"': ('fill = "q"', "{ fill", "no ring q; there is r"),
+    '"S2MM 0"': ('"S2M 0"', "{ dma", "'S2M 0' is no channel"),
+    'from = "mem DMA 0"': ('from = "mem DMA"', "[[flow]]", "'mem DMA' is no port"),
+    'to = "mem DMA 0"': ('too = "mem DMA 0"', "too", "too: unexpected key"),
+    "two = 2": ('two = "3 / 2"', "kind", "leaves 1 over"),
+    "at = [0, 1]": ('at = [0, "one"]', "{ name", "one is no number here; there is two"),
+    '"npu2_1col"': ('"npu9"', "kind", "npu9"),
+}
+"""A wrong text for a right one, where the table or key begins that a message names, what it says."""
+
+
+@pytest.mark.parametrize("right", WRONG)
+def test_faults_name_line_and_column(right: str):
+    wrong, where, reason = WRONG[right]
+    content = SMALL.replace(right, wrong, 1)
+    with pytest.raises(DocumentError) as caught:
+        design_of(content, "small.toml")
+    line, column = content.count("\n", 0, at := content.index(where)) + 1, at - content.rfind("\n", 0, at)
+    assert f"small.toml:{line}:{column}: " in str(caught.value)
+    assert reason in str(caught.value)
+
+
+def test_every_fault_is_told_at_once():
+    with pytest.raises(DocumentError) as caught:
+        design_of(SMALL.replace('fill = "r"', 'fill = "q"').replace("mem DMA 0", "mem"), "small.toml")
+    assert [line.split(":")[1] for line in str(caught.value).splitlines()] == ["7", "10"]
+
+
+@pytest.mark.parametrize(
+    "ranges",
+    ['i = "0..100000"', 'i = "0..9223372036854775807"', 'i = "0..400", j = "0..400"', 'i = "4"', '"a b" = "0..1"'],
+)
+def test_loops_are_bounded(ranges: str):
+    with pytest.raises(DocumentError):
+        design_of(SMALL.replace('{ fill = "r" }', f'{{ for = {{ {ranges} }}, fill = "r" }}'), "small.toml")
+
+
+EXPRESSIONS = {
+    "2 * i + 1": 7, "-i": -3, "ceildiv(i, 2)": 2, "i // 2": 1, "i % 2": 1, "(i + 3) / 2": 3, "min(i, 2)": 2,
+    "max(i, 2) * 10": 30, "0x10": 16,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_expressions_are_pythons_of_integers(expression: str):
+    assert number(expression, {"i": 3}) == EXPRESSIONS[expression]
+
+
+@pytest.mark.parametrize("expression", [
+    "", "i +", "i / 2", "i // 0", "1.5", "True", "open('x')", "i ** 99", "i << 70", "'a'", "min(i)", "2 * " * 60 + "1",
+    "(" * 90 + "1" + ")" * 90 + "(", "9223372036854775807 + 1", "i.real", "[i][0]", "min(i, *[1])",
+])  # fmt: skip
+def test_nothing_else_is_an_expression(expression: str):
+    with pytest.raises(Wrong):
+        number(expression, {"i": 3})
+
+
+PLAIN = st.fixed_dictionaries({"name": st.from_regex(r"[a-z_{}]{0,3}[0-9]{0,3}", fullmatch=True)})
+
+
+def expanded(items: list[Any], names: dict[str, int]) -> list[str]:
+    """What a list of tables stands for, by nested loops of Python."""
+    found = []
+    for item in items:
+        spans = [range(*(int(end) for end in span.split(".."))) for span in item.get("for", {}).values()]
+        for values in product(*spans):
+            inner = names | dict(zip(item.get("for", {}), values, strict=True))
+            found += expanded(item["do"], inner) if "do" in item else [text(item["name"], inner)]
+    return found
+
+
+@given(st.lists(PLAIN, max_size=12), st.integers(1, 4), st.integers(0, 3), st.integers(0, 9))
+def test_what_is_folded_stands_for_the_same(items: list[dict[str, str]], times: int, step: int, start: int):
+    many = [{"name": f"{item['name']}x{start + step * turn}"} for turn in range(times) for item in items]
+    assert expanded(written(Repeating(many)), {}) == [item["name"] for item in many]
+
+
+def test_loops_count_once_for_all_tables():
+    names = Names.model_validate({"for": {"i": "0..300"}, "name": "a{i}"})
+    expansion = Expansion.of(names)
+    with pytest.raises(DocumentError, match="turns"):
+        [list(expansion.each([names], {})) for _ in range(300)]
+
+
+TABLES = '''# comment
+a = 1
+"b c".d = { e = [1, "]", { f = '#' }], g = """x
+]""" } # }
+[t.u]
+v = [
+  [1, 2], # [
+  "\\"",
+]
+[[w]]
+x = 2026-11-03T07:32:00
+[[w]]
+[w.y]
+z = [{ q = 1 }, { q = 2 }]
+'''
+
+
+def test_places_are_where_values_stand():
+    found = places_of(TABLES)
+    lines = TABLES.splitlines()
+    starts = {path: lines[line - 1][column - 1 :] for path, (line, column) in found.items()}
+    content = tomllib.loads(TABLES)
+    for path, start in starts.items():
+        value = content
+        for part in path:
+            value = value[part]
+        assert start.startswith(("[", str(path[-1]), f'"{path[-1]}"', repr(value), "{", '"')) or path[-1] == "d", path
+    assert found["b c", "d", "e", 2, "f"] == (3, lines[2].index("f =") + 1)
+    assert found["t", "u", "v", 0, 1] == (7, lines[6].index("2") + 1)
+    assert found["w", 1, "y", "z", 1, "q"] == (14, lines[13].index("q = 2") + 1)

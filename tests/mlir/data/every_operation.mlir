@@ -16,7 +16,7 @@ module @top {
     %f = aie.buffer(%t) : memref<2xbf16> = dense<[1.5, -2.0]>
     %u = aie.buffer(%t) : memref<2xui8> = dense<[255, 0]>
     %n = aie.buffer(%t) : memref<4xi8, 2 : i32>
-    %g = aie.buffer(%t) : memref<4x4xi8, strided<[8, 1], offset: 4>, 1>
+    %g = aie.buffer(%t) : memref<4x4xi8, strided<[4, 1]>, 1>
     %x = aie.buffer(%t) : memref<4x!aiex.bfp<"v8bfp16ebs8">>
     %l = aie.lock(%t, 3) {sym_name = "l", init = 0x2 : i32}
     aie.flow(%s, "DMA":0, %t, DMA : 0x0)
